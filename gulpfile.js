@@ -1,0 +1,119 @@
+// gulp build: types checked by tsc, then all nodes and credentials bundled by esbuild into one file of dist/, with a
+// file for each that n8n loads, and icons, codex files and output schemas beside them.
+// gulp bundle: the same without the type check.
+const { execFile } = require('node:child_process');
+const { glob, mkdir, readFile, rm, writeFile } = require('node:fs/promises');
+const { basename, dirname, join, posix, relative } = require('node:path');
+const { promisify } = require('node:util');
+const esbuild = require('esbuild');
+const { series } = require('gulp');
+
+const root = __dirname;
+const dist = join(root, 'dist');
+
+const ENTRIES = ['nodes/**/*.node.ts', 'credentials/**/*.credentials.ts'];
+const BUNDLE = 'bundle.js';
+const ASSETS = [
+	'{nodes,credentials}/**/*.{svg,png}',
+	'nodes/**/*.node.json',
+	'nodes/**/__schema__/**/*.json',
+];
+// n8n brings these; all else is bundled, because an installed community node may have no dependencies.
+const PROVIDED_BY_N8N = ['n8n-workflow', '@n8n/ai-node-sdk'];
+
+/** Paths relative to the package, with forward slashes on every platform. */
+async function find(patterns) {
+	const found = [];
+	for (const pattern of patterns) {
+		for await (const path of glob(pattern, { cwd: root })) found.push(path.replaceAll('\\', '/'));
+	}
+	return found.sort();
+}
+
+async function types() {
+	const tsc = require.resolve('typescript/bin/tsc');
+	try {
+		await promisify(execFile)(process.execPath, [tsc, '--noEmit'], { cwd: root });
+	} catch (error) {
+		throw new Error(`tsc found errors:\n${error.stdout || error.message}`);
+	}
+}
+
+/** n8n finds a class by the name of its file. */
+const classOf = (entry) => basename(entry).split('.')[0];
+
+async function bundle() {
+	const files = new Map();
+	const entries = await find(ENTRIES);
+	const { outputFiles, metafile } = await esbuild.build({
+		absWorkingDir: root,
+		stdin: {
+			contents: entries.map((path) => `export { ${classOf(path)} } from './${path}';`).join('\n'),
+			resolveDir: root,
+		},
+		outfile: join(dist, BUNDLE),
+		bundle: true,
+		write: false,
+		metafile: true,
+		external: PROVIDED_BY_N8N,
+		format: 'cjs',
+		platform: 'node',
+		target: 'node22',
+		// What n8n brings is found by require alone: it stands on NODE_PATH, which import() does not know.
+		supported: { 'dynamic-import': false },
+		charset: 'utf8',
+		// n8n reads all of it at each start. Functions keep their names and lines stay short, for stack traces.
+		minify: true,
+		keepNames: true,
+		lineLimit: 160,
+		legalComments: 'none',
+		logLevel: 'warning',
+	});
+	for (const path of entries) {
+		const name = classOf(path);
+		const loaded = path.replace(/\.ts$/, '.js');
+		const bundlePath = posix.relative(posix.dirname(loaded), BUNDLE);
+		files.set(join(dist, loaded), `'use strict';\nexports.${name} = require('${bundlePath}').${name};\n`);
+	}
+	for (const file of outputFiles) files.set(file.path, file.contents);
+	for (const path of await find(ASSETS)) files.set(join(dist, path), await readFile(join(root, path)));
+	const licences = await thirdPartyLicences(Object.keys(metafile.inputs));
+	if (licences) files.set(join(dist, 'THIRD-PARTY-LICENSES.txt'), Buffer.from(licences));
+	await replaceDist(files);
+}
+
+/** The bundled libraries' licences ask that their text goes with every copy. */
+async function thirdPartyLicences(bundledPaths) {
+	const packages = new Set();
+	for (const path of bundledPaths) {
+		const match = /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(path);
+		if (match) packages.add(match[1]);
+	}
+	const texts = [];
+	for (const path of [...packages].sort()) {
+		const { name, version } = JSON.parse(await readFile(join(root, path, 'package.json'), 'utf8'));
+		const [licence] = await find([`${path}/{LICENSE,LICENCE,license}{,.md,.txt}`]);
+		if (!licence) throw new Error(`${name} is bundled, but no licence file was found in ${path}`);
+		const text = await readFile(join(root, licence), 'utf8');
+		texts.push(`${name} ${version}\n\n${text.trim()}\n`);
+	}
+	return texts.join(`\n${'-'.repeat(80)}\n\n`);
+}
+
+/** Written over what is there, leftovers removed last: whoever loads dist/ meanwhile never finds it empty. */
+async function replaceDist(files) {
+	for (const [path, contents] of files) {
+		await mkdir(dirname(path), { recursive: true });
+		await writeFile(path, contents);
+	}
+	for (const path of await find(['dist/**/*'])) {
+		const absolute = join(root, path);
+		const isNeeded = [...files.keys()].some((file) => !relative(absolute, file).startsWith('..'));
+		if (!isNeeded) await rm(absolute, { recursive: true, force: true });
+	}
+}
+
+exports.types = types;
+exports.bundle = bundle;
+exports.build = series(types, bundle);
+exports.default = exports.build;

@@ -1,0 +1,53 @@
+// npm run test:e2e: the tests in a real n8n, from a fresh clone on. Plain JavaScript for Node 20, because it runs
+// before anything is installed. Arguments are handed to jest: npm run test:e2e -- flowtask
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ensureChromium } from '../test/e2e/browser/install.mjs';
+import { ensureN8nInstalled } from '../test/e2e/install.mjs';
+import { ensureInstalled, packageRoot, withNode24 } from './install.mjs';
+import { readJestResult } from './jest-result.mjs';
+
+/**
+ * @param {string} command
+ * @param {string[]} args
+ * @returns {Promise<boolean>}
+ */
+function succeeds(command, args) {
+	return new Promise((resolve) => {
+		// A shell is needed on Windows only, where installed commands are .cmd files.
+		const shell = process.platform === 'win32';
+		const child = spawn(command, args, { cwd: packageRoot, env: withNode24(), stdio: 'inherit', shell });
+		child.on('error', () => resolve(false));
+		child.on('close', (code) => resolve(code === 0));
+	});
+}
+
+try {
+	await ensureInstalled({ dir: packageRoot, label: 'n8n-nodes-flowtask' });
+	withNode24();
+	await ensureN8nInstalled();
+	await ensureChromium();
+} catch (error) {
+	console.error(error instanceof Error ? error.message : error);
+	console.log('\n0 passed, 1 failed');
+	process.exit(1);
+}
+
+// `npm test` leaves them out: their types are there only now.
+console.log('▶ types of test/e2e');
+const hasTypes = await succeeds('tsc', ['-p', 'test/e2e']);
+
+console.log('▶ tests in a real n8n (each file starts its own, about 10 s)');
+const scratch = mkdtempSync(join(tmpdir(), 'flowtask-e2e-'));
+const resultFile = join(scratch, 'jest.json');
+const jestArgs = ['--config', 'test/e2e/jest.config.js', '--json', `--outputFile=${resultFile}`];
+const testsPassed = await succeeds('jest', [...jestArgs, ...process.argv.slice(2)]);
+const tests = readJestResult(resultFile);
+rmSync(scratch, { recursive: true, force: true });
+
+const failed = (hasTypes ? 0 : 1) + Math.max(tests.failed, testsPassed ? 0 : 1);
+for (const name of tests.secondTries) console.log(`passed at the second try only: ${name}`);
+console.log(`\n${tests.passed} passed, ${failed} failed`);
+process.exitCode = failed === 0 ? 0 : 1;

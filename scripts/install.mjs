@@ -1,0 +1,116 @@
+// Installs a folder's dependencies when they are missing or out of date. Plain JavaScript that needs nothing
+// installed and runs on Node 20: it is what makes `npm test` and `npm run demo` work on a fresh clone.
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const packageRoot = dirname(dirname(fileURLToPath(import.meta.url)));
+
+const HEARTBEAT_MS = 15_000;
+const REASON_LINES = 40;
+
+/**
+ * npm writes `node_modules/.package-lock.json` when, and only when, an install has gone through. So it tells an
+ * interrupted or outdated install from a good one, whoever ran it. Optional packages may be absent: they are
+ * the builds for other platforms.
+ *
+ * @param {string} dir
+ */
+export function isInstalled(dir) {
+	const wanted = readPackages(join(dir, 'package-lock.json'));
+	const present = readPackages(join(dir, 'node_modules', '.package-lock.json'));
+	if (!wanted || !present) return false;
+	return Object.entries(wanted).every(([path, entry]) => {
+		if (path === '') return true;
+		const found = present[path];
+		if (!found) return entry.optional === true;
+		return found.version === entry.version && found.integrity === entry.integrity;
+	});
+}
+
+/** @param {string} file */
+function readPackages(file) {
+	if (!existsSync(file)) return undefined;
+	try {
+		/** @type {{ packages?: Record<string, { version?: string, integrity?: string, optional?: boolean }> }} */
+		const lock = JSON.parse(readFileSync(file, 'utf8'));
+		return lock.packages;
+	} catch {
+		// A lock file that was cut off in the middle says the same as none: install again.
+		return undefined;
+	}
+}
+
+/**
+ * Runs `npm ci` in `dir` unless what is installed there already matches its package-lock.json.
+ *
+ * @param {{ dir: string, args?: string[], label?: string, onProgress?: (line: string) => void }} options
+ *   `args` are added to `npm ci`; `onProgress` gets whole sentences for a person (default: standard output).
+ * @returns {Promise<void>}
+ */
+export async function ensureInstalled({ dir, args = [], label = dir, onProgress = console.log }) {
+	if (isInstalled(dir)) return;
+	const started = Date.now();
+	onProgress(`${label}: installing dependencies (npm ci, once; this takes a minute or more) …`);
+	const heartbeat = setInterval(() => {
+		onProgress(`${label}: still installing, ${secondsSince(started)} s`);
+	}, HEARTBEAT_MS);
+	try {
+		await run('npm', ['ci', '--no-audit', '--no-fund', ...args], dir);
+	} finally {
+		clearInterval(heartbeat);
+	}
+	onProgress(`${label}: installed in ${secondsSince(started)} s`);
+}
+
+/** @param {number} started */
+const secondsSince = (started) => Math.round((Date.now() - started) / 1000);
+
+/**
+ * @param {string} command
+ * @param {string[]} args
+ * @param {string} cwd
+ * @returns {Promise<void>}
+ */
+function run(command, args, cwd) {
+	return new Promise((resolve, reject) => {
+		// A shell is needed on Windows only, where npm is a .cmd file.
+		const shell = process.platform === 'win32';
+		const child = spawn(command, args, { cwd, shell, stdio: ['ignore', 'pipe', 'pipe'] });
+		let output = '';
+		/** @param {Buffer} chunk */
+		const collect = (chunk) => {
+			output += chunk.toString();
+		};
+		child.stdout.on('data', collect);
+		child.stderr.on('data', collect);
+		child.on('error', (error) => reject(new Error(`"${command}" could not be started: ${error.message}`)));
+		child.on('close', (code) => {
+			if (code === 0) return resolve();
+			// npm says what went wrong first and prints its usage after it; warnings are many and beside the point.
+			const lines = output.split('\n').filter((line) => !line.startsWith('npm warn'));
+			const reason = lines.slice(0, REASON_LINES).join('\n').trimEnd();
+			reject(new Error(`"${command} ${args.join(' ')}" failed in ${cwd} (exit ${code}):\n${reason}`));
+		});
+	});
+}
+
+/**
+ * The environment in which `node` is the Node 24 that this package installs for itself (its devDependency
+ * "node"), whatever the machine has.
+ *
+ * @param {NodeJS.ProcessEnv} [env]
+ * @returns {NodeJS.ProcessEnv}
+ */
+export function withNode24(env = process.env) {
+	const folder = join(packageRoot, 'node_modules', 'node', 'bin');
+	// An install script fetches it, and npm can be told to run none.
+	if (!existsSync(join(folder, 'node')) && !existsSync(join(folder, 'node.exe'))) {
+		throw new Error(`There is no Node 24 in ${folder}. Fetch it: npm rebuild node --ignore-scripts=false`);
+	}
+	// Windows spells it "Path", and a plain object does not fold case as process.env does.
+	const pathKey = Object.keys(env).find((key) => key.toLowerCase() === 'path') ?? 'PATH';
+	const bin = join(packageRoot, 'node_modules', '.bin');
+	return { ...env, [pathKey]: [bin, env[pathKey]].filter(Boolean).join(delimiter) };
+}

@@ -1,0 +1,34 @@
+// npm run demo, npm run chaos: a program of test/e2e that needs a real n8n, from a fresh clone on. Plain JavaScript for
+// Node 20, because it runs before anything is installed.
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { ensureN8nInstalled } from '../test/e2e/install.mjs';
+import { ensureInstalled, packageRoot, withNode24 } from './install.mjs';
+
+try {
+	await ensureInstalled({ dir: packageRoot, label: 'n8n-nodes-flowtask' });
+	withNode24();
+	await ensureN8nInstalled();
+} catch (error) {
+	console.error(error instanceof Error ? error.message : error);
+	process.exit(1);
+}
+
+const [name, ...options] = process.argv.slice(2);
+const program = join(packageRoot, 'test', 'e2e', `${name}.ts`);
+const child = spawn('node', ['--import', 'tsx', program, ...options], {
+	cwd: packageRoot,
+	env: withNode24(),
+	stdio: 'inherit',
+});
+// Ctrl-C reaches the program by the terminal and it ends in order: this process only has to wait for it. A plain kill
+// reaches only this process and has to be handed on.
+process.on('SIGINT', () => {});
+process.on('SIGTERM', () => child.kill('SIGTERM'));
+child.on('error', (error) => {
+	console.error(`The program could not be started: ${error.message}`);
+	process.exitCode = 1;
+});
+child.on('close', (code) => {
+	process.exitCode = code ?? 1;
+});
