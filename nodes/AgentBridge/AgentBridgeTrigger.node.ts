@@ -1,0 +1,48 @@
+import {
+	NodeConnectionTypes,
+	type INodeType,
+	type INodeTypeDescription,
+	type ITriggerFunctions,
+	type ITriggerResponse,
+} from 'n8n-workflow';
+
+import { AUTH_FIELDS } from './actions/bridge.fields';
+import { testBridgeConnection } from './actions/credentialTest';
+import { listen } from './actions/listen';
+import { LISTEN_FIELDS } from './actions/listen.fields';
+
+export class AgentBridgeTrigger implements INodeType {
+	description: INodeTypeDescription = {
+		displayName: 'AgentBridge Trigger',
+		name: 'agentBridgeTrigger',
+		icon: { light: 'file:agentBridge.svg', dark: 'file:agentBridge.dark.svg' },
+		group: ['trigger'],
+		version: 1,
+		subtitle: '={{ $parameter["eventFilter"] || "all frames" }}',
+		description:
+			'Starts the workflow when frames come over a WebSocket channel account of the agent platform',
+		eventTriggerDescription: '',
+		activationMessage: 'The workflow now stays connected to the bridge and runs when frames come.',
+		defaults: { name: 'AgentBridge Trigger' },
+		inputs: [],
+		outputs: [NodeConnectionTypes.Main],
+		credentials: [{ name: 'flowBridgeApi', required: true, testedBy: 'testBridgeConnection' }],
+		triggerPanel: {
+			header: 'Listen on the channel account',
+			executionsHelp: {
+				inactive:
+					'<b>While you build:</b> click "Execute step", then send a message over the channel account. The first frame that fits is shown here.<br /><br /><b>Once you are ready:</b> publish the workflow. It then stays connected, and frames that come while it runs go into its next execution together.',
+				active:
+					'<b>While you build:</b> click "Execute step", then send a message over the channel account. If the platform allows one connection only, the published workflow loses its own meanwhile.<br /><br /><b>The published workflow</b> is connected; its executions stand in the list of executions.',
+			},
+			activationHint: 'Publish the workflow to stay connected.',
+		},
+		properties: [...AUTH_FIELDS, ...LISTEN_FIELDS],
+	};
+
+	methods = { credentialTest: { testBridgeConnection } };
+
+	async trigger(this: ITriggerFunctions): Promise<ITriggerResponse> {
+		return await listen(this);
+	}
+}

@@ -1,0 +1,64 @@
+import type { INodeProperties } from 'n8n-workflow';
+
+/** How both nodes authenticate (§5.4). */
+export const AUTH_FIELDS: readonly INodeProperties[] = [
+	{
+		displayName: 'Authentication',
+		name: 'authMode',
+		type: 'options',
+		noDataExpression: true,
+		options: [
+			{
+				name: 'Sub-Protocol',
+				value: 'subprotocol',
+				description: 'The token goes along with the handshake: preferred',
+			},
+			{
+				name: 'In a Frame',
+				value: 'inFrame',
+				description: 'The token is sent as the first frame: only where the platform asks for it',
+			},
+		],
+		default: 'subprotocol',
+		description: 'How the channel account is authenticated. The two ways exclude each other.',
+	},
+	{
+		displayName: 'Authentication Frame',
+		name: 'authFrame',
+		type: 'json',
+		default: '{"type": "auth", "token": "$token"}',
+		displayOptions: { show: { authMode: ['inFrame'] } },
+		description:
+			'The frame that your platform expects first. <code>$token</code> stands for the token of the credential, which is put in as the connection opens. Its shape depends on your platform.',
+	},
+];
+
+export const EVENT_PATH: INodeProperties = {
+	displayName: 'Event Path',
+	name: 'eventPath',
+	type: 'string',
+	default: 'type',
+	placeholder: 'e.g. type or data.event',
+	description: 'Where a frame names its event. Names of fields with dots between them.',
+};
+
+const HEARTBEAT_FRAME: INodeProperties = {
+	displayName: 'Heartbeat Frame',
+	name: 'heartbeatFrame',
+	type: 'json',
+	default: '{}',
+	placeholder: 'e.g. {"type": "ping"}',
+	description:
+		'Sent again and again while the connection is open, e.g. <code>{"type": "ping"}</code>. An empty object sends none.',
+};
+
+const HEARTBEAT_SECONDS: INodeProperties = {
+	displayName: 'Heartbeat Interval (Seconds)',
+	name: 'heartbeatSeconds',
+	type: 'number',
+	default: 30,
+	typeOptions: { minValue: 1 },
+	description: 'How long the pause between two heartbeat frames is',
+};
+
+export const HEARTBEAT_FIELDS: readonly INodeProperties[] = [HEARTBEAT_FRAME, HEARTBEAT_SECONDS];

@@ -1,0 +1,138 @@
+import type { IExecuteFunctions, IHttpRequestOptions, ITriggerFunctions } from 'n8n-workflow';
+
+import { systemClock, type Clock } from '../../shared/clock';
+import { badInput, fail, ok, type Result } from '../../shared/failure';
+import { isJsonObject, jsonText, parseJson } from '../../shared/json';
+import { readNumberOptions } from '../../shared/numberOptions';
+import { redactor, type Redact } from '../../shared/redact';
+import { readBridgeAccount, type BridgeAccount } from '../bridge.account';
+import { fillAuthFrame } from '../bridge.auth';
+import { openBridge, type BridgeEvents, type BridgeLine, type BridgeSettings } from '../bridge.connection';
+import type { Whom } from '../bridge.failures';
+import { probeHandshake, type Probe } from '../bridge.probe';
+
+export const CREDENTIAL = 'flowBridgeApi';
+/** The longest time that a field takes: what a timer can hold. */
+export const MAX_SECONDS = 2_000_000;
+
+/** All that either node needs to open connections. */
+export interface BridgeSetup {
+	readonly clock: Clock;
+	readonly redact: Redact;
+	readonly whom: Whom;
+	readonly open: (events: BridgeEvents) => BridgeLine;
+	readonly probe: () => Promise<Probe>;
+}
+
+export interface LineOptions {
+	readonly heartbeatFrame: unknown;
+	readonly heartbeatSeconds: unknown;
+	readonly idleTimeoutSeconds: unknown;
+}
+
+export interface AuthFields {
+	readonly authMode: unknown;
+	readonly authFrame: unknown;
+}
+
+type Context = Pick<IExecuteFunctions | ITriggerFunctions, 'getCredentials' | 'helpers'>;
+
+/** Reads the credential and the fields that are about the connection, before anything is opened. */
+export async function prepareBridge(
+	context: Context,
+	auth: AuthFields,
+	options: LineOptions,
+): Promise<Result<BridgeSetup>> {
+	const read = readBridgeAccount(await context.getCredentials(CREDENTIAL));
+	if (!read.ok) return read;
+	const account = read.value;
+	const settings = readSettings(account, auth, options);
+	if (!settings.ok) return settings;
+	const allowed = await checkEgress(context.helpers, account);
+	if (!allowed.ok) return allowed;
+
+	const clock = systemClock;
+	const redact = redactor(account.secrets);
+	const { protocol, bearer } = settings.value;
+	const target = { url: account.url, protocols: bearer === undefined ? [protocol] : [protocol, bearer] };
+	const ask = async (request: IHttpRequestOptions): Promise<unknown> => {
+		const response: unknown = await context.helpers.httpRequest(request);
+		return response;
+	};
+	return ok({
+		clock,
+		redact,
+		whom: { host: account.host, protocol, redact },
+		open: (events) => openBridge(settings.value, events, clock),
+		probe: async () => await probeHandshake(target, ask, clock),
+	});
+}
+
+function readSettings(
+	account: BridgeAccount,
+	{ authMode, authFrame }: AuthFields,
+	options: LineOptions,
+): Result<BridgeSettings> {
+	const seconds = readNumberOptions(
+		{ ...options },
+		{
+			heartbeatSeconds: { label: 'Heartbeat Interval (Seconds)', min: 0, max: MAX_SECONDS, fallback: 30 },
+			idleTimeoutSeconds: { label: 'Idle Time-Out (Seconds)', min: 0, max: MAX_SECONDS, fallback: 0 },
+		},
+	);
+	if (!seconds.ok) return seconds;
+	const everyMs = Math.max(1, seconds.value('heartbeatSeconds') ?? 30) * 1000;
+	const heartbeat = readHeartbeat(options, everyMs);
+	if (!heartbeat.ok) return heartbeat;
+	const { url, protocol, bearer } = account;
+	const line = {
+		url,
+		protocol,
+		...(heartbeat.value && { heartbeat: heartbeat.value }),
+		idleMs: (seconds.value('idleTimeoutSeconds') ?? 0) * 1000,
+	};
+	// Mutually exclusive (§5.4): with one of them in use, nothing of the other leaves.
+	if (authMode !== 'inFrame') return ok({ ...line, bearer });
+	const filled = fillAuthFrame(authFrame, account.token);
+	return filled.ok ? ok({ ...line, authFrame: filled.value }) : filled;
+}
+
+function readHeartbeat(
+	{ heartbeatFrame }: LineOptions,
+	everyMs: number,
+): Result<BridgeSettings['heartbeat']> {
+	const isEmpty =
+		heartbeatFrame === undefined ||
+		heartbeatFrame === null ||
+		(typeof heartbeatFrame === 'string' && !heartbeatFrame.trim());
+	if (isEmpty) return ok(undefined);
+	const frame = typeof heartbeatFrame === 'string' ? parseJson(heartbeatFrame) : heartbeatFrame;
+	if (isJsonObject(frame) && Object.keys(frame).length === 0) return ok(undefined);
+	const text = isJsonObject(frame) ? jsonText(frame) : undefined;
+	if (text === undefined) {
+		return fail(
+			badInput(
+				'The Heartbeat Frame is no JSON object',
+				'Enter one such as {"type": "ping"}, or leave it empty.',
+			),
+		);
+	}
+	return ok({ frame: text, everyMs });
+}
+
+/** Sockets by-pass n8n's request helper and with it its guard against internal addresses, so that is asked first. */
+async function checkEgress(
+	helpers: Context['helpers'],
+	{ url, host }: BridgeAccount,
+): Promise<Result<undefined>> {
+	// The filter is younger than the oldest n8n that the node runs on.
+	if (!('getSecureEgressFilter' in helpers)) return ok(undefined);
+	const verdict = await helpers.getSecureEgressFilter().validateUrl(url.replace(/^ws/, 'http'));
+	if (verdict.ok) return ok(undefined);
+	return fail(
+		badInput(
+			`This n8n does not allow connections to ${host}`,
+			"The address lies in a range that n8n's protection against server-side request forgery blocks. Whoever runs this n8n can allow it.",
+		),
+	);
+}

@@ -1,0 +1,84 @@
+import type { ITriggerFunctions, ITriggerResponse } from 'n8n-workflow';
+
+import { toNodeError } from '../../shared/errors';
+import { badInput, fail, ok, type Failure, type Result } from '../../shared/failure';
+import type { BridgeLine } from '../bridge.connection';
+import { explainEnd } from '../bridge.failures';
+import { parseFrame } from '../bridge.frames';
+import type { BridgeSetup } from './bridgeSetup';
+import { receive, toItem, type ListenSettings, type Received } from './received';
+
+/** Events that the advice names. */
+const EVENTS_SHOWN = 8;
+
+/** "Listen for test event": the first frame that fits, or a sentence that says what to check. */
+export function listenOnce(
+	context: ITriggerFunctions,
+	setup: BridgeSetup,
+	settings: ListenSettings,
+): ITriggerResponse {
+	const over = new AbortController();
+	let line: BridgeLine | undefined;
+
+	const firstFrame = async (): Promise<Result<Received> | undefined> => {
+		const others = new Set<string>();
+		return await new Promise((resolve) => {
+			over.signal.addEventListener('abort', () => resolve(undefined), { once: true });
+			line = setup.open({
+				onOpen: () => undefined,
+				onText: (text) => {
+					const received = receive(text, setup, settings);
+					if (received) resolve(ok(received));
+					else others.add(eventSeen(text, setup, settings));
+				},
+				onBinary: () => others.add('a binary frame'),
+				onEnd: (end) => {
+					const probed = end.cause === 'handshake' ? setup.probe() : Promise.resolve(undefined);
+					void probed.then((probe) => resolve(fail(explainEnd(end, setup.whom, probe))));
+				},
+			});
+			void setup.clock.sleep(settings.testTimeoutMs, over.signal).then(() => {
+				if (!over.signal.aborted) resolve(fail(nothingCame(settings, others)));
+			});
+		});
+	};
+
+	const stop = async (): Promise<void> => {
+		over.abort();
+		await line?.close();
+	};
+	return {
+		manualTriggerFunction: async () => {
+			const outcome = await firstFrame();
+			await stop();
+			// Stopped by the operator: an empty answer ends n8n's wait, and nothing of it is shown.
+			if (!outcome) context.emit([]);
+			else if (outcome.ok) context.emit([[toItem(outcome.value)]]);
+			else throw toNodeError(context.getNode(), outcome.failure);
+		},
+		closeFunction: stop,
+	};
+}
+
+function eventSeen(text: string, { redact }: BridgeSetup, { filter }: ListenSettings): string {
+	const frame = parseFrame(redact.known(text));
+	if (!frame) return 'text that is no JSON object';
+	return filter.eventOf(frame) ?? 'a frame that names no event';
+}
+
+function nothingCame({ testTimeoutMs }: ListenSettings, others: ReadonlySet<string>): Failure {
+	const seconds = testTimeoutMs / 1000;
+	if (others.size > 0) {
+		const shown = [...others].slice(0, EVENTS_SHOWN).join(', ');
+		return badInput(
+			`Frames came within ${seconds} seconds, but none of the events that were asked for`,
+			`What came: ${shown}. Compare that with "Event Path" and "Events".`,
+		);
+	}
+	return {
+		kind: 'timedOut',
+		message: `The connection is open, but no frame came within ${seconds} seconds`,
+		advice:
+			"Send a message over this channel account while the test runs. Check in the platform's console that the account is bound to an agent, and that no other client takes its frames: a workflow that is active may be one. Some platforms want a first frame or a heartbeat before they send.",
+	};
+}

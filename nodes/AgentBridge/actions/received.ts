@@ -1,0 +1,81 @@
+import type { IDataObject, INodeExecutionData, ITriggerFunctions } from 'n8n-workflow';
+
+import { ok, type Result } from '../../shared/failure';
+import { readNumberOptions } from '../../shared/numberOptions';
+import { createEventFilter, parseFrame, readName, type EventFilter, type Frame } from '../bridge.frames';
+import { MAX_SECONDS, type BridgeSetup } from './bridgeSetup';
+
+const MAX_FRAMES = 1_000_000_000;
+
+/** A frame that is on its way to n8n. */
+export interface Received {
+	readonly frame: Frame;
+	readonly event: string | undefined;
+	readonly id: string | undefined;
+	readonly receivedAt: string;
+}
+
+/** What the trigger's form says about frames. */
+export interface ListenSettings {
+	readonly filter: EventFilter;
+	readonly idPath: string;
+	readonly maxBatch: number;
+	readonly maxQueued: number;
+	readonly testTimeoutMs: number;
+}
+
+export function readListenSettings(context: ITriggerFunctions, options: IDataObject): Result<ListenSettings> {
+	const filter = createEventFilter(
+		textOf(context.getNodeParameter('eventPath', '')),
+		textOf(context.getNodeParameter('eventFilter', '')),
+	);
+	if (!filter.ok) return filter;
+	const numbers = readNumberOptions(
+		{ ...options, maxBatch: context.getNodeParameter('maxBatch', 100) },
+		{
+			maxBatch: { label: 'Max Frames per Execution', min: 1, max: MAX_FRAMES, fallback: 100 },
+			maxQueued: { label: 'Max Waiting Frames', min: 1, max: MAX_FRAMES, fallback: 10_000 },
+			testTimeoutSeconds: { label: 'Test Time-Out (Seconds)', min: 0, max: MAX_SECONDS, fallback: 120 },
+		},
+	);
+	if (!numbers.ok) return numbers;
+	return ok({
+		filter: filter.value,
+		idPath: textOf(context.getNodeParameter('idPath', '')),
+		maxBatch: Math.floor(numbers.value('maxBatch') ?? 100),
+		maxQueued: Math.floor(numbers.value('maxQueued') ?? 10_000),
+		testTimeoutMs: (numbers.value('testTimeoutSeconds') ?? 120) * 1000,
+	});
+}
+
+function textOf(value: unknown): string {
+	return typeof value === 'string' ? value : '';
+}
+
+/** @returns `undefined` where a text is none of the frames that were asked for */
+export function receive(
+	text: string,
+	{ redact }: BridgeSetup,
+	settings: ListenSettings,
+): Received | undefined {
+	// A platform that echoes the token must not get it into an item.
+	const frame = parseFrame(redact.known(text));
+	if (!frame || !settings.filter.takes(frame)) return undefined;
+	return {
+		frame,
+		event: settings.filter.eventOf(frame),
+		id: readName(frame, settings.idPath),
+		receivedAt: new Date().toISOString(),
+	};
+}
+
+export function toItem({ frame, event, id, receivedAt }: Received): INodeExecutionData {
+	return {
+		json: {
+			frame,
+			...(event !== undefined && { event }),
+			...(id !== undefined && { frameId: id }),
+			receivedAt,
+		},
+	};
+}

@@ -1,0 +1,116 @@
+import { randomUUID } from 'crypto';
+
+import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
+
+import { isStartedByChat } from '../../shared/chatTrigger';
+import { badInput, fail, ok, type Result } from '../../shared/failure';
+import { isJsonObject, jsonText } from '../../shared/json';
+import { pathSteps, readPath } from '../../shared/jsonPath';
+import { readNumberOptions } from '../../shared/numberOptions';
+import { readItem } from '../../shared/thrown';
+import { isTool } from '../../shared/toolMode';
+import { createEventFilter, readName, withValueAt, type Frame, type ReplyRule } from '../bridge.frames';
+import { MAX_SECONDS } from './bridgeSetup';
+import { FRAME_FIELD, REPLY_FIELDS, REQUEST_OPTIONS } from './message.fields';
+import type { Operation } from './operation';
+import { eachInTurn, inSession, readFrame, type Outcome } from './sessionRun';
+
+interface Request {
+	readonly frame: Frame;
+	readonly rule: ReplyRule;
+	readonly timeoutMs: number;
+	readonly answerPath: string;
+}
+
+/** Sends a frame for each item and collects what comes until the reply is there. */
+export const request: Operation = {
+	value: 'request',
+	name: 'Request',
+	description: 'Send a frame, wait for the reply, and collect what comes before it',
+	action: 'Send a frame and wait for the reply',
+	fields: [FRAME_FIELD, ...REPLY_FIELDS, REQUEST_OPTIONS],
+	execute: async (context) => {
+		const asTool = isTool(context);
+		const fromChat = isStartedByChat(context);
+		return await inSession(
+			context,
+			async (session, memory) =>
+				await eachInTurn(context, memory, async (itemIndex): Promise<Outcome> => {
+					const read = readItem(() => readRequest(context, itemIndex));
+					if (!read.ok) return read;
+					const { frame, rule, timeoutMs, answerPath } = read.value;
+					const startedMs = Date.now();
+					const exchange = await session.request(jsonText(frame) ?? '', rule, timeoutMs);
+					if (!exchange.ok) return exchange;
+					const { reply, collected } = exchange.value;
+					const answer = readPath(reply, answerPath);
+					const event = rule.filter.eventOf(reply);
+					const json: IDataObject = {
+						reply,
+						...(event !== undefined && { event }),
+						...(answer !== undefined && { answer }),
+						// The chat shows this field of the last node.
+						...(fromChat && answer !== undefined && { output: answer }),
+					};
+					if (asTool) return ok(json);
+					return ok({
+						...json,
+						...(rule.correlation !== undefined && { correlation: rule.correlation }),
+						collected: [...collected],
+						elapsedMs: Date.now() - startedMs,
+					});
+				}),
+		);
+	},
+};
+
+function readRequest(context: IExecuteFunctions, itemIndex: number): Result<Request> {
+	const text = (name: string): string => {
+		const value: unknown = context.getNodeParameter(name, itemIndex, '');
+		return typeof value === 'string' ? value.trim() : '';
+	};
+	const frame = readFrame(context.getNodeParameter('frame', itemIndex));
+	if (!frame.ok) return frame;
+	const filter = createEventFilter(text('eventPath'), text('eventFilter'));
+	if (!filter.ok) return filter;
+	const correlationPath = text('correlationPath');
+	const replyPath = text('replyPath');
+	if (pathSteps(replyPath).length === 0 && filter.value.isOpen) {
+		return fail(
+			badInput(
+				'Nothing says how the reply is recognised',
+				'Fill in "Reply Path" with "Correlation Path", or name "Reply Events". Else the first frame of any kind would be taken for the reply.',
+			),
+		);
+	}
+	const correlated = correlate(frame.value, correlationPath, replyPath);
+	if (!correlated.ok) return correlated;
+	const seconds = readNumberOptions(
+		{ timeoutSeconds: context.getNodeParameter('timeoutSeconds', itemIndex, 60) },
+		{ timeoutSeconds: { label: 'Time-Out (Seconds)', min: 0, max: MAX_SECONDS, fallback: 60 } },
+	);
+	if (!seconds.ok) return seconds;
+	const options: unknown = context.getNodeParameter('options', itemIndex, {});
+	const { answerPath } = isJsonObject(options) ? options : {};
+	return ok({
+		frame: correlated.value,
+		rule: { replyPath, correlation: readName(correlated.value, correlationPath), filter: filter.value },
+		timeoutMs: (seconds.value('timeoutSeconds') ?? 60) * 1000,
+		answerPath: typeof answerPath === 'string' ? answerPath : '',
+	});
+}
+
+/** A frame without a value at its correlation path is given one of its own. */
+function correlate(frame: Frame, correlationPath: string, replyPath: string): Result<Frame> {
+	const hasPath = pathSteps(correlationPath).length > 0;
+	if (!hasPath && pathSteps(replyPath).length > 0) {
+		return fail(
+			badInput(
+				'"Reply Path" is filled in, but "Correlation Path" is not',
+				'Say where the frame that is sent holds the value that the reply repeats, e.g. id.',
+			),
+		);
+	}
+	if (!hasPath || readName(frame, correlationPath) !== undefined) return ok(frame);
+	return withValueAt(frame, correlationPath, randomUUID());
+}

@@ -1,0 +1,38 @@
+import { fail, ok } from '../../shared/failure';
+import { jsonText } from '../../shared/json';
+import { readItem } from '../../shared/thrown';
+import { FRAME_FIELD, SEND_OPTIONS } from './message.fields';
+import type { Operation } from './operation';
+import { eachInTurn, inSession, readFrame, type Outcome } from './sessionRun';
+
+const MAY_HAVE_ARRIVED =
+	'The connection ended before the platform confirmed it, so the frame may or may not have arrived. Whether to send it again is for the workflow to decide.';
+
+/** Sends a frame for each item and waits for no reply. */
+export const send: Operation = {
+	value: 'send',
+	name: 'Send',
+	description: 'Send a frame and do not wait for a reply',
+	action: 'Send a frame',
+	fields: [FRAME_FIELD, SEND_OPTIONS],
+	execute: async (context) =>
+		await inSession(context, async (session, memory) => {
+			const connectionOf = new Map<number, number>();
+			const outcomes = await eachInTurn(context, memory, async (itemIndex): Promise<Outcome> => {
+				const frame = readItem(() => readFrame(context.getNodeParameter('frame', itemIndex)));
+				if (!frame.ok) return frame;
+				const sent = await session.send(jsonText(frame.value) ?? '');
+				if (!sent.ok) return sent;
+				connectionOf.set(itemIndex, sent.value);
+				return ok({ sent: true, frame: frame.value });
+			});
+			// A frame has left when the other side has answered our closing, which comes behind it.
+			const lost = await session.close();
+			return outcomes.map((outcome, itemIndex): Outcome => {
+				const failure = lost.get(connectionOf.get(itemIndex) ?? 0);
+				if (!outcome.ok || !failure) return outcome;
+				if (failure.kind === 'credential') return fail(failure);
+				return fail({ ...failure, kind: 'unclear', advice: `${MAY_HAVE_ARRIVED} ${failure.advice}` });
+			});
+		}),
+};

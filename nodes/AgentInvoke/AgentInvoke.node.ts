@@ -1,0 +1,36 @@
+import {
+	NodeConnectionTypes,
+	type IExecuteFunctions,
+	type INodeExecutionData,
+	type INodeType,
+	type INodeTypeDescription,
+} from 'n8n-workflow';
+
+import { operationProperties, route } from './actions/router';
+
+/** What an agent interrupts for leaves by an output of its own, so that the flow can act and resume it. */
+const OUTPUTS = `={{ ['invoke', 'resume'].includes($parameter.operation)
+	? [{ type: '${NodeConnectionTypes.Main}', displayName: 'Response' }, { type: '${NodeConnectionTypes.Main}', displayName: 'Interrupt' }]
+	: ['${NodeConnectionTypes.Main}'] }}` as const;
+
+export class AgentInvoke implements INodeType {
+	description: INodeTypeDescription = {
+		displayName: 'AgentInvoke',
+		name: 'agentInvoke',
+		icon: { light: 'file:agentInvoke.svg', dark: 'file:agentInvoke.dark.svg' },
+		group: ['transform'],
+		version: 1,
+		subtitle: '={{ $parameter["operation"] }}',
+		description: 'Talk to a hosted agent, with sessions that n8n remembers and interrupts as a branch',
+		defaults: { name: 'AgentInvoke' },
+		inputs: [NodeConnectionTypes.Main],
+		outputs: OUTPUTS,
+		usableAsTool: true,
+		credentials: [{ name: 'flowAgentApi', required: true }],
+		properties: operationProperties(),
+	};
+
+	async execute(this: IExecuteFunctions): Promise<INodeExecutionData[][]> {
+		return await route(this);
+	}
+}

@@ -1,0 +1,133 @@
+import type { INodeProperties } from 'n8n-workflow';
+
+export const messageField: INodeProperties = {
+	displayName: 'Message',
+	name: 'message',
+	type: 'string',
+	typeOptions: { rows: 3 },
+	default: '={{ $json.chatInput }}',
+	description: 'What is said to the agent. In a chat, the message of the person is {{ $JSON.chatInput }}.',
+};
+
+/** Which conversation a message belongs to. */
+export const sessionFields: readonly INodeProperties[] = [
+	{
+		displayName: 'Session',
+		name: 'sessionMode',
+		type: 'options',
+		default: 'mapped',
+		options: [
+			{
+				name: 'By ID',
+				value: 'explicit',
+				description: 'A session ID of the platform, from an earlier output',
+			},
+			{
+				name: 'By Key',
+				value: 'mapped',
+				description: 'A key of yours; n8n remembers which session belongs to it, in a Data Table',
+			},
+			{ name: 'New Each Time', value: 'new', description: 'Each item begins a conversation of its own' },
+		],
+		description: 'Which conversation the message belongs to',
+	},
+	{
+		displayName: 'Session Key',
+		name: 'sessionKey',
+		type: 'string',
+		default: '={{ $json.sessionId }}',
+		displayOptions: { show: { sessionMode: ['mapped'] } },
+		description:
+			'What stands for the conversation, e.g. a customer number or the sessionId of a chat. Read for each item, so that two people never share a session; where it is empty, the item gets a new one.',
+	},
+	{
+		displayName: 'Session ID',
+		name: 'sessionId',
+		type: 'string',
+		default: '={{ $json.session.id }}',
+		displayOptions: { show: { sessionMode: ['explicit'] } },
+		description: 'The session.ID of an earlier output of this agent',
+	},
+];
+
+export const filesField: INodeProperties = {
+	displayName: 'Files',
+	name: 'files',
+	type: 'fixedCollection',
+	typeOptions: { multipleValues: true },
+	placeholder: 'Add File',
+	default: {},
+	options: [
+		{
+			displayName: 'File',
+			name: 'file',
+			values: [
+				{
+					displayName: 'Source',
+					name: 'source',
+					type: 'options',
+					default: 'binary',
+					options: [
+						{ name: 'Input File', value: 'binary', description: 'A file of the input item, uploaded first' },
+						{ name: 'URL', value: 'url', description: 'A web address that the platform can open' },
+					],
+					description: 'Where the file comes from',
+				},
+				{
+					displayName: 'Input Field',
+					name: 'binaryPropertyName',
+					type: 'string',
+					default: 'data',
+					displayOptions: { show: { source: ['binary'] } },
+					description: 'Name of the field that holds the file',
+					hint: 'The name stands in the Binary tab of the input',
+				},
+				{
+					displayName: 'URL',
+					name: 'url',
+					type: 'string',
+					default: '',
+					placeholder: 'https://example.com/report.pdf',
+					displayOptions: { show: { source: ['url'] } },
+					description: 'Address of the file, e.g. of the "Upload Media" operation',
+				},
+				{
+					displayName: 'Name',
+					name: 'name',
+					type: 'string',
+					default: '',
+					placeholder: 'report.pdf',
+					displayOptions: { show: { source: ['url'] } },
+					description: 'What the agent is to call the file',
+				},
+			],
+		},
+	],
+	description: 'Files for the agent. An upload is good for a limited time only.',
+};
+
+export const streamField: INodeProperties = {
+	displayName: 'Stream',
+	name: 'stream',
+	type: 'boolean',
+	default: false,
+	description:
+		'Whether to read the answer as it is written. A chat or a webhook that streams shows it at once.',
+};
+
+export const previewField: INodeProperties = {
+	displayName: 'Preview Request',
+	name: 'previewRequest',
+	type: 'boolean',
+	default: false,
+	description:
+		'Whether to output what would be sent, without sending it. Compare it with the API-call page of the instance; names of fields are set in the credential.',
+};
+
+export const simplifyField: INodeProperties = {
+	displayName: 'Simplify',
+	name: 'simplify',
+	type: 'boolean',
+	default: true,
+	description: 'Whether to return a simplified version of the response instead of the raw data',
+};

@@ -1,0 +1,170 @@
+import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
+
+import { isStartedByChat } from '../../shared/chatTrigger';
+import { systemClock, type Clock } from '../../shared/clock';
+import { openTable } from '../../shared/dataTable';
+import { failRun } from '../../shared/failRun';
+import { ok, type Result } from '../../shared/failure';
+import { createLedger, ledgerScope, type Ledger } from '../../shared/ledger';
+import { LEDGER_TABLE } from '../../shared/ledger.rows';
+import { redactor, type Redact } from '../../shared/redact';
+import { createRunMemory } from '../../shared/runMemory';
+import { isTool } from '../../shared/toolMode';
+import { createAttempts } from '../../shared/transport/attempts';
+import { authenticatedOpen, authenticatedSend, credentialOf } from '../../shared/transport/request';
+import { createSilenceWatch } from '../../shared/transport/silence';
+import { createWindow } from '../../shared/transport/window';
+import { readAgentAccount, type AgentAccount } from '../agent.account';
+import { createAgentApi, type AgentApi } from '../agent.api';
+import { explainCall } from '../agent.failures';
+import { createAgentMemory, NO_MEMORY, type AgentMemory } from '../agent.memory';
+import { createInterruptRounds, type InterruptRounds } from '../agent.rounds';
+import { createSessionStore, SESSION_TABLE, type SessionStore } from '../agent.sessions';
+import { readAgentOptions, type AgentOptions } from './agentOptions';
+
+/** The effects that one run of the node works with. */
+export interface AgentRun {
+	readonly account: AgentAccount;
+	readonly api: AgentApi;
+	readonly options: AgentOptions;
+	readonly clock: Clock;
+	readonly redact: Redact;
+	readonly sessions: SessionStore;
+	/** Where the operator set an idempotency key. */
+	readonly ledger: Ledger | undefined;
+	readonly memory: AgentMemory;
+	readonly rounds: InterruptRounds;
+	/** Aborted when the run ends, early or not. */
+	readonly signal: AbortSignal;
+	readonly cancelled: () => boolean;
+	readonly forChat: boolean;
+	readonly asTool: boolean;
+}
+
+const CREDENTIAL = 'flowAgentApi';
+/** How late a cut for silence may come. */
+const SILENCE_CHECK_MS = 500;
+/** A stopped node has to end within a second. */
+const FLUSH_AFTER_CANCEL_MS = 700;
+
+const TABLE_BEHIND =
+	'A Data Table could not be written to the end, so a later execution may not know some of these sessions or answers. The session IDs are in the output.';
+
+/**
+ * The frame of every operation: options and credential are read and checked, `work` is done, and nothing is left
+ * behind, however it ends.
+ */
+export async function inAgentRun(
+	context: IExecuteFunctions,
+	work: (run: AgentRun) => Promise<INodeExecutionData[][]>,
+): Promise<INodeExecutionData[][]> {
+	if (context.getInputData().length === 0) return [[]];
+	const ending = new AbortController();
+	const opened = await openAgentRun(context, ending.signal);
+	if (!opened.ok) return failRun(context, opened.failure);
+	const run = opened.value;
+	const cancelSignal = context.getExecutionCancelSignal();
+	const end = (): void => {
+		ending.abort();
+	};
+	cancelSignal?.addEventListener('abort', end, { once: true });
+	if (cancelSignal?.aborted) end();
+	try {
+		return await work(run);
+	} finally {
+		const isWritten = await flush(run);
+		if (!isWritten) {
+			context.addExecutionHints({ message: TABLE_BEHIND, type: 'warning', location: 'outputPane' });
+		}
+		cancelSignal?.removeEventListener('abort', end);
+		end();
+	}
+}
+
+async function openAgentRun(context: IExecuteFunctions, signal: AbortSignal): Promise<Result<AgentRun>> {
+	const options = readAgentOptions(context);
+	if (!options.ok) return options;
+	const fields = await context.getCredentials(CREDENTIAL);
+	const account = readAgentAccount(fields);
+	if (!account.ok) return account;
+	const clock = systemClock;
+	const redact = redactor(account.value.secrets);
+	const credential = credentialOf(context, CREDENTIAL, fields);
+	const { requestsPerSecond, concurrency, maxInterrupts } = options.value;
+	const cancelSignal = context.getExecutionCancelSignal();
+	const api = createAgentApi({
+		account: account.value,
+		open: authenticatedOpen(context, CREDENTIAL, credential),
+		send: authenticatedSend(context, CREDENTIAL, credential),
+		attempt: createAttempts({
+			baseUrl: account.value.baseUrl,
+			window: createWindow({ requestsPerSecond, concurrency }, clock, signal),
+			...{ clock, redact, signal, random: Math.random, explain: explainCall },
+		}),
+		silence: createSilenceWatch(clock, SILENCE_CHECK_MS, signal),
+		...{ clock, redact, random: Math.random, cancelSignal: () => signal },
+	});
+	const memory = createRunMemory(context.getContext('node'), 'flowAgentRuns', runIndexOf(context));
+	return ok({
+		...{ api, clock, redact, signal, account: account.value, options: options.value },
+		sessions: openSessions(context, account.value, options.value, credential.id),
+		ledger: openLedger(context, options.value, signal),
+		// n8n counts each try of a tool as a run, and calls at the same time as one: what is remembered under its index
+		// may be another person's answer.
+		memory: isTool(context) ? NO_MEMORY : createAgentMemory(memory),
+		rounds: createInterruptRounds(context.getContext('flow'), maxInterrupts),
+		cancelled: () => cancelSignal?.aborted ?? false,
+		forChat: isStartedByChat(context),
+		asTool: isTool(context),
+	});
+}
+
+function openSessions(
+	context: IExecuteFunctions,
+	account: AgentAccount,
+	options: AgentOptions,
+	credentialId: string,
+): SessionStore {
+	return createSessionStore(
+		{
+			agent: `${account.baseUrl}${account.invokePath} ${credentialId}`.trim(),
+			workflowId: context.getWorkflow().id ?? '',
+			executionId: context.getExecutionId(),
+			ttlMs: options.sessionTtlMs,
+		},
+		openTable(context, SESSION_TABLE),
+		systemClock,
+	);
+}
+
+function openLedger(
+	context: IExecuteFunctions,
+	{ idempotency, retryAmbiguous }: AgentOptions,
+	signal: AbortSignal,
+): Ledger | undefined {
+	if (!idempotency) return undefined;
+	const workflowId = context.getWorkflow().id ?? '';
+	return createLedger(
+		{
+			scope: ledgerScope('agent', idempotency.reach, { workflowId, nodeId: context.getNode().id }),
+			...{ workflowId, executionId: context.getExecutionId(), ttlMs: idempotency.ttlMs },
+			onUnknown: retryAmbiguous ? 'again' : 'error',
+			deadlineMs: Infinity,
+		},
+		{ table: openTable(context, LEDGER_TABLE), clock: systemClock, random: Math.random, signal },
+	);
+}
+
+/** @returns false where something could not be written */
+async function flush({ sessions, ledger, cancelled }: AgentRun): Promise<boolean> {
+	const flushed = Promise.all([sessions.flush(), ledger?.flush()]).then((results) =>
+		results.every((result) => result?.ok !== false),
+	);
+	if (!cancelled()) return await flushed;
+	return await Promise.race([flushed, systemClock.sleep(FLUSH_AFTER_CANCEL_MS).then(() => true)]);
+}
+
+function runIndexOf(context: IExecuteFunctions): number {
+	const runIndex: unknown = context.getWorkflowDataProxy(0).$runIndex;
+	return typeof runIndex === 'number' ? runIndex : 0;
+}

@@ -1,0 +1,170 @@
+import type { IDataObject, IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
+
+import { toErrorItem, toNodeError } from '../../shared/errors';
+import type { Failure } from '../../shared/failure';
+import { excerpt } from '../../shared/json';
+import type { Redact } from '../../shared/redact';
+import type { Interrupt } from '../agent.envelope';
+import type { TurnOutcome, TurnResult } from '../agent.turns';
+import type { AgentRun } from './agentRun';
+
+/** How an answer leaves the node. */
+interface AnswerForm {
+	readonly redact: Redact;
+	readonly simplify: boolean;
+	readonly forChat: boolean;
+}
+
+export interface DeliveredTurn extends TurnOutcome {
+	/** Read before anything was sent: an expression that fails afterwards would lose what was answered. */
+	readonly simplify: boolean;
+}
+
+/** Session ids that an error text shows. */
+const IDS_SHOWN = 5;
+
+const SEVERAL_INTERRUPTS =
+	'Some agents wait for more than one answer. "interrupt" is the first, "interrupts" holds all: answer each with "Resume".';
+
+/** Turns the outcomes of a run into items: answers out of the first output, interrupts out of the second. */
+export function deliverTurns(
+	context: IExecuteFunctions,
+	outcomes: readonly DeliveredTurn[],
+	run: AgentRun,
+): INodeExecutionData[][] {
+	if (run.cancelled()) return [logCancelled(context, outcomes), []];
+	// A tool has no memory of its tries, so n8n must not make another: it does after an error, and after an item with one.
+	const isFinal = run.asTool && outcomes.some(({ result }) => hasAsked(result));
+	if (!context.continueOnFail() && !isFinal) throwFirst(context, outcomes, run.asTool);
+	const responses: INodeExecutionData[] = [];
+	const interrupts: INodeExecutionData[] = [];
+	for (const { itemIndex, result, simplify } of outcomes) {
+		const pairedItem = { item: itemIndex };
+		if (!result.ok) {
+			responses.push(
+				isFinal
+					? { json: describeProblem(result.failure), pairedItem }
+					: toErrorItem(result.failure, itemIndex, run.asTool),
+			);
+		} else if (run.asTool) {
+			responses.push({ json: describeForAgent(result.value, run.redact), pairedItem });
+		} else {
+			const form = { simplify, redact: run.redact, forChat: run.forChat };
+			const isInterrupt = result.value.reply.interrupt !== undefined;
+			(isInterrupt ? interrupts : responses).push({ json: describe(result.value, form), pairedItem });
+		}
+	}
+	const several = outcomes.filter(({ result }) => result.ok && result.value.reply.interrupts.length > 0);
+	if (several.length > 0) {
+		context.addExecutionHints({ message: SEVERAL_INTERRUPTS, type: 'info', location: 'outputPane' });
+	}
+	const failed = outcomes.filter(({ result }) => !result.ok).length;
+	if (failed > 0) {
+		context.addExecutionHints({
+			message: `${outcomes.length - failed} answered, ${failed} failed.`,
+			type: 'warning',
+			location: 'outputPane',
+		});
+	}
+	return run.asTool ? [responses] : [responses, interrupts];
+}
+
+/** With a second name for `arguments`, which n8n's expressions refuse to read. */
+function shown(interrupt: Interrupt): IDataObject {
+	return { ...interrupt, input: interrupt.arguments };
+}
+
+function describe(result: TurnResult, { redact, simplify, forChat }: AnswerForm): IDataObject {
+	const { reply, session, attempts, elapsedMs, replayed } = result;
+	const { interrupt, interrupts } = reply;
+	const answer = redact.known(reply.answer);
+	const text = interrupt?.question || answer;
+	return {
+		...(forChat && { output: text }),
+		answer,
+		...(interrupt && { interrupt: shown(interrupt) }),
+		...(interrupts.length > 0 && { interrupts: interrupts.map(shown) }),
+		session: { ...session },
+		reason: reply.reason,
+		...(reply.usage !== null && { usage: reply.usage }),
+		trace: { attempts, elapsedMs, requestId: reply.requestId },
+		...(replayed && { replayed: true }),
+		...(!simplify && { raw: reply.raw }),
+	};
+}
+
+function hasAsked(result: TurnOutcome['result']): boolean {
+	return result.ok || result.failure.details?.mayHaveRun === true;
+}
+
+/** A failure without the key `error`, by which n8n knows what it tries once more. */
+function describeProblem({ kind, message, advice, details }: Failure): IDataObject {
+	return { problem: message, advice, details: { kind, ...details } };
+}
+
+/** An AI agent reads text: the answer, or what is needed to go on. */
+function describeForAgent({ reply, session, replayed }: TurnResult, redact: Redact): IDataObject {
+	const { interrupt } = reply;
+	const answer = redact.known(reply.answer);
+	const sessionId = session.id;
+	if (!interrupt) return { answer, sessionId, ...(replayed && { replayed: true }) };
+	const { id: interruptId, ...asked } = interrupt;
+	return {
+		needsInput: { ...asked, interruptId, sessionId },
+		...(reply.interrupts.length > 0 && { interrupts: reply.interrupts.map((one) => ({ ...one })) }),
+		...(answer && { answer }),
+	};
+}
+
+/** n8n throws away what a cancelled node says, so its log is where the sessions can be found. */
+function logCancelled(context: IExecuteFunctions, outcomes: readonly TurnOutcome[]): INodeExecutionData[] {
+	const open = outcomes.filter(
+		({ result }) =>
+			!result.ok && result.failure.kind !== 'agentFailed' && result.failure.details?.mayHaveRun === true,
+	).length;
+	const ids = sessionIds(outcomes);
+	if (open > 0 || ids.length > 0) {
+		context.logger.info(
+			`AgentInvoke "${context.getNode().name}" was stopped; sessions that were used: ${ids.map((id) => excerpt(id, 100)).join(', ') || 'none known'}; ${open} call(s) had no answer yet, and the agent may have run`,
+		);
+	}
+	return [];
+}
+
+function sessionIds(outcomes: readonly TurnOutcome[]): string[] {
+	const ids = outcomes.flatMap(({ result }) => {
+		const id: unknown = result.ok ? result.value.session.id : result.failure.details?.sessionId;
+		return typeof id === 'string' && id ? [id] : [];
+	});
+	return [...new Set(ids)];
+}
+
+function throwFirst(context: IExecuteFunctions, outcomes: readonly TurnOutcome[], asTool: boolean): void {
+	const failed = outcomes.flatMap(({ itemIndex, result }) =>
+		result.ok ? [] : [{ itemIndex, failure: result.failure }],
+	);
+	const isOwn = ({ failure }: { failure: Failure }): boolean =>
+		failure.kind !== 'notSubmitted' && failure.kind !== 'cancelled';
+	const first = failed.find(isOwn) ?? failed[0];
+	if (!first) return;
+	const { failure, itemIndex } = first;
+	const answered = outcomes.length - failed.length;
+	const ids = sessionIds(outcomes).slice(0, IDS_SHOWN);
+	const advice = [
+		failure.advice,
+		answered > 0
+			? `${answered} other item(s) were answered: a retry of this execution does not ask them again.`
+			: '',
+		ids.length > 0 ? `Sessions of this run: ${ids.map((id) => excerpt(id, 100)).join(', ')}.` : '',
+	]
+		.filter(Boolean)
+		.join(' ');
+	const message = asTool ? [failure.message, advice].filter(Boolean).join('. ') : failure.message;
+	const turns = outcomes.map(({ itemIndex: item, result }) => ({
+		item,
+		...(result.ok
+			? { status: 'answered', sessionId: result.value.session.id }
+			: { status: result.failure.kind }),
+	}));
+	throw toNodeError(context.getNode(), { ...failure, message, advice }, itemIndex, { turns });
+}

@@ -1,0 +1,125 @@
+import type { IExecuteFunctions, INodeProperties } from 'n8n-workflow';
+
+import { badInput, fail, ok, type Result } from '../../shared/failure';
+import type { Json } from '../../shared/json';
+import type { Turn } from '../agent.request';
+import { previewField, simplifyField, streamField } from './agent.fields';
+import { readExtraBody, readIdempotency, readResult, readText } from './agent.inputs';
+import { optionsCollection } from './agentOptions';
+import { inAgentRun, type AgentRun } from './agentRun';
+import type { Operation } from './operation';
+import { takeItems, type PreparedTurn } from './takeItems';
+
+const fields: readonly INodeProperties[] = [
+	{
+		displayName: 'Session ID',
+		name: 'resumeSessionId',
+		type: 'string',
+		required: true,
+		default: '={{ $json.session.id }}',
+		description:
+			'The session of the "Interrupt" output. After other nodes, take it from that node by its name.',
+	},
+	{
+		displayName: 'Interrupt ID',
+		name: 'interruptId',
+		type: 'string',
+		default: '={{ $json.interrupt.id }}',
+		description: 'ID of the interrupt, from the "Interrupt" output',
+	},
+	{
+		displayName: 'Decision',
+		name: 'decision',
+		type: 'options',
+		default: 'answer',
+		options: [
+			{
+				name: 'Answer',
+				value: 'answer',
+				description: 'The answer to the question, or the result of the tool',
+			},
+			{ name: 'Decline', value: 'decline', description: 'It was not done; the agent goes on without it' },
+		],
+		description: 'What to tell the agent',
+	},
+	{
+		displayName: 'Result',
+		name: 'result',
+		type: 'string',
+		typeOptions: { rows: 3 },
+		default: '',
+		displayOptions: { show: { decision: ['answer'] } },
+		description: 'What the person said or the tool gave. Text, or JSON for an object or a list.',
+	},
+	{
+		displayName: 'Reason',
+		name: 'declineReason',
+		type: 'string',
+		default: '',
+		displayOptions: { show: { decision: ['decline'] } },
+		placeholder: 'e.g. not approved',
+		description: 'Why it was not done',
+	},
+];
+
+/** Answers an interrupt under the same session, and gives what the agent says then. */
+export const resume: Operation = {
+	value: 'resume',
+	name: 'Resume',
+	description: 'Answer an interrupt, so that the agent goes on',
+	action: 'Resume an agent',
+	fields: [
+		...fields,
+		streamField,
+		previewField,
+		simplifyField,
+		optionsCollection([
+			'concurrency',
+			'extraBody',
+			'idempotencyKey',
+			'idempotencyScope',
+			'idempotencyTtlHours',
+			'maxInterrupts',
+			'maxInvocations',
+			'requestsPerSecond',
+			'retries',
+			'retryAmbiguous',
+			'timeoutSeconds',
+		]),
+	],
+	async execute(context) {
+		return await inAgentRun(
+			context,
+			async (run) => await takeItems(context, run, (itemIndex) => prepare(context, run, itemIndex)),
+		);
+	},
+};
+
+function prepare(context: IExecuteFunctions, run: AgentRun, itemIndex: number): Result<PreparedTurn> {
+	const id = readText(context, 'resumeSessionId', itemIndex).trim();
+	if (!id) {
+		return fail(
+			badInput(
+				'"Session ID" is empty for this item',
+				'An interrupt is answered under the session in which it came. Take session.id of the "Interrupt" output.',
+			),
+		);
+	}
+	const interruptId = readText(context, 'interruptId', itemIndex).trim();
+	const result: Json =
+		context.getNodeParameter('decision', itemIndex) === 'decline'
+			? { declined: true, reason: readText(context, 'declineReason', itemIndex) }
+			: readResult(context, itemIndex);
+	const turn: Turn = { kind: 'result', interruptId, result };
+	const payload = [turn, id, readExtraBody(context, itemIndex)];
+	const idempotency = readIdempotency(context, itemIndex, run, payload);
+	if (!idempotency.ok) return idempotency;
+	return ok({
+		session: { kind: 'explicit', id },
+		isResume: true,
+		stream: context.getNodeParameter('stream', itemIndex) === true,
+		idempotency: idempotency.value,
+		turn: async () => ok(turn),
+		previewed: turn,
+	});
+}

@@ -1,0 +1,283 @@
+import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
+
+import { failRun } from '../../shared/failRun';
+import { badInput, fail, ok, type Result } from '../../shared/failure';
+import type { JsonObject } from '../../shared/json';
+import { createOutlet, type ItemOutlet } from '../../shared/outlet';
+import { fingerprinter } from '../../shared/runMemory';
+import { explainThrown, readItem } from '../../shared/thrown';
+import { invokeBody, withSession, type Turn } from '../agent.request';
+import { explainTable } from '../agent.sessions';
+import { takeTurns, type AgentTurn, type SessionChoice, type TurnOutcome } from '../agent.turns';
+import { readExtraBody } from './agent.inputs';
+import type { AgentRun } from './agentRun';
+import { deliverTurns, type DeliveredTurn } from './deliver';
+
+/** What one item asks, read from the form and checked; nothing is sent yet. */
+export interface PreparedTurn {
+	readonly session: SessionChoice;
+	readonly isResume: boolean;
+	readonly stream: boolean;
+	readonly idempotency: AgentTurn['idempotency'];
+	/** Uploads what has to be uploaded. */
+	readonly turn: () => Promise<Result<Turn>>;
+	/** What a preview shows of it, where nothing is uploaded. */
+	readonly previewed: Turn;
+}
+
+/** With what is read for the output, now and not once the agent has been asked. */
+interface ReadTurn extends PreparedTurn {
+	readonly simplify: boolean;
+	readonly lacksKey: boolean;
+}
+
+export type PrepareTurn = (itemIndex: number) => Result<PreparedTurn>;
+
+const NO_KEY =
+	'Some items have no session key, so each of them began a new session. Check "Session Key" if they were to go on with one.';
+
+/**
+ * Reads every item first, then takes the turns of all good ones, then delivers. Nothing is sent before every item
+ * was read.
+ */
+export async function takeItems(
+	context: IExecuteFunctions,
+	run: AgentRun,
+	prepareTurn: PrepareTurn,
+): Promise<INodeExecutionData[][]> {
+	const items = context.getInputData();
+	const prepared = items.map((_, itemIndex) => readItem(() => readTurn(context, prepareTurn, itemIndex)));
+	const refusal = refuseBatch(prepared, run, context.continueOnFail());
+	if (refusal) return failRun(context, refusal.failure);
+	const loaded = explainTable(await run.sessions.load(keysOf(prepared)));
+	if (!loaded.ok) return failRun(context, loaded.failure);
+	if (context.getNodeParameter('previewRequest', 0, false) === true) {
+		const previews = preview(context, run, prepared);
+		return run.asTool ? [previews] : [previews, []];
+	}
+
+	const fingerprintOf = fingerprinter(askedParameters(context));
+	const outletOf = openOutlet(context, run, items.length);
+	const turns = prepared.flatMap((item, itemIndex): AgentTurn[] => {
+		if (!item.ok) return [];
+		const { session, isResume, idempotency, simplify } = item.value;
+		return [
+			{
+				...{ itemIndex, session, isResume, idempotency },
+				fingerprint: fingerprintOf(items[itemIndex]?.json),
+				keepRaw: !simplify,
+				prepare: async () => await bodyOf(context, run, item.value, itemIndex),
+				bodyFor: (body, sessionId) => withSession(body, sessionId, run.account.deployment),
+				onDelta: async (text) => await outletOf?.(itemIndex).say(text),
+			},
+		];
+	});
+	// Where the first failure ends the run anyway, nobody is asked beside an item that cannot be.
+	const hopeless = turns.length < prepared.length && !context.continueOnFail();
+	await sayNotAsked(prepared, hopeless, outletOf);
+	const outcomes = await answer(context, run, hopeless ? [] : turns, outletOf);
+	if (prepared.some((item) => item.ok && item.value.lacksKey)) {
+		context.addExecutionHints({ message: NO_KEY, type: 'info', location: 'outputPane' });
+	}
+	const outcomeOf = new Map(outcomes.map((outcome) => [outcome.itemIndex, outcome]));
+	const all = prepared.map((item, itemIndex): DeliveredTurn => {
+		if (!item.ok) return { itemIndex, result: item, simplify: true };
+		const { simplify } = item.value;
+		return { ...(outcomeOf.get(itemIndex) ?? { itemIndex, result: fail(NOT_ASKED) }), simplify };
+	});
+	if (all.every(({ result }) => result.ok)) run.memory.clear(items.length);
+	return deliverTurns(context, all, run);
+}
+
+const NOT_ASKED = {
+	kind: 'notSubmitted',
+	message: 'The agent was not asked for this item, because another item could not be read',
+	advice: 'Nothing was sent for it.',
+} as const;
+
+type OutletOf = (itemIndex: number) => ItemOutlet;
+
+/** Nothing will come of these items: what those behind them say would wait for them for ever. */
+async function sayNotAsked(
+	prepared: ReadonlyArray<Result<PreparedTurn>>,
+	hopeless: boolean,
+	outletOf: OutletOf | undefined,
+): Promise<void> {
+	for (const [itemIndex, item] of prepared.entries()) {
+		if (!item.ok) await outletOf?.(itemIndex).fail(item.failure.message);
+		else if (hopeless) await outletOf?.(itemIndex).fail(NOT_ASKED.message);
+	}
+}
+
+/** A tool's text goes to the agent that called it, which speaks for itself. */
+function openOutlet(context: IExecuteFunctions, run: AgentRun, count: number): OutletOf | undefined {
+	if (run.asTool || !context.isStreaming()) return undefined;
+	const outletOf = createOutlet(
+		async (kind, itemIndex, text) => context.sendChunk(kind, itemIndex, text),
+		count,
+	);
+	const outlets = new Map<number, ItemOutlet>();
+	return (itemIndex) => {
+		const known = outlets.get(itemIndex) ?? outletOf(itemIndex);
+		outlets.set(itemIndex, known);
+		return known;
+	};
+}
+
+async function answer(
+	context: IExecuteFunctions,
+	run: AgentRun,
+	turns: readonly AgentTurn[],
+	outletOf: OutletOf | undefined,
+): Promise<TurnOutcome[]> {
+	const { concurrency, timeoutMs, attempts, retryAmbiguous, renewExpired } = run.options;
+	const stopAtFailure = !context.continueOnFail();
+	const settings = { concurrency, timeoutMs, attempts, retryAmbiguous, renewExpired, stopAtFailure };
+	const said = new Set<number>();
+	const spoken = turns.map((turn) => ({
+		...turn,
+		onDelta: async (text: string) => {
+			said.add(turn.itemIndex);
+			await turn.onDelta(text);
+		},
+	}));
+	const { api, sessions, ledger, memory, rounds, signal } = run;
+	const heard = async ({ itemIndex, result }: TurnOutcome): Promise<void> => {
+		const outlet = outletOf?.(itemIndex);
+		if (!outlet) return;
+		if (!result.ok) {
+			await outlet.fail(result.failure.message);
+			return;
+		}
+		// Whoever listens heard it in the try that asked.
+		if (result.value.recalled) {
+			await outlet.end();
+			return;
+		}
+		const { answer: text, interrupt } = result.value.reply;
+		// What was not streamed is said all the same, or the chat would stay empty.
+		const rest = [said.has(itemIndex) ? '' : text, interrupt?.question ?? ''].filter(Boolean).join('\n\n');
+		if (rest) await outlet.say(rest);
+		await outlet.end();
+	};
+	return await takeTurns(spoken, settings, {
+		...{ api, sessions, ledger, memory, rounds, signal, clock: run.clock, heard },
+	});
+}
+
+async function bodyOf(
+	context: IExecuteFunctions,
+	run: AgentRun,
+	prepared: PreparedTurn,
+	itemIndex: number,
+): Promise<Result<JsonObject>> {
+	try {
+		const turn = await prepared.turn();
+		if (!turn.ok) return turn;
+		const extraBody = readExtraBody(context, itemIndex);
+		return invokeBody(turn.value, prepared.stream, extraBody, run.account.deployment);
+	} catch (error) {
+		return fail(explainThrown(error));
+	}
+}
+
+function keysOf(prepared: ReadonlyArray<Result<PreparedTurn>>): string[] {
+	const keys = prepared.flatMap((item) =>
+		item.ok && item.value.session.kind === 'mapped' ? [item.value.session.key] : [],
+	);
+	return [...new Set(keys)];
+}
+
+function readTurn(context: IExecuteFunctions, prepareTurn: PrepareTurn, itemIndex: number): Result<ReadTurn> {
+	const turn = prepareTurn(itemIndex);
+	if (!turn.ok) return turn;
+	const { session, isResume } = turn.value;
+	const wantsKey = !isResume && context.getNodeParameter('sessionMode', itemIndex, 'new') === 'mapped';
+	return ok({
+		...turn.value,
+		simplify: context.getNodeParameter('simplify', itemIndex, true) !== false,
+		lacksKey: wantsKey && session.kind === 'new',
+	});
+}
+
+/** A batch larger than its budget is refused as a whole, before anything is sent. */
+function refuseBatch(
+	prepared: ReadonlyArray<Result<PreparedTurn>>,
+	{ options: { maxInvocations } }: AgentRun,
+	goesOn: boolean,
+) {
+	const count = prepared.filter((item) => goesOn || item.ok).length;
+	if (maxInvocations === 0 || count <= maxInvocations) return undefined;
+	return fail(
+		badInput(
+			`This run would call the agent ${count} times, more than the ${maxInvocations} that "Max Invocations" allows`,
+			'Nothing was sent. Send fewer items, or raise "Max Invocations" in the node\'s options.',
+		),
+	);
+}
+
+/** Options that say how the agent is asked, and not what. */
+const OF_THE_RUN: ReadonlySet<string> = new Set([
+	'concurrency',
+	'idempotencyScope',
+	'idempotencyTtlHours',
+	'maxFileSizeMb',
+	'maxInterrupts',
+	'maxInvocations',
+	'renewExpiredSession',
+	'requestsPerSecond',
+	'retries',
+	'retryAmbiguous',
+	'sessionTtlHours',
+	'timeoutSeconds',
+]);
+
+/**
+ * The parameters that decide what is asked, as they were entered: a retry with, say, a longer time-out does not ask
+ * again, one with another body does.
+ */
+function askedParameters(context: IExecuteFunctions): unknown {
+	const { options, simplify: _simplify, ...asked } = context.getNode().parameters;
+	const kept =
+		typeof options === 'object' && options !== null
+			? Object.entries(options).filter(([name]) => !OF_THE_RUN.has(name))
+			: [];
+	return [asked, kept];
+}
+
+function preview(
+	context: IExecuteFunctions,
+	run: AgentRun,
+	prepared: ReadonlyArray<Result<PreparedTurn>>,
+): INodeExecutionData[] {
+	const { baseUrl, invokePath, deployment } = run.account;
+	return prepared.map((item, itemIndex): INodeExecutionData => {
+		const pairedItem = { item: itemIndex };
+		const body = item.ok ? previewBody(context, run, item.value, itemIndex) : item;
+		if (!body.ok) return { json: { problem: body.failure.message, advice: body.failure.advice }, pairedItem };
+		const session = item.ok ? item.value.session : undefined;
+		const sessionId =
+			session?.kind === 'explicit'
+				? session.id
+				: session?.kind === 'mapped'
+					? run.sessions.find(session.key)
+					: '';
+		const request = {
+			method: 'POST',
+			url: `${baseUrl}${invokePath}`,
+			headers: { Authorization: 'Bearer <agent token>', 'Content-Type': 'application/json' },
+			body: withSession(body.value, sessionId, deployment),
+		};
+		return { json: { preview: request }, pairedItem };
+	});
+}
+
+function previewBody(
+	context: IExecuteFunctions,
+	run: AgentRun,
+	{ previewed, stream }: PreparedTurn,
+	itemIndex: number,
+): Result<JsonObject> {
+	const body = invokeBody(previewed, stream, readExtraBody(context, itemIndex), run.account.deployment);
+	return body.ok ? ok(body.value) : body;
+}

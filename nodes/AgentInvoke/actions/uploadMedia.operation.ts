@@ -1,0 +1,64 @@
+import type { IExecuteFunctions, INodeExecutionData, INodeProperties } from 'n8n-workflow';
+import pLimit from 'p-limit';
+
+import { toErrorItem, toNodeError } from '../../shared/errors';
+import { fail, type Result } from '../../shared/failure';
+import { explainThrown } from '../../shared/thrown';
+import type { UploadedMedia } from '../agent.api';
+import { readText, uploadField } from './agent.inputs';
+import { optionsCollection } from './agentOptions';
+import { inAgentRun, type AgentRun } from './agentRun';
+import type { Operation } from './operation';
+
+const field: INodeProperties = {
+	displayName: 'Input Field',
+	name: 'binaryPropertyName',
+	type: 'string',
+	required: true,
+	default: 'data',
+	description: 'Name of the field that holds the file',
+	hint: 'The name stands in the Binary tab of the input',
+};
+
+/** Uploads a file and gives the address under which an agent can load it, for a limited time (§4.8). */
+export const uploadMedia: Operation = {
+	value: 'uploadMedia',
+	name: 'Upload Media',
+	description: 'Upload a file and get an address for the agent',
+	action: 'Upload media',
+	fields: [field, optionsCollection(['concurrency', 'maxFileSizeMb', 'requestsPerSecond'])],
+	async execute(context) {
+		return await inAgentRun(context, async (run) => await uploadAll(context, run));
+	},
+};
+
+async function uploadAll(context: IExecuteFunctions, run: AgentRun): Promise<INodeExecutionData[][]> {
+	const limit = pLimit(run.options.concurrency);
+	const uploads = await Promise.all(
+		context.getInputData().map(
+			async (_, itemIndex) =>
+				await limit(async (): Promise<Result<UploadedMedia>> => {
+					try {
+						return await uploadField(
+							context,
+							itemIndex,
+							readText(context, 'binaryPropertyName', itemIndex),
+							run,
+						);
+					} catch (error) {
+						return fail(explainThrown(error));
+					}
+				}),
+		),
+	);
+	return [
+		uploads.map((upload, item): INodeExecutionData => {
+			if (!upload.ok && !context.continueOnFail()) {
+				throw toNodeError(context.getNode(), upload.failure, item);
+			}
+			if (!upload.ok) return toErrorItem(upload.failure, item, run.asTool);
+			const { url, name, mimeType, expiresAt } = upload.value;
+			return { json: { url, name, mimeType, expiresAt }, pairedItem: { item } };
+		}),
+	];
+}

@@ -1,0 +1,438 @@
+import type { Clock } from '../shared/clock';
+import { badInput, fail, ok, type Failure, type Result } from '../shared/failure';
+import { excerpt, isJsonObject, isTooDeep, parseJson, type Json, type JsonObject } from '../shared/json';
+import { readPath } from '../shared/jsonPath';
+import type { Redact } from '../shared/redact';
+import type { Attempt, CallFailure } from '../shared/transport/attempts';
+import type { SendHttp } from '../shared/transport/exchange';
+import { exchangeOfError, type OpenHttp, type OpenReply } from '../shared/transport/request';
+import { repeatDelayMs } from '../shared/transport/retry';
+import type { SilenceWatch } from '../shared/transport/silence';
+import { readStream, type StreamEvent } from '../shared/transport/sse';
+import { judge, type Verdict } from '../shared/transport/verdict';
+import type { AgentAccount } from './agent.account';
+import { readEnvelope, readReply, textOf, type AgentReply, type Envelope } from './agent.envelope';
+import {
+	explainRefusal,
+	explainSessionBusy,
+	isPassing,
+	isSessionBusy,
+	UPLOAD_PURPOSE,
+	withStatus,
+	wordsOf,
+	type AgentFailure,
+} from './agent.failures';
+import type { AgentFile } from './agent.request';
+
+export interface InvokeCall {
+	/** With the session in it, where it goes on with one. */
+	readonly body: JsonObject;
+	/** The session in the body; empty where a new one is opened. */
+	readonly sessionId: string;
+	readonly timeoutMs: number;
+	/** Attempts in all where the agent cannot have run, the first included. */
+	readonly attempts: number;
+	/** Whether to ask again, too, where it may have run. */
+	readonly retryAmbiguous: boolean;
+	/** Told of each piece of the answer as it comes. */
+	readonly onDelta: (text: string) => Promise<void>;
+	/** Told of the session as soon as it is known. */
+	readonly onSession: (sessionId: string) => void;
+}
+
+export interface Invoked {
+	readonly reply: AgentReply;
+	readonly attempts: number;
+}
+
+export interface UploadedMedia extends AgentFile {
+	/** As the platform says it; empty where it does not. */
+	readonly expiresAt: string;
+}
+
+export interface MediaInput {
+	readonly bytes: Uint8Array;
+	readonly fileName: string;
+	readonly mimeType: string;
+}
+
+/** The calls of an agent instance; they never throw. */
+export interface AgentApi {
+	/** `POST …/Invoke` (§4.6), in one piece or as a stream. */
+	invoke(call: InvokeCall): Promise<Result<Invoked, AgentFailure>>;
+	/** Uploads a file that an Invoke call names by its address (§4.8). */
+	upload(media: MediaInput): Promise<Result<UploadedMedia>>;
+}
+
+export interface AgentApiParts {
+	readonly account: AgentAccount;
+	readonly open: OpenHttp;
+	readonly send: SendHttp;
+	readonly attempt: Attempt;
+	readonly silence: SilenceWatch;
+	readonly clock: Clock;
+	readonly redact: Redact;
+	readonly random: () => number;
+	readonly cancelSignal: () => AbortSignal | undefined;
+}
+
+const UPLOAD_TIMEOUT_MS = 120_000;
+const UPLOAD_ATTEMPTS = 4;
+
+/** What a call came to: an envelope that failed ends the attempts as much as one that succeeded. */
+type Outcome = Result<AgentReply, AgentFailure>;
+
+export function createAgentApi(parts: AgentApiParts): AgentApi {
+	return {
+		invoke: async (call) => {
+			let attempts = 0;
+			let isStopped = false;
+			const repeatability = call.retryAmbiguous ? 'read' : 'write';
+			const errand = { purpose: 'call the agent', lane: 'work', repeatability } as const;
+			for (;;) {
+				const left = call.attempts - attempts;
+				const asked = await parts.attempt<Outcome>({ ...errand, attempts: left }, async () => {
+					attempts++;
+					const verdict = await invokeOnce(parts, call);
+					isStopped = verdict.kind === 'cancelled';
+					return verdict;
+				});
+				if (!asked.ok) return fail(ofCall(asked.failure, call.sessionId, isStopped));
+				if (asked.value.ok) return ok({ reply: asked.value.value, attempts });
+				const { sessionBusy } = asked.value.failure;
+				if (!sessionBusy || attempts >= call.attempts) return asked.value;
+				await waitForSession(parts, sessionBusy.retryAfter, attempts);
+				if (parts.cancelSignal()?.aborted) return asked.value;
+			}
+		},
+		upload: async (media) => await upload(parts, media),
+	};
+}
+
+/** Outside the window, so that calls of other sessions go on meanwhile. */
+async function waitForSession(
+	{ clock, random, cancelSignal }: AgentApiParts,
+	retryAfter: string | undefined,
+	attempt: number,
+): Promise<void> {
+	const busy = { kind: 'busy', retryAfter, text: '' } as const;
+	await clock.sleep(repeatDelayMs(busy, attempt, clock.now(), random), cancelSignal());
+}
+
+/** @param isStopped an execution that is stopped does not stop an agent that was asked */
+function ofCall(failure: CallFailure, sessionId: string, isStopped: boolean): AgentFailure {
+	const details = {
+		...failure.details,
+		...(isStopped && { mayHaveRun: true }),
+		...(sessionId && { sessionId }),
+	};
+	return { ...failure, details, isSessionUnknown: false };
+}
+
+/** What the events of one answer have come to. */
+interface Progress {
+	deltas: string;
+	sessionId: string;
+	started: boolean;
+	/** The server said that this is all. */
+	closed: boolean;
+	/** The envelope that holds the whole answer, or the failure. */
+	last: Envelope | undefined;
+	broken: { readonly code: string; readonly reason: string } | undefined;
+	/** A body that was no stream. */
+	document: string | undefined;
+}
+
+async function invokeOnce(parts: AgentApiParts, call: InvokeCall): Promise<Verdict<Outcome>> {
+	const { account, clock } = parts;
+	const endByMs = clock.now() + call.timeoutMs;
+	const opening = await parts.open({
+		method: 'POST',
+		url: `${account.baseUrl}${account.invokePath}`,
+		json: call.body,
+		accept: 'application/json, text/event-stream',
+		timeoutMs: call.timeoutMs,
+	});
+	if (opening.kind !== 'open') {
+		if (opening.kind === 'lost' && isTimeOut(opening.code)) return done(fail(timedOut(call)));
+		const verdict = judge(opening);
+		return verdict.kind === 'done' ? noEnvelope(opening.kind, 0) : verdict;
+	}
+	const { reply } = opening;
+	const progress: Progress = {
+		...{ deltas: '', sessionId: '', started: false, closed: false },
+		...{ last: undefined, broken: undefined, document: undefined },
+	};
+	const watched = parts.silence.watch(reply.body, { idleMs: call.timeoutMs, endByMs });
+	try {
+		await followStream(parts, call, reply, progress, () => watched.heard());
+	} catch (error) {
+		const exchange = exchangeOfError(error, parts.cancelSignal());
+		if (exchange.kind === 'cancelled') return { kind: 'cancelled' };
+		progress.broken = { code: exchange.code, reason: exchange.reason };
+	} finally {
+		watched.release();
+	}
+	return verdictOf(parts, call, reply, progress);
+}
+
+async function followStream(
+	parts: AgentApiParts,
+	call: InvokeCall,
+	reply: OpenReply,
+	progress: Progress,
+	heard: () => void,
+): Promise<void> {
+	for await (const events of readStream(reply.body, heard)) {
+		for (const event of events) {
+			await takeEvent(parts, call, progress, event);
+			if (progress.closed) return;
+		}
+	}
+}
+
+const LAST_EVENTS = /^(done|end|final|finish(ed)?|complete(d)?|result|stop)$/i;
+
+async function takeEvent(
+	parts: AgentApiParts,
+	call: InvokeCall,
+	progress: Progress,
+	{ name, data: text, isWholeBody }: StreamEvent,
+): Promise<void> {
+	const { deployment } = parts.account;
+	if (isWholeBody) progress.document = text;
+	if (text.trim() === '[DONE]') {
+		progress.closed = true;
+		return;
+	}
+	// Before anything is made of it, so that an echoed token gets nowhere: items, memory, ledger, chat.
+	const json = parseJson(parts.redact.known(text));
+	if (isJsonObject(json) && isTooDeep(json)) {
+		progress.broken = { code: '', reason: 'it is nested too deeply' };
+		return;
+	}
+	if (!isJsonObject(json)) {
+		if (name === 'error') {
+			progress.last = bareData({ reason: parts.redact.known(text) }, name);
+			progress.closed = true;
+			return;
+		}
+		if (!isWholeBody && text.trim().startsWith('{')) {
+			progress.broken = { code: '', reason: 'a part of the answer is cut off or no JSON' };
+		}
+		return;
+	}
+	const envelope = readEnvelope(json);
+	if (isWholeBody && !envelope) return;
+	const known = envelope ?? bareData(json, name);
+	progress.started ||= known.succeeded;
+	const sessionId = textOf(readPath(known.data, deployment.sessionPath));
+	if (sessionId && sessionId !== progress.sessionId) {
+		progress.sessionId = sessionId;
+		call.onSession(sessionId);
+	}
+	const isLast = isWholeBody || LAST_EVENTS.test(name ?? '');
+	const said = known.succeeded ? textOf(readPath(known.data, deployment.deltaPath)) : '';
+	// Where pieces and answer have one path, the last event says all of it once more.
+	const isRepeated = isLast && deployment.deltaPath === deployment.answerPath && progress.deltas !== '';
+	const delta = isRepeated ? '' : said;
+	if (delta) {
+		progress.deltas += delta;
+		await call.onDelta(delta);
+	}
+	const { answer, interrupt } = readReply(known, deployment);
+	const saysAll = answer !== '' || interrupt !== undefined;
+	if (isLast || !known.succeeded || (!delta && saysAll)) {
+		progress.last = known;
+		progress.closed = true;
+	}
+}
+
+/** A stream whose events hold the data alone. */
+function bareData(json: JsonObject, name: string | undefined): Envelope {
+	const data = isJsonObject(json.data) ? json.data : json;
+	const reason = typeof data.reason === 'string' ? data.reason : textOf(data.message);
+	return { succeeded: name !== 'error', status: undefined, reason, data, requestId: '', raw: json };
+}
+
+function verdictOf(
+	parts: AgentApiParts,
+	call: InvokeCall,
+	reply: OpenReply,
+	progress: Progress,
+): Verdict<Outcome> {
+	const { last, started, closed, broken, document } = progress;
+	if (last && !last.succeeded) {
+		const { account, redact } = parts;
+		const refusal = withStatus(last, reply.status);
+		if (started) return done(fail(failedMidway(call, progress, refusal, redact)));
+		const retryAfter = reply.headers['retry-after'];
+		const facts = { account, redact, sessionId: call.sessionId };
+		if (isSessionBusy(refusal)) return done(fail(explainSessionBusy(refusal, facts, retryAfter)));
+		if (isPassing(refusal)) return { kind: 'busy', retryAfter, text: wordsOf(last) };
+		return done(fail(explainRefusal(refusal, facts)));
+	}
+	// The last event says all, whatever came before; without one, every piece has to be there.
+	const isWhole = last !== undefined && (broken?.code !== '' || saysAnything(parts, last));
+	if (isWhole || (!last && closed && started && !broken)) return done(ok(replyOf(parts, progress)));
+	if (started || broken?.code === '') return done(fail(brokeOff(call, progress, parts.redact)));
+	if (broken) {
+		return isTimeOut(broken.code)
+			? done(fail(timedOut(call)))
+			: { kind: 'lost', code: broken.code, text: broken.reason };
+	}
+	const { status, headers } = reply;
+	const verdict = judge({ kind: 'reply', status, headers, text: document ?? '' });
+	return verdict.kind === 'done' || verdict.kind === 'refused'
+		? noEnvelope(verdict.kind === 'refused' ? verdict.text : '', status)
+		: verdict;
+}
+
+function saysAnything({ account }: AgentApiParts, envelope: Envelope): boolean {
+	const { answer, interrupt } = readReply(envelope, account.deployment);
+	return answer !== '' || interrupt !== undefined;
+}
+
+/** Whatever the reason: an agent that had begun to answer has run. */
+function failedMidway(
+	call: InvokeCall,
+	progress: Progress,
+	envelope: Envelope,
+	redact: Redact,
+): AgentFailure {
+	const { status, reason, requestId } = envelope;
+	const failure: Failure = {
+		kind: 'agentFailed',
+		message: `The agent failed while it answered: ${excerpt(redact(wordsOf(envelope)), 500)}`,
+		advice:
+			"What had arrived is in the error's details. The agent was not asked again, because what it did up to then is done.",
+		details: {
+			mayHaveRun: true,
+			...(status !== undefined && { httpStatus: status }),
+			...(reason && { reason: excerpt(redact(reason), 200) }),
+			...(requestId && { requestId }),
+			...(call.sessionId && { sessionId: call.sessionId }),
+		},
+	};
+	return { ...failure, details: partial(failure, progress, redact), isSessionUnknown: false };
+}
+
+/** Only an envelope tells what became of a call (§7.5); a plain client error says that there is no agent here. */
+function noEnvelope(text: string, status: number): Verdict<Outcome> {
+	if (status >= 400 && status < 500) return { kind: 'refused', status, code: null, text };
+	return { kind: 'broken', status, enveloped: false, text: 'an answer without the fields of an agent' };
+}
+
+function replyOf({ account, redact }: AgentApiParts, progress: Progress): AgentReply {
+	const empty: Envelope = {
+		...{ succeeded: true, status: undefined, reason: '', data: {}, requestId: '', raw: {} },
+	};
+	const reply = readReply(progress.last ?? empty, account.deployment);
+	return {
+		...reply,
+		// Once more: a token may have come in two pieces.
+		answer: reply.answer || redact.known(progress.deltas),
+		sessionId: reply.sessionId || progress.sessionId,
+	};
+}
+
+function done(outcome: Outcome): Verdict<Outcome> {
+	return { kind: 'done', data: outcome };
+}
+
+function isTimeOut(code: string): boolean {
+	return code === 'ETIMEDOUT' || code === 'ECONNABORTED' || code === 'ERR_TOO_LATE';
+}
+
+function timedOut(call: InvokeCall): AgentFailure {
+	return {
+		kind: 'timedOut',
+		message: `The agent gave no answer within ${Math.round(call.timeoutMs / 1000)} seconds`,
+		advice:
+			'It may go on all the same, and was not asked again. Raise "Time-Out" in the options if it needs longer.',
+		details: { mayHaveRun: true, ...(call.sessionId && { sessionId: call.sessionId }) },
+		isSessionUnknown: false,
+	};
+}
+
+function partial(failure: Failure, { deltas, sessionId }: Progress, redact: Redact): JsonObject {
+	return { ...failure.details, answer: redact.known(deltas), ...(sessionId && { sessionId }) };
+}
+
+function brokeOff(call: InvokeCall, progress: Progress, redact: Redact): AgentFailure {
+	const { broken, deltas } = progress;
+	const reason = broken
+		? `${excerpt(broken.reason)}${broken.code ? ` (${broken.code})` : ''}`
+		: 'the connection ended before the answer was finished';
+	const failure: Failure = {
+		kind: 'unclear',
+		message: `The agent's answer broke off after ${deltas.length} characters: ${reason}`,
+		advice:
+			"What had arrived is in the error's details. The agent was not asked again, because it has run at least in part.",
+		details: { mayHaveRun: true, ...(call.sessionId && { sessionId: call.sessionId }) },
+	};
+	return { ...failure, details: partial(failure, progress, redact), isSessionUnknown: false };
+}
+
+async function upload(parts: AgentApiParts, media: MediaInput): Promise<Result<UploadedMedia>> {
+	const { account, redact } = parts;
+	const { mediaUploadPath, baseUrl, deployment } = account;
+	if (!mediaUploadPath) {
+		return fail(
+			badInput(
+				'Files cannot be uploaded, because the credential has no "Media Upload Path"',
+				'Enter it in the FlowAgent credential if your deployment offers uploads, or pass the file by its web address.',
+			),
+		);
+	}
+	const errand = { purpose: UPLOAD_PURPOSE, lane: 'work', attempts: UPLOAD_ATTEMPTS } as const;
+	// Two uploads of a file do no harm: only the address of one is used.
+	const sent = await parts.attempt<Result<Envelope>>({ ...errand, repeatability: 'read' }, async () => {
+		const form = new FormData();
+		form.append(
+			deployment.mediaPartField,
+			new Blob([new Uint8Array(media.bytes)], { type: media.mimeType }),
+			media.fileName,
+		);
+		const url = `${baseUrl}${mediaUploadPath}`;
+		const exchange = await parts.send({ method: 'POST', url, form, timeoutMs: UPLOAD_TIMEOUT_MS });
+		const read = exchange.kind === 'reply' ? readEnvelope(parseJson(exchange.text)) : undefined;
+		if (read?.succeeded) return { kind: 'done', data: ok(read) };
+		const envelope = read && withStatus(read, exchange.kind === 'reply' ? exchange.status : 0);
+		if (envelope && isPassing(envelope))
+			return { kind: 'busy', retryAfter: undefined, text: wordsOf(envelope) };
+		if (envelope) {
+			return { kind: 'done', data: fail(explainRefusal(envelope, { account, redact, sessionId: '' })) };
+		}
+		const verdict = judge(exchange);
+		return verdict.kind === 'done'
+			? { kind: 'broken', status: 200, enveloped: false, text: 'an answer without the fields of an agent' }
+			: verdict;
+	});
+	if (!sent.ok) return sent;
+	return sent.value.ok ? readMedia(sent.value.value, media, parts.account) : sent.value;
+}
+
+function readMedia(
+	{ data }: Envelope,
+	{ fileName, mimeType }: MediaInput,
+	{ deployment, baseUrl }: AgentAccount,
+): Result<UploadedMedia> {
+	const given = textOf(readPath(data, deployment.mediaUrlPath));
+	const url = URL.canParse(given, baseUrl) && given ? new URL(given, baseUrl).href : '';
+	const expiry: Json | undefined = readPath(data, deployment.mediaExpiryPath);
+	if (!url) {
+		return fail(
+			badInput(
+				'The file was uploaded, but the answer holds no address of it',
+				`Check "Media URL Path" in the credential: the node looked at "${deployment.mediaUrlPath}" in the answer's data.`,
+			),
+		);
+	}
+	return ok({
+		url: given.includes('://') ? given : url,
+		name: fileName,
+		mimeType,
+		expiresAt: textOf(expiry),
+	});
+}

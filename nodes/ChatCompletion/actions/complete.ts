@@ -1,0 +1,239 @@
+import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
+import pLimit from 'p-limit';
+
+import { isStartedByChat } from '../../shared/chatTrigger';
+import { systemClock } from '../../shared/clock';
+import { toErrorItem, toNodeError } from '../../shared/errors';
+import { fail, ok, type Failure, type Result } from '../../shared/failure';
+import { failRun } from '../../shared/failRun';
+import type { JsonObject } from '../../shared/json';
+import { createOutlet, type ItemOutlet } from '../../shared/outlet';
+import { openPlatform, type Platform } from '../../shared/platform';
+import type { Redact } from '../../shared/redact';
+import { explainThrown } from '../../shared/thrown';
+import { isTool } from '../../shared/toolMode';
+import { createAttempts } from '../../shared/transport/attempts';
+import { createSilenceWatch } from '../../shared/transport/silence';
+import { createWindow } from '../../shared/transport/window';
+import { createChatApi, type CompleteChat } from '../chat.api';
+import { explainChat } from '../chat.errors';
+import { describeAnswer } from '../chat.outputs';
+import type { ChatPiece } from '../chat.response';
+import { openAnswerMemory, type AnswerMemory } from './answerMemory';
+import { prepareQuestion, type PreparedQuestion } from './chat.inputs';
+import { readRunOptions, type RunOptions } from './chatOptions';
+
+/** How late a cut for silence may come. */
+const SILENCE_CHECK_MS = 500;
+
+/** What all items of a run share. */
+interface ChatRun {
+	readonly complete: CompleteChat;
+	readonly platform: Platform;
+	readonly forChat: boolean;
+	readonly asTool: boolean;
+	readonly ending: AbortController;
+	readonly memory: AnswerMemory;
+}
+
+/** Answers all input items, beside each other and in their order (§4.5). */
+export async function completeItems(context: IExecuteFunctions): Promise<INodeExecutionData[][]> {
+	const count = context.getInputData().length;
+	if (count === 0) return [[]];
+	const options = readRunOptions(context);
+	if (!options.ok) return failRun(context, options.failure);
+	const platform = await openPlatform(context);
+	if (!platform.ok) return failRun(context, platform.failure);
+
+	const ending = new AbortController();
+	const end = (): void => {
+		ending.abort();
+	};
+	const cancelSignal = context.getExecutionCancelSignal();
+	cancelSignal?.addEventListener('abort', end, { once: true });
+	if (cancelSignal?.aborted) end();
+	try {
+		const run: ChatRun = {
+			complete: openChat(platform.value, options.value, ending.signal),
+			platform: platform.value,
+			forChat: isStartedByChat(context),
+			asTool: isTool(context),
+			ending,
+			memory: openAnswerMemory(context),
+		};
+		return [await answerAll(context, run, options.value.concurrency, count)];
+	} finally {
+		cancelSignal?.removeEventListener('abort', end);
+		end();
+	}
+}
+
+function openChat(
+	{ account, open, redact }: Platform,
+	{ requestsPerSecond, concurrency }: RunOptions,
+	signal: AbortSignal,
+): CompleteChat {
+	const clock = systemClock;
+	const { baseUrl } = account;
+	return createChatApi({
+		baseUrl,
+		open,
+		attempt: createAttempts({
+			baseUrl,
+			window: createWindow({ requestsPerSecond, concurrency }, clock, signal),
+			clock,
+			redact,
+			random: Math.random,
+			explain: explainChat,
+			signal,
+		}),
+		silence: createSilenceWatch(clock, SILENCE_CHECK_MS, signal),
+		clock,
+		redact,
+		cancelSignal: () => signal,
+	});
+}
+
+async function answerAll(
+	context: IExecuteFunctions,
+	run: ChatRun,
+	concurrency: number,
+	count: number,
+): Promise<INodeExecutionData[]> {
+	// A tool's text goes to the agent, which speaks for itself.
+	const streams = context.isStreaming() && !run.asTool;
+	const outletOf = createOutlet(
+		async (kind, itemIndex, text) => context.sendChunk(kind, itemIndex, text),
+		count,
+	);
+	const limit = pLimit(concurrency);
+	const goesOn = context.continueOnFail();
+	let hasFailed = false;
+	const answers = await Promise.all(
+		Array.from({ length: count }, async (_, itemIndex) => {
+			const outlet = streams ? outletOf(itemIndex) : undefined;
+			const answer = await limit(async () => {
+				if (hasFailed) return fail(stopped());
+				const given = await answerItem(context, run, itemIndex, outlet);
+				// Nothing more is asked. What runs is paid for already, so it is heard to its end: a retry then has it.
+				if (!given.ok && !goesOn) hasFailed = true;
+				return given;
+			});
+			if (answer.ok) await outlet?.end();
+			else await outlet?.fail(answer.failure.message);
+			return answer;
+		}),
+	);
+	if (answers.every(({ ok: isOk }) => isOk)) run.memory.clear();
+	if (!goesOn) throwFirst(context, answers, run.asTool);
+	remark(context, answers);
+	return answers.map((answer, item) =>
+		answer.ok ? { json: answer.value, pairedItem: { item } } : toErrorItem(answer.failure, item, run.asTool),
+	);
+}
+
+async function answerItem(
+	context: IExecuteFunctions,
+	run: ChatRun,
+	itemIndex: number,
+	outlet: ItemOutlet | undefined,
+): Promise<Result<JsonObject>> {
+	if (run.ending.signal.aborted) return fail(stopped());
+	// Whoever listens has heard it when it was new.
+	const known = run.memory.recall(itemIndex);
+	if (known) return ok(known);
+	try {
+		const question = await prepareQuestion(context, itemIndex);
+		if (!question.ok) return question;
+		const answer = await ask(run, question.value, outlet);
+		if (answer.ok) run.memory.keep(itemIndex, answer.value);
+		return answer;
+	} catch (error) {
+		// n8n throws where an expression cannot be evaluated: that is this item's failure.
+		return fail(explainThrown(error));
+	}
+}
+
+async function ask(
+	run: ChatRun,
+	question: PreparedQuestion,
+	outlet: ItemOutlet | undefined,
+): Promise<Result<JsonObject>> {
+	const { body, options, ...form } = question;
+	const answer = await run.complete({
+		body,
+		onPiece: speaker(outlet, options.streamReasoning, run.platform.redact),
+		idleMs: options.idleMs,
+		endByMs: systemClock.now() + options.timeoutMs,
+		attempts: options.attempts,
+	});
+	if (!answer.ok) return answer;
+	const { forChat, asTool, platform } = run;
+	const described = describeAnswer(answer.value, { ...form, forChat, asTool }, platform.redact);
+	return described.ok ? ok(described.value) : described;
+}
+
+/** Says the answer to whoever listens, and the thinking before it where that is wanted. */
+function speaker(
+	outlet: ItemOutlet | undefined,
+	streamReasoning: boolean,
+	redact: Redact,
+): (piece: ChatPiece) => Promise<void> {
+	let isThinking = false;
+	return async ({ content, reasoning }) => {
+		if (!outlet) return;
+		if (reasoning && streamReasoning) {
+			isThinking = true;
+			await outlet.say(redact.known(reasoning));
+		}
+		if (content) {
+			const text = redact.known(content);
+			await outlet.say(isThinking ? `\n\n${text}` : text);
+			isThinking = false;
+		}
+	};
+}
+
+function stopped(): Failure {
+	return {
+		kind: 'cancelled',
+		message: 'The question was not asked, because the run had ended',
+		advice: '',
+	};
+}
+
+function throwFirst(
+	context: IExecuteFunctions,
+	answers: readonly Result<JsonObject>[],
+	asTool: boolean,
+): void {
+	const failed = answers.flatMap((answer, itemIndex) =>
+		answer.ok ? [] : [{ failure: answer.failure, itemIndex }],
+	);
+	const first = failed.find(({ failure }) => failure.kind !== 'cancelled') ?? failed[0];
+	if (!first) return;
+	const { failure, itemIndex } = first;
+	const answered = answers.length - failed.length;
+	const lost =
+		answered > 0
+			? ` ${answered} other item(s) were answered: a retry of this execution does not ask for them again.`
+			: '';
+	const advice = `${failure.advice}${lost}`.trim();
+	const message = asTool ? [failure.message, advice].filter(Boolean).join('. ') : failure.message;
+	throw toNodeError(context.getNode(), { ...failure, message, advice }, itemIndex);
+}
+
+/** What the operator should see beside the output: how many failed, and what is odd about the answers. */
+function remark(context: IExecuteFunctions, answers: readonly Result<JsonObject>[]): void {
+	const failed = answers.filter(({ ok: isOk }) => !isOk).length;
+	const warnings = answers.flatMap((answer) =>
+		answer.ok && typeof answer.value.warning === 'string' ? [answer.value.warning] : [],
+	);
+	const messages = [
+		...(failed > 0 ? [`${answers.length - failed} answered, ${failed} failed.`] : []),
+		...new Set(warnings),
+	];
+	for (const message of messages) {
+		context.addExecutionHints({ message, type: 'warning', location: 'outputPane' });
+	}
+}

@@ -1,0 +1,94 @@
+import { badInput, fail, ok, type Result } from '../shared/failure';
+import { isJsonObject, isTooDeep, type Json, type JsonObject } from '../shared/json';
+import type { Redact } from '../shared/redact';
+import { parseAnswer, type AnswerFormat } from './chat.format';
+import type { ChatAnswer } from './chat.response';
+
+/** How an answer leaves the node. */
+export interface AnswerForm {
+	readonly format: AnswerFormat;
+	/** What becomes of an answer that is not the JSON that was asked for. */
+	readonly onInvalidJson: 'fail' | 'returnText';
+	/** Off: the answer in the interface's own shape goes along. */
+	readonly simplify: boolean;
+	/** Whether a chat shows the text, which it looks for in `output`. */
+	readonly forChat: boolean;
+	/** An AI agent reads text: the answer and nothing else. */
+	readonly asTool: boolean;
+}
+
+/** The fields of the item that an answer becomes. */
+export function describeAnswer(answer: ChatAnswer, form: AnswerForm, redact: Redact): Result<JsonObject> {
+	const text = redact.known(answer.content);
+	const warning = whatIsOdd(answer);
+	const content = readContent(text, form);
+	if (!content.ok && form.onInvalidJson === 'fail') {
+		return fail(
+			badInput(
+				`The answer is not the JSON that was asked for: ${content.problem}`,
+				`${warning ? `${warning} ` : ''}Ask for JSON in the message too, choose another model, or set "If the Answer Is Invalid" to "Return Text".`,
+				{ content: text, ...partOf(answer, redact) },
+			),
+		);
+	}
+	const value: Json = content.ok ? content.value : text;
+	const notes: JsonObject = {
+		...(!content.ok && { parseError: content.problem }),
+		...(warning && { warning }),
+	};
+	if (form.asTool) return ok({ content: value, ...notes });
+	return ok({
+		...(form.forChat && { output: text }),
+		content: value,
+		...partOf(answer, redact),
+		...notes,
+		...(!form.simplify && { raw: cleaned(answer.raw, redact) }),
+	});
+}
+
+/** Data of the platform without the key, which a service that echoes its requests may have put there. */
+function cleaned(value: Json, redact: Redact): Json {
+	return isTooDeep(value) ? null : redacted(value, redact);
+}
+
+function redacted(value: Json, redact: Redact): Json {
+	if (typeof value === 'string') return redact.known(value);
+	if (Array.isArray(value)) return value.map((one) => redacted(one, redact));
+	if (!isJsonObject(value)) return value;
+	return Object.fromEntries(
+		Object.entries(value).map(([key, one]) => [redact.known(key), redacted(one, redact)]),
+	);
+}
+
+function partOf(answer: ChatAnswer, redact: Redact): JsonObject {
+	return {
+		reasoning: redact.known(answer.reasoning),
+		finishReason: redact.known(answer.finishReason),
+		model: redact.known(answer.model),
+		usage: { ...answer.usage },
+		toolCalls: cleaned(
+			answer.toolCalls.map((call) => ({ ...call })),
+			redact,
+		),
+		id: redact.known(answer.id),
+	};
+}
+
+function readContent(text: string, { format }: AnswerForm): ReturnType<typeof parseAnswer> {
+	return format.kind === 'text' ? { ok: true, value: text } : parseAnswer(text, format);
+}
+
+/** What an operator should know about an answer that came but is not what it could be; empty where all is well. */
+export function whatIsOdd({ content, reasoning, finishReason, toolCalls }: ChatAnswer): string {
+	const isEmpty = content.trim() === '' && toolCalls.length === 0;
+	if (finishReason === 'length') {
+		return isEmpty && reasoning
+			? 'The model used up all its tokens for thinking and gave no answer. Raise "Max Tokens", or set "Reasoning" to Off.'
+			: 'The answer was cut off because it reached the most tokens allowed. Raise "Max Tokens" in the node\'s options.';
+	}
+	if (finishReason === 'content_filter') return "The platform's content filter cut the answer off.";
+	if (!isEmpty) return '';
+	return reasoning
+		? 'The model thought, but gave no answer. Ask again, or set "Reasoning" to Off.'
+		: 'The model gave an empty answer. Check the messages, or ask again.';
+}

@@ -1,0 +1,201 @@
+import { isJsonObject, isTooDeep, type Json, type JsonObject } from '../shared/json';
+import { createReasoningCollector, textIn, type ReasoningPlace } from './chat.reasoning';
+import { createThinkSplitter, splitAtLoneClosing } from './chat.thinkTags';
+import { createToolCallJoiner, type ToolCall } from './chat.toolCalls';
+
+/** Token counts, as far as the platform gives them. */
+export interface ChatUsage {
+	readonly promptTokens?: number;
+	readonly completionTokens?: number;
+	readonly totalTokens?: number;
+	readonly reasoningTokens?: number;
+	readonly cachedTokens?: number;
+}
+
+/** A chat answer, whichever way it came. */
+export interface ChatAnswer {
+	readonly id: string;
+	readonly model: string;
+	/** The answer itself, without thinking. */
+	readonly content: string;
+	readonly reasoning: string;
+	/** `stop`, `length`, `tool_calls`, …; empty where the platform gave none. */
+	readonly finishReason: string;
+	readonly usage: ChatUsage;
+	readonly toolCalls: readonly ToolCall[];
+	/** The answer in the interface's own shape (§4.5, non-streamed). */
+	readonly raw: JsonObject;
+}
+
+/** What a chunk adds for someone who reads along. */
+export interface ChatPiece {
+	readonly content: string;
+	readonly reasoning: string;
+}
+
+/** Puts an answer together from the chunks of a stream, or from one whole response (§4.5). */
+export interface AnswerBuilder {
+	/** Chunks without choices or delta are fine: they add nothing but, say, usage. */
+	add(chunk: JsonObject): ChatPiece;
+	/** What was held back because it might have been the beginning of a think tag. */
+	end(): ChatPiece;
+	/** Whether the platform said that the answer is finished. */
+	readonly isFinished: boolean;
+	answer(): ChatAnswer;
+}
+
+const NOTHING: ChatPiece = { content: '', reasoning: '' };
+
+export function createAnswerBuilder(): AnswerBuilder {
+	const reasoning = createReasoningCollector();
+	const splitter = createThinkSplitter();
+	const toolCalls = createToolCallJoiner();
+	const readChoice = choiceReader();
+	const seen: JsonObject = {};
+	const usage: JsonObject = {};
+	let content = '';
+	let refusal = '';
+	let finishReason = '';
+	let sawDelta = false;
+	let whole: JsonObject | undefined;
+
+	const addMessage = (message: JsonObject): ChatPiece => {
+		let news = '';
+		const think = (place: ReasoningPlace, text: string): void => {
+			news += reasoning.add(place, text);
+		};
+		think('reasoning_content', textIn(message.reasoning_content));
+		think('reasoning', textIn(message.reasoning ?? message.thinking));
+		think('reasoning_details', textIn(message.reasoning_details));
+		const parts = partsOf(message.content);
+		think('parts', parts.reasoning);
+		const split = splitter.push(parts.content);
+		think('tags', split.reasoning);
+		content += split.content;
+		refusal += textIn(message.refusal);
+		toolCalls.add(message.tool_calls);
+		// The older form of a tool call; servers that send both say the same twice.
+		if (isJsonObject(message.function_call) && !message.tool_calls) toolCalls.add([message.function_call]);
+		return { content: split.content, reasoning: news };
+	};
+
+	const addChoice = (choice: JsonObject): ChatPiece => {
+		if (typeof choice.finish_reason === 'string' && choice.finish_reason) finishReason = choice.finish_reason;
+		if (isJsonObject(choice.delta)) {
+			sawDelta ||= Object.keys(choice.delta).length > 0;
+			return addMessage(choice.delta);
+		}
+		// Some servers end a stream with the whole message, which says again what the deltas said.
+		if (isJsonObject(choice.message) && !sawDelta) return addMessage(choice.message);
+		if (typeof choice.text === 'string') return addMessage({ content: choice.text });
+		return NOTHING;
+	};
+
+	const end = (): ChatPiece => {
+		const rest = splitter.end();
+		content += rest.content;
+		return { content: rest.content, reasoning: reasoning.add('tags', rest.reasoning) };
+	};
+
+	const finalTexts = (): ChatPiece => {
+		const thought = reasoning.text();
+		const lone = thought ? undefined : splitAtLoneClosing(content);
+		return lone ?? { content: content || refusal, reasoning: thought };
+	};
+
+	return {
+		add: (chunk) => {
+			for (const key of ['id', 'model', 'created', 'system_fingerprint']) {
+				const value = chunk[key];
+				if (seen[key] === undefined && value !== undefined && value !== null && value !== '')
+					seen[key] = value;
+			}
+			if (isJsonObject(chunk.usage) && !isTooDeep(chunk.usage)) mergeUsage(usage, chunk.usage);
+			const choice = readChoice(chunk.choices);
+			if (!choice) return NOTHING;
+			if (isJsonObject(choice.message) && !sawDelta) whole = chunk;
+			return addChoice(choice);
+		},
+		end,
+		get isFinished() {
+			return finishReason !== '';
+		},
+		answer: () => {
+			const { content: text, reasoning: thought } = finalTexts();
+			const message: JsonObject = {
+				role: 'assistant',
+				content: text,
+				...(thought && { reasoning_content: thought }),
+				...(toolCalls.raw().length > 0 && { tool_calls: toolCalls.raw() }),
+			};
+			const choices: Json = [{ index: 0, message, finish_reason: finishReason || null }];
+			return {
+				id: nameIn(seen.id),
+				model: nameIn(seen.model),
+				content: text,
+				reasoning: thought,
+				finishReason,
+				usage: readUsage(usage),
+				toolCalls: toolCalls.calls(),
+				raw: whole ?? { ...seen, object: 'chat.completion', choices, usage },
+			};
+		},
+	};
+}
+
+/** Where several choices were asked for, the one that spoke first is the answer; most servers number from 0. */
+function choiceReader(): (choices: Json | undefined) => JsonObject | undefined {
+	let answering: Json | undefined;
+	return (choices) => {
+		const objects = Array.isArray(choices) ? choices.filter(isJsonObject) : [];
+		const [first] = objects;
+		if (!first) return undefined;
+		answering ??= first.index ?? 0;
+		return objects.find(({ index }) => (index ?? answering) === answering);
+	};
+}
+
+/** An identifier, which some servers give as a number. */
+function nameIn(value: Json | undefined): string {
+	return typeof value === 'number' ? String(value) : textIn(value);
+}
+
+/** Content is text, or a list of parts of which some may be thinking. */
+function partsOf(value: Json | undefined): ChatPiece {
+	if (!Array.isArray(value)) return { content: textIn(value), reasoning: '' };
+	let content = '';
+	let reasoning = '';
+	for (const part of value) {
+		const type = isJsonObject(part) && typeof part.type === 'string' ? part.type : 'text';
+		if (/think|reason/.test(type)) reasoning += textIn(part);
+		else if (!/image|audio|video|file/.test(type)) content += textIn(part);
+	}
+	return { content, reasoning };
+}
+
+/** Counts only grow, so of usage that is told several times the largest holds; the rest is told last. */
+function mergeUsage(into: JsonObject, from: JsonObject): void {
+	for (const [key, value] of Object.entries(from)) {
+		const known = Object.hasOwn(into, key) ? into[key] : undefined;
+		let merged: Json = value;
+		if (typeof value === 'number' && typeof known === 'number') merged = Math.max(known, value);
+		else if (isJsonObject(value)) {
+			merged = isJsonObject(known) ? { ...known } : {};
+			mergeUsage(merged, value);
+		} else if (value === null) continue;
+		Object.defineProperty(into, key, { value: merged, writable: true, enumerable: true, configurable: true });
+	}
+}
+
+function readUsage(usage: JsonObject): ChatUsage {
+	const completion = isJsonObject(usage.completion_tokens_details) ? usage.completion_tokens_details : {};
+	const prompt = isJsonObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {};
+	const counts = {
+		promptTokens: usage.prompt_tokens ?? usage.input_tokens,
+		completionTokens: usage.completion_tokens ?? usage.output_tokens,
+		totalTokens: usage.total_tokens,
+		reasoningTokens: completion.reasoning_tokens ?? usage.reasoning_tokens,
+		cachedTokens: prompt.cached_tokens,
+	};
+	return Object.fromEntries(Object.entries(counts).filter(([, count]) => typeof count === 'number'));
+}

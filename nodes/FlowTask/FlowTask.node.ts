@@ -1,0 +1,50 @@
+import {
+	NodeConnectionTypes,
+	type IExecuteFunctions,
+	type INodeExecutionData,
+	type INodeType,
+	type INodeTypeDescription,
+} from 'n8n-workflow';
+
+import { getOverrideFields } from './methods/overrideFields';
+import { DEFAULT_RESOURCE, operationProperties, RESOURCES, route } from './actions/router';
+
+/** A suspended wait has a way back to itself; all else has one output. */
+const OUTPUTS =
+	`={{ $parameter.resource === 'task' && $parameter.operation === 'wait' && $parameter.waitMode === 'suspend'
+	? [{ type: '${NodeConnectionTypes.Main}', displayName: 'Check Again' }, { type: '${NodeConnectionTypes.Main}', displayName: 'Done' }]
+	: ['${NodeConnectionTypes.Main}'] }}` as const;
+
+export class FlowTask implements INodeType {
+	description: INodeTypeDescription = {
+		displayName: 'FlowTask',
+		name: 'flowTask',
+		icon: { light: 'file:flowTask.svg', dark: 'file:flowTask.dark.svg' },
+		group: ['transform'],
+		version: 1,
+		subtitle: '={{ $parameter["operation"] + ": " + $parameter["resource"] }}',
+		description: 'Run hosted image workflows: one picture or hundreds at once',
+		defaults: { name: 'FlowTask' },
+		inputs: [NodeConnectionTypes.Main],
+		outputs: OUTPUTS,
+		usableAsTool: true,
+		credentials: [{ name: 'flowPlatformApi', required: true }],
+		properties: [
+			{
+				displayName: 'Resource',
+				name: 'resource',
+				type: 'options',
+				noDataExpression: true,
+				options: RESOURCES.map(({ value, name }) => ({ value, name })),
+				default: DEFAULT_RESOURCE,
+			},
+			...operationProperties(),
+		],
+	};
+
+	methods = { resourceMapping: { getOverrideFields } };
+
+	async execute(this: IExecuteFunctions): Promise<INodeExecutionData[][]> {
+		return await route(this);
+	}
+}

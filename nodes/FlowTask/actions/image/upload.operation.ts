@@ -1,0 +1,117 @@
+import pLimit from 'p-limit';
+import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
+
+import { toErrorItem, toNodeError } from '../../../shared/errors';
+import { ok, type Failure, type Result } from '../../../shared/failure';
+import { fetchInputFile, readBinaryField } from '../../../shared/inputFile';
+import { createImageUploads } from '../../task.uploads';
+import { isTool } from '../../../shared/toolMode';
+import { readItem } from '../../../shared/thrown';
+import { inNodeRun, type NodeRun } from '../nodeRun';
+import type { Operation } from '../operation';
+import { optionsCollection } from '../runOptions';
+import { textParameter } from '../task/task.inputs';
+
+/** Uploads a file and returns its `image_id` (§4.3), to be used by many tasks. */
+export const upload: Operation = {
+	value: 'upload',
+	name: 'Upload',
+	description: 'Upload an image that workflows can start from',
+	action: 'Upload an image',
+	fields: [
+		{
+			displayName: 'Source',
+			name: 'imageSource',
+			type: 'options',
+			default: 'binary',
+			options: [
+				{ name: 'File of the Item', value: 'binary' },
+				{ name: 'URL', value: 'url' },
+			],
+			description: 'Where the image comes from',
+		},
+		{
+			displayName: 'Input Data Field Name',
+			name: 'inputDataFieldName',
+			type: 'string',
+			required: true,
+			default: 'data',
+			displayOptions: { show: { imageSource: ['binary'] } },
+			hint: 'The name of the input field containing the file to be uploaded',
+		},
+		{
+			displayName: 'Image URL',
+			name: 'imageUrl',
+			type: 'string',
+			required: true,
+			default: '',
+			placeholder: 'e.g. https://example.com/photo.png',
+			displayOptions: { show: { imageSource: ['url'] } },
+			description: 'A web address that opens without a login',
+		},
+		optionsCollection(['maxFileSizeMb', 'requestsPerSecond']),
+	],
+	async execute(context) {
+		return await inNodeRun(context, async (run) => await uploadItems(context, run));
+	},
+};
+
+/** Reading an image and uploading it is bounded by the uploader; this bounds what waits behind it. */
+const ITEMS_AT_ONCE = 8;
+
+async function uploadItems(context: IExecuteFunctions, run: NodeRun): Promise<INodeExecutionData[][]> {
+	const uploadImage = createImageUploads(run.api, run.images);
+	const limit = pLimit(ITEMS_AT_ONCE);
+	let stop = false;
+	const results = await Promise.all(
+		context.getInputData().map(
+			async (_, itemIndex) =>
+				await limit(async () => {
+					if (stop) return undefined;
+					const source = readSource(context, itemIndex);
+					const result = source.ok
+						? await uploadImage(async () => await load(context, itemIndex, source.value, run))
+						: source;
+					if (!result.ok && !context.continueOnFail()) stop = true;
+					return result;
+				}),
+		),
+	);
+	const items = results.map((result, itemIndex): INodeExecutionData => {
+		if (result?.ok) return { json: { imageId: result.value.imageId }, pairedItem: { item: itemIndex } };
+		const failure = result?.failure ?? NOT_UPLOADED;
+		return toErrorItem(failure, itemIndex, isTool(context));
+	});
+	const failed = results.findIndex((result) => result?.ok === false);
+	const first = results[failed];
+	if (first?.ok === false && !context.continueOnFail())
+		throw toNodeError(context.getNode(), first.failure, failed);
+	return [items];
+}
+
+const NOT_UPLOADED: Failure = {
+	kind: 'notSubmitted',
+	message: 'The image was not uploaded, because another item failed first',
+	advice: 'Run the node again with this item.',
+};
+
+type Source = { readonly kind: 'url' | 'binary'; readonly value: string };
+
+function readSource(context: IExecuteFunctions, itemIndex: number): Result<Source> {
+	return readItem<Source>(() =>
+		context.getNodeParameter('imageSource', itemIndex, 'binary') === 'url'
+			? ok({ kind: 'url', value: textParameter(context, 'imageUrl', itemIndex) })
+			: ok({ kind: 'binary', value: textParameter(context, 'inputDataFieldName', itemIndex) }),
+	);
+}
+
+async function load(
+	context: IExecuteFunctions,
+	itemIndex: number,
+	{ kind, value }: Source,
+	{ options, ending }: NodeRun,
+): ReturnType<typeof fetchInputFile> {
+	return kind === 'url'
+		? await fetchInputFile(context, value, options.maxFileBytes, ending.signal)
+		: await readBinaryField(context, itemIndex, value, options.maxFileBytes);
+}

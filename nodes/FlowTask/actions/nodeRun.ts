@@ -1,0 +1,263 @@
+import { randomInt } from 'crypto';
+
+import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
+
+import { systemClock, type Clock } from '../../shared/clock';
+import { badInput, fail, ok, type Result } from '../../shared/failure';
+import { openTable } from '../../shared/dataTable';
+import { createLedger, ledgerScope, type Ledger } from '../../shared/ledger';
+import { LEDGER_TABLE } from '../../shared/ledger.rows';
+import { openPlatform } from '../../shared/platform';
+import { PROGRESS_PATHS, type PlatformAccount } from '../../shared/platformAccount';
+import type { Redact } from '../../shared/redact';
+import { runIndexOf } from '../../shared/runMemory';
+import { createClient } from '../../shared/transport/client';
+import { createDownload, type Download } from '../../shared/transport/download';
+import { nativeSocketFactory } from '../../shared/transport/socket';
+import { createWindow } from '../../shared/transport/window';
+import { readKnowledge, type WorkflowKnowledge } from '../task.checks';
+import { createTaskApi, type TaskApi } from '../task.api';
+import { createTaskMemory, type TaskMemory } from '../task.memory';
+import { createProgressSockets, type ProgressSockets } from '../task.progress';
+import { LARGEST_RANDOM_SEED } from '../task.seeds';
+import { failRun } from './deliver';
+import { readRunOptions, type RunOptions } from './runOptions';
+
+/** The effects that one run of the node works with; everything below is handed what it needs of them. */
+export interface NodeRun {
+	readonly api: TaskApi;
+	readonly clock: Clock;
+	readonly redact: Redact;
+	readonly download: Download;
+	readonly sockets: ProgressSockets | undefined;
+	/** Where the operator set an idempotency key. */
+	readonly ledger: Ledger | undefined;
+	readonly options: RunOptions;
+	/** When the run stops waiting, ms since the epoch. */
+	readonly deadlineMs: number;
+	/** Aborted when the run ends, early or not. */
+	readonly ending: AbortController;
+	/** Whether the operator stopped the execution. */
+	readonly cancelled: () => boolean;
+	/** Notes that the node or an item was changed since an earlier try made its task. */
+	readonly noteEdited: () => void;
+	/** What the operator should read beside the output. */
+	readonly remarks: () => string[];
+	/** What an earlier try of this run has sent. */
+	readonly memory: TaskMemory;
+	readonly images: TaskMemory['images'];
+	readonly randomSeed: () => number;
+	/** What the operator pasted about the workflow, read once for all items that have the same. */
+	readonly knowledge: (definitionSource: unknown, viewSource: unknown) => Result<WorkflowKnowledge>;
+	/** Writes what the ledger still has to hear, and says so where that fails; as briefly as a stop allows. */
+	readonly closeLedger: () => Promise<void>;
+	/** Leaves no timer, socket or transfer behind. */
+	readonly close: () => void;
+}
+
+/** Requests under way at once, in each lane. */
+const CONCURRENCY = 16;
+
+/** A stopped node has to end within a second. */
+const FLUSH_AFTER_CANCEL_MS = 700;
+
+const LEDGER_BEHIND =
+	'The Data Table flow_task_ledger could not be written to the end, so a later execution may not know some of these tasks and asks about their keys.';
+
+const NO_SOCKET =
+	'No progress WebSocket could be opened, so the tasks were followed by polling. Check "WebSocket Base URL" and "Progress Path" in the credential.';
+const EDITED =
+	'The node or its input was changed since an earlier try, so new tasks were submitted for the changed items. The earlier tasks go on at the platform.';
+
+/**
+ * The frame of every operation: options and credential are read and checked, `work` is done, and nothing is left
+ * behind, however it ends.
+ *
+ * @param timeoutMs in place of the time-out of the options
+ */
+export async function inNodeRun(
+	context: IExecuteFunctions,
+	work: (run: NodeRun) => Promise<INodeExecutionData[][]>,
+	timeoutMs?: number,
+): Promise<INodeExecutionData[][]> {
+	const options = readRunOptions(context);
+	if (!options.ok) return failRun(context, options.failure);
+	const opened = await openNodeRun(context, options.value, timeoutMs);
+	if (!opened.ok) return failRun(context, opened.failure);
+	const run = opened.value;
+	try {
+		return await work(run);
+	} finally {
+		await run.closeLedger();
+		run.close();
+	}
+}
+
+/** Opens a node run: reads the credential once and puts the transport together. */
+async function openNodeRun(
+	context: IExecuteFunctions,
+	options: RunOptions,
+	timeoutMs = options.timeoutMs,
+): Promise<Result<NodeRun>> {
+	const platform = await openPlatform(context);
+	if (!platform.ok) return platform;
+	const { account, send, redact } = platform.value;
+
+	const clock = systemClock;
+	const cancelSignal = context.getExecutionCancelSignal();
+	const ending = new AbortController();
+	const end = (): void => {
+		ending.abort();
+	};
+	cancelSignal?.addEventListener('abort', end, { once: true });
+	if (cancelSignal?.aborted) end();
+
+	const { signal } = ending;
+	const deadlineMs = clock.now() + timeoutMs;
+	const call = createClient({
+		baseUrl: account.baseUrl,
+		send,
+		window: createWindow(
+			{ requestsPerSecond: options.requestsPerSecond, concurrency: CONCURRENCY },
+			clock,
+			signal,
+			deadlineMs,
+		),
+		clock,
+		redact,
+		random: Math.random,
+		signal,
+		deadlineMs,
+	});
+	const sockets = await openProgress(context, account, options, clock);
+	const memory = createTaskMemory(context.getContext('node'), runIndexOf(context));
+	const ledger = openLedger(context, options, { clock, signal, deadlineMs });
+	let edited = false;
+	return ok({
+		images: memory.images,
+		memory,
+		api: createTaskApi(call),
+		clock,
+		redact,
+		download: createDownload({
+			context,
+			clock,
+			redact,
+			random: Math.random,
+			maxBytes: options.maxFileBytes,
+			deadlineMs,
+			signal,
+		}),
+		sockets,
+		ledger,
+		options,
+		deadlineMs,
+		ending,
+		cancelled: () => cancelSignal?.aborted ?? false,
+		noteEdited: () => {
+			edited = true;
+		},
+		remarks: () => [
+			...(edited ? [EDITED] : []),
+			...(options.progressChannel === 'websocket' && sockets?.available !== true ? [NO_SOCKET] : []),
+		],
+		randomSeed: () => randomInt(LARGEST_RANDOM_SEED),
+		knowledge: rememberLast(readKnowledge),
+		closeLedger: async () => {
+			const written = await flushLedger(ledger, clock, cancelSignal);
+			if (!written)
+				context.addExecutionHints({ message: LEDGER_BEHIND, type: 'warning', location: 'outputPane' });
+		},
+		close: () => {
+			cancelSignal?.removeEventListener('abort', end);
+			end();
+		},
+	});
+}
+
+/**
+ * Sockets by-pass n8n's request helper, so its egress filter is asked first; where it says no, polling does
+ * the work.
+ */
+async function openProgress(
+	context: IExecuteFunctions,
+	account: PlatformAccount,
+	options: RunOptions,
+	clock: Clock,
+): Promise<ProgressSockets | undefined> {
+	if (options.progressChannel === 'polling') return undefined;
+	// The filter is younger than the oldest n8n that the node runs on.
+	if ('getSecureEgressFilter' in context.helpers) {
+		const filter = context.helpers.getSecureEgressFilter();
+		const allowed = await filter.validateUrl(account.wsBaseUrl.replace(/^ws/, 'http'));
+		if (!allowed.ok) return undefined;
+	}
+	const others = PROGRESS_PATHS.filter((path) => path !== account.progressPath);
+	return createProgressSockets(
+		account.wsBaseUrl,
+		[account.progressPath, ...others],
+		nativeSocketFactory(clock),
+	);
+}
+
+function openLedger(
+	context: IExecuteFunctions,
+	options: RunOptions,
+	parts: { readonly clock: Clock; readonly signal: AbortSignal; readonly deadlineMs: number },
+): Ledger | undefined {
+	if (!options.idempotency) return undefined;
+	const { reach, ttlMs } = options.idempotency;
+	const workflowId = context.getWorkflow().id ?? '';
+	return createLedger(
+		{
+			scope: ledgerScope('task', reach, { workflowId, nodeId: context.getNode().id }),
+			workflowId,
+			executionId: context.getExecutionId(),
+			ttlMs,
+			onUnknown: options.onUnknownSubmit === 'submitAgain' ? 'again' : 'error',
+			deadlineMs: parts.deadlineMs,
+		},
+		{
+			table: openTable(context, LEDGER_TABLE),
+			clock: parts.clock,
+			random: Math.random,
+			signal: parts.signal,
+		},
+	);
+}
+
+/** @returns false where the ledger could not be written */
+async function flushLedger(
+	ledger: Ledger | undefined,
+	clock: Clock,
+	cancelSignal: AbortSignal | undefined,
+): Promise<boolean> {
+	if (!ledger) return true;
+	const flushed = ledger.flush().then(({ ok: written }) => written);
+	if (!cancelSignal?.aborted) return await flushed;
+	return await Promise.race([flushed, clock.sleep(FLUSH_AFTER_CANCEL_MS).then(() => true)]);
+}
+
+/** Keeps the last answer: an export can be a megabyte, and mostly all items have the same. */
+function rememberLast<T>(
+	read: (first: unknown, second: unknown) => T,
+): (first: unknown, second: unknown) => T {
+	let last: { readonly first: unknown; readonly second: unknown; readonly answer: T } | undefined;
+	return (first, second) => {
+		if (last !== undefined && last.first === first && last.second === second) return last.answer;
+		const answer = read(first, second);
+		last = { first, second, answer };
+		return answer;
+	};
+}
+
+/** A batch larger than its budget is refused as a whole, before anything is submitted. */
+export function checkBudget(taskCount: number, maxTasks: number): Result<undefined> {
+	if (maxTasks <= 0 || taskCount <= maxTasks) return ok(undefined);
+	return fail(
+		badInput(
+			`This run would submit ${taskCount} tasks, more than the ${maxTasks} that "Max Tasks" allows`,
+			'Nothing was submitted. Send fewer items, or raise "Max Tasks" in the node\'s options.',
+		),
+	);
+}

@@ -1,0 +1,50 @@
+import { optionsCollection } from '../runOptions';
+import type { Operation } from '../operation';
+import {
+	definitionFields,
+	imageSlotFields,
+	outputFields,
+	overrideFields,
+	seedFields,
+	simplifyField,
+	workflowIdField,
+} from './task.fields';
+import { taskReader } from './task.inputs';
+import { runItems } from './taskRun';
+
+/** Upload, submit, wait and download for all input items together (§1.2, §4.1 to §4.3). */
+export const run: Operation = {
+	value: 'run',
+	name: 'Run',
+	description: 'Run a workflow for each item and get its pictures',
+	action: 'Run a workflow',
+	fields: [
+		workflowIdField,
+		...overrideFields,
+		imageSlotFields,
+		...seedFields,
+		...outputFields,
+		simplifyField,
+		...definitionFields,
+		optionsCollection([
+			'files',
+			'idempotencyKey',
+			'idempotencyScope',
+			'idempotencyTtlHours',
+			'maxFailures',
+			'maxFileSizeMb',
+			'maxInFlight',
+			'maxTasks',
+			'noProgressMinutes',
+			'onTimeout',
+			'onUnknownSubmit',
+			'progressChannel',
+			'requestsPerSecond',
+			'timeoutMinutes',
+			'urlExpirePeriod',
+		]),
+	],
+	async execute(context) {
+		return await runItems(context, 'finished', taskReader(context));
+	},
+};

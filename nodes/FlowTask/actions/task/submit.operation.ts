@@ -1,0 +1,40 @@
+import { optionsCollection } from '../runOptions';
+import type { Operation } from '../operation';
+import {
+	definitionFields,
+	imageSlotFields,
+	overrideFields,
+	seedFields,
+	workflowIdField,
+} from './task.fields';
+import { taskReader } from './task.inputs';
+import { runItems } from './taskRun';
+
+/** Submits and returns at once with the task id (§4.1). */
+export const submit: Operation = {
+	value: 'submit',
+	name: 'Submit',
+	description: 'Submit a task for each item and return its task ID at once',
+	action: 'Submit a task',
+	fields: [
+		workflowIdField,
+		...overrideFields,
+		imageSlotFields,
+		...seedFields,
+		...definitionFields,
+		optionsCollection([
+			'idempotencyKey',
+			'idempotencyScope',
+			'idempotencyTtlHours',
+			'maxFailures',
+			'maxFileSizeMb',
+			'maxTasks',
+			'onUnknownSubmit',
+			'requestsPerSecond',
+			'timeoutMinutes',
+		]),
+	],
+	async execute(context) {
+		return await runItems(context, 'submitted', taskReader(context));
+	},
+};

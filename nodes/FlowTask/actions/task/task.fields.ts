@@ -1,0 +1,323 @@
+import type { INodeProperties } from 'n8n-workflow';
+
+export const workflowIdField: INodeProperties = {
+	displayName: 'Workflow ID',
+	name: 'workflowId',
+	type: 'string',
+	required: true,
+	default: '',
+	placeholder: 'e.g. wf_8c1f0a',
+	description: "The ID that the platform's console shows for the hosted workflow",
+};
+
+export const overrideFields: INodeProperties[] = [
+	{
+		displayName: 'Change Inputs By',
+		name: 'overridesMode',
+		type: 'options',
+		noDataExpression: true,
+		default: 'form',
+		options: [
+			{
+				name: 'Form',
+				value: 'form',
+				description: "Choose from the workflow's own inputs, which are read from its export",
+			},
+			{
+				name: 'Node ID and Parameter',
+				value: 'fields',
+				description: 'A row for each input, for workflows whose export is not at hand',
+			},
+			{ name: 'JSON', value: 'json', description: 'The "prompt" object of the API' },
+		],
+		description: "How to say which of the workflow's inputs differ from what was hosted",
+	},
+	{
+		displayName: 'Inputs to Change',
+		name: 'overrides',
+		type: 'resourceMapper',
+		noDataExpression: true,
+		default: { mappingMode: 'defineBelow', value: null },
+		displayOptions: { show: { overridesMode: ['form'] } },
+		typeOptions: {
+			resourceMapper: {
+				resourceMapperMethod: 'getOverrideFields',
+				mode: 'add',
+				valuesLabel: 'Inputs to Change',
+				fieldWords: { singular: 'input', plural: 'inputs' },
+				addAllFields: false,
+				supportAutoMap: false,
+				multiKeyMatch: false,
+				refreshStaleSchemaOnOpen: true,
+			},
+		},
+		description: 'Inputs that are not listed keep the value with which the workflow was hosted',
+	},
+	{
+		displayName: 'Inputs to Change',
+		name: 'overrideFields',
+		type: 'fixedCollection',
+		typeOptions: { multipleValues: true },
+		placeholder: 'Add input to change',
+		default: {},
+		displayOptions: { show: { overridesMode: ['fields'] } },
+		description: 'Inputs that are not listed keep the value with which the workflow was hosted',
+		options: [
+			{
+				name: 'override',
+				displayName: 'Input',
+				values: [
+					{
+						displayName: 'Node ID',
+						name: 'nodeId',
+						type: 'string',
+						required: true,
+						default: '',
+						placeholder: 'e.g. 6',
+						description: 'The number of the node in the workflow, as its API-format export has it',
+					},
+					{
+						displayName: 'Parameter',
+						name: 'parameter',
+						type: 'string',
+						required: true,
+						default: '',
+						placeholder: 'e.g. text',
+						description: "The name of the node's input",
+					},
+					{
+						displayName: 'Value',
+						name: 'value',
+						type: 'string',
+						default: '',
+						placeholder: 'e.g. a red fox in the snow',
+						description: 'What the input is set to',
+					},
+					{
+						displayName: 'Type',
+						name: 'valueType',
+						type: 'options',
+						default: 'auto',
+						options: [
+							{
+								name: 'Automatic',
+								value: 'auto',
+								description: 'Numbers, true and false become what they look like; all else is text',
+							},
+							{ name: 'Boolean', value: 'boolean' },
+							{ name: 'JSON', value: 'json' },
+							{ name: 'Number', value: 'number' },
+							{ name: 'Text', value: 'string' },
+						],
+						description: 'What the workflow expects for this input',
+					},
+				],
+			},
+		],
+	},
+	{
+		displayName: 'Prompt (JSON)',
+		name: 'prompt',
+		type: 'json',
+		typeOptions: { rows: 6 },
+		default: '{}',
+		placeholder: 'e.g. {"6": {"inputs": {"text": "a red fox"}}}',
+		displayOptions: { show: { overridesMode: ['json'] } },
+		description:
+			'Node ID, then "inputs", then the inputs to change. Only changes: neither the full export nor the parameter view of the console.',
+	},
+];
+
+/**
+ * They stand behind all that is filled in from day to day: n8n's editor shows up to 40 % of the window's height of
+ * each, and they are pasted once.
+ */
+export const definitionFields: INodeProperties[] = [
+	{
+		displayName: 'Workflow Definition',
+		name: 'workflowDefinition',
+		type: 'json',
+		typeOptions: { rows: 5 },
+		default: '{}',
+		hint: 'The form needs it. After pasting, close this node and open it again.',
+		description:
+			"The workflow's API-format export, as it was uploaded to the platform: paste the whole file. It stays in n8n. With it the inputs are checked before anything is submitted, whichever way they are changed.",
+	},
+	{
+		displayName: 'Parameter View',
+		name: 'parameterSpec',
+		type: 'json',
+		typeOptions: { rows: 3 },
+		default: '{}',
+		hint: 'Optional. Lists become drop-downs, and ranges are shown and checked.',
+		description: "What the platform's console shows as the workflow's parameter view: paste all of it",
+	},
+];
+
+/** In the order in which a person fills them in. */
+const imageSlotValues: INodeProperties[] = [
+	{
+		displayName: 'Node ID',
+		name: 'nodeId',
+		type: 'string',
+		required: true,
+		default: '',
+		placeholder: 'e.g. 10',
+		description: 'The node that loads the image',
+	},
+	{
+		displayName: 'Parameter',
+		name: 'parameter',
+		type: 'string',
+		default: 'image',
+		description: "The name of the node's input that takes the image",
+	},
+	{
+		displayName: 'Source',
+		name: 'source',
+		type: 'options',
+		default: 'binary',
+		options: [
+			{
+				name: 'File of the Item',
+				value: 'binary',
+				description: 'A file that an earlier node put into the item',
+			},
+			{ name: 'URL', value: 'url', description: 'The node fetches the image from the web' },
+			{ name: 'Image ID', value: 'imageId', description: 'Of an image that was uploaded before' },
+		],
+		description: 'Where the image comes from',
+	},
+	{
+		displayName: 'Input Data Field Name',
+		name: 'binaryField',
+		type: 'string',
+		default: 'data',
+		displayOptions: { show: { source: ['binary'] } },
+		hint: 'The name of the input field containing the file',
+	},
+	{
+		displayName: 'URL',
+		name: 'url',
+		type: 'string',
+		default: '',
+		placeholder: 'e.g. https://example.com/photo.png',
+		displayOptions: { show: { source: ['url'] } },
+		description: 'A web address that opens without a login',
+	},
+	{
+		displayName: 'Image ID',
+		name: 'imageId',
+		type: 'string',
+		default: '={{ $json.imageId }}',
+		displayOptions: { show: { source: ['imageId'] } },
+		description: 'What the operation Upload of the resource Image returned',
+	},
+];
+
+export const imageSlotFields: INodeProperties = {
+	displayName: 'Input Images',
+	name: 'imageSlots',
+	type: 'fixedCollection',
+	typeOptions: { multipleValues: true },
+	placeholder: 'Add input image',
+	default: {},
+	description:
+		'Images that the workflow starts from. They are uploaded by themselves, equal ones once a run.',
+	options: [
+		{
+			name: 'slot',
+			displayName: 'Image',
+			values: imageSlotValues,
+		},
+	],
+};
+
+export const seedFields: INodeProperties[] = [
+	{
+		displayName: 'Seed Mode',
+		name: 'seedMode',
+		type: 'options',
+		default: 'keep',
+		options: [
+			{ name: 'Fixed', value: 'fixed', description: 'The same seed for each item' },
+			{ name: 'Increment by Item', value: 'increment', description: 'Seed, seed + 1, seed + 2 …' },
+			{ name: 'Keep', value: 'keep', description: "The workflow's own seed, or what is set above" },
+			{ name: 'Random', value: 'random', description: 'A new seed for each item; it is in the output' },
+		],
+		description: 'The same seed and inputs give the same picture',
+	},
+	{
+		displayName: 'Seed',
+		name: 'seed',
+		type: 'number',
+		default: 1,
+		typeOptions: { minValue: 0 },
+		displayOptions: { show: { seedMode: ['fixed', 'increment'] } },
+		description: 'The seed of the first item',
+	},
+	{
+		displayName: 'Seed Targets',
+		name: 'seedTargets',
+		type: 'string',
+		default: '',
+		placeholder: 'e.g. 3.seed',
+		displayOptions: { show: { seedMode: ['fixed', 'increment', 'random'] } },
+		description:
+			'Node ID and parameter of the seeds, separated by commas. Empty means every seed of the workflow definition, or of the inputs changed above.',
+	},
+];
+
+/** The fields that decide what is submitted. */
+export const SUBMITTED_FIELDS: readonly INodeProperties[] = [
+	workflowIdField,
+	...overrideFields,
+	imageSlotFields,
+	...seedFields,
+];
+
+export const outputFields: INodeProperties[] = [
+	{
+		displayName: 'Output',
+		name: 'output',
+		type: 'options',
+		default: 'filePerItem',
+		options: [
+			{
+				name: 'All Files in One Item',
+				value: 'allFiles',
+				description: 'One item for each task, with all its files',
+			},
+			{ name: 'Links Only', value: 'urls', description: 'One item for each task; nothing is downloaded' },
+			{ name: 'One Item per File', value: 'filePerItem', description: 'An item for each file' },
+		],
+		description: 'How the result files leave the node',
+	},
+	{
+		displayName: 'Put Output File in Field',
+		name: 'binaryPropertyName',
+		type: 'string',
+		default: 'data',
+		displayOptions: { show: { output: ['filePerItem', 'allFiles'] } },
+		hint: 'The name of the output binary field to put the file in',
+		description: 'With several files in one item the others get a number behind the name, e.g. data_1',
+	},
+];
+
+export const simplifyField: INodeProperties = {
+	displayName: 'Simplify',
+	name: 'simplify',
+	type: 'boolean',
+	default: true,
+	description: 'Whether to return a simplified version of the response instead of the raw data',
+};
+
+export const taskIdsField: INodeProperties = {
+	displayName: 'Task IDs',
+	name: 'taskIds',
+	type: 'string',
+	required: true,
+	default: '={{ $json.taskId }}',
+	placeholder: 'e.g. 3f1c9e2a',
+	description: 'One task ID or several, separated by commas, or an expression that gives a list',
+};

@@ -1,0 +1,378 @@
+import { NodeHelpers, type IDataObject, type IExecuteFunctions } from 'n8n-workflow';
+
+import { badInput, fail, ok, type Failure, type Result } from '../../../shared/failure';
+import { fetchInputFile, readBinaryField } from '../../../shared/inputFile';
+import { excerpt } from '../../../shared/json';
+import type { TaskJob } from '../../task.engine';
+import type { IdempotencyKey, ImageInput, SubmitStart } from '../../task.submit';
+import {
+	promptFromFields,
+	promptFromForm,
+	promptFromJson,
+	withInput,
+	type OverrideField,
+	type OverrideType,
+} from '../../task.overrides';
+import { stillUnclear } from '../../task.failures';
+import { acceptedFor, checkImagePlaces, checkOverrides } from '../../task.checks';
+import { applySeed, type SeedMode } from '../../task.seeds';
+import type { Prompt } from '../../task.api';
+import type { Delivery } from '../deliver';
+import { fingerprinter } from '../../../shared/runMemory';
+import { isTool } from '../../../shared/toolMode';
+import { readItem } from '../../../shared/thrown';
+import type { NodeRun } from '../nodeRun';
+import { SUBMITTED_FIELDS } from './task.fields';
+
+/** Reads the tasks of one input item from the form: one to submit, or several to wait for. */
+export type PrepareItem = (itemIndex: number, run: NodeRun) => Array<Result<PreparedTask>>;
+
+/** An item's work, read from the form and checked, with how its outcome is to leave the node. */
+export interface PreparedTask {
+	readonly job: TaskJob;
+	readonly delivery: Delivery;
+}
+
+const OVERRIDE_TYPES: ReadonlySet<string> = new Set(['auto', 'string', 'number', 'boolean', 'json']);
+
+function isOverrideType(value: unknown): value is OverrideType {
+	return typeof value === 'string' && OVERRIDE_TYPES.has(value);
+}
+
+/** Makes the reader of a run's items. */
+export function taskReader(context: IExecuteFunctions): PrepareItem {
+	const fingerprintOf = fingerprinter(submittedParameters(context));
+	return (itemIndex, run) => {
+		const fingerprint = fingerprintOf(context.getInputData()[itemIndex]?.json);
+		return [readItem(() => prepareTask(context, itemIndex, run, fingerprint))];
+	};
+}
+
+/**
+ * The parameters that decide what is submitted, as they were entered, with the defaults of those that are shown.
+ * Options are left out, so that a retry with, say, a longer time-out goes on with the tasks that exist.
+ */
+function submittedParameters(context: IExecuteFunctions): unknown {
+	const node = context.getNode();
+	const parameters = NodeHelpers.getNodeParameters(
+		[...SUBMITTED_FIELDS],
+		node.parameters,
+		true,
+		false,
+		node,
+		null,
+	);
+	const rows: unknown = parameters?.overrides;
+	// The rows' schema is the editor's and is refreshed at will.
+	const values = typeof rows === 'object' && rows !== null && 'value' in rows ? rows.value : null;
+	return { ...parameters, overrides: values };
+}
+
+/**
+ * Reads and checks one item's task; nothing is sent before all items of the run were read. An item for which
+ * an earlier try made a task goes on with that one, whatever its expressions say by now.
+ */
+function prepareTask(
+	context: IExecuteFunctions,
+	itemIndex: number,
+	run: NodeRun,
+	fingerprint: string,
+): Result<PreparedTask> {
+	const past = run.memory.recall(itemIndex, fingerprint);
+	const workflowId = textParameter(context, 'workflowId', itemIndex);
+	if (past.kind === 'task') {
+		const { taskId, submittedAtMs, seeds } = past;
+		const delivery = { ...readDelivery(context, itemIndex), workflowId, seeds };
+		const record = run.memory.record(itemIndex, fingerprint, seeds);
+		const start = { kind: 'watch', taskId, submittedAtMs } as const;
+		return ok({ job: { itemIndex, wantsFiles: delivery.form !== 'urls', start, record }, delivery });
+	}
+	if (past.kind === 'unclear' && run.options.onUnknownSubmit === 'error') return fail(stillUnclear());
+	if (past.kind === 'edited') run.noteEdited();
+	const wrongId = refuseWorkflowId(workflowId);
+	if (wrongId) return fail(wrongId);
+	const read = readSubmit(context, itemIndex, run);
+	if (!read.ok) return read;
+	const { seeds, ...sent } = read.value;
+	const delivery = { ...readDelivery(context, itemIndex), workflowId, seeds };
+	const start = { kind: 'submit', workflowId, ...sent } as const;
+	const record = run.memory.record(itemIndex, fingerprint, seeds);
+	return ok({ job: { itemIndex, wantsFiles: delivery.form !== 'urls', start, record }, delivery });
+}
+
+type SubmitInputs = Pick<SubmitStart, 'prompt' | 'images' | 'idempotency' | 'acceptedFor'> & {
+	readonly seeds: Readonly<Record<string, number>>;
+};
+
+/** Reads what is going to be sent for an item, and checks it against what is known of the workflow. */
+function readSubmit(context: IExecuteFunctions, itemIndex: number, run: NodeRun): Result<SubmitInputs> {
+	const known = run.knowledge(
+		context.getNodeParameter('workflowDefinition', itemIndex, ''),
+		context.getNodeParameter('parameterSpec', itemIndex, ''),
+	);
+	if (!known.ok) return known;
+	const prompt = readPrompt(context, itemIndex);
+	if (!prompt.ok) return prompt;
+	const slots = readImageSlots(context, itemIndex, run, prompt.value);
+	if (!slots.ok) return slots;
+	const places = checkImagePlaces(slots.value.images, known.value);
+	if (!places.ok) return places;
+	const plan = {
+		mode: seedModeOf(context.getNodeParameter('seedMode', itemIndex, 'keep')),
+		base: seedOf(context.getNodeParameter('seed', itemIndex, 1)),
+		targets: textParameter(context, 'seedTargets', itemIndex),
+	};
+	const { definition } = known.value;
+	const seeded = applySeed(slots.value.prompt, { ...plan, definition }, itemIndex, run.randomSeed);
+	if (!seeded.ok) return seeded;
+	const checked = checkOverrides(seeded.value.prompt, known.value);
+	if (!checked.ok) return checked;
+	// Not the seed that is drawn, nor the id of an image that another run uploads anew: they differ each time.
+	const idempotency = readIdempotencyKey(context, itemIndex, run, JSON.stringify([prompt.value, plan]));
+	if (!idempotency.ok) return idempotency;
+	return ok({
+		prompt: checked.value,
+		images: slots.value.images,
+		seeds: seeded.value.seeds,
+		acceptedFor: (said) => acceptedFor(checked.value, known.value, said),
+		idempotency: idempotency.value,
+	});
+}
+
+function readIdempotencyKey(
+	context: IExecuteFunctions,
+	itemIndex: number,
+	run: NodeRun,
+	payload: string,
+): Result<IdempotencyKey | undefined> {
+	if (!run.options.idempotency) return ok(undefined);
+	const value: unknown = context.getNodeParameter('options.idempotencyKey', itemIndex, '');
+	const key = typeof value === 'number' ? String(value) : typeof value === 'string' ? value : '';
+	if (key.trim()) return ok({ key, payload });
+	return fail(
+		badInput(
+			'"Idempotency Key" is empty for this item',
+			'Without a key a second task could be paid for. Check that the expression gives a text or a number for each item, or remove the option. Nothing was submitted for this item.',
+		),
+	);
+}
+
+/** Reads how an item's files and json leave the node. An AI agent reads text, so nothing is downloaded for it. */
+export function readDelivery(context: IExecuteFunctions, itemIndex: number): Delivery {
+	const form: unknown = context.getNodeParameter('output', itemIndex, 'urls');
+	return {
+		form: isTool(context) ? 'urls' : form === 'filePerItem' || form === 'allFiles' ? form : 'urls',
+		binaryField: textParameter(context, 'binaryPropertyName', itemIndex) || 'data',
+		simplify: context.getNodeParameter('simplify', itemIndex, true) !== false,
+	};
+}
+
+export function textParameter(context: IExecuteFunctions, name: string, itemIndex: number): string {
+	const value: unknown = context.getNodeParameter(name, itemIndex, '');
+	return textOf(value);
+}
+
+function textOf(value: unknown): string {
+	if (typeof value === 'string') return value.trim();
+	return typeof value === 'number' ? String(value) : '';
+}
+
+function refuseWorkflowId(workflowId: string): Failure | undefined {
+	if (!workflowId) {
+		return badInput(
+			'"Workflow ID" is empty',
+			"Enter the ID that the platform's console shows for the hosted workflow. If it is an expression, check that it gives a value for this item.",
+		);
+	}
+	if (/[\s{}"<>]/.test(workflowId)) {
+		return badInput(
+			`"Workflow ID" holds "${excerpt(workflowId, 40)}", which is no ID`,
+			"Enter only the ID that the platform's console shows for the hosted workflow, not the workflow itself or its address.",
+		);
+	}
+	return undefined;
+}
+
+function readPrompt(context: IExecuteFunctions, itemIndex: number): Result<Prompt> {
+	switch (context.getNodeParameter('overridesMode', itemIndex, 'form')) {
+		case 'json':
+			return promptFromJson(context.getNodeParameter('prompt', itemIndex, {}));
+		case 'fields':
+			return promptFromFields(
+				rowsOf(context.getNodeParameter('overrideFields.override', itemIndex, [])).map(readRow),
+			);
+		default:
+			return readForm(context, itemIndex);
+	}
+}
+
+/** n8n converts the rows' values by their types, and complains by throwing. */
+function readForm(context: IExecuteFunctions, itemIndex: number): Result<Prompt> {
+	try {
+		return promptFromForm(context.getNodeParameter('overrides.value', itemIndex, {}));
+	} catch (error) {
+		const reason = error instanceof Error ? error.message : 'a row holds a value of another type';
+		return fail(
+			badInput(
+				`"Inputs to Change" cannot be sent: ${excerpt(reason, 300)}`,
+				'Correct the value of this row. Nothing was submitted for this item.',
+			),
+		);
+	}
+}
+
+function rowsOf(value: unknown): IDataObject[] {
+	return Array.isArray(value)
+		? value.filter((row): row is IDataObject => typeof row === 'object' && row !== null)
+		: [];
+}
+
+function readRow(row: IDataObject): OverrideField {
+	return {
+		nodeId: textOf(row.nodeId),
+		parameter: textOf(row.parameter),
+		// A field that was left empty is an empty text, which is a value; only an expression can give none.
+		value: 'value' in row ? row.value : '',
+		valueType: isOverrideType(row.valueType) ? row.valueType : 'auto',
+	};
+}
+
+/** An empty expression is no seed; as a number it would be 0. */
+function seedOf(value: unknown): number {
+	return typeof value === 'number' || (typeof value === 'string' && value.trim()) ? Number(value) : NaN;
+}
+
+function seedModeOf(value: unknown): SeedMode {
+	return value === 'random' || value === 'fixed' || value === 'increment' ? value : 'keep';
+}
+
+interface ImageSlots {
+	/** The prompt with the images that need no upload. */
+	readonly prompt: Prompt;
+	readonly images: readonly ImageInput[];
+}
+
+function readImageSlots(
+	context: IExecuteFunctions,
+	itemIndex: number,
+	run: NodeRun,
+	given: Prompt,
+): Result<ImageSlots> {
+	let prompt = given;
+	const images: ImageInput[] = [];
+	const rows = rowsOf(context.getNodeParameter('imageSlots.slot', itemIndex, []));
+	for (const [index, row] of rows.entries()) {
+		const nodeId = textOf(row.nodeId);
+		const parameter = textOf(row.parameter) || 'image';
+		if (!nodeId) {
+			return fail(
+				badInput(
+					`Image ${index + 1} of "Input Images" has no node ID`,
+					'Enter the ID of the node that loads the image.',
+				),
+			);
+		}
+		if (row.source === 'imageId') {
+			const imageId = textOf(row.imageId);
+			if (!imageId) {
+				return fail(
+					badInput(
+						`Image ${index + 1} of "Input Images" has no image ID`,
+						'Upload the image first, or choose another source.',
+					),
+				);
+			}
+			prompt = withInput(prompt, nodeId, parameter, imageId);
+			continue;
+		}
+		const { maxFileBytes } = run.options;
+		if (row.source === 'url') {
+			const url = textOf(row.url);
+			if (!/^https?:\/\/[^/]/i.test(url)) {
+				return fail(
+					badInput(
+						`Image ${index + 1} of "Input Images" has ${url ? `"${excerpt(url, 60)}" as its URL, which is no web address` : 'no URL'}`,
+						'Enter a URL that starts with http:// or https://.',
+					),
+				);
+			}
+			images.push({
+				nodeId,
+				parameter,
+				load: async () => await fetchInputFile(context, url, maxFileBytes, run.ending.signal),
+			});
+			continue;
+		}
+		const field = row.binaryField === undefined ? 'data' : textOf(row.binaryField);
+		const missing = refuseMissingField(context, itemIndex, field);
+		if (missing) return fail(missing);
+		images.push({
+			nodeId,
+			parameter,
+			load: async () => await readBinaryField(context, itemIndex, field, maxFileBytes),
+		});
+	}
+	return ok({ prompt, images });
+}
+
+/** A file that is not there is told before anything is sent for any item. */
+function refuseMissingField(
+	context: IExecuteFunctions,
+	itemIndex: number,
+	field: string,
+): Failure | undefined {
+	try {
+		context.helpers.assertBinaryData(itemIndex, field);
+		return undefined;
+	} catch {
+		const present = Object.keys(context.getInputData()[itemIndex]?.binary ?? {});
+		return badInput(
+			`The item has no file in field "${excerpt(field, 60)}"`,
+			present.length > 0
+				? `Its files are in: ${present.join(', ')}. Enter one of these names.`
+				: 'It has no file at all. Connect a node before this one that outputs the image as a file.',
+		);
+	}
+}
+
+/** Reads the "Task IDs" of an item. */
+export function taskIdsOf(context: IExecuteFunctions, itemIndex: number): Result<string[]> {
+	return readItem(() => readTaskIds(context.getNodeParameter('taskIds', itemIndex, '')));
+}
+
+/** Reads task ids from what a field holds: text with commas or line breaks, a JSON list, a list, items with a taskId. */
+export function readTaskIds(value: unknown): Result<string[]> {
+	const ids = [...new Set(collectIds(value))];
+	if (ids.length > 0) return ok(ids);
+	return fail(
+		badInput(
+			'"Task IDs" is empty',
+			'Enter a task ID, or an expression that gives one, e.g. {{ $json.taskId }}.',
+		),
+	);
+}
+
+function collectIds(value: unknown): string[] {
+	if (typeof value === 'number') return [String(value)];
+	// In a list each text is one id, whatever stands in it.
+	if (Array.isArray(value)) {
+		return value.flatMap((one: unknown) => (typeof one === 'string' ? one.trim() || [] : collectIds(one)));
+	}
+	if (typeof value === 'object' && value !== null && 'taskId' in value) return collectIds(value.taskId);
+	if (typeof value !== 'string') return [];
+	const text = value.trim();
+	if (text.startsWith('[')) {
+		const list = parseList(text);
+		if (list) return collectIds(list);
+	}
+	return text.split(/[\s,;]+/).filter(Boolean);
+}
+
+function parseList(text: string): unknown[] | undefined {
+	try {
+		const parsed: unknown = JSON.parse(text);
+		return Array.isArray(parsed) ? parsed : undefined;
+	} catch {
+		return undefined;
+	}
+}

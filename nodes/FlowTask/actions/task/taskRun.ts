@@ -1,0 +1,105 @@
+import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
+
+import type { Failure } from '../../../shared/failure';
+import { runTasks, type TaskJob, type TaskOutcome } from '../../task.engine';
+import { explainWatchEnd } from '../../task.failures';
+import { deliver, failRun, type DeliveredTask } from '../deliver';
+import { checkBudget, inNodeRun, type NodeRun } from '../nodeRun';
+import type { PrepareItem } from './task.inputs';
+
+/**
+ * The frame that all operations with tasks share: read the options and every item first, then run all good
+ * ones in one engine, then deliver. Nothing is sent before every item was read.
+ *
+ * @param timeoutMs in place of the time-out of the options
+ */
+export async function runItems(
+	context: IExecuteFunctions,
+	goal: 'submitted' | 'finished',
+	prepareItem: PrepareItem,
+	timeoutMs?: number,
+): Promise<INodeExecutionData[][]> {
+	return await inNodeRun(context, async (run) => await runAll(context, run, goal, prepareItem), timeoutMs);
+}
+
+async function runAll(
+	context: IExecuteFunctions,
+	run: NodeRun,
+	goal: 'submitted' | 'finished',
+	prepareItem: PrepareItem,
+): Promise<INodeExecutionData[][]> {
+	const items = context.getInputData().map((_, itemIndex) => prepareItem(itemIndex, run));
+	const prepared = items.flatMap((tasks, itemIndex) => tasks.map((task) => ({ itemIndex, task })));
+	const jobs = prepared.flatMap(({ task }) => (task.ok ? [task.value.job] : []));
+	const budget = checkBudget(
+		jobs.filter(({ start }) => start.kind === 'submit').length,
+		run.options.maxTasks,
+	);
+	if (!budget.ok) return failRun(context, budget.failure);
+
+	// Where the first failure ends the run anyway, nothing is submitted beside an item that cannot be.
+	const hopeless = jobs.length < prepared.length && !context.continueOnFail();
+	const outcomes = await runTasks(hopeless ? [] : jobs, engineSettings(context, run, goal), run);
+	const outcomeOf = new Map(outcomes.map((outcome, index) => [jobs[index], outcome]));
+	const tasks = prepared.map(({ itemIndex, task }): DeliveredTask => {
+		if (!task.ok) return { outcome: failedBefore(itemIndex, task.failure), delivery: UNUSED };
+		const { job, delivery } = task.value;
+		return { outcome: outcomeOf.get(job) ?? notStarted(job, run), delivery };
+	});
+	for (const message of run.remarks()) {
+		context.addExecutionHints({ message, type: 'info', location: 'outputPane' });
+	}
+	return deliver(context, tasks, {
+		redact: run.redact,
+		lateIsStatus: run.options.onTimeout === 'returnStatus',
+		cancelled: run.cancelled(),
+	});
+}
+
+function engineSettings(
+	context: IExecuteFunctions,
+	{ options, deadlineMs }: NodeRun,
+	goal: 'submitted' | 'finished',
+): Parameters<typeof runTasks>[1] {
+	return {
+		goal,
+		maxInFlight: options.maxInFlight,
+		maxFailures: options.maxFailures,
+		stopAtFailure: !context.continueOnFail(),
+		lateIsFailure: options.onTimeout === 'error',
+		fileSelection: options.fileSelection,
+		claimsAtOnce: claimsAtOnce(options.requestsPerSecond),
+		deadlineMs,
+		noProgressMs: options.noProgressMs,
+		urlExpireSeconds: options.urlExpireSeconds,
+	};
+}
+
+/** A claim is good for a minute: no more are held than can be sent in a third of it. */
+function claimsAtOnce(requestsPerSecond: number): number {
+	const MOST = 200;
+	return requestsPerSecond > 0 ? Math.max(1, Math.min(MOST, Math.floor(requestsPerSecond * 20))) : MOST;
+}
+
+const NOT_STARTED: Failure = {
+	kind: 'notSubmitted',
+	message: 'No task was submitted for this item, because another item cannot be submitted',
+	advice: 'Correct the other item first.',
+	details: { status: 'notSubmitted' },
+};
+
+/** A job that did not start: nothing was sent for it, or an earlier try has made its task. */
+function notStarted({ itemIndex, start }: TaskJob, { clock, redact }: NodeRun): TaskOutcome {
+	if (start.kind === 'submit') return failedBefore(itemIndex, NOT_STARTED);
+	const { taskId, submittedAtMs: sinceMs } = start;
+	const sighting = { info: undefined, sinceMs, generatingAtMs: undefined, endedAtMs: clock.now() };
+	const failure = explainWatchEnd(taskId, { kind: 'left', sighting }, redact);
+	return { ...failedBefore(itemIndex, failure ?? NOT_STARTED), taskId, sighting };
+}
+
+/** An item that failed has no files to deliver. */
+const UNUSED: DeliveredTask['delivery'] = { form: 'urls', binaryField: 'data', simplify: true };
+
+function failedBefore(itemIndex: number, failure: Failure): TaskOutcome {
+	return { itemIndex, taskId: undefined, reused: false, sighting: undefined, files: [], failure };
+}

@@ -1,0 +1,81 @@
+import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
+
+import { optionsCollection } from '../runOptions';
+import type { Operation } from '../operation';
+import { outputFields, simplifyField, taskIdsField } from './task.fields';
+import { readDelivery, taskIdsOf } from './task.inputs';
+import { runItems } from './taskRun';
+import { lookAndSleep } from './wait.suspended';
+
+/** Time of the look that ends a suspended wait: enough to tell an unknown id from one that is late. */
+const LAST_LOOK_MS = 20_000;
+
+/** Waits for tasks that exist, whoever submitted them, and gets their files. */
+export const wait: Operation = {
+	value: 'wait',
+	name: 'Wait for Completion',
+	description: 'Wait for submitted tasks and get their pictures',
+	action: 'Wait for tasks',
+	fields: [
+		taskIdsField,
+		{
+			displayName: 'Wait Mode',
+			name: 'waitMode',
+			type: 'options',
+			noDataExpression: true,
+			default: 'hold',
+			options: [
+				{ name: 'Hold', value: 'hold', description: 'The execution runs until the tasks are done' },
+				{
+					name: 'Suspend',
+					value: 'suspend',
+					description:
+						'The execution sleeps between looks, a minute or longer; a restart of n8n loses nothing',
+				},
+			],
+			description: 'What the execution does meanwhile',
+		},
+		{
+			displayName:
+				'Connect the output "Check Again" back to the input of this node: n8n wakes the execution there. The results leave by "Done".',
+			name: 'suspendNotice',
+			type: 'notice',
+			default: '',
+			displayOptions: { show: { waitMode: ['suspend'] } },
+		},
+		...outputFields,
+		simplifyField,
+		optionsCollection([
+			'files',
+			'maxFileSizeMb',
+			'noProgressMinutes',
+			'onTimeout',
+			'requestsPerSecond',
+			'timeoutMinutes',
+			'urlExpirePeriod',
+		]),
+	],
+	async execute(context) {
+		if (context.getNodeParameter('waitMode', 0, 'hold') !== 'suspend') return await collect(context);
+		return await lookAndSleep(context, async (waited) => await collect(context, waited));
+	},
+};
+
+/** @param waited whether the waiting was done in looks before, so that this is the last one */
+async function collect(context: IExecuteFunctions, waited = false): Promise<INodeExecutionData[][]> {
+	return await runItems(
+		context,
+		'finished',
+		(itemIndex) => {
+			const taskIds = taskIdsOf(context, itemIndex);
+			if (!taskIds.ok) return [taskIds];
+			const delivery = readDelivery(context, itemIndex);
+			const wantsFiles = delivery.form !== 'urls';
+			return taskIds.value.map((taskId) => ({
+				ok: true,
+				value: { job: { itemIndex, wantsFiles, start: { kind: 'watch', taskId } }, delivery },
+			}));
+		},
+		waited ? LAST_LOOK_MS : undefined,
+	);
+}

@@ -1,0 +1,123 @@
+import { createHash } from 'crypto';
+
+import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
+
+import { badInput } from '../../../shared/failure';
+import { infoOfMany } from '../../task.api';
+import type { TaskInfo } from '../../task.info';
+import { noteLook, sleepMs, waitIsOver, type SuspendSettings, type WaitState } from '../../task.suspend';
+import { failRun } from '../deliver';
+import { isTool } from '../../../shared/toolMode';
+import { inNodeRun, type NodeRun } from '../nodeRun';
+import { taskIdsOf } from './task.inputs';
+
+const CONTEXT_KEY = 'flowTaskWaits';
+
+/** Delivers what the tasks have come to, waiting no longer. */
+export type EndWait = (waited: true) => Promise<INodeExecutionData[][]>;
+
+/**
+ * One look of a suspended wait. While tasks are unfinished the execution is put to sleep in n8n's database:
+ * no worker is held, and a restart loses nothing. When n8n wakes it, it does not run the node again but passes
+ * the node's input items to its first output, "Check Again", which leads back here.
+ */
+export async function lookAndSleep(
+	context: IExecuteFunctions,
+	endWait: EndWait,
+): Promise<INodeExecutionData[][]> {
+	const refusal = refuseUnwired(context);
+	if (refusal) return failRun(context, refusal);
+	const looked = await inNodeRun(context, async (run) => {
+		const wakeAtMs = await lookOnce(context, run);
+		if (wakeAtMs === undefined) return [];
+		await context.putExecutionToWait(new Date(wakeAtMs));
+		// n8n throws these away. They must not be the input items: with an error output n8n empties the array that
+		// it is given, and the sleeping execution would wake without them.
+		return [[], []];
+	});
+	if (looked.length > 0) return looked;
+	const [items = []] = await endWait(true);
+	return [[], items];
+}
+
+function refuseUnwired(context: IExecuteFunctions): ReturnType<typeof badInput> | undefined {
+	if (isTool(context)) {
+		return badInput('A tool of an AI agent cannot be suspended', 'Set "Wait Mode" to Hold for this tool.');
+	}
+	if (leadsBack(context) !== false) return undefined;
+	return badInput(
+		'"Check Again" leads nowhere, so the results would be lost',
+		'Connect the output "Check Again" back to the input of this node, and go on from the output "Done". Nothing was done yet.',
+	);
+}
+
+/**
+ * Whether the first output leads back to the node. n8n's list of child nodes never holds the node itself, so
+ * the connections are read where n8n's context has them.
+ * @returns `undefined` where it has none: then the operator is taken at their word
+ */
+function leadsBack(context: IExecuteFunctions): boolean | undefined {
+	const { name } = context.getNode();
+	const first = firstOutputOf(context, name);
+	return first?.some(
+		(next) => next === name || context.getChildNodes(next).some((node) => node.name === name),
+	);
+}
+
+function firstOutputOf(context: object, name: string): string[] | undefined {
+	const connections = member(member(context, 'workflow'), 'connectionsBySourceNode');
+	if (connections === undefined) return undefined;
+	const first = member(member(member(connections, name), 'main'), '0');
+	return Array.isArray(first) ? first.map((target) => String(member(target, 'node'))) : [];
+}
+
+function member(value: unknown, key: string): unknown {
+	return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
+}
+
+/** @returns when to look again, ms since the epoch; `undefined` where the wait is over */
+async function lookOnce(context: IExecuteFunctions, run: NodeRun): Promise<number | undefined> {
+	const taskIds = context.getInputData().flatMap((_, itemIndex) => {
+		const ids = taskIdsOf(context, itemIndex);
+		return ids.ok ? ids.value : [];
+	});
+	const read = await infoOfMany(run.api, taskIds, run.options.urlExpireSeconds);
+	// Where the platform refuses to tell, the look that ends the wait says why.
+	if (!read.ok && !read.failure.passing) return undefined;
+	const infos = read.ok ? read.value : new Map<string, TaskInfo>();
+	const settings: SuspendSettings = run.options;
+	const nowMs = run.clock.now();
+	const waits = waitsIn(context.getContext('node'));
+	const key = createHash('sha256').update(JSON.stringify(taskIds)).digest('base64url');
+	const state = noteLook(waits[key], infos, taskIds, nowMs);
+	waits[key] = state;
+	if (waitIsOver(state, infos, taskIds, settings, nowMs)) {
+		Reflect.deleteProperty(waits, key);
+		return undefined;
+	}
+	return nowMs + sleepMs(state, infos, settings, nowMs);
+}
+
+/** State that n8n stores with the execution; it outlives the sleep. */
+function waitsIn(nodeContext: Record<string, unknown>): Record<string, WaitState> {
+	const known = nodeContext[CONTEXT_KEY];
+	if (isWaits(known)) return known;
+	const made: Record<string, WaitState> = {};
+	nodeContext[CONTEXT_KEY] = made;
+	return made;
+}
+
+function isWaits(value: unknown): value is Record<string, WaitState> {
+	return (
+		typeof value === 'object' &&
+		value !== null &&
+		Object.values(value).every(
+			(state: unknown) =>
+				typeof state === 'object' &&
+				state !== null &&
+				'startedAtMs' in state &&
+				'changedAtMs' in state &&
+				'looks' in state,
+		)
+	);
+}

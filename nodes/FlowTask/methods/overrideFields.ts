@@ -1,0 +1,44 @@
+import type { ILoadOptionsFunctions, ResourceMapperFields } from 'n8n-workflow';
+
+import { isEmptyDefinition, readDefinition } from '../task.definition';
+import { formFields } from '../task.form';
+import { readParameterView } from '../task.spec';
+
+/** What the editor calls while the form is open. */
+export async function getOverrideFields(this: ILoadOptionsFunctions): Promise<ResourceMapperFields> {
+	const source = (name: string): unknown => this.getCurrentNodeParameter(name);
+	return await Promise.resolve(overrideFieldsOf(source('workflowDefinition'), source('parameterSpec')));
+}
+
+/**
+ * The rows that the form offers, from what is pasted in the node. It never throws: n8n would show nothing,
+ * whereas a notice stands where the rows would be.
+ */
+export function overrideFieldsOf(definitionSource: unknown, specSource: unknown): ResourceMapperFields {
+	if (isEmptyDefinition(definitionSource)) {
+		return notice(
+			'To see the workflow\'s inputs here, paste its API-format export into "Workflow Definition" further down. Then close this node and open it again.',
+		);
+	}
+	const definition = readDefinition(definitionSource);
+	if (!definition.ok) return notice(`${definition.failure.message}. ${definition.failure.advice}`);
+	const view = readParameterView(specSource);
+	if (!view.ok) return notice(`${view.failure.message}. ${view.failure.advice}`);
+	const fields = formFields(definition.value, view.value).map((field) => ({
+		id: field.id,
+		displayName: field.displayName,
+		type: field.type,
+		required: false,
+		display: true,
+		defaultMatch: false,
+		canBeUsedToMatch: false,
+		...(field.options && { options: [...field.options] }),
+		...(field.defaultValue !== undefined && { defaultValue: field.defaultValue }),
+	}));
+	if (fields.length > 0) return { fields };
+	return notice('This workflow has no input that can be set: all of them come from other nodes.');
+}
+
+function notice(emptyFieldsNotice: string): ResourceMapperFields {
+	return { fields: [], emptyFieldsNotice };
+}

@@ -1,0 +1,157 @@
+import * as v from 'valibot';
+
+import { fail, ok, type Result } from '../shared/failure';
+import type { JsonObject } from '../shared/json';
+import type { CallApi, CallFailure } from '../shared/transport/client';
+import { readTaskInfos, type TaskInfo } from './task.info';
+
+/** `prompt` of §4.1: node id -> the inputs changed in this request. */
+export type Prompt = Record<string, { inputs: JsonObject }>;
+
+export interface SubmittedTask {
+	readonly taskId: string;
+	/** Opens the progress WebSocket for 24 hours (§5.2); never shown, and one sample answer has none. */
+	readonly promptToken: string | undefined;
+}
+
+export interface ImageFile {
+	readonly bytes: Uint8Array;
+	readonly fileName: string;
+	readonly mimeType: string;
+}
+
+/** The workflow service's calls (§4.1 to §4.3). None of them throws. */
+export interface TaskApi {
+	/** @param sendByMs not sent after this time (ms since the epoch), but given up as `cancelled` */
+	submit(workflowId: string, prompt: Prompt, sendByMs?: number): Promise<Result<SubmittedTask, CallFailure>>;
+	/** At most `IDS_PER_CALL` ids. Ids that the platform does not know are missing from the answer. */
+	info(taskIds: readonly string[], urlExpireSeconds: number): Promise<Result<TaskInfo[], CallFailure>>;
+	upload(file: ImageFile): Promise<Result<string, CallFailure>>;
+}
+
+/** How many task ids one get_task_info call asks for; the interface names no limit (§4.2). */
+export const IDS_PER_CALL = 100;
+
+const BASE_PATH = '/api/maas/flow_task_api';
+
+const SUBMIT_TIMEOUT_MS = 60_000;
+const INFO_TIMEOUT_MS = 30_000;
+/** Images may be large and lines slow. */
+const UPLOAD_TIMEOUT_MS = 5 * 60_000;
+
+const READ_ATTEMPTS = 4;
+/** Only 429 and refused connections are repeated, so many attempts cost nothing but patience. */
+const WRITE_ATTEMPTS = 10;
+
+const SubmitData = v.object({
+	// A number beyond 2^53 has lost its last digits by now, so it is no id.
+	prompt_id: v.union([
+		v.pipe(v.string(), v.trim(), v.minLength(1)),
+		v.pipe(v.number(), v.safeInteger(), v.transform(String)),
+	]),
+	prompt_token: v.optional(v.fallback(v.nullable(v.string()), null), null),
+});
+
+const UploadData = v.object({ image_id: v.pipe(v.string(), v.trim(), v.minLength(1)) });
+
+/** An answer of success without the id that it should carry: the task may exist and cannot be found again. */
+function withoutId(purpose: string, field: string): CallFailure {
+	return {
+		kind: 'unclear',
+		message: `The platform's answer holds no "${field}" when the node tried to ${purpose}`,
+		advice: 'It was not tried again, because the platform may have carried it out.',
+		passing: false,
+	};
+}
+
+/** Task ids in the portions that one call asks for. */
+export function portionsOf(taskIds: readonly string[]): string[][] {
+	const portions: string[][] = [];
+	for (let start = 0; start < taskIds.length; start += IDS_PER_CALL) {
+		portions.push(taskIds.slice(start, start + IDS_PER_CALL));
+	}
+	return portions;
+}
+
+/** One look at any number of tasks; ids that the platform does not know are missing from the answer. */
+export async function infoOfMany(
+	api: Pick<TaskApi, 'info'>,
+	taskIds: readonly string[],
+	urlExpireSeconds: number,
+): Promise<Result<Map<string, TaskInfo>, CallFailure>> {
+	const portions = portionsOf([...new Set(taskIds)]);
+	const answers = await Promise.all(portions.map(async (ids) => await api.info(ids, urlExpireSeconds)));
+	const infos = new Map<string, TaskInfo>();
+	for (const answer of answers) {
+		if (!answer.ok) return answer;
+		for (const info of answer.value) infos.set(info.taskId, info);
+	}
+	return ok(infos);
+}
+
+export function createTaskApi(call: CallApi): TaskApi {
+	return {
+		async submit(workflowId, prompt, sendByMs) {
+			const purpose = 'submit the task';
+			const answer = await call({
+				path: `${BASE_PATH}/prompt`,
+				purpose,
+				repeatability: 'write',
+				lane: 'work',
+				json: { workflow_id: workflowId, prompt },
+				sendByMs,
+				timeoutMs: SUBMIT_TIMEOUT_MS,
+				attempts: WRITE_ATTEMPTS,
+			});
+			if (!answer.ok) return answer;
+			const data = v.safeParse(SubmitData, answer.value);
+			if (!data.success) return fail(withoutId(purpose, 'prompt_id'));
+			return ok({ taskId: data.output.prompt_id, promptToken: data.output.prompt_token ?? undefined });
+		},
+
+		async info(taskIds, urlExpireSeconds) {
+			const purpose = 'read the state of its tasks';
+			const answer = await call({
+				path: `${BASE_PATH}/get_task_info`,
+				purpose,
+				repeatability: 'read',
+				lane: 'watch',
+				json: { flow_task_ids: taskIds, url_expire_period: urlExpireSeconds },
+				timeoutMs: INFO_TIMEOUT_MS,
+				attempts: READ_ATTEMPTS,
+			});
+			if (!answer.ok) return answer;
+			const infos = readTaskInfos(answer.value);
+			if (infos) return ok(infos);
+			return fail({
+				kind: 'unclear',
+				message: 'The platform answered without a task list when the node asked for the state of its tasks',
+				advice: 'Check that the Base URL in the credential is the platform of these tasks.',
+				passing: true,
+			});
+		},
+
+		async upload(file) {
+			const purpose = 'upload the image';
+			const form = new FormData();
+			form.append(
+				'source_file',
+				new Blob([Uint8Array.from(file.bytes)], { type: file.mimeType }),
+				file.fileName,
+			);
+			const answer = await call({
+				path: `${BASE_PATH}/upload/image`,
+				purpose,
+				repeatability: 'write',
+				lane: 'work',
+				form,
+				timeoutMs: UPLOAD_TIMEOUT_MS,
+				attempts: WRITE_ATTEMPTS,
+			});
+			if (!answer.ok) return answer;
+			const data = v.safeParse(UploadData, answer.value);
+			if (!data.success) return fail(withoutId(purpose, 'image_id'));
+			return ok(data.output.image_id);
+		},
+	};
+}

@@ -1,0 +1,290 @@
+import pLimit from 'p-limit';
+
+import type { Clock } from '../shared/clock';
+import type { Failure, FailureKind, Result } from '../shared/failure';
+import type { Ledger } from '../shared/ledger';
+import type { Redact } from '../shared/redact';
+import type { Download, StoredFile } from '../shared/transport/download';
+import type { TaskApi } from './task.api';
+import { explainWatchEnd, type StopReason } from './task.failures';
+import type { TaskInfo } from './task.info';
+import type { SubmitRecord, UploadedImages } from './task.memory';
+import { linksOf, namesFor, type FileLink, type FileSelection } from './task.links';
+import type { ProgressSockets } from './task.progress';
+import { TaskSubmitter, type ItemTask, type SubmitStart } from './task.submit';
+import { TaskWatcher, type TaskSighting } from './task.watch';
+
+/** One input item's work: a task to submit, or one that exists already. */
+export interface TaskJob {
+	readonly itemIndex: number;
+	/** Whether the files of the finished task are downloaded. */
+	readonly wantsFiles: boolean;
+	readonly start:
+		| SubmitStart
+		| { readonly kind: 'watch'; readonly taskId: string; readonly submittedAtMs?: number | undefined };
+	/** Told what becomes of the submit; left out for tasks of which this run is not the owner. */
+	readonly record?: SubmitRecord | undefined;
+}
+
+export interface ResultFile {
+	readonly link: FileLink;
+	readonly stored: StoredFile;
+}
+
+/** What became of a job. With a `failure` the rest is what was known when it failed. */
+export interface TaskOutcome {
+	readonly itemIndex: number;
+	readonly taskId: string | undefined;
+	/** Whether the task is one that the item's idempotency key stood for already. */
+	readonly reused: boolean;
+	readonly sighting: TaskSighting | undefined;
+	readonly files: readonly ResultFile[];
+	readonly failure: Failure | undefined;
+}
+
+export interface EngineSettings {
+	/** How far to go with each task. */
+	readonly goal: 'submitted' | 'finished';
+	/** Most tasks that are under way at once. */
+	readonly maxInFlight: number;
+	/** No more tasks are submitted after so many failures; 0 = no limit. */
+	readonly maxFailures: number;
+	/** End everything at the first failure: the operator did not choose to continue on failure. */
+	readonly stopAtFailure: boolean;
+	/** Whether a task that is not done in time counts as failed. */
+	readonly lateIsFailure: boolean;
+	readonly fileSelection: FileSelection;
+	/** How many items may hold a claim on their key and wait to be sent. */
+	readonly claimsAtOnce: number;
+	readonly deadlineMs: number;
+	readonly noProgressMs: number;
+	readonly urlExpireSeconds: number;
+}
+
+export interface EngineParts {
+	readonly api: TaskApi;
+	readonly clock: Clock;
+	readonly redact: Redact;
+	readonly sockets?: ProgressSockets | undefined;
+	readonly download: Download;
+	/** Images that an earlier try of the same run uploaded. */
+	readonly images?: UploadedImages | undefined;
+	readonly ledger?: Ledger | undefined;
+	/** Aborted by the engine when the run ends early; the parts that wait or transfer listen to it. */
+	readonly ending: AbortController;
+}
+
+/**
+ * Ends after which the same task can be of no more use. A task that the platform does not show is none of them:
+ * its index may be late, or the credential another one.
+ */
+const SPOILED: ReadonlySet<FailureKind> = new Set(['taskFailed', 'taskDenied']);
+
+/** A task that another run, or another operation, has submitted. */
+const FOREIGN = { promptToken: undefined, reused: false, ended: (): void => undefined } as const;
+
+const LINKS_BEHIND_MS = 1_000;
+
+/** Streams are cheap, but each holds a connection and a file handle. */
+const DOWNLOADS_AT_ONCE = 8;
+
+/**
+ * Runs all jobs of one node run beside each other: upload, submit, watch, download, each task on its own way,
+ * watched by one watcher.
+ *
+ * @returns the outcomes in the order of `jobs`; never throws, never drops a known task id
+ */
+export async function runTasks(
+	jobs: readonly TaskJob[],
+	settings: EngineSettings,
+	parts: EngineParts,
+): Promise<TaskOutcome[]> {
+	const run = new TaskRun(jobs.length, settings, parts);
+	try {
+		const slots = pLimit(settings.maxInFlight);
+		return await Promise.all(
+			jobs.map(async (job, index) => await slots(async () => await run.job(job, index + 1))),
+		);
+	} finally {
+		run.close();
+	}
+}
+
+class TaskRun {
+	private readonly watcher: TaskWatcher;
+	private readonly submitter: TaskSubmitter;
+	private readonly downloads = pLimit(DOWNLOADS_AT_ONCE);
+	private unsubmitted: number;
+	private failures = 0;
+	private stopped: StopReason | undefined;
+
+	constructor(
+		private readonly jobCount: number,
+		private readonly settings: EngineSettings,
+		private readonly parts: EngineParts,
+	) {
+		const { api, clock, sockets, images, ledger, ending } = parts;
+		this.unsubmitted = jobCount;
+		const stopReason = (): StopReason | undefined => this.stopReason();
+		const { claimsAtOnce } = settings;
+		this.submitter = new TaskSubmitter({ api, clock, images, ledger, claimsAtOnce, stopReason });
+		this.watcher = new TaskWatcher({ api, clock, sockets, backlog: () => this.unsubmitted }, settings);
+		ending.signal.addEventListener('abort', this.end, { once: true });
+		if (ending.signal.aborted) this.end();
+	}
+
+	close(): void {
+		this.parts.ending.signal.removeEventListener('abort', this.end);
+		this.watcher.stop();
+	}
+
+	private readonly end = (): void => {
+		this.stopped ??= 'cancelled';
+		this.watcher.stop();
+	};
+
+	/** @param number counted from 1; it tells the files of tasks apart */
+	async job(job: TaskJob, number: number): Promise<TaskOutcome> {
+		const outcome = await this.outcomeOf(job, number);
+		if (outcome.failure && this.counts(outcome.failure)) this.countFailure();
+		return outcome;
+	}
+
+	private counts(failure: Failure): boolean {
+		if (failure.kind === 'cancelled' || failure.kind === 'notSubmitted') return false;
+		return this.settings.lateIsFailure || (failure.kind !== 'timedOut' && failure.kind !== 'stalled');
+	}
+
+	private countFailure(): void {
+		const { maxFailures, stopAtFailure } = this.settings;
+		this.failures++;
+		if (stopAtFailure) {
+			this.stopped ??= 'failure';
+			this.parts.ending.abort();
+		} else if (maxFailures > 0 && this.failures >= maxFailures) {
+			this.stopped ??= 'maxFailures';
+		}
+	}
+
+	private async outcomeOf(job: TaskJob, number: number): Promise<TaskOutcome> {
+		const { start, record } = job;
+		if (start.kind === 'watch') {
+			this.unsubmitted--;
+			const { taskId, submittedAtMs } = start;
+			return await this.goOn(job, number, { ...FOREIGN, taskId, submittedAtMs });
+		}
+		const task = await this.submitter.submit(start, record).finally(() => {
+			this.unsubmitted--;
+		});
+		return task.ok
+			? await this.goOn(job, number, task.value)
+			: outcome(job.itemIndex, { failure: task.failure });
+	}
+
+	private async goOn(job: TaskJob, number: number, task: ItemTask): Promise<TaskOutcome> {
+		if (this.settings.goal === 'finished') return await this.follow(job, number, task);
+		const { taskId, reused, submittedAtMs } = task;
+		const endedAtMs = this.parts.clock.now();
+		const sighting = { info: undefined, sinceMs: submittedAtMs, generatingAtMs: undefined, endedAtMs };
+		return outcome(job.itemIndex, { taskId, reused, sighting });
+	}
+
+	private stopReason(): StopReason | undefined {
+		if (this.parts.clock.now() >= this.settings.deadlineMs) this.stopped ??= 'timeout';
+		return this.stopped;
+	}
+
+	private async follow(
+		{ itemIndex, wantsFiles, record }: TaskJob,
+		number: number,
+		{ taskId, promptToken, submittedAtMs, reused, ended }: ItemTask,
+	): Promise<TaskOutcome> {
+		const end = await this.watcher.watch(taskId, promptToken, submittedAtMs);
+		const known = { taskId, reused, sighting: end.sighting };
+		const failure = explainWatchEnd(taskId, end, this.parts.redact);
+		if (failure && SPOILED.has(failure.kind)) {
+			record?.spoiled();
+			ended('failed');
+		}
+		if (failure || end.kind !== 'final') return outcome(itemIndex, { ...known, failure });
+		ended('succeeded');
+		if (!wantsFiles) return outcome(itemIndex, known);
+		const names = this.jobCount > 1 ? number : undefined;
+		return await this.fetchFiles(outcome(itemIndex, known), end.info, names);
+	}
+
+	private async fetchFiles(
+		finished: TaskOutcome,
+		info: TaskInfo,
+		number: number | undefined,
+	): Promise<TaskOutcome> {
+		const { taskId } = info;
+		const links = await this.linksOf(info);
+		const names = namesFor(links, number);
+		const freshLinks = this.freshLinks(taskId);
+		const results = await Promise.all(
+			links.map(
+				async (link, index) =>
+					await this.downloads(async () => await this.fetchFile(link, names[index] ?? 'image', freshLinks)),
+			),
+		);
+		const files = results.filter((result) => result.ok).map((result) => result.value);
+		const failed = results.find((result) => !result.ok);
+		if (!failed) return { ...finished, files };
+		const details = {
+			taskId,
+			status: info.state,
+			urls: links.map(({ url }) => this.parts.redact.known(url)),
+		};
+		return {
+			...finished,
+			files,
+			failure: { ...failed.failure, details: { ...failed.failure.details, ...details } },
+		};
+	}
+
+	/** A finished task without any file is asked once more: the platform may be a moment behind with its links. */
+	private async linksOf(info: TaskInfo): Promise<readonly FileLink[]> {
+		const links = linksOf(info, this.settings.fileSelection);
+		if (links.length > 0) return links;
+		const { clock, ending } = this.parts;
+		await clock.sleep(LINKS_BEHIND_MS, ending.signal);
+		return ending.signal.aborted ? links : await this.freshLinks(info.taskId)();
+	}
+
+	/** Links are asked for again once a task, whichever of its files is the first to find its link expired. */
+	private freshLinks(taskId: string): () => Promise<readonly FileLink[]> {
+		let asked: Promise<readonly FileLink[]> | undefined;
+		const ask = async (): Promise<readonly FileLink[]> => {
+			const answer = await this.parts.api.info([taskId], this.settings.urlExpireSeconds);
+			const info = answer.ok ? answer.value.find((one) => one.taskId === taskId) : undefined;
+			return info ? linksOf(info, this.settings.fileSelection) : [];
+		};
+		return async () => await (asked ??= ask());
+	}
+
+	private async fetchFile(
+		link: FileLink,
+		fileName: string,
+		freshLinks: () => Promise<readonly FileLink[]>,
+	): Promise<Result<ResultFile>> {
+		let result = await this.parts.download({ url: link.url, fileName });
+		if (!result.ok && result.failure.expired) {
+			const fresh = (await freshLinks())[link.index];
+			if (fresh) result = await this.parts.download({ url: fresh.url, fileName });
+		}
+		return result.ok ? { ok: true, value: { link, stored: result.value } } : result;
+	}
+}
+
+function outcome(itemIndex: number, known: Partial<Omit<TaskOutcome, 'itemIndex'>>): TaskOutcome {
+	return {
+		itemIndex,
+		taskId: undefined,
+		reused: false,
+		sighting: undefined,
+		files: [],
+		failure: undefined,
+		...known,
+	};
+}

@@ -1,0 +1,139 @@
+import type { Failure } from '../shared/failure';
+import { excerpt, type JsonObject } from '../shared/json';
+import type { Redact } from '../shared/redact';
+import type { WatchEnd } from './task.watch';
+
+/** Why no more tasks are submitted in this run. */
+export type StopReason = 'failure' | 'maxFailures' | 'timeout' | 'cancelled';
+
+const WHY_NOT_SUBMITTED: Record<StopReason, string> = {
+	failure: 'another item failed first',
+	maxFailures: 'as many items failed as "Max Failures" allows',
+	timeout: 'the time-out was reached first',
+	cancelled: 'the execution was stopped',
+};
+
+/** An item whose turn did not come: nothing was sent for it, nothing was spent. */
+export function notSubmitted(reason: StopReason): Failure {
+	return {
+		kind: 'notSubmitted',
+		message: `No task was submitted for this item, because ${WHY_NOT_SUBMITTED[reason]}`,
+		advice: 'Nothing was spent for it. Run the node again with this item.',
+		details: { status: 'notSubmitted' },
+	};
+}
+
+/** Adds to a failed submit whether a task may exist all the same (§4.1 has no way to ask). */
+export function explainSubmit(failure: Failure): Failure {
+	if (failure.kind !== 'unclear') return failure;
+	return {
+		...failure,
+		message: `A task may have been made, but its id is not known. ${failure.message}`,
+		advice:
+			"The submit was not repeated, so that nothing is paid for twice. Look for the task in the platform's console before you run this item again.",
+		details: { ...failure.details, status: 'unknown', mayExist: true },
+	};
+}
+
+/** A retry comes upon an item whose submit an earlier try sent without getting an answer. */
+export function stillUnclear(): Failure {
+	return {
+		kind: 'unclear',
+		message: 'A task may have been made for this item in an earlier try, but its id is not known',
+		advice:
+			'It was not submitted again, so that nothing is paid for twice. Look for the task in the platform\'s console. To submit it all the same, set "If a Submit Had No Answer" in the options to Submit Again, or start the workflow anew.',
+		details: { status: 'unknown', mayExist: true },
+	};
+}
+
+/**
+ * What a watch's end means for its item.
+ * @returns `undefined` where the task succeeded
+ */
+export function explainWatchEnd(fullTaskId: string, end: WatchEnd, redact: Redact): Failure | undefined {
+	const { sighting } = end;
+	const taskId = excerpt(fullTaskId, 100);
+	const said = excerpt(redact(sighting.info?.errorMessage ?? ''), 500);
+	const details: JsonObject = {
+		taskId: fullTaskId,
+		status: sighting.info?.state ?? 'unknown',
+		statusCode: sighting.info?.statusCode ?? null,
+		progress: sighting.info?.progress ?? null,
+		...(sighting.sinceMs !== undefined && { elapsedMs: sighting.endedAtMs - sighting.sinceMs }),
+	};
+	const trouble = sighting.trouble ? `. Its state could not be read the last time: ${sighting.trouble}` : '';
+	const goOn = `To go on, use the "Wait for Completion" operation with task id ${taskId}.`;
+	switch (end.kind) {
+		case 'final':
+			return explainFinal(taskId, end.info.state, said, details);
+		case 'timedOut':
+			return {
+				kind: 'timedOut',
+				message: `Task ${taskId} was not done within the time-out; ${lastSeen(details)}${trouble}`,
+				advice: `Nothing is lost: what was submitted goes on at the platform. ${goOn}`,
+				details,
+			};
+		case 'stalled':
+			return {
+				kind: 'stalled',
+				message: `Task ${taskId} has shown no progress for too long; ${lastSeen(details)}${trouble}`,
+				advice: `The task may still be going on at the platform. ${goOn} "No Progress for (Minutes)" in the options sets how long to bear with it.`,
+				details,
+			};
+		case 'unknown':
+			return {
+				kind: 'taskUnknown',
+				message: `The platform does not know task ${taskId}`,
+				advice:
+					'Check that the id is complete and that the credential is of the account and the platform on which the task was submitted.',
+				details,
+			};
+		case 'left':
+			return {
+				kind: 'cancelled',
+				message: `Task ${taskId} was left running; ${lastSeen(details)}${trouble}`,
+				advice: goOn,
+				details,
+			};
+		case 'refused':
+			return {
+				...end.failure,
+				message: `Task ${taskId} was submitted, but its state cannot be read. ${end.failure.message}`,
+				// What a refusal says of the item's values is meant for submits.
+				advice: `${end.failure.kind === 'refused' ? '' : `${end.failure.advice} `}Nothing is lost, and running the item anew would pay for it again. ${goOn}`,
+				details: { ...end.failure.details, ...details },
+			};
+	}
+}
+
+function explainFinal(taskId: string, state: string, said: string, details: JsonObject): Failure | undefined {
+	const reason = said ? `: ${said}` : '. The platform gave no reason';
+	const withText = { ...details, errorMessage: said };
+	if (state === 'failed') {
+		return {
+			kind: 'taskFailed',
+			message: `Task ${taskId} failed at the platform${reason}`,
+			advice:
+				'Check the values of this item against what the workflow accepts. Running the item again makes a new task.',
+			details: withText,
+		};
+	}
+	if (state === 'denied') {
+		return {
+			kind: 'taskDenied',
+			message: `The account has no permission for task ${taskId}${reason}`,
+			advice:
+				'The workflow may use a private model of another account. Use the credential of the account that owns the model, or upload the model in the console.',
+			details: withText,
+		};
+	}
+	return undefined;
+}
+
+function lastSeen(details: JsonObject): string {
+	const state = typeof details.status === 'string' ? details.status : 'unknown';
+	const progress = typeof details.progress === 'number' ? ` at ${details.progress} %` : '';
+	const elapsed =
+		typeof details.elapsedMs === 'number' ? ` after ${Math.round(details.elapsedMs / 1000)} seconds` : '';
+	return `it was last seen as ${state}${progress}${elapsed}`;
+}

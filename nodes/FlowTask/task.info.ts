@@ -1,0 +1,106 @@
+import * as v from 'valibot';
+
+import { isJsonObject, type Json, type JsonObject } from '../shared/json';
+import { stateOf, type TaskState } from './task.states';
+
+/** A task as the platform reports it (§2.4), read into our own type. */
+export interface TaskInfo {
+	readonly taskId: string;
+	readonly state: TaskState;
+	/** The number as it came; `null` where none came. */
+	readonly statusCode: number | null;
+	readonly progress: number | null;
+	readonly queueSize: number | null;
+	readonly position: number | null;
+	readonly errorMessage: string;
+	/** Output node id -> decoded links. */
+	readonly files: Readonly<Record<string, readonly string[]>>;
+	readonly finalFiles: readonly string[];
+	/** The element as it came. */
+	readonly raw: JsonObject;
+}
+
+/** Servers send numbers as text, and `null` or nothing where there is none yet. */
+const LooseNumber = v.fallback(
+	v.nullable(
+		v.union([
+			v.pipe(v.number(), v.finite()),
+			v.pipe(v.string(), v.trim(), v.regex(/^-?\d+(\.\d+)?$/), v.transform(Number)),
+		]),
+	),
+	null,
+);
+
+const TaskId = v.union([v.pipe(v.string(), v.minLength(1)), v.pipe(v.number(), v.transform(String))]);
+
+const Links = v.fallback(
+	v.pipe(
+		v.array(v.unknown()),
+		v.transform((links) =>
+			links
+				.filter((link) => typeof link === 'string')
+				.map(decodeLink)
+				.filter(Boolean),
+		),
+	),
+	[],
+);
+
+const InfoItem = v.object({
+	flow_task_id: TaskId,
+	status: v.optional(LooseNumber, null),
+	queue_size: v.optional(LooseNumber, null),
+	current_position: v.optional(LooseNumber, null),
+	errMsg: v.optional(v.fallback(v.string(), ''), ''),
+	files: v.optional(v.fallback(v.record(v.string(), Links), {}), {}),
+	final_files: v.optional(Links, []),
+	progress_num: v.optional(LooseNumber, null),
+});
+
+/**
+ * Reads one `flow_task_info` element.
+ * @returns `undefined` where the value is no task info at all
+ */
+export function readTaskInfo(value: unknown): TaskInfo | undefined {
+	if (!isJsonObject(value)) return undefined;
+	const parsed = v.safeParse(InfoItem, value);
+	if (!parsed.success) return undefined;
+	const { output } = parsed;
+	return {
+		taskId: output.flow_task_id,
+		state: stateOf(output.status),
+		statusCode: output.status,
+		progress: output.progress_num,
+		queueSize: output.queue_size,
+		position: output.current_position,
+		errorMessage: output.errMsg,
+		files: output.files,
+		finalFiles: output.final_files,
+		raw: value,
+	};
+}
+
+/** Reads `data.flow_task_info` of §4.2; elements that are no task info are left out. */
+export function readTaskInfos(data: Json | undefined): TaskInfo[] | undefined {
+	if (!isJsonObject(data)) return undefined;
+	const list = data.flow_task_info;
+	if (!Array.isArray(list)) return list === null ? [] : undefined;
+	return list.map(readTaskInfo).filter((info) => info !== undefined);
+}
+
+/**
+ * Undoes what the service does to links (§2.4): literal six-character escapes such as backslash-u-0-0-2-6,
+ * and percent-encoding where the whole link is encoded. A signed link that is only partly encoded stays as
+ * it is, because decoding it would break its signature.
+ */
+export function decodeLink(link: string): string {
+	const plain = link
+		.trim()
+		.replace(/\\u([0-9a-f]{4})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+	if (plain.includes('://') || !/^https?%3a%2f%2f/i.test(plain)) return plain;
+	try {
+		return decodeURIComponent(plain);
+	} catch {
+		return plain;
+	}
+}

@@ -1,0 +1,120 @@
+import { isJsonObject, type Json, type JsonObject } from '../shared/json';
+import type { Redact } from '../shared/redact';
+import type { TaskOutcome } from './task.engine';
+import type { TaskInfo } from './task.info';
+import { isFinal } from './task.states';
+import type { TaskSighting } from './task.watch';
+
+/** How result files leave the node. */
+export type OutputForm = 'filePerItem' | 'allFiles' | 'urls';
+
+/** What an outcome adds to the task's own report. */
+export interface OutcomeFacts {
+	readonly workflowId?: string | undefined;
+	/** Seeds that were sent: `node.parameter` -> value. */
+	readonly seeds?: Readonly<Record<string, number>> | undefined;
+}
+
+/** A task's report as the node puts it out (§2.4 under names that read well in n8n). */
+export function describeTask(info: TaskInfo, redact: Redact): JsonObject {
+	return {
+		taskId: info.taskId,
+		status: info.state,
+		statusCode: info.statusCode,
+		progress: info.progress,
+		queue: { position: info.position, size: info.queueSize },
+		files: Object.fromEntries(
+			Object.entries(info.files).map(([nodeId, urls]) => [nodeId, urls.map(redact.known)]),
+		),
+		finalFiles: info.finalFiles.map(redact.known),
+		errorMessage: redact(info.errorMessage),
+	};
+}
+
+/** Adds to a sighted task when things happened, as far as this run saw it. */
+export function describeTiming(sighting: TaskSighting): JsonObject {
+	const { info, sinceMs, generatingAtMs, endedAtMs } = sighting;
+	const finished = info !== undefined && isFinal(info.state);
+	return {
+		submittedAt: sinceMs === undefined ? null : new Date(sinceMs).toISOString(),
+		finishedAt: finished ? new Date(endedAtMs).toISOString() : null,
+		queuedMs: sinceMs === undefined || generatingAtMs === undefined ? null : generatingAtMs - sinceMs,
+		runMs: generatingAtMs === undefined || !finished ? null : endedAtMs - generatingAtMs,
+	};
+}
+
+/** The json of a task that came to an end, or was last seen somewhere on its way. */
+export function describeOutcome(outcome: TaskOutcome, facts: OutcomeFacts, redact: Redact): JsonObject {
+	const { sighting, taskId = null, reused } = outcome;
+	const sent = {
+		...(facts.workflowId !== undefined && { workflowId: facts.workflowId }),
+		// The seeds of this run were not sent where the task was there already.
+		...(reused ? { reused } : describeSeeds(facts.seeds)),
+	};
+	if (!sighting?.info) {
+		const submittedAt = sighting?.sinceMs === undefined ? null : new Date(sighting.sinceMs).toISOString();
+		return { taskId, status: outcome.failure ? 'unknown' : 'submitted', ...sent, submittedAt };
+	}
+	return { ...describeTask(sighting.info, redact), ...sent, timing: describeTiming(sighting) };
+}
+
+/** One seed is the common case and stands by itself; more are told apart by node and parameter. */
+function describeSeeds(seeds: Readonly<Record<string, number>> | undefined): JsonObject {
+	const entries = Object.entries(seeds ?? {});
+	const [only] = entries;
+	if (!only) return {};
+	const values = new Set(entries.map(([, value]) => value));
+	return values.size === 1 ? { seed: only[1] } : { seed: only[1], seeds: Object.fromEntries(entries) };
+}
+
+/** The task info as the platform sent it, free of anything that looks like a key. */
+export function rawTaskInfo(info: TaskInfo, redact: Redact): JsonObject {
+	return redactObject(info.raw, redact);
+}
+
+/** Text by text: what is hidden in JSON as a whole may take a quotation mark with it. */
+function redactObject(object: JsonObject, redact: Redact): JsonObject {
+	return Object.fromEntries(
+		Object.entries(object)
+			.filter(([key]) => key !== 'prompt_token')
+			.map(([key, value]) => [redact(key), redactJson(value, redact)]),
+	);
+}
+
+function redactJson(value: Json, redact: Redact): Json {
+	if (typeof value === 'string') return redact(value);
+	if (Array.isArray(value)) return value.map((one) => redactJson(one, redact));
+	return isJsonObject(value) ? redactObject(value, redact) : value;
+}
+
+/** What an AI agent gets to read: the end of the task and where its pictures are. */
+export function describeForAgent(outcome: TaskOutcome, json: JsonObject): JsonObject {
+	const urls = outcome.sighting?.info?.finalFiles ?? [];
+	const all = Object.values(outcome.sighting?.info?.files ?? {}).flat();
+	const files = urls.length > 0 ? [...urls] : [...all];
+	const { taskId = null, status = null, seed } = json;
+	return { taskId, status, ...(seed !== undefined && { seed }), files };
+}
+
+/** "37 done, 2 failed, 1 still running": one line for the whole run. */
+export function summarise(outcomes: readonly TaskOutcome[]): string {
+	const counts = {
+		done: 0,
+		failed: 0,
+		'still running': 0,
+		'not submitted': 0,
+		'unclear whether submitted': 0,
+	};
+	for (const { failure } of outcomes) {
+		if (!failure) counts.done++;
+		else if (failure.kind === 'timedOut' || failure.kind === 'stalled') counts['still running']++;
+		else if (failure.kind === 'notSubmitted') counts['not submitted']++;
+		else if (failure.kind === 'unclear' && failure.details?.mayExist === true)
+			counts['unclear whether submitted']++;
+		else counts.failed++;
+	}
+	return Object.entries(counts)
+		.filter(([, count]) => count > 0)
+		.map(([what, count]) => `${count} ${what}`)
+		.join(', ');
+}

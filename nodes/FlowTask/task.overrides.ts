@@ -1,0 +1,229 @@
+import { badInput, fail, ok, type Result } from '../shared/failure';
+import { excerpt, isJsonObject, jsonText, parseJson, type Json, type JsonObject } from '../shared/json';
+import type { Prompt } from './task.api';
+import { isEditorFile, isLink, readDefinition } from './task.definition';
+import { readFieldId } from './task.form';
+import { readParameterView } from './task.spec';
+
+/** One row of the "Fields" form. */
+export interface OverrideField {
+	readonly nodeId: string;
+	readonly parameter: string;
+	readonly value: unknown;
+	readonly valueType: OverrideType;
+}
+
+export type OverrideType = 'auto' | 'string' | 'number' | 'boolean' | 'json';
+
+const FIELDS = 'Inputs to Change';
+const PROMPT = 'Prompt (JSON)';
+
+/** Builds `prompt` (§4.1) from rows. All that is wrong is told at once. */
+export function promptFromFields(rows: readonly OverrideField[]): Result<Prompt> {
+	let prompt: Prompt = {};
+	const complaints: string[] = [];
+	const seen = new Set<string>();
+	rows.forEach((row, index) => {
+		const nodeId = row.nodeId.trim();
+		const parameter = row.parameter.trim();
+		const place = `Row ${index + 1}`;
+		if (!nodeId) return complaints.push(`${place} has no node ID`);
+		if (!parameter) return complaints.push(`${place} (node ${nodeId}) has no parameter name`);
+		const key = JSON.stringify([nodeId, parameter]);
+		if (seen.has(key)) return complaints.push(`${place} sets "${parameter}" of node ${nodeId} a second time`);
+		seen.add(key);
+		const value = convert(row.value, row.valueType);
+		if (!value.ok) return complaints.push(`${place} ("${parameter}" of node ${nodeId}): ${value.failure}`);
+		if (isLink(value.value)) {
+			return complaints.push(
+				`${place} ("${parameter}" of node ${nodeId}) is a link to another node; only values can be changed`,
+			);
+		}
+		prompt = withInput(prompt, nodeId, parameter, value.value);
+		return undefined;
+	});
+	if (complaints.length === 0) return ok(prompt);
+	return fail(
+		badInput(
+			`"${FIELDS}" cannot be sent: ${complaints.join('; ')}`,
+			`Correct ${complaints.length === 1 ? 'this row' : 'these rows'} in the node. Nothing was submitted for this item.`,
+		),
+	);
+}
+
+/**
+ * Builds `prompt` from the rows that the operator added to the form. A row of an older export may name what the
+ * workflow no longer has; that is told by the checks, which know the workflow.
+ */
+export function promptFromForm(value: unknown): Result<Prompt> {
+	let prompt: Prompt = {};
+	const rows = toJson(value);
+	if (rows === undefined && value !== undefined) {
+		return fail(
+			badInput(
+				'"Inputs to Change" holds a value that cannot be sent as JSON',
+				'Look at the expressions in its rows: a value is a text, a number, true or false, a list or an object.',
+			),
+		);
+	}
+	for (const [id, rowValue] of Object.entries(isJsonObject(rows) ? rows : {})) {
+		const place = readFieldId(id);
+		if (!place) {
+			return fail(
+				badInput(
+					`"Inputs to Change" holds a row "${excerpt(id, 60)}" that is no input of a workflow`,
+					'Remove this row and add it again from the list.',
+				),
+			);
+		}
+		if (rowValue !== null) prompt = withInput(prompt, place.nodeId, place.parameter, rowValue);
+	}
+	return ok(prompt);
+}
+
+/** The prompt with one more input set. Node ids come from operators, so that none may reach an object's prototype. */
+export function withInput(prompt: Prompt, nodeId: string, parameter: string, value: Json): Prompt {
+	const inputs = Object.hasOwn(prompt, nodeId) ? prompt[nodeId]?.inputs : undefined;
+	return { ...prompt, [nodeId]: { inputs: { ...inputs, [parameter]: value } } };
+}
+
+/** Gives a row's value the type that the workflow expects. */
+function convert(value: unknown, type: OverrideType): Result<Json, string> {
+	const json = toJson(value);
+	if (json === undefined || json === null) return fail('the value is missing (an expression gave nothing)');
+	const text = typeof json === 'string' ? json : JSON.stringify(json);
+	switch (type) {
+		case 'auto':
+			return ok(typeof json === 'string' ? fromText(json) : json);
+		case 'string':
+			return ok(text);
+		case 'number': {
+			const number =
+				typeof json === 'number' ? json : typeof json === 'string' && json.trim() ? Number(json) : NaN;
+			return Number.isFinite(number) ? ok(number) : fail(`${shown(text)} is no number`);
+		}
+		case 'boolean': {
+			const word = text.trim().toLowerCase();
+			return word === 'true' || word === 'false'
+				? ok(word === 'true')
+				: fail(`${shown(text)} is neither true nor false`);
+		}
+		case 'json': {
+			const parsed = typeof json === 'string' ? parseJson(json) : json;
+			return parsed === undefined ? fail(`${shown(text)} is no valid JSON`) : ok(parsed);
+		}
+	}
+}
+
+function shown(text: string): string {
+	return `"${excerpt(text, 60)}"`;
+}
+
+function toJson(value: unknown): Json | undefined {
+	const text = jsonText(value);
+	return text === undefined ? undefined : parseJson(text);
+}
+
+/**
+ * A number or truth value written as text becomes one; anything else stays the text that it is. A number that
+ * would not read the same again (leading zeros, more digits than a number holds) stays text too.
+ */
+function fromText(text: string): Json {
+	const word = text.trim();
+	if (word === 'true' || word === 'false') return word === 'true';
+	if (/^-?(0|[1-9]\d*)(\.\d+)?$/.test(word)) {
+		const number = Number(word);
+		if (Number.isSafeInteger(number) || (word.includes('.') && word.length <= 16)) return number;
+	}
+	return text;
+}
+
+/**
+ * Reads `prompt` as an operator pasted it. What is plainly something else is named as what it is:
+ * the full export, the editor's own file, the parameter view (§4.1, rules 2 to 4).
+ */
+export function promptFromJson(value: unknown): Result<Prompt> {
+	const parsed = typeof value === 'string' ? (value.trim() ? parseJson(value) : {}) : toJson(value);
+	if (!isJsonObject(parsed)) {
+		const what = parsed === undefined ? 'is no valid JSON' : 'is no JSON object';
+		return fail(
+			refuse(
+				what,
+				'Enter an object such as {"6": {"inputs": {"text": "a red fox"}}}: node id, then the inputs to change.',
+			),
+		);
+	}
+	if (jsonText(parsed) === undefined) {
+		return fail(refuse('is nested too deeply to be sent', 'Remove what is nested.'));
+	}
+	const whole = recogniseWholeFile(parsed);
+	if (whole) return fail(whole);
+	let prompt: Prompt = {};
+	for (const [nodeId, node] of Object.entries(parsed)) {
+		const id = excerpt(nodeId, 60);
+		if (!isJsonObject(node) || !isJsonObject(node.inputs)) {
+			return fail(refuse(`has no "inputs" object for node "${id}"`, `Write {"${id}": {"inputs": {…}}}.`));
+		}
+		const wrong = Object.keys(node).find((key) => key !== 'inputs');
+		if (wrong !== undefined) {
+			return fail(
+				refuse(
+					`holds "${excerpt(wrong, 60)}" at node "${id}"`,
+					'A node takes "inputs" only; remove the rest.',
+				),
+			);
+		}
+		const link = Object.entries(node.inputs).find(([, input]) => isLink(input));
+		if (link) {
+			return fail(
+				refuse(
+					`sets "${excerpt(link[0], 60)}" of node "${id}" to a link to another node`,
+					'Only values can be changed, not how nodes are linked; remove this input.',
+				),
+			);
+		}
+		prompt = { ...prompt, [nodeId]: { inputs: node.inputs } };
+	}
+	return ok(prompt);
+}
+
+function refuse(what: string, advice: string): ReturnType<typeof badInput> {
+	return badInput(`"${PROMPT}" ${what}`, `${advice} Nothing was submitted for this item.`);
+}
+
+const ONLY_CHANGES = 'Enter only the inputs to change, such as {"6": {"inputs": {"text": "a red fox"}}}.';
+
+/** What was pasted in place of changes; `undefined` where they may be changes. */
+function recogniseWholeFile(object: JsonObject): ReturnType<typeof badInput> | undefined {
+	const view = readParameterView(object);
+	if ('spec' in object || (view.ok && view.value.size > 0)) {
+		return refuse(
+			"is the platform's parameter view",
+			`${ONLY_CHANGES} The view tells which inputs there are and what they accept.`,
+		);
+	}
+	if (readDefinition(object).ok) {
+		return refuse(
+			'is a full workflow export',
+			`${ONLY_CHANGES} The workflow itself is known to the platform by its id.`,
+		);
+	}
+	if (isEditorFile(object) || (isJsonObject(object.workflow) && isEditorFile(object.workflow))) {
+		return refuse(
+			"is a workflow file of the engine's editor, not a list of changes",
+			`${ONLY_CHANGES} A workflow is hosted in the platform's console, from an export in API format.`,
+		);
+	}
+	if ('prompt' in object && ('workflow_id' in object || holdsChanges(object.prompt))) {
+		return refuse(
+			'is a whole request body',
+			'Enter what stands under its "prompt", and its "workflow_id" as Workflow ID.',
+		);
+	}
+	return undefined;
+}
+
+function holdsChanges(value: Json | undefined): boolean {
+	if (!isJsonObject(value) || isJsonObject(value.inputs)) return false;
+	return Object.values(value).some((node) => isJsonObject(node) && isJsonObject(node.inputs));
+}

@@ -1,0 +1,87 @@
+import type { TaskInfo } from './task.info';
+import { isFinal } from './task.states';
+
+/** What a suspended wait carries from look to look, for one set of tasks. */
+export interface WaitState {
+	/** When the tasks were first looked at, ms since the epoch. */
+	readonly startedAtMs: number;
+	/** When anything about them last changed, and what they looked like then. */
+	readonly changedAtMs: number;
+	readonly picture: string;
+	readonly looks: number;
+}
+
+export interface SuspendSettings {
+	readonly timeoutMs: number;
+	/** 0 = for ever. */
+	readonly noProgressMs: number;
+}
+
+/** n8n wakes an execution exactly from about a minute up; shorter sleeps can take as long. */
+export const SHORTEST_SLEEP_MS = 60_000;
+const LONGEST_SLEEP_MS = 15 * 60_000;
+
+/** A guess at what a place in the queue takes; a look more costs little. */
+const PLACE_IN_QUEUE_MS = 1_000;
+
+/** Looks that may pass before ids that the platform does not show are looked into more closely. */
+const LOOKS_FOR_MISSING = 2;
+
+/** Brings the state up to date with a look. */
+export function noteLook(
+	last: WaitState | undefined,
+	infos: ReadonlyMap<string, TaskInfo>,
+	taskIds: readonly string[],
+	nowMs: number,
+): WaitState {
+	const picture = taskIds
+		.map((id) => infos.get(id))
+		.map((info) => (info ? `${info.state}/${info.progress ?? ''}/${info.position ?? ''}` : '-'))
+		.join(' ');
+	const changed = last?.picture !== picture;
+	return {
+		startedAtMs: last?.startedAtMs ?? nowMs,
+		changedAtMs: changed ? nowMs : last.changedAtMs,
+		picture,
+		looks: (last?.looks ?? 0) + 1,
+	};
+}
+
+/** Whether the wait is over: all tasks are done, or it is time to stop. */
+export function waitIsOver(
+	state: WaitState,
+	infos: ReadonlyMap<string, TaskInfo>,
+	taskIds: readonly string[],
+	settings: SuspendSettings,
+	nowMs: number,
+): boolean {
+	if (nowMs >= state.startedAtMs + settings.timeoutMs) return true;
+	if (settings.noProgressMs > 0 && nowMs >= state.changedAtMs + settings.noProgressMs) return true;
+	return taskIds.every((id) => {
+		const info = infos.get(id);
+		return info ? isFinal(info.state) : state.looks > LOOKS_FOR_MISSING;
+	});
+}
+
+/**
+ * How long to sleep before the next look: as long as the slowest task is likely to take, told by its progress
+ * or its place in the queue, and longer with each look that learns nothing.
+ */
+export function sleepMs(
+	state: WaitState,
+	infos: ReadonlyMap<string, TaskInfo>,
+	settings: SuspendSettings,
+	nowMs: number,
+): number {
+	const elapsedMs = Math.max(nowMs - state.startedAtMs, SHORTEST_SLEEP_MS);
+	const unfinished = [...infos.values()].filter((info) => !isFinal(info.state));
+	const estimates = unfinished.map((info) => {
+		if (info.progress !== null && info.progress > 0)
+			return (elapsedMs * (100 - info.progress)) / info.progress;
+		return info.position === null ? 0 : info.position * PLACE_IN_QUEUE_MS;
+	});
+	const grownMs = SHORTEST_SLEEP_MS * 1.25 ** Math.min(state.looks - 1, 20);
+	const wantedMs = Math.max(SHORTEST_SLEEP_MS, Math.min(LONGEST_SLEEP_MS, Math.max(grownMs, ...estimates)));
+	const leftMs = state.startedAtMs + settings.timeoutMs - nowMs;
+	return Math.max(SHORTEST_SLEEP_MS, Math.min(wantedMs, leftMs));
+}

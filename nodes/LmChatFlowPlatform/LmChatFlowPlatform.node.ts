@@ -1,0 +1,167 @@
+import {
+	NodeConnectionTypes,
+	type IDataObject,
+	type INodeProperties,
+	type INodeType,
+	type INodeTypeDescription,
+	type ISupplyDataFunctions,
+	type SupplyData,
+} from 'n8n-workflow';
+
+import type * as AiNodeSdk from '@n8n/ai-node-sdk';
+
+import { toNodeError } from '../shared/errors';
+import { fail, ok, type Result } from '../shared/failure';
+import { modelField, searchModels } from '../shared/models';
+import { readPlatformAccount } from '../shared/platformAccount';
+import { readWish } from '../shared/reasoning';
+import { reasoningFormFields, reasoningSentField } from '../shared/reasoningForm';
+import { modelSettings } from './model.settings';
+
+/** Below the base URL; n8n's client adds the rest of the path (§4.5). */
+const CHAT_BASE = '/maas/v1';
+
+const options: INodeProperties = {
+	displayName: 'Options',
+	name: 'options',
+	type: 'collection',
+	placeholder: 'Add option',
+	default: {},
+	options: [
+		{
+			displayName: 'Extra Body',
+			name: 'extraBody',
+			type: 'json',
+			default: '{}',
+			description: 'More fields for each request, as a JSON object, e.g. { "top_k": 20 }',
+		},
+		{
+			displayName: 'Frequency Penalty',
+			name: 'frequencyPenalty',
+			type: 'number',
+			default: 0,
+			typeOptions: { minValue: -2, maxValue: 2, numberPrecision: 2 },
+			description: 'Above 0, the model repeats words less often',
+		},
+		{
+			displayName: 'Include Usage',
+			name: 'includeUsage',
+			type: 'boolean',
+			default: true,
+			description:
+				'Whether to ask for token counts at the end of a stream. Turn off for deployments that refuse stream_options.',
+		},
+		{
+			displayName: 'Max Retries',
+			name: 'maxRetries',
+			type: 'number',
+			default: 2,
+			typeOptions: { minValue: 0, maxValue: 10 },
+			description: 'How often a request is sent again after an outage or a refusal for load',
+		},
+		{
+			displayName: 'Max Tokens',
+			name: 'maxTokens',
+			type: 'number',
+			default: 4096,
+			typeOptions: { minValue: 1 },
+			description: 'Most tokens of an answer, thinking included. Not sent unless this option is added.',
+		},
+		{
+			displayName: 'Presence Penalty',
+			name: 'presencePenalty',
+			type: 'number',
+			default: 0,
+			typeOptions: { minValue: -2, maxValue: 2, numberPrecision: 2 },
+			description: 'Above 0, the model turns to new subjects more often',
+		},
+		{
+			displayName: 'Separate Reasoning',
+			name: 'reasoningSplit',
+			type: 'boolean',
+			default: false,
+			description:
+				'Whether to send reasoning_split, so that the model keeps its thinking out of its answer. Only some models take it.',
+		},
+		{
+			displayName: 'Temperature',
+			name: 'temperature',
+			type: 'number',
+			default: 1,
+			typeOptions: { minValue: 0, maxValue: 2, numberPrecision: 2 },
+			description: 'Low values give predictable answers, high values surprising ones',
+		},
+		{
+			displayName: 'Time-Out (Seconds)',
+			name: 'timeoutSeconds',
+			type: 'number',
+			default: 600,
+			typeOptions: { minValue: 1 },
+			description: 'How long one answer may take',
+		},
+		{
+			displayName: 'Top P',
+			name: 'topP',
+			type: 'number',
+			default: 1,
+			typeOptions: { minValue: 0, maxValue: 1, numberPrecision: 2 },
+			description: 'Below 1, unlikely words are left out. Change this or Temperature, not both.',
+		},
+	],
+};
+
+export class LmChatFlowPlatform implements INodeType {
+	description: INodeTypeDescription = {
+		displayName: 'FlowPlatform Chat Model',
+		name: 'lmChatFlowPlatform',
+		icon: { light: 'file:lmChatFlowPlatform.svg', dark: 'file:lmChatFlowPlatform.dark.svg' },
+		group: ['transform'],
+		version: 1,
+		subtitle: '={{ $parameter["model"] }}',
+		description: "The platform's chat models, for AI agents and chains",
+		defaults: { name: 'FlowPlatform Chat Model' },
+		inputs: [],
+		outputs: [NodeConnectionTypes.AiLanguageModel],
+		outputNames: ['Model'],
+		credentials: [{ name: 'flowPlatformApi', required: true }],
+		properties: [reasoningSentField, modelField, ...reasoningFormFields, options],
+	};
+
+	methods = { listSearch: { searchModels } };
+
+	/** Supplies the model to the agent or chain that this node is connected to. */
+	async supplyData(this: ISupplyDataFunctions, itemIndex: number): Promise<SupplyData> {
+		const given: IDataObject = this.getNodeParameter('options', itemIndex, {});
+		const wish = readWish(
+			(name, fallback) => this.getNodeParameter(name, itemIndex, fallback),
+			given.reasoningSplit === true,
+		);
+		const settings = modelSettings(wish, given);
+		if (!settings.ok) throw toNodeError(this.getNode(), settings.failure, itemIndex);
+		const account = readPlatformAccount(await this.getCredentials('flowPlatformApi'));
+		if (!account.ok) throw toNodeError(this.getNode(), account.failure, itemIndex);
+		const sdk = await loadSdk();
+		if (!sdk.ok) throw toNodeError(this.getNode(), sdk.failure, itemIndex);
+		const { baseUrl, apiKey } = account.value;
+		return sdk.value.supplyModel(this, {
+			type: 'openai',
+			baseUrl: `${baseUrl}${CHAT_BASE}`,
+			apiKey,
+			useResponsesApi: false,
+			...settings.value,
+		});
+	}
+}
+
+/** Only when a model is asked for, so that the other nodes load on an n8n that has no SDK for AI nodes. */
+async function loadSdk(): Promise<Result<typeof AiNodeSdk>> {
+	try {
+		return ok(await import('@n8n/ai-node-sdk'));
+	} catch {
+		return fail({
+			kind: 'badInput',
+			message: 'This n8n is too old for the FlowPlatform Chat Model: it has no SDK for AI nodes',
+			advice: 'Update n8n. Until then, the ChatCompletion node asks the same models without an agent.',
+		});
+	}
+}

@@ -1,0 +1,26 @@
+/** What the node uses of n8n's SDK for AI nodes, which is there only inside n8n. */
+declare module '@n8n/ai-node-sdk' {
+	import type { ISupplyDataFunctions, SupplyData } from 'n8n-workflow';
+
+	/** A model behind an OpenAI-compatible interface. */
+	export interface OpenAiModel {
+		type: 'openai';
+		baseUrl: string;
+		apiKey: string;
+		model: string;
+		/** More fields for the body of each request. */
+		additionalParams?: Record<string, unknown>;
+		temperature?: number;
+		topP?: number;
+		maxTokens?: number;
+		frequencyPenalty?: number;
+		presencePenalty?: number;
+		maxRetries?: number;
+		/** Milliseconds. */
+		timeout?: number;
+		streamUsage?: boolean;
+		useResponsesApi?: boolean;
+	}
+
+	export function supplyModel(context: ISupplyDataFunctions, model: OpenAiModel): SupplyData;
+}

@@ -1,0 +1,90 @@
+import { badInput, fail, ok, type Result } from '../shared/failure';
+import { isJsonObject, parseJson, type JsonObject } from '../shared/json';
+import { readNumberOptions, type NumberOption } from '../shared/numberOptions';
+import { reasoningFields, type ReasoningWish } from '../shared/reasoning';
+
+const MS_PER_SECOND = 1_000;
+
+/** What the number options accept, and what holds where they are not set. */
+const NUMBERS = {
+	frequencyPenalty: { label: 'Frequency Penalty', min: -2, max: 2 },
+	maxRetries: { label: 'Max Retries', min: 0, max: 10, fallback: 2 },
+	maxTokens: { label: 'Max Tokens', min: 1, max: 10_000_000 },
+	presencePenalty: { label: 'Presence Penalty', min: -2, max: 2 },
+	temperature: { label: 'Temperature', min: 0, max: 2 },
+	timeoutSeconds: { label: 'Time-Out (Seconds)', min: 1, max: 86_400, fallback: 600 },
+	topP: { label: 'Top P', min: 0, max: 1 },
+} as const satisfies Record<string, NumberOption>;
+
+/** How the model is to be asked, besides where. */
+export interface ModelSettings {
+	readonly model: string;
+	/** Fields of each request that the chat interface of others does not have (§2.6). */
+	readonly additionalParams: JsonObject;
+	readonly temperature?: number;
+	readonly topP?: number;
+	readonly maxTokens?: number;
+	readonly frequencyPenalty?: number;
+	readonly presencePenalty?: number;
+	readonly maxRetries: number;
+	/** Milliseconds. */
+	readonly timeout: number;
+	readonly streamUsage: boolean;
+}
+
+/** Fields that n8n's agent decides. */
+const RESERVED: ReadonlySet<string> = new Set(['model', 'messages', 'stream', 'tools', 'tool_choice']);
+
+/** Puts the form's values together, or says which does not do. */
+export function modelSettings(
+	wish: ReasoningWish,
+	options: Readonly<Record<string, unknown>>,
+): Result<ModelSettings> {
+	const model = wish.model.trim();
+	if (!model) {
+		return fail(
+			badInput('No model is chosen', 'Choose one under "Model", or enter its ID as the platform lists it.'),
+		);
+	}
+	const reasoning = reasoningFields({ ...wish, model });
+	if (!reasoning.ok) return reasoning;
+	const numbers = readNumberOptions(options, NUMBERS);
+	if (!numbers.ok) return numbers;
+	const extra = readExtraBody(options.extraBody, reasoning.value);
+	if (!extra.ok) return extra;
+	const number = numbers.value;
+	const maxTokens = number('maxTokens');
+	return ok({
+		model,
+		additionalParams: { ...reasoning.value, ...extra.value },
+		...set('temperature', number('temperature')),
+		...set('topP', number('topP')),
+		...set('maxTokens', maxTokens === undefined ? undefined : Math.floor(maxTokens)),
+		...set('frequencyPenalty', number('frequencyPenalty')),
+		...set('presencePenalty', number('presencePenalty')),
+		maxRetries: Math.floor(number('maxRetries') ?? NUMBERS.maxRetries.fallback),
+		timeout: (number('timeoutSeconds') ?? NUMBERS.timeoutSeconds.fallback) * MS_PER_SECOND,
+		streamUsage: options.includeUsage !== false,
+	});
+}
+
+function set(name: string, value: number | undefined): Record<string, number> {
+	return value === undefined ? {} : { [name]: value };
+}
+
+function readExtraBody(value: unknown, sent: JsonObject): Result<JsonObject> {
+	if (value === undefined || value === null || value === '') return ok({});
+	const parsed = typeof value === 'string' ? parseJson(value) : value;
+	if (!isJsonObject(parsed)) {
+		return fail(badInput('"Extra Body" is no JSON object', 'Enter fields and values, e.g. { "top_k": 20 }.'));
+	}
+	const clash = Object.keys(parsed).find((key) => RESERVED.has(key) || Object.hasOwn(sent, key));
+	return clash === undefined
+		? ok(parsed)
+		: fail(
+				badInput(
+					`"Extra Body" sets "${clash}", which this node or the agent sets`,
+					'Remove it from "Extra Body".',
+				),
+			);
+}

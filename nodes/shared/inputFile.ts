@@ -1,0 +1,141 @@
+import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
+
+import { fileTypeOf, safeFileName } from './binary';
+import { badInput, fail, ok, type Failure, type Result } from './failure';
+import { excerpt } from './json';
+import { originOf } from './transport/explain';
+import { describeError, openReply, readBody } from './transport/request';
+
+/** A file of an input item, or behind a URL, as it is sent to the service. */
+export interface InputFile {
+	readonly bytes: Uint8Array;
+	readonly fileName: string;
+	readonly mimeType: string;
+}
+
+/** What of n8n reading a file needs. */
+export interface InputFileContext {
+	readonly helpers: Pick<
+		IExecuteFunctions['helpers'],
+		'assertBinaryData' | 'getBinaryDataBuffer' | 'httpRequest'
+	>;
+	getInputData(): INodeExecutionData[];
+}
+
+/** Time for the head of an answer; the body may take as long once more. */
+const FETCH_TIMEOUT_MS = 120_000;
+
+/** Reads a binary field of an item through n8n's own helpers, whichever way the instance keeps binary data. */
+export async function readBinaryField(
+	context: InputFileContext,
+	itemIndex: number,
+	field: string,
+	maxBytes: number,
+	/** What the node calls the option that sets `maxBytes`. */
+	sizeOption = 'Max File Size',
+): Promise<Result<InputFile>> {
+	if (!field.trim()) {
+		return fail(badInput('No input field is named that holds the file', 'Enter its name, e.g. data.'));
+	}
+	try {
+		const meta = context.helpers.assertBinaryData(itemIndex, field);
+		if (typeof meta.bytes === 'number' && meta.bytes > maxBytes)
+			return fail(tooLarge(field, maxBytes, sizeOption));
+		const buffer = await context.helpers.getBinaryDataBuffer(itemIndex, field);
+		if (buffer.byteLength > maxBytes) return fail(tooLarge(field, maxBytes, sizeOption));
+		if (buffer.byteLength === 0) return fail(emptyFile(`in field "${field}"`));
+		return ok(inputFile(buffer, meta.fileName ?? '', meta.mimeType));
+	} catch {
+		const present = Object.keys(context.getInputData()[itemIndex]?.binary ?? {});
+		const found =
+			present.length > 0 ? `The item's files are in: ${present.join(', ')}.` : 'The item has no file at all.';
+		return fail(
+			badInput(
+				`The item has no file in field "${excerpt(field, 60)}"`,
+				`${found} Enter the name of the field that holds the file, or connect a node before this one that outputs it.`,
+			),
+		);
+	}
+}
+
+/** Reads a file from a URL, without any credential. */
+export async function fetchInputFile(
+	context: InputFileContext,
+	url: string,
+	maxBytes: number,
+	signal?: AbortSignal,
+): Promise<Result<InputFile>> {
+	if (!/^https?:\/\/[^/]/i.test(url.trim())) {
+		return fail(
+			badInput(
+				`"${excerpt(url, 80)}" is no web address of a file`,
+				'Enter a URL that starts with http:// or https://.',
+			),
+		);
+	}
+	const host = originOf(url);
+	try {
+		const response: unknown = await context.helpers.httpRequest({
+			method: 'GET',
+			url: url.trim(),
+			encoding: 'stream',
+			returnFullResponse: true,
+			ignoreHttpStatusErrors: true,
+			timeout: FETCH_TIMEOUT_MS,
+			...(signal && { abortSignal: signal }),
+		});
+		const reply = openReply(response);
+		if (!reply) return fail(notRead(host, 'the answer could not be read'));
+		if (reply.status < 200 || reply.status > 299) {
+			reply.body.destroy();
+			return fail(notRead(host, `it answered HTTP ${reply.status}`));
+		}
+		const bytes = await readBody(reply.body, FETCH_TIMEOUT_MS, maxBytes);
+		if (bytes.byteLength === 0) return fail(emptyFile(`at ${host}`));
+		const name = decodeURIComponentSafely(new URL(url.trim()).pathname.split('/').at(-1) ?? '');
+		return ok(inputFile(bytes, name, reply.headers['content-type'] ?? ''));
+	} catch (error) {
+		const { code, reason } = describeError(error);
+		return fail(code === 'ERR_TOO_LARGE' ? tooLarge(`at ${host}`, maxBytes) : notRead(host, excerpt(reason)));
+	}
+}
+
+function inputFile(bytes: Uint8Array, name: string, mimeType: string): InputFile {
+	const type = fileTypeOf(bytes, mimeType, name);
+	return { bytes, fileName: safeFileName(name || 'image', type.extension), mimeType: type.mimeType };
+}
+
+function decodeURIComponentSafely(text: string): string {
+	try {
+		return decodeURIComponent(text);
+	} catch {
+		return text;
+	}
+}
+
+function tooLarge(what: string, maxBytes: number, sizeOption = 'Max File Size'): Failure {
+	return badInput(
+		`The file (${excerpt(what, 80)}) is larger than ${megabytes(maxBytes)} MB`,
+		`Make it smaller, or raise "${sizeOption}" in the node's options.`,
+	);
+}
+
+/** A size as a sentence says it: limits below one megabyte are not "0 MB". */
+export function megabytes(bytes: number): string {
+	return String(Number((bytes / 1024 / 1024).toPrecision(3)));
+}
+
+function emptyFile(where: string): Failure {
+	return badInput(
+		`The file ${excerpt(where, 80)} is empty`,
+		'Check the node that made it: it holds no bytes.',
+	);
+}
+
+function notRead(host: string, reason: string): Failure {
+	return {
+		kind: 'file',
+		message: `The file at ${host} could not be read: ${reason}`,
+		advice: 'Check that the URL opens without a login and from where n8n runs.',
+	};
+}

@@ -1,0 +1,28 @@
+import type { Json } from './json';
+
+/** A step in brackets, with or without quotation marks, or a name between dots. */
+const STEP = /\[\s*(?:"([^"]*)"|'([^']*)'|(\d+))\s*\]|([^.[\]\s]+)/g;
+
+/** The steps of a path such as `data.items[0].id`. */
+export function pathSteps(path: string): string[] {
+	const steps: string[] = [];
+	for (const [, ...forms] of path
+		.trim()
+		.replace(/^\$\.?/, '')
+		.matchAll(STEP)) {
+		steps.push(forms.find((form) => typeof form === 'string') ?? '');
+	}
+	return steps;
+}
+
+/** @returns `undefined` where there is nothing at this path, or the path is empty */
+export function readPath(from: Json, path: string): Json | undefined {
+	const steps = pathSteps(path);
+	if (steps.length === 0) return undefined;
+	let value: Json | undefined = from;
+	for (const step of steps) {
+		if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return undefined;
+		value = Array.isArray(value) ? value[Number(step)] : value[step];
+	}
+	return value;
+}

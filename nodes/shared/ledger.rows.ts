@@ -1,0 +1,153 @@
+import type { TableRow, TableSpec } from './dataTable';
+
+/*
+ * The ledger's rows and what they say of a key. Rows are only ever added and removed, never changed, except by
+ * people: they see the table in n8n and may edit it. So nothing here trusts a cell.
+ */
+
+/**
+ * One n8n Data Table a project. An attempt to have one side effect is all rows of one `owner`:
+ *
+ * - `claim`: nobody else is to do it. Removed again where it comes to nothing; written again while it is held.
+ * - `submitted`: it was done, `reference` is the task's id
+ * - `done`: it ended, `outcome` says how
+ */
+export const LEDGER_TABLE: TableSpec = {
+	name: 'flow_task_ledger',
+	columns: [
+		{ name: 'keyText', type: 'string' }, // the key as a person reads it, at most 200 characters
+		{ name: 'kind', type: 'string' },
+		{ name: 'reference', type: 'string' },
+		{ name: 'outcome', type: 'string' },
+		{ name: 'scope', type: 'string' },
+		{ name: 'entryKey', type: 'string' }, // digest of scope and key: what is looked up
+		{ name: 'payloadHash', type: 'string' },
+		{ name: 'owner', type: 'string' }, // unique to the attempt
+		{ name: 'workflowId', type: 'string' },
+		{ name: 'executionId', type: 'string' },
+		{ name: 'atMs', type: 'number' },
+		{ name: 'expiresAtMs', type: 'number' }, // the row counts for nothing from then on
+	],
+};
+
+export type RowKind = 'claim' | 'submitted' | 'done';
+
+/**
+ * - `succeeded`: the side effect is there to be used, for ever
+ * - `failed`: it came to nothing, the key is free again
+ * - `unanswered`: it was asked for, and no answer tells what became of that
+ */
+export type RowOutcome = 'succeeded' | 'failed' | 'unanswered';
+
+/** Who made an attempt, as far as the rows tell. */
+export interface Holder {
+	readonly executionId: string;
+	readonly workflowId: string;
+	/** When it was claimed or submitted, ms since the epoch; `undefined` where the table does not say. */
+	readonly atMs: number | undefined;
+}
+
+export interface Attempt {
+	readonly owner: string;
+	readonly payloadHash: string;
+	readonly by: Holder;
+}
+
+/**
+ * - `free`: anybody may claim it
+ * - `pending`: claimed, and its owner may be at it right now
+ * - `made`: `reference` exists; `finished` where it is known to have succeeded
+ * - `unknown`: it may or may not exist: the owner died before it got an answer, or got none
+ */
+export type KeyState =
+	| { readonly kind: 'free' }
+	| { readonly kind: 'pending'; readonly attempt: Attempt; readonly firstId?: number }
+	| { readonly kind: 'unknown'; readonly attempt: Attempt }
+	| {
+			readonly kind: 'made';
+			readonly attempt: Attempt;
+			readonly reference: string;
+			readonly finished: boolean;
+	  };
+
+/**
+ * How long a claim without a word from its owner is taken for alive. An owner sends within 60 s of claiming, and
+ * hears or gives up within another 120 s (60 s for the head of the answer, 60 s for its body); the rest is for slow
+ * databases and for clocks that differ.
+ */
+export const CLAIM_FRESH_MS = 200_000;
+
+/** Asked for the owners of attempts. */
+export interface Owners {
+	has(owner: string): boolean;
+}
+
+/**
+ * Reads the state of one key off its rows, in any order. Where attempts differ, what exists counts more than
+ * what may come to exist, and that more than what nobody knows: waiting for a task costs nothing.
+ *
+ * @param own owners that are the asker's own attempts, which do not stand in its way
+ */
+export function stateOf(rows: readonly TableRow[], nowMs: number, own: Owners): KeyState {
+	const attempts = new Map<string, TableRow[]>();
+	for (const row of [...rows].sort((a, b) => Number(a.id) - Number(b.id))) {
+		const owner = textOf(row.owner) || `row ${String(row.id)}`;
+		if (own.has(owner) || isExpired(row, nowMs)) continue;
+		const known = attempts.get(owner);
+		if (known) known.push(row);
+		else attempts.set(owner, [row]);
+	}
+	const states = [...attempts].map(([owner, ofOwner]) => attemptState(owner, ofOwner, nowMs));
+	for (const kind of ['made', 'pending', 'unknown'] as const) {
+		const state = states.find((one) => one.kind === kind);
+		if (state) return state;
+	}
+	return { kind: 'free' };
+}
+
+/** A row whose life time nobody can read lives on: it may stand for something paid for. */
+function isExpired({ expiresAtMs }: TableRow, nowMs: number): boolean {
+	const atMs = numberOf(expiresAtMs);
+	return atMs !== undefined && atMs <= nowMs;
+}
+
+/** @param rows ordered by id; the last word on anything counts */
+function attemptState(owner: string, rows: readonly TableRow[], nowMs: number): KeyState {
+	const outcome = lastOf(rows, 'outcome').trim().toLowerCase();
+	if (outcome === 'failed') return { kind: 'free' };
+	const times = rows.flatMap(({ atMs }) => numberOf(atMs) ?? []);
+	const attempt: Attempt = {
+		owner,
+		payloadHash: lastOf(rows, 'payloadHash').trim(),
+		by: {
+			executionId: cells(rows, 'executionId')[0] ?? '',
+			workflowId: cells(rows, 'workflowId')[0] ?? '',
+			atMs: times[0],
+		},
+	};
+	const reference = lastOf(rows, 'reference');
+	if (reference) return { kind: 'made', attempt, reference, finished: outcome === 'succeeded' };
+	const onlyClaims = rows.every(({ kind }) => textOf(kind).trim().toLowerCase() === 'claim');
+	// A claim from the far future is no fresh one, else a wrong clock would hold the key for as long.
+	const isFresh = times.some((atMs) => Math.abs(nowMs - atMs) < CLAIM_FRESH_MS);
+	if (!onlyClaims || outcome || !isFresh) return { kind: 'unknown', attempt };
+	return { kind: 'pending', attempt, firstId: Number(rows[0]?.id) };
+}
+
+/** The cells of a column in which there is anything. */
+function cells(rows: readonly TableRow[], column: string): string[] {
+	return rows.map((row) => textOf(row[column])).filter((text) => text.trim());
+}
+
+function lastOf(rows: readonly TableRow[], column: string): string {
+	return cells(rows, column).at(-1) ?? '';
+}
+
+function textOf(cell: unknown): string {
+	return typeof cell === 'string' ? cell : typeof cell === 'number' ? String(cell) : '';
+}
+
+function numberOf(cell: unknown): number | undefined {
+	const number = typeof cell === 'string' && cell.trim() ? Number(cell) : cell;
+	return typeof number === 'number' && Number.isFinite(number) ? number : undefined;
+}

@@ -1,0 +1,349 @@
+import { createHash, randomUUID } from 'crypto';
+
+import type { Clock } from './clock';
+import type { DataTable, TableRow } from './dataTable';
+import { fail, ok, type Failure, type Result } from './failure';
+import { createGatherer, type Gatherer } from './gather';
+import { excerpt } from './json';
+import { HeldClaim, type ClaimCells, type LedgerClaim } from './ledger.claim';
+import { CLAIM_FRESH_MS, stateOf, type Holder, type KeyState, type RowKind } from './ledger.rows';
+import { LedgerWriter } from './ledger.writer';
+
+export type { LedgerClaim } from './ledger.claim';
+
+/** What must not happen twice. */
+export interface LedgerEntry {
+	/** As the operator gave it. */
+	readonly key: string;
+	/** Of what is going to be sent: the same key for something else is a mistake. */
+	readonly payloadHash: string;
+}
+
+/**
+ * - `mine`: claimed; send, and tell the claim what came of it
+ * - `exists`: it was done, by whomever; `reference` is the task's id, or the recorded answer
+ * - `conflict`: the key stands for something with another payload
+ * - `unknown`: somebody went about it and never said what came of it
+ */
+export type LedgerAnswer =
+	| { readonly kind: 'mine'; readonly claim: LedgerClaim }
+	| {
+			readonly kind: 'exists';
+			readonly reference: string;
+			/** Whether it is known to have succeeded; else it may still be under way. */
+			readonly finished: boolean;
+			readonly by: Holder;
+			/** Tells the ledger how it ended, for its owner may be gone. */
+			ended(outcome: 'succeeded' | 'failed'): void;
+	  }
+	| { readonly kind: 'conflict' | 'unknown'; readonly by: Holder };
+
+export interface Ledger {
+	/**
+	 * Asks for the right to do what `entry` stands for, when its turn comes. Waits as long as another is at it.
+	 * A failure (of the table, or the end of the run) means that nothing may be sent.
+	 */
+	claim(entry: LedgerEntry): Promise<Result<LedgerAnswer>>;
+	/** Writes what is not written yet; to be called before the node ends, however it ends. */
+	flush(): Promise<Result<undefined>>;
+}
+
+export interface LedgerSettings {
+	/** See `ledgerScope`. */
+	readonly scope: string;
+	readonly workflowId: string;
+	readonly executionId: string;
+	/** How long entries count, ms; 0 = for ever. */
+	readonly ttlMs: number;
+	/** What to do where nobody knows whether it was done. */
+	readonly onUnknown: 'error' | 'again';
+	/** No longer waited for than this, ms since the epoch. */
+	readonly deadlineMs: number;
+}
+
+export interface LedgerParts {
+	/** Of LEDGER_TABLE. */
+	readonly table: DataTable;
+	readonly clock: Clock;
+	/** A number in [0, 1). */
+	readonly random: () => number;
+	/** Ends all waiting; what is to be written is written all the same. */
+	readonly signal: AbortSignal;
+}
+
+/** How long after a claim something may be sent. */
+const SEND_WITHIN_MS = 60_000;
+/** A claim that took longer to get than this leaves too little of that time. */
+const CLAIM_WITHIN_MS = 20_000;
+const LOOKS_TOGETHER_MS = 50;
+/** Claims that looked together go on together. */
+const STEPS_TOGETHER_MS = 10;
+const LONGEST_PAUSE_MS = 3_000;
+const LOOKS_TO_REST = 6;
+/** How often the first of several looks whether the others have gone, before it goes as well. */
+const LOOKS_IN_PLACE = 5;
+const KEY_TEXT_CHARS = 200;
+/** A row that never expires; its year has four digits for those who read the table. */
+const NEVER_MS = Date.UTC(9999, 0);
+/** However short a life was asked for, entries outlive the claims of others. */
+const SHORTEST_LIFE_MS = 10 * 60_000;
+
+/**
+ * What a key is unique in. Two nodes with the same key each do their own work, unless the operator wants a key
+ * to count for the whole project (which is what a Data Table belongs to).
+ */
+export function ledgerScope(
+	operation: string,
+	reach: 'node' | 'project',
+	place: { readonly workflowId: string; readonly nodeId: string },
+): string {
+	return reach === 'project' ? operation : `${operation} ${place.workflowId} ${place.nodeId}`;
+}
+
+/**
+ * Keeps what is paid for from happening twice, across items, executions and workers, with nothing but a table
+ * that can add rows and read them.
+ *
+ * A claim is a row of one's own, added first, and then, in a later statement, a look at all rows of the key:
+ * whoever is alone has it. Of two that claim at once at least one sees the other, so there are never two
+ * winners; who is not alone takes the own row back and looks again after a pause of random length. (To say that
+ * the lowest id wins would not do: PostgreSQL gives out ids before the rows can be seen.)
+ */
+export function createLedger(settings: LedgerSettings, parts: LedgerParts): Ledger {
+	return new TableLedger(settings, parts);
+}
+
+/** By entry key. */
+type Rows = ReadonlyMap<unknown, readonly TableRow[]>;
+
+class TableLedger implements Ledger {
+	private readonly writer: LedgerWriter;
+	/** Of this run of the node, whose items may hold as many claims as there are items. */
+	private readonly run = randomUUID();
+	private attempts = 0;
+	/** Attempts of this run that came to nothing: their rows may still be there, and stand in nobody's way here. */
+	private readonly given = new Set<string>();
+	private readonly held = new Map<string, HeldClaim>();
+	/** The same key twice in a run: one after the other. */
+	private readonly turns = new Map<string, Promise<unknown>>();
+	private cleaning: Promise<unknown> | undefined;
+	private readonly looks: Gatherer<string, Result<Rows>>;
+	/** Those of keys that are waited for: all of a run look together, however long each has waited. */
+	private readonly laterLooks: Gatherer<string, Result<Rows>>;
+	/** How long the last look took. */
+	private lookMs = 0;
+	private readonly claims: Gatherer<TableRow, Result<undefined>>;
+	private readonly retreats: Gatherer<string, Result<undefined>>;
+
+	constructor(
+		private readonly settings: LedgerSettings,
+		private readonly parts: LedgerParts,
+	) {
+		const { table, clock, signal } = parts;
+		this.writer = new LedgerWriter(table, clock);
+		const look = async (keys: readonly string[]): Promise<Result<Rows>> => {
+			const startedMs = clock.now();
+			const read = await table.read('entryKey', keys);
+			this.lookMs = clock.now() - startedMs;
+			return read.ok ? ok(Map.groupBy(read.value, ({ entryKey }) => entryKey)) : read;
+		};
+		this.looks = createGatherer(clock, LOOKS_TOGETHER_MS, look, signal);
+		this.laterLooks = createGatherer(clock, LOOKS_TOGETHER_MS, look, signal);
+		this.claims = createGatherer(clock, STEPS_TOGETHER_MS, async (rows) => {
+			this.cleaning ??= table.removeBelow('expiresAtMs', clock.now());
+			return await table.insert(rows);
+		});
+		this.retreats = createGatherer(
+			clock,
+			STEPS_TOGETHER_MS,
+			async (owners) => await table.remove('owner', owners),
+		);
+	}
+
+	async claim(entry: LedgerEntry): Promise<Result<LedgerAnswer>> {
+		const entryKey = digest(this.settings.scope, entry.key);
+		const answer = this.inTurn(this.turns.get(entryKey), entryKey, entry);
+		this.turns.set(entryKey, answer);
+		return await answer;
+	}
+
+	async flush(): Promise<Result<undefined>> {
+		await this.cleaning;
+		return await this.writer.flush();
+	}
+
+	private async inTurn(
+		before: Promise<unknown> | undefined,
+		entryKey: string,
+		entry: LedgerEntry,
+	): Promise<Result<LedgerAnswer>> {
+		await before;
+		const held = this.held.get(entryKey);
+		if (!held) return await this.contend(entryKey, entry);
+		const { clock, signal } = this.parts;
+		await clock.sleep(CLAIM_FRESH_MS, AbortSignal.any([held.settled, signal]));
+		const known = this.answerOf(held.state, entryKey, entry);
+		return known ? ok(known) : await this.contend(entryKey, entry);
+	}
+
+	private async contend(entryKey: string, entry: LedgerEntry): Promise<Result<LedgerAnswer>> {
+		const { clock } = this.parts;
+		for (let looks = 0; ; looks++) {
+			const stop = this.whyStop(entry.key);
+			if (stop) return fail(stop);
+			const read = await (looks === 0
+				? this.looks.add(entryKey)
+				: this.laterLooks.add(entryKey, this.pauseMs(looks)));
+			if (!read.ok) return fail(beforeAnything(read.failure));
+			const state = stateOf(read.value.get(entryKey) ?? [], clock.now(), this.given);
+			const known = this.answerOf(state, entryKey, entry);
+			if (known) return ok(known);
+			if (state.kind !== 'pending') {
+				const claim = await this.tryToClaim(entryKey, entry);
+				if (!claim.ok) return claim;
+				if (claim.value) return ok({ kind: 'mine', claim: claim.value });
+			}
+		}
+	}
+
+	/**
+	 * Random, so that two who met do not meet again. Longer after a while and on a slow n8n: each look is a
+	 * sub-execution, and those who only wait must not keep those who work from it.
+	 */
+	private pauseMs(looks: number): number {
+		const usual = 450 * 1.25 ** Math.max(0, looks - 5);
+		const spread = Math.min(LONGEST_PAUSE_MS, Math.max(usual, this.lookMs * LOOKS_TO_REST));
+		return Math.round(50 + this.parts.random() * spread);
+	}
+
+	/** @returns `undefined` where the state leaves nothing but to wait, or to claim */
+	private answerOf(state: KeyState, entryKey: string, entry: LedgerEntry): LedgerAnswer | undefined {
+		if (state.kind === 'free' || state.kind === 'pending') return undefined;
+		const { owner, payloadHash, by } = state.attempt;
+		// A person may have emptied the cell.
+		if (payloadHash && payloadHash !== entry.payloadHash) return { kind: 'conflict', by };
+		if (state.kind === 'unknown') {
+			return this.settings.onUnknown === 'error' ? { kind: 'unknown', by } : undefined;
+		}
+		const { reference, finished } = state;
+		let told = finished;
+		const ended = (outcome: 'succeeded' | 'failed'): void => {
+			if (told) return;
+			told = true;
+			if (outcome === 'failed') this.given.add(owner);
+			this.writer.add(this.row('done', entryKey, entry, owner, { outcome, reference }));
+		};
+		return { kind: 'exists', reference, finished, by, ended };
+	}
+
+	/** @returns `undefined` where another is at it, too */
+	private async tryToClaim(entryKey: string, entry: LedgerEntry): Promise<Result<HeldClaim | undefined>> {
+		const owner = `${this.run} ${++this.attempts}`;
+		const sinceMs = this.parts.clock.now();
+		// While it is not won, it is one of those that do not count.
+		this.given.add(owner);
+		const added = await this.claims.add(this.row('claim', entryKey, entry, owner));
+		const alone = added.ok ? await this.becomesAlone(entryKey, entry, owner, sinceMs) : added;
+		if (alone.ok && alone.value) {
+			this.given.delete(owner);
+			return ok(this.hold(entryKey, entry, owner, sinceMs));
+		}
+		const removed = await this.retreats.add(owner);
+		if (!removed.ok) this.writer.takeBack(owner);
+		return alone.ok ? ok(undefined) : fail(beforeAnything(alone.failure));
+	}
+
+	/**
+	 * Of those who see each other, the first one stays a little and looks again, while the others go: to have
+	 * all of them go is as safe, but twenty at once then need seconds to sort themselves out.
+	 */
+	private async becomesAlone(
+		entryKey: string,
+		entry: LedgerEntry,
+		owner: string,
+		sinceMs: number,
+	): Promise<Result<boolean>> {
+		for (let looks = 1; looks <= LOOKS_IN_PLACE; looks++) {
+			const read = await this.looks.add(entryKey);
+			if (!read.ok) return read;
+			const nowMs = this.parts.clock.now();
+			if (nowMs - sinceMs > CLAIM_WITHIN_MS || this.whyStop(entry.key)) break;
+			const rows = read.value.get(entryKey) ?? [];
+			const own = rows.find((row) => row.owner === owner);
+			const others = stateOf(rows, nowMs, this.given);
+			// Where the own row cannot be seen, another's might be missing too.
+			if (!own || this.answerOf(others, entryKey, entry)) break;
+			if (others.kind !== 'pending') return ok(true);
+			if (others.firstId === undefined || others.firstId < Number(own.id)) break;
+		}
+		return ok(false);
+	}
+
+	private hold(entryKey: string, entry: LedgerEntry, owner: string, atMs: number): HeldClaim {
+		const { workflowId, executionId } = this.settings;
+		const attempt = {
+			owner,
+			payloadHash: entry.payloadHash,
+			by: { workflowId, executionId, atMs },
+		};
+		const claim = new HeldClaim(attempt, atMs + SEND_WITHIN_MS, {
+			write: (kind, cells) => this.writer.add(this.row(kind, entryKey, entry, owner, cells)),
+			takeBack: () => this.writer.takeBack(owner),
+			over: () => this.given.add(owner),
+		});
+		this.held.set(entryKey, claim);
+		return claim;
+	}
+
+	private row(
+		kind: RowKind,
+		entryKey: string,
+		{ key, payloadHash }: LedgerEntry,
+		owner: string,
+		cells: ClaimCells = {},
+	): TableRow {
+		const { scope, workflowId, executionId, ttlMs } = this.settings;
+		const atMs = this.parts.clock.now();
+		return {
+			keyText: storable(key.slice(0, KEY_TEXT_CHARS).replace(HALF_CHARACTER, '')),
+			kind,
+			reference: storable(cells.reference ?? ''),
+			outcome: cells.outcome ?? '',
+			...{ scope, entryKey, payloadHash, owner, workflowId, executionId, atMs },
+			expiresAtMs: ttlMs > 0 ? atMs + Math.max(ttlMs, SHORTEST_LIFE_MS) : NEVER_MS,
+		};
+	}
+
+	private whyStop(key: string): Failure | undefined {
+		const { clock, signal } = this.parts;
+		if (signal.aborted) return { ...NOT_ANY_MORE, kind: 'cancelled' };
+		if (clock.now() < this.settings.deadlineMs) return undefined;
+		const message = `Another execution was still at the key "${excerpt(key, 60)}" when the time-out was reached`;
+		return { ...NOT_ANY_MORE, message };
+	}
+}
+
+const NOT_ANY_MORE: Failure = {
+	kind: 'notSubmitted',
+	message: 'The run ended before this item could be submitted',
+	advice: 'Nothing was spent for it. Run the node again with this item.',
+	details: { status: 'notSubmitted' },
+};
+
+function beforeAnything(failure: Failure): Failure {
+	return { ...failure, advice: `Nothing was submitted for this item. ${failure.advice}` };
+}
+
+/** Of the whole key, however long it is. JSON keeps the two apart. */
+function digest(scope: string, key: string): string {
+	return createHash('sha256')
+		.update(JSON.stringify([scope, key]))
+		.digest('base64url');
+}
+
+const HALF_CHARACTER = /[\uD800-\uDBFF]$/;
+
+/** PostgreSQL keeps every character but this one, and one such row would keep all others from being written. */
+function storable(text: string): string {
+	return text.replaceAll('\0', '\uFFFD');
+}

@@ -1,0 +1,110 @@
+import type { INodeProperties } from 'n8n-workflow';
+
+import { patternOf, REASONING_MODELS, type ReasoningControl } from './reasoning';
+
+const SENT_BY_TABLE: Readonly<Record<'on' | 'off', Readonly<Record<ReasoningControl, string>>>> = {
+	on: {
+		enable_thinking: 'Sends <code>enable_thinking: true</code> to this model.',
+		thinking: 'Sends <code>thinking: { "type": "enabled" }</code> to this model.',
+		always: 'Nothing is sent: this model always reasons.',
+		none: 'This model takes no reasoning switch. Choose Default.',
+	},
+	off: {
+		enable_thinking: 'Sends <code>enable_thinking: false</code> to this model.',
+		thinking: "This model's reasoning can be switched on, but not off. Choose Default or another model.",
+		always: 'This model always reasons: it cannot be switched off. Choose Default or another model.',
+		none: 'This model takes no reasoning switch. Choose Default.',
+	},
+};
+
+const CONTROLS: readonly ReasoningControl[] = ['enable_thinking', 'thinking', 'always', 'none'];
+const CHOICES = ['on', 'off'] as const;
+
+/** What the editor works out and the notices below ask for, e.g. `on:enable_thinking`. */
+const SENT = 'reasoningSent';
+
+/** What a model that is given by its ID takes, as JavaScript; one that is an expression is known only at run time. */
+function controlOfModel(model: string): string {
+	const known = CONTROLS.flatMap((control) => {
+		const rows = REASONING_MODELS.filter((row) => row.control === control);
+		return rows.length > 0 ? [`/${patternOf(rows)}/.test(${model}) ? '${control}'`] : [];
+	});
+	return `!${model} || ${model}.startsWith('=') ? '' : ${known.join(' : ')} : 'unknown'`;
+}
+
+/**
+ * The editor evaluates this hidden field; an execution does not. Display conditions with regular expressions would be
+ * evaluated by n8n for each execution too, under a time limit that fails it on a busy machine, and they show every
+ * notice where the model is an expression. It has to be the first field of a node: the editor resolves those before it
+ * together with it, and one without input data (`{{ $json.name }}`) would take it along.
+ */
+export const reasoningSentField: INodeProperties = {
+	displayName: 'Reasoning Sent',
+	name: SENT,
+	type: 'hidden',
+	// A field that has only just appeared has no value yet.
+	default: `={{ [${CHOICES.map((choice) => `'${choice}'`).join(', ')}].includes($rawParameter.reasoning) ? $rawParameter.reasoning + ':' + (($rawParameter.reasoningControl ?? 'auto') === 'auto' ? (${controlOfModel('$rawParameter.model')}) : $rawParameter.reasoningControl) : '' }}`,
+};
+
+function notice(choice: (typeof CHOICES)[number], control: string, text: string): INodeProperties {
+	return {
+		displayName: text,
+		name: `${choice}_${control}Notice`,
+		type: 'notice',
+		default: '',
+		displayOptions: { show: { [SENT]: [`${choice}:${control}`] } },
+	};
+}
+
+/** What is going to be sent, for the model that is chosen: one notice of these is shown. */
+function sentNotices(): INodeProperties[] {
+	return CHOICES.flatMap((choice) => [
+		...CONTROLS.map((control) => notice(choice, control, SENT_BY_TABLE[choice][control])),
+		notice(
+			choice,
+			'unknown',
+			'The node does not know how this model is switched. Choose what it takes under "Reasoning Control".',
+		),
+	]);
+}
+
+/** The reasoning switch of §3.2 as both chat nodes show it; the names are read by `reasoningFields`. */
+export const reasoningFormFields: readonly INodeProperties[] = [
+	{
+		displayName: 'Reasoning',
+		name: 'reasoning',
+		type: 'options',
+		default: 'default',
+		options: [
+			{ name: 'Default', value: 'default', description: 'Sends nothing: the model does as it is made' },
+			{ name: 'On', value: 'on', description: 'The model thinks before it answers' },
+			{ name: 'Off', value: 'off', description: 'The model answers at once' },
+		],
+		description:
+			'Whether the model thinks before it answers. Reasoning gives better answers to hard questions, takes longer and is billed.',
+	},
+	{
+		displayName: 'Reasoning Control',
+		name: 'reasoningControl',
+		type: 'options',
+		default: 'auto',
+		displayOptions: { show: { reasoning: [...CHOICES] } },
+		options: [
+			{
+				name: 'Always Reasons',
+				value: 'always',
+				description: 'The model takes no switch and always reasons',
+			},
+			{ name: 'Automatic', value: 'auto', description: "By the model's ID" },
+			{ name: 'Enable_thinking', value: 'enable_thinking', description: 'A boolean: true or false' },
+			{ name: 'None', value: 'none', description: 'The model takes no switch' },
+			{
+				name: 'Thinking',
+				value: 'thinking',
+				description: 'An object with type enabled; cannot be switched off',
+			},
+		],
+		description: 'Which switch the model takes. Automatic knows the models of the platform.',
+	},
+	...sentNotices(),
+];

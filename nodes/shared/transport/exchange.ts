@@ -1,0 +1,58 @@
+/** One HTTP request and what became of it, without judgement. */
+export interface HttpRequest {
+	readonly method: 'GET' | 'POST';
+	readonly url: string;
+	/** A JSON body, or multipart; none for GET. */
+	readonly json?: object;
+	readonly form?: FormData;
+	/** The answer's types; JSON unless something else is said. */
+	readonly accept?: string;
+	/** Time until the answer's head, and once more until its body is whole. */
+	readonly timeoutMs: number;
+	/** Ends the request besides the execution's own end. */
+	readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * - `reply`: a whole answer came, whatever it says
+ * - `lost`: none came; `sent: 'no'` where the request cannot have reached the service,
+ *   `'unknown'` where it may have been carried out
+ * - `cancelled`: the execution was stopped
+ */
+export type Exchange =
+	| { readonly kind: 'reply'; readonly status: number; readonly headers: Headers; readonly text: string }
+	| Unanswered;
+
+export type Unanswered =
+	| { readonly kind: 'lost'; readonly sent: 'no' | 'unknown'; readonly code: string; readonly reason: string }
+	| { readonly kind: 'cancelled' };
+
+/** Header names are lower case. */
+export type Headers = Readonly<Record<string, string>>;
+
+export type SendHttp = (request: HttpRequest) => Promise<Exchange>;
+
+/** Codes of errors that came before the first byte of the request left the machine. */
+const CONNECTION_REFUSED_CODES: ReadonlySet<string> = new Set([
+	'ECONNREFUSED',
+	'ENOTFOUND',
+	'EAI_AGAIN',
+	'EHOSTUNREACH',
+	'ENETUNREACH',
+	'EADDRNOTAVAIL',
+	'EAI_FAIL',
+	'ENETDOWN',
+	'EHOSTDOWN',
+	// TLS with something that does not speak it: nothing of the request was read.
+	'EPROTO',
+]);
+
+/** Whether a network error code means that no connection was made, so that trying again is safe. */
+export function connectionWasRefused(code: string): boolean {
+	return CONNECTION_REFUSED_CODES.has(code);
+}
+
+/** Whether a network error code means that the peer's certificate was not accepted: nothing was sent. */
+export function certificateWasRejected(code: string): boolean {
+	return /^(CERT_|ERR_TLS_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_(VERIFY|GET_ISSUER))/.test(code);
+}

@@ -1,0 +1,154 @@
+import { excerpt, type JsonObject } from '../json';
+import type { Redact } from '../redact';
+import type { CallFailure } from './attempts';
+import { certificateWasRejected } from './exchange';
+import type { Repeatability } from './retry';
+import type { BadVerdict, Verdict } from './verdict';
+
+export interface CallFacts {
+	readonly purpose: string;
+	readonly repeatability: Repeatability;
+	readonly baseUrl: string;
+	/** Attempts made, this one included. */
+	readonly attempt: number;
+	readonly redact: Redact;
+}
+
+/** Turns a verdict that ended a call into a sentence for the operator, with what to do about it. */
+export function explain(verdict: BadVerdict, facts: CallFacts): CallFailure {
+	const { purpose, attempt } = facts;
+	const tries = attempt > 1 ? ` (${attempt} attempts)` : '';
+	// A key that is cut before it is hidden would not be recognised any more.
+	const said = (text: string): string => excerpt(facts.redact(text), 500);
+
+	switch (verdict.kind) {
+		case 'cancelled':
+			return {
+				kind: 'cancelled',
+				message: `The execution was stopped before the node could ${purpose}`,
+				advice: '',
+				passing: false,
+			};
+		case 'busy':
+			return {
+				kind: 'refused',
+				message: `The platform is taking no more requests, so the node could not ${purpose}${tries}`,
+				advice: `Lower "Requests per Second" or "Max Tasks in Flight" in the node's options, or run the workflow later. The platform said: ${said(verdict.text)}`,
+				details: { httpStatus: 429 },
+				passing: true,
+			};
+		case 'refused':
+			return refusal(verdict, facts);
+		case 'unreached':
+			return unreached(verdict, facts, tries);
+		case 'redirected':
+			return {
+				kind: 'credential',
+				message: `The base URL leads elsewhere, so the node did not ${purpose}`,
+				advice: `The address answered with a redirect (HTTP ${verdict.status}) to ${said(originOf(verdict.location))}. The key is not sent along to other addresses. If that is your platform, enter it as Base URL in the credential.`,
+				details: { httpStatus: verdict.status },
+				passing: false,
+			};
+		case 'broken':
+			return noGoodAnswer(verdict.text, facts, tries, verdict.enveloped, { httpStatus: verdict.status });
+		case 'lost':
+			return noGoodAnswer(verdict.text, facts, tries, false, { networkCode: verdict.code });
+	}
+}
+
+function refusal(verdict: Extract<Verdict, { kind: 'refused' }>, facts: CallFacts): CallFailure {
+	const { status, code } = verdict;
+	const said = excerpt(facts.redact(verdict.text), 500);
+	const details: JsonObject = { httpStatus: status, ...(code !== null && { code }) };
+	if (status === 401 || code === 401) {
+		return {
+			kind: 'credential',
+			message: `The platform does not accept the API key, so the node could not ${facts.purpose}`,
+			advice: `Check that the key in the FlowPlatform credential is complete, has not been deleted and belongs to this base URL. The platform said: ${said}`,
+			details,
+			passing: false,
+		};
+	}
+	if (status === 403 || code === 403) {
+		return {
+			kind: 'credential',
+			message: `The API key has no right to ${facts.purpose}`,
+			advice: `Use a key of the account that owns the workflow. The platform said: ${said}`,
+			details,
+			passing: false,
+		};
+	}
+	if (status === 404 && code === null) {
+		return {
+			kind: 'credential',
+			message: `The base URL has no such interface, so the node could not ${facts.purpose}`,
+			advice: `Check the Base URL in the credential: it is the address of the platform's API without a path such as "/api" at its end. The address answered HTTP 404: ${said}`,
+			details,
+			passing: false,
+		};
+	}
+	return {
+		kind: 'refused',
+		message: `The platform refused to ${facts.purpose}: ${said}`,
+		advice:
+			'Check what this item sends, such as the workflow ID and the inputs that are changed, against what the platform says. Nothing was made.',
+		details,
+		passing: false,
+	};
+}
+
+function unreached(
+	verdict: Extract<Verdict, { kind: 'unreached' }>,
+	facts: CallFacts,
+	tries: string,
+): CallFailure {
+	const certificate = certificateWasRejected(verdict.code);
+	return {
+		kind: 'unreachable',
+		message: `The platform at ${originOf(facts.baseUrl)} could not be reached, so the node could not ${facts.purpose}${tries}`,
+		advice:
+			verdict.code === 'EPROTO'
+				? 'It does not speak TLS. If the Base URL in the credential starts with https://, try http://.'
+				: certificate
+					? `Its certificate was not accepted (${verdict.code}). Check the Base URL in the credential, or have the platform's certificate mended.`
+					: `Check the Base URL in the credential and that n8n may reach it. Nothing was sent. Reason: ${excerpt(facts.redact(verdict.text))}${verdict.code ? ` (${verdict.code})` : ''}`,
+		details: { networkCode: verdict.code },
+		passing: !certificate,
+	};
+}
+
+function noGoodAnswer(
+	text: string,
+	facts: CallFacts,
+	tries: string,
+	refused: boolean,
+	details: JsonObject,
+): CallFailure {
+	const said = excerpt(facts.redact(text), 500);
+	const status = typeof details.httpStatus === 'number' ? ` (HTTP ${details.httpStatus})` : '';
+	if (facts.repeatability === 'read' || refused) {
+		return {
+			kind: refused ? 'refused' : 'unclear',
+			message: `The platform could not ${facts.purpose}${status}${tries}: ${said}`,
+			advice: 'The platform seems to have trouble at the moment. Run the node again later.',
+			details,
+			passing: true,
+		};
+	}
+	return {
+		kind: 'unclear',
+		message: `No clear answer came when the node tried to ${facts.purpose}${status}: ${said}`,
+		advice: 'It was not tried again, because the platform may have carried it out.',
+		details,
+		passing: true,
+	};
+}
+
+/** Scheme, host and port of an address: all that an error text needs of it, and no query. */
+export function originOf(url: string): string {
+	try {
+		return new URL(url).origin;
+	} catch {
+		return excerpt(url.split('?')[0] ?? '', 100) || 'an unknown address';
+	}
+}

@@ -1,0 +1,114 @@
+import { createParser } from 'eventsource-parser';
+
+import { BodyEnded, type ByteStream } from './request';
+
+/** One event of a stream, or a whole body that was no stream. */
+export interface StreamEvent {
+	/** The event's name; undefined for the usual, unnamed one. */
+	readonly name: string | undefined;
+	readonly data: string;
+	/** The body was no event stream, and this is all of it that came. */
+	readonly isWholeBody: boolean;
+}
+
+/** No answer is this long: whoever sends more has no end. */
+const MAX_STREAM_BYTES = 256 * 1024 * 1024;
+/** One event, or a body that is no stream. In characters. */
+const MAX_EVENT_CHARS = 32 * 1024 * 1024;
+
+interface StreamReader {
+	/** Takes a piece of text, and gives what it completed. */
+	push(more: string): readonly StreamEvent[];
+	/** What was still open when the body ended. */
+	end(): readonly StreamEvent[];
+}
+
+function createStreamReader(): StreamReader {
+	let ready: StreamEvent[] = [];
+	const parser = createParser({
+		maxBufferSize: MAX_EVENT_CHARS,
+		onEvent: ({ event, data }) => ready.push({ name: event, data, isWholeBody: false }),
+		onError: ({ type }) => {
+			if (type === 'max-buffer-size-exceeded') throw tooLarge();
+		},
+	});
+	let form: 'unknown' | 'events' | 'document' = 'unknown';
+	let text = '';
+	const push = (more: string): readonly StreamEvent[] => {
+		text += more;
+		if (form === 'unknown') form = formOf(text);
+		if (text.length > MAX_EVENT_CHARS) throw tooLarge();
+		if (form !== 'events') return [];
+		parser.feed(text);
+		text = '';
+		const events = ready;
+		ready = [];
+		return events;
+	};
+	return {
+		push,
+		// Many servers leave out the empty line that ends the last event.
+		end: () => (form === 'events' ? push('\n\n') : [{ name: undefined, data: text, isWholeBody: true }]),
+	};
+}
+
+/**
+ * Reads a body as server-sent events, however it is cut into pieces. A server that was asked for a stream may
+ * answer with one JSON document, or the other way round: the first character tells, since no line of an event
+ * stream begins with a bracket.
+ *
+ * Yields what each piece completed, so that a piece costs one turn however many events it holds. Ending the
+ * iteration early closes the connection. Where the body breaks off, what had come of it is yielded before the error
+ * is thrown, half an event included: that much had been generated.
+ *
+ * @param heard called for each piece
+ * @throws whatever ends the body early
+ */
+export async function* readStream(
+	body: ByteStream,
+	heard: () => void,
+): AsyncGenerator<readonly StreamEvent[], void, void> {
+	const decoder = new TextDecoder();
+	const reader = createStreamReader();
+	let bytes = 0;
+	let brokenBy: Error | undefined;
+	try {
+		try {
+			for await (const chunk of body) {
+				heard();
+				bytes += chunk.byteLength;
+				if (bytes > MAX_STREAM_BYTES) throw tooLarge();
+				const events = reader.push(decoder.decode(chunk, { stream: true }));
+				if (events.length > 0) yield events;
+			}
+			yield [...reader.push(decoder.decode()), ...reader.end()];
+		} catch (error) {
+			brokenBy = error instanceof Error ? error : new BodyEnded('ERR_BROKEN', String(error));
+		}
+		if (brokenBy) {
+			yield leftIn(reader);
+			throw brokenBy;
+		}
+	} finally {
+		body.destroy();
+	}
+}
+
+function leftIn(reader: StreamReader): readonly StreamEvent[] {
+	try {
+		return reader.end();
+	} catch {
+		// It is the reader itself that gave up, on a text without end.
+		return [];
+	}
+}
+
+function formOf(text: string): 'unknown' | 'events' | 'document' {
+	const first = /[^\s\uFEFF]/.exec(text)?.[0];
+	if (first === undefined) return 'unknown';
+	return '{[<"'.includes(first) ? 'document' : 'events';
+}
+
+function tooLarge(): BodyEnded {
+	return new BodyEnded('ERR_TOO_LARGE', 'the answer is too large');
+}

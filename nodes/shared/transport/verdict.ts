@@ -1,0 +1,85 @@
+import * as v from 'valibot';
+
+import type { Exchange } from './exchange';
+import { parseJson, type Json } from '../json';
+
+/**
+ * What an exchange with the workflow service means (§7.1).
+ *
+ * - `done`: envelope with `code` 0
+ * - `busy`: 429, nothing was carried out; `retryAfter` is the header as it came
+ * - `refused`: the service answered no, nothing was carried out
+ * - `broken`: 408, 5xx or an answer that is no envelope; `enveloped` where the service itself said no
+ * - `unreached`: the request never arrived
+ * - `lost`: no answer came, the request may have been carried out
+ * - `redirected`: the base URL is not where the service lives
+ */
+export type Verdict<T = Json | undefined> = { readonly kind: 'done'; readonly data: T } | BadVerdict;
+
+export type BadVerdict =
+	| { readonly kind: 'busy'; readonly retryAfter: string | undefined; readonly text: string }
+	| { readonly kind: 'refused'; readonly status: number; readonly code: number | null; readonly text: string }
+	| { readonly kind: 'broken'; readonly status: number; readonly enveloped: boolean; readonly text: string }
+	| { readonly kind: 'unreached'; readonly code: string; readonly text: string }
+	| { readonly kind: 'lost'; readonly code: string; readonly text: string }
+	| { readonly kind: 'redirected'; readonly status: number; readonly location: string }
+	| { readonly kind: 'cancelled' };
+
+const Envelope = v.object({
+	code: v.union([v.number(), v.pipe(v.string(), v.regex(/^-?\d+$/), v.transform(Number))]),
+	msg: v.nullish(v.unknown()),
+	data: v.optional(v.unknown()),
+});
+
+/** Reads an exchange by the envelope of §7.1: `code` 0 is success, whatever the HTTP status says of failure wins. */
+export function judge(exchange: Exchange): Verdict {
+	if (exchange.kind === 'cancelled') return { kind: 'cancelled' };
+	if (exchange.kind === 'lost') {
+		const { code, reason: text } = exchange;
+		return exchange.sent === 'no' ? { kind: 'unreached', code, text } : { kind: 'lost', code, text };
+	}
+	const { status, headers } = exchange;
+	const body = parseJson(exchange.text);
+	const envelope = v.safeParse(Envelope, body);
+	const code = envelope.success ? envelope.output.code : null;
+	const text = saidBy(body) || describeBody(exchange.text, headers['content-type']);
+
+	if (status === 429 || code === 429) return { kind: 'busy', retryAfter: headers['retry-after'], text };
+	if (status >= 300 && status < 400) {
+		return headers.location
+			? { kind: 'redirected', status, location: headers.location }
+			: { kind: 'broken', status, enveloped: false, text };
+	}
+	if (status === 408 || status >= 500) {
+		return { kind: 'broken', status, enveloped: code !== null && code !== 0, text };
+	}
+	if (status >= 400) return { kind: 'refused', status, code, text };
+	if (code === null) return { kind: 'broken', status, enveloped: false, text };
+	if (code !== 0) return { kind: 'refused', status, code, text };
+	return { kind: 'done', data: isObjectWithData(body) ? body.data : undefined };
+}
+
+function isObjectWithData(body: Json | undefined): body is { data: Json } {
+	return typeof body === 'object' && body !== null && !Array.isArray(body) && body.data !== undefined;
+}
+
+/** The words of the service, uncut and not cleaned: `msg`, or what other JSON error bodies use. */
+function saidBy(body: Json | undefined): string {
+	if (typeof body !== 'object' || body === null || Array.isArray(body)) return '';
+	for (const key of ['msg', 'message', 'error', 'detail']) {
+		const value = body[key];
+		if (typeof value === 'string' && value.trim()) return value;
+		if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+			const inner = saidBy(value);
+			if (inner) return inner;
+		}
+	}
+	return '';
+}
+
+function describeBody(text: string, contentType = ''): string {
+	if (!text.trim()) return 'an empty answer';
+	if (/html/i.test(contentType) || /^\s*</.test(text)) return 'a web page instead of JSON';
+	if (parseJson(text) === undefined) return 'an answer that is cut off or is no JSON';
+	return 'an answer without the expected "code" field';
+}
