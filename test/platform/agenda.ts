@@ -1,0 +1,105 @@
+interface Entry {
+	readonly atMs: number;
+	readonly order: number;
+	readonly run: (atMs: number) => void;
+}
+
+/**
+ * The platform's one clock and its one timer. What is due runs at its planned time and not at the time at which the
+ * timer happened to fire: a task that follows another starts in the very moment in which that one ended.
+ */
+export class Agenda {
+	// The clock of the books: the system's time, but never going back.
+	readonly #epochMs = Date.now() - performance.now();
+	readonly #heap: Entry[] = [];
+	#order = 0;
+	#timer: NodeJS.Timeout | undefined;
+	#timerAtMs = Infinity;
+	#advancing = false;
+	#closed = false;
+
+	now(): number {
+		return this.#epochMs + performance.now();
+	}
+
+	/** Plans `run` for a time; what is due already runs with the next `advance`. */
+	at(atMs: number, run: (atMs: number) => void): void {
+		this.#push({ atMs, order: this.#order++, run });
+		if (!this.#advancing) this.#arm();
+	}
+
+	/** Runs everything that is due. Called by the timer, and before anybody looks at or changes the state. */
+	advance(): void {
+		if (this.#advancing) return;
+		this.#advancing = true;
+		try {
+			const now = this.now();
+			for (let top = this.#heap[0]; top !== undefined && top.atMs <= now; top = this.#heap[0]) {
+				this.#pop();
+				top.run(top.atMs);
+			}
+		} finally {
+			this.#advancing = false;
+			this.#arm();
+		}
+	}
+
+	close(): void {
+		this.#closed = true;
+		clearTimeout(this.#timer);
+		this.#heap.length = 0;
+	}
+
+	#arm(): void {
+		const nextMs = this.#heap[0]?.atMs ?? Infinity;
+		if (this.#closed || nextMs === Infinity || nextMs === this.#timerAtMs) return;
+		clearTimeout(this.#timer);
+		this.#timerAtMs = nextMs;
+		const delayMs = Math.min(Math.max(0, nextMs - this.now()), 2 ** 31 - 1);
+		this.#timer = setTimeout(() => {
+			this.#timerAtMs = Infinity;
+			this.advance();
+		}, delayMs);
+	}
+
+	#push(entry: Entry): void {
+		const heap = this.#heap;
+		let index = heap.push(entry) - 1;
+		while (index > 0) {
+			const parent = (index - 1) >> 1;
+			if (!this.#swapIfLater(parent, index)) break;
+			index = parent;
+		}
+	}
+
+	#pop(): void {
+		const heap = this.#heap;
+		const last = heap.pop();
+		if (last === undefined || heap.length === 0) return;
+		heap[0] = last;
+		let index = 0;
+		for (;;) {
+			const left = 2 * index + 1;
+			const right = left + 1;
+			const child = right < heap.length && this.#isLater(left, right) ? right : left;
+			if (child >= heap.length || !this.#swapIfLater(index, child)) return;
+			index = child;
+		}
+	}
+
+	#isLater(first: number, second: number): boolean {
+		const a = this.#heap[first];
+		const b = this.#heap[second];
+		if (a === undefined || b === undefined) return false;
+		return a.atMs > b.atMs || (a.atMs === b.atMs && a.order > b.order);
+	}
+
+	#swapIfLater(upper: number, lower: number): boolean {
+		const a = this.#heap[upper];
+		const b = this.#heap[lower];
+		if (a === undefined || b === undefined || !this.#isLater(upper, lower)) return false;
+		this.#heap[upper] = b;
+		this.#heap[lower] = a;
+		return true;
+	}
+}

@@ -1,0 +1,196 @@
+import { canonicalJson } from '../wireJson';
+import type { JsonRecord } from '../wireJson';
+import type { InterruptAnswer, InvokeCall } from './invokeCall';
+import type { MediaFile } from './mediaStore';
+import type { Session } from './session';
+
+/** A file of a call, as the agent saw it. */
+export interface SeenFile {
+	url: string;
+	name: string | null;
+	mimeType: string | null;
+	/** Null where the agent did not fetch it, since the URL is not the platform's own. */
+	bytes: number | null;
+}
+
+export interface InvocationEntry {
+	agentId: string;
+	sessionId: string;
+	/** Whether this call opened the session. */
+	opened: boolean;
+	turn: number;
+	message: string | null;
+	files: SeenFile[];
+	interruptAnswered: InterruptAnswer | null;
+	/** The side effects that were carried out. */
+	effects: string[];
+	extraBody: JsonRecord;
+	body: JsonRecord;
+	stream: boolean;
+	startedAtMs: number;
+	endedAtMs: number | null;
+	outcome: 'running' | 'completed' | 'interrupted' | 'failed';
+	answer: string;
+	/** Whether the answer left whole; unknown as long as the line is open. */
+	answered: 'yes' | 'no' | 'unknown';
+}
+
+export interface SessionEntry {
+	sessionId: string;
+	agentId: string;
+	turns: number;
+	messages: string[];
+	/** The id of the interrupt that waits for its result. */
+	pendingInterrupt: string | null;
+	expired: boolean;
+	createdAtMs: number;
+	lastUsedAtMs: number;
+}
+
+export interface MediaEntry {
+	agentId: string;
+	name: string;
+	mimeType: string;
+	bytes: number;
+	sha256: string;
+	uploadedAtMs: number;
+	expiresAtMs: number;
+	/** How often it was fetched whole. */
+	reads: number;
+}
+
+/** What agents really did. */
+export interface AgentRecords {
+	/** One entry a call that an agent really ran, in the order of their starts. */
+	invocations: InvocationEntry[];
+	/** Invocations whose agent, session asked for, message and interrupt answer an earlier one had. */
+	duplicateInvocations: number;
+	/** How often each side effect was carried out. */
+	effects: Record<string, number>;
+	/** The sessions that had a turn. */
+	sessions: SessionEntry[];
+	media: MediaEntry[];
+	/** Refused calls by reason. */
+	agentRefusals: Record<string, number>;
+	/** Most calls of one session in flight at once, those included that were refused as busy. */
+	concurrentPerSession: number;
+	mostInvocationsAtOnce: number;
+}
+
+function sessionEntry(session: Session): SessionEntry {
+	return {
+		sessionId: session.id,
+		agentId: session.agentId,
+		turns: session.turns,
+		messages: [...session.messages],
+		pendingInterrupt: session.pending?.id ?? null,
+		expired: session.gone,
+		createdAtMs: session.createdAtMs,
+		lastUsedAtMs: session.lastUsedAtMs,
+	};
+}
+
+function mediaEntry({ agentId, name, mimeType, content, ...file }: MediaFile): MediaEntry {
+	const { sha256, uploadedAtMs, expiresAtMs, reads } = file;
+	return { agentId, name, mimeType, bytes: content.length, sha256, uploadedAtMs, expiresAtMs, reads };
+}
+
+/** The part of the books that concerns agents. */
+export class AgentBooks {
+	#invocations: InvocationEntry[] = [];
+	#duplicates = 0;
+	#keys = new Set<string>();
+	#sessions = new Set<Session>();
+	#media: MediaFile[] = [];
+	#refusals = new Map<string, number>();
+	#concurrentPerSession = 0;
+	#mostAtOnce = 0;
+	// Not cleared by a reset: these calls go on.
+	readonly #inFlight = new Map<Session, number>();
+	#running = 0;
+
+	/** A call reached a session. The answer is called when it leaves it. */
+	sessionEntered(session: Session): () => void {
+		const calls = (this.#inFlight.get(session) ?? 0) + 1;
+		this.#inFlight.set(session, calls);
+		this.#concurrentPerSession = Math.max(this.#concurrentPerSession, calls);
+		return () => {
+			const left = (this.#inFlight.get(session) ?? 1) - 1;
+			if (left === 0) this.#inFlight.delete(session);
+			else this.#inFlight.set(session, left);
+		};
+	}
+
+	/** The agent begins to run. */
+	invocationStarted(session: Session, call: InvokeCall, files: SeenFile[], nowMs: number): InvocationEntry {
+		// A call that asks for no session opens another one each time: told by what was asked, its repetition shows.
+		const asked = call.sessionId ?? null;
+		const key = canonicalJson([session.agentId, asked, call.message ?? null, { ...call.interruptAnswer }]);
+		if (this.#keys.has(key)) this.#duplicates++;
+		this.#keys.add(key);
+		const entry: InvocationEntry = {
+			agentId: session.agentId,
+			sessionId: session.id,
+			opened: session.turns === 1,
+			turn: session.turns,
+			message: call.message ?? null,
+			files,
+			interruptAnswered: call.interruptAnswer ?? null,
+			effects: [],
+			extraBody: call.extraBody,
+			body: call.body,
+			stream: call.stream,
+			startedAtMs: nowMs,
+			endedAtMs: null,
+			outcome: 'running',
+			answer: '',
+			answered: 'unknown',
+		};
+		this.#invocations.push(entry);
+		this.#sessions.add(session);
+		this.#running++;
+		this.#mostAtOnce = Math.max(this.#mostAtOnce, this.#running);
+		return entry;
+	}
+
+	invocationEnded(entry: InvocationEntry, nowMs: number): void {
+		entry.endedAtMs = nowMs;
+		this.#running--;
+	}
+
+	uploaded(file: MediaFile): void {
+		this.#media.push(file);
+	}
+
+	refused(reason: string): void {
+		this.#refusals.set(reason, (this.#refusals.get(reason) ?? 0) + 1);
+	}
+
+	snapshot(): AgentRecords {
+		const effects = new Map<string, number>();
+		for (const effect of this.#invocations.flatMap((entry) => entry.effects)) {
+			effects.set(effect, (effects.get(effect) ?? 0) + 1);
+		}
+		return {
+			invocations: this.#invocations.map((entry) => ({ ...entry, effects: [...entry.effects] })),
+			duplicateInvocations: this.#duplicates,
+			effects: Object.fromEntries(effects),
+			sessions: [...this.#sessions].map(sessionEntry),
+			media: this.#media.map(mediaEntry),
+			agentRefusals: Object.fromEntries(this.#refusals),
+			concurrentPerSession: this.#concurrentPerSession,
+			mostInvocationsAtOnce: this.#mostAtOnce,
+		};
+	}
+
+	reset(): void {
+		this.#invocations = [];
+		this.#duplicates = 0;
+		this.#keys = new Set();
+		this.#sessions = new Set();
+		this.#media = [];
+		this.#refusals = new Map();
+		this.#concurrentPerSession = Math.max(0, ...this.#inFlight.values());
+		this.#mostAtOnce = this.#running;
+	}
+}

@@ -1,0 +1,117 @@
+import type { Agenda } from '../agenda';
+import type { BridgeFrame } from './bridgeFrames';
+
+export interface BridgeConnection {
+	/** 1 for the first one. */
+	connection: number;
+	/** Known once the connection is authenticated. */
+	channel: string | null;
+	auth: 'subprotocol' | 'inFrame' | 'none';
+	openedAtMs: number;
+	closedAtMs: number | null;
+	/** 1005: closed without a code; 1006: the line broke. */
+	closeCode: number | null;
+	/** Who spoke of closing first; `null` while it is open, and where the line broke. */
+	closedBy: 'client' | 'platform' | null;
+}
+
+export interface BridgeExchange {
+	connection: number;
+	frame: BridgeFrame;
+}
+
+/** What happened at the bridge. */
+export interface BridgeBooks {
+	/** Handshakes that were answered by an HTTP error. */
+	refused: Array<{ status: number; reason: string }>;
+	connections: BridgeConnection[];
+	open: number;
+	maxOpen: number;
+	/** Frames of clients in the order in which they came, without authentication and heartbeats. */
+	received: BridgeExchange[];
+	heartbeats: number;
+	/** Frames to clients in the order in which they were sent; garbage is not among them. */
+	sent: BridgeExchange[];
+	/** Frames that were pushed while nobody was connected: nobody ever gets them. */
+	unheard: number;
+}
+
+const empty = (): BridgeBooks => ({
+	refused: [],
+	connections: [],
+	open: 0,
+	maxOpen: 0,
+	received: [],
+	heartbeats: 0,
+	sent: [],
+	unheard: 0,
+});
+
+export class BridgeBookKeeper {
+	#books = empty();
+	#lastConnection = 0;
+
+	constructor(private readonly agenda: Agenda) {}
+
+	refused(status: number, reason: string): void {
+		this.#books.refused.push({ status, reason });
+	}
+
+	opened(auth: 'subprotocol' | 'none', channel: string | null): BridgeConnection {
+		const entry: BridgeConnection = {
+			connection: ++this.#lastConnection,
+			channel,
+			auth,
+			openedAtMs: this.agenda.now(),
+			closedAtMs: null,
+			closeCode: null,
+			closedBy: null,
+		};
+		const books = this.#books;
+		books.connections.push(entry);
+		books.open++;
+		books.maxOpen = Math.max(books.maxOpen, books.open);
+		return entry;
+	}
+
+	closed(entry: BridgeConnection, closeCode: number): void {
+		entry.closedAtMs = this.agenda.now();
+		entry.closeCode = closeCode;
+		if (closeCode !== 1006) entry.closedBy ??= 'client';
+		this.#books.open--;
+	}
+
+	received({ connection }: BridgeConnection, frame: BridgeFrame): void {
+		this.#books.received.push({ connection, frame });
+	}
+
+	heartbeat(): void {
+		this.#books.heartbeats++;
+	}
+
+	sent({ connection }: BridgeConnection, frame: BridgeFrame): void {
+		this.#books.sent.push({ connection, frame });
+	}
+
+	unheard(): void {
+		this.#books.unheard++;
+	}
+
+	snapshot(): BridgeBooks {
+		const { refused, connections, received, sent } = this.#books;
+		return {
+			...this.#books,
+			refused: [...refused],
+			connections: connections.map((entry) => ({ ...entry })),
+			received: [...received],
+			sent: [...sent],
+		};
+	}
+
+	/** Starts new books. Connections that are open stay in them. */
+	reset(): void {
+		const connections = this.#books.connections.filter(({ closedAtMs }) => closedAtMs === null);
+		const { open } = this.#books;
+		this.#books = { ...empty(), connections, open, maxOpen: open };
+	}
+}

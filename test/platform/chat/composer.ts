@@ -1,0 +1,167 @@
+import { BadDirective, noDirectives, readDirectives } from './directives';
+import type { Directives, ReasoningPlace, ToolOrder } from './directives';
+import type { ChatError } from './errors';
+import { imagesOf, textOf } from './request';
+import type { ChatMessage, ChatRequest } from './request';
+import { sampleJson } from './sampleJson';
+import { words } from './words';
+
+export interface ToolCall {
+	readonly id: string;
+	readonly name: string;
+	readonly args: string;
+}
+
+export interface Usage {
+	prompt_tokens: number;
+	completion_tokens: number;
+	total_tokens: number;
+	completion_tokens_details: { reasoning_tokens: number };
+}
+
+/** What the model says; how it is sent is another matter. */
+export interface ModelReply {
+	readonly reasoning: string;
+	/** Whether the reasoning came to its end within max_tokens. */
+	readonly reasoningWhole: boolean;
+	readonly answer: string;
+	readonly toolCalls: readonly ToolCall[];
+	readonly finish: string;
+	readonly place: ReasoningPlace;
+	readonly usage: Usage;
+	readonly directives: Directives;
+}
+
+interface Situation {
+	readonly directives: Directives;
+	/** The last user message without its directives. */
+	readonly said: string;
+	readonly images: number;
+	/** The results since the last calls; undefined where the last message is none. */
+	readonly toolResult: string | undefined;
+	/** Rounds of tool calls since the last user message. */
+	readonly rounds: number;
+}
+
+/**
+ * Directives count in system messages and in the last user message. Those of earlier turns do not, or a conversation
+ * with memory would repeat them for ever; nor do those of answers and results, in which directives may be quoted.
+ */
+function survey(messages: readonly ChatMessage[]): Situation {
+	const directives = noDirectives();
+	const lastUser = messages.findLastIndex(({ role }) => role === 'user');
+	let said = '';
+	messages.forEach((message, index) => {
+		const isSystem = message.role === 'system' || message.role === 'developer';
+		if (!isSystem && index !== lastUser) return;
+		const rest = readDirectives(textOf(message), directives);
+		if (index === lastUser) said = rest;
+	});
+	const since = messages.slice(lastUser + 1);
+	const lastCalls = since.findLastIndex(({ role }) => role === 'assistant');
+	const results = since.slice(lastCalls + 1).filter(({ role }) => role === 'tool');
+	const asking = lastUser === -1 ? undefined : messages[lastUser];
+	return {
+		directives,
+		said,
+		images: asking === undefined ? 0 : imagesOf(asking),
+		toolResult: results.length === 0 ? undefined : results.map(textOf).join('; '),
+		rounds: since.filter((message) => message.role === 'assistant' && (message.tool_calls ?? []).length > 0)
+			.length,
+	};
+}
+
+function orderedCalls(request: ChatRequest, situation: Situation): readonly ToolOrder[] {
+	const { directives, rounds, toolResult, said } = situation;
+	if (request.tools.length === 0) return [];
+	if (toolResult !== undefined) return directives.thenTools.slice(rounds - 1, rounds);
+	if (request.messages.at(-1)?.role !== 'user') return [];
+	if (directives.tools.length > 0 || request.forcedTool === undefined) return directives.tools;
+	const { name, parameters } = request.forcedTool;
+	return [{ name, args: JSON.stringify(sampleJson(parameters, said)) }];
+}
+
+function echo({ said, images, toolResult }: Situation): string {
+	if (toolResult !== undefined) return `The tool said: ${toolResult}`;
+	const sentImages = images === 0 ? '' : ` and sent ${images} image${images === 1 ? '' : 's'}`;
+	return said === '' ? `You said nothing${sentImages}.` : `You said: ${said}${sentImages}`;
+}
+
+function counted(count: number): string {
+	return Array.from({ length: count }, (_, index) => `word${index + 1}`).join(' ');
+}
+
+function wholeAnswer(request: ChatRequest, situation: Situation): string {
+	const { directives, toolResult } = situation;
+	if (directives.empty === true) return '';
+	if (directives.answer !== undefined) return directives.answer.replaceAll('{result}', toolResult ?? '');
+	const text = directives.words === undefined ? echo(situation) : counted(directives.words);
+	if (request.jsonSchema === undefined) return text;
+	const isFree = Object.keys(request.jsonSchema).length === 0;
+	return JSON.stringify(isFree ? { answer: text } : sampleJson(request.jsonSchema, text));
+}
+
+function wholeReasoning({ directives, said, toolResult }: Situation): string {
+	if (directives.think !== undefined) return directives.think;
+	if (toolResult !== undefined) return 'The tool has answered. I pass its result on.';
+	return said === '' ? 'There is nothing to think about.' : `The user said "${said}". I say it back.`;
+}
+
+function placeOf({ model, splits }: ChatRequest, directives: Directives): ReasoningPlace {
+	if (directives.place !== undefined) return directives.place;
+	if (splits) return 'details';
+	return model.splits ? 'tags' : 'content';
+}
+
+function upToStop(text: string, stops: readonly string[]): string {
+	const ends = stops.map((stop) => text.indexOf(stop)).filter((at) => at !== -1);
+	return ends.length === 0 ? text : text.slice(0, Math.min(...ends));
+}
+
+function compose(request: ChatRequest, situation: Situation): ModelReply {
+	const { directives } = situation;
+	const toolCalls = orderedCalls(request, situation).map(({ name, args }, index) => ({
+		// Unlike any other of the conversation, and the same again for the same conversation.
+		id: `call_${request.messages.length}_${index}`,
+		name,
+		args,
+	}));
+	const thought = request.reasons ? words(wholeReasoning(situation)) : [];
+	const isCall = toolCalls.length > 0;
+	const said = isCall ? [] : words(upToStop(wholeAnswer(request, situation), request.stop));
+	const most = request.maxTokens ?? Infinity;
+	const keptThought = thought.slice(0, most);
+	const keptSaid = said.slice(0, Math.max(0, most - keptThought.length));
+	const isCut = thought.length + said.length > most;
+	const asked = request.messages.reduce((sum, message) => sum + words(textOf(message)).length, 0);
+	const called = toolCalls.reduce((sum, { args }) => sum + words(args).length, 0);
+	const told = keptThought.length + keptSaid.length + called;
+	return {
+		reasoning: keptThought.join(''),
+		reasoningWhole: keptThought.length === thought.length,
+		answer: keptSaid.join(''),
+		toolCalls,
+		finish: directives.finish ?? (isCut ? 'length' : isCall ? 'tool_calls' : 'stop'),
+		place: placeOf(request, directives),
+		usage: {
+			prompt_tokens: asked,
+			completion_tokens: told,
+			total_tokens: asked + told,
+			completion_tokens_details: { reasoning_tokens: keptThought.length },
+		},
+		directives,
+	};
+}
+
+/** The model's reply to a request: always the same to the same messages. */
+export function replyTo(request: ChatRequest): ModelReply | ChatError {
+	try {
+		const situation = survey(request.messages);
+		const { refuse } = situation.directives;
+		if (refuse !== undefined) return { ...refuse, code: 'refused' };
+		return compose(request, situation);
+	} catch (error) {
+		if (!(error instanceof BadDirective)) throw error;
+		return { status: 400, message: error.message, code: 'bad_directive' };
+	}
+}

@@ -1,0 +1,129 @@
+export type ReasoningPlace = 'content' | 'details' | 'reasoning' | 'tags';
+
+/** Where and how an answer breaks off: after so many chunks. */
+export interface Break {
+	readonly kind: 'silent' | 'comments' | 'cut' | 'end' | 'error';
+	readonly after: number;
+}
+
+export interface ToolOrder {
+	readonly name: string;
+	/** As it was written, so that broken JSON can be ordered too. */
+	readonly args: string;
+}
+
+/** What the text of a message orders of the answer. */
+export interface Directives {
+	answer?: string;
+	think?: string;
+	words?: number;
+	place?: ReasoningPlace;
+	chunks?: number;
+	takesMs?: number;
+	pauseMs?: number;
+	holds: number[];
+	breaks: Break[];
+	noDone?: boolean;
+	empty?: boolean;
+	finish?: string;
+	refuse?: { status: number; message: string };
+	tools: ToolOrder[];
+	/** Each for one more round of calls, after the results of the last. */
+	thenTools: ToolOrder[];
+}
+
+export class BadDirective extends Error {}
+
+const PLACES: readonly ReasoningPlace[] = ['content', 'details', 'reasoning', 'tags'];
+
+function numberIn(value: string): number {
+	if (!/^\d+$/.test(value)) throw new BadDirective(`"${value}" is no whole number`);
+	return Number(value);
+}
+
+function placeIn(value: string): ReasoningPlace {
+	const place = PLACES.find((name) => name === value);
+	if (place === undefined) throw new BadDirective(`"${value}" is none of ${PLACES.join(', ')}`);
+	return place;
+}
+
+function toolIn(value: string): ToolOrder {
+	const [, name, args] = /^(\S+)\s*(.*)$/s.exec(value) ?? [];
+	if (name === undefined) throw new BadDirective('a tool name is missing');
+	return { name, args: args === undefined || args === '' ? '{}' : args };
+}
+
+function refusalIn(value: string): { status: number; message: string } {
+	const [, status, message] = /^([45]\d\d)\s*(.*)$/s.exec(value) ?? [];
+	if (status === undefined) throw new BadDirective('an HTTP status from 400 to 599 comes first');
+	return { status: Number(status), message: message === undefined || message === '' ? 'Refused' : message };
+}
+
+type Setter = (orders: Directives, value: string) => void;
+
+const breakOff =
+	(kind: Break['kind']): Setter =>
+	(orders, value) => {
+		orders.breaks.push({ kind, after: numberIn(value) });
+	};
+
+const SETTERS: ReadonlyMap<string, Setter> = new Map<string, Setter>([
+	['answer', (orders, value) => (orders.answer = value)],
+	['think', (orders, value) => (orders.think = value)],
+	['words', (orders, value) => (orders.words = numberIn(value))],
+	['place', (orders, value) => (orders.place = placeIn(value))],
+	['chunks', (orders, value) => (orders.chunks = Math.max(1, numberIn(value)))],
+	['takes', (orders, value) => (orders.takesMs = numberIn(value))],
+	['pause', (orders, value) => (orders.pauseMs = numberIn(value))],
+	['hold after', (orders, value) => orders.holds.push(numberIn(value))],
+	['silent after', breakOff('silent')],
+	['comments after', breakOff('comments')],
+	['cut after', breakOff('cut')],
+	['end after', breakOff('end')],
+	['error after', breakOff('error')],
+	['no done', (orders) => (orders.noDone = true)],
+	['empty', (orders) => (orders.empty = true)],
+	['finish', (orders, value) => (orders.finish = value)],
+	['refuse', (orders, value) => (orders.refuse = refusalIn(value))],
+	['tool', (orders, value) => orders.tools.push(toolIn(value))],
+	['then tool', (orders, value) => orders.thenTools.push(toolIn(value))],
+]);
+
+/** The place of the bracket that closes what was opened before `from`; values may hold pairs of brackets. */
+function closingBracket(text: string, from: number): number {
+	let depth = 1;
+	for (let at = from; at < text.length; at++) {
+		if (text[at] === '[') depth++;
+		else if (text[at] === ']' && --depth === 0) return at;
+	}
+	return -1;
+}
+
+export function noDirectives(): Directives {
+	return { holds: [], breaks: [], tools: [], thenTools: [] };
+}
+
+/**
+ * Adds what a text orders, and gives the text without it. Brackets that are no directive stay. Throws BadDirective, so
+ * that a test with a slip in its order fails loudly.
+ */
+export function readDirectives(text: string, orders: Directives): string {
+	let rest = '';
+	let at = 0;
+	const opening = /\[([a-z]+(?: [a-z]+)?)\s*(?=[:\]])/g;
+	for (let match = opening.exec(text); match !== null; match = opening.exec(text)) {
+		const set = SETTERS.get(match[1] ?? '');
+		const end = closingBracket(text, opening.lastIndex);
+		if (set === undefined || end === -1) continue;
+		try {
+			set(orders, text.slice(opening.lastIndex, end).replace(/^:/, '').trim());
+		} catch (error) {
+			if (!(error instanceof BadDirective)) throw error;
+			throw new BadDirective(`${text.slice(match.index, end + 1)}: ${error.message}.`);
+		}
+		rest += text.slice(at, match.index);
+		at = end + 1;
+		opening.lastIndex = at;
+	}
+	return (rest + text.slice(at)).replace(/ {2,}/g, ' ').trim();
+}

@@ -1,0 +1,96 @@
+import type { Fault } from '../faults/faultBoard';
+import type { Chunks, Fields } from './completion';
+import type { Directives } from './directives';
+import { errorBody } from './errors';
+import type { ChatEnd } from './ledger';
+
+/** How a stream stops: properly, with a TCP reset, by closing the line in mid-answer, or not at all. */
+export type Exit = 'end' | 'reset' | 'close' | 'silence' | 'comments';
+
+/** A stream, step by step. */
+export type Step =
+	| { readonly kind: 'chunk'; readonly data: Fields }
+	| { readonly kind: 'event'; readonly data: unknown }
+	/** The first half of an event's bytes. */
+	| { readonly kind: 'half'; readonly data: Fields }
+	| { readonly kind: 'done' }
+	| { readonly kind: 'comment' }
+	| { readonly kind: 'pause'; readonly ms: number }
+	| { readonly kind: 'hold' }
+	| { readonly kind: 'exit'; readonly exit: Exit; readonly ended: ChatEnd };
+
+/** Breaks a stream off once so many chunks have left. */
+interface Ending {
+	readonly after: number;
+	readonly steps: (next: Fields) => Step[];
+}
+
+/** A comment stands at the beginning and after so many chunks, as services keep lines alive. */
+const CHUNKS_A_COMMENT = 8;
+
+function exit(how: Exit, ended: ChatEnd): Step {
+	return { kind: 'exit', exit: how, ended };
+}
+
+function orderedEndings({ breaks }: Directives): Ending[] {
+	return breaks.map(({ kind, after }) => ({
+		after,
+		steps: (): Step[] => {
+			switch (kind) {
+				case 'silent':
+					return [exit('silence', 'silent')];
+				case 'comments':
+					return [exit('comments', 'silent')];
+				case 'cut':
+					return [exit('reset', 'cut')];
+				case 'end':
+					return [exit('end', 'cut')];
+				case 'error':
+					return [{ kind: 'event', data: brokenOff() }, exit('end', 'error')];
+			}
+		},
+	}));
+}
+
+/** The error object that ends an answer under HTTP 200. */
+export function brokenOff(): ReturnType<typeof errorBody> {
+	return errorBody(500, 'The model stopped unexpectedly', 'internal_error');
+}
+
+function faultEndings(faults: readonly Fault[]): Ending[] {
+	const fault = faults.find(({ phase }) => phase === 'delivery');
+	const after = fault?.rule.after ?? 1;
+	if (fault?.kind === 'resetAfter') return [{ after, steps: () => [exit('reset', 'cut')] }];
+	if (fault?.kind !== 'truncatedJson') return [];
+	const how = fault.rule.cut === 'connection' ? 'close' : 'end';
+	return [{ after, steps: (data) => [{ kind: 'half', data }, exit(how, 'cut')] }];
+}
+
+/** All that is sent and done, in its order. Counts beyond the last chunk mean before `[DONE]`. */
+export function scriptOf(
+	{ choices, usage }: Chunks,
+	directives: Directives,
+	faults: readonly Fault[],
+): Step[] {
+	const endings = [...orderedEndings(directives), ...faultEndings(faults)];
+	const [ending] = endings.sort((a, b) => a.after - b.after);
+	const { pauseMs = 0 } = directives;
+	const last = choices.length;
+	const steps: Step[] = [{ kind: 'comment' }];
+	if (directives.takesMs !== undefined) steps.push({ kind: 'pause', ms: directives.takesMs });
+	for (let sent = 0; sent <= last; sent++) {
+		const isNow = (after: number): boolean => Math.min(after, last) === sent;
+		for (const after of directives.holds) if (isNow(after)) steps.push({ kind: 'hold' });
+		if (ending !== undefined && isNow(ending.after)) {
+			return [...steps, ...ending.steps(choices[sent] ?? usage ?? {})];
+		}
+		const data = choices[sent];
+		if (data === undefined) break;
+		if (sent > 0 && pauseMs > 0) steps.push({ kind: 'pause', ms: pauseMs });
+		steps.push({ kind: 'chunk', data });
+		if ((sent + 1) % CHUNKS_A_COMMENT === 0) steps.push({ kind: 'comment' });
+	}
+	if (usage !== undefined) steps.push({ kind: 'event', data: usage });
+	if (directives.noDone !== true) steps.push({ kind: 'done' });
+	return [...steps, exit('end', 'done')];
+}

@@ -1,0 +1,139 @@
+import { Readable } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Fault } from '../faults/faultBoard';
+import { deliver, faultAnswer, onceWhole, resetConnection } from '../service/delivery';
+import type { HttpAnswer } from '../service/delivery';
+import type { Parts } from '../service/parts';
+import type { PictureRecipe } from '../tasks/recipe';
+import { paddedPng } from './paddedFile';
+import type { FileContent } from './paddedFile';
+
+function xmlAnswer(status: number, code: string, message: string): HttpAnswer {
+	const body =
+		'<?xml version="1.0" encoding="UTF-8"?>\n' +
+		`<Error><Code>${code}</Code><Message>${message}</Message></Error>\n`;
+	return { status, headers: { 'content-type': 'application/xml' }, body };
+}
+
+const EXPIRED = xmlAnswer(403, 'AccessDenied', 'Request has expired.');
+const BAD_SIGNATURE = xmlAnswer(403, 'SignatureDoesNotMatch', 'The signature does not match the request.');
+const NO_FILE = xmlAnswer(404, 'NoSuchKey', 'The file does not exist.');
+
+const WRONG_TYPE = '<html><body>Please sign in to this network.</body></html>\n';
+
+function findPicture(parts: Parts, path: string): PictureRecipe | undefined {
+	const [, , taskId = '', nodeId = '', name = ''] = path.split('/');
+	const output = parts.desk.find(taskId)?.execution?.outputs.find((entry) => entry.nodeId === nodeId);
+	return output?.pictures[output.names.indexOf(name)];
+}
+
+function decodedPath(url: URL): string {
+	try {
+		return url.pathname.split('/').map(decodeURIComponent).join('/');
+	} catch {
+		return url.pathname;
+	}
+}
+
+async function* slowly(chunks: Generator<Buffer>, length: number, ms: number): AsyncGenerator<Buffer> {
+	const part = Math.max(1, Math.ceil(length / 10));
+	for (const chunk of chunks) {
+		for (let offset = 0; offset < chunk.length; offset += part) {
+			const slice = chunk.subarray(offset, offset + part);
+			await pause((ms * slice.length) / length);
+			yield slice;
+		}
+	}
+}
+
+/** The first half of the file under the length of the whole, then a dead line. */
+async function* cutInHalf(content: FileContent, cut: () => void): AsyncGenerator<Buffer> {
+	let left = Math.floor(content.length / 2);
+	for (const chunk of content.chunks()) {
+		yield chunk.subarray(0, left);
+		left -= chunk.length;
+		if (left <= 0) break;
+	}
+	await pause(5);
+	cut();
+	// Never ends by itself, or the half would look like the whole.
+	await new Promise(() => undefined);
+}
+
+function sendFile(
+	reply: FastifyReply,
+	content: FileContent,
+	faults: readonly Fault[],
+	whenWhole: () => void,
+): FastifyReply {
+	void reply.header('content-type', 'image/png').header('content-length', content.length);
+	if (faults.some(({ kind }) => kind === 'fileReset')) {
+		const half = cutInHalf(content, () => resetConnection(reply.raw));
+		return reply.send(Readable.from(half));
+	}
+	onceWhole(reply.raw, whenWhole);
+	const slow = faults.find(({ kind }) => kind === 'slowBody');
+	const chunks =
+		slow === undefined ? content.chunks() : slowly(content.chunks(), content.length, slow.rule.ms ?? 500);
+	return reply.send(Readable.from(chunks, { objectMode: false, highWaterMark: 256 * 1024 }));
+}
+
+async function answerFile(parts: Parts, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+	const url = new URL(request.url, parts.addresses.fileUrl);
+	const path = decodedPath(url);
+	const faults = parts.faults.draw('file', () => path);
+	const before = faults.find(({ phase }) => phase === 'before');
+	if (before?.kind === 'resetBefore') {
+		reply.hijack();
+		resetConnection(reply.raw);
+		return reply;
+	}
+	if (before?.kind === 'expiredLink') return deliver(reply, EXPIRED);
+	if (before !== undefined) {
+		const answer = faultAnswer(before, `${parts.addresses.fileUrl}/trap`);
+		return answer === undefined ? reply.hijack() : deliver(reply, answer, faults);
+	}
+	const problem = parts.links.problem(path, url.searchParams, parts.agenda.now());
+	if (problem !== undefined) return deliver(reply, problem === 'expired' ? EXPIRED : BAD_SIGNATURE);
+	const recipe = findPicture(parts, path);
+	if (recipe === undefined) return deliver(reply, NO_FILE);
+	if (faults.some(({ kind }) => kind === 'fileEmpty')) {
+		return reply.header('content-type', 'image/png').send(Buffer.alloc(0));
+	}
+	if (faults.some(({ kind }) => kind === 'fileWrongType')) {
+		return reply.header('content-type', 'text/html; charset=utf-8').send(WRONG_TYPE);
+	}
+	const content = paddedPng(await parts.artist.picture(recipe), parts.fileBytes);
+	return sendFile(reply, content, faults, () => {
+		if (request.method === 'GET') parts.books.download();
+	});
+}
+
+/** The file host: result pictures behind signed links, and the trap that redirect faults lead to. */
+export async function fileHost(app: FastifyInstance, { parts }: { parts: Parts }): Promise<void> {
+	app.addHook('onRequest', async (request) => {
+		const path = request.url.split('?', 1)[0] ?? '';
+		const isFile = path.startsWith('/files/');
+		const isTrap = path === '/trap';
+		const kind = isFile ? 'file' : isTrap ? 'trap' : 'other';
+		parts.books.request(kind, isFile ? '/files/…' : path);
+		for (const header of ['authorization', 'cookie', 'x-api-key']) {
+			if (request.headers[header] !== undefined) parts.books.leak(isTrap ? 'trap' : 'file host', header);
+		}
+	});
+	// Whatever a redirect drags along is taken: the trap wants to see it.
+	app.removeAllContentTypeParsers();
+	app.addContentTypeParser('*', (_request, payload, done) => {
+		payload.resume();
+		payload.on('end', () => done(null));
+	});
+	app.get('/files/*', async (request, reply) => answerFile(parts, request, reply));
+	app.all('/trap', async (_request, reply) =>
+		reply.send({
+			code: 0,
+			msg: 'Success',
+			data: { prompt_id: 'trap', prompt_token: 'trap', image_id: 'trap', flow_task_info: [] },
+		}),
+	);
+}

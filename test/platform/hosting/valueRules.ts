@@ -1,0 +1,70 @@
+import { CODES } from '../codes';
+import { PRIVATE_PREFIX } from '../owners';
+import type { Owner, Owners } from '../owners';
+import { exactInteger } from '../wireJson';
+import type { ValueInput } from './nodeClasses';
+
+/** Why a value is refused: `text` goes on after the name of the parameter. */
+export interface ValueProblem {
+	readonly code: number;
+	readonly text: string;
+}
+
+function show(value: unknown): string {
+	const text = value === undefined ? 'nothing' : JSON.stringify(value);
+	return text.length > 60 ? `${text.slice(0, 60)}…` : text;
+}
+
+function wrongType(expected: string, value: unknown): ValueProblem {
+	return { code: CODES.wrongType, text: `must be ${expected}, got ${show(value)}` };
+}
+
+function checkInteger(input: ValueInput & { type: 'integer' }, value: unknown): ValueProblem | undefined {
+	const integer = exactInteger(value);
+	if (integer === undefined) return wrongType('an integer', value);
+	if (integer >= BigInt(input.min) && integer <= BigInt(input.max)) return undefined;
+	return { code: CODES.outOfRange, text: `must be from ${input.min} to ${input.max}, got ${integer}` };
+}
+
+function checkNumber(input: ValueInput & { type: 'number' }, value: unknown): ValueProblem | undefined {
+	const integer = exactInteger(value);
+	const number = integer === undefined ? value : Number(integer);
+	if (typeof number !== 'number') return wrongType('a number', value);
+	if (number >= input.min && number <= input.max) return undefined;
+	return { code: CODES.outOfRange, text: `must be from ${input.min} to ${input.max}, got ${show(value)}` };
+}
+
+/** Whether a value fits its parameter's `spec`. Whether an image or a model is there is another question. */
+export function checkValue(input: ValueInput, value: unknown): ValueProblem | undefined {
+	switch (input.type) {
+		case 'integer':
+			return checkInteger(input, value);
+		case 'number':
+			return checkNumber(input, value);
+		case 'list':
+			if (typeof value !== 'string') return wrongType('a string', value);
+			if (input.list.includes(value)) return undefined;
+			return {
+				code: CODES.notInList,
+				text: `must be one of ${input.list.join(', ')}, got ${show(value)}`,
+			};
+		case 'text':
+		case 'image':
+		case 'model':
+			return typeof value === 'string' ? undefined : wrongType('a string', value);
+	}
+}
+
+/** Where a model of this name stands for an owner. */
+export type ModelStanding = 'usable' | 'foreign' | 'missing' | 'unsupported';
+
+export function modelStanding(
+	input: ValueInput & { type: 'model' },
+	name: string,
+	owner: Owner,
+	owners: Owners,
+): ModelStanding {
+	if (input.list.includes(name) || owner.assets.get(input.asset)?.has(name)) return 'usable';
+	if (owners.assetExists(input.asset, name)) return 'foreign';
+	return name.startsWith(PRIVATE_PREFIX) ? 'missing' : 'unsupported';
+}

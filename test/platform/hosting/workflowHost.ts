@@ -1,0 +1,112 @@
+import { randomBytes } from 'node:crypto';
+import type { Owner, Owners } from '../owners';
+import { readExport } from './exportFile';
+import { parameterView } from './parameterView';
+import type { ParameterView } from './parameterView';
+import { checkValue, modelStanding } from './valueRules';
+import { WorkflowRefused } from './workflow';
+import type { HostedWorkflow, WorkflowNode } from './workflow';
+
+type Nodes = ReadonlyMap<string, WorkflowNode>;
+
+function invalid(message: string): WorkflowRefused {
+	return new WorkflowRefused('invalidGraph', message);
+}
+
+function checkLinks(node: WorkflowNode, nodes: Nodes): void {
+	for (const [name, slotType] of Object.entries(node.nodeClass.links)) {
+		const link = node.links.get(name);
+		if (link === undefined) throw invalid(`Node ${node.id} (${node.title}): input ${name} has no link.`);
+		const given = nodes.get(link.nodeId)?.nodeClass.outputs[link.slot];
+		if (given === slotType) continue;
+		throw invalid(
+			`Node ${node.id} (${node.title}): input ${name} needs ${slotType}, ` +
+				`but output ${link.slot} of node ${link.nodeId} gives ${given ?? 'nothing'}.`,
+		);
+	}
+	for (const [name, link] of node.links) {
+		if (name in node.nodeClass.links) continue;
+		throw invalid(`Node ${node.id} (${node.title}): ${name} is fed by node ${link.nodeId}, not by a value.`);
+	}
+}
+
+function checkModels(node: WorkflowNode, owner: Owner, owners: Owners): void {
+	for (const [name, input] of Object.entries(node.nodeClass.values)) {
+		const value = node.values.get(name);
+		if (input.type !== 'model' || typeof value !== 'string') continue;
+		const standing = modelStanding(input, value, owner, owners);
+		if (standing === 'usable') continue;
+		const where = `Node ${node.id} (${node.title}), ${name}: `;
+		if (standing === 'unsupported') {
+			throw new WorkflowRefused(
+				'unsupportedModel',
+				`${where}the model ${value} is outside the supported list.`,
+			);
+		}
+		throw new WorkflowRefused('missingAsset', `${where}the private model ${value} was not uploaded.`);
+	}
+}
+
+function checkValues(node: WorkflowNode): void {
+	for (const [name, input] of Object.entries(node.nodeClass.values)) {
+		const problem = checkValue(input, node.values.get(name));
+		if (problem !== undefined) throw invalid(`Node ${node.id} (${node.title}): ${name} ${problem.text}.`);
+	}
+}
+
+/** Depth first from every node that gives pictures: nodes that no result needs are left out, as in the engine. */
+function executionOrder(nodes: Nodes): WorkflowNode[] {
+	const order: WorkflowNode[] = [];
+	const done = new Map<WorkflowNode, boolean>();
+	const visit = (node: WorkflowNode): void => {
+		const finished = done.get(node);
+		if (finished === true) return;
+		if (finished === false) throw invalid(`Node ${node.id} (${node.title}) feeds itself.`);
+		done.set(node, false);
+		for (const link of node.links.values()) {
+			const source = nodes.get(link.nodeId);
+			if (source !== undefined) visit(source);
+		}
+		done.set(node, true);
+		order.push(node);
+	};
+	for (const node of nodes.values()) if (node.nodeClass.pictures !== undefined) visit(node);
+	if (order.length === 0) throw invalid('The workflow has no SaveImage or PreviewImage node.');
+	return order;
+}
+
+/** The management side of the service: it takes exported files, validates them and gives out workflow ids. */
+export class WorkflowHost {
+	readonly #workflows = new Map<string, HostedWorkflow>();
+
+	constructor(private readonly owners: Owners) {}
+
+	/** Throws WorkflowRefused. An owner's own workflow id may be used again: the new file takes the old one's place. */
+	host(file: unknown, owner: Owner, workflowId = `wf-${randomBytes(8).toString('hex')}`): HostedWorkflow {
+		const holder = this.#workflows.get(workflowId)?.owner;
+		if (holder !== undefined && holder !== owner) {
+			throw new WorkflowRefused('idTaken', `The workflow id ${workflowId} belongs to another owner.`);
+		}
+		const nodes = readExport(file);
+		for (const node of nodes.values()) checkLinks(node, nodes);
+		for (const node of nodes.values()) checkValues(node);
+		for (const node of nodes.values()) checkModels(node, owner, this.owners);
+		const workflow: HostedWorkflow = { workflowId, owner, nodes, order: executionOrder(nodes) };
+		this.#workflows.set(workflowId, workflow);
+		return workflow;
+	}
+
+	find(workflowId: string): HostedWorkflow | undefined {
+		return this.#workflows.get(workflowId);
+	}
+
+	list(): HostedWorkflow[] {
+		return [...this.#workflows.values()];
+	}
+
+	parameterView(workflowId: string): ParameterView {
+		const workflow = this.#workflows.get(workflowId);
+		if (workflow === undefined) throw new Error(`There is no workflow ${workflowId}.`);
+		return parameterView(workflow);
+	}
+}

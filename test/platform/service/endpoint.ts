@@ -1,0 +1,114 @@
+import type { IncomingMessage } from 'node:http';
+import { finished } from 'node:stream/promises';
+import type { FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
+import { CODES, refusal } from '../codes';
+import type { Envelope } from '../codes';
+import type { Fault } from '../faults/faultBoard';
+import { leavesUnclear, type FaultTarget } from '../faults/rules';
+import type { Owner } from '../owners';
+import { spoilEnvelope } from './answerFaults';
+import { deliver, faultAnswer, jsonAnswer, resetConnection } from './delivery';
+import type { HttpAnswer, Wording } from './delivery';
+import type { Parts } from './parts';
+
+export interface Visit {
+	readonly owner: Owner;
+	readonly request: FastifyRequest;
+	readonly faults: readonly Fault[];
+}
+
+export interface WorkDone {
+	readonly envelope: Envelope;
+	/** Called once the answer has left whole. */
+	readonly delivered?: () => void;
+}
+
+/** An answer before the request was read to its end would look like a broken connection. */
+export async function readToEnd(request: IncomingMessage): Promise<void> {
+	if (request.readableEnded || request.complete) return;
+	request.resume();
+	await finished(request, { writable: false }).catch(() => undefined);
+}
+
+/** Does what a fault wants in place of the work. */
+export async function standInTheWay(
+	fault: Fault,
+	visit: Pick<Visit, 'request' | 'faults'>,
+	reply: FastifyReply,
+	trap: string,
+	wording: Wording,
+): Promise<FastifyReply> {
+	if (fault.kind === 'resetBefore') {
+		reply.hijack();
+		resetConnection(reply.raw);
+		return reply;
+	}
+	const answer = faultAnswer(fault, trap, wording);
+	if (answer === undefined) return reply.hijack();
+	await readToEnd(visit.request.raw);
+	const pace = visit.faults.filter(({ phase }) => phase === 'pace');
+	return deliver(reply, answer, pace);
+}
+
+function unauthorized(authorization: string | undefined, wording: Wording): HttpAnswer {
+	const why = authorization === undefined ? 'Authorization header missing' : 'API key invalid';
+	return jsonAnswer(401, wording(CODES.unauthorized, why));
+}
+
+function tooMany(seconds: number, wording: Wording): HttpAnswer {
+	const answer = jsonAnswer(429, wording(CODES.tooManyRequests, 'Too many requests'));
+	return { ...answer, headers: { ...answer.headers, 'retry-after': String(seconds) } };
+}
+
+/** What stands before any work: key, request-frequency limit and the faults that act in its place. Undefined: answered. */
+export async function admit(
+	parts: Parts,
+	target: FaultTarget,
+	request: FastifyRequest,
+	reply: FastifyReply,
+	wording: Wording = refusal,
+): Promise<Visit | undefined> {
+	const { books, faults, owners, rateLimit } = parts;
+	const owner = owners.fromHeader(request.headers.authorization);
+	if (owner === undefined) {
+		books.unauthorized();
+		await readToEnd(request.raw);
+		await deliver(reply, unauthorized(request.headers.authorization, wording));
+		return undefined;
+	}
+	const seconds = rateLimit.secondsToWait(owner.apiKey);
+	if (seconds > 0) {
+		books.rateLimited();
+		await readToEnd(request.raw);
+		await deliver(reply, tooMany(seconds, wording));
+		return undefined;
+	}
+	const drawn = faults.draw(target, () => JSON.stringify(request.body ?? request.url));
+	const visit = { owner, request, faults: drawn };
+	const before = drawn.find(({ phase }) => phase === 'before');
+	const effective = before ?? drawn.find(({ phase }) => phase === 'delivery');
+	if (target === 'submit' && effective && leavesUnclear(effective.rule)) books.submitLeftUnclear();
+	if (before === undefined) return visit;
+	await standInTheWay(before, visit, reply, trapUrl(parts), wording);
+	return undefined;
+}
+
+/** Where redirects lead: another origin, which notes the keys that come along. */
+export function trapUrl(parts: Parts): string {
+	return `${parts.addresses.fileUrl}/trap`;
+}
+
+/** One call of the workflow service. */
+export function endpoint(
+	parts: Parts,
+	target: FaultTarget,
+	work: (visit: Visit) => Promise<WorkDone>,
+): RouteHandlerMethod {
+	return async (request, reply) => {
+		const visit = await admit(parts, target, request, reply);
+		if (visit === undefined) return reply;
+		const { envelope, delivered } = await work(visit);
+		const answer = jsonAnswer(200, spoilEnvelope(envelope, visit.faults));
+		return deliver(reply, answer, visit.faults, trapUrl(parts), delivered);
+	};
+}

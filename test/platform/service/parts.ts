@@ -1,0 +1,39 @@
+import type { Agenda } from '../agenda';
+import type { AgentInstance, AgentInstances } from '../agents/instances';
+import type { MediaStore } from '../agents/mediaStore';
+import type { BookKeeper } from '../books';
+import type { HoldDesk } from '../chat/holds';
+import type { FaultBoard } from '../faults/faultBoard';
+import type { FileLinks } from '../files/links';
+import type { UploadStore } from '../files/uploadStore';
+import type { WorkflowHost } from '../hosting/workflowHost';
+import type { Owner, Owners } from '../owners';
+import type { Artist } from '../tasks/artist';
+import type { TaskDesk } from '../tasks/taskDesk';
+import type { OuterStatus } from './agentDelivery';
+import type { RateLimit } from './rateLimit';
+
+/** What the platform consists of. Each service is a Fastify plugin over these. */
+export interface Parts {
+	readonly agenda: Agenda;
+	readonly owners: Owners;
+	readonly defaultOwner: Owner;
+	readonly workflows: WorkflowHost;
+	readonly uploads: UploadStore;
+	readonly artist: Artist;
+	readonly desk: TaskDesk;
+	readonly links: FileLinks;
+	readonly books: BookKeeper;
+	readonly faults: FaultBoard;
+	readonly rateLimit: RateLimit;
+	readonly fileBytes: number;
+	readonly holds: HoldDesk;
+	/** Whether the chat service lists its models. */
+	readonly listsModels: boolean;
+	readonly agents: AgentInstances;
+	readonly defaultAgent: AgentInstance;
+	readonly agentOuterStatus: OuterStatus;
+	readonly media: MediaStore;
+	/** Known once both servers listen. */
+	readonly addresses: { apiUrl: string; fileUrl: string };
+}

@@ -1,0 +1,181 @@
+import sharp from 'sharp';
+import type { Sharp } from 'sharp';
+import { labelSvg, paintingSvg, unfinishedBlur } from './painting';
+import { sizeOf } from './recipe';
+import type { LatentRecipe, PictureRecipe, Sampling, Size } from './recipe';
+
+/** Where the artist finds the pictures that were uploaded. */
+export interface PictureSource {
+	path(imageId: string): string | undefined;
+	size(imageId: string): Size;
+}
+
+const EXAMPLE_SIZE: Size = { width: 512, height: 512 };
+const EXAMPLE: Sampling = {
+	seed: '7',
+	steps: 40,
+	cfg: 7,
+	sampler: 'euler',
+	scheduler: 'normal',
+	denoise: 1,
+	models: [],
+	positive: 'sunset meadow lake',
+	negative: '',
+};
+
+const KERNELS = {
+	'nearest-exact': 'nearest',
+	bilinear: 'linear',
+	area: 'mitchell',
+	bicubic: 'cubic',
+	lanczos: 'lanczos3',
+} as const;
+
+function kernelOf(method: string): (typeof KERNELS)[keyof typeof KERNELS] {
+	for (const [name, kernel] of Object.entries(KERNELS)) if (name === method) return kernel;
+	return 'lanczos3';
+}
+
+const CACHE_BYTES = 128 * 1024 * 1024;
+const MAX_AHEAD = 3;
+
+/** Raw pixels between two steps of a recipe. */
+interface Canvas extends Size {
+	readonly pixels: Buffer;
+}
+
+function open({ pixels, width, height }: Canvas): Sharp {
+	return sharp(pixels, { raw: { width, height, channels: 3 } });
+}
+
+async function finish(picture: Sharp): Promise<Canvas> {
+	const { data, info } = await picture
+		.flatten({ background: '#ffffff' })
+		.toColourspace('srgb')
+		.removeAlpha()
+		.raw()
+		.toBuffer({ resolveWithObject: true });
+	return { pixels: data, width: info.width, height: info.height };
+}
+
+function indexOf(latent: LatentRecipe): number {
+	return latent.kind === 'sampled' ? indexOf(latent.from) : latent.index;
+}
+
+/** Draws recipes. The same recipe gives the same bytes, so what the cache drops can be drawn again. */
+export class Artist {
+	readonly #cache = new Map<string, Buffer>();
+	readonly #underWay = new Map<string, Promise<Buffer>>();
+	#cachedBytes = 0;
+
+	constructor(
+		private readonly source: PictureSource,
+		private readonly mode: 'render' | 'prepared',
+	) {}
+
+	/** The picture as a PNG file. */
+	async picture(recipe: PictureRecipe): Promise<Buffer> {
+		const wanted = this.mode === 'prepared' ? this.#standIn(recipe) : recipe;
+		const key = JSON.stringify(wanted);
+		const cached = this.#cache.get(key);
+		if (cached !== undefined) return cached;
+		const running = this.#underWay.get(key);
+		if (running !== undefined) return running;
+		const drawing = this.#drawFile(key, wanted);
+		this.#underWay.set(key, drawing);
+		return drawing;
+	}
+
+	/** Draws while the task runs, unless there is too much of it: then a picture is drawn when it is fetched. */
+	drawAhead(recipe: PictureRecipe): void {
+		if (this.mode === 'prepared' || this.#underWay.size >= MAX_AHEAD) return;
+		// A picture that cannot be drawn is told to whoever fetches it.
+		this.picture(recipe).catch(() => undefined);
+	}
+
+	/** For load tests: one picture for each size, whatever was asked for. */
+	#standIn(recipe: PictureRecipe): PictureRecipe {
+		const { width, height } = sizeOf(recipe, (imageId) => this.source.size(imageId));
+		const latent = { kind: 'blank', width, height, index: 0 } as const;
+		return { kind: 'decoded', latent: { kind: 'sampled', sampling: EXAMPLE, from: latent } };
+	}
+
+	async #drawFile(key: string, recipe: PictureRecipe): Promise<Buffer> {
+		try {
+			const file = await open(await this.#draw(recipe))
+				.png({ compressionLevel: 4 })
+				.toBuffer();
+			this.#keep(key, file);
+			return file;
+		} finally {
+			this.#underWay.delete(key);
+		}
+	}
+
+	#keep(key: string, file: Buffer): void {
+		this.#cache.set(key, file);
+		this.#cachedBytes += file.length;
+		for (const [oldest, { length }] of this.#cache) {
+			if (this.#cachedBytes <= CACHE_BYTES) return;
+			this.#cache.delete(oldest);
+			this.#cachedBytes -= length;
+		}
+	}
+
+	async #draw(recipe: PictureRecipe): Promise<Canvas> {
+		switch (recipe.kind) {
+			case 'loaded': {
+				const path = this.source.path(recipe.imageId);
+				if (path === undefined) return this.#paint(EXAMPLE, 0, EXAMPLE_SIZE);
+				return finish(sharp(path).autoOrient());
+			}
+			case 'decoded':
+				return this.#drawLatent(recipe.latent);
+			case 'scaled': {
+				const { width, height, method, crop } = recipe;
+				const fit = crop === 'center' ? 'cover' : 'fill';
+				const from = await this.#draw(recipe.from);
+				return finish(open(from).resize(width, height, { fit, kernel: kernelOf(method) }));
+			}
+			case 'blurred':
+				return finish(open(await this.#draw(recipe.from)).blur(Math.max(0.3, recipe.sigma)));
+			case 'inverted':
+				return finish(open(await this.#draw(recipe.from)).negate());
+			case 'signed': {
+				const from = await this.#draw(recipe.from);
+				const { svg, height } = labelSvg(recipe.lines, from.width);
+				if (height >= from.height) return from;
+				return finish(open(from).composite([{ input: Buffer.from(svg), gravity: 'south' }]));
+			}
+		}
+	}
+
+	async #drawLatent(latent: LatentRecipe): Promise<Canvas> {
+		switch (latent.kind) {
+			case 'blank': {
+				const { width, height } = latent;
+				return finish(sharp({ create: { width, height, channels: 3, background: '#7f7468' } }));
+			}
+			case 'encoded':
+				return this.#draw(latent.picture);
+			case 'sampled': {
+				const from = await this.#drawLatent(latent.from);
+				const { sampling } = latent;
+				const painting = await this.#paint(sampling, indexOf(latent), from);
+				if (sampling.denoise >= 1) return painting;
+				// Below full strength the given picture shines through the painting.
+				const veil = await open(painting)
+					.ensureAlpha(sampling.denoise)
+					.png({ compressionLevel: 1 })
+					.toBuffer();
+				return finish(open(from).composite([{ input: veil }]));
+			}
+		}
+	}
+
+	async #paint(sampling: Sampling, index: number, size: Size): Promise<Canvas> {
+		const painting = sharp(Buffer.from(paintingSvg(sampling, index, size)));
+		const blur = unfinishedBlur(sampling.steps);
+		return finish(blur === undefined ? painting : painting.blur(blur));
+	}
+}

@@ -1,0 +1,39 @@
+/** How a task ends, or does not. */
+export type Outcome =
+	| { readonly kind: 'succeed' }
+	| { readonly kind: 'fail'; readonly errMsg: string }
+	| { readonly kind: 'deny'; readonly errMsg: string }
+	/** Generating for ever, at 0. */
+	| { readonly kind: 'stall' }
+	/** Generating for ever, at 99. */
+	| { readonly kind: 'stick' }
+	/** For ever in a state that the interface does not name. */
+	| { readonly kind: 'unknown'; readonly status: number };
+
+export interface Wishes {
+	readonly outcome?: Outcome;
+	readonly runMs?: number;
+}
+
+const WISH = /\[(fail|deny|stall|stuck|status|takes)(?::\s*([^\]]*))?\]/i;
+
+/** A prompt text can order its outcome: `[fail: why]`, `[deny]`, `[stall]`, `[stuck]`, `[status:7]`, `[takes:2000]`. */
+export function wishesIn(texts: readonly string[]): Wishes {
+	const [, word, detail = ''] = WISH.exec(texts.join('\n')) ?? [];
+	switch (word?.toLowerCase()) {
+		case 'fail':
+			return { outcome: { kind: 'fail', errMsg: detail || 'The sampler ran out of memory' } };
+		case 'deny':
+			return { outcome: { kind: 'deny', errMsg: detail || 'Insufficient permission' } };
+		case 'stall':
+			return { outcome: { kind: 'stall' } };
+		case 'stuck':
+			return { outcome: { kind: 'stick' } };
+		case 'status':
+			return { outcome: { kind: 'unknown', status: Number.parseInt(detail, 10) || 7 } };
+		case 'takes':
+			return { runMs: Math.max(0, Number.parseFloat(detail) || 0) };
+		default:
+			return {};
+	}
+}

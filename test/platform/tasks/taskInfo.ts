@@ -1,0 +1,48 @@
+import type { Agenda } from '../agenda';
+import type { FileLinks } from '../files/links';
+import { outputsReady, progressOf, STATUS } from './task';
+import type { Task } from './task';
+import type { TaskDesk } from './taskDesk';
+
+/** The interface's task info item. */
+export interface TaskInfo {
+	flow_task_id: string;
+	status: number;
+	queue_size: number;
+	current_position: number;
+	errMsg: string;
+	files: Record<string, string[]>;
+	final_files: string[];
+	progress_num: number;
+}
+
+/** Tells of a task as it is at this moment. The links are good for `linkSeconds`; below 0 they are expired. */
+export function taskInfo(
+	task: Task,
+	desk: TaskDesk,
+	links: FileLinks,
+	agenda: Agenda,
+	linkSeconds: number,
+): TaskInfo {
+	const now = agenda.now();
+	const untilSeconds = Math.ceil(now / 1000 + linkSeconds);
+	const files: Record<string, string[]> = {};
+	const finalFiles: string[] = [];
+	for (const output of outputsReady(task, now)) {
+		const urls = output.names.map((name) =>
+			links.link(`/files/${task.id}/${output.nodeId}/${name}`, untilSeconds),
+		);
+		files[output.nodeId] = urls;
+		if (output.final && task.status === STATUS.succeeded) finalFiles.push(...urls);
+	}
+	return {
+		flow_task_id: task.id,
+		status: task.status,
+		queue_size: desk.queueSize(),
+		current_position: desk.positionOf(task),
+		errMsg: task.errMsg,
+		files,
+		final_files: finalFiles,
+		progress_num: progressOf(task, now),
+	};
+}

@@ -1,0 +1,117 @@
+import fc from 'fast-check';
+
+import { overrideFieldsOf } from '../../../../nodes/FlowTask/methods/overrideFields';
+import { deeplyNested, hostileSource } from '../hostileJson';
+
+const definition = JSON.stringify({
+	'3': {
+		class_type: 'KSampler',
+		inputs: { seed: 5, steps: 20, sampler_name: 'euler', model: ['4', 0] },
+		_meta: { title: 'KSampler' },
+	},
+});
+
+const view = JSON.stringify({
+	'3': {
+		inputs: {
+			seed: { spec: { min: 0, max: 18446744073709551615n.toString() } },
+			steps: { spec: { min: 1, max: 150 } },
+			sampler_name: { spec: { list: ['euler', 'heun'] } },
+		},
+	},
+});
+
+test('a row for each value input, with its range or its list', () => {
+	const { fields } = overrideFieldsOf(definition, view);
+	expect(fields).toMatchObject([
+		// The end of all seeds is no limit to a person.
+		{ id: '3/seed', displayName: 'KSampler · seed (0 or more)', type: 'number', defaultValue: 5 },
+		{ id: '3/steps', displayName: 'KSampler · steps (from 1 to 150)', type: 'number', defaultValue: 20 },
+		{
+			id: '3/sampler_name',
+			displayName: 'KSampler · sampler_name',
+			type: 'options',
+			options: [{ value: 'euler' }, { value: 'heun' }],
+			defaultValue: 'euler',
+		},
+	]);
+});
+
+test('an empty list leaves the field free, and the value of the export is always on offer', () => {
+	const lists = (list: string[]) => JSON.stringify({ '3': { inputs: { sampler_name: { spec: { list } } } } });
+	const samplerOf = (spec: string) =>
+		overrideFieldsOf(definition, spec).fields.find(({ id }) => id === '3/sampler_name');
+	expect(samplerOf(lists([]))).toMatchObject({ type: 'string', defaultValue: 'euler' });
+	expect(samplerOf(lists(['heun']))?.options).toMatchObject([{ value: 'heun' }, { value: 'euler' }]);
+});
+
+test.each<[string, unknown, unknown, string]>([
+	['nothing pasted', '{}', '{}', 'paste its API-format export into "Workflow Definition" further down'],
+	['a cut file', definition.slice(0, -5), '{}', 'is no valid JSON'],
+	['a file of the editor', '{"nodes": [], "links": []}', '{}', 'UI format'],
+	['a view that is none', definition, '{"3": {}}', '"Parameter View" is JSON, but'],
+	['links only', '{"8": {"class_type": "VAEDecode", "inputs": {"samples": ["3", 0]}}}', '{}', 'no input'],
+])('%s: a notice stands where the rows would be', (_case, definitionSource, specSource, notice) => {
+	const answer = overrideFieldsOf(definitionSource, specSource);
+	expect(answer.fields).toEqual([]);
+	expect(answer.emptyFieldsNotice).toContain(notice);
+});
+
+test.each([undefined, null, '', ' ', '{}', {}])('%j is nothing pasted yet', (source) => {
+	expect(overrideFieldsOf(source, '{').emptyFieldsNotice).toContain('close this node and open it again');
+});
+
+test('each notice says what to do about it', () => {
+	expect(overrideFieldsOf('{', '').emptyFieldsNotice).toMatch(
+		/is no valid JSON; .*\. Paste the whole content/,
+	);
+	expect(overrideFieldsOf(definition, '[]').emptyFieldsNotice).toMatch(/is no JSON object\. Paste the whole/);
+});
+
+test('a row is as n8n wants it, and a value of no length has its default too', () => {
+	const source = { '3': { class_type: 'X', inputs: { a: '', b: false, c: 0, d: 'x'.repeat(3_000) } } };
+	const common = { required: false, display: true, defaultMatch: false, canBeUsedToMatch: false };
+	expect(overrideFieldsOf(source, undefined)).toEqual({
+		fields: [
+			{ ...common, id: '3/a', displayName: 'X · a', type: 'string', defaultValue: '' },
+			{ ...common, id: '3/b', displayName: 'X · b', type: 'boolean', defaultValue: false },
+			{ ...common, id: '3/c', displayName: 'X · c', type: 'number', defaultValue: 0 },
+			{ ...common, id: '3/d', displayName: 'X · d', type: 'string' },
+		],
+	});
+});
+
+test.each(['list', 'object'] as const)('a %s nested too deeply has a row without a default', (kind) => {
+	const source = `{"3": {"class_type": "X", "inputs": {"a": ${deeplyNested(kind)}}}}`;
+	const type = kind === 'list' ? 'array' : 'object';
+	const { fields } = overrideFieldsOf(source, '');
+	expect(fields).toMatchObject([{ id: '3/a', type }]);
+	expect(fields[0]).not.toHaveProperty('defaultValue');
+});
+
+test.each<[string, unknown]>([
+	['undefined', undefined],
+	['a function', () => 1],
+	['an integer without a limit', 1n],
+])('an expression that gives %s for an input does no harm', (_name, value) => {
+	const circular: unknown[] = [];
+	circular.push(circular);
+	const source = { '3': { class_type: 'X', inputs: { a: value, b: circular } } };
+	expect(overrideFieldsOf(source, '').fields).toHaveLength(2);
+});
+
+test('it never throws: there are rows, or a notice', () => {
+	const source = fc.oneof(hostileSource(), fc.anything({ withBigInt: true, withMap: true, withDate: true }));
+	fc.assert(
+		fc.property(source, source, (definitionSource, specSource) => {
+			const { fields, emptyFieldsNotice } = overrideFieldsOf(definitionSource, specSource);
+			expect(fields.length > 0).toBe(emptyFieldsNotice === undefined);
+			for (const { displayName, id, options } of fields) {
+				expect(displayName).toContain(' · ');
+				expect(id).toContain('/');
+				if (options) expect(options.length).toBeGreaterThan(0);
+			}
+		}),
+		{ numRuns: 1_000 },
+	);
+});

@@ -1,0 +1,122 @@
+import type { ImageFile, Prompt, SubmittedTask, TaskApi } from '../../../nodes/FlowTask/task.api';
+import type { TaskInfo } from '../../../nodes/FlowTask/task.info';
+import type { Json } from '../../../nodes/shared/json';
+import { fail, ok, type Result } from '../../../nodes/shared/failure';
+import type { CallFailure } from '../../../nodes/shared/transport/client';
+import type { TestClock } from '../testClock';
+import { taskInfo } from './taskInfo.builder';
+
+type Fields = Readonly<Record<string, Json>>;
+
+/** What a task's info says, by the time that has passed since it was added; `undefined` = not known (yet). */
+type Course = (ageMs: number) => Fields | undefined;
+
+export interface Look {
+	readonly atMs: number;
+	readonly ids: readonly string[];
+}
+
+export const SUCCEEDED: Fields = { status: 3, progress_num: 100 };
+
+/** Queued, then generating with progress, then done. */
+export function course(takesMs: number, last: Fields = SUCCEEDED): Course {
+	return (ageMs) => {
+		if (ageMs >= takesMs) return last;
+		return ageMs < takesMs / 4
+			? { status: 1, current_position: 1 }
+			: { status: 2, progress_num: Math.floor((ageMs / takesMs) * 100) };
+	};
+}
+
+export const failing = (passing: boolean): CallFailure => ({
+	kind: passing ? 'unclear' : 'credential',
+	message: 'The look failed',
+	advice: 'Look again.',
+	passing,
+});
+
+/** The service in virtual time; a test says how long things take and what fails. */
+export class ScriptedPlatform implements TaskApi {
+	readonly looks: Look[] = [];
+	readonly submits: Array<{ readonly atMs: number; readonly workflowId: string; readonly prompt: Prompt }> =
+		[];
+	readonly uploads: ImageFile[] = [];
+	readonly asked: Array<{ readonly ids: readonly string[]; readonly urlExpireSeconds: number }> = [];
+	lookTakesMs = 0;
+	submitTakesMs: (number: number) => number = () => 0;
+	uploadTakesMs = 0;
+	/** In place of an answer; `undefined` lets the call through. */
+	lookFails: (look: Look) => CallFailure | undefined = () => undefined;
+	submitFails: (number: number) => CallFailure | undefined = () => undefined;
+	uploadFails: (number: number) => CallFailure | undefined = () => undefined;
+	/** The course of the tasks that are submitted, counted from 1. */
+	courseOf: (number: number) => Course = () => course(1_000);
+	/** Fields that are the same whatever the time is: the files of a task. */
+	filesOf: (taskId: string) => Fields = () => ({});
+	mostAtOnce = 0;
+	private readonly tasks = new Map<string, { readonly sinceMs: number; readonly course: Course }>();
+
+	constructor(private readonly clock: TestClock) {}
+
+	add(taskId: string, taskCourse: Course): string {
+		this.tasks.set(taskId, { sinceMs: this.clock.now(), course: taskCourse });
+		return taskId;
+	}
+
+	async info(taskIds: readonly string[], urlExpireSeconds: number): Promise<Result<TaskInfo[], CallFailure>> {
+		const look = { atMs: this.clock.elapsedMs, ids: [...taskIds] };
+		this.looks.push(look);
+		this.asked.push({ ids: look.ids, urlExpireSeconds });
+		if (this.lookTakesMs > 0) await this.clock.sleep(this.lookTakesMs);
+		const failure = this.lookFails(look);
+		if (failure) return fail(failure);
+		return ok(taskIds.map((id) => this.infoOf(id)).filter((info) => info !== undefined));
+	}
+
+	async submit(workflowId: string, prompt: Prompt): Promise<Result<SubmittedTask, CallFailure>> {
+		this.submits.push({ atMs: this.clock.elapsedMs, workflowId, prompt });
+		const number = this.submits.length;
+		await this.clock.sleep(this.submitTakesMs(number));
+		const failure = this.submitFails(number);
+		if (failure) return fail(failure);
+		const taskId = this.add(`t-${number}`, this.courseOf(number));
+		this.mostAtOnce = Math.max(this.mostAtOnce, this.unfinished());
+		return ok({ taskId, promptToken: `token-${number}` });
+	}
+
+	async upload(file: ImageFile): Promise<Result<string, CallFailure>> {
+		this.uploads.push(file);
+		const number = this.uploads.length;
+		if (this.uploadTakesMs > 0) await this.clock.sleep(this.uploadTakesMs);
+		const failure = this.uploadFails(number);
+		return failure ? fail(failure) : ok(`image-${number}`);
+	}
+
+	/** Each look as one: what was asked for at the same time, and in how many calls. */
+	rounds(): Array<{ readonly atMs: number; readonly calls: number; readonly ids: readonly string[] }> {
+		const byTime = Map.groupBy(this.looks, ({ atMs }) => atMs);
+		return [...byTime].map(([atMs, looks]) => ({
+			atMs,
+			calls: looks.length,
+			ids: looks.flatMap(({ ids }) => ids),
+		}));
+	}
+
+	private infoOf(taskId: string): TaskInfo | undefined {
+		const task = this.tasks.get(taskId);
+		const fields = task?.course(this.clock.now() - task.sinceMs);
+		return fields && taskInfo(taskId, { ...fields, ...this.filesOf(taskId) });
+	}
+
+	private unfinished(): number {
+		return [...this.tasks.values()].filter(({ sinceMs, course: of }) => {
+			const status = of(this.clock.now() - sinceMs)?.status;
+			return status === 1 || status === 2;
+		}).length;
+	}
+}
+
+/** The distances between looks. */
+export function gaps(rounds: ReadonlyArray<{ readonly atMs: number }>): number[] {
+	return rounds.slice(1).map(({ atMs }, index) => atMs - (rounds[index]?.atMs ?? 0));
+}

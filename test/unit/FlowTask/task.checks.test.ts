@@ -1,0 +1,339 @@
+import fc from 'fast-check';
+
+import type { Prompt } from '../../../nodes/FlowTask/task.api';
+import { checkOverrides, readKnowledge, type WorkflowKnowledge } from '../../../nodes/FlowTask/task.checks';
+import { promptFromForm, promptFromJson } from '../../../nodes/FlowTask/task.overrides';
+import type { Result } from '../../../nodes/shared/failure';
+import { isJsonObject, parseJson, type Json } from '../../../nodes/shared/json';
+import { deeplyNested, hostileJson, hostileName, hostileSource } from './hostileJson';
+
+const DEFINITION = {
+	'3': {
+		class_type: 'KSampler',
+		_meta: { title: 'Sampler' },
+		inputs: { seed: 5, steps: 20, cfg: 7.5, sampler_name: 'euler', add_noise: true, model: ['4', 0] },
+	},
+	'57:43': {
+		class_type: 'Mixed',
+		inputs: {
+			'a b.c 🦊': 'x',
+			text: ['99', 0],
+			list: [1],
+			object: { a: 1 },
+			none: null,
+			template: '%steps%',
+		},
+	},
+	'8': { class_type: 'VAEDecode', inputs: { samples: ['3', 0] } },
+};
+
+function know(definition: unknown, view: unknown = ''): WorkflowKnowledge {
+	const known = readKnowledge(definition, view);
+	if (!known.ok) throw new Error(known.failure.message);
+	return known.value;
+}
+
+function limits(spec: Json, parameter = 'steps', nodeId = '3'): object {
+	return { [nodeId]: { [parameter]: { spec } } };
+}
+
+function one(nodeId: string, parameter: string, value: Json): Prompt {
+	return { [nodeId]: { inputs: { [parameter]: value } } };
+}
+
+function check(nodeId: string, parameter: string, value: Json, view: unknown = ''): Result<Prompt> {
+	return checkOverrides(one(nodeId, parameter, value), know(DEFINITION, view));
+}
+
+function refusal(result: Result<Prompt>): string {
+	if (result.ok) throw new Error(`${JSON.stringify(result.value)} is accepted`);
+	expect(result.failure.kind).toBe('badInput');
+	return result.failure.message;
+}
+
+describe('readKnowledge', () => {
+	it('takes nothing for nothing known', () => {
+		expect(know('', '')).toEqual({ definition: undefined, view: new Map() });
+		expect(know(undefined, undefined)).toEqual({ definition: undefined, view: new Map() });
+	});
+
+	it('refuses what is pasted and is none', () => {
+		expect(readKnowledge('{', '')).toMatchObject({
+			failure: { message: expect.stringContaining('"Workflow Definition" is no valid JSON') },
+		});
+		expect(readKnowledge('', '{')).toMatchObject({
+			failure: { message: expect.stringContaining('"Parameter View" is no JSON object') },
+		});
+		expect(readKnowledge({ nodes: [], links: [] }, '')).toMatchObject({
+			failure: { message: expect.stringContaining('UI format') },
+		});
+	});
+
+	it('never throws', () => {
+		fc.assert(
+			fc.property(hostileSource(), hostileSource(), (definition, view) => {
+				const known = readKnowledge(definition, view);
+				if (!known.ok) expect(known.failure.kind).toBe('badInput');
+			}),
+			{ numRuns: 500 },
+		);
+	});
+});
+
+describe('checkOverrides', () => {
+	it.each<[string, string, Json, Json]>([
+		['3', 'steps', 30, 30],
+		['3', 'steps', ' 30 ', 30],
+		['3', 'cfg', '1e1', 10],
+		['3', 'add_noise', 'FALSE ', false],
+		['3', 'add_noise', 'true', true],
+		['3', 'sampler_name', 7, '7'],
+		['3', 'sampler_name', false, 'false'],
+		['3', 'sampler_name', '', ''],
+		['57:43', 'a b.c 🦊', '{{ y }}', '{{ y }}'],
+		['57:43', 'list', [], []],
+		['57:43', 'object', {}, {}],
+		['57:43', 'none', { any: 1 }, { any: 1 }],
+		['57:43', 'none', 'text', 'text'],
+	])('sends %s/%s = %j as %j', (nodeId, parameter, value, sent) => {
+		expect(check(nodeId, parameter, value)).toEqual({ ok: true, value: one(nodeId, parameter, sent) });
+	});
+
+	it.each<[string, string, Json, string]>([
+		['3', 'steps', 'many', 'Sampler (node 3) · steps is "many", but has to be a number'],
+		['3', 'steps', '', 'steps is "", but has to be a number'],
+		['3', 'steps', true, 'steps is true, but has to be a number'],
+		['3', 'steps', [30], 'steps is [30], but has to be a number'],
+		['3', 'steps', 'Infinity', 'steps is "Infinity", but has to be a number'],
+		['3', 'steps', '1e999', 'has to be a number'],
+		['3', 'add_noise', 1, 'add_noise is 1, but has to be true or false'],
+		['3', 'add_noise', 'yes', 'add_noise is "yes", but has to be true or false'],
+		['3', 'sampler_name', { a: 1 }, 'sampler_name is {"a":1}, but has to be a text'],
+		['3', 'sampler_name', null, 'sampler_name is null, but has to be a text'],
+		['57:43', 'list', '[1]', 'Mixed (node 57:43) · list is "[1]", but has to be a list'],
+		['57:43', 'object', [1], 'object is [1], but has to be an object'],
+		['3', 'model', 'sd', 'Sampler (node 3) · model comes from another node, so it cannot be set'],
+		['57:43', 'text', 'a fox', 'text comes from another node, so it cannot be set'],
+		['57:43', 'none', ['4', 0], 'none is set to a link; only values can be set'],
+		['3', 'step', 30, 'step is not an input of that node (it has seed, steps, cfg, sampler_name, add_noise)'],
+		['8', 'tile', 1, 'VAEDecode (node 8) · tile is not an input of that node (it has none that can be set)'],
+		['3', '__proto__', 1, '__proto__ is not an input of that node'],
+		['3', 'constructor', 1, 'constructor is not an input of that node'],
+		['33', 'steps', 30, 'there is no node 33 in the workflow definition'],
+		['constructor', 'name', 'x', 'there is no node constructor in the workflow definition'],
+		['57', 'none', 1, 'there is no node 57 in'],
+	])('refuses %s/%s = %j', (nodeId, parameter, value, message) => {
+		expect(refusal(check(nodeId, parameter, value))).toContain(`One input does not fit the workflow: `);
+		expect(refusal(check(nodeId, parameter, value))).toContain(message);
+	});
+
+	it.each<[Json, Json]>([
+		['18446744073709551615', 'a text of more digits than a number holds'],
+		['9007199254740993', 'an odd number above 2^53'],
+		['-9007199254740993', 'a negative one'],
+		['18446744073709551616', 'a number that JSON writes with other digits'],
+	])('does not send another number than %s (%s)', (value) => {
+		expect(refusal(check('3', 'seed', value))).toContain('has to be a number');
+		expect(refusal(check('3', 'seed', value, limits({ min: 0, max: 2 ** 64 }, 'seed')))).toContain('number');
+	});
+
+	it.each(['9007199254740992', '18446744073709552000', '007', '+5', '0.1', '-0', '1e20'])(
+		'sends the number %s',
+		(value) => {
+			expect(check('3', 'seed', value)).toEqual({ ok: true, value: one('3', 'seed', Number(value)) });
+		},
+	);
+
+	it.each<[Json, Json, boolean]>([
+		[{ min: 1, max: 100 }, 1, true],
+		[{ min: 1, max: 100 }, 100, true],
+		[{ min: 1, max: 100 }, 0.999, false],
+		[{ min: 1, max: 100 }, 101, false],
+		[{ min: 1, max: 100 }, '101', false],
+		[{ min: 1, max: 100 }, '50', true],
+		[{ min: 0 }, -1, false],
+		[{ min: 0 }, 1e300, true],
+		[{ max: 0 }, 1, false],
+		[{ max: 0 }, -1e300, true],
+		[{ min: '1', max: '100' }, 101, false],
+		[{ list: [1, 2] }, 3, false],
+		[{ list: [1, 2] }, '2', true],
+		[{ list: [] }, 3, true],
+		[[], 3, true],
+		[{ list: [], max: 2 }, 3, false],
+		[['20', '30'], 30, true],
+		[{ max: '18446744073709551615' }, Number.MAX_SAFE_INTEGER, true],
+		[{ max: '18446744073709551615' }, 2 ** 65, false],
+	])('with %j, %j is accepted: %j', (spec, value, accepted) => {
+		expect(check('3', 'steps', value, limits(spec)).ok).toBe(accepted);
+		// Nor does it matter whether the definition is known,
+		expect(checkOverrides(one('3', 'steps', value), know('', limits(spec))).ok).toBe(accepted);
+		// nor what stands in it in place of a number.
+		const view = { ...limits(spec, 'template', '57:43'), ...limits(spec, 'steps') };
+		expect(check('57:43', 'template', value, view).ok).toBe(accepted);
+		expect(check('57:43', 'none', value, limits(spec, 'none', '57:43')).ok).toBe(accepted);
+	});
+
+	it('tells what is accepted', () => {
+		expect(refusal(check('3', 'steps', 500, limits({ min: 1, max: 100 })))).toContain(
+			'Sampler (node 3) · steps is 500, but has to be a number, from 1 to 100',
+		);
+		expect(refusal(check('3', 'steps', 'x', limits({ min: 1 })))).toContain(
+			'steps is "x", but has to be a number, 1 or more',
+		);
+		expect(refusal(check('3', 'sampler_name', 'eula', limits(['euler', 'heun'], 'sampler_name')))).toContain(
+			'sampler_name is "eula", but has to be one of euler, heun',
+		);
+		expect(refusal(checkOverrides(one('3', 'steps', 0), know('', limits({ min: 1 }))))).toContain(
+			'"steps" of node 3 is 0, but has to be a number, 1 or more',
+		);
+	});
+
+	it('sends the value of a list in the type that it has there', () => {
+		const view = limits([true, false], 'add_noise');
+		expect(check('3', 'add_noise', 'true', view)).toEqual({ ok: true, value: one('3', 'add_noise', true) });
+		expect(check('3', 'add_noise', 'True', view).ok).toBe(false);
+		expect(check('3', 'steps', 2, limits(['2', 2]))).toEqual({ ok: true, value: one('3', 'steps', 2) });
+		expect(check('3', 'steps', '2', limits([2, '2']))).toEqual({ ok: true, value: one('3', 'steps', '2') });
+		expect(check('3', 'steps', null, limits(['null'])).ok).toBe(false);
+		expect(check('3', 'steps', [2], limits(['2'])).ok).toBe(false);
+	});
+
+	it('takes the default of the spec for a model where the export has no such input', () => {
+		const view = limits({ default: false }, 'tiling');
+		expect(check('3', 'tiling', 'true', view)).toEqual({ ok: true, value: one('3', 'tiling', true) });
+		expect(refusal(check('3', 'tiling', 'maybe', view))).toContain('has to be true or false');
+		expect(check('3', 'model', 'x', limits({ default: 'y' }, 'model')).ok).toBe(false);
+	});
+
+	it('knows nothing about a workflow that is not pasted, but no link is a value', () => {
+		const known = know('');
+		const prompt = { '1': { inputs: { a: 'x', b: [1], c: null, d: ['a', 'b'] } } };
+		expect(checkOverrides(prompt, known)).toEqual({ ok: true, value: prompt });
+		expect(refusal(checkOverrides(one('1', 'a', ['4', 0]), known))).toContain(
+			'"a" of node 1 is set to a link',
+		);
+	});
+
+	it('tells all that is wrong at once, and counts what it leaves out', () => {
+		const wrong = { '3': { inputs: { steps: 'x', model: 'y', seed: 1 } }, '9': { inputs: { a: 1 } } };
+		const message = refusal(checkOverrides(wrong, know(DEFINITION)));
+		expect(message).toMatch(/^3 inputs do not fit the workflow: .*steps.*; .*model.*; .*no node 9/);
+		expect(message).not.toContain('seed is');
+		const many = Object.fromEntries(Array.from({ length: 23 }, (_, index) => [`n${index}`, index]));
+		const counted = refusal(checkOverrides({ '3': { inputs: many } }, know(DEFINITION)));
+		expect(counted).toMatch(/^23 inputs do not .*n19 is not an input.*; and 3 more$/);
+		expect(counted).not.toContain('n20');
+	});
+
+	it('changes nothing of what it was given, and no prototype', () => {
+		const given = one('3', 'steps', '30');
+		checkOverrides(given, know(DEFINITION));
+		expect(given).toEqual(one('3', 'steps', '30'));
+		const definition = '{"__proto__": {"class_type": "X", "inputs": {"__proto__": 1, "a": "b"}}}';
+		const prompt = promptFromJson('{"__proto__": {"inputs": {"__proto__": "2"}}}');
+		if (!prompt.ok) throw new Error(prompt.failure.message);
+		expect(JSON.stringify(checkOverrides(prompt.value, know(definition)))).toBe(
+			'{"ok":true,"value":{"__proto__":{"inputs":{"__proto__":2}}}}',
+		);
+	});
+
+	it('shows a value of 1 MB by its beginning', () => {
+		expect(refusal(check('3', 'steps', 'x'.repeat(1_000_000))).length).toBeLessThan(300);
+	});
+
+	it.each(['list', 'object'] as const)('answers to a %s nested too deeply for JSON', (kind) => {
+		const value = parseJson(deeplyNested(kind)) ?? null;
+		expect(refusal(check('3', 'steps', value))).toContain('steps is nested too deeply, but has to be');
+		expect(checkOverrides(one('3', 'steps', value), know('')).ok).toBe(true);
+	});
+
+	it('never throws, and what it lets through has its place and type in the definition', () => {
+		const prompt = fc.array(fc.tuple(hostileName(), hostileName(), hostileJson()), { maxLength: 4 });
+		fc.assert(
+			fc.property(prompt, hostileSource(), hostileSource(), (rows, definitionSource, viewSource) => {
+				const known = readKnowledge(definitionSource, viewSource);
+				const knowledge = known.ok ? known.value : know(DEFINITION, limits({ min: 1 }));
+				const ours = rows.map(([id, name, value]): [string, Prompt[string]] => [
+					id,
+					{ inputs: Object.fromEntries([[name, value]]) },
+				]);
+				const result = checkOverrides(Object.fromEntries(ours), knowledge);
+				if (!result.ok) {
+					expect(result.failure.kind).toBe('badInput');
+					return;
+				}
+				for (const [nodeId, { inputs }] of Object.entries(result.value)) {
+					for (const name of Object.keys(inputs)) {
+						const node = knowledge.definition?.nodes.find((candidate) => candidate.nodeId === nodeId);
+						const input = node?.inputs.find((candidate) => candidate.name === name);
+						expect(input?.isLink ?? false).toBe(false);
+						const spec = knowledge.view.get(nodeId)?.get(name);
+						if (knowledge.definition) expect(input !== undefined || spec !== undefined).toBe(true);
+					}
+				}
+			}),
+			{ numRuns: 1_000 },
+		);
+	});
+
+	it('changes the type of a value at most, never what it says', () => {
+		fc.assert(
+			fc.property(hostileJson(), hostileJson(), (model, value) => {
+				const definition = { '3': { class_type: 'X', inputs: { a: model } } };
+				const result = checkOverrides(one('3', 'a', value), know(definition));
+				if (!result.ok) return;
+				const sent = result.value['3']?.inputs.a;
+				if (typeof value === 'string' && typeof sent === 'number') expect(Number(value)).toBe(sent);
+				else if (typeof value === 'string' && typeof sent === 'boolean')
+					expect(value.trim().toLowerCase()).toBe(String(sent));
+				else if (typeof sent === 'string' && typeof value !== 'string')
+					expect(sent).toBe(JSON.stringify(value));
+				else expect(sent).toEqual(value);
+			}),
+			{ numRuns: 1_000 },
+		);
+	});
+
+	it('enforces min, max and list, whatever they are and whatever the export holds', () => {
+		const number = fc.oneof(fc.integer(), fc.double({ noNaN: true, noDefaultInfinity: true }));
+		const model = fc.oneof(number, fc.constant(null), fc.constant('%a%'));
+		fc.assert(
+			fc.property(number, number, number, fc.boolean(), model, (min, max, value, asText, inExport) => {
+				const given = asText && !Object.is(value, -0) ? String(value) : value;
+				const known = know({ '3': { class_type: 'X', inputs: { a: inExport } } }, limits({ min, max }, 'a'));
+				const result = checkOverrides(one('3', 'a', given), known);
+				expect(result.ok).toBe(value >= min && value <= max);
+				if (result.ok) expect(result.value['3']?.inputs.a).toBe(value);
+			}),
+			{ numRuns: 500 },
+		);
+		const scalar = fc.oneof(
+			fc.integer({ min: 0, max: 4 }),
+			fc.boolean(),
+			fc.constantFrom('1', 'true', 'a', ''),
+		);
+		fc.assert(
+			fc.property(fc.array(scalar, { minLength: 1 }), scalar, model, (list, value, inExport) => {
+				const known = know({ '3': { class_type: 'X', inputs: { a: inExport } } }, limits({ list }, 'a'));
+				const result = checkOverrides(one('3', 'a', value), known);
+				expect(result.ok).toBe(list.some((listed) => String(listed) === String(value)));
+				if (result.ok) expect(list).toContain(result.value['3']?.inputs.a);
+			}),
+		);
+	});
+});
+
+test('what comes from a form of any kind is checked without a throw', () => {
+	fc.assert(
+		fc.property(hostileSource(), hostileSource(), (form, definitionSource) => {
+			const prompt = promptFromForm(form);
+			const known = readKnowledge(definitionSource, '');
+			if (!prompt.ok) expect(prompt.failure.kind).toBe('badInput');
+			if (!prompt.ok || !known.ok) return;
+			const checked = checkOverrides(prompt.value, known.value);
+			if (checked.ok) expect(isJsonObject(checked.value)).toBe(true);
+		}),
+		{ numRuns: 1_000 },
+	);
+});

@@ -1,0 +1,31 @@
+import { readTaskInfo, type TaskInfo } from '../../../nodes/FlowTask/task.info';
+import type { Json } from '../../../nodes/shared/json';
+
+/** A task info as the platform would send it, read by the product's own reader. */
+export function taskInfo(taskId: string, fields: Readonly<Record<string, Json>> = {}): TaskInfo {
+	const info = readTaskInfo({
+		flow_task_id: taskId,
+		status: 2,
+		queue_size: 0,
+		current_position: 0,
+		errMsg: '',
+		files: {},
+		final_files: [],
+		progress_num: 0,
+		...fields,
+	});
+	if (!info) throw new Error('the fields make no task info');
+	return info;
+}
+
+export function succeeded(
+	taskId: string,
+	links: readonly string[] = [`https://files.example/${taskId}.png`],
+): TaskInfo {
+	return taskInfo(taskId, {
+		status: 3,
+		progress_num: 100,
+		files: { '9': [...links] },
+		final_files: [...links],
+	});
+}

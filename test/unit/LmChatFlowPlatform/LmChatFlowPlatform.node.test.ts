@@ -1,0 +1,51 @@
+import { NodeOperationError, type INode, type ISupplyDataFunctions } from 'n8n-workflow';
+
+import { LmChatFlowPlatform } from '../../../nodes/LmChatFlowPlatform/LmChatFlowPlatform.node';
+
+const NODE: INode = {
+	...{ id: '1', name: 'Model', type: 'lmChatFlowPlatform', typeVersion: 1 },
+	...{ position: [0, 0], parameters: {} },
+};
+
+/** n8n as far as the node asks it before it needs the SDK, which is not installed here. */
+function contextOf(
+	parameters: Record<string, unknown>,
+	credential: Record<string, unknown>,
+): ISupplyDataFunctions {
+	const context: Partial<Record<keyof ISupplyDataFunctions, unknown>> = {
+		getNode: () => NODE,
+		getNodeParameter: (name: string, _item: number, fallback: unknown) => parameters[name] ?? fallback,
+		getCredentials: async () => credential,
+	};
+	return context as unknown as ISupplyDataFunctions;
+}
+
+const MODEL = { model: { __rl: true, mode: 'id', value: 'family_c-4.6' } };
+const ACCOUNT = { apiKey: 'sk-0123456789abcdef', baseUrl: 'https://platform.example' };
+
+async function supply(
+	parameters: Record<string, unknown>,
+	credential: Record<string, unknown>,
+): Promise<unknown> {
+	return await new LmChatFlowPlatform().supplyData
+		.call(contextOf(parameters, credential), 0)
+		.catch((error: unknown) => error);
+}
+
+it('says what to do on an n8n that has no SDK for AI nodes', async () => {
+	const error = await supply(MODEL, ACCOUNT);
+	expect(error).toBeInstanceOf(NodeOperationError);
+	expect(error).toMatchObject({
+		message: 'This n8n is too old for the FlowPlatform Chat Model: it has no SDK for AI nodes',
+		description: expect.stringContaining('Update n8n'),
+	});
+});
+
+it('refuses a key of another kind and a switch that the model lacks before that', async () => {
+	expect(await supply(MODEL, { ...ACCOUNT, apiKey: 'agt_0123456789abcdef' })).toMatchObject({
+		message: expect.stringContaining('FlowAgent API'),
+	});
+	expect(await supply({ ...MODEL, reasoning: 'off', model: 'family_b-14b' }, ACCOUNT)).toMatchObject({
+		message: '"family_b-14b" always reasons: it cannot be switched off',
+	});
+});

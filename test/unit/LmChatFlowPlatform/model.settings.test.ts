@@ -1,0 +1,64 @@
+import { modelSettings } from '../../../nodes/LmChatFlowPlatform/model.settings';
+import type { ReasoningWish } from '../../../nodes/shared/reasoning';
+
+const WISH: ReasoningWish = {
+	model: 'vendor/family_a-v3.2',
+	choice: 'default',
+	control: 'auto',
+	split: false,
+};
+
+it('sends nothing that was not asked for', () => {
+	expect(modelSettings(WISH, {})).toEqual({
+		ok: true,
+		value: {
+			model: 'vendor/family_a-v3.2',
+			additionalParams: {},
+			maxRetries: 2,
+			timeout: 600_000,
+			streamUsage: true,
+		},
+	});
+});
+
+it.each([
+	['on', 'vendor/family_a-v3.2', { enable_thinking: true }],
+	['off', 'family_c-4.6', { enable_thinking: false }],
+	['on', 'family_d-k2', { thinking: { type: 'enabled' } }],
+	['on', 'family_b-14b', {}],
+] as const)('switches reasoning %s for %s by the fields that it takes', (choice, model, additionalParams) => {
+	expect(modelSettings({ ...WISH, model, choice }, {})).toMatchObject({
+		ok: true,
+		value: { additionalParams },
+	});
+});
+
+it('takes options, and more fields of the operator beside the switch', () => {
+	const options = {
+		...{ temperature: 0.5, topP: 0.9, maxTokens: 100.7, frequencyPenalty: 1, presencePenalty: -1 },
+		...{ maxRetries: 0, timeoutSeconds: 5, includeUsage: false, extraBody: '{"top_k":20}' },
+	};
+	expect(modelSettings({ ...WISH, choice: 'on' }, options)).toEqual({
+		ok: true,
+		value: {
+			model: 'vendor/family_a-v3.2',
+			additionalParams: { enable_thinking: true, top_k: 20 },
+			...{ temperature: 0.5, topP: 0.9, maxTokens: 100, frequencyPenalty: 1, presencePenalty: -1 },
+			...{ maxRetries: 0, timeout: 5_000, streamUsage: false },
+		},
+	});
+});
+
+it.each([
+	[{ model: ' ' }, {}, 'No model is chosen'],
+	[{ model: 'family_b-14b', choice: 'off' }, {}, '"family_b-14b" always reasons: it cannot be switched off'],
+	[{}, { extraBody: '[1]' }, '"Extra Body" is no JSON object'],
+	[{}, { extraBody: { messages: [] } }, '"Extra Body" sets "messages", which this node or the agent sets'],
+	[{ choice: 'on' }, { extraBody: { enable_thinking: false } }, '"Extra Body" sets "enable_thinking"'],
+	[{}, { temperature: 3 }, '"Temperature" has to be a number from 0 to 2'],
+] as const)('refuses %j with %j', (wish, options, message) => {
+	expect(modelSettings({ ...WISH, ...wish }, options)).toMatchObject({
+		ok: false,
+		failure: { message: expect.stringContaining(message) },
+	});
+});

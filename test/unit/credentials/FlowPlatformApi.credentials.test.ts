@@ -1,0 +1,159 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { NodeHelpers, type ICredentialDataDecryptedObject, type IHttpRequestOptions } from 'n8n-workflow';
+import { FlowPlatformApi } from '../../../credentials/FlowPlatformApi.credentials';
+
+const credential = new FlowPlatformApi();
+const baseUrl = 'https://platform.example.com';
+
+async function authenticate(
+	data: ICredentialDataDecryptedObject,
+	options: IHttpRequestOptions = { url: '/x' },
+): Promise<IHttpRequestOptions> {
+	return await credential.authenticate(data, options);
+}
+
+describe('authenticate', () => {
+	it('adds the key and keeps the rest of the request', async () => {
+		const options: IHttpRequestOptions = {
+			url: '/x',
+			method: 'POST',
+			headers: { Accept: 'a/b' },
+			body: { a: 1 },
+		};
+		await expect(authenticate({ apiKey: 'sk-abc', baseUrl }, options)).resolves.toEqual({
+			...options,
+			headers: { Accept: 'a/b', Authorization: 'Bearer sk-abc' },
+		});
+		expect(options.headers).toEqual({ Accept: 'a/b' });
+	});
+
+	it.each([' sk-abc\n', 'Bearer sk-abc', '"sk-abc"'])('understands a key pasted as %j', async (apiKey) => {
+		const { headers } = await authenticate({ apiKey, baseUrl });
+		expect(headers).toEqual({ Authorization: 'Bearer sk-abc' });
+	});
+
+	it.each([
+		['agt_SECRETPART', 'FlowAgent API'],
+		['dbg_SECRETPART', 'FlowAgent API'],
+		['Bearer wst_SECRETPART', 'FlowBridge API'],
+		['SECRETPART', 'starts with "sk-"'],
+	])('refuses %s and says what fits', async (apiKey, hint) => {
+		const refusal = await authenticate({ apiKey, baseUrl }).catch((error: unknown) => error);
+		expect(refusal).toBeInstanceOf(Error);
+		expect(String(refusal)).toContain(hint);
+		expect(String(refusal)).not.toContain('SECRETPART');
+	});
+
+	it.each([
+		['platform.example.com', 'must start with https://'],
+		['ftp://platform.example.com', 'must start with https://'],
+		['https://', 'must start with https://'],
+		['', 'no base URL'],
+	])('refuses the base URL %j', async (wrong, hint) => {
+		await expect(authenticate({ apiKey: 'sk-abc', baseUrl: wrong })).rejects.toThrow(hint);
+	});
+
+	it('refuses a credential without any', async () => {
+		await expect(authenticate({ apiKey: 'sk-abc' })).rejects.toThrow('no base URL');
+	});
+});
+
+describe('credential test', () => {
+	function valueAt(body: unknown, path: string): unknown {
+		return path.split('.').reduce<unknown>((value, key) => {
+			if (typeof value !== 'object' || value === null) return undefined;
+			return Object.entries(value).find(([name]) => name === key)?.[1];
+		}, body);
+	}
+
+	/** As n8n reads the rules: the first response code of a failure, the first equal value of a success. */
+	function verdict(status: number, body: unknown): string | undefined {
+		for (const rule of credential.test.rules ?? []) {
+			if (rule.type === 'responseCode') {
+				if (status === rule.properties.value) return rule.properties.message;
+			} else if (status < 300 && valueAt(body, rule.properties.key) === rule.properties.value) {
+				return rule.properties.message;
+			}
+		}
+		return status < 300 ? undefined : `HTTP ${status}`;
+	}
+
+	it('asks for no task, with the key, and follows no redirect', () => {
+		expect(credential.test.request).toMatchObject({
+			method: 'POST',
+			url: '/api/maas/flow_task_api/get_task_info',
+			body: { flow_task_ids: [] },
+			disableFollowRedirect: true,
+		});
+	});
+
+	it.each([
+		['a success', 200, { code: 0, msg: 'Success', data: { flow_task_info: [] } }, undefined],
+		['HTTP 401', 401, {}, 'refused this API key'],
+		['HTTP 403', 403, {}, 'refused this API key'],
+		['code 401 under HTTP 200', 200, { code: 401, msg: 'no', data: null }, 'refused this API key'],
+		['any other code under HTTP 200', 200, { code: 1001, msg: 'no' }, 'holds no list of tasks'],
+		['a code as text', 200, { code: '401' }, 'holds no list of tasks'],
+		['a web page', 200, '<!doctype html>', 'holds no list of tasks'],
+		['HTTP 404', 404, '', 'not the image workflow service'],
+		['a redirect', 301, '', 'redirects elsewhere'],
+		['a failing server', 502, '', 'HTTP 502'],
+	])('judges %s', (_name, status, body, expected) => {
+		const message = verdict(status, body);
+		if (expected === undefined) expect(message).toBeUndefined();
+		else expect(message).toContain(expected);
+	});
+});
+
+describe('form', () => {
+	const field = (name: string) => credential.properties.find((property) => property.name === name)!;
+
+	function noticeFor(apiKey: string): string[] {
+		return credential.properties
+			.filter(
+				(property) =>
+					property.type === 'notice' && NodeHelpers.displayParameter({ apiKey }, property, null, null),
+			)
+			.map(({ displayName }) => displayName);
+	}
+
+	it('masks the key and nothing else', () => {
+		const masked = credential.properties.filter(({ typeOptions }) => typeOptions?.password === true);
+		expect(masked).toEqual([field('apiKey')]);
+	});
+
+	it('offers both progress paths, the first by default', () => {
+		const paths = field('progressPath').options?.map((option) => 'value' in option && option.value);
+		expect(paths).toEqual([
+			'/mass/api/flow_task_api/get_task_progress',
+			'/api/mass/flow_task_api/get_task_progress',
+		]);
+		expect(field('progressPath').default).toBe(paths?.[0]);
+	});
+
+	it.each([
+		['agt_x', 'FlowAgent API'],
+		[' dbg_x', 'FlowAgent API'],
+		['Bearer wst_x', 'FlowBridge API'],
+	])('says while %j is typed where it belongs', (key, home) => {
+		expect(noticeFor(key)).toEqual([expect.stringContaining(home)]);
+	});
+
+	// On a busy machine n8n's time limit for them would fail a request that reads the credential.
+	it('asks n8n for no regular expression', () => {
+		expect(JSON.stringify(credential.properties)).not.toContain('"regex"');
+	});
+
+	it('is silent about an API key', () => {
+		expect(noticeFor('sk-agt_')).toEqual([]);
+	});
+
+	it('has an icon for each theme, and they differ', () => {
+		const [light, dark] = [credential.icon.light, credential.icon.dark].map((icon) =>
+			join(__dirname, '../../../credentials', icon.replace('file:', '')),
+		);
+		expect(existsSync(light!) && existsSync(dark!)).toBe(true);
+		expect(readFileSync(light!, 'utf8')).not.toBe(readFileSync(dark!, 'utf8'));
+	});
+});

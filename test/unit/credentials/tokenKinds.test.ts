@@ -1,0 +1,65 @@
+import fc from 'fast-check';
+import { cleanToken, TOKEN_KINDS, whyTokenDoesNotFit } from '../../../credentials/tokenKinds';
+
+describe('cleanToken', () => {
+	it.each([
+		['as it is', 'sk-abc123', 'sk-abc123'],
+		['spaces around', '  sk-abc123\t', 'sk-abc123'],
+		['a trailing line break', 'sk-abc123\r\n', 'sk-abc123'],
+		['a line break in the middle, as mails put it', 'sk-abc\n   123', 'sk-abc123'],
+		['the header value', 'Bearer sk-abc123', 'sk-abc123'],
+		['the header value in another case', 'bearer   sk-abc123', 'sk-abc123'],
+		['the whole header', 'Authorization: Bearer sk-abc123', 'sk-abc123'],
+		['quotation marks', '"sk-abc123"', 'sk-abc123'],
+		['a quoted header value', "'Bearer sk-abc123'", 'sk-abc123'],
+		['a space that is not a plain one', '\u00a0sk-abc123\u200a', 'sk-abc123'],
+		['no text', undefined, ''],
+		['a number', 42, ''],
+		['nothing but white space', ' \n ', ''],
+	])('understands %s', (_name, pasted, expected) => {
+		expect(cleanToken(pasted)).toBe(expected);
+	});
+
+	it('leaves a clean token alone, whatever it holds', () => {
+		fc.assert(
+			fc.property(fc.stringMatching(/^(sk-|agt_|dbg_|wst_)[A-Za-z0-9_.=+/-]{1,80}$/), (token) => {
+				expect(cleanToken(token)).toBe(token);
+			}),
+		);
+	});
+});
+
+describe('whyTokenDoesNotFit', () => {
+	it.each(TOKEN_KINDS)('accepts $prefix in $credential', ({ prefix, credential }) => {
+		expect(whyTokenDoesNotFit(`${prefix}abc`, credential)).toBeUndefined();
+	});
+
+	it.each([
+		['agt_abc', 'FlowAgent API'],
+		['dbg_abc', 'FlowAgent API'],
+		['wst_abc', 'FlowBridge API'],
+	])('says where %s belongs', (token, home) => {
+		expect(whyTokenDoesNotFit(token, 'FlowPlatform API')).toContain(
+			`belongs into a credential of type ${home}`,
+		);
+	});
+
+	it('names both prefixes where two fit', () => {
+		expect(whyTokenDoesNotFit('sk-abc', 'FlowAgent API')).toContain('"agt_" or "dbg_"');
+	});
+
+	it('tells an empty one from a foreign one', () => {
+		expect(whyTokenDoesNotFit('', 'FlowPlatform API')).toContain('holds no secret');
+		expect(whyTokenDoesNotFit('ghp_abc', 'FlowPlatform API')).toContain('starts otherwise');
+	});
+
+	it('never repeats the token', () => {
+		const credential = fc.constantFrom(...TOKEN_KINDS.map((kind) => kind.credential));
+		const prefix = fc.constantFrom('', ...TOKEN_KINDS.map((kind) => kind.prefix));
+		fc.assert(
+			fc.property(credential, prefix, fc.stringMatching(/^[A-Z0-9]{12,40}$/), (target, start, rest) => {
+				expect(whyTokenDoesNotFit(start + rest, target) ?? '').not.toContain(rest);
+			}),
+		);
+	});
+});

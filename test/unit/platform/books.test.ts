@@ -1,0 +1,71 @@
+import { Client } from './client';
+import { withPlatform } from './running';
+
+test('count duplicates, but no repetition of a task that failed', async () => {
+	await withPlatform({ taskMs: 0 }, async (client, platform) => {
+		const prompt = { '3': { inputs: { seed: 1, steps: 5 } } };
+		await client.submit(prompt);
+		await client.submit({ '3': { inputs: { steps: 5, seed: 1 } } });
+		await client.submit({ '3': { inputs: { seed: 2, steps: 5 } } });
+		await client.submit(prompt, 'two-outputs');
+		expect(platform.books()).toMatchObject({ tasksMade: 4, duplicates: 1 });
+
+		await client.submitText('[fail]');
+		await client.submitText('[fail]');
+		expect(platform.books()).toMatchObject({ tasksMade: 6, duplicates: 1 });
+	});
+});
+
+test('tell at each poll how many tasks were unfinished', async () => {
+	await withPlatform({ runners: 1, taskMs: 10_000 }, async (client, platform) => {
+		const other = new Client(platform, platform.createOwner('other').apiKey);
+		const ids: string[] = [];
+		for (let seed = 0; seed < 3; seed++) ids.push((await client.submit({ '3': { inputs: { seed } } })).id);
+		platform.faults.add({ on: 'submit', kind: 'resetAfter', times: 1 });
+		await expect(client.submit()).rejects.toThrow();
+		await client.infos([ids[0] ?? '', ids[1] ?? '', 'unknown']);
+		await other.infos([]);
+		expect(platform.books().polls).toMatchObject([
+			{ owner: 'default', unfinished: 4, unfinishedKnown: 3, unfinishedAsked: 2, unknown: 1 },
+			{ owner: 'other', unfinished: 0, unfinishedKnown: 0, unfinishedAsked: 0 },
+		]);
+		expect(platform.books().maxIdsInPoll).toBe(3);
+	});
+});
+
+test('count finished tasks out', async () => {
+	await withPlatform({ runners: 2, taskMs: 30 }, async (client, platform) => {
+		const { id } = await client.submit();
+		await client.submitText('[deny]');
+		await client.finished(id);
+		await client.infos([id]);
+		expect(platform.books().polls.at(-1)).toMatchObject({
+			unfinished: 0,
+			unfinishedKnown: 0,
+			unfinishedAsked: 0,
+		});
+	});
+});
+
+test('can be started anew, and are plain JSON', async () => {
+	await withPlatform({ taskMs: 0 }, async (client, platform) => {
+		await client.submit();
+		await fetch(`${platform.apiUrl}/maas/v1/other?x=1`);
+		const books = platform.books();
+		expect(books.requests).toMatchObject({ submit: 1, other: 1 });
+		expect(books.paths).toEqual(['/api/maas/flow_task_api/prompt', '/maas/v1/other']);
+		expect(JSON.parse(JSON.stringify(books))).toEqual(books);
+		platform.resetBooks();
+		expect(platform.books()).toMatchObject({ tasksMade: 0, paths: [], duplicates: 0 });
+	});
+});
+
+test('stay cheap with many tasks', async () => {
+	await withPlatform({ taskMs: 0, pictures: 'prepared' }, async (client, platform) => {
+		for (let batch = 0; batch < 20; batch++) {
+			const seeds = Array.from({ length: 50 }, (_, index) => batch * 50 + index);
+			await Promise.all(seeds.map(async (seed) => client.submit({ '3': { inputs: { seed } } })));
+		}
+		expect(platform.books()).toMatchObject({ tasksMade: 1000, duplicates: 0, undeliveredSubmits: 0 });
+	});
+});

@@ -1,0 +1,236 @@
+import { BRIDGE_CLOSE, startPlatform, type BridgeChannel, type LocalPlatform } from '../../platform';
+import { BridgeClient, bearer, PROTOCOL } from './bridgeClient';
+import { sleep } from './client';
+
+let platform: LocalPlatform;
+let channel: BridgeChannel;
+beforeEach(async () => {
+	platform = await startPlatform();
+	channel = platform.createChannel();
+});
+afterEach(async () => {
+	await platform.close();
+});
+
+const connect = async (): Promise<BridgeClient> =>
+	await new BridgeClient(platform, [PROTOCOL, bearer(channel.token)]).open();
+
+async function until(condition: () => boolean): Promise<void> {
+	for (let round = 0; !condition() && round < 1000; round++) await sleep(5);
+	expect(condition()).toBe(true);
+}
+
+describe('authentication', () => {
+	test('by sub-protocol: the server chooses the protocol and never the token', async () => {
+		const client = await connect();
+		expect(client.socket.protocol).toBe(PROTOCOL);
+		client.socket.close(1000);
+		await until(() => platform.books().bridge.open === 0);
+		expect(platform.books().bridge.connections).toMatchObject([
+			{ channel: channel.name, auth: 'subprotocol', closeCode: 1000, closedBy: 'client' },
+		]);
+		expect(platform.books()).toMatchObject({ requests: { bridge: 1 }, leaks: [] });
+	});
+
+	test('in a frame: the first one, answered', async () => {
+		const client = await new BridgeClient(platform, [PROTOCOL]).open();
+		client.send({ type: 'auth', token: channel.token });
+		expect(await client.heard(1)).toEqual([{ type: 'auth_ok', channel: channel.name }]);
+		expect(platform.books().bridge.connections).toMatchObject([{ auth: 'inFrame', channel: channel.name }]);
+	});
+
+	test.each([
+		['an unknown token', () => [PROTOCOL, bearer('wst_unknown')], 401],
+		['a token that is not base64url', () => [PROTOCOL, 'bearer.wst_a+b'], 401],
+		['a padded token', () => [PROTOCOL, `bearer.${encodeURIComponent(btoa('wst_abcd'))}`], 401],
+		['two tokens', () => [PROTOCOL, bearer(channel.token), bearer('wst_other')], 400],
+		['no protocol version', () => [bearer(channel.token)], 400],
+		['another protocol version', () => ['neutral.bridge.v2', bearer(channel.token)], 400],
+	])('refuses %s', async (_what, protocols, status) => {
+		expect(await new BridgeClient(platform, protocols()).ended).toMatchObject({ code: -status });
+		expect(platform.books().bridge.refused).toMatchObject([{ status }]);
+		expect(platform.books().bridge.connections).toEqual([]);
+	});
+
+	test.each([
+		['no token', { type: 'message', text: 'hello' }],
+		['a wrong token', { type: 'auth', token: 'wst_unknown' }],
+	])('closes an in-frame connection whose first frame holds %s', async (_what, frame) => {
+		const client = await new BridgeClient(platform, [PROTOCOL]).open();
+		client.send(frame);
+		expect(await client.ended).toMatchObject({ opened: true, code: BRIDGE_CLOSE.tokenRefused });
+		expect(platform.books().bridge.connections).toMatchObject([{ auth: 'none', closedBy: 'platform' }]);
+	});
+
+	test('the two ways exclude each other', async () => {
+		const client = await connect();
+		client.send({ type: 'auth', token: channel.token });
+		expect(await client.ended).toMatchObject({ code: BRIDGE_CLOSE.authenticatedTwice });
+	});
+
+	test('a token can be refused, for good or for a while', async () => {
+		channel.refuse(403);
+		expect((await new BridgeClient(platform, [PROTOCOL, bearer(channel.token)]).ended).code).toBe(-403);
+		const inFrame = await new BridgeClient(platform, [PROTOCOL]).open();
+		inFrame.send({ type: 'auth', token: channel.token });
+		expect((await inFrame.ended).code).toBe(BRIDGE_CLOSE.tokenForbidden);
+		channel.refuse(undefined);
+		await connect();
+	});
+
+	test('a token in the address or in a header is a leak', async () => {
+		new BridgeClient(platform, [PROTOCOL], `/ws/v1?token=${channel.token}`);
+		await until(() => platform.books().leaks.length > 0);
+		expect(platform.books().leaks).toEqual([{ where: '/ws/v1', header: 'address' }]);
+	});
+});
+
+describe('frames', () => {
+	test('the agent answers a message, with tool events and interrupts on order', async () => {
+		const client = await connect();
+		client.send({ type: 'message', id: 'm-1', conversation_id: 'c-1', text: 'hello' });
+		client.send({ type: 'message', id: 'm-2', text: 'where is it? [tool]' });
+		client.send({ type: 'message', id: 'm-3', text: '[interrupt]' });
+		client.send({ type: 'interrupt_result', id: 'm-4', interrupt_id: 'int-11', result: 'yes' });
+		client.send({ type: 'message', id: 'm-5', text: '[silent]' });
+		client.send({ type: 'message', id: 'm-6', reply_to: 'f-1', text: 'an answer' });
+		client.send({ type: 'echo', id: 'm-7', any: [1] });
+		const frames = await client.heard(7);
+		expect(frames.map(({ type, correlation_id: of }) => `${String(type)} ${String(of)}`)).toEqual([
+			'message m-1',
+			'tool_event m-2',
+			'tool_event m-2',
+			'message m-2',
+			'interrupt m-3',
+			'message m-4',
+			'echo m-7',
+		]);
+		expect(frames[0]).toMatchObject({ conversation_id: 'c-1', text: 'Agent: hello' });
+		expect(new Set(frames.map(({ id }) => id)).size).toBe(7);
+		const { received, sent } = platform.books().bridge;
+		expect(received.map(({ frame }) => frame.id)).toEqual(['m-1', 'm-2', 'm-3', 'm-4', 'm-5', 'm-6', 'm-7']);
+		expect(sent.map(({ frame }) => frame)).toEqual(frames);
+	});
+
+	test('heartbeats are answered and counted, and what is no frame is told', async () => {
+		const client = await connect();
+		client.send({ type: 'ping' });
+		client.socket.send('no frame');
+		client.socket.send(Buffer.from([1, 2]));
+		client.send({ type: 'unheard-of' });
+		expect((await client.heard(4)).map(({ type }) => type)).toEqual(['pong', 'error', 'error', 'error']);
+		expect(platform.books().bridge.heartbeats).toBe(1);
+	});
+
+	test('a burst of 10,000 arrives whole and in order', async () => {
+		const client = await connect();
+		const ids = channel.pushBurst(10_000);
+		const frames = await client.heard(10_000);
+		expect(frames.map(({ id }) => id)).toEqual(ids);
+		expect(platform.books().bridge.sent).toHaveLength(10_000);
+	});
+
+	test('every connection hears a push; without one nobody ever does', async () => {
+		channel.push({ text: 'nobody' });
+		const clients = [await connect(), await connect()];
+		channel.push({ id: 'f-x', text: 'all' });
+		for (const client of clients)
+			expect(await client.heard(1)).toMatchObject([{ id: 'f-x', type: 'message' }]);
+		expect(platform.books().bridge).toMatchObject({ unheard: 1, open: 2, maxOpen: 2 });
+		expect(channel.open).toBe(2);
+	});
+
+	test('a channel can hold one connection only', async () => {
+		channel = platform.createChannel({ oneSocket: true });
+		const first = await connect();
+		await connect();
+		expect(await first.ended).toMatchObject({ code: BRIDGE_CLOSE.displaced });
+		expect(channel.open).toBe(1);
+	});
+});
+
+describe('faults', () => {
+	test.each([401, 403, 503])('a handshake refused with %d', async (status) => {
+		const fault = platform.faults.add({ on: 'bridge', kind: 'socketRefuse', status, times: 1 });
+		const client = new BridgeClient(platform, [PROTOCOL, bearer(channel.token)]);
+		expect(await client.ended).toEqual({ opened: false, code: -status, reason: '' });
+		expect(fault.injected).toBe(1);
+		await connect();
+	});
+
+	test('a handshake that is reset, and one that hangs', async () => {
+		platform.faults.add({ on: 'bridge', kind: 'resetBefore', times: 1 });
+		expect((await new BridgeClient(platform, [PROTOCOL, bearer(channel.token)]).ended).code).toBe(1006);
+		platform.faults.add({ on: 'bridge', kind: 'hang' });
+		const silent = new BridgeClient(platform, [PROTOCOL, bearer(channel.token)]);
+		await sleep(100);
+		expect(silent.socket.readyState).toBe(silent.socket.CONNECTING);
+	});
+
+	test('a server that chooses another sub-protocol, or none', async () => {
+		platform.faults.add({ on: 'bridge', kind: 'wrongProtocol', times: 1 });
+		expect((await new BridgeClient(platform, [PROTOCOL, bearer(channel.token)]).ended).opened).toBe(false);
+		platform.faults.clear();
+		platform.faults.add({ on: 'bridge', kind: 'wrongProtocol', msg: bearer(channel.token) });
+		expect((await connect()).socket.protocol).toBe(bearer(channel.token));
+	});
+
+	test.each([
+		[4401, 'refused'],
+		[1008, 'policy'],
+		[1005, ''],
+	])('a close with %d right after it opened', async (code, msg) => {
+		platform.faults.add({ on: 'bridge', kind: 'socketClose', code, msg });
+		const client = new BridgeClient(platform, [PROTOCOL, bearer(channel.token)]);
+		expect(await client.ended).toEqual({ opened: true, code, reason: msg });
+		expect(platform.books().bridge.connections).toMatchObject([{ closedBy: 'platform' }]);
+	});
+
+	test('a TCP reset after some frames, by a fault and by the channel', async () => {
+		platform.faults.add({ on: 'bridge', kind: 'socketDrop', after: 2, times: 1 });
+		const client = await connect();
+		channel.pushBurst(2);
+		expect((await client.ended).code).toBe(1006);
+		expect(client.texts).toHaveLength(2);
+		const next = await connect();
+		channel.drop();
+		expect((await next.ended).code).toBe(1006);
+		await until(() => platform.books().bridge.open === 0);
+		expect(platform.books().bridge.connections.map(({ closedBy }) => closedBy)).toEqual([null, null]);
+	});
+
+	test('silence, duplicates and garbage', async () => {
+		platform.faults.add({ on: 'bridge', kind: 'socketSilent', after: 1, times: 1 });
+		const silent = await connect();
+		channel.pushBurst(3);
+		expect(await silent.heard(1)).toHaveLength(1);
+		silent.socket.close();
+		platform.faults.clear();
+		platform.faults.add({ on: 'bridge', kind: 'duplicateFrames' });
+		platform.faults.add({ on: 'bridge', kind: 'socketGarbage' });
+		await until(() => channel.open === 0);
+		const client = await connect();
+		const id = channel.push({ text: 'twice' });
+		await until(() => client.texts.length === 9);
+		expect(client.binaries).toHaveLength(1);
+		expect(client.texts.filter((text) => text.includes(id))).toHaveLength(2);
+		expect(silent.texts).toHaveLength(1);
+	});
+});
+
+test('the books can be started anew', async () => {
+	await connect();
+	channel.push({});
+	platform.resetBooks();
+	expect(platform.books().bridge).toMatchObject({
+		open: 1,
+		maxOpen: 1,
+		sent: [],
+		connections: [{ connection: 1 }],
+	});
+	expect(JSON.parse(JSON.stringify(platform.books().bridge))).toEqual(platform.books().bridge);
+});
+
+test('a token of another kind is none of a channel', () => {
+	expect(() => platform.createChannel({ token: 'sk-x' })).toThrow('wst_');
+});

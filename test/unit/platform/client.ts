@@ -1,0 +1,166 @@
+import WebSocket from 'ws';
+import type { LocalPlatform } from '../../platform';
+
+export const BASE = '/api/maas/flow_task_api';
+export const PROGRESS = '/mass/api/flow_task_api/get_task_progress';
+
+export interface Answer {
+	code: number;
+	msg: string;
+	data: unknown;
+}
+
+export interface Info {
+	flow_task_id: string;
+	status: number;
+	queue_size: number;
+	current_position: number;
+	errMsg: string;
+	files: Record<string, string[]>;
+	final_files: string[];
+	progress_num: number;
+}
+
+export interface Submitted {
+	code: number;
+	msg: string;
+	id: string;
+	token: string;
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+	typeof value === 'object' && value !== null && !Array.isArray(value);
+
+export function field(value: unknown, name: string): unknown {
+	return isObject(value) ? value[name] : undefined;
+}
+
+/** The plainest caller there is: no retries, no repairs. */
+export class Client {
+	constructor(
+		readonly platform: LocalPlatform,
+		readonly apiKey = platform.apiKey,
+	) {}
+
+	async call(path: string, body: unknown, init: RequestInit = {}): Promise<Response> {
+		return fetch(`${this.platform.apiUrl}${BASE}/${path}`, {
+			method: 'POST',
+			headers: { authorization: `Bearer ${this.apiKey}`, 'content-type': 'application/json' },
+			body: typeof body === 'string' ? body : JSON.stringify(body),
+			redirect: 'manual',
+			...init,
+		});
+	}
+
+	async answer(path: string, body: unknown): Promise<Answer> {
+		const response = await this.call(path, body);
+		const envelope: unknown = await response.json();
+		return {
+			code: Number(field(envelope, 'code')),
+			msg: String(field(envelope, 'msg')),
+			data: field(envelope, 'data'),
+		};
+	}
+
+	async submit(prompt: unknown = {}, workflowId = 'text-to-image'): Promise<Submitted> {
+		const { code, msg, data } = await this.answer('prompt', { workflow_id: workflowId, prompt });
+		return { code, msg, id: String(field(data, 'prompt_id')), token: String(field(data, 'prompt_token')) };
+	}
+
+	/** A submit whose prompt text is this. */
+	async submitText(text: string): Promise<Submitted> {
+		return this.submit({ '6': { inputs: { text } } });
+	}
+
+	async infos(ids: readonly string[], period?: number): Promise<Info[]> {
+		const { data } = await this.answer('get_task_info', { flow_task_ids: ids, url_expire_period: period });
+		const items = field(data, 'flow_task_info');
+		return Array.isArray(items) ? items : [];
+	}
+
+	async info(id: string, period?: number): Promise<Info> {
+		const [info] = await this.infos([id], period);
+		if (info === undefined) throw new Error(`no info on ${id}`);
+		return info;
+	}
+
+	async until(id: string, done: (info: Info) => boolean, period?: number): Promise<Info> {
+		const end = Date.now() + 5000;
+		while (Date.now() < end) {
+			const info = await this.info(id, period);
+			if (done(info)) return info;
+			await sleep(5);
+		}
+		throw new Error(`the task ${id} did not get there`);
+	}
+
+	async finished(id: string, period?: number): Promise<Info> {
+		return this.until(id, ({ status }) => status >= 3, period);
+	}
+
+	async upload(file: Blob, name = 'cat.png', part = 'source_file'): Promise<Answer> {
+		const form = new FormData();
+		form.set(part, file, name);
+		const response = await this.uploadForm(form);
+		const envelope: unknown = await response.json();
+		return {
+			code: Number(field(envelope, 'code')),
+			msg: String(field(envelope, 'msg')),
+			data: field(envelope, 'data'),
+		};
+	}
+
+	async uploadForm(form: FormData): Promise<Response> {
+		return fetch(`${this.platform.apiUrl}${BASE}/upload/image`, {
+			method: 'POST',
+			headers: { authorization: `Bearer ${this.apiKey}` },
+			body: form,
+		});
+	}
+
+	/** Downloads the first picture of a finished task. */
+	async picture(id: string): Promise<Buffer> {
+		const { final_files: files, errMsg } = await this.finished(id);
+		if (files[0] === undefined) throw new Error(errMsg);
+		const response = await fetch(decodeLink(files[0]));
+		return Buffer.from(await response.arrayBuffer());
+	}
+
+	watch(token: string, path = PROGRESS): Watch {
+		return new Watch(`${this.platform.wsUrl}${path}?authorization=${encodeURIComponent(token)}`);
+	}
+}
+
+/** A progress socket and all that came over it. */
+export class Watch {
+	readonly messages: Info[] = [];
+	readonly texts: string[] = [];
+	readonly socket: WebSocket;
+	/** The close code, or the HTTP status of a refusal as a negative number. */
+	readonly closed: Promise<number>;
+
+	constructor(url: string) {
+		this.socket = new WebSocket(url);
+		this.socket.on('message', (data: Buffer) => {
+			const text = data.toString();
+			this.texts.push(text);
+			if (text.startsWith('{"flow_task_info":{')) this.messages.push(JSON.parse(text).flow_task_info);
+		});
+		this.closed = new Promise((resolve) => {
+			this.socket.on('unexpected-response', (_request, response) => {
+				response.resume();
+				resolve(-(response.statusCode ?? 0));
+			});
+			this.socket.on('close', resolve);
+			this.socket.on('error', () => undefined);
+		});
+	}
+}
+
+export const decodeLink = (link: string): string => link.replaceAll('\\u0026', '&');
+
+export async function sleep(ms: number): Promise<void> {
+	await new Promise((resolve) => {
+		setTimeout(resolve, ms);
+	});
+}

@@ -1,0 +1,75 @@
+import sharp from 'sharp';
+import { decodeLink, sleep } from './client';
+import { withPlatform } from './running';
+
+test('files stand on another origin, with real type and length', async () => {
+	await withPlatform({ taskMs: 0 }, async (client, platform) => {
+		const { final_files: files } = await client.info((await client.submit()).id);
+		const link = decodeLink(files[0] ?? '');
+		expect(link.startsWith(platform.fileUrl)).toBe(true);
+		expect(platform.fileUrl).not.toBe(platform.apiUrl);
+		const response = await fetch(link);
+		const body = Buffer.from(await response.arrayBuffer());
+		expect(response.status).toBe(200);
+		expect(response.headers.get('content-type')).toBe('image/png');
+		expect(response.headers.get('content-length')).toBe(String(body.length));
+		expect(platform.books()).toMatchObject({ downloads: 1, leaks: [], requests: { file: 1 } });
+	});
+});
+
+test('the delivered string holds the six characters in place of &', async () => {
+	await withPlatform({ taskMs: 0 }, async (client) => {
+		const { id } = await client.submit();
+		const wire = await (await client.call('get_task_info', { flow_task_ids: [id] })).text();
+		expect(wire).toContain('\\\\u0026');
+		const { final_files: files } = await client.info(id);
+		expect(files[0]).toContain('\\u0026');
+		expect(files[0]).not.toContain('&');
+		// As it came, the link is no good.
+		expect((await fetch(files[0] ?? '')).status).toBe(403);
+	});
+});
+
+test('links expire after the period that was asked for, an hour where none was', async () => {
+	await withPlatform({ taskMs: 0 }, async (client) => {
+		const { id } = await client.submit();
+		const expiry = (link: string | undefined): number => Number(/Expires=(\d+)/.exec(link ?? '')?.[1]);
+		const hour = expiry((await client.info(id)).final_files[0]) - Date.now() / 1000;
+		expect(hour).toBeGreaterThan(3595);
+		expect(hour).toBeLessThan(3605);
+		const short = (await client.info(id, 1)).final_files[0] ?? '';
+		expect((await fetch(decodeLink(short))).status).toBe(200);
+		await sleep(2050);
+		const expired = await fetch(decodeLink(short));
+		expect(expired.status).toBe(403);
+		expect(expired.headers.get('content-type')).toBe('application/xml');
+		expect(await expired.text()).toContain('<Message>Request has expired.</Message>');
+	});
+});
+
+test('a changed link is refused', async () => {
+	await withPlatform({ taskMs: 0 }, async (client, platform) => {
+		const { final_files: files } = await client.info((await client.submit()).id);
+		const link = decodeLink(files[0] ?? '');
+		const longer = link.replace(/Expires=\d+/, 'Expires=9999999999');
+		expect(await (await fetch(longer)).text()).toContain('SignatureDoesNotMatch');
+		expect((await fetch(`${platform.fileUrl}/files/a/b/c.png`)).status).toBe(403);
+	});
+});
+
+test('an Authorization header at the file host is a leak', async () => {
+	await withPlatform({ taskMs: 0 }, async (client, platform) => {
+		const { final_files: files } = await client.info((await client.submit()).id);
+		await fetch(decodeLink(files[0] ?? ''), { headers: { authorization: `Bearer ${platform.apiKey}` } });
+		expect(platform.books().leaks).toEqual([{ where: 'file host', header: 'authorization' }]);
+	});
+});
+
+test('padded files are as long as wanted and valid images', async () => {
+	await withPlatform({ taskMs: 0, fileBytes: 3_000_000 }, async (client) => {
+		const file = await client.picture((await client.submit()).id);
+		expect(file).toHaveLength(3_000_000);
+		expect(await sharp(file).metadata()).toMatchObject({ format: 'png', width: 512 });
+		expect((await sharp(file).raw().toBuffer()).length).toBe(512 * 512 * 3);
+	});
+});

@@ -1,0 +1,124 @@
+import { SAMPLE_WORKFLOWS, startPlatform, WorkflowRefused } from '../../platform';
+import type { LocalPlatform } from '../../platform';
+import { Client } from './client';
+
+const sample = SAMPLE_WORKFLOWS['text-to-image'];
+
+function withCheckpoint(name: string): unknown {
+	return { ...sample, '4': { ...sample['4'], inputs: { ckpt_name: name } } };
+}
+
+describe('hosting', () => {
+	let platform: LocalPlatform;
+
+	beforeAll(async () => {
+		platform = await startPlatform({ taskMs: 0 });
+	});
+
+	afterAll(async () => {
+		await platform.close();
+	});
+
+	async function reasonFor(exported: unknown): Promise<string> {
+		try {
+			await platform.hostWorkflow(exported);
+		} catch (error) {
+			if (error instanceof WorkflowRefused) return `${error.reason}: ${error.message}`;
+			throw error;
+		}
+		return 'hosted';
+	}
+
+	test('takes an API export, parsed or as text, and gives out an id', async () => {
+		const first = await platform.hostWorkflow(sample);
+		const second = await platform.hostWorkflow(JSON.stringify(sample));
+		expect(first.workflowId).not.toBe(second.workflowId);
+	});
+
+	test.each<[string, unknown, RegExp]>([
+		['a file of the editor', { nodes: [], links: [], version: 0.4 }, /^notApiExport: .*format of the editor/],
+		['text that is no JSON', '{oops', /^notApiExport: .*no JSON/],
+		['a list', [], /^notApiExport/],
+		['null', null, /^notApiExport/],
+		['no nodes', {}, /^notApiExport/],
+		['nodes without a class', { '1': { inputs: {} } }, /^notApiExport: Node 1/],
+		[
+			'a custom node',
+			{ ...sample, '30': { class_type: 'FancyUpscaler', inputs: {} } },
+			/^unsupportedNode: Node 30 has the class FancyUpscaler/,
+		],
+		['an unknown model', withCheckpoint('my-own.safetensors'), /^unsupportedModel: .*my-own/],
+		[
+			'a private model nobody uploaded',
+			withCheckpoint('private/x.safetensors'),
+			/^missingAsset: .*private\/x/,
+		],
+		[
+			'a link to nothing',
+			{ ...sample, '9': { ...sample['9'], inputs: { images: ['99', 0] } } },
+			/^invalidGraph: Node 9 .*images/,
+		],
+		[
+			'a circle',
+			{
+				'1': { class_type: 'ImageInvert', inputs: { image: ['2', 0] } },
+				'2': { class_type: 'ImageInvert', inputs: { image: ['1', 0] } },
+				'3': { class_type: 'SaveImage', inputs: { images: ['1', 0] } },
+			},
+			/^invalidGraph: .*feeds itself/,
+		],
+		['no result', { '1': { class_type: 'LoadImage', inputs: {} } }, /^invalidGraph: .*no SaveImage/],
+	])('refuses %s', async (_what, exported, reason) => {
+		expect(await reasonFor(exported)).toMatch(reason);
+	});
+
+	test('refuses a parameter view', async () => {
+		const { workflowId } = await platform.hostWorkflow(sample);
+		expect(await reasonFor(platform.parameterView(workflowId))).toMatch(/^notApiExport: .*parameter view/);
+	});
+
+	test('does not let an owner take the workflow id of another', async () => {
+		await platform.hostWorkflow(sample, { workflowId: 'mine' });
+		await expect(platform.hostWorkflow(sample, { workflowId: 'mine' })).resolves.toBeDefined();
+		const { apiKey } = platform.createOwner('taker');
+		await expect(platform.hostWorkflow(sample, { workflowId: 'mine', apiKey })).rejects.toMatchObject({
+			reason: 'idTaken',
+		});
+	});
+
+	test('a private model is its owner’s only, and tasks that need it end without permission', async () => {
+		const { apiKey } = platform.createOwner('painter');
+		const name = platform.addAsset('checkpoint', 'oil.safetensors', { apiKey });
+		const own = await platform.hostWorkflow(withCheckpoint(name), { apiKey });
+		expect(JSON.stringify(platform.parameterView(own.workflowId))).toContain(name);
+		expect(await reasonFor(withCheckpoint(name))).toMatch(/^missingAsset/);
+
+		const painter = new Client(platform, apiKey);
+		const allowed = await painter.submit({}, own.workflowId);
+		expect(await painter.finished(allowed.id)).toMatchObject({ status: 3 });
+
+		const other = await platform.hostWorkflow(sample);
+		expect(JSON.stringify(platform.parameterView(other.workflowId))).not.toContain(name);
+		const client = new Client(platform);
+		const denied = await client.submit({ '4': { inputs: { ckpt_name: name } } }, other.workflowId);
+		expect(denied.code).toBe(0);
+		expect(await client.finished(denied.id)).toMatchObject({
+			status: 5,
+			errMsg: expect.stringContaining('permission'),
+			files: {},
+			final_files: [],
+		});
+	});
+
+	test('shows what each parameter accepts, with seeds as true integers', async () => {
+		const { workflowId } = await platform.hostWorkflow(sample);
+		const view = platform.parameterView(workflowId);
+		expect(view['3']).toMatchObject({ title: 'KSampler', class_type: 'KSampler' });
+		expect(view['3']?.inputs['steps']).toEqual({ spec: { default: 20, min: 1, max: 150 } });
+		expect(view['3']?.inputs['sampler_name']?.spec.list).toContain('dpmpp_2m');
+		expect(view['6']?.inputs['text']).toEqual({ spec: { default: sample['6'].inputs.text } });
+		expect(view['3']?.inputs).not.toHaveProperty('model');
+		expect(view).not.toHaveProperty('8');
+		expect(JSON.stringify(view)).toContain('"min":0,"max":18446744073709551615}');
+	});
+});

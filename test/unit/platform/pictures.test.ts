@@ -1,0 +1,107 @@
+import sharp from 'sharp';
+import { startPlatform, SAMPLE_WORKFLOWS } from '../../platform';
+import type { LocalPlatform } from '../../platform';
+import { Client, field } from './client';
+
+/** How far two pictures of one size are apart, 0 to 255. */
+async function distance(a: Buffer, b: Buffer): Promise<number> {
+	const [first, second] = await Promise.all([a, b].map(async (file) => sharp(file).raw().toBuffer()));
+	if (first === undefined || second === undefined || first.length !== second.length) return 255;
+	let sum = 0;
+	for (const [index, value] of first.entries()) sum += Math.abs(value - (second[index] ?? 0));
+	return sum / first.length;
+}
+
+async function drawing(colour: string): Promise<Blob> {
+	const file = await sharp({ create: { width: 200, height: 100, channels: 3, background: colour } })
+		.png()
+		.toBuffer();
+	return new Blob([new Uint8Array(file)], { type: 'image/png' });
+}
+
+describe('pictures', () => {
+	let platform: LocalPlatform;
+	let client: Client;
+
+	beforeAll(async () => {
+		platform = await startPlatform({ taskMs: 0 });
+		client = new Client(platform);
+		for (const [workflowId, exported] of Object.entries(SAMPLE_WORKFLOWS)) {
+			await platform.hostWorkflow(exported, { workflowId });
+		}
+	});
+
+	afterAll(async () => {
+		await platform.close();
+	});
+
+	const small = { '5': { inputs: { width: 256, height: 192 } } };
+
+	async function draw(prompt: object, workflowId?: string): Promise<Buffer> {
+		return client.picture((await client.submit(prompt, workflowId)).id);
+	}
+
+	test('have the size that was asked for', async () => {
+		expect(await sharp(await draw(small)).metadata()).toMatchObject({
+			format: 'png',
+			width: 256,
+			height: 192,
+		});
+	});
+
+	test('are the same for the same inputs, on another platform too', async () => {
+		const other = await startPlatform({ taskMs: 0, seed: 99 });
+		await other.hostWorkflow(SAMPLE_WORKFLOWS['text-to-image'], { workflowId: 'text-to-image' });
+		const stranger = new Client(other);
+		const same = await stranger.picture((await stranger.submit(small)).id);
+		await other.close();
+		expect((await draw(small)).equals(same)).toBe(true);
+	});
+
+	test.each<[string, object]>([
+		['seed', { '3': { inputs: { seed: 1 } } }],
+		['text', { '6': { inputs: { text: 'blue ocean' } } }],
+		['steps', { '3': { inputs: { steps: 60 } } }],
+		['cfg', { '3': { inputs: { cfg: 1 } } }],
+		['sampler', { '3': { inputs: { sampler_name: 'heun' } } }],
+		['model', { '4': { inputs: { ckpt_name: 'line-art-2.safetensors' } } }],
+	])('differ clearly by %s', async (_what, change) => {
+		expect(await distance(await draw(small), await draw({ ...small, ...change }))).toBeGreaterThan(3);
+	});
+
+	test('image to image really works on the uploaded picture', async () => {
+		const upload = async (colour: string): Promise<string> =>
+			String(field((await client.upload(await drawing(colour))).data, 'image_id'));
+		const red = await upload('#ff0000');
+		const blue = await upload('#0000ff');
+		const painted = async (image: string, denoise: number): Promise<Buffer> =>
+			draw({ '10': { inputs: { image } }, '3': { inputs: { denoise } } }, 'image-to-image');
+		const redness = async (file: Buffer): Promise<number> => {
+			const { channels } = await sharp(file).stats();
+			return (channels[0]?.mean ?? 0) - (channels[2]?.mean ?? 0);
+		};
+		const faint = await painted(red, 0.2);
+		expect(await redness(faint)).toBeGreaterThan(80);
+		expect(await redness(await painted(blue, 0.2))).toBeLessThan(-80);
+		expect(await redness(await painted(red, 0.8))).toBeLessThan(await redness(faint));
+	});
+
+	test('survive any text', async () => {
+		const text = '<svg>&"\'\u0000\u0007\ud800 \u{1f984} ]]> 漢字 العربية\n\n' + 'long '.repeat(400);
+		expect(await sharp(await draw({ ...small, '6': { inputs: { text } } })).metadata()).toMatchObject({
+			width: 256,
+		});
+	});
+
+	test('prepared pictures are one for each size', async () => {
+		const load = await startPlatform({ taskMs: 0, pictures: 'prepared' });
+		await load.hostWorkflow(SAMPLE_WORKFLOWS['text-to-image'], { workflowId: 'text-to-image' });
+		const user = new Client(load);
+		const get = async (prompt: object): Promise<Buffer> => user.picture((await user.submit(prompt)).id);
+		const first = await get(small);
+		expect(first.equals(await get({ ...small, '3': { inputs: { seed: 3 } } }))).toBe(true);
+		expect(await sharp(first).metadata()).toMatchObject({ width: 256, height: 192 });
+		expect(await sharp(await get({})).metadata()).toMatchObject({ width: 512 });
+		await load.close();
+	});
+});

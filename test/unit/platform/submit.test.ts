@@ -1,0 +1,130 @@
+import { CODES, SAMPLE_WORKFLOWS, startPlatform } from '../../platform';
+import type { LocalPlatform } from '../../platform';
+import { Client } from './client';
+
+describe('submit', () => {
+	let platform: LocalPlatform;
+	let client: Client;
+
+	beforeAll(async () => {
+		platform = await startPlatform({ taskMs: 0 });
+		client = new Client(platform);
+		for (const [workflowId, exported] of Object.entries(SAMPLE_WORKFLOWS)) {
+			await platform.hostWorkflow(exported, { workflowId });
+		}
+	});
+
+	afterAll(async () => {
+		await platform.close();
+	});
+
+	test('answers with the task id and the token of its progress', async () => {
+		const response = await client.call('prompt', { workflow_id: 'text-to-image', prompt: {} });
+		expect(response.status).toBe(200);
+		expect(await response.json()).toEqual({
+			code: 0,
+			msg: 'Success',
+			data: { prompt_id: expect.any(String), prompt_token: expect.any(String) },
+		});
+	});
+
+	test.each([
+		['no key', ''],
+		['a wrong key', 'Bearer sk-wrong'],
+		['another scheme', 'Basic abc'],
+	])('refuses %s with 401', async (_what, authorization) => {
+		const headers = new Headers({ 'content-type': 'application/json' });
+		if (authorization !== '') headers.set('authorization', authorization);
+		for (const path of ['prompt', 'get_task_info']) {
+			const response = await client.call(path, {}, { headers });
+			expect(response.status).toBe(401);
+			expect(await response.json()).toMatchObject({ code: CODES.unauthorized, data: null });
+		}
+	});
+
+	test.each<[string, unknown, number, RegExp]>([
+		['the export', SAMPLE_WORKFLOWS['text-to-image'], CODES.fullExport, /exported file/],
+		['no object', 'text', CODES.badPrompt, /object/],
+		['a list', [], CODES.badPrompt, /object/],
+		['null', null, CODES.badPrompt, /required/],
+		['a node without inputs', { '3': { seed: 1 } }, CODES.badPrompt, /Node 3/],
+		['more than inputs', { '3': { inputs: {}, title: 'x' } }, CODES.badPrompt, /Node 3/],
+		['a class_type', { '3': { inputs: {}, class_type: 'KSampler' } }, CODES.fullExport, /node 3/],
+		['a link', { '3': { inputs: { model: ['4', 0] } } }, CODES.linkOverride, /parameter model/],
+		['a value for a link', { '3': { inputs: { model: 'x' } } }, CODES.linkOverride, /parameter model/],
+		['an unknown node', { '99': { inputs: {} } }, CODES.unknownNode, /node 99/],
+		['an unknown parameter', { '3': { inputs: { sede: 1 } } }, CODES.unknownParameter, /sede.*seed/],
+		['a text as number', { '3': { inputs: { steps: '20' } } }, CODES.wrongType, /steps must be an integer/],
+		['a broken integer', { '3': { inputs: { steps: 2.5 } } }, CODES.wrongType, /steps must be an integer/],
+		['null for a text', { '6': { inputs: { text: null } } }, CODES.wrongType, /text must be a string/],
+		['too many steps', { '3': { inputs: { steps: 151 } } }, CODES.outOfRange, /from 1 to 150, got 151/],
+		['a negative seed', { '3': { inputs: { seed: -1 } } }, CODES.outOfRange, /seed/],
+		['too much cfg', { '3': { inputs: { cfg: 100.5 } } }, CODES.outOfRange, /cfg/],
+		['an unknown sampler', { '3': { inputs: { sampler_name: 'x' } } }, CODES.notInList, /one of euler/],
+		['an unknown model', { '4': { inputs: { ckpt_name: 'x' } } }, CODES.notInList, /model x/],
+	])('refuses %s as prompt and names it', async (_what, prompt, code, msg) => {
+		const answer = await client.submit(prompt);
+		expect(answer.code).toBe(code);
+		expect(answer.msg).toMatch(msg);
+	});
+
+	test('names every problem of a prompt', async () => {
+		const { msg } = await client.submit({ '3': { inputs: { steps: 0, cfg: 'x' } }, '77': { inputs: {} } });
+		expect(msg).toMatch(/steps.*cfg.*77/);
+	});
+
+	test('refuses the parameter view', async () => {
+		const view = platform.parameterView('text-to-image');
+		expect(await client.submit(view)).toMatchObject({ code: CODES.parameterView });
+		const withoutClass = Object.fromEntries(Object.entries(view).map(([id, { inputs }]) => [id, { inputs }]));
+		expect(await client.submit(withoutClass)).toMatchObject({ code: CODES.parameterView });
+	});
+
+	test('refuses unknown and foreign workflows by codes of their own', async () => {
+		expect(await client.submit({}, 'nope')).toMatchObject({ code: CODES.unknownWorkflow });
+		const other = new Client(platform, platform.createOwner('other').apiKey);
+		expect(await other.submit()).toMatchObject({ code: CODES.foreignWorkflow });
+		expect(await client.answer('prompt', { prompt: {} })).toMatchObject({ code: CODES.badWorkflowId });
+		expect(await client.answer('prompt', [])).toMatchObject({ code: CODES.badBody });
+	});
+
+	test('answers broken JSON with 400 and an envelope', async () => {
+		const response = await client.call('prompt', '{"workflow_id":');
+		expect(response.status).toBe(400);
+		expect(await response.json()).toMatchObject({ code: CODES.badBody });
+	});
+
+	test('keeps seeds beyond 2^53 exact, up to the last one', async () => {
+		const body = (seed: string): string =>
+			`{"workflow_id":"text-to-image","prompt":{"3":{"inputs":{"seed":${seed}}}}}`;
+		platform.resetBooks();
+		expect(await client.answer('prompt', body('18446744073709551615'))).toMatchObject({ code: 0 });
+		expect(await client.answer('prompt', body('12345678901234567891'))).toMatchObject({ code: 0 });
+		expect(await client.answer('prompt', body('18446744073709551616'))).toMatchObject({
+			code: CODES.outOfRange,
+		});
+		expect(JSON.stringify(platform.books().tasks)).toContain('"seed":12345678901234567891}');
+	});
+
+	test('refuses images that this owner did not upload', async () => {
+		expect(
+			await client.submit({ '10': { inputs: { image: 'input/x/cat.png' } } }, 'image-to-image'),
+		).toMatchObject({ code: CODES.unknownImage });
+	});
+
+	test('limits the request frequency of each key', async () => {
+		const limited = await startPlatform({ requestsPerSecond: 2 });
+		const first = new Client(limited);
+		const second = new Client(limited, limited.createOwner('second').apiKey);
+		const ask = async (who: Client): Promise<Response> => who.call('get_task_info', { flow_task_ids: [] });
+		const statuses = [];
+		for (let count = 0; count < 3; count++) statuses.push((await ask(first)).status);
+		expect(statuses).toEqual([200, 200, 429]);
+		const refused = await ask(first);
+		expect(refused.headers.get('retry-after')).toBe('1');
+		expect(await refused.json()).toMatchObject({ code: CODES.tooManyRequests });
+		expect((await ask(second)).status).toBe(200);
+		expect(limited.books().rateLimited).toBe(2);
+		await limited.close();
+	});
+});

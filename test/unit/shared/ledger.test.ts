@@ -1,0 +1,459 @@
+import {
+	createLedger,
+	ledgerScope,
+	type Ledger,
+	type LedgerAnswer,
+	type LedgerClaim,
+	type LedgerSettings,
+} from '../../../nodes/shared/ledger';
+import type { Result } from '../../../nodes/shared/failure';
+import { CLAIM_FRESH_MS, LEDGER_TABLE } from '../../../nodes/shared/ledger.rows';
+import { TestClock } from '../testClock';
+import { MemoryTable } from './memoryTable';
+
+const HOUR_MS = 3_600_000;
+const ENTRY = { key: 'order 1', payloadHash: 'p' };
+
+let clock: TestClock;
+let table: MemoryTable;
+let ending: AbortController;
+
+beforeEach(() => {
+	clock = new TestClock();
+	table = new MemoryTable(clock);
+	ending = new AbortController();
+});
+
+/** One run of a node. */
+function open(over: Partial<LedgerSettings> = {}): Ledger {
+	const settings = {
+		scope: 'task',
+		workflowId: 'w1',
+		executionId: '7',
+		ttlMs: HOUR_MS,
+		onUnknown: 'error',
+		deadlineMs: clock.now() + HOUR_MS,
+		...over,
+	} as const;
+	return createLedger(settings, { table: table.open(), clock, random: () => 0.5, signal: ending.signal });
+}
+
+async function claim(ledger: Ledger, entry = ENTRY): Promise<LedgerAnswer> {
+	return valueOf(await clock.run(ledger.claim(entry)));
+}
+
+function valueOf<T>(result: Result<T>): T {
+	if (!result.ok) throw new Error(result.failure.message);
+	return result.value;
+}
+
+async function mine(ledger: Ledger, entry = ENTRY): Promise<LedgerClaim> {
+	const answer = await claim(ledger, entry);
+	if (answer.kind !== 'mine') throw new Error(`The key is not free but "${answer.kind}"`);
+	return answer.claim;
+}
+
+async function flush(ledger: Ledger): Promise<void> {
+	expect(await clock.run(ledger.flush())).toEqual({ ok: true, value: undefined });
+	expect(clock.sleepers).toBe(0);
+}
+
+const column = (name: string): unknown[] => table.all().map((row) => row[name]);
+
+describe('a key', () => {
+	it('is claimed once, and its task is there for all later ones', async () => {
+		const first = open();
+		(await mine(first)).submitted('t1');
+		await flush(first);
+		const second = open({ executionId: '8' });
+		expect(await claim(second)).toMatchObject({
+			...{ kind: 'exists', reference: 't1', finished: false },
+			by: { executionId: '7', workflowId: 'w1' },
+		});
+		await flush(second);
+		expect(column('kind')).toEqual(['claim', 'submitted']);
+	});
+
+	it('that is being submitted is waited for', async () => {
+		const ledger = open();
+		const held = await mine(ledger);
+		const waiting = open().claim(ENTRY);
+		await clock.advance(30_000);
+		held.submitted('t1');
+		await clock.advance(3_000);
+		expect(valueOf(await waiting)).toMatchObject({ kind: 'exists', reference: 't1' });
+	});
+
+	it('that was released goes to who waits for it', async () => {
+		const ledger = open();
+		const held = await mine(ledger);
+		const waiting = open().claim(ENTRY);
+		await clock.advance(5_000);
+		held.released();
+		expect(valueOf(await clock.run(waiting)).kind).toBe('mine');
+		expect(column('kind')).toEqual(['claim']);
+	});
+
+	it('of a task that failed is free, whoever says so', async () => {
+		const ledger = open();
+		const held = await mine(ledger);
+		held.submitted('t1');
+		held.ended('failed');
+		await flush(ledger);
+		const second = open();
+		(await mine(second)).submitted('t2');
+		await flush(second);
+
+		const third = open();
+		const answer = await claim(third);
+		expect(answer).toMatchObject({ kind: 'exists', reference: 't2' });
+		if (answer.kind === 'exists') answer.ended('failed');
+		await flush(third);
+		expect((await claim(open())).kind).toBe('mine');
+	});
+
+	it('of a task that succeeded keeps it, and says that it is finished', async () => {
+		const ledger = open();
+		const held = await mine(ledger);
+		held.submitted('t1');
+		held.ended('succeeded');
+		held.ended('failed');
+		await flush(ledger);
+		const answer = await claim(open());
+		expect(answer).toMatchObject({ kind: 'exists', reference: 't1', finished: true });
+		if (answer.kind === 'exists') answer.ended('failed');
+		expect(column('outcome')).toEqual(['', '', 'succeeded']);
+	});
+
+	it('can keep an answer instead of an id', async () => {
+		const ledger = open();
+		(await mine(ledger)).ended('succeeded', '{"answer":" 42\\n"}');
+		await flush(ledger);
+		expect(await claim(open())).toMatchObject({ reference: '{"answer":" 42\\n"}', finished: true });
+	});
+
+	it('with another payload is a conflict', async () => {
+		const ledger = open();
+		(await mine(ledger)).submitted('t1');
+		await flush(ledger);
+		expect(await claim(open(), { ...ENTRY, payloadHash: 'q' })).toMatchObject({ kind: 'conflict' });
+	});
+
+	it('is another one in another scope', async () => {
+		const ledger = open();
+		(await mine(ledger)).submitted('t1');
+		await flush(ledger);
+		expect((await claim(open({ scope: 'other' }))).kind).toBe('mine');
+	});
+
+	it('is hashed whole, however long it is', async () => {
+		const long = 'x'.repeat(100_000);
+		const ledger = open();
+		(await mine(ledger, { ...ENTRY, key: `${long}1` })).submitted('t1');
+		(await mine(ledger, { ...ENTRY, key: `${long}2` })).submitted('t2');
+		await flush(ledger);
+		expect(new Set(column('entryKey')).size).toBe(2);
+		expect(column('keyText')[0]).toHaveLength(200);
+	});
+
+	it.each(['={{ 1+1 }}', '{{ $json }}', '"\'`', 'a\r\nb', '😀', ' ', '__proto__', 'nul\0'])(
+		'may be %j',
+		async (key) => {
+			const ledger = open();
+			(await mine(ledger, { ...ENTRY, key })).submitted('t1');
+			await flush(ledger);
+			expect(column('keyText')[0]).toBe(key.replace('\0', '\uFFFD'));
+			expect(await claim(open(), { ...ENTRY, key })).toMatchObject({ kind: 'exists' });
+		},
+	);
+
+	it('is not cut in the middle of a character', async () => {
+		await mine(open(), { ...ENTRY, key: `${'x'.repeat(199)}😀` });
+		expect(column('keyText')[0]).toBe('x'.repeat(199));
+	});
+});
+
+describe('what nobody knows', () => {
+	it('is told at once where a submit had no answer', async () => {
+		const ledger = open();
+		(await mine(ledger)).unanswered();
+		await flush(ledger);
+		const askedMs = clock.now();
+		expect(await claim(open())).toMatchObject({ kind: 'unknown', by: { executionId: '7' } });
+		expect(clock.now() - askedMs).toBeLessThan(1_000);
+	});
+
+	it('is told when the claim of somebody who died is old enough', async () => {
+		await mine(open());
+		const claimedMs = clock.now();
+		expect((await claim(open())).kind).toBe('unknown');
+		expect(clock.now() - claimedMs).toBeGreaterThanOrEqual(CLAIM_FRESH_MS - 1_000);
+		expect(clock.now() - claimedMs).toBeLessThan(CLAIM_FRESH_MS + 3_000);
+	});
+
+	it('is not told of a claim that is renewed', async () => {
+		const ledger = open();
+		const held = await mine(ledger);
+		const waiting = open().claim(ENTRY);
+		for (let minute = 0; minute < 5; minute++) {
+			await clock.advance(60_000);
+			held.renew();
+		}
+		held.submitted('t1');
+		expect(valueOf(await clock.run(waiting))).toMatchObject({ kind: 'exists' });
+	});
+
+	it('is done again where the operator wants that', async () => {
+		const ledger = open();
+		(await mine(ledger)).unanswered();
+		await flush(ledger);
+		const again = open({ onUnknown: 'again' });
+		(await mine(again)).submitted('t2');
+		await flush(again);
+		expect(await claim(open())).toMatchObject({ kind: 'exists', reference: 't2' });
+	});
+
+	it('with another payload stays a conflict, even then', async () => {
+		const ledger = open();
+		(await mine(ledger)).unanswered();
+		await flush(ledger);
+		const answer = await claim(open({ onUnknown: 'again' }), { ...ENTRY, payloadHash: 'q' });
+		expect(answer.kind).toBe('conflict');
+	});
+});
+
+describe('the same key twice in a run', () => {
+	it('makes one task', async () => {
+		const ledger = open();
+		const second = ledger.claim(ENTRY);
+		const third = ledger.claim({ ...ENTRY, payloadHash: 'q' });
+		const answers: string[] = [];
+		for (const asked of [second, third]) {
+			void asked.then((answer) => answers.push(answer.ok ? answer.value.kind : 'failure'));
+		}
+		await clock.advance(1_000);
+		expect(answers).toEqual(['mine']);
+		const first = valueOf(await second);
+		if (first.kind === 'mine') first.claim.submitted('t1');
+		await clock.advance(0);
+		expect(answers).toEqual(['mine', 'conflict']);
+		expect(await claim(ledger)).toMatchObject({ kind: 'exists', reference: 't1', by: { executionId: '7' } });
+	});
+
+	it('goes to the next where the first comes to nothing', async () => {
+		for (const nothing of ['released', 'failed'] as const) {
+			const ledger = open({ scope: nothing });
+			const first = await mine(ledger);
+			const second = ledger.claim(ENTRY);
+			await clock.advance(500);
+			if (nothing === 'released') first.released();
+			else first.ended('failed');
+			expect(valueOf(await clock.run(second)).kind).toBe('mine');
+		}
+	});
+
+	it('is unknown to the next where the first had no answer', async () => {
+		const ledger = open();
+		(await mine(ledger)).unanswered();
+		expect((await claim(ledger)).kind).toBe('unknown');
+	});
+});
+
+describe('the life of entries', () => {
+	it('ends after the time that was set, and its rows go with the next write', async () => {
+		const ledger = open();
+		(await mine(ledger)).submitted('t1');
+		await flush(ledger);
+		await clock.advance(HOUR_MS + 1);
+		const next = open({ executionId: '8' });
+		await mine(next);
+		await flush(next);
+		expect(column('executionId')).toEqual(['8']);
+	});
+
+	it('does not end where 0 was set', async () => {
+		const ledger = open({ ttlMs: 0 });
+		(await mine(ledger)).submitted('t1');
+		await flush(ledger);
+		await clock.advance(50 * 365 * 24 * HOUR_MS);
+		expect(await claim(open())).toMatchObject({ kind: 'exists' });
+	});
+});
+
+describe('sub-executions', () => {
+	it('are one a step, however many keys come together', async () => {
+		const ledger = open();
+		const claims = await clock.run(
+			Promise.all(
+				Array.from({ length: 500 }, async (_, index) => await ledger.claim({ ...ENTRY, key: `k${index}` })),
+			),
+		);
+		expect(table.calls).toEqual(['read', 'removeBelow', 'insert', 'read']);
+		for (const [index, answer] of claims.entries()) {
+			const value = valueOf(answer);
+			if (value.kind === 'mine') value.claim.submitted(`t${index}`);
+		}
+		await flush(ledger);
+		expect(table.calls.slice(4)).toEqual(['insert']);
+		expect(table.all()).toHaveLength(1_000);
+	});
+
+	it('write what is known within a fifth of a second', async () => {
+		const held = await mine(open());
+		held.submitted('t1');
+		await clock.advance(200);
+		expect(column('reference')).toEqual(['', 't1']);
+	});
+});
+
+describe('a table that fails', () => {
+	it.each(['read', 'insert'])('before anything is submitted fails the item (%s)', async (call) => {
+		table.mishap = (name) => (name === call ? 'before' : 'none');
+		const ledger = open();
+		const failed = await clock.run(ledger.claim(ENTRY));
+		expect(failed).toMatchObject({ ok: false, failure: { kind: 'badInput' } });
+		if (!failed.ok) expect(failed.failure.advice).toMatch(/^Nothing was submitted for this item\./);
+		await flush(ledger);
+		expect(table.all()).toEqual([]);
+	});
+
+	it('leaves no claim behind where it was added all the same', async () => {
+		table.mishap = (name) => (name === 'insert' ? 'after' : 'none');
+		const ledger = open();
+		expect(await clock.run(ledger.claim(ENTRY))).toMatchObject({ ok: false });
+		await flush(ledger);
+		expect(table.all()).toEqual([]);
+	});
+
+	it('for a while gets what is to be written a little later', async () => {
+		const held = await mine(open());
+		table.mishap = () => 'before';
+		held.submitted('t1');
+		await clock.advance(3_000);
+		table.mishap = () => 'none';
+		await clock.advance(6_000);
+		expect(column('kind')).toEqual(['claim', 'submitted']);
+	});
+
+	it('until the end is told by flush, which tries once more', async () => {
+		const ledger = open();
+		const held = await mine(ledger);
+		table.mishap = () => 'before';
+		held.submitted('t1');
+		await clock.advance(HOUR_MS);
+		expect(await clock.run(ledger.flush())).toMatchObject({ ok: false });
+		table.mishap = () => 'none';
+		await flush(ledger);
+		expect(column('kind')).toEqual(['claim', 'submitted']);
+	});
+
+	it('when a claim is taken back is asked again', async () => {
+		const other = open({ executionId: '8' });
+		(await mine(other)).released();
+		const seen = table.all()[0];
+		await flush(other);
+		let refusals = 0;
+		table.mishap = (name) => {
+			// Another claims at the same moment, and was first.
+			if (name === 'insert' && refusals === 0) table.put({ ...seen, owner: 'another' });
+			return name === 'remove' && ++refusals <= 3 ? 'before' : 'none';
+		};
+		const ledger = open({ deadlineMs: clock.now() + 60_000 });
+		expect(await clock.run(ledger.claim(ENTRY))).toMatchObject({ ok: false });
+		await flush(ledger);
+		expect(refusals).toBe(4);
+		expect(column('owner')).toEqual(['another']);
+	});
+});
+
+describe('the end of a run', () => {
+	it('ends all waiting, and nothing is claimed', async () => {
+		await mine(open());
+		const ledger = open();
+		const waiting = ledger.claim(ENTRY);
+		const twice = ledger.claim(ENTRY);
+		await clock.advance(5_000);
+		ending.abort();
+		for (const asked of [waiting, twice]) {
+			expect(await clock.run(asked)).toMatchObject({ ok: false, failure: { kind: 'cancelled' } });
+		}
+		await flush(ledger);
+		expect(table.all()).toHaveLength(1);
+	});
+
+	it('by its time-out names the key that was waited for', async () => {
+		await mine(open());
+		const failed = await clock.run(open({ deadlineMs: clock.now() + 20_000 }).claim(ENTRY));
+		expect(failed).toMatchObject({ ok: false, failure: { kind: 'notSubmitted' } });
+		if (!failed.ok) expect(failed.failure.message).toContain('"order 1"');
+		expect(table.all()).toHaveLength(1);
+	});
+
+	it('does not keep from being written what is to be written', async () => {
+		const ledger = open();
+		const held = await mine(ledger);
+		ending.abort();
+		held.submitted('t1');
+		await flush(ledger);
+		expect(column('kind')).toEqual(['claim', 'submitted']);
+	});
+});
+
+describe('a claim', () => {
+	it('says by when it has to be used', async () => {
+		const askedMs = clock.now();
+		const held = await mine(open());
+		expect(held.sendByMs).toBeGreaterThan(clock.now() + 30_000);
+		expect(held.sendByMs).toBeLessThanOrEqual(askedMs + 61_000);
+	});
+
+	it('that took too long to get is given up and asked for again', async () => {
+		let slow = true;
+		const inner = table.open();
+		const dataTable = {
+			...inner,
+			insert: async (rows: Parameters<typeof inner.insert>[0]) => {
+				if (slow) await clock.sleep(40_000);
+				slow = false;
+				return await inner.insert(rows);
+			},
+		};
+		const settings = { scope: 's', workflowId: 'w', executionId: '1', ttlMs: 0, onUnknown: 'error' } as const;
+		const ledger = createLedger(
+			{ ...settings, deadlineMs: clock.now() + HOUR_MS },
+			{ table: dataTable, clock, random: () => 0.5, signal: ending.signal },
+		);
+		const held = await mine(ledger);
+		expect(held.sendByMs).toBeGreaterThan(clock.now() + 30_000);
+		expect(table.all()).toHaveLength(1);
+	});
+
+	it('takes the first word that counts', async () => {
+		const ledger = open();
+		const held = await mine(ledger);
+		held.submitted('t1');
+		held.released();
+		held.unanswered();
+		held.renew();
+		held.submitted('t2');
+		await flush(ledger);
+		expect(column('reference')).toEqual(['', 't1']);
+	});
+});
+
+it('rows hold the columns of the table and nothing else', async () => {
+	const ledger = open();
+	const held = await mine(ledger);
+	held.submitted('t1');
+	held.ended('succeeded');
+	await flush(ledger);
+	const names = LEDGER_TABLE.columns.map(({ name }) => name).sort();
+	for (const { id, ...row } of table.all()) expect(Object.keys(row).sort()).toEqual(names);
+});
+
+it('scopes a key to the node, or to the project', () => {
+	const place = { workflowId: 'w', nodeId: 'n' };
+	expect(ledgerScope('task', 'node', place)).toBe('task w n');
+	expect(ledgerScope('task', 'project', place)).toBe('task');
+	expect(ledgerScope('task', 'node', { ...place, nodeId: 'm' })).not.toBe(ledgerScope('task', 'node', place));
+});

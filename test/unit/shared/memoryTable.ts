@@ -1,0 +1,115 @@
+import type { Clock } from '../../../nodes/shared/clock';
+import type { CellValue, DataTable, TableRow } from '../../../nodes/shared/dataTable';
+import { badInput, fail, ok, type Result } from '../../../nodes/shared/failure';
+
+interface StoredRow {
+	readonly row: TableRow;
+	committed: boolean;
+}
+
+/** What happens to a call: it works, it fails before or after it did its work. */
+export type Mishap = 'none' | 'before' | 'after';
+
+/**
+ * A table as PostgreSQL has it, in "read committed": each statement is atomic and sees what is committed when it
+ * starts; a row draws its id when its statement starts and can be seen when it ends, so that a lower id may
+ * come to light after a higher one.
+ */
+export class MemoryTable {
+	private rows: StoredRow[] = [];
+	private lastId = 0;
+	/** Calls, by what they did. */
+	readonly calls: string[] = [];
+	mishap: (call: string, column?: string) => Mishap = () => 'none';
+
+	constructor(
+		private readonly clock: Clock,
+		private readonly random: () => number = () => 0,
+		/** The longest that one way to the database takes, ms. */
+		private readonly slowMs = 30,
+	) {}
+
+	/** What a person sees in n8n. */
+	all(): TableRow[] {
+		return this.rows.filter(({ committed }) => committed).map(({ row }) => row);
+	}
+
+	/** What a person does in n8n. */
+	edit(change: (row: TableRow) => TableRow | undefined): void {
+		this.rows = this.rows.flatMap((stored) => {
+			const row = change(stored.row);
+			return row ? [{ ...stored, row }] : [];
+		});
+	}
+
+	put(row: TableRow): void {
+		this.rows.push({ row: { id: ++this.lastId, ...row }, committed: true });
+	}
+
+	/** One execution's way to it. */
+	open(): DataTable {
+		return {
+			read: async (column, values) =>
+				await this.call('read', column, async () => {
+					const wanted = new Set<CellValue | undefined>(values);
+					return this.all()
+						.filter((row) => wanted.has(row[column]))
+						.sort((a, b) => Number(a.id) - Number(b.id));
+				}),
+			insert: async (rows) =>
+				await this.call('insert', undefined, async () => {
+					const added = rows.map((row) => ({ row: { id: ++this.lastId, ...row }, committed: false }));
+					this.rows.push(...added);
+					await this.delay();
+					for (const row of added) row.committed = true;
+					return undefined;
+				}),
+			update: async (column, rows) =>
+				await this.call('update', column, async () => {
+					for (const changed of rows) {
+						this.rows = this.rows.map(({ row, committed }) =>
+							committed && row[column] === changed[column]
+								? { row: { ...row, ...changed }, committed }
+								: { row, committed },
+						);
+					}
+					return undefined;
+				}),
+			remove: async (column, values) =>
+				await this.call('remove', column, async () => {
+					const wanted = new Set<CellValue | undefined>(values);
+					this.drop((row) => wanted.has(row[column]));
+					return undefined;
+				}),
+			removeBelow: async (column, before) =>
+				await this.call('removeBelow', column, async () => {
+					this.drop((row) => typeof row[column] === 'number' && row[column] < before);
+					return undefined;
+				}),
+		};
+	}
+
+	private drop(isGone: (row: TableRow) => boolean): void {
+		this.rows = this.rows.filter(({ row, committed }) => !committed || !isGone(row));
+	}
+
+	private async delay(): Promise<void> {
+		await this.clock.sleep(Math.round(this.random() * this.slowMs));
+	}
+
+	private async call<T>(
+		name: string,
+		column: string | undefined,
+		work: () => Promise<T>,
+	): Promise<Result<T>> {
+		this.calls.push(name);
+		const mishap = this.mishap(name, column);
+		await this.delay();
+		if (mishap === 'before') return fail(BROKEN);
+		const value = await work();
+		await this.delay();
+		return mishap === 'after' ? fail(BROKEN) : ok(value);
+	}
+}
+
+const BROKEN = badInput('The Data Table could not be used', 'Check it.');
