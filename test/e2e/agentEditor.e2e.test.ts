@@ -1,0 +1,206 @@
+// AgentInvoke in n8n's own editor, in a real browser: what a person sees who connects an agent for the first time.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Browser, Page } from 'playwright-core';
+import { startPlatform, type LocalPlatform } from '../platform';
+import { docsPicture, Editor, launchChromium, openWindow, tryTwice } from './browser';
+import { dataTableRows } from './databases';
+import { packedTarball } from './packOnce';
+import { startN8n } from './runner';
+import type { RunningN8n, SavedCredential, SavedWorkflow } from './runner';
+
+tryTwice();
+
+const START_DEADLINE_MS = 300_000;
+const TEST_DEADLINE_MS = 300_000;
+
+let platform: LocalPlatform;
+let n8n: RunningN8n;
+let browser: Browser;
+let editor: Editor;
+let page: Page;
+let account: SavedCredential;
+let workflow: SavedWorkflow;
+const userFolder = mkdtempSync(join(tmpdir(), 'agent-editor-'));
+
+beforeAll(async () => {
+	platform = await startPlatform();
+	n8n = await startN8n({ userFolder, tarball: packedTarball() });
+	account = await createAccount('FlowAgent account', platform.agentToken);
+	workflow = await n8n.client.createWorkflow(refundDesk(account));
+	browser = await launchChromium();
+	editor = await Editor.logIn(await openWindow(browser), n8n.url, n8n.login);
+	({ page } = editor);
+}, START_DEADLINE_MS);
+
+afterAll(async () => {
+	await browser?.close();
+	await n8n?.stop();
+	await platform?.close();
+	rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
+}, 120_000);
+
+async function createAccount(name: string, agentToken: string): Promise<SavedCredential> {
+	return await n8n.client.createCredential('flowAgentApi', name, { agentToken, baseUrl: platform.apiUrl });
+}
+
+/** Two people write; the agent interrupts for one of them. */
+function refundDesk({ id, name }: SavedCredential) {
+	const people = [
+		{ sessionId: 'ada@example.com', chatInput: 'Where is my order A-1042?' },
+		{
+			sessionId: 'bob@example.com',
+			chatInput: 'Refund order A-1043 [tool: refund {"order":"A-1043","amount":20}]',
+		},
+	];
+	const agent = {
+		type: 'n8n-nodes-flowtask.agentInvoke',
+		typeVersion: 1,
+		credentials: { flowAgentApi: { id, name } },
+	};
+	const plain = { type: 'n8n-nodes-base.noOp', typeVersion: 1, parameters: {} };
+	const to = (node: string) => [{ node, type: 'main', index: 0 }];
+	return {
+		name: 'Refund desk',
+		nodes: [
+			{
+				id: 'start',
+				name: 'Start',
+				type: 'n8n-nodes-base.manualTrigger',
+				typeVersion: 1,
+				position: [0, 0] as [number, number],
+				parameters: {},
+			},
+			{
+				id: 'people',
+				name: 'Messages',
+				type: 'n8n-nodes-base.code',
+				typeVersion: 2,
+				position: [180, 0] as [number, number],
+				parameters: { jsCode: `return ${JSON.stringify(people)};` },
+			},
+			{
+				...agent,
+				id: 'ask',
+				name: 'AgentInvoke',
+				position: [360, 0] as [number, number],
+				parameters: {},
+			},
+			{ ...plain, id: 'act', name: 'Pay the refund', position: [600, 120] as [number, number] },
+			{
+				...agent,
+				id: 'resume',
+				name: 'Resume',
+				position: [800, 120] as [number, number],
+				parameters: { operation: 'resume', result: '={{ {"paid": true} }}' },
+			},
+			{ ...plain, id: 'answer', name: 'Answer', position: [1040, -20] as [number, number] },
+		],
+		connections: {
+			Start: { main: [to('Messages')] },
+			Messages: { main: [to('AgentInvoke')] },
+			AgentInvoke: { main: [to('Answer'), to('Pay the refund')] },
+			'Pay the refund': { main: [to('Resume')] },
+			Resume: { main: [to('Answer'), to('Pay the refund')] },
+		},
+		settings: { executionOrder: 'v1' },
+	};
+}
+
+test(
+	'an interrupt is a branch on the canvas: it leaves by an output of its own and is resumed',
+	async () => {
+		await editor.openWorkflow(workflow);
+		expect(await editor.outputLabels('AgentInvoke')).toEqual(['Response', 'Interrupt']);
+		expect(await editor.outputLabels('Resume')).toEqual(['Response', 'Interrupt']);
+
+		await page.getByTestId('execute-workflow-button').first().click();
+		await editor.canvasNode('Answer').getByTestId('canvas-node-status-success').waitFor();
+		await editor.dismissMessages();
+		await docsPicture(page, 'agent-canvas');
+		const { sessions } = platform.books();
+		expect(sessions.map(({ pendingInterrupt }) => pendingInterrupt)).toEqual([null, null]);
+
+		await editor.openNode('AgentInvoke');
+		await editor.output.getByText('Turn 1: you said').first().waitFor();
+		await editor.output.getByText('Interrupt Branch').click();
+		await editor.output.getByText('A-1043').first().waitFor();
+		await docsPicture(page, 'agent-invoke');
+		await editor.closeNode();
+	},
+	TEST_DEADLINE_MS,
+);
+
+test(
+	'the form of resume shows what belongs to the decision',
+	async () => {
+		await editor.openNode('Resume');
+		expect(await editor.shown('decision')).toBe('Answer');
+		await editor.field('result').waitFor();
+		await editor.openList('decision');
+		await editor.choose('Decline');
+		await editor.field('declineReason').waitFor();
+		expect(await editor.field('result').count()).toBe(0);
+		await editor.closeNode();
+	},
+	TEST_DEADLINE_MS,
+);
+
+describe('the credential form', () => {
+	async function open(id: string): Promise<void> {
+		await page.goto(`${n8n.url}/home/credentials/${id}`);
+		await page.getByTestId('credential-edit-dialog').waitFor();
+	}
+
+	test(
+		'a good token is confirmed, and field names are shown where they are asked for',
+		async () => {
+			await open(account.id);
+			await page.getByText('Connection tested successfully').waitFor();
+			expect(await page.getByText('Message Field').count()).toBe(0);
+			await page.getByTestId('parameter-input-customFields').locator('.el-switch').click();
+			await page.getByText('Message Field').waitFor();
+			await page.getByText('Session Field').scrollIntoViewIfNeeded();
+			await docsPicture(page, 'agent-credential');
+		},
+		TEST_DEADLINE_MS,
+	);
+
+	test(
+		'an expired debugging token and one of somebody else are refused with a sentence',
+		async () => {
+			const expired = platform.agent.debugToken(1);
+			await sleep(50);
+			for (const agentToken of [expired, 'agt_of_nobody']) {
+				const { id, name, type } = account;
+				const data = { agentToken, baseUrl: platform.apiUrl };
+				const tested = await n8n.client.call<{ status: string; message: string }>(
+					'POST',
+					'/rest/credentials/test',
+					{ credentials: { id, name, type, data } },
+				);
+				expect(tested.status).toBe('Error');
+				expect(tested.message).toContain('The platform refused this token');
+				expect(tested.message).not.toContain(agentToken);
+			}
+		},
+		TEST_DEADLINE_MS,
+	);
+});
+
+test(
+	'the sessions are a Data Table that a person can read and edit',
+	async () => {
+		const [row] = await dataTableRows(n8n.client, 'flow_agent_sessions');
+		expect(row).toMatchObject({ sessionKey: 'ada@example.com', workflowId: workflow.id });
+		await page.goto(`${n8n.url}/home/datatables`);
+		await page.getByText('flow_agent_sessions').click();
+		await page.getByText('bob@example.com').waitFor();
+		await docsPicture(page, 'agent-sessions');
+		expect(n8n.log.errors()).toEqual([]);
+		expect(n8n.log.text()).not.toContain(platform.agentToken);
+	},
+	TEST_DEADLINE_MS,
+);

@@ -1,0 +1,202 @@
+// The templates around an agent, imported into a real n8n and run to their end.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startPlatform, type BridgeChannel, type LocalPlatform } from '../platform';
+import { packedTarball } from './packOnce';
+import { failureOf, fillTemplate, outputItems, readTemplate, startN8n } from './runner';
+import type { Execution, RunningN8n, SavedCredential, WorkflowDocument } from './runner';
+
+const START_DEADLINE_MS = 200_000;
+const DEADLINE_MS = 120_000;
+
+let platform: LocalPlatform;
+let channel: BridgeChannel;
+let n8n: RunningN8n;
+let credentials: Record<'flowAgentApi' | 'flowBridgeApi', SavedCredential>;
+const userFolder = mkdtempSync(join(tmpdir(), 'agent-templates-'));
+
+beforeAll(async () => {
+	platform = await startPlatform();
+	channel = platform.createChannel();
+	n8n = await startN8n({ userFolder, tarball: packedTarball() });
+	credentials = {
+		flowAgentApi: await n8n.client.createCredential('flowAgentApi', 'FlowAgent account', {
+			agentToken: platform.agentToken,
+			baseUrl: platform.apiUrl,
+		}),
+		flowBridgeApi: await n8n.client.createCredential('flowBridgeApi', 'FlowBridge account', {
+			channelToken: channel.token,
+			wsBaseUrl: platform.wsUrl,
+		}),
+	};
+}, START_DEADLINE_MS);
+
+beforeEach(() => platform.resetBooks());
+
+afterAll(async () => {
+	await n8n?.stop();
+	await platform?.close();
+	rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
+}, 120_000);
+
+async function until(condition: () => boolean, what: string): Promise<void> {
+	const giveUpAt = Date.now() + DEADLINE_MS;
+	while (!condition()) {
+		if (Date.now() > giveUpAt) throw new Error(`${what}: not within ${DEADLINE_MS / 1000} seconds`);
+		await sleep(100);
+	}
+}
+
+const field = (execution: Execution, node: string, name: string): unknown =>
+	outputItems(execution, node).at(-1)?.json[name];
+
+function succeeded(execution: Execution): void {
+	expect([execution.status, failureOf(execution)]).toEqual(['success', undefined]);
+	expect(JSON.stringify(execution)).not.toContain(platform.agentToken);
+}
+
+/** The template with a sentence of it that makes the local platform's agent do something. */
+function filled(template: WorkflowDocument, sentence = '', orders = ''): WorkflowDocument {
+	const values = sentence ? { [sentence]: `${sentence} ${orders}` } : {};
+	return fillTemplate(template, { values, credentials });
+}
+
+describe('Agent step with approval', () => {
+	const REQUEST = 'Refund order A-1042.';
+
+	async function start(orders: string): Promise<string> {
+		const document = filled(readTemplate('agent-approval.json'), REQUEST, orders);
+		const workflow = await n8n.client.createWorkflow(document);
+		return await n8n.client.run(workflow, 'Run now');
+	}
+
+	const untilAsleep = async (id: string): Promise<Execution> =>
+		await n8n.client.waitForExecution(id, { until: ['waiting'], timeoutMs: DEADLINE_MS });
+
+	/** Opens a link, as a person does. */
+	async function follow(execution: Execution, link: 'approve' | 'decline'): Promise<void> {
+		const url = String(field(execution, 'What the agent asks', link));
+		const response = await fetch(url);
+		await response.arrayBuffer();
+		expect(response.status).toBe(200);
+	}
+
+	test('a person agrees: the agent goes on in its session and acts once', async () => {
+		const id = await start('[question: May I refund 20 EUR?] [side effect: refunded]');
+		const asleep = await untilAsleep(id);
+		expect(field(asleep, 'What the agent asks', 'question')).toBe('May I refund 20 EUR?');
+		await follow(asleep, 'approve');
+		const ended = await n8n.client.waitForExecution(id, { timeoutMs: DEADLINE_MS });
+		succeeded(ended);
+		expect(field(ended, 'What the agent says', 'answer')).toContain('the result was yes');
+		const { invocations, sessions, effects } = platform.books();
+		expect([invocations.length, sessions.length, effects]).toEqual([2, 1, { refunded: 1 }]);
+	}, 300_000);
+
+	test('a person agrees to the first question and not to the tool after it', async () => {
+		const id = await start('[question: May I refund?] [tool: refund {"order":"A-1042"}]');
+		await follow(await untilAsleep(id), 'approve');
+		await until(() => platform.books().invocations.length === 2, 'the agent asks again');
+		const again = await untilAsleep(id);
+		expect(field(again, 'What the agent asks', 'question')).toBe('May I run refund?');
+		await follow(again, 'decline');
+		const ended = await n8n.client.waitForExecution(id, { timeoutMs: DEADLINE_MS });
+		succeeded(ended);
+		expect(field(ended, 'What the agent says', 'answer')).toContain('"declined":true');
+		expect(platform.books().sessions).toMatchObject([{ turns: 3, pendingInterrupt: null }]);
+		expect(n8n.log.errors()).toEqual([]);
+	}, 300_000);
+});
+
+describe('Agent with a tool', () => {
+	test('n8n looks up what the agent asks for, as often as it asks, and declines what it does not know', async () => {
+		const orders =
+			'[tool: get_order {"order":"A-1042"}] [tool: get_order {"order":"A-1"}] [tool: delete_order {}]';
+		const document = filled(readTemplate('agent-tool.json'), 'Where is order A-1042?', orders);
+		const workflow = await n8n.client.createWorkflow(document);
+		const execution = await n8n.client.waitForExecution(await n8n.client.run(workflow, 'Run now'));
+		succeeded(execution);
+		const { invocations, sessions } = platform.books();
+		expect(sessions).toMatchObject([{ turns: 4, pendingInterrupt: null }]);
+		expect(invocations.slice(1).map(({ body }) => body)).toEqual([
+			expect.objectContaining({
+				interrupt_result: expect.objectContaining({
+					result: { order: 'A-1042', status: 'shipped on Monday' },
+				}),
+			}),
+			expect.objectContaining({
+				interrupt_result: expect.objectContaining({ result: { order: 'A-1', status: 'unknown' } }),
+			}),
+			expect.objectContaining({
+				interrupt_result: expect.objectContaining({
+					result: { declined: true, reason: 'There is no tool delete_order' },
+				}),
+			}),
+		]);
+		expect(field(execution, 'Answers', 'answer')).toContain('Turn 4');
+		expect(n8n.log.errors()).toEqual([]);
+	}, 300_000);
+});
+
+describe('Support inbox over the bridge', () => {
+	interface Reply {
+		conversation_id: string;
+		text: string;
+	}
+	const replies = (): Reply[] =>
+		platform.books().bridge.received.map(({ frame }) => frame as unknown as Reply);
+
+	test('each conversation goes on in its own session, and every message gets its reply', async () => {
+		const inbox = await n8n.client.createWorkflow(filled(readTemplate('support-inbox.json')));
+		await n8n.client.activate(inbox);
+		await until(() => channel.open === 1, 'the trigger is connected');
+
+		const say = async (round: Array<[string, string]>): Promise<Map<string, string>> => {
+			const before = replies().length;
+			for (const [conversation, text] of round) channel.push({ conversation_id: conversation, text });
+			await until(() => replies().length === before + round.length, `replies to ${JSON.stringify(round)}`);
+			const entries = replies().slice(before);
+			return new Map(entries.map(({ conversation_id: id, text }) => [id, text]));
+		};
+		await say([
+			['c-1', 'I am Ada'],
+			['c-2', 'I am Bob'],
+		]);
+		expect(
+			await say([
+				['c-1', '[recall]'],
+				['c-2', '[recall]'],
+			]),
+		).toEqual(
+			new Map([
+				['c-1', 'I am Ada'],
+				['c-2', 'I am Bob'],
+			]),
+		);
+		const odd = await say([
+			['c-1', 'Refund me [question: May I?]'],
+			['c-2', '[refuse: no quota]'],
+		]);
+		expect(odd.get('c-1')).toContain('"declined":true');
+		expect(odd.get('c-2')).toBe('Sorry, that did not work. A colleague will write to you.');
+		// Neither blocks its conversation.
+		expect(
+			new Set(
+				(
+					await say([
+						['c-1', '[answer: c-1 goes on]'],
+						['c-2', '[answer: c-2 goes on]'],
+					])
+				).values(),
+			),
+		).toEqual(new Set(['c-1 goes on', 'c-2 goes on']));
+
+		expect(platform.books().sessions).toHaveLength(2);
+		await n8n.client.deactivate(inbox);
+		await until(() => channel.open === 0, 'the trigger is gone');
+		expect(n8n.log.errors()).toEqual([]);
+		expect(n8n.log.text()).not.toContain(channel.token);
+	}, 400_000);
+});

@@ -1,0 +1,57 @@
+import type { SavedCredential, WorkflowDocument } from './runner';
+
+type Node = WorkflowDocument['nodes'][number];
+
+export interface BatchService {
+	/** Of the webhook: POST `{ keys: […] }`, one item a key. */
+	path: string;
+	/** Whether the call waits for the end, or returns at once. */
+	answers: 'lastNode' | 'onReceived';
+	/** One after the other, from the split keys on. */
+	steps: Node[];
+	/** A step whose first output leads back to itself and whose second one goes on. */
+	loopsOn?: string;
+}
+
+/** Webhook, one item a key, then the steps of the test. */
+export function batchService({ path, answers, steps, loopsOn }: BatchService): WorkflowDocument {
+	const webhook: Node = {
+		id: 'hook',
+		name: 'Webhook',
+		type: 'n8n-nodes-base.webhook',
+		typeVersion: 2,
+		position: [0, 0],
+		webhookId: path,
+		parameters: { httpMethod: 'POST', path, responseMode: answers, responseData: 'allEntries', options: {} },
+	};
+	const split: Node = {
+		id: 'split',
+		name: 'One item a key',
+		type: 'n8n-nodes-base.splitOut',
+		typeVersion: 1,
+		position: [200, 0],
+		parameters: { fieldToSplitOut: 'body.keys', options: { destinationFieldName: 'key' } },
+	};
+	const nodes = [webhook, split, ...steps];
+	const connections: WorkflowDocument['connections'] = {};
+	nodes.forEach(({ name }, index) => {
+		const next = nodes[index + 1];
+		const onward = next ? [{ node: next.name, type: 'main' as const, index: 0 }] : [];
+		const back = [{ node: name, type: 'main' as const, index: 0 }];
+		connections[name] = { main: name === loopsOn ? [back, onward] : [onward] };
+	});
+	return { name: `Batch service ${path}`, nodes, connections };
+}
+
+/** A FlowTask step. */
+export function flowTask(name: string, account: SavedCredential, parameters: Node['parameters']): Node {
+	return {
+		id: name,
+		name,
+		type: 'n8n-nodes-flowtask.flowTask',
+		typeVersion: 1,
+		position: [400, 0],
+		parameters: { resource: 'task', ...parameters },
+		credentials: { flowPlatformApi: { id: account.id, name: account.name } },
+	};
+}

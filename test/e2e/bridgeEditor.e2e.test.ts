@@ -1,0 +1,115 @@
+// AgentBridge in n8n's own editor, in a real browser: what a person sees who tries it for the first time.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Browser } from 'playwright-core';
+import { startPlatform, type BridgeChannel, type LocalPlatform } from '../platform';
+import { docsPicture, Editor, launchChromium, openWindow, tryTwice } from './browser';
+import { packedTarball } from './packOnce';
+import { startN8n } from './runner';
+import type { RunningN8n, SavedWorkflow } from './runner';
+
+tryTwice();
+
+const START_DEADLINE_MS = 200_000;
+const DEADLINE_MS = 60_000;
+
+let platform: LocalPlatform;
+let channel: BridgeChannel;
+let n8n: RunningN8n;
+let browser: Browser;
+let editor: Editor;
+let workflow: SavedWorkflow;
+const userFolder = mkdtempSync(join(tmpdir(), 'bridge-editor-'));
+
+beforeAll(async () => {
+	platform = await startPlatform();
+	channel = platform.createChannel();
+	n8n = await startN8n({ userFolder, tarball: packedTarball() });
+	const { id, name } = await n8n.client.createCredential('flowBridgeApi', 'FlowBridge account', {
+		channelToken: channel.token,
+		wsBaseUrl: platform.wsUrl,
+	});
+	const node = { typeVersion: 1, parameters: {}, credentials: { flowBridgeApi: { id, name } } };
+	workflow = await n8n.client.createWorkflow({
+		name: 'Support inbox',
+		nodes: [
+			{
+				...node,
+				id: 'trigger',
+				name: 'AgentBridge Trigger',
+				type: 'n8n-nodes-flowtask.agentBridgeTrigger',
+				position: [0, 0],
+			},
+			{
+				id: 'start',
+				name: 'Start',
+				type: 'n8n-nodes-base.manualTrigger',
+				typeVersion: 1,
+				position: [0, 240],
+				parameters: {},
+			},
+			{
+				...node,
+				id: 'ask',
+				name: 'AgentBridge',
+				type: 'n8n-nodes-flowtask.agentBridge',
+				position: [240, 240],
+			},
+		],
+		connections: { Start: { main: [[{ node: 'AgentBridge', type: 'main', index: 0 }]] } },
+	});
+	browser = await launchChromium();
+	editor = await Editor.logIn(await openWindow(browser), n8n.url, n8n.login);
+	await editor.openWorkflow(workflow);
+}, START_DEADLINE_MS);
+
+afterAll(async () => {
+	await browser?.close();
+	await n8n?.stop();
+	await platform?.close();
+	rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
+});
+
+async function until(condition: () => boolean, what: string): Promise<void> {
+	const giveUpAt = Date.now() + DEADLINE_MS;
+	while (!condition()) {
+		if (Date.now() > giveUpAt) throw new Error(`${what}: not within ${DEADLINE_MS / 1000} seconds`);
+		await sleep(50);
+	}
+}
+
+test('the trigger shows the first frame that comes, and lets go of the connection', async () => {
+	await editor.openNode('AgentBridge Trigger');
+	const executed = editor.executeStep();
+	await until(() => channel.open === 1, 'the test listens');
+	channel.push({ conversation_id: 'c-17', text: 'Where is my order A-1042?' });
+	await executed;
+	await editor.output.getByText('Where is my order A-1042?').first().waitFor();
+	await editor.dismissMessages();
+	await docsPicture(editor.page, 'bridge-trigger');
+	await until(() => platform.books().bridge.open === 0, 'the connection is closed');
+	await editor.closeNode();
+});
+
+test('the action asks and gets the reply; what is missing is said before anything is sent', async () => {
+	await editor.openNode('AgentBridge');
+	await editor.paste('frame', '{"type": "message", "text": "Where is my order? [tool]"}');
+	const before = platform.books().bridge.received.length;
+	await editor.executeStep();
+	await editor.output.getByText('Nothing says how the reply is recognised').first().waitFor();
+	expect(platform.books().bridge.received).toHaveLength(before);
+
+	await editor.type('eventFilter', 'message, interrupt');
+	await editor.type('correlationPath', 'id');
+	await editor.type('replyPath', 'correlation_id');
+	// The editor takes over what is typed a moment later, so the last field is one whose half is good as well.
+	await editor.type('timeoutSeconds', '30');
+	await editor.executeStep();
+	await editor.output.getByText('Agent: Where is my order? [tool]').first().waitFor();
+	await editor.dismissMessages();
+	await docsPicture(editor.page, 'bridge-request');
+	expect(platform.books().bridge.received.at(-1)?.frame).toMatchObject({ text: 'Where is my order? [tool]' });
+	expect(n8n.log.text()).not.toContain(channel.token);
+});

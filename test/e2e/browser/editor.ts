@@ -1,0 +1,168 @@
+import type { BrowserContext, Locator, Page } from 'playwright-core';
+import type { Login } from '../runner/n8nClient';
+
+const DISMISS_WITHIN_MS = 30_000;
+
+/** n8n's editor as a person uses it: what is on the screen, and what hands do. Nothing here goes past the page. */
+export class Editor {
+	private constructor(
+		readonly page: Page,
+		private readonly url: string,
+	) {}
+
+	/** Fills in n8n's own login form. */
+	static async logIn(window: BrowserContext, url: string, login: Login): Promise<Editor> {
+		const page = await window.newPage();
+		await page.goto(`${url}/signin`);
+		await page.getByLabel('Email').fill(login.email);
+		await page.getByLabel('Password').fill(login.password);
+		await page.getByTestId('form-submit-button').click();
+		await page.waitForURL((address) => !address.pathname.startsWith('/signin'));
+		return new Editor(page, url);
+	}
+
+	async openWorkflow({ id }: { id: string }): Promise<void> {
+		await this.page.goto(`${this.url}/workflow/${id}`);
+		await this.page.getByTestId('canvas-node').first().waitFor();
+	}
+
+	canvasNode(name: string): Locator {
+		return this.page.locator(`[data-test-id="canvas-node"][data-node-name="${name}"]`);
+	}
+
+	/** The labels at a node's outputs, top down; one without a label is "". */
+	async outputLabels(name: string): Promise<string[]> {
+		const handles = this.canvasNode(name).getByTestId('canvas-node-output-handle');
+		return (await handles.allInnerTexts()).map((text) => text.trim());
+	}
+
+	/** Draws a connection from an output to an input, on the same node or another. */
+	async connect(from: string, output: number, to: string): Promise<void> {
+		const start = await middleOf(this.canvasNode(from).getByTestId('canvas-node-output-handle').nth(output));
+		const end = await middleOf(this.canvasNode(to).getByTestId('canvas-node-input-handle').first());
+		await this.page.mouse.move(start.x, start.y);
+		await this.page.mouse.down();
+		// The editor notices a drag by its way, not by its ends.
+		await this.page.mouse.move((start.x + end.x) / 2, start.y + 60, { steps: 8 });
+		await this.page.mouse.move(end.x, end.y, { steps: 8 });
+		await this.page.mouse.up();
+	}
+
+	async openNode(name: string): Promise<void> {
+		await this.canvasNode(name).dblclick();
+		await this.page.getByTestId('node-parameters').waitFor();
+	}
+
+	async closeNode(): Promise<void> {
+		await this.page.getByTestId('ndv-close-button').click();
+		await this.page.getByTestId('ndv').waitFor({ state: 'detached' });
+	}
+
+	field(parameter: string): Locator {
+		return this.page.getByTestId(`parameter-input-${parameter}`);
+	}
+
+	/** Types over what a text or number field holds. */
+	async type(parameter: string, text: string): Promise<void> {
+		const input = this.field(parameter).locator('input, textarea').first();
+		await input.click();
+		await this.page.keyboard.press('ControlOrMeta+A');
+		await this.page.keyboard.type(text);
+		await input.blur();
+	}
+
+	/** Pastes over what a code field holds, by the clipboard. */
+	async paste(parameter: string, text: string): Promise<void> {
+		await this.field(parameter).locator('.cm-content').click();
+		await this.page.keyboard.press('ControlOrMeta+A');
+		await this.page.evaluate(`navigator.clipboard.writeText(${JSON.stringify(text)})`);
+		await this.page.keyboard.press('ControlOrMeta+V');
+	}
+
+	/** What a text, number or drop-down field shows. */
+	async shown(parameter: string): Promise<string> {
+		return await this.field(parameter).locator('input, textarea').first().inputValue();
+	}
+
+	/** Opens a drop-down and tells what can be chosen in it. */
+	async openList(parameter: string): Promise<string[]> {
+		await this.field(parameter).click();
+		const options = this.visibleOptions();
+		await options.first().waitFor();
+		return (await options.allInnerTexts()).map((text) => text.trim());
+	}
+
+	/** Chooses in the drop-down that is open. */
+	async choose(option: string): Promise<void> {
+		await this.visibleOptions()
+			.filter({ has: this.page.getByText(option, { exact: true }) })
+			.click();
+	}
+
+	/** The box that n8n shows in place of a list of inputs. */
+	get rowsNotice(): Locator {
+		return this.page.getByTestId('empty-fields-notice');
+	}
+
+	/** The titles of the rows that stand in a list of inputs. */
+	async rows(): Promise<string[]> {
+		const container = this.page.getByTestId('mapping-fields-container');
+		const labels = container.getByTestId('input-label').filter({ hasText: '·' });
+		await labels.first().waitFor();
+		// Beside the title stand the buttons of the row that the mouse is over.
+		return (await labels.allInnerTexts()).map((text) => text.trim().split('\n', 1)[0] ?? '');
+	}
+
+	/** Opens the menu of inputs that can be added, and tells what it offers. */
+	async openRowMenu(): Promise<string[]> {
+		await this.page.getByTestId('add-fields-select').getByRole('button').click();
+		const entries = this.page.getByRole('menuitem').filter({ hasText: '·', visible: true });
+		await entries.first().waitFor();
+		return await entries.allInnerTexts();
+	}
+
+	/** Adds a row from the menu that is open. */
+	async addRow(title: string): Promise<void> {
+		await this.page.getByRole('menuitem', { name: title, exact: true }).click();
+		await this.page.getByRole('menu').waitFor({ state: 'detached' });
+	}
+
+	/** "Execute step", until the node has answered one way or the other. */
+	async executeStep(): Promise<void> {
+		await this.page.getByTestId('node-execute-button').click();
+		const ended = this.output.locator('[data-test-id^="node-run-status-"]');
+		await ended.waitFor();
+	}
+
+	get output(): Locator {
+		return this.page.getByTestId('output-panel');
+	}
+
+	/**
+	 * The messages in the corner, which would cover what is to be read or pictured. One may come
+	 * while others are closed, and a slow machine may miss a click on one that still slides in:
+	 * so it goes on until none is left.
+	 */
+	async dismissMessages(): Promise<void> {
+		const close = this.page.locator('.el-notification .el-notification__closeBtn');
+		const deadline = Date.now() + DISMISS_WITHIN_MS;
+		while ((await close.count()) > 0) {
+			if (Date.now() > deadline) throw new Error('a message in the corner does not close');
+			await close
+				.first()
+				.click({ timeout: 1_000, force: true })
+				.catch(() => undefined);
+			await this.page.waitForTimeout(200);
+		}
+	}
+
+	private visibleOptions(): Locator {
+		return this.page.locator('.el-select-dropdown__item').filter({ visible: true });
+	}
+}
+
+async function middleOf(target: Locator): Promise<{ x: number; y: number }> {
+	const box = await target.boundingBox();
+	if (!box) throw new Error('It is not on the screen.');
+	return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
+}

@@ -1,0 +1,4 @@
+export { launchChromium, openWindow } from './chromium';
+export { docsPicture } from './docsPicture';
+export { Editor } from './editor';
+export { tryTwice } from './secondTry';

@@ -1,0 +1,225 @@
+// npm run chaos: tasks, agent turns and chats on a real n8n while a tenth of all requests fails, and what the local
+// platform's books say of it. Exit code 0 only if nothing was done twice, nothing was lost, and no secret leaked.
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { startPlatform, type LocalPlatform } from '../platform';
+import textToImage from '../platform/workflows/text-to-image.json';
+import { batchService } from './batchService';
+import { killEveryN8n, packTarball, startN8n } from './runner';
+import type { RunningN8n, SavedCredential, WorkflowDocument } from './runner';
+
+type Node = WorkflowDocument['nodes'][number];
+type Item = Record<string, unknown>;
+
+const FAULT_RATE = 0.1;
+const SEED = Number(process.argv.find((word) => word.startsWith('--seed='))?.slice(7) ?? 1);
+const LOT = 100;
+const LOTS_AT_ONCE = 2;
+const LOT_DEADLINE_MS = 600_000;
+
+const packageRoot = join(__dirname, '..', '..');
+
+interface Campaign {
+	readonly name: string;
+	readonly items: number;
+	readonly step: Node;
+}
+
+interface Figure {
+	readonly what: string;
+	readonly figure: number | string;
+	readonly target: string;
+	readonly isGood: boolean;
+}
+
+function step(type: string, account: SavedCredential, parameters: Node['parameters']): Node {
+	return {
+		id: type,
+		name: 'Step',
+		type: `n8n-nodes-flowtask.${type}`,
+		typeVersion: 1,
+		position: [400, 0],
+		parameters,
+		credentials: { [account.type]: { id: account.id, name: account.name } },
+		onError: 'continueRegularOutput',
+	} as Node;
+}
+
+async function campaigns(n8n: RunningN8n, platform: LocalPlatform): Promise<Campaign[]> {
+	const key = await n8n.client.createCredential('flowPlatformApi', 'Platform', {
+		apiKey: platform.apiKey,
+		baseUrl: platform.apiUrl,
+		wsBaseUrl: platform.wsUrl,
+	});
+	const token = await n8n.client.createCredential('flowAgentApi', 'Agent', {
+		agentToken: platform.agentToken,
+		baseUrl: platform.apiUrl,
+	});
+	const { workflowId } = await platform.hostWorkflow(textToImage);
+	const override = [{ nodeId: '6', parameter: 'text', value: '={{ $json.key }}', valueType: 'string' }];
+	return [
+		{
+			name: 'tasks',
+			items: 1_000,
+			step: step('flowTask', key, {
+				...{ resource: 'task', operation: 'run', workflowId, output: 'urls' },
+				...{ overridesMode: 'fields', overrideFields: { override } },
+			}),
+		},
+		{
+			name: 'turns',
+			items: 300,
+			step: step('agentInvoke', token, {
+				...{ operation: 'invoke', message: '={{ $json.key }}', sessionMode: 'new', stream: true },
+			}),
+		},
+		{
+			name: 'chats',
+			items: 300,
+			step: step('chatCompletion', key, {
+				model: { __rl: true, mode: 'id', value: 'family_c-4.6' },
+				messages: { message: [{ role: 'user', content: '={{ $json.key }}' }] },
+			}),
+		},
+	];
+}
+
+/** Sends a campaign's items in lots, some at a time. @returns what came out for each item, in order */
+async function play(n8n: RunningN8n, { name, items, step: node }: Campaign): Promise<Item[]> {
+	const path = `chaos-${name}`;
+	const service = batchService({ path, answers: 'lastNode', steps: [node] });
+	await n8n.client.activate(await n8n.client.createWorkflow(service));
+	const lots = Array.from({ length: items / LOT }, (_, lot) =>
+		Array.from({ length: LOT }, (__, index) => `${name} ${lot * LOT + index}`),
+	);
+	const outputs: Item[][] = [];
+	const next = async (): Promise<void> => {
+		for (let lot = lots.findIndex((_, index) => !(index in outputs)); lot >= 0;) {
+			outputs[lot] = [];
+			const response = await n8n.client.callWebhook(path, { keys: lots[lot] }, LOT_DEADLINE_MS);
+			const answer: unknown = JSON.parse(await response.text());
+			outputs[lot] = Array.isArray(answer) ? (answer as Item[]) : [];
+			lot = lots.findIndex((_, index) => !(index in outputs));
+		}
+	};
+	await Promise.all(Array.from({ length: LOTS_AT_ONCE }, next));
+	return outputs.flat();
+}
+
+const isError = (item: Item): boolean => typeof item.error === 'string';
+const count = (items: readonly Item[], said: RegExp): number =>
+	items.filter((item) => isError(item) && said.test(String(item.error))).length;
+
+/** An error that is no sentence of ours would be a raw one. */
+const RAW = /TypeError|undefined is not|Cannot read|is not a function|\[object/;
+
+function judge(platform: LocalPlatform, results: Record<string, Item[]>): Figure[] {
+	const books = platform.books();
+	const { tasks = [], turns = [], chats = [] } = results;
+	const said = JSON.stringify(tasks);
+	const lost = books.tasks.filter(
+		({ answer, taskId }) => answer === 'whole' && !said.includes(taskId),
+	).length;
+	const unclear = count(tasks, /^A task may have been made/);
+	const ran = books.invocations.filter(({ message }) => message?.startsWith('turns '));
+	const ranTwice = ran.length - new Set(ran.map(({ message }) => message)).size;
+	const answered = new Set(turns.filter((item) => !isError(item)).map(({ answer }) => String(answer)));
+	const toldUnclear = turns.filter(
+		({ details }) => Reflect.get(Object(details), 'mayHaveRun') === true,
+	).length;
+	const untold = ran.filter(({ answer }) => !answered.has(answer)).length - toldUnclear;
+	const all = [...tasks, ...turns, ...chats];
+	const zero = (what: string, figure: number): Figure => ({
+		what,
+		figure,
+		target: '0',
+		isGood: figure === 0,
+	});
+	const whole = (what: string, figure: number, wanted: number): Figure => ({
+		...{ what, figure, target: String(wanted), isGood: figure === wanted },
+	});
+	const faults = Object.values(books.faults).reduce((sum, injected) => sum + injected, 0);
+	return [
+		{ what: 'faults that befell requests', figure: faults, target: '> 100', isGood: faults > 100 },
+		whole('tasks: items that came out', tasks.length, 1_000),
+		{
+			what: 'tasks: done',
+			figure: tasks.filter((item) => !isError(item)).length,
+			target: '> 900',
+			isGood: true,
+		},
+		zero('tasks: made twice', books.duplicates),
+		zero('tasks: ids lost', lost),
+		whole('tasks: told as "may have been made"', unclear, books.unclearSubmits),
+		whole('turns: items that came out', turns.length, 300),
+		{
+			what: 'turns: answered',
+			figure: turns.filter((item) => !isError(item)).length,
+			target: '> 240',
+			isGood: true,
+		},
+		zero('turns: run twice', ranTwice),
+		zero('turns: run, and neither answered nor told', Math.max(0, untold)),
+		whole('chats: items that came out', chats.length, 300),
+		{
+			what: 'chats: answered',
+			figure: chats.filter((item) => !isError(item)).length,
+			target: '> 270',
+			isGood: true,
+		},
+		zero(
+			'errors that are no sentence',
+			all.filter((item) => isError(item) && RAW.test(String(item.error))).length,
+		),
+		zero('secrets sent to other hosts', books.leaks.length),
+	];
+}
+
+async function main(): Promise<boolean> {
+	const home = join(packageRoot, '.e2e');
+	await mkdir(home, { recursive: true });
+	const scratch = await mkdtemp(join(home, 'chaos-'));
+	const platform = await startPlatform({ runners: 64, taskMs: 300, pictures: 'prepared', seed: SEED });
+	try {
+		console.log(`Seed ${SEED}. This takes some minutes.`);
+		const tarball = await packTarball(scratch);
+		const userFolder = join(scratch, 'n8n');
+		const n8n = await startN8n({ userFolder, tarball });
+		const plans = await campaigns(n8n, platform);
+		platform.resetBooks();
+		platform.faults.campaign({ rate: FAULT_RATE, seed: SEED });
+		const results: Record<string, Item[]> = {};
+		for (const plan of plans) {
+			const startedMs = Date.now();
+			results[plan.name] = await play(n8n, plan);
+			console.log(`${plan.items} ${plan.name}: ${((Date.now() - startedMs) / 1000).toFixed(0)} s`);
+		}
+		platform.faults.clear();
+		// Fails where a secret stands in its folder.
+		await n8n.stop();
+		const figures = judge(platform, results);
+		console.table(
+			figures.map(({ what, figure, target, isGood }) => ({
+				what,
+				figure,
+				target,
+				'': isGood ? 'ok' : 'MISSED',
+			})),
+		);
+		return figures.every(({ isGood }) => isGood);
+	} finally {
+		await killEveryN8n();
+		await platform.close();
+		await rm(scratch, { recursive: true, force: true, maxRetries: 3 });
+	}
+}
+
+main().then(
+	(isGood) => {
+		process.exitCode = isGood ? 0 : 1;
+	},
+	(error: unknown) => {
+		console.error(error);
+		process.exitCode = 1;
+	},
+);

@@ -1,0 +1,369 @@
+// The chat nodes in a real n8n, against the local platform over real sockets.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { LLMock } from '@copilotkit/aimock';
+import { startPlatform, type LocalPlatform } from '../platform';
+import {
+	asks,
+	chatCompletion,
+	chatTrigger,
+	chunksOf,
+	inARow,
+	modelById,
+	textOf,
+	webhook,
+} from './chatWorkflows';
+import type { Chunk } from './chatWorkflows';
+import { packedTarball } from './packOnce';
+import { failureOf, outputItems, startN8n } from './runner';
+import type { Execution, RunningN8n, SavedCredential, SavedWorkflow, WorkflowDocument } from './runner';
+
+const START_DEADLINE_MS = 200_000;
+
+const QUESTION = '={{ $json.body.question }}';
+
+let platform: LocalPlatform;
+let n8n: RunningN8n;
+let account: SavedCredential;
+let errorsBefore = 0;
+const userFolder = mkdtempSync(join(tmpdir(), 'chat-n8n-'));
+
+beforeAll(async () => {
+	platform = await startPlatform();
+	n8n = await startN8n({ userFolder, tarball: packedTarball() });
+	account = await createAccount('FlowPlatform account', '');
+}, START_DEADLINE_MS);
+
+beforeEach(() => {
+	platform.resetBooks();
+	errorsBefore = n8n.log.errors().length;
+});
+
+afterAll(async () => {
+	await n8n?.stop();
+	await platform?.close();
+	rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
+});
+
+/** What n8n itself complained about in this test. */
+function complaints(): string[] {
+	return n8n.log.errors().slice(errorsBefore);
+}
+
+async function createAccount(name: string, modelsPath: string): Promise<SavedCredential> {
+	return await n8n.client.createCredential('flowPlatformApi', name, {
+		apiKey: platform.apiKey,
+		baseUrl: platform.apiUrl,
+		wsBaseUrl: '',
+		modelsPath,
+	});
+}
+
+async function publish(document: WorkflowDocument): Promise<SavedWorkflow> {
+	const workflow = await n8n.client.createWorkflow(document);
+	await n8n.client.activate(workflow);
+	return workflow;
+}
+
+async function onlyExecution(workflow: SavedWorkflow): Promise<Execution> {
+	const [execution, ...others] = await n8n.client.listExecutions(workflow);
+	if (execution === undefined || others.length > 0) throw new Error('There is not just one execution.');
+	return await n8n.client.waitForExecution(execution.id);
+}
+
+describe('a webhook that streams', () => {
+	let workflow: SavedWorkflow;
+
+	beforeAll(async () => {
+		const ask = chatCompletion(account, {
+			model: modelById('plain-1'),
+			messages: asks(QUESTION),
+			options: {},
+		});
+		workflow = await publish(inARow('Talks while it thinks', [webhook('talk', 'streaming'), ask]));
+	});
+
+	test('passes the answer on while the model still talks', async () => {
+		const response = await n8n.client.callWebhook('talk', { question: '[words: 12] [hold after: 4]' });
+		const heard: Chunk[] = [];
+		let wasReleased = false;
+		for await (const chunk of chunksOf(response)) {
+			heard.push(chunk);
+			// The model says nothing more before it is released: what was heard by now was heard live.
+			if (wasReleased || !textOf(heard).endsWith('word4')) continue;
+			expect(platform.books().chats).toEqual([expect.objectContaining({ endedAt: null })]);
+			expect(platform.chat.release()).toBe(1);
+			wasReleased = true;
+		}
+
+		expect(wasReleased).toBe(true);
+		expect([heard[0]?.type, heard[heard.length - 1]?.type]).toEqual(['begin', 'end']);
+		const words = Array.from({ length: 12 }, (_, index) => `word${index + 1}`).join(' ');
+		expect(textOf(heard)).toBe(words);
+		const execution = await onlyExecution(workflow);
+		expect(outputItems(execution, 'Chat Completion').map(({ json }) => json.content)).toEqual([words]);
+		expect(complaints()).toEqual([]);
+	});
+
+	test('says where an answer breaks off', async () => {
+		const response = await n8n.client.callWebhook('talk', { question: '[words: 9] [cut after: 3]' });
+		const heard: Chunk[] = [];
+		for await (const chunk of chunksOf(response)) heard.push(chunk);
+
+		expect(textOf(heard)).toBe('word1 word2 word3');
+		// n8n adds its own, with the advice.
+		const failure = heard.find(({ type }) => type === 'error');
+		expect(failure?.content).toMatch(/^The answer broke off after 17 characters: /);
+		expect(platform.books().chats).toHaveLength(1);
+	});
+});
+
+describe('an AI Agent', () => {
+	test.each([
+		{ reasoning: 'on', enable_thinking: true },
+		{ reasoning: 'off', enable_thinking: false },
+	])('uses its tool, with reasoning $reasoning', async ({ reasoning, enable_thinking }) => {
+		const agent = {
+			name: 'AI Agent',
+			type: '@n8n/n8n-nodes-langchain.agent',
+			typeVersion: 3.1,
+			parameters: { promptType: 'define', text: QUESTION, options: {} },
+		};
+		const model = {
+			...chatCompletion(account, { model: modelById('vendor/family_c-4.6'), reasoning, options: {} }),
+			name: 'FlowPlatform Chat Model',
+			type: 'n8n-nodes-flowtask.lmChatFlowPlatform',
+		};
+		const tool = { name: 'Calculator', type: '@n8n/n8n-nodes-langchain.toolCalculator' };
+		const path = `agent-${reasoning}`;
+		const workflow = await publish(
+			inARow(
+				`Agent, reasoning ${reasoning}`,
+				[webhook(path, 'lastNode'), agent],
+				[
+					{ node: model, by: 'ai_languageModel' },
+					{ node: tool, by: 'ai_tool' },
+				],
+			),
+		);
+
+		const response = await n8n.client.callWebhook(path, {
+			question: '[tool: Calculator {"input": "6 * 7"}] [answer: It is {result}.] What is 6 times 7?',
+		});
+
+		expect(await response.json()).toMatchObject({ output: 'It is [{"response":"42"}].' });
+		const { chats } = platform.books();
+		expect(chats.map(({ body, reasoned }) => ({ sent: body.enable_thinking, reasoned }))).toEqual([
+			{ sent: enable_thinking, reasoned: enable_thinking },
+			{ sent: enable_thinking, reasoned: enable_thinking },
+		]);
+		const execution = await onlyExecution(workflow);
+		expect(failureOf(execution)).toBeUndefined();
+		expect(execution.data?.resultData.runData.Calculator).toEqual([
+			expect.objectContaining({ executionStatus: 'success' }),
+		]);
+		const stored = JSON.stringify(await n8n.client.call('GET', `/rest/executions/${execution.id}`));
+		expect(stored).toContain('What is 6 times 7?');
+		expect(stored).not.toContain(platform.apiKey);
+		expect(complaints()).toEqual([]);
+	});
+});
+
+test('a chat gets the answer by the field that it shows, without the thinking', async () => {
+	const ask = chatCompletion(account, {
+		model: modelById('family_c-4.6'),
+		messages: asks('={{ $json.chatInput }}'),
+		reasoning: 'on',
+		options: {},
+	});
+	await publish(inARow('Chat', [chatTrigger('chat-last', 'lastNode'), ask]));
+
+	const response = await n8n.client.callWebhook('chat-last/chat', {
+		action: 'sendMessage',
+		sessionId: 'visitor-1',
+		chatInput: '[think: Paris, surely.] [answer: Paris.] The capital of France?',
+	});
+
+	expect(await response.json()).toMatchObject({
+		output: 'Paris.',
+		content: 'Paris.',
+		reasoning: 'Paris, surely.',
+	});
+	expect(platform.books().chats.map(({ body }) => body.enable_thinking)).toEqual([true]);
+});
+
+describe('the list of models', () => {
+	/** What the editor asks for when somebody opens the list. */
+	async function listModels({ id, name }: SavedCredential, filter = ''): Promise<unknown> {
+		const { results } = await n8n.client.call<{ results: unknown }>(
+			'POST',
+			'/rest/dynamic-node-parameters/resource-locator-results',
+			{
+				nodeTypeAndVersion: { name: 'n8n-nodes-flowtask.chatCompletion', version: 1 },
+				path: 'parameters.model',
+				methodName: 'searchModels',
+				currentNodeParameters: {},
+				credentials: { flowPlatformApi: { id, name } },
+				filter,
+			},
+		);
+		return results;
+	}
+
+	test('is the one that the deployment offers, narrowed by what is typed', async () => {
+		const listing = await createAccount('With a list', '/maas/v1/models');
+		expect(await listModels(listing)).toEqual(
+			expect.arrayContaining([{ name: 'plain-1', value: 'plain-1' }]),
+		);
+		expect(await listModels(listing, 'PLAIN')).toEqual([{ name: 'plain-1', value: 'plain-1' }]);
+	});
+
+	test('is not asked for where the credential names none, and that is said', async () => {
+		await expect(listModels(account)).rejects.toThrow(/The credential has no .*Models Path.*Choose .*By ID/);
+		expect(platform.books().requests).toMatchObject({ models: 0, other: 0 });
+	});
+});
+
+// Nobody of this project wrote it: what it answers is somebody else's idea of the interface.
+describe('another OpenAI-compatible server', () => {
+	const KEY = 'sk-of-another-server';
+	const others = new LLMock({ host: '127.0.0.1', port: 0, auth: { apiKeys: [KEY] } });
+
+	beforeAll(async () => {
+		await others.start();
+		const otherAccount = await n8n.client.createCredential('flowPlatformApi', 'Another server', {
+			apiKey: KEY,
+			baseUrl: others.url,
+			wsBaseUrl: '',
+			modelsPath: '',
+		});
+		const ask = chatCompletion(otherAccount, {
+			model: modelById('vendor/family_c-4.6'),
+			messages: asks(QUESTION),
+			stream: '={{ $json.body.stream }}',
+			options: { extraBody: '={{ $json.body.extraBody }}' },
+		});
+		await publish(
+			inARow('Asks another server', [
+				webhook('other', 'lastNode'),
+				{ ...ask, onError: 'continueRegularOutput' },
+			]),
+		);
+	});
+
+	beforeEach(() => {
+		others.clearRequests();
+		others.clearFixtures();
+	});
+
+	afterAll(async () => {
+		await others.stop();
+	});
+
+	async function ask(question: string, stream: boolean, extraBody: object = {}): Promise<unknown> {
+		const response = await n8n.client.callWebhook('other', { question, stream, extraBody });
+		return await response.json();
+	}
+
+	describe.each([
+		{ form: 'streamed', stream: true },
+		{ form: 'in one piece', stream: false },
+	])('$form', ({ stream }) => {
+		test('a plain answer, with what it cost', async () => {
+			const usage = { prompt_tokens: 7, completion_tokens: 5, total_tokens: 12 };
+			others.onMessage('Say hello', { content: 'Hello from afar, söre.', usage }, { chunkSize: 4 });
+
+			expect(await ask('Say hello', stream)).toMatchObject({
+				content: 'Hello from afar, söre.',
+				reasoning: '',
+				finishReason: 'stop',
+				model: 'vendor/family_c-4.6',
+				usage: { promptTokens: 7, completionTokens: 5, totalTokens: 12 },
+			});
+			const [request, ...repeated] = others.getRequests();
+			expect([request?.path, repeated]).toEqual(['/maas/v1/chat/completions', []]);
+			expect(request?.body).toMatchObject({ stream, messages: [{ role: 'user', content: 'Say hello' }] });
+		});
+
+		test('reasoning, in a field of its own', async () => {
+			const answer = { content: 'It is 4.', reasoning: 'Two and two, counted twice.' };
+			others.onMessage('Two and two', answer, { chunkSize: 5 });
+
+			expect(await ask('Two and two', stream)).toMatchObject(answer);
+		});
+
+		test('tool calls, with their arguments whole', async () => {
+			const calls = [
+				{ name: 'weather', arguments: '{"city":"Tromsø","days":3}', id: 'call_a' },
+				{ name: 'clock', arguments: '{}', id: 'call_b' },
+			];
+			others.onMessage('How is it up there', { toolCalls: calls }, { chunkSize: 3 });
+			const tools = calls.map(({ name }) => ({ type: 'function', function: { name, parameters: {} } }));
+
+			expect(await ask('How is it up there', stream, { tools })).toMatchObject({
+				finishReason: 'tool_calls',
+				toolCalls: [
+					{ id: 'call_a', name: 'weather', arguments: { city: 'Tromsø', days: 3 } },
+					{ id: 'call_b', name: 'clock', arguments: {} },
+				],
+			});
+			expect(others.getLastRequest()?.body).toMatchObject({ tools });
+		});
+
+		test('a refusal for load, followed by an answer as soon as it allows', async () => {
+			const error = { message: 'Slow down', type: 'rate_limit_error' };
+			const times: number[] = [];
+			others.onMessage('Again', () => {
+				times.push(Date.now());
+				return times.length === 1 ? { error, status: 429, retryAfter: 2 } : { content: 'There you are.' };
+			});
+
+			expect(await ask('Again', stream)).toMatchObject({ content: 'There you are.' });
+			expect(others.getRequests().map(({ response }) => response.status)).toEqual([429, 200]);
+			const [first = 0, second = 0] = times;
+			expect(second - first).toBeGreaterThanOrEqual(1_950);
+		});
+	});
+
+	test('a stream that is cut: what came is in the error, and nobody is asked twice', async () => {
+		const content = 'A long story that nobody hears the end of.';
+		// Without pauses it drops the connection before anything has left.
+		others.onMessage('Tell me', { content }, { chunkSize: 6, truncateAfterChunks: 4, latency: 50 });
+
+		const item = (await ask('Tell me', true)) as { error: string; details: { content: string } };
+		expect(item.error).toMatch(/^The answer broke off after \d+ characters: /);
+		expect(item.details.content).not.toBe('');
+		expect(content.startsWith(item.details.content)).toBe(true);
+		expect(others.getRequests()).toHaveLength(1);
+	});
+
+	test('a key that it does not know', async () => {
+		const refused = new LLMock({ host: '127.0.0.1', port: 0, auth: { apiKeys: ['sk-of-somebody-else'] } });
+		await refused.start();
+		try {
+			const stranger = await n8n.client.createCredential('flowPlatformApi', 'Stranger', {
+				apiKey: KEY,
+				baseUrl: refused.url,
+				wsBaseUrl: '',
+			});
+			const question = chatCompletion(stranger, {
+				model: modelById('plain-1'),
+				messages: asks('Hello'),
+				options: {},
+			});
+			await publish(
+				inARow('Has no key', [
+					webhook('stranger', 'lastNode'),
+					{ ...question, onError: 'continueRegularOutput' },
+				]),
+			);
+			const response = await n8n.client.callWebhook('stranger', {});
+			expect(await response.json()).toMatchObject({
+				error: expect.stringContaining('The platform does not accept the API key'),
+			});
+		} finally {
+			await refused.stop();
+		}
+	});
+});

@@ -1,0 +1,188 @@
+// The chat nodes in n8n's own editor, in a real browser, as an operator fills them in.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser, Locator } from 'playwright-core';
+import { startPlatform, type LocalPlatform } from '../platform';
+import { docsPicture, Editor, launchChromium, openWindow, tryTwice } from './browser';
+import { asks, chatCompletion, inARow, modelById } from './chatWorkflows';
+import { packedTarball } from './packOnce';
+import { readTemplate, startN8n } from './runner';
+import type { RunningN8n, SavedCredential, SavedWorkflow, WorkflowDocument } from './runner';
+
+tryTwice();
+
+const START_DEADLINE_MS = 200_000;
+
+let platform: LocalPlatform;
+let n8n: RunningN8n;
+let browser: Browser;
+let editor: Editor;
+let account: SavedCredential;
+const userFolder = mkdtempSync(join(tmpdir(), 'chat-form-'));
+
+beforeAll(async () => {
+	platform = await startPlatform();
+	n8n = await startN8n({ userFolder, tarball: packedTarball() });
+	account = await createAccount('FlowPlatform account', '');
+	browser = await launchChromium();
+	editor = await Editor.logIn(await openWindow(browser), n8n.url, n8n.login);
+}, START_DEADLINE_MS);
+
+beforeEach(() => platform.resetBooks());
+
+afterAll(async () => {
+	await browser?.close();
+	await n8n?.stop();
+	await platform?.close();
+	rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
+});
+
+async function createAccount(name: string, modelsPath: string): Promise<SavedCredential> {
+	return await n8n.client.createCredential('flowPlatformApi', name, {
+		apiKey: platform.apiKey,
+		baseUrl: platform.apiUrl,
+		wsBaseUrl: '',
+		modelsPath,
+	});
+}
+
+async function openChatNode(
+	parameters: Record<string, unknown>,
+	credential: SavedCredential = account,
+): Promise<SavedWorkflow> {
+	const start = { name: 'Start', type: 'n8n-nodes-base.manualTrigger' };
+	const ask = chatCompletion(credential, { options: {}, ...parameters });
+	const workflow = await n8n.client.createWorkflow(inARow('Titles', [start, ask]));
+	await editor.openWorkflow(workflow);
+	await editor.openNode('Chat Completion');
+	await editor.field('reasoning').waitFor();
+	return workflow;
+}
+
+/** The boxes between the fields of the node that is open. */
+function notices(): Locator {
+	return editor.page.getByTestId('node-parameters').getByRole('alert');
+}
+
+/** Waits until just this is said. */
+async function expectNotice(text: string): Promise<void> {
+	await notices().filter({ hasText: text }).waitFor();
+	expect(await notices().allInnerTexts()).toEqual([expect.stringContaining(text)]);
+}
+
+async function choose(parameter: string, option: string): Promise<void> {
+	await editor.openList(parameter);
+	await editor.choose(option);
+}
+
+/** The first box of this field says whether the model is given by its ID. */
+async function enterModel(id: string): Promise<void> {
+	const input = editor.field('model').locator('input').last();
+	await input.fill(id);
+	await input.blur();
+}
+
+test('what a model is going to be sent is said while the form is filled in', async () => {
+	const question = 'Write a title for this product: {{ $json.name }}';
+	const workflow = await openChatNode({
+		model: modelById('vendor/family_c-4.6'),
+		messages: asks(`=${question}`),
+	});
+	expect(await notices().count()).toBe(0);
+
+	await choose('reasoning', 'On');
+	await expectNotice('Sends enable_thinking: true to this model.');
+	await editor.field('reasoningControl').scrollIntoViewIfNeeded();
+	await docsPicture(editor.page, 'chat-form');
+
+	await enterModel('family_d-k2');
+	await expectNotice('Sends thinking: { "type": "enabled" } to this model.');
+	await enterModel('acme/large-1');
+	await expectNotice('The node does not know how this model is switched.');
+	await choose('reasoningControl', 'Enable_thinking');
+	await expectNotice('Sends enable_thinking: true to this model.');
+	await choose('reasoningControl', 'Automatic');
+	await expectNotice('The node does not know how this model is switched.');
+	await enterModel('family_b-14b');
+	await expectNotice('Nothing is sent: this model always reasons.');
+	await choose('reasoning', 'Off');
+	await expectNotice('This model always reasons: it cannot be switched off.');
+
+	await editor.executeStep();
+	await editor.dismissMessages();
+	const title = await editor.output.getByTestId('node-error-message').innerText();
+	expect(title).toContain('"family_b-14b" always reasons: it cannot be switched off');
+	await docsPicture(editor.page, 'chat-error');
+	expect(platform.books().requests).toMatchObject({ chat: 0 });
+
+	// What the editor works out for the notices stays in the editor.
+	const saved = await n8n.client.call<WorkflowDocument>('GET', `/rest/workflows/${workflow.id}`);
+	const parameters = saved.nodes.find(({ name }) => name === 'Chat Completion')?.parameters;
+	expect(parameters).toMatchObject({ reasoning: 'off' });
+	expect(parameters).not.toHaveProperty('reasoningSent');
+});
+
+test('a model that is an expression is known to nobody beforehand, so nothing is said about it', async () => {
+	await openChatNode({
+		model: modelById('={{ "family_c-4.6" }}'),
+		reasoning: 'on',
+		reasoningControl: 'thinking',
+	});
+	await expectNotice('Sends thinking: { "type": "enabled" } to this model.');
+	await choose('reasoningControl', 'Automatic');
+	await notices().first().waitFor({ state: 'detached' });
+});
+
+describe('the list of models', () => {
+	async function openModels(credential: SavedCredential): Promise<void> {
+		const model = { __rl: true, mode: 'list', value: '' };
+		const script = '[think: Short, warm, no brand.] [answer: Nordic Lamp: Warm Light for Long Evenings]';
+		const message = [
+			{ role: 'system', content: script },
+			{ role: 'user', content: 'Write a title for this product: Nordic Lamp' },
+		];
+		await openChatNode({ model, messages: { message }, reasoning: 'on' }, credential);
+		await editor.page.getByTestId('rlc-input').click();
+	}
+
+	test('says what to do where the credential names none', async () => {
+		await openModels(account);
+		const problem = editor.page.getByText('Choose "By ID" and enter the model\'s ID');
+		await problem.waitFor();
+		expect(await problem.innerText()).toContain('The credential has no "Models Path"');
+	});
+
+	test('offers what the deployment has, and what is chosen answers', async () => {
+		await openModels(await createAccount('FlowPlatform with a list', '/maas/v1/models'));
+		const entries = editor.page.getByTestId('rlc-item');
+		await entries.first().waitFor();
+		expect(await entries.allInnerTexts()).toEqual(expect.arrayContaining(['family_a-v3.1']));
+		await docsPicture(editor.page, 'chat-models');
+		await editor.page.getByTestId('rlc-search').fill('c-4.6');
+		await entries.filter({ hasText: /^family_c-4\.6$/ }).click();
+		await expectNotice('Sends enable_thinking: true to this model.');
+
+		await editor.executeStep();
+		await editor.dismissMessages();
+		expect(await editor.output.innerText()).toContain('Nordic Lamp: Warm Light for Long Evenings');
+		await editor.output.getByText('JSON', { exact: true }).click();
+		await editor.output
+			.getByTestId('run-data-json-container')
+			.or(editor.output.locator('.vjs-tree'))
+			.first()
+			.waitFor();
+		await notices().scrollIntoViewIfNeeded();
+		await docsPicture(editor.page, 'chat-output');
+		expect(platform.books().chats.map(({ body }) => body.enable_thinking)).toEqual([true]);
+		await editor.closeNode();
+		const label = editor.canvasNode('Chat Completion').getByText('family_c-4.6', { exact: true });
+		await label.waitFor();
+	});
+});
+
+test('an agent with the model and a tool, as the template draws it', async () => {
+	await editor.openWorkflow(await n8n.client.createWorkflow(readTemplate('agent-pictures.json')));
+	await editor.canvasNode('Model').getByText('PASTE_YOUR_MODEL_ID', { exact: true }).waitFor();
+	await docsPicture(editor.page, 'chat-agent');
+});

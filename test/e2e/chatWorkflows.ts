@@ -1,0 +1,114 @@
+// Workflows around the chat nodes, and how their answers are read from outside.
+import type { SavedCredential, WorkflowDocument } from './runner';
+
+type Node = WorkflowDocument['nodes'][number];
+type Parameters = Record<string, unknown>;
+
+/** The list and a box for an ID are one field in n8n. */
+export function modelById(value: string): Parameters {
+	return { __rl: true, mode: 'id', value };
+}
+
+/** One message of the user. */
+export function asks(content: string): Parameters {
+	return { message: [{ role: 'user', content }] };
+}
+
+export function webhook(
+	path: string,
+	responseMode: 'lastNode' | 'streaming',
+): Pick<Node, 'name'> & Partial<Node> {
+	return {
+		name: 'Webhook',
+		type: 'n8n-nodes-base.webhook',
+		typeVersion: 2.1,
+		webhookId: path,
+		parameters: { httpMethod: 'POST', path, responseMode, options: {} },
+	};
+}
+
+export function chatTrigger(
+	webhookId: string,
+	responseMode: 'lastNode' | 'streaming',
+): Pick<Node, 'name'> & Partial<Node> {
+	return {
+		name: 'Chat',
+		type: '@n8n/n8n-nodes-langchain.chatTrigger',
+		typeVersion: 1.3,
+		webhookId,
+		parameters: { public: true, mode: 'webhook', options: { responseMode } },
+	};
+}
+
+export function chatCompletion(
+	account: SavedCredential,
+	parameters: Parameters,
+): Pick<Node, 'name'> & Partial<Node> {
+	return {
+		name: 'Chat Completion',
+		type: 'n8n-nodes-flowtask.chatCompletion',
+		typeVersion: 1,
+		parameters,
+		credentials: { flowPlatformApi: { id: account.id, name: account.name } },
+	};
+}
+
+/** Nodes in a row, and those that hang below the last one by connections of their own kind. */
+export function inARow(
+	name: string,
+	nodes: ReadonlyArray<Pick<Node, 'name'> & Partial<Node>>,
+	below: ReadonlyArray<{ node: Pick<Node, 'name'> & Partial<Node>; by: string }> = [],
+): WorkflowDocument {
+	const place = (node: Pick<Node, 'name'> & Partial<Node>, index: number, y: number): Node => ({
+		id: node.name,
+		type: '',
+		typeVersion: 1,
+		position: [240 * index, y],
+		parameters: {},
+		...node,
+	});
+	const last = nodes[nodes.length - 1]?.name ?? '';
+	const to = (node: string, type: string) => ({ [type]: [[{ node, type, index: 0 }]] });
+	return {
+		name,
+		nodes: [
+			...nodes.map((node, index) => place(node, index, 0)),
+			...below.map(({ node }, index) => place(node, nodes.length - 1 + index, 240)),
+		],
+		connections: {
+			...Object.fromEntries(
+				nodes.slice(1).map((node, index) => [nodes[index]?.name ?? '', to(node.name, 'main')]),
+			),
+			...Object.fromEntries(below.map(({ node, by }) => [node.name, to(last, by)])),
+		},
+		// What the editor gives new workflows. In the older order an agent goes on before its tools have run.
+		settings: { executionOrder: 'v1' },
+	};
+}
+
+/** A piece of an answer, as n8n streams it to a chat or a webhook: one line of JSON each. */
+export interface Chunk {
+	type: 'begin' | 'item' | 'end' | 'error';
+	content?: string;
+}
+
+/** The pieces of a streamed answer, each as soon as it is there. */
+export async function* chunksOf(response: Response): AsyncGenerator<Chunk> {
+	if (response.body === null) return;
+	const decoder = new TextDecoder();
+	let rest = '';
+	for await (const bytes of response.body) {
+		const lines = (rest + decoder.decode(bytes as Uint8Array, { stream: true })).split('\n');
+		rest = lines.pop() ?? '';
+		for (const line of lines) if (line.trim() !== '') yield JSON.parse(line) as Chunk;
+	}
+	if (rest.trim() !== '') yield JSON.parse(rest) as Chunk;
+}
+
+/** Only the text of an answer. */
+export function textOf(chunks: readonly Chunk[]): string {
+	return chunks
+		.filter(({ type }) => type === 'item')
+		.map(({ content = '' }) => content)
+		.join('');
+}

@@ -1,0 +1,228 @@
+// The form in n8n's own editor, in a real browser, as an operator fills it in.
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Browser } from 'playwright-core';
+import { startPlatform } from '../platform';
+import type textToImage from '../platform/workflows/text-to-image.json';
+import { docsPicture, Editor, launchChromium, openWindow, tryTwice } from './browser';
+import { packedTarball } from './packOnce';
+import { startN8n } from './runner';
+import type { RunningN8n, SavedCredential, SavedWorkflow, WorkflowDocument } from './runner';
+
+tryTwice();
+
+const START_DEADLINE_MS = 200_000;
+const SAVE_DEADLINE_MS = 15_000;
+const exported = readFileSync(join(__dirname, '..', 'platform', 'workflows', 'text-to-image.json'), 'utf8');
+
+let platform: Awaited<ReturnType<typeof startPlatform>>;
+let n8n: RunningN8n;
+let browser: Browser;
+let editor: Editor;
+let account: SavedCredential;
+let workflowId: string;
+const userFolder = mkdtempSync(join(tmpdir(), 'flowtask-n8n-'));
+
+beforeAll(async () => {
+	platform = await startPlatform({ runners: 4, taskMs: 300 });
+	({ workflowId } = await platform.hostWorkflow(exported, { workflowId: 'wf_8c1f0a' }));
+	n8n = await startN8n({ userFolder, tarball: packedTarball() });
+	account = await n8n.client.createCredential('flowPlatformApi', 'FlowPlatform account', {
+		apiKey: platform.apiKey,
+		baseUrl: platform.apiUrl,
+		wsBaseUrl: '',
+	});
+	browser = await launchChromium();
+	editor = await Editor.logIn(await openWindow(browser), n8n.url, n8n.login);
+}, START_DEADLINE_MS);
+
+beforeEach(() => {
+	platform.resetBooks();
+});
+
+afterAll(async () => {
+	await browser?.close();
+	await n8n?.stop();
+	await platform?.close();
+	rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
+});
+
+/** In the order of the export, not of their choice. */
+const TWO_ROWS = ['KSampler · steps (from 1 to 150)', 'KSampler · sampler_name'];
+
+const CHANGES = { '3': { inputs: { sampler_name: 'heun', steps: 12 } } };
+
+type Parameters = Record<string, unknown>;
+
+/** A trigger and FlowTask nodes in a row. */
+async function saveWorkflow(name: string, nodes: Record<string, Parameters>): Promise<SavedWorkflow> {
+	const names = Object.keys(nodes);
+	const document: WorkflowDocument = {
+		name,
+		nodes: [
+			{
+				id: 'start',
+				name: 'Start',
+				type: 'n8n-nodes-base.manualTrigger',
+				typeVersion: 1,
+				position: [0, 0],
+				parameters: {},
+			},
+			...names.map((nodeName, index) => ({
+				id: `task${index}`,
+				name: nodeName,
+				type: 'n8n-nodes-flowtask.flowTask',
+				typeVersion: 1,
+				position: [240 * (index + 1), 0] as [number, number],
+				parameters: nodes[nodeName] ?? {},
+				credentials: { flowPlatformApi: { id: account.id, name: account.name } },
+			})),
+		],
+		connections: Object.fromEntries(
+			names.map((nodeName, index) => [
+				names[index - 1] ?? 'Start',
+				{ main: [[{ node: nodeName, type: 'main', index: 0 }]] },
+			]),
+		),
+	};
+	return await n8n.client.createWorkflow(document);
+}
+
+/** The editor saves by itself, a moment after each change. */
+async function untilSaved({ id }: SavedWorkflow, check: (saved: WorkflowDocument) => void): Promise<void> {
+	const deadline = Date.now() + SAVE_DEADLINE_MS;
+	for (;;) {
+		const saved = await n8n.client.call<WorkflowDocument>('GET', `/rest/workflows/${id}`);
+		try {
+			check(saved);
+			return;
+		} catch (error) {
+			if (Date.now() > deadline) throw error;
+			await sleep(200);
+		}
+	}
+}
+
+test('an export that is pasted becomes rows, and what is changed in them reaches the platform', async () => {
+	const view = platform.parameterView(workflowId);
+	await editor.openWorkflow(await saveWorkflow('Picture of the day', { FlowTask: {} }));
+	await editor.openNode('FlowTask');
+	await editor.type('workflowId', workflowId);
+	expect(await editor.rowsNotice.innerText()).toContain('"Workflow Definition" further down');
+	await editor.paste('workflowDefinition', exported);
+	await editor.paste('parameterSpec', JSON.stringify(view, null, 2));
+	await editor.closeNode();
+	await editor.openNode('FlowTask');
+
+	const offered = await editor.openRowMenu();
+	expect(offered).toEqual(
+		expect.arrayContaining(['KSampler · steps (from 1 to 150)', 'KSampler · seed (0 or more)']),
+	);
+	expect(offered).toHaveLength(13);
+	await editor.addRow('KSampler · sampler_name');
+	await editor.openRowMenu();
+	await editor.addRow('KSampler · steps (from 1 to 150)');
+	expect(await editor.rows()).toEqual(TWO_ROWS);
+	expect([await editor.shown('3/sampler_name'), await editor.shown('3/steps')]).toEqual(['euler', '20']);
+
+	const samplers = await editor.openList('3/sampler_name');
+	expect(samplers).toEqual(view['3']?.inputs.sampler_name?.spec.list);
+	await editor.choose('heun');
+	await editor.type('3/steps', '12');
+	expect([await editor.shown('3/sampler_name'), await editor.shown('3/steps')]).toEqual(['heun', '12']);
+	await docsPicture(editor.page, 'form');
+
+	await editor.executeStep();
+	expect(await editor.output.innerText()).toContain('image/png');
+	await editor.dismissMessages();
+	await editor.output.getByTestId('ndv-view-binary-data').click();
+	await editor.output.getByRole('img').first().waitFor();
+	await docsPicture(editor.page, 'output');
+
+	const { tasks, requests, leaks } = platform.books();
+	expect(tasks.map(({ prompt }) => prompt)).toEqual([
+		{ '3': { inputs: { sampler_name: 'heun', steps: 12 } } },
+	]);
+	expect({ submits: requests.submit, uploads: requests.upload, leaks }).toEqual({
+		submits: 1,
+		uploads: 0,
+		leaks: [],
+	});
+	expect(n8n.log.errors()).toEqual([]);
+});
+
+// Goes on in the node that is still open.
+test('a newer export keeps what was filled in, and what it adds is not sent', async () => {
+	const newer = JSON.parse(exported) as typeof textToImage;
+	newer['3'].inputs.steps = 30;
+	// In a text field n8n would take this for an expression.
+	newer['7'].inputs.text = 'text, {{watermark|logo}}';
+	const added = {
+		inputs: { width: 640, image: ['8', 0] },
+		class_type: 'ImageScale',
+		_meta: { title: 'Enlarge' },
+	};
+	await editor.paste('workflowDefinition', JSON.stringify({ ...newer, '12': added }));
+	await editor.closeNode();
+	await editor.openNode('FlowTask');
+
+	// What is new stands there without a value.
+	expect(await editor.rows()).toEqual([...TWO_ROWS, 'Enlarge · width']);
+	expect(await editor.shown('12/width')).toBe('');
+	expect([await editor.shown('3/sampler_name'), await editor.shown('3/steps')]).toEqual(['heun', '12']);
+	await editor.executeStep();
+	expect(await editor.output.innerText()).toContain('image/png');
+	expect(platform.books().tasks.map(({ prompt }) => prompt)).toEqual([CHANGES]);
+});
+
+test('what does not fit is said in the panel, with advice, before anything is spent', async () => {
+	const override = [
+		{ nodeId: '3', parameter: 'steps', value: '900', valueType: 'auto' },
+		{ nodeId: '3', parameter: 'sampler_name', value: 'eular', valueType: 'auto' },
+	];
+	const parameters = {
+		workflowId,
+		overridesMode: 'fields',
+		overrideFields: { override },
+		workflowDefinition: exported,
+		parameterSpec: JSON.stringify(platform.parameterView(workflowId)),
+	};
+	await editor.openWorkflow(await saveWorkflow('Values that do not fit', { FlowTask: parameters }));
+	await editor.openNode('FlowTask');
+	await editor.executeStep();
+	await editor.dismissMessages();
+
+	const title = await editor.output.getByTestId('node-error-message').innerText();
+	expect(title).toContain('steps is 900, but has to be a number, from 1 to 150');
+	expect(title).toContain('sampler_name is "eular"');
+	expect(await editor.output.getByTestId('node-error-description').innerText()).toMatch(
+		/nothing was submitted/i,
+	);
+	await docsPicture(editor.page, 'error');
+	expect(platform.books().requests).toMatchObject({ submit: 0, info: 0 });
+});
+
+test('a suspended wait draws two outputs, and "Check Again" can be led back to its own input', async () => {
+	const saved = await saveWorkflow('Wait without holding a worker', {
+		Submit: { operation: 'submit', workflowId },
+		'Wait for Pictures': { operation: 'wait' },
+	});
+	await editor.openWorkflow(saved);
+	expect(await editor.outputLabels('Wait for Pictures')).toHaveLength(1);
+
+	await editor.openNode('Wait for Pictures');
+	await editor.openList('waitMode');
+	await editor.choose('Suspend');
+	await editor.closeNode();
+	expect(await editor.outputLabels('Wait for Pictures')).toEqual(['Check Again', 'Done']);
+	await editor.connect('Wait for Pictures', 0, 'Wait for Pictures');
+	await docsPicture(editor.page, 'canvas');
+	const back = [{ node: 'Wait for Pictures', type: 'main', index: 0 }];
+	await untilSaved(saved, ({ connections, nodes }) => {
+		expect(connections['Wait for Pictures']).toEqual({ main: [back] });
+		const wait = nodes.find(({ name }) => name === 'Wait for Pictures');
+		expect(wait?.parameters).toMatchObject({ operation: 'wait', waitMode: 'suspend' });
+	});
+});

@@ -1,0 +1,15 @@
+// The end-to-end tests: a real n8n each, so one file at a time. `npm run test:e2e` installs what they need.
+const root = `${__dirname}/../..`;
+
+module.exports = {
+	rootDir: root,
+	roots: ['<rootDir>/test/e2e'],
+	testMatch: ['**/*.e2e.test.ts'],
+	testPathIgnorePatterns: ['/node_modules/'],
+	modulePathIgnorePatterns: ['<rootDir>/test/e2e/node_modules/.*/package.json'],
+	testEnvironment: 'node',
+	transform: { '^.+\\.[cm]?[jt]s$': '<rootDir>/scripts/jest-transform.js' },
+	globalSetup: '<rootDir>/test/e2e/packOnce.ts',
+	maxWorkers: 1,
+	testTimeout: 180_000,
+};

@@ -1,0 +1,174 @@
+// The ledger and its Data Table in a real n8n, on both databases that n8n knows.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ClaimReport, Order } from './ledger/LedgerDriver.node';
+import { DRIVER_TYPE, packDriver } from './ledger/packDriver';
+import { ownDatabase, postgresIsThere } from './ledger/postgres';
+import { startN8n } from './runner';
+import type { RunningN8n, WorkflowDocument } from './runner';
+
+const START_DEADLINE_MS = 200_000;
+const ANSWER_DEADLINE_MS = 170_000;
+
+const NODE = { typeVersion: 1, position: [0, 0] as [number, number] };
+const service: WorkflowDocument = {
+	name: 'Ledger service',
+	nodes: [
+		{
+			...NODE,
+			id: 'hook',
+			name: 'Webhook',
+			type: 'n8n-nodes-base.webhook',
+			typeVersion: 2,
+			webhookId: 'ledger',
+			parameters: { httpMethod: 'POST', path: 'ledger', responseMode: 'lastNode', options: {} },
+		},
+		{ ...NODE, id: 'driver', name: 'Driver', type: DRIVER_TYPE, parameters: {} },
+	],
+	connections: { Webhook: { main: [[{ node: 'Driver', type: 'main', index: 0 }]] } },
+};
+
+interface Answer<T> {
+	result: { ok: boolean; value: T; failure?: unknown };
+	ms: number;
+}
+
+const HOSTILE = [
+	...['={{ 1+1 }}', '={{ $json }}', '={{ $env.HOME }}', '{{ $json.v }}', '=', '=='],
+	...['"', "'; DROP TABLE data_table; --", '`${1}`', '\\', '%', '_', '$1', ':filter_0'],
+	...['a\nb\r\nc\t', '\u2028', ' ', '', '😀', 'é', 'e\u0301', '\u202E', '__proto__'],
+	...['null', 'true', '12', '1e3', '2020-01-01', '[1]', '{"a":1}'],
+];
+
+describe('on SQLite', () => shownOn('SQLite'));
+(postgresIsThere() ? describe : describe.skip)('on PostgreSQL', () => shownOn('PostgreSQL'));
+
+function shownOn(database: 'SQLite' | 'PostgreSQL'): void {
+	const userFolder = mkdtempSync(join(tmpdir(), 'ledger-n8n-'));
+	let own: Awaited<ReturnType<typeof ownDatabase>> | undefined;
+	let n8n: RunningN8n;
+	let complaintsAtStart = 0;
+
+	beforeAll(async () => {
+		if (database === 'PostgreSQL') own = await ownDatabase(`ledger_e2e_${process.pid}`);
+		n8n = await startN8n({ userFolder, tarball: await packDriver(userFolder), env: own?.env });
+		await n8n.client.activate(await n8n.client.createWorkflow(service));
+	}, START_DEADLINE_MS);
+
+	afterAll(async () => {
+		await n8n?.stop();
+		await own?.drop();
+		rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
+	});
+
+	/** An execution of its own. */
+	async function order<T>(what: Order): Promise<Answer<T>> {
+		const response = await n8n.client.callWebhook('ledger', what, ANSWER_DEADLINE_MS);
+		return (await response.json()) as Answer<T>;
+	}
+
+	async function claims(executions: number, what: Omit<Extract<Order, { does: 'claim' }>, 'does'>) {
+		const answers = await Promise.all(
+			Array.from({ length: executions }, async () => await order<ClaimReport[]>({ does: 'claim', ...what })),
+		);
+		expect(answers.filter(({ result }) => !result.ok)).toEqual([]);
+		return answers.map(({ result }) => result.value);
+	}
+
+	test('executions that find no table at once all go on, with one table', async () => {
+		const rows = [{ entryKey: 'first', owner: 'A' }];
+		const done = await Promise.all(
+			Array.from({ length: 5 }, async () => await order({ does: 'insert', rows })),
+		);
+		expect(done.filter(({ result }) => !result.ok)).toEqual([]);
+		const read = await order<unknown[]>({ does: 'read', column: 'entryKey', values: ['first'] });
+		expect(read.result.value).toHaveLength(5);
+		// Who comes second in making the table is refused by n8n, which notes that.
+		complaintsAtStart = n8n.log.errors().length;
+	});
+
+	test('values are kept as they are, whatever they look like', async () => {
+		const rows = HOSTILE.map((text) => ({ entryKey: text, keyText: text, owner: text }));
+		expect((await order({ does: 'insert', rows })).result.ok).toBe(true);
+		const read = await order<Array<{ keyText: string }>>({
+			does: 'read',
+			column: 'entryKey',
+			values: HOSTILE,
+		});
+		expect(read.result.value.map(({ keyText }) => keyText)).toEqual(HOSTILE);
+		expect((await order({ does: 'remove', column: 'owner', values: HOSTILE })).result.ok).toBe(true);
+		const left = await order<unknown[]>({ does: 'read', column: 'entryKey', values: HOSTILE });
+		expect(left.result.value).toEqual([]);
+	});
+
+	test('hundreds of keys are read and removed together, and what lies below a number goes', async () => {
+		const keys = Array.from({ length: 1_100 }, (_, index) => `k${index}`);
+		const rows = keys.map((entryKey, index) => ({ entryKey, owner: entryKey, expiresAtMs: index }));
+		expect((await order({ does: 'insert', rows })).result.ok).toBe(true);
+		const read = async () =>
+			(await order<unknown[]>({ does: 'read', column: 'entryKey', values: keys })).result.value.length;
+		expect(await read()).toBe(1_100);
+		await order({ does: 'removeBelow', column: 'expiresAtMs', before: 100 });
+		expect(await read()).toBe(1_000);
+		await order({ does: 'remove', column: 'entryKey', values: keys });
+		expect(await read()).toBe(0);
+	});
+
+	test('a table whose name contains its name is left alone', async () => {
+		const tableName = 'some_table';
+		const rows = [{ entryKey: 'x' }];
+		await order({ does: 'insert', rows, tableName: 'some_table_copy' });
+		const before = await order<unknown[]>({ does: 'read', column: 'entryKey', values: ['x'], tableName });
+		expect(before.result.value).toEqual([]);
+		await order({ does: 'insert', rows, tableName });
+		const after = await order<unknown[]>({ does: 'read', column: 'entryKey', values: ['x'], tableName });
+		expect(after.result.value).toHaveLength(1);
+	});
+
+	test('of twenty executions at once with the same ten keys one makes each, and the others get what it made', async () => {
+		for (let round = 0; round < 3; round++) {
+			const keys = Array.from({ length: 10 }, (_, index) => `round ${round} key ${index}`);
+			const reports = (await claims(20, { keys, holdMs: 200 })).flat();
+			for (const key of keys) {
+				const ofKey = reports.filter((report) => report.key === key);
+				expect(ofKey.filter(({ kind }) => kind === 'mine')).toHaveLength(1);
+				expect(ofKey.filter(({ kind }) => kind === 'exists')).toHaveLength(19);
+				expect(new Set(ofKey.map(({ reference }) => reference)).size).toBe(1);
+			}
+		}
+	});
+
+	test('keys such as expressions are claimed as they are', async () => {
+		const [first = []] = await claims(1, { keys: HOSTILE, holdMs: 0 });
+		expect(first.map(({ kind }) => kind)).toEqual(HOSTILE.map(() => 'mine'));
+		const [second = []] = await claims(1, { keys: HOSTILE, holdMs: 0 });
+		expect(second.map(({ reference }) => reference)).toEqual(first.map(({ reference }) => reference));
+	});
+
+	test('no sub-execution is listed, and n8n has nothing to complain about', async () => {
+		const executions = await n8n.client.call<{ results: Array<{ mode: string }> }>(
+			'GET',
+			'/rest/executions?limit=100',
+		);
+		expect(new Set(executions.results.map(({ mode }) => mode))).toEqual(new Set(['webhook']));
+		expect(n8n.log.errors().slice(complaintsAtStart)).toEqual([]);
+	});
+
+	test('what became known in an execution that was stopped meanwhile is written all the same', async () => {
+		const keys = ['stopped'];
+		const stopped = order<ClaimReport[]>({ does: 'claim', keys, holdMs: 4_000 }).catch(() => undefined);
+		const holder = async () => {
+			const read = { does: 'read', column: 'keyText', values: keys } as const;
+			const [row] = (await order<Array<{ executionId: string }>>(read)).result.value;
+			return row?.executionId;
+		};
+		let executionId = await holder();
+		while (executionId === undefined) executionId = await holder();
+		await n8n.client.stopExecution(executionId);
+		await stopped;
+		const [next = []] = await claims(1, { keys, holdMs: 0 });
+		const reference = `execution ${executionId} made stopped`;
+		expect(next).toEqual([{ key: 'stopped', kind: 'exists', reference }]);
+	});
+}

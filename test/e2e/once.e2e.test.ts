@@ -1,0 +1,124 @@
+// An idempotency key makes one task, however many executions ask at once: on SQLite, and on PostgreSQL with workers.
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startPlatform, type LocalPlatform } from '../platform';
+import textToImage from '../platform/workflows/text-to-image.json';
+import { batchService, flowTask } from './batchService';
+import { ownDatabase, postgresIsThere } from './ledger/postgres';
+import { packedTarball } from './packOnce';
+import { startN8n, startWorker, type RunningN8n } from './runner';
+
+const START_DEADLINE_MS = 300_000;
+/** Unlike that of any other run on the same Redis and PostgreSQL. */
+const NAME = `flowtask_once_${process.pid}_${Date.now().toString(36)}`;
+const ROUNDS = 20;
+const KEYS = 50;
+
+/** What people, and attackers, type into a form that becomes a key. */
+const HOSTILE = [
+	'={{ 1+1 }}',
+	'{{ $json }}',
+	`"quoted" and 'quoted'`,
+	'two\nlines\t',
+	'🦊 ключ 鍵',
+	"'; DROP TABLE x; --",
+];
+
+// A person may have neither PostgreSQL nor Redis at hand; CI has to.
+const HOSTS = ['sqlite', ...(process.env.CI || postgresIsThere() ? ['postgres and two workers'] : [])];
+
+describe.each(HOSTS)('on %s', (host) => {
+	const userFolder = mkdtempSync(join(tmpdir(), 'flowtask-once-'));
+	const workers: Array<Awaited<ReturnType<typeof startWorker>>> = [];
+	let platform: LocalPlatform;
+	let n8n: RunningN8n;
+	let database: Awaited<ReturnType<typeof ownDatabase>>;
+
+	beforeAll(async () => {
+		platform = await startPlatform({ runners: 50, taskMs: 100, pictures: 'prepared' });
+		const env = host === 'sqlite' ? {} : await queueMode();
+		n8n = await startN8n({ userFolder, tarball: packedTarball(), env });
+		if (host !== 'sqlite')
+			workers.push(...(await Promise.all([1, 2].map(() => startWorker({ userFolder, env })))));
+		const account = await n8n.client.createCredential('flowPlatformApi', 'FlowPlatform account', {
+			apiKey: platform.apiKey,
+			baseUrl: platform.apiUrl,
+			wsBaseUrl: '',
+		});
+		const { workflowId } = await platform.hostWorkflow(textToImage);
+		const override = [
+			{ nodeId: '6', parameter: 'text', value: '=a picture of {{ $json.key }}', valueType: 'string' },
+		];
+		const step = flowTask('FlowTask', account, {
+			operation: 'run',
+			workflowId,
+			overridesMode: 'fields',
+			overrideFields: { override },
+			output: 'urls',
+			options: { idempotencyKey: '={{ $json.key }}', requestsPerSecond: 0 },
+		});
+		const service = batchService({ path: NAME, answers: 'lastNode', steps: [step] });
+		await n8n.client.activate(await n8n.client.createWorkflow(service));
+	}, START_DEADLINE_MS);
+
+	afterAll(async () => {
+		await Promise.all(workers.map((worker) => worker.kill()));
+		await n8n?.stop();
+		await database?.drop();
+		await platform?.close();
+		rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
+	}, 120_000);
+
+	async function queueMode(): Promise<Record<string, string>> {
+		database = await ownDatabase(NAME);
+		if (!database) throw new Error('PostgreSQL does not answer on 127.0.0.1:5432');
+		return {
+			...database.env,
+			EXECUTIONS_MODE: 'queue',
+			QUEUE_BULL_REDIS_HOST: '127.0.0.1',
+			QUEUE_BULL_PREFIX: NAME,
+			// n8n keeps its webhooks in Redis too, and would find those of an earlier run there.
+			N8N_REDIS_KEY_PREFIX: NAME,
+			N8N_ENCRYPTION_KEY: randomBytes(16).toString('hex'),
+		};
+	}
+
+	async function ask(keys: string[]): Promise<Array<{ taskId: string; reused?: boolean }>> {
+		const response = await n8n.client.callWebhook(NAME, { keys }, 170_000);
+		const answer: unknown = JSON.parse(await response.text());
+		if (!Array.isArray(answer)) throw new Error(`no list: ${JSON.stringify(answer).slice(0, 500)}`);
+		return answer as Array<{ taskId: string; reused?: boolean }>;
+	}
+
+	const keysOf = (round: number): string[] =>
+		Array.from({ length: KEYS }, (_, index) => `${HOSTILE[index] ?? `order ${index}`} of round ${round}`);
+
+	test(
+		`two executions at once with the same ${KEYS} keys make ${KEYS} tasks, ${ROUNDS} times over`,
+		async () => {
+			for (let round = 0; round < ROUNDS; round++) {
+				const keys = keysOf(round);
+				const [first = [], second = []] = await Promise.all([ask(keys), ask(keys)]);
+				expect(second.map(({ taskId }) => taskId)).toEqual(first.map(({ taskId }) => taskId));
+				expect(new Set(first.map(({ taskId }) => taskId)).size).toBe(KEYS);
+				expect(platform.books().tasksMade).toBe(KEYS * (round + 1));
+			}
+			const { tasks, duplicates } = platform.books();
+			expect(duplicates).toBe(0);
+			// Each key arrived as it is, evaluated nowhere.
+			const texts = new Set(tasks.map(({ prompt }) => JSON.stringify(prompt)));
+			for (const key of keysOf(0)) {
+				expect(texts).toContain(JSON.stringify({ '6': { inputs: { text: `a picture of ${key}` } } }));
+			}
+		},
+		20 * 60_000,
+	);
+
+	test('a later execution gets the same tasks, and says so', async () => {
+		const again = await ask(keysOf(0));
+		expect(again.every(({ reused }) => reused === true)).toBe(true);
+		expect(platform.books().tasksMade).toBe(KEYS * ROUNDS);
+	}, 180_000);
+});

@@ -1,0 +1,405 @@
+// Queue mode: n8n's main process and two workers that share Redis and PostgreSQL, and no folder.
+import { createHash, randomBytes } from 'node:crypto';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startPlatform, type LocalPlatform } from '../platform';
+import textToImage from '../platform/workflows/text-to-image.json';
+import { askAgent } from './agentWorkflows';
+import { batchService, flowTask, type BatchService } from './batchService';
+import {
+	asks,
+	chatCompletion,
+	chunksOf,
+	inARow,
+	modelById,
+	textOf,
+	webhook,
+	type Chunk,
+} from './chatWorkflows';
+import { dataTableRows, type Row } from './databases';
+import { ownDatabase, postgresIsThere } from './ledger/postgres';
+import { packedTarball } from './packOnce';
+import { outputItems, startN8n, startWorker } from './runner';
+import { noteSecrets, refuseSecretsIn } from './runner/secretHunt';
+import type { Execution, RunningN8n, SavedCredential, SavedWorkflow, WorkflowDocument } from './runner';
+
+type Worker = Awaited<ReturnType<typeof startWorker>>;
+
+/** Everything is waited for by what it comes to; these only end a test that hangs. */
+const START_DEADLINE_MS = 300_000;
+const DEADLINE_MS = 300_000;
+const LOOK_EVERY_MS = 300;
+/** Unlike that of any other run on the same Redis and PostgreSQL. */
+const NAME = `flowtask_queue_${process.pid}_${Date.now().toString(36)}`;
+const LEDGER = 'flow_task_ledger';
+const TASKS = 40;
+const CALLERS = 20;
+const AT_ONCE = 200;
+
+/** What a worker says as it takes up an execution. */
+const STARTED = /^Worker started execution (?<execution>\d+) /;
+
+// A person may have neither PostgreSQL nor Redis at hand; CI has to.
+const onQueue = process.env.CI || postgresIsThere() ? describe : describe.skip;
+
+onQueue('main and two workers', () => {
+	const folder = mkdtempSync(join(tmpdir(), 'flowtask-queue-'));
+	/** Also those that were killed. */
+	const workers: Worker[] = [];
+	let database: Awaited<ReturnType<typeof ownDatabase>> | undefined;
+	let env: Record<string, string> = {};
+	let platform: LocalPlatform;
+	let n8n: RunningN8n;
+	let account: SavedCredential;
+	let workflowId: string;
+
+	beforeAll(async () => {
+		platform = await startPlatform({ runners: 50, taskMs: 100, pictures: 'prepared' });
+		({ workflowId } = await platform.hostWorkflow(textToImage));
+		database = await ownDatabase(NAME);
+		env = {
+			...database.env,
+			EXECUTIONS_MODE: 'queue',
+			QUEUE_BULL_REDIS_HOST: '127.0.0.1',
+			QUEUE_BULL_PREFIX: NAME,
+			// n8n keeps its webhooks in Redis too, and would find those of an earlier run there.
+			N8N_REDIS_KEY_PREFIX: NAME,
+			N8N_ENCRYPTION_KEY: randomBytes(16).toString('hex'),
+		};
+		n8n = await startN8n({ userFolder: join(folder, 'main'), tarball: packedTarball(), env });
+		await Promise.all([addWorker(), addWorker()]);
+		account = await n8n.client.createCredential('flowPlatformApi', 'FlowPlatform account', {
+			apiKey: platform.apiKey,
+			baseUrl: platform.apiUrl,
+			wsBaseUrl: '',
+		});
+	}, START_DEADLINE_MS);
+
+	afterAll(async () => {
+		await Promise.all(workers.map((worker) => worker.kill()));
+		// A stop would wait half a minute for the executions of the killed workers, which n8n gives up only later.
+		await n8n?.kill();
+		await database?.drop();
+		await platform?.close();
+		rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
+	}, 120_000);
+
+	/** As on a machine of its own: with its own folder, in which the package is installed. */
+	async function addWorker(): Promise<void> {
+		const userFolder = mkdtempSync(join(folder, 'worker-'));
+		const packages = join('.n8n', 'nodes');
+		cpSync(join(folder, 'main', packages), join(userFolder, packages), { recursive: true });
+		workers.push(await startWorker({ userFolder, env }));
+	}
+
+	async function publish(document: WorkflowDocument): Promise<SavedWorkflow> {
+		const workflow = await n8n.client.createWorkflow(document);
+		await n8n.client.activate(workflow);
+		return workflow;
+	}
+
+	/** FlowTask as a step; the text of the picture is the item's key. */
+	function pictures(name: string, parameters: Record<string, unknown>) {
+		const override = [{ nodeId: '6', parameter: 'text', value: '={{ $json.key }}', valueType: 'string' }];
+		return flowTask(name, account, {
+			operation: 'run',
+			workflowId,
+			overridesMode: 'fields',
+			overrideFields: { override },
+			...parameters,
+		});
+	}
+
+	/** Starts a batch service that answers at once. */
+	async function startBatch(workflow: SavedWorkflow, path: string, keys: string[]): Promise<string> {
+		const before = await n8n.client.listExecutions(workflow);
+		const response = await n8n.client.callWebhook(path, { keys });
+		expect(response.status).toBe(200);
+		return await until('an execution', async () => {
+			const executions = await n8n.client.listExecutions(workflow);
+			return executions.find(({ id }) => before.every((earlier) => earlier.id !== id))?.id;
+		});
+	}
+
+	/** The executions that each worker, also a dead one, has taken up, as often as it has. */
+	function takenUp(): string[][] {
+		return workers.map(({ log }) =>
+			log.lines.flatMap(({ message }) => STARTED.exec(message)?.groups?.execution ?? []),
+		);
+	}
+
+	/** What a worker says can come in after what it did. */
+	async function untilTakenUp(execution: string | undefined, times: number): Promise<void> {
+		await until(`execution ${execution} to be started ${times} times`, () => {
+			const starts = takenUp().flat();
+			return starts.filter((id) => id === execution).length === times || undefined;
+		});
+	}
+
+	/** The worker that has an execution in hand. */
+	async function workerOf(execution: string): Promise<Worker> {
+		return await until('a worker to start', () => {
+			return workers[takenUp().findIndex((executions) => executions.includes(execution))];
+		});
+	}
+
+	async function finished(execution: string): Promise<Execution> {
+		const ended = await n8n.client.waitForExecution(execution, { timeoutMs: DEADLINE_MS });
+		expect(ended.status).toBe('success');
+		return ended;
+	}
+
+	test(
+		`a batch of ${TASKS} ends with its pictures, which the main process shows, and a file that it was sent reaches a worker`,
+		async () => {
+			platform.resetBooks();
+			const path = `${NAME}_batch`;
+			const batch: BatchService = { path, answers: 'onReceived', steps: [pictures('FlowTask', {})] };
+			const workflow = await publish(batchService(batch));
+			const execution = await startBatch(workflow, path, keysOf('picture', TASKS));
+			const items = outputItems(await finished(execution), 'FlowTask');
+
+			await untilTakenUp(execution, 1);
+			expect(new Set(items.map(({ json }) => json.taskId)).size).toBe(TASKS);
+			expect([platform.books().tasksMade, platform.books().duplicates]).toEqual([TASKS, 0]);
+			const files = items.flatMap(({ binary }) => binary?.data ?? []);
+			expect(files).toHaveLength(TASKS);
+			const [first, last] = [files[0], files[TASKS - 1]];
+			if (!first || !last) throw new Error('no file');
+			const bytes = [await n8n.client.download(first), await n8n.client.download(last)];
+			expect(bytes.map((picture) => picture.toString('latin1', 1, 4))).toEqual(['PNG', 'PNG']);
+
+			// The webhook is read by the main process, the upload is made by a worker.
+			const upload = { ...flowTask('Upload', account, { resource: 'image', operation: 'upload' }) };
+			const sent = `${NAME}_photo`;
+			await publish(inARow('Takes a photo', [webhook(sent, 'lastNode'), upload]));
+			const body = new FormData();
+			body.append('data', new Blob([bytes[0] ?? ''], { type: 'image/png' }), 'photo.png');
+			const response = await fetch(`${n8n.url}/webhook/${sent}`, { method: 'POST', body });
+			expect(await response.json()).toMatchObject({ imageId: expect.any(String) });
+			const sha256 = createHash('sha256')
+				.update(bytes[0] ?? '')
+				.digest('hex');
+			expect(platform.books().uploads).toEqual([expect.objectContaining({ sha256 })]);
+		},
+		DEADLINE_MS,
+	);
+
+	test(
+		'a chat that a worker carries out is heard while the model still talks',
+		async () => {
+			const path = `${NAME}_talk`;
+			const talk = chatCompletion(account, {
+				model: modelById('plain-1'),
+				messages: asks('={{ $json.body.question }}'),
+				options: {},
+			});
+			const workflow = await publish(inARow('Talks while it thinks', [webhook(path, 'streaming'), talk]));
+
+			const response = await n8n.client.callWebhook(path, { question: '[words: 12] [hold after: 4]' });
+			const heard: Chunk[] = [];
+			let wasReleased = false;
+			for await (const chunk of chunksOf(response)) {
+				heard.push(chunk);
+				// The model says nothing more before it is released: what was heard by now was heard live.
+				if (wasReleased || !textOf(heard).endsWith('word4')) continue;
+				expect(platform.books().chats).toEqual([expect.objectContaining({ endedAt: null })]);
+				expect(platform.chat.release()).toBe(1);
+				wasReleased = true;
+			}
+
+			expect(wasReleased).toBe(true);
+			const words = Array.from({ length: 12 }, (_, index) => `word${index + 1}`).join(' ');
+			expect(textOf(heard)).toBe(words);
+			const [execution] = await n8n.client.listExecutions(workflow);
+			await untilTakenUp(execution?.id, 1);
+		},
+		DEADLINE_MS,
+	);
+
+	test(
+		`${CALLERS} callers at once go on in their own sessions, whichever worker hears them`,
+		async () => {
+			const path = `${NAME}_agent`;
+			const agent = await n8n.client.createCredential('flowAgentApi', 'FlowAgent account', {
+				agentToken: platform.agentToken,
+				baseUrl: platform.apiUrl,
+			});
+			await publish(askAgent(path, agent));
+			const callers = keysOf('customer', CALLERS);
+			const say = async (key: string, words: string) => {
+				const response = await n8n.client.callWebhook(path, { key, say: words }, DEADLINE_MS);
+				return (await response.json()) as { answer: string; session: { id: string; source: string } };
+			};
+
+			const first = await Promise.all(callers.map(async (key) => await say(key, `I am ${key}`)));
+			const second = await Promise.all(callers.map(async (key) => await say(key, '[recall]')));
+
+			expect(second.map(({ answer }) => answer)).toEqual(callers.map((key) => `I am ${key}`));
+			expect(second.map(({ session }) => session)).toEqual(
+				first.map(({ session }) => expect.objectContaining({ id: session.id, source: 'mapped' })),
+			);
+			const { sessions, invocations } = platform.books();
+			expect([sessions.length, invocations.length]).toEqual([CALLERS, CALLERS * 2]);
+		},
+		DEADLINE_MS,
+	);
+
+	test(
+		`${AT_ONCE} executions at once over both workers: none is lost, none runs twice`,
+		async () => {
+			platform.resetBooks();
+			const path = `${NAME}_many`;
+			const steps = [pictures('FlowTask', { output: 'urls' })];
+			await publish(batchService({ path, answers: 'lastNode', steps }));
+			const keys = keysOf('order', AT_ONCE);
+			const before = takenUp().flat();
+
+			const answers = await Promise.all(
+				keys.map(async (key) => {
+					const response = await n8n.client.callWebhook(path, { keys: [key] }, DEADLINE_MS);
+					return (await response.json()) as Array<{ taskId?: string; status?: string }>;
+				}),
+			);
+
+			const { tasks, duplicates } = platform.books();
+			expect(answers.map((items) => items.map(({ status }) => status))).toEqual(
+				keys.map(() => ['succeeded']),
+			);
+			expect(tasks.map(({ prompt }) => JSON.stringify(prompt)).sort()).toEqual(keys.map(promptOf).sort());
+			const made = new Map(tasks.map(({ taskId, prompt }) => [taskId, JSON.stringify(prompt)]));
+			expect(answers.map(([item]) => made.get(item?.taskId ?? ''))).toEqual(keys.map(promptOf));
+			expect(duplicates).toBe(0);
+			const earlier = new Set(before);
+			const taken = await until('all starts', () => {
+				const started = takenUp().map((executions) => executions.filter((id) => !earlier.has(id)));
+				return started.flat().length >= AT_ONCE ? started : undefined;
+			});
+			expect(new Set(taken.flat()).size).toBe(AT_ONCE);
+			expect([taken.flat().length, taken.every(({ length }) => length > 0)]).toEqual([AT_ONCE, true]);
+		},
+		DEADLINE_MS,
+	);
+
+	describe('a worker is killed and the workflow started again with the same items', () => {
+		const path = `${NAME}_orders`;
+		let workflow: SavedWorkflow;
+
+		beforeAll(async () => {
+			const steps = [pictures('FlowTask', { options: { idempotencyKey: '={{ $json.key }}' } })];
+			workflow = await publish(batchService({ path, answers: 'onReceived', steps }));
+		}, DEADLINE_MS);
+
+		beforeEach(() => {
+			platform.resetBooks();
+		});
+
+		/** Starts a batch, and kills its worker as soon as the ledger knows so many of its tasks. */
+		async function killAt(tasks: number, keys: string[]): Promise<Row[]> {
+			const broken = await startBatch(workflow, path, keys);
+			const rows = await until(`the ledger to know ${tasks} tasks`, async () => {
+				const all = await dataTableRows(n8n.client, LEDGER);
+				const ofBatch = all.filter(({ executionId }) => executionId === broken);
+				return ofBatch.filter(({ kind }) => kind === 'submitted').length === tasks ? ofBatch : undefined;
+			});
+			await (await workerOf(broken)).kill();
+			expect((await n8n.client.getExecution(broken)).status).toBe('running');
+			return rows;
+		}
+
+		/** One task and one picture for each key. */
+		async function startAgain(keys: string[]): Promise<unknown[]> {
+			const again = await startBatch(workflow, path, keys);
+			const items = outputItems(await finished(again), 'FlowTask');
+			const { tasks, duplicates } = platform.books();
+			expect([tasks.length, duplicates]).toEqual([keys.length, 0]);
+			const made = new Map(tasks.map(({ taskId, prompt }) => [taskId, JSON.stringify(prompt)]));
+			expect(items.map(({ json }) => made.get(String(json.taskId)))).toEqual(keys.map(promptOf));
+			expect(items.every(({ binary }) => binary?.data)).toBe(true);
+			return items.map(({ json }) => json.reused);
+		}
+
+		test(
+			'while its tasks run: no task is made twice, every item gets the one it had',
+			async () => {
+				const keys = keysOf('order', TASKS);
+				// Nothing is seen to end before the worker has.
+				const held = platform.faults.add({ on: 'info', kind: 'noProgress' });
+				await killAt(TASKS, keys);
+				held.remove();
+
+				const [reused] = await Promise.all([startAgain(keys), addWorker()]);
+
+				expect(reused).toEqual(keys.map(() => true));
+			},
+			DEADLINE_MS,
+		);
+
+		test(
+			'while it submits: what it had claimed is made once its claims are taken away',
+			async () => {
+				const keys = keysOf('late order', TASKS);
+				const submitted = TASKS / 2;
+				const held = platform.faults.add({ on: 'submit', kind: 'hang', skip: submitted });
+				const rows = await killAt(submitted, keys);
+				held.remove();
+				// What the docs advise: look which tasks the platform has, and free the keys of the others.
+				expect(platform.books().tasksMade).toBe(submitted);
+				const known = new Set(rows.filter(({ reference }) => reference).map(({ keyText }) => keyText));
+				const claimed = keys.filter((key) => !known.has(key));
+				expect(claimed).toHaveLength(TASKS - submitted);
+				await freeKeys(claimed);
+
+				const reused = await startAgain(keys);
+
+				expect(reused).toEqual(keys.map((key) => (known.has(key) ? true : undefined)));
+			},
+			DEADLINE_MS,
+		);
+
+		/** As a person deletes their rows in n8n. */
+		async function freeKeys(keys: string[]): Promise<void> {
+			const project = await n8n.client.call<{ id: string }>('GET', '/rest/projects/personal');
+			const tables = `/rest/projects/${project.id}/data-tables`;
+			const found = await n8n.client.call<{ data: Array<{ id: string; name: string }> }>('GET', tables);
+			const ledger = found.data.find(({ name }) => name === LEDGER);
+			const filters = keys.map((value) => ({ columnName: 'keyText', condition: 'eq', value }));
+			const filter = encodeURIComponent(JSON.stringify({ type: 'or', filters }));
+			await n8n.client.call('DELETE', `${tables}/${ledger?.id}/rows?filter=${filter}`);
+		}
+	});
+
+	test(
+		'key and token stand nowhere in clear, neither in the database nor in what the processes leave behind',
+		async () => {
+			await Promise.all([n8n, ...workers].map(async (process) => await process.kill()));
+			const { apiKey, agentToken } = platform;
+			expect(await database?.find([apiKey, agentToken, 'late order 1'])).toEqual(['late order 1']);
+			noteSecrets(folder, { apiKey, agentToken });
+			await refuseSecretsIn(folder);
+		},
+		DEADLINE_MS,
+	);
+});
+
+/** `word 0`, `word 1`, … */
+function keysOf(word: string, count: number): string[] {
+	return Array.from({ length: count }, (_, index) => `${word} ${index}`);
+}
+
+/** What the platform is sent for a key. */
+function promptOf(key: string): string {
+	return JSON.stringify({ '6': { inputs: { text: key } } });
+}
+
+async function until<T>(what: string, look: () => T | undefined | Promise<T | undefined>): Promise<T> {
+	const deadline = Date.now() + DEADLINE_MS / 2;
+	for (;;) {
+		const seen = await look();
+		if (seen !== undefined) return seen;
+		if (Date.now() > deadline) throw new Error(`Waited for ${what} in vain.`);
+		await sleep(LOOK_EVERY_MS);
+	}
+}

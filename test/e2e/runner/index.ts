@@ -1,0 +1,11 @@
+export { failureOf, outputItems } from './executionData';
+export type { BinaryFile, Execution, Item } from './executionData';
+export { freePorts, LOOPBACK } from './loopback';
+export { N8nClient, OWNER } from './n8nClient';
+export type { SavedCredential, SavedWorkflow } from './n8nClient';
+export { killEveryN8n } from './n8nProcess';
+export { installPackage, packTarball } from './packageInstall';
+export { startN8n, startWorker } from './startN8n';
+export type { N8nOptions, RunningN8n } from './startN8n';
+export { fillTemplate, readTemplate } from './workflowTemplate';
+export type { WorkflowDocument } from './workflowTemplate';

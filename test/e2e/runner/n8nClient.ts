@@ -1,0 +1,205 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readExecution } from './executionData';
+import type { BinaryFile, Execution, ExecutionStatus } from './executionData';
+import { noteSecrets } from './secretHunt';
+import type { WorkflowDocument } from './workflowTemplate';
+
+export interface Login {
+	email: string;
+	password: string;
+}
+
+/** n8n asks for eight characters, a digit and a capital letter. Nothing but loopback ever reaches this instance. */
+export const OWNER: Login = { email: 'owner@example.com', password: 'FlowTask-demo-1' };
+
+export interface SavedWorkflow extends WorkflowDocument {
+	id: string;
+	versionId: string;
+}
+
+export interface SavedCredential {
+	id: string;
+	name: string;
+	type: string;
+}
+
+interface Publication {
+	status: 'not_published' | 'in_progress' | 'published' | 'partial' | 'failed';
+	triggers: Array<{ nodeId: string; errorMessage: string | null }>;
+}
+
+const FINAL: ExecutionStatus[] = ['success', 'error', 'canceled', 'crashed'];
+
+const LOOK_EVERY_MS = 100;
+const PUBLISH_DEADLINE_MS = 30_000;
+const EXECUTION_DEADLINE_MS = 120_000;
+const WEBHOOK_DEADLINE_MS = 15_000;
+
+/** The calls that n8n's own editor makes, as its owner. */
+export class N8nClient {
+	private cookie = '';
+
+	constructor(
+		readonly url: string,
+		/** n8n's home, which is searched for the secrets of its credentials when it ends. */
+		private readonly userFolder: string,
+	) {}
+
+	/** Claims a new instance; logs in to one that has been claimed. */
+	async signIn(login: Login = OWNER): Promise<void> {
+		const setup = await this.send('POST', '/rest/owner/setup', {
+			...login,
+			firstName: 'Flow',
+			lastName: 'Owner',
+		});
+		if (!setup.ok) {
+			const body = { emailOrLdapLoginId: login.email, password: login.password };
+			await this.read(await this.send('POST', '/rest/login', body), 'Log in');
+		}
+	}
+
+	/** The logged-in session, for a browser or a bare `fetch`. */
+	get sessionCookie(): string {
+		return this.cookie;
+	}
+
+	async createCredential(
+		type: string,
+		name: string,
+		data: Record<string, unknown>,
+	): Promise<SavedCredential> {
+		noteSecrets(this.userFolder, data);
+		return await this.call<SavedCredential>('POST', '/rest/credentials', { type, name, data });
+	}
+
+	async createWorkflow(workflow: WorkflowDocument): Promise<SavedWorkflow> {
+		const { name, nodes, connections, settings = {} } = workflow;
+		return await this.call<SavedWorkflow>('POST', '/rest/workflows', { name, nodes, connections, settings });
+	}
+
+	/** Publishes the workflow and waits until its triggers are live: n8n does that in the background. */
+	async activate({ id, name, versionId }: SavedWorkflow): Promise<void> {
+		await this.call('POST', `/rest/workflows/${id}/activate`, { versionId });
+		const deadline = Date.now() + PUBLISH_DEADLINE_MS;
+		for (;;) {
+			const { status, triggers } = await this.call<Publication>(
+				'GET',
+				`/rest/workflows/${id}/publication-status`,
+			);
+			if (status === 'published') return;
+			const isPending = status === 'in_progress' || status === 'not_published';
+			if (!isPending || Date.now() > deadline) {
+				const reasons = triggers.flatMap(({ errorMessage }) => errorMessage ?? []).join('; ');
+				throw new Error(`Workflow "${name}" is not published (${status}): ${reasons}`);
+			}
+			await sleep(LOOK_EVERY_MS);
+		}
+	}
+
+	async deactivate({ id }: SavedWorkflow): Promise<void> {
+		await this.call('POST', `/rest/workflows/${id}/deactivate`, {});
+	}
+
+	/** "Execute workflow" in the editor. Answers with the execution's id at once. */
+	async run({ id }: SavedWorkflow, triggerName: string): Promise<string> {
+		const body = { triggerToStartFrom: { name: triggerName } };
+		const answer = await this.call<{ executionId?: string }>('POST', `/rest/workflows/${id}/run`, body);
+		if (answer.executionId === undefined) {
+			throw new Error(`"${triggerName}" waits for an outside event and cannot be run by hand.`);
+		}
+		return answer.executionId;
+	}
+
+	async getExecution(id: string): Promise<Execution> {
+		return readExecution(await this.call('GET', `/rest/executions/${id}`));
+	}
+
+	/** The newest first. */
+	async listExecutions({ id }: Pick<SavedWorkflow, 'id'>): Promise<Execution[]> {
+		const filter = encodeURIComponent(JSON.stringify({ workflowId: id }));
+		const page = await this.call<{ results: Execution[] }>('GET', `/rest/executions?filter=${filter}`);
+		return page.results;
+	}
+
+	async waitForExecution(
+		id: string,
+		{
+			until = FINAL,
+			timeoutMs = EXECUTION_DEADLINE_MS,
+		}: { until?: ExecutionStatus[]; timeoutMs?: number } = {},
+	): Promise<Execution> {
+		const deadline = Date.now() + timeoutMs;
+		for (;;) {
+			const execution = await this.getExecution(id);
+			if (until.includes(execution.status)) return execution;
+			if (FINAL.includes(execution.status) || Date.now() > deadline) {
+				throw new Error(`Execution ${id} is ${execution.status}, not ${until.join(' or ')}.`);
+			}
+			await sleep(LOOK_EVERY_MS);
+		}
+	}
+
+	async stopExecution(id: string): Promise<void> {
+		await this.call('POST', `/rest/executions/${id}/stop`, {});
+	}
+
+	/** "Retry" in the executions list, with the workflow as it was then. Returns the new execution's id. */
+	async retryExecution(id: string): Promise<string> {
+		const retry = await this.call<{ id: string }>('POST', `/rest/executions/${id}/retry`, {});
+		return retry.id;
+	}
+
+	async download(file: BinaryFile): Promise<Buffer> {
+		if (file.id === undefined) return Buffer.from(file.data, 'base64');
+		const query = new URLSearchParams({ id: file.id, action: 'download' });
+		const response = await this.send('GET', `/rest/binary-data?${query.toString()}`);
+		if (!response.ok) throw new Error(`n8n has no binary data "${file.id}" (HTTP ${response.status}).`);
+		return Buffer.from(await response.arrayBuffer());
+	}
+
+	/**
+	 * Calls a published webhook from outside, that is without the owner's session. Right after a start or in queue mode
+	 * n8n may not know it yet and answers 404.
+	 */
+	async callWebhook(path: string, body: unknown, timeoutMs = WEBHOOK_DEADLINE_MS): Promise<Response> {
+		const deadline = Date.now() + timeoutMs;
+		for (;;) {
+			const response = await fetch(`${this.url}/webhook/${path}`, {
+				method: 'POST',
+				headers: { 'content-type': 'application/json' },
+				body: JSON.stringify(body),
+			});
+			if (response.status !== 404 || Date.now() > deadline) return response;
+			await response.arrayBuffer();
+			await sleep(LOOK_EVERY_MS);
+		}
+	}
+
+	/** Any other call of the editor's interface; n8n wraps what it answers in `data`. */
+	async call<Answer>(method: string, path: string, body?: unknown): Promise<Answer> {
+		return (await this.read(await this.send(method, path, body), `${method} ${path}`)) as Answer;
+	}
+
+	private async send(method: string, path: string, body?: unknown): Promise<Response> {
+		const headers: Record<string, string> = {};
+		if (this.cookie !== '') headers.cookie = this.cookie;
+		if (body !== undefined) headers['content-type'] = 'application/json';
+		const response = await fetch(`${this.url}${path}`, {
+			method,
+			headers,
+			body: body === undefined ? undefined : JSON.stringify(body),
+		});
+		const session = response.headers.getSetCookie().find((cookie) => cookie.startsWith('n8n-auth='));
+		if (session !== undefined) this.cookie = session.split(';', 1)[0] ?? '';
+		return response;
+	}
+
+	private async read(response: Response, what: string): Promise<unknown> {
+		const text = await response.text();
+		if (!response.ok) {
+			throw new Error(`${what}: n8n answered ${response.status}: ${text.slice(0, 1000)}`);
+		}
+		const parsed: unknown = text === '' ? {} : JSON.parse(text);
+		return typeof parsed === 'object' && parsed !== null && 'data' in parsed ? parsed.data : parsed;
+	}
+}

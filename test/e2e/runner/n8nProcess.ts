@@ -1,0 +1,154 @@
+import { spawn } from 'node:child_process';
+import { createWriteStream, existsSync, mkdirSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { LOOPBACK } from './loopback';
+import { ProcessLog } from './processLog';
+
+const n8nBinary = join(__dirname, '..', 'node_modules', 'n8n', 'bin', 'n8n');
+
+const START_DEADLINE_MS = 180_000;
+// n8n gives its own executions 30 s to end.
+const STOP_DEADLINE_MS = 45_000;
+const LOOK_EVERY_MS = 200;
+
+/** Taken over from our own environment. Not more: npm, jest or the person's own n8n set variables that n8n reads. */
+const INHERITED = [
+	...['PATH', 'Path', 'HOME', 'USERPROFILE', 'APPDATA', 'LOCALAPPDATA', 'SystemRoot', 'ComSpec'],
+	...['TMPDIR', 'TEMP', 'TMP', 'LANG', 'LC_ALL', 'TZ'],
+];
+
+/** n8n as a person has it, less all that would leave this machine. */
+const QUIET: NodeJS.ProcessEnv = {
+	NODE_ENV: 'production',
+	N8N_LOG_FORMAT: 'json',
+	N8N_LISTEN_ADDRESS: LOOPBACK,
+	N8N_HOST: LOOPBACK,
+	// A login over plain http from another name than "localhost".
+	N8N_SECURE_COOKIE: 'false',
+	N8N_DIAGNOSTICS_ENABLED: 'false',
+	N8N_VERSION_NOTIFICATIONS_ENABLED: 'false',
+	N8N_VERSION_NOTIFICATIONS_WHATS_NEW_ENABLED: 'false',
+	N8N_TEMPLATES_ENABLED: 'false',
+	N8N_PERSONALIZATION_ENABLED: 'false',
+	N8N_HIRING_BANNER_ENABLED: 'false',
+	N8N_DYNAMIC_BANNERS_ENABLED: 'false',
+	N8N_VERIFIED_PACKAGES_ENABLED: 'false',
+	N8N_UNVERIFIED_PACKAGES_ENABLED: 'true',
+	N8N_LICENSE_AUTO_RENEW_ENABLED: 'false',
+	// Asks api.n8n.io at every start.
+	N8N_DISABLED_MODULES: 'mcp-registry',
+};
+
+export function n8nEnvironment(own: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+	const env: NodeJS.ProcessEnv = {};
+	for (const name of INHERITED) if (process.env[name] !== undefined) env[name] = process.env[name];
+	const pathName = env.Path === undefined ? 'PATH' : 'Path';
+	// n8n starts its task runner by the name "node": it has to be the Node that runs n8n itself.
+	env[pathName] = [dirname(process.execPath), env[pathName]].filter(Boolean).join(delimiter);
+	return { ...env, ...QUIET, ...own };
+}
+
+/** Those that have not ended yet. */
+const running = new Set<N8nProcess>();
+
+// An n8n must not outlive the program that started it, however that one ends.
+process.once('exit', () => {
+	for (const { pid } of running) if (pid > 0) process.kill(pid, 'SIGKILL');
+});
+
+/** Ends every n8n that this program started, also one that is still on its way up. */
+export async function killEveryN8n(): Promise<void> {
+	await Promise.all([...running].map((n8n) => n8n.kill()));
+}
+
+export interface N8nProcess {
+	readonly pid: number;
+	readonly log: ProcessLog;
+	/** Settles when the process has ended, for whatever reason. */
+	readonly ended: Promise<void>;
+	readonly hasEnded: () => boolean;
+	/** As an operator stops it: running executions may finish. Also waits for one that is stopping already (Ctrl-C). */
+	stop(): Promise<void>;
+	/** As a crash ends it: at once. Its task runner notices and goes within two seconds. */
+	kill(): Promise<void>;
+}
+
+/** Starts `n8n <command>`; what it says is gathered and written to `<userFolder>/n8n-<command>.log` too. */
+export function spawnN8n(
+	command: 'start' | 'worker' | 'webhook',
+	userFolder: string,
+	env: NodeJS.ProcessEnv,
+): N8nProcess {
+	if (!existsSync(n8nBinary)) {
+		throw new Error('n8n is not installed in test/e2e: run "npm run test:e2e" or "npm run demo" first.');
+	}
+	// Everything that n8n leaves behind stays in its folder.
+	const temporary = join(userFolder, 'tmp');
+	mkdirSync(temporary, { recursive: true });
+	const child = spawn(process.execPath, [n8nBinary, command], {
+		// n8n reads a .env file where it is started.
+		cwd: userFolder,
+		env: n8nEnvironment({
+			N8N_USER_FOLDER: userFolder,
+			...{ TMPDIR: temporary, TEMP: temporary, TMP: temporary },
+			...env,
+		}),
+		stdio: ['ignore', 'pipe', 'pipe'],
+	});
+	const log = new ProcessLog();
+	const file = createWriteStream(join(userFolder, `n8n-${command}.log`), { flags: 'a' });
+	for (const stream of ['stdout', 'stderr'] as const) {
+		child[stream].setEncoding('utf8');
+		child[stream].on('data', (chunk: string) => {
+			log.add(stream, chunk);
+			file.write(chunk);
+		});
+	}
+	let isRunning = true;
+	const ended = new Promise<void>((resolve) => {
+		const finish = () => {
+			isRunning = false;
+			running.delete(n8n);
+			log.end();
+			file.end();
+			resolve();
+		};
+		child.once('error', (error) => {
+			log.add('stderr', `${error.message}\n`);
+			finish();
+		});
+		child.once('close', finish);
+	});
+	const kill = async () => {
+		if (isRunning) child.kill('SIGKILL');
+		await ended;
+	};
+	const stop = async () => {
+		if (isRunning) child.kill('SIGTERM');
+		const deadline = new AbortController();
+		const late = sleep(STOP_DEADLINE_MS, true, { signal: deadline.signal }).catch(() => false);
+		const isLate = await Promise.race([ended.then(() => false), late]);
+		deadline.abort();
+		if (isLate) {
+			await kill();
+			throw new Error(`n8n did not stop within ${STOP_DEADLINE_MS / 1000} s:\n${log.tail()}`);
+		}
+	};
+	const n8n: N8nProcess = { pid: child.pid ?? -1, log, ended, hasEnded: () => !isRunning, stop, kill };
+	running.add(n8n);
+	return n8n;
+}
+
+/** Waits until `isReady` says so; the process's end or the deadline is an error that shows what n8n said last. */
+export async function untilReady(n8n: N8nProcess, isReady: () => Promise<boolean>): Promise<void> {
+	const deadline = Date.now() + START_DEADLINE_MS;
+	while (!(await isReady().catch(() => false))) {
+		if (n8n.hasEnded()) throw new Error(`n8n ended while it started:\n${n8n.log.tail()}`);
+		if (Date.now() > deadline) {
+			await n8n.kill();
+			throw new Error(`n8n was not ready within ${START_DEADLINE_MS / 1000} s:\n${n8n.log.tail()}`);
+		}
+		await sleep(LOOK_EVERY_MS);
+	}
+}

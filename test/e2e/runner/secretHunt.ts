@@ -1,0 +1,46 @@
+import { createReadStream } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** The platform's secrets, told by how they begin. */
+const IS_SECRET = /^(sk-|agt_|dbg_|wst_)./;
+
+/** What credentials of an n8n hold that may stand nowhere in its folder but encrypted. By that folder: n8n is restarted. */
+const known = new Map<string, Set<string>>();
+
+/** Notes the secrets of a credential that is given to the n8n of a folder. */
+export function noteSecrets(userFolder: string, credential: Readonly<Record<string, unknown>>): void {
+	const secrets = known.get(userFolder) ?? new Set<string>();
+	known.set(userFolder, secrets);
+	for (const value of Object.values(credential)) {
+		if (typeof value === 'string' && IS_SECRET.test(value)) secrets.add(value);
+	}
+}
+
+/** Fails where n8n's database, logs or binary store hold a secret in clear. To be called once n8n has ended. */
+export async function refuseSecretsIn(userFolder: string): Promise<void> {
+	const leaks = await filesWith(userFolder, [...(known.get(userFolder) ?? [])]);
+	if (leaks.length > 0) throw new Error(`A secret stands in clear in ${leaks.join(', ')}`);
+}
+
+async function filesWith(folder: string, secrets: readonly string[]): Promise<string[]> {
+	if (secrets.length === 0) return [];
+	const found: string[] = [];
+	for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+		const path = join(entry.parentPath, entry.name);
+		if (!entry.isFile() || path.includes('node_modules')) continue;
+		if (await holdsOneOf(path, secrets)) found.push(path);
+	}
+	return found;
+}
+
+async function holdsOneOf(path: string, secrets: readonly string[]): Promise<boolean> {
+	const longest = Math.max(...secrets.map(({ length }) => length));
+	let tail = '';
+	for await (const chunk of createReadStream(path, { encoding: 'latin1', highWaterMark: 1 << 20 })) {
+		const text = tail + String(chunk);
+		if (secrets.some((secret) => text.includes(secret))) return true;
+		tail = text.slice(-longest);
+	}
+	return false;
+}

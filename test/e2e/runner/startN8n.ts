@@ -1,0 +1,106 @@
+import { freePorts, LOOPBACK } from './loopback';
+import { N8nClient, OWNER } from './n8nClient';
+import type { Login } from './n8nClient';
+import { spawnN8n, untilReady } from './n8nProcess';
+import type { N8nProcess } from './n8nProcess';
+import { installPackage } from './packageInstall';
+import { refuseSecretsIn } from './secretHunt';
+
+export interface N8nOptions {
+	/** n8n's home: database, encryption key, binary data, installed packages. A second start finds it all again. */
+	userFolder: string;
+	/** A packed package to install first. */
+	tarball?: string;
+	/** Default: any free one. */
+	port?: number;
+	/** Over and above our own settings, such as those for queue mode. */
+	env?: NodeJS.ProcessEnv;
+}
+
+export interface RunningN8n extends N8nProcess {
+	readonly url: string;
+	readonly login: Login;
+	/** Logged in. */
+	readonly client: N8nClient;
+}
+
+const START_TRIES = 3;
+
+/** Starts n8n as a person has it, with the package installed and its owner logged in. */
+export async function startN8n({ userFolder, tarball, port, env = {} }: N8nOptions): Promise<RunningN8n> {
+	if (tarball !== undefined) await installPackage(userFolder, tarball);
+	for (let tries = 1; ; tries++) {
+		const [anyPort = 0, brokerPort = 0] = await freePorts(2);
+		const usedPort = port ?? anyPort;
+		const url = `http://${LOOPBACK}:${usedPort}`;
+		const n8n = spawnN8n('start', userFolder, {
+			N8N_PORT: String(usedPort),
+			N8N_RUNNERS_BROKER_PORT: String(brokerPort),
+			WEBHOOK_URL: `${url}/`,
+			N8N_EDITOR_BASE_URL: url,
+			...env,
+		});
+		try {
+			await untilReady(n8n, async () => await answersItsEditor(url));
+		} catch (error) {
+			// A free port may be taken by somebody else before n8n listens on it.
+			const isTaken = /already in use|EADDRINUSE/.test(n8n.log.text());
+			if (isTaken && port === undefined && tries < START_TRIES) continue;
+			throw error;
+		}
+		const client = new N8nClient(url, userFolder);
+		try {
+			await client.signIn(OWNER);
+		} catch (error) {
+			await n8n.kill();
+			throw error;
+		}
+		const stop = async (): Promise<void> => {
+			await n8n.stop();
+			await refuseSecretsIn(userFolder);
+		};
+		return { ...n8n, stop, url, login: OWNER, client };
+	}
+}
+
+/** n8n answers /healthz, and "n8n is starting up" to everything else, before its interface is there. */
+async function answersItsEditor(url: string): Promise<boolean> {
+	const readiness = await fetch(`${url}/healthz/readiness`);
+	await readiness.arrayBuffer();
+	if (!readiness.ok) return false;
+	const settings = await fetch(`${url}/rest/settings`);
+	const isJson = settings.headers.get('content-type')?.includes('application/json') ?? false;
+	await settings.arrayBuffer();
+	return settings.ok && isJson;
+}
+
+/** A worker of queue mode. It shares the main instance's database and encryption key by `env` and reads packages from `userFolder`. */
+export async function startWorker({
+	userFolder,
+	tarball,
+	env = {},
+}: Omit<N8nOptions, 'port'>): Promise<N8nProcess> {
+	if (tarball !== undefined) await installPackage(userFolder, tarball);
+	for (let tries = 1; ; tries++) {
+		const [healthPort = 0, brokerPort = 0] = await freePorts(2);
+		const n8n = spawnN8n('worker', userFolder, {
+			QUEUE_HEALTH_CHECK_ACTIVE: 'true',
+			QUEUE_HEALTH_CHECK_PORT: String(healthPort),
+			N8N_WORKER_SERVER_ADDRESS: LOOPBACK,
+			N8N_RUNNERS_BROKER_PORT: String(brokerPort),
+			...env,
+		});
+		try {
+			await untilReady(n8n, async () => {
+				const readiness = await fetch(`http://${LOOPBACK}:${healthPort}/healthz/readiness`);
+				await readiness.arrayBuffer();
+				return readiness.ok;
+			});
+			return n8n;
+		} catch (error) {
+			// Workers that start together may have been given the same free port.
+			const isTaken = /already in use|EADDRINUSE/.test(n8n.log.text());
+			if (!isTaken || tries >= START_TRIES) throw error;
+		}
+	}
+}

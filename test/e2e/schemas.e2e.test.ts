@@ -1,0 +1,37 @@
+// The editor shows what a node will put out before it has run, if n8n serves it a schema.
+import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { packedTarball } from './packOnce';
+import { startN8n, type RunningN8n } from './runner';
+
+const START_DEADLINE_MS = 200_000;
+const packageRoot = join(__dirname, '..', '..');
+
+let n8n: RunningN8n;
+const userFolder = mkdtempSync(join(tmpdir(), 'flowtask-schemas-'));
+
+beforeAll(async () => {
+	n8n = await startN8n({ userFolder, tarball: packedTarball() });
+}, START_DEADLINE_MS);
+
+afterAll(async () => {
+	await n8n?.stop();
+	rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
+});
+
+// The editor asks for no schema of a trigger. Of a node without operations it asks for the version alone; the
+// `output.json` beside it is for n8n's workflow builder.
+const asked = globSync('nodes/*/__schema__/**/*.json', { cwd: packageRoot })
+	.map((path) => path.replaceAll('\\', '/'))
+	.filter((path) => !path.endsWith('/output.json'))
+	.sort();
+
+test.each(asked)('n8n serves %s', async (path) => {
+	const [, folder = '', rest = ''] = /^nodes\/([^/]+)\/__schema__\/v(.+)$/.exec(path) ?? [];
+	const node = folder.charAt(0).toLowerCase() + folder.slice(1);
+	const response = await fetch(`${n8n.url}/schemas/n8n-nodes-flowtask.${node}/${rest}`);
+
+	expect(response.status).toBe(200);
+	expect(await response.json()).toEqual(JSON.parse(readFileSync(join(packageRoot, path), 'utf8')));
+});

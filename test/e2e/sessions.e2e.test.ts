@@ -1,0 +1,231 @@
+// Sessions of an agent that n8n remembers: under a hundred calls at once, over a restart, and for keys that are odd.
+// With PostgreSQL and workers, see queue.e2e.test.ts.
+import { createHash } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startPlatform, type LocalPlatform } from '../platform';
+import { askAgent, type Ask } from './agentWorkflows';
+import { dataTableRows, foundInDatabase, type Row } from './databases';
+import { packedTarball } from './packOnce';
+import { failureOf, startN8n, type RunningN8n, type SavedCredential, type SavedWorkflow } from './runner';
+
+const START_DEADLINE_MS = 300_000;
+/** A hundred executions at once on two slow cores take 10 s, and a minute where others use them as well. */
+const ROUND_DEADLINE_MS = 290_000;
+const SERVICE = 'sessions';
+const TABLE = 'flow_agent_sessions';
+const CALLERS = 100;
+
+interface Answer {
+	answer: string;
+	session: { key: string; id: string; source: string };
+	replayed?: boolean;
+}
+
+const userFolder = mkdtempSync(join(tmpdir(), 'flowtask-sessions-'));
+let platform: LocalPlatform;
+let n8n: RunningN8n;
+let account: SavedCredential;
+let service: SavedWorkflow;
+/** What n8n noted while many wanted to make the same table. */
+let complaintsAtStart = 0;
+
+beforeAll(async () => {
+	platform = await startPlatform();
+	n8n = await startN8n({ userFolder, tarball: packedTarball() });
+	account = await n8n.client.createCredential('flowAgentApi', 'FlowAgent account', {
+		agentToken: platform.agentToken,
+		baseUrl: platform.apiUrl,
+	});
+	service = await n8n.client.createWorkflow(askAgent(SERVICE, account));
+	await n8n.client.activate(service);
+}, START_DEADLINE_MS);
+
+afterAll(async () => {
+	await n8n?.stop();
+	await platform?.close();
+	rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
+}, 120_000);
+
+async function ask(body: Ask, path = SERVICE): Promise<Answer> {
+	const response = await n8n.client.callWebhook(path, body, ROUND_DEADLINE_MS);
+	const text = await response.text();
+	const answer = JSON.parse(text) as Answer;
+	if (!response.ok || typeof answer.session?.id !== 'string') {
+		throw new Error(
+			`no answer to ${JSON.stringify(body).slice(0, 100)}: ${text.slice(0, 300)}; ${await whyFailed()}`,
+		);
+	}
+	return answer;
+}
+
+async function whyFailed(): Promise<string> {
+	const executions = await n8n.client.listExecutions(service);
+	const failed = executions.find(({ status }) => status === 'error' || status === 'crashed');
+	if (!failed) return 'no execution of the service failed';
+	return failureOf(await n8n.client.getExecution(failed.id)) ?? 'n8n gives no reason';
+}
+
+const rowsOf = async (): Promise<Row[]> => await dataTableRows(n8n.client, TABLE);
+
+const callers = Array.from({ length: CALLERS }, (_, index) => `customer ${index}`);
+const first = new Map<string, string>();
+/** What a caller says in a round; nobody else ever says the same. */
+const saying = (key: string, round: number): string => `${key} speaks in round ${round}`;
+
+/** All callers at once; everybody's own session answers, with all that they said before and nothing else. */
+async function round(number: number): Promise<void> {
+	const answers = await Promise.all(
+		callers.map(async (key) => await ask({ key, say: `${saying(key, number)} [recall]` })),
+	);
+	for (const [index, { answer, session }] of answers.entries()) {
+		const key = callers[index] ?? '';
+		const before = Array.from({ length: number - 1 }, (_, past) => saying(key, past + 1));
+		const said = answer.replaceAll(' [recall]', '').split(' | ');
+		expect(said).toEqual(number === 1 ? ['There is nothing to recall.'] : before);
+		expect(session).toEqual({
+			key,
+			id: first.get(key) ?? session.id,
+			source: number === 1 ? 'new' : 'mapped',
+		});
+		first.set(key, session.id);
+	}
+	expect(new Set(first.values()).size).toBe(CALLERS);
+	const { sessions, invocations, agentRefusals } = platform.books();
+	expect(sessions).toHaveLength(CALLERS);
+	expect(sessions.every(({ turns }) => turns === number)).toBe(true);
+	expect([invocations.length, agentRefusals]).toEqual([CALLERS * number, {}]);
+}
+
+test.each([1, 2, 3])(
+	`round %i: ${CALLERS} calls at once, each goes on in its own session`,
+	async (number) => {
+		await round(number);
+		// Who comes second in making the table is refused by n8n, which notes that.
+		if (number === 1) complaintsAtStart = n8n.log.errors().length;
+	},
+	ROUND_DEADLINE_MS,
+);
+
+test('the Data Table has a row for each session, with its workflow, its execution and its turns', async () => {
+	const rows = await rowsOf();
+	const byKey = new Map(rows.map((row) => [row.sessionKey, row]));
+	expect([rows.length, byKey.size]).toEqual([CALLERS, CALLERS]);
+	const executions = new Set(rows.map(({ lastExecutionId }) => lastExecutionId));
+	expect(executions.size).toBe(CALLERS);
+	for (const key of callers) {
+		expect(byKey.get(key)).toMatchObject({
+			sessionId: first.get(key),
+			workflowId: service.id,
+			lastExecutionId: expect.stringMatching(/^\d+$/),
+			turns: 3,
+		});
+	}
+});
+
+test(
+	'n8n is stopped and started again: the fourth round goes on in the same sessions',
+	async () => {
+		await n8n.stop();
+		expect(n8n.log.errors().slice(complaintsAtStart)).toEqual([]);
+		expect(n8n.log.text()).not.toContain(platform.agentToken);
+		n8n = await startN8n({ userFolder });
+		complaintsAtStart = 0;
+		await round(4);
+	},
+	START_DEADLINE_MS,
+);
+
+test(
+	'two executions that open the same key at once end with one mapping',
+	async () => {
+		const keys = Array.from({ length: 10 }, (_, index) => `opened twice ${index}`);
+		const opened = await Promise.all(
+			keys.map(async (key) => {
+				// The agent takes its time, so that neither knows of the other when it asks.
+				const say = (who: string): string => `${who} of ${key} [takes: 1500]`;
+				return await Promise.all([ask({ key, say: say('one') }), ask({ key, say: say('other') })]);
+			}),
+		);
+		const later = await Promise.all(keys.map(async (key) => await ask({ key, say: 'once more' })));
+		for (const [index, { session }] of later.entries()) {
+			expect(session.source).toBe('mapped');
+			expect(opened[index]?.map((answer) => answer.session.id)).toContain(session.id);
+		}
+		const rows = (await rowsOf()).filter(({ sessionKey }) => keys.includes(String(sessionKey)));
+		expect(rows).toHaveLength(keys.length);
+		expect(new Set(rows.map(({ sessionId }) => sessionId))).toEqual(
+			new Set(later.map(({ session }) => session.id)),
+		);
+	},
+	ROUND_DEADLINE_MS,
+);
+
+test(
+	'keys that are code, odd or long stay what they are',
+	async () => {
+		const keys = [
+			'={{ 1+1 }}',
+			'2',
+			'={{ $json.body.say }}',
+			`"quoted", 'quoted' and \`ticked\``,
+			"'; DROP TABLE x; --",
+			'two\nlines\r\n\tand a tab',
+			'🦊 ключ 鍵 \u202Edne',
+			'%',
+			'__proto__',
+			'a'.repeat(10_000),
+			`${'a'.repeat(9_999)}b`,
+			'🦊'.repeat(150),
+		];
+		const opened = await Promise.all(keys.map(async (key) => await ask({ key, say: `I am ${name(key)}` })));
+		expect(new Set(opened.map(({ session }) => session.id)).size).toBe(keys.length);
+		const recalled = await Promise.all(keys.map(async (key) => await ask({ key, say: '[recall]' })));
+		expect(recalled.map(({ answer, session }) => ({ answer, session }))).toEqual(
+			keys.map((key, index) => ({
+				answer: `I am ${name(key)}`,
+				session: { key, id: opened[index]?.session.id, source: 'mapped' },
+			})),
+		);
+		const shown = (await rowsOf()).map(({ sessionKey }) => String(sessionKey));
+		expect(shown).toEqual(expect.arrayContaining(keys.slice(0, 9)));
+		expect(shown.filter((key) => key === 'a'.repeat(200))).toHaveLength(2);
+	},
+	ROUND_DEADLINE_MS,
+);
+
+test(
+	'an idempotency key asked for by two executions at once: the agent runs once, the second gets its answer',
+	async () => {
+		const path = `${SERVICE}_once`;
+		const once = await n8n.client.createWorkflow(
+			askAgent(path, account, { options: { idempotencyKey: '={{ $json.body.key }}' } }),
+		);
+		await n8n.client.activate(once);
+		platform.resetBooks();
+		const order = { key: 'order 1', say: 'book it [side effect: booked] [takes: 1500]' };
+		const both = await Promise.all([ask(order, path), ask(order, path)]);
+		const again = await ask(order, path);
+		expect(both.filter(({ replayed }) => replayed === true)).toHaveLength(1);
+		expect(again.replayed).toBe(true);
+		const answers = new Set([...both, again].map(({ answer, session }) => `${session.id} ${answer}`));
+		expect(answers.size).toBe(1);
+		const { invocations, effects } = platform.books();
+		expect([invocations.length, effects]).toEqual([1, { booked: 1 }]);
+	},
+	ROUND_DEADLINE_MS,
+);
+
+test("the token is nowhere in n8n's database and log, and n8n complains about nothing", async () => {
+	const { agentToken } = platform;
+	const found = await foundInDatabase(undefined, userFolder, [agentToken, 'customer 1 speaks']);
+	expect(found).toEqual(['customer 1 speaks']);
+	expect(n8n.log.text()).not.toContain(agentToken);
+	expect(n8n.log.errors().slice(complaintsAtStart)).toEqual([]);
+});
+
+/** A word for a key that is too odd to be said. */
+function name(key: string): string {
+	return createHash('sha256').update(key).digest('hex').slice(0, 8);
+}

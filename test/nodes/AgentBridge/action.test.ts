@@ -1,0 +1,320 @@
+import { NODE_NAME, type HarnessRun } from '../harness';
+import { everythingSaid, openStage, until, type Stage } from './agentBridge.fixture';
+
+let stage: Stage;
+beforeEach(async () => {
+	stage = await openStage();
+});
+afterEach(async () => {
+	await stage.close();
+});
+
+const CONTINUE = { onError: 'continueErrorOutput' } as const;
+const texts = (...all: string[]): Array<{ json: { text: string } }> =>
+	all.map((text) => ({ json: { text } }));
+const jsonOf = (run: HarnessRun, output = 0): Array<Record<string, unknown>> =>
+	run.output(NODE_NAME, output).map(({ json }) => json);
+/** The platform hears of a close a moment after the node. */
+const closed = async (): Promise<void> => await until(() => bridge().open === 0);
+const bridge = (): ReturnType<Stage['platform']['books']>['bridge'] => stage.platform.books().bridge;
+
+describe('request', () => {
+	test('several items share one connection; replies in order, paired, with what came before them', async () => {
+		const run = await stage.run(texts('one', 'two [tool]', 'three [interrupt]'), {
+			options: { answerPath: 'text' },
+		});
+		expect(jsonOf(run)).toMatchObject([
+			{ event: 'message', answer: 'Agent: one', collected: [] },
+			{ answer: 'Agent: two [tool]', collected: [{ status: 'started' }, { status: 'finished' }] },
+			{ event: 'interrupt', reply: { question: 'May I refund this order?' } },
+		]);
+		expect(run.output(NODE_NAME).map(({ pairedItem }) => pairedItem)).toEqual(
+			[0, 1, 2].map((item) => ({ item })),
+		);
+		await closed();
+		expect(bridge().connections).toMatchObject([
+			{ auth: 'subprotocol', closeCode: 1000, closedBy: 'client' },
+		]);
+		expect(bridge().received.map(({ frame }) => frame.text)).toEqual([
+			'one',
+			'two [tool]',
+			'three [interrupt]',
+		]);
+	});
+
+	test('a frame without an ID gets one; one that has its own keeps it', async () => {
+		const run = await stage.run(texts('hello'));
+		const [sent] = bridge().received;
+		expect(sent?.frame.id).toMatch(/^[0-9a-f-]{36}$/);
+		expect(jsonOf(run)).toMatchObject([
+			{ correlation: sent?.frame.id, reply: { correlation_id: sent?.frame.id } },
+		]);
+		await stage.run(texts('hello'), { frame: '={{ { type: "message", id: "mine", text: $json.text } }}' });
+		expect(bridge().received.at(-1)?.frame.id).toBe('mine');
+	});
+
+	test('frames of others do not end the wait, nor do those that come twice', async () => {
+		stage.platform.faults.add({ on: 'bridge', kind: 'duplicateFrames' });
+		stage.platform.faults.add({ on: 'bridge', kind: 'socketGarbage' });
+		const running = stage.run(texts('one', 'two'));
+		await until(() => stage.channel.open === 1);
+		stage.channel.push({ type: 'message', text: 'for somebody else' });
+		expect(jsonOf(await running).map(({ reply }) => (reply as { text: string }).text)).toEqual([
+			'Agent: one',
+			'Agent: two',
+		]);
+	});
+
+	test('by events alone, where the platform does not correlate', async () => {
+		const run = await stage.run(texts('hello [tool]'), {
+			correlationPath: '',
+			replyPath: '',
+			eventFilter: 'message',
+		});
+		expect(jsonOf(run)).toMatchObject([{ reply: { text: 'Agent: hello [tool]' }, collected: [{}, {}] }]);
+	});
+
+	test('in a frame: the token is in the first frame only', async () => {
+		const run = await stage.run(texts('hello'), { authMode: 'inFrame' });
+		expect(run.error).toBeUndefined();
+		expect(bridge().connections).toMatchObject([{ auth: 'inFrame' }]);
+		expect(everythingSaid(run)).not.toContain(stage.channel.token);
+	});
+
+	test('no reply in time: what was collected stands in the error', async () => {
+		const run = await stage.run(texts('first [silent]', 'second'), { timeoutSeconds: 1 }, CONTINUE);
+		const [late] = jsonOf(run, 1);
+		expect(late).toMatchObject({
+			error: expect.stringContaining('within 1 seconds'),
+			details: { kind: 'timedOut', collected: [], otherFrames: 0 },
+		});
+		expect(Object.keys(late ?? {}).sort()).toEqual(['details', 'error', 'message', 'text']);
+		expect(jsonOf(run, 0)).toMatchObject([{ reply: { text: 'Agent: second' } }]);
+
+		const tools = await stage.run(texts('[tool]'), { timeoutSeconds: 1, eventFilter: 'interrupt' });
+		expect(tools.error?.context).toMatchObject({
+			itemIndex: 0,
+			collected: [{ type: 'tool_event' }, { type: 'tool_event' }, { type: 'message' }],
+		});
+	});
+
+	test('a connection that breaks in mid request is not asked again; the next item has a new one', async () => {
+		stage.platform.faults.add({ on: 'bridge', kind: 'socketClose', code: 4500, after: 2, times: 1 });
+		const run = await stage.run(texts('one [tool]', 'two'), {}, CONTINUE);
+		expect(jsonOf(run, 1)).toMatchObject([
+			{
+				error: expect.stringContaining('It was closed with code 4500'),
+				message: expect.stringContaining('was not sent again'),
+				details: { kind: 'unclear', collected: [{ status: 'started' }, { status: 'finished' }] },
+			},
+		]);
+		expect(jsonOf(run, 0)).toMatchObject([{ reply: { text: 'Agent: two' } }]);
+		expect(bridge().received.map(({ frame }) => frame.text)).toEqual(['one [tool]', 'two']);
+	});
+
+	test('without Continue On Fail nothing is sent after the first failure', async () => {
+		const run = await stage.run(texts('one [silent]', 'two'), { timeoutSeconds: '={{ "1" }}' });
+		expect(run.error?.context.itemIndex).toBe(0);
+		expect(bridge().received).toHaveLength(1);
+		await closed();
+	});
+
+	test.each([
+		[{ frame: '{}' }, 'The frame is empty'],
+		[{ timeoutSeconds: '={{ "soon" }}' }, '"Time-Out (Seconds)" has to be a number'],
+		[{ frame: '[1]' }, 'The frame is no JSON object'],
+		[{ correlationPath: '', replyPath: '', eventFilter: '' }, 'how the reply is recognised'],
+		[{ correlationPath: '' }, '"Correlation Path" is not'],
+		[{ correlationPath: 'type.id' }, 'no place for an ID'],
+		[{ authMode: 'inFrame', authFrame: '{}' }, 'no place for the token'],
+	])('%j is refused and nothing is sent', async (parameters, said) => {
+		const run = await stage.run(texts('hello'), parameters);
+		expect(run.error?.message).toContain(said);
+		expect(bridge().received).toEqual([]);
+	});
+
+	test('Stop ends it within a second and closes the connection', async () => {
+		const live = await stage.harness.start({
+			workflow: stage.action({ timeoutSeconds: 60 }),
+			items: texts('[silent]'),
+			credentials: stage.credentials,
+		});
+		await until(() => bridge().received.length === 1);
+		const cancelledAt = Date.now();
+		live.cancel();
+		await live.done;
+		expect(Date.now() - cancelledAt).toBeLessThan(1_000);
+		await until(() => bridge().open === 0);
+	});
+});
+
+describe('Retry On Fail', () => {
+	const RETRY = { retryOnFail: true, maxTries: 3, waitBetweenTries: 0 };
+
+	test('what was answered is not sent again, nor what may have been worked on', async () => {
+		const run = await stage.run(texts('one', 'two [silent]', 'three'), { timeoutSeconds: 1 }, RETRY);
+		expect(run.error?.message).toContain('within 1 seconds');
+		expect(run.error?.description).toContain('so it was not sent again');
+		expect(run.error?.context).toMatchObject({ itemIndex: 1, collected: [] });
+		expect(bridge().received.map(({ frame }) => frame.text)).toEqual(['one', 'two [silent]']);
+	});
+
+	test('frames that could not be sent are, and those before them are not again', async () => {
+		stage.platform.faults.add({ on: 'bridge', kind: 'socketRefuse', status: 503, times: 1 });
+		const run = await stage.run(texts('one', 'two'), {}, RETRY);
+		expect(run.error).toBeUndefined();
+		expect(jsonOf(run)).toMatchObject([{ reply: { text: 'Agent: one' } }, { reply: { text: 'Agent: two' } }]);
+		expect(bridge().received.map(({ frame }) => frame.text)).toEqual(['one', 'two']);
+	});
+
+	test('send: a frame that the platform confirmed leaves once', async () => {
+		const run = await stage.run(
+			[{ json: { text: 'one' } }, { json: {} }],
+			{
+				operation: 'send',
+				frame: '={{ $json.text ? { type: "message", reply_to: "f", text: $json.text } : "none" }}',
+			},
+			RETRY,
+		);
+		expect(run.error?.message).toContain('The frame is no JSON object');
+		expect(bridge().received).toHaveLength(1);
+	});
+});
+
+describe('send', () => {
+	const SEND = { operation: 'send', frame: '={{ { type: "message", reply_to: "f-1", text: $json.text } }}' };
+
+	test('1,000 frames over one connection, all there as the node ends', async () => {
+		const all = Array.from({ length: 1_000 }, (_, index) => `number ${index}`);
+		const run = await stage.run(texts(...all), SEND);
+		expect(run.error).toBeUndefined();
+		expect(bridge().received.map(({ frame }) => frame.text)).toEqual(all);
+		await closed();
+		expect(bridge().connections).toMatchObject([{ closeCode: 1000 }]);
+		expect(jsonOf(run)[999]).toEqual({
+			sent: true,
+			frame: { type: 'message', reply_to: 'f-1', text: 'number 999' },
+		});
+	});
+
+	test('one item that is no frame does not keep the others', async () => {
+		const run = await stage.run(
+			[{ json: { text: 'one' } }, { json: {} }, { json: { text: 'three' } }],
+			{ ...SEND, frame: '={{ $json.text ? { type: "message", reply_to: "f", text: $json.text } : "none" }}' },
+			CONTINUE,
+		);
+		expect(jsonOf(run, 0)).toHaveLength(2);
+		expect(jsonOf(run, 1)).toMatchObject([{ error: 'The frame is no JSON object' }]);
+		expect(bridge().received).toHaveLength(2);
+	});
+
+	test('a line that breaks before the platform confirmed: said to be unclear', async () => {
+		stage.platform.faults.add({ on: 'bridge', kind: 'socketDrop', after: 1 });
+		const large = 'x'.repeat(100_000);
+		const run = await stage.run(
+			texts(...Array<string>(200).fill(large)),
+			{ operation: 'send', frame: '={{ { type: "echo", text: $json.text } }}' },
+			CONTINUE,
+		);
+		expect(jsonOf(run, 1)).toHaveLength(200);
+		expect(jsonOf(run, 1)[0]).toMatchObject({ details: { kind: 'unclear' } });
+		expect(bridge().received.length).toBeLessThan(200);
+	});
+
+	test('in a frame: a token that is refused after the open is no success', async () => {
+		stage.channel.refuse(403);
+		const run = await stage.run(texts('hello'), { ...SEND, authMode: 'inFrame' }, CONTINUE);
+		expect(jsonOf(run, 1)).toMatchObject([{ details: { kind: 'credential' } }]);
+		expect(bridge().received).toEqual([]);
+	});
+});
+
+describe('a bridge that does not let us in', () => {
+	test.each([
+		[401, 'refused the channel token (HTTP 401)'],
+		[503, 'HTTP 503'],
+	])('HTTP %d: asked once for all items', async (status, said) => {
+		stage.platform.faults.add({ on: 'bridge', kind: 'socketRefuse', status });
+		const run = await stage.run(texts('one', 'two', 'three'), {}, CONTINUE);
+		expect(jsonOf(run, 1).map(({ error }) => error)).toEqual(Array(3).fill(expect.stringContaining(said)));
+		expect(stage.platform.books().requests.bridge).toBeLessThanOrEqual(3);
+	});
+
+	test('a silent handshake is given up after 10 seconds', async () => {
+		stage.platform.faults.add({ on: 'bridge', kind: 'hang' });
+		const run = await stage.run(texts('one', 'two'), {}, CONTINUE);
+		expect(jsonOf(run, 1)[0]?.error).toContain('within 10 seconds');
+		expect(stage.platform.books().requests.bridge).toBe(1);
+	});
+
+	test('another sub-protocol', async () => {
+		const msg = `bearer.${Buffer.from(stage.channel.token).toString('base64url')}`;
+		stage.platform.faults.add({ on: 'bridge', kind: 'wrongProtocol', msg });
+		const run = await stage.run(texts('one'));
+		expect(run.error?.message).toContain('did not choose the sub-protocol neutral.bridge.v1');
+		expect(everythingSaid(run)).not.toContain(msg);
+	});
+
+	test('a platform that says the token in its close reason does not get it shown', async () => {
+		const msg = `no ${stage.channel.token}`;
+		stage.platform.faults.add({ on: 'bridge', kind: 'socketClose', code: 4401, msg });
+		const run = await stage.run(texts('one'));
+		expect(run.error?.message).toContain('refused the channel account (close code 4401');
+		expect(everythingSaid(run)).not.toContain(stage.channel.token);
+	});
+});
+
+test('one account, two connections: the trigger and the action, where the platform allows it and where not', async () => {
+	const trigger = await stage.activate({ eventFilter: 'order' });
+	await until(() => stage.channel.open === 1);
+	await stage.run(texts('hello'));
+	expect(bridge().connections).toHaveLength(2);
+	await trigger.close();
+	await stage.close();
+
+	stage = await openStage({ oneSocket: true });
+	const displaced = await stage.activate({ eventFilter: 'order' });
+	await until(() => stage.channel.open === 1);
+	const run = await stage.run(texts('hello'));
+	expect(run.error).toBeUndefined();
+	// The trigger was displaced, and comes back once the action is done.
+	await until(() => bridge().connections.length === 3);
+	await until(() => stage.channel.open === 1);
+	stage.channel.push({ type: 'order' });
+	await displaced.waitForRuns(1);
+	expect(displaced.fatalErrors).toEqual([]);
+});
+
+test('as a tool of an agent: the reply as text, and advice in the message', async () => {
+	const tool = (parameters: Record<string, string | number>): Parameters<Stage['harness']['run']>[0] => ({
+		workflow: {
+			nodes: [
+				{ name: 'Trigger', type: 'harness.trigger' },
+				{ name: 'Agent', type: 'harness.agent', parameters: { args: {} } },
+				{
+					name: 'Ask the inbox',
+					type: 'n8n-nodes-flowtask.agentBridgeTool',
+					parameters: {
+						operation: 'request',
+						frame: '{"type":"message","text":"hello"}',
+						correlationPath: 'id',
+						replyPath: 'correlation_id',
+						...parameters,
+					},
+				},
+			],
+			connections: {
+				Trigger: { main: [[{ node: 'Agent', type: 'main', index: 0 }]] },
+				'Ask the inbox': { ai_tool: [[{ node: 'Agent', type: 'ai_tool', index: 0 }]] },
+			},
+		},
+		credentials: stage.credentials,
+	});
+	const run = await stage.harness.run(tool({}));
+	expect(JSON.stringify(run.output('Agent'))).toContain('Agent: hello');
+	expect(JSON.stringify(run.output('Agent'))).not.toContain('elapsedMs');
+	const late = await stage.harness.run(
+		tool({ frame: '{"type":"message","text":"[silent]"}', timeoutSeconds: 1 }),
+	);
+	expect(JSON.stringify([late.output('Agent'), late.error])).toContain('Check \\"Reply Path');
+});

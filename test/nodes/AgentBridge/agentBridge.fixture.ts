@@ -1,0 +1,112 @@
+import type { INodeParameters } from 'n8n-workflow';
+
+import { startPlatform, type BridgeChannel, type ChannelOptions, type LocalPlatform } from '../../platform';
+import {
+	createHarness,
+	NODE_NAME,
+	singleNode,
+	type ActiveTrigger,
+	type Harness,
+	type HarnessRun,
+	type ItemInput,
+	type SingleNode,
+	type WorkflowJson,
+} from '../harness';
+
+type Credentials = { flowBridgeApi: Record<string, string> };
+
+/** A local platform with a channel account, and n8n-core with the built nodes: real sockets all the way. */
+export interface Stage {
+	readonly platform: LocalPlatform;
+	readonly harness: Harness;
+	readonly channel: BridgeChannel;
+	readonly credentials: Credentials;
+	/** Activates a workflow of the trigger alone. */
+	activate(
+		parameters?: INodeParameters,
+		credentials?: Partial<Credentials['flowBridgeApi']>,
+	): Promise<ActiveTrigger>;
+	/** A manual test of the trigger. */
+	test(
+		parameters?: INodeParameters,
+		credentials?: Partial<Credentials['flowBridgeApi']>,
+	): Promise<HarnessRun>;
+	/** Runs the action for these items. */
+	run(items: ItemInput[], parameters?: INodeParameters, settings?: Partial<SingleNode>): Promise<HarnessRun>;
+	action(parameters?: INodeParameters, settings?: Partial<SingleNode>): WorkflowJson;
+	close(): Promise<void>;
+}
+
+const triggerFlow = (parameters: INodeParameters): WorkflowJson => ({
+	nodes: [{ name: NODE_NAME, type: 'n8n-nodes-flowtask.agentBridgeTrigger', parameters }],
+	connections: {},
+});
+
+/** How the local platform correlates frames. */
+export const CORRELATED: INodeParameters = {
+	operation: 'request',
+	frame: '={{ { type: "message", text: $json.text } }}',
+	correlationPath: 'id',
+	replyPath: 'correlation_id',
+	eventFilter: 'message, interrupt',
+	timeoutSeconds: 5,
+};
+
+export async function openStage(options: ChannelOptions = {}): Promise<Stage> {
+	const platform = await startPlatform();
+	const harness = await createHarness();
+	const channel = platform.createChannel(options);
+	const credentials: Credentials = {
+		flowBridgeApi: { channelToken: channel.token, wsBaseUrl: platform.wsUrl },
+	};
+	const changed = (change: Partial<Credentials['flowBridgeApi']> = {}): Credentials => ({
+		flowBridgeApi: { ...credentials.flowBridgeApi, ...change } as Credentials['flowBridgeApi'],
+	});
+	const action: Stage['action'] = (parameters = {}, settings = {}) =>
+		singleNode({
+			type: 'n8n-nodes-flowtask.agentBridge',
+			parameters: { ...CORRELATED, ...parameters },
+			...settings,
+		});
+	return {
+		platform,
+		harness,
+		channel,
+		credentials,
+		action,
+		activate: async (parameters = {}, change = {}) =>
+			await harness.activate({ workflow: triggerFlow(parameters), credentials: changed(change) }),
+		test: async (parameters = {}, change = {}) =>
+			await harness.run({
+				workflow: triggerFlow(parameters),
+				credentials: changed(change),
+				mode: 'manual',
+			}),
+		run: async (items, parameters, settings) =>
+			await harness.run({ workflow: action(parameters, settings), items, credentials }),
+		close: async () => {
+			await harness.close();
+			await platform.close();
+		},
+	};
+}
+
+/** All frames that the executions of a trigger got, in order. */
+export function framesOf(trigger: ActiveTrigger): Array<Record<string, unknown>> {
+	return trigger.runs.flatMap((run) =>
+		run.output(NODE_NAME).map(({ json }) => json.frame as Record<string, unknown>),
+	);
+}
+
+/** Every word that an execution left behind: items, errors, hints, logs. */
+export function everythingSaid(run: HarnessRun): string {
+	return JSON.stringify([run.stored, run.raw.data.resultData, run.error, run.logs]);
+}
+
+export async function until(condition: () => boolean, what = 'the condition'): Promise<void> {
+	const giveUpAt = Date.now() + 20_000;
+	while (!condition()) {
+		if (Date.now() > giveUpAt) throw new Error(`${what} did not come true`);
+		await new Promise((resolve) => setTimeout(resolve, 5));
+	}
+}

@@ -1,0 +1,57 @@
+import { testBridgeConnection } from '../../../nodes/AgentBridge/actions/credentialTest';
+import { until } from './agentBridge.fixture';
+import { startPlatform, type BridgeChannel, type LocalPlatform } from '../../platform';
+
+let platform: LocalPlatform;
+let channel: BridgeChannel;
+beforeEach(async () => {
+	platform = await startPlatform();
+	channel = platform.createChannel();
+});
+afterEach(async () => {
+	await platform.close();
+});
+
+async function result(change: Record<string, string> = {}): Promise<{ status: string; message: string }> {
+	const data = { channelToken: channel.token, wsBaseUrl: platform.wsUrl, ...change };
+	const context = { logger: console, helpers: {} } as unknown as ThisParameterType<
+		typeof testBridgeConnection
+	>;
+	return await testBridgeConnection.call(context, { id: '1', name: 'Bridge', type: 'flowBridgeApi', data });
+}
+
+test('opens, then closes, and sends nothing', async () => {
+	expect(await result()).toEqual({ status: 'OK', message: 'The bridge accepted the channel account' });
+	// The platform hears of the close a moment later.
+	await until(() => platform.books().bridge.open === 0);
+	const { connections, received } = platform.books().bridge;
+	expect(connections).toMatchObject([{ auth: 'subprotocol', closeCode: 1000, closedBy: 'client' }]);
+	expect(received).toEqual([]);
+});
+
+test.each([
+	['an unknown token', { channelToken: 'wst_unknown' }, 'Either the channel token is refused'],
+	['a token of another kind', { channelToken: 'sk-0123456789' }, 'FlowPlatform API'],
+	['no address', { wsBaseUrl: '' }, 'no WebSocket Base URL'],
+	['another path', { bridgePath: '/elsewhere' }, 'Bridge Path'],
+	['nobody there', { wsBaseUrl: 'ws://127.0.0.1:9' }, 'did not accept'],
+])('%s is said in a sentence', async (_what, change, said) => {
+	expect(await result(change)).toEqual({ status: 'Error', message: expect.stringContaining(said) });
+});
+
+test('a server that lets in and then closes', async () => {
+	platform.faults.add({ on: 'bridge', kind: 'socketClose', code: 4401, msg: channel.token });
+	const { status, message } = await result();
+	expect(status).toBe('Error');
+	expect(message).toContain('refused the channel account (close code 4401');
+	expect(message).not.toContain(channel.token);
+});
+
+test('a server that chooses another sub-protocol', async () => {
+	platform.faults.add({
+		on: 'bridge',
+		kind: 'wrongProtocol',
+		msg: `bearer.${btoa(channel.token).replace(/=+$/, '')}`,
+	});
+	expect((await result()).message).toContain('did not choose the sub-protocol');
+});

@@ -1,0 +1,94 @@
+import { NODE_NAME } from '../harness';
+import { openStage, until, type Stage } from './agentBridge.fixture';
+
+let stage: Stage;
+beforeEach(async () => {
+	stage = await openStage();
+});
+afterEach(async () => {
+	await stage.close();
+});
+
+test('the first frame that fits is the test event, and the connection is closed', async () => {
+	const testing = stage.test({ eventFilter: 'order' });
+	await until(() => stage.channel.open === 1);
+	stage.channel.push({ type: 'other' });
+	stage.channel.push({ type: 'order', text: 'A-1' });
+	stage.channel.push({ type: 'order', text: 'A-2' });
+	const run = await testing;
+	expect(run.output(NODE_NAME).map(({ json }) => json)).toMatchObject([
+		{ event: 'order', frame: { text: 'A-1' } },
+	]);
+	await until(() => stage.platform.books().bridge.open === 0);
+	expect(stage.platform.books().bridge.connections).toMatchObject([{ closeCode: 1000 }]);
+});
+
+test('nothing comes: what to check', async () => {
+	const run = await stage.test({ options: { testTimeoutSeconds: 1 } });
+	expect(run.error?.message).toBe('The connection is open, but no frame came within 1 seconds');
+	expect(run.error?.description).toContain('bound to an agent');
+	await until(() => stage.platform.books().bridge.open === 0);
+});
+
+test('other events come: which', async () => {
+	const testing = stage.test({ eventFilter: 'order', options: { testTimeoutSeconds: 1 } });
+	await until(() => stage.channel.open === 1);
+	stage.channel.push({ type: 'tool_event' });
+	stage.channel.push({ type: 17 });
+	stage.channel.pushRaw('<html>');
+	const run = await testing;
+	expect(run.error?.message).toContain('none of the events that were asked for');
+	expect(run.error?.description).toContain('tool_event, 17, text that is no JSON object');
+});
+
+test.each([
+	[401, 'refused the channel token (HTTP 401)', 'Copy it again'],
+	[404, 'did not accept the WebSocket connection (HTTP 404)', 'Bridge Path'],
+	[503, 'did not accept the WebSocket connection (HTTP 503)', 'not available'],
+])('a handshake refused with %d says what to do', async (status, message, advice) => {
+	stage.platform.faults.add({ on: 'bridge', kind: 'socketRefuse', status });
+	const run = await stage.test();
+	expect(run.error?.message).toContain(message);
+	expect(run.error?.description).toContain(advice);
+});
+
+test('a platform that cannot be reached, and a path that is none', async () => {
+	const away = await stage.test({}, { wsBaseUrl: 'ws://127.0.0.1:9' });
+	expect(away.error?.message).toBe('127.0.0.1:9 could not be reached (ECONNREFUSED)');
+	const path = await stage.test({}, { bridgePath: '/elsewhere' });
+	expect(path.error?.message).toContain('HTTP 404');
+});
+
+test('a connection that is cut while it waits', async () => {
+	const testing = stage.test();
+	await until(() => stage.channel.open === 1);
+	stage.channel.drop();
+	expect((await testing).error?.message).toContain('The line broke');
+});
+
+test('Stop ends the test at once and closes the connection', async () => {
+	const live = await stage.harness.start({
+		workflow: {
+			nodes: [{ name: NODE_NAME, type: 'n8n-nodes-flowtask.agentBridgeTrigger' }],
+			connections: {},
+		},
+		credentials: stage.credentials,
+		mode: 'manual',
+	});
+	await until(() => stage.channel.open === 1);
+	const cancelledAt = Date.now();
+	live.cancel();
+	await live.done;
+	expect(Date.now() - cancelledAt).toBeLessThan(1_000);
+	await until(() => stage.platform.books().bridge.open === 0);
+});
+
+test.each([
+	[{ eventPath: '', eventFilter: 'message' }, 'not where a frame names its event'],
+	[{ authMode: 'inFrame', authFrame: '{"type":"auth"}' }, 'no place for the token'],
+	[{ options: { heartbeatFrame: 'ping' } }, 'Heartbeat Frame is no JSON object'],
+])('%j is refused before anything is opened', async (parameters, said) => {
+	const run = await stage.test(parameters);
+	expect(run.error?.message).toContain(said);
+	expect(stage.platform.books().requests.bridge).toBe(0);
+});

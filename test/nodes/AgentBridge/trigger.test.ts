@@ -1,0 +1,268 @@
+import { NODE_NAME, type ActiveTrigger } from '../harness';
+import { framesOf, openStage, until, type Stage } from './agentBridge.fixture';
+
+let stage: Stage;
+beforeEach(async () => {
+	stage = await openStage();
+});
+afterEach(async () => {
+	await stage.close();
+});
+
+const textsOf = (trigger: ActiveTrigger): unknown[] => framesOf(trigger).map(({ text }) => text);
+const messages = (trigger: ActiveTrigger): string[] => trigger.logs.map(({ message }) => message);
+
+describe('frames', () => {
+	test('10,000 in a burst: in order, none lost, a batch an execution, one at a time', async () => {
+		const trigger = await stage.activate({ idPath: 'id' });
+		const ids = stage.channel.pushBurst(10_000);
+		await until(() => framesOf(trigger).length >= 10_000, 'all frames');
+		expect(framesOf(trigger).map(({ id }) => id)).toEqual(ids);
+		const sizes = trigger.runs.map((run) => run.output(NODE_NAME).length);
+		expect(Math.max(...sizes)).toBe(100);
+		expect(sizes.length).toBeLessThan(300);
+		expect(trigger.logs.filter(({ level }) => level === 'error')).toEqual([]);
+	});
+
+	test('an item holds the frame, its event and ID', async () => {
+		const trigger = await stage.activate({ idPath: 'id' });
+		const id = stage.channel.push({ text: 'hello', data: { any: [1] } });
+		await trigger.waitForRuns(1);
+		expect(trigger.runs[0]?.output(NODE_NAME)).toMatchObject([
+			{ json: { frame: { id, type: 'message', data: { any: [1] } }, event: 'message', frameId: id } },
+		]);
+	});
+
+	test('only the events that were asked for, by a path of their own', async () => {
+		const trigger = await stage.activate({ eventPath: 'data.event', eventFilter: 'order, refund' });
+		for (const event of ['order', 'other', 'refund']) stage.channel.push({ data: { event }, text: event });
+		await until(() => textsOf(trigger).length === 2);
+		expect(textsOf(trigger)).toEqual(['order', 'refund']);
+	});
+
+	test('duplicates are passed over, within a connection and across two', async () => {
+		stage.platform.faults.add({ on: 'bridge', kind: 'duplicateFrames' });
+		const trigger = await stage.activate({ idPath: 'id', maxBatch: 1 });
+		stage.channel.push({ id: 'f-1', text: 'one' });
+		await trigger.waitForRuns(1);
+		stage.channel.drop(1012);
+		await until(() => stage.platform.books().bridge.connections.length === 2, 'the new connection');
+		stage.channel.push({ id: 'f-1', text: 'one' });
+		stage.channel.push({ id: 'f-2', text: 'two' });
+		await trigger.waitForRuns(2);
+		expect(textsOf(trigger)).toEqual(['one', 'two']);
+		expect(stage.platform.books().bridge.sent).toHaveLength(6);
+	});
+
+	test('without an ID path equal frames are different ones', async () => {
+		const trigger = await stage.activate();
+		stage.channel.push({ id: 'same' });
+		stage.channel.push({ id: 'same' });
+		await until(() => framesOf(trigger).length === 2);
+	});
+
+	test('garbage and binary frames are passed over, and said once', async () => {
+		stage.platform.faults.add({ on: 'bridge', kind: 'socketGarbage' });
+		const trigger = await stage.activate();
+		stage.channel.push({ text: 'good' });
+		await trigger.waitForRuns(1);
+		expect(textsOf(trigger)).toEqual(['good']);
+		expect(messages(trigger).filter((line) => line.includes('no JSON object'))).toHaveLength(1);
+	});
+
+	test('more than may wait: closed, reported, and taken up again when there is room', async () => {
+		const trigger = await stage.activate({ maxBatch: 5, options: { maxQueued: 50 } });
+		stage.channel.pushBurst(500);
+		await until(() => trigger.failedExecutions.length > 0, 'the report');
+		expect(trigger.failedExecutions[0]?.message).toMatch(/^\d+ frames wait for the workflow/);
+		await until(() => stage.platform.books().bridge.connections.length === 2, 'the new connection');
+		await until(() => stage.platform.books().bridge.connections[0]?.closeCode !== null, 'the close');
+		expect(stage.platform.books().bridge.connections[0]).toMatchObject({
+			closeCode: 4013,
+			closedBy: 'client',
+		});
+		const before = framesOf(trigger).length;
+		expect(before).toBeGreaterThanOrEqual(50);
+		expect(framesOf(trigger).map(({ index }) => index)).toEqual(Array.from({ length: before }, (_, i) => i));
+		await until(() => stage.channel.open === 1);
+		stage.channel.push({ text: 'again' });
+		await until(() => textsOf(trigger).at(-1) === 'again');
+		expect(trigger.fatalErrors).toEqual([]);
+	});
+});
+
+describe('authentication', () => {
+	test('by sub-protocol: nothing of the token in an address, a header or a frame', async () => {
+		await stage.activate();
+		await until(() => stage.channel.open === 1);
+		const { bridge, leaks } = stage.platform.books();
+		expect(bridge.connections).toMatchObject([{ auth: 'subprotocol' }]);
+		expect([bridge.received, leaks]).toEqual([[], []]);
+	});
+
+	test('in a frame: the default template is what the local platform takes, and its answer is a frame', async () => {
+		const trigger = await stage.activate({ authMode: 'inFrame' });
+		await trigger.waitForRuns(1);
+		expect(framesOf(trigger)).toMatchObject([{ type: 'auth_ok' }]);
+		expect(stage.platform.books().bridge.connections).toMatchObject([{ auth: 'inFrame' }]);
+	});
+
+	test('a platform that echoes the token does not get it into an item', async () => {
+		const trigger = await stage.activate();
+		const { token } = stage.channel;
+		stage.channel.push({ text: `you are ${token}`, encoded: Buffer.from(token).toString('base64url') });
+		await trigger.waitForRuns(1);
+		expect(framesOf(trigger)).toMatchObject([{ text: 'you are [hidden]', encoded: '[hidden]' }]);
+	});
+
+	test.each([401, 403])(
+		'a handshake refused with %d stops the activation, and nobody knocks again',
+		async (status) => {
+			stage.platform.faults.add({ on: 'bridge', kind: 'socketRefuse', status });
+			await expect(stage.activate()).rejects.toThrow(`refused the channel token (HTTP ${status})`);
+			// The handshake, and the one question after it; the native socket sends a handshake again on 401.
+			expect(stage.platform.books().requests.bridge).toBe(status === 401 ? 3 : 2);
+			expect(stage.platform.books().leaks).toEqual([]);
+		},
+	);
+
+	test.each([4401, 4403, 1008])('a close with %d after it opened stops and reports', async (code) => {
+		stage.platform.faults.add({ on: 'bridge', kind: 'socketClose', code, msg: `no ${stage.channel.token}` });
+		const trigger = await stage.activate();
+		const error = await trigger.waitForFatalError();
+		expect(error?.message).toContain(`refused the channel account (close code ${code}`);
+		expect(error?.message).not.toContain(stage.channel.token);
+		expect(JSON.stringify(trigger.logs)).not.toContain(stage.channel.token);
+		expect(stage.platform.books().requests.bridge).toBe(1);
+	});
+
+	test('a token that is revoked while it runs stops and reports', async () => {
+		const trigger = await stage.activate();
+		await until(() => stage.channel.open === 1);
+		stage.channel.refuse(403);
+		stage.channel.drop(1001);
+		expect((await trigger.waitForFatalError())?.message).toContain('HTTP 403');
+		expect(stage.platform.books().bridge.refused).toHaveLength(2);
+	});
+
+	test('in a frame: a refused token stops and reports', async () => {
+		stage.channel.refuse(401);
+		const trigger = await stage.activate({ authMode: 'inFrame' });
+		expect((await trigger.waitForFatalError())?.message).toContain('close code 4401');
+		expect(JSON.stringify(trigger.logs)).not.toContain(stage.channel.token);
+	});
+
+	test.each([
+		['agt_0123456789abcdef', 'FlowAgent API'],
+		['sk-0123456789abcdef', 'FlowPlatform API'],
+	])('a token of another kind is named and never sent: %s', async (channelToken, said) => {
+		await expect(stage.activate({}, { channelToken })).rejects.toThrow(said);
+		expect(stage.platform.books().requests.bridge).toBe(0);
+	});
+});
+
+describe('a connection that does not last', () => {
+	test.each([
+		['closed with a code', () => stage.channel.drop(4500, 'maintenance')],
+		['closed without a code', () => stage.channel.drop(1005)],
+		['reset', () => stage.channel.drop()],
+	])('%s: it is opened again, and frames go on', async (_how, drop) => {
+		const trigger = await stage.activate();
+		await until(() => stage.channel.open === 1);
+		drop();
+		await until(() => stage.platform.books().bridge.connections.length === 2, 'the new connection');
+		await until(() => stage.channel.open === 1);
+		stage.channel.push({ text: 'after' });
+		await trigger.waitForRuns(1);
+		expect(textsOf(trigger)).toEqual(['after']);
+		expect(trigger.fatalErrors).toEqual([]);
+		expect(messages(trigger).join('\n')).toMatch(
+			/connected to .*\n.*Next try in .*\n.*connected again after 1/s,
+		);
+	});
+
+	test('a platform that is away as the workflow is activated is waited for', async () => {
+		stage.platform.faults.add({ on: 'bridge', kind: 'socketRefuse', status: 503, times: 4 });
+		const trigger = await stage.activate();
+		await until(() => stage.channel.open === 1, 'the connection');
+		expect(messages(trigger)[0]).toContain('HTTP 503');
+		expect(stage.platform.books().bridge.refused).toHaveLength(4);
+		expect(trigger.fatalErrors).toEqual([]);
+	});
+
+	test.each([
+		[
+			'another sub-protocol',
+			() => `bearer.${Buffer.from(stage.channel.token).toString('base64url')}`,
+			'did not choose the sub-protocol',
+		],
+		['no sub-protocol', () => undefined, 'does not say why'],
+	])('a server that chooses %s is not listened to', async (_what, msg, said) => {
+		stage.platform.faults.add({ on: 'bridge', kind: 'wrongProtocol', msg: msg(), times: 2 });
+		const trigger = await stage.activate();
+		expect(messages(trigger)[0]).toContain(said);
+		stage.channel.push({ text: 'not for us' });
+		await until(() => stage.platform.books().bridge.connections.length >= 2);
+		expect(JSON.stringify(trigger.logs)).not.toContain(stage.channel.token);
+		expect(framesOf(trigger)).toEqual([]);
+	});
+
+	test('a heartbeat keeps it, silence ends it', async () => {
+		const options = { heartbeatFrame: '{"type":"ping"}', heartbeatSeconds: 1, idleTimeoutSeconds: 2 };
+		const trigger = await stage.activate({ eventFilter: 'message', options });
+		await until(() => stage.platform.books().bridge.heartbeats >= 3, 'three heartbeats');
+		expect(stage.platform.books().bridge.connections).toHaveLength(1);
+		await trigger.close();
+
+		stage.platform.faults.add({ on: 'bridge', kind: 'socketSilent', times: 1 });
+		const second = await stage.activate({ eventFilter: 'message', options });
+		await until(() => stage.platform.books().bridge.connections.length === 3, 'the new connection');
+		expect(messages(second).join('\n')).toContain('Nothing came');
+	});
+});
+
+describe('closing', () => {
+	test('deactivation closes cleanly within a second and opens nothing again', async () => {
+		const trigger = await stage.activate();
+		await until(() => stage.channel.open === 1);
+		const startedAt = Date.now();
+		await trigger.close();
+		expect(Date.now() - startedAt).toBeLessThan(1_000);
+		await until(() => stage.platform.books().bridge.open === 0);
+		expect(stage.platform.books().bridge.connections).toMatchObject([
+			{ closeCode: 1000, closedBy: 'client' },
+		]);
+		// What the trigger logs as it is closed belongs to no execution.
+		expect(stage.harness.logs.at(-1)?.message).toContain('disconnected');
+	});
+
+	test('in mid back-off, too', async () => {
+		stage.platform.faults.add({ on: 'bridge', kind: 'resetBefore' });
+		const trigger = await stage.activate();
+		const startedAt = Date.now();
+		await trigger.close();
+		expect(Date.now() - startedAt).toBeLessThan(1_000);
+		const { bridge } = stage.platform.books().requests;
+		await new Promise((resolve) => setTimeout(resolve, 1_500));
+		expect(stage.platform.books().requests.bridge).toBe(bridge);
+	});
+
+	test('frames that wait get their executions, though the socket is closed', async () => {
+		const trigger = await stage.activate({ maxBatch: 1, idPath: 'id' });
+		const ids = stage.channel.pushBurst(200);
+		await trigger.waitForRuns(1);
+		await trigger.close();
+		const said = stage.harness.logs.map(({ message }) => /(\d+) frame\(s\) waited/.exec(message)?.[1]);
+		// None, where all were worked on while the socket closed.
+		const waited = Number(said.find(Boolean) ?? 0);
+		const taken = (): unknown[] => framesOf(trigger).map(({ id }) => id);
+		await until(() => taken().length > waited && isStartOf(ids, taken()), 'all frames');
+		await until(() => stage.platform.books().bridge.open === 0);
+	});
+});
+
+/** Whether `some` are the first of `all`, in whatever order. */
+function isStartOf(all: readonly unknown[], some: readonly unknown[]): boolean {
+	const first = new Set(all.slice(0, some.length));
+	return first.size === some.length && some.every((id) => first.delete(id));
+}

@@ -1,0 +1,307 @@
+import {
+	NodeConnectionTypes,
+	type IExecuteFunctions,
+	type INodeExecutionData,
+	type INodeType,
+	type INodeTypeDescription,
+} from 'n8n-workflow';
+
+import { createHarness, NODE_NAME, TRIGGER_NAME } from '../harness';
+import { openScriptedServer, type ScriptedServer } from '../ChatCompletion/scriptedServer';
+import { CONTINUE, everythingSaid, openAgentStage, sayings, type AgentStage } from './agent.fixture';
+
+let stage: AgentStage;
+let server: ScriptedServer;
+beforeAll(async () => {
+	stage = await openAgentStage();
+	server = await openScriptedServer();
+});
+afterAll(async () => {
+	await stage.close();
+	await server.close();
+});
+beforeEach(() => {
+	stage.reset();
+	server.requests.length = 0;
+});
+
+const envelope = (data: unknown): string =>
+	JSON.stringify({ success_response: true, http_status_code: 200, request_id: 'req_1', data });
+
+describe('items', () => {
+	test('an answer has these fields in this order', async () => {
+		const run = await stage.run(sayings('hello'), { simplify: false });
+		const [item] = run.output(NODE_NAME);
+		expect(Object.keys(item!.json)).toEqual(['answer', 'session', 'reason', 'usage', 'trace', 'raw']);
+		expect(item).toMatchObject({
+			json: {
+				reason: 'completed',
+				usage: { invocations: 1 },
+				trace: { attempts: 1, elapsedMs: expect.any(Number), requestId: expect.stringMatching(/^req_/) },
+				raw: { success_response: true },
+			},
+			pairedItem: { item: 0 },
+		});
+	});
+
+	test('no items: nothing happens', async () => {
+		const run = await stage.harness.run({
+			workflow: stage.workflow(),
+			items: [],
+			credentials: stage.credentials,
+		});
+		expect(run.error).toBeUndefined();
+		expect(stage.platform.books().requests.invoke).toBe(0);
+	});
+
+	test('an expression that fails, and an item without a message, fail alone', async () => {
+		const message = '={{ $json.say.toUpperCase() }}';
+		const items = [...sayings('a'), { json: {} }, ...sayings('', 'b')];
+		const run = await stage.run(items, { message }, CONTINUE);
+		expect(run.output(NODE_NAME).map(({ json, pairedItem }) => [Object.keys(json), pairedItem])).toEqual([
+			[['answer', 'session', 'reason', 'usage', 'trace'], { item: 0 }],
+			[['error', 'message', 'details'], { item: 1 }],
+			[['error', 'message', 'details'], { item: 2 }],
+			[['answer', 'session', 'reason', 'usage', 'trace'], { item: 3 }],
+		]);
+		expect(run.hints(NODE_NAME).map((hint) => hint.message)).toEqual(['2 answered, 2 failed.']);
+	});
+
+	test('without Continue On Fail nobody is asked beside an item that cannot be', async () => {
+		const run = await stage.run(sayings('a', '', 'b'));
+		expect(run.error?.message).toBe('"Message" is empty for this item');
+		expect(run.error?.context.itemIndex).toBe(1);
+		expect(stage.platform.books().requests.invoke).toBe(0);
+	});
+
+	test('the failure that ends a run names the sessions of the others', async () => {
+		const options = { concurrency: 1, requestsPerSecond: 0 };
+		const run = await stage.run(sayings('a', '[fail: no fuel]', 'c'), { options });
+		const [session] = stage.platform.books().sessions;
+		expect(run.error?.context.itemIndex).toBe(1);
+		expect(run.error?.description).toContain('1 other item(s) were answered');
+		expect(run.error?.description).toContain(session?.sessionId);
+		expect(run.error?.context.turns).toMatchObject([
+			{ item: 0, status: 'answered' },
+			{ item: 1, status: 'agentFailed' },
+			{ item: 2, status: 'notSubmitted' },
+		]);
+		expect(stage.platform.books().requests.invoke).toBe(2);
+	});
+
+	test.each([CONTINUE, {}])('a batch over its budget is refused as a whole: %j', async (settings) => {
+		const run = await stage.run(sayings('a', 'b', 'c'), { options: { maxInvocations: 2 } }, settings);
+		const said = run.error?.message ?? run.output(NODE_NAME)[2]?.json.error;
+		expect(said).toContain('would call the agent 3 times, more than the 2');
+		expect(stage.platform.books().requests.invoke).toBe(0);
+	});
+
+	test.each([
+		[{ concurrency: 0 }, '"Concurrency"'],
+		[{ timeoutSeconds: '={{ "soon" }}' }, '"Time-Out (Seconds)"'],
+		[{ extraBody: '[1]' }, '"Extra Body" is no JSON object'],
+		[{ extraBody: '{"message": "other"}' }, '"Extra Body" sets "message"'],
+		[{ extraBody: '{"session_id": "ses_x"}' }, '"Extra Body" sets "session_id"'],
+	])('options that are wrong send nothing: %j', async (options, said) => {
+		const run = await stage.run(sayings('a'), { options });
+		expect(run.error?.message).toContain(said);
+		expect(stage.platform.books().requests.invoke).toBe(0);
+	});
+
+	test('Extra Body goes along', async () => {
+		await stage.run(sayings('a'), { options: { extraBody: '={{ { language: "en", n: 1 } }}' } });
+		expect(stage.platform.books().invocations[0]?.extraBody).toEqual({ language: 'en', n: 1 });
+	});
+});
+
+describe('files', () => {
+	const binary = { data: { data: Buffer.from('hello'), fileName: 'a.txt', mimeType: 'text/plain' } };
+	const files = { file: [{ source: 'binary', binaryPropertyName: 'data' }] };
+
+	test('a file of the item is uploaded, and the agent can read it', async () => {
+		const item = { json: { say: '[describe files]' }, binary };
+		const run = await stage.run([item], { files });
+		expect(run.output(NODE_NAME)[0]?.json.answer).toMatch(/a\.txt.*text\/plain.*5/);
+		const books = stage.platform.books();
+		expect(books.media).toMatchObject([{ name: 'a.txt', mimeType: 'text/plain', bytes: 5, reads: 1 }]);
+		expect(books.leaks).toEqual([]);
+	});
+
+	test('Upload Media gives an address that Invoke can pass on', async () => {
+		const uploaded = await stage.run([{ json: {}, binary }], { operation: 'uploadMedia' });
+		const { json } = uploaded.output(NODE_NAME)[0]!;
+		expect(json).toEqual({
+			url: expect.stringMatching(/^http/),
+			name: 'a.txt',
+			mimeType: 'text/plain',
+			expiresAt: expect.stringMatching(/./),
+		});
+		const byUrl = { file: [{ source: 'url', url: '={{ $json.url }}', name: 'b.txt' }] };
+		const run = await stage.run([{ json: { ...json, say: '[describe files]' } }], { files: byUrl });
+		expect(run.output(NODE_NAME)[0]?.json.answer).toContain('b.txt');
+		expect(stage.platform.books().leaks).toEqual([]);
+	});
+
+	test.each([
+		[{ account: { mediaUploadPath: '' } }, {}, 'no "Media Upload Path"'],
+		[{}, { options: { maxFileSizeMb: 0.01 } }, 'larger'],
+	])('what cannot be uploaded is said before anything is sent: %j', async (settings, parameters, said) => {
+		const large = { data: { ...binary.data, data: Buffer.alloc(20_000) } };
+		const run = await stage.run([{ json: { say: 'x' }, binary: large }], { files, ...parameters }, settings);
+		expect(run.error?.message).toContain(said);
+		expect(stage.platform.books().requests).toMatchObject({ invoke: 0, media: 0 });
+	});
+
+	test.each([
+		['ftp://x/a', 'is no web address of a file'],
+		['', 'A file has no URL'],
+	])('the address %j', async (url, said) => {
+		const run = await stage.run(sayings('x'), { files: { file: [{ source: 'url', url }] } });
+		expect(run.error?.message).toContain(said);
+	});
+
+	test.each(['429', '5xx', 'resetAfter', 'truncatedJson', 'html200'] as const)(
+		'an upload that meets %s is tried again',
+		async (kind) => {
+			stage.platform.faults.add({ on: 'media', kind, times: 1 });
+			const run = await stage.run([{ json: { say: 'x' }, binary }], { files });
+			expect(run.error).toBeUndefined();
+			expect(stage.platform.books().invocations).toHaveLength(1);
+		},
+	);
+});
+
+describe('a deployment with names of its own', () => {
+	const names = {
+		...{ messageField: 'prompt', sessionField: 'conversation', streamField: 'sse', filesField: 'docs' },
+		...{
+			interruptResultField: 'tool_output',
+			answerPath: 'output.text',
+			deltaPath: 'chunk',
+			sessionPath: 'conv["the id"]',
+		},
+		interruptPath: 'pending[0]',
+	};
+	const account = () => ({ baseUrl: server.baseUrl, customFields: true, ...names });
+	const data = { output: { text: 'hello' }, conv: { 'the id': 42 } };
+
+	test('they are sent and read', async () => {
+		server.answer = (_body, response) => response.end(envelope(data));
+		const files = { file: [{ source: 'url', url: 'https://x.example/a', name: 'a' }] };
+		const run = await stage.run(
+			sayings('hi'),
+			{ files, sessionMode: 'explicit', sessionId: '41' },
+			{ account: account() },
+		);
+		expect(server.requests).toEqual([
+			{ prompt: 'hi', conversation: '41', docs: [{ url: 'https://x.example/a', name: 'a' }] },
+		]);
+		expect(run.output(NODE_NAME)[0]?.json).toMatchObject({ answer: 'hello', session: { id: '42' } });
+	});
+
+	test('they hold for interrupts and streams', async () => {
+		server.answer = (_body, response) => {
+			response.setHeader('content-type', 'text/event-stream');
+			response.write(`data: ${envelope({ chunk: 'Let me ', conv: { 'the id': 42 } })}\n\n`);
+			response.end(
+				`event: done\ndata: ${envelope({ ...data, output: {}, pending: [{ id: 'i', question: 'sure?' }] })}\n\n`,
+			);
+		};
+		const run = await stage.run(
+			[{ json: { session: { id: '42' }, interrupt: { id: 'i0' } } }],
+			{ operation: 'resume', result: 'yes', stream: true },
+			{ account: account() },
+		);
+		expect(server.requests).toEqual([
+			{ conversation: '42', sse: true, tool_output: { id: 'i0', result: 'yes' } },
+		]);
+		expect(run.output(NODE_NAME, 1)[0]?.json).toMatchObject({
+			answer: 'Let me ',
+			interrupt: { id: 'i', kind: 'question', question: 'sure?' },
+		});
+	});
+
+	test('one path for pieces and answer: nothing is said twice', async () => {
+		const piece = (text: string) => envelope({ text, session_id: 's' });
+		server.answer = (_body, response) => {
+			response.setHeader('content-type', 'text/event-stream');
+			response.end(
+				`data: ${piece('one ')}\n\ndata: ${piece('two')}\n\nevent: done\ndata: ${piece('one two')}\n\n`,
+			);
+		};
+		const own = { ...account(), answerPath: 'text', deltaPath: 'text', sessionPath: 'session_id' };
+		const run = await stage.run(sayings('hi'), { stream: true }, { account: own });
+		expect(run.output(NODE_NAME)[0]?.json.answer).toBe('one two');
+	});
+
+	test('a preview shows them, and nothing is sent', async () => {
+		const item = { json: { say: 'hi' }, binary: { data: { data: Buffer.from('x'), fileName: 'a' } } };
+		const files = { file: [{ source: 'binary', binaryPropertyName: 'data' }] };
+		const parameters = {
+			sessionMode: 'explicit',
+			sessionId: '41',
+			stream: true,
+			files,
+			previewRequest: true,
+		};
+		const run = await stage.run([item], parameters, { account: account() });
+		expect(run.output(NODE_NAME)[0]?.json).toEqual({
+			preview: {
+				method: 'POST',
+				url: `${server.baseUrl}/api/agents/Invoke`,
+				headers: { Authorization: 'Bearer <agent token>', 'Content-Type': 'application/json' },
+				body: {
+					prompt: 'hi',
+					docs: [{ url: '<address of the file in "data", once it is uploaded>' }],
+					sse: true,
+					conversation: '41',
+				},
+			},
+		});
+		expect(server.requests).toEqual([]);
+		expect(everythingSaid(run)).not.toContain(stage.platform.agentToken);
+	});
+
+	test('names that are not switched on do not count', async () => {
+		server.answer = (_body, response) => response.end(envelope({ answer: 'hi', session_id: 's' }));
+		await stage.run(sayings('hi'), {}, { account: { ...account(), customFields: false } });
+		expect(server.requests).toEqual([{ message: 'hi' }]);
+	});
+});
+
+test('in an execution that a Chat Trigger started, the text stands in "output" too', async () => {
+	class ChatTrigger implements INodeType {
+		description: INodeTypeDescription = {
+			displayName: 'Chat Trigger',
+			name: '@n8n/n8n-nodes-langchain.chatTrigger',
+			group: ['trigger'],
+			version: 1,
+			description: 'Stands in for the real one',
+			defaults: { name: 'Chat' },
+			inputs: [],
+			outputs: [NodeConnectionTypes.Main],
+			properties: [],
+		};
+
+		async execute(this: IExecuteFunctions): Promise<INodeExecutionData[][]> {
+			return [this.getInputData()];
+		}
+	}
+	const harness = await createHarness({ nodes: [ChatTrigger] });
+	try {
+		const { nodes, connections } = stage.workflow({ message: '={{ $json.chatInput }}' });
+		const [trigger, node] = nodes;
+		const run = await harness.run({
+			workflow: {
+				nodes: [{ ...trigger!, name: TRIGGER_NAME, type: '@n8n/n8n-nodes-langchain.chatTrigger' }, node!],
+				connections,
+			},
+			items: [{ json: { chatInput: 'hello' } }, { json: { chatInput: '[question: sure?]' } }],
+			credentials: stage.credentials,
+		});
+		expect(run.output(NODE_NAME)[0]?.json.output).toBe('Turn 1: you said "hello"');
+		expect(run.output(NODE_NAME, 1)[0]?.json.output).toBe('sure?');
+	} finally {
+		await harness.close();
+	}
+});

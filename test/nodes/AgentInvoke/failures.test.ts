@@ -1,0 +1,241 @@
+import type { AgentRight } from '../../platform';
+import { NODE_NAME } from '../harness';
+import { CONTINUE, everythingSaid, openAgentStage, sayings, type AgentStage } from './agent.fixture';
+
+/** Every way in which the platform says no, told apart whatever the outer HTTP status is (§7.5). */
+describe.each(['always200', 'same'] as const)('outer status %s', (agentOuterStatus) => {
+	let stage: AgentStage;
+	beforeAll(async () => {
+		stage = await openAgentStage({ agentOuterStatus, mediaMaxBytes: 1000, mediaTypes: ['text/*'] });
+	});
+	afterAll(async () => {
+		await stage.close();
+	});
+	beforeEach(() => {
+		stage.reset();
+	});
+
+	interface Told {
+		readonly error: string;
+		readonly message: string;
+		readonly details: { readonly kind: string; readonly reason: string; readonly httpStatus: number };
+	}
+
+	async function toldFor(...[items, parameters, settings]: Parameters<AgentStage['run']>): Promise<Told> {
+		const options = { requestsPerSecond: 0, retries: 0 };
+		const run = await stage.run(items, { options, ...parameters }, { ...CONTINUE, ...settings });
+		expect(run.error).toBeUndefined();
+		const item = run.output(NODE_NAME).at(-1)!;
+		expect(Object.keys(item.json)).toEqual(['error', 'message', 'details']);
+		const thrown = await stage.run(items, { options, ...parameters }, settings);
+		expect(thrown.error?.message).toBe(item.json.error);
+		expect(thrown.error?.context.itemIndex).toBe(items.length - 1);
+		return item.json as unknown as Told;
+	}
+
+	const reading = (url: string) => ({ files: { file: [{ source: 'url', url, name: 'a.txt' }] } });
+	const sending = { files: { file: [{ source: 'binary', binaryPropertyName: 'data' }] } };
+	const holding = (bytes: number, fileName: string, mimeType: string) => ({
+		json: { say: 'read it' },
+		binary: { data: { data: Buffer.alloc(bytes, 'x'), fileName, mimeType } },
+	});
+	const invocations = (): number => stage.platform.books().invocations.length;
+
+	test.each<[string, () => string, string, string]>([
+		['an unknown token', () => 'agt_unknown0000', 'does not accept the agent token', 'token_invalid'],
+		[
+			'a debugging token that expired',
+			() => stage.platform.agent.debugToken(0),
+			'(dbg_) has expired',
+			'token_expired',
+		],
+		['a token without the right', () => agentWith(), 'no right to do this', 'forbidden'],
+	])('%s', async (_name, tokenOf, sentence, reason) => {
+		const agentToken = tokenOf();
+		await new Promise((resolve) => setTimeout(resolve, 2));
+		const told = await toldFor(sayings('hi'), {}, { account: { agentToken } });
+		expect(told.error).toContain(sentence);
+		expect(told.details).toMatchObject({ kind: 'credential', reason });
+		expect(JSON.stringify(told)).not.toContain(agentToken);
+		expect(invocations()).toBe(0);
+	});
+
+	function agentWith(...rights: AgentRight[]): string {
+		return stage.platform.createAgent({ rights }).token;
+	}
+
+	test('a formal token that expired, in mid flight', async () => {
+		stage.platform.faults.add({ on: 'invoke', kind: 'tokenExpired' });
+		const told = await toldFor(sayings('hi'));
+		expect(told.error).toBe('The agent token has expired');
+		expect(told.details).toMatchObject({ kind: 'credential', httpStatus: 401 });
+	});
+
+	test('a stream without the right to one', async () => {
+		const told = await toldFor(
+			sayings('hi'),
+			{ stream: true },
+			{ account: { agentToken: agentWith('invoke') } },
+		);
+		expect(told.details).toMatchObject({ kind: 'credential', reason: 'forbidden' });
+	});
+
+	test.each([
+		['sk-0123456789', 'FlowPlatform API'],
+		['wst_0123456789', 'FlowBridge API'],
+		['', 'no secret'],
+		['nonsense', '"agt_"'],
+	])('a token of another kind is named and never sent: %j', async (agentToken, said) => {
+		const run = await stage.run(sayings('hi'), {}, { account: { agentToken } });
+		expect(run.error?.message).toContain(said);
+		if (agentToken) expect(everythingSaid(run)).not.toContain(agentToken);
+		expect(stage.platform.books().requests.invoke).toBe(0);
+	});
+
+	test.each(['platform.example.com', 'ftp://x.example', '', 'https://'])(
+		'the base URL %j',
+		async (baseUrl) => {
+			const run = await stage.run(sayings('hi'), {}, { account: { baseUrl } });
+			expect(run.error?.message).toContain('Base URL');
+		},
+	);
+
+	test('an unknown session', async () => {
+		const told = await toldFor(sayings('hi'), { sessionMode: 'explicit', sessionId: 'ses_nobody' });
+		expect(told.error).toBe('The platform does not know the session "ses_nobody" any more');
+		expect(told.details).toMatchObject({
+			kind: 'refused',
+			reason: 'session_not_found',
+			sessionId: 'ses_nobody',
+		});
+	});
+
+	test('an interrupt that waits, and one that nobody waits for', async () => {
+		const first = await stage.run(sayings('[question: sure?]'));
+		const { id } = first.output(NODE_NAME, 1)[0]!.json.session as { id: string };
+		const pending = await toldFor(sayings('hello?'), { sessionMode: 'explicit', sessionId: id });
+		expect(pending.error).toBe('The agent still waits for the answer to its interrupt');
+		expect(pending.message).toContain('"Resume"');
+		const unknown = await toldFor(sayings('x'), {
+			...{ operation: 'resume', resumeSessionId: id, interruptId: 'int_nobody', result: 'x' },
+		});
+		expect(unknown.error).toBe('The agent does not wait for this interrupt any more');
+		expect(unknown.details).toMatchObject({ kind: 'refused', reason: 'interrupt_not_found' });
+	});
+
+	test('a busy session', async () => {
+		const first = await stage.run(sayings('hi'));
+		const { id } = first.output(NODE_NAME)[0]!.json.session as { id: string };
+		const parameters = { sessionMode: 'explicit', sessionId: id };
+		const slow = stage.run(sayings('[hold]'), parameters);
+		while (stage.platform.agent.held === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+		const told = await toldFor(sayings('hi'), parameters);
+		stage.platform.agent.release();
+		await slow;
+		expect(told.error).toBe('This session is busy with another message');
+	});
+
+	test.each([
+		[42900, 'The agent is taking no more calls at the moment', 'refused'],
+		[50300, 'The agent is taking no more calls at the moment', 'refused'],
+		[50000, 'The agent failed', 'agentFailed'],
+		[40000, 'The platform refused the call', 'refused'],
+		[40100, 'The platform does not accept the agent token', 'credential'],
+		[40300, 'The agent token has no right to do this', 'credential'],
+	])('what only the envelope tells: %d', async (code, sentence, kind) => {
+		stage.platform.faults.add({ on: 'invoke', kind: 'code', code });
+		const told = await toldFor(sayings('hi'));
+		expect(told.error).toContain(sentence);
+		expect(told.details.kind).toBe(kind);
+	});
+
+	test('a refusal of its own words, and a failing agent', async () => {
+		const refused = await toldFor(sayings('[refuse: not on Sundays]'));
+		expect(refused.error).toBe('The agent is taking no more calls at the moment: overloaded: not on Sundays');
+		expect(refused.message).toContain('It was not run');
+		expect(invocations()).toBe(0);
+		const failed = await toldFor(sayings('[fail: no fuel]'));
+		expect(failed.error).toMatch(/^The agent failed: .*no fuel/);
+		expect(failed.details).toMatchObject({ kind: 'agentFailed', mayHaveRun: true, httpStatus: 500 });
+	});
+
+	test.each([
+		['too large', holding(2000, 'a.txt', 'text/plain'), 'larger than the platform takes', 'file_too_large'],
+		[
+			'of another type',
+			holding(9, 'a.png', 'image/png'),
+			'does not take files of this type',
+			'file_type_refused',
+		],
+	])('a file that is %s', async (_name, item, sentence, reason) => {
+		const told = await toldFor([item], sending);
+		expect(told.error).toContain(sentence);
+		expect(told.details.reason).toBe(reason);
+		expect(stage.platform.books().requests.invoke).toBe(0);
+	});
+
+	test('a file whose address has expired, and one that cannot be opened', async () => {
+		stage.platform.faults.add({ on: 'media', kind: 'expiredLink' });
+		const expired = await toldFor([holding(9, 'a.txt', 'text/plain')], sending);
+		expect(expired.error).toBe('The address of a file has expired');
+		const gone = await toldFor(sayings('read it'), reading(`${stage.platform.fileUrl}/media/nobody`));
+		expect(gone.error).toBe('The platform could not use a file');
+		expect(invocations()).toBe(0);
+	});
+
+	test.each([301, 302, 307, 308])('a redirect by %d is not followed with the token', async (status) => {
+		stage.platform.faults.add({ on: 'invoke', kind: 'redirect', status });
+		stage.platform.faults.add({ on: 'media', kind: 'redirect', status });
+		const told = await toldFor(sayings('hi'));
+		expect(told.error).toContain('base URL leads elsewhere');
+		const upload = await toldFor([holding(9, 'a.txt', 'text/plain')], sending);
+		expect(upload.error).toContain('base URL leads elsewhere');
+		expect(stage.platform.books()).toMatchObject({ leaks: [], requests: { trap: 0 } });
+	});
+
+	test.each(['/nothing', '/maas/v1/models'])('a path with no agent behind it: %s', async (invokePath) => {
+		const run = await stage.run(sayings('hi'), {}, { account: { invokePath } });
+		expect(run.error?.message).toMatch(/There is no agent at|does not accept the agent token/);
+		expect(run.error?.description).toContain('FlowAgent credential');
+		const upload = await stage.run(
+			[holding(9, 'a.txt', 'text/plain')],
+			{ operation: 'uploadMedia' },
+			{ account: { mediaUploadPath: '/nothing' } },
+		);
+		expect(upload.error?.description).toContain('"Media Upload Path"');
+	});
+
+	test('a web page in place of an agent', async () => {
+		stage.platform.faults.add({ on: 'invoke', kind: 'html200' });
+		const told = await toldFor(sayings('hi'));
+		expect(told.error).toBe('No clear answer came from the agent: a web page instead of JSON');
+	});
+
+	test('a token that the platform echoes gets nowhere', async () => {
+		const token = stage.platform.agentToken;
+		for (const say of [
+			`[fail: bad ${token}]`,
+			`[refuse: bad Bearer ${token}]`,
+			`[answer: ${token}]`,
+			`[question: ${token}]`,
+		]) {
+			for (const stream of [false, true]) {
+				const run = await stage.harness.run({
+					workflow: stage.workflow(
+						{
+							message: `={{ ${JSON.stringify(say.split(token))}.join($json.a + $json.b) }}`,
+							stream,
+							options: { retries: 0, requestsPerSecond: 0 },
+							simplify: false,
+						},
+						CONTINUE,
+					),
+					items: [{ json: { a: token.slice(0, 9), b: token.slice(9) } }],
+					credentials: stage.credentials,
+				});
+				expect(run.output(NODE_NAME, 0).length + run.output(NODE_NAME, 1).length).toBe(1);
+				expect(everythingSaid(run)).not.toContain(token);
+			}
+		}
+	});
+});

@@ -1,0 +1,174 @@
+import type { INodeParameters } from 'n8n-workflow';
+
+import { NODE_NAME, type HarnessRun } from '../harness';
+import { CONTINUE, openAgentStage, sayings, type AgentStage } from './agent.fixture';
+
+let stage: AgentStage;
+beforeAll(async () => {
+	stage = await openAgentStage();
+});
+afterAll(async () => {
+	await stage.close();
+});
+beforeEach(() => {
+	stage.reset();
+});
+
+const interruptOf = (run: HarnessRun, item = 0) => run.output(NODE_NAME, 1)[item]!.json;
+
+async function resume(from: HarnessRun, parameters: INodeParameters): Promise<HarnessRun> {
+	return await stage.run([{ json: interruptOf(from) }], { operation: 'resume', ...parameters });
+}
+
+test('the result of a tool is sent as JSON, an answer as text', async () => {
+	const tool = await stage.run(sayings('[tool: refund {"order": 7}]'));
+	expect(interruptOf(tool)).toMatchObject({
+		answer: '',
+		interrupt: {
+			kind: 'tool',
+			id: expect.stringMatching(/./),
+			tool: 'refund',
+			arguments: { order: 7 },
+			question: '',
+		},
+		session: { id: expect.stringMatching(/^ses_/) },
+		reason: 'interrupted',
+	});
+	const done = await resume(tool, { result: '{ "refunded": true }' });
+	expect(done.output(NODE_NAME)[0]?.json.answer).toContain('{"refunded":true}');
+	const question = await stage.run(sayings('[question: which colour?]'));
+	expect(interruptOf(question)).toMatchObject({
+		interrupt: { kind: 'question', question: 'which colour?', tool: '' },
+	});
+	const answered = await resume(question, { result: 'dark red' });
+	expect(answered.output(NODE_NAME)[0]?.json.answer).toContain('dark red');
+	const { invocations } = stage.platform.books();
+	expect(invocations.map(({ interruptAnswered }) => interruptAnswered)).toMatchObject([
+		null,
+		{ result: { refunded: true } },
+		null,
+		{ result: 'dark red' },
+	]);
+});
+
+test('an object that an expression gives is the result as it is', async () => {
+	const tool = await stage.run(sayings('[tool: t {}]'));
+	await resume(tool, { result: '={{ { a: [1, null] } }}' });
+	expect(stage.platform.books().invocations.at(-1)?.interruptAnswered).toMatchObject({
+		result: { a: [1, null] },
+	});
+});
+
+test('a decline says why', async () => {
+	const tool = await stage.run(sayings('[tool: refund {}]'));
+	const run = await resume(tool, { decision: 'decline', declineReason: 'not approved' });
+	expect(run.output(NODE_NAME)[0]?.json.answer).toContain('not approved');
+	expect(stage.platform.books().invocations.at(-1)?.interruptAnswered).toMatchObject({
+		result: { declined: true, reason: 'not approved' },
+	});
+});
+
+test('a resume may interrupt again, and belongs to the same session', async () => {
+	const first = await stage.run(sayings('[tool: a {}] [tool: b {}]'));
+	const second = await resume(first, { result: 'x' });
+	expect(interruptOf(second)).toMatchObject({ interrupt: { tool: 'b' } });
+	const third = await resume(second, { result: 'y' });
+	expect(third.output(NODE_NAME)).toHaveLength(1);
+	expect(stage.platform.books().sessions).toMatchObject([{ turns: 3, pendingInterrupt: null }]);
+});
+
+test('an unknown interrupt, no session: each says what to do', async () => {
+	const first = await stage.run(sayings('[tool: a {}]'));
+	const wrong = await resume(first, { interruptId: 'int_other', result: 'x' });
+	expect(wrong.error?.message).toBe('The agent does not wait for this interrupt any more');
+	const without = await stage.run([{ json: {} }], { operation: 'resume', result: 'x' }, CONTINUE);
+	expect(without.output(NODE_NAME)[0]?.json.error).toBe('"Session ID" is empty for this item');
+});
+
+test.each([
+	[1, 1],
+	[3, 3],
+])('a loop of interrupt and result ends after %d', async (maxInterrupts, resumes) => {
+	const say = Array.from({ length: 6 }, (_, i) => `[tool: t${i} {}]`).join(' ');
+	const base = stage.workflow();
+	const node = base.nodes[1]!;
+	const run = await stage.harness.run({
+		workflow: {
+			nodes: [
+				...base.nodes,
+				{
+					...node,
+					name: 'Resume',
+					parameters: { operation: 'resume', result: 'ok', options: { maxInterrupts, requestsPerSecond: 0 } },
+				},
+			],
+			connections: {
+				...base.connections,
+				[NODE_NAME]: { main: [[], [{ node: 'Resume', type: 'main', index: 0 }]] },
+				Resume: { main: [[], [{ node: 'Resume', type: 'main', index: 0 }]] },
+			},
+		},
+		items: sayings(say),
+		credentials: stage.credentials,
+	});
+	expect(run.error?.message).toBe(
+		`The agent has interrupted ${maxInterrupts + 1} times in this step, more than the ${maxInterrupts} that "Max Interrupts" allows`,
+	);
+	expect(stage.platform.books().invocations).toHaveLength(1 + resumes);
+});
+
+describe('as a tool of an agent', () => {
+	async function asTool(parameters: INodeParameters, settings: object = {}): Promise<string> {
+		const run = await stage.harness.run({
+			workflow: {
+				nodes: [
+					{ name: 'Trigger', type: 'harness.trigger' },
+					{ name: 'Agent', type: 'harness.agent', parameters: { args: {} } },
+					{
+						name: 'Helper',
+						type: 'n8n-nodes-flowtask.agentInvokeTool',
+						parameters: { operation: 'invoke', sessionMode: 'new', ...parameters },
+						...settings,
+					},
+				],
+				connections: {
+					Trigger: { main: [[{ node: 'Agent', type: 'main', index: 0 }]] },
+					Helper: { ai_tool: [[{ node: 'Agent', type: 'ai_tool', index: 0 }]] },
+				},
+			},
+			credentials: stage.credentials,
+		});
+		if (run.error) return run.error.message;
+		return JSON.stringify(run.output('Agent').map(({ json }) => json)).replaceAll('\\', '');
+	}
+
+	test('an answer is text with its session', async () => {
+		const said = await asTool({ message: 'hello' });
+		expect(said).toContain('you said');
+		expect(said).toMatch(/"sessionId":"ses_/);
+	});
+
+	test('an interrupt is said on the one output', async () => {
+		const said = await asTool({ message: '[tool: refund {"order": 7}]' });
+		expect(said).toMatch(/"needsInput":\{"kind":"tool","tool":"refund","arguments":\{"order":7\}/);
+		expect(said).toMatch(/"interruptId":"[^"]+","sessionId":"ses_/);
+	});
+
+	test('a failure tells its advice, too', async () => {
+		expect(await asTool({ message: '' })).toContain('Enter what is to be said to the agent');
+	});
+
+	test('what may have run is told in an item that n8n does not try again', async () => {
+		const settings = { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 };
+		const said = await asTool({ message: '[side effect: a] [fail: no fuel]' }, settings);
+		expect(said).toContain('"problem":"The agent failed: ');
+		expect(said).toContain('"mayHaveRun":true');
+		expect(said).not.toContain('"error"');
+		expect(stage.platform.books().effects).toEqual({ a: 1 });
+	});
+
+	test('a preview sends nothing', async () => {
+		expect(await asTool({ message: 'hello', previewRequest: true })).toContain('"preview"');
+		expect(stage.platform.books().requests.invoke).toBe(0);
+	});
+});

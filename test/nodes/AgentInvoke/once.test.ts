@@ -1,0 +1,358 @@
+import type { FaultRule } from '../../platform';
+import { NODE_NAME, type HarnessRun, type ItemInput } from '../harness';
+import { noDataTables } from '../harness/dataTables';
+import { CONTINUE, openAgentStage, sayings, type AgentStage } from './agent.fixture';
+
+/** Whatever fails, whenever: the agent never runs twice for one item. */
+let stage: AgentStage;
+beforeAll(async () => {
+	stage = await openAgentStage();
+});
+afterAll(async () => {
+	await stage.close();
+});
+beforeEach(() => {
+	stage.reset();
+});
+
+const ITEMS = 4;
+const FAST = { options: { requestsPerSecond: 0, retries: 0 } };
+const RETRY = { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 };
+
+/** Each wants something done that must not be done twice. */
+function orders(count = ITEMS): ItemInput[] {
+	return sayings(...Array.from({ length: count }, (_, i) => `order ${i} [side effect: order ${i}]`));
+}
+
+function expectNothingTwice(): void {
+	const { effects, duplicateInvocations } = stage.platform.books();
+	for (const times of Object.values(effects)) expect(times).toBe(1);
+	expect(duplicateInvocations).toBe(0);
+}
+
+function expectEachOnce(run: HarnessRun): void {
+	expect(run.error).toBeUndefined();
+	expect(run.output(NODE_NAME)).toHaveLength(ITEMS);
+	expectNothingTwice();
+	expect(Object.keys(stage.platform.books().effects)).toHaveLength(ITEMS);
+}
+
+type Mishap = Omit<FaultRule, 'on'>;
+const PROVABLY_NOT_RUN: Mishap[] = [
+	{ kind: 'code', code: 40000 },
+	{ kind: 'tokenExpired' },
+	{ kind: '429', retryAfter: 'none' },
+	{ kind: '5xx', status: 503 },
+];
+const MAYBE_RUN: Mishap[] = [
+	{ kind: 'resetAfter' },
+	{ kind: 'truncatedJson', cut: 'length' },
+	{ kind: 'truncatedJson', cut: 'connection' },
+	{ kind: '5xx', status: 502, body: 'html', afterWork: true },
+	{ kind: '5xx', status: 503, body: 'empty', afterWork: true },
+	{ kind: 'html200', afterWork: true },
+];
+const PLACES = Array.from({ length: ITEMS }, (_, k) => k);
+
+describe.each(PROVABLY_NOT_RUN)('a call that the agent cannot have run: %j', (mishap) => {
+	test.each(PLACES)('after %d requests, Retry On Fail', async (skip) => {
+		stage.platform.faults.add({ on: 'invoke', ...mishap, skip, times: 1 });
+		expectEachOnce(await stage.run(orders(), FAST, RETRY));
+	});
+
+	test.each(PLACES)('after %d requests, Retry Execution', async (skip) => {
+		const rule = stage.platform.faults.add({ on: 'invoke', ...mishap, skip });
+		const failed = await stage.run(orders(), FAST);
+		expect(failed.status).toBe('error');
+		rule.remove();
+		expectEachOnce(await stage.harness.retry(failed));
+	});
+});
+
+describe.each(MAYBE_RUN)('a call that the agent may have run: %j', (mishap) => {
+	test.each(PLACES)('after %d requests, Retry On Fail and Retry Execution', async (skip) => {
+		stage.platform.faults.add({ on: 'invoke', ...mishap, skip, times: 1 });
+		const run = await stage.run(orders(), FAST, RETRY);
+		expect(run.error?.message).toContain('no good answer, so it may have run');
+		expect(run.error?.description).toContain('The earlier try said: ');
+		expectNothingTwice();
+		const retried = await stage.harness.retry(run);
+		expect(retried.error?.message).toContain('may have run');
+		expectNothingTwice();
+		const rest = await stage.harness.retry(run, { workflow: stage.workflow(FAST, CONTINUE) });
+		expect(rest.output(NODE_NAME).filter(({ json }) => 'error' in json)).toHaveLength(1);
+		expect(Object.keys(stage.platform.books().effects)).toHaveLength(ITEMS);
+		expectNothingTwice();
+	});
+});
+
+test('an agent that failed has run: neither kind of retry asks it again, unless it may', async () => {
+	const items = sayings('[side effect: a] [fail: no fuel]');
+	const run = await stage.run(items, FAST, RETRY);
+	expect(run.error?.description).toContain('The earlier try said: The agent failed: ');
+	expect(stage.platform.books().effects).toEqual({ a: 1 });
+	const options = { ...FAST.options, retryAmbiguous: true };
+	await stage.harness.retry(run, { workflow: stage.workflow({ options }) });
+	expect(stage.platform.books().effects).toEqual({ a: 2 });
+});
+
+test('an agent that fails in mid stream is not asked again', async () => {
+	stage.platform.faults.add({ on: 'invoke', kind: 'resetAfter', after: 2 });
+	const run = await stage.run(sayings('[side effect: a]'), { ...FAST, stream: true }, RETRY);
+	expect(run.status).toBe('error');
+	expect(stage.platform.books().effects).toEqual({ a: 1 });
+});
+
+describe('within one try', () => {
+	test.each<Mishap>([
+		{ kind: '429', retryAfter: 'seconds', retryAfterSeconds: 0.05 },
+		{ kind: '5xx', status: 503 },
+		{ kind: 'code', code: 42900 },
+		{ kind: 'code', code: 50300 },
+	])('is asked again where it did not run: %j', async (mishap) => {
+		stage.platform.faults.add({ on: 'invoke', ...mishap, times: 1 });
+		const run = await stage.run(orders(1), { options: { requestsPerSecond: 0 } });
+		expect(run.output(NODE_NAME)[0]?.json.trace).toMatchObject({ attempts: 2 });
+		expect(stage.platform.books().requests.invoke).toBe(2);
+		expectNothingTwice();
+	});
+
+	test.each<Mishap>([...MAYBE_RUN, { kind: 'hang', afterWork: true }, { kind: 'resetBefore' }])(
+		'is not asked again where it may have run, unless that is wanted: %j',
+		async (mishap) => {
+			stage.platform.faults.add({ on: 'invoke', ...mishap, times: 1 });
+			const options = { requestsPerSecond: 0, timeoutSeconds: 1 };
+			const run = await stage.run(orders(1), { options });
+			expect(run.status).toBe('error');
+			expect(run.error?.context).toMatchObject({ mayHaveRun: true });
+			expect(stage.platform.books().requests.invoke).toBe(1);
+			if (mishap.kind === 'hang') return;
+			stage.platform.faults.add({ on: 'invoke', ...mishap, times: 1 });
+			const again = await stage.run(orders(1), { options: { ...options, retryAmbiguous: true } });
+			expect(again.output(NODE_NAME)).toHaveLength(1);
+		},
+	);
+
+	test('a session that is busy is asked again', async () => {
+		const first = await stage.run(sayings('hi'));
+		const { id } = first.output(NODE_NAME)[0]!.json.session as { id: string };
+		const parameters = { sessionMode: 'explicit', sessionId: id, options: { requestsPerSecond: 0 } };
+		const slow = stage.run(sayings('slow [takes: 300]'), parameters);
+		await new Promise((resolve) => setTimeout(resolve, 60));
+		const run = await stage.run(sayings('quick'), parameters);
+		expect((await slow).error ?? run.error).toBeUndefined();
+		expect(stage.platform.books().sessions[0]?.turns).toBe(3);
+	});
+
+	test('nobody listens there: what could not be reached was not asked', async () => {
+		const run = await stage.run(
+			orders(1),
+			{ options: { retries: 1 } },
+			{ account: { baseUrl: 'http://127.0.0.1:9' } },
+		);
+		expect(run.error?.message).toMatch(/could not be reached.*\(2 attempts\)/);
+		expect(run.error?.context).not.toHaveProperty('mayHaveRun');
+	});
+});
+
+test('Continue On Fail + Retry On Fail: the first item fails five times, the others are asked once', async () => {
+	stage.platform.faults.add({ on: 'invoke', kind: 'code', code: 40000, match: 'order 0' });
+	const settings = { onError: 'continueErrorOutput', ...RETRY, maxTries: 5 } as const;
+	const run = await stage.run(orders(), { ...FAST, sessionMode: 'new' }, settings);
+	expect(run.error).toBeUndefined();
+	expect(stage.platform.books().requests.invoke).toBe(ITEMS - 1 + 5);
+	expectNothingTwice();
+});
+
+test('an expression that moves at each try is still the same item', async () => {
+	stage.platform.faults.add({ on: 'invoke', kind: 'code', code: 40000, skip: 2, times: 1 });
+	const message = '={{ $json.say }} {{ $now.toMillis() }} {{ Math.random() }}';
+	expectEachOnce(await stage.run(orders(), { ...FAST, message }, RETRY));
+});
+
+test('what is to be shown is read before anything is sent', async () => {
+	const run = await stage.run(orders(1), {
+		...FAST,
+		simplify: '={{ $("Nowhere").item.json.x }}',
+	});
+	expect(run.status).toBe('error');
+	expect(stage.platform.books().requests.invoke).toBe(0);
+});
+
+test('a retry with another body asks anew, one with another time-out does not', async () => {
+	const rule = stage.platform.faults.add({ on: 'invoke', kind: 'code', code: 40000, skip: 1 });
+	const failed = await stage.run(orders(2), FAST);
+	rule.remove();
+	const options = { ...FAST.options, timeoutSeconds: 30 };
+	await stage.harness.retry(failed, { workflow: stage.workflow({ options }) });
+	expect(stage.platform.books().requests.invoke).toBe(3);
+	const edited = stage.platform.faults.add({ on: 'invoke', kind: 'code', code: 40000, skip: 1 });
+	const again = await stage.run(orders(2), FAST);
+	edited.remove();
+	await stage.harness.retry(again, {
+		workflow: stage.workflow({ options: { ...options, extraBody: '{"lang":"de"}' } }),
+	});
+	expect(stage.platform.books().requests.invoke).toBe(3 + 2 + 2);
+});
+
+test('where nothing failed, no answer stays in the execution but in its items', async () => {
+	const run = await stage.run(sayings('[answer: unmistakable]'), FAST);
+	const { contextData } = run.raw.data.executionData!;
+	expect(JSON.stringify(contextData)).not.toContain('unmistakable');
+});
+
+test('a loop asks anew for the same items', async () => {
+	const base = stage.workflow(FAST);
+	const run = await stage.harness.run({
+		workflow: {
+			nodes: [
+				...base.nodes,
+				{ name: 'More', type: 'harness.if', parameters: { condition: '={{ $runIndex < 2 }}' } },
+				{ name: 'Same', type: 'harness.set', parameters: { json: '={{ { say: "x" } }}' } },
+			],
+			connections: {
+				...base.connections,
+				[NODE_NAME]: { main: [[{ node: 'More', type: 'main' as const, index: 0 }]] },
+				More: { main: [[{ node: 'Same', type: 'main', index: 0 }], []] },
+				Same: { main: [[{ node: NODE_NAME, type: 'main', index: 0 }]] },
+			},
+		},
+		items: sayings('x'),
+		credentials: stage.credentials,
+	});
+	expect(run.error).toBeUndefined();
+	expect(stage.platform.books().invocations).toHaveLength(3);
+});
+
+describe('with an idempotency key', () => {
+	const KEYED = {
+		options: { ...FAST.options, idempotencyKey: '={{ $json.id ?? "k" }}' },
+	};
+	const asked = (say = 'do it [side effect: a]', id = 'k'): ItemInput => ({ json: { say, id } });
+
+	test('a repeated execution gets the recorded answer, and the agent runs once', async () => {
+		const first = await stage.run([asked()], KEYED);
+		const second = await stage.run([asked()], { ...KEYED, simplify: false });
+		const [one, two] = [first, second].map((run) => run.output(NODE_NAME)[0]?.json);
+		expect(one).not.toHaveProperty('replayed');
+		expect(two).toMatchObject({ answer: one?.answer, session: one?.session, replayed: true });
+		expect(two?.raw).toMatchObject({ success_response: true });
+		expect(stage.platform.books().effects).toEqual({ a: 1 });
+		expect(stage.platform.books().requests.invoke).toBe(1);
+	});
+
+	test('an interrupt is replayed as one', async () => {
+		const say = '[tool: refund {"order": 7}]';
+		await stage.run([asked(say)], KEYED);
+		const second = await stage.run([asked(say)], KEYED);
+		expect(second.output(NODE_NAME, 1)[0]?.json).toMatchObject({
+			interrupt: { kind: 'tool', tool: 'refund', arguments: { order: 7 } },
+			replayed: true,
+		});
+	});
+
+	test('five executions at once: one run', async () => {
+		const runs = await Promise.all(
+			[1, 2, 3, 4, 5].map(async () => await stage.run([asked('[side effect: a] [takes: 50]')], KEYED)),
+		);
+		for (const run of runs) expect(run.error).toBeUndefined();
+		expect(stage.platform.books().effects).toEqual({ a: 1 });
+		const replayed = runs.filter((run) => run.output(NODE_NAME)[0]?.json.replayed === true);
+		expect(replayed).toHaveLength(4);
+	});
+
+	test('the same key twice in a run, and for another message', async () => {
+		const run = await stage.run([asked(), asked(), asked('something else')], KEYED, CONTINUE);
+		expect(run.output(NODE_NAME).map(({ json }) => json)).toMatchObject([
+			{ answer: expect.any(String) },
+			{ replayed: true },
+			{
+				error: expect.stringContaining('was used by execution'),
+				details: { kind: 'badInput', idempotencyKey: 'k' },
+			},
+		]);
+		expect(stage.platform.books().requests.invoke).toBe(1);
+	});
+
+	test('a long answer is told as too long, a middling one loses its raw form', async () => {
+		const say = (length: number): string => `[answer: ${'x'.repeat(length)}]`;
+		await stage.run([asked(say(20_000), 'mid'), asked(say(40_000), 'long')], KEYED);
+		const run = await stage.run([asked(say(20_000), 'mid'), asked(say(40_000), 'long')], KEYED, CONTINUE);
+		expect(run.output(NODE_NAME).map(({ json }) => json)).toMatchObject([
+			{ answer: 'x'.repeat(20_000), replayed: true },
+			{
+				error: expect.stringContaining('too long to be kept'),
+				message: expect.stringContaining('execution '),
+			},
+		]);
+		expect(stage.platform.books().requests.invoke).toBe(2);
+	});
+
+	test('keys count in one node, or in the whole project', async () => {
+		const runAs = async (id: string, idempotencyScope: string) =>
+			await stage.run([asked()], { options: { ...KEYED.options, idempotencyScope } }, { id });
+		for (const id of ['a', 'b']) await runAs(id, 'node');
+		expect(stage.platform.books().effects).toEqual({ a: 2 });
+		for (const id of ['a', 'b']) await runAs(id, 'project');
+		expect(stage.platform.books().effects).toEqual({ a: 3 });
+	});
+
+	test.each<Mishap>([...MAYBE_RUN.slice(0, 2), { kind: 'hang', afterWork: true }])(
+		'another execution does not ask where nobody knows what became of it: %j',
+		async (mishap) => {
+			stage.platform.faults.add({ on: 'invoke', ...mishap, times: 1 });
+			const parameters = { options: { ...KEYED.options, timeoutSeconds: 1 } };
+			await stage.run([asked()], parameters);
+			const second = await stage.run([asked()], parameters);
+			expect(second.error?.message).toContain(
+				'The agent may have run for the idempotency key "k" in execution',
+			);
+			expect(stage.platform.books().effects).toEqual({ a: 1 });
+			const third = await stage.run([asked()], { options: { ...KEYED.options, retryAmbiguous: true } });
+			expect(third.output(NODE_NAME)[0]?.json.answer).toBeDefined();
+		},
+	);
+
+	test('a failed agent and a cancelled call keep the key as well', async () => {
+		await stage.run([asked('[side effect: a] [fail: x]')], KEYED);
+		const second = await stage.run([asked('[side effect: a] [fail: x]')], KEYED);
+		expect(second.error?.message).toContain('may have run for the idempotency key');
+
+		const live = await stage.harness.start({
+			workflow: stage.workflow(KEYED),
+			items: [asked('[side effect: b] [hold]', 'held')],
+			credentials: stage.credentials,
+			executeWorkflow: stage.tables.executeWorkflow,
+		});
+		while (stage.platform.agent.held === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+		live.cancel();
+		await live.done;
+		await new Promise((resolve) => setTimeout(resolve, 300));
+		stage.platform.agent.release();
+		const next = await stage.run([asked('[side effect: b] [hold]', 'held')], KEYED);
+		expect(next.error?.message).toContain('may have run for the idempotency key');
+		expect(stage.platform.books().effects).toEqual({ a: 1, b: 1 });
+	});
+
+	test('a refusal frees the key', async () => {
+		stage.platform.faults.add({ on: 'invoke', kind: 'code', code: 40000, times: 1 });
+		expect((await stage.run([asked()], KEYED)).status).toBe('error');
+		expect((await stage.run([asked()], KEYED)).output(NODE_NAME)[0]?.json.replayed).toBeUndefined();
+	});
+
+	test('no key, or no table: nothing is sent', async () => {
+		const empty = await stage.run([asked('x', '')], KEYED);
+		expect(empty.error?.message).toContain('"Idempotency Key" is empty');
+		const none = await stage.run([asked()], KEYED, { executeWorkflow: noDataTables });
+		expect(none.error?.message).toContain('no Data Tables');
+		expect(stage.platform.books().requests.invoke).toBe(0);
+	});
+
+	test('a replay uploads nothing', async () => {
+		const files = { file: [{ source: 'binary', binaryPropertyName: 'data' }] };
+		const item = { ...asked(), binary: { data: { data: Buffer.from('x'), fileName: 'a.txt' } } };
+		await stage.run([item], { ...KEYED, files });
+		await stage.run([item], { ...KEYED, files });
+		expect(stage.platform.books().requests.media).toBe(1);
+	});
+});

@@ -1,0 +1,299 @@
+import { NODE_NAME, type HarnessRun, type ItemInput } from '../harness';
+import { noDataTables } from '../harness/dataTables';
+import { CONTINUE, openAgentStage, until, type AgentStage } from './agent.fixture';
+
+const TABLE = 'flow_agent_sessions';
+const MAPPED = { sessionMode: 'mapped', sessionKey: '={{ $json.key }}' };
+
+let stage: AgentStage;
+beforeAll(async () => {
+	stage = await openAgentStage();
+});
+afterAll(async () => {
+	await stage.close();
+});
+beforeEach(() => {
+	stage.reset();
+});
+
+const said = (key: unknown, say = 'hi'): ItemInput => ({ json: { key: key as string, say } });
+
+function sessionsOf(run: HarnessRun): unknown[] {
+	expect(run.error).toBeUndefined();
+	return run.output(NODE_NAME).map(({ json }) => json.session);
+}
+
+const idsOf = (run: HarnessRun): unknown[] =>
+	sessionsOf(run).map((session) => (session as { id: unknown }).id);
+
+test('two items of one key are turns of one session, and so is the next execution', async () => {
+	const first = await stage.run([said('anna', 'one'), said('anna', 'two')], MAPPED);
+	expect(sessionsOf(first)).toMatchObject([
+		{ key: 'anna', source: 'new' },
+		{ key: 'anna', source: 'mapped' },
+	]);
+	const second = await stage.run([said('anna', '[recall]')], MAPPED);
+	expect(second.output(NODE_NAME)[0]?.json).toMatchObject({
+		answer: 'one | two',
+		session: { key: 'anna', source: 'mapped' },
+	});
+	expect(new Set([...idsOf(first), ...idsOf(second)]).size).toBe(1);
+	expect(stage.tables.rows(TABLE)).toMatchObject([
+		{
+			sessionKey: 'anna',
+			sessionId: idsOf(first)[0],
+			turns: 3,
+			workflowId: 'harness-workflow',
+			lastExecutionId: second.executionId,
+			lastUsedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+		},
+	]);
+});
+
+test.each([1, 8])(
+	'20 items of 5 keys keep their order within each session (concurrency %d)',
+	async (concurrency) => {
+		const items = Array.from({ length: 20 }, (_, i) => said(`k${i % 5}`, `${i} [takes: 60]`));
+		const run = await stage.run(items, { ...MAPPED, options: { concurrency, requestsPerSecond: 0 } });
+		expect(new Set(idsOf(run)).size).toBe(5);
+		const books = stage.platform.books();
+		expect(books.concurrentPerSession).toBe(1);
+		expect(books.mostInvocationsAtOnce).toBe(Math.min(5, concurrency));
+		for (const { messages } of books.sessions) {
+			const order = messages.map((message) => Number.parseInt(message, 10));
+			expect(order).toHaveLength(4);
+			expect(order).toEqual([...order].sort((a, b) => a - b));
+			expect(new Set(order.map((i) => i % 5)).size).toBe(1);
+		}
+		expect(run.output(NODE_NAME).map(({ pairedItem }) => pairedItem)).toEqual(
+			items.map((_, item) => ({ item })),
+		);
+	},
+);
+
+test.each(['', '  ', null, undefined])(
+	'the key %j stands for nothing: each item gets a session',
+	async (key) => {
+		const run = await stage.run([said(key), said(key)], MAPPED);
+		expect(new Set(idsOf(run)).size).toBe(2);
+		expect(sessionsOf(run)).toMatchObject([{ key: '', source: 'new' }, { source: 'new' }]);
+		expect(run.hints(NODE_NAME).map(({ message }) => message)).toEqual([
+			expect.stringContaining('no session key'),
+		]);
+		expect(stage.tables.operations).toEqual([]);
+	},
+);
+
+test('the default key is missing outside a chat: two items never share a session', async () => {
+	const run = await stage.run([said('a'), said('b')], { sessionMode: 'mapped' });
+	expect(new Set(idsOf(run)).size).toBe(2);
+});
+
+test('keys that look like expressions, hold anything or share their beginning never meet', async () => {
+	const long = 'x'.repeat(200);
+	const keys = [
+		...[
+			'={{ 1+1 }}',
+			'2',
+			'{{ $json }}',
+			`it's "quoted"`,
+			'a\nb',
+			'a b',
+			'🦊',
+			'\u0000',
+			'\uFFFD',
+			'%',
+			'__proto__',
+		],
+		...[`${long}a`, `${long}b`, long, 'Anna', 'anna', ' anna', 0, false, { a: 1 }],
+	];
+	const first = await stage.run(
+		keys.map((key) => said(key)),
+		MAPPED,
+	);
+	expect(new Set(idsOf(first)).size).toBe(keys.length);
+	const second = await stage.run(
+		keys.map((key) => said(key)),
+		MAPPED,
+	);
+	expect(idsOf(second)).toEqual(idsOf(first));
+	expect(stage.tables.rows(TABLE)).toHaveLength(keys.length);
+	expect(JSON.stringify(stage.tables.rows(TABLE))).not.toContain('\\u0000');
+});
+
+test('300 items cost one read and few writes', async () => {
+	const items = Array.from({ length: 300 }, (_, i) => said(`k${i}`));
+	const startedAt = Date.now();
+	const run = await stage.run(items, { ...MAPPED, options: { concurrency: 50, requestsPerSecond: 0 } });
+	const halfSeconds = Math.ceil((Date.now() - startedAt) / 500);
+	expect(new Set(idsOf(run)).size).toBe(300);
+	expect(stage.tables.rows(TABLE)).toHaveLength(300);
+	const reads = stage.tables.operations.filter((operation) => operation.startsWith('get'));
+	expect(reads.length).toBeLessThanOrEqual(1);
+	// Each half second one lot: what is over goes, what is new comes.
+	expect(stage.tables.operations.length).toBeLessThan(2 * halfSeconds + 10);
+});
+
+test('a new session is in the table within a second, while the agent still works', async () => {
+	const live = await stage.harness.start({
+		workflow: stage.workflow({ ...MAPPED, stream: true }),
+		items: [said('k', '[hold after: 1]')],
+		credentials: stage.credentials,
+		executeWorkflow: stage.tables.executeWorkflow,
+	});
+	await until(() => stage.tables.rows(TABLE).length === 1, 1_500);
+	expect(stage.platform.books().invocations[0]?.answered).toBe('unknown');
+	stage.platform.agent.release();
+	expect(idsOf(await live.done)).toEqual([stage.tables.rows(TABLE)[0]?.sessionId]);
+});
+
+test('a session is kept where the turn that opened it failed', async () => {
+	const failed = await stage.run([said('k', '[fail: no fuel]')], MAPPED);
+	expect(failed.error?.message).toContain('no fuel');
+	const next = await stage.run([said('k')], MAPPED);
+	expect(sessionsOf(next)).toMatchObject([{ source: 'mapped' }]);
+	expect(stage.platform.books().sessions).toHaveLength(1);
+});
+
+test('two executions that open one key at once end with one mapping, and say which session they used', async () => {
+	const runs = await Promise.all(
+		[1, 2, 3].map(async () => await stage.run([said('k', 'hi [takes: 30]')], MAPPED)),
+	);
+	const used = runs.map((run) => idsOf(run)[0]);
+	expect(new Set(used).size).toBe(3);
+	const lowest = stage.tables.rows(TABLE)[0]?.sessionId;
+	expect(used).toContain(lowest);
+	expect(idsOf(await stage.run([said('k')], MAPPED))).toEqual([lowest]);
+	expect(stage.tables.rows(TABLE)).toHaveLength(1);
+});
+
+describe('a session that the platform does not know any more', () => {
+	test('is an error that says so', async () => {
+		await stage.run([said('k')], MAPPED);
+		stage.platform.agent.expireSessions();
+		const run = await stage.run([said('k')], MAPPED);
+		expect(run.error?.message).toMatch(/does not know the session "ses_[\w-]+" any more/);
+		expect(run.error?.description).toContain('Renew Expired Session');
+	});
+
+	test.each([false, true])('is renewed once, if asked (stream: %s)', async (stream) => {
+		const first = await stage.run([said('k'), said('other')], MAPPED);
+		stage.platform.agent.expireSessions(String(idsOf(first)[0]));
+		const options = { renewExpiredSession: true };
+		const run = await stage.run([said('k', 'a'), said('k', 'b'), said('other')], {
+			...MAPPED,
+			options,
+			stream,
+		});
+		expect(sessionsOf(run)).toMatchObject([
+			{ key: 'k', source: 'renewed' },
+			{ key: 'k', source: 'mapped' },
+			{ key: 'other', source: 'mapped' },
+		]);
+		expect(stage.tables.rows(TABLE)).toMatchObject([
+			{ sessionKey: 'k', sessionId: idsOf(run)[0] },
+			{ sessionKey: 'other', sessionId: idsOf(first)[1] },
+		]);
+	});
+
+	test('is not renewed twice', async () => {
+		stage.platform.faults.add({ on: 'invoke', kind: 'sessionGone' });
+		stage.platform.faults.add({ on: 'invoke', kind: 'code', code: 40400 });
+		const run = await stage.run([{ json: { say: 'x' } }], {
+			...{ sessionMode: 'explicit', sessionId: 'ses_gone' },
+			options: { renewExpiredSession: true },
+		});
+		expect(run.status).toBe('error');
+		expect(stage.platform.books().requests.invoke).toBe(2);
+	});
+});
+
+test('keys belong to an agent: another credential has sessions of its own', async () => {
+	const other = stage.platform.createAgent({ name: 'other' });
+	const credentials = {
+		one: stage.credentials.flowAgentApi,
+		two: { ...stage.credentials.flowAgentApi, agentToken: other.token },
+	};
+	const runAs = async (id: string) => {
+		const workflow = stage.workflow(MAPPED, { credentials: { flowAgentApi: { id, name: id } } });
+		const { executeWorkflow } = stage.tables;
+		return await stage.harness.run({ workflow, items: [said('k')], credentials, executeWorkflow });
+	};
+	const [one, two] = [await runAs('one'), await runAs('two')];
+	expect(idsOf(one)).not.toEqual(idsOf(two));
+	expect(sessionsOf(await runAs('two'))).toMatchObject([{ id: idsOf(two)[0], source: 'mapped' }]);
+	expect(JSON.stringify(stage.tables.rows(TABLE))).not.toContain(other.token);
+	expect(stage.tables.rows(TABLE)).toHaveLength(2);
+});
+
+test('a mapping that was not used for longer than its lifetime counts no more', async () => {
+	const options = { sessionTtlHours: 1 };
+	const first = await stage.run([said('k'), said('fresh')], { ...MAPPED, options });
+	stage.tables.edit(TABLE, (row) =>
+		row.sessionKey === 'k' ? { ...row, expiresAtMs: Number(row.expiresAtMs) - 3_700_000 } : row,
+	);
+	const second = await stage.run([said('k'), said('fresh')], { ...MAPPED, options });
+	expect(sessionsOf(second)).toMatchObject([{ source: 'new' }, { source: 'mapped' }]);
+	expect(idsOf(second)[1]).toBe(idsOf(first)[1]);
+	expect(stage.tables.rows(TABLE)).toHaveLength(2);
+});
+
+test('a session that a person put into the table is used', async () => {
+	await stage.run([said('k')], MAPPED);
+	const other = await stage.run([said('other')], MAPPED);
+	stage.tables.edit(TABLE, (row) =>
+		row.sessionKey === 'k' ? { ...row, sessionId: String(idsOf(other)[0]) } : row,
+	);
+	expect(idsOf(await stage.run([said('k')], MAPPED))).toEqual(idsOf(other));
+});
+
+test('Forget Session lets the next message begin anew', async () => {
+	const first = await stage.run([said('k'), said('stays')], MAPPED);
+	const forget = { operation: 'forgetSession', forgetKey: '={{ $json.key }}' };
+	const run = await stage.run([said('k'), said('never seen'), said('k')], forget);
+	expect(run.output(NODE_NAME).map(({ json }) => json)).toEqual([
+		{ key: 'k', forgotten: true, sessionId: idsOf(first)[0] },
+		{ key: 'never seen', forgotten: false, sessionId: '' },
+		{ key: 'k', forgotten: true, sessionId: idsOf(first)[0] },
+	]);
+	expect(sessionsOf(await stage.run([said('k'), said('stays')], MAPPED))).toMatchObject([
+		{ source: 'new' },
+		{ source: 'mapped' },
+	]);
+	const empty = await stage.run([said('')], forget);
+	expect(empty.error?.message).toContain('"Session Key" is empty');
+});
+
+test('explicit and new sessions need no table', async () => {
+	const first = await stage.run([said('')], { sessionMode: 'new' });
+	const id = String(idsOf(first)[0]);
+	const second = await stage.run([said('', '[recall]')], { sessionMode: 'explicit', sessionId: id });
+	expect(sessionsOf(second)).toEqual([{ key: '', id, source: 'explicit' }]);
+	const none = await stage.run([said('')], { sessionMode: 'explicit', sessionId: '' });
+	expect(none.error?.message).toContain('"Session ID" is empty');
+	expect(stage.tables.operations).toEqual([]);
+});
+
+test.each([MAPPED, { operation: 'forgetSession', forgetKey: '={{ $json.key }}' }])(
+	'where n8n has no Data Tables the node says so and sends nothing: %j',
+	async (parameters) => {
+		const run = await stage.run([said('k')], parameters, { executeWorkflow: noDataTables });
+		expect(run.error?.message).toContain('no Data Tables');
+		const items = await stage.run([said('k')], parameters, { executeWorkflow: noDataTables, ...CONTINUE });
+		expect(items.output(NODE_NAME)[0]?.json.error).toContain('no Data Tables');
+		expect(stage.platform.books().requests.invoke).toBe(0);
+		if ('operation' in parameters) return;
+		expect(run.error?.description).toMatch(/Nothing was sent\..*"By ID" or "New Each Time"/);
+	},
+);
+
+test('where the table cannot be written, the answers leave and a hint says what is missing', async () => {
+	stage.tables.before = (operation) => {
+		if (operation.startsWith('insert')) throw new Error('Data table size limit exceeded');
+	};
+	const run = await stage.run([said('k')], MAPPED);
+	expect(idsOf(run)).toHaveLength(1);
+	expect(run.hints(NODE_NAME).map(({ message }) => message)).toEqual([
+		expect.stringContaining('could not be written'),
+	]);
+});

@@ -1,0 +1,195 @@
+import type { JsonObject } from '../../../nodes/shared/json';
+import { NODE_NAME, type HarnessRun } from '../harness';
+import { CONTINUE, openAgentStage, sayings, until, type AgentStage } from './agent.fixture';
+
+let stage: AgentStage;
+beforeAll(async () => {
+	stage = await openAgentStage();
+});
+afterAll(async () => {
+	await stage.close();
+});
+beforeEach(() => {
+	stage.reset();
+});
+
+const STREAM = { stream: true, options: { requestsPerSecond: 0, timeoutSeconds: 2 } };
+
+function chunksOf(run: HarnessRun): string[] {
+	return run.chunks.map(({ type, content }) => (type === 'item' ? (content ?? '') : `<${type}>`));
+}
+
+function detailsOf(run: HarnessRun, item = 0): JsonObject {
+	const json = run.output(NODE_NAME)[item]!.json;
+	expect(Object.keys(json)).toEqual(['error', 'message', 'details']);
+	return json.details as JsonObject;
+}
+
+test.each(['webhook', 'manual'] as const)(
+	'in mode %s the answer is passed on as it is written',
+	async (mode) => {
+		const run = await stage.run(sayings('[answer: one two three] [chunks: 3]'), STREAM, {
+			mode,
+			streaming: true,
+		});
+		const chunks = chunksOf(run);
+		expect(chunks.length).toBe(5);
+		expect(chunks.slice(1, -1).join('')).toBe('one two three');
+		expect([chunks[0], chunks.at(-1)]).toEqual(['<begin>', '<end>']);
+		expect(run.output(NODE_NAME)[0]?.json.answer).toBe('one two three');
+	},
+);
+
+test('the first piece is heard while the agent still writes', async () => {
+	const live = await stage.harness.start({
+		workflow: stage.workflow(STREAM),
+		items: sayings('[answer: one two three] [hold after: 1]'),
+		credentials: stage.credentials,
+		mode: 'webhook',
+		streaming: true,
+	});
+	await until(() => stage.platform.agent.held === 1);
+	await new Promise((resolve) => setTimeout(resolve, 100));
+	expect(stage.platform.books().invocations[0]?.answered).toBe('unknown');
+	stage.platform.agent.release();
+	const run = await live.done;
+	const times = run.chunks.map(({ metadata }) => metadata.timestamp);
+	expect(times.at(-1)! - times[1]!).toBeGreaterThanOrEqual(90);
+});
+
+test('items that stream at the same time are heard one after the other', async () => {
+	const run = await stage.run(
+		sayings('[answer: a a a] [pause: 30]', '[answer: b b b]', '[fail: c]'),
+		STREAM,
+		{ mode: 'webhook', streaming: true, ...CONTINUE },
+	);
+	const text = chunksOf(run).join('');
+	expect(text).toMatch(/^<begin>a a a<end><begin>b b b<end><begin>.*<error>$/);
+});
+
+test.each([true, false])(
+	'an item that cannot be read does not silence the others (stream: %s)',
+	async (stream) => {
+		const run = await stage.run(
+			sayings('', '[answer: hello]', '[answer: again]', ''),
+			{ ...STREAM, stream },
+			{ mode: 'webhook', streaming: true, ...CONTINUE },
+		);
+		expect(chunksOf(run).join('')).toBe('<begin><error><begin>hello<end><begin>again<end><begin><error>');
+	},
+);
+
+test('where an unreadable item ends the run, the others are told as not asked', async () => {
+	const run = await stage.run(sayings('hello', ''), STREAM, { mode: 'webhook', streaming: true });
+	expect(run.status).toBe('error');
+	// The last one is n8n's own.
+	expect(chunksOf(run)).toEqual(['<begin>', '<error>', '<begin>', '<error>', '<error>']);
+	expect(stage.platform.books().requests.invoke).toBe(0);
+});
+
+test('a retry does not say once more what was heard in the first try', async () => {
+	stage.platform.faults.add({ on: 'invoke', kind: 'code', code: 40000, match: 'second', times: 1 });
+	const run = await stage.run(
+		sayings('[answer: first]', 'second [answer: other]'),
+		{ ...STREAM, options: { ...STREAM.options, retries: 0 } },
+		{ mode: 'webhook', streaming: true, retryOnFail: true, maxTries: 2, waitBetweenTries: 1 },
+	);
+	expect(run.error).toBeUndefined();
+	expect(chunksOf(run).join('')).toBe('<begin>first<end><begin><error><begin><end><begin>other<end>');
+});
+
+test('what is not streamed is said all the same, an interrupt by its question', async () => {
+	for (const stream of [true, false]) {
+		const run = await stage.run(
+			sayings('[answer: whole] [no deltas]', '[question: sure?]'),
+			{ stream },
+			{
+				mode: 'webhook',
+				streaming: true,
+			},
+		);
+		expect(chunksOf(run)).toEqual(['<begin>', 'whole', '<end>', '<begin>', 'sure?', '<end>']);
+	}
+});
+
+test.each(['cut', 'end', 'silent'])(
+	'a stream that is %s in the middle is told with what had come, and not asked again',
+	async (how) => {
+		const settings = { retryOnFail: true, maxTries: 2, waitBetweenTries: 1, ...CONTINUE };
+		const items = sayings(`[answer: one two three] [chunks: 3] [${how} after: 2] [side effect: a]`);
+		const run = await stage.run(
+			items,
+			{ ...STREAM, options: { ...STREAM.options, retryAmbiguous: false } },
+			{
+				...CONTINUE,
+			},
+		);
+		expect(run.output(NODE_NAME)[0]?.json.error).toMatch(
+			/^The agent's answer broke off after \d+ characters: /,
+		);
+		const { sessions } = stage.platform.books();
+		expect(detailsOf(run)).toMatchObject({
+			kind: 'unclear',
+			mayHaveRun: true,
+			answer: 'one two th',
+			sessionId: sessions[0]?.sessionId,
+		});
+		stage.platform.resetBooks();
+		const retried = await stage.run(items, STREAM, settings);
+		expect(retried.output(NODE_NAME)[0]?.json.error).toContain('no good answer, so it may have run');
+		expect(stage.platform.books().effects).toEqual({ a: 1 });
+	},
+	15_000,
+);
+
+test.each(['cut', 'end', 'silent'])('a whole answer that is %s before it came', async (how) => {
+	const options = { requestsPerSecond: 0, timeoutSeconds: 1 };
+	const run = await stage.run(sayings(`[${how} after: 0]`), { options }, CONTINUE);
+	expect(run.output(NODE_NAME)[0]?.json.error).toMatch(/No clear answer|no answer within 1 second|broke off/);
+	expect(detailsOf(run)).toMatchObject({ mayHaveRun: true });
+	expect(stage.platform.books().invocations).toHaveLength(1);
+});
+
+test.each(['slowBody', 'numbersAsStrings'] as const)('%s changes nothing', async (kind) => {
+	stage.platform.faults.add({ on: 'invoke', kind, ms: 100 });
+	for (const stream of [true, false]) {
+		const run = await stage.run(sayings('[answer: Füchse 🦊 狐]'), { ...STREAM, stream });
+		expect(run.output(NODE_NAME)[0]?.json).toMatchObject({
+			answer: 'Füchse 🦊 狐',
+			session: { source: 'new' },
+		});
+	}
+});
+
+test('a failure before the stream begins is told as the refusal that it is', async () => {
+	const run = await stage.run(sayings('[refuse: no]'), { ...STREAM, options: { retries: 0 } }, CONTINUE);
+	expect(run.output(NODE_NAME)[0]?.json.error).toContain('taking no more calls');
+	expect(detailsOf(run)).not.toHaveProperty('mayHaveRun');
+});
+
+test('a failure in mid stream holds what had come', async () => {
+	const run = await stage.run(sayings('[answer: one two] [fail: no fuel]'), STREAM, CONTINUE);
+	expect(run.output(NODE_NAME)[0]?.json.error).toMatch(/^The agent failed.*no fuel/);
+	expect(detailsOf(run)).toMatchObject({ kind: 'agentFailed', mayHaveRun: true });
+});
+
+test('a cancel ends the node within a second, and its sessions stand in the log', async () => {
+	const live = await stage.harness.start({
+		workflow: stage.workflow({ ...STREAM, options: { timeoutSeconds: 60, requestsPerSecond: 0 } }),
+		items: sayings('done', '[hold after: 1]', '[hold]'),
+		credentials: stage.credentials,
+	});
+	await until(() => stage.platform.agent.held === 2);
+	const done = stage.platform.books().sessions.find(({ messages }) => messages[0] === 'done');
+	await until(() => stage.platform.books().invocations[0]?.answered === 'yes');
+	await new Promise((resolve) => setTimeout(resolve, 50));
+	const cancelledAt = Date.now();
+	live.cancel();
+	const run = await live.done;
+	expect(Date.now() - cancelledAt).toBeLessThan(1_000);
+	await until(() => run.logs.some(({ message }) => message.includes('was stopped')), 1_000);
+	const line = run.logs.find(({ message }) => message.includes('was stopped'))?.message;
+	expect(line).toContain(done?.sessionId);
+	expect(line).toContain('2 call(s) had no answer yet');
+	stage.platform.agent.release();
+});

@@ -1,0 +1,65 @@
+import { NODE_NAME } from '../harness';
+import { model, openChatStage, sayings, type ChatStage } from './chat.fixture';
+
+let stage: ChatStage;
+beforeAll(async () => {
+	stage = await openChatStage();
+});
+afterAll(async () => {
+	await stage.close();
+});
+beforeEach(() => {
+	stage.platform.faults.clear();
+	stage.platform.resetBooks();
+});
+
+const PLACES = ['content', 'details', 'reasoning', 'tags'];
+
+test.each(PLACES.flatMap((place) => [true, false].map((stream) => ({ place, stream }))))(
+	'reasoning in $place is one field, and the content is clean (stream: $stream)',
+	async ({ place, stream }) => {
+		const say = `[place: ${place}] [think: first this, then that] [answer: Forty-two.]`;
+		const run = await stage.run(sayings(say), { stream, reasoning: 'on' });
+		expect(run.error).toBeUndefined();
+		const [item] = run.output(NODE_NAME);
+		expect(item?.json).toMatchObject({
+			content: 'Forty-two.',
+			reasoning: 'first this, then that',
+			finishReason: 'stop',
+			model: 'family_a-v3.2',
+			toolCalls: [],
+			usage: { promptTokens: expect.any(Number), completionTokens: expect.any(Number) },
+		});
+		expect(stage.platform.books().chats[0]?.body).toMatchObject({ enable_thinking: true, stream });
+	},
+);
+
+test('items are answered beside each other and leave in their order', async () => {
+	const run = await stage.run(
+		sayings(...Array.from({ length: 20 }, (_, index) => `[answer: ${index}] [takes: ${(20 - index) * 10}]`)),
+	);
+	expect(run.output(NODE_NAME).map(({ json, pairedItem }) => [json.content, pairedItem])).toEqual(
+		Array.from({ length: 20 }, (_, item) => [String(item), { item }]),
+	);
+});
+
+test('a streaming execution hears the first words before the last are sent', async () => {
+	const live = await stage.harness.start({
+		workflow: stage.workflow(),
+		items: sayings('[answer: one two three four] [hold after: 2]'),
+		credentials: stage.credentials,
+		mode: 'webhook',
+		streaming: true,
+	});
+	while (stage.platform.chat.held === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+	stage.platform.chat.release();
+	const run = await live.done;
+	expect(run.chunks.map(({ type }) => type)).toEqual(['begin', 'item', 'item', 'item', 'item', 'end']);
+	expect(run.chunks.map(({ content }) => content ?? '').join('')).toBe('one two three four');
+});
+
+test('what cannot be switched is said before the call', async () => {
+	const run = await stage.run(sayings('hello'), { ...model('vendor/family_b-14b'), reasoning: 'off' });
+	expect(run.error?.message).toBe('"vendor/family_b-14b" always reasons: it cannot be switched off');
+	expect(stage.platform.books().requests.chat).toBe(0);
+});

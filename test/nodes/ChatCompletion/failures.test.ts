@@ -1,0 +1,244 @@
+import { everythingSaid } from '../FlowTask/flowTask.fixture';
+import { NODE_NAME } from '../harness';
+import { model, openChatStage, sayings, type ChatStage } from './chat.fixture';
+
+let stage: ChatStage;
+beforeAll(async () => {
+	stage = await openChatStage();
+});
+afterAll(async () => {
+	await stage.close();
+});
+beforeEach(() => {
+	stage.platform.faults.clear();
+	stage.platform.resetBooks();
+});
+
+const CONTINUE = { onError: 'continueErrorOutput', outputs: [['Good'], ['Bad']] } as const;
+const continued = () => ({ ...CONTINUE, outputs: CONTINUE.outputs.map((names) => [...names]) });
+
+test.each([
+	{ kind: '429', retryAfter: 'seconds', retryAfterSeconds: 1 },
+	{ kind: '429', retryAfter: 'date', retryAfterSeconds: 1 },
+	{ kind: '429', retryAfter: 'none' },
+	{ kind: '5xx', status: 503 },
+	{ kind: '5xx', status: 502, body: 'html' },
+	{ kind: 'resetBefore' },
+	{ kind: 'html200' },
+] as const)('before an answer began, it is asked again: %j', async (fault) => {
+	stage.platform.faults.add({ on: 'chat', times: 1, ...fault });
+	const startedAt = Date.now();
+	const run = await stage.run(sayings('[answer: yes]'));
+	expect(run.output(NODE_NAME)[0]?.json).toMatchObject({ content: 'yes' });
+	const { requests, chats } = stage.platform.books();
+	expect([requests.chat, chats.length]).toEqual([2, 1]);
+	if ('retryAfterSeconds' in fault && fault.retryAfter === 'seconds') {
+		expect(Date.now() - startedAt).toBeGreaterThan(950);
+	}
+});
+
+test('an outage that lasts is told with the number of attempts', async () => {
+	stage.platform.faults.add({ on: 'chat', kind: '5xx', status: 503 });
+	const run = await stage.run(sayings('x'), { options: { retries: 1 } });
+	expect(run.error).toMatchObject({
+		name: 'NodeApiError',
+		message: expect.stringMatching(
+			/^The platform could not get an answer from the model \(HTTP 503\) \(2 attempts\)/,
+		),
+		context: { itemIndex: 0, httpStatus: 503 },
+	});
+	expect(stage.platform.books().requests.chat).toBe(2);
+});
+
+test('attempts end with the time-out of the answer, and say why', async () => {
+	stage.platform.faults.add({ on: 'chat', kind: '429', retryAfterSeconds: 30 });
+	const startedAt = Date.now();
+	const run = await stage.run(sayings('x'), { options: { timeoutSeconds: 2 } });
+	expect(run.error?.message).toContain('The platform is taking no more requests');
+	expect(run.error?.description).toContain('Lower "Concurrency"');
+	expect(Date.now() - startedAt).toBeLessThan(2_000);
+});
+
+test.each([
+	['[words: 9] [cut after: 4]', /^The answer broke off after \d+ characters/],
+	['[words: 9] [end after: 4]', /the connection ended before the answer was finished$/],
+	['[words: 9] [error after: 4]', /the platform said: /],
+])('once an answer has begun it is never asked again: %s', async (say, message) => {
+	const run = await stage.run(sayings(say), {}, continued());
+	const [item] = run.output('Bad');
+	expect(Object.keys(item?.json ?? {})).toEqual(expect.arrayContaining(['error', 'message', 'details']));
+	expect(item?.json).toMatchObject({
+		error: expect.stringMatching(message),
+		message: expect.stringContaining('not sent again'),
+		details: { content: expect.stringMatching(/^word1 word2/), kind: expect.any(String) },
+	});
+	expect(stage.platform.books().requests.chat).toBe(1);
+});
+
+test('without a stream, an answer that is cut in the middle is not asked again', async () => {
+	const run = await stage.run(
+		sayings('[words: 50] [cut after: 1]', '[words: 50] [end after: 1]'),
+		{ stream: false },
+		continued(),
+	);
+	expect(run.output('Bad').map(({ json }) => json.error)).toEqual([
+		expect.stringMatching(/^The answer broke off/),
+		expect.stringMatching(/^The answer broke off/),
+	]);
+	expect(stage.platform.books().requests.chat).toBe(2);
+});
+
+test('error items hold exactly error, message and details, and know their input', async () => {
+	const run = await stage.run(
+		sayings('[answer: a]', '[refuse: 413 much too long]', '[answer: c]'),
+		{},
+		{ onError: 'continueRegularOutput' },
+	);
+	const items = run.output(NODE_NAME);
+	expect(items.map(({ pairedItem }) => pairedItem)).toEqual([{ item: 0 }, { item: 1 }, { item: 2 }]);
+	expect(items[1]?.json).toEqual({
+		error: 'The platform refused the question: much too long',
+		message: expect.stringContaining('Send less text'),
+		details: { kind: 'refused', httpStatus: 413 },
+	});
+	expect(items[2]?.json).toMatchObject({ content: 'c' });
+	expect(run.hints(NODE_NAME)).toEqual([expect.objectContaining({ message: '2 answered, 1 failed.' })]);
+});
+
+test('the first failure ends the run, and what waits is not asked', async () => {
+	const says = ['[refuse: 400 no]', ...Array.from({ length: 40 }, () => '[answer: x] [takes: 300]')];
+	const startedAt = Date.now();
+	const run = await stage.run(sayings(...says), {
+		stream: false,
+		options: { concurrency: 4, requestsPerSecond: 0 },
+	});
+	expect(run.error?.context).toMatchObject({ itemIndex: 0 });
+	expect(stage.platform.books().requests.chat).toBeLessThan(9);
+	expect(Date.now() - startedAt).toBeLessThan(2_000);
+});
+
+test('an expression that cannot be evaluated fails its own item, options of the first one included', async () => {
+	for (const field of ['content', 'temperature'] as const) {
+		const bad = "={{ $json.say === 'bad' ? $('Nope').item.json.x : 1 }}";
+		const run = await stage.run(
+			sayings('bad', 'good'),
+			field === 'content'
+				? { messages: { message: [{ role: 'user', content: bad }] } }
+				: { options: { temperature: bad, concurrency: 2 } },
+			{ onError: 'continueRegularOutput' },
+		);
+		const [first, second] = run.output(NODE_NAME).map(({ json }) => json);
+		expect(first?.error).toContain('n8n could not read');
+		expect(second?.content).toContain('You said');
+	}
+});
+
+test.each([301, 302, 307, 308])('a redirect (%d) is never followed with the key', async (status) => {
+	stage.platform.faults.add({ on: 'chat', kind: 'redirect', status });
+	const run = await stage.run(sayings('x'));
+	expect(run.error?.message).toContain('The base URL leads elsewhere');
+	expect(stage.platform.books()).toMatchObject({ requests: { trap: 0 }, leaks: [] });
+});
+
+test.each([
+	['agt_0123456789abcdef', 'FlowAgent API'],
+	['wst_0123456789abcdef', 'FlowBridge API'],
+	['', 'holds no secret'],
+])('a token of another kind is named and never sent: %s', async (apiKey, said) => {
+	const credentials = { flowPlatformApi: { ...stage.credentials.flowPlatformApi, apiKey } };
+	const run = await stage.harness.run({ workflow: stage.workflow(), items: sayings('x'), credentials });
+	expect(run.error?.message).toContain(said);
+	expect(stage.platform.books().requests.chat).toBe(0);
+});
+
+test('a key that the platform does not know, and an address that is not there', async () => {
+	const unknown = {
+		flowPlatformApi: { ...stage.credentials.flowPlatformApi, apiKey: 'sk-unknown-0123456789' },
+	};
+	const run = await stage.harness.run({
+		workflow: stage.workflow(),
+		items: sayings('x'),
+		credentials: unknown,
+	});
+	expect(run.error?.message).toContain('does not accept the API key');
+	expect(everythingSaid(run)).not.toContain('sk-unknown');
+	const nowhere = {
+		flowPlatformApi: { ...stage.credentials.flowPlatformApi, baseUrl: `${stage.platform.apiUrl}/api` },
+	};
+	const lost = await stage.harness.run({
+		workflow: stage.workflow(),
+		items: sayings('x'),
+		credentials: nowhere,
+	});
+	expect(lost.error?.description).toContain('Base URL');
+});
+
+test('a platform that echoes the key gets it into nothing that is kept', async () => {
+	const { apiKey } = stage.platform;
+	const says = [
+		`[answer: ${apiKey}] [think: ${apiKey}]`,
+		`[words: 3] ${apiKey} [cut after: 2]`,
+		`[refuse: 400 key ${apiKey}]`,
+	];
+	for (const streaming of [false, true]) {
+		const run = await stage.harness.run({
+			workflow: stage.workflow(
+				{
+					messages: { message: [{ role: 'user', content: `={{ $json.say.replace('KEY', '${apiKey}') }}` }] },
+					simplify: false,
+					reasoning: 'on',
+					options: { streamReasoning: true },
+				},
+				{ onError: 'continueRegularOutput' },
+			),
+			items: sayings(...says.map((say) => say.replaceAll(apiKey, 'KEY'))),
+			credentials: stage.credentials,
+			mode: 'webhook',
+			streaming,
+		});
+		// The workflow itself holds the key here, so only what the node gave is looked at.
+		expect(JSON.stringify([run.output(NODE_NAME), run.chunks, run.hints(NODE_NAME), run.logs])).not.toContain(
+			apiKey,
+		);
+		expect(run.output(NODE_NAME)[0]?.json.content).toBe('[hidden]');
+	}
+});
+
+test.each([
+	['[answer: a b c d]', { options: { maxTokens: 2 } }, 'The answer was cut off'],
+	['[think: a b c d]', { reasoning: 'on', options: { maxTokens: 2 } }, 'used up all its tokens for thinking'],
+	['[empty]', {}, 'The model gave an empty answer'],
+	['[empty] [think: hm]', { reasoning: 'on' }, 'The model thought, but gave no answer'],
+	['[answer: a] [finish: content_filter]', {}, 'content filter'],
+])('%s is explained', async (say, parameters, warning) => {
+	const run = await stage.run(sayings(say), parameters);
+	expect(run.output(NODE_NAME)[0]?.json.warning).toContain(warning);
+	expect(run.hints(NODE_NAME)[0]?.message).toContain(warning);
+});
+
+test('an answer that is not the JSON that was asked for', async () => {
+	const schema = { responseFormat: 'jsonSchema', jsonSchema: '{"type":"object","required":["title"]}' };
+	const failed = await stage.run(sayings('[answer: {"a":1}]'), schema);
+	expect(failed.error).toMatchObject({
+		message: expect.stringContaining('it does not fit the schema: the answer requires property "title"'),
+		context: { content: '{"a":1}', itemIndex: 0 },
+	});
+	const kept = await stage.run(sayings('[answer: {"a":1}]', '[answer: {"title":"x"}]'), {
+		...schema,
+		onInvalidJson: 'returnText',
+	});
+	expect(kept.output(NODE_NAME).map(({ json }) => [json.content, json.parseError])).toEqual([
+		['{"a":1}', expect.stringContaining('does not fit')],
+		[{ title: 'x' }, undefined],
+	]);
+	const fenced = await stage.run(sayings('[answer: Sure: ```json {"a":[1]} ``` Done.]'), {
+		responseFormat: 'jsonObject',
+	});
+	expect(fenced.output(NODE_NAME)[0]?.json.content).toEqual({ a: [1] });
+	expect(stage.platform.books().chats.at(-1)?.body.response_format).toEqual({ type: 'json_object' });
+});
+
+test('a model that the platform does not have', async () => {
+	const run = await stage.run(sayings('x'), model('nobody-1'));
+	expect(run.error?.description).toContain("Check the model's ID");
+});

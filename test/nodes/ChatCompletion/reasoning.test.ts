@@ -1,0 +1,113 @@
+import { REASONING_MODELS } from '../../../nodes/shared/reasoning';
+import { NODE_NAME } from '../harness';
+import { model, openChatStage, type ChatStage } from './chat.fixture';
+
+let stage: ChatStage;
+beforeAll(async () => {
+	stage = await openChatStage();
+});
+afterAll(async () => {
+	await stage.close();
+});
+beforeEach(() => {
+	stage.platform.resetBooks();
+});
+
+/** What is sent, and whether the model reasons then; a text where the item is refused before the call. */
+type Outcome = { readonly sent: object; readonly reasons: boolean } | string;
+
+function outcomeOf({ byDefault, control }: (typeof REASONING_MODELS)[number], choice: string): Outcome {
+	if (choice === 'default') return { sent: {}, reasons: byDefault === 'on' };
+	if (control === 'enable_thinking')
+		return { sent: { enable_thinking: choice === 'on' }, reasons: choice === 'on' };
+	if (control === 'always') return choice === 'on' ? { sent: {}, reasons: true } : 'cannot be switched off';
+	return choice === 'on' ? { sent: { thinking: { type: 'enabled' } }, reasons: true } : 'but not off';
+}
+
+/** The table of §3.2, each model under the names that providers give it. */
+const CASES = REASONING_MODELS.flatMap((row) => {
+	const id = row.model.replace(/[<>]/g, '');
+	return [id, `vendor/${id}`].flatMap((name) =>
+		['default', 'on', 'off'].map((reasoning) => ({ name, reasoning, outcome: outcomeOf(row, reasoning) })),
+	);
+});
+
+test('the whole table: default, on and off send what the model takes, and the rest is refused before the call', async () => {
+	const run = await stage.run(
+		CASES.map(({ name, reasoning }) => ({ json: { name, reasoning } })),
+		{
+			model: { __rl: true, mode: 'id', value: '={{ $json.name }}' },
+			messages: {
+				message: [{ role: 'user', content: '={{ $json.name + $json.reasoning }} [think: hm] [answer: yes]' }],
+			},
+			reasoning: '={{ $json.reasoning }}',
+			options: { requestsPerSecond: 0, concurrency: 16 },
+		},
+		{ onError: 'continueRegularOutput' },
+	);
+	const items = run.output(NODE_NAME);
+	const { chats, requests } = stage.platform.books();
+	for (const [index, { name, reasoning, outcome }] of CASES.entries()) {
+		const json = items[index]?.json;
+		if (typeof outcome === 'string') {
+			expect(json).toMatchObject({ error: expect.stringContaining(outcome), details: { kind: 'badInput' } });
+			continue;
+		}
+		expect({ where: name + reasoning, ...json }).toMatchObject({
+			where: name + reasoning,
+			content: 'yes',
+			reasoning: outcome.reasons ? 'hm' : '',
+		});
+		const body = chats.find(({ body: sent }) =>
+			JSON.stringify(sent.messages).includes(`"${name}${reasoning}`),
+		)?.body;
+		const { enable_thinking, thinking } = body ?? {};
+		expect({
+			...(enable_thinking !== undefined && { enable_thinking }),
+			...(thinking !== undefined && { thinking }),
+		}).toEqual(outcome.sent);
+	}
+	expect(requests.chat).toBe(CASES.filter(({ outcome }) => typeof outcome !== 'string').length);
+});
+
+test.each([
+	['enable_thinking', 'on', { enable_thinking: true }],
+	['enable_thinking', 'off', { enable_thinking: false }],
+	['always', 'on', {}],
+])('a control that is chosen stands above the table: %s, %s', async (reasoningControl, reasoning, sent) => {
+	await stage.run(
+		[{ json: { say: 'x' } }],
+		{ ...model('plain-1'), reasoning, reasoningControl },
+		{ onError: 'continueRegularOutput' },
+	);
+	// The platform may refuse it: what counts is that it was asked.
+	expect(stage.platform.books().requests.chat).toBe(1);
+	const [chat] = stage.platform.books().chats;
+	if (chat) expect(chat.body).toMatchObject(sent);
+});
+
+test.each([
+	['plain-1', {}, 'The node does not know how the reasoning of "plain-1" is switched'],
+	['family_a-v3.2', { reasoningControl: 'none' }, '"family_a-v3.2" takes no reasoning switch'],
+	['family_a-v3.2', { reasoningControl: 'thinking', reasoning: 'off' }, 'can be switched on, but not off'],
+	[
+		'family_a-v3.2',
+		{ reasoning: 'default', options: { reasoningSplit: true } },
+		'does not take "Separate Reasoning"',
+	],
+	["={{ '' }}", { reasoning: 'default' }, 'No model is chosen'],
+])('refused before the call: %s %j', async (id, parameters, said) => {
+	const run = await stage.run([{ json: { say: 'x' } }], { ...model(id), reasoning: 'on', ...parameters });
+	expect(run.error?.message).toContain(said);
+	expect(run.error?.description).toMatch(/\w.*\.$/);
+	expect(stage.platform.books().requests.chat).toBe(0);
+});
+
+test('reasoning that is split comes from its own field', async () => {
+	const run = await stage.run([{ json: { say: '[think: hm] [answer: yes]' } }], {
+		...model('family_e-m2'),
+		options: { reasoningSplit: true },
+	});
+	expect(run.output(NODE_NAME)[0]?.json).toMatchObject({ content: 'yes', reasoning: 'hm' });
+	expect(stage.platform.books().chats[0]?.body).toMatchObject({ reasoning_split: true });
+});

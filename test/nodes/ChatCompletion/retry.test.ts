@@ -1,0 +1,58 @@
+import { NODE_NAME } from '../harness';
+import { openChatStage, sayings, type ChatStage } from './chat.fixture';
+
+let stage: ChatStage;
+beforeEach(async () => {
+	stage = await openChatStage();
+});
+afterEach(async () => {
+	await stage.close();
+});
+
+const ITEMS = ['one', 'two', 'three', 'four'];
+const ONE_AT_A_TIME = { options: { concurrency: 1, retries: 0 } };
+
+/** How often the model answered each item, by the books. */
+function answered(): string[] {
+	return stage.platform
+		.books()
+		.chats.map(({ body }) => JSON.stringify(body.messages))
+		.sort();
+}
+
+const EACH_ONCE = ITEMS.map((content) => JSON.stringify([{ role: 'user', content }])).sort();
+
+test.each(ITEMS.map((_, k) => k))('Retry On Fail after %i answers asks for no answer twice', async (k) => {
+	stage.platform.faults.add({ on: 'chat', kind: '5xx', skip: k, times: 1 });
+	const settings = { retryOnFail: true, maxTries: 3, waitBetweenTries: 20 };
+	const run = await stage.run(sayings(...ITEMS), ONE_AT_A_TIME, settings);
+	expect(run.error).toBeUndefined();
+	expect(run.output(NODE_NAME).map(({ json }) => json.content)).toEqual(
+		ITEMS.map((say) => `You said: ${say}`),
+	);
+	expect(answered()).toEqual(EACH_ONCE);
+});
+
+test.each(ITEMS.map((_, k) => k))('Retry Execution after %i answers asks for no answer twice', async (k) => {
+	stage.platform.faults.add({ on: 'chat', kind: '5xx', skip: k, times: 1 });
+	const failed = await stage.run(sayings(...ITEMS), ONE_AT_A_TIME);
+	expect(failed.error?.description).toContain(k > 0 ? `${k} other item(s) were answered` : 'later');
+	const run = await stage.harness.retry(failed);
+	expect(run.error).toBeUndefined();
+	expect(run.output(NODE_NAME)).toHaveLength(ITEMS.length);
+	expect(answered()).toEqual(EACH_ONCE);
+});
+
+test('another question is another answer, and a run without failure keeps nothing', async () => {
+	stage.platform.faults.add({ on: 'chat', kind: '5xx', skip: 3, times: 1 });
+	const failed = await stage.run(sayings(...ITEMS), ONE_AT_A_TIME);
+	const edited = stage.workflow({
+		...ONE_AT_A_TIME,
+		messages: { message: [{ role: 'user', content: '=again {{ $json.say }}' }] },
+	});
+	const run = await stage.harness.retry(failed, { workflow: edited });
+	expect(run.output(NODE_NAME).map(({ json }) => json.content)).toEqual(
+		ITEMS.map((say) => `You said: again ${say}`),
+	);
+	expect(JSON.stringify(run.stored.data.executionData?.contextData ?? {})).not.toContain('You said: again');
+});

@@ -1,0 +1,322 @@
+import {
+	NodeConnectionTypes,
+	type INodeType,
+	type INodeTypeDescription,
+	type ITriggerFunctions,
+} from 'n8n-workflow';
+
+import { createHarness, NODE_NAME } from '../harness';
+import { model, openChatStage, sayings, type ChatStage } from './chat.fixture';
+
+let stage: ChatStage;
+beforeAll(async () => {
+	stage = await openChatStage();
+});
+afterAll(async () => {
+	await stage.close();
+});
+beforeEach(() => {
+	stage.platform.faults.clear();
+	stage.platform.resetBooks();
+});
+
+const PNG = Buffer.from(
+	'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+	'base64',
+);
+const TEXT = '={{ $json.say }}';
+
+function mostAtOnce(): number {
+	const { chats } = stage.platform.books();
+	return Math.max(
+		...chats.map(
+			({ atMs }) => chats.filter((other) => other.atMs <= atMs && (other.endedAt ?? Infinity) > atMs).length,
+		),
+	);
+}
+
+test('no items, no questions', async () => {
+	const run = await stage.run([]);
+	expect(run.error).toBeUndefined();
+	expect(stage.platform.books().requests.chat).toBe(0);
+});
+
+test('five hundred items leave in order and paired, and no more at once than allowed', async () => {
+	const run = await stage.run(sayings(...Array.from({ length: 500 }, (_, index) => `[answer: ${index}]`)), {
+		options: { requestsPerSecond: 0, concurrency: 7 },
+	});
+	expect(run.output(NODE_NAME).map(({ json, pairedItem }) => [json.content, pairedItem])).toEqual(
+		Array.from({ length: 500 }, (_, item) => [String(item), { item }]),
+	);
+	expect(stage.platform.books().requests.chat).toBe(500);
+	expect(mostAtOnce()).toBeLessThanOrEqual(7);
+});
+
+test('requests per second are kept', async () => {
+	await stage.run(sayings('a', 'b', 'c', 'd'), { options: { requestsPerSecond: 10 } });
+	const times = stage.platform.books().chats.map(({ atMs }) => atMs);
+	expect(Math.max(...times) - Math.min(...times)).toBeGreaterThan(200);
+});
+
+test.each(['[hold after: 2] [words: 9]', '[silent after: 2] [words: 9]', '[hold after: 0] [words: 9]'])(
+	'a cancel closes the connection within a second: %s',
+	async (say) => {
+		const live = await stage.harness.start({
+			workflow: stage.workflow(),
+			items: sayings(say),
+			credentials: stage.credentials,
+		});
+		const open = () => stage.platform.books().chats[0];
+		while (!open()) await new Promise((resolve) => setTimeout(resolve, 5));
+		const cancelledAt = Date.now();
+		live.cancel();
+		expect((await live.done).status).toBe('canceled');
+		while (!open()?.hungUpAt) await new Promise((resolve) => setTimeout(resolve, 5));
+		expect(Date.now() - cancelledAt).toBeLessThan(1_000);
+		expect(stage.platform.books().requests.chat).toBe(1);
+	},
+);
+
+test('a failure lets answers under way come to their end, and begins no other', async () => {
+	const run = await stage.run(
+		sayings(
+			'[words: 5] [takes: 100] [error after: 1]',
+			'[words: 9] [pause: 40]',
+			'[words: 9] [pause: 40]',
+			'never',
+		),
+		{ options: { requestsPerSecond: 0, concurrency: 3 } },
+	);
+	expect(run.error?.message).toContain('broke off');
+	expect(run.error?.description).toContain('2 other item(s) were answered');
+	expect(
+		stage.platform
+			.books()
+			.chats.map(({ ended }) => ended)
+			.sort(),
+	).toEqual(['done', 'done', 'error']);
+});
+
+test('a silence ends the wait, and the line', async () => {
+	const run = await stage.run(sayings('[silent after: 2] [words: 9]'), {
+		options: { idleTimeoutSeconds: 1 },
+	});
+	expect(run.error?.message).toBe('The answer broke off after 11 characters: it went silent');
+	expect(run.error?.description).toContain('Raise "Longest Silence"');
+	while (!stage.platform.books().chats[0]?.hungUpAt) await new Promise((resolve) => setTimeout(resolve, 5));
+});
+
+test('messages by form and by JSON, with images from files and addresses', async () => {
+	const image = (row: object) => ({ source: 'url', binaryPropertyName: 'data', url: '', detail: '', ...row });
+	const items = [
+		{
+			json: { say: 'look' },
+			binary: { a: { data: PNG, mimeType: 'image/png' }, b: { data: PNG, mimeType: 'image/png' } },
+		},
+	];
+	await stage.run(items, {
+		messages: {
+			message: [
+				{ role: 'system', content: 'Be brief.' },
+				{ role: 'user', content: '  ' },
+				{
+					role: 'user',
+					content: TEXT,
+					images: {
+						image: [
+							image({ source: 'binary', binaryPropertyName: 'a, b' }),
+							image({ url: 'https://example.com/x.png', detail: 'low' }),
+						],
+					},
+				},
+			],
+		},
+		options: { extraBody: '{"top_k":3}', temperature: 0, stop: ['END', ''] },
+	});
+	const data = `data:image/png;base64,${PNG.toString('base64')}`;
+	expect(stage.platform.books().chats[0]?.body).toMatchObject({
+		top_k: 3,
+		temperature: 0,
+		stop: ['END'],
+		messages: [
+			{ role: 'system', content: 'Be brief.' },
+			{
+				role: 'user',
+				content: [
+					{ type: 'text', text: 'look' },
+					{ type: 'image_url', image_url: { url: data } },
+					{ type: 'image_url', image_url: { url: data } },
+					{ type: 'image_url', image_url: { url: 'https://example.com/x.png', detail: 'low' } },
+				],
+			},
+		],
+	});
+	await stage.run([{ json: { all: [{ role: 'user', content: 'hi' }] } }], {
+		messagesMode: 'json',
+		messagesJson: '={{ $json.all }}',
+	});
+	expect(stage.platform.books().chats[1]?.body.messages).toEqual([{ role: 'user', content: 'hi' }]);
+});
+
+test.each([
+	[
+		{ source: 'binary', binaryPropertyName: 'big' },
+		{},
+		/^Message 1: The file \(big\) is larger than 0\.01 MB$/,
+	],
+	[
+		{ source: 'binary', binaryPropertyName: 'pdf' },
+		{},
+		/^Message 1: The file in field "pdf" is application\/pdf/,
+	],
+	[{ source: 'binary', binaryPropertyName: 'none' }, {}, /^Message 1: The item has no file in field "none"$/],
+	[
+		{ source: 'url', url: 'ftp://x/y.png' },
+		{},
+		/^Message 1: "ftp:\/\/x\/y.png" is no web address of an image$/,
+	],
+	[{ source: 'url', url: '' }, {}, /^Message 1: An image has no URL$/],
+	[{ source: 'url', url: 'data:image/svg+xml;base64,AAAA' }, {}, /image\/svg\+xml, which models do not take/],
+	[
+		{ source: 'url', url: `data:image/png;base64,${'A'.repeat(20_000)}` },
+		{},
+		/^Message 1: An image is larger than 0.01 MB$/,
+	],
+	[{}, { extraBody: '{"model":"x"}' }, /^"Extra Body" sets "model"/],
+	[{}, { temperature: 9 }, /^"Temperature" has to be a number from 0 to 2$/],
+	[{}, { temperature: '={{ [] }}' }, /^"Temperature" has to be a number/],
+])('refused before anything is sent: %#', async (image, options, message) => {
+	const big = Buffer.concat([PNG, Buffer.alloc(20_000)]);
+	const binary = {
+		big: { data: big, mimeType: 'image/png' },
+		pdf: { data: Buffer.from('%PDF-1.4'), mimeType: 'application/pdf' },
+	};
+	const row = { role: 'user', content: 'x', ...('source' in image && { images: { image: [image] } }) };
+	const run = await stage.run([{ json: {}, binary }], {
+		messages: { message: [row] },
+		options: { maxImageSizeMb: 0.01, ...options },
+	});
+	expect(run.error).toMatchObject({
+		name: 'NodeOperationError',
+		message: expect.stringMatching(message),
+		context: { itemIndex: 0 },
+	});
+	expect(stage.platform.books().requests.chat).toBe(0);
+});
+
+test('raw data goes along where it is wanted', async () => {
+	for (const stream of [true, false]) {
+		const run = await stage.run(sayings('[answer: yes]'), { simplify: false, stream });
+		expect(run.output(NODE_NAME)[0]?.json).toMatchObject({
+			content: 'yes',
+			raw: {
+				object: 'chat.completion',
+				choices: [{ message: { role: 'assistant', content: 'yes' }, finish_reason: 'stop' }],
+			},
+		});
+	}
+});
+
+test('streaming: items one after the other, thinking by option, an error chunk for what fails', async () => {
+	const streamed = async (options: object) => {
+		const run = await stage.run(
+			sayings(
+				'[think: hm] [answer: a b] [takes: 150]',
+				'[words: 5] [error after: 3]',
+				'[think: hm] [answer: c]',
+			),
+			{ reasoning: 'on', options: { ...options } },
+			{ onError: 'continueRegularOutput', mode: 'webhook', streaming: true },
+		);
+		const said = new Map<number, string>();
+		for (const { type, content, metadata } of run.chunks) {
+			const index = metadata.itemIndex;
+			said.set(index, `${said.get(index) ?? ''}${type === 'item' ? (content ?? '') : `<${type}>`}`);
+		}
+		expect(run.chunks.map(({ metadata }) => metadata.itemIndex)).toEqual(
+			run.chunks.map(({ metadata }) => metadata.itemIndex).sort((a, b) => a - b),
+		);
+		return [...said.values()];
+	};
+	expect(await streamed({})).toEqual([
+		'<begin>a b<end>',
+		expect.stringMatching(/^<begin>.*<error>$/),
+		'<begin>c<end>',
+	]);
+	expect(await streamed({ streamReasoning: true })).toEqual([
+		'<begin>hm\n\na b<end>',
+		expect.stringMatching(/<error>$/),
+		'<begin>hm\n\nc<end>',
+	]);
+});
+
+test('as a tool it gives the text and says in one message what went wrong', async () => {
+	const tool = { type: 'n8n-nodes-flowtask.chatCompletionTool' };
+	const good = await stage.run(sayings('[answer: yes]'), {}, tool);
+	expect(good.output(NODE_NAME).map(({ json }) => json)).toEqual([{ content: 'yes' }]);
+	const bad = await stage.run(sayings('[refuse: 400 no]'), {}, tool);
+	expect(bad.error?.message).toMatch(/^The platform refused the question: no\. Check /);
+});
+
+class ChatTrigger implements INodeType {
+	description: INodeTypeDescription = {
+		displayName: 'Chat Trigger',
+		name: '@n8n/n8n-nodes-langchain.chatTrigger',
+		group: ['trigger'],
+		version: 1,
+		description: '',
+		defaults: { name: 'Chat' },
+		inputs: [],
+		outputs: [NodeConnectionTypes.Main],
+		properties: [],
+	};
+	async trigger(this: ITriggerFunctions) {
+		return {};
+	}
+}
+
+test('in an execution that a chat started, the text stands in "output" too', async () => {
+	const harness = await createHarness({ nodes: [ChatTrigger] });
+	try {
+		const workflow = stage.workflow({
+			messages: { message: [{ role: 'user', content: '={{ $json.chatInput }}' }] },
+		});
+		for (const startNode of ['Chat', 'Trigger']) {
+			const run = await harness.run({
+				workflow: {
+					...workflow,
+					nodes: [...workflow.nodes, { name: 'Chat', type: '@n8n/n8n-nodes-langchain.chatTrigger' }],
+					connections: {
+						...workflow.connections,
+						Chat: { main: [[{ node: NODE_NAME, type: 'main', index: 0 }]] },
+					},
+				},
+				startNode,
+				items: [{ json: { chatInput: '[answer: hello]' } }],
+				credentials: stage.credentials,
+			});
+			expect(run.error).toBeUndefined();
+			const { output, content } = run.output(NODE_NAME)[0]?.json ?? {};
+			expect([output, content]).toEqual([startNode === 'Chat' ? 'hello' : undefined, 'hello']);
+		}
+	} finally {
+		await harness.close();
+	}
+});
+
+test('tool calls of the answer are joined, whichever way it comes', async () => {
+	for (const stream of [true, false]) {
+		const run = await stage.run(sayings('[tool: weather {"city":"Oslo"}]'), {
+			...model('family_c-4.6'),
+			stream,
+			options: {
+				extraBody:
+					'{"tools":[{"type":"function","function":{"name":"weather","parameters":{"type":"object"}}}]}',
+			},
+		});
+		expect(run.output(NODE_NAME)[0]?.json).toMatchObject({
+			finishReason: 'tool_calls',
+			toolCalls: [{ id: expect.any(String), name: 'weather', arguments: { city: 'Oslo' } }],
+		});
+	}
+});

@@ -1,0 +1,114 @@
+import type { INodeParameters } from 'n8n-workflow';
+
+import type { JsonObject } from '../../../nodes/shared/json';
+import { createHarness, NODE_NAME, singleNode, type Harness, type HarnessRun } from '../harness';
+import { model } from './chat.fixture';
+import { openScriptedServer, writePieces, type ScriptedServer } from './scriptedServer';
+import { STREAM_FORMS, type StreamForm } from './streamForms';
+
+let harness: Harness;
+let server: ScriptedServer;
+beforeAll(async () => {
+	harness = await createHarness();
+	server = await openScriptedServer();
+});
+afterAll(async () => {
+	await harness.close();
+	await server.close();
+});
+
+/** One question: which form, and where it is cut. */
+interface Question {
+	readonly form: StreamForm;
+	readonly cuts: readonly number[];
+}
+
+function sample({ body }: StreamForm): number[][] {
+	const length = body.length;
+	const every = Array.from({ length: Math.max(0, length - 1) }, (_, index) => index + 1);
+	const some = [1, 0.3, 0.5, 0.8].map((part) => Math.floor(part * (length - 1))).filter((cut) => cut > 0);
+	return [[], ...some.map((cut) => [cut]), every];
+}
+
+/** Asks them all in one execution; the answer's item says what the error would be. */
+async function ask(questions: readonly Question[], options: INodeParameters): Promise<HarnessRun> {
+	server.answer = async (body, response) => {
+		const [message] = body.messages as Array<{ content: string }>;
+		const question = questions[Number(message?.content)];
+		if (!question) throw new Error('an unknown question');
+		const { form, cuts } = question;
+		const places = [0, ...cuts, form.body.length];
+		const pieces = places.slice(1).map((end, index) => form.body.subarray(places[index], end));
+		await writePieces(response, pieces, form.ending, form.contentType);
+	};
+	return await harness.run({
+		workflow: singleNode({
+			type: 'n8n-nodes-flowtask.chatCompletion',
+			parameters: {
+				...model('any-1'),
+				messages: { message: [{ role: 'user', content: '={{ $json.say }}' }] },
+				options: { retries: 0, requestsPerSecond: 0, concurrency: 32, ...options },
+			},
+			onError: 'continueRegularOutput',
+		}),
+		items: questions.map((_, index) => ({ json: { say: `n${index}`.slice(1) } })),
+		credentials: { flowPlatformApi: { apiKey: 'sk-0123456789abcdef', baseUrl: server.baseUrl } },
+	});
+}
+
+function expectAnswers(questions: readonly Question[], run: HarnessRun): void {
+	expect(run.error).toBeUndefined();
+	const items = run.output(NODE_NAME);
+	expect(items).toHaveLength(questions.length);
+	for (const [index, { form, cuts }] of questions.entries()) {
+		const { expected, name } = form;
+		const where = { name, cuts: cuts.length > 1 ? 'every byte' : cuts };
+		const json = items[index]?.json as JsonObject;
+		if ('answer' in expected) {
+			expect({ where, error: json.error, details: json.details }).toEqual({ where });
+			expect(json).toMatchObject(expected.answer);
+		} else {
+			expect({ where, ...json }).toEqual({
+				where,
+				error: expect.stringMatching(expected.error),
+				message: expect.stringMatching(/.\.$/),
+				details: expect.objectContaining(expected.details ?? { kind: expect.any(String) }),
+			});
+		}
+		expect(items[index]?.pairedItem).toEqual({ item: index });
+	}
+}
+
+const held = STREAM_FORMS.filter(({ ending }) => ending === 'hold');
+const ended = STREAM_FORMS.filter(({ ending }) => ending !== 'hold');
+
+test('every form of a stream, whole, cut and byte by byte, comes to the same over a real socket', async () => {
+	const questions = ended.flatMap((form) => sample(form).map((cuts) => ({ form, cuts })));
+	expectAnswers(questions, await ask(questions, {}));
+});
+
+test('a stream that goes silent is cut, and one that is finished is not waited for', async () => {
+	const questions = held.flatMap((form) => sample(form).map((cuts) => ({ form, cuts })));
+	const startedAt = Date.now();
+	expectAnswers(questions, await ask(questions, { idleTimeoutSeconds: 1 }));
+	expect(Date.now() - startedAt).toBeLessThan(8_000);
+}, 20_000);
+
+test('a line on which nothing comes any more is closed', async () => {
+	let closed = 0;
+	server.answer = (_body, response) => {
+		response.on('close', () => closed++);
+		response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+		response.write('data: {"choices":[{"delta":{"content":"x"}}]}\n\n');
+	};
+	const run = await harness.run({
+		workflow: singleNode({
+			type: 'n8n-nodes-flowtask.chatCompletion',
+			parameters: { ...model('any-1'), messagesMode: 'json', options: { idleTimeoutSeconds: 1 } },
+		}),
+		credentials: { flowPlatformApi: { apiKey: 'sk-0123456789abcdef', baseUrl: server.baseUrl } },
+	});
+	expect(run.error?.message).toBe('The answer broke off after 1 characters: it went silent');
+	expect(run.error?.context).toMatchObject({ content: 'x', itemIndex: 0 });
+	while (closed < 1) await new Promise((resolve) => setTimeout(resolve, 10));
+});

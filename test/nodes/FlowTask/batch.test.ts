@@ -1,0 +1,94 @@
+import sharp from 'sharp';
+
+import type { PollEntry } from '../../platform';
+import { NODE_NAME } from '../harness';
+import { openStage, prompts, text, type Stage } from './flowTask.fixture';
+
+let stage: Stage;
+afterEach(async () => {
+	await stage.close();
+});
+
+test('200 items on 8 runners end in input order, every file there, with at most 1.2 calls a task', async () => {
+	stage = await openStage({ runners: 8, taskMs: 200 });
+	const run = await stage.run(prompts(200));
+
+	expect(run.error).toBeUndefined();
+	const items = run.output(NODE_NAME);
+	expect(items.map((item) => item.pairedItem)).toEqual(prompts(200).map((_, item) => ({ item })));
+	const books = stage.platform.books();
+	const promptOfTask = new Map(books.tasks.map((task) => [task.taskId, textOf(task.prompt)]));
+	expect(items.map(({ json }) => promptOfTask.get(text(json.taskId)))).toEqual(
+		prompts(200).map(({ json }) => json?.prompt),
+	);
+	for (const item of items) {
+		const { format } = await sharp(await run.binary(item, 'data')).metadata();
+		expect(format).toBe('png');
+	}
+	expect(new Set(items.map((item) => item.binary?.data?.fileName)).size).toBe(200);
+
+	expect(books.tasksMade).toBe(200);
+	expect(books.duplicates).toBe(0);
+	const calls = books.requests.submit + books.requests.info;
+	expect(calls).toBeLessThanOrEqual(240);
+	expect(books.maxIdsInPoll).toBeLessThanOrEqual(100);
+	expect(books.sockets.maxOpen).toBeLessThanOrEqual(20);
+	expect(books.sockets.open).toBe(0);
+}, 90_000);
+
+test('every look asks for all unfinished ids, a hundred a call', async () => {
+	stage = await openStage({ runners: 8, taskMs: 400 });
+	await stage.run(prompts(230), { options: { requestsPerSecond: 0, progressChannel: 'polling' } });
+	const { polls, tasks } = stage.platform.books();
+	const allSubmittedMs = Math.max(...tasks.map(({ submittedAtMs }) => submittedAtMs)) + 100;
+	const looks = looksOf(polls);
+	for (const look of looks) {
+		const ids = look.flatMap(({ ids: asked }) => asked);
+		expect(new Set(ids).size).toBe(ids.length);
+		expect(look).toHaveLength(Math.ceil(ids.length / 100));
+	}
+	const later = looks.filter(([first]) => first && first.atMs > allSubmittedMs);
+	expect(later.length).toBeGreaterThan(2);
+	for (const look of later) {
+		// Tasks may end between the calls of one look.
+		const asked = look.reduce((sum, { unfinishedAsked }) => sum + unfinishedAsked, 0);
+		const known = look.map(({ unfinishedKnown }) => unfinishedKnown);
+		expect(asked).toBeGreaterThanOrEqual(Math.min(...known));
+		expect(asked).toBeLessThanOrEqual(Math.max(...known));
+	}
+}, 90_000);
+
+test('one task is followed by its socket, and confirmed by task info', async () => {
+	stage = await openStage({ taskMs: 1_500 });
+	const run = await stage.run(prompts(1));
+	expect(run.output(NODE_NAME)).toHaveLength(1);
+	const books = stage.platform.books();
+	expect(books.sockets.opened).toBe(1);
+	expect(books.requests.info).toBeLessThanOrEqual(3);
+	const finishedAtMs = books.tasks[0]?.finishedAtMs ?? 0;
+	const { timing } = run.output(NODE_NAME)[0]?.json ?? {};
+	const seenAtMs = Date.parse(String((timing as { finishedAt?: string }).finishedAt));
+	expect(seenAtMs).toBeGreaterThanOrEqual(finishedAtMs - 5);
+});
+
+test('no input items make no request', async () => {
+	stage = await openStage();
+	const run = await stage.run([]);
+	expect(run.status).toBe('success');
+	expect(stage.platform.books().requests.submit).toBe(0);
+});
+
+function textOf(prompt: unknown): unknown {
+	return (prompt as Record<string, { inputs?: { text?: string } }>)['6']?.inputs?.text;
+}
+
+/** Calls of one look leave together; looks are at least a second apart. */
+function looksOf(polls: readonly PollEntry[]): PollEntry[][] {
+	const looks: PollEntry[][] = [];
+	for (const poll of polls) {
+		const last = looks.at(-1);
+		if (last?.[0] && poll.atMs - last[0].atMs < 500) last.push(poll);
+		else looks.push([poll]);
+	}
+	return looks;
+}

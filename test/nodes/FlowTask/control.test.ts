@@ -1,0 +1,155 @@
+import { NODE_NAME } from '../harness';
+import { openStage, prompts, text, type Stage } from './flowTask.fixture';
+
+let stage: Stage;
+beforeEach(async () => {
+	stage = await openStage({ runners: 4, taskMs: 300 });
+});
+afterEach(async () => {
+	await stage.close();
+});
+
+const CONTINUE = { onError: 'continueErrorOutput' } as const;
+
+test('a cancel ends the node within a second, closes its sockets and leaves the ids in the log', async () => {
+	stage.platform.faults.add({ on: 'submit', kind: 'stuckTask' });
+	const live = await stage.harness.start({
+		workflow: stage.workflow(),
+		items: prompts(5),
+		credentials: stage.credentials,
+	});
+	await until(() => stage.platform.books().sockets.open === 5);
+	const cancelledAt = Date.now();
+	live.cancel();
+	const run = await live.done;
+	expect(Date.now() - cancelledAt).toBeLessThan(1_000);
+	await until(() => stage.platform.books().sockets.open === 0);
+	await until(() => run.logs.some(({ message }) => message.includes('was stopped')));
+	const line = run.logs.find(({ message }) => message.includes('was stopped'))?.message ?? '';
+	for (const { taskId } of stage.platform.books().tasks) expect(line).toContain(taskId);
+	expect(stage.platform.books().tasks).toHaveLength(5);
+});
+
+test('without Continue On Fail the first failure ends the run, with every id that is known', async () => {
+	stage.platform.faults.add({
+		on: 'submit',
+		kind: 'failTask',
+		match: 'picture 1"',
+		msg: 'out of memory EPERM',
+	});
+	const run = await stage.run(prompts(30), { options: { maxInFlight: 10 } });
+	expect(run.error?.message).toMatch(/^Task \S+ failed at the platform: out of memory EPERM/);
+	expect(run.error?.context.itemIndex).toBe(1);
+	const { tasks } = stage.platform.books();
+	expect(tasks.length).toBeLessThan(30);
+	const known = (run.error?.context.tasks ?? []) as Array<{ taskId: string }>;
+	expect(known.map(({ taskId }) => taskId).sort()).toEqual(tasks.map(({ taskId }) => taskId).sort());
+	expect(run.error?.description).toContain('Tasks of this run: ');
+});
+
+test('Max Failures finishes what runs and submits no more', async () => {
+	stage.platform.faults.add({ on: 'submit', kind: 'failTask', times: 3 });
+	const run = await stage.run(prompts(40), { options: { maxInFlight: 4, maxFailures: 2 } }, CONTINUE);
+	const failed = run.output(NODE_NAME, 1).map(({ json }) => (json.details as { kind: string }).kind);
+	expect(failed.filter((kind) => kind === 'taskFailed').length).toBeGreaterThanOrEqual(2);
+	expect(failed.filter((kind) => kind === 'notSubmitted').length).toBeGreaterThan(20);
+	expect(run.output(NODE_NAME, 0).length + failed.length).toBe(40);
+	expect(stage.platform.books().tasksMade).toBeLessThan(15);
+});
+
+test('Max Tasks in Flight is kept', async () => {
+	await stage.run(prompts(12), { options: { maxInFlight: 3, progressChannel: 'polling' } });
+	const { polls, tasksMade } = stage.platform.books();
+	expect(tasksMade).toBe(12);
+	expect(Math.max(...polls.map(({ ids }) => ids.length))).toBeLessThanOrEqual(3);
+});
+
+test('submit now, get and collect later', async () => {
+	const submitted = await stage.run(prompts(3), { operation: 'submit', overridesMode: 'fields' });
+	const items = submitted.output(NODE_NAME).map(({ json }) => ({ json }));
+	expect(items.map(({ json }) => json.status)).toEqual(['submitted', 'submitted', 'submitted']);
+	const asked = await stage.run([{ json: { taskId: items.map(({ json }) => json.taskId) } }], {
+		operation: 'get',
+	});
+	expect(asked.output(NODE_NAME)).toHaveLength(3);
+	const waited = await stage.run(items, { operation: 'wait' });
+	expect(waited.output(NODE_NAME).map(({ json }) => json.taskId)).toEqual(
+		items.map(({ json }) => json.taskId),
+	);
+	expect(waited.output(NODE_NAME).every(({ binary }) => binary?.data)).toBe(true);
+	expect(stage.platform.books().tasksMade).toBe(3);
+});
+
+test('an id that the platform does not know is told, beside the ones that it does', async () => {
+	const submitted = await stage.run(prompts(1), { operation: 'submit' });
+	const taskId = text(submitted.output(NODE_NAME)[0]?.json.taskId);
+	const got = await stage.run([{ json: { taskId: [taskId, 'nobody'] } }], { operation: 'get' }, CONTINUE);
+	expect(got.output(NODE_NAME, 0)).toHaveLength(1);
+	expect(got.output(NODE_NAME, 1)[0]?.json.error).toBe('The platform does not know task nobody');
+	const waited = await stage.run([{ json: { taskId: [taskId, 'nobody'] } }], { operation: 'wait' }, CONTINUE);
+	expect(waited.output(NODE_NAME, 0)).toHaveLength(1);
+	expect(waited.output(NODE_NAME, 1)[0]?.json.error).toBe('The platform does not know task nobody');
+});
+
+test('seeds: random ones differ, are sent and are told', async () => {
+	const run = await stage.run(prompts(4), { seedMode: 'random', seedTargets: '3.seed' });
+	const told = run.output(NODE_NAME).map(({ json }) => json.seed);
+	expect(new Set(told).size).toBe(4);
+	const sent = stage.platform
+		.books()
+		.tasks.map(({ prompt }) => (prompt as { '3': { inputs: { seed: number } } })['3'].inputs.seed);
+	expect([...sent].sort()).toEqual([...told].sort());
+	const counted = await stage.run(prompts(3), { seedMode: 'increment', seed: 100, seedTargets: '3.seed' });
+	expect(counted.output(NODE_NAME).map(({ json }) => json.seed)).toEqual([100, 101, 102]);
+});
+
+test('as a tool of an agent: text and links, no files', async () => {
+	const run = await stage.harness.run({
+		workflow: {
+			nodes: [
+				{ name: 'Trigger', type: 'harness.trigger' },
+				{ name: 'Agent', type: 'harness.agent', parameters: { args: {} } },
+				{
+					name: 'Pictures',
+					type: 'n8n-nodes-flowtask.flowTaskTool',
+					parameters: {
+						resource: 'task',
+						operation: 'run',
+						workflowId: stage.workflowId,
+						overridesMode: 'fields',
+					},
+				},
+			],
+			connections: {
+				Trigger: { main: [[{ node: 'Agent', type: 'main', index: 0 }]] },
+				Pictures: { ai_tool: [[{ node: 'Agent', type: 'ai_tool', index: 0 }]] },
+			},
+		},
+		credentials: stage.credentials,
+	});
+	expect(run.error).toBeUndefined();
+	const said = JSON.stringify(run.output('Agent'));
+	expect(said).toContain('succeeded');
+	expect(said).toContain('/files/');
+	expect(stage.platform.books().requests.file).toBe(0);
+});
+
+test('a workflow of another owner, an unknown workflow and a denied task each say what to do', async () => {
+	const other = stage.platform.createOwner('other');
+	const foreign = await stage.harness.run({
+		workflow: stage.workflow(),
+		items: prompts(1),
+		credentials: { flowPlatformApi: { ...stage.credentials.flowPlatformApi, apiKey: other.apiKey } },
+	});
+	expect(foreign.error?.message).toContain('refused to submit the task');
+	const unknown = await stage.run(prompts(1), { workflowId: 'wf_nobody' });
+	expect(unknown.error?.message).toContain('refused to submit the task');
+	stage.platform.faults.add({ on: 'submit', kind: 'denyTask' });
+	const denied = await stage.run(prompts(1));
+	expect(denied.error?.message).toContain('has no permission for task');
+	expect(denied.error?.description).toContain('private model');
+});
+
+async function until(condition: () => boolean): Promise<void> {
+	while (!condition()) await new Promise((resolve) => setTimeout(resolve, 10));
+}

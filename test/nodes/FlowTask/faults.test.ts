@@ -1,0 +1,146 @@
+import { NODE_NAME } from '../harness';
+import { openStage, prompts, text, type Stage } from './flowTask.fixture';
+
+let stage: Stage;
+afterEach(async () => {
+	await stage.close();
+});
+
+const CONTINUE = { onError: 'continueErrorOutput' } as const;
+
+test('300 tasks with 10 % of all requests failing: nothing twice, nothing lost, and what is unclear is said', async () => {
+	stage = await openStage({ runners: 16, taskMs: 100, seed: 7 });
+	stage.platform.faults.campaign({ rate: 0.1, seed: 7 });
+	const run = await stage.run(prompts(300), {}, CONTINUE);
+	expect(run.status).toBe('success');
+	const done = run.output(NODE_NAME, 0);
+	const failed = run.output(NODE_NAME, 1);
+	expect(done.length + failed.length).toBe(300);
+
+	const books = stage.platform.books();
+	expect(books.faults['429']).toBeGreaterThan(0);
+	expect(books.faults.resetAfter).toBeGreaterThan(0);
+	expect(books.duplicates).toBe(0);
+	const said = JSON.stringify(run.stored.data.resultData);
+	const lost = books.tasks.filter((task) => task.answer === 'whole' && !said.includes(task.taskId));
+	expect(lost).toEqual([]);
+	const unclear = failed.filter(({ json }) => text(json.error).startsWith('A task may have been made'));
+	expect(unclear).toHaveLength(books.unclearSubmits);
+	expect(unclear.length).toBeGreaterThanOrEqual(books.undeliveredSubmits);
+	// Everything else came to its good end, or to the platform's own no.
+	const refused = failed.filter((item) => !unclear.includes(item));
+	expect(refused.every(({ json }) => text(json.error).startsWith('The platform could not submit'))).toBe(
+		true,
+	);
+	expect(refused.length).toBeLessThan(10);
+	for (const item of done) expect((await run.binary(item, 'data')).byteLength).toBeGreaterThan(100);
+}, 120_000);
+
+describe('one fault at a time', () => {
+	beforeEach(async () => {
+		stage = await openStage({ taskMs: 100 });
+	});
+
+	test.each(['seconds', 'date', 'none'] as const)(
+		'429 with Retry-After as %s is waited for',
+		async (retryAfter) => {
+			stage.platform.faults.add({ on: 'submit', kind: '429', retryAfter, times: 2 });
+			const run = await stage.run(prompts(1));
+			expect(run.output(NODE_NAME)).toHaveLength(1);
+			expect(stage.platform.books().requests.submit).toBe(3);
+			expect(stage.platform.books().tasksMade).toBe(1);
+		},
+	);
+
+	test.each([
+		['resetAfter', {}],
+		['resetBefore', {}],
+		['truncatedJson', { cut: 'length' }],
+		['truncatedJson', { cut: 'connection' }],
+		['5xx', { body: 'html' }],
+		['5xx', { body: 'empty', afterWork: true }],
+		['html200', { afterWork: true }],
+	] as const)('a submit that ends by %s %j is never repeated', async (kind, more) => {
+		stage.platform.faults.add({ on: 'submit', kind, times: 1, ...more });
+		const run = await stage.run(prompts(1), {}, CONTINUE);
+		expect(stage.platform.books().requests.submit).toBe(1);
+		expect(run.output(NODE_NAME, 1)[0]?.json).toMatchObject({
+			error: expect.stringContaining('A task may have been made') as unknown,
+			details: { mayExist: true },
+		});
+	});
+
+	test('a refusal with the platform’s own envelope is no mystery', async () => {
+		stage.platform.faults.add({ on: 'submit', kind: '5xx', body: 'envelope', times: 1 });
+		const run = await stage.run(prompts(1));
+		expect(run.error?.message).not.toContain('may have been made');
+		expect(stage.platform.books().requests.submit).toBe(1);
+	});
+
+	test.each([
+		['missingIds', { times: 3 }],
+		['numbersAsStrings', {}],
+		['filesNull', { times: 1 }],
+		['unknownStatus', { times: 2 }],
+		['truncatedJson', { times: 3 }],
+		['html200', { times: 2 }],
+		['5xx', { times: 3 }],
+		['resetBefore', { times: 2 }],
+		['slowBody', { ms: 300 }],
+	] as const)('task info with %s %j ends well all the same', async (kind, more) => {
+		stage.platform.faults.add({ on: 'info', kind, ...more });
+		const run = await stage.run(prompts(3), { options: { progressChannel: 'polling' } });
+		expect(run.error).toBeUndefined();
+		expect(run.output(NODE_NAME).map(({ json }) => json.status)).toEqual([
+			'succeeded',
+			'succeeded',
+			'succeeded',
+		]);
+	});
+
+	test.each([
+		['socketRefuse', {}],
+		['socketSilent', {}],
+		['socketGarbage', {}],
+		['socketDrop', { after: 1 }],
+		['hang', {}],
+	] as const)('a socket with %s never stalls or fails a task', async (kind, more) => {
+		stage.platform.faults.add({ on: 'socket', kind, ...more });
+		const run = await stage.run(prompts(2));
+		expect(run.output(NODE_NAME)).toHaveLength(2);
+		expect(stage.platform.books().tasksMade).toBe(2);
+	});
+
+	test('a platform that gives no prompt token is followed by polling', async () => {
+		stage.platform.faults.add({ on: 'submit', kind: 'missingPromptToken' });
+		const run = await stage.run(prompts(2));
+		expect(run.output(NODE_NAME)).toHaveLength(2);
+		expect(stage.platform.books().sockets.opened).toBe(0);
+	});
+
+	test('a task of an unknown status is pending until the time-out, with its id in the error', async () => {
+		stage.platform.faults.add({ on: 'info', kind: 'unknownStatus' });
+		const run = await stage.run(prompts(1), {
+			options: { progressChannel: 'polling', timeoutMinutes: 0.05 },
+		});
+		const [task] = stage.platform.books().tasks;
+		expect(run.error?.message).toContain(`Task ${String(task?.taskId)} was not done within the time-out`);
+	});
+
+	test('a task that stands still is left, and its id is in the error', async () => {
+		stage.platform.faults.add({ on: 'submit', kind: 'stuckTask' });
+		const run = await stage.run(prompts(1), { options: { noProgressMinutes: 0.04 } });
+		expect(run.error?.message).toContain('has shown no progress for too long');
+		expect(run.error?.context.tasks).toEqual([
+			expect.objectContaining({ taskId: stage.platform.books().tasks[0]?.taskId }),
+		]);
+	});
+
+	test('a late task goes on as an item where that is wanted', async () => {
+		stage.platform.faults.add({ on: 'submit', kind: 'stuckTask', match: 'picture 1' });
+		const options = { timeoutMinutes: 0.05, onTimeout: 'returnStatus' };
+		const run = await stage.run(prompts(2), { options });
+		expect(run.output(NODE_NAME).map(({ json }) => json.status)).toEqual(['succeeded', 'timedOut']);
+		expect(run.hints(NODE_NAME)[0]?.message).toBe('1 done, 1 still running.');
+	});
+});

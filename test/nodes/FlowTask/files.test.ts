@@ -1,0 +1,180 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+import sharp from 'sharp';
+
+import imageToImage from '../../platform/workflows/image-to-image.json';
+import twoOutputs from '../../platform/workflows/two-outputs.json';
+import { NODE_NAME, type ItemInput } from '../harness';
+import { openStage, prompts, type Stage } from './flowTask.fixture';
+
+let stage: Stage;
+beforeEach(async () => {
+	stage = await openStage();
+});
+afterEach(async () => {
+	await stage.close();
+});
+
+const NO_OVERRIDES = { overrideFields: {} };
+const CONTINUE = { onError: 'continueErrorOutput' } as const;
+
+async function photo(color: string): Promise<Buffer> {
+	return await sharp({ create: { width: 64, height: 48, channels: 3, background: color } })
+		.png()
+		.toBuffer();
+}
+
+test('an expired link is asked for again once', async () => {
+	stage.platform.faults.add({ on: 'file', kind: 'expiredLink', times: 1 });
+	const run = await stage.run(prompts(1));
+	expect(run.output(NODE_NAME)).toHaveLength(1);
+	const books = stage.platform.books();
+	expect(books.requests.file).toBe(2);
+});
+
+test('a link that stays expired fails with the task id and all links', async () => {
+	stage.platform.faults.add({ on: 'file', kind: 'expiredLink' });
+	const run = await stage.run(prompts(1), {}, CONTINUE);
+	const [task] = stage.platform.books().tasks;
+	expect(run.output(NODE_NAME, 1)[0]?.json).toMatchObject({
+		error: expect.stringContaining('could not be downloaded') as unknown,
+		details: { taskId: task?.taskId, status: 'succeeded', urls: [expect.stringContaining('http')] },
+	});
+});
+
+test.each(['fileReset', 'fileEmpty', '5xx', '429'] as const)(
+	'a download that ends by %s is made again',
+	async (kind) => {
+		stage.platform.faults.add({ on: 'file', kind, times: 1 });
+		const run = await stage.run(prompts(1));
+		const [item] = run.output(NODE_NAME);
+		expect(item && (await sharp(await run.binary(item, 'data')).metadata()).format).toBe('png');
+	},
+);
+
+test('a file that lies about its type is told by its bytes', async () => {
+	stage.platform.faults.add({ on: 'file', kind: 'fileWrongType' });
+	const run = await stage.run(prompts(1), {}, CONTINUE);
+	const [item] = [...run.output(NODE_NAME, 0), ...run.output(NODE_NAME, 1)];
+	if (item?.binary) expect(item.binary.data?.mimeType).toMatch(/^image\/png$/);
+	else expect(item?.json.error).toContain('web page');
+});
+
+test('files beyond the size cap are not stored', async () => {
+	await stage.close();
+	stage = await openStage({ fileBytes: 3 * 1024 * 1024 });
+	const run = await stage.run(prompts(1), { options: { maxFileSizeMb: 1 } }, CONTINUE);
+	expect(run.output(NODE_NAME, 1)[0]?.json.error).toContain('larger than the 1 MB');
+	const fine = await stage.run(prompts(1), { options: { maxFileSizeMb: 4 } });
+	expect((fine.output(NODE_NAME)[0]?.json.file as { bytes: number }).bytes).toBeGreaterThanOrEqual(
+		3 * 1024 * 1024,
+	);
+});
+
+test('all files of a task in one item, under names and fields that do not collide', async () => {
+	const { workflowId } = await stage.platform.hostWorkflow(twoOutputs);
+	const parameters = { ...NO_OVERRIDES, workflowId, output: 'allFiles', options: { files: 'all' } };
+	const run = await stage.run(prompts(2), parameters);
+	const items = run.output(NODE_NAME);
+	expect(items).toHaveLength(2);
+	for (const item of items) expect(Object.keys(item.binary ?? {})).toEqual(['data', 'data_1']);
+	const names = items.flatMap((item) => Object.values(item.binary ?? {}).map(({ fileName }) => fileName));
+	expect(new Set(names).size).toBe(4);
+});
+
+test('links only: nothing is downloaded', async () => {
+	const run = await stage.run(prompts(1), { output: 'urls' });
+	const [item] = run.output(NODE_NAME);
+	expect(item?.binary).toBeUndefined();
+	expect(item?.json.finalFiles).toEqual([expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/.*&/)]);
+	expect(stage.platform.books().requests.file).toBe(0);
+});
+
+test('images of items are uploaded by themselves, equal ones once a run', async () => {
+	const { workflowId } = await stage.platform.hostWorkflow(imageToImage);
+	const load = Object.entries(imageToImage).find(([, node]) => node.class_type === 'LoadImage')?.[0] ?? '';
+	const red = await photo('red');
+	const items: ItemInput[] = [red, red, await photo('blue')].map((data, index) => ({
+		json: { prompt: `p${index}` },
+		binary: { photo: { data, fileName: `odd näme "${index}" 图.png`, mimeType: 'image/png' } },
+	}));
+	const slot = { nodeId: load, parameter: 'image', source: 'binary', binaryField: 'photo' };
+	const run = await stage.run(items, { ...NO_OVERRIDES, workflowId, imageSlots: { slot: [slot] } });
+	expect(run.error).toBeUndefined();
+	expect(run.output(NODE_NAME)).toHaveLength(3);
+	const books = stage.platform.books();
+	expect(books.uploads).toHaveLength(2);
+	expect(books.uploads.map(({ contentType }) => contentType)).toEqual(['image/png', 'image/png']);
+	const used = books.tasks.map(({ prompt }) => JSON.stringify(prompt));
+	// In whichever order they were submitted.
+	const times = [...Map.groupBy(used, (prompt) => prompt).values()].map(({ length }) => length);
+	expect(times.sort()).toEqual([1, 2]);
+});
+
+test('upload and download work by themselves, with one failing item among good ones', async () => {
+	const good = { data: await photo('green'), fileName: 'a.png', mimeType: 'image/png' };
+	const empty = { data: Buffer.alloc(0), fileName: 'b.png', mimeType: 'image/png' };
+	const items: ItemInput[] = [{ binary: { data: good } }, { binary: { data: empty } }, {}];
+	const run = await stage.run(items, { resource: 'image', operation: 'upload' }, CONTINUE);
+	expect(run.output(NODE_NAME, 0).map(({ json }) => json)).toEqual([
+		{ imageId: expect.any(String) as unknown },
+	]);
+	expect(run.output(NODE_NAME, 1).map(({ json }) => json.error)).toEqual([
+		expect.stringContaining('is empty'),
+		expect.stringContaining('no file in field "data"'),
+	]);
+
+	const links = await stage.run(prompts(2), { output: 'urls' });
+	const again = links.output(NODE_NAME).map(({ json }) => ({ json }));
+	const files = await stage.run(
+		[...again, { json: { finalFiles: 'file:///etc/passwd' } }],
+		{ resource: 'file', operation: 'download' },
+		CONTINUE,
+	);
+	expect(files.output(NODE_NAME, 0)).toHaveLength(2);
+	expect(files.output(NODE_NAME, 1)[0]?.json.error).toContain('file: address');
+});
+
+describe('hosts of our own', () => {
+	let server: Server;
+	let base: string;
+	const seen: string[] = [];
+	beforeEach(async () => {
+		const png = await photo('teal');
+		server = createServer((request, response) => {
+			seen.push(String(request.headers.authorization));
+			if (request.url?.startsWith('/html'))
+				response.setHeader('content-type', 'text/html').end('<h1>Login</h1>');
+			else if (request.url?.startsWith('/endless')) {
+				response.setHeader('content-type', 'image/png').write(png);
+				const more = setInterval(() => response.write(Buffer.alloc(256 * 1024)), 5);
+				response.on('close', () => {
+					clearInterval(more);
+				});
+			} else response.end(png);
+		}).listen(0);
+		base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+	});
+	afterEach(() => {
+		server.closeAllConnections();
+		server.close();
+	});
+
+	test('a web page is no file, an endless file is cut, a file without a type gets one', async () => {
+		const items = ['html', 'endless', `any/%2e%2e%2fcon?filename=x`].map((path) => ({
+			json: { finalFiles: `${base}/${path}` },
+		}));
+		const parameters = { resource: 'file', operation: 'download', options: { maxFileSizeMb: 2 } };
+		const run = await stage.run(items, parameters, CONTINUE);
+		expect(run.output(NODE_NAME, 1).map(({ json }) => json.error)).toEqual([
+			expect.stringContaining('web page'),
+			expect.stringContaining('larger than the 2 MB'),
+		]);
+		expect(run.output(NODE_NAME, 0)[0]?.binary?.data).toMatchObject({
+			mimeType: 'image/png',
+			fileName: 'x_3.png',
+		});
+		expect(new Set(seen)).toEqual(new Set(['undefined']));
+	});
+});

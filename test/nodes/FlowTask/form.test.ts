@@ -1,0 +1,142 @@
+import type { INodeParameters } from 'n8n-workflow';
+
+import textToImage from '../../platform/workflows/text-to-image.json';
+import { NODE_NAME, type HarnessRun } from '../harness';
+import { openStage, prompts, type Stage } from './flowTask.fixture';
+
+let stage: Stage;
+beforeAll(async () => {
+	stage = await openStage();
+});
+afterAll(async () => {
+	await stage.close();
+});
+beforeEach(() => {
+	stage.platform.resetBooks();
+	stage.platform.faults.clear();
+});
+
+/** The form as the editor stores it: values by row id, and the schema that it got from the node. */
+function form(
+	rows: Record<string, unknown>,
+	types: Record<string, string> = {},
+	more: INodeParameters = {},
+): INodeParameters {
+	return {
+		overridesMode: 'form',
+		workflowDefinition: JSON.stringify(textToImage),
+		parameterSpec: JSON.stringify(stage.platform.parameterView(stage.workflowId)),
+		overrideFields: {},
+		overrides: {
+			mappingMode: 'defineBelow',
+			value: rows as INodeParameters,
+			matchingColumns: [],
+			schema: Object.keys(rows).map((id) => ({
+				id,
+				displayName: id,
+				required: false,
+				defaultMatch: false,
+				display: true,
+				type: types[id] ?? 'string',
+			})),
+		},
+		...more,
+	};
+}
+
+function sentPrompts(): unknown[] {
+	return stage.platform.books().tasks.map(({ prompt }) => prompt);
+}
+
+test('only rows that were added are sent, typed as in the definition', async () => {
+	const run = await stage.run(
+		prompts(1),
+		form(
+			{ '6/text': '={{ $json.prompt }}', '3/steps': '25', '3/cfg': 6.5 },
+			{ '3/steps': 'number', '3/cfg': 'number' },
+		),
+	);
+	expect(run.error).toBeUndefined();
+	expect(sentPrompts()).toEqual([
+		{ '6': { inputs: { text: 'picture 0' } }, '3': { inputs: { steps: 25, cfg: 6.5 } } },
+	]);
+});
+
+test('the default form with no rows runs the workflow as it was hosted', async () => {
+	const run = await stage.run(prompts(1), { overridesMode: 'form', overrideFields: {} });
+	expect(run.error).toBeUndefined();
+	expect(sentPrompts()).toEqual([{}]);
+});
+
+test('one error names all that is wrong, with node, parameter, value and what is accepted', async () => {
+	const rows = { '3/steps': 0, '3/sampler_name': 'nope', '99/text': 'x', '3/speed': 1, '3/model': 'x' };
+	const run = await stage.run(prompts(1), form(rows, { '3/steps': 'number', '3/speed': 'number' }));
+	const message = run.error?.message ?? '';
+	expect(message).toContain('5 inputs do not fit the workflow');
+	expect(message).toMatch(/\(node 3\) · steps is 0, but has to be a number, from 1 to/);
+	expect(message).toMatch(/\(node 3\) · sampler_name is "nope", but has to be one of /);
+	expect(message).toContain('there is no node 99 in the workflow definition');
+	expect(message).toMatch(/· speed is not an input of that node \(it has /);
+	expect(message).toMatch(/· model comes from another node/);
+	expect(stage.platform.books().requests.submit).toBe(0);
+});
+
+test('checks hold for fields and JSON too, where the definition is given', async () => {
+	const definition = { workflowDefinition: JSON.stringify(textToImage) };
+	const json = await stage.run(prompts(1), {
+		...definition,
+		overridesMode: 'json',
+		prompt: '{"6": {"inputs": {"txt": "x"}}}',
+	});
+	expect(json.error?.message).toContain('· txt is not an input of that node');
+	const override = [{ nodeId: '6', parameter: 'text', value: '42', valueType: 'auto' }];
+	const fields = await stage.run(prompts(1), { ...definition, overrideFields: { override } });
+	expect(fields.error).toBeUndefined();
+	expect(sentPrompts()).toEqual([{ '6': { inputs: { text: '42' } } }]);
+});
+
+test('what the platform refuses is told with what the parameter view accepts', async () => {
+	stage.platform.faults.add({
+		on: 'submit',
+		kind: 'code',
+		code: 40010,
+		msg: 'parameter steps is out of range',
+	});
+	const rows = { '3/steps': 25, '3/sampler_name': 'heun' };
+	const run = await stage.run(prompts(1), form(rows, { '3/steps': 'number' }));
+	expect(run.error?.message).toContain('parameter steps is out of range');
+	expect(run.error?.description).toMatch(
+		/By the parameter view: KSampler \(node 3\) · steps takes a value from 1 to \d+ \(sent: 25\)\./,
+	);
+});
+
+test.each([
+	['77', 'image', 'there is no node 77'],
+	['3', 'model', 'comes from another node'],
+	['6', 'photo', 'is not an input of that node'],
+])('an image for node %s, %s is refused before it is uploaded', async (nodeId, parameter, said) => {
+	const slot = [{ nodeId, parameter, source: 'url', url: 'http://127.0.0.1:9/x.png' }];
+	const run = await stage.run(prompts(1), form({}, {}, { imageSlots: { slot } }));
+	expect(run.error?.message).toContain('"Input Images" does not fit the workflow');
+	expect(run.error?.message).toContain(said);
+	expect(stage.platform.books().requests.upload).toBe(0);
+});
+
+test('with the definition every seed is known', async () => {
+	const run = await stage.run(prompts(2), form({}, {}, { seedMode: 'increment', seed: 5 }));
+	expect(run.output(NODE_NAME).map(({ json }) => json.seed)).toEqual([5, 6]);
+});
+
+test('a UI-format file is named as such, with how to export the right one', async () => {
+	const ui = { last_node_id: 3, nodes: [{ id: 3 }], links: [] };
+	const run = await stage.run(prompts(1), form({}, {}, { workflowDefinition: JSON.stringify(ui) }));
+	expect(run.error?.message).toContain("workflow file of the engine's editor (UI format)");
+	expect(run.error?.description).toContain('Export (API)');
+});
+
+test('a value of another type is told with its row', async () => {
+	const run: HarnessRun = await stage.run(prompts(1), form({ '3/steps': 'many' }, { '3/steps': 'number' }));
+	expect(run.error?.message).toContain('3/steps');
+	expect(run.error?.message).not.toContain('TypeError');
+	expect(stage.platform.books().requests.submit).toBe(0);
+});

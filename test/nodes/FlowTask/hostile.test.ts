@@ -1,0 +1,228 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+import {
+	createHarness,
+	NODE_NAME,
+	singleNode,
+	type Harness,
+	type HarnessRun,
+	type SingleNode,
+} from '../harness';
+import { everythingSaid, prompts, PROMPT_FIELD, text } from './flowTask.fixture';
+
+/** Platforms that none of us wrote, and that do not behave. */
+let harness: Harness;
+beforeAll(async () => {
+	harness = await createHarness();
+});
+afterAll(async () => {
+	await harness.close();
+});
+
+interface Script {
+	submit?(count: number, response: ServerResponse): unknown;
+	info?(ids: string[], response: ServerResponse): unknown;
+}
+
+let server: Server;
+let base: string;
+let submits: number;
+let looks: number;
+let script: Script;
+beforeEach(() => {
+	submits = 0;
+	looks = 0;
+	script = {};
+	server = createServer((request, response) => {
+		void answer(request, response);
+	}).listen(0);
+	base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterEach(() => {
+	server.closeAllConnections();
+	server.close();
+});
+
+async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+	const chunks: Buffer[] = [];
+	for await (const chunk of request) chunks.push(chunk as Buffer);
+	const body = Buffer.concat(chunks).toString();
+	if (request.url?.endsWith('/prompt')) {
+		const id = `t${++submits}`;
+		if (!script.submit?.(submits, response)) send(response, { prompt_id: id });
+	} else if (request.url?.endsWith('/get_task_info')) {
+		looks++;
+		const ids = (JSON.parse(body) as { flow_task_ids: string[] }).flow_task_ids;
+		if (!script.info?.(ids, response)) send(response, { flow_task_info: ids.map((id) => done(id)) });
+	} else {
+		response.setHeader('content-type', 'image/png').end(Buffer.from('89504e470d0a1a0a', 'hex'));
+	}
+}
+
+function send(response: ServerResponse, data: unknown, before = ''): true {
+	response.end(`${before}${JSON.stringify({ code: 0, msg: 'Success', data })}`);
+	return true;
+}
+
+function done(id: string, more: object = {}): object {
+	return { flow_task_id: id, status: 3, progress_num: 100, final_files: [`${base}/f/${id}.png`], ...more };
+}
+
+async function run(
+	count: number,
+	parameters: object = {},
+	settings: Partial<SingleNode> = {},
+): Promise<HarnessRun> {
+	return await harness.run({
+		workflow: singleNode({
+			type: 'n8n-nodes-flowtask.flowTask',
+			parameters: { resource: 'task', operation: 'run', workflowId: 'wf', ...PROMPT_FIELD, ...parameters },
+			...settings,
+		}),
+		items: prompts(count),
+		credentials: { flowPlatformApi: { apiKey: KEY, baseUrl: base } },
+	});
+}
+
+const KEY = 'sk-0123456789abcdef';
+const CONTINUE = { onError: 'continueErrorOutput' } as const;
+const POLLING = { options: { progressChannel: 'polling' } };
+
+test('an expression that cannot be evaluated fails its own item, and no other', async () => {
+	const workflowId = "={{ $json.prompt === 'picture 1' ? $('Nope').item.json.x : 'wf' }}";
+	const result = await run(3, { workflowId, ...POLLING }, CONTINUE);
+	expect(result.output(NODE_NAME, 0)).toHaveLength(2);
+	expect(result.output(NODE_NAME, 1)).toHaveLength(1);
+	expect(text(result.output(NODE_NAME, 1)[0]?.json.error)).toContain('n8n could not read');
+	expect(submits).toBe(2);
+	const stopped = await run(3, { workflowId, ...POLLING });
+	expect(stopped.error?.message).toContain('n8n could not read');
+	expect(submits).toBe(2);
+});
+
+test('a suspended wait that fails leaves by "Done", and does not go round', async () => {
+	const parameters = {
+		operation: 'wait',
+		waitMode: 'suspend',
+		taskIds: 't1',
+		options: { timeoutMinutes: "={{ 'abc' }}" },
+	};
+	const base_ = singleNode({
+		type: 'n8n-nodes-flowtask.flowTask',
+		parameters: { resource: 'task', ...parameters },
+		onError: 'continueRegularOutput',
+		outputs: [[], ['Finished']],
+	});
+	const [, onward = []] = base_.connections[NODE_NAME]?.main ?? [];
+	const back = [{ node: NODE_NAME, type: 'main' as const, index: 0 }];
+	const result = await harness.run({
+		workflow: { ...base_, connections: { ...base_.connections, [NODE_NAME]: { main: [back, onward] } } },
+		items: prompts(1),
+		credentials: { flowPlatformApi: { apiKey: KEY, baseUrl: base } },
+	});
+	expect(result.runs(NODE_NAME)).toHaveLength(1);
+	expect(text(result.output('Finished')[0]?.json.error)).toContain('Time-Out (Minutes)');
+});
+
+test('an index that is late makes no retry pay again', async () => {
+	const startedAt = Date.now();
+	script.info = (_ids, response) => Date.now() - startedAt < 13_000 && send(response, { flow_task_info: [] });
+	const result = await run(2, POLLING, { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 });
+	expect(result.status).toBe('success');
+	expect(submits).toBe(2);
+}, 60_000);
+
+test('the last error of a retry names the tasks of the tries before', async () => {
+	script.submit = (count, response) => count === 3 && response.destroy();
+	const result = await run(3, POLLING, { retryOnFail: true, maxTries: 2, waitBetweenTries: 1 });
+	expect(result.error?.message).toContain('A task may have been made');
+	const known = (result.error?.context.tasks ?? []) as Array<{ taskId: string }>;
+	expect(known.map(({ taskId }) => taskId).sort()).toEqual(['t1', 't2']);
+});
+
+test('the time-out ends the wait for a turn, too', async () => {
+	const startedAt = Date.now();
+	const options = { requestsPerSecond: 0.5, timeoutMinutes: 0.05, progressChannel: 'polling' };
+	const result = await run(10, { options }, CONTINUE);
+	expect(Date.now() - startedAt).toBeLessThan(12_000);
+	expect(result.output(NODE_NAME, 0).length + result.output(NODE_NAME, 1).length).toBe(10);
+}, 60_000);
+
+test('tokens that are no text, byte order marks and odd ids are borne', async () => {
+	script.submit = (count, response) =>
+		send(response, { prompt_id: `t${count}`, prompt_token: '\ud800x' }, '\uFEFF');
+	const result = await run(25);
+	expect(result.output(NODE_NAME)).toHaveLength(25);
+}, 60_000);
+
+test('a refused look says that the task exists, and not to run the item again', async () => {
+	script.info = (_ids, response) => {
+		response.end('{"code":50000,"msg":"internal"}');
+		return true;
+	};
+	const result = await run(1, POLLING);
+	expect(result.error?.message).toMatch(/^Task t1 was submitted, but its state cannot be read/);
+	expect(result.error?.description).toContain('"Wait for Completion" operation with task id t1');
+	expect(result.error?.description).not.toContain('run the node again');
+});
+
+test('looks that get no answer are told with the time-out', async () => {
+	script.info = (_ids, response) => response.destroy();
+	const result = await run(1, { options: { ...POLLING.options, timeoutMinutes: 0.05 } });
+	expect(result.error?.message).toContain('Its state could not be read the last time');
+}, 60_000);
+
+test('neither a repeated prompt token nor a key in a link gets into an item', async () => {
+	script.submit = (count, response) =>
+		send(response, { prompt_id: `t${count}`, prompt_token: 'PTOKEN-1234567' });
+	script.info = (ids, response) =>
+		send(response, {
+			flow_task_info: ids.map((id) =>
+				done(id, {
+					prompt_token: 'PTOKEN-1234567',
+					errMsg: 'token PTOKEN-1234567 is fine',
+					final_files: [`${base}/f/x.png?k=${KEY}&token=signed`],
+				}),
+			),
+		});
+	const result = await run(1, { simplify: false, output: 'urls' });
+	const [item] = result.output(NODE_NAME);
+	expect(everythingSaid(result)).not.toContain('PTOKEN');
+	expect(everythingSaid(result)).not.toContain(KEY);
+	// A signature has to stay as it is, else the link is of no use.
+	expect(item?.json.finalFiles).toEqual([`${base}/f/x.png?k=[hidden]&token=signed`]);
+});
+
+test('a task that succeeded without any file is looked at again, and then told', async () => {
+	script.info = (ids, response) =>
+		send(response, { flow_task_info: ids.map((id) => done(id, { files: null, final_files: [null, 3] })) });
+	const result = await run(1, POLLING);
+	expect(looks).toBe(2);
+	expect(result.hints(NODE_NAME)[0]?.message).toContain('succeeded without any file');
+});
+
+test('a stop while a submit is open says in the log what may have been made', async () => {
+	script.submit = () => true;
+	const live = await harness.start({
+		workflow: singleNode({
+			type: 'n8n-nodes-flowtask.flowTask',
+			parameters: { resource: 'task', operation: 'run', workflowId: 'wf', ...PROMPT_FIELD },
+		}),
+		items: prompts(3),
+		credentials: { flowPlatformApi: { apiKey: KEY, baseUrl: base } },
+	});
+	while (submits < 3) await new Promise((resolve) => setTimeout(resolve, 10));
+	live.cancel();
+	const result = await live.done;
+	for (
+		let tries = 0;
+		tries < 100 && !result.logs.some(({ message }) => message.includes('no answer yet'));
+		tries++
+	) {
+		await new Promise((resolve) => setTimeout(resolve, 10));
+	}
+	expect(result.logs.find(({ message }) => message.includes('was stopped'))?.message).toContain(
+		'3 submit(s) had no answer yet',
+	);
+});

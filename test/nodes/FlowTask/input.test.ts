@@ -1,0 +1,149 @@
+import type { INodeParameters } from 'n8n-workflow';
+
+import textToImage from '../../platform/workflows/text-to-image.json';
+import { NODE_NAME } from '../harness';
+import { openStage, prompts, type Stage } from './flowTask.fixture';
+
+let stage: Stage;
+beforeAll(async () => {
+	stage = await openStage();
+});
+afterAll(async () => {
+	await stage.close();
+});
+afterEach(() => {
+	// Bad input is told before anything is sent.
+	expect(stage.platform.books().requests.submit).toBe(0);
+	expect(stage.platform.books().requests.upload).toBe(0);
+});
+
+const json = (prompt: unknown): INodeParameters => ({
+	overridesMode: 'json',
+	prompt: typeof prompt === 'string' ? prompt : JSON.stringify(prompt),
+});
+const editorFile = {
+	last_node_id: 9,
+	nodes: [{ id: 3, type: 'KSampler' }],
+	links: [[1, 4, 0, 3, 0, 'MODEL']],
+};
+
+test.each<[string, INodeParameters, RegExp, RegExp]>([
+	['an empty workflow ID', { workflowId: '  ' }, /"Workflow ID" is empty/, /console/],
+	['a workflow ID that is JSON', { workflowId: '{"3": {}}' }, /which is no ID/, /not the workflow itself/],
+	['a full export as prompt', json(textToImage), /is a full workflow export/, /only the inputs to change/],
+	[
+		'a wrapped export as prompt',
+		json({ prompt: textToImage }),
+		/is a full workflow export/,
+		/only the inputs/,
+	],
+	['a UI-format file as prompt', json(editorFile), /workflow file of the engine's editor/, /only the inputs/],
+	[
+		'a parameter view as prompt',
+		json({ '3': { title: 'KSampler', inputs: { seed: { spec: { default: 1 } } } } }),
+		/parameter view/,
+		/only the inputs/,
+	],
+	[
+		'a request body as prompt',
+		json({ workflow_id: 'wf', prompt: { '6': { inputs: {} } } }),
+		/whole request body/,
+		/Workflow ID/,
+	],
+	['a list as prompt', json('[1, 2]'), /is no JSON object/, /node id/],
+	['text as prompt', json('a red fox'), /is no valid JSON/, /node id/],
+	[
+		'a prompt with a link',
+		json({ '6': { inputs: { clip: ['4', 1] } } }),
+		/to a link to another node/,
+		/Only values/,
+	],
+	[
+		'a prompt with class_type',
+		json({ '6': { inputs: { text: 'x' }, class_type: 'CLIPTextEncode' } }),
+		/full workflow export/,
+		/only the inputs/,
+	],
+	[
+		'a prompt without inputs',
+		json({ '6': { text: 'x' } }),
+		/has no "inputs" object for node "6"/,
+		/"inputs"/,
+	],
+	[
+		'a row without a node ID',
+		{
+			overrideFields: {
+				override: [{ nodeId: '={{ $json.nope }}', parameter: 'text', value: 'x', valueType: 'auto' }],
+			},
+		},
+		/Row 1 has no node ID/,
+		/Correct this row/,
+	],
+	[
+		'a row that is no number',
+		{
+			overrideFields: { override: [{ nodeId: '3', parameter: 'steps', value: 'many', valueType: 'number' }] },
+		},
+		/"many" is no number/,
+		/Correct this row/,
+	],
+	[
+		'a missing file',
+		{ imageSlots: { slot: [{ nodeId: '10', parameter: 'image', source: 'binary', binaryField: 'photo' }] } },
+		/no file in field "photo"/,
+		/no file at all/,
+	],
+	[
+		'a URL that is no web address',
+		{ imageSlots: { slot: [{ nodeId: '10', parameter: 'image', source: 'url', url: 'ftp://x/y.png' }] } },
+		/which is no web address/,
+		/http/,
+	],
+	[
+		'a seed mode without a target',
+		{ seedMode: 'random' },
+		/does not know which input is the seed/,
+		/3\.seed/,
+	],
+	[
+		'an option out of its range',
+		{ options: { urlExpirePeriod: 5 } },
+		/"Link Validity \(Seconds\)" has to be a number from 60/,
+		/Options/,
+	],
+	[
+		'a budget that is too small',
+		{ options: { maxTasks: 1 } },
+		/would submit 2 tasks, more than the 1/,
+		/Max Tasks/,
+	],
+])('%s', async (_name, parameters, message, advice) => {
+	const run = await stage.run(prompts(2), parameters);
+	expect(run.status).toBe('error');
+	expect(run.error?.message).toMatch(message);
+	expect(run.error?.description).toMatch(advice);
+	const continued = await stage.run(prompts(2), parameters, { onError: 'continueErrorOutput' });
+	expect(continued.status).toBe('success');
+	expect(continued.output(NODE_NAME, 0)).toEqual([]);
+	expect(continued.output(NODE_NAME, 1)).toHaveLength(2);
+});
+
+test.each([
+	['', /no Base URL/],
+	['platform.example.com', /not a complete address/],
+	['ftp://platform.example.com', /must start with/],
+])('the base URL "%s" is refused before anything is sent', async (baseUrl, message) => {
+	const run = await stage.harness.run({
+		workflow: stage.workflow(),
+		items: prompts(1),
+		credentials: { flowPlatformApi: { ...stage.credentials.flowPlatformApi, baseUrl } },
+	});
+	expect(run.error?.message).toMatch(message);
+});
+
+test('one bad item without Continue On Fail keeps the good ones from being submitted', async () => {
+	const run = await stage.run([{ json: { prompt: 'good' } }, { json: {} }]);
+	expect(run.error?.message).toMatch(/the value is missing/);
+	expect(run.error?.context.itemIndex).toBe(1);
+});

@@ -1,0 +1,177 @@
+import { NODE_NAME, type HarnessRun } from '../harness';
+import { openStage, prompts, text, type Stage } from './flowTask.fixture';
+
+/** Whatever fails, whenever: n8n runs the node again, and no task is made twice. */
+let stage: Stage;
+beforeAll(async () => {
+	stage = await openStage({ taskMs: 20, runners: 8 });
+});
+afterAll(async () => {
+	await stage.close();
+});
+beforeEach(() => {
+	stage.platform.faults.clear();
+	stage.platform.resetBooks();
+});
+
+const ITEMS = 5;
+const OPTIONS = { options: { progressChannel: 'polling' } };
+
+/** Submits, looks and downloads of a 5-item run are well below this. */
+const REQUESTS = Array.from({ length: 13 }, (_, k) => k);
+
+function idsOf(run: HarnessRun): string[] {
+	return run.output(NODE_NAME).map(({ json }) => text(json.taskId));
+}
+
+function expectEachTaskOnce(run: HarnessRun): void {
+	expect(run.status).toBe('success');
+	const ids = idsOf(run);
+	expect(new Set(ids).size).toBe(ITEMS);
+	const books = stage.platform.books();
+	expect(books.tasksMade).toBe(ITEMS);
+	expect(books.duplicates).toBe(0);
+	expect(new Set(books.tasks.map(({ taskId }) => taskId))).toEqual(new Set(ids));
+	expect(run.output(NODE_NAME).every(({ binary }) => binary?.data)).toBe(true);
+}
+
+describe.each(['submit', 'info', 'file'] as const)('a refusal of %s after k requests', (on) => {
+	const fault = on === 'file' ? ({ kind: 'expiredLink' } as const) : ({ kind: 'code', code: 401 } as const);
+
+	test.each(REQUESTS.slice(0, on === 'info' ? 1 : ITEMS))('k = %d, Retry On Fail', async (skip) => {
+		stage.platform.faults.add({ on, ...fault, skip, times: on === 'file' ? 2 : 1 });
+		const run = await stage.run(prompts(ITEMS), OPTIONS, {
+			retryOnFail: true,
+			maxTries: 3,
+			waitBetweenTries: 1,
+		});
+		expectEachTaskOnce(run);
+	});
+
+	test.each(REQUESTS.slice(0, on === 'info' ? 1 : ITEMS))('k = %d, Retry Execution', async (skip) => {
+		const rule = stage.platform.faults.add({ on, ...fault, skip });
+		const failed = await stage.run(prompts(ITEMS), OPTIONS);
+		expect(failed.status).toBe('error');
+		rule.remove();
+		expectEachTaskOnce(await stage.harness.retry(failed));
+	});
+});
+
+test('a prompt that holds {{ $now }} is another one at each try, and still the same task', async () => {
+	stage.platform.faults.add({ on: 'file', kind: 'expiredLink', times: 2 });
+	const overrideFields = {
+		override: [
+			{
+				nodeId: '6',
+				parameter: 'text',
+				value: '={{ $json.prompt }} {{ $now.toMillis() }}',
+				valueType: 'string',
+			},
+		],
+	};
+	const settings = { retryOnFail: true, maxTries: 4, waitBetweenTries: 20 };
+	const run = await stage.run(
+		prompts(ITEMS),
+		{ ...OPTIONS, overrideFields, seedMode: 'random', seedTargets: '3.seed' },
+		settings,
+	);
+	expectEachTaskOnce(run);
+	// The seed that is told is the one that was sent, although a new one would be drawn at each try.
+	const sent = new Map(
+		stage.platform
+			.books()
+			.tasks.map(({ taskId, prompt }) => [
+				taskId,
+				(prompt as { '3': { inputs: { seed: number } } })['3'].inputs.seed,
+			]),
+	);
+	for (const { json } of run.output(NODE_NAME)) expect(json.seed).toBe(sent.get(text(json.taskId)));
+});
+
+test('Continue On Fail + Retry On Fail: the first item fails five times, the others are made once', async () => {
+	stage.platform.faults.add({ on: 'submit', kind: 'code', msg: 'no', match: 'picture 0"' });
+	const run = await stage.run(prompts(ITEMS), OPTIONS, {
+		onError: 'continueErrorOutput',
+		retryOnFail: true,
+		maxTries: 5,
+		waitBetweenTries: 1,
+	});
+	expect(run.output(NODE_NAME, 0)).toHaveLength(ITEMS - 1);
+	expect(run.output(NODE_NAME, 1)).toHaveLength(1);
+	expect(stage.platform.books().tasksMade).toBe(ITEMS - 1);
+	expect(stage.platform.books().requests.submit).toBe(ITEMS - 1 + 5);
+});
+
+test('a submit without an answer is not repeated by a retry, and may be by choice', async () => {
+	stage.platform.faults.add({ on: 'submit', kind: 'resetAfter', times: 1 });
+	const settings = { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 };
+	const run = await stage.run(prompts(ITEMS), OPTIONS, settings);
+	expect(run.error?.message).toContain('A task may have been made for this item in an earlier try');
+	expect(stage.platform.books().duplicates).toBe(0);
+	expect(stage.platform.books().tasksMade).toBeLessThanOrEqual(ITEMS);
+
+	const once = await stage.harness.retry(run, { workflow: stage.workflow(OPTIONS) });
+	expect(once.error?.message).toContain('A task may have been made');
+	const options = { ...OPTIONS.options, onUnknownSubmit: 'submitAgain' };
+	const chosen = await stage.harness.retry(run, { workflow: stage.workflow({ options }) });
+	expect(chosen.output(NODE_NAME)).toHaveLength(ITEMS);
+	expect(stage.platform.books().duplicates).toBe(1);
+});
+
+test('a longer time-out at Retry goes on with the tasks that exist', async () => {
+	stage.platform.faults.add({ on: 'info', kind: 'noProgress' });
+	const late = await stage.run(prompts(ITEMS), { options: { ...OPTIONS.options, timeoutMinutes: 0.02 } });
+	expect(late.error?.message).toContain('was not done within the time-out');
+	stage.platform.faults.clear();
+	expectEachTaskOnce(await stage.harness.retry(late, { workflow: stage.workflow(OPTIONS) }));
+});
+
+test('a task that failed at the platform is made anew by a retry', async () => {
+	stage.platform.faults.add({ on: 'submit', kind: 'failTask', times: 1 });
+	const run = await stage.run(prompts(ITEMS), OPTIONS, {
+		retryOnFail: true,
+		maxTries: 2,
+		waitBetweenTries: 1,
+	});
+	expect(run.status).toBe('success');
+	expect(run.output(NODE_NAME)).toHaveLength(ITEMS);
+	expect(stage.platform.books().tasksMade).toBe(ITEMS + 1);
+	expect(stage.platform.books().duplicates).toBe(0);
+});
+
+test('an edited workflow submits anew at Retry, and says so', async () => {
+	const rule = stage.platform.faults.add({ on: 'file', kind: 'expiredLink' });
+	const failed = await stage.run(prompts(2), OPTIONS);
+	rule.remove();
+	const edited = stage.workflow({ ...OPTIONS, seedMode: 'fixed', seed: 7, seedTargets: '3.seed' });
+	const run = await stage.harness.retry(failed, { workflow: edited });
+	expect(run.status).toBe('success');
+	expect(
+		run.hints(NODE_NAME).some(({ message }) => message.includes('was changed since an earlier try')),
+	).toBe(true);
+});
+
+test('a loop makes new tasks for the same items', async () => {
+	const again = { [NODE_NAME]: { main: [[{ node: 'More', type: 'main' as const, index: 0 }]] } };
+	const base = stage.workflow(OPTIONS);
+	const run = await stage.harness.run({
+		workflow: {
+			nodes: [
+				...base.nodes,
+				{ name: 'More', type: 'harness.if', parameters: { condition: '={{ $runIndex < 2 }}' } },
+				{ name: 'Same', type: 'harness.set', parameters: { json: '={{ { prompt: "picture 0" } }}' } },
+			],
+			connections: {
+				...base.connections,
+				...again,
+				More: { main: [[{ node: 'Same', type: 'main', index: 0 }], []] },
+				Same: { main: [[{ node: NODE_NAME, type: 'main', index: 0 }]] },
+			},
+		},
+		items: prompts(1),
+		credentials: stage.credentials,
+	});
+	expect(run.error).toBeUndefined();
+	expect(run.runs(NODE_NAME)).toHaveLength(3);
+	expect(stage.platform.books().tasksMade).toBe(3);
+});

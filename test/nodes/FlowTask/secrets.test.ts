@@ -1,0 +1,85 @@
+import { NODE_NAME } from '../harness';
+import { everythingSaid, openStage, prompts, type Stage } from './flowTask.fixture';
+
+let stage: Stage;
+beforeEach(async () => {
+	stage = await openStage();
+});
+afterEach(async () => {
+	await stage.close();
+});
+
+function expectNoLeak(): void {
+	expect(stage.platform.books().leaks).toEqual([]);
+}
+
+test('the file host never sees a key', async () => {
+	const run = await stage.run(prompts(6));
+	expect(run.output(NODE_NAME)).toHaveLength(6);
+	expect(stage.platform.books().requests.file).toBe(6);
+	expectNoLeak();
+});
+
+test.each([301, 302, 307, 308].flatMap((status) => [['submit', status] as const, ['info', status] as const]))(
+	'a redirect of %s by %d is not followed with the key, and names the address',
+	async (on, status) => {
+		stage.platform.faults.add({ on, kind: 'redirect', status });
+		const run = await stage.run(prompts(1), { options: { progressChannel: 'polling' } });
+		expect(run.error?.message).toContain('base URL leads elsewhere');
+		expect(run.error?.description).toContain(stage.platform.fileUrl);
+		expect(stage.platform.books().requests.trap).toBe(0);
+		expectNoLeak();
+	},
+);
+
+test('a platform that echoes the key in its errors does not get it into items, errors or logs', async () => {
+	const key = stage.platform.apiKey;
+	stage.platform.faults.add({ on: 'submit', kind: 'code', msg: `bad key ${key}, header Bearer ${key}` });
+	const failed = await stage.run(prompts(2));
+	expect(failed.error?.message).toContain('refused to submit the task');
+	expect(everythingSaid(failed)).not.toContain(key);
+
+	stage.platform.faults.clear();
+	stage.platform.faults.add({ on: 'submit', kind: 'failTask', msg: `model loader said ${key}` });
+	const items = await stage.run(prompts(2), { simplify: false }, { onError: 'continueErrorOutput' });
+	expect(items.output(NODE_NAME, 1)).toHaveLength(2);
+	expect(everythingSaid(items)).not.toContain(key);
+});
+
+test('no key and no prompt token is left behind by a run, good or bad', async () => {
+	stage.platform.faults.add({ on: 'submit', kind: 'failTask', match: 'picture 1' });
+	for (const operation of ['run', 'submit']) {
+		const run = await stage.run(
+			prompts(3),
+			{ operation, simplify: false },
+			{ onError: 'continueErrorOutput' },
+		);
+		const said = everythingSaid(run);
+		expect(said).not.toContain(stage.platform.apiKey);
+		expect(said).not.toContain('prompt_token');
+		expect(said).not.toMatch(/[?&]authorization=/);
+	}
+	const unreachable = await stage.harness.run({
+		workflow: stage.workflow(),
+		items: prompts(1),
+		credentials: { flowPlatformApi: { ...stage.credentials.flowPlatformApi, baseUrl: 'http://127.0.0.1:9' } },
+	});
+	expect(unreachable.error?.message).toContain('could not be reached');
+	expect(everythingSaid(unreachable)).not.toContain(stage.platform.apiKey);
+});
+
+test.each([
+	['agt_0123456789abcdef', 'FlowAgent API'],
+	['dbg_0123456789abcdef', 'FlowAgent API'],
+	['wst_0123456789abcdef', 'FlowBridge API'],
+	['', 'holds no secret'],
+])('a token of another kind is named and never sent: %s', async (apiKey, said) => {
+	const run = await stage.harness.run({
+		workflow: stage.workflow(),
+		items: prompts(1),
+		credentials: { flowPlatformApi: { ...stage.credentials.flowPlatformApi, apiKey } },
+	});
+	expect(run.error?.message).toContain(said);
+	if (apiKey) expect(everythingSaid(run)).not.toContain(apiKey);
+	expect(stage.platform.books().requests.submit).toBe(0);
+});

@@ -1,0 +1,90 @@
+import { NODE_NAME, type WorkflowJson } from '../harness';
+import { openStage, prompts, text, type Stage } from './flowTask.fixture';
+
+let stage: Stage;
+beforeEach(async () => {
+	stage = await openStage({ runners: 4, taskMs: 600 });
+});
+afterEach(async () => {
+	await stage.close();
+});
+
+const SUSPEND = { operation: 'wait', waitMode: 'suspend' };
+
+/** "Check Again" back to the node, "Done" and the error output to nodes of their own. */
+function loop(parameters = {}, wired = true): WorkflowJson {
+	const base = stage.workflow(
+		{ ...SUSPEND, ...parameters },
+		{ onError: 'continueErrorOutput', outputs: [[], ['Finished'], ['Failed']] },
+	);
+	const [, ...others] = base.connections[NODE_NAME]?.main ?? [];
+	const back = [{ node: NODE_NAME, type: 'main' as const, index: 0 }];
+	return {
+		...base,
+		connections: { ...base.connections, [NODE_NAME]: { main: [wired ? back : [], ...others] } },
+	};
+}
+
+async function submit(count: number): Promise<Array<{ json: { taskId: string } }>> {
+	const run = await stage.run(prompts(count), { operation: 'submit' });
+	return run.output(NODE_NAME).map(({ json }) => ({ json: { taskId: text(json.taskId) } }));
+}
+
+test('the execution sleeps between looks, and the look that ends the wait brings the files', async () => {
+	const items = await submit(6);
+	const first = await stage.harness.run({ workflow: loop(), items, credentials: stage.credentials });
+	expect(first.status).toBe('waiting');
+	expect(stage.platform.books().requests.file).toBe(0);
+	expect(Number(first.stored.waitTill) - Date.now()).toBeGreaterThan(55_000);
+	await until(() => stage.platform.books().tasks.every(({ finishedAtMs }) => finishedAtMs !== null));
+
+	const second = await stage.harness.resume(first);
+	expect(second.status).toBe('success');
+	const done = second.output('Finished');
+	expect(done.map(({ json }) => json.taskId)).toEqual(items.map(({ json }) => json.taskId));
+	expect(done.every(({ binary }) => binary?.data)).toBe(true);
+	expect(stage.platform.books().requests.file).toBe(6);
+	expect(stage.platform.books().tasksMade).toBe(6);
+});
+
+test('several sleeps, an unknown id and a failed task end as in a held wait', async () => {
+	stage.platform.faults.add({ on: 'submit', kind: 'failTask', times: 1 });
+	const items = [...(await submit(2)), { json: { taskId: 'nobody' } }];
+	let run = await stage.harness.run({ workflow: loop(), items, credentials: stage.credentials });
+	for (let sleeps = 0; run.status === 'waiting' && sleeps < 5; sleeps++) {
+		await new Promise((resolve) => setTimeout(resolve, 300));
+		run = await stage.harness.resume(run);
+	}
+	expect(run.status).toBe('success');
+	expect(run.output('Finished')).toHaveLength(1);
+	expect(run.output('Failed').map(({ json }) => json.error)).toEqual([
+		expect.stringContaining('failed at the platform'),
+		'The platform does not know task nobody',
+	]);
+}, 60_000);
+
+test('unless "Check Again" leads back, nothing is asked', async () => {
+	const items = await submit(1);
+	const asked = stage.platform.books().requests.info;
+	const run = await stage.harness.run({ workflow: loop({}, false), items, credentials: stage.credentials });
+	expect(run.output('Failed')[0]?.json.error).toContain('"Check Again" leads nowhere');
+	expect(stage.platform.books().requests.info).toBe(asked);
+});
+
+test('the time-out counts over all looks', async () => {
+	stage.platform.faults.add({ on: 'submit', kind: 'stuckTask' });
+	const items = await submit(1);
+	let run = await stage.harness.run({
+		workflow: loop({ options: { timeoutMinutes: 0.01 } }),
+		items,
+		credentials: stage.credentials,
+	});
+	expect(run.status).toBe('waiting');
+	await new Promise((resolve) => setTimeout(resolve, 700));
+	run = await stage.harness.resume(run);
+	expect(run.output('Failed')[0]?.json.error).toContain('was not done within the time-out');
+}, 60_000);
+
+async function until(condition: () => boolean): Promise<void> {
+	while (!condition()) await new Promise((resolve) => setTimeout(resolve, 20));
+}

@@ -1,0 +1,136 @@
+import { TriggerContext, TriggersAndPollers } from 'n8n-core';
+import { Container } from '@n8n/di';
+import {
+	createRunExecutionData,
+	type ExecutionError,
+	type INode,
+	type INodeExecutionData,
+	type ITriggerFunctions,
+	type IWorkflowBase,
+	type IWorkflowExecuteAdditionalData,
+	type Workflow,
+} from 'n8n-workflow';
+import type { CredentialStore } from './credentials.helper';
+import type { Executor } from './execution';
+import { logContext, type LogLine } from './log.capture';
+import type { HarnessRun } from './run.result';
+
+export interface Activation {
+	executor: Executor;
+	saved: IWorkflowBase;
+	workflow: Workflow;
+	node: INode;
+	credentials: CredentialStore;
+	additionalData: IWorkflowExecuteAdditionalData;
+}
+
+/**
+ * A trigger of an active workflow: each `emit` is an execution.
+ * cli: workflows/triggers/trigger-execution-context.factory.js
+ */
+export class ActiveTrigger {
+	/** Executions that ended, in the order in which they ended. */
+	readonly runs: HarnessRun[] = [];
+	/** What the trigger gave to `emitError`. n8n then closes it and activates it anew later, the harness does not. */
+	readonly fatalErrors: Error[] = [];
+	/** What the trigger gave to `saveFailedExecution`; it stays active. */
+	readonly failedExecutions: ExecutionError[] = [];
+	readonly logs: LogLine[] = [];
+	/** n8n has a unique index on these over the whole instance. */
+	private readonly deduplicationKeys = new Set<string>();
+	private readonly waiting = new Set<() => void>();
+	private closeFunction?: () => Promise<void>;
+	private closed = false;
+
+	constructor(private readonly activation: Activation) {}
+
+	async open(): Promise<void> {
+		const { workflow, node, additionalData } = this.activation;
+		const response = await logContext.run(
+			(line) => this.logs.push(line),
+			async () =>
+				await Container.get(TriggersAndPollers).runTriggerFunction(
+					workflow,
+					node,
+					() =>
+						new TriggerContext(
+							workflow,
+							node,
+							additionalData,
+							'trigger',
+							'activate',
+							this.emit,
+							this.emitError,
+							(error) => void this.failedExecutions.push(error),
+						),
+					additionalData,
+					'trigger',
+					'activate',
+				),
+		);
+		this.closeFunction = response?.closeFunction;
+	}
+
+	/** Resolves as soon as that many executions have ended in all. */
+	async waitForRuns(count: number): Promise<HarnessRun[]> {
+		await this.until(() => this.runs.length >= count);
+		return this.runs;
+	}
+
+	async waitForFatalError(): Promise<Error | undefined> {
+		await this.until(() => this.fatalErrors.length > 0);
+		return this.fatalErrors[0];
+	}
+
+	/** What deactivating the workflow does. */
+	async close(): Promise<void> {
+		if (this.closed) return;
+		this.closed = true;
+		await this.closeFunction?.();
+	}
+
+	private readonly emit: ITriggerFunctions['emit'] = (data, _response, donePromise, deduplicationKey) => {
+		const done = this.execute(data, deduplicationKey);
+		void done.then(
+			// A duplicate is skipped: n8n resolves its promise with nothing.
+			(run) => donePromise?.resolve(run?.raw as HarnessRun['raw']),
+			(error: unknown) => donePromise?.reject(error instanceof Error ? error : new Error(String(error))),
+		);
+	};
+
+	private readonly emitError: ITriggerFunctions['emitError'] = (error) => {
+		this.fatalErrors.push(error);
+		this.wake();
+		void this.close();
+	};
+
+	private async execute(main: INodeExecutionData[][], key?: string): Promise<HarnessRun | undefined> {
+		if (key !== undefined) {
+			if (this.deduplicationKeys.has(key)) return undefined;
+			this.deduplicationKeys.add(key);
+		}
+		const { executor, saved, node, credentials } = this.activation;
+		const live = executor.start({
+			executionId: executor.nextExecutionId(),
+			workflow: saved,
+			data: createRunExecutionData({
+				executionData: { nodeExecutionStack: [{ node, data: { main }, source: null }] },
+			}),
+			mode: 'trigger',
+			credentials,
+		});
+		const run = await live.done;
+		this.runs.push(run);
+		this.wake();
+		return run;
+	}
+
+	private async until(condition: () => boolean): Promise<void> {
+		while (!condition()) await new Promise<void>((resolve) => this.waiting.add(resolve));
+	}
+
+	private wake(): void {
+		for (const resolve of this.waiting) resolve();
+		this.waiting.clear();
+	}
+}

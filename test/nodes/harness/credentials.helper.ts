@@ -1,0 +1,192 @@
+import { Credentials, getAdditionalKeys } from 'n8n-core';
+import {
+	ICredentialsHelper,
+	isExpression,
+	NodeHelpers,
+	UnexpectedError,
+	type ICredentialDataDecryptedObject,
+	type ICredentials,
+	type ICredentialsExpressionResolveValues,
+	type IExecuteData,
+	type IHttpRequestOptions,
+	type INode,
+	type INodeCredentialsDetails,
+	type INodeParameters,
+	type INodeProperties,
+	type IRequestOptionsSimplified,
+	type IWorkflowDataProxyAdditionalKeys,
+	type IWorkflowExecuteAdditionalData,
+	type Workflow,
+	type WorkflowExecuteMode,
+} from 'n8n-workflow';
+import type { TypeRegistry } from './type.registry';
+
+/** By credential id, or by credential type where a run needs one credential of a type. */
+export type CredentialStore = Record<string, ICredentialDataDecryptedObject>;
+
+/**
+ * n8n keeps this class in its cli package (credentials-helper.js), less the database, external secrets, the AI
+ * gateway and dynamic credentials, which no node can tell apart from a plain stored credential.
+ */
+export class CredentialsHelper extends ICredentialsHelper {
+	constructor(
+		private readonly types: TypeRegistry,
+		private readonly store: CredentialStore,
+	) {
+		super();
+	}
+
+	async authenticate(
+		credentials: ICredentialDataDecryptedObject,
+		typeName: string,
+		incoming: IHttpRequestOptions | IRequestOptionsSimplified,
+		workflow?: Workflow,
+		node?: INode,
+	): Promise<IHttpRequestOptions> {
+		// The simplified options differ in `uri` alone; n8n's helper passes both on as one.
+		const requestOptions = incoming as IHttpRequestOptions;
+		const credentialType = this.types.getCredentialType(typeName);
+		if (typeof credentialType.authenticate === 'function') {
+			// Called on its object: it may be a method that uses `this`.
+			return await credentialType.authenticate(credentials, requestOptions);
+		}
+		if (!credentialType.authenticate) return requestOptions;
+		if (!workflow || !node) {
+			throw new UnexpectedError('Workflow and node are required for declarative credential authentication');
+		}
+		const keys = { $credentials: credentials };
+		requestOptions.headers ??= {};
+		// `properties` names request options (headers, qs, body, auth) that n8n fills in without knowing their types.
+		const target = requestOptions as unknown as Partial<Record<string, Record<string, string>>>;
+		for (const [section, fields] of Object.entries(credentialType.authenticate.properties)) {
+			const values = (target[section] ||= {});
+			for (const [key, value] of Object.entries(fields as Record<string, string>)) {
+				values[resolve(key, keys, workflow, node)] = resolve(value, keys, workflow, node);
+			}
+		}
+		return requestOptions;
+	}
+
+	async getDecrypted(
+		additionalData: IWorkflowExecuteAdditionalData,
+		nodeCredentials: INodeCredentialsDetails,
+		type: string,
+		mode: WorkflowExecuteMode,
+		executeData?: IExecuteData,
+		raw?: boolean,
+		expressionResolveValues?: ICredentialsExpressionResolveValues,
+	): Promise<ICredentialDataDecryptedObject> {
+		const stored = this.find(nodeCredentials, type);
+		if (raw === true) return stored;
+		const withDefaults = {
+			// Credentials are described as node parameters are; n8n's types keep the two apart.
+			...NodeHelpers.getNodeParameters(
+				this.getCredentialsProperties(type),
+				stored as INodeParameters,
+				true,
+				false,
+				null,
+				null,
+			),
+			// Not among the properties of every type, yet honoured when stored.
+			...pick(stored, 'oauthTokenData', 'allowedHttpRequestDomains', 'allowedDomains'),
+		} as ICredentialDataDecryptedObject;
+		const keys = getAdditionalKeys(additionalData, mode, null, { isCredential: true });
+		return resolveData(withDefaults, mode, keys, executeData, expressionResolveValues);
+	}
+
+	getParentTypes(name: string): string[] {
+		const parents = this.types.getCredentialType(name).extends ?? [];
+		return [...parents, ...parents.flatMap((parent) => this.getParentTypes(parent))];
+	}
+
+	getCredentialsProperties(type: string): INodeProperties[] {
+		const credentialType = this.types.getCredentialType(type);
+		if (!credentialType.extends) return credentialType.properties;
+		const properties: INodeProperties[] = [];
+		for (const parent of credentialType.extends) {
+			NodeHelpers.mergeNodeProperties(properties, this.getCredentialsProperties(parent));
+		}
+		NodeHelpers.mergeNodeProperties(properties, credentialType.properties);
+		return properties;
+	}
+
+	isCredentialUsableByNode(credentialType: string, nodeType: string): boolean {
+		const { restrictToSupportedNodes, supportedNodes = [] } = this.types.getCredentialType(credentialType);
+		return !restrictToSupportedNodes || supportedNodes.some((name) => nodeType.endsWith(`.${name}`));
+	}
+
+	/** The package's credentials hold no token that expires. */
+	async preAuthentication(): Promise<undefined> {
+		return undefined;
+	}
+
+	async runPreAuthentication(): Promise<undefined> {
+		return undefined;
+	}
+
+	async getCredentials(nodeCredentials: INodeCredentialsDetails, type: string): Promise<ICredentials> {
+		const credentials = new Credentials({ id: nodeCredentials.id, name: nodeCredentials.name }, type);
+		await credentials.setData(this.find(nodeCredentials, type));
+		return credentials;
+	}
+
+	async updateCredentials(
+		nodeCredentials: INodeCredentialsDetails,
+		type: string,
+		data: ICredentialDataDecryptedObject,
+	): Promise<void> {
+		Object.assign(this.find(nodeCredentials, type), data);
+	}
+
+	async updateCredentialsOauthTokenData(): Promise<void> {
+		throw new UnexpectedError('The harness holds no OAuth credentials');
+	}
+
+	private find({ id, name }: INodeCredentialsDetails, type: string): ICredentialDataDecryptedObject {
+		if (!id) throw new UnexpectedError('Found credential with no ID.', { extra: { credentialName: name } });
+		const data = this.store[id] ?? this.store[type];
+		if (!data) throw new Error(`Credential with ID "${id}" does not exist for type "${type}".`);
+		return structuredClone(data);
+	}
+}
+
+function resolve(
+	value: string,
+	keys: IWorkflowDataProxyAdditionalKeys,
+	workflow: Workflow,
+	node: INode,
+): string {
+	if (!isExpression(value)) return value;
+	const resolved = workflow.expression.getSimpleParameterValue(node, value, 'internal', keys, undefined, '');
+	return resolved ? String(resolved) : '';
+}
+
+function pick(data: ICredentialDataDecryptedObject, ...names: string[]): ICredentialDataDecryptedObject {
+	return Object.fromEntries(Object.entries(data).filter(([name]) => names.includes(name)));
+}
+
+/** Expressions may stand in a credential's fields. Outside an execution they see no items. */
+function resolveData(
+	data: ICredentialDataDecryptedObject,
+	mode: WorkflowExecuteMode,
+	keys: IWorkflowDataProxyAdditionalKeys,
+	executeData?: IExecuteData,
+	values?: ICredentialsExpressionResolveValues,
+): ICredentialDataDecryptedObject {
+	if (!values) return data;
+	const { workflow, runExecutionData, runIndex, itemIndex, node, connectionInputData } = values;
+	return workflow.expression.getParameterValue(
+		data as INodeParameters,
+		runExecutionData,
+		runIndex,
+		itemIndex,
+		node.name,
+		connectionInputData,
+		mode,
+		keys,
+		executeData,
+		false,
+		data,
+	) as ICredentialDataDecryptedObject;
+}

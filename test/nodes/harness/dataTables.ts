@@ -1,0 +1,266 @@
+import {
+	NodeOperationError,
+	type ExecuteWorkflowData,
+	type IDataObject,
+	type INodeExecutionData,
+	type INodeParameters,
+	type IWorkflowBase,
+} from 'n8n-workflow';
+import type { ExecuteWorkflow } from './additional.data';
+
+type Cell = string | number | boolean | null;
+export type DataTableRow = Record<string, Cell>;
+
+interface StoredTable {
+	readonly id: string;
+	readonly name: string;
+	readonly columns: ReadonlyArray<{ name: string; type: string }>;
+	rows: DataTableRow[];
+}
+
+/** n8n's Data Tables in memory, reached as nodes reach the real ones: by inline sub-workflows. */
+export interface DataTables {
+	/** To be passed to a run as `executeWorkflow`. */
+	readonly executeWorkflow: ExecuteWorkflow;
+	/** Rows of a table in the order of their ids; none where there is no table. */
+	rows(table: string): DataTableRow[];
+	/** What a person does in n8n: changes a row, or deletes it by `undefined`. */
+	edit(table: string, change: (row: DataTableRow) => DataTableRow | undefined): void;
+	/** Operations so far, as `insert flow_agent_sessions`. */
+	readonly operations: string[];
+	/** Told of each operation before it is done; what it throws is what n8n throws. */
+	before: (operation: string) => void | Promise<void>;
+}
+
+/**
+ * Stands in for the node `n8n-nodes-base.dataTable` 1.1, which is not installed here. It understands what
+ * `nodes/shared/dataTable.ts` makes and nothing else: anything unknown throws an error that says so, and no
+ * expression is evaluated but the two forms in which values may be named. So a value that found its way into the
+ * workflow's JSON, where n8n would evaluate it, fails the test.
+ */
+export function createDataTables(): DataTables {
+	return new MemoryDataTables();
+}
+
+export const UNKNOWN_TO_STAND_IN = 'The stand-in for Data Tables does not know';
+
+class MemoryDataTables implements DataTables {
+	readonly operations: string[] = [];
+	before: DataTables['before'] = () => undefined;
+	private readonly tables: StoredTable[] = [];
+	private lastId = 0;
+
+	rows(name: string): DataTableRow[] {
+		return (this.find(({ name: other }) => other === name)?.rows ?? []).map((row) => ({ ...row }));
+	}
+
+	edit(name: string, change: (row: DataTableRow) => DataTableRow | undefined): void {
+		const table = this.find(({ name: other }) => other === name);
+		if (!table) throw new Error(`There is no table "${name}"`);
+		table.rows = table.rows.map((row) => change({ ...row })).filter((row) => row !== undefined);
+	}
+
+	readonly executeWorkflow: ExecuteWorkflow = async (info, _additionalData, options) => {
+		const parameters = tableParameters(info.code);
+		const items = (options.inputData ?? []).map(({ json }) => json);
+		const operation = `${text(parameters.operation)} ${this.nameOf(parameters)}`;
+		this.operations.push(operation);
+		await this.before(operation);
+		// A sub-execution takes a moment, in which others come and go.
+		await new Promise((resolve) => setImmediate(resolve));
+		const output = this.work(parameters, items);
+		const data: INodeExecutionData[] = structuredClone(output).map((json, item) => ({
+			json,
+			pairedItem: { item },
+		}));
+		return { executionId: 'sub', data: [data] } satisfies ExecuteWorkflowData;
+	};
+
+	private work(parameters: INodeParameters, items: IDataObject[]): IDataObject[] {
+		const { resource, operation } = parameters;
+		if (resource === 'table' && operation === 'list') return this.list(parameters);
+		if (resource === 'table' && operation === 'create') return this.create(parameters);
+		if (resource !== 'row') throw unknown(`the resource "${text(resource)}"`);
+		const table = this.tableOf(parameters);
+		switch (operation) {
+			case 'insert':
+				return this.insert(table, parameters, items);
+			case 'get':
+				if (parameters.returnAll !== true) throw unknown('a read that n8n would end after 50 rows');
+				return unique(items.flatMap((item) => select(table, parameters, item)));
+			case 'deleteRows': {
+				const gone = unique(items.flatMap((item) => select(table, parameters, item)));
+				table.rows = table.rows.filter((row) => !gone.includes(row));
+				return gone;
+			}
+			case 'update':
+				expectAutoMap(parameters);
+				return items.flatMap((item) =>
+					select(table, parameters, item).map((row) =>
+						Object.assign(row, cellsOf(table, item), { updatedAt: now() }),
+					),
+				);
+			default:
+				throw unknown(`the operation "${text(operation)}"`);
+		}
+	}
+
+	private list({ returnAll, options }: INodeParameters): IDataObject[] {
+		if (returnAll !== true) throw unknown('a list that n8n would end after 50 tables');
+		const filter = text(field(options, 'filterName')).toLowerCase();
+		return this.tables
+			.filter(({ name }) => name.toLowerCase().includes(filter))
+			.map(({ id, name, columns }) => ({ id, name, columns: columns.map((column) => ({ ...column })) }));
+	}
+
+	private create({ tableName, columns }: INodeParameters): IDataObject[] {
+		const name = text(tableName);
+		if (this.find(({ name: other }) => other === name)) {
+			throw new Error(`Data table with name '${name}' already exists in this project`);
+		}
+		const given = field(columns, 'column');
+		const made = (Array.isArray(given) ? given : []).map((column: unknown) => {
+			return { name: text(field(column, 'name')), type: text(field(column, 'type')) };
+		});
+		if (made.some((column) => ['id', 'createdAt', 'updatedAt'].includes(column.name))) {
+			throw new Error('a reserved column name');
+		}
+		this.tables.push({ id: `table${this.tables.length + 1}`, name, columns: made, rows: [] });
+		return [{ id: `table${this.tables.length}`, name }];
+	}
+
+	private insert(table: StoredTable, parameters: INodeParameters, items: IDataObject[]): IDataObject[] {
+		expectAutoMap(parameters);
+		const added = items.map((item): DataTableRow => {
+			const empty = Object.fromEntries(table.columns.map(({ name }) => [name, null]));
+			const stamps = { id: ++this.lastId, createdAt: now(), updatedAt: now() };
+			return { ...empty, ...cellsOf(table, item), ...stamps };
+		});
+		table.rows.push(...added);
+		return [{ success: true, insertedRows: items.length }];
+	}
+
+	private tableOf({ dataTableId }: INodeParameters): StoredTable {
+		const id = field(dataTableId, 'mode') === 'id' ? text(field(dataTableId, 'value')) : '';
+		const table = this.find((one) => one.id === id);
+		if (table) return table;
+		throw new Error(`Data table with ID '${id}' could not be found in this project`);
+	}
+
+	private nameOf(parameters: INodeParameters): string {
+		const { dataTableId, options, tableName } = parameters;
+		if (typeof tableName === 'string') return tableName;
+		const listed = text(field(options, 'filterName'));
+		return listed || (this.find(({ id }) => id === field(dataTableId, 'value'))?.name ?? '');
+	}
+
+	private find(isIt: (table: StoredTable) => boolean): StoredTable | undefined {
+		return this.tables.find(isIt);
+	}
+}
+
+/** The one Data Table node behind the one trigger; its JSON may hold no expression but those that name places. */
+function tableParameters(code: IWorkflowBase | undefined): INodeParameters {
+	const [trigger, node, ...others] = code?.nodes ?? [];
+	const isKnown =
+		trigger?.type === 'n8n-nodes-base.executeWorkflowTrigger' &&
+		node?.type === 'n8n-nodes-base.dataTable' &&
+		node.typeVersion === 1.1 &&
+		others.length === 0;
+	if (!isKnown) throw unknown('this workflow');
+	for (const value of textsIn(node.parameters)) {
+		if (value.startsWith('=') && !PLACE.test(value)) throw unknown(`the expression ${value}`);
+	}
+	return node.parameters;
+}
+
+/** A place in the list `v` of the item, or a field of the item. */
+const PLACE = /^=\{\{ \$json\.(?:v\[(\d+)\]|(\w+)) \}\}$/;
+
+function valueAt(expression: unknown, item: IDataObject): unknown {
+	const [, index, name] = PLACE.exec(text(expression)) ?? [];
+	if (index !== undefined) return Array.isArray(item.v) ? item.v[Number(index)] : undefined;
+	if (name === undefined) throw unknown(`the value ${text(expression)}`);
+	return item[name];
+}
+
+function select(table: StoredTable, parameters: INodeParameters, item: IDataObject): DataTableRow[] {
+	const { filters, matchType } = parameters;
+	const given = field(filters, 'conditions');
+	const conditions: unknown[] = Array.isArray(given) ? given : [];
+	if (conditions.length === 0) throw new Error('At least one condition is required');
+	if (conditions.length > 1000) throw new Error('SQLITE_ERROR: Expression tree is too large');
+	const tests = conditions.map((one) => {
+		const name = text(field(one, 'keyName'));
+		const condition = field(one, 'condition');
+		if (!table.columns.some((column) => column.name === name)) throw new Error(`unknown column "${name}"`);
+		const value = valueAt(field(one, 'keyValue'), item);
+		return (row: DataTableRow): boolean => {
+			if (condition === 'eq') return row[name] === value;
+			if (condition !== 'lt') throw unknown(`the condition "${text(condition)}"`);
+			return typeof row[name] === 'number' && row[name] < Number(value);
+		};
+	});
+	return table.rows.filter((row) =>
+		matchType === 'allConditions' ? tests.every((test) => test(row)) : tests.some((test) => test(row)),
+	);
+}
+
+function cellsOf({ columns }: StoredTable, item: IDataObject): DataTableRow {
+	return Object.fromEntries(
+		Object.entries(item).map(([name, value]): [string, Cell] => {
+			const column = columns.find((one) => one.name === name);
+			if (!column) throw new Error(`unknown column name '${name}'`);
+			if (value === null) return [name, null];
+			if (typeof value !== column.type) {
+				throw new Error(`value of '${name}' does not match column type '${column.type}'`);
+			}
+			// As PostgreSQL.
+			if (typeof value === 'string' && value.includes('\0')) {
+				throw new Error('invalid byte sequence for encoding "UTF8": 0x00');
+			}
+			if (!isCell(value)) throw unknown('such a cell');
+			return [name, value];
+		}),
+	);
+}
+
+function expectAutoMap({ columns }: INodeParameters): void {
+	if (field(columns, 'mappingMode') !== 'autoMapInputData') throw unknown('columns by hand');
+}
+
+/** As the sub-workflow of an n8n that has no such node, or has it switched off. */
+export const noDataTables: ExecuteWorkflow = async (info) => {
+	const node = info.code?.nodes[1];
+	const error = new Error('Unrecognized node type: n8n-nodes-base.dataTable');
+	throw node ? new NodeOperationError(node, error) : error;
+};
+
+function textsIn(value: unknown): string[] {
+	if (typeof value === 'string') return [value];
+	return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];
+}
+
+function isCell(value: unknown): value is Cell {
+	return ['string', 'number', 'boolean'].includes(typeof value);
+}
+
+function unique(rows: DataTableRow[]): DataTableRow[] {
+	return [...new Set(rows)];
+}
+
+function unknown(what: string): Error {
+	return new Error(`${UNKNOWN_TO_STAND_IN} ${what}`);
+}
+
+function field(value: unknown, name: string): unknown {
+	return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
+}
+
+function text(value: unknown): string {
+	return typeof value === 'string' ? value : '';
+}
+
+function now(): string {
+	return new Date().toISOString();
+}

@@ -1,0 +1,166 @@
+import { StorageConfig, WorkflowExecute } from 'n8n-core';
+import { Container } from '@n8n/di';
+import {
+	createRunExecutionData,
+	type ExecutionError,
+	type IRun,
+	type IRunExecutionData,
+	type IWorkflowBase,
+	type IWorkflowExecuteAdditionalData,
+	type Workflow,
+	type WorkflowExecuteMode,
+} from 'n8n-workflow';
+import { additionalDataFor, type ExecuteWorkflow } from './additional.data';
+import { CredentialsHelper, type CredentialStore } from './credentials.helper';
+import type { Host } from './host';
+import { logContext } from './log.capture';
+import { HarnessRun } from './run.result';
+import { copyAsStored, RunRecorder } from './run.recorder';
+import { inlineSubworkflows } from './subworkflow';
+import type { TypeRegistry } from './type.registry';
+import { buildWorkflow } from './workflow.json';
+
+/** An execution under way. */
+export interface LiveRun {
+	readonly executionId: string;
+	/** What "Stop" in the editor, the workflow's time-out and a shutdown of n8n do. */
+	cancel(): void;
+	/** Settles when the node has ended too, which after a cancel may be later than n8n stops looking. */
+	readonly done: Promise<HarnessRun>;
+}
+
+export interface ExecutionRequest {
+	executionId: string;
+	workflow: IWorkflowBase;
+	data: IRunExecutionData;
+	mode: WorkflowExecuteMode;
+	credentials: CredentialStore;
+	executeWorkflow?: ExecuteWorkflow;
+	streaming?: boolean;
+	retryOf?: string;
+	restartExecutionId?: string;
+	rootExecutionMode?: WorkflowExecuteMode;
+}
+
+/** cli: workflow-runner.js (runMainProcess) with active-executions.js (stopExecution). */
+export class Executor {
+	private readonly finished = new Map<string, HarnessRun>();
+	private readonly live = new Set<LiveRun>();
+	private lastId = 0;
+
+	constructor(
+		readonly types: TypeRegistry,
+		readonly host: Host,
+	) {}
+
+	nextExecutionId(): string {
+		this.lastId += 1;
+		return String(this.lastId);
+	}
+
+	start(request: ExecutionRequest): LiveRun {
+		const { executionId, mode, workflow, data } = request;
+		const recorder = new RunRecorder();
+		const timeout = (workflow.settings?.executionTimeout ?? 0) * 1000;
+		const additionalData = additionalDataFor({
+			...request,
+			recorder,
+			credentialsHelper: new CredentialsHelper(this.types, request.credentials),
+			executeWorkflow: request.executeWorkflow ?? inlineSubworkflows(this, request.credentials, recorder),
+			findExecution: (id) => this.finished.get(id)?.stored.data,
+			deadline: timeout > 0 ? Date.now() + timeout : undefined,
+		});
+		const execute = new WorkflowExecute(additionalData, mode, data, Container.get(StorageConfig).modeTag);
+		const finish = (raw: IRun): HarnessRun => {
+			const run = new HarnessRun(request, recorder, recorder.stored ?? raw, raw, this.host.binaryData);
+			this.finished.set(executionId, run);
+			return run;
+		};
+		const begin = () =>
+			execute.processRunExecutionData(buildWorkflow(workflow, this.types, data.resultData.pinData));
+		let execution: ReturnType<typeof begin>;
+		try {
+			execution = logContext.run((line) => recorder.logs.push(line), begin);
+		} catch (error) {
+			// A node with issues (a required parameter is empty): n8n refuses the workflow before anything runs.
+			return { executionId, cancel() {}, done: Promise.resolve(finish(refusedRun(mode, error))) };
+		}
+		const timer = timeout > 0 ? setTimeout(() => execution.cancel(), timeout) : undefined;
+		const done = (async () => {
+			const raw = await execution;
+			clearTimeout(timer);
+			return finish(raw);
+		})();
+		const live: LiveRun = { executionId, cancel: () => execution.cancel(), done };
+		this.live.add(live);
+		void done.finally(() => this.live.delete(live)).catch(() => {}); // the caller hears of it by `done`
+		return live;
+	}
+
+	/** What a trigger of an active workflow is given: there is no execution yet. */
+	outsideExecutions(workflow: IWorkflowBase, credentials: CredentialStore): IWorkflowExecuteAdditionalData {
+		const recorder = new RunRecorder();
+		const data = additionalDataFor({
+			executionId: '',
+			workflow,
+			mode: 'trigger',
+			recorder,
+			credentialsHelper: new CredentialsHelper(this.types, credentials),
+			executeWorkflow: inlineSubworkflows(this, credentials, recorder),
+			findExecution: (id) => this.finished.get(id)?.stored.data,
+		});
+		return { ...data, executionId: undefined, hooks: undefined };
+	}
+
+	/** Nothing that a test started outlives its file. */
+	async stopAll(): Promise<void> {
+		const running = [...this.live];
+		for (const live of running) live.cancel();
+		await Promise.allSettled(running.map(async ({ done }) => await done));
+	}
+}
+
+/**
+ * A copy of the stored execution for `retry`.
+ * cli: executions/execution.service.js (retry); `edited` is its `loadWorkflow: true`.
+ */
+export function dataForRetry(run: HarnessRun, edited?: Workflow): IRunExecutionData {
+	if (run.status === 'success') throw new Error('The execution succeeded, so it cannot be retried.');
+	const data = copyAsStored(run.stored.data);
+	if (!data.executionData)
+		throw new Error('The execution was aborted before starting, so it cannot be retried');
+	const { lastNodeExecuted, runData } = data.resultData;
+	if (lastNodeExecuted) {
+		delete data.resultData.error;
+		const runs = runData[lastNodeExecuted];
+		if (runs?.at(-1)?.error !== undefined) runs.pop();
+	}
+	for (const entry of edited ? data.executionData.nodeExecutionStack : []) {
+		const node = edited?.getNode(entry.node.name);
+		if (!node) throw new Error(`Could not find the node "${entry.node.name}" in workflow.`);
+		entry.node = structuredClone(node);
+	}
+	return data;
+}
+
+/** cli: wait-tracker.js (startExecution) hands the stored data back as it is; n8n-core does the rest. */
+export function dataForResume(run: HarnessRun): IRunExecutionData {
+	if (run.status !== 'waiting') throw new Error(`The execution is "${run.status}", not "waiting"`);
+	return copyAsStored(run.stored.data);
+}
+
+/** cli: executions/failed-run-factory.js */
+function refusedRun(mode: WorkflowExecuteMode, thrown: unknown): IRun {
+	if (!(thrown instanceof Error)) throw thrown;
+	// Any Error is stored in this place, whatever its class.
+	const fields = { message: thrown.message, stack: thrown.stack };
+	const error = Object.assign({}, thrown, fields) as unknown as ExecutionError;
+	return {
+		data: createRunExecutionData({ resultData: { error, runData: {} }, executionData: null }),
+		mode,
+		startedAt: new Date(),
+		stoppedAt: new Date(),
+		status: 'error',
+		storedAt: 'db',
+	};
+}

@@ -1,0 +1,64 @@
+import { Logger } from '@n8n/backend-common';
+import { GlobalConfig, InstanceSettingsConfig } from '@n8n/config';
+import { Container } from '@n8n/di';
+import { BinaryDataService, InstanceSettings } from 'n8n-core';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { CapturedLogger, type LogLine } from './log.capture';
+import { recogniseErrorsOfAllRealms } from './realm';
+
+/** What of n8n lives once per process: its settings, its logger and its binary store. */
+export interface Host {
+	/** n8n's user folder, a temporary one. */
+	folder: string;
+	binaryData: BinaryDataService;
+	/** Lines that were logged outside any run, e.g. while the package was loaded. */
+	logs: LogLine[];
+}
+
+let current: Promise<Host> | undefined;
+let users = 0;
+
+/** n8n's services are singletons of the DI container, so all harnesses of a test file share one host. */
+export async function acquireHost(): Promise<Host> {
+	users += 1;
+	current ??= startHost();
+	return await current;
+}
+
+export async function releaseHost(): Promise<void> {
+	users -= 1;
+	if (users > 0 || !current) return;
+	const { folder } = await current;
+	current = undefined;
+	Container.reset();
+	await rm(folder, { recursive: true, force: true });
+}
+
+async function startHost(): Promise<Host> {
+	recogniseErrorsOfAllRealms();
+	const folder = await mkdtemp(path.join(tmpdir(), 'n8n-harness-'));
+	// n8n's configuration classes read the environment when they are first asked for, which is below. Jest gives
+	// each test file its own copy of process.env, so nothing leaks.
+	Object.assign(process.env, {
+		N8N_USER_FOLDER: folder,
+		N8N_ENCRYPTION_KEY: 'harness-encryption-key',
+		N8N_DEFAULT_BINARY_DATA_MODE: 'filesystem',
+		N8N_LOG_LEVEL: 'silent',
+		N8N_SSRF_PROTECTION_ENABLED: 'false', // as n8n's default; the platform under test is on the loopback
+	});
+	for (const name of ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY']) {
+		Reflect.deleteProperty(process.env, name);
+		Reflect.deleteProperty(process.env, name.toLowerCase());
+	}
+	const logs: LogLine[] = [];
+	Container.set(
+		Logger,
+		new CapturedLogger(Container.get(GlobalConfig), Container.get(InstanceSettingsConfig), logs),
+	);
+	Container.get(InstanceSettings).markAsLeader();
+	const binaryData = Container.get(BinaryDataService);
+	await binaryData.init();
+	return { folder, binaryData, logs };
+}

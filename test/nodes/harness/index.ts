@@ -1,0 +1,234 @@
+import { FileLocation } from 'n8n-core';
+import {
+	createRunExecutionData,
+	type IBinaryData,
+	type INodeExecutionData,
+	type IRunExecutionData,
+	type IWorkflowBase,
+	type WorkflowExecuteMode,
+} from 'n8n-workflow';
+import path from 'node:path';
+import { ActiveTrigger } from './active.trigger';
+import type { ExecuteWorkflow } from './additional.data';
+import type { CredentialStore } from './credentials.helper';
+import { dataForResume, dataForRetry, Executor, type LiveRun } from './execution';
+import { acquireHost, releaseHost, type Host } from './host';
+import type { LogLine } from './log.capture';
+import type { HarnessRun } from './run.result';
+import { TypeRegistry, type CredentialClass, type NodeClass } from './type.registry';
+import { buildWorkflow, findStartNode, savedWorkflow, type WorkflowJson } from './workflow.json';
+
+export type { ActiveTrigger, ExecuteWorkflow, CredentialStore, LiveRun, LogLine, HarnessRun, WorkflowJson };
+export { NODE_NAME, singleNode, TRIGGER_NAME, type NodeJson, type SingleNode } from './workflow.json';
+
+/** A binary property by its bytes is put into n8n's binary store before the run starts. */
+export interface BinaryInput {
+	data: Buffer;
+	fileName?: string;
+	mimeType?: string;
+}
+
+export type ItemInput = Omit<INodeExecutionData, 'json' | 'binary'> & {
+	json?: INodeExecutionData['json'];
+	binary?: Record<string, BinaryInput | IBinaryData>;
+};
+
+export interface HarnessOptions {
+	/** Folder of the package whose built nodes are loaded: this repository by default; `false` loads none. */
+	package?: string | false;
+	/** Node types of the test. `description.name` "x" is found as "harness.x", a name with a dot as it is. */
+	nodes?: NodeClass[];
+	credentialTypes?: CredentialClass[];
+}
+
+export interface RunOptions {
+	workflow: WorkflowJson;
+	/** What the trigger gives out; one empty item by default. */
+	items?: ItemInput[];
+	/** Decrypted data by credential type (or id). Nodes that name no credential get those of their types. */
+	credentials?: CredentialStore;
+	/** A production run by a trigger unless told otherwise. Messages to the UI need "manual". */
+	mode?: WorkflowExecuteMode;
+	startNode?: string;
+	/** As for a chat or a streaming webhook: `isStreaming()` is true (in manual, webhook and chat mode). */
+	streaming?: boolean;
+	/** Takes the place of the execution of inline sub-workflows. */
+	executeWorkflow?: ExecuteWorkflow;
+}
+
+export type ContinueOptions = Pick<RunOptions, 'credentials' | 'streaming' | 'executeWorkflow'>;
+export type RetryOptions = ContinueOptions & { workflow?: WorkflowJson };
+
+const REPOSITORY = path.resolve(__dirname, '../../..');
+
+export class Harness {
+	private readonly triggers: ActiveTrigger[] = [];
+
+	constructor(
+		/** Full names of the package's node types. */
+		readonly packageNodes: string[],
+		private readonly types: TypeRegistry,
+		private readonly host: Host,
+		private readonly executor = new Executor(types, host),
+	) {}
+
+	/** Lines that n8n logged outside any run, e.g. while it loaded the package. */
+	get logs(): LogLine[] {
+		return this.host.logs;
+	}
+
+	/** Runs a workflow to its end: success, error, waiting. Fails only where the harness itself does. */
+	async run(options: RunOptions): Promise<HarnessRun> {
+		const live = await this.start(options);
+		return await live.done;
+	}
+
+	async start(options: RunOptions): Promise<LiveRun> {
+		const { items = [{}], credentials = {}, mode = 'trigger', streaming, executeWorkflow } = options;
+		const workflow = this.save(options.workflow, credentials);
+		const executionId = this.executor.nextExecutionId();
+		const startNode = findStartNode(buildWorkflow(workflow, this.types), options.startNode);
+		const stored = await Promise.all(
+			items.map(
+				async (item) => await this.storeItem(item, FileLocation.ofExecution(workflow.id, executionId)),
+			),
+		);
+		const data = createRunExecutionData({
+			executionData: { nodeExecutionStack: [{ node: startNode, data: { main: [stored] }, source: null }] },
+			// Pinned data counts in manual runs only.
+			resultData: { pinData: mode === 'manual' ? workflow.pinData : undefined },
+		});
+		return this.executor.start({
+			executionId,
+			workflow,
+			data,
+			mode,
+			credentials,
+			streaming,
+			executeWorkflow,
+		});
+	}
+
+	/** "Retry execution": with `workflow` as "Retry with currently saved workflow", else with the one that ran. */
+	async retry(run: HarnessRun, options: RetryOptions = {}): Promise<HarnessRun> {
+		return await this.startRetry(run, options).done;
+	}
+
+	startRetry(run: HarnessRun, options: RetryOptions = {}): LiveRun {
+		const credentials = options.credentials ?? run.origin.credentials;
+		const edited = options.workflow && this.save(options.workflow, credentials);
+		const data = dataForRetry(run, edited && buildWorkflow(edited, this.types));
+		const request = {
+			workflow: edited ?? run.origin.workflow,
+			mode: 'retry',
+			retryOf: run.executionId,
+		} as const;
+		return this.goOn(run, data, { ...options, ...request, executionId: this.executor.nextExecutionId() });
+	}
+
+	/** What n8n does when the time of a suspended execution has come; the date itself is not waited for. */
+	async resume(run: HarnessRun, options: ContinueOptions = {}): Promise<HarnessRun> {
+		return await this.startResume(run, options).done;
+	}
+
+	startResume(run: HarnessRun, options: ContinueOptions = {}): LiveRun {
+		const { workflow, mode, executionId } = run.origin;
+		const request = { workflow, mode, executionId, restartExecutionId: executionId };
+		return this.goOn(run, dataForResume(run), { ...options, ...request });
+	}
+
+	/** Activates a workflow: its trigger runs until it is closed, and each `emit` starts an execution. */
+	async activate(
+		options: Pick<RunOptions, 'workflow' | 'credentials' | 'startNode'>,
+	): Promise<ActiveTrigger> {
+		const { credentials = {}, startNode } = options;
+		const saved = this.save(options.workflow, credentials);
+		const workflow = buildWorkflow(saved, this.types);
+		const trigger = new ActiveTrigger({
+			executor: this.executor,
+			saved,
+			workflow,
+			node: findStartNode(workflow, startNode),
+			credentials,
+			additionalData: this.executor.outsideExecutions(saved, credentials),
+		});
+		this.triggers.push(trigger);
+		await trigger.open();
+		return trigger;
+	}
+
+	/** Cancels what still runs and removes the temporary folder with all binary data. */
+	async close(): Promise<void> {
+		await Promise.allSettled(this.triggers.map(async (trigger) => await trigger.close()));
+		await this.executor.stopAll();
+		await releaseHost();
+	}
+
+	private goOn(
+		{ origin }: HarnessRun,
+		data: IRunExecutionData,
+		request: ContinueOptions & { workflow: IWorkflowBase; mode: WorkflowExecuteMode; executionId: string },
+	): LiveRun {
+		return this.executor.start({ ...request, data, credentials: request.credentials ?? origin.credentials });
+	}
+
+	private save(json: WorkflowJson, credentials: CredentialStore): IWorkflowBase {
+		const workflow = savedWorkflow(json, this.types);
+		for (const node of workflow.nodes) {
+			if (node.credentials) continue;
+			const { description } = this.types.getByNameAndVersion(node.type, node.typeVersion);
+			const given = (description.credentials ?? []).filter(({ name }) => credentials[name]);
+			if (given.length > 0) {
+				node.credentials = Object.fromEntries(given.map(({ name }) => [name, { id: name, name }]));
+			}
+		}
+		return workflow;
+	}
+
+	private async storeItem(
+		{ json = {}, binary, ...rest }: ItemInput,
+		location: ReturnType<typeof FileLocation.ofExecution>,
+	): Promise<INodeExecutionData> {
+		if (!binary) return { ...rest, json };
+		const stored = await Promise.all(
+			Object.entries(binary).map(async ([name, input]): Promise<[string, IBinaryData]> => {
+				if (!isBytes(input)) return [name, input];
+				const { data, fileName, mimeType = 'application/octet-stream' } = input;
+				return [name, await this.host.binaryData.store(location, data, { data: '', fileName, mimeType })];
+			}),
+		);
+		return { ...rest, json, binary: Object.fromEntries(stored) };
+	}
+}
+
+/**
+ * The heavy part (n8n's services, the package) is done once: call it in `beforeAll`, `close()` in `afterAll`.
+ *
+ * ```ts
+ * const run = await harness.run({
+ * 	workflow: singleNode({ type: 'n8n-nodes-flowtask.flowTask', parameters: { operation: 'run' } }),
+ * 	items: [{ json: { prompt: 'a cat' }, binary: { data: { data: bytes, mimeType: 'image/png' } } }],
+ * 	credentials: { flowPlatformApi: { apiKey: 'sk-test', baseUrl: platform.url } },
+ * });
+ * expect(run.status).toBe('success');
+ * const picture = await run.binary(run.output('Node')[0]);
+ * ```
+ *
+ * What runs are the package's built files, so `npm run build` comes first.
+ */
+export async function createHarness(options: HarnessOptions = {}): Promise<Harness> {
+	const { package: directory = REPOSITORY, nodes = [], credentialTypes = [] } = options;
+	const host = await acquireHost();
+	try {
+		const types = new TypeRegistry(nodes, credentialTypes);
+		const packageNodes = directory === false ? [] : await types.loadPackage(directory);
+		return new Harness(packageNodes, types, host);
+	} catch (error) {
+		await releaseHost();
+		throw error;
+	}
+}
+
+function isBytes(input: BinaryInput | IBinaryData): input is BinaryInput {
+	return Buffer.isBuffer(input.data);
+}

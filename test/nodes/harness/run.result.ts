@@ -1,0 +1,106 @@
+import type { BinaryDataService } from 'n8n-core';
+import {
+	NodeConnectionTypes,
+	type ExecutionError,
+	type ExecutionStatus,
+	type IDataObject,
+	type IExecuteContextData,
+	type INodeExecutionData,
+	type IRun,
+	type ITaskData,
+	type IWorkflowBase,
+	type NodeExecutionHint,
+	type StructuredChunk,
+	type WorkflowExecuteMode,
+} from 'n8n-workflow';
+import type { CredentialStore } from './credentials.helper';
+import type { LogLine } from './log.capture';
+import type { RunRecorder } from './run.recorder';
+
+/** What an execution was started with, kept because retry and resume start from it again. */
+export interface RunOrigin {
+	executionId: string;
+	workflow: IWorkflowBase;
+	credentials: CredentialStore;
+	mode: WorkflowExecuteMode;
+}
+
+/** A finished (or suspended) execution as n8n's execution list would show it. */
+export class HarnessRun {
+	constructor(
+		readonly origin: RunOrigin,
+		private readonly recorder: RunRecorder,
+		/** What n8n's database holds. Differs from `raw` after a cancel: late results are in `raw` alone. */
+		readonly stored: IRun,
+		/** What WorkflowExecute resolved to, in memory. */
+		readonly raw: IRun,
+		private readonly binaryData: BinaryDataService,
+	) {}
+
+	get executionId(): string {
+		return this.origin.executionId;
+	}
+
+	get status(): ExecutionStatus {
+		return this.stored.status;
+	}
+
+	/** The error that ended the run: plain fields, as n8n stores and shows it, no instance of its class. */
+	get error(): ExecutionError | undefined {
+		return this.stored.data.resultData.error;
+	}
+
+	/** Items of one output of one run of a node; without `runIndex` of its last run. */
+	output(nodeName: string, outputIndex = 0, runIndex?: number): INodeExecutionData[] {
+		const run = this.task(nodeName, runIndex);
+		return run?.data?.[NodeConnectionTypes.Main]?.[outputIndex] ?? [];
+	}
+
+	runs(nodeName: string): ITaskData[] {
+		return this.stored.data.resultData.runData[nodeName] ?? [];
+	}
+
+	hints(nodeName: string, runIndex?: number): NodeExecutionHint[] {
+		return this.task(nodeName, runIndex)?.hints ?? [];
+	}
+
+	/** n8n's logger and the messages to the UI, in the order in which they came. */
+	get logs(): LogLine[] {
+		return this.recorder.logs;
+	}
+
+	/** What the node sent by `sendChunk`; only a streaming run (`streaming: true`) has any. */
+	get chunks(): StructuredChunk[] {
+		return this.recorder.chunks;
+	}
+
+	/** What was given to `sendResponse`. */
+	get responses(): unknown[] {
+		return this.recorder.responses;
+	}
+
+	/** Executions that the node started by `executeWorkflow({ code })`. */
+	get subExecutions(): HarnessRun[] {
+		return this.recorder.subExecutions;
+	}
+
+	/** The workflow's static data where the run changed it; n8n keeps it for production modes only. */
+	get staticData(): IDataObject | undefined {
+		return this.recorder.staticData;
+	}
+
+	/** What `getContext` gave, by "flow" and "node:<name>". */
+	get contextData(): IExecuteContextData {
+		return this.stored.data.executionData?.contextData ?? {};
+	}
+
+	async binary(item: INodeExecutionData | undefined, property = 'data'): Promise<Buffer> {
+		const binary = item?.binary?.[property];
+		if (!binary) throw new Error(`The item has no binary property "${property}"`);
+		return await this.binaryData.getAsBuffer(binary);
+	}
+
+	private task(nodeName: string, runIndex?: number): ITaskData | undefined {
+		return this.runs(nodeName).at(runIndex ?? -1);
+	}
+}

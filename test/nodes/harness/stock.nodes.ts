@@ -1,0 +1,125 @@
+import {
+	NodeConnectionTypes,
+	type IExecuteFunctions,
+	type INodeExecutionData,
+	type INodeType,
+	type INodeTypeDescription,
+} from 'n8n-workflow';
+
+/*
+ * The few nodes that a workflow under test needs around the node under test. They stand in for those of
+ * n8n-nodes-base, which is not installed here; none of them does anything that a test could be about.
+ */
+
+function describe(
+	over: Partial<INodeTypeDescription> & Pick<INodeTypeDescription, 'name'>,
+): INodeTypeDescription {
+	return {
+		displayName: over.name,
+		group: ['transform'],
+		version: 1,
+		description: 'Part of the test harness',
+		defaults: { name: over.name },
+		inputs: [NodeConnectionTypes.Main],
+		outputs: [NodeConnectionTypes.Main],
+		properties: [],
+		...over,
+	};
+}
+
+/**
+ * Gives out the items of the run. It has `execute`, as n8n's "Execute Sub-workflow Trigger" has, because a
+ * trigger function would give one empty item in manual mode whatever the run was started with.
+ */
+export class Trigger implements INodeType {
+	description = describe({ name: 'trigger', group: ['trigger'], inputs: [] });
+
+	async execute(this: IExecuteFunctions): Promise<INodeExecutionData[][]> {
+		return [this.getInputData()];
+	}
+}
+
+export class NoOp implements INodeType {
+	description = describe({ name: 'noOp' });
+
+	async execute(this: IExecuteFunctions): Promise<INodeExecutionData[][]> {
+		return [this.getInputData()];
+	}
+}
+
+/** Lays the fields of `json`, an object or an expression that gives one, over each item. */
+export class SetFields implements INodeType {
+	description = describe({
+		name: 'set',
+		properties: [{ displayName: 'JSON', name: 'json', type: 'json', default: '{}' }],
+	});
+
+	async execute(this: IExecuteFunctions): Promise<INodeExecutionData[][]> {
+		const items = this.getInputData().map((item, itemIndex) => {
+			const fields: unknown = this.getNodeParameter('json', itemIndex, {}, { ensureType: 'json' });
+			return { ...item, json: Object.assign({}, item.json, fields), pairedItem: { item: itemIndex } };
+		});
+		return [items];
+	}
+}
+
+/** Items for which `condition` is true leave by the first output, the others by the second. */
+export class If implements INodeType {
+	description = describe({
+		name: 'if',
+		outputs: [NodeConnectionTypes.Main, NodeConnectionTypes.Main],
+		outputNames: ['true', 'false'],
+		properties: [{ displayName: 'Condition', name: 'condition', type: 'boolean', default: true }],
+	});
+
+	async execute(this: IExecuteFunctions): Promise<INodeExecutionData[][]> {
+		const outputs: [INodeExecutionData[], INodeExecutionData[]] = [[], []];
+		this.getInputData().forEach((item, itemIndex) => {
+			const output = this.getNodeParameter('condition', itemIndex) === true ? outputs[0] : outputs[1];
+			output.push({ ...item, pairedItem: { item: itemIndex } });
+		});
+		return outputs;
+	}
+}
+
+/** Stands in for the AI Agent: calls every connected tool once, with `args`, and gives out what they answered. */
+export class Agent implements INodeType {
+	description = describe({
+		name: 'agent',
+		inputs: [NodeConnectionTypes.Main, NodeConnectionTypes.AiTool],
+		properties: [{ displayName: 'Arguments', name: 'args', type: 'json', default: '{}' }],
+	});
+
+	async execute(this: IExecuteFunctions): Promise<INodeExecutionData[][]> {
+		const tools: unknown = await this.getInputConnectionData(NodeConnectionTypes.AiTool, 0);
+		const args: unknown = this.getNodeParameter('args', 0, {}, { ensureType: 'json' });
+		const items: INodeExecutionData[] = [];
+		for (const tool of Array.isArray(tools) ? tools.filter(isTool) : []) {
+			const answer = await tool.invoke(args);
+			items.push({ json: { tool: tool.name, description: tool.description, answer: String(answer) } });
+		}
+		return [items];
+	}
+}
+
+interface Tool {
+	name: string;
+	description: string;
+	invoke(args: unknown): Promise<unknown>;
+}
+
+function isTool(candidate: unknown): candidate is Tool {
+	return typeof candidate === 'object' && candidate !== null && 'invoke' in candidate;
+}
+
+/** By full type name. The n8n-nodes-base names let templates run here whose trigger and no-op nodes are n8n's. */
+export const stockNodes: Record<string, new () => INodeType> = {
+	'harness.trigger': Trigger,
+	'harness.noOp': NoOp,
+	'harness.set': SetFields,
+	'harness.if': If,
+	'harness.agent': Agent,
+	'n8n-nodes-base.manualTrigger': Trigger,
+	'n8n-nodes-base.executeWorkflowTrigger': Trigger,
+	'n8n-nodes-base.noOp': NoOp,
+};

@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs';
+import { breaches, importsOf } from './layers';
+import { findFiles } from './packageFiles';
+
+it('imports run downwards only', () => {
+	const files = findFiles(['{nodes,credentials}/**/*.ts']);
+	expect(files.length).toBeGreaterThan(0);
+	expect(files.flatMap((path) => breaches(path, readFileSync(path, 'utf8')))).toEqual([]);
+});
+
+describe('the check itself', () => {
+	it.each([
+		['nodes/A/A.node.ts', "import { x } from './actions/router'"],
+		['nodes/A/A.node.ts', "const sdk = await import('@n8n/ai-node-sdk')"],
+		['nodes/A/actions/task/run.operation.ts', "import { x } from '../../task.engine'"],
+		['nodes/A/actions/task/index.ts', "export * from './run.operation'"],
+		['nodes/A/task.engine.ts', "import { x } from '../shared/transport'"],
+		['nodes/A/task.engine.ts', "import type { IDataObject } from 'n8n-workflow'"],
+		['nodes/shared/errors.ts', "import { NodeApiError } from 'n8n-workflow'"],
+	])('allows %s: %s', (path, source) => {
+		expect(breaches(path, source)).toEqual([]);
+	});
+
+	it.each([
+		['sideways', 'nodes/A/task.engine.ts', "import { x } from '../B/agent.api'", "another node's folder"],
+		[
+			'up to actions',
+			'nodes/A/task.engine.ts',
+			"import { x } from './actions/router'",
+			'must not import action',
+		],
+		['up to a node', 'nodes/A/actions/router.ts', "import { A } from '../A.node'", 'must not import node'],
+		[
+			'out of shared',
+			'nodes/shared/items.ts',
+			"import type { T } from '../A/task.api'",
+			'must not import protocol',
+		],
+		['out of the product', 'nodes/shared/items.ts', "import { x } from '../../test/x'", 'not a module'],
+		['n8n in a protocol module', 'nodes/A/a.ts', "import { sleep } from 'n8n-workflow'", 'only types'],
+		['an unlisted package', 'nodes/A/a.ts', "import axios from 'axios'", 'not in the table'],
+		['a hidden require', 'nodes/A/a.ts', "const fs = require('fs')", 'not in the table'],
+		['a file in no layer', 'nodes/A/lib/x.ts', '', 'lies in no layer'],
+	])('catches %s', (_name, path, source, reason) => {
+		expect(breaches(path, source)).toEqual([expect.stringContaining(reason)]);
+	});
+
+	it('sees every form of import', () => {
+		const source = `
+			import a from './a'; import type { B } from './b'; export { c } from './c'; export type { D } from './d';
+			import './e'; type F = import('./f').F; const g = import('./g'); const h = require('./h');`;
+		expect(importsOf(source).map(({ from, isTypeOnly }) => `${from}${isTypeOnly ? ' (type)' : ''}`)).toEqual([
+			...['./a', './b (type)', './c', './d (type)', './e', './f (type)', './g', './h'],
+		]);
+	});
+});

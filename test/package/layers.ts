@@ -1,0 +1,106 @@
+import { posix } from 'node:path';
+import ts from 'typescript';
+
+/**
+ * Who may import whom. A file's place decides its layer; imports run downwards in this table, never up and never
+ * from one node's folder into another's.
+ */
+const LAYERS = {
+	node: { imports: ['action', 'protocol', 'shared', 'credential'] },
+	action: { imports: ['action', 'protocol', 'shared', 'credential'] },
+	protocol: { imports: ['protocol', 'shared', 'credential'] },
+	shared: { imports: ['shared', 'credential'] },
+	credential: { imports: ['credential'] },
+} as const satisfies Record<string, { imports: readonly string[] }>;
+
+type Layer = keyof typeof LAYERS;
+
+function layerOf(path: string): Layer | undefined {
+	if (path.startsWith('credentials/')) return 'credential';
+	if (path.startsWith('nodes/shared/')) return 'shared';
+	if (/^nodes\/[^/]+\/[^/]+\.node\.ts$/.test(path)) return 'node';
+	if (/^nodes\/[^/]+\/(actions|methods)\//.test(path)) return 'action';
+	if (/^nodes\/[^/]+\/[^/]+\.ts$/.test(path)) return 'protocol';
+	return undefined;
+}
+
+/**
+ * Packages that may be imported as code (types may come from n8n-workflow anywhere). Protocol and shared modules
+ * are pure, so that they are tested without n8n; the shared modules named here are where n8n is touched on their behalf.
+ */
+const PACKAGES: Record<string, { layers: readonly Layer[]; alsoIn?: readonly string[] }> = {
+	'n8n-workflow': {
+		layers: ['node', 'action', 'credential'],
+		alsoIn: [
+			'nodes/shared/errors.ts', // alone makes node errors
+			'nodes/shared/clock.ts', // n8n's sleep, since timers are refused by the scanner
+		],
+	},
+	'@n8n/ai-node-sdk': { layers: ['node'] },
+	valibot: { layers: ['protocol', 'shared'] },
+	jsonschema: { layers: ['protocol'] },
+	'p-limit': { layers: ['action', 'protocol', 'shared'] },
+	'eventsource-parser': { layers: ['protocol', 'shared'] },
+	crypto: { layers: ['action', 'protocol', 'shared'] },
+};
+
+interface Import {
+	readonly from: string;
+	readonly isTypeOnly: boolean;
+}
+
+export function importsOf(source: string): Import[] {
+	const found: Import[] = [];
+	const add = (specifier: ts.Node | undefined, isTypeOnly: boolean) => {
+		if (specifier && ts.isStringLiteralLike(specifier)) found.push({ from: specifier.text, isTypeOnly });
+	};
+	const visit = (node: ts.Node): void => {
+		if (ts.isImportDeclaration(node))
+			add(node.moduleSpecifier, node.importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword);
+		else if (ts.isExportDeclaration(node)) add(node.moduleSpecifier, node.isTypeOnly);
+		else if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument))
+			add(node.argument.literal, true);
+		else if (ts.isCallExpression(node)) {
+			const isRequire = ts.isIdentifier(node.expression) && node.expression.text === 'require';
+			if (isRequire || node.expression.kind === ts.SyntaxKind.ImportKeyword) add(node.arguments[0], false);
+		}
+		ts.forEachChild(node, visit);
+	};
+	visit(ts.createSourceFile('module.ts', source, ts.ScriptTarget.Latest));
+	return found;
+}
+
+/** One sentence per breach of the tables above. `path` is relative to the package, with forward slashes. */
+export function breaches(path: string, source: string): string[] {
+	const layer = layerOf(path);
+	if (!layer) return [`${path} lies in no layer: put it where the tables in test/package/layers.ts say`];
+	return importsOf(source).flatMap((imported) => {
+		const reason = imported.from.startsWith('.')
+			? whyNotFile(path, layer, posix.join(posix.dirname(path), imported.from))
+			: whyNotPackage(path, layer, imported);
+		return reason ? [`${path} imports ${imported.from}: ${reason}`] : [];
+	});
+}
+
+function whyNotFile(path: string, layer: Layer, target: string): string | undefined {
+	const file = target.endsWith('.json') ? undefined : `${target}.ts`;
+	// A folder stands for its index file, which lies in the same layer.
+	const targetLayer = file === undefined ? undefined : (layerOf(file) ?? layerOf(`${target}/index.ts`));
+	if (!targetLayer) return 'not a module of a layer';
+	const allowed: readonly Layer[] = LAYERS[layer].imports;
+	if (!allowed.includes(targetLayer)) return `${layer} must not import ${targetLayer}`;
+	const isInNodeFolder = targetLayer !== 'shared' && targetLayer !== 'credential';
+	if (isInNodeFolder && folderOf(target) !== folderOf(path)) return "another node's folder";
+	return undefined;
+}
+
+/** nodes/<Node> */
+const folderOf = (path: string) => path.split('/').slice(0, 2).join('/');
+
+function whyNotPackage(path: string, layer: Layer, { from, isTypeOnly }: Import): string | undefined {
+	if (isTypeOnly && from === 'n8n-workflow') return undefined;
+	const rule = PACKAGES[from];
+	if (!rule) return 'a package that is not in the table';
+	if (rule.layers.includes(layer) || rule.alsoIn?.includes(path)) return undefined;
+	return `${layer} modules import ${from === 'n8n-workflow' ? 'only types from it' : 'no such package'}`;
+}

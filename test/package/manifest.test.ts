@@ -1,0 +1,105 @@
+import { readFileSync } from 'node:fs';
+import { join, posix } from 'node:path';
+import { findFiles, packageRoot, readManifest } from './packageFiles';
+
+const manifest = readManifest();
+const BUNDLE = 'dist/bundle.js';
+const BROUGHT = new Set(['n8n-workflow', '@n8n/ai-node-sdk', 'crypto']);
+const dist = findFiles(['dist/**/*.js']);
+const read = (path: string) => readFileSync(join(packageRoot, path), 'utf8');
+
+describe('package.json', () => {
+	it('lists the nodes and credentials that are built, and these are all there are', () => {
+		const built = (suffix: string) => dist.filter((path) => path.endsWith(suffix));
+		expect([...manifest.n8n.nodes].sort()).toEqual(built('.node.js'));
+		expect([...manifest.n8n.credentials].sort()).toEqual(built('.credentials.js'));
+		const sources = findFiles(['nodes/**/*.node.ts', 'credentials/**/*.credentials.ts']);
+		const loaded = sources.map((path) => `dist/${path.replace(/\.ts$/, '.js')}`);
+		expect(dist).toEqual([...loaded, BUNDLE].sort());
+	});
+
+	it('asks for nothing at runtime but what n8n brings', () => {
+		for (const field of ['dependencies', 'optionalDependencies', 'bundledDependencies', 'overrides']) {
+			expect(manifest).not.toHaveProperty(field);
+		}
+		expect(manifest.peerDependencies).toEqual({ '@n8n/ai-node-sdk': '*', 'n8n-workflow': '*' });
+	});
+
+	it('pins what it is built and tested with', () => {
+		const loose = Object.entries(manifest.devDependencies).filter(([, version]) => !/^\d/.test(version));
+		expect(loose).toEqual([]);
+	});
+
+	it('names only scripts whose files exist', () => {
+		const files = Object.values(manifest.scripts).flatMap(
+			(script) => script.match(/\b[\w/-]+\.(mjs|ts)\b/g) ?? [],
+		);
+		expect(files.filter((file) => findFiles([file]).length === 0)).toEqual([]);
+	});
+
+	it('has its version in the changelog', () => {
+		expect(read('CHANGELOG.md')).toMatch(
+			new RegExp(`^## \\[${manifest.version.replaceAll('.', '\\.')}\\]`, 'm'),
+		);
+	});
+});
+
+describe('package-lock.json', () => {
+	it('names no registry of one machine', () => {
+		const hosts = [...read('package-lock.json').matchAll(/"resolved": "https?:\/\/([^/"]+)/g)].map(
+			([, host]) => host,
+		);
+		expect(hosts.filter((host) => host !== 'registry.npmjs.org')).toEqual([]);
+	});
+});
+
+function requiredIn(paths: readonly string[]): { path: string; name: string }[] {
+	return paths.flatMap((path) =>
+		[...read(path).matchAll(/\b(?:require|import)\(["']([^"']+)["']\)/g)].map(([, name = '']) => ({
+			path,
+			name,
+		})),
+	);
+}
+
+describe('dist', () => {
+	const BUDGET_BYTES = 400 * 1024;
+
+	it('stays within its size budget', () => {
+		const bytes = dist.reduce((sum, path) => sum + Buffer.byteLength(read(path)), 0);
+		expect(bytes).toBeGreaterThan(0);
+		expect(bytes).toBeLessThanOrEqual(BUDGET_BYTES);
+	});
+
+	it('requires only what n8n brings', () => {
+		const others = requiredIn(dist).filter(({ name }) => !name.startsWith('.') && !BROUGHT.has(name));
+		expect(others).toEqual([]);
+	});
+
+	it('has one file with the code, and one for each class that n8n loads', () => {
+		const wanted = requiredIn(dist)
+			.filter(({ name }) => name.startsWith('.'))
+			.map(({ path, name }) => posix.join(posix.dirname(path), name));
+		expect(wanted).toEqual(Array.from({ length: dist.length - 1 }, () => BUNDLE));
+	});
+
+	it('holds no path of the machine that built it and no source map', () => {
+		const files = findFiles(['dist/**/*.{js,json,svg,txt}']);
+		const suspicious = new RegExp(
+			`${packageRoot.replaceAll(/[\\.]/g, '\\$&')}|/(home|root|Users|tmp|work)/|sourceMappingURL`,
+		);
+		expect(files.filter((path) => suspicious.test(read(path)))).toEqual([]);
+	});
+
+	it('carries the licences of the libraries that are bundled', () => {
+		const imported = findFiles(['{nodes,credentials}/**/*.ts']).flatMap((path) =>
+			[...read(path).matchAll(/^(?:import(?! type)|\} from) .*?'([^'./][^']*)';$/gm)].map(
+				([, name = '']) => name,
+			),
+		);
+		const bundled = new Set(imported.filter((name) => !BROUGHT.has(name)));
+		expect([...bundled].sort()).toEqual(['eventsource-parser', 'jsonschema', 'p-limit', 'valibot']);
+		const licences = read('dist/THIRD-PARTY-LICENSES.txt');
+		expect([...bundled].filter((name) => !licences.includes(`${name} `))).toEqual([]);
+	});
+});

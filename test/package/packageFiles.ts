@@ -1,0 +1,74 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, renameSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export const packageRoot = join(__dirname, '../..');
+
+/** Relative to the package, with forward slashes, sorted. */
+export function findFiles(patterns: string[], cwd = packageRoot): string[] {
+	return globSync(patterns, { cwd })
+		.map((path) => path.replaceAll('\\', '/'))
+		.sort();
+}
+
+export interface Manifest {
+	readonly version: string;
+	readonly scripts: Record<string, string>;
+	readonly engines: { readonly node: string };
+	readonly files: string[];
+	readonly n8n: {
+		readonly nodes: string[];
+		readonly credentials: string[];
+		readonly aiNodeSdkVersion?: number;
+	};
+	readonly peerDependencies: Record<string, string>;
+	readonly devDependencies: Record<string, string>;
+}
+
+export function readManifest(): Manifest {
+	return JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8'));
+}
+
+export interface Installed {
+	/** A folder like the one that n8n installs community packages into. */
+	readonly home: string;
+	/** The unpacked package in it. */
+	readonly dir: string;
+	/** What the tarball holds, relative to the package. */
+	readonly files: string[];
+}
+
+/** Packs the package as npm publishes it and unpacks it the way it lies in n8n's own folder. */
+export function packAndUnpack(): Installed {
+	if (!existsSync(join(packageRoot, 'dist'))) throw new Error('There is no dist/: run "npm run build" first');
+	const home = mkdtempSync(join(tmpdir(), 'flowtask-pack-'));
+	const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm';
+	const report = execFileSync(npm, ['pack', '--json', '--pack-destination', home], {
+		cwd: packageRoot,
+		encoding: 'utf8',
+		stdio: ['ignore', 'pipe', 'ignore'],
+		shell: process.platform === 'win32',
+	});
+	const [{ filename, files }]: [{ filename: string; files: Array<{ path: string }> }] = JSON.parse(report);
+	execFileSync('tar', ['-xzf', filename], { cwd: home });
+	const modules = join(home, 'node_modules');
+	mkdirSync(modules);
+	const dir = join(modules, 'n8n-nodes-flowtask');
+	renameSync(join(home, 'package'), dir);
+	// n8n strips peer dependencies when it installs a package and lets its own copy be found instead.
+	symlinkSync(join(packageRoot, 'node_modules/n8n-workflow'), join(modules, 'n8n-workflow'), 'junction');
+	return { home, dir, files: files.map(({ path }) => path).sort() };
+}
+
+/** Runs a script beside this file in a process of its own and reads the JSON that it prints last. */
+export function runScript(script: string, args: string[]): unknown {
+	const output = execFileSync(process.execPath, [join(__dirname, script), ...args], {
+		cwd: packageRoot,
+		// Both n8n's lint rules and its loader behave otherwise where NODE_ENV is "test", as jest sets it.
+		env: { ...process.env, NODE_ENV: 'production' },
+		encoding: 'utf8',
+		stdio: ['ignore', 'pipe', 'pipe'],
+	});
+	return JSON.parse(output.trimEnd().split('\n').at(-1) ?? '');
+}
