@@ -82,13 +82,18 @@ function textOf(prompt: unknown): unknown {
 	return (prompt as Record<string, { inputs?: { text?: string } }>)['6']?.inputs?.text;
 }
 
-/** Calls of one look leave together; looks are at least a second apart. */
+/** No look asks for an id twice, and the next look asks for ids of the one before. */
 function looksOf(polls: readonly PollEntry[]): PollEntry[][] {
 	const looks: PollEntry[][] = [];
+	let askedInLook = new Set<string>();
 	for (const poll of polls) {
-		const last = looks.at(-1);
-		if (last?.[0] && poll.atMs - last[0].atMs < 500) last.push(poll);
-		else looks.push([poll]);
+		const look = looks.at(-1);
+		if (look && !poll.ids.some((id) => askedInLook.has(id))) look.push(poll);
+		else {
+			looks.push([poll]);
+			askedInLook = new Set();
+		}
+		for (const id of poll.ids) askedInLook.add(id);
 	}
 	return looks;
 }
