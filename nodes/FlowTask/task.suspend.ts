@@ -65,7 +65,9 @@ export function waitIsOver(
 
 /**
  * How long to sleep before the next look: as long as the slowest task is likely to take, told by its progress
- * or its place in the queue, and longer with each look that learns nothing.
+ * or its place in the queue, and longer with each look that learns nothing. Such a guess can be far out, as for
+ * a task that has just begun, so no pause is longer than the wait has been already: what ends too early to be
+ * guessed is seen after twice its time at most.
  */
 export function sleepMs(
 	state: WaitState,
@@ -73,7 +75,7 @@ export function sleepMs(
 	settings: SuspendSettings,
 	nowMs: number,
 ): number {
-	const elapsedMs = Math.max(nowMs - state.startedAtMs, SHORTEST_SLEEP_MS);
+	const elapsedMs = nowMs - state.startedAtMs;
 	const unfinished = [...infos.values()].filter((info) => !isFinal(info.state));
 	const estimates = unfinished.map((info) => {
 		if (info.progress !== null && info.progress > 0)
@@ -81,7 +83,8 @@ export function sleepMs(
 		return info.position === null ? 0 : info.position * PLACE_IN_QUEUE_MS;
 	});
 	const grownMs = SHORTEST_SLEEP_MS * 1.25 ** Math.min(state.looks - 1, 20);
-	const wantedMs = Math.max(SHORTEST_SLEEP_MS, Math.min(LONGEST_SLEEP_MS, Math.max(grownMs, ...estimates)));
+	const guessedMs = Math.min(elapsedMs, Math.max(0, ...estimates));
+	const wantedMs = Math.min(LONGEST_SLEEP_MS, Math.max(grownMs, guessedMs));
 	const leftMs = state.startedAtMs + settings.timeoutMs - nowMs;
 	return Math.max(SHORTEST_SLEEP_MS, Math.min(wantedMs, leftMs));
 }

@@ -123,14 +123,16 @@ describe('sleepMs', () => {
 
 	it.each<[string, TaskInfo, number, number]>([
 		['half done after 4 minutes: 4 more', at(50), 4 * MINUTE, 4 * MINUTE],
-		['a tenth done after 1 minute: 9 more', at(10), MINUTE, 9 * MINUTE],
-		['hardly begun: no longer than a quarter of an hour', at(1), 5 * MINUTE, 15 * MINUTE],
+		['three quarters done after 9 minutes: 3 more', at(75), 9 * MINUTE, 3 * MINUTE],
+		['a first look tells no speed: a minute', at(5), 0, MINUTE],
+		['a tenth done after 2 minutes: no longer than it took', at(10), 2 * MINUTE, 2 * MINUTE],
+		['hardly begun after half an hour: a quarter of one', at(1), 30 * MINUTE, 15 * MINUTE],
 		['almost done: a minute', at(99), 5 * MINUTE, MINUTE],
-		['progress in the first second: a minute is the least', at(50), 1_000, MINUTE],
 		['more than all', at(150), 5 * MINUTE, MINUTE],
 		['not begun, no place: a minute', at(0), 5 * MINUTE, MINUTE],
-		['a place in the queue', at(0, { status: 1, current_position: 200 }), 0, 200_000],
-		['far back in the queue', at(0, { status: 1, current_position: 1e9 }), 0, 15 * MINUTE],
+		['a place in the queue', at(0, { status: 1, current_position: 200 }), 5 * MINUTE, 200_000],
+		['a place in the queue, at the first look', at(0, { status: 1, current_position: 200 }), 0, MINUTE],
+		['far back in the queue', at(0, { status: 1, current_position: 1e9 }), 20 * MINUTE, 15 * MINUTE],
 		['progress counts before the place', at(50, { current_position: 800 }), 4 * MINUTE, 4 * MINUTE],
 		['a task that is done is waited for no more', at(10, { status: 4 }), 5 * MINUTE, MINUTE],
 	])('%s', (_name, info, nowMs, expected) => {
@@ -139,7 +141,9 @@ describe('sleepMs', () => {
 
 	it('waits for the slowest', () => {
 		const infos = infosOf(at(50), taskInfo('b', { progress_num: 25 }), succeeded('c'));
-		expect(sleep(1, infos, 4 * MINUTE)).toBe(12 * MINUTE);
+		expect(sleep(1, infos, 4 * MINUTE)).toBe(4 * MINUTE);
+		const nearer = infosOf(at(90), taskInfo('b', { progress_num: 80 }), succeeded('c'));
+		expect(sleep(1, nearer, 40 * MINUTE)).toBe(10 * MINUTE);
 	});
 
 	it('does not sleep past the time-out, but for the shortest sleep that n8n keeps', () => {
