@@ -1,3 +1,6 @@
+import { systemTime } from './time';
+import type { TimeSource } from './time';
+
 interface Entry {
 	readonly atMs: number;
 	readonly order: number;
@@ -9,17 +12,18 @@ interface Entry {
  * timer happened to fire: a task that follows another starts in the very moment in which that one ended.
  */
 export class Agenda {
-	// The clock of the books: the system's time, but never going back.
-	readonly #epochMs = Date.now() - performance.now();
 	readonly #heap: Entry[] = [];
 	#order = 0;
-	#timer: NodeJS.Timeout | undefined;
+	#stopTimer = (): void => undefined;
 	#timerAtMs = Infinity;
 	#advancing = false;
 	#closed = false;
 
+	constructor(private readonly time: TimeSource = systemTime()) {}
+
+	/** The clock of the books. */
 	now(): number {
-		return this.#epochMs + performance.now();
+		return this.time.now();
 	}
 
 	/** Plans `run` for a time; what is due already runs with the next `advance`. */
@@ -46,20 +50,19 @@ export class Agenda {
 
 	close(): void {
 		this.#closed = true;
-		clearTimeout(this.#timer);
+		this.#stopTimer();
 		this.#heap.length = 0;
 	}
 
 	#arm(): void {
 		const nextMs = this.#heap[0]?.atMs ?? Infinity;
 		if (this.#closed || nextMs === Infinity || nextMs === this.#timerAtMs) return;
-		clearTimeout(this.#timer);
+		this.#stopTimer();
 		this.#timerAtMs = nextMs;
-		const delayMs = Math.min(Math.max(0, nextMs - this.now()), 2 ** 31 - 1);
-		this.#timer = setTimeout(() => {
+		this.#stopTimer = this.time.wake(Math.max(0, nextMs - this.now()), () => {
 			this.#timerAtMs = Infinity;
 			this.advance();
-		}, delayMs);
+		});
 	}
 
 	#push(entry: Entry): void {

@@ -7,6 +7,7 @@ import type { ParameterView } from './hosting/parameterView';
 import type { HostedWorkflow } from './hosting/workflow';
 import type { AssetKind } from './owners';
 import type { OuterStatus } from './service/agentDelivery';
+import type { TimeSource } from './time';
 
 export interface PlatformOptions {
 	/** Of the API; 0 or missing: a free port. */
@@ -45,6 +46,8 @@ export interface PlatformOptions {
 	mediaTypes?: readonly string[];
 	/** Whether the chat service lists its models; default true. */
 	models?: boolean;
+	/** Default: the system's. */
+	time?: TimeSource;
 }
 
 export interface LocalPlatform {

@@ -44,6 +44,8 @@ export { WorkflowRefused } from './hosting/workflow';
 export type { HostedWorkflow, RefusalReason } from './hosting/workflow';
 export type { AssetKind } from './owners';
 export { SAMPLE_WORKFLOWS } from './samples';
+export { HandWoundTime } from './time';
+export type { TimeSource } from './time';
 
 const HOST = '127.0.0.1';
 const DAY_SECONDS = 24 * 60 * 60;
@@ -73,7 +75,7 @@ function assembleAgents(
 
 function assemble(options: PlatformOptions, ears: Ears): Parts {
 	const { runners = 4, stepMs = 5, taskMs, pictures = 'render', seed = 1 } = options;
-	const agenda = new Agenda();
+	const agenda = new Agenda(options.time);
 	const owners = new Owners();
 	const books = new BookKeeper(agenda);
 	const uploads = new UploadStore();

@@ -1,6 +1,6 @@
 import { startPlatform } from '../../platform';
 import type { LocalPlatform, PlatformOptions } from '../../platform';
-import { field, sleep } from './client';
+import { field } from './client';
 
 export interface Envelope {
 	outer: number;
@@ -103,20 +103,5 @@ export async function withAgent(
 		await test(new AgentClient(platform), platform);
 	} finally {
 		await platform.close();
-	}
-}
-
-export async function until(condition: () => boolean): Promise<void> {
-	for (let tries = 0; tries < 500 && !condition(); tries++) await sleep(5);
-	expect(condition()).toBe(true);
-}
-
-/** What became of a call: the HTTP status and body, or the network error. */
-export async function fate(call: Promise<Response>): Promise<string> {
-	try {
-		const response = await call;
-		return `${response.status} ${await response.text()}`;
-	} catch (error) {
-		return `broken: ${String(field(error, 'name'))}`;
 	}
 }

@@ -1,5 +1,6 @@
-import { fate, readEnvelope, readEvents, until, withAgent } from './agentClient';
-import { field, sleep } from './client';
+import { HandWoundTime } from '../../platform';
+import { readEnvelope, readEvents, withAgent } from './agentClient';
+import { fate, fateOfLeaving, field, until } from './client';
 
 describe('streams', () => {
 	test('send pieces and at last the whole envelope', async () => {
@@ -59,8 +60,9 @@ describe('streams', () => {
 		await withAgent({}, async (client, platform) => {
 			expect(await fate(client.post({ message: '[cut after: 1]', stream: true }))).toMatch(/^broken/);
 			const silent = { message: '[silent after: 1]', stream: true };
-			const signal = AbortSignal.timeout(100);
-			expect(await fate(client.post(silent, { signal }))).toBe('broken: TimeoutError');
+			const call = async (signal: AbortSignal): Promise<Response> => client.post(silent, { signal });
+			const arrived = (): boolean => platform.books().invocations.length === 2;
+			expect(await fateOfLeaving(call, arrived)).toBe('broken: AbortError');
 			expect(await client.stream('[end after: 2]')).toHaveLength(2);
 			await until(() => platform.books().invocations.every(({ answered }) => answered === 'no'));
 			expect(await fate(client.post({ message: '[cut after: 1]' }))).toMatch(/^broken/);
@@ -91,10 +93,11 @@ describe('media', () => {
 	});
 
 	test('expire', async () => {
-		await withAgent({ mediaSeconds: 0.05 }, async (client, platform) => {
+		const time = new HandWoundTime();
+		await withAgent({ mediaSeconds: 50, time }, async (client, platform) => {
 			const { data } = await client.upload(text(), 'a.txt');
-			expect(Date.parse(String(field(data, 'expires_at')))).toBeLessThan(Date.now() + 60);
-			await sleep(80);
+			expect(Date.parse(String(field(data, 'expires_at')))).toBe(time.now() + 50_000);
+			time.pass(50_001);
 			const files = [{ url: field(data, 'url') }];
 			expect(await client.invoke({ message: 'x', files })).toMatchObject({
 				status: 400,

@@ -1,6 +1,6 @@
-import { startPlatform } from '../../platform';
-import { AgentClient, fate, readEnvelope, until, withAgent } from './agentClient';
-import { field, sleep } from './client';
+import { HandWoundTime, startPlatform } from '../../platform';
+import { AgentClient, readEnvelope, withAgent } from './agentClient';
+import { fateOfLeaving, field, until } from './client';
 
 describe('the envelope', () => {
 	test('tells a turn', async () => {
@@ -94,7 +94,7 @@ describe('tokens', () => {
 	});
 
 	test('share the request-frequency limit of their own', async () => {
-		await withAgent({ requestsPerSecond: 1 }, async (client, platform) => {
+		await withAgent({ requestsPerSecond: 1, time: new HandWoundTime() }, async (client, platform) => {
 			expect(await client.say('one')).toMatchObject({ ok: true });
 			expect(await client.say('two')).toMatchObject({
 				outer: 200,
@@ -134,13 +134,14 @@ describe('sessions', () => {
 	});
 
 	test('expire by order and by time', async () => {
-		await withAgent({}, async (client, platform) => {
+		const time = new HandWoundTime();
+		await withAgent({ time }, async (client, platform) => {
 			const { sessionId } = await client.say('one');
 			platform.agent.expireSessions();
 			expect(await client.say('two', sessionId)).toMatchObject({ reason: 'session_not_found' });
-			const brief = new AgentClient(platform, platform.createAgent({ sessionMs: 20 }).token);
+			const brief = new AgentClient(platform, platform.createAgent({ sessionMs: 20_000 }).token);
 			const later = await brief.say('one');
-			await sleep(40);
+			time.pass(20_001);
 			expect(await brief.say('two', later.sessionId)).toMatchObject({ reason: 'session_not_found' });
 			expect(platform.books().sessions).toMatchObject([{ expired: true }, { expired: true }]);
 		});
@@ -234,12 +235,14 @@ describe('orders in the message', () => {
 
 	test('take their time, and a caller that leaves stops nothing', async () => {
 		await withAgent({}, async (client, platform) => {
-			const signal = AbortSignal.timeout(30);
-			expect(await fate(client.post({ message: '[takes: 80]' }, { signal }))).toBe('broken: TimeoutError');
+			const call = async (signal: AbortSignal): Promise<Response> =>
+				client.post({ message: '[takes: 900]' }, { signal });
+			const arrived = (): boolean => platform.books().invocations.length === 1;
+			expect(await fateOfLeaving(call, arrived)).toBe('broken: AbortError');
 			await until(() => platform.books().invocations[0]?.endedAtMs !== null);
 			const [entry] = platform.books().invocations;
 			expect(entry).toMatchObject({ outcome: 'completed', answered: 'no' });
-			expect((entry?.endedAtMs ?? 0) - (entry?.startedAtMs ?? 0)).toBeGreaterThan(70);
+			expect((entry?.endedAtMs ?? 0) - (entry?.startedAtMs ?? 0)).toBeGreaterThan(890);
 		});
 	});
 });

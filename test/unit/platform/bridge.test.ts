@@ -1,6 +1,6 @@
 import { BRIDGE_CLOSE, startPlatform, type BridgeChannel, type LocalPlatform } from '../../platform';
 import { BridgeClient, bearer, PROTOCOL } from './bridgeClient';
-import { sleep } from './client';
+import { sleep, until } from './client';
 
 let platform: LocalPlatform;
 let channel: BridgeChannel;
@@ -14,11 +14,6 @@ afterEach(async () => {
 
 const connect = async (): Promise<BridgeClient> =>
 	await new BridgeClient(platform, [PROTOCOL, bearer(channel.token)]).open();
-
-async function until(condition: () => boolean): Promise<void> {
-	for (let round = 0; !condition() && round < 1000; round++) await sleep(5);
-	expect(condition()).toBe(true);
-}
 
 describe('authentication', () => {
 	test('by sub-protocol: the server chooses the protocol and never the token', async () => {

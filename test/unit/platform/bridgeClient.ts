@@ -1,6 +1,6 @@
 import WebSocket from 'ws';
 import type { LocalPlatform } from '../../platform';
-import { sleep } from './client';
+import { until } from './client';
 
 export const PROTOCOL = 'neutral.bridge.v1';
 
@@ -64,7 +64,7 @@ export class BridgeClient {
 
 	/** Waits for so many text frames. */
 	async heard(count: number): Promise<Array<Record<string, unknown>>> {
-		for (let round = 0; this.texts.length < count && round < 1000; round++) await sleep(5);
+		await until(() => this.texts.length >= count);
 		return this.frames;
 	}
 }

@@ -1,4 +1,4 @@
-import { CHAT_MODELS } from '../../platform';
+import { CHAT_MODELS, HandWoundTime } from '../../platform';
 import { ChatClient, joined, user, withChat } from './chatClient';
 import type { Fields } from './chatClient';
 
@@ -324,7 +324,7 @@ describe('refusals are error objects', () => {
 				expect(await limited.json()).toMatchObject({ error: { code: 'rate_limit_exceeded' } });
 				expect(platform.books()).toMatchObject({ unauthorized: 1, rateLimited: 1, requests: { chat: 3 } });
 			},
-			{ requestsPerSecond: 1 },
+			{ requestsPerSecond: 1, time: new HandWoundTime() },
 		);
 	});
 });

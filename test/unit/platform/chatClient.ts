@@ -74,12 +74,16 @@ export class ChatClient {
 	}
 }
 
-export async function readStream(response: Response): Promise<Stream> {
+/** `heard` is told of all text that came so far. */
+export async function readStream(response: Response, heard?: (text: string) => void): Promise<Stream> {
 	let text = '';
 	let broken: string | undefined;
 	const decoder = new TextDecoder();
 	try {
-		for await (const bytes of response.body ?? []) text += decoder.decode(bytes, { stream: true });
+		for await (const bytes of response.body ?? []) {
+			text += decoder.decode(bytes, { stream: true });
+			heard?.(text);
+		}
 	} catch (error) {
 		// Node's own errors come from outside of the sandbox that tests run in.
 		broken = String(field(error, 'name'));
@@ -118,15 +122,5 @@ export async function withChat(
 		await test(new ChatClient(platform), platform);
 	} finally {
 		await platform.close();
-	}
-}
-
-export async function eventually(condition: () => boolean): Promise<void> {
-	const end = Date.now() + 3000;
-	while (!condition()) {
-		if (Date.now() > end) throw new Error('it did not come to that');
-		await new Promise((resolve) => {
-			setTimeout(resolve, 5);
-		});
 	}
 }

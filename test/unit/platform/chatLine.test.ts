@@ -1,19 +1,9 @@
 import type { FaultRule } from '../../platform';
-import { eventually, joined, readStream, withChat } from './chatClient';
+import { joined, readStream, withChat } from './chatClient';
 import type { ChatClient, Stream } from './chatClient';
-import { field } from './client';
+import { fate, fateOfLeaving, until } from './client';
 
 const COUNT = '[words: 6]';
-
-/** What became of a call: status and text, or the error. */
-async function fate(call: Promise<Response>): Promise<string> {
-	try {
-		const response = await call;
-		return `${response.status} ${await response.text()}`;
-	} catch (error) {
-		return `broken: ${String(field(error, 'name'))}`;
-	}
-}
 
 const chunks = ({ events }: Stream): number => events.filter(({ error }) => error === undefined).length;
 
@@ -42,23 +32,29 @@ describe('streams that end otherwise', () => {
 		['[comments after: 2]', true],
 	])('%s, until the client hangs up', async (directive, isTalking) => {
 		await withChat(async (client, platform) => {
-			const signal = AbortSignal.timeout(300);
-			const stream = await readStream(
-				await client.send(`${COUNT} ${directive}`, { stream: true }, { signal }),
-			);
-			expect(stream.broken).toBe('TimeoutError');
+			const stop = new AbortController();
+			const { signal } = stop;
+			const response = await client.send(`${COUNT} ${directive}`, { stream: true }, { signal });
+			const stream = await readStream(response, (text) => {
+				const heard = text.split('\n\n').filter((part) => part.startsWith(isTalking ? ':' : 'data: '));
+				// A line that shall be silent is listened to for a while longer.
+				if (isTalking && heard.length > 4) stop.abort();
+				if (!isTalking && heard.length === 2) setTimeout(() => stop.abort(), 150);
+			});
+			expect(stream.broken).toBe('AbortError');
 			expect(stream.comments > 2).toBe(isTalking);
-			await eventually(() => platform.books().chats[0]?.hungUpAt !== null);
+			await until(() => platform.books().chats[0]?.hungUpAt !== null);
 			expect(platform.books().chats).toMatchObject([{ ended: 'silent', chunksSent: 2 }]);
 		});
 	});
 
 	test('stop when the client hangs up', async () => {
 		await withChat(async (client, platform) => {
-			const signal = AbortSignal.timeout(100);
-			await fate(client.send('[words: 1000] [pause: 10]', { stream: true }, { signal }));
-			await eventually(() => platform.books().chats[0]?.ended === 'hungUp');
-			expect(platform.books().chats[0]?.chunksSent).toBeLessThan(50);
+			const call = async (signal: AbortSignal): Promise<Response> =>
+				client.send('[words: 1000] [pause: 10]', { stream: true }, { signal });
+			await fateOfLeaving(call, () => (platform.books().chats[0]?.chunksSent ?? 0) > 1);
+			await until(() => platform.books().chats[0]?.ended === 'hungUp');
+			expect(platform.books().chats[0]?.chunksSent).toBeLessThan(1000);
 		});
 	});
 
@@ -68,12 +64,12 @@ describe('streams that end otherwise', () => {
 			const reader = response.body?.getReader();
 			let text = '';
 			while (!text.includes('word1')) text += new TextDecoder().decode((await reader?.read())?.value);
-			await eventually(() => platform.chat.held === 1);
+			await until(() => platform.chat.held === 1);
 			expect(text).not.toContain('word2');
 			expect(platform.books().chats).toMatchObject([{ chunksSent: 1, ended: null, endedAt: null }]);
 			expect(platform.chat.release()).toBe(1);
 			while (!text.includes('word3')) text += new TextDecoder().decode((await reader?.read())?.value);
-			await eventually(() => platform.chat.held === 1);
+			await until(() => platform.chat.held === 1);
 			expect(text).not.toContain('word4');
 			const released = await fetch(`${platform.apiUrl}/admin/chat/release`, { method: 'POST' });
 			expect(await released.json()).toEqual({ released: 1 });
@@ -90,10 +86,12 @@ describe('streams that end otherwise', () => {
 			const half = await fate(client.send('[end after: 0]'));
 			expect(half).toMatch(/^200 \{"id"/);
 			expect(() => JSON.parse(half.slice(4))).toThrow(SyntaxError);
-			const signal = AbortSignal.timeout(80);
-			expect(await fate(client.send('[silent after: 0]', {}, { signal }))).toBe('broken: TimeoutError');
+			const call = async (signal: AbortSignal): Promise<Response> =>
+				client.send('[silent after: 0]', {}, { signal });
+			const silent = (): boolean => platform.books().chats.at(-1)?.ended === 'silent';
+			expect(await fateOfLeaving(call, silent)).toBe('broken: AbortError');
 			const held = client.complete('[hold after: 0] now');
-			await eventually(() => platform.chat.release() === 1);
+			await until(() => platform.chat.release() === 1);
 			expect(await held).toMatchObject({ choices: [{ message: { content: 'You said: now' } }] });
 			expect(platform.books().chats.map(({ ended }) => ended)).toEqual([
 				...['error', 'cut', 'cut', 'silent', 'done'],
@@ -129,7 +127,7 @@ describe('faults', () => {
 	])('%j before the work, streamed or not', async (rule, expected) => {
 		await withRule(rule, async (client, ends) => {
 			for (const stream of [false, true]) {
-				const signal = AbortSignal.timeout(rule.kind === 'hang' ? 80 : 3000);
+				const signal = rule.kind === 'hang' ? AbortSignal.timeout(80) : undefined;
 				expect(await fate(client.send('x', { stream }, { signal }))).toMatch(expected);
 			}
 			expect(ends()).toEqual([]);
@@ -197,8 +195,9 @@ describe('faults', () => {
 			expect(ends()).toEqual(['error', 'error']);
 		});
 		await withRule({ kind: 'hang', afterWork: true }, async (client, ends) => {
-			const signal = AbortSignal.timeout(80);
-			expect(await fate(client.send('x', { stream: true }, { signal }))).toBe('broken: TimeoutError');
+			const call = async (signal: AbortSignal): Promise<Response> =>
+				client.send('x', { stream: true }, { signal });
+			expect(await fateOfLeaving(call, () => ends().length === 1)).toBe('broken: AbortError');
 			expect(ends()).toEqual(['silent']);
 		});
 	});

@@ -1,8 +1,12 @@
+import { once } from 'node:events';
 import WebSocket from 'ws';
 import type { LocalPlatform } from '../../platform';
 
 export const BASE = '/api/maas/flow_task_api';
 export const PROGRESS = '/mass/api/flow_task_api/get_task_progress';
+
+/** How long to wait for what must come: short of jest's own limit, and far above what a busy machine takes. */
+const PATIENCE_MS = 20_000;
 
 export interface Answer {
 	code: number;
@@ -85,7 +89,7 @@ export class Client {
 	}
 
 	async until(id: string, done: (info: Info) => boolean, period?: number): Promise<Info> {
-		const end = Date.now() + 5000;
+		const end = Date.now() + PATIENCE_MS;
 		while (Date.now() < end) {
 			const info = await this.info(id, period);
 			if (done(info)) return info;
@@ -154,6 +158,50 @@ export class Watch {
 			this.socket.on('close', resolve);
 			this.socket.on('error', () => undefined);
 		});
+	}
+
+	/** Waits for so many messages. */
+	async heard(count: number): Promise<readonly Info[]> {
+		await until(() => this.messages.length >= count);
+		return this.messages;
+	}
+
+	/** Once there and back: all that was sent before has arrived then. */
+	async roundTrip(): Promise<void> {
+		const back = once(this.socket, 'pong');
+		this.socket.ping();
+		await back;
+	}
+}
+
+/** Comes back once the condition holds. */
+export async function until(condition: () => boolean): Promise<void> {
+	const end = Date.now() + PATIENCE_MS;
+	while (!condition()) {
+		if (Date.now() > end) throw new Error('it did not come to that');
+		await sleep(5);
+	}
+}
+
+/** Makes a call, gives it up once the condition holds, and answers what became of it. */
+export async function fateOfLeaving(
+	call: (signal: AbortSignal) => Promise<Response>,
+	condition: () => boolean,
+): Promise<string> {
+	const stop = new AbortController();
+	const outcome = fate(call(stop.signal));
+	await until(condition);
+	stop.abort();
+	return outcome;
+}
+
+/** What became of a call: the HTTP status and body, or the network error. */
+export async function fate(call: Promise<Response>): Promise<string> {
+	try {
+		const response = await call;
+		return `${response.status} ${await response.text()}`;
+	} catch (error) {
+		return `broken: ${String(field(error, 'name'))}`;
 	}
 }
 

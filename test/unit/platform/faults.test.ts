@@ -1,17 +1,9 @@
+import { once } from 'node:events';
+import { HandWoundTime } from '../../platform';
 import type { FaultKind, FaultRule, LocalPlatform } from '../../platform';
-import { decodeLink, field, sleep } from './client';
+import { decodeLink, fate, fateOfLeaving, field, sleep, until } from './client';
 import type { Client } from './client';
 import { withPlatform } from './running';
-
-/** What became of a call: the HTTP status, or the network error. */
-async function fate(call: Promise<Response>): Promise<string> {
-	try {
-		const response = await call;
-		return `${response.status} ${await response.text()}`;
-	} catch (error) {
-		return `broken: ${String(field(error, 'name'))}`;
-	}
-}
 
 const submitBody = { workflow_id: 'text-to-image', prompt: {} };
 
@@ -46,8 +38,10 @@ describe('faults before the work', () => {
 			expect(await retryAfter({})).toBe('1');
 			expect(await retryAfter({ retryAfterSeconds: 7 })).toBe('7');
 			expect(await retryAfter({ retryAfter: 'none', body: 'empty' })).toBeNull();
+			const askedMs = Date.now();
 			const date = Date.parse((await retryAfter({ retryAfter: 'date', retryAfterSeconds: 5 })) ?? '');
-			expect(Math.abs(date - Date.now() - 5500)).toBeLessThan(1600);
+			expect(date).toBeGreaterThanOrEqual(askedMs + 5_000);
+			expect(date).toBeLessThanOrEqual(Date.now() + 6_000);
 			expect(platform.books()).toMatchObject({ tasksMade: 0, faults: { '429': 4 } });
 		});
 	});
@@ -172,10 +166,12 @@ describe('faults after the work', () => {
 	});
 
 	test('a caller that left does not have its answer', async () => {
-		await withRule({ on: 'submit', kind: 'slowBody', ms: 400 }, async (client, platform) => {
-			const call = client.call('prompt', submitBody, { signal: AbortSignal.timeout(100) });
-			expect(await fate(call)).toBe('broken: TimeoutError');
-			await sleep(450);
+		await withRule({ on: 'submit', kind: 'slowBody', ms: 1_500 }, async (client, platform) => {
+			const call = async (signal: AbortSignal): Promise<Response> =>
+				client.call('prompt', submitBody, { signal });
+			const worked = (): boolean => platform.books().tasksMade === 1;
+			expect(await fateOfLeaving(call, worked)).toBe('broken: AbortError');
+			await sleep(1_600);
 			expect(platform.books()).toMatchObject({ tasksMade: 1, undeliveredSubmits: 1 });
 		});
 	});
@@ -286,6 +282,7 @@ describe('faults of sockets', () => {
 			expect(await client.watch(token).closed).toBe(1006);
 			platform.faults.add({ on: 'socket', kind: 'hang', times: 1 });
 			const waiting = client.watch(token);
+			await until(() => platform.books().sockets.refused === 3);
 			await sleep(50);
 			expect(waiting.socket.readyState).toBe(waiting.socket.CONNECTING);
 			expect(platform.books().sockets).toMatchObject({ opened: 0, refused: 3 });
@@ -294,10 +291,13 @@ describe('faults of sockets', () => {
 	});
 
 	test('socketDrop after so many messages', async () => {
-		await withPlatform({ taskMs: 300 }, async (client, platform) => {
+		const time = new HandWoundTime();
+		await withPlatform({ taskMs: 300, time }, async (client, platform) => {
 			platform.faults.add({ on: 'socket', kind: 'socketDrop', after: 2, times: 1 });
 			const { token } = await client.submit();
 			const watch = client.watch(token);
+			await watch.heard(1);
+			time.pass(15);
 			expect(await watch.closed).toBe(1006);
 			expect(watch.messages).toHaveLength(2);
 		});
@@ -309,7 +309,7 @@ describe('faults of sockets', () => {
 			const { token } = await client.submit();
 			const silent = client.watch(token);
 			platform.faults.add({ on: 'socket', kind: 'socketGarbage', skip: 1, times: 1 });
-			await sleep(20);
+			await once(silent.socket, 'open');
 			const noisy = client.watch(token);
 			await noisy.closed;
 			expect(silent.socket.readyState).toBe(silent.socket.OPEN);

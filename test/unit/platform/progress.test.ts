@@ -1,14 +1,20 @@
 import WebSocket from 'ws';
-import { Client, decodeLink, PROGRESS, sleep, Watch } from './client';
+import { HandWoundTime } from '../../platform';
+import { Client, decodeLink, PROGRESS, Watch } from './client';
 import { withPlatform } from './running';
 
 const OTHER_FORM = '/api/mass/flow_task_api/get_task_progress';
 
 test.each([PROGRESS, OTHER_FORM])('%s tells of each change and closes at 100', async (path) => {
-	await withPlatform({ taskMs: 150, runners: 1 }, async (client, platform) => {
+	const time = new HandWoundTime();
+	await withPlatform({ taskMs: 400, runners: 1, time }, async (client, platform) => {
 		const first = await client.submit({ '3': { inputs: { seed: 1 } } });
 		const second = await client.submit({ '3': { inputs: { seed: 2 } } });
 		const watch = client.watch(second.token, path);
+		await watch.heard(1);
+		time.pass(400);
+		await watch.heard(2);
+		time.pass(400);
 		expect(await watch.closed).toBe(1000);
 		const { messages } = watch;
 		expect(messages[0]).toMatchObject({ flow_task_id: second.id, status: 1, current_position: 1 });
@@ -17,7 +23,7 @@ test.each([PROGRESS, OTHER_FORM])('%s tells of each change and closes at 100', a
 		const steps = messages.map(({ progress_num: progress }) => progress);
 		expect(steps).toEqual([...steps].sort((a, b) => a - b));
 		const link = decodeLink(messages.at(-1)?.final_files[0] ?? '');
-		const goodFor = Number(/Expires=(\d+)/.exec(link)?.[1]) - Date.now() / 1000;
+		const goodFor = Number(/Expires=(\d+)/.exec(link)?.[1]) - time.now() / 1000;
 		expect(Math.abs(goodFor - 600)).toBeLessThan(5);
 		expect((await fetch(link)).status).toBe(200);
 		expect((await client.info(first.id)).status).toBe(3);
@@ -39,10 +45,13 @@ test('closes on failure, and at once where the task has ended', async () => {
 });
 
 test('stays open while nothing moves', async () => {
-	await withPlatform({ taskMs: 10 }, async (client, platform) => {
+	const time = new HandWoundTime();
+	await withPlatform({ taskMs: 10, time }, async (client, platform) => {
 		const { token } = await client.submitText('[stall]');
 		const watch = client.watch(token);
-		await sleep(120);
+		await watch.heard(1);
+		time.pass(60 * 60 * 1000);
+		await watch.roundTrip();
 		expect(watch.messages).toHaveLength(1);
 		expect(platform.books().sockets.open).toBe(1);
 		watch.socket.close();
@@ -51,13 +60,14 @@ test('stays open while nothing moves', async () => {
 });
 
 test('refuses everything but a good token in the query', async () => {
-	await withPlatform({ promptTokenSeconds: 0.1 }, async (client, platform) => {
+	const time = new HandWoundTime();
+	await withPlatform({ promptTokenSeconds: 60, time }, async (client, platform) => {
 		const { token } = await client.submit();
 		const bare = `${platform.wsUrl}${PROGRESS}`;
 		expect(await new Watch(bare).closed).toBe(-401);
 		expect(await client.watch('wrong').closed).toBe(-401);
 		expect(await client.watch(platform.apiKey).closed).toBe(-401);
-		await sleep(120);
+		time.pass(60_000);
 		expect(await client.watch(token).closed).toBe(-401);
 		expect(await client.watch(token, '/elsewhere').closed).toBe(-404);
 		expect(platform.books().sockets).toMatchObject({ opened: 0, refused: 4 });
@@ -95,12 +105,15 @@ test('one of the path forms can be left out', async () => {
 });
 
 test('tells of the end at once', async () => {
-	await withPlatform({ taskMs: 100, runners: 4 }, async (client, platform) => {
+	const time = new HandWoundTime();
+	await withPlatform({ taskMs: 100, runners: 4, time }, async (client) => {
 		const { token } = await client.submit();
 		const watch = client.watch(token);
-		await watch.closed;
-		const late = Date.now() - Number(platform.books().tasks[0]?.finishedAtMs);
-		expect(late).toBeLessThan(60);
+		await watch.heard(1);
+		time.pass(100);
+		// From here on time stands still.
+		expect(await watch.closed).toBe(1000);
+		expect(watch.messages.at(-1)).toMatchObject({ status: 3 });
 	});
 });
 

@@ -1,4 +1,4 @@
-import { CODES, SAMPLE_WORKFLOWS, startPlatform } from '../../platform';
+import { CODES, HandWoundTime, SAMPLE_WORKFLOWS, startPlatform } from '../../platform';
 import type { LocalPlatform } from '../../platform';
 import { Client } from './client';
 
@@ -113,7 +113,8 @@ describe('submit', () => {
 	});
 
 	test('limits the request frequency of each key', async () => {
-		const limited = await startPlatform({ requestsPerSecond: 2 });
+		const time = new HandWoundTime();
+		const limited = await startPlatform({ requestsPerSecond: 2, time });
 		const first = new Client(limited);
 		const second = new Client(limited, limited.createOwner('second').apiKey);
 		const ask = async (who: Client): Promise<Response> => who.call('get_task_info', { flow_task_ids: [] });
@@ -124,6 +125,8 @@ describe('submit', () => {
 		expect(refused.headers.get('retry-after')).toBe('1');
 		expect(await refused.json()).toMatchObject({ code: CODES.tooManyRequests });
 		expect((await ask(second)).status).toBe(200);
+		time.pass(1000);
+		expect((await ask(first)).status).toBe(200);
 		expect(limited.books().rateLimited).toBe(2);
 		await limited.close();
 	});

@@ -1,0 +1,66 @@
+/** Where the platform's time comes from. */
+export interface TimeSource {
+	/** Milliseconds since 1970, never going back. */
+	now(): number;
+	/** Calls once, so much later; the answer takes it back. */
+	wake(delayMs: number, run: () => void): () => void;
+}
+
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+/** The system's time, but never going back. */
+export function systemTime(): TimeSource {
+	const epochMs = Date.now() - performance.now();
+	return {
+		now: () => epochMs + performance.now(),
+		wake: (delayMs, run) => {
+			const timer = setTimeout(run, Math.min(delayMs, LONGEST_TIMER_MS));
+			return () => clearTimeout(timer);
+		},
+	};
+}
+
+interface Alarm {
+	readonly atMs: number;
+	readonly run: () => void;
+}
+
+/**
+ * Time that stands still until a test lets it pass, so that what a test sees does not hang on how busy the machine is.
+ * It rules over everything that is planned on the platform; what crosses a socket still takes real time.
+ */
+export class HandWoundTime implements TimeSource {
+	// Near the system's time, for what a caller compares with its own clock: the expiry of a link, say.
+	#nowMs = Date.now();
+	#alarms: Alarm[] = [];
+
+	now(): number {
+		return this.#nowMs;
+	}
+
+	wake(delayMs: number, run: () => void): () => void {
+		const alarm: Alarm = { atMs: this.#nowMs + delayMs, run };
+		this.#alarms.push(alarm);
+		return () => this.#drop(alarm);
+	}
+
+	/** Everything that falls due on the way runs at its own time and in its order. */
+	pass(ms: number): void {
+		const endMs = this.#nowMs + ms;
+		for (let next = this.#nextUntil(endMs); next !== undefined; next = this.#nextUntil(endMs)) {
+			this.#drop(next);
+			this.#nowMs = Math.max(this.#nowMs, next.atMs);
+			next.run();
+		}
+		this.#nowMs = endMs;
+	}
+
+	#nextUntil(endMs: number): Alarm | undefined {
+		const due = this.#alarms.filter(({ atMs }) => atMs <= endMs);
+		return due.sort((a, b) => a.atMs - b.atMs)[0];
+	}
+
+	#drop(alarm: Alarm): void {
+		this.#alarms = this.#alarms.filter((other) => other !== alarm);
+	}
+}
