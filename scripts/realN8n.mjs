@@ -1,4 +1,4 @@
-// npm run demo, npm run chaos: a program of test/e2e that needs a real n8n, from a fresh clone on. Plain JavaScript for
+// npm run demo, chaos, bench: a TypeScript program that needs a real n8n, from a fresh clone on. Plain JavaScript for
 // Node 20, because it runs before anything is installed.
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
@@ -14,8 +14,8 @@ try {
 	process.exit(1);
 }
 
-const [name, ...options] = process.argv.slice(2);
-const program = join(packageRoot, 'test', 'e2e', `${name}.ts`);
+const [path = '', ...options] = process.argv.slice(2);
+const program = join(packageRoot, path);
 const child = spawn('node', ['--import', 'tsx', program, ...options], {
 	cwd: packageRoot,
 	env: withNode24(),

@@ -1,0 +1,103 @@
+// npm run bench: how far the nodes are from what is possible, and from what people build today.
+// --only=<row> measures one row, --quick the counts alone. See README.md.
+import { availableParallelism } from 'node:os';
+import { parseArgs } from 'node:util';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, type Figure } from './figures';
+import { batch } from './rows/batch';
+import { rivals } from './rows/rivals';
+import { Stage, type Row } from './stage';
+
+const ROWS: readonly Row[] = [batch, rivals];
+
+const resultsFile = join(__dirname, 'results.json');
+
+interface Results {
+	/** Of the last measuring of each row. */
+	rows: Record<string, { date: string; figures: readonly Figure[] }>;
+	n8n: string;
+	node: string;
+	cores: number;
+}
+
+const versionIn = (file: string): string =>
+	(JSON.parse(readFileSync(join(__dirname, '..', file), 'utf8')) as { version: string }).version;
+
+function readResults(): Results['rows'] {
+	try {
+		return (JSON.parse(readFileSync(resultsFile, 'utf8')) as Results).rows;
+	} catch {
+		return {};
+	}
+}
+
+/** Rows that were not measured now keep their last figures. */
+function save(name: string, figures: readonly Figure[]): void {
+	const rows = { ...readResults(), [name]: { date: new Date().toISOString().slice(0, 10), figures } };
+	const results: Results = {
+		n8n: versionIn('test/e2e/node_modules/n8n/package.json'),
+		node: process.versions.node,
+		cores: availableParallelism(),
+		rows: Object.fromEntries(
+			ROWS.flatMap((row) => {
+				const known = rows[row.name];
+				return known ? [[row.name, known]] : [];
+			}),
+		),
+	};
+	writeFileSync(resultsFile, `${JSON.stringify(results, null, 2)}\n`);
+}
+
+function print(figures: readonly Figure[]): void {
+	console.table(Object.fromEntries(figures.map((figure) => [figure.what, describe(figure)])));
+}
+
+function chosenRows(only: string | undefined, isQuick: boolean): readonly Row[] {
+	if (only === undefined) return isQuick ? ROWS.filter((row) => row.isQuick) : ROWS;
+	const chosen = ROWS.filter(({ name }) => only.split(',').includes(name));
+	if (chosen.length > 0) return chosen;
+	throw new Error(`There is no row "${only}". Rows: ${ROWS.map(({ name }) => name).join(', ')}`);
+}
+
+async function main(): Promise<boolean> {
+	const { values } = parseArgs({
+		options: { only: { type: 'string' }, quick: { type: 'boolean', default: false } },
+	});
+	const rows = chosenRows(values.only, values.quick);
+	const stage = await Stage.open(values.quick);
+	const all: Figure[] = [];
+	const broken: string[] = [];
+	try {
+		for (const row of rows) {
+			const startedMs = Date.now();
+			try {
+				const figures = await row.measure(stage);
+				all.push(...figures);
+				if (!values.quick) save(row.name, figures);
+				print(figures);
+			} catch (error) {
+				console.error(error);
+				broken.push(row.name);
+			}
+			console.log(`${row.name}: ${((Date.now() - startedMs) / 1000).toFixed(0)} s\n`);
+		}
+	} finally {
+		await stage.close();
+	}
+	const missed = all.filter(({ isMet }) => !isMet);
+	console.log(`${all.length - missed.length} of ${all.length} figures as they should be`);
+	for (const { what } of missed) console.log(`missed: ${what}`);
+	for (const name of broken) console.log(`could not be measured: ${name}`);
+	return broken.length === 0 && missed.every(({ kind }) => kind !== 'count');
+}
+
+main().then(
+	(isGood) => {
+		process.exitCode = isGood ? 0 : 1;
+	},
+	(error: unknown) => {
+		console.error(error);
+		process.exitCode = 1;
+	},
+);

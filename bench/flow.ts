@@ -1,0 +1,136 @@
+// Workflows of the bench, and one run of them.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { failureOf, fillTemplate, type RunningN8n, type WorkflowDocument } from '../test/e2e/runner';
+import type { Execution } from '../test/e2e/runner';
+import type { BenchPlatform, Customer } from './platform';
+
+export type Node = WorkflowDocument['nodes'][number];
+type Step = Pick<Node, 'name' | 'type' | 'typeVersion' | 'parameters'> & Partial<Node>;
+
+const TRIGGER = 'Run now';
+const SOURCE = 'Prompts';
+const LOOK_EVERY_MS = 250;
+const RUN_DEADLINE_MS = 600_000;
+
+/** One item for each prompt, made of n8n's own nodes without any code. */
+function prompts(count: number, label: string): Step[] {
+	const keys = `Array.from({ length: ${count} }, (_, index) => ${JSON.stringify(label)} + ' ' + index)`;
+	return [
+		{ name: TRIGGER, type: 'n8n-nodes-base.manualTrigger', typeVersion: 1, parameters: {} },
+		{
+			name: SOURCE,
+			type: 'n8n-nodes-base.set',
+			typeVersion: 3.4,
+			parameters: { mode: 'raw', jsonOutput: `={{ { "prompts": ${keys} } }}`, options: {} },
+		},
+		{
+			name: 'One item a prompt',
+			type: 'n8n-nodes-base.splitOut',
+			typeVersion: 1,
+			parameters: { fieldToSplitOut: 'prompts', options: { destinationFieldName: 'prompt' } },
+		},
+	];
+}
+
+/** Steps in a row behind so many prompts; no two prompts of the bench are equal unless their labels are. */
+export function promptFlow(count: number, label: string, steps: readonly Step[]): WorkflowDocument {
+	const nodes = [...prompts(count, label), ...steps].map((step, index): Node => ({
+		id: step.name,
+		position: [240 * index, 0],
+		...step,
+	}));
+	const connections = Object.fromEntries(
+		nodes.slice(1).map(({ name }, index) => {
+			const to = [[{ node: name, type: 'main', index: 0 }]];
+			return [nodes[index]?.name ?? '', { main: to }];
+		}),
+	);
+	return { name: `Bench ${label}`, nodes, connections, settings: { executionOrder: 'v1' } };
+}
+
+/** An importable workflow of bench/rivals, with this customer's account and so many prompts. */
+export async function rivalFlow(
+	file: string,
+	{ n8n, platform, customer, count, label }: Omit<FlowTaskRun, 'parameters'>,
+): Promise<WorkflowDocument> {
+	const template = JSON.parse(readFileSync(join(__dirname, 'rivals', file), 'utf8')) as WorkflowDocument;
+	const account = await n8n.client.createCredential('httpBearerAuth', `Platform ${label}`, {
+		token: customer.apiKey,
+	});
+	const flow = fillTemplate(template, {
+		values: { PASTE_BASE_URL: platform.apiUrl, PASTE_YOUR_WORKFLOW_ID: customer.workflowId },
+		credentials: { httpBearerAuth: account },
+	});
+	const source = flow.nodes.find(({ name }) => name === SOURCE);
+	const parameters = prompts(count, label).find(({ name }) => name === SOURCE)?.parameters;
+	if (!source || !parameters) throw new Error(`${file} has no node "${SOURCE}".`);
+	source.parameters = parameters;
+	return { ...flow, name: `${flow.name} ${label}` };
+}
+
+export interface FlowTaskRun {
+	readonly n8n: RunningN8n;
+	readonly platform: BenchPlatform;
+	readonly customer: Customer;
+	readonly count: number;
+	readonly label: string;
+	/** Over and above those of a batch with downloads, as an operator leaves them. */
+	readonly parameters?: Record<string, unknown>;
+}
+
+export const FLOW_TASK = 'FlowTask';
+
+export async function flowTaskFlow(run: FlowTaskRun): Promise<WorkflowDocument> {
+	const { n8n, platform, customer, count, label, parameters } = run;
+	const account = await n8n.client.createCredential('flowPlatformApi', `Platform ${label}`, {
+		apiKey: customer.apiKey,
+		baseUrl: platform.apiUrl,
+		wsBaseUrl: platform.wsUrl,
+	});
+	const override = [{ nodeId: '6', parameter: 'text', value: '={{ $json.prompt }}', valueType: 'string' }];
+	const step: Step = {
+		name: FLOW_TASK,
+		type: 'n8n-nodes-flowtask.flowTask',
+		typeVersion: 1,
+		parameters: {
+			...{ resource: 'task', operation: 'run', workflowId: customer.workflowId },
+			...{ overridesMode: 'fields', overrideFields: { override }, output: 'filePerItem' },
+			...parameters,
+		},
+		credentials: { flowPlatformApi: { id: account.id, name: account.name } },
+	};
+	return promptFlow(count, label, [step]);
+}
+
+export interface FlowRun {
+	readonly executionId: string;
+	readonly status: Execution['status'];
+	/** From the first node to the last, by n8n's own clock. */
+	readonly wallMs: number;
+}
+
+/** Runs a workflow as its "Execute workflow" button does. The run's data stay in n8n, or reading them would count. */
+export async function runFlow({ client }: RunningN8n, flow: WorkflowDocument): Promise<FlowRun> {
+	const saved = await client.createWorkflow(flow);
+	const executionId = await client.run(saved, TRIGGER);
+	const deadlineMs = Date.now() + RUN_DEADLINE_MS;
+	for (;;) {
+		await sleep(LOOK_EVERY_MS);
+		const [execution] = await client.listExecutions(saved);
+		if (execution?.startedAt && execution.stoppedAt) {
+			const wallMs = Date.parse(execution.stoppedAt) - Date.parse(execution.startedAt);
+			return { executionId, status: execution.status, wallMs };
+		}
+		if (Date.now() > deadlineMs) throw new Error(`"${flow.name}" did not end in time.`);
+	}
+}
+
+/** The same, for a workflow that has to succeed. */
+export async function runWell(n8n: RunningN8n, flow: WorkflowDocument): Promise<FlowRun> {
+	const run = await runFlow(n8n, flow);
+	if (run.status === 'success') return run;
+	const why = failureOf(await n8n.client.getExecution(run.executionId));
+	throw new Error(`"${flow.name}" ended as ${run.status}: ${why ?? 'no reason given'}`);
+}

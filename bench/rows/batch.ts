@@ -1,0 +1,103 @@
+// Batch wall time, calls, polling rules: FlowTask alone, in two sizes.
+import { callsIn, looksIn, pollingFaults } from '../books';
+import { atMost, median, none, sum, told, type Figure } from '../figures';
+import { flowTaskFlow, runWell } from '../flow';
+import type { Row, Stage } from '../stage';
+import type { Books } from '../../test/platform/books';
+
+interface Size {
+	readonly tasks: number;
+	readonly runners: number;
+	readonly taskMs: number;
+	readonly limit: number;
+}
+
+const SIZES: readonly Size[] = [
+	{ tasks: 200, runners: 8, taskMs: 1_000, limit: 1.05 },
+	{ tasks: 500, runners: 32, taskMs: 1_000, limit: 1.1 },
+];
+const QUICK_SIZES: readonly Size[] = [{ tasks: 144, runners: 12, taskMs: 1_000, limit: 1.1 }];
+
+const RUNS = 5;
+const CALLS_A_TASK = 1.2;
+const MOST_IDS = 100;
+const MOST_SOCKETS = 20;
+
+export const batch: Row = {
+	name: 'batch',
+	isQuick: true,
+	async measure(stage) {
+		const figures: Figure[] = [];
+		for (const size of stage.isQuick ? QUICK_SIZES : SIZES) figures.push(...(await measureSize(stage, size)));
+		return figures;
+	},
+};
+
+async function measureSize(stage: Stage, { tasks, runners, taskMs, limit }: Size): Promise<Figure[]> {
+	const n8n = await stage.n8n();
+	const ratios: number[] = [];
+	const shelf: Books[] = [];
+	await stage.withPlatform({ runners, taskMs }, async (platform) => {
+		const customer = await platform.customer();
+		for (let run = 1; run <= stage.times(RUNS); run++) {
+			await platform.resetBooks();
+			const label = `batch ${tasks} ${run}`;
+			const flow = await flowTaskFlow({ n8n, platform, customer, count: tasks, label });
+			const { wallMs } = await runWell(n8n, flow);
+			ratios.push(wallMs / ((tasks * taskMs) / runners));
+			shelf.push(await platform.books());
+		}
+	});
+	const most = (of: (books: Books) => number): number => Math.max(...shelf.map(of));
+	const all = (of: (books: Books) => number): number => sum(shelf.map(of));
+	const name = `${tasks} tasks, ${runners} runners, ${taskMs / 1000} s`;
+	return [
+		atMost(limit, median(ratios), {
+			...{ what: `${name}: wall time ÷ ideal`, kind: 'time', unit: ' ×', runs: ratios },
+		}),
+		atMost(
+			CALLS_A_TASK,
+			most((books) => callsIn(books) / tasks),
+			{
+				...{ what: `${name}: HTTP calls a task, most`, kind: 'count' },
+			},
+		),
+		told(
+			most(({ polls }) => looksIn(polls).length),
+			`${name}: looks, most`,
+		),
+		atMost(
+			MOST_IDS,
+			most(({ maxIdsInPoll }) => maxIdsInPoll),
+			{ what: `${name}: ids a poll, most`, kind: 'count' },
+		),
+		none(
+			all(({ duplicates }) => duplicates),
+			`${name}: tasks made twice`,
+		),
+		none(
+			all(({ tasksMade, downloads }) => Math.abs(tasksMade - tasks) + Math.abs(downloads - tasks)),
+			`${name}: tasks or files too many or too few`,
+		),
+		none(
+			all((books) => pollingFaults(books).leftOut),
+			`${name}: running tasks left out by a look`,
+		),
+		none(
+			all((books) => pollingFaults(books).wasteful),
+			`${name}: looks of more than ⌈n/100⌉ calls`,
+		),
+		none(
+			all((books) => pollingFaults(books).hasty),
+			`${name}: looks within a second of the last`,
+		),
+		atMost(
+			MOST_SOCKETS,
+			most(({ sockets }) => sockets.maxOpen),
+			{
+				what: `${name}: sockets open at once, most`,
+				kind: 'count',
+			},
+		),
+	];
+}
