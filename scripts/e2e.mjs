@@ -1,13 +1,10 @@
 // npm run test:e2e: the tests in a real n8n, from a fresh clone on. Plain JavaScript for Node 20, because it runs
 // before anything is installed. Arguments are handed to jest: npm run test:e2e -- flowtask
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { ensureChromium } from '../test/e2e/browser/install.mjs';
 import { ensureN8nInstalled } from '../test/e2e/install.mjs';
 import { ensureInstalled, packageRoot, withNode24 } from './install.mjs';
-import { readJestResult } from './jest-result.mjs';
+import { runJest } from './jest-run.mjs';
 
 /**
  * @param {string} command
@@ -40,14 +37,8 @@ console.log('▶ types of test/e2e');
 const hasTypes = await succeeds('tsc', ['-p', 'test/e2e']);
 
 console.log('▶ tests in a real n8n (each file starts its own, about 10 s)');
-const scratch = mkdtempSync(join(tmpdir(), 'flowtask-e2e-'));
-const resultFile = join(scratch, 'jest.json');
-const jestArgs = ['--config', 'test/e2e/jest.config.js', '--json', `--outputFile=${resultFile}`];
-const testsPassed = await succeeds('jest', [...jestArgs, ...process.argv.slice(2)]);
-const tests = readJestResult(resultFile);
-rmSync(scratch, { recursive: true, force: true });
+const tests = await runJest(succeeds, ['--config', 'test/e2e/jest.config.js', ...process.argv.slice(2)]);
 
-const failed = (hasTypes ? 0 : 1) + Math.max(tests.failed, testsPassed ? 0 : 1);
-for (const name of tests.secondTries) console.log(`passed at the second try only: ${name}`);
+const failed = (hasTypes ? 0 : 1) + tests.failed;
 console.log(`\n${tests.passed} passed, ${failed} failed`);
 process.exitCode = failed === 0 ? 0 : 1;

@@ -5,13 +5,11 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Browser, Page } from 'playwright-core';
 import { startPlatform, type LocalPlatform } from '../platform';
-import { docsPicture, Editor, launchChromium, openWindow, tryTwice } from './browser';
+import { docsPicture, Editor, launchChromium, openWindow } from './browser';
 import { dataTableRows } from './databases';
 import { packedTarball } from './packOnce';
 import { startN8n } from './runner';
 import type { RunningN8n, SavedCredential, SavedWorkflow } from './runner';
-
-tryTwice();
 
 const START_DEADLINE_MS = 300_000;
 const TEST_DEADLINE_MS = 300_000;

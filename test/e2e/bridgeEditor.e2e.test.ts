@@ -5,12 +5,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Browser } from 'playwright-core';
 import { startPlatform, type BridgeChannel, type LocalPlatform } from '../platform';
-import { docsPicture, Editor, launchChromium, openWindow, tryTwice } from './browser';
+import { docsPicture, Editor, launchChromium, openWindow } from './browser';
 import { packedTarball } from './packOnce';
 import { startN8n } from './runner';
 import type { RunningN8n, SavedWorkflow } from './runner';
-
-tryTwice();
 
 const START_DEADLINE_MS = 200_000;
 const DEADLINE_MS = 60_000;

@@ -4,13 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, Locator } from 'playwright-core';
 import { startPlatform, type LocalPlatform } from '../platform';
-import { docsPicture, Editor, launchChromium, openWindow, tryTwice } from './browser';
+import { docsPicture, Editor, launchChromium, openWindow } from './browser';
 import { asks, chatCompletion, inARow, modelById } from './chatWorkflows';
 import { packedTarball } from './packOnce';
 import { readTemplate, startN8n } from './runner';
 import type { RunningN8n, SavedCredential, SavedWorkflow, WorkflowDocument } from './runner';
-
-tryTwice();
 
 const START_DEADLINE_MS = 200_000;
 

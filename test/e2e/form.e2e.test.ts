@@ -6,12 +6,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Browser } from 'playwright-core';
 import { startPlatform } from '../platform';
 import type textToImage from '../platform/workflows/text-to-image.json';
-import { docsPicture, Editor, launchChromium, openWindow, tryTwice } from './browser';
+import { docsPicture, Editor, launchChromium, openWindow } from './browser';
 import { packedTarball } from './packOnce';
 import { startN8n } from './runner';
 import type { RunningN8n, SavedCredential, SavedWorkflow, WorkflowDocument } from './runner';
-
-tryTwice();
 
 const START_DEADLINE_MS = 200_000;
 const SAVE_DEADLINE_MS = 15_000;

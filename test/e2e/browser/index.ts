@@ -1,4 +1,3 @@
 export { launchChromium, openWindow } from './chromium';
 export { docsPicture } from './docsPicture';
 export { Editor } from './editor';
-export { tryTwice } from './secondTry';
