@@ -24,62 +24,96 @@ const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
  * @returns {Promise<void>}
  */
 export async function ensureN8nInstalled({ onProgress = console.log } = {}) {
-	const marker = join(e2eFolder, 'node_modules', '.native-modules-built');
-	const wanted = builtFor();
-	if (!existsSync(marker)) {
+	if (!existsSync(markerOf(e2eFolder))) {
 		onProgress('n8n: not installed yet. This takes 3 to 5 minutes and 2.2 GB, once.');
 	}
 	await ensureInstalled({ dir: e2eFolder, label: 'n8n', onProgress });
+	await ensureNativeModules({ folder: e2eFolder, env: withNode24(), nodeFolder: ownNode, onProgress });
+}
+
+const ownNode = join(packageRoot, 'node_modules', 'node');
+
+/** @param {string} folder */
+const markerOf = (folder) => join(folder, 'node_modules', '.native-modules-built');
+
+/**
+ * Builds the native modules of an installed n8n for the Node that is to run it, unless they are built for it.
+ *
+ * @param {{ folder: string, env: NodeJS.ProcessEnv, nodeFolder: string, onProgress?: (line: string) => void }} options
+ *   `nodeFolder` is that of the package "node" whose binary comes first in the PATH of `env`.
+ * @returns {Promise<void>}
+ */
+export async function ensureNativeModules({ folder, env, nodeFolder, onProgress = console.log }) {
+	const marker = markerOf(folder);
+	const wanted = builtFor(folder, nodeFolder);
 	if (existsSync(marker) && readFileSync(marker, 'utf8') === wanted) return;
-	await buildNativeModules(onProgress);
+	const headers = nodeHeaders(nodeFolder);
+	await buildNativeModules(folder, headers ? { ...env, npm_config_nodedir: headers } : env, onProgress);
 	// Written last: an interrupted build is made again.
 	writeFileSync(marker, wanted);
 }
 
-/** What a build of the native modules is good for: other versions, another Node or machine ask for another. */
-function builtFor() {
+/**
+ * What a build of the native modules is good for: other versions, another Node or machine ask for another.
+ *
+ * @param {string} folder
+ * @param {string} nodeFolder
+ */
+function builtFor(folder, nodeFolder) {
 	const lock = createHash('sha256')
-		.update(readFileSync(join(e2eFolder, 'package-lock.json')))
+		.update(readFileSync(join(folder, 'package-lock.json')))
 		.digest('hex');
-	const node = JSON.parse(readFileSync(join(packageRoot, 'node_modules', 'node', 'package.json'), 'utf8'));
+	const node = JSON.parse(readFileSync(join(nodeFolder, 'package.json'), 'utf8'));
 	return `lock ${lock}, node ${node.version}, ${process.platform} ${process.arch}\n`;
 }
 
-/** @param {(line: string) => void} onProgress */
-async function buildNativeModules(onProgress) {
+/**
+ * @param {string} folder
+ * @param {NodeJS.ProcessEnv} env
+ * @param {(line: string) => void} onProgress
+ */
+async function buildNativeModules(folder, env, onProgress) {
 	const started = Date.now();
 	const seconds = () => Math.round((Date.now() - started) / 1000);
 	onProgress(`n8n: building ${NATIVE_MODULES.join(' and ')} (about a minute) …`);
 	const heartbeat = setInterval(() => onProgress(`n8n: still building, ${seconds()} s`), HEARTBEAT_MS);
 	try {
-		await npm(['rebuild', '--ignore-scripts=false', ...NATIVE_MODULES]);
+		await npm(['rebuild', '--ignore-scripts=false', ...NATIVE_MODULES], folder, env);
 	} finally {
 		clearInterval(heartbeat);
 	}
 	onProgress(`n8n: built in ${seconds()} s`);
 }
 
-/** The C headers that the package "node" brings with its binary; without them node-gyp would download them. */
-function nodeHeaders() {
-	const binaries = join(packageRoot, 'node_modules', 'node', 'node_modules');
-	if (!existsSync(binaries)) return undefined;
-	return readdirSync(binaries)
-		.map((name) => join(binaries, name))
-		.find((folder) => existsSync(join(folder, 'include', 'node', 'node.h')));
+/**
+ * The C headers that the package "node" brings with its binary; without them node-gyp would download them.
+ *
+ * @param {string} nodeFolder
+ */
+function nodeHeaders(nodeFolder) {
+	// Beside it where npm flattens the tree, within it where the install script fetched it.
+	const places = [join(nodeFolder, 'node_modules'), dirname(nodeFolder)];
+	return places
+		.filter((place) => existsSync(place))
+		.flatMap((place) => readdirSync(place).map((name) => join(place, name)))
+		.find((candidate) => existsSync(join(candidate, 'include', 'node', 'node.h')));
 }
 
-/** @param {string[]} args */
-async function npm(args) {
-	const env = withNode24();
-	const headers = nodeHeaders();
-	if (headers) env.npm_config_nodedir = headers;
+/**
+ * Runs npm; an error shows the end of what it said.
+ *
+ * @param {string[]} args
+ * @param {string} cwd
+ * @param {NodeJS.ProcessEnv} env
+ */
+export async function npm(args, cwd, env) {
 	// A shell is needed on Windows only, where npm is a .cmd file.
 	const shell = process.platform === 'win32';
 	try {
-		await promisify(execFile)('npm', args, { cwd: e2eFolder, env, shell, maxBuffer: MAX_OUTPUT_BYTES });
+		return await promisify(execFile)('npm', args, { cwd, env, shell, maxBuffer: MAX_OUTPUT_BYTES });
 	} catch (error) {
 		const output = `${error.stdout ?? ''}${error.stderr ?? ''}` || error.message;
 		const tail = output.trimEnd().split('\n').slice(-TAIL_LINES).join('\n');
-		throw new Error(`"npm ${args.join(' ')}" failed in ${e2eFolder}:\n${tail}`, { cause: error });
+		throw new Error(`"npm ${args.join(' ')}" failed in ${cwd}:\n${tail}`, { cause: error });
 	}
 }

@@ -25,6 +25,7 @@ import { UpgradeRouter } from './service/upgrades';
 import { Artist } from './tasks/artist';
 import { TaskDesk } from './tasks/taskDesk';
 
+export { PROMPT_TOKEN_PREFIX } from './tasks/task';
 export type { Books, PollEntry, RequestKind, SocketCounts, TaskEntry, UploadEntry } from './books';
 export type { AgentRecords, InvocationEntry, MediaEntry, SessionEntry } from './agents/agentBooks';
 export type { Agent, AgentOptions, AgentRight } from './agents/instances';

@@ -5,7 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { LOOPBACK } from './loopback';
 import { ProcessLog } from './processLog';
 
-const n8nBinary = join(__dirname, '..', 'node_modules', 'n8n', 'bin', 'n8n');
+/** The n8n of the lock file, or the one that `npm run compat` has installed, with a Node of its own. */
+const modules = join(process.env.FLOWTASK_N8N_FOLDER ?? join(__dirname, '..'), 'node_modules');
+const n8nBinary = join(modules, 'n8n', 'bin', 'n8n');
+const ownNode = join(modules, 'node', 'bin', 'node');
+const nodeBinary = existsSync(ownNode) ? ownNode : process.execPath;
 
 const START_DEADLINE_MS = 180_000;
 // n8n gives its own executions 30 s to end.
@@ -45,7 +49,7 @@ export function n8nEnvironment(own: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 	for (const name of INHERITED) if (process.env[name] !== undefined) env[name] = process.env[name];
 	const pathName = env.Path === undefined ? 'PATH' : 'Path';
 	// n8n starts its task runner by the name "node": it has to be the Node that runs n8n itself.
-	env[pathName] = [dirname(process.execPath), env[pathName]].filter(Boolean).join(delimiter);
+	env[pathName] = [dirname(nodeBinary), env[pathName]].filter(Boolean).join(delimiter);
 	return { ...env, ...QUIET, ...own };
 }
 
@@ -86,7 +90,7 @@ export function spawnN8n(
 	// Everything that n8n leaves behind stays in its folder.
 	const temporary = join(userFolder, 'tmp');
 	mkdirSync(temporary, { recursive: true });
-	const child = spawn(process.execPath, [n8nBinary, command], {
+	const child = spawn(nodeBinary, [n8nBinary, command], {
 		// n8n reads a .env file where it is started.
 		cwd: userFolder,
 		env: n8nEnvironment({

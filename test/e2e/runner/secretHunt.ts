@@ -1,9 +1,13 @@
 import { createReadStream } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { PROMPT_TOKEN_PREFIX } from '../../platform';
 
 /** The platform's secrets, told by how they begin. */
 const IS_SECRET = /^(sk-|agt_|dbg_|wst_)./;
+
+/** No token of a task may be kept at all, neither as it is nor as it stands in a URL. */
+const PROMPT_TOKENS = [PROMPT_TOKEN_PREFIX, encodeURIComponent(PROMPT_TOKEN_PREFIX)];
 
 /** What credentials of an n8n hold that may stand nowhere in its folder but encrypted. By that folder: n8n is restarted. */
 const known = new Map<string, Set<string>>();
@@ -19,12 +23,11 @@ export function noteSecrets(userFolder: string, credential: Readonly<Record<stri
 
 /** Fails where n8n's database, logs or binary store hold a secret in clear. To be called once n8n has ended. */
 export async function refuseSecretsIn(userFolder: string): Promise<void> {
-	const leaks = await filesWith(userFolder, [...(known.get(userFolder) ?? [])]);
+	const leaks = await filesWith(userFolder, [...(known.get(userFolder) ?? []), ...PROMPT_TOKENS]);
 	if (leaks.length > 0) throw new Error(`A secret stands in clear in ${leaks.join(', ')}`);
 }
 
 async function filesWith(folder: string, secrets: readonly string[]): Promise<string[]> {
-	if (secrets.length === 0) return [];
 	const found: string[] = [];
 	for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
 		const path = join(entry.parentPath, entry.name);

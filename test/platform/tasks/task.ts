@@ -7,8 +7,12 @@ import type { Outcome } from './outcome';
 
 export const STATUS = { queued: 1, generating: 2, succeeded: 3, failed: 4, denied: 5 } as const;
 
+/** Every token of a task begins so: one that got somewhere is found without knowing it. It has to be encoded in a URL. */
+export const PROMPT_TOKEN_PREFIX = 'prompt+token/';
+
 export interface Task {
 	readonly id: string;
+	/** Begins with `PROMPT_TOKEN_PREFIX`. */
 	readonly token: string;
 	readonly tokenUntilMs: number;
 	readonly owner: Owner;

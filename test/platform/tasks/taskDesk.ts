@@ -9,7 +9,7 @@ import { executeGraph } from './execution';
 import type { ExecutionSurroundings } from './execution';
 import { wishesIn } from './outcome';
 import type { Outcome } from './outcome';
-import { isFinished, STATUS } from './task';
+import { isFinished, PROMPT_TOKEN_PREFIX, STATUS } from './task';
 import type { Task } from './task';
 
 export interface DeskOptions {
@@ -64,7 +64,7 @@ export class TaskDesk {
 		const now = this.agenda.now();
 		const task: Task = {
 			id: randomUUID(),
-			token: randomBytes(30).toString('base64'),
+			token: PROMPT_TOKEN_PREFIX + randomBytes(24).toString('base64'),
 			tokenUntilMs: now + this.options.tokenMs,
 			owner: submission.owner,
 			workflow: submission.workflow,

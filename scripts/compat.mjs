@@ -1,0 +1,111 @@
+// npm run compat -- 2.35.7: the end-to-end tests that need no browser in another version of n8n, on the oldest Node that
+// it runs on. Without a version, in the newest one that is published.
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { ensureN8nInstalled, ensureNativeModules, npm } from '../test/e2e/install.mjs';
+import { ensureInstalled, isInstalled, packageRoot, withNode24 } from './install.mjs';
+import { runJest } from './jest-run.mjs';
+
+/** What runs on n8n without a browser, Redis and PostgreSQL. */
+const TESTS = ['flowtask', 'once', 'ledger', 'suspend', 'chat', 'sessions', 'bridge', 'schemas'];
+
+/** Of the Nodes that this package supports. */
+const OLDEST_NODE = 22;
+const NEXT_NODE = 24;
+
+const e2eFolder = join(packageRoot, 'test', 'e2e');
+
+try {
+	await ensureInstalled({ dir: packageRoot, label: 'n8n-nodes-flowtask' });
+	// The tests' own libraries come with the n8n of the lock file.
+	await ensureN8nInstalled();
+	const { version, node } = await findVersion(process.argv[2] ?? 'latest');
+	console.log(`▶ n8n ${version} on Node ${node}`);
+	const folder = await install(version, node);
+	await test(folder, `n8n ${version}, Node ${installedVersion(folder, 'node')}`);
+} catch (error) {
+	console.error(error instanceof Error ? error.message : error);
+	process.exitCode = 1;
+}
+
+/**
+ * @param {string} wanted A version or a dist-tag of n8n.
+ * @returns {Promise<{ version: string, node: number }>}
+ */
+async function findVersion(wanted) {
+	const { stdout } = await npm(
+		['view', `n8n@${wanted}`, 'version', 'engines.node', '--json'],
+		packageRoot,
+		withNode24(),
+	);
+	const found = JSON.parse(stdout);
+	const { version, 'engines.node': engines } = Array.isArray(found) ? found.at(-1) : found;
+	const oldest = Number(/>=\s*(\d+)/.exec(engines)?.[1] ?? NEXT_NODE);
+	return { version, node: oldest <= OLDEST_NODE ? OLDEST_NODE : NEXT_NODE };
+}
+
+/**
+ * @param {string} version
+ * @param {number} node Its major version.
+ * @returns {Promise<string>} The folder.
+ */
+async function install(version, node) {
+	const folder = join(packageRoot, '.e2e', `n8n-${version}`);
+	mkdirSync(folder, { recursive: true });
+	const { overrides } = JSON.parse(readFileSync(join(e2eFolder, 'package.json'), 'utf8'));
+	const dependencies = { n8n: version, node: String(node) };
+	const manifest = JSON.stringify({ name: 'n8n-of-another-version', private: true, dependencies, overrides });
+	writeFileSync(join(folder, 'package.json'), manifest);
+	writeFileSync(join(folder, '.npmrc'), readFileSync(join(e2eFolder, '.npmrc')));
+	if (!isInstalled(folder)) {
+		console.log('n8n: installing (3 to 5 minutes and 2.2 GB, once a version) …');
+		await npm(['install', '--no-audit', '--no-fund'], folder, withNode24());
+	}
+	const nodeFolder = join(folder, 'node_modules', 'node');
+	// An install script fetches the binary.
+	if (!existsSync(join(nodeFolder, 'bin', 'node'))) {
+		await npm(['rebuild', 'node', '--ignore-scripts=false'], folder, withNode24());
+	}
+	const env = withNode24();
+	const path = [join(nodeFolder, 'bin'), env.PATH].join(delimiter);
+	await ensureNativeModules({ folder, env: { ...env, PATH: path }, nodeFolder });
+	return folder;
+}
+
+/**
+ * @param {string} folder
+ * @param {string} name
+ */
+function installedVersion(folder, name) {
+	return JSON.parse(readFileSync(join(folder, 'node_modules', name, 'package.json'), 'utf8')).version;
+}
+
+/**
+ * @param {string} folder Of the n8n to test in.
+ * @param {string} title
+ */
+async function test(folder, title) {
+	const env = { ...withNode24(), FLOWTASK_N8N_FOLDER: folder };
+	/**
+	 * @param {string} command
+	 * @param {string[]} args
+	 * @returns {Promise<boolean>}
+	 */
+	const succeeds = (command, args) =>
+		new Promise((resolve) => {
+			const child = spawn(command, args, {
+				...{ cwd: packageRoot, env, stdio: 'inherit' },
+				shell: process.platform === 'win32',
+			});
+			child.on('error', () => resolve(false));
+			child.on('close', (code) => resolve(code === 0));
+		});
+	const files = TESTS.map((name) => join('test', 'e2e', `${name}.e2e.test.ts`));
+	const { passed, failed } = await runJest(succeeds, [
+		...['--config', 'test/e2e/jest.config.js', '--runTestsByPath'],
+		...files,
+	]);
+	console.log(`\n${title}: ${passed} passed, ${failed} failed`);
+	process.exitCode = failed === 0 ? 0 : 1;
+}
