@@ -1,7 +1,7 @@
 import type { FaultRule } from '../../platform';
 import { NODE_NAME, type HarnessRun, type ItemInput } from '../harness';
 import { noDataTables } from '../harness/dataTables';
-import { CONTINUE, openAgentStage, sayings, type AgentStage } from './agent.fixture';
+import { CONTINUE, openAgentStage, sayings, until, type AgentStage } from './agent.fixture';
 
 /** Whatever fails, whenever: the agent never runs twice for one item. */
 let stage: AgentStage;
@@ -121,7 +121,7 @@ describe('within one try', () => {
 		'is not asked again where it may have run, unless that is wanted: %j',
 		async (mishap) => {
 			stage.platform.faults.add({ on: 'invoke', ...mishap, times: 1 });
-			const options = { requestsPerSecond: 0, timeoutSeconds: 1 };
+			const options = { requestsPerSecond: 0, timeoutSeconds: mishap.kind === 'hang' ? 1 : 60 };
 			const run = await stage.run(orders(1), { options });
 			expect(run.status).toBe('error');
 			expect(run.error?.context).toMatchObject({ mayHaveRun: true });
@@ -137,10 +137,12 @@ describe('within one try', () => {
 		const first = await stage.run(sayings('hi'));
 		const { id } = first.output(NODE_NAME)[0]!.json.session as { id: string };
 		const parameters = { sessionMode: 'explicit', sessionId: id, options: { requestsPerSecond: 0 } };
-		const slow = stage.run(sayings('slow [takes: 300]'), parameters);
-		await new Promise((resolve) => setTimeout(resolve, 60));
-		const run = await stage.run(sayings('quick'), parameters);
-		expect((await slow).error ?? run.error).toBeUndefined();
+		const slow = stage.run(sayings('slow [hold]'), parameters);
+		await until(() => stage.platform.agent.held === 1);
+		const quick = stage.run(sayings('quick'), parameters);
+		await until(() => stage.platform.books().agentRefusals.session_busy === 1);
+		stage.platform.agent.release();
+		expect((await slow).error ?? (await quick).error).toBeUndefined();
 		expect(stage.platform.books().sessions[0]?.turns).toBe(3);
 	});
 

@@ -1,5 +1,5 @@
 import { everythingSaid } from '../FlowTask/flowTask.fixture';
-import { NODE_NAME } from '../harness';
+import { NODE_NAME, stopwatch } from '../harness';
 import { model, openChatStage, sayings, type ChatStage } from './chat.fixture';
 
 let stage: ChatStage;
@@ -52,11 +52,11 @@ test('an outage that lasts is told with the number of attempts', async () => {
 
 test('attempts end with the time-out of the answer, and say why', async () => {
 	stage.platform.faults.add({ on: 'chat', kind: '429', retryAfterSeconds: 30 });
-	const startedAt = Date.now();
+	const watch = stopwatch();
 	const run = await stage.run(sayings('x'), { options: { timeoutSeconds: 2 } });
 	expect(run.error?.message).toContain('The platform is taking no more requests');
 	expect(run.error?.description).toContain('Lower "Concurrency"');
-	expect(Date.now() - startedAt).toBeLessThan(2_000);
+	expect(watch.stop()).toBeLessThan(2_000);
 });
 
 test.each([
@@ -107,14 +107,14 @@ test('error items hold exactly error, message and details, and know their input'
 
 test('the first failure ends the run, and what waits is not asked', async () => {
 	const says = ['[refuse: 400 no]', ...Array.from({ length: 40 }, () => '[answer: x] [takes: 300]')];
-	const startedAt = Date.now();
+	const watch = stopwatch();
 	const run = await stage.run(sayings(...says), {
 		stream: false,
 		options: { concurrency: 4, requestsPerSecond: 0 },
 	});
 	expect(run.error?.context).toMatchObject({ itemIndex: 0 });
 	expect(stage.platform.books().requests.chat).toBeLessThan(9);
-	expect(Date.now() - startedAt).toBeLessThan(2_000);
+	expect(watch.stop()).toBeLessThan(2_000);
 });
 
 test('an expression that cannot be evaluated fails its own item, options of the first one included', async () => {

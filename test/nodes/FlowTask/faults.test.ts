@@ -32,9 +32,9 @@ test('300 tasks with 10 % of all requests failing: nothing twice, nothing lost, 
 	expect(refused.every(({ json }) => text(json.error).startsWith('The platform could not submit'))).toBe(
 		true,
 	);
-	expect(refused.length).toBeLessThan(10);
+	expect(refused.length).toBeLessThanOrEqual(books.faults['5xx'] ?? 0);
 	for (const item of done) expect((await run.binary(item, 'data')).byteLength).toBeGreaterThan(100);
-}, 120_000);
+}, 300_000);
 
 describe('one fault at a time', () => {
 	beforeEach(async () => {

@@ -1,9 +1,12 @@
+import { HandWoundTime } from '../../platform';
 import { NODE_NAME, type WorkflowJson } from '../harness';
 import { openStage, prompts, text, type Stage } from './flowTask.fixture';
 
 let stage: Stage;
+let time: HandWoundTime;
 beforeEach(async () => {
-	stage = await openStage({ runners: 4, taskMs: 600 });
+	time = new HandWoundTime();
+	stage = await openStage({ runners: 4, taskMs: 600, time });
 });
 afterEach(async () => {
 	await stage.close();
@@ -32,11 +35,12 @@ async function submit(count: number): Promise<Array<{ json: { taskId: string } }
 
 test('the execution sleeps between looks, and the look that ends the wait brings the files', async () => {
 	const items = await submit(6);
+	const startedAtMs = Date.now();
 	const first = await stage.harness.run({ workflow: loop(), items, credentials: stage.credentials });
 	expect(first.status).toBe('waiting');
 	expect(stage.platform.books().requests.file).toBe(0);
-	expect(Number(first.stored.waitTill) - Date.now()).toBeGreaterThan(55_000);
-	await until(() => stage.platform.books().tasks.every(({ finishedAtMs }) => finishedAtMs !== null));
+	expect(Number(first.stored.waitTill) - startedAtMs).toBeGreaterThan(55_000);
+	time.pass(1_200);
 
 	const second = await stage.harness.resume(first);
 	expect(second.status).toBe('success');
@@ -52,7 +56,7 @@ test('several sleeps, an unknown id and a failed task end as in a held wait', as
 	const items = [...(await submit(2)), { json: { taskId: 'nobody' } }];
 	let run = await stage.harness.run({ workflow: loop(), items, credentials: stage.credentials });
 	for (let sleeps = 0; run.status === 'waiting' && sleeps < 5; sleeps++) {
-		await new Promise((resolve) => setTimeout(resolve, 300));
+		time.pass(300);
 		run = await stage.harness.resume(run);
 	}
 	expect(run.status).toBe('success');
@@ -75,16 +79,12 @@ test('the time-out counts over all looks', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'stuckTask' });
 	const items = await submit(1);
 	let run = await stage.harness.run({
-		workflow: loop({ options: { timeoutMinutes: 0.01 } }),
+		workflow: loop({ options: { timeoutMinutes: 0.05 } }),
 		items,
 		credentials: stage.credentials,
 	});
 	expect(run.status).toBe('waiting');
-	await new Promise((resolve) => setTimeout(resolve, 700));
+	await new Promise((resolve) => setTimeout(resolve, 3_100));
 	run = await stage.harness.resume(run);
 	expect(run.output('Failed')[0]?.json.error).toContain('was not done within the time-out');
 }, 60_000);
-
-async function until(condition: () => boolean): Promise<void> {
-	while (!condition()) await new Promise((resolve) => setTimeout(resolve, 20));
-}

@@ -25,6 +25,8 @@ export interface LiveRun {
 	readonly executionId: string;
 	/** What "Stop" in the editor, the workflow's time-out and a shutdown of n8n do. */
 	cancel(): void;
+	/** What it has said so far. */
+	readonly said: Pick<RunRecorder, 'logs' | 'chunks'>;
 	/** Settles when the node has ended too, which after a cancel may be later than n8n stops looking. */
 	readonly done: Promise<HarnessRun>;
 }
@@ -83,7 +85,12 @@ export class Executor {
 			execution = logContext.run((line) => recorder.logs.push(line), begin);
 		} catch (error) {
 			// A node with issues (a required parameter is empty): n8n refuses the workflow before anything runs.
-			return { executionId, cancel() {}, done: Promise.resolve(finish(refusedRun(mode, error))) };
+			return {
+				executionId,
+				said: recorder,
+				cancel() {},
+				done: Promise.resolve(finish(refusedRun(mode, error))),
+			};
 		}
 		const timer = timeout > 0 ? setTimeout(() => execution.cancel(), timeout) : undefined;
 		const done = (async () => {
@@ -91,7 +98,7 @@ export class Executor {
 			clearTimeout(timer);
 			return finish(raw);
 		})();
-		const live: LiveRun = { executionId, cancel: () => execution.cancel(), done };
+		const live: LiveRun = { executionId, said: recorder, cancel: () => execution.cancel(), done };
 		this.live.add(live);
 		void done.finally(() => this.live.delete(live)).catch(() => {}); // the caller hears of it by `done`
 		return live;

@@ -19,6 +19,7 @@ import { TypeRegistry, type CredentialClass, type NodeClass } from './type.regis
 import { buildWorkflow, findStartNode, savedWorkflow, type WorkflowJson } from './workflow.json';
 
 export type { ActiveTrigger, ExecuteWorkflow, CredentialStore, LiveRun, LogLine, HarnessRun, WorkflowJson };
+export { stopwatch, type Stopwatch } from './stopwatch';
 export { NODE_NAME, singleNode, TRIGGER_NAME, type NodeJson, type SingleNode } from './workflow.json';
 
 /** A binary property by its bytes is put into n8n's binary store before the run starts. */
