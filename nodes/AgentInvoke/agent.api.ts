@@ -1,28 +1,25 @@
 import type { Clock } from '../shared/clock';
-import { badInput, fail, ok, type Failure, type Result } from '../shared/failure';
-import { excerpt, isJsonObject, isTooDeep, parseJson, type Json, type JsonObject } from '../shared/json';
+import { fail, ok, type Failure, type Result } from '../shared/failure';
+import { excerpt, isJsonObject, isTooDeep, parseJson, type JsonObject } from '../shared/json';
 import { readPath } from '../shared/jsonPath';
 import type { Redact } from '../shared/redact';
-import type { Attempt, CallFailure } from '../shared/transport/attempts';
-import type { SendHttp } from '../shared/transport/exchange';
+import type { CallFailure } from '../shared/transport/attempts';
 import { exchangeOfError, type OpenHttp, type OpenReply } from '../shared/transport/request';
 import { repeatDelayMs } from '../shared/transport/retry';
 import type { SilenceWatch } from '../shared/transport/silence';
 import { readStream, type StreamEvent } from '../shared/transport/sse';
 import { judge, type Verdict } from '../shared/transport/verdict';
-import type { AgentAccount } from './agent.account';
 import { readEnvelope, readReply, textOf, type AgentReply, type Envelope } from './agent.envelope';
 import {
 	explainRefusal,
 	explainSessionBusy,
 	isPassing,
 	isSessionBusy,
-	UPLOAD_PURPOSE,
 	withStatus,
 	wordsOf,
 	type AgentFailure,
 } from './agent.failures';
-import type { AgentFile } from './agent.request';
+import { uploadMedia, type MediaInput, type UploadedMedia, type UploadParts } from './agent.upload';
 
 export interface InvokeCall {
 	/** With the session in it, where it goes on with one. */
@@ -45,17 +42,6 @@ export interface Invoked {
 	readonly attempts: number;
 }
 
-export interface UploadedMedia extends AgentFile {
-	/** As the platform says it; empty where it does not. */
-	readonly expiresAt: string;
-}
-
-export interface MediaInput {
-	readonly bytes: Uint8Array;
-	readonly fileName: string;
-	readonly mimeType: string;
-}
-
 /** The calls of an agent instance; they never throw. */
 export interface AgentApi {
 	/** `POST …/Invoke` (§4.6), in one piece or as a stream. */
@@ -64,20 +50,13 @@ export interface AgentApi {
 	upload(media: MediaInput): Promise<Result<UploadedMedia>>;
 }
 
-export interface AgentApiParts {
-	readonly account: AgentAccount;
+export interface AgentApiParts extends UploadParts {
 	readonly open: OpenHttp;
-	readonly send: SendHttp;
-	readonly attempt: Attempt;
 	readonly silence: SilenceWatch;
 	readonly clock: Clock;
-	readonly redact: Redact;
 	readonly random: () => number;
 	readonly cancelSignal: () => AbortSignal | undefined;
 }
-
-const UPLOAD_TIMEOUT_MS = 120_000;
-const UPLOAD_ATTEMPTS = 4;
 
 /** What a call came to: an envelope that failed ends the attempts as much as one that succeeded. */
 type Outcome = Result<AgentReply, AgentFailure>;
@@ -105,7 +84,7 @@ export function createAgentApi(parts: AgentApiParts): AgentApi {
 				if (parts.cancelSignal()?.aborted) return asked.value;
 			}
 		},
-		upload: async (media) => await upload(parts, media),
+		upload: async (media) => await uploadMedia(parts, media),
 	};
 }
 
@@ -372,67 +351,4 @@ function brokeOff(call: InvokeCall, progress: Progress, redact: Redact): AgentFa
 		details: { mayHaveRun: true, ...(call.sessionId && { sessionId: call.sessionId }) },
 	};
 	return { ...failure, details: partial(failure, progress, redact), isSessionUnknown: false };
-}
-
-async function upload(parts: AgentApiParts, media: MediaInput): Promise<Result<UploadedMedia>> {
-	const { account, redact } = parts;
-	const { mediaUploadPath, baseUrl, deployment } = account;
-	if (!mediaUploadPath) {
-		return fail(
-			badInput(
-				'Files cannot be uploaded, because the credential has no "Media Upload Path"',
-				'Enter it in the FlowAgent credential if your deployment offers uploads, or pass the file by its web address.',
-			),
-		);
-	}
-	const errand = { purpose: UPLOAD_PURPOSE, lane: 'work', attempts: UPLOAD_ATTEMPTS } as const;
-	// Two uploads of a file do no harm: only the address of one is used.
-	const sent = await parts.attempt<Result<Envelope>>({ ...errand, repeatability: 'read' }, async () => {
-		const form = new FormData();
-		form.append(
-			deployment.mediaPartField,
-			new Blob([new Uint8Array(media.bytes)], { type: media.mimeType }),
-			media.fileName,
-		);
-		const url = `${baseUrl}${mediaUploadPath}`;
-		const exchange = await parts.send({ method: 'POST', url, form, timeoutMs: UPLOAD_TIMEOUT_MS });
-		const read = exchange.kind === 'reply' ? readEnvelope(parseJson(exchange.text)) : undefined;
-		if (read?.succeeded) return { kind: 'done', data: ok(read) };
-		const envelope = read && withStatus(read, exchange.kind === 'reply' ? exchange.status : 0);
-		if (envelope && isPassing(envelope))
-			return { kind: 'busy', retryAfter: undefined, text: wordsOf(envelope) };
-		if (envelope) {
-			return { kind: 'done', data: fail(explainRefusal(envelope, { account, redact, sessionId: '' })) };
-		}
-		const verdict = judge(exchange);
-		return verdict.kind === 'done'
-			? { kind: 'broken', status: 200, enveloped: false, text: 'an answer without the fields of an agent' }
-			: verdict;
-	});
-	if (!sent.ok) return sent;
-	return sent.value.ok ? readMedia(sent.value.value, media, parts.account) : sent.value;
-}
-
-function readMedia(
-	{ data }: Envelope,
-	{ fileName, mimeType }: MediaInput,
-	{ deployment, baseUrl }: AgentAccount,
-): Result<UploadedMedia> {
-	const given = textOf(readPath(data, deployment.mediaUrlPath));
-	const url = URL.canParse(given, baseUrl) && given ? new URL(given, baseUrl).href : '';
-	const expiry: Json | undefined = readPath(data, deployment.mediaExpiryPath);
-	if (!url) {
-		return fail(
-			badInput(
-				'The file was uploaded, but the answer holds no address of it',
-				`Check "Media URL Path" in the credential: the node looked at "${deployment.mediaUrlPath}" in the answer's data.`,
-			),
-		);
-	}
-	return ok({
-		url: given.includes('://') ? given : url,
-		name: fileName,
-		mimeType,
-		expiresAt: textOf(expiry),
-	});
 }

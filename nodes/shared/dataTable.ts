@@ -1,29 +1,34 @@
-import type {
-	IDataObject,
-	IExecuteFunctions,
-	INodeExecutionData,
-	INodeParameters,
-	IWorkflowBase,
-} from 'n8n-workflow';
+import type { IDataObject, IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
-import { badInput, fail, ok, type Failure, type Result } from './failure';
-import { excerpt } from './json';
+import {
+	explainTableFailure,
+	explainLackingColumns,
+	NEVER_MADE,
+	PAGES_SHIFTED,
+	TABLE_GONE,
+	saidBy,
+	type TableFailure,
+} from './dataTable.failures';
+import {
+	creation,
+	inlineWorkflow,
+	INSERT,
+	listing,
+	selection,
+	updating,
+	type RowWork,
+	type TableColumn,
+	type TableSpec,
+	type Work,
+} from './dataTable.workflow';
+import { fail, ok, type Result } from './failure';
+
+export type { TableColumn, TableSpec };
 
 export type CellValue = string | number | boolean | null;
 
 /** A row as n8n keeps it; rows that were read have n8n's own columns `id`, `createdAt` and `updatedAt` too. */
 export type TableRow = Readonly<Record<string, CellValue>>;
-
-export interface TableColumn {
-	/** Never `id`, `createdAt` or `updatedAt`: these are n8n's own. */
-	readonly name: string;
-	readonly type: 'string' | 'number' | 'boolean';
-}
-
-export interface TableSpec {
-	readonly name: string;
-	readonly columns: readonly TableColumn[];
-}
 
 /**
  * An n8n Data Table of the project that the workflow belongs to. Nothing here throws; each operation is one
@@ -56,24 +61,11 @@ const ROWS_PER_INSERT = 500;
 const READ_TRIES = 5;
 /** How often a table is made that cannot be found afterwards. */
 const CREATE_TRIES = 4;
-/** Reasons for which a second try gives nothing else. */
-const NEVER_MADE =
-	/unrecognized|disabled|not (?:found|available|installed)|read-only|permission|forbidden|denied|no project|limit/i;
-
-/**
- * n8n lets no node but its own reach Data Tables, so its own node is run, in a workflow made for the purpose.
- *
- * The JSON of that workflow holds no value: n8n evaluates every parameter that starts with "=", and values
- * come from outside. They travel as input items, which are never evaluated.
- */
+/** Opens a table by running n8n's own node on it; nothing is asked of n8n before the first operation. */
 export function openTable(context: InlineWorkflows, table: TableSpec): DataTable {
 	return new OpenTable(context, table);
 }
 
-/** With what n8n said, because that alone tells one kind of failure from another. */
-interface TableFailure extends Failure {
-	readonly said: string;
-}
 type Outcome<T> = Promise<Result<T, TableFailure>>;
 
 class OpenTable implements DataTable {
@@ -202,7 +194,9 @@ class OpenTable implements DataTable {
 			const found = await this.lookUp();
 			if (!found.ok || found.value !== undefined) return found;
 			if (attempt < CREATE_TRIES && (made.ok || !NEVER_MADE.test(made.failure.said))) continue;
-			return made.ok ? fail(explain(this.table, 'the table was created and cannot be found')) : made;
+			return made.ok
+				? fail(explainTableFailure(this.table, 'the table was created and cannot be found'))
+				: made;
 		}
 	}
 
@@ -213,7 +207,7 @@ class OpenTable implements DataTable {
 		const table = tables.value.find(({ name }) => name === this.table.name);
 		if (!table) return ok(undefined);
 		const lacking = lackingColumns(this.table, table.columns);
-		if (lacking.length > 0) return fail(explainColumns(this.table, lacking));
+		if (lacking.length > 0) return fail(explainLackingColumns(this.table, lacking));
 		return ok(typeof table.id === 'string' && /^[\w-]+$/.test(table.id) ? table.id : undefined);
 	}
 
@@ -230,17 +224,9 @@ class OpenTable implements DataTable {
 			const { data } = await this.context.executeWorkflow({ code }, input);
 			return ok((data[0] ?? []).map(({ json }) => json));
 		} catch (error) {
-			return fail(explain(this.table, textOf(error)));
+			return fail(explainTableFailure(this.table, saidBy(error)));
 		}
 	}
-}
-
-/** Parameters of a Data Table node. */
-interface RowWork extends INodeParameters {
-	operation: string;
-}
-interface Work extends RowWork {
-	resource: 'row' | 'table';
 }
 
 function partsOf<T>(list: readonly T[], size: number): T[][] {
@@ -259,98 +245,6 @@ function isCell(value: unknown): value is CellValue {
 	return value === null || ['string', 'number', 'boolean'].includes(typeof value);
 }
 
-const INSERT: RowWork = {
-	operation: 'insert',
-	columns: { mappingMode: 'autoMapInputData', value: {}, schema: [] },
-	// One statement for many rows, instead of two a row.
-	options: { optimizeBulk: true },
-};
-
-/** Each input item says which rows it is about, and what they are to hold. */
-function updating(keyName: string): RowWork {
-	return {
-		operation: 'update',
-		matchType: 'allConditions',
-		filters: { conditions: [{ keyName, condition: 'eq', keyValue: `={{ $json.${keyName} }}` }] },
-		columns: { mappingMode: 'autoMapInputData', value: {}, schema: [] },
-	};
-}
-
-/** The values are those of the one input item; here stand their places only. */
-function selection(
-	operation: 'get' | 'deleteRows',
-	keyName: string,
-	condition: 'eq' | 'lt',
-	values: readonly unknown[],
-): RowWork {
-	const conditions = values.map((_, index) => ({
-		keyName,
-		condition,
-		keyValue: `={{ $json.v[${index}] }}`,
-	}));
-	return {
-		operation,
-		matchType: 'anyCondition',
-		filters: { conditions },
-		...(operation === 'get' && { returnAll: true }),
-	};
-}
-
-function listing(filterName: string): Work {
-	return { resource: 'table', operation: 'list', returnAll: true, options: { filterName } };
-}
-
-function creation({ name, columns }: TableSpec): Work {
-	return {
-		resource: 'table',
-		operation: 'create',
-		tableName: name,
-		columns: { column: columns.map((column) => ({ ...column })) },
-		options: { createIfNotExists: true },
-	};
-}
-
-/** n8n writes into what it is handed, so it is made anew each time. It runs in the project of the caller. */
-function inlineWorkflow(name: string, parameters: INodeParameters): IWorkflowBase {
-	const now = new Date();
-	return {
-		id: '',
-		name,
-		active: false,
-		activeVersionId: null,
-		isArchived: false,
-		createdAt: now,
-		updatedAt: now,
-		nodes: [
-			{
-				id: 'input',
-				name: 'Input',
-				type: 'n8n-nodes-base.executeWorkflowTrigger',
-				typeVersion: 1.1,
-				position: [0, 0],
-				parameters: { inputSource: 'passthrough' },
-			},
-			{
-				id: 'table',
-				name: 'Table',
-				type: 'n8n-nodes-base.dataTable',
-				typeVersion: 1.1,
-				position: [200, 0],
-				parameters,
-			},
-		],
-		connections: { Input: { main: [[{ node: 'Table', type: 'main', index: 0 }]] } },
-		settings: {
-			executionOrder: 'v1',
-			callerPolicy: 'any',
-			saveDataSuccessExecution: 'none',
-			saveDataErrorExecution: 'none',
-			saveExecutionProgress: false,
-			saveManualExecutions: false,
-		},
-	};
-}
-
 function lackingColumns(table: TableSpec, columns: unknown): TableColumn[] {
 	if (!Array.isArray(columns)) return [];
 	const types = new Map<unknown, unknown>(columns.filter(isObject).map(({ name, type }) => [name, type]));
@@ -359,58 +253,4 @@ function lackingColumns(table: TableSpec, columns: unknown): TableColumn[] {
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 	return typeof value === 'object' && value !== null;
-}
-
-const TABLE_GONE = /could not be found in this project|could not find the data table/i;
-const PAGES_SHIFTED = /synchronization error/i;
-
-/** What n8n says, what it means, and what to do. */
-const CAUSES: ReadonlyArray<readonly [RegExp, string, string]> = [
-	[
-		/size limit/i,
-		'is full: all Data Tables of this n8n together have reached their size limit',
-		'Delete rows or tables that are no longer needed, or raise N8N_DATA_TABLES_MAX_SIZE_BYTES.',
-	],
-	[
-		/unrecognized node type|module is disabled|proxy is not available|unknown (resource|operation)/i,
-		'cannot be used: this n8n has no Data Tables, or they are switched off',
-		'Update n8n, or take "data-table" out of N8N_DISABLED_MODULES.',
-	],
-	[
-		/read-only|permission|forbidden|not (have|allowed)|denied|may not be called/i,
-		'cannot be used: n8n does not allow it',
-		'Ask who administers n8n whether workflows of this project may use Data Tables.',
-	],
-	[
-		/could not find any entity|no project|find.*shared ?workflow/i,
-		'cannot be used: the workflow belongs to no project yet',
-		'Save the workflow and run it again.',
-	],
-	[
-		/unknown column|column\(s\)|does not match column type/i,
-		'has other columns than expected',
-		'Rename the Data Table, so that a new one is made, or put the columns back.',
-	],
-];
-
-function explain({ name }: TableSpec, said: string): TableFailure {
-	const [, what, advice] = CAUSES.find(([pattern]) => pattern.test(said)) ?? [
-		undefined,
-		'could not be used',
-		'Check the Data Table and the database of n8n, then run the node again.',
-	];
-	const told = `${advice} n8n said: ${excerpt(said, 300)}`;
-	return { ...badInput(`The Data Table "${name}" ${what}`, told), said };
-}
-
-function explainColumns({ name }: TableSpec, lacking: readonly TableColumn[]): TableFailure {
-	const list = lacking.map((column) => `${column.name} (${column.type})`).join(', ');
-	const advice = `Add these columns, or rename the Data Table so that a new one is made: ${list}`;
-	return { ...badInput(`The Data Table "${name}" has other columns than expected`, advice), said: '' };
-}
-
-function textOf(error: unknown): string {
-	if (!(error instanceof Error)) return String(error);
-	const description = 'description' in error ? error.description : undefined;
-	return typeof description === 'string' ? `${error.message} ${description}` : error.message;
 }

@@ -3,7 +3,7 @@ import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 import { badInput, fail, ok, type Result } from '../../shared/failure';
 import { readBinaryField } from '../../shared/inputFile';
 import { excerpt, jsonText, parseJson, type Json } from '../../shared/json';
-import type { UploadedMedia } from '../agent.api';
+import type { UploadedMedia } from '../agent.upload';
 import type { AgentFile } from '../agent.request';
 import type { SessionChoice } from '../agent.turns';
 import type { AgentRun } from './agentRun';

@@ -4,7 +4,7 @@ import pLimit from 'p-limit';
 import { toErrorItem, toNodeError } from '../../shared/errors';
 import { fail, type Result } from '../../shared/failure';
 import { explainThrown } from '../../shared/thrown';
-import type { UploadedMedia } from '../agent.api';
+import type { UploadedMedia } from '../agent.upload';
 import { readText, uploadField } from './agent.inputs';
 import { optionsCollection } from './agentOptions';
 import { inAgentRun, type AgentRun } from './agentRun';

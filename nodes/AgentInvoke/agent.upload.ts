@@ -1,0 +1,96 @@
+import { badInput, fail, ok, type Result } from '../shared/failure';
+import { parseJson, type Json } from '../shared/json';
+import { readPath } from '../shared/jsonPath';
+import type { Redact } from '../shared/redact';
+import type { Attempt } from '../shared/transport/attempts';
+import type { SendHttp } from '../shared/transport/exchange';
+import { judge } from '../shared/transport/verdict';
+import type { AgentAccount } from './agent.account';
+import { readEnvelope, textOf, type Envelope } from './agent.envelope';
+import { explainRefusal, isPassing, UPLOAD_PURPOSE, withStatus, wordsOf } from './agent.failures';
+import type { AgentFile } from './agent.request';
+
+export interface UploadedMedia extends AgentFile {
+	/** As the platform says it; empty where it does not. */
+	readonly expiresAt: string;
+}
+
+export interface MediaInput {
+	readonly bytes: Uint8Array;
+	readonly fileName: string;
+	readonly mimeType: string;
+}
+
+export interface UploadParts {
+	readonly account: AgentAccount;
+	readonly send: SendHttp;
+	readonly attempt: Attempt;
+	readonly redact: Redact;
+}
+
+const UPLOAD_TIMEOUT_MS = 120_000;
+const UPLOAD_ATTEMPTS = 4;
+
+/** Uploads a file that an Invoke call names by its address (§4.8). */
+export async function uploadMedia(parts: UploadParts, media: MediaInput): Promise<Result<UploadedMedia>> {
+	const { account, redact } = parts;
+	const { mediaUploadPath, baseUrl, deployment } = account;
+	if (!mediaUploadPath) {
+		return fail(
+			badInput(
+				'Files cannot be uploaded, because the credential has no "Media Upload Path"',
+				'Enter it in the FlowAgent credential if your deployment offers uploads, or pass the file by its web address.',
+			),
+		);
+	}
+	const errand = { purpose: UPLOAD_PURPOSE, lane: 'work', attempts: UPLOAD_ATTEMPTS } as const;
+	// Two uploads of a file do no harm: only the address of one is used.
+	const sent = await parts.attempt<Result<Envelope>>({ ...errand, repeatability: 'read' }, async () => {
+		const form = new FormData();
+		form.append(
+			deployment.mediaPartField,
+			new Blob([new Uint8Array(media.bytes)], { type: media.mimeType }),
+			media.fileName,
+		);
+		const url = `${baseUrl}${mediaUploadPath}`;
+		const exchange = await parts.send({ method: 'POST', url, form, timeoutMs: UPLOAD_TIMEOUT_MS });
+		const read = exchange.kind === 'reply' ? readEnvelope(parseJson(exchange.text)) : undefined;
+		if (read?.succeeded) return { kind: 'done', data: ok(read) };
+		const envelope = read && withStatus(read, exchange.kind === 'reply' ? exchange.status : 0);
+		if (envelope && isPassing(envelope))
+			return { kind: 'busy', retryAfter: undefined, text: wordsOf(envelope) };
+		if (envelope) {
+			return { kind: 'done', data: fail(explainRefusal(envelope, { account, redact, sessionId: '' })) };
+		}
+		const verdict = judge(exchange);
+		return verdict.kind === 'done'
+			? { kind: 'broken', status: 200, enveloped: false, text: 'an answer without the fields of an agent' }
+			: verdict;
+	});
+	if (!sent.ok) return sent;
+	return sent.value.ok ? readMedia(sent.value.value, media, parts.account) : sent.value;
+}
+
+function readMedia(
+	{ data }: Envelope,
+	{ fileName, mimeType }: MediaInput,
+	{ deployment, baseUrl }: AgentAccount,
+): Result<UploadedMedia> {
+	const given = textOf(readPath(data, deployment.mediaUrlPath));
+	const url = URL.canParse(given, baseUrl) && given ? new URL(given, baseUrl).href : '';
+	const expiry: Json | undefined = readPath(data, deployment.mediaExpiryPath);
+	if (!url) {
+		return fail(
+			badInput(
+				'The file was uploaded, but the answer holds no address of it',
+				`Check "Media URL Path" in the credential: the node looked at "${deployment.mediaUrlPath}" in the answer's data.`,
+			),
+		);
+	}
+	return ok({
+		url: given.includes('://') ? given : url,
+		name: fileName,
+		mimeType,
+		expiresAt: textOf(expiry),
+	});
+}
