@@ -5,6 +5,7 @@ import { badInput, fail, ok, type Result } from '../../shared/failure';
 import { isJsonObject, jsonText, parseJson } from '../../shared/json';
 import { readNumberOptions } from '../../shared/numberOptions';
 import { redactor, type Redact } from '../../shared/redact';
+import { allowsSocketTo } from '../../shared/transport/egress';
 import { readBridgeAccount, type BridgeAccount } from '../bridge.account';
 import { fillAuthFrame } from '../bridge.auth';
 import { openBridge, type BridgeEvents, type BridgeLine, type BridgeSettings } from '../bridge.connection';
@@ -120,15 +121,11 @@ function readHeartbeat(
 	return ok({ frame: text, everyMs });
 }
 
-/** Sockets by-pass n8n's request helper and with it its guard against internal addresses, so that is asked first. */
 async function checkEgress(
 	helpers: Context['helpers'],
 	{ url, host }: BridgeAccount,
 ): Promise<Result<undefined>> {
-	// The filter is younger than the oldest n8n that the node runs on.
-	if (!('getSecureEgressFilter' in helpers)) return ok(undefined);
-	const verdict = await helpers.getSecureEgressFilter().validateUrl(url.replace(/^ws/, 'http'));
-	if (verdict.ok) return ok(undefined);
+	if (await allowsSocketTo(helpers, url)) return ok(undefined);
 	return fail(
 		badInput(
 			`This n8n does not allow connections to ${host}`,

@@ -13,6 +13,7 @@ import type { Redact } from '../../shared/redact';
 import { runIndexOf } from '../../shared/runMemory';
 import { createClient } from '../../shared/transport/client';
 import { createDownload, type Download } from '../../shared/transport/download';
+import { allowsSocketTo } from '../../shared/transport/egress';
 import { nativeSocketFactory } from '../../shared/transport/socket';
 import { createWindow } from '../../shared/transport/window';
 import { readKnowledge, type WorkflowKnowledge } from '../task.checks';
@@ -175,10 +176,7 @@ async function openNodeRun(
 	});
 }
 
-/**
- * Sockets by-pass n8n's request helper, so its egress filter is asked first; where it says no, polling does
- * the work.
- */
+/** Where n8n allows no socket to the platform, polling does the work. */
 async function openProgress(
 	context: IExecuteFunctions,
 	account: PlatformAccount,
@@ -186,12 +184,7 @@ async function openProgress(
 	clock: Clock,
 ): Promise<ProgressSockets | undefined> {
 	if (options.progressChannel === 'polling') return undefined;
-	// The filter is younger than the oldest n8n that the node runs on.
-	if ('getSecureEgressFilter' in context.helpers) {
-		const filter = context.helpers.getSecureEgressFilter();
-		const allowed = await filter.validateUrl(account.wsBaseUrl.replace(/^ws/, 'http'));
-		if (!allowed.ok) return undefined;
-	}
+	if (!(await allowsSocketTo(context.helpers, account.wsBaseUrl))) return undefined;
 	const others = PROGRESS_PATHS.filter((path) => path !== account.progressPath);
 	return createProgressSockets(
 		account.wsBaseUrl,

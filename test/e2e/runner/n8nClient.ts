@@ -82,10 +82,11 @@ export class N8nClient {
 		await this.call('POST', `/rest/workflows/${id}/activate`, { versionId });
 		const deadline = Date.now() + PUBLISH_DEADLINE_MS;
 		for (;;) {
-			const { status, triggers } = await this.call<Publication>(
-				'GET',
-				`/rest/workflows/${id}/publication-status`,
-			);
+			const path = `/rest/workflows/${id}/publication-status`;
+			const response = await this.send('GET', path);
+			// An older n8n has done it all before it answers, and knows no such status.
+			if (response.status === 404) return;
+			const { status, triggers } = (await this.read(response, path)) as Publication;
 			if (status === 'published') return;
 			const isPending = status === 'in_progress' || status === 'not_published';
 			if (!isPending || Date.now() > deadline) {

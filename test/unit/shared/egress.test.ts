@@ -1,0 +1,34 @@
+import type { IExecuteFunctions } from 'n8n-workflow';
+
+import { allowsSocketTo } from '../../../nodes/shared/transport/egress';
+
+type Helpers = IExecuteFunctions['helpers'];
+
+const URL_OF_SOCKET = 'wss://platform.example.com/ws';
+
+function withFilter(answer: () => unknown): Helpers {
+	return { getSecureEgressFilter: () => answer() } as unknown as Helpers;
+}
+
+it.each([
+	['its filter allows', withFilter(() => ({ validateUrl: async () => ({ ok: true }) })), true],
+	['its filter refuses', withFilter(() => ({ validateUrl: async () => ({ ok: false }) })), false],
+	['knows no filter', {} as Helpers, true],
+	['has the filter off, and gives none (2.35)', withFilter(() => undefined), true],
+])('an n8n that %s', async (_name, helpers, expected) => {
+	expect(await allowsSocketTo(helpers, URL_OF_SOCKET)).toBe(expected);
+});
+
+it('asks for the address in the way that n8n knows it', async () => {
+	const asked: string[] = [];
+	const filter = {
+		validateUrl: async (url: string) => {
+			asked.push(url);
+			return { ok: true };
+		},
+	};
+	const helpers = withFilter(() => filter);
+	await allowsSocketTo(helpers, URL_OF_SOCKET);
+	await allowsSocketTo(helpers, 'ws://127.0.0.1:5/x');
+	expect(asked).toEqual(['https://platform.example.com/ws', 'http://127.0.0.1:5/x']);
+});
