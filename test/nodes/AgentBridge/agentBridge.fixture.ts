@@ -104,7 +104,7 @@ export function everythingSaid(run: HarnessRun): string {
 }
 
 export async function until(condition: () => boolean, what = 'the condition'): Promise<void> {
-	const giveUpAt = Date.now() + 20_000;
+	const giveUpAt = Date.now() + 60_000;
 	while (!condition()) {
 		if (Date.now() > giveUpAt) throw new Error(`${what} did not come true`);
 		await new Promise((resolve) => setTimeout(resolve, 5));

@@ -92,7 +92,7 @@ export function everythingSaid(run: HarnessRun): string {
 	return JSON.stringify([run.stored, run.raw.data.resultData, run.error, run.logs, run.chunks]);
 }
 
-export async function until(isSo: () => boolean, withinMs = 20_000): Promise<void> {
+export async function until(isSo: () => boolean, withinMs = 60_000): Promise<void> {
 	const endMs = Date.now() + withinMs;
 	while (!isSo()) {
 		if (Date.now() > endMs) throw new Error('what was waited for did not come');

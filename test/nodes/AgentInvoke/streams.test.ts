@@ -138,7 +138,6 @@ test.each(['cut', 'end', 'silent'])(
 		expect(retried.output(NODE_NAME)[0]?.json.error).toContain('no good answer, so it may have run');
 		expect(stage.platform.books().effects).toEqual({ a: 1 });
 	},
-	15_000,
 );
 
 test.each(['cut', 'end', 'silent'])('a whole answer that is %s before it came', async (how) => {

@@ -98,7 +98,6 @@ test.each([
 		expect(good).toBeLessThan(ITEMS);
 		expect(server.requests).toHaveLength(ITEMS);
 	},
-	30_000,
 );
 
 test('without Continue On Fail the error has its class and the item', async () => {
@@ -138,4 +137,4 @@ test('bodies without end, and nested without end, end', async () => {
 		expect.stringContaining('broke off after 20000 characters'),
 		expect.stringContaining('broke off after 0 characters'),
 	]);
-}, 30_000);
+});

@@ -85,14 +85,14 @@ const ended = STREAM_FORMS.filter(({ ending }) => ending !== 'hold');
 test('every form of a stream, whole, cut and byte by byte, comes to the same over a real socket', async () => {
 	const questions = ended.flatMap((form) => sample(form).map((cuts) => ({ form, cuts })));
 	expectAnswers(questions, await ask(questions, {}));
-});
+}, 180_000);
 
 test('a stream that goes silent is cut, and one that is finished is not waited for', async () => {
 	const questions = held.flatMap((form) => sample(form).map((cuts) => ({ form, cuts })));
 	const watch = stopwatch();
-	expectAnswers(questions, await ask(questions, { idleTimeoutSeconds: 1 }));
-	expect(watch.stop()).toBeLessThan(8_000);
-}, 60_000);
+	expectAnswers(questions, await ask(questions, { idleTimeoutSeconds: 4 }));
+	expect(watch.stop()).toBeLessThan(12_000);
+});
 
 test('a line on which nothing comes any more is closed', async () => {
 	let closed = 0;
@@ -104,7 +104,7 @@ test('a line on which nothing comes any more is closed', async () => {
 	const run = await harness.run({
 		workflow: singleNode({
 			type: 'n8n-nodes-flowtask.chatCompletion',
-			parameters: { ...model('any-1'), messagesMode: 'json', options: { idleTimeoutSeconds: 1 } },
+			parameters: { ...model('any-1'), messagesMode: 'json', options: { idleTimeoutSeconds: 3 } },
 		}),
 		credentials: { flowPlatformApi: { apiKey: 'sk-0123456789abcdef', baseUrl: server.baseUrl } },
 	});

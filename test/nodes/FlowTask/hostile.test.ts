@@ -132,7 +132,7 @@ test('an index that is late makes no retry pay again', async () => {
 	const result = await run(2, POLLING, { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 });
 	expect(result.status).toBe('success');
 	expect(submits).toBe(2);
-}, 60_000);
+});
 
 test('the last error of a retry names the tasks of the tries before', async () => {
 	script.submit = (count, response) => count === 3 && response.destroy();
@@ -148,14 +148,14 @@ test('the time-out ends the wait for a turn, too', async () => {
 	const result = await run(10, { options }, CONTINUE);
 	expect(watch.stop()).toBeLessThan(12_000);
 	expect(result.output(NODE_NAME, 0).length + result.output(NODE_NAME, 1).length).toBe(10);
-}, 60_000);
+});
 
 test('tokens that are no text, byte order marks and odd ids are borne', async () => {
 	script.submit = (count, response) =>
 		send(response, { prompt_id: `t${count}`, prompt_token: '\ud800x' }, '\uFEFF');
 	const result = await run(25);
 	expect(result.output(NODE_NAME)).toHaveLength(25);
-}, 60_000);
+});
 
 test('a refused look says that the task exists, and not to run the item again', async () => {
 	script.info = (_ids, response) => {
@@ -172,7 +172,7 @@ test('looks that get no answer are told with the time-out', async () => {
 	script.info = (_ids, response) => response.destroy();
 	const result = await run(1, { options: { ...POLLING.options, timeoutMinutes: 0.05 } });
 	expect(result.error?.message).toContain('Its state could not be read the last time');
-}, 60_000);
+});
 
 test('neither a repeated prompt token nor a key in a link gets into an item', async () => {
 	script.submit = (count, response) =>

@@ -65,7 +65,7 @@ test('several sleeps, an unknown id and a failed task end as in a held wait', as
 		expect.stringContaining('failed at the platform'),
 		'The platform does not know task nobody',
 	]);
-}, 60_000);
+});
 
 test('unless "Check Again" leads back, nothing is asked', async () => {
 	const items = await submit(1);
@@ -87,4 +87,4 @@ test('the time-out counts over all looks', async () => {
 	await new Promise((resolve) => setTimeout(resolve, 3_100));
 	run = await stage.harness.resume(run);
 	expect(run.output('Failed')[0]?.json.error).toContain('was not done within the time-out');
-}, 60_000);
+});

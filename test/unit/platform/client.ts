@@ -6,7 +6,7 @@ export const BASE = '/api/maas/flow_task_api';
 export const PROGRESS = '/mass/api/flow_task_api/get_task_progress';
 
 /** How long to wait for what must come: short of jest's own limit, and far above what a busy machine takes. */
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 60_000;
 
 export interface Answer {
 	code: number;

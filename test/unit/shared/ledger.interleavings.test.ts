@@ -154,7 +154,7 @@ it('is won by one of two or three, and the others wait for what it makes', async
 		}),
 		RUNS,
 	);
-}, 60_000);
+});
 
 it('is sent once whatever becomes of it: refused and failed ones free the key, unanswered ones do not', async () => {
 	const fates = planOf({ fate: fc.constantFrom('answered', 'unanswered', 'refused', 'failed') });
@@ -172,7 +172,7 @@ it('is sent once whatever becomes of it: refused and failed ones free the key, u
 		}),
 		RUNS,
 	);
-}, 60_000);
+});
 
 it('is never sent again where an execution dies at any point', async () => {
 	const diesAt = fc.option(fc.integer({ min: 1, max: 8 }), { nil: undefined });
@@ -189,7 +189,7 @@ it('is never sent again where an execution dies at any point', async () => {
 		}),
 		RUNS,
 	);
-}, 60_000);
+});
 
 it('is sent again by one only, where the operator wants what is unknown sent again', async () => {
 	await fc.assert(
@@ -209,7 +209,7 @@ it('is sent again by one only, where the operator wants what is unknown sent aga
 		),
 		{ numRuns: 300 },
 	);
-}, 60_000);
+});
 
 it('is won within seconds by one of twenty', async () => {
 	await fc.assert(
@@ -221,4 +221,4 @@ it('is won within seconds by one of twenty', async () => {
 		}),
 		{ numRuns: 50 },
 	);
-}, 60_000);
+});
