@@ -33,7 +33,7 @@ export function readListenSettings(context: ITriggerFunctions, options: IDataObj
 	const numbers = readNumberOptions(
 		{ ...options, maxBatch: context.getNodeParameter('maxBatch', 100) },
 		{
-			maxBatch: { label: 'Max Frames per Execution', min: 1, max: MAX_FRAMES, fallback: 100 },
+			maxBatch: { label: 'Max Frames per Execution', min: 1, max: MAX_FRAMES, fallback: 100, isField: true },
 			maxQueued: { label: 'Max Waiting Frames', min: 1, max: MAX_FRAMES, fallback: 10_000 },
 			testTimeoutSeconds: { label: 'Test Time-Out (Seconds)', min: 0, max: MAX_SECONDS, fallback: 120 },
 		},

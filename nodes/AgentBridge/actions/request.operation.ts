@@ -87,7 +87,9 @@ function readRequest(context: IExecuteFunctions, itemIndex: number): Result<Requ
 	if (!correlated.ok) return correlated;
 	const seconds = readNumberOptions(
 		{ timeoutSeconds: context.getNodeParameter('timeoutSeconds', itemIndex, 60) },
-		{ timeoutSeconds: { label: 'Time-Out (Seconds)', min: 0, max: MAX_SECONDS, fallback: 60 } },
+		{
+			timeoutSeconds: { label: 'Time-Out (Seconds)', min: 0, max: MAX_SECONDS, fallback: 60, isField: true },
+		},
 	);
 	if (!seconds.ok) return seconds;
 	const options: unknown = context.getNodeParameter('options', itemIndex, {});

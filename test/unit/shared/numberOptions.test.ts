@@ -31,3 +31,16 @@ test('all that is wrong is said at once', () => {
 		'"Retries" has to be a number from 0 to 10; "Temperature" has to be a number from 0 to 2',
 	);
 });
+
+test.each([
+	[{ retries: 'x' }, 'Correct it under "Options" in the node. Nothing was sent.'],
+	[{ timeout: 'x' }, 'Correct it in the field "Time-Out" in the node. Nothing was sent.'],
+	[
+		{ retries: 'x', temperature: 'x', timeout: 'x' },
+		'Correct it under "Options" and in the field "Time-Out" in the node. Nothing was sent.',
+	],
+])('%j: the advice names where it stands', (given, advice) => {
+	const timeout = { label: 'Time-Out', min: 1, max: 9, isField: true };
+	const read = readNumberOptions<keyof typeof OPTIONS | 'timeout'>(given, { ...OPTIONS, timeout });
+	expect(read).toMatchObject({ ok: false, failure: { advice } });
+});
