@@ -1,7 +1,6 @@
 import {
 	NodeConnectionTypes,
 	type IDataObject,
-	type INodeProperties,
 	type INodeType,
 	type INodeTypeDescription,
 	type ISupplyDataFunctions,
@@ -13,102 +12,46 @@ import type * as AiNodeSdk from '@n8n/ai-node-sdk';
 import { toNodeError } from '../shared/errors';
 import { fail, ok, type Result } from '../shared/failure';
 import { modelField, searchModels } from '../shared/models';
+import { optionsCollection } from '../shared/optionsCollection';
 import { readPlatformAccount } from '../shared/platformAccount';
 import { readWish } from '../shared/reasoning';
 import { reasoningFormFields, reasoningSentField } from '../shared/reasoningForm';
+import { samplingOptions } from '../shared/samplingForm';
 import { modelSettings } from './model.settings';
 
 /** Below the base URL; n8n's client adds the rest of the path (§4.5). */
 const CHAT_BASE = '/maas/v1';
 
-const options: INodeProperties = {
-	displayName: 'Options',
-	name: 'options',
-	type: 'collection',
-	placeholder: 'Add option',
-	default: {},
-	options: [
-		{
-			displayName: 'Extra Body',
-			name: 'extraBody',
-			type: 'json',
-			default: '{}',
-			description: 'More fields for each request, as a JSON object, e.g. { "top_k": 20 }',
-		},
-		{
-			displayName: 'Frequency Penalty',
-			name: 'frequencyPenalty',
-			type: 'number',
-			default: 0,
-			typeOptions: { minValue: -2, maxValue: 2, numberPrecision: 2 },
-			description: 'Above 0, the model repeats words less often',
-		},
-		{
-			displayName: 'Include Usage',
-			name: 'includeUsage',
-			type: 'boolean',
-			default: true,
-			description:
-				'Whether to ask for token counts at the end of a stream. Turn off for deployments that refuse stream_options.',
-		},
-		{
-			displayName: 'Max Retries',
-			name: 'maxRetries',
-			type: 'number',
-			default: 2,
-			typeOptions: { minValue: 0, maxValue: 10 },
-			description: 'How often a request is sent again after an outage or a refusal for load',
-		},
-		{
-			displayName: 'Max Tokens',
-			name: 'maxTokens',
-			type: 'number',
-			default: 4096,
-			typeOptions: { minValue: 1 },
-			description: 'Most tokens of an answer, thinking included. Not sent unless this option is added.',
-		},
-		{
-			displayName: 'Presence Penalty',
-			name: 'presencePenalty',
-			type: 'number',
-			default: 0,
-			typeOptions: { minValue: -2, maxValue: 2, numberPrecision: 2 },
-			description: 'Above 0, the model turns to new subjects more often',
-		},
-		{
-			displayName: 'Separate Reasoning',
-			name: 'reasoningSplit',
-			type: 'boolean',
-			default: false,
-			description:
-				'Whether to send reasoning_split, so that the model keeps its thinking out of its answer. Only some models take it.',
-		},
-		{
-			displayName: 'Temperature',
-			name: 'temperature',
-			type: 'number',
-			default: 1,
-			typeOptions: { minValue: 0, maxValue: 2, numberPrecision: 2 },
-			description: 'Low values give predictable answers, high values surprising ones',
-		},
-		{
-			displayName: 'Time-Out (Seconds)',
-			name: 'timeoutSeconds',
-			type: 'number',
-			default: 600,
-			typeOptions: { minValue: 1 },
-			description: 'How long one answer may take',
-		},
-		{
-			displayName: 'Top P',
-			name: 'topP',
-			type: 'number',
-			default: 1,
-			typeOptions: { minValue: 0, maxValue: 1, numberPrecision: 2 },
-			description: 'Below 1, unlikely words are left out. Change this or Temperature, not both.',
-		},
-	],
-};
+const options = optionsCollection([
+	{
+		displayName: 'Extra Body',
+		name: 'extraBody',
+		type: 'json',
+		default: '{}',
+		description: 'More fields for each request, as a JSON object, e.g. { "top_k": 20 }',
+	},
+	{
+		displayName: 'Max Retries',
+		name: 'maxRetries',
+		type: 'number',
+		default: 2,
+		typeOptions: { minValue: 0, maxValue: 10 },
+		description: 'How often a request is sent again after an outage or a refusal for load',
+	},
+	{
+		displayName: 'Time-Out (Seconds)',
+		name: 'timeoutSeconds',
+		type: 'number',
+		default: 600,
+		typeOptions: { minValue: 1 },
+		description: 'How long one answer may take',
+	},
+	...samplingOptions({
+		maxTokens: 'Most tokens of an answer, thinking included. Not sent unless this option is added.',
+		separateReasoning:
+			'Whether to send reasoning_split, so that the model keeps its thinking out of its answer. Only some models take it.',
+	}),
+]);
 
 export class LmChatFlowPlatform implements INodeType {
 	description: INodeTypeDescription = {

@@ -2,18 +2,15 @@ import { badInput, fail, ok, type Result } from '../shared/failure';
 import { isJsonObject, parseJson, type JsonObject } from '../shared/json';
 import { readNumberOptions, type NumberOption } from '../shared/numberOptions';
 import { reasoningFields, type ReasoningWish } from '../shared/reasoning';
+import { SAMPLING_NUMBERS } from '../shared/samplingForm';
 
 const MS_PER_SECOND = 1_000;
 
 /** What the number options accept, and what holds where they are not set. */
 const NUMBERS = {
-	frequencyPenalty: { label: 'Frequency Penalty', min: -2, max: 2 },
+	...SAMPLING_NUMBERS,
 	maxRetries: { label: 'Max Retries', min: 0, max: 10, fallback: 2 },
-	maxTokens: { label: 'Max Tokens', min: 1, max: 10_000_000 },
-	presencePenalty: { label: 'Presence Penalty', min: -2, max: 2 },
-	temperature: { label: 'Temperature', min: 0, max: 2 },
 	timeoutSeconds: { label: 'Time-Out (Seconds)', min: 1, max: 86_400, fallback: 600 },
-	topP: { label: 'Top P', min: 0, max: 1 },
 } as const satisfies Record<string, NumberOption>;
 
 /** How the model is to be asked, besides where. */

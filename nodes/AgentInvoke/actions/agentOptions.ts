@@ -1,7 +1,14 @@
 import type { IDataObject, IExecuteFunctions, INodeProperties } from 'n8n-workflow';
 
 import { ok, type Result } from '../../shared/failure';
+import {
+	IDEMPOTENCY_TTL,
+	idempotencyFields,
+	idempotencyOf,
+	type IdempotencyOptions,
+} from '../../shared/idempotencyForm';
 import { readNumberOptions, type NumberOption } from '../../shared/numberOptions';
+import { optionsCollection } from '../../shared/optionsCollection';
 
 const MS_PER_SECOND = 1_000;
 const MS_PER_HOUR = 3_600_000;
@@ -10,7 +17,7 @@ const BYTES_PER_MB = 1024 * 1024;
 /** What the number options accept, and what holds where they are not set. */
 const NUMBERS = {
 	concurrency: { label: 'Concurrency', min: 1, max: 200, fallback: 8 },
-	idempotencyTtlHours: { label: 'Idempotency Lifetime (Hours)', min: 0, max: 87_600, fallback: 168 },
+	idempotencyTtlHours: IDEMPOTENCY_TTL,
 	maxFileSizeMb: { label: 'Max File Size (MB)', min: 0.01, max: 1_024, fallback: 50 },
 	maxInterrupts: { label: 'Max Interrupts', min: 0, max: 1_000, fallback: 10 },
 	maxInvocations: { label: 'Max Invocations', min: 0, max: 1_000_000, fallback: 0 },
@@ -36,8 +43,7 @@ export interface AgentOptions {
 	readonly sessionTtlMs: number;
 	readonly renewExpired: boolean;
 	readonly retryAmbiguous: boolean;
-	/** Left out where items have no idempotency key; the key itself is read per item. */
-	readonly idempotency: { readonly reach: 'node' | 'project'; readonly ttlMs: number } | undefined;
+	readonly idempotency: IdempotencyOptions | undefined;
 }
 
 export function readAgentOptions(context: IExecuteFunctions): Result<AgentOptions> {
@@ -56,17 +62,17 @@ export function readAgentOptions(context: IExecuteFunctions): Result<AgentOption
 		sessionTtlMs: number('sessionTtlHours') * MS_PER_HOUR,
 		renewExpired: given.renewExpiredSession === true,
 		retryAmbiguous: given.retryAmbiguous === true,
-		idempotency:
-			'idempotencyKey' in given
-				? {
-						reach: given.idempotencyScope === 'project' ? 'project' : 'node',
-						ttlMs: number('idempotencyTtlHours') * MS_PER_HOUR,
-					}
-				: undefined,
+		idempotency: idempotencyOf(given, () => number('idempotencyTtlHours')),
 	});
 }
 
 const FIELDS = {
+	...idempotencyFields({
+		key: 'What stands for this question, e.g. an order number: for the same key the agent is asked once, whichever execution asks. Others get the recorded answer. Keys are kept in the Data Table flow_task_ledger.',
+		thisNode: 'Other nodes with the same key ask on their own',
+		project: 'Once for all AgentInvoke nodes of the n8n project',
+		lifetime: 'How long an answer is recorded; afterwards the key asks anew. 0 means for ever.',
+	}),
 	concurrency: {
 		displayName: 'Concurrency',
 		name: 'concurrency',
@@ -83,34 +89,6 @@ const FIELDS = {
 		default: '{}',
 		description:
 			'More fields for the request, as a JSON object, as the API-call page of the instance shows them',
-	},
-	idempotencyKey: {
-		displayName: 'Idempotency Key',
-		name: 'idempotencyKey',
-		type: 'string',
-		default: '',
-		placeholder: 'e.g. {{ $json.orderId }}',
-		description:
-			'What stands for this question, e.g. an order number: for the same key the agent is asked once, whichever execution asks. Others get the recorded answer. Keys are kept in the Data Table flow_task_ledger.',
-	},
-	idempotencyScope: {
-		displayName: 'Idempotency Scope',
-		name: 'idempotencyScope',
-		type: 'options',
-		default: 'node',
-		options: [
-			{ name: 'This Node', value: 'node', description: 'Other nodes with the same key ask on their own' },
-			{ name: 'Project', value: 'project', description: 'Once for all AgentInvoke nodes of the n8n project' },
-		],
-		description: 'Where a key has to be unique',
-	},
-	idempotencyTtlHours: {
-		displayName: 'Idempotency Lifetime (Hours)',
-		name: 'idempotencyTtlHours',
-		type: 'number',
-		default: 168,
-		typeOptions: { minValue: 0 },
-		description: 'How long an answer is recorded; afterwards the key asks anew. 0 means for ever.',
 	},
 	maxFileSizeMb: {
 		displayName: 'Max File Size (MB)',
@@ -189,16 +167,7 @@ const FIELDS = {
 	},
 } as const satisfies Record<string, INodeProperties>;
 
-/** The "Options" collection with the given fields, in alphabetical order as n8n shows them. */
-export function optionsCollection(names: readonly (keyof typeof FIELDS)[]): INodeProperties {
-	return {
-		displayName: 'Options',
-		name: 'options',
-		type: 'collection',
-		placeholder: 'Add option',
-		default: {},
-		options: names
-			.map((name): INodeProperties => ({ ...FIELDS[name] }))
-			.sort((left, right) => left.displayName.localeCompare(right.displayName)),
-	};
+/** The "Options" collection with the given fields. */
+export function optionsWith(names: readonly (keyof typeof FIELDS)[]): INodeProperties {
+	return optionsCollection(names.map((name) => ({ ...FIELDS[name] })));
 }

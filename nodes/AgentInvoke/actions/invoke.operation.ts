@@ -18,7 +18,7 @@ import {
 	uploadFiles,
 	type FileRow,
 } from './agent.inputs';
-import { optionsCollection } from './agentOptions';
+import { optionsWith } from './agentOptions';
 import { inAgentRun, type AgentRun } from './agentRun';
 import type { Operation } from './operation';
 import { takeItems, type PreparedTurn } from './takeItems';
@@ -36,7 +36,7 @@ export const invoke: Operation = {
 		streamField,
 		previewField,
 		simplifyField,
-		optionsCollection([
+		optionsWith([
 			'concurrency',
 			'extraBody',
 			'idempotencyKey',

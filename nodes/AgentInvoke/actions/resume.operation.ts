@@ -5,7 +5,7 @@ import type { Json } from '../../shared/json';
 import type { Turn } from '../agent.request';
 import { previewField, simplifyField, streamField } from './agent.fields';
 import { readExtraBody, readIdempotency, readResult, readText } from './agent.inputs';
-import { optionsCollection } from './agentOptions';
+import { optionsWith } from './agentOptions';
 import { inAgentRun, type AgentRun } from './agentRun';
 import type { Operation } from './operation';
 import { takeItems, type PreparedTurn } from './takeItems';
@@ -73,7 +73,7 @@ export const resume: Operation = {
 		streamField,
 		previewField,
 		simplifyField,
-		optionsCollection([
+		optionsWith([
 			'concurrency',
 			'extraBody',
 			'idempotencyKey',

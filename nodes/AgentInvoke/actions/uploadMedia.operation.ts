@@ -6,7 +6,7 @@ import { fail, type Result } from '../../shared/failure';
 import { explainThrown } from '../../shared/thrown';
 import type { UploadedMedia } from '../agent.upload';
 import { readText, uploadField } from './agent.inputs';
-import { optionsCollection } from './agentOptions';
+import { optionsWith } from './agentOptions';
 import { inAgentRun, type AgentRun } from './agentRun';
 import type { Operation } from './operation';
 
@@ -26,7 +26,7 @@ export const uploadMedia: Operation = {
 	name: 'Upload Media',
 	description: 'Upload a file and get an address for the agent',
 	action: 'Upload media',
-	fields: [field, optionsCollection(['concurrency', 'maxFileSizeMb', 'requestsPerSecond'])],
+	fields: [field, optionsWith(['concurrency', 'maxFileSizeMb', 'requestsPerSecond'])],
 	async execute(context) {
 		return await inAgentRun(context, async (run) => await uploadAll(context, run));
 	},

@@ -2,6 +2,8 @@ import type { IDataObject, IExecuteFunctions, INodeProperties } from 'n8n-workfl
 
 import { ok, type Result } from '../../shared/failure';
 import { readNumberOptions, type NumberOption } from '../../shared/numberOptions';
+import { optionsCollection } from '../../shared/optionsCollection';
+import { SAMPLING_NUMBERS, samplingOptions } from '../../shared/samplingForm';
 import type { SamplingFields } from '../chat.request';
 
 const MS_PER_SECOND = 1_000;
@@ -9,18 +11,14 @@ const BYTES_PER_MB = 1024 * 1024;
 
 /** What the number options accept, and what holds where they are not set. */
 const NUMBERS = {
+	...SAMPLING_NUMBERS,
 	concurrency: { label: 'Concurrency', min: 1, max: 200, fallback: 8 },
-	frequencyPenalty: { label: 'Frequency Penalty', min: -2, max: 2 },
 	idleTimeoutSeconds: { label: 'Longest Silence (Seconds)', min: 1, max: 86_400, fallback: 300 },
 	maxImageSizeMb: { label: 'Max Image Size (MB)', min: 0.01, max: 100, fallback: 20 },
-	maxTokens: { label: 'Max Tokens', min: 1, max: 10_000_000 },
-	presencePenalty: { label: 'Presence Penalty', min: -2, max: 2 },
 	requestsPerSecond: { label: 'Requests per Second', min: 0, max: 10_000, fallback: 20 },
 	retries: { label: 'Retries', min: 0, max: 10, fallback: 3 },
 	seed: { label: 'Seed', min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER },
-	temperature: { label: 'Temperature', min: 0, max: 2 },
 	timeoutSeconds: { label: 'Time-Out (Seconds)', min: 0, max: 604_800, fallback: 0 },
-	topP: { label: 'Top P', min: 0, max: 1 },
 } as const satisfies Record<string, NumberOption>;
 
 /** What counts for the whole run. */
@@ -110,150 +108,95 @@ function stopTexts(value: unknown): string[] {
 		.filter((text) => text !== '');
 }
 
-export const optionsField: INodeProperties = {
-	displayName: 'Options',
-	name: 'options',
-	type: 'collection',
-	placeholder: 'Add option',
-	default: {},
-	options: [
-		{
-			displayName: 'Concurrency',
-			name: 'concurrency',
-			type: 'number',
-			default: 8,
-			typeOptions: { minValue: 1, maxValue: 200 },
-			description: 'How many items are answered at the same time',
-		},
-		{
-			displayName: 'Extra Body',
-			name: 'extraBody',
-			type: 'json',
-			default: '{}',
-			description:
-				'More fields for the request, as a JSON object, e.g. { "top_k": 20 }. Fields that this form sets are refused.',
-		},
-		{
-			displayName: 'Frequency Penalty',
-			name: 'frequencyPenalty',
-			type: 'number',
-			default: 0,
-			typeOptions: { minValue: -2, maxValue: 2, numberPrecision: 2 },
-			description: 'Above 0, the model repeats words less often',
-		},
-		{
-			displayName: 'Include Usage',
-			name: 'includeUsage',
-			type: 'boolean',
-			default: true,
-			description:
-				'Whether to ask for token counts at the end of a stream. Turn off for deployments that refuse stream_options.',
-		},
-		{
-			displayName: 'Longest Silence (Seconds)',
-			name: 'idleTimeoutSeconds',
-			type: 'number',
-			default: 300,
-			typeOptions: { minValue: 1 },
-			description:
-				'How long the node waits for the answer to begin, and between two pieces of it. Without Stream the whole answer has to come in this time.',
-		},
-		{
-			displayName: 'Max Image Size (MB)',
-			name: 'maxImageSizeMb',
-			type: 'number',
-			default: 20,
-			typeOptions: { minValue: 0.01, numberPrecision: 2 },
-			description: 'A larger input file is refused before anything is sent',
-		},
-		{
-			displayName: 'Max Tokens',
-			name: 'maxTokens',
-			type: 'number',
-			default: 4096,
-			typeOptions: { minValue: 1 },
-			description: 'Most tokens of the answer, thinking included. Not sent unless this option is added.',
-		},
-		{
-			displayName: 'Presence Penalty',
-			name: 'presencePenalty',
-			type: 'number',
-			default: 0,
-			typeOptions: { minValue: -2, maxValue: 2, numberPrecision: 2 },
-			description: 'Above 0, the model turns to new subjects more often',
-		},
-		{
-			displayName: 'Requests per Second',
-			name: 'requestsPerSecond',
-			type: 'number',
-			default: 20,
-			typeOptions: { minValue: 0, numberPrecision: 2 },
-			description:
-				'Most questions sent in a second. It counts for one run of this node: two executions at once send twice as many. 0 means no limit.',
-		},
-		{
-			displayName: 'Retries',
-			name: 'retries',
-			type: 'number',
-			default: 3,
-			typeOptions: { minValue: 0, maxValue: 10 },
-			description:
-				'How often a question is sent again after an outage or a refusal for load, as long as nothing of an answer has come',
-		},
-		{
-			displayName: 'Seed',
-			name: 'seed',
-			type: 'number',
-			default: 0,
-			description: 'The same seed gives similar answers to the same question, for models that take one',
-		},
-		{
-			displayName: 'Separate Reasoning',
-			name: 'reasoningSplit',
-			type: 'boolean',
-			default: false,
-			description:
-				'Whether to send reasoning_split, so that the model keeps its thinking out of its answer. Only some models take it; the output separates the two in any case.',
-		},
-		{
-			displayName: 'Stop Texts',
-			name: 'stop',
-			type: 'string',
-			typeOptions: { multipleValues: true, multipleValueButtonText: 'Add Text' },
-			default: [],
-			description: 'The answer ends before one of these texts. \\n stands for a new line.',
-		},
-		{
-			displayName: 'Stream Reasoning',
-			name: 'streamReasoning',
-			type: 'boolean',
-			default: false,
-			description: 'Whether a chat or a webhook that streams is shown the thinking, too, before the answer',
-		},
-		{
-			displayName: 'Temperature',
-			name: 'temperature',
-			type: 'number',
-			default: 1,
-			typeOptions: { minValue: 0, maxValue: 2, numberPrecision: 2 },
-			description: 'Low values give predictable answers, high values surprising ones',
-		},
-		{
-			displayName: 'Time-Out (Seconds)',
-			name: 'timeoutSeconds',
-			type: 'number',
-			default: 600,
-			typeOptions: { minValue: 0 },
-			description:
-				'How long a whole answer may take, attempts included. 0, or leaving it out, means no limit.',
-		},
-		{
-			displayName: 'Top P',
-			name: 'topP',
-			type: 'number',
-			default: 1,
-			typeOptions: { minValue: 0, maxValue: 1, numberPrecision: 2 },
-			description: 'Below 1, unlikely words are left out. Change this or Temperature, not both.',
-		},
-	],
-};
+const OWN_OPTIONS: readonly INodeProperties[] = [
+	{
+		displayName: 'Concurrency',
+		name: 'concurrency',
+		type: 'number',
+		default: 8,
+		typeOptions: { minValue: 1, maxValue: 200 },
+		description: 'How many items are answered at the same time',
+	},
+	{
+		displayName: 'Extra Body',
+		name: 'extraBody',
+		type: 'json',
+		default: '{}',
+		description:
+			'More fields for the request, as a JSON object, e.g. { "top_k": 20 }. Fields that this form sets are refused.',
+	},
+	{
+		displayName: 'Longest Silence (Seconds)',
+		name: 'idleTimeoutSeconds',
+		type: 'number',
+		default: 300,
+		typeOptions: { minValue: 1 },
+		description:
+			'How long the node waits for the answer to begin, and between two pieces of it. Without Stream the whole answer has to come in this time.',
+	},
+	{
+		displayName: 'Max Image Size (MB)',
+		name: 'maxImageSizeMb',
+		type: 'number',
+		default: 20,
+		typeOptions: { minValue: 0.01, numberPrecision: 2 },
+		description: 'A larger input file is refused before anything is sent',
+	},
+	{
+		displayName: 'Requests per Second',
+		name: 'requestsPerSecond',
+		type: 'number',
+		default: 20,
+		typeOptions: { minValue: 0, numberPrecision: 2 },
+		description:
+			'Most questions sent in a second. It counts for one run of this node: two executions at once send twice as many. 0 means no limit.',
+	},
+	{
+		displayName: 'Retries',
+		name: 'retries',
+		type: 'number',
+		default: 3,
+		typeOptions: { minValue: 0, maxValue: 10 },
+		description:
+			'How often a question is sent again after an outage or a refusal for load, as long as nothing of an answer has come',
+	},
+	{
+		displayName: 'Seed',
+		name: 'seed',
+		type: 'number',
+		default: 0,
+		description: 'The same seed gives similar answers to the same question, for models that take one',
+	},
+	{
+		displayName: 'Stop Texts',
+		name: 'stop',
+		type: 'string',
+		typeOptions: { multipleValues: true, multipleValueButtonText: 'Add Text' },
+		default: [],
+		description: 'The answer ends before one of these texts. \\n stands for a new line.',
+	},
+	{
+		displayName: 'Stream Reasoning',
+		name: 'streamReasoning',
+		type: 'boolean',
+		default: false,
+		description: 'Whether a chat or a webhook that streams is shown the thinking, too, before the answer',
+	},
+	{
+		displayName: 'Time-Out (Seconds)',
+		name: 'timeoutSeconds',
+		type: 'number',
+		default: 600,
+		typeOptions: { minValue: 0 },
+		description: 'How long a whole answer may take, attempts included. 0, or leaving it out, means no limit.',
+	},
+];
+
+export const optionsField = optionsCollection([
+	...OWN_OPTIONS,
+	...samplingOptions({
+		maxTokens: 'Most tokens of the answer, thinking included. Not sent unless this option is added.',
+		separateReasoning:
+			'Whether to send reasoning_split, so that the model keeps its thinking out of its answer. Only some models take it; the output separates the two in any case.',
+	}),
+]);

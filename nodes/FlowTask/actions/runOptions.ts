@@ -1,6 +1,13 @@
 import type { IDataObject, IExecuteFunctions, INodeProperties } from 'n8n-workflow';
 
 import { badInput, fail, ok, type Result } from '../../shared/failure';
+import {
+	IDEMPOTENCY_TTL,
+	idempotencyFields,
+	idempotencyOf,
+	type IdempotencyOptions,
+} from '../../shared/idempotencyForm';
+import { optionsCollection } from '../../shared/optionsCollection';
 import type { FileSelection } from '../task.links';
 
 /** The node's options, checked; they count for the whole run, so they are read once. */
@@ -11,8 +18,7 @@ export interface RunOptions {
 	/** 0 = for ever. */
 	readonly noProgressMs: number;
 	readonly onTimeout: 'error' | 'returnStatus';
-	/** Left out where items have no idempotency key; the key itself is read per item. */
-	readonly idempotency: { readonly reach: 'node' | 'project'; readonly ttlMs: number } | undefined;
+	readonly idempotency: IdempotencyOptions | undefined;
 	readonly onUnknownSubmit: 'error' | 'submitAgain';
 	readonly urlExpireSeconds: number;
 	readonly maxFailures: number;
@@ -28,12 +34,11 @@ interface NumberOption {
 }
 
 const MS_PER_MINUTE = 60_000;
-const MS_PER_HOUR = 60 * MS_PER_MINUTE;
 const BYTES_PER_MB = 1024 * 1024;
 
 /** What the number options accept; their names and defaults stand with their form fields below. */
 const NUMBER_OPTIONS = {
-	idempotencyTtlHours: { min: 0, max: 87_600 },
+	idempotencyTtlHours: IDEMPOTENCY_TTL,
 	maxFailures: { min: 0, max: 1_000_000 },
 	maxFileSizeMb: { min: 1, max: 10_240 },
 	maxInFlight: { min: 1, max: 10_000 },
@@ -65,13 +70,7 @@ export function readRunOptions(context: IExecuteFunctions): Result<RunOptions> {
 		timeoutMs: number('timeoutMinutes') * MS_PER_MINUTE,
 		noProgressMs: number('noProgressMinutes') * MS_PER_MINUTE,
 		onTimeout: given.onTimeout === 'returnStatus' ? 'returnStatus' : 'error',
-		idempotency:
-			'idempotencyKey' in given
-				? {
-						reach: given.idempotencyScope === 'project' ? 'project' : 'node',
-						ttlMs: number('idempotencyTtlHours') * MS_PER_HOUR,
-					}
-				: undefined,
+		idempotency: idempotencyOf(given, () => number('idempotencyTtlHours')),
 		onUnknownSubmit: given.onUnknownSubmit === 'submitAgain' ? 'submitAgain' : 'error',
 		urlExpireSeconds: Math.floor(number('urlExpirePeriod')),
 		maxFailures: Math.floor(number('maxFailures')),
@@ -99,6 +98,12 @@ type OptionName =
 	| 'progressChannel';
 
 const OPTION_FIELDS: Readonly<Record<OptionName, INodeProperties>> = {
+	...idempotencyFields({
+		key: 'What stands for this picture, e.g. an order number: for the same key no second task is made, whichever execution asks. It gets the task that exists. Keys are kept in the Data Table flow_task_ledger.',
+		thisNode: 'Other nodes with the same key make tasks of their own',
+		project: 'One task for all FlowTask nodes of the n8n project',
+		lifetime: 'How long a key stands for its task; afterwards it makes a new one. 0 means for ever.',
+	}),
 	files: {
 		displayName: 'Files',
 		name: 'files',
@@ -109,42 +114,6 @@ const OPTION_FIELDS: Readonly<Record<OptionName, INodeProperties>> = {
 			{ name: 'All Files', value: 'all', description: 'What every output node of the workflow saved' },
 		],
 		description: "Which of a task's files are wanted",
-	},
-	idempotencyKey: {
-		displayName: 'Idempotency Key',
-		name: 'idempotencyKey',
-		type: 'string',
-		default: '',
-		placeholder: 'e.g. {{ $json.orderId }}',
-		description:
-			'What stands for this picture, e.g. an order number: for the same key no second task is made, whichever execution asks. It gets the task that exists. Keys are kept in the Data Table flow_task_ledger.',
-	},
-	idempotencyScope: {
-		displayName: 'Idempotency Scope',
-		name: 'idempotencyScope',
-		type: 'options',
-		default: 'node',
-		options: [
-			{
-				name: 'This Node',
-				value: 'node',
-				description: 'Other nodes with the same key make tasks of their own',
-			},
-			{
-				name: 'Project',
-				value: 'project',
-				description: 'One task for all FlowTask nodes of the n8n project',
-			},
-		],
-		description: 'Where a key has to be unique',
-	},
-	idempotencyTtlHours: {
-		displayName: 'Idempotency Lifetime (Hours)',
-		name: 'idempotencyTtlHours',
-		type: 'number',
-		default: 168,
-		typeOptions: { minValue: 0 },
-		description: 'How long a key stands for its task; afterwards it makes a new one. 0 means for ever.',
 	},
 	maxFailures: {
 		displayName: 'Max Failures',
@@ -261,16 +230,7 @@ const OPTION_FIELDS: Readonly<Record<OptionName, INodeProperties>> = {
 	},
 };
 
-/** The "Options" collection with the given fields, in alphabetical order as n8n shows them. */
-export function optionsCollection(names: readonly OptionName[]): INodeProperties {
-	return {
-		displayName: 'Options',
-		name: 'options',
-		type: 'collection',
-		placeholder: 'Add option',
-		default: {},
-		options: names
-			.map((name) => OPTION_FIELDS[name])
-			.sort((left, right) => left.displayName.localeCompare(right.displayName)),
-	};
+/** The "Options" collection with the given fields. */
+export function optionsWith(names: readonly OptionName[]): INodeProperties {
+	return optionsCollection(names.map((name) => OPTION_FIELDS[name]));
 }

@@ -11,7 +11,7 @@ import { isTool } from '../../../shared/toolMode';
 import { readItem } from '../../../shared/thrown';
 import { inNodeRun, type NodeRun } from '../nodeRun';
 import type { Operation } from '../operation';
-import { optionsCollection } from '../runOptions';
+import { optionsWith } from '../runOptions';
 import { textParameter } from '../task/task.inputs';
 
 /** Turns result links into files (§2.4), without any credential on the way. */
@@ -37,7 +37,7 @@ export const download: Operation = {
 			default: 'data',
 			hint: 'The name of the output binary field to put the file in',
 		},
-		optionsCollection(['maxFileSizeMb']),
+		optionsWith(['maxFileSizeMb']),
 	],
 	async execute(context) {
 		return await inNodeRun(context, async (run) => await downloadItems(context, run));

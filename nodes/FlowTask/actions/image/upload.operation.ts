@@ -9,7 +9,7 @@ import { isTool } from '../../../shared/toolMode';
 import { readItem } from '../../../shared/thrown';
 import { inNodeRun, type NodeRun } from '../nodeRun';
 import type { Operation } from '../operation';
-import { optionsCollection } from '../runOptions';
+import { optionsWith } from '../runOptions';
 import { textParameter } from '../task/task.inputs';
 
 /** Uploads a file and returns its `image_id` (§4.3), to be used by many tasks. */
@@ -49,7 +49,7 @@ export const upload: Operation = {
 			displayOptions: { show: { imageSource: ['url'] } },
 			description: 'A web address that opens without a login',
 		},
-		optionsCollection(['maxFileSizeMb', 'requestsPerSecond']),
+		optionsWith(['maxFileSizeMb', 'requestsPerSecond']),
 	],
 	async execute(context) {
 		return await inNodeRun(context, async (run) => await uploadItems(context, run));

@@ -9,7 +9,7 @@ import { failRun } from '../deliver';
 import { isTool } from '../../../shared/toolMode';
 import { inNodeRun, type NodeRun } from '../nodeRun';
 import type { Operation } from '../operation';
-import { optionsCollection } from '../runOptions';
+import { optionsWith } from '../runOptions';
 import { simplifyField, taskIdsField } from './task.fields';
 import { readDelivery, taskIdsOf } from './task.inputs';
 
@@ -19,7 +19,7 @@ export const get: Operation = {
 	name: 'Get',
 	description: 'Get the state of tasks, their progress and links, without waiting',
 	action: 'Get tasks',
-	fields: [taskIdsField, simplifyField, optionsCollection(['requestsPerSecond', 'urlExpirePeriod'])],
+	fields: [taskIdsField, simplifyField, optionsWith(['requestsPerSecond', 'urlExpirePeriod'])],
 	async execute(context) {
 		return await inNodeRun(context, async (run) => await getTasks(context, run));
 	},

@@ -1,4 +1,4 @@
-import { optionsCollection } from '../runOptions';
+import { optionsWith } from '../runOptions';
 import type { Operation } from '../operation';
 import {
 	definitionFields,
@@ -26,7 +26,7 @@ export const run: Operation = {
 		...outputFields,
 		simplifyField,
 		...definitionFields,
-		optionsCollection([
+		optionsWith([
 			'files',
 			'idempotencyKey',
 			'idempotencyScope',

@@ -1,4 +1,4 @@
-import { optionsCollection } from '../runOptions';
+import { optionsWith } from '../runOptions';
 import type { Operation } from '../operation';
 import {
 	definitionFields,
@@ -22,7 +22,7 @@ export const submit: Operation = {
 		imageSlotFields,
 		...seedFields,
 		...definitionFields,
-		optionsCollection([
+		optionsWith([
 			'idempotencyKey',
 			'idempotencyScope',
 			'idempotencyTtlHours',

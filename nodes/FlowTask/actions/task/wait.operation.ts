@@ -1,6 +1,6 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
-import { optionsCollection } from '../runOptions';
+import { optionsWith } from '../runOptions';
 import type { Operation } from '../operation';
 import { outputFields, simplifyField, taskIdsField } from './task.fields';
 import { readDelivery, taskIdsOf } from './task.inputs';
@@ -45,7 +45,7 @@ export const wait: Operation = {
 		},
 		...outputFields,
 		simplifyField,
-		optionsCollection([
+		optionsWith([
 			'files',
 			'maxFileSizeMb',
 			'noProgressMinutes',
