@@ -7,14 +7,22 @@ const folder = join(__dirname, '..', '..', '..', 'docs', 'images');
 
 const MOST_BYTES = 200 * 1024;
 
+/** The part of the window that is worth showing, in pixels. */
+export interface Clip {
+	x: number;
+	y: number;
+	width: number;
+	height: number;
+}
+
 /**
  * Takes the picture that the docs show of what a test has on the screen. The file is written with
  * UPDATE_SCREENSHOTS=1 only, so that a test run leaves the tree as it was.
  */
-export async function docsPicture(page: Page, name: string): Promise<void> {
+export async function docsPicture(page: Page, name: string, clip?: Clip): Promise<void> {
 	// Away from all that shows buttons under the mouse.
 	await page.mouse.move(640, 4);
-	const shot = await page.screenshot({ animations: 'disabled', caret: 'hide' });
+	const shot = await page.screenshot({ animations: 'disabled', caret: 'hide', clip });
 	// 256 colours are plenty for an editor's surface, and a third of the bytes.
 	const picture = await sharp(shot).png({ palette: true, compressionLevel: 9 }).toBuffer();
 	if (picture.length > MOST_BYTES) throw new Error(`${name}.png would have ${picture.length} bytes.`);

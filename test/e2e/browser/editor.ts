@@ -1,5 +1,6 @@
 import type { BrowserContext, Locator, Page } from 'playwright-core';
 import type { Login } from '../runner/n8nClient';
+import { NodePanel } from './nodePanel';
 
 const DISMISS_WITHIN_MS = 30_000;
 
@@ -26,6 +27,12 @@ export class Editor {
 		await this.page.getByTestId('canvas-node').first().waitFor();
 	}
 
+	/** The panel behind the plus at the end of a node's output; what is chosen in it is connected. */
+	async addBehind(name: string): Promise<NodePanel> {
+		await this.canvasNode(name).getByTestId('canvas-handle-plus').click();
+		return await NodePanel.opened(this.page);
+	}
+
 	canvasNode(name: string): Locator {
 		return this.page.locator(`[data-test-id="canvas-node"][data-node-name="${name}"]`);
 	}
@@ -38,14 +45,10 @@ export class Editor {
 
 	/** Draws a connection from an output to an input, on the same node or another. */
 	async connect(from: string, output: number, to: string): Promise<void> {
-		const start = await middleOf(this.canvasNode(from).getByTestId('canvas-node-output-handle').nth(output));
-		const end = await middleOf(this.canvasNode(to).getByTestId('canvas-node-input-handle').first());
-		await this.page.mouse.move(start.x, start.y);
-		await this.page.mouse.down();
-		// The editor notices a drag by its way, not by its ends.
-		await this.page.mouse.move((start.x + end.x) / 2, start.y + 60, { steps: 8 });
-		await this.page.mouse.move(end.x, end.y, { steps: 8 });
-		await this.page.mouse.up();
+		await this.drag(
+			this.canvasNode(from).getByTestId('canvas-node-output-handle').nth(output),
+			this.canvasNode(to).getByTestId('canvas-node-input-handle').first(),
+		);
 	}
 
 	async openNode(name: string): Promise<void> {
@@ -69,6 +72,18 @@ export class Editor {
 		await this.page.keyboard.press('ControlOrMeta+A');
 		await this.page.keyboard.type(text);
 		await input.blur();
+	}
+
+	/** Drags a field of the input, as the schema on the left shows it, into an empty field of the form. */
+	async map(inputField: string, parameter: string): Promise<void> {
+		const pill = this.page.locator(`[data-test-id="run-data-schema-node-name"][data-name="${inputField}"]`);
+		await this.drag(pill.first(), this.field(parameter));
+	}
+
+	/** Chooses the account by its name. */
+	async chooseCredential(name: string): Promise<void> {
+		await this.page.getByTestId('node-credentials-select').click();
+		await this.choose(name);
 	}
 
 	/** Pastes over what a code field holds, by the clipboard. */
@@ -154,6 +169,17 @@ export class Editor {
 				.catch(() => undefined);
 			await this.page.waitForTimeout(200);
 		}
+	}
+
+	private async drag(from: Locator, to: Locator): Promise<void> {
+		const start = await middleOf(from);
+		const end = await middleOf(to);
+		await this.page.mouse.move(start.x, start.y);
+		await this.page.mouse.down();
+		// The editor notices a drag by its way, not by its ends.
+		await this.page.mouse.move((start.x + end.x) / 2, start.y + 60, { steps: 8 });
+		await this.page.mouse.move(end.x, end.y, { steps: 8 });
+		await this.page.mouse.up();
 	}
 
 	private visibleOptions(): Locator {

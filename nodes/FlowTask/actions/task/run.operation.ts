@@ -16,8 +16,8 @@ import { runItems } from './taskRun';
 export const run: Operation = {
 	value: 'run',
 	name: 'Run',
-	description: 'Run a workflow for each item and get its pictures',
-	action: 'Run a workflow',
+	description: 'Run an image workflow for each item and get its pictures',
+	action: 'Run an image workflow',
 	fields: [
 		workflowIdField,
 		...overrideFields,

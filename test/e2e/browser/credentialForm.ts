@@ -1,0 +1,56 @@
+import type { Locator, Page } from 'playwright-core';
+
+/** n8n's form of one credential. */
+export class CredentialForm {
+	private constructor(private readonly page: Page) {}
+
+	/** A new one, by "Create credential" and the list of what n8n knows. */
+	static async create(page: Page, n8nUrl: string, displayName: string): Promise<CredentialForm> {
+		await page.goto(`${n8nUrl}/home/credentials`);
+		await page.getByTestId('add-resource-credential').first().click();
+		await page.getByTestId('new-credential-type-select').first().click();
+		await page.keyboard.type(displayName);
+		await page
+			.getByTestId('new-credential-type-select-option')
+			.filter({ has: page.getByText(displayName, { exact: true }), visible: true })
+			.click();
+		await page.getByTestId('new-credential-type-button').click();
+		const form = new CredentialForm(page);
+		await form.dialog.waitFor();
+		return form;
+	}
+
+	get dialog(): Locator {
+		return this.page.getByTestId('credential-edit-dialog');
+	}
+
+	async fill(fields: Readonly<Record<string, string>>): Promise<void> {
+		for (const [field, value] of Object.entries(fields)) {
+			const input = this.dialog.getByTestId(`parameter-input-${field}`).locator('input');
+			await input.fill(value);
+			await input.blur();
+		}
+	}
+
+	/** A box between the fields, by what it says. */
+	notice(text: string): Locator {
+		return this.dialog.getByRole('alert').filter({ hasText: text });
+	}
+
+	/** n8n saves and then tests. The button waits for a change that n8n has taken over. */
+	async save(): Promise<void> {
+		await this.page.getByRole('button', { name: 'Save', exact: true }).click();
+	}
+
+	async untilConfirmed(): Promise<void> {
+		await this.dialog.getByText('Connection tested successfully').waitFor();
+	}
+
+	/** Waits until the test has failed, and reads all that is said about it. */
+	async refusal(): Promise<string> {
+		await this.dialog.getByText(/^Couldn.t connect with these settings/).waitFor();
+		await this.dialog.getByText('More details').click();
+		await this.dialog.getByText('More details').waitFor({ state: 'detached' });
+		return await this.dialog.innerText();
+	}
+}

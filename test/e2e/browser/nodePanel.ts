@@ -1,0 +1,46 @@
+import type { Locator, Page } from 'playwright-core';
+
+/** n8n's panel in which nodes are searched for and chosen. */
+export class NodePanel {
+	private constructor(private readonly page: Page) {}
+
+	/** On the canvas that is open, whatever it holds. */
+	static async open(page: Page): Promise<NodePanel> {
+		await page.getByTestId('node-creator-plus-button').click();
+		return await NodePanel.opened(page);
+	}
+
+	/** Opened by something else, such as the plus behind a node. */
+	static async opened(page: Page): Promise<NodePanel> {
+		const panel = new NodePanel(page);
+		await panel.searchBar.waitFor();
+		return panel;
+	}
+
+	/** What it lists for a node type; n8n puts an id of its own behind the type. */
+	entry(type: string): Locator {
+		return this.page.locator(`[data-test-id="item-iterator-item"][data-keyboard-nav-id^="${type}-"]`);
+	}
+
+	/** What stands under a name, such as an action of the node that was chosen. */
+	choice(name: string): Locator {
+		const label = this.page.getByText(name, { exact: true });
+		return this.page.getByTestId('item-iterator-item').filter({ has: label });
+	}
+
+	/** Searches until the node type is listed, and not because it was listed before. */
+	async find(words: string, type: string): Promise<Locator> {
+		const entry = this.entry(type);
+		await this.searchBar.fill('');
+		await entry.waitFor({ state: 'detached' });
+		await this.searchBar.fill(words);
+		await entry.waitFor().catch((error: unknown) => {
+			throw new Error(`The search for "${words}" does not list ${type}.`, { cause: error });
+		});
+		return entry;
+	}
+
+	private get searchBar(): Locator {
+		return this.page.getByTestId('node-creator-search-bar');
+	}
+}

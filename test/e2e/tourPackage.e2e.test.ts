@@ -1,0 +1,233 @@
+// The first things that a person does with the package in n8n: look at what is installed, find the nodes, add accounts.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { startPlatform, type LocalPlatform } from '../platform';
+import {
+	CredentialForm,
+	docsPicture,
+	drawnWidth,
+	Editor,
+	launchChromium,
+	NodePanel,
+	openWindow,
+} from './browser';
+import {
+	installedAliases,
+	installedManifest,
+	loadedNodes,
+	recordInstalledPackage,
+} from './installedPackages';
+import type { NodeType } from './installedPackages';
+import { packedTarball } from './packOnce';
+import { startN8n } from './runner';
+import type { RunningN8n, SavedCredential } from './runner';
+import { noteSecrets } from './runner/secretHunt';
+
+const PACKAGE = 'n8n-nodes-flowtask';
+
+const START_DEADLINE_MS = 300_000;
+const TEST_DEADLINE_MS = 300_000;
+const END_DEADLINE_MS = 120_000;
+
+let platform: LocalPlatform;
+let n8n: RunningN8n;
+let browser: Browser;
+let editor: Editor;
+let page: Page;
+let nodes: NodeType[];
+const userFolder = mkdtempSync(join(tmpdir(), 'tour-package-'));
+
+beforeAll(async () => {
+	platform = await startPlatform();
+	// The screen of the community nodes lets npm look for newer versions.
+	n8n = await startN8n({ userFolder, tarball: packedTarball(), env: { npm_config_offline: 'true' } });
+	nodes = await loadedNodes(n8n.client, PACKAGE);
+	browser = await launchChromium();
+	editor = await Editor.logIn(await openWindow(browser), n8n.url, n8n.login);
+	({ page } = editor);
+}, START_DEADLINE_MS);
+
+afterAll(async () => {
+	await browser?.close();
+	await n8n?.stop();
+	await platform?.close();
+	rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
+}, END_DEADLINE_MS);
+
+/** n8n lists a trigger and the node of the same name as one. */
+const listedAs = (type: string) => type.replace(/Trigger$/, '');
+
+describe('the search panel', () => {
+	async function openPanel(colorScheme: 'light' | 'dark'): Promise<NodePanel> {
+		await page.emulateMedia({ colorScheme });
+		await page.goto(`${n8n.url}/workflow/new`);
+		return await NodePanel.open(page);
+	}
+
+	test(
+		'finds each node by the words of its codex',
+		async () => {
+			const aliases = installedAliases(userFolder, PACKAGE);
+			expect([...aliases.keys()].sort()).toEqual(nodes.map(({ name }) => name).sort());
+			const searches = [...aliases].flatMap(([type, words]) =>
+				words.map((word) => `${listedAs(type)}\n${word}`),
+			);
+			const panel = await openPanel('light');
+			for (const search of new Set(searches)) {
+				const [type = '', word = ''] = search.split('\n');
+				await panel.find(word, type);
+			}
+		},
+		TEST_DEADLINE_MS,
+	);
+
+	test.each(['light', 'dark'] as const)(
+		'finds each node by its own name and shows its icon, in the %s theme',
+		async (theme) => {
+			const panel = await openPanel(theme);
+			expect(nodes).toHaveLength(6);
+			for (const { name, displayName, iconUrl } of nodes) {
+				expect(iconUrl.dark).not.toBe(iconUrl.light);
+				const entry = await panel.find(displayName, listedAs(name));
+				expect(await entry.innerText()).toContain(displayName.replace(' Trigger', ''));
+				const icon = entry.locator(`img[src$="${iconUrl[theme]}"]`).first();
+				await icon.waitFor();
+				expect(await drawnWidth(icon)).toBeGreaterThan(0);
+			}
+		},
+		TEST_DEADLINE_MS,
+	);
+
+	test(
+		'shows what a node can do before it is chosen, the trigger beside the actions',
+		async () => {
+			const panel = await openPanel('light');
+			await (await panel.find('inbox', `${PACKAGE}.agentBridge`)).click();
+			await panel.choice('On new AgentBridge event').waitFor();
+			const other = await openPanel('light');
+			await (await other.find('picture', `${PACKAGE}.flowTask`)).click();
+			await other.choice('Run an image workflow').waitFor();
+		},
+		TEST_DEADLINE_MS,
+	);
+});
+
+test(
+	'the screen of the community nodes lists the package with its version and its nodes',
+	async () => {
+		await recordInstalledPackage(n8n.client, userFolder, PACKAGE);
+		await page.goto(`${n8n.url}/settings/community-nodes`);
+		const card = page.getByTestId('community-package-card').filter({ hasText: PACKAGE });
+		await card.getByText(`v${installedManifest(userFolder, PACKAGE).version}`).waitFor();
+		const text = await card.innerText();
+		expect(text).toContain('6 nodes');
+		for (const { displayName } of nodes) expect(text).toContain(displayName);
+		await docsPicture(page, 'community-nodes', { x: 0, y: 0, width: 1280, height: 480 });
+
+		// n8n says of each package whether its nodes could be loaded.
+		const installed = await n8n.client.call<unknown[]>('GET', '/rest/community-packages');
+		expect(installed).toEqual([
+			expect.objectContaining({ packageName: PACKAGE, failedLoading: false, authorName: expect.anything() }),
+		]);
+	},
+	TEST_DEADLINE_MS,
+);
+
+describe('the form of a credential', () => {
+	interface Account {
+		displayName: string;
+		secretField: string;
+		wrong: string;
+		/** What is said about the wrong one. */
+		refusal: string;
+		right: () => string;
+		address: () => Record<string, string>;
+		/** A secret that belongs into another form, and which. */
+		foreign: () => string;
+		belongsTo: string;
+		picture?: string;
+	}
+
+	const accounts: Account[] = [
+		{
+			displayName: 'FlowPlatform API',
+			secretField: 'apiKey',
+			wrong: 'sk-of-nobody',
+			refusal: 'The platform refused this API key. It may be mistyped, revoked or of another account',
+			right: () => platform.apiKey,
+			address: () => ({ baseUrl: platform.apiUrl }),
+			foreign: () => platform.agentToken,
+			belongsTo: 'FlowAgent API',
+			picture: 'platform-credential',
+		},
+		{
+			displayName: 'FlowAgent API',
+			secretField: 'agentToken',
+			wrong: 'agt_of_nobody',
+			refusal: 'The platform refused this token. It may be mistyped, revoked or expired',
+			right: () => platform.agentToken,
+			address: () => ({ baseUrl: platform.apiUrl }),
+			foreign: () => platform.apiKey,
+			belongsTo: 'FlowPlatform API',
+		},
+		{
+			displayName: 'FlowBridge API',
+			secretField: 'channelToken',
+			wrong: 'wst_of_nobody',
+			refusal: 'did not accept the WebSocket connection. Either the channel token is refused, or',
+			right: () => platform.createChannel().token,
+			address: () => ({ wsBaseUrl: platform.wsUrl }),
+			foreign: () => platform.agentToken,
+			belongsTo: 'FlowAgent API',
+			picture: 'bridge-credential',
+		},
+	];
+
+	test.each(accounts)(
+		'$displayName: a wrong secret is refused with a sentence, the right one is confirmed',
+		async ({ displayName, secretField, wrong, refusal, right, address, foreign, belongsTo, picture }) => {
+			const form = await CredentialForm.create(page, n8n.url, displayName);
+			await form.fill(address());
+			noteSecrets(userFolder, { foreign: foreign() });
+			await form.fill({ [secretField]: foreign() });
+			const notice = form.notice(`a credential of type ${belongsTo}`);
+			await notice.waitFor();
+
+			await form.fill({ [secretField]: wrong });
+			// n8n takes over what is entered a moment later, and tests what it has.
+			await notice.waitFor({ state: 'detached' });
+			await form.save();
+			const said = await form.refusal();
+			expect(said).toContain(refusal);
+			expect(said).not.toContain(wrong);
+
+			const secret = right();
+			noteSecrets(userFolder, { secret });
+			await form.fill({ [secretField]: secret });
+			await form.save();
+			await form.untilConfirmed();
+			await editor.dismissMessages();
+			if (picture !== undefined)
+				await docsPicture(page, picture, (await form.dialog.boundingBox()) ?? undefined);
+		},
+		TEST_DEADLINE_MS,
+	);
+
+	test('they are saved, and the platform has been asked for nothing that costs', async () => {
+		const saved = await n8n.client.call<SavedCredential[]>('GET', '/rest/credentials');
+		expect(saved.map(({ type }) => type).sort()).toEqual([
+			'flowAgentApi',
+			'flowBridgeApi',
+			'flowPlatformApi',
+		]);
+		const { requests, invocations, chats, leaks } = platform.books();
+		expect({ submits: requests.submit, invocations, chats, leaks }).toEqual({
+			submits: 0,
+			invocations: [],
+			chats: [],
+			leaks: [],
+		});
+	});
+});
