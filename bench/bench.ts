@@ -6,10 +6,15 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, type Figure } from './figures';
 import { batch } from './rows/batch';
+import { faults } from './rows/faults';
+import { latency } from './rows/latency';
+import { load } from './rows/load';
+import { files, growth } from './rows/memory';
 import { rivals } from './rows/rivals';
+import { sessions } from './rows/sessions';
 import { Stage, type Row } from './stage';
 
-const ROWS: readonly Row[] = [batch, rivals];
+const ROWS: readonly Row[] = [batch, latency, rivals, faults, files, growth, sessions, load];
 
 const resultsFile = join(__dirname, 'results.json');
 

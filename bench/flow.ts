@@ -6,8 +6,8 @@ import { failureOf, fillTemplate, type RunningN8n, type WorkflowDocument } from 
 import type { Execution } from '../test/e2e/runner';
 import type { BenchPlatform, Customer } from './platform';
 
-export type Node = WorkflowDocument['nodes'][number];
-type Step = Pick<Node, 'name' | 'type' | 'typeVersion' | 'parameters'> & Partial<Node>;
+type Node = WorkflowDocument['nodes'][number];
+export type Step = Pick<Node, 'name' | 'type' | 'typeVersion' | 'parameters'> & Partial<Node>;
 
 const TRIGGER = 'Run now';
 const SOURCE = 'Prompts';
@@ -112,13 +112,16 @@ export interface FlowRun {
 }
 
 /** Runs a workflow as its "Execute workflow" button does. The run's data stay in n8n, or reading them would count. */
-export async function runFlow({ client }: RunningN8n, flow: WorkflowDocument): Promise<FlowRun> {
+export async function runFlow(n8n: RunningN8n, flow: WorkflowDocument): Promise<FlowRun> {
+	const { client } = n8n;
 	const saved = await client.createWorkflow(flow);
 	const executionId = await client.run(saved, TRIGGER);
 	const deadlineMs = Date.now() + RUN_DEADLINE_MS;
 	for (;;) {
 		await sleep(LOOK_EVERY_MS);
-		const [execution] = await client.listExecutions(saved);
+		// While n8n's thread is busy for seconds it lets lines go on which the next question is under way.
+		const [execution] = await client.listExecutions(saved).catch(() => []);
+		if (n8n.hasEnded()) throw new Error(`n8n ended while "${flow.name}" ran:\n${n8n.log.tail()}`);
 		if (execution?.startedAt && execution.stoppedAt) {
 			const wallMs = Date.parse(execution.stoppedAt) - Date.parse(execution.startedAt);
 			return { executionId, status: execution.status, wallMs };

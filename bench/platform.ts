@@ -92,7 +92,8 @@ export class BenchPlatform implements PlatformAddress {
 	private async admin<Answer>(method: string, path: string, body?: unknown): Promise<Answer> {
 		const response = await fetch(`${this.apiUrl}/admin/${path}`, {
 			method,
-			headers: body === undefined ? {} : { 'content-type': 'application/json' },
+			// An idle line may be closed by the platform at the moment in which it is used again.
+			headers: { connection: 'close', ...(body !== undefined && { 'content-type': 'application/json' }) },
 			body: body === undefined ? undefined : JSON.stringify(body),
 		});
 		const text = await response.text();

@@ -1,0 +1,139 @@
+// The same pictures while a tenth of all requests fails: what each way loses, and what it pays for twice.
+import { none, sum, told, type Figure } from '../figures';
+import { flowTaskFlow, FLOW_TASK, rivalFlow, runFlow, type FlowTaskRun } from '../flow';
+import type { Row, Stage } from '../stage';
+import { outputItems, type Item, type WorkflowDocument } from '../../test/e2e/runner';
+import type { BenchPlatform } from '../platform';
+
+const ITEMS = 100;
+const FAULT_RATE = 0.1;
+const RUNS = 3;
+
+const HTTP_REQUEST = 'n8n-nodes-base.httpRequest';
+/** n8n allows no more tries. */
+const MOST_TRIES = 5;
+
+type Build = (run: FlowTaskRun) => Promise<WorkflowDocument>;
+
+interface Way {
+	readonly name: string;
+	readonly build: Build;
+	/** Where its pictures come out. */
+	readonly lastNode: string;
+}
+
+/** What became of the items of one run. */
+interface Toll {
+	readonly failed: number;
+	readonly pictures: number;
+	readonly paid: number;
+	readonly paidTwice: number;
+	/** Paid, answered whole, and neither in an item nor in an error. */
+	readonly lost: number;
+}
+
+const WAYS: readonly Way[] = [
+	{ name: 'all at once', build: expert, lastNode: 'Download' },
+	{ name: 'all at once, Retry On Fail', build: expertWithRetries, lastNode: 'Download' },
+	{ name: 'FlowTask, On Error: Continue', build: flowTaskThatContinues, lastNode: FLOW_TASK },
+];
+
+async function expert(run: FlowTaskRun): Promise<WorkflowDocument> {
+	return await rivalFlow('all-at-once.json', run);
+}
+
+async function expertWithRetries(run: FlowTaskRun): Promise<WorkflowDocument> {
+	const flow = await expert(run);
+	for (const node of flow.nodes.filter(({ type }) => type === HTTP_REQUEST)) retrying(node);
+	return flow;
+}
+
+async function flowTaskThatContinues(run: FlowTaskRun): Promise<WorkflowDocument> {
+	const flow = await flowTaskFlow(run);
+	for (const node of flow.nodes.filter(({ name }) => name === FLOW_TASK)) {
+		node.onError = 'continueRegularOutput';
+		retrying(node);
+	}
+	return flow;
+}
+
+function retrying(node: Record<string, unknown>): void {
+	node.retryOnFail = true;
+	node.maxTries = MOST_TRIES;
+	node.waitBetweenTries = 1_000;
+}
+
+export const faults: Row = {
+	name: 'faults',
+	isQuick: true,
+	async measure(stage) {
+		return await stage.withPlatform({ runners: 32, taskMs: 300 }, async (platform) => {
+			const figures: Figure[] = [];
+			for (const way of WAYS) {
+				const tolls: Toll[] = [];
+				for (let seed = 1; seed <= stage.times(RUNS); seed++) {
+					tolls.push(await play(stage, platform, way, seed));
+				}
+				figures.push(...figuresOf(way, tolls));
+			}
+			return figures;
+		});
+	},
+};
+
+async function play(stage: Stage, platform: BenchPlatform, way: Way, seed: number): Promise<Toll> {
+	const n8n = await stage.n8n();
+	const customer = await platform.customer();
+	const label = `faults ${way.name} ${seed}`;
+	const flow = await way.build({ n8n, platform, customer, count: ITEMS, label });
+	await platform.resetBooks();
+	await platform.failSomeRequests(FAULT_RATE, seed);
+	const { executionId, status } = await runFlow(n8n, flow);
+	await platform.failNone();
+	const execution = await n8n.client.getExecution(executionId);
+	const { tasks, duplicates } = await platform.books();
+	const items = outputItems(execution, way.lastNode);
+	// Ids in the run's data of nodes on the way are nothing that goes on by itself, but an error's are told.
+	const said = JSON.stringify([items, execution.data?.resultData.error ?? '']);
+	const lost = tasks.filter(({ answer, taskId }) => answer === 'whole' && !said.includes(taskId)).length;
+	return {
+		failed: status === 'success' ? 0 : 1,
+		pictures: items.filter(hasPicture).length,
+		paid: tasks.length,
+		paidTwice: duplicates,
+		lost,
+	};
+}
+
+const hasPicture = ({ binary }: Item): boolean => Object.keys(binary ?? {}).length > 0;
+
+function figuresOf({ name, lastNode }: Way, tolls: readonly Toll[]): Figure[] {
+	const wanted = ITEMS * tolls.length;
+	const total = (of: (toll: Toll) => number): number => sum(tolls.map(of));
+	const isOurs = lastNode === FLOW_TASK;
+	const what = (thing: string): string => `${name}: ${thing}`;
+	const counted = (count: number, thing: string): Figure =>
+		isOurs ? none(count, what(thing)) : told(count, what(thing));
+	return [
+		counted(
+			total(({ failed }) => failed),
+			`executions failed, of ${tolls.length}`,
+		),
+		told(
+			total(({ pictures }) => pictures),
+			what(`pictures, of ${wanted}`),
+		),
+		told(
+			total(({ paid }) => paid),
+			what('tasks paid for'),
+		),
+		counted(
+			total(({ paidTwice }) => paidTwice),
+			'paid for twice',
+		),
+		counted(
+			total(({ lost }) => lost),
+			'paid for and lost',
+		),
+	];
+}

@@ -1,0 +1,166 @@
+// Memory and growth: 200 large files, 10,000 tasks, and how time grows with their number.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { atMost, median, none, told, type Figure } from '../figures';
+import { FLOW_TASK, flowTaskFlow, promptFlow, runWell, type Step } from '../flow';
+import { INSPECTED, Inspector } from '../inspector';
+import { forgetPeak, MB, memoryOf } from '../processMeter';
+import type { Row, Stage } from '../stage';
+import { outputItems, type RunningN8n, type WorkflowDocument } from '../../test/e2e/runner';
+import type { BenchPlatform } from '../platform';
+
+const FILES = 200;
+const FILE_MB = 10;
+const FILES_MB_LIMIT = 150;
+
+const MANY = 10_000;
+const FEW = 1_000;
+const TASKS_MB_LIMIT = 300;
+const GROWTH_LIMIT = 11;
+
+const RUNS = 5;
+/** Memory is told by a fresh n8n each time, so it varies little. */
+const MEMORY_RUNS = 3;
+const SETTLE_MS = 1_000;
+
+/** As fast as the node can: how the time of a limited rate grows is no secret. */
+const UNLIMITED = { output: 'urls', options: { requestsPerSecond: 0 } };
+
+/** A fresh n8n in which every part has worked once, so that what it loads and compiles is no figure. */
+async function inWarmN8n<T>(
+	stage: Stage,
+	platform: BenchPlatform,
+	work: (n8n: RunningN8n, sample: object) => Promise<T>,
+): Promise<T> {
+	return await stage.withFreshN8n(async (n8n) => {
+		const customer = await platform.customer();
+		const flow = await flowTaskFlow({ n8n, platform, customer, count: 10, label: 'warm-up' });
+		const { executionId } = await runWell(n8n, flow);
+		const [item] = outputItems(await n8n.client.getExecution(executionId), FLOW_TASK);
+		const sample = item?.json ?? {};
+		await runWell(n8n, promptFlow(10, 'warm-up', [editFields(sample)]));
+		return await work(n8n, sample);
+	}, INSPECTED);
+}
+
+/** @returns by how much the peak stands above the idle level, in MB, and the run's time */
+async function growthOf(
+	n8n: RunningN8n,
+	flow: WorkflowDocument,
+): Promise<{ megabytes: number; wallMs: number }> {
+	const inspector = await Inspector.of(n8n);
+	await inspector.collectGarbage();
+	inspector.close();
+	await sleep(SETTLE_MS);
+	const idle = memoryOf(n8n.pid).nowBytes;
+	forgetPeak(n8n.pid);
+	const { wallMs } = await runWell(n8n, flow);
+	return { megabytes: (memoryOf(n8n.pid).peakBytes - idle) / MB, wallMs };
+}
+
+/** Puts out items as large as FlowTask's own: what the same items cost n8n itself. */
+function editFields(sample: object): Step {
+	return {
+		name: 'Edit Fields',
+		type: 'n8n-nodes-base.set',
+		typeVersion: 3.4,
+		parameters: {
+			mode: 'raw',
+			jsonOutput: `={{ Object.assign(${JSON.stringify(sample)}, { "prompt": $json.prompt }) }}`,
+			options: {},
+		},
+	};
+}
+
+async function baseline(stage: Stage, platform: BenchPlatform, count: number): Promise<number> {
+	const grown: number[] = [];
+	for (let run = 1; run <= stage.times(MEMORY_RUNS); run++) {
+		const { megabytes } = await inWarmN8n(stage, platform, async (n8n, sample) => {
+			return await growthOf(n8n, promptFlow(count, `edit fields ${run}`, [editFields(sample)]));
+		});
+		grown.push(megabytes);
+	}
+	return median(grown);
+}
+
+export const files: Row = {
+	name: 'files',
+	async measure(stage) {
+		const options = { runners: 16, taskMs: 0, fileBytes: FILE_MB * MB };
+		return await stage.withPlatform(options, async (platform) => {
+			const own = await baseline(stage, platform, FILES);
+			const grown: number[] = [];
+			let lost = 0;
+			for (let run = 1; run <= stage.times(MEMORY_RUNS); run++) {
+				await inWarmN8n(stage, platform, async (n8n) => {
+					const customer = await platform.customer();
+					await platform.resetBooks();
+					const label = `files ${run}`;
+					const flow = await flowTaskFlow({ n8n, platform, customer, count: FILES, label });
+					grown.push((await growthOf(n8n, flow)).megabytes - own);
+					lost += FILES - (await platform.books()).downloads;
+				});
+			}
+			return [
+				told(own, `${FILES} items through Edit Fields: memory`, ' MB'),
+				atMost(FILES_MB_LIMIT, median(grown), {
+					...{ what: `${FILES} files of ${FILE_MB} MB: memory above that`, kind: 'time', unit: ' MB' },
+					runs: grown,
+				}),
+				none(lost, `${FILES} files of ${FILE_MB} MB: files too few`),
+			];
+		});
+	},
+};
+
+export const growth: Row = {
+	name: 'growth',
+	async measure(stage) {
+		return await stage.withPlatform({ runners: 16, taskMs: 0 }, async (platform) => {
+			const own = await baseline(stage, platform, MANY);
+			const manyMs: number[] = [];
+			const fewMs: number[] = [];
+			const megabytes: number[] = [];
+			let lost = 0;
+			for (let run = 1; run <= stage.times(RUNS); run++) {
+				await inWarmN8n(stage, platform, async (n8n) => {
+					const customer = await platform.customer();
+					const flowOf = async (count: number): Promise<WorkflowDocument> =>
+						await flowTaskFlow({
+							...{ n8n, platform, customer, count, label: `growth ${count} ${run}` },
+							parameters: UNLIMITED,
+						});
+					await platform.resetBooks();
+					const many = await growthOf(n8n, await flowOf(MANY));
+					manyMs.push(many.wallMs);
+					megabytes.push(many.megabytes - own);
+					fewMs.push((await runWell(n8n, await flowOf(FEW))).wallMs);
+					lost += Math.abs(MANY + FEW - (await platform.books()).tasksMade);
+				});
+			}
+			return figuresOf(own, megabytes, manyMs, fewMs, lost);
+		});
+	},
+};
+
+function figuresOf(
+	own: number,
+	megabytes: readonly number[],
+	manyMs: readonly number[],
+	fewMs: readonly number[],
+	lost: number,
+): Figure[] {
+	const seconds = (times: readonly number[]): number[] => times.map((timeMs) => timeMs / 1000);
+	const ratios = manyMs.map((timeMs, index) => timeMs / (fewMs[index] ?? Number.NaN));
+	return [
+		told(own, `${MANY} items through Edit Fields: memory`, ' MB'),
+		atMost(TASKS_MB_LIMIT, median(megabytes), {
+			...{ what: `${MANY} tasks: memory above that`, kind: 'time', unit: ' MB', runs: megabytes },
+		}),
+		told(median(manyMs) / 1000, `${MANY} instant tasks: wall time`, ' s', seconds(manyMs)),
+		told(median(fewMs) / 1000, `${FEW} instant tasks: wall time`, ' s', seconds(fewMs)),
+		atMost(GROWTH_LIMIT, median(ratios), {
+			...{ what: `time for ${MANY} ÷ time for ${FEW}`, kind: 'time', unit: ' ×', runs: ratios },
+		}),
+		none(lost, `${MANY} and ${FEW} tasks: too many or too few`),
+	];
+}

@@ -1,0 +1,112 @@
+// A hundred executions at once, each with a session key of its own.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { askAgent } from '../../test/e2e/agentWorkflows';
+import type { RunningN8n } from '../../test/e2e/runner';
+import { atMost, none, type Figure } from '../figures';
+import type { Row } from '../stage';
+
+const CALLERS = 100;
+const QUICK_CALLERS = 30;
+const ROUND_DEADLINE_MS = 290_000;
+const SERVICE = 'bench-sessions';
+/** n8n writes its log a moment after the answer. */
+const LOG_BEHIND_MS = 2_000;
+
+/** n8n says each SQL statement that it sends. */
+const SQL_LOGGED: NodeJS.ProcessEnv = {
+	DB_LOGGING_ENABLED: 'true',
+	DB_LOGGING_OPTIONS: 'query',
+	N8N_LOG_LEVEL: 'debug',
+};
+
+interface Statements {
+	readonly reads: number;
+	readonly writes: number;
+}
+
+interface Round extends Statements {
+	readonly lost: number;
+}
+
+export const sessions: Row = {
+	name: 'sessions',
+	isQuick: true,
+	async measure(stage) {
+		const callers = stage.isQuick ? QUICK_CALLERS : CALLERS;
+		return await stage.withPlatform(
+			{},
+			async (platform) =>
+				await stage.withFreshN8n(async (n8n) => {
+					const account = await n8n.client.createCredential('flowAgentApi', 'Agent', {
+						agentToken: platform.agentToken,
+						baseUrl: platform.apiUrl,
+					});
+					await n8n.client.activate(await n8n.client.createWorkflow(askAgent(SERVICE, account)));
+					// Makes the table.
+					await ask(n8n, 'nobody', 'hello');
+					const known = new Map<string, string>();
+					const opening = await round(n8n, callers, 1, known);
+					const going = await round(n8n, callers, 2, known);
+					return [
+						...figuresOf('new sessions', callers, opening),
+						...figuresOf('known sessions', callers, going),
+					];
+				}, SQL_LOGGED),
+		);
+	},
+};
+
+interface Answer {
+	readonly session?: { readonly key: string; readonly id: string };
+}
+
+async function ask(n8n: RunningN8n, key: string, say: string): Promise<Answer> {
+	const response = await n8n.client.callWebhook(SERVICE, { key, say }, ROUND_DEADLINE_MS);
+	return (await response.json()) as Answer;
+}
+
+async function round(
+	n8n: RunningN8n,
+	callers: number,
+	number: number,
+	known: Map<string, string>,
+): Promise<Round> {
+	await sleep(LOG_BEHIND_MS);
+	const before = statementsIn(n8n);
+	const keys = Array.from({ length: callers }, (_, index) => `customer ${index}`);
+	const answers = await Promise.all(
+		keys.map(async (key) => await ask(n8n, key, `${key} in round ${number}`)),
+	);
+	let lost = 0;
+	for (const [index, { session }] of answers.entries()) {
+		const key = keys[index] ?? '';
+		const expected = known.get(key) ?? session?.id;
+		if (session?.id === undefined || session.key !== key || session.id !== expected) lost++;
+		else known.set(key, session.id);
+	}
+	if (new Set(known.values()).size !== known.size) lost++;
+	await sleep(LOG_BEHIND_MS);
+	const after = statementsIn(n8n);
+	return { lost, reads: after.reads - before.reads, writes: after.writes - before.writes };
+}
+
+/** Statements on the rows of Data Tables so far; n8n gives each table one of its own in its database. */
+function statementsIn({ log }: RunningN8n): Statements {
+	const ofTables = log.lines
+		.map(({ message }) => message)
+		.filter((line) => line.includes('data_table_user_'));
+	return {
+		reads: ofTables.filter((line) => /\bSELECT\b/.test(line)).length,
+		writes: ofTables.filter((line) => /\b(INSERT INTO|UPDATE|DELETE FROM)\b/.test(line)).length,
+	};
+}
+
+function figuresOf(name: string, callers: number, { lost, reads, writes }: Round): Figure[] {
+	const what = (thing: string): string => `${callers} executions at once, ${name}: ${thing}`;
+	return [
+		none(lost, what('mappings lost')),
+		atMost(1, reads / callers, { what: what('reads a node run'), kind: 'count' }),
+		// A turn takes less than a second.
+		atMost(1, writes / callers, { what: what('writes a node run'), kind: 'count' }),
+	];
+}
