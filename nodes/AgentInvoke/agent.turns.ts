@@ -4,13 +4,21 @@ import pLimit from 'p-limit';
 
 import type { Clock } from '../shared/clock';
 import { badInput, fail, ok, type Failure, type Result } from '../shared/failure';
-import { excerpt, isJsonObject, parseJson, type Json, type JsonObject } from '../shared/json';
+import { excerpt, isJsonObject, parseJson, type JsonObject } from '../shared/json';
 import type { Ledger, LedgerAnswer } from '../shared/ledger';
 import type { LedgerClaim } from '../shared/ledger.claim';
 import type { AgentApi } from './agent.api';
-import { textOf, type AgentReply, type Interrupt } from './agent.envelope';
 import type { AgentFailure } from './agent.failures';
 import type { AgentMemory } from './agent.memory';
+import {
+	isOfAnother,
+	readRecord,
+	recordOf,
+	shortRecord,
+	withoutRaw,
+	type TurnResult,
+	type UsedSession,
+} from './agent.record';
 import type { InterruptRounds } from './agent.rounds';
 import type { SessionStore } from './agent.sessions';
 
@@ -37,28 +45,9 @@ export interface AgentTurn {
 	readonly onDelta: (text: string) => Promise<void>;
 }
 
-/** Where the session of an answer came from. */
-export interface UsedSession {
-	/** Empty where the item has none. */
-	readonly key: string;
-	readonly id: string;
-	readonly source: 'mapped' | 'new' | 'explicit' | 'renewed';
-}
-
 export interface TurnOutcome {
 	readonly itemIndex: number;
 	readonly result: Result<TurnResult>;
-}
-
-export interface TurnResult {
-	readonly reply: AgentReply;
-	readonly session: UsedSession;
-	readonly attempts: number;
-	readonly elapsedMs: number;
-	/** The recorded answer of an earlier run. */
-	readonly replayed: boolean;
-	/** The answer that an earlier try of this node run got. */
-	readonly recalled?: boolean;
 }
 
 export interface TurnSettings {
@@ -72,6 +61,8 @@ export interface TurnSettings {
 }
 
 export interface TurnParts {
+	/** Which agent is asked, as the sessions have it. */
+	readonly agent: string;
 	readonly api: Pick<AgentApi, 'invoke'>;
 	readonly clock: Clock;
 	readonly sessions: SessionStore | undefined;
@@ -85,8 +76,6 @@ export interface TurnParts {
 
 /** A claim counts as alive for some minutes without a word from its owner; an agent may take longer. */
 const RENEW_CLAIM_MS = 60_000;
-/** A longer answer is not kept in the ledger (C7 of what it holds: in clear, in a table). */
-const LONGEST_RECORD_CHARS = 32_000;
 
 /**
  * Takes the turns of all items: those of one session one after the other and in their order, because a session is
@@ -151,7 +140,8 @@ class TurnTaker {
 		if (known.kind === 'answered') {
 			const recalled = readRecord(known.outcome);
 			if (recalled) {
-				this.restoreSession(recalled);
+				// The credential may have been changed since; an answer that was had is not asked for again.
+				if (!isOfAnother(known.outcome, this.parts.agent)) this.restoreSession(recalled);
 				return ok({ ...recalled, recalled: true });
 			}
 		}
@@ -215,6 +205,9 @@ class TurnTaker {
 
 	private replay(key: string, known: Extract<LedgerAnswer, { kind: 'exists' }>): Result<TurnResult> {
 		const record = parseJson(known.reference);
+		if (isJsonObject(record) && isOfAnother(record, this.parts.agent)) {
+			return fail(explainOtherAgent(key, known.by.executionId));
+		}
 		const result = isJsonObject(record) ? readRecord(record) : undefined;
 		if (result) {
 			this.restoreSession(result);
@@ -229,7 +222,7 @@ class TurnTaker {
 	}
 
 	private async ask(body: JsonObject, claim: LedgerClaim | undefined): Promise<Result<TurnResult>> {
-		const { clock, sessions, rounds } = this.parts;
+		const { agent, clock, sessions, rounds } = this.parts;
 		const { session, isResume } = this.turn;
 		const startedMs = clock.now();
 		const sessionId = this.sessionId();
@@ -248,7 +241,11 @@ class TurnTaker {
 		if (used.value.reply.interrupt) rounds.interrupted(used.value.session.id);
 		const result: TurnResult = { ...used.value, elapsedMs: clock.now() - startedMs, replayed: false };
 		const { itemIndex, fingerprint, keepRaw } = this.turn;
-		this.parts.memory.answered(itemIndex, fingerprint, recordOf(keepRaw ? result : withoutRaw(result)));
+		this.parts.memory.answered(
+			itemIndex,
+			fingerprint,
+			recordOf(keepRaw ? result : withoutRaw(result), agent),
+		);
 		return ok(result);
 	}
 
@@ -281,7 +278,10 @@ class TurnTaker {
 		claim: LedgerClaim | undefined,
 	): void {
 		if (used.ok) {
-			claim?.ended('succeeded', shortRecord({ ...used.value, elapsedMs: 0, replayed: false }));
+			claim?.ended(
+				'succeeded',
+				shortRecord({ ...used.value, elapsedMs: 0, replayed: false }, this.parts.agent),
+			);
 			return;
 		}
 		const { message, details } = used.failure;
@@ -290,70 +290,6 @@ class TurnTaker {
 			claim?.unanswered();
 		} else claim?.released();
 	}
-}
-
-/** What is kept of an answer: all that an item shows of it, in a form that goes through JSON. */
-function recordOf({ reply, session, attempts, elapsedMs }: TurnResult): JsonObject {
-	const { answer, sessionId, interrupt, interrupts, reason, requestId, usage, raw } = reply;
-	return {
-		reply: {
-			...{ answer, sessionId, reason, requestId, usage, raw },
-			interrupt: interrupt ? { ...interrupt } : null,
-			interrupts: interrupts.map((one) => ({ ...one })),
-		},
-		session: { ...session },
-		attempts,
-		elapsedMs,
-	};
-}
-
-function withoutRaw(result: TurnResult): TurnResult {
-	return { ...result, reply: { ...result.reply, raw: {} } };
-}
-
-/** The raw answer says the same once more, so it goes first where a record is too long. */
-function shortRecord(result: TurnResult): string {
-	const fits = [result, withoutRaw(result)]
-		.map((one) => JSON.stringify(recordOf(one)))
-		.find((record) => record.length <= LONGEST_RECORD_CHARS);
-	return fits ?? '{}';
-}
-
-/** @returns `undefined` where a record is none: people can edit the ledger */
-function readRecord(record: JsonObject): TurnResult | undefined {
-	const { reply, session } = record;
-	if (!isJsonObject(reply) || !isJsonObject(session)) return undefined;
-	const { interrupts, raw } = reply;
-	const source = (['mapped', 'new', 'explicit', 'renewed'] as const).find((one) => one === session.source);
-	return {
-		reply: {
-			answer: textOf(reply.answer),
-			sessionId: textOf(reply.sessionId),
-			reason: textOf(reply.reason),
-			requestId: textOf(reply.requestId),
-			usage: reply.usage ?? null,
-			raw: isJsonObject(raw) ? raw : {},
-			interrupt: readInterruptRecord(reply.interrupt),
-			interrupts: Array.isArray(interrupts)
-				? interrupts.flatMap((one) => readInterruptRecord(one) ?? [])
-				: [],
-		},
-		session: { key: textOf(session.key), id: textOf(session.id), source: source ?? 'explicit' },
-		attempts: Number(record.attempts) || 0,
-		elapsedMs: Number(record.elapsedMs) || 0,
-		replayed: false,
-	};
-}
-
-function readInterruptRecord(record: Json | undefined): Interrupt | undefined {
-	if (!isJsonObject(record)) return undefined;
-	return {
-		id: textOf(record.id),
-		kind: record.kind === 'tool' ? 'tool' : 'question',
-		tool: textOf(record.tool),
-		arguments: record.arguments ?? {},
-		question: textOf(record.question),
-	};
 }
 
 function stillUnclear(said: string): Failure {
@@ -386,4 +322,14 @@ function explainClaim(
 			'It was not asked again, so that nothing is done twice. Look into the session at the platform. To ask all the same, turn on "Retry Ambiguous Failures" in the options.',
 		details: { ...details, mayHaveRun: true },
 	};
+}
+
+/** A key stands for one question to one agent: the answer of another is none of this one's, and its session neither. */
+function explainOtherAgent(key: string, executionId: string): Failure {
+	const shown = excerpt(key, 80);
+	return badInput(
+		`The idempotency key "${shown}" was used by ${executionId ? `execution ${executionId}` : 'another execution'} to ask another agent`,
+		'This agent was not asked. Use keys of its own for each agent, or set "Idempotency Scope" to "This Node". Two credentials count as two agents, whatever they lead to.',
+		{ idempotencyKey: shown, executionId },
+	);
 }

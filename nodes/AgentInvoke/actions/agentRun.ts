@@ -24,6 +24,8 @@ import { readAgentOptions, type AgentOptions } from './agentOptions';
 
 /** The effects that one run of the node works with. */
 export interface AgentRun {
+	/** Which agent this is: what sessions and recorded answers belong to. */
+	readonly agent: string;
 	readonly account: AgentAccount;
 	readonly api: AgentApi;
 	readonly options: AgentOptions;
@@ -90,6 +92,8 @@ async function openAgentRun(context: IExecuteFunctions, signal: AbortSignal): Pr
 	const clock = systemClock;
 	const redact = redactor(account.value.secrets);
 	const credential = credentialOf(context, CREDENTIAL, fields);
+	const { baseUrl, invokePath } = account.value;
+	const agent = `${baseUrl}${invokePath} ${credential.id}`.trim();
 	const { requestsPerSecond, concurrency, maxInterrupts } = options.value;
 	const cancelSignal = context.getExecutionCancelSignal();
 	const api = createAgentApi({
@@ -97,7 +101,7 @@ async function openAgentRun(context: IExecuteFunctions, signal: AbortSignal): Pr
 		open: authenticatedOpen(context, CREDENTIAL, credential),
 		send: authenticatedSend(context, CREDENTIAL, credential),
 		attempt: createAttempts({
-			baseUrl: account.value.baseUrl,
+			baseUrl,
 			window: createWindow({ requestsPerSecond, concurrency }, clock, signal),
 			...{ clock, redact, signal, random: Math.random, explain: explainCall },
 		}),
@@ -106,8 +110,8 @@ async function openAgentRun(context: IExecuteFunctions, signal: AbortSignal): Pr
 	});
 	const memory = createRunMemory(context.getContext('node'), 'flowAgentRuns', runIndexOf(context));
 	return ok({
-		...{ api, clock, redact, signal, account: account.value, options: options.value },
-		sessions: openSessions(context, account.value, options.value, credential.id),
+		...{ agent, api, clock, redact, signal, account: account.value, options: options.value },
+		sessions: openSessions(context, agent, options.value),
 		ledger: openLedger(context, options.value, signal),
 		// n8n counts each try of a tool as a run, and calls at the same time as one: what is remembered under its index
 		// may be another person's answer.
@@ -119,15 +123,10 @@ async function openAgentRun(context: IExecuteFunctions, signal: AbortSignal): Pr
 	});
 }
 
-function openSessions(
-	context: IExecuteFunctions,
-	account: AgentAccount,
-	options: AgentOptions,
-	credentialId: string,
-): SessionStore {
+function openSessions(context: IExecuteFunctions, agent: string, options: AgentOptions): SessionStore {
 	return createSessionStore(
 		{
-			agent: `${account.baseUrl}${account.invokePath} ${credentialId}`.trim(),
+			agent,
 			workflowId: context.getWorkflow().id ?? '',
 			executionId: context.getExecutionId(),
 			ttlMs: options.sessionTtlMs,

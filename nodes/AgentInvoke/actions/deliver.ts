@@ -5,7 +5,8 @@ import type { Failure } from '../../shared/failure';
 import { excerpt } from '../../shared/json';
 import type { Redact } from '../../shared/redact';
 import type { Interrupt } from '../agent.envelope';
-import type { TurnOutcome, TurnResult } from '../agent.turns';
+import type { TurnResult } from '../agent.record';
+import type { TurnOutcome } from '../agent.turns';
 import type { AgentRun } from './agentRun';
 
 /** How an answer leaves the node. */

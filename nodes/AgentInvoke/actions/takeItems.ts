@@ -141,7 +141,7 @@ async function answer(
 			await turn.onDelta(text);
 		},
 	}));
-	const { api, sessions, ledger, memory, rounds, signal } = run;
+	const { agent, api, sessions, ledger, memory, rounds, signal } = run;
 	const heard = async ({ itemIndex, result }: TurnOutcome): Promise<void> => {
 		const outlet = outletOf?.(itemIndex);
 		if (!outlet) return;
@@ -155,13 +155,14 @@ async function answer(
 			return;
 		}
 		const { answer: text, interrupt } = result.value.reply;
-		// What was not streamed is said all the same, or the chat would stay empty.
-		const rest = [said.has(itemIndex) ? '' : text, interrupt?.question ?? ''].filter(Boolean).join('\n\n');
+		// What was not streamed is said all the same, or the chat would stay empty; what was is not said twice.
+		const question = interrupt?.question === text ? '' : (interrupt?.question ?? '');
+		const rest = [said.has(itemIndex) ? '' : text, question].filter(Boolean).join('\n\n');
 		if (rest) await outlet.say(rest);
 		await outlet.end();
 	};
 	return await takeTurns(spoken, settings, {
-		...{ api, sessions, ledger, memory, rounds, signal, clock: run.clock, heard },
+		...{ agent, api, sessions, ledger, memory, rounds, signal, clock: run.clock, heard },
 	});
 }
 

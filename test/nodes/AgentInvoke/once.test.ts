@@ -299,6 +299,25 @@ describe('with an idempotency key', () => {
 		expect(stage.platform.books().effects).toEqual({ a: 3 });
 	});
 
+	test('in the whole project, the answer of another agent is told as such, and its session stays its own', async () => {
+		const parameters = {
+			...{ sessionMode: 'mapped', sessionKey: 'anna' },
+			options: { ...KEYED.options, idempotencyScope: 'project' },
+		};
+		const first = await stage.run([asked()], parameters, { id: 'a' });
+		const mapped = stage.tables.rows('flow_agent_sessions');
+		expect(mapped).toHaveLength(1);
+		const other = { id: 'b', account: { invokePath: '/api/agents/Invoke?of=another' } };
+		const second = await stage.run([asked()], parameters, other);
+		expect(second.error?.message).toContain('was used by execution');
+		expect(second.error?.message).toContain('to ask another agent');
+		expect(stage.tables.rows('flow_agent_sessions')).toEqual(mapped);
+		expect(stage.platform.books().effects).toEqual({ a: 1 });
+		const third = await stage.run([asked('hello', 'other key')], parameters, other);
+		const sessionOf = (run: HarnessRun) => run.output(NODE_NAME)[0]?.json.session as { id: string };
+		expect(sessionOf(third).id).not.toBe(sessionOf(first).id);
+	});
+
 	test.each<Mishap>([...MAYBE_RUN.slice(0, 2), { kind: 'hang', afterWork: true }])(
 		'another execution does not ask where nobody knows what became of it: %j',
 		async (mishap) => {

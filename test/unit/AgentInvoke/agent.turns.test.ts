@@ -94,10 +94,10 @@ function ledgerOf(executionId: string): Ledger {
 async function take(
 	turns: AgentTurn[],
 	settings: Partial<TurnSettings> = {},
-	{ ledger, signal }: { ledger?: Ledger; signal?: AbortSignal } = {},
+	{ ledger, signal, agentName = 'a' }: { ledger?: Ledger; signal?: AbortSignal; agentName?: string } = {},
 ): Promise<TurnOutcome[]> {
 	const sessions = createSessionStore(
-		{ agent: 'a', workflowId: 'w', executionId: 'e', ttlMs: 0 },
+		{ agent: agentName, workflowId: 'w', executionId: 'e', ttlMs: 0 },
 		table.open(),
 		clock,
 	);
@@ -116,7 +116,7 @@ async function take(
 			turns,
 			{ ...usual, ...settings },
 			{
-				...{ api: agent, clock, sessions, ledger },
+				...{ agent: agentName, api: agent, clock, sessions, ledger },
 				memory: createAgentMemory(createRunMemory(nodeContext, 'n', 0)),
 				rounds: createInterruptRounds({}, 0),
 				signal: signal ?? new AbortController().signal,
@@ -226,6 +226,14 @@ test('a recalled answer brings its session back where the table lost it', async 
 	expect(table.all()).toMatchObject([{ sessionId: 's1' }]);
 });
 
+test('an answer of another agent is remembered, and its session not taken for one of this agent', async () => {
+	await take([turn(0, key('k'))]);
+	const outcomes = await take([turn(0, key('k'))], {}, { agentName: 'b' });
+	expect(outcomes[0]?.result).toMatchObject({ value: { recalled: true, session: { id: 's1' } } });
+	expect(table.all()).toMatchObject([{ agent: 'a', sessionId: 's1' }]);
+	expect(agent.calls).toHaveLength(1);
+});
+
 test('an item that was edited since asks anew', async () => {
 	await take([turn(0, NEW)]);
 	await take([turn(0, NEW, { fingerprint: 'other' })]);
@@ -265,6 +273,36 @@ describe('with a ledger', () => {
 		await take([turn(0, key('k'), { idempotency })], {}, { ledger: ledgerOf('e2') });
 		expect(table.all()).toMatchObject([{ sessionId: 's1' }]);
 		expect(agent.calls).toHaveLength(1);
+	});
+
+	test.each([10, 40_000])(
+		'what another agent answered is none of this one’s: it is told, and no session is taken over (%d characters)',
+		async (length) => {
+			const idempotency = { key: 'order 7', payload: 'p' };
+			const say = { prepare: async () => ok({ message: 'x'.repeat(length) }) };
+			await take([turn(0, key('k'), { idempotency, ...say })], {}, { ledger: ledgerOf('e1') });
+			nodeContext = {};
+			const again = [turn(0, key('k'), { idempotency })];
+			const outcomes = await take(again, {}, { ledger: ledgerOf('e2'), agentName: 'b' });
+			expect(outcomes[0]?.result).toMatchObject({
+				failure: {
+					kind: 'badInput',
+					message: 'The idempotency key "order 7" was used by execution e1 to ask another agent',
+				},
+			});
+			expect(table.all()).toMatchObject([{ agent: 'a' }]);
+			expect(agent.calls).toHaveLength(1);
+		},
+	);
+
+	test('a record that does not say who answered, as those of older versions, is replayed', async () => {
+		await take([keyed(0)], {}, { ledger: ledgerOf('e1') });
+		ledgerTable.edit((row) =>
+			row.kind === 'done' ? { ...row, reference: textOf(row.reference).replace(',"agent":"a"', '') } : row,
+		);
+		nodeContext = {};
+		const outcomes = await take([keyed(0)], {}, { ledger: ledgerOf('e2') });
+		expect(outcomes[0]?.result).toMatchObject({ ok: true, value: { replayed: true } });
 	});
 
 	test('nothing is prepared for a replay, and what cannot be prepared frees the key', async () => {
