@@ -9,7 +9,7 @@ import { repeatDelayMs } from '../shared/transport/retry';
 import type { SilenceWatch } from '../shared/transport/silence';
 import { readStream, type StreamEvent } from '../shared/transport/sse';
 import { judge, type Verdict } from '../shared/transport/verdict';
-import { readEnvelope, readReply, textOf, type AgentReply, type Envelope } from './agent.envelope';
+import { askedIn, readEnvelope, readReply, textOf, type AgentReply, type Envelope } from './agent.envelope';
 import {
 	explainRefusal,
 	explainSessionBusy,
@@ -307,10 +307,14 @@ function replyOf({ account, redact }: AgentApiParts, progress: Progress): AgentR
 		...{ succeeded: true, status: undefined, reason: '', data: {}, requestId: '', raw: {} },
 	};
 	const reply = readReply(progress.last ?? empty, account.deployment);
+	// Once more: a token may have come in two pieces.
+	const answer = reply.answer || redact.known(progress.deltas);
 	return {
 		...reply,
-		// Once more: a token may have come in two pieces.
-		answer: reply.answer || redact.known(progress.deltas),
+		answer,
+		// Of several the text does not say which one it is about.
+		interrupt:
+			reply.interrupt && (reply.interrupts.length > 0 ? reply.interrupt : askedIn(answer, reply.interrupt)),
 		sessionId: reply.sessionId || progress.sessionId,
 	};
 }

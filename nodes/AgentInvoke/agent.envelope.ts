@@ -108,6 +108,15 @@ const QUESTION_KEYS = ['question', 'prompt', 'message', 'text', 'content'];
 
 const UNTOLD_INTERRUPT: Interrupt = { id: '', kind: 'question', tool: '', arguments: {}, question: '' };
 
+/**
+ * An agent may put its question as plain text and then only say that it waits: that text is what has to be answered,
+ * and the interrupt alone would not tell anybody what it is about.
+ */
+export function askedIn(text: string, interrupt: Interrupt): Interrupt {
+	const asksNothing = interrupt.kind === 'question' && interrupt.question.trim() === '';
+	return asksNothing ? { ...interrupt, question: text } : interrupt;
+}
+
 /** The code and nothing else: an answer may be given for the reason "interrupt_resolved". */
 function isInterruptCode(reason: Json | undefined): boolean {
 	return /^(interrupt|interrupted|interrupt_required|requires_action)$/i.test(textOf(reason).trim());

@@ -171,6 +171,62 @@ describe('files', () => {
 	);
 });
 
+describe('an interrupt that asks in plain text', () => {
+	const account = () => ({ baseUrl: server.baseUrl });
+	const streaming = { mode: 'webhook', streaming: true } as const;
+
+	test('a stream that then only says that it waits: the text is the question, and is heard once', async () => {
+		const piece = (data: unknown) => `data: ${envelope(data)}\n\n`;
+		server.answer = (_body, response) => {
+			response.setHeader('content-type', 'text/event-stream');
+			response.write(piece({ delta: 'Which ' }) + piece({ delta: 'size?' }));
+			response.end(`event: done\n${piece({ reason: 'interrupt', session_id: 's' })}`);
+		};
+		const run = await stage.run(sayings('hi'), { stream: true }, { ...streaming, account: account() });
+		expect(run.output(NODE_NAME, 0)).toEqual([]);
+		expect(run.output(NODE_NAME, 1)[0]?.json).toMatchObject({
+			answer: 'Which size?',
+			interrupt: { id: '', kind: 'question', question: 'Which size?', tool: '', input: {} },
+			session: { id: 's' },
+			reason: 'interrupt',
+		});
+		const said = run.chunks.filter(({ type }) => type === 'item').map(({ content }) => content);
+		expect(said).toEqual(['Which ', 'size?']);
+
+		server.answer = (_body, response) => response.end(envelope({ answer: 'Large it is.', session_id: 's' }));
+		const item = { json: run.output(NODE_NAME, 1)[0]!.json };
+		const resumed = await stage.run([item], { operation: 'resume', result: 'large' }, { account: account() });
+		expect(server.requests.at(-1)).toMatchObject({
+			session_id: 's',
+			interrupt_result: { result: 'large' },
+		});
+		expect(resumed.output(NODE_NAME)[0]?.json.answer).toBe('Large it is.');
+	});
+
+	test('an answer in one piece beside an interrupt without words: said once, too', async () => {
+		const data = { answer: 'Which size?', interrupt: { id: 'i', type: 'question' }, session_id: 's' };
+		server.answer = (_body, response) => response.end(envelope(data));
+		const run = await stage.run(sayings('hi'), {}, { ...streaming, account: account() });
+		expect(run.output(NODE_NAME, 1)[0]?.json).toMatchObject({
+			answer: 'Which size?',
+			interrupt: { id: 'i', question: 'Which size?' },
+		});
+		const said = run.chunks.filter(({ type }) => type === 'item').map(({ content }) => content);
+		expect(said).toEqual(['Which size?']);
+	});
+
+	test('what an agent says before it calls a tool is no question', async () => {
+		const interrupt = { id: 'i', tool_name: 'order', arguments: { size: 'L' } };
+		server.answer = (_body, response) =>
+			response.end(envelope({ answer: 'One moment.', interrupt, session_id: 's' }));
+		const run = await stage.run(sayings('hi'), {}, { account: account() });
+		expect(run.output(NODE_NAME, 1)[0]?.json).toMatchObject({
+			answer: 'One moment.',
+			interrupt: { kind: 'tool', tool: 'order', question: '' },
+		});
+	});
+});
+
 describe('a deployment with names of its own', () => {
 	const names = {
 		...{ messageField: 'prompt', sessionField: 'conversation', streamField: 'sse', filesField: 'docs' },
