@@ -74,8 +74,16 @@ export class Editor {
 		await input.blur();
 	}
 
-	/** Drags a field of the input, as the schema on the left shows it, into an empty field of the form. */
+	/** Drags a field of the input, as the schema on the left shows it, over what a field of the form holds. */
 	async map(inputField: string, parameter: string): Promise<void> {
+		await this.field(parameter).hover();
+		await this.page
+			.locator(`[data-test-id*="${parameter}"][data-test-id$="-parameter-input-options-container"]`)
+			.getByTestId('radio-button-expression')
+			.click();
+		await this.field(parameter).locator('.cm-content').click();
+		await this.page.keyboard.press('ControlOrMeta+A');
+		await this.page.keyboard.press('Backspace');
 		const pill = this.page.locator(`[data-test-id="run-data-schema-node-name"][data-name="${inputField}"]`);
 		await this.drag(pill.first(), this.field(parameter));
 	}

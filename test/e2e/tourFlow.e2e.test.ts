@@ -1,0 +1,287 @@
+// A first flow in n8n's own editor, from an empty canvas on, and what a person looks at while it runs.
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import sharp from 'sharp';
+import { startPlatform, type LocalPlatform } from '../platform';
+import { docsPicture, drawnWidth, Editor, launchChromium, NodePanel, openWindow } from './browser';
+import { packedTarball } from './packOnce';
+import { readTemplate, startN8n } from './runner';
+import type { RunningN8n, SavedCredential, WorkflowDocument } from './runner';
+
+const START_DEADLINE_MS = 300_000;
+const TEST_DEADLINE_MS = 300_000;
+const END_DEADLINE_MS = 120_000;
+
+const FLOW_TASK = 'n8n-nodes-flowtask.flowTask';
+const PROMPTS = ['A red bicycle in the rain', 'A lighthouse at night', 'A tin robot that waters plants'];
+const exported = readFileSync(join(__dirname, '..', 'platform', 'workflows', 'text-to-image.json'), 'utf8');
+
+let platform: LocalPlatform;
+let workflowId: string;
+let n8n: RunningN8n;
+let account: SavedCredential;
+let agentAccount: SavedCredential;
+let browser: Browser;
+let editor: Editor;
+let page: Page;
+const userFolder = mkdtempSync(join(tmpdir(), 'tour-flow-'));
+
+beforeAll(async () => {
+	platform = await startPlatform({ runners: 4, taskMs: 300 });
+	({ workflowId } = await platform.hostWorkflow(exported, { workflowId: 'wf_8c1f0a' }));
+	n8n = await startN8n({ userFolder, tarball: packedTarball() });
+	const { client } = n8n;
+	const platformAccount = { apiKey: platform.apiKey, baseUrl: platform.apiUrl, wsBaseUrl: '' };
+	account = await client.createCredential('flowPlatformApi', 'FlowPlatform account', platformAccount);
+	// n8n proposes the newest one, which is not the one that is to be chosen.
+	const otherAccount = { ...platformAccount, apiKey: 'sk-of-nobody' };
+	await client.createCredential('flowPlatformApi', 'Another account', otherAccount);
+	agentAccount = await client.createCredential('flowAgentApi', 'FlowAgent account', {
+		agentToken: platform.agentToken,
+		baseUrl: platform.apiUrl,
+	});
+	browser = await launchChromium();
+	editor = await Editor.logIn(await openWindow(browser), n8n.url, n8n.login);
+	({ page } = editor);
+}, START_DEADLINE_MS);
+
+beforeEach(() => platform.resetBooks());
+
+afterAll(async () => {
+	await browser?.close();
+	await n8n?.stop();
+	await platform?.close();
+	rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
+}, END_DEADLINE_MS);
+
+/** Calls the webhook of the flow on the canvas, once the editor says that n8n listens. */
+async function callTestUrl(path: string, prompt: string): Promise<Response> {
+	return await fetch(`${n8n.url}/webhook-test/${path}`, {
+		method: 'POST',
+		headers: { 'content-type': 'application/json' },
+		body: JSON.stringify({ prompt }),
+	});
+}
+
+const promptOf = (text: string) => ({ '6': { inputs: { text } } });
+
+test(
+	'webhook, FlowTask, picture: built on an empty canvas, tried step by step, called from outside',
+	async () => {
+		await page.goto(`${n8n.url}/workflow/new`);
+		await page.getByTestId('canvas-add-button').getByRole('button').first().click();
+		const triggers = await NodePanel.opened(page);
+		await triggers.entry('n8n-nodes-base.webhook').click();
+		await page.getByTestId('node-parameters').waitFor();
+		await editor.openList('httpMethod');
+		await editor.choose('POST');
+		await editor.type('path', 'picture');
+		// The editor takes over what is typed a moment later.
+		await page.getByText(`${n8n.url}/webhook-test/picture`).first().waitFor();
+		await page.getByTestId('trigger-execute-button').click();
+		await page.getByText('Listening for test event').waitFor();
+		const [firstPrompt = '', secondPrompt = ''] = PROMPTS;
+		expect((await callTestUrl('picture', firstPrompt)).status).toBe(200);
+		await editor.output.getByText(firstPrompt).first().waitFor();
+		await editor.closeNode();
+		await editor.dismissMessages();
+
+		const panel = await editor.addBehind('Webhook');
+		await (await panel.find('picture', FLOW_TASK)).click();
+		await panel.choice('Run an image workflow').waitFor();
+		await docsPicture(page, 'search', { x: 400, y: 0, width: 880, height: 720 });
+		await panel.choice('Run an image workflow').click();
+		await page.getByTestId('node-parameters').waitFor();
+		await editor.chooseCredential(account.name);
+		await editor.type('workflowId', workflowId);
+		await editor.paste('workflowDefinition', exported);
+		await editor.closeNode();
+
+		await editor.openNode('Run an image workflow');
+		await editor.openRowMenu();
+		await editor.addRow('Positive Prompt · text');
+		expect(await editor.shown('6/text')).toBe('a red fox in a snow forest at sunrise');
+		await editor.map('prompt', '6/text');
+		await editor.field('6/text').getByText('{{ $json.body.prompt }}').waitFor();
+		await editor.executeStep();
+		await editor.output.getByTestId('ndv-view-binary-data').click();
+		const picture = editor.output.locator('img').first();
+		await picture.waitFor();
+		expect(await drawnWidth(picture)).toBe(512);
+		await editor.dismissMessages();
+		await docsPicture(page, 'first-flow');
+		expect(platform.books().tasks.map(({ prompt }) => prompt)).toEqual([promptOf(firstPrompt)]);
+		await editor.closeNode();
+
+		await editor.openNode('Webhook');
+		await editor.openList('responseMode');
+		await editor.choose('When Last Node Finishes');
+		await editor.openList('responseData');
+		await editor.choose('First Entry Binary');
+		await editor.closeNode();
+		await page.getByTestId('execute-workflow-button').first().click();
+		await page.getByText('Waiting for you to call the Test URL').first().waitFor();
+		const response = await callTestUrl('picture', secondPrompt);
+		expect(response.headers.get('content-type')).toBe('image/png');
+		const { width, format } = await sharp(await response.arrayBuffer()).metadata();
+		expect({ width, format }).toEqual({ width: 512, format: 'png' });
+		await editor.canvasNode('Run an image workflow').getByTestId('canvas-node-status-success').waitFor();
+		const { tasks, leaks } = platform.books();
+		expect(tasks.map(({ prompt }) => prompt)).toEqual(PROMPTS.slice(0, 2).map(promptOf));
+		expect(leaks).toEqual([]);
+		expect(n8n.log.errors()).toEqual([]);
+	},
+	TEST_DEADLINE_MS,
+);
+
+type Node = WorkflowDocument['nodes'][number];
+type Step = Pick<Node, 'name' | 'type' | 'parameters' | 'credentials'>;
+
+/** A trigger, a list of items and nodes in a row. */
+async function saveFlow(name: string, items: object[], steps: Step[]) {
+	const start = { name: 'Start', type: 'n8n-nodes-base.manualTrigger', parameters: {} };
+	const jsCode = `return ${JSON.stringify(items)};`;
+	const list = { name: 'Orders', type: 'n8n-nodes-base.code', parameters: { jsCode } };
+	const row: Step[] = [start, list, ...steps];
+	const nodes = row.map((node, index): Node => ({
+		...node,
+		id: `node${index}`,
+		typeVersion: node === list ? 2 : 1,
+		position: [220 * index, 0],
+	}));
+	const connections = Object.fromEntries(
+		row
+			.slice(1)
+			.map(({ name: next }, index) => [
+				row[index]?.name,
+				{ main: [[{ node: next, type: 'main', index: 0 }]] },
+			]),
+	);
+	return await n8n.client.createWorkflow({ name, nodes, connections, settings: { executionOrder: 'v1' } });
+}
+
+/** FlowTask with a prompt and a number of steps for each item. */
+const flowTask = (options: Record<string, unknown> = {}): Step => ({
+	name: 'FlowTask',
+	type: FLOW_TASK,
+	parameters: {
+		workflowId,
+		overridesMode: 'fields',
+		overrideFields: {
+			override: [
+				{ nodeId: '6', parameter: 'text', value: '={{ $json.prompt }}', valueType: 'auto' },
+				{ nodeId: '3', parameter: 'steps', value: '={{ $json.steps }}', valueType: 'auto' },
+			],
+		},
+		workflowDefinition: exported,
+		parameterSpec: JSON.stringify(platform.parameterView(workflowId)),
+		options,
+	},
+	credentials: { flowPlatformApi: { id: account.id, name: account.name } },
+});
+
+describe('an item that fails', () => {
+	const [first = '', second = '', third = ''] = PROMPTS;
+
+	test(
+		'leaves by the error output with its reason and advice, and the others are done',
+		async () => {
+			const items = [
+				{ prompt: first, steps: 20 },
+				{ prompt: second, steps: 900 },
+				{ prompt: `${third} [fail: out of memory]`, steps: 20 },
+				{ prompt: 'A paper boat', steps: 20 },
+			];
+			const onError = { onError: 'continueErrorOutput' };
+			await editor.openWorkflow(await saveFlow('Orders', items, [{ ...flowTask(), ...onError }]));
+			await page.getByTestId('execute-workflow-button').first().click();
+			await editor.canvasNode('FlowTask').getByTestId('canvas-node-status-success').waitFor();
+			await editor.openNode('FlowTask');
+			await editor.output.getByText('Success Branch (2 items)').waitFor();
+			await editor.output.getByText('Error Branch (2 items)').click();
+			await editor.output.getByText('steps is 900, but has to be a number, from 1 to 150').waitFor();
+			await editor.output.getByText('nothing was submitted for this item').waitFor();
+			await editor.output.getByText('out of memory').first().waitFor();
+			await editor.dismissMessages();
+			await docsPicture(page, 'error-output');
+			expect(platform.books().requests).toMatchObject({ submit: 3 });
+			await editor.closeNode();
+		},
+		TEST_DEADLINE_MS,
+	);
+
+	test(
+		'without an error output it stops the node, which says what and what to do',
+		async () => {
+			const items = [
+				{ prompt: first, steps: 20 },
+				{ prompt: `${third} [fail: out of memory]`, steps: 20 },
+			];
+			await editor.openWorkflow(await saveFlow('Orders', items, [flowTask()]));
+			await editor.openNode('FlowTask');
+			await editor.executeStep();
+			const title = editor.output.getByTestId('node-error-message');
+			await title.waitFor();
+			expect(await title.innerText()).toContain('out of memory');
+			expect(await title.innerText()).toContain('[item 1]');
+			const advice = await editor.output.getByTestId('node-error-description').innerText();
+			expect(advice).toContain('Check the values of this item against what the workflow accepts');
+			await editor.dismissMessages();
+			await docsPicture(page, 'error-item');
+			await editor.closeNode();
+		},
+		TEST_DEADLINE_MS,
+	);
+});
+
+test(
+	'what was done and who talks to whom can be read in n8n',
+	async () => {
+		const customers = ['ada@example.com', 'bob@example.com', 'eve@example.com'];
+		const items = PROMPTS.map((prompt, index) => ({
+			...{ prompt, steps: 20 },
+			...{ order: `A-104${index}`, customer: customers[index] },
+		}));
+		const agent = {
+			name: 'AgentInvoke',
+			type: 'n8n-nodes-flowtask.agentInvoke',
+			parameters: {
+				message: '=Where is my order {{ $("Orders").item.json.order }}?',
+				sessionKey: '={{ $("Orders").item.json.customer }}',
+			},
+			credentials: { flowAgentApi: { id: agentAccount.id, name: agentAccount.name } },
+		};
+		const steps = [flowTask({ idempotencyKey: '={{ $json.order }}' }), agent];
+		const id = await n8n.client.run(await saveFlow('Orders', items, steps), 'Start');
+		expect(await n8n.client.waitForExecution(id)).toMatchObject({ status: 'success' });
+
+		await page.goto(`${n8n.url}/home/datatables`);
+		await page.getByText('flow_task_ledger').click();
+		for (const { order } of items) await page.getByText(order).first().waitFor();
+		expect(await page.getByText('succeeded', { exact: true }).count()).toBe(PROMPTS.length);
+		await docsPicture(page, 'ledger', { x: 42, y: 0, width: 1238, height: 480 });
+
+		await page.goto(`${n8n.url}/home/datatables`);
+		await page.getByText('flow_agent_sessions').click();
+		for (const customer of customers) await page.getByText(customer).first().waitFor();
+	},
+	TEST_DEADLINE_MS,
+);
+
+test(
+	'a template that was imported runs once its account and workflow are chosen',
+	async () => {
+		await editor.openWorkflow(await n8n.client.createWorkflow(readTemplate('image-batch.json')));
+		await editor.openNode('Make the pictures');
+		await editor.chooseCredential(account.name);
+		await editor.type('workflowId', workflowId);
+		await editor.closeNode();
+		await page.getByTestId('execute-workflow-button').first().click();
+		await editor.canvasNode('Pictures').getByTestId('canvas-node-status-success').waitFor();
+		await editor.dismissMessages();
+		await docsPicture(page, 'batch', { x: 130, y: 300, width: 1080, height: 340 });
+	},
+	TEST_DEADLINE_MS,
+);
