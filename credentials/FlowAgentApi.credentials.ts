@@ -94,7 +94,7 @@ export class FlowAgentApi implements ICredentialType {
 		},
 		{
 			displayName:
-				'This is an API key of the platform (<code>sk-</code>). It belongs into a credential of type FlowPlatform API; the token of an agent starts with <code>agt_</code>.',
+				'This is an API key of the platform (<code>sk-</code>). It belongs in a credential of type FlowPlatform API; the token of an agent starts with <code>agt_</code>.',
 			name: 'platformNotice',
 			type: 'notice',
 			default: '',
@@ -102,7 +102,7 @@ export class FlowAgentApi implements ICredentialType {
 		},
 		{
 			displayName:
-				'This is the token of a WebSocket channel account (<code>wst_</code>). It belongs into a credential of type FlowBridge API; the token of an agent starts with <code>agt_</code>.',
+				'This is the token of a WebSocket channel account (<code>wst_</code>). It belongs in a credential of type FlowBridge API; the token of an agent starts with <code>agt_</code>.',
 			name: 'channelNotice',
 			type: 'notice',
 			default: '',

@@ -29,7 +29,7 @@ export class FlowBridgeApi implements ICredentialType {
 		},
 		{
 			displayName:
-				'This is an API key of the platform (<code>sk-</code>). It belongs into a credential of type FlowPlatform API; a channel token starts with <code>wst_</code>.',
+				'This is an API key of the platform (<code>sk-</code>). It belongs in a credential of type FlowPlatform API; a channel token starts with <code>wst_</code>.',
 			name: 'platformNotice',
 			type: 'notice',
 			default: '',
@@ -37,7 +37,7 @@ export class FlowBridgeApi implements ICredentialType {
 		},
 		{
 			displayName:
-				'This is the token of an agent instance (<code>agt_</code> or <code>dbg_</code>). It belongs into a credential of type FlowAgent API; a channel token starts with <code>wst_</code>.',
+				'This is the token of an agent instance (<code>agt_</code> or <code>dbg_</code>). It belongs in a credential of type FlowAgent API; a channel token starts with <code>wst_</code>.',
 			name: 'agentNotice',
 			type: 'notice',
 			default: '',

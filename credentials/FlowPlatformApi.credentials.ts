@@ -70,7 +70,7 @@ export class FlowPlatformApi implements ICredentialType {
 		},
 		{
 			displayName:
-				'This is the token of an agent instance (<code>agt_</code> or <code>dbg_</code>). It belongs into a credential of type FlowAgent API; an API key starts with <code>sk-</code>.',
+				'This is the token of an agent instance (<code>agt_</code> or <code>dbg_</code>). It belongs in a credential of type FlowAgent API; an API key starts with <code>sk-</code>.',
 			name: 'agentNotice',
 			type: 'notice',
 			default: '',
@@ -78,7 +78,7 @@ export class FlowPlatformApi implements ICredentialType {
 		},
 		{
 			displayName:
-				'This is the token of a WebSocket channel account (<code>wst_</code>). It belongs into a credential of type FlowBridge API; an API key starts with <code>sk-</code>.',
+				'This is the token of a WebSocket channel account (<code>wst_</code>). It belongs in a credential of type FlowBridge API; an API key starts with <code>sk-</code>.',
 			name: 'channelNotice',
 			type: 'notice',
 			default: '',

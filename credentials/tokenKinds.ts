@@ -45,7 +45,7 @@ export function whyTokenDoesNotFit(token: string, credential: TokenCredential): 
 	const actual = TOKEN_KINDS.find(({ prefix }) => token.startsWith(prefix));
 	if (actual) {
 		return (
-			`This secret starts with "${actual.prefix}": it is ${actual.is} and belongs into a credential of type ` +
+			`This secret starts with "${actual.prefix}": it is ${actual.is} and belongs in a credential of type ` +
 			`${actual.credential}. ${credential} takes one that starts with ${wanted}.`
 		);
 	}

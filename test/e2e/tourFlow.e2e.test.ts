@@ -261,7 +261,7 @@ test(
 		await page.getByText('flow_task_ledger').click();
 		for (const { order } of items) await page.getByText(order).first().waitFor();
 		expect(await page.getByText('succeeded', { exact: true }).count()).toBe(PROMPTS.length);
-		await docsPicture(page, 'ledger', { x: 42, y: 0, width: 1238, height: 480 });
+		await docsPicture(page, 'ledger', { x: 42, y: 0, width: 1238, height: 440 });
 
 		await page.goto(`${n8n.url}/home/datatables`);
 		await page.getByText('flow_agent_sessions').click();

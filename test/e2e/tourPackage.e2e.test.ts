@@ -144,7 +144,7 @@ describe('the form of a credential', () => {
 		refusal: string;
 		right: () => string;
 		address: () => Record<string, string>;
-		/** A secret that belongs into another form, and which. */
+		/** A secret that belongs in another form, and which. */
 		foreign: () => string;
 		belongsTo: string;
 		picture?: string;

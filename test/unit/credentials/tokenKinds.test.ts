@@ -40,7 +40,7 @@ describe('whyTokenDoesNotFit', () => {
 		['wst_abc', 'FlowBridge API'],
 	])('says where %s belongs', (token, home) => {
 		expect(whyTokenDoesNotFit(token, 'FlowPlatform API')).toContain(
-			`belongs into a credential of type ${home}`,
+			`belongs in a credential of type ${home}`,
 		);
 	});
 
