@@ -8,7 +8,7 @@ import {
 
 import { AUTH_FIELDS } from './actions/bridge.fields';
 import { testBridgeConnection } from './actions/credentialTest';
-import { OPERATION_MENU, operationFields, route } from './actions/router';
+import { OPERATION_FIELDS, OPERATION_MENU, route } from './actions/router';
 
 export class AgentBridge implements INodeType {
 	description: INodeTypeDescription = {
@@ -24,7 +24,7 @@ export class AgentBridge implements INodeType {
 		outputs: [NodeConnectionTypes.Main],
 		usableAsTool: true,
 		credentials: [{ name: 'flowBridgeApi', required: true, testedBy: 'testBridgeConnection' }],
-		properties: [OPERATION_MENU, ...AUTH_FIELDS, ...operationFields()],
+		properties: [OPERATION_MENU, ...AUTH_FIELDS, ...OPERATION_FIELDS],
 	};
 
 	methods = { credentialTest: { testBridgeConnection } };

@@ -27,12 +27,13 @@ export async function testBridgeConnection(
 		return { status: 'Error', message: `${message}. ${advice}` };
 	}
 	const { url, host, protocol, bearer, secrets } = account.value;
+	const ended = new AbortController();
 	const end = await new Promise<BridgeEnd | undefined>((resolve) => {
 		const line = openBridge(
 			{ url, protocol, bearer, idleMs: 0 },
 			{
 				onOpen: () => {
-					void systemClock.sleep(SECOND_THOUGHTS_MS).then(async () => {
+					void systemClock.sleep(SECOND_THOUGHTS_MS, ended.signal).then(async () => {
 						await line.close();
 						resolve(undefined);
 					});
@@ -44,6 +45,7 @@ export async function testBridgeConnection(
 			systemClock,
 		);
 	});
+	ended.abort();
 	if (!end) return { status: 'OK', message: 'The bridge accepted the channel account' };
 	if (end.cause === 'handshake') {
 		return {

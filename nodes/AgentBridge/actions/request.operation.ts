@@ -12,7 +12,7 @@ import { isTool } from '../../shared/toolMode';
 import { createEventFilter, readName, withValueAt, type Frame, type ReplyRule } from '../bridge.frames';
 import { MAX_SECONDS } from './bridgeSetup';
 import { FRAME_FIELD, REPLY_FIELDS, REQUEST_OPTIONS } from './message.fields';
-import type { Operation } from './operation';
+import type { Operation } from '../../shared/operation';
 import { eachInTurn, inSession, readFrame, type Outcome } from './sessionRun';
 
 interface Request {

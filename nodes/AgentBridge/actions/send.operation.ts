@@ -2,7 +2,7 @@ import { fail, ok } from '../../shared/failure';
 import { jsonText } from '../../shared/json';
 import { readItem } from '../../shared/thrown';
 import { FRAME_FIELD, SEND_OPTIONS } from './message.fields';
-import type { Operation } from './operation';
+import type { Operation } from '../../shared/operation';
 import { eachInTurn, inSession, readFrame, type Outcome } from './sessionRun';
 
 const MAY_HAVE_ARRIVED =

@@ -5,10 +5,11 @@ import { systemClock, type Clock } from '../../shared/clock';
 import { openTable } from '../../shared/dataTable';
 import { failRun } from '../../shared/failRun';
 import { ok, type Result } from '../../shared/failure';
+import { lastWrites } from '../../shared/lastWrites';
 import { createLedger, ledgerScope, type Ledger } from '../../shared/ledger';
 import { LEDGER_TABLE } from '../../shared/ledger.rows';
 import { redactor, type Redact } from '../../shared/redact';
-import { createRunMemory } from '../../shared/runMemory';
+import { createRunMemory, runIndexOf } from '../../shared/runMemory';
 import { isTool } from '../../shared/toolMode';
 import { createAttempts } from '../../shared/transport/attempts';
 import { authenticatedOpen, authenticatedSend, credentialOf } from '../../shared/transport/request';
@@ -46,8 +47,6 @@ export interface AgentRun {
 const CREDENTIAL = 'flowAgentApi';
 /** How late a cut for silence may come. */
 const SILENCE_CHECK_MS = 500;
-/** A stopped node has to end within a second. */
-const FLUSH_AFTER_CANCEL_MS = 700;
 
 const TABLE_BEHIND =
 	'A Data Table could not be written to the end, so a later execution may not know some of these sessions or answers. The session IDs are in the output.';
@@ -159,11 +158,5 @@ async function flush({ sessions, ledger, cancelled }: AgentRun): Promise<boolean
 	const flushed = Promise.all([sessions.flush(), ledger?.flush()]).then((results) =>
 		results.every((result) => result?.ok !== false),
 	);
-	if (!cancelled()) return await flushed;
-	return await Promise.race([flushed, systemClock.sleep(FLUSH_AFTER_CANCEL_MS).then(() => true)]);
-}
-
-function runIndexOf(context: IExecuteFunctions): number {
-	const runIndex: unknown = context.getWorkflowDataProxy(0).$runIndex;
-	return typeof runIndex === 'number' ? runIndex : 0;
+	return await lastWrites(flushed, cancelled(), systemClock);
 }

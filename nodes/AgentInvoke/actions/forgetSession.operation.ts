@@ -6,7 +6,7 @@ import { badInput, fail, ok, type Result } from '../../shared/failure';
 import { readItem } from '../../shared/thrown';
 import { readText } from './agent.inputs';
 import { inAgentRun, type AgentRun } from './agentRun';
-import type { Operation } from './operation';
+import type { Operation } from '../../shared/operation';
 
 const field: INodeProperties = {
 	displayName: 'Session Key',

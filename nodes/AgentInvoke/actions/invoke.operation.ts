@@ -20,7 +20,7 @@ import {
 } from './agent.inputs';
 import { optionsWith } from './agentOptions';
 import { inAgentRun, type AgentRun } from './agentRun';
-import type { Operation } from './operation';
+import type { Operation } from '../../shared/operation';
 import { takeItems, type PreparedTurn } from './takeItems';
 
 /** Says something to the agent and gives its answer, or what it interrupts for (§4.6). */

@@ -7,7 +7,7 @@ import { previewField, simplifyField, streamField } from './agent.fields';
 import { readExtraBody, readIdempotency, readResult, readText } from './agent.inputs';
 import { optionsWith } from './agentOptions';
 import { inAgentRun, type AgentRun } from './agentRun';
-import type { Operation } from './operation';
+import type { Operation } from '../../shared/operation';
 import { takeItems, type PreparedTurn } from './takeItems';
 
 const fields: readonly INodeProperties[] = [

@@ -5,12 +5,10 @@ import {
 	type INodeProperties,
 } from 'n8n-workflow';
 
-import { asNodeError } from '../../shared/errors';
 import { failRun } from '../../shared/failRun';
-import { explainThrown } from '../../shared/thrown';
+import { operationFields, operationMenu, runOperation, type Operation } from '../../shared/operation';
 import { forgetSession } from './forgetSession.operation';
 import { invoke } from './invoke.operation';
-import type { Operation } from './operation';
 import { resume } from './resume.operation';
 import { uploadMedia } from './uploadMedia.operation';
 
@@ -21,15 +19,7 @@ const OPERATIONS: readonly Operation[] = [forgetSession, invoke, resume, uploadM
 export async function route(context: IExecuteFunctions): Promise<INodeExecutionData[][]> {
 	const operation: unknown = context.getNodeParameter('operation', 0);
 	const found = OPERATIONS.find(({ value }) => value === operation);
-	if (found) {
-		try {
-			return await found.execute(context);
-		} catch (error) {
-			// Thrown with Continue On Fail, it would send the input items on as if all were well.
-			if (context.continueOnFail()) return failRun(context, explainThrown(error));
-			throw asNodeError(context.getNode(), error);
-		}
-	}
+	if (found) return await runOperation(context, found, failRun);
 	throw new NodeOperationError(context.getNode(), `AgentInvoke has no operation "${String(operation)}"`, {
 		description: 'Open the node and choose an operation.',
 	});
@@ -37,19 +27,5 @@ export async function route(context: IExecuteFunctions): Promise<INodeExecutionD
 
 /** The operation menu and the fields of each operation, shown for that operation only. */
 export function operationProperties(): INodeProperties[] {
-	const menu: INodeProperties = {
-		displayName: 'Operation',
-		name: 'operation',
-		type: 'options',
-		noDataExpression: true,
-		options: OPERATIONS.map(({ value, name, description, action }) => ({ value, name, description, action })),
-		default: 'invoke',
-	};
-	const fields = OPERATIONS.flatMap((operation) =>
-		operation.fields.map((field): INodeProperties => {
-			const show = { ...field.displayOptions?.show, operation: [operation.value] };
-			return { ...field, displayOptions: { ...field.displayOptions, show } };
-		}),
-	);
-	return [menu, ...fields];
+	return [operationMenu(OPERATIONS, 'invoke'), ...operationFields(OPERATIONS)];
 }

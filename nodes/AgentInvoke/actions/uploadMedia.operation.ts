@@ -8,7 +8,7 @@ import type { UploadedMedia } from '../agent.upload';
 import { readText, uploadField } from './agent.inputs';
 import { optionsWith } from './agentOptions';
 import { inAgentRun, type AgentRun } from './agentRun';
-import type { Operation } from './operation';
+import type { Operation } from '../../shared/operation';
 
 const field: INodeProperties = {
 	displayName: 'Input Field',

@@ -5,6 +5,7 @@ import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 import { systemClock, type Clock } from '../../shared/clock';
 import { badInput, fail, ok, type Result } from '../../shared/failure';
 import { openTable } from '../../shared/dataTable';
+import { lastWrites } from '../../shared/lastWrites';
 import { createLedger, ledgerScope, type Ledger } from '../../shared/ledger';
 import { LEDGER_TABLE } from '../../shared/ledger.rows';
 import { openPlatform } from '../../shared/platform';
@@ -58,9 +59,6 @@ export interface NodeRun {
 
 /** Requests under way at once, in each lane. */
 const CONCURRENCY = 16;
-
-/** A stopped node has to end within a second. */
-const FLUSH_AFTER_CANCEL_MS = 700;
 
 const LEDGER_BEHIND =
 	'The Data Table flow_task_ledger could not be written to the end, so a later execution may not know some of these tasks and asks about their keys.';
@@ -227,8 +225,7 @@ async function flushLedger(
 ): Promise<boolean> {
 	if (!ledger) return true;
 	const flushed = ledger.flush().then(({ ok: written }) => written);
-	if (!cancelSignal?.aborted) return await flushed;
-	return await Promise.race([flushed, clock.sleep(FLUSH_AFTER_CANCEL_MS).then(() => true)]);
+	return await lastWrites(flushed, cancelSignal?.aborted ?? false, clock);
 }
 
 /** Keeps the last answer: an export can be a megabyte, and mostly all items have the same. */

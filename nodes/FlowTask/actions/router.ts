@@ -7,10 +7,9 @@ import {
 
 import { failRun } from './deliver';
 import { download } from './file/download.operation';
-import { asNodeError } from '../../shared/errors';
-import { explainThrown } from '../../shared/thrown';
+import { operationFields, operationMenu, runOperation } from '../../shared/operation';
 import { upload } from './image/upload.operation';
-import type { Operation, Resource } from './operation';
+import type { Resource } from './operation';
 import { get } from './task/get.operation';
 import { run } from './task/run.operation';
 import { submit } from './task/submit.operation';
@@ -37,15 +36,7 @@ export async function route(context: IExecuteFunctions): Promise<INodeExecutionD
 	const found = RESOURCES.find(({ value }) => value === resource)?.operations.find(
 		({ value }) => value === operation,
 	);
-	if (found) {
-		try {
-			return await found.execute(context);
-		} catch (error) {
-			// Thrown with Continue On Fail, it would send the input items on as if all were well.
-			if (context.continueOnFail()) return failRun(context, explainThrown(error));
-			throw asNodeError(context.getNode(), error);
-		}
-	}
+	if (found) return await runOperation(context, found, failRun);
 	throw new NodeOperationError(
 		context.getNode(),
 		`FlowTask has no operation "${String(operation)}" for "${String(resource)}"`,
@@ -55,28 +46,12 @@ export async function route(context: IExecuteFunctions): Promise<INodeExecutionD
 
 /** The operation menus and the fields of each operation, shown for that operation only. */
 export function operationProperties(): INodeProperties[] {
-	return RESOURCES.flatMap((resource) => [
-		operationMenu(resource),
-		...resource.operations.flatMap((operation) =>
-			operation.fields.map((field) => shownFor(resource, operation, field)),
-		),
-	]);
-}
-
-function operationMenu({ value: resource, operations }: Resource): INodeProperties {
-	const mostUsed = DEFAULT_OPERATIONS[resource] ?? '';
-	return {
-		displayName: 'Operation',
-		name: 'operation',
-		type: 'options',
-		noDataExpression: true,
-		displayOptions: { show: { resource: [resource] } },
-		options: operations.map(({ value, name, description, action }) => ({ value, name, description, action })),
-		default: mostUsed,
-	};
-}
-
-function shownFor(resource: Resource, operation: Operation, field: INodeProperties): INodeProperties {
-	const show = { ...field.displayOptions?.show, resource: [resource.value], operation: [operation.value] };
-	return { ...field, displayOptions: { ...field.displayOptions, show } };
+	return RESOURCES.flatMap(({ value, operations }) => {
+		const resource = [value];
+		const menu = operationMenu(operations, DEFAULT_OPERATIONS[value] ?? '');
+		return [
+			{ ...menu, displayOptions: { show: { resource } } },
+			...operationFields(operations, { resource }),
+		];
+	});
 }
