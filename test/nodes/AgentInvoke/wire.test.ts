@@ -1,0 +1,179 @@
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+import { NODE_NAME, type HarnessRun } from '../harness';
+import { CONTINUE, everythingSaid, openAgentStage, sayings, type AgentStage } from './agent.fixture';
+
+/** Agents whose answers nobody would write on purpose, to the byte. */
+let stage: AgentStage;
+let server: Server;
+let baseUrl: string;
+let answer: (response: ServerResponse) => void;
+let media: (response: ServerResponse) => void;
+/** Bodies of the calls so far. */
+let calls: string[];
+
+beforeAll(async () => {
+	stage = await openAgentStage();
+	server = createServer((request, response) => {
+		const chunks: Buffer[] = [];
+		request
+			.on('data', (data: Buffer) => chunks.push(data))
+			.on('end', () => {
+				if (request.url === '/media') {
+					media(response);
+					return;
+				}
+				calls.push(Buffer.concat(chunks).toString());
+				answer(response);
+			});
+	});
+	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+	baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(async () => {
+	await stage.close();
+	server.closeAllConnections();
+	await new Promise((resolve) => server.close(resolve));
+});
+beforeEach(() => {
+	stage.reset();
+	calls = [];
+	answer = (response) => response.end(envelope({ answer: 'hello', session_id: 's' }));
+	media = (response) => response.end(envelope({ url: 'https://files.example/a' }));
+});
+
+const envelope = (data: unknown): string =>
+	JSON.stringify({ success_response: true, http_status_code: 200, request_id: 'req_1', data });
+
+const event = (data: unknown, name = 'message'): string => `event: ${name}\ndata: ${envelope(data)}\n\n`;
+
+/** Answers with a stream, which is left open unless it ends here. */
+function stream(response: ServerResponse, text: string): ServerResponse {
+	response.setHeader('content-type', 'text/event-stream');
+	response.write(text);
+	return response;
+}
+
+async function ask(say = 'hi', parameters = {}): Promise<HarnessRun> {
+	const account = { baseUrl, mediaUploadPath: '/media' };
+	const options = { requestsPerSecond: 0, timeoutSeconds: 30 };
+	return await stage.run(sayings(say), { stream: true, options, ...parameters }, { account, ...CONTINUE });
+}
+
+const item = (run: HarnessRun) => run.output(NODE_NAME)[0]!.json;
+
+describe('streams', () => {
+	test('[DONE] ends one that is held open, and its pieces are the answer', async () => {
+		answer = (response) =>
+			stream(
+				response,
+				`${event({ delta: 'one ', session_id: 's' })}${event({ delta: 'two' })}data: [DONE]\n\n`,
+			);
+		expect(item(await ask())).toMatchObject({ answer: 'one two', session: { id: 's' } });
+	});
+
+	test('a last event that says all counts, though the line breaks behind it', async () => {
+		answer = (response) => {
+			stream(response, event({ delta: 'on' }) + event({ answer: 'one two', session_id: 's' }, 'done'));
+			setTimeout(() => response.socket?.resetAndDestroy(), 20);
+		};
+		expect(item(await ask())).toMatchObject({ answer: 'one two' });
+		expect(calls).toHaveLength(1);
+	});
+
+	test('a last event of the data alone, without an envelope', async () => {
+		const data = JSON.stringify({ answer: 'one two', session_id: 's' });
+		answer = (response) => stream(response, `${event({ delta: 'one' })}event: done\ndata: ${data}\n\n`).end();
+		expect(item(await ask())).toMatchObject({ answer: 'one two', session: { id: 's' } });
+	});
+
+	test.each([
+		['a piece that is cut off', '{"success_response": tr', 'a part of the answer is cut off or no JSON'],
+		[
+			'a piece that is nested too deeply',
+			`{"success_response":true,"data":${'['.repeat(6_000)}${']'.repeat(6_000)}}`,
+			'nested too deeply',
+		],
+	])('%s: told with what had come, and not asked again', async (_name, data, said) => {
+		answer = (response) =>
+			stream(response, `${event({ delta: 'one', session_id: 's' })}data: ${data}\n\n`).end();
+		const json = item(await ask());
+		expect(json.error).toContain(said);
+		expect(json.details).toMatchObject({ mayHaveRun: true, answer: 'one', sessionId: 's' });
+		expect(calls).toHaveLength(1);
+	});
+
+	test('an error that is plain text, in mid answer: the agent has failed, and is not asked again', async () => {
+		answer = (response) =>
+			stream(
+				response,
+				`${event({ delta: 'one', session_id: 's' })}event: error\ndata: out of fuel\n\n`,
+			).end();
+		const json = item(await ask());
+		expect(json.error).toMatch(/^The agent failed while it answered: .*out of fuel/);
+		expect(json.details).toMatchObject({ kind: 'agentFailed', mayHaveRun: true, answer: 'one' });
+		expect(calls).toHaveLength(1);
+	});
+
+	test('a token that the agent says back, even in two pieces, gets into no item', async () => {
+		const token = String(stage.credentials.flowAgentApi.agentToken);
+		const half = Math.floor(token.length / 2);
+		const pieces = [token.slice(0, half), token.slice(half)].map((delta) => event({ delta }));
+		answer = (response) => stream(response, `${pieces.join('')}${event({ session_id: 's' }, 'done')}`).end();
+		const run = await ask();
+		expect(item(run)).toMatchObject({ session: { id: 's' } });
+		expect(everythingSaid(run)).not.toContain(token);
+	});
+});
+
+describe('uploads', () => {
+	const binary = { data: { data: Buffer.from('hello'), fileName: 'a.txt', mimeType: 'text/plain' } };
+	const files = { file: [{ source: 'binary', binaryPropertyName: 'data' }] };
+
+	async function send(): Promise<HarnessRun> {
+		return await stage.run(
+			[{ json: { say: 'look' }, binary }],
+			{ files, options: { requestsPerSecond: 0 } },
+			{ account: { baseUrl, mediaUploadPath: '/media' }, ...CONTINUE },
+		);
+	}
+
+	test('an address without an origin is one of the platform', async () => {
+		media = (response) => response.end(envelope({ url: '/files/a b.txt' }));
+		expect(item(await send()).answer).toBe('hello');
+		expect(JSON.parse(calls[0]!)).toMatchObject({ files: [{ url: `${baseUrl}/files/a%20b.txt` }] });
+	});
+
+	test('an answer that holds no address: said, and the agent is not asked', async () => {
+		media = (response) => response.end(envelope({ id: 7 }));
+		const json = item(await send());
+		expect(json.error).toBe('The file was uploaded, but the answer holds no address of it');
+		expect(json.message).toContain('"Media URL Path"');
+		expect(calls).toEqual([]);
+	});
+
+	test('a path that is not there: said, and the agent is not asked', async () => {
+		media = (response) => response.writeHead(404).end('<html>not here</html>');
+		const json = item(await send());
+		expect(json.error).toMatch(/^Files cannot be uploaded to .* under this path \(HTTP 404\)/);
+		expect(calls).toEqual([]);
+	});
+
+	test('a refusal of the platform ends it: the file is not sent again', async () => {
+		let uploads = 0;
+		media = (response) => {
+			uploads++;
+			response.end(
+				JSON.stringify({
+					success_response: false,
+					http_status_code: 413,
+					data: { reason: 'file_too_large' },
+				}),
+			);
+		};
+		const json = item(await send());
+		expect(json.error).toBe('A file is larger than the platform takes');
+		expect([uploads, calls.length]).toEqual([1, 0]);
+	});
+});
