@@ -167,6 +167,7 @@ test('a newer export keeps what was filled in, and what it adds is not sent', as
 	await editor.openNode('FlowTask');
 
 	// What is new stands there without a value.
+	await editor.untilRow('Enlarge · width');
 	expect(await editor.rows()).toEqual([...TWO_ROWS, 'Enlarge · width']);
 	expect(await editor.shown('12/width')).toBe('');
 	expect([await editor.shown('3/sampler_name'), await editor.shown('3/steps')]).toEqual(['heun', '12']);

@@ -136,6 +136,12 @@ export class Editor {
 		return (await labels.allInnerTexts()).map((text) => text.trim().split('\n', 1)[0] ?? '');
 	}
 
+	/** Rows are drawn at once, and anew when n8n has read the list again. */
+	async untilRow(title: string): Promise<void> {
+		const container = this.page.getByTestId('mapping-fields-container');
+		await container.getByTestId('input-label').filter({ hasText: title }).waitFor();
+	}
+
 	/** Opens the menu of inputs that can be added, and tells what it offers. */
 	async openRowMenu(): Promise<string[]> {
 		await this.page.getByTestId('add-fields-select').getByRole('button').click();
