@@ -1,41 +1,17 @@
 // Every template, imported into a real n8n and run as it stands.
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import sharp from 'sharp';
-import { startPlatform, type LocalPlatform } from '../platform';
+import { startPlatform } from '../platform';
 import imageToImage from '../platform/workflows/image-to-image.json';
 import textToImage from '../platform/workflows/text-to-image.json';
 import { savePictures } from './demoPictures';
-import { packedTarball } from './packOnce';
-import { failureOf, fillTemplate, outputItems, readTemplate, startN8n } from './runner';
-import type { RunningN8n, SavedCredential, WorkflowDocument } from './runner';
+import { failureOf, fillTemplate, outputItems, readTemplate } from './runner';
+import type { WorkflowDocument } from './runner';
+import { templateStage } from './templateStage';
 
-const START_DEADLINE_MS = 200_000;
-
-let platform: LocalPlatform;
-let n8n: RunningN8n;
-let account: SavedCredential;
-const userFolder = mkdtempSync(join(tmpdir(), 'flowtask-templates-'));
-
-beforeAll(async () => {
-	platform = await startPlatform({ runners: 4, taskMs: 300 });
-	n8n = await startN8n({ userFolder, tarball: packedTarball() });
-	account = await n8n.client.createCredential('flowPlatformApi', 'FlowPlatform account', {
-		apiKey: platform.apiKey,
-		baseUrl: platform.apiUrl,
-		wsBaseUrl: '',
-	});
-}, START_DEADLINE_MS);
-
-beforeEach(() => platform.resetBooks());
-
-afterAll(async () => {
-	await n8n?.stop();
-	await platform?.close();
-	rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
-});
+const stage = templateStage('flowtask-templates-');
 
 test('each template is run by a test', () => {
 	const tests = readdirSync(__dirname)
@@ -50,16 +26,18 @@ test('each template is run by a test', () => {
 
 describe('Image batch', () => {
 	async function ready(): Promise<WorkflowDocument> {
-		const { workflowId } = await platform.hostWorkflow(textToImage);
+		const { workflowId } = await stage.platform.hostWorkflow(textToImage);
 		return fillTemplate(readTemplate('image-batch.json'), {
 			values: { PASTE_YOUR_WORKFLOW_ID: workflowId },
-			credentials: { flowPlatformApi: account },
+			credentials: { flowPlatformApi: stage.account },
 		});
 	}
 
 	async function runOnce(document: WorkflowDocument) {
-		const workflow = await n8n.client.createWorkflow(document);
-		const execution = await n8n.client.waitForExecution(await n8n.client.run(workflow, 'Run now'));
+		const workflow = await stage.n8n.client.createWorkflow(document);
+		const execution = await stage.n8n.client.waitForExecution(
+			await stage.n8n.client.run(workflow, 'Run now'),
+		);
 		expect([execution.status, failureOf(execution)]).toEqual(['success', undefined]);
 		return execution;
 	}
@@ -71,14 +49,14 @@ describe('Image batch', () => {
 		expect(prompts.length).toBeGreaterThanOrEqual(8);
 		expect(outputItems(execution, 'Make the pictures', 1)).toEqual([]);
 		const items = outputItems(execution, 'Pictures');
-		const pictures = await savePictures(n8n.client, items, join(userFolder, 'pictures'));
+		const pictures = await savePictures(stage.n8n.client, items, join(stage.userFolder, 'pictures'));
 		// In the order of the list: each picture stands beside the prompt that it was made of.
 		expect(pictures.map(({ prompt, seed, width, height }) => ({ prompt, seed, width, height }))).toEqual(
 			prompts.map((prompt, index) => ({ prompt, seed: String(1001 + index), width: 512, height: 512 })),
 		);
 		expect(new Set(pictures.map(({ pixelHash }) => pixelHash)).size).toBe(prompts.length);
 
-		const books = platform.books();
+		const books = stage.platform.books();
 		const sent = new Map(books.tasks.map(({ taskId, prompt }) => [taskId, prompt]));
 		expect(pictures.map(({ taskId }) => sent.get(taskId))).toEqual(
 			prompts.map((text, index) => ({
@@ -92,12 +70,12 @@ describe('Image batch', () => {
 			twice: 0,
 			leaks: [],
 		});
-		expect(n8n.log.errors()).toEqual([]);
+		expect(stage.n8n.log.errors()).toEqual([]);
 	});
 
 	test('a task that fails leaves by the lower output with its id, and the others go on', async () => {
 		const document = await ready();
-		const fault = platform.faults.add({
+		const fault = stage.platform.faults.add({
 			on: 'submit',
 			kind: 'failTask',
 			match: 'a bowl of lemons',
@@ -106,7 +84,7 @@ describe('Image batch', () => {
 		const execution = await runOnce(document);
 		fault.remove();
 
-		const { tasks } = platform.books();
+		const { tasks } = stage.platform.books();
 		const failedTask = tasks.find(({ prompt }) => JSON.stringify(prompt).includes('a bowl of lemons'));
 		expect(outputItems(execution, 'Failed').map(({ json }) => json)).toEqual([
 			expect.objectContaining({
@@ -116,44 +94,44 @@ describe('Image batch', () => {
 		]);
 		const done = outputItems(execution, 'Pictures').map(({ json }) => json.taskId);
 		expect(done).toEqual(tasks.filter((task) => task !== failedTask).map(({ taskId }) => taskId));
-		expect(n8n.log.errors()).toEqual([]);
+		expect(stage.n8n.log.errors()).toEqual([]);
 	});
 
 	test('an account with the default name is taken by itself, and the weekly run can be published', async () => {
-		const imported = await n8n.client.createWorkflow(readTemplate('image-batch.json'));
+		const imported = await stage.n8n.client.createWorkflow(readTemplate('image-batch.json'));
 		const slots = imported.nodes.flatMap(({ credentials }) => credentials?.flowPlatformApi ?? []);
-		expect(slots).toEqual([{ id: account.id, name: account.name }]);
-		await n8n.client.activate(imported);
-		await n8n.client.deactivate(imported);
+		expect(slots).toEqual([{ id: stage.account.id, name: stage.account.name }]);
+		await stage.n8n.client.activate(imported);
+		await stage.n8n.client.deactivate(imported);
 	});
 });
 
 describe('Image to image from a form', () => {
 	/** Fills in the page as a visitor does, and looks at what it leads to. */
 	async function visit(document: WorkflowDocument, picture: Buffer, wish: string) {
-		const workflow = await n8n.client.createWorkflow(document);
-		await n8n.client.activate(workflow);
+		const workflow = await stage.n8n.client.createWorkflow(document);
+		await stage.n8n.client.activate(workflow);
 		const page = document.nodes.find(({ name }) => name === 'Ask for a picture')?.webhookId;
 		const form = new FormData();
 		form.set('field-0', new Blob([new Uint8Array(picture)], { type: 'image/png' }), 'harbour.png');
 		form.set('field-1', wish);
-		const sent = await fetch(`${n8n.url}/form/${String(page)}`, { method: 'POST', body: form });
+		const sent = await fetch(`${stage.n8n.url}/form/${String(page)}`, { method: 'POST', body: form });
 		const { formWaitingUrl } = (await sent.json()) as { formWaitingUrl: string };
 		const id = await newestExecution(workflow.id);
-		await n8n.client.waitForExecution(id, { until: ['waiting'] });
+		await stage.n8n.client.waitForExecution(id, { until: ['waiting'] });
 		const answer = await (await fetch(formWaitingUrl)).text();
 		// The page of the answer does this by itself.
 		await fetch(formWaitingUrl, { method: 'POST' });
-		const execution = await n8n.client.waitForExecution(id);
-		await n8n.client.deactivate(workflow);
+		const execution = await stage.n8n.client.waitForExecution(id);
+		await stage.n8n.client.deactivate(workflow);
 		return { answer, execution };
 	}
 
 	async function ready(): Promise<WorkflowDocument> {
-		const { workflowId } = await platform.hostWorkflow(imageToImage);
+		const { workflowId } = await stage.platform.hostWorkflow(imageToImage);
 		return fillTemplate(readTemplate('image-to-image-form.json'), {
 			values: { PASTE_YOUR_WORKFLOW_ID: workflowId },
-			credentials: { flowPlatformApi: account },
+			credentials: { flowPlatformApi: stage.account },
 		});
 	}
 
@@ -169,10 +147,10 @@ describe('Image to image from a form', () => {
 		const [result] = outputItems(execution, 'Repaint the picture');
 		const file = result?.binary?.data;
 		expect(file?.mimeType).toBe('image/png');
-		expect((await sharp(await n8n.client.download(file!)).metadata()).format).toBe('png');
+		expect((await sharp(await stage.n8n.client.download(file!)).metadata()).format).toBe('png');
 		expect(answer).toContain('Here is your picture');
 		expect(answer).toContain(String(file?.fileName));
-		const { tasks, requests, leaks } = platform.books();
+		const { tasks, requests, leaks } = stage.platform.books();
 		expect(tasks.map(({ prompt }) => prompt)).toEqual([
 			{
 				'3': { inputs: { seed: result?.json.seed } },
@@ -181,11 +159,11 @@ describe('Image to image from a form', () => {
 			},
 		]);
 		expect({ uploads: requests.upload, leaks }).toEqual({ uploads: 1, leaks: [] });
-		expect(n8n.log.errors()).toEqual([]);
+		expect(stage.n8n.log.errors()).toEqual([]);
 	});
 
 	test('a task that fails leads to the other page', async () => {
-		const fault = platform.faults.add({ on: 'submit', kind: 'failTask', msg: 'out of memory' });
+		const fault = stage.platform.faults.add({ on: 'submit', kind: 'failTask', msg: 'out of memory' });
 		const { answer, execution } = await visit(await ready(), await upload(), 'a harbour in spring');
 		fault.remove();
 
@@ -195,26 +173,28 @@ describe('Image to image from a form', () => {
 		expect(outputItems(execution, 'Repaint the picture', 1).map(({ json }) => json.error)).toEqual([
 			expect.stringContaining('out of memory'),
 		]);
-		expect(n8n.log.errors()).toEqual([]);
+		expect(stage.n8n.log.errors()).toEqual([]);
 	});
 });
 
 describe('Submit now, collect later', () => {
 	test('what one run submits another collects, and each picture once', async () => {
-		const { workflowId } = await platform.hostWorkflow(textToImage);
-		const workflow = await n8n.client.createWorkflow(
+		const { workflowId } = await stage.platform.hostWorkflow(textToImage);
+		const workflow = await stage.n8n.client.createWorkflow(
 			fillTemplate(readTemplate('submit-now-collect-later.json'), {
 				values: { PASTE_YOUR_WORKFLOW_ID: workflowId },
-				credentials: { flowPlatformApi: account },
+				credentials: { flowPlatformApi: stage.account },
 			}),
 		);
 		const run = async (trigger: string) => {
-			const execution = await n8n.client.waitForExecution(await n8n.client.run(workflow, trigger));
+			const execution = await stage.n8n.client.waitForExecution(
+				await stage.n8n.client.run(workflow, trigger),
+			);
 			expect([execution.status, failureOf(execution)]).toEqual(['success', undefined]);
 			return execution;
 		};
 		expect(outputItems(await run('Collect now'), 'What is still to come')).toEqual([]);
-		const fault = platform.faults.add({
+		const fault = stage.platform.faults.add({
 			on: 'submit',
 			kind: 'failTask',
 			match: 'a night train',
@@ -236,11 +216,11 @@ describe('Submit now, collect later', () => {
 		]);
 
 		expect(outputItems(await run('Collect now'), 'What is still to come')).toEqual([]);
-		const { tasksMade, duplicates, leaks } = platform.books();
+		const { tasksMade, duplicates, leaks } = stage.platform.books();
 		expect({ tasksMade, duplicates, leaks }).toEqual({ tasksMade: 3, duplicates: 0, leaks: [] });
-		await n8n.client.activate(workflow);
-		await n8n.client.deactivate(workflow);
-		expect(n8n.log.errors()).toEqual([]);
+		await stage.n8n.client.activate(workflow);
+		await stage.n8n.client.deactivate(workflow);
+		expect(stage.n8n.log.errors()).toEqual([]);
 	});
 });
 
@@ -248,21 +228,21 @@ describe('Long render', () => {
 	test('the execution sleeps until the pictures are there, and ends with all of them', async () => {
 		const slow = await startPlatform({ runners: 1, taskMs: 8_000, pictures: 'prepared' });
 		try {
-			const slowAccount = await n8n.client.createCredential('flowPlatformApi', 'Slow platform', {
+			const slowAccount = await stage.n8n.client.createCredential('flowPlatformApi', 'Slow platform', {
 				apiKey: slow.apiKey,
 				baseUrl: slow.apiUrl,
 				wsBaseUrl: '',
 			});
 			const { workflowId } = await slow.hostWorkflow(textToImage);
-			const workflow = await n8n.client.createWorkflow(
+			const workflow = await stage.n8n.client.createWorkflow(
 				fillTemplate(readTemplate('long-render.json'), {
 					values: { PASTE_YOUR_WORKFLOW_ID: workflowId },
 					credentials: { flowPlatformApi: slowAccount },
 				}),
 			);
-			const id = await n8n.client.run(workflow, 'Run now');
-			await n8n.client.waitForExecution(id, { until: ['waiting'] });
-			const execution = await n8n.client.waitForExecution(id, { timeoutMs: 240_000 });
+			const id = await stage.n8n.client.run(workflow, 'Run now');
+			await stage.n8n.client.waitForExecution(id, { until: ['waiting'] });
+			const execution = await stage.n8n.client.waitForExecution(id, { timeoutMs: 240_000 });
 
 			expect([execution.status, failureOf(execution)]).toEqual(['success', undefined]);
 			const submitted = outputItems(execution, 'Submit').map(({ json }) => json.taskId);
@@ -271,7 +251,7 @@ describe('Long render', () => {
 			expect(pictures.every(({ binary }) => binary?.data)).toBe(true);
 			const { tasksMade, duplicates, leaks } = slow.books();
 			expect({ tasksMade, duplicates, leaks }).toEqual({ tasksMade: 3, duplicates: 0, leaks: [] });
-			expect(n8n.log.errors()).toEqual([]);
+			expect(stage.n8n.log.errors()).toEqual([]);
 		} finally {
 			await slow.close();
 		}
@@ -280,7 +260,7 @@ describe('Long render', () => {
 
 async function newestExecution(workflowId: string): Promise<string> {
 	for (;;) {
-		const [execution] = await n8n.client.listExecutions({ id: workflowId });
+		const [execution] = await stage.n8n.client.listExecutions({ id: workflowId });
 		if (execution) return execution.id;
 		await sleep(100);
 	}
