@@ -105,6 +105,9 @@ test(
 		expect(await editor.shown('6/text')).toBe('a red fox in a snow forest at sunrise');
 		await editor.map('prompt', '6/text');
 		await editor.field('6/text').getByText('{{ $json.body.prompt }}').waitFor();
+		// Out of the field: n8n then shows below it what the expression gives.
+		await page.getByTestId('tab-params').click();
+		await page.getByTestId('node-parameters').getByText(firstPrompt, { exact: true }).waitFor();
 		await editor.executeStep();
 		await editor.output.getByTestId('ndv-view-binary-data').click();
 		const picture = editor.output.locator('img').first();
