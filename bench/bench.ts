@@ -6,15 +6,17 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, type Figure } from './figures';
 import { batch } from './rows/batch';
+import { cpu } from './rows/cpu';
 import { faults } from './rows/faults';
 import { latency } from './rows/latency';
 import { load } from './rows/load';
 import { files, growth } from './rows/memory';
 import { rivals } from './rows/rivals';
 import { sessions } from './rows/sessions';
+import { sse } from './rows/sse';
 import { Stage, type Row } from './stage';
 
-const ROWS: readonly Row[] = [batch, latency, rivals, faults, files, growth, sessions, load];
+const ROWS: readonly Row[] = [batch, latency, rivals, faults, files, growth, sse, sessions, load, cpu];
 
 const resultsFile = join(__dirname, 'results.json');
 

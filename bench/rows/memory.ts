@@ -65,7 +65,8 @@ function editFields(sample: object): Step {
 		typeVersion: 3.4,
 		parameters: {
 			mode: 'raw',
-			jsonOutput: `={{ Object.assign(${JSON.stringify(sample)}, { "prompt": $json.prompt }) }}`,
+			// As text, in which no brace ends the expression.
+			jsonOutput: `={{ Object.assign(JSON.parse(${JSON.stringify(JSON.stringify(sample)).replaceAll('}}', '} }')}), { "prompt": $json.prompt }) }}`,
 			options: {},
 		},
 	};

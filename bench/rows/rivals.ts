@@ -48,7 +48,13 @@ export const rivals: Row = {
 			const loop = await Promise.all(
 				numbers.map((number) => play(stage, platform, FLOWS.loop, `loop ${number}`)),
 			);
-			return [...againstLoop(loop, flowTask), ...againstExpert(expert, flowTask)];
+			const { downloads } = await platform.books();
+			const files = [...loop, ...expert, ...flowTask].length * ITEMS;
+			return [
+				...againstLoop(loop, flowTask),
+				...againstExpert(expert, flowTask),
+				none(Math.abs(downloads - files), 'files too many or too few, all three'),
+			];
 		});
 	},
 };
