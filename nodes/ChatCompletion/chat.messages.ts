@@ -1,4 +1,4 @@
-import { badInput, fail, ok, type Result } from '../shared/failure';
+import { badInput, fail, ok, type Failure, type Result } from '../shared/failure';
 import { excerpt, isJsonObject, jsonText, parseJson, type Json, type JsonObject } from '../shared/json';
 
 /** A picture that goes with a message, ready to be sent. */
@@ -12,15 +12,29 @@ export interface ImagePart {
 /** A message as the form gives it. */
 export interface MessageRow {
 	readonly role: string;
-	readonly content: string;
+	/** `null` where an expression gave nothing, which is a mistake rather than a text that is empty on purpose. */
+	readonly content: string | null;
 	readonly images: readonly ImagePart[];
+}
+
+/** A row that is sent. */
+interface FilledRow extends MessageRow {
+	readonly content: string;
 }
 
 const ROLES: ReadonlySet<string> = new Set(['system', 'developer', 'user', 'assistant', 'tool', 'function']);
 
-/** Messages of the form (§4.5); rows that are empty for this item are left out. */
+/** Roles that tell the model how to behave, and ask it nothing. */
+const INSTRUCTING: ReadonlySet<string> = new Set(['system', 'developer']);
+
+/** Messages of the form (§4.5); rows whose text is empty for this item are left out. */
 export function messagesFromRows(rows: readonly MessageRow[]): Result<Json[]> {
-	const filled = rows.filter(({ content, images }) => content.trim() !== '' || images.length > 0);
+	const missing = rows.findIndex(({ content }) => content === null);
+	if (missing >= 0) return fail(noText(missing, rows[missing]?.role ?? ''));
+	const filled = rows.flatMap((row): FilledRow[] => {
+		const content = row.content ?? '';
+		return content.trim() !== '' || row.images.length > 0 ? [{ ...row, content }] : [];
+	});
 	if (filled.length === 0) {
 		return fail(
 			badInput(
@@ -32,10 +46,30 @@ export function messagesFromRows(rows: readonly MessageRow[]): Result<Json[]> {
 	for (const [index, { role }] of rows.entries()) {
 		if (!ROLES.has(role)) return fail(noMessages(`Message ${index + 1} ${badRole(role)}`));
 	}
+	// Paid for, and answered with whatever the model makes of it: the item that lacks its question would look done.
+	if (filled.every(({ role }) => INSTRUCTING.has(role))) return fail(noQuestion(rows));
 	return ok(filled.map(messageOf));
 }
 
-function messageOf({ role, content, images }: MessageRow): JsonObject {
+function noText(index: number, role: string): Failure {
+	return badInput(
+		`Message ${index + 1} (${excerpt(role, 40)}) has no text: its expression gave nothing for this item`,
+		"Check the expression in its content. Where the text may be missing, say so: {{ $json.text ?? '' }} leaves the message out.",
+	);
+}
+
+function noQuestion(rows: readonly MessageRow[]): Failure {
+	const empty = rows.findIndex(({ role }) => !INSTRUCTING.has(role));
+	const row = rows[empty];
+	return badInput(
+		row
+			? `Nothing is asked: message ${empty + 1} (${excerpt(row.role, 40)}) is empty for this item, so only the system message is left`
+			: 'Nothing is asked: there is only a system message',
+		'Add a message of the role User and enter its text, or check the expression in it.',
+	);
+}
+
+function messageOf({ role, content, images }: FilledRow): JsonObject {
 	if (images.length === 0) return { role, content };
 	const pictures = images.map(({ url, detail }): JsonObject => ({
 		type: 'image_url',

@@ -95,7 +95,8 @@ const messageRows: INodeProperties = {
 					typeOptions: { rows: 3 },
 					default: '',
 					placeholder: 'e.g. Write a title for this product: {{ $json.name }}',
-					description: 'What is said. A message without text and image is left out.',
+					description:
+						'What is said. A message with neither text nor image is left out; an expression that gives nothing fails the item.',
 				},
 				imageFields,
 			],

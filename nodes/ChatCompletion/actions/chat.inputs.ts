@@ -79,7 +79,7 @@ async function readMessages(
 			if (!parts.ok) return fail(inMessage(parts.failure, index));
 			images.push(...parts.value);
 		}
-		rows.push({ role: textOf(row.role) || 'user', content: textOf(row.content), images });
+		rows.push({ role: textOf(row.role) || 'user', content: contentOf(row), images });
 	}
 	return messagesFromRows(rows);
 }
@@ -96,6 +96,12 @@ function rowsIn(value: unknown): IDataObject[] {
 
 function nested(value: unknown, key: string): unknown {
 	return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
+}
+
+/** A row without the field is as empty as the form's default; a field that holds nothing is an expression's doing. */
+function contentOf(row: IDataObject): string | null {
+	const isMissing = 'content' in row && (row.content === undefined || row.content === null);
+	return isMissing ? null : textOf(row.content);
 }
 
 /** What an expression gave in place of text is said as JSON, so that an object is not "[object Object]". */

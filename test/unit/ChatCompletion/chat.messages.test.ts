@@ -38,6 +38,31 @@ test.each([
 		[{ role: 'boss', content: 'x', images: [] }],
 		/^Message 1 has the role "boss": it has to be one of system/,
 	],
+	[
+		[
+			{ role: 'system', content: 'Be brief', images: [] },
+			{ role: 'user', content: null, images: [] },
+		],
+		/^Message 2 \(user\) has no text: its expression gave nothing/,
+	],
+	[
+		[
+			{ role: 'user', content: 'x', images: [] },
+			{ role: 'assistant', content: null, images: [image('https://a/b.png')] },
+		],
+		/^Message 2 \(assistant\) has no text/,
+	],
+	[
+		[
+			{ role: 'system', content: 'Be brief', images: [] },
+			{ role: 'user', content: ' ', images: [] },
+		],
+		/^Nothing is asked: message 2 \(user\) is empty for this item/,
+	],
+	[
+		[{ role: 'developer', content: 'Be brief', images: [] }],
+		/^Nothing is asked: there is only a system message/,
+	],
 ])('rows %j are refused', (rows, message) => {
 	const read = messagesFromRows(rows);
 	expect(read.ok ? '' : read.failure.message).toMatch(message);
