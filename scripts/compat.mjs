@@ -1,5 +1,5 @@
 // npm run compat -- 2.35.7: the end-to-end tests that need no browser in another version of n8n, on the oldest Node that
-// it runs on. Without a version, in the newest one that is published.
+// it runs on. Without a version, in the newest one that is published; names of tests after it choose among them.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -101,7 +101,8 @@ async function test(folder, title) {
 			child.on('error', () => resolve(false));
 			child.on('close', (code) => resolve(code === 0));
 		});
-	const files = TESTS.map((name) => join('test', 'e2e', `${name}.e2e.test.ts`));
+	const names = process.argv.slice(3);
+	const files = (names.length > 0 ? names : TESTS).map((name) => join('test', 'e2e', `${name}.e2e.test.ts`));
 	const { passed, failed } = await runJest(succeeds, [
 		...['--config', 'test/e2e/jest.config.js', '--runTestsByPath'],
 		...files,

@@ -147,6 +147,10 @@ export function openBridge(
 		if (typeof data === 'string') events.onText(data);
 		else events.onBinary();
 	});
+	current?.addEventListener('error', () => {
+		// Node 22 says no more than this of a refused handshake. Once a connection is open, "close" follows and tells.
+		if (!opened) finish('handshake', 1006, '');
+	});
 	current?.addEventListener('close', ({ code, reason }) => {
 		finish(opened ? 'closed' : 'handshake', code, reason);
 	});

@@ -78,6 +78,19 @@ test('a handshake that nobody answers is given up after 10 seconds', async () =>
 	expect(clock.sleepers).toBe(0);
 });
 
+test('a refused handshake as Node 22 tells it, and an error of an open connection, which its close tells', () => {
+	const refused = open();
+	refused.socket.fail();
+	expect(refused.ends).toEqual([{ cause: 'handshake', code: 1006, reason: '' }]);
+
+	const broken = open();
+	broken.socket.open();
+	broken.socket.fail();
+	expect(broken.ends).toEqual([]);
+	broken.socket.end(1002, 'no frame');
+	expect(broken.ends).toEqual([{ cause: 'closed', code: 1002, reason: 'no frame' }]);
+});
+
 test('a refused handshake, and an address that the runtime refuses', async () => {
 	const { socket, ends, clock } = open();
 	socket.end(1006);

@@ -31,6 +31,11 @@ export class ScriptedSocket extends EventTarget implements SocketLike {
 		this.dispatchEvent(new CloseEvent('close', { code, reason }));
 	}
 
+	/** What Node 22 does about a refused handshake: no "close" follows. */
+	fail(): void {
+		this.dispatchEvent(new Event('error'));
+	}
+
 	send(data: unknown): void {
 		this.sent.push(String(data));
 	}
