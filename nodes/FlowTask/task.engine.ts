@@ -59,6 +59,8 @@ export interface EngineSettings {
 	readonly deadlineMs: number;
 	readonly noProgressMs: number;
 	readonly urlExpireSeconds: number;
+	/** What it means for a task to be open at the deadline; left out where that is the time-out. */
+	readonly lateAs?: 'timedOut' | 'stalled' | undefined;
 }
 
 export interface EngineParts {

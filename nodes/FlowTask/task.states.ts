@@ -20,3 +20,11 @@ export function stateOf(status: number | null): TaskState {
 export function isFinal(state: TaskState): boolean {
 	return state === 'succeeded' || state === 'failed' || state === 'denied';
 }
+
+/** Whether a task has a place in the queue that the platform does not number: it may stand still for long. */
+export function waitsUnnumbered(task: {
+	readonly state: TaskState;
+	readonly position: number | null;
+}): boolean {
+	return task.state === 'queued' && task.position === null;
+}

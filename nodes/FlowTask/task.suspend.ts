@@ -1,5 +1,5 @@
 import type { TaskInfo } from './task.info';
-import { isFinal } from './task.states';
+import { isFinal, waitsUnnumbered } from './task.states';
 
 /** What a suspended wait carries from look to look, for one set of tasks. */
 export interface WaitState {
@@ -8,8 +8,21 @@ export interface WaitState {
 	/** When anything about them last changed, and what they looked like then. */
 	readonly changedAtMs: number;
 	readonly picture: string;
+	/** Looks that got an answer. */
 	readonly looks: number;
+	/** For each task in its order: how many answers in a row did not show it. */
+	readonly missing?: readonly number[] | undefined;
+	/** How many looks in a row the platform refused. */
+	readonly refusals?: number | undefined;
 }
+
+/**
+ * Why a wait is over:
+ * - `done`: all tasks are done, or not shown for so long that they have to be looked into
+ * - `timedOut`: the time-out
+ * - `stalled`: nothing about any task has changed for too long
+ */
+export type WaitEnd = 'done' | 'timedOut' | 'stalled';
 
 export interface SuspendSettings {
 	readonly timeoutMs: number;
@@ -26,6 +39,9 @@ const PLACE_IN_QUEUE_MS = 1_000;
 
 /** Looks that may pass before ids that the platform does not show are looked into more closely. */
 const LOOKS_FOR_MISSING = 2;
+
+/** A gateway may refuse a look now and then; a key that was deleted is refused each time. */
+const REFUSALS_TO_BEAR = 2;
 
 /** Brings the state up to date with a look. */
 export function noteLook(
@@ -44,23 +60,42 @@ export function noteLook(
 		changedAtMs: changed ? nowMs : last.changedAtMs,
 		picture,
 		looks: (last?.looks ?? 0) + 1,
+		missing: taskIds.map((id, index) => (infos.has(id) ? 0 : (last?.missing?.[index] ?? 0) + 1)),
+		refusals: 0,
 	};
 }
 
-/** Whether the wait is over: all tasks are done, or it is time to stop. */
-export function waitIsOver(
+/** Brings the state up to date with a look that failed: it tells nothing about the tasks. */
+export function noteFailedLook(last: WaitState | undefined, passing: boolean, nowMs: number): WaitState {
+	const state = last ?? { startedAtMs: nowMs, changedAtMs: nowMs, picture: '', looks: 0 };
+	return { ...state, refusals: passing ? 0 : (state.refusals ?? 0) + 1 };
+}
+
+/** Whether it makes sense to look again after a look that failed. */
+export function bearsFailedLook(state: WaitState, settings: SuspendSettings, nowMs: number): boolean {
+	if (nowMs >= state.startedAtMs + settings.timeoutMs) return false;
+	const refusals = state.refusals ?? 0;
+	// What was refused from the first look on will not change: the address or the key is wrong.
+	return refusals === 0 || (state.looks > 0 && refusals <= REFUSALS_TO_BEAR);
+}
+
+/** @returns why the wait is over after a look; `undefined` where it goes on */
+export function waitEnd(
 	state: WaitState,
 	infos: ReadonlyMap<string, TaskInfo>,
 	taskIds: readonly string[],
 	settings: SuspendSettings,
 	nowMs: number,
-): boolean {
-	if (nowMs >= state.startedAtMs + settings.timeoutMs) return true;
-	if (settings.noProgressMs > 0 && nowMs >= state.changedAtMs + settings.noProgressMs) return true;
-	return taskIds.every((id) => {
+): WaitEnd | undefined {
+	const done = taskIds.every((id, index) => {
 		const info = infos.get(id);
-		return info ? isFinal(info.state) : state.looks > LOOKS_FOR_MISSING;
+		return info ? isFinal(info.state) : (state.missing?.[index] ?? 0) > LOOKS_FOR_MISSING;
 	});
+	if (done) return 'done';
+	if (nowMs >= state.startedAtMs + settings.timeoutMs) return 'timedOut';
+	const { noProgressMs } = settings;
+	const stands = noProgressMs > 0 && nowMs >= state.changedAtMs + noProgressMs;
+	return stands && ![...infos.values()].some(waitsUnnumbered) ? 'stalled' : undefined;
 }
 
 /**

@@ -6,7 +6,7 @@ import { portionsOf, type TaskApi } from './task.api';
 import type { TaskInfo } from './task.info';
 import { FEW_TASKS, LONGEST_LOOK_INTERVAL_MS, nextIntervalMs, SHORTEST_LOOK_INTERVAL_MS } from './task.pace';
 import type { ProgressSockets } from './task.progress';
-import { isFinal } from './task.states';
+import { isFinal, waitsUnnumbered } from './task.states';
 
 /** What the watcher knows of a task: its last report, and when things happened (ms since the epoch). */
 export interface TaskSighting {
@@ -37,6 +37,8 @@ export interface WatchSettings {
 	/** How long nothing may change about a task; 0 = for ever. */
 	readonly noProgressMs: number;
 	readonly urlExpireSeconds: number;
+	/** What it means to be open at the deadline; left out where that is the time-out. */
+	readonly lateAs?: 'timedOut' | 'stalled' | undefined;
 }
 
 export interface WatchParts {
@@ -251,16 +253,14 @@ export class TaskWatcher {
 	private endOverdue(): void {
 		const nowMs = this.parts.clock.now();
 		for (const entry of [...this.entries.values()]) {
-			if (nowMs >= this.settings.deadlineMs) this.settle(entry, 'timedOut');
+			if (nowMs >= this.settings.deadlineMs) this.settle(entry, this.settings.lateAs ?? 'timedOut');
 			else if (nowMs >= this.stallsAtMs(entry)) this.settle(entry, 'stalled');
 		}
 	}
 
-	/** A place in the queue that the platform does not number may stand still for long. */
-	private stallsAtMs(entry: Entry): number {
+	private stallsAtMs({ info, changedAtMs }: Entry): number {
 		const { noProgressMs } = this.settings;
-		const waitsUnnumbered = entry.info?.state === 'queued' && entry.info.position === null;
-		return noProgressMs > 0 && !waitsUnnumbered ? entry.changedAtMs + noProgressMs : Infinity;
+		return noProgressMs > 0 && !(info && waitsUnnumbered(info)) ? changedAtMs + noProgressMs : Infinity;
 	}
 
 	private async endAtDeadline(): Promise<void> {

@@ -88,3 +88,32 @@ test('the time-out counts over all looks', async () => {
 	run = await stage.harness.resume(run);
 	expect(run.output('Failed')[0]?.json.error).toContain('was not done within the time-out');
 });
+
+test('looks that fail late in the wait do not end it', async () => {
+	const items = await submit(2);
+	let run = await stage.harness.run({ workflow: loop(), items, credentials: stage.credentials });
+	run = await stage.harness.resume(run);
+	expect(run.status).toBe('waiting');
+	const outage = stage.platform.faults.add({ on: 'info', kind: '5xx' });
+	run = await stage.harness.resume(run);
+	expect(run.status).toBe('waiting');
+	outage.remove();
+	stage.platform.faults.add({ on: 'info', kind: 'redirect', times: 1 });
+	run = await stage.harness.resume(run);
+	expect(run.status).toBe('waiting');
+	time.pass(1_200);
+	run = await stage.harness.resume(run);
+	expect(run.output('Finished')).toHaveLength(2);
+	expect(stage.platform.books().requests.file).toBe(2);
+}, 60_000);
+
+test('a wait that ends for want of progress says so', async () => {
+	stage.platform.faults.add({ on: 'submit', kind: 'stuckTask' });
+	const items = await submit(1);
+	const options = { noProgressMinutes: 0.04 };
+	let run = await stage.harness.run({ workflow: loop({ options }), items, credentials: stage.credentials });
+	expect(run.status).toBe('waiting');
+	await new Promise((resolve) => setTimeout(resolve, 2_500));
+	run = await stage.harness.resume(run);
+	expect(run.output('Failed')[0]?.json.error).toContain('has shown no progress for too long');
+});

@@ -2,10 +2,13 @@ import fc from 'fast-check';
 
 import type { TaskInfo } from '../../../nodes/FlowTask/task.info';
 import {
+	bearsFailedLook,
+	noteFailedLook,
 	noteLook,
 	SHORTEST_SLEEP_MS,
 	sleepMs,
-	waitIsOver,
+	waitEnd,
+	type WaitEnd,
 	type WaitState,
 } from '../../../nodes/FlowTask/task.suspend';
 import type { Json } from '../../../nodes/shared/json';
@@ -72,41 +75,98 @@ describe('noteLook', () => {
 	});
 });
 
-describe('waitIsOver', () => {
-	const over = (
+describe('looks that fail', () => {
+	it('leave what is known of the tasks as it is', () => {
+		const first = noteLook(undefined, infosOf(at(5)), ['a', 'gone'], 3);
+		expect(noteFailedLook(first, true, 9)).toEqual(first);
+		expect(noteFailedLook(first, false, 9)).toEqual({ ...first, refusals: 1 });
+		expect(noteLook(noteFailedLook(first, false, 9), infosOf(at(5)), ['a', 'gone'], 12)).toMatchObject({
+			...{ changedAtMs: 3, looks: 2, missing: [0, 2], refusals: 0 },
+		});
+	});
+
+	it('may be the first ones', () => {
+		const state = noteFailedLook(undefined, true, 7);
+		expect(state).toMatchObject({ startedAtMs: 7, looks: 0 });
+		expect(noteLook(state, infosOf(at(5)), ['a'], 9)).toMatchObject({
+			startedAtMs: 7,
+			changedAtMs: 9,
+			looks: 1,
+		});
+		expect(sleepMs(state, new Map(), SETTINGS, 7)).toBe(SHORTEST_SLEEP_MS);
+	});
+
+	it('are borne with until the time-out, however many there are and however long nothing has changed', () => {
+		const failed = noteFailedLook(state({ looks: 40 }), true, 0);
+		expect(bearsFailedLook(failed, SETTINGS, HOUR - 1)).toBe(true);
+		expect(bearsFailedLook(failed, SETTINGS, HOUR)).toBe(false);
+	});
+
+	it('end the wait where the platform refuses from the beginning, or three times in a row', () => {
+		expect(bearsFailedLook(noteFailedLook(undefined, false, 0), SETTINGS, 0)).toBe(false);
+		let refused: WaitState = state();
+		const borne = [1, 2, 3].map(() => {
+			refused = noteFailedLook(refused, false, 0);
+			return bearsFailedLook(refused, SETTINGS, 0);
+		});
+		expect(borne).toEqual([true, true, false]);
+		expect(bearsFailedLook(noteFailedLook(refused, true, 0), SETTINGS, 0)).toBe(true);
+	});
+});
+
+describe('waitEnd', () => {
+	const end = (
 		of: Partial<WaitState>,
 		infos: ReadonlyMap<string, TaskInfo>,
 		nowMs = 0,
 		ids = ['a'],
 		settings = SETTINGS,
-	): boolean => waitIsOver(state(of), infos, ids, settings, nowMs);
+	): WaitEnd | undefined => waitEnd(state(of), infos, ids, settings, nowMs);
 
 	it('ends with the last task, however it ends', () => {
-		expect(over({}, infosOf(succeeded('a')))).toBe(true);
-		for (const status of [4, 5]) expect(over({}, infosOf(taskInfo('a', { status })))).toBe(true);
-		for (const status of [1, 2, 0, 99]) expect(over({}, infosOf(taskInfo('a', { status })))).toBe(false);
-		expect(over({}, infosOf(succeeded('a'), taskInfo('b')), 0, ['a', 'b'])).toBe(false);
-		expect(over({}, infosOf(succeeded('a'), succeeded('b')), 0, ['a', 'b'])).toBe(true);
+		expect(end({}, infosOf(succeeded('a')))).toBe('done');
+		for (const status of [4, 5]) expect(end({}, infosOf(taskInfo('a', { status })))).toBe('done');
+		for (const status of [1, 2, 0, 99]) expect(end({}, infosOf(taskInfo('a', { status })))).toBeUndefined();
+		expect(end({}, infosOf(succeeded('a'), taskInfo('b')), 0, ['a', 'b'])).toBeUndefined();
+		expect(end({}, infosOf(succeeded('a'), succeeded('b')), 2 * HOUR, ['a', 'b'])).toBe('done');
 	});
 
 	it('ends with the time-out, to the millisecond', () => {
 		const settings = { ...SETTINGS, noProgressMs: 0 };
-		expect(over({ startedAtMs: 5 }, infosOf(at(5)), HOUR + 4, ['a'], settings)).toBe(false);
-		expect(over({ startedAtMs: 5 }, infosOf(at(5)), HOUR + 5, ['a'], settings)).toBe(true);
+		expect(end({ startedAtMs: 5 }, infosOf(at(5)), HOUR + 4, ['a'], settings)).toBeUndefined();
+		expect(end({ startedAtMs: 5 }, infosOf(at(5)), HOUR + 5, ['a'], settings)).toBe('timedOut');
 	});
 
 	it('ends where nothing has changed for too long, unless that is borne with', () => {
 		const nowMs = 20 * MINUTE;
-		expect(over({ changedAtMs: nowMs - SETTINGS.noProgressMs + 1 }, infosOf(at(5)), nowMs)).toBe(false);
-		expect(over({ changedAtMs: nowMs - SETTINGS.noProgressMs }, infosOf(at(5)), nowMs)).toBe(true);
-		expect(over({}, infosOf(at(5)), nowMs, ['a'], { ...SETTINGS, noProgressMs: 0 })).toBe(false);
+		expect(end({ changedAtMs: nowMs - SETTINGS.noProgressMs + 1 }, infosOf(at(5)), nowMs)).toBeUndefined();
+		expect(end({ changedAtMs: nowMs - SETTINGS.noProgressMs }, infosOf(at(5)), nowMs)).toBe('stalled');
+		expect(end({}, infosOf(at(5)), nowMs, ['a'], { ...SETTINGS, noProgressMs: 0 })).toBeUndefined();
 	});
 
-	it('bears with a task that is not shown for two looks', () => {
-		expect([1, 2, 3].map((looks) => over({ looks }, new Map()))).toEqual([false, false, true]);
-		expect(over({ looks: 3 }, infosOf(at(5)), 0, ['a', 'gone'])).toBe(false);
-		expect(over({ looks: 1 }, infosOf(succeeded('a')), 0, ['a', 'gone'])).toBe(false);
-		expect(over({ looks: 3 }, infosOf(succeeded('a')), 0, ['a', 'gone'])).toBe(true);
+	it('bears with a queue that gives no places, until the time-out', () => {
+		const queued = taskInfo('a', { status: 1, current_position: null });
+		expect(end({}, infosOf(queued), 20 * MINUTE)).toBeUndefined();
+		expect(end({}, infosOf(queued, taskInfo('b')), 20 * MINUTE, ['a', 'b'])).toBeUndefined();
+		expect(end({}, infosOf(queued), HOUR)).toBe('timedOut');
+		expect(end({}, infosOf(taskInfo('a', { status: 1, current_position: 4 })), 20 * MINUTE)).toBe('stalled');
+	});
+
+	it('bears with a task that is not shown for two answers in a row', () => {
+		expect([1, 2, 3].map((looks) => end({ missing: [looks] }, new Map()))).toEqual([
+			...[undefined, undefined, 'done'],
+		]);
+		expect(end({ looks: 30, missing: [1] }, new Map())).toBeUndefined();
+		expect(end({ missing: [0, 3] }, infosOf(at(5)), 0, ['a', 'gone'])).toBeUndefined();
+		expect(end({ missing: [0, 1] }, infosOf(succeeded('a')), 0, ['a', 'gone'])).toBeUndefined();
+		expect(end({ missing: [0, 3] }, infosOf(succeeded('a')), 0, ['a', 'gone'])).toBe('done');
+	});
+
+	it('counts anew for a task that is shown again', () => {
+		const looks = [infosOf(), infosOf(), infosOf(at(5)), infosOf()];
+		let seen: WaitState | undefined;
+		for (const infos of looks) seen = noteLook(seen, infos, ['a'], 0);
+		expect(seen?.missing).toEqual([1]);
 	});
 });
 

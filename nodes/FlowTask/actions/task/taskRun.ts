@@ -7,19 +7,29 @@ import { deliver, failRun, type DeliveredTask } from '../deliver';
 import { checkBudget, inNodeRun, type NodeRun } from '../nodeRun';
 import type { PrepareItem } from './task.inputs';
 
+/** The look that ends a wait which was done elsewhere. */
+export interface LastLook {
+	/** In place of the time-out of the options. */
+	readonly timeoutMs: number;
+	/** What ended the wait, for the tasks that are still not done. */
+	readonly lateAs: 'timedOut' | 'stalled';
+}
+
 /**
  * The frame that all operations with tasks share: read the options and every item first, then run all good
  * ones in one engine, then deliver. Nothing is sent before every item was read.
- *
- * @param timeoutMs in place of the time-out of the options
  */
 export async function runItems(
 	context: IExecuteFunctions,
 	goal: 'submitted' | 'finished',
 	prepareItem: PrepareItem,
-	timeoutMs?: number,
+	lastLook?: LastLook,
 ): Promise<INodeExecutionData[][]> {
-	return await inNodeRun(context, async (run) => await runAll(context, run, goal, prepareItem), timeoutMs);
+	return await inNodeRun(
+		context,
+		async (run) => await runAll(context, run, goal, prepareItem, lastLook?.lateAs),
+		lastLook?.timeoutMs,
+	);
 }
 
 async function runAll(
@@ -27,6 +37,7 @@ async function runAll(
 	run: NodeRun,
 	goal: 'submitted' | 'finished',
 	prepareItem: PrepareItem,
+	lateAs?: LastLook['lateAs'],
 ): Promise<INodeExecutionData[][]> {
 	const items = context.getInputData().map((_, itemIndex) => prepareItem(itemIndex, run));
 	const prepared = items.flatMap((tasks, itemIndex) => tasks.map((task) => ({ itemIndex, task })));
@@ -39,7 +50,8 @@ async function runAll(
 
 	// Where the first failure ends the run anyway, nothing is submitted beside an item that cannot be.
 	const hopeless = jobs.length < prepared.length && !context.continueOnFail();
-	const outcomes = await runTasks(hopeless ? [] : jobs, engineSettings(context, run, goal), run);
+	const settings = { ...engineSettings(context, run, goal), lateAs };
+	const outcomes = await runTasks(hopeless ? [] : jobs, settings, run);
 	const outcomeOf = new Map(outcomes.map((outcome, index) => [jobs[index], outcome]));
 	const tasks = prepared.map(({ itemIndex, task }): DeliveredTask => {
 		if (!task.ok) return { outcome: failedBefore(itemIndex, task.failure), delivery: UNUSED };

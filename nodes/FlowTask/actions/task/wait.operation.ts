@@ -2,6 +2,7 @@ import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { optionsWith } from '../runOptions';
 import type { Operation } from '../operation';
+import type { WaitEnd } from '../../task.suspend';
 import { outputFields, simplifyField, taskIdsField } from './task.fields';
 import { readDelivery, taskIdsOf } from './task.inputs';
 import { runItems } from './taskRun';
@@ -57,12 +58,12 @@ export const wait: Operation = {
 	],
 	async execute(context) {
 		if (context.getNodeParameter('waitMode', 0, 'hold') !== 'suspend') return await collect(context);
-		return await lookAndSleep(context, async (waited) => await collect(context, waited));
+		return await lookAndSleep(context, async (end) => await collect(context, end));
 	},
 };
 
-/** @param waited whether the waiting was done in looks before, so that this is the last one */
-async function collect(context: IExecuteFunctions, waited = false): Promise<INodeExecutionData[][]> {
+/** @param end what ended a wait that was done in looks before, so that this is the last one */
+async function collect(context: IExecuteFunctions, end?: WaitEnd): Promise<INodeExecutionData[][]> {
 	return await runItems(
 		context,
 		'finished',
@@ -76,6 +77,6 @@ async function collect(context: IExecuteFunctions, waited = false): Promise<INod
 				value: { job: { itemIndex, wantsFiles, start: { kind: 'watch', taskId } }, delivery },
 			}));
 		},
-		waited ? LAST_LOOK_MS : undefined,
+		end && { timeoutMs: LAST_LOOK_MS, lateAs: end === 'stalled' ? 'stalled' : 'timedOut' },
 	);
 }

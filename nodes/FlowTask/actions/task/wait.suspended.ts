@@ -5,7 +5,16 @@ import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 import { badInput } from '../../../shared/failure';
 import { infoOfMany } from '../../task.api';
 import type { TaskInfo } from '../../task.info';
-import { noteLook, sleepMs, waitIsOver, type SuspendSettings, type WaitState } from '../../task.suspend';
+import {
+	bearsFailedLook,
+	noteFailedLook,
+	noteLook,
+	sleepMs,
+	waitEnd,
+	type SuspendSettings,
+	type WaitEnd,
+	type WaitState,
+} from '../../task.suspend';
 import { failRun } from '../deliver';
 import { isTool } from '../../../shared/toolMode';
 import { inNodeRun, type NodeRun } from '../nodeRun';
@@ -14,7 +23,7 @@ import { taskIdsOf } from './task.inputs';
 const CONTEXT_KEY = 'flowTaskWaits';
 
 /** Delivers what the tasks have come to, waiting no longer. */
-export type EndWait = (waited: true) => Promise<INodeExecutionData[][]>;
+export type EndWait = (end: WaitEnd) => Promise<INodeExecutionData[][]>;
 
 /**
  * One look of a suspended wait. While tasks are unfinished the execution is put to sleep in n8n's database:
@@ -27,16 +36,20 @@ export async function lookAndSleep(
 ): Promise<INodeExecutionData[][]> {
 	const refusal = refuseUnwired(context);
 	if (refusal) return failRun(context, refusal);
+	let end: WaitEnd = 'done';
 	const looked = await inNodeRun(context, async (run) => {
-		const wakeAtMs = await lookOnce(context, run);
-		if (wakeAtMs === undefined) return [];
-		await context.putExecutionToWait(new Date(wakeAtMs));
+		const look = await lookOnce(context, run);
+		if (look.end) {
+			end = look.end;
+			return [];
+		}
+		await context.putExecutionToWait(new Date(look.wakeAtMs));
 		// n8n throws these away. They must not be the input items: with an error output n8n empties the array that
 		// it is given, and the sleeping execution would wake without them.
 		return [[], []];
 	});
 	if (looked.length > 0) return looked;
-	const [items = []] = await endWait(true);
+	const [items = []] = await endWait(end);
 	return [[], items];
 }
 
@@ -75,27 +88,36 @@ function member(value: unknown, key: string): unknown {
 	return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
 }
 
-/** @returns when to look again, ms since the epoch; `undefined` where the wait is over */
-async function lookOnce(context: IExecuteFunctions, run: NodeRun): Promise<number | undefined> {
+/** What comes of a look: why the wait is over, or when to look again, ms since the epoch. */
+type Look = { readonly end: WaitEnd } | { readonly end?: undefined; readonly wakeAtMs: number };
+
+async function lookOnce(context: IExecuteFunctions, run: NodeRun): Promise<Look> {
 	const taskIds = context.getInputData().flatMap((_, itemIndex) => {
 		const ids = taskIdsOf(context, itemIndex);
 		return ids.ok ? ids.value : [];
 	});
 	const read = await infoOfMany(run.api, taskIds, run.options.urlExpireSeconds);
-	// Where the platform refuses to tell, the look that ends the wait says why.
-	if (!read.ok && !read.failure.passing) return undefined;
 	const infos = read.ok ? read.value : new Map<string, TaskInfo>();
 	const settings: SuspendSettings = run.options;
 	const nowMs = run.clock.now();
 	const waits = waitsIn(context.getContext('node'));
 	const key = createHash('sha256').update(JSON.stringify(taskIds)).digest('base64url');
-	const state = noteLook(waits[key], infos, taskIds, nowMs);
-	waits[key] = state;
-	if (waitIsOver(state, infos, taskIds, settings, nowMs)) {
+	const last = waits[key];
+	const state = read.ok
+		? noteLook(last, infos, taskIds, nowMs)
+		: noteFailedLook(last, read.failure.passing, nowMs);
+	const end = read.ok
+		? waitEnd(state, infos, taskIds, settings, nowMs)
+		: bearsFailedLook(state, settings, nowMs)
+			? undefined
+			: // Where the platform refuses to tell, the look that ends the wait says why.
+				'timedOut';
+	if (end) {
 		Reflect.deleteProperty(waits, key);
-		return undefined;
+		return { end };
 	}
-	return nowMs + sleepMs(state, infos, settings, nowMs);
+	waits[key] = state;
+	return { wakeAtMs: nowMs + sleepMs(state, infos, settings, nowMs) };
 }
 
 /** State that n8n stores with the execution; it outlives the sleep. */
