@@ -7,7 +7,7 @@ import { exchangeOfError, readWhole, type OpenHttp, type OpenReply } from '../sh
 import type { SilenceWatch, WatchedBody } from '../shared/transport/silence';
 import { readStream, type StreamEvent } from '../shared/transport/sse';
 import { judge, type BadVerdict, type Verdict } from '../shared/transport/verdict';
-import { errorIn, verdictOfError, type ServiceError } from './chat.errors';
+import { errorIn, errorInChoice, verdictOfError, type ServiceError } from './chat.errors';
 import { createAnswerBuilder, type AnswerBuilder, type ChatAnswer, type ChatPiece } from './chat.response';
 
 /** One question to the model. */
@@ -107,6 +107,8 @@ interface Progress {
 	/** The server said that this is all. */
 	closed: boolean;
 	error: ServiceError | undefined;
+	/** The answer itself carries an error, so that it is none however it ended. */
+	failed: boolean;
 	/** Why the body ended early: a code and a reason. */
 	broken: { readonly code: string; readonly reason: string } | undefined;
 	/** A chunk, or the whole body, that is cut off in the middle, as far as it came. */
@@ -120,6 +122,7 @@ async function readAnswer(parts: ChatParts, call: ChatCall, reply: OpenReply): P
 		spoke: false,
 		closed: false,
 		error: undefined,
+		failed: false,
 		broken: undefined,
 		hole: undefined,
 	};
@@ -153,7 +156,8 @@ async function followStream(
 			await takeEvent(call, progress, event);
 			if (progress.closed || progress.error) return;
 		}
-		if (progress.builder.isFinished && finishedAtMs === undefined) {
+		const hasEnded = progress.builder.isFinished || progress.builder.hasFailed;
+		if (hasEnded && finishedAtMs === undefined) {
 			finishedAtMs = clock.now();
 			// Comments that keep the line alive are no reason to wait any longer.
 			const endByMs = Math.min(call.endByMs, finishedAtMs + AFTER_FINISH_MS);
@@ -186,7 +190,13 @@ async function takeEvent(call: ChatCall, progress: Progress, event: StreamEvent)
 	const chunk = unwrapped(json);
 	progress.started ||= Array.isArray(chunk.choices) && chunk.choices.some(isJsonObject);
 	progress.spoke ||= 'choices' in chunk;
+	// What comes after the finish reason takes nothing from an answer.
+	const broke = progress.builder.isFinished ? undefined : errorInChoice(chunk);
 	await tell(call, progress.builder.add(chunk));
+	if (broke) {
+		progress.error = broke;
+		progress.failed = true;
+	}
 	if (event.isWholeBody) progress.closed = progress.spoke;
 }
 
@@ -201,7 +211,7 @@ function unwrapped(json: JsonObject): JsonObject {
 
 function verdictOf(parts: ChatParts, call: ChatCall, progress: Progress, reply: OpenReply): Verdict<Reading> {
 	const { builder, started, spoke, closed, error, broken, hole } = progress;
-	const isWhole = closed || builder.isFinished;
+	const isWhole = (closed || builder.isFinished) && !progress.failed && !builder.hasFailed;
 	if (isWhole && hole === undefined && (!error || builder.isFinished) && started) {
 		return done(ok(builder.answer()));
 	}
@@ -272,7 +282,7 @@ function brokeOff(parts: ChatParts, progress: Progress): Failure {
 	};
 	const { content, reasoning } = builder.answer();
 	const length = content.length + reasoning.length;
-	const isSilence = broken?.code === 'ETIMEDOUT';
+	const isSilence = broken?.code === 'ETIMEDOUT' && !builder.hasFailed;
 	return {
 		kind: isSilence || broken?.code === 'ERR_TOO_LATE' ? 'timedOut' : 'unclear',
 		message: `The answer broke off after ${length} characters: ${whyBroken(parts, progress)}`,
@@ -281,8 +291,9 @@ function brokeOff(parts: ChatParts, progress: Progress): Failure {
 	};
 }
 
-function whyBroken(parts: ChatParts, { error, broken, hole }: Progress): string {
+function whyBroken(parts: ChatParts, { builder, error, broken, hole }: Progress): string {
 	if (error) return `the platform said: ${excerpt(parts.redact(error.text), 500)}`;
+	if (builder.hasFailed) return 'the platform ended it with the finish reason "error", and said no more';
 	if (broken?.code === 'ETIMEDOUT') return excerpt(broken.reason);
 	if (broken) return `${excerpt(parts.redact(broken.reason))} (${broken.code})`;
 	if (hole !== undefined) return 'a part of it is cut off, or is no JSON';

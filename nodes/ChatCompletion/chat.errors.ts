@@ -16,11 +16,8 @@ export interface ServiceError {
  */
 export function errorIn(json: Json): ServiceError | undefined {
 	if (!isJsonObject(json)) return undefined;
-	const { error } = json;
-	if (typeof error === 'string' && error) return { text: error, status: statusIn(json) };
-	if (isJsonObject(error) && Object.keys(error).length > 0) {
-		return { text: textOf(error), status: statusIn(error) ?? statusIn(json) };
-	}
+	const told = errorOf(json);
+	if (told) return told;
 	if (json.object === 'error' || json.type === 'error') return { text: textOf(json), status: statusIn(json) };
 	const hasAnswer = 'choices' in json || (isJsonObject(json.data) && 'choices' in json.data);
 	const code = numberIn(json.code);
@@ -34,6 +31,19 @@ export function errorIn(json: Json): ServiceError | undefined {
 		return { text: textOf(json), status: statusIn(json) };
 	}
 	return undefined;
+}
+
+/** An error within the first choice, which is how gateways say that the model behind them gave up. */
+export function errorInChoice({ choices }: JsonObject): ServiceError | undefined {
+	const first = Array.isArray(choices) ? choices.find(isJsonObject) : undefined;
+	return first && errorOf(first);
+}
+
+function errorOf(json: JsonObject): ServiceError | undefined {
+	const { error } = json;
+	if (typeof error === 'string' && error) return { text: error, status: statusIn(json) };
+	if (!isJsonObject(error) || Object.keys(error).length === 0) return undefined;
+	return { text: textOf(error), status: statusIn(error) ?? statusIn(json) };
 }
 
 /** `Number` throws for an object with a "toString" of its own. */

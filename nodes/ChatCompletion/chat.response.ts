@@ -41,8 +41,13 @@ export interface AnswerBuilder {
 	end(): ChatPiece;
 	/** Whether the platform said that the answer is finished. */
 	readonly isFinished: boolean;
+	/** Whether the platform said that the answer ended by an error, so that it is none. */
+	readonly hasFailed: boolean;
 	answer(): ChatAnswer;
 }
+
+/** The finish reason of an answer that broke off at the model. */
+const FAILED = 'error';
 
 const NOTHING: ChatPiece = { content: '', reasoning: '' };
 
@@ -80,7 +85,7 @@ export function createAnswerBuilder(): AnswerBuilder {
 	};
 
 	const addChoice = (choice: JsonObject): ChatPiece => {
-		if (typeof choice.finish_reason === 'string' && choice.finish_reason) finishReason = choice.finish_reason;
+		finishReason = reasonIn(choice.finish_reason) || finishReason;
 		if (isJsonObject(choice.delta)) {
 			sawDelta ||= Object.keys(choice.delta).length > 0;
 			return addMessage(choice.delta);
@@ -118,7 +123,10 @@ export function createAnswerBuilder(): AnswerBuilder {
 		},
 		end,
 		get isFinished() {
-			return finishReason !== '';
+			return finishReason !== '' && finishReason !== FAILED;
+		},
+		get hasFailed() {
+			return finishReason === FAILED;
 		},
 		answer: () => {
 			const { content: text, reasoning: thought } = finalTexts();
@@ -153,6 +161,11 @@ function choiceReader(): (choices: Json | undefined) => JsonObject | undefined {
 		answering ??= first.index ?? 0;
 		return objects.find(({ index }) => (index ?? answering) === answering);
 	};
+}
+
+/** Some servers print the `null` of their language as text. */
+function reasonIn(value: Json | undefined): string {
+	return typeof value === 'string' && value !== 'null' ? value : '';
 }
 
 /** An identifier, which some servers give as a number. */

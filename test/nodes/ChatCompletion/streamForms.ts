@@ -297,6 +297,43 @@ export const STREAM_FORMS: readonly StreamForm[] = [
 		`${sse(say('Hel'))}event: error\ndata: {"error":{"message":"worker died"}}\n\n`,
 		{ error: /platform said: worker died$/, details: { content: 'Hel' } },
 	),
+	form('finish reason "error" without a word', sse(say('Hel'), chunk({}, { finish: 'error' }), DONE), {
+		error: /^The answer broke off after 3 characters: the platform ended it with the finish reason "error"/,
+		details: { content: 'Hel', finishReason: 'error' },
+	}),
+	form(
+		'error within the choice of a document',
+		JSON.stringify({
+			...WHOLE,
+			choices: [{ error: { message: 'worker died' }, finish_reason: 'error', message: { content: 'part' } }],
+		}),
+		{
+			error: /^The answer broke off after 4 characters: the platform said: worker died$/,
+			details: {
+				content: 'part',
+				finishReason: 'error',
+				usage: { promptTokens: 3, completionTokens: 5, totalTokens: 8 },
+			},
+		},
+		{ contentType: JSON_TYPE },
+	),
+	form(
+		'error within the choice of a chunk that says "stop"',
+		sse(
+			say('Hel'),
+			{ choices: [{ delta: { content: 'lo' }, finish_reason: 'stop', error: 'it burns' }] },
+			DONE,
+		),
+		{ error: /broke off after 5 characters: the platform said: it burns$/, details: { content: 'Hello' } },
+	),
+	form(
+		'error within a choice after the finish reason',
+		sse(...HELLO, { choices: [{ error: 'late' }] }),
+		hello(),
+	),
+	form('finish reason "null", and no more', sse(say('Hel', { finish: 'null' })), {
+		error: /^The answer broke off after 3 characters: the connection ended/,
+	}),
 	form('error after the finish reason', sse(...HELLO, { error: 'too late' }), hello()),
 	form('ends in the middle', sse(say('Hel'), say('lo')), {
 		error: /^The answer broke off after 5 characters: the connection ended before the answer was finished$/,
