@@ -158,6 +158,15 @@ export function promptFromJson(value: unknown): Result<Prompt> {
 	}
 	const whole = recogniseWholeFile(parsed);
 	if (whole) return fail(whole);
+	const missing = missingIn(typeof value === 'string' ? parsed : value);
+	if (missing !== undefined) {
+		return fail(
+			refuse(
+				`has no value for ${missing}`,
+				'Check the expression that should give it, or remove it to keep the value with which the workflow was hosted.',
+			),
+		);
+	}
 	let prompt: Prompt = {};
 	for (const [nodeId, node] of Object.entries(parsed)) {
 		const id = excerpt(nodeId, 60);
@@ -185,6 +194,25 @@ export function promptFromJson(value: unknown): Result<Prompt> {
 		prompt = { ...prompt, [nodeId]: { inputs: node.inputs } };
 	}
 	return ok(prompt);
+}
+
+/**
+ * JSON leaves out what an expression did not give, and the hosted value would be paid for in its place.
+ * @returns how the place without a value is called
+ */
+function missingIn(value: unknown): string | undefined {
+	for (const [nodeId, node] of membersOf(value)) {
+		const id = excerpt(nodeId, 60);
+		if (node === undefined) return `node "${id}"`;
+		const inputs = membersOf(node).find(([key]) => key === 'inputs')?.[1];
+		const missing = membersOf(inputs).find(([, input]) => (jsonText(input) ?? 'null') === 'null');
+		if (missing) return `"${excerpt(missing[0], 60)}" of node "${id}"`;
+	}
+	return undefined;
+}
+
+function membersOf(value: unknown): Array<[string, unknown]> {
+	return typeof value === 'object' && value !== null ? Object.entries(value) : [];
 }
 
 function refuse(what: string, advice: string): ReturnType<typeof badInput> {

@@ -1,7 +1,7 @@
 import type { INodeParameters } from 'n8n-workflow';
 
 import textToImage from '../../platform/workflows/text-to-image.json';
-import { NODE_NAME, type HarnessRun } from '../harness';
+import { NODE_NAME } from '../harness';
 import { openStage, prompts, type Stage } from './flowTask.fixture';
 
 let stage: Stage;
@@ -33,7 +33,7 @@ function form(
 			matchingColumns: [],
 			schema: Object.keys(rows).map((id) => ({
 				id,
-				displayName: id,
+				displayName: TITLES[id] ?? id,
 				required: false,
 				defaultMatch: false,
 				display: true,
@@ -43,6 +43,13 @@ function form(
 		...more,
 	};
 }
+
+/** What the editor shows in place of a row's id. */
+const TITLES: Record<string, string> = {
+	'6/text': 'Positive · text',
+	'3/steps': 'KSampler · steps (from 1 to 100)',
+	'57%3A43/seed': 'Inner · seed',
+};
 
 function sentPrompts(): unknown[] {
 	return stage.platform.books().tasks.map(({ prompt }) => prompt);
@@ -134,9 +141,44 @@ test('a UI-format file is named as such, with how to export the right one', asyn
 	expect(run.error?.description).toContain('Export (API)');
 });
 
-test('a value of another type is told with its row', async () => {
-	const run: HarnessRun = await stage.run(prompts(1), form({ '3/steps': 'many' }, { '3/steps': 'number' }));
-	expect(run.error?.message).toContain('3/steps');
+test('a value of another type is told with the title of its row', async () => {
+	const rows = { '3/steps': "={{ 'many' }}" };
+	const run = await stage.run(prompts(1), form(rows, { '3/steps': 'number' }));
+	expect(run.error?.message).toContain('"KSampler · steps (from 1 to 100)" expects a number');
+	expect(run.error?.message).not.toContain('3/steps');
 	expect(run.error?.message).not.toContain('TypeError');
 	expect(stage.platform.books().requests.submit).toBe(0);
+});
+
+test.each<[string, unknown, string, string]>([
+	['6/text', '={{ $json.nothing }}', 'string', 'Positive · text'],
+	['6/text', '={{ null }}', 'string', 'Positive · text'],
+	['3/steps', "={{ '' }}", 'number', 'KSampler · steps (from 1 to 100)'],
+	['3/steps', '', 'number', 'KSampler · steps (from 1 to 100)'],
+	['57%3A43/seed', '={{ $json.nothing }}', 'number', 'Inner · seed'],
+	['57%3A43/noise_seed', '={{ $json.nothing }}', 'number', 'noise_seed of node 57:43'],
+])('the row %s with %j for an item pays for no other picture', async (id, value, type, title) => {
+	const run = await stage.run(prompts(1), form({ [id]: value }, { [id]: type }));
+	expect(run.error?.message).toContain(`the value of "${title}" is missing`);
+	expect(run.error?.message).not.toContain(id);
+	expect(sentPrompts()).toEqual([]);
+});
+
+test('an item without a value fails alone, and a text may be empty', async () => {
+	const items = [{ json: {} }, { json: { prompt: '' } }, { json: { prompt: 'fox' } }];
+	const rows = { '6/text': '={{ $json.prompt }}', '3/steps': null };
+	const run = await stage.run(items, form(rows), { onError: 'continueErrorOutput' });
+	expect(run.output(NODE_NAME, 1).map(({ pairedItem }) => pairedItem)).toEqual([{ item: 0 }]);
+	expect(sentPrompts()).toEqual([{ '6': { inputs: { text: '' } } }, { '6': { inputs: { text: 'fox' } } }]);
+});
+
+test.each([
+	['={{ {"6": {"inputs": {"text": $json.nothing} } } }}', 'has no value for "text" of node "6"'],
+	['={{ {"6": $json.nothing} }}', 'has no value for node "6"'],
+	['{"6": {"inputs": {"text": null}}}', 'has no value for "text" of node "6"'],
+	["={{ '' }}", 'its expression gave nothing'],
+])('the JSON %s pays for no other picture', async (prompt, said) => {
+	const run = await stage.run(prompts(1), { overridesMode: 'json', prompt, overrideFields: {} });
+	expect(run.error?.message).toContain(said);
+	expect(sentPrompts()).toEqual([]);
 });

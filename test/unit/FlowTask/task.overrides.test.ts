@@ -26,6 +26,7 @@ const EDITOR_FILE = {
 	version: 0.4,
 };
 const SPEC = { default: 20, min: 1, max: 100 };
+const MISSING_TEXT = { '6': { inputs: { text: undefined } } };
 const CHANGES = { '6': { inputs: { text: 'a red fox' } } };
 
 describe('promptFromJson', () => {
@@ -54,7 +55,7 @@ describe('promptFromJson', () => {
 
 	it('keeps values of any kind', () => {
 		const prompt = {
-			'1': { inputs: { a: 0, b: false, c: '', d: [1, 2, 3], e: { x: 1 }, f: null, g: ['a', 'b'] } },
+			'1': { inputs: { a: 0, b: false, c: '', d: [1, 2, 3], e: { x: null }, f: ['a', 'b'] } },
 		};
 		expect(promptFromJson(prompt)).toEqual({ ok: true, value: prompt });
 	});
@@ -131,6 +132,10 @@ describe('promptFromJson', () => {
 			'holds "_meta" at node "6"',
 		],
 		['a link', { '6': { inputs: { clip: ['4', 1] } } }, 'sets "clip" of node "6" to a link'],
+		['an input that an expression did not give', MISSING_TEXT, 'has no value for "text" of node "6"'],
+		['an input that is no number', { '3': { inputs: { cfg: NaN } } }, 'no value for "cfg" of node "3"'],
+		['an input that is null', '{"3": {"inputs": {"seed": null}}}', 'no value for "seed" of node "3"'],
+		['a node that an expression did not give', { '6': undefined }, 'has no value for node "6"'],
 	])('refuses %s by its name', (_name, value, said) => {
 		expect(promptFromJson(value)).toMatchObject({
 			ok: false,

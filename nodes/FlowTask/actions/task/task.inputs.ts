@@ -1,18 +1,11 @@
-import { NodeHelpers, type IDataObject, type IExecuteFunctions } from 'n8n-workflow';
+import { NodeHelpers, type IExecuteFunctions } from 'n8n-workflow';
 
 import { badInput, fail, ok, type Failure, type Result } from '../../../shared/failure';
 import { fetchInputFile, readBinaryField } from '../../../shared/inputFile';
 import { excerpt } from '../../../shared/json';
 import type { TaskJob } from '../../task.engine';
 import type { IdempotencyKey, ImageInput, SubmitStart } from '../../task.submit';
-import {
-	promptFromFields,
-	promptFromForm,
-	promptFromJson,
-	withInput,
-	type OverrideField,
-	type OverrideType,
-} from '../../task.overrides';
+import { withInput } from '../../task.overrides';
 import { stillUnclear } from '../../task.failures';
 import { acceptedFor, checkImagePlaces, checkOverrides } from '../../task.checks';
 import { applySeed, type SeedMode } from '../../task.seeds';
@@ -23,6 +16,7 @@ import { isTool } from '../../../shared/toolMode';
 import { readItem } from '../../../shared/thrown';
 import type { NodeRun } from '../nodeRun';
 import { SUBMITTED_FIELDS } from './task.fields';
+import { readPrompt, rowsOf, textOf } from './task.prompt';
 
 /** Reads the tasks of one input item from the form: one to submit, or several to wait for. */
 export type PrepareItem = (itemIndex: number, run: NodeRun) => Array<Result<PreparedTask>>;
@@ -31,12 +25,6 @@ export type PrepareItem = (itemIndex: number, run: NodeRun) => Array<Result<Prep
 export interface PreparedTask {
 	readonly job: TaskJob;
 	readonly delivery: Delivery;
-}
-
-const OVERRIDE_TYPES: ReadonlySet<string> = new Set(['auto', 'string', 'number', 'boolean', 'json']);
-
-function isOverrideType(value: unknown): value is OverrideType {
-	return typeof value === 'string' && OVERRIDE_TYPES.has(value);
 }
 
 /** Makes the reader of a run's items. */
@@ -172,11 +160,6 @@ export function textParameter(context: IExecuteFunctions, name: string, itemInde
 	return textOf(value);
 }
 
-function textOf(value: unknown): string {
-	if (typeof value === 'string') return value.trim();
-	return typeof value === 'number' ? String(value) : '';
-}
-
 function refuseWorkflowId(workflowId: string): Failure | undefined {
 	if (!workflowId) {
 		return badInput(
@@ -191,50 +174,6 @@ function refuseWorkflowId(workflowId: string): Failure | undefined {
 		);
 	}
 	return undefined;
-}
-
-function readPrompt(context: IExecuteFunctions, itemIndex: number): Result<Prompt> {
-	switch (context.getNodeParameter('overridesMode', itemIndex, 'form')) {
-		case 'json':
-			return promptFromJson(context.getNodeParameter('prompt', itemIndex, {}));
-		case 'fields':
-			return promptFromFields(
-				rowsOf(context.getNodeParameter('overrideFields.override', itemIndex, [])).map(readRow),
-			);
-		default:
-			return readForm(context, itemIndex);
-	}
-}
-
-/** n8n converts the rows' values by their types, and complains by throwing. */
-function readForm(context: IExecuteFunctions, itemIndex: number): Result<Prompt> {
-	try {
-		return promptFromForm(context.getNodeParameter('overrides.value', itemIndex, {}));
-	} catch (error) {
-		const reason = error instanceof Error ? error.message : 'a row holds a value of another type';
-		return fail(
-			badInput(
-				`"Inputs to Change" cannot be sent: ${excerpt(reason, 300)}`,
-				'Correct the value of this row. Nothing was submitted for this item.',
-			),
-		);
-	}
-}
-
-function rowsOf(value: unknown): IDataObject[] {
-	return Array.isArray(value)
-		? value.filter((row): row is IDataObject => typeof row === 'object' && row !== null)
-		: [];
-}
-
-function readRow(row: IDataObject): OverrideField {
-	return {
-		nodeId: textOf(row.nodeId),
-		parameter: textOf(row.parameter),
-		// A field that was left empty is an empty text, which is a value; only an expression can give none.
-		value: 'value' in row ? row.value : '',
-		valueType: isOverrideType(row.valueType) ? row.valueType : 'auto',
-	};
 }
 
 /** An empty expression is no seed; as a number it would be 0. */
