@@ -59,8 +59,8 @@ export interface FileType {
 	readonly extension: string;
 }
 
-/** Bytes that `fileTypeOf` needs to see. */
-export const HEAD_BYTES = 16;
+/** Bytes that tell a format, or a text that stands in a file's place. */
+export const HEAD_BYTES = 256;
 
 const UNKNOWN_TYPE = 'application/octet-stream';
 
@@ -70,13 +70,64 @@ const ENDING = /\.([A-Za-z0-9]{1,8})$/;
 export function fileTypeOf(head: Uint8Array, contentType: string | undefined, name: string): FileType {
 	const format = FORMATS.find(({ matches }) => matches(head));
 	if (format) return { mimeType: format.mimeType, extension: format.extension };
-	const said = (contentType ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
-	const ending = ENDING.exec(name)?.[1]?.toLowerCase() ?? '';
+	const said = saidType(contentType);
+	const ending = endingOf(name);
 	const told = FORMATS.find(({ mimeType }) => mimeType === said);
 	if (told) return { mimeType: said, extension: told.extension };
 	if (said.includes('/') && said !== UNKNOWN_TYPE) return { mimeType: said, extension: ending };
 	const named = FORMATS.find(({ extension }) => extension === ending);
+	// All formats that are told by their bytes begin with more than letters: a picture by name alone it is not.
+	if (named && isText(head)) return { mimeType: 'text/plain', extension: 'txt' };
 	return { mimeType: named?.mimeType ?? UNKNOWN_TYPE, extension: ending };
+}
+
+function saidType(contentType = ''): string {
+	return contentType.split(';')[0]?.trim().toLowerCase() ?? '';
+}
+
+function endingOf(name: string): string {
+	return ENDING.exec(name)?.[1]?.toLowerCase() ?? '';
+}
+
+const MEDIA_TYPE = /^(image|video|audio)\//;
+/** Endings of pictures, films and sounds beside those of the formats above. */
+const MEDIA_ENDINGS: ReadonlySet<string> = new Set([
+	...['jpeg', 'tiff', 'svg', 'm4v', 'm4a', 'ogg'],
+	...FORMATS.filter(({ mimeType }) => MEDIA_TYPE.test(mimeType)).map(({ extension }) => extension),
+]);
+
+/** Whether a picture, a film or a sound is what the server or the name says that a file is. */
+export function saysMedia(contentType: string | undefined, name: string): boolean {
+	return MEDIA_TYPE.test(saidType(contentType)) || MEDIA_ENDINGS.has(endingOf(name));
+}
+
+/**
+ * What a file is in truth that begins as a web page, as XML or as JSON: hosts send their errors as a success, under
+ * any type.
+ * @returns words that follow "answered with"; `undefined` where it is nothing of the kind
+ */
+export function errorTextIn(
+	head: Uint8Array,
+	contentType: string | undefined,
+	name: string,
+): string | undefined {
+	const text = startOf(head);
+	if (/^<(!doctype html|html|head|body)\b/i.test(text)) return 'a web page';
+	if (text.startsWith('{')) return 'JSON';
+	if (!text.startsWith('<')) return undefined;
+	const isDrawing = saidType(contentType) === 'image/svg+xml' || endingOf(name) === 'svg';
+	return isDrawing && !/^(<\?xml[^>]*>\s*)?<error\b/i.test(text) ? undefined : 'XML';
+}
+
+/** The beginning of a text, after a byte order mark and blanks. */
+function startOf(head: Uint8Array): string {
+	return Buffer.from(head)
+		.toString('utf8')
+		.replace(/^\uFEFF?\s*/, '');
+}
+
+function isText(head: Uint8Array): boolean {
+	return head.length > 0 && head.every((byte) => byte > 31 || (byte > 8 && byte < 14));
 }
 
 const LONGEST_STEM_CHARS = 100;

@@ -1,6 +1,6 @@
 import type { IBinaryData, IExecuteFunctions } from 'n8n-workflow';
 
-import { fileTypeOf, HEAD_BYTES, safeFileName } from '../binary';
+import { errorTextIn, fileTypeOf, HEAD_BYTES, safeFileName, saysMedia } from '../binary';
 import type { Clock } from '../clock';
 import { fail, ok, type Failure, type Result } from '../failure';
 import { excerpt } from '../json';
@@ -175,9 +175,14 @@ function refuseReply(reply: OpenReply, maxBytes: number): Attempt | undefined {
 	}
 	if (status < 200 || status > 299) return { kind: 'final', reason: `the file host answered HTTP ${status}` };
 	if (/^text\/html\b/i.test(headers['content-type'] ?? '')) {
-		return { kind: 'final', reason: 'the file host answered with a web page' };
+		return { kind: 'expired', reason: insteadOfFile('a web page') };
 	}
 	return Number(headers['content-length']) > maxBytes ? tooLarge(maxBytes) : undefined;
+}
+
+/** Hosts say in such words that a link is too old, or that they want a login; the status may say nothing of it. */
+function insteadOfFile(what: string): string {
+	return `the file host answered with ${what} in place of the file`;
 }
 
 function tooLarge(maxBytes: number): Attempt {
@@ -196,7 +201,12 @@ async function store(parts: RunParts, request: DownloadRequest, reply: OpenReply
 		const iterator = reply.body[Symbol.asyncIterator]();
 		const head = await readHead(iterator);
 		if (head.byteLength === 0) return { kind: 'passing', reason: 'the file is empty' };
-		const type = fileTypeOf(head, reply.headers['content-type'], request.fileName);
+		const said = reply.headers['content-type'];
+		const errorText = saysMedia(said, request.fileName)
+			? errorTextIn(head, said, request.fileName)
+			: undefined;
+		if (errorText) return { kind: 'expired', reason: insteadOfFile(errorText) };
+		const type = fileTypeOf(head, said, request.fileName);
 		const fileName = safeFileName(request.fileName, type.extension);
 		const body = readableFrom(reply.body, meteredBody(parts, iterator, head, meter));
 		if (!body) return { kind: 'final', reason: 'n8n handed out a stream of an unknown kind' };

@@ -43,6 +43,15 @@ test('a link that stays expired fails with the task id and all links', async () 
 	});
 });
 
+test('a web page in place of a picture is no picture: fresh links are asked for', async () => {
+	stage.platform.faults.add({ on: 'file', kind: 'html200', times: 1 });
+	const run = await stage.run(prompts(1));
+	const [item] = run.output(NODE_NAME);
+	expect(item && (await sharp(await run.binary(item, 'data')).metadata()).format).toBe('png');
+	const { requests, tasks } = stage.platform.books();
+	expect([requests.file, tasks.length]).toEqual([2, 1]);
+});
+
 test.each(['fileReset', 'fileEmpty', '5xx', '429'] as const)(
 	'a download that ends by %s is made again',
 	async (kind) => {
@@ -146,6 +155,10 @@ describe('hosts of our own', () => {
 			seen.push(String(request.headers.authorization));
 			if (request.url?.startsWith('/html'))
 				response.setHeader('content-type', 'text/html').end('<h1>Login</h1>');
+			else if (request.url?.startsWith('/denied'))
+				response
+					.setHeader('content-type', 'application/octet-stream')
+					.end('<?xml version="1.0"?><Error><Code>AccessDenied</Code></Error>');
 			else if (request.url?.startsWith('/endless')) {
 				response.setHeader('content-type', 'image/png').write(png);
 				const more = setInterval(() => response.write(Buffer.alloc(256 * 1024)), 5);
@@ -162,18 +175,19 @@ describe('hosts of our own', () => {
 	});
 
 	test('a web page is no file, an endless file is cut, a file without a type gets one', async () => {
-		const items = ['html', 'endless', `any/%2e%2e%2fcon?filename=x`].map((path) => ({
+		const items = ['html', 'denied/t1.png', 'endless', `any/%2e%2e%2fcon?filename=x`].map((path) => ({
 			json: { finalFiles: `${base}/${path}` },
 		}));
 		const parameters = { resource: 'file', operation: 'download', options: { maxFileSizeMb: 2 } };
 		const run = await stage.run(items, parameters, CONTINUE);
 		expect(run.output(NODE_NAME, 1).map(({ json }) => json.error)).toEqual([
-			expect.stringContaining('web page'),
+			expect.stringContaining('answered with a web page in place of the file'),
+			expect.stringContaining('answered with XML in place of the file'),
 			expect.stringContaining('larger than the 2 MB'),
 		]);
 		expect(run.output(NODE_NAME, 0)[0]?.binary?.data).toMatchObject({
 			mimeType: 'image/png',
-			fileName: 'x_3.png',
+			fileName: 'x_4.png',
 		});
 		expect(new Set(seen)).toEqual(new Set(['undefined']));
 	});

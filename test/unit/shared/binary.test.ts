@@ -100,6 +100,15 @@ describe('fileTypeOf', () => {
 		expect(fileTypeOf(none, contentType, name)).toEqual(expected);
 	});
 
+	it('does not take a text for a picture by its name alone', () => {
+		const text = Buffer.from('Forbidden\r\n');
+		expect(fileTypeOf(text, undefined, 'a.png')).toEqual({ mimeType: 'text/plain', extension: 'txt' });
+		expect(fileTypeOf(text, undefined, 'a.md')).toEqual({
+			mimeType: 'application/octet-stream',
+			extension: 'md',
+		});
+	});
+
 	it('does not look beyond the bytes that there are', () => {
 		for (const [, head] of SIGNATURES) {
 			for (let length = 0; length < 2; length++) {

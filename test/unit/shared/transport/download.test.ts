@@ -142,6 +142,45 @@ describe('createDownload', () => {
 	);
 
 	it.each([
+		['a web page that says so', '<p>Login</p>', 'text/html; charset=utf-8', 'a web page'],
+		['a web page without a type', '\uFEFF \n<!doctype html><p>Login</p>', undefined, 'a web page'],
+		['a web page under a type of pictures', '<HTML lang="en">', 'image/png', 'a web page'],
+		[
+			'XML',
+			'<?xml version="1.0"?><Error><Code>AccessDenied</Code></Error>',
+			'application/octet-stream',
+			'XML',
+		],
+		['an error object', '{"code":401}', 'application/json', 'JSON'],
+	])('takes %s for a link that is too old: it is no picture', async (_name, body, type, said) => {
+		const { clock, download, requests, stored } = scene(() =>
+			found([Buffer.from(body)], type === undefined ? {} : { 'content-type': type }),
+		);
+		await expect(clock.run(download(WANTED))).resolves.toMatchObject({
+			failure: {
+				kind: 'file',
+				expired: true,
+				message: expect.stringContaining(`answered with ${said} in place of the file`),
+			},
+		});
+		expect([requests.length, stored]).toEqual([1, []]);
+	});
+
+	it.each([
+		['a drawing', '<?xml version="1.0"?><svg xmlns="x"/>', 'image/svg+xml', 'a.svg'],
+		['a drawing by its name', '<svg/>', undefined, 'a.svg'],
+		['JSON that is called so', '{"a":1}', 'application/json', 'a.json'],
+	])('takes %s as it is', async (_name, body, type, fileName) => {
+		const { clock, download } = scene(() =>
+			found([Buffer.from(body)], type === undefined ? {} : { 'content-type': type }),
+		);
+		await expect(clock.run(download({ ...WANTED, fileName }))).resolves.toMatchObject({
+			ok: true,
+			value: { binary: { fileName } },
+		});
+	});
+
+	it.each([
 		['too many requests', () => found([], {}, 429)],
 		['an outage', () => found([], {}, 503)],
 		['a reset connection', () => Promise.reject(networkError('ECONNRESET'))],
@@ -173,11 +212,6 @@ describe('createDownload', () => {
 
 	it.each([
 		['a redirect that leads nowhere', () => found([], {}, 304), 'HTTP 304'],
-		[
-			'a web page',
-			() => found([Buffer.from('<html>')], { 'content-type': 'text/html; charset=utf-8' }),
-			'web page',
-		],
 		[
 			'an address that n8n may not ask',
 			() => Promise.reject(new Error('blocked by policy')),
