@@ -24,13 +24,10 @@ export interface ImageFile {
 export interface TaskApi {
 	/** @param sendByMs not sent after this time (ms since the epoch), but given up as `cancelled` */
 	submit(workflowId: string, prompt: Prompt, sendByMs?: number): Promise<Result<SubmittedTask, CallFailure>>;
-	/** At most `IDS_PER_CALL` ids. Ids that the platform does not know are missing from the answer. */
+	/** At most `IDS_PER_CALL` ids (`task.looks.ts`). Ids that the platform does not know are missing from the answer. */
 	info(taskIds: readonly string[], urlExpireSeconds: number): Promise<Result<TaskInfo[], CallFailure>>;
 	upload(file: ImageFile): Promise<Result<string, CallFailure>>;
 }
-
-/** How many task ids one get_task_info call asks for; the interface names no limit (§4.2). */
-export const IDS_PER_CALL = 100;
 
 const BASE_PATH = '/api/maas/flow_task_api';
 
@@ -62,31 +59,6 @@ function withoutId(purpose: string, field: string): CallFailure {
 		advice: 'It was not tried again, because the platform may have carried it out.',
 		passing: false,
 	};
-}
-
-/** Task ids in the portions that one call asks for. */
-export function portionsOf(taskIds: readonly string[]): string[][] {
-	const portions: string[][] = [];
-	for (let start = 0; start < taskIds.length; start += IDS_PER_CALL) {
-		portions.push(taskIds.slice(start, start + IDS_PER_CALL));
-	}
-	return portions;
-}
-
-/** One look at any number of tasks; ids that the platform does not know are missing from the answer. */
-export async function infoOfMany(
-	api: Pick<TaskApi, 'info'>,
-	taskIds: readonly string[],
-	urlExpireSeconds: number,
-): Promise<Result<Map<string, TaskInfo>, CallFailure>> {
-	const portions = portionsOf([...new Set(taskIds)]);
-	const answers = await Promise.all(portions.map(async (ids) => await api.info(ids, urlExpireSeconds)));
-	const infos = new Map<string, TaskInfo>();
-	for (const answer of answers) {
-		if (!answer.ok) return answer;
-		for (const info of answer.value) infos.set(info.taskId, info);
-	}
-	return ok(infos);
 }
 
 export function createTaskApi(call: CallApi): TaskApi {

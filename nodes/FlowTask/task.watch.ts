@@ -1,9 +1,11 @@
 import type { Clock } from '../shared/clock';
 import type { Failure } from '../shared/failure';
 import { isJsonObject, parseJson } from '../shared/json';
+import type { CallFailure } from '../shared/transport/client';
 import type { OpenSocketHandle } from '../shared/transport/socket';
-import { portionsOf, type TaskApi } from './task.api';
+import type { TaskApi } from './task.api';
 import type { TaskInfo } from './task.info';
+import { askInPieces, portionsOf } from './task.looks';
 import { FEW_TASKS, LONGEST_LOOK_INTERVAL_MS, nextIntervalMs, SHORTEST_LOOK_INTERVAL_MS } from './task.pace';
 import type { ProgressSockets } from './task.progress';
 import { isFinal, waitsUnnumbered } from './task.states';
@@ -64,6 +66,10 @@ const FIRST_LOOK_AT_NEW_MS = 500;
 const MISSING_LOOKS = 5;
 const MISSING_MS = 10_000;
 
+/** Once the platform has answered, this many refusals over this time are it; a gateway may say 404 now and then. */
+const REFUSED_LOOKS = 3;
+const REFUSED_MS = 10_000;
+
 /** A socket that keeps dropping is not opened for ever. */
 const SOCKETS_PER_TASK = 3;
 
@@ -82,6 +88,10 @@ interface Entry {
 	trouble: string | undefined;
 	missingLooks: number;
 	missingSinceMs: number;
+	refusedLooks: number;
+	refusedSinceMs: number;
+	/** Whether it was refused while others were told of: it is asked for by itself from then on. */
+	askedAlone: boolean;
 	socket: OpenSocketHandle | undefined;
 	socketsOpened: number;
 	/** Whether the socket has said something: only then it spares a poll. */
@@ -102,6 +112,8 @@ export class TaskWatcher {
 	private looping = false;
 	private intervalMs = SHORTEST_LOOK_INTERVAL_MS;
 	private lastLookMs = 0;
+	/** Whether any look got an answer: then the address and the key are good. */
+	private answered = false;
 	/** When a socket first asked for a look, ms since the epoch. */
 	private lookWantedMs: number | undefined;
 
@@ -183,20 +195,24 @@ export class TaskWatcher {
 		const ids = [...this.entries.keys()];
 		this.lastLookMs = clock.now();
 		this.lookWantedMs = undefined;
-		const chunks = portionsOf(ids);
+		const alone = ids.filter((id) => this.entries.get(id)?.askedAlone);
+		const chunks = [...portionsOf(ids.filter((id) => !alone.includes(id))), ...alone.map((id) => [id])];
 		let changed = false;
 		let failed = false;
 		await Promise.all(
 			chunks.map(async (chunk) => {
-				const answer = await api.info(chunk, this.settings.urlExpireSeconds);
-				if (!answer.ok) {
-					failed = true;
-					for (const id of chunk) this.noteTrouble(id, answer.failure);
-					if (!answer.failure.passing) this.refuse(chunk, answer.failure);
-					return;
+				const pieces = await askInPieces(api, chunk, this.settings.urlExpireSeconds);
+				this.answered ||= pieces.some(({ answer }) => answer.ok);
+				for (const { ids: asked, answer } of pieces) {
+					if (!answer.ok) {
+						failed = true;
+						const isolated = asked.length === 1 && chunk.length > 1;
+						for (const id of asked) this.noteTrouble(id, answer.failure, isolated);
+						continue;
+					}
+					const infos = new Map(answer.value.map((info) => [info.taskId, info]));
+					for (const id of asked) changed = this.take(id, infos.get(id)) || changed;
 				}
-				const infos = new Map(answer.value.map((info) => [info.taskId, info]));
-				for (const id of chunk) changed = this.take(id, infos.get(id)) || changed;
 			}),
 		);
 		this.endOverdue();
@@ -213,9 +229,20 @@ export class TaskWatcher {
 		this.openSockets();
 	}
 
-	private noteTrouble(taskId: string, { message }: Failure): void {
+	/** @param isolated whether others that were asked for with the task were told of */
+	private noteTrouble(taskId: string, failure: CallFailure, isolated: boolean): void {
 		const entry = this.entries.get(taskId);
-		if (entry) entry.trouble = message;
+		if (!entry) return;
+		entry.trouble = failure.message;
+		if (failure.passing) return;
+		const nowMs = this.parts.clock.now();
+		if (entry.refusedLooks === 0) entry.refusedSinceMs = nowMs;
+		entry.refusedLooks++;
+		entry.askedAlone ||= isolated;
+		const forGood = entry.refusedLooks >= REFUSED_LOOKS && nowMs - entry.refusedSinceMs >= REFUSED_MS;
+		if (this.answered && !forGood) return;
+		this.close(entry);
+		entry.resolve({ kind: 'refused', failure, sighting: sighting(entry, nowMs) });
 	}
 
 	/** Takes what a look says of a task. @returns whether it is news */
@@ -223,6 +250,8 @@ export class TaskWatcher {
 		const entry = this.entries.get(taskId);
 		if (!entry) return false;
 		const nowMs = this.parts.clock.now();
+		entry.refusedLooks = 0;
+		entry.askedAlone = false;
 		if (!info) {
 			if (entry.missingLooks === 0) entry.missingSinceMs = nowMs;
 			entry.missingLooks++;
@@ -239,15 +268,6 @@ export class TaskWatcher {
 			entry.resolve({ kind: 'final', info: seen.info ?? info, sighting: seen });
 		}
 		return news;
-	}
-
-	private refuse(taskIds: readonly string[], failure: Failure): void {
-		for (const id of taskIds) {
-			const entry = this.entries.get(id);
-			if (!entry) continue;
-			this.close(entry);
-			entry.resolve({ kind: 'refused', failure, sighting: sighting(entry, this.parts.clock.now()) });
-		}
 	}
 
 	private endOverdue(): void {
@@ -343,6 +363,9 @@ function newEntry(
 		trouble: undefined,
 		missingLooks: 0,
 		missingSinceMs: 0,
+		refusedLooks: 0,
+		refusedSinceMs: 0,
+		askedAlone: false,
 		socket: undefined,
 		socketsOpened: 0,
 		socketSpoke: false,

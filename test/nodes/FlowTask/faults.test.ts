@@ -143,4 +143,21 @@ describe('one fault at a time', () => {
 		expect(run.output(NODE_NAME).map(({ json }) => json.status)).toEqual(['succeeded', 'timedOut']);
 		expect(run.hints(NODE_NAME)[0]?.message).toBe('1 done, 1 still running.');
 	});
+
+	test('an id that the platform refuses to tell of costs no other task its result', async () => {
+		const submitted = await stage.run(prompts(3), { operation: 'submit' });
+		const ids = submitted.output(NODE_NAME).map(({ json }) => text(json.taskId));
+		const items = [...ids, 'bad-id'].map((taskId) => ({ json: { taskId } }));
+		const msg = 'task not found: bad-id';
+		stage.platform.faults.add({ on: 'info', kind: 'code', code: 10_004, msg, match: 'bad-id' });
+		const got = await stage.run(items, { operation: 'get' }, CONTINUE);
+		expect(got.output(NODE_NAME, 0).map(({ json }) => json.taskId)).toEqual(ids);
+		expect(got.output(NODE_NAME, 1).map(({ json }) => json.error)).toEqual([
+			`The state of task bad-id cannot be read. The platform refused to read the state of its tasks: ${msg}`,
+		]);
+		const waited = await stage.run(items, { operation: 'wait' }, CONTINUE);
+		expect(waited.output(NODE_NAME, 0).map(({ json }) => json.taskId)).toEqual(ids);
+		expect(waited.output(NODE_NAME, 1).map(({ json }) => json.error)).toEqual([expect.stringContaining(msg)]);
+		expect(stage.platform.books().requests.file).toBe(3);
+	});
 });

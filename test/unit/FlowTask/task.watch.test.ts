@@ -338,6 +338,64 @@ describe('TaskWatcher: looks that fail', () => {
 	});
 });
 
+describe('TaskWatcher: looks that are refused', () => {
+	const notFound = { ...failing(false), kind: 'refused', message: 'task not found: bad' } as const;
+
+	it('bears with a refusal after a look that got an answer', async () => {
+		const { clock, platform, watch } = scene();
+		platform.lookFails = ({ atMs }) => (atMs > 1_000 && atMs < 5_000 ? failing(false) : undefined);
+		for (const id of ['a', 'b']) platform.add(id, course(20_000));
+		await expect(clock.run(watch('a', 'b'))).resolves.toMatchObject([{ kind: 'final' }, { kind: 'final' }]);
+	});
+
+	it('ends where the refusals go on for ten seconds', async () => {
+		const { clock, platform, watch } = scene();
+		platform.lookFails = ({ atMs }) => (atMs > 1_000 ? failing(false) : undefined);
+		for (const id of ['a', 'b']) platform.add(id, course(MINUTE));
+		await expect(clock.run(watch('a', 'b'))).resolves.toMatchObject([
+			{ kind: 'refused', failure: { message: 'The look failed' }, sighting: { info: { state: 'queued' } } },
+			{ kind: 'refused' },
+		]);
+		expect(clock.elapsedMs).toBeGreaterThan(10_000);
+		expect(clock.elapsedMs).toBeLessThan(30_000);
+	});
+
+	it('ends no task but the one that the platform refuses to tell of', async () => {
+		const { clock, platform, watch } = scene();
+		const ids = many(platform, 100, () => MINUTE);
+		platform.lookFails = ({ ids: asked }) => (asked.includes('t37') ? notFound : undefined);
+		const ends = await clock.run(watch(...ids));
+		expect(ends.flatMap(({ kind }, index) => (kind === 'final' ? [] : [`${index} ${kind}`]))).toEqual([
+			'37 refused',
+		]);
+		// Found once, and asked for by itself from then on.
+		const shared = platform.looks.filter(({ ids: asked }) => asked.length > 1 && asked.includes('t37'));
+		expect(new Set(shared.map(({ atMs }) => atMs)).size).toBe(1);
+	});
+
+	it('waits for a task that is told of later', async () => {
+		const { clock, platform, watch } = scene();
+		platform.lookFails = ({ ids: asked, atMs }) =>
+			asked.includes('late') && atMs < 8_000 ? notFound : undefined;
+		for (const id of ['a', 'late']) platform.add(id, course(20_000));
+		await expect(clock.run(watch('a', 'late'))).resolves.toMatchObject([
+			{ kind: 'final' },
+			{ kind: 'final' },
+		]);
+	});
+
+	it('says of tasks that are open at the deadline what ended the wait before', async () => {
+		const clock = new TestClock();
+		const settings = { deadlineMs: clock.now() + 20_000, noProgressMs: 0, urlExpireSeconds: 60 };
+		const api = new ScriptedPlatform(clock);
+		const watcher = new TaskWatcher({ api, clock, backlog: () => 0 }, { ...settings, lateAs: 'stalled' });
+		running.push(watcher);
+		await expect(clock.run(watcher.watch(api.add('t', course(MINUTE))))).resolves.toMatchObject({
+			kind: 'stalled',
+		});
+	});
+});
+
 describe('TaskWatcher: stop', () => {
 	it('reports every open task as left, and leaves no timer and no socket', async () => {
 		const { clock, platform, watch, watcher, sockets } = scene({ withSockets: true });

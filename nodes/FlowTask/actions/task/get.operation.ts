@@ -1,11 +1,13 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { toErrorItem, toNodeError } from '../../../shared/errors';
-import type { Failure } from '../../../shared/failure';
-import { infoOfMany } from '../../task.api';
+import { ok, type Failure, type Result } from '../../../shared/failure';
+import { excerpt } from '../../../shared/json';
 import { explainWatchEnd } from '../../task.failures';
+import { infoOfMany } from '../../task.looks';
 import { describeTask, rawTaskInfo } from '../../task.outputs';
 import { failRun } from '../deliver';
+import { readItem } from '../../../shared/thrown';
 import { isTool } from '../../../shared/toolMode';
 import { inNodeRun, type NodeRun } from '../nodeRun';
 import type { Operation } from '../operation';
@@ -26,22 +28,48 @@ export const get: Operation = {
 };
 
 async function getTasks(context: IExecuteFunctions, run: NodeRun): Promise<INodeExecutionData[][]> {
-	const wanted = context.getInputData().map((_, itemIndex) => taskIdsOf(context, itemIndex));
-	const taskIds = wanted.flatMap((ids) => (ids.ok ? ids.value : []));
-	const infos = await infoOfMany(run.api, taskIds, run.options.urlExpireSeconds);
-	if (!infos.ok) return failRun(context, infos.failure);
-	const items = wanted.flatMap((ids, itemIndex): INodeExecutionData[] => {
-		if (!ids.ok) return [failItem(context, ids.failure, itemIndex)];
-		const { simplify } = readDelivery(context, itemIndex);
-		return ids.value.map((taskId) => {
-			const info = infos.value.get(taskId);
-			if (!info) return failItem(context, unknownTask(taskId, run), itemIndex);
+	const wanted = context.getInputData().map((_, itemIndex) => readWanted(context, itemIndex));
+	const taskIds = wanted.flatMap((read) => (read.ok ? read.value.taskIds : []));
+	const look = await infoOfMany(run.api, taskIds, run.options.urlExpireSeconds);
+	if (!look.ok) return failRun(context, look.failure);
+	const { infos, refused } = look.value;
+	const items = wanted.flatMap((read, itemIndex): INodeExecutionData[] => {
+		if (!read.ok) return [failItem(context, read.failure, itemIndex)];
+		const { simplify } = read.value;
+		return read.value.taskIds.map((taskId) => {
+			const info = infos.get(taskId);
+			if (!info) {
+				const refusal = refused.get(taskId);
+				const failure = refusal ? refusedTask(taskId, refusal) : unknownTask(taskId, run);
+				return failItem(context, failure, itemIndex);
+			}
 			const json = describeTask(info, run.redact);
 			if (!simplify) json.raw = rawTaskInfo(info, run.redact);
 			return { json, pairedItem: { item: itemIndex } };
 		});
 	});
 	return [items];
+}
+
+function refusedTask(taskId: string, { kind, message, details }: Failure): Failure {
+	return {
+		kind,
+		message: `The state of task ${excerpt(taskId, 100)} cannot be read. ${message}`,
+		advice:
+			'Check that the id is complete and that the credential is of the account and the platform on which the task was submitted.',
+		details: { ...details, taskId },
+	};
+}
+
+interface Wanted {
+	readonly taskIds: readonly string[];
+	readonly simplify: boolean;
+}
+
+function readWanted(context: IExecuteFunctions, itemIndex: number): Result<Wanted> {
+	const ids = taskIdsOf(context, itemIndex);
+	if (!ids.ok) return ids;
+	return readItem(() => ok({ taskIds: ids.value, simplify: readDelivery(context, itemIndex).simplify }));
 }
 
 function unknownTask(taskId: string, run: NodeRun): Failure {

@@ -3,8 +3,8 @@ import { createHash } from 'crypto';
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { badInput } from '../../../shared/failure';
-import { infoOfMany } from '../../task.api';
 import type { TaskInfo } from '../../task.info';
+import { infoOfMany } from '../../task.looks';
 import {
 	bearsFailedLook,
 	noteFailedLook,
@@ -97,7 +97,7 @@ async function lookOnce(context: IExecuteFunctions, run: NodeRun): Promise<Look>
 		return ids.ok ? ids.value : [];
 	});
 	const read = await infoOfMany(run.api, taskIds, run.options.urlExpireSeconds);
-	const infos = read.ok ? read.value : new Map<string, TaskInfo>();
+	const infos: ReadonlyMap<string, TaskInfo> = read.ok ? read.value.infos : new Map();
 	const settings: SuspendSettings = run.options;
 	const nowMs = run.clock.now();
 	const waits = waitsIn(context.getContext('node'));
