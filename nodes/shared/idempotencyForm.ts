@@ -1,4 +1,4 @@
-import type { IDataObject, INodeProperties } from 'n8n-workflow';
+import type { INodeProperties } from 'n8n-workflow';
 
 import type { NumberOption } from './numberOptions';
 
@@ -19,7 +19,10 @@ export interface IdempotencyOptions {
 }
 
 /** Undefined where items have no idempotency key; the key itself is read per item, and hours only where there is one. */
-export function idempotencyOf(given: IDataObject, ttlHours: () => number): IdempotencyOptions | undefined {
+export function idempotencyOf(
+	given: Readonly<Record<string, unknown>>,
+	ttlHours: () => number,
+): IdempotencyOptions | undefined {
 	if (!('idempotencyKey' in given)) return undefined;
 	return {
 		reach: given.idempotencyScope === 'project' ? 'project' : 'node',

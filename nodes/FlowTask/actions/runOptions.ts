@@ -8,6 +8,7 @@ import {
 	type IdempotencyOptions,
 } from '../../shared/idempotencyForm';
 import { optionsCollection } from '../../shared/optionsCollection';
+import { readItem } from '../../shared/thrown';
 import type { FileSelection } from '../task.links';
 
 /** The node's options, checked; they count for the whole run, so they are read once. */
@@ -53,7 +54,23 @@ type NumberOptionName = keyof typeof NUMBER_OPTIONS;
 
 /** Reads the "Options" collection; what an expression made of a number is checked here. */
 export function readRunOptions(context: IExecuteFunctions): Result<RunOptions> {
-	const given: IDataObject = context.getNodeParameter('options', 0, {});
+	return readItem(() => checkOptions(givenOptions(context)));
+}
+
+/**
+ * The options that were added. All but the idempotency key count for the whole run; the key is each item's own, so
+ * that it is not evaluated here: what it throws for the first item is no reason to give up the others.
+ */
+function givenOptions(context: IExecuteFunctions): Readonly<Record<string, unknown>> {
+	const entered: IDataObject = context.getNodeParameter('options', 0, {}, { rawExpressions: true });
+	const given: Record<string, unknown> = {};
+	for (const [name, raw] of Object.entries(entered)) {
+		given[name] = name === 'idempotencyKey' ? raw : context.getNodeParameter(`options.${name}`, 0, '');
+	}
+	return given;
+}
+
+function checkOptions(given: Readonly<Record<string, unknown>>): Result<RunOptions> {
 	const complaints: string[] = [];
 	const number = (name: NumberOptionName): number => {
 		const { min, max }: NumberOption = NUMBER_OPTIONS[name];

@@ -49,7 +49,7 @@ const DOWNLOADS_AT_ONCE = 8;
 /** One file to get, or why an item has none. */
 interface Wanted {
 	readonly itemIndex: number;
-	readonly link: Result<{ readonly link: FileLink; readonly fileName: string }>;
+	readonly link: Result<{ readonly link: FileLink; readonly fileName: string; readonly field: string }>;
 }
 
 async function downloadItems(context: IExecuteFunctions, run: NodeRun): Promise<INodeExecutionData[][]> {
@@ -64,7 +64,7 @@ async function downloadItems(context: IExecuteFunctions, run: NodeRun): Promise<
 					const stored = link.ok
 						? await run.download({ url: link.value.link.url, fileName: link.value.fileName })
 						: link;
-					if (link.ok && stored.ok) return fileItem(context, itemIndex, link.value.link, stored.value);
+					if (link.ok && stored.ok) return fileItem(itemIndex, link.value, stored.value);
 					const failure = stored.ok ? NO_LINKS : stored.failure;
 					if (context.continueOnFail()) return toErrorItem(failure, itemIndex, isTool(context));
 					run.ending.abort();
@@ -76,12 +76,10 @@ async function downloadItems(context: IExecuteFunctions, run: NodeRun): Promise<
 }
 
 function fileItem(
-	context: IExecuteFunctions,
 	itemIndex: number,
-	link: FileLink,
+	{ link, field }: { readonly link: FileLink; readonly field: string },
 	stored: StoredFile,
 ): INodeExecutionData {
-	const field = textParameter(context, 'binaryPropertyName', itemIndex) || 'data';
 	const { fileName = '', mimeType } = stored.binary;
 	return {
 		json: { file: { index: link.index, name: fileName, mimeType, bytes: stored.bytes, url: link.url } },
@@ -96,13 +94,21 @@ const NO_LINKS = badInput(
 );
 
 function readWanted(context: IExecuteFunctions, itemIndex: number, itemCount: number): Wanted[] {
-	const read = readItem(() => ok(collectLinks(context.getNodeParameter('fileUrls', itemIndex, ''))));
+	const read = readItem(() =>
+		ok({
+			urls: collectLinks(context.getNodeParameter('fileUrls', itemIndex, '')),
+			field: textParameter(context, 'binaryPropertyName', itemIndex) || 'data',
+		}),
+	);
 	if (!read.ok) return [{ itemIndex, link: read }];
-	const urls = read.value;
+	const { urls, field } = read.value;
 	if (urls.length === 0) return [{ itemIndex, link: fail(NO_LINKS) }];
 	const links = urls.map((url, index) => ({ nodeId: null, index, url }));
 	const names = namesFor(links, itemCount > 1 ? itemIndex + 1 : undefined);
-	return links.map((link, index) => ({ itemIndex, link: ok({ link, fileName: names[index] ?? 'file' }) }));
+	return links.map((link, index) => ({
+		itemIndex,
+		link: ok({ link, fileName: names[index] ?? 'file', field }),
+	}));
 }
 
 /** Links from text with line breaks, a JSON list, a list, or the map of output nodes to links (§2.4). */

@@ -1,5 +1,7 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
+import { ok } from '../../../shared/failure';
+import { readItem } from '../../../shared/thrown';
 import { optionsWith } from '../runOptions';
 import type { Operation } from '../operation';
 import type { WaitEnd } from '../../task.suspend';
@@ -70,7 +72,9 @@ async function collect(context: IExecuteFunctions, end?: WaitEnd): Promise<INode
 		(itemIndex) => {
 			const taskIds = taskIdsOf(context, itemIndex);
 			if (!taskIds.ok) return [taskIds];
-			const delivery = readDelivery(context, itemIndex);
+			const read = readItem(() => ok(readDelivery(context, itemIndex)));
+			if (!read.ok) return [read];
+			const delivery = read.value;
 			const wantsFiles = delivery.form !== 'urls';
 			return taskIds.value.map((taskId) => ({
 				ok: true,
