@@ -39,7 +39,7 @@ interface Toll {
 const WAYS: readonly Way[] = [
 	{ name: 'all at once', build: expert, lastNode: DOWNLOAD },
 	{ name: 'all at once, Retry On Fail', build: expertWithRetries, lastNode: DOWNLOAD },
-	{ name: 'all at once, failed items once more', build: carefulExpert, lastNode: DOWNLOAD },
+	{ name: 'all at once, failed submits once more', build: carefulExpert, lastNode: DOWNLOAD },
 	{ name: 'FlowTask, On Error: Continue', build: flowTaskThatContinues, lastNode: FLOW_TASK },
 ];
 
@@ -53,18 +53,20 @@ async function expertWithRetries(run: FlowTaskRun): Promise<WorkflowDocument> {
 	return flow;
 }
 
-/** As careful as it goes: only items that failed are sent again, by error outputs that lead back to their nodes. */
+/**
+ * As careful as it goes: only submits that failed are sent again, by the error output that leads back to the node. Reads
+ * keep Retry On Fail. (With an error output *Download* waits for the rest of a file that was cut off, for ever.)
+ */
 async function carefulExpert(run: FlowTaskRun): Promise<WorkflowDocument> {
 	const flow = await expertWithRetries(run);
-	for (const node of flow.nodes.filter(({ name }) => name === SUBMIT || name === DOWNLOAD)) {
+	for (const node of flow.nodes.filter(({ name }) => name === SUBMIT)) {
 		node.retryOnFail = false;
 		node.onError = 'continueErrorOutput';
-		const { main } = (flow.connections[node.name] ?? { main: [[]] }) as { main: unknown[] };
-		flow.connections[node.name] = { main: [main[0], [{ node: node.name, type: 'main', index: 0 }]] };
-		if (node.name === DOWNLOAD) continue;
-		// Else the node waits for the rest of an answer that was cut off, for ever.
+		// Else it waits like that, too.
 		node.parameters.options = { response: { response: { responseFormat: 'json' } } };
 	}
+	const { main } = flow.connections[SUBMIT] as { main: unknown[] };
+	flow.connections[SUBMIT] = { main: [main[0], [{ node: SUBMIT, type: 'main', index: 0 }]] };
 	return flow;
 }
 
