@@ -2,6 +2,7 @@ import { badInput, fail, ok, type Result } from '../shared/failure';
 import type { Prompt } from './task.api';
 import type { WorkflowDefinition } from './task.definition';
 import { withInput } from './task.overrides';
+import { describeSpec, type ParameterView } from './task.spec';
 
 /** What happens to seeds: a workflow keeps the one of its export, so that every run would give the same picture. */
 export type SeedMode = 'keep' | 'random' | 'fixed' | 'increment';
@@ -14,6 +15,8 @@ export interface SeedPlan {
 	readonly targets: string;
 	/** The workflow, where the operator gave it: its seeds are known without being named. */
 	readonly definition?: WorkflowDefinition | undefined;
+	/** What the workflow accepts, where the operator gave it. */
+	readonly view?: ParameterView | undefined;
 }
 
 export interface SeededPrompt {
@@ -23,7 +26,10 @@ export interface SeededPrompt {
 }
 
 /** Seeds beyond 32 bits are refused by some samplers. */
-export const LARGEST_RANDOM_SEED = 2 ** 32 - 1;
+const LARGEST_RANDOM_SEED = 2 ** 32 - 1;
+
+/** Draws a seed between two others, either of which it may be. */
+export type RandomSeed = (least: number, most: number) => number;
 
 const SEED_PARAMETERS: ReadonlySet<string> = new Set(['seed', 'noise_seed']);
 
@@ -36,7 +42,7 @@ export function applySeed(
 	prompt: Prompt,
 	plan: SeedPlan,
 	itemIndex: number,
-	randomSeed: () => number,
+	randomSeed: RandomSeed,
 ): Result<SeededPrompt> {
 	const named = seedsIn(prompt);
 	if (plan.mode === 'keep') {
@@ -55,20 +61,67 @@ export function applySeed(
 			),
 		);
 	}
-	const seed =
-		plan.mode === 'random' ? randomSeed() : plan.base + (plan.mode === 'increment' ? itemIndex : 0);
+	const limits = limitsOf(chosen, plan.view);
+	const seed = plan.mode === 'random' ? drawSeed(limits, randomSeed) : countSeed(plan, itemIndex, limits);
+	if (!seed.ok) return seed;
+	return ok({
+		prompt: chosen.reduce(
+			(changed, { nodeId, parameter }) => withInput(changed, nodeId, parameter, seed.value),
+			prompt,
+		),
+		seeds: Object.fromEntries(chosen.map(({ key }) => [key, seed.value])),
+	});
+}
+
+/** What all of the chosen inputs accept, as one range and in words. */
+interface SeedLimits {
+	readonly least: number;
+	readonly most: number;
+	readonly words: string;
+}
+
+function limitsOf(chosen: readonly SeedTarget[], view: ParameterView | undefined): SeedLimits {
+	const limited = chosen.flatMap(({ key, nodeId, parameter }) => {
+		const { min, max } = view?.get(nodeId)?.get(parameter) ?? {};
+		const words = describeSpec({ ...(min !== undefined && { min }), ...(max !== undefined && { max }) });
+		return words ? [{ min, max, words: `${key} takes a number ${words}` }] : [];
+	});
+	return {
+		least: Math.max(0, ...limited.map(({ min = 0 }) => Math.ceil(min))),
+		most: Math.min(...limited.map(({ max = Infinity }) => Math.floor(max)), Number.MAX_SAFE_INTEGER),
+		words: limited.map(({ words }) => words).join(', '),
+	};
+}
+
+function drawSeed({ least, most, words }: SeedLimits, randomSeed: RandomSeed): Result<number> {
+	if (least <= most) {
+		// Only where the workflow wants larger seeds does it get them.
+		return ok(randomSeed(least, Math.min(most, Math.max(LARGEST_RANDOM_SEED, least))));
+	}
+	return fail(
+		badInput(
+			`"Seed Mode" finds no seed that fits all of its inputs: ${words}`,
+			'Name under "Seed Targets" only inputs that accept the same seed. Nothing was submitted for this item.',
+		),
+	);
+}
+
+function countSeed({ mode, base }: SeedPlan, itemIndex: number, limits: SeedLimits): Result<number> {
+	const seed = base + (mode === 'increment' ? itemIndex : 0);
 	if (!Number.isSafeInteger(seed) || seed < 0) {
 		return fail(
 			badInput(`"Seed" is not a whole number from 0 up: ${seed}`, 'Enter a whole number such as 42.'),
 		);
 	}
-	return ok({
-		prompt: chosen.reduce(
-			(changed, { nodeId, parameter }) => withInput(changed, nodeId, parameter, seed),
-			prompt,
+	if (seed >= limits.least && seed <= limits.most) return ok(seed);
+	return fail(
+		badInput(
+			mode === 'increment'
+				? `"Seed" is ${base}, which with Increment by Item gives ${seed} here, but ${limits.words}`
+				: `"Seed" is ${seed}, but ${limits.words}`,
+			'Enter another "Seed" that leaves room for all items. Nothing was submitted for this item.',
 		),
-		seeds: Object.fromEntries(chosen.map(({ key }) => [key, seed])),
-	});
+	);
 }
 
 interface SeedTarget {

@@ -21,7 +21,7 @@ import { readKnowledge, type WorkflowKnowledge } from '../task.checks';
 import { createTaskApi, type TaskApi } from '../task.api';
 import { createTaskMemory, type TaskMemory } from '../task.memory';
 import { createProgressSockets, type ProgressSockets } from '../task.progress';
-import { LARGEST_RANDOM_SEED } from '../task.seeds';
+import type { RandomSeed } from '../task.seeds';
 import { failRun } from './deliver';
 import { readRunOptions, type RunOptions } from './runOptions';
 
@@ -48,7 +48,7 @@ export interface NodeRun {
 	/** What an earlier try of this run has sent. */
 	readonly memory: TaskMemory;
 	readonly images: TaskMemory['images'];
-	readonly randomSeed: () => number;
+	readonly randomSeed: RandomSeed;
 	/** What the operator pasted about the workflow, read once for all items that have the same. */
 	readonly knowledge: (definitionSource: unknown, viewSource: unknown) => Result<WorkflowKnowledge>;
 	/** Writes what the ledger still has to hear, and says so where that fails; as briefly as a stop allows. */
@@ -160,7 +160,7 @@ async function openNodeRun(
 			...(edited ? [EDITED] : []),
 			...(options.progressChannel === 'websocket' && sockets?.available !== true ? [NO_SOCKET] : []),
 		],
-		randomSeed: () => randomInt(LARGEST_RANDOM_SEED),
+		randomSeed: (least, most) => (least < most ? randomInt(least, most + 1) : least),
 		knowledge: rememberLast(readKnowledge),
 		closeLedger: async () => {
 			const written = await flushLedger(ledger, clock, cancelSignal);

@@ -134,6 +134,15 @@ test('with the definition every seed is known', async () => {
 	expect(run.output(NODE_NAME).map(({ json }) => json.seed)).toEqual([5, 6]);
 });
 
+test('random seeds keep to what the parameter view accepts', async () => {
+	const parameterSpec = JSON.stringify({ '3': { seed: { spec: { min: 5, max: 7 } } } });
+	const run = await stage.run(prompts(20), form({}, {}, { seedMode: 'random', parameterSpec }));
+	expect(run.error).toBeUndefined();
+	const seeds = run.output(NODE_NAME).map(({ json }) => json.seed);
+	expect(seeds).toHaveLength(20);
+	for (const seed of seeds) expect([5, 6, 7]).toContain(seed);
+});
+
 test('a UI-format file is named as such, with how to export the right one', async () => {
 	const ui = { last_node_id: 3, nodes: [{ id: 3 }], links: [] };
 	const run = await stage.run(prompts(1), form({}, {}, { workflowDefinition: JSON.stringify(ui) }));

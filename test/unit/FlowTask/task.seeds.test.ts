@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 
 import type { WorkflowDefinition } from '../../../nodes/FlowTask/task.definition';
+import type { ParameterView } from '../../../nodes/FlowTask/task.spec';
 import { applySeed, type SeedMode, type SeedPlan } from '../../../nodes/FlowTask/task.seeds';
 
 const DEFINITION: WorkflowDefinition = {
@@ -85,6 +86,56 @@ describe('applySeed', () => {
 			value: { seeds: { '3.seed': 4_294_967_294, '7.noise_seed': 4_294_967_294 } },
 		});
 		expect(dice).toHaveBeenCalledTimes(1);
+	});
+
+	const view: ParameterView = new Map([
+		['3', new Map([['seed', { default: 5, min: 0, max: 2_147_483_647 }]])],
+		['7', new Map([['noise_seed', { min: 9.5, max: 2 ** 64 }]])],
+		['8', new Map([['seed', { min: 2 ** 40 }]])],
+	]);
+
+	it.each([
+		['', 10, 2_147_483_647],
+		['3.seed', 0, 2_147_483_647],
+		['7.noise_seed', 10, 4_294_967_295],
+		['8.seed', 2 ** 40, 2 ** 40],
+		['9.seed', 0, 4_294_967_295],
+	])('draws within what all of the targets "%s" accept', (targets, least, most) => {
+		const dice = jest.fn((_least: number, highest: number) => highest);
+		const result = applySeed({}, plan('random', { targets, definition: DEFINITION, view }), 0, dice);
+		expect(result.ok).toBe(true);
+		expect(dice).toHaveBeenCalledWith(least, most);
+	});
+
+	it('says so where no seed fits all targets', () => {
+		const result = applySeed({}, plan('random', { targets: '3.seed, 8.seed', view }), 0, noDice);
+		expect(result).toMatchObject({
+			failure: {
+				message:
+					'"Seed Mode" finds no seed that fits all of its inputs: 3.seed takes a number from 0 to 2147483647, 8.seed takes a number 1099511627776 or more',
+			},
+		});
+	});
+
+	it('names "Seed" where counting leaves what is accepted', () => {
+		const base = 2_147_483_647;
+		const at = (mode: SeedMode, index: number): unknown =>
+			applySeed(
+				{},
+				plan(mode, { base: base + (mode === 'fixed' ? 1 : 0), targets: '3.seed', view }),
+				index,
+				noDice,
+			);
+		expect(at('increment', 0)).toMatchObject({ ok: true });
+		expect(at('increment', 1)).toMatchObject({
+			failure: {
+				message:
+					'"Seed" is 2147483647, which with Increment by Item gives 2147483648 here, but 3.seed takes a number from 0 to 2147483647',
+			},
+		});
+		expect(at('fixed', 0)).toMatchObject({
+			failure: { message: '"Seed" is 2147483648, but 3.seed takes a number from 0 to 2147483647' },
+		});
 	});
 
 	it('says so where nothing is known to be a seed', () => {

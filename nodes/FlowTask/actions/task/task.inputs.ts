@@ -110,8 +110,7 @@ function readSubmit(context: IExecuteFunctions, itemIndex: number, run: NodeRun)
 		base: seedOf(context.getNodeParameter('seed', itemIndex, 1)),
 		targets: textParameter(context, 'seedTargets', itemIndex),
 	};
-	const { definition } = known.value;
-	const seeded = applySeed(slots.value.prompt, { ...plan, definition }, itemIndex, run.randomSeed);
+	const seeded = applySeed(slots.value.prompt, { ...plan, ...known.value }, itemIndex, run.randomSeed);
 	if (!seeded.ok) return seeded;
 	const checked = checkOverrides(seeded.value.prompt, known.value);
 	if (!checked.ok) return checked;
