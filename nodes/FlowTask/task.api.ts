@@ -39,6 +39,7 @@ const UPLOAD_TIMEOUT_MS = 5 * 60_000;
 const READ_ATTEMPTS = 4;
 /** Only 429 and refused connections are repeated, so many attempts cost nothing but patience. */
 const WRITE_ATTEMPTS = 10;
+const UPLOAD_ATTEMPTS = 6;
 
 const SubmitData = v.object({
 	// A number beyond 2^53 has lost its last digits by now, so it is no id.
@@ -114,11 +115,12 @@ export function createTaskApi(call: CallApi): TaskApi {
 			const answer = await call({
 				path: `${BASE_PATH}/upload/image`,
 				purpose,
-				repeatability: 'write',
+				// No task is made by it: a second copy of an image costs nothing, a failed item does.
+				repeatability: 'read',
 				lane: 'work',
 				form,
 				timeoutMs: UPLOAD_TIMEOUT_MS,
-				attempts: WRITE_ATTEMPTS,
+				attempts: UPLOAD_ATTEMPTS,
 			});
 			if (!answer.ok) return answer;
 			const data = v.safeParse(UploadData, answer.value);

@@ -112,11 +112,27 @@ export function errorTextIn(
 	name: string,
 ): string | undefined {
 	const text = startOf(head);
-	if (/^<(!doctype html|html|head|body)\b/i.test(text)) return 'a web page';
+	const isPage = saidType(contentType) === 'text/html' && text.startsWith('<');
+	if (isPage || /^<(!doctype html|html|head|body)\b/i.test(text)) return 'a web page';
 	if (text.startsWith('{')) return 'JSON';
 	if (!text.startsWith('<')) return undefined;
-	const isDrawing = saidType(contentType) === 'image/svg+xml' || endingOf(name) === 'svg';
-	return isDrawing && !/^(<\?xml[^>]*>\s*)?<error\b/i.test(text) ? undefined : 'XML';
+	return saysDrawing(contentType, name) && !/^(<\?xml[^>]*>\s*)?<error\b/i.test(text) ? undefined : 'XML';
+}
+
+/** The same where nothing but pictures, films and sounds is of use: no other text is taken either. */
+export function anyTextIn(
+	head: Uint8Array,
+	contentType: string | undefined,
+	name: string,
+): string | undefined {
+	const errorText = errorTextIn(head, contentType, name);
+	if (errorText || saysDrawing(contentType, name)) return errorText;
+	return isText(head) && !FORMATS.some(({ matches }) => matches(head)) ? 'text' : undefined;
+}
+
+/** The one kind of picture that is a text. */
+function saysDrawing(contentType: string | undefined, name: string): boolean {
+	return saidType(contentType) === 'image/svg+xml' || endingOf(name) === 'svg';
 }
 
 /** The beginning of a text, after a byte order mark and blanks. */

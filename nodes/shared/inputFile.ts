@@ -1,10 +1,12 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
-import { fileTypeOf, safeFileName } from './binary';
+import { anyTextIn, fileTypeOf, HEAD_BYTES, safeFileName } from './binary';
+import { systemClock, type Clock } from './clock';
 import { badInput, fail, ok, type Failure, type Result } from './failure';
 import { excerpt } from './json';
 import { originOf } from './transport/explain';
 import { describeError, openReply, readBody } from './transport/request';
+import { repeatDelayMs } from './transport/retry';
 
 /** A file of an input item, or behind a URL, as it is sent to the service. */
 export interface InputFile {
@@ -58,12 +60,28 @@ export async function readBinaryField(
 	}
 }
 
-/** Reads a file from a URL, without any credential. */
+/** How waiting between two attempts goes; handed in by tests alone. */
+export interface Patience {
+	readonly clock: Clock;
+	readonly random: () => number;
+}
+
+const PATIENCE: Patience = { clock: systemClock, random: Math.random };
+/** As many as a result file gets. */
+const FETCH_ATTEMPTS = 4;
+
+type Fetched =
+	| { readonly kind: 'read'; readonly file: InputFile }
+	| { readonly kind: 'final'; readonly failure: Failure }
+	| { readonly kind: 'passing'; readonly failure: Failure; readonly retryAfter?: string | undefined };
+
+/** Reads a picture, a film or a sound from a URL, without any credential; what may pass is tried again. */
 export async function fetchInputFile(
 	context: InputFileContext,
 	url: string,
 	maxBytes: number,
 	signal?: AbortSignal,
+	{ clock, random }: Patience = PATIENCE,
 ): Promise<Result<InputFile>> {
 	if (!/^https?:\/\/[^/]/i.test(url.trim())) {
 		return fail(
@@ -73,11 +91,27 @@ export async function fetchInputFile(
 			),
 		);
 	}
+	for (let attempt = 1; ; attempt++) {
+		const fetched = await fetchOnce(context, url.trim(), maxBytes, signal);
+		if (fetched.kind === 'read') return ok(fetched.file);
+		if (fetched.kind === 'final' || attempt === FETCH_ATTEMPTS) return fail(fetched.failure);
+		const busy = { kind: 'busy', retryAfter: fetched.retryAfter, text: '' } as const;
+		await clock.sleep(repeatDelayMs(busy, attempt, clock.now(), random), signal);
+		if (signal?.aborted) return fail(fetched.failure);
+	}
+}
+
+async function fetchOnce(
+	context: InputFileContext,
+	url: string,
+	maxBytes: number,
+	signal: AbortSignal | undefined,
+): Promise<Fetched> {
 	const host = originOf(url);
 	try {
 		const response: unknown = await context.helpers.httpRequest({
 			method: 'GET',
-			url: url.trim(),
+			url,
 			encoding: 'stream',
 			returnFullResponse: true,
 			ignoreHttpStatusErrors: true,
@@ -85,18 +119,29 @@ export async function fetchInputFile(
 			...(signal && { abortSignal: signal }),
 		});
 		const reply = openReply(response);
-		if (!reply) return fail(notRead(host, 'the answer could not be read'));
-		if (reply.status < 200 || reply.status > 299) {
+		if (!reply) return { kind: 'passing', failure: notRead(host, 'the answer could not be read') };
+		const { status, headers } = reply;
+		if (status < 200 || status > 299) {
 			reply.body.destroy();
-			return fail(notRead(host, `it answered HTTP ${reply.status}`));
+			const failure = notRead(host, `it answered HTTP ${status}`);
+			const mayPass = status === 429 || status === 408 || status >= 500;
+			return mayPass
+				? { kind: 'passing', failure, retryAfter: headers['retry-after'] }
+				: { kind: 'final', failure };
 		}
 		const bytes = await readBody(reply.body, FETCH_TIMEOUT_MS, maxBytes);
-		if (bytes.byteLength === 0) return fail(emptyFile(`at ${host}`));
-		const name = decodeURIComponentSafely(new URL(url.trim()).pathname.split('/').at(-1) ?? '');
-		return ok(inputFile(bytes, name, reply.headers['content-type'] ?? ''));
+		if (bytes.byteLength === 0) return { kind: 'final', failure: emptyFile(`at ${host}`) };
+		const name = decodeURIComponentSafely(new URL(url).pathname.split('/').at(-1) ?? '');
+		const type = headers['content-type'] ?? '';
+		// A login page would be uploaded, and a task be paid for that cannot read it.
+		const text = anyTextIn(bytes.subarray(0, HEAD_BYTES), type, name);
+		if (text) return { kind: 'final', failure: notRead(host, `it answered with ${text} in place of a file`) };
+		return { kind: 'read', file: inputFile(bytes, name, type) };
 	} catch (error) {
-		const { code, reason } = describeError(error);
-		return fail(code === 'ERR_TOO_LARGE' ? tooLarge(`at ${host}`, maxBytes) : notRead(host, excerpt(reason)));
+		const { code, reason, fromNetwork } = describeError(error);
+		if (code === 'ERR_TOO_LARGE') return { kind: 'final', failure: tooLarge(`at ${host}`, maxBytes) };
+		const mayPass = fromNetwork && !signal?.aborted;
+		return { kind: mayPass ? 'passing' : 'final', failure: notRead(host, excerpt(reason)) };
 	}
 }
 

@@ -2,7 +2,7 @@ import type { Verdict } from './verdict';
 import { connectionWasRefused } from './exchange';
 
 /**
- * What may be repeated. A `read` changes nothing. A `write` (a submit, an upload) is repeated only where
+ * What may be repeated. A `read` changes nothing that counts (an upload makes no task). A `write` (a submit) is repeated only where
  * the service cannot have carried it out, because a second one would be paid for a second time.
  */
 export type Repeatability = 'read' | 'write';

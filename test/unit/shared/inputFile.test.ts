@@ -2,7 +2,12 @@ import { Readable } from 'node:stream';
 
 import type { IBinaryData } from 'n8n-workflow';
 
-import { fetchInputFile, readBinaryField, type InputFileContext } from '../../../nodes/shared/inputFile';
+import {
+	fetchInputFile as fetchWith,
+	readBinaryField,
+	type InputFileContext,
+} from '../../../nodes/shared/inputFile';
+import { TestClock } from '../testClock';
 
 const PNG = Buffer.concat([Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]), Buffer.alloc(20)]);
 
@@ -95,6 +100,14 @@ describe('readBinaryField', () => {
 });
 
 describe('fetchInputFile', () => {
+	const fetchInputFile = async (
+		context: InputFileContext,
+		url: string,
+		maxBytes: number,
+	): ReturnType<typeof fetchWith> => {
+		const clock = new TestClock();
+		return await clock.run(fetchWith(context, url, maxBytes, undefined, { clock, random: () => 1 }));
+	};
 	const found =
 		(chunks: Buffer[], headers: Record<string, string> = {}, statusCode = 200) =>
 		(): unknown => ({
@@ -161,6 +174,67 @@ describe('fetchInputFile', () => {
 		).resolves.toMatchObject({
 			failure: { kind: 'file', message: expect.stringContaining('ENOTFOUND') },
 		});
+	});
+
+	it.each<[string, () => unknown]>([
+		['an outage', found([], {}, 503)],
+		['too many requests', found([], { 'retry-after': '9' }, 429)],
+		[
+			'a reset connection',
+			() => {
+				throw Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' });
+			},
+		],
+	])('asks again after %s, four times in all', async (_name, bad) => {
+		for (const badOnes of [3, 4]) {
+			let number = 0;
+			const context = contextOf({
+				answer: () => (number++ < badOnes ? bad() : found([PNG])()),
+			});
+			const result = await fetchInputFile(context, 'https://files.example/a', 1_000);
+			expect([result.ok, context.asked.length]).toEqual([badOnes < 4, 4]);
+		}
+	});
+
+	it('asks no more once the run is over', async () => {
+		const clock = new TestClock();
+		const end = new AbortController();
+		const context = contextOf({ answer: found([], { 'retry-after': '100' }, 503) });
+		const result = fetchWith(context, 'https://files.example/a', 1_000, end.signal, {
+			clock,
+			random: () => 1,
+		});
+		await clock.advance(1_000);
+		end.abort();
+		await expect(clock.run(result)).resolves.toMatchObject({ ok: false });
+		expect([context.asked.length, clock.sleepers]).toEqual([1, 0]);
+	});
+
+	it.each([
+		['a login page', '<!doctype html><p>Login</p>', 'text/html', 'a web page'],
+		['a page under a type of pictures', ' <html>', 'image/png', 'a web page'],
+		['an error object', '{"code":401}', 'application/json', 'JSON'],
+		['words', 'Forbidden\n', 'text/plain', 'text'],
+	])('refuses %s, which is not asked for again', async (_name, body, type, said) => {
+		const context = contextOf({ answer: found([Buffer.from(body)], { 'content-type': type }) });
+		await expect(fetchInputFile(context, 'https://files.example/a.png', 1_000)).resolves.toMatchObject({
+			failure: {
+				kind: 'file',
+				message: expect.stringContaining(`answered with ${said} in place of a file`),
+				advice: expect.stringContaining('without a login'),
+			},
+		});
+		expect(context.asked).toHaveLength(1);
+	});
+
+	it('takes a drawing, which is a text, and a picture that is called a text', async () => {
+		const svg = contextOf({ answer: found([Buffer.from('<svg/>')], { 'content-type': 'image/svg+xml' }) });
+		const png = contextOf({ answer: found([PNG], { 'content-type': 'text/html' }) });
+		for (const context of [svg, png]) {
+			await expect(fetchInputFile(context, 'https://files.example/a', 1_000)).resolves.toMatchObject({
+				ok: true,
+			});
+		}
 	});
 
 	it.each(['https://%zz/', 'http://a b/', 'https://h.example:99999/'])(

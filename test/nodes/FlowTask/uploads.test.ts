@@ -1,0 +1,70 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+import sharp from 'sharp';
+
+import imageToImage from '../../platform/workflows/image-to-image.json';
+import { NODE_NAME } from '../harness';
+import { openStage, type Stage } from './flowTask.fixture';
+
+/* What may pass on the way from an image's address to the platform, and what must not be paid for. */
+
+let stage: Stage;
+let server: Server;
+let base: string;
+let outages: number;
+beforeEach(async () => {
+	stage = await openStage();
+	outages = 0;
+	const png = await sharp({ create: { width: 32, height: 32, channels: 3, background: 'teal' } })
+		.png()
+		.toBuffer();
+	server = createServer((request, response) => {
+		if (request.url === '/login') response.setHeader('content-type', 'text/html').end('<p>Login</p>');
+		else if (outages-- > 0) response.writeHead(503).end('busy');
+		else response.end(png);
+	}).listen(0);
+	base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterEach(async () => {
+	server.closeAllConnections();
+	server.close();
+	await stage.close();
+});
+
+async function runWith(url: string): ReturnType<Stage['run']> {
+	const { workflowId } = await stage.platform.hostWorkflow(imageToImage);
+	const nodeId = Object.entries(imageToImage).find(([, node]) => node.class_type === 'LoadImage')?.[0] ?? '';
+	const slot = { nodeId, parameter: 'image', source: 'url', url };
+	return await stage.run(
+		[{ json: { prompt: 'a fox' } }],
+		{ overrideFields: {}, workflowId, imageSlots: { slot: [slot] } },
+		{ onError: 'continueErrorOutput' },
+	);
+}
+
+test('an address that has an outage is asked again', async () => {
+	outages = 2;
+	const run = await runWith(`${base}/a.png`);
+	expect(run.output(NODE_NAME, 0)).toHaveLength(1);
+	expect(stage.platform.books().uploads).toHaveLength(1);
+});
+
+test('a login page is not uploaded, and no task is paid for it', async () => {
+	const run = await runWith(`${base}/login`);
+	expect(run.output(NODE_NAME, 1)[0]?.json.error).toContain('answered with a web page in place of a file');
+	const { requests, tasks } = stage.platform.books();
+	expect([requests.upload, tasks.length]).toEqual([0, 0]);
+});
+
+test.each([
+	['5xx', { status: 502, body: 'html', times: 2 }, 3],
+	['resetAfter', { times: 1 }, 2],
+	['truncatedJson', { times: 1 }, 2],
+] as const)('an upload that ends by %s %j is made again, for one task', async (kind, more, requests) => {
+	stage.platform.faults.add({ on: 'upload', kind, ...more });
+	const run = await runWith(`${base}/a.png`);
+	expect(run.output(NODE_NAME, 0)).toHaveLength(1);
+	const books = stage.platform.books();
+	expect([books.requests.upload, books.tasks.length]).toEqual([requests, 1]);
+});
