@@ -41,16 +41,18 @@ const READ_ATTEMPTS = 4;
 const WRITE_ATTEMPTS = 10;
 const UPLOAD_ATTEMPTS = 6;
 
+/** A number beyond 2^53 has lost its last digits by now, so it is no id. */
+const Id = v.union([
+	v.pipe(v.string(), v.trim(), v.minLength(1)),
+	v.pipe(v.number(), v.safeInteger(), v.transform(String)),
+]);
+
 const SubmitData = v.object({
-	// A number beyond 2^53 has lost its last digits by now, so it is no id.
-	prompt_id: v.union([
-		v.pipe(v.string(), v.trim(), v.minLength(1)),
-		v.pipe(v.number(), v.safeInteger(), v.transform(String)),
-	]),
+	prompt_id: Id,
 	prompt_token: v.optional(v.fallback(v.nullable(v.string()), null), null),
 });
 
-const UploadData = v.object({ image_id: v.pipe(v.string(), v.trim(), v.minLength(1)) });
+const UploadData = v.object({ image_id: Id });
 
 /** An answer of success without the id that it should carry: the task may exist and cannot be found again. */
 function withoutId(purpose: string, field: string): CallFailure {

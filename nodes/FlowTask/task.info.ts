@@ -82,9 +82,16 @@ export function readTaskInfo(value: unknown): TaskInfo | undefined {
 
 /** Reads `data.flow_task_info` of §4.2; elements that are no task info are left out. */
 export function readTaskInfos(data: Json | undefined): TaskInfo[] | undefined {
+	// What the platform writes where it knows none of the ids.
+	if (data === null) return [];
 	if (!isJsonObject(data)) return undefined;
 	const list = data.flow_task_info;
-	if (!Array.isArray(list)) return list === null ? [] : undefined;
+	if (list === null) return [];
+	if (!Array.isArray(list)) {
+		// The WebSocket's messages hold a single object (§6.1), and servers use one shape for both.
+		const only = readTaskInfo(list);
+		return only && [only];
+	}
 	return list.map(readTaskInfo).filter((info) => info !== undefined);
 }
 

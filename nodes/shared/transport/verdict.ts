@@ -31,6 +31,13 @@ const Envelope = v.object({
 	data: v.optional(v.unknown()),
 });
 
+/** A code in words, such as "INVALID_PARAM": the interface leaves all codes but 0 open. */
+const NamedRefusal = v.object({
+	code: v.pipe(v.string(), v.regex(/\p{L}/u), v.regex(/^(?!\s*(ok|success\w*)\s*$)/i)),
+	msg: v.pipe(v.string(), v.regex(/\S/)),
+	data: v.optional(v.null()),
+});
+
 /** Reads an exchange by the envelope of §7.1: `code` 0 is success, whatever the HTTP status says of failure wins. */
 export function judge(exchange: Exchange): Verdict {
 	if (exchange.kind === 'cancelled') return { kind: 'cancelled' };
@@ -54,6 +61,8 @@ export function judge(exchange: Exchange): Verdict {
 		return { kind: 'broken', status, enveloped: code !== null && code !== 0, text };
 	}
 	if (status >= 400) return { kind: 'refused', status, code, text };
+	// Only with words and without data: what else is no envelope may be anyone's, and the work may be done.
+	if (v.is(NamedRefusal, body)) return { kind: 'refused', status, code, text };
 	if (code === null) return { kind: 'broken', status, enveloped: false, text };
 	if (code !== 0) return { kind: 'refused', status, code, text };
 	return { kind: 'done', data: isObjectWithData(body) ? body.data : undefined };

@@ -173,12 +173,16 @@ describe('readTaskInfos', () => {
 		['an empty list', { flow_task_info: [] }, []],
 		['a list that is null', { flow_task_info: null }, []],
 		['no list', {}, undefined],
-		['a list that is an object', { flow_task_info: WHOLE }, undefined],
+		['an object that is no task info in place of a list', { flow_task_info: {} }, undefined],
 		['no data', undefined, undefined],
-		['data that is null', null, undefined],
+		['data that is null', null, []],
 		['data that is a list', [], undefined],
 	])('reads %s', (_name, data, expected) => {
 		expect(readTaskInfos(data)).toEqual(expected);
+	});
+
+	it('takes one object for a list of one', () => {
+		expect(readTaskInfos({ flow_task_info: WHOLE })).toMatchObject([{ taskId: 't-1' }]);
 	});
 });
 

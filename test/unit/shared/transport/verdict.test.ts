@@ -51,6 +51,27 @@ describe('judge', () => {
 		expect(judge(reply(200, { code: '-1', msg: 'no' }))).toMatchObject({ kind: 'refused', code: -1 });
 	});
 
+	it.each([{}, { data: null }])('takes a code in words with a msg as a refusal: %j', (more) => {
+		expect(judge(reply(200, { code: 'INVALID_PARAM', msg: 'cfg too big', ...more }))).toEqual({
+			kind: 'refused',
+			status: 200,
+			code: null,
+			text: 'cfg too big',
+		});
+	});
+
+	it.each([
+		['no msg', { code: 'INVALID_PARAM' }],
+		['an empty msg', { code: 'INVALID_PARAM', msg: ' ' }],
+		['data', { code: 'INVALID_PARAM', msg: 'cfg too big', data: { prompt_id: 'p' } }],
+		['an empty code', { code: '', msg: 'cfg too big' }],
+		['no code', { msg: 'cfg too big' }],
+		['a word of success', { code: 'SUCCESS', msg: 'made' }],
+		['another one', { code: 'ok', msg: 'ok' }],
+	])('takes a code in words with %s for no answer', (_name, body) => {
+		expect(judge(reply(200, body))).toMatchObject({ kind: 'broken', enveloped: false });
+	});
+
 	it('never takes a failing HTTP status for success, though the envelope says so', () => {
 		const failing = fc.integer({ min: 300, max: 599 });
 		fc.assert(
