@@ -101,13 +101,18 @@ export function readTaskInfos(data: Json | undefined): TaskInfo[] | undefined {
  * it is, because decoding it would break its signature.
  */
 export function decodeLink(link: string): string {
-	const plain = link
-		.trim()
-		.replace(/\\u([0-9a-f]{4})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+	const plain = unescapeText(link.trim().replace(/%5Cu0026/gi, '&'));
 	if (plain.includes('://') || !/^https?%3a%2f%2f/i.test(plain)) return plain;
 	try {
-		return decodeURIComponent(plain);
+		// What was escaped first and encoded then shows its escapes only now.
+		return unescapeText(decodeURIComponent(plain));
 	} catch {
 		return plain;
 	}
+}
+
+function unescapeText(text: string): string {
+	return text.replace(/\\u([0-9a-f]{4})/gi, (_, hex: string) =>
+		String.fromCharCode(Number.parseInt(hex, 16)),
+	);
 }

@@ -208,6 +208,13 @@ describe('decodeLink', () => {
 		['the same in small letters', 'http%3a%2f%2fh.example%2fa', 'http://h.example/a'],
 		['both', String.raw`https%3A%2F%2Fh.example%2Fa%3Fx%3D1\u0026y%3D2`, 'https://h.example/a?x=1&y=2'],
 		[
+			'a link that was escaped first and then encoded as a whole',
+			'https%3A%2F%2Fh%2Ff.png%3Fa%3D1%5Cu0026b%3D2%5cu003d',
+			'https://h/f.png?a=1&b=2=',
+		],
+		['the escape, encoded', 'https://h/f.png?a=1%5Cu0026b=2%5cu0026c', 'https://h/f.png?a=1&b=2&c'],
+		['no other encoded escape', 'https://h/f.png?a=%5Cu4f60', 'https://h/f.png?a=%5Cu4f60'],
+		[
 			'a signed link that is encoded in part',
 			'https://h.example/a%2Fb?sig=x%2By%3D',
 			'https://h.example/a%2Fb?sig=x%2By%3D',
@@ -238,6 +245,7 @@ describe('decodeLink', () => {
 				expect(decodeLink(url)).toBe(url);
 				expect(decodeLink(url.replaceAll('&', String.raw`\u0026`))).toBe(url);
 				expect(decodeLink(encodeURIComponent(url))).toBe(url);
+				expect(decodeLink(encodeURIComponent(url.replaceAll('&', String.raw`\u0026`)))).toBe(url);
 			}),
 		);
 	});
