@@ -9,6 +9,7 @@ import {
 
 import type * as AiNodeSdk from '@n8n/ai-node-sdk';
 
+import { readCredential } from '../shared/credential';
 import { toNodeError } from '../shared/errors';
 import { fail, ok, type Result } from '../shared/failure';
 import { modelField, searchModels } from '../shared/models';
@@ -81,7 +82,9 @@ export class LmChatFlowPlatform implements INodeType {
 		);
 		const settings = modelSettings(wish, given);
 		if (!settings.ok) throw toNodeError(this.getNode(), settings.failure, itemIndex);
-		const account = readPlatformAccount(await this.getCredentials('flowPlatformApi'));
+		const fields = await readCredential(this, 'flowPlatformApi');
+		if (!fields.ok) throw toNodeError(this.getNode(), fields.failure, itemIndex);
+		const account = readPlatformAccount(fields.value);
 		if (!account.ok) throw toNodeError(this.getNode(), account.failure, itemIndex);
 		const sdk = await loadSdk();
 		if (!sdk.ok) throw toNodeError(this.getNode(), sdk.failure, itemIndex);

@@ -1,5 +1,6 @@
 import type { ILoadOptionsFunctions, INodeListSearchResult, INodeProperties } from 'n8n-workflow';
 
+import { readCredential } from './credential';
 import { toNodeError } from './errors';
 import { badInput, fail, ok, type Failure, type Result } from './failure';
 import { isJsonObject, jsonText, parseJson, type Json } from './json';
@@ -49,8 +50,9 @@ export async function searchModels(
 }
 
 async function loadModels(context: ILoadOptionsFunctions): Promise<Result<string[]>> {
-	const fields = await context.getCredentials('flowPlatformApi');
-	const account = readPlatformAccount(fields);
+	const fields = await readCredential(context, 'flowPlatformApi');
+	if (!fields.ok) return fields;
+	const account = readPlatformAccount(fields.value);
 	if (!account.ok) return account;
 	const { baseUrl, modelsPath, secrets } = account.value;
 	if (!modelsPath) return fail(noList());

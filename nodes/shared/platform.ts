@@ -1,5 +1,6 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
+import { readCredential } from './credential';
 import { ok, type Result } from './failure';
 import { readPlatformAccount, type PlatformAccount } from './platformAccount';
 import { redactor, type Redact } from './redact';
@@ -19,10 +20,11 @@ const CREDENTIAL = 'flowPlatformApi';
 
 /** Reads and checks the credential, once for the run. */
 export async function openPlatform(context: IExecuteFunctions): Promise<Result<Platform>> {
-	const fields = await context.getCredentials(CREDENTIAL);
-	const account = readPlatformAccount(fields);
+	const fields = await readCredential(context, CREDENTIAL);
+	if (!fields.ok) return fields;
+	const account = readPlatformAccount(fields.value);
 	if (!account.ok) return account;
-	const credential = credentialOf(context, CREDENTIAL, fields);
+	const credential = credentialOf(context, CREDENTIAL, fields.value);
 	return ok({
 		account: account.value,
 		send: authenticatedSend(context, CREDENTIAL, credential),

@@ -1,6 +1,7 @@
 import type { IExecuteFunctions, IHttpRequestOptions, ITriggerFunctions } from 'n8n-workflow';
 
 import { systemClock, type Clock } from '../../shared/clock';
+import { readCredential } from '../../shared/credential';
 import { badInput, fail, ok, type Result } from '../../shared/failure';
 import { isJsonObject, jsonText, parseJson } from '../../shared/json';
 import { readNumberOptions } from '../../shared/numberOptions';
@@ -44,7 +45,9 @@ export async function prepareBridge(
 	auth: AuthFields,
 	options: LineOptions,
 ): Promise<Result<BridgeSetup>> {
-	const read = readBridgeAccount(await context.getCredentials(CREDENTIAL));
+	const fields = await readCredential(context, CREDENTIAL);
+	if (!fields.ok) return fields;
+	const read = readBridgeAccount(fields.value);
 	if (!read.ok) return read;
 	const account = read.value;
 	const settings = readSettings(account, auth, options);

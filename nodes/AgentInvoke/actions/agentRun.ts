@@ -2,6 +2,7 @@ import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { isStartedByChat } from '../../shared/chatTrigger';
 import { systemClock, type Clock } from '../../shared/clock';
+import { readCredential } from '../../shared/credential';
 import { openTable } from '../../shared/dataTable';
 import { failRun } from '../../shared/failRun';
 import { ok, type Result } from '../../shared/failure';
@@ -85,12 +86,13 @@ export async function inAgentRun(
 async function openAgentRun(context: IExecuteFunctions, signal: AbortSignal): Promise<Result<AgentRun>> {
 	const options = readAgentOptions(context);
 	if (!options.ok) return options;
-	const fields = await context.getCredentials(CREDENTIAL);
-	const account = readAgentAccount(fields);
+	const fields = await readCredential(context, CREDENTIAL);
+	if (!fields.ok) return fields;
+	const account = readAgentAccount(fields.value);
 	if (!account.ok) return account;
 	const clock = systemClock;
 	const redact = redactor(account.value.secrets);
-	const credential = credentialOf(context, CREDENTIAL, fields);
+	const credential = credentialOf(context, CREDENTIAL, fields.value);
 	const { baseUrl, invokePath } = account.value;
 	const agent = `${baseUrl}${invokePath} ${credential.id}`.trim();
 	const { requestsPerSecond, concurrency, maxInterrupts } = options.value;
