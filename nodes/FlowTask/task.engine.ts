@@ -12,6 +12,7 @@ import type { SubmitRecord, UploadedImages } from './task.memory';
 import { linksOf, namesFor, type FileLink, type FileSelection } from './task.links';
 import type { ProgressSockets } from './task.progress';
 import { TaskSubmitter, type ItemTask, type SubmitStart } from './task.submit';
+import { tokenHider } from './task.token';
 import { TaskWatcher, type TaskSighting } from './task.watch';
 
 /** One input item's work: a task to submit, or one that exists already. */
@@ -212,7 +213,8 @@ class TaskRun {
 		ended('succeeded');
 		if (!wantsFiles) return outcome(itemIndex, known);
 		const names = this.jobCount > 1 ? number : undefined;
-		return await this.fetchFiles(outcome(itemIndex, known), end.info, names);
+		const fetched = await this.fetchFiles(outcome(itemIndex, known), end.info, names);
+		return withShownLinks(fetched, tokenHider(promptToken));
 	}
 
 	private async fetchFiles(
@@ -277,6 +279,16 @@ class TaskRun {
 		}
 		return result.ok ? { ok: true, value: { link, stored: result.value } } : result;
 	}
+}
+
+/** The links as they may be shown: one with the prompt token in it is for the download alone. */
+function withShownLinks(fetched: TaskOutcome, hide: (url: string) => string): TaskOutcome {
+	const { failure } = fetched;
+	const files = fetched.files.map(({ link, stored }) => ({ link: { ...link, url: hide(link.url) }, stored }));
+	const urls = failure?.details?.urls;
+	if (!failure || !Array.isArray(urls)) return { ...fetched, files };
+	const shown = urls.map((url) => (typeof url === 'string' ? hide(url) : url));
+	return { ...fetched, files, failure: { ...failure, details: { ...failure.details, urls: shown } } };
 }
 
 function outcome(itemIndex: number, known: Partial<Omit<TaskOutcome, 'itemIndex'>>): TaskOutcome {

@@ -88,10 +88,10 @@ function redactJson(value: Json, redact: Redact): Json {
 }
 
 /** What an AI agent gets to read: the end of the task and where its pictures are. */
-export function describeForAgent(outcome: TaskOutcome, json: JsonObject): JsonObject {
+export function describeForAgent(outcome: TaskOutcome, json: JsonObject, redact: Redact): JsonObject {
 	const urls = outcome.sighting?.info?.finalFiles ?? [];
 	const all = Object.values(outcome.sighting?.info?.files ?? {}).flat();
-	const files = urls.length > 0 ? [...urls] : [...all];
+	const files = (urls.length > 0 ? urls : all).map(redact.known);
 	const { taskId = null, status = null, seed } = json;
 	return { taskId, status, ...(seed !== undefined && { seed }), files };
 }

@@ -1,6 +1,5 @@
 import type { Clock } from '../shared/clock';
 import type { Failure } from '../shared/failure';
-import { isJsonObject, parseJson } from '../shared/json';
 import type { CallFailure } from '../shared/transport/client';
 import type { OpenSocketHandle } from '../shared/transport/socket';
 import type { TaskApi } from './task.api';
@@ -9,6 +8,7 @@ import { askInPieces, portionsOf } from './task.looks';
 import { FEW_TASKS, LONGEST_LOOK_INTERVAL_MS, nextIntervalMs, SHORTEST_LOOK_INTERVAL_MS } from './task.pace';
 import type { ProgressSockets } from './task.progress';
 import { isFinal, waitsUnnumbered } from './task.states';
+import { withoutToken } from './task.token';
 
 /** What the watcher knows of a task: its last report, and when things happened (ms since the epoch). */
 export interface TaskSighting {
@@ -29,6 +29,7 @@ export interface TaskSighting {
  * - `left`: the watcher was stopped
  */
 export type WatchEnd =
+	/** `info` has the links as they came; those of the sighting are to be shown. */
 	| { readonly kind: 'final'; readonly info: TaskInfo; readonly sighting: TaskSighting }
 	| { readonly kind: 'timedOut' | 'stalled' | 'unknown' | 'left'; readonly sighting: TaskSighting }
 	| { readonly kind: 'refused'; readonly failure: Failure; readonly sighting: TaskSighting };
@@ -264,8 +265,7 @@ export class TaskWatcher {
 		const news = note(entry, info, nowMs);
 		if (isFinal(info.state)) {
 			this.close(entry);
-			const seen = sighting(entry, nowMs);
-			entry.resolve({ kind: 'final', info: seen.info ?? info, sighting: seen });
+			entry.resolve({ kind: 'final', info, sighting: sighting(entry, nowMs) });
 		}
 		return news;
 	}
@@ -387,14 +387,4 @@ function note(entry: Entry, info: TaskInfo, nowMs: number): boolean {
 function sighting(entry: Entry, endedAtMs: number): TaskSighting {
 	const { info, sinceMs, generatingAtMs, trouble, promptToken } = entry;
 	return { info: info && withoutToken(info, promptToken), sinceMs, generatingAtMs, endedAtMs, trouble };
-}
-
-/** The token opens the task's socket for a day; a platform that repeats it must not get it into an item. */
-function withoutToken(info: TaskInfo, promptToken: string | undefined): TaskInfo {
-	if (promptToken === undefined || promptToken.length < 4) return info;
-	const rawText = JSON.stringify(info.raw);
-	if (!rawText.includes(promptToken) && !info.errorMessage.includes(promptToken)) return info;
-	const raw = parseJson(rawText.replaceAll(promptToken, '[hidden]'));
-	const errorMessage = info.errorMessage.replaceAll(promptToken, '[hidden]');
-	return { ...info, errorMessage, raw: isJsonObject(raw) ? raw : {} };
 }

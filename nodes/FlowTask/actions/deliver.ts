@@ -120,7 +120,7 @@ function itemsOf(
 		return [
 			{
 				json: {
-					...describeForAgent(outcome, describeOutcome(outcome, delivery, redact)),
+					...describeForAgent(outcome, describeOutcome(outcome, delivery, redact), redact),
 					status: json.status,
 				},
 				pairedItem,

@@ -104,6 +104,35 @@ const FILES = (taskId: string): { files: Record<string, string[]>; final_files: 
 	final_files: [`https://h/${taskId}/a.png?sig=1`, `https://h/${taskId}/b.png?sig=1`],
 });
 
+describe('runTasks: the prompt token', () => {
+	const withToken = (taskId: string): ReturnType<typeof FILES> => ({
+		files: { '9': [`https://h/${taskId}/a.png?authorization=token-1&x=1`] },
+		final_files: [`https://h/${taskId}/a.png?authorization=token-1&x=1`],
+	});
+
+	it('downloads by the true link, and shows it without the token', async () => {
+		const { clock, platform, downloads, run } = scene();
+		platform.filesOf = withToken;
+		const [outcome] = await clock.run(run([submitJob(0)]));
+		expect(downloads.map(({ url }) => url)).toEqual(['https://h/t-1/a.png?authorization=token-1&x=1']);
+		expect(outcome?.files[0]?.link).toEqual({
+			nodeId: '9',
+			index: 0,
+			url: 'https://h/t-1/a.png?authorization=[hidden]&x=1',
+		});
+		expect(JSON.stringify(outcome?.sighting)).not.toContain('token-1');
+		expect(outcome?.sighting?.info?.finalFiles).toEqual([outcome?.files[0]?.link.url]);
+	});
+
+	it('shows it without the token where the download fails, too', async () => {
+		const made = scene();
+		made.platform.filesOf = withToken;
+		made.downloadFails = () => BROKEN;
+		const [outcome] = await made.clock.run(made.run([submitJob(0)]));
+		expect(outcome?.failure?.details?.urls).toEqual(['https://h/t-1/a.png?authorization=[hidden]&x=1']);
+	});
+});
+
 describe('runTasks: a batch', () => {
 	it('does nothing for no jobs, and leaves no timer', async () => {
 		const { clock, run } = scene();

@@ -153,7 +153,7 @@ describe('describeForAgent', () => {
 	it('gives the end and the pictures, and no more', () => {
 		const sighting = { info: succeeded('t'), sinceMs: AT, generatingAtMs: undefined, endedAtMs: AT };
 		const one = outcome({ sighting });
-		expect(describeForAgent(one, describeOutcome(one, { seeds: { '3.seed': 0 } }, redact))).toEqual({
+		expect(describeForAgent(one, describeOutcome(one, { seeds: { '3.seed': 0 } }, redact), redact)).toEqual({
 			taskId: 't',
 			status: 'succeeded',
 			seed: 0,
@@ -164,8 +164,18 @@ describe('describeForAgent', () => {
 	it('takes the files of all nodes where none is final', () => {
 		const info = taskInfo('t', { status: 3, files: { '9': ['https://h/a'], '12': ['https://h/b'] } });
 		const sighting = { info, sinceMs: AT, generatingAtMs: undefined, endedAtMs: AT };
-		expect(describeForAgent(outcome({ sighting }), {})).toMatchObject({
+		expect(describeForAgent(outcome({ sighting }), {}, redact)).toMatchObject({
 			files: ['https://h/a', 'https://h/b'],
+		});
+	});
+});
+
+describe('describeForAgent: links', () => {
+	it('hides a key that a link repeats', () => {
+		const info = succeeded('t', [`https://h/a.png?authorization=${KEY}`]);
+		const sighting = { info, sinceMs: AT, generatingAtMs: undefined, endedAtMs: AT };
+		expect(describeForAgent(outcome({ sighting }), {}, redact)).toMatchObject({
+			files: ['https://h/a.png?authorization=[hidden]'],
 		});
 	});
 });

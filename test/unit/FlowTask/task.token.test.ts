@@ -1,0 +1,28 @@
+import { withoutToken } from '../../../nodes/FlowTask/task.token';
+import { taskInfo } from './taskInfo.builder';
+
+const TOKEN = 'to+ken/"1"=';
+
+describe('withoutToken', () => {
+	const link = `https://h/a.png?authorization=${encodeURIComponent(TOKEN)}&x=1`;
+	const info = taskInfo('t', {
+		errMsg: `no ${TOKEN}`,
+		files: { '9': [link, `https://h/${TOKEN}`] },
+		final_files: [link],
+	});
+
+	it('hides the token wherever the platform repeats it', () => {
+		const shown = withoutToken(info, TOKEN);
+		expect(shown).toMatchObject({
+			errorMessage: 'no [hidden]',
+			files: { '9': ['https://h/a.png?authorization=[hidden]&x=1', 'https://h/[hidden]'] },
+			finalFiles: ['https://h/a.png?authorization=[hidden]&x=1'],
+			raw: { flow_task_id: 't', errMsg: 'no [hidden]' },
+		});
+		expect(JSON.stringify(shown)).not.toContain('ken');
+	});
+
+	it.each([undefined, 'another'])('leaves a report without it as it is: %s', (token) => {
+		expect(withoutToken(info, token)).toEqual(info);
+	});
+});
