@@ -115,6 +115,10 @@ export function explainChat(verdict: BadVerdict, facts: CallFacts): CallFailure 
 }
 
 function adviceFor(status: number, said: string): string {
+	// First, since what is missing may be a property of any name.
+	if (/additionalProperties|\brequired\W+is required/i.test(said)) {
+		return 'Name every property under "required" and set "additionalProperties": false in each object of "JSON Schema". Or keep the schema as it is and wrap it: { "name": "answer", "strict": false, "schema": … }.';
+	}
 	if (/thinking|reasoning/i.test(said)) {
 		return 'Set "Reasoning" to Default, or choose under "Reasoning Control" what this model takes.';
 	}

@@ -7,7 +7,13 @@ import { excerpt, isJsonObject, isTooDeep, parseJson, type Json, type JsonObject
 export type AnswerFormat =
 	| { readonly kind: 'text' }
 	| { readonly kind: 'jsonObject' }
-	| { readonly kind: 'jsonSchema'; readonly name: string; readonly schema: JsonObject };
+	| {
+			readonly kind: 'jsonSchema';
+			readonly name: string;
+			readonly schema: JsonObject;
+			/** Left out where the model is held to the schema: strict schemas are a narrower kind (§4.5). */
+			readonly strict?: false;
+	  };
 
 /** An answer's text as JSON, or a sentence that says why it is none. */
 export type ParsedAnswer =
@@ -27,8 +33,8 @@ export function responseFormat(format: AnswerFormat): JsonObject {
 		case 'jsonObject':
 			return { response_format: { type: 'json_object' } };
 		case 'jsonSchema': {
-			const { name, schema } = format;
-			return { response_format: { type: 'json_schema', json_schema: { name, schema, strict: true } } };
+			const { name, schema, strict = true } = format;
+			return { response_format: { type: 'json_schema', json_schema: { name, schema, strict } } };
 		}
 	}
 }
@@ -60,7 +66,8 @@ export function readSchema(value: unknown): Result<AnswerFormat> {
 	}
 	const given = typeof wrapping.name === 'string' ? wrapping.name : '';
 	const name = given.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'answer';
-	return ok({ kind: 'jsonSchema', name, schema });
+	const isLoose = wrapping !== schema && wrapping.strict === false;
+	return ok({ kind: 'jsonSchema', name, schema, ...(isLoose && { strict: false }) });
 }
 
 /** Reads an answer as the JSON that was asked for: models wrap it in fences, or say a sentence before it. */

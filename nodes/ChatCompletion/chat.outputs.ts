@@ -1,7 +1,7 @@
 import { badInput, fail, ok, type Result } from '../shared/failure';
 import { isJsonObject, isTooDeep, type Json, type JsonObject } from '../shared/json';
 import type { Redact } from '../shared/redact';
-import { parseAnswer, type AnswerFormat } from './chat.format';
+import { parseAnswer, type AnswerFormat, type ParsedAnswer } from './chat.format';
 import type { ChatAnswer } from './chat.response';
 
 /** How an answer leaves the node. */
@@ -21,7 +21,7 @@ export interface AnswerForm {
 export function describeAnswer(answer: ChatAnswer, form: AnswerForm, redact: Redact): Result<JsonObject> {
 	const text = redact.known(answer.content);
 	const warning = whatIsOdd(answer);
-	const content = readContent(text, form);
+	const content = readContent(text, form, answer.toolCalls.length > 0);
 	if (!content.ok && form.onInvalidJson === 'fail') {
 		return fail(
 			badInput(
@@ -74,8 +74,10 @@ function partOf(answer: ChatAnswer, redact: Redact): JsonObject {
 	};
 }
 
-function readContent(text: string, { format }: AnswerForm): ReturnType<typeof parseAnswer> {
-	return format.kind === 'text' ? { ok: true, value: text } : parseAnswer(text, format);
+function readContent(text: string, { format }: AnswerForm, calls: boolean): ParsedAnswer {
+	// A model that calls tools says nothing yet; its answer comes once it has their results.
+	const isCallOnly = calls && text.trim() === '';
+	return format.kind === 'text' || isCallOnly ? { ok: true, value: text } : parseAnswer(text, format);
 }
 
 /** What an operator should know about an answer that came but is not what it could be; empty where all is well. */

@@ -1,5 +1,5 @@
 import { NODE_NAME } from '../harness';
-import { openChatStage, type ChatStage } from './chat.fixture';
+import { openChatStage, sayings, type ChatStage } from './chat.fixture';
 
 let stage: ChatStage;
 beforeAll(async () => {
@@ -41,4 +41,47 @@ test('a row that is empty on purpose is left out, as long as something is asked'
 	});
 	expect(run.output(NODE_NAME)[0]?.json).toMatchObject({ content: 'yes' });
 	expect(stage.platform.books().requests.chat).toBe(1);
+});
+
+const SCHEMA = { type: 'object', required: ['title'], properties: { title: { type: 'string' } } };
+const TOOLS = {
+	tools: [{ type: 'function', function: { name: 'weather', parameters: { type: 'object' } } }],
+};
+
+test('a call of a tool in place of an answer is no broken JSON: it is paid for, and goes on', async () => {
+	for (const stream of [true, false]) {
+		const run = await stage.run(sayings('[tool: weather {"city":"Oslo"}]'), {
+			responseFormat: 'jsonSchema',
+			jsonSchema: JSON.stringify(SCHEMA),
+			stream,
+			options: { extraBody: JSON.stringify(TOOLS) },
+		});
+		expect(run.output(NODE_NAME)[0]?.json).toMatchObject({
+			content: '',
+			finishReason: 'tool_calls',
+			toolCalls: [{ name: 'weather', arguments: { city: 'Oslo' } }],
+		});
+	}
+});
+
+test('a schema in its wrapping is sent as strict as the wrapping says', async () => {
+	for (const strict of [false, true]) {
+		await stage.run(sayings('[answer: {"title":"x"}]'), {
+			responseFormat: 'jsonSchema',
+			jsonSchema: JSON.stringify({ name: 'n', strict, schema: SCHEMA }),
+		});
+		expect(stage.platform.books().chats.at(-1)?.body.response_format).toEqual({
+			type: 'json_schema',
+			json_schema: { name: 'n', strict, schema: SCHEMA },
+		});
+	}
+});
+
+test.each([
+	"Invalid schema for response_format 'n': In context=(), 'additionalProperties' is required to be supplied and to be false",
+	"Invalid schema for response_format 'n': 'required' is required to be supplied and to be an array including every key. Missing 'reasoning'",
+])('a schema that is not strict enough is told how to become so: %s', async (said) => {
+	const run = await stage.run(sayings(`[refuse: 400 ${said}]`));
+	expect(run.error?.description).toContain('"additionalProperties": false in each object');
+	expect(run.error?.description).toContain('"strict": false');
 });
