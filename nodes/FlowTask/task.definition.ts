@@ -1,5 +1,6 @@
 import { badInput, fail, ok, type Failure, type Result } from '../shared/failure';
 import { excerpt, isJsonObject, parseJson, type Json, type JsonObject } from '../shared/json';
+import { onlyOne, parsePasted } from '../shared/pastedJson';
 
 /** A workflow as its API-format export describes it (§2.1): what the form and the checks are made from. */
 export interface WorkflowDefinition {
@@ -27,12 +28,13 @@ const HOW_TO_EXPORT =
 
 /** Reads an API-format export as operators have it: text or object, bare or wrapped. */
 export function readDefinition(source: unknown): Result<WorkflowDefinition> {
-	const parsed = typeof source === 'string' ? parseJson(source) : source;
+	const read =
+		typeof source === 'string' ? parsePasted(source) : source === undefined ? fail('') : ok(source);
+	const parsed = read.ok ? onlyOne(read.value) : undefined;
 	if (!isJsonObject(parsed)) {
-		const what =
-			parsed === undefined
-				? 'is no valid JSON; the file may not have been pasted as a whole'
-				: 'is no JSON object';
+		const why =
+			read.ok || !read.failure ? '; the file may not have been pasted as a whole' : `: ${read.failure}`;
+		const what = read.ok ? 'is no JSON object' : `is no valid JSON${why}`;
 		return fail(
 			badInput(
 				`"${FIELD}" ${what}`,
@@ -61,10 +63,8 @@ function findExport(value: Json, depth = 0): JsonObject | undefined {
 	if (depth === 3) return undefined;
 	for (const key of WRAPPERS) {
 		const inner = value[key];
-		const found = findExport(
-			typeof inner === 'string' ? (parseJson(inner) ?? null) : (inner ?? null),
-			depth + 1,
-		);
+		const read = typeof inner === 'string' ? parsePasted(inner) : ok(inner ?? null);
+		const found = read.ok ? findExport(read.value, depth + 1) : undefined;
 		if (found) return found;
 	}
 	return undefined;

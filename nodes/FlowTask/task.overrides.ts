@@ -1,5 +1,6 @@
 import { badInput, fail, ok, type Result } from '../shared/failure';
 import { excerpt, isJsonObject, jsonText, parseJson, type Json, type JsonObject } from '../shared/json';
+import { lostDigits, onlyOne, parsePasted } from '../shared/pastedJson';
 import type { Prompt } from './task.api';
 import { isEditorFile, isLink, readDefinition } from './task.definition';
 import { readFieldId } from './task.form';
@@ -100,7 +101,8 @@ function convert(value: unknown, type: OverrideType): Result<Json, string> {
 		case 'number': {
 			const number =
 				typeof json === 'number' ? json : typeof json === 'string' && json.trim() ? Number(json) : NaN;
-			return Number.isFinite(number) ? ok(number) : fail(`${shown(text)} is no number`);
+			if (!Number.isFinite(number)) return fail(`${shown(text)} is no number`);
+			return keepsDigits(json, number);
 		}
 		case 'boolean': {
 			const word = text.trim().toLowerCase();
@@ -110,9 +112,20 @@ function convert(value: unknown, type: OverrideType): Result<Json, string> {
 		}
 		case 'json': {
 			const parsed = typeof json === 'string' ? parseJson(json) : json;
-			return parsed === undefined ? fail(`${shown(text)} is no valid JSON`) : ok(parsed);
+			if (parsed === undefined) return fail(`${shown(text)} is no valid JSON`);
+			return keepsDigits(json, parsed);
 		}
 	}
+}
+
+/** A seed of another value makes another picture. */
+function keepsDigits(given: Json, value: Json): Result<Json, string> {
+	const lost = typeof given === 'string' ? lostDigits(given) : undefined;
+	return lost === undefined
+		? ok(value)
+		: fail(
+				`${shown(lost)} is a number of which digits would be lost; the largest is ${Number.MAX_SAFE_INTEGER}`,
+			);
 }
 
 function shown(text: string): string {
@@ -143,9 +156,10 @@ function fromText(text: string): Json {
  * the full export, the editor's own file, the parameter view (§4.1, rules 2 to 4).
  */
 export function promptFromJson(value: unknown): Result<Prompt> {
-	const parsed = typeof value === 'string' ? (value.trim() ? parseJson(value) : {}) : toJson(value);
+	const read = readPrompt(value);
+	const parsed = read.ok ? onlyOne(read.value) : undefined;
 	if (!isJsonObject(parsed)) {
-		const what = parsed === undefined ? 'is no valid JSON' : 'is no JSON object';
+		const what = read.ok ? 'is no JSON object' : `is no valid JSON${read.failure && `: ${read.failure}`}`;
 		return fail(
 			refuse(
 				what,
@@ -156,17 +170,34 @@ export function promptFromJson(value: unknown): Result<Prompt> {
 	if (jsonText(parsed) === undefined) {
 		return fail(refuse('is nested too deeply to be sent', 'Remove what is nested.'));
 	}
-	const whole = recogniseWholeFile(parsed);
-	if (whole) return fail(whole);
-	const missing = missingIn(typeof value === 'string' ? parsed : value);
+	const wrong = recogniseWholeFile(parsed) ?? refuseLoss(value, parsed);
+	return wrong ? fail(wrong) : promptOfNodes(parsed);
+}
+
+function readPrompt(value: unknown): Result<Json, string> {
+	if (typeof value === 'string') return parsePasted(value.trim() || '{}');
+	const json = toJson(value);
+	return json === undefined ? fail('') : ok(json);
+}
+
+/** What would be sent without a word as something else than was entered. */
+function refuseLoss(value: unknown, parsed: JsonObject): ReturnType<typeof badInput> | undefined {
+	const missing = missingIn(typeof value === 'string' ? parsed : onlyOne(value));
 	if (missing !== undefined) {
-		return fail(
-			refuse(
-				`has no value for ${missing}`,
-				'Check the expression that should give it, or remove it to keep the value with which the workflow was hosted.',
-			),
+		return refuse(
+			`has no value for ${missing}`,
+			'Check the expression that should give it, or remove it to keep the value with which the workflow was hosted.',
 		);
 	}
+	const lost = typeof value === 'string' ? lostDigits(value) : undefined;
+	if (lost === undefined) return undefined;
+	return refuse(
+		`holds the number ${excerpt(lost, 40)}, of which digits would be lost`,
+		`Enter a number up to ${Number.MAX_SAFE_INTEGER}.`,
+	);
+}
+
+function promptOfNodes(parsed: JsonObject): Result<Prompt> {
 	let prompt: Prompt = {};
 	for (const [nodeId, node] of Object.entries(parsed)) {
 		const id = excerpt(nodeId, 60);

@@ -1,5 +1,6 @@
 import { badInput, fail, ok, type Result } from '../shared/failure';
-import { excerpt, isJsonObject, parseJson, type Json, type JsonObject } from '../shared/json';
+import { excerpt, isJsonObject, type Json, type JsonObject } from '../shared/json';
+import { onlyOne, parsePasted } from '../shared/pastedJson';
 
 export type Scalar = string | number | boolean;
 
@@ -25,11 +26,13 @@ const PARAMETER_GROUPS = ['inputs', 'parameters', 'params'];
 /** Reads the parameter view as pasted from the console. Nothing pasted is an empty view. */
 export function readParameterView(source: unknown): Result<ParameterView> {
 	if (source === undefined || source === null) return ok(EMPTY_VIEW);
-	const parsed = typeof source === 'string' ? parseJson(source.trim() || '{}') : source;
+	const read = typeof source === 'string' ? parsePasted(source.trim() || '{}') : ok(source);
+	const parsed = read.ok ? onlyOne(read.value) : undefined;
 	if (!isJsonObject(parsed)) {
+		const why = read.ok || !read.failure ? '' : `: ${read.failure}`;
 		return fail(
 			badInput(
-				'"Parameter View" is no JSON object',
+				`"Parameter View" is no JSON object${why}`,
 				"Paste the whole parameter view from the platform's console, or leave the field empty.",
 			),
 		);
@@ -73,8 +76,24 @@ function readParameters(node: JsonObject): Map<string, ParameterSpec> {
 
 /** A spec is an object of limits, or the list of accepted values itself; a list may also stand beside it. */
 function readSpec(spec: Json, entry: JsonObject): ParameterSpec | undefined {
-	if (Array.isArray(spec)) return { list: scalars(spec) };
-	if (!isJsonObject(spec)) return undefined;
+	if (Array.isArray(spec)) return readListSpec(spec, entry);
+	return isJsonObject(spec) ? readLimits(spec, entry) : undefined;
+}
+
+/** What the engine calls its kinds of values, where nothing else is said of them. */
+const ENGINE_TYPES: ReadonlySet<unknown> = new Set(['INT', 'FLOAT', 'STRING', 'BOOLEAN']);
+
+/** The engine itself writes a pair, type and limits; the type of what is enumerated is the list. */
+function readListSpec(spec: Json[], entry: JsonObject): ParameterSpec {
+	const [type, limits = {}] = spec;
+	const isType =
+		Array.isArray(type) || (typeof type === 'string' && (spec.length === 2 || ENGINE_TYPES.has(type)));
+	if (spec.length > 2 || !isType || !isJsonObject(limits)) return { list: scalars(spec) };
+	const read = readLimits(limits, entry);
+	return Array.isArray(type) ? { ...read, list: scalars(type) } : read;
+}
+
+function readLimits(spec: JsonObject, entry: JsonObject): ParameterSpec {
 	const list = [...LIST_KEYS.map((key) => spec[key]), ...LIST_KEYS.map((key) => entry[key])].find((one) =>
 		Array.isArray(one),
 	);

@@ -15,8 +15,8 @@ export function isJsonObject(value: unknown): value is JsonObject {
  */
 export function parseJson(text: string): Json | undefined {
 	try {
-		// Some servers put a byte order mark before their JSON.
-		const parsed: unknown = JSON.parse(text.startsWith('\uFEFF') ? text.slice(1) : text);
+		// Some servers put a byte order mark before their JSON, which is trimmed as a blank.
+		const parsed: unknown = JSON.parse(text.trimStart());
 		return isJson(parsed) ? parsed : undefined;
 	} catch {
 		return undefined;

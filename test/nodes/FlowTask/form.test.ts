@@ -143,6 +143,25 @@ test('random seeds keep to what the parameter view accepts', async () => {
 	for (const seed of seeds) expect([5, 6, 7]).toContain(seed);
 });
 
+test('an export and a view as other tools write them are read, and kept to', async () => {
+	const pasted = {
+		workflowDefinition: `\`\`\`json\n[${JSON.stringify(textToImage).slice(0, -1)}, "is_changed": [NaN]}]\n\`\`\``,
+		parameterSpec: JSON.stringify({ '3': { steps: { spec: ['INT', { min: 1, max: 100 }] } } }),
+	};
+	const run = await stage.run(prompts(1), form({ '3/steps': 30 }, { '3/steps': 'number' }, pasted));
+	expect(run.error).toBeUndefined();
+	expect(sentPrompts()).toEqual([{ '3': { inputs: { steps: 30 } } }]);
+	const beyond = await stage.run(prompts(1), form({ '3/steps': 300 }, { '3/steps': 'number' }, pasted));
+	expect(beyond.error?.message).toContain('from 1 to 100');
+});
+
+test('a seed of more digits than a number holds is not sent as another one', async () => {
+	const prompt = '{"3": {"inputs": {"seed": 12345678901234567890}}}';
+	const run = await stage.run(prompts(1), { overridesMode: 'json', prompt, overrideFields: {} });
+	expect(run.error?.message).toContain('holds the number 12345678901234567890');
+	expect(sentPrompts()).toEqual([]);
+});
+
 test('a UI-format file is named as such, with how to export the right one', async () => {
 	const ui = { last_node_id: 3, nodes: [{ id: 3 }], links: [] };
 	const run = await stage.run(prompts(1), form({}, {}, { workflowDefinition: JSON.stringify(ui) }));

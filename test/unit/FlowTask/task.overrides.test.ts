@@ -34,6 +34,9 @@ describe('promptFromJson', () => {
 		['text', JSON.stringify(CHANGES)],
 		['text with blanks around', `\n ${JSON.stringify(CHANGES, null, 2)} \n`],
 		['an object', CHANGES],
+		['a list of one', [CHANGES]],
+		['text of a list of one', JSON.stringify([CHANGES])],
+		['text with a fence around', `\`\`\`json\n${JSON.stringify(CHANGES)}\n\`\`\``],
 	])('takes changes as %s', (_name, value) => {
 		expect(promptFromJson(value)).toEqual({ ok: true, value: CHANGES });
 	});
@@ -113,7 +116,16 @@ describe('promptFromJson', () => {
 		['a whole request body', { workflow_id: 'w', prompt: CHANGES }, 'whole request body'],
 		['a whole request body with an empty prompt', { workflow_id: 'w', prompt: {} }, 'whole request body'],
 		['a request body without its workflow', { prompt: CHANGES }, 'whole request body'],
-		['a list', [CHANGES], 'no JSON object'],
+		['a list', [CHANGES, CHANGES], 'no JSON object'],
+		['a trailing comma', '{"6": {"inputs": {},}}', 'no valid JSON: it has a comma before a closing bracket'],
+		['curly quotes', '{“6”: {}}', 'no valid JSON: it has curly quotes'],
+		['a NaN', '{"3": {"inputs": {"cfg": NaN}}}', 'no value for "cfg" of node "3"'],
+		['a list of one without a value', [MISSING_TEXT], 'no value for "text" of node "6"'],
+		[
+			'a seed beyond what a number holds',
+			`{"3": {"inputs": {"seed": 12345678901234567890}}}`,
+			'holds the number 12345678901234567890, of which',
+		],
 		['a list as text', '[]', 'no JSON object'],
 		['null', null, 'no JSON object'],
 		['null as text', 'null', 'no JSON object'],
@@ -288,6 +300,8 @@ describe('promptFromFields', () => {
 		['number', 'Infinity', 'is no number'],
 		['number', true, 'is no number'],
 		['number', [7], 'is no number'],
+		['number', '12345678901234567890', 'digits would be lost'],
+		['json', '{"a":[12345678901234567890]}', 'digits would be lost'],
 		['boolean', 'yes', 'neither true nor false'],
 		['boolean', 1, 'neither true nor false'],
 		['json', '{a:1}', 'no valid JSON'],

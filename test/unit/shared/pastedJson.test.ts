@@ -1,0 +1,72 @@
+import fc from 'fast-check';
+
+import { lostDigits, onlyOne, parsePasted } from '../../../nodes/shared/pastedJson';
+
+describe('parsePasted', () => {
+	it.each<[string, unknown]>([
+		['{"a": [NaN, -Infinity, Infinity]}', { a: [null, null, null] }],
+		['{"a": "NaN, \\" Infinity", "b": NaN}', { a: 'NaN, " Infinity', b: null }],
+		['\n \uFEFF{"a": 1}', { a: 1 }],
+		['```json\n{"a": "```"}\n```', { a: '```' }],
+		['```\n{"a": 1}```', { a: 1 }],
+		['{"a": "“,}”"}', { a: '“,}”' }],
+	])('reads %j', (text, value) => {
+		expect(parsePasted(text)).toEqual({ ok: true, value });
+	});
+
+	it.each([
+		['{"a": 1,}', 'it has a comma before a closing bracket, which JSON does not allow'],
+		['{"a": [1 , \n]}', 'it has a comma before a closing bracket, which JSON does not allow'],
+		['{“a”: 1}', 'it has curly quotes (“ ”) where JSON has straight ones (")'],
+		['{"a": "“,}', ''],
+		['{"a": NaNa}', ''],
+		['a red fox', ''],
+		['', ''],
+	])('says what is wrong with %j, where it knows', (text, failure) => {
+		expect(parsePasted(text)).toEqual({ ok: false, failure });
+	});
+
+	it('reads whatever JSON there is as it is', () => {
+		fc.assert(
+			fc.property(fc.json(), (text) => {
+				expect(parsePasted(text)).toEqual({ ok: true, value: JSON.parse(text) as unknown });
+			}),
+		);
+	});
+
+	it('never throws', () => {
+		fc.assert(
+			fc.property(fc.string({ unit: fc.constantFrom('"', '\\', '{', 'NaN', ',', '`', ' ', 'a') }), (text) => {
+				expect(() => [parsePasted(text), lostDigits(text)]).not.toThrow();
+			}),
+		);
+	});
+
+	it('answers soon where a file with text of any kind was cut off', () => {
+		const cut = `{"a": NaN, "b": "${'\\"x'.repeat(1_000_000)}`;
+		expect(parsePasted(cut)).toEqual({ ok: false, failure: '' });
+		expect(lostDigits(`${cut}"}`)).toBeUndefined();
+	}, 5_000);
+});
+
+test.each([
+	['{"seed": 12345678901234567890}', '12345678901234567890'],
+	['[-9007199254740993]', '-9007199254740993'],
+	['{"seed": 9007199254740991, "b": 1e30, "c": 0.12345678901234567890}', undefined],
+	['{"12345678901234567890": "12345678901234567890 \\" 12345678901234567890"}', undefined],
+])('in %s the number %s loses digits', (text, lost) => {
+	expect(lostDigits(text)).toBe(lost);
+});
+
+test.each<[unknown, unknown]>([
+	[[{ a: 1 }], { a: 1 }],
+	[
+		[{ a: 1 }, {}],
+		[{ a: 1 }, {}],
+	],
+	[[7], [7]],
+	[{ a: 1 }, { a: 1 }],
+	[undefined, undefined],
+])('of %j what counts is %j', (value, one) => {
+	expect(onlyOne(value)).toEqual(one);
+});
