@@ -6,7 +6,7 @@ import type { Ledger } from '../shared/ledger';
 import type { Redact } from '../shared/redact';
 import type { Download, StoredFile } from '../shared/transport/download';
 import type { TaskApi } from './task.api';
-import { explainWatchEnd, type StopReason } from './task.failures';
+import { explainWatchEnd, type StopReason, type TaskOrigin } from './task.failures';
 import type { TaskInfo } from './task.info';
 import type { SubmitRecord, UploadedImages } from './task.memory';
 import { linksOf, namesFor, type FileLink, type FileSelection } from './task.links';
@@ -198,13 +198,14 @@ class TaskRun {
 	}
 
 	private async follow(
-		{ itemIndex, wantsFiles, record }: TaskJob,
+		{ itemIndex, wantsFiles, record, start }: TaskJob,
 		number: number,
 		{ taskId, promptToken, submittedAtMs, reused, ended }: ItemTask,
 	): Promise<TaskOutcome> {
 		const end = await this.watcher.watch(taskId, promptToken, submittedAtMs);
 		const known = { taskId, reused, sighting: end.sighting };
-		const failure = explainWatchEnd(taskId, end, this.parts.redact);
+		const origin = originOf(start, reused, record !== undefined);
+		const failure = explainWatchEnd(taskId, end, this.parts.redact, origin);
 		if (failure && SPOILED.has(failure.kind)) {
 			record?.spoiled();
 			ended('failed');
@@ -279,6 +280,12 @@ class TaskRun {
 		}
 		return result.ok ? { ok: true, value: { link, stored: result.value } } : result;
 	}
+}
+
+/** @param recorded whether the run remembers the task as its own */
+function originOf(start: TaskJob['start'], reused: boolean, recorded: boolean): TaskOrigin | undefined {
+	if (start.kind === 'watch') return recorded ? { earlierTry: true } : undefined;
+	return reused && start.idempotency ? { key: start.idempotency.key } : undefined;
 }
 
 /** The links as they may be shown: one with the prompt token in it is for the download alone. */

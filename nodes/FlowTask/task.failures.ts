@@ -46,11 +46,20 @@ export function stillUnclear(): Failure {
 	};
 }
 
+/** Why an item has a task that this run did not make. */
+export type TaskOrigin = { readonly key: string } | { readonly key?: undefined; readonly earlierTry: true };
+
 /**
  * What a watch's end means for its item.
+ * @param origin left out where this run made the task, or the item names it
  * @returns `undefined` where the task succeeded
  */
-export function explainWatchEnd(fullTaskId: string, end: WatchEnd, redact: Redact): Failure | undefined {
+export function explainWatchEnd(
+	fullTaskId: string,
+	end: WatchEnd,
+	redact: Redact,
+	origin?: TaskOrigin,
+): Failure | undefined {
 	const { sighting } = end;
 	const taskId = excerpt(fullTaskId, 100);
 	const said = excerpt(redact(sighting.info?.errorMessage ?? ''), 500);
@@ -81,13 +90,7 @@ export function explainWatchEnd(fullTaskId: string, end: WatchEnd, redact: Redac
 				details,
 			};
 		case 'unknown':
-			return {
-				kind: 'taskUnknown',
-				message: `The platform does not know task ${taskId}`,
-				advice:
-					'Check that the id is complete and that the credential is of the account and the platform on which the task was submitted.',
-				details,
-			};
+			return explainUnknown(taskId, details, origin);
 		case 'left':
 			return {
 				kind: 'cancelled',
@@ -104,6 +107,31 @@ export function explainWatchEnd(fullTaskId: string, end: WatchEnd, redact: Redac
 				details: { ...end.failure.details, ...details },
 			};
 	}
+}
+
+/** Where the item stands for a task that is gone, it comes upon the same one each time: the way out has to be said. */
+function explainUnknown(taskId: string, details: JsonObject, origin: TaskOrigin | undefined): Failure {
+	const message = `The platform does not know task ${taskId}`;
+	const credential = 'the credential is of the account and the platform on which the task was submitted';
+	if (!origin) {
+		return {
+			...{ kind: 'taskUnknown', message, details },
+			advice: `Check that the id is complete and that ${credential}.`,
+		};
+	}
+	if (origin.key === undefined) {
+		return {
+			...{ kind: 'taskUnknown', message: `${message}, which an earlier try made for this item`, details },
+			advice: `Check that ${credential}. To make a new task, start the workflow anew; where the item has an idempotency key, delete its rows in the Data Table flow_task_ledger first.`,
+		};
+	}
+	const key = excerpt(origin.key, 80);
+	return {
+		kind: 'taskUnknown',
+		message: `${message}, which was made for the idempotency key "${key}"`,
+		advice: `Check that ${credential}. To make a new task for the key, delete its rows in the Data Table flow_task_ledger. Where the platform forgets tasks sooner than keys run out, shorten "Idempotency Lifetime (Hours)" in the options.`,
+		details: { ...details, idempotencyKey: key },
+	};
 }
 
 function explainFinal(taskId: string, state: string, said: string, details: JsonObject): Failure | undefined {

@@ -1,4 +1,5 @@
 import { NODE_NAME } from '../harness';
+import { createDataTables } from '../harness/dataTables';
 import { openStage, prompts, text, type Stage } from './flowTask.fixture';
 
 let stage: Stage;
@@ -160,4 +161,18 @@ describe('one fault at a time', () => {
 		expect(waited.output(NODE_NAME, 1).map(({ json }) => json.error)).toEqual([expect.stringContaining(msg)]);
 		expect(stage.platform.books().requests.file).toBe(3);
 	});
+
+	test('a key whose task the platform has forgotten names the way out', async () => {
+		const { executeWorkflow } = createDataTables();
+		const run = {
+			workflow: stage.workflow({ options: { idempotencyKey: 'order-1' } }),
+			...{ items: prompts(1), credentials: stage.credentials, executeWorkflow },
+		};
+		expect((await stage.harness.run(run)).output(NODE_NAME)).toHaveLength(1);
+		stage.platform.faults.add({ on: 'info', kind: 'missingIds', after: 1 });
+		const again = await stage.harness.run(run);
+		expect(again.error?.message).toContain('was made for the idempotency key "order-1"');
+		expect(again.error?.description).toContain('delete its rows in the Data Table flow_task_ledger');
+		expect(stage.platform.books().tasksMade).toBe(1);
+	}, 60_000);
 });

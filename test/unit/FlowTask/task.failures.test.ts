@@ -135,6 +135,19 @@ describe('explainWatchEnd', () => {
 		}
 	});
 
+	it('names the way out where an item stands for a task that is gone', () => {
+		const end: WatchEnd = { kind: 'unknown', sighting: sightingOf() };
+		expect(explainWatchEnd('t-1', end, redact, { key: 'order 7' })).toMatchObject({
+			message: 'The platform does not know task t-1, which was made for the idempotency key "order 7"',
+			advice: expect.stringContaining('delete its rows in the Data Table flow_task_ledger') as unknown,
+			details: { idempotencyKey: 'order 7', taskId: 't-1' },
+		});
+		expect(explainWatchEnd('t-1', end, redact, { earlierTry: true })?.advice).toContain(
+			'start the workflow anew',
+		);
+		expect(explainWatchEnd('t-1', end, redact)?.advice).toContain('the id is complete');
+	});
+
 	it('keeps what an unreadable look said beside the task', () => {
 		const end: WatchEnd = { kind: 'refused', failure: refusedLook, sighting: sightingOf() };
 		expect(explainWatchEnd('t-1', end, redact)?.details).toMatchObject({ httpStatus: 403, taskId: 't-1' });
