@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 
-import { isJsonObject, type Json, type JsonObject } from '../shared/json';
+import { errorWords } from '../shared/errorWords';
+import { excerpt, isJsonObject, jsonText, type Json, type JsonObject } from '../shared/json';
 import { stateOf, type TaskState } from './task.states';
 
 /** A task as the platform reports it (§2.4), read into our own type. */
@@ -46,12 +47,18 @@ const Links = v.fallback(
 	[],
 );
 
+/** Some engines pass the exception on as it is: its words, or all of it where it has none. */
+const ErrorObject = v.pipe(
+	v.custom<JsonObject>((error) => isJsonObject(error) && Object.keys(error).length > 0),
+	v.transform((error) => errorWords(error) || excerpt(jsonText(error) ?? '', 500)),
+);
+
 const InfoItem = v.object({
 	flow_task_id: TaskId,
 	status: v.optional(LooseNumber, null),
 	queue_size: v.optional(LooseNumber, null),
 	current_position: v.optional(LooseNumber, null),
-	errMsg: v.optional(v.fallback(v.string(), ''), ''),
+	errMsg: v.optional(v.fallback(v.union([v.string(), ErrorObject]), ''), ''),
 	files: v.optional(v.fallback(v.record(v.string(), Links), {}), {}),
 	final_files: v.optional(Links, []),
 	progress_num: v.optional(LooseNumber, null),

@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 
 import type { Exchange } from './exchange';
+import { errorWords } from '../errorWords';
 import { parseJson, type Json } from '../json';
 
 /**
@@ -49,7 +50,7 @@ export function judge(exchange: Exchange): Verdict {
 	const body = parseJson(exchange.text);
 	const envelope = v.safeParse(Envelope, body);
 	const code = envelope.success ? envelope.output.code : null;
-	const text = saidBy(body) || describeBody(exchange.text, headers['content-type']);
+	const text = errorWords(body) || describeBody(exchange.text, headers['content-type']);
 
 	if (status === 429 || code === 429) return { kind: 'busy', retryAfter: headers['retry-after'], text };
 	if (status >= 300 && status < 400) {
@@ -70,20 +71,6 @@ export function judge(exchange: Exchange): Verdict {
 
 function isObjectWithData(body: Json | undefined): body is { data: Json } {
 	return typeof body === 'object' && body !== null && !Array.isArray(body) && body.data !== undefined;
-}
-
-/** The words of the service, uncut and not cleaned: `msg`, or what other JSON error bodies use. */
-function saidBy(body: Json | undefined): string {
-	if (typeof body !== 'object' || body === null || Array.isArray(body)) return '';
-	for (const key of ['msg', 'message', 'error', 'detail']) {
-		const value = body[key];
-		if (typeof value === 'string' && value.trim()) return value;
-		if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
-			const inner = saidBy(value);
-			if (inner) return inner;
-		}
-	}
-	return '';
 }
 
 function describeBody(text: string, contentType = ''): string {

@@ -96,7 +96,9 @@ describe('readTaskInfo', () => {
 
 	it.each([
 		['null', null, ''],
-		['an object', { code: 1 }, ''],
+		['an empty object', {}, ''],
+		['an object', { code: 1 }, '{"code":1}'],
+		['an exception', { exception_message: 'CUDA out of memory', node_id: '3' }, 'CUDA out of memory'],
 		['text', 'out of memory', 'out of memory'],
 	])('reads an error text that is %s', (_name, errMsg, expected) => {
 		expect(readTaskInfo({ flow_task_id: 't', errMsg })?.errorMessage).toBe(expected);

@@ -135,6 +135,11 @@ describe('judge', () => {
 		expect(judge(reply(status, body))).toMatchObject({ kind: 'refused', status, code });
 	});
 
+	it('passes on what a validator says, place and words', () => {
+		const body = { detail: [{ loc: ['body', 'workflow_id'], msg: 'field required' }] };
+		expect(judge(reply(422, body))).toMatchObject({ text: 'body.workflow_id: field required' });
+	});
+
 	it.each([
 		['nothing', '', 'an empty answer'],
 		['white space', ' \n', 'an empty answer'],
