@@ -30,7 +30,7 @@ export function refuseMissingRows({ entered, given, schema }: FormRows): Failure
 	if (complaints.length === 0) return undefined;
 	return badInput(
 		`"Inputs to Change" cannot be sent: ${complaints.join('; ')}`,
-		'Correct the expression, or remove the row to keep the value with which the workflow was hosted. Nothing was submitted for this item.',
+		'Correct the expression or enter a value, or remove the row to keep the value with which the workflow was hosted. Nothing was submitted for this item.',
 	);
 }
 

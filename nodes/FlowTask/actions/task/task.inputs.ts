@@ -226,14 +226,8 @@ function readImageSlots(
 		const { maxFileBytes } = run.options;
 		if (row.source === 'url') {
 			const url = textOf(row.url);
-			if (!/^https?:\/\/[^/]/i.test(url)) {
-				return fail(
-					badInput(
-						`Image ${index + 1} of "Input Images" has ${url ? `"${excerpt(url, 60)}" as its URL, which is no web address` : 'no URL'}`,
-						'Enter a URL that starts with http:// or https://.',
-					),
-				);
-			}
+			const wrongUrl = refuseUrl(url, index);
+			if (wrongUrl) return fail(wrongUrl);
 			images.push({
 				nodeId,
 				parameter,
@@ -251,6 +245,14 @@ function readImageSlots(
 		});
 	}
 	return ok({ prompt, images });
+}
+
+function refuseUrl(url: string, index: number): Failure | undefined {
+	if (/^https?:\/\/[^/]/i.test(url)) return undefined;
+	return badInput(
+		`Image ${index + 1} of "Input Images" has ${url ? `"${excerpt(url, 60)}" as its URL, which is no web address` : 'no URL'}`,
+		'Enter a URL that starts with http:// or https://.',
+	);
 }
 
 /** A file that is not there is told before anything is sent for any item. */
