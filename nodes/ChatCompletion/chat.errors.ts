@@ -1,6 +1,6 @@
 import { excerpt, isJsonObject, type Json, type JsonObject } from '../shared/json';
 import type { CallFailure } from '../shared/transport/attempts';
-import { explain, type CallFacts } from '../shared/transport/explain';
+import { explain, sentence, type CallFacts, type RefusalAdvice } from '../shared/transport/explain';
 import type { BadVerdict } from '../shared/transport/verdict';
 
 /** An error that the service reports in the body, under whatever HTTP status. */
@@ -86,6 +86,12 @@ export function verdictOfError({ text, status }: ServiceError): BadVerdict {
 	return { kind: 'refused', status: status ?? 400, code: status ?? 400, text };
 }
 
+const OF_QUESTION: RefusalAdvice = {
+	rightful: 'Use a key of an account that may use this model.',
+	check:
+		"Check the model's ID, the messages and the options of this node against what the platform says, and the Base URL in the credential.",
+};
+
 /** The sentences of the chat interface; what concerns key and address is said as for the other interfaces. */
 export function explainChat(verdict: BadVerdict, facts: CallFacts): CallFailure {
 	if (verdict.kind === 'busy') {
@@ -93,7 +99,7 @@ export function explainChat(verdict: BadVerdict, facts: CallFacts): CallFailure 
 		const said = excerpt(facts.redact(verdict.text), 500);
 		return {
 			...failure,
-			advice: `Lower "Concurrency" in the node's options, or run the workflow later. The platform said: ${said}`,
+			advice: `Lower "Concurrency" in the node's options, or run the workflow later. The platform said: ${sentence(said)}`,
 		};
 	}
 	if (
@@ -102,7 +108,7 @@ export function explainChat(verdict: BadVerdict, facts: CallFacts): CallFailure 
 		verdict.status === 403 ||
 		verdict.code === null
 	) {
-		return explain(verdict, facts);
+		return explain(verdict, facts, OF_QUESTION);
 	}
 	const said = excerpt(facts.redact(verdict.text), 500);
 	return {

@@ -14,8 +14,31 @@ export interface CallFacts {
 	readonly redact: Redact;
 }
 
+/** What an operator can do about a refusal, in the words of the node that asked. */
+export interface RefusalAdvice {
+	/** Whose key may do this. */
+	readonly rightful: string;
+	/** What to compare with what the platform says. */
+	readonly check: string;
+}
+
+const OF_SUBMIT: RefusalAdvice = {
+	rightful: 'Use a key of the account that owns the workflow.',
+	check:
+		'Check what this item sends, such as the workflow ID and the inputs that are changed, against what the platform says. Nothing was made.',
+};
+
+const OF_READ: RefusalAdvice = {
+	rightful: 'Use a key of an account that may do this.',
+	check: 'Check what this item asks for, and the Base URL in the credential, against what the platform says.',
+};
+
 /** Turns a verdict that ended a call into a sentence for the operator, with what to do about it. */
-export function explain(verdict: BadVerdict, facts: CallFacts): CallFailure {
+export function explain(
+	verdict: BadVerdict,
+	facts: CallFacts,
+	advice: RefusalAdvice = facts.repeatability === 'write' ? OF_SUBMIT : OF_READ,
+): CallFailure {
 	const { purpose, attempt } = facts;
 	const tries = attempt > 1 ? ` (${attempt} attempts)` : '';
 	// A key that is cut before it is hidden would not be recognised any more.
@@ -33,12 +56,12 @@ export function explain(verdict: BadVerdict, facts: CallFacts): CallFailure {
 			return {
 				kind: 'refused',
 				message: `The platform is taking no more requests, so the node could not ${purpose}${tries}`,
-				advice: `Lower "Requests per Second" or "Max Tasks in Flight" in the node's options, or run the workflow later. The platform said: ${said(verdict.text)}`,
+				advice: `Lower "Requests per Second" or "Max Tasks in Flight" in the node's options, or run the workflow later. The platform said: ${sentence(said(verdict.text))}`,
 				details: { httpStatus: 429 },
 				passing: true,
 			};
 		case 'refused':
-			return refusal(verdict, facts);
+			return refusal(verdict, facts, advice);
 		case 'unreached':
 			return unreached(verdict, facts, tries);
 		case 'redirected':
@@ -56,7 +79,11 @@ export function explain(verdict: BadVerdict, facts: CallFacts): CallFailure {
 	}
 }
 
-function refusal(verdict: Extract<Verdict, { kind: 'refused' }>, facts: CallFacts): CallFailure {
+function refusal(
+	verdict: Extract<Verdict, { kind: 'refused' }>,
+	facts: CallFacts,
+	{ rightful, check }: RefusalAdvice,
+): CallFailure {
 	const { status, code } = verdict;
 	const said = excerpt(facts.redact(verdict.text), 500);
 	const details: JsonObject = { httpStatus: status, ...(code !== null && { code }) };
@@ -64,7 +91,7 @@ function refusal(verdict: Extract<Verdict, { kind: 'refused' }>, facts: CallFact
 		return {
 			kind: 'credential',
 			message: `The platform does not accept the API key, so the node could not ${facts.purpose}`,
-			advice: `Check that the key in the FlowPlatform credential is complete, has not been deleted and belongs to this base URL. The platform said: ${said}`,
+			advice: `Check that the key in the FlowPlatform credential is complete, has not been deleted and belongs to this base URL. The platform said: ${sentence(said)}`,
 			details,
 			passing: false,
 		};
@@ -73,7 +100,7 @@ function refusal(verdict: Extract<Verdict, { kind: 'refused' }>, facts: CallFact
 		return {
 			kind: 'credential',
 			message: `The API key has no right to ${facts.purpose}`,
-			advice: `Use a key of the account that owns the workflow. The platform said: ${said}`,
+			advice: `${rightful} The platform said: ${sentence(said)}`,
 			details,
 			passing: false,
 		};
@@ -82,7 +109,7 @@ function refusal(verdict: Extract<Verdict, { kind: 'refused' }>, facts: CallFact
 		return {
 			kind: 'credential',
 			message: `The base URL has no such interface, so the node could not ${facts.purpose}`,
-			advice: `Check the Base URL in the credential: it is the address of the platform's API without a path such as "/api" at its end. The address answered HTTP 404: ${said}`,
+			advice: `Check the Base URL in the credential: it is the address of the platform's API without a path such as "/api" at its end. The address answered HTTP 404: ${sentence(said)}`,
 			details,
 			passing: false,
 		};
@@ -90,8 +117,7 @@ function refusal(verdict: Extract<Verdict, { kind: 'refused' }>, facts: CallFact
 	return {
 		kind: 'refused',
 		message: `The platform refused to ${facts.purpose}: ${said}`,
-		advice:
-			'Check what this item sends, such as the workflow ID and the inputs that are changed, against what the platform says. Nothing was made.',
+		advice: check,
 		details,
 		passing: false,
 	};
@@ -125,23 +151,34 @@ function noGoodAnswer(
 	details: JsonObject,
 ): CallFailure {
 	const said = excerpt(facts.redact(text), 500);
-	const status = typeof details.httpStatus === 'number' ? ` (HTTP ${details.httpStatus})` : '';
+	const { httpStatus } = details;
+	const status = typeof httpStatus === 'number' ? ` (HTTP ${httpStatus})` : '';
+	// Gateways in front of a platform in trouble send pages too, but not as a success.
+	const isElsewhere = /^a web page\b/.test(text) && typeof httpStatus === 'number' && httpStatus < 300;
+	const where = isElsewhere ? '. The Base URL in the credential may be wrong' : '';
 	if (facts.repeatability === 'read' || refused) {
 		return {
 			kind: refused ? 'refused' : 'unclear',
-			message: `The platform could not ${facts.purpose}${status}${tries}: ${said}`,
-			advice: 'The platform seems to have trouble at the moment. Run the node again later.',
+			message: `The platform could not ${facts.purpose}${status}${tries}: ${said}${where}`,
+			advice: isElsewhere
+				? "The platform seems to have trouble at the moment, or the Base URL is wrong: it is the address of the platform's API, not of its console. Check it, or run the node again later."
+				: 'The platform seems to have trouble at the moment. Run the node again later.',
 			details,
 			passing: true,
 		};
 	}
 	return {
 		kind: 'unclear',
-		message: `No clear answer came when the node tried to ${facts.purpose}${status}: ${said}`,
+		message: `No clear answer came when the node tried to ${facts.purpose}${status}: ${said}${where}`,
 		advice: 'It was not tried again, because the platform may have carried it out.',
 		details,
 		passing: true,
 	};
+}
+
+/** What others said, ended by a full stop, since more may follow. */
+export function sentence(said: string): string {
+	return /[.!?…]$/.test(said) ? said : `${said}.`;
 }
 
 /** Scheme, host and port of an address: all that an error text needs of it, and no query. */

@@ -43,6 +43,23 @@ test('a row that is empty on purpose is left out, as long as something is asked'
 	expect(stage.platform.books().requests.chat).toBe(1);
 });
 
+test.each([
+	['html200', {}, /The Base URL in the credential may be wrong/, /or the Base URL is wrong/],
+	[
+		'code',
+		{ code: 403, msg: 'no right' },
+		/has no right/,
+		/may use this model\. The platform said: no right\.$/,
+	],
+] as const)('%s is told in the words of a chat', async (kind, more, message, description) => {
+	stage.platform.faults.add({ on: 'chat', kind, ...more });
+	const run = await stage.run(sayings('x'), { options: { retries: 0 } });
+	stage.platform.faults.clear();
+	expect(run.error?.message).toMatch(message);
+	expect(run.error?.description).toMatch(description);
+	expect(run.error?.description).not.toMatch(/workflow|made/);
+});
+
 const SCHEMA = { type: 'object', required: ['title'], properties: { title: { type: 'string' } } };
 const TOOLS = {
 	tools: [{ type: 'function', function: { name: 'weather', parameters: { type: 'object' } } }],

@@ -87,6 +87,26 @@ describe('explain', () => {
 		});
 	});
 
+	it('names the base URL where a web page came as a success, and not where a gateway sent one', () => {
+		const page = (status: number) =>
+			({ kind: 'broken', status, enveloped: false, text: 'a web page instead of JSON' }) as const;
+		expect(explain(page(200), facts('write')).message).toMatch(
+			/The Base URL in the credential may be wrong$/,
+		);
+		expect(explain(page(200), facts('read')).advice).toContain('or the Base URL is wrong');
+		expect(JSON.stringify(explain(page(502), facts('read')))).not.toContain('Base URL');
+	});
+
+	it('advises a read in other words than a submit, or in those of the caller', () => {
+		const refused = (status: number) => ({ kind: 'refused', status, code: null, text: 'a hiccup' }) as const;
+		expect(explain(refused(422), facts('write')).advice).toContain('workflow ID');
+		expect(explain(refused(422), facts('read')).advice).not.toMatch(/workflow|Nothing was made/);
+		expect(explain(refused(403), facts('read')).advice).not.toContain('workflow');
+		const own = { rightful: 'Ask Ann.', check: 'Ask Bob.' };
+		expect(explain(refused(422), facts(), own).advice).toBe('Ask Bob.');
+		expect(explain(refused(403), facts(), own).advice).toBe('Ask Ann. The platform said: a hiccup.');
+	});
+
 	it('counts attempts only where there was more than one', () => {
 		const busy = { kind: 'busy', retryAfter: undefined, text: '' } as const;
 		expect(explain(busy, facts('write', 1)).message).not.toContain('attempt');
