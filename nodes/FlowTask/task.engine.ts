@@ -187,6 +187,7 @@ class TaskRun {
 	private async goOn(job: TaskJob, number: number, task: ItemTask): Promise<TaskOutcome> {
 		if (this.settings.goal === 'finished') return await this.follow(job, number, task);
 		const { taskId, reused, submittedAtMs } = task;
+		job.record?.delivered?.();
 		const endedAtMs = this.parts.clock.now();
 		const sighting = { info: undefined, sinceMs: submittedAtMs, generatingAtMs: undefined, endedAtMs };
 		return outcome(job.itemIndex, { taskId, reused, sighting });
@@ -212,6 +213,7 @@ class TaskRun {
 		}
 		if (failure || end.kind !== 'final') return outcome(itemIndex, { ...known, failure });
 		ended('succeeded');
+		record?.delivered?.();
 		if (!wantsFiles) return outcome(itemIndex, known);
 		const names = this.jobCount > 1 ? number : undefined;
 		const fetched = await this.fetchFiles(outcome(itemIndex, known), end.info, names);

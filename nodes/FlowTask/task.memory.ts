@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '../shared/json';
-import { createRunMemory } from '../shared/runMemory';
+import { createRunMemory, type RunMemory } from '../shared/runMemory';
 
 /**
  * What this node run has already sent, kept in n8n's node context: it survives Retry On Fail and Retry
@@ -43,6 +43,8 @@ export interface SubmitRecord {
 	unclear(): void;
 	/** The task came to a bad end, so that a retry has to make a new one. */
 	spoiled(): void;
+	/** The task came to its good end; left out where the same item goes on with the same task all the same. */
+	delivered?(): void;
 }
 
 export interface UploadedImages {
@@ -71,14 +73,66 @@ export function createTaskMemory(nodeContext: Record<string, unknown>, runIndex:
 				memory.remove('tasks', itemIndex);
 			},
 		}),
-		images: {
-			get: (digest) => {
-				const imageId = memory.get('images', digest);
-				return typeof imageId === 'string' ? imageId : undefined;
+		images: uploadedImages(memory),
+	};
+}
+
+/** Entries that a call under way has made. Those of a process that is gone are not among them. */
+const underWay = new WeakSet<object>();
+
+/**
+ * The memory of an agent's tool. n8n raises the run index with each try of a call there, so entries are told
+ * apart by what the agent has asked for alone. A good end removes them: the same words again want a new task,
+ * and so do the same words said twice at once.
+ */
+export function createToolMemory(nodeContext: Record<string, unknown>): TaskMemory & { release(): void } {
+	const memory = createRunMemory(nodeContext, CONTEXT_KEY, 'tool');
+	const own = new Map<string, object>();
+	const set = (fingerprint: string, entry: object): void => {
+		memory.set('tasks', fingerprint, entry);
+		own.set(fingerprint, entry);
+		underWay.add(entry);
+	};
+	const remove = (fingerprint: string): void => {
+		if (memory.get('tasks', fingerprint) === own.get(fingerprint)) memory.remove('tasks', fingerprint);
+	};
+	return {
+		recall: (_itemIndex, fingerprint) => {
+			const entry = memory.get('tasks', fingerprint);
+			if (!isJsonObject(entry) || underWay.has(entry)) return { kind: 'new' };
+			own.set(fingerprint, entry);
+			underWay.add(entry);
+			return recollect(entry, fingerprint);
+		},
+		record: (_itemIndex, fingerprint, seeds) => ({
+			submitted: (taskId, atMs, reused = false) => {
+				set(fingerprint, { fingerprint, taskId, atMs, seeds: reused ? {} : { ...seeds } });
 			},
-			set: (digest, imageId) => {
-				memory.set('images', digest, imageId);
+			unclear: () => {
+				set(fingerprint, { fingerprint, unclear: true });
 			},
+			spoiled: () => {
+				remove(fingerprint);
+			},
+			delivered: () => {
+				remove(fingerprint);
+			},
+		}),
+		images: uploadedImages(memory),
+		release: () => {
+			for (const entry of own.values()) underWay.delete(entry);
+		},
+	};
+}
+
+function uploadedImages(memory: RunMemory): UploadedImages {
+	return {
+		get: (digest) => {
+			const imageId = memory.get('images', digest);
+			return typeof imageId === 'string' ? imageId : undefined;
+		},
+		set: (digest, imageId) => {
+			memory.set('images', digest, imageId);
 		},
 	};
 }

@@ -20,12 +20,12 @@ export interface RunMemory {
 /**
  * @param nodeContext n8n's own object; what is written into it is stored with the execution
  * @param name keeps this node's entries apart from others'
- * @param runIndex counts the runs of the node within the execution
+ * @param runIndex counts the runs of the node within the execution; a word where entries outlive the run
  */
 export function createRunMemory(
 	nodeContext: Record<string, unknown>,
 	name: string,
-	runIndex: number,
+	runIndex: number | string,
 ): RunMemory {
 	// Made when there is something to keep, so that runs without any leave no trace in the execution's data.
 	const make = (part: string): Record<string | number, unknown> =>

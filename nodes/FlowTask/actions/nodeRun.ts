@@ -12,6 +12,7 @@ import { openPlatform } from '../../shared/platform';
 import { PROGRESS_PATHS, type PlatformAccount } from '../../shared/platformAccount';
 import type { Redact } from '../../shared/redact';
 import { runIndexOf } from '../../shared/runMemory';
+import { isTool } from '../../shared/toolMode';
 import { createClient } from '../../shared/transport/client';
 import { createDownload, type Download } from '../../shared/transport/download';
 import { allowsSocketTo } from '../../shared/transport/egress';
@@ -19,7 +20,7 @@ import { nativeSocketFactory } from '../../shared/transport/socket';
 import { createWindow } from '../../shared/transport/window';
 import { readKnowledge, type WorkflowKnowledge } from '../task.checks';
 import { createTaskApi, type TaskApi } from '../task.api';
-import { createTaskMemory, type TaskMemory } from '../task.memory';
+import { createTaskMemory, createToolMemory, type TaskMemory } from '../task.memory';
 import { createProgressSockets, type ProgressSockets } from '../task.progress';
 import type { RandomSeed } from '../task.seeds';
 import { failRun } from './deliver';
@@ -129,7 +130,9 @@ async function openNodeRun(
 		deadlineMs,
 	});
 	const sockets = await openProgress(context, account, options, clock);
-	const memory = createTaskMemory(context.getContext('node'), runIndexOf(context));
+	const nodeContext = context.getContext('node');
+	const toolMemory = isTool(context) ? createToolMemory(nodeContext) : undefined;
+	const memory = toolMemory ?? createTaskMemory(nodeContext, runIndexOf(context));
 	const ledger = openLedger(context, options, { clock, signal, deadlineMs });
 	let edited = false;
 	return ok({
@@ -170,6 +173,7 @@ async function openNodeRun(
 		close: () => {
 			cancelSignal?.removeEventListener('abort', end);
 			end();
+			toolMemory?.release();
 		},
 	});
 }

@@ -103,12 +103,13 @@ test('seeds: random ones differ, are sent and are told', async () => {
 	expect(counted.output(NODE_NAME).map(({ json }) => json.seed)).toEqual([100, 101, 102]);
 });
 
-test('as a tool of an agent: text and links, no files', async () => {
-	const run = await stage.harness.run({
+/** Agents, one after another, that call the same tool once each with the same words. */
+async function runAsTool(parameters = {}, settings = {}, agents = ['Agent']): ReturnType<Stage['run']> {
+	return await stage.harness.run({
 		workflow: {
 			nodes: [
 				{ name: 'Trigger', type: 'harness.trigger' },
-				{ name: 'Agent', type: 'harness.agent', parameters: { args: {} } },
+				...agents.map((name) => ({ name, type: 'harness.agent', parameters: { args: {} } })),
 				{
 					name: 'Pictures',
 					type: 'n8n-nodes-flowtask.flowTaskTool',
@@ -117,22 +118,51 @@ test('as a tool of an agent: text and links, no files', async () => {
 						operation: 'run',
 						workflowId: stage.workflowId,
 						overridesMode: 'fields',
+						...parameters,
 					},
+					...settings,
 				},
 			],
 			connections: {
-				Trigger: { main: [[{ node: 'Agent', type: 'main', index: 0 }]] },
-				Pictures: { ai_tool: [[{ node: 'Agent', type: 'ai_tool', index: 0 }]] },
+				...Object.fromEntries(
+					agents.map((name, index) => [
+						agents[index - 1] ?? 'Trigger',
+						{ main: [[{ node: name, type: 'main' as const, index: 0 }]] },
+					]),
+				),
+				Pictures: {
+					ai_tool: [agents.map((name) => ({ node: name, type: 'ai_tool' as const, index: 0 }))],
+				},
 			},
 		},
 		credentials: stage.credentials,
 	});
+}
+
+test('as a tool of an agent: text and links, no files', async () => {
+	const run = await runAsTool();
 	expect(run.error).toBeUndefined();
 	const said = JSON.stringify(run.output('Agent'));
 	expect(said).toContain('succeeded');
 	expect(said).toContain('/files/');
 	expect(stage.platform.books().requests.file).toBe(0);
 });
+
+test('as a tool: the same words after a picture want another one', async () => {
+	const run = await runAsTool({}, {}, ['Agent', 'Another']);
+	expect(JSON.stringify(run.output('Another'))).toContain('succeeded');
+	expect(stage.platform.books().tasksMade).toBe(2);
+});
+
+test('as a tool with Retry On Fail: the tries of a call go on with one task', async () => {
+	stage.platform.faults.add({ on: 'submit', kind: 'stuckTask' });
+	const options = { timeoutMinutes: 0.03 };
+	const retry = { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 };
+	const run = await runAsTool({ options }, retry);
+	expect(JSON.stringify(run.stored.data.resultData)).toContain('was not done within the time-out');
+	expect(stage.platform.books().tasksMade).toBe(1);
+	expect(stage.platform.books().requests.submit).toBe(1);
+}, 60_000);
 
 test('a workflow of another owner, an unknown workflow and a denied task each say what to do', async () => {
 	const other = stage.platform.createOwner('other');

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-import { createTaskMemory } from '../../../nodes/FlowTask/task.memory';
+import { createTaskMemory, createToolMemory } from '../../../nodes/FlowTask/task.memory';
 import { fingerprinter } from '../../../nodes/shared/runMemory';
 import { hostileJson } from './hostileJson';
 
@@ -128,6 +128,57 @@ describe('a memory', () => {
 			}),
 			{ numRuns: 500 },
 		);
+	});
+});
+
+describe('the memory of a tool', () => {
+	it('knows the task of an earlier try of the same call', () => {
+		const context: Context = {};
+		const first = createToolMemory(context);
+		first.record(0, 'f', { '3.seed': 7 }).submitted('t-1', 1_000);
+		first.release();
+		expect(createToolMemory(context).recall(0, 'g')).toEqual({ kind: 'new' });
+		const task = { kind: 'task', taskId: 't-1', submittedAtMs: 1_000, seeds: { '3.seed': 7 } };
+		expect(createToolMemory(stored(context)).recall(0, 'f')).toEqual(task);
+		const second = createToolMemory(context);
+		expect(second.recall(0, 'f')).toEqual(task);
+		second.release();
+		expect(createToolMemory(context).recall(0, 'f')).toEqual(task);
+	});
+
+	it.each(['delivered', 'spoiled'] as const)(
+		'makes a new task for the same words after one that is %s',
+		(end) => {
+			const context: Context = {};
+			const first = createToolMemory(context);
+			first.record(0, 'f', {}).submitted('t-1', 1);
+			first.release();
+			const second = createToolMemory(context);
+			second.recall(0, 'f');
+			second.record(0, 'f', {})[end]?.();
+			second.release();
+			expect(createToolMemory(context).recall(0, 'f')).toEqual({ kind: 'new' });
+		},
+	);
+
+	it('keeps calls apart that say the same at once', () => {
+		const context: Context = {};
+		const [first, second] = [createToolMemory(context), createToolMemory(context)];
+		first.record(0, 'f', {}).submitted('t-1', 1);
+		expect(second.recall(0, 'f')).toEqual({ kind: 'new' });
+		second.record(0, 'f', {}).submitted('t-2', 2);
+		first.record(0, 'f', {}).delivered?.();
+		first.release();
+		second.release();
+		expect(createToolMemory(context).recall(0, 'f')).toMatchObject({ taskId: 't-2' });
+	});
+
+	it('does not submit again what is unclear', () => {
+		const context: Context = {};
+		const first = createToolMemory(context);
+		first.record(0, 'f', {}).unclear();
+		first.release();
+		expect(createToolMemory(context).recall(0, 'f')).toEqual({ kind: 'unclear' });
 	});
 });
 
