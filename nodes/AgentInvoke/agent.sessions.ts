@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'crypto';
+import { createHash, randomInt, randomUUID } from 'crypto';
 
 import type { Clock } from '../shared/clock';
 import type { DataTable, TableRow, TableSpec } from '../shared/dataTable';
@@ -66,10 +66,23 @@ const KEY_TEXT_CHARS = 200;
 const NEVER_MS = Date.UTC(9999, 0);
 const HALF_CHARACTER = /[\uD800-\uDBFF]$/;
 
-type Change = { readonly kind: 'insert' | 'update'; readonly row: TableRow };
+/** Expired rows count for nothing, so it is enough that they go now and then: with one lot of new rows in twenty. */
+const SWEEP_ONE_IN = 20;
 
-export function createSessionStore(settings: SessionSettings, table: DataTable, clock: Clock): SessionStore {
-	return new TableSessions(settings, table, clock);
+/** A touched row keeps its session: another execution may have the same key with a session of its own. */
+interface Change {
+	readonly kind: 'insert' | 'update' | 'touch';
+	readonly key: string;
+}
+
+/** @param isSweepDue whether a write of new rows is to remove the expired ones */
+export function createSessionStore(
+	settings: SessionSettings,
+	table: DataTable,
+	clock: Clock,
+	isSweepDue: () => boolean = () => randomInt(SWEEP_ONE_IN) === 0,
+): SessionStore {
+	return new TableSessions(settings, table, clock, isSweepDue);
 }
 
 class TableSessions implements SessionStore {
@@ -82,6 +95,7 @@ class TableSessions implements SessionStore {
 		private readonly settings: SessionSettings,
 		private readonly table: DataTable,
 		private readonly clock: Clock,
+		private readonly isSweepDue: () => boolean,
 	) {
 		this.changes = createGatherer(
 			clock,
@@ -120,8 +134,7 @@ class TableSessions implements SessionStore {
 		if (known?.sessionId === sessionId) return;
 		const mapping: Mapping = { sessionId, turns: 0, hasRow: true, stale: false };
 		this.mappings.set(key, mapping);
-		const kind = known?.hasRow ? 'update' : 'insert';
-		this.writes.push(this.changes.add({ kind, row: this.row(key, mapping, kind) }));
+		this.writes.push(this.changes.add({ kind: known?.hasRow ? 'update' : 'insert', key }));
 	}
 
 	used(key: string): void {
@@ -141,30 +154,33 @@ class TableSessions implements SessionStore {
 	async flush(): Promise<Result<undefined>> {
 		this.hurry.abort();
 		const written = await Promise.all(this.writes.splice(0));
-		const updates = [...this.mappings]
-			.filter(([, { stale }]) => stale)
-			.map(([key, mapping]): Change => ({ kind: 'update', row: this.row(key, mapping, 'touch') }));
-		for (const mapping of this.mappings.values()) mapping.stale = false;
-		const updated = await this.write(updates);
+		const touched = [...this.mappings].filter(([, { stale }]) => stale);
+		const updated = await this.write(touched.map(([key]) => ({ kind: 'touch', key })));
 		const failed = [...written, updated].find(({ ok: isOk }) => !isOk);
 		return failed ?? ok(undefined);
 	}
 
+	/** Rows are made as they are written, so that one says all that is known by then and needs no second write. */
 	private async write(changes: readonly Change[]): Promise<Result<undefined>> {
-		const rowsOf = (kind: Change['kind']): TableRow[] =>
-			changes.filter((change) => change.kind === kind).map(({ row }) => row);
-		const inserts = rowsOf('insert');
-		const updates = rowsOf('update');
+		const made = new Set(changes.filter(({ kind }) => kind === 'insert').map(({ key }) => key));
+		const inserts = [...made].map((key) => this.row({ kind: 'insert', key }));
+		const updates = changes.filter(({ key }) => !made.has(key)).map((change) => this.row(change));
 		if (inserts.length > 0) {
-			const cleaned = await this.table.removeBelow('expiresAtMs', this.clock.now());
-			const inserted = cleaned.ok ? await this.table.insert(inserts) : cleaned;
+			const inserted = await this.table.insert(inserts);
 			if (!inserted.ok) return inserted;
 		}
-		return updates.length > 0 ? await this.table.update('entryKey', updates) : ok(undefined);
+		if (updates.length > 0) {
+			const updated = await this.table.update('entryKey', updates);
+			if (!updated.ok) return updated;
+		}
+		if (inserts.length === 0 || !this.isSweepDue()) return ok(undefined);
+		return await this.table.removeBelow('expiresAtMs', this.clock.now());
 	}
 
-	/** A touched row keeps its session: another execution may have the same key with a session of its own. */
-	private row(key: string, { sessionId, turns }: Mapping, kind: Change['kind'] | 'touch'): TableRow {
+	private row({ kind, key }: Change): TableRow {
+		const mapping = this.mappings.get(key);
+		if (mapping) mapping.stale = false;
+		const { sessionId = '', turns = 0 } = mapping ?? {};
 		const { agent, workflowId, executionId, ttlMs } = this.settings;
 		const nowMs = this.clock.now();
 		return {

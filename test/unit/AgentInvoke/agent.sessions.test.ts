@@ -11,14 +11,16 @@ import { TestClock } from '../testClock';
 const HOUR = 3_600_000;
 let clock: TestClock;
 let table: MemoryTable;
+let isSweepDue: boolean;
 beforeEach(() => {
+	isSweepDue = true;
 	clock = new TestClock();
 	table = new MemoryTable(clock);
 });
 
 function open(settings: { agent?: string; executionId?: string; ttlMs?: number } = {}): SessionStore {
 	const usual = { agent: 'a', workflowId: 'w', executionId: 'e1', ttlMs: 0 };
-	return createSessionStore({ ...usual, ...settings }, table.open(), clock);
+	return createSessionStore({ ...usual, ...settings }, table.open(), clock, () => isSweepDue);
 }
 
 async function loaded(keys: string[], settings?: Parameters<typeof open>[0]): Promise<SessionStore> {
@@ -67,7 +69,26 @@ test('many new sessions are one write', async () => {
 	const store = await loaded(keys);
 	for (const key of keys) store.opened(key, `s ${key}`);
 	await clock.run(store.flush());
-	expect(table.calls).toEqual(['read', 'removeBelow', 'insert']);
+	expect(table.calls).toEqual(['read', 'insert', 'removeBelow']);
+});
+
+test('a first turn is one write, which tells of the turn too', async () => {
+	isSweepDue = false;
+	await remember('k', 's1');
+	expect(table.calls).toEqual(['read', 'insert']);
+	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 1 }]);
+});
+
+test('a turn that takes long is counted once it is over', async () => {
+	isSweepDue = false;
+	const store = await loaded(['k']);
+	store.opened('k', 's1');
+	await clock.advance(5_000);
+	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 0 }]);
+	store.used('k');
+	await clock.run(store.flush());
+	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 1 }]);
+	expect(table.calls).toEqual(['read', 'insert', 'update']);
 });
 
 test('of two executions that open one key the first row counts, and the other goes', async () => {
