@@ -9,7 +9,7 @@ import type { TaskInfo } from './task.info';
 export function tokenHider(promptToken: string | undefined): Redact['known'] {
 	if (promptToken === undefined) return (text) => text;
 	const inJson = JSON.stringify(promptToken).slice(1, -1);
-	return redactor([promptToken, encodeURIComponent(promptToken), inJson]).known;
+	return redactor([promptToken, encodeURIComponent(promptToken.toWellFormed()), inJson]).known;
 }
 
 /** A task's report as it may be shown. Its links may be good for nothing but reading, so download by the true ones. */

@@ -83,6 +83,7 @@ interface Entry {
 	readonly sinceMs: number | undefined;
 	readonly end: Promise<WatchEnd>;
 	readonly resolve: (end: WatchEnd) => void;
+	readonly reject: (error: unknown) => void;
 	info: TaskInfo | undefined;
 	changedAtMs: number;
 	generatingAtMs: number | undefined;
@@ -158,6 +159,12 @@ export class TaskWatcher {
 			while (this.entries.size > 0) {
 				await this.untilNextLook();
 				if (this.entries.size > 0) await this.look();
+			}
+		} catch (error) {
+			// A mistake of ours: it has to be told, not to leave everybody waiting.
+			for (const entry of [...this.entries.values()]) {
+				this.close(entry);
+				entry.reject(error);
 			}
 		} finally {
 			this.looping = false;
@@ -350,13 +357,14 @@ function newEntry(
 	sinceMs: number | undefined,
 	nowMs: number,
 ): Entry {
-	const { promise, resolve } = Promise.withResolvers<WatchEnd>();
+	const { promise, resolve, reject } = Promise.withResolvers<WatchEnd>();
 	return {
 		taskId,
 		promptToken,
 		sinceMs,
 		end: promise,
 		resolve,
+		reject,
 		info: undefined,
 		changedAtMs: nowMs,
 		generatingAtMs: undefined,

@@ -338,6 +338,18 @@ describe('TaskWatcher: looks that fail', () => {
 	});
 });
 
+test('a mistake of ours while looking is told to all who wait, and to none who comes later', async () => {
+	const { clock, platform, watch } = scene();
+	platform.add('t', course(4_000));
+	platform.add('u', course(4_000));
+	const info = jest.spyOn(platform, 'info').mockImplementationOnce(() => {
+		throw new Error('a mistake');
+	});
+	await expect(clock.run(watch('t', 'u'))).rejects.toThrow('a mistake');
+	info.mockRestore();
+	expect(await clock.run(watch('t'))).toMatchObject([{ kind: 'final' }]);
+});
+
 describe('TaskWatcher: looks that are refused', () => {
 	const notFound = { ...failing(false), kind: 'refused', message: 'task not found: bad' } as const;
 
