@@ -21,7 +21,11 @@ const SQL_LOGGED: NodeJS.ProcessEnv = {
 interface Statements {
 	readonly reads: number;
 	readonly writes: number;
+	/** Removals of expired rows: they come with one lot of new rows in twenty. */
+	readonly sweeps: number;
 }
+
+const SWEEPS_A_RUN = 0.2;
 
 interface Round extends Statements {
 	readonly lost: number;
@@ -85,7 +89,12 @@ async function round(
 	if (new Set(known.values()).size !== known.size) lost++;
 	await sleep(LOG_BEHIND_MS);
 	const after = statementsIn(n8n);
-	return { lost, reads: after.reads - before.reads, writes: after.writes - before.writes };
+	return {
+		lost,
+		reads: after.reads - before.reads,
+		writes: after.writes - before.writes,
+		sweeps: after.sweeps - before.sweeps,
+	};
 }
 
 /**
@@ -98,16 +107,21 @@ function statementsIn({ log }: RunningN8n): Statements {
 		.filter((line) => line.includes('data_table_user_'));
 	return {
 		reads: ofTables.filter((line) => /\bSELECT \* FROM\b.*\bLIMIT\b/.test(line)).length,
-		writes: ofTables.filter((line) => /\b(INSERT INTO|UPDATE|DELETE FROM)\b/.test(line)).length,
+		writes: ofTables.filter((line) => /\b(INSERT INTO|UPDATE)\b/.test(line)).length,
+		sweeps: ofTables.filter((line) => /\bDELETE FROM\b/.test(line)).length,
 	};
 }
 
-function figuresOf(name: string, callers: number, { lost, reads, writes }: Round): Figure[] {
+function figuresOf(name: string, callers: number, { lost, reads, writes, sweeps }: Round): Figure[] {
 	const what = (thing: string): string => `${callers} executions at once, ${name}: ${thing}`;
 	return [
 		none(lost, what('mappings lost')),
 		atMost(1, reads / callers, { what: what('reads a node run'), kind: 'count' }),
 		// A turn takes less than a second.
 		atMost(1, writes / callers, { what: what('writes a node run'), kind: 'count' }),
+		atMost(SWEEPS_A_RUN, sweeps / callers, {
+			what: what('removals of expired rows a node run'),
+			kind: 'count',
+		}),
 	];
 }
