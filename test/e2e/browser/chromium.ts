@@ -7,8 +7,11 @@ const CHROMIUM_VARIABLE = 'FLOWTASK_E2E_CHROMIUM';
 /** What a laptop shows; pictures in the docs have this width. */
 const VIEWPORT = { width: 1280, height: 900 };
 
-/** n8n's editor loads in about five seconds on two cores; the first time with cold caches takes longer. */
-const PATIENCE_MS = 30_000;
+/**
+ * n8n's editor loads in about five seconds on two cores; the first time with cold caches takes longer. Nodes of the
+ * tests wait for up to half a minute themselves, and what they say then is better to read than that nothing came.
+ */
+const PATIENCE_MS = 60_000;
 
 const QUIET = [
 	...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
