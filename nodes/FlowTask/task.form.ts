@@ -1,5 +1,10 @@
 import { isJsonObject, jsonText, type Json } from '../shared/json';
-import type { DefinitionInput, DefinitionNode, WorkflowDefinition } from './task.definition';
+import {
+	isLongInteger,
+	type DefinitionInput,
+	type DefinitionNode,
+	type WorkflowDefinition,
+} from './task.definition';
 import { describeSpec, type ParameterSpec, type ParameterView, type Scalar } from './task.spec';
 
 /** A row that the form offers for one value input of the workflow. */
@@ -118,14 +123,16 @@ function listOptions(list: readonly Scalar[], current: Json): NonNullable<FormFi
 	return [...new Set(values)].map((value) => ({ name: String(value), value }));
 }
 
+/** A row of a number that n8n cannot hold to the last digit begins empty: empty rows are not sent. */
 function defaultOf(value: Json): Pick<FormField, 'defaultValue'> {
+	if (isLongInteger(value)) return {};
 	if (typeof value === 'number' || typeof value === 'boolean') return { defaultValue: value };
 	const text = typeof value === 'string' ? value : value === null ? '' : jsonText(value);
 	return text !== undefined && text.length <= LONGEST_DEFAULT_CHARS ? { defaultValue: text } : {};
 }
 
 function typeOf(value: Json): FormField['type'] {
-	if (typeof value === 'number') return 'number';
+	if (typeof value === 'number' || isLongInteger(value)) return 'number';
 	if (typeof value === 'boolean') return 'boolean';
 	if (Array.isArray(value)) return 'array';
 	return isJsonObject(value) ? 'object' : 'string';
