@@ -104,8 +104,9 @@ const MOST_OUTPUTS = 64;
  * @param isNode tells a link from a value of two numbers, as far as the workflow's nodes are known
  */
 export function isLink(value: unknown, isNode: (nodeId: string) => boolean = () => true): boolean {
-	if (!Array.isArray(value) || value.length !== 2) return false;
-	const [from, output]: unknown[] = value;
+	const pair: readonly unknown[] = Array.isArray(value) ? value : [];
+	const [from, output] = pair;
+	if (pair.length !== 2) return false;
 	if (typeof output !== 'number' || !Number.isInteger(output)) return false;
 	if (typeof from === 'string') return true;
 	return Number.isInteger(from) && output >= 0 && output < MOST_OUTPUTS && isNode(String(from));
