@@ -198,10 +198,10 @@ export function promptFromJson(value: unknown, workflowId?: string): Result<Prom
 	return loss ? fail(loss) : promptOfNodes(nodes.value);
 }
 
-/** A node may be called "prompt": its inputs tell it from the body of a request. */
+/** Nodes may be called "prompt" and "workflow_id": their inputs tell them from the body of a request. */
 function isRequestBody({ prompt, workflow_id: workflowId }: JsonObject): boolean {
-	if (prompt === undefined || (isJsonObject(prompt) && isJsonObject(prompt.inputs))) return false;
-	return workflowId !== undefined || holdsChanges(prompt);
+	if (prompt === undefined) return false;
+	return workflowId === undefined ? holdsChanges(prompt) : !isJsonObject(workflowId);
 }
 
 /** @returns what stands under "prompt" */

@@ -208,6 +208,10 @@ describe('promptFromJson', () => {
 			{ prompt: { inputs: { inputs: { a: 1 } } } },
 		],
 		['a node that is called data', { data: { inputs: { text: 'a' } } }],
+		[
+			'nodes that are called as the parts of a body',
+			{ workflow_id: { inputs: { a: 1 } }, prompt: { inputs: { text: 'a' } } },
+		],
 		['a list of two that is no link', { '3': { inputs: { size: [512, 512] } } }],
 	])('takes %s, which only looks like something else', (_name, value) => {
 		expect(promptFromJson(value)).toEqual({ ok: true, value });
