@@ -123,11 +123,12 @@ function listOptions(list: readonly Scalar[], current: Json): NonNullable<FormFi
 	return [...new Set(values)].map((value) => ({ name: String(value), value }));
 }
 
-/** A row of a number that n8n cannot hold to the last digit begins empty: empty rows are not sent. */
+/** A row begins empty, and is not sent so, where n8n could not hold the number or the export has no value. */
 function defaultOf(value: Json): Pick<FormField, 'defaultValue'> {
 	if (isLongInteger(value)) return {};
 	if (typeof value === 'number' || typeof value === 'boolean') return { defaultValue: value };
-	const text = typeof value === 'string' ? value : value === null ? '' : jsonText(value);
+	if (value === null) return {};
+	const text = typeof value === 'string' ? value : jsonText(value);
 	return text !== undefined && text.length <= LONGEST_DEFAULT_CHARS ? { defaultValue: text } : {};
 }
 

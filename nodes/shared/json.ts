@@ -38,7 +38,7 @@ export function parseJson(text: string): Json | undefined {
 
 /** Why `parseJson` gives nothing for a text, as a clause: "it is …". */
 export function whyNotJson(text: string): string {
-	return levelsOf(text) > MOST_LEVELS ? 'it is nested too deeply' : 'it is cut off or not JSON';
+	return isTextTooDeep(text) ? 'it is nested too deeply' : 'it is cut off or not JSON';
 }
 
 function withAllDigits(_key: string, value: unknown, context?: { readonly source?: string }): unknown {

@@ -28,8 +28,7 @@ export function onlyOne(value: unknown): unknown {
 
 /** The first integer of a JSON text beyond 2^53, of which a number may not hold all digits. */
 export function lostDigits(text: string): string | undefined {
-	const tokens = text.match(new RegExp(String.raw`${TEXT}|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?`, 'g')) ?? [];
-	return tokens.find((token) => /^-?\d{16,}$/.test(token) && !Number.isSafeInteger(Number(token)));
+	return longIntegers(text).find((token) => /^-?\d+$/.test(token));
 }
 
 /**
@@ -44,14 +43,20 @@ export function roundedNumber(value: unknown): string | undefined {
 /** Follows such a number in a sentence. */
 export const ROUNDED = `is a number beyond ${Number.MAX_SAFE_INTEGER}, of which n8n rounds the last digits`;
 
-/** Refuses such a number where an id or a key is wanted: rounded, it is another one's. */
+/** Refuses such a number, however it is written, where an id or a key is wanted: rounded, it is another one's. */
 export function refuseRounded(fieldLabel: string, value: unknown): Failure | undefined {
-	const rounded = roundedNumber(value);
+	const [rounded] = typeof value === 'string' ? [] : longIntegers(jsonText(value) ?? '');
 	if (rounded === undefined) return undefined;
 	return badInput(
 		`"${fieldLabel}" holds ${rounded}, which ${ROUNDED}`,
 		'Have the node before give it as a text, with quotation marks around it in JSON.',
 	);
+}
+
+/** The numbers of a JSON text that are integers beyond 2^53, `1e+21` too. */
+function longIntegers(text: string): string[] {
+	const tokens = text.match(new RegExp(String.raw`${TEXT}|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?`, 'g')) ?? [];
+	return tokens.filter((token) => Number.isInteger(Number(token)) && !Number.isSafeInteger(Number(token)));
 }
 
 function withoutFence(text: string): string {

@@ -128,6 +128,14 @@ test.each([['"%seed%"'], ['18446744073709551615'], ['""']])(
 	},
 );
 
+test('a seed target by another name goes out as a number, too', async () => {
+	const workflowDefinition = JSON.stringify(textToImage).replace('"steps":20', '"steps":"%steps%"');
+	const seeds = { seedMode: 'fixed', seed: 7, seedTargets: '3.steps' };
+	const run = await stage.run(prompts(1), form({}, {}, { workflowDefinition, parameterSpec: '', ...seeds }));
+	expect(run.error).toBeUndefined();
+	expect(sentPrompts()).toEqual([{ '3': { inputs: { steps: 7 } } }]);
+});
+
 test.each(['12345678901234567890', '={{ 12345678901234567890 }}', '={{ "12345678901234567890" }}'])(
 	'the seed %s, of which digits would be lost, is not submitted',
 	async (value) => {
