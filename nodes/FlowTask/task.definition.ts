@@ -119,7 +119,7 @@ export function isLongInteger(value: Json | undefined): boolean {
 }
 
 function explainNoExport(value: JsonObject): Failure {
-	if (isEditorFile(value) || (isJsonObject(value.workflow) && isEditorFile(value.workflow))) {
+	if (holdsEditorFile(value)) {
 		return badInput(
 			`"${FIELD}" is a workflow file of the engine's editor (UI format), not an API-format export`,
 			`${HOW_TO_EXPORT} Then paste the content of that file.`,
@@ -131,10 +131,10 @@ function explainNoExport(value: JsonObject): Failure {
 	);
 }
 
-/** Whether it is what the engine's editor saves (UI format), which nothing but the editor can run. */
-export function isEditorFile(value: JsonObject): boolean {
-	return (
-		Array.isArray(value.nodes) &&
-		(Array.isArray(value.links) || 'last_node_id' in value || 'version' in value)
-	);
+/** Whether it is, bare or wrapped, what the engine's editor saves (UI format): nothing but the editor can run it. */
+export function holdsEditorFile(value: Json | undefined, depth = 0): boolean {
+	if (!isJsonObject(value)) return false;
+	const hasMark = Array.isArray(value.links) || 'last_node_id' in value || 'version' in value;
+	if (Array.isArray(value.nodes) && hasMark) return true;
+	return depth < 3 && WRAPPERS.some((key) => holdsEditorFile(value[key], depth + 1));
 }

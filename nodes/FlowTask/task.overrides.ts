@@ -2,7 +2,7 @@ import { badInput, fail, ok, type Failure, type Result } from '../shared/failure
 import { excerpt, isJsonObject, jsonText, parseJson, type Json, type JsonObject } from '../shared/json';
 import { lostDigits, onlyOne, parsePasted, ROUNDED, roundedNumber } from '../shared/pastedJson';
 import type { Prompt } from './task.api';
-import { isEditorFile, isLink, readDefinition } from './task.definition';
+import { holdsEditorFile, isLink, readDefinition } from './task.definition';
 import { readFieldId } from './task.form';
 import { readParameterView } from './task.spec';
 
@@ -330,7 +330,7 @@ function recogniseWholeFile(object: JsonObject): Failure | undefined {
 			`${ONLY_CHANGES} The workflow itself is known to the platform by its id.`,
 		);
 	}
-	if (isEditorFile(object) || (isJsonObject(object.workflow) && isEditorFile(object.workflow))) {
+	if (holdsEditorFile(object)) {
 		return refuse(
 			"is a workflow file of the engine's editor, not a list of changes",
 			`${ONLY_CHANGES} A workflow is hosted in the platform's console, from an export in API format.`,

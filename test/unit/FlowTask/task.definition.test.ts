@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 
 import {
-	isEditorFile,
+	holdsEditorFile,
 	isEmptyDefinition,
 	isLink,
 	readDefinition,
@@ -178,6 +178,8 @@ describe('readDefinition', () => {
 		['of a newer editor', { version: 1, nodes: [] }],
 		['with links only', { nodes: [], links: [] }],
 		['below "workflow"', { workflow: EDITOR_FILE, extra: 1 }],
+		['below two wrappers', { input: { workflow: EDITOR_FILE } }],
+		['below "prompt"', { prompt: EDITOR_FILE }],
 	])('names a file of the editor %s', (_name, source) => {
 		expect(refusal(source)).toContain('(UI format), not an API-format export');
 	});
@@ -278,8 +280,8 @@ describe('isLink', () => {
 });
 
 test('what the editor saves is known by its lists', () => {
-	expect(isEditorFile({ nodes: [], links: [] })).toBe(true);
-	expect(isEditorFile({ nodes: [], version: null })).toBe(true);
-	expect(isEditorFile({ nodes: [] })).toBe(false);
-	expect(isEditorFile({ links: [], version: 1 })).toBe(false);
+	expect(holdsEditorFile({ nodes: [], links: [] })).toBe(true);
+	expect(holdsEditorFile({ nodes: [], version: null })).toBe(true);
+	expect(holdsEditorFile({ nodes: [] })).toBe(false);
+	expect(holdsEditorFile({ links: [], version: 1 })).toBe(false);
 });

@@ -149,6 +149,7 @@ describe('promptFromJson', () => {
 		],
 		['a body with a link', { prompt: { '6': { inputs: { clip: ['4', 1] } } } }, 'to a link'],
 		['a body without a prompt', { workflow_id: 'w' }, 'no "inputs" object for node "workflow_id"'],
+		['the file of the editor below two wrappers', { input: { workflow: EDITOR_FILE } }, "engine's editor"],
 		['an export below two wrappers', { input: { workflow: EXPORT } }, 'full workflow export'],
 		['changes below a wrapper', { input: { prompt: CHANGES } }, 'no "inputs" object for node "input"'],
 		[
