@@ -65,6 +65,9 @@ export function explain(
 		case 'unreached':
 			return unreached(verdict, facts, tries);
 		case 'redirected':
+			if (verdict.status === SEE_OTHER && facts.repeatability === 'write') {
+				return noGoodAnswer('a redirect', facts, tries, false, { httpStatus: verdict.status });
+			}
 			return {
 				kind: 'credential',
 				message: `The base URL leads elsewhere, so the node did not ${purpose}`,
@@ -79,12 +82,22 @@ export function explain(
 	}
 }
 
+/** Where to see what a write has made. */
+const SEE_OTHER = 303;
+/** Who may, where it is and how large it may be: answered before any work, whoever answers. */
+const BEFORE_ANY_WORK: ReadonlySet<number> = new Set([401, 403, 404, 405, 413]);
+/** What a service says of an address that it does not have, unlike of a workflow or task. */
+const NO_SUCH_PATH = /\b(path|route|url|endpoint|page|cannot (get|post))\b|^(404 )?not found\W*$/i;
+
 function refusal(
 	verdict: Extract<Verdict, { kind: 'refused' }>,
 	facts: CallFacts,
 	{ rightful, check }: RefusalAdvice,
 ): CallFailure {
 	const { status, code } = verdict;
+	if (verdict.wordless && facts.repeatability === 'write' && !BEFORE_ANY_WORK.has(status)) {
+		return noGoodAnswer(verdict.text, facts, '', false, { httpStatus: status });
+	}
 	const said = excerpt(facts.redact(verdict.text), 500);
 	const details: JsonObject = { httpStatus: status, ...(code !== null && { code }) };
 	if (status === 401 || code === 401) {
@@ -105,7 +118,7 @@ function refusal(
 			passing: false,
 		};
 	}
-	if (status === 404 && code === null) {
+	if (status === 404 && (code === null || NO_SUCH_PATH.test(said))) {
 		return {
 			kind: 'credential',
 			message: `The base URL has no such interface, so the node could not ${facts.purpose}`,
@@ -147,7 +160,7 @@ function noGoodAnswer(
 	text: string,
 	facts: CallFacts,
 	tries: string,
-	refused: boolean,
+	enveloped: boolean,
 	details: JsonObject,
 ): CallFailure {
 	const said = excerpt(facts.redact(text), 500);
@@ -156,9 +169,9 @@ function noGoodAnswer(
 	// Gateways in front of a platform in trouble send pages too, but not as a success.
 	const isElsewhere = /^a web page\b/.test(text) && typeof httpStatus === 'number' && httpStatus < 300;
 	const where = isElsewhere ? '. The Base URL in the credential may be wrong' : '';
-	if (facts.repeatability === 'read' || refused) {
+	if (facts.repeatability === 'read') {
 		return {
-			kind: refused ? 'refused' : 'unclear',
+			kind: enveloped ? 'refused' : 'unclear',
 			message: `The platform could not ${facts.purpose}${status}${tries}: ${said}${where}`,
 			advice: isElsewhere
 				? "The platform seems to have trouble at the moment, or the Base URL is wrong: it is the address of the platform's API, not of its console. Check it, or run the node again later."

@@ -103,20 +103,23 @@ describe('judge', () => {
 		expect(judge(reply(302, ''))).toMatchObject({ kind: 'broken', status: 302, enveloped: false });
 	});
 
-	it.each([500, 502, 503, 504, 599, 408])('tells HTTP %d of the service from one of a gateway', (status) => {
-		expect(judge(reply(status, { code: 500, msg: 'out of memory' }))).toEqual({
-			kind: 'broken',
-			status,
-			enveloped: true,
-			text: 'out of memory',
-		});
-		expect(judge(reply(status, '<html>Bad Gateway</html>'))).toEqual({
-			kind: 'broken',
-			status,
-			enveloped: false,
-			text: 'a web page instead of JSON',
-		});
-	});
+	it.each([500, 502, 503, 504, 599, 408, 499])(
+		'tells HTTP %d of the service from one of a gateway',
+		(status) => {
+			expect(judge(reply(status, { code: 500, msg: 'out of memory' }))).toEqual({
+				kind: 'broken',
+				status,
+				enveloped: true,
+				text: 'out of memory',
+			});
+			expect(judge(reply(status, '<html>Bad Gateway</html>'))).toEqual({
+				kind: 'broken',
+				status,
+				enveloped: false,
+				text: 'a web page instead of JSON',
+			});
+		},
+	);
 
 	it('takes HTTP 5xx with a code of success for nothing that was said', () => {
 		expect(judge(reply(500, { code: 0, msg: 'Success', data: {} }))).toMatchObject({
@@ -133,6 +136,39 @@ describe('judge', () => {
 		[422, { detail: 'bad' }, null],
 	])('takes HTTP %d as a refusal, with or without an envelope', (status, body, code) => {
 		expect(judge(reply(status, body))).toMatchObject({ kind: 'refused', status, code });
+	});
+
+	it.each([
+		['a page', 400, '<html>nginx</html>'],
+		['nothing', 409, ''],
+		['a code of success', 400, { code: 0, msg: 'Success', data: { prompt_id: 'p' } }],
+		['JSON without words', 422, { data: {} }],
+	])('marks a refusal that is nobody’s word: %s', (_name, status, body) => {
+		expect(judge(reply(status, body))).toMatchObject({ kind: 'refused', status, wordless: true });
+	});
+
+	it.each([
+		['an envelope', { code: 7, msg: 'steps: too large' }],
+		['an envelope without msg', { code: 7 }],
+		['other JSON with words', { detail: 'bad' }],
+	])('marks no refusal in the words of the service: %s', (_name, body) => {
+		expect(judge(reply(400, body))).not.toHaveProperty('wordless', true);
+	});
+
+	it.each([408, 499, 504])(
+		'takes a time-out that the envelope tells of under HTTP 200 for no refusal: %d',
+		(code) => {
+			expect(judge(reply(200, { code, msg: 'upstream timed out' }))).toMatchObject({ kind: 'broken' });
+			expect(judge(reply(400, { code, msg: 'upstream timed out' }))).toMatchObject({ kind: 'broken' });
+		},
+	);
+
+	it.each([0, 7])('takes an envelope with code %d under a redirect for a broken answer', (code) => {
+		const body = { code, msg: 'x', data: { prompt_id: 'p' } };
+		expect(judge(reply(302, body, { location: 'https://other.example/x' }))).toMatchObject({
+			kind: 'broken',
+			status: 302,
+		});
 	});
 
 	it('passes on what a validator says, place and words', () => {
@@ -176,7 +212,7 @@ describe('judge', () => {
 	});
 
 	it('finds the words of the service below many levels of the same key', () => {
-		const deep = `${'{"error":'.repeat(500)}{"msg":"words"}${'}'.repeat(500)}`;
+		const deep = `${'{"error":'.repeat(400)}{"msg":"words"}${'}'.repeat(400)}`;
 		expect(judge(reply(400, deep))).toMatchObject({ kind: 'refused', text: 'words' });
 	});
 
