@@ -52,6 +52,10 @@ function age(byMs: number): void {
 	tables.edit(LEDGER, (row) => ({ ...row, atMs: older(row.atMs), expiresAtMs: older(row.expiresAtMs) }));
 }
 
+async function until(isSo: () => boolean): Promise<void> {
+	while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
 type Mishap = Omit<FaultRule, 'on'>;
 const MADE_WITHOUT_A_WORD: Mishap[] = [
 	{ kind: 'resetAfter' },
@@ -201,12 +205,40 @@ describe('a key', () => {
 			credentials: stage.credentials,
 			executeWorkflow: tables.executeWorkflow,
 		});
-		while (made() === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+		await until(() => made() > 0);
 		live.cancel();
 		await live.done;
 		const next = await run([order()]);
 		expect(next.error?.message).toContain('may have been made for the idempotency key');
 		expect(made()).toBe(1);
+	});
+
+	test('of an item that was not sent is free, though n8n was killed while it submitted sixty', async () => {
+		const ITEMS = 60;
+		const UNDER_WAY = 16;
+		const orders = Array.from({ length: ITEMS }, (_, index) => order(`k${index}`));
+		stage.platform.faults.add({ on: 'submit', kind: 'hang', skip: 20, times: UNDER_WAY });
+		let isKilled = false;
+		const live = await stage.harness.start({
+			workflow: stage.workflow({ options: KEYED, operation: 'submit' }),
+			items: orders,
+			credentials: stage.credentials,
+			// Of a process that is gone nothing reaches the table.
+			executeWorkflow: async (...work) => {
+				if (isKilled) throw new Error('The process is gone');
+				return await tables.executeWorkflow(...work);
+			},
+		});
+		await until(() => stage.platform.books().requests.submit === 20 + UNDER_WAY);
+		isKilled = true;
+		live.cancel();
+		await live.done;
+		age(HOUR_MS / 2);
+		const next = await run(orders, {}, CONTINUE, { operation: 'submit' });
+		expect(next.output(NODE_NAME, 1)).toHaveLength(UNDER_WAY);
+		expect(next.output(NODE_NAME, 0)).toHaveLength(ITEMS - UNDER_WAY);
+		expect(made()).toBe(ITEMS - UNDER_WAY);
+		expect(stage.platform.books().duplicates).toBe(0);
 	});
 
 	test('is in the table when the node has ended, with the task and how it ended', async () => {

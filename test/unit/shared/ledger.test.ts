@@ -306,6 +306,112 @@ describe('sub-executions', () => {
 	});
 });
 
+describe('places for claims', () => {
+	const keys = (count: number): string[] => Array.from({ length: count }, (_, index) => `k${index}`);
+
+	it('are as many as were set, and free when it is known what came of a claim', async () => {
+		const ledger = open({ claimsAtOnce: 4 });
+		const held: LedgerClaim[] = [];
+		for (const key of keys(9)) {
+			void ledger.claim({ ...ENTRY, key }).then((answer) => {
+				if (answer.ok && answer.value.kind === 'mine') held.push(answer.value.claim);
+			});
+		}
+		await clock.advance(5_000);
+		expect(held).toHaveLength(4);
+		const [a, b, c, d] = held;
+		a?.submitted('t1');
+		b?.unanswered();
+		await clock.advance(500);
+		expect(held).toHaveLength(6);
+		c?.released();
+		await clock.advance(500);
+		expect(held).toHaveLength(6);
+		await clock.advance(1_000);
+		expect(held).toHaveLength(7);
+		d?.ended('failed');
+		held[4]?.submitted('t2');
+		await clock.advance(500);
+		expect(held).toHaveLength(9);
+		for (const claim of held) claim.submitted('t');
+		await flush(ledger);
+	});
+
+	it('are of no concern to keys that stand for a task, nor to those that another is at', async () => {
+		const other = open();
+		(await mine(other)).submitted('t1');
+		await flush(other);
+		const ledger = open({ claimsAtOnce: 1 });
+		await mine(ledger, { ...ENTRY, key: 'mine' });
+		expect(await claim(ledger)).toMatchObject({ kind: 'exists' });
+		await mine(other, { ...ENTRY, key: 'theirs' });
+		const waiting = ledger.claim({ ...ENTRY, key: 'theirs' });
+		await clock.advance(CLAIM_FRESH_MS + 5_000);
+		expect(valueOf(await waiting)).toMatchObject({ kind: 'unknown' });
+	});
+
+	it('are waited for no longer when the run ends, or when the item is not wanted any more', async () => {
+		const ledger = open({ claimsAtOnce: 1 });
+		const first = await mine(ledger, { ...ENTRY, key: 'first' });
+		const stop = { kind: 'notSubmitted', message: 'Enough', advice: '' } as const;
+		let isEnough = false;
+		const whyStop = () => (isEnough ? stop : undefined);
+		const unwanted = ledger.claim({ ...ENTRY, key: 'unwanted', whyStop });
+		await clock.advance(500);
+		isEnough = true;
+		first.released();
+		expect(await clock.run(unwanted)).toEqual({ ok: false, failure: stop });
+
+		await mine(ledger, { ...ENTRY, key: 'second' });
+		const late = keys(3).map(async (key) => await ledger.claim({ ...ENTRY, key }));
+		await clock.advance(500);
+		ending.abort();
+		for (const asked of late) {
+			expect(await clock.run(asked)).toMatchObject({ ok: false, failure: { kind: 'cancelled' } });
+		}
+		await flush(ledger);
+		expect(column('keyText')).toEqual(['second']);
+	});
+
+	it('that were waited for long are taken after another look', async () => {
+		const ledger = open({ claimsAtOnce: 1 });
+		const first = await mine(ledger, { ...ENTRY, key: 'first' });
+		const waiting = ledger.claim(ENTRY);
+		await clock.advance(2_000);
+		const other = open({ executionId: '8' });
+		(await mine(other)).submitted('t1');
+		await clock.run(other.flush());
+		first.released();
+		expect(valueOf(await clock.run(waiting))).toMatchObject({ kind: 'exists', reference: 't1' });
+		await flush(ledger);
+		expect(table.calls.filter((call) => call === 'insert')).toHaveLength(3);
+	});
+});
+
+it('writes what came of claims before, or with, the claims that follow', async () => {
+	const ledger = open({ claimsAtOnce: 1 });
+	const first = await mine(ledger, { ...ENTRY, key: 'first' });
+	const waiting = ledger.claim({ ...ENTRY, key: 'second' });
+	await clock.advance(500);
+	first.submitted('t1');
+	await clock.run(waiting);
+	expect(column('kind')).toEqual(['claim', 'submitted', 'claim']);
+	expect(table.calls.filter((call) => call === 'insert')).toHaveLength(2);
+});
+
+it('keeps what came of a claim where it could not be written with the claims that follow', async () => {
+	const ledger = open({ claimsAtOnce: 1 });
+	const first = await mine(ledger, { ...ENTRY, key: 'first' });
+	const waiting = ledger.claim({ ...ENTRY, key: 'second' });
+	await clock.advance(500);
+	first.submitted('t1');
+	table.mishap = (name) => (name === 'insert' ? 'before' : 'none');
+	expect(await clock.run(waiting)).toMatchObject({ ok: false });
+	table.mishap = () => 'none';
+	await clock.advance(3_000);
+	expect(column('reference')).toEqual(['', 't1']);
+});
+
 describe('a table that fails', () => {
 	it.each(['read', 'insert'])('before anything is submitted fails the item (%s)', async (call) => {
 		table.mishap = (name) => (name === call ? 'before' : 'none');
