@@ -114,6 +114,14 @@ describe('a key', () => {
 		expect(made()).toBe(1);
 	});
 
+	test('makes one task though the table shows nobody’s claims for a moment', async () => {
+		const shownMs = Date.now() + 1_500;
+		tables.hides = (ageMs) => Date.now() < shownMs && ageMs < 1_000;
+		const runs = await Promise.all([1, 2, 3].map(async () => await run([order()])));
+		expect(new Set(runs.map(taskIdOf)).size).toBe(1);
+		expect(made()).toBe(1);
+	});
+
 	test('that stands for other inputs is refused', async () => {
 		await run([order()]);
 		const other = await run([order('k', 'another picture')]);

@@ -26,11 +26,16 @@ class Process {
 		this.life.abort();
 	}
 
+	get isDead(): boolean {
+		return this.life.signal.aborted;
+	}
+
 	async live<T>(work: () => Promise<T>): Promise<T> {
 		const never = async (): Promise<T> => await new Promise<never>(() => undefined);
-		if (this.life.signal.aborted) return await never();
+		if (this.isDead) return await never();
 		const value = await work();
-		return this.life.signal.aborted ? await never() : value;
+		const wasKilled = this.life.signal.aborted;
+		return wasKilled ? await never() : value;
 	}
 
 	table(table: DataTable): DataTable {

@@ -191,6 +191,25 @@ describe('what nobody knows', () => {
 		expect(clock.now() - claimedMs).toBeLessThan(CLAIM_FRESH_MS + 3_000);
 	});
 
+	it('is not told as long as the answer of a request may come that left at the last moment', async () => {
+		const ledger = open();
+		const askedMs = clock.now();
+		const held = await mine(ledger);
+		// A minute for the head of the answer, and one for its body.
+		const lastWordMs = held.sendByMs + 2 * 60_000;
+		let told: string | undefined;
+		void open()
+			.claim(ENTRY)
+			.then((answer) => {
+				told = valueOf(answer).kind;
+			});
+		await clock.advance(lastWordMs + 10_000 - clock.now());
+		expect(told).toBeUndefined();
+		// And no later than the docs say: three and a half minutes.
+		await clock.advance(askedMs + 215_000 - clock.now());
+		expect(told).toBe('unknown');
+	});
+
 	it('is not told of a claim that is renewed', async () => {
 		const ledger = open();
 		const held = await mine(ledger);
@@ -259,7 +278,44 @@ describe('the same key twice in a run', () => {
 	});
 });
 
+describe('a table that does not show one’s own row for a moment', () => {
+	it('does not show that of another either: nothing is claimed until it does', async () => {
+		const shownMs = clock.now() + 10_000;
+		table.hides = (ageMs) => clock.now() < shownMs && ageMs < 5_000;
+		const ledgers = [open(), open({ executionId: '8' })];
+		const kinds: string[] = [];
+		const asked = ledgers.map(async (ledger) => {
+			const answer = valueOf(await ledger.claim(ENTRY));
+			kinds.push(answer.kind);
+			if (answer.kind === 'mine') answer.claim.submitted('t1');
+			await ledger.flush();
+		});
+		await clock.advance(9_000);
+		expect(kinds).toEqual([]);
+		await clock.run(Promise.all(asked));
+		expect(kinds.toSorted()).toEqual(['exists', 'mine']);
+	});
+});
+
 describe('the life of entries', () => {
+	it.each([1, 60_000])(
+		'is ten minutes at least, so that %d ms free no key that somebody is at',
+		async (ttlMs) => {
+			const first = open({ ttlMs });
+			const held = await mine(first);
+			const waiting = open({ ttlMs }).claim(ENTRY);
+			await clock.advance(150_000);
+			held.submitted('t1');
+			expect(valueOf(await clock.run(waiting))).toMatchObject({ kind: 'exists' });
+			const submittedMs = clock.now();
+			await flush(first);
+			await clock.advance(submittedMs + 9 * 60_000 - clock.now());
+			expect(await claim(open({ ttlMs }))).toMatchObject({ kind: 'exists' });
+			await clock.advance(2 * 60_000);
+			expect((await claim(open({ ttlMs }))).kind).toBe('mine');
+		},
+	);
+
 	it('ends after the time that was set, and its rows go with the next write', async () => {
 		const ledger = open();
 		(await mine(ledger)).submitted('t1');

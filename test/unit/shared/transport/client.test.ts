@@ -231,6 +231,25 @@ describe('createClient', () => {
 		]);
 	});
 
+	it('submits nothing whose turn comes after the time that its claim is good for', async () => {
+		const { call, clock, sent } = setting([DONE], { requestsPerSecond: 1 });
+		const sendByMs = clock.now() + 1_500;
+		const calls = Array.from({ length: 4 }, async () => await call({ ...WRITE, sendByMs }));
+		const results = await clock.run(Promise.all(calls));
+		expect(sent.map(({ atMs }) => atMs)).toEqual([0, 1_000]);
+		expect(results.map((result) => (result.ok ? 'sent' : result.failure.kind))).toEqual([
+			...['sent', 'sent'],
+			...['cancelled', 'cancelled'],
+		]);
+	});
+
+	it('does not wait to repeat a submit for longer than its claim is good for', async () => {
+		const { call, clock, sent } = setting([reply(429, '', { 'retry-after': '30' }), DONE]);
+		const late = await clock.run(call({ ...WRITE, sendByMs: clock.now() + 20_000 }));
+		expect(late).toMatchObject({ ok: false, failure: { kind: 'cancelled' } });
+		expect([sent.length, clock.elapsedMs]).toEqual([1, 0]);
+	});
+
 	it('still reads after the deadline: the last look at the tasks is taken there', async () => {
 		const { call, clock, sent } = setting([DONE], { deadlineMs: 0 });
 		await expect(clock.run(call(READ))).resolves.toMatchObject({ ok: true });
