@@ -5,7 +5,7 @@ import { badInput, fail, ok, type Failure, type Result } from '../shared/failure
 import { excerpt } from '../shared/json';
 import type { Ledger, LedgerAnswer } from '../shared/ledger';
 import type { LedgerClaim } from '../shared/ledger.claim';
-import type { Prompt, TaskApi } from './task.api';
+import { LONGEST_ID_CHARS, type Prompt, type TaskApi } from './task.api';
 import { explainSubmit, notSubmitted, type StopReason } from './task.failures';
 import type { SubmitRecord, UploadedImages } from './task.memory';
 import { withInput } from './task.overrides';
@@ -115,7 +115,7 @@ export class TaskSubmitter {
 			if (stop) return fail(stop);
 			const answer = await ledger.claim({ key, payloadHash, whyStop });
 			if (!answer.ok) return answer;
-			if (answer.value.kind === 'exists') return ok(reuse(answer.value, record, this.parts.clock));
+			if (answer.value.kind === 'exists') return reuse(key, answer.value, record, this.parts.clock);
 			if (answer.value.kind !== 'mine') return fail(explainAnswer(key, answer.value));
 			const { claim } = answer.value;
 			const sent = await this.send(start, prompt, record, claim);
@@ -165,13 +165,17 @@ export class TaskSubmitter {
 }
 
 function reuse(
+	key: string,
 	known: Extract<LedgerAnswer, { kind: 'exists' }>,
 	record: SubmitRecord | undefined,
 	clock: Clock,
-): ItemTask {
-	const { reference: taskId, by } = known;
+): Result<ItemTask> {
+	const { by } = known;
+	const taskId = known.reference.trim();
+	// People may edit the table.
+	if (taskId.length > LONGEST_ID_CHARS) return fail(explainNoId(key));
 	record?.submitted(taskId, by.atMs ?? clock.now(), true);
-	return {
+	return ok({
 		taskId,
 		promptToken: undefined,
 		submittedAtMs: by.atMs,
@@ -179,7 +183,16 @@ function reuse(
 		ended: (outcome) => {
 			known.ended(outcome);
 		},
-	};
+	});
+}
+
+function explainNoId(key: string): Failure {
+	const shown = excerpt(key, 80);
+	return badInput(
+		`The Data Table flow_task_ledger holds no task ID for the idempotency key "${shown}"`,
+		`Nothing was submitted. What stands under "reference" is longer than ${LONGEST_ID_CHARS} characters: put the task's ID there, or delete the key's rows to make a new task.`,
+		{ idempotencyKey: shown },
+	);
 }
 
 function explainAnswer(

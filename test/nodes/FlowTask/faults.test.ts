@@ -78,6 +78,20 @@ describe('one fault at a time', () => {
 		expect(stage.platform.books().requests.submit).toBe(1);
 	});
 
+	test('a base URL with a path is told as that', async () => {
+		const { flowPlatformApi: account } = stage.credentials;
+		const run = await stage.harness.run({
+			workflow: stage.workflow(),
+			items: prompts(1),
+			credentials: { flowPlatformApi: { ...account, baseUrl: `${String(account.baseUrl)}/api` } },
+		});
+		expect(run.error?.message).toBe(
+			'The base URL has no such interface, so the node could not submit the task',
+		);
+		expect(run.error?.description).toContain('without a path such as "/api"');
+		expect(run.error?.description).not.toContain('workflow ID');
+	});
+
 	test.each([
 		['missingIds', { times: 3 }],
 		['numbersAsStrings', {}],

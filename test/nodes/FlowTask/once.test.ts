@@ -3,6 +3,7 @@ import type { INodeParameters } from 'n8n-workflow';
 import type { FaultRule } from '../../platform';
 import { NODE_NAME, type HarnessRun, type ItemInput, type SingleNode } from '../harness';
 import { createDataTables, noDataTables, type DataTables } from '../harness/dataTables';
+import type { JsonObject } from '../../../nodes/shared/json';
 import { openStage, prompts, text, type Stage } from './flowTask.fixture';
 
 /** With an idempotency key: whatever fails, in however many executions, no picture is made twice. */
@@ -255,6 +256,37 @@ describe('a key', () => {
 		expect(tables.rows(LEDGER)[1]?.reference).toBe(taskIdOf(submitted));
 		await run([order()]);
 		expect(tables.rows(LEDGER).at(-1)).toMatchObject({ kind: 'done', outcome: 'succeeded' });
+	});
+
+	test('whose row was edited keeps no other item from its task', async () => {
+		const orders = ['far', 'long', 'good'].map((id) => order(id));
+		await run(orders, {}, {}, { operation: 'submit' });
+		const [far, long] = tables.rows(LEDGER).map(({ entryKey }) => entryKey);
+		tables.edit(LEDGER, (row) => {
+			if (row.entryKey === far) return { ...row, atMs: 1e17 };
+			const endless = 'x'.repeat(5_000_000);
+			if (row.entryKey !== long) return row;
+			return { ...row, executionId: endless, reference: row.kind === 'submitted' ? endless : '' };
+		});
+		const again = await run(orders, {}, CONTINUE, { operation: 'submit' });
+		expect(again.error).toBeUndefined();
+		expect(again.output(NODE_NAME, 0)).toHaveLength(2);
+		expect(again.output(NODE_NAME, 0)[0]?.json.submittedAt).toBeNull();
+		const [failed] = again.output(NODE_NAME, 1);
+		expect(failed?.json).toMatchObject({
+			error: 'The Data Table flow_task_ledger holds no task ID for the idempotency key "long"',
+			message: expect.stringContaining('delete'),
+		});
+		expect(JSON.stringify(again.raw.data).length).toBeLessThan(500_000);
+		expect(made()).toBe(3);
+	});
+
+	test('of an item that nobody could walk through fails no other', async () => {
+		let deep: JsonObject = {};
+		for (let level = 0; level < 20_000; level++) deep = { a: deep };
+		const done = await run([order('good'), { json: { id: 'deep', prompt: 'x', deep } }], {}, CONTINUE);
+		expect(done.error).toBeUndefined();
+		expect(done.output(NODE_NAME, 0)).toHaveLength(2);
 	});
 
 	test('cannot be kept where there is no table, so nothing is sent', async () => {

@@ -102,6 +102,18 @@ test('Continue On Fail + Retry On Fail: the first item fails five times, the oth
 	expect(stage.platform.books().requests.submit).toBe(ITEMS - 1 + 5);
 });
 
+test('Continue On Fail + Retry On Fail: where the first item is good, n8n does not try again', async () => {
+	stage.platform.faults.add({ on: 'submit', kind: 'code', msg: 'no', match: 'picture 1"' });
+	const run = await stage.run(prompts(ITEMS), OPTIONS, {
+		onError: 'continueErrorOutput',
+		retryOnFail: true,
+		maxTries: 5,
+		waitBetweenTries: 1,
+	});
+	expect(run.output(NODE_NAME, 1)).toHaveLength(1);
+	expect(stage.platform.books().requests.submit).toBe(ITEMS);
+});
+
 test('a submit without an answer is not repeated by a retry, and may be by choice', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'resetAfter', times: 1 });
 	const settings = { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 };
