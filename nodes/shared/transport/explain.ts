@@ -65,9 +65,6 @@ export function explain(
 		case 'unreached':
 			return unreached(verdict, facts, tries);
 		case 'redirected':
-			if (verdict.status === SEE_OTHER && facts.repeatability === 'write') {
-				return noGoodAnswer('a redirect', facts, tries, false, { httpStatus: verdict.status });
-			}
 			return {
 				kind: 'credential',
 				message: `The base URL leads elsewhere, so the node did not ${purpose}`,
@@ -82,10 +79,6 @@ export function explain(
 	}
 }
 
-/** Where to see what a write has made. */
-const SEE_OTHER = 303;
-/** Who may, where it is and how large it may be: answered before any work, whoever answers. */
-const BEFORE_ANY_WORK: ReadonlySet<number> = new Set([401, 403, 404, 405, 413]);
 /** What a service says of an address that it does not have, unlike of a workflow or task. */
 const NO_SUCH_PATH = /\b(path|route|url|endpoint|page|cannot (get|post))\b|^(404 )?not found\W*$/i;
 
@@ -95,9 +88,6 @@ function refusal(
 	{ rightful, check }: RefusalAdvice,
 ): CallFailure {
 	const { status, code } = verdict;
-	if (verdict.wordless && facts.repeatability === 'write' && !BEFORE_ANY_WORK.has(status)) {
-		return noGoodAnswer(verdict.text, facts, '', false, { httpStatus: status });
-	}
 	const said = excerpt(facts.redact(verdict.text), 500);
 	const details: JsonObject = { httpStatus: status, ...(code !== null && { code }) };
 	if (status === 401 || code === 401) {

@@ -83,6 +83,25 @@ export function judge(exchange: Exchange): Verdict {
 	return { kind: 'done', data: isObjectWithData(body) ? body.data : undefined };
 }
 
+/** Where to see what a write has made. */
+const SEE_OTHER = 303;
+/** Who may, where it is and how large it may be: answered before any work, whoever answers. */
+const BEFORE_ANY_WORK: ReadonlySet<number> = new Set([401, 403, 404, 405, 413]);
+
+/** What a verdict means for a write, which counts as not carried out only where that is sure. */
+export function judgeWrite<T>(verdict: Verdict<T>): Verdict<T> {
+	if (verdict.kind === 'cancelled') {
+		return { kind: 'lost', code: 'ERR_CANCELED', text: 'the execution was stopped meanwhile' };
+	}
+	if (verdict.kind === 'redirected' && verdict.status === SEE_OTHER) {
+		return { kind: 'broken', status: SEE_OTHER, enveloped: false, text: 'a redirect to something else' };
+	}
+	if (verdict.kind === 'refused' && verdict.wordless && !BEFORE_ANY_WORK.has(verdict.status)) {
+		return { kind: 'broken', status: verdict.status, enveloped: false, text: verdict.text };
+	}
+	return verdict;
+}
+
 function isObjectWithData(body: Json | undefined): body is { data: Json } {
 	return typeof body === 'object' && body !== null && !Array.isArray(body) && body.data !== undefined;
 }

@@ -70,20 +70,6 @@ describe('explain', () => {
 		['redirected', { kind: 'redirected', status: 301, location: '/' }, 'credential', false],
 		['a broken answer', { kind: 'broken', status: 502, enveloped: false, text: '' }, 'unclear', true],
 		['an outage that says so', { kind: 'broken', status: 500, enveloped: true, text: '' }, 'unclear', true],
-		['a page', { kind: 'refused', status: 400, code: null, text: '', wordless: true }, 'unclear', true],
-		[
-			'a page as 404',
-			{ kind: 'refused', status: 404, code: null, text: '', wordless: true },
-			'credential',
-			false,
-		],
-		[
-			'a page as 413',
-			{ kind: 'refused', status: 413, code: null, text: '', wordless: true },
-			'refused',
-			false,
-		],
-		['see elsewhere what was made', { kind: 'redirected', status: 303, location: '/' }, 'unclear', true],
 		['lost', { kind: 'lost', code: 'ECONNRESET', text: '' }, 'unclear', true],
 	] as const)(
 		'tells what kind of failure it is and whether it may pass: %s',
@@ -116,11 +102,6 @@ describe('explain', () => {
 		expect(path.advice).not.toContain('workflow ID');
 		expect(explain(refused('Not Found'), facts('write')).kind).toBe('credential');
 		expect(explain(refused('no workflow w-1'), facts('write')).advice).toContain('workflow ID');
-	});
-
-	it('takes a refusal that is nobody’s word for one of a read', () => {
-		const page = { kind: 'refused', status: 400, code: null, text: 'a page', wordless: true } as const;
-		expect(explain(page, facts('read'))).toMatchObject({ kind: 'refused', passing: false });
 	});
 
 	it('names the base URL where a web page came as a success, and not where a gateway sent one', () => {

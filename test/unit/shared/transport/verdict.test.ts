@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 
 import type { Exchange } from '../../../../nodes/shared/transport/exchange';
-import { judge } from '../../../../nodes/shared/transport/verdict';
+import { judge, judgeWrite } from '../../../../nodes/shared/transport/verdict';
 
 function reply(status: number, body: unknown, headers: Record<string, string> = {}): Exchange {
 	return { kind: 'reply', status, headers, text: typeof body === 'string' ? body : JSON.stringify(body) };
@@ -243,5 +243,42 @@ describe('judge', () => {
 		for (let length = 0; length < whole.length; length++) {
 			expect(judge(reply(200, whole.slice(0, length))).kind).toBe('broken');
 		}
+	});
+});
+
+describe('judgeWrite', () => {
+	it.each([400, 402, 409, 410, 422, 451, 460])('takes HTTP %d in nobody’s words for no refusal', (status) => {
+		for (const body of ['<html>nginx</html>', '', { code: 0, msg: 'Success', data: { prompt_id: 'p' } }]) {
+			expect(judgeWrite(judge(reply(status, body)))).toMatchObject({ kind: 'broken', status });
+		}
+		for (const body of [{ code: 7, msg: 'no' }, { detail: 'bad' }]) {
+			expect(judgeWrite(judge(reply(status, body)))).toMatchObject({ kind: 'refused', status });
+		}
+	});
+
+	it.each([401, 403, 404, 405, 413])('takes HTTP %d for a refusal whoever says it', (status) => {
+		expect(judgeWrite(judge(reply(status, '<html>nginx</html>')))).toMatchObject({ kind: 'refused', status });
+	});
+
+	it('takes a redirect to a page of its own for what may be the work’s', () => {
+		const location = { location: '/made/7' };
+		expect(judgeWrite(judge(reply(303, '', location)))).toMatchObject({ kind: 'broken', status: 303 });
+		for (const status of [301, 302, 307, 308]) {
+			expect(judgeWrite(judge(reply(status, '', location)))).toMatchObject({ kind: 'redirected', status });
+		}
+	});
+
+	it('takes a stop for an answer that never came', () => {
+		expect(judgeWrite({ kind: 'cancelled' })).toMatchObject({ kind: 'lost', code: 'ERR_CANCELED' });
+	});
+
+	it('takes nothing that gateways say of themselves for a refusal, whatever the body', () => {
+		const body = fc.oneof(fc.string(), fc.json(), fc.constantFrom('{"code":7,"msg":"no"}', '{"code":0}'));
+		const status = fc.oneof(fc.integer({ min: 500, max: 599 }), fc.constantFrom(408, 499));
+		fc.assert(
+			fc.property(status, body, (said, text) => {
+				expect(judgeWrite(judge(reply(said, text))).kind).toBe('broken');
+			}),
+		);
 	});
 });
