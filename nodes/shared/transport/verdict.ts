@@ -61,7 +61,13 @@ export function judge(exchange: Exchange): Verdict {
 	if (status === 408 || status >= 500) {
 		return { kind: 'broken', status, enveloped: code !== null && code !== 0, text };
 	}
-	if (status >= 400) return { kind: 'refused', status, code, text };
+	if (status >= 400)
+		return {
+			kind: 'refused',
+			status,
+			code,
+			text: hasWords(body, exchange.text) ? text : `no reason was given (HTTP ${status})`,
+		};
 	// Only with words and without data: what else is no envelope may be anyone's, and the work may be done.
 	if (v.is(NamedRefusal, body)) return { kind: 'refused', status, code, text };
 	if (code === null) return { kind: 'broken', status, enveloped: false, text };
@@ -71,6 +77,11 @@ export function judge(exchange: Exchange): Verdict {
 
 function isObjectWithData(body: Json | undefined): body is { data: Json } {
 	return typeof body === 'object' && body !== null && !Array.isArray(body) && body.data !== undefined;
+}
+
+/** Whether a refusal says anything; a page or a plain text does. */
+function hasWords(body: Json | undefined, text: string): boolean {
+	return body === undefined ? text.trim() !== '' : errorWords(body) !== '';
 }
 
 function describeBody(text: string, contentType = ''): string {
