@@ -307,6 +307,6 @@ function whyBroken(parts: ChatParts, { builder, error, broken, hole }: Progress)
 	if (builder.hasFailed) return 'the platform ended it with the finish reason "error", and said no more';
 	if (broken?.code === 'ETIMEDOUT') return excerpt(broken.reason);
 	if (broken) return `${excerpt(parts.redact(broken.reason))} (${broken.code})`;
-	if (hole !== undefined) return 'a part of it is cut off, or is no JSON';
+	if (hole !== undefined) return 'a part of it is cut off, is no JSON, or is nested too deeply';
 	return 'the connection ended before the answer was finished';
 }
