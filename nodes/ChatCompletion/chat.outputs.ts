@@ -1,6 +1,6 @@
 import { badInput, fail, ok, type Result } from '../shared/failure';
-import { isJsonObject, isTooDeep, type Json, type JsonObject } from '../shared/json';
-import type { Redact } from '../shared/redact';
+import type { Json, JsonObject } from '../shared/json';
+import { redactJson, type Redact } from '../shared/redact';
 import { sentence } from '../shared/transport/explain';
 import { parseAnswer, type AnswerFormat, type ParsedAnswer } from './chat.format';
 import type { ChatAnswer } from './chat.response';
@@ -46,22 +46,8 @@ export function describeAnswer(answer: ChatAnswer, form: AnswerForm, redact: Red
 		content: value,
 		...partOf(answer, redact),
 		...notes,
-		...(!form.simplify && { raw: cleaned(answer.raw, redact) }),
+		...(!form.simplify && { raw: redactJson(answer.raw, redact.known) }),
 	});
-}
-
-/** Data of the platform without the key, which a service that echoes its requests may have put there. */
-function cleaned(value: Json, redact: Redact): Json {
-	return isTooDeep(value) ? null : redacted(value, redact);
-}
-
-function redacted(value: Json, redact: Redact): Json {
-	if (typeof value === 'string') return redact.known(value);
-	if (Array.isArray(value)) return value.map((one) => redacted(one, redact));
-	if (!isJsonObject(value)) return value;
-	return Object.fromEntries(
-		Object.entries(value).map(([key, one]) => [redact.known(key), redacted(one, redact)]),
-	);
 }
 
 function partOf(answer: ChatAnswer, redact: Redact): JsonObject {
@@ -70,9 +56,9 @@ function partOf(answer: ChatAnswer, redact: Redact): JsonObject {
 		finishReason: redact.known(answer.finishReason),
 		model: redact.known(answer.model),
 		usage: { ...answer.usage },
-		toolCalls: cleaned(
+		toolCalls: redactJson(
 			answer.toolCalls.map((call) => ({ ...call })),
-			redact,
+			redact.known,
 		),
 		id: redact.known(answer.id),
 	};
@@ -89,7 +75,7 @@ function readContent(
 	if (format.kind === 'text' || isCallOnly) return { ok: true, value: text };
 	const parsed = parseAnswer(text, format, CUTTING_REASONS.has(finishReason));
 	// Once more: in JSON a key may be written with escapes, which are gone only now.
-	return parsed.ok ? { ok: true, value: redacted(parsed.value, redact) } : parsed;
+	return parsed.ok ? { ok: true, value: redactJson(parsed.value, redact.known) } : parsed;
 }
 
 /** What an operator should know about an answer that came but is not what it could be; empty where all is well. */
