@@ -16,6 +16,9 @@ const MAX_STREAM_BYTES = 256 * 1024 * 1024;
 /** One event, or a body that is no stream. In characters. */
 const MAX_EVENT_CHARS = 32 * 1024 * 1024;
 
+/** The parser looks for line ends of both kinds up to the end of what it is given, for each line anew. */
+const FEED_CHARS = 4_096;
+
 interface StreamReader {
 	/** Takes a piece of text, and gives what it completed. */
 	push(more: string): readonly StreamEvent[];
@@ -40,7 +43,7 @@ function createStreamReader(): StreamReader {
 		if (form === 'unknown') form = formOf(text);
 		if (text.length > MAX_EVENT_CHARS) throw tooLarge();
 		if (form !== 'events') return [];
-		parser.feed(text);
+		for (let at = 0; at < text.length; at += FEED_CHARS) parser.feed(text.slice(at, at + FEED_CHARS));
 		text = '';
 		const events = ready;
 		ready = [];

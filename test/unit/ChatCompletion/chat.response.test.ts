@@ -24,6 +24,7 @@ describe('of several choices the first that speaks is the answer', () => {
 			'ab',
 		],
 		['numbered in words', [choices(say('first', 'a')), choices(say('second', 'x'), say('first', 'b'))], 'ab'],
+		['numbered at first alone', [choices(say(1, 'a')), choices({ delta: { content: 'b' } })], 'ab'],
 		['in the other order', [choices(say(1, 'a')), choices(say(0, 'x'), say(1, 'b'))], 'ab'],
 		['with holes', [choices(null, 5, say(3, 'a')), choices(), choices([], say(3, 'b'))], 'ab'],
 	])('%s', (_name, chunks, content) => {
@@ -39,6 +40,41 @@ describe('of several choices the first that speaks is the answer', () => {
 	});
 });
 
+test('a message behind deltas that said nothing is the answer, and behind others it says nothing new', () => {
+	const message = { message: { content: 'a' }, finish_reason: 'stop' };
+	expect(answer(choices({ delta: {} }), choices(message)).content).toBe('a');
+	expect(answer(choices({ delta: { content: 'a' } }), choices(message)).content).toBe('a');
+});
+
+test('a refusal is the answer where there is no other', () => {
+	expect(answer(delta({ refusal: 'I ' }), delta({ refusal: 'cannot.' })).content).toBe('I cannot.');
+	expect(answer(delta({ refusal: 'no' }), delta({ content: 'yes' })).content).toBe('yes');
+});
+
+test('a function call of the older form is a tool call, and one beside tool calls says the same twice', () => {
+	const function_call = { name: 'f', arguments: '{"a":1}' };
+	const call = { id: '', name: 'f', arguments: { a: 1 } };
+	expect(answer(delta({ function_call })).toolCalls).toEqual([call]);
+	const tool_calls = [{ id: 'c', function: function_call }];
+	expect(answer(delta({ function_call, tool_calls })).toolCalls).toEqual([{ ...call, id: 'c' }]);
+});
+
+test('of the names of an answer the first that is not empty holds', () => {
+	const named = (id: Json, model: Json): JsonObject => ({ id, model, choices: [] });
+	expect(answer(named('', null), named('a', 5), named('b', 'm'))).toMatchObject({ id: 'a', model: '5' });
+});
+
+test('content in parts: thinking is told from text, and files are neither', () => {
+	const content = [
+		{ type: 'thinking', thinking: 'hm ' },
+		{ type: 'reasoning', text: 'so' },
+		{ type: 'text', text: 'a' },
+		{ type: 'image_url', text: 'x' },
+		'b',
+	];
+	expect(answer(delta({ content }))).toMatchObject({ content: 'ab', reasoning: 'hm so' });
+});
+
 describe('token counts are found', () => {
 	const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
 	const counts = { promptTokens: 1, completionTokens: 2, totalTokens: 3 };
@@ -51,6 +87,20 @@ describe('token counts are found', () => {
 		['in the field of a vendor beside none of its own', delta({}, { usage: null, x_groq: { usage } })],
 	])('%s', (_name, chunk) => {
 		expect(answer(delta({ content: 'a' }), chunk).usage).toEqual(counts);
+	});
+
+	test('under the names of other interfaces', () => {
+		const other = {
+			input_tokens: 1,
+			output_tokens: 2,
+			reasoning_tokens: 3,
+			prompt_tokens_details: { cached_tokens: 4 },
+		};
+		const found = { promptTokens: 1, completionTokens: 2, reasoningTokens: 3, cachedTokens: 4 };
+		expect(answer(delta({}, { usage: other })).usage).toEqual(found);
+		const details = { completion_tokens_details: { reasoning_tokens: 5 } };
+		expect(answer(delta({}, { usage: details })).usage).toEqual({ reasoningTokens: 5 });
+		expect(answer(delta({}, { usage: { total_tokens: 'many' } })).usage).toEqual({});
 	});
 
 	test('the largest of each holds', () => {

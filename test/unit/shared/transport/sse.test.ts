@@ -68,6 +68,14 @@ test('megabytes of blanks before a body are looked at once', async () => {
 	expect((await readAll(bodyOf([...blanks, '{}']))).events).toEqual([document('{}')]);
 });
 
+test('megabytes of line ends in one piece are looked at once', async () => {
+	// Each of which would look through all that follow it.
+	for (const lines of [`${'\n'.repeat(2_000_000)}\r`, '\r'.repeat(2_000_000), 'data:\r'.repeat(200_000)]) {
+		const { events, error } = await readAll(bodyOf([`data: a\n\n${lines}`, '\n\ndata: b\n\n']));
+		expect([events[0], events.at(-1), error]).toEqual([event('a'), event('b'), undefined]);
+	}
+});
+
 test.each([
 	['an event', 'data: '],
 	['a document', '{"a":"'],
