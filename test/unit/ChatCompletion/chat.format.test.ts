@@ -62,6 +62,21 @@ test('a schema is checked', () => {
 	});
 });
 
+test('of several values none of which fits, the problem of the longest is said', () => {
+	const parsed = parseAnswer('[1] {"title":5,"more":1} {"a":1}', TITLE);
+	expect(parsed).toMatchObject({ problem: 'it does not fit the schema: title is not of a type(s) string' });
+});
+
+test('a wrapping may say that the model is not held to the schema', () => {
+	const wrapped = { name: 'a', strict: false, schema: { type: 'object' } };
+	expect(responseFormat(schema(wrapped))).toMatchObject({
+		response_format: { json_schema: { strict: false } },
+	});
+	expect(responseFormat(schema({ type: 'object', strict: false }))).toMatchObject({
+		response_format: { json_schema: { strict: true } },
+	});
+});
+
 test('three problems are said, and how many more there are', () => {
 	const many = schema({ required: ['a', 'b', 'c', 'd', 'e'] });
 	const parsed = parseAnswer('{}', many);

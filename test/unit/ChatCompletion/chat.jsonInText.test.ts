@@ -27,6 +27,7 @@ test.each([
 	['an old record before a malformed list', 'Before: {"id":1}. After: [{"id":2},]'],
 	['an old record in a text of the answer', '{"note":"before it was {\\"id\\":1}","id":2'],
 	['a bracket that never closes', 'Between [ and here: {"id":1}'],
+	['brackets the wrong way round', '} and { before it: {"id":1}'],
 	['JSON in doubled braces', '{{"id":1}}'],
 ])('%s is no answer', (_name, text) => {
 	for (const format of [OBJECT, ANY, RECORD]) expect(parseAnswer(text, format)).toEqual(BROKEN);

@@ -64,8 +64,15 @@ test('of the names of an answer the first that is not empty holds', () => {
 	expect(answer(named('', null), named('a', 5), named('b', 'm'))).toMatchObject({ id: 'a', model: '5' });
 });
 
+test('thinking whose opening tag stands in the template of the model is told from the answer', () => {
+	const text = 'I think so.\n</think>\n\nYes';
+	expect(answer(delta({ content: text }))).toMatchObject({ content: 'Yes', reasoning: 'I think so.' });
+	const both = answer(delta({ content: text, reasoning_content: 'hm' }));
+	expect(both).toMatchObject({ content: text, reasoning: 'hm' });
+});
+
 test('content in parts: thinking is told from text, and files are neither', () => {
-	const content = [
+	const content: Json = [
 		{ type: 'thinking', thinking: 'hm ' },
 		{ type: 'reasoning', text: 'so' },
 		{ type: 'text', text: 'a' },
