@@ -108,3 +108,17 @@ test('after the finish reason there is a moment for token counts, however long t
 	expect(answerOf(result)).toMatchObject({ content: 'a', usage: { totalTokens: 3 } });
 	expect(tookMs).toBeLessThan(14_000);
 });
+
+test('after the finish reason nothing is waited for long, whatever goes on', async () => {
+	const { result, tookMs } = await askChat({
+		body: async function* (clock) {
+			yield sse(delta({ content: 'a' }), finish('stop'));
+			while (clock.elapsedMs < HOUR_MS) {
+				await clock.sleep(EVERY_MS);
+				yield sse(delta({ content: 'a' }));
+			}
+		},
+	});
+	expect(answerOf(result).finishReason).toBe('stop');
+	expect(tookMs).toBeLessThan(5_000);
+});
