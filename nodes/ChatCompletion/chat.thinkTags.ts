@@ -50,7 +50,6 @@ export function createThinkSplitter(): ThinkSplitter {
 		if (pair) {
 			[, closing] = pair;
 			sawBlock = true;
-			blanks = '';
 			held = text.slice(pair[0].length);
 			return { content: '', reasoning: '' };
 		}

@@ -46,6 +46,16 @@ test('a message behind deltas that said nothing is the answer, and behind others
 	expect(answer(choices({ delta: { content: 'a' } }), choices(message)).content).toBe('a');
 });
 
+test.each([
+	['stop', true, false],
+	['length', true, false],
+	['error', false, true],
+	['null', false, false],
+	[null, false, false],
+])('the finish reason %j', (finish_reason, isFinished, hasFailed) => {
+	expect(build(choices({ delta: { content: 'a' }, finish_reason }))).toMatchObject({ isFinished, hasFailed });
+});
+
 test('a refusal is the answer where there is no other', () => {
 	expect(answer(delta({ refusal: 'I ' }), delta({ refusal: 'cannot.' })).content).toBe('I cannot.');
 	expect(answer(delta({ refusal: 'no' }), delta({ content: 'yes' })).content).toBe('yes');
