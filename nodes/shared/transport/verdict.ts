@@ -74,7 +74,8 @@ export function judge(exchange: Exchange): Verdict {
 	}
 	if (status >= 400) {
 		const wordless = code === 0 || (code === null && !words);
-		return { kind: 'refused', status, code, text, ...(wordless && { wordless }) };
+		const reason = hasWords(body, exchange.text) ? text : `no reason was given (HTTP ${status})`;
+		return { kind: 'refused', status, code, text: reason, ...(wordless && { wordless }) };
 	}
 	// Only with words and without data: what else is no envelope may be anyone's, and the work may be done.
 	if (v.is(NamedRefusal, body)) return { kind: 'refused', status, code, text };
@@ -104,6 +105,11 @@ export function judgeWrite<T>(verdict: Verdict<T>): Verdict<T> {
 
 function isObjectWithData(body: Json | undefined): body is { data: Json } {
 	return typeof body === 'object' && body !== null && !Array.isArray(body) && body.data !== undefined;
+}
+
+/** Whether a refusal says anything; a page or a plain text does. */
+function hasWords(body: Json | undefined, text: string): boolean {
+	return body === undefined ? text.trim() !== '' : errorWords(body) !== '';
 }
 
 function describeBody(text: string, contentType = ''): string {
