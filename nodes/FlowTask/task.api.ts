@@ -22,7 +22,7 @@ export interface ImageFile {
 
 /** The workflow service's calls (§4.1 to §4.3). None of them throws. */
 export interface TaskApi {
-	/** @param sendByMs not sent after this time (ms since the epoch), but given up as `cancelled` */
+	/** @param sendByMs not sent after this time (by the clock's `now()`), but given up as `cancelled` */
 	submit(workflowId: string, prompt: Prompt, sendByMs?: number): Promise<Result<SubmittedTask, CallFailure>>;
 	/** At most `IDS_PER_CALL` ids (`task.looks.ts`). Ids that the platform does not know are missing from the answer. */
 	info(taskIds: readonly string[], urlExpireSeconds: number): Promise<Result<TaskInfo[], CallFailure>>;

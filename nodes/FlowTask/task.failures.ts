@@ -1,6 +1,7 @@
 import type { Failure } from '../shared/failure';
 import { excerpt, type JsonObject } from '../shared/json';
 import type { Redact } from '../shared/redact';
+import { thrownWords } from '../shared/thrown';
 import type { WatchEnd } from './task.watch';
 
 /** Why no more tasks are submitted in this run. */
@@ -43,6 +44,17 @@ export function stillUnclear(): Failure {
 		advice:
 			'It was not submitted again, so that nothing is paid for twice. Look for the task in the platform\'s console. To submit it all the same, set "If a Submit Had No Answer" in the options to Submit Again, or start the workflow anew.',
 		details: { status: 'unknown', mayExist: true },
+	};
+}
+
+/** The node met something that it was not made for, after the task was there. */
+export function explainMistake(fullTaskId: string, error: unknown): Failure {
+	const taskId = excerpt(fullTaskId, 100);
+	return {
+		kind: 'unclear',
+		message: `The node failed while it worked on task ${taskId}: ${thrownWords(error)}`,
+		advice: `This is a mistake in the node, not in your workflow. Please report it. The task goes on at the platform: use the "Wait for Completion" operation with task id ${taskId}.`,
+		details: { taskId: fullTaskId, status: 'unknown' },
 	};
 }
 

@@ -142,7 +142,7 @@ export class TaskSubmitter {
 		const submitted = await this.parts.api.submit(start.workflowId, prompt, claim?.sendByMs);
 		if (submitted.ok) {
 			const { taskId, promptToken } = submitted.value;
-			const submittedAtMs = this.parts.clock.now();
+			const submittedAtMs = this.parts.clock.wallNow();
 			record?.submitted(taskId, submittedAtMs);
 			claim?.submitted(taskId);
 			const ended = (outcome: 'succeeded' | 'failed'): void => {
@@ -174,7 +174,7 @@ function reuse(
 	clock: Clock,
 ): ItemTask {
 	const { reference: taskId, by } = known;
-	record?.submitted(taskId, by.atMs ?? clock.now(), true);
+	record?.submitted(taskId, by.atMs ?? clock.wallNow(), true);
 	return {
 		taskId,
 		promptToken: undefined,

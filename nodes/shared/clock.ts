@@ -2,8 +2,13 @@ import { sleep } from 'n8n-workflow';
 
 /** Time as the engines see it; handed in, so that tests can run without waiting. */
 export interface Clock {
-	/** Milliseconds since the epoch. */
+	/**
+	 * Whole milliseconds of a clock that nobody sets and that never goes back: for intervals and deadlines. It begins
+	 * near the epoch's time, but it is no time of day.
+	 */
 	now(): number;
+	/** The time of day, ms since the epoch, which may be set back: for what is stored or shown. */
+	wallNow(): number;
 	/** Waits for `ms` milliseconds, or less where `signal` is aborted. Never rejects. */
 	sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
@@ -12,7 +17,8 @@ export interface Clock {
 const LONGEST_TIMER_MS = 2_147_483_647;
 
 export const systemClock: Clock = {
-	now: () => Date.now(),
+	now: () => Math.floor(performance.timeOrigin + performance.now()),
+	wallNow: () => Date.now(),
 	async sleep(ms, signal) {
 		if (signal?.aborted) return;
 		try {

@@ -96,7 +96,7 @@ export async function fetchInputFile(
 		if (fetched.kind === 'read') return ok(fetched.file);
 		if (fetched.kind === 'final' || attempt === FETCH_ATTEMPTS) return fail(fetched.failure);
 		const busy = { kind: 'busy', retryAfter: fetched.retryAfter, text: '' } as const;
-		await clock.sleep(repeatDelayMs(busy, attempt, clock.now(), random), signal);
+		await clock.sleep(repeatDelayMs(busy, attempt, clock.wallNow(), random), signal);
 		if (signal?.aborted) return fail(fetched.failure);
 	}
 }

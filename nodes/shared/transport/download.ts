@@ -40,7 +40,7 @@ export interface DownloadParts {
 	readonly redact: Redact;
 	readonly random: () => number;
 	readonly maxBytes: number;
-	/** When the run stops waiting, ms since the epoch; a download may begin shortly before. */
+	/** When the run stops waiting, by the clock's `now()`; a download may begin shortly before. */
 	readonly deadlineMs: number;
 	/** Ends all downloads; has to be aborted when the run is over, whatever its end. */
 	readonly signal: AbortSignal;
@@ -100,7 +100,8 @@ export function createDownload(shared: DownloadParts): Download {
 			if (result.kind === 'final' || attempt === ATTEMPTS) break;
 			if (parts.clock.now() >= parts.deadlineMs + DEADLINE_GRACE_MS) break;
 			const busy = { kind: 'busy', retryAfter: result.retryAfter, text: '' } as const;
-			await parts.clock.sleep(repeatDelayMs(busy, attempt, parts.clock.now(), parts.random), parts.signal);
+			const delayMs = repeatDelayMs(busy, attempt, parts.clock.wallNow(), parts.random);
+			await parts.clock.sleep(delayMs, parts.signal);
 		}
 		return fail(
 			notLoaded('file', host, reason, 'Download it later with the "Download" operation and the link.'),

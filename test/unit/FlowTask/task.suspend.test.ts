@@ -78,15 +78,17 @@ describe('noteLook', () => {
 describe('looks that fail', () => {
 	it('leave what is known of the tasks as it is', () => {
 		const first = noteLook(undefined, infosOf(at(5)), ['a', 'gone'], 3);
-		expect(noteFailedLook(first, true, 9)).toEqual(first);
-		expect(noteFailedLook(first, false, 9)).toEqual({ ...first, refusals: 1 });
-		expect(noteLook(noteFailedLook(first, false, 9), infosOf(at(5)), ['a', 'gone'], 12)).toMatchObject({
+		expect(noteFailedLook(first, true, SETTINGS, 9)).toEqual(first);
+		expect(noteFailedLook(first, false, SETTINGS, 9)).toEqual({ ...first, refusals: 1 });
+		expect(
+			noteLook(noteFailedLook(first, false, SETTINGS, 9), infosOf(at(5)), ['a', 'gone'], 12),
+		).toMatchObject({
 			...{ changedAtMs: 3, looks: 2, missing: [0, 2], refusals: 0 },
 		});
 	});
 
 	it('may be the first ones', () => {
-		const state = noteFailedLook(undefined, true, 7);
+		const state = noteFailedLook(undefined, true, SETTINGS, 7);
 		expect(state).toMatchObject({ startedAtMs: 7, looks: 0 });
 		expect(noteLook(state, infosOf(at(5)), ['a'], 9)).toMatchObject({
 			startedAtMs: 7,
@@ -97,20 +99,29 @@ describe('looks that fail', () => {
 	});
 
 	it('are borne with until the time-out, however many there are and however long nothing has changed', () => {
-		const failed = noteFailedLook(state({ looks: 40 }), true, 0);
-		expect(bearsFailedLook(failed, SETTINGS, HOUR - 1)).toBe(true);
-		expect(bearsFailedLook(failed, SETTINGS, HOUR)).toBe(false);
+		let failed = state({ looks: 40 });
+		for (let polls = 0; polls < 50; polls++) failed = noteFailedLook(failed, true, SETTINGS, HOUR - 1);
+		expect(bearsFailedLook(failed)).toBe(true);
+	});
+
+	it('are borne with twice more where the time-out falls into an outage', () => {
+		let failed = state({ looks: 40 });
+		const borne = [1, 2, 3].map(() => {
+			failed = noteFailedLook(failed, true, SETTINGS, HOUR);
+			return bearsFailedLook(failed);
+		});
+		expect(borne).toEqual([true, true, false]);
 	});
 
 	it('end the wait where the platform refuses from the beginning, or three times in a row', () => {
-		expect(bearsFailedLook(noteFailedLook(undefined, false, 0), SETTINGS, 0)).toBe(false);
+		expect(bearsFailedLook(noteFailedLook(undefined, false, SETTINGS, 0))).toBe(false);
 		let refused: WaitState = state();
 		const borne = [1, 2, 3].map(() => {
-			refused = noteFailedLook(refused, false, 0);
-			return bearsFailedLook(refused, SETTINGS, 0);
+			refused = noteFailedLook(refused, false, SETTINGS, 0);
+			return bearsFailedLook(refused);
 		});
 		expect(borne).toEqual([true, true, false]);
-		expect(bearsFailedLook(noteFailedLook(refused, true, 0), SETTINGS, 0)).toBe(true);
+		expect(bearsFailedLook(noteFailedLook(refused, true, SETTINGS, 0))).toBe(true);
 	});
 });
 

@@ -77,7 +77,7 @@ function unknownTask(taskId: string, run: NodeRun): Failure {
 		info: undefined,
 		sinceMs: undefined,
 		generatingAtMs: undefined,
-		endedAtMs: run.clock.now(),
+		endedAtMs: run.clock.wallNow(),
 	};
 	const failure = explainWatchEnd(taskId, { kind: 'unknown', sighting }, run.redact);
 	return failure ?? { kind: 'taskUnknown', message: `The platform does not know task ${taskId}`, advice: '' };
