@@ -73,16 +73,19 @@ export function readTaskInfo(value: unknown): TaskInfo | undefined {
 	const parsed = v.safeParse(InfoItem, value);
 	if (!parsed.success) return undefined;
 	const { output } = parsed;
+	const state = stateOf(output.status);
+	// Final files are read at 100 (§6.1.4); status 3 says that all of them are there (§3.1), whatever else is left out.
+	const hasFinalFiles = output.progress_num === 100 || state === 'succeeded';
 	return {
 		taskId: output.flow_task_id,
-		state: stateOf(output.status),
+		state,
 		statusCode: output.status,
 		progress: output.progress_num,
 		queueSize: output.queue_size,
 		position: output.current_position,
 		errorMessage: output.errMsg,
 		files: output.files,
-		finalFiles: output.final_files,
+		finalFiles: hasFinalFiles ? output.final_files : [],
 		raw: value,
 	};
 }

@@ -16,13 +16,18 @@ export interface Clock {
 /** The longest wait that a Node timer can hold; a longer one would fire at once. */
 const LONGEST_TIMER_MS = 2_147_483_647;
 
+/** A time in the form in which Node's timers take it: options multiplied by seconds are no whole numbers. */
+export function timerMs(ms: number): number {
+	return Math.min(Math.max(0, Math.ceil(ms)), LONGEST_TIMER_MS);
+}
+
 export const systemClock: Clock = {
 	now: () => Math.floor(performance.timeOrigin + performance.now()),
 	wallNow: () => Date.now(),
 	async sleep(ms, signal) {
 		if (signal?.aborted) return;
 		try {
-			await sleep(Math.min(Math.max(0, ms), LONGEST_TIMER_MS), signal);
+			await sleep(timerMs(ms), signal);
 		} catch {
 			// An aborted signal ends the wait early; the caller looks at the signal itself.
 		}

@@ -134,6 +134,36 @@ test('an index that is late makes no retry pay again', async () => {
 	expect(submits).toBe(2);
 });
 
+test.each([
+	['null data', (response: ServerResponse) => send(response, null)],
+	['an empty index', (response: ServerResponse) => send(response, { flow_task_info: [] })],
+])(
+	'tasks of this run survive %s for longer than ten seconds',
+	async (_name, say) => {
+		const startedAt = Date.now();
+		script.info = (_ids, response) => Date.now() - startedAt < 14_000 && say(response);
+		const result = await run(1, POLLING);
+		expect(result.error).toBeUndefined();
+		expect(result.output(NODE_NAME)).toHaveLength(1);
+	},
+	40_000,
+);
+
+test('final files are put out for a task at 100 % or done, and not before', async () => {
+	const links = { files: {}, final_files: [`${base}/f/early.png`] };
+	const reports: Record<string, object> = {
+		half: { status: 2, progress_num: 50, ...links },
+		full: { status: 2, progress_num: 100, ...links },
+		done: { status: 3, progress_num: null, ...links },
+		doneAt99: { status: 3, progress_num: 99, ...links },
+	};
+	script.info = (ids, response) =>
+		send(response, { flow_task_info: ids.map((id) => ({ flow_task_id: id, ...reports[id] })) });
+	const result = await run(1, { operation: 'get', taskIds: Object.keys(reports).join(',') });
+	const early = [`${base}/f/early.png`];
+	expect(result.output(NODE_NAME).map(({ json }) => json.finalFiles)).toEqual([[], early, early, early]);
+});
+
 test('the last error of a retry names the tasks of the tries before', async () => {
 	script.submit = (count, response) => count === 3 && response.destroy();
 	const result = await run(3, POLLING, { retryOnFail: true, maxTries: 2, waitBetweenTries: 1 });

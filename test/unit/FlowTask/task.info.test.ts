@@ -91,7 +91,23 @@ describe('readTaskInfo', () => {
 		['a list of other things', [1, null], []],
 		['empty links', ['', 'https://h/a.png'], ['https://h/a.png']],
 	])('reads final files that are %s', (_name, final_files, expected) => {
-		expect(readTaskInfo({ flow_task_id: 't', final_files })?.finalFiles).toEqual(expected);
+		expect(readTaskInfo({ flow_task_id: 't', status: 3, final_files })?.finalFiles).toEqual(expected);
+	});
+
+	it.each([
+		['half way', 2, 50, false],
+		['at 99', 2, 99, false],
+		['that says no progress', 2, null, false],
+		['at 100', 2, 100, true],
+		['at 100 as text', 2, '100', true],
+		['that is done at 100', 3, 100, true],
+		['that is done and says no progress', 3, undefined, true],
+		['that is done at 99', 3, 99, true],
+		['that failed half way', 4, 50, false],
+	])('reads the final files of a task %s or not', (_name, status, progress_num, read) => {
+		const final_files = ['https://h/a.png'];
+		const info = readTaskInfo({ flow_task_id: 't', status, progress_num, final_files });
+		expect(info?.finalFiles).toEqual(read ? final_files : []);
 	});
 
 	it.each([

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import type { TaskInfo } from '../../../nodes/FlowTask/task.info';
 import {
 	bearsFailedLook,
+	endsOf,
 	noteFailedLook,
 	noteLook,
 	SHORTEST_SLEEP_MS,
@@ -11,7 +12,10 @@ import {
 	type WaitEnd,
 	type WaitState,
 } from '../../../nodes/FlowTask/task.suspend';
+import type { WatchEnd } from '../../../nodes/FlowTask/task.watch';
+import { fail, ok } from '../../../nodes/shared/failure';
 import type { Json } from '../../../nodes/shared/json';
+import type { CallFailure } from '../../../nodes/shared/transport/client';
 import { succeeded, taskInfo } from './taskInfo.builder';
 
 const MINUTE = 60_000;
@@ -122,6 +126,49 @@ describe('looks that fail', () => {
 		});
 		expect(borne).toEqual([true, true, false]);
 		expect(bearsFailedLook(noteFailedLook(refused, true, SETTINGS, 0))).toBe(true);
+	});
+});
+
+describe('an index that is empty', () => {
+	const shown = noteLook(undefined, infosOf(at(5)), ['a', 'b'], 0);
+
+	it('is no news of tasks that were shown', () => {
+		let empty = shown;
+		for (let polls = 1; polls <= 5; polls++) empty = noteLook(empty, new Map(), ['a', 'b'], polls);
+		expect(empty).toEqual({ ...shown, looks: 6 });
+		expect(waitEnd(empty, new Map(), ['a', 'b'], SETTINGS, 5)).toBeUndefined();
+	});
+
+	it('tells of ids that were never shown, and of the only one', () => {
+		let never = noteLook(undefined, new Map(), ['a', 'b'], 0);
+		let only = noteLook(undefined, infosOf(at(5)), ['a'], 0);
+		for (let polls = 1; polls <= 2; polls++) never = noteLook(never, new Map(), ['a', 'b'], polls);
+		for (let polls = 1; polls <= 3; polls++) only = noteLook(only, new Map(), ['a'], polls);
+		expect(waitEnd(never, new Map(), ['a', 'b'], SETTINGS, 5)).toBe('done');
+		expect(waitEnd(only, new Map(), ['a'], SETTINGS, 5)).toBe('done');
+	});
+});
+
+describe('endsOf', () => {
+	const done = succeeded('done');
+	const running = taskInfo('running', { progress_num: 40 });
+	const no: CallFailure = { kind: 'refused', message: 'No', advice: '', passing: false };
+	const ids = ['done', 'running', 'lost', 'late', 'bad'];
+	const known = state({ missing: [0, 0, 3, 1, 3] });
+	const poll = ok({ infos: infosOf(done, running), refused: new Map([['bad', no]]) });
+	const kinds = (ends: ReadonlyMap<string, WatchEnd>): string[] => ids.map((id) => ends.get(id)?.kind ?? '-');
+
+	it.each(['timedOut', 'stalled'] as const)('tells of each task as the last poll has shown it: %s', (end) => {
+		const ends = endsOf(ids, poll, known, end, 7);
+		expect(kinds(ends)).toEqual(['final', end, 'unknown', end, 'refused']);
+		expect(ends.get('running')?.sighting).toMatchObject({ info: { progress: 40 }, endedAtMs: 7 });
+	});
+
+	it('ends nothing as unknown that a failed poll could not show, and says why it failed', () => {
+		const outage = endsOf(ids, fail({ ...no, passing: true }), known, 'timedOut', 7);
+		expect(new Set(kinds(outage))).toEqual(new Set(['timedOut']));
+		expect(outage.get('lost')?.sighting.trouble).toBe('No');
+		expect(new Set(kinds(endsOf(ids, fail(no), known, 'timedOut', 7)))).toEqual(new Set(['refused']));
 	});
 });
 

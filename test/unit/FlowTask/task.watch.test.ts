@@ -496,6 +496,15 @@ describe('TaskWatcher: looks that are refused', () => {
 		await expect(clock.run(watch('a', 'b'))).resolves.toMatchObject([{ kind: 'final' }, { kind: 'final' }]);
 	});
 
+	it('counts refusals anew after an answer', async () => {
+		const { clock, platform, watch } = scene();
+		// One in three is answered: never three refusals in a row.
+		let polls = 0;
+		platform.lookFails = () => (polls++ % 3 === 0 ? undefined : failing(false));
+		for (const id of ['a', 'b']) platform.add(id, course(2 * MINUTE));
+		await expect(clock.run(watch('a', 'b'))).resolves.toMatchObject([{ kind: 'final' }, { kind: 'final' }]);
+	});
+
 	it('ends where the refusals go on for ten seconds', async () => {
 		const { clock, platform, watch } = scene();
 		platform.lookFails = ({ atMs }) => (atMs > 1_000 ? failing(false) : undefined);

@@ -238,6 +238,24 @@ describe('createDownload', () => {
 		expect(stored).toEqual([]);
 	});
 
+	it.each([
+		['refused', { statusCode: 403, headers: {} }],
+		['busy', { statusCode: 503, headers: {} }],
+		['moved', { statusCode: 304, headers: {} }],
+		['a web page', { statusCode: 200, headers: { 'content-type': 'text/html' } }],
+		['too large', { statusCode: 200, headers: { 'content-length': '5000000' } }],
+	])('lets go of the body of an answer that is no file: %s', async (_name, answer) => {
+		const bodies: PassThrough[] = [];
+		const { clock, download } = scene(() => {
+			const body = new PassThrough();
+			bodies.push(body);
+			return { ...answer, body };
+		});
+		await expect(clock.run(download(WANTED))).resolves.toMatchObject({ ok: false });
+		expect(bodies.length).toBeGreaterThan(0);
+		expect(bodies.every(({ destroyed }) => destroyed)).toBe(true);
+	});
+
 	it('takes a file of exactly the limit', async () => {
 		const { clock, download } = scene(() => found([PNG]), { maxBytes: PNG.byteLength });
 		await expect(clock.run(download(WANTED))).resolves.toMatchObject({ ok: true });
