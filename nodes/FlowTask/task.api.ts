@@ -64,6 +64,15 @@ function withoutId(purpose: string, field: string): CallFailure {
 	};
 }
 
+/** A Blob copies what it is given, and another copy of a large image is felt. */
+function blobPart(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+	return isOwned(bytes) ? bytes : Uint8Array.from(bytes);
+}
+
+function isOwned(bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> {
+	return bytes.buffer instanceof ArrayBuffer;
+}
+
 export function createTaskApi(call: CallApi): TaskApi {
 	return {
 		async submit(workflowId, prompt, sendByMs) {
@@ -109,11 +118,8 @@ export function createTaskApi(call: CallApi): TaskApi {
 		async upload(file) {
 			const purpose = 'upload the image';
 			const form = new FormData();
-			form.append(
-				'source_file',
-				new Blob([Uint8Array.from(file.bytes)], { type: file.mimeType }),
-				file.fileName,
-			);
+			const { bytes, mimeType, fileName } = file;
+			form.append('source_file', new Blob([blobPart(bytes)], { type: mimeType }), fileName);
 			const answer = await call({
 				path: `${BASE_PATH}/upload/image`,
 				purpose,

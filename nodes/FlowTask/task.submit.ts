@@ -36,6 +36,8 @@ export interface ImageInput {
 	readonly nodeId: string;
 	readonly parameter: string;
 	readonly load: LoadImage;
+	/** Its size, where that is known before it is read. */
+	readonly bytes?: number | undefined;
 }
 
 /** The item's task: made by this run, or one that its key stands for already. */
@@ -94,10 +96,10 @@ export class TaskSubmitter {
 	private async uploadImages(start: SubmitStart): Promise<Result<PlacedImages>> {
 		let { prompt } = start;
 		const placed: string[][] = [];
-		for (const { load, nodeId, parameter } of start.images) {
+		for (const { load, bytes, nodeId, parameter } of start.images) {
 			const reason = this.parts.stopReason();
 			if (reason) return fail(notSubmitted(reason));
-			const uploaded = await this.upload(load);
+			const uploaded = await this.upload(load, bytes);
 			if (!uploaded.ok) return fail(this.heldBack(uploaded.failure));
 			prompt = withInput(prompt, nodeId, parameter, uploaded.value.imageId);
 			placed.push([nodeId, parameter, uploaded.value.digest]);

@@ -60,6 +60,16 @@ export async function readBinaryField(
 	}
 }
 
+/** The size of a file as n8n has noted it, without reading it; `undefined` where it has not, or there is no file. */
+export function binaryFieldBytes(
+	context: Pick<InputFileContext, 'getInputData'>,
+	itemIndex: number,
+	field: string,
+): number | undefined {
+	const bytes = context.getInputData()[itemIndex]?.binary?.[field]?.bytes;
+	return typeof bytes === 'number' ? bytes : undefined;
+}
+
 /** How waiting between two attempts goes; handed in by tests alone. */
 export interface Patience {
 	readonly clock: Clock;

@@ -1,7 +1,7 @@
 import { NodeHelpers, type IExecuteFunctions } from 'n8n-workflow';
 
 import { badInput, fail, ok, type Failure, type Result } from '../../../shared/failure';
-import { fetchInputFile, readBinaryField } from '../../../shared/inputFile';
+import { binaryFieldBytes, fetchInputFile, readBinaryField } from '../../../shared/inputFile';
 import { excerpt } from '../../../shared/json';
 import type { TaskJob } from '../../task.engine';
 import type { IdempotencyKey, ImageInput, SubmitStart } from '../../task.submit';
@@ -242,6 +242,7 @@ function readImageSlots(
 			nodeId,
 			parameter,
 			load: async () => await readBinaryField(context, itemIndex, field, maxFileBytes),
+			bytes: binaryFieldBytes(context, itemIndex, field),
 		});
 	}
 	return ok({ prompt, images });
