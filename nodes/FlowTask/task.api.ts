@@ -3,7 +3,7 @@ import * as v from 'valibot';
 import { fail, ok, type Result } from '../shared/failure';
 import type { JsonObject } from '../shared/json';
 import type { CallApi, CallFailure } from '../shared/transport/client';
-import { readTaskInfos, type TaskInfo } from './task.info';
+import { Id, readTaskInfos, type TaskInfo } from './task.info';
 
 /** `prompt` of §4.1: node id -> the inputs changed in this request. */
 export type Prompt = Record<string, { inputs: JsonObject }>;
@@ -41,15 +41,15 @@ const READ_ATTEMPTS = 4;
 const WRITE_ATTEMPTS = 10;
 const UPLOAD_ATTEMPTS = 6;
 
-/** A number beyond 2^53 has lost its last digits by now, so it is no id. */
-const Id = v.union([
-	v.pipe(v.string(), v.trim(), v.minLength(1)),
-	v.pipe(v.number(), v.safeInteger(), v.transform(String)),
-]);
+/** A longer token makes an address that no server takes: the task is polled then. */
+const LONGEST_TOKEN_CHARS = 8_192;
 
 const SubmitData = v.object({
 	prompt_id: Id,
-	prompt_token: v.optional(v.fallback(v.nullable(v.string()), null), null),
+	prompt_token: v.optional(
+		v.fallback(v.nullable(v.pipe(v.string(), v.maxLength(LONGEST_TOKEN_CHARS))), null),
+		null,
+	),
 });
 
 const UploadData = v.object({ image_id: Id });
@@ -58,7 +58,7 @@ const UploadData = v.object({ image_id: Id });
 function withoutId(purpose: string, field: string): CallFailure {
 	return {
 		kind: 'unclear',
-		message: `The platform's answer holds no "${field}" when the node tried to ${purpose}`,
+		message: `The platform's answer holds no "${field}" that can be used, when the node tried to ${purpose}`,
 		advice: 'It was not tried again, because the platform may have carried it out.',
 		passing: false,
 	};

@@ -80,7 +80,9 @@ export function explainWatchEnd(
 		status: sighting.info?.state ?? 'unknown',
 		statusCode: sighting.info?.statusCode ?? null,
 		progress: sighting.info?.progress ?? null,
-		...(sighting.sinceMs !== undefined && { elapsedMs: sighting.endedAtMs - sighting.sinceMs }),
+		...(sighting.sinceMs !== undefined && {
+			elapsedMs: Math.max(0, sighting.endedAtMs - sighting.sinceMs),
+		}),
 	};
 	const trouble = sighting.trouble ? `. Its state could not be read the last time: ${sighting.trouble}` : '';
 	const goOn = `To go on, use the "Wait for Completion" operation with task id ${taskId}.`;

@@ -149,6 +149,28 @@ test.each([
 	40_000,
 );
 
+test('a task with links without measure gives a thousand of them, and a hint', async () => {
+	const final_files = Array.from({ length: 5_000 }, (_, index) => `${base}/f/${index}.png`);
+	script.info = (ids, response) =>
+		send(response, { flow_task_info: ids.map((id) => done(id, { final_files })) });
+	const result = await run(1, { ...POLLING, output: 'urls' });
+	expect(result.output(NODE_NAME)[0]?.json.finalFiles).toHaveLength(1_000);
+	expect(result.hints(NODE_NAME).map(({ message }) => message)).toContainEqual(
+		expect.stringContaining('1 task(s) list more than 1000 files'),
+	);
+});
+
+test.each([
+	['submitted', {}, (response: ServerResponse) => send(response, { prompt_id: 'x'.repeat(5_000_000) })],
+	['waited for', { operation: 'wait', taskIds: `={{ 'x'.repeat(5000000) }}` }, undefined],
+])('an id of 5 MB is told in a sentence when it is %s', async (_name, parameters, submit) => {
+	if (submit) script.submit = (_count, response) => submit(response);
+	const result = await run(1, { ...parameters, ...POLLING }, CONTINUE);
+	const [failed] = result.output(NODE_NAME, 1);
+	expect(text(failed?.json.error)).toMatch(/no "prompt_id" that can be used|longer than 1000 characters/);
+	expect(everythingSaid(result).length).toBeLessThan(200_000);
+});
+
 test('final files are put out for a task at 100 % or done, and not before', async () => {
 	const links = { files: {}, final_files: [`${base}/f/early.png`] };
 	const reports: Record<string, object> = {

@@ -7,6 +7,7 @@ import type { TaskJob } from '../../task.engine';
 import type { IdempotencyKey, ImageInput, SubmitStart } from '../../task.submit';
 import { withInput } from '../../task.overrides';
 import { stillUnclear } from '../../task.failures';
+import { LONGEST_ID_CHARS } from '../../task.info';
 import { acceptedFor, checkImagePlaces, checkOverrides } from '../../task.checks';
 import { applySeed, type SeedMode } from '../../task.seeds';
 import type { Prompt } from '../../task.api';
@@ -284,6 +285,15 @@ export function taskIdsOf(context: IExecuteFunctions, itemIndex: number): Result
 /** Reads task ids from what a field holds: text with commas or line breaks, a JSON list, a list, items with a taskId. */
 export function readTaskIds(value: unknown): Result<string[]> {
 	const ids = [...new Set(collectIds(value))];
+	const tooLong = ids.find((id) => id.length > LONGEST_ID_CHARS);
+	if (tooLong !== undefined) {
+		return fail(
+			badInput(
+				`"Task IDs" holds "${excerpt(tooLong, 40)}", which is longer than ${LONGEST_ID_CHARS} characters`,
+				'That is no task ID. Separate several by commas or line breaks.',
+			),
+		);
+	}
 	if (ids.length > 0) return ok(ids);
 	return fail(
 		badInput(
