@@ -56,6 +56,9 @@ const SILENCE_CHECK_MS = 5_000;
 /** What a download may take although the run's time-out comes meanwhile. */
 const DEADLINE_GRACE_MS = 2 * 60_000;
 
+/** Files of tasks that ended just in time wait for their turn so long; a host that hangs must not hold the run for hours. */
+const BEGIN_GRACE_MS = 10 * 60_000;
+
 /** One body under way. */
 interface Meter {
 	readonly body: ByteStream;
@@ -87,6 +90,7 @@ export function createDownload(shared: DownloadParts): Download {
 		const refusal = refuseAddress(request.url);
 		if (refusal) return fail(refusal);
 		const host = originOf(request.url);
+		if (clock.now() >= shared.deadlineMs + BEGIN_GRACE_MS) return fail(tooLate(host));
 		let reason = '';
 		for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
 			const result = await tryOnce(parts, request);
@@ -103,9 +107,7 @@ export function createDownload(shared: DownloadParts): Download {
 			const delayMs = repeatDelayMs(busy, attempt, parts.clock.wallNow(), parts.random);
 			await parts.clock.sleep(delayMs, parts.signal);
 		}
-		return fail(
-			notLoaded('file', host, reason, 'Download it later with the "Download" operation and the link.'),
-		);
+		return fail(notLoaded('file', host, reason, DOWNLOAD_LATER));
 	};
 }
 
@@ -125,6 +127,12 @@ function refuseAddress(url: string): DownloadFailure | undefined {
 		advice: 'Only links that start with http:// or https:// are followed.',
 		expired: false,
 	};
+}
+
+const DOWNLOAD_LATER = 'Download it later with the "Download" operation and the link.';
+
+function tooLate(host: string): DownloadFailure {
+	return notLoaded('file', host, 'the time-out was long past when its turn came', DOWNLOAD_LATER);
 }
 
 function notLoaded(
