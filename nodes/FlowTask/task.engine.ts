@@ -215,9 +215,9 @@ class TaskRun {
 	private async follow(
 		{ itemIndex, wantsFiles, record, start }: TaskJob,
 		number: number,
-		{ taskId, promptToken, submittedAtMs, reused, ended }: ItemTask,
+		{ taskId, promptToken, submittedAtMs, reused, finished, ended }: ItemTask,
 	): Promise<TaskOutcome> {
-		const known = submittedAtMs !== undefined && (!reused || this.isRecent(submittedAtMs));
+		const known = submittedAtMs !== undefined && (!reused || (!finished && this.isRecent(submittedAtMs)));
 		const seen = start.kind === 'watch' ? start.seen : undefined;
 		const end = seen ?? (await this.watcher.watch(taskId, promptToken, submittedAtMs, known));
 		const seenSoFar = { taskId, reused, sighting: end.sighting };

@@ -47,6 +47,8 @@ export interface ItemTask {
 	readonly submittedAtMs: number | undefined;
 	/** Whether another execution, or another item, has made it. */
 	readonly reused: boolean;
+	/** Whether another execution has seen its end. */
+	readonly finished?: boolean;
 	/** Tells the ledger how the task ended. */
 	readonly ended: (outcome: 'succeeded' | 'failed') => void;
 }
@@ -182,6 +184,7 @@ function reuse(
 		promptToken: undefined,
 		submittedAtMs: by.atMs,
 		reused: true,
+		finished: known.finished,
 		ended: (outcome) => {
 			known.ended(outcome);
 		},
