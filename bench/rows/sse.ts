@@ -75,7 +75,7 @@ function reader(piecesOf: () => AsyncIterable<Uint8Array>): CompleteChat {
 		},
 		attempt,
 		silence: { watch: () => quiet },
-		clock: { now: () => Date.now(), sleep: async (ms) => await sleep(ms) },
+		clock: { now: () => Date.now(), wallNow: () => Date.now(), sleep: async (ms) => await sleep(ms) },
 		redact: redactor([]),
 		cancelSignal: () => undefined,
 	});

@@ -95,7 +95,7 @@ async function waitForSession(
 	attempt: number,
 ): Promise<void> {
 	const busy = { kind: 'busy', retryAfter, text: '' } as const;
-	await clock.sleep(repeatDelayMs(busy, attempt, clock.now(), random), cancelSignal());
+	await clock.sleep(repeatDelayMs(busy, attempt, clock.wallNow(), random), cancelSignal());
 }
 
 /** @param isStopped an execution that is stopped does not stop an agent that was asked */

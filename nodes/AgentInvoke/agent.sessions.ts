@@ -116,7 +116,7 @@ class TableSessions implements SessionStore {
 			const key = byEntry.get(textOf(row.entryKey));
 			const sessionId = textOf(row.sessionId).trim();
 			if (key === undefined) continue;
-			const isOver = Number(row.expiresAtMs) <= this.clock.now() || sessionId === '';
+			const isOver = Number(row.expiresAtMs) <= this.clock.wallNow() || sessionId === '';
 			if (isOver || this.mappings.has(key)) surplus.push(textOf(row.rowKey));
 			else this.mappings.set(key, { sessionId, turns: Number(row.turns) || 0, hasRow: true, stale: false });
 		}
@@ -174,7 +174,7 @@ class TableSessions implements SessionStore {
 			if (!updated.ok) return updated;
 		}
 		if (inserts.length === 0 || !this.isSweepDue()) return ok(undefined);
-		return await this.table.removeBelow('expiresAtMs', this.clock.now());
+		return await this.table.removeBelow('expiresAtMs', this.clock.wallNow());
 	}
 
 	private row({ kind, key }: Change): TableRow {
@@ -182,7 +182,7 @@ class TableSessions implements SessionStore {
 		if (mapping) mapping.stale = false;
 		const { sessionId = '', turns = 0 } = mapping ?? {};
 		const { agent, workflowId, executionId, ttlMs } = this.settings;
-		const nowMs = this.clock.now();
+		const nowMs = this.clock.wallNow();
 		return {
 			entryKey: this.entryKey(key),
 			...(kind !== 'touch' && { sessionId: storable(sessionId) }),

@@ -3,7 +3,7 @@ import * as v from 'valibot';
 import { fail, ok, type Result } from '../shared/failure';
 import type { JsonObject } from '../shared/json';
 import type { CallApi, CallFailure } from '../shared/transport/client';
-import { readTaskInfos, type TaskInfo } from './task.info';
+import { Id, readTaskInfos, type TaskInfo } from './task.info';
 
 /** `prompt` of §4.1: node id -> the inputs changed in this request. */
 export type Prompt = Record<string, { inputs: JsonObject }>;
@@ -22,7 +22,7 @@ export interface ImageFile {
 
 /** The workflow service's calls (§4.1 to §4.3). None of them throws. */
 export interface TaskApi {
-	/** @param sendByMs not sent after this time (ms since the epoch), but given up as `cancelled` */
+	/** @param sendByMs not sent after this time (by the clock's `now()`), but given up as `cancelled` */
 	submit(workflowId: string, prompt: Prompt, sendByMs?: number): Promise<Result<SubmittedTask, CallFailure>>;
 	/** At most `IDS_PER_CALL` ids (`task.looks.ts`). Ids that the platform does not know are missing from the answer. */
 	info(taskIds: readonly string[], urlExpireSeconds: number): Promise<Result<TaskInfo[], CallFailure>>;
@@ -41,18 +41,15 @@ const READ_ATTEMPTS = 4;
 const WRITE_ATTEMPTS = 10;
 const UPLOAD_ATTEMPTS = 6;
 
-/** Ids are kept in the execution and in the ledger, and stand in every look. */
-export const LONGEST_ID_CHARS = 512;
-
-/** A number beyond 2^53 has lost its last digits by now, so it is no id; nor is a text of any length. */
-const Id = v.union([
-	v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(LONGEST_ID_CHARS)),
-	v.pipe(v.number(), v.safeInteger(), v.transform(String)),
-]);
+/** A longer token makes an address that no server takes: the task is polled then. */
+const LONGEST_TOKEN_CHARS = 8_192;
 
 const SubmitData = v.object({
 	prompt_id: Id,
-	prompt_token: v.optional(v.fallback(v.nullable(v.string()), null), null),
+	prompt_token: v.optional(
+		v.fallback(v.nullable(v.pipe(v.string(), v.maxLength(LONGEST_TOKEN_CHARS))), null),
+		null,
+	),
 });
 
 const UploadData = v.object({ image_id: Id });
@@ -65,6 +62,15 @@ function withoutId(purpose: string, field: string): CallFailure {
 		advice: 'It was not tried again, because the platform may have carried it out.',
 		passing: false,
 	};
+}
+
+/** A Blob copies what it is given, and another copy of a large image is felt. */
+function blobPart(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+	return isOwned(bytes) ? bytes : Uint8Array.from(bytes);
+}
+
+function isOwned(bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> {
+	return bytes.buffer instanceof ArrayBuffer;
 }
 
 export function createTaskApi(call: CallApi): TaskApi {
@@ -112,11 +118,8 @@ export function createTaskApi(call: CallApi): TaskApi {
 		async upload(file) {
 			const purpose = 'upload the image';
 			const form = new FormData();
-			form.append(
-				'source_file',
-				new Blob([Uint8Array.from(file.bytes)], { type: file.mimeType }),
-				file.fileName,
-			);
+			const { bytes, mimeType, fileName } = file;
+			form.append('source_file', new Blob([blobPart(bytes)], { type: mimeType }), fileName);
 			const answer = await call({
 				path: `${BASE_PATH}/upload/image`,
 				purpose,

@@ -1,19 +1,20 @@
 import pLimit from 'p-limit';
 
 import type { Clock } from '../shared/clock';
-import type { Failure, FailureKind, Result } from '../shared/failure';
+import type { Failure, FailureKind } from '../shared/failure';
 import type { Ledger } from '../shared/ledger';
 import type { Redact } from '../shared/redact';
-import type { Download, StoredFile } from '../shared/transport/download';
+import type { Download } from '../shared/transport/download';
 import type { TaskApi } from './task.api';
-import { explainWatchEnd, type StopReason, type TaskOrigin } from './task.failures';
+import { explainMistake, explainWatchEnd, type StopReason, type TaskOrigin } from './task.failures';
+import { ResultFiles, type ResultFile } from './task.files';
 import type { TaskInfo } from './task.info';
+import type { FileSelection } from './task.links';
 import type { SubmitRecord, UploadedImages } from './task.memory';
-import { linksOf, namesFor, type FileLink, type FileSelection } from './task.links';
 import type { ProgressSockets } from './task.progress';
 import { TaskSubmitter, type ItemTask, type SubmitStart } from './task.submit';
 import { tokenHider } from './task.token';
-import { TaskWatcher, type TaskSighting } from './task.watch';
+import { KNOWN_MISSING_MS, TaskWatcher, type TaskSighting, type WatchEnd } from './task.watch';
 
 /** One input item's work: a task to submit, or one that exists already. */
 export interface TaskJob {
@@ -22,14 +23,15 @@ export interface TaskJob {
 	readonly wantsFiles: boolean;
 	readonly start:
 		| SubmitStart
-		| { readonly kind: 'watch'; readonly taskId: string; readonly submittedAtMs?: number | undefined };
+		| {
+				readonly kind: 'watch';
+				readonly taskId: string;
+				readonly submittedAtMs?: number | undefined;
+				/** How watching ended, where that was done elsewhere: nothing is polled any more. */
+				readonly seen?: WatchEnd | undefined;
+		  };
 	/** Told what becomes of the submit; left out for tasks of which this run is not the owner. */
 	readonly record?: SubmitRecord | undefined;
-}
-
-export interface ResultFile {
-	readonly link: FileLink;
-	readonly stored: StoredFile;
 }
 
 /** What became of a job. With a `failure` the rest is what was known when it failed. */
@@ -55,11 +57,10 @@ export interface EngineSettings {
 	/** Whether a task that is not done in time counts as failed. */
 	readonly lateIsFailure: boolean;
 	readonly fileSelection: FileSelection;
+	/** By the clock's `now()`. */
 	readonly deadlineMs: number;
 	readonly noProgressMs: number;
 	readonly urlExpireSeconds: number;
-	/** What it means for a task to be open at the deadline; left out where that is the time-out. */
-	readonly lateAs?: 'timedOut' | 'stalled' | undefined;
 }
 
 export interface EngineParts {
@@ -83,11 +84,6 @@ const SPOILED: ReadonlySet<FailureKind> = new Set(['taskFailed', 'taskDenied']);
 
 /** A task that another run, or another operation, has submitted. */
 const FOREIGN = { promptToken: undefined, reused: false, ended: (): void => undefined } as const;
-
-const LINKS_BEHIND_MS = 1_000;
-
-/** Streams are cheap, but each holds a connection and a file handle. */
-const DOWNLOADS_AT_ONCE = 8;
 
 /**
  * Runs all jobs of one node run beside each other: upload, submit, watch, download, each task on its own way,
@@ -114,7 +110,7 @@ export async function runTasks(
 class TaskRun {
 	private readonly watcher: TaskWatcher;
 	private readonly submitter: TaskSubmitter;
-	private readonly downloads = pLimit(DOWNLOADS_AT_ONCE);
+	private readonly files: ResultFiles;
 	private unsubmitted: number;
 	private failures = 0;
 	private stopped: StopReason | undefined;
@@ -124,13 +120,16 @@ class TaskRun {
 		private readonly settings: EngineSettings,
 		private readonly parts: EngineParts,
 	) {
-		const { api, clock, sockets, images, ledger, ending } = parts;
+		const { api, clock, sockets, images, ledger, ending, download } = parts;
+		const { fileSelection, urlExpireSeconds } = settings;
+		const { signal } = ending;
+		this.files = new ResultFiles({ api, clock, download, signal, fileSelection, urlExpireSeconds });
 		this.unsubmitted = jobCount;
 		const stopReason = (): StopReason | undefined => this.stopReason();
 		this.submitter = new TaskSubmitter({ api, clock, images, ledger, stopReason });
 		this.watcher = new TaskWatcher({ api, clock, sockets, backlog: () => this.unsubmitted }, settings);
-		ending.signal.addEventListener('abort', this.end, { once: true });
-		if (ending.signal.aborted) this.end();
+		signal.addEventListener('abort', this.end, { once: true });
+		if (signal.aborted) this.end();
 	}
 
 	close(): void {
@@ -171,23 +170,38 @@ class TaskRun {
 		if (start.kind === 'watch') {
 			this.unsubmitted--;
 			const { taskId, submittedAtMs } = start;
-			return await this.goOn(job, number, { ...FOREIGN, taskId, submittedAtMs });
+			return await this.keepingId(job, number, { ...FOREIGN, taskId, submittedAtMs });
 		}
 		const task = await this.submitter.submit(start, record).finally(() => {
 			this.unsubmitted--;
 		});
 		return task.ok
-			? await this.goOn(job, number, task.value)
+			? await this.keepingId(job, number, task.value)
 			: outcome(job.itemIndex, { failure: task.failure });
+	}
+
+	/** A mistake in the node must not cost the task's id, nor the other items their results. */
+	private async keepingId(job: TaskJob, number: number, task: ItemTask): Promise<TaskOutcome> {
+		try {
+			return await this.goOn(job, number, task);
+		} catch (error) {
+			const { taskId, reused } = task;
+			return outcome(job.itemIndex, { taskId, reused, failure: explainMistake(taskId, error) });
+		}
 	}
 
 	private async goOn(job: TaskJob, number: number, task: ItemTask): Promise<TaskOutcome> {
 		if (this.settings.goal === 'finished') return await this.follow(job, number, task);
 		const { taskId, reused, submittedAtMs } = task;
 		job.record?.delivered?.();
-		const endedAtMs = this.parts.clock.now();
+		const endedAtMs = this.parts.clock.wallNow();
 		const sighting = { info: undefined, sinceMs: submittedAtMs, generatingAtMs: undefined, endedAtMs };
 		return outcome(job.itemIndex, { taskId, reused, sighting });
+	}
+
+	/** Whether a task of another execution is so new that an index may be behind with it. */
+	private isRecent(submittedAtMs: number): boolean {
+		return this.parts.clock.wallNow() - submittedAtMs < KNOWN_MISSING_MS;
 	}
 
 	private stopReason(): StopReason | undefined {
@@ -198,86 +212,40 @@ class TaskRun {
 	private async follow(
 		{ itemIndex, wantsFiles, record, start }: TaskJob,
 		number: number,
-		{ taskId, promptToken, submittedAtMs, reused, ended }: ItemTask,
+		{ taskId, promptToken, submittedAtMs, reused, finished, ended }: ItemTask,
 	): Promise<TaskOutcome> {
-		const end = await this.watcher.watch(taskId, promptToken, submittedAtMs);
-		const known = { taskId, reused, sighting: end.sighting };
+		const known = submittedAtMs !== undefined && (!reused || (!finished && this.isRecent(submittedAtMs)));
+		const seen = start.kind === 'watch' ? start.seen : undefined;
+		const end = seen ?? (await this.watcher.watch(taskId, promptToken, submittedAtMs, known));
+		const seenSoFar = { taskId, reused, sighting: end.sighting };
 		const origin = originOf(start, reused, record !== undefined);
 		const failure = explainWatchEnd(taskId, end, this.parts.redact, origin);
 		if (failure && SPOILED.has(failure.kind)) {
 			record?.spoiled();
 			ended('failed');
 		}
-		if (failure || end.kind !== 'final') return outcome(itemIndex, { ...known, failure });
+		if (failure || end.kind !== 'final') return outcome(itemIndex, { ...seenSoFar, failure });
 		ended('succeeded');
 		record?.delivered?.();
-		if (!wantsFiles) return outcome(itemIndex, known);
+		if (!wantsFiles) return outcome(itemIndex, seenSoFar);
 		const names = this.jobCount > 1 ? number : undefined;
-		const fetched = await this.fetchFiles(outcome(itemIndex, known), end.info, names);
+		const fetched = await this.withFiles(outcome(itemIndex, seenSoFar), end.info, names);
 		return withShownLinks(fetched, tokenHider(promptToken));
 	}
 
-	private async fetchFiles(
+	private async withFiles(
 		finished: TaskOutcome,
 		info: TaskInfo,
 		number: number | undefined,
 	): Promise<TaskOutcome> {
-		const { taskId } = info;
-		const links = await this.linksOf(info);
-		const names = namesFor(links, number);
-		const freshLinks = this.freshLinks(taskId);
-		const results = await Promise.all(
-			links.map(
-				async (link, index) =>
-					await this.downloads(async () => await this.fetchFile(link, names[index] ?? 'image', freshLinks)),
-			),
-		);
-		const files = results.filter((result) => result.ok).map((result) => result.value);
-		const failed = results.find((result) => !result.ok);
-		if (!failed) return { ...finished, files };
+		const { files, links, failure } = await this.files.fetch(info, number);
+		if (!failure) return { ...finished, files };
 		const details = {
-			taskId,
+			taskId: info.taskId,
 			status: info.state,
 			urls: links.map(({ url }) => this.parts.redact.known(url)),
 		};
-		return {
-			...finished,
-			files,
-			failure: { ...failed.failure, details: { ...failed.failure.details, ...details } },
-		};
-	}
-
-	/** A finished task without any file is asked once more: the platform may be a moment behind with its links. */
-	private async linksOf(info: TaskInfo): Promise<readonly FileLink[]> {
-		const links = linksOf(info, this.settings.fileSelection);
-		if (links.length > 0) return links;
-		const { clock, ending } = this.parts;
-		await clock.sleep(LINKS_BEHIND_MS, ending.signal);
-		return ending.signal.aborted ? links : await this.freshLinks(info.taskId)();
-	}
-
-	/** Links are asked for again once a task, whichever of its files is the first to find its link expired. */
-	private freshLinks(taskId: string): () => Promise<readonly FileLink[]> {
-		let asked: Promise<readonly FileLink[]> | undefined;
-		const ask = async (): Promise<readonly FileLink[]> => {
-			const answer = await this.parts.api.info([taskId], this.settings.urlExpireSeconds);
-			const info = answer.ok ? answer.value.find((one) => one.taskId === taskId) : undefined;
-			return info ? linksOf(info, this.settings.fileSelection) : [];
-		};
-		return async () => await (asked ??= ask());
-	}
-
-	private async fetchFile(
-		link: FileLink,
-		fileName: string,
-		freshLinks: () => Promise<readonly FileLink[]>,
-	): Promise<Result<ResultFile>> {
-		let result = await this.parts.download({ url: link.url, fileName });
-		if (!result.ok && result.failure.expired) {
-			const fresh = (await freshLinks())[link.index];
-			if (fresh) result = await this.parts.download({ url: fresh.url, fileName });
-		}
-		return result.ok ? { ok: true, value: { link, stored: result.value } } : result;
+		return { ...finished, files, failure: { ...failure, details: { ...failure.details, ...details } } };
 	}
 }
 

@@ -1,6 +1,7 @@
 import type { Failure } from '../shared/failure';
 import { excerpt, type JsonObject } from '../shared/json';
 import type { Redact } from '../shared/redact';
+import { thrownWords } from '../shared/thrown';
 import type { WatchEnd } from './task.watch';
 
 /** Why no more tasks are submitted in this run. */
@@ -46,6 +47,17 @@ export function stillUnclear(): Failure {
 	};
 }
 
+/** The node met something that it was not made for, after the task was there. */
+export function explainMistake(fullTaskId: string, error: unknown): Failure {
+	const taskId = excerpt(fullTaskId, 100);
+	return {
+		kind: 'unclear',
+		message: `The node failed while it worked on task ${taskId}: ${thrownWords(error)}`,
+		advice: `This is a mistake in the node, not in your workflow. Please report it. The task goes on at the platform: use the "Wait for Completion" operation with task id ${taskId}.`,
+		details: { taskId: fullTaskId, status: 'unknown' },
+	};
+}
+
 /** Why an item has a task that this run did not make. */
 export type TaskOrigin = { readonly key: string } | { readonly key?: undefined; readonly earlierTry: true };
 
@@ -68,7 +80,9 @@ export function explainWatchEnd(
 		status: sighting.info?.state ?? 'unknown',
 		statusCode: sighting.info?.statusCode ?? null,
 		progress: sighting.info?.progress ?? null,
-		...(sighting.sinceMs !== undefined && { elapsedMs: sighting.endedAtMs - sighting.sinceMs }),
+		...(sighting.sinceMs !== undefined && {
+			elapsedMs: Math.max(0, sighting.endedAtMs - sighting.sinceMs),
+		}),
 	};
 	const trouble = sighting.trouble ? `. Its state could not be read the last time: ${sighting.trouble}` : '';
 	const goOn = `To go on, use the "Wait for Completion" operation with task id ${taskId}.`;

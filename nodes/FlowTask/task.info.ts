@@ -17,9 +17,26 @@ export interface TaskInfo {
 	/** Output node id -> decoded links. */
 	readonly files: Readonly<Record<string, readonly string[]>>;
 	readonly finalFiles: readonly string[];
+	/** Links that were not read: beyond `MOST_FILES`, or too long. */
+	readonly filesLeftOut: number;
 	/** The element as it came. */
 	readonly raw: JsonObject;
 }
+
+/** No true workflow saves more; the output, the downloads and their names all grow with them. */
+export const MOST_FILES = 1_000;
+/** Signed links are long, but what is longer than any server takes is none. */
+const LONGEST_LINK_CHARS = 16_384;
+/** An engine may pass on all that it has printed. */
+const LONGEST_ERROR_CHARS = 10_000;
+/** More than any platform makes. */
+export const LONGEST_ID_CHARS = 1_000;
+
+/** A number beyond 2^53 has lost its last digits by now, so it is no id; nor is a text that nobody could use as one. */
+export const Id = v.union([
+	v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(LONGEST_ID_CHARS)),
+	v.pipe(v.number(), v.safeInteger(), v.transform(String)),
+]);
 
 /** Servers send numbers as text, and `null` or nothing where there is none yet. */
 const LooseNumber = v.fallback(
@@ -32,17 +49,16 @@ const LooseNumber = v.fallback(
 	null,
 );
 
-const TaskId = v.union([v.pipe(v.string(), v.minLength(1)), v.pipe(v.number(), v.transform(String))]);
+/** A task's id as it was submitted: not trimmed, since it is compared. */
+const TaskId = v.union([
+	v.pipe(v.string(), v.minLength(1), v.maxLength(LONGEST_ID_CHARS)),
+	v.pipe(v.number(), v.transform(String)),
+]);
 
-const Links = v.fallback(
+const Texts = v.fallback(
 	v.pipe(
 		v.array(v.unknown()),
-		v.transform((links) =>
-			links
-				.filter((link) => typeof link === 'string')
-				.map(decodeLink)
-				.filter(Boolean),
-		),
+		v.transform((links) => links.filter((link) => typeof link === 'string')),
 	),
 	[],
 );
@@ -59,8 +75,8 @@ const InfoItem = v.object({
 	queue_size: v.optional(LooseNumber, null),
 	current_position: v.optional(LooseNumber, null),
 	errMsg: v.optional(v.fallback(v.union([v.string(), ErrorObject]), ''), ''),
-	files: v.optional(v.fallback(v.record(v.string(), Links), {}), {}),
-	final_files: v.optional(Links, []),
+	files: v.optional(v.fallback(v.record(v.string(), Texts), {}), {}),
+	final_files: v.optional(Texts, []),
 	progress_num: v.optional(LooseNumber, null),
 });
 
@@ -73,18 +89,53 @@ export function readTaskInfo(value: unknown): TaskInfo | undefined {
 	const parsed = v.safeParse(InfoItem, value);
 	if (!parsed.success) return undefined;
 	const { output } = parsed;
+	const state = stateOf(output.status);
+	// Final files are read at 100 (§6.1.4); status 3 says that all of them are there (§3.1), whatever else is left out.
+	const hasFinalFiles = output.progress_num === 100 || state === 'succeeded';
+	const final = readLinks(hasFinalFiles ? output.final_files : []);
+	const files = readFiles(output.files);
 	return {
 		taskId: output.flow_task_id,
-		state: stateOf(output.status),
+		state,
 		statusCode: output.status,
 		progress: output.progress_num,
 		queueSize: output.queue_size,
 		position: output.current_position,
-		errorMessage: output.errMsg,
-		files: output.files,
-		finalFiles: output.final_files,
+		errorMessage: output.errMsg.slice(0, LONGEST_ERROR_CHARS),
+		files: files.byNode,
+		finalFiles: final.links,
+		filesLeftOut: Math.max(files.leftOut, final.leftOut),
 		raw: value,
 	};
+}
+
+interface ReadLinks {
+	readonly links: readonly string[];
+	readonly leftOut: number;
+}
+
+/** @param most how many are taken */
+function readLinks(texts: readonly string[], most = MOST_FILES): ReadLinks {
+	const usable = texts.filter((text) => text.length <= LONGEST_LINK_CHARS).slice(0, most);
+	return { links: usable.map(decodeLink).filter(Boolean), leftOut: texts.length - usable.length };
+}
+
+/** The links of all output nodes; the limit is one for all of them. */
+function readFiles(files: Readonly<Record<string, readonly string[]>>): {
+	readonly byNode: Readonly<Record<string, readonly string[]>>;
+	readonly leftOut: number;
+} {
+	let room = MOST_FILES;
+	let leftOut = 0;
+	const byNode: Array<readonly [string, readonly string[]]> = [];
+	for (const [nodeId, texts] of Object.entries(files)) {
+		const isUsable = nodeId.length <= LONGEST_ID_CHARS && byNode.length < MOST_FILES;
+		const read = isUsable ? readLinks(texts, room) : { links: [], leftOut: texts.length };
+		if (isUsable) byNode.push([nodeId, read.links]);
+		room -= read.links.length;
+		leftOut += read.leftOut;
+	}
+	return { byNode: Object.fromEntries(byNode), leftOut };
 }
 
 /** Reads `data.flow_task_info` of §4.2; elements that are no task info are left out. */

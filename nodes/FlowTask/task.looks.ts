@@ -8,6 +8,8 @@ export const IDS_PER_CALL = 100;
 
 /** After so many calls without a single answer it is no id that is refused, but the call itself. */
 const CALLS_WITHOUT_ANSWER = 20;
+/** The same for answers that cannot be read: just enough to find one task among `IDS_PER_CALL`. */
+const UNREADABLE_WITHOUT_ANSWER = 9;
 
 /** Task ids that were asked for together, and the answer. */
 export interface Piece {
@@ -33,8 +35,8 @@ export function portionsOf(taskIds: readonly string[]): string[][] {
 }
 
 /**
- * Asks for one portion. Where the platform refuses it, it may be for a single id: the portion is halved until
- * what is refused stands alone, so that one bad id costs no other task its result.
+ * Asks for one portion. Where the platform refuses it, or its answer cannot be read, it may be for a single id: the
+ * portion is halved until that one stands alone, so that one bad task costs no other its result.
  */
 export async function askInPieces(
 	api: Pick<TaskApi, 'info'>,
@@ -48,10 +50,12 @@ export async function askInPieces(
 		const answer = await api.info(ids, urlExpireSeconds);
 		answered ||= answer.ok;
 		const refused = !answer.ok && isRefusal(answer.failure);
-		if (refused && !answered && calls >= CALLS_WITHOUT_ANSWER) {
+		const unreadable = !answer.ok && isUnreadable(answer.failure);
+		const mostCalls = refused ? CALLS_WITHOUT_ANSWER : UNREADABLE_WITHOUT_ANSWER;
+		if ((refused || unreadable) && !answered && calls >= mostCalls) {
 			return [...pieces, { ids: [...ids, ...open.flat()], answer }];
 		}
-		if (refused && ids.length > 1) {
+		if ((refused || unreadable) && ids.length > 1) {
 			const middle = Math.ceil(ids.length / 2);
 			open.push(ids.slice(middle), ids.slice(0, middle));
 		} else {
@@ -64,6 +68,13 @@ export async function askInPieces(
 /** Whether the service itself said no, and not for the key or its rights. */
 function isRefusal({ kind, passing }: Failure & { readonly passing: boolean }): boolean {
 	return kind === 'refused' && !passing;
+}
+
+/** Whether an answer came that is too large, nested too deeply or no JSON: one task's report may be the cause. */
+function isUnreadable({ kind, details }: Failure): boolean {
+	const { httpStatus, networkCode } = details ?? {};
+	const said = typeof httpStatus === 'number' && httpStatus >= 200 && httpStatus < 300;
+	return (kind === 'unclear' && said) || networkCode === 'ERR_TOO_LARGE';
 }
 
 /** One look at any number of tasks, for those who wait for nothing. */
@@ -84,7 +95,7 @@ export async function infoOfMany(
 			for (const info of answer.value) infos.set(info.taskId, info);
 			continue;
 		}
-		if (!isRefusal(answer.failure)) return answer;
+		if (!isRefusal(answer.failure) && !isUnreadable(answer.failure)) return answer;
 		first ??= answer.failure;
 		for (const id of ids) refused.set(id, answer.failure);
 	}

@@ -1,7 +1,7 @@
 import { isJsonObject, type Json, type JsonObject } from '../shared/json';
 import type { Redact } from '../shared/redact';
 import type { TaskOutcome } from './task.engine';
-import type { TaskInfo } from './task.info';
+import { MOST_FILES, type TaskInfo } from './task.info';
 import { isFinal } from './task.states';
 import type { TaskSighting } from './task.watch';
 
@@ -38,8 +38,9 @@ export function describeTiming(sighting: TaskSighting): JsonObject {
 	return {
 		submittedAt: sinceMs === undefined ? null : new Date(sinceMs).toISOString(),
 		finishedAt: finished ? new Date(endedAtMs).toISOString() : null,
-		queuedMs: sinceMs === undefined || generatingAtMs === undefined ? null : generatingAtMs - sinceMs,
-		runMs: generatingAtMs === undefined || !finished ? null : endedAtMs - generatingAtMs,
+		queuedMs:
+			sinceMs === undefined || generatingAtMs === undefined ? null : Math.max(0, generatingAtMs - sinceMs),
+		runMs: generatingAtMs === undefined || !finished ? null : Math.max(0, endedAtMs - generatingAtMs),
 	};
 }
 
@@ -94,6 +95,13 @@ export function describeForAgent(outcome: TaskOutcome, json: JsonObject, redact:
 	const files = (urls.length > 0 ? urls : all).map(redact.known);
 	const { taskId = null, status = null, seed } = json;
 	return { taskId, status, ...(seed !== undefined && { seed }), files };
+}
+
+/** What to say of tasks with links that were not read; `undefined` where there is none. */
+export function leftOutHint(infos: ReadonlyArray<TaskInfo | undefined>): string | undefined {
+	const count = infos.filter((info) => info && info.filesLeftOut > 0).length;
+	if (count === 0) return undefined;
+	return `${count} task(s) list more than ${MOST_FILES} files, or links that are too long for any server: those files were left out.`;
 }
 
 /** "37 done, 2 failed, 1 still running": one line for the whole run. */

@@ -5,7 +5,8 @@ import { badInput, fail, ok, type Failure, type Result } from '../shared/failure
 import { excerpt } from '../shared/json';
 import type { Ledger, LedgerAnswer } from '../shared/ledger';
 import type { LedgerClaim } from '../shared/ledger.claim';
-import { LONGEST_ID_CHARS, type Prompt, type TaskApi } from './task.api';
+import type { Prompt, TaskApi } from './task.api';
+import { LONGEST_ID_CHARS } from './task.info';
 import { explainSubmit, notSubmitted, type StopReason } from './task.failures';
 import type { SubmitRecord, UploadedImages } from './task.memory';
 import { withInput } from './task.overrides';
@@ -34,6 +35,8 @@ export interface ImageInput {
 	readonly nodeId: string;
 	readonly parameter: string;
 	readonly load: LoadImage;
+	/** Its size, where that is known before it is read. */
+	readonly bytes?: number | undefined;
 }
 
 /** The item's task: made by this run, or one that its key stands for already. */
@@ -43,6 +46,8 @@ export interface ItemTask {
 	readonly submittedAtMs: number | undefined;
 	/** Whether another execution, or another item, has made it. */
 	readonly reused: boolean;
+	/** Whether another execution has seen its end. */
+	readonly finished?: boolean;
 	/** Tells the ledger how the task ended. */
 	readonly ended: (outcome: 'succeeded' | 'failed') => void;
 }
@@ -86,10 +91,10 @@ export class TaskSubmitter {
 	private async uploadImages(start: SubmitStart): Promise<Result<PlacedImages>> {
 		let { prompt } = start;
 		const placed: string[][] = [];
-		for (const { load, nodeId, parameter } of start.images) {
+		for (const { load, bytes, nodeId, parameter } of start.images) {
 			const reason = this.parts.stopReason();
 			if (reason) return fail(notSubmitted(reason));
-			const uploaded = await this.upload(load);
+			const uploaded = await this.upload(load, bytes);
 			if (!uploaded.ok) return fail(this.heldBack(uploaded.failure));
 			prompt = withInput(prompt, nodeId, parameter, uploaded.value.imageId);
 			placed.push([nodeId, parameter, uploaded.value.digest]);
@@ -138,7 +143,7 @@ export class TaskSubmitter {
 		const submitted = await this.parts.api.submit(start.workflowId, prompt, claim?.sendByMs);
 		if (submitted.ok) {
 			const { taskId, promptToken } = submitted.value;
-			const submittedAtMs = this.parts.clock.now();
+			const submittedAtMs = this.parts.clock.wallNow();
 			record?.submitted(taskId, submittedAtMs);
 			claim?.submitted(taskId);
 			const ended = (outcome: 'succeeded' | 'failed'): void => {
@@ -174,12 +179,13 @@ function reuse(
 	const taskId = known.reference.trim();
 	// People may edit the table.
 	if (taskId.length > LONGEST_ID_CHARS) return fail(explainNoId(key));
-	record?.submitted(taskId, by.atMs ?? clock.now(), true);
+	record?.submitted(taskId, by.atMs ?? clock.wallNow(), true);
 	return ok({
 		taskId,
 		promptToken: undefined,
 		submittedAtMs: by.atMs,
 		reused: true,
+		finished: known.finished,
 		ended: (outcome) => {
 			known.ended(outcome);
 		},

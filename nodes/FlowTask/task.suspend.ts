@@ -1,5 +1,9 @@
+import type { Result } from '../shared/failure';
+import type { CallFailure } from '../shared/transport/client';
 import type { TaskInfo } from './task.info';
+import type { LookedUp } from './task.looks';
 import { isFinal, waitsUnnumbered } from './task.states';
+import type { WatchEnd } from './task.watch';
 
 /** What a suspended wait carries from look to look, for one set of tasks. */
 export interface WaitState {
@@ -14,6 +18,8 @@ export interface WaitState {
 	readonly missing?: readonly number[] | undefined;
 	/** How many looks in a row the platform refused. */
 	readonly refusals?: number | undefined;
+	/** How many looks failed since the time-out. */
+	readonly lateFailures?: number | undefined;
 }
 
 /**
@@ -43,6 +49,9 @@ const LOOKS_FOR_MISSING = 2;
 /** A gateway may refuse a look now and then; a key that was deleted is refused each time. */
 const REFUSALS_TO_BEAR = 2;
 
+/** The time-out may fall into an outage: what has not been seen since then gets so many looks more. */
+const LATE_FAILURES_TO_BEAR = 3;
+
 /** Brings the state up to date with a look. */
 export function noteLook(
 	last: WaitState | undefined,
@@ -50,6 +59,9 @@ export function noteLook(
 	taskIds: readonly string[],
 	nowMs: number,
 ): WaitState {
+	// Tasks that were shown do not all vanish at once: it is the platform's index that is empty.
+	if (last && infos.size === 0 && taskIds.length > 1 && /[^- ]/.test(last.picture))
+		return { ...last, looks: last.looks + 1, refusals: 0 };
 	const picture = taskIds
 		.map((id) => infos.get(id))
 		.map((info) => (info ? `${info.state}/${info.progress ?? ''}/${info.position ?? ''}` : '-'))
@@ -66,14 +78,27 @@ export function noteLook(
 }
 
 /** Brings the state up to date with a look that failed: it tells nothing about the tasks. */
-export function noteFailedLook(last: WaitState | undefined, passing: boolean, nowMs: number): WaitState {
+export function noteFailedLook(
+	last: WaitState | undefined,
+	passing: boolean,
+	settings: SuspendSettings,
+	nowMs: number,
+): WaitState {
 	const state = last ?? { startedAtMs: nowMs, changedAtMs: nowMs, picture: '', looks: 0 };
-	return { ...state, refusals: passing ? 0 : (state.refusals ?? 0) + 1 };
+	return {
+		...state,
+		refusals: passing ? 0 : (state.refusals ?? 0) + 1,
+		...(isLate(state, settings, nowMs) && { lateFailures: (state.lateFailures ?? 0) + 1 }),
+	};
+}
+
+function isLate({ startedAtMs }: WaitState, { timeoutMs }: SuspendSettings, nowMs: number): boolean {
+	return nowMs >= startedAtMs + timeoutMs;
 }
 
 /** Whether it makes sense to look again after a look that failed. */
-export function bearsFailedLook(state: WaitState, settings: SuspendSettings, nowMs: number): boolean {
-	if (nowMs >= state.startedAtMs + settings.timeoutMs) return false;
+export function bearsFailedLook(state: WaitState): boolean {
+	if ((state.lateFailures ?? 0) >= LATE_FAILURES_TO_BEAR) return false;
 	const refusals = state.refusals ?? 0;
 	// What was refused from the first look on will not change: the address or the key is wrong.
 	return refusals === 0 || (state.looks > 0 && refusals <= REFUSALS_TO_BEAR);
@@ -92,7 +117,7 @@ export function waitEnd(
 		return info ? isFinal(info.state) : (state.missing?.[index] ?? 0) > LOOKS_FOR_MISSING;
 	});
 	if (done) return 'done';
-	if (nowMs >= state.startedAtMs + settings.timeoutMs) return 'timedOut';
+	if (isLate(state, settings, nowMs)) return 'timedOut';
 	const { noProgressMs } = settings;
 	const stands = noProgressMs > 0 && nowMs >= state.changedAtMs + noProgressMs;
 	return stands && ![...infos.values()].some(waitsUnnumbered) ? 'stalled' : undefined;
@@ -122,4 +147,32 @@ export function sleepMs(
 	const wantedMs = Math.min(LONGEST_SLEEP_MS, Math.max(grownMs, guessedMs));
 	const leftMs = state.startedAtMs + settings.timeoutMs - nowMs;
 	return Math.max(SHORTEST_SLEEP_MS, Math.min(wantedMs, leftMs));
+}
+
+/**
+ * How watching ended for each task of a wait that is over: as its last poll has shown it, so that nothing is late
+ * that was not looked at since the time-out, and nothing is polled again.
+ * @param wallMs time of day of that poll
+ */
+export function endsOf(
+	taskIds: readonly string[],
+	poll: Result<LookedUp, CallFailure>,
+	state: WaitState,
+	end: WaitEnd,
+	wallMs: number,
+): Map<string, WatchEnd> {
+	const late = end === 'stalled' ? 'stalled' : 'timedOut';
+	const endOf = (taskId: string, index: number): WatchEnd => {
+		const info = poll.ok ? poll.value.infos.get(taskId) : undefined;
+		const failure = poll.ok ? poll.value.refused.get(taskId) : poll.failure;
+		const sighting = {
+			...{ info, sinceMs: undefined, generatingAtMs: undefined, endedAtMs: wallMs },
+			trouble: failure?.message,
+		};
+		if (info) return isFinal(info.state) ? { kind: 'final', info, sighting } : { kind: late, sighting };
+		if (failure && !failure.passing) return { kind: 'refused', failure, sighting };
+		const gone = poll.ok && !failure && (state.missing?.[index] ?? 0) > LOOKS_FOR_MISSING;
+		return { kind: gone ? 'unknown' : late, sighting };
+	};
+	return new Map(taskIds.map((taskId, index) => [taskId, endOf(taskId, index)]));
 }

@@ -15,33 +15,103 @@ export interface UploadedImage {
 	readonly digest: string;
 }
 
-/** Uploads an image; equal bytes are uploaded once a run. */
-export type UploadImage = (load: LoadImage) => Promise<Result<UploadedImage>>;
+/**
+ * Uploads an image; equal bytes are uploaded once a run.
+ * @param bytes its size, where that is known before it is read
+ */
+export type UploadImage = (load: LoadImage, bytes?: number) => Promise<Result<UploadedImage>>;
 
-/** Each upload holds its image in memory. */
 const UPLOADS_AT_ONCE = 4;
+
+/** Each upload holds its image in memory: so much for all of them together. A larger image is held alone. */
+const BYTES_AT_ONCE = 32 * 1024 * 1024;
 
 /** @param known images that an earlier try of the same run uploaded */
 export function createImageUploads(api: Pick<TaskApi, 'upload'>, known?: UploadedImages): UploadImage {
 	const limit = pLimit(UPLOADS_AT_ONCE);
+	const room = new Room(BYTES_AT_ONCE);
 	const uploads = new Map<string, Promise<Result<UploadedImage>>>();
-	return async (load) =>
+	const uploadOnce = async (image: ImageFile): Promise<Result<UploadedImage>> => {
+		const digest = createHash('sha256').update(image.bytes).digest('hex');
+		const remembered = known?.get(digest);
+		if (remembered !== undefined) return ok({ imageId: remembered, digest });
+		const underWay = uploads.get(digest);
+		if (underWay) return await underWay;
+		const upload = uploadNow(api, image, digest);
+		uploads.set(digest, upload);
+		const result = await upload;
+		// What did not succeed is no reason to refuse the next item with the same image.
+		if (result.ok) known?.set(digest, result.value.imageId);
+		else uploads.delete(digest);
+		return result;
+	};
+	// Of those whose size is not known, the next one is taken to be as large as the largest so far.
+	let largest = BYTES_AT_ONCE;
+	let isFirst = true;
+	return async (load, bytes) =>
 		await limit(async () => {
-			const image = await load();
-			if (!image.ok) return image;
-			const digest = createHash('sha256').update(image.value.bytes).digest('hex');
-			const remembered = known?.get(digest);
-			if (remembered !== undefined) return ok({ imageId: remembered, digest });
-			const underWay = uploads.get(digest);
-			if (underWay) return await underWay;
-			const upload = uploadNow(api, image.value, digest);
-			uploads.set(digest, upload);
-			const result = await upload;
-			// What did not succeed is no reason to refuse the next item with the same image.
-			if (result.ok) known?.set(digest, result.value.imageId);
-			else uploads.delete(digest);
-			return result;
+			const reserved = await room.take(bytes ?? largest);
+			try {
+				const image = await load();
+				if (!image.ok) return image;
+				const size = image.value.bytes.byteLength;
+				largest = isFirst ? size : Math.max(largest, size);
+				isFirst = false;
+				reserved.correct(size);
+				return await uploadOnce(image.value);
+			} finally {
+				reserved.release();
+			}
 		});
+}
+
+/** A part of the room that somebody holds. */
+interface Reserved {
+	/** What it has turned out to need. */
+	correct(bytes: number): void;
+	release(): void;
+}
+
+/** Room for so many bytes; whoever needs more than all of it gets it alone. */
+class Room {
+	private held = 0;
+	private readonly waiting: Array<{ readonly bytes: number; readonly enter: () => void }> = [];
+
+	constructor(private readonly limit: number) {}
+
+	async take(bytes: number): Promise<Reserved> {
+		const { promise, resolve } = Promise.withResolvers<undefined>();
+		this.waiting.push({
+			bytes,
+			enter: () => {
+				resolve(undefined);
+			},
+		});
+		this.admit();
+		await promise;
+		let mine = bytes;
+		const correct = (now: number): void => {
+			this.held += now - mine;
+			mine = now;
+			this.admit();
+		};
+		return {
+			correct,
+			release: () => {
+				correct(0);
+			},
+		};
+	}
+
+	/** In their order, so that a large one is not passed over for ever. */
+	private admit(): void {
+		for (let next = this.waiting[0]; next; next = this.waiting[0]) {
+			if (this.held > 0 && this.held + next.bytes > this.limit) return;
+			this.waiting.shift();
+			this.held += next.bytes;
+			next.enter();
+		}
+	}
 }
 
 async function uploadNow(

@@ -1,5 +1,6 @@
 import type { Clock } from '../shared/clock';
 import type { Failure } from '../shared/failure';
+import { thrownWords } from '../shared/thrown';
 import type { CallFailure } from '../shared/transport/client';
 import type { OpenSocketHandle } from '../shared/transport/socket';
 import type { TaskApi } from './task.api';
@@ -8,9 +9,9 @@ import { askInPieces, portionsOf } from './task.looks';
 import { FEW_TASKS, LONGEST_LOOK_INTERVAL_MS, nextIntervalMs, SHORTEST_LOOK_INTERVAL_MS } from './task.pace';
 import type { ProgressSockets } from './task.progress';
 import { isFinal, waitsUnnumbered } from './task.states';
-import { withoutToken } from './task.token';
+import { newEntry, note, sighting, type Entry } from './task.watched';
 
-/** What the watcher knows of a task: its last report, and when things happened (ms since the epoch). */
+/** What the watcher knows of a task: its last report, and when things happened (time of day, ms since the epoch). */
 export interface TaskSighting {
 	readonly info: TaskInfo | undefined;
 	/** Why the last look got no answer; `undefined` where it got one. */
@@ -25,7 +26,7 @@ export interface TaskSighting {
  * - `final`: the platform is done with the task (succeeded, failed or denied)
  * - `timedOut`, `stalled`: the run's time-out, or no progress for too long
  * - `unknown`: the platform does not know the id
- * - `refused`: task info cannot be read at all
+ * - `refused`: task info cannot be read at all, or reading it made the node fail
  * - `left`: the watcher was stopped
  */
 export type WatchEnd =
@@ -35,13 +36,11 @@ export type WatchEnd =
 	| { readonly kind: 'refused'; readonly failure: Failure; readonly sighting: TaskSighting };
 
 export interface WatchSettings {
-	/** When the run stops waiting, ms since the epoch. */
+	/** When the run stops waiting, by the clock's `now()`. */
 	readonly deadlineMs: number;
 	/** How long nothing may change about a task; 0 = for ever. */
 	readonly noProgressMs: number;
 	readonly urlExpireSeconds: number;
-	/** What it means to be open at the deadline; left out where that is the time-out. */
-	readonly lateAs?: 'timedOut' | 'stalled' | undefined;
 }
 
 export interface WatchParts {
@@ -63,9 +62,11 @@ const GATHER_WORDS_MS = 100;
 const FIRST_LOOK_AT_OLD_MS = 50;
 const FIRST_LOOK_AT_NEW_MS = 500;
 
-/** An id has to be missing this often, and this long, before it counts as unknown: a new task may take a moment to show. */
+/** An id has to be missing this often, and this long, before it counts as unknown: an index may be behind. */
 const MISSING_LOOKS = 5;
 const MISSING_MS = 10_000;
+/** The same for a task that the platform is sure to have. */
+export const KNOWN_MISSING_MS = 5 * 60_000;
 
 /** Once the platform has answered, this many refusals over this time are it; a gateway may say 404 now and then. */
 const REFUSED_LOOKS = 3;
@@ -76,31 +77,6 @@ const SOCKETS_PER_TASK = 3;
 
 /** A look that hangs must not hold the run beyond its time-out for longer than this. */
 const DEADLINE_GRACE_MS = 5_000;
-
-interface Entry {
-	readonly taskId: string;
-	readonly promptToken: string | undefined;
-	readonly sinceMs: number | undefined;
-	readonly end: Promise<WatchEnd>;
-	readonly resolve: (end: WatchEnd) => void;
-	readonly reject: (error: unknown) => void;
-	info: TaskInfo | undefined;
-	changedAtMs: number;
-	generatingAtMs: number | undefined;
-	trouble: string | undefined;
-	missingLooks: number;
-	missingSinceMs: number;
-	refusedLooks: number;
-	refusedSinceMs: number;
-	/** Whether it was refused while others were told of: it is asked for by itself from then on. */
-	askedAlone: boolean;
-	socket: OpenSocketHandle | undefined;
-	socketsOpened: number;
-	/** Whether the socket has said something: only then it spares a poll. */
-	socketSpoke: boolean;
-	/** When the socket last asked for a look, so that a wrong "finished" cannot make looks run hot. */
-	calledAtMs: number;
-}
 
 /**
  * Watches all unfinished tasks of a node run together: one look asks for all of them, up to `IDS_PER_CALL` a
@@ -116,7 +92,7 @@ export class TaskWatcher {
 	private lastLookMs = 0;
 	/** Whether any look got an answer: then the address and the key are good. */
 	private answered = false;
-	/** When a socket first asked for a look, ms since the epoch. */
+	/** When a socket first asked for a look. */
 	private lookWantedMs: number | undefined;
 
 	constructor(
@@ -126,13 +102,22 @@ export class TaskWatcher {
 		void this.endAtDeadline();
 	}
 
-	/** Watches a task to its end. The same id may be given more than once. */
-	async watch(taskId: string, promptToken?: string, sinceMs?: number): Promise<WatchEnd> {
-		const known = this.entries.get(taskId);
-		if (known) return await known.end;
+	/**
+	 * Watches a task to its end; never rejects. The same id may be given more than once.
+	 * @param sinceMs when it was submitted, time of day
+	 * @param known whether the platform is sure to have it; left out: where `sinceMs` is given
+	 */
+	async watch(
+		taskId: string,
+		promptToken?: string,
+		sinceMs?: number,
+		known = sinceMs !== undefined,
+	): Promise<WatchEnd> {
+		const watched = this.entries.get(taskId);
+		if (watched) return await watched.end;
 		const nowMs = this.parts.clock.now();
-		const entry = newEntry(taskId, promptToken, sinceMs, nowMs);
-		if (this.stopping.signal.aborted) return { kind: 'left', sighting: sighting(entry, nowMs) };
+		const entry = newEntry({ taskId, promptToken, sinceMs, known }, nowMs);
+		if (this.stopping.signal.aborted) return { kind: 'left', sighting: this.sightingOf(entry) };
 		if (this.entries.size === 0) {
 			// A task of an earlier run may be done long since; a new one needs a moment.
 			const firstLookMs = sinceMs === undefined ? FIRST_LOOK_AT_OLD_MS : FIRST_LOOK_AT_NEW_MS;
@@ -161,11 +146,7 @@ export class TaskWatcher {
 				if (this.entries.size > 0) await this.look();
 			}
 		} catch (error) {
-			// A mistake of ours: it has to be told, not to leave everybody waiting.
-			for (const entry of [...this.entries.values()]) {
-				this.close(entry);
-				entry.reject(error);
-			}
+			for (const entry of [...this.entries.values()]) this.giveUp(entry, error);
 		} finally {
 			this.looping = false;
 		}
@@ -218,8 +199,7 @@ export class TaskWatcher {
 						for (const id of asked) this.noteTrouble(id, answer.failure, isolated);
 						continue;
 					}
-					const infos = new Map(answer.value.map((info) => [info.taskId, info]));
-					for (const id of asked) changed = this.take(id, infos.get(id)) || changed;
+					changed = this.takeAll(asked, answer.value) || changed;
 				}
 			}),
 		);
@@ -242,45 +222,59 @@ export class TaskWatcher {
 		const entry = this.entries.get(taskId);
 		if (!entry) return;
 		entry.trouble = failure.message;
+		entry.askedAlone ||= isolated;
 		if (failure.passing) return;
 		const nowMs = this.parts.clock.now();
 		if (entry.refusedLooks === 0) entry.refusedSinceMs = nowMs;
 		entry.refusedLooks++;
-		entry.askedAlone ||= isolated;
 		const forGood = entry.refusedLooks >= REFUSED_LOOKS && nowMs - entry.refusedSinceMs >= REFUSED_MS;
 		if (this.answered && !forGood) return;
-		this.close(entry);
-		entry.resolve({ kind: 'refused', failure, sighting: sighting(entry, nowMs) });
+		this.resolve(entry, { kind: 'refused', failure, sighting: this.sightingOf(entry) });
 	}
 
-	/** Takes what a look says of a task. @returns whether it is news */
-	private take(taskId: string, info: TaskInfo | undefined): boolean {
-		const entry = this.entries.get(taskId);
-		if (!entry) return false;
-		const nowMs = this.parts.clock.now();
-		entry.refusedLooks = 0;
-		entry.askedAlone = false;
-		if (!info) {
-			if (entry.missingLooks === 0) entry.missingSinceMs = nowMs;
-			entry.missingLooks++;
-			if (entry.missingLooks >= MISSING_LOOKS && nowMs - entry.missingSinceMs >= MISSING_MS)
-				this.settle(entry, 'unknown');
-			return false;
+	/** Takes an answer. @returns whether anything in it is news */
+	private takeAll(asked: readonly string[], answer: readonly TaskInfo[]): boolean {
+		const infos = new Map(answer.map((info) => [info.taskId, info]));
+		const entries = asked.map((id) => this.entries.get(id)).filter((entry) => entry !== undefined);
+		// Tasks that exist do not all vanish at once: it is the platform's index that is empty.
+		const blank = infos.size === 0 && entries.filter(({ known }) => known).length > 1;
+		let changed = false;
+		for (const entry of entries) {
+			entry.refusedLooks = 0;
+			entry.askedAlone = false;
+			this.guard(entry, () => {
+				const info = infos.get(entry.taskId);
+				if (info) changed = this.take(entry, info) || changed;
+				else if (!(blank && entry.known)) this.miss(entry);
+				else entry.trouble = 'The platform showed none of the tasks that it was asked for';
+			});
 		}
+		return changed;
+	}
+
+	/** @returns whether it is news */
+	private take(entry: Entry, info: TaskInfo): boolean {
 		entry.missingLooks = 0;
 		entry.trouble = undefined;
-		const news = note(entry, info, nowMs);
-		if (isFinal(info.state)) {
-			this.close(entry);
-			entry.resolve({ kind: 'final', info, sighting: sighting(entry, nowMs) });
-		}
+		const news = note(entry, info, this.parts.clock.now(), this.parts.clock.wallNow());
+		if (isFinal(info.state)) this.resolve(entry, { kind: 'final', info, sighting: this.sightingOf(entry) });
 		return news;
+	}
+
+	/** An answer without the task. */
+	private miss(entry: Entry): void {
+		const nowMs = this.parts.clock.now();
+		if (entry.missingLooks === 0) entry.missingSinceMs = nowMs;
+		entry.missingLooks++;
+		const longMs = entry.known ? KNOWN_MISSING_MS : MISSING_MS;
+		if (entry.missingLooks >= MISSING_LOOKS && nowMs - entry.missingSinceMs >= longMs)
+			this.settle(entry, 'unknown');
 	}
 
 	private endOverdue(): void {
 		const nowMs = this.parts.clock.now();
 		for (const entry of [...this.entries.values()]) {
-			if (nowMs >= this.settings.deadlineMs) this.settle(entry, this.settings.lateAs ?? 'timedOut');
+			if (nowMs >= this.settings.deadlineMs) this.settle(entry, 'timedOut');
 			else if (nowMs >= this.stallsAtMs(entry)) this.settle(entry, 'stalled');
 		}
 	}
@@ -300,15 +294,51 @@ export class TaskWatcher {
 	}
 
 	private settle(entry: Entry, kind: 'timedOut' | 'stalled' | 'unknown' | 'left'): void {
-		this.close(entry);
-		entry.resolve({ kind, sighting: sighting(entry, this.parts.clock.now()) });
+		this.guard(entry, () => {
+			this.resolve(entry, { kind, sighting: this.sightingOf(entry) });
+		});
 	}
 
-	private close(entry: Entry): void {
+	private sightingOf(entry: Entry): TaskSighting {
+		return sighting(entry, this.parts.clock.wallNow());
+	}
+
+	private resolve(entry: Entry, end: WatchEnd): void {
+		entry.resolve(end);
 		this.entries.delete(entry.taskId);
-		entry.socket?.close();
-		entry.socket = undefined;
 		if (this.entries.size === 0) this.wakeUp.abort();
+		const { socket } = entry;
+		entry.socket = undefined;
+		socket?.close();
+	}
+
+	/** Whatever goes wrong in `work` ends this task, with its id, and neither the run nor n8n. */
+	private guard(entry: Entry, work: () => void): void {
+		try {
+			work();
+		} catch (error) {
+			this.giveUp(entry, error);
+		}
+	}
+
+	private giveUp(entry: Entry, error: unknown): void {
+		const { sinceMs, generatingAtMs } = entry;
+		const endedAtMs = this.parts.clock.wallNow();
+		const end: WatchEnd = {
+			kind: 'refused',
+			failure: {
+				kind: 'unclear',
+				message: `The node failed when it read what the platform says of it: ${thrownWords(error)}`,
+				advice: 'This is a mistake in the node, not in your workflow. Please report it.',
+			},
+			// Without the report, which may be what cannot be borne.
+			sighting: { info: undefined, sinceMs, generatingAtMs, endedAtMs },
+		};
+		try {
+			this.resolve(entry, end);
+		} catch {
+			// It is resolved already; a socket that cannot be closed is gone.
+		}
 	}
 
 	/** Opens the sockets that are missing, once few enough tasks are left to make them worth it. */
@@ -319,9 +349,11 @@ export class TaskWatcher {
 			if (entry.socket || entry.promptToken === undefined || entry.socketsOpened >= SOCKETS_PER_TASK)
 				continue;
 			entry.socketsOpened++;
-			entry.socket = sockets.open(entry.taskId, entry.promptToken, {
+			entry.socket = openOrNone(sockets, entry.taskId, entry.promptToken, {
 				onInfo: (info) => {
-					this.hear(entry, info);
+					this.guard(entry, () => {
+						this.hear(entry, info);
+					});
 				},
 				onLost: () => {
 					entry.socket = undefined;
@@ -337,8 +369,11 @@ export class TaskWatcher {
 		if (!this.entries.has(entry.taskId)) return;
 		const nowMs = this.parts.clock.now();
 		entry.socketSpoke = true;
+		// Whatever the index says: the task is there.
+		entry.known = true;
+		entry.missingLooks = 0;
 		if (!isFinal(info.state)) {
-			note(entry, info, nowMs);
+			note(entry, info, nowMs, this.parts.clock.wallNow());
 			return;
 		}
 		if (nowMs - entry.calledAtMs < SHORTEST_LOOK_INTERVAL_MS) return;
@@ -351,48 +386,14 @@ export class TaskWatcher {
 	}
 }
 
-function newEntry(
-	taskId: string,
-	promptToken: string | undefined,
-	sinceMs: number | undefined,
-	nowMs: number,
-): Entry {
-	const { promise, resolve, reject } = Promise.withResolvers<WatchEnd>();
-	return {
-		taskId,
-		promptToken,
-		sinceMs,
-		end: promise,
-		resolve,
-		reject,
-		info: undefined,
-		changedAtMs: nowMs,
-		generatingAtMs: undefined,
-		trouble: undefined,
-		missingLooks: 0,
-		missingSinceMs: 0,
-		refusedLooks: 0,
-		refusedSinceMs: 0,
-		askedAlone: false,
-		socket: undefined,
-		socketsOpened: 0,
-		socketSpoke: false,
-		calledAtMs: 0,
-	};
-}
-
-/** @returns whether the report differs from the last one */
-function note(entry: Entry, info: TaskInfo, nowMs: number): boolean {
-	const last = entry.info;
-	entry.info = info;
-	if (info.state === 'generating') entry.generatingAtMs ??= nowMs;
-	const news =
-		last?.state !== info.state || last.progress !== info.progress || last.position !== info.position;
-	if (news) entry.changedAtMs = nowMs;
-	return news;
-}
-
-function sighting(entry: Entry, endedAtMs: number): TaskSighting {
-	const { info, sinceMs, generatingAtMs, trouble, promptToken } = entry;
-	return { info: info && withoutToken(info, promptToken), sinceMs, generatingAtMs, endedAtMs, trouble };
+/** A socket that cannot be opened costs no task: polling does its work. */
+function openOrNone(
+	sockets: ProgressSockets,
+	...task: Parameters<ProgressSockets['open']>
+): OpenSocketHandle | undefined {
+	try {
+		return sockets.open(...task);
+	} catch {
+		return undefined;
+	}
 }

@@ -2,8 +2,13 @@ import { sleep } from 'n8n-workflow';
 
 /** Time as the engines see it; handed in, so that tests can run without waiting. */
 export interface Clock {
-	/** Milliseconds since the epoch. */
+	/**
+	 * Whole milliseconds of a clock that nobody sets and that never goes back: for intervals and deadlines. It begins
+	 * near the epoch's time, but it is no time of day.
+	 */
 	now(): number;
+	/** The time of day, ms since the epoch, which may be set back: for what is stored or shown. */
+	wallNow(): number;
 	/** Waits for `ms` milliseconds, or less where `signal` is aborted. Never rejects. */
 	sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
@@ -11,12 +16,18 @@ export interface Clock {
 /** The longest wait that a Node timer can hold; a longer one would fire at once. */
 const LONGEST_TIMER_MS = 2_147_483_647;
 
+/** A time in the form in which Node's timers take it: options multiplied by seconds are no whole numbers. */
+export function timerMs(ms: number): number {
+	return Math.min(Math.max(0, Math.ceil(ms)), LONGEST_TIMER_MS);
+}
+
 export const systemClock: Clock = {
-	now: () => Date.now(),
+	now: () => Math.floor(performance.timeOrigin + performance.now()),
+	wallNow: () => Date.now(),
 	async sleep(ms, signal) {
 		if (signal?.aborted) return;
 		try {
-			await sleep(Math.min(Math.max(0, ms), LONGEST_TIMER_MS), signal);
+			await sleep(timerMs(ms), signal);
 		} catch {
 			// An aborted signal ends the wait early; the caller looks at the signal itself.
 		}

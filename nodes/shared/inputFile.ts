@@ -60,6 +60,16 @@ export async function readBinaryField(
 	}
 }
 
+/** The size of a file as n8n has noted it, without reading it; `undefined` where it has not, or there is no file. */
+export function binaryFieldBytes(
+	context: Pick<InputFileContext, 'getInputData'>,
+	itemIndex: number,
+	field: string,
+): number | undefined {
+	const bytes = context.getInputData()[itemIndex]?.binary?.[field]?.bytes;
+	return typeof bytes === 'number' ? bytes : undefined;
+}
+
 /** How waiting between two attempts goes; handed in by tests alone. */
 export interface Patience {
 	readonly clock: Clock;
@@ -96,7 +106,7 @@ export async function fetchInputFile(
 		if (fetched.kind === 'read') return ok(fetched.file);
 		if (fetched.kind === 'final' || attempt === FETCH_ATTEMPTS) return fail(fetched.failure);
 		const busy = { kind: 'busy', retryAfter: fetched.retryAfter, text: '' } as const;
-		await clock.sleep(repeatDelayMs(busy, attempt, clock.now(), random), signal);
+		await clock.sleep(repeatDelayMs(busy, attempt, clock.wallNow(), random), signal);
 		if (signal?.aborted) return fail(fetched.failure);
 	}
 }

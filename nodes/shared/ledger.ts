@@ -158,7 +158,7 @@ class TableLedger implements Ledger {
 		this.looks = createGatherer(clock, LOOKS_TOGETHER_MS, look, signal);
 		this.laterLooks = createGatherer(clock, LOOKS_TOGETHER_MS, look, signal);
 		this.claims = createGatherer(clock, STEPS_TOGETHER_MS, async (rows) => {
-			this.cleaning ??= table.removeBelow('expiresAtMs', clock.now());
+			this.cleaning ??= table.removeBelow('expiresAtMs', clock.wallNow());
 			return await this.writer.writeWith(rows);
 		});
 		this.retreats = createGatherer(
@@ -219,7 +219,7 @@ class TableLedger implements Ledger {
 			? this.looks.add(entryKey)
 			: this.laterLooks.add(entryKey, this.pauseMs(looks)));
 		if (!read.ok) return fail(beforeAnything(read.failure));
-		const state = stateOf(read.value.get(entryKey) ?? [], this.parts.clock.now(), this.given);
+		const state = stateOf(read.value.get(entryKey) ?? [], this.parts.clock.wallNow(), this.given);
 		return ok(this.answerOf(state, entryKey, entry) ?? (state.kind === 'pending' ? 'pending' : 'free'));
 	}
 
@@ -319,7 +319,7 @@ class TableLedger implements Ledger {
 			if (nowMs - sinceMs > CLAIM_WITHIN_MS || this.whyStop(entry)) break;
 			const rows = read.value.get(entryKey) ?? [];
 			const own = rows.find((row) => row.owner === owner);
-			const others = stateOf(rows, nowMs, this.given);
+			const others = stateOf(rows, this.parts.clock.wallNow(), this.given);
 			// Where the own row cannot be seen, another's might be missing too.
 			if (!own || this.answerOf(others, entryKey, entry)) break;
 			if (others.kind !== 'pending') return ok(true);
@@ -328,14 +328,14 @@ class TableLedger implements Ledger {
 		return ok(false);
 	}
 
-	private hold(entryKey: string, entry: LedgerEntry, owner: string, atMs: number): HeldClaim {
+	private hold(entryKey: string, entry: LedgerEntry, owner: string, sinceMs: number): HeldClaim {
 		const { workflowId, executionId } = this.settings;
 		const attempt = {
 			owner,
 			payloadHash: entry.payloadHash,
-			by: { workflowId, executionId, atMs },
+			by: { workflowId, executionId, atMs: this.parts.clock.wallNow() },
 		};
-		const claim = new HeldClaim(attempt, atMs + SEND_WITHIN_MS, {
+		const claim = new HeldClaim(attempt, sinceMs + SEND_WITHIN_MS, {
 			write: (kind, cells) => this.writer.add(this.row(kind, entryKey, entry, owner, cells)),
 			takeBack: () => this.writer.takeBack(owner),
 			over: () => this.given.add(owner),
@@ -352,7 +352,7 @@ class TableLedger implements Ledger {
 		cells: ClaimCells = {},
 	): TableRow {
 		const { scope, workflowId, executionId, ttlMs } = this.settings;
-		const atMs = this.parts.clock.now();
+		const atMs = this.parts.clock.wallNow();
 		return {
 			keyText: storable(key.slice(0, KEY_TEXT_CHARS).replace(HALF_CHARACTER, '')),
 			kind,

@@ -24,7 +24,7 @@ export function explainThrown(error: unknown): Failure {
 			'This is a mistake in the node, not in your workflow. Please report it with the data of this item.',
 		);
 	}
-	const said = error instanceof Error && error.message ? excerpt(error.message, 300) : 'no reason was given';
+	const said = thrownWords(error);
 	const description =
 		error instanceof Error && 'description' in error && typeof error.description === 'string'
 			? `${excerpt(error.description, 300)} `
@@ -41,4 +41,9 @@ function parameterOf(error: unknown): string {
 	const { context } = error;
 	if (typeof context !== 'object' || context === null || !('parameter' in context)) return '';
 	return typeof context.parameter === 'string' ? context.parameter : '';
+}
+
+/** The words of whatever was thrown, for a sentence. */
+export function thrownWords(error: unknown): string {
+	return error instanceof Error && error.message ? excerpt(error.message, 300) : 'no reason was given';
 }

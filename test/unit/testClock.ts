@@ -18,8 +18,15 @@ export class TestClock implements Clock {
 	private timeMs = START_MS;
 	private readonly asleep = new Set<Sleeper>();
 
+	/** How far the time of day has been set ahead of `now()`, or back. */
+	wallAheadMs = 0;
+
 	now(): number {
 		return this.timeMs;
+	}
+
+	wallNow(): number {
+		return this.timeMs + this.wallAheadMs;
 	}
 
 	/** Milliseconds since the test began. */

@@ -9,6 +9,7 @@ import type { TaskOutcome } from '../task.engine';
 import {
 	describeForAgent,
 	describeOutcome,
+	leftOutHint,
 	rawTaskInfo,
 	summarise,
 	type OutcomeFacts,
@@ -86,6 +87,9 @@ export function deliver(
 		const message = `${empty} task(s) succeeded without any file. Check that the workflow saves its pictures.`;
 		context.addExecutionHints({ message, type: 'warning', location: 'outputPane' });
 	}
+	const leftOut = leftOutHint(outcomes.map(({ sighting }) => sighting?.info));
+	if (leftOut !== undefined)
+		context.addExecutionHints({ message: leftOut, type: 'warning', location: 'outputPane' });
 	if (outcomes.some(({ failure }) => failure)) {
 		context.addExecutionHints({
 			message: `${summarise(outcomes)}.`,

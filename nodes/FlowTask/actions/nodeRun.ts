@@ -36,7 +36,7 @@ export interface NodeRun {
 	/** Where the operator set an idempotency key. */
 	readonly ledger: Ledger | undefined;
 	readonly options: RunOptions;
-	/** When the run stops waiting, ms since the epoch. */
+	/** When the run stops waiting, by the clock's `now()`. */
 	readonly deadlineMs: number;
 	/** Aborted when the run ends, early or not. */
 	readonly ending: AbortController;
@@ -73,16 +73,16 @@ const EDITED =
  * The frame of every operation: options and credential are read and checked, `work` is done, and nothing is left
  * behind, however it ends.
  *
- * @param timeoutMs in place of the time-out of the options
+ * @param leastMs time that the run has in any case, whatever the time-out of the options
  */
 export async function inNodeRun(
 	context: IExecuteFunctions,
 	work: (run: NodeRun) => Promise<INodeExecutionData[][]>,
-	timeoutMs?: number,
+	leastMs = 0,
 ): Promise<INodeExecutionData[][]> {
 	const options = readRunOptions(context);
 	if (!options.ok) return failRun(context, options.failure);
-	const opened = await openNodeRun(context, options.value, timeoutMs);
+	const opened = await openNodeRun(context, options.value, leastMs);
 	if (!opened.ok) return failRun(context, opened.failure);
 	const run = opened.value;
 	try {
@@ -97,7 +97,7 @@ export async function inNodeRun(
 async function openNodeRun(
 	context: IExecuteFunctions,
 	options: RunOptions,
-	timeoutMs = options.timeoutMs,
+	leastMs: number,
 ): Promise<Result<NodeRun>> {
 	const platform = await openPlatform(context);
 	if (!platform.ok) return platform;
@@ -113,7 +113,7 @@ async function openNodeRun(
 	if (cancelSignal?.aborted) end();
 
 	const { signal } = ending;
-	const deadlineMs = clock.now() + timeoutMs;
+	const deadlineMs = clock.now() + Math.max(options.timeoutMs, leastMs);
 	const call = createClient({
 		baseUrl: account.baseUrl,
 		send,

@@ -84,8 +84,8 @@ function checkOptions(given: Readonly<Record<string, unknown>>): Result<RunOptio
 	const options: RunOptions = {
 		maxInFlight: Math.floor(number('maxInFlight')),
 		requestsPerSecond: number('requestsPerSecond'),
-		timeoutMs: number('timeoutMinutes') * MS_PER_MINUTE,
-		noProgressMs: number('noProgressMinutes') * MS_PER_MINUTE,
+		timeoutMs: Math.ceil(number('timeoutMinutes') * MS_PER_MINUTE),
+		noProgressMs: Math.ceil(number('noProgressMinutes') * MS_PER_MINUTE),
 		onTimeout: given.onTimeout === 'returnStatus' ? 'returnStatus' : 'error',
 		idempotency: idempotencyOf(given, () => number('idempotencyTtlHours')),
 		onUnknownSubmit: given.onUnknownSubmit === 'submitAgain' ? 'submitAgain' : 'error',
@@ -97,7 +97,7 @@ function checkOptions(given: Readonly<Record<string, unknown>>): Result<RunOptio
 				? given.progressChannel
 				: 'auto',
 		fileSelection: given.files === 'all' ? 'all' : 'finalFiles',
-		maxFileBytes: number('maxFileSizeMb') * BYTES_PER_MB,
+		maxFileBytes: Math.floor(number('maxFileSizeMb') * BYTES_PER_MB),
 	};
 	if (complaints.length === 0) return ok(options);
 	return fail(

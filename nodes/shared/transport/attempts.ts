@@ -80,7 +80,7 @@ export function createAttempts(parts: AttemptParts): Attempt {
 		await window.run(errand.lane, async () => {
 			const verdict = await inTime(errand, exchange);
 			answered ||= verdict.kind !== 'unreached' && verdict.kind !== 'lost' && verdict.kind !== 'cancelled';
-			const delayMs = repeatDelayMs(verdict, attempt, clock.now(), random);
+			const delayMs = repeatDelayMs(verdict, attempt, clock.wallNow(), random);
 			const again =
 				attempt < attemptsFor(errand, verdict) &&
 				mayRepeat(verdict, errand.repeatability) &&

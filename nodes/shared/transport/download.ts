@@ -40,7 +40,7 @@ export interface DownloadParts {
 	readonly redact: Redact;
 	readonly random: () => number;
 	readonly maxBytes: number;
-	/** When the run stops waiting, ms since the epoch; a download may begin shortly before. */
+	/** When the run stops waiting, by the clock's `now()`; a download may begin shortly before. */
 	readonly deadlineMs: number;
 	/** Ends all downloads; has to be aborted when the run is over, whatever its end. */
 	readonly signal: AbortSignal;
@@ -55,6 +55,9 @@ const EXPIRED_STATUSES: ReadonlySet<number> = new Set([400, 401, 403, 404, 410])
 const SILENCE_CHECK_MS = 5_000;
 /** What a download may take although the run's time-out comes meanwhile. */
 const DEADLINE_GRACE_MS = 2 * 60_000;
+
+/** Files of tasks that ended just in time wait for their turn so long; a host that hangs must not hold the run for hours. */
+const BEGIN_GRACE_MS = 10 * 60_000;
 
 /** One body under way. */
 interface Meter {
@@ -87,6 +90,7 @@ export function createDownload(shared: DownloadParts): Download {
 		const refusal = refuseAddress(request.url);
 		if (refusal) return fail(refusal);
 		const host = originOf(request.url);
+		if (clock.now() >= shared.deadlineMs + BEGIN_GRACE_MS) return fail(tooLate(host));
 		let reason = '';
 		for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
 			const result = await tryOnce(parts, request);
@@ -100,11 +104,10 @@ export function createDownload(shared: DownloadParts): Download {
 			if (result.kind === 'final' || attempt === ATTEMPTS) break;
 			if (parts.clock.now() >= parts.deadlineMs + DEADLINE_GRACE_MS) break;
 			const busy = { kind: 'busy', retryAfter: result.retryAfter, text: '' } as const;
-			await parts.clock.sleep(repeatDelayMs(busy, attempt, parts.clock.now(), parts.random), parts.signal);
+			const delayMs = repeatDelayMs(busy, attempt, parts.clock.wallNow(), parts.random);
+			await parts.clock.sleep(delayMs, parts.signal);
 		}
-		return fail(
-			notLoaded('file', host, reason, 'Download it later with the "Download" operation and the link.'),
-		);
+		return fail(notLoaded('file', host, reason, DOWNLOAD_LATER));
 	};
 }
 
@@ -124,6 +127,12 @@ function refuseAddress(url: string): DownloadFailure | undefined {
 		advice: 'Only links that start with http:// or https:// are followed.',
 		expired: false,
 	};
+}
+
+const DOWNLOAD_LATER = 'Download it later with the "Download" operation and the link.';
+
+function tooLate(host: string): DownloadFailure {
+	return notLoaded('file', host, 'the time-out was long past when its turn came', DOWNLOAD_LATER);
 }
 
 function notLoaded(

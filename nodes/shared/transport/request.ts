@@ -5,6 +5,7 @@ import type {
 	IHttpRequestOptions,
 } from 'n8n-workflow';
 
+import { timerMs } from '../clock';
 import { cuttable } from './cuttable';
 import {
 	certificateWasRejected,
@@ -126,7 +127,7 @@ function requestOptions(request: HttpRequest): IHttpRequestOptions {
 		returnFullResponse: true,
 		ignoreHttpStatusErrors: true,
 		disableFollowRedirect: true,
-		timeout: timeoutMs,
+		timeout: timerMs(timeoutMs),
 	};
 }
 
@@ -166,7 +167,7 @@ export function plainHeaders(headers: unknown): Headers {
  */
 export async function readBody(stream: ByteStream, timeoutMs: number, maxBytes: number): Promise<Buffer> {
 	const body = cuttable(stream, () => undefined);
-	const expiry = AbortSignal.timeout(timeoutMs);
+	const expiry = AbortSignal.timeout(timerMs(timeoutMs));
 	const expire = (): void => {
 		body.destroy(new BodyEnded('ETIMEDOUT', 'the answer did not end in time'));
 	};

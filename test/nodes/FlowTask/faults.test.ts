@@ -1,4 +1,4 @@
-import { NODE_NAME } from '../harness';
+import { NODE_NAME, stopwatch, type HarnessRun } from '../harness';
 import { createDataTables } from '../harness/dataTables';
 import { openStage, prompts, text, type Stage } from './flowTask.fixture';
 
@@ -32,6 +32,62 @@ test('300 tasks with 10 % of all requests failing: nothing twice, nothing lost, 
 	expect(failed).toHaveLength(unclear.length);
 	for (const item of done) expect((await run.binary(item, 'data')).byteLength).toBeGreaterThan(100);
 }, 300_000);
+
+describe('a task info nested thousands of levels deep', () => {
+	const submit = async (count: number): Promise<string[]> => {
+		const submitted = await stage.run(prompts(count), { operation: 'submit' });
+		return submitted.output(NODE_NAME).map(({ json }) => text(json.taskId));
+	};
+	const wait = async (ids: string[], settings: object): Promise<HarnessRun> =>
+		await stage.run(
+			ids.map((taskId) => ({ json: { taskId } })),
+			{ operation: 'wait', ...settings },
+			CONTINUE,
+		);
+	const POLLING = { progressChannel: 'polling', timeoutMinutes: 0.1 };
+
+	beforeEach(async () => {
+		stage = await openStage({ taskMs: 100 });
+	});
+
+	test.each(['polling', 'websocket'])(
+		'ends its item alone, by the time-out and with its id (%s)',
+		async (progressChannel) => {
+			const items = prompts(3);
+			stage.platform.faults.add({ on: 'info', kind: 'deepInfo' });
+			const watch = stopwatch();
+			const run = await stage.run(items, { options: { ...POLLING, progressChannel } }, CONTINUE);
+			expect(watch.stop()).toBeLessThan(25_000);
+			const ids = stage.platform.books().tasks.map(({ taskId }) => taskId);
+			const failed = run.output(NODE_NAME, 1);
+			expect(failed).toHaveLength(3);
+			for (const { json } of failed) {
+				const { taskId } = json.details as { taskId: string };
+				expect(ids).toContain(taskId);
+				expect(text(json.error)).toContain(taskId);
+				expect(text(json.error)).toContain('could not be read');
+			}
+		},
+	);
+
+	test('costs no other task of the batch its files', async () => {
+		const ids = await submit(12);
+		const bad = ids[7] ?? '';
+		stage.platform.faults.add({ on: 'info', kind: 'deepInfo', match: bad });
+		const run = await wait(ids, { options: { ...POLLING, timeoutMinutes: 0.25 } });
+		expect(run.output(NODE_NAME, 0)).toHaveLength(11);
+		expect(run.output(NODE_NAME, 1).map(({ json }) => json.details)).toMatchObject([{ taskId: bad }]);
+	});
+
+	test('is refused by Get for that task alone', async () => {
+		const ids = await submit(5);
+		const bad = ids[2] ?? '';
+		stage.platform.faults.add({ on: 'info', kind: 'deepInfo', match: bad });
+		const run = await wait(ids, { operation: 'get' });
+		expect(run.output(NODE_NAME, 0)).toHaveLength(4);
+		expect(run.output(NODE_NAME, 1)[0]?.json.error).toContain(`The state of task ${bad} cannot be read`);
+	});
+});
 
 describe('one fault at a time', () => {
 	beforeEach(async () => {

@@ -25,13 +25,31 @@ async function photo(color: string): Promise<Buffer> {
 		.toBuffer();
 }
 
-test('an expired link is asked for again once', async () => {
-	stage.platform.faults.add({ on: 'file', kind: 'expiredLink', times: 1 });
-	const run = await stage.run(prompts(1));
-	expect(run.output(NODE_NAME)).toHaveLength(1);
-	const books = stage.platform.books();
-	expect(books.requests.file).toBe(2);
-});
+test.each([1, 3])(
+	'an expired link is asked for again, %d times where need be',
+	async (times) => {
+		stage.platform.faults.add({ on: 'file', kind: 'expiredLink', times });
+		const run = await stage.run(prompts(1));
+		expect(run.output(NODE_NAME)).toHaveLength(1);
+		const books = stage.platform.books();
+		expect(books.requests.file).toBe(times + 1);
+	},
+	20_000,
+);
+
+test('the expired links of many tasks are asked for together', async () => {
+	const submitted = await stage.run(prompts(40), { operation: 'submit' });
+	while (stage.platform.books().tasks.some(({ status }) => status !== 3))
+		await new Promise((resolve) => setTimeout(resolve, 50));
+	const items = submitted.output(NODE_NAME).map(({ json }) => ({ json: { taskId: json.taskId } }));
+	stage.platform.faults.add({ on: 'file', kind: 'expiredLink', times: 40 });
+	const before = stage.platform.books().requests;
+	const run = await stage.run(items, { operation: 'wait' });
+	expect(run.output(NODE_NAME)).toHaveLength(40);
+	const { file, info } = stage.platform.books().requests;
+	expect(file - before.file).toBe(80);
+	expect(info - before.info).toBeLessThanOrEqual(5);
+}, 60_000);
 
 test('a link that stays expired fails with the task id and all links', async () => {
 	stage.platform.faults.add({ on: 'file', kind: 'expiredLink' });

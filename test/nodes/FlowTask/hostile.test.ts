@@ -134,6 +134,58 @@ test('an index that is late makes no retry pay again', async () => {
 	expect(submits).toBe(2);
 });
 
+test.each([
+	['null data', (response: ServerResponse) => send(response, null)],
+	['an empty index', (response: ServerResponse) => send(response, { flow_task_info: [] })],
+])(
+	'tasks of this run survive %s for longer than ten seconds',
+	async (_name, say) => {
+		const startedAt = Date.now();
+		script.info = (_ids, response) => Date.now() - startedAt < 14_000 && say(response);
+		const result = await run(1, POLLING);
+		expect(result.error).toBeUndefined();
+		expect(result.output(NODE_NAME)).toHaveLength(1);
+	},
+	40_000,
+);
+
+test('a task with links without measure gives a thousand of them, and a hint', async () => {
+	const final_files = Array.from({ length: 5_000 }, (_, index) => `${base}/f/${index}.png`);
+	script.info = (ids, response) =>
+		send(response, { flow_task_info: ids.map((id) => done(id, { final_files })) });
+	const result = await run(1, { ...POLLING, output: 'urls' });
+	expect(result.output(NODE_NAME)[0]?.json.finalFiles).toHaveLength(1_000);
+	expect(result.hints(NODE_NAME).map(({ message }) => message)).toContainEqual(
+		expect.stringContaining('1 task(s) list more than 1000 files'),
+	);
+});
+
+test.each([
+	['submitted', {}, (response: ServerResponse) => send(response, { prompt_id: 'x'.repeat(5_000_000) })],
+	['waited for', { operation: 'wait', taskIds: `={{ 'x'.repeat(5000000) }}` }, undefined],
+])('an id of 5 MB is told in a sentence when it is %s', async (_name, parameters, submit) => {
+	if (submit) script.submit = (_count, response) => submit(response);
+	const result = await run(1, { ...parameters, ...POLLING }, CONTINUE);
+	const [failed] = result.output(NODE_NAME, 1);
+	expect(text(failed?.json.error)).toMatch(/no usable "prompt_id"|longer than 1000 characters/);
+	expect(everythingSaid(result).length).toBeLessThan(200_000);
+});
+
+test('final files are put out for a task at 100 % or done, and not before', async () => {
+	const links = { files: {}, final_files: [`${base}/f/early.png`] };
+	const reports: Record<string, object> = {
+		half: { status: 2, progress_num: 50, ...links },
+		full: { status: 2, progress_num: 100, ...links },
+		done: { status: 3, progress_num: null, ...links },
+		doneAt99: { status: 3, progress_num: 99, ...links },
+	};
+	script.info = (ids, response) =>
+		send(response, { flow_task_info: ids.map((id) => ({ flow_task_id: id, ...reports[id] })) });
+	const result = await run(1, { operation: 'get', taskIds: Object.keys(reports).join(',') });
+	const early = [`${base}/f/early.png`];
+	expect(result.output(NODE_NAME).map(({ json }) => json.finalFiles)).toEqual([[], early, early, early]);
+});
+
 test('the last error of a retry names the tasks of the tries before', async () => {
 	script.submit = (count, response) => count === 3 && response.destroy();
 	const result = await run(3, POLLING, { retryOnFail: true, maxTries: 2, waitBetweenTries: 1 });

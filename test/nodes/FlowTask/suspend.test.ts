@@ -1,5 +1,5 @@
 import { HandWoundTime } from '../../platform';
-import { NODE_NAME, type WorkflowJson } from '../harness';
+import { NODE_NAME, stopwatch, type WorkflowJson } from '../harness';
 import { openStage, prompts, text, type Stage } from './flowTask.fixture';
 
 let stage: Stage;
@@ -116,4 +116,57 @@ test('a wait that ends for want of progress says so', async () => {
 	await new Promise((resolve) => setTimeout(resolve, 2_500));
 	run = await stage.harness.resume(run);
 	expect(run.output('Failed')[0]?.json.error).toContain('has shown no progress for too long');
+});
+
+test('1,200 finished tasks with slow files: none is late, and the end of the wait polls nothing again', async () => {
+	const submitted = await stage.run(prompts(1_200), {
+		operation: 'submit',
+		options: { requestsPerSecond: 0 },
+	});
+	const items = submitted.output(NODE_NAME).map(({ json }) => ({ json: { taskId: json.taskId } }));
+	time.pass(600_000);
+	const polls = stage.platform.books().requests.info;
+	stage.platform.faults.add({ on: 'file', kind: 'slowBody', ms: 300 });
+	const run = await stage.harness.run({
+		workflow: loop({ options: { timeoutMinutes: 0.05 } }),
+		items,
+		credentials: stage.credentials,
+	});
+	expect(run.output('Failed')).toEqual([]);
+	expect(run.output('Finished')).toHaveLength(1_200);
+	expect(stage.platform.books().requests.info).toBe(polls + 12);
+}, 180_000);
+
+test('a stuck task holds no worker when its time-out has come', async () => {
+	stage.platform.faults.add({ on: 'submit', kind: 'stuckTask' });
+	const items = await submit(2);
+	let run = await stage.harness.run({
+		workflow: loop({ options: { timeoutMinutes: 0.02 } }),
+		items,
+		credentials: stage.credentials,
+	});
+	await new Promise((resolve) => setTimeout(resolve, 1_300));
+	const polls = stage.platform.books().requests.info;
+	const watch = stopwatch();
+	run = await stage.harness.resume(run);
+	expect(watch.stop()).toBeLessThan(5_000);
+	expect(run.output('Failed')).toHaveLength(2);
+	expect(stage.platform.books().requests.info).toBe(polls + 1);
+});
+
+test('an outage at the time-out gets the tasks another look before they are late', async () => {
+	const items = await submit(2);
+	let run = await stage.harness.run({
+		workflow: loop({ options: { timeoutMinutes: 0.02 } }),
+		items,
+		credentials: stage.credentials,
+	});
+	await new Promise((resolve) => setTimeout(resolve, 1_300));
+	const outage = stage.platform.faults.add({ on: 'info', kind: '5xx' });
+	run = await stage.harness.resume(run);
+	expect(run.status).toBe('waiting');
+	outage.remove();
+	time.pass(1_200);
+	run = await stage.harness.resume(run);
+	expect(run.output('Finished')).toHaveLength(2);
 });

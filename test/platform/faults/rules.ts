@@ -53,6 +53,7 @@ export const FAULTS = {
 	sessionGone: { phase: 'answer', targets: ['invoke'] },
 	resetAfter: { phase: 'delivery', targets: CALLS },
 	truncatedJson: { phase: 'delivery', targets: CALLS },
+	deepInfo: { phase: 'delivery', targets: ['info'] },
 	fileReset: { phase: 'delivery', targets: ['file'] },
 	fileWrongType: { phase: 'delivery', targets: ['file'] },
 	fileEmpty: { phase: 'delivery', targets: ['file'] },
@@ -97,7 +98,8 @@ export const faultRuleSchema = v.strictObject({
 	/** slowBody: how long the body takes; default 500. */
 	ms: v.optional(whole),
 	/**
-	 * socketDrop, socketSilent, socketClose: after so many messages; default 1, 0, 0. missingIds: how many; default half. resetAfter
+	 * socketDrop, socketSilent, socketClose: after so many messages; default 1, 0, 0. missingIds: how many; default half.
+	 * deepInfo: how many levels; default 5,000. resetAfter
 	 * and truncatedJson of a stream: after so many chunks; default 1.
 	 */
 	after: v.optional(whole),

@@ -125,6 +125,13 @@ function cutShort(answer: HttpAnswer): HttpAnswer {
 	return { ...answer, body: answer.body.slice(0, Math.floor(answer.body.length * 0.6)) };
 }
 
+/** Nests a field of the task that the rule matches, or of the first one, as text: what can be written out need not be read. */
+function nested(answer: HttpAnswer, { match, after: levels = 5_000 }: FaultRule): HttpAnswer {
+	const deep = `"previews":${'['.repeat(levels)}${']'.repeat(levels)},`;
+	const start = `"flow_task_id":${match === undefined ? '' : JSON.stringify(match)}`;
+	return { ...answer, body: answer.body.replace(start, `${deep}${start}`) };
+}
+
 /** Sends an answer, with what befalls it on the way. `whenWhole` is called once all of it has left. */
 export async function deliver(
 	reply: FastifyReply,
@@ -150,7 +157,12 @@ export async function deliver(
 		await writeRaw(reply, answer, Buffer.from(cutShort(answer).body), slowMs, true);
 		return reply;
 	}
-	const sent = delivery?.kind === 'truncatedJson' ? cutShort(answer) : (spoilt ?? answer);
+	const sent =
+		delivery?.kind === 'truncatedJson'
+			? cutShort(answer)
+			: delivery?.kind === 'deepInfo'
+				? nested(answer, delivery.rule)
+				: (spoilt ?? answer);
 	if (slowMs === undefined) return reply.code(sent.status).headers(sent.headers).send(sent.body);
 	await writeRaw(reply, sent, Buffer.from(sent.body), slowMs, false);
 	return reply;

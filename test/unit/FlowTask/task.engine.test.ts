@@ -358,6 +358,26 @@ describe('runTasks: failures', () => {
 		expect(platform.submits).toHaveLength(submits);
 	});
 
+	it('keeps the id of a task where the node itself fails, and the other items their results', async () => {
+		const made = scene();
+		made.platform.filesOf = FILES;
+		made.downloadFails = ({ url }) => {
+			if (url.includes('/t-1/')) throw new RangeError('Maximum call stack size exceeded');
+			return undefined;
+		};
+		const outcomes = await made.clock.run(made.run(submitJobs(2)));
+		expect(outcomes).toMatchObject([
+			{
+				taskId: 't-1',
+				failure: {
+					message: 'The node failed while it worked on task t-1: Maximum call stack size exceeded',
+					details: { taskId: 't-1' },
+				},
+			},
+			{ taskId: 't-2', failure: undefined },
+		]);
+	});
+
 	it('ends a task whose state cannot be read, and keeps its id', async () => {
 		const { clock, platform, run } = scene();
 		platform.lookFails = () => failing(false);
@@ -527,7 +547,7 @@ describe('runTasks: files', () => {
 		expect(platform.looks).toHaveLength(2 + 1);
 	});
 
-	it('gives up where fresh links are too old as well, and keeps the files that came', async () => {
+	it('gives up where links that were fresh three times are too old as well, and keeps the files that came', async () => {
 		const made = scene();
 		made.platform.filesOf = FILES;
 		made.downloadFails = ({ url }) => (url.includes('/b.png') ? GONE : undefined);
@@ -542,7 +562,47 @@ describe('runTasks: files', () => {
 				},
 			},
 		]);
-		expect(made.downloads).toHaveLength(3);
+		expect(made.downloads).toHaveLength(2 + 3);
+	});
+
+	it('downloads by the third fresh link where the platform repeats old ones for a while', async () => {
+		const made = scene();
+		const { clock, platform, run, downloads } = made;
+		let answers = 0;
+		platform.filesOf = (taskId) => ({ final_files: [`https://h/${taskId}/a.png?sig=${++answers}`] });
+		made.downloadFails = () => (downloads.length <= 3 ? GONE : undefined);
+		const outcomes = await clock.run(run(submitJobs(1)));
+		expect(kinds(outcomes)).toEqual(['done']);
+		expect(new Set(downloads.map(({ url }) => url)).size).toBe(4);
+	});
+
+	it('asks for the expired links of many tasks in one call', async () => {
+		const made = scene();
+		const { clock, platform, run, downloads } = made;
+		platform.filesOf = FILES;
+		platform.courseOf = () => course(1_000);
+		const seen = new Set<string>();
+		made.downloadFails = ({ url }) => {
+			const isFirst = !seen.has(url);
+			seen.add(url);
+			return isFirst ? GONE : undefined;
+		};
+		const outcomes = await clock.run(run(submitJobs(100)));
+		expect(new Set(kinds(outcomes))).toEqual(new Set(['done']));
+		expect(downloads).toHaveLength(400);
+		// One look has found them all done, and one has brought the fresh links of them all.
+		expect(platform.looks.slice(-2).map(({ ids }) => ids.length)).toEqual([100, 100]);
+	});
+
+	it('lets others download while it asks for fresh links', async () => {
+		const made = scene();
+		const { clock, platform, run, downloads } = made;
+		platform.filesOf = FILES;
+		made.downloadFails = ({ url }) => (url.includes('/t-20/') ? undefined : GONE);
+		const outcomes = run(submitJobs(20));
+		await clock.advance(1_600);
+		expect(downloads.filter(({ url }) => url.includes('/t-20/'))).toHaveLength(2);
+		await clock.run(outcomes);
 	});
 
 	it('asks for no fresh links where a link is not the trouble', async () => {

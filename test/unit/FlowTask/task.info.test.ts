@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-import { decodeLink, readTaskInfo, readTaskInfos } from '../../../nodes/FlowTask/task.info';
+import { decodeLink, MOST_FILES, readTaskInfo, readTaskInfos } from '../../../nodes/FlowTask/task.info';
 
 const WHOLE = {
 	flow_task_id: 't-1',
@@ -25,6 +25,7 @@ describe('readTaskInfo', () => {
 			errorMessage: '',
 			files: WHOLE.files,
 			finalFiles: WHOLE.final_files,
+			filesLeftOut: 0,
 			raw: WHOLE,
 		});
 	});
@@ -40,6 +41,7 @@ describe('readTaskInfo', () => {
 			errorMessage: '',
 			files: {},
 			finalFiles: [],
+			filesLeftOut: 0,
 			raw: { flow_task_id: 't' },
 		});
 	});
@@ -91,7 +93,23 @@ describe('readTaskInfo', () => {
 		['a list of other things', [1, null], []],
 		['empty links', ['', 'https://h/a.png'], ['https://h/a.png']],
 	])('reads final files that are %s', (_name, final_files, expected) => {
-		expect(readTaskInfo({ flow_task_id: 't', final_files })?.finalFiles).toEqual(expected);
+		expect(readTaskInfo({ flow_task_id: 't', status: 3, final_files })?.finalFiles).toEqual(expected);
+	});
+
+	it.each([
+		['half way', 2, 50, false],
+		['at 99', 2, 99, false],
+		['that says no progress', 2, null, false],
+		['at 100', 2, 100, true],
+		['at 100 as text', 2, '100', true],
+		['that is done at 100', 3, 100, true],
+		['that is done and says no progress', 3, undefined, true],
+		['that is done at 99', 3, 99, true],
+		['that failed half way', 4, 50, false],
+	])('reads the final files of a task %s or not', (_name, status, progress_num, read) => {
+		const final_files = ['https://h/a.png'];
+		const info = readTaskInfo({ flow_task_id: 't', status, progress_num, final_files });
+		expect(info?.finalFiles).toEqual(read ? final_files : []);
 	});
 
 	it.each([
@@ -264,5 +282,43 @@ describe('decodeLink', () => {
 				},
 			),
 		);
+	});
+});
+
+describe('readTaskInfo: reports without measure', () => {
+	const links = (count: number, name = 'a'): string[] =>
+		Array.from({ length: count }, (_, index) => `https://h/${name}${index}.png`);
+
+	it('takes a thousand links of a task, and counts those that it left out', () => {
+		const info = readTaskInfo({
+			flow_task_id: 't',
+			status: 3,
+			files: { '9': links(800, 'a'), '12': links(800, 'b'), '13': links(5, 'c') },
+			final_files: links(1_500),
+		});
+		expect(Object.values(info?.files ?? {}).map((urls) => urls.length)).toEqual([800, 200, 0]);
+		expect(info?.finalFiles).toEqual(links(MOST_FILES));
+		expect(info?.filesLeftOut).toBe(605);
+	});
+
+	it('leaves links out that no server takes, and output nodes without measure', () => {
+		const long = `https://h/${'x'.repeat(20_000)}`;
+		const nodes = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`n${index}`, []]));
+		const info = readTaskInfo({
+			flow_task_id: 't',
+			status: 3,
+			files: { ...nodes, ['n'.repeat(5_000_000)]: links(2) },
+			final_files: [long, ...links(1)],
+		});
+		expect(info?.finalFiles).toEqual(links(1));
+		expect(Object.keys(info?.files ?? {})).toHaveLength(MOST_FILES);
+		expect(info?.filesLeftOut).toBe(2);
+	});
+
+	it('cuts an error text, and takes no id of megabytes', () => {
+		const megabytes = 'e'.repeat(5_000_000);
+		expect(readTaskInfo({ flow_task_id: 't', errMsg: megabytes })?.errorMessage).toHaveLength(10_000);
+		expect(readTaskInfo({ flow_task_id: megabytes })).toBeUndefined();
+		expect(readTaskInfos({ flow_task_info: [{ flow_task_id: megabytes }, WHOLE] })).toHaveLength(1);
 	});
 });

@@ -9,7 +9,7 @@ const B = 'https://h.example/out/b.png?sig=1';
 const C = 'https://h.example/out/c.png?sig=1';
 
 describe('linksOf', () => {
-	const info = taskInfo('t', { files: { '12': [B, C], '9': [A] }, final_files: [C, A] });
+	const info = taskInfo('t', { status: 3, files: { '12': [B, C], '9': [A] }, final_files: [C, A] });
 
 	it('gives the final files in the order of the platform, with the nodes that made them', () => {
 		expect(linksOf(info, 'finalFiles')).toEqual([
@@ -19,13 +19,17 @@ describe('linksOf', () => {
 	});
 
 	it('gives all files in one order, whatever order the nodes come in', () => {
-		const other = taskInfo('t', { files: { '9': [A], '12': [B, C] }, final_files: [C, A] });
+		const other = taskInfo('t', { status: 3, files: { '9': [A], '12': [B, C] }, final_files: [C, A] });
 		expect(linksOf(info, 'all').map(({ url }) => url)).toEqual([A, B, C]);
 		expect(linksOf(other, 'all')).toEqual(linksOf(info, 'all'));
 	});
 
 	it('finds the node of a final file that was signed at another moment', () => {
-		const signed = taskInfo('t', { files: { '9': [A] }, final_files: [A.replace('sig=1', 'sig=2')] });
+		const signed = taskInfo('t', {
+			status: 3,
+			files: { '9': [A] },
+			final_files: [A.replace('sig=1', 'sig=2')],
+		});
 		expect(linksOf(signed, 'finalFiles')).toMatchObject([{ nodeId: '9' }]);
 	});
 
@@ -33,11 +37,13 @@ describe('linksOf', () => {
 		const view = (name: string, sig: number): string =>
 			`https://h.example/view?filename=${name}&type=output&sig=${sig}`;
 		const queried = taskInfo('t', {
+			status: 3,
 			files: { '9': [view('a.png', 1)], '12': [view('b.png', 1)] },
 			final_files: [view('a.png', 1), view('b.png', 1)],
 		});
 		expect(linksOf(queried, 'finalFiles').map(({ nodeId }) => nodeId)).toEqual(['9', '12']);
 		const resigned = taskInfo('t', {
+			status: 3,
 			files: { '9': [view('a.png', 1)], '12': [view('b.png', 1)] },
 			final_files: [view('a.png', 2), view('b.png', 2)],
 		});
@@ -47,26 +53,28 @@ describe('linksOf', () => {
 	it('tells files apart by whatever stands in their links, where these are the same in both places', () => {
 		const one = 'https://h.example/get?id=1';
 		const two = 'https://h.example/get?id=2';
-		const linked = taskInfo('t', { files: { '9': [one], '12': [two] }, final_files: [one, two] });
+		const linked = taskInfo('t', { status: 3, files: { '9': [one], '12': [two] }, final_files: [one, two] });
 		expect(linksOf(linked, 'finalFiles').map(({ nodeId }) => nodeId)).toEqual(['9', '12']);
 	});
 
 	it('takes all files for final where the platform names no final ones', () => {
-		expect(linksOf(taskInfo('t', { files: { '9': [A, B] } }), 'finalFiles')).toHaveLength(2);
+		expect(linksOf(taskInfo('t', { status: 3, files: { '9': [A, B] } }), 'finalFiles')).toHaveLength(2);
 	});
 
 	it('takes the final files for all where the platform names no others', () => {
-		expect(linksOf(taskInfo('t', { final_files: [A] }), 'all')).toEqual([{ nodeId: null, index: 0, url: A }]);
-	});
-
-	it('knows no node for a final file that no node lists', () => {
-		expect(linksOf(taskInfo('t', { files: { '9': [A] }, final_files: [B] }), 'finalFiles')).toEqual([
-			{ nodeId: null, index: 0, url: B },
+		expect(linksOf(taskInfo('t', { status: 3, final_files: [A] }), 'all')).toEqual([
+			{ nodeId: null, index: 0, url: A },
 		]);
 	});
 
+	it('knows no node for a final file that no node lists', () => {
+		expect(
+			linksOf(taskInfo('t', { status: 3, files: { '9': [A] }, final_files: [B] }), 'finalFiles'),
+		).toEqual([{ nodeId: null, index: 0, url: B }]);
+	});
+
 	it('gives a link once, though it is listed twice', () => {
-		expect(linksOf(taskInfo('t', { final_files: [A, A, B] }), 'finalFiles')).toMatchObject([
+		expect(linksOf(taskInfo('t', { status: 3, final_files: [A, A, B] }), 'finalFiles')).toMatchObject([
 			{ index: 0, url: A },
 			{ index: 1, url: B },
 		]);

@@ -38,6 +38,24 @@ describe('askInPieces', () => {
 		expect(platform.looks).toHaveLength(20);
 	});
 
+	it.each([
+		['is no JSON', { httpStatus: 200 }],
+		['is too large', { networkCode: 'ERR_TOO_LARGE' }],
+	])('tells the one task from the others for which an answer %s', async (_name, details) => {
+		const { platform, ids } = platformWith(100, []);
+		const unreadable = { ...failing(true), details };
+		platform.lookFails = ({ ids: asked }) => (asked.includes('t63') ? unreadable : undefined);
+		const pieces = await askInPieces(platform, ids, 60);
+		expect(pieces.filter(({ answer }) => !answer.ok).map((piece) => piece.ids)).toEqual([['t63']]);
+	});
+
+	it('soon gives up where no answer at all can be read', async () => {
+		const { platform, ids } = platformWith(100, []);
+		platform.lookFails = () => ({ ...failing(true), details: { httpStatus: 200 } });
+		await askInPieces(platform, ids, 60);
+		expect(platform.looks).toHaveLength(9);
+	});
+
 	it.each([true, false])(
 		'asks once where the key or an outage is to blame (passing: %s)',
 		async (passing) => {

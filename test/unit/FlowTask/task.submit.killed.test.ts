@@ -67,6 +67,7 @@ class Scene {
 	): Promise<ReadonlyArray<string>> {
 		const clock: Clock = {
 			now: () => this.clock.now(),
+			wallNow: () => this.clock.wallNow(),
 			sleep: async (ms, signal) => await process.live(async () => await this.clock.sleep(ms, signal)),
 		};
 		const { signal } = new AbortController();

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import type { TaskInfo } from '../../../nodes/FlowTask/task.info';
 import {
 	bearsFailedLook,
+	endsOf,
 	noteFailedLook,
 	noteLook,
 	SHORTEST_SLEEP_MS,
@@ -11,7 +12,10 @@ import {
 	type WaitEnd,
 	type WaitState,
 } from '../../../nodes/FlowTask/task.suspend';
+import type { WatchEnd } from '../../../nodes/FlowTask/task.watch';
+import { fail, ok } from '../../../nodes/shared/failure';
 import type { Json } from '../../../nodes/shared/json';
+import type { CallFailure } from '../../../nodes/shared/transport/client';
 import { succeeded, taskInfo } from './taskInfo.builder';
 
 const MINUTE = 60_000;
@@ -78,15 +82,17 @@ describe('noteLook', () => {
 describe('looks that fail', () => {
 	it('leave what is known of the tasks as it is', () => {
 		const first = noteLook(undefined, infosOf(at(5)), ['a', 'gone'], 3);
-		expect(noteFailedLook(first, true, 9)).toEqual(first);
-		expect(noteFailedLook(first, false, 9)).toEqual({ ...first, refusals: 1 });
-		expect(noteLook(noteFailedLook(first, false, 9), infosOf(at(5)), ['a', 'gone'], 12)).toMatchObject({
+		expect(noteFailedLook(first, true, SETTINGS, 9)).toEqual(first);
+		expect(noteFailedLook(first, false, SETTINGS, 9)).toEqual({ ...first, refusals: 1 });
+		expect(
+			noteLook(noteFailedLook(first, false, SETTINGS, 9), infosOf(at(5)), ['a', 'gone'], 12),
+		).toMatchObject({
 			...{ changedAtMs: 3, looks: 2, missing: [0, 2], refusals: 0 },
 		});
 	});
 
 	it('may be the first ones', () => {
-		const state = noteFailedLook(undefined, true, 7);
+		const state = noteFailedLook(undefined, true, SETTINGS, 7);
 		expect(state).toMatchObject({ startedAtMs: 7, looks: 0 });
 		expect(noteLook(state, infosOf(at(5)), ['a'], 9)).toMatchObject({
 			startedAtMs: 7,
@@ -97,20 +103,72 @@ describe('looks that fail', () => {
 	});
 
 	it('are borne with until the time-out, however many there are and however long nothing has changed', () => {
-		const failed = noteFailedLook(state({ looks: 40 }), true, 0);
-		expect(bearsFailedLook(failed, SETTINGS, HOUR - 1)).toBe(true);
-		expect(bearsFailedLook(failed, SETTINGS, HOUR)).toBe(false);
+		let failed = state({ looks: 40 });
+		for (let polls = 0; polls < 50; polls++) failed = noteFailedLook(failed, true, SETTINGS, HOUR - 1);
+		expect(bearsFailedLook(failed)).toBe(true);
+	});
+
+	it('are borne with twice more where the time-out falls into an outage', () => {
+		let failed = state({ looks: 40 });
+		const borne = [1, 2, 3].map(() => {
+			failed = noteFailedLook(failed, true, SETTINGS, HOUR);
+			return bearsFailedLook(failed);
+		});
+		expect(borne).toEqual([true, true, false]);
 	});
 
 	it('end the wait where the platform refuses from the beginning, or three times in a row', () => {
-		expect(bearsFailedLook(noteFailedLook(undefined, false, 0), SETTINGS, 0)).toBe(false);
+		expect(bearsFailedLook(noteFailedLook(undefined, false, SETTINGS, 0))).toBe(false);
 		let refused: WaitState = state();
 		const borne = [1, 2, 3].map(() => {
-			refused = noteFailedLook(refused, false, 0);
-			return bearsFailedLook(refused, SETTINGS, 0);
+			refused = noteFailedLook(refused, false, SETTINGS, 0);
+			return bearsFailedLook(refused);
 		});
 		expect(borne).toEqual([true, true, false]);
-		expect(bearsFailedLook(noteFailedLook(refused, true, 0), SETTINGS, 0)).toBe(true);
+		expect(bearsFailedLook(noteFailedLook(refused, true, SETTINGS, 0))).toBe(true);
+	});
+});
+
+describe('an index that is empty', () => {
+	const shown = noteLook(undefined, infosOf(at(5)), ['a', 'b'], 0);
+
+	it('is no news of tasks that were shown', () => {
+		let empty = shown;
+		for (let polls = 1; polls <= 5; polls++) empty = noteLook(empty, new Map(), ['a', 'b'], polls);
+		expect(empty).toEqual({ ...shown, looks: 6 });
+		expect(waitEnd(empty, new Map(), ['a', 'b'], SETTINGS, 5)).toBeUndefined();
+	});
+
+	it('tells of ids that were never shown, and of the only one', () => {
+		let never = noteLook(undefined, new Map(), ['a', 'b'], 0);
+		let only = noteLook(undefined, infosOf(at(5)), ['a'], 0);
+		for (let polls = 1; polls <= 2; polls++) never = noteLook(never, new Map(), ['a', 'b'], polls);
+		for (let polls = 1; polls <= 3; polls++) only = noteLook(only, new Map(), ['a'], polls);
+		expect(waitEnd(never, new Map(), ['a', 'b'], SETTINGS, 5)).toBe('done');
+		expect(waitEnd(only, new Map(), ['a'], SETTINGS, 5)).toBe('done');
+	});
+});
+
+describe('endsOf', () => {
+	const done = succeeded('done');
+	const running = taskInfo('running', { progress_num: 40 });
+	const no: CallFailure = { kind: 'refused', message: 'No', advice: '', passing: false };
+	const ids = ['done', 'running', 'lost', 'late', 'bad'];
+	const known = state({ missing: [0, 0, 3, 1, 3] });
+	const poll = ok({ infos: infosOf(done, running), refused: new Map([['bad', no]]) });
+	const kinds = (ends: ReadonlyMap<string, WatchEnd>): string[] => ids.map((id) => ends.get(id)?.kind ?? '-');
+
+	it.each(['timedOut', 'stalled'] as const)('tells of each task as the last poll has shown it: %s', (end) => {
+		const ends = endsOf(ids, poll, known, end, 7);
+		expect(kinds(ends)).toEqual(['final', end, 'unknown', end, 'refused']);
+		expect(ends.get('running')?.sighting).toMatchObject({ info: { progress: 40 }, endedAtMs: 7 });
+	});
+
+	it('ends nothing as unknown that a failed poll could not show, and says why it failed', () => {
+		const outage = endsOf(ids, fail({ ...no, passing: true }), known, 'timedOut', 7);
+		expect(new Set(kinds(outage))).toEqual(new Set(['timedOut']));
+		expect(outage.get('lost')?.sighting.trouble).toBe('No');
+		expect(new Set(kinds(endsOf(ids, fail(no), known, 'timedOut', 7)))).toEqual(new Set(['refused']));
 	});
 });
 

@@ -6,6 +6,7 @@ const TOKEN = 'to+ken/"1"=';
 describe('withoutToken', () => {
 	const link = `https://h/a.png?authorization=${encodeURIComponent(TOKEN)}&x=1`;
 	const info = taskInfo('t', {
+		status: 3,
 		errMsg: `no ${TOKEN}`,
 		files: { '9': [link, `https://h/${TOKEN}`] },
 		final_files: [link],

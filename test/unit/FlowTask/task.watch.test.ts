@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 
+import type { TaskInfo } from '../../../nodes/FlowTask/task.info';
 import { createProgressSockets } from '../../../nodes/FlowTask/task.progress';
 import { TaskWatcher, type WatchEnd, type WatchSettings } from '../../../nodes/FlowTask/task.watch';
+import type { JsonObject } from '../../../nodes/shared/json';
 import { TestClock, turn } from '../testClock';
 import { course, failing, gaps, ScriptedPlatform, SUCCEEDED } from './platform.script';
 import { playedSockets, type PlayedSocket } from './sockets.script';
@@ -204,10 +206,10 @@ describe('TaskWatcher: tasks that come to no end', () => {
 	});
 
 	it('takes an id for unknown only after it was missing for a while', async () => {
-		const { clock, platform, watch } = scene();
+		const { clock, platform, watch, watcher } = scene();
 		platform.add('known', course(60_000));
 		const known = watch('known');
-		const [end] = await clock.run(watch('mistyped'));
+		const end = await clock.run(watcher.watch('mistyped'));
 		expect(end).toMatchObject({ kind: 'unknown', sighting: { info: undefined } });
 		expect(clock.elapsedMs).toBeGreaterThanOrEqual(10_000);
 		expect(clock.elapsedMs).toBeLessThan(60_000);
@@ -216,16 +218,75 @@ describe('TaskWatcher: tasks that come to no end', () => {
 	});
 
 	it('wants several looks before it takes an id for unknown, though looks are slow', async () => {
-		const { clock, platform, watch } = scene();
+		const { clock, platform, watcher } = scene();
 		platform.lookTakesMs = 8_000;
-		await expect(clock.run(watch('mistyped'))).resolves.toMatchObject([{ kind: 'unknown' }]);
+		await expect(clock.run(watcher.watch('mistyped'))).resolves.toMatchObject({ kind: 'unknown' });
 		expect(platform.looks.length).toBeGreaterThanOrEqual(5);
 	});
 
-	it('bears with a new task that takes a moment to show', async () => {
+	it('bears with a task of this run that takes minutes to show', async () => {
 		const { clock, platform, watch } = scene();
-		platform.add('t', (ageMs) => (ageMs < 8_000 ? undefined : SUCCEEDED));
+		platform.add('other', course(10 * MINUTE));
+		platform.add('t', (ageMs) => (ageMs < 4 * MINUTE ? undefined : SUCCEEDED));
+		const other = watch('other');
 		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'final' }]);
+		await clock.run(other);
+	});
+
+	it('gives a task of this run up that is missing for minutes while others are shown', async () => {
+		const { clock, platform, watch } = scene();
+		platform.add('other', course(20 * MINUTE));
+		const other = watch('other');
+		await expect(clock.run(watch('lost'))).resolves.toMatchObject([{ kind: 'unknown' }]);
+		expect(clock.elapsedMs).toBeGreaterThanOrEqual(5 * MINUTE);
+		expect(clock.elapsedMs).toBeLessThan(6 * MINUTE);
+		await clock.run(other);
+	});
+
+	it('never gives all tasks of this run up because the index is empty', async () => {
+		const { clock, platform, watch } = scene();
+		for (const id of ['a', 'b', 'c']) {
+			platform.add(id, (ageMs) => (ageMs < 40 * MINUTE ? undefined : SUCCEEDED));
+		}
+		await expect(clock.run(watch('a', 'b', 'c'))).resolves.toMatchObject([
+			{ kind: 'final' },
+			{ kind: 'final' },
+			{ kind: 'final' },
+		]);
+	});
+
+	it('says at the time-out that the platform showed none of the tasks', async () => {
+		const { clock, watch } = scene({ timeoutMs: 8 * MINUTE });
+		await expect(clock.run(watch('a', 'b'))).resolves.toMatchObject([
+			{ kind: 'timedOut', sighting: { trouble: expect.stringContaining('showed none') as string } },
+			{ kind: 'timedOut' },
+		]);
+	});
+
+	it('still takes ids of others for unknown where none of them is shown', async () => {
+		const { clock, watcher } = scene();
+		const ends = Promise.all(['x', 'y'].map(async (id) => await watcher.watch(id)));
+		await expect(clock.run(ends)).resolves.toMatchObject([{ kind: 'unknown' }, { kind: 'unknown' }]);
+		expect(clock.elapsedMs).toBeLessThan(30_000);
+	});
+
+	it("bears with an index that loses sight of another run's task once it was shown", async () => {
+		const { clock, platform, watcher } = scene();
+		platform.add('t', (ageMs) => {
+			if (ageMs > 3 * MINUTE) return SUCCEEDED;
+			return ageMs < 5_000 ? { status: 2, progress_num: 1 } : undefined;
+		});
+		await expect(clock.run(watcher.watch('t'))).resolves.toMatchObject({ kind: 'final' });
+	});
+
+	it('takes a task that only its socket shows for known', async () => {
+		const { clock, platform, watcher, socketOf } = scene({ withSockets: true });
+		platform.add('t', (ageMs) => (ageMs < 2 * MINUTE ? undefined : SUCCEEDED));
+		const end = watcher.watch('t', 'token-t');
+		await clock.advance(1_000);
+		socketOf('t').open();
+		socketOf('t').say(message('t', 2, 5));
+		await expect(clock.run(end)).resolves.toMatchObject({ kind: 'final' });
 	});
 
 	it('bears with an id that is missing now and then', async () => {
@@ -338,16 +399,91 @@ describe('TaskWatcher: looks that fail', () => {
 	});
 });
 
-test('a mistake of ours while looking is told to all who wait, and to none who comes later', async () => {
-	const { clock, platform, watch } = scene();
-	platform.add('t', course(4_000));
-	platform.add('u', course(4_000));
-	const info = jest.spyOn(platform, 'info').mockImplementationOnce(() => {
-		throw new Error('a mistake');
+describe('TaskWatcher: mistakes of ours', () => {
+	const mistake = (): never => {
+		throw new RangeError('Maximum call stack size exceeded');
+	};
+
+	it('end all that wait with a sentence when a poll throws, and none that comes later', async () => {
+		const { clock, platform, watch } = scene();
+		platform.add('t', course(4_000));
+		platform.add('u', course(4_000));
+		const info = jest.spyOn(platform, 'info').mockImplementationOnce(mistake);
+		const ends = await clock.run(watch('t', 'u'));
+		expect(ends).toMatchObject([
+			{ kind: 'refused', failure: { message: expect.stringContaining('Maximum call stack') as string } },
+			{ kind: 'refused', failure: { advice: expect.stringContaining('mistake in the node') as string } },
+		]);
+		info.mockRestore();
+		expect(await clock.run(watch('t'))).toMatchObject([{ kind: 'final' }]);
 	});
-	await expect(clock.run(watch('t', 'u'))).rejects.toThrow('a mistake');
-	info.mockRestore();
-	expect(await clock.run(watch('t'))).toMatchObject([{ kind: 'final' }]);
+
+	it.each([
+		['in progress', 30_000],
+		['done', 0],
+	])(
+		'end the one task whose report cannot be borne while it is %s, and not the others',
+		async (_name, takesMs) => {
+			const { clock, platform, watch } = scene();
+			platform.add('bad', course(takesMs));
+			platform.add('good', course(2_000));
+			const info = platform.info.bind(platform);
+			jest.spyOn(platform, 'info').mockImplementation(async (ids, seconds) => {
+				const answer = await info(ids, seconds);
+				if (!answer.ok) return answer;
+				const spoil = (one: TaskInfo): TaskInfo =>
+					one.taskId === 'bad' ? Object.defineProperty({ ...one }, 'state', { get: mistake }) : one;
+				return { ok: true, value: answer.value.map(spoil) };
+			});
+			await expect(clock.run(watch('bad', 'good'), MINUTE)).resolves.toMatchObject([
+				{ kind: 'refused' },
+				{ kind: 'final' },
+			]);
+		},
+	);
+
+	it('end a task whose report cannot be shown when the time-out or the stop comes', async () => {
+		const made = scene({ timeoutMs: 20_000 });
+		const deep: JsonObject = {};
+		Object.defineProperty(deep, 'toJSON', { value: mistake });
+		made.platform.add('t', course(MINUTE));
+		const info = made.platform.info.bind(made.platform);
+		jest.spyOn(made.platform, 'info').mockImplementation(async (ids, seconds) => {
+			const answer = await info(ids, seconds);
+			return answer.ok ? { ok: true, value: answer.value.map((one) => ({ ...one, raw: deep })) } : answer;
+		});
+		await expect(made.clock.run(made.watch('t'), MINUTE)).resolves.toMatchObject([{ kind: 'refused' }]);
+	});
+
+	it('in what a socket brings end its task, and do not reach the socket', async () => {
+		const { clock, platform, watch, socketOf } = scene({ withSockets: true });
+		platform.add('t', course(MINUTE));
+		const ends = watch('t');
+		await clock.advance(100);
+		const wallNow = jest.spyOn(clock, 'wallNow').mockImplementationOnce(mistake);
+		expect(() => socketOf('t').say(message('t', 2, 5))).not.toThrow();
+		wallNow.mockRestore();
+		await expect(clock.run(ends)).resolves.toMatchObject([{ kind: 'refused' }]);
+	});
+
+	it('in opening or closing a socket cost no task', async () => {
+		const clock = new TestClock();
+		const platform = new ScriptedPlatform(clock);
+		let opened = 0;
+		const sockets = {
+			available: true,
+			open: () => (++opened === 1 ? mistake() : { close: mistake }),
+		};
+		const settings = { deadlineMs: clock.now() + MINUTE, noProgressMs: 0, urlExpireSeconds: 60 };
+		const watcher = new TaskWatcher({ api: platform, clock, sockets, backlog: () => 0 }, settings);
+		running.push(watcher);
+		for (const id of ['a', 'b']) platform.add(id, course(3_000));
+		const ends = Promise.all(
+			['a', 'b'].map(async (id) => await watcher.watch(id, `token-${id}`, clock.now())),
+		);
+		await expect(clock.run(ends)).resolves.toMatchObject([{ kind: 'final' }, { kind: 'final' }]);
+		expect(opened).toBeGreaterThanOrEqual(2);
+	});
 });
 
 describe('TaskWatcher: looks that are refused', () => {
@@ -357,6 +493,15 @@ describe('TaskWatcher: looks that are refused', () => {
 		const { clock, platform, watch } = scene();
 		platform.lookFails = ({ atMs }) => (atMs > 1_000 && atMs < 5_000 ? failing(false) : undefined);
 		for (const id of ['a', 'b']) platform.add(id, course(20_000));
+		await expect(clock.run(watch('a', 'b'))).resolves.toMatchObject([{ kind: 'final' }, { kind: 'final' }]);
+	});
+
+	it('counts refusals anew after an answer', async () => {
+		const { clock, platform, watch } = scene();
+		// One in three is answered: never three refusals in a row.
+		let polls = 0;
+		platform.lookFails = () => (polls++ % 3 === 0 ? undefined : failing(false));
+		for (const id of ['a', 'b']) platform.add(id, course(2 * MINUTE));
 		await expect(clock.run(watch('a', 'b'))).resolves.toMatchObject([{ kind: 'final' }, { kind: 'final' }]);
 	});
 
@@ -394,17 +539,6 @@ describe('TaskWatcher: looks that are refused', () => {
 			{ kind: 'final' },
 			{ kind: 'final' },
 		]);
-	});
-
-	it('says of tasks that are open at the deadline what ended the wait before', async () => {
-		const clock = new TestClock();
-		const settings = { deadlineMs: clock.now() + 20_000, noProgressMs: 0, urlExpireSeconds: 60 };
-		const api = new ScriptedPlatform(clock);
-		const watcher = new TaskWatcher({ api, clock, backlog: () => 0 }, { ...settings, lateAs: 'stalled' });
-		running.push(watcher);
-		await expect(clock.run(watcher.watch(api.add('t', course(MINUTE))))).resolves.toMatchObject({
-			kind: 'stalled',
-		});
 	});
 });
 

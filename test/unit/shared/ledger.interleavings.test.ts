@@ -60,6 +60,7 @@ function lucky(seed: number): () => number {
 
 const skewed = (clock: Clock, skewMs: number): Clock => ({
 	now: () => clock.now() + skewMs,
+	wallNow: () => clock.wallNow() + skewMs,
 	sleep: async (ms, signal) => await clock.sleep(ms, signal),
 });
 

@@ -3,7 +3,7 @@ import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { toErrorItem, toNodeError } from '../../../shared/errors';
 import { ok, type Failure, type Result } from '../../../shared/failure';
-import { fetchInputFile, readBinaryField } from '../../../shared/inputFile';
+import { binaryFieldBytes, fetchInputFile, readBinaryField } from '../../../shared/inputFile';
 import { createImageUploads } from '../../task.uploads';
 import { isTool } from '../../../shared/toolMode';
 import { readItem } from '../../../shared/thrown';
@@ -70,7 +70,10 @@ async function uploadItems(context: IExecuteFunctions, run: NodeRun): Promise<IN
 					if (stop) return undefined;
 					const source = readSource(context, itemIndex);
 					const result = source.ok
-						? await uploadImage(async () => await load(context, itemIndex, source.value, run))
+						? await uploadImage(
+								async () => await load(context, itemIndex, source.value, run),
+								bytesOf(context, itemIndex, source.value),
+							)
 						: source;
 					if (!result.ok && !context.continueOnFail()) stop = true;
 					return result;
@@ -103,6 +106,10 @@ function readSource(context: IExecuteFunctions, itemIndex: number): Result<Sourc
 			? ok({ kind: 'url', value: textParameter(context, 'imageUrl', itemIndex) })
 			: ok({ kind: 'binary', value: textParameter(context, 'inputDataFieldName', itemIndex) }),
 	);
+}
+
+function bytesOf(context: IExecuteFunctions, itemIndex: number, { kind, value }: Source): number | undefined {
+	return kind === 'binary' ? binaryFieldBytes(context, itemIndex, value) : undefined;
 }
 
 async function load(

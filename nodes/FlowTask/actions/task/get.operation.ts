@@ -5,7 +5,7 @@ import { ok, type Failure, type Result } from '../../../shared/failure';
 import { excerpt } from '../../../shared/json';
 import { explainWatchEnd } from '../../task.failures';
 import { infoOfMany } from '../../task.looks';
-import { describeTask, rawTaskInfo } from '../../task.outputs';
+import { describeTask, leftOutHint, rawTaskInfo } from '../../task.outputs';
 import { failRun } from '../deliver';
 import { readItem } from '../../../shared/thrown';
 import { isTool } from '../../../shared/toolMode';
@@ -48,6 +48,9 @@ async function getTasks(context: IExecuteFunctions, run: NodeRun): Promise<INode
 			return { json, pairedItem: { item: itemIndex } };
 		});
 	});
+	const leftOut = leftOutHint([...infos.values()]);
+	if (leftOut !== undefined)
+		context.addExecutionHints({ message: leftOut, type: 'warning', location: 'outputPane' });
 	return [items];
 }
 
@@ -77,7 +80,7 @@ function unknownTask(taskId: string, run: NodeRun): Failure {
 		info: undefined,
 		sinceMs: undefined,
 		generatingAtMs: undefined,
-		endedAtMs: run.clock.now(),
+		endedAtMs: run.clock.wallNow(),
 	};
 	const failure = explainWatchEnd(taskId, { kind: 'unknown', sighting }, run.redact);
 	return failure ?? { kind: 'taskUnknown', message: `The platform does not know task ${taskId}`, advice: '' };

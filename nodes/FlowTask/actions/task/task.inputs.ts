@@ -1,13 +1,14 @@
 import { NodeHelpers, type IExecuteFunctions } from 'n8n-workflow';
 
 import { badInput, fail, ok, type Failure, type Result } from '../../../shared/failure';
-import { fetchInputFile, readBinaryField } from '../../../shared/inputFile';
+import { binaryFieldBytes, fetchInputFile, readBinaryField } from '../../../shared/inputFile';
 import { excerpt } from '../../../shared/json';
 import { parsePasted, refuseRounded } from '../../../shared/pastedJson';
 import type { TaskJob } from '../../task.engine';
 import type { IdempotencyKey, ImageInput, SubmitStart } from '../../task.submit';
 import { withInput } from '../../task.overrides';
 import { stillUnclear } from '../../task.failures';
+import { LONGEST_ID_CHARS } from '../../task.info';
 import { acceptedFor, checkImagePlaces, checkOverrides } from '../../task.checks';
 import { applySeed, isSeedName, type SeedMode } from '../../task.seeds';
 import type { Delivery } from '../deliver';
@@ -251,6 +252,7 @@ function readImageSlots(context: IExecuteFunctions, itemIndex: number, run: Node
 			nodeId,
 			parameter,
 			load: async () => await readBinaryField(context, itemIndex, field, maxFileBytes),
+			bytes: binaryFieldBytes(context, itemIndex, field),
 		});
 	}
 	return ok({ images, imageIds });
@@ -294,6 +296,15 @@ export function readTaskIds(value: unknown): Result<string[]> {
 	const rounded = refuseRounded('Task IDs', value);
 	if (rounded) return fail(rounded);
 	const ids = [...new Set(collectIds(value))];
+	const tooLong = ids.find((id) => id.length > LONGEST_ID_CHARS);
+	if (tooLong !== undefined) {
+		return fail(
+			badInput(
+				`"Task IDs" holds "${excerpt(tooLong, 40)}", which is longer than ${LONGEST_ID_CHARS} characters`,
+				'That is no task ID. Separate several by commas or line breaks.',
+			),
+		);
+	}
 	if (ids.length > 0) return ok(ids);
 	return fail(
 		badInput(

@@ -7,29 +7,19 @@ import { deliver, failRun, type DeliveredTask } from '../deliver';
 import { checkBudget, inNodeRun, type NodeRun } from '../nodeRun';
 import type { PrepareItem } from './task.inputs';
 
-/** The look that ends a wait which was done elsewhere. */
-export interface LastLook {
-	/** In place of the time-out of the options. */
-	readonly timeoutMs: number;
-	/** What ended the wait, for the tasks that are still not done. */
-	readonly lateAs: 'timedOut' | 'stalled';
-}
-
 /**
  * The frame that all operations with tasks share: read the options and every item first, then run all good
  * ones in one engine, then deliver. Nothing is sent before every item was read.
+ *
+ * @param leastMs time that the run has in any case, whatever the time-out of the options
  */
 export async function runItems(
 	context: IExecuteFunctions,
 	goal: 'submitted' | 'finished',
 	prepareItem: PrepareItem,
-	lastLook?: LastLook,
+	leastMs?: number,
 ): Promise<INodeExecutionData[][]> {
-	return await inNodeRun(
-		context,
-		async (run) => await runAll(context, run, goal, prepareItem, lastLook?.lateAs),
-		lastLook?.timeoutMs,
-	);
+	return await inNodeRun(context, async (run) => await runAll(context, run, goal, prepareItem), leastMs);
 }
 
 async function runAll(
@@ -37,7 +27,6 @@ async function runAll(
 	run: NodeRun,
 	goal: 'submitted' | 'finished',
 	prepareItem: PrepareItem,
-	lateAs?: LastLook['lateAs'],
 ): Promise<INodeExecutionData[][]> {
 	const items = context.getInputData().map((_, itemIndex) => prepareItem(itemIndex, run));
 	const prepared = items.flatMap((tasks, itemIndex) => tasks.map((task) => ({ itemIndex, task })));
@@ -50,7 +39,7 @@ async function runAll(
 
 	// Where the first failure ends the run anyway, nothing is submitted beside an item that cannot be.
 	const hopeless = jobs.length < prepared.length && !context.continueOnFail();
-	const settings = { ...engineSettings(context, run, goal), lateAs };
+	const settings = engineSettings(context, run, goal);
 	const outcomes = await runTasks(hopeless ? [] : jobs, settings, run);
 	const outcomeOf = new Map(outcomes.map((outcome, index) => [jobs[index], outcome]));
 	const tasks = prepared.map(({ itemIndex, task }): DeliveredTask => {
@@ -97,7 +86,7 @@ const NOT_STARTED: Failure = {
 function notStarted({ itemIndex, start }: TaskJob, { clock, redact }: NodeRun): TaskOutcome {
 	if (start.kind === 'submit') return failedBefore(itemIndex, NOT_STARTED);
 	const { taskId, submittedAtMs: sinceMs } = start;
-	const sighting = { info: undefined, sinceMs, generatingAtMs: undefined, endedAtMs: clock.now() };
+	const sighting = { info: undefined, sinceMs, generatingAtMs: undefined, endedAtMs: clock.wallNow() };
 	const failure = explainWatchEnd(taskId, { kind: 'left', sighting }, redact);
 	return { ...failedBefore(itemIndex, failure ?? NOT_STARTED), taskId, sighting };
 }

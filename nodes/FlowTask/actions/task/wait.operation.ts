@@ -4,14 +4,13 @@ import { ok } from '../../../shared/failure';
 import { readItem } from '../../../shared/thrown';
 import { optionsWith } from '../runOptions';
 import type { Operation } from '../operation';
-import type { WaitEnd } from '../../task.suspend';
 import { outputFields, simplifyField, taskIdsField } from './task.fields';
 import { readDelivery, taskIdsOf } from './task.inputs';
 import { runItems } from './taskRun';
-import { lookAndSleep } from './wait.suspended';
+import { lookAndSleep, type SeenEnds } from './wait.suspended';
 
-/** Time of the look that ends a suspended wait: enough to tell an unknown id from one that is late. */
-const LAST_LOOK_MS = 20_000;
+/** Least time for getting the files at the end of a suspended wait: its time-out is used up by then. */
+const COLLECT_MS = 10 * 60_000;
 
 /** Waits for tasks that exist, whoever submitted them, and gets their files. */
 export const wait: Operation = {
@@ -60,12 +59,12 @@ export const wait: Operation = {
 	],
 	async execute(context) {
 		if (context.getNodeParameter('waitMode', 0, 'hold') !== 'suspend') return await collect(context);
-		return await lookAndSleep(context, async (end) => await collect(context, end));
+		return await lookAndSleep(context, async (ends) => await collect(context, ends));
 	},
 };
 
-/** @param end what ended a wait that was done in looks before, so that this is the last one */
-async function collect(context: IExecuteFunctions, end?: WaitEnd): Promise<INodeExecutionData[][]> {
+/** @param ends how watching ended, where a suspended wait did that */
+async function collect(context: IExecuteFunctions, ends?: SeenEnds): Promise<INodeExecutionData[][]> {
 	return await runItems(
 		context,
 		'finished',
@@ -78,9 +77,12 @@ async function collect(context: IExecuteFunctions, end?: WaitEnd): Promise<INode
 			const wantsFiles = delivery.form !== 'urls';
 			return taskIds.value.map((taskId) => ({
 				ok: true,
-				value: { job: { itemIndex, wantsFiles, start: { kind: 'watch', taskId } }, delivery },
+				value: {
+					job: { itemIndex, wantsFiles, start: { kind: 'watch', taskId, seen: ends?.get(taskId) } },
+					delivery,
+				},
 			}));
 		},
-		end && { timeoutMs: LAST_LOOK_MS, lateAs: end === 'stalled' ? 'stalled' : 'timedOut' },
+		ends && COLLECT_MS,
 	);
 }

@@ -7,14 +7,15 @@ import type { TaskInfo } from '../../task.info';
 import { infoOfMany } from '../../task.looks';
 import {
 	bearsFailedLook,
+	endsOf,
 	noteFailedLook,
 	noteLook,
 	sleepMs,
 	waitEnd,
 	type SuspendSettings,
-	type WaitEnd,
 	type WaitState,
 } from '../../task.suspend';
+import type { WatchEnd } from '../../task.watch';
 import { failRun } from '../deliver';
 import { isTool } from '../../../shared/toolMode';
 import { inNodeRun, type NodeRun } from '../nodeRun';
@@ -22,8 +23,11 @@ import { taskIdsOf } from './task.inputs';
 
 const CONTEXT_KEY = 'flowTaskWaits';
 
+/** How watching ended for each task, by its id. */
+export type SeenEnds = ReadonlyMap<string, WatchEnd>;
+
 /** Delivers what the tasks have come to, waiting no longer. */
-export type EndWait = (end: WaitEnd) => Promise<INodeExecutionData[][]>;
+export type EndWait = (ends: SeenEnds) => Promise<INodeExecutionData[][]>;
 
 /**
  * One look of a suspended wait. While tasks are unfinished the execution is put to sleep in n8n's database:
@@ -36,11 +40,11 @@ export async function lookAndSleep(
 ): Promise<INodeExecutionData[][]> {
 	const refusal = refuseUnwired(context);
 	if (refusal) return failRun(context, refusal);
-	let end: WaitEnd = 'done';
+	let ends: SeenEnds = new Map();
 	const looked = await inNodeRun(context, async (run) => {
 		const look = await lookOnce(context, run);
-		if (look.end) {
-			end = look.end;
+		if (look.ends) {
+			({ ends } = look);
 			return [];
 		}
 		await context.putExecutionToWait(new Date(look.wakeAtMs));
@@ -49,7 +53,7 @@ export async function lookAndSleep(
 		return [[], []];
 	});
 	if (looked.length > 0) return looked;
-	const [items = []] = await endWait(end);
+	const [items = []] = await endWait(ends);
 	return [[], items];
 }
 
@@ -88,8 +92,8 @@ function member(value: unknown, key: string): unknown {
 	return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
 }
 
-/** What comes of a look: why the wait is over, or when to look again, ms since the epoch. */
-type Look = { readonly end: WaitEnd } | { readonly end?: undefined; readonly wakeAtMs: number };
+/** What comes of a look: how watching ended, or when to look again, ms since the epoch. */
+type Look = { readonly ends: SeenEnds } | { readonly ends?: undefined; readonly wakeAtMs: number };
 
 async function lookOnce(context: IExecuteFunctions, run: NodeRun): Promise<Look> {
 	const taskIds = context.getInputData().flatMap((_, itemIndex) => {
@@ -99,22 +103,22 @@ async function lookOnce(context: IExecuteFunctions, run: NodeRun): Promise<Look>
 	const read = await infoOfMany(run.api, taskIds, run.options.urlExpireSeconds);
 	const infos: ReadonlyMap<string, TaskInfo> = read.ok ? read.value.infos : new Map();
 	const settings: SuspendSettings = run.options;
-	const nowMs = run.clock.now();
+	// It is stored with the execution, and read in another process.
+	const nowMs = run.clock.wallNow();
 	const waits = waitsIn(context.getContext('node'));
 	const key = createHash('sha256').update(JSON.stringify(taskIds)).digest('base64url');
 	const last = waits[key];
 	const state = read.ok
 		? noteLook(last, infos, taskIds, nowMs)
-		: noteFailedLook(last, read.failure.passing, nowMs);
+		: noteFailedLook(last, read.failure.passing, settings, nowMs);
 	const end = read.ok
 		? waitEnd(state, infos, taskIds, settings, nowMs)
-		: bearsFailedLook(state, settings, nowMs)
+		: bearsFailedLook(state)
 			? undefined
-			: // Where the platform refuses to tell, the look that ends the wait says why.
-				'timedOut';
+			: 'timedOut';
 	if (end) {
 		Reflect.deleteProperty(waits, key);
-		return { end };
+		return { ends: endsOf(taskIds, read, state, end, nowMs) };
 	}
 	waits[key] = state;
 	return { wakeAtMs: nowMs + sleepMs(state, infos, settings, nowMs) };

@@ -45,7 +45,7 @@ function scene(
 	parts: Partial<DownloadParts> & { store?: (body: Readable) => Promise<Buffer> } = {},
 ): Scene {
 	const { store = collect, ...overrides } = parts;
-	const clock = new TestClock();
+	const clock = parts.clock instanceof TestClock ? parts.clock : new TestClock();
 	const end = new AbortController();
 	open.push(end);
 	const requests: Array<Record<string, unknown>> = [];
@@ -238,6 +238,24 @@ describe('createDownload', () => {
 		expect(stored).toEqual([]);
 	});
 
+	it.each([
+		['refused', { statusCode: 403, headers: {} }],
+		['busy', { statusCode: 503, headers: {} }],
+		['moved', { statusCode: 304, headers: {} }],
+		['a web page', { statusCode: 200, headers: { 'content-type': 'text/html' } }],
+		['too large', { statusCode: 200, headers: { 'content-length': '5000000' } }],
+	])('lets go of the body of an answer that is no file: %s', async (_name, answer) => {
+		const bodies: PassThrough[] = [];
+		const { clock, download } = scene(() => {
+			const body = new PassThrough();
+			bodies.push(body);
+			return { ...answer, body };
+		});
+		await expect(clock.run(download(WANTED))).resolves.toMatchObject({ ok: false });
+		expect(bodies.length).toBeGreaterThan(0);
+		expect(bodies.every(({ destroyed }) => destroyed)).toBe(true);
+	});
+
 	it('takes a file of exactly the limit', async () => {
 		const { clock, download } = scene(() => found([PNG]), { maxBytes: PNG.byteLength });
 		await expect(clock.run(download(WANTED))).resolves.toMatchObject({ ok: true });
@@ -293,6 +311,20 @@ describe('createDownload', () => {
 			value: { bytes: PNG.byteLength + 90 },
 		});
 		expect(requests).toHaveLength(1);
+	});
+
+	it('begins nothing when the time-out is long past, so that a host that hangs holds no run for hours', async () => {
+		const silent = (): unknown => ({ statusCode: 200, headers: {}, body: new PassThrough() });
+		const clock = new TestClock();
+		const deadlineMs = clock.now();
+		const made = scene(silent, { clock, deadlineMs });
+		await clock.advance(10 * 60_000 - 1);
+		await expect(clock.run(made.download(WANTED))).resolves.toMatchObject({ ok: false });
+		expect(made.requests).toHaveLength(1);
+		await expect(clock.run(made.download(WANTED))).resolves.toMatchObject({
+			failure: { message: expect.stringContaining('the time-out was long past') },
+		});
+		expect(made.requests).toHaveLength(1);
 	});
 
 	it('ends at the stop of the run, while it waits to ask again', async () => {

@@ -81,6 +81,16 @@ describe('createWindow', () => {
 		expect(clock.elapsedMs).toBe(1);
 	});
 
+	it('gives a look the next turn, though submits wait for theirs', async () => {
+		const clock = new TestClock();
+		const probe = probeOf(clock);
+		const window = createWindow({ requestsPerSecond: 1, concurrency: 16 }, clock);
+		void many(window, 16, probe.request(1));
+		await clock.advance(10);
+		await clock.run(window.run('watch', async () => 'seen'));
+		expect(clock.elapsedMs).toBeLessThanOrEqual(2_000);
+	});
+
 	it('lets a submit through while looks hang', async () => {
 		const clock = new TestClock();
 		const window = createWindow({ requestsPerSecond: 0, concurrency: 1 }, clock);
