@@ -9,17 +9,60 @@ export function isJsonObject(value: unknown): value is JsonObject {
 	return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** Deeper than any true answer, and well within what whoever walks through a value can follow. */
+const MOST_LEVELS = 500;
+
+/** A number, as far as one can tell without parsing, that a double may not hold to the last digit. */
+const LONG_INTEGER = /(?:^|[[:,\s-])\d{16}/;
+
 /**
  * Parses JSON text.
- * @returns the value, or `undefined` where the text is no JSON (which no JSON text can mean)
+ *
+ * Integers beyond 2^53 become the text of their digits: as numbers they would be rounded, and an id that lost its
+ * last digits is another one's.
+ * @returns the value, or `undefined` where the text is no JSON (which no JSON text can mean) or is nested too deeply
  */
 export function parseJson(text: string): Json | undefined {
 	try {
 		// Some servers put a byte order mark before their JSON, which is trimmed as a blank.
-		const parsed: unknown = JSON.parse(text.trimStart());
+		const source = text.trimStart();
+		// Before parsing: brackets alone, millions deep, take many times their size in memory.
+		if (source.length > MOST_LEVELS && levelsOf(source) > MOST_LEVELS) return undefined;
+		// Asking for the source of each number takes several times as long.
+		const parsed: unknown = JSON.parse(source, LONG_INTEGER.test(source) ? withAllDigits : undefined);
 		return isJson(parsed) ? parsed : undefined;
 	} catch {
 		return undefined;
+	}
+}
+
+function withAllDigits(_key: string, value: unknown, context?: { readonly source?: string }): unknown {
+	if (typeof value !== 'number' || Number.isSafeInteger(value)) return value;
+	return context?.source && /^-?\d+$/.test(context.source) ? context.source : value;
+}
+
+/** How deep the brackets of a text in JSON are nested; stops counting where it is too deep. */
+function levelsOf(source: string): number {
+	let levels = 0;
+	let deepest = 0;
+	for (let at = 0; at < source.length && deepest <= MOST_LEVELS; at++) {
+		const char = source[at];
+		if (char === '"') at = endOfText(source, at);
+		else if (char === '{' || char === '[') deepest = Math.max(deepest, ++levels);
+		else if (char === '}' || char === ']') levels--;
+	}
+	return deepest;
+}
+
+/** Where the text that begins at `start` has its closing quotation mark. */
+function endOfText(source: string, start: number): number {
+	for (let at = start + 1; ; at++) {
+		const quote = source.indexOf('"', at);
+		if (quote < 0) return source.length;
+		let backslashes = 0;
+		while (source[quote - 1 - backslashes] === '\\') backslashes++;
+		if (backslashes % 2 === 0) return quote;
+		at = quote;
 	}
 }
 
@@ -33,9 +76,6 @@ export function jsonText(value: unknown): string | undefined {
 		return undefined;
 	}
 }
-
-/** Deeper than any true answer, and well within what whoever walks through a value can follow. */
-const MOST_LEVELS = 500;
 
 /** Whether a value is nested so deeply that n8n, or we, could not walk through it. */
 export function isTooDeep(value: Json, levels = MOST_LEVELS): boolean {

@@ -10,6 +10,58 @@ describe('parseJson', () => {
 		fc.assert(fc.property(fc.jsonValue(), (value) => expect(parseJson(JSON.stringify(value))).toBeDefined()));
 	});
 
+	it('keeps all digits of integers that a number would round, wherever they stand', () => {
+		const text =
+			'{"session_id": 9007199254740993, "ids":[1234567890123456789,-9223372036854775808], "n": 9007199254740991}';
+		expect(parseJson(text)).toEqual({
+			session_id: '9007199254740993',
+			ids: ['1234567890123456789', '-9223372036854775808'],
+			n: 9007199254740991,
+		});
+		expect(parseJson('72057594037927937')).toBe('72057594037927937');
+	});
+
+	it('keeps two ids apart that are the same number', () => {
+		fc.assert(
+			fc.property(fc.bigInt(2n ** 53n, 2n ** 64n), (id) => {
+				expect(parseJson(`{"id":${String(id)}}`)).toEqual({ id: String(id) });
+			}),
+		);
+	});
+
+	it('leaves texts and fractions alone, however long they are', () => {
+		expect(
+			parseJson('{"a":"1234567890123456789", "b":": 1234567890123456789", "c": 1234567890123456.5}'),
+		).toEqual({
+			a: '1234567890123456789',
+			b: ': 1234567890123456789',
+			c: 1234567890123456.5,
+		});
+	});
+
+	it.each([
+		['arrays', '[', ']'],
+		['objects', '{"a":', '}'],
+	])('gives nothing for %s nested deeper than anybody can follow', (_what, open, close) => {
+		const nested = (levels: number): string => `${open.repeat(levels)}1${close.repeat(levels)}`;
+		expect(parseJson(nested(500))).toBeDefined();
+		expect(parseJson(nested(501))).toBeUndefined();
+		expect(parseJson(nested(2_000_000))).toBeUndefined();
+	});
+
+	it('counts no brackets inside texts, whatever they escape', () => {
+		const brackets = '['.repeat(2000);
+		for (const text of [brackets, `"${brackets}`, `\\"${brackets}`, `${brackets}\\`, `\\\\"${brackets}`]) {
+			expect(parseJson(JSON.stringify([text, [text]]))).toEqual([text, [text]]);
+		}
+	});
+
+	it('takes one pass, whatever is left open', () => {
+		expect(parseJson('"'.repeat(3_000_001))).toBeUndefined();
+		expect(parseJson(`"${'\\'.repeat(3_000_000)}`)).toBeUndefined();
+		expect(parseJson(`"${'\\"'.repeat(3_000_000)}`)).toBeUndefined();
+	});
+
 	it('never throws', () => {
 		fc.assert(
 			fc.property(fc.string(), (text) => {

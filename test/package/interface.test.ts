@@ -1,0 +1,34 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { findFiles, packageRoot } from './packageFiles';
+
+/** docs/interface.md numbers its sections as the source code refers to them. */
+const page = readFileSync(join(packageRoot, 'docs/interface.md'), 'utf8');
+const sections = page.split(/^(?=#{2,3} \d)/m).slice(1);
+const numberOf = (section: string): string => /\d+(?:\.\d+)?/.exec(section)?.[0] ?? '';
+const filesIn = (text: string): string[] =>
+	[...text.matchAll(/`((?:nodes|credentials|test)\/[^`]+)`/g)].map(([, file = '']) => file);
+
+it('has a section for each § in the source code', () => {
+	const known = new Set(sections.map(numberOf));
+	const references = findFiles(['{nodes,credentials}/**/*.ts']).flatMap((path) =>
+		[...readFileSync(path, 'utf8').matchAll(/§(\d+(?:\.\d+)?)/g)].map(([, number = '']) => ({
+			path,
+			number,
+		})),
+	);
+	expect(references.length).toBeGreaterThan(50);
+	expect(references.filter(({ number }) => !known.has(number))).toEqual([]);
+});
+
+it('names files that exist', () => {
+	const files = filesIn(page);
+	expect(files.length).toBeGreaterThan(40);
+	expect(files.filter((file) => !existsSync(join(packageRoot, file)))).toEqual([]);
+});
+
+it('names a file in each section that somebody implements', () => {
+	const without = sections.filter((section) => filesIn(section).length === 0).map(numberOf);
+	// Headings above others, and what the platform does not offer.
+	expect(without).toEqual(['1', '2', '3', '5', '6', '6.3', '7', '8']);
+});
