@@ -38,7 +38,7 @@ test('other events come: which', async () => {
 	stage.channel.pushRaw('<html>');
 	const run = await testing;
 	expect(run.error?.message).toContain('none of the events that were asked for');
-	expect(run.error?.description).toContain('tool_event, 17, text that is no JSON object');
+	expect(run.error?.description).toContain('tool_event, 17, a frame that is not a JSON object');
 });
 
 test.each([
