@@ -225,6 +225,45 @@ test('a refused handshake is answered once for all', async () => {
 	expect((await session.close()).size).toBe(0);
 });
 
+test('what comes after the reply belongs to no request any more', async () => {
+	const { session, socket } = scene();
+	const asking = session.request('{}', rule(), 1_000);
+	const open = await socket();
+	open.open();
+	await turn();
+	open.say('{"type":"reply","re":1}');
+	const outcome = await asking;
+	open.say('{"type":"tool","re":1}');
+	expect(outcome).toMatchObject({ ok: true, value: { collected: [] } });
+});
+
+test('a token that is refused while frames go out: the next frame does not knock again', async () => {
+	const { session, socket, sockets } = scene();
+	const first = session.send('one');
+	const open = await socket();
+	open.open();
+	await first;
+	open.end(4401);
+	expect(await session.send('two')).toMatchObject({ ok: false, failure: { kind: 'credential' } });
+	expect(sockets).toHaveLength(1);
+});
+
+test('a platform that closes each connection at once is not asked for ever', async () => {
+	const { session, sockets, clock } = scene();
+	let sent: unknown;
+	void session.send('one').then((result) => (sent = result));
+	for (let round = 0; sent === undefined && round < 5_000; round++) {
+		const newest = sockets.at(-1);
+		if (newest?.readyState === 0) {
+			newest.open();
+			newest.readyState = 2;
+		}
+		await clock.advance(800);
+	}
+	expect(sent).toMatchObject({ ok: false, failure: { kind: 'unreachable' } });
+	expect(sockets).toHaveLength(1_000);
+});
+
 test('a break in mid request is unclear, and the next one has a new connection', async () => {
 	const { session, socket } = scene();
 	const first = session.request('{}', rule(), 1_000);

@@ -32,6 +32,7 @@ describe('readPlatformAccount', () => {
 		['http://[::1]:8080/', 'http://[::1]:8080', 'ws://[::1]:8080'],
 		['https://host.example/gate/way/', 'https://host.example/gate/way', 'wss://host.example/gate/way'],
 		['https://host.example/maas', 'https://host.example/maas', 'wss://host.example/maas'],
+		['https://h.example/maas/v1x', 'https://h.example/maas/v1x', 'wss://h.example/maas/v1x'],
 		['https://http.example/http', 'https://http.example/http', 'wss://http.example/http'],
 	])('reads the base URL "%s"', (entered, baseUrl, wsBaseUrl) => {
 		expect(read({ baseUrl: entered })).toMatchObject({ ok: true, value: { baseUrl, wsBaseUrl } });
