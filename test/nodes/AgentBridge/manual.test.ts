@@ -54,7 +54,7 @@ test.each([
 
 test('a platform that cannot be reached, and a path that is none', async () => {
 	const away = await stage.test({}, { wsBaseUrl: 'ws://127.0.0.1:9' });
-	expect(away.error?.message).toBe('127.0.0.1:9 could not be reached (ECONNREFUSED)');
+	expect(away.error?.message).toBe('127.0.0.1:9 could not be reached: nothing answers there (ECONNREFUSED)');
 	const path = await stage.test({}, { bridgePath: '/elsewhere' });
 	expect(path.error?.message).toContain('HTTP 404');
 });
