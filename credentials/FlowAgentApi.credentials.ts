@@ -1,34 +1,10 @@
 import type {
-	IAuthenticateRuleResponseSuccessBody,
 	ICredentialDataDecryptedObject,
-	ICredentialTestRequest,
 	ICredentialType,
 	IHttpRequestOptions,
 	INodeProperties,
 } from 'n8n-workflow';
 import { cleanToken, whenPasted, whyTokenDoesNotFit } from './tokenKinds';
-
-const TOKEN_REFUSED =
-	'The platform refused this token. It may be mistyped, revoked or expired: a dbg_ token works only until the time that the console shows. Copy it again from the API-call page of the instance.';
-const NO_RIGHT =
-	'This token has no right to call the agent. Use the token of the instance that you want to call.';
-const NOT_AN_AGENT =
-	'Something answered at this address, but not an agent instance. Check the base URL and the invoke path against the API-call page of the instance.';
-
-// The outer HTTP status says nothing (§4.6), so the rules read the envelope. What answers without one is no agent.
-const inEnvelope = (
-	key: string,
-	value: number | undefined,
-	message: string,
-): IAuthenticateRuleResponseSuccessBody => ({
-	type: 'responseSuccessBody',
-	properties: { key, value, message },
-});
-const rules: IAuthenticateRuleResponseSuccessBody[] = [
-	inEnvelope('http_status_code', 401, TOKEN_REFUSED),
-	inEnvelope('http_status_code', 403, NO_RIGHT),
-	inEnvelope('success_response', undefined, NOT_AN_AGENT),
-];
 
 const DEPLOYMENT_FIELDS = [
 	['messageField', 'Message Field', 'message', 'Key of the request that holds what is said to the agent'],
@@ -71,6 +47,7 @@ const deploymentFields = DEPLOYMENT_FIELDS.map(
 	}),
 );
 
+/** The token of one agent instance (§5.3). AgentInvoke tests it, by an Invoke without a message. */
 export class FlowAgentApi implements ICredentialType {
 	name = 'flowAgentApi';
 
@@ -115,7 +92,7 @@ export class FlowAgentApi implements ICredentialType {
 			required: true,
 			default: '',
 			placeholder: 'https://platform.example.com',
-			description: "The platform's address with https:// in front and nothing behind it",
+			description: 'Scheme and host of the platform, with nothing behind them',
 		},
 		{
 			displayName: 'Invoke Path',
@@ -154,18 +131,4 @@ export class FlowAgentApi implements ICredentialType {
 		if (complaint) throw new Error(complaint);
 		return { ...requestOptions, headers: { ...requestOptions.headers, Authorization: `Bearer ${token}` } };
 	}
-
-	// An Invoke without a message: the token is checked, and the agent has nothing to run on, so no prompt is sent.
-	test: ICredentialTestRequest = {
-		request: {
-			baseURL: "={{ $credentials.baseUrl.trim().replace(/\\/+$/, '') }}",
-			url: "={{ $credentials.invokePath || '/api/agents/Invoke' }}",
-			method: 'POST',
-			headers: { Accept: 'application/json' },
-			body: {},
-			disableFollowRedirect: true,
-			ignoreHttpStatusErrors: true,
-		},
-		rules,
-	};
 }

@@ -50,7 +50,7 @@ export class FlowBridgeApi implements ICredentialType {
 			required: true,
 			default: '',
 			placeholder: 'wss://platform.example.com',
-			description: "The platform's address with wss:// in front and nothing behind it",
+			description: 'Scheme and host of the platform, with nothing behind them',
 		},
 		{
 			displayName: 'Bridge Path',

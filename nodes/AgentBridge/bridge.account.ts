@@ -1,5 +1,6 @@
+import { whyAddressDoesNotFit, WS_BASE_URL } from '../../credentials/baseUrl';
 import { cleanToken, whyTokenDoesNotFit } from '../../credentials/tokenKinds';
-import { badInput, fail, ok, type Failure, type Result } from '../shared/failure';
+import { badInput, fail, ok, type Result } from '../shared/failure';
 
 /** A decrypted `flowBridgeApi` credential, checked: where the bridge is and as whom to speak. */
 export interface BridgeAccount {
@@ -58,25 +59,12 @@ function textOf(value: unknown): string {
 
 /** An address of a browser is taken as what it means, and a path that is in both fields is taken once. */
 function readAddress(base: string, path: string): Result<{ readonly url: string; readonly host: string }> {
-	if (!base) return fail(noAddress('The credential has no WebSocket Base URL'));
-	let url: URL;
-	try {
-		url = new URL(base.replace(/^http(s?):/i, 'ws$1:'));
-	} catch {
-		return fail(noAddress('The WebSocket Base URL in the credential is not a complete address'));
-	}
-	if (url.protocol !== 'ws:' && url.protocol !== 'wss:') {
-		return fail(noAddress('The WebSocket Base URL in the credential must start with wss:// or ws://'));
-	}
+	const address = base.replace(/^http(s?):/i, 'ws$1:');
+	const misfit = whyAddressDoesNotFit(address, { ...WS_BASE_URL, mayHoldPath: true });
+	if (misfit) return fail(badInput(misfit.message, `${misfit.advice}. ${OPEN_CREDENTIAL}.`));
+	const url = new URL(address);
 	const bridgePath = `/${path.replace(/^\/+/, '')}`;
 	const basePath = url.pathname.replace(/\/+$/, '');
 	const wholePath = basePath.endsWith(bridgePath) ? basePath : `${basePath}${bridgePath}`;
 	return ok({ url: `${url.protocol}//${url.host}${wholePath}`, host: url.host });
-}
-
-function noAddress(message: string): Failure {
-	return badInput(
-		message,
-		`${OPEN_CREDENTIAL} and enter the platform's address, e.g. wss://platform.example.com`,
-	);
 }

@@ -1,6 +1,7 @@
 import type { Failure } from '../shared/failure';
 import { excerpt } from '../shared/json';
 import type { Redact } from '../shared/redact';
+import { explainUnreached } from '../shared/transport/unreached';
 import { HANDSHAKE_DEADLINE_MS, type BridgeEnd } from './bridge.connection';
 import type { Probe } from './bridge.probe';
 
@@ -88,12 +89,8 @@ function explainClose(end: BridgeEnd, { host, redact }: Whom): Failure {
 
 function explainHandshake({ host, protocol }: Whom, probe: Probe): Failure {
 	if (probe.kind === 'unreachable') {
-		return {
-			kind: 'unreachable',
-			message: `${host} could not be reached (${probe.code})`,
-			advice: 'Check the WebSocket Base URL in the credential, and that this n8n may reach it.',
-			details: { networkCode: probe.code },
-		};
+		const { message, advice } = explainUnreached(probe.code, host, 'ws');
+		return { kind: 'unreachable', message, advice: `${advice}.`, details: { networkCode: probe.code } };
 	}
 	if (probe.kind === 'nothing') {
 		return {

@@ -1,6 +1,8 @@
 import { badInput, fail, ok, type Result } from '../shared/failure';
 import { isJsonObject, parseJson, type Json, type JsonObject } from '../shared/json';
 import { pathSteps, readPath } from '../shared/jsonPath';
+import { redactJson, type Redact } from '../shared/redact';
+import { shortId } from './bridge.identity';
 
 /**
  * What the fields of a frame are called is not shown (§6.2), so a frame is an opaque JSON object here, and what is
@@ -8,10 +10,18 @@ import { pathSteps, readPath } from '../shared/jsonPath';
  */
 export type Frame = JsonObject;
 
-/** @returns `undefined` where a text is no JSON object, and so no frame */
-export function parseFrame(text: string): Frame | undefined {
-	const value = parseJson(text);
-	return isJsonObject(value) ? value : undefined;
+/** A frame of this size is no message any more; a few of them at once would fill the memory. */
+const MAX_FRAME_CHARS = 16_000_000;
+
+/**
+ * Reads a frame that came, and hides the token in it: a platform may echo it.
+ * @returns or else what the text is, to be put behind "a frame that is"
+ */
+export function readIncoming(text: string, { known }: Redact): Result<Frame, string> {
+	if (text.length > MAX_FRAME_CHARS) return fail('larger than 16 million characters');
+	const frame = parseJson(text);
+	if (isJsonObject(frame)) return ok(redactJson(frame, known));
+	return fail('not a JSON object, or is nested too deeply');
 }
 
 /** What is at a path, as the text that ids and event names are compared by. */
@@ -74,7 +84,10 @@ export function createEventFilter(eventPath: string, list: string): Result<Event
 	});
 }
 
-/** Remembers ids, the newest so many of them, so that memory stays bounded however long a trigger lives. */
+/**
+ * Remembers ids, the newest so many of them and long ones as their digest, so that memory stays bounded however long
+ * a trigger lives.
+ */
 export interface Seen {
 	has(id: string): boolean;
 	add(id: string): void;
@@ -85,8 +98,9 @@ export interface Seen {
 export function createSeen(limit: number): Seen {
 	const ids = new Set<string>();
 	return {
-		has: (id) => ids.has(id),
-		add: (id) => {
+		has: (id) => ids.has(shortId(id)),
+		add: (given) => {
+			const id = shortId(given);
 			// An id that comes again is among the newest once more.
 			ids.delete(id);
 			ids.add(id);
@@ -94,7 +108,7 @@ export function createSeen(limit: number): Seen {
 			const [oldest] = ids;
 			if (oldest !== undefined) ids.delete(oldest);
 		},
-		remove: (id) => void ids.delete(id),
+		remove: (id) => void ids.delete(shortId(id)),
 		get size() {
 			return ids.size;
 		},

@@ -3,6 +3,11 @@ import { createHash } from 'crypto';
 /** n8n stores the key in a column of 255 characters. */
 const LONGEST_ID_CHARS = 100;
 
+/** An id of a platform as it may be kept: one that is too long is replaced by its SHA-256. */
+export function shortId(id: string): string {
+	return id.length <= LONGEST_ID_CHARS ? id : createHash('sha256').update(id).digest('hex');
+}
+
 /**
  * The key by which n8n runs a frame once, even across restarts. n8n has one index of them for the whole
  * instance, so workflow and node are part of it. A batch of several frames is one execution and has no key: the
@@ -15,7 +20,5 @@ export function deduplicationKey(
 ): string | undefined {
 	const [only, ...more] = batch;
 	if (only?.id === undefined || more.length > 0) return undefined;
-	const id =
-		only.id.length <= LONGEST_ID_CHARS ? only.id : createHash('sha256').update(only.id).digest('hex');
-	return `flowbridge:${workflowId}:${nodeId}:${id}`;
+	return `flowbridge:${workflowId}:${nodeId}:${shortId(only.id)}`;
 }

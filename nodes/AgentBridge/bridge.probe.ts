@@ -2,6 +2,7 @@ import type { IHttpRequestOptions } from 'n8n-workflow';
 
 import type { Clock } from '../shared/clock';
 import { isJsonObject } from '../shared/json';
+import { certificateWasRejected } from '../shared/transport/exchange';
 
 /** What a plain HTTP request found where a handshake failed. */
 export type Probe =
@@ -58,10 +59,15 @@ function readStatus(response: unknown): Probe {
 	return status === 101 ? { kind: 'nothing' } : { kind: 'status', status };
 }
 
+/** Names of the HTTP client and of Node's own mistakes begin with ERR_. */
+function isOfNetwork(code: string): boolean {
+	return certificateWasRejected(code) || /^E(?!RR_)[A-Z_]+$/.test(code);
+}
+
 /** Node's name of a network error, which n8n puts below its own error. */
 function readError(error: unknown): Probe {
 	for (let cause = error; typeof cause === 'object' && cause !== null;) {
-		if ('code' in cause && typeof cause.code === 'string' && /^E[A-Z_]+$/.test(cause.code)) {
+		if ('code' in cause && typeof cause.code === 'string' && isOfNetwork(cause.code)) {
 			// A connection that is cut says nothing about the bridge; one that cannot be made does.
 			const isCut = cause.code === 'ECONNRESET' || cause.code === 'ECONNABORTED';
 			return isCut ? { kind: 'nothing' } : { kind: 'unreachable', code: cause.code };

@@ -50,7 +50,9 @@ export function createFrameQueue<T>(
 
 	return {
 		push: (frame, chars) => {
-			const isFull = waiting.length >= limits.maxQueued || waitingChars >= limits.maxQueuedChars;
+			// A frame larger than all the room is taken where nothing else waits, else it would come again for ever.
+			const isTooMuch = waiting.length > 0 && waitingChars + chars > limits.maxQueuedChars;
+			const isFull = waiting.length >= limits.maxQueued || isTooMuch;
 			if (closed || isFull) return false;
 			waiting.push({ frame, chars });
 			waitingChars += chars;

@@ -3,7 +3,7 @@ import { fail, ok, type Failure, type Result } from '../shared/failure';
 import type { Redact } from '../shared/redact';
 import type { BridgeEnd, BridgeEvents, BridgeLine } from './bridge.connection';
 import { explainEnd, isRefusal, type Whom } from './bridge.failures';
-import { belongs, isReply, isUncorrelated, parseFrame, type Frame, type ReplyRule } from './bridge.frames';
+import { belongs, isReply, isUncorrelated, readIncoming, type Frame, type ReplyRule } from './bridge.frames';
 import type { Probe } from './bridge.probe';
 
 export interface SessionParts {
@@ -22,6 +22,8 @@ export interface Exchange {
 	readonly reply: Frame;
 	/** The frames that came before the reply and belong to the request. */
 	readonly collected: readonly Frame[];
+	/** How many more of these came than are kept. */
+	readonly notCollected: number;
 }
 
 /** The connection that all items of one node run share; opened by the first of them that needs it. */
@@ -39,6 +41,8 @@ export interface BridgeSession {
 
 /** Frames that an error or an item shows of a request. A chatty platform must not fill the memory. */
 const MAX_COLLECTED = 200;
+/** The text of all of them in a run: its items are held until it ends. */
+const MAX_COLLECTED_CHARS = 32_000_000;
 /** New connections of one run: a platform that closes each one at once is not asked for ever. */
 const MAX_CONNECTIONS = 1_000;
 /** The other side answers a close once it has taken all that was sent before; this is how long it may take. */
@@ -48,8 +52,20 @@ const CANCELLED: Failure = { kind: 'cancelled', message: 'The execution was stop
 export const SENT_BUT =
 	'The frame was sent and may have been worked on, so it was not sent again. Whether to send it again is for the workflow to decide.';
 
+/** Frames that came while a reply was waited for, and are not shown. */
+interface Missed {
+	notCollected: number;
+	/** Those that do not belong to the request. */
+	others: number;
+	/** Those that could not be read, and what the first of them is. */
+	strange: number;
+	what?: string;
+}
+
 interface Collector {
-	onFrame(frame: Frame): void;
+	onFrame(frame: Frame, chars: number): void;
+	/** @param what to be put behind "a frame that is" */
+	onStrange(what: string): void;
 	onFailure(failure: Failure): void;
 }
 
@@ -58,6 +74,7 @@ export function openSession(parts: SessionParts): BridgeSession {
 	const lost = new Map<number, Failure>();
 	let line: BridgeLine | undefined;
 	let connections = 0;
+	let collectedChars = 0;
 	let fatal: Failure | undefined;
 	let collector: Collector | undefined;
 
@@ -79,8 +96,10 @@ export function openSession(parts: SessionParts): BridgeSession {
 					resolve(opening);
 				},
 				onText: (text) => {
-					const frame = parseFrame(redact.known(text));
-					if (frame) collector?.onFrame(frame);
+					if (!collector) return;
+					const incoming = readIncoming(text, redact);
+					if (incoming.ok) collector.onFrame(incoming.value, text.length);
+					else collector.onStrange(incoming.failure);
 				},
 				onBinary: () => undefined,
 				onEnd: (end) => {
@@ -131,17 +150,28 @@ export function openSession(parts: SessionParts): BridgeSession {
 	const request = async (text: string, rule: ReplyRule, timeoutMs: number): Promise<Result<Exchange>> => {
 		const collected: Frame[] = [];
 		const over = new AbortController();
-		let passedOver = 0;
+		const missed: Missed = { notCollected: 0, others: 0, strange: 0 };
 		let unsent: Failure | undefined;
 		const stop = (): void => collector?.onFailure(CANCELLED);
 		signal.addEventListener('abort', stop, { once: true });
 		const outcome = await new Promise<Result<Frame>>((resolve) => {
 			const listenForReply = (): void => {
 				collector = {
-					onFrame: (frame) => {
-						if (isReply(frame, rule)) resolve(ok(frame));
-						else if (!belongs(frame, rule) || collected.length >= MAX_COLLECTED) passedOver++;
-						else collected.push(frame);
+					onFrame: (frame, chars) => {
+						if (isReply(frame, rule)) {
+							resolve(ok(frame));
+						} else if (!belongs(frame, rule)) {
+							missed.others++;
+						} else if (collected.length >= MAX_COLLECTED || collectedChars + chars > MAX_COLLECTED_CHARS) {
+							missed.notCollected++;
+						} else {
+							collectedChars += chars;
+							collected.push(frame);
+						}
+					},
+					onStrange: (what) => {
+						missed.strange++;
+						missed.what ??= what;
 					},
 					onFailure: (failure) => resolve(fail(failure)),
 				};
@@ -156,9 +186,9 @@ export function openSession(parts: SessionParts): BridgeSession {
 		collector = undefined;
 		over.abort();
 		signal.removeEventListener('abort', stop);
-		if (outcome.ok) return ok({ reply: outcome.value, collected });
+		if (outcome.ok) return ok({ reply: outcome.value, collected, notCollected: missed.notCollected });
 		if (outcome.failure.kind === 'timedOut' && isUncorrelated(rule)) await leave();
-		return fail(unsent ?? withCollected(outcome.failure, collected, passedOver));
+		return fail(unsent ?? withCollected(outcome.failure, collected, missed));
 	};
 
 	return {
@@ -184,12 +214,20 @@ function timedOut(timeoutMs: number, { host }: Whom): Failure {
 }
 
 /** What had come stands in the error: it shows why nothing of it was taken for the reply. */
-function withCollected(failure: Failure, collected: readonly Frame[], passedOver: number): Failure {
+function withCollected(failure: Failure, collected: readonly Frame[], missed: Missed): Failure {
 	const isUnclear = failure.kind === 'unreachable';
+	const { strange, what = '', others: otherFrames, notCollected } = missed;
+	const advice = strange > 0 ? `${failure.advice} A frame came that is ${what}.`.trim() : failure.advice;
 	return {
 		...failure,
 		kind: isUnclear ? 'unclear' : failure.kind,
-		advice: isUnclear ? `${SENT_BUT} ${failure.advice}` : failure.advice,
-		details: { ...failure.details, collected: [...collected], otherFrames: passedOver },
+		advice: isUnclear ? `${SENT_BUT} ${advice}` : advice,
+		details: {
+			...failure.details,
+			collected: [...collected],
+			otherFrames,
+			...(notCollected > 0 && { notCollected }),
+			...(strange > 0 && { unreadableFrames: strange }),
+		},
 	};
 }

@@ -7,6 +7,7 @@ import {
 } from 'n8n-workflow';
 
 import { operationProperties, route } from './actions/router';
+import { testAgentToken } from './methods/testAgentToken';
 
 /** What an agent interrupts for leaves by an output of its own, so that the flow can act and resume it. */
 const OUTPUTS = `={{ ['invoke', 'resume'].includes($parameter.operation)
@@ -26,9 +27,11 @@ export class AgentInvoke implements INodeType {
 		inputs: [NodeConnectionTypes.Main],
 		outputs: OUTPUTS,
 		usableAsTool: true,
-		credentials: [{ name: 'flowAgentApi', required: true }],
+		credentials: [{ name: 'flowAgentApi', required: true, testedBy: 'testAgentToken' }],
 		properties: operationProperties(),
 	};
+
+	methods = { credentialTest: { testAgentToken } };
 
 	async execute(this: IExecuteFunctions): Promise<INodeExecutionData[][]> {
 		return await route(this);

@@ -1,3 +1,4 @@
+import { BASE_URL, whyAddressDoesNotFit } from '../../credentials/baseUrl';
 import { cleanToken, whyTokenDoesNotFit } from '../../credentials/tokenKinds';
 import { badInput, fail, ok, type Result } from '../shared/failure';
 
@@ -44,16 +45,8 @@ export function readAgentAccount(credential: Readonly<Record<string, unknown>>):
 		return fail({ kind: 'credential', message: misfit.replace(/\.$/, ''), advice });
 	}
 	const baseUrl = textOf(credential.baseUrl).replace(/\/+$/, '');
-	if (!/^https?:\/\/[^/]/i.test(baseUrl) || !URL.canParse(baseUrl)) {
-		return fail(
-			badInput(
-				baseUrl
-					? 'The Base URL in the credential is not a complete address'
-					: 'The credential has no Base URL',
-				"Open the FlowAgent credential and enter the platform's address, e.g. https://platform.example.com",
-			),
-		);
-	}
+	const wrong = whyAddressDoesNotFit(baseUrl, BASE_URL);
+	if (wrong) return fail(badInput(wrong.message, `${wrong.advice}. Open the FlowAgent credential.`));
 	return ok({
 		baseUrl,
 		invokePath: pathOf(textOf(credential.invokePath) || '/api/agents/Invoke'),

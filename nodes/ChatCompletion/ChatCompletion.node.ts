@@ -9,6 +9,7 @@ import {
 import { asNodeError } from '../shared/errors';
 import { failRun } from '../shared/failRun';
 import { searchModels } from '../shared/models';
+import { testPlatformKey } from '../shared/platformTest';
 import { explainThrown } from '../shared/thrown';
 import { chatFields } from './actions/chat.fields';
 import { completeItems } from './actions/complete';
@@ -26,11 +27,11 @@ export class ChatCompletion implements INodeType {
 		inputs: [NodeConnectionTypes.Main],
 		outputs: [NodeConnectionTypes.Main],
 		usableAsTool: true,
-		credentials: [{ name: 'flowPlatformApi', required: true }],
+		credentials: [{ name: 'flowPlatformApi', required: true, testedBy: 'testPlatformKey' }],
 		properties: [...chatFields],
 	};
 
-	methods = { listSearch: { searchModels } };
+	methods = { listSearch: { searchModels }, credentialTest: { testPlatformKey } };
 
 	async execute(this: IExecuteFunctions): Promise<INodeExecutionData[][]> {
 		try {

@@ -7,6 +7,7 @@ import {
 } from 'n8n-workflow';
 
 import { getOverrideFields } from './methods/overrideFields';
+import { testPlatformKey } from '../shared/platformTest';
 import { DEFAULT_RESOURCE, operationProperties, RESOURCES, route } from './actions/router';
 
 /** A suspended wait has a way back to itself; all else has one output. */
@@ -28,7 +29,7 @@ export class FlowTask implements INodeType {
 		inputs: [NodeConnectionTypes.Main],
 		outputs: OUTPUTS,
 		usableAsTool: true,
-		credentials: [{ name: 'flowPlatformApi', required: true }],
+		credentials: [{ name: 'flowPlatformApi', required: true, testedBy: 'testPlatformKey' }],
 		properties: [
 			{
 				displayName: 'Resource',
@@ -42,7 +43,7 @@ export class FlowTask implements INodeType {
 		],
 	};
 
-	methods = { resourceMapping: { getOverrideFields } };
+	methods = { resourceMapping: { getOverrideFields }, credentialTest: { testPlatformKey } };
 
 	async execute(this: IExecuteFunctions): Promise<INodeExecutionData[][]> {
 		return await route(this);

@@ -15,6 +15,7 @@ import { fail, ok, type Result } from '../shared/failure';
 import { modelField, searchModels } from '../shared/models';
 import { optionsCollection } from '../shared/optionsCollection';
 import { readPlatformAccount } from '../shared/platformAccount';
+import { testPlatformKey } from '../shared/platformTest';
 import { readWish } from '../shared/reasoning';
 import { reasoningFormFields, reasoningSentField } from '../shared/reasoningForm';
 import { samplingOptions } from '../shared/samplingForm';
@@ -68,11 +69,11 @@ export class LmChatFlowPlatform implements INodeType {
 		inputs: [],
 		outputs: [NodeConnectionTypes.AiLanguageModel],
 		outputNames: ['Model'],
-		credentials: [{ name: 'flowPlatformApi', required: true }],
+		credentials: [{ name: 'flowPlatformApi', required: true, testedBy: 'testPlatformKey' }],
 		properties: [reasoningSentField, modelField, ...reasoningFormFields, options],
 	};
 
-	methods = { listSearch: { searchModels } };
+	methods = { listSearch: { searchModels }, credentialTest: { testPlatformKey } };
 
 	/** Supplies the model to the agent or chain that this node is connected to. */
 	async supplyData(this: ISupplyDataFunctions, itemIndex: number): Promise<SupplyData> {

@@ -5,7 +5,7 @@ import { toNodeError } from './errors';
 import { badInput, fail, ok, type Failure, type Result } from './failure';
 import { isJsonObject, jsonText, parseJson, type Json } from './json';
 import { readPlatformAccount } from './platformAccount';
-import { redactor } from './redact';
+import { redactJson, redactor } from './redact';
 import { explain, originOf } from './transport/explain';
 import { judge } from './transport/verdict';
 import { exchangeOfError, plainHeaders } from './transport/request';
@@ -58,7 +58,9 @@ async function loadModels(context: ILoadOptionsFunctions): Promise<Result<string
 	if (!modelsPath) return fail(noList());
 	const url = `${baseUrl}${modelsPath}`;
 	const answer = await getText(context, url);
-	const ids = answer.kind === 'reply' && answer.status < 300 ? modelIds(parseJson(answer.text) ?? null) : [];
+	const redact = redactor(secrets);
+	const body = answer.kind === 'reply' && answer.status < 300 ? parseJson(answer.text) : undefined;
+	const ids = modelIds(redactJson(body ?? null, redact.known));
 	if (ids.length > 0) return ok(ids);
 	const verdict = judge(answer);
 	if (answer.kind === 'reply' && answer.status === 404) return fail(noSuchList(url));
@@ -73,7 +75,7 @@ async function loadModels(context: ILoadOptionsFunctions): Promise<Result<string
 	}
 	if (verdict.kind === 'done') return fail(noSuchList(url));
 	const facts = { purpose: 'list the models', repeatability: 'read', baseUrl: url, attempt: 1 } as const;
-	return fail(explain(verdict, { ...facts, redact: redactor(secrets) }));
+	return fail(explain(verdict, { ...facts, redact }));
 }
 
 async function getText(context: ILoadOptionsFunctions, url: string): Promise<Parameters<typeof judge>[0]> {

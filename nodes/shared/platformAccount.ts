@@ -1,3 +1,4 @@
+import { BASE_URL, whyAddressDoesNotFit, WS_BASE_URL, type AddressField } from '../../credentials/baseUrl';
 import { cleanToken, whyTokenDoesNotFit } from '../../credentials/tokenKinds';
 import { badInput, fail, ok, type Result } from './failure';
 
@@ -30,12 +31,10 @@ export function readPlatformAccount(credential: Readonly<Record<string, unknown>
 		const advice = 'Open the credential that is selected in this node and enter the right key.';
 		return fail({ kind: 'credential', message: misfit.replace(/\.$/, ''), advice });
 	}
-	const baseUrl = readBaseUrl(textOf(credential.baseUrl), ['http:', 'https:'], 'Base URL');
+	const baseUrl = readBaseUrl(textOf(credential.baseUrl), BASE_URL);
 	if (!baseUrl.ok) return baseUrl;
 	const wsField = textOf(credential.wsBaseUrl);
-	const wsBaseUrl = wsField
-		? readBaseUrl(wsField, ['ws:', 'wss:'], 'WebSocket Base URL')
-		: ok(baseUrl.value.replace(/^http/, 'ws'));
+	const wsBaseUrl = wsField ? readBaseUrl(wsField, WS_BASE_URL) : ok(baseUrl.value.replace(/^http/, 'ws'));
 	if (!wsBaseUrl.ok) return wsBaseUrl;
 	return ok({
 		baseUrl: baseUrl.value,
@@ -51,25 +50,9 @@ function textOf(value: unknown): string {
 	return typeof value === 'string' ? value.trim() : '';
 }
 
-function readBaseUrl(text: string, schemes: readonly string[], field: string): Result<string> {
-	const example = `${schemes[1] ?? 'https:'}//platform.example.com`;
-	const where = `Open the FlowPlatform credential and enter the platform's address, e.g. ${example}`;
-	if (!text) return fail(badInput(`The credential has no ${field}`, where));
-	let url: URL;
-	try {
-		url = new URL(text);
-	} catch {
-		return fail(badInput(`The ${field} in the credential is not a complete address`, where));
-	}
-	if (!schemes.includes(url.protocol)) {
-		return fail(
-			badInput(`The ${field} in the credential must start with ${schemes.join('// or ')}//`, where),
-		);
-	}
-	return ok(
-		`${url.origin === 'null' ? `${url.protocol}//${url.host}` : url.origin}${url.pathname}`.replace(
-			/\/+$/,
-			'',
-		),
-	);
+function readBaseUrl(text: string, field: AddressField): Result<string> {
+	const misfit = whyAddressDoesNotFit(text, field);
+	if (misfit) return fail(badInput(misfit.message, `${misfit.advice}. Open the FlowPlatform credential.`));
+	const { protocol, host, pathname } = new URL(text);
+	return ok(`${protocol}//${host}${pathname}`.replace(/\/+$/, ''));
 }

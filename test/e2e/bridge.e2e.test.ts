@@ -95,7 +95,7 @@ test('the credential is tested by a connection', async () => {
 	expect(await tested(channel.token)).toMatchObject({ status: 'OK' });
 	const refused = await tested('wst_of_nobody');
 	expect(refused.status).toBe('Error');
-	expect(refused.message).toContain('channel token is refused');
+	expect(refused.message).toContain('refused the channel token (HTTP 401)');
 	expect(refused.message).not.toContain('wst_of_nobody');
 });
 

@@ -176,7 +176,8 @@ describe('the form of a credential', () => {
 			displayName: 'FlowBridge API',
 			secretField: 'channelToken',
 			wrong: 'wst_of_nobody',
-			refusal: 'did not accept the WebSocket connection. Either the channel token is refused, or',
+			refusal:
+				'refused the channel token (HTTP 401). The channel token may be mistyped, revoked or of another',
 			right: () => platform.createChannel().token,
 			address: () => ({ wsBaseUrl: platform.wsUrl }),
 			foreign: () => platform.agentToken,

@@ -6,16 +6,20 @@ import type {
 
 import { systemClock } from '../../shared/clock';
 import { redactor } from '../../shared/redact';
+import { getByTestHelper, testFailed } from '../../shared/transport/testRequest';
 import { readBridgeAccount } from '../bridge.account';
 import { openBridge, type BridgeEnd } from '../bridge.connection';
-import { explainEnd, isRefusal } from '../bridge.failures';
+import { explainEnd } from '../bridge.failures';
+import { probeHandshake, type Probe } from '../bridge.probe';
 
 /** A server that lets anybody in and then closes has done so by now. */
 const SECOND_THOUGHTS_MS = 700;
+const IN_A_FRAME =
+	'If your platform authenticates in a frame only, this test cannot succeed: try the trigger instead.';
 
 /**
  * The credential test of both nodes: opens a connection with the sub-protocol way of §5.4, then closes it. A refused
- * handshake does not say why, and a credential test has no HTTP helper to ask with, so the sentence names what it can be.
+ * handshake does not say why, so it is asked about by HTTP.
  */
 export async function testBridgeConnection(
 	this: ICredentialTestFunctions,
@@ -24,7 +28,7 @@ export async function testBridgeConnection(
 	const account = readBridgeAccount(data);
 	if (!account.ok) {
 		const { message, advice } = account.failure;
-		return { status: 'Error', message: `${message}. ${advice}` };
+		return testFailed(`${message}. ${advice}`);
 	}
 	const { url, host, protocol, bearer, secrets } = account.value;
 	const ended = new AbortController();
@@ -47,12 +51,20 @@ export async function testBridgeConnection(
 	});
 	ended.abort();
 	if (!end) return { status: 'OK', message: 'The bridge accepted the channel account' };
-	if (end.cause === 'handshake') {
-		return {
-			status: 'Error',
-			message: `${host} did not accept the WebSocket connection. Either the channel token is refused, or WebSocket Base URL, Bridge Path or Sub-Protocol are not those of your platform. If your platform authenticates in a frame only, this test cannot succeed: try the trigger instead.`,
-		};
-	}
-	const { message, advice } = explainEnd(end, { host, protocol, redact: redactor(secrets) });
-	return { status: 'Error', message: isRefusal(end) ? message : `${message}. ${advice}` };
+	const target = { url, protocols: [protocol, bearer] };
+	const probe =
+		end.cause === 'handshake'
+			? await probeHandshake(
+					target,
+					async (request) => await getByTestHelper(this.helpers, request),
+					systemClock,
+				)
+			: undefined;
+	const { message, advice } = explainEnd(end, { host, protocol, redact: redactor(secrets) }, probe);
+	return testFailed(`${message}. ${advice}${mayBeInFrame(end, probe) ? ` ${IN_A_FRAME}` : ''}`);
+}
+
+/** A bridge that authenticates in a frame alone refuses this handshake, whatever the token. */
+function mayBeInFrame({ cause }: BridgeEnd, probe: Probe | undefined): boolean {
+	return cause === 'protocol' || (cause === 'handshake' && probe?.kind !== 'unreachable');
 }

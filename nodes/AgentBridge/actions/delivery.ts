@@ -26,8 +26,8 @@ export interface DeliveryReports {
 /** For a batch whose execution did not begin, such as while n8n's database is away. */
 const MAX_TRIES = 3;
 const FIRST_PAUSE_MS = 2_000;
-/** The text of all frames that wait, together. */
-const MAX_QUEUED_CHARS = 100_000_000;
+/** The text of all frames that wait, together. Parsed, they take several times as much. */
+const MAX_QUEUED_CHARS = 50_000_000;
 /** How much of the ids a line of the log shows. */
 const IDS_SHOWN_CHARS = 1_000;
 

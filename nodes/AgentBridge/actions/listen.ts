@@ -3,7 +3,7 @@ import type { ITriggerFunctions, ITriggerResponse } from 'n8n-workflow';
 import { toNodeError } from '../../shared/errors';
 import type { Failure } from '../../shared/failure';
 import { isJsonObject } from '../../shared/json';
-import { createSeen, parseFrame, type Seen } from '../bridge.frames';
+import { createSeen, type Seen } from '../bridge.frames';
 import { startListener } from '../bridge.listener';
 import type { FrameQueue } from '../bridge.queue';
 import { createReconnectPolicy } from '../bridge.reconnect';
@@ -61,10 +61,10 @@ async function listenOn(
 		...setup,
 		policy: createReconnectPolicy(() => clock.now(), Math.random),
 		onText: intake.onText,
-		onBinary: intake.onStrange,
+		onBinary: () => intake.onStrange('binary'),
 		room: async () => await queue.idle(),
 		onUp: (failures) => {
-			intake.reset();
+			intake.summarise();
 			lastReason = '';
 			log(
 				'info',
@@ -84,7 +84,7 @@ async function listenOn(
 			log('error', failure.message);
 			if (isActive) context.emitError(toNodeError(node, failure));
 		},
-		onFull: () => reportFull(context, queue.waiting, log),
+		onFull: () => reportFull(context, queue.waiting, settings.maxQueued, log),
 	});
 
 	// A token that is refused at once fails the activation, where the person who activates reads it.
@@ -95,6 +95,7 @@ async function listenOn(
 		closeFunction: async () => {
 			// First the socket: what it still took waits with the others.
 			await listener.stop();
+			intake.summarise();
 			log('info', 'disconnected');
 			delivery.close();
 		},
@@ -105,10 +106,10 @@ async function listenOn(
 interface Intake {
 	/** @returns false where there is no room for the frame */
 	readonly onText: (text: string) => boolean;
-	/** Something came that is no frame. */
-	readonly onStrange: () => void;
-	/** A new connection: strange things are told once for each. */
-	readonly reset: () => void;
+	/** Something came that is no frame. @param what to be put behind "a frame that is" */
+	readonly onStrange: (what: string) => void;
+	/** A connection is over: says how many frames were passed over. Each connection tells of the first as it comes. */
+	readonly summarise: () => void;
 }
 
 function createIntake(
@@ -118,39 +119,44 @@ function createIntake(
 	log: Log,
 ): Intake {
 	let strange = 0;
-	const onStrange = (): void => {
-		if (strange++ === 0) log('warn', 'something came that is no JSON object and was passed over');
+	const onStrange = (what: string): void => {
+		if (strange++ === 0) log('warn', `a frame that is ${what} was passed over`);
 	};
 	return {
 		onStrange,
 		onText: (text) => {
 			const received = receive(text, setup, settings);
-			if (!received) {
-				if (!parseFrame(text)) onStrange();
+			if (!received.ok) {
+				onStrange(received.failure);
 				return true;
 			}
-			const { id } = received;
+			const { id, frame } = received.value;
+			if (!settings.filter.takes(frame)) return true;
 			if (id !== undefined && seen.has(id)) {
 				log('debug', 'a frame came twice and was passed over');
 				return true;
 			}
-			if (!queue.push(received, text.length)) return false;
+			if (!queue.push(received.value, text.length)) return false;
 			// Only what was taken: a frame without room may come once more.
 			if (id !== undefined) seen.add(id);
 			return true;
 		},
-		reset: () => {
+		summarise: () => {
+			if (strange > 1) log('warn', `${strange} frames were passed over, as the first of them`);
 			strange = 0;
 		},
 	};
 }
 
-function reportFull(context: ITriggerFunctions, waiting: number, log: Log): void {
+function reportFull(context: ITriggerFunctions, waiting: number, maxQueued: number, log: Log): void {
+	const remedy =
+		waiting < maxQueued
+			? 'Together they are as large as may wait. Raise "Max Frames per Execution" or make the workflow faster.'
+			: 'Raise "Max Frames per Execution", make the workflow faster, or raise "Max Waiting Frames".';
 	const failure: Failure = {
 		kind: 'stalled',
 		message: `${waiting} frames wait for the workflow, so the connection was closed until they are worked off`,
-		advice:
-			'Frames come faster than the workflow runs. Raise "Max Frames per Execution", make the workflow faster, or raise "Max Waiting Frames". Whether the platform keeps what it sends meanwhile is for it to say.',
+		advice: `Frames come faster than the workflow runs. ${remedy} Whether the platform keeps what it sends meanwhile is for it to say.`,
 		details: { waiting },
 	};
 	log('error', failure.message);

@@ -1,15 +1,16 @@
 import type { ITriggerFunctions, ITriggerResponse } from 'n8n-workflow';
 
 import { toNodeError } from '../../shared/errors';
-import { badInput, fail, ok, type Failure, type Result } from '../../shared/failure';
+import { badInput, fail, type Failure, type Result } from '../../shared/failure';
+import { excerpt } from '../../shared/json';
 import type { BridgeLine } from '../bridge.connection';
 import { explainEnd } from '../bridge.failures';
-import { parseFrame } from '../bridge.frames';
 import type { BridgeSetup } from './bridgeSetup';
 import { receive, toItem, type ListenSettings, type Received } from './received';
 
 /** Events that the advice names. */
 const EVENTS_SHOWN = 8;
+const EVENT_SHOWN_CHARS = 60;
 
 /** "Listen for test event": the first frame that fits, or a sentence that says what to check. */
 export function listenOnce(
@@ -22,16 +23,19 @@ export function listenOnce(
 
 	const firstFrame = async (): Promise<Result<Received> | undefined> => {
 		const others = new Set<string>();
+		const noteOther = (what: string): void => {
+			if (others.size < EVENTS_SHOWN) others.add(what);
+		};
 		return await new Promise((resolve) => {
 			over.signal.addEventListener('abort', () => resolve(undefined), { once: true });
 			line = setup.open({
 				onOpen: () => undefined,
 				onText: (text) => {
 					const received = receive(text, setup, settings);
-					if (received) resolve(ok(received));
-					else others.add(eventSeen(text, setup, settings));
+					if (received.ok && settings.filter.takes(received.value.frame)) resolve(received);
+					else noteOther(received.ok ? eventSeen(received.value) : `a frame that is ${received.failure}`);
 				},
-				onBinary: () => others.add('a binary frame'),
+				onBinary: () => noteOther('a binary frame'),
 				onEnd: (end) => {
 					const probed = end.cause === 'handshake' ? setup.probe() : Promise.resolve(undefined);
 					void probed.then((probe) => resolve(fail(explainEnd(end, setup.whom, probe))));
@@ -60,16 +64,14 @@ export function listenOnce(
 	};
 }
 
-function eventSeen(text: string, { redact }: BridgeSetup, { filter }: ListenSettings): string {
-	const frame = parseFrame(redact.known(text));
-	if (!frame) return 'text that is no JSON object';
-	return filter.eventOf(frame) ?? 'a frame that names no event';
+function eventSeen({ event }: Received): string {
+	return event === undefined ? 'a frame that names no event' : excerpt(event, EVENT_SHOWN_CHARS);
 }
 
 function nothingCame({ testTimeoutMs }: ListenSettings, others: ReadonlySet<string>): Failure {
 	const seconds = testTimeoutMs / 1000;
 	if (others.size > 0) {
-		const shown = [...others].slice(0, EVENTS_SHOWN).join(', ');
+		const shown = [...others].join(', ');
 		return badInput(
 			`Frames came within ${seconds} seconds, but none of the events that were asked for`,
 			`What came: ${shown}. Compare that with "Event Path" and "Events".`,

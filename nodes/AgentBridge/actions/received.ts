@@ -2,7 +2,7 @@ import type { IDataObject, INodeExecutionData, ITriggerFunctions } from 'n8n-wor
 
 import { ok, type Result } from '../../shared/failure';
 import { readNumberOptions } from '../../shared/numberOptions';
-import { createEventFilter, parseFrame, readName, type EventFilter, type Frame } from '../bridge.frames';
+import { createEventFilter, readIncoming, readName, type EventFilter, type Frame } from '../bridge.frames';
 import { MAX_SECONDS, type BridgeSetup } from './bridgeSetup';
 
 const MAX_FRAMES = 1_000_000_000;
@@ -52,21 +52,17 @@ function textOf(value: unknown): string {
 	return typeof value === 'string' ? value : '';
 }
 
-/** @returns `undefined` where a text is none of the frames that were asked for */
+/** A frame that came, with what the form reads from it; fails with what the text is, where it is no frame. */
 export function receive(
 	text: string,
 	{ redact }: BridgeSetup,
-	settings: ListenSettings,
-): Received | undefined {
-	// A platform that echoes the token must not get it into an item.
-	const frame = parseFrame(redact.known(text));
-	if (!frame || !settings.filter.takes(frame)) return undefined;
-	return {
-		frame,
-		event: settings.filter.eventOf(frame),
-		id: readName(frame, settings.idPath),
-		receivedAt: new Date().toISOString(),
-	};
+	{ filter, idPath }: ListenSettings,
+): Result<Received, string> {
+	const incoming = readIncoming(text, redact);
+	if (!incoming.ok) return incoming;
+	const frame = incoming.value;
+	const receivedAt = new Date().toISOString();
+	return ok({ frame, event: filter.eventOf(frame), id: readName(frame, idPath), receivedAt });
 }
 
 export function toItem({ frame, event, id, receivedAt }: Received): INodeExecutionData {

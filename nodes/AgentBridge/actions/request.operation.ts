@@ -16,7 +16,8 @@ import type { Operation } from '../../shared/operation';
 import { eachInTurn, inSession, readFrame, type Outcome } from './sessionRun';
 
 interface Request {
-	readonly frame: Frame;
+	/** The frame as it is sent. */
+	readonly text: string;
 	readonly rule: ReplyRule;
 	readonly timeoutMs: number;
 	readonly answerPath: string;
@@ -38,11 +39,11 @@ export const request: Operation = {
 				await eachInTurn(context, memory, async (itemIndex): Promise<Outcome> => {
 					const read = readItem(() => readRequest(context, itemIndex));
 					if (!read.ok) return read;
-					const { frame, rule, timeoutMs, answerPath } = read.value;
+					const { text, rule, timeoutMs, answerPath } = read.value;
 					const startedMs = Date.now();
-					const exchange = await session.request(jsonText(frame) ?? '', rule, timeoutMs);
+					const exchange = await session.request(text, rule, timeoutMs);
 					if (!exchange.ok) return exchange;
-					const { reply, collected } = exchange.value;
+					const { reply, collected, notCollected } = exchange.value;
 					const answer = readPath(reply, answerPath);
 					const event = rule.filter.eventOf(reply);
 					const json: IDataObject = {
@@ -57,6 +58,7 @@ export const request: Operation = {
 						...json,
 						...(rule.correlation !== undefined && { correlation: rule.correlation }),
 						collected: [...collected],
+						...(notCollected > 0 && { notCollected }),
 						elapsedMs: Date.now() - startedMs,
 					});
 				}),
@@ -69,8 +71,9 @@ function readRequest(context: IExecuteFunctions, itemIndex: number): Result<Requ
 		const value: unknown = context.getNodeParameter(name, itemIndex, '');
 		return typeof value === 'string' ? value.trim() : '';
 	};
-	const frame = readFrame(context.getNodeParameter('frame', itemIndex));
-	if (!frame.ok) return frame;
+	const given = readFrame(context.getNodeParameter('frame', itemIndex));
+	if (!given.ok) return given;
+	const { frame } = given.value;
 	const filter = createEventFilter(text('eventPath'), text('eventFilter'));
 	if (!filter.ok) return filter;
 	const correlationPath = text('correlationPath');
@@ -83,7 +86,7 @@ function readRequest(context: IExecuteFunctions, itemIndex: number): Result<Requ
 			),
 		);
 	}
-	const correlated = correlate(frame.value, correlationPath, replyPath);
+	const correlated = correlate(frame, correlationPath, replyPath);
 	if (!correlated.ok) return correlated;
 	const seconds = readNumberOptions(
 		{ timeoutSeconds: context.getNodeParameter('timeoutSeconds', itemIndex, 60) },
@@ -95,7 +98,7 @@ function readRequest(context: IExecuteFunctions, itemIndex: number): Result<Requ
 	const options: unknown = context.getNodeParameter('options', itemIndex, {});
 	const { answerPath } = isJsonObject(options) ? options : {};
 	return ok({
-		frame: correlated.value,
+		text: correlated.value === frame ? given.value.text : (jsonText(correlated.value) ?? ''),
 		rule: { replyPath, correlation: readName(correlated.value, correlationPath), filter: filter.value },
 		timeoutMs: (seconds.value('timeoutSeconds') ?? 60) * 1000,
 		answerPath: typeof answerPath === 'string' ? answerPath : '',

@@ -1,5 +1,4 @@
 import { fail, ok } from '../../shared/failure';
-import { jsonText } from '../../shared/json';
 import { readItem } from '../../shared/thrown';
 import { FRAME_FIELD, SEND_OPTIONS } from './message.fields';
 import type { Operation } from '../../shared/operation';
@@ -19,12 +18,13 @@ export const send: Operation = {
 		await inSession(context, async (session, memory) => {
 			const connectionOf = new Map<number, number>();
 			const outcomes = await eachInTurn(context, memory, async (itemIndex): Promise<Outcome> => {
-				const frame = readItem(() => readFrame(context.getNodeParameter('frame', itemIndex)));
-				if (!frame.ok) return frame;
-				const sent = await session.send(jsonText(frame.value) ?? '');
+				const read = readItem(() => readFrame(context.getNodeParameter('frame', itemIndex)));
+				if (!read.ok) return read;
+				const { frame, text } = read.value;
+				const sent = await session.send(text);
 				if (!sent.ok) return sent;
 				connectionOf.set(itemIndex, sent.value);
-				return ok({ sent: true, frame: frame.value });
+				return ok({ sent: true, frame });
 			});
 			// A frame has left when the other side has answered our closing, which comes behind it.
 			const lost = await session.close();

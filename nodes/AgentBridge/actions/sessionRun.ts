@@ -91,13 +91,26 @@ function forReader(failure: Failure, asTool: boolean): Failure {
 		: failure;
 }
 
+/** A frame to send. */
+export interface OutgoingFrame {
+	readonly frame: Frame;
+	/** A pasted text as it stands, since a number of more than 15 digits does not survive parsing. */
+	readonly text: string;
+}
+
 /** The frame of an item: a JSON object, pasted or from an expression. */
-export function readFrame(value: unknown): Result<Frame> {
+export function readFrame(value: unknown): Result<OutgoingFrame> {
 	const frame = typeof value === 'string' ? parseJson(value) : value;
-	if (isJsonObject(frame) && Object.keys(frame).length > 0 && jsonText(frame) !== undefined) return ok(frame);
+	const text = typeof value === 'string' ? value.trim() : jsonText(value);
+	if (isJsonObject(frame) && Object.keys(frame).length > 0 && text !== undefined) return ok({ frame, text });
+	const whatItIs = !isJsonObject(frame)
+		? 'no JSON object'
+		: Object.keys(frame).length === 0
+			? 'empty'
+			: 'nested too deeply';
 	return fail(
 		badInput(
-			isJsonObject(frame) ? 'The frame is empty' : 'The frame is no JSON object',
+			`The frame is ${whatItIs}`,
 			'Enter what your platform expects, e.g. {"type": "message", "text": "Hello"}. Switch the field to Expression to put fields of the item into it.',
 		),
 	);

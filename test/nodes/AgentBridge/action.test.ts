@@ -53,6 +53,21 @@ describe('request', () => {
 		expect(bridge().received.at(-1)?.frame.id).toBe('mine');
 	});
 
+	test('an id of 64 bits correlates with all its digits, whether the reply has it as a number or a text', async () => {
+		const frame = '{"type":"message","id":12345678901234567891,"text":"[silent]"}';
+		for (const repeated of ['12345678901234567891', '"12345678901234567891"']) {
+			const { length } = bridge().received;
+			const running = stage.run(texts('x'), { frame });
+			await until(() => bridge().received.length > length);
+			expect(bridge().received.at(-1)?.text).toBe(frame);
+			stage.channel.pushRaw('{"type":"message","correlation_id":12345678901234567890,"text":"another"}');
+			stage.channel.pushRaw(`{"type":"message","correlation_id":${repeated},"text":"mine"}`);
+			expect(jsonOf(await running)).toMatchObject([
+				{ correlation: '12345678901234567891', reply: { text: 'mine' } },
+			]);
+		}
+	});
+
 	test('frames of others do not end the wait, nor do those that come twice', async () => {
 		stage.platform.faults.add({ on: 'bridge', kind: 'duplicateFrames' });
 		stage.platform.faults.add({ on: 'bridge', kind: 'socketGarbage' });
@@ -72,6 +87,36 @@ describe('request', () => {
 			eventFilter: 'message',
 		});
 		expect(jsonOf(run)).toMatchObject([{ reply: { text: 'Agent: hello [tool]' }, collected: [{}, {}] }]);
+	});
+
+	test('a platform that echoes the token with the escapes of JSON does not get it shown', async () => {
+		const running = stage.run(texts('[silent]'), { eventFilter: 'message', timeoutSeconds: 2 });
+		await until(() => bridge().received.length === 1);
+		const { token } = stage.channel;
+		const escaped = Array.from(
+			token,
+			(char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+		).join('');
+		const id = JSON.stringify(bridge().received[0]?.frame.id);
+		stage.channel.pushRaw(`{"type":"tool","correlation_id":${id},"${escaped}":"${escaped}"}`);
+		stage.channel.pushRaw(`{"type":"message","correlation_id":${id},"text":"no ${escaped}!"}`);
+		const run = await running;
+		expect(jsonOf(run)).toMatchObject([
+			{ reply: { text: 'no [hidden]!' }, collected: [{ '[hidden]': '[hidden]' }] },
+		]);
+		expect(everythingSaid(run)).not.toContain(token);
+	});
+
+	test('large frames do not fill the memory: they are bounded in bytes, and those left out are counted', async () => {
+		const running = stage.run(texts('[silent]'), { eventFilter: 'message', timeoutSeconds: 60 });
+		await until(() => bridge().received.length === 1);
+		const id = JSON.stringify(bridge().received[0]?.frame.id);
+		const large = `{"type":"tool","correlation_id":${id},"text":"${'x'.repeat(8_000_000)}"}`;
+		for (let frame = 0; frame < 20; frame++) stage.channel.pushRaw(large);
+		stage.channel.pushRaw(`{"type":"message","correlation_id":${id}}`);
+		const [item] = jsonOf(await running);
+		expect(item).toMatchObject({ notCollected: 17 });
+		expect(item?.collected).toHaveLength(3);
 	});
 
 	test('in a frame: the token is in the first frame only', async () => {
@@ -195,6 +240,13 @@ describe('send', () => {
 			sent: true,
 			frame: { type: 'message', reply_to: 'f-1', text: 'number 999' },
 		});
+	});
+
+	test('an id of 64 bits in a pasted frame leaves with all its digits, as a number', async () => {
+		const frame = '{ "type": "message", "reply_to": 12345678901234567891, "n": [-98765432109876543210] }';
+		const run = await stage.run(texts('x'), { ...SEND, frame });
+		expect(bridge().received.map(({ text }) => text)).toEqual([frame]);
+		expect(jsonOf(run)).toMatchObject([{ frame: { reply_to: '12345678901234567891' } }]);
 	});
 
 	test('one item that is no frame does not keep the others', async () => {

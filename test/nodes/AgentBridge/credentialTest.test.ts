@@ -1,9 +1,16 @@
-import { testBridgeConnection } from '../../../nodes/AgentBridge/actions/credentialTest';
+import { createHarness, type Harness } from '../harness';
 import { until } from './agentBridge.fixture';
 import { startPlatform, type BridgeChannel, type LocalPlatform } from '../../platform';
 
+let harness: Harness;
 let platform: LocalPlatform;
 let channel: BridgeChannel;
+beforeAll(async () => {
+	harness = await createHarness();
+});
+afterAll(async () => {
+	await harness.close();
+});
 beforeEach(async () => {
 	platform = await startPlatform();
 	channel = platform.createChannel();
@@ -12,12 +19,9 @@ afterEach(async () => {
 	await platform.close();
 });
 
-async function result(change: Record<string, string> = {}): Promise<{ status: string; message: string }> {
+async function result(change: Record<string, string> = {}): ReturnType<Harness['testCredential']> {
 	const data = { channelToken: channel.token, wsBaseUrl: platform.wsUrl, ...change };
-	const context = { logger: console, helpers: {} } as unknown as ThisParameterType<
-		typeof testBridgeConnection
-	>;
-	return await testBridgeConnection.call(context, { id: '1', name: 'Bridge', type: 'flowBridgeApi', data });
+	return await harness.testCredential('flowBridgeApi', data);
 }
 
 test('opens, then closes, and sends nothing', async () => {
@@ -30,11 +34,11 @@ test('opens, then closes, and sends nothing', async () => {
 });
 
 test.each([
-	['an unknown token', { channelToken: 'wst_unknown' }, 'Either the channel token is refused'],
+	['an unknown token', { channelToken: 'wst_unknown' }, 'refused the channel token (HTTP 401)'],
 	['a token of another kind', { channelToken: 'sk-0123456789' }, 'FlowPlatform API'],
 	['no address', { wsBaseUrl: '' }, 'no WebSocket Base URL'],
 	['another path', { bridgePath: '/elsewhere' }, 'Bridge Path'],
-	['nobody there', { wsBaseUrl: 'ws://127.0.0.1:9' }, 'did not accept'],
+	['nobody there', { wsBaseUrl: 'ws://127.0.0.1:9' }, 'nothing answers there (ECONNREFUSED)'],
 ])('%s is said in a sentence', async (_what, change, said) => {
 	expect(await result(change)).toEqual({ status: 'Error', message: expect.stringContaining(said) });
 });

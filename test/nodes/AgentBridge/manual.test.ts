@@ -38,7 +38,7 @@ test('other events come: which', async () => {
 	stage.channel.pushRaw('<html>');
 	const run = await testing;
 	expect(run.error?.message).toContain('none of the events that were asked for');
-	expect(run.error?.description).toContain('tool_event, 17, text that is no JSON object');
+	expect(run.error?.description).toContain('tool_event, 17, a frame that is not a JSON object');
 });
 
 test.each([
@@ -54,7 +54,7 @@ test.each([
 
 test('a platform that cannot be reached, and a path that is none', async () => {
 	const away = await stage.test({}, { wsBaseUrl: 'ws://127.0.0.1:9' });
-	expect(away.error?.message).toBe('127.0.0.1:9 could not be reached (ECONNREFUSED)');
+	expect(away.error?.message).toBe('127.0.0.1:9 could not be reached: nothing answers there (ECONNREFUSED)');
 	const path = await stage.test({}, { bridgePath: '/elsewhere' });
 	expect(path.error?.message).toContain('HTTP 404');
 });

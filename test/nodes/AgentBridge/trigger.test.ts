@@ -1,5 +1,5 @@
 import { NODE_NAME, stopwatch, type ActiveTrigger } from '../harness';
-import { framesOf, openStage, until, type Stage } from './agentBridge.fixture';
+import { everythingSaid, framesOf, openStage, until, type Stage } from './agentBridge.fixture';
 
 let stage: Stage;
 beforeEach(async () => {
@@ -67,7 +67,7 @@ describe('frames', () => {
 		stage.channel.push({ text: 'good' });
 		await trigger.waitForRuns(1);
 		expect(textsOf(trigger)).toEqual(['good']);
-		expect(messages(trigger).filter((line) => line.includes('no JSON object'))).toHaveLength(1);
+		expect(messages(trigger).filter((line) => line.includes('not a JSON object'))).toHaveLength(1);
 	});
 
 	test('more than may wait: closed, reported, and taken up again when there is room', async () => {
@@ -113,6 +113,21 @@ describe('authentication', () => {
 		stage.channel.push({ text: `you are ${token}`, encoded: Buffer.from(token).toString('base64url') });
 		await trigger.waitForRuns(1);
 		expect(framesOf(trigger)).toMatchObject([{ text: 'you are [hidden]', encoded: '[hidden]' }]);
+	});
+
+	test('nor one that echoes it with the escapes of JSON', async () => {
+		const trigger = await stage.activate({ idPath: 'id', eventPath: 'event' });
+		const { token } = stage.channel;
+		const escaped = Array.from(
+			token,
+			(char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+		).join('');
+		stage.channel.pushRaw(`{"id":"${escaped}","event":"${escaped}","x":{"${escaped}":"no ${escaped}!"}}`);
+		await trigger.waitForRuns(1);
+		expect(framesOf(trigger)).toEqual([
+			{ id: '[hidden]', event: '[hidden]', x: { '[hidden]': 'no [hidden]!' } },
+		]);
+		expect(JSON.stringify([trigger.runs.map(everythingSaid), trigger.logs])).not.toContain(token);
 	});
 
 	test.each([401, 403])(
@@ -266,3 +281,36 @@ function isStartOf(all: readonly unknown[], some: readonly unknown[]): boolean {
 	const first = new Set(all.slice(0, some.length));
 	return first.size === some.length && some.every((id) => first.delete(id));
 }
+
+describe('frames that nobody could work on', () => {
+	test('one that is nested too deeply or too large is passed over, told of and counted; the others come', async () => {
+		const trigger = await stage.activate({ maxBatch: 1 });
+		await until(() => stage.channel.open === 1);
+		stage.channel.pushRaw(`{"text":${'['.repeat(50_000)}${']'.repeat(50_000)}}`);
+		stage.channel.pushRaw(`{"text":"${'x'.repeat(17_000_000)}"}`);
+		stage.channel.pushRaw(Buffer.from([1, 2]));
+		stage.channel.push({ text: 'after' });
+		await trigger.waitForRuns(1);
+		expect(textsOf(trigger)).toEqual(['after']);
+		await trigger.close();
+		const said = [...messages(trigger), ...stage.harness.logs.map(({ message }) => message)].join('\n');
+		expect(said).toContain('a frame that is not a JSON object, or is nested too deeply was passed over');
+		expect(said).toContain('3 frames were passed over');
+		expect(trigger.fatalErrors).toEqual([]);
+	});
+
+	test('ids of 64 bits keep their digits, and two that differ in the last one are two', async () => {
+		const trigger = await stage.activate({ idPath: 'id' });
+		await until(() => stage.channel.open === 1);
+		stage.channel.pushRaw('{"id":12345678901234567890,"text":"a"}');
+		stage.channel.pushRaw('{"id":12345678901234567891,"text":"b"}');
+		stage.channel.pushRaw('{"id":"12345678901234567891","text":"b once more"}');
+		stage.channel.push({ text: 'end' });
+		await until(() => textsOf(trigger).includes('end'));
+		expect(textsOf(trigger)).toEqual(['a', 'b', 'end']);
+		expect(framesOf(trigger).slice(0, 2)).toMatchObject([
+			{ id: '12345678901234567890' },
+			{ id: '12345678901234567891' },
+		]);
+	});
+});

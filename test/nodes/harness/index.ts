@@ -1,7 +1,10 @@
-import { FileLocation } from 'n8n-core';
+import { CredentialTestContext, FileLocation } from 'n8n-core';
 import {
 	createRunExecutionData,
+	NodeHelpers,
 	type IBinaryData,
+	type ICredentialDataDecryptedObject,
+	type INodeCredentialTestResult,
 	type INodeExecutionData,
 	type IRunExecutionData,
 	type IWorkflowBase,
@@ -156,6 +159,32 @@ export class Harness {
 		this.triggers.push(trigger);
 		await trigger.open();
 		return trigger;
+	}
+
+	/** The "Test" of a credential's form, as n8n's credentials-tester.service.js (cli) runs one that is a function. */
+	async testCredential(
+		type: string,
+		data: ICredentialDataDecryptedObject,
+	): Promise<INodeCredentialTestResult> {
+		if (this.types.getCredentialType(type).test) throw new Error(`The test of ${type} is not a function`);
+		for (const name of this.packageNodes) {
+			const node = NodeHelpers.getVersionedNodeType(this.types.getByName(name));
+			const used = (node.description.credentials ?? []).find((credential) => credential.name === type);
+			const test =
+				typeof used?.testedBy === 'string' ? node.methods?.credentialTest?.[used.testedBy] : undefined;
+			if (!test) continue;
+			const saved = savedWorkflow({ nodes: [], connections: {} }, this.types);
+			const additionalData = this.executor.outsideExecutions(saved, { [type]: data });
+			const withDefaults = await additionalData.credentialsHelper.getDecrypted(
+				additionalData,
+				{ id: type, name: type },
+				type,
+				'internal',
+			);
+			const context = new CredentialTestContext(additionalData);
+			return await test.call(context, { id: type, name: type, type, data: withDefaults });
+		}
+		throw new Error(`No node tests ${type}`);
 	}
 
 	/** Cancels what still runs and removes the temporary folder with all binary data. */

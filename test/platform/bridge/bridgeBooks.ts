@@ -20,6 +20,11 @@ export interface BridgeExchange {
 	frame: BridgeFrame;
 }
 
+export interface ReceivedFrame extends BridgeExchange {
+	/** As it came, before parsing. */
+	text: string;
+}
+
 /** What happened at the bridge. */
 export interface BridgeBooks {
 	/** Handshakes that were answered by an HTTP error. */
@@ -28,7 +33,7 @@ export interface BridgeBooks {
 	open: number;
 	maxOpen: number;
 	/** Frames of clients in the order in which they came, without authentication and heartbeats. */
-	received: BridgeExchange[];
+	received: ReceivedFrame[];
 	heartbeats: number;
 	/** Frames to clients in the order in which they were sent; garbage is not among them. */
 	sent: BridgeExchange[];
@@ -81,8 +86,8 @@ export class BridgeBookKeeper {
 		this.#books.open--;
 	}
 
-	received({ connection }: BridgeConnection, frame: BridgeFrame): void {
-		this.#books.received.push({ connection, frame });
+	received({ connection }: BridgeConnection, frame: BridgeFrame, text: string): void {
+		this.#books.received.push({ connection, frame, text });
 	}
 
 	heartbeat(): void {

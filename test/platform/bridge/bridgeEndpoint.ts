@@ -93,9 +93,10 @@ export class BridgeEndpoint {
 			books.bridge.closed(entry, code);
 		});
 		socket.on('message', (data, isBinary) => {
-			const frame = isBinary ? undefined : readFrame(textOf(data));
+			const text = isBinary ? '' : textOf(data);
+			const frame = readFrame(text);
 			if (channel === undefined) channel = this.#authenticate(bridge, frame);
-			else this.#hear(bridge, channel, frame);
+			else this.#hear(bridge, channel, frame, text);
 		});
 		if (faults.some(({ kind }) => kind === 'socketGarbage')) sendGarbage(socket);
 		if (channel !== undefined) channel.join(bridge);
@@ -124,7 +125,7 @@ export class BridgeEndpoint {
 		return channel;
 	}
 
-	#hear(bridge: BridgeSocket, channel: Channel, frame: BridgeFrame | undefined): void {
+	#hear(bridge: BridgeSocket, channel: Channel, frame: BridgeFrame | undefined, text: string): void {
 		const { books } = this.parts;
 		if (frame === undefined) {
 			channel.send(bridge, { type: 'error', id: channel.nextId(), message: 'A frame is a JSON object' });
@@ -139,7 +140,7 @@ export class BridgeEndpoint {
 			channel.send(bridge, { type: 'pong' });
 			return;
 		}
-		books.bridge.received(bridge.entry, frame);
+		books.bridge.received(bridge.entry, frame, text);
 		for (const answer of answersTo(frame, () => channel.nextId())) channel.send(bridge, answer);
 	}
 

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 
 import {
@@ -5,13 +7,14 @@ import {
 	createEventFilter,
 	createSeen,
 	isReply,
-	parseFrame,
+	readIncoming,
 	readName,
 	withValueAt,
 	type EventFilter,
 } from '../../../nodes/AgentBridge/bridge.frames';
-import type { JsonObject } from '../../../nodes/shared/json';
+import { parseJson, type JsonObject } from '../../../nodes/shared/json';
 import { readPath } from '../../../nodes/shared/jsonPath';
+import { redactor } from '../../../nodes/shared/redact';
 
 function filterOf(path: string, list: string): EventFilter {
 	const filter = createEventFilter(path, list);
@@ -21,7 +24,31 @@ function filterOf(path: string, list: string): EventFilter {
 
 const jsonObject = fc.dictionary(fc.string(), fc.jsonValue()).map((value) => value as JsonObject);
 
-describe('parseFrame', () => {
+describe('readIncoming', () => {
+	const redact = redactor(['wst_ab/cd']);
+	const parseFrame = (text: string): JsonObject | undefined => {
+		const incoming = readIncoming(text, redact);
+		return incoming.ok ? incoming.value : undefined;
+	};
+
+	test('hides the token with the escapes of JSON, in values and in keys', () => {
+		const text = String.raw`{"a":["wst_ab\/cd"],"wst\u005fab\/cd":{"b":"\u0077st_ab\u002fcd!"}}`;
+		expect(parseFrame(text)).toEqual({ a: ['[hidden]'], '[hidden]': { b: '[hidden]!' } });
+	});
+
+	test('keeps all digits of an id', () => {
+		expect(parseFrame('{"id":12345678901234567891,"n":17}')).toEqual({ id: '12345678901234567891', n: 17 });
+	});
+
+	test.each([
+		['too large', `{"a":"${'x'.repeat(16_000_000)}"}`, 'larger than 16 million characters'],
+		['too deep', `{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, 'nested too deeply'],
+		['too deep to be JSON', '{"a":'.repeat(3_000_000), 'nested too deeply'],
+		['no object', '[]', 'not a JSON object'],
+	])('a frame that is %s is none, and says why', (_what, text, why) => {
+		expect(readIncoming(text, redact)).toMatchObject({ ok: false, failure: expect.stringContaining(why) });
+	});
+
 	test.each(['', 'null', '[]', '"text"', '17', '{"a":', '<html>', '\u0000'])('%j is no frame', (text) => {
 		expect(parseFrame(text)).toBeUndefined();
 	});
@@ -29,7 +56,8 @@ describe('parseFrame', () => {
 	test('any JSON object is one, with all that is in it', () => {
 		fc.assert(
 			fc.property(jsonObject, (frame) => {
-				expect(JSON.stringify(parseFrame(JSON.stringify(frame)))).toBe(JSON.stringify(frame));
+				const text = JSON.stringify(frame);
+				expect(JSON.stringify(parseFrame(text))).toBe(JSON.stringify(parseJson(text)));
 			}),
 		);
 	});
@@ -89,6 +117,22 @@ describe('event filter', () => {
 	test('a list without a path is refused', () => {
 		expect(createEventFilter(' ', 'message')).toMatchObject({ ok: false });
 	});
+});
+
+test('ids of megabytes are told apart, and take no memory', () => {
+	setFlagsFromString('--expose-gc');
+	const collectGarbage = runInNewContext('gc') as () => void;
+	const seen = createSeen(100);
+	const long = 'x'.repeat(5_000_000);
+	seen.add(`${long}1`);
+	expect([seen.has(`${long}1`), seen.has(`${long}2`), seen.size]).toEqual([true, false, 1]);
+	collectGarbage();
+	const before = process.memoryUsage().heapUsed;
+	for (let id = 0; id < 60; id++) seen.add(JSON.stringify({ id }).repeat(400_000));
+	collectGarbage();
+	expect(process.memoryUsage().heapUsed - before).toBeLessThan(50_000_000);
+	seen.remove(`${long}1`);
+	expect(seen.has(`${long}1`)).toBe(false);
 });
 
 test('seen ids are the newest so many, however many come', () => {

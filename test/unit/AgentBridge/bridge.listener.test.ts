@@ -13,7 +13,7 @@ interface Scene {
 	readonly sockets: ScriptedSocket[];
 	readonly said: string[];
 	readonly listener: Listener;
-	probe: Probe;
+	probe: Probe | Promise<Probe>;
 	hasRoom: boolean;
 	makeRoom: () => void;
 	/** The newest socket. */
@@ -150,7 +150,20 @@ test('without room the connection is closed, and opened again when there is some
 	await turn();
 	scene.last().open();
 	scene.last().say('again');
-	expect(scene.said.at(-1)).toBe('again');
+	// It counts as a failure, so that a workflow that never keeps up does not connect without pause.
+	expect(scene.said.slice(-2)).toEqual(['up 1', 'again']);
+});
+
+test('stopped while it asks why a handshake was refused: nothing is told any more', async () => {
+	const scene = listenTo();
+	let answer: (probe: Probe) => void = () => undefined;
+	scene.probe = new Promise<Probe>((resolve) => (answer = resolve));
+	scene.last().end();
+	await turn();
+	await scene.clock.run(scene.listener.stop(), 1_000);
+	answer({ kind: 'status', status: 401 });
+	await turn();
+	expect(scene.said).toEqual(['probe']);
 });
 
 test('it has started once the first try has had its outcome', async () => {

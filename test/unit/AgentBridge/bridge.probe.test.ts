@@ -50,6 +50,11 @@ test.each([
 	],
 	[Object.assign(new Error('x'), { code: 'ENOTFOUND' }), { kind: 'unreachable', code: 'ENOTFOUND' }],
 	[Object.assign(new Error('x'), { code: 'ECONNRESET' }), { kind: 'nothing' }],
+	[Object.assign(new Error('x'), { code: 'ERR_BAD_REQUEST' }), { kind: 'nothing' }],
+	[
+		Object.assign(new Error('x'), { code: 'SELF_SIGNED_CERT_IN_CHAIN' }),
+		{ kind: 'unreachable', code: 'SELF_SIGNED_CERT_IN_CHAIN' },
+	],
 	[new Error('socket hang up wst_secret'), { kind: 'nothing' }],
 ])('the error %s is %j', async (error, probe) => {
 	const request = async (): Promise<unknown> => await Promise.reject(error);

@@ -84,10 +84,26 @@ test('a full queue takes no more, by number and by size, until there is room', a
 	expect(idle).toBe(true);
 	await queue.idle();
 
-	queue.push(4, 100);
+	// What was handed out takes no room any more.
+	expect(queue.push(4, 100)).toBe(true);
 	await turn();
-	queue.push(5, 100);
-	expect(queue.push(6, 1)).toBe(false);
+	expect([queue.push(5, 99), queue.push(6, 2), queue.push(7, 1), queue.push(8, 0)]).toEqual([
+		true,
+		false,
+		true,
+		false,
+	]);
+});
+
+test('a frame larger than all the room is taken where nothing else waits', async () => {
+	const { deliver, endOne, batches } = executions();
+	const queue = createFrameQueue({ maxBatch: 1, maxQueued: 10, maxQueuedChars: 100 }, deliver);
+	queue.push(0, 1);
+	await turn();
+	expect([queue.push(1, 1_000), queue.push(2, 1)]).toEqual([true, false]);
+	await endOne();
+	expect([queue.push(2, 60), queue.push(3, 60)]).toEqual([true, false]);
+	expect(batches).toEqual([[0], [1]]);
 });
 
 test('closed, it gives back what waited and starts nothing more', async () => {

@@ -65,8 +65,38 @@ test('a reply is the frame that repeats the value and names the event; the token
 		value: {
 			reply: { type: 'reply', re: 1, text: 'you are [hidden]' },
 			collected: [{ type: 'tool', re: 1 }],
+			notCollected: 0,
 		},
 	});
+});
+
+test('a token with the escapes of JSON is hidden, in what is collected too', async () => {
+	const { session, socket } = scene();
+	const asking = session.request('{"id":1}', rule(), 1_000);
+	const open = await socket();
+	open.open();
+	await turn();
+	open.say(String.raw`{"type":"tool","re":1,"\u0077st_secret":"wst\u005fsecret"}`);
+	open.say(String.raw`{"type":"reply","re":1,"text":"you are wst_secre\u0074"}`);
+	expect(await asking).toMatchObject({
+		value: {
+			reply: { text: 'you are [hidden]' },
+			collected: [{ '[hidden]': '[hidden]' }],
+		},
+	});
+});
+
+test('an id of 64 bits is recognised as a number and as a text, and keeps its digits', async () => {
+	const { session, socket } = scene();
+	for (const repeated of ['12345678901234567891', '"12345678901234567891"']) {
+		const asking = session.request('{}', rule('12345678901234567891'), 1_000);
+		const open = await socket();
+		if (open.readyState === 0) open.open();
+		await turn();
+		open.say('{"type":"reply","re":12345678901234567890}');
+		open.say(`{"type":"reply","re":${repeated}}`);
+		expect(await asking).toMatchObject({ value: { reply: { re: '12345678901234567891' } } });
+	}
 });
 
 test('the time-out counts from the sending on, and tells what was collected and what was not', async () => {
@@ -125,6 +155,44 @@ test('a chatty platform does not fill the memory', async () => {
 	open.say('{"type":"reply","re":1}');
 	const outcome = await asking;
 	expect(outcome.ok && outcome.value.collected).toHaveLength(200);
+	expect(outcome).toMatchObject({ value: { notCollected: 4_800 } });
+});
+
+test('nor does one with large frames: all items of a run share the room for them', async () => {
+	const { session, socket, clock } = scene();
+	const large = `{"type":"tool","re":1,"text":"${'x'.repeat(8_000_000)}"}`;
+	const first = session.request('{}', rule(), 1_000);
+	const open = await socket();
+	open.open();
+	await turn();
+	for (let frame = 0; frame < 60; frame++) open.say(large);
+	open.say('{"type":"reply","re":1}');
+	const outcome = await first;
+	expect(outcome.ok && [outcome.value.collected.length, outcome.value.notCollected]).toEqual([3, 57]);
+
+	const second = session.request('{}', rule(), 1_000);
+	await turn();
+	open.say(large);
+	open.say('{"type":"tool","re":2}');
+	const late = await clock.run(second);
+	expect(late).toMatchObject({ failure: { details: { collected: [], otherFrames: 1, notCollected: 1 } } });
+});
+
+test('a frame that cannot be read is told of where no reply came', async () => {
+	const { session, socket, clock } = scene();
+	const asking = session.request('{}', rule(), 1_000);
+	const open = await socket();
+	open.open();
+	await turn();
+	open.say(`{"type":"reply","re":1,"text":"${'x'.repeat(16_000_000)}"}`);
+	open.say('no frame');
+	expect(await clock.run(asking)).toMatchObject({
+		failure: {
+			kind: 'timedOut',
+			advice: expect.stringContaining('A frame came that is larger than 16 million characters.'),
+			details: { collected: [], otherFrames: 0, unreadableFrames: 2 },
+		},
+	});
 });
 
 test('a connection that is closing takes nothing more: the frame goes over a new one', async () => {
@@ -155,6 +223,45 @@ test('a refused handshake is answered once for all', async () => {
 	expect(await session.send('two')).toMatchObject({ ok: false, failure: { kind: 'credential' } });
 	expect(sockets).toHaveLength(1);
 	expect((await session.close()).size).toBe(0);
+});
+
+test('what comes after the reply belongs to no request any more', async () => {
+	const { session, socket } = scene();
+	const asking = session.request('{}', rule(), 1_000);
+	const open = await socket();
+	open.open();
+	await turn();
+	open.say('{"type":"reply","re":1}');
+	const outcome = await asking;
+	open.say('{"type":"tool","re":1}');
+	expect(outcome).toMatchObject({ ok: true, value: { collected: [] } });
+});
+
+test('a token that is refused while frames go out: the next frame does not knock again', async () => {
+	const { session, socket, sockets } = scene();
+	const first = session.send('one');
+	const open = await socket();
+	open.open();
+	await first;
+	open.end(4401);
+	expect(await session.send('two')).toMatchObject({ ok: false, failure: { kind: 'credential' } });
+	expect(sockets).toHaveLength(1);
+});
+
+test('a platform that closes each connection at once is not asked for ever', async () => {
+	const { session, sockets, clock } = scene();
+	let sent: unknown;
+	void session.send('one').then((result) => (sent = result));
+	for (let round = 0; sent === undefined && round < 5_000; round++) {
+		const newest = sockets.at(-1);
+		if (newest?.readyState === 0) {
+			newest.open();
+			newest.readyState = 2;
+		}
+		await clock.advance(800);
+	}
+	expect(sent).toMatchObject({ ok: false, failure: { kind: 'unreachable' } });
+	expect(sockets).toHaveLength(1_000);
 });
 
 test('a break in mid request is unclear, and the next one has a new connection', async () => {

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { NodeHelpers, type ICredentialDataDecryptedObject, type IHttpRequestOptions } from 'n8n-workflow';
 import { FlowAgentApi } from '../../../credentials/FlowAgentApi.credentials';
 import { DEPLOYMENT_DEFAULTS, readAgentAccount } from '../../../nodes/AgentInvoke/agent.account';
-import { startPlatform, type LocalPlatform } from '../../platform';
 
 const credential = new FlowAgentApi();
 const field = (name: string) => credential.properties.find((property) => property.name === name)!;
@@ -40,75 +39,6 @@ describe('authenticate', () => {
 		expect(refusal).toBeInstanceOf(Error);
 		expect(String(refusal)).toContain(hint);
 		expect(String(refusal)).not.toContain('SECRETPART');
-	});
-});
-
-describe('credential test', () => {
-	let platform: LocalPlatform;
-	beforeAll(async () => {
-		platform = await startPlatform();
-	});
-	afterAll(async () => {
-		await platform.close();
-	});
-
-	/** As n8n reads rules of this kind: the first equal value of an answer that it took for a success. */
-	function verdict(body: unknown): string | undefined {
-		const fields = typeof body === 'object' && body !== null ? Object.entries(body) : [];
-		const hit = (credential.test.rules ?? []).find((rule) => {
-			if (rule.type !== 'responseSuccessBody') throw new Error('a rule of another kind');
-			return fields.find(([name]) => name === rule.properties.key)?.[1] === rule.properties.value;
-		});
-		return hit?.properties.message;
-	}
-
-	async function ask(token: string, path = '/api/agents/Invoke'): Promise<unknown> {
-		const response = await fetch(`${platform.apiUrl}${path}`, {
-			method: 'POST',
-			headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
-			body: JSON.stringify(credential.test.request.body),
-		});
-		const text = await response.text();
-		try {
-			return JSON.parse(text);
-		} catch {
-			return text;
-		}
-	}
-
-	it('sends no message, follows no redirect, and judges failures by the envelope alone', () => {
-		expect(credential.test.request).toMatchObject({
-			method: 'POST',
-			body: {},
-			disableFollowRedirect: true,
-			ignoreHttpStatusErrors: true,
-		});
-	});
-
-	it('is content with the token of an agent, and the agent does not run', async () => {
-		expect(verdict(await ask(platform.agentToken))).toBeUndefined();
-		expect(platform.books().invocations).toEqual([]);
-	});
-
-	it.each([
-		['an unknown token', () => 'agt_unknown', 'refused this token'],
-		['a token that has expired', () => platform.agent.debugToken(0), 'dbg_ token works only until'],
-		['a key of the platform', () => platform.apiKey, 'refused this token'],
-		['a token without the right', () => platform.createAgent({ rights: [] }).token, 'no right'],
-	])('tells %s', async (_name, tokenOf, said) => {
-		await new Promise((resolve) => setTimeout(resolve, 2));
-		expect(verdict(await ask(tokenOf()))).toContain(said);
-	});
-
-	it.each(['/nothing', '/maas/v1/models', '/api/maas/flow_task_api/get_task_info'])(
-		'tells that there is no agent at %s',
-		async (path) => {
-			expect(verdict(await ask(platform.agentToken, path))).toContain('not an agent instance');
-		},
-	);
-
-	it.each(['', '<!doctype html>', '[]', null])('takes %j for no agent', (body) => {
-		expect(verdict(body)).toContain('not an agent instance');
 	});
 });
 

@@ -22,6 +22,7 @@ test.each([
 	['{"data":[{"id":"b"},{"id":"a"},{"id":"a"}]}', ['a', 'b']],
 	['{"models":[{"model":"a"},{"name":"b"},"c",5,null,{}]}', ['a', 'b', 'c']],
 	['["a"]', ['a']],
+	[String.raw`["model of \u0073k-0123456789abcdef"]`, ['model of [hidden]']],
 	['{"code":0,"msg":"Success","data":{"list":["a"]}}', ['a']],
 ])('models in %s', async (body, ids) => {
 	const { results } = await search({ body });

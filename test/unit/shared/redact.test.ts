@@ -54,6 +54,14 @@ describe('redactor', () => {
 		expect(slashed.known(text)).toBe('no [hidden] here');
 	});
 
+	it.each(['base64', 'base64url'] as const)(
+		'hides a secret in %s, whose letters differ there',
+		(encoding) => {
+			const { known } = redactor(['wst_~~~???']);
+			expect(known(`<${Buffer.from('wst_~~~???').toString(encoding)}>`)).toMatch(/^<\[hidden\]=*>$/);
+		},
+	);
+
 	it('hides a known secret however its characters are escaped, and nothing beside it', () => {
 		const escapes: ReadonlyArray<(char: string) => string> = [
 			(char) => char,

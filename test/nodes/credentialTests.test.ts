@@ -1,0 +1,283 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { startPlatform, type LocalPlatform } from '../platform';
+import { openScriptedServer, type ScriptedServer } from './ChatCompletion/scriptedServer';
+import { createHarness, type Harness } from './harness';
+
+/* What the form of each credential says, with n8n's own helper for credential tests and the built nodes. */
+
+let harness: Harness;
+let platform: LocalPlatform;
+let scripted: ScriptedServer;
+beforeAll(async () => {
+	harness = await createHarness();
+	platform = await startPlatform();
+	scripted = await openScriptedServer();
+});
+afterAll(async () => {
+	await harness.close();
+	await scripted.close();
+	await platform.close();
+});
+
+interface Kind {
+	readonly type: string;
+	readonly tokenField: string;
+	readonly addressField: string;
+	readonly scheme: string;
+	readonly token: () => string;
+	/** A token that is never shown. */
+	readonly secret: string;
+}
+
+const KINDS: readonly Kind[] = [
+	{
+		type: 'flowPlatformApi',
+		tokenField: 'apiKey',
+		addressField: 'baseUrl',
+		scheme: 'http',
+		token: () => platform.apiKey,
+		secret: 'sk-SECRETPART12',
+	},
+	{
+		type: 'flowAgentApi',
+		tokenField: 'agentToken',
+		addressField: 'baseUrl',
+		scheme: 'http',
+		token: () => platform.agentToken,
+		secret: 'agt_SECRETPART12',
+	},
+	{
+		type: 'flowBridgeApi',
+		tokenField: 'channelToken',
+		addressField: 'wsBaseUrl',
+		scheme: 'ws',
+		token: () => platform.createChannel().token,
+		secret: 'wst_SECRETPART12',
+	},
+];
+const [PLATFORM, AGENT] = KINDS;
+
+async function ask(
+	kind: Kind | undefined,
+	address: string,
+	token: string,
+): Promise<{ readonly status: string; readonly message: string }> {
+	if (!kind) throw new Error('no such kind');
+	const { type, addressField, tokenField } = kind;
+	return await harness.testCredential(type, { [addressField]: address, [tokenField]: token });
+}
+
+async function listen(server: Server): Promise<number> {
+	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+	return (server.address() as AddressInfo).port;
+}
+
+describe.each(KINDS)('$type', (kind) => {
+	const { scheme, secret, token } = kind;
+
+	test('a good secret is confirmed, whatever blanks and slashes were pasted with it', async () => {
+		const address = scheme === 'ws' ? platform.wsUrl : platform.apiUrl;
+		expect(await ask(kind, ` ${address}/ `, ` Bearer ${token()}\n`)).toMatchObject({ status: 'OK' });
+		const { requests, invocations, leaks } = platform.books();
+		expect([requests.submit, invocations, leaks]).toEqual([0, [], []]);
+	});
+
+	test('where nobody listens, it says so and where', async () => {
+		const server = createServer();
+		const port = await listen(server);
+		server.close();
+		const { status, message } = await ask(kind, `${scheme}://127.0.0.1:${port}`, secret);
+		expect(status).toBe('Error');
+		expect(message).toContain(`127.0.0.1:${port}`);
+		expect(message).toMatch(/refused|could not be reached/);
+		expect(message).toMatch(/^[^(]{20,}\(ECONNREFUSED\)\. Check .{10,}/s);
+		expect(message).not.toContain(secret);
+	});
+
+	test('a host that does not exist is said to be none', async () => {
+		const { message } = await ask(kind, `${scheme}://no-such-host.invalid`, secret);
+		expect(message).toContain('no-such-host.invalid');
+		expect(message).toMatch(/\((ENOTFOUND|EAI_AGAIN)\)\. Check /);
+	});
+
+	test('an address without TLS behind https:// is told by what to do', async () => {
+		const address = (scheme === 'ws' ? platform.wsUrl : platform.apiUrl).replace('://', 's://');
+		const { message } = await ask(kind, address, secret);
+		expect(message).toMatch(/TLS/);
+		expect(message).toContain(`${scheme}://`);
+	});
+
+	test('a server that answers nothing is given up', async () => {
+		const server = createServer();
+		const sockets: Array<{ destroy(): unknown }> = [];
+		server.on('connection', (socket) => sockets.push(socket.on('error', () => undefined)));
+		const port = await listen(server);
+		const { message } = await ask(kind, `${scheme}://127.0.0.1:${port}`, secret);
+		expect(message).toMatch(/did not answer .*within 10 seconds/);
+		for (const socket of sockets) socket.destroy();
+		server.close();
+	});
+
+	test.each([
+		['a user and a password', 'me:PASSWORD@', '', 'a user name or a password'],
+		['a user alone', 'PASSWORD@', '', 'a user name or a password'],
+		['a query', '', '?k=PASSWORD', 'holds a "?"'],
+		['a page of the console', '', '/#/console/apps', 'holds a "#"'],
+	])('an address with %s is refused, and nothing is sent', async (_what, before, after, said) => {
+		const calls = scripted.requests.length;
+		const { host } = new URL(scripted.baseUrl);
+		const { status, message } = await ask(kind, `${scheme}://${before}${host}${after}`, secret);
+		expect(status).toBe('Error');
+		expect(message).toContain(said);
+		expect(message).toContain('Enter only scheme and host');
+		expect(message).not.toContain('PASSWORD');
+		expect(scripted.requests).toHaveLength(calls);
+	});
+
+	test.each(['', 'platform.example.com', 'ftp://platform.example.com'])(
+		'%j is no address',
+		async (entered) => {
+			const { status, message } = await ask(kind, entered, secret);
+			expect(status).toBe('Error');
+			expect(message).toMatch(/Base URL.*Enter only scheme and host, such as/s);
+		},
+	);
+
+	test('a secret of another kind is named and never sent', async () => {
+		const other = KINDS.find(({ type }) => type !== kind.type)?.secret ?? '';
+		const calls = scripted.requests.length;
+		const { message } = await ask(kind, scripted.baseUrl.replace('http', scheme), other);
+		expect(message).toMatch(/belongs in a credential of type/);
+		expect(message).not.toContain('SECRETPART');
+		expect(scripted.requests).toHaveLength(calls);
+	});
+});
+
+describe.each([PLATFORM, AGENT])('$type', (kind) => {
+	test.each(['/maas/v1', '/api/maas/flow_task_api/prompt', '/api/agents/Invoke', '/gate/api/agents'])(
+		'an address that goes on with %s is refused with what to enter',
+		async (path) => {
+			const { message } = await ask(kind, `https://platform.example.com${path}`, kind?.secret ?? '');
+			expect(message).toContain('holds a path of the interface');
+			expect(message).toContain('Enter only scheme and host');
+		},
+	);
+
+	test('a redirect is not followed, and the address that it leads to is told', async () => {
+		const calls = scripted.requests.length;
+		scripted.answer = (_body, response) =>
+			response.writeHead(302, { location: 'https://me:PASSWORD@elsewhere.example/x?t=PASSWORD' }).end();
+		const { message } = await ask(kind, scripted.baseUrl, kind?.secret ?? '');
+		expect(message).toContain('redirects to https://elsewhere.example');
+		expect(message).not.toContain('PASSWORD');
+		expect(scripted.requests).toHaveLength(calls + 1);
+	});
+
+	test('a certificate that nobody signed is told of', async () => {
+		const folder = mkdtempSync(join(tmpdir(), 'certificate-'));
+		const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+		execFileSync(
+			'openssl',
+			[
+				'req',
+				'-x509',
+				'-newkey',
+				'rsa:2048',
+				'-nodes',
+				'-subj',
+				'/CN=localhost',
+				'-keyout',
+				key,
+				'-out',
+				cert,
+			],
+			{ stdio: 'ignore' },
+		);
+		const server = createTlsServer({ key: readFileSync(key), cert: readFileSync(cert) });
+		const port = await listen(server);
+		const { message } = await ask(kind, `https://127.0.0.1:${port}`, kind?.secret ?? '');
+		expect(message).toContain('its certificate was not accepted (DEPTH_ZERO_SELF_SIGNED_CERT)');
+		server.closeAllConnections();
+		server.close();
+		rmSync(folder, { recursive: true });
+	});
+});
+
+describe('flowPlatformApi: answers', () => {
+	test.each([
+		['no data', 200, '{"code":0,"msg":"Success","data":null}', undefined],
+		['data without a list', 200, '{"code":0,"data":{}}', undefined],
+		['a list', 200, '{"code":0,"data":{"flow_task_info":[]}}', undefined],
+		['HTTP 401', 401, '', 'refused this API key'],
+		['HTTP 403', 403, '{}', 'refused this API key'],
+		['code 401 under HTTP 200', 200, '{"code":401,"msg":"no","data":null}', 'refused this API key'],
+		['code 403 as text', 200, '{"code":"403","msg":"no"}', 'refused this API key'],
+		[
+			'another code',
+			200,
+			'{"code":1001,"msg":"no tasks \\u0073k-SECRETPART12"}',
+			'It said: no tasks [hidden].',
+		],
+		['a web page', 200, '<!doctype html>', 'not the image workflow service'],
+		['another JSON', 200, '{"ok":true}', 'not the image workflow service'],
+		['HTTP 404', 404, 'not found', 'not the image workflow service'],
+		['HTTP 429', 429, '{"code":429,"msg":"slow down"}', 'Try again later. It said: slow down.'],
+		['HTTP 502', 502, '<html>', 'could not answer (HTTP 502)'],
+		['HTTP 200 and nothing', 200, '', 'not the image workflow service'],
+	])('%s', async (_what, status, body, said) => {
+		scripted.answer = (_request, response) => response.writeHead(status).end(body);
+		const result = await ask(PLATFORM, scripted.baseUrl, 'sk-SECRETPART12');
+		if (said === undefined) expect(result).toMatchObject({ status: 'OK' });
+		else expect(result).toEqual({ status: 'Error', message: expect.stringContaining(said) });
+		expect(result.message).not.toContain('SECRETPART');
+		expect(scripted.requests.at(-1)).toEqual({ flow_task_ids: [] });
+		expect(scripted.headers.at(-1)).toMatchObject({
+			authorization: 'Bearer sk-SECRETPART12',
+			'content-type': 'application/json',
+		});
+	});
+
+	test('a key of nobody is refused by the platform', async () => {
+		expect((await ask(PLATFORM, platform.apiUrl, 'sk-of-nobody')).message).toContain('refused this API key');
+	});
+});
+
+describe('flowAgentApi: answers', () => {
+	test.each([
+		['an unknown token', () => 'agt_unknown', 'refused this token'],
+		['a token that has expired', () => platform.agent.debugToken(0), 'dbg_ token works only until'],
+		['a token without the right', () => platform.createAgent({ rights: [] }).token, 'no right'],
+	])('%s', async (_name, tokenOf, said) => {
+		const token = tokenOf();
+		await new Promise((resolve) => setTimeout(resolve, 2));
+		const { status, message } = await ask(AGENT, platform.apiUrl, token);
+		expect([status, message]).toEqual(['Error', expect.stringContaining(said)]);
+		expect(message).not.toContain(token);
+		expect(platform.books().invocations).toEqual([]);
+	});
+
+	test.each([
+		['an envelope that wants a message', 200, '{"success_response":false,"http_status_code":400}', undefined],
+		['an envelope under HTTP 400', 400, '{"success_response":false,"http_status_code":400}', undefined],
+		['a status as text', 200, '{"success_response":false,"http_status_code":"401"}', 'refused this token'],
+		['HTTP 401 without an envelope', 401, '', 'refused this token'],
+		['HTTP 403 without an envelope', 403, '', 'no right'],
+		['HTTP 404', 404, '', 'not an agent instance'],
+		['a web page', 200, '<!doctype html>', 'not an agent instance'],
+		['another JSON', 200, '{"code":0}', 'not an agent instance'],
+		['HTTP 503', 503, 'busy', 'could not answer (HTTP 503)'],
+	])('%s', async (_what, status, body, said) => {
+		scripted.answer = (_request, response) => response.writeHead(status).end(body);
+		const result = await ask(AGENT, scripted.baseUrl, 'agt_SECRETPART12');
+		if (said === undefined) expect(result).toMatchObject({ status: 'OK' });
+		else expect(result).toEqual({ status: 'Error', message: expect.stringContaining(said) });
+		expect(scripted.requests.at(-1)).toEqual({});
+	});
+});
