@@ -1,3 +1,5 @@
+import type { Json, JsonObject } from './json';
+
 /** Removes secrets from a text that came from outside. */
 export interface Redact {
 	(text: string): string;
@@ -5,26 +7,106 @@ export interface Redact {
 	readonly known: (text: string) => string;
 }
 
-const TOKEN_LIKE = /\b(?:sk-|agt_|dbg_|wst_)[A-Za-z0-9._~+/=-]{8,}/g;
-const BEARER_LIKE = /\bBearer\s+[A-Za-z0-9._~+/=-]{8,}/gi;
-const TOKEN_IN_QUERY = /([?&](?:authorization|token|access_token)=)[^&\s"']+/gi;
 const HIDDEN = '[hidden]';
+// Bounded, for a match of millions of characters is more than the stack holds.
+// Patterns read a token with escapes too: the words of a service are often a piece of JSON or of an address.
+const TOKEN_CHARS = String.raw`(?:[A-Za-z0-9._~+/=%-]|\\{1,8}(?:/|u00[0-9a-fA-F]{2})){8,16384}`;
+/** Before a token there may be an escape, whose last letter is not part of its word. */
+const WORD_START = String.raw`(?:\b|(?<=%[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\[bfnrt]))`;
+const PREFIX = String.raw`(?:sk(?:-|%2[dD]|\\{1,8}u002[dD])|(?:agt|dbg|wst)(?:_|%5[fF]|\\{1,8}u005[fF]))`;
+const TOKEN_LIKE = new RegExp(WORD_START + PREFIX + TOKEN_CHARS, 'g');
+/** In a header, in an address, or as a sub-protocol (§5.4). */
+const BEARER_LIKE = new RegExp(
+	String.raw`${WORD_START}bearer(?:\.|(?:\s|\+|%20|\\{1,8}u0020){1,64})${TOKEN_CHARS}`,
+	'gi',
+);
+const TOKEN_IN_QUERY =
+	/((?:[?&]|%3f|%26|\\u003f|\\u0026)(?:authorization|token|access_token|prompt_token|api_key)(?:=|%3d|\\u003d))(?:(?!\\{1,8}u0026)[^&\s"']){1,16384}/gi;
+const USER_IN_ADDRESS = /(:\/\/)[^\s/?#@"':]{1,1024}:[^\s/?#@"']{1,1024}@/g;
 
 /**
  * Builds a function that hides the given secrets, and whatever looks like a key of the platform.
  * A service that echoes a key in an error text must not get it into an item, an error or a log.
  */
 export function redactor(secrets: readonly string[]): Redact {
-	const known = secrets.filter((secret) => secret.length >= 4);
+	const known = secrets.filter((secret) => secret.length >= 4).map(hiderOf);
 	const hideKnown = (text: string): string => {
-		let safe = text;
-		for (const secret of known) if (safe.includes(secret)) safe = safe.replaceAll(secret, HIDDEN);
-		return safe;
+		const plain = unescaped(text);
+		return known.reduce((safe, hide) => hide(safe, plain), text);
 	};
 	const hideAll = (text: string): string =>
 		hideKnown(text)
-			.replace(TOKEN_LIKE, HIDDEN)
 			.replace(BEARER_LIKE, `Bearer ${HIDDEN}`)
-			.replace(TOKEN_IN_QUERY, `$1${HIDDEN}`);
+			.replace(TOKEN_LIKE, HIDDEN)
+			.replace(TOKEN_IN_QUERY, `$1${HIDDEN}`)
+			.replace(USER_IN_ADDRESS, `$1${HIDDEN}@`);
 	return Object.assign(hideAll, { known: hideKnown });
+}
+
+/** @returns hides one secret in a text, as which `plain` is the text without its escapes */
+function hiderOf(secret: string): (text: string, plain: string) => string {
+	const base64 = Buffer.from(secret, 'utf8').toString('base64').replace(/=+$/, '');
+	const forms = new Set([
+		secret,
+		encodeURIComponent(secret.toWellFormed()),
+		base64,
+		base64.replaceAll('+', '-').replaceAll('/', '_'),
+	]);
+	return (text, plain) => {
+		let safe = text;
+		for (const form of forms) if (safe.includes(form)) safe = safe.replaceAll(form, HIDDEN);
+		// Made only where it finds something: a pattern of a long secret takes milliseconds.
+		return plain.includes(secret) ? safe.replace(anySpelling(secret), HIDDEN) : safe;
+	};
+}
+
+/** What JSON and addresses write for a character; JSON in JSON, and an address in an address, more than once. */
+const ESCAPES = /\\{1,8}(?:u([0-9a-f]{4})|(?=["/]))|%(?:25){0,3}([0-9a-f]{2})/gi;
+
+function unescaped(text: string): string {
+	return text.replace(ESCAPES, (_escape, unit?: string, byte?: string) => {
+		const code = unit ?? byte;
+		return code === undefined ? '' : String.fromCharCode(Number.parseInt(code, 16));
+	});
+}
+
+/** Matches a text however its characters are escaped. */
+function anySpelling(text: string): RegExp {
+	const pattern = Array.from({ length: text.length }, (_, index) => {
+		const code = text.charCodeAt(index).toString(16);
+		const unit = `u${code.padStart(4, '0')}`;
+		const escape = `\\\\{1,8}(?:${unit}|(?=["/])\\${unit})`;
+		return `(?:\\${unit}|${escape}|%(?:25){0,3}${code.padStart(2, '0')})`;
+	});
+	// Hexadecimal digits come in either case; another letter of a secret that differs in case alone may be hidden too.
+	return new RegExp(pattern.join(''), 'gi');
+}
+
+/** Deeper than anything that is parsed or that n8n could store. */
+const MOST_LEVELS = 1_000;
+
+/**
+ * Hides secrets in every text and every key of a parsed value. Text by text, since in JSON as a whole a secret may be
+ * written with escapes, and hiding one there may take a quotation mark along.
+ * @param hide e.g. `redact` or `redact.known`
+ * @returns the value itself where nothing was hidden; what is nested deeper than 1,000 levels becomes `null`
+ */
+export function redactJson(value: JsonObject, hide: (text: string) => string): JsonObject;
+export function redactJson(value: Json, hide: (text: string) => string): Json;
+export function redactJson(value: Json, hide: (text: string) => string): Json {
+	return redactLevels(value, hide, MOST_LEVELS);
+}
+
+function redactLevels(value: Json, hide: (text: string) => string, levels: number): Json {
+	if (typeof value === 'string') return hide(value);
+	if (typeof value !== 'object' || value === null) return value;
+	if (levels === 0) return null;
+	if (Array.isArray(value)) {
+		const safe = value.map((one) => redactLevels(one, hide, levels - 1));
+		return safe.some((one, index) => one !== value[index]) ? safe : value;
+	}
+	const entries = Object.entries(value);
+	const safe = entries.map(([key, one]): [string, Json] => [hide(key), redactLevels(one, hide, levels - 1)]);
+	const isSame = safe.every((entry, index) => entry.every((part, at) => part === entries[index]?.[at]));
+	return isSame ? value : Object.fromEntries(safe);
 }

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 
-import { redactor } from '../../../nodes/shared/redact';
+import { jsonText, parseJson, type Json, type JsonObject } from '../../../nodes/shared/json';
+import { redactJson, redactor } from '../../../nodes/shared/redact';
 
 const KEY = 'sk-Abcdef0123456789';
 
@@ -39,8 +40,70 @@ describe('redactor', () => {
 		expect(redact(text)).toBe(expected);
 	});
 
+	const slashed = redactor(['wst_ab/cd+ef=']);
+
+	it.each([
+		['a slash of JSON', String.raw`no wst_ab\/cd+ef= here`],
+		['code units of JSON', String.raw`no wst\u005fab\u002Fcd\u002bef\u003d here`],
+		['JSON in JSON', String.raw`no wst_ab\\\/cd\\u002bef= here`],
+		['an address', 'no wst_ab%2Fcd%2bef%3D here'],
+		['an address in an address', 'no wst_ab%252Fcd%252Bef%253D here'],
+		['base64', `no ${Buffer.from('wst_ab/cd+ef=').toString('base64').replace(/=+$/, '')} here`],
+		['a sub-protocol', `no ${Buffer.from('wst_ab/cd+ef=').toString('base64url')} here`],
+	])('hides the known secret as it is written in %s', (_name, text) => {
+		expect(slashed.known(text)).toBe('no [hidden] here');
+	});
+
+	it('hides a known secret however its characters are escaped, and nothing beside it', () => {
+		const escapes: ReadonlyArray<(char: string) => string> = [
+			(char) => char,
+			(char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+			(char) => `%${char.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`,
+			(char) => (char === '/' ? String.raw`\/` : char),
+		];
+		fc.assert(
+			fc.property(fc.array(fc.nat({ max: 3 }), { minLength: 13, maxLength: 13 }), (picks) => {
+				const written = Array.from('wst_ab/cd+ef=')
+					.map((char, index) => escapes[picks[index] ?? 0]?.(char) ?? char)
+					.join('');
+				expect(slashed.known(`<${written}>`)).toBe('<[hidden]>');
+			}),
+		);
+	});
+
+	it.each([
+		['a foreign key with a slash of JSON', String.raw`key sk-1234abcd\/efgh!`, 'key [hidden]!'],
+		['a foreign key with code units', String.raw`key agt\u005f1234abcd\u002fefgh!`, 'key [hidden]!'],
+		['a foreign key in an address', '?k=Bearer%20sk%2D1234abcd%2Fefgh&a=1', '?k=Bearer [hidden]&a=1'],
+		['a foreign key behind a line break of JSON', String.raw`key\nwst_1234abcd!`, String.raw`key\n[hidden]!`],
+		['a sub-protocol', 'neutral.bridge.v1, bearer.d3N0XzEyMzQ', 'neutral.bridge.v1, Bearer [hidden]'],
+		[
+			'a token in a query with the escapes of the platform',
+			String.raw`wss://h/p?a=1\u0026authorization=tok\u0026b=2`,
+			String.raw`wss://h/p?a=1\u0026authorization=[hidden]\u0026b=2`,
+		],
+		[
+			'a token in an address in an address',
+			'u=wss%3A%2F%2Fh%3Fauthorization%3Dtok',
+			'u=wss%3A%2F%2Fh%3Fauthorization%3D[hidden]',
+		],
+		['user and password of an address', 'https://me:pa55@h.example/x', 'https://[hidden]@h.example/x'],
+	])('hides %s', (_name, text, expected) => {
+		expect(redact(text)).toBe(expected);
+	});
+
+	it('is done with eight million hostile characters within seconds', () => {
+		const long = ['sk-', '?token=', 'Bearer ', '://', '://a:'].map((start) => start + 'a'.repeat(1_000_000));
+		const started = performance.now();
+		for (const piece of ['\\', '%25', 'sk-', 'Bearer ', '?token=', '://a:', '\\u0026', ...long]) {
+			expect(() => redact(piece.repeat(8_000_000 / piece.length))).not.toThrow();
+		}
+		expect(performance.now() - started).toBeLessThan(10_000);
+	});
+
 	it.each([
 		'task-1234567890',
+		'https://h.example:8080/a@b',
 		'the risk-assessment',
 		'no bearer of news',
 		'a sk- alone',
@@ -76,5 +139,39 @@ describe('redactor', () => {
 				expect(redact(once)).toBe(once);
 			}),
 		);
+	});
+});
+
+describe('redactJson', () => {
+	const { known } = redactor(['wst_ab/cd']);
+
+	it('hides a secret in values and in keys, whatever escapes the source had', () => {
+		const source = String.raw`{"a":["wst_ab\/cd",{"x wst\u005fab/cd":1}],"b":true,"c":null}`;
+		const parsed = parseJson(source);
+		expect(redactJson(parsed ?? null, known)).toEqual({
+			a: ['[hidden]', { 'x [hidden]': 1 }],
+			b: true,
+			c: null,
+		});
+	});
+
+	it('gives the value itself where there is nothing to hide', () => {
+		fc.assert(
+			fc.property(fc.jsonValue(), (value) => {
+				expect(redactJson(value as Json, known)).toBe(value);
+			}),
+		);
+	});
+
+	it('keeps a key that JavaScript gives a meaning', () => {
+		const parsed = parseJson('{"__proto__":"wst_ab/cd","constructor":1}');
+		expect(jsonText(redactJson(parsed ?? null, known))).toBe('{"__proto__":"[hidden]","constructor":1}');
+	});
+
+	it('follows a value of any depth without an exception, and lets no secret through below', () => {
+		let deep: JsonObject = { end: 'wst_ab/cd' };
+		for (let level = 0; level < 100_000; level++) deep = { deep };
+		const safe = redactJson(deep, known);
+		expect(jsonText(safe)).toMatch(/^(\{"deep":)+null\}+$/);
 	});
 });
