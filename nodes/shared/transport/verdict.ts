@@ -18,7 +18,13 @@ import { parseJson, type Json } from '../json';
 export type Verdict<T = Json | undefined> = { readonly kind: 'done'; readonly data: T } | BadVerdict;
 
 export type BadVerdict =
-	| { readonly kind: 'busy'; readonly retryAfter: string | undefined; readonly text: string }
+	| {
+			readonly kind: 'busy';
+			readonly retryAfter: string | undefined;
+			readonly text: string;
+			/** Where it is not 429. */
+			readonly status?: number | undefined;
+	  }
 	| { readonly kind: 'refused'; readonly status: number; readonly code: number | null; readonly text: string }
 	| { readonly kind: 'broken'; readonly status: number; readonly enveloped: boolean; readonly text: string }
 	| { readonly kind: 'unreached'; readonly code: string; readonly text: string }

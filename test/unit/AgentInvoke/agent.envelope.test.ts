@@ -17,7 +17,7 @@ test.each<[string, JsonObject, boolean | undefined]>([
 	['a bad status as text', { success_response: 'true', http_status_code: '401' }, false],
 	['numbers', { success_response: 0, http_status_code: 200 }, false],
 	['success alone', { success_response: true }, true],
-	['a status alone', { http_status_code: 201 }, true],
+	['a status alone', { http_status_code: 201 }, false],
 	[
 		'a reason of failure and nothing else',
 		{ success_response: true, data: { reason: 'agent_failed' } },
@@ -29,7 +29,7 @@ test.each<[string, JsonObject, boolean | undefined]>([
 		true,
 	],
 	['neither', { data: { reason: 'x' } }, undefined],
-	['nonsense in their place', { success_response: {}, http_status_code: 'soon' }, undefined],
+	['nonsense in their place', { success_response: {}, http_status_code: 'soon' }, false],
 ])('%s', (_name, body, expected) => {
 	expect(succeeded(body)).toBe(expected);
 });

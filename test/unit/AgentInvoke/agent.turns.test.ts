@@ -50,6 +50,7 @@ class ScriptedAgent {
 			reason: '',
 			requestId: '',
 			usage: null,
+			hint: '',
 			raw: { said },
 		};
 		return ok({ reply, attempts: 1 });
@@ -249,7 +250,7 @@ test('nothing is sent once the run has ended, or where the body cannot be put to
 
 describe('with a ledger', () => {
 	const keyed = (i: number, payload = 'p', over: Partial<AgentTurn> = {}): AgentTurn =>
-		turn(i, NEW, { idempotency: { key: 'order 7', payload }, ...over });
+		turn(i, NEW, { idempotency: { key: 'order 7', payload: async () => ok(payload) }, ...over });
 
 	test('another execution gets the recorded answer, or is told that the key stands for something else', async () => {
 		await take([keyed(0)], {}, { ledger: ledgerOf('e1') });
@@ -266,7 +267,7 @@ describe('with a ledger', () => {
 	});
 
 	test('a replay brings its session back where the table lost it', async () => {
-		const idempotency = { key: 'order 7', payload: 'p' };
+		const idempotency = { key: 'order 7', payload: async () => ok('p') };
 		await take([turn(0, key('k'), { idempotency })], {}, { ledger: ledgerOf('e1') });
 		nodeContext = {};
 		table = new MemoryTable(clock);
@@ -278,7 +279,7 @@ describe('with a ledger', () => {
 	test.each([10, 40_000])(
 		'what another agent answered is none of this one’s: it is told, and no session is taken over (%d characters)',
 		async (length) => {
-			const idempotency = { key: 'order 7', payload: 'p' };
+			const idempotency = { key: 'order 7', payload: async () => ok('p') };
 			const say = { prepare: async () => ok({ message: 'x'.repeat(length) }) };
 			await take([turn(0, key('k'), { idempotency, ...say })], {}, { ledger: ledgerOf('e1') });
 			nodeContext = {};
