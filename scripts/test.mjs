@@ -7,28 +7,36 @@ import { runJest } from './jest-run.mjs';
 /**
  * @param {string} command
  * @param {string[]} args
+ * @param {(text: string) => void} [write] Takes what the command prints; the terminal gets it directly without.
  * @returns {Promise<boolean>}
  */
-function succeeds(command, args) {
+function succeeds(command, args, write) {
 	return new Promise((resolve) => {
 		// A shell is needed on Windows only, where installed commands are .cmd files.
 		const shell = process.platform === 'win32';
-		const child = spawn(command, args, { cwd: packageRoot, env: withNode24(), stdio: 'inherit', shell });
+		const stdio = write ? 'pipe' : 'inherit';
+		const child = spawn(command, args, { cwd: packageRoot, env: withNode24(), stdio, shell });
+		for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', write);
 		child.on('error', () => resolve(false));
 		child.on('close', (code) => resolve(code === 0));
 	});
 }
 
 /**
+ * Gates run beside each other, so each prints when it is through.
  * @param {string} name
  * @param {string} command
  */
 async function gate(name, command) {
-	console.log(`\n▶ ${name}: ${command}`);
 	const started = Date.now();
 	const [program = '', ...args] = command.split(' ');
-	const ok = await succeeds(program, args);
-	console.log(`${ok ? '✔' : '✘'} ${name} ${((Date.now() - started) / 1000).toFixed(1)} s`);
+	let printed = '';
+	const ok = await succeeds(program, args, (text) => {
+		printed += text;
+	});
+	const seconds = ((Date.now() - started) / 1000).toFixed(1);
+	console.log(`${ok ? '✔' : '✘'} ${name} (${command}) ${seconds} s`);
+	if (!ok || printed.trim()) console.log(printed.trimEnd());
 	return ok;
 }
 
@@ -41,12 +49,14 @@ try {
 	process.exit(1);
 }
 
-// Every gate runs even if one before it failed: one run shows all there is to mend.
-let failedGates = 0;
-if (!(await gate('types', 'npm run --silent typecheck'))) failedGates++;
-if (!(await gate('lint', 'npm run --silent lint'))) failedGates++;
-const isBuilt = await gate('build', 'gulp --silent bundle');
-if (!isBuilt) failedGates++;
+// Every gate runs even if one before it failed: one run shows all there is to fix.
+console.log('\n▶ types, lint, build');
+const [isTyped, isLinted, isBuilt] = await Promise.all([
+	gate('types', 'npm run --silent typecheck'),
+	gate('lint', 'npm run --silent lint'),
+	gate('build', 'gulp --silent bundle'),
+]);
+const failedGates = [isTyped, isLinted, isBuilt].filter((ok) => !ok).length;
 
 // Half of the tests load dist/; after a failed build they would judge an older one.
 console.log('\n▶ tests');

@@ -36,6 +36,11 @@ export function parseJson(text: string): Json | undefined {
 	}
 }
 
+/** Why `parseJson` gives nothing for a text, as a clause: "it is …". */
+export function whyNotJson(text: string): string {
+	return levelsOf(text) > MOST_LEVELS ? 'it is nested too deeply' : 'it is cut off or not JSON';
+}
+
 function withAllDigits(_key: string, value: unknown, context?: { readonly source?: string }): unknown {
 	if (typeof value !== 'number' || Number.isSafeInteger(value)) return value;
 	return context?.source && /^-?\d+$/.test(context.source) ? context.source : value;

@@ -2,6 +2,7 @@ import { Logger } from '@n8n/backend-common';
 import { GlobalConfig, InstanceSettingsConfig } from '@n8n/config';
 import { Container } from '@n8n/di';
 import { BinaryDataService, InstanceSettings } from 'n8n-core';
+import { SSHClientsManager } from 'n8n-core/dist/execution-engine/ssh-clients-manager';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -32,6 +33,8 @@ export async function releaseHost(): Promise<void> {
 	if (users > 0 || !current) return;
 	const { folder } = await current;
 	current = undefined;
+	// It listens for the end of the process, which outlives many test files.
+	Container.get(SSHClientsManager).onShutdown();
 	Container.reset();
 	await rm(folder, { recursive: true, force: true });
 }

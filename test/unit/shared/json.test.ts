@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-import { excerpt, isJsonObject, parseJson } from '../../../nodes/shared/json';
+import { excerpt, isJsonObject, parseJson, whyNotJson } from '../../../nodes/shared/json';
 
 describe('parseJson', () => {
 	it('reads whatever JSON there is, and tells null from no JSON', () => {
@@ -47,6 +47,11 @@ describe('parseJson', () => {
 		expect(parseJson(nested(500))).toBeDefined();
 		expect(parseJson(nested(501))).toBeUndefined();
 		expect(parseJson(nested(2_000_000))).toBeUndefined();
+	});
+
+	it('says why it gives nothing', () => {
+		expect(whyNotJson('['.repeat(501))).toBe('it is nested too deeply');
+		expect(whyNotJson('{"a":')).toBe('it is cut off or not JSON');
 	});
 
 	it('counts no brackets inside texts, whatever they escape', () => {
