@@ -1,6 +1,6 @@
 import type { Clock } from '../shared/clock';
 import { fail, ok, type Failure, type Result } from '../shared/failure';
-import { excerpt, isJsonObject, parseJson, type JsonObject } from '../shared/json';
+import { excerpt, isJsonObject, parseJson, whyNotJson, type JsonObject } from '../shared/json';
 import { readPath } from '../shared/jsonPath';
 import { redactJson, type Redact } from '../shared/redact';
 import type { CallFailure } from '../shared/transport/attempts';
@@ -208,10 +208,7 @@ async function takeEvent(
 			return;
 		}
 		if (!isWholeBody && text.trim().startsWith('{')) {
-			progress.broken = {
-				code: '',
-				reason: 'a part of the answer is cut off or no JSON, or nested too deeply',
-			};
+			progress.broken = { code: '', reason: whyNotJson(text) };
 		}
 		return;
 	}

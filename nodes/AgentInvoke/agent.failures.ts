@@ -85,6 +85,7 @@ export function provesNotRun(
 	{ account: { deployment }, sessionId }: RefusalFacts,
 ): boolean {
 	const { status = 0, raw, data } = refusal;
+	if (raw.data && !isJsonObject(raw.data)) return false;
 	const isRefused = status === 503 || (status >= 400 && status < 500 && status !== 408 && status !== 499);
 	const isForLoad = status === 429 || status === 503;
 	// Load is no success, and nothing fails for it that had not begun.

@@ -273,7 +273,6 @@ class TurnTaker {
 		if (!invoked.ok) return invoked;
 		const { reply } = invoked.value;
 		const id = reply.sessionId || sessionId;
-		if (id) onSession(id);
 		return ok({ reply, session: { key, id, source }, attempts: invoked.value.attempts });
 	}
 

@@ -181,6 +181,47 @@ test.each([1, 3])(
 	},
 );
 
+test('turns of a session that is named by its id follow each other, too', async () => {
+	const [one, other]: SessionChoice[] = [
+		{ kind: 'explicit', id: 's9' },
+		{ kind: 'explicit', id: 's8' },
+	];
+	await take([turn(0, one!), turn(1, one!), turn(2, other!)]);
+	const [firstMs = 0] = agent.calls.map(({ fromMs }) => fromMs);
+	expect(agent.calls.map(({ said, fromMs }) => [said, fromMs - firstMs])).toEqual([
+		['m0', 0],
+		['m2', 0],
+		['m1', 1_000],
+	]);
+});
+
+test('where items go on beside failed ones, those behind a failure are asked', async () => {
+	agent.failure = (said) => (said === 'm0' ? { kind: 'refused' } : undefined);
+	expect(kinds(await take([turn(0, NEW), turn(1, NEW)], { concurrency: 1 }))).toEqual(['refused', 'new']);
+});
+
+test('each turn is counted in the table', async () => {
+	await take([turn(0, key('k')), turn(1, key('k'))]);
+	nodeContext = {};
+	await take([turn(0, key('k'))]);
+	expect(table.all()).toMatchObject([{ turns: 3 }]);
+});
+
+test('an unknown session is an error where it is not to be renewed', async () => {
+	await take([turn(0, key('k'))]);
+	agent.failure = () => ({ kind: 'refused', gone: true });
+	nodeContext = {};
+	expect(kinds(await take([turn(0, key('k'))]))).toEqual(['refused']);
+	expect(agent.calls).toHaveLength(2);
+});
+
+test('a recalled answer leaves the session that the key has got since', async () => {
+	await take([turn(0, key('k'))]);
+	table.edit((row) => ({ ...row, sessionId: 's9' }));
+	await take([turn(0, key('k'))]);
+	expect(table.all()).toMatchObject([{ sessionId: 's9' }]);
+});
+
 test('an unknown session is renewed once, its later turns go on in the new one, a resume never is', async () => {
 	await take([turn(0, key('k'))]);
 	agent.failure = (_said, sessionId) => (sessionId === 's1' ? { kind: 'refused', gone: true } : undefined);
