@@ -4,6 +4,7 @@ import type { Prompt } from './task.api';
 import {
 	isEmptyDefinition,
 	isLink,
+	isLongInteger,
 	readDefinition,
 	type DefinitionInput,
 	type DefinitionNode,
@@ -34,14 +35,19 @@ const COMPLAINTS_SHOWN = 20;
  * Checks overrides against the workflow before anything is spent: nodes and parameters that exist, no links,
  * types, lists and ranges (§2.2, §4.1). All that is wrong is told in one error.
  *
+ * @param isSeed tells inputs that are numbers even where the export holds a text, which stands for one
  * @returns the prompt with each value in the type that the definition has for it
  */
-export function checkOverrides(prompt: Prompt, known: WorkflowKnowledge): Result<Prompt> {
+export function checkOverrides(
+	prompt: Prompt,
+	known: WorkflowKnowledge,
+	isSeed: (nodeId: string, parameter: string) => boolean = () => false,
+): Result<Prompt> {
 	const complaints: string[] = [];
 	let checked: Prompt = {};
 	for (const [nodeId, { inputs }] of Object.entries(prompt)) {
 		for (const [parameter, value] of Object.entries(inputs)) {
-			const result = checkOne(nodeId, parameter, value, known);
+			const result = checkOne(nodeId, parameter, value, known, isSeed(nodeId, parameter));
 			if (result.ok) checked = withInput(checked, nodeId, parameter, result.value);
 			else complaints.push(result.failure);
 		}
@@ -63,9 +69,25 @@ function checkOne(
 	parameter: string,
 	value: Json,
 	known: WorkflowKnowledge,
+	isSeed: boolean,
 ): Result<Json, string> {
 	const found = findPlace(nodeId, parameter, known);
-	return found.ok ? checkValue(found.value.place, value, found.value.input, found.value.spec) : found;
+	if (!found.ok) return found;
+	const { place, input, spec } = found.value;
+	return isLinkTo(known.definition, value, input)
+		? fail(`${place} is set to a link; only values can be set`)
+		: checkValue(place, value, kindOf(input?.value ?? spec?.default, spec, isSeed), spec);
+}
+
+/** A pair of numbers is a value where the export holds a list too, or where its first is no node. */
+function isLinkTo(
+	definition: WorkflowDefinition | undefined,
+	value: Json,
+	input: DefinitionInput | undefined,
+): boolean {
+	const isNode = (id: string): boolean =>
+		!Array.isArray(input?.value) && (definition?.nodes.some(({ nodeId }) => nodeId === id) ?? true);
+	return isLink(value, isNode);
 }
 
 interface Place {
@@ -147,7 +169,7 @@ export function placeOf(node: DefinitionNode, parameter: string): string {
 function checkValue(
 	place: string,
 	value: Json,
-	input: DefinitionInput | undefined,
+	kind: Kind,
 	spec: ParameterSpec | undefined,
 ): Result<Json, string> {
 	const refuse = (wanted: string): Result<Json, string> => {
@@ -156,13 +178,12 @@ function checkValue(
 		const given = excerpt(text ?? 'nested too deeply', 80);
 		return fail(`${place} is ${given}, but has to be ${[wanted, accepted].filter(Boolean).join(', ')}`);
 	};
-	if (isLink(value)) return fail(`${place} is set to a link; only values can be set`);
 	if (spec?.list && spec.list.length > 0) {
 		const listed =
 			spec.list.find((one) => one === value) ?? spec.list.find((one) => String(one) === textOf(value));
 		return listed === undefined ? refuse('') : ok(listed);
 	}
-	const typed = convertLike(value, input?.value ?? spec?.default, spec);
+	const typed = convertTo(kind, value);
 	if (!typed.ok) return refuse(typed.failure);
 	if (typeof typed.value === 'number') {
 		if (spec?.min !== undefined && typed.value < spec.min) return refuse('a number');
@@ -175,43 +196,69 @@ function textOf(value: Json): string | undefined {
 	return value === null || typeof value === 'object' ? undefined : String(value);
 }
 
-/** Brings a value to the type of the one in the definition, where that loses nothing. */
-function convertLike(
-	value: Json,
-	model: Json | undefined,
-	spec: ParameterSpec | undefined,
-): Result<Json, string> {
-	if (typeof model === 'number' || (hasLimits(spec) && isOpen(model))) {
-		const number = typeof value === 'string' && value.trim() ? Number(value) : value;
-		if (typeof number !== 'number' || !Number.isFinite(number)) return fail('a number');
-		return typeof value === 'string' && losesDigits(value.trim(), number)
-			? fail(`a number up to ${Number.MAX_SAFE_INTEGER}, beyond which digits are lost`)
-			: ok(number);
+/** What an input takes. `loose` is a number where it reads as one, since the export only holds what stands for it. */
+type Kind = 'number' | 'integer' | 'boolean' | 'text' | 'list' | 'object' | 'loose' | 'any';
+
+/**
+ * @param model the value in the export
+ * @param isSeed whether it is a number wherever the export holds a text
+ */
+function kindOf(model: Json | undefined, spec: ParameterSpec | undefined, isSeed: boolean): Kind {
+	// A template, or nothing, tells no type; the view may.
+	const isOpen = model === undefined || model === null || typeof model === 'string';
+	if (typeof model === 'number' || (isOpen && isNumeric(spec))) {
+		return spec?.type === 'INT' ? 'integer' : 'number';
 	}
-	if (typeof model === 'boolean') {
-		const word = typeof value === 'string' ? value.trim().toLowerCase() : value;
-		if (word === true || word === 'true') return ok(true);
-		return word === false || word === 'false' ? ok(false) : fail('true or false');
-	}
-	if (typeof model === 'string') {
-		if (typeof value === 'string') return ok(value);
-		return typeof value === 'number' || typeof value === 'boolean' ? ok(String(value)) : fail('a text');
-	}
-	if (Array.isArray(model)) return Array.isArray(value) ? ok(value) : fail('a list');
-	if (isJsonObject(model)) return isJsonObject(value) ? ok(value) : fail('an object');
-	return ok(value);
+	if (typeof model === 'boolean' || (isOpen && spec?.type === 'BOOLEAN')) return 'boolean';
+	if (typeof model === 'string') return isSeed || isLongInteger(model) ? 'loose' : 'text';
+	if (Array.isArray(model)) return 'list';
+	if (isJsonObject(model)) return 'object';
+	return spec?.type === 'STRING' ? 'text' : 'any';
 }
 
-function hasLimits(spec: ParameterSpec | undefined): boolean {
-	return spec?.min !== undefined || spec?.max !== undefined;
+/** Only numbers have limits (§2.2). */
+function isNumeric(spec: ParameterSpec | undefined): boolean {
+	return spec?.min !== undefined || spec?.max !== undefined || spec?.type === 'INT' || spec?.type === 'FLOAT';
 }
 
-/** Only numbers have limits (§2.2), so that they tell the type where the export holds none, or a template. */
-function isOpen(model: Json | undefined): boolean {
-	return model === undefined || model === null || typeof model === 'string';
+/** Brings a value to what the input takes, where that loses nothing. */
+function convertTo(kind: Kind, value: Json): Result<Json, string> {
+	switch (kind) {
+		case 'number':
+			return convertToNumber(value);
+		case 'integer': {
+			const number = convertToNumber(value);
+			return number.ok && !Number.isInteger(number.value) ? fail('a whole number') : number;
+		}
+		case 'loose':
+			return typeof value === 'string' && !readsAsNumber(value) ? ok(value) : convertToNumber(value);
+		case 'boolean': {
+			const word = typeof value === 'string' ? value.trim().toLowerCase() : value;
+			if (word === true || word === 'true') return ok(true);
+			return word === false || word === 'false' ? ok(false) : fail('true or false');
+		}
+		case 'text':
+			if (typeof value === 'string') return ok(value);
+			return typeof value === 'number' || typeof value === 'boolean' ? ok(String(value)) : fail('a text');
+		case 'list':
+			return Array.isArray(value) ? ok(value) : fail('a list');
+		case 'object':
+			return isJsonObject(value) ? ok(value) : fail('an object');
+		case 'any':
+			return ok(value);
+	}
 }
 
-/** A seed of another value makes another picture, so the digits that are sent have to be those that were given. */
-function losesDigits(text: string, number: number): boolean {
-	return /^[+-]?\d+$/.test(text) && BigInt(text.replace(/^\+/, '')).toString() !== String(number);
+function readsAsNumber(text: string): boolean {
+	return text.trim() !== '' && Number.isFinite(Number(text));
+}
+
+/** A seed of another value makes another image, so the digits that are sent have to be those that were given. */
+function convertToNumber(value: Json): Result<Json, string> {
+	const number = typeof value === 'string' && readsAsNumber(value) ? Number(value) : value;
+	if (typeof number !== 'number' || !Number.isFinite(number)) return fail('a number');
+	const isLong = typeof value === 'string' && /^[+-]?\d+$/.test(value.trim());
+	return isLong && !Number.isSafeInteger(number)
+		? fail(`a number up to ${Number.MAX_SAFE_INTEGER}, beyond which digits are lost`)
+		: ok(number);
 }

@@ -43,8 +43,9 @@ export function readDefinition(source: unknown): Result<WorkflowDefinition> {
 		);
 	}
 	const exported = findExport(parsed);
-	if (exported) return ok({ nodes: Object.entries(exported).flatMap(readNode) });
-	return fail(explainNoExport(parsed));
+	if (!exported) return fail(explainNoExport(parsed));
+	const isNode = (id: string): boolean => isExportNode(exported[id]);
+	return ok({ nodes: Object.entries(exported).flatMap(([id, node]) => readNode(id, node, isNode)) });
 }
 
 /** Whether nothing has been pasted yet. */
@@ -55,7 +56,7 @@ export function isEmptyDefinition(source: unknown): boolean {
 }
 
 /** Tools wrap an export as what they send it as; a wrapper may hold the export as text. */
-const WRAPPERS = ['prompt', 'workflow', 'output', 'data'];
+const WRAPPERS = ['prompt', 'workflow', 'output', 'data', 'input'];
 
 function findExport(value: Json, depth = 0): JsonObject | undefined {
 	if (!isJsonObject(value)) return undefined;
@@ -70,18 +71,18 @@ function findExport(value: Json, depth = 0): JsonObject | undefined {
 	return undefined;
 }
 
-function isExportNode(value: Json): boolean {
+function isExportNode(value: Json | undefined): boolean {
 	return isJsonObject(value) && typeof value.class_type === 'string';
 }
 
-function readNode([nodeId, node]: [string, Json]): DefinitionNode[] {
+function readNode(nodeId: string, node: Json, isNode: (id: string) => boolean): DefinitionNode[] {
 	if (!isJsonObject(node) || !isExportNode(node)) return [];
 	const inputs = isJsonObject(node.inputs) ? Object.entries(node.inputs) : [];
 	return [
 		{
 			nodeId,
 			title: titleOf(nodeId, node),
-			inputs: inputs.map(([name, value]) => ({ name, value, isLink: isLink(value) })),
+			inputs: inputs.map(([name, value]) => ({ name, value, isLink: isLink(value, isNode) })),
 		},
 	];
 }
@@ -94,15 +95,31 @@ function titleOf(nodeId: string, node: JsonObject): string {
 	return typeof named === 'string' ? excerpt(named, 80) : `Node ${nodeId}`;
 }
 
-/** A link is how an export says that an input comes from another node's output: `["4", 0]`. */
-export function isLink(value: unknown): boolean {
-	return (
-		Array.isArray(value) && value.length === 2 && typeof value[0] === 'string' && Number.isInteger(value[1])
-	);
+/** More than any node has: a pair of larger numbers is a size, and no link. */
+const MOST_OUTPUTS = 64;
+
+/**
+ * A link is how an export says that an input comes from another node's output: `["4", 0]`, and `[4, 0]` as some
+ * tools write it.
+ * @param isNode tells a link from a value of two numbers, as far as the workflow's nodes are known
+ */
+export function isLink(value: unknown, isNode: (nodeId: string) => boolean = () => true): boolean {
+	const pair: readonly unknown[] = Array.isArray(value) ? value : [];
+	const [from, output] = pair;
+	if (pair.length !== 2) return false;
+	if (typeof output !== 'number' || !Number.isInteger(output)) return false;
+	if (typeof from === 'string') return true;
+	return Number.isInteger(from) && output >= 0 && output < MOST_OUTPUTS && isNode(String(from));
+}
+
+/** Whether it is an integer beyond 2^53: of a text in JSON it is the text of its digits, else it was rounded. */
+export function isLongInteger(value: Json | undefined): boolean {
+	const isInteger = typeof value === 'string' ? /^-?\d{16,}$/.test(value) : Number.isInteger(value);
+	return isInteger && !Number.isSafeInteger(Number(value));
 }
 
 function explainNoExport(value: JsonObject): Failure {
-	if (isEditorFile(value) || (isJsonObject(value.workflow) && isEditorFile(value.workflow))) {
+	if (holdsEditorFile(value)) {
 		return badInput(
 			`"${FIELD}" is a workflow file of the engine's editor (UI format), not an API-format export`,
 			`${HOW_TO_EXPORT} Then paste the content of that file.`,
@@ -114,10 +131,10 @@ function explainNoExport(value: JsonObject): Failure {
 	);
 }
 
-/** Whether it is what the engine's editor saves (UI format), which nothing but the editor can run. */
-export function isEditorFile(value: JsonObject): boolean {
-	return (
-		Array.isArray(value.nodes) &&
-		(Array.isArray(value.links) || 'last_node_id' in value || 'version' in value)
-	);
+/** Whether it is, bare or wrapped, what the engine's editor saves (UI format): nothing but the editor can run it. */
+export function holdsEditorFile(value: Json | undefined, depth = 0): boolean {
+	if (!isJsonObject(value)) return false;
+	const hasMark = Array.isArray(value.links) || 'last_node_id' in value || 'version' in value;
+	if (Array.isArray(value.nodes) && hasMark) return true;
+	return depth < 3 && WRAPPERS.some((key) => holdsEditorFile(value[key], depth + 1));
 }

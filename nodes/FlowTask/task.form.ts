@@ -1,5 +1,10 @@
 import { isJsonObject, jsonText, type Json } from '../shared/json';
-import type { DefinitionInput, DefinitionNode, WorkflowDefinition } from './task.definition';
+import {
+	isLongInteger,
+	type DefinitionInput,
+	type DefinitionNode,
+	type WorkflowDefinition,
+} from './task.definition';
 import { describeSpec, type ParameterSpec, type ParameterView, type Scalar } from './task.spec';
 
 /** A row that the form offers for one value input of the workflow. */
@@ -118,14 +123,17 @@ function listOptions(list: readonly Scalar[], current: Json): NonNullable<FormFi
 	return [...new Set(values)].map((value) => ({ name: String(value), value }));
 }
 
+/** A row begins empty, and is not sent so, where n8n could not hold the number or the export has no value. */
 function defaultOf(value: Json): Pick<FormField, 'defaultValue'> {
+	if (isLongInteger(value)) return {};
 	if (typeof value === 'number' || typeof value === 'boolean') return { defaultValue: value };
-	const text = typeof value === 'string' ? value : value === null ? '' : jsonText(value);
+	if (value === null) return {};
+	const text = typeof value === 'string' ? value : jsonText(value);
 	return text !== undefined && text.length <= LONGEST_DEFAULT_CHARS ? { defaultValue: text } : {};
 }
 
 function typeOf(value: Json): FormField['type'] {
-	if (typeof value === 'number') return 'number';
+	if (typeof value === 'number' || isLongInteger(value)) return 'number';
 	if (typeof value === 'boolean') return 'boolean';
 	if (Array.isArray(value)) return 'array';
 	return isJsonObject(value) ? 'object' : 'string';

@@ -1,8 +1,8 @@
-import { badInput, fail, ok, type Result } from '../shared/failure';
+import { badInput, fail, ok, type Failure, type Result } from '../shared/failure';
 import { excerpt, isJsonObject, jsonText, parseJson, type Json, type JsonObject } from '../shared/json';
-import { lostDigits, onlyOne, parsePasted } from '../shared/pastedJson';
+import { lostDigits, onlyOne, parsePasted, ROUNDED, roundedNumber } from '../shared/pastedJson';
 import type { Prompt } from './task.api';
-import { isEditorFile, isLink, readDefinition } from './task.definition';
+import { holdsEditorFile, isLink, readDefinition } from './task.definition';
 import { readFieldId } from './task.form';
 import { readParameterView } from './task.spec';
 
@@ -35,7 +35,7 @@ export function promptFromFields(rows: readonly OverrideField[]): Result<Prompt>
 		seen.add(key);
 		const value = convert(row.value, row.valueType);
 		if (!value.ok) return complaints.push(`${place} ("${parameter}" of node ${nodeId}): ${value.failure}`);
-		if (isLink(value.value)) {
+		if (isLink(value.value, isNeverANode)) {
 			return complaints.push(
 				`${place} ("${parameter}" of node ${nodeId}) is a link to another node; only values can be changed`,
 			);
@@ -51,6 +51,9 @@ export function promptFromFields(rows: readonly OverrideField[]): Result<Prompt>
 		),
 	);
 }
+
+/** Without the workflow a pair of numbers may be a value; the checks, which may know it, look at these. */
+const isNeverANode = (): boolean => false;
 
 /**
  * Builds `prompt` from the rows that the operator added to the form. A row of an older export may name what the
@@ -77,6 +80,15 @@ export function promptFromForm(value: unknown): Result<Prompt> {
 				),
 			);
 		}
+		const rounded = roundedNumber(isJsonObject(value) ? value[id] : undefined);
+		if (rounded !== undefined) {
+			return fail(
+				badInput(
+					`"Inputs to Change" cannot be sent: ${rounded}, the value of "${place.parameter}" of node ${place.nodeId}, ${ROUNDED}`,
+					'Enter a smaller number, or remove the row to keep the value with which the workflow was hosted. Nothing was submitted for this item.',
+				),
+			);
+		}
 		if (rowValue !== null) prompt = withInput(prompt, place.nodeId, place.parameter, rowValue);
 	}
 	return ok(prompt);
@@ -93,8 +105,12 @@ function convert(value: unknown, type: OverrideType): Result<Json, string> {
 	const json = toJson(value);
 	if (json === undefined || json === null) return fail('the value is missing (an expression gave nothing)');
 	const text = typeof json === 'string' ? json : JSON.stringify(json);
+	const rounded = roundedNumber(value);
+	if (rounded !== undefined) return fail(`${rounded} ${ROUNDED}`);
 	switch (type) {
 		case 'auto':
+			// An expression that gave nothing often gives an empty text.
+			if (!text.trim()) return fail('the value is empty; to send an empty text, choose the type Text');
 			return ok(typeof json === 'string' ? fromText(json) : json);
 		case 'string':
 			return ok(text);
@@ -152,10 +168,11 @@ function fromText(text: string): Json {
 }
 
 /**
- * Reads `prompt` as an operator pasted it. What is plainly something else is named as what it is:
- * the full export, the editor's own file, the parameter view (§4.1, rules 2 to 4).
+ * Reads `prompt` as an operator pasted it, bare or as the whole body of a request (§4.1, rule 6). What is plainly
+ * something else is named as what it is: the full export, the editor's own file, the parameter view (rules 2 to 4).
+ * @param workflowId with which the body has to agree, where both name a workflow
  */
-export function promptFromJson(value: unknown): Result<Prompt> {
+export function promptFromJson(value: unknown, workflowId?: string): Result<Prompt> {
 	const read = readPrompt(value);
 	const parsed = read.ok ? onlyOne(read.value) : undefined;
 	if (!isJsonObject(parsed)) {
@@ -170,8 +187,54 @@ export function promptFromJson(value: unknown): Result<Prompt> {
 	if (jsonText(parsed) === undefined) {
 		return fail(refuse('is nested too deeply to be sent', 'Remove what is nested.'));
 	}
-	const wrong = recogniseWholeFile(parsed) ?? refuseLoss(value, parsed);
-	return wrong ? fail(wrong) : promptOfNodes(parsed);
+	const wrong = recogniseWholeFile(parsed);
+	if (wrong) return fail(wrong);
+	// JSON leaves out what an expression did not give, so that it is looked for in what was given.
+	const given = typeof value === 'string' ? parsed : onlyOne(value);
+	const isBody = isRequestBody(parsed);
+	const nodes = isBody ? readBody(parsed, workflowId) : ok(parsed);
+	if (!nodes.ok) return nodes;
+	const loss = refuseLoss(value, isBody && isJsonObject(given) ? given.prompt : given);
+	return loss ? fail(loss) : promptOfNodes(nodes.value);
+}
+
+/** Nodes may be called "prompt" and "workflow_id": their inputs tell them from the body of a request. */
+function isRequestBody({ prompt, workflow_id: workflowId }: JsonObject): boolean {
+	if (prompt === undefined) return false;
+	return workflowId === undefined ? holdsChanges(prompt) : !isJsonObject(workflowId);
+}
+
+/** @returns what stands under "prompt" */
+function readBody(body: JsonObject, workflowId: string | undefined): Result<JsonObject> {
+	const { prompt, workflow_id: named = workflowId, ...others } = body;
+	const [other] = Object.keys(others);
+	if (other !== undefined) {
+		return fail(
+			refuse(
+				`is a request body that holds "${excerpt(other, 60)}"`,
+				'A body holds "workflow_id" and "prompt"; remove the rest.',
+			),
+		);
+	}
+	if (workflowId !== undefined && named !== workflowId) {
+		const said = typeof named === 'string' ? named : (jsonText(named) ?? '');
+		return fail(
+			refuse(
+				`is a request body for the workflow "${excerpt(said, 60)}", but "Workflow ID" is "${excerpt(workflowId, 60)}"`,
+				'Copy the body of this workflow, or correct "Workflow ID".',
+			),
+		);
+	}
+	if (!isJsonObject(prompt)) {
+		return fail(
+			refuse(
+				'is a request body of which "prompt" is no object',
+				'Copy the whole body from the trial-run page, or enter only the inputs to change.',
+			),
+		);
+	}
+	const wrong = recogniseWholeFile(prompt);
+	return wrong ? fail(wrong) : ok(prompt);
 }
 
 function readPrompt(value: unknown): Result<Json, string> {
@@ -181,15 +244,15 @@ function readPrompt(value: unknown): Result<Json, string> {
 }
 
 /** What would be sent without a word as something else than was entered. */
-function refuseLoss(value: unknown, parsed: JsonObject): ReturnType<typeof badInput> | undefined {
-	const missing = missingIn(typeof value === 'string' ? parsed : onlyOne(value));
+function refuseLoss(value: unknown, nodes: unknown): Failure | undefined {
+	const missing = missingIn(nodes);
 	if (missing !== undefined) {
 		return refuse(
 			`has no value for ${missing}`,
 			'Check the expression that should give it, or remove it to keep the value with which the workflow was hosted.',
 		);
 	}
-	const lost = typeof value === 'string' ? lostDigits(value) : undefined;
+	const lost = lostDigits(typeof value === 'string' ? value : (jsonText(value) ?? ''));
 	if (lost === undefined) return undefined;
 	return refuse(
 		`holds the number ${excerpt(lost, 40)}, of which digits would be lost`,
@@ -197,9 +260,9 @@ function refuseLoss(value: unknown, parsed: JsonObject): ReturnType<typeof badIn
 	);
 }
 
-function promptOfNodes(parsed: JsonObject): Result<Prompt> {
+function promptOfNodes(nodes: JsonObject): Result<Prompt> {
 	let prompt: Prompt = {};
-	for (const [nodeId, node] of Object.entries(parsed)) {
+	for (const [nodeId, node] of Object.entries(nodes)) {
 		const id = excerpt(nodeId, 60);
 		if (!isJsonObject(node) || !isJsonObject(node.inputs)) {
 			return fail(refuse(`has no "inputs" object for node "${id}"`, `Write {"${id}": {"inputs": {…}}}.`));
@@ -213,7 +276,7 @@ function promptOfNodes(parsed: JsonObject): Result<Prompt> {
 				),
 			);
 		}
-		const link = Object.entries(node.inputs).find(([, input]) => isLink(input));
+		const link = Object.entries(node.inputs).find(([, input]) => isLink(input, isNeverANode));
 		if (link) {
 			return fail(
 				refuse(
@@ -228,7 +291,7 @@ function promptOfNodes(parsed: JsonObject): Result<Prompt> {
 }
 
 /**
- * JSON leaves out what an expression did not give, and the hosted value would be paid for in its place.
+ * In place of what an expression did not give, the hosted value would be paid for.
  * @returns how the place without a value is called
  */
 function missingIn(value: unknown): string | undefined {
@@ -246,14 +309,14 @@ function membersOf(value: unknown): Array<[string, unknown]> {
 	return typeof value === 'object' && value !== null ? Object.entries(value) : [];
 }
 
-function refuse(what: string, advice: string): ReturnType<typeof badInput> {
+function refuse(what: string, advice: string): Failure {
 	return badInput(`"${PROMPT}" ${what}`, `${advice} Nothing was submitted for this item.`);
 }
 
 const ONLY_CHANGES = 'Enter only the inputs to change, such as {"6": {"inputs": {"text": "a red fox"}}}.';
 
 /** What was pasted in place of changes; `undefined` where they may be changes. */
-function recogniseWholeFile(object: JsonObject): ReturnType<typeof badInput> | undefined {
+function recogniseWholeFile(object: JsonObject): Failure | undefined {
 	const view = readParameterView(object);
 	if ('spec' in object || (view.ok && view.value.size > 0)) {
 		return refuse(
@@ -267,16 +330,10 @@ function recogniseWholeFile(object: JsonObject): ReturnType<typeof badInput> | u
 			`${ONLY_CHANGES} The workflow itself is known to the platform by its id.`,
 		);
 	}
-	if (isEditorFile(object) || (isJsonObject(object.workflow) && isEditorFile(object.workflow))) {
+	if (holdsEditorFile(object)) {
 		return refuse(
 			"is a workflow file of the engine's editor, not a list of changes",
 			`${ONLY_CHANGES} A workflow is hosted in the platform's console, from an export in API format.`,
-		);
-	}
-	if ('prompt' in object && ('workflow_id' in object || holdsChanges(object.prompt))) {
-		return refuse(
-			'is a whole request body',
-			'Enter what stands under its "prompt", and its "workflow_id" as Workflow ID.',
 		);
 	}
 	return undefined;

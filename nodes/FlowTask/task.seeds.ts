@@ -33,6 +33,11 @@ export type RandomSeed = (least: number, most: number) => number;
 
 const SEED_PARAMETERS: ReadonlySet<string> = new Set(['seed', 'noise_seed']);
 
+/** Whether an input is a seed by its name. */
+export function isSeedName(parameter: string): boolean {
+	return SEED_PARAMETERS.has(parameter);
+}
+
 /**
  * Sets the seeds of one item's prompt.
  * @param itemIndex added to the base in mode `increment`

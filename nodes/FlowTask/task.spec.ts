@@ -4,11 +4,17 @@ import { onlyOne, parsePasted } from '../shared/pastedJson';
 
 export type Scalar = string | number | boolean;
 
+/** What the engine calls its kinds of values. */
+const ENGINE_TYPES = ['INT', 'FLOAT', 'STRING', 'BOOLEAN'] as const;
+export type EngineType = (typeof ENGINE_TYPES)[number];
+
 /** What one parameter accepts (§2.2). A missing field is no limit. */
 export interface ParameterSpec {
 	readonly default?: Json;
 	readonly min?: number;
 	readonly max?: number;
+	/** What the engine calls the kind of value, where the view says it. */
+	readonly type?: EngineType;
 	/** The values of an enumerated parameter. */
 	readonly list?: readonly Scalar[];
 }
@@ -22,6 +28,9 @@ export const EMPTY_VIEW: ParameterView = new Map();
 const LIST_KEYS = ['list', 'options', 'values', 'enum', 'choices'];
 const WRAPPERS = ['data', 'parameters', 'parameter_view', 'nodes', 'workflow'];
 const PARAMETER_GROUPS = ['inputs', 'parameters', 'params'];
+
+/** A loader lists the files that were there when the view was made: one that is uploaded later is accepted too. */
+const FILE_PARAMETERS: ReadonlySet<string> = new Set(['image', 'video', 'audio', 'file']);
 
 /** Reads the parameter view as pasted from the console. Nothing pasted is an empty view. */
 export function readParameterView(source: unknown): Result<ParameterView> {
@@ -69,9 +78,13 @@ function readParameters(node: JsonObject): Map<string, ParameterSpec> {
 	if (!isJsonObject(group)) return parameters;
 	for (const [name, entry] of Object.entries(group)) {
 		const spec = isJsonObject(entry) && entry.spec !== undefined ? readSpec(entry.spec, entry) : undefined;
-		if (spec) parameters.set(name, spec);
+		if (spec) parameters.set(name, FILE_PARAMETERS.has(name) ? withoutList(spec) : spec);
 	}
 	return parameters;
+}
+
+function withoutList({ list: _list, ...spec }: ParameterSpec): ParameterSpec {
+	return spec;
 }
 
 /** A spec is an object of limits, or the list of accepted values itself; a list may also stand beside it. */
@@ -80,17 +93,26 @@ function readSpec(spec: Json, entry: JsonObject): ParameterSpec | undefined {
 	return isJsonObject(spec) ? readLimits(spec, entry) : undefined;
 }
 
-/** What the engine calls its kinds of values, where nothing else is said of them. */
-const ENGINE_TYPES: ReadonlySet<unknown> = new Set(['INT', 'FLOAT', 'STRING', 'BOOLEAN']);
-
 /** The engine itself writes a pair, type and limits; the type of what is enumerated is the list. */
 function readListSpec(spec: Json[], entry: JsonObject): ParameterSpec {
 	const [type, limits = {}] = spec;
-	const isType =
-		Array.isArray(type) || (typeof type === 'string' && (spec.length === 2 || ENGINE_TYPES.has(type)));
-	if (spec.length > 2 || !isType || !isJsonObject(limits)) return { list: scalars(spec) };
+	const isType = Array.isArray(type) || (typeof type === 'string' && (spec.length === 2 || isTypeName(type)));
+	if (spec.length > 2 || !isType || !isJsonObject(limits)) return listOf(spec);
 	const read = readLimits(limits, entry);
-	return Array.isArray(type) ? { ...read, list: scalars(type) } : read;
+	if (Array.isArray(type)) return { ...read, ...listOf(type) };
+	const known = ENGINE_TYPES.find((name) => name === type);
+	return known ? { ...read, type: known } : read;
+}
+
+/** `*` is the engine's word for any type, and types with commas between are a choice of types: neither is a value. */
+function isTypeName(text: string): boolean {
+	const names: ReadonlySet<string> = new Set([...ENGINE_TYPES, 'COMBO', '*']);
+	return text.split(',').every((name) => names.has(name.trim()));
+}
+
+function listOf(values: Json[]): Pick<ParameterSpec, 'list'> {
+	const list = scalars(values);
+	return list.length === 1 && list[0] === '*' ? {} : { list };
 }
 
 function readLimits(spec: JsonObject, entry: JsonObject): ParameterSpec {
@@ -103,7 +125,7 @@ function readLimits(spec: JsonObject, entry: JsonObject): ParameterSpec {
 		...(spec.default !== undefined && { default: spec.default }),
 		...(min !== undefined && { min }),
 		...(max !== undefined && { max }),
-		...(Array.isArray(list) && { list: scalars(list) }),
+		...(Array.isArray(list) && listOf(list)),
 	};
 }
 

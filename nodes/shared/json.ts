@@ -27,7 +27,7 @@ export function parseJson(text: string): Json | undefined {
 		// Some servers put a byte order mark before their JSON, which is trimmed as a blank.
 		const source = text.trimStart();
 		// Before parsing: brackets alone, millions deep, take many times their size in memory.
-		if (source.length > MOST_LEVELS && levelsOf(source) > MOST_LEVELS) return undefined;
+		if (isTextTooDeep(source)) return undefined;
 		// Asking for the source of each number takes several times as long.
 		const parsed: unknown = JSON.parse(source, LONG_INTEGER.test(source) ? withAllDigits : undefined);
 		return isJson(parsed) ? parsed : undefined;
@@ -38,12 +38,17 @@ export function parseJson(text: string): Json | undefined {
 
 /** Why `parseJson` gives nothing for a text, as a clause: "it is …". */
 export function whyNotJson(text: string): string {
-	return levelsOf(text) > MOST_LEVELS ? 'it is nested too deeply' : 'it is cut off or not JSON';
+	return isTextTooDeep(text) ? 'it is nested too deeply' : 'it is cut off or not JSON';
 }
 
 function withAllDigits(_key: string, value: unknown, context?: { readonly source?: string }): unknown {
 	if (typeof value !== 'number' || Number.isSafeInteger(value)) return value;
 	return context?.source && /^-?\d+$/.test(context.source) ? context.source : value;
+}
+
+/** Whether a text in JSON is nested so deeply that it is not read. */
+export function isTextTooDeep(source: string): boolean {
+	return source.length > MOST_LEVELS && levelsOf(source) > MOST_LEVELS;
 }
 
 /** How deep the brackets of a text in JSON are nested; stops counting where it is too deep. */

@@ -1,5 +1,5 @@
-import { fail, ok, type Result } from './failure';
-import { parseJson, type Json } from './json';
+import { badInput, fail, ok, type Failure, type Result } from './failure';
+import { isTextTooDeep, jsonText, parseJson, type Json } from './json';
 
 /** A text in JSON, whose end may be cut off: what stands in it is no syntax. */
 const TEXT = String.raw`"[^"\\]*(?:\\[\s\S][^"\\]*)*\\?(?:"|$)`;
@@ -26,12 +26,37 @@ export function onlyOne(value: unknown): unknown {
 	return typeof first === 'object' && first !== null ? first : value;
 }
 
-/** The first integer of a JSON text that a number cannot hold, so that another one would be sent. */
+/** The first integer of a JSON text beyond 2^53, of which a number may not hold all digits. */
 export function lostDigits(text: string): string | undefined {
-	const tokens = text.match(new RegExp(String.raw`${TEXT}|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?`, 'g')) ?? [];
-	return tokens.find(
-		(token) => /^-?\d{16,}$/.test(token) && BigInt(token).toString() !== String(Number(token)),
+	return longIntegers(text).find((token) => /^-?\d+$/.test(token));
+}
+
+/**
+ * The first integer beyond 2^53 in what an expression gave. n8n has made a number of it before anybody could look,
+ * so that nobody knows which digits it had.
+ * @returns what is left of it, for the words of {@link ROUNDED}
+ */
+export function roundedNumber(value: unknown): string | undefined {
+	return typeof value === 'string' ? undefined : lostDigits(jsonText(value) ?? '');
+}
+
+/** Follows such a number in a sentence. */
+export const ROUNDED = `is a number beyond ${Number.MAX_SAFE_INTEGER}, of which n8n rounds the last digits`;
+
+/** Refuses such a number, however it is written, where an id or a key is wanted: rounded, it is another one's. */
+export function refuseRounded(fieldLabel: string, value: unknown): Failure | undefined {
+	const [rounded] = typeof value === 'string' ? [] : longIntegers(jsonText(value) ?? '');
+	if (rounded === undefined) return undefined;
+	return badInput(
+		`"${fieldLabel}" holds ${rounded}, which ${ROUNDED}`,
+		'Have the node before give it as a text, with quotation marks around it in JSON.',
 	);
+}
+
+/** The numbers of a JSON text that are integers beyond 2^53, `1e+21` too. */
+function longIntegers(text: string): string[] {
+	const tokens = text.match(new RegExp(String.raw`${TEXT}|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?`, 'g')) ?? [];
+	return tokens.filter((token) => Number.isInteger(Number(token)) && !Number.isSafeInteger(Number(token)));
 }
 
 function withoutFence(text: string): string {
@@ -50,6 +75,7 @@ function withoutNaN(text: string): string {
 }
 
 function explain(text: string): string {
+	if (isTextTooDeep(text)) return 'it is nested too deeply';
 	const syntax = text.replace(new RegExp(TEXT, 'g'), '""');
 	if (/[“”„]/.test(syntax)) return 'it has curly quotes (“ ”) where JSON has straight ones (")';
 	if (/,\s*[}\]]/.test(syntax)) return 'it has a comma before a closing bracket, which JSON does not allow';

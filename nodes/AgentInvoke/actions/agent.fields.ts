@@ -6,7 +6,7 @@ export const messageField: INodeProperties = {
 	type: 'string',
 	typeOptions: { rows: 3 },
 	default: '={{ $json.chatInput }}',
-	description: 'What is said to the agent. In a chat, the message of the person is {{ $JSON.chatInput }}.',
+	description: 'What is said to the agent. In a chat, the message of the person is in the field chatInput.',
 };
 
 /** Which conversation a message belongs to. */
@@ -46,7 +46,7 @@ export const sessionFields: readonly INodeProperties[] = [
 		type: 'string',
 		default: '={{ $json.session.id }}',
 		displayOptions: { show: { sessionMode: ['explicit'] } },
-		description: 'The session.ID of an earlier output of this agent',
+		description: 'The ID that an earlier output of this agent has under "session"',
 	},
 ];
 

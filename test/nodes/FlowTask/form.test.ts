@@ -1,5 +1,7 @@
 import type { INodeParameters } from 'n8n-workflow';
+import sharp from 'sharp';
 
+import imageToImage from '../../platform/workflows/image-to-image.json';
 import textToImage from '../../platform/workflows/text-to-image.json';
 import { NODE_NAME } from '../harness';
 import { openStage, prompts, type Stage } from './flowTask.fixture';
@@ -73,6 +75,115 @@ test('the default form with no rows runs the workflow as it was hosted', async (
 	const run = await stage.run(prompts(1), { overridesMode: 'form', overrideFields: {} });
 	expect(run.error).toBeUndefined();
 	expect(sentPrompts()).toEqual([{}]);
+});
+
+test('a form without rows, as the editor keeps it, runs the workflow as it was hosted', async () => {
+	const { overrides, ...more } = form({ '3/steps': 30 }, { '3/steps': 'number' });
+	const run = await stage.run(prompts(1), {
+		...more,
+		overrides: { ...(overrides as INodeParameters), value: null },
+	});
+	expect(run.error).toBeUndefined();
+	expect(sentPrompts()).toEqual([{}]);
+});
+
+test('the body of the trial-run page is accepted as JSON', async () => {
+	const changes = { '6': { inputs: { text: 'a red fox' } } };
+	const body = JSON.stringify({ workflow_id: stage.workflowId, prompt: changes }, null, 2);
+	const json = { overridesMode: 'json', overrideFields: {} };
+	const run = await stage.run(prompts(1), { ...json, prompt: body });
+	const given = await stage.run(prompts(1), {
+		...json,
+		prompt: `={{ ${body} }}`,
+	});
+	expect([run.error, given.error]).toEqual([undefined, undefined]);
+	expect(sentPrompts()).toEqual([changes, changes]);
+});
+
+test('an empty text is sent where its type is Text', async () => {
+	const override = [{ nodeId: '6', parameter: 'text', value: '', valueType: 'string' }];
+	const run = await stage.run(prompts(1), { overrideFields: { override } });
+	expect(run.error).toBeUndefined();
+	expect(sentPrompts()).toEqual([{ '6': { inputs: { text: '' } } }]);
+});
+
+/** The export with another value in it, for which JSON has to have no other digits. */
+function exportWith(seed: string): { workflowDefinition: string } {
+	const text = JSON.stringify({ input: { workflow: textToImage } });
+	return { workflowDefinition: text.replace('"seed":156680208700286', `"seed":${seed}`) };
+}
+
+test.each([['"%seed%"'], ['18446744073709551615'], ['""']])(
+	'where the export holds %s for the seed, seeds go out as numbers',
+	async (seed) => {
+		const more = exportWith(seed);
+		const drawn = await stage.run(prompts(1), form({}, {}, { ...more, seedMode: 'random' }));
+		expect(drawn.error).toBeUndefined();
+		const typed = await stage.run(prompts(1), form({ '3/seed': '42' }, {}, more));
+		expect(typed.error).toBeUndefined();
+		expect(sentPrompts()).toEqual([
+			{ '3': { inputs: { seed: expect.any(Number) } } },
+			{ '3': { inputs: { seed: 42 } } },
+		]);
+	},
+);
+
+test('a seed target by another name goes out as a number, too', async () => {
+	const workflowDefinition = JSON.stringify(textToImage).replace('"steps":20', '"steps":"%steps%"');
+	const seeds = { seedMode: 'fixed', seed: 7, seedTargets: '3.steps' };
+	const run = await stage.run(prompts(1), form({}, {}, { workflowDefinition, parameterSpec: '', ...seeds }));
+	expect(run.error).toBeUndefined();
+	expect(sentPrompts()).toEqual([{ '3': { inputs: { steps: 7 } } }]);
+});
+
+test.each(['12345678901234567890', '={{ 12345678901234567890 }}', '={{ "12345678901234567890" }}'])(
+	'the seed %s, of which digits would be lost, is not submitted',
+	async (value) => {
+		const rows = form({ '3/seed': value }, { '3/seed': 'number' }, exportWith('12345678901234567890'));
+		const run = await stage.run(prompts(1), rows);
+		expect(run.error?.message).toMatch(/the value of "seed" of node 3, is a number beyond 9007199254740991/);
+		expect(stage.platform.books().requests.submit).toBe(0);
+	},
+);
+
+test('a freshly uploaded image is accepted, whatever files the view has listed', async () => {
+	const { workflowId } = await stage.platform.hostWorkflow(imageToImage);
+	const picture = await sharp({ create: { width: 8, height: 8, channels: 3, background: 'teal' } })
+		.png()
+		.toBuffer();
+	const uploaded = await stage.run([{ json: {}, binary: { data: { data: picture, fileName: 'new.png' } } }], {
+		resource: 'image',
+		operation: 'upload',
+	});
+	const imageId = uploaded.output(NODE_NAME)[0]?.json.imageId;
+	const item = [{ json: { imageId } }];
+	const known = {
+		workflowId,
+		workflowDefinition: JSON.stringify(imageToImage),
+		parameterSpec: JSON.stringify({ '10': { image: { spec: [['example.png'], { image_upload: true }] } } }),
+	};
+	const value = '={{ $json.imageId }}';
+	const override = [{ nodeId: '10', parameter: 'image', value, valueType: 'auto' }];
+	const slot = [{ nodeId: '10', parameter: 'image', source: 'imageId', imageId: value }];
+	const prompt = '={{ {"10": {"inputs": {"image": $json.imageId} } } }}';
+	const runs = [
+		await stage.run(item, form({ '10/image': value }, {}, known)),
+		await stage.run(item, { ...known, overrideFields: { override } }),
+		await stage.run(item, { ...known, overrideFields: {}, overridesMode: 'json', prompt }),
+		await stage.run(item, { ...known, overrideFields: {}, imageSlots: { slot } }),
+	];
+	expect(runs.map(({ error }) => error)).toEqual(runs.map(() => undefined));
+	expect(sentPrompts()).toEqual(runs.map(() => ({ '10': { inputs: { image: imageId } } })));
+});
+
+test('a fraction is not submitted for what the view calls INT', async () => {
+	const parameterSpec = JSON.stringify({ '3': { steps: { spec: ['INT', { min: 1, max: 100 }] } } });
+	const run = await stage.run(
+		prompts(1),
+		form({ '3/steps': 20.5 }, { '3/steps': 'number' }, { parameterSpec }),
+	);
+	expect(run.error?.message).toContain('steps is 20.5, but has to be a whole number, from 1 to 100');
+	expect(stage.platform.books().requests.submit).toBe(0);
 });
 
 test('one error names all that is wrong, with node, parameter, value and what is accepted', async () => {

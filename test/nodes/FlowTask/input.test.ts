@@ -21,6 +21,9 @@ const json = (prompt: unknown): INodeParameters => ({
 	overridesMode: 'json',
 	prompt: typeof prompt === 'string' ? prompt : JSON.stringify(prompt),
 });
+const row = (value: string): INodeParameters => ({
+	overrideFields: { override: [{ nodeId: '6', parameter: 'text', value, valueType: 'auto' }] },
+});
 const editorFile = {
 	last_node_id: 9,
 	nodes: [{ id: 3, type: 'KSampler' }],
@@ -45,10 +48,58 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 		/only the inputs/,
 	],
 	[
-		'a request body as prompt',
-		json({ workflow_id: 'wf', prompt: { '6': { inputs: {} } } }),
-		/whole request body/,
-		/Workflow ID/,
+		"another workflow's request body as prompt",
+		json({ workflow_id: 'wf_other', prompt: { '6': { inputs: {} } } }),
+		/is a request body for the workflow "wf_other", but "Workflow ID" is "/,
+		/correct "Workflow ID"/,
+	],
+	[
+		'a wrapped export of other wrappers as prompt',
+		json({ input: { workflow: textToImage } }),
+		/is a full workflow export/,
+		/only the inputs/,
+	],
+	['a workflow ID that n8n has rounded', { workflowId: '={{ 7.2e17 }}' }, /720000000000000000/, /as a text/],
+	[
+		'an idempotency key that n8n has rounded',
+		{ options: { idempotencyKey: '={{ 7.2e17 }}' } },
+		/"Idempotency Key" holds 720000000000000000, which is a number beyond 9007199254740991/,
+		/as a text/,
+	],
+	[
+		'an image ID that n8n has rounded',
+		{
+			imageSlots: {
+				slot: [{ nodeId: '10', parameter: 'image', source: 'imageId', imageId: '={{ 2**53 }}' }],
+			},
+		},
+		/"Image ID" holds 9007199254740992/,
+		/as a text/,
+	],
+	[
+		'a link with its node as a number',
+		json({ '6': { inputs: { clip: [4, 1] } } }),
+		/"clip" of node 6 is set to a link/,
+		/nothing was submitted/,
+	],
+	['an empty value of type Automatic', row(''), /Row 1 \("text" of node 6\): the value is empty/, /Correct/],
+	[
+		'an expression that gives an empty text, of type Automatic',
+		row("={{ $json.nothing ?? '' }}"),
+		/the value is empty; to send an empty text, choose the type Text/,
+		/Correct this row/,
+	],
+	[
+		'a value that was never entered',
+		{ overrideFields: { override: [{ nodeId: '6', parameter: 'text' }] } },
+		/Row 1 \("text" of node 6\): the value is empty/,
+		/Correct this row/,
+	],
+	[
+		'a seed that n8n has rounded',
+		row('={{ 12345678901234567890 }}'),
+		/12345678901234567000 is a number beyond 9007199254740991, of which n8n rounds/,
+		/Correct this row/,
 	],
 	['a list as prompt', json('[1, 2]'), /is no JSON object/, /node id/],
 	['text as prompt', json('a red fox'), /is no valid JSON/, /node id/],

@@ -102,6 +102,20 @@ test('Continue On Fail + Retry On Fail: the first item fails five times, the oth
 	expect(stage.platform.books().requests.submit).toBe(ITEMS - 1 + 5);
 });
 
+test.each([
+	['continueErrorOutput', 'picture 0"', 3],
+	['continueRegularOutput', 'picture 0"', 3],
+	['continueErrorOutput', 'picture 1"', 1],
+	['continueRegularOutput', 'picture 1"', 1],
+] as const)('Retry On Fail beside %s, as n8n has it: %s is tried %d times', async (onError, match, tries) => {
+	stage.platform.faults.add({ on: 'submit', kind: 'code', msg: 'no', match });
+	const settings = { onError, retryOnFail: true, maxTries: 3, waitBetweenTries: 1 };
+	const run = await stage.run(prompts(2), OPTIONS, settings);
+	expect(run.status).toBe('success');
+	expect(stage.platform.books().requests.submit).toBe(1 + tries);
+	expect(stage.platform.books().tasksMade).toBe(1);
+});
+
 test('a submit without an answer is not repeated by a retry, and may be by choice', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'resetAfter', times: 1 });
 	const settings = { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 };

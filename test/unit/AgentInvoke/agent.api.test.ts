@@ -204,7 +204,7 @@ test('pieces alone tell of the request they belong to', async () => {
 });
 
 test('where pieces and answer have one path, what was heard piece by piece is not heard once more', async () => {
-	const body = `data: ${envelope({ answer: 'Füchse ' })}\n\n${`data: ${envelope({ answer: '🦊' })}\n\n`}${done}`;
+	const body = `data: ${envelope({ answer: 'Füchse ' })}\n\ndata: ${envelope({ answer: '🦊' })}\n\n${done}`;
 	const fields = { customFields: true, deltaPath: 'answer' };
 	const { result, heard } = await invoke({ pieces: [bytes(body)] }, {}, fields);
 	expect(result).toMatchObject({ value: { reply: { answer: 'Füchse 🦊' } } });

@@ -1,6 +1,6 @@
 import type { InvokeCall } from '../../../nodes/AgentInvoke/agent.api';
 import { createAgentMemory } from '../../../nodes/AgentInvoke/agent.memory';
-import { createInterruptRounds } from '../../../nodes/AgentInvoke/agent.rounds';
+import { createInterruptRounds, type InterruptRounds } from '../../../nodes/AgentInvoke/agent.rounds';
 import { createSessionStore } from '../../../nodes/AgentInvoke/agent.sessions';
 import {
 	takeTurns,
@@ -95,7 +95,12 @@ function ledgerOf(executionId: string): Ledger {
 async function take(
 	turns: AgentTurn[],
 	settings: Partial<TurnSettings> = {},
-	{ ledger, signal, agentName = 'a' }: { ledger?: Ledger; signal?: AbortSignal; agentName?: string } = {},
+	{
+		ledger,
+		signal,
+		agentName = 'a',
+		rounds = createInterruptRounds({}, 0),
+	}: { ledger?: Ledger; signal?: AbortSignal; agentName?: string; rounds?: InterruptRounds } = {},
 ): Promise<TurnOutcome[]> {
 	const sessions = createSessionStore(
 		{ agent: agentName, workflowId: 'w', executionId: 'e', ttlMs: 0 },
@@ -119,7 +124,7 @@ async function take(
 			{
 				...{ agent: agentName, api: agent, clock, sessions, ledger },
 				memory: createAgentMemory(createRunMemory(nodeContext, 'n', 0)),
-				rounds: createInterruptRounds({}, 0),
+				rounds,
 				signal: signal ?? new AbortController().signal,
 				heard: async () => undefined,
 			},
@@ -213,6 +218,12 @@ test('an unknown session is an error where it is not to be renewed', async () =>
 	nodeContext = {};
 	expect(kinds(await take([turn(0, key('k'))]))).toEqual(['refused']);
 	expect(agent.calls).toHaveLength(2);
+});
+
+test('an answer that asks for nothing is no interrupt, however often the session is resumed', async () => {
+	const rounds = createInterruptRounds({}, 1);
+	const resumes = [0, 1, 2, 3].map((i) => turn(i, { kind: 'explicit', id: 's9' }, { isResume: true }));
+	expect(kinds(await take(resumes, {}, { rounds }))).toEqual(Array(4).fill('explicit'));
 });
 
 test('a recalled answer leaves the session that the key has got since', async () => {

@@ -4,7 +4,7 @@ import type { Prompt } from '../../../nodes/FlowTask/task.api';
 import { checkOverrides, readKnowledge, type WorkflowKnowledge } from '../../../nodes/FlowTask/task.checks';
 import { promptFromForm, promptFromJson } from '../../../nodes/FlowTask/task.overrides';
 import type { Result } from '../../../nodes/shared/failure';
-import { isJsonObject, parseJson, type Json } from '../../../nodes/shared/json';
+import { isJsonObject, type Json } from '../../../nodes/shared/json';
 import { deeplyNested, hostileJson, hostileName, hostileSource } from './hostileJson';
 
 const DEFINITION = {
@@ -132,17 +132,16 @@ describe('checkOverrides', () => {
 		['9007199254740993', 'an odd number above 2^53'],
 		['-9007199254740993', 'a negative one'],
 		['18446744073709551616', 'a number that JSON writes with other digits'],
+		['18446744073709552000', 'a number that JSON writes with these digits'],
+		['9007199254740992', 'the first of which one cannot tell'],
 	])('does not send another number than %s (%s)', (value) => {
 		expect(refusal(check('3', 'seed', value))).toContain('has to be a number');
 		expect(refusal(check('3', 'seed', value, limits({ min: 0, max: 2 ** 64 }, 'seed')))).toContain('number');
 	});
 
-	it.each(['9007199254740992', '18446744073709552000', '007', '+5', '0.1', '-0', '1e20'])(
-		'sends the number %s',
-		(value) => {
-			expect(check('3', 'seed', value)).toEqual({ ok: true, value: one('3', 'seed', Number(value)) });
-		},
-	);
+	it.each(['9007199254740991', '007', '+5', '0.1', '-0', '1e20'])('sends the number %s', (value) => {
+		expect(check('3', 'seed', value)).toEqual({ ok: true, value: one('3', 'seed', Number(value)) });
+	});
 
 	it.each<[Json, Json, boolean]>([
 		[{ min: 1, max: 100 }, 1, true],
@@ -172,6 +171,81 @@ describe('checkOverrides', () => {
 		const view = { ...limits(spec, 'template', '57:43'), ...limits(spec, 'steps') };
 		expect(check('57:43', 'template', value, view).ok).toBe(accepted);
 		expect(check('57:43', 'none', value, limits(spec, 'none', '57:43')).ok).toBe(accepted);
+	});
+
+	it.each<[string, Json, string]>([
+		['INT', 7.5, 'steps is 7.5, but has to be a whole number, from 1 to 100'],
+		['INT', '7.5', 'steps is "7.5", but has to be a whole number'],
+		['INT', 'many', 'has to be a number'],
+		['INT', true, 'has to be a number'],
+		['FLOAT', 'many', 'has to be a number'],
+		['BOOLEAN', 'many', 'has to be true or false'],
+	])('the kind %s of the view does not accept %j', (type, value, said) => {
+		const range = { min: 1, max: 100 };
+		const spec = type === 'BOOLEAN' ? [type] : [type, range];
+		const parameters = ['none', 'template'].map((name): [string, string] => ['57:43', name]);
+		for (const [nodeId, parameter] of parameters) {
+			expect(refusal(check(nodeId, parameter, value, limits(spec, parameter, nodeId)))).toContain(
+				said.replace('steps', parameter),
+			);
+		}
+		if (type !== 'BOOLEAN') expect(refusal(check('3', 'steps', value, limits(spec)))).toContain(said);
+	});
+
+	it.each<[Json, Json, Json]>([
+		['INT', '7', 7],
+		['INT', 7.0, 7],
+		['FLOAT', '7.5', 7.5],
+		['BOOLEAN', 'True', true],
+		['STRING', 42, '42'],
+		['*', 42, 42],
+	])('the kind %s of the view makes of %j: %j', (type, value, sent) => {
+		expect(check('57:43', 'none', value, limits([type], 'none', '57:43'))).toEqual({
+			ok: true,
+			value: one('57:43', 'none', sent),
+		});
+	});
+
+	it.each(['image', 'video', 'audio', 'file'])('checks the %s of a loader against no list', (parameter) => {
+		for (const spec of [['old.png'], [['old.png', 'b.png'], { default: 'old.png' }], { list: ['old.png'] }]) {
+			const view = limits(spec, parameter, '10');
+			const loader = { '10': { class_type: 'LoadAny', inputs: { [parameter]: 'old.png' } } };
+			const expected = { ok: true, value: one('10', parameter, 'uploads/new.png') };
+			expect(checkOverrides(one('10', parameter, 'uploads/new.png'), know(loader, view))).toEqual(expected);
+			expect(checkOverrides(one('10', parameter, 'uploads/new.png'), know('', view))).toEqual(expected);
+		}
+	});
+
+	it.each<[string, Json, Json]>([
+		['%seed%', 42, 42],
+		['%seed%', '42', 42],
+		['%seed%', '%seed%', '%seed%'],
+		['', 42, 42],
+		['12345678901234567890', 42, 42],
+	])('a seed for which the export holds %j goes out as a number: %j as %j', (model, value, sent) => {
+		const known = know({ '3': { class_type: 'KSampler', inputs: { custom: model } } });
+		const isSeed = (nodeId: string, parameter: string) => nodeId === '3' && parameter === 'custom';
+		expect(checkOverrides(one('3', 'custom', value), known, isSeed)).toEqual({
+			ok: true,
+			value: one('3', 'custom', sent),
+		});
+	});
+
+	it('tells a seed beyond 2^53 from a text, and refuses what it cannot send to the last digit', () => {
+		const known = know('{"3": {"class_type": "KSampler", "inputs": {"any": 12345678901234567890}}}');
+		expect(checkOverrides(one('3', 'any', '42'), known)).toEqual({ ok: true, value: one('3', 'any', 42) });
+		expect(refusal(checkOverrides(one('3', 'any', '12345678901234567890'), known))).toContain(
+			'any is "12345678901234567890", but has to be a number up to 9007199254740991, beyond which digits are lost',
+		);
+	});
+
+	it('knows a pair of numbers for a link where its first is a node, unless the export holds a list', () => {
+		expect(refusal(check('57:43', 'none', [3, 0]))).toContain('none is set to a link');
+		expect(check('57:43', 'none', [16, 9])).toMatchObject({ ok: true });
+		expect(check('57:43', 'list', [3, 0])).toMatchObject({ ok: true });
+		expect(refusal(check('57:43', 'list', ['3', 0]))).toContain('list is set to a link');
+		expect(refusal(checkOverrides(one('1', 'a', [4, 0]), know('')))).toContain('is set to a link');
+		expect(checkOverrides(one('1', 'a', [512, 512]), know(''))).toMatchObject({ ok: true });
 	});
 
 	it('tells what is accepted', () => {
@@ -243,7 +317,7 @@ describe('checkOverrides', () => {
 	});
 
 	it.each(['list', 'object'] as const)('answers to a %s nested too deeply for JSON', (kind) => {
-		const value = parseJson(deeplyNested(kind)) ?? null;
+		const value = JSON.parse(deeplyNested(kind));
 		expect(refusal(check('3', 'steps', value))).toContain('steps is nested too deeply, but has to be');
 		expect(checkOverrides(one('3', 'steps', value), know('')).ok).toBe(true);
 	});

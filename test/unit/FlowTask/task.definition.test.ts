@@ -1,12 +1,13 @@
 import fc from 'fast-check';
 
 import {
-	isEditorFile,
+	holdsEditorFile,
 	isEmptyDefinition,
 	isLink,
 	readDefinition,
 	type WorkflowDefinition,
 } from '../../../nodes/FlowTask/task.definition';
+import { parseJson, type Json } from '../../../nodes/shared/json';
 import { hostileJson, hostileSource } from './hostileJson';
 
 const NODE = { class_type: 'KSampler', inputs: { seed: 5, model: ['4', 0] }, _meta: { title: 'Sampler' } };
@@ -50,6 +51,8 @@ describe('readDefinition', () => {
 		['below "workflow"', { workflow: EXPORT }],
 		['below "output"', { output: EXPORT }],
 		['below "data"', { data: EXPORT }],
+		['below "input" and "workflow"', { input: { workflow: EXPORT } }],
+		['below "input" and "prompt"', JSON.stringify({ input: { prompt: EXPORT } })],
 		['below "prompt", as text', { prompt: JSON.stringify(EXPORT) }],
 		['below three wrappers', { data: { data: { prompt: EXPORT } } }],
 		['beside the editor file', { workflow: EDITOR_FILE, prompt: EXPORT }],
@@ -137,6 +140,22 @@ describe('readDefinition', () => {
 		expect(node?.inputs.map(({ isLink: linked }) => linked)).toEqual([true, true]);
 	});
 
+	it.each<[string, Json, boolean]>([
+		['a link with its node as a number', [4, 0], true],
+		['a pair of numbers of which the first is no node', [5, 0], false],
+		['a size', [512, 512], false],
+		['a link to a node that is not there', ['5', 0], true],
+		['a pair of texts', ['4', '0'], false],
+	])('tells values from links: %s', (_name, value, expected) => {
+		const [node] = read({ '3': { class_type: 'X', inputs: { a: value } }, '4': NODE, '512': NODE }).nodes;
+		expect(node?.inputs).toEqual([{ name: 'a', value, isLink: expected }]);
+	});
+
+	it('keeps the digits of a seed beyond 2^53', () => {
+		const source = '{"3": {"class_type": "KSampler", "inputs": {"seed": 18446744073709551615}}}';
+		expect(read(source).nodes[0]?.inputs[0]?.value).toBe('18446744073709551615');
+	});
+
 	it('reads 150 nodes with a text of 1 MB', () => {
 		const text = 'ä'.repeat(1_000_000);
 		const nodes = Array.from({ length: 150 }, (_, index) => [
@@ -159,6 +178,8 @@ describe('readDefinition', () => {
 		['of a newer editor', { version: 1, nodes: [] }],
 		['with links only', { nodes: [], links: [] }],
 		['below "workflow"', { workflow: EDITOR_FILE, extra: 1 }],
+		['below two wrappers', { input: { workflow: EDITOR_FILE } }],
+		['below "prompt"', { prompt: EDITOR_FILE }],
 	])('names a file of the editor %s', (_name, source) => {
 		expect(refusal(source)).toContain('(UI format), not an API-format export');
 	});
@@ -211,7 +232,7 @@ describe('readDefinition', () => {
 	it('reads text and object alike', () => {
 		fc.assert(
 			fc.property(hostileJson(), (value) => {
-				const parsed: unknown = JSON.parse(JSON.stringify(value));
+				const parsed = parseJson(JSON.stringify(value));
 				if (typeof parsed === 'string') return;
 				const [ofText, ofObject] = [readDefinition(JSON.stringify(value)), readDefinition(parsed)];
 				expect(ofText).toEqual(ofObject);
@@ -232,15 +253,20 @@ describe('isEmptyDefinition', () => {
 });
 
 describe('isLink', () => {
-	it.each([[['4', 0]], [['57:43', 12]], [['', 0]], [['999', -1]]])('is true for %j', (value) => {
-		expect(isLink(value)).toBe(true);
-	});
+	it.each([[['4', 0]], [['57:43', 12]], [['', 0]], [['999', -1]], [[4, 0]], [[538, 12]]])(
+		'is true for %j',
+		(value) => {
+			expect(isLink(value)).toBe(true);
+		},
+	);
 
 	it.each([
 		[['4']],
 		[['4', 0, 0]],
 		[['4', '0']],
-		[[4, 0]],
+		[[512, 512]],
+		[[4, -1]],
+		[[4.5, 0]],
 		[['4', 0.5]],
 		[['4', null]],
 		[[]],
@@ -254,8 +280,8 @@ describe('isLink', () => {
 });
 
 test('what the editor saves is known by its lists', () => {
-	expect(isEditorFile({ nodes: [], links: [] })).toBe(true);
-	expect(isEditorFile({ nodes: [], version: null })).toBe(true);
-	expect(isEditorFile({ nodes: [] })).toBe(false);
-	expect(isEditorFile({ links: [], version: 1 })).toBe(false);
+	expect(holdsEditorFile({ nodes: [], links: [] })).toBe(true);
+	expect(holdsEditorFile({ nodes: [], version: null })).toBe(true);
+	expect(holdsEditorFile({ nodes: [] })).toBe(false);
+	expect(holdsEditorFile({ links: [], version: 1 })).toBe(false);
 });

@@ -104,7 +104,7 @@ describe('formFields', () => {
 		[0, 'number', 0],
 		[-1.5, 'number', -1.5],
 		[false, 'boolean', false],
-		[null, 'string', ''],
+		[null, 'string', undefined],
 		[{}, 'object', '{}'],
 		[{ a: [1] }, 'object', '{"a":[1]}'],
 		[[], 'array', '[]'],
@@ -113,6 +113,9 @@ describe('formFields', () => {
 		['x'.repeat(2_001), 'string', undefined],
 		['x'.repeat(1_000_000), 'string', undefined],
 		[['x'.repeat(2_000)], 'array', undefined],
+		['12345678901234567890', 'number', undefined],
+		[2 ** 53, 'number', undefined],
+		[Number.MAX_SAFE_INTEGER, 'number', Number.MAX_SAFE_INTEGER],
 	])('makes of %j a field of type %s', (value, type, defaultValue) => {
 		expect(fieldOf(value)).toEqual({
 			...{ id: '3/a', displayName: 'X · a', type },
@@ -140,6 +143,18 @@ describe('formFields', () => {
 		expect(field?.options?.map((option) => option.value)).toEqual(options);
 		expect(field?.type === 'options').toBe(options !== undefined);
 		for (const option of field?.options ?? []) expect(option.name).toBe(String(option.value));
+	});
+
+	it.each(['image', 'video', 'audio', 'file'])('leaves the %s of a loader free', (parameter) => {
+		const source = { '10': { class_type: 'Load', inputs: { [parameter]: 'old.png' } } };
+		const view = { '10': { [parameter]: { spec: [['old.png', 'b.png'], {}] } } };
+		expect(fieldsOf(source, view)).toEqual([
+			{ id: `10/${parameter}`, displayName: `Load · ${parameter}`, type: 'string', defaultValue: 'old.png' },
+		]);
+	});
+
+	it('makes no drop-down of the type of all types', () => {
+		expect(fieldOf('x', ['*'])).toMatchObject({ type: 'string' });
 	});
 
 	it('leaves out what its id could not stand for', () => {
@@ -200,8 +215,7 @@ describe('formFields', () => {
 				for (const { nodeId, inputs } of definition.nodes) {
 					for (const { name, value } of inputs) {
 						const sent = checked.value[nodeId]?.inputs;
-						// What is null in the export stands in the form as an empty text.
-						if (sent && Object.hasOwn(sent, name)) expect(sent[name]).toEqual(value ?? '');
+						if (sent && Object.hasOwn(sent, name)) expect(sent[name]).toEqual(value);
 					}
 				}
 			}),

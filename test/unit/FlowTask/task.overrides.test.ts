@@ -41,6 +41,19 @@ describe('promptFromJson', () => {
 		expect(promptFromJson(value)).toEqual({ ok: true, value: CHANGES });
 	});
 
+	it.each<[string, unknown]>([
+		['as text', JSON.stringify({ workflow_id: 'w', prompt: CHANGES }, null, 2)],
+		['as an object', { prompt: CHANGES, workflow_id: 'w' }],
+		['without its workflow', { prompt: CHANGES }],
+		['in a list of one', [{ workflow_id: 'w', prompt: CHANGES }]],
+	])('takes the body of the trial-run page %s', (_name, value) => {
+		expect(promptFromJson(value, 'w')).toEqual({ ok: true, value: CHANGES });
+	});
+
+	it('takes a body that changes nothing', () => {
+		expect(promptFromJson({ workflow_id: 'w', prompt: {} }, 'w')).toEqual({ ok: true, value: {} });
+	});
+
 	it.each([
 		['', {}],
 		['  ', {}],
@@ -52,8 +65,10 @@ describe('promptFromJson', () => {
 
 	it.each(['list', 'object'] as const)('refuses a %s nested too deeply to be sent', (kind) => {
 		expect(promptFromJson(`{"3": {"inputs": {"a": ${deeplyNested(kind)}}}}`)).toMatchObject({
-			failure: { kind: 'badInput', message: '"Prompt (JSON)" is nested too deeply to be sent' },
+			failure: { kind: 'badInput', message: '"Prompt (JSON)" is no valid JSON: it is nested too deeply' },
 		});
+		const value: unknown = JSON.parse(`{"3": {"inputs": {"a": ${deeplyNested(kind)}}}}`);
+		expect(promptFromJson(value)).toMatchObject({ failure: { kind: 'badInput' } });
 	});
 
 	it('keeps values of any kind', () => {
@@ -113,9 +128,35 @@ describe('promptFromJson', () => {
 			'parameter view',
 		],
 		['the view of one parameter', { spec: SPEC }, 'parameter view'],
-		['a whole request body', { workflow_id: 'w', prompt: CHANGES }, 'whole request body'],
-		['a whole request body with an empty prompt', { workflow_id: 'w', prompt: {} }, 'whole request body'],
-		['a request body without its workflow', { prompt: CHANGES }, 'whole request body'],
+		[
+			'a body of another workflow',
+			{ workflow_id: 'other', prompt: CHANGES },
+			'is a request body for the workflow "other", but "Workflow ID" is "w"',
+		],
+		['a body of no workflow', { workflow_id: null, prompt: CHANGES }, 'for the workflow "null", but'],
+		['a body with more in it', { workflow_id: 'w', prompt: CHANGES, n: 1 }, 'a request body that holds "n"'],
+		['a body whose prompt is text', { workflow_id: 'w', prompt: '{}' }, '"prompt" is no object'],
+		['a body with the file of the editor', { workflow_id: 'w', prompt: EDITOR_FILE }, "engine's editor"],
+		[
+			'a body with the parameter view',
+			{ workflow_id: 'w', prompt: { '3': { steps: { spec: SPEC } } } },
+			'parameter view',
+		],
+		[
+			'a body of which an expression gave no text',
+			{ workflow_id: 'w', prompt: MISSING_TEXT },
+			'has no value for "text" of node "6"',
+		],
+		['a body with a link', { prompt: { '6': { inputs: { clip: ['4', 1] } } } }, 'to a link'],
+		['a body without a prompt', { workflow_id: 'w' }, 'no "inputs" object for node "workflow_id"'],
+		['the file of the editor below two wrappers', { input: { workflow: EDITOR_FILE } }, "engine's editor"],
+		['an export below two wrappers', { input: { workflow: EXPORT } }, 'full workflow export'],
+		['changes below a wrapper', { input: { prompt: CHANGES } }, 'no "inputs" object for node "input"'],
+		[
+			'a seed that n8n has rounded',
+			{ '3': { inputs: { seed: 12345678901234567890n.toString(), b: [2 ** 60] } } },
+			'holds the number 1152921504606847000, of which digits would be lost',
+		],
 		['a list', [CHANGES, CHANGES], 'no JSON object'],
 		['a trailing comma', '{"6": {"inputs": {},}}', 'no valid JSON: it has a comma before a closing bracket'],
 		['curly quotes', '{“6”: {}}', 'no valid JSON: it has curly quotes'],
@@ -149,7 +190,7 @@ describe('promptFromJson', () => {
 		['an input that is null', '{"3": {"inputs": {"seed": null}}}', 'no value for "seed" of node "3"'],
 		['a node that an expression did not give', { '6': undefined }, 'has no value for node "6"'],
 	])('refuses %s by its name', (_name, value, said) => {
-		expect(promptFromJson(value)).toMatchObject({
+		expect(promptFromJson(value, 'w')).toMatchObject({
 			ok: false,
 			failure: {
 				kind: 'badInput',
@@ -168,6 +209,10 @@ describe('promptFromJson', () => {
 			{ prompt: { inputs: { inputs: { a: 1 } } } },
 		],
 		['a node that is called data', { data: { inputs: { text: 'a' } } }],
+		[
+			'nodes that are called as the parts of a body',
+			{ workflow_id: { inputs: { a: 1 } }, prompt: { inputs: { text: 'a' } } },
+		],
 		['a list of two that is no link', { '3': { inputs: { size: [512, 512] } } }],
 	])('takes %s, which only looks like something else', (_name, value) => {
 		expect(promptFromJson(value)).toEqual({ ok: true, value });
@@ -261,7 +306,6 @@ describe('promptFromFields', () => {
 		[' false ', false],
 		['True', 'True'],
 		['null', 'null'],
-		['', ''],
 		[' a  fox ', ' a  fox '],
 		['["4",0]', '["4",0]'],
 		[42, 42],
@@ -308,6 +352,12 @@ describe('promptFromFields', () => {
 		['json', '', 'no valid JSON'],
 		['json', '["4", 0]', 'link to another node'],
 		['auto', ['4', 0], 'link to another node'],
+		['auto', '', 'the value is empty; to send an empty text, choose the type Text'],
+		['auto', ' \n', 'the value is empty'],
+		['auto', 7.2e17, '720000000000000000 is a number beyond 9007199254740991, of which n8n rounds'],
+		['string', 7.2e17, 'of which n8n rounds the last digits'],
+		['number', 7.2e17, 'of which n8n rounds the last digits'],
+		['json', [2 ** 53], 'of which n8n rounds the last digits'],
 		['auto', undefined, 'the value is missing'],
 		['auto', null, 'the value is missing'],
 		['string', NaN, 'the value is missing'],
@@ -380,6 +430,17 @@ describe('promptFromForm', () => {
 			expect(promptFromForm(value)).toEqual({ ok: true, value: {} });
 		},
 	);
+
+	it('sends no number that n8n has rounded', () => {
+		for (const seed of [2 ** 63, 2 ** 53, [2 ** 60]]) {
+			expect(promptFromForm({ '3/steps': 30, '57%3A43/seed': seed })).toMatchObject({
+				failure: {
+					kind: 'badInput',
+					message: expect.stringMatching(/the value of "seed" of node 57:43, is a number beyond 900.*rounds/),
+				},
+			});
+		}
+	});
 
 	it.each(['steps', '3/', '/steps', '3/steps/more', '3/%E0%A4%A'])('refuses the foreign row "%s"', (id) => {
 		expect(promptFromForm({ [id]: 1 })).toMatchObject({

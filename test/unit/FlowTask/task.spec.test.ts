@@ -77,8 +77,18 @@ describe('readParameterView', () => {
 		['integers above 2^53', { min: 0, max: 18446744073709551615n.toString() }, { min: 0, max: 2 ** 64 }],
 		['a list as the spec', ['a', 'b'], { list: ['a', 'b'] }],
 		['an empty list as the spec', [], { list: [] }],
-		['limits behind a type', ['INT', { default: 20, min: 1, max: 100 }], { default: 20, min: 1, max: 100 }],
-		['a type alone', ['FLOAT'], {}],
+		[
+			'limits behind a type',
+			['INT', { default: 20, min: 1, max: 100 }],
+			{ default: 20, min: 1, max: 100, type: 'INT' },
+		],
+		['a type alone', ['FLOAT'], { type: 'FLOAT' }],
+		['any type', ['*'], {}],
+		['any type with limits', ['*', { default: 1 }], { default: 1 }],
+		['any type in the place of a list', [['*'], {}], {}],
+		['any type as a list', { list: ['*'] }, {}],
+		['a choice of types', ['INT,FLOAT'], {}],
+		['a list with a star among others', ['*', '/'], { list: ['*', '/'] }],
 		['a list of one value', ['euler'], { list: ['euler'] }],
 		['a list in the place of a type', [['a', 'b'], { default: 'b' }], { default: 'b', list: ['a', 'b'] }],
 		['a list alone in the place of a type', [['a', 'b']], { list: ['a', 'b'] }],
@@ -99,6 +109,14 @@ describe('readParameterView', () => {
 			expect(specOf({ [key]: ['a'] }, { [key]: ['b'] })).toEqual({ list: ['a'] });
 		},
 	);
+
+	it.each(['image', 'video', 'audio', 'file'])('keeps no list of the files that a loader had: %s', (name) => {
+		const spec = { default: 'old.png', list: ['old.png', 'b.png'] };
+		expect(read({ '10': { inputs: { [name]: { spec }, method: { spec } } } })).toEqual({
+			'10': { [name]: { default: 'old.png' }, method: spec },
+		});
+		expect(read({ '10': { [name]: { spec: ['old.png'] } } })).toEqual({ '10': { [name]: {} } });
+	});
 
 	it('reads a max of more digits than a number holds, from text too', () => {
 		const view = '{"3": {"inputs": {"seed": {"spec": {"min": 0, "max": 18446744073709551615}}}}}';

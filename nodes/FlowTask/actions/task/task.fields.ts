@@ -102,7 +102,8 @@ export const overrideFields: INodeProperties[] = [
 							{
 								name: 'Automatic',
 								value: 'auto',
-								description: 'Numbers, true and false become what they look like; all else is text',
+								description:
+									'Numbers, true and false become what they look like; all else is text, which may not be empty',
 							},
 							{ name: 'Boolean', value: 'boolean' },
 							{ name: 'JSON', value: 'json' },
@@ -124,7 +125,7 @@ export const overrideFields: INodeProperties[] = [
 		placeholder: 'e.g. {"6": {"inputs": {"text": "a red fox"}}}',
 		displayOptions: { show: { overridesMode: ['json'] } },
 		description:
-			'Node ID, then "inputs", then the inputs to change. Only changes: neither the full export nor the parameter view of the console.',
+			'Node ID, then "inputs", then the inputs to change; or the request body of the trial-run page. Only changes: neither the full export nor the parameter view of the console.',
 	},
 ];
 

@@ -3,13 +3,13 @@ import { NodeHelpers, type IExecuteFunctions } from 'n8n-workflow';
 import { badInput, fail, ok, type Failure, type Result } from '../../../shared/failure';
 import { fetchInputFile, readBinaryField } from '../../../shared/inputFile';
 import { excerpt } from '../../../shared/json';
+import { parsePasted, refuseRounded } from '../../../shared/pastedJson';
 import type { TaskJob } from '../../task.engine';
 import type { IdempotencyKey, ImageInput, SubmitStart } from '../../task.submit';
 import { withInput } from '../../task.overrides';
 import { stillUnclear } from '../../task.failures';
 import { acceptedFor, checkImagePlaces, checkOverrides } from '../../task.checks';
-import { applySeed, type SeedMode } from '../../task.seeds';
-import type { Prompt } from '../../task.api';
+import { applySeed, isSeedName, type SeedMode } from '../../task.seeds';
 import type { Delivery } from '../deliver';
 import { fingerprinter } from '../../../shared/runMemory';
 import { isTool } from '../../../shared/toolMode';
@@ -77,7 +77,9 @@ function prepareTask(
 	}
 	if (past.kind === 'unclear' && run.options.onUnknownSubmit === 'error') return fail(stillUnclear());
 	if (past.kind === 'edited') run.noteEdited();
-	const wrongId = refuseWorkflowId(workflowId);
+	const wrongId =
+		refuseRounded('Workflow ID', context.getNodeParameter('workflowId', itemIndex, '')) ??
+		refuseWorkflowId(workflowId);
 	if (wrongId) return fail(wrongId);
 	const read = readSubmit(context, itemIndex, run);
 	if (!read.ok) return read;
@@ -101,27 +103,35 @@ function readSubmit(context: IExecuteFunctions, itemIndex: number, run: NodeRun)
 	if (!known.ok) return known;
 	const prompt = readPrompt(context, itemIndex);
 	if (!prompt.ok) return prompt;
-	const slots = readImageSlots(context, itemIndex, run, prompt.value);
+	const slots = readImageSlots(context, itemIndex, run);
 	if (!slots.ok) return slots;
-	const places = checkImagePlaces(slots.value.images, known.value);
+	const { images, imageIds } = slots.value;
+	const places = checkImagePlaces([...images, ...imageIds], known.value);
 	if (!places.ok) return places;
 	const plan = {
 		mode: seedModeOf(context.getNodeParameter('seedMode', itemIndex, 'keep')),
 		base: seedOf(context.getNodeParameter('seed', itemIndex, 1)),
 		targets: textParameter(context, 'seedTargets', itemIndex),
 	};
-	const seeded = applySeed(slots.value.prompt, { ...plan, ...known.value }, itemIndex, run.randomSeed);
+	const seeded = applySeed(prompt.value, { ...plan, ...known.value }, itemIndex, run.randomSeed);
 	if (!seeded.ok) return seeded;
-	const checked = checkOverrides(seeded.value.prompt, known.value);
+	const { seeds } = seeded.value;
+	const isSeed = (nodeId: string, parameter: string): boolean =>
+		isSeedName(parameter) || Object.hasOwn(seeds, `${nodeId}.${parameter}`);
+	const checked = checkOverrides(seeded.value.prompt, known.value, isSeed);
 	if (!checked.ok) return checked;
+	const sent = imageIds.reduce(
+		(changed, { nodeId, parameter, imageId }) => withInput(changed, nodeId, parameter, imageId),
+		checked.value,
+	);
 	// Not the seed that is drawn, nor the id of an image that another run uploads anew: they differ each time.
 	const idempotency = readIdempotencyKey(context, itemIndex, run, JSON.stringify([prompt.value, plan]));
 	if (!idempotency.ok) return idempotency;
 	return ok({
-		prompt: checked.value,
-		images: slots.value.images,
-		seeds: seeded.value.seeds,
-		acceptedFor: (said) => acceptedFor(checked.value, known.value, said),
+		prompt: sent,
+		images,
+		seeds,
+		acceptedFor: (said) => acceptedFor(sent, known.value, said),
 		idempotency: idempotency.value,
 	});
 }
@@ -134,6 +144,8 @@ function readIdempotencyKey(
 ): Result<IdempotencyKey | undefined> {
 	if (!run.options.idempotency) return ok(undefined);
 	const value: unknown = context.getNodeParameter('options.idempotencyKey', itemIndex, '');
+	const rounded = refuseRounded('Idempotency Key', value);
+	if (rounded) return fail(rounded);
 	const key = typeof value === 'number' ? String(value) : typeof value === 'string' ? value : '';
 	if (key.trim()) return ok({ key, payload });
 	return fail(
@@ -185,19 +197,14 @@ function seedModeOf(value: unknown): SeedMode {
 }
 
 interface ImageSlots {
-	/** The prompt with the images that need no upload. */
-	readonly prompt: Prompt;
 	readonly images: readonly ImageInput[];
+	/** Those that need no upload. What the platform named is set as it is, whatever a list in the view holds. */
+	readonly imageIds: ReadonlyArray<Pick<ImageInput, 'nodeId' | 'parameter'> & { readonly imageId: string }>;
 }
 
-function readImageSlots(
-	context: IExecuteFunctions,
-	itemIndex: number,
-	run: NodeRun,
-	given: Prompt,
-): Result<ImageSlots> {
-	let prompt = given;
+function readImageSlots(context: IExecuteFunctions, itemIndex: number, run: NodeRun): Result<ImageSlots> {
 	const images: ImageInput[] = [];
+	const imageIds: Array<ImageSlots['imageIds'][number]> = [];
 	const rows = rowsOf(context.getNodeParameter('imageSlots.slot', itemIndex, []));
 	for (const [index, row] of rows.entries()) {
 		const nodeId = textOf(row.nodeId);
@@ -211,6 +218,8 @@ function readImageSlots(
 			);
 		}
 		if (row.source === 'imageId') {
+			const rounded = refuseRounded('Image ID', row.imageId);
+			if (rounded) return fail(rounded);
 			const imageId = textOf(row.imageId);
 			if (!imageId) {
 				return fail(
@@ -220,7 +229,7 @@ function readImageSlots(
 					),
 				);
 			}
-			prompt = withInput(prompt, nodeId, parameter, imageId);
+			imageIds.push({ nodeId, parameter, imageId });
 			continue;
 		}
 		const { maxFileBytes } = run.options;
@@ -244,7 +253,7 @@ function readImageSlots(
 			load: async () => await readBinaryField(context, itemIndex, field, maxFileBytes),
 		});
 	}
-	return ok({ prompt, images });
+	return ok({ images, imageIds });
 }
 
 function refuseUrl(url: string, index: number): Failure | undefined {
@@ -282,6 +291,8 @@ export function taskIdsOf(context: IExecuteFunctions, itemIndex: number): Result
 
 /** Reads task ids from what a field holds: text with commas or line breaks, a JSON list, a list, items with a taskId. */
 export function readTaskIds(value: unknown): Result<string[]> {
+	const rounded = refuseRounded('Task IDs', value);
+	if (rounded) return fail(rounded);
 	const ids = [...new Set(collectIds(value))];
 	if (ids.length > 0) return ok(ids);
 	return fail(
@@ -301,18 +312,8 @@ function collectIds(value: unknown): string[] {
 	if (typeof value === 'object' && value !== null && 'taskId' in value) return collectIds(value.taskId);
 	if (typeof value !== 'string') return [];
 	const text = value.trim();
-	if (text.startsWith('[')) {
-		const list = parseList(text);
-		if (list) return collectIds(list);
-	}
-	return text.split(/[\s,;]+/).filter(Boolean);
-}
-
-function parseList(text: string): unknown[] | undefined {
-	try {
-		const parsed: unknown = JSON.parse(text);
-		return Array.isArray(parsed) ? parsed : undefined;
-	} catch {
-		return undefined;
-	}
+	if (!/^[[{`]/.test(text)) return text.split(/[\s,;]+/).filter(Boolean);
+	const pasted = parsePasted(text);
+	// A list without quotation marks is plain enough.
+	return pasted.ok ? collectIds(pasted.value) : text.split(/[\s,;[\]"]+/).filter(Boolean);
 }

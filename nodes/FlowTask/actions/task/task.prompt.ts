@@ -1,6 +1,6 @@
 import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 
-import { badInput, fail, type Result } from '../../../shared/failure';
+import { badInput, fail, ok, type Result } from '../../../shared/failure';
 import { excerpt } from '../../../shared/json';
 import type { Prompt } from '../../task.api';
 import {
@@ -45,7 +45,7 @@ function readJson(context: IExecuteFunctions, itemIndex: number): Result<Prompt>
 			),
 		);
 	}
-	return promptFromJson(value);
+	return promptFromJson(value, textOf(context.getNodeParameter('workflowId', itemIndex, '')));
 }
 
 function readForm(context: IExecuteFunctions, itemIndex: number): Result<Prompt> {
@@ -55,6 +55,8 @@ function readForm(context: IExecuteFunctions, itemIndex: number): Result<Prompt>
 		given: context.getNodeParameter(name, itemIndex, {}, { skipValidation: true }),
 		schema: context.getNodeParameter('overrides.schema', itemIndex, [], { rawExpressions: true }),
 	};
+	// Before any row is added the editor keeps the form so, and n8n cannot look through it.
+	if (rows.entered === null) return ok({});
 	const missing = refuseMissingRows(rows);
 	return missing ? fail(missing) : readTypedRows(context, itemIndex, rows);
 }
@@ -88,7 +90,6 @@ function readRow(row: IDataObject): OverrideField {
 	return {
 		nodeId: textOf(row.nodeId),
 		parameter: textOf(row.parameter),
-		// A field that was left empty is an empty text, which is a value; only an expression can give none.
 		value: 'value' in row ? row.value : '',
 		valueType: isOverrideType(row.valueType) ? row.valueType : 'auto',
 	};

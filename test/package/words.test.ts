@@ -1,0 +1,80 @@
+// The lint capitalises "ID", "URL" and "JSON" wherever they stand, also in names that are to be typed as they are.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { findFiles, packageRoot, readManifest } from './packageFiles';
+
+/** What a person reads in a form. */
+const SHOWN = new Set([
+	'displayName',
+	'name',
+	'description',
+	'hint',
+	'placeholder',
+	'default',
+	'message',
+	'action',
+]);
+
+/** Of n8n's variables, those that our forms name; `$token` is the bridge's own. */
+const VARIABLES = new Set(['json', 'now', 'parameter', 'rawParameter', 'itemIndex', 'token']);
+
+/** Names with a capital inside, as items have them. */
+const FIELDS = new Map(
+	findFiles(['nodes/**/__schema__/**/*.json', 'nodes/**/*.ts'])
+		.flatMap(
+			(path) => readFileSync(join(packageRoot, path), 'utf8').match(/\b[a-z]+(?:[A-Z][a-z]+)+\b/g) ?? [],
+		)
+		.map((name) => [name.toLowerCase(), name]),
+);
+
+/** What is wrong with the names and expressions in a text, one sentence each. */
+function mistakesIn(text: string): string[] {
+	const variables = [...text.matchAll(/\$(\w+)/g)].filter(([, name = '']) => !VARIABLES.has(name));
+	const paths = text.match(/\w\.(?:IDs?|URLs?|JSON|API|HTTP)\b/g) ?? [];
+	const names = (text.match(/\b[a-z]+[A-Z]\w*/g) ?? []).filter((word) => {
+		const name = FIELDS.get(word.toLowerCase());
+		return name === undefined ? /(?:ID|URL|JSON)s?$/.test(word) : name !== word;
+	});
+	return [
+		...variables.map(([variable]) => `${variable} is no variable of n8n`),
+		...paths.map((path) => `"…${path}" is no name in an item`),
+		...names.map((name) => `${name} is written otherwise`),
+	];
+}
+
+function shownIn(value: unknown, key = ''): string[] {
+	if (typeof value === 'string') return SHOWN.has(key) ? [value] : [];
+	if (typeof value !== 'object' || value === null) return [];
+	return Object.entries(value).flatMap(([inner, one]) => shownIn(one, Array.isArray(value) ? key : inner));
+}
+
+function described(path: string): unknown {
+	const name = path.split('/').at(-1)!.split('.')[0]!;
+	// eslint-disable-next-line @typescript-eslint/no-require-imports -- as n8n loads it
+	const loaded = require(join(packageRoot, path)) as Record<string, new () => Record<string, unknown>>;
+	return new loaded[name]!();
+}
+
+const { nodes, credentials } = readManifest().n8n;
+
+test.each([...nodes, ...credentials])('%s names fields and variables as they are written', (path) => {
+	const texts = shownIn(described(path));
+	expect(texts.length).toBeGreaterThan(3);
+	expect(texts.flatMap((text) => mistakesIn(text).map((mistake) => `${mistake}: ${text}`))).toEqual([]);
+});
+
+test.each([
+	['In a chat this is {{ $JSON.chatInput }}', '$JSON is no variable of n8n'],
+	['The session.ID of an earlier output', '"…n.ID" is no name in an item'],
+	['The taskID of the item', 'taskID is written otherwise'],
+	['Of an imageURL', 'imageURL is written otherwise'],
+])('"%s" is told', (text, mistake) => {
+	expect(mistakesIn(text)).toEqual([mistake]);
+});
+
+test.each(['={{ $json.session.id }}', 'The ID. JSON or a URL', 'the sessionId of a chat', 'e.g. data_1'])(
+	'"%s" is right',
+	(text) => {
+		expect(mistakesIn(text)).toEqual([]);
+	},
+);
