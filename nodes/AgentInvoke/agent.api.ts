@@ -160,7 +160,7 @@ async function invokeOnce(parts: AgentApiParts, call: InvokeCall): Promise<Verdi
 	};
 	const watched = parts.silence.watch(reply.body, { idleMs: call.timeoutMs, endByMs });
 	try {
-		await followStream(parts, call, reply, progress, () => watched.heard());
+		await followStream(parts, call, reply, progress);
 	} catch (error) {
 		const exchange = exchangeOfError(error, parts.cancelSignal());
 		if (exchange.kind === 'cancelled') return { kind: 'cancelled' };
@@ -176,9 +176,8 @@ async function followStream(
 	call: InvokeCall,
 	reply: OpenReply,
 	progress: Progress,
-	heard: () => void,
 ): Promise<void> {
-	for await (const events of readStream(reply.body, heard)) {
+	for await (const events of readStream(reply.body)) {
 		for (const event of events) {
 			await takeEvent(parts, call, progress, event);
 			if (progress.closed) return;

@@ -3,7 +3,13 @@ import { fail, ok, type Failure, type Result } from '../shared/failure';
 import { excerpt, isJsonObject, parseJson, type Json, type JsonObject } from '../shared/json';
 import type { Redact } from '../shared/redact';
 import type { Attempt, Errand } from '../shared/transport/attempts';
-import { exchangeOfError, readWhole, type OpenHttp, type OpenReply } from '../shared/transport/request';
+import {
+	BodyEnded,
+	exchangeOfError,
+	readWhole,
+	type OpenHttp,
+	type OpenReply,
+} from '../shared/transport/request';
 import type { SilenceWatch, WatchedBody } from '../shared/transport/silence';
 import { readStream, type StreamEvent } from '../shared/transport/sse';
 import { judge, type BadVerdict, type Verdict } from '../shared/transport/verdict';
@@ -15,7 +21,7 @@ export interface ChatCall {
 	readonly body: JsonObject;
 	/** Told of each piece of the answer as it comes, in order; waited for. */
 	readonly onPiece: (piece: ChatPiece) => Promise<void>;
-	/** The longest silence: before the answer begins, and between two pieces of it. */
+	/** The longest silence: before the answer begins, and between two pieces that say anything. */
 	readonly idleMs: number;
 	/** When the whole answer has to be there, ms since the epoch. */
 	readonly endByMs: number;
@@ -150,17 +156,20 @@ async function followStream(
 	progress: Progress,
 	watched: WatchedBody,
 ): Promise<void> {
-	let finishedAtMs: number | undefined;
-	for await (const events of readStream(reply.body, () => watched.heard())) {
+	let isFinished = false;
+	const { builder } = progress;
+	for await (const events of readStream(reply.body)) {
 		for (const event of events) {
+			const heard = builder.size;
 			await takeEvent(call, progress, event);
 			if (progress.closed || progress.error) return;
+			if (builder.excess) throw new BodyEnded('ERR_TOO_LARGE', builder.excess);
+			// Comments, empty chunks and blanks keep a line alive, but say nothing about the answer.
+			if (builder.size > heard) watched.heard();
 		}
-		const hasEnded = progress.builder.isFinished || progress.builder.hasFailed;
-		if (hasEnded && finishedAtMs === undefined) {
-			finishedAtMs = clock.now();
-			// Comments that keep the line alive are no reason to wait any longer.
-			const endByMs = Math.min(call.endByMs, finishedAtMs + AFTER_FINISH_MS);
+		if ((builder.isFinished || builder.hasFailed) && !isFinished) {
+			isFinished = true;
+			const endByMs = Math.min(call.endByMs, clock.now() + AFTER_FINISH_MS);
 			watched.expect({ idleMs: AFTER_FINISH_MS, endByMs });
 		}
 	}
@@ -191,12 +200,10 @@ async function takeEvent(call: ChatCall, progress: Progress, event: StreamEvent)
 	progress.started ||= Array.isArray(chunk.choices) && chunk.choices.some(isJsonObject);
 	progress.spoke ||= 'choices' in chunk;
 	// What comes after the finish reason takes nothing from an answer.
-	const broke = progress.builder.isFinished ? undefined : errorInChoice(chunk);
+	const { isFinished } = progress.builder;
+	progress.error = errorInChoice(chunk);
+	progress.failed ||= progress.error !== undefined && !isFinished;
 	await tell(call, progress.builder.add(chunk));
-	if (broke) {
-		progress.error = broke;
-		progress.failed = true;
-	}
 	if (event.isWholeBody) progress.closed = progress.spoke;
 }
 
@@ -213,10 +220,10 @@ function verdictOf(parts: ChatParts, call: ChatCall, progress: Progress, reply: 
 	const { builder, started, spoke, closed, error, broken, hole } = progress;
 	const isWhole = (closed || builder.isFinished) && !progress.failed && !builder.hasFailed;
 	if (isWhole && hole === undefined && (!error || builder.isFinished) && started) {
-		return done(ok(builder.answer()));
+		return done(ok({ ...builder.answer(), laterError: error ? saidIn(parts, error) : '' }));
 	}
 	if (started) return done(fail(brokeOff(parts, progress)));
-	if (error) return verdictOfError(error);
+	if (error) return verdictOfError(error, reply.status);
 	if (broken && isTimeOut(broken.code)) return done(timedOut(call, parts, builder));
 	if (broken) return { kind: 'lost', code: broken.code, text: broken.reason };
 	if (spoke) return done(fail(noChoice(parts, builder)));
@@ -234,6 +241,10 @@ function noChoice(parts: ChatParts, builder: AnswerBuilder): Failure {
 			'The question was not sent again, because it may be billed. A content filter may be the reason: check the messages, or choose another model.',
 		details: partial(parts, builder),
 	};
+}
+
+function saidIn({ redact }: ChatParts, { text }: ServiceError): string {
+	return excerpt(redact(text), 500);
 }
 
 function done(reading: Reading): Verdict<Reading> {
@@ -267,9 +278,9 @@ function partial(parts: ChatParts, builder: AnswerBuilder): JsonObject {
 	return {
 		content: parts.redact.known(content),
 		reasoning: parts.redact.known(reasoning),
-		...(finishReason && { finishReason }),
-		...(id && { id }),
-		...(model && { model }),
+		...(finishReason && { finishReason: parts.redact.known(finishReason) }),
+		...(id && { id: parts.redact.known(id) }),
+		...(model && { model: parts.redact.known(model) }),
 		...(Object.keys(counts).length > 0 && { usage: counts }),
 	};
 }
@@ -292,10 +303,10 @@ function brokeOff(parts: ChatParts, progress: Progress): Failure {
 }
 
 function whyBroken(parts: ChatParts, { builder, error, broken, hole }: Progress): string {
-	if (error) return `the platform said: ${excerpt(parts.redact(error.text), 500)}`;
+	if (error) return `the platform said: ${saidIn(parts, error)}`;
 	if (builder.hasFailed) return 'the platform ended it with the finish reason "error", and said no more';
 	if (broken?.code === 'ETIMEDOUT') return excerpt(broken.reason);
 	if (broken) return `${excerpt(parts.redact(broken.reason))} (${broken.code})`;
-	if (hole !== undefined) return 'a part of it is cut off, or is no JSON';
+	if (hole !== undefined) return 'a part of it is cut off, is no JSON, or is nested too deeply';
 	return 'the connection ended before the answer was finished';
 }

@@ -76,14 +76,17 @@ function statusIn(error: JsonObject): number | undefined {
 	return STATUS_WORDS.find(([pattern]) => pattern.test(words))?.[1];
 }
 
-/** What an error means that came in place of an answer. */
-export function verdictOfError({ text, status }: ServiceError): BadVerdict {
+/**
+ * What an error means that came in place of an answer.
+ * @param httpStatus of the answer it came in, which holds where the error names none
+ */
+export function verdictOfError({ text, status }: ServiceError, httpStatus: number): BadVerdict {
 	if (status === 429) return { kind: 'busy', retryAfter: undefined, text };
 	if (status !== undefined && (status === 408 || status >= 500)) {
 		return { kind: 'broken', status, enveloped: true, text };
 	}
-	// A status of its own, so that a missing model is not taken for a wrong address.
-	return { kind: 'refused', status: status ?? 400, code: status ?? 400, text };
+	// A code, so that a missing model is not taken for a wrong address.
+	return { kind: 'refused', status: status ?? httpStatus, code: status ?? null, text };
 }
 
 const OF_QUESTION: RefusalAdvice = {
@@ -106,7 +109,7 @@ export function explainChat(verdict: BadVerdict, facts: CallFacts): CallFailure 
 		verdict.kind !== 'refused' ||
 		verdict.status === 401 ||
 		verdict.status === 403 ||
-		verdict.code === null
+		(verdict.code === null && verdict.status >= 400)
 	) {
 		return explain(verdict, facts, OF_QUESTION);
 	}
@@ -115,7 +118,8 @@ export function explainChat(verdict: BadVerdict, facts: CallFacts): CallFailure 
 		kind: 'refused',
 		message: `The platform refused the question: ${said}`,
 		advice: adviceFor(verdict.status, said),
-		details: { httpStatus: verdict.status },
+		// An error that came with HTTP 200 and names no status has none.
+		details: verdict.status >= 400 ? { httpStatus: verdict.status } : {},
 		passing: false,
 	};
 }

@@ -1,7 +1,16 @@
 import { Validator, type Schema } from 'jsonschema';
 
 import { badInput, fail, ok, type Result } from '../shared/failure';
-import { excerpt, isJsonObject, isTooDeep, parseJson, type Json, type JsonObject } from '../shared/json';
+import {
+	excerpt,
+	isJsonObject,
+	isTooDeep,
+	jsonText,
+	parseJson,
+	type Json,
+	type JsonObject,
+} from '../shared/json';
+import { jsonInText } from './chat.jsonInText';
 
 /** What the answer has to be. */
 export type AnswerFormat =
@@ -70,72 +79,53 @@ export function readSchema(value: unknown): Result<AnswerFormat> {
 	return ok({ kind: 'jsonSchema', name, schema, ...(isLoose && { strict: false }) });
 }
 
-/** Reads an answer as the JSON that was asked for: models wrap it in fences, or say a sentence before it. */
-export function parseAnswer(text: string, format: AnswerFormat): ParsedAnswer {
-	const found = valuesIn(text);
-	// A number or a word is JSON too, but hardly what is meant unless a schema says so.
-	const values =
-		format.kind === 'jsonSchema'
-			? found
-			: found.filter((value) => typeof value === 'object' && value !== null);
-	const [likeliest] = values;
-	if (likeliest === undefined) return { ok: false, problem: describeText(text) };
-	if (isTooDeep(likeliest)) return { ok: false, problem: 'it is nested too deeply' };
-	if (format.kind !== 'jsonSchema') return { ok: true, value: likeliest };
-	const fitting = values.find((value) => !isTooDeep(value) && violations(value, format.schema).length === 0);
-	if (fitting !== undefined) return { ok: true, value: fitting };
-	const problems = violations(likeliest, format.schema);
+/**
+ * Reads an answer as the JSON that was asked for: models wrap it in fences, or say a sentence before it. Of several
+ * values that would do, none is taken: one of them may be an old record that the model quotes.
+ *
+ * @param isCut the answer reached the most tokens allowed: it has to be JSON as a whole, for the JSON in a part of it
+ *   may be something that was said before the answer
+ */
+export function parseAnswer(text: string, format: AnswerFormat, isCut = false): ParsedAnswer {
+	const found = jsonInText(text);
+	if (!found.ok) return found;
+	const values = isCut
+		? found.values.filter(({ value, length }) => isWhole(value, length, text))
+		: found.values;
+	const judged = values.map((one) => ({ ...one, problem: problemOf(one.value, format, text) }));
+	const fitting = new Map(
+		judged.filter(({ problem }) => problem === '').map(({ value }) => [jsonText(value), value]),
+	);
+	const [fits, another] = fitting.values();
+	if (another !== undefined) {
+		const problem = `it holds ${fitting.size} different pieces of JSON that would do, so which of them is the answer is not clear`;
+		return { ok: false, problem };
+	}
+	if (fits !== undefined) return { ok: true, value: fits };
+	if (isCut && found.values.length > 0) return { ok: false, problem: 'it was cut off' };
+	const likeliest = judged.reduce<(typeof judged)[number] | undefined>(
+		(best, one) => (best && best.length >= one.length ? best : one),
+		undefined,
+	);
+	return { ok: false, problem: likeliest?.problem ?? describeText(text) };
+}
+
+/** Whether nothing was lost where a text ends too early; a number may have had more digits. */
+function isWhole(value: Json, length: number, text: string): boolean {
+	return length === text.length && typeof value !== 'number';
+}
+
+/** Why a value is not what was asked for; empty where it is. */
+function problemOf(value: Json, format: AnswerFormat, text: string): string {
+	if (format.kind !== 'jsonSchema') {
+		if (isJsonObject(value)) return '';
+		return Array.isArray(value) ? 'it is a list, and not a JSON object' : describeText(text);
+	}
+	const problems = violations(value, format.schema);
+	if (problems.length === 0) return '';
 	const shown = problems.slice(0, PROBLEMS_SHOWN).join('; ');
 	const more = problems.length - PROBLEMS_SHOWN;
-	return { ok: false, problem: `it does not fit the schema: ${shown}${more > 0 ? ` and ${more} more` : ''}` };
-}
-
-/** How many brackets of a text are tried: an answer in prose may hold any number of them. */
-const BRACKETS_TRIED = 100;
-
-/** The JSON in a text, the likeliest first: the whole of it, what stands in fences, then the longest in brackets. */
-function valuesIn(text: string): Json[] {
-	const fenced = [...text.matchAll(/```[a-zA-Z]*[ \t]*\r?\n?([\s\S]*?)(?:```|$)/g)].map(
-		([, inner = '']) => inner,
-	);
-	const parse = (candidate: string): Json[] => {
-		const value = parseJson(candidate);
-		return value === undefined ? [] : [value];
-	};
-	const whole = [text, ...fenced].flatMap(parse);
-	const bare = bracketed(text)
-		.sort((left, right) => right.length - left.length)
-		.flatMap(parse);
-	const isCompound = (value: Json): boolean => typeof value === 'object' && value !== null;
-	return [...[...whole, ...bare].filter(isCompound), ...whole.filter((value) => !isCompound(value))];
-}
-
-/** Pieces of a text that are JSON in brackets. */
-function bracketed(text: string): string[] {
-	const found: string[] = [];
-	const openings = /[[{]/g;
-	for (let tried = 0; tried < BRACKETS_TRIED; tried++) {
-		const start = openings.exec(text)?.index;
-		if (start === undefined) break;
-		const piece = text.slice(start, endOfBrackets(text, start));
-		if (parseJson(piece) === undefined) continue;
-		found.push(piece);
-		openings.lastIndex = start + piece.length;
-	}
-	return found;
-}
-
-/** Where the brackets that open at `start` close again; the end of the text where they do not. */
-function endOfBrackets(text: string, start: number): number {
-	const tokens = /"(?:[^"\\]|\\.)*"|[[\]{}]/gs;
-	tokens.lastIndex = start;
-	let depth = 0;
-	for (let token = tokens.exec(text); token; token = tokens.exec(text)) {
-		if (token[0] === '[' || token[0] === '{') depth++;
-		else if (token[0] === ']' || token[0] === '}') depth--;
-		if (depth === 0) return token.index + 1;
-	}
-	return text.length;
+	return `it does not fit the schema: ${shown}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
 /** Keywords whose values are data, in which a "$ref" refers to nothing. */

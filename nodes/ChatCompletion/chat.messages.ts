@@ -1,5 +1,13 @@
 import { badInput, fail, ok, type Failure, type Result } from '../shared/failure';
-import { excerpt, isJsonObject, jsonText, parseJson, type Json, type JsonObject } from '../shared/json';
+import {
+	excerpt,
+	isJsonObject,
+	jsonText,
+	parseJson,
+	whyNotJson,
+	type Json,
+	type JsonObject,
+} from '../shared/json';
 
 /** A picture that goes with a message, ready to be sent. */
 export interface ImagePart {
@@ -85,7 +93,8 @@ function messageOf({ role, content, images }: FilledRow): JsonObject {
 export function messagesFromJson(value: unknown): Result<Json[]> {
 	const parsed = typeof value === 'string' ? parseJson(value) : value;
 	if (parsed === undefined) {
-		return fail(noMessages('"Messages" is no JSON'));
+		const why = typeof value === 'string' ? ` that can be read: ${whyNotJson(value)}` : '';
+		return fail(noMessages(`"Messages" is no JSON${why}`));
 	}
 	const unwrapped = isJsonObject(parsed) && 'messages' in parsed ? parsed.messages : parsed;
 	const list = isJsonObject(unwrapped) ? [unwrapped] : unwrapped;

@@ -1,8 +1,12 @@
 import { badInput, fail, ok, type Result } from '../shared/failure';
-import { isJsonObject, isTooDeep, type Json, type JsonObject } from '../shared/json';
-import type { Redact } from '../shared/redact';
+import type { Json, JsonObject } from '../shared/json';
+import { redactJson, type Redact } from '../shared/redact';
+import { sentence } from '../shared/transport/explain';
 import { parseAnswer, type AnswerFormat, type ParsedAnswer } from './chat.format';
 import type { ChatAnswer } from './chat.response';
+
+/** Finish reasons of answers that go on where they end. */
+const CUTTING_REASONS: ReadonlySet<string> = new Set(['length', 'max_tokens', 'content_filter']);
 
 /** How an answer leaves the node. */
 export interface AnswerForm {
@@ -21,7 +25,7 @@ export interface AnswerForm {
 export function describeAnswer(answer: ChatAnswer, form: AnswerForm, redact: Redact): Result<JsonObject> {
 	const text = redact.known(answer.content);
 	const warning = whatIsOdd(answer);
-	const content = readContent(text, form, answer.toolCalls.length > 0);
+	const content = readContent(text, form, answer, redact);
 	if (!content.ok && form.onInvalidJson === 'fail') {
 		return fail(
 			badInput(
@@ -42,22 +46,8 @@ export function describeAnswer(answer: ChatAnswer, form: AnswerForm, redact: Red
 		content: value,
 		...partOf(answer, redact),
 		...notes,
-		...(!form.simplify && { raw: cleaned(answer.raw, redact) }),
+		...(!form.simplify && { raw: redactJson(answer.raw, redact.known) }),
 	});
-}
-
-/** Data of the platform without the key, which a service that echoes its requests may have put there. */
-function cleaned(value: Json, redact: Redact): Json {
-	return isTooDeep(value) ? null : redacted(value, redact);
-}
-
-function redacted(value: Json, redact: Redact): Json {
-	if (typeof value === 'string') return redact.known(value);
-	if (Array.isArray(value)) return value.map((one) => redacted(one, redact));
-	if (!isJsonObject(value)) return value;
-	return Object.fromEntries(
-		Object.entries(value).map(([key, one]) => [redact.known(key), redacted(one, redact)]),
-	);
 }
 
 function partOf(answer: ChatAnswer, redact: Redact): JsonObject {
@@ -66,22 +56,35 @@ function partOf(answer: ChatAnswer, redact: Redact): JsonObject {
 		finishReason: redact.known(answer.finishReason),
 		model: redact.known(answer.model),
 		usage: { ...answer.usage },
-		toolCalls: cleaned(
+		toolCalls: redactJson(
 			answer.toolCalls.map((call) => ({ ...call })),
-			redact,
+			redact.known,
 		),
 		id: redact.known(answer.id),
 	};
 }
 
-function readContent(text: string, { format }: AnswerForm, calls: boolean): ParsedAnswer {
+function readContent(
+	text: string,
+	{ format }: AnswerForm,
+	{ toolCalls, finishReason }: ChatAnswer,
+	redact: Redact,
+): ParsedAnswer {
 	// A model that calls tools says nothing yet; its answer comes once it has their results.
-	const isCallOnly = calls && text.trim() === '';
-	return format.kind === 'text' || isCallOnly ? { ok: true, value: text } : parseAnswer(text, format);
+	const isCallOnly = toolCalls.length > 0 && text.trim() === '';
+	if (format.kind === 'text' || isCallOnly) return { ok: true, value: text };
+	const parsed = parseAnswer(text, format, CUTTING_REASONS.has(finishReason));
+	// Once more: in JSON a key may be written with escapes, which are gone only now.
+	return parsed.ok ? { ok: true, value: redactJson(parsed.value, redact.known) } : parsed;
 }
 
 /** What an operator should know about an answer that came but is not what it could be; empty where all is well. */
-export function whatIsOdd({ content, reasoning, finishReason, toolCalls }: ChatAnswer): string {
+export function whatIsOdd(answer: ChatAnswer): string {
+	const said = answer.laterError ? `After it, the platform said: ${sentence(answer.laterError)}` : '';
+	return [oddEnd(answer), said].filter(Boolean).join(' ');
+}
+
+function oddEnd({ content, reasoning, finishReason, toolCalls }: ChatAnswer): string {
 	const isEmpty = content.trim() === '' && toolCalls.length === 0;
 	if (finishReason === 'length') {
 		return isEmpty && reasoning

@@ -9,17 +9,20 @@ export interface ReasoningCollector {
 	add(place: ReasoningPlace, text: string): string;
 	/** The whole reasoning; what came in several places is kept once. */
 	text(): string;
+	/** What is kept, in characters. */
+	readonly size: number;
 }
 
 export function createReasoningCollector(): ReasoningCollector {
 	const texts = new Map<ReasoningPlace, string>();
 	let isCumulative = false;
+	let size = 0;
 
 	/** The inner shape of `reasoning_details` is not shown (§2.6), and some servers repeat in it all that came before. */
 	const newsIn = (place: ReasoningPlace, known: string, text: string): string => {
 		if (place !== 'reasoning_details' || known === '') return text;
 		if (isCumulative && text === known) return '';
-		if (text.length === known.length || !text.startsWith(known)) return text;
+		if (text.length <= known.length || !text.startsWith(known)) return text;
 		isCumulative = true;
 		return text.slice(known.length);
 	};
@@ -30,9 +33,13 @@ export function createReasoningCollector(): ReasoningCollector {
 			const known = texts.get(place) ?? '';
 			const news = newsIn(place, known, text);
 			texts.set(place, known + news);
+			size += news.length;
 			// A reader is shown one place only: the others mostly say the same.
 			const [leading] = texts.keys();
 			return place === leading ? news : '';
+		},
+		get size() {
+			return size;
 		},
 		text: () => distinct([...texts.values()]).join('\n\n'),
 	};

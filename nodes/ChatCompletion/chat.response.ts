@@ -1,4 +1,5 @@
-import { isJsonObject, isTooDeep, type Json, type JsonObject } from '../shared/json';
+import { isJsonObject, type Json, type JsonObject } from '../shared/json';
+import { createFieldJoiner, mergeUsage } from './chat.fieldJoiner';
 import { createReasoningCollector, textIn, type ReasoningPlace } from './chat.reasoning';
 import { createThinkSplitter, splitAtLoneClosing } from './chat.thinkTags';
 import { createToolCallJoiner, type ToolCall } from './chat.toolCalls';
@@ -23,7 +24,9 @@ export interface ChatAnswer {
 	readonly finishReason: string;
 	readonly usage: ChatUsage;
 	readonly toolCalls: readonly ToolCall[];
-	/** The answer in the interface's own shape (§4.5, non-streamed). */
+	/** What the platform said went wrong after it had said that the answer is finished; mostly empty. */
+	readonly laterError: string;
+	/** The answer in the interface's own shape (§4.5, non-streamed), with whatever fields the platform adds to it. */
 	readonly raw: JsonObject;
 }
 
@@ -43,11 +46,27 @@ export interface AnswerBuilder {
 	readonly isFinished: boolean;
 	/** Whether the platform said that the answer ended by an error, so that it is none. */
 	readonly hasFailed: boolean;
+	/** Characters of text, reasoning and tool calls so far: it grows with each piece that says anything. */
+	readonly size: number;
+	/** Why the answer is more than any could be; empty while it is not. */
+	readonly excess: string;
 	answer(): ChatAnswer;
 }
 
 /** The finish reason of an answer that broke off at the model. */
 const FAILED = 'error';
+
+/** In characters. As much as one event may hold. */
+const MOST_CHARS = 32 * 1024 * 1024;
+const MOST_TOOL_CALLS = 1_000;
+
+/** What is the same in each chunk; the first that is not empty holds. */
+const NAMES = ['id', 'model', 'created', 'system_fingerprint'] as const;
+const READ_IN_CHUNK: ReadonlySet<string> = new Set([...NAMES, 'object', 'choices', 'usage']);
+const READ_IN_CHOICE: ReadonlySet<string> = new Set(['index', 'delta', 'message', 'text', 'finish_reason']);
+const READ_IN_DELTA: ReadonlySet<string> = new Set([
+	...['role', 'content', 'reasoning_content', 'reasoning', 'thinking', 'tool_calls', 'function_call'],
+]);
 
 const NOTHING: ChatPiece = { content: '', reasoning: '' };
 
@@ -58,6 +77,10 @@ export function createAnswerBuilder(): AnswerBuilder {
 	const readChoice = choiceReader();
 	const seen: JsonObject = {};
 	const usage: JsonObject = {};
+	const ofChunk = createFieldJoiner(READ_IN_CHUNK, false);
+	const ofChoice = createFieldJoiner(READ_IN_CHOICE, false);
+	const ofDelta = createFieldJoiner(READ_IN_DELTA, true);
+	let textSize = 0;
 	let content = '';
 	let refusal = '';
 	let finishReason = '';
@@ -74,10 +97,12 @@ export function createAnswerBuilder(): AnswerBuilder {
 		think('reasoning_details', textIn(message.reasoning_details));
 		const parts = partsOf(message.content);
 		think('parts', parts.reasoning);
+		const refused = textIn(message.refusal);
+		textSize += parts.content.length + refused.length;
 		const split = splitter.push(parts.content);
 		think('tags', split.reasoning);
 		content += split.content;
-		refusal += textIn(message.refusal);
+		refusal += refused;
 		toolCalls.add(message.tool_calls);
 		// The older form of a tool call; servers that send both say the same twice.
 		if (isJsonObject(message.function_call) && !message.tool_calls) toolCalls.add([message.function_call]);
@@ -88,6 +113,7 @@ export function createAnswerBuilder(): AnswerBuilder {
 		finishReason = reasonIn(choice.finish_reason) || finishReason;
 		if (isJsonObject(choice.delta)) {
 			sawDelta ||= Object.keys(choice.delta).length > 0;
+			ofDelta.add(choice.delta);
 			return addMessage(choice.delta);
 		}
 		// Some servers end a stream with the whole message, which says again what the deltas said.
@@ -110,14 +136,16 @@ export function createAnswerBuilder(): AnswerBuilder {
 
 	return {
 		add: (chunk) => {
-			for (const key of ['id', 'model', 'created', 'system_fingerprint']) {
+			for (const key of NAMES) {
 				const value = chunk[key];
 				if (seen[key] === undefined && value !== undefined && value !== null && value !== '')
 					seen[key] = value;
 			}
-			if (isJsonObject(chunk.usage) && !isTooDeep(chunk.usage)) mergeUsage(usage, chunk.usage);
+			ofChunk.add(chunk);
 			const choice = readChoice(chunk.choices);
+			for (const counts of usagesIn(chunk, choice)) mergeUsage(usage, counts);
 			if (!choice) return NOTHING;
+			ofChoice.add(choice);
 			if (isJsonObject(choice.message) && !sawDelta) whole = chunk;
 			return addChoice(choice);
 		},
@@ -128,15 +156,24 @@ export function createAnswerBuilder(): AnswerBuilder {
 		get hasFailed() {
 			return finishReason === FAILED;
 		},
+		get size() {
+			return textSize + reasoning.size + toolCalls.size;
+		},
+		get excess() {
+			if (toolCalls.count > MOST_TOOL_CALLS) return `it holds more than ${MOST_TOOL_CALLS} tool calls`;
+			return this.size > MOST_CHARS ? `it holds more than ${MOST_CHARS} characters` : '';
+		},
 		answer: () => {
 			const { content: text, reasoning: thought } = finalTexts();
+			const calls = toolCalls.raw();
 			const message: JsonObject = {
+				...ofDelta.fields,
 				role: 'assistant',
 				content: text,
 				...(thought && { reasoning_content: thought }),
-				...(toolCalls.raw().length > 0 && { tool_calls: toolCalls.raw() }),
+				...(calls.length > 0 && { tool_calls: calls }),
 			};
-			const choices: Json = [{ index: 0, message, finish_reason: finishReason || null }];
+			const choice = { ...ofChoice.fields, index: 0, message, finish_reason: finishReason || null };
 			return {
 				id: nameIn(seen.id),
 				model: nameIn(seen.model),
@@ -145,7 +182,8 @@ export function createAnswerBuilder(): AnswerBuilder {
 				finishReason,
 				usage: readUsage(usage),
 				toolCalls: toolCalls.calls(),
-				raw: whole ?? { ...seen, object: 'chat.completion', choices, usage },
+				laterError: '',
+				raw: whole ?? { ...ofChunk.fields, ...seen, object: 'chat.completion', choices: [choice], usage },
 			};
 		},
 	};
@@ -186,18 +224,11 @@ function partsOf(value: Json | undefined): ChatPiece {
 	return { content, reasoning };
 }
 
-/** Counts only grow, so of usage that is told several times the largest holds; the rest is told last. */
-function mergeUsage(into: JsonObject, from: JsonObject): void {
-	for (const [key, value] of Object.entries(from)) {
-		const known = Object.hasOwn(into, key) ? into[key] : undefined;
-		let merged: Json = value;
-		if (typeof value === 'number' && typeof known === 'number') merged = Math.max(known, value);
-		else if (isJsonObject(value)) {
-			merged = isJsonObject(known) ? { ...known } : {};
-			mergeUsage(merged, value);
-		} else if (value === null) continue;
-		Object.defineProperty(into, key, { value: merged, writable: true, enumerable: true, configurable: true });
-	}
+/** Token counts of a chunk, wherever they stand: in its own field, in one of a vendor such as "x_groq", in the choice. */
+function usagesIn(chunk: JsonObject, choice: JsonObject | undefined): JsonObject[] {
+	const vendors = Object.keys(chunk).filter((key) => key.startsWith('x_'));
+	const holders = [...vendors.map((key) => chunk[key]), choice, chunk].filter(isJsonObject);
+	return holders.map((holder) => holder.usage).filter(isJsonObject);
 }
 
 function readUsage(usage: JsonObject): ChatUsage {

@@ -6,6 +6,8 @@ const TAG_PAIRS = [
 	['◁think▷', '◁/think▷'],
 ] as const;
 
+const LONGEST_TAG = Math.max(...TAG_PAIRS.flat().map((tag) => tag.length));
+
 export interface SplitText {
 	readonly content: string;
 	readonly reasoning: string;
@@ -24,6 +26,8 @@ export interface ThinkSplitter {
  */
 export function createThinkSplitter(): ThinkSplitter {
 	let held = '';
+	/** Before what is held. Apart, for blanks alone may come in any number of pieces. */
+	let blanks = '';
 	let closing: string | undefined;
 	let sawBlock = false;
 	let isAnswer = false;
@@ -39,7 +43,9 @@ export function createThinkSplitter(): ThinkSplitter {
 			return at >= 0 || reasoning ? { content: '', reasoning } : undefined;
 		}
 		const text = held.trimStart();
-		const lower = text.toLowerCase();
+		blanks += held.slice(0, held.length - text.length);
+		held = text;
+		const lower = text.slice(0, LONGEST_TAG).toLowerCase();
 		const pair = TAG_PAIRS.find(([opening]) => lower.startsWith(opening));
 		if (pair) {
 			[, closing] = pair;
@@ -51,7 +57,7 @@ export function createThinkSplitter(): ThinkSplitter {
 		if (mayBecomeTag && !isEnd) return undefined;
 		isAnswer = true;
 		// Blank lines stand between thinking and answer, also where the thinking came in a field of its own.
-		const content = sawBlock ? text : held.replace(/^\s*\n/, '');
+		const content = sawBlock ? text : (blanks + text).replace(/^\s*\n/, '');
 		held = '';
 		return { content, reasoning: '' };
 	};

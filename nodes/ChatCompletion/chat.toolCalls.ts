@@ -1,4 +1,5 @@
-import { isJsonObject, isTooDeep, jsonText, parseJson, type Json, type JsonObject } from '../shared/json';
+import { isJsonObject, jsonText, parseJson, type Json, type JsonObject } from '../shared/json';
+import { createBracketCount, type BracketCount } from './chat.brackets';
 
 /** A tool call that the model asks for; the arguments as an object where they are one. */
 export interface ToolCall {
@@ -12,7 +13,14 @@ interface OpenCall {
 	id: string;
 	name: string;
 	text: string;
+	/** Of its text so far, which would cost too much to read anew for each piece. */
+	readonly brackets: BracketCount;
+	/** How many objects or lists its text holds. */
+	closed: number;
 }
+
+/** What of a delta counts. */
+type Piece = Pick<OpenCall, 'index' | 'id' | 'name' | 'text'>;
 
 /** Joins tool calls that come in pieces. */
 export interface ToolCallJoiner {
@@ -20,6 +28,9 @@ export interface ToolCallJoiner {
 	calls(): ToolCall[];
 	/** As the interface writes them, arguments as text. */
 	raw(): JsonObject[];
+	readonly count: number;
+	/** Characters of identifiers, names and arguments. */
+	readonly size: number;
 }
 
 /**
@@ -28,8 +39,10 @@ export interface ToolCallJoiner {
  */
 export function createToolCallJoiner(): ToolCallJoiner {
 	const open: OpenCall[] = [];
+	let size = 0;
 
-	const callOf = ({ index, id, name, text }: OpenCall): OpenCall => {
+	const callOf = (piece: Piece): OpenCall => {
+		const { index, id, name } = piece;
 		const last = open.at(-1);
 		const same =
 			index !== undefined
@@ -37,8 +50,8 @@ export function createToolCallJoiner(): ToolCallJoiner {
 				: id
 					? open.find((call) => call.id === id)
 					: last;
-		if (same && !beginsAnother(same, { index, id, name, text })) return same;
-		const call: OpenCall = { index, id: '', name: '', text: '' };
+		if (same && !beginsAnother(same, piece)) return same;
+		const call: OpenCall = { index, id: '', name: '', text: '', brackets: createBracketCount(), closed: 0 };
 		// A piece that belongs to nothing known goes with what came last.
 		if (!same && last && !id && !name) return last;
 		open.push(call);
@@ -54,10 +67,16 @@ export function createToolCallJoiner(): ToolCallJoiner {
 		const piece = argumentText(inner.arguments);
 		if (!id && !name && !piece) return;
 		const call = callOf({ index, id, name, text: piece });
+		size += id.length + name.length + piece.length;
 		call.id ||= id;
 		if (name && name !== call.name) call.name += name;
 		// Some servers open a call with empty arguments and send the real ones afterwards.
-		call.text = call.text.trim() === '{}' && piece.trimStart().startsWith('{') ? piece : call.text + piece;
+		if (isEmptyObject(call.text) && piece.trimStart().startsWith('{')) {
+			call.text = '';
+			call.closed = 0;
+		}
+		call.text += piece;
+		for (const char of piece) if (call.brackets.take(char) === 'closes') call.closed++;
 	};
 
 	return {
@@ -66,26 +85,37 @@ export function createToolCallJoiner(): ToolCallJoiner {
 			else if (deltas !== undefined) addOne(deltas);
 		},
 		calls: () => open.map(({ id, name, text }) => ({ id, name, arguments: argumentsOf(text) })),
+		get count() {
+			return open.length;
+		},
+		get size() {
+			return size;
+		},
 		raw: () =>
 			open.map(({ id, name, text }) => ({ id, type: 'function', function: { name, arguments: text } })),
 	};
 }
 
 /** Whether a piece that seems to belong to `call` begins a new one in truth. */
-function beginsAnother(call: OpenCall, { index, id, name, text }: OpenCall): boolean {
+function beginsAnother(call: OpenCall, { index, id, name, text }: Piece): boolean {
 	if (id && call.id && id !== call.id) return true;
 	if (!name || !call.name || (id && id === call.id)) return false;
 	// Without an id a name tells, unless the server repeats it with every piece or sends it in pieces.
-	const isComplete = parseJson(call.text) !== undefined;
+	const isComplete = call.closed === 1 && call.brackets.depth === 0;
 	if (index === undefined && !id) return name !== call.name || isComplete;
-	return isComplete && (name !== call.name || text.trim() !== '') && call.text.trim() !== '{}';
+	return isComplete && (name !== call.name || text.trim() !== '') && !isEmptyObject(call.text);
+}
+
+/** A long text is none, and is not walked through. */
+function isEmptyObject(text: string): boolean {
+	return text.length < 100 && text.trim() === '{}';
 }
 
 /** Arguments as data; the text where they are none that n8n could write down. */
 function argumentsOf(text: string): Json {
 	if (!text) return {};
 	const parsed = parseJson(text);
-	return parsed === undefined || isTooDeep(parsed) ? text : parsed;
+	return parsed === undefined ? text : parsed;
 }
 
 function argumentText(value: Json | undefined): string {

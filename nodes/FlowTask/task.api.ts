@@ -41,9 +41,12 @@ const READ_ATTEMPTS = 4;
 const WRITE_ATTEMPTS = 10;
 const UPLOAD_ATTEMPTS = 6;
 
-/** A number beyond 2^53 has lost its last digits by now, so it is no id. */
+/** Ids are kept in the execution and in the ledger, and stand in every look. */
+export const LONGEST_ID_CHARS = 512;
+
+/** A number beyond 2^53 has lost its last digits by now, so it is no id; nor is a text of any length. */
 const Id = v.union([
-	v.pipe(v.string(), v.trim(), v.minLength(1)),
+	v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(LONGEST_ID_CHARS)),
 	v.pipe(v.number(), v.safeInteger(), v.transform(String)),
 ]);
 
@@ -58,7 +61,7 @@ const UploadData = v.object({ image_id: Id });
 function withoutId(purpose: string, field: string): CallFailure {
 	return {
 		kind: 'unclear',
-		message: `The platform's answer holds no "${field}" when the node tried to ${purpose}`,
+		message: `The platform's answer holds no usable "${field}" when the node tried to ${purpose}`,
 		advice: 'It was not tried again, because the platform may have carried it out.',
 		passing: false,
 	};

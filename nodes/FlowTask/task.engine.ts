@@ -55,8 +55,6 @@ export interface EngineSettings {
 	/** Whether a task that is not done in time counts as failed. */
 	readonly lateIsFailure: boolean;
 	readonly fileSelection: FileSelection;
-	/** How many items may hold a claim on their key and wait to be sent. */
-	readonly claimsAtOnce: number;
 	readonly deadlineMs: number;
 	readonly noProgressMs: number;
 	readonly urlExpireSeconds: number;
@@ -129,8 +127,7 @@ class TaskRun {
 		const { api, clock, sockets, images, ledger, ending } = parts;
 		this.unsubmitted = jobCount;
 		const stopReason = (): StopReason | undefined => this.stopReason();
-		const { claimsAtOnce } = settings;
-		this.submitter = new TaskSubmitter({ api, clock, images, ledger, claimsAtOnce, stopReason });
+		this.submitter = new TaskSubmitter({ api, clock, images, ledger, stopReason });
 		this.watcher = new TaskWatcher({ api, clock, sockets, backlog: () => this.unsubmitted }, settings);
 		ending.signal.addEventListener('abort', this.end, { once: true });
 		if (ending.signal.aborted) this.end();

@@ -1,13 +1,11 @@
 import { createHash } from 'crypto';
 
-import pLimit from 'p-limit';
-
 import type { Clock } from '../shared/clock';
 import { badInput, fail, ok, type Failure, type Result } from '../shared/failure';
 import { excerpt } from '../shared/json';
 import type { Ledger, LedgerAnswer } from '../shared/ledger';
 import type { LedgerClaim } from '../shared/ledger.claim';
-import type { Prompt, TaskApi } from './task.api';
+import { LONGEST_ID_CHARS, type Prompt, type TaskApi } from './task.api';
 import { explainSubmit, notSubmitted, type StopReason } from './task.failures';
 import type { SubmitRecord, UploadedImages } from './task.memory';
 import { withInput } from './task.overrides';
@@ -55,8 +53,6 @@ export interface SubmitParts {
 	readonly images?: UploadedImages | undefined;
 	/** Left out where no item has a key. */
 	readonly ledger?: Ledger | undefined;
-	/** How many items may hold a claim and wait to be sent: a claim is good for a minute. */
-	readonly claimsAtOnce: number;
 	readonly stopReason: () => StopReason | undefined;
 }
 
@@ -69,11 +65,9 @@ interface PlacedImages {
 /** Uploads what an item needs and submits it, or finds the task that stands for it. */
 export class TaskSubmitter {
 	private readonly upload: UploadImage;
-	private readonly claims: ReturnType<typeof pLimit>;
 
 	constructor(private readonly parts: SubmitParts) {
 		this.upload = createImageUploads(parts.api, parts.images);
-		this.claims = pLimit(parts.claimsAtOnce);
 	}
 
 	async submit(start: SubmitStart, record: SubmitRecord | undefined): Promise<Result<ItemTask>> {
@@ -86,9 +80,7 @@ export class TaskSubmitter {
 		const payloadHash = createHash('sha256')
 			.update(JSON.stringify([start.workflowId, idempotency.payload, placed]))
 			.digest('base64url');
-		return await this.claims(
-			async () => await this.sendOnce(ledger, { ...start, idempotency }, prompt, payloadHash, record),
-		);
+		return await this.sendOnce(ledger, { ...start, idempotency }, prompt, payloadHash, record);
 	}
 
 	private async uploadImages(start: SubmitStart): Promise<Result<PlacedImages>> {
@@ -114,12 +106,16 @@ export class TaskSubmitter {
 		record: SubmitRecord | undefined,
 	): Promise<Result<ItemTask>> {
 		const { key } = start.idempotency;
-		for (;;) {
+		const whyStop = (): Failure | undefined => {
 			const reason = this.parts.stopReason();
-			if (reason) return fail(notSubmitted(reason));
-			const answer = await ledger.claim({ key, payloadHash });
+			return reason && notSubmitted(reason);
+		};
+		for (;;) {
+			const stop = whyStop();
+			if (stop) return fail(stop);
+			const answer = await ledger.claim({ key, payloadHash, whyStop });
 			if (!answer.ok) return answer;
-			if (answer.value.kind === 'exists') return ok(reuse(answer.value, record, this.parts.clock));
+			if (answer.value.kind === 'exists') return reuse(key, answer.value, record, this.parts.clock);
 			if (answer.value.kind !== 'mine') return fail(explainAnswer(key, answer.value));
 			const { claim } = answer.value;
 			const sent = await this.send(start, prompt, record, claim);
@@ -169,13 +165,17 @@ export class TaskSubmitter {
 }
 
 function reuse(
+	key: string,
 	known: Extract<LedgerAnswer, { kind: 'exists' }>,
 	record: SubmitRecord | undefined,
 	clock: Clock,
-): ItemTask {
-	const { reference: taskId, by } = known;
+): Result<ItemTask> {
+	const { by } = known;
+	const taskId = known.reference.trim();
+	// People may edit the table.
+	if (taskId.length > LONGEST_ID_CHARS) return fail(explainNoId(key));
 	record?.submitted(taskId, by.atMs ?? clock.now(), true);
-	return {
+	return ok({
 		taskId,
 		promptToken: undefined,
 		submittedAtMs: by.atMs,
@@ -183,7 +183,16 @@ function reuse(
 		ended: (outcome) => {
 			known.ended(outcome);
 		},
-	};
+	});
+}
+
+function explainNoId(key: string): Failure {
+	const shown = excerpt(key, 80);
+	return badInput(
+		`The Data Table flow_task_ledger holds no task ID for the idempotency key "${shown}"`,
+		`Nothing was submitted. What stands under "reference" is longer than ${LONGEST_ID_CHARS} characters: put the task's ID there, or delete the key's rows to make a new task.`,
+		{ idempotencyKey: shown },
+	);
 }
 
 function explainAnswer(

@@ -45,7 +45,8 @@ const options = optionsCollection([
 		type: 'number',
 		default: 600,
 		typeOptions: { minValue: 1 },
-		description: 'How long one answer may take',
+		description:
+			'How long to wait for an answer to begin, and then for each piece of it. What merely keeps the line open counts as a piece.',
 	},
 	...samplingOptions({
 		maxTokens: 'Most tokens of an answer, thinking included. Not sent unless this option is added.',

@@ -1,4 +1,5 @@
 import type { TableRow, TableSpec } from './dataTable';
+import { excerpt } from './json';
 
 /*
  * The ledger's rows and what they say of a key. Rows are only ever added and removed, never changed, except by
@@ -115,13 +116,13 @@ function isExpired({ expiresAtMs }: TableRow, nowMs: number): boolean {
 function attemptState(owner: string, rows: readonly TableRow[], nowMs: number): KeyState {
 	const outcome = lastOf(rows, 'outcome').trim().toLowerCase();
 	if (outcome === 'failed') return { kind: 'free' };
-	const times = rows.flatMap(({ atMs }) => numberOf(atMs) ?? []);
+	const times = rows.flatMap(({ atMs }) => timeOf(atMs) ?? []);
 	const attempt: Attempt = {
 		owner,
 		payloadHash: lastOf(rows, 'payloadHash').trim(),
 		by: {
-			executionId: cells(rows, 'executionId')[0] ?? '',
-			workflowId: cells(rows, 'workflowId')[0] ?? '',
+			executionId: excerpt(cells(rows, 'executionId')[0] ?? ''),
+			workflowId: excerpt(cells(rows, 'workflowId')[0] ?? ''),
 			atMs: times[0],
 		},
 	};
@@ -145,6 +146,14 @@ function lastOf(rows: readonly TableRow[], column: string): string {
 
 function textOf(cell: unknown): string {
 	return typeof cell === 'string' ? cell : typeof cell === 'number' ? String(cell) : '';
+}
+
+/** The latest time that a Date can be. */
+const LAST_MS = 8.64e15;
+
+function timeOf(cell: unknown): number | undefined {
+	const atMs = numberOf(cell);
+	return atMs !== undefined && atMs >= 0 && atMs <= LAST_MS ? atMs : undefined;
 }
 
 function numberOf(cell: unknown): number | undefined {

@@ -6,6 +6,7 @@ import { fail, ok, type Failure, type Result } from './failure';
 import { createGatherer, type Gatherer } from './gather';
 import { excerpt } from './json';
 import { HeldClaim, type ClaimCells, type LedgerClaim } from './ledger.claim';
+import { ClaimPlaces } from './ledger.places';
 import { CLAIM_FRESH_MS, stateOf, type Holder, type KeyState, type RowKind } from './ledger.rows';
 import { LedgerWriter } from './ledger.writer';
 
@@ -17,6 +18,8 @@ export interface LedgerEntry {
 	readonly key: string;
 	/** Of what is going to be sent: the same key for something else is a mistake. */
 	readonly payloadHash: string;
+	/** Asked before anything is claimed: why it is not wanted any more. */
+	readonly whyStop?: () => Failure | undefined;
 }
 
 /**
@@ -59,6 +62,8 @@ export interface LedgerSettings {
 	readonly onUnknown: 'error' | 'again';
 	/** No longer waited for than this, ms since the epoch. */
 	readonly deadlineMs: number;
+	/** Most claims at once of which it is not known what came of them; left out where their holder sees to that. */
+	readonly claimsAtOnce?: number;
 }
 
 export interface LedgerParts {
@@ -78,6 +83,8 @@ const CLAIM_WITHIN_MS = 20_000;
 const LOOKS_TOGETHER_MS = 50;
 /** Claims that looked together go on together. */
 const STEPS_TOGETHER_MS = 10;
+/** A free key that was seen longer ago is looked at again before it is claimed. */
+const LOOK_HOLDS_MS = 1_000;
 const LONGEST_PAUSE_MS = 3_000;
 const LOOKS_TO_REST = 6;
 /** How often the first of several looks whether the others have gone, before it goes as well. */
@@ -134,6 +141,7 @@ class TableLedger implements Ledger {
 	private lookMs = 0;
 	private readonly claims: Gatherer<TableRow, Result<undefined>>;
 	private readonly retreats: Gatherer<string, Result<undefined>>;
+	private readonly places: ClaimPlaces;
 
 	constructor(
 		private readonly settings: LedgerSettings,
@@ -151,13 +159,14 @@ class TableLedger implements Ledger {
 		this.laterLooks = createGatherer(clock, LOOKS_TOGETHER_MS, look, signal);
 		this.claims = createGatherer(clock, STEPS_TOGETHER_MS, async (rows) => {
 			this.cleaning ??= table.removeBelow('expiresAtMs', clock.now());
-			return await table.insert(rows);
+			return await this.writer.writeWith(rows);
 		});
 		this.retreats = createGatherer(
 			clock,
 			STEPS_TOGETHER_MS,
 			async (owners) => await table.remove('owner', owners),
 		);
+		this.places = new ClaimPlaces(settings.claimsAtOnce ?? Infinity, clock, signal);
 	}
 
 	async claim(entry: LedgerEntry): Promise<Result<LedgerAnswer>> {
@@ -187,22 +196,61 @@ class TableLedger implements Ledger {
 	}
 
 	private async contend(entryKey: string, entry: LedgerEntry): Promise<Result<LedgerAnswer>> {
-		const { clock } = this.parts;
 		for (let looks = 0; ; looks++) {
-			const stop = this.whyStop(entry.key);
+			const seen = await this.look(entryKey, entry, looks);
+			if (!seen.ok) return seen;
+			if (seen.value === 'pending') continue;
+			if (seen.value !== 'free') return ok(seen.value);
+			const answer = await this.claimInPlace(entryKey, entry);
+			if (!answer.ok) return answer;
+			if (answer.value) return ok(answer.value);
+		}
+	}
+
+	/** @returns `pending` where the state leaves nothing but to wait, `free` where it leaves to claim */
+	private async look(
+		entryKey: string,
+		entry: LedgerEntry,
+		looks: number,
+	): Promise<Result<LedgerAnswer | 'pending' | 'free'>> {
+		const stop = this.whyStop(entry);
+		if (stop) return fail(stop);
+		const read = await (looks === 0
+			? this.looks.add(entryKey)
+			: this.laterLooks.add(entryKey, this.pauseMs(looks)));
+		if (!read.ok) return fail(beforeAnything(read.failure));
+		const state = stateOf(read.value.get(entryKey) ?? [], this.parts.clock.now(), this.given);
+		return ok(this.answerOf(state, entryKey, entry) ?? (state.kind === 'pending' ? 'pending' : 'free'));
+	}
+
+	/** Claims when there is a place, which is free again once it is known what came of the claim. */
+	private async claimInPlace(
+		entryKey: string,
+		entry: LedgerEntry,
+	): Promise<Result<LedgerAnswer | undefined>> {
+		const { clock } = this.parts;
+		const seenMs = clock.now();
+		await this.places.take();
+		let claim: HeldClaim | undefined;
+		try {
+			const stop = this.whyStop(entry);
 			if (stop) return fail(stop);
-			const read = await (looks === 0
-				? this.looks.add(entryKey)
-				: this.laterLooks.add(entryKey, this.pauseMs(looks)));
-			if (!read.ok) return fail(beforeAnything(read.failure));
-			const state = stateOf(read.value.get(entryKey) ?? [], clock.now(), this.given);
-			const known = this.answerOf(state, entryKey, entry);
-			if (known) return ok(known);
-			if (state.kind !== 'pending') {
-				const claim = await this.tryToClaim(entryKey, entry);
-				if (!claim.ok) return claim;
-				if (claim.value) return ok({ kind: 'mine', claim: claim.value });
+			if (clock.now() - seenMs > LOOK_HOLDS_MS) {
+				const seen = await this.look(entryKey, entry, 0);
+				if (!seen.ok) return seen;
+				if (seen.value === 'pending') return ok(undefined);
+				if (seen.value !== 'free') return ok(seen.value);
 			}
+			const claimed = await this.tryToClaim(entryKey, entry);
+			if (!claimed.ok) return claimed;
+			claim = claimed.value;
+			return ok(claim && { kind: 'mine', claim });
+		} finally {
+			const giveBack = (): void => {
+				this.places.giveBack();
+			};
+			if (claim) claim.settled.addEventListener('abort', giveBack, { once: true });
+			else giveBack();
 		}
 	}
 
@@ -264,10 +312,11 @@ class TableLedger implements Ledger {
 		sinceMs: number,
 	): Promise<Result<boolean>> {
 		for (let looks = 1; looks <= LOOKS_IN_PLACE; looks++) {
-			const read = await this.looks.add(entryKey);
+			// Those who claimed together look together: there is nobody else to wait for.
+			const read = await this.looks.add(entryKey, STEPS_TOGETHER_MS);
 			if (!read.ok) return read;
 			const nowMs = this.parts.clock.now();
-			if (nowMs - sinceMs > CLAIM_WITHIN_MS || this.whyStop(entry.key)) break;
+			if (nowMs - sinceMs > CLAIM_WITHIN_MS || this.whyStop(entry)) break;
 			const rows = read.value.get(entryKey) ?? [];
 			const own = rows.find((row) => row.owner === owner);
 			const others = stateOf(rows, nowMs, this.given);
@@ -314,8 +363,10 @@ class TableLedger implements Ledger {
 		};
 	}
 
-	private whyStop(key: string): Failure | undefined {
+	private whyStop({ key, whyStop }: LedgerEntry): Failure | undefined {
 		const { clock, signal } = this.parts;
+		const stop = whyStop?.();
+		if (stop) return stop;
 		if (signal.aborted) return { ...NOT_ANY_MORE, kind: 'cancelled' };
 		if (clock.now() < this.settings.deadlineMs) return undefined;
 		const message = `Another execution was still at the key "${excerpt(key, 60)}" when the time-out was reached`;

@@ -2,6 +2,8 @@ import { createHash } from 'crypto';
 
 import type { IExecuteFunctions } from 'n8n-workflow';
 
+import { jsonText } from './json';
+
 /**
  * What a run of a node has done already, kept in n8n's node context: it survives Retry On Fail and Retry
  * Execution, so that neither does it twice.
@@ -71,11 +73,33 @@ export function runIndexOf(context: Pick<IExecuteFunctions, 'getWorkflowDataProx
 
 /**
  * Makes fingerprints of items from what does not move between two tries: the node's parameters as they were
- * entered and the item's json. Resolved values are no use: `{{ $now }}` is another one at each try.
+ * entered and the item's json. Resolved values are no use: `{{ $now }}` is another one at each try. Never throws.
  */
 export function fingerprinter(rawParameters: unknown): (itemJson: unknown) => string {
-	const ofNode = digest(JSON.stringify([rawParameters]));
-	return (itemJson) => digest(ofNode + JSON.stringify([itemJson]));
+	const ofNode = digest(textOf(rawParameters));
+	return (itemJson) => digest(ofNode + textOf(itemJson));
+}
+
+function textOf(value: unknown): string {
+	return jsonText([value]) ?? piecesOf(value);
+}
+
+/** Far more than tells two items apart; an object that holds itself has no end. */
+const MOST_PIECES = 100_000;
+
+/** What is nested too deeply for JSON, or holds what JSON cannot: piece by piece, in an order of its own. */
+function piecesOf(value: unknown): string {
+	const pieces: string[] = [];
+	const open: unknown[] = [value];
+	while (open.length > 0 && pieces.length < MOST_PIECES) {
+		const one = open.pop();
+		if (typeof one === 'object' && one !== null) {
+			const entries = Object.entries(one);
+			pieces.push(JSON.stringify(entries.map(([key]) => key)));
+			open.push(...entries.map(([, inner]: [string, unknown]) => inner));
+		} else pieces.push(`${typeof one} ${JSON.stringify(String(one))}`);
+	}
+	return pieces.join();
 }
 
 function digest(text: string): string {

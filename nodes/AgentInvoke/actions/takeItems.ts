@@ -2,7 +2,7 @@ import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { failRun } from '../../shared/failRun';
 import { badInput, fail, ok, type Result } from '../../shared/failure';
-import { jsonText, type JsonObject } from '../../shared/json';
+import type { JsonObject } from '../../shared/json';
 import { createOutlet, type ItemOutlet } from '../../shared/outlet';
 import { fingerprinter } from '../../shared/runMemory';
 import { explainThrown, readItem } from '../../shared/thrown';
@@ -29,7 +29,6 @@ export interface PreparedTurn {
 interface ReadTurn extends PreparedTurn {
 	readonly simplify: boolean;
 	readonly lacksKey: boolean;
-	readonly fingerprint: string;
 }
 
 export type PrepareTurn = (itemIndex: number) => Result<PreparedTurn>;
@@ -47,15 +46,7 @@ export async function takeItems(
 	prepareTurn: PrepareTurn,
 ): Promise<INodeExecutionData[][]> {
 	const items = context.getInputData();
-	const fingerprintOf = fingerprinter(askedParameters(context));
-	const prepared = items.map(({ json }, itemIndex) =>
-		readItem(() => {
-			const turn = readTurn(context, prepareTurn, itemIndex);
-			if (!turn.ok) return turn;
-			if (jsonText(json) === undefined) return fail(TOO_DEEP);
-			return ok({ ...turn.value, fingerprint: fingerprintOf(json) });
-		}),
-	);
+	const prepared = items.map((_, itemIndex) => readItem(() => readTurn(context, prepareTurn, itemIndex)));
 	const refusal = refuseBatch(prepared, run, context.continueOnFail());
 	if (refusal) return failRun(context, refusal.failure);
 	const loaded = explainTable(await run.sessions.load(keysOf(prepared)));
@@ -65,13 +56,15 @@ export async function takeItems(
 		return run.asTool ? [previews] : [previews, []];
 	}
 
+	const fingerprintOf = fingerprinter(askedParameters(context));
 	const outletOf = openOutlet(context, run, items.length);
 	const turns = prepared.flatMap((item, itemIndex): AgentTurn[] => {
 		if (!item.ok) return [];
-		const { session, isResume, idempotency, simplify, fingerprint } = item.value;
+		const { session, isResume, idempotency, simplify } = item.value;
 		return [
 			{
-				...{ itemIndex, session, isResume, idempotency, fingerprint },
+				...{ itemIndex, session, isResume, idempotency },
+				fingerprint: fingerprintOf(items[itemIndex]?.json),
 				keepRaw: !simplify,
 				prepare: async () => await bodyOf(context, run, item.value, itemIndex),
 				bodyFor: (body, sessionId) => withSession(body, sessionId, run.account.deployment),
@@ -95,11 +88,6 @@ export async function takeItems(
 	if (all.every(({ result }) => result.ok)) run.memory.clear(items.length);
 	return deliverTurns(context, all, run);
 }
-
-const TOO_DEEP = badInput(
-	'The item is nested too deeply',
-	'Pass on only the fields that are needed, with an "Edit Fields" node before this one. Nothing was sent for this item.',
-);
 
 const NOT_ASKED = {
 	kind: 'notSubmitted',
@@ -201,11 +189,7 @@ function keysOf(prepared: ReadonlyArray<Result<PreparedTurn>>): string[] {
 	return [...new Set(keys)];
 }
 
-function readTurn(
-	context: IExecuteFunctions,
-	prepareTurn: PrepareTurn,
-	itemIndex: number,
-): Result<Omit<ReadTurn, 'fingerprint'>> {
+function readTurn(context: IExecuteFunctions, prepareTurn: PrepareTurn, itemIndex: number): Result<ReadTurn> {
 	const turn = prepareTurn(itemIndex);
 	if (!turn.ok) return turn;
 	const { session, isResume } = turn.value;

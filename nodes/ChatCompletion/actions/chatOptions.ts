@@ -18,7 +18,7 @@ const NUMBERS = {
 	requestsPerSecond: { label: 'Requests per Second', min: 0, max: 10_000, fallback: 20 },
 	retries: { label: 'Retries', min: 0, max: 10, fallback: 3 },
 	seed: { label: 'Seed', min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER },
-	timeoutSeconds: { label: 'Time-Out (Seconds)', min: 0, max: 604_800, fallback: 0 },
+	timeoutSeconds: { label: 'Time-Out (Seconds)', min: 0, max: 604_800, fallback: 1_800 },
 } as const satisfies Record<string, NumberOption>;
 
 /** What counts for the whole run. */
@@ -63,7 +63,7 @@ export function readItemOptions(context: IExecuteFunctions, itemIndex: number): 
 	const read = readNumberOptions(given, NUMBERS);
 	if (!read.ok) return read;
 	const number = read.value;
-	const timeoutSeconds = number('timeoutSeconds') ?? 0;
+	const timeoutSeconds = number('timeoutSeconds') ?? NUMBERS.timeoutSeconds.fallback;
 	return ok({
 		sampling: samplingOf(number, given.stop),
 		extraBody: given.extraBody,
@@ -132,7 +132,7 @@ const OWN_OPTIONS: readonly INodeProperties[] = [
 		default: 300,
 		typeOptions: { minValue: 1 },
 		description:
-			'How long the node waits for the answer to begin, and between two pieces of it. Without Stream the whole answer has to come in this time.',
+			'How long the node waits for the answer to begin, and between two pieces of it: text, thinking or tool calls. Without Stream the whole answer has to come in this time.',
 	},
 	{
 		displayName: 'Max Image Size (MB)',
@@ -188,7 +188,8 @@ const OWN_OPTIONS: readonly INodeProperties[] = [
 		type: 'number',
 		default: 600,
 		typeOptions: { minValue: 0 },
-		description: 'How long a whole answer may take, attempts included. 0, or leaving it out, means no limit.',
+		description:
+			'How long a whole answer may take, attempts included. Left out, it is 1800 seconds; 0 means no limit.',
 	},
 ];
 

@@ -211,6 +211,7 @@ function openLedger(
 			ttlMs,
 			onUnknown: options.onUnknownSubmit === 'submitAgain' ? 'again' : 'error',
 			deadlineMs: parts.deadlineMs,
+			claimsAtOnce: claimsAtOnce(options.requestsPerSecond),
 		},
 		{
 			table: openTable(context, LEDGER_TABLE),
@@ -219,6 +220,12 @@ function openLedger(
 			signal: parts.signal,
 		},
 	);
+}
+
+/** As many as requests under way; and a claim is good for a minute: no more than can be sent in a third of it. */
+function claimsAtOnce(requestsPerSecond: number): number {
+	const perThird = requestsPerSecond > 0 ? Math.floor(requestsPerSecond * 20) : CONCURRENCY;
+	return Math.max(1, Math.min(CONCURRENCY, perThird));
 }
 
 /** @returns false where the ledger could not be written */

@@ -3,7 +3,7 @@ import { fail, ok, type Failure, type Result } from '../failure';
 import type { Redact } from '../redact';
 import type { CallFacts } from './explain';
 import { mayRepeat, repeatDelayMs, type Repeatability } from './retry';
-import type { BadVerdict, Verdict } from './verdict';
+import { judgeWrite, type BadVerdict, type Verdict } from './verdict';
 import type { Lane, RequestWindow } from './window';
 
 /** What is asked of the service, whatever its wire shape. */
@@ -60,10 +60,7 @@ export function createAttempts(parts: AttemptParts): Attempt {
 		const late = errand.repeatability === 'write' && clock.now() >= Math.min(deadlineMs, sendByMs);
 		if (signal?.aborted || late) return { kind: 'cancelled' };
 		const verdict = await exchange();
-		// What was under way when the execution was stopped may have been carried out all the same.
-		return verdict.kind === 'cancelled' && errand.repeatability === 'write'
-			? { kind: 'lost', code: 'ERR_CANCELED', text: 'the execution was stopped meanwhile' }
-			: verdict;
+		return errand.repeatability === 'write' ? judgeWrite(verdict) : verdict;
 	};
 
 	// Whether the service has ever answered in this run. An address that never did is most likely wrong, and an

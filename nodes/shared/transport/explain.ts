@@ -79,6 +79,9 @@ export function explain(
 	}
 }
 
+/** What a service says of an address that it does not have, unlike of a workflow or task. */
+const NO_SUCH_PATH = /\b(path|route|url|endpoint|page|cannot (get|post))\b|^(404 )?not found\W*$/i;
+
 function refusal(
 	verdict: Extract<Verdict, { kind: 'refused' }>,
 	facts: CallFacts,
@@ -105,7 +108,7 @@ function refusal(
 			passing: false,
 		};
 	}
-	if (status === 404 && code === null) {
+	if (status === 404 && (code === null || NO_SUCH_PATH.test(said))) {
 		return {
 			kind: 'credential',
 			message: `The base URL has no such interface, so the node could not ${facts.purpose}`,
@@ -147,7 +150,7 @@ function noGoodAnswer(
 	text: string,
 	facts: CallFacts,
 	tries: string,
-	refused: boolean,
+	enveloped: boolean,
 	details: JsonObject,
 ): CallFailure {
 	const said = excerpt(facts.redact(text), 500);
@@ -156,9 +159,9 @@ function noGoodAnswer(
 	// Gateways in front of a platform in trouble send pages too, but not as a success.
 	const isElsewhere = /^a web page\b/.test(text) && typeof httpStatus === 'number' && httpStatus < 300;
 	const where = isElsewhere ? '. The Base URL in the credential may be wrong' : '';
-	if (facts.repeatability === 'read' || refused) {
+	if (facts.repeatability === 'read') {
 		return {
-			kind: refused ? 'refused' : 'unclear',
+			kind: enveloped ? 'refused' : 'unclear',
 			message: `The platform could not ${facts.purpose}${status}${tries}: ${said}${where}`,
 			advice: isElsewhere
 				? "The platform seems to have trouble at the moment, or the Base URL is wrong: it is the address of the platform's API, not of its console. Check it, or run the node again later."

@@ -195,11 +195,15 @@ export class BodyEnded extends Error {
 	}
 }
 
+/** The same codes can end a connection that was open, on which the request may have arrived. */
+const WAS_OPEN = /^(read|write) (?!EPROTO)|bad record mac|decryption failed/i;
+
 /** What an error of n8n's request helper says about the request; the error itself holds the key and is dropped. */
 export function exchangeOfError(error: unknown, signal?: AbortSignal): Unanswered {
 	const { code, reason, fromNetwork } = describeError(error);
 	if (signal?.aborted || code === 'ERR_CANCELED') return { kind: 'cancelled' };
-	const unsent = connectionWasRefused(code) || certificateWasRejected(code) || !fromNetwork;
+	const neverOpen = connectionWasRefused(code) && !WAS_OPEN.test(reason);
+	const unsent = neverOpen || certificateWasRejected(code) || !fromNetwork;
 	return lost(unsent ? 'no' : 'unknown', code, reason);
 }
 

@@ -10,9 +10,9 @@ export interface PatienceLimits {
 
 /** A body that is being read. */
 export interface WatchedBody {
-	/** A piece came: the silence starts anew. */
+	/** Something came that counts: the silence starts anew. */
 	heard(): void;
-	/** Other limits hold from now on. */
+	/** Other limits hold from now on, and the silence starts anew. */
 	expect(limits: PatienceLimits): void;
 	/** Nothing is watched any more. */
 	release(): void;
@@ -63,6 +63,7 @@ export function createSilenceWatch(clock: Clock, checkMs: number, signal: AbortS
 				},
 				expect: (later) => {
 					entry.limits = later;
+					entry.heardAtMs = clock.now();
 				},
 				release: () => {
 					entries.delete(body);

@@ -16,6 +16,9 @@ const MAX_STREAM_BYTES = 256 * 1024 * 1024;
 /** One event, or a body that is no stream. In characters. */
 const MAX_EVENT_CHARS = 32 * 1024 * 1024;
 
+/** The parser looks for line ends of both kinds up to the end of what it is given, for each line anew. */
+const FEED_CHARS = 4_096;
+
 interface StreamReader {
 	/** Takes a piece of text, and gives what it completed. */
 	push(more: string): readonly StreamEvent[];
@@ -35,11 +38,12 @@ function createStreamReader(): StreamReader {
 	let form: 'unknown' | 'events' | 'document' = 'unknown';
 	let text = '';
 	const push = (more: string): readonly StreamEvent[] => {
-		text += more;
+		// Blanks before a body mean nothing, and may be any number: kept, they would be looked at with every piece.
+		text += form === 'unknown' ? more.trimStart() : more;
 		if (form === 'unknown') form = formOf(text);
 		if (text.length > MAX_EVENT_CHARS) throw tooLarge();
 		if (form !== 'events') return [];
-		parser.feed(text);
+		for (let at = 0; at < text.length; at += FEED_CHARS) parser.feed(text.slice(at, at + FEED_CHARS));
 		text = '';
 		const events = ready;
 		ready = [];
@@ -61,13 +65,9 @@ function createStreamReader(): StreamReader {
  * iteration early closes the connection. Where the body breaks off, what had come of it is yielded before the error
  * is thrown, half an event included: that much had been generated.
  *
- * @param heard called for each piece
  * @throws whatever ends the body early
  */
-export async function* readStream(
-	body: ByteStream,
-	heard: () => void,
-): AsyncGenerator<readonly StreamEvent[], void, void> {
+export async function* readStream(body: ByteStream): AsyncGenerator<readonly StreamEvent[], void, void> {
 	const decoder = new TextDecoder();
 	const reader = createStreamReader();
 	let bytes = 0;
@@ -75,7 +75,6 @@ export async function* readStream(
 	try {
 		try {
 			for await (const chunk of body) {
-				heard();
 				bytes += chunk.byteLength;
 				if (bytes > MAX_STREAM_BYTES) throw tooLarge();
 				const events = reader.push(decoder.decode(chunk, { stream: true }));
@@ -103,10 +102,10 @@ function leftIn(reader: StreamReader): readonly StreamEvent[] {
 	}
 }
 
+/** @param text without blanks before it */
 function formOf(text: string): 'unknown' | 'events' | 'document' {
-	const first = /[^\s\uFEFF]/.exec(text)?.[0];
-	if (first === undefined) return 'unknown';
-	return '{[<"'.includes(first) ? 'document' : 'events';
+	if (text === '') return 'unknown';
+	return '{[<"'.includes(text.charAt(0)) ? 'document' : 'events';
 }
 
 function tooLarge(): BodyEnded {

@@ -9,8 +9,9 @@ import { parseJson, type Json } from '../json';
  *
  * - `done`: envelope with `code` 0
  * - `busy`: 429, nothing was carried out; `retryAfter` is the header as it came
- * - `refused`: the service answered no, nothing was carried out
- * - `broken`: 408, 5xx or an answer that is no envelope; `enveloped` where the service itself said no
+ * - `refused`: the service answered no, nothing was carried out; `wordless` where the status alone says so
+ * - `broken`: 408, 499, 5xx or an answer that is no envelope; `enveloped` where it has the form of a no, which
+ *   gateways that gave up waiting write as well
  * - `unreached`: the request never arrived
  * - `lost`: no answer came, the request may have been carried out
  * - `redirected`: the base URL is not where the service lives
@@ -25,7 +26,13 @@ export type BadVerdict =
 			/** Where it is not 429. */
 			readonly status?: number | undefined;
 	  }
-	| { readonly kind: 'refused'; readonly status: number; readonly code: number | null; readonly text: string }
+	| {
+			readonly kind: 'refused';
+			readonly status: number;
+			readonly code: number | null;
+			readonly text: string;
+			readonly wordless?: boolean;
+	  }
 	| { readonly kind: 'broken'; readonly status: number; readonly enveloped: boolean; readonly text: string }
 	| { readonly kind: 'unreached'; readonly code: string; readonly text: string }
 	| { readonly kind: 'lost'; readonly code: string; readonly text: string }
@@ -45,6 +52,9 @@ const NamedRefusal = v.object({
 	data: v.optional(v.null()),
 });
 
+/** Statuses, and codes that mirror them, of who waited for the work and gave up: it may be done all the same. */
+const GAVE_UP: ReadonlySet<number | null> = new Set([408, 499, 504]);
+
 /** Reads an exchange by the envelope of §7.1: `code` 0 is success, whatever the HTTP status says of failure wins. */
 export function judge(exchange: Exchange): Verdict {
 	if (exchange.kind === 'cancelled') return { kind: 'cancelled' };
@@ -56,18 +66,23 @@ export function judge(exchange: Exchange): Verdict {
 	const body = parseJson(exchange.text);
 	const envelope = v.safeParse(Envelope, body);
 	const code = envelope.success ? envelope.output.code : null;
-	const text = errorWords(body) || describeBody(exchange.text, headers['content-type']);
+	const words = errorWords(body);
+	const text = words || describeBody(exchange.text, headers['content-type']);
 
 	if (status === 429 || code === 429) return { kind: 'busy', retryAfter: headers['retry-after'], text };
 	if (status >= 300 && status < 400) {
-		return headers.location
+		return headers.location && code === null
 			? { kind: 'redirected', status, location: headers.location }
 			: { kind: 'broken', status, enveloped: false, text };
 	}
-	if (status === 408 || status >= 500) {
+	if (GAVE_UP.has(status) || GAVE_UP.has(code) || status >= 500) {
 		return { kind: 'broken', status, enveloped: code !== null && code !== 0, text };
 	}
-	if (status >= 400) return { kind: 'refused', status, code, text };
+	if (status >= 400) {
+		const wordless = code === 0 || (code === null && !words);
+		const reason = hasWords(body, exchange.text) ? text : `no reason was given (HTTP ${status})`;
+		return { kind: 'refused', status, code, text: reason, ...(wordless && { wordless }) };
+	}
 	// Only with words and without data: what else is no envelope may be anyone's, and the work may be done.
 	if (v.is(NamedRefusal, body)) return { kind: 'refused', status, code, text };
 	if (code === null) return { kind: 'broken', status, enveloped: false, text };
@@ -75,8 +90,32 @@ export function judge(exchange: Exchange): Verdict {
 	return { kind: 'done', data: isObjectWithData(body) ? body.data : undefined };
 }
 
+/** Where to see what a write has made. */
+const SEE_OTHER = 303;
+/** Who may, where it is and how large it may be: answered before any work, whoever answers. */
+const BEFORE_ANY_WORK: ReadonlySet<number> = new Set([401, 403, 404, 405, 413]);
+
+/** What a verdict means for a write, which counts as not carried out only where that is sure. */
+export function judgeWrite<T>(verdict: Verdict<T>): Verdict<T> {
+	if (verdict.kind === 'cancelled') {
+		return { kind: 'lost', code: 'ERR_CANCELED', text: 'the execution was stopped meanwhile' };
+	}
+	if (verdict.kind === 'redirected' && verdict.status === SEE_OTHER) {
+		return { kind: 'broken', status: SEE_OTHER, enveloped: false, text: 'a redirect to something else' };
+	}
+	if (verdict.kind === 'refused' && verdict.wordless && !BEFORE_ANY_WORK.has(verdict.status)) {
+		return { kind: 'broken', status: verdict.status, enveloped: false, text: verdict.text };
+	}
+	return verdict;
+}
+
 function isObjectWithData(body: Json | undefined): body is { data: Json } {
 	return typeof body === 'object' && body !== null && !Array.isArray(body) && body.data !== undefined;
+}
+
+/** Whether a refusal says anything; a page or a plain text does. */
+function hasWords(body: Json | undefined, text: string): boolean {
+	return body === undefined ? text.trim() !== '' : errorWords(body) !== '';
 }
 
 function describeBody(text: string, contentType = ''): string {

@@ -82,6 +82,25 @@ describe('streams', () => {
 		expect(calls).toHaveLength(1);
 	});
 
+	test.each([
+		['comments', ': ping\n\n'],
+		['blanks before a body', ' \n'],
+		['events without a word', event({ delta: '' })],
+	])('%s without end keep no item waiting beyond its time-out', async (_name, piece) => {
+		answer = (response) => {
+			stream(response, piece);
+			const writing = setInterval(() => response.write(piece), 100);
+			response.on('close', () => {
+				clearInterval(writing);
+			});
+		};
+		const options = { requestsPerSecond: 0, timeoutSeconds: 1 };
+		expect(item(await ask('hi', { options }))).toMatchObject({
+			details: { kind: expect.stringMatching(/timedOut|unclear/), mayHaveRun: true },
+		});
+		expect(calls).toHaveLength(1);
+	});
+
 	test('a last event of the data alone, without an envelope', async () => {
 		const data = JSON.stringify({ answer: 'one two', session_id: 's' });
 		answer = (response) => stream(response, `${event({ delta: 'one' })}event: done\ndata: ${data}\n\n`).end();

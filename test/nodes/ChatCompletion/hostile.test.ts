@@ -24,6 +24,7 @@ const ITEMS = 500;
 async function ask(
 	answers: ReadonlyArray<{ status: number; body: Buffer | string; type?: string }>,
 	parameters: object = {},
+	apiKey = 'sk-0123456789abcdef',
 ) {
 	server.requests.length = 0;
 	server.answer = (body, response) => {
@@ -47,7 +48,7 @@ async function ask(
 			onError: 'continueRegularOutput',
 		}),
 		items: answers.map((_, n) => ({ json: { n } })),
-		credentials: { flowPlatformApi: { apiKey: 'sk-0123456789abcdef', baseUrl: server.baseUrl } },
+		credentials: { flowPlatformApi: { apiKey, baseUrl: server.baseUrl } },
 	});
 }
 
@@ -130,11 +131,117 @@ test('bodies without end, and nested without end, end', async () => {
 	expect(items).toEqual([
 		expect.stringContaining('the answer is too large'),
 		expect.stringContaining('the answer is too large'),
-		'a',
-		'a',
-		'a',
+		expect.stringContaining('is nested too deeply'),
+		expect.stringContaining('is nested too deeply'),
+		expect.stringContaining('is nested too deeply'),
 		'a',
 		expect.stringContaining('broke off after 20000 characters'),
 		expect.stringContaining('broke off after 0 characters'),
 	]);
+});
+
+test.each([
+	['comments', '', ': ping\n\n', 'No answer began within 1 seconds'],
+	['blanks before a body', '', ' \n', 'No answer began within 1 seconds'],
+	[
+		'empty deltas',
+		'data: {"choices":[{"delta":{"content":"Hel"}}]}\n\n',
+		'data: {"choices":[{"delta":{"content":""}}]}\n\n',
+		'The answer broke off after 3 characters: it went silent',
+	],
+])('%s without end keep no item waiting', async (_name, first, rest, error) => {
+	server.answer = (_body, response) => {
+		response.writeHead(200, { 'content-type': 'text/event-stream' }).write(first || rest);
+		const writing = setInterval(() => response.write(rest), 100);
+		response.on('close', () => {
+			clearInterval(writing);
+		});
+	};
+	const run = await harness.run({
+		workflow: singleNode({
+			type: 'n8n-nodes-flowtask.chatCompletion',
+			parameters: { ...model('any-1'), messagesMode: 'json', options: { retries: 0, idleTimeoutSeconds: 1 } },
+		}),
+		credentials: { flowPlatformApi: { apiKey: 'sk-0123456789abcdef', baseUrl: server.baseUrl } },
+	});
+	expect(run.error?.message).toBe(error);
+});
+
+test('an answer that is written for ever ends after half an hour where no time-out is set', async () => {
+	// Both clocks of the machine, whichever the node asks.
+	const elapsed = performance.now.bind(performance);
+	const clocks = [jest.spyOn(Date, 'now'), jest.spyOn(performance, 'now')] as const;
+	const jump = (ms: number): void => {
+		clocks[0].mockImplementation(() => performance.timeOrigin + elapsed() + ms);
+		clocks[1].mockImplementation(() => elapsed() + ms);
+	};
+	let written = 0;
+	server.answer = (_body, response) => {
+		response.writeHead(200, { 'content-type': 'text/event-stream' });
+		const writing = setInterval(() => {
+			if (++written === 10) jump(30 * 60_000);
+			response.write('data: {"choices":[{"delta":{"content":"a"}}]}\n\n');
+		}, 50);
+		response.on('close', () => {
+			clearInterval(writing);
+		});
+	};
+	try {
+		const run = await harness.run({
+			workflow: singleNode({
+				type: 'n8n-nodes-flowtask.chatCompletion',
+				parameters: { ...model('any-1'), messagesMode: 'json', options: { idleTimeoutSeconds: 86_400 } },
+			}),
+			credentials: { flowPlatformApi: { apiKey: 'sk-0123456789abcdef', baseUrl: server.baseUrl } },
+		});
+		expect(run.error?.message).toMatch(/did not end before the time-out/);
+		expect(written).toBeGreaterThanOrEqual(10);
+	} finally {
+		for (const clock of clocks) clock.mockRestore();
+	}
+});
+
+test('a key that the platform echoes with escapes is hidden wherever it gets to', async () => {
+	const key = 'sk-0123456789/abcdef';
+	const escapes = [
+		'sk-0123456789\\/abcdef',
+		key.replace('s', '\\u0073'),
+		Array.from(key, (char) => `\\u00${char.charCodeAt(0).toString(16)}`).join(''),
+	];
+	const chunk = (delta: string): string => `data: {"choices":[{"delta":${delta}}]}\n\n`;
+	const stop = 'data: {"id":"x","choices":[{"delta":{},"finish_reason":"stop"}]}\n\n';
+	const inText = (escaped: string): string => JSON.stringify(`{"note":"${escaped}"}`);
+	const answers = escapes.flatMap((escaped) => [
+		chunk(`{"content":"{\\"note\\":\\"${escaped}\\"}"}`) + stop,
+		chunk(`{"content":${inText(escaped)}}`) + stop,
+		chunk(
+			`{"content":"{}","tool_calls":[{"index":0,"id":"${escaped}","function":{"name":"f","arguments":${inText(escaped)}}}]}`,
+		) + stop,
+		`data: {"id":"${escaped}","model":"${escaped}","choices":[{"delta":{"content":"{}"},"finish_reason":"${escaped}"}]}\n\n`,
+		`data: {"id":"${escaped}","model":"${escaped}","choices":[{"delta":{"content":"{}"}}]}\n\n`,
+		`data: {"error":{"message":"no ${escaped}"}}\n\n`,
+		`${stop}data: {"error":{"message":"no ${escaped}"}}\n\n`,
+		`event: error\ndata: {"no ${escaped}\n\n`,
+		`${chunk('{"content":"a"}')}data: {"choices":[{"delta":{"content":"${escaped}\n\n`,
+		`{"choices":[{"message":{"content":"{}"},"finish_reason":"stop"}],"${escaped}":{"more":["${escaped}"]}}`,
+	]);
+	const run = await ask(
+		answers.map((body) => ({ status: 200, body })),
+		{ simplify: false, responseFormat: 'jsonObject' },
+		key,
+	);
+	const items = run.output(NODE_NAME);
+	expect(items).toHaveLength(answers.length);
+	for (const [index, { json }] of items.entries()) {
+		const shown = JSON.stringify(json);
+		const plain = shown.replace(/\\+u([0-9a-f]{4})/gi, (_escape, unit: string) =>
+			String.fromCharCode(Number.parseInt(unit, 16)),
+		);
+		const found = plain.replace(/\\/g, '').includes('0123456789/abcdef');
+		expect({ index, body: answers[index], shown: found ? shown : '' }).toEqual({
+			index,
+			body: answers[index],
+			shown: '',
+		});
+	}
 });

@@ -346,7 +346,8 @@ export const STREAM_FORMS: readonly StreamForm[] = [
 		{ ending: 'reset' },
 	),
 	form('a chunk that is cut off', `${sse(say('Hel'))}data: {"choices":[{"del`, {
-		error: /^The answer broke off after 3 characters: a part of it is cut off, or is no JSON$/,
+		error:
+			/^The answer broke off after 3 characters: a part of it is cut off, is no JSON, or is nested too deeply$/,
 		details: { content: 'Hel', cutOff: '{"choices":[{"del' },
 	}),
 	form('a chunk with a hole', `${sse(say('Hel'))}data: {"choices":[{"del\n\n${sse(say('lo'), STOP, DONE)}`, {

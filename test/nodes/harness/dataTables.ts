@@ -30,6 +30,8 @@ export interface DataTables {
 	readonly operations: string[];
 	/** Told of each operation before it is done; what it throws is what n8n throws. */
 	before: (operation: string) => void | Promise<void>;
+	/** Whether a row cannot be read yet so long after it was added, as on a replica that is behind. */
+	hides: (ageMs: number, row: DataTableRow) => boolean;
 }
 
 /**
@@ -47,6 +49,7 @@ export const UNKNOWN_TO_STAND_IN = 'The stand-in for Data Tables does not know';
 class MemoryDataTables implements DataTables {
 	readonly operations: string[] = [];
 	before: DataTables['before'] = () => undefined;
+	hides: DataTables['hides'] = () => false;
 	private readonly tables: StoredTable[] = [];
 	private lastId = 0;
 
@@ -87,7 +90,9 @@ class MemoryDataTables implements DataTables {
 				return this.insert(table, parameters, items);
 			case 'get':
 				if (parameters.returnAll !== true) throw unknown('a read that n8n would end after 50 rows');
-				return unique(items.flatMap((item) => select(table, parameters, item)));
+				return unique(items.flatMap((item) => select(table, parameters, item))).filter(
+					(row) => !this.hides(Date.now() - Date.parse(text(row.createdAt)), row),
+				);
 			case 'deleteRows': {
 				const gone = unique(items.flatMap((item) => select(table, parameters, item)));
 				table.rows = table.rows.filter((row) => !gone.includes(row));

@@ -82,7 +82,7 @@ export const faultRuleSchema = v.strictObject({
 	skip: v.optional(whole),
 	/** Only requests that hold this text: submit, info, chat and invoke in the body, file in the path, socket in the task id. */
 	match: v.optional(v.string()),
-	/** 5xx, socketRefuse: default 503. redirect: default 302. unknownStatus: the task status, default 7. */
+	/** 5xx: default 503; 408 and 499 are what gateways say as well. socketRefuse: default 503. redirect: default 302. unknownStatus: the task status, default 7. */
 	status: v.optional(whole),
 	/** 429 (and 5xx and code, where it is given): how `Retry-After` is written; default `seconds`. */
 	retryAfter: v.optional(v.picklist(['seconds', 'date', 'none'])),
@@ -129,10 +129,9 @@ export function suits(kind: FaultKind, target: FaultTarget): boolean {
 	return targets.includes(target);
 }
 
-/** Whether a caller cannot tell after this fault if the work was done: no answer, or none of the service itself. */
-export function leavesUnclear({ kind, body }: FaultRule): boolean {
-	if (kind === '5xx') return body === 'html' || body === 'empty';
-	return ['resetBefore', 'resetAfter', 'hang', 'truncatedJson', 'html200'].includes(kind);
+/** Whether a caller cannot tell after this fault if the work was done: no answer, or one as gateways write it too. */
+export function leavesUnclear({ kind }: FaultRule): boolean {
+	return ['5xx', 'resetBefore', 'resetAfter', 'hang', 'truncatedJson', 'html200'].includes(kind);
 }
 
 export function phaseOf(rule: FaultRule, target: FaultTarget): FaultPhase {

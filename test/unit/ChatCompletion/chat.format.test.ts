@@ -29,9 +29,6 @@ test.each([
 	['```json\r\n{"a":1}\r\n```', { a: 1 }],
 	['Sure! {"a":1}', { a: 1 }],
 	['Sure! {"a":{"b":[1]}} Done.', { a: { b: [1] } }],
-	['[1,2]', [1, 2]],
-	['A list: [{"a":1}]', [{ a: 1 }]],
-	['A list: [{"a":1},{"a":2}].', [{ a: 1 }, { a: 2 }]],
 	['{"code":"```js\\nx\\n```"}', { code: '```js\nx\n```' }],
 	['```json\n{"code":"```js```"}\n```', { code: '```js```' }],
 	['\uFEFF{"a":1}', { a: 1 }],
@@ -46,6 +43,8 @@ test.each([
 	['```json\n{"a":1,', 'it is JSON that breaks off or is malformed'],
 	['I cannot do that.', 'it is text: "I cannot do that."'],
 	['5', 'it is text: "5"'],
+	['[{"a":1}]', 'it is a list, and not a JSON object'],
+	['The list: [{"a":1},{"a":2}].', 'it is a list, and not a JSON object'],
 	[deeplyNested('object'), 'it is nested too deeply'],
 ])('%# is none, and it is said why', (text, problem) => {
 	expect(parseAnswer(text, OBJECT)).toEqual({ ok: false, problem });
@@ -60,6 +59,21 @@ test('a schema is checked', () => {
 	expect(parseAnswer('[]', TITLE)).toEqual({
 		ok: false,
 		problem: expect.stringContaining('the answer is not of a type(s) object'),
+	});
+});
+
+test('of several values none of which fits, the problem of the longest is said', () => {
+	const parsed = parseAnswer('[1] {"title":5,"more":1} {"a":1}', TITLE);
+	expect(parsed).toMatchObject({ problem: 'it does not fit the schema: title is not of a type(s) string' });
+});
+
+test('a wrapping may say that the model is not held to the schema', () => {
+	const wrapped = { name: 'a', strict: false, schema: { type: 'object' } };
+	expect(responseFormat(schema(wrapped))).toMatchObject({
+		response_format: { json_schema: { strict: false } },
+	});
+	expect(responseFormat(schema({ type: 'object', strict: false }))).toMatchObject({
+		response_format: { json_schema: { strict: true } },
 	});
 });
 
@@ -148,9 +162,8 @@ test('hostile texts and schemas neither throw nor hang', () => {
 test.each([
 	['As noted in [1], here it is: {"title":"x"}', { title: 'x' }],
 	['Use {name} as placeholder: {"title":"x"}', { title: 'x' }],
-	['The list: [{"title":"x"}, {"title":"y"}] (two)', [{ title: 'x' }, { title: 'y' }]],
 	['{"title":"a ] and a } in text"} and more', { title: 'a ] and a } in text' }],
-])('of brackets in prose the longest JSON is the answer: %s', (text, value) => {
+])('brackets in prose are told from the answer: %s', (text, value) => {
 	expect(parseAnswer(text, { kind: 'jsonObject' })).toEqual({ ok: true, value });
 });
 

@@ -104,7 +104,7 @@ test.each<[unknown, string]>([
 	[[{ role: 'user' }], 'Message 1 has no "content"'],
 	[[{ role: 'assistant', content: null }], 'Message 1 has no "content"'],
 	[[circular], '"Messages" cannot be written as JSON'],
-	[`[{"role":"user","content":${deeplyNested('list')}}]`, '"Messages" cannot be written as JSON'],
+	[`[{"role":"user","content":${deeplyNested('list')}}]`, 'it is nested too deeply'],
 ])('%# is refused', (given, message) => {
 	const read = messagesFromJson(given);
 	expect(read.ok ? '' : read.failure.message).toContain(message);

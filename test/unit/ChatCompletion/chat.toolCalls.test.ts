@@ -185,6 +185,42 @@ test.each<[string, Piece[], object[]]>([
 		],
 	],
 	[
+		'the same tool twice under one index, the first cut off',
+		[
+			{ index: 0, id: 'c1', name: 'weather', args: '{"city":' },
+			{ index: 0, id: 'c2', name: 'weather', args: '{"city":"Oslo"}' },
+		],
+		[
+			{ ...CALL, arguments: '{"city":' },
+			{ ...CALL, id: 'c2' },
+		],
+	],
+	[
+		'id and name with every piece, and more after a whole object',
+		[
+			{ id: 'c1', name: 'weather', args: '{"city":"Oslo"}' },
+			{ id: 'c1', name: 'weather', args: '}' },
+		],
+		[{ ...CALL, arguments: '{"city":"Oslo"}}' }],
+	],
+	[
+		'name with every piece, and a second object that is not whole',
+		[
+			{ index: 0, id: 'c1', name: 'weather', args: '{"city":"Oslo"}' },
+			{ index: 0, args: '{"city":' },
+			{ index: 0, name: 'weather', args: '1' },
+		],
+		[{ ...CALL, arguments: '{"city":"Oslo"}{"city":1' }],
+	],
+	[
+		'name with every piece, and empty arguments before the real ones',
+		[
+			{ index: 0, id: 'c1', name: 'weather', args: '{}' },
+			{ index: 0, name: 'weather', args: '{"city":"Oslo"}' },
+		],
+		[CALL],
+	],
+	[
 		'two without index and id',
 		[
 			{ name: 'weather', args: '{"city":"Oslo"}' },

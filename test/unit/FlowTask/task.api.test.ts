@@ -12,12 +12,13 @@ describe('ids in answers', () => {
 		['in/a.png', 'in/a.png'],
 		[' in/a.png ', 'in/a.png'],
 		[123, '123'],
+		['x'.repeat(512), 'x'.repeat(512)],
 	])('takes %j', async (id, expected) => {
 		expect(await answering({ image_id: id }).upload(IMAGE)).toEqual(ok(expected));
 		expect(await answering({ prompt_id: id }).submit('w', {})).toMatchObject(ok({ taskId: expected }));
 	});
 
-	it.each<Json>([null, '', ' ', 2 ** 53, 1.5, ['a'], {}])('does not take %j', async (id) => {
+	it.each<Json>([null, '', ' ', 2 ** 53, 1.5, ['a'], {}, 'x'.repeat(513)])('does not take %j', async (id) => {
 		expect(await answering({ image_id: id }).upload(IMAGE)).toMatchObject({ failure: { kind: 'unclear' } });
 		expect(await answering({ prompt_id: id }).submit('w', {})).toMatchObject({
 			failure: { kind: 'unclear' },

@@ -60,7 +60,6 @@ function scene(): Scene {
 					stopAtFailure: false,
 					lateIsFailure: true,
 					fileSelection: 'finalFiles',
-					claimsAtOnce: 200,
 					deadlineMs: clock.now() + 60 * MINUTE,
 					noProgressMs: 0,
 					urlExpireSeconds: 3_600,

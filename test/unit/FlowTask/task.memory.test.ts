@@ -190,6 +190,21 @@ describe('a fingerprint', () => {
 		expect(fingerprinter(undefined)(undefined)).toMatch(/^[\w-]{22}$/);
 	});
 
+	it('is made of items that have no JSON, too, and tells them apart', () => {
+		const deep = (end: unknown): unknown => {
+			let value: unknown = end;
+			for (let level = 0; level < 20_000; level++) value = { a: value };
+			return value;
+		};
+		const circle: Record<string, unknown> = {};
+		circle.self = circle;
+		const items = (): unknown[] => [deep(1), deep('1'), { b: deep(1) }, circle, { big: 1n }, { big: 2n }];
+		const prints = items().map(fingerprinter('node'));
+		expect(new Set(prints).size).toBe(prints.length);
+		expect(items().map(fingerprinter('node'))).toEqual(prints);
+		expect(fingerprinter(deep(1))({})).toMatch(/^[\w-]{22}$/);
+	});
+
 	it('is another one for another node, another item and another order of a list', () => {
 		const items = [undefined, {}, [], '', '{}', 0, { a: 1 }, { a: '1' }, { a: [1, 2] }, { a: [2, 1] }];
 		const prints = [{}, { b: 1 }, 'x', '[]'].flatMap((node) => items.map(fingerprinter(node)));

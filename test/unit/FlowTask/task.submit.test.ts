@@ -11,7 +11,7 @@ import {
 import { fail, ok, type Failure, type Result } from '../../../nodes/shared/failure';
 import type { Ledger, LedgerAnswer, LedgerEntry } from '../../../nodes/shared/ledger';
 import type { CallFailure } from '../../../nodes/shared/transport/client';
-import { TestClock, turn } from '../testClock';
+import { TestClock } from '../testClock';
 
 const REFUSED: CallFailure = { kind: 'refused', message: 'Bad value', advice: 'Mend it', passing: false };
 const UNREACHABLE: CallFailure = { kind: 'unreachable', message: 'No line', advice: '', passing: true };
@@ -95,7 +95,6 @@ class Scene {
 			},
 			clock: this.clock,
 			ledger: this.ledger,
-			claimsAtOnce: 10,
 			stopReason: () => this.stopped,
 			...over,
 		});
@@ -264,25 +263,6 @@ describe('with a key', () => {
 		scene.answerClaim = (number) => (number === 1 ? ok(scene.mine(1)) : ok({ kind: 'unknown', by: BY }));
 		expect(failureOf(await submit()).kind).toBe('unclear');
 		expect(scene.log).toEqual(['claim order 1', 'submit wf by 1000', '1 released', 'claim order 1']);
-	});
-
-	it('waits for its turn, so that no claim grows old in a queue', async () => {
-		const gates: Array<(answer: Submitted) => void> = [];
-		scene.answerSubmit = async () =>
-			await new Promise<Submitted>((resolve) => {
-				gates.push(resolve);
-			});
-		const submitter = scene.open({ claimsAtOnce: 2 });
-		const all = ['a', 'b', 'c'].map(
-			async (key) => await submitter.submit(start({ idempotency: { key, payload: '' } }), undefined),
-		);
-		await turn();
-		expect(scene.entries.map(({ key }) => key)).toEqual(['a', 'b']);
-		gates[0]?.(fail(REFUSED));
-		await turn();
-		expect(scene.entries.map(({ key }) => key)).toEqual(['a', 'b', 'c']);
-		for (const gate of gates) gate(MADE);
-		expect((await Promise.all(all)).map((result) => result.ok)).toEqual([false, true, true]);
 	});
 });
 

@@ -84,10 +84,16 @@ function mortal(table: DataTable, diesAt: number | undefined, die: () => void): 
 	};
 }
 
-async function play(plans: readonly Plan[], seed: number, onUnknown: 'error' | 'again'): Promise<Story> {
+async function play(
+	plans: readonly Plan[],
+	seed: number,
+	onUnknown: 'error' | 'again',
+	{ behindMs = 0, caughtUpMs = 0 } = {},
+): Promise<Story> {
 	const clock = new TestClock();
 	const random = lucky(seed);
 	const table = new MemoryTable(clock, random, 150);
+	table.hides = (ageMs) => clock.elapsedMs < caughtUpMs && ageMs < behindMs;
 	const sent: Array<{ owner: number; atMs: number; fate: Fate }> = [];
 
 	const send = async (plan: Plan, owner: number, ledger: Ledger, isDead: () => boolean) => {
@@ -208,6 +214,22 @@ it('is sent again by one only, where the operator wants what is unknown sent aga
 			},
 		),
 		{ numRuns: 300 },
+	);
+});
+
+it('is won by one where the table shows what was written a moment later', async () => {
+	await fc.assert(
+		fc.asyncProperty(
+			fc.array(planOf(), { minLength: 2, maxLength: 3 }),
+			fc.integer({ min: 1, max: 1_000 }),
+			seeds,
+			async (plans, behindMs, seed) => {
+				const { sent, answers } = await play(plans, seed, 'error', { behindMs, caughtUpMs: 8_000 });
+				expect(sent).toHaveLength(1);
+				expect(answers.toSorted()).toEqual([...Array(plans.length - 1).fill('exists'), 'mine']);
+			},
+		),
+		{ numRuns: 500 },
 	);
 });
 

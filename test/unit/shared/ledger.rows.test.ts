@@ -99,6 +99,20 @@ it('says who holds the key and since when', () => {
 	expect(state).toMatchObject({ attempt: { by: { executionId: '7', workflowId: 'w', atMs: NOW - 9 } } });
 });
 
+it.each([1e17, -1e17, 8.64e15 + 1, -1, Infinity])(
+	'takes %d for no time at which anything was done',
+	(atMs) => {
+		const state = stateOf([row('submitted', { ...task, atMs })], NOW, NOBODY);
+		expect(state).toMatchObject({ kind: 'made', attempt: { by: { atMs: undefined } } });
+	},
+);
+
+it('takes no more of a holder than fits into a sentence', () => {
+	const long = 'x'.repeat(5_000_000);
+	const state = stateOf([row('claim', { executionId: long, workflowId: long })], NOW, NOBODY);
+	expect(JSON.stringify(state).length).toBeLessThan(1_000);
+});
+
 describe('rows that people edited', () => {
 	it.each<[string, TableRow[], string]>([
 		[
@@ -114,6 +128,9 @@ describe('rows that people edited', () => {
 		['the owner emptied', [row('submitted', { ...task, owner: null, id: 5 })], 'made row 5 t1'],
 		['the time emptied', [row('claim', { atMs: null })], 'unknown A'],
 		['the time as text', [row('claim', { atMs: String(NOW) })], 'pending A'],
+		['the time put far off', [row('claim', { atMs: 1e17 })], 'unknown A'],
+		['the time put before all time', [row('claim', { atMs: -1e17 })], 'unknown A'],
+		['the life time put far off', [row('submitted', { ...task, expiresAtMs: 1e300 })], 'made A t1'],
 		['the life time emptied', [row('submitted', { ...task, expiresAtMs: null })], 'made A t1'],
 		['the life time garbled', [row('submitted', { ...task, expiresAtMs: 'never' })], 'made A t1'],
 		['an outcome of their own', [row('claim', { outcome: 'see ticket 7' })], 'unknown A'],

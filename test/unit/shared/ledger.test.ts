@@ -191,6 +191,25 @@ describe('what nobody knows', () => {
 		expect(clock.now() - claimedMs).toBeLessThan(CLAIM_FRESH_MS + 3_000);
 	});
 
+	it('is not told as long as the answer of a request may come that left at the last moment', async () => {
+		const ledger = open();
+		const askedMs = clock.now();
+		const held = await mine(ledger);
+		// A minute for the head of the answer, and one for its body.
+		const lastWordMs = held.sendByMs + 2 * 60_000;
+		let told: string | undefined;
+		void open()
+			.claim(ENTRY)
+			.then((answer) => {
+				told = valueOf(answer).kind;
+			});
+		await clock.advance(lastWordMs + 10_000 - clock.now());
+		expect(told).toBeUndefined();
+		// And no later than the docs say: three and a half minutes.
+		await clock.advance(askedMs + 215_000 - clock.now());
+		expect(told).toBe('unknown');
+	});
+
 	it('is not told of a claim that is renewed', async () => {
 		const ledger = open();
 		const held = await mine(ledger);
@@ -259,7 +278,44 @@ describe('the same key twice in a run', () => {
 	});
 });
 
+describe('a table that does not show one’s own row for a moment', () => {
+	it('does not show that of another either: nothing is claimed until it does', async () => {
+		const shownMs = clock.now() + 10_000;
+		table.hides = (ageMs) => clock.now() < shownMs && ageMs < 5_000;
+		const ledgers = [open(), open({ executionId: '8' })];
+		const kinds: string[] = [];
+		const asked = ledgers.map(async (ledger) => {
+			const answer = valueOf(await ledger.claim(ENTRY));
+			kinds.push(answer.kind);
+			if (answer.kind === 'mine') answer.claim.submitted('t1');
+			await ledger.flush();
+		});
+		await clock.advance(9_000);
+		expect(kinds).toEqual([]);
+		await clock.run(Promise.all(asked));
+		expect(kinds.toSorted()).toEqual(['exists', 'mine']);
+	});
+});
+
 describe('the life of entries', () => {
+	it.each([1, 60_000])(
+		'is ten minutes at least, so that %d ms free no key that somebody is at',
+		async (ttlMs) => {
+			const first = open({ ttlMs });
+			const held = await mine(first);
+			const waiting = open({ ttlMs }).claim(ENTRY);
+			await clock.advance(150_000);
+			held.submitted('t1');
+			expect(valueOf(await clock.run(waiting))).toMatchObject({ kind: 'exists' });
+			const submittedMs = clock.now();
+			await flush(first);
+			await clock.advance(submittedMs + 9 * 60_000 - clock.now());
+			expect(await claim(open({ ttlMs }))).toMatchObject({ kind: 'exists' });
+			await clock.advance(2 * 60_000);
+			expect((await claim(open({ ttlMs }))).kind).toBe('mine');
+		},
+	);
+
 	it('ends after the time that was set, and its rows go with the next write', async () => {
 		const ledger = open();
 		(await mine(ledger)).submitted('t1');
@@ -304,6 +360,112 @@ describe('sub-executions', () => {
 		await clock.advance(200);
 		expect(column('reference')).toEqual(['', 't1']);
 	});
+});
+
+describe('places for claims', () => {
+	const keys = (count: number): string[] => Array.from({ length: count }, (_, index) => `k${index}`);
+
+	it('are as many as were set, and free when it is known what came of a claim', async () => {
+		const ledger = open({ claimsAtOnce: 4 });
+		const held: LedgerClaim[] = [];
+		for (const key of keys(9)) {
+			void ledger.claim({ ...ENTRY, key }).then((answer) => {
+				if (answer.ok && answer.value.kind === 'mine') held.push(answer.value.claim);
+			});
+		}
+		await clock.advance(5_000);
+		expect(held).toHaveLength(4);
+		const [a, b, c, d] = held;
+		a?.submitted('t1');
+		b?.unanswered();
+		await clock.advance(500);
+		expect(held).toHaveLength(6);
+		c?.released();
+		await clock.advance(500);
+		expect(held).toHaveLength(6);
+		await clock.advance(1_000);
+		expect(held).toHaveLength(7);
+		d?.ended('failed');
+		held[4]?.submitted('t2');
+		await clock.advance(500);
+		expect(held).toHaveLength(9);
+		for (const claim of held) claim.submitted('t');
+		await flush(ledger);
+	});
+
+	it('are of no concern to keys that stand for a task, nor to those that another is at', async () => {
+		const other = open();
+		(await mine(other)).submitted('t1');
+		await flush(other);
+		const ledger = open({ claimsAtOnce: 1 });
+		await mine(ledger, { ...ENTRY, key: 'mine' });
+		expect(await claim(ledger)).toMatchObject({ kind: 'exists' });
+		await mine(other, { ...ENTRY, key: 'theirs' });
+		const waiting = ledger.claim({ ...ENTRY, key: 'theirs' });
+		await clock.advance(CLAIM_FRESH_MS + 5_000);
+		expect(valueOf(await waiting)).toMatchObject({ kind: 'unknown' });
+	});
+
+	it('are waited for no longer when the run ends, or when the item is not wanted any more', async () => {
+		const ledger = open({ claimsAtOnce: 1 });
+		const first = await mine(ledger, { ...ENTRY, key: 'first' });
+		const stop = { kind: 'notSubmitted', message: 'Enough', advice: '' } as const;
+		let isEnough = false;
+		const whyStop = () => (isEnough ? stop : undefined);
+		const unwanted = ledger.claim({ ...ENTRY, key: 'unwanted', whyStop });
+		await clock.advance(500);
+		isEnough = true;
+		first.released();
+		expect(await clock.run(unwanted)).toEqual({ ok: false, failure: stop });
+
+		await mine(ledger, { ...ENTRY, key: 'second' });
+		const late = keys(3).map(async (key) => await ledger.claim({ ...ENTRY, key }));
+		await clock.advance(500);
+		ending.abort();
+		for (const asked of late) {
+			expect(await clock.run(asked)).toMatchObject({ ok: false, failure: { kind: 'cancelled' } });
+		}
+		await flush(ledger);
+		expect(column('keyText')).toEqual(['second']);
+	});
+
+	it('that were waited for long are taken after another look', async () => {
+		const ledger = open({ claimsAtOnce: 1 });
+		const first = await mine(ledger, { ...ENTRY, key: 'first' });
+		const waiting = ledger.claim(ENTRY);
+		await clock.advance(2_000);
+		const other = open({ executionId: '8' });
+		(await mine(other)).submitted('t1');
+		await clock.run(other.flush());
+		first.released();
+		expect(valueOf(await clock.run(waiting))).toMatchObject({ kind: 'exists', reference: 't1' });
+		await flush(ledger);
+		expect(table.calls.filter((call) => call === 'insert')).toHaveLength(3);
+	});
+});
+
+it('writes what came of claims before, or with, the claims that follow', async () => {
+	const ledger = open({ claimsAtOnce: 1 });
+	const first = await mine(ledger, { ...ENTRY, key: 'first' });
+	const waiting = ledger.claim({ ...ENTRY, key: 'second' });
+	await clock.advance(500);
+	first.submitted('t1');
+	await clock.run(waiting);
+	expect(column('kind')).toEqual(['claim', 'submitted', 'claim']);
+	expect(table.calls.filter((call) => call === 'insert')).toHaveLength(2);
+});
+
+it('keeps what came of a claim where it could not be written with the claims that follow', async () => {
+	const ledger = open({ claimsAtOnce: 1 });
+	const first = await mine(ledger, { ...ENTRY, key: 'first' });
+	const waiting = ledger.claim({ ...ENTRY, key: 'second' });
+	await clock.advance(500);
+	first.submitted('t1');
+	table.mishap = (name) => (name === 'insert' ? 'before' : 'none');
+	expect(await clock.run(waiting)).toMatchObject({ ok: false });
+	table.mishap = () => 'none';
+	await clock.advance(3_000);
+	expect(column('reference')).toEqual(['', 't1']);
 });
 
 describe('a table that fails', () => {

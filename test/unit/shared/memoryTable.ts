@@ -5,6 +5,7 @@ import { badInput, fail, ok, type Result } from '../../../nodes/shared/failure';
 interface StoredRow {
 	readonly row: TableRow;
 	committed: boolean;
+	committedAtMs: number;
 }
 
 /** What happens to a call: it works, it fails before or after it did its work. */
@@ -21,6 +22,8 @@ export class MemoryTable {
 	/** Calls, by what they did. */
 	readonly calls: string[] = [];
 	mishap: (call: string, column?: string) => Mishap = () => 'none';
+	/** Whether a row so long after it was written cannot be read yet, as on a replica that is behind. */
+	hides: (ageMs: number, row: TableRow) => boolean = () => false;
 
 	constructor(
 		private readonly clock: Clock,
@@ -43,7 +46,7 @@ export class MemoryTable {
 	}
 
 	put(row: TableRow): void {
-		this.rows.push({ row: { id: ++this.lastId, ...row }, committed: true });
+		this.rows.push({ row: { id: ++this.lastId, ...row }, committed: true, committedAtMs: this.clock.now() });
 	}
 
 	/** One execution's way to it. */
@@ -52,25 +55,30 @@ export class MemoryTable {
 			read: async (column, values) =>
 				await this.call('read', column, async () => {
 					const wanted = new Set<CellValue | undefined>(values);
-					return this.all()
+					return this.visible()
 						.filter((row) => wanted.has(row[column]))
 						.sort((a, b) => Number(a.id) - Number(b.id));
 				}),
 			insert: async (rows) =>
 				await this.call('insert', undefined, async () => {
-					const added = rows.map((row) => ({ row: { id: ++this.lastId, ...row }, committed: false }));
+					const added = rows.map((row) => {
+						return { row: { id: ++this.lastId, ...row }, committed: false, committedAtMs: 0 };
+					});
 					this.rows.push(...added);
 					await this.delay();
-					for (const row of added) row.committed = true;
+					for (const row of added) {
+						row.committed = true;
+						row.committedAtMs = this.clock.now();
+					}
 					return undefined;
 				}),
 			update: async (column, rows) =>
 				await this.call('update', column, async () => {
 					for (const changed of rows) {
-						this.rows = this.rows.map(({ row, committed }) =>
-							committed && row[column] === changed[column]
-								? { row: { ...row, ...changed }, committed }
-								: { row, committed },
+						this.rows = this.rows.map((stored) =>
+							stored.committed && stored.row[column] === changed[column]
+								? { ...stored, row: { ...stored.row, ...changed } }
+								: stored,
 						);
 					}
 					return undefined;
@@ -87,6 +95,13 @@ export class MemoryTable {
 					return undefined;
 				}),
 		};
+	}
+
+	private visible(): TableRow[] {
+		const nowMs = this.clock.now();
+		return this.rows
+			.filter(({ row, committed, committedAtMs }) => committed && !this.hides(nowMs - committedAtMs, row))
+			.map(({ row }) => row);
 	}
 
 	private drop(isGone: (row: TableRow) => boolean): void {

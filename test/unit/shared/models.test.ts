@@ -36,6 +36,9 @@ test('a filter finds parts of a name, upper or lower case', async () => {
 test.each([
 	[{ body: '{"data":[]}' }, 'The platform listed no models'],
 	[{ body: '<html>' }, 'The platform listed no models'],
+	[{ body: `${'{"data":'.repeat(100_000)}[]${'}'.repeat(100_000)}` }, 'The platform listed no models'],
+	[{ body: '['.repeat(1_000_000) }, 'The platform listed no models'],
+	[{ statusCode: 400, body: '' }, 'refused to list the models: no reason was given (HTTP 400)'],
 	[{ body: undefined }, 'The platform listed no models'],
 	[{ statusCode: 404, body: 'Not found' }, 'The platform has no list of models under the "Models Path"'],
 	[

@@ -45,6 +45,17 @@ test('what ends badly ends with an error chunk, and the next is heard all the sa
 	expect(sent).toEqual(['0 begin', '0 item half', '0 error It broke off', '1 begin', '1 end']);
 });
 
+test('an item that is over before it is heard says nothing more', async () => {
+	const { sent, record } = recorder();
+	const outletOf = createOutlet(record, 2);
+	const [first, second] = [outletOf(0), outletOf(1)];
+	await second.end();
+	await second.fail('again');
+	await second.end();
+	await first.end();
+	expect(sent).toEqual(['0 begin', '0 end', '1 begin', '1 end']);
+});
+
 test('an item that ends while others speak leaves each word with its item, in order', async () => {
 	const { sent, record } = recorder(async () => {
 		for (let wait = 20; wait > 0; wait--) await Promise.resolve();

@@ -80,17 +80,10 @@ function engineSettings(
 		stopAtFailure: !context.continueOnFail(),
 		lateIsFailure: options.onTimeout === 'error',
 		fileSelection: options.fileSelection,
-		claimsAtOnce: claimsAtOnce(options.requestsPerSecond),
 		deadlineMs,
 		noProgressMs: options.noProgressMs,
 		urlExpireSeconds: options.urlExpireSeconds,
 	};
-}
-
-/** A claim is good for a minute: no more are held than can be sent in a third of it. */
-function claimsAtOnce(requestsPerSecond: number): number {
-	const MOST = 200;
-	return requestsPerSecond > 0 ? Math.max(1, Math.min(MOST, Math.floor(requestsPerSecond * 20))) : MOST;
 }
 
 const NOT_STARTED: Failure = {

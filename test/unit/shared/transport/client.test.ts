@@ -104,7 +104,12 @@ describe('createClient', () => {
 		['a reset connection', RESET, 'unclear'],
 		['an answer of a gateway', BAD_GATEWAY, 'unclear'],
 		['an answer that is cut off', CUT_OFF, 'unclear'],
-		['an outage that the service tells of', OUTAGE, 'refused'],
+		['an outage that the service tells of', OUTAGE, 'unclear'],
+		['a page under HTTP 400', reply(400, '<html></html>'), 'unclear'],
+		['a page under HTTP 404', reply(404, '<html></html>'), 'credential'],
+		['a pointer to what was made', reply(303, '', { location: '/made' }), 'unclear'],
+		['a time-out of a gateway in JSON', reply(408, { code: 408, msg: 'x' }), 'unclear'],
+		['a caller that a gateway took for gone', reply(499, { code: 499, msg: 'x' }), 'unclear'],
 		['a refusal', reply(200, { code: 7, msg: 'no' }), 'refused'],
 		['a refused key', reply(401, ''), 'credential'],
 		['a redirect', reply(302, '', { location: 'https://elsewhere.example' }), 'credential'],
@@ -227,6 +232,25 @@ describe('createClient', () => {
 			{ failure: { kind: 'cancelled' } },
 			{ failure: { kind: 'cancelled' } },
 		]);
+	});
+
+	it('submits nothing whose turn comes after the time that its claim is good for', async () => {
+		const { call, clock, sent } = setting([DONE], { requestsPerSecond: 1 });
+		const sendByMs = clock.now() + 1_500;
+		const calls = Array.from({ length: 4 }, async () => await call({ ...WRITE, sendByMs }));
+		const results = await clock.run(Promise.all(calls));
+		expect(sent.map(({ atMs }) => atMs)).toEqual([0, 1_000]);
+		expect(results.map((result) => (result.ok ? 'sent' : result.failure.kind))).toEqual([
+			...['sent', 'sent'],
+			...['cancelled', 'cancelled'],
+		]);
+	});
+
+	it('does not wait to repeat a submit for longer than its claim is good for', async () => {
+		const { call, clock, sent } = setting([reply(429, '', { 'retry-after': '30' }), DONE]);
+		const late = await clock.run(call({ ...WRITE, sendByMs: clock.now() + 20_000 }));
+		expect(late).toMatchObject({ ok: false, failure: { kind: 'cancelled' } });
+		expect([sent.length, clock.elapsedMs]).toEqual([1, 0]);
 	});
 
 	it('still reads after the deadline: the last look at the tasks is taken there', async () => {

@@ -20,7 +20,7 @@ function silent(first = 'data: a\n\ndata: b'): Readable {
 async function readAll(body: ByteStream) {
 	const events: StreamEvent[] = [];
 	try {
-		for await (const some of readStream(body, () => undefined)) events.push(...some);
+		for await (const some of readStream(body)) events.push(...some);
 		return { events, error: undefined };
 	} catch (error) {
 		return { events, error };

@@ -69,7 +69,7 @@ describe('explain', () => {
 		['a bad certificate', { kind: 'unreached', code: 'ERR_TLS_X', text: '' }, 'unreachable', false],
 		['redirected', { kind: 'redirected', status: 301, location: '/' }, 'credential', false],
 		['a broken answer', { kind: 'broken', status: 502, enveloped: false, text: '' }, 'unclear', true],
-		['an outage that says so', { kind: 'broken', status: 500, enveloped: true, text: '' }, 'refused', true],
+		['an outage that says so', { kind: 'broken', status: 500, enveloped: true, text: '' }, 'unclear', true],
 		['lost', { kind: 'lost', code: 'ECONNRESET', text: '' }, 'unclear', true],
 	] as const)(
 		'tells what kind of failure it is and whether it may pass: %s',
@@ -85,6 +85,23 @@ describe('explain', () => {
 			message: 'The platform could not submit the task (4 attempts): gone',
 			advice: expect.stringContaining('later'),
 		});
+	});
+
+	it.each([408, 499, 500, 503])('takes no word of a gateway for the end of a write: HTTP %d', (status) => {
+		const said = { kind: 'broken', status, enveloped: true, text: 'gave up' } as const;
+		expect(explain(said, facts('write')).advice).toContain('may have carried it out');
+		expect(explain(said, facts('read'))).toMatchObject({ kind: 'refused', passing: true });
+	});
+
+	it('tells a base URL with a path from a workflow that is not there, envelope or not', () => {
+		const refused = (text: string) => ({ kind: 'refused', status: 404, code: 40400, text }) as const;
+		const path = explain(refused('There is no such path'), facts('write'));
+		expect(path).toMatchObject({ kind: 'credential', passing: false });
+		expect(path.message).toBe('The base URL has no such interface, so the node could not submit the task');
+		expect(path.advice).toContain('without a path such as "/api"');
+		expect(path.advice).not.toContain('workflow ID');
+		expect(explain(refused('Not Found'), facts('write')).kind).toBe('credential');
+		expect(explain(refused('no workflow w-1'), facts('write')).advice).toContain('workflow ID');
 	});
 
 	it('names the base URL where a web page came as a success, and not where a gateway sent one', () => {

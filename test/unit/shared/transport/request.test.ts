@@ -209,6 +209,28 @@ describe('exchangeOfError', () => {
 		expect(exchangeOfError(network(code))).toMatchObject({ kind: 'lost', sent: 'unknown', code });
 	});
 
+	it.each([
+		['EHOSTUNREACH', 'read EHOSTUNREACH'],
+		['ENETUNREACH', 'write ENETUNREACH'],
+		['ENETDOWN', 'read ENETDOWN'],
+		[
+			'EPROTO',
+			'write EPROTO 40:error:0A000119:SSL routines:ssl3_get_record:decryption failed or bad record mac',
+		],
+	])('does not know what became of the request where an open connection ended by %s', (code, message) => {
+		const error = errorWith('wrapped', { cause: errorWith(message, { code, isAxiosError: true }) });
+		expect(exchangeOfError(error)).toMatchObject({ kind: 'lost', sent: 'unknown', code });
+	});
+
+	it.each([
+		['ECONNREFUSED', 'connect ECONNREFUSED 127.0.0.1:9'],
+		['EHOSTUNREACH', 'connect EHOSTUNREACH 10.0.0.1:443'],
+		['ENOTFOUND', 'getaddrinfo ENOTFOUND platform.example'],
+		['EPROTO', 'write EPROTO 40:error:0A00010B:SSL routines:ssl3_get_record:wrong version number'],
+	])('knows that nothing was sent where no connection came about by %s', (code, message) => {
+		expect(exchangeOfError(errorWith(message, { code, isAxiosError: true }))).toMatchObject({ sent: 'no' });
+	});
+
 	it('takes an error of the client without a code for one after sending', () => {
 		expect(exchangeOfError(errorWith('x', { isAxiosError: true }))).toMatchObject({ sent: 'unknown' });
 	});

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 
 import type { Exchange } from '../../../../nodes/shared/transport/exchange';
-import { judge } from '../../../../nodes/shared/transport/verdict';
+import { judge, judgeWrite } from '../../../../nodes/shared/transport/verdict';
 
 function reply(status: number, body: unknown, headers: Record<string, string> = {}): Exchange {
 	return { kind: 'reply', status, headers, text: typeof body === 'string' ? body : JSON.stringify(body) };
@@ -103,20 +103,23 @@ describe('judge', () => {
 		expect(judge(reply(302, ''))).toMatchObject({ kind: 'broken', status: 302, enveloped: false });
 	});
 
-	it.each([500, 502, 503, 504, 599, 408])('tells HTTP %d of the service from one of a gateway', (status) => {
-		expect(judge(reply(status, { code: 500, msg: 'out of memory' }))).toEqual({
-			kind: 'broken',
-			status,
-			enveloped: true,
-			text: 'out of memory',
-		});
-		expect(judge(reply(status, '<html>Bad Gateway</html>'))).toEqual({
-			kind: 'broken',
-			status,
-			enveloped: false,
-			text: 'a web page instead of JSON',
-		});
-	});
+	it.each([500, 502, 503, 504, 599, 408, 499])(
+		'tells HTTP %d of the service from one of a gateway',
+		(status) => {
+			expect(judge(reply(status, { code: 500, msg: 'out of memory' }))).toEqual({
+				kind: 'broken',
+				status,
+				enveloped: true,
+				text: 'out of memory',
+			});
+			expect(judge(reply(status, '<html>Bad Gateway</html>'))).toEqual({
+				kind: 'broken',
+				status,
+				enveloped: false,
+				text: 'a web page instead of JSON',
+			});
+		},
+	);
 
 	it('takes HTTP 5xx with a code of success for nothing that was said', () => {
 		expect(judge(reply(500, { code: 0, msg: 'Success', data: {} }))).toMatchObject({
@@ -133,6 +136,39 @@ describe('judge', () => {
 		[422, { detail: 'bad' }, null],
 	])('takes HTTP %d as a refusal, with or without an envelope', (status, body, code) => {
 		expect(judge(reply(status, body))).toMatchObject({ kind: 'refused', status, code });
+	});
+
+	it.each([
+		['a page', 400, '<html>nginx</html>'],
+		['nothing', 409, ''],
+		['a code of success', 400, { code: 0, msg: 'Success', data: { prompt_id: 'p' } }],
+		['JSON without words', 422, { data: {} }],
+	])('marks a refusal that is nobody’s word: %s', (_name, status, body) => {
+		expect(judge(reply(status, body))).toMatchObject({ kind: 'refused', status, wordless: true });
+	});
+
+	it.each([
+		['an envelope', { code: 7, msg: 'steps: too large' }],
+		['an envelope without msg', { code: 7 }],
+		['other JSON with words', { detail: 'bad' }],
+	])('marks no refusal in the words of the service: %s', (_name, body) => {
+		expect(judge(reply(400, body))).not.toHaveProperty('wordless', true);
+	});
+
+	it.each([408, 499, 504])(
+		'takes a time-out that the envelope tells of under HTTP 200 for no refusal: %d',
+		(code) => {
+			expect(judge(reply(200, { code, msg: 'upstream timed out' }))).toMatchObject({ kind: 'broken' });
+			expect(judge(reply(400, { code, msg: 'upstream timed out' }))).toMatchObject({ kind: 'broken' });
+		},
+	);
+
+	it.each([0, 7])('takes an envelope with code %d under a redirect for a broken answer', (code) => {
+		const body = { code, msg: 'x', data: { prompt_id: 'p' } };
+		expect(judge(reply(302, body, { location: 'https://other.example/x' }))).toMatchObject({
+			kind: 'broken',
+			status: 302,
+		});
 	});
 
 	it('passes on what a validator says, place and words', () => {
@@ -176,7 +212,7 @@ describe('judge', () => {
 	});
 
 	it('finds the words of the service below many levels of the same key', () => {
-		const deep = `${'{"error":'.repeat(500)}{"msg":"words"}${'}'.repeat(500)}`;
+		const deep = `${'{"error":'.repeat(400)}{"msg":"words"}${'}'.repeat(400)}`;
 		expect(judge(reply(400, deep))).toMatchObject({ kind: 'refused', text: 'words' });
 	});
 
@@ -207,5 +243,42 @@ describe('judge', () => {
 		for (let length = 0; length < whole.length; length++) {
 			expect(judge(reply(200, whole.slice(0, length))).kind).toBe('broken');
 		}
+	});
+});
+
+describe('judgeWrite', () => {
+	it.each([400, 402, 409, 410, 422, 451, 460])('takes HTTP %d in nobody’s words for no refusal', (status) => {
+		for (const body of ['<html>nginx</html>', '', { code: 0, msg: 'Success', data: { prompt_id: 'p' } }]) {
+			expect(judgeWrite(judge(reply(status, body)))).toMatchObject({ kind: 'broken', status });
+		}
+		for (const body of [{ code: 7, msg: 'no' }, { detail: 'bad' }]) {
+			expect(judgeWrite(judge(reply(status, body)))).toMatchObject({ kind: 'refused', status });
+		}
+	});
+
+	it.each([401, 403, 404, 405, 413])('takes HTTP %d for a refusal whoever says it', (status) => {
+		expect(judgeWrite(judge(reply(status, '<html>nginx</html>')))).toMatchObject({ kind: 'refused', status });
+	});
+
+	it('takes a redirect to a page of its own for what may be the work’s', () => {
+		const location = { location: '/made/7' };
+		expect(judgeWrite(judge(reply(303, '', location)))).toMatchObject({ kind: 'broken', status: 303 });
+		for (const status of [301, 302, 307, 308]) {
+			expect(judgeWrite(judge(reply(status, '', location)))).toMatchObject({ kind: 'redirected', status });
+		}
+	});
+
+	it('takes a stop for an answer that never came', () => {
+		expect(judgeWrite({ kind: 'cancelled' })).toMatchObject({ kind: 'lost', code: 'ERR_CANCELED' });
+	});
+
+	it('takes nothing that gateways say of themselves for a refusal, whatever the body', () => {
+		const body = fc.oneof(fc.string(), fc.json(), fc.constantFrom('{"code":7,"msg":"no"}', '{"code":0}'));
+		const status = fc.oneof(fc.integer({ min: 500, max: 599 }), fc.constantFrom(408, 499));
+		fc.assert(
+			fc.property(status, body, (said, text) => {
+				expect(judgeWrite(judge(reply(said, text))).kind).toBe('broken');
+			}),
+		);
 	});
 });

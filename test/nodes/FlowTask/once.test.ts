@@ -1,0 +1,297 @@
+import type { INodeParameters } from 'n8n-workflow';
+
+import type { FaultRule } from '../../platform';
+import { NODE_NAME, type HarnessRun, type ItemInput, type SingleNode } from '../harness';
+import { createDataTables, noDataTables, type DataTables } from '../harness/dataTables';
+import type { JsonObject } from '../../../nodes/shared/json';
+import { openStage, prompts, text, type Stage } from './flowTask.fixture';
+
+/** With an idempotency key: whatever fails, in however many executions, no picture is made twice. */
+let stage: Stage;
+let tables: DataTables;
+beforeAll(async () => {
+	stage = await openStage({ taskMs: 20, runners: 8 });
+});
+afterAll(async () => {
+	await stage.close();
+});
+beforeEach(() => {
+	stage.platform.faults.clear();
+	stage.platform.resetBooks();
+	tables = createDataTables();
+});
+
+const LEDGER = 'flow_task_ledger';
+const KEYED = { progressChannel: 'polling', idempotencyKey: '={{ $json.id ?? "k" }}' };
+const RETRY = { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 };
+const CONTINUE = { onError: 'continueErrorOutput' } as const;
+const HOUR_MS = 3_600_000;
+
+type Settings = Partial<SingleNode> & { executeWorkflow?: DataTables['executeWorkflow'] };
+
+async function run(
+	items: ItemInput[],
+	options: INodeParameters = {},
+	{ executeWorkflow = tables.executeWorkflow, ...settings }: Settings = {},
+	parameters: INodeParameters = {},
+): Promise<HarnessRun> {
+	return await stage.harness.run({
+		workflow: stage.workflow({ options: { ...KEYED, ...options }, ...parameters }, settings),
+		items,
+		credentials: stage.credentials,
+		executeWorkflow,
+	});
+}
+
+const order = (id = 'k', prompt = `picture of ${id}`): ItemInput => ({ json: { id, prompt } });
+const taskIdOf = (done: HarnessRun): string => text(done.output(NODE_NAME)[0]?.json.taskId);
+const made = (): number => stage.platform.books().tasksMade;
+
+/** A day later, as the table sees it. */
+function age(byMs: number): void {
+	const older = (cell: unknown): number => Number(cell) - byMs;
+	tables.edit(LEDGER, (row) => ({ ...row, atMs: older(row.atMs), expiresAtMs: older(row.expiresAtMs) }));
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+	while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+type Mishap = Omit<FaultRule, 'on'>;
+const MADE_WITHOUT_A_WORD: Mishap[] = [
+	{ kind: 'resetAfter' },
+	{ kind: 'truncatedJson', cut: 'length' },
+	{ kind: 'html200', afterWork: true },
+	{ kind: '5xx', body: 'html', afterWork: true },
+	...[408, 499, 500, 502, 503, 504].map((status): Mishap => {
+		return { kind: '5xx', body: 'envelope', status, afterWork: true };
+	}),
+];
+
+describe.each(MADE_WITHOUT_A_WORD)('a submit that was carried out and is answered by %j', (mishap) => {
+	test('is sent once in two executions with Retry On Fail', async () => {
+		stage.platform.faults.add({ on: 'submit', ...mishap });
+		for (const _ of [1, 2]) {
+			const failed = await run([order()], {}, RETRY);
+			expect(failed.error?.message).toContain('A task may have been made');
+		}
+		expect(stage.platform.books().requests.submit).toBe(1);
+		expect(made()).toBe(1);
+		expect(tables.rows(LEDGER).map(({ outcome }) => outcome)).toEqual(['', 'unanswered']);
+	});
+
+	test('is not sent again by a retry without a key', async () => {
+		stage.platform.faults.add({ on: 'submit', ...mishap });
+		const workflow = stage.workflow({ options: { progressChannel: 'polling' } }, RETRY);
+		const items = prompts(1);
+		await stage.harness.run({ workflow, items, credentials: stage.credentials });
+		expect(stage.platform.books().requests.submit).toBe(1);
+	});
+});
+
+describe.each<Mishap>([
+	{ kind: 'code', code: 40000 },
+	{ kind: 'redirect', status: 307 },
+])('a submit that was not carried out, as %j says', (mishap) => {
+	test('frees the key', async () => {
+		stage.platform.faults.add({ on: 'submit', ...mishap, times: 1 });
+		expect((await run([order()])).status).toBe('error');
+		expect((await run([order()])).output(NODE_NAME)).toHaveLength(1);
+		expect(made()).toBe(1);
+	});
+});
+
+describe('a key', () => {
+	test('that was used gives the task that exists, in every later execution', async () => {
+		const [first, second] = [await run([order()]), await run([order()])];
+		expect(taskIdOf(second)).toBe(taskIdOf(first));
+		expect(second.output(NODE_NAME)[0]?.json).toMatchObject({ reused: true });
+		expect(made()).toBe(1);
+	});
+
+	test('that five executions ask for at once makes one task', async () => {
+		const runs = await Promise.all([1, 2, 3, 4, 5].map(async () => await run([order()])));
+		expect(new Set(runs.map(taskIdOf)).size).toBe(1);
+		expect(made()).toBe(1);
+	});
+
+	test('makes one task though the table shows nobody’s claims for a moment', async () => {
+		const shownMs = Date.now() + 1_500;
+		tables.hides = (ageMs) => Date.now() < shownMs && ageMs < 1_000;
+		const runs = await Promise.all([1, 2, 3].map(async () => await run([order()])));
+		expect(new Set(runs.map(taskIdOf)).size).toBe(1);
+		expect(made()).toBe(1);
+	});
+
+	test('that stands for other inputs is refused', async () => {
+		await run([order()]);
+		const other = await run([order('k', 'another picture')]);
+		expect(other.error?.message).toContain('"k" was used by execution');
+		const workflow = await run([order()], {}, {}, { workflowId: 'another' });
+		expect(workflow.error?.message).toContain('for other inputs');
+		expect(made()).toBe(1);
+	});
+
+	test.each(['', ' ', null])('that is %j sends nothing for its item', async (id) => {
+		const options = { idempotencyKey: '={{ $json.id }}' };
+		const done = await run([{ json: { id, prompt: 'x' } }, order('good')], options, CONTINUE);
+		expect(done.output(NODE_NAME, 1)[0]?.json.error).toContain('"Idempotency Key" is empty');
+		expect(done.output(NODE_NAME, 0)).toHaveLength(1);
+		expect(made()).toBe(1);
+	});
+
+	test('stays the same where a seed is drawn anew, and another where a fixed one changes', async () => {
+		const seeded = (more: INodeParameters) => ({ seedTargets: '3.seed', ...more });
+		const [first, second] = [
+			await run([order()], {}, {}, seeded({ seedMode: 'random' })),
+			await run([order()], {}, {}, seeded({ seedMode: 'random' })),
+		];
+		expect(taskIdOf(second)).toBe(taskIdOf(first));
+		await run([order('fixed')], {}, {}, seeded({ seedMode: 'fixed', seed: 1 }));
+		const other = await run([order('fixed')], {}, {}, seeded({ seedMode: 'fixed', seed: 2 }));
+		expect(other.error?.message).toContain('for other inputs');
+		expect(made()).toBe(2);
+	});
+
+	test('counts in one node, or in the whole project', async () => {
+		for (const id of ['a', 'b']) await run([order()], {}, { id });
+		expect(made()).toBe(2);
+		for (const id of ['a', 'b']) await run([order()], { idempotencyScope: 'project' }, { id });
+		expect(made()).toBe(3);
+	});
+
+	test('lives as many hours as were set, and a week where none were', async () => {
+		await run([order()], { idempotencyTtlHours: 2 });
+		age(2 * HOUR_MS - 60_000);
+		await run([order()], { idempotencyTtlHours: 2 });
+		expect(made()).toBe(1);
+		age(60_001);
+		await run([order()]);
+		expect(made()).toBe(2);
+		const [claim] = tables.rows(LEDGER);
+		expect(Number(claim?.expiresAtMs) - Number(claim?.atMs)).toBe(7 * 24 * HOUR_MS);
+	});
+
+	test('of a task that failed is free, and of one that nobody waited for is not', async () => {
+		stage.platform.faults.add({ on: 'submit', kind: 'failTask', times: 1 });
+		expect((await run([order()])).status).toBe('error');
+		expect((await run([order()])).output(NODE_NAME)).toHaveLength(1);
+		expect(made()).toBe(2);
+		expect(tables.rows(LEDGER).map(({ outcome }) => outcome)).toEqual([
+			'',
+			'',
+			'failed',
+			'',
+			'',
+			'succeeded',
+		]);
+	});
+
+	test('of a reused task that failed is free as well', async () => {
+		stage.platform.faults.add({ on: 'submit', kind: 'failTask', times: 1 });
+		const submitted = await run([order()], {}, { id: 'a' }, { operation: 'submit' });
+		expect((await run([order()], {}, { id: 'a' })).error?.message).toContain(`${taskIdOf(submitted)} failed`);
+		expect((await run([order()], {}, { id: 'a' })).output(NODE_NAME)).toHaveLength(1);
+		expect(made()).toBe(2);
+	});
+
+	test('whose submit had no answer is submitted again by choice alone', async () => {
+		stage.platform.faults.add({ on: 'submit', kind: 'resetBefore', times: 1 });
+		await run([order()]);
+		const asked = await run([order()]);
+		expect(asked.error?.message).toContain('A task may have been made for the idempotency key "k"');
+		expect(made()).toBe(0);
+		const again = await run([order()], { onUnknownSubmit: 'submitAgain' });
+		expect(again.output(NODE_NAME)).toHaveLength(1);
+		expect(made()).toBe(1);
+	});
+
+	test('of an execution that was stopped while it submitted is kept', async () => {
+		stage.platform.faults.add({ on: 'submit', kind: 'hang', afterWork: true, times: 1 });
+		const live = await stage.harness.start({
+			workflow: stage.workflow({ options: KEYED }),
+			items: [order()],
+			credentials: stage.credentials,
+			executeWorkflow: tables.executeWorkflow,
+		});
+		await until(() => made() > 0);
+		live.cancel();
+		await live.done;
+		const next = await run([order()]);
+		expect(next.error?.message).toContain('may have been made for the idempotency key');
+		expect(made()).toBe(1);
+	});
+
+	test('of an item that was not sent is free, though n8n was killed while it submitted sixty', async () => {
+		const ITEMS = 60;
+		const UNDER_WAY = 16;
+		const orders = Array.from({ length: ITEMS }, (_, index) => order(`k${index}`));
+		stage.platform.faults.add({ on: 'submit', kind: 'hang', skip: 20, times: UNDER_WAY });
+		let isKilled = false;
+		const live = await stage.harness.start({
+			workflow: stage.workflow({ options: KEYED, operation: 'submit' }),
+			items: orders,
+			credentials: stage.credentials,
+			// Of a process that is gone nothing reaches the table.
+			executeWorkflow: async (...work) => {
+				if (isKilled) throw new Error('The process is gone');
+				return await tables.executeWorkflow(...work);
+			},
+		});
+		await until(() => stage.platform.books().requests.submit === 20 + UNDER_WAY);
+		isKilled = true;
+		live.cancel();
+		await live.done;
+		age(HOUR_MS / 2);
+		const next = await run(orders, {}, CONTINUE, { operation: 'submit' });
+		expect(next.output(NODE_NAME, 1)).toHaveLength(UNDER_WAY);
+		expect(next.output(NODE_NAME, 0)).toHaveLength(ITEMS - UNDER_WAY);
+		expect(made()).toBe(ITEMS - UNDER_WAY);
+		expect(stage.platform.books().duplicates).toBe(0);
+	});
+
+	test('is in the table when the node has ended, with the task and how it ended', async () => {
+		const submitted = await run([order()], {}, {}, { operation: 'submit' });
+		expect(tables.rows(LEDGER).map(({ kind }) => kind)).toEqual(['claim', 'submitted']);
+		expect(tables.rows(LEDGER)[1]?.reference).toBe(taskIdOf(submitted));
+		await run([order()]);
+		expect(tables.rows(LEDGER).at(-1)).toMatchObject({ kind: 'done', outcome: 'succeeded' });
+	});
+
+	test('whose row was edited keeps no other item from its task', async () => {
+		const orders = ['far', 'long', 'good'].map((id) => order(id));
+		await run(orders, {}, {}, { operation: 'submit' });
+		const [far, long] = tables.rows(LEDGER).map(({ entryKey }) => entryKey);
+		tables.edit(LEDGER, (row) => {
+			if (row.entryKey === far) return { ...row, atMs: 1e17 };
+			const endless = 'x'.repeat(5_000_000);
+			if (row.entryKey !== long) return row;
+			return { ...row, executionId: endless, reference: row.kind === 'submitted' ? endless : '' };
+		});
+		const again = await run(orders, {}, CONTINUE, { operation: 'submit' });
+		expect(again.error).toBeUndefined();
+		expect(again.output(NODE_NAME, 0)).toHaveLength(2);
+		expect(again.output(NODE_NAME, 0)[0]?.json.submittedAt).toBeNull();
+		const [failed] = again.output(NODE_NAME, 1);
+		expect(failed?.json).toMatchObject({
+			error: 'The Data Table flow_task_ledger holds no task ID for the idempotency key "long"',
+			message: expect.stringContaining('delete'),
+		});
+		expect(JSON.stringify(again.raw.data).length).toBeLessThan(500_000);
+		expect(made()).toBe(3);
+	});
+
+	test('of an item that nobody could walk through fails no other', async () => {
+		let deep: JsonObject = {};
+		for (let level = 0; level < 20_000; level++) deep = { a: deep };
+		const done = await run([order('good'), { json: { id: 'deep', prompt: 'x', deep } }], {}, CONTINUE);
+		expect(done.error).toBeUndefined();
+		expect(done.output(NODE_NAME, 0)).toHaveLength(2);
+	});
+
+	test('cannot be kept where there is no table, so nothing is sent', async () => {
+		const none = await run([order()], {}, { executeWorkflow: noDataTables });
+		expect(none.error?.message).toContain('no Data Tables');
+		expect(stage.platform.books().requests.submit).toBe(0);
+	});
+});

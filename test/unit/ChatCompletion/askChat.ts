@@ -1,0 +1,102 @@
+import { createChatApi, type ChatCall } from '../../../nodes/ChatCompletion/chat.api';
+import { explainChat } from '../../../nodes/ChatCompletion/chat.errors';
+import type { ChatAnswer } from '../../../nodes/ChatCompletion/chat.response';
+import type { Failure, Result } from '../../../nodes/shared/failure';
+import type { JsonObject } from '../../../nodes/shared/json';
+import { redactor } from '../../../nodes/shared/redact';
+import { createAttempts } from '../../../nodes/shared/transport/attempts';
+import { cuttable } from '../../../nodes/shared/transport/cuttable';
+import { createSilenceWatch } from '../../../nodes/shared/transport/silence';
+import { createWindow } from '../../../nodes/shared/transport/window';
+import { TestClock } from '../testClock';
+
+export const KEY = 'sk-0123456789abcdef/xyz';
+
+interface Script {
+	/** The body, in the pieces in which it comes; it is asked for the next one when that is read. */
+	readonly body: (clock: TestClock) => AsyncIterable<string> | Iterable<string>;
+	readonly status?: number;
+	readonly contentType?: string;
+	readonly idleMs?: number;
+	readonly totalMs?: number;
+}
+
+/** Asks a platform that is made of one body, with all of the real reading behind it. */
+export async function askChat({
+	body,
+	status = 200,
+	contentType = 'text/event-stream',
+	idleMs = 10_000,
+	totalMs = Infinity,
+}: Script) {
+	const clock = new TestClock();
+	const run = new AbortController();
+	const redact = redactor([KEY]);
+	let opened = 0;
+	const stream = cuttable(
+		{
+			destroy: () => undefined,
+			async *[Symbol.asyncIterator]() {
+				for await (const piece of body(clock)) yield Buffer.from(piece);
+			},
+		},
+		() => undefined,
+	);
+	const complete = createChatApi({
+		baseUrl: 'http://platform',
+		open: async () => {
+			opened++;
+			return await Promise.resolve({
+				kind: 'open',
+				reply: { status, headers: { 'content-type': contentType }, body: stream },
+			});
+		},
+		attempt: createAttempts({
+			baseUrl: 'http://platform',
+			window: createWindow({ requestsPerSecond: 0, concurrency: 1 }, clock),
+			clock,
+			redact,
+			random: () => 0,
+			explain: explainChat,
+		}),
+		silence: createSilenceWatch(clock, 500, run.signal),
+		clock,
+		redact,
+		cancelSignal: () => undefined,
+	});
+	const startMs = clock.now();
+	const call: ChatCall = {
+		body: {},
+		onPiece: async () => await Promise.resolve(),
+		idleMs,
+		endByMs: startMs + totalMs,
+		attempts: 1,
+	};
+	const result = await clock.run(complete(call));
+	const tookMs = clock.elapsedMs;
+	run.abort();
+	return { result, tookMs, opened };
+}
+
+export function answerOf(result: Result<ChatAnswer>): ChatAnswer {
+	if (!result.ok) throw new Error(result.failure.message);
+	return result.value;
+}
+
+export function failureOf(result: Result<ChatAnswer>): Failure {
+	if (result.ok) throw new Error(`It was answered: ${result.value.content}`);
+	return result.failure;
+}
+
+export const sse = (...events: (JsonObject | string)[]): string =>
+	events.map((event) => `data: ${typeof event === 'string' ? event : JSON.stringify(event)}\n\n`).join('');
+
+export const delta = (fields: JsonObject, more: JsonObject = {}): JsonObject => ({
+	id: 'chatcmpl-1',
+	choices: [{ index: 0, delta: fields }],
+	...more,
+});
+
+export const finish = (reason: string): JsonObject => ({
+	choices: [{ index: 0, delta: {}, finish_reason: reason }],
+});

@@ -1,0 +1,124 @@
+import { answerOf, askChat, delta, failureOf, finish, sse } from './askChat';
+
+/* What keeps a line alive is no answer. */
+
+const EVERY_MS = 1_000;
+const HOUR_MS = 60 * 60_000;
+
+const call = (fields: object): string => sse(delta({ tool_calls: [{ index: 0, ...fields }] }));
+
+test.each<[string, string, string]>([
+	['comments', '', ': ping\n\n'],
+	['blanks before a body', '', ' \n'],
+	['comments behind a text', sse(delta({ content: 'Hel' })), ': ping\n\n'],
+	['empty deltas', sse(delta({ content: 'Hel' })), sse(delta({ content: '' }))],
+	[
+		'empty thinking',
+		sse(delta({ content: 'Hel' })),
+		sse(delta({ reasoning_content: '', role: 'assistant' })),
+	],
+	['deltas without fields', '', sse(delta({}))],
+	['chunks without choices', '', sse({ choices: [] })],
+	['token counts', sse(delta({ content: 'Hel' })), sse({ choices: [], usage: { total_tokens: 1 } })],
+	['words that are no chunk', '', sse('ping')],
+	[
+		'tool calls without a word',
+		sse(delta({ content: 'Hel' })),
+		call({ id: '', function: { name: '', arguments: '' } }),
+	],
+	[
+		'reasoning that is repeated',
+		'',
+		sse(delta({ reasoning_details: [{ text: 'hm' }] }), delta({ reasoning_details: [{ text: 'hm, so' }] })),
+	],
+	['the blanks of a document', '{"choices":', ' '],
+])('%s without end do not end the silence', async (_name, first, rest) => {
+	const { result, tookMs } = await askChat({
+		body: async function* (clock) {
+			yield first;
+			for (let piece = 0; clock.elapsedMs < HOUR_MS; piece++) {
+				await clock.sleep(EVERY_MS);
+				yield piece === 0 || !rest.includes('hm, so') ? rest : rest.slice(rest.lastIndexOf('data:'));
+			}
+		},
+		idleMs: 10_000,
+	});
+	expect(failureOf(result)).toMatchObject({ kind: 'timedOut' });
+	expect(tookMs).toBeGreaterThan(10_000);
+	expect(tookMs).toBeLessThan(13_000);
+});
+
+test.each([
+	['text', sse(delta({ content: 'a' }))],
+	['thinking', sse(delta({ reasoning_content: 'a' }))],
+	['thinking in details', sse(delta({ reasoning_details: [{ text: 'a' }] }))],
+	['thinking in tags', sse(delta({ content: '<' }))],
+	['the arguments of a tool call', call({ function: { arguments: ' ' } })],
+])('%s ends a silence', async (_name, piece) => {
+	const { result } = await askChat({
+		body: async function* (clock) {
+			yield call({ id: 'c', function: { name: 'f' } });
+			for (let count = 0; count < 30; count++) {
+				await clock.sleep(9_000);
+				yield piece;
+			}
+			yield sse(finish('stop'), '[DONE]');
+		},
+		idleMs: 10_000,
+	});
+	answerOf(result);
+});
+
+test('an answer without end is cut at the time-out', async () => {
+	const { result, tookMs } = await askChat({
+		body: async function* (clock) {
+			while (clock.elapsedMs < HOUR_MS) {
+				await clock.sleep(EVERY_MS);
+				yield sse(delta({ content: 'a' }));
+			}
+		},
+		totalMs: 60_000,
+	});
+	const failure = failureOf(result);
+	expect(failure).toMatchObject({
+		kind: 'timedOut',
+		details: { content: expect.stringMatching(/^a{59,61}$/) },
+	});
+	expect(tookMs).toBeLessThan(62_000);
+});
+
+test('after the finish reason there is a moment for token counts, however long the silence before was', async () => {
+	const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
+	const { result, tookMs } = await askChat({
+		body: async function* (clock) {
+			yield sse(delta({ content: 'a' }));
+			for (let count = 0; count < 9; count++) {
+				await clock.sleep(1_000);
+				yield ': ping\n\n';
+			}
+			yield sse(finish('stop'));
+			await clock.sleep(1_500);
+			yield sse({ choices: [], usage });
+			for (;;) {
+				await clock.sleep(1_000);
+				yield ': ping\n\n';
+			}
+		},
+	});
+	expect(answerOf(result)).toMatchObject({ content: 'a', usage: { totalTokens: 3 } });
+	expect(tookMs).toBeLessThan(14_000);
+});
+
+test('after the finish reason nothing is waited for long, whatever goes on', async () => {
+	const { result, tookMs } = await askChat({
+		body: async function* (clock) {
+			yield sse(delta({ content: 'a' }), finish('stop'));
+			while (clock.elapsedMs < HOUR_MS) {
+				await clock.sleep(EVERY_MS);
+				yield sse(delta({ content: 'a' }));
+			}
+		},
+	});
+	expect(answerOf(result).finishReason).toBe('stop');
+	expect(tookMs).toBeLessThan(5_000);
+});
