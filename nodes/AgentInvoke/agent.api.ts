@@ -1,23 +1,36 @@
 import type { Clock } from '../shared/clock';
 import { fail, ok, type Failure, type Result } from '../shared/failure';
-import { excerpt, isJsonObject, isTooDeep, parseJson, type JsonObject } from '../shared/json';
+import { excerpt, isJsonObject, parseJson, whyNotJson, type JsonObject } from '../shared/json';
 import { readPath } from '../shared/jsonPath';
-import type { Redact } from '../shared/redact';
+import { redactJson, type Redact } from '../shared/redact';
 import type { CallFailure } from '../shared/transport/attempts';
 import { exchangeOfError, type OpenHttp, type OpenReply } from '../shared/transport/request';
 import { repeatDelayMs } from '../shared/transport/retry';
 import type { SilenceWatch } from '../shared/transport/silence';
 import { readStream, type StreamEvent } from '../shared/transport/sse';
 import { judge, type Verdict } from '../shared/transport/verdict';
-import { askedIn, readEnvelope, readReply, textOf, type AgentReply, type Envelope } from './agent.envelope';
 import {
+	askedIn,
+	hintAtEmpty,
+	readEnvelope,
+	readReply,
+	speaksOfFailure,
+	textOf,
+	type AgentReply,
+	type Envelope,
+} from './agent.envelope';
+import {
+	detailsOf,
 	explainRefusal,
 	explainSessionBusy,
 	isPassing,
 	isSessionBusy,
+	provesNotRun,
+	saysNoMore,
 	withStatus,
 	wordsOf,
 	type AgentFailure,
+	type Refusal,
 } from './agent.failures';
 import { uploadMedia, type MediaInput, type UploadedMedia, type UploadParts } from './agent.upload';
 
@@ -112,6 +125,9 @@ function ofCall(failure: CallFailure, sessionId: string, isStopped: boolean): Ag
 interface Progress {
 	deltas: string;
 	sessionId: string;
+	requestId: string;
+	/** The keys that `data` held so far. */
+	readonly found: Set<string>;
 	started: boolean;
 	/** The server said that this is all. */
 	closed: boolean;
@@ -139,7 +155,7 @@ async function invokeOnce(parts: AgentApiParts, call: InvokeCall): Promise<Verdi
 	}
 	const { reply } = opening;
 	const progress: Progress = {
-		...{ deltas: '', sessionId: '', started: false, closed: false },
+		...{ deltas: '', sessionId: '', requestId: '', found: new Set<string>(), started: false, closed: false },
 		...{ last: undefined, broken: undefined, document: undefined },
 	};
 	const watched = parts.silence.watch(reply.body, { idleMs: call.timeoutMs, endByMs });
@@ -183,33 +199,36 @@ async function takeEvent(
 		progress.closed = true;
 		return;
 	}
-	// Before anything is made of it, so that an echoed token gets nowhere: items, memory, ledger, chat.
-	const json = parseJson(parts.redact.known(text));
-	if (isJsonObject(json) && isTooDeep(json)) {
-		progress.broken = { code: '', reason: 'it is nested too deeply' };
-		return;
-	}
-	if (!isJsonObject(json)) {
+	const parsed = parseJson(text);
+	if (!isJsonObject(parsed)) {
 		if (name === 'error') {
 			progress.last = bareData({ reason: parts.redact.known(text) }, name);
 			progress.closed = true;
 			return;
 		}
 		if (!isWholeBody && text.trim().startsWith('{')) {
-			progress.broken = { code: '', reason: 'a part of the answer is cut off or no JSON' };
+			progress.broken = { code: '', reason: whyNotJson(text) };
 		}
 		return;
 	}
+	// Before anything is made of it, so that an echoed token gets nowhere: items, memory, ledger, chat.
+	const json = redactJson(parsed, parts.redact.known);
 	const envelope = readEnvelope(json);
 	if (isWholeBody && !envelope) return;
-	const known = envelope ?? bareData(json, name);
+	const isLast = isWholeBody || LAST_EVENTS.test(name ?? '');
+	const read = envelope ?? bareData(json, name);
+	const { answer, interrupt } = readReply(read, deployment);
+	const saysAll = answer !== '' || interrupt !== undefined;
+	const isEmpty = isLast && !saysAll && progress.deltas === '';
+	const known = isEmpty && speaksOfFailure(read.reason) ? { ...read, succeeded: false } : read;
 	progress.started ||= known.succeeded;
+	progress.requestId = known.requestId || progress.requestId;
+	for (const key of Object.keys(known.data)) progress.found.add(key);
 	const sessionId = textOf(readPath(known.data, deployment.sessionPath));
 	if (sessionId && sessionId !== progress.sessionId) {
 		progress.sessionId = sessionId;
 		call.onSession(sessionId);
 	}
-	const isLast = isWholeBody || LAST_EVENTS.test(name ?? '');
 	const said = known.succeeded ? textOf(readPath(known.data, deployment.deltaPath)) : '';
 	// Where pieces and answer have one path, the last event says all of it once more.
 	const isRepeated = isLast && deployment.deltaPath === deployment.answerPath && progress.deltas !== '';
@@ -218,8 +237,6 @@ async function takeEvent(
 		progress.deltas += delta;
 		await call.onDelta(delta);
 	}
-	const { answer, interrupt } = readReply(known, deployment);
-	const saysAll = answer !== '' || interrupt !== undefined;
 	if (isLast || !known.succeeded || (!delta && saysAll)) {
 		progress.last = known;
 		progress.closed = true;
@@ -246,8 +263,14 @@ function verdictOf(
 		if (started) return done(fail(failedMidway(call, progress, refusal, redact)));
 		const retryAfter = reply.headers['retry-after'];
 		const facts = { account, redact, sessionId: call.sessionId };
-		if (isSessionBusy(refusal)) return done(fail(explainSessionBusy(refusal, facts, retryAfter)));
-		if (isPassing(refusal)) return { kind: 'busy', retryAfter, text: wordsOf(last) };
+		const text = wordsOf(last);
+		if (isPassing(refusal) && provesNotRun(refusal, facts)) {
+			if (isSessionBusy(refusal)) return done(fail(explainSessionBusy(refusal, facts, retryAfter)));
+			return { kind: 'busy', retryAfter, text, status: refusal.saidStatus };
+		}
+		if (isPassing(refusal) && call.retryAmbiguous) {
+			return { kind: 'broken', status: refusal.saidStatus ?? reply.status, enveloped: true, text };
+		}
 		return done(fail(explainRefusal(refusal, facts)));
 	}
 	// The last event says all, whatever came before; without one, every piece has to be there.
@@ -261,9 +284,11 @@ function verdictOf(
 	}
 	const { status, headers } = reply;
 	const verdict = judge({ kind: 'reply', status, headers, text: document ?? '' });
-	return verdict.kind === 'done' || verdict.kind === 'refused'
-		? noEnvelope(verdict.kind === 'refused' ? verdict.text : '', status)
-		: verdict;
+	if (verdict.kind !== 'done' && verdict.kind !== 'refused' && verdict.kind !== 'busy') return verdict;
+	// An answer without an envelope that says more than a refusal may be that of an agent that has run.
+	if (!saysNoMore(parseJson(document ?? '') ?? '', call.sessionId)) return noEnvelope('', 0);
+	if (verdict.kind === 'busy') return { ...verdict, status };
+	return noEnvelope(verdict.kind === 'refused' ? verdict.text : '', status);
 }
 
 function saysAnything({ account }: AgentApiParts, envelope: Envelope): boolean {
@@ -272,24 +297,15 @@ function saysAnything({ account }: AgentApiParts, envelope: Envelope): boolean {
 }
 
 /** Whatever the reason: an agent that had begun to answer has run. */
-function failedMidway(
-	call: InvokeCall,
-	progress: Progress,
-	envelope: Envelope,
-	redact: Redact,
-): AgentFailure {
-	const { status, reason, requestId } = envelope;
+function failedMidway(call: InvokeCall, progress: Progress, refusal: Refusal, redact: Redact): AgentFailure {
 	const failure: Failure = {
 		kind: 'agentFailed',
-		message: `The agent failed while it answered: ${excerpt(redact(wordsOf(envelope)), 500)}`,
+		message: `The agent failed while it answered: ${excerpt(redact(wordsOf(refusal)), 500)}`,
 		advice:
 			"What had arrived is in the error's details. The agent was not asked again, because what it did up to then is done.",
 		details: {
 			mayHaveRun: true,
-			...(status !== undefined && { httpStatus: status }),
-			...(reason && { reason: excerpt(redact(reason), 200) }),
-			...(requestId && { requestId }),
-			...(call.sessionId && { sessionId: call.sessionId }),
+			...detailsOf(refusal, { redact, sessionId: call.sessionId }),
 		},
 	};
 	return { ...failure, details: partial(failure, progress, redact), isSessionUnknown: false };
@@ -297,7 +313,8 @@ function failedMidway(
 
 /** Only an envelope tells what became of a call (§7.5); a plain client error says that there is no agent here. */
 function noEnvelope(text: string, status: number): Verdict<Outcome> {
-	if (status >= 400 && status < 500) return { kind: 'refused', status, code: null, text };
+	if (status >= 400 && status < 500 && status !== 408 && status !== 499)
+		return { kind: 'refused', status, code: null, text };
 	return { kind: 'broken', status, enveloped: false, text: 'an answer without the fields of an agent' };
 }
 
@@ -305,16 +322,20 @@ function replyOf({ account, redact }: AgentApiParts, progress: Progress): AgentR
 	const empty: Envelope = {
 		...{ succeeded: true, status: undefined, reason: '', data: {}, requestId: '', raw: {} },
 	};
-	const reply = readReply(progress.last ?? empty, account.deployment);
+	const { deployment } = account;
+	const reply = readReply(progress.last ?? empty, deployment);
+	const { interrupt, interrupts } = reply;
 	// Once more: a token may have come in two pieces.
 	const answer = reply.answer || redact.known(progress.deltas);
+	const isEmpty = answer.trim() === '' && !interrupt;
 	return {
 		...reply,
 		answer,
 		// Of several the text does not say which one it is about.
-		interrupt:
-			reply.interrupt && (reply.interrupts.length > 0 ? reply.interrupt : askedIn(answer, reply.interrupt)),
+		interrupt: interrupt && (interrupts.length > 0 ? interrupt : askedIn(answer, interrupt)),
 		sessionId: reply.sessionId || progress.sessionId,
+		requestId: reply.requestId || progress.requestId,
+		hint: isEmpty ? hintAtEmpty([...progress.found], progress.document === undefined, deployment) : '',
 	};
 }
 
@@ -337,8 +358,10 @@ function timedOut(call: InvokeCall): AgentFailure {
 	};
 }
 
-function partial(failure: Failure, { deltas, sessionId }: Progress, redact: Redact): JsonObject {
-	return { ...failure.details, answer: redact.known(deltas), ...(sessionId && { sessionId }) };
+function partial(failure: Failure, progress: Progress, redact: Redact): JsonObject {
+	const { deltas, sessionId, requestId } = progress;
+	const known = { ...(requestId && { requestId }), ...failure.details, ...(sessionId && { sessionId }) };
+	return { ...known, answer: redact.known(deltas) };
 }
 
 function brokeOff(call: InvokeCall, progress: Progress, redact: Redact): AgentFailure {

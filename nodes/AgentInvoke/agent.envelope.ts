@@ -1,4 +1,4 @@
-import { isJsonObject, parseJson, type Json, type JsonObject } from '../shared/json';
+import { excerpt, isJsonObject, parseJson, type Json, type JsonObject } from '../shared/json';
 import { readPath } from '../shared/jsonPath';
 import type { Deployment } from './agent.account';
 
@@ -35,22 +35,29 @@ export interface AgentReply {
 	readonly requestId: string;
 	/** Token counts and the like, as they came. */
 	readonly usage: Json;
+	/** Where to look for an answer that is empty without an interrupt; else empty. */
+	readonly hint: string;
 	readonly raw: JsonObject;
 }
 
-/** @returns `undefined` where a body is no envelope */
+/**
+ * Reads the envelope: it succeeded where `success_response` says true, no other status than one of success stands
+ * beside it, and `data.reason` does not speak of failure with nothing else in `data`.
+ * @returns `undefined` where a body is no envelope
+ */
 export function readEnvelope(body: Json | undefined): Envelope | undefined {
-	if (!isJsonObject(body)) return undefined;
-	const success = readBoolean(body.success_response);
+	if (!isEnvelope(body)) return undefined;
 	const status = readNumber(body.http_status_code);
-	if (success === undefined && status === undefined) return undefined;
 	const data = isJsonObject(body.data) ? body.data : {};
 	const reason = [data.reason, body.reason, body.message, body.msg].find(
 		(text): text is string => typeof text === 'string' && text.trim() !== '',
 	);
-	const isGoodStatus = status === undefined || (status >= 200 && status < 300);
+	const saysMore = Object.entries(data).some(
+		([key, value]) => key !== 'reason' && value !== null && value !== '',
+	);
 	return {
-		succeeded: success !== false && isGoodStatus && !saysFailure(reason ?? '', data),
+		succeeded:
+			saidSuccess(body) === true && isGoodStatus(status) && (saysMore || !speaksOfFailure(reason ?? '')),
 		status,
 		reason: reason ?? '',
 		data,
@@ -59,21 +66,32 @@ export function readEnvelope(body: Json | undefined): Envelope | undefined {
 	};
 }
 
-/**
- * A reason that speaks of failure decides where nothing else was said: a success has an answer, an interrupt or at
- * least a session beside it.
- */
-function saysFailure(reason: string, data: JsonObject): boolean {
-	const saysMore = Object.entries(data).some(
-		([key, value]) => key !== 'reason' && value !== null && value !== '',
+function isEnvelope(body: Json | undefined): body is JsonObject {
+	return (
+		isJsonObject(body) &&
+		(body.success_response !== undefined || readNumber(body.http_status_code) !== undefined)
 	);
-	return !saysMore && /fail|error|expire|denied|forbidden|unauthor|invalid|refus|not.?found/i.test(reason);
 }
 
-function readBoolean(value: Json | undefined): boolean | undefined {
-	if (typeof value === 'boolean') return value;
-	if (value === 'true' || value === 1) return true;
-	return value === 'false' || value === 0 ? false : undefined;
+function isGoodStatus(status: number | undefined): boolean {
+	return status === undefined || (status >= 200 && status < 300);
+}
+
+/** A reason that speaks of failure decides where no answer and no interrupt came with it. */
+export function speaksOfFailure(reason: string): boolean {
+	return /fail|error|exceed|expire|denied|forbidden|unauthor|invalid|refus|not.?found/i.test(reason);
+}
+
+/** @returns `undefined` where it says neither true nor false */
+export function saidSuccess({ success_response: said }: JsonObject): boolean | undefined {
+	const word = textOf(said).trim().toLowerCase();
+	if (word === 'true' || word === '1') return true;
+	return word === 'false' || word === '0' ? false : undefined;
+}
+
+/** Whether an envelope that tells of no failure does not tell of success either. */
+export function isSilent(raw: JsonObject): boolean {
+	return isEnvelope(raw) && saidSuccess(raw) === undefined && isGoodStatus(readNumber(raw.http_status_code));
 }
 
 function readNumber(value: Json | undefined): number | undefined {
@@ -97,8 +115,25 @@ export function readReply(envelope: Envelope, deployment: Deployment): AgentRepl
 		reason,
 		requestId,
 		usage: data.usage ?? null,
+		hint: '',
 		raw,
 	};
+}
+
+const KEYS_SHOWN = 20;
+
+/**
+ * @param found the keys that the data held
+ * @param inPieces whether it came as a stream
+ */
+export function hintAtEmpty(found: readonly string[], inPieces: boolean, deployment: Deployment): string {
+	const { answerPath, deltaPath } = deployment;
+	const looked =
+		inPieces && deltaPath !== answerPath ? `"${answerPath}" and "${deltaPath}"` : `"${answerPath}"`;
+	const keys = found.slice(0, KEYS_SHOWN).map((key) => excerpt(key, 40));
+	const rest = found.length > KEYS_SHOWN ? ` and ${found.length - KEYS_SHOWN} more` : '';
+	const advice = 'If the text stands elsewhere, set "Answer Path" in the FlowAgent credential.';
+	return `The agent's answer is empty: the node looked at ${looked} in "data", which holds ${keys.join(', ') || 'nothing'}${rest}. ${advice}`;
 }
 
 const ID_KEYS = ['id', 'interrupt_id', 'interruptId', 'tool_call_id', 'call_id'];

@@ -1,10 +1,11 @@
 import type { Failure } from '../shared/failure';
-import { excerpt, type JsonObject } from '../shared/json';
+import { excerpt, isJsonObject, type Json, type JsonObject } from '../shared/json';
+import { readPath } from '../shared/jsonPath';
 import type { CallFailure } from '../shared/transport/attempts';
 import { explain, originOf, type CallFacts } from '../shared/transport/explain';
 import type { BadVerdict } from '../shared/transport/verdict';
 import type { AgentAccount } from './agent.account';
-import type { Envelope } from './agent.envelope';
+import { isSilent, saidSuccess, textOf, type Envelope } from './agent.envelope';
 import type { Redact } from '../shared/redact';
 
 /** A refusal or failure that the agent platform told in its envelope (§7.5). */
@@ -15,10 +16,19 @@ export interface AgentFailure extends Failure {
 	readonly sessionBusy?: { readonly retryAfter: string | undefined };
 }
 
+/** A failing envelope, with the status that counts as its `status`. */
+export interface Refusal extends Envelope {
+	/** The one that was really told; undefined where the words alone tell. */
+	readonly saidStatus: number | undefined;
+}
+
 export interface RefusalFacts {
 	readonly account: AgentAccount;
+	/** Of the call; empty where it opened a session. */
 	readonly sessionId: string;
 	readonly redact: Redact;
+	/** An upload was refused, for which no agent runs. */
+	readonly isUpload?: boolean;
 }
 
 /**
@@ -48,16 +58,51 @@ const BUSY_CODE =
  * A failing envelope with the status that counts: its own, else that of HTTP, else what its reason amounts to. Where
  * nothing tells, the agent may have run.
  */
-export function withStatus(envelope: Envelope, outerStatus: number): Envelope {
+export function withStatus(envelope: Envelope, outerStatus: number): Refusal {
 	const { status, reason } = envelope;
-	if (status !== undefined && (status < 200 || status >= 300)) return envelope;
-	const told = STATUS_BY_CODE.find(([code]) => code.test(reason.trim()))?.[1] ?? 500;
-	return { ...envelope, status: outerStatus >= 400 ? outerStatus : told };
+	const isTold = status !== undefined && (status < 200 || status >= 300);
+	const saidStatus = isTold ? status : outerStatus >= 400 ? outerStatus : undefined;
+	const amountsTo = STATUS_BY_CODE.find(([code]) => code.test(reason.trim()))?.[1] ?? 500;
+	return { ...envelope, status: saidStatus ?? amountsTo, saidStatus };
 }
 
-/** Which failing envelopes mean that the agent did not run and may well run a little later. */
-export function isPassing({ status, reason }: Envelope): boolean {
-	return status === 429 || status === 503 || isSessionBusy({ status, reason });
+/** Which failures may well be over a little later; whether the agent ran is another question. */
+export function isPassing({ status = 0, reason }: Pick<Envelope, 'status' | 'reason'>): boolean {
+	return [408, 429, 499, 503].includes(status) || isSessionBusy({ status, reason });
+}
+
+/** What a refusal says of itself. All else tells of something that was done. */
+const OF_A_REFUSAL =
+	/^(success_response|http_status_code|data|reason|details?|message|msg|errors?|(error_?)?code|type|status|(request|trace)_?id|retry_?after\w*|expires_at|timestamp|field|param|loc|path|title|instance)$/i;
+
+/**
+ * Whether a failing envelope proves that the agent did not run: a client error or a 503 that says nothing else. An
+ * answer, another session, usage or the trace of a tool beside it prove the contrary; 408, 499 and all other server
+ * errors prove nothing.
+ */
+export function provesNotRun(
+	refusal: Refusal,
+	{ account: { deployment }, sessionId }: RefusalFacts,
+): boolean {
+	const { status = 0, raw, data } = refusal;
+	if (raw.data && !isJsonObject(raw.data)) return false;
+	const isRefused = status === 503 || (status >= 400 && status < 500 && status !== 408 && status !== 499);
+	const isForLoad = status === 429 || status === 503;
+	// Load is no success, and nothing fails for it that had not begun.
+	if (!isRefused || (isForLoad && (saidSuccess(raw) || /fail/i.test(wordsOf(refusal))))) return false;
+	const said = [deployment.answerPath, deployment.deltaPath].map((path) => textOf(readPath(data, path)));
+	return said.every((text) => text.trim() === '') && saysNoMore(raw, sessionId);
+}
+
+/** @param sessionId of the call, which may be told without meaning anything */
+export function saysNoMore(value: Json, sessionId: string, mayTell = true): boolean {
+	if (Array.isArray(value)) return value.every((one) => saysNoMore(one, sessionId, mayTell));
+	if (isJsonObject(value)) {
+		return Object.entries(value).every(([key, inner]) =>
+			saysNoMore(inner, sessionId, mayTell && OF_A_REFUSAL.test(key)),
+		);
+	}
+	return mayTell || !value || textOf(value) === sessionId;
 }
 
 /** Which of them are about one session and say nothing of the others. */
@@ -66,23 +111,30 @@ export function isSessionBusy({ status, reason }: Pick<Envelope, 'status' | 'rea
 }
 
 export function explainSessionBusy(
-	envelope: Envelope,
-	{ sessionId, redact }: RefusalFacts,
+	refusal: Refusal,
+	facts: RefusalFacts,
 	retryAfter: string | undefined,
 ): AgentFailure {
-	const { status = 409, reason, requestId } = envelope;
 	return {
 		kind: 'refused',
 		message: 'This session is busy with another message',
-		advice: `A session takes one message at a time, and this one was not taken. Run the item again once the other has its answer. The platform said: ${excerpt(redact(wordsOf(envelope)), 500)}`,
-		details: {
-			httpStatus: status,
-			...(reason && { reason: excerpt(redact(reason), 200) }),
-			...(requestId && { requestId }),
-			...(sessionId && { sessionId }),
-		},
+		advice: `A session takes one message at a time, and this one was not taken. Run the item again once the other has its answer. The platform said: ${excerpt(facts.redact(wordsOf(refusal)), 500)}`,
+		details: detailsOf(refusal, facts),
 		isSessionUnknown: false,
 		sessionBusy: { retryAfter },
+	};
+}
+
+/** @returns what stands under `details` for every refusal */
+export function detailsOf(
+	{ saidStatus, reason, requestId }: Refusal,
+	{ redact, sessionId }: Pick<RefusalFacts, 'redact' | 'sessionId'>,
+): JsonObject {
+	return {
+		...(saidStatus !== undefined && { httpStatus: saidStatus }),
+		...(reason && { reason: excerpt(redact(reason), 200) }),
+		...(requestId && { requestId }),
+		...(sessionId && { sessionId }),
 	};
 }
 
@@ -93,15 +145,11 @@ export function wordsOf({ reason, data }: Envelope): string {
 }
 
 /** Turns a failing envelope into sentences; the error codes are not shown (§7.7), so status and words decide. */
-export function explainRefusal(envelope: Envelope, facts: RefusalFacts): AgentFailure {
-	const { status = 0, reason, requestId } = envelope;
-	const said = excerpt(facts.redact(wordsOf(envelope)), 500);
-	const details: JsonObject = {
-		...(status && { httpStatus: status }),
-		...(reason && { reason: excerpt(facts.redact(reason), 200) }),
-		...(requestId && { requestId }),
-		...(facts.sessionId && { sessionId: facts.sessionId }),
-	};
+export function explainRefusal(refusal: Refusal, facts: RefusalFacts): AgentFailure {
+	const { status = 0, reason } = refusal;
+	const said = excerpt(facts.redact(wordsOf(refusal)), 500);
+	if (!facts.isUpload && !provesNotRun(refusal, facts)) return explainFailed(refusal, facts, said);
+	const details = detailsOf(refusal, facts);
 	const told = (kind: Failure['kind'], message: string, advice: string): AgentFailure => ({
 		...{ kind, message, advice, details },
 		isSessionUnknown: false,
@@ -139,19 +187,42 @@ export function explainRefusal(envelope: Envelope, facts: RefusalFacts): AgentFa
 	if (/file|media|attachment/i.test(reason) && status >= 400 && status < 500) {
 		return told('refused', ...fileSentences(status, reason, said));
 	}
-	if (status >= 500) {
-		const failure = told(
-			'agentFailed',
-			`The agent failed: ${said}`,
-			'It may have run, so what it did up to then is done, and it was not asked again. Look at the agent in the console before you run the item again.',
+	if (facts.isUpload) {
+		return told(
+			'refused',
+			isSilent(refusal.raw) ? NOT_SAID : `The file could not be uploaded: ${said}`,
+			'The agent was not asked. Run the item again later, or compare "Media Upload Path" in the FlowAgent credential with what your deployment offers.',
 		);
-		return { ...failure, details: { ...details, mayHaveRun: true } };
 	}
 	return told(
 		'refused',
 		`The platform refused the call: ${said}`,
 		'Nothing was run. Compare what is sent ("Preview Request") with the instance\'s API-call page in the console.',
 	);
+}
+
+const NOT_SAID = 'The answer does not say that the call succeeded: "success_response" has to be true';
+
+/** The agent has run, or nobody knows: with what the envelope tells of it. */
+function explainFailed(refusal: Refusal, facts: RefusalFacts, said: string): AgentFailure {
+	const { data, raw } = refusal;
+	const { answerPath, sessionPath } = facts.account.deployment;
+	const answer = textOf(readPath(data, answerPath));
+	const sessionId = textOf(readPath(data, sessionPath)) || facts.sessionId;
+	return {
+		kind: isSilent(raw) ? 'unclear' : 'agentFailed',
+		message: isSilent(raw)
+			? `${NOT_SAID}${refusal.reason && `. The platform said: ${said}`}`
+			: `The agent failed: ${said}`,
+		advice:
+			'It may have run, so what it did up to then is done, and it was not asked again. Look at the agent in the console before you run the item again.',
+		details: {
+			...detailsOf(refusal, { ...facts, sessionId }),
+			...(answer && { answer: facts.redact.known(answer) }),
+			mayHaveRun: true,
+		},
+		isSessionUnknown: false,
+	};
 }
 
 /** A plain "not found" is about what the call named, and that is the session. */
@@ -187,6 +258,9 @@ function fileSentences(status: number, reason: string, said: string): [string, s
 	];
 }
 
+const DEBUG_TOKEN_ENDS =
+	' A debugging token (dbg_) works only until the time that the console shows: this one may have run out.';
+
 function tokenSentences(account: AgentAccount, reason: string, said: string): [string, string] {
 	if (/expire/i.test(reason)) {
 		return account.isDebugToken
@@ -207,14 +281,14 @@ function tokenSentences(account: AgentAccount, reason: string, said: string): [s
 	}
 	return [
 		'The platform does not accept the agent token',
-		`Check that the token in the FlowAgent credential is complete, has not been replaced and belongs to this base URL. The platform said: ${said}`,
+		`Check that the token in the FlowAgent credential is complete, has not been replaced and belongs to this base URL.${account.isDebugToken ? DEBUG_TOKEN_ENDS : ''} The platform said: ${said}`,
 	];
 }
 
 export const UPLOAD_PURPOSE = 'upload the file';
 
 /** Sentences for what came without an envelope. */
-export function explainCall(verdict: BadVerdict, facts: CallFacts): CallFailure {
+export function explainCall(verdict: BadVerdict, facts: CallFacts, isDebugToken = false): CallFailure {
 	const said = (text: string): string => excerpt(facts.redact(text), 500);
 	const tries = facts.attempt > 1 ? ` (${facts.attempt} attempts)` : '';
 	switch (verdict.kind) {
@@ -223,7 +297,7 @@ export function explainCall(verdict: BadVerdict, facts: CallFacts): CallFailure 
 				kind: 'refused',
 				message: `The agent is taking no more calls at the moment${tries}: ${said(verdict.text)}`,
 				advice: 'It was not run. Lower "Concurrency" in the options, or run the workflow later.',
-				details: { httpStatus: 429 },
+				details: verdict.status === undefined ? {} : { httpStatus: verdict.status },
 				passing: true,
 			};
 		case 'broken':
@@ -266,7 +340,7 @@ export function explainCall(verdict: BadVerdict, facts: CallFacts): CallFailure 
 			return {
 				kind: 'credential',
 				message: 'The platform does not accept the agent token',
-				advice: `Check the token in the FlowAgent credential. The platform said: ${said(verdict.text)}`,
+				advice: `Check the token in the FlowAgent credential.${isDebugToken ? DEBUG_TOKEN_ENDS : ''} The platform said: ${said(verdict.text)}`,
 				details: { httpStatus: verdict.status },
 				passing: false,
 			};

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../shared/json';
+import { isJsonObject, parseJson, type Json, type JsonObject } from '../shared/json';
 import { textOf, type AgentReply, type Interrupt } from './agent.envelope';
 
 /** Where the session of an answer came from. */
@@ -28,10 +28,10 @@ const LONGEST_RECORD_CHARS = 32_000;
  * @param agent who answered
  */
 export function recordOf({ reply, session, attempts, elapsedMs }: TurnResult, agent: string): JsonObject {
-	const { answer, sessionId, interrupt, interrupts, reason, requestId, usage, raw } = reply;
+	const { answer, sessionId, interrupt, interrupts, reason, requestId, usage, hint, raw } = reply;
 	return {
 		reply: {
-			...{ answer, sessionId, reason, requestId, usage, raw },
+			...{ answer, sessionId, reason, requestId, usage, hint, raw },
 			interrupt: interrupt ? { ...interrupt } : null,
 			interrupts: interrupts.map((one) => ({ ...one })),
 		},
@@ -50,7 +50,8 @@ export function withoutRaw(result: TurnResult): TurnResult {
 export function shortRecord(result: TurnResult, agent: string): string {
 	const fits = [result, withoutRaw(result)]
 		.map((one) => JSON.stringify(recordOf(one, agent)))
-		.find((record) => record.length <= LONGEST_RECORD_CHARS);
+		// What is nested too deeply could not be read again.
+		.find((record) => record.length <= LONGEST_RECORD_CHARS && parseJson(record) !== undefined);
 	return fits ?? JSON.stringify({ agent });
 }
 
@@ -73,6 +74,7 @@ export function readRecord(record: JsonObject): TurnResult | undefined {
 			reason: textOf(reply.reason),
 			requestId: textOf(reply.requestId),
 			usage: reply.usage ?? null,
+			hint: textOf(reply.hint),
 			raw: isJsonObject(raw) ? raw : {},
 			interrupt: readInterruptRecord(reply.interrupt),
 			interrupts: Array.isArray(interrupts)

@@ -1,5 +1,5 @@
 import { badInput, fail, ok, type Result } from '../shared/failure';
-import { excerpt, isJsonObject, parseJson, type Json, type JsonObject } from '../shared/json';
+import { excerpt, isJsonObject, isTooDeep, parseJson, type Json, type JsonObject } from '../shared/json';
 import type { Deployment } from './agent.account';
 
 /** A file that the agent can load (§4.8): a web address, mostly one that is good for some time only. */
@@ -59,10 +59,10 @@ export function withSession(body: JsonObject, sessionId: string, deployment: Dep
 function readExtraBody(value: unknown): Result<JsonObject> {
 	if (value === undefined || value === null || value === '') return ok({});
 	const parsed = typeof value === 'string' ? parseJson(value) : value;
-	if (isJsonObject(parsed)) return ok(parsed);
+	if (isJsonObject(parsed) && !isTooDeep(parsed)) return ok(parsed);
 	return fail(
 		badInput(
-			'"Extra Body" is no JSON object',
+			'"Extra Body" is no JSON object, or nested too deeply',
 			'Enter fields and values, e.g. { "language": "en" }, or leave it empty.',
 		),
 	);

@@ -28,6 +28,12 @@ export type SessionChoice =
 	| { readonly kind: 'explicit'; readonly id: string }
 	| { readonly kind: 'new' };
 
+export interface Idempotency {
+	readonly key: string;
+	/** All that is going to be sent, bytes by their digests; asked for when the item's turn comes. */
+	readonly payload: () => Promise<Result<string>>;
+}
+
 export interface AgentTurn {
 	readonly itemIndex: number;
 	readonly session: SessionChoice;
@@ -38,7 +44,7 @@ export interface AgentTurn {
 	/** The body with a session in it. */
 	readonly bodyFor: (body: JsonObject, sessionId: string) => JsonObject;
 	/** Left out where the item has no idempotency key. */
-	readonly idempotency: { readonly key: string; readonly payload: string } | undefined;
+	readonly idempotency: Idempotency | undefined;
 	readonly fingerprint: string;
 	/** The item shows the answer as it came, so that is remembered as well. */
 	readonly keepRaw: boolean;
@@ -167,11 +173,10 @@ class TurnTaker {
 		return session.kind === 'mapped' ? (this.parts.sessions?.find(session.key) ?? '') : '';
 	}
 
-	private async takeOnce(
-		ledger: Ledger,
-		{ key, payload }: { readonly key: string; readonly payload: string },
-	): Promise<Result<TurnResult>> {
-		const payloadHash = createHash('sha256').update(payload).digest('base64url');
+	private async takeOnce(ledger: Ledger, { key, payload }: Idempotency): Promise<Result<TurnResult>> {
+		const described = await payload();
+		if (!described.ok) return described;
+		const payloadHash = createHash('sha256').update(described.value).digest('base64url');
 		const answer = await ledger.claim({ key, payloadHash });
 		if (!answer.ok) return answer;
 		if (answer.value.kind === 'exists') return this.replay(key, answer.value);
@@ -268,7 +273,6 @@ class TurnTaker {
 		if (!invoked.ok) return invoked;
 		const { reply } = invoked.value;
 		const id = reply.sessionId || sessionId;
-		if (id) onSession(id);
 		return ok({ reply, session: { key, id, source }, attempts: invoked.value.attempts });
 	}
 

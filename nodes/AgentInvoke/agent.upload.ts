@@ -1,7 +1,7 @@
 import { badInput, fail, ok, type Result } from '../shared/failure';
 import { parseJson, type Json } from '../shared/json';
 import { readPath } from '../shared/jsonPath';
-import type { Redact } from '../shared/redact';
+import { redactJson, type Redact } from '../shared/redact';
 import type { Attempt } from '../shared/transport/attempts';
 import type { SendHttp } from '../shared/transport/exchange';
 import { judge } from '../shared/transport/verdict';
@@ -54,13 +54,17 @@ export async function uploadMedia(parts: UploadParts, media: MediaInput): Promis
 		);
 		const url = `${baseUrl}${mediaUploadPath}`;
 		const exchange = await parts.send({ method: 'POST', url, form, timeoutMs: UPLOAD_TIMEOUT_MS });
-		const read = exchange.kind === 'reply' ? readEnvelope(parseJson(exchange.text)) : undefined;
+		const parsed = exchange.kind === 'reply' ? parseJson(exchange.text) : undefined;
+		const read = readEnvelope(parsed && redactJson(parsed, redact.known));
 		if (read?.succeeded) return { kind: 'done', data: ok(read) };
 		const envelope = read && withStatus(read, exchange.kind === 'reply' ? exchange.status : 0);
 		if (envelope && isPassing(envelope))
-			return { kind: 'busy', retryAfter: undefined, text: wordsOf(envelope) };
+			return { kind: 'busy', retryAfter: undefined, text: wordsOf(envelope), status: envelope.saidStatus };
 		if (envelope) {
-			return { kind: 'done', data: fail(explainRefusal(envelope, { account, redact, sessionId: '' })) };
+			return {
+				kind: 'done',
+				data: fail(explainRefusal(envelope, { account, redact, sessionId: '', isUpload: true })),
+			};
 		}
 		const verdict = judge(exchange);
 		return verdict.kind === 'done'

@@ -18,6 +18,12 @@ const OWN_MISTAKES: ReadonlySet<string> = new Set(['TypeError', 'ReferenceError'
 
 /** What n8n threw, as a failure of the operator's input. */
 export function explainThrown(error: unknown): Failure {
+	if (error instanceof RangeError && /call stack/i.test(error.message)) {
+		return badInput(
+			'A value of this item is nested too deeply',
+			'Pass on only the fields that are needed, with an "Edit Fields" node before this one. Nothing was sent for this item.',
+		);
+	}
 	if (error instanceof Error && OWN_MISTAKES.has(error.name)) {
 		return badInput(
 			`The node met something that it was not made for: ${excerpt(error.message, 300)}`,

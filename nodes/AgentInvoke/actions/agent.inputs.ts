@@ -1,18 +1,62 @@
 import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 
-import { badInput, fail, ok, type Result } from '../../shared/failure';
+import { badInput, fail, ok, type Failure, type Result } from '../../shared/failure';
+import { digestBinaryField } from '../../shared/fileDigest';
 import { readBinaryField } from '../../shared/inputFile';
 import { excerpt, jsonText, parseJson, type Json } from '../../shared/json';
 import type { UploadedMedia } from '../agent.upload';
 import type { AgentFile } from '../agent.request';
-import type { SessionChoice } from '../agent.turns';
+import type { Idempotency, SessionChoice } from '../agent.turns';
 import type { AgentRun } from './agentRun';
 
-/** What an expression gave in place of text is said as JSON, so that an object is not "[object Object]". */
-export function readText(context: IExecuteFunctions, name: string, itemIndex: number): string {
+/**
+ * What an expression gave in place of text is said as JSON, so that an object is not "[object Object]". A number that
+ * has lost digits is refused: as an id or a key it would be another one's.
+ */
+export function readText(context: IExecuteFunctions, name: string, itemIndex: number): Result<string> {
 	const value: unknown = context.getNodeParameter(name, itemIndex, '');
-	if (typeof value === 'string') return value;
-	return value === undefined || value === null ? '' : (jsonText(value) ?? '');
+	if (typeof value === 'string') return ok(value);
+	if (value === undefined || value === null) return ok('');
+	if (holdsRoundedNumber(value)) return fail(roundedNumber(name));
+	const text = jsonText(value);
+	if (text !== undefined) return ok(text);
+	return fail(
+		badInput(`${labelOf(name)} is nested too deeply`, 'Pass a text. Nothing was sent for this item.'),
+	);
+}
+
+function roundedNumber(name: string): Failure {
+	return badInput(
+		`${labelOf(name)} holds a number that is too long: beyond 9007199254740991 its last digits are lost`,
+		'Pass it as text, in quotation marks where it comes from JSON. Nothing was sent for this item.',
+	);
+}
+
+/** How deep such a number is looked for: below, nobody keeps an id. */
+const ID_LEVELS = 20;
+
+function holdsRoundedNumber(value: unknown, levels = ID_LEVELS): boolean {
+	if (typeof value === 'number') return Number.isInteger(value) && !Number.isSafeInteger(value);
+	if (typeof value !== 'object' || value === null || levels === 0) return false;
+	return Object.values(value).some((inner: unknown) => holdsRoundedNumber(inner, levels - 1));
+}
+
+/** The field's name as the form shows it: `resumeSessionId` is "Session ID". */
+const LABELS: Readonly<Record<string, string>> = {
+	resumeSessionId: '"Session ID"',
+	sessionId: '"Session ID"',
+	sessionKey: '"Session Key"',
+	forgetKey: '"Session Key"',
+	interruptId: '"Interrupt ID"',
+	declineReason: '"Reason"',
+	message: '"Message"',
+	result: '"Result"',
+	binaryPropertyName: '"Input Field"',
+	'options.idempotencyKey': '"Idempotency Key"',
+};
+
+function labelOf(name: string): string {
+	return LABELS[name] ?? `"${name}"`;
 }
 
 /** Which session an item's message belongs to. A key that is empty stands for nothing, and so for a new session. */
@@ -20,7 +64,9 @@ export function readSession(context: IExecuteFunctions, itemIndex: number): Resu
 	const mode: unknown = context.getNodeParameter('sessionMode', itemIndex);
 	if (mode === 'new') return ok({ kind: 'new' });
 	if (mode === 'explicit') {
-		const id = readText(context, 'sessionId', itemIndex).trim();
+		const text = readText(context, 'sessionId', itemIndex);
+		if (!text.ok) return text;
+		const id = text.value.trim();
 		if (id) return ok({ kind: 'explicit', id });
 		return fail(
 			badInput(
@@ -30,7 +76,8 @@ export function readSession(context: IExecuteFunctions, itemIndex: number): Resu
 		);
 	}
 	const key = readText(context, 'sessionKey', itemIndex);
-	return ok(key.trim() ? { kind: 'mapped', key } : { kind: 'new' });
+	if (!key.ok) return key;
+	return ok(key.value.trim() ? { kind: 'mapped', key: key.value } : { kind: 'new' });
 }
 
 /** Without a key where one was asked for by "Idempotency Key", a second call could be made. */
@@ -38,11 +85,12 @@ export function readIdempotency(
 	context: IExecuteFunctions,
 	itemIndex: number,
 	run: AgentRun,
-	payload: unknown,
-): Result<{ readonly key: string; readonly payload: string } | undefined> {
+	payload: Idempotency['payload'],
+): Result<Idempotency | undefined> {
 	if (!run.options.idempotency) return ok(undefined);
 	const key = readText(context, 'options.idempotencyKey', itemIndex);
-	if (key.trim()) return ok({ key, payload: JSON.stringify(payload) });
+	if (!key.ok) return key;
+	if (key.value.trim()) return ok({ key: key.value, payload });
 	return fail(
 		badInput(
 			'"Idempotency Key" is empty for this item',
@@ -53,6 +101,36 @@ export function readIdempotency(
 
 export function readExtraBody(context: IExecuteFunctions, itemIndex: number): unknown {
 	return context.getNodeParameter('options.extraBody', itemIndex, '');
+}
+
+/**
+ * What an idempotency key stands for, as one text: what is said, and of each file the bytes, name and type, or the
+ * address. The digests are made anew with each call, and no file is held whole for them.
+ */
+export async function describePayload(
+	context: IExecuteFunctions,
+	itemIndex: number,
+	said: readonly unknown[],
+	rows: readonly FileRow[],
+): Promise<Result<string>> {
+	const files: unknown[] = [];
+	for (const row of rows) {
+		if (row.kind === 'url') {
+			files.push([row.url, row.name]);
+			continue;
+		}
+		const digest = await digestBinaryField(context, itemIndex, row.field);
+		if (!digest.ok) return digest;
+		files.push(digest.value);
+	}
+	const text = jsonText([...said, files]);
+	if (text !== undefined) return ok(text);
+	return fail(
+		badInput(
+			'What the item says is nested too deeply',
+			'Check "Extra Body". Nothing was sent for this item.',
+		),
+	);
 }
 
 /** A file as the form gives it. */
@@ -117,8 +195,11 @@ export async function uploadField(
 }
 
 /** What the business did about an interrupt: JSON where it is some, else text. */
-export function readResult(context: IExecuteFunctions, itemIndex: number): Json {
+export function readResult(context: IExecuteFunctions, itemIndex: number): Result<Json> {
 	const value: unknown = context.getNodeParameter('result', itemIndex, '');
-	if (typeof value === 'string') return parseJson(value) ?? value;
-	return parseJson(jsonText(value) ?? 'null') ?? null;
+	if (typeof value === 'string') return ok(parseJson(value) ?? value);
+	if (holdsRoundedNumber(value)) return fail(roundedNumber('result'));
+	const result = parseJson(jsonText(value ?? null) ?? '');
+	if (result !== undefined) return ok(result);
+	return fail(badInput('"Result" is nested too deeply', 'Pass on only what the agent needs.'));
 }

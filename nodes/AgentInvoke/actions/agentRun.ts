@@ -104,7 +104,8 @@ async function openAgentRun(context: IExecuteFunctions, signal: AbortSignal): Pr
 		attempt: createAttempts({
 			baseUrl,
 			window: createWindow({ requestsPerSecond, concurrency }, clock, signal),
-			...{ clock, redact, signal, random: Math.random, explain: explainCall },
+			...{ clock, redact, signal, random: Math.random },
+			explain: (verdict, facts) => explainCall(verdict, facts, account.value.isDebugToken),
 		}),
 		silence: createSilenceWatch(clock, SILENCE_CHECK_MS, signal),
 		...{ clock, redact, random: Math.random, cancelSignal: () => signal },

@@ -59,6 +59,10 @@ export function deliverTurns(
 	if (several.length > 0) {
 		context.addExecutionHints({ message: SEVERAL_INTERRUPTS, type: 'info', location: 'outputPane' });
 	}
+	const hints = outcomes.flatMap(({ result }) => (result.ok && result.value.reply.hint) || []);
+	if (hints[0]) {
+		context.addExecutionHints({ message: hints[0], type: 'warning', location: 'outputPane' });
+	}
 	const failed = outcomes.filter(({ result }) => !result.ok).length;
 	if (failed > 0) {
 		context.addExecutionHints({
@@ -90,6 +94,7 @@ function describe(result: TurnResult, { redact, simplify, forChat }: AnswerForm)
 		...(reply.usage !== null && { usage: reply.usage }),
 		trace: { attempts, elapsedMs, requestId: reply.requestId },
 		...(replayed && { replayed: true }),
+		...(reply.hint && { hint: reply.hint }),
 		...(!simplify && { raw: reply.raw }),
 	};
 }
@@ -108,7 +113,14 @@ function describeForAgent({ reply, session, replayed }: TurnResult, redact: Reda
 	const { interrupt } = reply;
 	const answer = redact.known(reply.answer);
 	const sessionId = session.id;
-	if (!interrupt) return { answer, sessionId, ...(replayed && { replayed: true }) };
+	if (!interrupt) {
+		return {
+			answer,
+			sessionId,
+			...(replayed && { replayed: true }),
+			...(reply.hint && { hint: reply.hint }),
+		};
+	}
 	const { id: interruptId, ...asked } = interrupt;
 	return {
 		needsInput: { ...asked, interruptId, sessionId },

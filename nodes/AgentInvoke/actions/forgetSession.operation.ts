@@ -2,7 +2,7 @@ import type { IExecuteFunctions, INodeExecutionData, INodeProperties } from 'n8n
 
 import { toErrorItem, toNodeError } from '../../shared/errors';
 import { failRun } from '../../shared/failRun';
-import { badInput, fail, ok, type Result } from '../../shared/failure';
+import { badInput, fail, type Result } from '../../shared/failure';
 import { readItem } from '../../shared/thrown';
 import { readText } from './agent.inputs';
 import { inAgentRun, type AgentRun } from './agentRun';
@@ -53,6 +53,6 @@ async function forgetAll(context: IExecuteFunctions, run: AgentRun): Promise<INo
 
 function readKey(context: IExecuteFunctions, itemIndex: number): Result<string> {
 	const key = readText(context, 'forgetKey', itemIndex);
-	if (key.trim()) return ok(key);
+	if (!key.ok || key.value.trim()) return key;
 	return fail(badInput('"Session Key" is empty for this item', 'Enter the key that is to be forgotten.'));
 }

@@ -10,6 +10,7 @@ import {
 	streamField,
 } from './agent.fields';
 import {
+	describePayload,
 	readExtraBody,
 	readFileRows,
 	readIdempotency,
@@ -61,7 +62,9 @@ export const invoke: Operation = {
 };
 
 function prepare(context: IExecuteFunctions, run: AgentRun, itemIndex: number): Result<PreparedTurn> {
-	const message = readText(context, 'message', itemIndex);
+	const text = readText(context, 'message', itemIndex);
+	if (!text.ok) return text;
+	const message = text.value;
 	const rows = readFileRows(context, itemIndex);
 	if (!rows.ok) return rows;
 	if (!message.trim() && rows.value.length === 0) {
@@ -74,8 +77,13 @@ function prepare(context: IExecuteFunctions, run: AgentRun, itemIndex: number): 
 	}
 	const session = readSession(context, itemIndex);
 	if (!session.ok) return session;
-	const payload = [message, session.value, rows.value, readExtraBody(context, itemIndex)];
-	const idempotency = readIdempotency(context, itemIndex, run, payload);
+	const said = [message, session.value, readExtraBody(context, itemIndex)];
+	const idempotency = readIdempotency(
+		context,
+		itemIndex,
+		run,
+		async () => await describePayload(context, itemIndex, said, rows.value),
+	);
 	if (!idempotency.ok) return idempotency;
 	return ok({
 		session: session.value,

@@ -4,7 +4,7 @@ import { badInput, fail, ok, type Result } from '../../shared/failure';
 import type { Json } from '../../shared/json';
 import type { Turn } from '../agent.request';
 import { previewField, simplifyField, streamField } from './agent.fields';
-import { readExtraBody, readIdempotency, readResult, readText } from './agent.inputs';
+import { describePayload, readExtraBody, readIdempotency, readResult, readText } from './agent.inputs';
 import { optionsWith } from './agentOptions';
 import { inAgentRun, type AgentRun } from './agentRun';
 import type { Operation } from '../../shared/operation';
@@ -96,7 +96,9 @@ export const resume: Operation = {
 };
 
 function prepare(context: IExecuteFunctions, run: AgentRun, itemIndex: number): Result<PreparedTurn> {
-	const id = readText(context, 'resumeSessionId', itemIndex).trim();
+	const session = readText(context, 'resumeSessionId', itemIndex);
+	if (!session.ok) return session;
+	const id = session.value.trim();
 	if (!id) {
 		return fail(
 			badInput(
@@ -105,14 +107,23 @@ function prepare(context: IExecuteFunctions, run: AgentRun, itemIndex: number): 
 			),
 		);
 	}
-	const interruptId = readText(context, 'interruptId', itemIndex).trim();
-	const result: Json =
+	const interrupt = readText(context, 'interruptId', itemIndex);
+	if (!interrupt.ok) return interrupt;
+	const reason = readText(context, 'declineReason', itemIndex);
+	if (!reason.ok) return reason;
+	const result: Result<Json> =
 		context.getNodeParameter('decision', itemIndex) === 'decline'
-			? { declined: true, reason: readText(context, 'declineReason', itemIndex) }
+			? ok({ declined: true, reason: reason.value })
 			: readResult(context, itemIndex);
-	const turn: Turn = { kind: 'result', interruptId, result };
-	const payload = [turn, id, readExtraBody(context, itemIndex)];
-	const idempotency = readIdempotency(context, itemIndex, run, payload);
+	if (!result.ok) return result;
+	const turn: Turn = { kind: 'result', interruptId: interrupt.value.trim(), result: result.value };
+	const said = [turn, id, readExtraBody(context, itemIndex)];
+	const idempotency = readIdempotency(
+		context,
+		itemIndex,
+		run,
+		async () => await describePayload(context, itemIndex, said, []),
+	);
 	if (!idempotency.ok) return idempotency;
 	return ok({
 		session: { kind: 'explicit', id },

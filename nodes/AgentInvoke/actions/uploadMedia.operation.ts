@@ -39,12 +39,8 @@ async function uploadAll(context: IExecuteFunctions, run: AgentRun): Promise<INo
 			async (_, itemIndex) =>
 				await limit(async (): Promise<Result<UploadedMedia>> => {
 					try {
-						return await uploadField(
-							context,
-							itemIndex,
-							readText(context, 'binaryPropertyName', itemIndex),
-							run,
-						);
+						const name = readText(context, 'binaryPropertyName', itemIndex);
+						return name.ok ? await uploadField(context, itemIndex, name.value, run) : name;
 					} catch (error) {
 						return fail(explainThrown(error));
 					}

@@ -19,7 +19,13 @@ import { parseJson, type Json } from '../json';
 export type Verdict<T = Json | undefined> = { readonly kind: 'done'; readonly data: T } | BadVerdict;
 
 export type BadVerdict =
-	| { readonly kind: 'busy'; readonly retryAfter: string | undefined; readonly text: string }
+	| {
+			readonly kind: 'busy';
+			readonly retryAfter: string | undefined;
+			readonly text: string;
+			/** Where it is not 429. */
+			readonly status?: number | undefined;
+	  }
 	| {
 			readonly kind: 'refused';
 			readonly status: number;

@@ -108,7 +108,7 @@ describe('streams', () => {
 	});
 
 	test.each([
-		['a piece that is cut off', '{"success_response": tr', 'a part of the answer is cut off or no JSON'],
+		['a piece that is cut off', '{"success_response": tr', 'it is cut off or not JSON'],
 		[
 			'a piece that is nested too deeply',
 			`{"success_response":true,"data":${'['.repeat(6_000)}${']'.repeat(6_000)}}`,

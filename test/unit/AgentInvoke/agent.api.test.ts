@@ -21,8 +21,12 @@ interface Served {
 }
 
 /** One call, answered with these pieces; what it came to, and what was heard of it on the way. */
-async function invoke(served: Served | Opening, over: Partial<InvokeCall> = {}) {
-	const account = readAgentAccount({ agentToken: TOKEN, baseUrl: 'https://p.example' });
+async function invoke(
+	served: Served | Opening,
+	over: Partial<InvokeCall> = {},
+	fields: Record<string, unknown> = {},
+) {
+	const account = readAgentAccount({ agentToken: TOKEN, baseUrl: 'https://p.example', ...fields });
 	if (!account.ok) throw new Error('no account');
 	const clock = new TestClock();
 	const redact = redactor([TOKEN]);
@@ -101,6 +105,11 @@ const FORMS: ReadonlyArray<readonly [string, string, Expected]> = [
 	[
 		'data without an envelope',
 		`data: {"delta":"Füchse "}\n\ndata: {"delta":"🦊"}\n\ndata: [DONE]\n\n`,
+		whole,
+	],
+	[
+		'a last event whose reason speaks of an error that was overcome',
+		`${pieces}event: done\ndata: ${envelope({ reason: 'tool_error_overcome', session_id: 's' })}\n\n`,
 		whole,
 	],
 	['more after the end', `${pieces}${done}${piece('never heard')}`, whole],
@@ -188,6 +197,37 @@ test('pieces are passed on once and in order, and the session is told once, as s
 	expect(call.heard).toBe('Füchse 🦊');
 	expect(call.sessions).toEqual(['s']);
 });
+
+test('pieces alone tell of the request they belong to', async () => {
+	const { result } = await invoke({ pieces: [bytes(`${pieces}data: [DONE]\n\n`)] });
+	expect(result).toMatchObject({ value: { reply: { requestId: 'r', hint: '' } } });
+});
+
+test('where pieces and answer have one path, what was heard piece by piece is not heard once more', async () => {
+	const body = `data: ${envelope({ answer: 'Füchse ' })}\n\ndata: ${envelope({ answer: '🦊' })}\n\n${done}`;
+	const fields = { customFields: true, deltaPath: 'answer' };
+	const { result, heard } = await invoke({ pieces: [bytes(body)] }, {}, fields);
+	expect(result).toMatchObject({ value: { reply: { answer: 'Füchse 🦊' } } });
+	expect(heard).toBe('Füchse 🦊');
+});
+
+test.each([
+	['agent_failed', 500, 1],
+	['tool_failed', 503, 3],
+	['timeout', 408, 3],
+	['session_busy', 409, 3],
+])(
+	'where asking twice does no harm, "%s" (%d) beside an answer is asked %d times',
+	async (reason, status, times) => {
+		const data = { reason, answer: 'done' };
+		const body = envelope(data, { success_response: false, http_status_code: status });
+		const once = await invoke({ pieces: [bytes(body)] }, { attempts: 3 });
+		expect(once.asked).toBe(1);
+		const { result, asked } = await invoke({ pieces: [bytes(body)] }, { attempts: 3, retryAmbiguous: true });
+		expect(asked).toBe(times);
+		expect(result).toMatchObject({ failure: { details: { mayHaveRun: true, httpStatus: status } } });
+	},
+);
 
 test('wherever a line is cut, an answer that was not whole is never taken for one, nor asked for again', async () => {
 	const all = bytes(`${pieces}${done}`);

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 
 import { DEPLOYMENT_DEFAULTS } from '../../../nodes/AgentInvoke/agent.account';
-import { readEnvelope, readReply } from '../../../nodes/AgentInvoke/agent.envelope';
+import { askedIn, hintAtEmpty, readEnvelope, readReply } from '../../../nodes/AgentInvoke/agent.envelope';
 import type { Json, JsonObject } from '../../../nodes/shared/json';
 import { hostileJson } from '../FlowTask/hostileJson';
 
@@ -16,8 +16,11 @@ test.each<[string, JsonObject, boolean | undefined]>([
 	['texts', { success_response: 'true', http_status_code: '200' }, true],
 	['a bad status as text', { success_response: 'true', http_status_code: '401' }, false],
 	['numbers', { success_response: 0, http_status_code: 200 }, false],
+	['the digit', { success_response: '1', http_status_code: 200 }, true],
+	['a word in capitals', { success_response: 'FALSE', http_status_code: 200 }, false],
+	['a status of neither', { success_response: true, http_status_code: 302 }, false],
 	['success alone', { success_response: true }, true],
-	['a status alone', { http_status_code: 201 }, true],
+	['a status alone', { http_status_code: 201 }, false],
 	[
 		'a reason of failure and nothing else',
 		{ success_response: true, data: { reason: 'agent_failed' } },
@@ -29,7 +32,7 @@ test.each<[string, JsonObject, boolean | undefined]>([
 		true,
 	],
 	['neither', { data: { reason: 'x' } }, undefined],
-	['nonsense in their place', { success_response: {}, http_status_code: 'soon' }, undefined],
+	['nonsense in their place', { success_response: {}, http_status_code: 'soon' }, false],
 ])('%s', (_name, body, expected) => {
 	expect(succeeded(body)).toBe(expected);
 });
@@ -68,6 +71,21 @@ test.each<[string, Json, object | undefined]>([
 	const read = replyOf({ interrupt }).interrupt;
 	if (expected) expect(read).toMatchObject(expected);
 	else expect(read).toBeUndefined();
+});
+
+test('the text beside an interrupt is what it asks, unless it asks for itself or wants a tool', () => {
+	const ask = (interrupt: Json) => askedIn('Sure?', replyOf({ interrupt }).interrupt!).question;
+	expect(ask({ id: 'i', kind: 'question' })).toBe('Sure?');
+	expect(ask({ id: 'i', question: 'Really?' })).toBe('Really?');
+	expect(ask({ id: 'i', tool_name: 't' })).toBe('');
+});
+
+test('a hint shows some keys of many, each cut', () => {
+	const keys = Array.from({ length: 25 }, (_, i) => `${i}${'x'.repeat(100)}`);
+	const hint = hintAtEmpty(keys, false, DEPLOYMENT_DEFAULTS);
+	expect(hint).toContain(' and 5 more.');
+	expect(hint.length).toBeLessThan(1_200);
+	expect(hintAtEmpty([], false, DEPLOYMENT_DEFAULTS)).toContain('which holds nothing.');
 });
 
 test('a reason that speaks of an interrupt is one without details', () => {

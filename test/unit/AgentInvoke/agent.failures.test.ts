@@ -4,6 +4,7 @@ import {
 	explainCall,
 	explainRefusal,
 	isPassing,
+	provesNotRun,
 	withStatus,
 } from '../../../nodes/AgentInvoke/agent.failures';
 import type { JsonObject } from '../../../nodes/shared/json';
@@ -107,6 +108,61 @@ test('a debugging token that expired is told from a formal one', () => {
 	expect(told(because('token_expired', 401), { token: 'dbg_SECRETPART' }).message).toContain('(dbg_)');
 	expect(told(because('token_expired', 401)).message).toBe('The agent token has expired');
 	expect(told(because('token_kind', 401)).message).toContain('another kind');
+});
+
+describe('what proves that the agent did not run', () => {
+	const OWN = { answerPath: 'message', deltaPath: 'detail' };
+	const proves = (body: JsonObject, { outer = 200, sessionId = '', own = false } = {}): boolean => {
+		const account = accountOf('agt_SECRETPART');
+		const deployment = { ...account.deployment, ...(own && OWN) };
+		const refusal = withStatus(readEnvelope({ success_response: false, ...body })!, outer);
+		return provesNotRun(refusal, { account: { ...account, deployment }, sessionId, redact: redactor([]) });
+	};
+	const telling = (data: JsonObject, http_status_code = 503): JsonObject => ({ http_status_code, data });
+
+	test.each([400, 401, 403, 404, 409, 413, 422, 429, 503])('%d and a reason', (status) => {
+		expect(proves(because('overloaded', status))).toBe(true);
+		expect(proves(because('overloaded'), { outer: status })).toBe(true);
+	});
+
+	test.each([0, 100, 302, 408, 499, 500, 501, 502, 504, 599, 600])('not %d', (status) => {
+		expect(proves(because('overloaded', status))).toBe(false);
+		if (status >= 400) expect(proves(because('overloaded'), { outer: status })).toBe(false);
+	});
+
+	test.each<[string, JsonObject, boolean]>([
+		['empty fields', telling({ reason: 'x', answer: '', usage: null, steps: [], done: false }), true],
+		['words in an error', telling({ error: { type: 'x', message: 'later', retry_after: 3 } }), true],
+		['words about each field', telling({ errors: [{ loc: ['message'], msg: 'too long' }] }, 422), true],
+		['an answer', telling({ reason: 'x', answer: 'done' }), false],
+		['a list', telling({ reason: 'x', tool_calls: [1] }), false],
+		['a number', telling({ reason: 'x', total_tokens: 7 }), false],
+		['words below another name', telling({ reason: 'x', output: { message: 'I charged the card' } }), false],
+		['data that is a text', { http_status_code: 503, data: 'I charged the card' }, false],
+		['data that is a list', { http_status_code: 503, data: ['I charged the card'] }, false],
+		['an answer beside the data', { http_status_code: 503, data: { reason: 'x' }, answer: 'done' }, false],
+		['usage beside the data', { http_status_code: 503, data: {}, usage: { n: 1 } }, false],
+		['a success', { ...because('x', 429), success_response: 'True' }, false],
+		['a tool that failed', because('tool_failed', 503), false],
+		['a tool that failed, in detail', telling({ reason: 'x', detail: 'the tool failed' }, 429), false],
+		['a token that failed', because('authentication_failed', 401), true],
+	])('beside the reason %s', (_name, body, expected) => {
+		expect(proves(body)).toBe(expected);
+	});
+
+	test('the session that was asked says nothing, another one does', () => {
+		const body = telling({ reason: 'x', session_id: 's', meta: { conversation: 's' } });
+		expect(proves(body, { sessionId: 's' })).toBe(true);
+		expect(proves(body, { sessionId: 'other' })).toBe(false);
+		expect(proves(body)).toBe(false);
+	});
+
+	test('where answers stand under the name of a refusal, they are answers', () => {
+		const body = telling({ reason: 'x', message: 'done' });
+		expect([proves(body), proves(body, { own: true })]).toEqual([true, false]);
+		const piece = telling({ reason: 'x', detail: 'done' });
+		expect([proves(piece), proves(piece, { own: true })]).toEqual([true, false]);
+	});
 });
 
 test('words of the platform are cut, and a token in them is hidden', () => {

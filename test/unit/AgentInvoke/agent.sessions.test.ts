@@ -113,6 +113,45 @@ test('a session that is renewed takes the place of the old one', async () => {
 	expect(table.all()).toMatchObject([{ sessionId: 's2', turns: 0 }]);
 });
 
+test('a turn that is counted leaves the session that another execution wrote meanwhile', async () => {
+	await remember('k', 's1');
+	const store = await loaded(['k']);
+	await remember('k', 's2', { executionId: 'e2' });
+	store.used('k');
+	await clock.run(store.flush());
+	expect(table.all()).toMatchObject([{ sessionId: 's2', lastExecutionId: 'e1' }]);
+});
+
+test('the turns of all executions add up, and the last use is told with its time', async () => {
+	await remember('k', 's1');
+	await clock.advance(HOUR);
+	await remember('k', 's1', { executionId: 'e2' });
+	const { lastUsedAt, ...row } = table.all()[0]!;
+	expect(row).toMatchObject({ turns: 2, lastExecutionId: 'e2' });
+	expect(Math.abs(Date.parse(String(lastUsedAt)) - clock.now())).toBeLessThan(1_000);
+});
+
+test('a session that is opened again as it is costs no write', async () => {
+	await remember('k', 's1');
+	table.calls.length = 0;
+	const store = await loaded(['k']);
+	store.opened('k', 's1');
+	await clock.run(store.flush());
+	expect(table.calls).toEqual(['read']);
+});
+
+test('sessions that are opened within a moment are one write', async () => {
+	isSweepDue = false;
+	const store = await loaded(['k', 'l']);
+	store.opened('k', 's1');
+	await clock.advance(300);
+	store.opened('l', 's2');
+	await clock.advance(600);
+	expect(table.calls).toEqual(['read', 'insert']);
+	expect(table.all()).toHaveLength(2);
+	await clock.run(store.flush());
+});
+
 test('one that is opened and renewed at once is one row', async () => {
 	const store = await loaded(['k']);
 	store.opened('k', 's1');

@@ -1,6 +1,6 @@
 import type { InvokeCall } from '../../../nodes/AgentInvoke/agent.api';
 import { createAgentMemory } from '../../../nodes/AgentInvoke/agent.memory';
-import { createInterruptRounds } from '../../../nodes/AgentInvoke/agent.rounds';
+import { createInterruptRounds, type InterruptRounds } from '../../../nodes/AgentInvoke/agent.rounds';
 import { createSessionStore } from '../../../nodes/AgentInvoke/agent.sessions';
 import {
 	takeTurns,
@@ -50,6 +50,7 @@ class ScriptedAgent {
 			reason: '',
 			requestId: '',
 			usage: null,
+			hint: '',
 			raw: { said },
 		};
 		return ok({ reply, attempts: 1 });
@@ -94,7 +95,12 @@ function ledgerOf(executionId: string): Ledger {
 async function take(
 	turns: AgentTurn[],
 	settings: Partial<TurnSettings> = {},
-	{ ledger, signal, agentName = 'a' }: { ledger?: Ledger; signal?: AbortSignal; agentName?: string } = {},
+	{
+		ledger,
+		signal,
+		agentName = 'a',
+		rounds = createInterruptRounds({}, 0),
+	}: { ledger?: Ledger; signal?: AbortSignal; agentName?: string; rounds?: InterruptRounds } = {},
 ): Promise<TurnOutcome[]> {
 	const sessions = createSessionStore(
 		{ agent: agentName, workflowId: 'w', executionId: 'e', ttlMs: 0 },
@@ -118,7 +124,7 @@ async function take(
 			{
 				...{ agent: agentName, api: agent, clock, sessions, ledger },
 				memory: createAgentMemory(createRunMemory(nodeContext, 'n', 0)),
-				rounds: createInterruptRounds({}, 0),
+				rounds,
 				signal: signal ?? new AbortController().signal,
 				heard: async () => undefined,
 			},
@@ -179,6 +185,53 @@ test.each([1, 3])(
 		);
 	},
 );
+
+test('turns of a session that is named by its id follow each other, too', async () => {
+	const [one, other]: SessionChoice[] = [
+		{ kind: 'explicit', id: 's9' },
+		{ kind: 'explicit', id: 's8' },
+	];
+	await take([turn(0, one!), turn(1, one!), turn(2, other!)]);
+	const [firstMs = 0] = agent.calls.map(({ fromMs }) => fromMs);
+	expect(agent.calls.map(({ said, fromMs }) => [said, fromMs - firstMs])).toEqual([
+		['m0', 0],
+		['m2', 0],
+		['m1', 1_000],
+	]);
+});
+
+test('where items go on beside failed ones, those behind a failure are asked', async () => {
+	agent.failure = (said) => (said === 'm0' ? { kind: 'refused' } : undefined);
+	expect(kinds(await take([turn(0, NEW), turn(1, NEW)], { concurrency: 1 }))).toEqual(['refused', 'new']);
+});
+
+test('each turn is counted in the table', async () => {
+	await take([turn(0, key('k')), turn(1, key('k'))]);
+	nodeContext = {};
+	await take([turn(0, key('k'))]);
+	expect(table.all()).toMatchObject([{ turns: 3 }]);
+});
+
+test('an unknown session is an error where it is not to be renewed', async () => {
+	await take([turn(0, key('k'))]);
+	agent.failure = () => ({ kind: 'refused', gone: true });
+	nodeContext = {};
+	expect(kinds(await take([turn(0, key('k'))]))).toEqual(['refused']);
+	expect(agent.calls).toHaveLength(2);
+});
+
+test('an answer that asks for nothing is no interrupt, however often the session is resumed', async () => {
+	const rounds = createInterruptRounds({}, 1);
+	const resumes = [0, 1, 2, 3].map((i) => turn(i, { kind: 'explicit', id: 's9' }, { isResume: true }));
+	expect(kinds(await take(resumes, {}, { rounds }))).toEqual(Array(4).fill('explicit'));
+});
+
+test('a recalled answer leaves the session that the key has got since', async () => {
+	await take([turn(0, key('k'))]);
+	table.edit((row) => ({ ...row, sessionId: 's9' }));
+	await take([turn(0, key('k'))]);
+	expect(table.all()).toMatchObject([{ sessionId: 's9' }]);
+});
 
 test('an unknown session is renewed once, its later turns go on in the new one, a resume never is', async () => {
 	await take([turn(0, key('k'))]);
@@ -249,7 +302,7 @@ test('nothing is sent once the run has ended, or where the body cannot be put to
 
 describe('with a ledger', () => {
 	const keyed = (i: number, payload = 'p', over: Partial<AgentTurn> = {}): AgentTurn =>
-		turn(i, NEW, { idempotency: { key: 'order 7', payload }, ...over });
+		turn(i, NEW, { idempotency: { key: 'order 7', payload: async () => ok(payload) }, ...over });
 
 	test('another execution gets the recorded answer, or is told that the key stands for something else', async () => {
 		await take([keyed(0)], {}, { ledger: ledgerOf('e1') });
@@ -266,7 +319,7 @@ describe('with a ledger', () => {
 	});
 
 	test('a replay brings its session back where the table lost it', async () => {
-		const idempotency = { key: 'order 7', payload: 'p' };
+		const idempotency = { key: 'order 7', payload: async () => ok('p') };
 		await take([turn(0, key('k'), { idempotency })], {}, { ledger: ledgerOf('e1') });
 		nodeContext = {};
 		table = new MemoryTable(clock);
@@ -278,7 +331,7 @@ describe('with a ledger', () => {
 	test.each([10, 40_000])(
 		'what another agent answered is none of this one’s: it is told, and no session is taken over (%d characters)',
 		async (length) => {
-			const idempotency = { key: 'order 7', payload: 'p' };
+			const idempotency = { key: 'order 7', payload: async () => ok('p') };
 			const say = { prepare: async () => ok({ message: 'x'.repeat(length) }) };
 			await take([turn(0, key('k'), { idempotency, ...say })], {}, { ledger: ledgerOf('e1') });
 			nodeContext = {};

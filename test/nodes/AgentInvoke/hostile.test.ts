@@ -1,0 +1,222 @@
+import { NODE_NAME, type HarnessRun, type ItemInput } from '../harness';
+import { deeplyNested } from '../../unit/FlowTask/hostileJson';
+import { CONTINUE, everythingSaid } from './agent.fixture';
+import { envelope, item, openScriptedAgent, OPTIONS, type ScriptedAgent } from './scriptedAgent';
+
+/** What nobody means to send: ids longer than a number holds, secrets in disguise, nesting without end. */
+let agent: ScriptedAgent;
+beforeAll(async () => {
+	agent = await openScriptedAgent();
+});
+afterAll(async () => {
+	await agent.close();
+});
+beforeEach(() => {
+	agent.reset();
+});
+
+describe('ids that are long numbers', () => {
+	const raw = (id: string): string =>
+		`{"success_response":true,"http_status_code":200,"data":{"answer":"hello","session_id":${id}}}`;
+	const [ANNA, BEN] = ['9007199254740992', '9007199254740993'];
+
+	test.each([false, true])(
+		'two sessions that differ in the last digit stay two (stream: %s)',
+		async (stream) => {
+			agent.answer((response, call) => {
+				const body = raw(call % 2 === 1 ? ANNA : BEN);
+				if (stream) response.setHeader('content-type', 'text/event-stream');
+				response.end(stream ? `event: done\ndata: ${body}\n\n` : body);
+			});
+			const items = ['anna', 'ben'].map((key) => ({ json: { say: 'hi', key } }));
+			const parameters = {
+				...{ sessionMode: 'mapped', sessionKey: '={{ $json.key }}', stream },
+				options: { ...OPTIONS, concurrency: 1 },
+			};
+			const ids = (run: HarnessRun) => run.output(NODE_NAME).map(({ json }) => json.session);
+			expect(ids(await agent.ask(parameters, {}, items))).toMatchObject([{ id: ANNA }, { id: BEN }]);
+			expect(agent.stage.tables.rows('flow_agent_sessions')).toMatchObject([
+				{ sessionId: ANNA },
+				{ sessionId: BEN },
+			]);
+			await agent.ask(parameters, {}, items);
+			expect(agent.calls.map(({ session_id: id }) => id)).toEqual([undefined, undefined, ANNA, BEN]);
+		},
+	);
+
+	test('an interrupt and its session go back with all digits', async () => {
+		agent.says(
+			`{"success_response":true,"http_status_code":200,"data":{"session_id":${BEN},"interrupt":{"id":${ANNA},"tool_name":"t","arguments":"{\\"order\\":${BEN}}"}}}`,
+		);
+		const run = await agent.ask();
+		const { json } = run.output(NODE_NAME, 1)[0]!;
+		expect(json).toMatchObject({ interrupt: { id: ANNA, arguments: { order: BEN } }, session: { id: BEN } });
+		await agent.ask({ operation: 'resume', result: '={{ $json.interrupt.input }}' }, CONTINUE, [{ json }]);
+		expect(agent.calls[1]).toMatchObject({
+			session_id: BEN,
+			interrupt_result: { id: ANNA, result: { order: BEN } },
+		});
+	});
+
+	test.each([
+		['a session', { sessionMode: 'explicit', sessionId: '={{ $json.id }}' }, '"Session ID"'],
+		['a session key', { sessionMode: 'mapped', sessionKey: '={{ $json.id }}' }, '"Session Key"'],
+		[
+			'a part of a session key',
+			{ sessionMode: 'mapped', sessionKey: '={{ { a: [$json.id] } }}' },
+			'"Session Key"',
+		],
+		['a key', { options: { ...OPTIONS, idempotencyKey: '={{ $json.id }}' } }, '"Idempotency Key"'],
+		['a message', { message: '={{ $json.id }}' }, '"Message"'],
+		['a session to resume', { operation: 'resume', resumeSessionId: '={{ $json.id }}' }, '"Session ID"'],
+		[
+			'an interrupt',
+			{ operation: 'resume', resumeSessionId: 's', interruptId: '={{ $json.id }}' },
+			'"Interrupt ID"',
+		],
+		[
+			'a result',
+			{ operation: 'resume', resumeSessionId: 's', interruptId: 'i', result: '={{ { order: $json.id } }}' },
+			'"Result"',
+		],
+		['a key to forget', { operation: 'forgetSession', forgetKey: '={{ $json.id }}' }, '"Session Key"'],
+	])(
+		'%s that n8n has rounded already is refused, and the other item goes on',
+		async (_name, parameters, label) => {
+			agent.says(envelope({ answer: 'hello', session_id: 's' }));
+			const items = [{ json: { say: 'hi', id: Number(BEN) } }, { json: { say: 'hi', id: 42 } }];
+			const run = await agent.ask(parameters, CONTINUE, items);
+			const [first, second] = run.output(NODE_NAME).map(({ json }) => json);
+			expect(first).toMatchObject({
+				error: `${label} holds a number that is too long: beyond 9007199254740991 its last digits are lost`,
+				details: { kind: 'badInput' },
+			});
+			expect(second).not.toHaveProperty('error');
+		},
+	);
+});
+
+describe('a token that the platform writes with escapes', () => {
+	/** Each character as JSON may write it. */
+	const escaped = (text: string): string =>
+		[...text].map((char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`).join('');
+	const token = 'agt_a/b+SECRETPART0';
+	const SPELLINGS: ReadonlyArray<readonly [string, string]> = [
+		['all escaped', escaped(token)],
+		['a slash', token.replaceAll('/', '\\/')],
+		['one letter', token.replace('_', '\\u005F')],
+	];
+
+	const FORMS: ReadonlyArray<readonly [string, (spelt: string) => string]> = [
+		['an answer', (spelt) => `{"answer":"it is ${spelt}","session_id":"s"}`],
+		['a key', (spelt) => `{"answer":"hello","session_id":"s","usage":{"${spelt}":1}}`],
+		['a session', (spelt) => `{"answer":"hello","session_id":"${spelt}"}`],
+		['a question', (spelt) => `{"session_id":"s","interrupt":{"id":"i","question":"${spelt}"}}`],
+		[
+			'arguments, which are JSON in JSON',
+			(spelt) =>
+				`{"session_id":"s","interrupt":{"id":"i","tool_name":"t","arguments":${JSON.stringify(`{"a":"${spelt}"}`)}}}`,
+		],
+		['nothing that is read', (spelt) => `{"session_id":"s","note":"${spelt}","${spelt}":1}`],
+	];
+
+	describe.each(SPELLINGS)('%s', (_spelling, spelt) => {
+		test.each(FORMS)('in %s: in no item, no table and no log', async (_name, dataOf) => {
+			for (const stream of [false, true]) {
+				const body = `{"success_response":true,"http_status_code":200,"data":${dataOf(spelt)}}`;
+				agent.answer((response) => {
+					if (stream) response.setHeader('content-type', 'text/event-stream');
+					response.end(stream ? `data: ${body}\n\n` : body);
+				});
+				const parameters = {
+					...{ stream, simplify: false, sessionMode: 'mapped', sessionKey: 'k' },
+					options: { ...OPTIONS, idempotencyKey: `k${stream}` },
+				};
+				const run = await agent.ask(parameters, { ...CONTINUE, account: { agentToken: token } });
+				expect(run.output(NODE_NAME, 0).length + run.output(NODE_NAME, 1).length).toBe(1);
+				const tables = ['flow_agent_sessions', 'flow_task_ledger'].map((name) =>
+					agent.stage.tables.rows(name),
+				);
+				for (const text of [everythingSaid(run), JSON.stringify(tables)]) {
+					expect(text).not.toContain('SECRETPART');
+					expect(unescaped(text)).not.toContain('SECRETPART');
+				}
+			}
+		});
+	});
+
+	test.each(SPELLINGS)('in a failure, and in what an upload answers: %s', async (_name, spelt) => {
+		const account = { agentToken: token };
+		const unseen = (run: HarnessRun): void => {
+			expect(unescaped(everythingSaid(run))).not.toContain('SECRETPART');
+		};
+		agent.says(
+			`{"success_response":false,"http_status_code":500,"request_id":"${spelt}","data":{"reason":"${spelt}","answer":"${spelt}"}}`,
+		);
+		unseen(await agent.ask({}, { ...CONTINUE, account }));
+		const data = `{"url":"https://files.example/?key=${spelt}","expires_at":"${spelt}"}`;
+		agent.saysToUploads(`{"success_response":true,"http_status_code":200,"data":${data}}`);
+		const file = { data: Buffer.from('x'), fileName: 'a.txt' };
+		const uploaded = await agent.ask({ operation: 'uploadMedia' }, { account }, [
+			{ json: {}, binary: { data: file } },
+		]);
+		expect(item(uploaded).url).toContain('hidden');
+		unseen(uploaded);
+	});
+
+	function unescaped(text: string): string {
+		return text.replace(/\\+u([0-9a-f]{4})/gi, (_all, code: string) =>
+			String.fromCharCode(Number.parseInt(code, 16)),
+		);
+	}
+});
+
+describe('deep nesting', () => {
+	test('an item that is nested too deeply is asked like the others', async () => {
+		agent.says(envelope({ answer: 'hello', session_id: 's' }));
+		const deep: unknown = JSON.parse(deeplyNested('object'));
+		const items = [{ json: { say: 'one', deep } }, { json: { say: 'two' } }] as ItemInput[];
+		const run = await agent.ask({}, CONTINUE, items);
+		const [first, second] = run.output(NODE_NAME).map(({ json }) => json);
+		expect(first).toMatchObject({ answer: 'hello' });
+		expect(second).toMatchObject({ answer: 'hello' });
+	});
+
+	test.each([
+		[20_000, 'a message', { message: '={{ $json.deep ?? $json.say }}' }, 'nested too deeply'],
+		[900, 'extra fields', { options: { ...OPTIONS, extraBody: '={{ $json.deep ?? {} }}' } }, '"Extra Body"'],
+		[
+			900,
+			'extra fields beside a key',
+			{ options: { ...OPTIONS, idempotencyKey: '={{ $json.say }}', extraBody: '={{ $json.deep ?? {} }}' } },
+			'nested too deeply',
+		],
+	])('%d levels: %s, and that item alone fails', async (levels, _name, parameters, said) => {
+		agent.says(envelope({ answer: 'hello', session_id: 's' }));
+		const deep: unknown = JSON.parse(deeplyNested('object', levels));
+		const items = [{ json: { say: 'one', deep } }, { json: { say: 'two' } }] as ItemInput[];
+		const run = await agent.ask(parameters, CONTINUE, items);
+		const [first, second] = run.output(NODE_NAME).map(({ json }) => json);
+		expect(first?.error).toContain(said);
+		expect(second).toMatchObject({ answer: 'hello' });
+	});
+
+	test.each([false, true])(
+		'an answer that is nested too deeply: one error, asked once (stream: %s)',
+		async (stream) => {
+			const deep = deeplyNested('object', 50_000);
+			const body = `{"success_response":true,"data":{"answer":${deep}}}`;
+			agent.answer((response) => {
+				if (stream) response.setHeader('content-type', 'text/event-stream');
+				const first = envelope({ delta: 'one', session_id: 's' });
+				response.end(stream ? `data: ${first}\n\ndata: ${body}\n\n` : body);
+			});
+			const json = item(await agent.ask({ stream }));
+			expect(json.details).toMatchObject({
+				mayHaveRun: true,
+				...(stream && { sessionId: 's', requestId: 'req_1', answer: 'one' }),
+			});
+			expect(agent.calls).toHaveLength(1);
+		},
+	);
+});

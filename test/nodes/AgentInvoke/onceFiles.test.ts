@@ -1,0 +1,98 @@
+import type { INodeParameters } from 'n8n-workflow';
+
+import { NODE_NAME, type HarnessRun, type ItemInput } from '../harness';
+import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
+
+/** An idempotency key stands for a message and its files, byte by byte. */
+let stage: AgentStage;
+beforeAll(async () => {
+	stage = await openAgentStage();
+});
+afterAll(async () => {
+	await stage.close();
+});
+beforeEach(() => {
+	stage.reset();
+});
+
+const FILE: INodeParameters = { source: 'binary', binaryPropertyName: 'data' };
+
+function asking(content: string, fileName = 'scan.txt', mimeType = 'text/plain', field = 'data'): ItemInput {
+	return {
+		json: { say: 'What is this? [describe files]' },
+		binary: { [field]: { data: Buffer.from(content), fileName, mimeType } },
+	};
+}
+
+async function ask(items: ItemInput[], file: INodeParameters = FILE, settings = {}): Promise<HarnessRun> {
+	const options = { requestsPerSecond: 0, retries: 0, idempotencyKey: 'k' };
+	return await stage.run(items, { files: { file: [file] }, options }, settings);
+}
+
+const item = (run: HarnessRun) => run.output(NODE_NAME)[0]!.json;
+
+test.each<[string, ItemInput]>([
+	['other bytes', asking("Ben's letter")],
+	['the same number of other bytes', asking("Amma's letter")],
+	['another name', asking("Anna's letter", 'letter.txt')],
+	['another type', asking("Anna's letter", 'scan.txt', 'text/markdown')],
+])(
+	'the same key and message with %s is another question: nothing is replayed or sent',
+	async (_name, other) => {
+		const first = await ask([asking("Anna's letter")]);
+		expect(first.error).toBeUndefined();
+		const second = await ask([other], FILE, CONTINUE);
+		expect(item(second)).toMatchObject({
+			error: expect.stringContaining('was used by execution'),
+			details: { kind: 'badInput', idempotencyKey: 'k' },
+		});
+		expect(JSON.stringify(item(second))).not.toContain((item(first).session as { id: string }).id);
+		expect(stage.platform.books().invocations).toHaveLength(1);
+		expect(stage.platform.books().requests.media).toBe(1);
+	},
+);
+
+test('the same file is the same question, under whatever field it comes', async () => {
+	const first = await ask([asking("Anna's letter")]);
+	const again = await ask([asking("Anna's letter", 'scan.txt', 'text/plain', 'upload')], {
+		...{ source: 'binary', binaryPropertyName: 'upload' },
+	});
+	expect(item(again)).toMatchObject({ replayed: true, answer: item(first).answer });
+	expect(stage.platform.books().invocations).toHaveLength(1);
+	expect(stage.platform.books().requests.media).toBe(1);
+});
+
+test.each([
+	['another address', { url: 'https://files.example/b' }],
+	['another name', { name: 'b.txt' }],
+])('a file by its address, with %s', async (_name, change) => {
+	const file = { source: 'url', url: `${stage.platform.fileUrl}/a`, name: 'a.txt' };
+	const options = { requestsPerSecond: 0, retries: 0, idempotencyKey: 'k' };
+	const asked = async (row: object) =>
+		item(
+			await stage.run(
+				[{ json: { say: 'hi' } }],
+				{ files: { file: [row as INodeParameters] }, options },
+				{ account: { invokePath: '/api/agents/Invoke' }, ...CONTINUE },
+			),
+		);
+	stage.platform.faults.add({ on: 'invoke', kind: 'resetAfter', times: 1 });
+	await asked(file);
+	expect((await asked(file)).error).toContain('may have run for the idempotency key');
+	expect((await asked({ ...file, ...change })).error).toContain('was used by execution');
+});
+
+test('in one run as well: of two people with one key, only the first is answered', async () => {
+	const run = await ask([asking("Anna's letter"), asking("Ben's letter")], FILE, CONTINUE);
+	const [anna, ben] = run.output(NODE_NAME).map(({ json }) => json);
+	expect(anna).toHaveProperty('answer');
+	expect(ben).toMatchObject({ error: expect.stringContaining('for another message') });
+	expect(stage.platform.books().media).toHaveLength(1);
+});
+
+test('a file that is not there: the item says so, and holds no key', async () => {
+	const missing = await ask([{ json: { say: 'What is this? [describe files]' } }], FILE, CONTINUE);
+	expect(item(missing).error).toContain('no file in field "data"');
+	expect(stage.tables.rows('flow_task_ledger')).toEqual([]);
+	expect((await ask([asking("Anna's letter")])).error).toBeUndefined();
+});

@@ -1,0 +1,238 @@
+import { NODE_NAME } from '../harness';
+import { CONTINUE } from './agent.fixture';
+import { envelope, item, openScriptedAgent, OPTIONS, type ScriptedAgent } from './scriptedAgent';
+
+/** Answers that say two things at once, or nothing: what the node makes of them, and how often it asks. */
+let agent: ScriptedAgent;
+beforeAll(async () => {
+	agent = await openScriptedAgent();
+});
+afterAll(async () => {
+	await agent.close();
+});
+beforeEach(() => {
+	agent.reset();
+});
+
+const RETRY = { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 };
+
+const TELLS_MORE: ReadonlyArray<readonly [string, object]> = [
+	['an answer', { reason: 'tool_failed', answer: 'I charged the card' }],
+	['a piece of an answer', { reason: 'overloaded', delta: 'I charged' }],
+	['a new session', { reason: 'overloaded', session_id: 'ses_new' }],
+	['usage', { reason: 'overloaded', usage: { total_tokens: 12 } }],
+	['the trace of a tool', { reason: 'overloaded', steps: [{ tool: 'charge', result: 'ok' }] }],
+	['an interrupt', { reason: 'overloaded', interrupt: { id: 'i', question: 'sure?' } }],
+	['the details of a tool', { reason: 'overloaded', detail: { tool: 'charge', output: 'done' } }],
+];
+
+describe.each([429, 503])('a failing envelope of status %d', (status) => {
+	test.each(TELLS_MORE)('beside %s: asked once, and told as one that may have run', async (_name, data) => {
+		agent.says(envelope(data, status));
+		const json = item(await agent.ask());
+		expect(agent.calls).toHaveLength(1);
+		expect(json.details).toMatchObject({ mayHaveRun: true, httpStatus: status, requestId: 'req_1' });
+		expect(json.message).toContain('It may have run');
+		expect(JSON.stringify(json)).not.toContain('not run');
+	});
+
+	test('that holds a reason only: asked again, and told by its own status as not run', async () => {
+		agent.says(
+			envelope({ reason: 'overloaded', detail: 'later', retry_after: 1, answer: '', usage: null }, status),
+		);
+		const json = item(await agent.ask({ options: { ...OPTIONS, retries: 1 } }));
+		expect(agent.calls).toHaveLength(2);
+		expect(json.message).toContain('It was not run');
+		expect(json.details).toMatchObject({ httpStatus: status });
+		expect(json.details).not.toHaveProperty('mayHaveRun');
+	});
+
+	test('that says success all the same, or tells of a failure: asked once', async () => {
+		for (const body of [
+			envelope({ reason: 'overloaded' }, status, true),
+			envelope({ reason: 'tool_failed' }, status),
+		]) {
+			agent.reset();
+			agent.says(body);
+			expect(item(await agent.ask()).details).toMatchObject({ mayHaveRun: true });
+			expect(agent.calls).toHaveLength(1);
+		}
+	});
+
+	test('that only names the session that was asked: asked again', async () => {
+		agent.says(envelope({ reason: 'overloaded', session_id: 'ses_old' }, status));
+		const session = { sessionMode: 'explicit', sessionId: 'ses_old' };
+		await agent.ask({ ...session, options: { ...OPTIONS, retries: 1 } });
+		expect(agent.calls).toHaveLength(2);
+	});
+
+	test('that tells of work is asked again where asking twice does no harm', async () => {
+		agent.says(envelope(TELLS_MORE[0]![1], status));
+		const json = item(await agent.ask({ options: { ...OPTIONS, retries: 1, retryAmbiguous: true } }));
+		expect(agent.calls).toHaveLength(2);
+		expect(json.details).toMatchObject({ mayHaveRun: true });
+	});
+});
+
+test('what had come beside a refusal is told: answer, session, request', async () => {
+	agent.says(envelope({ reason: 'tool_failed', answer: 'I charged the card', session_id: 'ses_new' }, 503));
+	expect(item(await agent.ask())).toMatchObject({
+		error: 'The agent failed: tool_failed',
+		details: { answer: 'I charged the card', sessionId: 'ses_new', requestId: 'req_1', httpStatus: 503 },
+	});
+});
+
+describe.each([
+	['envelope 408 under HTTP 200', envelope({ reason: 'timeout' }, 408), 200],
+	['envelope 499', envelope({ reason: 'client_closed' }, 499), 200],
+	['envelope 500', envelope({ reason: 'x' }, 500), 200],
+	['envelope 504', envelope({ reason: 'x' }, 504), 200],
+	['envelope 302', envelope({ reason: 'x' }, 302), 200],
+	['envelope 400 beside an answer', envelope({ reason: 'tool_refused', answer: 'I charged' }, 400), 200],
+	[
+		'envelope 409 of a busy session beside usage',
+		envelope({ reason: 'session_busy', usage: { n: 1 } }, 409),
+		200,
+	],
+	['envelope 404 beside an answer', envelope({ reason: 'session_not_found', answer: 'I charged' }, 404), 200],
+	['HTTP 408 of a gateway', 'busy', 408],
+	['HTTP 499 of a gateway', '{"code":499,"msg":"closed"}', 499],
+	['HTTP 502 of a gateway', '{"code":502,"msg":"bad gateway"}', 502],
+	['HTTP 503 of a gateway', '{"code":503,"msg":"unavailable"}', 503],
+	['HTTP 504 of a gateway', '<html>late</html>', 504],
+	['HTTP 429 with an answer', '{"message":"slow down","answer":"I charged"}', 429],
+	['HTTP 200 whose code says 429, with an answer', '{"code":429,"data":{"answer":"I charged"}}', 200],
+])('%s', (_name, body, httpStatus) => {
+	test('is asked once, with Retry On Fail and a key, and never again for this key', async () => {
+		agent.says(body, httpStatus);
+		const options = { ...OPTIONS, idempotencyKey: 'k', renewExpiredSession: true };
+		const parameters = { options, sessionMode: 'explicit', sessionId: 'ses_old' };
+		const run = await agent.ask(parameters, RETRY);
+		expect(run.error?.context).toMatchObject({ mayHaveRun: true });
+		expect(agent.calls).toHaveLength(1);
+		const second = await agent.ask(parameters, RETRY);
+		expect(second.error?.message).toContain('may have run for the idempotency key');
+		expect(agent.calls).toHaveLength(1);
+	});
+});
+
+describe('a success that nobody can use', () => {
+	const ANSWER = { answer: 'hello', session_id: 's' };
+
+	test.each<[string, string]>([
+		['missing', JSON.stringify({ http_status_code: 200, data: ANSWER })],
+		['null', envelope(ANSWER, 200, null)],
+		['"False"', envelope(ANSWER, 200, 'False')],
+		['"no"', envelope(ANSWER, 200, 'no')],
+		['an object', envelope(ANSWER, 200, {})],
+		['null, without a status', JSON.stringify({ success_response: null, data: ANSWER })],
+	])('success_response is %s: an error with what had come, and never asked again', async (_name, body) => {
+		agent.says(body);
+		for (const stream of [false, true]) {
+			agent.reset();
+			const json = item(await agent.ask({ stream }));
+			expect(json).toMatchObject({
+				error: expect.stringMatching(/^The answer does not say that the call succeeded|^The agent failed/),
+				details: { mayHaveRun: true, answer: 'hello', sessionId: 's' },
+			});
+			expect(agent.calls).toHaveLength(1);
+		}
+		agent.answer((response) => {
+			response.setHeader('content-type', 'text/event-stream');
+			response.end(`data: ${body}\n\n`);
+		});
+		expect(item(await agent.ask({ stream: true }))).toHaveProperty('error');
+	});
+
+	test.each([true, 'true', 'True', 'TRUE', 1, '1', ' true '])(
+		'success_response %j says true',
+		async (success) => {
+			agent.says(envelope(ANSWER, 200, success));
+			expect(item(await agent.ask())).toMatchObject({ answer: 'hello' });
+		},
+	);
+
+	test('a status of failure beside a success is a failure, and so is a reason that tells of one', async () => {
+		agent.says(envelope(ANSWER, 500, true));
+		expect(item(await agent.ask()).error).toBeDefined();
+		for (const reason of ['quota_exceeded', 'agent_failed']) {
+			agent.says(envelope({ reason, session_id: 's' }));
+			expect(item(await agent.ask())).toMatchObject({
+				error: `The agent failed: ${reason}`,
+				details: { mayHaveRun: true, sessionId: 's' },
+			});
+		}
+		agent.says(envelope({ reason: 'quota_exceeded', ...ANSWER }));
+		expect(item(await agent.ask())).toMatchObject({ answer: 'hello' });
+	});
+
+	test.each([false, true])(
+		'an empty answer carries a hint with the keys that came and the path that was read (stream: %s)',
+		async (isStream) => {
+			const body = envelope({ reason: 'completed', session_id: 's', text: 'hello' });
+			agent.answer((response) => {
+				if (isStream) response.setHeader('content-type', 'text/event-stream');
+				response.end(isStream ? `event: done\ndata: ${body}\n\n` : body);
+			});
+			const options = { ...OPTIONS, idempotencyKey: 'k' };
+			const parameters = { stream: isStream, options };
+			const hint = expect.stringMatching(
+				isStream
+					? /looked at "answer" and "delta" in "data", which holds reason, session_id, text\. .*"Answer Path"/
+					: /looked at "answer" in "data", which holds reason, session_id, text\. .*"Answer Path"/,
+			);
+			const run = await agent.ask(parameters);
+			expect(item(run)).toMatchObject({ answer: '', hint });
+			expect(run.hints(NODE_NAME).map(({ message }) => message)).toEqual([hint]);
+			expect(item(await agent.ask(parameters))).toMatchObject({ replayed: true, hint });
+		},
+	);
+
+	test('an answer, or an interrupt, carries no hint', async () => {
+		agent.says(envelope(ANSWER));
+		expect(item(await agent.ask())).not.toHaveProperty('hint');
+		agent.says(envelope({ interrupt: { id: 'i', question: 'sure?' }, session_id: 's' }));
+		expect((await agent.ask()).output(NODE_NAME, 1)[0]!.json).not.toHaveProperty('hint');
+	});
+});
+
+test.each(['envelope', 'plain'])(
+	'a debugging token that is refused is told with its time of validity (%s)',
+	async (form) => {
+		agent.says(
+			form === 'envelope' ? envelope({ reason: 'token_invalid' }, 401) : 'no',
+			form === 'envelope' ? 200 : 401,
+		);
+		const told = async (agentToken: string): Promise<unknown> =>
+			item(await agent.ask({}, { ...CONTINUE, account: { agentToken } })).message;
+		expect(await told('dbg_0123456789')).toContain('works only until the time that the console shows');
+		expect(await told('agt_0123456789')).not.toContain('console shows');
+	},
+);
+
+describe('a refused upload is no word of the agent, which was not asked', () => {
+	const upload = async (parameters: object = { operation: 'uploadMedia' }) =>
+		item(
+			await agent.ask({ ...parameters, options: { requestsPerSecond: 0 } }, CONTINUE, [
+				{ json: { say: 'look' }, binary: { data: { data: Buffer.from('x'), fileName: 'a.txt' } } },
+			]),
+		);
+
+	test.each([
+		['a limit beside it', envelope({ reason: 'file_too_large', max_bytes: 9 }, 413), 'A file is larger than'],
+		['a failure', envelope({ reason: 'disk_full', session_id: 's' }, 500), 'The file could not be uploaded'],
+		[
+			'no word of success',
+			envelope({ url: 'https://f.example/a' }, 200, null),
+			'does not say that the call succeeded',
+		],
+	])('%s', async (_name, body, said) => {
+		agent.saysToUploads(body);
+		const files = { file: [{ source: 'binary', binaryPropertyName: 'data' }] };
+		for (const json of [await upload(), await upload({ files })]) {
+			expect(json.error).toContain(said);
+			expect(json.details).not.toHaveProperty('mayHaveRun');
+		}
+		expect(agent.calls).toEqual([]);
+	});
+});
