@@ -1,7 +1,8 @@
 import pLimit from 'p-limit';
 
+import type { Accounts } from '../shared/accounts';
 import type { Clock } from '../shared/clock';
-import type { Failure, FailureKind, Result } from '../shared/failure';
+import { ok, type Failure, type FailureKind, type Result } from '../shared/failure';
 import type { Ledger } from '../shared/ledger';
 import type { Redact } from '../shared/redact';
 import type { Download, StoredFile } from '../shared/transport/download';
@@ -25,6 +26,16 @@ export interface TaskJob {
 		| { readonly kind: 'watch'; readonly taskId: string; readonly submittedAtMs?: number | undefined };
 	/** Told what becomes of the submit; left out for tasks of which this run is not the owner. */
 	readonly record?: SubmitRecord | undefined;
+}
+
+/** How the tasks of one account are reached: a task is known to the key that made it, and to no other. */
+export interface TaskLine {
+	readonly api: TaskApi;
+	readonly sockets?: ProgressSockets | undefined;
+	/** Images that an earlier try of the same run uploaded to this account. */
+	readonly images?: UploadedImages | undefined;
+	/** Stands for the account among the inputs of an idempotency key; empty where all items have the same one. */
+	readonly owner?: string | undefined;
 }
 
 export interface ResultFile {
@@ -65,13 +76,10 @@ export interface EngineSettings {
 }
 
 export interface EngineParts {
-	readonly api: TaskApi;
+	readonly lines: Pick<Accounts<TaskLine>, 'of'>;
 	readonly clock: Clock;
 	readonly redact: Redact;
-	readonly sockets?: ProgressSockets | undefined;
 	readonly download: Download;
-	/** Images that an earlier try of the same run uploaded. */
-	readonly images?: UploadedImages | undefined;
 	readonly ledger?: Ledger | undefined;
 	/** Aborted by the engine when the run ends early; the parts that wait or transfer listen to it. */
 	readonly ending: AbortController;
@@ -113,9 +121,15 @@ export async function runTasks(
 	}
 }
 
+/** The work for one account. What is counted and bounded counts for all of them. */
+interface Lane {
+	readonly api: TaskApi;
+	readonly watcher: TaskWatcher;
+	readonly submitter: TaskSubmitter;
+}
+
 class TaskRun {
-	private readonly watcher: TaskWatcher;
-	private readonly submitter: TaskSubmitter;
+	private readonly lanes = new Map<TaskLine, Lane>();
 	private readonly downloads = pLimit(DOWNLOADS_AT_ONCE);
 	private unsubmitted: number;
 	private failures = 0;
@@ -126,24 +140,43 @@ class TaskRun {
 		private readonly settings: EngineSettings,
 		private readonly parts: EngineParts,
 	) {
-		const { api, clock, sockets, images, ledger, ending } = parts;
+		const { ending } = parts;
 		this.unsubmitted = jobCount;
-		const stopReason = (): StopReason | undefined => this.stopReason();
-		const { claimsAtOnce } = settings;
-		this.submitter = new TaskSubmitter({ api, clock, images, ledger, claimsAtOnce, stopReason });
-		this.watcher = new TaskWatcher({ api, clock, sockets, backlog: () => this.unsubmitted }, settings);
 		ending.signal.addEventListener('abort', this.end, { once: true });
 		if (ending.signal.aborted) this.end();
 	}
 
 	close(): void {
 		this.parts.ending.signal.removeEventListener('abort', this.end);
-		this.watcher.stop();
+		this.stopWatching();
+	}
+
+	private stopWatching(): void {
+		for (const { watcher } of this.lanes.values()) watcher.stop();
+	}
+
+	private laneOf(itemIndex: number): Result<Lane> {
+		const line = this.parts.lines.of(itemIndex);
+		if (!line.ok) return line;
+		const lane = this.lanes.get(line.value) ?? this.openLane(line.value);
+		this.lanes.set(line.value, lane);
+		return ok(lane);
+	}
+
+	private openLane({ api, sockets, images, owner }: TaskLine): Lane {
+		const { clock, ledger } = this.parts;
+		const { claimsAtOnce } = this.settings;
+		const stopReason = (): StopReason | undefined => this.stopReason();
+		const backlog = (): number => this.unsubmitted;
+		const watcher = new TaskWatcher({ api, clock, sockets, backlog }, this.settings);
+		if (this.parts.ending.signal.aborted) watcher.stop();
+		const submitter = new TaskSubmitter({ api, clock, images, owner, ledger, claimsAtOnce, stopReason });
+		return { api, watcher, submitter };
 	}
 
 	private readonly end = (): void => {
 		this.stopped ??= 'cancelled';
-		this.watcher.stop();
+		this.stopWatching();
 	};
 
 	/** @param number counted from 1; it tells the files of tasks apart */
@@ -171,21 +204,23 @@ class TaskRun {
 
 	private async outcomeOf(job: TaskJob, number: number): Promise<TaskOutcome> {
 		const { start, record } = job;
+		const lane = this.laneOf(job.itemIndex);
+		if (!lane.ok || start.kind === 'watch') this.unsubmitted--;
+		if (!lane.ok) return outcome(job.itemIndex, { failure: lane.failure });
 		if (start.kind === 'watch') {
-			this.unsubmitted--;
 			const { taskId, submittedAtMs } = start;
-			return await this.goOn(job, number, { ...FOREIGN, taskId, submittedAtMs });
+			return await this.goOn(job, number, lane.value, { ...FOREIGN, taskId, submittedAtMs });
 		}
-		const task = await this.submitter.submit(start, record).finally(() => {
+		const task = await lane.value.submitter.submit(start, record).finally(() => {
 			this.unsubmitted--;
 		});
 		return task.ok
-			? await this.goOn(job, number, task.value)
+			? await this.goOn(job, number, lane.value, task.value)
 			: outcome(job.itemIndex, { failure: task.failure });
 	}
 
-	private async goOn(job: TaskJob, number: number, task: ItemTask): Promise<TaskOutcome> {
-		if (this.settings.goal === 'finished') return await this.follow(job, number, task);
+	private async goOn(job: TaskJob, number: number, lane: Lane, task: ItemTask): Promise<TaskOutcome> {
+		if (this.settings.goal === 'finished') return await this.follow(job, number, lane, task);
 		const { taskId, reused, submittedAtMs } = task;
 		job.record?.delivered?.();
 		const endedAtMs = this.parts.clock.now();
@@ -201,9 +236,10 @@ class TaskRun {
 	private async follow(
 		{ itemIndex, wantsFiles, record, start }: TaskJob,
 		number: number,
+		lane: Lane,
 		{ taskId, promptToken, submittedAtMs, reused, ended }: ItemTask,
 	): Promise<TaskOutcome> {
-		const end = await this.watcher.watch(taskId, promptToken, submittedAtMs);
+		const end = await lane.watcher.watch(taskId, promptToken, submittedAtMs);
 		const known = { taskId, reused, sighting: end.sighting };
 		const origin = originOf(start, reused, record !== undefined);
 		const failure = explainWatchEnd(taskId, end, this.parts.redact, origin);
@@ -216,19 +252,20 @@ class TaskRun {
 		record?.delivered?.();
 		if (!wantsFiles) return outcome(itemIndex, known);
 		const names = this.jobCount > 1 ? number : undefined;
-		const fetched = await this.fetchFiles(outcome(itemIndex, known), end.info, names);
+		const fetched = await this.fetchFiles(lane.api, outcome(itemIndex, known), end.info, names);
 		return withShownLinks(fetched, tokenHider(promptToken));
 	}
 
 	private async fetchFiles(
+		api: TaskApi,
 		finished: TaskOutcome,
 		info: TaskInfo,
 		number: number | undefined,
 	): Promise<TaskOutcome> {
 		const { taskId } = info;
-		const links = await this.linksOf(info);
+		const links = await this.linksOf(api, info);
 		const names = namesFor(links, number);
-		const freshLinks = this.freshLinks(taskId);
+		const freshLinks = this.freshLinks(api, taskId);
 		const results = await Promise.all(
 			links.map(
 				async (link, index) =>
@@ -251,19 +288,19 @@ class TaskRun {
 	}
 
 	/** A finished task without any file is asked once more: the platform may be a moment behind with its links. */
-	private async linksOf(info: TaskInfo): Promise<readonly FileLink[]> {
+	private async linksOf(api: TaskApi, info: TaskInfo): Promise<readonly FileLink[]> {
 		const links = linksOf(info, this.settings.fileSelection);
 		if (links.length > 0) return links;
 		const { clock, ending } = this.parts;
 		await clock.sleep(LINKS_BEHIND_MS, ending.signal);
-		return ending.signal.aborted ? links : await this.freshLinks(info.taskId)();
+		return ending.signal.aborted ? links : await this.freshLinks(api, info.taskId)();
 	}
 
 	/** Links are asked for again once a task, whichever of its files is the first to find its link expired. */
-	private freshLinks(taskId: string): () => Promise<readonly FileLink[]> {
+	private freshLinks(api: TaskApi, taskId: string): () => Promise<readonly FileLink[]> {
 		let asked: Promise<readonly FileLink[]> | undefined;
 		const ask = async (): Promise<readonly FileLink[]> => {
-			const answer = await this.parts.api.info([taskId], this.settings.urlExpireSeconds);
+			const answer = await api.info([taskId], this.settings.urlExpireSeconds);
 			const info = answer.ok ? answer.value.find((one) => one.taskId === taskId) : undefined;
 			return info ? linksOf(info, this.settings.fileSelection) : [];
 		};
