@@ -74,11 +74,6 @@ export async function inAgentRun(
 	const opened = await openAgentRun(context, ending.signal);
 	if (!opened.ok) return failRun(context, opened.failure);
 	const run = opened.value;
-	const { refused } = run.lines;
-	// Nothing is sent beside an item that cannot be.
-	if (refused && !context.continueOnFail()) {
-		throw toNodeError(context.getNode(), refused.failure, refused.itemIndex);
-	}
 	const cancelSignal = context.getExecutionCancelSignal();
 	const end = (): void => {
 		ending.abort();
@@ -86,6 +81,11 @@ export async function inAgentRun(
 	cancelSignal?.addEventListener('abort', end, { once: true });
 	if (cancelSignal?.aborted) end();
 	try {
+		const { refused } = run.lines;
+		// Nothing is sent beside an item that cannot be.
+		if (refused && !context.continueOnFail()) {
+			throw toNodeError(context.getNode(), refused.failure, refused.itemIndex);
+		}
 		return await work(run);
 	} finally {
 		const isWritten = await flush(run);
