@@ -67,7 +67,7 @@ test('one bad token among good ones fails its item alone', async () => {
 		'error',
 		'reply',
 	]);
-	expect(String(outcome.output(NODE_NAME)[2]?.json.error)).toContain('item 2');
+	expect(outcome.output(NODE_NAME)[2]?.json.error).toContain('item 2');
 });
 
 test('without Continue the failure of one account ends the others, and a retry sends nothing twice', async () => {

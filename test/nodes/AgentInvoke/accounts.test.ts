@@ -110,7 +110,7 @@ test('one bad token among good ones fails its item alone', async () => {
 test('an item with a token of another kind is named; without Continue no agent is asked', async () => {
 	const items = itemsOf('anna', 'sk-0123456789', 'ben');
 	const goesOn = await run(items, {}, CONTINUE);
-	expect(String(goesOn.output(NODE_NAME)[1]?.json.error)).toMatch(/item 1.*FlowPlatform API/);
+	expect(goesOn.output(NODE_NAME)[1]?.json.error).toMatch(/item 1.*FlowPlatform API/);
 	expect(heard()).toEqual({ 'anna 0': 'anna', 'ben 2': 'ben' });
 	stage.reset();
 	const stopped = await run(items);

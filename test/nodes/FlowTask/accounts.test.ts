@@ -134,8 +134,8 @@ describe('run', () => {
 		const outcome = await run(items, {}, CONTINUE, { apiKey });
 		const output = outcome.output(NODE_NAME);
 		expect(output.map(({ json }) => json.status ?? 'error')).toEqual(['succeeded', 'error', 'succeeded']);
-		expect(String(output[1]?.json.error)).toMatch(said);
-		expect(String(output[1]?.json.error)).toContain('item 1');
+		expect(output[1]?.json.error).toMatch(said);
+		expect(output[1]?.json.error).toContain('item 1');
 		expect(makers()).toEqual({ 'anna 0': 'anna', 'cleo 2': 'cleo' });
 		expect(stage.platform.books().unauthorized).toBe(0);
 
@@ -287,7 +287,7 @@ describe('other operations', () => {
 		const items = files.map(({ json }, i) => ({
 			json: { finalFiles: json.finalFiles, ...(i === 0 && { key: keys.anna?.slice(3) }) },
 		}));
-		const outcome = await run(items as ItemInput[], { resource: 'file', operation: 'download' }, CONTINUE);
+		const outcome = await run(items, { resource: 'file', operation: 'download' }, CONTINUE);
 		expect(outcome.output(NODE_NAME).map(({ binary }) => binary !== undefined)).toEqual([true, true]);
 	});
 });
