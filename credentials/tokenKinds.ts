@@ -38,9 +38,11 @@ export function whenPasted(credential: TokenCredential): Array<{ _cnd: { startsW
  */
 export function whyTokenDoesNotFit(token: string, credential: TokenCredential): string | undefined {
 	const fitting = TOKEN_KINDS.filter((kind) => kind.credential === credential);
-	if (fitting.some(({ prefix }) => token.startsWith(prefix))) return undefined;
+	// An expression such as sk-{{ $json.key }} leaves no more than that where the item has no key.
+	const isEmpty = token === '' || TOKEN_KINDS.some(({ prefix }) => token === prefix);
+	if (!isEmpty && fitting.some(({ prefix }) => token.startsWith(prefix))) return undefined;
 	const wanted = fitting.map(({ prefix }) => `"${prefix}"`).join(' or ');
-	if (!token)
+	if (isEmpty)
 		return `The ${credential} credential holds no secret. Paste the one that starts with ${wanted}.`;
 	const actual = TOKEN_KINDS.find(({ prefix }) => token.startsWith(prefix));
 	if (actual) {

@@ -22,6 +22,14 @@ import {
 import type { InterruptRounds } from './agent.rounds';
 import type { SessionStore } from './agent.sessions';
 
+/** The agent that an item's turn is with. */
+export interface TurnLine {
+	/** Which agent it is, as the sessions have it. */
+	readonly agent: string;
+	readonly api: Pick<AgentApi, 'invoke'>;
+	readonly sessions: SessionStore | undefined;
+}
+
 /** Which session an item's turn belongs to. */
 export type SessionChoice =
 	| { readonly kind: 'mapped'; readonly key: string }
@@ -36,6 +44,7 @@ export interface Idempotency {
 
 export interface AgentTurn {
 	readonly itemIndex: number;
+	readonly line: TurnLine;
 	readonly session: SessionChoice;
 	/** Answers an interrupt, so that it counts as a round of the same step. */
 	readonly isResume: boolean;
@@ -67,11 +76,7 @@ export interface TurnSettings {
 }
 
 export interface TurnParts {
-	/** Which agent is asked, as the sessions have it. */
-	readonly agent: string;
-	readonly api: Pick<AgentApi, 'invoke'>;
 	readonly clock: Clock;
-	readonly sessions: SessionStore | undefined;
 	readonly ledger: Ledger | undefined;
 	readonly memory: AgentMemory;
 	readonly rounds: InterruptRounds;
@@ -98,13 +103,13 @@ export async function takeTurns(
 	let hasFailed = false;
 	return await Promise.all(
 		turns.map(async (turn) => {
-			const name = conversationOf(turn.session);
+			const name = conversationOf(turn);
 			const before = name === undefined ? undefined : ofSession.get(name);
 			const taken = (async (): Promise<TurnOutcome> => {
 				await before;
 				const result = await limit(async () => {
 					if (hasFailed || parts.signal.aborted) return fail(notRun(parts.signal.aborted));
-					const ended = await new TurnTaker(settings, parts, turn).take();
+					const ended = await new TurnTaker(settings, { ...parts, ...turn.line }, turn).take();
 					// While the place is still held, else the next in line would slip through.
 					if (!ended.ok && settings.stopAtFailure) hasFailed = true;
 					return ended;
@@ -119,9 +124,9 @@ export async function takeTurns(
 	);
 }
 
-function conversationOf(session: SessionChoice): string | undefined {
-	if (session.kind === 'mapped') return `key ${session.key}`;
-	return session.kind === 'explicit' ? `id ${session.id}` : undefined;
+function conversationOf({ session, line: { agent } }: AgentTurn): string | undefined {
+	if (session.kind === 'mapped') return JSON.stringify([agent, 'key', session.key]);
+	return session.kind === 'explicit' ? JSON.stringify([agent, 'id', session.id]) : undefined;
 }
 
 function notRun(isStopped: boolean): Failure {
@@ -135,7 +140,7 @@ function notRun(isStopped: boolean): Failure {
 class TurnTaker {
 	constructor(
 		private readonly settings: TurnSettings,
-		private readonly parts: TurnParts,
+		private readonly parts: TurnParts & TurnLine,
 		private readonly turn: AgentTurn,
 	) {}
 

@@ -1,13 +1,14 @@
 import pLimit from 'p-limit';
 
+import type { Accounts } from '../shared/accounts';
 import type { Clock } from '../shared/clock';
-import type { Failure, FailureKind } from '../shared/failure';
+import { ok, type Failure, type FailureKind, type Result } from '../shared/failure';
 import type { Ledger } from '../shared/ledger';
 import type { Redact } from '../shared/redact';
 import type { Download } from '../shared/transport/download';
 import type { TaskApi } from './task.api';
 import { explainMistake, explainWatchEnd, type StopReason, type TaskOrigin } from './task.failures';
-import { ResultFiles, type ResultFile } from './task.files';
+import { DOWNLOADS_AT_ONCE, ResultFiles, type ResultFile } from './task.files';
 import type { TaskInfo } from './task.info';
 import type { FileSelection } from './task.links';
 import type { SubmitRecord, UploadedImages } from './task.memory';
@@ -32,6 +33,16 @@ export interface TaskJob {
 		  };
 	/** Told what becomes of the submit; left out for tasks of which this run is not the owner. */
 	readonly record?: SubmitRecord | undefined;
+}
+
+/** How the tasks of one account are reached: a task is known to the key that made it, and to no other. */
+export interface TaskLine {
+	readonly api: TaskApi;
+	readonly sockets?: ProgressSockets | undefined;
+	/** Images that an earlier try of the same run uploaded to this account. */
+	readonly images?: UploadedImages | undefined;
+	/** Stands for the account among the inputs of an idempotency key; empty where all items have the same one. */
+	readonly owner?: string | undefined;
 }
 
 /** What became of a job. With a `failure` the rest is what was known when it failed. */
@@ -64,13 +75,10 @@ export interface EngineSettings {
 }
 
 export interface EngineParts {
-	readonly api: TaskApi;
+	readonly lines: Pick<Accounts<TaskLine>, 'of'>;
 	readonly clock: Clock;
 	readonly redact: Redact;
-	readonly sockets?: ProgressSockets | undefined;
 	readonly download: Download;
-	/** Images that an earlier try of the same run uploaded. */
-	readonly images?: UploadedImages | undefined;
 	readonly ledger?: Ledger | undefined;
 	/** Aborted by the engine when the run ends early; the parts that wait or transfer listen to it. */
 	readonly ending: AbortController;
@@ -107,10 +115,16 @@ export async function runTasks(
 	}
 }
 
+/** The work for one account. What is counted and bounded counts for all of them. */
+interface Lane {
+	readonly watcher: TaskWatcher;
+	readonly submitter: TaskSubmitter;
+	readonly files: ResultFiles;
+}
+
 class TaskRun {
-	private readonly watcher: TaskWatcher;
-	private readonly submitter: TaskSubmitter;
-	private readonly files: ResultFiles;
+	private readonly lanes = new Map<TaskLine, Lane>();
+	private readonly downloads = pLimit(DOWNLOADS_AT_ONCE);
 	private unsubmitted: number;
 	private failures = 0;
 	private stopped: StopReason | undefined;
@@ -120,26 +134,50 @@ class TaskRun {
 		private readonly settings: EngineSettings,
 		private readonly parts: EngineParts,
 	) {
-		const { api, clock, sockets, images, ledger, ending, download } = parts;
-		const { fileSelection, urlExpireSeconds } = settings;
-		const { signal } = ending;
-		this.files = new ResultFiles({ api, clock, download, signal, fileSelection, urlExpireSeconds });
+		const { ending } = parts;
 		this.unsubmitted = jobCount;
-		const stopReason = (): StopReason | undefined => this.stopReason();
-		this.submitter = new TaskSubmitter({ api, clock, images, ledger, stopReason });
-		this.watcher = new TaskWatcher({ api, clock, sockets, backlog: () => this.unsubmitted }, settings);
-		signal.addEventListener('abort', this.end, { once: true });
-		if (signal.aborted) this.end();
+		ending.signal.addEventListener('abort', this.end, { once: true });
+		if (ending.signal.aborted) this.end();
 	}
 
 	close(): void {
 		this.parts.ending.signal.removeEventListener('abort', this.end);
-		this.watcher.stop();
+		this.stopWatching();
+	}
+
+	private stopWatching(): void {
+		for (const { watcher } of this.lanes.values()) watcher.stop();
+	}
+
+	private laneOf(itemIndex: number): Result<Lane> {
+		const line = this.parts.lines.of(itemIndex);
+		if (!line.ok) return line;
+		const lane = this.lanes.get(line.value) ?? this.openLane(line.value);
+		this.lanes.set(line.value, lane);
+		return ok(lane);
+	}
+
+	private openLane({ api, sockets, images, owner }: TaskLine): Lane {
+		const { clock, ledger, ending, download } = this.parts;
+		const { fileSelection, urlExpireSeconds } = this.settings;
+		const { signal } = ending;
+		const stopReason = (): StopReason | undefined => this.stopReason();
+		const backlog = (): number => this.unsubmitted;
+		const watcher = new TaskWatcher({ api, clock, sockets, backlog }, this.settings);
+		if (signal.aborted) watcher.stop();
+		return {
+			watcher,
+			submitter: new TaskSubmitter({ api, clock, images, owner, ledger, stopReason }),
+			files: new ResultFiles({
+				...{ api, clock, download, signal, fileSelection, urlExpireSeconds },
+				slots: this.downloads,
+			}),
+		};
 	}
 
 	private readonly end = (): void => {
 		this.stopped ??= 'cancelled';
-		this.watcher.stop();
+		this.stopWatching();
 	};
 
 	/** @param number counted from 1; it tells the files of tasks apart */
@@ -167,31 +205,33 @@ class TaskRun {
 
 	private async outcomeOf(job: TaskJob, number: number): Promise<TaskOutcome> {
 		const { start, record } = job;
+		const lane = this.laneOf(job.itemIndex);
+		if (!lane.ok || start.kind === 'watch') this.unsubmitted--;
+		if (!lane.ok) return outcome(job.itemIndex, { failure: lane.failure });
 		if (start.kind === 'watch') {
-			this.unsubmitted--;
 			const { taskId, submittedAtMs } = start;
-			return await this.keepingId(job, number, { ...FOREIGN, taskId, submittedAtMs });
+			return await this.keepingId(job, number, lane.value, { ...FOREIGN, taskId, submittedAtMs });
 		}
-		const task = await this.submitter.submit(start, record).finally(() => {
+		const task = await lane.value.submitter.submit(start, record).finally(() => {
 			this.unsubmitted--;
 		});
 		return task.ok
-			? await this.keepingId(job, number, task.value)
+			? await this.keepingId(job, number, lane.value, task.value)
 			: outcome(job.itemIndex, { failure: task.failure });
 	}
 
 	/** A mistake in the node must not cost the task's id, nor the other items their results. */
-	private async keepingId(job: TaskJob, number: number, task: ItemTask): Promise<TaskOutcome> {
+	private async keepingId(job: TaskJob, number: number, lane: Lane, task: ItemTask): Promise<TaskOutcome> {
 		try {
-			return await this.goOn(job, number, task);
+			return await this.goOn(job, number, lane, task);
 		} catch (error) {
 			const { taskId, reused } = task;
 			return outcome(job.itemIndex, { taskId, reused, failure: explainMistake(taskId, error) });
 		}
 	}
 
-	private async goOn(job: TaskJob, number: number, task: ItemTask): Promise<TaskOutcome> {
-		if (this.settings.goal === 'finished') return await this.follow(job, number, task);
+	private async goOn(job: TaskJob, number: number, lane: Lane, task: ItemTask): Promise<TaskOutcome> {
+		if (this.settings.goal === 'finished') return await this.follow(job, number, lane, task);
 		const { taskId, reused, submittedAtMs } = task;
 		job.record?.delivered?.();
 		const endedAtMs = this.parts.clock.wallNow();
@@ -212,11 +252,12 @@ class TaskRun {
 	private async follow(
 		{ itemIndex, wantsFiles, record, start }: TaskJob,
 		number: number,
+		lane: Lane,
 		{ taskId, promptToken, submittedAtMs, reused, finished, ended }: ItemTask,
 	): Promise<TaskOutcome> {
 		const known = submittedAtMs !== undefined && (!reused || (!finished && this.isRecent(submittedAtMs)));
 		const seen = start.kind === 'watch' ? start.seen : undefined;
-		const end = seen ?? (await this.watcher.watch(taskId, promptToken, submittedAtMs, known));
+		const end = seen ?? (await lane.watcher.watch(taskId, promptToken, submittedAtMs, known));
 		const seenSoFar = { taskId, reused, sighting: end.sighting };
 		const origin = originOf(start, reused, record !== undefined);
 		const failure = explainWatchEnd(taskId, end, this.parts.redact, origin);
@@ -229,16 +270,17 @@ class TaskRun {
 		record?.delivered?.();
 		if (!wantsFiles) return outcome(itemIndex, seenSoFar);
 		const names = this.jobCount > 1 ? number : undefined;
-		const fetched = await this.withFiles(outcome(itemIndex, seenSoFar), end.info, names);
+		const fetched = await this.withFiles(lane.files, outcome(itemIndex, seenSoFar), end.info, names);
 		return withShownLinks(fetched, tokenHider(promptToken));
 	}
 
 	private async withFiles(
+		resultFiles: ResultFiles,
 		finished: TaskOutcome,
 		info: TaskInfo,
 		number: number | undefined,
 	): Promise<TaskOutcome> {
-		const { files, links, failure } = await this.files.fetch(info, number);
+		const { files, links, failure } = await resultFiles.fetch(info, number);
 		if (!failure) return { ...finished, files };
 		const details = {
 			taskId: info.taskId,

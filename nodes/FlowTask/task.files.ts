@@ -1,4 +1,4 @@
-import pLimit from 'p-limit';
+import type { LimitFunction } from 'p-limit';
 
 import type { Clock } from '../shared/clock';
 import type { Failure, Result } from '../shared/failure';
@@ -27,6 +27,8 @@ export interface ResultFilesParts {
 	readonly api: Pick<TaskApi, 'info'>;
 	readonly clock: Clock;
 	readonly download: Download;
+	/** Shared by all accounts of the run. */
+	readonly slots: LimitFunction;
 	/** Ends waiting when the run ends early. */
 	readonly signal: AbortSignal;
 	readonly fileSelection: FileSelection;
@@ -34,7 +36,7 @@ export interface ResultFilesParts {
 }
 
 /** Streams are cheap, but each holds a connection and a file handle. */
-const DOWNLOADS_AT_ONCE = 8;
+export const DOWNLOADS_AT_ONCE = 8;
 
 /** A finished task may be a moment ahead of its links. */
 const LINKS_BEHIND_MS = 1_000;
@@ -48,9 +50,8 @@ const GATHER_RENEWALS_MS = 250;
 /** Asks for the links of a task once more; the files of a task share what each round has brought. */
 type Renew = (round: number) => Promise<readonly FileLink[]>;
 
-/** Downloads the result files of all tasks of a run. */
+/** Downloads the result files of all tasks of one account. */
 export class ResultFiles {
-	private readonly downloads = pLimit(DOWNLOADS_AT_ONCE);
 	private readonly lookUp: Gatherer<string, Result<LookedUp, CallFailure>>;
 
 	constructor(private readonly parts: ResultFilesParts) {
@@ -106,7 +107,7 @@ export class ResultFiles {
 		let { url } = link;
 		for (let round = 0; ; round++) {
 			// No place is held while links are asked for, so that others download meanwhile.
-			const result = await this.downloads(async () => await this.parts.download({ url, fileName }));
+			const result = await this.parts.slots(async () => await this.parts.download({ url, fileName }));
 			if (result.ok) return { ok: true, value: { link, stored: result.value } };
 			if (!result.failure.expired || round >= RENEWAL_PAUSES_MS.length) return result;
 			const fresh = (await renew(round))[link.index];

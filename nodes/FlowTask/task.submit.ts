@@ -56,6 +56,8 @@ export interface SubmitParts {
 	readonly api: Pick<TaskApi, 'submit' | 'upload'>;
 	readonly clock: Clock;
 	readonly images?: UploadedImages | undefined;
+	/** The account that pays, where items have different ones: a task of another is none of this one's. */
+	readonly owner?: string | undefined;
 	/** Left out where no item has a key. */
 	readonly ledger?: Ledger | undefined;
 	readonly stopReason: () => StopReason | undefined;
@@ -80,10 +82,10 @@ export class TaskSubmitter {
 		if (!ready.ok) return ready;
 		const { prompt, placed } = ready.value;
 		const { idempotency } = start;
-		const { ledger } = this.parts;
+		const { ledger, owner } = this.parts;
 		if (!ledger || !idempotency) return await this.send(start, prompt, record);
 		const payloadHash = createHash('sha256')
-			.update(JSON.stringify([start.workflowId, idempotency.payload, placed]))
+			.update(JSON.stringify([start.workflowId, idempotency.payload, placed, ...(owner ? [owner] : [])]))
 			.digest('base64url');
 		return await this.sendOnce(ledger, { ...start, idempotency }, prompt, payloadHash, record);
 	}
@@ -121,7 +123,7 @@ export class TaskSubmitter {
 			const answer = await ledger.claim({ key, payloadHash, whyStop });
 			if (!answer.ok) return answer;
 			if (answer.value.kind === 'exists') return reuse(key, answer.value, record, this.parts.clock);
-			if (answer.value.kind !== 'mine') return fail(explainAnswer(key, answer.value));
+			if (answer.value.kind !== 'mine') return fail(explainAnswer(key, answer.value, this.parts.owner));
 			const { claim } = answer.value;
 			const sent = await this.send(start, prompt, record, claim);
 			const tooLate = !sent.ok && sent.failure.kind === 'cancelled' && this.parts.stopReason() === undefined;
@@ -204,13 +206,14 @@ function explainNoId(key: string): Failure {
 function explainAnswer(
 	key: string,
 	{ kind, by }: Extract<LedgerAnswer, { kind: 'conflict' | 'unknown' }>,
+	owner?: string,
 ): Failure {
 	const shown = excerpt(key, 80);
 	const who = by.executionId ? `execution ${by.executionId}` : 'another execution';
 	const details = { idempotencyKey: shown, executionId: by.executionId };
 	if (kind === 'conflict') {
 		return badInput(
-			`The idempotency key "${shown}" was used by ${who} for other inputs`,
+			`The idempotency key "${shown}" was used by ${who} for other inputs${owner ? ' or with another API key' : ''}`,
 			'Nothing was submitted. A key stands for one picture: use another key for other inputs, or delete its rows in the Data Table flow_task_ledger.',
 			details,
 		);

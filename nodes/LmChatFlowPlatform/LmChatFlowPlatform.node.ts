@@ -84,7 +84,7 @@ export class LmChatFlowPlatform implements INodeType {
 		);
 		const settings = modelSettings(wish, given);
 		if (!settings.ok) throw toNodeError(this.getNode(), settings.failure, itemIndex);
-		const fields = await readCredential(this, 'flowPlatformApi');
+		const fields = await readCredential(this, 'flowPlatformApi', itemIndex);
 		if (!fields.ok) throw toNodeError(this.getNode(), fields.failure, itemIndex);
 		const account = readPlatformAccount(fields.value);
 		if (!account.ok) throw toNodeError(this.getNode(), account.failure, itemIndex);

@@ -10,16 +10,19 @@ const NAMES = {
 	flowBridgeApi: 'FlowBridge API',
 } as const;
 
+export type CredentialType = keyof typeof NAMES;
+
 /**
- * Reads a node's credential. n8n throws where none is selected and where it has been deleted or is not shared: said
+ * Reads a node's credential, with its expressions as `itemIndex` sees them. n8n throws where none is selected and where it has been deleted or is not shared: said
  * among the item's fields, that would send the operator to look at expressions.
  */
 export async function readCredential(
 	context: Pick<IExecuteFunctions, 'getCredentials'>,
-	type: keyof typeof NAMES,
+	type: CredentialType,
+	itemIndex?: number,
 ): Promise<Result<ICredentialDataDecryptedObject>> {
 	try {
-		return ok(await context.getCredentials(type));
+		return ok(await context.getCredentials(type, itemIndex));
 	} catch (error) {
 		const said =
 			error instanceof Error && error.message ? excerpt(error.message, 300) : 'no reason was given';

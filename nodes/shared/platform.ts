@@ -1,34 +1,47 @@
+import { createHash } from 'crypto';
+
 import type { IExecuteFunctions } from 'n8n-workflow';
 
-import { readCredential } from './credential';
+import { mapAccounts, readAccounts, type Accounts } from './accounts';
 import { ok, type Result } from './failure';
 import { readPlatformAccount, type PlatformAccount } from './platformAccount';
 import { redactor, type Redact } from './redact';
 import type { SendHttp } from './transport/exchange';
 import { authenticatedOpen, authenticatedSend, credentialOf, type OpenHttp } from './transport/request';
 
-/** The platform as one run of a node reaches it. */
+/** The platform as the items of one account reach it in a run of a node. */
 export interface Platform {
 	readonly account: PlatformAccount;
+	/** Tells accounts apart, and says nothing of the key. */
+	readonly accountId: string;
 	readonly send: SendHttp;
 	readonly open: OpenHttp;
-	/** Hides the key in whatever comes from outside. */
+}
+
+export interface Platforms extends Accounts<Platform> {
+	/** Hides the keys of all accounts in whatever comes from outside. */
 	readonly redact: Redact;
 }
 
 const CREDENTIAL = 'flowPlatformApi';
 
-/** Reads and checks the credential, once for the run. */
-export async function openPlatform(context: IExecuteFunctions): Promise<Result<Platform>> {
-	const fields = await readCredential(context, CREDENTIAL);
-	if (!fields.ok) return fields;
-	const account = readPlatformAccount(fields.value);
-	if (!account.ok) return account;
-	const credential = credentialOf(context, CREDENTIAL, fields.value);
-	return ok({
-		account: account.value,
-		send: authenticatedSend(context, CREDENTIAL, credential),
-		open: authenticatedOpen(context, CREDENTIAL, credential),
-		redact: redactor(account.value.secrets),
+/** Reads and checks the credential, for all items of the run. */
+export async function openPlatforms(context: IExecuteFunctions): Promise<Result<Platforms>> {
+	const read = await readAccounts(context, CREDENTIAL, readPlatformAccount);
+	if (!read.ok) return read;
+	const platforms = mapAccounts(read.value, ({ account, fields }): Platform => {
+		const credential = credentialOf(context, CREDENTIAL, fields);
+		return {
+			account,
+			accountId: digest([account.baseUrl, account.apiKey]),
+			send: authenticatedSend(context, CREDENTIAL, credential),
+			open: authenticatedOpen(context, CREDENTIAL, credential),
+		};
 	});
+	const secrets = platforms.all.flatMap(({ account }) => account.secrets);
+	return ok({ ...platforms, redact: redactor(secrets) });
+}
+
+function digest(parts: readonly string[]): string {
+	return createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22);
 }

@@ -47,16 +47,25 @@ export async function prepareBridge(
 ): Promise<Result<BridgeSetup>> {
 	const fields = await readCredential(context, CREDENTIAL);
 	if (!fields.ok) return fields;
-	const read = readBridgeAccount(fields.value);
-	if (!read.ok) return read;
-	const account = read.value;
+	const account = readBridgeAccount(fields.value);
+	if (!account.ok) return account;
+	return await setUpBridge(context, account.value, redactor(account.value.secrets), auth, options);
+}
+
+/** The same for an account that was read already. */
+export async function setUpBridge(
+	context: Pick<Context, 'helpers'>,
+	account: BridgeAccount,
+	redact: Redact,
+	auth: AuthFields,
+	options: LineOptions,
+): Promise<Result<BridgeSetup>> {
 	const settings = readSettings(account, auth, options);
 	if (!settings.ok) return settings;
 	const allowed = await checkEgress(context.helpers, account);
 	if (!allowed.ok) return allowed;
 
 	const clock = systemClock;
-	const redact = redactor(account.secrets);
 	const { protocol, bearer } = settings.value;
 	const target = { url: account.url, protocols: bearer === undefined ? [protocol] : [protocol, bearer] };
 	const ask = async (request: IHttpRequestOptions): Promise<unknown> => {

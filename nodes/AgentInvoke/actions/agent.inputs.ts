@@ -191,7 +191,9 @@ export async function uploadField(
 	run: AgentRun,
 ): Promise<Result<UploadedMedia>> {
 	const file = await readBinaryField(context, itemIndex, field, run.options.maxFileBytes);
-	return file.ok ? await run.api.upload(file.value) : file;
+	if (!file.ok) return file;
+	const line = run.lines.of(itemIndex);
+	return line.ok ? await line.value.api.upload(file.value) : line;
 }
 
 /** What the business did about an interrupt: JSON where it is some, else text. */

@@ -1,9 +1,12 @@
+import { createHash } from 'crypto';
+
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
+import { mapAccounts, readAccounts, type Accounts } from '../../shared/accounts';
 import { isStartedByChat } from '../../shared/chatTrigger';
 import { systemClock, type Clock } from '../../shared/clock';
-import { readCredential } from '../../shared/credential';
 import { openTable } from '../../shared/dataTable';
+import { toNodeError } from '../../shared/errors';
 import { failRun } from '../../shared/failRun';
 import { ok, type Result } from '../../shared/failure';
 import { lastWrites } from '../../shared/lastWrites';
@@ -24,16 +27,22 @@ import { createInterruptRounds, type InterruptRounds } from '../agent.rounds';
 import { createSessionStore, SESSION_TABLE, type SessionStore } from '../agent.sessions';
 import { readAgentOptions, type AgentOptions } from './agentOptions';
 
-/** The effects that one run of the node works with. */
-export interface AgentRun {
+/** One account in a run. Limits belong to a token, so each has a rate limiter of its own. */
+export interface AgentLine {
 	/** Which agent this is: what sessions and recorded answers belong to. */
 	readonly agent: string;
 	readonly account: AgentAccount;
 	readonly api: AgentApi;
+	readonly sessions: SessionStore;
+}
+
+/** The effects that one run of the node works with. */
+export interface AgentRun {
+	/** The agent of each item. */
+	readonly lines: Accounts<AgentLine>;
 	readonly options: AgentOptions;
 	readonly clock: Clock;
 	readonly redact: Redact;
-	readonly sessions: SessionStore;
 	/** Where the operator set an idempotency key. */
 	readonly ledger: Ledger | undefined;
 	readonly memory: AgentMemory;
@@ -72,6 +81,11 @@ export async function inAgentRun(
 	cancelSignal?.addEventListener('abort', end, { once: true });
 	if (cancelSignal?.aborted) end();
 	try {
+		const { refused } = run.lines;
+		// Nothing is sent beside an item that cannot be.
+		if (refused && !context.continueOnFail()) {
+			throw toNodeError(context.getNode(), refused.failure, refused.itemIndex);
+		}
 		return await work(run);
 	} finally {
 		const isWritten = await flush(run);
@@ -86,34 +100,35 @@ export async function inAgentRun(
 async function openAgentRun(context: IExecuteFunctions, signal: AbortSignal): Promise<Result<AgentRun>> {
 	const options = readAgentOptions(context);
 	if (!options.ok) return options;
-	const fields = await readCredential(context, CREDENTIAL);
-	if (!fields.ok) return fields;
-	const account = readAgentAccount(fields.value);
-	if (!account.ok) return account;
+	const accounts = await readAccounts(context, CREDENTIAL, readAgentAccount);
+	if (!accounts.ok) return accounts;
 	const clock = systemClock;
-	const redact = redactor(account.value.secrets);
-	const credential = credentialOf(context, CREDENTIAL, fields.value);
-	const { baseUrl, invokePath } = account.value;
-	const agent = `${baseUrl}${invokePath} ${credential.id}`.trim();
+	const redact = redactor(accounts.value.all.flatMap(({ account }) => account.secrets));
 	const { requestsPerSecond, concurrency, maxInterrupts } = options.value;
 	const cancelSignal = context.getExecutionCancelSignal();
-	const api = createAgentApi({
-		account: account.value,
-		open: authenticatedOpen(context, CREDENTIAL, credential),
-		send: authenticatedSend(context, CREDENTIAL, credential),
-		attempt: createAttempts({
-			baseUrl,
-			window: createWindow({ requestsPerSecond, concurrency }, clock, signal),
-			...{ clock, redact, signal, random: Math.random },
-			explain: (verdict, facts) => explainCall(verdict, facts, account.value.isDebugToken),
-		}),
-		silence: createSilenceWatch(clock, SILENCE_CHECK_MS, signal),
-		...{ clock, redact, random: Math.random, cancelSignal: () => signal },
+	const isTokenOfItem = accounts.value.varying.has('agentToken');
+	const lines = mapAccounts(accounts.value, ({ account, fields }): AgentLine => {
+		const credential = credentialOf(context, CREDENTIAL, fields);
+		const { baseUrl } = account;
+		const agent = agentOf(account, credential.id, isTokenOfItem);
+		const api = createAgentApi({
+			account,
+			open: authenticatedOpen(context, CREDENTIAL, credential),
+			send: authenticatedSend(context, CREDENTIAL, credential),
+			attempt: createAttempts({
+				baseUrl,
+				window: createWindow({ requestsPerSecond, concurrency }, clock, signal),
+				...{ clock, redact, signal, random: Math.random },
+				explain: (verdict, facts) => explainCall(verdict, facts, account.isDebugToken),
+			}),
+			silence: createSilenceWatch(clock, SILENCE_CHECK_MS, signal),
+			...{ clock, redact, random: Math.random, cancelSignal: () => signal },
+		});
+		return { agent, account, api, sessions: openSessions(context, agent, options.value) };
 	});
 	const memory = createRunMemory(context.getContext('node'), 'flowAgentRuns', runIndexOf(context));
 	return ok({
-		...{ agent, api, clock, redact, signal, account: account.value, options: options.value },
-		sessions: openSessions(context, agent, options.value),
+		...{ lines, clock, redact, signal, options: options.value },
 		ledger: openLedger(context, options.value, signal),
 		// n8n counts each try of a tool as a run, and calls at the same time as one: what is remembered under its index
 		// may be another person's answer.
@@ -123,6 +138,20 @@ async function openAgentRun(context: IExecuteFunctions, signal: AbortSignal): Pr
 		forChat: isStartedByChat(context),
 		asTool: isTool(context),
 	});
+}
+
+/**
+ * Which agent a credential leads to. Not by its token, for a new one would lose all sessions; but where each item has
+ * a token of its own, nothing else tells the agents apart.
+ */
+function agentOf(
+	{ baseUrl, invokePath, secrets }: AgentAccount,
+	credentialId: string,
+	isTokenOfItem: boolean,
+): string {
+	const name = `${baseUrl}${invokePath} ${credentialId}`.trim();
+	if (!isTokenOfItem) return name;
+	return `${name} ${createHash('sha256').update(secrets.join(' ')).digest('base64url').slice(0, 22)}`;
 }
 
 function openSessions(context: IExecuteFunctions, agent: string, options: AgentOptions): SessionStore {
@@ -157,8 +186,9 @@ function openLedger(
 }
 
 /** @returns false where something could not be written */
-async function flush({ sessions, ledger, cancelled }: AgentRun): Promise<boolean> {
-	const flushed = Promise.all([sessions.flush(), ledger?.flush()]).then((results) =>
+async function flush({ lines, ledger, cancelled }: AgentRun): Promise<boolean> {
+	const sessions = lines.all.map(async (line) => await line.sessions.flush());
+	const flushed = Promise.all([...sessions, ledger?.flush()]).then((results) =>
 		results.every((result) => result?.ok !== false),
 	);
 	return await lastWrites(flushed, cancelled(), systemClock);

@@ -1,9 +1,11 @@
 import type { IExecuteFunctions, INodeExecutionData, INodeProperties } from 'n8n-workflow';
 
+import { itemsByAccount, mapAccounts } from '../../shared/accounts';
 import { toErrorItem, toNodeError } from '../../shared/errors';
 import { failRun } from '../../shared/failRun';
-import { badInput, fail, type Result } from '../../shared/failure';
+import { badInput, fail, ok, type Result } from '../../shared/failure';
 import { readItem } from '../../shared/thrown';
+import type { SessionStore } from '../agent.sessions';
 import { readText } from './agent.inputs';
 import { inAgentRun, type AgentRun } from './agentRun';
 import type { Operation } from '../../shared/operation';
@@ -36,19 +38,38 @@ async function forgetAll(context: IExecuteFunctions, run: AgentRun): Promise<INo
 	if (failed && !failed.ok && !context.continueOnFail()) {
 		throw toNodeError(context.getNode(), failed.failure, failedAt);
 	}
-	const keys = [...new Set(read.flatMap((key) => (key.ok ? [key.value] : [])))];
-	const loaded = await run.sessions.load(keys);
-	if (!loaded.ok) return failRun(context, loaded.failure);
-	const ids = new Map(keys.map((key) => [key, run.sessions.find(key)]));
-	const forgotten = await run.sessions.forget(keys);
-	if (!forgotten.ok) return failRun(context, forgotten.failure);
-	return [
-		read.map((key, item): INodeExecutionData => {
-			if (!key.ok) return toErrorItem(key.failure, item, run.asTool);
-			const id = ids.get(key.value) ?? '';
-			return { json: { key: key.value, forgotten: id !== '', sessionId: id }, pairedItem: { item } };
-		}),
-	];
+	const itemsOf = itemsByAccount(run.lines, read.keys());
+	const forgotten = mapAccounts(run.lines, async (line) => {
+		const keys = (itemsOf.get(line) ?? []).flatMap((itemIndex) => {
+			const key = read[itemIndex];
+			return key?.ok ? [key.value] : [];
+		});
+		return await forgetKeys(line.sessions, [...new Set(keys)]);
+	});
+	const tables = await Promise.all(forgotten.all);
+	const broken = tables.find(({ ok: isOk }) => !isOk);
+	if (broken && !broken.ok) return failRun(context, broken.failure);
+	const items = read.map(async (key, item): Promise<INodeExecutionData> => {
+		const ids = forgotten.of(item);
+		if (!ids.ok) return toErrorItem(ids.failure, item, run.asTool);
+		if (!key.ok) return toErrorItem(key.failure, item, run.asTool);
+		const known = await ids.value;
+		const id = known.ok ? (known.value.get(key.value) ?? '') : '';
+		return { json: { key: key.value, forgotten: id !== '', sessionId: id }, pairedItem: { item } };
+	});
+	return [await Promise.all(items)];
+}
+
+/** @returns the sessions that the keys had */
+async function forgetKeys(
+	sessions: SessionStore,
+	keys: readonly string[],
+): Promise<Result<ReadonlyMap<string, string>>> {
+	const loaded = await sessions.load(keys);
+	if (!loaded.ok) return loaded;
+	const ids = new Map(keys.map((key) => [key, sessions.find(key)]));
+	const forgotten = await sessions.forget(keys);
+	return forgotten.ok ? ok(ids) : forgotten;
 }
 
 function readKey(context: IExecuteFunctions, itemIndex: number): Result<string> {

@@ -1,7 +1,7 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { failRun } from '../../shared/failRun';
-import { badInput, fail, ok, type Result } from '../../shared/failure';
+import { badInput, fail, ok, type Failure, type Result } from '../../shared/failure';
 import type { JsonObject } from '../../shared/json';
 import { createOutlet, type ItemOutlet } from '../../shared/outlet';
 import { fingerprinter } from '../../shared/runMemory';
@@ -10,7 +10,7 @@ import { invokeBody, withSession, type Turn } from '../agent.request';
 import { explainTable } from '../agent.sessions';
 import { takeTurns, type AgentTurn, type SessionChoice, type TurnOutcome } from '../agent.turns';
 import { readExtraBody } from './agent.inputs';
-import type { AgentRun } from './agentRun';
+import type { AgentLine, AgentRun } from './agentRun';
 import { deliverTurns, type DeliveredTurn } from './deliver';
 
 /** What one item asks, read from the form and checked; nothing is sent yet. */
@@ -27,6 +27,7 @@ export interface PreparedTurn {
 
 /** With what is read for the output, now and not once the agent has been asked. */
 interface ReadTurn extends PreparedTurn {
+	readonly line: AgentLine;
 	readonly simplify: boolean;
 	readonly lacksKey: boolean;
 }
@@ -46,13 +47,15 @@ export async function takeItems(
 	prepareTurn: PrepareTurn,
 ): Promise<INodeExecutionData[][]> {
 	const items = context.getInputData();
-	const prepared = items.map((_, itemIndex) => readItem(() => readTurn(context, prepareTurn, itemIndex)));
+	const prepared = items.map((_, itemIndex) =>
+		readItem(() => readTurn(context, run, prepareTurn, itemIndex)),
+	);
 	const refusal = refuseBatch(prepared, run, context.continueOnFail());
 	if (refusal) return failRun(context, refusal.failure);
-	const loaded = explainTable(await run.sessions.load(keysOf(prepared)));
+	const loaded = await loadSessions(run, prepared);
 	if (!loaded.ok) return failRun(context, loaded.failure);
 	if (context.getNodeParameter('previewRequest', 0, false) === true) {
-		const previews = preview(context, run, prepared);
+		const previews = preview(context, prepared);
 		return run.asTool ? [previews] : [previews, []];
 	}
 
@@ -60,14 +63,14 @@ export async function takeItems(
 	const outletOf = openOutlet(context, run, items.length);
 	const turns = prepared.flatMap((item, itemIndex): AgentTurn[] => {
 		if (!item.ok) return [];
-		const { session, isResume, idempotency, simplify } = item.value;
+		const { line, session, isResume, idempotency, simplify } = item.value;
 		return [
 			{
-				...{ itemIndex, session, isResume, idempotency },
+				...{ itemIndex, line, session, isResume, idempotency },
 				fingerprint: fingerprintOf(items[itemIndex]?.json),
 				keepRaw: !simplify,
-				prepare: async () => await bodyOf(context, run, item.value, itemIndex),
-				bodyFor: (body, sessionId) => withSession(body, sessionId, run.account.deployment),
+				prepare: async () => await bodyOf(context, item.value, itemIndex),
+				bodyFor: (body, sessionId) => withSession(body, sessionId, line.account.deployment),
 				onDelta: async (text) => await outletOf?.(itemIndex).say(text),
 			},
 		];
@@ -141,7 +144,7 @@ async function answer(
 			await turn.onDelta(text);
 		},
 	}));
-	const { agent, api, sessions, ledger, memory, rounds, signal } = run;
+	const { ledger, memory, rounds, signal } = run;
 	const heard = async ({ itemIndex, result }: TurnOutcome): Promise<void> => {
 		const outlet = outletOf?.(itemIndex);
 		if (!outlet) return;
@@ -162,40 +165,55 @@ async function answer(
 		await outlet.end();
 	};
 	return await takeTurns(spoken, settings, {
-		...{ agent, api, sessions, ledger, memory, rounds, signal, clock: run.clock, heard },
+		...{ ledger, memory, rounds, signal, clock: run.clock, heard },
 	});
 }
 
 async function bodyOf(
 	context: IExecuteFunctions,
-	run: AgentRun,
-	prepared: PreparedTurn,
+	prepared: ReadTurn,
 	itemIndex: number,
 ): Promise<Result<JsonObject>> {
 	try {
 		const turn = await prepared.turn();
 		if (!turn.ok) return turn;
 		const extraBody = readExtraBody(context, itemIndex);
-		return invokeBody(turn.value, prepared.stream, extraBody, run.account.deployment);
+		return invokeBody(turn.value, prepared.stream, extraBody, prepared.line.account.deployment);
 	} catch (error) {
 		return fail(explainThrown(error));
 	}
 }
 
-function keysOf(prepared: ReadonlyArray<Result<PreparedTurn>>): string[] {
-	const keys = prepared.flatMap((item) =>
-		item.ok && item.value.session.kind === 'mapped' ? [item.value.session.key] : [],
-	);
-	return [...new Set(keys)];
+/** Sessions belong to an agent, so that each has the keys of its own items to look up. */
+async function loadSessions(
+	{ lines }: AgentRun,
+	prepared: ReadonlyArray<Result<ReadTurn>>,
+): Promise<Result<undefined>> {
+	const keysOf = new Map(lines.all.map((line) => [line, new Set<string>()]));
+	for (const item of prepared) {
+		if (!item.ok || item.value.session.kind !== 'mapped') continue;
+		keysOf.get(item.value.line)?.add(item.value.session.key);
+	}
+	const loads = [...keysOf].map(async ([{ sessions }, keys]) => await sessions.load([...keys]));
+	const loaded = await Promise.all(loads);
+	return explainTable(loaded.find(({ ok: isOk }) => !isOk) ?? ok(undefined));
 }
 
-function readTurn(context: IExecuteFunctions, prepareTurn: PrepareTurn, itemIndex: number): Result<ReadTurn> {
+function readTurn(
+	context: IExecuteFunctions,
+	{ lines }: AgentRun,
+	prepareTurn: PrepareTurn,
+	itemIndex: number,
+): Result<ReadTurn> {
+	const line = lines.of(itemIndex);
+	if (!line.ok) return line;
 	const turn = prepareTurn(itemIndex);
 	if (!turn.ok) return turn;
 	const { session, isResume } = turn.value;
 	const wantsKey = !isResume && context.getNodeParameter('sessionMode', itemIndex, 'new') === 'mapped';
 	return ok({
 		...turn.value,
+		line: line.value,
 		simplify: context.getNodeParameter('simplify', itemIndex, true) !== false,
 		lacksKey: wantsKey && session.kind === 'new',
 	});
@@ -248,20 +266,24 @@ function askedParameters(context: IExecuteFunctions): unknown {
 
 function preview(
 	context: IExecuteFunctions,
-	run: AgentRun,
-	prepared: ReadonlyArray<Result<PreparedTurn>>,
+	prepared: ReadonlyArray<Result<ReadTurn>>,
 ): INodeExecutionData[] {
-	const { baseUrl, invokePath, deployment } = run.account;
 	return prepared.map((item, itemIndex): INodeExecutionData => {
 		const pairedItem = { item: itemIndex };
-		const body = item.ok ? previewBody(context, run, item.value, itemIndex) : item;
-		if (!body.ok) return { json: { problem: body.failure.message, advice: body.failure.advice }, pairedItem };
-		const session = item.ok ? item.value.session : undefined;
+		const problem = ({ message, advice }: Failure): INodeExecutionData => ({
+			json: { problem: message, advice },
+			pairedItem,
+		});
+		if (!item.ok) return problem(item.failure);
+		const body = previewBody(context, item.value, itemIndex);
+		if (!body.ok) return problem(body.failure);
+		const { session, line } = item.value;
+		const { baseUrl, invokePath, deployment } = line.account;
 		const sessionId =
-			session?.kind === 'explicit'
+			session.kind === 'explicit'
 				? session.id
-				: session?.kind === 'mapped'
-					? run.sessions.find(session.key)
+				: session.kind === 'mapped'
+					? line.sessions.find(session.key)
 					: '';
 		const request = {
 			method: 'POST',
@@ -275,10 +297,9 @@ function preview(
 
 function previewBody(
 	context: IExecuteFunctions,
-	run: AgentRun,
-	{ previewed, stream }: PreparedTurn,
+	{ previewed, stream, line }: ReadTurn,
 	itemIndex: number,
 ): Result<JsonObject> {
-	const body = invokeBody(previewed, stream, readExtraBody(context, itemIndex), run.account.deployment);
+	const body = invokeBody(previewed, stream, readExtraBody(context, itemIndex), line.account.deployment);
 	return body.ok ? ok(body.value) : body;
 }

@@ -1,6 +1,7 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 import pLimit from 'p-limit';
 
+import { mapAccounts, type Accounts } from '../../shared/accounts';
 import { isStartedByChat } from '../../shared/chatTrigger';
 import { systemClock } from '../../shared/clock';
 import { toErrorItem, toNodeError } from '../../shared/errors';
@@ -8,7 +9,7 @@ import { fail, ok, type Failure, type Result } from '../../shared/failure';
 import { failRun } from '../../shared/failRun';
 import type { JsonObject } from '../../shared/json';
 import { createOutlet, type ItemOutlet } from '../../shared/outlet';
-import { openPlatform, type Platform } from '../../shared/platform';
+import { openPlatforms, type Platform } from '../../shared/platform';
 import type { Redact } from '../../shared/redact';
 import { explainThrown } from '../../shared/thrown';
 import { isTool } from '../../shared/toolMode';
@@ -28,8 +29,9 @@ const SILENCE_CHECK_MS = 500;
 
 /** What all items of a run share. */
 interface ChatRun {
-	readonly complete: CompleteChat;
-	readonly platform: Platform;
+	/** How each item's account asks: with a rate limit of its own, for limits belong to a key. */
+	readonly completers: Accounts<CompleteChat>;
+	readonly redact: Redact;
 	readonly forChat: boolean;
 	readonly asTool: boolean;
 	readonly ending: AbortController;
@@ -42,8 +44,12 @@ export async function completeItems(context: IExecuteFunctions): Promise<INodeEx
 	if (count === 0) return [[]];
 	const options = readRunOptions(context);
 	if (!options.ok) return failRun(context, options.failure);
-	const platform = await openPlatform(context);
-	if (!platform.ok) return failRun(context, platform.failure);
+	const platforms = await openPlatforms(context);
+	if (!platforms.ok) return failRun(context, platforms.failure);
+	const { redact, refused } = platforms.value;
+	if (refused && !context.continueOnFail()) {
+		throw toNodeError(context.getNode(), refused.failure, refused.itemIndex);
+	}
 
 	const ending = new AbortController();
 	const end = (): void => {
@@ -54,8 +60,10 @@ export async function completeItems(context: IExecuteFunctions): Promise<INodeEx
 	if (cancelSignal?.aborted) end();
 	try {
 		const run: ChatRun = {
-			complete: openChat(platform.value, options.value, ending.signal),
-			platform: platform.value,
+			completers: mapAccounts(platforms.value, (platform) =>
+				openChat(platform, redact, options.value, ending.signal),
+			),
+			redact,
 			forChat: isStartedByChat(context),
 			asTool: isTool(context),
 			ending,
@@ -69,7 +77,8 @@ export async function completeItems(context: IExecuteFunctions): Promise<INodeEx
 }
 
 function openChat(
-	{ account, open, redact }: Platform,
+	{ account, open }: Platform,
+	redact: Redact,
 	{ requestsPerSecond, concurrency }: RunOptions,
 	signal: AbortSignal,
 ): CompleteChat {
@@ -142,10 +151,12 @@ async function answerItem(
 	// Whoever listens has heard it when it was new.
 	const known = run.memory.recall(itemIndex);
 	if (known) return ok(known);
+	const complete = run.completers.of(itemIndex);
+	if (!complete.ok) return complete;
 	try {
 		const question = await prepareQuestion(context, itemIndex);
 		if (!question.ok) return question;
-		const answer = await ask(run, question.value, outlet);
+		const answer = await ask(run, complete.value, question.value, outlet);
 		if (answer.ok) run.memory.keep(itemIndex, answer.value);
 		return answer;
 	} catch (error) {
@@ -156,20 +167,21 @@ async function answerItem(
 
 async function ask(
 	run: ChatRun,
+	complete: CompleteChat,
 	question: PreparedQuestion,
 	outlet: ItemOutlet | undefined,
 ): Promise<Result<JsonObject>> {
 	const { body, options, ...form } = question;
-	const answer = await run.complete({
+	const answer = await complete({
 		body,
-		onPiece: speaker(outlet, options.streamReasoning, run.platform.redact),
+		onPiece: speaker(outlet, options.streamReasoning, run.redact),
 		idleMs: options.idleMs,
 		endByMs: systemClock.now() + options.timeoutMs,
 		attempts: options.attempts,
 	});
 	if (!answer.ok) return answer;
-	const { forChat, asTool, platform } = run;
-	const described = describeAnswer(answer.value, { ...form, forChat, asTool }, platform.redact);
+	const { forChat, asTool, redact } = run;
+	const described = describeAnswer(answer.value, { ...form, forChat, asTool }, redact);
 	return described.ok ? ok(described.value) : described;
 }
 

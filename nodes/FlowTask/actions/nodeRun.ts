@@ -2,13 +2,15 @@ import { randomInt } from 'crypto';
 
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
+import { mapAccounts, type Accounts } from '../../shared/accounts';
 import { systemClock, type Clock } from '../../shared/clock';
+import { toNodeError } from '../../shared/errors';
 import { badInput, fail, ok, type Result } from '../../shared/failure';
 import { openTable } from '../../shared/dataTable';
 import { lastWrites } from '../../shared/lastWrites';
 import { createLedger, ledgerScope, type Ledger } from '../../shared/ledger';
 import { LEDGER_TABLE } from '../../shared/ledger.rows';
-import { openPlatform } from '../../shared/platform';
+import { openPlatforms } from '../../shared/platform';
 import { PROGRESS_PATHS, type PlatformAccount } from '../../shared/platformAccount';
 import type { Redact } from '../../shared/redact';
 import { runIndexOf } from '../../shared/runMemory';
@@ -19,20 +21,27 @@ import { allowsSocketTo } from '../../shared/transport/egress';
 import { nativeSocketFactory } from '../../shared/transport/socket';
 import { createWindow } from '../../shared/transport/window';
 import { readKnowledge, type WorkflowKnowledge } from '../task.checks';
-import { createTaskApi, type TaskApi } from '../task.api';
+import { createTaskApi } from '../task.api';
+import type { TaskLine } from '../task.engine';
 import { createTaskMemory, createToolMemory, type TaskMemory } from '../task.memory';
 import { createProgressSockets, type ProgressSockets } from '../task.progress';
 import type { RandomSeed } from '../task.seeds';
 import { failRun } from './deliver';
 import { readRunOptions, type RunOptions } from './runOptions';
 
+/** One account in a run: limits belong to a key, so each has a rate limiter, a watch and uploads of its own. */
+export interface AccountLine extends TaskLine {
+	readonly images: TaskMemory['images'];
+	readonly owner: string;
+}
+
 /** The effects that one run of the node works with; everything below is handed what it needs of them. */
 export interface NodeRun {
-	readonly api: TaskApi;
+	/** How each item's account is reached. */
+	readonly lines: Accounts<AccountLine>;
 	readonly clock: Clock;
 	readonly redact: Redact;
 	readonly download: Download;
-	readonly sockets: ProgressSockets | undefined;
 	/** Where the operator set an idempotency key. */
 	readonly ledger: Ledger | undefined;
 	readonly options: RunOptions;
@@ -48,7 +57,6 @@ export interface NodeRun {
 	readonly remarks: () => string[];
 	/** What an earlier try of this run has sent. */
 	readonly memory: TaskMemory;
-	readonly images: TaskMemory['images'];
 	readonly randomSeed: RandomSeed;
 	/** What the operator pasted about the workflow, read once for all items that have the same. */
 	readonly knowledge: (definitionSource: unknown, viewSource: unknown) => Result<WorkflowKnowledge>;
@@ -58,8 +66,10 @@ export interface NodeRun {
 	readonly close: () => void;
 }
 
-/** Requests under way at once, in each lane. */
+/** Requests under way at once, in each lane of each account. */
 const CONCURRENCY = 16;
+/** Each of them may hold a socket for each of its last tasks; the tasks of further accounts are polled. */
+const ACCOUNTS_WITH_SOCKETS = 5;
 
 const LEDGER_BEHIND =
 	'The Data Table flow_task_ledger could not be written to the end, so a later execution may not know some of these tasks and asks about their keys.';
@@ -85,7 +95,12 @@ export async function inNodeRun(
 	const opened = await openNodeRun(context, options.value, leastMs);
 	if (!opened.ok) return failRun(context, opened.failure);
 	const run = opened.value;
+	const { refused } = run.lines;
 	try {
+		// Nothing is sent beside an item that cannot be.
+		if (refused && !context.continueOnFail()) {
+			throw toNodeError(context.getNode(), refused.failure, refused.itemIndex);
+		}
 		return await work(run);
 	} finally {
 		await run.closeLedger();
@@ -93,15 +108,15 @@ export async function inNodeRun(
 	}
 }
 
-/** Opens a node run: reads the credential once and puts the transport together. */
+/** Opens a node run: reads the credential and puts the transport together. */
 async function openNodeRun(
 	context: IExecuteFunctions,
 	options: RunOptions,
 	leastMs: number,
 ): Promise<Result<NodeRun>> {
-	const platform = await openPlatform(context);
-	if (!platform.ok) return platform;
-	const { account, send, redact } = platform.value;
+	const platforms = await openPlatforms(context);
+	if (!platforms.ok) return platforms;
+	const { redact, varying } = platforms.value;
 
 	const clock = systemClock;
 	const cancelSignal = context.getExecutionCancelSignal();
@@ -114,31 +129,39 @@ async function openNodeRun(
 
 	const { signal } = ending;
 	const deadlineMs = clock.now() + Math.max(options.timeoutMs, leastMs);
-	const call = createClient({
-		baseUrl: account.baseUrl,
-		send,
-		window: createWindow(
-			{ requestsPerSecond: options.requestsPerSecond, concurrency: CONCURRENCY },
-			clock,
-			signal,
-			deadlineMs,
+	const withSockets = new Map(
+		await Promise.all(
+			platforms.value.all
+				.slice(0, ACCOUNTS_WITH_SOCKETS)
+				.map(async (one) => [one, await openProgress(context, one.account, options, clock)] as const),
 		),
-		clock,
-		redact,
-		random: Math.random,
-		signal,
-		deadlineMs,
-	});
-	const sockets = await openProgress(context, account, options, clock);
+	);
 	const nodeContext = context.getContext('node');
 	const toolMemory = isTool(context) ? createToolMemory(nodeContext) : undefined;
 	const memory = toolMemory ?? createTaskMemory(nodeContext, runIndexOf(context));
+	const lines = mapAccounts(platforms.value, (platform): AccountLine => {
+		const { account, accountId, send } = platform;
+		const owner = varying.size > 0 ? accountId : '';
+		const rate = { requestsPerSecond: options.requestsPerSecond, concurrency: CONCURRENCY };
+		const call = createClient({
+			baseUrl: account.baseUrl,
+			window: createWindow(rate, clock, signal, deadlineMs),
+			random: Math.random,
+			...{ send, clock, redact, signal, deadlineMs },
+		});
+		return {
+			api: createTaskApi(call),
+			sockets: withSockets.get(platform),
+			images: owner ? imagesOf(memory.images, owner) : memory.images,
+			owner,
+		};
+	});
+	const hasSockets = (): boolean => lines.all.some(({ sockets }) => sockets?.available === true);
 	const ledger = openLedger(context, options, { clock, signal, deadlineMs });
 	let edited = false;
 	return ok({
-		images: memory.images,
+		lines,
 		memory,
-		api: createTaskApi(call),
 		clock,
 		redact,
 		download: createDownload({
@@ -150,7 +173,6 @@ async function openNodeRun(
 			deadlineMs,
 			signal,
 		}),
-		sockets,
 		ledger,
 		options,
 		deadlineMs,
@@ -161,7 +183,7 @@ async function openNodeRun(
 		},
 		remarks: () => [
 			...(edited ? [EDITED] : []),
-			...(options.progressChannel === 'websocket' && sockets?.available !== true ? [NO_SOCKET] : []),
+			...(options.progressChannel === 'websocket' && !hasSockets() ? [NO_SOCKET] : []),
 		],
 		randomSeed: (least, most) => (least < most ? randomInt(least, most + 1) : least),
 		knowledge: rememberLast(readKnowledge),
@@ -176,6 +198,14 @@ async function openNodeRun(
 			toolMemory?.release();
 		},
 	});
+}
+
+/** An image is known to the account that it was uploaded to. */
+function imagesOf(images: TaskMemory['images'], owner: string): TaskMemory['images'] {
+	return {
+		get: (digest) => images.get(`${owner} ${digest}`),
+		set: (digest, imageId) => images.set(`${owner} ${digest}`, imageId),
+	};
 }
 
 /** Where n8n allows no socket to the platform, polling does the work. */

@@ -75,7 +75,9 @@ beforeEach(() => {
 const key = (name: string): SessionChoice => ({ kind: 'mapped', key: name });
 const NEW: SessionChoice = { kind: 'new' };
 
-function turn(itemIndex: number, session: SessionChoice, over: Partial<AgentTurn> = {}): AgentTurn {
+type Question = Omit<AgentTurn, 'line'>;
+
+function turn(itemIndex: number, session: SessionChoice, over: Partial<Question> = {}): Question {
 	return {
 		...{ itemIndex, session, isResume: false, idempotency: undefined, fingerprint: 'f', keepRaw: false },
 		prepare: async () => ok({ message: `m${itemIndex}` }),
@@ -93,7 +95,7 @@ function ledgerOf(executionId: string): Ledger {
 }
 
 async function take(
-	turns: AgentTurn[],
+	turns: Question[],
 	settings: Partial<TurnSettings> = {},
 	{
 		ledger,
@@ -119,10 +121,10 @@ async function take(
 	};
 	const work = async () => {
 		const outcomes = await takeTurns(
-			turns,
+			turns.map((one) => ({ ...one, line: { agent: agentName, api: agent, sessions } })),
 			{ ...usual, ...settings },
 			{
-				...{ agent: agentName, api: agent, clock, sessions, ledger },
+				...{ clock, ledger },
 				memory: createAgentMemory(createRunMemory(nodeContext, 'n', 0)),
 				rounds,
 				signal: signal ?? new AbortController().signal,
@@ -301,7 +303,7 @@ test('nothing is sent once the run has ended, or where the body cannot be put to
 });
 
 describe('with a ledger', () => {
-	const keyed = (i: number, payload = 'p', over: Partial<AgentTurn> = {}): AgentTurn =>
+	const keyed = (i: number, payload = 'p', over: Partial<Question> = {}): Question =>
 		turn(i, NEW, { idempotency: { key: 'order 7', payload: async () => ok(payload) }, ...over });
 
 	test('another execution gets the recorded answer, or is told that the key stands for something else', async () => {

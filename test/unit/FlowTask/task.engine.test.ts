@@ -34,6 +34,7 @@ interface Scene {
 function scene(): Scene {
 	const clock = new TestClock();
 	const platform = new ScriptedPlatform(clock);
+	const line = { api: platform };
 	const ending = new AbortController();
 	const downloads: DownloadRequest[] = [];
 	const download: Download = async (request) => {
@@ -65,7 +66,7 @@ function scene(): Scene {
 					urlExpireSeconds: 3_600,
 					...settings,
 				},
-				{ api: platform, clock, redact: redactor([]), download, ending },
+				{ lines: { of: () => ok(line) }, clock, redact: redactor([]), download, ending },
 			),
 	};
 	return made;

@@ -49,3 +49,11 @@ it('refuses a key of another kind and a switch that the model lacks before that'
 		message: '"family_b-14b" always reasons: it cannot be switched off',
 	});
 });
+
+it('reads the credential as the item that is worked on sees it', async () => {
+	const context = contextOf(MODEL, ACCOUNT);
+	const ofItem = [ACCOUNT, { ...ACCOUNT, apiKey: 'agt_0123456789abcdef' }];
+	context.getCredentials = async <T extends object>(_type: string, itemIndex = 0) => ofItem[itemIndex] as T;
+	const supplied = new LmChatFlowPlatform().supplyData.call(context, 1);
+	await expect(supplied).rejects.toMatchObject({ message: expect.stringContaining('FlowAgent API') });
+});

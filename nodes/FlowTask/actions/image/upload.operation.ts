@@ -1,10 +1,11 @@
 import pLimit from 'p-limit';
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
+import { mapAccounts } from '../../../shared/accounts';
 import { toErrorItem, toNodeError } from '../../../shared/errors';
 import { ok, type Failure, type Result } from '../../../shared/failure';
 import { binaryFieldBytes, fetchInputFile, readBinaryField } from '../../../shared/inputFile';
-import { createImageUploads } from '../../task.uploads';
+import { createImageUploads, type UploadImage } from '../../task.uploads';
 import { isTool } from '../../../shared/toolMode';
 import { readItem } from '../../../shared/thrown';
 import { inNodeRun, type NodeRun } from '../nodeRun';
@@ -60,7 +61,7 @@ export const upload: Operation = {
 const ITEMS_AT_ONCE = 8;
 
 async function uploadItems(context: IExecuteFunctions, run: NodeRun): Promise<INodeExecutionData[][]> {
-	const uploadImage = createImageUploads(run.api, run.images);
+	const uploaders = mapAccounts(run.lines, ({ api, images }) => createImageUploads(api, images));
 	const limit = pLimit(ITEMS_AT_ONCE);
 	let stop = false;
 	const results = await Promise.all(
@@ -68,13 +69,8 @@ async function uploadItems(context: IExecuteFunctions, run: NodeRun): Promise<IN
 			async (_, itemIndex) =>
 				await limit(async () => {
 					if (stop) return undefined;
-					const source = readSource(context, itemIndex);
-					const result = source.ok
-						? await uploadImage(
-								async () => await load(context, itemIndex, source.value, run),
-								bytesOf(context, itemIndex, source.value),
-							)
-						: source;
+					const upload = uploaders.of(itemIndex);
+					const result = upload.ok ? await uploadItem(context, itemIndex, upload.value, run) : upload;
 					if (!result.ok && !context.continueOnFail()) stop = true;
 					return result;
 				}),
@@ -90,6 +86,20 @@ async function uploadItems(context: IExecuteFunctions, run: NodeRun): Promise<IN
 	if (first?.ok === false && !context.continueOnFail())
 		throw toNodeError(context.getNode(), first.failure, failed);
 	return [items];
+}
+
+async function uploadItem(
+	context: IExecuteFunctions,
+	itemIndex: number,
+	upload: UploadImage,
+	run: NodeRun,
+): ReturnType<UploadImage> {
+	const source = readSource(context, itemIndex);
+	if (!source.ok) return source;
+	return await upload(
+		async () => await load(context, itemIndex, source.value, run),
+		bytesOf(context, itemIndex, source.value),
+	);
 }
 
 const NOT_UPLOADED: Failure = {

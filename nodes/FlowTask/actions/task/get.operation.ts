@@ -1,12 +1,12 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
+import { itemsByAccount, mapAccounts } from '../../../shared/accounts';
 import { toErrorItem, toNodeError } from '../../../shared/errors';
 import { ok, type Failure, type Result } from '../../../shared/failure';
 import { excerpt } from '../../../shared/json';
 import { explainWatchEnd } from '../../task.failures';
 import { infoOfMany } from '../../task.looks';
 import { describeTask, leftOutHint, rawTaskInfo } from '../../task.outputs';
-import { failRun } from '../deliver';
 import { readItem } from '../../../shared/thrown';
 import { isTool } from '../../../shared/toolMode';
 import { inNodeRun, type NodeRun } from '../nodeRun';
@@ -29,29 +29,42 @@ export const get: Operation = {
 
 async function getTasks(context: IExecuteFunctions, run: NodeRun): Promise<INodeExecutionData[][]> {
 	const wanted = context.getInputData().map((_, itemIndex) => readWanted(context, itemIndex));
-	const taskIds = wanted.flatMap((read) => (read.ok ? read.value.taskIds : []));
-	const look = await infoOfMany(run.api, taskIds, run.options.urlExpireSeconds);
-	if (!look.ok) return failRun(context, look.failure);
-	const { infos, refused } = look.value;
-	const items = wanted.flatMap((read, itemIndex): INodeExecutionData[] => {
-		if (!read.ok) return [failItem(context, read.failure, itemIndex)];
-		const { simplify } = read.value;
-		return read.value.taskIds.map((taskId) => {
-			const info = infos.get(taskId);
-			if (!info) {
-				const refusal = refused.get(taskId);
-				const failure = refusal ? refusedTask(taskId, refusal) : unknownTask(taskId, run);
-				return failItem(context, failure, itemIndex);
-			}
-			const json = describeTask(info, run.redact);
-			if (!simplify) json.raw = rawTaskInfo(info, run.redact);
-			return { json, pairedItem: { item: itemIndex } };
-		});
+	const itemsOf = itemsByAccount(run.lines, wanted.keys());
+	const looks = mapAccounts(run.lines, async (line) => {
+		const own = itemsOf.get(line)?.map((itemIndex) => wanted[itemIndex]) ?? [];
+		const taskIds = own.flatMap((read) => (read?.ok ? read.value.taskIds : []));
+		return await infoOfMany(line.api, taskIds, run.options.urlExpireSeconds);
 	});
-	const leftOut = leftOutHint([...infos.values()]);
-	if (leftOut !== undefined)
+	const items = await Promise.all(
+		wanted.map(async (read, itemIndex): Promise<INodeExecutionData[]> => {
+			const look = looks.of(itemIndex);
+			if (!look.ok) return [failItem(context, look.failure, itemIndex)];
+			if (!read.ok) return [failItem(context, read.failure, itemIndex)];
+			const looked = await look.value;
+			if (!looked.ok) return [failItem(context, looked.failure, itemIndex)];
+			const { infos, refused } = looked.value;
+			const { simplify } = read.value;
+			return read.value.taskIds.map((taskId) => {
+				const info = infos.get(taskId);
+				if (!info) {
+					const refusal = refused.get(taskId);
+					const failure = refusal ? refusedTask(taskId, refusal) : unknownTask(taskId, run);
+					return failItem(context, failure, itemIndex);
+				}
+				const json = describeTask(info, run.redact);
+				if (!simplify) json.raw = rawTaskInfo(info, run.redact);
+				return { json, pairedItem: { item: itemIndex } };
+			});
+		}),
+	);
+	const answers = await Promise.all(looks.all);
+	const leftOut = leftOutHint(
+		answers.flatMap((answer) => (answer.ok ? [...answer.value.infos.values()] : [])),
+	);
+	if (leftOut !== undefined) {
 		context.addExecutionHints({ message: leftOut, type: 'warning', location: 'outputPane' });
-	return [items];
+	}
+	return [items.flat()];
 }
 
 function refusedTask(taskId: string, { kind, message, details }: Failure): Failure {

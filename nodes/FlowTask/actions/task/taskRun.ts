@@ -28,7 +28,10 @@ async function runAll(
 	goal: 'submitted' | 'finished',
 	prepareItem: PrepareItem,
 ): Promise<INodeExecutionData[][]> {
-	const items = context.getInputData().map((_, itemIndex) => prepareItem(itemIndex, run));
+	const items = context.getInputData().map((_, itemIndex) => {
+		const line = run.lines.of(itemIndex);
+		return line.ok ? prepareItem(itemIndex, run) : [line];
+	});
 	const prepared = items.flatMap((tasks, itemIndex) => tasks.map((task) => ({ itemIndex, task })));
 	const jobs = prepared.flatMap(({ task }) => (task.ok ? [task.value.job] : []));
 	const budget = checkBudget(

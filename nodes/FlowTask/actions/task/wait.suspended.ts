@@ -2,6 +2,7 @@ import { createHash } from 'crypto';
 
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
+import { itemsByAccount } from '../../../shared/accounts';
 import { badInput } from '../../../shared/failure';
 import type { TaskInfo } from '../../task.info';
 import { infoOfMany } from '../../task.looks';
@@ -18,7 +19,7 @@ import {
 import type { WatchEnd } from '../../task.watch';
 import { failRun } from '../deliver';
 import { isTool } from '../../../shared/toolMode';
-import { inNodeRun, type NodeRun } from '../nodeRun';
+import { inNodeRun, type AccountLine, type NodeRun } from '../nodeRun';
 import { taskIdsOf } from './task.inputs';
 
 const CONTEXT_KEY = 'flowTaskWaits';
@@ -95,33 +96,57 @@ function member(value: unknown, key: string): unknown {
 /** What comes of a look: how watching ended, or when to look again, ms since the epoch. */
 type Look = { readonly ends: SeenEnds } | { readonly ends?: undefined; readonly wakeAtMs: number };
 
+/** The wait ends with the last account's: until then those that are over are only looked at again. */
 async function lookOnce(context: IExecuteFunctions, run: NodeRun): Promise<Look> {
-	const taskIds = context.getInputData().flatMap((_, itemIndex) => {
-		const ids = taskIdsOf(context, itemIndex);
-		return ids.ok ? ids.value : [];
-	});
-	const read = await infoOfMany(run.api, taskIds, run.options.urlExpireSeconds);
+	const itemsOf = itemsByAccount(run.lines, context.getInputData().keys());
+	const waits = waitsIn(context.getContext('node'));
+	const looks = await Promise.all(
+		run.lines.all.map(async (line) => {
+			const taskIds = (itemsOf.get(line) ?? []).flatMap((itemIndex) => {
+				const ids = taskIdsOf(context, itemIndex);
+				return ids.ok ? ids.value : [];
+			});
+			const name = waitName(line, taskIds);
+			return { name, ...(await lookAt(run, line, taskIds, waits, name)) };
+		}),
+	);
+	const wakeAtMs = Math.min(...looks.flatMap((look) => look.wakeAtMs ?? []));
+	if (Number.isFinite(wakeAtMs)) return { wakeAtMs };
+	for (const { name } of looks) Reflect.deleteProperty(waits, name);
+	return { ends: new Map(looks.flatMap(({ ends }) => [...(ends ?? [])])) };
+}
+
+function waitName({ owner }: AccountLine, taskIds: readonly string[]): string {
+	const wait = owner ? [owner, taskIds] : taskIds;
+	return createHash('sha256').update(JSON.stringify(wait)).digest('base64url');
+}
+
+/** A look at the tasks of one account. */
+async function lookAt(
+	run: NodeRun,
+	line: AccountLine,
+	taskIds: readonly string[],
+	waits: Record<string, WaitState>,
+	name: string,
+): Promise<{ readonly ends?: SeenEnds; readonly wakeAtMs?: number }> {
+	const read = await infoOfMany(line.api, taskIds, run.options.urlExpireSeconds);
 	const infos: ReadonlyMap<string, TaskInfo> = read.ok ? read.value.infos : new Map();
 	const settings: SuspendSettings = run.options;
 	// It is stored with the execution, and read in another process.
 	const nowMs = run.clock.wallNow();
-	const waits = waitsIn(context.getContext('node'));
-	const key = createHash('sha256').update(JSON.stringify(taskIds)).digest('base64url');
-	const last = waits[key];
+	const last = waits[name];
 	const state = read.ok
 		? noteLook(last, infos, taskIds, nowMs)
 		: noteFailedLook(last, read.failure.passing, settings, nowMs);
+	waits[name] = state;
 	const end = read.ok
 		? waitEnd(state, infos, taskIds, settings, nowMs)
 		: bearsFailedLook(state)
 			? undefined
 			: 'timedOut';
-	if (end) {
-		Reflect.deleteProperty(waits, key);
-		return { ends: endsOf(taskIds, read, state, end, nowMs) };
-	}
-	waits[key] = state;
-	return { wakeAtMs: nowMs + sleepMs(state, infos, settings, nowMs) };
+	return end
+		? { ends: endsOf(taskIds, read, state, end, nowMs) }
+		: { wakeAtMs: nowMs + sleepMs(state, infos, settings, nowMs) };
 }
 
 /** State that n8n stores with the execution; it outlives the sleep. */

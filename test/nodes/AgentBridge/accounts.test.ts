@@ -1,0 +1,84 @@
+import type { BridgeChannel } from '../../platform';
+import { NODE_NAME, type HarnessRun, type ItemInput, type SingleNode } from '../harness';
+import { openStage, type Stage } from './agentBridge.fixture';
+
+/** A credential whose token is an expression: the frames of each item go over the connection of its own account. */
+let stage: Stage;
+let channels: Record<string, BridgeChannel>;
+beforeEach(async () => {
+	stage = await openStage();
+	channels = { anna: stage.platform.createChannel(), ben: stage.platform.createChannel() };
+});
+afterEach(async () => {
+	await stage.close();
+});
+
+const TURNS = ['anna', 'ben', 'anna', 'ben'];
+
+function itemsOf(...names: string[]): ItemInput[] {
+	return names.map((name, i) => ({ json: { text: `${name} ${i}`, token: channels[name]?.token ?? name } }));
+}
+
+async function run(
+	items: ItemInput[],
+	parameters = {},
+	settings: Partial<SingleNode> = {},
+): Promise<HarnessRun> {
+	const flowBridgeApi = { ...stage.credentials.flowBridgeApi, channelToken: '={{ $json.token }}' };
+	return await stage.harness.run({
+		workflow: stage.action(parameters, settings),
+		items,
+		credentials: { flowBridgeApi },
+	});
+}
+
+/** The frames that came over each connection, by the account that opened it. */
+function heard(): string[][] {
+	const { connections, received } = stage.platform.books().bridge;
+	return connections
+		.map(({ connection }) => received.filter((one) => one.connection === connection))
+		.map((frames) => frames.map(({ frame }) => String(frame.text)))
+		.sort();
+}
+
+test.each(['request', 'send'])(
+	'%s: one connection an account, outputs in the order of the items',
+	async (operation) => {
+		const outcome = await run(itemsOf(...TURNS), { operation });
+		expect(outcome.error).toBeUndefined();
+		expect(outcome.output(NODE_NAME).map(({ pairedItem }) => pairedItem)).toEqual(
+			TURNS.map((_, item) => ({ item })),
+		);
+		expect(heard()).toEqual([
+			['anna 0', 'anna 2'],
+			['ben 1', 'ben 3'],
+		]);
+		const { connections } = stage.platform.books().bridge;
+		expect(new Set(connections.map(({ channel }) => channel)).size).toBe(2);
+	},
+);
+
+test('one bad token among good ones fails its item alone', async () => {
+	const items = itemsOf('anna', 'wst_wrong', 'sk-0123456789', 'ben');
+	const outcome = await run(items, {}, { onError: 'continueRegularOutput' });
+	expect(outcome.output(NODE_NAME).map(({ json }) => (json.error ? 'error' : 'reply'))).toEqual([
+		'reply',
+		'error',
+		'error',
+		'reply',
+	]);
+	expect(outcome.output(NODE_NAME)[2]?.json.error).toContain('item 2');
+});
+
+test('without Continue the failure of one account ends the others, and a retry sends nothing twice', async () => {
+	const stopped = await run(itemsOf('anna', 'sk-0123456789'));
+	expect(stopped.error).toMatchObject({ context: { itemIndex: 1 } });
+	expect(heard()).toEqual([]);
+	const failed = await run(
+		itemsOf('anna', 'wst_wrong'),
+		{},
+		{ retryOnFail: true, maxTries: 2, waitBetweenTries: 1 },
+	);
+	expect(failed.status).toBe('error');
+	expect(heard().flat()).toEqual(['anna 0']);
+});

@@ -1,0 +1,148 @@
+import type { INodeParameters } from 'n8n-workflow';
+
+import type { Agent } from '../../platform';
+import { NODE_NAME, type HarnessRun, type ItemInput, type SingleNode } from '../harness';
+import { CONTINUE, everythingSaid, openAgentStage, type AgentStage } from './agent.fixture';
+
+/** A credential whose token is an expression: each item talks to its own agent. */
+let stage: AgentStage;
+let agents: Record<string, Agent>;
+beforeAll(async () => {
+	stage = await openAgentStage();
+	agents = { anna: stage.platform.createAgent(), ben: stage.platform.createAgent() };
+});
+afterAll(async () => {
+	await stage.close();
+});
+beforeEach(() => {
+	stage.reset();
+});
+
+const TURNS = ['anna', 'ben', 'anna', 'ben', 'anna'];
+const MAPPED: INodeParameters = { sessionMode: 'mapped', sessionKey: 'one key' };
+
+function itemsOf(...names: string[]): ItemInput[] {
+	return names.map((name, i) => ({ json: { say: `${name} ${i}`, token: agents[name]?.token ?? name } }));
+}
+
+async function run(
+	items: ItemInput[],
+	parameters: INodeParameters = {},
+	settings: Partial<SingleNode> = {},
+): Promise<HarnessRun> {
+	return await stage.run(items, parameters, { ...settings, account: { agentToken: '={{ $json.token }}' } });
+}
+
+function heard(): Record<string, string | undefined> {
+	const nameOf = new Map(Object.entries(agents).map(([name, { agentId }]) => [agentId, name]));
+	const { invocations } = stage.platform.books();
+	return Object.fromEntries(invocations.map(({ message, agentId }) => [message ?? '', nameOf.get(agentId)]));
+}
+
+const heardOf = (...names: string[]): object =>
+	Object.fromEntries(names.map((name, i) => [`${name} ${i}`, name]));
+const sessionsOf = (outcome: HarnessRun): unknown[] =>
+	outcome.output(NODE_NAME).map(({ json }) => (json.session as { id: string } | undefined)?.id);
+
+test('each item talks to its own agent, and is answered in the order of the items', async () => {
+	const outcome = await run(itemsOf(...TURNS));
+	expect(outcome.error).toBeUndefined();
+	expect(heard()).toEqual(heardOf(...TURNS));
+	expect(outcome.output(NODE_NAME).map(({ pairedItem }) => pairedItem)).toEqual(
+		TURNS.map((_, item) => ({ item })),
+	);
+	expect(stage.platform.books().agentRefusals).toEqual({});
+});
+
+test('one session key stands for a session of each agent, also in the next execution', async () => {
+	const first = sessionsOf(await run(itemsOf(...TURNS), MAPPED));
+	expect(new Set(first).size).toBe(2);
+	expect([first[0], first[2], first[4]]).toEqual([first[0], first[0], first[0]]);
+	expect(first[1]).toBe(first[3]);
+	expect(stage.tables.rows('flow_agent_sessions')).toHaveLength(2);
+	// With one item there is one token only, and still the agents are told apart.
+	expect(sessionsOf(await run(itemsOf('ben'), MAPPED))).toEqual([first[1]]);
+	expect(sessionsOf(await run(itemsOf('anna'), MAPPED))).toEqual([first[0]]);
+	expect(stage.platform.books().sessions).toHaveLength(2);
+	const kept = JSON.stringify(stage.tables.rows('flow_agent_sessions'));
+	for (const { token } of Object.values(agents)) expect(kept).not.toContain(token);
+});
+
+test('a new token of a plain credential goes on with the sessions', async () => {
+	const { agent } = stage.platform;
+	const items = [{ json: { say: 'hello' } }];
+	const first = sessionsOf(await stage.run(items, MAPPED));
+	const account = { agentToken: agent.debugToken(600_000) };
+	expect(sessionsOf(await stage.run(items, MAPPED, { account }))).toEqual(first);
+});
+
+test('forget ends the session of the item’s own agent', async () => {
+	await run(itemsOf('anna', 'ben'), MAPPED);
+	const forgotten = await run(itemsOf('ben'), { operation: 'forgetSession', forgetKey: 'one key' });
+	expect(forgotten.output(NODE_NAME)[0]?.json).toMatchObject({ forgotten: true });
+	const left = stage.tables.rows('flow_agent_sessions');
+	expect(left).toHaveLength(1);
+	const both = await run(itemsOf('anna', 'ben'), { operation: 'forgetSession', forgetKey: 'one key' });
+	expect(both.output(NODE_NAME).map(({ json }) => json.forgotten)).toEqual([true, false]);
+});
+
+test('an idempotency key of one agent is not answered with the words of another', async () => {
+	const keyed = { options: { idempotencyKey: 'order 7' }, message: 'go' };
+	const first = await run(itemsOf('anna'), keyed);
+	expect(first.error).toBeUndefined();
+	const other = await run(itemsOf('ben'), keyed);
+	expect(other.error?.message).toContain('to ask another agent');
+	const again = await run(itemsOf('anna'), keyed);
+	expect(again.output(NODE_NAME)[0]?.json).toMatchObject({ replayed: true });
+	expect(stage.platform.books().invocations).toHaveLength(1);
+});
+
+test('one bad token among good ones fails its item alone', async () => {
+	const outcome = await run(itemsOf('anna', 'agt_wrong', 'ben'), {}, CONTINUE);
+	expect(outcome.output(NODE_NAME).map(({ json }) => (json.error ? 'error' : 'answer'))).toEqual([
+		'answer',
+		'error',
+		'answer',
+	]);
+	expect(heard()).toEqual({ 'anna 0': 'anna', 'ben 2': 'ben' });
+});
+
+test('an item with a token of another kind is named; without Continue no agent is asked', async () => {
+	const items = itemsOf('anna', 'sk-0123456789', 'ben');
+	const goesOn = await run(items, {}, CONTINUE);
+	expect(goesOn.output(NODE_NAME)[1]?.json.error).toMatch(/item 1.*FlowPlatform API/);
+	expect(heard()).toEqual({ 'anna 0': 'anna', 'ben 2': 'ben' });
+	stage.reset();
+	const stopped = await run(items);
+	expect(stopped.error).toMatchObject({ context: { itemIndex: 1 } });
+	expect(stage.platform.books().invocations).toEqual([]);
+});
+
+test('Max Invocations counts for the run, and a preview shows each item without its token', async () => {
+	const refused = await run(itemsOf(...TURNS), { options: { maxInvocations: 4 } });
+	expect(refused.error?.message).toContain('5 times');
+	const previews = await run(itemsOf('anna', 'ben'), { previewRequest: true });
+	expect(previews.output(NODE_NAME)).toHaveLength(2);
+	expect(stage.platform.books().invocations).toEqual([]);
+});
+
+test('Retry On Fail asks no agent twice', async () => {
+	stage.platform.faults.add({ on: 'invoke', kind: 'tokenExpired', skip: 2, times: 1 });
+	const retry = { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 };
+	const outcome = await run(itemsOf(...TURNS), { options: { concurrency: 1 } }, retry);
+	expect(outcome.error).toBeUndefined();
+	expect(heard()).toEqual(heardOf(...TURNS));
+	expect(stage.platform.books().duplicateInvocations).toBe(0);
+});
+
+test('files are uploaded with the token of their item', async () => {
+	const binary = { data: { data: Buffer.from('hello'), fileName: 'a.txt', mimeType: 'text/plain' } };
+	const items = itemsOf('anna', 'ben').map((item) => ({ ...item, binary }));
+	const outcome = await run(items, { operation: 'uploadMedia' });
+	expect(outcome.error).toBeUndefined();
+	const ids = ['anna', 'ben'].map((name) => agents[name]?.agentId);
+	const { media } = stage.platform.books();
+	expect(media.map(({ agentId }) => agentId).sort()).toEqual([...ids].sort());
+	const said = everythingSaid(outcome);
+	expect(said).not.toContain('Bearer');
+});

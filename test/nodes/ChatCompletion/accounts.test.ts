@@ -1,0 +1,120 @@
+import { NODE_NAME, type HarnessRun, type ItemInput, type RunOptions, type SingleNode } from '../harness';
+import { openChatStage, type ChatStage } from './chat.fixture';
+
+/** A credential whose key is an expression: each item is asked with its own account. */
+let stage: ChatStage;
+const keys: Record<string, string> = {};
+beforeAll(async () => {
+	stage = await openChatStage();
+	for (const name of ['anna', 'ben']) keys[name] = stage.platform.createOwner(name).apiKey;
+});
+afterAll(async () => {
+	await stage.close();
+});
+beforeEach(() => {
+	stage.platform.faults.clear();
+	stage.platform.resetBooks();
+});
+
+const CONTINUE = { onError: 'continueRegularOutput' } as const;
+const TURNS = ['anna', 'ben', 'anna', 'ben', 'ben', 'anna'];
+
+function itemsOf(...names: string[]): ItemInput[] {
+	return names.map((name, i) => ({ json: { say: `${name} ${i}`, key: (keys[name] ?? name).slice(3) } }));
+}
+
+async function run(
+	items: ItemInput[],
+	options: Partial<SingleNode> & Pick<RunOptions, 'streaming' | 'mode'> = {},
+): Promise<HarnessRun> {
+	const { streaming, mode, ...settings } = options;
+	return await stage.harness.run({
+		workflow: stage.workflow({}, settings),
+		items,
+		credentials: {
+			flowPlatformApi: { ...stage.credentials.flowPlatformApi, apiKey: '=sk-{{ $json.key }}' },
+		},
+		...(streaming !== undefined && { streaming }),
+		...(mode && { mode }),
+	});
+}
+
+/** Who was asked what, in the order of the questions' numbers. */
+function asked(): string[] {
+	const { chats } = stage.platform.books();
+	return chats
+		.map(({ owner, body }) => `${/\w+ \d+/.exec(JSON.stringify(body.messages))?.[0] ?? ''} ${owner}`)
+		.sort();
+}
+
+const expectedOf = (...names: string[]): string[] => names.map((name, i) => `${name} ${i} ${name}`).sort();
+
+test('each item is asked with its own key, and answered in the order of the items', async () => {
+	const outcome = await run(itemsOf(...TURNS));
+	expect(outcome.error).toBeUndefined();
+	expect(asked()).toEqual(expectedOf(...TURNS));
+	const output = outcome.output(NODE_NAME);
+	expect(output.map(({ pairedItem }) => pairedItem)).toEqual(TURNS.map((_, item) => ({ item })));
+	expect(output.map(({ json }) => json.content)).toEqual(
+		TURNS.map((name, i) => expect.stringContaining(`${name} ${i}`) as unknown),
+	);
+});
+
+test('one bad key among good ones fails its item alone', async () => {
+	const outcome = await run(itemsOf('anna', 'sk-wrong', 'ben'), CONTINUE);
+	const kinds = outcome.output(NODE_NAME).map(({ json }) => (json.error ? 'error' : 'answer'));
+	expect(kinds).toEqual(['answer', 'error', 'answer']);
+	expect(asked()).toEqual(['anna 0 anna', 'ben 2 ben']);
+});
+
+test('an item without a key is named, and without Continue nobody is asked', async () => {
+	const items = itemsOf('anna', 'sk-', 'ben');
+	const goesOn = await run(items, CONTINUE);
+	expect(goesOn.output(NODE_NAME)[1]?.json.error).toMatch(/item 1.*holds no secret/);
+	expect(asked()).toEqual(['anna 0 anna', 'ben 2 ben']);
+	stage.platform.resetBooks();
+	const stopped = await run(items);
+	expect(stopped.error).toMatchObject({ context: { itemIndex: 1 } });
+	expect(stage.platform.books().requests.chat).toBe(0);
+});
+
+test('a refusal for load pauses the account that it was said to, and not the others', async () => {
+	stage.platform.faults.add({
+		on: 'chat',
+		kind: '429',
+		retryAfter: 'seconds',
+		retryAfterSeconds: 2,
+		match: 'anna',
+		times: 1,
+	});
+	const outcome = await run(itemsOf('anna', 'ben', 'ben'));
+	expect(outcome.error).toBeUndefined();
+	const { chats } = stage.platform.books();
+	const startOf = (name: string): number[] =>
+		chats.filter(({ owner }) => owner === name).map(({ atMs }) => atMs);
+	expect(Math.max(...startOf('ben')) + 1_000).toBeLessThan(Math.min(...startOf('anna')));
+});
+
+test('Retry On Fail asks again for what failed alone, each under its own key', async () => {
+	stage.platform.faults.add({ on: 'chat', kind: 'code', code: 401, match: 'ben 1', times: 1 });
+	const outcome = await run(itemsOf('anna', 'ben', 'anna'), {
+		retryOnFail: true,
+		maxTries: 2,
+		waitBetweenTries: 1,
+	});
+	expect(outcome.error).toBeUndefined();
+	expect(asked()).toEqual(expectedOf('anna', 'ben', 'anna'));
+});
+
+test('a chat hears the answers of all accounts in the order of the items', async () => {
+	const outcome = await run(itemsOf('anna', 'ben', 'anna'), { streaming: true, mode: 'webhook' });
+	const texts = [0, 1, 2].map((item) =>
+		outcome.chunks
+			.filter(({ type, metadata }) => type === 'item' && metadata.itemIndex === item)
+			.map(({ content }) => content ?? '')
+			.join(''),
+	);
+	expect(texts).toEqual(outcome.output(NODE_NAME).map(({ json }) => json.content));
+	const order = outcome.chunks.map(({ metadata }) => metadata.itemIndex);
+	expect(order).toEqual([...order].sort((a, b) => a - b));
+});

@@ -1,0 +1,314 @@
+import type { INodeParameters } from 'n8n-workflow';
+
+import {
+	NODE_NAME,
+	type CredentialStore,
+	type HarnessRun,
+	type ItemInput,
+	type SingleNode,
+} from '../harness';
+import { CredentialsHelper } from '../harness/credentials.helper';
+import { createDataTables, type DataTables } from '../harness/dataTables';
+import textToImage from '../../platform/workflows/text-to-image.json';
+import imageToImage from '../../platform/workflows/image-to-image.json';
+import { everythingSaid, openStage, text, type Stage } from './flowTask.fixture';
+
+/** A credential whose key is an expression: each item goes out with its own account, whatever the others have. */
+let stage: Stage;
+let tables: DataTables;
+const keys: Record<string, string> = {};
+/** A workflow is its owner's: each account has the same one under an id of its own. */
+const flows: Record<string, string> = {};
+beforeAll(async () => {
+	stage = await openStage({ taskMs: 60, runners: 8 });
+	for (const name of ['anna', 'ben', 'cleo']) {
+		const { apiKey } = stage.platform.createOwner(name);
+		keys[name] = apiKey;
+		flows[name] = (await stage.platform.hostWorkflow(textToImage, { apiKey })).workflowId;
+	}
+});
+afterAll(async () => {
+	await stage.close();
+});
+beforeEach(() => {
+	stage.platform.faults.clear();
+	stage.platform.resetBooks();
+	tables = createDataTables();
+});
+
+const CONTINUE = { onError: 'continueRegularOutput' } as const;
+const RETRY = { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 } as const;
+const TURNS = ['anna', 'ben', 'anna', 'cleo', 'ben', 'anna'];
+
+/** What follows `sk-` in the key of the item's account. */
+function itemsOf(names: readonly string[], more: (index: number) => object = () => ({})): ItemInput[] {
+	return names.map((name, index) => ({
+		json: {
+			prompt: `${name} ${index}`,
+			key: (keys[name] ?? name).slice(3),
+			flow: flows[name] ?? stage.workflowId,
+			...more(index),
+		},
+	}));
+}
+
+async function run(
+	items: ItemInput[],
+	parameters: INodeParameters = {},
+	settings: Partial<SingleNode> = {},
+	credential: Record<string, string> = {},
+): Promise<HarnessRun> {
+	const { flowPlatformApi } = stage.credentials;
+	const credentials: CredentialStore = {
+		flowPlatformApi: { ...flowPlatformApi, apiKey: '=sk-{{ $json.key }}', ...credential },
+	};
+	const { executeWorkflow } = tables;
+	const workflow = stage.workflow({ workflowId: '={{ $json.flow }}', ...parameters }, settings);
+	return await stage.harness.run({ workflow, items, credentials, executeWorkflow });
+}
+
+/** Which account made the task of each item, by the prompt that it was made with. */
+function makers(): Record<string, string> {
+	const { tasks } = stage.platform.books();
+	return Object.fromEntries(
+		tasks.map(({ prompt, owner }) => [/(\w+ \d+)"/.exec(JSON.stringify(prompt))?.[1] ?? '', owner]),
+	);
+}
+
+const makersOf = (): string[] =>
+	stage.platform
+		.books()
+		.tasks.map(({ owner }) => owner)
+		.sort();
+
+const pairsOf = (outcome: HarnessRun): unknown[] =>
+	outcome.output(NODE_NAME).map(({ pairedItem }) => pairedItem);
+
+function expectOwnMakers(names: readonly string[]): void {
+	expect(makers()).toEqual(Object.fromEntries(names.map((name, i) => [`${name} ${i}`, name])));
+}
+
+describe('run', () => {
+	test('each task is made, watched and delivered with the key of its item, in the order of the items', async () => {
+		const outcome = await run(itemsOf(TURNS));
+		expect(outcome.status).toBe('success');
+		expectOwnMakers(TURNS);
+		const { polls, tasks, unauthorized, downloads } = stage.platform.books();
+		expect(unauthorized).toBe(0);
+		expect(polls.every(({ unknown }) => unknown === 0)).toBe(true);
+		expect(new Set(polls.map(({ owner }) => owner))).toEqual(new Set(TURNS));
+		expect(downloads).toBe(TURNS.length);
+		const ownerOf = new Map(tasks.map(({ taskId, owner }) => [taskId, owner]));
+		const output = outcome.output(NODE_NAME);
+		expect(output.map(({ json }) => ownerOf.get(text(json.taskId)))).toEqual(TURNS);
+		expect(pairsOf(outcome)).toEqual(TURNS.map((_, item) => ({ item })));
+		expect(output.every(({ binary }) => binary?.data)).toBe(true);
+	});
+
+	test('tasks of one account go on together, those of another beside them', async () => {
+		const names = Array.from({ length: 40 }, (_, i) => (i % 2 ? 'anna' : 'ben'));
+		const outcome = await run(itemsOf(names), { options: { progressChannel: 'polling' } });
+		expect(outcome.output(NODE_NAME)).toHaveLength(40);
+		const { polls } = stage.platform.books();
+		const inOneCall = Math.max(...polls.map(({ ids }) => ids.length));
+		expect(inOneCall).toBeGreaterThan(5);
+		expect(inOneCall).toBeLessThanOrEqual(20);
+	});
+
+	test('one bad key among good ones fails its item alone, which is named', async () => {
+		const outcome = await run(itemsOf(['anna', 'sk-wrong', 'ben']), {}, CONTINUE);
+		const output = outcome.output(NODE_NAME);
+		expect(output.map(({ json }) => json.status ?? 'error')).toEqual(['succeeded', 'error', 'succeeded']);
+		expect(output[1]?.json).toMatchObject({ details: { kind: 'credential' } });
+		expect(pairsOf(outcome)).toEqual([{ item: 0 }, { item: 1 }, { item: 2 }]);
+		expect(makers()).toEqual({ 'anna 0': 'anna', 'ben 2': 'ben' });
+	});
+
+	test.each([
+		['no key at all', '={{ $json.key && "sk-" + $json.key }}', /holds no secret/],
+		['a key without its secret', '=sk-{{ $json.key }}', /holds no secret/],
+		['a key of another kind', '={{ $json.key ? "sk-" + $json.key : "agt_secret" }}', /FlowAgent API/],
+		['an expression that throws', '=sk-{{ $json.key.trim() }}', /credential/],
+	])('%s for one item: refused before anything of it is sent', async (_case, apiKey, said) => {
+		const items = itemsOf(['anna', 'ben', 'cleo'], (i) => (i === 1 ? { key: undefined } : {}));
+		const outcome = await run(items, {}, CONTINUE, { apiKey });
+		const output = outcome.output(NODE_NAME);
+		expect(output.map(({ json }) => json.status ?? 'error')).toEqual(['succeeded', 'error', 'succeeded']);
+		expect(output[1]?.json.error).toMatch(said);
+		expect(output[1]?.json.error).toContain('item 1');
+		expect(makers()).toEqual({ 'anna 0': 'anna', 'cleo 2': 'cleo' });
+		expect(stage.platform.books().unauthorized).toBe(0);
+
+		stage.platform.resetBooks();
+		const stopped = await run(items, {}, {}, { apiKey });
+		expect(stopped.error?.message).toMatch(said);
+		expect(stopped.error).toMatchObject({ context: { itemIndex: 1 } });
+		expect(stage.platform.books().tasksMade).toBe(0);
+	});
+
+	test('a key that the platform refuses ends the run of all accounts, with the ids of their tasks', async () => {
+		const outcome = await run(itemsOf(['anna', 'ben', 'anna', 'sk-wrong']));
+		expect(outcome.status).toBe('error');
+		const { tasks } = stage.platform.books();
+		const told = JSON.stringify(outcome.error);
+		for (const { taskId } of tasks) expect(told).toContain(taskId);
+	});
+
+	test('Max Tasks and Max Failures count for the run, not for each account', async () => {
+		const refused = await run(itemsOf(TURNS), { options: { maxTasks: 5 } });
+		expect(refused.error?.message).toContain('6 tasks');
+		expect(stage.platform.books().tasksMade).toBe(0);
+
+		stage.platform.faults.add({ on: 'submit', kind: 'failTask', times: 2 });
+		const names = ['anna', 'ben', 'anna', 'ben', 'anna', 'ben'];
+		await run(itemsOf(names), { options: { maxFailures: 2, maxInFlight: 1 } }, CONTINUE);
+		expect(stage.platform.books().tasksMade).toBe(2);
+	});
+
+	test('Retry On Fail makes no task twice, and goes on with each under its own key', async () => {
+		stage.platform.faults.add({ on: 'submit', kind: 'code', code: 401, skip: 3, times: 1 });
+		const outcome = await run(itemsOf(TURNS), {}, RETRY);
+		expect(outcome.status).toBe('success');
+		expect(outcome.runs(NODE_NAME)).toHaveLength(1);
+		expectOwnMakers(TURNS);
+		const { tasksMade, duplicates, polls } = stage.platform.books();
+		expect([tasksMade, duplicates]).toEqual([TURNS.length, 0]);
+		expect(polls.every(({ unknown }) => unknown === 0)).toBe(true);
+	});
+
+	test('an idempotency key of one account is not answered with the task of another', async () => {
+		const keyed = { options: { idempotencyKey: 'order 7' } };
+		const same = (name: string): ItemInput[] =>
+			itemsOf([name], () => ({ prompt: 'a cat', flow: flows.anna }));
+		const first = await run(same('anna'), keyed);
+		const other = await run(same('ben'), keyed);
+		expect(other.error?.message).toContain('with another API key');
+		const again = await run(same('anna'), keyed);
+		expect(again.output(NODE_NAME)[0]?.json.taskId).toBe(first.output(NODE_NAME)[0]?.json.taskId);
+		expect(stage.platform.books().tasksMade).toBe(1);
+	});
+
+	test('no key of any account is shown, in whichever account the platform speaks of it', async () => {
+		const all = Object.values(keys).join(' ');
+		stage.platform.faults.add({ on: 'submit', kind: 'failTask', msg: `not for ${all}`, times: 2 });
+		const outcome = await run(itemsOf(TURNS), { simplify: false }, CONTINUE);
+		const said = everythingSaid(outcome);
+		expect(said).toContain('not for');
+		for (const key of Object.values(keys)) expect(said).not.toContain(key);
+	});
+
+	test('accounts can differ in their address', async () => {
+		const other = await openStage({ taskMs: 20 });
+		try {
+			const places = [stage, other, stage].map(({ platform, workflowId }) => ({
+				url: platform.apiUrl,
+				apiKey: platform.apiKey,
+				workflowId,
+			}));
+			const items = places.map((place, i) => ({ json: { prompt: `default ${i}`, ...place } }));
+			const fields = { apiKey: '={{ $json.apiKey }}', baseUrl: '={{ $json.url }}', wsBaseUrl: '' };
+			const outcome = await run(items, { workflowId: '={{ $json.workflowId }}' }, {}, fields);
+			expect(outcome.status).toBe('success');
+			const made = [stage, other].map(({ platform }) => platform.books().tasksMade);
+			expect(made).toEqual([2, 1]);
+		} finally {
+			await other.close();
+		}
+	});
+});
+
+describe('other operations', () => {
+	async function submitted(names: readonly string[]): Promise<ItemInput[]> {
+		const outcome = await run(itemsOf(names), { operation: 'submit' });
+		return outcome.output(NODE_NAME).map(({ json }, i) => ({
+			json: { taskId: text(json.taskId), key: (keys[names[i] ?? ''] ?? '').slice(3) },
+		}));
+	}
+
+	test('wait and get ask for each task with the key that made it', async () => {
+		const items = await submitted(TURNS);
+		expectOwnMakers(TURNS);
+		const waited = await run(items, { operation: 'wait' });
+		expect(waited.output(NODE_NAME).map(({ json }) => [json.taskId, json.status])).toEqual(
+			items.map(({ json }) => [json?.taskId, 'succeeded']),
+		);
+		expect(waited.output(NODE_NAME).every(({ binary }) => binary?.data)).toBe(true);
+		const got = await run(items, { operation: 'get' });
+		expect(got.output(NODE_NAME).map(({ json }) => json.taskId)).toEqual(
+			items.map(({ json }) => json?.taskId),
+		);
+		const { polls } = stage.platform.books();
+		expect(polls.every(({ unknown }) => unknown === 0)).toBe(true);
+	});
+
+	test('get: a refused key fails the items of its account, and no others', async () => {
+		const items = await submitted(['anna', 'ben', 'anna']);
+		stage.platform.resetBooks();
+		const spoiled = items.map((item, i) => (i === 1 ? { json: { ...item.json, key: 'wrong' } } : item));
+		const got = await run(spoiled, { operation: 'get' }, CONTINUE);
+		expect(got.output(NODE_NAME).map(({ json }) => json.taskId ?? 'error')).toEqual([
+			items[0]?.json?.taskId,
+			'error',
+			items[2]?.json?.taskId,
+		]);
+	});
+
+	test('an image is uploaded once for each account that uses it', async () => {
+		const data = Buffer.from(
+			'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+			'base64',
+		);
+		const binary = { data: { data, fileName: 'a.png', mimeType: 'image/png' } };
+		const items = itemsOf(['anna', 'ben', 'anna']).map((item) => ({ ...item, binary }));
+		const uploaded = await run(items, { resource: 'image', operation: 'upload' });
+		const ids = uploaded.output(NODE_NAME).map(({ json }) => json.imageId);
+		const { uploads } = stage.platform.books();
+		expect(uploads.map(({ owner }) => owner).sort()).toEqual(['anna', 'ben']);
+		const ownerOf = new Map(uploads.map(({ imageId, owner }) => [imageId, owner]));
+		expect(ids.map((id) => ownerOf.get(text(id)))).toEqual(['anna', 'ben', 'anna']);
+
+		for (const apiKey of Object.values(keys)) {
+			await stage.platform.hostWorkflow(imageToImage, { apiKey, workflowId: `image-${apiKey.slice(-6)}` });
+		}
+		const nodeId =
+			Object.entries(imageToImage).find(([, node]) => node.class_type === 'LoadImage')?.[0] ?? '';
+		const slot = { nodeId, parameter: 'image', source: 'binary', binaryField: 'data' };
+		const drawn = await run(items, {
+			workflowId: '=image-{{ $json.key.slice(-6) }}',
+			overrideFields: {},
+			imageSlots: { slot: [slot] },
+		});
+		expect(drawn.error).toBeUndefined();
+		expect(makersOf()).toEqual(['anna', 'anna', 'ben']);
+	});
+
+	test('download takes its links without any key, so that an item without one gets its files', async () => {
+		const files = (await run(itemsOf(['anna', 'ben']), { output: 'urls' })).output(NODE_NAME);
+		const items = files.map(({ json }, i) => ({
+			json: { finalFiles: json.finalFiles, ...(i === 0 && { key: keys.anna?.slice(3) }) },
+		}));
+		const outcome = await run(items, { resource: 'file', operation: 'download' }, CONTINUE);
+		expect(outcome.output(NODE_NAME).map(({ binary }) => binary !== undefined)).toEqual([true, true]);
+	});
+});
+
+describe('what reading the credential costs', () => {
+	async function readsOf(items: ItemInput[], apiKey: string): Promise<number> {
+		const reads = jest.spyOn(CredentialsHelper.prototype, 'getDecrypted');
+		try {
+			await run(items, { operation: 'get', taskIds: 'x' }, CONTINUE, { apiKey });
+			return reads.mock.calls.length;
+		} finally {
+			reads.mockRestore();
+		}
+	}
+
+	test.each([
+		['a plain key', 'sk-0123456789abcdef', 2],
+		['a key of the instance', '={{ $secrets.vault.key ?? "sk-0123456789abcdef" }}', 2],
+		['a key of each item', '=sk-{{ $json.key }}', 101],
+	])('%s', async (_case, apiKey, most) => {
+		const items = itemsOf(Array.from({ length: 100 }, () => 'anna'));
+		expect(await readsOf(items, apiKey)).toBe(most);
+	});
+});
