@@ -18,12 +18,15 @@ describe('ids in answers', () => {
 		expect(await answering({ prompt_id: id }).submit('w', {})).toMatchObject(ok({ taskId: expected }));
 	});
 
-	it.each<Json>([null, '', ' ', 2 ** 53, 1.5, ['a'], {}, 'x'.repeat(1_001)])('does not take %j', async (id) => {
-		expect(await answering({ image_id: id }).upload(IMAGE)).toMatchObject({ failure: { kind: 'unclear' } });
-		expect(await answering({ prompt_id: id }).submit('w', {})).toMatchObject({
-			failure: { kind: 'unclear' },
-		});
-	});
+	it.each<Json>([null, '', ' ', 2 ** 53, 1.5, ['a'], {}, 'x'.repeat(1_001)])(
+		'does not take %j',
+		async (id) => {
+			expect(await answering({ image_id: id }).upload(IMAGE)).toMatchObject({ failure: { kind: 'unclear' } });
+			expect(await answering({ prompt_id: id }).submit('w', {})).toMatchObject({
+				failure: { kind: 'unclear' },
+			});
+		},
+	);
 });
 
 describe('a look at tasks', () => {
