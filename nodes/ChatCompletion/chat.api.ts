@@ -23,7 +23,7 @@ export interface ChatCall {
 	readonly onPiece: (piece: ChatPiece) => Promise<void>;
 	/** The longest silence: before the answer begins, and between two pieces that say anything. */
 	readonly idleMs: number;
-	/** When the whole answer has to be there, ms since the epoch. */
+	/** When the whole answer has to be there, by the clock's `now()`. */
 	readonly endByMs: number;
 	/** Attempts in all, the first included. */
 	readonly attempts: number;

@@ -2,6 +2,7 @@ import * as v from 'valibot';
 
 import { fail, ok, type Result } from '../shared/failure';
 import type { JsonObject } from '../shared/json';
+import type { Redact } from '../shared/redact';
 import type { CallApi, CallFailure } from '../shared/transport/client';
 import { Id, readTaskInfos, type TaskInfo } from './task.info';
 
@@ -44,15 +45,10 @@ const UPLOAD_ATTEMPTS = 6;
 /** A longer token makes an address that no server takes: the task is polled then. */
 const LONGEST_TOKEN_CHARS = 8_192;
 
-const SubmitData = v.object({
-	prompt_id: Id,
-	prompt_token: v.optional(
-		v.fallback(v.nullable(v.pipe(v.string(), v.maxLength(LONGEST_TOKEN_CHARS))), null),
-		null,
-	),
-});
-
-const UploadData = v.object({ image_id: Id });
+const PromptToken = v.optional(
+	v.fallback(v.nullable(v.pipe(v.string(), v.maxLength(LONGEST_TOKEN_CHARS))), null),
+	null,
+);
 
 /** An answer of success without the id that it should carry: the task may exist and cannot be found again. */
 function withoutId(purpose: string, field: string): CallFailure {
@@ -73,7 +69,14 @@ function isOwned(bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> {
 	return bytes.buffer instanceof ArrayBuffer;
 }
 
-export function createTaskApi(call: CallApi): TaskApi {
+/** @param redact knows the API key: an id that repeats it would carry it into items, logs and the ledger */
+export function createTaskApi(call: CallApi, redact: Redact): TaskApi {
+	const SafeId = v.pipe(
+		Id,
+		v.check((id) => redact.known(id) === id),
+	);
+	const SubmitData = v.object({ prompt_id: SafeId, prompt_token: PromptToken });
+	const UploadData = v.object({ image_id: SafeId });
 	return {
 		async submit(workflowId, prompt, sendByMs) {
 			const purpose = 'submit the task';

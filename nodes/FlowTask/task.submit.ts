@@ -35,7 +35,7 @@ export interface ImageInput {
 	readonly nodeId: string;
 	readonly parameter: string;
 	readonly load: LoadImage;
-	/** Its size, where that is known before it is read. */
+	/** The most that it can hold; left out where that is known only when it is read. */
 	readonly bytes?: number | undefined;
 }
 

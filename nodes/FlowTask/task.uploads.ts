@@ -6,8 +6,11 @@ import { ok, type Result } from '../shared/failure';
 import type { ImageFile, TaskApi } from './task.api';
 import type { UploadedImages } from './task.memory';
 
-/** Reads an image when its turn comes, so that a batch does not hold all its images in memory. */
-export type LoadImage = () => Promise<Result<ImageFile>>;
+/**
+ * Reads an image when its turn comes, so that a batch does not hold all its images in memory.
+ * @param mostBytes where its size is not known: a larger one is given up with the failure of `tooLarge`
+ */
+export type LoadImage = (mostBytes: number) => Promise<Result<ImageFile>>;
 
 /** An image that the platform has, and the digest of its bytes. */
 export interface UploadedImage {
@@ -17,7 +20,7 @@ export interface UploadedImage {
 
 /**
  * Uploads an image; equal bytes are uploaded once a run.
- * @param bytes its size, where that is known before it is read
+ * @param bytes the most that it can hold; left out where that is known only when it is read
  */
 export type UploadImage = (load: LoadImage, bytes?: number) => Promise<Result<UploadedImage>>;
 
@@ -25,6 +28,8 @@ const UPLOADS_AT_ONCE = 4;
 
 /** Each upload holds its image in memory: so much for all of them together. A larger image is held alone. */
 const BYTES_AT_ONCE = 32 * 1024 * 1024;
+/** What an image of unknown size gets at first; one that is larger is read once more, alone. */
+const SHARE_BYTES = BYTES_AT_ONCE / UPLOADS_AT_ONCE;
 
 /** @param known images that an earlier try of the same run uploaded */
 export function createImageUploads(api: Pick<TaskApi, 'upload'>, known?: UploadedImages): UploadImage {
@@ -45,23 +50,27 @@ export function createImageUploads(api: Pick<TaskApi, 'upload'>, known?: Uploade
 		else uploads.delete(digest);
 		return result;
 	};
-	// Of those whose size is not known, the next one is taken to be as large as the largest so far.
-	let largest = BYTES_AT_ONCE;
-	let isFirst = true;
+	const inRoom = async (
+		bytes: number,
+		load: LoadImage,
+		mostBytes: number,
+	): Promise<Result<UploadedImage>> => {
+		const reserved = await room.take(bytes);
+		try {
+			const image = await load(mostBytes);
+			if (!image.ok) return image;
+			reserved.correct(image.value.bytes.byteLength);
+			return await uploadOnce(image.value);
+		} finally {
+			reserved.release();
+		}
+	};
 	return async (load, bytes) =>
 		await limit(async () => {
-			const reserved = await room.take(bytes ?? largest);
-			try {
-				const image = await load();
-				if (!image.ok) return image;
-				const size = image.value.bytes.byteLength;
-				largest = isFirst ? size : Math.max(largest, size);
-				isFirst = false;
-				reserved.correct(size);
-				return await uploadOnce(image.value);
-			} finally {
-				reserved.release();
-			}
+			if (bytes !== undefined) return await inRoom(bytes, load, Infinity);
+			const uploaded = await inRoom(SHARE_BYTES, load, SHARE_BYTES);
+			const isLarger = !uploaded.ok && uploaded.failure.details?.maxBytes === SHARE_BYTES;
+			return isLarger ? await inRoom(BYTES_AT_ONCE, load, Infinity) : uploaded;
 		});
 }
 

@@ -168,10 +168,12 @@ function decodeURIComponentSafely(text: string): string {
 	}
 }
 
-function tooLarge(what: string, maxBytes: number, sizeOption = 'Max File Size'): Failure {
+/** @param maxBytes the limit; it stands in the details too */
+export function tooLarge(what: string, maxBytes: number, sizeOption = 'Max File Size'): Failure {
 	return badInput(
 		`The file (${excerpt(what, 80)}) is larger than ${megabytes(maxBytes)} MB`,
 		`Make it smaller, or raise "${sizeOption}" in the node's options.`,
+		{ maxBytes },
 	);
 }
 

@@ -5,7 +5,7 @@ import type { Attempt, KeyState, RowKind, RowOutcome } from './ledger.rows';
  * others take the claim for one whose owner died. All return at once; what they say is written in the background.
  */
 export interface LedgerClaim {
-	/** Nothing may be sent after this time, ms since the epoch: release the claim and claim again. */
+	/** Nothing may be sent after this time, by the clock's `now()`: release the claim and claim again. */
 	readonly sendByMs: number;
 	/** It is done, and it is called `reference` from now on. */
 	submitted(reference: string): void;

@@ -1,3 +1,4 @@
+import type { Clock } from './clock';
 import type { TableRow, TableSpec } from './dataTable';
 import { excerpt } from './json';
 
@@ -77,28 +78,52 @@ export type KeyState =
  * databases and for clocks that differ.
  */
 export const CLAIM_FRESH_MS = 200_000;
+/** Wall clocks can be an hour apart, where one of them was set. Within this a claim's time alone tells no death. */
+export const CLOCKS_APART_MS = 2 * 60 * 60_000;
 
 /** Asked for the owners of attempts. */
 export interface Owners {
 	has(owner: string): boolean;
 }
 
+/** Whether nothing was heard of a claim for `CLAIM_FRESH_MS` of the asker's own time; `lastId` is its last row's. */
+export type IsSilent = (owner: string, lastId: number) => boolean;
+
+/** For one run: silence counts from when it first saw the row, so that nobody's wall clock matters. */
+export function silenceSeenBy(clock: Pick<Clock, 'now'>): IsSilent {
+	const firstSeenMs = new Map<string, number>();
+	return (owner, lastId) => {
+		const row = `${owner} ${lastId}`;
+		const sinceMs = firstSeenMs.get(row) ?? clock.now();
+		firstSeenMs.set(row, sinceMs);
+		return clock.now() - sinceMs >= CLAIM_FRESH_MS;
+	};
+}
+
 /**
  * Reads the state of one key off its rows, in any order. Where attempts differ, what exists counts more than
  * what may come to exist, and that more than what nobody knows: waiting for a task costs nothing.
  *
+ * @param nowMs time of day
  * @param own owners that are the asker's own attempts, which do not stand in its way
+ * @param isSilent asked before a claim counts as dead that a wrong wall clock may make look old; left out where a dead
+ * claim frees nothing
  */
-export function stateOf(rows: readonly TableRow[], nowMs: number, own: Owners): KeyState {
+export function stateOf(
+	rows: readonly TableRow[],
+	nowMs: number,
+	own: Owners,
+	isSilent: IsSilent = () => true,
+): KeyState {
 	const attempts = new Map<string, TableRow[]>();
 	for (const row of [...rows].sort((a, b) => Number(a.id) - Number(b.id))) {
 		const owner = textOf(row.owner) || `row ${String(row.id)}`;
-		if (own.has(owner) || isExpired(row, nowMs)) continue;
+		if (own.has(owner)) continue;
 		const known = attempts.get(owner);
 		if (known) known.push(row);
 		else attempts.set(owner, [row]);
 	}
-	const states = [...attempts].map(([owner, ofOwner]) => attemptState(owner, ofOwner, nowMs));
+	const states = [...attempts].map(([owner, ofOwner]) => attemptState(owner, ofOwner, nowMs, isSilent));
 	for (const kind of ['made', 'pending', 'unknown'] as const) {
 		const state = states.find((one) => one.kind === kind);
 		if (state) return state;
@@ -112,8 +137,12 @@ function isExpired({ expiresAtMs }: TableRow, nowMs: number): boolean {
 	return atMs !== undefined && atMs <= nowMs;
 }
 
-/** @param rows ordered by id; the last word on anything counts */
-function attemptState(owner: string, rows: readonly TableRow[], nowMs: number): KeyState {
+/** @param all ordered by id; the last word on anything counts */
+function attemptState(owner: string, all: readonly TableRow[], nowMs: number, isSilent: IsSilent): KeyState {
+	const onlyClaims = all.every(({ kind }) => textOf(kind).trim().toLowerCase() === 'claim');
+	// However short its life: a claim that only looks expired may be held.
+	const rows = all.filter((row) => !isExpired(row, onlyClaims ? nowMs - CLOCKS_APART_MS : nowMs));
+	if (rows.length === 0) return { kind: 'free' };
 	const outcome = lastOf(rows, 'outcome').trim().toLowerCase();
 	if (outcome === 'failed') return { kind: 'free' };
 	const times = rows.flatMap(({ atMs }) => timeOf(atMs) ?? []);
@@ -128,10 +157,11 @@ function attemptState(owner: string, rows: readonly TableRow[], nowMs: number): 
 	};
 	const reference = lastOf(rows, 'reference');
 	if (reference) return { kind: 'made', attempt, reference, finished: outcome === 'succeeded' };
-	const onlyClaims = rows.every(({ kind }) => textOf(kind).trim().toLowerCase() === 'claim');
 	// A claim from the far future is no fresh one, else a wrong clock would hold the key for as long.
-	const isFresh = times.some((atMs) => Math.abs(nowMs - atMs) < CLAIM_FRESH_MS);
-	if (!onlyClaims || outcome || !isFresh) return { kind: 'unknown', attempt };
+	const ageMs = Math.min(...times.map((atMs) => Math.abs(nowMs - atMs)));
+	const isDead = (): boolean =>
+		ageMs >= CLAIM_FRESH_MS && (ageMs >= CLOCKS_APART_MS || isSilent(owner, Number(rows.at(-1)?.id)));
+	if (!onlyClaims || outcome || isDead()) return { kind: 'unknown', attempt };
 	return { kind: 'pending', attempt, firstId: Number(rows[0]?.id) };
 }
 
@@ -159,4 +189,17 @@ function timeOf(cell: unknown): number | undefined {
 function numberOf(cell: unknown): number | undefined {
 	const number = typeof cell === 'string' && cell.trim() ? Number(cell) : cell;
 	return typeof number === 'number' && Number.isFinite(number) ? number : undefined;
+}
+
+/** PostgreSQL keeps every character but this one, and one such row would keep all others from being written. */
+export function storable(text: string): string {
+	return text.replaceAll('\0', '\uFFFD');
+}
+
+const KEY_TEXT_CHARS = 200;
+const HALF_CHARACTER = /[\uD800-\uDBFF]$/;
+
+/** A key as it is kept for people to read. */
+export function shortText(key: string): string {
+	return storable(key.slice(0, KEY_TEXT_CHARS).replace(HALF_CHARACTER, ''));
 }

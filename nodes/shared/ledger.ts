@@ -7,7 +7,8 @@ import { createGatherer, type Gatherer } from './gather';
 import { excerpt } from './json';
 import { HeldClaim, type ClaimCells, type LedgerClaim } from './ledger.claim';
 import { ClaimPlaces } from './ledger.places';
-import { CLAIM_FRESH_MS, stateOf, type Holder, type KeyState, type RowKind } from './ledger.rows';
+import { CLAIM_FRESH_MS, CLOCKS_APART_MS, shortText, silenceSeenBy, stateOf, storable } from './ledger.rows';
+import type { Holder, IsSilent, KeyState, RowKind } from './ledger.rows';
 import { LedgerWriter } from './ledger.writer';
 
 export type { LedgerClaim } from './ledger.claim';
@@ -60,7 +61,7 @@ export interface LedgerSettings {
 	readonly ttlMs: number;
 	/** What to do where nobody knows whether it was done. */
 	readonly onUnknown: 'error' | 'again';
-	/** No longer waited for than this, ms since the epoch. */
+	/** No longer waited for than this, by the clock's `now()`. */
 	readonly deadlineMs: number;
 	/** Most claims at once of which it is not known what came of them; left out where their holder sees to that. */
 	readonly claimsAtOnce?: number;
@@ -89,7 +90,6 @@ const LONGEST_PAUSE_MS = 3_000;
 const LOOKS_TO_REST = 6;
 /** How often the first of several looks whether the others have gone, before it goes as well. */
 const LOOKS_IN_PLACE = 5;
-const KEY_TEXT_CHARS = 200;
 /** A row that never expires; its year has four digits for those who read the table. */
 const NEVER_MS = Date.UTC(9999, 0);
 /** However short a life was asked for, entries outlive the claims of others. */
@@ -130,6 +130,7 @@ class TableLedger implements Ledger {
 	private attempts = 0;
 	/** Attempts of this run that came to nothing: their rows may still be there, and stand in nobody's way here. */
 	private readonly given = new Set<string>();
+	private readonly isSilent: IsSilent;
 	private readonly held = new Map<string, HeldClaim>();
 	/** The same key twice in a run: one after the other. */
 	private readonly turns = new Map<string, Promise<unknown>>();
@@ -149,6 +150,7 @@ class TableLedger implements Ledger {
 	) {
 		const { table, clock, signal } = parts;
 		this.writer = new LedgerWriter(table, clock);
+		this.isSilent = silenceSeenBy(clock);
 		const look = async (keys: readonly string[]): Promise<Result<Rows>> => {
 			const startedMs = clock.now();
 			const read = await table.read('entryKey', keys);
@@ -158,7 +160,7 @@ class TableLedger implements Ledger {
 		this.looks = createGatherer(clock, LOOKS_TOGETHER_MS, look, signal);
 		this.laterLooks = createGatherer(clock, LOOKS_TOGETHER_MS, look, signal);
 		this.claims = createGatherer(clock, STEPS_TOGETHER_MS, async (rows) => {
-			this.cleaning ??= table.removeBelow('expiresAtMs', clock.wallNow());
+			this.cleaning ??= table.removeBelow('expiresAtMs', clock.wallNow() - CLOCKS_APART_MS);
 			return await this.writer.writeWith(rows);
 		});
 		this.retreats = createGatherer(
@@ -219,8 +221,14 @@ class TableLedger implements Ledger {
 			? this.looks.add(entryKey)
 			: this.laterLooks.add(entryKey, this.pauseMs(looks)));
 		if (!read.ok) return fail(beforeAnything(read.failure));
-		const state = stateOf(read.value.get(entryKey) ?? [], this.parts.clock.wallNow(), this.given);
+		const state = this.stateOf(read.value.get(entryKey) ?? []);
 		return ok(this.answerOf(state, entryKey, entry) ?? (state.kind === 'pending' ? 'pending' : 'free'));
+	}
+
+	/** The state for all but this run's attempts that came to nothing. */
+	private stateOf(rows: readonly TableRow[]): KeyState {
+		const isSilent = this.settings.onUnknown === 'again' ? this.isSilent : undefined;
+		return stateOf(rows, this.parts.clock.wallNow(), this.given, isSilent);
 	}
 
 	/** Claims when there is a place, which is free again once it is known what came of the claim. */
@@ -287,11 +295,15 @@ class TableLedger implements Ledger {
 	/** @returns `undefined` where another is at it, too */
 	private async tryToClaim(entryKey: string, entry: LedgerEntry): Promise<Result<HeldClaim | undefined>> {
 		const owner = `${this.run} ${++this.attempts}`;
-		const sinceMs = this.parts.clock.now();
+		const { clock } = this.parts;
+		const sinceMs = clock.now();
+		const sinceWallMs = clock.wallNow();
+		// The steady clock stands still while a machine sleeps; others see the claim grow old all the same.
+		const elapsedMs = (): number => Math.max(clock.now() - sinceMs, clock.wallNow() - sinceWallMs);
 		// While it is not won, it is one of those that do not count.
 		this.given.add(owner);
 		const added = await this.claims.add(this.row('claim', entryKey, entry, owner));
-		const alone = added.ok ? await this.becomesAlone(entryKey, entry, owner, sinceMs) : added;
+		const alone = added.ok ? await this.becomesAlone(entryKey, entry, owner, elapsedMs) : added;
 		if (alone.ok && alone.value) {
 			this.given.delete(owner);
 			return ok(this.hold(entryKey, entry, owner, sinceMs));
@@ -309,17 +321,16 @@ class TableLedger implements Ledger {
 		entryKey: string,
 		entry: LedgerEntry,
 		owner: string,
-		sinceMs: number,
+		elapsedMs: () => number,
 	): Promise<Result<boolean>> {
 		for (let looks = 1; looks <= LOOKS_IN_PLACE; looks++) {
 			// Those who claimed together look together: there is nobody else to wait for.
 			const read = await this.looks.add(entryKey, STEPS_TOGETHER_MS);
 			if (!read.ok) return read;
-			const nowMs = this.parts.clock.now();
-			if (nowMs - sinceMs > CLAIM_WITHIN_MS || this.whyStop(entry)) break;
+			if (elapsedMs() > CLAIM_WITHIN_MS || this.whyStop(entry)) break;
 			const rows = read.value.get(entryKey) ?? [];
 			const own = rows.find((row) => row.owner === owner);
-			const others = stateOf(rows, this.parts.clock.wallNow(), this.given);
+			const others = this.stateOf(rows);
 			// Where the own row cannot be seen, another's might be missing too.
 			if (!own || this.answerOf(others, entryKey, entry)) break;
 			if (others.kind !== 'pending') return ok(true);
@@ -354,7 +365,7 @@ class TableLedger implements Ledger {
 		const { scope, workflowId, executionId, ttlMs } = this.settings;
 		const atMs = this.parts.clock.wallNow();
 		return {
-			keyText: storable(key.slice(0, KEY_TEXT_CHARS).replace(HALF_CHARACTER, '')),
+			keyText: shortText(key),
 			kind,
 			reference: storable(cells.reference ?? ''),
 			outcome: cells.outcome ?? '',
@@ -390,11 +401,4 @@ function digest(scope: string, key: string): string {
 	return createHash('sha256')
 		.update(JSON.stringify([scope, key]))
 		.digest('base64url');
-}
-
-const HALF_CHARACTER = /[\uD800-\uDBFF]$/;
-
-/** PostgreSQL keeps every character but this one, and one such row would keep all others from being written. */
-function storable(text: string): string {
-	return text.replaceAll('\0', '\uFFFD');
 }

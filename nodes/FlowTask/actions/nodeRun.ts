@@ -150,7 +150,7 @@ async function openNodeRun(
 			...{ send, clock, redact, signal, deadlineMs },
 		});
 		return {
-			api: createTaskApi(call),
+			api: createTaskApi(call, redact),
 			sockets: withSockets.get(platform),
 			images: owner ? imagesOf(memory.images, owner) : memory.images,
 			owner,

@@ -14,9 +14,9 @@ export interface Errand {
 	readonly lane: Lane;
 	/** Attempts in all, the first included. */
 	readonly attempts: number;
-	/** Given up as `cancelled` rather than sent after this time, ms since the epoch. */
+	/** Given up as `cancelled` rather than sent after this time, by the clock's `now()`. */
 	readonly sendByMs?: number | undefined;
-	/** No attempt of this call is waited for beyond this time: the last answer is the result, ms since the epoch. */
+	/** No attempt of this call is waited for beyond this time: the last answer is the result. */
 	readonly endByMs?: number | undefined;
 }
 
@@ -41,11 +41,16 @@ export interface AttemptParts {
 	readonly explain: (verdict: BadVerdict, facts: CallFacts) => CallFailure;
 	/** Ends waiting between attempts, and keeps what has not been sent from being sent. */
 	readonly signal?: AbortSignal | undefined;
-	/** No attempt is waited for beyond this time, and no write is sent after it, ms since the epoch. */
+	/** No attempt is waited for beyond this time, and no write is sent after it, by the clock's `now()`. */
 	readonly deadlineMs?: number | undefined;
 }
 
 const FIRST_CONTACT_ATTEMPTS = 3;
+
+/** With `sendByMs` as time of day too: the steady clock stands still while a machine sleeps, claims grow old. */
+interface TimedErrand extends Errand {
+	readonly sendByWallMs: number;
+}
 
 /**
  * The one way in which calls of a node run take their turn in the window and are repeated.
@@ -54,10 +59,11 @@ const FIRST_CONTACT_ATTEMPTS = 3;
 export function createAttempts(parts: AttemptParts): Attempt {
 	const { baseUrl, window, clock, redact, random, explain, signal, deadlineMs = Infinity } = parts;
 
-	const inTime = async <T>(errand: Errand, exchange: () => Promise<Verdict<T>>): Promise<Verdict<T>> => {
+	const inTime = async <T>(errand: TimedErrand, exchange: () => Promise<Verdict<T>>): Promise<Verdict<T>> => {
 		// Its turn may come late: nothing is made any more that nobody would wait for.
-		const { sendByMs = Infinity } = errand;
-		const late = errand.repeatability === 'write' && clock.now() >= Math.min(deadlineMs, sendByMs);
+		const { sendByMs = Infinity, sendByWallMs } = errand;
+		const isOver = clock.now() >= Math.min(deadlineMs, sendByMs) || clock.wallNow() >= sendByWallMs;
+		const late = errand.repeatability === 'write' && isOver;
 		if (signal?.aborted || late) return { kind: 'cancelled' };
 		const verdict = await exchange();
 		return errand.repeatability === 'write' ? judgeWrite(verdict) : verdict;
@@ -73,7 +79,7 @@ export function createAttempts(parts: AttemptParts): Attempt {
 
 	/** @returns with the verdict how long to wait before the next attempt, where there may be one */
 	const tryOnce = async <T>(
-		errand: Errand,
+		errand: TimedErrand,
 		exchange: () => Promise<Verdict<T>>,
 		attempt: number,
 	): Promise<[Verdict<T>, number | undefined]> =>
@@ -93,7 +99,9 @@ export function createAttempts(parts: AttemptParts): Attempt {
 			return [verdict, again ? delayMs : undefined];
 		});
 
-	return async (errand, exchange) => {
+	return async (asked, exchange) => {
+		const { sendByMs = Infinity } = asked;
+		const errand = { ...asked, sendByWallMs: clock.wallNow() + (sendByMs - clock.now()) };
 		for (let attempt = 1; ; attempt++) {
 			const [verdict, delayMs] = await tryOnce(errand, exchange, attempt);
 			if (verdict.kind === 'done') return ok(verdict.data);

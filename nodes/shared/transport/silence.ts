@@ -4,7 +4,7 @@ import { BodyEnded, type ByteStream } from './request';
 /** How long a body may be quiet, and how long it may take in all. */
 export interface PatienceLimits {
 	readonly idleMs: number;
-	/** ms since the epoch. */
+	/** By the clock's `now()`. */
 	readonly endByMs: number;
 }
 

@@ -168,8 +168,8 @@ describe('a key', () => {
 		age(60_001);
 		await run([order()]);
 		expect(made()).toBe(2);
-		const [claim] = tables.rows(LEDGER);
-		expect(Number(claim?.expiresAtMs) - Number(claim?.atMs)).toBe(7 * 24 * HOUR_MS);
+		const last = tables.rows(LEDGER).at(-1);
+		expect(Number(last?.expiresAtMs) - Number(last?.atMs)).toBe(7 * 24 * HOUR_MS);
 	});
 
 	test('of a task that failed is free, and of one that nobody waited for is not', async () => {

@@ -1,5 +1,6 @@
 import { HandWoundTime } from '../../platform';
-import { NODE_NAME, stopwatch, type WorkflowJson } from '../harness';
+import textToImage from '../../platform/workflows/text-to-image.json';
+import { NODE_NAME, stopwatch, type CredentialStore, type HarnessRun, type WorkflowJson } from '../harness';
 import { openStage, prompts, text, type Stage } from './flowTask.fixture';
 
 let stage: Stage;
@@ -65,6 +66,81 @@ test('several sleeps, an unknown id and a failed task end as in a held wait', as
 		expect.stringContaining('failed at the platform'),
 		'The platform does not know task nobody',
 	]);
+});
+
+describe('two accounts, by a key for each item', () => {
+	let credentials: CredentialStore;
+	beforeEach(() => {
+		credentials = {
+			flowPlatformApi: { ...stage.credentials.flowPlatformApi, apiKey: '=sk-{{ $json.key }}' },
+		};
+	});
+
+	/** A task of an account of its own; what it takes to ask for it. */
+	async function taskOf(name: string): Promise<{ taskId: string; key: string }> {
+		const { apiKey } = stage.platform.createOwner(name);
+		const { workflowId } = await stage.platform.hostWorkflow(textToImage, { apiKey });
+		const key = apiKey.slice(3);
+		const workflow = stage.workflow({ operation: 'submit', workflowId });
+		const items = [{ json: { prompt: name, key } }];
+		const run = await stage.harness.run({ workflow, items, credentials });
+		return { taskId: text(run.output(NODE_NAME)[0]?.json.taskId), key };
+	}
+
+	async function wakeUntilDone(run: HarnessRun, most: number): Promise<HarnessRun> {
+		let woken = run;
+		for (let sleeps = 0; woken.status === 'waiting' && sleeps < most; sleeps++) {
+			time.pass(300);
+			woken = await stage.harness.resume(woken);
+		}
+		return woken;
+	}
+
+	test('the wait ends with the last of them, each asked for with its own key', async () => {
+		const anna = await taskOf('anna');
+		time.pass(1_200);
+		const ben = await taskOf('ben');
+		const items = [ben, anna, ben].map((json) => ({ json }));
+		const first = await stage.harness.run({ workflow: loop(), items, credentials });
+		expect(first.status).toBe('waiting');
+		const done = await wakeUntilDone(first, 6);
+		expect(done.status).toBe('success');
+		expect(done.output('Finished').map(({ json, pairedItem }) => [json.taskId, pairedItem])).toEqual(
+			[ben, anna, ben].map(({ taskId }, item) => [taskId, { item }]),
+		);
+		const { polls, requests } = stage.platform.books();
+		expect(polls.every(({ unknown }) => unknown === 0)).toBe(true);
+		expect(new Set(polls.map(({ owner }) => owner))).toEqual(new Set(['anna', 'ben']));
+		expect(requests.file).toBe(3);
+	});
+
+	test.each([0, 1])(
+		"the other account's task is unknown to an item that names it, as item %d",
+		async (at) => {
+			const anna = await taskOf('anna');
+			const ben = await taskOf('ben');
+			const wrong = { ...ben, taskId: anna.taskId };
+			const items = [anna, ben].toSpliced(at, 0, wrong).map((json) => ({ json }));
+			const first = await stage.harness.run({ workflow: loop(), items, credentials });
+			const done = await wakeUntilDone(first, 6);
+			expect(done.output('Finished').map(({ json }) => json.taskId)).toEqual([anna.taskId, ben.taskId]);
+			expect(done.output('Failed').map(({ json }) => json.error)).toEqual([
+				`The platform does not know task ${anna.taskId}`,
+			]);
+		},
+	);
+
+	test('a key that is refused ends the wait of its items alone', async () => {
+		const anna = await taskOf('anna');
+		const ben = await taskOf('ben');
+		const items = [anna, { ...ben, key: 'wrong-key-0123456789' }].map((json) => ({ json }));
+		const first = await stage.harness.run({ workflow: loop(), items, credentials });
+		const done = await wakeUntilDone(first, 6);
+		expect(done.output('Finished').map(({ json }) => json.taskId)).toEqual([anna.taskId]);
+		expect(done.output('Failed').map(({ json }) => json.error)).toEqual([
+			expect.stringContaining('does not accept the API key'),
+		]);
+	});
 });
 
 test('unless "Check Again" leads back, nothing is asked', async () => {

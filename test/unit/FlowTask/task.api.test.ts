@@ -1,11 +1,13 @@
 import { createTaskApi, type ImageFile } from '../../../nodes/FlowTask/task.api';
 import { ok } from '../../../nodes/shared/failure';
 import type { Json } from '../../../nodes/shared/json';
+import { redactor } from '../../../nodes/shared/redact';
 
+const KEY = 'sk-0123456789abcdef';
 const IMAGE: ImageFile = { bytes: new Uint8Array([1]), fileName: 'a.png', mimeType: 'image/png' };
 
 const answering = (data: Json): ReturnType<typeof createTaskApi> =>
-	createTaskApi(async () => await Promise.resolve(ok(data)));
+	createTaskApi(async () => await Promise.resolve(ok(data)), redactor([KEY]));
 
 describe('ids in answers', () => {
 	it.each<[Json, string]>([
@@ -13,6 +15,7 @@ describe('ids in answers', () => {
 		[' in/a.png ', 'in/a.png'],
 		[123, '123'],
 		['x'.repeat(1_000), 'x'.repeat(1_000)],
+		['sk-looks-like-a-key', 'sk-looks-like-a-key'],
 	])('takes %j', async (id, expected) => {
 		expect(await answering({ image_id: id }).upload(IMAGE)).toEqual(ok(expected));
 		expect(await answering({ prompt_id: id }).submit('w', {})).toMatchObject(ok({ taskId: expected }));
@@ -28,6 +31,20 @@ describe('ids in answers', () => {
 		},
 	);
 });
+
+it.each([KEY, `t ${KEY}`, KEY.replace('-', '\\u002d'), Buffer.from(KEY).toString('base64url')])(
+	'takes no id that repeats the API key: %j',
+	async (id) => {
+		const answers = [
+			await answering({ image_id: id }).upload(IMAGE),
+			await answering({ prompt_id: id }).submit('w', {}),
+		];
+		for (const answer of answers) {
+			expect(answer).toMatchObject({ failure: { kind: 'unclear' } });
+			expect(JSON.stringify(answer)).not.toContain(id);
+		}
+	},
+);
 
 describe('a look at tasks', () => {
 	it('takes data that is null for none of the tasks', async () => {

@@ -480,7 +480,7 @@ describe('runTasks: images', () => {
 			const load: ImageInput['load'] = async () => {
 				most = Math.max(most, ++held);
 				void clock.sleep(1_000).then(() => held--);
-				return await one.load();
+				return await one.load(Infinity);
 			};
 			return submitJob(index, {}, [{ ...one, load }]);
 		});

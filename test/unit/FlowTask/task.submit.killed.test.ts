@@ -92,7 +92,7 @@ class Scene {
 			},
 			{ table: process.table(this.table.open()), clock, random: this.random, signal },
 		);
-		const api = createTaskApi(call);
+		const api = createTaskApi(call, redactor([]));
 		const submitter = new TaskSubmitter({ api, clock, ledger, stopReason: () => undefined });
 		const outcomes = await Promise.all(
 			Array.from({ length: ITEMS }, async (_, index) => {

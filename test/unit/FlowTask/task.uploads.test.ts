@@ -1,6 +1,7 @@
 import type { ImageFile } from '../../../nodes/FlowTask/task.api';
 import { createImageUploads, type LoadImage } from '../../../nodes/FlowTask/task.uploads';
 import { fail, ok } from '../../../nodes/shared/failure';
+import { tooLarge as explainTooLarge } from '../../../nodes/shared/inputFile';
 import { TestClock } from '../testClock';
 import { ScriptedPlatform } from './platform.script';
 
@@ -31,11 +32,14 @@ function scene(): Scene {
 				},
 			});
 			const uploads = sizes.map(async (size, index) => {
-				const load: LoadImage = async () => {
-					held += size;
+				const load: LoadImage = async (mostBytes) => {
+					const read = Math.min(size, mostBytes);
+					held += read;
 					most = Math.max(most, held);
 					await clock.sleep(100);
-					return ok(image(size, index));
+					if (read === size) return ok(image(size, index));
+					held -= read;
+					return fail(explainTooLarge('it', mostBytes));
 				};
 				return await upload(load, isKnown(index) ? size : undefined);
 			});
@@ -66,6 +70,23 @@ describe('createImageUploads: bytes that are held at once', () => {
 		const { most } = scene();
 		const sizes = [...Array.from({ length: 20 }, () => MB), 100 * MB, 100 * MB, 100 * MB];
 		expect(await most(sizes, () => true)).toBe(100 * MB);
+	});
+
+	it('are those of one large image where those before it, of unknown size, were small', async () => {
+		const { most } = scene();
+		const sizes = [1, 1, 1, 1, 100 * MB, 100 * MB, 100 * MB, 100 * MB, 1];
+		expect(await most(sizes, () => false)).toBe(100 * MB);
+	});
+
+	it('are those of four small images whose size is not known', async () => {
+		const { most, clock } = scene();
+		expect(
+			await most(
+				Array.from({ length: 40 }, () => 5 * MB),
+				() => false,
+			),
+		).toBe(20 * MB);
+		expect(clock.elapsedMs).toBe(10 * 1_100);
 	});
 
 	it('are those of four small images', async () => {

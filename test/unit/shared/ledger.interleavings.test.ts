@@ -26,12 +26,20 @@ interface Plan {
 	readonly sendMs: number;
 	readonly fate: Fate;
 	readonly skewMs: number;
+	/** So far its wall clock is set ahead, or back, at `setAtMs`. */
+	readonly setMs?: number;
+	readonly setAtMs?: number;
 	/** The process is gone at its so many-th call of the table, its effect included or not. */
 	readonly diesAt: number | undefined;
 }
 
 interface Story {
-	readonly sent: Array<{ readonly owner: number; readonly atMs: number; readonly fate: Fate }>;
+	readonly sent: Array<{
+		readonly owner: number;
+		readonly heldMs: number;
+		readonly atMs: number;
+		readonly fate: Fate;
+	}>;
 	/** By owner; `undefined` where it died. */
 	readonly answers: Array<LedgerAnswer['kind'] | 'failure' | undefined>;
 	readonly elapsedMs: number;
@@ -58,9 +66,9 @@ function lucky(seed: number): () => number {
 	};
 }
 
-const skewed = (clock: Clock, skewMs: number): Clock => ({
+const skewed = (clock: TestClock, { skewMs, setMs = 0, setAtMs = 0 }: Plan): Clock => ({
 	now: () => clock.now() + skewMs,
-	wallNow: () => clock.wallNow() + skewMs,
+	wallNow: () => clock.wallNow() + skewMs + (clock.elapsedMs >= setAtMs ? setMs : 0),
 	sleep: async (ms, signal) => await clock.sleep(ms, signal),
 });
 
@@ -89,24 +97,25 @@ async function play(
 	plans: readonly Plan[],
 	seed: number,
 	onUnknown: 'error' | 'again',
-	{ behindMs = 0, caughtUpMs = 0 } = {},
+	{ behindMs = 0, caughtUpMs = 0, ttlMs = 0 } = {},
 ): Promise<Story> {
 	const clock = new TestClock();
 	const random = lucky(seed);
 	const table = new MemoryTable(clock, random, 150);
 	table.hides = (ageMs) => clock.elapsedMs < caughtUpMs && ageMs < behindMs;
-	const sent: Array<{ owner: number; atMs: number; fate: Fate }> = [];
+	const sent: Array<{ owner: number; heldMs: number; atMs: number; fate: Fate }> = [];
 
 	const send = async (plan: Plan, owner: number, ledger: Ledger, isDead: () => boolean) => {
 		const answer = await ledger.claim({ key: 'k', payloadHash: 'p' });
 		if (!answer.ok) return 'failure';
 		if (answer.value.kind !== 'mine') return answer.value.kind;
 		const { claim } = answer.value;
+		const heldMs = clock.now();
 		await clock.sleep(plan.sendMs);
 		if (isDead()) return undefined;
 		if (plan.fate === 'refused') claim.released();
 		else {
-			sent.push({ owner, atMs: clock.now(), fate: plan.fate });
+			sent.push({ owner, heldMs, atMs: clock.now(), fate: plan.fate });
 			if (plan.fate === 'unanswered') claim.unanswered();
 			else claim.submitted(`task ${owner}`);
 			if (plan.fate === 'failed') {
@@ -122,9 +131,9 @@ async function play(
 			plans.map(async (plan, owner) => {
 				let dead = false;
 				const death = Promise.withResolvers<undefined>();
-				const mine = skewed(clock, plan.skewMs);
+				const mine = skewed(clock, plan);
 				const settings = {
-					...{ scope: 's', workflowId: 'w', executionId: String(owner), ttlMs: 0, onUnknown },
+					...{ scope: 's', workflowId: 'w', executionId: String(owner), ttlMs, onUnknown },
 					deadlineMs: mine.now() + 3_600_000,
 				};
 				const parts = {
@@ -217,6 +226,32 @@ it('is sent again by one only, where the operator wants what is unknown sent aga
 		{ numRuns: 300 },
 	);
 });
+
+it.each(['again', 'error'] as const)(
+	'is sent by one while a claim is held, although wall clocks are set an hour ahead or back (%s)',
+	async (onUnknown) => {
+		const HOUR_MS = 3_600_000;
+		const wrong = fc
+			.tuple(planOf(), fc.integer({ min: -HOUR_MS, max: HOUR_MS }), fc.integer({ min: 0, max: 3_000 }))
+			.map(([plan, setMs, setAtMs]) => ({ ...plan, sendMs: plan.sendMs * 10, setMs, setAtMs }));
+		await fc.assert(
+			fc.asyncProperty(
+				fc.array(wrong, { minLength: 2, maxLength: 3 }),
+				fc.constantFrom(0, 1, HOUR_MS),
+				seeds,
+				async (plans, ttlMs, seed) => {
+					const { sent } = await play(plans, seed, onUnknown, { ttlMs });
+					// A task is known for as long as was set, by the wall clock of who asks; a claim is nobody else's.
+					const [first] = sent;
+					const whileHeld = sent.filter(({ heldMs }) => heldMs <= (first?.atMs ?? 0));
+					expect(whileHeld).toHaveLength(1);
+				},
+			),
+			{ numRuns: 300 },
+		);
+	},
+	60_000,
+);
 
 it('is won by one where the table shows what was written a moment later', async () => {
 	await fc.assert(

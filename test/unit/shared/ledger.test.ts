@@ -241,6 +241,60 @@ describe('what nobody knows', () => {
 	});
 });
 
+describe('wall clocks that are set', () => {
+	const again = (): Ledger => open({ onUnknown: 'again', executionId: '8' });
+
+	it.each([1, -1])('free no claim that is held, to be done again: %d h', async (hours) => {
+		const held = await mine(open({ ttlMs: 1 }));
+		clock.wallAheadMs = hours * HOUR_MS;
+		const waiting = again().claim(ENTRY);
+		await clock.advance(120_000);
+		held.submitted('t1');
+		const answer = valueOf(await clock.run(waiting));
+		expect(answer).toMatchObject({ kind: 'exists', reference: 't1' });
+	});
+
+	it('let the claim of one who died be taken after it was silent for as long as a held one can be', async () => {
+		await mine(open());
+		await clock.advance(HOUR_MS);
+		const askedMs = clock.now();
+		await mine(again());
+		expect(clock.now() - askedMs).toBeGreaterThanOrEqual(CLAIM_FRESH_MS);
+		expect(clock.now() - askedMs).toBeLessThan(CLAIM_FRESH_MS + 10_000);
+	});
+
+	it('hold up nobody where the claim is older than clocks can differ', async () => {
+		await mine(open({ ttlMs: 0 }));
+		await clock.advance(2 * HOUR_MS);
+		const askedMs = clock.now();
+		await mine(again());
+		expect(clock.now() - askedMs).toBeLessThan(1_000);
+	});
+
+	it('let nothing be sent by a claim that was got while the machine slept', async () => {
+		const inner = table.open();
+		let sleptMs = HOUR_MS;
+		const sleepy = {
+			...inner,
+			insert: async (rows: Parameters<typeof inner.insert>[0]) => {
+				const added = await inner.insert(rows);
+				// The steady clock has not moved.
+				clock.wallAheadMs += sleptMs;
+				sleptMs = 0;
+				return added;
+			},
+		};
+		const settings = { scope: 's', workflowId: 'w', executionId: '1', ttlMs: 0, onUnknown: 'error' } as const;
+		const ledger = createLedger(
+			{ ...settings, deadlineMs: clock.now() + HOUR_MS },
+			{ table: sleepy, clock, random: () => 0.5, signal: ending.signal },
+		);
+		await mine(ledger);
+		expect(column('atMs')).toEqual([expect.any(Number)]);
+		expect(clock.wallNow() - Number(column('atMs')[0])).toBeLessThan(5_000);
+	});
+});
+
 describe('the same key twice in a run', () => {
 	it('makes one task', async () => {
 		const ledger = open();
@@ -316,7 +370,7 @@ describe('the life of entries', () => {
 		},
 	);
 
-	it('ends after the time that was set, and its rows go with the next write', async () => {
+	it('ends after the time that was set, and its rows go with a later write', async () => {
 		const ledger = open();
 		(await mine(ledger)).submitted('t1');
 		await flush(ledger);
@@ -324,7 +378,10 @@ describe('the life of entries', () => {
 		const next = open({ executionId: '8' });
 		await mine(next);
 		await flush(next);
-		expect(column('executionId')).toEqual(['8']);
+		// Two hours later, for those whose wall clock is behind.
+		await clock.advance(2 * HOUR_MS);
+		await mine(open({ executionId: '9' }), { ...ENTRY, key: 'order 2' });
+		expect(column('executionId')).toEqual(['8', '9']);
 	});
 
 	it('does not end where 0 was set', async () => {

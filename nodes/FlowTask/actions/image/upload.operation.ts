@@ -97,8 +97,8 @@ async function uploadItem(
 	const source = readSource(context, itemIndex);
 	if (!source.ok) return source;
 	return await upload(
-		async () => await load(context, itemIndex, source.value, run),
-		bytesOf(context, itemIndex, source.value),
+		async (mostBytes) => await load(context, itemIndex, source.value, run, mostBytes),
+		bytesOf(context, itemIndex, source.value, run),
 	);
 }
 
@@ -118,8 +118,14 @@ function readSource(context: IExecuteFunctions, itemIndex: number): Result<Sourc
 	);
 }
 
-function bytesOf(context: IExecuteFunctions, itemIndex: number, { kind, value }: Source): number | undefined {
-	return kind === 'binary' ? binaryFieldBytes(context, itemIndex, value) : undefined;
+function bytesOf(
+	context: IExecuteFunctions,
+	itemIndex: number,
+	{ kind, value }: Source,
+	{ options }: NodeRun,
+): number | undefined {
+	if (kind === 'url') return undefined;
+	return binaryFieldBytes(context, itemIndex, value) ?? options.maxFileBytes;
 }
 
 async function load(
@@ -127,8 +133,9 @@ async function load(
 	itemIndex: number,
 	{ kind, value }: Source,
 	{ options, ending }: NodeRun,
+	mostBytes: number,
 ): ReturnType<typeof fetchInputFile> {
 	return kind === 'url'
-		? await fetchInputFile(context, value, options.maxFileBytes, ending.signal)
+		? await fetchInputFile(context, value, Math.min(options.maxFileBytes, mostBytes), ending.signal)
 		: await readBinaryField(context, itemIndex, value, options.maxFileBytes);
 }

@@ -241,7 +241,8 @@ function readImageSlots(context: IExecuteFunctions, itemIndex: number, run: Node
 			images.push({
 				nodeId,
 				parameter,
-				load: async () => await fetchInputFile(context, url, maxFileBytes, run.ending.signal),
+				load: async (mostBytes) =>
+					await fetchInputFile(context, url, Math.min(maxFileBytes, mostBytes), run.ending.signal),
 			});
 			continue;
 		}
@@ -252,7 +253,7 @@ function readImageSlots(context: IExecuteFunctions, itemIndex: number, run: Node
 			nodeId,
 			parameter,
 			load: async () => await readBinaryField(context, itemIndex, field, maxFileBytes),
-			bytes: binaryFieldBytes(context, itemIndex, field),
+			bytes: binaryFieldBytes(context, itemIndex, field) ?? maxFileBytes,
 		});
 	}
 	return ok({ images, imageIds });

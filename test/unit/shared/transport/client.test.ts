@@ -246,6 +246,19 @@ describe('createClient', () => {
 		]);
 	});
 
+	it('submits nothing after a sleep of the machine that its claim has not outlived', async () => {
+		const { call, clock, sent } = setting([DONE], { requestsPerSecond: 1 });
+		const first = call(WRITE);
+		const second = call({ ...WRITE, sendByMs: clock.now() + 60_000 });
+		await clock.advance(500);
+		clock.wallAheadMs = 3_600_000;
+		expect(await clock.run(Promise.all([first, second]))).toMatchObject([
+			{ ok: true },
+			{ ok: false, failure: { kind: 'cancelled' } },
+		]);
+		expect(sent).toHaveLength(1);
+	});
+
 	it('does not wait to repeat a submit for longer than its claim is good for', async () => {
 		const { call, clock, sent } = setting([reply(429, '', { 'retry-after': '30' }), DONE]);
 		const late = await clock.run(call({ ...WRITE, sendByMs: clock.now() + 20_000 }));
