@@ -40,10 +40,9 @@ export const request: Operation = {
 					const read = readItem(() => readRequest(context, itemIndex));
 					if (!read.ok) return read;
 					const { text, rule, timeoutMs, answerPath } = read.value;
-					const startedMs = Date.now();
 					const exchange = await session.request(text, rule, timeoutMs);
 					if (!exchange.ok) return exchange;
-					const { reply, collected, notCollected } = exchange.value;
+					const { reply, collected, notCollected, elapsedMs } = exchange.value;
 					const answer = readPath(reply, answerPath);
 					const event = rule.filter.eventOf(reply);
 					const json: IDataObject = {
@@ -59,7 +58,7 @@ export const request: Operation = {
 						...(rule.correlation !== undefined && { correlation: rule.correlation }),
 						collected: [...collected],
 						...(notCollected > 0 && { notCollected }),
-						elapsedMs: Date.now() - startedMs,
+						elapsedMs,
 					});
 				}),
 		);

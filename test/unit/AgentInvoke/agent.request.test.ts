@@ -42,6 +42,22 @@ describe('body', () => {
 		},
 	);
 
+	test.each(['{"user":{"id":-9007199254740993}}', { user: { id: -(2 ** 60) } }])(
+		'an extra body with a number of which digits would be lost is refused: %j',
+		(extra) => {
+			expect(invokeBody(hello, false, extra, DEPLOYMENT_DEFAULTS)).toMatchObject({
+				failure: { message: expect.stringMatching(/^"Extra Body" holds the number -\d+, of which digits/) },
+			});
+		},
+	);
+
+	test('an extra body keeps numbers that a double holds, and digits in texts', () => {
+		const extra = '{"seed":9007199254740991,"scale":1e300,"id":"9007199254740993"}';
+		expect(invokeBody(hello, false, extra, DEPLOYMENT_DEFAULTS)).toMatchObject({
+			value: { seed: Number.MAX_SAFE_INTEGER, scale: 1e300, id: '9007199254740993' },
+		});
+	});
+
 	test('an extra body does not change what objects are by nature', () => {
 		invokeBody(hello, false, '{"__proto__":{"polluted":1}}', DEPLOYMENT_DEFAULTS);
 		expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false);
