@@ -5,6 +5,7 @@ import { readAccounts, type Accounts, type ReadAccount } from '../../shared/acco
 import { toErrorItem, toNodeError } from '../../shared/errors';
 import { badInput, fail, ok, type Failure, type Result } from '../../shared/failure';
 import { isJsonObject, jsonText, parseJson } from '../../shared/json';
+import { refuseRounded } from '../../shared/pastedJson';
 import { redactor, type Redact } from '../../shared/redact';
 import { readItem } from '../../shared/thrown';
 import { isTool } from '../../shared/toolMode';
@@ -211,6 +212,8 @@ export interface OutgoingFrame {
 
 /** The frame of an item: a JSON object, pasted or from an expression. */
 export function readFrame(value: unknown): Result<OutgoingFrame> {
+	const rounded = refuseRounded('Frame', value);
+	if (rounded) return fail(rounded);
 	const frame = typeof value === 'string' ? parseJson(value) : value;
 	const text = typeof value === 'string' ? value.trim() : jsonText(value);
 	if (isJsonObject(frame) && Object.keys(frame).length > 0 && text !== undefined) return ok({ frame, text });
