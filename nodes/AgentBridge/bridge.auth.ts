@@ -1,5 +1,6 @@
 import { badInput, fail, ok, type Result } from '../shared/failure';
-import { isJsonObject, jsonText, parseJson, type Json } from '../shared/json';
+import { excerpt, isJsonObject, jsonText, parseJson, type Json } from '../shared/json';
+import { lostDigits } from '../shared/pastedJson';
 
 /** How the connection is authenticated; the two ways are mutually exclusive (§5.4). */
 export type AuthMode = 'subprotocol' | 'inFrame';
@@ -18,6 +19,15 @@ export function fillAuthFrame(template: unknown, token: string): Result<string> 
 			badInput(
 				'The authentication frame is no JSON object',
 				`Enter the frame that your platform expects, with ${TOKEN_PLACEHOLDER} where the token belongs, e.g. {"type": "auth", "token": "${TOKEN_PLACEHOLDER}"}`,
+			),
+		);
+	}
+	const rounded = lostDigits(typeof template === 'string' ? template : (jsonText(template) ?? ''));
+	if (rounded !== undefined) {
+		return fail(
+			badInput(
+				`The authentication frame holds the number ${excerpt(rounded, 40)}, of which digits would be lost`,
+				`Enter a number up to ${Number.MAX_SAFE_INTEGER}, or a text, in quotation marks.`,
 			),
 		);
 	}

@@ -24,6 +24,8 @@ export interface Exchange {
 	readonly collected: readonly Frame[];
 	/** How many more of these came than are kept. */
 	readonly notCollected: number;
+	/** Until the reply was there, the opening of a connection included. */
+	readonly elapsedMs: number;
 }
 
 /** The connection that all items of one node run share; opened by the first of them that needs it. */
@@ -148,6 +150,7 @@ export function openSession(parts: SessionParts): BridgeSession {
 	};
 
 	const request = async (text: string, rule: ReplyRule, timeoutMs: number): Promise<Result<Exchange>> => {
+		const startedMs = clock.now();
 		const collected: Frame[] = [];
 		const over = new AbortController();
 		const missed: Missed = { notCollected: 0, others: 0, strange: 0 };
@@ -186,7 +189,10 @@ export function openSession(parts: SessionParts): BridgeSession {
 		collector = undefined;
 		over.abort();
 		signal.removeEventListener('abort', stop);
-		if (outcome.ok) return ok({ reply: outcome.value, collected, notCollected: missed.notCollected });
+		if (outcome.ok) {
+			const elapsedMs = clock.now() - startedMs;
+			return ok({ reply: outcome.value, collected, notCollected: missed.notCollected, elapsedMs });
+		}
 		if (outcome.failure.kind === 'timedOut' && isUncorrelated(rule)) await leave();
 		return fail(unsent ?? withCollected(outcome.failure, collected, missed));
 	};

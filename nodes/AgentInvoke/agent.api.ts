@@ -185,6 +185,12 @@ async function followStream(
 	}
 }
 
+/** Of an answer in pieces. As much as one event may hold. */
+const MOST_CHARS = 32 * 1024 * 1024;
+/** Of `data`, for the hint at an empty answer. */
+const MOST_KEYS = 1_000;
+/** How much of an answer that broke off goes into the error, in characters. */
+const CUT_OFF_SHOWN = 100_000;
 const LAST_EVENTS = /^(done|end|final|finish(ed)?|complete(d)?|result|stop)$/i;
 
 async function takeEvent(
@@ -223,7 +229,9 @@ async function takeEvent(
 	const known = isEmpty && speaksOfFailure(read.reason) ? { ...read, succeeded: false } : read;
 	progress.started ||= known.succeeded;
 	progress.requestId = known.requestId || progress.requestId;
-	for (const key of Object.keys(known.data)) progress.found.add(key);
+	for (const key of Object.keys(known.data)) {
+		if (progress.found.size < MOST_KEYS) progress.found.add(key);
+	}
 	const sessionId = textOf(readPath(known.data, deployment.sessionPath));
 	if (sessionId && sessionId !== progress.sessionId) {
 		progress.sessionId = sessionId;
@@ -233,6 +241,11 @@ async function takeEvent(
 	// Where pieces and answer have one path, the last event says all of it once more.
 	const isRepeated = isLast && deployment.deltaPath === deployment.answerPath && progress.deltas !== '';
 	const delta = isRepeated ? '' : said;
+	if (progress.deltas.length + delta.length > MOST_CHARS) {
+		progress.broken = { code: '', reason: `it holds more than ${MOST_CHARS} characters` };
+		progress.closed = true;
+		return;
+	}
 	if (delta) {
 		progress.deltas += delta;
 		await call.onDelta(delta);
@@ -361,7 +374,9 @@ function timedOut(call: InvokeCall): AgentFailure {
 function partial(failure: Failure, progress: Progress, redact: Redact): JsonObject {
 	const { deltas, sessionId, requestId } = progress;
 	const known = { ...(requestId && { requestId }), ...failure.details, ...(sessionId && { sessionId }) };
-	return { ...known, answer: redact.known(deltas) };
+	// Hidden first: a cut may leave a part of a token.
+	const answer = redact.known(deltas);
+	return { ...known, answer: answer.length <= CUT_OFF_SHOWN ? answer : `${answer.slice(0, CUT_OFF_SHOWN)}…` };
 }
 
 function brokeOff(call: InvokeCall, progress: Progress, redact: Redact): AgentFailure {

@@ -1,5 +1,6 @@
+import { readExtraBody } from '../shared/extraBody';
 import { badInput, fail, ok, type Result } from '../shared/failure';
-import { excerpt, isJsonObject, isTooDeep, parseJson, type Json, type JsonObject } from '../shared/json';
+import { excerpt, type Json, type JsonObject } from '../shared/json';
 import type { Deployment } from './agent.account';
 
 /** A file that the agent can load (§4.8): a web address, mostly one that is good for some time only. */
@@ -36,7 +37,7 @@ export function invokeBody(
 		body[interruptResultField] = { id: turn.interruptId, result: turn.result };
 	}
 	if (stream) body[streamField] = true;
-	const extra = readExtraBody(extraBody);
+	const extra = readExtraBody(extraBody, '{ "language": "en" }');
 	if (!extra.ok) return extra;
 	const reserved = [messageField, filesField, interruptResultField, streamField, sessionField];
 	const clash = Object.keys(extra.value).find((key) => reserved.includes(key));
@@ -54,16 +55,4 @@ export function invokeBody(
 /** The body with the session that it goes on with; none opens a new one. */
 export function withSession(body: JsonObject, sessionId: string, deployment: Deployment): JsonObject {
 	return sessionId ? { ...body, [deployment.sessionField]: sessionId } : body;
-}
-
-function readExtraBody(value: unknown): Result<JsonObject> {
-	if (value === undefined || value === null || value === '') return ok({});
-	const parsed = typeof value === 'string' ? parseJson(value) : value;
-	if (isJsonObject(parsed) && !isTooDeep(parsed)) return ok(parsed);
-	return fail(
-		badInput(
-			'"Extra Body" is no JSON object, or nested too deeply',
-			'Enter fields and values, e.g. { "language": "en" }, or leave it empty.',
-		),
-	);
 }

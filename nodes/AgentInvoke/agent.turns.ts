@@ -157,7 +157,8 @@ class TurnTaker {
 			}
 		}
 		if (known.kind === 'unclear' && !this.settings.retryAmbiguous) return fail(stillUnclear(known.said));
-		const tooMany = this.turn.isResume ? this.parts.rounds.whyNoMore(this.sessionId()) : undefined;
+		const session = { agent: this.parts.agent, sessionId: this.sessionId() };
+		const tooMany = this.turn.isResume ? this.parts.rounds.whyNoMore(session) : undefined;
 		if (tooMany) return fail(tooMany);
 		return ledger && idempotency
 			? await this.takeOnce(ledger, idempotency)
@@ -247,8 +248,9 @@ class TurnTaker {
 		this.tell(used, claim);
 		if (!used.ok) return used;
 		if (session.kind === 'mapped') sessions?.used(session.key);
-		if (!isResume) rounds.begin(used.value.session.id);
-		if (used.value.reply.interrupt) rounds.interrupted(used.value.session.id);
+		const answered = { agent, sessionId: used.value.session.id };
+		if (!isResume) rounds.begin(answered);
+		if (used.value.reply.interrupt) rounds.interrupted(answered);
 		const result: TurnResult = { ...used.value, elapsedMs: clock.now() - startedMs, replayed: false };
 		const { itemIndex, fingerprint, keepRaw } = this.turn;
 		this.parts.memory.answered(

@@ -1,5 +1,6 @@
+import { readExtraBody } from '../shared/extraBody';
 import { badInput, fail, ok, type Result } from '../shared/failure';
-import { excerpt, isJsonObject, jsonText, parseJson, type Json, type JsonObject } from '../shared/json';
+import { excerpt, type Json, type JsonObject } from '../shared/json';
 import { reasoningFields, type ReasoningWish } from '../shared/reasoning';
 import { responseFormat, type AnswerFormat } from './chat.format';
 
@@ -54,7 +55,7 @@ export function chatBody(question: ChatQuestion): Result<JsonObject> {
 		...responseFormat(format),
 		...definedFields(sampling),
 	};
-	const extra = readExtraBody(question.extraBody, body);
+	const extra = addedFields(question.extraBody, body);
 	return extra.ok ? ok({ ...body, ...extra.value }) : extra;
 }
 
@@ -67,18 +68,10 @@ function definedFields(sampling: SamplingFields): JsonObject {
 }
 
 /** Fields of the operator's own are added, and never replace what the form says: one of the two would be a lie. */
-function readExtraBody(value: unknown, body: JsonObject): Result<JsonObject> {
-	if (value === undefined || value === null || value === '') return ok({});
-	const parsed = typeof value === 'string' ? parseJson(value) : value;
-	if (!isJsonObject(parsed) || jsonText(parsed) === undefined) {
-		return fail(
-			badInput(
-				'"Extra Body" is no JSON object',
-				'Enter fields and values, e.g. { "top_k": 20 }, or leave it empty.',
-			),
-		);
-	}
-	const clash = Object.keys(parsed).find((key) => RESERVED.has(key) || Object.hasOwn(body, key));
+function addedFields(value: unknown, body: JsonObject): Result<JsonObject> {
+	const extra = readExtraBody(value, '{ "top_k": 20 }');
+	if (!extra.ok) return extra;
+	const clash = Object.keys(extra.value).find((key) => RESERVED.has(key) || Object.hasOwn(body, key));
 	if (clash !== undefined) {
 		const place = RESERVED.get(clash) ?? 'a field or an option of this node';
 		return fail(
@@ -88,5 +81,5 @@ function readExtraBody(value: unknown, body: JsonObject): Result<JsonObject> {
 			),
 		);
 	}
-	return ok(parsed);
+	return extra;
 }

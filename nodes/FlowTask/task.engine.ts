@@ -3,6 +3,7 @@ import pLimit from 'p-limit';
 import type { Accounts } from '../shared/accounts';
 import type { Clock } from '../shared/clock';
 import { ok, type Failure, type FailureKind, type Result } from '../shared/failure';
+import { createHeldFiles } from '../shared/heldFiles';
 import type { Ledger } from '../shared/ledger';
 import type { Redact } from '../shared/redact';
 import type { Download } from '../shared/transport/download';
@@ -125,6 +126,7 @@ interface Lane {
 class TaskRun {
 	private readonly lanes = new Map<TaskLine, Lane>();
 	private readonly downloads = pLimit(DOWNLOADS_AT_ONCE);
+	private readonly held = createHeldFiles();
 	private unsubmitted: number;
 	private failures = 0;
 	private stopped: StopReason | undefined;
@@ -167,7 +169,7 @@ class TaskRun {
 		if (signal.aborted) watcher.stop();
 		return {
 			watcher,
-			submitter: new TaskSubmitter({ api, clock, images, owner, ledger, stopReason }),
+			submitter: new TaskSubmitter({ api, clock, images, held: this.held, owner, ledger, stopReason }),
 			files: new ResultFiles({
 				...{ api, clock, download, signal, fileSelection, urlExpireSeconds },
 				slots: this.downloads,

@@ -3,6 +3,7 @@ import { createHash } from 'crypto';
 import type { Clock } from '../shared/clock';
 import { badInput, fail, ok, type Failure, type Result } from '../shared/failure';
 import { excerpt } from '../shared/json';
+import type { HeldFiles } from '../shared/heldFiles';
 import type { Ledger, LedgerAnswer } from '../shared/ledger';
 import type { LedgerClaim } from '../shared/ledger.claim';
 import type { Prompt, TaskApi } from './task.api';
@@ -58,6 +59,8 @@ export interface SubmitParts {
 	readonly images?: UploadedImages | undefined;
 	/** The account that pays, where items have different ones: a task of another is none of this one's. */
 	readonly owner?: string | undefined;
+	/** Bounds the memory of uploads; shared by all accounts of a run. */
+	readonly held?: HeldFiles | undefined;
 	/** Left out where no item has a key. */
 	readonly ledger?: Ledger | undefined;
 	readonly stopReason: () => StopReason | undefined;
@@ -74,7 +77,7 @@ export class TaskSubmitter {
 	private readonly upload: UploadImage;
 
 	constructor(private readonly parts: SubmitParts) {
-		this.upload = createImageUploads(parts.api, parts.images);
+		this.upload = createImageUploads(parts.api, parts.images, parts.held);
 	}
 
 	async submit(start: SubmitStart, record: SubmitRecord | undefined): Promise<Result<ItemTask>> {

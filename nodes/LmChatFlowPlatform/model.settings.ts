@@ -1,5 +1,6 @@
+import { readExtraBody } from '../shared/extraBody';
 import { badInput, fail, ok, type Result } from '../shared/failure';
-import { isJsonObject, parseJson, type JsonObject } from '../shared/json';
+import type { JsonObject } from '../shared/json';
 import { readNumberOptions, type NumberOption } from '../shared/numberOptions';
 import { reasoningFields, type ReasoningWish } from '../shared/reasoning';
 import { SAMPLING_NUMBERS } from '../shared/samplingForm';
@@ -47,7 +48,7 @@ export function modelSettings(
 	if (!reasoning.ok) return reasoning;
 	const numbers = readNumberOptions(options, NUMBERS);
 	if (!numbers.ok) return numbers;
-	const extra = readExtraBody(options.extraBody, reasoning.value);
+	const extra = addedFields(options.extraBody, reasoning.value);
 	if (!extra.ok) return extra;
 	const number = numbers.value;
 	const maxTokens = number('maxTokens');
@@ -69,15 +70,12 @@ function set(name: string, value: number | undefined): Record<string, number> {
 	return value === undefined ? {} : { [name]: value };
 }
 
-function readExtraBody(value: unknown, sent: JsonObject): Result<JsonObject> {
-	if (value === undefined || value === null || value === '') return ok({});
-	const parsed = typeof value === 'string' ? parseJson(value) : value;
-	if (!isJsonObject(parsed)) {
-		return fail(badInput('"Extra Body" is no JSON object', 'Enter fields and values, e.g. { "top_k": 20 }.'));
-	}
-	const clash = Object.keys(parsed).find((key) => RESERVED.has(key) || Object.hasOwn(sent, key));
+function addedFields(value: unknown, sent: JsonObject): Result<JsonObject> {
+	const extra = readExtraBody(value, '{ "top_k": 20 }');
+	if (!extra.ok) return extra;
+	const clash = Object.keys(extra.value).find((key) => RESERVED.has(key) || Object.hasOwn(sent, key));
 	return clash === undefined
-		? ok(parsed)
+		? extra
 		: fail(
 				badInput(
 					`"Extra Body" sets "${clash}", which this node or the agent sets`,

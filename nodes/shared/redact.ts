@@ -8,6 +8,10 @@ export interface Redact {
 }
 
 const HIDDEN = '[hidden]';
+/** A shorter one would hide parts of ordinary words. */
+const SHORTEST_SECRET_CHARS = 4;
+/** Of the prefixes of tokens, in clear and in base64 (§2.7, §5.1). */
+const BEGINNING_CHARS = 3;
 // Bounded, for a match of millions of characters is more than the stack holds.
 // Patterns read a token with escapes too: the words of a service are often a piece of JSON or of an address.
 const TOKEN_CHARS = String.raw`(?:[A-Za-z0-9._~+/=%-]|\\{1,8}(?:/|u00[0-9a-fA-F]{2})){8,16384}`;
@@ -29,10 +33,16 @@ const USER_IN_ADDRESS = /(:\/\/)[^\s/?#@"':]{1,1024}:[^\s/?#@"']{1,1024}@/g;
  * A service that echoes a key in an error text must not get it into an item, an error or a log.
  */
 export function redactor(secrets: readonly string[]): Redact {
-	const known = secrets.filter((secret) => secret.length >= 4).map(hiderOf);
+	const known = secrets.filter((secret) => secret.length >= SHORTEST_SECRET_CHARS);
+	const findForm = finderOf(known.flatMap(formsOf));
+	const findSecret = finderOf(known);
 	const hideKnown = (text: string): string => {
+		const spans = findForm(text);
 		const plain = unescaped(text);
-		return known.reduce((safe, hide) => hide(safe, plain), text);
+		// Where nothing is escaped, all of them were found as they stand.
+		const found = plain === text ? [] : findSecret(plain);
+		if (found.length > 0) spans.push(...inSource(text, found));
+		return hideSpans(text, spans);
 	};
 	const hideAll = (text: string): string =>
 		hideKnown(text)
@@ -43,21 +53,62 @@ export function redactor(secrets: readonly string[]): Redact {
 	return Object.assign(hideAll, { known: hideKnown });
 }
 
-/** @returns hides one secret in a text, as which `plain` is the text without its escapes */
-function hiderOf(secret: string): (text: string, plain: string) => string {
+/** How a secret may be written: as it is, in an address, and in both kinds of base64. */
+function formsOf(secret: string): string[] {
 	const base64 = Buffer.from(secret, 'utf8').toString('base64').replace(/=+$/, '');
-	const forms = new Set([
+	return [
 		secret,
 		encodeURIComponent(secret.toWellFormed()),
 		base64,
 		base64.replaceAll('+', '-').replaceAll('/', '_'),
-	]);
-	return (text, plain) => {
-		let safe = text;
-		for (const form of forms) if (safe.includes(form)) safe = safe.replaceAll(form, HIDDEN);
-		// Made only where it finds something: a pattern of a long secret takes milliseconds.
-		return plain.includes(secret) ? safe.replace(anySpelling(secret), HIDDEN) : safe;
+	];
+}
+
+/** A part of a text, from `start` up to but without `end`. */
+interface Span {
+	readonly start: number;
+	readonly end: number;
+}
+
+/** So many texts are each looked for; of more of them, the few beginnings that they have. */
+const FEW = 16;
+
+/**
+ * Finds texts in others. An item may have a key of its own, and to look for each of 10,000 keys takes milliseconds a
+ * text: so their beginnings are looked for, and what follows one is looked up.
+ * @returns all of them that are in a text, in no order; of those that begin at one place, the longest and others
+ */
+function finderOf(wanted: readonly string[]): (text: string) => Span[] {
+	const all = new Set(wanted);
+	const lengths = new Map<string, Set<number>>();
+	for (const one of all) {
+		const beginning = all.size > FEW ? one.slice(0, BEGINNING_CHARS) : one;
+		lengths.set(beginning, (lengths.get(beginning) ?? new Set()).add(one.length));
+	}
+	return (text) => {
+		const spans: Span[] = [];
+		for (const [beginning, sizes] of lengths) {
+			for (let start = text.indexOf(beginning); start >= 0; start = text.indexOf(beginning, start + 1)) {
+				for (const size of sizes) {
+					const end = start + size;
+					if (all.has(text.slice(start, end))) spans.push({ start, end });
+				}
+			}
+		}
+		return spans;
 	};
+}
+
+/** Those that overlap are hidden as one. */
+function hideSpans(text: string, spans: readonly Span[]): string {
+	if (spans.length === 0) return text;
+	let safe = '';
+	let done = 0;
+	for (const { start, end } of spans.toSorted((one, other) => one.start - other.start)) {
+		if (start >= done) safe += text.slice(done, start) + HIDDEN;
+		done = Math.max(done, end);
+	}
+	return safe + text.slice(done);
 }
 
 /** What JSON and addresses write for a character; JSON in JSON, and an address in an address, more than once. */
@@ -70,16 +121,30 @@ function unescaped(text: string): string {
 	});
 }
 
-/** Matches a text however its characters are escaped. */
-function anySpelling(text: string): RegExp {
-	const pattern = Array.from({ length: text.length }, (_, index) => {
-		const code = text.charCodeAt(index).toString(16);
-		const unit = `u${code.padStart(4, '0')}`;
-		const escape = `\\\\{1,8}(?:${unit}|(?=["/])\\${unit})`;
-		return `(?:\\${unit}|${escape}|%(?:25){0,3}${code.padStart(2, '0')})`;
-	});
-	// Hexadecimal digits come in either case; another letter of a secret that differs in case alone may be hidden too.
-	return new RegExp(pattern.join(''), 'gi');
+/** Where parts of a text without its escapes stand in the source of it. */
+function inSource(source: string, spans: readonly Span[]): Span[] {
+	const places = new Map<number, number>();
+	const wanted = [...new Set(spans.flatMap(({ start, end }) => [start, end]))].toSorted(
+		(one, other) => one - other,
+	);
+	let next = 0;
+	/** Up to here, each place is `longerBy` further on in the source. */
+	const placeUpTo = (plainEnd: number, longerBy: number): void => {
+		for (let place = wanted[next]; place !== undefined && place <= plainEnd; place = wanted[++next]) {
+			places.set(place, place + longerBy);
+		}
+	};
+	let longerBy = 0;
+	for (const escape of source.matchAll(ESCAPES)) {
+		const [whole, unit, byte] = escape;
+		placeUpTo(escape.index - longerBy, longerBy);
+		longerBy += whole.length - (unit === undefined && byte === undefined ? 0 : 1);
+	}
+	placeUpTo(Infinity, longerBy);
+	return spans.map(({ start, end }) => ({
+		start: places.get(start) ?? 0,
+		end: places.get(end) ?? source.length,
+	}));
 }
 
 /** Deeper than anything that is parsed or that n8n could store. */

@@ -281,3 +281,14 @@ describe('flowAgentApi: answers', () => {
 		expect(scripted.requests.at(-1)).toEqual({});
 	});
 });
+
+test.each(['none', 'domains'])(
+	'"Allowed HTTP Request Domains" set to "%s" is about other nodes: a good key passes the test',
+	async (allowedHttpRequestDomains) => {
+		const fields = { allowedHttpRequestDomains, allowedDomains: 'elsewhere.example' };
+		const key = { baseUrl: platform.apiUrl, apiKey: platform.apiKey, ...fields };
+		expect(await harness.testCredential('flowPlatformApi', key)).toMatchObject({ status: 'OK' });
+		const token = { baseUrl: platform.apiUrl, agentToken: platform.agentToken, ...fields };
+		expect(await harness.testCredential('flowAgentApi', token)).toMatchObject({ status: 'OK' });
+	},
+);

@@ -121,7 +121,9 @@ function readHeartbeat(
 	if (isEmpty) return ok(undefined);
 	const frame = typeof heartbeatFrame === 'string' ? parseJson(heartbeatFrame) : heartbeatFrame;
 	if (isJsonObject(frame) && Object.keys(frame).length === 0) return ok(undefined);
-	const text = isJsonObject(frame) ? jsonText(frame) : undefined;
+	// Pasted text goes out as it stands: as a number, a long ID would lose its last digits.
+	const pasted = typeof heartbeatFrame === 'string' ? heartbeatFrame.trim() : jsonText(frame);
+	const text = isJsonObject(frame) ? pasted : undefined;
 	if (text === undefined) {
 		return fail(
 			badInput(

@@ -4,16 +4,17 @@ import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 
 import { isStartedByChat } from '../../shared/chatTrigger';
 import { badInput, fail, ok, type Result } from '../../shared/failure';
-import { isJsonObject, jsonText } from '../../shared/json';
+import { excerpt, isJsonObject, jsonText } from '../../shared/json';
 import { pathSteps, readPath } from '../../shared/jsonPath';
 import { readNumberOptions } from '../../shared/numberOptions';
+import { lostDigits } from '../../shared/pastedJson';
 import { readItem } from '../../shared/thrown';
 import { isTool } from '../../shared/toolMode';
 import { createEventFilter, readName, withValueAt, type Frame, type ReplyRule } from '../bridge.frames';
 import { MAX_SECONDS } from './bridgeSetup';
 import { FRAME_FIELD, REPLY_FIELDS, REQUEST_OPTIONS } from './message.fields';
 import type { Operation } from '../../shared/operation';
-import { eachInTurn, inSession, readFrame, type Outcome } from './sessionRun';
+import { eachInTurn, inSession, readFrame, type Outcome, type OutgoingFrame } from './sessionRun';
 
 interface Request {
 	/** The frame as it is sent. */
@@ -40,10 +41,9 @@ export const request: Operation = {
 					const read = readItem(() => readRequest(context, itemIndex));
 					if (!read.ok) return read;
 					const { text, rule, timeoutMs, answerPath } = read.value;
-					const startedMs = Date.now();
 					const exchange = await session.request(text, rule, timeoutMs);
 					if (!exchange.ok) return exchange;
-					const { reply, collected, notCollected } = exchange.value;
+					const { reply, collected, notCollected, elapsedMs } = exchange.value;
 					const answer = readPath(reply, answerPath);
 					const event = rule.filter.eventOf(reply);
 					const json: IDataObject = {
@@ -59,7 +59,7 @@ export const request: Operation = {
 						...(rule.correlation !== undefined && { correlation: rule.correlation }),
 						collected: [...collected],
 						...(notCollected > 0 && { notCollected }),
-						elapsedMs: Date.now() - startedMs,
+						elapsedMs,
 					});
 				}),
 		);
@@ -86,7 +86,7 @@ function readRequest(context: IExecuteFunctions, itemIndex: number): Result<Requ
 			),
 		);
 	}
-	const correlated = correlate(frame, correlationPath, replyPath);
+	const correlated = correlate(given.value, correlationPath, replyPath);
 	if (!correlated.ok) return correlated;
 	const seconds = readNumberOptions(
 		{ timeoutSeconds: context.getNodeParameter('timeoutSeconds', itemIndex, 60) },
@@ -106,7 +106,11 @@ function readRequest(context: IExecuteFunctions, itemIndex: number): Result<Requ
 }
 
 /** A frame without a value at its correlation path is given one of its own. */
-function correlate(frame: Frame, correlationPath: string, replyPath: string): Result<Frame> {
+function correlate(
+	{ frame, text }: OutgoingFrame,
+	correlationPath: string,
+	replyPath: string,
+): Result<Frame> {
 	const hasPath = pathSteps(correlationPath).length > 0;
 	if (!hasPath && pathSteps(replyPath).length > 0) {
 		return fail(
@@ -117,5 +121,12 @@ function correlate(frame: Frame, correlationPath: string, replyPath: string): Re
 		);
 	}
 	if (!hasPath || readName(frame, correlationPath) !== undefined) return ok(frame);
-	return withValueAt(frame, correlationPath, randomUUID());
+	const lost = lostDigits(text);
+	if (lost === undefined) return withValueAt(frame, correlationPath, randomUUID());
+	return fail(
+		badInput(
+			`The frame holds the number ${excerpt(lost, 40)}, of which digits would be lost as an ID is put in`,
+			`Put an ID at "${excerpt(correlationPath, 60)}" yourself: a frame that has one is sent as it stands.`,
+		),
+	);
 }

@@ -28,11 +28,12 @@ export const send: Operation = {
 			});
 			// A frame has left when the other side has answered our closing, which comes behind it.
 			const lost = await session.close();
-			return outcomes.map((outcome, itemIndex): Outcome => {
+			const confirm = (itemIndex: number, outcome: Outcome): Outcome => {
 				const failure = lost.get(connectionOf.get(itemIndex) ?? 0);
 				if (!outcome.ok || !failure) return outcome;
 				if (failure.kind === 'credential') return fail(failure);
 				return fail({ ...failure, kind: 'unclear', advice: `${MAY_HAVE_ARRIVED} ${failure.advice}` });
-			});
+			};
+			return new Map([...outcomes].map(([itemIndex, outcome]) => [itemIndex, confirm(itemIndex, outcome)]));
 		}),
 };

@@ -1,10 +1,13 @@
 import type { IDataObject, IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
+import pLimit from 'p-limit';
 
-import { itemsByAccount, mapAccounts, readAccounts } from '../../shared/accounts';
+import { readAccounts, type Accounts, type ReadAccount } from '../../shared/accounts';
 import { toErrorItem, toNodeError } from '../../shared/errors';
 import { badInput, fail, ok, type Failure, type Result } from '../../shared/failure';
 import { isJsonObject, jsonText, parseJson } from '../../shared/json';
+import { refuseRounded } from '../../shared/pastedJson';
 import { redactor, type Redact } from '../../shared/redact';
+import { readItem } from '../../shared/thrown';
 import { isTool } from '../../shared/toolMode';
 import type { Frame } from '../bridge.frames';
 import { readBridgeAccount, type BridgeAccount } from '../bridge.account';
@@ -15,12 +18,26 @@ import { openFrameMemory, type FrameMemory } from './frameMemory';
 /** How one item ended: the fields of its output, or why there are none. */
 export type Outcome = Result<IDataObject>;
 
-/** The items that go over one connection, and what is known of them. */
+/** The items that go over one connection: those of one account whose authentication frames come to the same. */
+interface Connection {
+	readonly account: BridgeAccount;
+	readonly authFrame: unknown;
+	/** In the order of the items; at least one. */
+	readonly itemIndexes: number[];
+}
+
+/** The items of a connection, and what is known of them. */
 interface OwnItems extends Pick<FrameMemory, 'recall'> {
 	readonly itemIndexes: readonly number[];
 	/** Shared by all connections of the run. */
 	readonly ended: { hasFailed: boolean };
 }
+
+/** Outcomes by the indexes of their items. */
+type Outcomes = ReadonlyMap<number, Outcome>;
+
+/** An item may have an account of its own: a machine and a platform take so many connections without harm. */
+const CONNECTIONS_AT_ONCE = 32;
 
 /**
  * The frame of both operations: the credential is read, the items of each account are worked on over a connection of
@@ -28,18 +45,34 @@ interface OwnItems extends Pick<FrameMemory, 'recall'> {
  */
 export async function inSession(
 	context: IExecuteFunctions,
-	work: (session: BridgeSession, items: OwnItems) => Promise<Outcome[]>,
+	work: (session: BridgeSession, items: OwnItems) => Promise<Outcomes>,
 ): Promise<INodeExecutionData[][]> {
 	const accounts = await readAccounts(context, CREDENTIAL, readBridgeAccount);
 	if (!accounts.ok) return failRun(context, accounts.failure);
-	const { all, refused } = accounts.value;
-	if (refused && !context.continueOnFail()) {
-		throw toNodeError(context.getNode(), forReader(refused.failure, isTool(context)), refused.itemIndex);
+	const redact = redactor(accounts.value.all.flatMap(({ account }) => account.secrets));
+	const connectionOf = connectItems(context, accounts.value);
+	const connections = [...new Set(connectionOf.flatMap((one) => (one.ok ? [one.value] : [])))];
+	const limit = pLimit(CONNECTIONS_AT_ONCE);
+	const setups = new Map(
+		await Promise.all(
+			connections.map(
+				async (one) => await limit(async () => [one, await setUp(context, one, redact)] as const),
+			),
+		),
+	);
+	const prepared = connectionOf.map((one) => (one.ok ? (setups.get(one.value) ?? fail(NOT_SENT)) : one));
+	const refusedAt = prepared.findIndex(({ ok: isOk }) => !isOk);
+	const refused = prepared[refusedAt];
+	if (refused && !refused.ok) {
+		// It is about the node, and not about one of its items.
+		if (connections.length === 1 && prepared.every((one) => one === refused)) {
+			return failRun(context, refused.failure);
+		}
+		// Nothing is sent beside an item that cannot be.
+		if (!context.continueOnFail()) {
+			throw toNodeError(context.getNode(), forReader(refused.failure, isTool(context)), refusedAt);
+		}
 	}
-	const redact = redactor(all.flatMap(({ account }) => account.secrets));
-	const setups = mapAccounts(accounts.value, async (read) => await setUp(context, read.account, redact));
-	const [first] = await Promise.all(setups.all);
-	if (first?.ok === false && all.length === 1) return failRun(context, first.failure);
 
 	const stopping = new AbortController();
 	const stop = (): void => stopping.abort();
@@ -48,28 +81,26 @@ export async function inSession(
 	if (cancelled?.aborted) stop();
 	const memory = openFrameMemory(context);
 	const ended = { hasFailed: false };
-	const itemsOf = itemsByAccount(setups, context.getInputData().keys());
-	const sent = mapAccounts(setups, async (opening) => {
-		const setup = await opening;
-		if (!setup.ok) return setup;
-		const session = openSession({ ...setup.value, signal: stopping.signal });
+	const outcomeOf = new Map<number, Outcome>();
+	const converse = async ({ itemIndexes }: Connection, setup: BridgeSetup): Promise<void> => {
+		const session = openSession({ ...setup, signal: stopping.signal });
 		try {
 			const recall: FrameMemory['recall'] = (itemIndex) => memory.recall(itemIndex);
-			return ok(await work(session, { recall, ended, itemIndexes: itemsOf.get(opening) ?? [] }));
+			const done = await work(session, { recall, ended, itemIndexes });
+			for (const [itemIndex, outcome] of done) outcomeOf.set(itemIndex, outcome);
 		} finally {
 			await session.close();
 		}
-	});
+	};
 	try {
+		const conversations = [...setups].map(async ([one, setup]) => {
+			if (setup.ok) await limit(async () => await converse(one, setup.value));
+		});
 		// All of them, however one ends: a connection is closed by those who use it.
-		await Promise.allSettled(sent.all);
-		const outcomes = await Promise.all(
-			context.getInputData().map(async (_, itemIndex): Promise<Outcome> => {
-				const own = sent.of(itemIndex);
-				if (!own.ok) return own;
-				const done = await own.value;
-				return done.ok ? (done.value[itemIndex] ?? fail(NOT_SENT)) : done;
-			}),
+		await Promise.allSettled(conversations);
+		await Promise.all(conversations);
+		const outcomes = prepared.map((one, itemIndex): Outcome =>
+			one.ok ? (outcomeOf.get(itemIndex) ?? fail(NOT_SENT)) : one,
 		);
 		memory.keep(outcomes);
 		return deliver(context, outcomes);
@@ -79,23 +110,42 @@ export async function inSession(
 	}
 }
 
+/** @returns the connection of each item, or why it has none */
+function connectItems(
+	context: IExecuteFunctions,
+	accounts: Accounts<ReadAccount<BridgeAccount>>,
+): Array<Result<Connection>> {
+	const known = new Map<BridgeAccount, Map<string, Connection>>();
+	return context.getInputData().map((_, itemIndex) =>
+		readItem((): Result<Connection> => {
+			const read = accounts.of(itemIndex);
+			if (!read.ok) return read;
+			const { account } = read.value;
+			const authFrame: unknown = context.getNodeParameter('authFrame', itemIndex, '');
+			const name = jsonText(authFrame) ?? '';
+			const ofAccount = known.get(account) ?? new Map<string, Connection>();
+			const connection = ofAccount.get(name) ?? { account, authFrame, itemIndexes: [] };
+			connection.itemIndexes.push(itemIndex);
+			known.set(account, ofAccount.set(name, connection));
+			return ok(connection);
+		}),
+	);
+}
+
+/** The heartbeat is that of the first item that goes over the connection. */
 async function setUp(
 	context: IExecuteFunctions,
-	account: BridgeAccount,
+	{ account, authFrame, itemIndexes: [first = 0] }: Connection,
 	redact: Redact,
 ): Promise<Result<BridgeSetup>> {
-	const options: unknown = context.getNodeParameter('options', 0, {});
-	const { heartbeatFrame, heartbeatSeconds } = isJsonObject(options) ? options : {};
-	return await setUpBridge(
-		context,
-		account,
-		redact,
-		{
-			authMode: context.getNodeParameter('authMode', 0),
-			authFrame: context.getNodeParameter('authFrame', 0, ''),
-		},
-		{ heartbeatFrame, heartbeatSeconds, idleTimeoutSeconds: 0 },
-	);
+	const read = readItem(() => {
+		const options: unknown = context.getNodeParameter('options', first, {});
+		const { heartbeatFrame, heartbeatSeconds } = isJsonObject(options) ? options : {};
+		return ok({ heartbeatFrame, heartbeatSeconds, idleTimeoutSeconds: 0 });
+	});
+	if (!read.ok) return read;
+	const auth = { authMode: context.getNodeParameter('authMode', first), authFrame };
+	return await setUpBridge(context, account, redact, auth, read.value);
 }
 
 const NOT_SENT: Failure = {
@@ -104,21 +154,18 @@ const NOT_SENT: Failure = {
 	advice: 'Run the node again with this item.',
 };
 
-/**
- * Works on the items one after the other: frames of one connection have an order.
- * @returns each outcome at the index of its item
- */
+/** Works on the items one after the other: frames of one connection have an order. */
 export async function eachInTurn(
 	context: IExecuteFunctions,
 	{ itemIndexes, recall, ended }: OwnItems,
 	work: (itemIndex: number) => Promise<Outcome>,
-): Promise<Outcome[]> {
-	const outcomes: Outcome[] = [];
+): Promise<Outcomes> {
+	const outcomes = new Map<number, Outcome>();
 	for (const itemIndex of itemIndexes) {
 		const known = recall(itemIndex);
 		// The run ends with the first failure, so nothing more is sent.
 		const outcome = known ?? (ended.hasFailed ? fail(NOT_SENT) : await work(itemIndex));
-		outcomes[itemIndex] = outcome;
+		outcomes.set(itemIndex, outcome);
 		if (!outcome.ok && !context.continueOnFail()) ended.hasFailed = true;
 	}
 	return outcomes;
@@ -165,6 +212,8 @@ export interface OutgoingFrame {
 
 /** The frame of an item: a JSON object, pasted or from an expression. */
 export function readFrame(value: unknown): Result<OutgoingFrame> {
+	const rounded = refuseRounded('Frame', value);
+	if (rounded) return fail(rounded);
 	const frame = typeof value === 'string' ? parseJson(value) : value;
 	const text = typeof value === 'string' ? value.trim() : jsonText(value);
 	if (isJsonObject(frame) && Object.keys(frame).length > 0 && text !== undefined) return ok({ frame, text });

@@ -2,7 +2,7 @@ import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 
 import { badInput, fail, ok, type Failure, type Result } from '../../shared/failure';
 import { digestBinaryField } from '../../shared/fileDigest';
-import { readBinaryField } from '../../shared/inputFile';
+import { binaryFieldBytes, readBinaryField } from '../../shared/inputFile';
 import { excerpt, jsonText, parseJson, type Json } from '../../shared/json';
 import type { UploadedMedia } from '../agent.upload';
 import type { AgentFile } from '../agent.request';
@@ -190,10 +190,13 @@ export async function uploadField(
 	field: string,
 	run: AgentRun,
 ): Promise<Result<UploadedMedia>> {
-	const file = await readBinaryField(context, itemIndex, field, run.options.maxFileBytes);
-	if (!file.ok) return file;
 	const line = run.lines.of(itemIndex);
-	return line.ok ? await line.value.api.upload(file.value) : line;
+	if (!line.ok) return line;
+	return await run.heldFiles.hold(
+		async () => await readBinaryField(context, itemIndex, field, run.options.maxFileBytes),
+		async (file) => await line.value.api.upload(file),
+		binaryFieldBytes(context, itemIndex, field),
+	);
 }
 
 /** What the business did about an interrupt: JSON where it is some, else text. */

@@ -9,6 +9,7 @@ import { openTable } from '../../shared/dataTable';
 import { toNodeError } from '../../shared/errors';
 import { failRun } from '../../shared/failRun';
 import { ok, type Result } from '../../shared/failure';
+import { createHeldFiles, type HeldFiles } from '../../shared/heldFiles';
 import { lastWrites } from '../../shared/lastWrites';
 import { createLedger, ledgerScope, type Ledger } from '../../shared/ledger';
 import { LEDGER_TABLE } from '../../shared/ledger.rows';
@@ -47,6 +48,8 @@ export interface AgentRun {
 	readonly ledger: Ledger | undefined;
 	readonly memory: AgentMemory;
 	readonly rounds: InterruptRounds;
+	/** Shared by all agents of the run. */
+	readonly heldFiles: HeldFiles;
 	/** Aborted when the run ends, early or not. */
 	readonly signal: AbortSignal;
 	readonly cancelled: () => boolean;
@@ -129,6 +132,7 @@ async function openAgentRun(context: IExecuteFunctions, signal: AbortSignal): Pr
 	const memory = createRunMemory(context.getContext('node'), 'flowAgentRuns', runIndexOf(context));
 	return ok({
 		...{ lines, clock, redact, signal, options: options.value },
+		heldFiles: createHeldFiles(),
 		ledger: openLedger(context, options.value, signal),
 		// n8n counts each try of a tool as a run, and calls at the same time as one: what is remembered under its index
 		// may be another person's answer.

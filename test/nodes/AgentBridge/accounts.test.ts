@@ -82,3 +82,48 @@ test('without Continue the failure of one account ends the others, and a retry s
 	expect(failed.status).toBe('error');
 	expect(heard().flat()).toEqual(['anna 0']);
 });
+
+test('an authentication frame by expression is that of each item, with a connection for each of them', async () => {
+	const authFrame = '={{ { type: "auth", token: "$token", user: $json.user } }}';
+	const items = ['one', 'two', 'one'].map((user) => ({ json: { text: user, user } }));
+	const outcome = await stage.run(items, { authMode: 'inFrame', authFrame });
+	expect(outcome.error).toBeUndefined();
+	expect(heard()).toEqual([['one', 'one'], ['two']]);
+	expect(outcome.output(NODE_NAME).map(({ pairedItem }) => pairedItem)).toEqual(
+		items.map((_, item) => ({ item })),
+	);
+});
+
+test('an authentication frame that is wrong for one item fails that item alone', async () => {
+	const authFrame = '={{ $json.place ? { type: "auth", token: $json.place } : $json.missing.frame }}';
+	const items = ['$token', 'nowhere', '', '$token'].map((place, i) => ({ json: { text: `${i}`, place } }));
+	const outcome = await stage.run(
+		items,
+		{ authMode: 'inFrame', authFrame },
+		{ onError: 'continueRegularOutput' },
+	);
+	const errors = outcome.output(NODE_NAME).map(({ json }) => (json.error as string | undefined) ?? '');
+	expect(errors[1]).toContain('no place for the token');
+	expect(errors[2]).not.toBe('');
+	expect([errors[0], errors[3]]).toEqual(['', '']);
+	expect(heard()).toEqual([['0', '3']]);
+	const stopped = await stage.run(items, { authMode: 'inFrame', authFrame });
+	expect(stopped.error).toMatchObject({ context: { itemIndex: 1 } });
+	expect(heard().flat()).toEqual(['0', '3']);
+});
+
+test('many accounts have few connections at once', async () => {
+	const tokens = Array.from({ length: 80 }, () => stage.platform.createChannel().token);
+	const outcome = await run(tokens.map((token, i) => ({ json: { text: `${i}`, token } })));
+	expect(outcome.error).toBeUndefined();
+	expect(outcome.output(NODE_NAME)).toHaveLength(80);
+	const { connections } = stage.platform.books().bridge;
+	expect(connections).toHaveLength(80);
+	const openAt = (timeMs: number): number =>
+		connections.filter(
+			({ openedAtMs, closedAtMs }) => openedAtMs <= timeMs && (closedAtMs ?? Infinity) > timeMs,
+		).length;
+	const most = Math.max(...connections.map(({ openedAtMs }) => openAt(openedAtMs)));
+	expect(most).toBeGreaterThan(1);
+	expect(most).toBeLessThanOrEqual(40);
+});

@@ -172,6 +172,8 @@ describe('request', () => {
 		[{ correlationPath: '' }, '"Correlation Path" is not'],
 		[{ correlationPath: 'type.id' }, 'no place for an ID'],
 		[{ authMode: 'inFrame', authFrame: '{}' }, 'no place for the token'],
+		[{ frame: '={{ { user: 2 ** 60 } }}' }, '"Frame" holds 1152921504606847000'],
+		[{ frame: '{"user": 12345678901234567891}' }, 'as an ID is put in'],
 	])('%j is refused and nothing is sent', async (parameters, said) => {
 		const run = await stage.run(texts('hello'), parameters);
 		expect(run.error?.message).toContain(said);

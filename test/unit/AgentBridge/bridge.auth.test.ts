@@ -21,6 +21,15 @@ test('no token can break out of its place', () => {
 	);
 });
 
+test.each(['{"token":"$token","id":9007199254740993}', { token: '$token', id: 2 ** 60 }])(
+	'a number of which digits would be lost is refused: %j',
+	(template) => {
+		expect(fillAuthFrame(template, 'wst_secret')).toMatchObject({
+			failure: { kind: 'badInput', message: expect.stringContaining('of which digits would be lost') },
+		});
+	},
+);
+
 test.each(['', 'auth $token', '["$token"]', '{"token":"token"}', '{"$token":1}', null, 17])(
 	'%j is refused, and the token is not said',
 	(template) => {

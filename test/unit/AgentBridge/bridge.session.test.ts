@@ -50,11 +50,11 @@ function rule(correlation = '1'): ReplyRule {
 }
 
 test('a reply is the frame that repeats the value and names the event; the token is hidden in it', async () => {
-	const { session, socket } = scene();
+	const { session, socket, clock } = scene();
 	const asking = session.request('{"id":1}', rule(), 1_000);
 	const open = await socket();
 	open.open();
-	await turn();
+	await clock.advance(400);
 	expect(open.sent).toEqual(['{"id":1}']);
 	open.say('{"type":"tool","re":1}');
 	open.say('no frame');
@@ -66,6 +66,7 @@ test('a reply is the frame that repeats the value and names the event; the token
 			reply: { type: 'reply', re: 1, text: 'you are [hidden]' },
 			collected: [{ type: 'tool', re: 1 }],
 			notCollected: 0,
+			elapsedMs: 400,
 		},
 	});
 });

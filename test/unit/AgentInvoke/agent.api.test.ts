@@ -211,6 +211,21 @@ test('where pieces and answer have one path, what was heard piece by piece is no
 	expect(heard).toBe('Füchse 🦊');
 });
 
+test('an answer in pieces that never ends is given up with a sentence, and the error shows its beginning', async () => {
+	const part = bytes(piece('a'.repeat(4 * 1024 * 1024)));
+	const { result, asked } = await invoke({ pieces: Array.from({ length: 20 }, () => part) }, { attempts: 3 });
+	expect(asked).toBe(1);
+	expect(result).toMatchObject({
+		failure: {
+			kind: 'unclear',
+			message:
+				"The agent's answer broke off after 33554432 characters: it holds more than 33554432 characters",
+			details: { mayHaveRun: true, sessionId: 's' },
+		},
+	});
+	expect(JSON.stringify(result).length).toBeLessThan(200_000);
+});
+
 test.each([
 	['agent_failed', 500, 1],
 	['tool_failed', 503, 3],

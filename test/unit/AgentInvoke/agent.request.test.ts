@@ -42,6 +42,22 @@ describe('body', () => {
 		},
 	);
 
+	test.each(['{"user":{"id":-9007199254740993}}', { user: { id: -(2 ** 60) } }])(
+		'an extra body with a number of which digits would be lost is refused: %j',
+		(extra) => {
+			expect(invokeBody(hello, false, extra, DEPLOYMENT_DEFAULTS)).toMatchObject({
+				failure: { message: expect.stringMatching(/^"Extra Body" holds the number -\d+, of which digits/) },
+			});
+		},
+	);
+
+	test('an extra body keeps numbers that a double holds, and digits in texts', () => {
+		const extra = '{"seed":9007199254740991,"scale":1e300,"id":"9007199254740993"}';
+		expect(invokeBody(hello, false, extra, DEPLOYMENT_DEFAULTS)).toMatchObject({
+			value: { seed: Number.MAX_SAFE_INTEGER, scale: 1e300, id: '9007199254740993' },
+		});
+	});
+
 	test('an extra body does not change what objects are by nature', () => {
 		invokeBody(hello, false, '{"__proto__":{"polluted":1}}', DEPLOYMENT_DEFAULTS);
 		expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false);
@@ -112,21 +128,43 @@ describe('memory', () => {
 });
 
 describe('rounds', () => {
+	const session = (sessionId: string, agent = 'a') => ({ agent, sessionId });
+
 	test('count within a step and over nodes, a message begins anew', () => {
 		const flow: Record<string, unknown> = {};
 		const open = () => createInterruptRounds(flow, 2);
-		for (let round = 0; round < 2; round++) open().interrupted('s');
-		expect(open().whyNoMore('s')).toBeUndefined();
-		open().interrupted('s');
-		expect(open().whyNoMore('s')).toMatchObject({ kind: 'notSubmitted', details: { interrupts: 3 } });
-		expect(open().whyNoMore('other')).toBeUndefined();
-		open().begin('s');
-		expect(open().whyNoMore('s')).toBeUndefined();
+		for (let round = 0; round < 2; round++) open().interrupted(session('s'));
+		expect(open().whyNoMore(session('s'))).toBeUndefined();
+		open().interrupted(session('s'));
+		expect(open().whyNoMore(session('s'))).toMatchObject({
+			kind: 'notSubmitted',
+			details: { interrupts: 3 },
+		});
+		expect(open().whyNoMore(session('other'))).toBeUndefined();
+		open().begin(session('s'));
+		expect(open().whyNoMore(session('s'))).toBeUndefined();
 	});
 
 	test('0 is no bound, and what is no count is none', () => {
-		const flow = { flowAgentInterrupts: { s: 99, t: 'x' } };
-		expect(createInterruptRounds(flow, 0).whyNoMore('s')).toBeUndefined();
-		expect(createInterruptRounds(flow, 1).whyNoMore('t')).toBeUndefined();
+		const flow = { flowAgentInterrupts: { '["a","s"]': 99, '["a","t"]': 'x' } };
+		expect(createInterruptRounds(flow, 0).whyNoMore(session('s'))).toBeUndefined();
+		expect(createInterruptRounds(flow, 1).whyNoMore(session('s'))).toBeDefined();
+		expect(createInterruptRounds(flow, 1).whyNoMore(session('t'))).toBeUndefined();
+	});
+
+	test('are those of one agent, though another numbers its sessions alike', () => {
+		const bounded = createInterruptRounds({}, 2);
+		for (let round = 0; round < 5; round++) bounded.interrupted(session('1', 'anna'));
+		expect(bounded.whyNoMore(session('1', 'anna'))).toBeDefined();
+		expect(bounded.whyNoMore(session('1', 'ben'))).toBeUndefined();
+		bounded.begin(session('1', 'ben'));
+		expect(bounded.whyNoMore(session('1', 'anna'))).toBeDefined();
+	});
+
+	test('of thousands of sessions are counted within a second', () => {
+		const rounds = createInterruptRounds({}, 2);
+		const startedMs = performance.now();
+		for (let at = 0; at < 20_000; at++) rounds.interrupted(session(`s${at}`));
+		expect(performance.now() - startedMs).toBeLessThan(1_000);
 	});
 });

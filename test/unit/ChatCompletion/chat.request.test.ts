@@ -81,7 +81,12 @@ test.each([
 	['[1]', '"Extra Body" is no JSON object'],
 	['{', '"Extra Body" is no JSON object'],
 	[7, '"Extra Body" is no JSON object'],
-	[deeplyNested('object'), '"Extra Body" is no JSON object'],
+	[deeplyNested('object'), '"Extra Body" is nested too deeply'],
+	[
+		'{"id":9007199254740993}',
+		'"Extra Body" holds the number 9007199254740993, of which digits would be lost',
+	],
+	[{ id: 2 ** 60 }, '"Extra Body" holds the number 1152921504606847000, of which digits would be lost'],
 ])('%# is refused', (extraBody, message) => {
 	const reasoning = { model: 'family_a-v3.2', choice: 'on', control: 'auto', split: false } as const;
 	const read = body({ extraBody, reasoning, sampling: { temperature: 0 } });

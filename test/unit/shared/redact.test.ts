@@ -183,3 +183,44 @@ describe('redactJson', () => {
 		expect(jsonText(safe)).toMatch(/^(\{"deep":)+null\}+$/);
 	});
 });
+
+describe('a redactor of the keys of many accounts', () => {
+	const keys = Array.from({ length: 10_000 }, (_, index) => `sk-tenant-${index}-${'x'.repeat(32)}`);
+	const { known } = redactor(keys);
+
+	it('hides 10,000 keys, each in an answer of its own, within seconds', () => {
+		const answers = keys.map((key, index): JsonObject => ({
+			success_response: true,
+			data: Object.fromEntries(
+				Array.from({ length: 10 }, (_, at) => [
+					`field${at}`,
+					`${'some words of the risk-averse '.repeat(5)}${index}`,
+				]),
+			),
+			echoed: [`no ${key} here`, `no ${Buffer.from(key).toString('base64url')} here`],
+			escaped: `no ${key.replaceAll('-', String.raw`\u002d`)} here`,
+		}));
+		const startedMs = performance.now();
+		const safe = answers.map((answer) => redactJson(answer, known));
+		expect(performance.now() - startedMs).toBeLessThan(10_000);
+		for (const { echoed, escaped } of safe) {
+			expect(echoed).toEqual(['no [hidden] here', 'no [hidden] here']);
+			expect(escaped).toBe('no [hidden] here');
+		}
+	});
+
+	it('is not slowed down by a text of nothing but their beginnings', () => {
+		const text = 'sk-'.repeat(1_000_000);
+		const startedMs = performance.now();
+		expect(known(text)).toBe(text);
+		expect(performance.now() - startedMs).toBeLessThan(5_000);
+	});
+
+	it('hides the longer one of two that begin alike, and two that overlap as one', () => {
+		const fill = Array.from({ length: 20 }, (_, index) => `agt_other${index}`);
+		const alike = redactor([...fill, 'sk-abcd', 'sk-abcdefgh', 'fgh-sk-1']);
+		expect(alike.known('1 sk-abcdefgh 2 sk-abcdef 3 sk-abcdefgh-sk-1 4')).toBe(
+			'1 [hidden] 2 [hidden]ef 3 [hidden] 4',
+		);
+	});
+});

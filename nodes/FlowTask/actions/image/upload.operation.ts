@@ -4,6 +4,7 @@ import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 import { mapAccounts } from '../../../shared/accounts';
 import { toErrorItem, toNodeError } from '../../../shared/errors';
 import { ok, type Failure, type Result } from '../../../shared/failure';
+import { createHeldFiles } from '../../../shared/heldFiles';
 import { binaryFieldBytes, fetchInputFile, readBinaryField } from '../../../shared/inputFile';
 import { createImageUploads, type UploadImage } from '../../task.uploads';
 import { isTool } from '../../../shared/toolMode';
@@ -61,7 +62,8 @@ export const upload: Operation = {
 const ITEMS_AT_ONCE = 8;
 
 async function uploadItems(context: IExecuteFunctions, run: NodeRun): Promise<INodeExecutionData[][]> {
-	const uploaders = mapAccounts(run.lines, ({ api, images }) => createImageUploads(api, images));
+	const held = createHeldFiles();
+	const uploaders = mapAccounts(run.lines, ({ api, images }) => createImageUploads(api, images, held));
 	const limit = pLimit(ITEMS_AT_ONCE);
 	let stop = false;
 	const results = await Promise.all(
