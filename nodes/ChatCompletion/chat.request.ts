@@ -1,5 +1,6 @@
 import { badInput, fail, ok, type Result } from '../shared/failure';
 import { excerpt, isJsonObject, jsonText, parseJson, type Json, type JsonObject } from '../shared/json';
+import { refuseLostDigits } from '../shared/pastedJson';
 import { reasoningFields, type ReasoningWish } from '../shared/reasoning';
 import { responseFormat, type AnswerFormat } from './chat.format';
 
@@ -78,6 +79,8 @@ function readExtraBody(value: unknown, body: JsonObject): Result<JsonObject> {
 			),
 		);
 	}
+	const lost = refuseLostDigits('Extra Body', value);
+	if (lost) return fail(lost);
 	const clash = Object.keys(parsed).find((key) => RESERVED.has(key) || Object.hasOwn(body, key));
 	if (clash !== undefined) {
 		const place = RESERVED.get(clash) ?? 'a field or an option of this node';

@@ -1,6 +1,7 @@
 import { badInput, fail, ok, type Result } from '../shared/failure';
 import { isJsonObject, parseJson, type JsonObject } from '../shared/json';
 import { readNumberOptions, type NumberOption } from '../shared/numberOptions';
+import { refuseLostDigits } from '../shared/pastedJson';
 import { reasoningFields, type ReasoningWish } from '../shared/reasoning';
 import { SAMPLING_NUMBERS } from '../shared/samplingForm';
 
@@ -75,6 +76,8 @@ function readExtraBody(value: unknown, sent: JsonObject): Result<JsonObject> {
 	if (!isJsonObject(parsed)) {
 		return fail(badInput('"Extra Body" is no JSON object', 'Enter fields and values, e.g. { "top_k": 20 }.'));
 	}
+	const lost = refuseLostDigits('Extra Body', value);
+	if (lost) return fail(lost);
 	const clash = Object.keys(parsed).find((key) => RESERVED.has(key) || Object.hasOwn(sent, key));
 	return clash === undefined
 		? ok(parsed)

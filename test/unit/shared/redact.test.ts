@@ -183,3 +183,66 @@ describe('redactJson', () => {
 		expect(jsonText(safe)).toMatch(/^(\{"deep":)+null\}+$/);
 	});
 });
+
+describe('a text in pieces', () => {
+	const SECRET = 'wst_ab/cd+ef=';
+	const { inPieces, known } = redactor([SECRET, 'wst_abab']);
+
+	function redacted(pieces: readonly string[]): string {
+		const redactPieces = inPieces();
+		return pieces.map((piece) => redactPieces.push(piece)).join('') + redactPieces.end();
+	}
+
+	it.each([
+		['the secret', SECRET],
+		['base64', Buffer.from(SECRET).toString('base64').replace(/=+$/, '')],
+		['a sub-protocol', Buffer.from(SECRET).toString('base64url')],
+		['an address', encodeURIComponent(SECRET)],
+		['an address in an address', encodeURIComponent(encodeURIComponent(SECRET))],
+		['slashes of JSON', SECRET.replace('/', String.raw`\/`)],
+		['code units of JSON', SECRET.replace(/[^a-z]/g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`)],
+		['JSON in JSON', String.raw`wst_ab\\\/cd\\u002bef=`],
+		['a secret that begins again within itself', 'wst_abab'],
+	])('hides %s, wherever it is cut', (_name, written) => {
+		const text = `<${written}>`;
+		expect(redacted(Array.from(text))).toBe('<[hidden]>');
+		for (let at = 0; at <= text.length; at++) {
+			expect(redacted([text.slice(0, at), text.slice(at)])).toBe('<[hidden]>');
+		}
+	});
+
+	it('gives what the text as a whole would give, whatever it is cut into', () => {
+		const word = fc.constantFrom(
+			SECRET,
+			'wst_ab',
+			'wst_abab',
+			'w',
+			'%',
+			'%5',
+			'\\',
+			'\\u00',
+			'"',
+			'/',
+			' a 🦊',
+			'\n',
+		);
+		fc.assert(
+			fc.property(fc.array(word), fc.array(fc.nat({ max: 200 })), (words, cuts) => {
+				const text = words.join('');
+				const ends = [...cuts.filter((cut) => cut < text.length), text.length].sort((a, b) => a - b);
+				const pieces = ends.map((end, index) => text.slice(ends[index - 1] ?? 0, end));
+				expect(redacted(pieces)).toBe(known(text));
+			}),
+			{ numRuns: 1_000 },
+		);
+	});
+
+	it('shows at once what no secret begins with, and holds back no more than may be one', () => {
+		const pieces = inPieces();
+		expect(pieces.push('now and later')).toBe('now and later');
+		expect(pieces.push('a swim in ws')).toBe('a swim in ');
+		expect(pieces.push('t_ab/c')).toBe('');
+		expect(pieces.push('at')).toBe('wst_ab/cat');
+		expect(pieces.end()).toBe('');
+	});
+});
