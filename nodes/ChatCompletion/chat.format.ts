@@ -6,11 +6,11 @@ import {
 	isJsonObject,
 	isTooDeep,
 	jsonText,
-	parseJson,
+	parseRounded,
 	type Json,
 	type JsonObject,
 } from '../shared/json';
-import { jsonInText } from './chat.jsonInText';
+import { jsonInText, type FoundValue } from './chat.jsonInText';
 
 /** What the answer has to be. */
 export type AnswerFormat =
@@ -50,7 +50,7 @@ export function responseFormat(format: AnswerFormat): JsonObject {
 
 /** Reads the schema that the operator gave, alone or in the wrapping that the chat interface uses. */
 export function readSchema(value: unknown): Result<AnswerFormat> {
-	const parsed = typeof value === 'string' ? parseJson(value) : value;
+	const parsed = typeof value === 'string' ? parseRounded(value) : value;
 	if (!isJsonObject(parsed) || Object.keys(parsed).length === 0) {
 		return fail(
 			badInput(
@@ -92,7 +92,7 @@ export function parseAnswer(text: string, format: AnswerFormat, isCut = false): 
 	const values = isCut
 		? found.values.filter(({ value, length }) => isWhole(value, length, text))
 		: found.values;
-	const judged = values.map((one) => ({ ...one, problem: problemOf(one.value, format, text) }));
+	const judged = values.map((one) => ({ ...one, problem: problemOf(one, format, text) }));
 	const fitting = new Map(
 		judged.filter(({ problem }) => problem === '').map(({ value }) => [jsonText(value), value]),
 	);
@@ -116,12 +116,13 @@ function isWhole(value: Json, length: number, text: string): boolean {
 }
 
 /** Why a value is not what was asked for; empty where it is. */
-function problemOf(value: Json, format: AnswerFormat, text: string): string {
+function problemOf({ value, source }: FoundValue, format: AnswerFormat, text: string): string {
 	if (format.kind !== 'jsonSchema') {
 		if (isJsonObject(value)) return '';
 		return Array.isArray(value) ? 'it is a list, and not a JSON object' : describeText(text);
 	}
-	const problems = violations(value, format.schema);
+	// With numbers as numbers: of an integer that is too long for one, the value has its digits as a text.
+	const problems = violations(parseRounded(source) ?? value, format.schema);
 	if (problems.length === 0) return '';
 	const shown = problems.slice(0, PROBLEMS_SHOWN).join('; ');
 	const more = problems.length - PROBLEMS_SHOWN;

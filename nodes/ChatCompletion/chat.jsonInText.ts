@@ -11,6 +11,8 @@ export type JsonInText =
 
 export interface FoundValue {
 	readonly value: Json;
+	/** The text that it was read from. */
+	readonly source: string;
 	/** How much of the text it takes, in characters. */
 	readonly length: number;
 }
@@ -31,9 +33,12 @@ const MEANT_AS_JSON = /^\{[^]*[":]|^\[\s*[{["]/;
  * One pass, each character once.
  */
 export function jsonInText(text: string): JsonInText {
-	const inner = fenced(text);
-	const whole = parseJson(text) ?? (inner === undefined ? undefined : parseJson(inner));
-	if (whole !== undefined) return { ok: true, values: [{ value: whole, length: text.length }] };
+	for (const source of [text, fenced(text)]) {
+		const value = source === undefined ? undefined : parseJson(source);
+		if (source !== undefined && value !== undefined) {
+			return { ok: true, values: [{ value, source, length: text.length }] };
+		}
+	}
 	const { pieces, isBalanced } = outermostBrackets(text);
 	if (pieces.length > MOST_PIECES)
 		return { ok: false, problem: 'it holds more brackets than an answer could' };
@@ -41,7 +46,7 @@ export function jsonInText(text: string): JsonInText {
 	const values: FoundValue[] = [];
 	for (const piece of pieces) {
 		const value = parseJson(piece);
-		if (value !== undefined) values.push({ value, length: piece.length });
+		if (value !== undefined) values.push({ value, source: piece, length: piece.length });
 		else if (MEANT_AS_JSON.test(piece)) return whyNotJson(piece) === TOO_DEEP.problem ? TOO_DEEP : BROKEN;
 	}
 	return { ok: true, values };

@@ -139,26 +139,32 @@ const ACCEPTED_SHOWN = 8;
 /**
  * What the parameter view says of the inputs that the platform may have refused (§7.3): those that its words
  * name, else all that were sent.
- * @returns a sentence, or nothing where the view says nothing of them
+ * @returns takes the platform's words, and gives a sentence, or nothing where the view says nothing of the inputs. It
+ *   keeps nothing of the workflow, of which each of many items may have one of its own
  */
-export function acceptedFor(prompt: Prompt, known: WorkflowKnowledge, said: string): string {
-	const sent = Object.entries(prompt).flatMap(([nodeId, { inputs }]) =>
+export function acceptedFor(prompt: Prompt, known: WorkflowKnowledge): (said: string) => string {
+	const sent = acceptedInputs(prompt, known);
+	return (said) => {
+		const named = sent.filter(({ parameter }) => said.includes(parameter));
+		const texts = (named.length > 0 ? named : sent).slice(0, ACCEPTED_SHOWN).map(({ text }) => text);
+		return texts.length > 0 ? `By the parameter view: ${texts.join('; ')}.` : '';
+	};
+}
+
+function acceptedInputs(
+	prompt: Prompt,
+	known: WorkflowKnowledge,
+): Array<{ readonly parameter: string; readonly text: string }> {
+	return Object.entries(prompt).flatMap(([nodeId, { inputs }]) =>
 		Object.entries(inputs).flatMap(([parameter, value]) => {
 			const accepted = describeSpec(known.view.get(nodeId)?.get(parameter));
 			if (!accepted) return [];
 			const node = known.definition?.nodes.find((one) => one.nodeId === nodeId);
 			const place = node ? placeOf(node, parameter) : `${parameter} of node ${nodeId}`;
-			return [
-				{
-					parameter,
-					text: `${place} takes a value ${accepted} (sent: ${excerpt(JSON.stringify(value), 60)})`,
-				},
-			];
+			const given = excerpt(jsonText(value) ?? 'nested too deeply', 60);
+			return [{ parameter, text: `${place} takes a value ${accepted} (sent: ${given})` }];
 		}),
 	);
-	const named = sent.filter(({ parameter }) => said.includes(parameter));
-	const texts = (named.length > 0 ? named : sent).slice(0, ACCEPTED_SHOWN).map(({ text }) => text);
-	return texts.length > 0 ? `By the parameter view: ${texts.join('; ')}.` : '';
 }
 
 /** How an input is called towards the operator: title, node id and parameter. */

@@ -190,23 +190,28 @@ export function promptFromJson(value: unknown, workflowId?: string): Result<Prom
 	const wrong = recogniseWholeFile(parsed);
 	if (wrong) return fail(wrong);
 	// JSON leaves out what an expression did not give, so that it is looked for in what was given.
-	const given = typeof value === 'string' ? parsed : onlyOne(value);
-	const isBody = isRequestBody(parsed);
-	const nodes = isBody ? readBody(parsed, workflowId) : ok(parsed);
-	if (!nodes.ok) return nodes;
-	const loss = refuseLoss(value, isBody && isJsonObject(given) ? given.prompt : given);
-	return loss ? fail(loss) : promptOfNodes(nodes.value);
+	let given = typeof value === 'string' ? parsed : onlyOne(value);
+	let nodes = parsed;
+	while (isRequestBody(nodes)) {
+		const inner = readBody(nodes, workflowId);
+		if (!inner.ok) return inner;
+		nodes = inner.value;
+		given = isJsonObject(given) ? given.prompt : given;
+	}
+	const loss = refuseLoss(value, given);
+	return loss ? fail(loss) : promptOfNodes(nodes);
 }
 
 /** Nodes may be called "prompt" and "workflow_id": their inputs tell them from the body of a request. */
 function isRequestBody({ prompt, workflow_id: workflowId }: JsonObject): boolean {
 	if (prompt === undefined) return false;
-	return workflowId === undefined ? holdsChanges(prompt) : !isJsonObject(workflowId);
+	if (workflowId !== undefined) return !isJsonObject(workflowId);
+	return holdsChanges(prompt) || (isJsonObject(prompt) && isRequestBody(prompt));
 }
 
 /** @returns what stands under "prompt" */
 function readBody(body: JsonObject, workflowId: string | undefined): Result<JsonObject> {
-	const { prompt, workflow_id: named = workflowId, ...others } = body;
+	const { prompt, workflow_id: id, ...others } = body;
 	const [other] = Object.keys(others);
 	if (other !== undefined) {
 		return fail(
@@ -216,8 +221,8 @@ function readBody(body: JsonObject, workflowId: string | undefined): Result<Json
 			),
 		);
 	}
-	if (workflowId !== undefined && named !== workflowId) {
-		const said = typeof named === 'string' ? named : (jsonText(named) ?? '');
+	const said = typeof id === 'string' ? id.trim() : (jsonText(id) ?? '');
+	if (workflowId !== undefined && id !== undefined && said !== workflowId) {
 		return fail(
 			refuse(
 				`is a request body for the workflow "${excerpt(said, 60)}", but "Workflow ID" is "${excerpt(workflowId, 60)}"`,

@@ -1,14 +1,6 @@
 import { badInput, fail, ok, type Result } from './failure';
-import {
-	excerpt,
-	isJsonObject,
-	isTextTooDeep,
-	isTooDeep,
-	jsonText,
-	parseJson,
-	type JsonObject,
-} from './json';
-import { lostDigits } from './pastedJson';
+import { isJsonObject, isTextTooDeep, isTooDeep, parseJson, type JsonObject } from './json';
+import { refuseLostDigits } from './pastedJson';
 
 /**
  * Reads "Extra Body": JSON as text, or an object that an expression gave.
@@ -28,12 +20,6 @@ export function readExtraBody(value: unknown, example: string): Result<JsonObjec
 			),
 		);
 	}
-	const lost = lostDigits(typeof value === 'string' ? value : (jsonText(value) ?? ''));
-	if (lost === undefined) return ok(parsed);
-	return fail(
-		badInput(
-			`"Extra Body" holds the number ${excerpt(lost, 40)}, of which digits would be lost`,
-			`Enter a number up to ${Number.MAX_SAFE_INTEGER}, or a text, in quotation marks, where the platform takes one.`,
-		),
-	);
+	const lost = refuseLostDigits('Extra Body', value);
+	return lost ? fail(lost) : ok(parsed);
 }

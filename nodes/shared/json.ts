@@ -23,13 +23,22 @@ const LONG_INTEGER = /(?:^|[[:,\s-])\d{16}/;
  * @returns the value, or `undefined` where the text is no JSON (which no JSON text can mean) or is nested too deeply
  */
 export function parseJson(text: string): Json | undefined {
+	return parse(text, withAllDigits);
+}
+
+/** The same with such integers as numbers, which are rounded: for limits and for what is checked, never for an id. */
+export function parseRounded(text: string): Json | undefined {
+	return parse(text);
+}
+
+function parse(text: string, revive?: typeof withAllDigits): Json | undefined {
 	try {
 		// Some servers put a byte order mark before their JSON, which is trimmed as a blank.
 		const source = text.trimStart();
 		// Before parsing: brackets alone, millions deep, take many times their size in memory.
 		if (isTextTooDeep(source)) return undefined;
 		// Asking for the source of each number takes several times as long.
-		const parsed: unknown = JSON.parse(source, LONG_INTEGER.test(source) ? withAllDigits : undefined);
+		const parsed: unknown = JSON.parse(source, LONG_INTEGER.test(source) ? revive : undefined);
 		return isJson(parsed) ? parsed : undefined;
 	} catch {
 		return undefined;

@@ -3,14 +3,16 @@ import type { ILoadOptionsFunctions, INodeListSearchResult, INodeProperties } fr
 import { readCredential } from './credential';
 import { toNodeError } from './errors';
 import { badInput, fail, ok, type Failure, type Result } from './failure';
-import { isJsonObject, jsonText, parseJson, type Json } from './json';
+import { isJsonObject, parseJson, type Json } from './json';
 import { readPlatformAccount } from './platformAccount';
 import { redactJson, redactor } from './redact';
 import { explain, originOf } from './transport/explain';
 import { judge } from './transport/verdict';
-import { exchangeOfError, plainHeaders } from './transport/request';
+import { exchangeOfError, openReply, readWhole } from './transport/request';
 
 const LIST_TIMEOUT_MS = 20_000;
+/** A person scrolls no further, and has the filter. */
+const MODELS_SHOWN = 1_000;
 
 /** Which model answers, for both chat nodes. */
 export const modelField: INodeProperties = {
@@ -45,8 +47,8 @@ export async function searchModels(
 		throw toNodeError(this.getNode(), { ...found.failure, message: told, advice: '' });
 	}
 	const wanted = (filter ?? '').toLowerCase();
-	const results = found.value.filter((id) => id.toLowerCase().includes(wanted));
-	return { results: results.map((id) => ({ name: id, value: id })) };
+	const fitting = found.value.filter((id) => id.toLowerCase().includes(wanted));
+	return { results: fitting.slice(0, MODELS_SHOWN).map((id) => ({ name: id, value: id })) };
 }
 
 async function loadModels(context: ILoadOptionsFunctions): Promise<Result<string[]>> {
@@ -87,18 +89,15 @@ async function getText(context: ILoadOptionsFunctions, url: string): Promise<Par
 				method: 'GET',
 				url,
 				headers: { Accept: 'application/json' },
-				encoding: 'text',
+				encoding: 'stream',
 				returnFullResponse: true,
 				ignoreHttpStatusErrors: true,
 				disableFollowRedirect: true,
 				timeout: LIST_TIMEOUT_MS,
 			},
 		);
-		if (isJsonObject(response) && typeof response.statusCode === 'number') {
-			const { statusCode: status, headers, body } = response;
-			const text = typeof body === 'string' ? body : (jsonText(body) ?? '');
-			return { kind: 'reply', status, headers: plainHeaders(headers), text };
-		}
+		const reply = openReply(response);
+		if (reply) return await readWhole({ kind: 'open', reply }, LIST_TIMEOUT_MS, () => undefined);
 		return { kind: 'lost', sent: 'unknown', code: 'ERR_NO_BODY', reason: 'the answer could not be read' };
 	} catch (error) {
 		return exchangeOfError(error);

@@ -1,3 +1,5 @@
+import type { Redact } from './redact';
+
 /** A piece of output as n8n streams it to a chat or a webhook. */
 export type ChunkKind = 'begin' | 'item' | 'end' | 'error';
 
@@ -18,9 +20,14 @@ interface Waiting {
 
 /**
  * Brings the texts of items that are written at the same time out one after the other, in the order of the items:
- * the first that is not finished is heard live, what the others say meanwhile is kept.
+ * the first that is not finished is heard live, what the others say meanwhile is kept. No secret is heard, whichever
+ * pieces it comes in.
  */
-export function createOutlet(send: SendChunk, itemCount: number): (itemIndex: number) => ItemOutlet {
+export function createOutlet(
+	send: SendChunk,
+	itemCount: number,
+	redact: Pick<Redact, 'inPieces'>,
+): (itemIndex: number) => ItemOutlet {
 	const kept = Array.from({ length: itemCount }, (): Waiting[] => []);
 	const isOver = Array.from({ length: itemCount }, () => false);
 	let live = 0;
@@ -58,20 +65,24 @@ export function createOutlet(send: SendChunk, itemCount: number): (itemIndex: nu
 
 	return (itemIndex) => {
 		let begun: Promise<void> | undefined;
+		const redacted = redact.inPieces();
 		const begin = async (): Promise<void> => {
 			begun ??= put(itemIndex, { kind: 'begin', text: undefined });
 			await begun;
 		};
+		const say = async (text: string): Promise<void> => {
+			await begin();
+			if (text) await put(itemIndex, { kind: 'item', text });
+		};
 		const finish = async (chunk: Waiting): Promise<void> => {
 			if (isOver[itemIndex]) return;
-			await begin();
+			await say(redacted.end());
 			await put(itemIndex, chunk);
 			await close(itemIndex);
 		};
 		return {
 			say: async (text) => {
-				await begin();
-				await put(itemIndex, { kind: 'item', text });
+				await say(redacted.push(text));
 			},
 			end: async () => await finish({ kind: 'end', text: undefined }),
 			fail: async (message) => await finish({ kind: 'error', text: message }),

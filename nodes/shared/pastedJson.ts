@@ -1,5 +1,5 @@
 import { badInput, fail, ok, type Failure, type Result } from './failure';
-import { isTextTooDeep, jsonText, parseJson, type Json } from './json';
+import { excerpt, isTextTooDeep, jsonText, parseJson, type Json } from './json';
 
 /** A text in JSON, whose end may be cut off: what stands in it is no syntax. */
 const TEXT = String.raw`"[^"\\]*(?:\\[\s\S][^"\\]*)*\\?(?:"|$)`;
@@ -29,6 +29,16 @@ export function onlyOne(value: unknown): unknown {
 /** The first integer of a JSON text beyond 2^53, of which a number may not hold all digits. */
 export function lostDigits(text: string): string | undefined {
 	return longIntegers(text).find((token) => /^-?\d+$/.test(token));
+}
+
+/** Refuses JSON that is sent on and holds such a number, which would arrive as another one or as a text. */
+export function refuseLostDigits(fieldLabel: string, value: unknown): Failure | undefined {
+	const lost = lostDigits(typeof value === 'string' ? value : (jsonText(value) ?? ''));
+	if (lost === undefined) return undefined;
+	return badInput(
+		`"${fieldLabel}" holds the number ${excerpt(lost, 40)}, of which digits would be lost`,
+		`Enter a number up to ${Number.MAX_SAFE_INTEGER}, or put it into quotation marks if it may be a text.`,
+	);
 }
 
 /**

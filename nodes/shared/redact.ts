@@ -5,6 +5,16 @@ export interface Redact {
 	(text: string): string;
 	/** Hides nothing but the known secrets: a signed link has to stay as it is. */
 	readonly known: (text: string) => string;
+	/** Hides the known secrets in a text that comes in pieces, also where a piece ends within one. */
+	readonly inPieces: () => PieceRedactor;
+}
+
+/** Takes one text piece by piece. */
+export interface PieceRedactor {
+	/** @returns what may be shown by now; what a secret may begin with is held back until more of it has come */
+	push(piece: string): string;
+	/** @returns what was held back */
+	end(): string;
 }
 
 const HIDDEN = '[hidden]';
@@ -50,7 +60,47 @@ export function redactor(secrets: readonly string[]): Redact {
 			.replace(TOKEN_LIKE, HIDDEN)
 			.replace(TOKEN_IN_QUERY, `$1${HIDDEN}`)
 			.replace(USER_IN_ADDRESS, `$1${HIDDEN}@`);
-	return Object.assign(hideAll, { known: hideKnown });
+	return Object.assign(hideAll, { known: hideKnown, inPieces: () => redactPieces(known, hideKnown) });
+}
+
+function redactPieces(secrets: readonly string[], hide: (text: string) => string): PieceRedactor {
+	const forms = [...new Set(secrets.flatMap(formsOf).map(unescaped))];
+	const initials = new Set(forms.map((form) => form.charAt(0)));
+	const mayGoOn = (text: string): boolean =>
+		initials.has(text.charAt(0)) && forms.some((form) => form.startsWith(text));
+	const mostHeldChars = forms.reduce((most, { length }) => Math.max(most, length), 0) * LONGEST_ESCAPE_CHARS;
+	let held = '';
+	return {
+		push: (piece) => {
+			const text = hide(held + piece);
+			const looked = Math.max(0, text.length - mostHeldChars);
+			const start = mostHeldChars === 0 ? text.length : looked + whereOpen(text.slice(looked), mayGoOn);
+			held = text.slice(start);
+			return text.slice(0, start);
+		},
+		end: () => {
+			const rest = held;
+			held = '';
+			return rest;
+		},
+	};
+}
+
+/** Where in a text begins what may go on as a secret, or an escape that is cut off; its length where nothing does. */
+function whereOpen(text: string, mayGoOn: (text: string) => boolean): number {
+	const whole = text.replace(CUT_ESCAPE, '');
+	let plain = '';
+	let end = 0;
+	const starts: number[] = [];
+	for (const { index, 0: spelled, 1: unit, 2: byte, 3: char } of whole.matchAll(SPELLED)) {
+		const one = charOf(unit ?? byte) || char;
+		if (!one) continue;
+		plain += one;
+		starts.push(end);
+		end = index + spelled.length;
+	}
+	const first = starts.findIndex((_, at) => mayGoOn(plain.slice(at)));
+	return starts[first] ?? whole.length;
 }
 
 /** How a secret may be written: as it is, in an address, and in both kinds of base64. */
@@ -114,11 +164,18 @@ function hideSpans(text: string, spans: readonly Span[]): string {
 /** What JSON and addresses write for a character; JSON in JSON, and an address in an address, more than once. */
 const ESCAPES = /\\{1,8}(?:u([0-9a-f]{4})|(?=["/]))|%(?:25){0,3}([0-9a-f]{2})/gi;
 
+/** A character as it is spelled: by an escape, or as itself. */
+const SPELLED = new RegExp(`${ESCAPES.source}|([^])`, 'gi');
+/** Eight backslashes and a code unit. */
+const LONGEST_ESCAPE_CHARS = 13;
+const CUT_ESCAPE = /(?:\\{1,8}(?:u[0-9a-f]{0,3})?|%(?:25){0,3}[0-9a-f]?)$/i;
+
 function unescaped(text: string): string {
-	return text.replace(ESCAPES, (_escape, unit?: string, byte?: string) => {
-		const code = unit ?? byte;
-		return code === undefined ? '' : String.fromCharCode(Number.parseInt(code, 16));
-	});
+	return text.replace(ESCAPES, (_escape, unit?: string, byte?: string) => charOf(unit ?? byte));
+}
+
+function charOf(code: string | undefined): string {
+	return code === undefined ? '' : String.fromCharCode(Number.parseInt(code, 16));
 }
 
 /** Where parts of a text without its escapes stand in the source of it. */

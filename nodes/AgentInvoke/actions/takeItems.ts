@@ -118,6 +118,7 @@ function openOutlet(context: IExecuteFunctions, run: AgentRun, count: number): O
 	const outletOf = createOutlet(
 		async (kind, itemIndex, text) => context.sendChunk(kind, itemIndex, text),
 		count,
+		run.redact,
 	);
 	const outlets = new Map<number, ItemOutlet>();
 	return (itemIndex) => {

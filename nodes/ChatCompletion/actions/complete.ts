@@ -114,6 +114,7 @@ async function answerAll(
 	const outletOf = createOutlet(
 		async (kind, itemIndex, text) => context.sendChunk(kind, itemIndex, text),
 		count,
+		run.redact,
 	);
 	const limit = pLimit(concurrency);
 	const goesOn = context.continueOnFail();
@@ -174,7 +175,7 @@ async function ask(
 	const { body, options, ...form } = question;
 	const answer = await complete({
 		body,
-		onPiece: speaker(outlet, options.streamReasoning, run.redact),
+		onPiece: speaker(outlet, options.streamReasoning),
 		idleMs: options.idleMs,
 		endByMs: systemClock.now() + options.timeoutMs,
 		attempts: options.attempts,
@@ -189,18 +190,16 @@ async function ask(
 function speaker(
 	outlet: ItemOutlet | undefined,
 	streamReasoning: boolean,
-	redact: Redact,
 ): (piece: ChatPiece) => Promise<void> {
 	let isThinking = false;
 	return async ({ content, reasoning }) => {
 		if (!outlet) return;
 		if (reasoning && streamReasoning) {
 			isThinking = true;
-			await outlet.say(redact.known(reasoning));
+			await outlet.say(reasoning);
 		}
 		if (content) {
-			const text = redact.known(content);
-			await outlet.say(isThinking ? `\n\n${text}` : text);
+			await outlet.say(isThinking ? `\n\n${content}` : content);
 			isThinking = false;
 		}
 	};

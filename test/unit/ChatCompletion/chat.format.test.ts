@@ -175,3 +175,42 @@ test('of several, the one that fits the schema is the answer', () => {
 		value: { title: 'x' },
 	});
 });
+
+describe('an integer beyond 2^53', () => {
+	const ID = schema({
+		type: 'object',
+		properties: { id: { type: 'integer', minimum: 5 } },
+		required: ['id'],
+	});
+
+	test.each([
+		'{"id":12345678901234567890}',
+		'```json\n{"id":12345678901234567890}\n```',
+		'It is {"id":12345678901234567890}.',
+	])('fits a schema that wants an integer, and keeps its digits as a text: %s', (text) => {
+		expect(parseAnswer(text, ID)).toEqual({ ok: true, value: { id: '12345678901234567890' } });
+	});
+
+	test('is another than its neighbour, though both are rounded to one number', () => {
+		expect(parseAnswer('{"id":9007199254740992} {"id":9007199254740993}', ID)).toMatchObject({
+			problem: expect.stringContaining('2 different pieces'),
+		});
+	});
+
+	test('is no text for a schema, and a text of digits is no integer', () => {
+		const text = schema({ type: 'object', properties: { id: { type: 'string' } } });
+		expect(parseAnswer('{"id":12345678901234567890}', text)).toMatchObject({
+			problem: expect.stringContaining('id is not of a type(s) string'),
+		});
+		expect(parseAnswer('{"id":"12345678901234567890"}', ID)).toMatchObject({
+			problem: expect.stringContaining('id is not of a type(s) integer'),
+		});
+	});
+
+	test('stays a limit in a schema', () => {
+		const limits = '{"type":"integer","minimum":-9223372036854775808,"maximum":9223372036854775807}';
+		const format = schema(limits);
+		expect(format).toMatchObject({ schema: { minimum: -(2 ** 63), maximum: 2 ** 63 } });
+		expect(parseAnswer('5', format)).toEqual({ ok: true, value: 5 });
+	});
+});

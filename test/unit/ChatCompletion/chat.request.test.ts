@@ -66,6 +66,11 @@ test('an extra body goes along, whatever its keys are called', () => {
 });
 
 test.each([
+	[
+		'{"seed":12345678901234567890}',
+		'"Extra Body" holds the number 12345678901234567890, of which digits would be lost',
+	],
+	[{ a: [2 ** 53] }, '"Extra Body" holds the number 9007199254740992, of which digits would be lost'],
 	['{"model":"x"}', '"Extra Body" sets "model", which the field "Model" sets'],
 	[{ messages: [] }, '"Extra Body" sets "messages", which the field "Messages" sets'],
 	[{ stream: false }, '"Extra Body" sets "stream", which the field "Stream" sets'],

@@ -1,7 +1,15 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
 import fc from 'fast-check';
 
 import type { Prompt } from '../../../nodes/FlowTask/task.api';
-import { checkOverrides, readKnowledge, type WorkflowKnowledge } from '../../../nodes/FlowTask/task.checks';
+import {
+	acceptedFor,
+	checkOverrides,
+	readKnowledge,
+	type WorkflowKnowledge,
+} from '../../../nodes/FlowTask/task.checks';
 import { promptFromForm, promptFromJson } from '../../../nodes/FlowTask/task.overrides';
 import type { Result } from '../../../nodes/shared/failure';
 import { isJsonObject, type Json } from '../../../nodes/shared/json';
@@ -377,7 +385,9 @@ describe('checkOverrides', () => {
 				const given = asText && !Object.is(value, -0) ? String(value) : value;
 				const known = know({ '3': { class_type: 'X', inputs: { a: inExport } } }, limits({ min, max }, 'a'));
 				const result = checkOverrides(one('3', 'a', given), known);
-				expect(result.ok).toBe(value >= min && value <= max);
+				// As a text such an integer may have had other digits, so that it is refused whatever the limits are.
+				const isUnclear = /^-?\d+$/.test(String(given)) && given !== value && !Number.isSafeInteger(value);
+				expect(result.ok).toBe(value >= min && value <= max && !isUnclear);
 				if (result.ok) expect(result.value['3']?.inputs.a).toBe(value);
 			}),
 			{ numRuns: 500 },
@@ -409,5 +419,23 @@ test('what comes from a form of any kind is checked without a throw', () => {
 			if (checked.ok) expect(isJsonObject(checked.value)).toBe(true);
 		}),
 		{ numRuns: 1_000 },
+	);
+});
+
+test('what an item keeps for a later refusal does not hold its workflow in memory', async () => {
+	setFlagsFromString('--expose-gc');
+	const collect: unknown = runInNewContext('gc');
+	if (typeof collect !== 'function') throw new Error('The garbage cannot be collected here');
+	const view = limits({ min: 1, max: 9 });
+	const known = Array.from({ length: 3 }, () => know(JSON.stringify(DEFINITION), view));
+	const held = known.map((one) => new WeakRef(one));
+	const advise = known.splice(0).map((one) => acceptedFor({ '3': { inputs: { steps: 5 } } }, one));
+	for (let pass = 0; pass < 5; pass++) {
+		await new Promise((resolve) => setImmediate(resolve));
+		Reflect.apply(collect, undefined, []);
+	}
+	expect(held.filter((one) => one.deref() !== undefined)).toHaveLength(0);
+	expect(advise[0]?.('steps is too large')).toBe(
+		'By the parameter view: Sampler (node 3) · steps takes a value from 1 to 9 (sent: 5).',
 	);
 });

@@ -50,6 +50,14 @@ describe('promptFromJson', () => {
 		expect(promptFromJson(value, 'w')).toEqual({ ok: true, value: CHANGES });
 	});
 
+	it.each([
+		['a number', { workflow_id: 5, prompt: CHANGES }],
+		['a text with blanks', { workflow_id: ' 5\n', prompt: CHANGES }],
+		['a number in a body in a body', { prompt: { workflow_id: 5, prompt: CHANGES } }],
+	])('takes a body whose workflow is %s', (_name, value) => {
+		expect(promptFromJson(value, '5')).toEqual({ ok: true, value: CHANGES });
+	});
+
 	it('takes a body that changes nothing', () => {
 		expect(promptFromJson({ workflow_id: 'w', prompt: {} }, 'w')).toEqual({ ok: true, value: {} });
 	});
@@ -134,6 +142,17 @@ describe('promptFromJson', () => {
 			'is a request body for the workflow "other", but "Workflow ID" is "w"',
 		],
 		['a body of no workflow', { workflow_id: null, prompt: CHANGES }, 'for the workflow "null", but'],
+		['a body with an empty id', { workflow_id: '', prompt: CHANGES }, 'for the workflow "", but'],
+		[
+			'a body of another workflow in a body',
+			{ prompt: { workflow_id: 5, prompt: CHANGES } },
+			'workflow "5", but',
+		],
+		[
+			'a body in a body of which an expression gave no text',
+			{ prompt: { workflow_id: 'w', prompt: MISSING_TEXT } },
+			'has no value for "text" of node "6"',
+		],
 		['a body with more in it', { workflow_id: 'w', prompt: CHANGES, n: 1 }, 'a request body that holds "n"'],
 		['a body whose prompt is text', { workflow_id: 'w', prompt: '{}' }, '"prompt" is no object'],
 		['a body with the file of the editor', { workflow_id: 'w', prompt: EDITOR_FILE }, "engine's editor"],

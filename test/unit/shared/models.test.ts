@@ -1,3 +1,5 @@
+import { Readable } from 'node:stream';
+
 import type { ILoadOptionsFunctions, INode } from 'n8n-workflow';
 
 import { searchModels } from '../../../nodes/shared/models';
@@ -5,17 +7,31 @@ import { searchModels } from '../../../nodes/shared/models';
 const NODE: INode = { id: '1', name: 'Chat', type: 't', typeVersion: 1, position: [0, 0], parameters: {} };
 
 /** A deployment that answers the list in one way. */
-async function search(answer: object, filter?: string, modelsPath = '/maas/v1/models') {
+async function search(answer: { body?: string | Readable }, filter?: string, modelsPath = '/maas/v1/models') {
 	const context = {
 		getNode: () => NODE,
 		getCredentials: async () =>
 			await Promise.resolve({ apiKey: 'sk-0123456789abcdef', baseUrl: 'https://p.example', modelsPath }),
 		helpers: {
 			httpRequestWithAuthentication: async () =>
-				await Promise.resolve({ statusCode: 200, headers: {}, ...answer }),
+				await Promise.resolve({
+					...{ statusCode: 200, headers: {}, ...answer },
+					...(typeof answer.body === 'string' && { body: Readable.from([Buffer.from(answer.body)]) }),
+				}),
 		},
 	};
 	return await searchModels.call(context as unknown as ILoadOptionsFunctions, filter);
+}
+
+/** A list whose server never stops. */
+function endless(): Readable {
+	const piece = Buffer.from('"model",'.repeat(8_192));
+	return Readable.from(
+		(function* () {
+			yield Buffer.from('[');
+			while (true) yield piece;
+		})(),
+	);
 }
 
 test.each([
@@ -29,6 +45,18 @@ test.each([
 	expect(results.map(({ value }) => value)).toEqual(ids);
 });
 
+test('a list without end is given up', async () => {
+	await expect(search({ body: endless() })).rejects.toThrow('the answer is too large');
+});
+
+test('of a long list the first thousand are shown, and the filter finds the others', async () => {
+	const body = JSON.stringify(
+		Array.from({ length: 5_000 }, (_, index) => `m${String(index).padStart(4, '0')}`),
+	);
+	expect((await search({ body })).results).toHaveLength(1_000);
+	expect((await search({ body }, '4999')).results).toEqual([{ name: 'm4999', value: 'm4999' }]);
+});
+
 test('a filter finds parts of a name, upper or lower case', async () => {
 	const { results } = await search({ body: '["Vendor/Alpha","vendor/beta"]' }, 'ALPH');
 	expect(results).toEqual([{ name: 'Vendor/Alpha', value: 'Vendor/Alpha' }]);
@@ -40,14 +68,17 @@ test.each([
 	[{ body: `${'{"data":'.repeat(100_000)}[]${'}'.repeat(100_000)}` }, 'The platform listed no models'],
 	[{ body: '['.repeat(1_000_000) }, 'The platform listed no models'],
 	[{ statusCode: 400, body: '' }, 'refused to list the models: no reason was given (HTTP 400)'],
-	[{ body: undefined }, 'The platform listed no models'],
+	[{ body: undefined }, 'the answer could not be read'],
 	[{ statusCode: 404, body: 'Not found' }, 'The platform has no list of models under the "Models Path"'],
 	[
 		{ statusCode: 401, body: '{"error":{"message":"bad key sk-0123456789abcdef"}}' },
 		'does not accept the API key',
 	],
 	[{ body: '{"code":401,"msg":"bad key"}' }, 'does not accept the API key'],
-	[{ statusCode: 302, headers: { Location: 'https://other.example/x?k=1' } }, 'The base URL leads elsewhere'],
+	[
+		{ statusCode: 302, headers: { Location: 'https://other.example/x?k=1' }, body: '' },
+		'The base URL leads elsewhere',
+	],
 ])('%j is said', async (answer, said) => {
 	const error: unknown = await search(answer).catch((thrown: unknown) => thrown);
 	expect(error).toMatchObject({ message: expect.stringContaining(said) });

@@ -1,7 +1,11 @@
 import fc from 'fast-check';
 
 import { createOutlet, type SendChunk } from '../../../nodes/shared/outlet';
+import { redactor } from '../../../nodes/shared/redact';
 import { turn } from '../testClock';
+
+const KEY = 'sk-Abcdef0123456789';
+const NOTHING_HIDDEN = redactor([]);
 
 function recorder(send?: SendChunk) {
 	const sent: string[] = [];
@@ -14,7 +18,7 @@ function recorder(send?: SendChunk) {
 
 test('the first item is heard live, the next is kept until it is over', async () => {
 	const { sent, record } = recorder();
-	const outletOf = createOutlet(record, 2);
+	const outletOf = createOutlet(record, 2, NOTHING_HIDDEN);
 	const [first, second] = [outletOf(0), outletOf(1)];
 	await second.say('b');
 	await first.say('a');
@@ -26,7 +30,7 @@ test('the first item is heard live, the next is kept until it is over', async ()
 
 test('an item that becomes live goes on live', async () => {
 	const { sent, record } = recorder();
-	const outletOf = createOutlet(record, 2);
+	const outletOf = createOutlet(record, 2, NOTHING_HIDDEN);
 	await outletOf(0).end();
 	const second = outletOf(1);
 	await second.say('b');
@@ -35,7 +39,7 @@ test('an item that becomes live goes on live', async () => {
 
 test('what ends badly ends with an error chunk, and the next is heard all the same', async () => {
 	const { sent, record } = recorder();
-	const outletOf = createOutlet(record, 2);
+	const outletOf = createOutlet(record, 2, NOTHING_HIDDEN);
 	const first = outletOf(0);
 	await first.say('half');
 	await first.fail('It broke off');
@@ -47,7 +51,7 @@ test('what ends badly ends with an error chunk, and the next is heard all the sa
 
 test('an item that is over before it is heard says nothing more', async () => {
 	const { sent, record } = recorder();
-	const outletOf = createOutlet(record, 2);
+	const outletOf = createOutlet(record, 2, NOTHING_HIDDEN);
 	const [first, second] = [outletOf(0), outletOf(1)];
 	await second.end();
 	await second.fail('again');
@@ -60,7 +64,7 @@ test('an item that ends while others speak leaves each word with its item, in or
 	const { sent, record } = recorder(async () => {
 		for (let wait = 20; wait > 0; wait--) await Promise.resolve();
 	});
-	const outletOf = createOutlet(record, 4);
+	const outletOf = createOutlet(record, 4, NOTHING_HIDDEN);
 	const [a, b, c, d] = [outletOf(0), outletOf(1), outletOf(2), outletOf(3)];
 	const speak = async (outlet: ReturnType<typeof outletOf>, name: string, words: number): Promise<void> => {
 		for (let word = 1; word <= words; word++) await outlet.say(`${name}${word}`);
@@ -75,12 +79,33 @@ test('an item that ends while others speak leaves each word with its item, in or
 	expect(sent).toEqual([...told('a', 0, 2), ...told('b', 1, 6), ...told('c', 2, 3), ...told('d', 3, 9)]);
 });
 
+test('a key that comes in pieces is heard of no item, and nothing else is lost', async () => {
+	const { sent, record } = recorder();
+	const outletOf = createOutlet(record, 2, redactor([KEY]));
+	const [first, second] = [outletOf(0), outletOf(1)];
+	await second.say(`b ${KEY.slice(0, 4)}`);
+	await first.say('a s');
+	await first.say(KEY.slice(1, 9));
+	await first.say(`${KEY.slice(9)} asks`);
+	await second.say(KEY.slice(4));
+	await first.end();
+	await second.fail('It broke off');
+	expect(sent).toEqual([
+		...['0 begin', '0 item a ', '0 item [hidden] ask', '0 item s', '0 end'],
+		...['1 begin', '1 item b ', '1 item [hidden]', '1 error It broke off'],
+	]);
+});
+
 test('a listener that has gone disturbs nobody', async () => {
 	let calls = 0;
-	const outletOf = createOutlet(async () => {
-		calls++;
-		await Promise.reject(new Error('gone'));
-	}, 2);
+	const outletOf = createOutlet(
+		async () => {
+			calls++;
+			await Promise.reject(new Error('gone'));
+		},
+		2,
+		NOTHING_HIDDEN,
+	);
 	for (const index of [0, 1]) {
 		const outlet = outletOf(index);
 		await outlet.say('x');
@@ -106,7 +131,7 @@ test('whoever speaks when, and however slow the listener is: item after item, ea
 				const { sent, record } = recorder(async () => {
 					for (let wait = delays[sends++ % delays.length] ?? 0; wait > 0; wait--) await Promise.resolve();
 				});
-				const outletOf = createOutlet(record, count);
+				const outletOf = createOutlet(record, count, NOTHING_HIDDEN);
 				const outlets = Array.from({ length: count }, (_, index) => outletOf(index));
 				const expected: string[][] = outlets.map(() => []);
 				const over = new Set<number>();

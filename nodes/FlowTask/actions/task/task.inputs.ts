@@ -132,7 +132,7 @@ function readSubmit(context: IExecuteFunctions, itemIndex: number, run: NodeRun)
 		prompt: sent,
 		images,
 		seeds,
-		acceptedFor: (said) => acceptedFor(sent, known.value, said),
+		acceptedFor: acceptedFor(sent, known.value),
 		idempotency: idempotency.value,
 	});
 }
