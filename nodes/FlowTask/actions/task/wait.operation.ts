@@ -78,7 +78,11 @@ async function collect(context: IExecuteFunctions, ends?: SeenEnds): Promise<INo
 			return taskIds.value.map((taskId) => ({
 				ok: true,
 				value: {
-					job: { itemIndex, wantsFiles, start: { kind: 'watch', taskId, seen: ends?.get(taskId) } },
+					job: {
+						itemIndex,
+						wantsFiles,
+						start: { kind: 'watch', taskId, seen: ends?.get(itemIndex)?.get(taskId) },
+					},
 					delivery,
 				},
 			}));

@@ -24,8 +24,8 @@ import { taskIdsOf } from './task.inputs';
 
 const CONTEXT_KEY = 'flowTaskWaits';
 
-/** How watching ended for each task, by its id. */
-export type SeenEnds = ReadonlyMap<string, WatchEnd>;
+/** How watching ended for each item's tasks, by item and task id: two accounts may ask for the same id. */
+export type SeenEnds = ReadonlyMap<number, ReadonlyMap<string, WatchEnd>>;
 
 /** Delivers what the tasks have come to, waiting no longer. */
 export type EndWait = (ends: SeenEnds) => Promise<INodeExecutionData[][]>;
@@ -102,18 +102,22 @@ async function lookOnce(context: IExecuteFunctions, run: NodeRun): Promise<Look>
 	const waits = waitsIn(context.getContext('node'));
 	const looks = await Promise.all(
 		run.lines.all.map(async (line) => {
-			const taskIds = (itemsOf.get(line) ?? []).flatMap((itemIndex) => {
+			const itemIndexes = itemsOf.get(line) ?? [];
+			const taskIds = itemIndexes.flatMap((itemIndex) => {
 				const ids = taskIdsOf(context, itemIndex);
 				return ids.ok ? ids.value : [];
 			});
 			const name = waitName(line, taskIds);
-			return { name, ...(await lookAt(run, line, taskIds, waits, name)) };
+			return { name, itemIndexes, ...(await lookAt(run, line, taskIds, waits, name)) };
 		}),
 	);
 	const wakeAtMs = Math.min(...looks.flatMap((look) => look.wakeAtMs ?? []));
 	if (Number.isFinite(wakeAtMs)) return { wakeAtMs };
 	for (const { name } of looks) Reflect.deleteProperty(waits, name);
-	return { ends: new Map(looks.flatMap(({ ends }) => [...(ends ?? [])])) };
+	const ofItems = looks.flatMap(({ itemIndexes, ends }) =>
+		ends ? itemIndexes.map((itemIndex) => [itemIndex, ends] as const) : [],
+	);
+	return { ends: new Map(ofItems) };
 }
 
 function waitName({ owner }: AccountLine, taskIds: readonly string[]): string {
@@ -128,7 +132,7 @@ async function lookAt(
 	taskIds: readonly string[],
 	waits: Record<string, WaitState>,
 	name: string,
-): Promise<{ readonly ends?: SeenEnds; readonly wakeAtMs?: number }> {
+): Promise<{ readonly ends?: ReadonlyMap<string, WatchEnd>; readonly wakeAtMs?: number }> {
 	const read = await infoOfMany(line.api, taskIds, run.options.urlExpireSeconds);
 	const infos: ReadonlyMap<string, TaskInfo> = read.ok ? read.value.infos : new Map();
 	const settings: SuspendSettings = run.options;
