@@ -33,6 +33,7 @@ let platform: LocalPlatform;
 let n8n: RunningN8n;
 let perItem: SavedCredential;
 let plain: SavedCredential;
+let plainToken: SavedCredential;
 
 beforeAll(async () => {
 	platform = await startPlatform({ runners: 20, taskMs: 50, pictures: 'prepared' });
@@ -57,6 +58,10 @@ beforeAll(async () => {
 	plain = await n8n.client.createCredential('flowPlatformApi', 'One account', {
 		apiKey: platform.apiKey,
 		...platformAt,
+	});
+	plainToken = await n8n.client.createCredential('flowAgentApi', 'One agent', {
+		agentToken: platform.agentToken,
+		baseUrl: platform.apiUrl,
 	});
 }, START_DEADLINE_MS);
 
@@ -105,6 +110,14 @@ function chats(account: SavedCredential): Node {
 	return { id: 'chat', type: '', typeVersion: 1, position: [400, 0], parameters: {}, ...step };
 }
 
+function turns(account: SavedCredential, session: Node['parameters']): Node {
+	return {
+		...{ id: 'agent', name: 'Agent', type: 'n8n-nodes-flowtask.agentInvoke', typeVersion: 1 },
+		...{ position: [400, 0], parameters: { message: '={{ $json.key.say }}', ...session } },
+		credentials: { [account.type]: { id: account.id, name: account.name } },
+	};
+}
+
 const expected = (names: readonly string[]): string[][] => names.map((name, i) => [`${name} ${i}`, name]);
 const byItem = (pairs: string[][]): string[][] =>
 	pairs.sort(([a = ''], [b = '']) => Number(a.split(' ')[1]) - Number(b.split(' ')[1]));
@@ -145,11 +158,7 @@ test('AgentInvoke calls the agent of each item, and one session key stands for a
 		agentToken: '=agt_{{ $json.key.token }}',
 		baseUrl: platform.apiUrl,
 	});
-	const call = await serviceOf('turns', {
-		...{ id: 'agent', name: 'Agent', type: 'n8n-nodes-flowtask.agentInvoke', typeVersion: 1 },
-		...{ position: [400, 0], credentials: { [token.type]: { id: token.id, name: token.name } } },
-		parameters: { message: '={{ $json.key.say }}', sessionKey: 'the same for all' },
-	});
+	const call = await serviceOf('turns', turns(token, { sessionKey: 'the same for all' }));
 
 	const output = await call(itemsOf(TURNS));
 
@@ -176,6 +185,7 @@ describe('a plain credential is read at most twice in a run, whatever the number
 	test.each([
 		['FlowTask', (workflowId: string) => pictures('Pictures', plain, workflowId)],
 		['ChatCompletion', () => chats(plain)],
+		['AgentInvoke', () => turns(plainToken, { sessionMode: 'new' })],
 	] as const)('by %s', async (name, step) => {
 		const { workflowId } = await platform.hostWorkflow(textToImage);
 		const call = await serviceOf(`reads-${name}`, step(workflowId));
