@@ -241,6 +241,32 @@ describe('other operations', () => {
 		expect(polls.every(({ unknown }) => unknown === 0)).toBe(true);
 	});
 
+	test.each([
+		[
+			['anna', 'ben'],
+			[true, false],
+		],
+		[
+			['ben', 'anna'],
+			[false, true],
+		],
+	])('a suspended wait shows the task of one account to no other: %s', async (names, shown) => {
+		const [task] = await submitted(['anna']);
+		const items = names.map((name) => ({ json: { ...task?.json, key: keys[name]?.slice(3) ?? '' } }));
+		const { flowPlatformApi } = stage.credentials;
+		const credentials = { flowPlatformApi: { ...flowPlatformApi, apiKey: '=sk-{{ $json.key }}' } };
+		const workflow = stage.workflow({ operation: 'wait', waitMode: 'suspend', output: 'urls' }, CONTINUE);
+		const back = [{ node: NODE_NAME, type: 'main' as const, index: 0 }];
+		workflow.connections[NODE_NAME] = { main: [back, []] };
+		let waited = await stage.harness.run({ workflow, items, credentials });
+		for (let sleeps = 0; waited.status === 'waiting' && sleeps < 5; sleeps++) {
+			waited = await stage.harness.resume(waited);
+		}
+		const output = waited.output(NODE_NAME, 1);
+		expect(output.map(({ json }) => json.status === 'succeeded')).toEqual(shown);
+		expect(output.map(({ json }) => JSON.stringify(json).includes('http'))).toEqual(shown);
+	});
+
 	test('get: a refused key fails the items of its account, and no others', async () => {
 		const items = await submitted(['anna', 'ben', 'anna']);
 		stage.platform.resetBooks();

@@ -114,10 +114,10 @@ async function lookOnce(context: IExecuteFunctions, run: NodeRun): Promise<Look>
 	const wakeAtMs = Math.min(...looks.flatMap((look) => look.wakeAtMs ?? []));
 	if (Number.isFinite(wakeAtMs)) return { wakeAtMs };
 	for (const { name } of looks) Reflect.deleteProperty(waits, name);
-	const endsOfItems = looks.flatMap(({ itemIndexes, ends = new Map() }) =>
-		itemIndexes.map((itemIndex) => [itemIndex, ends] as const),
+	const ofItems = looks.flatMap(({ itemIndexes, ends }) =>
+		ends ? itemIndexes.map((itemIndex) => [itemIndex, ends] as const) : [],
 	);
-	return { ends: new Map(endsOfItems) };
+	return { ends: new Map(ofItems) };
 }
 
 function waitName({ owner }: AccountLine, taskIds: readonly string[]): string {

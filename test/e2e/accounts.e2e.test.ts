@@ -1,0 +1,204 @@
+// A credential whose key is an expression over the item: every node reaches the platform with each item's own account.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startPlatform, type LocalPlatform } from '../platform';
+import textToImage from '../platform/workflows/text-to-image.json';
+import { batchService, flowTask } from './batchService';
+import { asks, chatCompletion, modelById } from './chatWorkflows';
+import { packedTarball } from './packOnce';
+import { startN8n, type RunningN8n, type SavedCredential, type WorkflowDocument } from './runner';
+import { noteSecrets } from './runner/secretHunt';
+
+const START_DEADLINE_MS = 300_000;
+const RUN_DEADLINE_MS = 120_000;
+const TURNS = ['anna', 'ben', 'anna', 'ben', 'ben', 'anna'];
+
+type Node = WorkflowDocument['nodes'][number];
+type Output = Record<string, unknown>;
+
+interface Account {
+	/** What follows `sk-` in its API key. */
+	key: string;
+	/** What follows `agt_` in the token of its agent. */
+	token: string;
+	agentId: string;
+	/** The workflow, which is its owner's alone. */
+	flow: string;
+}
+
+const userFolder = mkdtempSync(join(tmpdir(), 'flowtask-accounts-'));
+const accounts = new Map<string, Account>();
+let platform: LocalPlatform;
+let n8n: RunningN8n;
+let perItem: SavedCredential;
+let plain: SavedCredential;
+let plainToken: SavedCredential;
+
+beforeAll(async () => {
+	platform = await startPlatform({ runners: 20, taskMs: 50, pictures: 'prepared' });
+	for (const name of ['anna', 'ben']) {
+		const { apiKey } = platform.createOwner(name);
+		const { token, agentId } = platform.createAgent({ name });
+		const { workflowId: flow } = await platform.hostWorkflow(textToImage, { apiKey });
+		accounts.set(name, { key: apiKey.slice('sk-'.length), token: token.slice('agt_'.length), agentId, flow });
+		// An item holds less than the key, so that the whole one may stand nowhere.
+		noteSecrets(userFolder, { apiKey, token });
+	}
+	n8n = await startN8n({
+		userFolder,
+		tarball: packedTarball(),
+		env: { DB_LOGGING_ENABLED: 'true', DB_LOGGING_OPTIONS: 'query' },
+	});
+	const platformAt = { baseUrl: platform.apiUrl, wsBaseUrl: '' };
+	perItem = await n8n.client.createCredential('flowPlatformApi', 'Account of the item', {
+		apiKey: '=sk-{{ $json.key.key }}',
+		...platformAt,
+	});
+	plain = await n8n.client.createCredential('flowPlatformApi', 'One account', {
+		apiKey: platform.apiKey,
+		...platformAt,
+	});
+	plainToken = await n8n.client.createCredential('flowAgentApi', 'One agent', {
+		agentToken: platform.agentToken,
+		baseUrl: platform.apiUrl,
+	});
+}, START_DEADLINE_MS);
+
+beforeEach(() => {
+	platform.resetBooks();
+});
+
+afterAll(async () => {
+	await n8n?.stop();
+	await platform?.close();
+	rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
+}, 120_000);
+
+/** An item each: what it says, and what its account is known by. */
+function itemsOf(names: readonly string[]): object[] {
+	return names.map((name, index) => ({ say: `${name} ${index}`, ...accounts.get(name) }));
+}
+
+/** Publishes a step as a service. @returns what calls it: an execution, and its output items */
+async function serviceOf(path: string, step: Node): Promise<(items: object[]) => Promise<Output[]>> {
+	const workflow = await n8n.client.createWorkflow(
+		batchService({ path, answers: 'lastNode', steps: [step] }),
+	);
+	await n8n.client.activate(workflow);
+	return async (keys) => {
+		const response = await n8n.client.callWebhook(path, { keys }, RUN_DEADLINE_MS);
+		const answer: unknown = JSON.parse(await response.text());
+		if (!Array.isArray(answer)) throw new Error(`no items: ${JSON.stringify(answer).slice(0, 500)}`);
+		return answer as Output[];
+	};
+}
+
+function pictures(name: string, account: SavedCredential, workflowId: string): Node {
+	const override = [{ nodeId: '6', parameter: 'text', value: '={{ $json.key.say }}', valueType: 'string' }];
+	return flowTask(name, account, {
+		...{ operation: 'run', workflowId, output: 'urls', options: { requestsPerSecond: 0 } },
+		...{ overridesMode: 'fields', overrideFields: { override } },
+	});
+}
+
+function chats(account: SavedCredential): Node {
+	const step = chatCompletion(account, {
+		model: modelById('plain-1'),
+		messages: asks('={{ $json.key.say }}'),
+	});
+	return { id: 'chat', type: '', typeVersion: 1, position: [400, 0], parameters: {}, ...step };
+}
+
+function turns(account: SavedCredential, session: Node['parameters']): Node {
+	return {
+		...{ id: 'agent', name: 'Agent', type: 'n8n-nodes-flowtask.agentInvoke', typeVersion: 1 },
+		...{ position: [400, 0], parameters: { message: '={{ $json.key.say }}', ...session } },
+		credentials: { [account.type]: { id: account.id, name: account.name } },
+	};
+}
+
+const expected = (names: readonly string[]): string[][] => names.map((name, i) => [`${name} ${i}`, name]);
+const byItem = (pairs: string[][]): string[][] =>
+	pairs.sort(([a = ''], [b = '']) => Number(a.split(' ')[1]) - Number(b.split(' ')[1]));
+
+test('FlowTask makes and watches each task with the key of its item, and puts them out in order', async () => {
+	const call = await serviceOf('tasks', pictures('Pictures', perItem, '={{ $json.key.flow }}'));
+
+	const output = await call(itemsOf(TURNS));
+
+	const { tasks, polls, unauthorized, duplicates } = platform.books();
+	const said = ({ prompt }: (typeof tasks)[number]): string =>
+		/\w+ \d+(?=")/.exec(JSON.stringify(prompt))?.[0] ?? '';
+	expect(byItem(tasks.map((task) => [said(task), task.owner]))).toEqual(expected(TURNS));
+	expect([unauthorized, duplicates]).toEqual([0, 0]);
+	expect(polls.filter(({ unknown }) => unknown > 0)).toEqual([]);
+	const made = new Map(tasks.map((task) => [task.taskId, said(task)]));
+	expect(output.map(({ taskId }) => made.get(String(taskId)))).toEqual(expected(TURNS).map(([item]) => item));
+	expect(output.map(({ status }) => status)).toEqual(TURNS.map(() => 'succeeded'));
+});
+
+test('ChatCompletion asks each question with the key of its item', async () => {
+	const call = await serviceOf('chats', chats(perItem));
+
+	const output = await call(itemsOf(TURNS));
+
+	const asked = platform.books().chats.map(({ owner, body }) => {
+		return [/\w+ \d+(?=")/.exec(JSON.stringify(body.messages))?.[0] ?? '', owner];
+	});
+	expect(byItem(asked)).toEqual(expected(TURNS));
+	expect(platform.books().unauthorized).toBe(0);
+	expect(output.map(({ content }) => content)).toEqual(
+		expected(TURNS).map(([item = '']) => expect.stringContaining(item) as unknown),
+	);
+});
+
+test('AgentInvoke calls the agent of each item, and one session key stands for a session of each', async () => {
+	const token = await n8n.client.createCredential('flowAgentApi', 'Agent of the item', {
+		agentToken: '=agt_{{ $json.key.token }}',
+		baseUrl: platform.apiUrl,
+	});
+	const call = await serviceOf('turns', turns(token, { sessionKey: 'the same for all' }));
+
+	const output = await call(itemsOf(TURNS));
+
+	const nameOf = new Map([...accounts].map(([name, { agentId }]) => [agentId, name]));
+	const { invocations, sessions, agentRefusals } = platform.books();
+	const heard = invocations.map(({ message, agentId }) => [message ?? '', nameOf.get(agentId) ?? '']);
+	expect(byItem(heard)).toEqual(expected(TURNS));
+	expect([sessions.length, agentRefusals]).toEqual([2, {}]);
+	const ownerOf = new Map(sessions.map(({ sessionId, agentId }) => [sessionId, nameOf.get(agentId)]));
+	const told = output.map(({ session }) => ownerOf.get(String(Reflect.get(Object(session), 'id'))));
+	expect(told).toEqual(TURNS);
+});
+
+describe('a plain credential is read at most twice in a run, whatever the number of items', () => {
+	/** By id and type: as n8n reads a credential to decrypt it, not as it checks who may use it. */
+	const READ = /FROM "credentials_entity".*WHERE.*"id" = \?.*"type" = \?/;
+
+	async function readsOf(work: () => Promise<unknown>): Promise<number> {
+		const before = n8n.log.lines.length;
+		await work();
+		return n8n.log.lines.slice(before).filter(({ message }) => READ.test(message)).length;
+	}
+
+	test.each([
+		['FlowTask', (workflowId: string) => pictures('Pictures', plain, workflowId)],
+		['ChatCompletion', () => chats(plain)],
+		['AgentInvoke', () => turns(plainToken, { sessionMode: 'new' })],
+	] as const)('by %s', async (name, step) => {
+		const { workflowId } = await platform.hostWorkflow(textToImage);
+		const call = await serviceOf(`reads-${name}`, step(workflowId));
+		const items = Array.from({ length: 40 }, (_, index) => ({ say: `item ${index}` }));
+
+		const reads = await readsOf(async () => expect(await call(items)).toHaveLength(items.length));
+
+		expect(reads).toBeGreaterThan(0);
+		expect(reads).toBeLessThanOrEqual(2);
+	});
+
+	test('which the log would show: a credential of each item is read for each', async () => {
+		const call = await serviceOf('reads-each', chats(perItem));
+		expect(await readsOf(async () => await call(itemsOf(TURNS)))).toBeGreaterThanOrEqual(TURNS.length);
+	});
+});
