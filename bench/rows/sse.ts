@@ -1,9 +1,9 @@
 // Event streams: whether time grows with their length alone, what a stream costs, and how soon it is passed on.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createChatApi, type CompleteChat } from '../../nodes/ChatCompletion/chat.api';
-import { ok } from '../../nodes/shared/failure';
-import { redactor } from '../../nodes/shared/redact';
-import type { Attempt } from '../../nodes/shared/transport/attempts';
+import { createChatApi, type CompleteChat } from '../../nodes/ChatCompletion/api';
+import { ok } from '../../nodes/shared/errors/failure';
+import { redactor } from '../../nodes/shared/text/redact';
+import type { Retry } from '../../nodes/shared/http/retry';
 import { chatCompletion, chunksOf, asks, inARow, modelById, webhook } from '../../test/e2e/chatWorkflows';
 import type { RunningN8n, SavedCredential } from '../../test/e2e/runner';
 import { atLeast, atMost, median, told, type Figure } from '../figures';
@@ -60,12 +60,12 @@ const LAST = `data: ${JSON.stringify({ choices: [{ index: 0, delta: {}, finish_r
 
 /** Reads bodies that are handed to it in place of a server's. */
 function reader(piecesOf: () => AsyncIterable<Uint8Array>): CompleteChat {
-	const attempt: Attempt = async (_errand, exchange) => {
+	const attempt: Retry = async (_errand, exchange) => {
 		const verdict = await exchange();
 		if (verdict.kind !== 'done') throw new Error(`The stream was not read: ${verdict.kind}`);
 		return ok(verdict.data);
 	};
-	const quiet = { heard: () => undefined, expect: () => undefined, release: () => undefined };
+	const quiet = { received: () => undefined, expect: () => undefined, release: () => undefined };
 	return createChatApi({
 		baseUrl: 'http://127.0.0.1',
 		open: async () => {
@@ -74,7 +74,7 @@ function reader(piecesOf: () => AsyncIterable<Uint8Array>): CompleteChat {
 			return { kind: 'open', reply: { status: 200, headers: {}, body } };
 		},
 		attempt,
-		silence: { watch: () => quiet },
+		idleTimeouts: { watch: () => quiet },
 		clock: { now: () => Date.now(), wallNow: () => Date.now(), sleep: async (ms) => await sleep(ms) },
 		redact: redactor([]),
 		cancelSignal: () => undefined,

@@ -6,7 +6,7 @@ import {
 	type INodeTypeDescription,
 } from 'n8n-workflow';
 
-import { AUTH_FIELDS } from './actions/bridge.fields';
+import { AUTH_FIELDS } from './actions/fields.bridge';
 import { testBridgeConnection } from './actions/credentialTest';
 import { OPERATION_FIELDS, OPERATION_MENU, route } from './actions/router';
 

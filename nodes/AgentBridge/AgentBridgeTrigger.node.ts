@@ -6,10 +6,10 @@ import {
 	type ITriggerResponse,
 } from 'n8n-workflow';
 
-import { AUTH_FIELDS } from './actions/bridge.fields';
+import { AUTH_FIELDS } from './actions/fields.bridge';
 import { testBridgeConnection } from './actions/credentialTest';
 import { listen } from './actions/listen';
-import { LISTEN_FIELDS } from './actions/listen.fields';
+import { LISTEN_FIELDS } from './actions/fields.listen';
 
 export class AgentBridgeTrigger implements INodeType {
 	description: INodeTypeDescription = {

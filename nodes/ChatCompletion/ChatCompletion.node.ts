@@ -6,13 +6,13 @@ import {
 	type INodeTypeDescription,
 } from 'n8n-workflow';
 
-import { asNodeError } from '../shared/errors';
-import { failRun } from '../shared/failRun';
-import { searchModels } from '../shared/models';
-import { testPlatformKey } from '../shared/platformTest';
-import { explainThrown } from '../shared/thrown';
-import { chatFields } from './actions/chat.fields';
-import { completeItems } from './actions/complete';
+import { asNodeError } from '../shared/errors/nodeError';
+import { failRun } from '../shared/run/failRun';
+import { searchModels } from '../shared/chat/models';
+import { testPlatformKey } from '../shared/platform/platformTest';
+import { explainExpressionError } from '../shared/errors/expressionError';
+import { chatFields } from './actions/fields';
+import { completeItems } from './actions/run';
 
 export class ChatCompletion implements INodeType {
 	description: INodeTypeDescription = {
@@ -38,7 +38,7 @@ export class ChatCompletion implements INodeType {
 			return await completeItems(this);
 		} catch (error) {
 			// Thrown with Continue On Fail, it would send the input items on as if all were well.
-			if (this.continueOnFail()) return failRun(this, explainThrown(error));
+			if (this.continueOnFail()) return failRun(this, explainExpressionError(error));
 			throw asNodeError(this.getNode(), error);
 		}
 	}

@@ -7,7 +7,7 @@ import {
 } from 'n8n-workflow';
 
 import { getOverrideFields } from './methods/overrideFields';
-import { testPlatformKey } from '../shared/platformTest';
+import { testPlatformKey } from '../shared/platform/platformTest';
 import { DEFAULT_RESOURCE, operationProperties, RESOURCES, route } from './actions/router';
 
 /** A suspended wait has a way back to itself; all else has one output. */

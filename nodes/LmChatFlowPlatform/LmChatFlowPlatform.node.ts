@@ -9,16 +9,16 @@ import {
 
 import type * as AiNodeSdk from '@n8n/ai-node-sdk';
 
-import { readCredential } from '../shared/credential';
-import { toNodeError } from '../shared/errors';
-import { fail, ok, type Result } from '../shared/failure';
-import { modelField, searchModels } from '../shared/models';
-import { optionsCollection } from '../shared/optionsCollection';
-import { readPlatformAccount } from '../shared/platformAccount';
-import { testPlatformKey } from '../shared/platformTest';
-import { readWish } from '../shared/reasoning';
-import { reasoningFormFields, reasoningSentField } from '../shared/reasoningForm';
-import { samplingOptions } from '../shared/samplingForm';
+import { readCredential } from '../shared/platform/credential';
+import { toNodeError } from '../shared/errors/nodeError';
+import { fail, ok, type Result } from '../shared/errors/failure';
+import { modelField, searchModels } from '../shared/chat/models';
+import { optionsCollection } from '../shared/form/optionsCollection';
+import { readPlatformAccount } from '../shared/platform/account';
+import { testPlatformKey } from '../shared/platform/platformTest';
+import { readWish } from '../shared/chat/reasoning';
+import { reasoningFormFields, reasoningSentField } from '../shared/chat/reasoningForm';
+import { samplingOptions } from '../shared/chat/samplingForm';
 import { modelSettings } from './model.settings';
 
 /** Below the base URL; n8n's client adds the rest of the path (§4.5). */

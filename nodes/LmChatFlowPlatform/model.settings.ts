@@ -1,9 +1,9 @@
-import { readExtraBody } from '../shared/extraBody';
-import { badInput, fail, ok, type Result } from '../shared/failure';
-import type { JsonObject } from '../shared/json';
-import { readNumberOptions, type NumberOption } from '../shared/numberOptions';
-import { reasoningFields, type ReasoningWish } from '../shared/reasoning';
-import { SAMPLING_NUMBERS } from '../shared/samplingForm';
+import { readExtraBody } from '../shared/form/extraBody';
+import { badInput, fail, ok, type Result } from '../shared/errors/failure';
+import type { JsonObject } from '../shared/text/json';
+import { readNumberOptions, type NumberOption } from '../shared/form/options';
+import { reasoningFields, type ReasoningWish } from '../shared/chat/reasoning';
+import { SAMPLING_NUMBERS } from '../shared/chat/samplingForm';
 
 const MS_PER_SECOND = 1_000;
 

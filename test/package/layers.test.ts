@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { breaches, importsOf } from './layers';
+import { breaches, circles, importsOf } from './layers';
 import { findFiles } from './packageFiles';
 
 it('imports run downwards only', () => {
@@ -8,15 +8,24 @@ it('imports run downwards only', () => {
 	expect(files.flatMap((path) => breaches(path, readFileSync(path, 'utf8')))).toEqual([]);
 });
 
+it('imports run in no circle, types included', () => {
+	const files = findFiles(['{nodes,credentials}/**/*.ts']);
+	expect(circles(new Map(files.map((path) => [path, readFileSync(path, 'utf8')])))).toEqual([]);
+});
+
 describe('the check itself', () => {
 	it.each([
 		['nodes/A/A.node.ts', "import { x } from './actions/router'"],
 		['nodes/A/A.node.ts', "const sdk = await import('@n8n/ai-node-sdk')"],
 		['nodes/A/actions/task/run.operation.ts', "import { x } from '../../task.engine'"],
 		['nodes/A/actions/task/index.ts', "export * from './run.operation'"],
-		['nodes/A/task.engine.ts', "import { x } from '../shared/transport'"],
+		['nodes/A/engine.ts', "import { x } from '../shared/http/client'"],
+		['nodes/shared/http/client.ts', "import { x } from '../text/json'"],
+		['nodes/shared/http/client.ts', "import { x } from './request'"],
+		['nodes/FlowTask/tasks/engine.ts', "import { x } from '../workflow/prompt'"],
+		['nodes/FlowTask/api.ts', "import { x } from './tasks/taskInfo'"],
 		['nodes/A/task.engine.ts', "import type { IDataObject } from 'n8n-workflow'"],
-		['nodes/shared/errors.ts', "import { NodeApiError } from 'n8n-workflow'"],
+		['nodes/shared/errors/nodeError.ts', "import { NodeApiError } from 'n8n-workflow'"],
 	])('allows %s: %s', (path, source) => {
 		expect(breaches(path, source)).toEqual([]);
 	});
@@ -32,17 +41,45 @@ describe('the check itself', () => {
 		['up to a node', 'nodes/A/actions/router.ts', "import { A } from '../A.node'", 'must not import node'],
 		[
 			'out of shared',
-			'nodes/shared/items.ts',
-			"import type { T } from '../A/task.api'",
+			'nodes/shared/run/items.ts',
+			"import type { T } from '../../A/task.api'",
 			'must not import protocol',
 		],
-		['out of the product', 'nodes/shared/items.ts', "import { x } from '../../test/x'", 'not a module'],
+		[
+			'out of the product',
+			'nodes/shared/run/items.ts',
+			"import { x } from '../../../test/x'",
+			'not a module',
+		],
 		['n8n in a protocol module', 'nodes/A/a.ts', "import { sleep } from 'n8n-workflow'", 'only types'],
 		['an unlisted package', 'nodes/A/a.ts', "import axios from 'axios'", 'not in the table'],
 		['a hidden require', 'nodes/A/a.ts', "const fs = require('fs')", 'not in the table'],
 		['a file in no layer', 'nodes/A/lib/x.ts', '', 'lies in no layer'],
+		['a shared file in no room', 'nodes/shared/x.ts', '', 'lies in no layer'],
+		[
+			'up to a room',
+			'nodes/shared/text/json.ts',
+			"import type { X } from '../errors/failure'",
+			'stands above',
+		],
+		[
+			'up within a node',
+			'nodes/FlowTask/workflow/seeds.ts',
+			"import { x } from '../tasks/watch'",
+			'stands above',
+		],
 	])('catches %s', (_name, path, source, reason) => {
 		expect(breaches(path, source)).toEqual([expect.stringContaining(reason)]);
+	});
+
+	it('finds circles', () => {
+		const sources = new Map([
+			['nodes/A/a.ts', "import type { B } from './b'"],
+			['nodes/A/b.ts', "import { c } from './c'"],
+			['nodes/A/c.ts', "import { b } from './b'; import { d } from './d'"],
+			['nodes/A/d.ts', ''],
+		]);
+		expect(circles(sources)).toEqual([['nodes/A/b.ts', 'nodes/A/c.ts', 'nodes/A/b.ts']]);
 	});
 
 	it('sees every form of import', () => {

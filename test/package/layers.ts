@@ -15,13 +15,36 @@ const LAYERS = {
 
 type Layer = keyof typeof LAYERS;
 
+/** Rooms look down only: into those before them. Files that lie in a node's folder itself may look into any of its rooms. */
+const ROOMS: Record<string, readonly string[]> = {
+	'nodes/shared': [
+		'text',
+		'errors',
+		'run',
+		'http',
+		'files',
+		'form',
+		'dataTable',
+		'idempotency',
+		'platform',
+		'chat',
+	],
+	'nodes/FlowTask': ['workflow', 'tasks'],
+};
+
 function layerOf(path: string): Layer | undefined {
 	if (path.startsWith('credentials/')) return 'credential';
-	if (path.startsWith('nodes/shared/')) return 'shared';
+	if (path.startsWith('nodes/shared/')) return roomOf(path) ? 'shared' : undefined;
 	if (/^nodes\/[^/]+\/[^/]+\.node\.ts$/.test(path)) return 'node';
 	if (/^nodes\/[^/]+\/(actions|methods)\//.test(path)) return 'action';
-	if (/^nodes\/[^/]+\/[^/]+\.ts$/.test(path)) return 'protocol';
+	if (/^nodes\/[^/]+\/[^/]+\.ts$/.test(path) || roomOf(path)) return 'protocol';
 	return undefined;
+}
+
+/** The room that a file lies in, where its folder has rooms. */
+function roomOf(path: string): string | undefined {
+	const room = path.split('/').at(2);
+	return path.split('/').length === 4 && room && ROOMS[folderOf(path)]?.includes(room) ? room : undefined;
 }
 
 /**
@@ -32,8 +55,8 @@ const PACKAGES: Record<string, { layers: readonly Layer[]; alsoIn?: readonly str
 	'n8n-workflow': {
 		layers: ['node', 'action', 'credential'],
 		alsoIn: [
-			'nodes/shared/errors.ts', // alone makes node errors
-			'nodes/shared/clock.ts', // n8n's sleep, since timers are refused by the scanner
+			'nodes/shared/errors/nodeError.ts', // alone makes node errors
+			'nodes/shared/run/clock.ts', // n8n's sleep, since timers are refused by the scanner
 		],
 	},
 	'@n8n/ai-node-sdk': { layers: ['node'] },
@@ -91,7 +114,36 @@ function whyNotFile(path: string, layer: Layer, target: string): string | undefi
 	if (!allowed.includes(targetLayer)) return `${layer} must not import ${targetLayer}`;
 	const isInNodeFolder = targetLayer !== 'shared' && targetLayer !== 'credential';
 	if (isInNodeFolder && folderOf(target) !== folderOf(path)) return "another node's folder";
-	return undefined;
+	return whyNotRoom(path, file ?? target);
+}
+
+function whyNotRoom(path: string, file: string): string | undefined {
+	const from = roomOf(path);
+	const to = roomOf(file);
+	const rooms = ROOMS[folderOf(path)] ?? [];
+	if (!from || !to || folderOf(file) !== folderOf(path) || rooms.indexOf(to) <= rooms.indexOf(from))
+		return undefined;
+	return `"${to}" stands above "${from}"`;
+}
+
+/** Files that import each other in a circle, types included, each circle once. */
+export function circles(sources: ReadonlyMap<string, string>): string[][] {
+	const targetsOf = (path: string): string[] =>
+		importsOf(sources.get(path) ?? '')
+			.filter(({ from }) => from.startsWith('.'))
+			.map(({ from }) => posix.join(posix.dirname(path), from))
+			.flatMap((target) => [`${target}.ts`, `${target}/index.ts`].filter((file) => sources.has(file)));
+	const found: string[][] = [];
+	const done = new Set<string>();
+	const visit = (path: string, way: readonly string[]): void => {
+		const start = way.indexOf(path);
+		if (start >= 0) found.push([...way.slice(start), path]);
+		if (start >= 0 || done.has(path)) return;
+		for (const target of targetsOf(path)) visit(target, [...way, path]);
+		done.add(path);
+	};
+	for (const path of sources.keys()) visit(path, []);
+	return found;
 }
 
 /** nodes/<Node> */

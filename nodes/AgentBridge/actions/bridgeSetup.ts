@@ -1,17 +1,17 @@
 import type { IExecuteFunctions, IHttpRequestOptions, ITriggerFunctions } from 'n8n-workflow';
 
-import { systemClock, type Clock } from '../../shared/clock';
-import { readCredential } from '../../shared/credential';
-import { badInput, fail, ok, type Result } from '../../shared/failure';
-import { isJsonObject, jsonText, parseJson } from '../../shared/json';
-import { readNumberOptions } from '../../shared/numberOptions';
-import { redactor, type Redact } from '../../shared/redact';
-import { allowsSocketTo } from '../../shared/transport/egress';
-import { readBridgeAccount, type BridgeAccount } from '../bridge.account';
-import { fillAuthFrame } from '../bridge.auth';
-import { openBridge, type BridgeEvents, type BridgeLine, type BridgeSettings } from '../bridge.connection';
-import type { Whom } from '../bridge.failures';
-import { probeHandshake, type Probe } from '../bridge.probe';
+import { systemClock, type Clock } from '../../shared/run/clock';
+import { readCredential } from '../../shared/platform/credential';
+import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
+import { isJsonObject, jsonText, parseJson } from '../../shared/text/json';
+import { readNumberOptions } from '../../shared/form/options';
+import { redactor, type Redact } from '../../shared/text/redact';
+import { allowsSocketTo } from '../../shared/http/egress';
+import { readBridgeAccount, type BridgeAccount } from '../account';
+import { fillAuthFrame } from '../auth';
+import { openBridge, type BridgeEvents, type BridgeLine, type BridgeSettings } from '../connection';
+import type { Whom } from '../failures';
+import { probeHandshake, type Probe } from '../probe';
 
 export const CREDENTIAL = 'flowBridgeApi';
 /** The longest time that a field takes: what a timer can hold. */

@@ -4,13 +4,13 @@ import type {
 	INodeCredentialTestResult,
 } from 'n8n-workflow';
 
-import { systemClock } from '../../shared/clock';
-import { redactor } from '../../shared/redact';
-import { getByTestHelper, testFailed } from '../../shared/transport/testRequest';
-import { readBridgeAccount } from '../bridge.account';
-import { openBridge, type BridgeEnd } from '../bridge.connection';
-import { explainEnd } from '../bridge.failures';
-import { probeHandshake, type Probe } from '../bridge.probe';
+import { systemClock } from '../../shared/run/clock';
+import { redactor } from '../../shared/text/redact';
+import { getByTestHelper, testFailed } from '../../shared/http/testRequest';
+import { readBridgeAccount } from '../account';
+import { openBridge, type BridgeEnd } from '../connection';
+import { explainEnd } from '../failures';
+import { probeHandshake, type Probe } from '../probe';
 
 /** A server that lets anybody in and then closes has done so by now. */
 const SECOND_THOUGHTS_MS = 700;

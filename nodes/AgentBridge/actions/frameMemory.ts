@@ -1,10 +1,10 @@
 import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 
-import { fail, ok, type Failure, type Result } from '../../shared/failure';
-import { isJsonObject } from '../../shared/json';
-import { createRunMemory, fingerprinter, runIndexOf } from '../../shared/runMemory';
-import { isTool } from '../../shared/toolMode';
-import { SENT_BUT } from '../bridge.session';
+import { fail, ok, type Failure, type Result } from '../../shared/errors/failure';
+import { isJsonObject } from '../../shared/text/json';
+import { createRunMemory, fingerprinter, runIndexOf } from '../../shared/run/retryMemory';
+import { isTool } from '../../shared/run/toolMode';
+import { SENT_BUT } from '../session';
 
 /** What became of the frames of earlier tries of this node run: a retry sends the others only. */
 export interface FrameMemory {

@@ -1,14 +1,14 @@
 import type { ITriggerFunctions, ITriggerResponse } from 'n8n-workflow';
 
-import { toNodeError } from '../../shared/errors';
-import type { Failure } from '../../shared/failure';
-import { isJsonObject } from '../../shared/json';
-import { createSeen, type Seen } from '../bridge.frames';
-import { startListener } from '../bridge.listener';
-import type { FrameQueue } from '../bridge.queue';
-import { createReconnectPolicy } from '../bridge.reconnect';
+import { toNodeError } from '../../shared/errors/nodeError';
+import type { Failure } from '../../shared/errors/failure';
+import { isJsonObject } from '../../shared/text/json';
+import { createSeen, type Seen } from '../frames';
+import { startListener } from '../listener';
+import type { FrameQueue } from '../queue';
+import { createReconnectPolicy } from '../reconnect';
 import { prepareBridge, type BridgeSetup } from './bridgeSetup';
-import { createDelivery, type Log } from './delivery';
+import { createDelivery, type Log } from './deliver';
 import { listenOnce } from './listenOnce';
 import { readListenSettings, receive, type ListenSettings, type Received } from './received';
 

@@ -1,10 +1,10 @@
 import type { ITriggerFunctions, ITriggerResponse } from 'n8n-workflow';
 
-import { toNodeError } from '../../shared/errors';
-import { badInput, fail, type Failure, type Result } from '../../shared/failure';
-import { excerpt } from '../../shared/json';
-import type { BridgeLine } from '../bridge.connection';
-import { explainEnd } from '../bridge.failures';
+import { toNodeError } from '../../shared/errors/nodeError';
+import { badInput, fail, type Failure, type Result } from '../../shared/errors/failure';
+import { excerpt } from '../../shared/text/json';
+import type { BridgeLine } from '../connection';
+import { explainEnd } from '../failures';
 import type { BridgeSetup } from './bridgeSetup';
 import { receive, toItem, type ListenSettings, type Received } from './received';
 

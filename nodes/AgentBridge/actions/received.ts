@@ -1,8 +1,8 @@
 import type { IDataObject, INodeExecutionData, ITriggerFunctions } from 'n8n-workflow';
 
-import { ok, type Result } from '../../shared/failure';
-import { readNumberOptions } from '../../shared/numberOptions';
-import { createEventFilter, readIncoming, readName, type EventFilter, type Frame } from '../bridge.frames';
+import { ok, type Result } from '../../shared/errors/failure';
+import { readNumberOptions } from '../../shared/form/options';
+import { createEventFilter, readIncoming, readName, type EventFilter, type Frame } from '../frames';
 import { MAX_SECONDS, type BridgeSetup } from './bridgeSetup';
 
 const MAX_FRAMES = 1_000_000_000;

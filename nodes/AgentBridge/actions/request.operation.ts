@@ -2,19 +2,19 @@ import { randomUUID } from 'crypto';
 
 import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 
-import { isStartedByChat } from '../../shared/chatTrigger';
-import { badInput, fail, ok, type Result } from '../../shared/failure';
-import { excerpt, isJsonObject, jsonText } from '../../shared/json';
-import { pathSteps, readPath } from '../../shared/jsonPath';
-import { readNumberOptions } from '../../shared/numberOptions';
-import { lostDigits } from '../../shared/pastedJson';
-import { readItem } from '../../shared/thrown';
-import { isTool } from '../../shared/toolMode';
-import { createEventFilter, readName, withValueAt, type Frame, type ReplyRule } from '../bridge.frames';
+import { isStartedByChat } from '../../shared/run/chatTrigger';
+import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
+import { excerpt, isJsonObject, jsonText } from '../../shared/text/json';
+import { pathSteps, readPath } from '../../shared/text/jsonPath';
+import { readNumberOptions } from '../../shared/form/options';
+import { lostDigits } from '../../shared/form/pastedJson';
+import { readItem } from '../../shared/errors/expressionError';
+import { isTool } from '../../shared/run/toolMode';
+import { createEventFilter, readName, withValueAt, type Frame, type ReplyRule } from '../frames';
 import { MAX_SECONDS } from './bridgeSetup';
-import { FRAME_FIELD, REPLY_FIELDS, REQUEST_OPTIONS } from './message.fields';
-import type { Operation } from '../../shared/operation';
-import { eachInTurn, inSession, readFrame, type Outcome, type OutgoingFrame } from './sessionRun';
+import { FRAME_FIELD, REPLY_FIELDS, REQUEST_OPTIONS } from './fields.message';
+import type { Operation } from '../../shared/form/operation';
+import { eachInTurn, inSession, readFrame, type Outcome, type OutgoingFrame } from './run';
 
 interface Request {
 	/** The frame as it is sent. */

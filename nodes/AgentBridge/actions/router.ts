@@ -1,9 +1,9 @@
 import { NodeOperationError, type IExecuteFunctions, type INodeExecutionData } from 'n8n-workflow';
 
-import { operationFields, operationMenu, runOperation, type Operation } from '../../shared/operation';
+import { operationFields, operationMenu, runOperation, type Operation } from '../../shared/form/operation';
 import { request } from './request.operation';
 import { send } from './send.operation';
-import { failRun } from './sessionRun';
+import { failRun } from './run';
 
 /** All that the node can do; its form and its routing are both read from here. */
 export const OPERATIONS: readonly Operation[] = [request, send];

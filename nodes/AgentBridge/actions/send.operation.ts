@@ -1,8 +1,8 @@
-import { fail, ok } from '../../shared/failure';
-import { readItem } from '../../shared/thrown';
-import { FRAME_FIELD, SEND_OPTIONS } from './message.fields';
-import type { Operation } from '../../shared/operation';
-import { eachInTurn, inSession, readFrame, type Outcome } from './sessionRun';
+import { fail, ok } from '../../shared/errors/failure';
+import { readItem } from '../../shared/errors/expressionError';
+import { FRAME_FIELD, SEND_OPTIONS } from './fields.message';
+import type { Operation } from '../../shared/form/operation';
+import { eachInTurn, inSession, readFrame, type Outcome } from './run';
 
 const MAY_HAVE_ARRIVED =
 	'The connection ended before the platform confirmed it, so the frame may or may not have arrived. Whether to send it again is for the workflow to decide.';

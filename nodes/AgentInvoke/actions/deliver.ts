@@ -1,13 +1,13 @@
 import type { IDataObject, IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
-import { toErrorItem, toNodeError } from '../../shared/errors';
-import type { Failure } from '../../shared/failure';
-import { excerpt } from '../../shared/json';
-import type { Redact } from '../../shared/redact';
-import type { Interrupt } from '../agent.envelope';
-import type { TurnResult } from '../agent.record';
-import type { TurnOutcome } from '../agent.turns';
-import type { AgentRun } from './agentRun';
+import { toErrorItem, toNodeError } from '../../shared/errors/nodeError';
+import type { Failure } from '../../shared/errors/failure';
+import { excerpt } from '../../shared/text/json';
+import type { Redact } from '../../shared/text/redact';
+import type { Interrupt } from '../envelope';
+import type { TurnResult } from '../record';
+import type { TurnOutcome } from '../turns';
+import type { AgentRun } from './run';
 
 /** How an answer leaves the node. */
 interface AnswerForm {

@@ -1,14 +1,14 @@
 import type { IExecuteFunctions, INodeExecutionData, INodeProperties } from 'n8n-workflow';
 
-import { itemsByAccount, mapAccounts } from '../../shared/accounts';
-import { toErrorItem, toNodeError } from '../../shared/errors';
-import { failRun } from '../../shared/failRun';
-import { badInput, fail, ok, type Result } from '../../shared/failure';
-import { readItem } from '../../shared/thrown';
-import type { SessionStore } from '../agent.sessions';
-import { readText } from './agent.inputs';
-import { inAgentRun, type AgentRun } from './agentRun';
-import type { Operation } from '../../shared/operation';
+import { itemsByAccount, mapAccounts } from '../../shared/platform/accounts';
+import { toErrorItem, toNodeError } from '../../shared/errors/nodeError';
+import { failRun } from '../../shared/run/failRun';
+import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
+import { readItem } from '../../shared/errors/expressionError';
+import type { SessionStore } from '../sessions';
+import { readText } from './inputs';
+import { inAgentRun, type AgentRun } from './run';
+import type { Operation } from '../../shared/form/operation';
 
 const field: INodeProperties = {
 	displayName: 'Session Key',

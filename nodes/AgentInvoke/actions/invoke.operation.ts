@@ -1,14 +1,7 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
-import { badInput, fail, ok, type Result } from '../../shared/failure';
-import {
-	filesField,
-	messageField,
-	previewField,
-	sessionFields,
-	simplifyField,
-	streamField,
-} from './agent.fields';
+import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
+import { filesField, messageField, previewField, sessionFields, simplifyField, streamField } from './fields';
 import {
 	describePayload,
 	readExtraBody,
@@ -18,10 +11,10 @@ import {
 	readText,
 	uploadFiles,
 	type FileRow,
-} from './agent.inputs';
-import { optionsWith } from './agentOptions';
-import { inAgentRun, type AgentRun } from './agentRun';
-import type { Operation } from '../../shared/operation';
+} from './inputs';
+import { optionsWith } from './options';
+import { inAgentRun, type AgentRun } from './run';
+import type { Operation } from '../../shared/form/operation';
 import { takeItems, type PreparedTurn } from './takeItems';
 
 /** Says something to the agent and gives its answer, or what it interrupts for (§4.6). */

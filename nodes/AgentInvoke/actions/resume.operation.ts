@@ -1,13 +1,13 @@
 import type { IExecuteFunctions, INodeProperties } from 'n8n-workflow';
 
-import { badInput, fail, ok, type Result } from '../../shared/failure';
-import type { Json } from '../../shared/json';
-import type { Turn } from '../agent.request';
-import { previewField, simplifyField, streamField } from './agent.fields';
-import { describePayload, readExtraBody, readIdempotency, readResult, readText } from './agent.inputs';
-import { optionsWith } from './agentOptions';
-import { inAgentRun, type AgentRun } from './agentRun';
-import type { Operation } from '../../shared/operation';
+import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
+import type { Json } from '../../shared/text/json';
+import type { Turn } from '../request';
+import { previewField, simplifyField, streamField } from './fields';
+import { describePayload, readExtraBody, readIdempotency, readResult, readText } from './inputs';
+import { optionsWith } from './options';
+import { inAgentRun, type AgentRun } from './run';
+import type { Operation } from '../../shared/form/operation';
 import { takeItems, type PreparedTurn } from './takeItems';
 
 const fields: readonly INodeProperties[] = [

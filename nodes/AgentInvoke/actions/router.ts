@@ -5,8 +5,8 @@ import {
 	type INodeProperties,
 } from 'n8n-workflow';
 
-import { failRun } from '../../shared/failRun';
-import { operationFields, operationMenu, runOperation, type Operation } from '../../shared/operation';
+import { failRun } from '../../shared/run/failRun';
+import { operationFields, operationMenu, runOperation, type Operation } from '../../shared/form/operation';
 import { forgetSession } from './forgetSession.operation';
 import { invoke } from './invoke.operation';
 import { resume } from './resume.operation';

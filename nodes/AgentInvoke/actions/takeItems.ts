@@ -1,16 +1,16 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
-import { failRun } from '../../shared/failRun';
-import { badInput, fail, ok, type Failure, type Result } from '../../shared/failure';
-import type { JsonObject } from '../../shared/json';
-import { createOutlet, type ItemOutlet } from '../../shared/outlet';
-import { fingerprinter } from '../../shared/runMemory';
-import { explainThrown, readItem } from '../../shared/thrown';
-import { invokeBody, withSession, type Turn } from '../agent.request';
-import { explainTable } from '../agent.sessions';
-import { takeTurns, type AgentTurn, type SessionChoice, type TurnOutcome } from '../agent.turns';
-import { readExtraBody } from './agent.inputs';
-import type { AgentLine, AgentRun } from './agentRun';
+import { failRun } from '../../shared/run/failRun';
+import { badInput, fail, ok, type Failure, type Result } from '../../shared/errors/failure';
+import type { JsonObject } from '../../shared/text/json';
+import { createChatStreams, type ChatStream } from '../../shared/run/chatStream';
+import { fingerprinter } from '../../shared/run/retryMemory';
+import { explainExpressionError, readItem } from '../../shared/errors/expressionError';
+import { invokeBody, withSession, type Turn } from '../request';
+import { explainTable } from '../sessions';
+import { takeTurns, type AgentTurn, type SessionChoice, type TurnOutcome } from '../turns';
+import { readExtraBody } from './inputs';
+import type { AgentLine, AgentRun } from './run';
 import { deliverTurns, type DeliveredTurn } from './deliver';
 
 /** What one item asks, read from the form and checked; nothing is sent yet. */
@@ -60,7 +60,7 @@ export async function takeItems(
 	}
 
 	const fingerprintOf = fingerprinter(askedParameters(context));
-	const outletOf = openOutlet(context, run, items.length);
+	const chatStreamOf = openChatStreams(context, run, items.length);
 	const turns = prepared.flatMap((item, itemIndex): AgentTurn[] => {
 		if (!item.ok) return [];
 		const { line, session, isResume, idempotency, simplify } = item.value;
@@ -71,14 +71,14 @@ export async function takeItems(
 				keepRaw: !simplify,
 				prepare: async () => await bodyOf(context, item.value, itemIndex),
 				bodyFor: (body, sessionId) => withSession(body, sessionId, line.account.deployment),
-				onDelta: async (text) => await outletOf?.(itemIndex).say(text),
+				onDelta: async (text) => await chatStreamOf?.(itemIndex).write(text),
 			},
 		];
 	});
 	// Where the first failure ends the run anyway, nobody is asked beside an item that cannot be.
 	const hopeless = turns.length < prepared.length && !context.continueOnFail();
-	await sayNotAsked(prepared, hopeless, outletOf);
-	const outcomes = await answer(context, run, hopeless ? [] : turns, outletOf);
+	await sayNotAsked(prepared, hopeless, chatStreamOf);
+	const outcomes = await answer(context, run, hopeless ? [] : turns, chatStreamOf);
 	if (prepared.some((item) => item.ok && item.value.lacksKey)) {
 		context.addExecutionHints({ message: NO_KEY, type: 'info', location: 'outputPane' });
 	}
@@ -98,32 +98,32 @@ const NOT_ASKED = {
 	advice: 'Nothing was sent for it.',
 } as const;
 
-type OutletOf = (itemIndex: number) => ItemOutlet;
+type ChatStreamOf = (itemIndex: number) => ChatStream;
 
 /** Nothing will come of these items: what those behind them say would wait for them for ever. */
 async function sayNotAsked(
 	prepared: ReadonlyArray<Result<PreparedTurn>>,
 	hopeless: boolean,
-	outletOf: OutletOf | undefined,
+	chatStreamOf: ChatStreamOf | undefined,
 ): Promise<void> {
 	for (const [itemIndex, item] of prepared.entries()) {
-		if (!item.ok) await outletOf?.(itemIndex).fail(item.failure.message);
-		else if (hopeless) await outletOf?.(itemIndex).fail(NOT_ASKED.message);
+		if (!item.ok) await chatStreamOf?.(itemIndex).fail(item.failure.message);
+		else if (hopeless) await chatStreamOf?.(itemIndex).fail(NOT_ASKED.message);
 	}
 }
 
 /** A tool's text goes to the agent that called it, which speaks for itself. */
-function openOutlet(context: IExecuteFunctions, run: AgentRun, count: number): OutletOf | undefined {
+function openChatStreams(context: IExecuteFunctions, run: AgentRun, count: number): ChatStreamOf | undefined {
 	if (run.asTool || !context.isStreaming()) return undefined;
-	const outletOf = createOutlet(
+	const chatStreamOf = createChatStreams(
 		async (kind, itemIndex, text) => context.sendChunk(kind, itemIndex, text),
 		count,
 		run.redact,
 	);
-	const outlets = new Map<number, ItemOutlet>();
+	const chatStreams = new Map<number, ChatStream>();
 	return (itemIndex) => {
-		const known = outlets.get(itemIndex) ?? outletOf(itemIndex);
-		outlets.set(itemIndex, known);
+		const known = chatStreams.get(itemIndex) ?? chatStreamOf(itemIndex);
+		chatStreams.set(itemIndex, known);
 		return known;
 	};
 }
@@ -132,7 +132,7 @@ async function answer(
 	context: IExecuteFunctions,
 	run: AgentRun,
 	turns: readonly AgentTurn[],
-	outletOf: OutletOf | undefined,
+	chatStreamOf: ChatStreamOf | undefined,
 ): Promise<TurnOutcome[]> {
 	const { concurrency, timeoutMs, attempts, retryAmbiguous, renewExpired } = run.options;
 	const stopAtFailure = !context.continueOnFail();
@@ -146,27 +146,27 @@ async function answer(
 		},
 	}));
 	const { ledger, memory, rounds, signal } = run;
-	const heard = async ({ itemIndex, result }: TurnOutcome): Promise<void> => {
-		const outlet = outletOf?.(itemIndex);
-		if (!outlet) return;
+	const received = async ({ itemIndex, result }: TurnOutcome): Promise<void> => {
+		const chatStream = chatStreamOf?.(itemIndex);
+		if (!chatStream) return;
 		if (!result.ok) {
-			await outlet.fail(result.failure.message);
+			await chatStream.fail(result.failure.message);
 			return;
 		}
 		// Whoever listens heard it in the try that asked.
 		if (result.value.recalled) {
-			await outlet.end();
+			await chatStream.end();
 			return;
 		}
 		const { answer: text, interrupt } = result.value.reply;
 		// What was not streamed is said all the same, or the chat would stay empty; what was is not said twice.
 		const question = interrupt?.question === text ? '' : (interrupt?.question ?? '');
 		const rest = [said.has(itemIndex) ? '' : text, question].filter(Boolean).join('\n\n');
-		if (rest) await outlet.say(rest);
-		await outlet.end();
+		if (rest) await chatStream.write(rest);
+		await chatStream.end();
 	};
 	return await takeTurns(spoken, settings, {
-		...{ ledger, memory, rounds, signal, clock: run.clock, heard },
+		...{ ledger, memory, rounds, signal, clock: run.clock, received },
 	});
 }
 
@@ -181,7 +181,7 @@ async function bodyOf(
 		const extraBody = readExtraBody(context, itemIndex);
 		return invokeBody(turn.value, prepared.stream, extraBody, prepared.line.account.deployment);
 	} catch (error) {
-		return fail(explainThrown(error));
+		return fail(explainExpressionError(error));
 	}
 }
 

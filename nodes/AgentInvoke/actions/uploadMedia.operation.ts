@@ -1,14 +1,14 @@
 import type { IExecuteFunctions, INodeExecutionData, INodeProperties } from 'n8n-workflow';
 import pLimit from 'p-limit';
 
-import { toErrorItem, toNodeError } from '../../shared/errors';
-import { fail, type Result } from '../../shared/failure';
-import { explainThrown } from '../../shared/thrown';
-import type { UploadedMedia } from '../agent.upload';
-import { readText, uploadField } from './agent.inputs';
-import { optionsWith } from './agentOptions';
-import { inAgentRun, type AgentRun } from './agentRun';
-import type { Operation } from '../../shared/operation';
+import { toErrorItem, toNodeError } from '../../shared/errors/nodeError';
+import { fail, type Result } from '../../shared/errors/failure';
+import { explainExpressionError } from '../../shared/errors/expressionError';
+import type { UploadedMedia } from '../upload';
+import { readText, uploadField } from './inputs';
+import { optionsWith } from './options';
+import { inAgentRun, type AgentRun } from './run';
+import type { Operation } from '../../shared/form/operation';
 
 const field: INodeProperties = {
 	displayName: 'Input Field',
@@ -42,7 +42,7 @@ async function uploadAll(context: IExecuteFunctions, run: AgentRun): Promise<INo
 						const name = readText(context, 'binaryPropertyName', itemIndex);
 						return name.ok ? await uploadField(context, itemIndex, name.value, run) : name;
 					} catch (error) {
-						return fail(explainThrown(error));
+						return fail(explainExpressionError(error));
 					}
 				}),
 		),

@@ -5,13 +5,13 @@ import type {
 } from 'n8n-workflow';
 
 import { cleanToken } from '../../../credentials/tokenKinds';
-import { systemClock } from '../../shared/clock';
-import { isJsonObject, parseJson } from '../../shared/json';
-import { redactor } from '../../shared/redact';
-import { originOf } from '../../shared/transport/explain';
-import { sendTest, testFailed, whyNoAnswer, type TestHelpers } from '../../shared/transport/testRequest';
-import { readAgentAccount } from '../agent.account';
-import { readEnvelope } from '../agent.envelope';
+import { systemClock } from '../../shared/run/clock';
+import { isJsonObject, parseJson } from '../../shared/text/json';
+import { redactor } from '../../shared/text/redact';
+import { originOf } from '../../shared/http/explain';
+import { sendTest, testFailed, whyNoAnswer, type TestHelpers } from '../../shared/http/testRequest';
+import { readAgentAccount } from '../account';
+import { readEnvelope } from '../envelope';
 
 const TOKEN_REFUSED =
 	'The platform refused this token. It may be mistyped, revoked or expired: a dbg_ token works only until the time that the console shows. Copy it again from the API-call page of the instance.';

@@ -1,7 +1,7 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
-import { isJsonObject, type JsonObject } from '../../shared/json';
-import { createRunMemory, fingerprinter, runIndexOf } from '../../shared/runMemory';
+import { isJsonObject, type JsonObject } from '../../shared/text/json';
+import { createRunMemory, fingerprinter, runIndexOf } from '../../shared/run/retryMemory';
 
 /** Answers that earlier tries of this node run have got: a retry asks, and pays, for the others only. */
 export interface AnswerMemory {

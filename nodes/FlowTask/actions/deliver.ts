@@ -1,11 +1,11 @@
 import type { IDataObject, IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
-import { toErrorItem, toNodeError } from '../../shared/errors';
-import type { Failure } from '../../shared/failure';
-import { excerpt } from '../../shared/json';
-import type { Redact } from '../../shared/redact';
-import { isTool } from '../../shared/toolMode';
-import type { TaskOutcome } from '../task.engine';
+import { toErrorItem, toNodeError } from '../../shared/errors/nodeError';
+import type { Failure } from '../../shared/errors/failure';
+import { excerpt } from '../../shared/text/json';
+import type { Redact } from '../../shared/text/redact';
+import { isTool } from '../../shared/run/toolMode';
+import type { TaskOutcome } from '../tasks/engine';
 import {
 	describeForAgent,
 	describeOutcome,
@@ -14,7 +14,7 @@ import {
 	summarise,
 	type OutcomeFacts,
 	type OutputForm,
-} from '../task.outputs';
+} from '../tasks/outputs';
 
 /** How an item's outcome is to leave the node. */
 export interface Delivery extends OutcomeFacts {
@@ -87,7 +87,7 @@ export function deliver(
 		const message = `${empty} task(s) succeeded without any file. Check that the workflow saves its pictures.`;
 		context.addExecutionHints({ message, type: 'warning', location: 'outputPane' });
 	}
-	const leftOut = leftOutHint(outcomes.map(({ sighting }) => sighting?.info));
+	const leftOut = leftOutHint(outcomes.map(({ snapshot }) => snapshot?.info));
 	if (leftOut !== undefined)
 		context.addExecutionHints({ message: leftOut, type: 'warning', location: 'outputPane' });
 	if (outcomes.some(({ failure }) => failure)) {
@@ -101,7 +101,7 @@ export function deliver(
 }
 
 function hasNoFiles(outcome: TaskOutcome, delivery: Delivery): boolean {
-	const succeeded = !outcome.failure && outcome.sighting?.info?.state === 'succeeded';
+	const succeeded = !outcome.failure && outcome.snapshot?.info?.state === 'succeeded';
 	return succeeded && delivery.form !== 'urls' && outcome.files.length === 0;
 }
 
@@ -113,7 +113,7 @@ function itemsOf(
 	late: boolean,
 ): INodeExecutionData[] {
 	const pairedItem = { item: outcome.itemIndex };
-	const info = outcome.sighting?.info;
+	const info = outcome.snapshot?.info;
 	const json: IDataObject = describeOutcome(outcome, delivery, redact);
 	if (late) {
 		json.lastStatus = json.status;
@@ -195,10 +195,10 @@ function throwFirst(
 	const message = asTool ? [failure.message, advice].filter(Boolean).join('. ') : failure.message;
 	const tasks = outcomes
 		.filter(({ taskId }) => taskId !== undefined)
-		.map(({ itemIndex, taskId = '', sighting, failure: why }) => ({
+		.map(({ itemIndex, taskId = '', snapshot, failure: why }) => ({
 			item: itemIndex,
 			taskId,
-			status: sighting?.info?.state ?? (why ? 'unknown' : 'submitted'),
+			status: snapshot?.info?.state ?? (why ? 'unknown' : 'submitted'),
 		}));
 	throw toNodeError(context.getNode(), { ...failure, message, advice }, first.itemIndex, { tasks });
 }

@@ -7,7 +7,7 @@ import {
 
 import { failRun } from './deliver';
 import { download } from './file/download.operation';
-import { operationFields, operationMenu, runOperation } from '../../shared/operation';
+import { operationFields, operationMenu, runOperation } from '../../shared/form/operation';
 import { upload } from './image/upload.operation';
 import type { Resource } from './operation';
 import { get } from './task/get.operation';

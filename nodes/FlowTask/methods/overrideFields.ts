@@ -1,8 +1,8 @@
 import type { ILoadOptionsFunctions, ResourceMapperFields } from 'n8n-workflow';
 
-import { isEmptyDefinition, readDefinition } from '../task.definition';
-import { formFields } from '../task.form';
-import { readParameterView } from '../task.spec';
+import { isEmptyDefinition, readDefinition } from '../workflow/definition';
+import { formFields } from '../workflow/formFields';
+import { readParameterView } from '../workflow/parameterView';
 
 /** What the editor calls while the form is open. */
 export async function getOverrideFields(this: ILoadOptionsFunctions): Promise<ResourceMapperFields> {

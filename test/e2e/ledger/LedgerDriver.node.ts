@@ -2,12 +2,12 @@
 // besides is none of this test's business. It is bundled and installed as a package of its own.
 import { NodeConnectionTypes } from 'n8n-workflow';
 import type { IDataObject, IExecuteFunctions, INodeExecutionData, INodeType } from 'n8n-workflow';
-import { systemClock } from '../../../nodes/shared/clock';
-import { openTable } from '../../../nodes/shared/dataTable';
-import type { CellValue, DataTable, InlineWorkflows, TableRow } from '../../../nodes/shared/dataTable';
-import type { Result } from '../../../nodes/shared/failure';
-import { createLedger, ledgerScope } from '../../../nodes/shared/ledger';
-import { LEDGER_TABLE } from '../../../nodes/shared/ledger.rows';
+import { systemClock } from '../../../nodes/shared/run/clock';
+import { openTable } from '../../../nodes/shared/dataTable/table';
+import type { CellValue, DataTable, InlineWorkflows, TableRow } from '../../../nodes/shared/dataTable/table';
+import type { Result } from '../../../nodes/shared/errors/failure';
+import { createLedger, ledgerScope } from '../../../nodes/shared/idempotency/ledger';
+import { LEDGER_TABLE } from '../../../nodes/shared/idempotency/rows';
 
 type ClaimOrder = { does: 'claim'; keys: string[]; holdMs: number };
 

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../nodes/shared/json';
+import type { JsonObject } from '../../../nodes/shared/text/json';
 import { NODE_NAME, stopwatch, type HarnessRun } from '../harness';
 import { CONTINUE, openAgentStage, sayings, until, type AgentStage } from './agent.fixture';
 

@@ -1,4 +1,4 @@
-import { REASONING_MODELS } from '../../../nodes/shared/reasoning';
+import { REASONING_MODELS } from '../../../nodes/shared/chat/reasoning';
 import { NODE_NAME } from '../harness';
 import { model, openChatStage, type ChatStage } from './chat.fixture';
 

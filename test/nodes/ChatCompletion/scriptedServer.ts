@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import type { AddressInfo } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 
-import type { JsonObject } from '../../../nodes/shared/json';
+import type { JsonObject } from '../../../nodes/shared/text/json';
 import type { Ending } from './streamForms';
 
 /** A chat platform that none of us wrote: it answers what a test says, to the byte. */

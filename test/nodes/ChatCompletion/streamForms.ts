@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../../nodes/shared/json';
+import type { Json, JsonObject } from '../../../nodes/shared/text/json';
 
 /** How the connection goes on after the last byte. */
 export type Ending = 'end' | 'reset' | 'hold';

@@ -1,6 +1,6 @@
 import type { INodeParameters } from 'n8n-workflow';
 
-import type { JsonObject } from '../../../nodes/shared/json';
+import type { JsonObject } from '../../../nodes/shared/text/json';
 import { createHarness, NODE_NAME, singleNode, stopwatch, type Harness, type HarnessRun } from '../harness';
 import { model } from './chat.fixture';
 import { openScriptedServer, writePieces, type ScriptedServer } from './scriptedServer';

@@ -3,7 +3,7 @@ import type { INodeParameters } from 'n8n-workflow';
 import type { FaultRule } from '../../platform';
 import { NODE_NAME, type HarnessRun, type ItemInput, type SingleNode } from '../harness';
 import { createDataTables, noDataTables, type DataTables } from '../harness/dataTables';
-import type { JsonObject } from '../../../nodes/shared/json';
+import type { JsonObject } from '../../../nodes/shared/text/json';
 import { openStage, prompts, text, type Stage } from './flowTask.fixture';
 
 /** With an idempotency key: whatever fails, in however many executions, no picture is made twice. */

@@ -34,7 +34,7 @@ async function submit(count: number): Promise<Array<{ json: { taskId: string } }
 	return run.output(NODE_NAME).map(({ json }) => ({ json: { taskId: text(json.taskId) } }));
 }
 
-test('the execution sleeps between looks, and the look that ends the wait brings the files', async () => {
+test('the execution sleeps between polls, and the look that ends the wait brings the files', async () => {
 	const items = await submit(6);
 	const startedAtMs = Date.now();
 	const first = await stage.harness.run({ workflow: loop(), items, credentials: stage.credentials });

@@ -36,7 +36,7 @@ export interface DataTables {
 
 /**
  * Stands in for the node `n8n-nodes-base.dataTable` 1.1, which is not installed here. It understands what
- * `nodes/shared/dataTable.ts` makes and nothing else: anything unknown throws an error that says so, and no
+ * `nodes/shared/dataTable/table.ts` makes and nothing else: anything unknown throws an error that says so, and no
  * expression is evaluated but the two forms in which values may be named. So a value that found its way into the
  * workflow's JSON, where n8n would evaluate it, fails the test.
  */

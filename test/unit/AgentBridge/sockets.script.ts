@@ -1,4 +1,4 @@
-import type { Connect, SocketLike } from '../../../nodes/AgentBridge/bridge.connection';
+import type { Connect, SocketLike } from '../../../nodes/AgentBridge/connection';
 
 /** A socket that does what the test says. */
 export class ScriptedSocket extends EventTarget implements SocketLike {

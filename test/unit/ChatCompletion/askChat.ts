@@ -1,13 +1,13 @@
-import { createChatApi, type ChatCall } from '../../../nodes/ChatCompletion/chat.api';
-import { explainChat } from '../../../nodes/ChatCompletion/chat.errors';
-import type { ChatAnswer } from '../../../nodes/ChatCompletion/chat.response';
-import type { Failure, Result } from '../../../nodes/shared/failure';
-import type { JsonObject } from '../../../nodes/shared/json';
-import { redactor } from '../../../nodes/shared/redact';
-import { createAttempts } from '../../../nodes/shared/transport/attempts';
-import { cuttable } from '../../../nodes/shared/transport/cuttable';
-import { createSilenceWatch } from '../../../nodes/shared/transport/silence';
-import { createWindow } from '../../../nodes/shared/transport/window';
+import { createChatApi, type ChatCall } from '../../../nodes/ChatCompletion/api';
+import { explainChat } from '../../../nodes/ChatCompletion/failures';
+import type { ChatAnswer } from '../../../nodes/ChatCompletion/response';
+import type { Failure, Result } from '../../../nodes/shared/errors/failure';
+import type { JsonObject } from '../../../nodes/shared/text/json';
+import { redactor } from '../../../nodes/shared/text/redact';
+import { createRetry } from '../../../nodes/shared/http/retry';
+import { cuttable } from '../../../nodes/shared/http/abortableStream';
+import { createIdleTimeouts } from '../../../nodes/shared/http/idleTimeout';
+import { createRateLimiter } from '../../../nodes/shared/http/rateLimiter';
 import { TestClock } from '../testClock';
 
 export const KEY = 'sk-0123456789abcdef/xyz';
@@ -51,15 +51,15 @@ export async function askChat({
 				reply: { status, headers: { 'content-type': contentType }, body: stream },
 			});
 		},
-		attempt: createAttempts({
+		attempt: createRetry({
 			baseUrl: 'http://platform',
-			window: createWindow({ requestsPerSecond: 0, concurrency: 1 }, clock),
+			rateLimiter: createRateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock),
 			clock,
 			redact,
 			random: () => 0,
 			explain: explainChat,
 		}),
-		silence: createSilenceWatch(clock, 500, run.signal),
+		idleTimeouts: createIdleTimeouts(clock, 500, run.signal),
 		clock,
 		redact,
 		cancelSignal: () => undefined,

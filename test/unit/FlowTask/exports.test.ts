@@ -1,18 +1,22 @@
 import fc from 'fast-check';
 
-import type { Prompt } from '../../../nodes/FlowTask/task.api';
-import { checkOverrides, readKnowledge, type WorkflowKnowledge } from '../../../nodes/FlowTask/task.checks';
-import { isLongInteger } from '../../../nodes/FlowTask/task.definition';
-import { formFields, readFieldId } from '../../../nodes/FlowTask/task.form';
+import {
+	checkOverrides,
+	readKnowledge,
+	type WorkflowKnowledge,
+} from '../../../nodes/FlowTask/workflow/checks';
+import { isLongInteger } from '../../../nodes/FlowTask/workflow/definition';
+import { formFields, readFieldId } from '../../../nodes/FlowTask/workflow/formFields';
 import {
 	promptFromFields,
 	promptFromForm,
 	promptFromJson,
 	type OverrideField,
-} from '../../../nodes/FlowTask/task.overrides';
-import { applySeed } from '../../../nodes/FlowTask/task.seeds';
-import type { Result } from '../../../nodes/shared/failure';
-import type { Json } from '../../../nodes/shared/json';
+	type Prompt,
+} from '../../../nodes/FlowTask/workflow/prompt';
+import { applySeed } from '../../../nodes/FlowTask/workflow/seeds';
+import type { Result } from '../../../nodes/shared/errors/failure';
+import type { Json } from '../../../nodes/shared/text/json';
 import { EXPORT_SAMPLES, type ExportSample } from './exports.samples';
 
 /* What each way of changing inputs sends, over exports of many kinds. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-import type { Json } from '../../../nodes/shared/json';
+import type { Json } from '../../../nodes/shared/text/json';
 
 /** What objects have by nature, what is cut in half, and what the readers look for. */
 const KEYS = [

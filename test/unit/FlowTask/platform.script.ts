@@ -1,8 +1,9 @@
-import type { ImageFile, Prompt, SubmittedTask, TaskApi } from '../../../nodes/FlowTask/task.api';
-import type { TaskInfo } from '../../../nodes/FlowTask/task.info';
-import type { Json } from '../../../nodes/shared/json';
-import { fail, ok, type Result } from '../../../nodes/shared/failure';
-import type { CallFailure } from '../../../nodes/shared/transport/client';
+import type { ImageFile, SubmittedTask, TaskApi } from '../../../nodes/FlowTask/api';
+import type { Prompt } from '../../../nodes/FlowTask/workflow/prompt';
+import type { TaskInfo } from '../../../nodes/FlowTask/tasks/taskInfo';
+import type { Json } from '../../../nodes/shared/text/json';
+import { fail, ok, type Result } from '../../../nodes/shared/errors/failure';
+import type { CallFailure } from '../../../nodes/shared/http/client';
 import type { TestClock } from '../testClock';
 import { taskInfo } from './taskInfo.builder';
 

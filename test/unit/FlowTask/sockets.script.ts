@@ -1,4 +1,4 @@
-import type { OpenSocketHandle, SocketEvents, SocketFactory } from '../../../nodes/shared/transport/socket';
+import type { OpenSocketHandle, SocketEvents, SocketFactory } from '../../../nodes/shared/http/webSocket';
 
 /** A socket that a test plays the other end of. */
 export class PlayedSocket {

@@ -1,5 +1,5 @@
-import { readTaskInfo, type TaskInfo } from '../../../nodes/FlowTask/task.info';
-import type { Json } from '../../../nodes/shared/json';
+import { readTaskInfo, type TaskInfo } from '../../../nodes/FlowTask/tasks/taskInfo';
+import type { Json } from '../../../nodes/shared/text/json';
 
 /** A task info as the platform would send it, read by the product's own reader. */
 export function taskInfo(taskId: string, fields: Readonly<Record<string, Json>> = {}): TaskInfo {

@@ -1,5 +1,5 @@
 import { modelSettings } from '../../../nodes/LmChatFlowPlatform/model.settings';
-import type { ReasoningWish } from '../../../nodes/shared/reasoning';
+import type { ReasoningWish } from '../../../nodes/shared/chat/reasoning';
 
 const WISH: ReasoningWish = {
 	model: 'vendor/family_a-v3.2',

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { NodeHelpers, type ICredentialDataDecryptedObject, type IHttpRequestOptions } from 'n8n-workflow';
 import { FlowAgentApi } from '../../../credentials/FlowAgentApi.credentials';
-import { DEPLOYMENT_DEFAULTS, readAgentAccount } from '../../../nodes/AgentInvoke/agent.account';
+import { DEPLOYMENT_DEFAULTS, readAgentAccount } from '../../../nodes/AgentInvoke/account';
 
 const credential = new FlowAgentApi();
 const field = (name: string) => credential.properties.find((property) => property.name === name)!;

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { NodeHelpers } from 'n8n-workflow';
 import { FlowBridgeApi } from '../../../credentials/FlowBridgeApi.credentials';
-import { DEFAULT_PATH, DEFAULT_PROTOCOL } from '../../../nodes/AgentBridge/bridge.account';
+import { DEFAULT_PATH, DEFAULT_PROTOCOL } from '../../../nodes/AgentBridge/account';
 
 const credential = new FlowBridgeApi();
 const field = (name: string) => credential.properties.find((property) => property.name === name);

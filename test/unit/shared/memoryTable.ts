@@ -1,6 +1,6 @@
-import type { Clock } from '../../../nodes/shared/clock';
-import type { CellValue, DataTable, TableRow } from '../../../nodes/shared/dataTable';
-import { badInput, fail, ok, type Result } from '../../../nodes/shared/failure';
+import type { Clock } from '../../../nodes/shared/run/clock';
+import type { CellValue, DataTable, TableRow } from '../../../nodes/shared/dataTable/table';
+import { badInput, fail, ok, type Result } from '../../../nodes/shared/errors/failure';
 
 interface StoredRow {
 	readonly row: TableRow;

@@ -1,18 +1,18 @@
 import pLimit from 'p-limit';
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
-import { toErrorItem, toNodeError } from '../../../shared/errors';
-import { badInput, fail, ok, type Result } from '../../../shared/failure';
-import { parseJson } from '../../../shared/json';
-import type { StoredFile } from '../../../shared/transport/download';
-import { decodeLink } from '../../task.info';
-import { namesFor, type FileLink } from '../../task.links';
-import { isTool } from '../../../shared/toolMode';
-import { readItem } from '../../../shared/thrown';
-import { inNodeRun, type NodeRun } from '../nodeRun';
+import { toErrorItem, toNodeError } from '../../../shared/errors/nodeError';
+import { badInput, fail, ok, type Result } from '../../../shared/errors/failure';
+import { parseJson } from '../../../shared/text/json';
+import type { StoredFile } from '../../../shared/files/download';
+import { decodeLink } from '../../tasks/taskInfo';
+import { namesFor, type FileLink } from '../../tasks/links';
+import { isTool } from '../../../shared/run/toolMode';
+import { readItem } from '../../../shared/errors/expressionError';
+import { inNodeRun, type NodeRun } from '../run';
 import type { Operation } from '../operation';
-import { optionsWith } from '../runOptions';
-import { textParameter } from '../task/task.inputs';
+import { optionsWith } from '../options';
+import { textParameter } from '../task/inputs';
 
 /** Turns result links into files (§2.4), without any credential on the way. */
 export const download: Operation = {

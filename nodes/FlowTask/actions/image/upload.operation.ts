@@ -1,18 +1,18 @@
 import pLimit from 'p-limit';
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
-import { mapAccounts } from '../../../shared/accounts';
-import { toErrorItem, toNodeError } from '../../../shared/errors';
-import { ok, type Failure, type Result } from '../../../shared/failure';
-import { createHeldFiles } from '../../../shared/heldFiles';
-import { binaryFieldBytes, fetchInputFile, readBinaryField } from '../../../shared/inputFile';
-import { createImageUploads, type UploadImage } from '../../task.uploads';
-import { isTool } from '../../../shared/toolMode';
-import { readItem } from '../../../shared/thrown';
-import { inNodeRun, type NodeRun } from '../nodeRun';
+import { mapAccounts } from '../../../shared/platform/accounts';
+import { toErrorItem, toNodeError } from '../../../shared/errors/nodeError';
+import { ok, type Failure, type Result } from '../../../shared/errors/failure';
+import { createHeldFiles } from '../../../shared/files/heldFiles';
+import { binaryFieldBytes, fetchInputFile, readBinaryField } from '../../../shared/files/inputFile';
+import { createImageUploads, type UploadImage } from '../../tasks/uploads';
+import { isTool } from '../../../shared/run/toolMode';
+import { readItem } from '../../../shared/errors/expressionError';
+import { inNodeRun, type NodeRun } from '../run';
 import type { Operation } from '../operation';
-import { optionsWith } from '../runOptions';
-import { textParameter } from '../task/task.inputs';
+import { optionsWith } from '../options';
+import { textParameter } from '../task/inputs';
 
 /** Uploads a file and returns its `image_id` (§4.3), to be used by many tasks. */
 export const upload: Operation = {

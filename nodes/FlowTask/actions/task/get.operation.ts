@@ -1,19 +1,19 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
-import { itemsByAccount, mapAccounts } from '../../../shared/accounts';
-import { toErrorItem, toNodeError } from '../../../shared/errors';
-import { ok, type Failure, type Result } from '../../../shared/failure';
-import { excerpt } from '../../../shared/json';
-import { explainWatchEnd } from '../../task.failures';
-import { infoOfMany } from '../../task.looks';
-import { describeTask, leftOutHint, rawTaskInfo } from '../../task.outputs';
-import { readItem } from '../../../shared/thrown';
-import { isTool } from '../../../shared/toolMode';
-import { inNodeRun, type NodeRun } from '../nodeRun';
+import { itemsByAccount, mapAccounts } from '../../../shared/platform/accounts';
+import { toErrorItem, toNodeError } from '../../../shared/errors/nodeError';
+import { ok, type Failure, type Result } from '../../../shared/errors/failure';
+import { excerpt } from '../../../shared/text/json';
+import { explainWatchEnd } from '../../failures';
+import { infoOfMany } from '../../tasks/poll';
+import { describeTask, leftOutHint, rawTaskInfo } from '../../tasks/outputs';
+import { readItem } from '../../../shared/errors/expressionError';
+import { isTool } from '../../../shared/run/toolMode';
+import { inNodeRun, type NodeRun } from '../run';
 import type { Operation } from '../operation';
-import { optionsWith } from '../runOptions';
-import { simplifyField, taskIdsField } from './task.fields';
-import { readDelivery, taskIdsOf } from './task.inputs';
+import { optionsWith } from '../options';
+import { simplifyField, taskIdsField } from './fields';
+import { readDelivery, taskIdsOf } from './inputs';
 
 /** Reads the state of tasks as it is now, many ids in one call (§4.2). */
 export const get: Operation = {
@@ -30,19 +30,19 @@ export const get: Operation = {
 async function getTasks(context: IExecuteFunctions, run: NodeRun): Promise<INodeExecutionData[][]> {
 	const wanted = context.getInputData().map((_, itemIndex) => readWanted(context, itemIndex));
 	const itemsOf = itemsByAccount(run.lines, wanted.keys());
-	const looks = mapAccounts(run.lines, async (line) => {
+	const polls = mapAccounts(run.lines, async (line) => {
 		const own = itemsOf.get(line)?.map((itemIndex) => wanted[itemIndex]) ?? [];
 		const taskIds = own.flatMap((read) => (read?.ok ? read.value.taskIds : []));
 		return await infoOfMany(line.api, taskIds, run.options.urlExpireSeconds);
 	});
 	const items = await Promise.all(
 		wanted.map(async (read, itemIndex): Promise<INodeExecutionData[]> => {
-			const look = looks.of(itemIndex);
-			if (!look.ok) return [failItem(context, look.failure, itemIndex)];
+			const poll = polls.of(itemIndex);
+			if (!poll.ok) return [failItem(context, poll.failure, itemIndex)];
 			if (!read.ok) return [failItem(context, read.failure, itemIndex)];
-			const looked = await look.value;
-			if (!looked.ok) return [failItem(context, looked.failure, itemIndex)];
-			const { infos, refused } = looked.value;
+			const polled = await poll.value;
+			if (!polled.ok) return [failItem(context, polled.failure, itemIndex)];
+			const { infos, refused } = polled.value;
 			const { simplify } = read.value;
 			return read.value.taskIds.map((taskId) => {
 				const info = infos.get(taskId);
@@ -57,7 +57,7 @@ async function getTasks(context: IExecuteFunctions, run: NodeRun): Promise<INode
 			});
 		}),
 	);
-	const answers = await Promise.all(looks.all);
+	const answers = await Promise.all(polls.all);
 	const leftOut = leftOutHint(
 		answers.flatMap((answer) => (answer.ok ? [...answer.value.infos.values()] : [])),
 	);
@@ -89,13 +89,13 @@ function readWanted(context: IExecuteFunctions, itemIndex: number): Result<Wante
 }
 
 function unknownTask(taskId: string, run: NodeRun): Failure {
-	const sighting = {
+	const snapshot = {
 		info: undefined,
 		sinceMs: undefined,
 		generatingAtMs: undefined,
 		endedAtMs: run.clock.wallNow(),
 	};
-	const failure = explainWatchEnd(taskId, { kind: 'unknown', sighting }, run.redact);
+	const failure = explainWatchEnd(taskId, { kind: 'unknown', snapshot }, run.redact);
 	return failure ?? { kind: 'taskUnknown', message: `The platform does not know task ${taskId}`, advice: '' };
 }
 

@@ -1,4 +1,4 @@
-import { optionsWith } from '../runOptions';
+import { optionsWith } from '../options';
 import type { Operation } from '../operation';
 import {
 	definitionFields,
@@ -8,8 +8,8 @@ import {
 	seedFields,
 	simplifyField,
 	workflowIdField,
-} from './task.fields';
-import { taskReader } from './task.inputs';
+} from './fields';
+import { taskReader } from './inputs';
 import { runItems } from './taskRun';
 
 /** Upload, submit, wait and download for all input items together (§1.2, §4.1 to §4.3). */

@@ -1,13 +1,7 @@
-import { optionsWith } from '../runOptions';
+import { optionsWith } from '../options';
 import type { Operation } from '../operation';
-import {
-	definitionFields,
-	imageSlotFields,
-	overrideFields,
-	seedFields,
-	workflowIdField,
-} from './task.fields';
-import { taskReader } from './task.inputs';
+import { definitionFields, imageSlotFields, overrideFields, seedFields, workflowIdField } from './fields';
+import { taskReader } from './inputs';
 import { runItems } from './taskRun';
 
 /** Submits and returns at once with the task id (§4.1). */

@@ -1,11 +1,11 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
-import type { Failure } from '../../../shared/failure';
-import { runTasks, type TaskJob, type TaskOutcome } from '../../task.engine';
-import { explainWatchEnd } from '../../task.failures';
+import type { Failure } from '../../../shared/errors/failure';
+import { runTasks, type TaskJob, type TaskOutcome } from '../../tasks/engine';
+import { explainWatchEnd } from '../../failures';
 import { deliver, failRun, type DeliveredTask } from '../deliver';
-import { checkBudget, inNodeRun, type NodeRun } from '../nodeRun';
-import type { PrepareItem } from './task.inputs';
+import { checkBudget, inNodeRun, type NodeRun } from '../run';
+import type { PrepareItem } from './inputs';
 
 /**
  * The frame that all operations with tasks share: read the options and every item first, then run all good
@@ -89,14 +89,14 @@ const NOT_STARTED: Failure = {
 function notStarted({ itemIndex, start }: TaskJob, { clock, redact }: NodeRun): TaskOutcome {
 	if (start.kind === 'submit') return failedBefore(itemIndex, NOT_STARTED);
 	const { taskId, submittedAtMs: sinceMs } = start;
-	const sighting = { info: undefined, sinceMs, generatingAtMs: undefined, endedAtMs: clock.wallNow() };
-	const failure = explainWatchEnd(taskId, { kind: 'left', sighting }, redact);
-	return { ...failedBefore(itemIndex, failure ?? NOT_STARTED), taskId, sighting };
+	const snapshot = { info: undefined, sinceMs, generatingAtMs: undefined, endedAtMs: clock.wallNow() };
+	const failure = explainWatchEnd(taskId, { kind: 'left', snapshot }, redact);
+	return { ...failedBefore(itemIndex, failure ?? NOT_STARTED), taskId, snapshot };
 }
 
 /** An item that failed has no files to deliver. */
 const UNUSED: DeliveredTask['delivery'] = { form: 'urls', binaryField: 'data', simplify: true };
 
 function failedBefore(itemIndex: number, failure: Failure): TaskOutcome {
-	return { itemIndex, taskId: undefined, reused: false, sighting: undefined, files: [], failure };
+	return { itemIndex, taskId: undefined, reused: false, snapshot: undefined, files: [], failure };
 }

@@ -1,13 +1,13 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
-import { ok } from '../../../shared/failure';
-import { readItem } from '../../../shared/thrown';
-import { optionsWith } from '../runOptions';
+import { ok } from '../../../shared/errors/failure';
+import { readItem } from '../../../shared/errors/expressionError';
+import { optionsWith } from '../options';
 import type { Operation } from '../operation';
-import { outputFields, simplifyField, taskIdsField } from './task.fields';
-import { readDelivery, taskIdsOf } from './task.inputs';
+import { outputFields, simplifyField, taskIdsField } from './fields';
+import { readDelivery, taskIdsOf } from './inputs';
 import { runItems } from './taskRun';
-import { lookAndSleep, type SeenEnds } from './wait.suspended';
+import { pollAndSleep, type SeenEnds } from './wait.suspended';
 
 /** Least time for getting the files at the end of a suspended wait: its time-out is used up by then. */
 const COLLECT_MS = 10 * 60_000;
@@ -32,7 +32,7 @@ export const wait: Operation = {
 					name: 'Suspend',
 					value: 'suspend',
 					description:
-						'The execution sleeps between looks, a minute or longer; a restart of n8n loses nothing',
+						'The execution sleeps between polls, a minute or longer; a restart of n8n loses nothing',
 				},
 			],
 			description: 'What the execution does meanwhile',
@@ -59,7 +59,7 @@ export const wait: Operation = {
 	],
 	async execute(context) {
 		if (context.getNodeParameter('waitMode', 0, 'hold') !== 'suspend') return await collect(context);
-		return await lookAndSleep(context, async (ends) => await collect(context, ends));
+		return await pollAndSleep(context, async (ends) => await collect(context, ends));
 	},
 };
 

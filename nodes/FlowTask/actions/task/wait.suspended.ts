@@ -2,25 +2,25 @@ import { createHash } from 'crypto';
 
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
-import { itemsByAccount } from '../../../shared/accounts';
-import { badInput } from '../../../shared/failure';
-import type { TaskInfo } from '../../task.info';
-import { infoOfMany } from '../../task.looks';
+import { itemsByAccount } from '../../../shared/platform/accounts';
+import { badInput } from '../../../shared/errors/failure';
+import type { TaskInfo } from '../../tasks/taskInfo';
+import { infoOfMany } from '../../tasks/poll';
 import {
-	bearsFailedLook,
+	toleratesFailedPoll,
 	endsOf,
-	noteFailedLook,
-	noteLook,
+	noteFailedPoll,
+	notePoll,
 	sleepMs,
 	waitEnd,
 	type SuspendSettings,
 	type WaitState,
-} from '../../task.suspend';
-import type { WatchEnd } from '../../task.watch';
+} from '../../tasks/suspend';
+import type { WatchEnd } from '../../tasks/watched';
 import { failRun } from '../deliver';
-import { isTool } from '../../../shared/toolMode';
-import { inNodeRun, type AccountLine, type NodeRun } from '../nodeRun';
-import { taskIdsOf } from './task.inputs';
+import { isTool } from '../../../shared/run/toolMode';
+import { inNodeRun, type AccountLine, type NodeRun } from '../run';
+import { taskIdsOf } from './inputs';
 
 const CONTEXT_KEY = 'flowTaskWaits';
 
@@ -31,29 +31,29 @@ export type SeenEnds = ReadonlyMap<number, ReadonlyMap<string, WatchEnd>>;
 export type EndWait = (ends: SeenEnds) => Promise<INodeExecutionData[][]>;
 
 /**
- * One look of a suspended wait. While tasks are unfinished the execution is put to sleep in n8n's database:
+ * One poll of a suspended wait. While tasks are unfinished the execution is put to sleep in n8n's database:
  * no worker is held, and a restart loses nothing. When n8n wakes it, it does not run the node again but passes
  * the node's input items to its first output, "Check Again", which leads back here.
  */
-export async function lookAndSleep(
+export async function pollAndSleep(
 	context: IExecuteFunctions,
 	endWait: EndWait,
 ): Promise<INodeExecutionData[][]> {
 	const refusal = refuseUnwired(context);
 	if (refusal) return failRun(context, refusal);
 	let ends: SeenEnds = new Map();
-	const looked = await inNodeRun(context, async (run) => {
-		const look = await lookOnce(context, run);
-		if (look.ends) {
-			({ ends } = look);
+	const polled = await inNodeRun(context, async (run) => {
+		const poll = await pollOnce(context, run);
+		if (poll.ends) {
+			({ ends } = poll);
 			return [];
 		}
-		await context.putExecutionToWait(new Date(look.wakeAtMs));
+		await context.putExecutionToWait(new Date(poll.wakeAtMs));
 		// n8n throws these away. They must not be the input items: with an error output n8n empties the array that
 		// it is given, and the sleeping execution would wake without them.
 		return [[], []];
 	});
-	if (looked.length > 0) return looked;
+	if (polled.length > 0) return polled;
 	const [items = []] = await endWait(ends);
 	return [[], items];
 }
@@ -93,14 +93,14 @@ function member(value: unknown, key: string): unknown {
 	return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
 }
 
-/** What comes of a look: how watching ended, or when to look again, ms since the epoch. */
-type Look = { readonly ends: SeenEnds } | { readonly ends?: undefined; readonly wakeAtMs: number };
+/** What comes of a poll: how watching ended, or when to poll again, ms since the epoch. */
+type Poll = { readonly ends: SeenEnds } | { readonly ends?: undefined; readonly wakeAtMs: number };
 
-/** The wait ends with the last account's: until then those that are over are only looked at again. */
-async function lookOnce(context: IExecuteFunctions, run: NodeRun): Promise<Look> {
+/** The wait ends with the last account's: until then those that are over are only polled again. */
+async function pollOnce(context: IExecuteFunctions, run: NodeRun): Promise<Poll> {
 	const itemsOf = itemsByAccount(run.lines, context.getInputData().keys());
 	const waits = waitsIn(context.getContext('node'));
-	const looks = await Promise.all(
+	const polls = await Promise.all(
 		run.lines.all.map(async (line) => {
 			const itemIndexes = itemsOf.get(line) ?? [];
 			const taskIds = itemIndexes.flatMap((itemIndex) => {
@@ -108,13 +108,13 @@ async function lookOnce(context: IExecuteFunctions, run: NodeRun): Promise<Look>
 				return ids.ok ? ids.value : [];
 			});
 			const name = waitName(line, taskIds);
-			return { name, itemIndexes, ...(await lookAt(run, line, taskIds, waits, name)) };
+			return { name, itemIndexes, ...(await pollAccount(run, line, taskIds, waits, name)) };
 		}),
 	);
-	const wakeAtMs = Math.min(...looks.flatMap((look) => look.wakeAtMs ?? []));
+	const wakeAtMs = Math.min(...polls.flatMap((poll) => poll.wakeAtMs ?? []));
 	if (Number.isFinite(wakeAtMs)) return { wakeAtMs };
-	for (const { name } of looks) Reflect.deleteProperty(waits, name);
-	const ofItems = looks.flatMap(({ itemIndexes, ends }) =>
+	for (const { name } of polls) Reflect.deleteProperty(waits, name);
+	const ofItems = polls.flatMap(({ itemIndexes, ends }) =>
 		ends ? itemIndexes.map((itemIndex) => [itemIndex, ends] as const) : [],
 	);
 	return { ends: new Map(ofItems) };
@@ -125,8 +125,8 @@ function waitName({ owner }: AccountLine, taskIds: readonly string[]): string {
 	return createHash('sha256').update(JSON.stringify(wait)).digest('base64url');
 }
 
-/** A look at the tasks of one account. */
-async function lookAt(
+/** A poll of the tasks of one account. */
+async function pollAccount(
 	run: NodeRun,
 	line: AccountLine,
 	taskIds: readonly string[],
@@ -140,12 +140,12 @@ async function lookAt(
 	const nowMs = run.clock.wallNow();
 	const last = waits[name];
 	const state = read.ok
-		? noteLook(last, infos, taskIds, nowMs)
-		: noteFailedLook(last, read.failure.passing, settings, nowMs);
+		? notePoll(last, infos, taskIds, nowMs)
+		: noteFailedPoll(last, read.failure.passing, settings, nowMs);
 	waits[name] = state;
 	const end = read.ok
 		? waitEnd(state, infos, taskIds, settings, nowMs)
-		: bearsFailedLook(state)
+		: toleratesFailedPoll(state)
 			? undefined
 			: 'timedOut';
 	return end
@@ -172,7 +172,7 @@ function isWaits(value: unknown): value is Record<string, WaitState> {
 				state !== null &&
 				'startedAtMs' in state &&
 				'changedAtMs' in state &&
-				'looks' in state,
+				'polls' in state,
 		)
 	);
 }

@@ -1,0 +1,71 @@
+import type { INodeProperties } from 'n8n-workflow';
+
+import { EVENT_PATH, HEARTBEAT_FIELDS } from './fields.bridge';
+
+/** What the trigger asks for; all paths are the operator's, since the frames' fields are not shown (§6.2). */
+export const LISTEN_FIELDS: readonly INodeProperties[] = [
+	EVENT_PATH,
+	{
+		displayName: 'Events',
+		name: 'eventFilter',
+		type: 'string',
+		default: '',
+		placeholder: 'e.g. message, interrupt',
+		description:
+			'The events that start the workflow, separated by commas. Empty: every frame, those too that answer a heartbeat.',
+	},
+	{
+		displayName: 'ID Path',
+		name: 'idPath',
+		type: 'string',
+		default: '',
+		placeholder: 'e.g. message_id',
+		description:
+			'Where a frame holds an ID of its own. A frame whose ID came before is passed over. Leave empty if your platform gives no ID, or gives the same ID to different frames.',
+	},
+	{
+		displayName: 'Max Frames per Execution',
+		name: 'maxBatch',
+		type: 'number',
+		default: 100,
+		typeOptions: { minValue: 1 },
+		description:
+			'Frames that come while the workflow runs go into its next execution together, as items, in their order. 1: an execution for each frame, one after the other.',
+	},
+	{
+		displayName: 'Options',
+		name: 'options',
+		type: 'collection',
+		placeholder: 'Add option',
+		default: {},
+		options: [
+			...HEARTBEAT_FIELDS,
+			{
+				displayName: 'Idle Time-Out (Seconds)',
+				name: 'idleTimeoutSeconds',
+				type: 'number',
+				default: 90,
+				typeOptions: { minValue: 0 },
+				description:
+					'If nothing comes for so long, the connection is taken for dead and opened anew. Set it together with a heartbeat that the platform answers. 0: never.',
+			},
+			{
+				displayName: 'Max Waiting Frames',
+				name: 'maxQueued',
+				type: 'number',
+				default: 10000,
+				typeOptions: { minValue: 1 },
+				description:
+					'If more frames wait for the workflow, the connection is closed until they are worked off, and a failed execution tells of it',
+			},
+			{
+				displayName: 'Test Time-Out (Seconds)',
+				name: 'testTimeoutSeconds',
+				type: 'number',
+				default: 120,
+				typeOptions: { minValue: 1 },
+				description: 'How long a test in the editor waits for the first frame',
+			},
+		],
+	},
+];

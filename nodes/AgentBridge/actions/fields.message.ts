@@ -1,0 +1,78 @@
+import type { INodeProperties } from 'n8n-workflow';
+
+import { EVENT_PATH, HEARTBEAT_FIELDS } from './fields.bridge';
+
+export const FRAME_FIELD: INodeProperties = {
+	displayName: 'Frame',
+	name: 'frame',
+	type: 'json',
+	required: true,
+	default: '{}',
+	placeholder: '{"type": "message", "text": "Hello"}',
+	description:
+		'What is sent: a JSON object as your platform expects it. Switch to Expression to put fields of the item into it.',
+};
+
+/** How the reply is recognised; what the fields of a frame are called is not shown (§6.2). */
+export const REPLY_FIELDS: readonly INodeProperties[] = [
+	{
+		displayName: 'Correlation Path',
+		name: 'correlationPath',
+		type: 'string',
+		default: '',
+		placeholder: 'e.g. message_id',
+		description:
+			'Where the frame that is sent holds the value that its reply repeats. If the frame has nothing there, a new ID is put in.',
+	},
+	{
+		displayName: 'Reply Path',
+		name: 'replyPath',
+		type: 'string',
+		default: '',
+		placeholder: 'e.g. correlation_id',
+		description:
+			'Where the reply repeats that value. Leave both paths empty if your platform does not correlate frames, and name the events of a reply.',
+	},
+	EVENT_PATH,
+	{
+		displayName: 'Reply Events',
+		name: 'eventFilter',
+		type: 'string',
+		default: '',
+		placeholder: 'e.g. message, interrupt',
+		description:
+			'The events that end the wait, separated by commas. Frames that belong to the request but name another event, such as tool events, are collected. Empty: any event.',
+	},
+	{
+		displayName: 'Time-Out (Seconds)',
+		name: 'timeoutSeconds',
+		type: 'number',
+		default: 60,
+		typeOptions: { minValue: 1 },
+		description: 'How long to wait for the reply to each frame',
+	},
+];
+
+const optionsOf = (options: readonly INodeProperties[]): INodeProperties => ({
+	displayName: 'Options',
+	name: 'options',
+	type: 'collection',
+	placeholder: 'Add option',
+	default: {},
+	options: [...options],
+});
+
+export const SEND_OPTIONS = optionsOf(HEARTBEAT_FIELDS);
+
+export const REQUEST_OPTIONS = optionsOf([
+	{
+		displayName: 'Answer Path',
+		name: 'answerPath',
+		type: 'string',
+		default: '',
+		placeholder: 'e.g. text',
+		description:
+			'Where the reply holds its text. It then stands in the field "answer", and in an execution that a chat started in "output" too.',
+	},
+	...HEARTBEAT_FIELDS,
+]);

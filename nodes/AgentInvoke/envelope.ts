@@ -1,0 +1,198 @@
+import { excerpt, isJsonObject, parseJson, type Json, type JsonObject } from '../shared/text/json';
+import { readPath } from '../shared/text/jsonPath';
+import type { Deployment } from './account';
+
+/** What every answer of the agent platform is wrapped in (§4.6, §7.5); the outer HTTP status says nothing. */
+export interface Envelope {
+	readonly succeeded: boolean;
+	/** The status that counts; undefined where the envelope has none. */
+	readonly status: number | undefined;
+	/** `data.reason`, empty where there is none. */
+	readonly reason: string;
+	readonly data: JsonObject;
+	readonly requestId: string;
+	/** As it came. */
+	readonly raw: JsonObject;
+}
+
+/** The agent waits for someone else to act: a person to answer, or the flow to carry out a tool. */
+export interface Interrupt {
+	readonly id: string;
+	readonly kind: 'question' | 'tool';
+	readonly tool: string;
+	readonly arguments: Json;
+	readonly question: string;
+}
+
+/** What the agent said in one turn. */
+export interface AgentReply {
+	readonly answer: string;
+	readonly sessionId: string;
+	readonly interrupt: Interrupt | undefined;
+	/** All that wait for an answer where there are several, the one above included; else empty. */
+	readonly interrupts: readonly Interrupt[];
+	readonly reason: string;
+	readonly requestId: string;
+	/** Token counts and the like, as they came. */
+	readonly usage: Json;
+	/** Where to look for an answer that is empty without an interrupt; else empty. */
+	readonly hint: string;
+	readonly raw: JsonObject;
+}
+
+/**
+ * Reads the envelope: it succeeded where `success_response` says true, no other status than one of success stands
+ * beside it, and `data.reason` does not speak of failure with nothing else in `data`.
+ * @returns `undefined` where a body is no envelope
+ */
+export function readEnvelope(body: Json | undefined): Envelope | undefined {
+	if (!isEnvelope(body)) return undefined;
+	const status = readNumber(body.http_status_code);
+	const data = isJsonObject(body.data) ? body.data : {};
+	const reason = [data.reason, body.reason, body.message, body.msg].find(
+		(text): text is string => typeof text === 'string' && text.trim() !== '',
+	);
+	const saysMore = Object.entries(data).some(
+		([key, value]) => key !== 'reason' && value !== null && value !== '',
+	);
+	return {
+		succeeded:
+			saidSuccess(body) === true && isGoodStatus(status) && (saysMore || !speaksOfFailure(reason ?? '')),
+		status,
+		reason: reason ?? '',
+		data,
+		requestId: textOf(body.request_id ?? data.request_id ?? body.requestId ?? body.trace_id),
+		raw: body,
+	};
+}
+
+function isEnvelope(body: Json | undefined): body is JsonObject {
+	return (
+		isJsonObject(body) &&
+		(body.success_response !== undefined || readNumber(body.http_status_code) !== undefined)
+	);
+}
+
+function isGoodStatus(status: number | undefined): boolean {
+	return status === undefined || (status >= 200 && status < 300);
+}
+
+/** A reason that speaks of failure decides where no answer and no interrupt came with it. */
+export function speaksOfFailure(reason: string): boolean {
+	return /fail|error|exceed|expire|denied|forbidden|unauthor|invalid|refus|not.?found/i.test(reason);
+}
+
+/** @returns `undefined` where it says neither true nor false */
+export function saidSuccess({ success_response: said }: JsonObject): boolean | undefined {
+	const word = textOf(said).trim().toLowerCase();
+	if (word === 'true' || word === '1') return true;
+	return word === 'false' || word === '0' ? false : undefined;
+}
+
+/** Whether an envelope that tells of no failure does not tell of success either. */
+export function isSilent(raw: JsonObject): boolean {
+	return isEnvelope(raw) && saidSuccess(raw) === undefined && isGoodStatus(readNumber(raw.http_status_code));
+}
+
+function readNumber(value: Json | undefined): number | undefined {
+	const number = typeof value === 'string' && value.trim() ? Number(value) : value;
+	return typeof number === 'number' && Number.isFinite(number) ? number : undefined;
+}
+
+/** Reads the reply out of a successful envelope, by the paths of the deployment. */
+export function readReply(envelope: Envelope, deployment: Deployment): AgentReply {
+	const { data, reason, requestId, raw } = envelope;
+	const answer = textOf(readPath(data, deployment.answerPath));
+	const pending = readInterrupts(readPath(data, deployment.interruptPath));
+	const interrupt =
+		pending[0] ??
+		(answer.trim() === '' && isInterruptCode(data.reason ?? raw.reason) ? UNTOLD_INTERRUPT : undefined);
+	return {
+		answer,
+		sessionId: textOf(readPath(data, deployment.sessionPath)),
+		interrupt,
+		interrupts: pending.length > 1 ? pending : [],
+		reason,
+		requestId,
+		usage: data.usage ?? null,
+		hint: '',
+		raw,
+	};
+}
+
+const KEYS_SHOWN = 20;
+
+/**
+ * @param found the keys that the data held
+ * @param inPieces whether it came as a stream
+ */
+export function hintAtEmpty(found: readonly string[], inPieces: boolean, deployment: Deployment): string {
+	const { answerPath, deltaPath } = deployment;
+	const looked =
+		inPieces && deltaPath !== answerPath ? `"${answerPath}" and "${deltaPath}"` : `"${answerPath}"`;
+	const keys = found.slice(0, KEYS_SHOWN).map((key) => excerpt(key, 40));
+	const rest = found.length > KEYS_SHOWN ? ` and ${found.length - KEYS_SHOWN} more` : '';
+	const advice = 'If the text stands elsewhere, set "Answer Path" in the FlowAgent credential.';
+	return `The agent's answer is empty: the node looked at ${looked} in "data", which holds ${keys.join(', ') || 'nothing'}${rest}. ${advice}`;
+}
+
+const ID_KEYS = ['id', 'interrupt_id', 'interruptId', 'tool_call_id', 'call_id'];
+const TOOL_KEYS = ['tool_name', 'toolName', 'tool', 'name', 'function'];
+const ARGUMENT_KEYS = ['arguments', 'args', 'input', 'parameters', 'tool_input'];
+const QUESTION_KEYS = ['question', 'prompt', 'message', 'text', 'content'];
+
+const UNTOLD_INTERRUPT: Interrupt = { id: '', kind: 'question', tool: '', arguments: {}, question: '' };
+
+/**
+ * An agent may put its question as plain text and then only say that it waits: that text is what has to be answered,
+ * and the interrupt alone would not tell anybody what it is about.
+ */
+export function askedIn(text: string, interrupt: Interrupt): Interrupt {
+	const asksNothing = interrupt.kind === 'question' && interrupt.question.trim() === '';
+	return asksNothing ? { ...interrupt, question: text } : interrupt;
+}
+
+/** The code and nothing else: an answer may be given for the reason "interrupt_resolved". */
+function isInterruptCode(reason: Json | undefined): boolean {
+	return /^(interrupt|interrupted|interrupt_required|requires_action)$/i.test(textOf(reason).trim());
+}
+
+function readInterrupts(value: Json | undefined): Interrupt[] {
+	return (Array.isArray(value) ? value : [value]).flatMap((one) => readInterrupt(one) ?? []);
+}
+
+/** The inner shape of an interrupt is not shown (§4.6), so the usual names are tried. */
+function readInterrupt(value: Json | undefined): Interrupt | undefined {
+	if (typeof value === 'string' && value) {
+		return { id: '', kind: 'question', tool: '', arguments: {}, question: value };
+	}
+	if (!isJsonObject(value) || Object.keys(value).length === 0) return undefined;
+	const tool = nameOf(firstOf(value, TOOL_KEYS));
+	const told = textOf(value.kind ?? value.type);
+	const kind = /tool|function|action/i.test(told) || (tool !== '' && !/question|input|ask/i.test(told));
+	const given =
+		firstOf(value, ARGUMENT_KEYS) ?? (isJsonObject(value.function) ? value.function.arguments : undefined);
+	return {
+		id: textOf(firstOf(value, ID_KEYS)),
+		kind: kind ? 'tool' : 'question',
+		tool: kind ? tool : '',
+		arguments: (typeof given === 'string' ? (parseJson(given) ?? given) : given) ?? {},
+		question: textOf(firstOf(value, QUESTION_KEYS)),
+	};
+}
+
+function firstOf(object: JsonObject, keys: readonly string[]): Json | undefined {
+	const key = keys.find((name) => object[name] !== undefined && object[name] !== null);
+	return key === undefined ? undefined : object[key];
+}
+
+function nameOf(value: Json | undefined): string {
+	return isJsonObject(value) ? textOf(value.name) : textOf(value);
+}
+
+/** Text, or what is written in its place: some deployments number their sessions. */
+export function textOf(value: Json | undefined): string {
+	if (typeof value === 'string') return value;
+	if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+	return value === undefined || value === null ? '' : JSON.stringify(value);
+}

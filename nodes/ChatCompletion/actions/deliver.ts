@@ -1,0 +1,99 @@
+import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
+import type { Json, JsonObject } from '../../shared/text/json';
+import { redactJson, type Redact } from '../../shared/text/redact';
+import { sentence } from '../../shared/http/explain';
+import { parseAnswer, type AnswerFormat, type ParsedAnswer } from '../format';
+import type { ChatAnswer } from '../response';
+
+/** Finish reasons of answers that go on where they end. */
+const CUTTING_REASONS: ReadonlySet<string> = new Set(['length', 'max_tokens', 'content_filter']);
+
+/** How an answer leaves the node. */
+export interface AnswerForm {
+	readonly format: AnswerFormat;
+	/** What becomes of an answer that is not the JSON that was asked for. */
+	readonly onInvalidJson: 'fail' | 'returnText';
+	/** Off: the answer in the interface's own shape goes along. */
+	readonly simplify: boolean;
+	/** Whether a chat shows the text, which it looks for in `output`. */
+	readonly forChat: boolean;
+	/** An AI agent reads text: the answer and nothing else. */
+	readonly asTool: boolean;
+}
+
+/** The fields of the item that an answer becomes. */
+export function describeAnswer(answer: ChatAnswer, form: AnswerForm, redact: Redact): Result<JsonObject> {
+	const text = redact.known(answer.content);
+	const warning = whatIsOdd(answer);
+	const content = readContent(text, form, answer, redact);
+	if (!content.ok && form.onInvalidJson === 'fail') {
+		return fail(
+			badInput(
+				`The answer is not the JSON that was asked for: ${content.problem}`,
+				`${warning ? `${warning} ` : ''}Ask for JSON in the message too, choose another model, or set "If the Answer Is Invalid" to "Return Text".`,
+				{ content: text, ...partOf(answer, redact) },
+			),
+		);
+	}
+	const value: Json = content.ok ? content.value : text;
+	const notes: JsonObject = {
+		...(!content.ok && { parseError: content.problem }),
+		...(warning && { warning }),
+	};
+	if (form.asTool) return ok({ content: value, ...notes });
+	return ok({
+		...(form.forChat && { output: text }),
+		content: value,
+		...partOf(answer, redact),
+		...notes,
+		...(!form.simplify && { raw: redactJson(answer.raw, redact.known) }),
+	});
+}
+
+function partOf(answer: ChatAnswer, redact: Redact): JsonObject {
+	return {
+		reasoning: redact.known(answer.reasoning),
+		finishReason: redact.known(answer.finishReason),
+		model: redact.known(answer.model),
+		usage: { ...answer.usage },
+		toolCalls: redactJson(
+			answer.toolCalls.map((call) => ({ ...call })),
+			redact.known,
+		),
+		id: redact.known(answer.id),
+	};
+}
+
+function readContent(
+	text: string,
+	{ format }: AnswerForm,
+	{ toolCalls, finishReason }: ChatAnswer,
+	redact: Redact,
+): ParsedAnswer {
+	// A model that calls tools says nothing yet; its answer comes once it has their results.
+	const isCallOnly = toolCalls.length > 0 && text.trim() === '';
+	if (format.kind === 'text' || isCallOnly) return { ok: true, value: text };
+	const parsed = parseAnswer(text, format, CUTTING_REASONS.has(finishReason));
+	// Once more: in JSON a key may be written with escapes, which are gone only now.
+	return parsed.ok ? { ok: true, value: redactJson(parsed.value, redact.known) } : parsed;
+}
+
+/** What an operator should know about an answer that came but is not what it could be; empty where all is well. */
+export function whatIsOdd(answer: ChatAnswer): string {
+	const said = answer.laterError ? `After it, the platform said: ${sentence(answer.laterError)}` : '';
+	return [oddEnd(answer), said].filter(Boolean).join(' ');
+}
+
+function oddEnd({ content, reasoning, finishReason, toolCalls }: ChatAnswer): string {
+	const isEmpty = content.trim() === '' && toolCalls.length === 0;
+	if (finishReason === 'length') {
+		return isEmpty && reasoning
+			? 'The model used up all its tokens for thinking and gave no answer. Raise "Max Tokens", or set "Reasoning" to Off.'
+			: 'The answer was cut off because it reached the most tokens allowed. Raise "Max Tokens" in the node\'s options.';
+	}
+	if (finishReason === 'content_filter') return "The platform's content filter cut the answer off.";
+	if (!isEmpty) return '';
+	return reasoning
+		? 'The model thought, but gave no answer. Ask again, or set "Reasoning" to Off.'
+		: 'The model gave an empty answer. Check the messages, or ask again.';
+}

@@ -1,0 +1,207 @@
+import type { INodeProperties } from 'n8n-workflow';
+
+import { modelField } from '../../shared/chat/models';
+import { reasoningFormFields, reasoningSentField } from '../../shared/chat/reasoningForm';
+import { optionsField } from './options';
+
+const imageFields: INodeProperties = {
+	displayName: 'Images',
+	name: 'images',
+	type: 'fixedCollection',
+	typeOptions: { multipleValues: true },
+	placeholder: 'Add Image',
+	default: {},
+	options: [
+		{
+			displayName: 'Image',
+			name: 'image',
+			values: [
+				{
+					displayName: 'Source',
+					name: 'source',
+					type: 'options',
+					default: 'binary',
+					options: [
+						{ name: 'Input File', value: 'binary', description: 'A file of the input item' },
+						{ name: 'URL', value: 'url', description: 'A web address that the platform can open' },
+					],
+					description: 'Where the image comes from',
+				},
+				{
+					displayName: 'Input Field',
+					name: 'binaryPropertyName',
+					type: 'string',
+					default: 'data',
+					displayOptions: { show: { source: ['binary'] } },
+					description: 'Name of the field that holds the file. Several can be given, separated by commas.',
+					hint: 'The name stands in the Binary tab of the input',
+				},
+				{
+					displayName: 'URL',
+					name: 'url',
+					type: 'string',
+					default: '',
+					placeholder: 'https://example.com/picture.png',
+					displayOptions: { show: { source: ['url'] } },
+					description: 'Address of the image. The platform loads it, so it has to be public.',
+				},
+				{
+					displayName: 'Detail',
+					name: 'detail',
+					type: 'options',
+					default: '',
+					options: [
+						{ name: 'Automatic', value: '' },
+						{ name: 'High', value: 'high' },
+						{ name: 'Low', value: 'low' },
+					],
+					description: 'How closely the model looks, for models that can be told',
+				},
+			],
+		},
+	],
+	description: 'Images that go with the message, for models that can see',
+};
+
+const messageRows: INodeProperties = {
+	displayName: 'Messages',
+	name: 'messages',
+	type: 'fixedCollection',
+	typeOptions: { multipleValues: true, sortable: true },
+	placeholder: 'Add Message',
+	default: { message: [{ role: 'user', content: '' }] },
+	displayOptions: { show: { messagesMode: ['rows'] } },
+	options: [
+		{
+			displayName: 'Message',
+			name: 'message',
+			values: [
+				{
+					displayName: 'Role',
+					name: 'role',
+					type: 'options',
+					default: 'user',
+					options: [
+						{ name: 'Assistant', value: 'assistant', description: 'What the model said before' },
+						{ name: 'System', value: 'system', description: 'How the model is to behave' },
+						{ name: 'User', value: 'user', description: 'What the model is asked' },
+					],
+					description: 'Who says it',
+				},
+				{
+					displayName: 'Content',
+					name: 'content',
+					type: 'string',
+					typeOptions: { rows: 3 },
+					default: '',
+					placeholder: 'e.g. Write a title for this product: {{ $json.name }}',
+					description:
+						'What is said. A message with neither text nor image is left out; an expression that gives nothing fails the item.',
+				},
+				imageFields,
+			],
+		},
+	],
+	description: 'The conversation, oldest message first',
+};
+
+const messageFields: readonly INodeProperties[] = [
+	{
+		displayName: 'Messages As',
+		name: 'messagesMode',
+		type: 'options',
+		noDataExpression: true,
+		default: 'rows',
+		options: [
+			{ name: 'Form', value: 'rows', description: 'One row a message' },
+			{ name: 'JSON', value: 'json', description: 'A list of messages, e.g. from another node' },
+		],
+		description: 'How the conversation is given',
+	},
+	messageRows,
+	{
+		displayName: 'Messages',
+		name: 'messagesJson',
+		type: 'json',
+		default:
+			'[\n  { "role": "system", "content": "Be brief." },\n  { "role": "user", "content": "Hello" }\n]',
+		typeOptions: { rows: 6 },
+		displayOptions: { show: { messagesMode: ['json'] } },
+		description:
+			'A list of messages with role and content, oldest first. Content is text, or a list of text and image parts.',
+	},
+];
+
+const answerFields: readonly INodeProperties[] = [
+	{
+		displayName: 'Stream',
+		name: 'stream',
+		type: 'boolean',
+		default: true,
+		description:
+			'Whether to read the answer as it is written. A chat or a webhook that streams shows it at once; long thinking is not cut.',
+	},
+	{
+		displayName: 'Response Format',
+		name: 'responseFormat',
+		type: 'options',
+		default: 'text',
+		options: [
+			{
+				name: 'JSON Object',
+				value: 'jsonObject',
+				description: 'The content is parsed; ask for JSON in the message too',
+			},
+			{
+				name: 'JSON Schema',
+				value: 'jsonSchema',
+				description: 'The content is parsed and checked against a schema',
+			},
+			{ name: 'Text', value: 'text' },
+		],
+		description: 'What the answer has to be',
+	},
+	{
+		displayName: 'JSON Schema',
+		name: 'jsonSchema',
+		type: 'json',
+		default:
+			'{\n  "type": "object",\n  "properties": {\n    "title": { "type": "string" }\n  },\n  "required": ["title"],\n  "additionalProperties": false\n}',
+		typeOptions: { rows: 8 },
+		displayOptions: { show: { responseFormat: ['jsonSchema'] } },
+		description: 'What the answer has to look like',
+	},
+	{
+		displayName: 'If the Answer Is Invalid',
+		name: 'onInvalidJson',
+		type: 'options',
+		default: 'fail',
+		displayOptions: { show: { responseFormat: ['jsonObject', 'jsonSchema'] } },
+		options: [
+			{ name: 'Fail', value: 'fail', description: 'The item fails; the text is in the error' },
+			{
+				name: 'Return Text',
+				value: 'returnText',
+				description: 'The text goes on, with the reason in parseError',
+			},
+		],
+		description: 'What to do with an answer that is not the JSON that was asked for',
+	},
+	{
+		displayName: 'Simplify',
+		name: 'simplify',
+		type: 'boolean',
+		default: true,
+		description: 'Whether to return a simplified version of the response instead of the raw data',
+	},
+];
+
+/** The form, in the order in which an operator fills it in. */
+export const chatFields: readonly INodeProperties[] = [
+	reasoningSentField,
+	modelField,
+	...messageFields,
+	...reasoningFormFields,
+	...answerFields,
+	optionsField,
+];

@@ -1,0 +1,156 @@
+import { excerpt, isJsonObject, type Json, type JsonObject } from '../shared/text/json';
+import {
+	explain,
+	sentence,
+	type CallFacts,
+	type RefusalAdvice,
+	type CallFailure,
+} from '../shared/http/explain';
+import type { FailedOutcome } from '../shared/http/outcome';
+
+/** An error that the service reports in the body, under whatever HTTP status. */
+export interface ServiceError {
+	readonly text: string;
+	/** The HTTP status that it stands for, where it says one. */
+	readonly status: number | undefined;
+}
+
+/**
+ * An error in a body or a chunk: `{ error: { message, code } }`, `{ error: "…" }`, `{ object: "error", message }`
+ * or the envelope of §7.1 with a `code` other than 0.
+ */
+export function errorIn(json: Json): ServiceError | undefined {
+	if (!isJsonObject(json)) return undefined;
+	const told = errorOf(json);
+	if (told) return told;
+	if (json.object === 'error' || json.type === 'error') return { text: textOf(json), status: statusIn(json) };
+	const hasAnswer = 'choices' in json || (isJsonObject(json.data) && 'choices' in json.data);
+	const code = numberIn(json.code);
+	if (
+		!hasAnswer &&
+		'code' in json &&
+		json.code !== null &&
+		code !== 0 &&
+		('msg' in json || 'message' in json)
+	) {
+		return { text: textOf(json), status: statusIn(json) };
+	}
+	return undefined;
+}
+
+/** An error within the first choice, which is how gateways say that the model behind them gave up. */
+export function errorInChoice({ choices }: JsonObject): ServiceError | undefined {
+	const first = Array.isArray(choices) ? choices.find(isJsonObject) : undefined;
+	return first && errorOf(first);
+}
+
+function errorOf(json: JsonObject): ServiceError | undefined {
+	const { error } = json;
+	if (typeof error === 'string' && error) return { text: error, status: statusIn(json) };
+	if (!isJsonObject(error) || Object.keys(error).length === 0) return undefined;
+	return { text: textOf(error), status: statusIn(error) ?? statusIn(json) };
+}
+
+/** `Number` throws for an object with a "toString" of its own. */
+function numberIn(value: Json | undefined): number {
+	return typeof value === 'number' || typeof value === 'string' ? Number(value) : NaN;
+}
+
+function textOf(error: JsonObject): string {
+	for (const key of ['message', 'msg', 'detail', 'reason', 'type', 'code']) {
+		const value = error[key];
+		if (typeof value === 'string' && value.trim()) return value;
+	}
+	return 'an error without a message';
+}
+
+/** Words that servers use in place of a status number. */
+const STATUS_WORDS: readonly (readonly [RegExp, number])[] = [
+	[/rate.?limit|too.?many/i, 429],
+	[/overload|unavailable|capacity/i, 503],
+	[/server.?error|internal/i, 500],
+	[/timeout|timed.?out/i, 504],
+];
+
+function statusIn(error: JsonObject): number | undefined {
+	for (const key of ['status', 'status_code', 'http_status', 'code']) {
+		const status = numberIn(error[key]);
+		if (Number.isInteger(status) && status >= 400 && status <= 599) return status;
+	}
+	const words = [error.code, error.type].filter((value) => typeof value === 'string').join(' ');
+	return STATUS_WORDS.find(([pattern]) => pattern.test(words))?.[1];
+}
+
+/**
+ * What an error means that came in place of an answer.
+ * @param httpStatus of the answer it came in, which holds where the error names none
+ */
+export function outcomeOfError({ text, status }: ServiceError, httpStatus: number): FailedOutcome {
+	if (status === 429) return { kind: 'busy', retryAfter: undefined, text };
+	if (status !== undefined && (status === 408 || status >= 500)) {
+		return { kind: 'broken', status, enveloped: true, text };
+	}
+	// A code, so that a missing model is not taken for a wrong address.
+	return { kind: 'refused', status: status ?? httpStatus, code: status ?? null, text };
+}
+
+const OF_QUESTION: RefusalAdvice = {
+	rightful: 'Use a key of an account that may use this model.',
+	check:
+		"Check the model's ID, the messages and the options of this node against what the platform says, and the Base URL in the credential.",
+};
+
+/** The sentences of the chat interface; what concerns key and address is said as for the other interfaces. */
+export function explainChat(outcome: FailedOutcome, facts: CallFacts): CallFailure {
+	if (outcome.kind === 'busy') {
+		const failure = explain(outcome, facts);
+		const said = excerpt(facts.redact(outcome.text), 500);
+		return {
+			...failure,
+			advice: `Lower "Concurrency" in the node's options, or run the workflow later. The platform said: ${sentence(said)}`,
+		};
+	}
+	if (
+		outcome.kind !== 'refused' ||
+		outcome.status === 401 ||
+		outcome.status === 403 ||
+		(outcome.code === null && outcome.status >= 400)
+	) {
+		return explain(outcome, facts, OF_QUESTION);
+	}
+	const said = excerpt(facts.redact(outcome.text), 500);
+	return {
+		kind: 'refused',
+		message: `The platform refused the question: ${said}`,
+		advice: adviceFor(outcome.status, said),
+		// An error that came with HTTP 200 and names no status has none.
+		details: outcome.status >= 400 ? { httpStatus: outcome.status } : {},
+		passing: false,
+	};
+}
+
+function adviceFor(status: number, said: string): string {
+	// First, since what is missing may be a property of any name.
+	if (/additionalProperties|\brequired\W+is required/i.test(said)) {
+		return 'Name every property under "required" and set "additionalProperties": false in each object of "JSON Schema". Or keep the schema as it is and wrap it: { "name": "answer", "strict": false, "schema": … }.';
+	}
+	if (/thinking|reasoning/i.test(said)) {
+		return 'Set "Reasoning" to Default, or choose under "Reasoning Control" what this model takes.';
+	}
+	if (/stream_options|include_usage/i.test(said)) {
+		return 'Turn "Include Usage" off in the node\'s options: this deployment does not take it.';
+	}
+	if (/response_format|json_schema/i.test(said)) {
+		return 'Set "Response Format" to Text and ask for JSON in the message, or choose another model.';
+	}
+	if (/context|too (?:long|large)|maximum|max_tokens/i.test(said) || status === 413) {
+		return 'Send less text or fewer images, or lower "Max Tokens" in the node\'s options.';
+	}
+	if (status === 404 && !/model/i.test(said)) {
+		return 'Check the Base URL in the credential: it is the address of the platform\'s API without a path such as "/api" at its end. Check the model\'s ID, too.';
+	}
+	if (/model/i.test(said)) {
+		return "Check the model's ID: it is the one that the platform's console shows, upper and lower case included.";
+	}
+	return 'Check the messages and the options of this node against what the platform says.';
+}

@@ -1,0 +1,190 @@
+import { Validator, type Schema } from 'jsonschema';
+
+import { badInput, fail, ok, type Result } from '../shared/errors/failure';
+import {
+	excerpt,
+	isJsonObject,
+	isTooDeep,
+	jsonText,
+	parseRounded,
+	type Json,
+	type JsonObject,
+} from '../shared/text/json';
+import { jsonInText, type FoundValue } from './jsonInText';
+
+/** What the answer has to be. */
+export type AnswerFormat =
+	| { readonly kind: 'text' }
+	| { readonly kind: 'jsonObject' }
+	| {
+			readonly kind: 'jsonSchema';
+			readonly name: string;
+			readonly schema: JsonObject;
+			/** Left out where the model is held to the schema: strict schemas are a narrower kind (§4.5). */
+			readonly strict?: false;
+	  };
+
+/** An answer's text as JSON, or a sentence that says why it is none. */
+export type ParsedAnswer =
+	{ readonly ok: true; readonly value: Json } | { readonly ok: false; readonly problem: string };
+
+/** Schemas of the wild say more mistakes than a person reads. */
+const PROBLEMS_SHOWN = 3;
+
+/** Without an address of its own, the library cannot follow a reference such as "#/$defs/title". Nothing is loaded. */
+const SCHEMA_BASE = 'https://schema.invalid/answer';
+
+/** The `response_format` of a request; nothing for plain text. */
+export function responseFormat(format: AnswerFormat): JsonObject {
+	switch (format.kind) {
+		case 'text':
+			return {};
+		case 'jsonObject':
+			return { response_format: { type: 'json_object' } };
+		case 'jsonSchema': {
+			const { name, schema, strict = true } = format;
+			return { response_format: { type: 'json_schema', json_schema: { name, schema, strict } } };
+		}
+	}
+}
+
+/** Reads the schema that the operator gave, alone or in the wrapping that the chat interface uses. */
+export function readSchema(value: unknown): Result<AnswerFormat> {
+	const parsed = typeof value === 'string' ? parseRounded(value) : value;
+	if (!isJsonObject(parsed) || Object.keys(parsed).length === 0) {
+		return fail(
+			badInput(
+				'"JSON Schema" holds no schema',
+				'Enter an object such as { "type": "object", "properties": { "title": { "type": "string" } } }.',
+			),
+		);
+	}
+	const wrapping = isJsonObject(parsed.json_schema) ? parsed.json_schema : parsed;
+	const schema = isJsonObject(wrapping.schema) ? wrapping.schema : wrapping;
+	if (isTooDeep(schema)) {
+		return fail(badInput('"JSON Schema" is nested too deeply', 'Enter a schema that is not as deep.'));
+	}
+	const [missing] = missingReferences(schema, schema);
+	if (missing !== undefined) {
+		return fail(
+			badInput(
+				`"JSON Schema" refers to "${excerpt(missing, 80)}", which is not in it`,
+				'Correct the "$ref", or add what it refers to, e.g. under "$defs".',
+			),
+		);
+	}
+	const given = typeof wrapping.name === 'string' ? wrapping.name : '';
+	const name = given.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'answer';
+	const isLoose = wrapping !== schema && wrapping.strict === false;
+	return ok({ kind: 'jsonSchema', name, schema, ...(isLoose && { strict: false }) });
+}
+
+/**
+ * Reads an answer as the JSON that was asked for: models wrap it in fences, or say a sentence before it. Of several
+ * values that would do, none is taken: one of them may be an old record that the model quotes.
+ *
+ * @param isCut the answer reached the most tokens allowed: it has to be JSON as a whole, for the JSON in a part of it
+ *   may be something that was said before the answer
+ */
+export function parseAnswer(text: string, format: AnswerFormat, isCut = false): ParsedAnswer {
+	const found = jsonInText(text);
+	if (!found.ok) return found;
+	const values = isCut
+		? found.values.filter(({ value, length }) => isWhole(value, length, text))
+		: found.values;
+	const judged = values.map((one) => ({ ...one, problem: problemOf(one, format, text) }));
+	const fitting = new Map(
+		judged.filter(({ problem }) => problem === '').map(({ value }) => [jsonText(value), value]),
+	);
+	const [fits, another] = fitting.values();
+	if (another !== undefined) {
+		const problem = `it holds ${fitting.size} different pieces of JSON that would do, so which of them is the answer is not clear`;
+		return { ok: false, problem };
+	}
+	if (fits !== undefined) return { ok: true, value: fits };
+	if (isCut && found.values.length > 0) return { ok: false, problem: 'it was cut off' };
+	const likeliest = judged.reduce<(typeof judged)[number] | undefined>(
+		(best, one) => (best && best.length >= one.length ? best : one),
+		undefined,
+	);
+	return { ok: false, problem: likeliest?.problem ?? describeText(text) };
+}
+
+/** Whether nothing was lost where a text ends too early; a number may have had more digits. */
+function isWhole(value: Json, length: number, text: string): boolean {
+	return length === text.length && typeof value !== 'number';
+}
+
+/** Why a value is not what was asked for; empty where it is. */
+function problemOf({ value, source }: FoundValue, format: AnswerFormat, text: string): string {
+	if (format.kind !== 'jsonSchema') {
+		if (isJsonObject(value)) return '';
+		return Array.isArray(value) ? 'it is a list, and not a JSON object' : describeText(text);
+	}
+	// With numbers as numbers: of an integer that is too long for one, the value has its digits as a text.
+	const problems = violations(parseRounded(source) ?? value, format.schema);
+	if (problems.length === 0) return '';
+	const shown = problems.slice(0, PROBLEMS_SHOWN).join('; ');
+	const more = problems.length - PROBLEMS_SHOWN;
+	return `it does not fit the schema: ${shown}${more > 0 ? ` and ${more} more` : ''}`;
+}
+
+/** Keywords whose values are data, in which a "$ref" refers to nothing. */
+const DATA_KEYWORDS: ReadonlySet<string> = new Set(['const', 'default', 'enum', 'example', 'examples']);
+
+/** References within the schema that lead nowhere: they would be noticed only when an answer is paid for. */
+function missingReferences(value: Json, root: JsonObject): string[] {
+	if (Array.isArray(value)) return value.flatMap((one) => missingReferences(one, root));
+	if (!isJsonObject(value)) return [];
+	const { $ref } = value;
+	const own = typeof $ref === 'string' && $ref.startsWith('#/') && !leadsSomewhere($ref, root) ? [$ref] : [];
+	const inner = Object.entries(value)
+		.filter(([key]) => !DATA_KEYWORDS.has(key))
+		.flatMap(([, one]) => missingReferences(one, root));
+	return [...own, ...inner];
+}
+
+function leadsSomewhere(pointer: string, root: JsonObject): boolean {
+	let at: Json | undefined = root;
+	for (const step of decoded(pointer).slice(2).split('/')) {
+		const key = step.replaceAll('~1', '/').replaceAll('~0', '~');
+		if (typeof at !== 'object' || at === null || !Object.hasOwn(at, key)) return false;
+		at = Array.isArray(at) ? at[Number(key)] : at[key];
+	}
+	return true;
+}
+
+function decoded(pointer: string): string {
+	try {
+		return decodeURIComponent(pointer);
+	} catch {
+		return pointer;
+	}
+}
+
+function describeText(text: string): string {
+	if (!text.trim()) return 'it is empty';
+	const opens = /^\s*(?:```\w*\s*)?[{[]/.test(text);
+	return opens ? 'it is JSON that breaks off or is malformed' : `it is text: "${excerpt(text, 80)}"`;
+}
+
+function violations(value: Json, schema: JsonObject): string[] {
+	try {
+		const result = new Validator().validate(value, asSchema(schema), {
+			nestedErrors: true,
+			base: SCHEMA_BASE,
+		});
+		return result.errors.map(({ property, message }) =>
+			excerpt(`${property.replace(/^instance\.?/, '') || 'the answer'} ${message}`, 160),
+		);
+	} catch (error) {
+		// A schema with a reference that leads nowhere is the operator's, and no fault of the answer.
+		const said = error instanceof Error ? error.message : 'it cannot be read';
+		return [`the schema itself has a mistake: ${excerpt(said, 160)}`];
+	}
+}
+
+/** A schema is any JSON object; what it says is read by the library. */
+function asSchema(schema: JsonObject): Schema {
+	return { ...schema };
+}

@@ -1,0 +1,85 @@
+import { readExtraBody } from '../shared/form/extraBody';
+import { badInput, fail, ok, type Result } from '../shared/errors/failure';
+import { excerpt, type Json, type JsonObject } from '../shared/text/json';
+import { reasoningFields, type ReasoningWish } from '../shared/chat/reasoning';
+import { responseFormat, type AnswerFormat } from './format';
+
+/** What one item asks the model. */
+export interface ChatQuestion {
+	readonly messages: readonly Json[];
+	readonly reasoning: ReasoningWish;
+	readonly stream: boolean;
+	/** Whether token counts are asked for at the end of a stream. */
+	readonly includeUsage: boolean;
+	readonly format: AnswerFormat;
+	/** Names as the interface has them; what is not set is not sent. */
+	readonly sampling: SamplingFields;
+	/** More fields of the body, as the operator wrote them. */
+	readonly extraBody: unknown;
+}
+
+export interface SamplingFields {
+	readonly temperature?: number;
+	readonly top_p?: number;
+	readonly max_tokens?: number;
+	readonly frequency_penalty?: number;
+	readonly presence_penalty?: number;
+	readonly seed?: number;
+	readonly stop?: string[];
+}
+
+/** Fields that the node alone decides, and where the operator sets them. */
+const RESERVED: ReadonlyMap<string, string> = new Map([
+	['model', 'the field "Model"'],
+	['messages', 'the field "Messages"'],
+	['stream', 'the field "Stream"'],
+]);
+
+/** The body of `POST /maas/v1/chat/completions` (§4.5), or why it cannot be made. */
+export function chatBody(question: ChatQuestion): Result<JsonObject> {
+	const { messages, stream, includeUsage, format, sampling } = question;
+	const model = question.reasoning.model.trim();
+	if (!model) {
+		return fail(
+			badInput('No model is chosen', 'Choose one under "Model", or enter its ID as the platform lists it.'),
+		);
+	}
+	const reasoning = reasoningFields({ ...question.reasoning, model });
+	if (!reasoning.ok) return reasoning;
+	const body: JsonObject = {
+		model,
+		messages: [...messages],
+		stream,
+		...(stream && includeUsage && { stream_options: { include_usage: true } }),
+		...reasoning.value,
+		...responseFormat(format),
+		...definedFields(sampling),
+	};
+	const extra = addedFields(question.extraBody, body);
+	return extra.ok ? ok({ ...body, ...extra.value }) : extra;
+}
+
+function definedFields(sampling: SamplingFields): JsonObject {
+	const fields: JsonObject = {};
+	for (const [key, value] of Object.entries(sampling) as [string, Json | undefined][]) {
+		if (value !== undefined) fields[key] = value;
+	}
+	return fields;
+}
+
+/** Fields of the operator's own are added, and never replace what the form says: one of the two would be a lie. */
+function addedFields(value: unknown, body: JsonObject): Result<JsonObject> {
+	const extra = readExtraBody(value, '{ "top_k": 20 }');
+	if (!extra.ok) return extra;
+	const clash = Object.keys(extra.value).find((key) => RESERVED.has(key) || Object.hasOwn(body, key));
+	if (clash !== undefined) {
+		const place = RESERVED.get(clash) ?? 'a field or an option of this node';
+		return fail(
+			badInput(
+				`"Extra Body" sets "${excerpt(clash, 60)}", which ${place} sets`,
+				'Remove it from "Extra Body" and use the field, or clear the field.',
+			),
+		);
+	}
+	return extra;
+}

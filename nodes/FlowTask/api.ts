@@ -1,0 +1,139 @@
+import * as v from 'valibot';
+
+import { fail, ok, type Result } from '../shared/errors/failure';
+import type { Redact } from '../shared/text/redact';
+import type { CallApi, CallFailure } from '../shared/http/client';
+import { Id, readTaskInfos, type TaskInfo } from './tasks/taskInfo';
+import type { Prompt } from './workflow/prompt';
+
+export interface SubmittedTask {
+	readonly taskId: string;
+	/** Opens the progress WebSocket for 24 hours (§5.2); never shown, and one sample answer has none. */
+	readonly promptToken: string | undefined;
+}
+
+export interface ImageFile {
+	readonly bytes: Uint8Array;
+	readonly fileName: string;
+	readonly mimeType: string;
+}
+
+/** The workflow service's calls (§4.1 to §4.3). None of them throws. */
+export interface TaskApi {
+	/** @param sendByMs not sent after this time (by the clock's `now()`), but given up as `cancelled` */
+	submit(workflowId: string, prompt: Prompt, sendByMs?: number): Promise<Result<SubmittedTask, CallFailure>>;
+	/** At most `IDS_PER_CALL` ids (`tasks/poll.ts`). Ids that the platform does not know are missing from the answer. */
+	info(taskIds: readonly string[], urlExpireSeconds: number): Promise<Result<TaskInfo[], CallFailure>>;
+	upload(file: ImageFile): Promise<Result<string, CallFailure>>;
+}
+
+const BASE_PATH = '/api/maas/flow_task_api';
+
+const SUBMIT_TIMEOUT_MS = 60_000;
+const INFO_TIMEOUT_MS = 30_000;
+/** Images may be large and lines slow. */
+const UPLOAD_TIMEOUT_MS = 5 * 60_000;
+
+const READ_TRIES = 4;
+/** Only 429 and refused connections are repeated, so many attempts cost nothing but patience. */
+const WRITE_TRIES = 10;
+const UPLOAD_TRIES = 6;
+
+/** A longer token makes an address that no server takes: the task is polled then. */
+const LONGEST_TOKEN_CHARS = 8_192;
+
+const PromptToken = v.optional(
+	v.fallback(v.nullable(v.pipe(v.string(), v.maxLength(LONGEST_TOKEN_CHARS))), null),
+	null,
+);
+
+/** An answer of success without the id that it should carry: the task may exist and cannot be found again. */
+function withoutId(purpose: string, field: string): CallFailure {
+	return {
+		kind: 'unclear',
+		message: `The platform's answer holds no usable "${field}" when the node tried to ${purpose}`,
+		advice: 'It was not tried again, because the platform may have carried it out.',
+		passing: false,
+	};
+}
+
+/** A Blob copies what it is given, and another copy of a large image is felt. */
+function blobPart(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+	return isOwned(bytes) ? bytes : Uint8Array.from(bytes);
+}
+
+function isOwned(bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> {
+	return bytes.buffer instanceof ArrayBuffer;
+}
+
+/** @param redact knows the API key: an id that repeats it would carry it into items, logs and the ledger */
+export function createTaskApi(call: CallApi, redact: Redact): TaskApi {
+	const SafeId = v.pipe(
+		Id,
+		v.check((id) => redact.known(id) === id),
+	);
+	const SubmitData = v.object({ prompt_id: SafeId, prompt_token: PromptToken });
+	const UploadData = v.object({ image_id: SafeId });
+	return {
+		async submit(workflowId, prompt, sendByMs) {
+			const purpose = 'submit the task';
+			const answer = await call({
+				path: `${BASE_PATH}/prompt`,
+				purpose,
+				repeatability: 'write',
+				lane: 'work',
+				json: { workflow_id: workflowId, prompt },
+				sendByMs,
+				timeoutMs: SUBMIT_TIMEOUT_MS,
+				attempts: WRITE_TRIES,
+			});
+			if (!answer.ok) return answer;
+			const data = v.safeParse(SubmitData, answer.value);
+			if (!data.success) return fail(withoutId(purpose, 'prompt_id'));
+			return ok({ taskId: data.output.prompt_id, promptToken: data.output.prompt_token ?? undefined });
+		},
+
+		async info(taskIds, urlExpireSeconds) {
+			const purpose = 'read the state of its tasks';
+			const answer = await call({
+				path: `${BASE_PATH}/get_task_info`,
+				purpose,
+				repeatability: 'read',
+				lane: 'watch',
+				json: { flow_task_ids: taskIds, url_expire_period: urlExpireSeconds },
+				timeoutMs: INFO_TIMEOUT_MS,
+				attempts: READ_TRIES,
+			});
+			if (!answer.ok) return answer;
+			const infos = readTaskInfos(answer.value);
+			if (infos) return ok(infos);
+			return fail({
+				kind: 'unclear',
+				message: 'The platform answered without a task list when the node asked for the state of its tasks',
+				advice: 'Check that the Base URL in the credential is the platform of these tasks.',
+				passing: true,
+			});
+		},
+
+		async upload(file) {
+			const purpose = 'upload the image';
+			const form = new FormData();
+			const { bytes, mimeType, fileName } = file;
+			form.append('source_file', new Blob([blobPart(bytes)], { type: mimeType }), fileName);
+			const answer = await call({
+				path: `${BASE_PATH}/upload/image`,
+				purpose,
+				// No task is made by it: a second copy of an image costs nothing, a failed item does.
+				repeatability: 'read',
+				lane: 'work',
+				form,
+				timeoutMs: UPLOAD_TIMEOUT_MS,
+				attempts: UPLOAD_TRIES,
+			});
+			if (!answer.ok) return answer;
+			const data = v.safeParse(UploadData, answer.value);
+			if (!data.success) return fail(withoutId(purpose, 'image_id'));
+			return ok(data.output.image_id);
+		},
+	};
+}

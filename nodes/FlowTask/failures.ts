@@ -1,0 +1,181 @@
+import type { Failure } from '../shared/errors/failure';
+import { excerpt, type JsonObject } from '../shared/text/json';
+import type { Redact } from '../shared/text/redact';
+import { wordsOfError } from '../shared/errors/expressionError';
+import type { WatchEnd } from './tasks/watched';
+
+/** Why no more tasks are submitted in this run. */
+export type StopReason = 'failure' | 'maxFailures' | 'timeout' | 'cancelled';
+
+const WHY_NOT_SUBMITTED: Record<StopReason, string> = {
+	failure: 'another item failed first',
+	maxFailures: 'as many items failed as "Max Failures" allows',
+	timeout: 'the time-out was reached first',
+	cancelled: 'the execution was stopped',
+};
+
+/** An item whose turn did not come: nothing was sent for it, nothing was spent. */
+export function notSubmitted(reason: StopReason): Failure {
+	return {
+		kind: 'notSubmitted',
+		message: `No task was submitted for this item, because ${WHY_NOT_SUBMITTED[reason]}`,
+		advice: 'Nothing was spent for it. Run the node again with this item.',
+		details: { status: 'notSubmitted' },
+	};
+}
+
+/** Adds to a failed submit whether a task may exist all the same (§4.1 has no way to ask). */
+export function explainSubmit(failure: Failure): Failure {
+	if (failure.kind !== 'unclear') return failure;
+	return {
+		...failure,
+		message: `A task may have been made, but its id is not known. ${failure.message}`,
+		advice:
+			"The submit was not repeated, so that nothing is paid for twice. Look for the task in the platform's console before you run this item again.",
+		details: { ...failure.details, status: 'unknown', mayExist: true },
+	};
+}
+
+/** A retry comes upon an item whose submit an earlier try sent without getting an answer. */
+export function stillUnclear(): Failure {
+	return {
+		kind: 'unclear',
+		message: 'A task may have been made for this item in an earlier try, but its id is not known',
+		advice:
+			'It was not submitted again, so that nothing is paid for twice. Look for the task in the platform\'s console. To submit it all the same, set "If a Submit Had No Answer" in the options to Submit Again, or start the workflow anew.',
+		details: { status: 'unknown', mayExist: true },
+	};
+}
+
+/** The node met something that it was not made for, after the task was there. */
+export function explainMistake(fullTaskId: string, error: unknown): Failure {
+	const taskId = excerpt(fullTaskId, 100);
+	return {
+		kind: 'unclear',
+		message: `The node failed while it worked on task ${taskId}: ${wordsOfError(error)}`,
+		advice: `This is a mistake in the node, not in your workflow. Please report it. The task goes on at the platform: use the "Wait for Completion" operation with task id ${taskId}.`,
+		details: { taskId: fullTaskId, status: 'unknown' },
+	};
+}
+
+/** Why an item has a task that this run did not make. */
+export type TaskOrigin = { readonly key: string } | { readonly key?: undefined; readonly earlierTry: true };
+
+/**
+ * What a watch's end means for its item.
+ * @param origin left out where this run made the task, or the item names it
+ * @returns `undefined` where the task succeeded
+ */
+export function explainWatchEnd(
+	fullTaskId: string,
+	end: WatchEnd,
+	redact: Redact,
+	origin?: TaskOrigin,
+): Failure | undefined {
+	const { snapshot } = end;
+	const taskId = excerpt(fullTaskId, 100);
+	const said = excerpt(redact(snapshot.info?.errorMessage ?? ''), 500);
+	const details: JsonObject = {
+		taskId: fullTaskId,
+		status: snapshot.info?.state ?? 'unknown',
+		statusCode: snapshot.info?.statusCode ?? null,
+		progress: snapshot.info?.progress ?? null,
+		...(snapshot.sinceMs !== undefined && {
+			elapsedMs: Math.max(0, snapshot.endedAtMs - snapshot.sinceMs),
+		}),
+	};
+	const trouble = snapshot.trouble ? `. Its state could not be read the last time: ${snapshot.trouble}` : '';
+	const goOn = `To go on, use the "Wait for Completion" operation with task id ${taskId}.`;
+	switch (end.kind) {
+		case 'final':
+			return explainFinal(taskId, end.info.state, said, details);
+		case 'timedOut':
+			return {
+				kind: 'timedOut',
+				message: `Task ${taskId} was not done within the time-out; ${lastSeen(details)}${trouble}`,
+				advice: `Nothing is lost: what was submitted goes on at the platform. ${goOn}`,
+				details,
+			};
+		case 'stalled':
+			return {
+				kind: 'stalled',
+				message: `Task ${taskId} has shown no progress for too long; ${lastSeen(details)}${trouble}`,
+				advice: `The task may still be going on at the platform. ${goOn} "No Progress for (Minutes)" in the options sets how long to bear with it.`,
+				details,
+			};
+		case 'unknown':
+			return explainUnknown(taskId, details, origin);
+		case 'left':
+			return {
+				kind: 'cancelled',
+				message: `Task ${taskId} was left running; ${lastSeen(details)}${trouble}`,
+				advice: goOn,
+				details,
+			};
+		case 'refused':
+			return {
+				...end.failure,
+				message: `Task ${taskId} was submitted, but its state cannot be read. ${end.failure.message}`,
+				// What a refusal says of the item's values is meant for submits.
+				advice: `${end.failure.kind === 'refused' ? '' : `${end.failure.advice} `}Nothing is lost, and running the item anew would pay for it again. ${goOn}`,
+				details: { ...end.failure.details, ...details },
+			};
+	}
+}
+
+/** Where the item stands for a task that is gone, it comes upon the same one each time: the way out has to be said. */
+function explainUnknown(taskId: string, details: JsonObject, origin: TaskOrigin | undefined): Failure {
+	const message = `The platform does not know task ${taskId}`;
+	const credential = 'the credential is of the account and the platform on which the task was submitted';
+	if (!origin) {
+		return {
+			...{ kind: 'taskUnknown', message, details },
+			advice: `Check that the id is complete and that ${credential}.`,
+		};
+	}
+	if (origin.key === undefined) {
+		return {
+			...{ kind: 'taskUnknown', message: `${message}, which an earlier try made for this item`, details },
+			advice: `Check that ${credential}. To make a new task, start the workflow anew; where the item has an idempotency key, delete its rows in the Data Table flow_task_ledger first.`,
+		};
+	}
+	const key = excerpt(origin.key, 80);
+	return {
+		kind: 'taskUnknown',
+		message: `${message}, which was made for the idempotency key "${key}"`,
+		advice: `Check that ${credential}. To make a new task for the key, delete its rows in the Data Table flow_task_ledger. Where the platform forgets tasks sooner than keys run out, shorten "Idempotency Lifetime (Hours)" in the options.`,
+		details: { ...details, idempotencyKey: key },
+	};
+}
+
+function explainFinal(taskId: string, state: string, said: string, details: JsonObject): Failure | undefined {
+	const reason = said ? `: ${said}` : '. The platform gave no reason';
+	const withText = { ...details, errorMessage: said };
+	if (state === 'failed') {
+		return {
+			kind: 'taskFailed',
+			message: `Task ${taskId} failed at the platform${reason}`,
+			advice:
+				'Check the values of this item against what the workflow accepts. Running the item again makes a new task.',
+			details: withText,
+		};
+	}
+	if (state === 'denied') {
+		return {
+			kind: 'taskDenied',
+			message: `The account has no permission for task ${taskId}${reason}`,
+			advice:
+				'The workflow may use a private model of another account. Use the credential of the account that owns the model, or upload the model in the console.',
+			details: withText,
+		};
+	}
+	return undefined;
+}
+
+function lastSeen(details: JsonObject): string {
+	const state = typeof details.status === 'string' ? details.status : 'unknown';
+	const progress = typeof details.progress === 'number' ? ` at ${details.progress} %` : '';
+	const elapsed =
+		typeof details.elapsedMs === 'number' ? ` after ${Math.round(details.elapsedMs / 1000)} seconds` : '';
+	return `it was last seen as ${state}${progress}${elapsed}`;
+}

@@ -1,0 +1,118 @@
+import type { LimitFunction } from 'p-limit';
+
+import type { Clock } from '../../shared/run/clock';
+import type { Failure, Result } from '../../shared/errors/failure';
+import { createBatcher, type Batcher } from '../../shared/idempotency/batcher';
+import type { CallFailure } from '../../shared/http/client';
+import type { Download, StoredFile } from '../../shared/files/download';
+import type { TaskApi } from '../api';
+import type { TaskInfo } from './taskInfo';
+import { linksOf, namesFor, type FileLink, type FileSelection } from './links';
+import { infoOfMany, type PolledInfos } from './poll';
+
+export interface ResultFile {
+	readonly link: FileLink;
+	readonly stored: StoredFile;
+}
+
+/** The files of a task; with a `failure` those that came. */
+export interface FetchedFiles {
+	readonly files: readonly ResultFile[];
+	/** Every link, as it came first. */
+	readonly links: readonly FileLink[];
+	readonly failure: Failure | undefined;
+}
+
+export interface ResultFilesParts {
+	readonly api: Pick<TaskApi, 'info'>;
+	readonly clock: Clock;
+	readonly download: Download;
+	/** Shared by all accounts of the run. */
+	readonly slots: LimitFunction;
+	/** Ends waiting when the run ends early. */
+	readonly signal: AbortSignal;
+	readonly fileSelection: FileSelection;
+	readonly urlExpireSeconds: number;
+}
+
+/** Streams are cheap, but each holds a connection and a file handle. */
+export const DOWNLOADS_AT_ONCE = 8;
+
+/** A finished task may be a moment ahead of its links. */
+const LINKS_BEHIND_MS = 1_000;
+
+/** How often a task's expired links are asked for again, and how long to wait before: a platform may repeat old ones. */
+const RENEWAL_PAUSES_MS = [0, 2_000, 5_000];
+
+/** Links of tasks that ended beside each other expire beside each other. */
+const BATCH_RENEWALS_MS = 250;
+
+/** Asks for the links of a task once more; the files of a task share what each round has brought. */
+type Renew = (round: number) => Promise<readonly FileLink[]>;
+
+/** Downloads the result files of all tasks of one account. */
+export class ResultFiles {
+	private readonly requestInfos: Batcher<string, Result<PolledInfos, CallFailure>>;
+
+	constructor(private readonly parts: ResultFilesParts) {
+		const { api, clock, signal, urlExpireSeconds } = parts;
+		this.requestInfos = createBatcher(
+			clock,
+			BATCH_RENEWALS_MS,
+			async (taskIds) => await infoOfMany(api, taskIds, urlExpireSeconds),
+			signal,
+		);
+	}
+
+	/** @param number of the task, counted from 1; `undefined` where the run has one task only */
+	async fetch(info: TaskInfo, number: number | undefined): Promise<FetchedFiles> {
+		const links = await this.linksOf(info);
+		const names = namesFor(links, number);
+		const renew = this.renewals(info.taskId);
+		const results = await Promise.all(
+			links.map(async (link, index) => await this.fetchFile(link, names[index] ?? 'image', renew)),
+		);
+		const files = results.filter((result) => result.ok).map((result) => result.value);
+		const failed = results.find((result) => !result.ok);
+		return { files, links, failure: failed?.failure };
+	}
+
+	/** A finished task without any file is asked once more: the platform may be a moment behind with its links. */
+	private async linksOf(info: TaskInfo): Promise<readonly FileLink[]> {
+		const links = linksOf(info, this.parts.fileSelection);
+		if (links.length > 0) return links;
+		const { clock, signal } = this.parts;
+		await clock.sleep(LINKS_BEHIND_MS, signal);
+		return await this.freshLinks(info.taskId);
+	}
+
+	private async freshLinks(taskId: string): Promise<readonly FileLink[]> {
+		if (this.parts.signal.aborted) return [];
+		const read = await this.requestInfos.add(taskId);
+		const info = read.ok ? read.value.infos.get(taskId) : undefined;
+		return info ? linksOf(info, this.parts.fileSelection) : [];
+	}
+
+	private renewals(taskId: string): Renew {
+		const rounds: Array<Promise<readonly FileLink[]>> = [];
+		const { clock, signal } = this.parts;
+		const ask = async (pauseMs: number): Promise<readonly FileLink[]> => {
+			await clock.sleep(pauseMs, signal);
+			return await this.freshLinks(taskId);
+		};
+		return async (round) => await (rounds[round] ??= ask(RENEWAL_PAUSES_MS[round] ?? 0));
+	}
+
+	private async fetchFile(link: FileLink, fileName: string, renew: Renew): Promise<Result<ResultFile>> {
+		let { url } = link;
+		for (let round = 0; ; round++) {
+			// No place is held while links are asked for, so that others download meanwhile.
+			const result = await this.parts.slots(async () => await this.parts.download({ url, fileName }));
+			if (result.ok) return { ok: true, value: { link, stored: result.value } };
+			if (!result.failure.expired || round >= RENEWAL_PAUSES_MS.length) return result;
+			const fresh = (await renew(round))[link.index];
+			if (!fresh) return result;
+			({ url } = fresh);
+		}
+	}
+}

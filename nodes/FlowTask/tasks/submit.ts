@@ -1,0 +1,231 @@
+import { createHash } from 'crypto';
+
+import type { Clock } from '../../shared/run/clock';
+import { badInput, fail, ok, type Failure, type Result } from '../../shared/errors/failure';
+import { excerpt } from '../../shared/text/json';
+import type { HeldFiles } from '../../shared/files/heldFiles';
+import type { Ledger, LedgerAnswer } from '../../shared/idempotency/ledger';
+import type { LedgerClaim } from '../../shared/idempotency/claim';
+import type { TaskApi } from '../api';
+import { LONGEST_ID_CHARS } from './taskInfo';
+import { explainSubmit, notSubmitted, type StopReason } from '../failures';
+import type { SubmitRecord, UploadedImages } from './memory';
+import { withInput, type Prompt } from '../workflow/prompt';
+import { createImageUploads, type LoadImage, type UploadImage } from './uploads';
+
+/** A task to be made. */
+export interface SubmitStart {
+	readonly kind: 'submit';
+	readonly workflowId: string;
+	readonly prompt: Prompt;
+	readonly images: readonly ImageInput[];
+	/** What is known of the inputs that the platform refused; given its words. */
+	readonly acceptedFor?: ((said: string) => string) | undefined;
+	/** Left out where the item has no idempotency key. */
+	readonly idempotency?: IdempotencyKey | undefined;
+}
+
+export interface IdempotencyKey {
+	readonly key: string;
+	/** What is going to be sent, less what is drawn or counted anew in each run. */
+	readonly payload: string;
+}
+
+/** An image that has to be uploaded; its `image_id` becomes this input's value (§4.1, rule 5). */
+export interface ImageInput {
+	readonly nodeId: string;
+	readonly parameter: string;
+	readonly load: LoadImage;
+	/** The most that it can hold; left out where that is known only when it is read. */
+	readonly bytes?: number | undefined;
+}
+
+/** The item's task: made by this run, or one that its key stands for already. */
+export interface ItemTask {
+	readonly taskId: string;
+	readonly promptToken: string | undefined;
+	readonly submittedAtMs: number | undefined;
+	/** Whether another execution, or another item, has made it. */
+	readonly reused: boolean;
+	/** Whether another execution has seen its end. */
+	readonly finished?: boolean;
+	/** Tells the ledger how the task ended. */
+	readonly ended: (outcome: 'succeeded' | 'failed') => void;
+}
+
+export interface SubmitParts {
+	readonly api: Pick<TaskApi, 'submit' | 'upload'>;
+	readonly clock: Clock;
+	readonly images?: UploadedImages | undefined;
+	/** The account that pays, where items have different ones: a task of another is none of this one's. */
+	readonly owner?: string | undefined;
+	/** Bounds the memory of uploads; shared by all accounts of a run. */
+	readonly held?: HeldFiles | undefined;
+	/** Left out where no item has a key. */
+	readonly ledger?: Ledger | undefined;
+	readonly stopReason: () => StopReason | undefined;
+}
+
+interface PlacedImages {
+	readonly prompt: Prompt;
+	/** Each image by its place and the digest of its bytes: an upload has another `image_id` in each run. */
+	readonly placed: ReadonlyArray<readonly string[]>;
+}
+
+/** Uploads what an item needs and submits it, or finds the task that stands for it. */
+export class TaskSubmitter {
+	private readonly upload: UploadImage;
+
+	constructor(private readonly parts: SubmitParts) {
+		this.upload = createImageUploads(parts.api, parts.images, parts.held);
+	}
+
+	async submit(start: SubmitStart, record: SubmitRecord | undefined): Promise<Result<ItemTask>> {
+		const ready = await this.uploadImages(start);
+		if (!ready.ok) return ready;
+		const { prompt, placed } = ready.value;
+		const { idempotency } = start;
+		const { ledger, owner } = this.parts;
+		if (!ledger || !idempotency) return await this.send(start, prompt, record);
+		const payloadHash = createHash('sha256')
+			.update(JSON.stringify([start.workflowId, idempotency.payload, placed, ...(owner ? [owner] : [])]))
+			.digest('base64url');
+		return await this.sendOnce(ledger, { ...start, idempotency }, prompt, payloadHash, record);
+	}
+
+	private async uploadImages(start: SubmitStart): Promise<Result<PlacedImages>> {
+		let { prompt } = start;
+		const placed: string[][] = [];
+		for (const { load, bytes, nodeId, parameter } of start.images) {
+			const reason = this.parts.stopReason();
+			if (reason) return fail(notSubmitted(reason));
+			const uploaded = await this.upload(load, bytes);
+			if (!uploaded.ok) return fail(this.heldBack(uploaded.failure));
+			prompt = withInput(prompt, nodeId, parameter, uploaded.value.imageId);
+			placed.push([nodeId, parameter, uploaded.value.digest]);
+		}
+		return ok({ prompt, placed });
+	}
+
+	/** Claims the key and sends; claims again where the claim grew old before the request could leave. */
+	private async sendOnce(
+		ledger: Ledger,
+		start: SubmitStart & { readonly idempotency: IdempotencyKey },
+		prompt: Prompt,
+		payloadHash: string,
+		record: SubmitRecord | undefined,
+	): Promise<Result<ItemTask>> {
+		const { key } = start.idempotency;
+		const whyStop = (): Failure | undefined => {
+			const reason = this.parts.stopReason();
+			return reason && notSubmitted(reason);
+		};
+		for (;;) {
+			const stop = whyStop();
+			if (stop) return fail(stop);
+			const answer = await ledger.claim({ key, payloadHash, whyStop });
+			if (!answer.ok) return answer;
+			if (answer.value.kind === 'exists') return reuse(key, answer.value, record, this.parts.clock);
+			if (answer.value.kind !== 'mine') return fail(explainAnswer(key, answer.value, this.parts.owner));
+			const { claim } = answer.value;
+			const sent = await this.send(start, prompt, record, claim);
+			const tooLate = !sent.ok && sent.failure.kind === 'cancelled' && this.parts.stopReason() === undefined;
+			if (!tooLate) return sent;
+		}
+	}
+
+	private async send(
+		start: SubmitStart,
+		prompt: Prompt,
+		record: SubmitRecord | undefined,
+		claim?: LedgerClaim,
+	): Promise<Result<ItemTask>> {
+		const reason = this.parts.stopReason();
+		if (reason) {
+			claim?.released();
+			return fail(notSubmitted(reason));
+		}
+		const submitted = await this.parts.api.submit(start.workflowId, prompt, claim?.sendByMs);
+		if (submitted.ok) {
+			const { taskId, promptToken } = submitted.value;
+			const submittedAtMs = this.parts.clock.wallNow();
+			record?.submitted(taskId, submittedAtMs);
+			claim?.submitted(taskId);
+			const ended = (outcome: 'succeeded' | 'failed'): void => {
+				claim?.ended(outcome);
+			};
+			return ok({ taskId, promptToken, submittedAtMs, reused: false, ended });
+		}
+		if (submitted.failure.kind === 'unclear') {
+			record?.unclear();
+			claim?.unanswered();
+		} else {
+			claim?.released();
+		}
+		const failure = explainSubmit(this.heldBack(submitted.failure));
+		const accepted = failure.kind === 'refused' ? (start.acceptedFor?.(failure.message) ?? '') : '';
+		return fail(accepted ? { ...failure, advice: `${failure.advice} ${accepted}` } : failure);
+	}
+
+	/** A request that a stop kept from being sent is no failure of its own. */
+	private heldBack(failure: Failure): Failure {
+		const reason = failure.kind === 'cancelled' ? this.parts.stopReason() : undefined;
+		return reason ? notSubmitted(reason) : failure;
+	}
+}
+
+function reuse(
+	key: string,
+	known: Extract<LedgerAnswer, { kind: 'exists' }>,
+	record: SubmitRecord | undefined,
+	clock: Clock,
+): Result<ItemTask> {
+	const { by } = known;
+	const taskId = known.reference.trim();
+	// People may edit the table.
+	if (taskId.length > LONGEST_ID_CHARS) return fail(explainNoId(key));
+	record?.submitted(taskId, by.atMs ?? clock.wallNow(), true);
+	return ok({
+		taskId,
+		promptToken: undefined,
+		submittedAtMs: by.atMs,
+		reused: true,
+		finished: known.finished,
+		ended: (outcome) => {
+			known.ended(outcome);
+		},
+	});
+}
+
+function explainNoId(key: string): Failure {
+	const shown = excerpt(key, 80);
+	return badInput(
+		`The Data Table flow_task_ledger holds no task ID for the idempotency key "${shown}"`,
+		`Nothing was submitted. What stands under "reference" is longer than ${LONGEST_ID_CHARS} characters: put the task's ID there, or delete the key's rows to make a new task.`,
+		{ idempotencyKey: shown },
+	);
+}
+
+function explainAnswer(
+	key: string,
+	{ kind, by }: Extract<LedgerAnswer, { kind: 'conflict' | 'unknown' }>,
+	owner?: string,
+): Failure {
+	const shown = excerpt(key, 80);
+	const who = by.executionId ? `execution ${by.executionId}` : 'another execution';
+	const details = { idempotencyKey: shown, executionId: by.executionId };
+	if (kind === 'conflict') {
+		return badInput(
+			`The idempotency key "${shown}" was used by ${who} for other inputs${owner ? ' or with another API key' : ''}`,
+			'Nothing was submitted. A key stands for one picture: use another key for other inputs, or delete its rows in the Data Table flow_task_ledger.',
+			details,
+		);
+	}
+	return {
+		kind: 'unclear',
+		message: `A task may have been made for the idempotency key "${shown}" by ${who}, but its id is not known`,
+		advice:
+			'Nothing was submitted, so that nothing is paid for twice. Look for the task in the platform\'s console. To submit it all the same, set "If a Submit Had No Answer" in the options to Submit Again.',
+		details: { ...details, status: 'unknown', mayExist: true },
+	};
+}

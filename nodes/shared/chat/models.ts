@@ -1,0 +1,127 @@
+import type { ILoadOptionsFunctions, INodeListSearchResult, INodeProperties } from 'n8n-workflow';
+
+import { readCredential } from '../platform/credential';
+import { toNodeError } from '../errors/nodeError';
+import { badInput, fail, ok, type Failure, type Result } from '../errors/failure';
+import { isJsonObject, parseJson, type Json } from '../text/json';
+import { readPlatformAccount } from '../platform/account';
+import { redactJson, redactor } from '../text/redact';
+import { explain, originOf } from '../http/explain';
+import { classify } from '../http/outcome';
+import { exchangeOfError, openReply, readWhole } from '../http/request';
+
+const LIST_TIMEOUT_MS = 20_000;
+/** A person scrolls no further, and has the filter. */
+const MODELS_SHOWN = 1_000;
+
+/** Which model answers, for both chat nodes. */
+export const modelField: INodeProperties = {
+	displayName: 'Model',
+	name: 'model',
+	type: 'resourceLocator',
+	default: { mode: 'id', value: '' },
+	required: true,
+	modes: [
+		{ displayName: 'By ID', name: 'id', type: 'string', placeholder: 'vendor/model-4.6' },
+		{
+			displayName: 'From List',
+			name: 'list',
+			type: 'list',
+			typeOptions: { searchListMethod: 'searchModels', searchable: true },
+		},
+	],
+	description:
+		'The model\'s ID as the platform\'s console shows it. The list needs "Models Path" in the credential, for deployments that offer one.',
+};
+
+/** The models of the deployment, where it lists them; nothing is asked for unless a path is set (§1.10). */
+export async function searchModels(
+	this: ILoadOptionsFunctions,
+	filter?: string,
+): Promise<INodeListSearchResult> {
+	const found = await loadModels(this);
+	if (!found.ok) {
+		// The box below the list shows the message and nothing else of an error.
+		const { message, advice } = found.failure;
+		const told = [message, advice].filter(Boolean).join('. ');
+		throw toNodeError(this.getNode(), { ...found.failure, message: told, advice: '' });
+	}
+	const wanted = (filter ?? '').toLowerCase();
+	const fitting = found.value.filter((id) => id.toLowerCase().includes(wanted));
+	return { results: fitting.slice(0, MODELS_SHOWN).map((id) => ({ name: id, value: id })) };
+}
+
+async function loadModels(context: ILoadOptionsFunctions): Promise<Result<string[]>> {
+	const fields = await readCredential(context, 'flowPlatformApi');
+	if (!fields.ok) return fields;
+	const account = readPlatformAccount(fields.value);
+	if (!account.ok) return account;
+	const { baseUrl, modelsPath, secrets } = account.value;
+	if (!modelsPath) return fail(noList());
+	const url = `${baseUrl}${modelsPath}`;
+	const answer = await getText(context, url);
+	const redact = redactor(secrets);
+	const body = answer.kind === 'reply' && answer.status < 300 ? parseJson(answer.text) : undefined;
+	const ids = modelIds(redactJson(body ?? null, redact.known));
+	if (ids.length > 0) return ok(ids);
+	const outcome = classify(answer);
+	if (answer.kind === 'reply' && answer.status === 404) return fail(noSuchList(url));
+	const saysNo = outcome.kind === 'refused' || outcome.kind === 'busy';
+	if (answer.kind === 'reply' && answer.status < 300 && !saysNo) {
+		return fail(
+			badInput(
+				'The platform listed no models',
+				'Check "Models Path" in the credential, or enter the model by its ID.',
+			),
+		);
+	}
+	if (outcome.kind === 'done') return fail(noSuchList(url));
+	const facts = { purpose: 'list the models', repeatability: 'read', baseUrl: url, attempt: 1 } as const;
+	return fail(explain(outcome, { ...facts, redact }));
+}
+
+async function getText(context: ILoadOptionsFunctions, url: string): Promise<Parameters<typeof classify>[0]> {
+	try {
+		const response: unknown = await context.helpers.httpRequestWithAuthentication.call(
+			context,
+			'flowPlatformApi',
+			{
+				method: 'GET',
+				url,
+				headers: { Accept: 'application/json' },
+				encoding: 'stream',
+				returnFullResponse: true,
+				ignoreHttpStatusErrors: true,
+				disableFollowRedirect: true,
+				timeout: LIST_TIMEOUT_MS,
+			},
+		);
+		const reply = openReply(response);
+		if (reply) return await readWhole({ kind: 'open', reply }, LIST_TIMEOUT_MS, () => undefined);
+		return { kind: 'lost', sent: 'unknown', code: 'ERR_NO_BODY', reason: 'the answer could not be read' };
+	} catch (error) {
+		return exchangeOfError(error);
+	}
+}
+
+function noList(): Failure {
+	return badInput(
+		'The credential has no "Models Path", so there is no list of models',
+		'Choose "By ID" and enter the model\'s ID. If your deployment lists its models, enter the path in the credential.',
+	);
+}
+
+function noSuchList(url: string): Failure {
+	return badInput(
+		'The platform has no list of models under the "Models Path" of the credential',
+		`Correct the path in the credential, or choose "By ID" and enter the model's ID. The address was ${originOf(url)}${new URL(url).pathname}.`,
+	);
+}
+
+/** The identifiers in a list of models: `{ data: [{ id }] }`, `{ models: […] }` or a bare list. */
+function modelIds(json: Json): string[] {
+	if (isJsonObject(json)) return modelIds(json.data ?? json.models ?? json.list ?? null);
+	if (!Array.isArray(json)) return [];
+	const ids = json.map((entry) => (isJsonObject(entry) ? (entry.id ?? entry.model ?? entry.name) : entry));
+	return [...new Set(ids.filter((id) => typeof id === 'string' && id !== ''))].map(String).sort();
+}

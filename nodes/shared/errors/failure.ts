@@ -1,0 +1,59 @@
+import type { JsonObject } from '../text/json';
+
+/**
+ * Why an item, a request or a file did not come to its good end.
+ *
+ * - `badInput`: the operator's input is at fault; nothing was sent
+ * - `credential`: the key, its kind or its rights
+ * - `refused`: the service answered and said no; it did nothing
+ * - `unreachable`: the request never reached the service
+ * - `unclear`: no usable answer came; a write may or may not have been carried out
+ * - `taskFailed` / `taskDenied` / `taskUnknown`: the task's own end (§3.1)
+ * - `agentFailed`: the agent ran and came to no good end
+ * - `timedOut` / `stalled`: we stopped waiting, the task may go on
+ * - `notSubmitted`: the batch stopped before this item's turn
+ * - `file`: a result or input file could not be moved
+ * - `cancelled`: the execution was stopped by the operator
+ */
+export type FailureKind =
+	| 'badInput'
+	| 'credential'
+	| 'refused'
+	| 'unreachable'
+	| 'unclear'
+	| 'taskFailed'
+	| 'taskDenied'
+	| 'taskUnknown'
+	| 'agentFailed'
+	| 'timedOut'
+	| 'stalled'
+	| 'notSubmitted'
+	| 'file'
+	| 'cancelled';
+
+/**
+ * A failure as data: protocol code returns it, and `errors.ts` alone turns it into what n8n shows.
+ * `message` says what happened, `advice` what to do about it; `details` go to the error output.
+ */
+export interface Failure {
+	readonly kind: FailureKind;
+	readonly message: string;
+	readonly advice: string;
+	readonly details?: JsonObject;
+}
+
+export type Result<T, F = Failure> =
+	{ readonly ok: true; readonly value: T } | { readonly ok: false; readonly failure: F };
+
+export function ok<T>(value: T): { readonly ok: true; readonly value: T } {
+	return { ok: true, value };
+}
+
+export function fail<F>(failure: F): { readonly ok: false; readonly failure: F } {
+	return { ok: false, failure };
+}
+
+/** A failure of the operator's input: nothing was sent, nothing was spent. */
+export function badInput(message: string, advice: string, details?: JsonObject): Failure {
+	return { kind: 'badInput', message, advice, ...(details && { details }) };
+}

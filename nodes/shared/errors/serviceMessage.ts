@@ -1,0 +1,36 @@
+import { isJsonObject, type Json } from '../text/json';
+
+/** Where error bodies of services hold their words, the likeliest first. */
+const KEYS = ['msg', 'message', 'error', 'detail', 'errors', 'exception_message'] as const;
+/** Errors lie in errors, and what is hostile lies deeper than any stack. */
+const MOST_LEVELS = 1_000;
+/** As many mistakes of a list as a person reads. */
+const MOST_MISTAKES = 5;
+
+/** The words in an error that a service made of JSON, uncut and not cleaned; empty where it has none. */
+export function errorWords(error: Json | undefined, levels = MOST_LEVELS): string {
+	if (!isJsonObject(error) || levels === 0) return '';
+	for (const key of KEYS) {
+		const words = wordsIn(error[key], levels);
+		if (words) return words;
+	}
+	return '';
+}
+
+function wordsIn(value: Json | undefined, levels: number): string {
+	if (typeof value === 'string') return value.trim() && value;
+	if (!Array.isArray(value)) return errorWords(value, levels - 1);
+	const mistakes = value.slice(0, MOST_MISTAKES).map((one) => {
+		const words = typeof one === 'string' ? one.trim() : errorWords(one, levels - 1);
+		const place = isJsonObject(one) && words ? placeIn(one.loc) : '';
+		return `${place}${words}`;
+	});
+	return mistakes.filter(Boolean).join('; ');
+}
+
+/** Where in the request a mistake is, as validators of Python services say it: `["body", "workflow_id"]`. */
+function placeIn(loc: Json | undefined): string {
+	const list = Array.isArray(loc) ? loc : [];
+	const steps = list.filter((step) => typeof step === 'string' || typeof step === 'number');
+	return steps.length > 0 ? `${steps.join('.')}: ` : '';
+}

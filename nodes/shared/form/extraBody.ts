@@ -1,0 +1,25 @@
+import { badInput, fail, ok, type Result } from '../errors/failure';
+import { isJsonObject, isTextTooDeep, isTooDeep, parseJson, type JsonObject } from '../text/json';
+import { refuseLostDigits } from './pastedJson';
+
+/**
+ * Reads "Extra Body": JSON as text, or an object that an expression gave.
+ * @param value nothing, or an empty text, stands for no fields
+ * @param example of what may be entered, in JSON
+ * @returns or else why it cannot be sent as it was meant
+ */
+export function readExtraBody(value: unknown, example: string): Result<JsonObject> {
+	if (value === undefined || value === null || value === '') return ok({});
+	const parsed = typeof value === 'string' ? parseJson(value) : value;
+	const isDeep = typeof value === 'string' ? isTextTooDeep(value) : isJsonObject(value) && isTooDeep(value);
+	if (!isJsonObject(parsed) || isDeep) {
+		return fail(
+			badInput(
+				`"Extra Body" is ${isDeep ? 'nested too deeply' : 'no JSON object'}`,
+				`Enter fields and values, e.g. ${example}, or leave it empty.`,
+			),
+		);
+	}
+	const lost = refuseLostDigits('Extra Body', value);
+	return lost ? fail(lost) : ok(parsed);
+}

@@ -1,0 +1,93 @@
+import { badInput, fail, ok, type Failure, type Result } from '../errors/failure';
+import { excerpt, isTextTooDeep, jsonText, parseJson, type Json } from '../text/json';
+
+/** A text in JSON, whose end may be cut off: what stands in it is no syntax. */
+const TEXT = String.raw`"[^"\\]*(?:\\[\s\S][^"\\]*)*\\?(?:"|$)`;
+
+/**
+ * Parses JSON as an operator pasted it. Tools of Python write numbers that JSON does not have, chats put fences
+ * around it; what is meant is plain, so that it is read.
+ * @returns why it is no JSON as a clause, empty where that is not known
+ */
+export function parsePasted(source: string): Result<Json, string> {
+	const text = withoutFence(source.trim());
+	try {
+		const parsed = parseJson(text) ?? parseJson(withoutNaN(text));
+		return parsed === undefined ? fail(explain(text)) : ok(parsed);
+	} catch {
+		// A text that is too long for a regular expression.
+		return fail('');
+	}
+}
+
+/** What is in a list of one, which is how some tools hand over the one thing that there is. */
+export function onlyOne(value: unknown): unknown {
+	const first: unknown = Array.isArray(value) && value.length === 1 ? value[0] : undefined;
+	return typeof first === 'object' && first !== null ? first : value;
+}
+
+/** The first integer of a JSON text beyond 2^53, of which a number may not hold all digits. */
+export function lostDigits(text: string): string | undefined {
+	return longIntegers(text).find((token) => /^-?\d+$/.test(token));
+}
+
+/** Refuses JSON that is sent on and holds such a number, which would arrive as another one or as a text. */
+export function refuseLostDigits(fieldLabel: string, value: unknown): Failure | undefined {
+	const lost = lostDigits(typeof value === 'string' ? value : (jsonText(value) ?? ''));
+	if (lost === undefined) return undefined;
+	return badInput(
+		`"${fieldLabel}" holds the number ${excerpt(lost, 40)}, of which digits would be lost`,
+		`Enter a number up to ${Number.MAX_SAFE_INTEGER}, or put it into quotation marks if it may be a text.`,
+	);
+}
+
+/**
+ * The first integer beyond 2^53 in what an expression gave. n8n has made a number of it before anybody could look,
+ * so that nobody knows which digits it had.
+ * @returns what is left of it, for the words of {@link ROUNDED}
+ */
+export function roundedNumber(value: unknown): string | undefined {
+	return typeof value === 'string' ? undefined : lostDigits(jsonText(value) ?? '');
+}
+
+/** Follows such a number in a sentence. */
+export const ROUNDED = `is a number beyond ${Number.MAX_SAFE_INTEGER}, of which n8n rounds the last digits`;
+
+/** Refuses such a number, however it is written, where an id or a key is wanted: rounded, it is another one's. */
+export function refuseRounded(fieldLabel: string, value: unknown): Failure | undefined {
+	const [rounded] = typeof value === 'string' ? [] : longIntegers(jsonText(value) ?? '');
+	if (rounded === undefined) return undefined;
+	return badInput(
+		`"${fieldLabel}" holds ${rounded}, which ${ROUNDED}`,
+		'Have the node before give it as a text, with quotation marks around it in JSON.',
+	);
+}
+
+/** The numbers of a JSON text that are integers beyond 2^53, `1e+21` too. */
+function longIntegers(text: string): string[] {
+	const tokens = text.match(new RegExp(String.raw`${TEXT}|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?`, 'g')) ?? [];
+	return tokens.filter((token) => Number.isInteger(Number(token)) && !Number.isSafeInteger(Number(token)));
+}
+
+function withoutFence(text: string): string {
+	if (!text.startsWith('```') || !text.endsWith('```')) return text;
+	return text
+		.slice(0, -3)
+		.replace(/^```\w*/, '')
+		.trim();
+}
+
+function withoutNaN(text: string): string {
+	if (!/NaN|Infinity/.test(text)) return text;
+	return text.replace(new RegExp(String.raw`${TEXT}|-?\b(?:NaN|Infinity)\b`, 'g'), (token) =>
+		token.startsWith('"') ? token : 'null',
+	);
+}
+
+function explain(text: string): string {
+	if (isTextTooDeep(text)) return 'it is nested too deeply';
+	const syntax = text.replace(new RegExp(TEXT, 'g'), '""');
+	if (/[“”„]/.test(syntax)) return 'it has curly quotes (“ ”) where JSON has straight ones (")';
+	if (/,\s*[}\]]/.test(syntax)) return 'it has a comma before a closing bracket, which JSON does not allow';
+	return '';
+}

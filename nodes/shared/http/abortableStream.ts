@@ -1,0 +1,58 @@
+/** A body that arrives in pieces; what n8n returns for `encoding: 'stream'`. */
+export interface ByteStream extends AsyncIterable<Uint8Array> {
+	destroy(error?: Error): unknown;
+}
+
+/**
+ * A body that ends at once when it is destroyed. What n8n returns for `encoding: 'stream'` does not: the client wraps
+ * the body in a generator to count its bytes, and a generator that waits for the next piece cannot be ended before
+ * one comes, so that a silent line would hold its reader for ever.
+ *
+ * @param close closes the connection
+ */
+export function cuttable(body: ByteStream, close: () => void): ByteStream {
+	let isCut = false;
+	let cutBy: Error | undefined;
+	let wake: (() => void) | undefined;
+
+	const end = (): IteratorReturnResult<undefined> => {
+		if (cutBy) throw cutBy;
+		return { done: true, value: undefined };
+	};
+	const next = async (
+		iterator: AsyncIterator<Uint8Array>,
+	): Promise<IteratorResult<Uint8Array, undefined>> => {
+		if (isCut) return end();
+		const cut = new Promise<'cut'>((resolve) => {
+			wake = () => {
+				resolve('cut');
+			};
+		});
+		const piece = await Promise.race([iterator.next(), cut]);
+		// What came in the same moment came before the cut was noticed.
+		if (piece === 'cut') return end();
+		return piece.done ? { done: true, value: undefined } : piece;
+	};
+	const destroy = (error?: Error): void => {
+		if (isCut) return;
+		isCut = true;
+		cutBy = error;
+		wake?.();
+		close();
+		body.destroy();
+	};
+
+	return {
+		destroy,
+		[Symbol.asyncIterator]: () => {
+			const iterator = body[Symbol.asyncIterator]();
+			return {
+				next: async () => await next(iterator),
+				return: async () => {
+					destroy();
+					return await Promise.resolve({ done: true, value: undefined });
+				},
+			};
+		},
+	};
+}

@@ -1,0 +1,62 @@
+import type { Outcome } from './outcome';
+import { connectionWasRefused } from './exchange';
+
+/**
+ * What may be repeated. A `read` changes nothing that counts (an upload makes no task). A `write` (a submit) is repeated only where
+ * the service cannot have carried it out, because a second one would be paid for a second time.
+ */
+export type Repeatability = 'read' | 'write';
+
+/** First back-off step; doubles with each attempt. */
+const BACKOFF_BASE_MS = 500;
+const BACKOFF_CAP_MS = 20_000;
+/** A longer Retry-After is cut here: the node's own time-out decides what lies beyond. */
+const RETRY_AFTER_CAP_MS = 5 * 60_000;
+
+/** Whether the same request may be sent once more after this outcome. */
+export function mayRepeat(outcome: Outcome<unknown>, repeatability: Repeatability): boolean {
+	switch (outcome.kind) {
+		case 'busy':
+			return true;
+		case 'unreached':
+			return connectionWasRefused(outcome.code);
+		case 'broken':
+		case 'lost':
+			return repeatability === 'read';
+		default:
+			return false;
+	}
+}
+
+/**
+ * How long to wait before the next try.
+ *
+ * @param attempt the attempts made so far, 1 or more
+ * @param nowMs the time, for a Retry-After that is a date
+ * @param random a number in [0, 1): full jitter, so that many workers do not come back as one
+ */
+export function repeatDelayMs(
+	outcome: Outcome<unknown>,
+	attempt: number,
+	nowMs: number,
+	random: () => number,
+): number {
+	const told = outcome.kind === 'busy' ? retryAfterMs(outcome.retryAfter, nowMs) : undefined;
+	// "At once" is what a date says where the two clocks differ; own steps then keep attempts from running out.
+	if (told !== undefined && told > 0) return Math.min(told, RETRY_AFTER_CAP_MS);
+	const step = Math.min(BACKOFF_CAP_MS, BACKOFF_BASE_MS * 2 ** Math.min(attempt - 1, 20));
+	return Math.round(random() * step);
+}
+
+/**
+ * Reads a Retry-After header: seconds, or an HTTP date.
+ * @returns milliseconds from `nowMs`, or `undefined` where the header is missing or says nothing
+ */
+export function retryAfterMs(header: string | undefined, nowMs: number): number | undefined {
+	if (header === undefined || !header.trim()) return undefined;
+	const seconds = Number(header);
+	if (Number.isFinite(seconds)) return Math.max(0, seconds * 1000);
+	// Date.parse makes a date of almost any text with a number in it; an HTTP date has a time of day.
+	const dateMs = /\d:\d\d:\d\d/.test(header) ? Date.parse(header) : NaN;
+	return Number.isNaN(dateMs) ? undefined : Math.max(0, dateMs - nowMs);
+}

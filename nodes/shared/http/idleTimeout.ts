@@ -1,0 +1,75 @@
+import type { Clock } from '../run/clock';
+import { BodyEnded } from './request';
+import type { ByteStream } from './abortableStream';
+
+/** How long a body may be quiet, and how long it may take in all. */
+export interface PatienceLimits {
+	readonly idleMs: number;
+	/** By the clock's `now()`. */
+	readonly endByMs: number;
+}
+
+/** A body that is being read. */
+export interface WatchedBody {
+	/** Something came that counts: the idle time starts again. */
+	received(): void;
+	/** Other limits hold from now on, and the idle time starts again. */
+	expect(limits: PatienceLimits): void;
+	/** Nothing is watched any more. */
+	release(): void;
+}
+
+/** Cuts bodies that went silent or have no end, so that whoever reads them gets an error instead of waiting for ever. */
+export interface IdleTimeouts {
+	watch(body: ByteStream, limits: PatienceLimits): WatchedBody;
+}
+
+interface Entry {
+	limits: PatienceLimits;
+	receivedAtMs: number;
+}
+
+/**
+ * One loop watches all bodies of a run: a timer for each piece of each stream would cost more than reading it.
+ *
+ * @param checkMs how often it looks, which is how late a cut may come
+ * @param signal ends the watch, and cuts what is still being read; has to be aborted when the run is over
+ */
+export function createIdleTimeouts(clock: Clock, checkMs: number, signal: AbortSignal): IdleTimeouts {
+	const entries = new Map<ByteStream, Entry>();
+	const check = (): void => {
+		const nowMs = clock.now();
+		for (const [body, { limits, receivedAtMs }] of entries) {
+			if (nowMs - receivedAtMs > limits.idleMs) body.destroy(new BodyEnded('ETIMEDOUT', 'it went silent'));
+			else if (nowMs > limits.endByMs) {
+				body.destroy(new BodyEnded('ERR_TOO_LATE', 'it did not end before the time-out'));
+			}
+		}
+	};
+	const watchAll = async (): Promise<void> => {
+		while (!signal.aborted) {
+			await clock.sleep(checkMs, signal);
+			check();
+		}
+		for (const body of entries.keys()) body.destroy(new BodyEnded('ERR_CANCELED', 'the run has ended'));
+	};
+	void watchAll();
+	return {
+		watch: (body, limits) => {
+			const entry: Entry = { limits, receivedAtMs: clock.now() };
+			entries.set(body, entry);
+			return {
+				received: () => {
+					entry.receivedAtMs = clock.now();
+				},
+				expect: (later) => {
+					entry.limits = later;
+					entry.receivedAtMs = clock.now();
+				},
+				release: () => {
+					entries.delete(body);
+				},
+			};
+		},
+	};
+}

@@ -1,0 +1,230 @@
+import type {
+	ICredentialDataDecryptedObject,
+	ICredentialsDecrypted,
+	IExecuteFunctions,
+	IHttpRequestOptions,
+} from 'n8n-workflow';
+
+import { timerMs } from '../run/clock';
+import { cuttable, type ByteStream } from './abortableStream';
+import {
+	certificateWasRejected,
+	connectionWasRefused,
+	type Exchange,
+	type Headers,
+	type HttpRequest,
+	type SendHttp,
+	type Unanswered,
+} from './exchange';
+
+/** An answer of which the body has not been read. */
+export interface OpenReply {
+	readonly status: number;
+	readonly headers: Headers;
+	readonly body: ByteStream;
+}
+
+/** An answer whose body is still to be read, or why there is none. */
+export type Opening = { readonly kind: 'open'; readonly reply: OpenReply } | Unanswered;
+
+export type OpenHttp = (request: HttpRequest) => Promise<Opening>;
+
+/** Answers of the service are small; more than this is not one of them. */
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Sends requests with the credential through n8n's own helper (proxy, SSRF guard and cancel included).
+ *
+ * - no redirects: they would carry the key to another origin
+ * - n8n takes the signal that ends a request from the context and from nowhere else, so each request has a context of
+ *   its own whose signal also ends with this request: nothing else closes a connection on which nothing comes
+ * - the body is read as a stream, because `timeout` ends with the head of the answer
+ * - the decrypted credential is handed back in, else n8n reads it from its database for each request
+ */
+export function authenticatedOpen(
+	context: IExecuteFunctions,
+	credentialType: string,
+	credential: ICredentialsDecrypted,
+): OpenHttp {
+	return async (request) => {
+		const line = new AbortController();
+		const ends = [line.signal, context.getExecutionCancelSignal(), request.signal];
+		const signal = AbortSignal.any(ends.filter((end) => end !== undefined));
+		try {
+			const response: unknown = await context.helpers.httpRequestWithAuthentication.call(
+				withSignal(context, signal),
+				credentialType,
+				requestOptions(request),
+				{ credentialsDecrypted: credential },
+			);
+			const reply = openReply(response);
+			if (!reply) return lost('unknown', 'ERR_NO_BODY', 'the answer could not be read');
+			const body = cuttable(reply.body, () => {
+				line.abort();
+			});
+			return { kind: 'open', reply: { ...reply, body } };
+		} catch (error) {
+			return exchangeOfError(error, context.getExecutionCancelSignal());
+		}
+	};
+}
+
+function withSignal(context: IExecuteFunctions, signal: AbortSignal): IExecuteFunctions {
+	return Object.create(context, { getExecutionCancelSignal: { value: () => signal } }) as IExecuteFunctions;
+}
+
+/** A credential that is decrypted already, in the form in which n8n's request helper takes it back. */
+export function credentialOf(
+	context: Pick<IExecuteFunctions, 'getNode'>,
+	type: string,
+	data: ICredentialDataDecryptedObject,
+): ICredentialsDecrypted {
+	const stored = context.getNode().credentials?.[type];
+	return { id: stored?.id ?? '', name: stored?.name ?? '', type, data };
+}
+
+/** The same for answers that are read whole. */
+export function authenticatedSend(
+	context: IExecuteFunctions,
+	credentialType: string,
+	credential: ICredentialsDecrypted,
+): SendHttp {
+	const open = authenticatedOpen(context, credentialType, credential);
+	return async (request) =>
+		await readWhole(await open(request), request.timeoutMs, () => context.getExecutionCancelSignal());
+}
+
+/** Reads the body of an answer that was opened. */
+export async function readWhole(
+	opening: Opening,
+	timeoutMs: number,
+	cancelSignal: () => AbortSignal | undefined,
+): Promise<Exchange> {
+	if (opening.kind !== 'open') return opening;
+	const { status, headers, body } = opening.reply;
+	try {
+		const bytes = await readBody(body, timeoutMs, MAX_ANSWER_BYTES);
+		return { kind: 'reply', status, headers, text: bytes.toString('utf8') };
+	} catch (error) {
+		return exchangeOfError(error, cancelSignal());
+	}
+}
+
+function requestOptions(request: HttpRequest): IHttpRequestOptions {
+	const { method, url, json, form, timeoutMs, accept = 'application/json' } = request;
+	return {
+		method,
+		url,
+		headers: { Accept: accept, ...(json && { 'Content-Type': 'application/json' }) },
+		...(json && { body: JSON.stringify(json) }),
+		...(form && { body: form }),
+		encoding: 'stream',
+		returnFullResponse: true,
+		ignoreHttpStatusErrors: true,
+		disableFollowRedirect: true,
+		timeout: timerMs(timeoutMs),
+	};
+}
+
+/** Narrows what n8n's request helper returned for `encoding: 'stream'` with `returnFullResponse`. */
+export function openReply(response: unknown): OpenReply | undefined {
+	if (typeof response !== 'object' || response === null) return undefined;
+	if (!('statusCode' in response) || !('headers' in response) || !('body' in response)) return undefined;
+	const { statusCode, headers, body } = response;
+	if (typeof statusCode !== 'number' || !isByteStream(body)) return undefined;
+	return { status: statusCode, headers: plainHeaders(headers), body };
+}
+
+function isByteStream(value: unknown): value is ByteStream {
+	return (
+		typeof value === 'object' &&
+		value !== null &&
+		Symbol.asyncIterator in value &&
+		'destroy' in value &&
+		typeof value.destroy === 'function'
+	);
+}
+
+/** Header names in lower case, each with one value. */
+export function plainHeaders(headers: unknown): Headers {
+	const plain: Record<string, string> = {};
+	if (typeof headers !== 'object' || headers === null) return plain;
+	for (const [name, value] of Object.entries(headers)) {
+		if (typeof value === 'string') plain[name.toLowerCase()] = value;
+		else if (typeof value === 'number') plain[name.toLowerCase()] = String(value);
+	}
+	return plain;
+}
+
+/**
+ * Reads a body to its end.
+ * @throws an error with code `ETIMEDOUT` or `ERR_TOO_LARGE` where it takes longer or holds more than allowed
+ */
+export async function readBody(stream: ByteStream, timeoutMs: number, maxBytes: number): Promise<Buffer> {
+	const body = cuttable(stream, () => undefined);
+	const expiry = AbortSignal.timeout(timerMs(timeoutMs));
+	const expire = (): void => {
+		body.destroy(new BodyEnded('ETIMEDOUT', 'the answer did not end in time'));
+	};
+	expiry.addEventListener('abort', expire, { once: true });
+	const chunks: Uint8Array[] = [];
+	let bytes = 0;
+	try {
+		for await (const chunk of body) {
+			bytes += chunk.byteLength;
+			if (bytes > maxBytes) body.destroy(new BodyEnded('ERR_TOO_LARGE', 'the answer is too large'));
+			else chunks.push(chunk);
+		}
+	} finally {
+		expiry.removeEventListener('abort', expire);
+	}
+	return Buffer.concat(chunks);
+}
+
+/** A body that we ended ourselves, and why. */
+export class BodyEnded extends Error {
+	constructor(
+		readonly code: string,
+		message: string,
+	) {
+		super(message);
+	}
+}
+
+/** The same codes can end a connection that was open, on which the request may have arrived. */
+const WAS_OPEN = /^(read|write) (?!EPROTO)|bad record mac|decryption failed/i;
+
+/** What an error of n8n's request helper says about the request; the error itself holds the key and is dropped. */
+export function exchangeOfError(error: unknown, signal?: AbortSignal): Unanswered {
+	const { code, reason, fromNetwork } = describeError(error);
+	if (signal?.aborted || code === 'ERR_CANCELED') return { kind: 'cancelled' };
+	const neverOpen = connectionWasRefused(code) && !WAS_OPEN.test(reason);
+	const unsent = neverOpen || certificateWasRejected(code) || !fromNetwork;
+	return lost(unsent ? 'no' : 'unknown', code, reason);
+}
+
+function lost(sent: 'no' | 'unknown', code: string, reason: string): Unanswered {
+	return { kind: 'lost', sent, code, reason };
+}
+
+interface ErrorFacts {
+	readonly code: string;
+	readonly reason: string;
+	/** False where n8n refused to send: its SSRF guard, a credential that threw. */
+	readonly fromNetwork: boolean;
+}
+
+/** n8n wraps the client's error, so the one with a code is the innermost that has one. */
+export function describeError(error: unknown): ErrorFacts {
+	let code = '';
+	let reason = '';
+	let fromNetwork = false;
+	let current: unknown = error;
+	for (let depth = 0; depth < 5 && current instanceof Error; depth++) {
+		reason = current.message || reason;
+		if ('code' in current && typeof current.code === 'string') code = current.code;
+		if ('isAxiosError' in current || current instanceof BodyEnded || code !== '') fromNetwork = true;
+		current = current.cause;
+	}
+	return { code, reason: reason || 'no reason was given', fromNetwork };
+}

@@ -1,0 +1,114 @@
+import { createParser } from 'eventsource-parser';
+
+import { BodyEnded } from './request';
+import type { ByteStream } from './abortableStream';
+
+/** One event of a stream, or a whole body that was no stream. */
+export interface StreamEvent {
+	/** The event's name; undefined for the usual, unnamed one. */
+	readonly name: string | undefined;
+	readonly data: string;
+	/** The body was no event stream, and this is all of it that came. */
+	readonly isWholeBody: boolean;
+}
+
+/** No answer is this long: whoever sends more has no end. */
+const MAX_STREAM_BYTES = 256 * 1024 * 1024;
+/** One event, or a body that is no stream. In characters. */
+const MAX_EVENT_CHARS = 32 * 1024 * 1024;
+
+/** The parser looks for line ends of both kinds up to the end of what it is given, for each line anew. */
+const FEED_CHARS = 4_096;
+
+interface StreamReader {
+	/** Takes a piece of text, and gives what it completed. */
+	push(more: string): readonly StreamEvent[];
+	/** What was still open when the body ended. */
+	end(): readonly StreamEvent[];
+}
+
+function createStreamReader(): StreamReader {
+	let ready: StreamEvent[] = [];
+	const parser = createParser({
+		maxBufferSize: MAX_EVENT_CHARS,
+		onEvent: ({ event, data }) => ready.push({ name: event, data, isWholeBody: false }),
+		onError: ({ type }) => {
+			if (type === 'max-buffer-size-exceeded') throw tooLarge();
+		},
+	});
+	let form: 'unknown' | 'events' | 'document' = 'unknown';
+	let text = '';
+	const push = (more: string): readonly StreamEvent[] => {
+		// Blanks before a body mean nothing, and may be any number: kept, they would be looked at with every piece.
+		text += form === 'unknown' ? more.trimStart() : more;
+		if (form === 'unknown') form = formOf(text);
+		if (text.length > MAX_EVENT_CHARS) throw tooLarge();
+		if (form !== 'events') return [];
+		for (let at = 0; at < text.length; at += FEED_CHARS) parser.feed(text.slice(at, at + FEED_CHARS));
+		text = '';
+		const events = ready;
+		ready = [];
+		return events;
+	};
+	return {
+		push,
+		// Many servers leave out the empty line that ends the last event.
+		end: () => (form === 'events' ? push('\n\n') : [{ name: undefined, data: text, isWholeBody: true }]),
+	};
+}
+
+/**
+ * Reads a body as server-sent events, however it is cut into pieces. A server that was asked for a stream may
+ * answer with one JSON document, or the other way round: the first character tells, since no line of an event
+ * stream begins with a bracket.
+ *
+ * Yields what each piece completed, so that a piece costs one turn however many events it holds. Ending the
+ * iteration early closes the connection. Where the body breaks off, what had come of it is yielded before the error
+ * is thrown, half an event included: that much had been generated.
+ *
+ * @throws whatever ends the body early
+ */
+export async function* readStream(body: ByteStream): AsyncGenerator<readonly StreamEvent[], void, void> {
+	const decoder = new TextDecoder();
+	const reader = createStreamReader();
+	let bytes = 0;
+	let brokenBy: Error | undefined;
+	try {
+		try {
+			for await (const chunk of body) {
+				bytes += chunk.byteLength;
+				if (bytes > MAX_STREAM_BYTES) throw tooLarge();
+				const events = reader.push(decoder.decode(chunk, { stream: true }));
+				if (events.length > 0) yield events;
+			}
+			yield [...reader.push(decoder.decode()), ...reader.end()];
+		} catch (error) {
+			brokenBy = error instanceof Error ? error : new BodyEnded('ERR_BROKEN', String(error));
+		}
+		if (brokenBy) {
+			yield leftIn(reader);
+			throw brokenBy;
+		}
+	} finally {
+		body.destroy();
+	}
+}
+
+function leftIn(reader: StreamReader): readonly StreamEvent[] {
+	try {
+		return reader.end();
+	} catch {
+		// It is the reader itself that gave up, on a text without end.
+		return [];
+	}
+}
+
+/** @param text without blanks before it */
+function formOf(text: string): 'unknown' | 'events' | 'document' {
+	if (text === '') return 'unknown';
+	return '{[<"'.includes(text.charAt(0)) ? 'document' : 'events';
+}
+
+function tooLarge(): BodyEnded {
+	return new BodyEnded('ERR_TOO_LARGE', 'the answer is too large');
+}

@@ -1,0 +1,98 @@
+import type { ICredentialTestFunctions, IHttpRequestOptions, INodeCredentialTestResult } from 'n8n-workflow';
+
+import type { Clock } from '../run/clock';
+import { excerpt } from '../text/json';
+import type { Redact } from '../text/redact';
+import type { Exchange, Unanswered } from './exchange';
+import { sentence } from './explain';
+import { exchangeOfError, plainHeaders } from './request';
+import { explainUnreached } from './unreached';
+
+/**
+ * The only HTTP helper that n8n gives to a credential test. Like all of n8n's it goes through the proxy that n8n is
+ * set to and is guarded against server-side request forgery, which a request of our own would not be.
+ */
+export type TestHelpers = Pick<ICredentialTestFunctions['helpers'], 'request'>;
+
+export interface TestRequest {
+	readonly url: string;
+	readonly token: string;
+	readonly json: object;
+}
+
+/** A person waits before the form. */
+const DEADLINE_MS = 10_000;
+
+/** What the helper is told in any case: all answers are answers, and no redirect is followed, which would take the key along. */
+const PLAIN = {
+	encoding: null,
+	simple: false,
+	resolveWithFullResponse: true,
+	followRedirect: false,
+	followAllRedirects: false,
+	timeout: DEADLINE_MS,
+} as const;
+
+/** Sends one request of a credential test. Never throws. */
+export async function sendTest(
+	helpers: TestHelpers,
+	{ url, token, json }: TestRequest,
+	clock: Clock,
+): Promise<Exchange> {
+	const headers = {
+		Accept: 'application/json',
+		'Content-Type': 'application/json',
+		Authorization: `Bearer ${token}`,
+	};
+	const options = { ...PLAIN, method: 'POST', uri: url, headers, body: JSON.stringify(json) };
+	const settled = new AbortController();
+	const answer = helpers.request(options).then(readResponse, (error: unknown) => exchangeOfError(error));
+	// The helper's own time-out begins anew with each byte.
+	const late = clock
+		.sleep(DEADLINE_MS, settled.signal)
+		.then((): Unanswered => ({ kind: 'lost', sent: 'unknown', code: 'ETIMEDOUT', reason: '' }));
+	try {
+		return await Promise.race([answer, late]);
+	} finally {
+		settled.abort();
+	}
+}
+
+/** A plain GET by the same helper, in the form of n8n's other one. */
+export async function getByTestHelper(
+	helpers: TestHelpers,
+	{ url, headers, timeout }: Pick<IHttpRequestOptions, 'url' | 'headers' | 'timeout'>,
+): Promise<unknown> {
+	const response: unknown = await helpers.request({ ...PLAIN, method: 'GET', uri: url, headers, timeout });
+	return response;
+}
+
+function readResponse(response: unknown): Exchange {
+	if (typeof response !== 'object' || response === null) return noAnswer();
+	if (!('statusCode' in response) || typeof response.statusCode !== 'number') return noAnswer();
+	const headers = plainHeaders('headers' in response ? response.headers : undefined);
+	const body: unknown = 'body' in response ? response.body : undefined;
+	const text = typeof body === 'string' ? body : Buffer.isBuffer(body) ? body.toString('utf8') : '';
+	return { kind: 'reply', status: response.statusCode, headers, text };
+}
+
+function noAnswer(): Unanswered {
+	return { kind: 'lost', sent: 'unknown', code: '', reason: 'the answer could not be read' };
+}
+
+/** Why a test got no answer, and what to check. */
+export function whyNoAnswer(exchange: Unanswered, address: string, redact: Redact): string {
+	const { host } = new URL(address);
+	const { code, reason } = exchange.kind === 'lost' ? exchange : { code: '', reason: 'it was stopped' };
+	if (code === 'ETIMEDOUT' || code === 'ECONNABORTED') {
+		return `${host} did not answer within ${DEADLINE_MS / 1000} seconds. Check the base URL, and that this n8n may reach it.`;
+	}
+	// Without a code it is n8n itself that sent nothing, and says why.
+	if (!code) return `${host} was not asked: ${sentence(excerpt(redact(reason)))}`;
+	const { message, advice } = explainUnreached(code, host, 'http');
+	return `${message}. ${advice}.`;
+}
+
+export function testFailed(message: string): INodeCredentialTestResult {
+	return { status: 'Error', message };
+}

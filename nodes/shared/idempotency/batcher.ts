@@ -1,0 +1,40 @@
+import type { Clock } from '../run/clock';
+
+/** What comes within a short while is worked on together. */
+export interface Batcher<T, R> {
+	/**
+	 * @param withinMs how long a batch that this item opens waits for others; an open batch does not wait longer for it
+	 * @returns what came of the whole batch that `item` went with
+	 */
+	add(item: T, withinMs?: number): Promise<R>;
+}
+
+/**
+ * @param usualMs how long a batch waits for others where nothing else is said
+ * @param work never rejects
+ * @param signal ends the waiting, not the work
+ */
+export function createBatcher<T, R>(
+	clock: Clock,
+	usualMs: number,
+	work: (items: readonly T[]) => Promise<R>,
+	signal?: AbortSignal,
+): Batcher<T, R> {
+	let open: { readonly items: T[]; readonly done: Promise<R> } | undefined;
+	const begin = (withinMs: number) => {
+		const items: T[] = [];
+		const done = (async () => {
+			await clock.sleep(withinMs, signal);
+			open = undefined;
+			return await work(items);
+		})();
+		return { items, done };
+	};
+	return {
+		add: async (item, withinMs = usualMs) => {
+			const batch = (open ??= begin(withinMs));
+			batch.items.push(item);
+			return await batch.done;
+		},
+	};
+}

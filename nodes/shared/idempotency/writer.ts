@@ -1,0 +1,93 @@
+import type { Clock } from '../run/clock';
+import type { DataTable, TableRow } from '../dataTable/table';
+import { fail, ok, type Failure, type Result } from '../errors/failure';
+
+/** How long what is to be written waits for more. */
+const BATCH_MS = 100;
+/** Pauses between tries; a database that is away for a minute has then had its chance. */
+const PAUSES_MS = [500, 1_000, 2_000, 5_000, 10_000, 20_000];
+
+/**
+ * Writes in the background and in lots, and tries again where the database does not answer: whoever hands in a
+ * row goes on at once. A row can be written twice that way, which says no more than once.
+ */
+export class LedgerWriter {
+	private rows: TableRow[] = [];
+	private leaving = new Set<string>();
+	private working: Promise<void> | undefined;
+	private writing: Promise<void> | undefined;
+	private hurry = new AbortController();
+	private failure: Failure | undefined;
+
+	constructor(
+		private readonly table: DataTable,
+		private readonly clock: Clock,
+	) {}
+
+	add(row: TableRow): void {
+		this.rows.push(row);
+		this.start();
+	}
+
+	/**
+	 * Writes rows at once, in one statement with those that wait: nothing new is begun before it stands in the table
+	 * what came of the last. @returns the failure where `rows` may not have been written
+	 */
+	async writeWith(rows: readonly TableRow[]): Promise<Result<undefined>> {
+		await this.writing;
+		const before = this.rows;
+		this.rows = [];
+		const added = await this.table.insert([...before, ...rows]);
+		if (!added.ok && before.length > 0) {
+			this.rows = [...before, ...this.rows];
+			this.start();
+		}
+		return added;
+	}
+
+	/** Takes back all rows of an owner. */
+	takeBack(owner: string): void {
+		this.leaving.add(owner);
+		this.start();
+	}
+
+	/** Writes all that is left, now. @returns the failure where something could not be written */
+	async flush(): Promise<Result<undefined>> {
+		while (this.working) {
+			this.hurry.abort();
+			await this.working;
+		}
+		if (this.rows.length + this.leaving.size > 0) await this.writeAll();
+		return this.failure ? fail(this.failure) : ok(undefined);
+	}
+
+	private start(): void {
+		this.working ??= this.work();
+	}
+
+	private async work(): Promise<void> {
+		const { signal } = (this.hurry = new AbortController());
+		await this.clock.sleep(BATCH_MS, signal);
+		for (const pauseMs of [...PAUSES_MS, undefined]) {
+			await (this.writing = this.writeAll());
+			if (!this.failure || pauseMs === undefined || signal.aborted) break;
+			await this.clock.sleep(pauseMs, signal);
+		}
+		this.working = undefined;
+		// What came in while the last batch was written.
+		if (!this.failure && this.rows.length + this.leaving.size > 0) this.start();
+	}
+
+	/** What cannot be written stays, and goes with the next batch. */
+	private async writeAll(): Promise<void> {
+		const rows = this.rows;
+		this.rows = [];
+		const added = rows.length > 0 ? await this.table.insert(rows) : ok(undefined);
+		if (!added.ok) this.rows = [...rows, ...this.rows];
+		const leaving = [...this.leaving];
+		this.leaving.clear();
+		const removed = leaving.length > 0 ? await this.table.remove('owner', leaving) : ok(undefined);
+		if (!removed.ok) for (const owner of leaving) this.leaving.add(owner);
+		this.failure = added.ok ? (removed.ok ? undefined : removed.failure) : added.failure;
+	}
+}

@@ -1,0 +1,47 @@
+import { createHash } from 'crypto';
+
+import type { IExecuteFunctions } from 'n8n-workflow';
+
+import { mapAccounts, readAccounts, type Accounts } from './accounts';
+import { ok, type Result } from '../errors/failure';
+import { readPlatformAccount, type PlatformAccount } from './account';
+import { redactor, type Redact } from '../text/redact';
+import type { SendHttp } from '../http/exchange';
+import { authenticatedOpen, authenticatedSend, credentialOf, type OpenHttp } from '../http/request';
+
+/** The platform as the items of one account reach it in a run of a node. */
+export interface Platform {
+	readonly account: PlatformAccount;
+	/** Tells accounts apart, and says nothing of the key. */
+	readonly accountId: string;
+	readonly send: SendHttp;
+	readonly open: OpenHttp;
+}
+
+export interface Platforms extends Accounts<Platform> {
+	/** Hides the keys of all accounts in whatever comes from outside. */
+	readonly redact: Redact;
+}
+
+const CREDENTIAL = 'flowPlatformApi';
+
+/** Reads and checks the credential, for all items of the run. */
+export async function openPlatforms(context: IExecuteFunctions): Promise<Result<Platforms>> {
+	const read = await readAccounts(context, CREDENTIAL, readPlatformAccount);
+	if (!read.ok) return read;
+	const platforms = mapAccounts(read.value, ({ account, fields }): Platform => {
+		const credential = credentialOf(context, CREDENTIAL, fields);
+		return {
+			account,
+			accountId: digest([account.baseUrl, account.apiKey]),
+			send: authenticatedSend(context, CREDENTIAL, credential),
+			open: authenticatedOpen(context, CREDENTIAL, credential),
+		};
+	});
+	const secrets = platforms.all.flatMap(({ account }) => account.secrets);
+	return ok({ ...platforms, redact: redactor(secrets) });
+}
+
+function digest(parts: readonly string[]): string {
+	return createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22);
+}

@@ -1,0 +1,91 @@
+import type { Redact } from '../text/redact';
+
+/** A piece of output as n8n streams it to a chat or a webhook. */
+export type ChunkKind = 'begin' | 'item' | 'end' | 'error';
+
+export type SendChunk = (kind: ChunkKind, itemIndex: number, text?: string) => Promise<void>;
+
+/** The text of one item, on its way out. */
+export interface ChatStream {
+	write(text: string): Promise<void>;
+	/** Has to be called for every item, or those behind it are never heard. */
+	end(): Promise<void>;
+	fail(message: string): Promise<void>;
+}
+
+interface Waiting {
+	readonly kind: ChunkKind;
+	readonly text: string | undefined;
+}
+
+/**
+ * Brings the texts of items that are written at the same time out one after the other, in the order of the items:
+ * the first that is not finished is heard live, what the others say meanwhile is kept. No secret is heard, whichever
+ * pieces it comes in.
+ */
+export function createChatStreams(
+	send: SendChunk,
+	itemCount: number,
+	redact: Pick<Redact, 'inPieces'>,
+): (itemIndex: number) => ChatStream {
+	const kept = Array.from({ length: itemCount }, (): Waiting[] => []);
+	const isOver = Array.from({ length: itemCount }, () => false);
+	let live = 0;
+	// One after the other, whoever speaks: a chunk that overtakes another garbles the text.
+	let lastSent: Promise<void> = Promise.resolve();
+
+	const sendInTurn = async (itemIndex: number, { kind, text }: Waiting): Promise<void> => {
+		const previous = lastSent;
+		lastSent = (async () => {
+			await previous;
+			try {
+				await send(kind, itemIndex, text);
+			} catch {
+				// Whoever listened has gone: the answer is written to the output all the same.
+			}
+		})();
+		await lastSent;
+	};
+
+	const put = async (itemIndex: number, chunk: Waiting): Promise<void> => {
+		if (itemIndex === live) await sendInTurn(itemIndex, chunk);
+		else kept[itemIndex]?.push(chunk);
+	};
+
+	const close = async (itemIndex: number): Promise<void> => {
+		isOver[itemIndex] = true;
+		const sends: Promise<void>[] = [];
+		// Put in line without a pause: what the next item says meanwhile has to stand behind what it said before.
+		while (live < itemCount && isOver[live]) {
+			const next = ++live;
+			for (const chunk of kept[next]?.splice(0) ?? []) sends.push(sendInTurn(next, chunk));
+		}
+		await Promise.all(sends);
+	};
+
+	return (itemIndex) => {
+		let begun: Promise<void> | undefined;
+		const redacted = redact.inPieces();
+		const begin = async (): Promise<void> => {
+			begun ??= put(itemIndex, { kind: 'begin', text: undefined });
+			await begun;
+		};
+		const write = async (text: string): Promise<void> => {
+			await begin();
+			if (text) await put(itemIndex, { kind: 'item', text });
+		};
+		const finish = async (chunk: Waiting): Promise<void> => {
+			if (isOver[itemIndex]) return;
+			await write(redacted.end());
+			await put(itemIndex, chunk);
+			await close(itemIndex);
+		};
+		return {
+			write: async (text) => {
+				await write(redacted.push(text));
+			},
+			end: async () => await finish({ kind: 'end', text: undefined }),
+			fail: async (message) => await finish({ kind: 'error', text: message }),
+		};
+	};
+}

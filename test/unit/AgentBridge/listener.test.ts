@@ -1,0 +1,201 @@
+import { openBridge, type BridgeSettings } from '../../../nodes/AgentBridge/connection';
+import { startListener, type Listener } from '../../../nodes/AgentBridge/listener';
+import type { Probe } from '../../../nodes/AgentBridge/probe';
+import { createReconnectPolicy } from '../../../nodes/AgentBridge/reconnect';
+import { redactor } from '../../../nodes/shared/text/redact';
+import { TestClock, turn } from '../testClock';
+import { scriptedSockets, type ScriptedSocket } from './sockets.script';
+
+const SETTINGS: BridgeSettings = { url: 'ws://bridge.test/ws/v1', protocol: 'neutral.bridge.v1', idleMs: 0 };
+
+interface Scene {
+	readonly clock: TestClock;
+	readonly sockets: ScriptedSocket[];
+	readonly said: string[];
+	readonly listener: Listener;
+	probe: Probe | Promise<Probe>;
+	hasRoom: boolean;
+	makeRoom: () => void;
+	/** The newest socket. */
+	last(): ScriptedSocket;
+}
+
+function listenTo(): Scene {
+	const clock = new TestClock();
+	const { sockets, connect } = scriptedSockets();
+	const said: string[] = [];
+	const scene: Omit<Scene, 'listener'> = {
+		clock,
+		sockets,
+		said,
+		probe: { kind: 'nothing' },
+		hasRoom: true,
+		makeRoom: () => undefined,
+		last: () => {
+			const socket = sockets.at(-1);
+			if (!socket) throw new Error('no socket');
+			return socket;
+		},
+	};
+	const listener = startListener({
+		open: (events) => openBridge(SETTINGS, events, clock, connect),
+		probe: async () => {
+			said.push('probe');
+			return scene.probe;
+		},
+		// Without jitter, so that a test can say when.
+		policy: createReconnectPolicy(
+			() => clock.now(),
+			() => 1,
+		),
+		clock,
+		whom: { host: 'bridge.test', protocol: SETTINGS.protocol, redact: redactor([]) },
+		onText: (text) => {
+			if (scene.hasRoom) said.push(text);
+			return scene.hasRoom;
+		},
+		onBinary: () => said.push('binary'),
+		room: async () => await new Promise((resolve) => (scene.makeRoom = resolve)),
+		onUp: (failures) => said.push(`up ${failures}`),
+		onDown: (_failure, pauseMs, failures) => said.push(`down ${failures}, ${pauseMs} ms`),
+		onRefused: ({ message }) => said.push(`refused: ${message}`),
+		onFull: () => said.push('full'),
+	});
+	return Object.assign(scene, { listener });
+}
+
+test('an outage of a night: it tries on, a minute apart, and is back within a minute', async () => {
+	const { clock, sockets, said, last } = listenTo();
+	last().open();
+	await clock.advance(60_000);
+	last().end(1006);
+	const endMs = clock.now() + 8 * 60 * 60 * 1000;
+	while (clock.now() < endMs) {
+		await clock.advance(1_000);
+		if (last().readyState === 0) last().end(1006);
+		await turn();
+	}
+	expect(sockets.length).toBeGreaterThan(8 * 59);
+	expect(sockets.length).toBeLessThan(8 * 61 + 10);
+	for (let seconds = 0; last().readyState !== 0 && seconds < 61; seconds++) await clock.advance(1_000);
+	last().open();
+	expect(said.at(-1)).toMatch(/^up \d+$/);
+});
+
+test('a stable minute makes the next failure a first one', async () => {
+	const { clock, said, last } = listenTo();
+	for (let failure = 0; failure < 4; failure++) {
+		last().end();
+		await clock.advance(1_000 * 2 ** failure);
+	}
+	last().open();
+	await clock.advance(10_000);
+	last().end(1001);
+	await clock.advance(16_000);
+	last().open();
+	await clock.advance(60_000);
+	last().end(1001);
+	await turn();
+	expect(said.filter((line) => line.startsWith('down'))).toEqual([
+		'down 1, 1000 ms',
+		'down 2, 2000 ms',
+		'down 3, 4000 ms',
+		'down 4, 8000 ms',
+		'down 5, 16000 ms',
+		'down 1, 1000 ms',
+	]);
+});
+
+test('a refused handshake is asked about once, and a refusal ends it all', async () => {
+	const scene = listenTo();
+	scene.probe = { kind: 'status', status: 401 };
+	scene.last().end();
+	await turn();
+	expect(scene.said).toEqual(['probe', 'refused: bridge.test refused the channel token (HTTP 401)']);
+	await scene.listener.started;
+	await scene.clock.advance(600_000);
+	expect(scene.sockets).toHaveLength(1);
+	expect(scene.clock.sleepers).toBe(0);
+});
+
+test.each([4401, 4403, 1008])('a close with %d after it opened ends it all, unasked', async (code) => {
+	const { clock, sockets, said, last } = listenTo();
+	last().open();
+	last().end(code);
+	await clock.advance(600_000);
+	expect([sockets.length, said.length, said.at(-1)?.startsWith('refused')]).toEqual([1, 2, true]);
+});
+
+test.each([1000, 1001, 1006, 1011, 1013, 4000, 4409])('a close with %d is none', async (code) => {
+	const { clock, sockets, last } = listenTo();
+	last().open();
+	last().end(code);
+	await clock.advance(1_000);
+	expect(sockets).toHaveLength(2);
+});
+
+test('without room the connection is closed, and opened again when there is some', async () => {
+	const scene = listenTo();
+	scene.last().open();
+	scene.hasRoom = false;
+	scene.last().say('one too many');
+	scene.last().say('not heard any more');
+	await turn();
+	expect(scene.last().closes).toEqual([4013]);
+	expect(scene.said).toEqual(['up 0', 'full']);
+	await scene.clock.advance(600_000);
+	expect(scene.sockets).toHaveLength(1);
+	scene.hasRoom = true;
+	scene.makeRoom();
+	await turn();
+	scene.last().open();
+	scene.last().say('again');
+	// It counts as a failure, so that a workflow that never keeps up does not connect without pause.
+	expect(scene.said.slice(-2)).toEqual(['up 1', 'again']);
+});
+
+test('stopped while it asks why a handshake was refused: nothing is told any more', async () => {
+	const scene = listenTo();
+	let answer: (probe: Probe) => void = () => undefined;
+	scene.probe = new Promise<Probe>((resolve) => (answer = resolve));
+	scene.last().end();
+	await turn();
+	await scene.clock.run(scene.listener.stop(), 1_000);
+	answer({ kind: 'status', status: 401 });
+	await turn();
+	expect(scene.said).toEqual(['probe']);
+});
+
+test('it has started once the first try has had its outcome', async () => {
+	for (const outcome of [
+		(socket: ScriptedSocket) => socket.open(),
+		(socket: ScriptedSocket) => socket.end(),
+	]) {
+		const { listener, last } = listenTo();
+		let started = false;
+		void listener.started.then(() => {
+			started = true;
+		});
+		await turn();
+		expect(started).toBe(false);
+		outcome(last());
+		await turn();
+		expect(started).toBe(true);
+	}
+});
+
+test.each([
+	['while it waits for the handshake', () => undefined],
+	['while it is connected', (socket: ScriptedSocket) => socket.open()],
+	['while it waits for the next try', (socket: ScriptedSocket) => socket.end()],
+])('stopped %s: within a second, and nothing is left', async (_when, before) => {
+	const { listener, last, clock, sockets } = listenTo();
+	before(last());
+	await turn();
+	await clock.run(listener.stop(), 1_000);
+	expect(clock.elapsedMs).toBeLessThan(1_000);
+	last().end(1000);
+	await clock.advance(600_000);
+	expect([sockets.length, clock.sleepers]).toEqual([1, 0]);
+	await listener.started;
+});

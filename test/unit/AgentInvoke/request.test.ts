@@ -1,0 +1,172 @@
+import { DEPLOYMENT_DEFAULTS, readAgentAccount } from '../../../nodes/AgentInvoke/account';
+import { createAgentMemory } from '../../../nodes/AgentInvoke/memory';
+import { invokeBody, withSession } from '../../../nodes/AgentInvoke/request';
+import { createInterruptRounds } from '../../../nodes/AgentInvoke/rounds';
+import { createRunMemory } from '../../../nodes/shared/run/retryMemory';
+
+const hello = { kind: 'message', message: 'hello', files: [] } as const;
+
+describe('body', () => {
+	test('holds what was asked and no more', () => {
+		expect(invokeBody(hello, false, '', DEPLOYMENT_DEFAULTS)).toEqual({
+			ok: true,
+			value: { message: 'hello' },
+		});
+		const file = { url: 'https://x/a', name: '', mimeType: 'text/plain' };
+		expect(invokeBody({ ...hello, files: [file] }, true, '{"a":{"b":1}}', DEPLOYMENT_DEFAULTS)).toEqual({
+			ok: true,
+			value: {
+				message: 'hello',
+				files: [{ url: 'https://x/a', mime_type: 'text/plain' }],
+				stream: true,
+				a: { b: 1 },
+			},
+		});
+	});
+
+	test('a session is named where there is one', () => {
+		expect(withSession({ a: 1 }, '', DEPLOYMENT_DEFAULTS)).toEqual({ a: 1 });
+		expect(withSession({ a: 1 }, 's', DEPLOYMENT_DEFAULTS)).toEqual({ a: 1, session_id: 's' });
+	});
+
+	test.each(['[]', '1', 'x', '{"a":', true, 7, []])('%j is no extra body', (extra) => {
+		expect(invokeBody(hello, false, extra, DEPLOYMENT_DEFAULTS)).toMatchObject({ ok: false });
+	});
+
+	test.each(['message', 'session_id', 'stream', 'files', 'interrupt_result'])(
+		'an extra body may not set %s',
+		(name) => {
+			expect(invokeBody(hello, false, { [name]: 1 }, DEPLOYMENT_DEFAULTS)).toMatchObject({
+				failure: { message: expect.stringContaining(`"${name}"`) },
+			});
+		},
+	);
+
+	test.each(['{"user":{"id":-9007199254740993}}', { user: { id: -(2 ** 60) } }])(
+		'an extra body with a number of which digits would be lost is refused: %j',
+		(extra) => {
+			expect(invokeBody(hello, false, extra, DEPLOYMENT_DEFAULTS)).toMatchObject({
+				failure: { message: expect.stringMatching(/^"Extra Body" holds the number -\d+, of which digits/) },
+			});
+		},
+	);
+
+	test('an extra body keeps numbers that a double holds, and digits in texts', () => {
+		const extra = '{"seed":9007199254740991,"scale":1e300,"id":"9007199254740993"}';
+		expect(invokeBody(hello, false, extra, DEPLOYMENT_DEFAULTS)).toMatchObject({
+			value: { seed: Number.MAX_SAFE_INTEGER, scale: 1e300, id: '9007199254740993' },
+		});
+	});
+
+	test('an extra body does not change what objects are by nature', () => {
+		invokeBody(hello, false, '{"__proto__":{"polluted":1}}', DEPLOYMENT_DEFAULTS);
+		expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false);
+	});
+});
+
+describe('account', () => {
+	const read = (fields: Record<string, unknown>) =>
+		readAgentAccount({ agentToken: 'agt_x', baseUrl: 'https://p.example', ...fields });
+
+	test('addresses are put together whatever slashes they have', () => {
+		expect(
+			read({ baseUrl: ' https://p.example// ', invokePath: 'a/b', mediaUploadPath: '//m' }),
+		).toMatchObject({
+			value: { baseUrl: 'https://p.example', invokePath: '/a/b', mediaUploadPath: '/m', isDebugToken: false },
+		});
+		expect(read({ agentToken: 'dbg_x' })).toMatchObject({
+			value: { isDebugToken: true, invokePath: '/api/agents/Invoke' },
+		});
+	});
+
+	test('own names count where they are switched on, and an empty one is the usual one', () => {
+		const names = { messageField: 'prompt', answerPath: ' ', deltaPath: 7 };
+		expect(read(names)).toMatchObject({ value: { deployment: DEPLOYMENT_DEFAULTS } });
+		expect(read({ ...names, customFields: true })).toMatchObject({
+			value: { deployment: { ...DEPLOYMENT_DEFAULTS, messageField: 'prompt' } },
+		});
+	});
+
+	test.each([
+		{ baseUrl: '' },
+		{ baseUrl: 'p.example' },
+		{ baseUrl: 'ftp://p' },
+		{ baseUrl: 7 },
+		{ agentToken: 'sk-x' },
+		{ agentToken: undefined },
+	])('%j is refused', (fields) => {
+		expect(read(fields)).toMatchObject({ ok: false, failure: { message: expect.stringMatching(/[^.]$/) } });
+	});
+});
+
+describe('memory', () => {
+	const open = (context: Record<string, unknown>, run = 0) =>
+		createAgentMemory(createRunMemory(context, 'x', run));
+
+	test('what was answered is recalled for the same item in the same run, through JSON', () => {
+		const context: Record<string, unknown> = {};
+		open(context).answered(3, 'f', { a: 1 });
+		open(context).unclear(4, 'f', 'it broke');
+		const stored = JSON.parse(JSON.stringify(context)) as Record<string, unknown>;
+		expect(open(stored).recall(3, 'f')).toEqual({ kind: 'answered', outcome: { a: 1 } });
+		expect(open(stored).recall(4, 'f')).toEqual({ kind: 'unclear', said: 'it broke' });
+		for (const known of [
+			open(stored).recall(3, 'other'),
+			open(stored).recall(5, 'f'),
+			open(stored, 1).recall(3, 'f'),
+		]) {
+			expect(known).toEqual({ kind: 'new' });
+		}
+	});
+
+	test.each([null, 7, [], {}, { fingerprint: 'f' }, { fingerprint: 'f', outcome: 1 }])(
+		'%j is nothing known',
+		(entry) => {
+			expect(open({ x: { 0: { turns: { 3: entry } } } }).recall(3, 'f')).toEqual({ kind: 'new' });
+		},
+	);
+});
+
+describe('rounds', () => {
+	const session = (sessionId: string, agent = 'a') => ({ agent, sessionId });
+
+	test('count within a step and over nodes, a message begins anew', () => {
+		const flow: Record<string, unknown> = {};
+		const open = () => createInterruptRounds(flow, 2);
+		for (let round = 0; round < 2; round++) open().interrupted(session('s'));
+		expect(open().whyNoMore(session('s'))).toBeUndefined();
+		open().interrupted(session('s'));
+		expect(open().whyNoMore(session('s'))).toMatchObject({
+			kind: 'notSubmitted',
+			details: { interrupts: 3 },
+		});
+		expect(open().whyNoMore(session('other'))).toBeUndefined();
+		open().begin(session('s'));
+		expect(open().whyNoMore(session('s'))).toBeUndefined();
+	});
+
+	test('0 is no bound, and what is no count is none', () => {
+		const flow = { flowAgentInterrupts: { '["a","s"]': 99, '["a","t"]': 'x' } };
+		expect(createInterruptRounds(flow, 0).whyNoMore(session('s'))).toBeUndefined();
+		expect(createInterruptRounds(flow, 1).whyNoMore(session('s'))).toBeDefined();
+		expect(createInterruptRounds(flow, 1).whyNoMore(session('t'))).toBeUndefined();
+	});
+
+	test('are those of one agent, though another numbers its sessions alike', () => {
+		const bounded = createInterruptRounds({}, 2);
+		for (let round = 0; round < 5; round++) bounded.interrupted(session('1', 'anna'));
+		expect(bounded.whyNoMore(session('1', 'anna'))).toBeDefined();
+		expect(bounded.whyNoMore(session('1', 'ben'))).toBeUndefined();
+		bounded.begin(session('1', 'ben'));
+		expect(bounded.whyNoMore(session('1', 'anna'))).toBeDefined();
+	});
+
+	test('of thousands of sessions are counted', () => {
+		const rounds = createInterruptRounds({}, 2);
+		for (let at = 0; at < 20_000; at++) {
+			for (let round = 0; round < 3; round++) rounds.interrupted(session(`s${at}`));
+		}
+		expect(rounds.whyNoMore(session('s7'))).toBeDefined();
+		expect(rounds.whyNoMore(session('s20000'))).toBeUndefined();
+	});
+});

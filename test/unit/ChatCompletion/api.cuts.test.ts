@@ -1,0 +1,120 @@
+import fc from 'fast-check';
+
+import { createChatApi } from '../../../nodes/ChatCompletion/api';
+import { explainChat } from '../../../nodes/ChatCompletion/failures';
+import { systemClock } from '../../../nodes/shared/run/clock';
+import { redactor } from '../../../nodes/shared/text/redact';
+import { createRetry } from '../../../nodes/shared/http/retry';
+import { BodyEnded, type Opening } from '../../../nodes/shared/http/request';
+import type { ByteStream } from '../../../nodes/shared/http/abortableStream';
+import { createRateLimiter } from '../../../nodes/shared/http/rateLimiter';
+import { hostileBodies, RAW_ERROR } from '../../nodes/ChatCompletion/hostileBodies';
+import { STREAM_FORMS, type StreamForm } from '../../nodes/ChatCompletion/streamForms';
+
+/* The framing must not depend on where the network cuts: every form, cut at every byte. */
+
+/** A body in these pieces; a line that is held open is cut by the silence watch, which is played here. */
+function bodyOf({ body, ending }: StreamForm, cuts: readonly number[]): ByteStream {
+	const places = [0, ...cuts, body.length];
+	return {
+		destroy: () => undefined,
+		async *[Symbol.asyncIterator]() {
+			for (const [index, end] of places.slice(1).entries()) yield body.subarray(places[index], end);
+			if (ending === 'hold') throw new BodyEnded('ETIMEDOUT', 'it went silent');
+			if (ending === 'reset') throw Object.assign(new Error('aborted'), { code: 'ECONNRESET' });
+		},
+	};
+}
+
+async function ask(form: StreamForm, cuts: readonly number[]) {
+	const clock = systemClock;
+	const redact = redactor([]);
+	const opening: Opening = {
+		kind: 'open',
+		reply: { status: 200, headers: { 'content-type': form.contentType }, body: bodyOf(form, cuts) },
+	};
+	const heard = { content: '', reasoning: '' };
+	const result = await createChatApi({
+		baseUrl: 'http://platform',
+		open: async () => await Promise.resolve(opening),
+		attempt: createRetry({
+			baseUrl: 'http://platform',
+			rateLimiter: createRateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock),
+			clock,
+			redact,
+			random: () => 0,
+			explain: explainChat,
+		}),
+		idleTimeouts: {
+			watch: () => ({ received: () => undefined, expect: () => undefined, release: () => undefined }),
+		},
+		clock,
+		redact,
+		cancelSignal: () => undefined,
+	})({
+		body: {},
+		onPiece: async ({ content, reasoning }) => {
+			heard.content += content;
+			heard.reasoning += reasoning;
+			await Promise.resolve();
+		},
+		idleMs: 1_000,
+		endByMs: Infinity,
+		attempts: 1,
+	});
+	return { result, heard };
+}
+
+test.each(STREAM_FORMS)('$name', async (form) => {
+	const whole = await ask(form, []);
+	const { expected } = form;
+	if ('answer' in expected) {
+		expect(whole.result).toMatchObject({ ok: true, value: expected.answer });
+		expect(whole.heard).toEqual({
+			content: expected.answer.content,
+			reasoning: expected.answer.reasoning,
+		});
+	} else {
+		const { ok, failure } = whole.result.ok ? { ok: true, failure: undefined } : whole.result;
+		expect(ok).toBe(false);
+		expect(failure?.message).toMatch(expected.error);
+		if (expected.details) expect(failure?.details).toMatchObject(expected.details);
+	}
+	const everyByte = Array.from({ length: Math.max(0, form.body.length - 1) }, (_, index) => index + 1);
+	for (const cut of everyByte) {
+		const result = await ask(form, [cut]);
+		// Comparing texts is what keeps fifteen thousand of these fast.
+		if (JSON.stringify(result) !== JSON.stringify(whole)) {
+			expect({ cut, ...result }).toEqual({ cut, ...whole });
+		}
+	}
+	expect(await ask(form, everyByte)).toEqual(whole);
+});
+
+test('ten thousand hostile bodies: an answer or a failure that a person can read, however they are cut', async () => {
+	const endings = fc.constantFrom('end' as const, 'end' as const, 'reset' as const, 'hold' as const);
+	const samples = fc.sample(fc.tuple(hostileBodies(), endings, fc.nat(200)), { numRuns: 10_000, seed: 11 });
+	let answers = 0;
+	for (const [index, [body, ending, cut]] of samples.entries()) {
+		const form: StreamForm = {
+			name: '',
+			body,
+			ending,
+			contentType: 'text/event-stream',
+			expected: { error: /./ },
+		};
+		const whole = await ask(form, []);
+		if (whole.result.ok) answers++;
+		else {
+			const { message, advice } = whole.result.failure;
+			if (RAW_ERROR.test(message) || RAW_ERROR.test(advice) || !message) {
+				expect({ body: body.toString(), message, advice }).toBeUndefined();
+			}
+		}
+		if (index % 5 === 0 && cut > 0 && cut < body.length) {
+			const pieces = JSON.stringify(await ask(form, [cut]));
+			if (pieces !== JSON.stringify(whole)) expect({ body: body.toString(), cut, pieces }).toBe(whole);
+		}
+	}
+	expect(answers).toBeGreaterThan(1_000);
+});

@@ -1,0 +1,135 @@
+import { describeAnswer } from '../../../nodes/ChatCompletion/actions/deliver';
+import { redactor } from '../../../nodes/shared/text/redact';
+import { answerOf, askChat, delta, failureOf, finish, KEY, sse } from './askChat';
+
+/* What a platform says about an error is told, and nothing is made up. */
+
+const FORM = {
+	format: { kind: 'text' },
+	onInvalidJson: 'fail',
+	simplify: true,
+	forChat: false,
+	asTool: false,
+} as const;
+
+const said = (words: string): string => sse({ error: { message: words, code: 500 } });
+
+test.each([
+	['an error object', said(`out of credit for ${KEY}`)],
+	['an error event', `event: error\ndata: out of credit for ${KEY}\n\n`],
+	['an error in a choice', sse({ choices: [{ index: 0, error: `out of credit for ${KEY}` }] })],
+])('%s after the finish reason is told beside the answer', async (_name, error) => {
+	for (const reason of ['length', 'stop']) {
+		const { result } = await askChat({ body: () => [sse(delta({ content: 'Hel' }), finish(reason)), error] });
+		const answer = answerOf(result);
+		expect(answer).toMatchObject({ content: 'Hel', laterError: 'out of credit for [hidden]' });
+		const item = describeAnswer(answer, FORM, redactor([]));
+		expect(item.ok && item.value.warning).toMatch(
+			reason === 'length'
+				? /^The answer was cut off .* options\. After it, the platform said: out of credit for \[hidden\]\.$/
+				: /^After it, the platform said: out of credit for \[hidden\]\.$/,
+		);
+	}
+});
+
+test('the words of the platform stand in the advice where a cut answer is not the JSON that was asked for', async () => {
+	const { result } = await askChat({
+		body: () => [sse(delta({ content: '{"a":' }), finish('length')), said('no more tokens')],
+	});
+	const item = describeAnswer(answerOf(result), { ...FORM, format: { kind: 'jsonObject' } }, redactor([]));
+	expect(item).toMatchObject({
+		ok: false,
+		failure: { advice: expect.stringContaining('said: no more tokens.') },
+	});
+});
+
+test('an answer that was cut off after an older record is none', async () => {
+	const { result } = await askChat({
+		body: () => [sse(delta({ content: 'Before: {"id":1}. After:' }), finish('length'))],
+	});
+	const item = describeAnswer(answerOf(result), { ...FORM, format: { kind: 'jsonObject' } }, redactor([]));
+	expect(item).toMatchObject({
+		ok: false,
+		failure: { message: 'The answer is not the JSON that was asked for: it was cut off' },
+	});
+});
+
+test.each([
+	['no status', { message: 'bad thing' }, undefined],
+	['a status', { message: 'bad thing', code: 422 }, 422],
+])('an error under HTTP 200 that names %s is told with that', async (_name, error, httpStatus) => {
+	const { result } = await askChat({ body: () => [sse({ error })] });
+	const failure = failureOf(result);
+	expect(failure.message).toBe('The platform refused the question: bad thing');
+	expect(failure.details).toEqual(httpStatus === undefined ? {} : { httpStatus });
+});
+
+test.each([
+	['nothing', ''],
+	['blanks', ' \n'],
+	['an empty object', '{}'],
+	['an error without words', '{"error":{}}'],
+])('HTTP 400 with %s: the status is told, and that there is no reason', async (_name, body) => {
+	const { result } = await askChat({ body: () => [body], status: 400, contentType: 'application/json' });
+	expect(failureOf(result)).toMatchObject({
+		message: 'The platform refused to get an answer from the model: no reason was given (HTTP 400)',
+		details: { httpStatus: 400 },
+	});
+});
+
+test.each([
+	[
+		'too many tool calls',
+		() => [
+			sse(
+				delta({
+					tool_calls: Array.from({ length: 1_001 }, (_, index) => ({
+						index,
+						id: `c${index}`,
+						function: { name: 'f' },
+					})),
+				}),
+			),
+		],
+		/it holds more than 1000 tool calls/,
+	],
+	[
+		'too much text',
+		() => Array.from({ length: 40 }, () => sse(delta({ content: 'x'.repeat(1024 * 1024) }))),
+		/it holds more than 33554432 characters/,
+	],
+])('%s is an answer that broke off, and says why', async (_name, body, why) => {
+	const { result, opened } = await askChat({ body });
+	expect(failureOf(result).message).toMatch(/^The answer broke off after \d+ characters: /);
+	expect(failureOf(result).message).toMatch(why);
+	expect(opened).toBe(1);
+});
+
+test('a chunk that is nested too deeply is told as a part that cannot be read', async () => {
+	const deep = '['.repeat(100_000) + ']'.repeat(100_000);
+	const { result } = await askChat({
+		body: () => [
+			sse(delta({ content: 'a' })),
+			`data: {"choices":[{"delta":${deep}}]}\n\n`,
+			sse(finish('stop')),
+		],
+	});
+	expect(failureOf(result)).toMatchObject({
+		message:
+			'The answer broke off after 1 characters: a part of it is cut off, is no JSON, or is nested too deeply',
+		details: { content: 'a' },
+	});
+});
+
+test('arguments that are nested too deeply stay a text', async () => {
+	const deep = `{"a":${'['.repeat(10_000)}${']'.repeat(10_000)}}`;
+	const { result } = await askChat({
+		body: () => [
+			sse(
+				delta({ tool_calls: [{ index: 0, id: 'c', function: { name: 'f', arguments: deep } }] }),
+				finish('tool_calls'),
+			),
+		],
+	});
+	expect(answerOf(result).toolCalls).toEqual([{ id: 'c', name: 'f', arguments: deep }]);
+});

@@ -1,0 +1,641 @@
+import fc from 'fast-check';
+
+import {
+	runTasks,
+	type EngineSettings,
+	type TaskJob,
+	type TaskOutcome,
+} from '../../../../nodes/FlowTask/tasks/engine';
+import type { ImageInput } from '../../../../nodes/FlowTask/tasks/submit';
+import { ok, fail, type Result } from '../../../../nodes/shared/errors/failure';
+import { redactor } from '../../../../nodes/shared/text/redact';
+import type { CallFailure } from '../../../../nodes/shared/http/client';
+import type { Download, DownloadFailure, DownloadRequest } from '../../../../nodes/shared/files/download';
+import { TestClock, turn } from '../../testClock';
+import { course, failing, ScriptedPlatform } from '../platform.script';
+
+const MINUTE = 60_000;
+const REFUSED: CallFailure = { kind: 'refused', message: 'Bad value', advice: 'Mend it', passing: false };
+const UNCLEAR: CallFailure = { kind: 'unclear', message: 'Line broke', advice: '', passing: true };
+const CANCELLED: CallFailure = { kind: 'cancelled', message: 'Stopped', advice: '', passing: false };
+const GONE: DownloadFailure = { kind: 'file', message: 'HTTP 403', advice: 'Old', expired: true };
+const BROKEN: DownloadFailure = { kind: 'file', message: 'broken', advice: 'Later', expired: false };
+
+interface Scene {
+	readonly clock: TestClock;
+	readonly platform: ScriptedPlatform;
+	readonly ending: AbortController;
+	readonly downloads: DownloadRequest[];
+	downloadFails: (request: DownloadRequest) => DownloadFailure | undefined;
+	downloadTakesMs: number;
+	run(jobs: readonly TaskJob[], settings?: Partial<EngineSettings>): Promise<TaskOutcome[]>;
+}
+
+function scene(): Scene {
+	const clock = new TestClock();
+	const platform = new ScriptedPlatform(clock);
+	const line = { api: platform };
+	const ending = new AbortController();
+	const downloads: DownloadRequest[] = [];
+	const download: Download = async (request) => {
+		downloads.push(request);
+		if (made.downloadTakesMs > 0) await clock.sleep(made.downloadTakesMs, ending.signal);
+		const failure = made.downloadFails(request);
+		if (failure) return fail(failure);
+		return ok({ binary: { data: request.url, mimeType: 'image/png' }, bytes: 1 });
+	};
+	const made: Scene = {
+		clock,
+		platform,
+		ending,
+		downloads,
+		downloadFails: () => undefined,
+		downloadTakesMs: 0,
+		run: async (jobs, settings = {}) =>
+			await runTasks(
+				jobs,
+				{
+					goal: 'finished',
+					maxInFlight: 100,
+					maxFailures: 0,
+					stopAtFailure: false,
+					lateIsFailure: true,
+					fileSelection: 'finalFiles',
+					deadlineMs: clock.now() + 60 * MINUTE,
+					noProgressMs: 0,
+					urlExpireSeconds: 3_600,
+					...settings,
+				},
+				{ lines: { of: () => ok(line) }, clock, redact: redactor([]), download, ending },
+			),
+	};
+	return made;
+}
+
+function image(bytes: string, nodeId = '10'): ImageInput {
+	const file = { bytes: Buffer.from(bytes), fileName: 'a.png', mimeType: 'image/png' };
+	return { nodeId, parameter: 'image', load: async () => ok(file) };
+}
+
+function submitJob(
+	itemIndex: number,
+	more: Partial<TaskJob> = {},
+	images: readonly ImageInput[] = [],
+): TaskJob {
+	return {
+		itemIndex,
+		wantsFiles: true,
+		start: { kind: 'submit', workflowId: 'w', prompt: { '3': { inputs: { seed: itemIndex } } }, images },
+		...more,
+	};
+}
+
+function submitJobs(count: number): TaskJob[] {
+	return Array.from({ length: count }, (_, index) => submitJob(index));
+}
+
+/** How each outcome ended, in order. */
+function kinds(outcomes: readonly TaskOutcome[]): string[] {
+	return outcomes.map(({ failure }) => failure?.kind ?? 'done');
+}
+
+const FILES = (taskId: string): { files: Record<string, string[]>; final_files: string[] } => ({
+	files: { '9': [`https://h/${taskId}/a.png?sig=1`, `https://h/${taskId}/b.png?sig=1`] },
+	final_files: [`https://h/${taskId}/a.png?sig=1`, `https://h/${taskId}/b.png?sig=1`],
+});
+
+describe('runTasks: the prompt token', () => {
+	const withToken = (taskId: string): ReturnType<typeof FILES> => ({
+		files: { '9': [`https://h/${taskId}/a.png?authorization=token-1&x=1`] },
+		final_files: [`https://h/${taskId}/a.png?authorization=token-1&x=1`],
+	});
+
+	it('downloads by the true link, and shows it without the token', async () => {
+		const { clock, platform, downloads, run } = scene();
+		platform.filesOf = withToken;
+		const [outcome] = await clock.run(run([submitJob(0)]));
+		expect(downloads.map(({ url }) => url)).toEqual(['https://h/t-1/a.png?authorization=token-1&x=1']);
+		expect(outcome?.files[0]?.link).toEqual({
+			nodeId: '9',
+			index: 0,
+			url: 'https://h/t-1/a.png?authorization=[hidden]&x=1',
+		});
+		expect(JSON.stringify(outcome?.snapshot)).not.toContain('token-1');
+		expect(outcome?.snapshot?.info?.finalFiles).toEqual([outcome?.files[0]?.link.url]);
+	});
+
+	it('shows it without the token where the download fails, too', async () => {
+		const made = scene();
+		made.platform.filesOf = withToken;
+		made.downloadFails = () => BROKEN;
+		const [outcome] = await made.clock.run(made.run([submitJob(0)]));
+		expect(outcome?.failure?.details?.urls).toEqual(['https://h/t-1/a.png?authorization=[hidden]&x=1']);
+	});
+});
+
+describe('runTasks: a batch', () => {
+	it('does nothing for no jobs, and leaves no timer', async () => {
+		const { clock, run } = scene();
+		await expect(clock.run(run([]))).resolves.toEqual([]);
+		await turn();
+		expect(clock.sleepers).toBe(0);
+	});
+
+	it('gives outcomes in the order of the jobs, whatever order the tasks end in', async () => {
+		await fc.assert(
+			fc.asyncProperty(
+				fc.array(fc.tuple(fc.integer({ min: 0, max: 40_000 }), fc.constantFrom(3, 4, 5)), { maxLength: 25 }),
+				fc.integer({ min: 1, max: 8 }),
+				async (tasks, maxInFlight) => {
+					const { clock, platform, run } = scene();
+					const taskOf = new Map<number, string>();
+					platform.courseOf = (number) => {
+						const [takesMs, status] = tasks[
+							Number(platform.submits[number - 1]?.prompt['3']?.inputs.seed)
+						] ?? [0, 3];
+						return course(takesMs, { status });
+					};
+					const jobs = tasks.map((_, index) =>
+						submitJob(index, {
+							wantsFiles: false,
+							record: {
+								submitted: (taskId) => taskOf.set(index, taskId),
+								unclear: jest.fn(),
+								spoiled: jest.fn(),
+							},
+						}),
+					);
+					const outcomes = await clock.run(run(jobs, { maxInFlight }));
+					expect(outcomes.map(({ itemIndex }) => itemIndex)).toEqual(tasks.map((_, index) => index));
+					expect(outcomes.map(({ taskId }) => taskId)).toEqual(tasks.map((_, index) => taskOf.get(index)));
+					expect(kinds(outcomes)).toEqual(
+						tasks.map(([, status]) => ({ 3: 'done', 4: 'taskFailed', 5: 'taskDenied' })[status]),
+					);
+					expect(platform.mostAtOnce).toBeLessThanOrEqual(maxInFlight);
+					expect(clock.sleepers).toBe(0);
+				},
+			),
+			{ numRuns: 40 },
+		);
+	});
+
+	it('keeps as many tasks under way as allowed, and no more', async () => {
+		const { clock, platform, run } = scene();
+		platform.courseOf = () => course(5_000);
+		await clock.run(run(submitJobs(20), { maxInFlight: 4 }));
+		expect(platform.mostAtOnce).toBe(4);
+		expect(platform.submits).toHaveLength(20);
+	});
+
+	it('submits beside each other, each item once', async () => {
+		const { clock, platform, run } = scene();
+		platform.submitTakesMs = () => 1_000;
+		await clock.run(run(submitJobs(50)));
+		expect(new Set(platform.submits.map(({ atMs }) => atMs))).toEqual(new Set([0]));
+		expect(platform.submits.map(({ prompt }) => prompt['3']?.inputs.seed)).toEqual(
+			Array.from({ length: 50 }, (_, index) => index),
+		);
+	});
+
+	it('only submits where that is all that is wanted', async () => {
+		const { clock, platform, run } = scene();
+		const outcomes = await clock.run(run(submitJobs(3), { goal: 'submitted' }));
+		expect(outcomes).toMatchObject([{ taskId: 't-1' }, { taskId: 't-2' }, { taskId: 't-3' }]);
+		expect(outcomes[0]?.snapshot).toMatchObject({ info: undefined, sinceMs: clock.now() });
+		expect(platform.looks).toEqual([]);
+	});
+
+	it('watches a task that exists without submitting anything', async () => {
+		const { clock, platform, run } = scene();
+		platform.add('old', course(2_000));
+		const job: TaskJob = { itemIndex: 0, wantsFiles: false, start: { kind: 'watch', taskId: 'old' } };
+		const outcomes = await clock.run(run([job, { ...job, itemIndex: 1 }]));
+		expect(outcomes).toMatchObject([
+			{ itemIndex: 0, taskId: 'old', failure: undefined },
+			{ itemIndex: 1, taskId: 'old', failure: undefined },
+		]);
+		expect(platform.submits).toEqual([]);
+	});
+
+	it('tells of each submit at once, and of a task that came to a bad end', async () => {
+		const { clock, platform, run } = scene();
+		const notes: string[] = [];
+		platform.submitFails = (number) => [undefined, undefined, UNCLEAR, REFUSED][number - 1];
+		platform.courseOf = (number) => course(1_000, { status: number === 2 ? 4 : 3 });
+		const jobs = [0, 1, 2, 3].map((index) =>
+			submitJob(index, {
+				record: {
+					submitted: (taskId) => notes.push(`${index} ${taskId} @${clock.elapsedMs}`),
+					unclear: () => notes.push(`${index} unclear`),
+					spoiled: () => notes.push(`${index} spoiled`),
+				},
+			}),
+		);
+		await clock.run(run(jobs));
+		expect(notes.sort()).toEqual(['0 t-1 @0', '1 spoiled', '1 t-2 @0', '2 unclear']);
+	});
+
+	it('says of a submit without an answer that a task may exist', async () => {
+		const { clock, platform, run } = scene();
+		platform.submitFails = () => UNCLEAR;
+		await expect(clock.run(run(submitJobs(1)))).resolves.toMatchObject([
+			{ taskId: undefined, failure: { kind: 'unclear', details: { mayExist: true } } },
+		]);
+	});
+});
+
+describe('runTasks: failures', () => {
+	it('submits no more after so many failures, and finishes what runs', async () => {
+		const { clock, platform, run } = scene();
+		platform.courseOf = (number) => course(number === 3 ? 60_000 : 1_000, { status: number <= 2 ? 4 : 3 });
+		const outcomes = await clock.run(run(submitJobs(10), { maxInFlight: 3, maxFailures: 2 }));
+		expect(kinds(outcomes).slice(0, 3)).toEqual(['taskFailed', 'taskFailed', 'done']);
+		const unsubmitted = kinds(outcomes).filter((kind) => kind === 'notSubmitted').length;
+		expect(unsubmitted).toBe(10 - platform.submits.length);
+		expect(unsubmitted).toBeGreaterThanOrEqual(6);
+		expect(outcomes.at(-1)?.failure?.message).toContain('Max Failures');
+	});
+
+	it('goes on without end where no limit is set', async () => {
+		const { clock, platform, run } = scene();
+		platform.courseOf = () => course(1_000, { status: 4 });
+		expect(new Set(kinds(await clock.run(run(submitJobs(20), { maxInFlight: 2 }))))).toEqual(
+			new Set(['taskFailed']),
+		);
+	});
+
+	it('ends everything at the first failure, and loses no id of a submit that is under way', async () => {
+		const { clock, platform, run } = scene();
+		platform.submitTakesMs = () => 3_000;
+		platform.submitFails = (number) => (number === 1 ? REFUSED : undefined);
+		platform.courseOf = () => course(10 * MINUTE);
+		const outcomes = await clock.run(run(submitJobs(8), { maxInFlight: 4, stopAtFailure: true }));
+		expect(kinds(outcomes)).toEqual([
+			'refused',
+			...Array(3).fill('cancelled'),
+			...Array(4).fill('notSubmitted'),
+		]);
+		expect(outcomes.slice(1, 4).map(({ taskId }) => taskId)).toEqual(['t-2', 't-3', 't-4']);
+		expect(platform.submits).toHaveLength(4);
+		expect(clock.elapsedMs).toBe(3_000);
+		expect(clock.sleepers).toBe(0);
+	});
+
+	it('gives every known id also where a task fails while others are submitted', async () => {
+		await fc.assert(
+			fc.asyncProperty(
+				fc.array(fc.tuple(fc.nat(5_000), fc.constantFrom(3, 3, 3, 4)), { minLength: 1, maxLength: 20 }),
+				fc.nat(3_000),
+				fc.integer({ min: 1, max: 6 }),
+				async (tasks, submitTakesMs, maxInFlight) => {
+					const { clock, platform, run } = scene();
+					platform.submitTakesMs = () => submitTakesMs;
+					platform.courseOf = (number) => {
+						const [takesMs, status] = tasks[number - 1] ?? [0, 3];
+						return course(takesMs, { status });
+					};
+					const outcomes = await clock.run(
+						run(submitJobs(tasks.length), { maxInFlight, stopAtFailure: true }),
+					);
+					const ids = outcomes.flatMap(({ taskId }) => taskId ?? []);
+					expect(ids.sort()).toEqual(platform.submits.map((_, index) => `t-${index + 1}`).sort());
+					expect(clock.sleepers).toBe(0);
+				},
+			),
+			{ numRuns: 60 },
+		);
+	});
+
+	it('tells an item whose submit was held back by the stop as not submitted', async () => {
+		const { clock, platform, run } = scene();
+		platform.submitTakesMs = (number) => number * 1_000;
+		platform.submitFails = (number) => (number === 1 ? REFUSED : CANCELLED);
+		const outcomes = await clock.run(run(submitJobs(2), { stopAtFailure: true }));
+		expect(kinds(outcomes)).toEqual(['refused', 'notSubmitted']);
+		expect(outcomes[1]?.failure?.message).toContain('another item failed first');
+	});
+
+	it('tells an item whose upload was held back by the stop as not submitted, too', async () => {
+		const { clock, platform, run } = scene();
+		platform.uploadTakesMs = 5_000;
+		platform.uploadFails = () => CANCELLED;
+		platform.submitFails = () => REFUSED;
+		const jobs = [submitJob(0), submitJob(1, {}, [image('a')])];
+		const outcomes = await clock.run(run(jobs, { stopAtFailure: true }));
+		expect(kinds(outcomes)).toEqual(['refused', 'notSubmitted']);
+		expect(outcomes[1]?.failure?.message).toContain('another item failed first');
+	});
+
+	it('tells an item whose submit came too late as not submitted because of the time-out', async () => {
+		const { clock, platform, run } = scene();
+		platform.submitTakesMs = () => 20_000;
+		platform.submitFails = () => CANCELLED;
+		const outcomes = await clock.run(run(submitJobs(1), { deadlineMs: clock.now() + 10_000 }));
+		expect(kinds(outcomes)).toEqual(['notSubmitted']);
+		expect(outcomes[0]?.failure?.message).toContain('time-out');
+	});
+
+	it('submits nothing after the time-out', async () => {
+		const { clock, platform, run } = scene();
+		platform.courseOf = () => course(25_000);
+		const outcomes = await clock.run(
+			run(submitJobs(4), { maxInFlight: 1, deadlineMs: clock.now() + 30_000 }),
+		);
+		expect(kinds(outcomes)).toEqual(['done', 'timedOut', 'notSubmitted', 'notSubmitted']);
+		expect(platform.submits).toHaveLength(2);
+		expect(outcomes[1]?.taskId).toBe('t-2');
+	});
+
+	it.each([
+		[true, 2],
+		[false, 3],
+	])('counts a task that is late as a failure: %s', async (lateIsFailure, submits) => {
+		const { clock, platform, run } = scene();
+		platform.courseOf = (number) => (number <= 1 ? () => ({ status: 2, progress_num: 1 }) : course(100_000));
+		const outcomes = await clock.run(
+			run(submitJobs(3), { maxInFlight: 2, maxFailures: 1, lateIsFailure, noProgressMs: MINUTE }),
+		);
+		expect(kinds(outcomes)[0]).toBe('stalled');
+		expect(platform.submits).toHaveLength(submits);
+	});
+
+	it('keeps the id of a task where the node itself fails, and the other items their results', async () => {
+		const made = scene();
+		made.platform.filesOf = FILES;
+		made.downloadFails = ({ url }) => {
+			if (url.includes('/t-1/')) throw new RangeError('Maximum call stack size exceeded');
+			return undefined;
+		};
+		const outcomes = await made.clock.run(made.run(submitJobs(2)));
+		expect(outcomes).toMatchObject([
+			{
+				taskId: 't-1',
+				failure: {
+					message: 'The node failed while it worked on task t-1: Maximum call stack size exceeded',
+					details: { taskId: 't-1' },
+				},
+			},
+			{ taskId: 't-2', failure: undefined },
+		]);
+	});
+
+	it('ends a task whose state cannot be read, and keeps its id', async () => {
+		const { clock, platform, run } = scene();
+		platform.lookFails = () => failing(false);
+		await expect(clock.run(run(submitJobs(1)))).resolves.toMatchObject([
+			{ taskId: 't-1', failure: { kind: 'credential', details: { taskId: 't-1' } } },
+		]);
+	});
+});
+
+describe('runTasks: cancel', () => {
+	it('ends at once and gives every id, without timers', async () => {
+		const { clock, platform, run, ending } = scene();
+		platform.courseOf = () => course(10 * MINUTE);
+		const outcomes = run(submitJobs(6), { maxInFlight: 3 });
+		await clock.advance(10_000);
+		ending.abort();
+		expect(kinds(await clock.run(outcomes))).toEqual([
+			...Array(3).fill('cancelled'),
+			...Array(3).fill('notSubmitted'),
+		]);
+		expect(clock.elapsedMs).toBe(10_000);
+		expect(clock.sleepers).toBe(0);
+	});
+
+	it('does nothing where the execution was stopped before', async () => {
+		const { clock, platform, run, ending } = scene();
+		ending.abort();
+		expect(kinds(await clock.run(run(submitJobs(3))))).toEqual(Array(3).fill('notSubmitted'));
+		expect([platform.submits, platform.looks]).toEqual([[], []]);
+		expect(clock.sleepers).toBe(0);
+	});
+
+	it('ends downloads too', async () => {
+		const made = scene();
+		made.downloadTakesMs = 10 * MINUTE;
+		made.downloadFails = () => ({ ...BROKEN, kind: 'cancelled' });
+		made.platform.filesOf = FILES;
+		const outcomes = made.run(submitJobs(1));
+		await made.clock.advance(5_000);
+		expect(made.downloads).toHaveLength(2);
+		made.ending.abort();
+		await expect(made.clock.run(outcomes)).resolves.toMatchObject([
+			{ taskId: 't-1', failure: { kind: 'cancelled' } },
+		]);
+		expect(made.clock.elapsedMs).toBe(5_000);
+	});
+});
+
+describe('runTasks: images', () => {
+	it('uploads an image and puts its id where the node wants it', async () => {
+		const { clock, platform, run } = scene();
+		await clock.run(run([submitJob(0, {}, [image('a'), image('b', '11')])]));
+		expect(platform.submits).toMatchObject([
+			{
+				prompt: {
+					'3': { inputs: { seed: 0 } },
+					'10': { inputs: { image: 'image-1' } },
+					'11': { inputs: { image: 'image-2' } },
+				},
+			},
+		]);
+	});
+
+	it('uploads equal bytes once a run, also while the first upload is under way', async () => {
+		const { clock, platform, run } = scene();
+		platform.uploadTakesMs = 2_000;
+		const jobs = Array.from({ length: 12 }, (_, index) =>
+			submitJob(index, {}, [image(index % 2 ? 'a' : 'b')]),
+		);
+		await clock.run(run(jobs));
+		expect(platform.uploads).toHaveLength(2);
+		expect(platform.submits).toHaveLength(12);
+	});
+
+	it('tries again with the next item where an upload failed', async () => {
+		const { clock, platform, run } = scene();
+		platform.uploadFails = (number) => (number === 1 ? REFUSED : undefined);
+		const jobs = [0, 1].map((index) => submitJob(index, {}, [image('same')]));
+		const outcomes = await clock.run(run(jobs, { maxInFlight: 1 }));
+		expect(kinds(outcomes)).toEqual(['refused', 'done']);
+		expect(platform.uploads).toHaveLength(2);
+	});
+
+	it('submits nothing for an item whose image cannot be read', async () => {
+		const { clock, platform, run } = scene();
+		const unread: Result<never> = fail({ kind: 'badInput', message: 'No file', advice: 'Add one' });
+		const jobs = [submitJob(0, {}, [{ ...image('a'), load: async () => unread }]), submitJob(1)];
+		expect(kinds(await clock.run(run(jobs)))).toEqual(['badInput', 'done']);
+		expect(platform.submits).toHaveLength(1);
+	});
+
+	it('holds few images in memory at once', async () => {
+		const { clock, platform, run } = scene();
+		platform.uploadTakesMs = 1_000;
+		let held = 0;
+		let most = 0;
+		const jobs = Array.from({ length: 30 }, (_, index) => {
+			const one = image(`bytes ${index}`);
+			const load: ImageInput['load'] = async () => {
+				most = Math.max(most, ++held);
+				void clock.sleep(1_000).then(() => held--);
+				return await one.load(Infinity);
+			};
+			return submitJob(index, {}, [{ ...one, load }]);
+		});
+		await clock.run(run(jobs));
+		expect(platform.uploads).toHaveLength(30);
+		expect(most).toBeLessThanOrEqual(4);
+	});
+});
+
+describe('runTasks: files', () => {
+	it('downloads the files of each task, in their order, under names that tell items apart', async () => {
+		const { clock, platform, run, downloads } = scene();
+		platform.filesOf = FILES;
+		const outcomes = await clock.run(run(submitJobs(2)));
+		expect(outcomes.map(({ files }) => files.map(({ link }) => link.url))).toEqual([
+			['https://h/t-1/a.png?sig=1', 'https://h/t-1/b.png?sig=1'],
+			['https://h/t-2/a.png?sig=1', 'https://h/t-2/b.png?sig=1'],
+		]);
+		expect(downloads.map(({ fileName }) => fileName).sort()).toEqual([
+			'a_1.png',
+			'a_2.png',
+			'b_1.png',
+			'b_2.png',
+		]);
+	});
+
+	it('leaves names alone where there is one task', async () => {
+		const { clock, platform, run, downloads } = scene();
+		platform.filesOf = FILES;
+		await clock.run(run(submitJobs(1)));
+		expect(downloads.map(({ fileName }) => fileName)).toEqual(['a.png', 'b.png']);
+	});
+
+	it('downloads nothing where no files are wanted', async () => {
+		const { clock, platform, run, downloads } = scene();
+		platform.filesOf = FILES;
+		await clock.run(run([submitJob(0, { wantsFiles: false })]));
+		expect(downloads).toEqual([]);
+	});
+
+	it('is done where a task has no files', async () => {
+		const { clock, run } = scene();
+		await expect(clock.run(run(submitJobs(1)))).resolves.toMatchObject([{ files: [], failure: undefined }]);
+	});
+
+	it('asks once for fresh links where links are too old, and downloads each file by its own', async () => {
+		const made = scene();
+		const { clock, platform, run, downloads } = made;
+		let signature = 0;
+		platform.filesOf = (taskId) => {
+			signature++;
+			const links = ['a', 'b'].map((name) => `https://h/${taskId}/${name}.png?sig=${signature}`);
+			return { files: { '9': links }, final_files: links };
+		};
+		const old = new Set<string>();
+		made.downloadFails = ({ url }) => {
+			if (downloads.length <= 2) old.add(url);
+			return old.has(url) ? GONE : undefined;
+		};
+		const outcomes = await clock.run(run(submitJobs(1)));
+		expect(kinds(outcomes)).toEqual(['done']);
+		const paths = downloads.map(({ url }) => new URL(url).pathname);
+		expect(paths).toEqual(['/t-1/a.png', '/t-1/b.png', '/t-1/a.png', '/t-1/b.png']);
+		expect(new Set(downloads.slice(2).map(({ url }) => new URL(url).search)).size).toBe(1);
+		expect(platform.looks).toHaveLength(2 + 1);
+	});
+
+	it('gives up where links that were fresh three times are too old as well, and keeps the files that came', async () => {
+		const made = scene();
+		made.platform.filesOf = FILES;
+		made.downloadFails = ({ url }) => (url.includes('/b.png') ? GONE : undefined);
+		const outcomes = await made.clock.run(made.run(submitJobs(1)));
+		expect(outcomes).toMatchObject([
+			{
+				taskId: 't-1',
+				files: [{ link: { url: 'https://h/t-1/a.png?sig=1' } }],
+				failure: {
+					kind: 'file',
+					details: { taskId: 't-1', status: 'succeeded', urls: FILES('t-1').final_files },
+				},
+			},
+		]);
+		expect(made.downloads).toHaveLength(2 + 3);
+	});
+
+	it('downloads by the third fresh link where the platform repeats old ones for a while', async () => {
+		const made = scene();
+		const { clock, platform, run, downloads } = made;
+		let answers = 0;
+		platform.filesOf = (taskId) => ({ final_files: [`https://h/${taskId}/a.png?sig=${++answers}`] });
+		made.downloadFails = () => (downloads.length <= 3 ? GONE : undefined);
+		const outcomes = await clock.run(run(submitJobs(1)));
+		expect(kinds(outcomes)).toEqual(['done']);
+		expect(new Set(downloads.map(({ url }) => url)).size).toBe(4);
+	});
+
+	it('asks for the expired links of many tasks in one call', async () => {
+		const made = scene();
+		const { clock, platform, run, downloads } = made;
+		platform.filesOf = FILES;
+		platform.courseOf = () => course(1_000);
+		const seen = new Set<string>();
+		made.downloadFails = ({ url }) => {
+			const isFirst = !seen.has(url);
+			seen.add(url);
+			return isFirst ? GONE : undefined;
+		};
+		const outcomes = await clock.run(run(submitJobs(100)));
+		expect(new Set(kinds(outcomes))).toEqual(new Set(['done']));
+		expect(downloads).toHaveLength(400);
+		// One look has found them all done, and one has brought the fresh links of them all.
+		expect(platform.looks.slice(-2).map(({ ids }) => ids.length)).toEqual([100, 100]);
+	});
+
+	it('lets others download while it asks for fresh links', async () => {
+		const made = scene();
+		const { clock, platform, run, downloads } = made;
+		platform.filesOf = FILES;
+		made.downloadFails = ({ url }) => (url.includes('/t-20/') ? undefined : GONE);
+		const outcomes = run(submitJobs(20));
+		await clock.advance(1_600);
+		expect(downloads.filter(({ url }) => url.includes('/t-20/'))).toHaveLength(2);
+		await clock.run(outcomes);
+	});
+
+	it('asks for no fresh links where a link is not the trouble', async () => {
+		const made = scene();
+		made.platform.filesOf = FILES;
+		made.downloadFails = () => BROKEN;
+		await made.clock.run(made.run(submitJobs(1)));
+		expect(made.downloads).toHaveLength(2);
+	});
+
+	it('downloads while other tasks still run', async () => {
+		const { clock, platform, run, downloads } = scene();
+		platform.filesOf = FILES;
+		platform.courseOf = (number) => course(number === 1 ? 1_000 : 60_000);
+		const outcomes = run(submitJobs(2));
+		await clock.advance(10_000);
+		expect(downloads.map(({ url }) => url)).toEqual(FILES('t-1').final_files);
+		await clock.run(outcomes);
+	});
+
+	it('keeps to eight downloads at a time', async () => {
+		const made = scene();
+		made.downloadTakesMs = 1_000;
+		made.platform.filesOf = (taskId) => ({
+			final_files: Array.from({ length: 20 }, (_, index) => `https://h/${taskId}/${index}.png`),
+		});
+		const outcomes = made.run([submitJob(0)]);
+		await made.clock.advance(700);
+		const before = made.downloads.length;
+		await made.clock.run(outcomes);
+		expect(before).toBeLessThanOrEqual(8);
+		expect(made.downloads).toHaveLength(20);
+		expect(made.clock.elapsedMs).toBeGreaterThanOrEqual(3_000);
+	});
+});

@@ -1,0 +1,221 @@
+import fc from 'fast-check';
+
+import { createTaskMemory, createToolMemory } from '../../../../nodes/FlowTask/tasks/memory';
+import { fingerprinter } from '../../../../nodes/shared/run/retryMemory';
+import { hostileJson } from '../hostileJson';
+
+type Context = Record<string, unknown>;
+
+/** What n8n stores with the execution and hands to the next try. */
+function stored(context: Context): Context {
+	const copy: unknown = JSON.parse(JSON.stringify(context));
+	if (typeof copy !== 'object' || copy === null) throw new Error('n8n stores objects');
+	return { ...copy };
+}
+
+describe('a memory', () => {
+	it('without anything to keep leaves no trace', () => {
+		const context: Context = {};
+		const memory = createTaskMemory(context, 0);
+		memory.record(0, 'f', {});
+		expect(memory.recall(0, 'f')).toEqual({ kind: 'new' });
+		expect(memory.images.get('d')).toBeUndefined();
+		expect(context).toEqual({});
+	});
+
+	it('knows a task in the next try, for the same item only', () => {
+		const context: Context = { others: 1 };
+		createTaskMemory(context, 0).record(3, 'f', { '3/seed': 7 }).submitted('t-1', 1_000);
+		const next = createTaskMemory(stored(context), 0);
+		const task = { kind: 'task', taskId: 't-1', submittedAtMs: 1_000, seeds: { '3/seed': 7 } };
+		expect(next.recall(3, 'f')).toEqual(task);
+		expect(next.recall(3, 'changed')).toEqual({ kind: 'edited' });
+		expect(next.recall(2, 'f')).toEqual({ kind: 'new' });
+		expect(next.recall(3, 'f')).toEqual(task);
+		expect(context.others).toBe(1);
+	});
+
+	it('belongs to one run of the node: a loop makes new tasks', () => {
+		const context: Context = {};
+		const first = createTaskMemory(context, 0);
+		const second = createTaskMemory(context, 1);
+		first.record(0, 'f', {}).submitted('t-1', 1);
+		first.images.set('d', 'image-1');
+		expect(second.recall(0, 'f')).toEqual({ kind: 'new' });
+		expect(second.images.get('d')).toBeUndefined();
+		second.record(0, 'f', {}).submitted('t-2', 2);
+		expect(first.recall(0, 'f')).toMatchObject({ taskId: 't-1' });
+		expect(second.recall(0, 'f')).toMatchObject({ taskId: 't-2' });
+	});
+
+	it('keeps what is unclear apart from what is new, and from what was changed', () => {
+		const context: Context = {};
+		createTaskMemory(context, 0).record(0, 'f', {}).unclear();
+		const next = createTaskMemory(stored(context), 0);
+		expect(next.recall(0, 'f')).toEqual({ kind: 'unclear' });
+		expect(next.recall(0, 'g')).toEqual({ kind: 'edited' });
+		next.record(0, 'f', {}).submitted('t-1', 1);
+		expect(next.recall(0, 'f')).toMatchObject({ kind: 'task', taskId: 't-1' });
+	});
+
+	it('forgets a spoiled task, and no other', () => {
+		const context: Context = {};
+		const memory = createTaskMemory(context, 0);
+		memory.record(0, 'f', {}).submitted('t-1', 1);
+		memory.record(1, 'f', {}).submitted('t-2', 1);
+		memory.record(0, 'f', {}).spoiled();
+		memory.record(7, 'f', {}).spoiled();
+		const next = createTaskMemory(stored(context), 0);
+		expect(next.recall(0, 'f')).toEqual({ kind: 'new' });
+		expect(next.recall(1, 'f')).toMatchObject({ taskId: 't-2' });
+	});
+
+	it('keeps the seeds as they were', () => {
+		const context: Context = {};
+		const seeds = { '3/seed': 7 };
+		const memory = createTaskMemory(context, 0);
+		memory.record(0, 'f', seeds).submitted('t-1', 1);
+		seeds['3/seed'] = 8;
+		expect(memory.recall(0, 'f')).toMatchObject({ seeds: { '3/seed': 7 } });
+	});
+
+	it('knows images by their bytes, and nothing that objects have by nature', () => {
+		const context: Context = {};
+		createTaskMemory(context, 0).images.set('digest', 'image-1');
+		const { images } = createTaskMemory(stored(context), 0);
+		expect(images.get('digest')).toBe('image-1');
+		for (const name of ['constructor', '__proto__', 'toString']) expect(images.get(name)).toBeUndefined();
+	});
+
+	it.each<[string, unknown, object]>([
+		['text', 'x', { kind: 'new' }],
+		['null', null, { kind: 'new' }],
+		['a list', [], { kind: 'new' }],
+		['no fingerprint', { taskId: 't' }, { kind: 'edited' }],
+		['a task id that is a number', { fingerprint: 'f', taskId: 7 }, { kind: 'new' }],
+		['unclear as text', { fingerprint: 'f', unclear: 'true' }, { kind: 'new' }],
+		[
+			'no time, no seeds',
+			{ fingerprint: 'f', taskId: 't' },
+			{ kind: 'task', taskId: 't', submittedAtMs: undefined, seeds: {} },
+		],
+		[
+			'seeds of any kind',
+			{ fingerprint: 'f', taskId: 't', atMs: '1', seeds: { a: 1, b: '2', c: null } },
+			{ kind: 'task', taskId: 't', submittedAtMs: undefined, seeds: { a: 1 } },
+		],
+	])('makes the best of an entry with %s', (_name, entry, expected) => {
+		const context = { flowTaskRuns: { '0': { tasks: { '0': entry } } } };
+		expect(createTaskMemory(context, 0).recall(0, 'f')).toEqual(expected);
+	});
+
+	it('reads and writes over anything that stands in its place', () => {
+		const place = fc.oneof(
+			hostileJson(),
+			fc.record({ '0': hostileJson() }),
+			fc.record({ '0': fc.record({ tasks: hostileJson(), images: hostileJson() }) }),
+		);
+		fc.assert(
+			fc.property(place, (flowTaskRuns) => {
+				const context: Context = { flowTaskRuns };
+				const memory = createTaskMemory(context, 0);
+				expect(['new', 'edited', 'unclear', 'task']).toContain(memory.recall(0, 'f').kind);
+				memory.images.set('d', 'image-1');
+				memory.record(0, 'f', {}).submitted('t-1', 1);
+				const next = createTaskMemory(stored(context), 0);
+				expect(next.recall(0, 'f')).toMatchObject({ kind: 'task', taskId: 't-1' });
+				expect(next.images.get('d')).toBe('image-1');
+			}),
+			{ numRuns: 500 },
+		);
+	});
+});
+
+describe('the memory of a tool', () => {
+	it('knows the task of an earlier try of the same call', () => {
+		const context: Context = {};
+		const first = createToolMemory(context);
+		first.record(0, 'f', { '3.seed': 7 }).submitted('t-1', 1_000);
+		first.release();
+		expect(createToolMemory(context).recall(0, 'g')).toEqual({ kind: 'new' });
+		const task = { kind: 'task', taskId: 't-1', submittedAtMs: 1_000, seeds: { '3.seed': 7 } };
+		expect(createToolMemory(stored(context)).recall(0, 'f')).toEqual(task);
+		const second = createToolMemory(context);
+		expect(second.recall(0, 'f')).toEqual(task);
+		second.release();
+		expect(createToolMemory(context).recall(0, 'f')).toEqual(task);
+	});
+
+	it.each(['delivered', 'spoiled'] as const)(
+		'makes a new task for the same words after one that is %s',
+		(end) => {
+			const context: Context = {};
+			const first = createToolMemory(context);
+			first.record(0, 'f', {}).submitted('t-1', 1);
+			first.release();
+			const second = createToolMemory(context);
+			second.recall(0, 'f');
+			second.record(0, 'f', {})[end]?.();
+			second.release();
+			expect(createToolMemory(context).recall(0, 'f')).toEqual({ kind: 'new' });
+		},
+	);
+
+	it('keeps calls apart that say the same at once', () => {
+		const context: Context = {};
+		const [first, second] = [createToolMemory(context), createToolMemory(context)];
+		first.record(0, 'f', {}).submitted('t-1', 1);
+		expect(second.recall(0, 'f')).toEqual({ kind: 'new' });
+		second.record(0, 'f', {}).submitted('t-2', 2);
+		first.record(0, 'f', {}).delivered?.();
+		first.release();
+		second.release();
+		expect(createToolMemory(context).recall(0, 'f')).toMatchObject({ taskId: 't-2' });
+	});
+
+	it('does not submit again what is unclear', () => {
+		const context: Context = {};
+		const first = createToolMemory(context);
+		first.record(0, 'f', {}).unclear();
+		first.release();
+		expect(createToolMemory(context).recall(0, 'f')).toEqual({ kind: 'unclear' });
+	});
+});
+
+describe('a fingerprint', () => {
+	it('is the same for the same, and short enough to be kept for each item', () => {
+		const parameters = { prompt: '={{ $now }}' };
+		expect(fingerprinter(parameters)({ a: 1 })).toBe(fingerprinter({ ...parameters })({ a: 1 }));
+		expect(fingerprinter(parameters)('x'.repeat(1_000_000))).toMatch(/^[\w-]{22}$/);
+		expect(fingerprinter(undefined)(undefined)).toMatch(/^[\w-]{22}$/);
+	});
+
+	it('is made of items that have no JSON, too, and tells them apart', () => {
+		const deep = (end: unknown): unknown => {
+			let value: unknown = end;
+			for (let level = 0; level < 20_000; level++) value = { a: value };
+			return value;
+		};
+		const circle: Record<string, unknown> = {};
+		circle.self = circle;
+		const items = (): unknown[] => [deep(1), deep('1'), { b: deep(1) }, circle, { big: 1n }, { big: 2n }];
+		const prints = items().map(fingerprinter('node'));
+		expect(new Set(prints).size).toBe(prints.length);
+		expect(items().map(fingerprinter('node'))).toEqual(prints);
+		expect(fingerprinter(deep(1))({})).toMatch(/^[\w-]{22}$/);
+	});
+
+	it('is another one for another node, another item and another order of a list', () => {
+		const items = [undefined, {}, [], '', '{}', 0, { a: 1 }, { a: '1' }, { a: [1, 2] }, { a: [2, 1] }];
+		const prints = [{}, { b: 1 }, 'x', '[]'].flatMap((node) => items.map(fingerprinter(node)));
+		expect(new Set(prints).size).toBe(prints.length);
+	});
+});
+
+test('a task that was there already is remembered without the seeds of this run, which were not sent', () => {
+	const memory = createTaskMemory({}, 0);
+	memory.record(0, 'print', { '3.seed': 7 }).submitted('t', 1, true);
+	expect(memory.recall(0, 'print')).toEqual({ kind: 'task', taskId: 't', submittedAtMs: 1, seeds: {} });
+	memory.record(0, 'print', { '3.seed': 7 }).submitted('t', 1);
+	expect(memory.recall(0, 'print')).toMatchObject({ seeds: { '3.seed': 7 } });
+});

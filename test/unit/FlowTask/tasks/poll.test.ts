@@ -1,0 +1,86 @@
+import { askInPieces, infoOfMany } from '../../../../nodes/FlowTask/tasks/poll';
+import { TestClock } from '../../testClock';
+import { course, failing, ScriptedPlatform } from '../platform.script';
+
+const NOT_FOUND = { ...failing(false), kind: 'refused' } as const;
+
+/** A platform with tasks `t0`, `t1`, …, which refuses every call that asks for one of the bad ones. */
+function platformWith(count: number, bad: readonly string[]): { platform: ScriptedPlatform; ids: string[] } {
+	const platform = new ScriptedPlatform(new TestClock());
+	const ids = Array.from({ length: count }, (_, index) => platform.add(`t${index}`, course(60_000)));
+	platform.lookFails = ({ ids: asked }) => (bad.some((id) => asked.includes(id)) ? NOT_FOUND : undefined);
+	return { platform, ids };
+}
+
+describe('askInPieces', () => {
+	it.each([1, 2, 7, 100])('asks once for %d ids where nothing is refused', async (count) => {
+		const { platform, ids } = platformWith(count, []);
+		expect(await askInPieces(platform, ids, 60)).toMatchObject([{ ids, answer: { ok: true } }]);
+		expect(platform.looks).toHaveLength(1);
+	});
+
+	it.each([[['t0']], [['t99']], [['t13', 't14', 't77']]])('tells %j from the others', async (bad) => {
+		const { platform, ids } = platformWith(100, bad);
+		const pieces = await askInPieces(platform, ids, 60);
+		expect(pieces.flatMap((piece) => piece.ids)).toEqual(ids);
+		expect(pieces.filter(({ answer }) => !answer.ok).map((piece) => piece.ids)).toEqual(
+			bad.map((id) => [id]),
+		);
+		expect(platform.looks.length).toBeLessThan(50);
+	});
+
+	it('gives up where nothing at all is answered', async () => {
+		const { platform, ids } = platformWith(100, []);
+		platform.lookFails = () => NOT_FOUND;
+		const pieces = await askInPieces(platform, ids, 60);
+		expect(new Set(pieces.flatMap((piece) => piece.ids))).toEqual(new Set(ids));
+		expect(pieces.every(({ answer }) => !answer.ok)).toBe(true);
+		expect(platform.looks).toHaveLength(20);
+	});
+
+	it.each([
+		['is no JSON', { httpStatus: 200 }],
+		['is too large', { networkCode: 'ERR_TOO_LARGE' }],
+	])('tells the one task from the others for which an answer %s', async (_name, details) => {
+		const { platform, ids } = platformWith(100, []);
+		const unreadable = { ...failing(true), details };
+		platform.lookFails = ({ ids: asked }) => (asked.includes('t63') ? unreadable : undefined);
+		const pieces = await askInPieces(platform, ids, 60);
+		expect(pieces.filter(({ answer }) => !answer.ok).map((piece) => piece.ids)).toEqual([['t63']]);
+	});
+
+	it('soon gives up where no answer at all can be read', async () => {
+		const { platform, ids } = platformWith(100, []);
+		platform.lookFails = () => ({ ...failing(true), details: { httpStatus: 200 } });
+		await askInPieces(platform, ids, 60);
+		expect(platform.looks).toHaveLength(9);
+	});
+
+	it.each([true, false])(
+		'asks once where the key or an outage is to blame (passing: %s)',
+		async (passing) => {
+			const { platform, ids } = platformWith(100, []);
+			platform.lookFails = () => failing(passing);
+			await askInPieces(platform, ids, 60);
+			expect(platform.looks).toHaveLength(1);
+		},
+	);
+});
+
+describe('infoOfMany', () => {
+	it('tells of all that the platform tells of', async () => {
+		const { platform, ids } = platformWith(250, ['t7', 't180']);
+		const look = await infoOfMany(platform, [...ids, 'gone', 't1'], 60);
+		if (!look.ok) throw new Error(look.failure.message);
+		expect(look.value.infos.size).toBe(248);
+		expect([...look.value.refused.keys()]).toEqual(['t7', 't180']);
+	});
+
+	it('fails where all is refused, and where a part got no answer', async () => {
+		const { platform, ids } = platformWith(2, ['t0', 't1']);
+		expect(await infoOfMany(platform, ids, 60)).toEqual({ ok: false, failure: NOT_FOUND });
+		const many = platformWith(101, []);
+		many.platform.lookFails = ({ ids: asked }) => (asked.includes('t100') ? failing(true) : undefined);
+		expect(await infoOfMany(many.platform, many.ids, 60)).toEqual({ ok: false, failure: failing(true) });
+	});
+});

@@ -1,0 +1,177 @@
+import { createTaskApi } from '../../../../nodes/FlowTask/api';
+import { TaskSubmitter, type SubmitStart } from '../../../../nodes/FlowTask/tasks/submit';
+import type { Clock } from '../../../../nodes/shared/run/clock';
+import type { DataTable } from '../../../../nodes/shared/dataTable/table';
+import { createLedger } from '../../../../nodes/shared/idempotency/ledger';
+import { CLAIM_FRESH_MS } from '../../../../nodes/shared/idempotency/rows';
+import { redactor } from '../../../../nodes/shared/text/redact';
+import { createClient } from '../../../../nodes/shared/http/client';
+import { createRateLimiter } from '../../../../nodes/shared/http/rateLimiter';
+import { MemoryTable } from '../../shared/memoryTable';
+import { TestClock } from '../../testClock';
+
+/*
+ * n8n is killed while it submits sixty items with keys. What was not sent must not stand in the way of the next
+ * execution: only of what was under way nobody knows.
+ */
+
+const ITEMS = 60;
+const AT_ONCE = 16;
+
+/** A process that can be killed: from then on nothing leaves it, and it hears of nothing. */
+class Process {
+	private readonly life = new AbortController();
+
+	kill(): void {
+		this.life.abort();
+	}
+
+	get isDead(): boolean {
+		return this.life.signal.aborted;
+	}
+
+	async live<T>(work: () => Promise<T>): Promise<T> {
+		const never = async (): Promise<T> => await new Promise<never>(() => undefined);
+		if (this.isDead) return await never();
+		const value = await work();
+		const wasKilled = this.life.signal.aborted;
+		return wasKilled ? await never() : value;
+	}
+
+	table(table: DataTable): DataTable {
+		return {
+			read: async (column, values) => await this.live(async () => await table.read(column, values)),
+			insert: async (rows) => await this.live(async () => await table.insert(rows)),
+			update: async (column, rows) => await this.live(async () => await table.update(column, rows)),
+			remove: async (column, values) => await this.live(async () => await table.remove(column, values)),
+			removeBelow: async (column, before) =>
+				await this.live(async () => await table.removeBelow(column, before)),
+		};
+	}
+}
+
+class Scene {
+	readonly clock = new TestClock();
+	/** Of one random length each, so that answers come one by one. */
+	private state = 7;
+	private readonly random = (): number =>
+		(this.state = (this.state * 16_807) % 2_147_483_647) / 2_147_483_647;
+	readonly table = new MemoryTable(this.clock, this.random, 40);
+	/** Keys that reached the platform, and when. */
+	readonly made: string[] = [];
+
+	/** One execution with all items. @returns what became of each */
+	async execute(
+		process: Process,
+		{ requestsPerSecond = 100, takesMs = 200 } = {},
+	): Promise<ReadonlyArray<string>> {
+		const clock: Clock = {
+			now: () => this.clock.now(),
+			wallNow: () => this.clock.wallNow(),
+			sleep: async (ms, signal) => await process.live(async () => await this.clock.sleep(ms, signal)),
+		};
+		const { signal } = new AbortController();
+		const deadlineMs = clock.now() + 3_600_000;
+		const call = createClient({
+			baseUrl: 'https://platform.example',
+			send: async ({ json }) =>
+				await process.live(async () => {
+					const key = Object(json).workflow_id as string;
+					this.made.push(key);
+					await this.clock.sleep(Math.round(takesMs * (0.5 + this.random())));
+					const text = JSON.stringify({ code: 0, data: { prompt_id: `task ${key}` } });
+					return { kind: 'reply', status: 200, headers: {}, text };
+				}),
+			rateLimiter: createRateLimiter({ requestsPerSecond, concurrency: AT_ONCE }, clock, signal),
+			...{ clock, redact: redactor([]), random: this.random, signal, deadlineMs },
+		});
+		const ledger = createLedger(
+			{
+				...{ scope: 's', workflowId: 'w', executionId: '1', ttlMs: 0, onUnknown: 'error' },
+				...{ deadlineMs, claimsAtOnce: AT_ONCE },
+			},
+			{ table: process.table(this.table.open()), clock, random: this.random, signal },
+		);
+		const api = createTaskApi(call, redactor([]));
+		const submitter = new TaskSubmitter({ api, clock, ledger, stopReason: () => undefined });
+		const outcomes = await Promise.all(
+			Array.from({ length: ITEMS }, async (_, index) => {
+				const done = await submitter.submit(startOf(`k${index}`), undefined);
+				return done.ok ? 'made' : done.failure.kind;
+			}),
+		);
+		await ledger.flush();
+		return outcomes;
+	}
+
+	/** Keys of which the table says nothing but that somebody wants them. */
+	claimed(): unknown[] {
+		const rows = this.table.all();
+		const told = new Set(rows.filter(({ kind }) => kind !== 'claim').map(({ entryKey }) => entryKey));
+		return rows.filter(({ entryKey }) => !told.has(entryKey ?? null));
+	}
+}
+
+function startOf(key: string): SubmitStart {
+	return { kind: 'submit', workflowId: key, prompt: {}, images: [], idempotency: { key, payload: 'p' } };
+}
+
+describe('n8n killed while it submits', () => {
+	it.each([200, 400, 600, 800, 1_000, 1_200, 1_500])(
+		'after %d ms: what was not under way is made by the next execution, and nothing twice',
+		async (killMs) => {
+			const scene = new Scene();
+			const first = new Process();
+			void scene.execute(first);
+			await scene.clock.advance(killMs);
+			first.kill();
+			expect(scene.claimed().length).toBeLessThanOrEqual(AT_ONCE);
+			await scene.clock.advance(CLAIM_FRESH_MS);
+			const outcomes = await scene.clock.run(scene.execute(new Process()));
+			const unclear = outcomes.filter((outcome) => outcome !== 'made');
+			expect(unclear.every((outcome) => outcome === 'unclear')).toBe(true);
+			expect(unclear.length).toBeLessThanOrEqual(AT_ONCE);
+			expect(new Set(scene.made).size).toBe(scene.made.length);
+			expect(scene.made.length).toBeGreaterThanOrEqual(ITEMS - AT_ONCE);
+		},
+	);
+
+	it('at any moment leaves no more claims than requests can be under way', async () => {
+		const scene = new Scene();
+		const done = scene.execute(new Process(), { takesMs: 900 });
+		let most = 0;
+		for (let ms = 0; ms < 15_000; ms += 20) {
+			await scene.clock.advance(20);
+			most = Math.max(most, scene.claimed().length);
+		}
+		expect(new Set(await done)).toEqual(new Set(['made']));
+		expect(most).toBe(AT_ONCE);
+	});
+});
+
+describe('an execution that nobody kills', () => {
+	it('claims in waves: a write and a look for each half of what may be under way', async () => {
+		const scene = new Scene();
+		await scene.clock.run(scene.execute(new Process()));
+		const writes = scene.table.calls.filter((call) => call === 'insert');
+		expect(scene.made).toHaveLength(ITEMS);
+		expect(writes.length).toBeLessThanOrEqual(ITEMS / (AT_ONCE / 2) + 6);
+		expect(scene.clock.elapsedMs).toBeLessThan(6_000);
+	});
+
+	it('is not held up by requests that hang', async () => {
+		const scene = new Scene();
+		const done = scene.execute(new Process(), { takesMs: 20_000 });
+		await scene.clock.run(done);
+		expect(scene.made).toHaveLength(ITEMS);
+		expect(scene.clock.elapsedMs).toBeLessThan(130_000);
+	});
+
+	it('finds tasks that exist without waiting for a place', async () => {
+		const scene = new Scene();
+		await scene.clock.run(scene.execute(new Process()));
+		const calls = scene.table.calls.length;
+		await scene.clock.run(scene.execute(new Process()));
+		expect(scene.table.calls.slice(calls)).toEqual(['read']);
+	});
+});

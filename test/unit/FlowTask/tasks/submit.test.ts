@@ -1,0 +1,392 @@
+import type { ImageFile, SubmittedTask } from '../../../../nodes/FlowTask/api';
+import type { Prompt } from '../../../../nodes/FlowTask/workflow/prompt';
+import type { StopReason } from '../../../../nodes/FlowTask/failures';
+import type { SubmitRecord } from '../../../../nodes/FlowTask/tasks/memory';
+import {
+	TaskSubmitter,
+	type ImageInput,
+	type ItemTask,
+	type SubmitParts,
+	type SubmitStart,
+} from '../../../../nodes/FlowTask/tasks/submit';
+import { fail, ok, type Failure, type Result } from '../../../../nodes/shared/errors/failure';
+import type { Ledger, LedgerAnswer, LedgerEntry } from '../../../../nodes/shared/idempotency/ledger';
+import type { CallFailure } from '../../../../nodes/shared/http/client';
+import { TestClock } from '../../testClock';
+
+const REFUSED: CallFailure = { kind: 'refused', message: 'Bad value', advice: 'Mend it', passing: false };
+const UNREACHABLE: CallFailure = { kind: 'unreachable', message: 'No line', advice: '', passing: true };
+const UNCLEAR: CallFailure = { kind: 'unclear', message: 'Line broke', advice: '', passing: true };
+const CANCELLED: CallFailure = { kind: 'cancelled', message: 'Given up', advice: '', passing: false };
+const TABLE_FULL: Failure = { kind: 'refused', message: 'The table is full', advice: 'Empty it' };
+const BY = { executionId: '41', workflowId: 'w1', atMs: 1_234 };
+
+type Submitted = Result<SubmittedTask, CallFailure>;
+const MADE: Submitted = ok({ taskId: 't-1', promptToken: 'token' });
+
+/** Ledger and platform as a test scripts them; what is asked of them stands in `log`, in order. */
+class Scene {
+	readonly clock = new TestClock();
+	readonly log: string[] = [];
+	readonly entries: LedgerEntry[] = [];
+	readonly prompts: Prompt[] = [];
+	stopped: StopReason | undefined;
+	/** By number of the claim, from 1. */
+	answerClaim: (number: number) => Promise<Result<LedgerAnswer>> | Result<LedgerAnswer> = (number) =>
+		ok(this.mine(number));
+	answerSubmit: (number: number) => Promise<Submitted> | Submitted = () => MADE;
+	answerUpload: (number: number) => Result<string, CallFailure> = (number) => ok(`image-${number}`);
+	private uploads = 0;
+
+	readonly record: SubmitRecord = {
+		submitted: (taskId, atMs) => this.log.push(`record submitted ${taskId} ${atMs - this.startMs}`),
+		unclear: () => this.log.push('record unclear'),
+		spoiled: () => this.log.push('record spoiled'),
+	};
+	private readonly startMs = this.clock.now();
+
+	readonly ledger: Ledger = {
+		claim: async (entry) => {
+			this.entries.push(entry);
+			this.log.push(`claim ${entry.key}`);
+			return await this.answerClaim(this.entries.length);
+		},
+		flush: async () => await Promise.resolve(ok(undefined)),
+	};
+
+	mine(number: number): LedgerAnswer {
+		const note = (what: string): void => {
+			this.log.push(`${number} ${what}`);
+		};
+		return {
+			kind: 'mine',
+			claim: {
+				sendByMs: number * 1_000,
+				submitted: (reference) => {
+					note(`submitted ${reference}`);
+				},
+				unanswered: () => {
+					note('unanswered');
+				},
+				ended: (outcome, reference) => {
+					note(`ended ${outcome}${reference ?? ''}`);
+				},
+				released: () => {
+					note('released');
+				},
+				renew: () => {
+					note('renew');
+				},
+			},
+		};
+	}
+
+	open(over: Partial<SubmitParts> = {}): TaskSubmitter {
+		return new TaskSubmitter({
+			api: {
+				submit: async (workflowId, prompt, sendByMs) => {
+					this.prompts.push(prompt);
+					this.log.push(`submit ${workflowId} by ${sendByMs ?? 'any time'}`);
+					return await this.answerSubmit(this.prompts.length);
+				},
+				upload: async () => {
+					this.log.push('upload');
+					return await Promise.resolve(this.answerUpload(++this.uploads));
+				},
+			},
+			clock: this.clock,
+			ledger: this.ledger,
+			stopReason: () => this.stopped,
+			...over,
+		});
+	}
+}
+
+let scene: Scene;
+beforeEach(() => {
+	scene = new Scene();
+});
+
+function start(over: Partial<SubmitStart> = {}): SubmitStart {
+	return {
+		kind: 'submit',
+		workflowId: 'wf',
+		prompt: { '3': { inputs: { steps: 20 } } },
+		images: [],
+		idempotency: { key: 'order 1', payload: 'p' },
+		...over,
+	};
+}
+
+function image(bytes: string, nodeId = '10', parameter = 'image'): ImageInput {
+	const file: ImageFile = { bytes: Buffer.from(bytes), fileName: 'a.png', mimeType: 'image/png' };
+	return { nodeId, parameter, load: async () => await Promise.resolve(ok(file)) };
+}
+
+async function submit(over: Partial<SubmitStart> = {}): Promise<Result<ItemTask>> {
+	return await scene.open().submit(start(over), scene.record);
+}
+
+function failureOf(result: Result<ItemTask>): Failure {
+	if (result.ok) throw new Error('a task was made');
+	return result.failure;
+}
+
+describe('without a key', () => {
+	it.each<[string, Partial<SubmitStart>, Partial<SubmitParts>]>([
+		['of the item', { idempotency: undefined }, {}],
+		['of any item', {}, { ledger: undefined }],
+	])('%s, it is submitted and no ledger asked', async (_name, over, parts) => {
+		const result = await scene.open(parts).submit(start(over), scene.record);
+		expect(scene.log).toEqual(['submit wf by any time', 'record submitted t-1 0']);
+		if (!result.ok) throw new Error(result.failure.message);
+		const { ended, ...task } = result.value;
+		const submittedAtMs = scene.clock.now();
+		expect(task).toEqual({ taskId: 't-1', promptToken: 'token', submittedAtMs, reused: false });
+		ended('failed');
+		expect(scene.log).toHaveLength(2);
+	});
+
+	it('works without a record', async () => {
+		expect(await scene.open().submit(start({ idempotency: undefined }), undefined)).toMatchObject({
+			ok: true,
+		});
+		scene.answerSubmit = () => fail(UNCLEAR);
+		expect(await scene.open().submit(start({ idempotency: undefined }), undefined)).toMatchObject({
+			ok: false,
+		});
+	});
+
+	it('it is not sent again, whatever its end', async () => {
+		scene.answerSubmit = () => fail(CANCELLED);
+		expect(failureOf(await submit({ idempotency: undefined }))).toEqual(CANCELLED);
+		expect(scene.log).toEqual(['submit wf by any time']);
+	});
+});
+
+describe('with a key', () => {
+	it('it is claimed, sent while the claim is good, and noted before the ledger hears of it', async () => {
+		const result = await submit();
+		expect(scene.log).toEqual([
+			'claim order 1',
+			'submit wf by 1000',
+			'record submitted t-1 0',
+			'1 submitted t-1',
+		]);
+		if (!result.ok) throw new Error(result.failure.message);
+		expect(result.value.reused).toBe(false);
+		result.value.ended('succeeded');
+		result.value.ended('failed');
+		expect(scene.log.slice(4)).toEqual(['1 ended succeeded', '1 ended failed']);
+	});
+
+	it.each([REFUSED, UNREACHABLE])('that comes to nothing ($kind) is free again', async (failure) => {
+		scene.answerSubmit = () => fail(failure);
+		expect(failureOf(await submit())).toEqual(failure);
+		expect(scene.log).toEqual(['claim order 1', 'submit wf by 1000', '1 released']);
+	});
+
+	it('that got no answer stays taken, and the failure says that a task may exist', async () => {
+		scene.answerSubmit = () => fail(UNCLEAR);
+		expect(failureOf(await submit())).toMatchObject({
+			kind: 'unclear',
+			message: 'A task may have been made, but its id is not known. Line broke',
+			details: { mayExist: true },
+		});
+		expect(scene.log).toEqual(['claim order 1', 'submit wf by 1000', 'record unclear', '1 unanswered']);
+	});
+
+	it.each([1_234, undefined])('whose task exists is not submitted; made at %j', async (atMs) => {
+		const told: string[] = [];
+		const ended = (outcome: string): void => {
+			told.push(outcome);
+		};
+		scene.answerClaim = () =>
+			ok({ kind: 'exists', reference: 't-0', finished: false, by: { ...BY, atMs }, ended });
+		const result = await submit();
+		if (!result.ok) throw new Error(result.failure.message);
+		const expected = { taskId: 't-0', promptToken: undefined, submittedAtMs: atMs, reused: true };
+		expect(result.value).toMatchObject(expected);
+		const notedMs = (atMs ?? scene.clock.now()) - scene.clock.now();
+		expect(scene.log).toEqual(['claim order 1', `record submitted t-0 ${notedMs}`]);
+		result.value.ended('failed');
+		expect(told).toEqual(['failed']);
+	});
+
+	it.each<['conflict' | 'unknown', string, Partial<Failure>]>([
+		[
+			'conflict',
+			'41',
+			{ kind: 'badInput', message: expect.stringContaining('execution 41 for other inputs') },
+		],
+		[
+			'conflict',
+			'',
+			{ kind: 'badInput', message: expect.stringContaining('by another execution for other') },
+		],
+		['unknown', '41', { kind: 'unclear', message: expect.stringContaining('by execution 41, but its id') }],
+		['unknown', '', { kind: 'unclear', message: expect.stringContaining('by another execution, but its') }],
+	])('that is in %s (of "%s") fails, and nothing is submitted', async (kind, executionId, expected) => {
+		scene.answerClaim = () => ok({ kind, by: { ...BY, executionId } });
+		const failure = failureOf(await submit());
+		expect(failure).toMatchObject({ ...expected, details: { idempotencyKey: 'order 1', executionId } });
+		expect(failure.details?.mayExist).toBe(kind === 'unknown' ? true : undefined);
+		expect(failure.advice).toContain('Nothing was submitted');
+		expect(scene.log).toEqual(['claim order 1']);
+	});
+
+	it('of any length is shown by its beginning', async () => {
+		scene.answerClaim = () => ok({ kind: 'conflict', by: BY });
+		const { message } = failureOf(await submit({ idempotency: { key: 'k'.repeat(9_999), payload: '' } }));
+		expect(message).toContain(`"${'k'.repeat(79)}…"`);
+		expect(scene.entries[0]?.key).toHaveLength(9_999);
+	});
+
+	it('that cannot be claimed fails with the table, and nothing is submitted', async () => {
+		scene.answerClaim = () => fail(TABLE_FULL);
+		expect(failureOf(await submit())).toEqual(TABLE_FULL);
+		expect(scene.log).toEqual(['claim order 1']);
+	});
+
+	it('whose claim grew old before it could be sent is claimed again', async () => {
+		scene.answerSubmit = (number) => (number < 3 ? fail(CANCELLED) : MADE);
+		expect(await submit()).toMatchObject({ ok: true, value: { taskId: 't-1' } });
+		expect(scene.log).toEqual([
+			...['claim order 1', 'submit wf by 1000', '1 released'],
+			...['claim order 1', 'submit wf by 2000', '2 released'],
+			...['claim order 1', 'submit wf by 3000', 'record submitted t-1 0', '3 submitted t-1'],
+		]);
+		expect(new Set(scene.entries.map(({ payloadHash }) => payloadHash)).size).toBe(1);
+	});
+
+	it('whose claim grew old may have been used by another meanwhile', async () => {
+		scene.answerSubmit = () => fail(CANCELLED);
+		scene.answerClaim = (number) => (number === 1 ? ok(scene.mine(1)) : ok({ kind: 'unknown', by: BY }));
+		expect(failureOf(await submit()).kind).toBe('unclear');
+		expect(scene.log).toEqual(['claim order 1', 'submit wf by 1000', '1 released', 'claim order 1']);
+	});
+});
+
+describe('a stop', () => {
+	it.each<StopReason>(['failure', 'maxFailures', 'timeout', 'cancelled'])(
+		'(%s) before its turn: nothing is claimed, uploaded or sent',
+		async (reason) => {
+			scene.stopped = reason;
+			for (const over of [{}, { idempotency: undefined }, { images: [image('a')] }]) {
+				expect(failureOf(await submit(over)).kind).toBe('notSubmitted');
+			}
+			expect(scene.log).toEqual([]);
+		},
+	);
+
+	it('while it is claimed gives the claim back', async () => {
+		scene.answerClaim = (number) => {
+			scene.stopped = 'failure';
+			return ok(scene.mine(number));
+		};
+		expect(failureOf(await submit())).toMatchObject({
+			kind: 'notSubmitted',
+			message: expect.stringContaining('another item failed first'),
+		});
+		expect(scene.log).toEqual(['claim order 1', '1 released']);
+	});
+
+	it('that keeps the request from being sent gives the claim back, once', async () => {
+		scene.answerSubmit = () => {
+			scene.stopped = 'cancelled';
+			return fail(CANCELLED);
+		};
+		expect(failureOf(await submit()).kind).toBe('notSubmitted');
+		expect(scene.log).toEqual(['claim order 1', 'submit wf by 1000', '1 released']);
+	});
+
+	it('while it is sent does not make a refusal, or no answer, something else', async () => {
+		for (const failure of [REFUSED, UNCLEAR]) {
+			scene = new Scene();
+			scene.answerSubmit = () => {
+				scene.stopped = 'timeout';
+				return fail(failure);
+			};
+			expect(failureOf(await submit()).kind).toBe(failure.kind);
+		}
+	});
+
+	it('does not lose a task that was made meanwhile', async () => {
+		scene.answerSubmit = () => {
+			scene.stopped = 'cancelled';
+			return MADE;
+		};
+		expect(await submit()).toMatchObject({ ok: true, value: { taskId: 't-1' } });
+		expect(scene.log.at(-1)).toBe('1 submitted t-1');
+	});
+
+	it('between two uploads leaves the second', async () => {
+		scene.answerUpload = () => {
+			scene.stopped = 'maxFailures';
+			return ok('image-1');
+		};
+		expect(failureOf(await submit({ images: [image('a'), image('b', '11')] })).kind).toBe('notSubmitted');
+		expect(scene.log).toEqual(['upload']);
+	});
+});
+
+describe('images', () => {
+	it('are uploaded before anything is claimed, and stand where they belong', async () => {
+		const images = [image('a'), image('b', '3', 'mask'), image('a', '12')];
+		await submit({ images });
+		expect(scene.log.slice(0, 3)).toEqual(['upload', 'upload', 'claim order 1']);
+		expect(scene.prompts).toEqual([
+			{
+				'3': { inputs: { steps: 20, mask: 'image-2' } },
+				'10': { inputs: { image: 'image-1' } },
+				'12': { inputs: { image: 'image-1' } },
+			},
+		]);
+	});
+
+	it('that cannot be read or uploaded: nothing is claimed', async () => {
+		const unread: ImageInput = { ...image('a'), load: async () => await Promise.resolve(fail(TABLE_FULL)) };
+		expect(failureOf(await submit({ images: [unread] }))).toEqual(TABLE_FULL);
+		scene.answerUpload = () => fail(REFUSED);
+		expect(failureOf(await submit({ images: [image('a')] }))).toEqual(REFUSED);
+		// An upload without an answer made no task.
+		scene.answerUpload = () => fail(UNCLEAR);
+		expect(failureOf(await submit({ images: [image('a')] }))).toEqual(UNCLEAR);
+		expect(scene.log).toEqual(['upload', 'upload']);
+	});
+});
+
+describe('the payload', () => {
+	async function hashOf(over: Partial<SubmitStart>, firstImage = 1): Promise<string> {
+		const fresh = new Scene();
+		fresh.answerUpload = (number) => ok(`image-${number + firstImage}`);
+		await fresh.open().submit(start(over), undefined);
+		return fresh.entries[0]?.payloadHash ?? '';
+	}
+	const keyed = (key: string, payload: string) => ({ idempotency: { key, payload } });
+
+	it('is the same for the same, whatever is drawn anew in each run', async () => {
+		const images = [image('a')];
+		const first = await hashOf({ images });
+		expect(first).toMatch(/^[\w-]{43}$/);
+		expect(await hashOf({ images }, 50)).toBe(first);
+		expect(await hashOf({ images, prompt: { '3': { inputs: { steps: 20, seed: 99 } } } })).toBe(first);
+		expect(await hashOf({ images, ...keyed('order 2', 'p') })).toBe(first);
+	});
+
+	it('is another one for other inputs, another workflow, other images, and other places of them', async () => {
+		const hashes = await Promise.all([
+			hashOf({}),
+			hashOf(keyed('order 1', 'q')),
+			hashOf({ workflowId: 'other' }),
+			hashOf({ images: [image('a')] }),
+			hashOf({ images: [image('b')] }),
+			hashOf({ images: [image('a'), image('b', '11')] }),
+			hashOf({ images: [image('b'), image('a', '11')] }),
+			hashOf({ images: [image('a'), image('a', '11')] }),
+			hashOf({ images: [image('a', '11')] }),
+			hashOf({ images: [image('a', '10', 'mask')] }),
+		]);
+		expect(new Set(hashes).size).toBe(hashes.length);
+	});
+});

@@ -1,0 +1,120 @@
+import type { ImageFile } from '../../../../nodes/FlowTask/api';
+import { createImageUploads, type LoadImage } from '../../../../nodes/FlowTask/tasks/uploads';
+import { fail, ok } from '../../../../nodes/shared/errors/failure';
+import { tooLarge as explainTooLarge } from '../../../../nodes/shared/files/inputFile';
+import { TestClock } from '../../testClock';
+import { ScriptedPlatform } from '../platform.script';
+
+const MB = 1024 * 1024;
+
+interface Scene {
+	/** Uploads images of these sizes; tells the most bytes that were held at once. */
+	most(sizes: readonly number[], isKnown: (index: number) => boolean): Promise<number>;
+	readonly clock: TestClock;
+	readonly platform: ScriptedPlatform;
+}
+
+function scene(): Scene {
+	const clock = new TestClock();
+	const platform = new ScriptedPlatform(clock);
+	platform.uploadTakesMs = 1_000;
+	return {
+		clock,
+		platform,
+		most: async (sizes, isKnown) => {
+			let held = 0;
+			let most = 0;
+			const upload = createImageUploads({
+				upload: async (file) => {
+					const answer = await platform.upload(file);
+					held -= file.bytes.byteLength;
+					return answer;
+				},
+			});
+			const uploads = sizes.map(async (size, index) => {
+				const load: LoadImage = async (mostBytes) => {
+					const read = Math.min(size, mostBytes);
+					held += read;
+					most = Math.max(most, held);
+					await clock.sleep(100);
+					if (read === size) return ok(image(size, index));
+					held -= read;
+					return fail(explainTooLarge('it', mostBytes));
+				};
+				return await upload(load, isKnown(index) ? size : undefined);
+			});
+			const results = await clock.run(Promise.all(uploads));
+			expect(results.every((result) => result.ok)).toBe(true);
+			return most;
+		},
+	};
+}
+
+/** Different bytes for each image, and none that this test has to hold. */
+function image(size: number, index: number): ImageFile {
+	const bytes = Buffer.from(String(index));
+	Object.defineProperty(bytes, 'byteLength', { value: size });
+	return { bytes, fileName: 'a.png', mimeType: 'image/png' };
+}
+
+describe('createImageUploads: bytes that are held at once', () => {
+	it.each([
+		['whose size n8n has noted', () => true],
+		['whose size is not known', () => false],
+	])('are those of one large image: images %s', async (_name, isKnown) => {
+		const { most } = scene();
+		expect(await most([100 * MB, 100 * MB, 100 * MB, 100 * MB, 100 * MB], isKnown)).toBe(100 * MB);
+	});
+
+	it('are those of one large image where it comes after many small ones', async () => {
+		const { most } = scene();
+		const sizes = [...Array.from({ length: 20 }, () => MB), 100 * MB, 100 * MB, 100 * MB];
+		expect(await most(sizes, () => true)).toBe(100 * MB);
+	});
+
+	it('are those of one large image where those before it, of unknown size, were small', async () => {
+		const { most } = scene();
+		const sizes = [1, 1, 1, 1, 100 * MB, 100 * MB, 100 * MB, 100 * MB, 1];
+		expect(await most(sizes, () => false)).toBe(100 * MB);
+	});
+
+	it('are those of four small images whose size is not known', async () => {
+		const { most, clock } = scene();
+		expect(
+			await most(
+				Array.from({ length: 40 }, () => 5 * MB),
+				() => false,
+			),
+		).toBe(20 * MB);
+		expect(clock.elapsedMs).toBe(10 * 1_100);
+	});
+
+	it('are those of four small images', async () => {
+		const { most, clock } = scene();
+		expect(
+			await most(
+				Array.from({ length: 40 }, () => 5 * MB),
+				() => true,
+			),
+		).toBe(20 * MB);
+		expect(clock.elapsedMs).toBe(10 * 1_100);
+	});
+
+	it('are given back by an image that cannot be read', async () => {
+		const { clock, platform } = scene();
+		const upload = createImageUploads(platform);
+		const unreadable: LoadImage = async () => fail({ kind: 'file', message: 'It is not there', advice: '' });
+		const thrown: LoadImage = async () => await Promise.reject(new Error('no'));
+		const results = Promise.allSettled([
+			upload(unreadable, 100 * MB),
+			upload(thrown, 100 * MB),
+			upload(async () => ok(image(100 * MB, 1)), 100 * MB),
+		]);
+		expect((await clock.run(results)).map(({ status }) => status)).toEqual([
+			'fulfilled',
+			'rejected',
+			'fulfilled',
+		]);
+		expect(platform.uploads).toHaveLength(1);
+	});
+});

@@ -1,0 +1,440 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
+import fc from 'fast-check';
+
+import {
+	acceptedFor,
+	checkOverrides,
+	readKnowledge,
+	type WorkflowKnowledge,
+} from '../../../../nodes/FlowTask/workflow/checks';
+import { promptFromForm, promptFromJson, type Prompt } from '../../../../nodes/FlowTask/workflow/prompt';
+import type { Result } from '../../../../nodes/shared/errors/failure';
+import { isJsonObject, type Json } from '../../../../nodes/shared/text/json';
+import { deeplyNested, hostileJson, hostileName, hostileSource } from '../hostileJson';
+
+const DEFINITION = {
+	'3': {
+		class_type: 'KSampler',
+		_meta: { title: 'Sampler' },
+		inputs: { seed: 5, steps: 20, cfg: 7.5, sampler_name: 'euler', add_noise: true, model: ['4', 0] },
+	},
+	'57:43': {
+		class_type: 'Mixed',
+		inputs: {
+			'a b.c 🦊': 'x',
+			text: ['99', 0],
+			list: [1],
+			object: { a: 1 },
+			none: null,
+			template: '%steps%',
+		},
+	},
+	'8': { class_type: 'VAEDecode', inputs: { samples: ['3', 0] } },
+};
+
+function know(definition: unknown, view: unknown = ''): WorkflowKnowledge {
+	const known = readKnowledge(definition, view);
+	if (!known.ok) throw new Error(known.failure.message);
+	return known.value;
+}
+
+function limits(spec: Json, parameter = 'steps', nodeId = '3'): object {
+	return { [nodeId]: { [parameter]: { spec } } };
+}
+
+function one(nodeId: string, parameter: string, value: Json): Prompt {
+	return { [nodeId]: { inputs: { [parameter]: value } } };
+}
+
+function check(nodeId: string, parameter: string, value: Json, view: unknown = ''): Result<Prompt> {
+	return checkOverrides(one(nodeId, parameter, value), know(DEFINITION, view));
+}
+
+function refusal(result: Result<Prompt>): string {
+	if (result.ok) throw new Error(`${JSON.stringify(result.value)} is accepted`);
+	expect(result.failure.kind).toBe('badInput');
+	return result.failure.message;
+}
+
+describe('readKnowledge', () => {
+	it('takes nothing for nothing known', () => {
+		expect(know('', '')).toEqual({ definition: undefined, view: new Map() });
+		expect(know(undefined, undefined)).toEqual({ definition: undefined, view: new Map() });
+	});
+
+	it('refuses what is pasted and is none', () => {
+		expect(readKnowledge('{', '')).toMatchObject({
+			failure: { message: expect.stringContaining('"Workflow Definition" is no valid JSON') },
+		});
+		expect(readKnowledge('', '{')).toMatchObject({
+			failure: { message: expect.stringContaining('"Parameter View" is no JSON object') },
+		});
+		expect(readKnowledge({ nodes: [], links: [] }, '')).toMatchObject({
+			failure: { message: expect.stringContaining('UI format') },
+		});
+	});
+
+	it('never throws', () => {
+		fc.assert(
+			fc.property(hostileSource(), hostileSource(), (definition, view) => {
+				const known = readKnowledge(definition, view);
+				if (!known.ok) expect(known.failure.kind).toBe('badInput');
+			}),
+			{ numRuns: 500 },
+		);
+	});
+});
+
+describe('checkOverrides', () => {
+	it.each<[string, string, Json, Json]>([
+		['3', 'steps', 30, 30],
+		['3', 'steps', ' 30 ', 30],
+		['3', 'cfg', '1e1', 10],
+		['3', 'add_noise', 'FALSE ', false],
+		['3', 'add_noise', 'true', true],
+		['3', 'sampler_name', 7, '7'],
+		['3', 'sampler_name', false, 'false'],
+		['3', 'sampler_name', '', ''],
+		['57:43', 'a b.c 🦊', '{{ y }}', '{{ y }}'],
+		['57:43', 'list', [], []],
+		['57:43', 'object', {}, {}],
+		['57:43', 'none', { any: 1 }, { any: 1 }],
+		['57:43', 'none', 'text', 'text'],
+	])('sends %s/%s = %j as %j', (nodeId, parameter, value, sent) => {
+		expect(check(nodeId, parameter, value)).toEqual({ ok: true, value: one(nodeId, parameter, sent) });
+	});
+
+	it.each<[string, string, Json, string]>([
+		['3', 'steps', 'many', 'Sampler (node 3) · steps is "many", but has to be a number'],
+		['3', 'steps', '', 'steps is "", but has to be a number'],
+		['3', 'steps', true, 'steps is true, but has to be a number'],
+		['3', 'steps', [30], 'steps is [30], but has to be a number'],
+		['3', 'steps', 'Infinity', 'steps is "Infinity", but has to be a number'],
+		['3', 'steps', '1e999', 'has to be a number'],
+		['3', 'add_noise', 1, 'add_noise is 1, but has to be true or false'],
+		['3', 'add_noise', 'yes', 'add_noise is "yes", but has to be true or false'],
+		['3', 'sampler_name', { a: 1 }, 'sampler_name is {"a":1}, but has to be a text'],
+		['3', 'sampler_name', null, 'sampler_name is null, but has to be a text'],
+		['57:43', 'list', '[1]', 'Mixed (node 57:43) · list is "[1]", but has to be a list'],
+		['57:43', 'object', [1], 'object is [1], but has to be an object'],
+		['3', 'model', 'sd', 'Sampler (node 3) · model comes from another node, so it cannot be set'],
+		['57:43', 'text', 'a fox', 'text comes from another node, so it cannot be set'],
+		['57:43', 'none', ['4', 0], 'none is set to a link; only values can be set'],
+		['3', 'step', 30, 'step is not an input of that node (it has seed, steps, cfg, sampler_name, add_noise)'],
+		['8', 'tile', 1, 'VAEDecode (node 8) · tile is not an input of that node (it has none that can be set)'],
+		['3', '__proto__', 1, '__proto__ is not an input of that node'],
+		['3', 'constructor', 1, 'constructor is not an input of that node'],
+		['33', 'steps', 30, 'there is no node 33 in the workflow definition'],
+		['constructor', 'name', 'x', 'there is no node constructor in the workflow definition'],
+		['57', 'none', 1, 'there is no node 57 in'],
+	])('refuses %s/%s = %j', (nodeId, parameter, value, message) => {
+		expect(refusal(check(nodeId, parameter, value))).toContain(`One input does not fit the workflow: `);
+		expect(refusal(check(nodeId, parameter, value))).toContain(message);
+	});
+
+	it.each<[Json, Json]>([
+		['18446744073709551615', 'a text of more digits than a number holds'],
+		['9007199254740993', 'an odd number above 2^53'],
+		['-9007199254740993', 'a negative one'],
+		['18446744073709551616', 'a number that JSON writes with other digits'],
+		['18446744073709552000', 'a number that JSON writes with these digits'],
+		['9007199254740992', 'the first of which one cannot tell'],
+	])('does not send another number than %s (%s)', (value) => {
+		expect(refusal(check('3', 'seed', value))).toContain('has to be a number');
+		expect(refusal(check('3', 'seed', value, limits({ min: 0, max: 2 ** 64 }, 'seed')))).toContain('number');
+	});
+
+	it.each(['9007199254740991', '007', '+5', '0.1', '-0', '1e20'])('sends the number %s', (value) => {
+		expect(check('3', 'seed', value)).toEqual({ ok: true, value: one('3', 'seed', Number(value)) });
+	});
+
+	it.each<[Json, Json, boolean]>([
+		[{ min: 1, max: 100 }, 1, true],
+		[{ min: 1, max: 100 }, 100, true],
+		[{ min: 1, max: 100 }, 0.999, false],
+		[{ min: 1, max: 100 }, 101, false],
+		[{ min: 1, max: 100 }, '101', false],
+		[{ min: 1, max: 100 }, '50', true],
+		[{ min: 0 }, -1, false],
+		[{ min: 0 }, 1e300, true],
+		[{ max: 0 }, 1, false],
+		[{ max: 0 }, -1e300, true],
+		[{ min: '1', max: '100' }, 101, false],
+		[{ list: [1, 2] }, 3, false],
+		[{ list: [1, 2] }, '2', true],
+		[{ list: [] }, 3, true],
+		[[], 3, true],
+		[{ list: [], max: 2 }, 3, false],
+		[['20', '30'], 30, true],
+		[{ max: '18446744073709551615' }, Number.MAX_SAFE_INTEGER, true],
+		[{ max: '18446744073709551615' }, 2 ** 65, false],
+	])('with %j, %j is accepted: %j', (spec, value, accepted) => {
+		expect(check('3', 'steps', value, limits(spec)).ok).toBe(accepted);
+		// Nor does it matter whether the definition is known,
+		expect(checkOverrides(one('3', 'steps', value), know('', limits(spec))).ok).toBe(accepted);
+		// nor what stands in it in place of a number.
+		const view = { ...limits(spec, 'template', '57:43'), ...limits(spec, 'steps') };
+		expect(check('57:43', 'template', value, view).ok).toBe(accepted);
+		expect(check('57:43', 'none', value, limits(spec, 'none', '57:43')).ok).toBe(accepted);
+	});
+
+	it.each<[string, Json, string]>([
+		['INT', 7.5, 'steps is 7.5, but has to be a whole number, from 1 to 100'],
+		['INT', '7.5', 'steps is "7.5", but has to be a whole number'],
+		['INT', 'many', 'has to be a number'],
+		['INT', true, 'has to be a number'],
+		['FLOAT', 'many', 'has to be a number'],
+		['BOOLEAN', 'many', 'has to be true or false'],
+	])('the kind %s of the view does not accept %j', (type, value, said) => {
+		const range = { min: 1, max: 100 };
+		const spec = type === 'BOOLEAN' ? [type] : [type, range];
+		const parameters = ['none', 'template'].map((name): [string, string] => ['57:43', name]);
+		for (const [nodeId, parameter] of parameters) {
+			expect(refusal(check(nodeId, parameter, value, limits(spec, parameter, nodeId)))).toContain(
+				said.replace('steps', parameter),
+			);
+		}
+		if (type !== 'BOOLEAN') expect(refusal(check('3', 'steps', value, limits(spec)))).toContain(said);
+	});
+
+	it.each<[Json, Json, Json]>([
+		['INT', '7', 7],
+		['INT', 7.0, 7],
+		['FLOAT', '7.5', 7.5],
+		['BOOLEAN', 'True', true],
+		['STRING', 42, '42'],
+		['*', 42, 42],
+	])('the kind %s of the view makes of %j: %j', (type, value, sent) => {
+		expect(check('57:43', 'none', value, limits([type], 'none', '57:43'))).toEqual({
+			ok: true,
+			value: one('57:43', 'none', sent),
+		});
+	});
+
+	it.each(['image', 'video', 'audio', 'file'])('checks the %s of a loader against no list', (parameter) => {
+		for (const spec of [['old.png'], [['old.png', 'b.png'], { default: 'old.png' }], { list: ['old.png'] }]) {
+			const view = limits(spec, parameter, '10');
+			const loader = { '10': { class_type: 'LoadAny', inputs: { [parameter]: 'old.png' } } };
+			const expected = { ok: true, value: one('10', parameter, 'uploads/new.png') };
+			expect(checkOverrides(one('10', parameter, 'uploads/new.png'), know(loader, view))).toEqual(expected);
+			expect(checkOverrides(one('10', parameter, 'uploads/new.png'), know('', view))).toEqual(expected);
+		}
+	});
+
+	it.each<[string, Json, Json]>([
+		['%seed%', 42, 42],
+		['%seed%', '42', 42],
+		['%seed%', '%seed%', '%seed%'],
+		['', 42, 42],
+		['12345678901234567890', 42, 42],
+	])('a seed for which the export holds %j goes out as a number: %j as %j', (model, value, sent) => {
+		const known = know({ '3': { class_type: 'KSampler', inputs: { custom: model } } });
+		const isSeed = (nodeId: string, parameter: string) => nodeId === '3' && parameter === 'custom';
+		expect(checkOverrides(one('3', 'custom', value), known, isSeed)).toEqual({
+			ok: true,
+			value: one('3', 'custom', sent),
+		});
+	});
+
+	it('tells a seed beyond 2^53 from a text, and refuses what it cannot send to the last digit', () => {
+		const known = know('{"3": {"class_type": "KSampler", "inputs": {"any": 12345678901234567890}}}');
+		expect(checkOverrides(one('3', 'any', '42'), known)).toEqual({ ok: true, value: one('3', 'any', 42) });
+		expect(refusal(checkOverrides(one('3', 'any', '12345678901234567890'), known))).toContain(
+			'any is "12345678901234567890", but has to be a number up to 9007199254740991, beyond which digits are lost',
+		);
+	});
+
+	it('knows a pair of numbers for a link where its first is a node, unless the export holds a list', () => {
+		expect(refusal(check('57:43', 'none', [3, 0]))).toContain('none is set to a link');
+		expect(check('57:43', 'none', [16, 9])).toMatchObject({ ok: true });
+		expect(check('57:43', 'list', [3, 0])).toMatchObject({ ok: true });
+		expect(refusal(check('57:43', 'list', ['3', 0]))).toContain('list is set to a link');
+		expect(refusal(checkOverrides(one('1', 'a', [4, 0]), know('')))).toContain('is set to a link');
+		expect(checkOverrides(one('1', 'a', [512, 512]), know(''))).toMatchObject({ ok: true });
+	});
+
+	it('tells what is accepted', () => {
+		expect(refusal(check('3', 'steps', 500, limits({ min: 1, max: 100 })))).toContain(
+			'Sampler (node 3) · steps is 500, but has to be a number, from 1 to 100',
+		);
+		expect(refusal(check('3', 'steps', 'x', limits({ min: 1 })))).toContain(
+			'steps is "x", but has to be a number, 1 or more',
+		);
+		expect(refusal(check('3', 'sampler_name', 'eula', limits(['euler', 'heun'], 'sampler_name')))).toContain(
+			'sampler_name is "eula", but has to be one of euler, heun',
+		);
+		expect(refusal(checkOverrides(one('3', 'steps', 0), know('', limits({ min: 1 }))))).toContain(
+			'"steps" of node 3 is 0, but has to be a number, 1 or more',
+		);
+	});
+
+	it('sends the value of a list in the type that it has there', () => {
+		const view = limits([true, false], 'add_noise');
+		expect(check('3', 'add_noise', 'true', view)).toEqual({ ok: true, value: one('3', 'add_noise', true) });
+		expect(check('3', 'add_noise', 'True', view).ok).toBe(false);
+		expect(check('3', 'steps', 2, limits(['2', 2]))).toEqual({ ok: true, value: one('3', 'steps', 2) });
+		expect(check('3', 'steps', '2', limits([2, '2']))).toEqual({ ok: true, value: one('3', 'steps', '2') });
+		expect(check('3', 'steps', null, limits(['null'])).ok).toBe(false);
+		expect(check('3', 'steps', [2], limits(['2'])).ok).toBe(false);
+	});
+
+	it('takes the default of the spec for a model where the export has no such input', () => {
+		const view = limits({ default: false }, 'tiling');
+		expect(check('3', 'tiling', 'true', view)).toEqual({ ok: true, value: one('3', 'tiling', true) });
+		expect(refusal(check('3', 'tiling', 'maybe', view))).toContain('has to be true or false');
+		expect(check('3', 'model', 'x', limits({ default: 'y' }, 'model')).ok).toBe(false);
+	});
+
+	it('knows nothing about a workflow that is not pasted, but no link is a value', () => {
+		const known = know('');
+		const prompt = { '1': { inputs: { a: 'x', b: [1], c: null, d: ['a', 'b'] } } };
+		expect(checkOverrides(prompt, known)).toEqual({ ok: true, value: prompt });
+		expect(refusal(checkOverrides(one('1', 'a', ['4', 0]), known))).toContain(
+			'"a" of node 1 is set to a link',
+		);
+	});
+
+	it('tells all that is wrong at once, and counts what it leaves out', () => {
+		const wrong = { '3': { inputs: { steps: 'x', model: 'y', seed: 1 } }, '9': { inputs: { a: 1 } } };
+		const message = refusal(checkOverrides(wrong, know(DEFINITION)));
+		expect(message).toMatch(/^3 inputs do not fit the workflow: .*steps.*; .*model.*; .*no node 9/);
+		expect(message).not.toContain('seed is');
+		const many = Object.fromEntries(Array.from({ length: 23 }, (_, index) => [`n${index}`, index]));
+		const counted = refusal(checkOverrides({ '3': { inputs: many } }, know(DEFINITION)));
+		expect(counted).toMatch(/^23 inputs do not .*n19 is not an input.*; and 3 more$/);
+		expect(counted).not.toContain('n20');
+	});
+
+	it('changes nothing of what it was given, and no prototype', () => {
+		const given = one('3', 'steps', '30');
+		checkOverrides(given, know(DEFINITION));
+		expect(given).toEqual(one('3', 'steps', '30'));
+		const definition = '{"__proto__": {"class_type": "X", "inputs": {"__proto__": 1, "a": "b"}}}';
+		const prompt = promptFromJson('{"__proto__": {"inputs": {"__proto__": "2"}}}');
+		if (!prompt.ok) throw new Error(prompt.failure.message);
+		expect(JSON.stringify(checkOverrides(prompt.value, know(definition)))).toBe(
+			'{"ok":true,"value":{"__proto__":{"inputs":{"__proto__":2}}}}',
+		);
+	});
+
+	it('shows a value of 1 MB by its beginning', () => {
+		expect(refusal(check('3', 'steps', 'x'.repeat(1_000_000))).length).toBeLessThan(300);
+	});
+
+	it.each(['list', 'object'] as const)('answers to a %s nested too deeply for JSON', (kind) => {
+		const value = JSON.parse(deeplyNested(kind));
+		expect(refusal(check('3', 'steps', value))).toContain('steps is nested too deeply, but has to be');
+		expect(checkOverrides(one('3', 'steps', value), know('')).ok).toBe(true);
+	});
+
+	it('never throws, and what it lets through has its place and type in the definition', () => {
+		const prompt = fc.array(fc.tuple(hostileName(), hostileName(), hostileJson()), { maxLength: 4 });
+		fc.assert(
+			fc.property(prompt, hostileSource(), hostileSource(), (rows, definitionSource, viewSource) => {
+				const known = readKnowledge(definitionSource, viewSource);
+				const knowledge = known.ok ? known.value : know(DEFINITION, limits({ min: 1 }));
+				const ours = rows.map(([id, name, value]): [string, Prompt[string]] => [
+					id,
+					{ inputs: Object.fromEntries([[name, value]]) },
+				]);
+				const result = checkOverrides(Object.fromEntries(ours), knowledge);
+				if (!result.ok) {
+					expect(result.failure.kind).toBe('badInput');
+					return;
+				}
+				for (const [nodeId, { inputs }] of Object.entries(result.value)) {
+					for (const name of Object.keys(inputs)) {
+						const node = knowledge.definition?.nodes.find((candidate) => candidate.nodeId === nodeId);
+						const input = node?.inputs.find((candidate) => candidate.name === name);
+						expect(input?.isLink ?? false).toBe(false);
+						const spec = knowledge.view.get(nodeId)?.get(name);
+						if (knowledge.definition) expect(input !== undefined || spec !== undefined).toBe(true);
+					}
+				}
+			}),
+			{ numRuns: 1_000 },
+		);
+	});
+
+	it('changes the type of a value at most, never what it says', () => {
+		fc.assert(
+			fc.property(hostileJson(), hostileJson(), (model, value) => {
+				const definition = { '3': { class_type: 'X', inputs: { a: model } } };
+				const result = checkOverrides(one('3', 'a', value), know(definition));
+				if (!result.ok) return;
+				const sent = result.value['3']?.inputs.a;
+				if (typeof value === 'string' && typeof sent === 'number') expect(Number(value)).toBe(sent);
+				else if (typeof value === 'string' && typeof sent === 'boolean')
+					expect(value.trim().toLowerCase()).toBe(String(sent));
+				else if (typeof sent === 'string' && typeof value !== 'string')
+					expect(sent).toBe(JSON.stringify(value));
+				else expect(sent).toEqual(value);
+			}),
+			{ numRuns: 1_000 },
+		);
+	});
+
+	it('enforces min, max and list, whatever they are and whatever the export holds', () => {
+		const number = fc.oneof(fc.integer(), fc.double({ noNaN: true, noDefaultInfinity: true }));
+		const model = fc.oneof(number, fc.constant(null), fc.constant('%a%'));
+		fc.assert(
+			fc.property(number, number, number, fc.boolean(), model, (min, max, value, asText, inExport) => {
+				const given = asText && !Object.is(value, -0) ? String(value) : value;
+				const known = know({ '3': { class_type: 'X', inputs: { a: inExport } } }, limits({ min, max }, 'a'));
+				const result = checkOverrides(one('3', 'a', given), known);
+				// As a text such an integer may have had other digits, so that it is refused whatever the limits are.
+				const isUnclear = /^-?\d+$/.test(String(given)) && given !== value && !Number.isSafeInteger(value);
+				expect(result.ok).toBe(value >= min && value <= max && !isUnclear);
+				if (result.ok) expect(result.value['3']?.inputs.a).toBe(value);
+			}),
+			{ numRuns: 500 },
+		);
+		const scalar = fc.oneof(
+			fc.integer({ min: 0, max: 4 }),
+			fc.boolean(),
+			fc.constantFrom('1', 'true', 'a', ''),
+		);
+		fc.assert(
+			fc.property(fc.array(scalar, { minLength: 1 }), scalar, model, (list, value, inExport) => {
+				const known = know({ '3': { class_type: 'X', inputs: { a: inExport } } }, limits({ list }, 'a'));
+				const result = checkOverrides(one('3', 'a', value), known);
+				expect(result.ok).toBe(list.some((listed) => String(listed) === String(value)));
+				if (result.ok) expect(list).toContain(result.value['3']?.inputs.a);
+			}),
+		);
+	});
+});
+
+test('what comes from a form of any kind is checked without a throw', () => {
+	fc.assert(
+		fc.property(hostileSource(), hostileSource(), (form, definitionSource) => {
+			const prompt = promptFromForm(form);
+			const known = readKnowledge(definitionSource, '');
+			if (!prompt.ok) expect(prompt.failure.kind).toBe('badInput');
+			if (!prompt.ok || !known.ok) return;
+			const checked = checkOverrides(prompt.value, known.value);
+			if (checked.ok) expect(isJsonObject(checked.value)).toBe(true);
+		}),
+		{ numRuns: 1_000 },
+	);
+});
+
+test('what an item keeps for a later refusal does not hold its workflow in memory', async () => {
+	setFlagsFromString('--expose-gc');
+	const collect: unknown = runInNewContext('gc');
+	if (typeof collect !== 'function') throw new Error('The garbage cannot be collected here');
+	const view = limits({ min: 1, max: 9 });
+	const known = Array.from({ length: 3 }, () => know(JSON.stringify(DEFINITION), view));
+	const held = known.map((one) => new WeakRef(one));
+	const advise = known.splice(0).map((one) => acceptedFor({ '3': { inputs: { steps: 5 } } }, one));
+	for (let pass = 0; pass < 5; pass++) {
+		await new Promise((resolve) => setImmediate(resolve));
+		Reflect.apply(collect, undefined, []);
+	}
+	expect(held.filter((one) => one.deref() !== undefined)).toHaveLength(0);
+	expect(advise[0]?.('steps is too large')).toBe(
+		'By the parameter view: Sampler (node 3) · steps takes a value from 1 to 9 (sent: 5).',
+	);
+});

@@ -1,0 +1,287 @@
+import fc from 'fast-check';
+
+import {
+	holdsEditorFile,
+	isEmptyDefinition,
+	isLink,
+	readDefinition,
+	type WorkflowDefinition,
+} from '../../../../nodes/FlowTask/workflow/definition';
+import { parseJson, type Json } from '../../../../nodes/shared/text/json';
+import { hostileJson, hostileSource } from '../hostileJson';
+
+const NODE = { class_type: 'KSampler', inputs: { seed: 5, model: ['4', 0] }, _meta: { title: 'Sampler' } };
+const EXPORT = { '3': NODE };
+const EDITOR_FILE = { last_node_id: 9, last_link_id: 9, nodes: [{ id: 3 }], links: [], version: 0.4 };
+
+function read(source: unknown): WorkflowDefinition {
+	const result = readDefinition(source);
+	if (!result.ok) throw new Error(result.failure.message);
+	return result.value;
+}
+
+function refusal(source: unknown): string {
+	const result = readDefinition(source);
+	if (result.ok) throw new Error(`${JSON.stringify(source)} is taken for an export`);
+	expect(result.failure.kind).toBe('badInput');
+	expect(result.failure.advice).toContain('Export (API)');
+	return result.failure.message;
+}
+
+const READ = {
+	nodes: [
+		{
+			nodeId: '3',
+			title: 'Sampler',
+			inputs: [
+				{ name: 'seed', value: 5, isLink: false },
+				{ name: 'model', value: ['4', 0], isLink: true },
+			],
+		},
+	],
+};
+
+describe('readDefinition', () => {
+	it.each<[string, unknown]>([
+		['an object', EXPORT],
+		['text', JSON.stringify(EXPORT)],
+		['text with a byte order mark', `\uFEFF${JSON.stringify(EXPORT)}`],
+		['text with blanks around', `\n\t ${JSON.stringify(EXPORT, null, 2)} \n`],
+		['below "prompt"', { prompt: EXPORT }],
+		['below "workflow"', { workflow: EXPORT }],
+		['below "output"', { output: EXPORT }],
+		['below "data"', { data: EXPORT }],
+		['below "input" and "workflow"', { input: { workflow: EXPORT } }],
+		['below "input" and "prompt"', JSON.stringify({ input: { prompt: EXPORT } })],
+		['below "prompt", as text', { prompt: JSON.stringify(EXPORT) }],
+		['below three wrappers', { data: { data: { prompt: EXPORT } } }],
+		['beside the editor file', { workflow: EDITOR_FILE, prompt: EXPORT }],
+		['in what an editor sends to its engine', { client_id: 'c', prompt: EXPORT, extra_data: {} }],
+		['in a request body', { workflow_id: 'w', prompt: EXPORT }],
+		['behind a wrapper that is broken text', { prompt: '{"3":', workflow: EXPORT }],
+		['in a list of one', JSON.stringify([EXPORT])],
+		['as Python writes it', `${JSON.stringify(EXPORT).slice(0, -1)},"is_changed":[NaN, -Infinity]}`],
+		['with a fence around', `\n\`\`\`json\n${JSON.stringify(EXPORT)}\n\`\`\`\n`],
+		['with blanks before its byte order mark', ` \n\uFEFF${JSON.stringify(EXPORT)}`],
+		['below "prompt", as Python\'s text', { prompt: `{"3": ${JSON.stringify(NODE)}, "a": NaN}` }],
+		['behind a wrapper that is null', { prompt: null, workflow: EXPORT }],
+		['with what is no node beside it', { ...EXPORT, extra: { a: 1 }, version: 1, list: [NODE], none: null }],
+	])('reads an export: %s', (_name, source) => {
+		expect(read(source)).toEqual(READ);
+	});
+
+	it('prefers nodes to wrappers, even where a node is called as one', () => {
+		expect(read({ prompt: NODE, '7': NODE }).nodes.map(({ nodeId }) => nodeId)).toEqual(['7', 'prompt']);
+	});
+
+	it.each(['57:43', '538_531', '0', '-1', 'a b', '🦊', '__proto__', 'constructor', 'toString', ''])(
+		'keeps the node id "%s" as it is',
+		(nodeId) => {
+			const source = `{${JSON.stringify(nodeId)}: ${JSON.stringify(NODE)}}`;
+			expect(read(source).nodes).toEqual([{ ...READ.nodes[0], nodeId }]);
+		},
+	);
+
+	it.each<[string, object, string]>([
+		['no _meta', {}, 'KSampler'],
+		['_meta that is null', { _meta: null }, 'KSampler'],
+		['_meta that is text', { _meta: 'Sampler' }, 'KSampler'],
+		['_meta that is a list', { _meta: ['Sampler'] }, 'KSampler'],
+		['an empty title', { _meta: { title: ' \n' } }, 'KSampler'],
+		['a title that is a number', { _meta: { title: 7 } }, 'KSampler'],
+		['a title that is an object', { _meta: { title: {} } }, 'KSampler'],
+		['a title in "meta"', { meta: { title: 'Other' } }, 'Other'],
+		['a title on the node', { title: 'Mine' }, 'Mine'],
+		['titles everywhere', { _meta: { title: 'A' }, meta: { title: 'B' }, title: 'C' }, 'A'],
+		['a class without a name', { class_type: '' }, 'Node 57:43'],
+		['a class of blanks', { class_type: '  ' }, 'Node 57:43'],
+		['a title over two lines', { title: ' a\n b ' }, 'a b'],
+	])('has a title with %s', (_name, over, title) => {
+		const node = { class_type: 'KSampler', inputs: {}, ...over };
+		expect(read({ '57:43': node }).nodes).toEqual([{ nodeId: '57:43', title, inputs: [] }]);
+	});
+
+	it('cuts a title that is no title', () => {
+		const [node] = read({ '3': { ...NODE, _meta: { title: 'x'.repeat(10_000) } } }).nodes;
+		expect(node?.title).toHaveLength(80);
+	});
+
+	it.each([{}, { inputs: {} }, { inputs: null }, { inputs: [] }, { inputs: 'seed' }])(
+		'takes a node with %j for one without inputs',
+		(over) => {
+			expect(read({ '3': { class_type: 'X', ...over } }).nodes).toEqual([
+				{ nodeId: '3', title: 'X', inputs: [] },
+			]);
+		},
+	);
+
+	it('keeps names and values of any kind', () => {
+		const inputs = {
+			'with space': 1,
+			'with.dot': -0.5,
+			'🦊': null,
+			'a/b': '%date:yyyy%/${x}/{{ $json.a }}',
+			'': '',
+			list: [1, 2, 3],
+			pair: ['a', 'b'],
+			object: { a: { b: [] } },
+			yes: true,
+			constructor: 'c',
+			class_type: 'an input of that name',
+		};
+		const [node] = read({ '3': { class_type: 'X', inputs } }).nodes;
+		expect(node?.inputs).toEqual(
+			Object.entries(inputs).map(([name, value]) => ({ name, value, isLink: false })),
+		);
+	});
+
+	it('knows prompt text by a link, and a link to a node that is not there, for links', () => {
+		const [node] = read({ '6': { class_type: 'X', inputs: { text: ['12:3', 0], clip: ['999', 1] } } }).nodes;
+		expect(node?.inputs.map(({ isLink: linked }) => linked)).toEqual([true, true]);
+	});
+
+	it.each<[string, Json, boolean]>([
+		['a link with its node as a number', [4, 0], true],
+		['a pair of numbers of which the first is no node', [5, 0], false],
+		['a size', [512, 512], false],
+		['a link to a node that is not there', ['5', 0], true],
+		['a pair of texts', ['4', '0'], false],
+	])('tells values from links: %s', (_name, value, expected) => {
+		const [node] = read({ '3': { class_type: 'X', inputs: { a: value } }, '4': NODE, '512': NODE }).nodes;
+		expect(node?.inputs).toEqual([{ name: 'a', value, isLink: expected }]);
+	});
+
+	it('keeps the digits of a seed beyond 2^53', () => {
+		const source = '{"3": {"class_type": "KSampler", "inputs": {"seed": 18446744073709551615}}}';
+		expect(read(source).nodes[0]?.inputs[0]?.value).toBe('18446744073709551615');
+	});
+
+	it('reads 150 nodes with a text of 1 MB', () => {
+		const text = 'ä'.repeat(1_000_000);
+		const nodes = Array.from({ length: 150 }, (_, index) => [
+			`${index}:1`,
+			{ class_type: 'X', inputs: { a: index } },
+		]);
+		const source = JSON.stringify({
+			...Object.fromEntries(nodes),
+			t: { class_type: 'T', inputs: { text } },
+		});
+		const read150 = read(source).nodes;
+		expect(read150).toHaveLength(151);
+		expect(read150.at(-1)?.inputs[0]?.value).toBe(text);
+	});
+
+	it.each<[string, unknown]>([
+		['as saved', EDITOR_FILE],
+		['as text', JSON.stringify(EDITOR_FILE)],
+		['without links', { nodes: [], last_node_id: 1 }],
+		['of a newer editor', { version: 1, nodes: [] }],
+		['with links only', { nodes: [], links: [] }],
+		['below "workflow"', { workflow: EDITOR_FILE, extra: 1 }],
+		['below two wrappers', { input: { workflow: EDITOR_FILE } }],
+		['below "prompt"', { prompt: EDITOR_FILE }],
+	])('names a file of the editor %s', (_name, source) => {
+		expect(refusal(source)).toContain('(UI format), not an API-format export');
+	});
+
+	it.each<[string, unknown, string]>([
+		['text', 'a red fox', 'is no valid JSON; the file may not have been pasted as a whole'],
+		['a cut file', JSON.stringify(EXPORT).slice(0, -1), 'is no valid JSON'],
+		['nothing', undefined, 'is no valid JSON'],
+		['an empty text', '', 'is no valid JSON'],
+		['null', null, 'is no JSON object'],
+		['null as text', 'null', 'is no JSON object'],
+		['a list of nodes', [EXPORT, EXPORT], 'is no JSON object'],
+		['a list of one node', [NODE], 'no node of a workflow was found'],
+		['a trailing comma', '{"3": {"inputs": {},}}', 'is no valid JSON: it has a comma before a closing'],
+		['curly quotes', '{“3”: {}}', 'is no valid JSON: it has curly quotes'],
+		['a text in JSON', JSON.stringify(JSON.stringify(EXPORT)), 'is no JSON object'],
+		['a number', 7, 'is no JSON object'],
+		['one node', NODE, 'no node of a workflow was found'],
+		['an empty object', {}, 'no node of a workflow was found'],
+		['changes', { '6': { inputs: { text: 'fox' } } }, 'no node of a workflow was found'],
+		['a class that is a number', { '6': { class_type: 7, inputs: {} } }, 'no node of a workflow'],
+		['too many wrappers', { data: { data: { data: { data: EXPORT } } } }, 'no node of a workflow'],
+		['an unknown wrapper', { body: EXPORT }, 'no node of a workflow'],
+		['nodes that are no list', { nodes: {}, links: [] }, 'no node of a workflow'],
+	])('refuses %s', (_name, source, message) => {
+		expect(refusal(source)).toContain(message);
+	});
+
+	it('finds no export in what objects have by nature', () => {
+		expect(readDefinition(JSON.parse('{"__proto__": {"3": {"class_type": "X"}}}')).ok).toBe(false);
+		expect(Object.hasOwn(Object.prototype, 'class_type')).toBe(false);
+	});
+
+	it('never throws but answers, with a title for each node', () => {
+		fc.assert(
+			fc.property(fc.oneof(hostileSource(), fc.anything({ withBigInt: true, withMap: true })), (source) => {
+				const result = readDefinition(source);
+				if (!result.ok) {
+					expect(result.failure).toMatchObject({ kind: 'badInput' });
+					expect(result.failure.message).not.toBe('');
+					return;
+				}
+				expect(result.value.nodes.length).toBeGreaterThan(0);
+				for (const { title } of result.value.nodes) expect(title.trim()).not.toBe('');
+			}),
+			{ numRuns: 1_000 },
+		);
+	});
+
+	it('reads text and object alike', () => {
+		fc.assert(
+			fc.property(hostileJson(), (value) => {
+				const parsed = parseJson(JSON.stringify(value));
+				if (typeof parsed === 'string') return;
+				const [ofText, ofObject] = [readDefinition(JSON.stringify(value)), readDefinition(parsed)];
+				expect(ofText).toEqual(ofObject);
+			}),
+			{ numRuns: 500 },
+		);
+	});
+});
+
+describe('isEmptyDefinition', () => {
+	it.each([undefined, null, '', ' ', '\n', '{}', ' { } ', {}])('is true for %j', (source) => {
+		expect(isEmptyDefinition(source)).toBe(true);
+	});
+
+	it.each(['{', 'x', 'null', '[]', [], 0, false, '{"a":1}', EXPORT])('is false for %j', (source) => {
+		expect(isEmptyDefinition(source)).toBe(false);
+	});
+});
+
+describe('isLink', () => {
+	it.each([[['4', 0]], [['57:43', 12]], [['', 0]], [['999', -1]], [[4, 0]], [[538, 12]]])(
+		'is true for %j',
+		(value) => {
+			expect(isLink(value)).toBe(true);
+		},
+	);
+
+	it.each([
+		[['4']],
+		[['4', 0, 0]],
+		[['4', '0']],
+		[[512, 512]],
+		[[4, -1]],
+		[[4.5, 0]],
+		[['4', 0.5]],
+		[['4', null]],
+		[[]],
+		['4,0'],
+		[null],
+		[undefined],
+		[{ 0: '4', 1: 0, length: 2 }],
+	])('is false for %j', (value) => {
+		expect(isLink(value)).toBe(false);
+	});
+});
+
+test('what the editor saves is known by its lists', () => {
+	expect(holdsEditorFile({ nodes: [], links: [] })).toBe(true);
+	expect(holdsEditorFile({ nodes: [], version: null })).toBe(true);
+	expect(holdsEditorFile({ nodes: [] })).toBe(false);
+	expect(holdsEditorFile({ links: [], version: 1 })).toBe(false);
+});

@@ -1,0 +1,225 @@
+import fc from 'fast-check';
+
+import { checkOverrides } from '../../../../nodes/FlowTask/workflow/checks';
+import { readDefinition, type WorkflowDefinition } from '../../../../nodes/FlowTask/workflow/definition';
+import {
+	fieldId,
+	formFields,
+	MOST_FIELDS,
+	readFieldId,
+	type FormField,
+} from '../../../../nodes/FlowTask/workflow/formFields';
+import { promptFromForm } from '../../../../nodes/FlowTask/workflow/prompt';
+import { EMPTY_VIEW, readParameterView } from '../../../../nodes/FlowTask/workflow/parameterView';
+import { parseJson, type Json } from '../../../../nodes/shared/text/json';
+import { hostileJson, hostileName } from '../hostileJson';
+
+function define(source: unknown): WorkflowDefinition {
+	const result = readDefinition(source);
+	if (!result.ok) throw new Error(result.failure.message);
+	return result.value;
+}
+
+function fieldsOf(source: unknown, viewSource: unknown = ''): FormField[] {
+	const view = readParameterView(viewSource);
+	if (!view.ok) throw new Error(view.failure.message);
+	return formFields(define(source), view.value);
+}
+
+function fieldOf(value: Json, spec?: Json): FormField | undefined {
+	const source = { '3': { class_type: 'X', inputs: { a: value } } };
+	return fieldsOf(source, spec === undefined ? '' : { '3': { a: { spec } } })[0];
+}
+
+/** What n8n hands over for a row that was added and left as it is. */
+function unchanged({ type, defaultValue }: FormField): Json | undefined {
+	return (type === 'object' || type === 'array') && typeof defaultValue === 'string'
+		? parseJson(defaultValue)
+		: defaultValue;
+}
+
+describe('field ids', () => {
+	it.each<[string, string, string]>([
+		['3', 'steps', '3/steps'],
+		['57:43', 'seed', '57%3A43/seed'],
+		['538_531', 'a b', '538_531/a%20b'],
+		['a/b', 'c/d', 'a%2Fb/c%2Fd'],
+		['5', 'my "text" [0]', '5/my%20%22text%22%20%5B0%5D'],
+		['__proto__', 'constructor', '__proto__/constructor'],
+	])('node %s, input %s: %s', (nodeId, parameter, id) => {
+		expect(fieldId(nodeId, parameter)).toBe(id);
+		expect(readFieldId(id)).toEqual({ nodeId, parameter });
+	});
+
+	it('read back as what they were made from', () => {
+		const name = hostileName().filter((text) => text !== '' && text.isWellFormed());
+		fc.assert(
+			fc.property(name, name, (nodeId, parameter) => {
+				const id = fieldId(nodeId, parameter);
+				expect(readFieldId(id)).toEqual({ nodeId, parameter });
+				// n8n takes the id for a part of a path.
+				expect(id).not.toMatch(/["[\]\s]/);
+			}),
+			{ numRuns: 1_000 },
+		);
+	});
+
+	it('are made and read without a throw, from halves of characters too', () => {
+		fc.assert(
+			fc.property(hostileName(), hostileName(), fc.string({ unit: 'binary' }), (nodeId, parameter, any) => {
+				expect(typeof fieldId(nodeId, parameter)).toBe('string');
+				const read = readFieldId(any);
+				if (read) expect(read.nodeId && read.parameter).not.toBe('');
+			}),
+		);
+	});
+
+	it.each(['', '/', 'a', 'a/', '/a', 'a/b/c', '%/a', 'a/%E0%A4%A', '%ED%A0%80/a'])('"%s" is none', (id) => {
+		expect(readFieldId(id)).toBeUndefined();
+	});
+});
+
+describe('formFields', () => {
+	it('offers values, and neither links nor what stands beside the inputs', () => {
+		const source = {
+			'3': { class_type: 'X', inputs: { a: 1, model: ['4', 0], text: ['99', 1] }, _meta: { title: 'T' } },
+			'4': { class_type: 'Y', inputs: {} },
+		};
+		expect(fieldsOf(source)).toEqual([{ id: '3/a', displayName: 'T · a', type: 'number', defaultValue: 1 }]);
+	});
+
+	it('names the node id where titles repeat, and only there', () => {
+		const node = (title: string) => ({ class_type: 'X', inputs: { a: 1 }, _meta: { title } });
+		const source = { '6': node('Text'), '57:43': node('Text'), '8': node('Other') };
+		expect(fieldsOf(source).map(({ displayName }) => displayName)).toEqual([
+			'Text (6) · a',
+			'Other · a',
+			'Text (57:43) · a',
+		]);
+	});
+
+	it.each<[Json, FormField['type'], FormField['defaultValue']]>([
+		['', 'string', ''],
+		['%date%', 'string', '%date%'],
+		[0, 'number', 0],
+		[-1.5, 'number', -1.5],
+		[false, 'boolean', false],
+		[null, 'string', undefined],
+		[{}, 'object', '{}'],
+		[{ a: [1] }, 'object', '{"a":[1]}'],
+		[[], 'array', '[]'],
+		[[1, 2], 'array', '[1,2]'],
+		['x'.repeat(2_000), 'string', 'x'.repeat(2_000)],
+		['x'.repeat(2_001), 'string', undefined],
+		['x'.repeat(1_000_000), 'string', undefined],
+		[['x'.repeat(2_000)], 'array', undefined],
+		['12345678901234567890', 'number', undefined],
+		[2 ** 53, 'number', undefined],
+		[Number.MAX_SAFE_INTEGER, 'number', Number.MAX_SAFE_INTEGER],
+	])('makes of %j a field of type %s', (value, type, defaultValue) => {
+		expect(fieldOf(value)).toEqual({
+			...{ id: '3/a', displayName: 'X · a', type },
+			...(defaultValue !== undefined && { defaultValue }),
+		});
+	});
+
+	it.each<[Json, Json, string, Array<string | number | boolean> | undefined]>([
+		[20, { min: 1, max: 100 }, 'X · a (from 1 to 100)', undefined],
+		[20, { min: 1 }, 'X · a (1 or more)', undefined],
+		[20, { min: 0, max: '18446744073709551615' }, 'X · a (0 or more)', undefined],
+		[20, { max: '18446744073709551615' }, 'X · a', undefined],
+		[20, { max: Number.MAX_SAFE_INTEGER }, 'X · a (9007199254740991 or less)', undefined],
+		[20, { list: [] }, 'X · a', undefined],
+		[20, { list: [], min: 1 }, 'X · a (1 or more)', undefined],
+		['a', ['b', 'a', 'b'], 'X · a', ['b', 'a']],
+		['c', { list: ['a', 'b'] }, 'X · a', ['a', 'b', 'c']],
+		[true, { list: [true, false] }, 'X · a', [true, false]],
+		[null, { list: ['a'], min: 1 }, 'X · a', ['a']],
+		[{}, { list: ['a'] }, 'X · a', ['a']],
+		[1, { list: ['1', 1] }, 'X · a', ['1', 1]],
+	])('with %j in the export and %j as spec', (value, spec, displayName, options) => {
+		const field = fieldOf(value, spec);
+		expect(field?.displayName).toBe(displayName);
+		expect(field?.options?.map((option) => option.value)).toEqual(options);
+		expect(field?.type === 'options').toBe(options !== undefined);
+		for (const option of field?.options ?? []) expect(option.name).toBe(String(option.value));
+	});
+
+	it.each(['image', 'video', 'audio', 'file'])('leaves the %s of a loader free', (parameter) => {
+		const source = { '10': { class_type: 'Load', inputs: { [parameter]: 'old.png' } } };
+		const view = { '10': { [parameter]: { spec: [['old.png', 'b.png'], {}] } } };
+		expect(fieldsOf(source, view)).toEqual([
+			{ id: `10/${parameter}`, displayName: `Load · ${parameter}`, type: 'string', defaultValue: 'old.png' },
+		]);
+	});
+
+	it('makes no drop-down of the type of all types', () => {
+		expect(fieldOf('x', ['*'])).toMatchObject({ type: 'string' });
+	});
+
+	it('leaves out what its id could not stand for', () => {
+		const source = JSON.stringify({
+			'': { class_type: 'X', inputs: { a: 1 } },
+			'\uD800': { class_type: 'X', inputs: { a: 1 } },
+			'\uDC00': { class_type: 'X', inputs: { a: 1 } },
+			'3': { class_type: 'X', inputs: { '': 1, '\uD800': 2, '🦊': 3 } },
+		});
+		expect(fieldsOf(source).map(({ id }) => id)).toEqual(['3/%F0%9F%A6%8A']);
+	});
+
+	it('keeps to a number of fields that the editor can show, what is changed most first', () => {
+		const inputs = Object.fromEntries(
+			Array.from({ length: MOST_FIELDS }, (_, index) => [`p${index}`, index]),
+		);
+		const all = fieldsOf({ '1': { class_type: 'X', inputs } });
+		expect(all).toHaveLength(MOST_FIELDS);
+		expect(all[0]?.id).toBe('1/p0');
+		const more = fieldsOf({
+			'1': { class_type: 'X', inputs },
+			'2': { class_type: 'Y', inputs: { zzz: 1, seed: 5, text: 'fox' } },
+		});
+		expect(more).toHaveLength(MOST_FIELDS);
+		expect(more.slice(0, 4).map(({ id }) => id)).toEqual(['2/text', '2/seed', '1/p0', '1/p1']);
+		expect(more.at(-1)?.id).toBe(`1/p${MOST_FIELDS - 3}`);
+	});
+
+	it('offers 150 nodes with a text of 1 MB, whose default is not stored a second time', () => {
+		const nodes = Array.from({ length: 150 }, (_, index) => [
+			`${index}:1`,
+			{ class_type: 'X', inputs: { a: index } },
+		]);
+		const long = { class_type: 'T', inputs: { text: 'ä'.repeat(1_000_000) } };
+		const fields = fieldsOf({ ...Object.fromEntries(nodes), long });
+		expect(fields).toHaveLength(151);
+		expect(JSON.stringify(fields).length).toBeLessThan(50_000);
+	});
+
+	it('offers rows whose values, sent unchanged, fit the workflow; each input once', () => {
+		const node = fc.record({
+			class_type: fc.string(),
+			inputs: fc
+				.array(fc.tuple(hostileName(), hostileJson()), { maxLength: 6 })
+				.map((entries): Record<string, Json> => Object.fromEntries(entries)),
+		});
+		const nodes = fc.array(fc.tuple(hostileName(), node), { minLength: 1, maxLength: 6 });
+		fc.assert(
+			fc.property(nodes, (entries) => {
+				const definition = define(JSON.stringify(Object.fromEntries(entries)));
+				const fields = formFields(definition, EMPTY_VIEW);
+				expect(new Set(fields.map(({ id }) => id)).size).toBe(fields.length);
+				const rows = fields.map((field): [string, Json] => [field.id, unchanged(field) ?? null]);
+				const prompt = promptFromForm(Object.fromEntries(rows));
+				if (!prompt.ok) throw new Error(prompt.failure.message);
+				const checked = checkOverrides(prompt.value, { definition, view: EMPTY_VIEW });
+				if (!checked.ok) throw new Error(checked.failure.message);
+				for (const { nodeId, inputs } of definition.nodes) {
+					for (const { name, value } of inputs) {
+						const sent = checked.value[nodeId]?.inputs;
+						if (sent && Object.hasOwn(sent, name)) expect(sent[name]).toEqual(value);
+					}
+				}
+			}),
+			{ numRuns: 1_000 },
+		);
+	});
+});

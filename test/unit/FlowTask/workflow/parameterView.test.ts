@@ -1,0 +1,175 @@
+import fc from 'fast-check';
+
+import {
+	describeSpec,
+	readParameterView,
+	type ParameterSpec,
+} from '../../../../nodes/FlowTask/workflow/parameterView';
+import { hostileSource } from '../hostileJson';
+
+/** The view as plain objects. */
+function read(source: unknown): Record<string, Record<string, ParameterSpec>> {
+	const result = readParameterView(source);
+	if (!result.ok) throw new Error(result.failure.message);
+	return Object.fromEntries([...result.value].map(([id, node]) => [id, Object.fromEntries(node)]));
+}
+
+function specOf(spec: unknown, beside: object = {}): ParameterSpec | undefined {
+	return read({ '3': { a: { spec, ...beside } } })['3']?.a;
+}
+
+function refusal(source: unknown): string {
+	const result = readParameterView(source);
+	if (result.ok) throw new Error(`${JSON.stringify(source)} is taken for a view`);
+	expect(result.failure.kind).toBe('badInput');
+	return result.failure.message;
+}
+
+const SPEC = { default: 20, min: 1, max: 100 };
+const VIEW = { '3': { steps: { spec: SPEC } } };
+const READ = { '3': { steps: SPEC } };
+
+describe('readParameterView', () => {
+	it.each<[string, unknown]>([
+		['by node and parameter', VIEW],
+		['as text', JSON.stringify(VIEW)],
+		['as text with blanks around', `\n ${JSON.stringify(VIEW)} `],
+		['in a list of one', [VIEW]],
+		['with a fence around', `\`\`\`\n${JSON.stringify(VIEW)}\n\`\`\``],
+		['below "inputs"', { '3': { inputs: VIEW['3'] } }],
+		['below "parameters"', { '3': { parameters: VIEW['3'], class_type: 'KSampler' } }],
+		['below "params"', { '3': { params: VIEW['3'] } }],
+		['with a group that is null', { '3': { inputs: null, params: VIEW['3'] } }],
+		["in the platform's answer", { code: 0, msg: 'Success', data: VIEW }],
+		['below two wrappers', { data: { parameter_view: VIEW } }],
+		['below "nodes"', { nodes: VIEW }],
+		['below "workflow"', { workflow: VIEW }],
+		['with other nodes beside it', { ...VIEW, '4': {}, '5': null, '6': [], '7': { inputs: {} } }],
+		['with parameters that have no spec', { '3': { ...VIEW['3'], a: {}, b: 1, c: null, d: { spec: null } } }],
+		['with a spec that is text', { '3': { ...VIEW['3'], a: { spec: 'any' }, b: { spec: 7 } } }],
+	])('reads a view %s', (_name, source) => {
+		expect(read(source)).toEqual(READ);
+	});
+
+	it.each([undefined, null, '', '  ', '{}', {}])('takes %j for an empty view', (source) => {
+		expect(read(source)).toEqual({});
+	});
+
+	it.each<[string, unknown, string]>([
+		['broken text', '{"3":', 'is no JSON object'],
+		['a list', [VIEW, VIEW], 'is no JSON object'],
+		['a trailing comma', '{"3": {},}', 'is no JSON object'],
+		['a number', 7, 'is no JSON object'],
+		['null as text', 'null', 'is no JSON object'],
+		['the export', { '3': { class_type: 'X', inputs: { steps: 20 } } }, 'holds no "spec"'],
+		['a node without a spec', { '3': {} }, 'holds no "spec"'],
+		['the view of one parameter', { spec: SPEC }, 'holds no "spec"'],
+		['too many wrappers', { data: { data: { data: { data: VIEW } } } }, 'holds no "spec"'],
+	])('refuses %s', (_name, source, message) => {
+		expect(refusal(source)).toContain(
+			`"Parameter View" ${message === 'is no JSON object' ? '' : 'is JSON, but '}${message}`,
+		);
+	});
+
+	it.each<[string, unknown, ParameterSpec | undefined]>([
+		['an empty spec', {}, {}],
+		['one limit', { min: 0 }, { min: 0 }],
+		['limits as text', { min: '-1', max: ' 1e3 ' }, { min: -1, max: 1000 }],
+		['limits that are none', { min: null, max: 'many', default: null }, { default: null }],
+		['limits that are empty, objects or truth values', { min: '', max: {} }, {}],
+		['a default of false', { default: false }, { default: false }],
+		['integers above 2^53', { min: 0, max: 18446744073709551615n.toString() }, { min: 0, max: 2 ** 64 }],
+		['a list as the spec', ['a', 'b'], { list: ['a', 'b'] }],
+		['an empty list as the spec', [], { list: [] }],
+		[
+			'limits behind a type',
+			['INT', { default: 20, min: 1, max: 100 }],
+			{ default: 20, min: 1, max: 100, type: 'INT' },
+		],
+		['a type alone', ['FLOAT'], { type: 'FLOAT' }],
+		['any type', ['*'], {}],
+		['any type with limits', ['*', { default: 1 }], { default: 1 }],
+		['any type in the place of a list', [['*'], {}], {}],
+		['any type as a list', { list: ['*'] }, {}],
+		['a choice of types', ['INT,FLOAT'], {}],
+		['a list with a star among others', ['*', '/'], { list: ['*', '/'] }],
+		['a list of one value', ['euler'], { list: ['euler'] }],
+		['a list in the place of a type', [['a', 'b'], { default: 'b' }], { default: 'b', list: ['a', 'b'] }],
+		['a list alone in the place of a type', [['a', 'b']], { list: ['a', 'b'] }],
+		['a list among the limits', ['COMBO', { options: ['a', 'b'] }], { list: ['a', 'b'] }],
+		['an empty list', { list: [] }, { list: [] }],
+		['a list of truth values', { list: [true, false] }, { list: [true, false] }],
+		['a list with what is no value', ['a', null, ['b'], {}, 0, false, ''], { list: ['a', 0, false, ''] }],
+		['a list that is none', { list: 'a,b', options: { a: 1 } }, {}],
+	])('reads %s', (_name, spec, expected) => {
+		expect(specOf(spec)).toEqual(expected);
+	});
+
+	it.each(['list', 'options', 'values', 'enum', 'choices'])(
+		'finds a list under "%s", there or beside',
+		(key) => {
+			expect(specOf({ [key]: ['a'] })).toEqual({ list: ['a'] });
+			expect(specOf({ default: 'a' }, { [key]: ['a'] })).toEqual({ default: 'a', list: ['a'] });
+			expect(specOf({ [key]: ['a'] }, { [key]: ['b'] })).toEqual({ list: ['a'] });
+		},
+	);
+
+	it.each(['image', 'video', 'audio', 'file'])('keeps no list of the files that a loader had: %s', (name) => {
+		const spec = { default: 'old.png', list: ['old.png', 'b.png'] };
+		expect(read({ '10': { inputs: { [name]: { spec }, method: { spec } } } })).toEqual({
+			'10': { [name]: { default: 'old.png' }, method: spec },
+		});
+		expect(read({ '10': { [name]: { spec: ['old.png'] } } })).toEqual({ '10': { [name]: {} } });
+	});
+
+	it('reads a max of more digits than a number holds, from text too', () => {
+		const view = '{"3": {"inputs": {"seed": {"spec": {"min": 0, "max": 18446744073709551615}}}}}';
+		expect(read(view)).toEqual({ '3': { seed: { min: 0, max: 2 ** 64 } } });
+	});
+
+	it('takes names of prototypes as names', () => {
+		const text = '{"__proto__": {"__proto__": {"spec": {"max": 1}}, "constructor": {"spec": [1]}}}';
+		const result = readParameterView(text);
+		if (!result.ok) throw new Error(result.failure.message);
+		expect(result.value.get('__proto__')?.get('__proto__')).toEqual({ max: 1 });
+		expect(result.value.get('__proto__')?.get('constructor')).toEqual({ list: [1] });
+		expect(result.value.get('constructor')).toBeUndefined();
+	});
+
+	it('never throws but answers, and what it answers can be described', () => {
+		fc.assert(
+			fc.property(fc.oneof(hostileSource(), fc.anything({ withBigInt: true, withMap: true })), (source) => {
+				const result = readParameterView(source);
+				if (!result.ok) {
+					expect(result.failure).toMatchObject({ kind: 'badInput' });
+					return;
+				}
+				for (const node of result.value.values()) {
+					expect(node.size).toBeGreaterThan(0);
+					for (const spec of node.values()) {
+						expect(typeof describeSpec(spec)).toBe('string');
+						expect(Number.isNaN(spec.min) || Number.isNaN(spec.max)).toBe(false);
+					}
+				}
+			}),
+			{ numRuns: 1_000 },
+		);
+	});
+});
+
+test.each<[ParameterSpec | undefined, string]>([
+	[undefined, ''],
+	[{}, ''],
+	[{ default: 1 }, ''],
+	[{ list: [] }, ''],
+	[{ list: [], min: 1 }, '1 or more'],
+	[{ min: 0, max: 1 }, 'from 0 to 1'],
+	[{ min: 0 }, '0 or more'],
+	[{ max: 0 }, '0 or less'],
+	[{ list: [true, 0, 'a'], min: 1 }, 'one of true, 0, a'],
+	[{ list: [1, 2, 3, 4, 5, 6, 7, 8] }, 'one of 1, 2, 3, 4, 5, 6, 7, 8'],
+	[{ list: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10] }, 'one of 1, 2, 3, 4, 5, 6, 7, 8 and 2 more'],
+	[{ list: ['x'.repeat(50)] }, `one of ${'x'.repeat(39)}…`],
+])('%j reads "%s"', (spec, words) => {
+	expect(describeSpec(spec)).toBe(words);
+});

@@ -1,0 +1,492 @@
+import fc from 'fast-check';
+
+import {
+	promptFromFields,
+	promptFromForm,
+	promptFromJson,
+	withInput,
+	type OverrideField,
+} from '../../../../nodes/FlowTask/workflow/prompt';
+import { deeplyNested } from '../hostileJson';
+
+const EXPORT = {
+	'3': {
+		class_type: 'KSampler',
+		inputs: { seed: 5, steps: 20, model: ['4', 0] },
+		_meta: { title: 'Sampler' },
+	},
+	'4': { class_type: 'CheckpointLoaderSimple', inputs: { ckpt_name: 'a.safetensors' } },
+};
+const EDITOR_FILE = {
+	last_node_id: 9,
+	last_link_id: 9,
+	nodes: [{ id: 3, type: 'KSampler', widgets_values: [5, 'fixed', 20] }],
+	links: [[1, 4, 0, 3, 0, 'MODEL']],
+	groups: [],
+	version: 0.4,
+};
+const SPEC = { default: 20, min: 1, max: 100 };
+const MISSING_TEXT = { '6': { inputs: { text: undefined } } };
+const CHANGES = { '6': { inputs: { text: 'a red fox' } } };
+
+describe('promptFromJson', () => {
+	it.each([
+		['text', JSON.stringify(CHANGES)],
+		['text with blanks around', `\n ${JSON.stringify(CHANGES, null, 2)} \n`],
+		['an object', CHANGES],
+		['a list of one', [CHANGES]],
+		['text of a list of one', JSON.stringify([CHANGES])],
+		['text with a fence around', `\`\`\`json\n${JSON.stringify(CHANGES)}\n\`\`\``],
+	])('takes changes as %s', (_name, value) => {
+		expect(promptFromJson(value)).toEqual({ ok: true, value: CHANGES });
+	});
+
+	it.each<[string, unknown]>([
+		['as text', JSON.stringify({ workflow_id: 'w', prompt: CHANGES }, null, 2)],
+		['as an object', { prompt: CHANGES, workflow_id: 'w' }],
+		['without its workflow', { prompt: CHANGES }],
+		['in a list of one', [{ workflow_id: 'w', prompt: CHANGES }]],
+	])('takes the body of the trial-run page %s', (_name, value) => {
+		expect(promptFromJson(value, 'w')).toEqual({ ok: true, value: CHANGES });
+	});
+
+	it.each([
+		['a number', { workflow_id: 5, prompt: CHANGES }],
+		['a text with blanks', { workflow_id: ' 5\n', prompt: CHANGES }],
+		['a number in a body in a body', { prompt: { workflow_id: 5, prompt: CHANGES } }],
+	])('takes a body whose workflow is %s', (_name, value) => {
+		expect(promptFromJson(value, '5')).toEqual({ ok: true, value: CHANGES });
+	});
+
+	it('takes a body that changes nothing', () => {
+		expect(promptFromJson({ workflow_id: 'w', prompt: {} }, 'w')).toEqual({ ok: true, value: {} });
+	});
+
+	it.each([
+		['', {}],
+		['  ', {}],
+		['{}', {}],
+		[{}, {}],
+	])('takes %j for no changes', (value, prompt) => {
+		expect(promptFromJson(value)).toEqual({ ok: true, value: prompt });
+	});
+
+	it.each(['list', 'object'] as const)('refuses a %s nested too deeply to be sent', (kind) => {
+		expect(promptFromJson(`{"3": {"inputs": {"a": ${deeplyNested(kind)}}}}`)).toMatchObject({
+			failure: { kind: 'badInput', message: '"Prompt (JSON)" is no valid JSON: it is nested too deeply' },
+		});
+		const value: unknown = JSON.parse(`{"3": {"inputs": {"a": ${deeplyNested(kind)}}}}`);
+		expect(promptFromJson(value)).toMatchObject({ failure: { kind: 'badInput' } });
+	});
+
+	it('keeps values of any kind', () => {
+		const prompt = {
+			'1': { inputs: { a: 0, b: false, c: '', d: [1, 2, 3], e: { x: null }, f: ['a', 'b'] } },
+		};
+		expect(promptFromJson(prompt)).toEqual({ ok: true, value: prompt });
+	});
+
+	it.each<[string, unknown, string]>([
+		['the full export', EXPORT, 'full workflow export'],
+		['the full export as text', JSON.stringify(EXPORT), 'full workflow export'],
+		['a part of an export', { '4': EXPORT['4'] }, 'full workflow export'],
+		['an export below "prompt"', { prompt: EXPORT }, 'full workflow export'],
+		['an export below "workflow"', { workflow: EXPORT }, 'full workflow export'],
+		[
+			'an export below "output", with the editor file beside it',
+			{ output: EXPORT, workflow: EDITOR_FILE },
+			'full workflow export',
+		],
+		['an export below "prompt", as text', { prompt: JSON.stringify(EXPORT) }, 'full workflow export'],
+		['an export below "data"', { data: { prompt: EXPORT } }, 'full workflow export'],
+		[
+			'what an editor sends to its engine',
+			{ client_id: 'c', prompt: EXPORT, extra_data: { extra_pnginfo: {} }, number: 1, front: true },
+			'full workflow export',
+		],
+		['a request body with the full export', { workflow_id: 'w', prompt: EXPORT }, 'full workflow export'],
+		['the file of the editor', EDITOR_FILE, "engine's editor"],
+		['the file of the editor without links', { last_node_id: 9, nodes: [] }, "engine's editor"],
+		['the file of a newer editor', { version: 1, state: {}, nodes: [], links: [] }, "engine's editor"],
+		['the file of the editor below "workflow"', { workflow: EDITOR_FILE }, "engine's editor"],
+		['the parameter view by node', { '3': { steps: { spec: SPEC } } }, 'parameter view'],
+		[
+			'the parameter view by node and inputs',
+			{ '3': { inputs: { steps: { spec: SPEC } } } },
+			'parameter view',
+		],
+		[
+			'the parameter view with classes',
+			{ '3': { class_type: 'KSampler', inputs: { steps: { spec: SPEC } } } },
+			'parameter view',
+		],
+		[
+			'the parameter view below "data"',
+			{ data: { '3': { inputs: { steps: { spec: SPEC } } } } },
+			'parameter view',
+		],
+		[
+			'the parameter view of an answer',
+			{ code: 0, msg: 'Success', data: { parameters: { '3': { steps: { spec: SPEC } } } } },
+			'parameter view',
+		],
+		[
+			'the parameter view with a list as spec',
+			{ '4': { ckpt_name: { spec: ['a', 'b'] } } },
+			'parameter view',
+		],
+		['the view of one parameter', { spec: SPEC }, 'parameter view'],
+		[
+			'a body of another workflow',
+			{ workflow_id: 'other', prompt: CHANGES },
+			'is a request body for the workflow "other", but "Workflow ID" is "w"',
+		],
+		['a body of no workflow', { workflow_id: null, prompt: CHANGES }, 'for the workflow "null", but'],
+		['a body with an empty id', { workflow_id: '', prompt: CHANGES }, 'for the workflow "", but'],
+		[
+			'a body of another workflow in a body',
+			{ prompt: { workflow_id: 5, prompt: CHANGES } },
+			'workflow "5", but',
+		],
+		[
+			'a body in a body of which an expression gave no text',
+			{ prompt: { workflow_id: 'w', prompt: MISSING_TEXT } },
+			'has no value for "text" of node "6"',
+		],
+		['a body with more in it', { workflow_id: 'w', prompt: CHANGES, n: 1 }, 'a request body that holds "n"'],
+		['a body whose prompt is text', { workflow_id: 'w', prompt: '{}' }, '"prompt" is no object'],
+		['a body with the file of the editor', { workflow_id: 'w', prompt: EDITOR_FILE }, "engine's editor"],
+		[
+			'a body with the parameter view',
+			{ workflow_id: 'w', prompt: { '3': { steps: { spec: SPEC } } } },
+			'parameter view',
+		],
+		[
+			'a body of which an expression gave no text',
+			{ workflow_id: 'w', prompt: MISSING_TEXT },
+			'has no value for "text" of node "6"',
+		],
+		['a body with a link', { prompt: { '6': { inputs: { clip: ['4', 1] } } } }, 'to a link'],
+		['a body without a prompt', { workflow_id: 'w' }, 'no "inputs" object for node "workflow_id"'],
+		['the file of the editor below two wrappers', { input: { workflow: EDITOR_FILE } }, "engine's editor"],
+		['an export below two wrappers', { input: { workflow: EXPORT } }, 'full workflow export'],
+		['changes below a wrapper', { input: { prompt: CHANGES } }, 'no "inputs" object for node "input"'],
+		[
+			'a seed that n8n has rounded',
+			{ '3': { inputs: { seed: 12345678901234567890n.toString(), b: [2 ** 60] } } },
+			'holds the number 1152921504606847000, of which digits would be lost',
+		],
+		['a list', [CHANGES, CHANGES], 'no JSON object'],
+		['a trailing comma', '{"6": {"inputs": {},}}', 'no valid JSON: it has a comma before a closing bracket'],
+		['curly quotes', '{“6”: {}}', 'no valid JSON: it has curly quotes'],
+		['a NaN', '{"3": {"inputs": {"cfg": NaN}}}', 'no value for "cfg" of node "3"'],
+		['a list of one without a value', [MISSING_TEXT], 'no value for "text" of node "6"'],
+		[
+			'a seed beyond what a number holds',
+			`{"3": {"inputs": {"seed": 12345678901234567890}}}`,
+			'holds the number 12345678901234567890, of which',
+		],
+		['a list as text', '[]', 'no JSON object'],
+		['null', null, 'no JSON object'],
+		['null as text', 'null', 'no JSON object'],
+		['a number', 7, 'no JSON object'],
+		['a text', 'a red fox', 'no valid JSON'],
+		['text that is cut off', '{"6":{"inputs":{"te', 'no valid JSON'],
+		['nothing that an expression gave', undefined, 'no valid JSON'],
+		['a function', () => CHANGES, 'no valid JSON'],
+		['a node without inputs', { '6': { text: 'a red fox' } }, 'no "inputs" object for node "6"'],
+		['a node that is text', { '6': 'a red fox' }, 'no "inputs" object for node "6"'],
+		['a node that is null', { '6': null }, 'no "inputs" object for node "6"'],
+		['inputs that are a list', { '6': { inputs: ['a'] } }, 'no "inputs" object for node "6"'],
+		[
+			'a title beside the inputs',
+			{ '6': { inputs: {}, _meta: { title: 'x' } } },
+			'holds "_meta" at node "6"',
+		],
+		['a link', { '6': { inputs: { clip: ['4', 1] } } }, 'sets "clip" of node "6" to a link'],
+		['an input that an expression did not give', MISSING_TEXT, 'has no value for "text" of node "6"'],
+		['an input that is no number', { '3': { inputs: { cfg: NaN } } }, 'no value for "cfg" of node "3"'],
+		['an input that is null', '{"3": {"inputs": {"seed": null}}}', 'no value for "seed" of node "3"'],
+		['a node that an expression did not give', { '6': undefined }, 'has no value for node "6"'],
+	])('refuses %s by its name', (_name, value, said) => {
+		expect(promptFromJson(value, 'w')).toMatchObject({
+			ok: false,
+			failure: {
+				kind: 'badInput',
+				message: expect.stringContaining(said),
+				advice: expect.stringContaining('Nothing was submitted'),
+			},
+		});
+	});
+
+	it.each([
+		['an input that is called spec', { '3': { inputs: { spec: 'abc' } } }],
+		['inputs that are called prompt and workflow', { '3': { inputs: { prompt: 'a', workflow: 'b' } } }],
+		['a node that is called prompt', { prompt: { inputs: { text: 'a' } } }],
+		[
+			'a node that is called prompt, with an input that is called inputs',
+			{ prompt: { inputs: { inputs: { a: 1 } } } },
+		],
+		['a node that is called data', { data: { inputs: { text: 'a' } } }],
+		[
+			'nodes that are called as the parts of a body',
+			{ workflow_id: { inputs: { a: 1 } }, prompt: { inputs: { text: 'a' } } },
+		],
+		['a list of two that is no link', { '3': { inputs: { size: [512, 512] } } }],
+	])('takes %s, which only looks like something else', (_name, value) => {
+		expect(promptFromJson(value)).toEqual({ ok: true, value });
+	});
+
+	it('lets no node reach a prototype', () => {
+		const text = '{"__proto__":{"inputs":{"__proto__":{"polluted":1}}},"constructor":{"inputs":{"x":1}}}';
+		const result = promptFromJson(text);
+		expect(result.ok).toBe(true);
+		if (result.ok) expect(Object.keys(result.value)).toEqual(['__proto__', 'constructor']);
+		expect({}).not.toHaveProperty('polluted');
+		expect(JSON.stringify(result)).toContain('"__proto__":{"inputs":{"__proto__":{"polluted":1}}}');
+	});
+
+	it('does not quote a text of any length', () => {
+		const result = promptFromJson({ ['x'.repeat(50_000)]: 1 });
+		expect(JSON.stringify(result).length).toBeLessThan(2_000);
+	});
+
+	it('gives a prompt of value inputs only or a sentence, and never throws', () => {
+		const node = fc.record({ inputs: fc.dictionary(fc.string(), fc.jsonValue()) });
+		const hostile = fc.oneof(
+			fc.anything({ withBigInt: true, withMap: true, withNullPrototype: true }),
+			fc.json(),
+			fc.dictionary(fc.string(), fc.oneof(node, fc.jsonValue())),
+		);
+		fc.assert(
+			fc.property(hostile, (value) => {
+				const result = promptFromJson(value);
+				if (!result.ok) {
+					expect(result.failure.message).toMatch(/^"Prompt \(JSON\)" /);
+					return;
+				}
+				for (const changed of Object.values(result.value)) expect(Object.keys(changed)).toEqual(['inputs']);
+			}),
+			{ numRuns: 1_000 },
+		);
+	});
+
+	it('bears with an object that holds itself', () => {
+		const circle: Record<string, unknown> = {};
+		circle['6'] = circle;
+		expect(promptFromJson(circle)).toMatchObject({ ok: false });
+	});
+});
+
+describe('promptFromFields', () => {
+	const row = (value: unknown, valueType: OverrideField['valueType'] = 'auto'): OverrideField => ({
+		nodeId: '3',
+		parameter: 'x',
+		value,
+		valueType,
+	});
+	const valueOf = (field: OverrideField): unknown => {
+		const result = promptFromFields([field]);
+		return result.ok ? result.value['3']?.inputs.x : result.failure.message;
+	};
+
+	it('gathers the rows of a node', () => {
+		const rows: OverrideField[] = [
+			{ nodeId: ' 3 ', parameter: ' steps ', value: 20, valueType: 'auto' },
+			{ nodeId: '6', parameter: 'text', value: 'a fox', valueType: 'string' },
+			{ nodeId: '3', parameter: 'cfg', value: '7.5', valueType: 'auto' },
+		];
+		expect(promptFromFields(rows)).toEqual({
+			ok: true,
+			value: { '3': { inputs: { steps: 20, cfg: 7.5 } }, '6': { inputs: { text: 'a fox' } } },
+		});
+	});
+
+	it('makes nothing of no rows', () => {
+		expect(promptFromFields([])).toEqual({ ok: true, value: {} });
+	});
+
+	it.each([
+		['42', 42],
+		[' 42 ', 42],
+		['-7', -7],
+		['0.5', 0.5],
+		['0', 0],
+		['007', '007'],
+		['1e5', '1e5'],
+		['.5', '.5'],
+		['5.', '5.'],
+		['+5', '+5'],
+		['0x1f', '0x1f'],
+		['Infinity', 'Infinity'],
+		['9007199254740993', '9007199254740993'],
+		['0.12345678901234567890', '0.12345678901234567890'],
+		['true', true],
+		[' false ', false],
+		['True', 'True'],
+		['null', 'null'],
+		[' a  fox ', ' a  fox '],
+		['["4",0]', '["4",0]'],
+		[42, 42],
+		[false, false],
+		[
+			[1, 2, 3],
+			[1, 2, 3],
+		],
+		[{ a: 1 }, { a: 1 }],
+	])('guesses what %j means: %j', (value, expected) => {
+		expect(valueOf(row(value))).toEqual(expected);
+	});
+
+	it.each([
+		['string', 42, '42'],
+		['string', '42', '42'],
+		['string', '', ''],
+		['string', { a: 1 }, '{"a":1}'],
+		['number', '42', 42],
+		['number', ' 1e3 ', 1_000],
+		['number', 7, 7],
+		['boolean', 'TRUE', true],
+		['boolean', ' false', false],
+		['boolean', true, true],
+		['json', '[1,2]', [1, 2]],
+		['json', '"text"', 'text'],
+		['json', { a: 1 }, { a: 1 }],
+		['json', 'null', null],
+	] as const)('gives a value the type %s: %j is %j', (valueType, value, expected) => {
+		expect(valueOf(row(value, valueType))).toEqual(expected);
+	});
+
+	it.each([
+		['number', 'seven', 'is no number'],
+		['number', '', 'is no number'],
+		['number', 'Infinity', 'is no number'],
+		['number', true, 'is no number'],
+		['number', [7], 'is no number'],
+		['number', '12345678901234567890', 'digits would be lost'],
+		['json', '{"a":[12345678901234567890]}', 'digits would be lost'],
+		['boolean', 'yes', 'neither true nor false'],
+		['boolean', 1, 'neither true nor false'],
+		['json', '{a:1}', 'no valid JSON'],
+		['json', '', 'no valid JSON'],
+		['json', '["4", 0]', 'link to another node'],
+		['auto', ['4', 0], 'link to another node'],
+		['auto', '', 'the value is empty; to send an empty text, choose the type Text'],
+		['auto', ' \n', 'the value is empty'],
+		['auto', 7.2e17, '720000000000000000 is a number beyond 9007199254740991, of which n8n rounds'],
+		['string', 7.2e17, 'of which n8n rounds the last digits'],
+		['number', 7.2e17, 'of which n8n rounds the last digits'],
+		['json', [2 ** 53], 'of which n8n rounds the last digits'],
+		['auto', undefined, 'the value is missing'],
+		['auto', null, 'the value is missing'],
+		['string', NaN, 'the value is missing'],
+		['string', 10n, 'the value is missing'],
+		['auto', (): number => 1, 'the value is missing'],
+	] as const)('says what is wrong with a value of type %s: %p', (valueType, value, said) => {
+		expect(valueOf(row(value, valueType))).toContain(said);
+	});
+
+	it('tells all that is wrong at once, with the numbers of the rows', () => {
+		const result = promptFromFields([
+			{ nodeId: '', parameter: 'x', value: 1, valueType: 'auto' },
+			{ nodeId: '3', parameter: ' ', value: 1, valueType: 'auto' },
+			{ nodeId: '3', parameter: 'x', value: 1, valueType: 'auto' },
+			{ nodeId: '3 ', parameter: 'x', value: 2, valueType: 'auto' },
+			{ nodeId: '3', parameter: 'y', value: 'z', valueType: 'number' },
+		]);
+		expect(result).toMatchObject({ ok: false });
+		if (!result.ok) {
+			for (const said of ['Row 1 has no node', 'Row 2 ', 'Row 4 sets "x" of node 3 a second', 'Row 5 '])
+				expect(result.failure.message).toContain(said);
+			expect(result.failure.message).not.toContain('Row 3 ');
+		}
+	});
+
+	it('takes names of prototypes as names', () => {
+		const result = promptFromFields([
+			{ nodeId: '__proto__', parameter: '__proto__', value: 'x', valueType: 'string' },
+			{ nodeId: 'constructor', parameter: 'toString', value: 'y', valueType: 'string' },
+			{ nodeId: 'toString', parameter: 'hasOwnProperty', value: 'z', valueType: 'string' },
+		]);
+		expect(JSON.stringify(result)).toBe(
+			'{"ok":true,"value":{"__proto__":{"inputs":{"__proto__":"x"}},"constructor":{"inputs":{"toString":"y"}},"toString":{"inputs":{"hasOwnProperty":"z"}}}}',
+		);
+	});
+
+	it('never throws, whatever an expression gives', () => {
+		const type = fc.constantFrom('auto', 'string', 'number', 'boolean', 'json' as const);
+		const field = fc.record({
+			nodeId: fc.oneof(fc.string(), fc.constant('__proto__')),
+			parameter: fc.string(),
+			value: fc.anything({ withBigInt: true, withMap: true, withDate: true, withNullPrototype: true }),
+			valueType: type,
+		});
+		fc.assert(
+			fc.property(fc.array(field, { maxLength: 5 }), (rows) => {
+				const result = promptFromFields(rows);
+				if (result.ok) expect(() => JSON.stringify(result.value)).not.toThrow();
+			}),
+			{ numRuns: 1_000 },
+		);
+	});
+});
+
+describe('promptFromForm', () => {
+	it('reads the rows that the operator added', () => {
+		expect(promptFromForm({ '3/steps': 30, '6/text': 'fox', 'a%2Fb/c%20d': true })).toEqual({
+			ok: true,
+			value: {
+				'3': { inputs: { steps: 30 } },
+				'6': { inputs: { text: 'fox' } },
+				'a/b': { inputs: { 'c d': true } },
+			},
+		});
+	});
+
+	it.each([undefined, null, 'x', 7, [], {}, { '3/steps': null }, { '3/steps': undefined }])(
+		'makes no change of %j',
+		(value) => {
+			expect(promptFromForm(value)).toEqual({ ok: true, value: {} });
+		},
+	);
+
+	it('sends no number that n8n has rounded', () => {
+		for (const seed of [2 ** 63, 2 ** 53, [2 ** 60]]) {
+			expect(promptFromForm({ '3/steps': 30, '57%3A43/seed': seed })).toMatchObject({
+				failure: {
+					kind: 'badInput',
+					message: expect.stringMatching(/the value of "seed" of node 57:43, is a number beyond 900.*rounds/),
+				},
+			});
+		}
+	});
+
+	it.each(['steps', '3/', '/steps', '3/steps/more', '3/%E0%A4%A'])('refuses the foreign row "%s"', (id) => {
+		expect(promptFromForm({ [id]: 1 })).toMatchObject({
+			ok: false,
+			failure: { message: expect.stringContaining(id) },
+		});
+	});
+
+	it('never throws', () => {
+		fc.assert(
+			fc.property(fc.anything({ withBigInt: true }), (value) => {
+				expect(() => promptFromForm(value)).not.toThrow();
+			}),
+		);
+	});
+});
+
+describe('withInput', () => {
+	it('changes a copy', () => {
+		const prompt = { '3': { inputs: { steps: 20 } } };
+		expect(withInput(prompt, '3', 'cfg', 7)).toEqual({ '3': { inputs: { steps: 20, cfg: 7 } } });
+		expect(prompt).toEqual({ '3': { inputs: { steps: 20 } } });
+	});
+
+	it('does not inherit the inputs of a node that objects have by nature', () => {
+		expect(JSON.stringify(withInput({}, 'constructor', 'name', 1))).toBe(
+			'{"constructor":{"inputs":{"name":1}}}',
+		);
+	});
+});

@@ -1,0 +1,185 @@
+import fc from 'fast-check';
+
+import type { WorkflowDefinition } from '../../../../nodes/FlowTask/workflow/definition';
+import type { ParameterView } from '../../../../nodes/FlowTask/workflow/parameterView';
+import { applySeed, type SeedMode, type SeedPlan } from '../../../../nodes/FlowTask/workflow/seeds';
+
+const DEFINITION: WorkflowDefinition = {
+	nodes: [
+		{ nodeId: '3', title: 'Sampler', inputs: [{ name: 'seed', value: 5, isLink: false }] },
+		{
+			nodeId: '7',
+			title: 'Refiner',
+			inputs: [
+				{ name: 'noise_seed', value: 6, isLink: false },
+				{ name: 'steps', value: 20, isLink: false },
+			],
+		},
+		{ nodeId: '8', title: 'Linked', inputs: [{ name: 'seed', value: ['3', 0], isLink: true }] },
+	],
+};
+
+function plan(mode: SeedMode, more: Partial<SeedPlan> = {}): SeedPlan {
+	return { mode, base: 42, targets: '', ...more };
+}
+const noDice = (): number => {
+	throw new Error('no seed is drawn in this mode');
+};
+
+describe('applySeed', () => {
+	it('leaves the prompt alone in mode "keep", and tells the seeds that are sent', () => {
+		const prompt = { '3': { inputs: { seed: 9, steps: 20 } }, '7': { inputs: { noise_seed: 'x' } } };
+		const result = applySeed(prompt, plan('keep', { definition: DEFINITION }), 4, noDice);
+		expect(result).toEqual({ ok: true, value: { prompt, seeds: { '3.seed': 9 } } });
+	});
+
+	it('sets every seed of the definition and of the overrides, but no linked one', () => {
+		const prompt = { '12': { inputs: { seed: 1 } } };
+		expect(applySeed(prompt, plan('fixed', { definition: DEFINITION }), 4, noDice)).toEqual({
+			ok: true,
+			value: {
+				prompt: {
+					'12': { inputs: { seed: 42 } },
+					'3': { inputs: { seed: 42 } },
+					'7': { inputs: { noise_seed: 42 } },
+				},
+				seeds: { '12.seed': 42, '3.seed': 42, '7.noise_seed': 42 },
+			},
+		});
+	});
+
+	it('sets the named targets and no others', () => {
+		const targets = ' 3.seed ,, 10.custom_seed\n4:2.seed ';
+		const result = applySeed({}, plan('fixed', { targets, definition: DEFINITION }), 0, noDice);
+		expect(result).toMatchObject({
+			ok: true,
+			value: { seeds: { '3.seed': 42, '10.custom_seed': 42, '4:2.seed': 42 } },
+		});
+		if (result.ok) expect(Object.keys(result.value.prompt)).toEqual(['3', '10', '4:2']);
+	});
+
+	it('reads a target with blanks at its dot as the same target', () => {
+		expect(applySeed({}, plan('fixed', { targets: '3 . seed, 3.seed' }), 0, noDice)).toEqual({
+			ok: true,
+			value: { prompt: { '3': { inputs: { seed: 42 } } }, seeds: { '3.seed': 42 } },
+		});
+	});
+
+	it('keeps the other inputs of a node', () => {
+		const prompt = { '3': { inputs: { seed: 1, steps: 20 } } };
+		expect(applySeed(prompt, plan('fixed'), 0, noDice)).toMatchObject({
+			value: { prompt: { '3': { inputs: { seed: 42, steps: 20 } } } },
+		});
+		expect(prompt).toEqual({ '3': { inputs: { seed: 1, steps: 20 } } });
+	});
+
+	it('counts up by the item', () => {
+		const seeds = [0, 1, 2].map((index) =>
+			applySeed({}, plan('increment', { targets: '3.seed' }), index, noDice),
+		);
+		expect(seeds).toMatchObject([42, 43, 44].map((seed) => ({ value: { seeds: { '3.seed': seed } } })));
+	});
+
+	it('draws one seed for all samplers of an item', () => {
+		const dice = jest.fn(() => 4_294_967_294);
+		expect(applySeed({}, plan('random', { definition: DEFINITION }), 0, dice)).toMatchObject({
+			value: { seeds: { '3.seed': 4_294_967_294, '7.noise_seed': 4_294_967_294 } },
+		});
+		expect(dice).toHaveBeenCalledTimes(1);
+	});
+
+	const view: ParameterView = new Map([
+		['3', new Map([['seed', { default: 5, min: 0, max: 2_147_483_647 }]])],
+		['7', new Map([['noise_seed', { min: 9.5, max: 2 ** 64 }]])],
+		['8', new Map([['seed', { min: 2 ** 40 }]])],
+	]);
+
+	it.each([
+		['', 10, 2_147_483_647],
+		['3.seed', 0, 2_147_483_647],
+		['7.noise_seed', 10, 4_294_967_295],
+		['8.seed', 2 ** 40, 2 ** 40],
+		['9.seed', 0, 4_294_967_295],
+	])('draws within what all of the targets "%s" accept', (targets, least, most) => {
+		const dice = jest.fn((_least: number, highest: number) => highest);
+		const result = applySeed({}, plan('random', { targets, definition: DEFINITION, view }), 0, dice);
+		expect(result.ok).toBe(true);
+		expect(dice).toHaveBeenCalledWith(least, most);
+	});
+
+	it('says so where no seed fits all targets', () => {
+		const result = applySeed({}, plan('random', { targets: '3.seed, 8.seed', view }), 0, noDice);
+		expect(result).toMatchObject({
+			failure: {
+				message:
+					'"Seed Mode" finds no seed that fits all of its inputs: 3.seed takes a number from 0 to 2147483647, 8.seed takes a number 1099511627776 or more',
+			},
+		});
+	});
+
+	it('names "Seed" where counting leaves what is accepted', () => {
+		const base = 2_147_483_647;
+		const at = (mode: SeedMode, index: number): unknown =>
+			applySeed(
+				{},
+				plan(mode, { base: base + (mode === 'fixed' ? 1 : 0), targets: '3.seed', view }),
+				index,
+				noDice,
+			);
+		expect(at('increment', 0)).toMatchObject({ ok: true });
+		expect(at('increment', 1)).toMatchObject({
+			failure: {
+				message:
+					'"Seed" is 2147483647, which with Increment by Item gives 2147483648 here, but 3.seed takes a number from 0 to 2147483647',
+			},
+		});
+		expect(at('fixed', 0)).toMatchObject({
+			failure: { message: '"Seed" is 2147483648, but 3.seed takes a number from 0 to 2147483647' },
+		});
+	});
+
+	it('says so where nothing is known to be a seed', () => {
+		expect(applySeed({ '6': { inputs: { text: 'x' } } }, plan('random'), 0, () => 1)).toMatchObject({
+			ok: false,
+			failure: { kind: 'badInput', message: expect.stringContaining('which input is the seed') },
+		});
+	});
+
+	it.each(['3', '.seed', '3.', 'seed', '3.seed, steps'])('refuses the target "%s" by its name', (targets) => {
+		expect(applySeed({}, plan('fixed', { targets }), 0, noDice)).toMatchObject({
+			failure: { message: expect.stringContaining('names no input') },
+		});
+	});
+
+	it.each([-1, 1.5, NaN, Infinity, 2 ** 53])('refuses the seed %d', (base) => {
+		expect(applySeed({}, plan('fixed', { base, targets: '3.seed' }), 0, noDice)).toMatchObject({
+			failure: { message: expect.stringContaining('not a whole number') },
+		});
+	});
+
+	it('takes 0 for a seed', () => {
+		expect(applySeed({}, plan('fixed', { base: 0, targets: '3.seed' }), 0, noDice)).toMatchObject({
+			value: { seeds: { '3.seed': 0 } },
+		});
+	});
+
+	it('refuses to count beyond what a number holds', () => {
+		const base = Number.MAX_SAFE_INTEGER - 1;
+		const at = (index: number): boolean =>
+			applySeed({}, plan('increment', { base, targets: '3.seed' }), index, noDice).ok;
+		expect([at(0), at(1), at(2)]).toEqual([true, true, false]);
+	});
+
+	it('never throws, and sends what it tells', () => {
+		const mode = fc.constantFrom<SeedMode>('fixed', 'increment', 'random');
+		fc.assert(
+			fc.property(mode, fc.string(), fc.double(), fc.nat(), (chosen, targets, base, index) => {
+				const result = applySeed({}, { mode: chosen, base, targets }, index, () => 7);
+				if (!result.ok) return;
+				const sent = Object.values(result.value.prompt).flatMap(({ inputs }) => Object.values(inputs));
+				expect(sent).toHaveLength(Object.keys(result.value.seeds).length);
+				expect(new Set(sent)).toEqual(new Set(Object.values(result.value.seeds)));
+			}),
+		);
+	});
+});

@@ -1,0 +1,92 @@
+import { Readable } from 'node:stream';
+
+import type { ILoadOptionsFunctions, INode } from 'n8n-workflow';
+
+import { searchModels } from '../../../../nodes/shared/chat/models';
+
+const NODE: INode = { id: '1', name: 'Chat', type: 't', typeVersion: 1, position: [0, 0], parameters: {} };
+
+/** A deployment that answers the list in one way. */
+async function search(answer: { body?: string | Readable }, filter?: string, modelsPath = '/maas/v1/models') {
+	const context = {
+		getNode: () => NODE,
+		getCredentials: async () =>
+			await Promise.resolve({ apiKey: 'sk-0123456789abcdef', baseUrl: 'https://p.example', modelsPath }),
+		helpers: {
+			httpRequestWithAuthentication: async () =>
+				await Promise.resolve({
+					...{ statusCode: 200, headers: {}, ...answer },
+					...(typeof answer.body === 'string' && { body: Readable.from([Buffer.from(answer.body)]) }),
+				}),
+		},
+	};
+	return await searchModels.call(context as unknown as ILoadOptionsFunctions, filter);
+}
+
+/** A list whose server never stops. */
+function endless(): Readable {
+	const piece = Buffer.from('"model",'.repeat(8_192));
+	return Readable.from(
+		(function* () {
+			yield Buffer.from('[');
+			while (true) yield piece;
+		})(),
+	);
+}
+
+test.each([
+	['{"data":[{"id":"b"},{"id":"a"},{"id":"a"}]}', ['a', 'b']],
+	['{"models":[{"model":"a"},{"name":"b"},"c",5,null,{}]}', ['a', 'b', 'c']],
+	['["a"]', ['a']],
+	[String.raw`["model of \u0073k-0123456789abcdef"]`, ['model of [hidden]']],
+	['{"code":0,"msg":"Success","data":{"list":["a"]}}', ['a']],
+])('models in %s', async (body, ids) => {
+	const { results } = await search({ body });
+	expect(results.map(({ value }) => value)).toEqual(ids);
+});
+
+test('a list without end is given up', async () => {
+	await expect(search({ body: endless() })).rejects.toThrow('the answer is too large');
+});
+
+test('of a long list the first thousand are shown, and the filter finds the others', async () => {
+	const body = JSON.stringify(
+		Array.from({ length: 5_000 }, (_, index) => `m${String(index).padStart(4, '0')}`),
+	);
+	expect((await search({ body })).results).toHaveLength(1_000);
+	expect((await search({ body }, '4999')).results).toEqual([{ name: 'm4999', value: 'm4999' }]);
+});
+
+test('a filter finds parts of a name, upper or lower case', async () => {
+	const { results } = await search({ body: '["Vendor/Alpha","vendor/beta"]' }, 'ALPH');
+	expect(results).toEqual([{ name: 'Vendor/Alpha', value: 'Vendor/Alpha' }]);
+});
+
+test.each([
+	[{ body: '{"data":[]}' }, 'The platform listed no models'],
+	[{ body: '<html>' }, 'The platform listed no models'],
+	[{ body: `${'{"data":'.repeat(100_000)}[]${'}'.repeat(100_000)}` }, 'The platform listed no models'],
+	[{ body: '['.repeat(1_000_000) }, 'The platform listed no models'],
+	[{ statusCode: 400, body: '' }, 'refused to list the models: no reason was given (HTTP 400)'],
+	[{ body: undefined }, 'the answer could not be read'],
+	[{ statusCode: 404, body: 'Not found' }, 'The platform has no list of models under the "Models Path"'],
+	[
+		{ statusCode: 401, body: '{"error":{"message":"bad key sk-0123456789abcdef"}}' },
+		'does not accept the API key',
+	],
+	[{ body: '{"code":401,"msg":"bad key"}' }, 'does not accept the API key'],
+	[
+		{ statusCode: 302, headers: { Location: 'https://other.example/x?k=1' }, body: '' },
+		'The base URL leads elsewhere',
+	],
+])('%j is said', async (answer, said) => {
+	const error: unknown = await search(answer).catch((thrown: unknown) => thrown);
+	expect(error).toMatchObject({ message: expect.stringContaining(said) });
+	expect(JSON.stringify(error)).not.toContain('sk-0123456789abcdef');
+});
+
+test('without a path nothing is asked', async () => {
+	await expect(search({ body: '["a"]' }, '', '')).rejects.toThrow(
+		'The credential has no "Models Path", so there is no list of models',
+	);
+});

@@ -1,0 +1,346 @@
+import fc from 'fast-check';
+import type { ExecuteWorkflowData, IDataObject, INodeExecutionData, IWorkflowBase } from 'n8n-workflow';
+import { openTable, type TableRow, type TableSpec } from '../../../../nodes/shared/dataTable/table';
+
+const SPEC: TableSpec = {
+	name: 'some_table',
+	columns: [
+		{ name: 'entryKey', type: 'string' },
+		{ name: 'atMs', type: 'number' },
+	],
+};
+
+type NodeParameters = IDataObject & { operation: string; tableName?: string };
+
+interface FakeTable {
+	id: string;
+	name: string;
+	columns: unknown;
+	rows: IDataObject[];
+}
+
+/** n8n with its Data Table node, as far as the inline workflows use it. */
+class FakeN8n {
+	readonly tables: FakeTable[] = [];
+	/** The inline workflows that were handed in, as JSON without the dates, and their items. */
+	readonly runs: Array<{ operation: string; code: string; items: IDataObject[] }> = [];
+	/** Told of each operation before it is done; what it throws is what n8n throws. */
+	before: (operation: string, items: IDataObject[]) => void = () => undefined;
+	private lastId = 0;
+
+	add(name: string, columns: unknown = SPEC.columns, rows: IDataObject[] = []): FakeTable {
+		const table = { id: `id${this.tables.length}`, name, columns, rows };
+		this.tables.push(table);
+		return table;
+	}
+
+	readonly executeWorkflow = async (
+		{ code }: { code?: IWorkflowBase },
+		input: INodeExecutionData[] = [],
+	): Promise<ExecuteWorkflowData> => {
+		if (!code) throw new Error('no code');
+		const items = input.map(({ json }) => json);
+		const parameters = code.nodes[1]!.parameters as NodeParameters;
+		const { operation } = parameters;
+		const { createdAt, updatedAt, ...constant } = code;
+		this.runs.push({ operation, code: JSON.stringify(constant), items });
+		// As n8n does.
+		Object.assign(code, { id: 'parent' });
+		await Promise.resolve();
+		this.before(operation, items);
+		return { executionId: '1', data: [this.work(operation, parameters, items).map((json) => ({ json }))] };
+	};
+
+	private work(operation: string, parameters: NodeParameters, items: IDataObject[]): IDataObject[] {
+		if (operation === 'list') {
+			const { filterName } = parameters.options as { filterName: string };
+			const found = this.tables.filter(({ name }) => name.includes(filterName));
+			return found.map(({ id, name, columns }) => ({ id, name, columns }) as IDataObject);
+		}
+		if (operation === 'create') {
+			const name = parameters.tableName ?? '';
+			if (this.tables.some((table) => table.name === name)) {
+				throw new Error(`Data table with name '${name}' already exists in this project`);
+			}
+			const { column } = parameters.columns as { column: unknown };
+			const { id } = this.add(name, column);
+			return [{ id, name }];
+		}
+		const { value: id } = parameters.dataTableId as { value: string };
+		const table = this.tables.find((one) => one.id === id);
+		if (!table) throw new Error(`Data table with ID '${id}' could not be found in this project`);
+		if (operation === 'insert') {
+			table.rows.push(...items.map((json) => ({ id: ++this.lastId, ...json })));
+			return [{ success: true, insertedRows: items.length }];
+		}
+		const hits = this.select(parameters, items[0]!, table.rows);
+		if (operation === 'deleteRows') table.rows = table.rows.filter((row) => !hits.includes(row));
+		return hits;
+	}
+
+	/** Any condition; the values are expressions over the one input item. */
+	private select(parameters: IDataObject, item: IDataObject, rows: IDataObject[]): IDataObject[] {
+		const { conditions } = parameters.filters as { conditions: Array<Record<string, string>> };
+		if (conditions.length > 1000) throw new Error('Expression tree is too large');
+		const tests = conditions.map(({ keyName = '', condition, keyValue = '' }) => {
+			const place = /^=\{\{ \$json\.v\[(\d+)\] \}\}$/.exec(keyValue)?.[1];
+			const value = (item.v as unknown[])[Number(place)];
+			return (row: IDataObject) =>
+				condition === 'lt' ? Number(row[keyName] ?? NaN) < Number(value) : row[keyName] === value;
+		});
+		return rows.filter((row) => tests.some((test) => test(row)));
+	}
+
+	get operations(): string[] {
+		return this.runs.map(({ operation }) => operation);
+	}
+}
+
+let n8n: FakeN8n;
+beforeEach(() => {
+	n8n = new FakeN8n();
+});
+
+const open = (spec = SPEC) => openTable(n8n, spec);
+const DONE = { ok: true, value: undefined };
+const row = (entryKey: string, atMs = 0): TableRow => ({ entryKey, atMs });
+
+async function readKeys(keys: readonly string[]): Promise<unknown[]> {
+	const read = await open().read('entryKey', keys);
+	if (!read.ok) throw new Error(read.failure.message);
+	return read.value.map(({ entryKey }) => entryKey);
+}
+
+describe('the inline workflow', () => {
+	const text = fc.oneof(
+		fc.string({ unit: 'grapheme' }),
+		fc.constantFrom(
+			'={{ 1+1 }}',
+			'={{ $env.HOME }}',
+			'{{ $json }}',
+			'=',
+			"'; DROP TABLE x",
+			'a\r\nb',
+			'__proto__',
+		),
+	);
+
+	it('holds no value: it is the same whatever the values are', async () => {
+		await fc.assert(
+			fc.asyncProperty(fc.uniqueArray(text, { minLength: 1, maxLength: 8 }), async (values) => {
+				const codes = async (keys: readonly string[]) => {
+					n8n = new FakeN8n();
+					const table = open();
+					await table.insert(keys.map((key) => row(key)));
+					await table.read('entryKey', keys);
+					await table.remove('entryKey', keys);
+					return n8n.runs.map(({ code }) => code);
+				};
+				expect(await codes(values)).toEqual(await codes(values.map((_, index) => `harmless ${index}`)));
+			}),
+		);
+	});
+
+	it('hands on and gives back each value as it is', async () => {
+		await fc.assert(
+			fc.asyncProperty(fc.uniqueArray(text, { minLength: 1, maxLength: 20 }), async (values) => {
+				n8n = new FakeN8n();
+				await open().insert(values.map((key) => row(key)));
+				expect(await readKeys(values)).toEqual(values);
+			}),
+		);
+	});
+
+	it('leaves no execution behind, and may be called by any workflow', async () => {
+		await open().insert([row('a')]);
+		for (const { code } of n8n.runs) {
+			expect(JSON.parse(code)).toMatchObject({
+				nodes: [
+					{ type: 'n8n-nodes-base.executeWorkflowTrigger', parameters: { inputSource: 'passthrough' } },
+					{ type: 'n8n-nodes-base.dataTable', typeVersion: 1.1 },
+				],
+				settings: {
+					callerPolicy: 'any',
+					saveDataSuccessExecution: 'none',
+					saveDataErrorExecution: 'none',
+				},
+			});
+		}
+	});
+
+	it('is made anew each time, because n8n writes into it', async () => {
+		await open().insert([row('a')]);
+		await open().insert([row('a')]);
+		expect(n8n.runs.map(({ code }) => JSON.parse(code).id)).toEqual(n8n.runs.map(() => ''));
+	});
+});
+
+describe('the table', () => {
+	it('is made by the first insert, and by nothing else', async () => {
+		const table = open();
+		expect(await table.read('entryKey', ['a'])).toEqual({ ok: true, value: [] });
+		expect(await table.remove('entryKey', ['a'])).toEqual(DONE);
+		expect(n8n.tables).toEqual([]);
+		expect(await table.insert([row('a')])).toEqual(DONE);
+		expect(n8n.tables).toMatchObject([{ name: 'some_table', columns: SPEC.columns }]);
+		expect(n8n.operations).toEqual(['list', 'list', 'list', 'create', 'list', 'insert']);
+	});
+
+	it('is looked for once', async () => {
+		n8n.add('some_table');
+		const table = open();
+		await Promise.all([table.read('entryKey', ['a']), table.insert([row('a')])]);
+		await table.read('entryKey', ['a']);
+		expect(n8n.operations.filter((operation) => operation === 'list')).toHaveLength(1);
+	});
+
+	it('is made once by calls that come together', async () => {
+		const table = open();
+		const done = await Promise.all([table.insert([row('a')]), table.insert([row('b')])]);
+		expect(done).toEqual([DONE, DONE]);
+		expect(n8n.operations.filter((operation) => operation === 'create')).toHaveLength(1);
+	});
+
+	it('that another execution makes at the same moment is used', async () => {
+		n8n.before = (operation) => {
+			if (operation === 'create') n8n.add('some_table');
+		};
+		expect(await open().insert([row('a')])).toEqual(DONE);
+		expect(n8n.tables).toHaveLength(1);
+		expect(n8n.tables[0]?.rows).toHaveLength(1);
+	});
+
+	it('is not one whose name merely contains its name', async () => {
+		n8n.add('some_table copy', SPEC.columns, [{ id: 1, entryKey: 'a' }]);
+		expect(await readKeys(['a'])).toEqual([]);
+		await open().insert([row('b')]);
+		expect(n8n.tables.map(({ rows }) => rows.length)).toEqual([1, 1]);
+	});
+
+	it('that was deleted and made again is found again', async () => {
+		const table = open();
+		await table.insert([row('a')]);
+		n8n.tables[0]!.id = 'another';
+		expect(await table.insert([row('b')])).toEqual(DONE);
+		n8n.tables.length = 0;
+		expect(await table.read('entryKey', ['a'])).toEqual({ ok: true, value: [] });
+		expect(await table.insert([row('c')])).toEqual(DONE);
+	});
+
+	it('that lacks columns is refused with their names', async () => {
+		n8n.add('some_table', [{ name: 'entryKey', type: 'number' }]);
+		const read = await open().read('entryKey', ['a']);
+		expect(read).toMatchObject({ ok: false, failure: { kind: 'badInput' } });
+		if (!read.ok) expect(read.failure.advice).toContain('entryKey (string), atMs (number)');
+	});
+
+	it('may have more columns, and an older n8n may not tell them', async () => {
+		n8n.add('some_table', [...SPEC.columns, { name: 'note', type: 'string' }]);
+		expect(await readKeys(['a'])).toEqual([]);
+		n8n.tables[0]!.columns = undefined;
+		expect(await readKeys(['a'])).toEqual([]);
+	});
+});
+
+describe('many values', () => {
+	const keys = Array.from({ length: 1_200 }, (_, index) => `k${index}`);
+
+	it('go in lots, and come back in the order of their ids', async () => {
+		const table = open();
+		expect(await table.insert(keys.map((key) => row(key)))).toEqual(DONE);
+		expect(await readKeys(keys.toReversed())).toEqual(keys);
+		expect(await table.remove('entryKey', keys)).toEqual(DONE);
+		expect(n8n.tables[0]?.rows).toEqual([]);
+		for (const { code } of n8n.runs) expect(code.split('"keyName"').length - 1).toBeLessThanOrEqual(500);
+	});
+
+	it('are asked for once each', async () => {
+		await open().insert([row('a')]);
+		expect(await readKeys(['a', 'a', 'a'])).toEqual(['a']);
+	});
+
+	it('with more rows than a page are asked for in halves, since pages shift', async () => {
+		n8n.add(
+			'some_table',
+			SPEC.columns,
+			Array.from({ length: 1_800 }, (_, id) => ({ id, entryKey: `k${id % 3}` })),
+		);
+		expect(await readKeys(['k0', 'k1', 'k2'])).toHaveLength(1_800);
+		expect(n8n.runs.map(({ items }) => items[0]?.v)).toEqual([
+			...[undefined, ['k0', 'k1', 'k2']],
+			...[['k0', 'k1'], ['k0'], ['k1'], ['k2']],
+		]);
+	});
+
+	it('are asked for again where n8n says that pages shifted', async () => {
+		await open().insert([row('a'), row('b')]);
+		let shifts = 3;
+		n8n.before = (operation) => {
+			if (operation === 'get' && shifts-- > 0) {
+				throw new Error('synchronization error: result count changed during pagination');
+			}
+		};
+		expect(await readKeys(['a', 'b'])).toEqual(['a', 'b']);
+		shifts = Infinity;
+		expect(await open().read('entryKey', ['a'])).toMatchObject({ ok: false });
+	});
+
+	it('none of them is no work', async () => {
+		n8n.add('some_table');
+		const table = open();
+		expect(await table.insert([])).toEqual(DONE);
+		expect(await table.remove('entryKey', [])).toEqual(DONE);
+		expect(n8n.operations).toEqual([]);
+	});
+});
+
+it('removes what lies below a number, and leaves what has none', async () => {
+	const table = open();
+	await table.insert([row('a', 1), row('b', 5), row('c', 9), { entryKey: 'd', atMs: null }]);
+	expect(await table.removeBelow('atMs', 5)).toEqual(DONE);
+	expect(await readKeys(['a', 'b', 'c', 'd'])).toEqual(['b', 'c', 'd']);
+});
+
+describe('failures', () => {
+	it.each([
+		[
+			'Validation error with data table request: Data table size limit exceeded: 200MB used, limit is 200MB',
+			/is full/,
+		],
+		['Unrecognized node type: n8n-nodes-base.dataTable', /this n8n has no Data Tables/],
+		['Attempted to use Data table node but the module is disabled', /this n8n has no Data Tables/],
+		["You don't have the permissions to create a data table in this project.", /does not allow it/],
+		['Cannot modify data tables on a protected instance. This instance is in read-only mode.', /not allow/],
+		["Validation error with data table request: unknown column name 'x'", /has other columns/],
+		['Could not find any entity of type "SharedWorkflow"', /belongs to no project/],
+		['SQLITE_BUSY: database is locked', /could not be used/],
+	])('are a sentence: %s', async (said, sentence) => {
+		n8n.before = () => {
+			throw new Error(said);
+		};
+		for (const failed of [await open().insert([row('a')]), await open().read('entryKey', ['a'])]) {
+			if (failed.ok) throw new Error('it did not fail');
+			expect(failed.failure.message).toMatch(sentence);
+			expect(failed.failure.message).toContain('"some_table"');
+			expect(failed.failure.advice).toContain(said);
+		}
+	});
+
+	it('of any kind are no exceptions', async () => {
+		n8n.before = () => {
+			// eslint-disable-next-line @typescript-eslint/only-throw-error -- a host can throw anything
+			throw 'a text';
+		};
+		expect(await open().read('entryKey', ['a'])).toMatchObject({ ok: false });
+	});
+
+	it('are over when they are over', async () => {
+		const table = open();
+		n8n.before = () => {
+			throw new Error('SQLITE_BUSY');
+		};
+		expect(await table.insert([row('a')])).toMatchObject({ ok: false });
+		n8n.before = () => undefined;
+		expect(await table.insert([row('a')])).toEqual(DONE);
+	});
+});

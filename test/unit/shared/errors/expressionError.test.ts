@@ -1,0 +1,115 @@
+import fc from 'fast-check';
+import { ExpressionError, NodeApiError, NodeOperationError, type INode } from 'n8n-workflow';
+
+import { asNodeError } from '../../../../nodes/shared/errors/nodeError';
+import { badInput, fail, ok } from '../../../../nodes/shared/errors/failure';
+import { explainExpressionError, readItem } from '../../../../nodes/shared/errors/expressionError';
+
+const NODE: INode = {
+	...{ id: '1', name: 'FlowTask', type: 'flowTask', typeVersion: 1 },
+	...{ position: [0, 0], parameters: {} },
+};
+
+function thrown(error: unknown): () => never {
+	return () => {
+		throw error;
+	};
+}
+
+describe('readItem', () => {
+	it('hands on what was read, a failure too', () => {
+		expect(readItem(() => ok(7))).toEqual(ok(7));
+		const failure = badInput('No', 'Do');
+		expect(readItem(() => fail(failure))).toEqual(fail(failure));
+	});
+
+	it("makes of what n8n throws the item's failure", () => {
+		expect(readItem(thrown(new ExpressionError('Node "A" has not run')))).toMatchObject({
+			ok: false,
+			failure: {
+				kind: 'badInput',
+				message: 'n8n could not read the item\'s fields: Node "A" has not run',
+				advice: expect.stringContaining('Nothing was sent for this item.'),
+			},
+		});
+	});
+
+	it('never throws, whatever is thrown', () => {
+		fc.assert(
+			fc.property(fc.anything({ withBigInt: true, withNullPrototype: true }), (error) => {
+				expect(readItem(thrown(error))).toMatchObject({ ok: false, failure: { kind: 'badInput' } });
+			}),
+		);
+	});
+});
+
+describe('explainThrown', () => {
+	it('names the parameter and keeps the description', () => {
+		const error = new ExpressionError('No path back', {
+			...{ parameter: 'workflowId', description: 'The node is not connected.' },
+		});
+		expect(explainExpressionError(error)).toEqual({
+			kind: 'badInput',
+			message: 'n8n could not read the item\'s "workflowId": No path back',
+			advice:
+				"The node is not connected. Check the expressions in the node's fields. Nothing was sent for this item.",
+		});
+	});
+
+	it.each<[string, unknown]>([
+		['nothing', undefined],
+		['text', 'oops'],
+		['an object', { message: 'oops' }],
+		['an error that says nothing', new Error('')],
+	])('of %s says that no reason was given', (_name, error) => {
+		expect(explainExpressionError(error).message).toBe(
+			"n8n could not read the item's fields: no reason was given",
+		);
+	});
+
+	it.each<[string, object]>([
+		['null', { context: null }],
+		['text', { context: 'parameter' }],
+		['without a parameter', { context: {} }],
+		['with a parameter that is no text', { context: { parameter: 7 } }],
+		['beside a description that is no text', { context: {}, description: { a: 1 } }],
+	])('bears with a context that is %s', (_name, over) => {
+		expect(explainExpressionError(Object.assign(new Error('x'), over))).toEqual({
+			kind: 'badInput',
+			message: "n8n could not read the item's fields: x",
+			advice: "Check the expressions in the node's fields. Nothing was sent for this item.",
+		});
+	});
+
+	it('cuts what is said', () => {
+		const error = Object.assign(new Error('m'.repeat(9_999)), { description: 'd'.repeat(9_999) });
+		expect(explainExpressionError(error).message.length).toBeLessThan(400);
+		expect(explainExpressionError(error).advice.length).toBeLessThan(500);
+	});
+
+	it.each([new TypeError('a is not a function'), new RangeError('stack'), new ReferenceError('b')])(
+		"does not blame the operator for the node's own mistake: %s",
+		(error) => {
+			const { message, advice } = explainExpressionError(error);
+			expect(message).toContain(error.message);
+			expect(message).not.toContain('could not read');
+			expect(advice).toContain('not in your workflow');
+		},
+	);
+});
+
+describe('asNodeError', () => {
+	it('lets pass what the node made itself', () => {
+		for (const error of [new NodeOperationError(NODE, 'a'), new NodeApiError(NODE, { message: 'b' })])
+			expect(asNodeError(NODE, error)).toBe(error);
+	});
+
+	it('says what to do about anything else', () => {
+		const error = asNodeError(NODE, new Error('Broken'));
+		expect(error).toBeInstanceOf(NodeOperationError);
+		expect(error.message).toContain('Broken');
+		expect(error.description).toContain('Check the expressions');
+		expect(error.node).toBe(NODE);
+		expect(asNodeError(NODE, null).message).toContain('no reason was given');
+	});
+});

@@ -1,0 +1,132 @@
+import { NodeApiError, NodeOperationError, type INode } from 'n8n-workflow';
+
+import { toErrorItem, toNodeError } from '../../../../nodes/shared/errors/nodeError';
+import type { Failure, FailureKind } from '../../../../nodes/shared/errors/failure';
+
+const NODE: INode = {
+	id: 'n1',
+	name: 'FlowTask',
+	type: 'n8n-nodes-flowtask.flowTask',
+	typeVersion: 1,
+	position: [0, 0],
+	parameters: {},
+};
+
+function failure(message: string, kind: FailureKind = 'taskFailed', details?: Failure['details']): Failure {
+	return { kind, message, advice: 'Do this.', ...(details && { details }) };
+}
+
+const KINDS: FailureKind[] = [
+	'badInput',
+	'credential',
+	'refused',
+	'unreachable',
+	'unclear',
+	'taskFailed',
+	'taskDenied',
+	'taskUnknown',
+	'timedOut',
+	'stalled',
+	'notSubmitted',
+	'file',
+	'cancelled',
+];
+
+describe('toNodeError', () => {
+	// n8n puts a text of its own in place of a message that holds one of these.
+	it.each([
+		'ECONNREFUSED',
+		'ECONNRESET',
+		'ENOTFOUND',
+		'ETIMEDOUT',
+		'ERRADDRINUSE',
+		'EADDRNOTAVAIL',
+		'ECONNABORTED',
+		'EHOSTUNREACH',
+		'EAI_AGAIN',
+		'ENOENT',
+		'EISDIR',
+		'ENOTDIR',
+		'EACCES',
+		'EEXIST',
+		'EPERM',
+		'GETADDRINFO',
+	])('keeps a sentence that holds %s', (code) => {
+		for (const kind of KINDS) {
+			const message = `Task t-1 failed at the platform: cannot write (${code})`;
+			const error = toNodeError(NODE, failure(message, kind), 3);
+			expect(error.message).toBe(message);
+			expect(error.description).toBe('Do this.');
+			expect(error.messages).toEqual([]);
+		}
+	});
+
+	it.each([400, 401, 403, 404, 429, 500, 502, 503])(
+		'keeps its sentence with HTTP status %d',
+		(httpStatus) => {
+			const error = toNodeError(NODE, failure('A sentence', 'refused', { httpStatus }), 0);
+			expect(error.message).toBe('A sentence');
+			expect(error).toMatchObject({ httpCode: String(httpStatus), context: { httpStatus, itemIndex: 0 } });
+		},
+	);
+
+	it.each(['bad gateway', 'UNKNOWN ERROR - check the detailed error for more information', '500'])(
+		'keeps the sentence "%s"',
+		(message) => {
+			expect(toNodeError(NODE, failure(message), 0).message).toBe(message);
+		},
+	);
+
+	it('keeps advice that says the same as the sentence', () => {
+		expect(toNodeError(NODE, { kind: 'file', message: 'Same', advice: 'Same' }, 0).description).toBe('Same');
+	});
+
+	it.each(KINDS)('makes of %s an error of the service or of the node', (kind) => {
+		const own = ['badInput', 'timedOut', 'stalled', 'notSubmitted', 'cancelled'].includes(kind);
+		const error = toNodeError(NODE, failure('A sentence', kind), 0);
+		expect(error).toBeInstanceOf(own ? NodeOperationError : NodeApiError);
+	});
+
+	it('names the item, also the first one', () => {
+		expect(toNodeError(NODE, failure('A sentence'), 0).context.itemIndex).toBe(0);
+		expect(toNodeError(NODE, failure('A sentence', 'badInput'), 7).context.itemIndex).toBe(7);
+	});
+
+	it('names no item where the whole run failed', () => {
+		expect(toNodeError(NODE, failure('A sentence')).context.itemIndex).toBeUndefined();
+		expect(toNodeError(NODE, failure('A sentence', 'badInput')).context.itemIndex).toBeUndefined();
+	});
+
+	it('carries the details and what the caller adds in its context', () => {
+		const error = toNodeError(NODE, failure('A sentence', 'timedOut', { taskId: 't' }), 1, {
+			tasks: ['t', 'u'],
+		});
+		expect(error.context).toMatchObject({ taskId: 't', tasks: ['t', 'u'], itemIndex: 1 });
+	});
+});
+
+describe('toErrorItem', () => {
+	it('has exactly the three keys that lead to the error output, and no error of its own', () => {
+		const item = toErrorItem(failure('A sentence', 'timedOut', { taskId: 't', status: 'queued' }), 4);
+		expect(item).toEqual({
+			json: {
+				error: 'A sentence',
+				message: 'Do this.',
+				details: { kind: 'timedOut', taskId: 't', status: 'queued' },
+			},
+			pairedItem: { item: 4 },
+		});
+		expect(Object.keys(item)).toEqual(['json', 'pairedItem']);
+	});
+
+	it.each(KINDS)('has the three keys for %s without details too', (kind) => {
+		const item = toErrorItem(failure('A sentence', kind), 0);
+		expect(Object.keys(item.json).sort()).toEqual(['details', 'error', 'message']);
+	});
+
+	it('gives an agent sentence and advice in one text', () => {
+		expect(toErrorItem(failure('A sentence'), 0, true).json.message).toBe('A sentence. Do this.');
+		const bare: Failure = { kind: 'cancelled', message: 'Stopped', advice: '' };
+		expect(toErrorItem(bare, 0, true).json).toMatchObject({ error: 'Stopped' });
+	});
+});

@@ -1,0 +1,416 @@
+import { once } from 'node:events';
+import { createServer, get, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { PassThrough, Readable } from 'node:stream';
+
+import type { IBinaryData } from 'n8n-workflow';
+
+import { redactor } from '../../../../nodes/shared/text/redact';
+import {
+	createDownload,
+	type Download,
+	type DownloadContext,
+	type DownloadParts,
+} from '../../../../nodes/shared/files/download';
+import { TestClock, turn } from '../../testClock';
+
+const KEY = 'sk-Abcdef0123456789';
+const PNG_HEAD = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+const PNG = Buffer.concat([PNG_HEAD, Buffer.alloc(5_000, 7)]);
+const URL_WITH_SIGNATURE = 'https://files.example/cat.png?signature=abc';
+
+interface Stored {
+	readonly bytes: Buffer;
+	readonly fileName: string | undefined;
+	readonly mimeType: string | undefined;
+}
+
+interface Scene {
+	readonly clock: TestClock;
+	readonly download: Download;
+	readonly requests: Array<Record<string, unknown>>;
+	readonly stored: Stored[];
+	readonly end: AbortController;
+}
+
+async function collect(stream: Readable): Promise<Buffer> {
+	const chunks: Buffer[] = [];
+	for await (const chunk of stream) chunks.push(Buffer.from(chunk));
+	return Buffer.concat(chunks);
+}
+
+/** n8n reduced to what a download needs: `answer` is the file host, `store` the binary store. */
+function scene(
+	answer: (attempt: number, url: string) => unknown,
+	parts: Partial<DownloadParts> & { store?: (body: Readable) => Promise<Buffer> } = {},
+): Scene {
+	const { store = collect, ...overrides } = parts;
+	const clock = parts.clock instanceof TestClock ? parts.clock : new TestClock();
+	const end = new AbortController();
+	open.push(end);
+	const requests: Array<Record<string, unknown>> = [];
+	const stored: Stored[] = [];
+	const context: DownloadContext = {
+		helpers: {
+			httpRequest: async (options) => {
+				requests.push({ ...options });
+				return await answer(requests.length, options.url);
+			},
+			prepareBinaryData: async (body, fileName, mimeType): Promise<IBinaryData> => {
+				if (Buffer.isBuffer(body)) throw new Error('a stream was expected');
+				const bytes = await store(Readable.from(body));
+				stored.push({ bytes, fileName, mimeType });
+				return { data: 'stored', mimeType: mimeType ?? '', ...(fileName !== undefined && { fileName }) };
+			},
+		},
+	};
+	const download = createDownload({
+		context,
+		clock,
+		redact: redactor([KEY]),
+		random: () => 1,
+		deadlineMs: Infinity,
+		maxBytes: 1_000_000,
+		signal: end.signal,
+		...overrides,
+	});
+	return { clock, download, requests, stored, end };
+}
+
+const open: AbortController[] = [];
+afterEach(() => {
+	for (const end of open.splice(0)) end.abort();
+});
+
+function found(chunks: readonly Buffer[], headers: Record<string, string> = {}, statusCode = 200): unknown {
+	return { statusCode, headers, body: Readable.from(chunks) };
+}
+
+function networkError(code: string, reason = 'socket hang up'): Error {
+	return Object.assign(new Error(reason), { code, isAxiosError: true });
+}
+
+const WANTED = { url: URL_WITH_SIGNATURE, fileName: 'cat_2.jpg' };
+
+describe('createDownload', () => {
+	it('streams a file into the store under its true type', async () => {
+		const { clock, download, stored, requests } = scene(() =>
+			found([PNG.subarray(0, 3), PNG.subarray(3, 9), PNG.subarray(9)], { 'content-type': 'image/jpeg' }),
+		);
+		await expect(clock.run(download(WANTED))).resolves.toEqual({
+			ok: true,
+			value: {
+				binary: { data: 'stored', mimeType: 'image/png', fileName: 'cat_2.png' },
+				bytes: PNG.byteLength,
+			},
+		});
+		expect(stored).toEqual([{ bytes: PNG, fileName: 'cat_2.png', mimeType: 'image/png' }]);
+		expect(JSON.stringify(requests)).not.toMatch(/authorization|bearer/i);
+	});
+
+	it('takes a file that is shorter than any signature', async () => {
+		const { clock, download, stored } = scene(() =>
+			found([Buffer.from('hi')], { 'content-type': 'text/plain' }),
+		);
+		await expect(clock.run(download({ ...WANTED, fileName: 'a.txt' }))).resolves.toMatchObject({ ok: true });
+		expect(stored[0]).toMatchObject({ bytes: Buffer.from('hi'), fileName: 'a.txt', mimeType: 'text/plain' });
+	});
+
+	it.each([
+		['a script', 'javascript:alert(1)', 'a javascript: address'],
+		['a local file', 'file:///etc/passwd', 'a file: address'],
+		['data', 'data:text/plain,x', 'a data: address'],
+		['a path', '/view?filename=a.png', 'no complete address'],
+		['nothing', '', 'no complete address'],
+	])('follows no link to %s', async (_name, url, said) => {
+		const { clock, download, requests } = scene(() => found([PNG]));
+		await expect(clock.run(download({ url, fileName: 'x' }))).resolves.toMatchObject({
+			failure: { kind: 'badInput', expired: false, message: expect.stringContaining(said) },
+		});
+		expect(requests).toEqual([]);
+	});
+
+	it.each([400, 401, 403, 404, 410])(
+		'takes HTTP %d for a link that is too old, and asks no more',
+		async (status) => {
+			const { clock, download, requests } = scene(() => found([Buffer.from('denied')], {}, status));
+			await expect(clock.run(download(WANTED))).resolves.toMatchObject({
+				failure: { kind: 'file', expired: true, message: expect.stringContaining(`HTTP ${status}`) },
+			});
+			expect(requests).toHaveLength(1);
+		},
+	);
+
+	it.each([
+		['a web page that says so', '<p>Login</p>', 'text/html; charset=utf-8', 'a web page'],
+		['a web page without a type', '\uFEFF \n<!doctype html><p>Login</p>', undefined, 'a web page'],
+		['a web page under a type of pictures', '<HTML lang="en">', 'image/png', 'a web page'],
+		[
+			'XML',
+			'<?xml version="1.0"?><Error><Code>AccessDenied</Code></Error>',
+			'application/octet-stream',
+			'XML',
+		],
+		['an error object', '{"code":401}', 'application/json', 'JSON'],
+	])('takes %s for a link that is too old: it is no picture', async (_name, body, type, said) => {
+		const { clock, download, requests, stored } = scene(() =>
+			found([Buffer.from(body)], type === undefined ? {} : { 'content-type': type }),
+		);
+		await expect(clock.run(download(WANTED))).resolves.toMatchObject({
+			failure: {
+				kind: 'file',
+				expired: true,
+				message: expect.stringContaining(`answered with ${said} in place of the file`),
+			},
+		});
+		expect([requests.length, stored]).toEqual([1, []]);
+	});
+
+	it.each([
+		['a drawing', '<?xml version="1.0"?><svg xmlns="x"/>', 'image/svg+xml', 'a.svg'],
+		['a drawing by its name', '<svg/>', undefined, 'a.svg'],
+		['JSON that is called so', '{"a":1}', 'application/json', 'a.json'],
+	])('takes %s as it is', async (_name, body, type, fileName) => {
+		const { clock, download } = scene(() =>
+			found([Buffer.from(body)], type === undefined ? {} : { 'content-type': type }),
+		);
+		await expect(clock.run(download({ ...WANTED, fileName }))).resolves.toMatchObject({
+			ok: true,
+			value: { binary: { fileName } },
+		});
+	});
+
+	it.each([
+		['too many requests', () => found([], {}, 429)],
+		['an outage', () => found([], {}, 503)],
+		['a reset connection', () => Promise.reject(networkError('ECONNRESET'))],
+		['a time-out', () => Promise.reject(networkError('ECONNABORTED'))],
+		['an empty file', () => found([])],
+		['an answer of another shape', () => 'text'],
+	])('asks again after %s', async (_name, first) => {
+		const { clock, download, requests, stored } = scene((attempt) => (attempt < 3 ? first() : found([PNG])));
+		await expect(clock.run(download(WANTED))).resolves.toMatchObject({ ok: true });
+		expect(requests).toHaveLength(3);
+		expect(stored.at(-1)?.bytes).toEqual(PNG);
+	});
+
+	it('gives up after four attempts', async () => {
+		const { clock, download, requests } = scene(() => Promise.reject(networkError('ECONNRESET')));
+		await expect(clock.run(download(WANTED))).resolves.toMatchObject({
+			failure: { kind: 'file', expired: false, message: expect.stringContaining('(ECONNRESET)') },
+		});
+		expect(requests).toHaveLength(4);
+	});
+
+	it('waits as long as the file host says', async () => {
+		const { clock, download } = scene((attempt) =>
+			attempt === 1 ? found([], { 'retry-after': '90' }, 429) : found([PNG]),
+		);
+		await clock.run(download(WANTED));
+		expect(clock.elapsedMs).toBe(90_000);
+	});
+
+	it.each([
+		['a redirect that leads nowhere', () => found([], {}, 304), 'HTTP 304'],
+		[
+			'an address that n8n may not ask',
+			() => Promise.reject(new Error('blocked by policy')),
+			'blocked by policy',
+		],
+	])('does not ask again after %s', async (_name, answer, said) => {
+		const { clock, download, requests } = scene(answer);
+		await expect(clock.run(download(WANTED))).resolves.toMatchObject({
+			failure: { expired: false, message: expect.stringContaining(said) },
+		});
+		expect(requests).toHaveLength(1);
+	});
+
+	it.each([
+		['that says so', found([PNG], { 'content-length': '5000000' })],
+		['that does not say so', found([PNG, Buffer.alloc(600_000), Buffer.alloc(600_000)])],
+		['that lies about it', found([PNG, Buffer.alloc(1_200_000)], { 'content-length': '10' })],
+	])('refuses a file over the limit %s, once and for all', async (_name, response) => {
+		const { clock, download, requests, stored } = scene(() => response);
+		await expect(clock.run(download(WANTED))).resolves.toMatchObject({
+			failure: { kind: 'file', message: expect.stringContaining('larger than') },
+		});
+		expect(requests).toHaveLength(1);
+		expect(stored).toEqual([]);
+	});
+
+	it.each([
+		['refused', { statusCode: 403, headers: {} }],
+		['busy', { statusCode: 503, headers: {} }],
+		['moved', { statusCode: 304, headers: {} }],
+		['a web page', { statusCode: 200, headers: { 'content-type': 'text/html' } }],
+		['too large', { statusCode: 200, headers: { 'content-length': '5000000' } }],
+	])('lets go of the body of an answer that is no file: %s', async (_name, answer) => {
+		const bodies: PassThrough[] = [];
+		const { clock, download } = scene(() => {
+			const body = new PassThrough();
+			bodies.push(body);
+			return { ...answer, body };
+		});
+		await expect(clock.run(download(WANTED))).resolves.toMatchObject({ ok: false });
+		expect(bodies.length).toBeGreaterThan(0);
+		expect(bodies.every(({ destroyed }) => destroyed)).toBe(true);
+	});
+
+	it('takes a file of exactly the limit', async () => {
+		const { clock, download } = scene(() => found([PNG]), { maxBytes: PNG.byteLength });
+		await expect(clock.run(download(WANTED))).resolves.toMatchObject({ ok: true });
+	});
+
+	it('lets go of the body when the store fails, and tries again', async () => {
+		const bodies: Readable[] = [];
+		const { clock, download } = scene(
+			() => {
+				const body = new PassThrough();
+				body.write(PNG);
+				bodies.push(body);
+				return { statusCode: 200, headers: {}, body };
+			},
+			{ store: async () => await Promise.reject(new Error('no space left on device')) },
+		);
+		await expect(clock.run(download(WANTED))).resolves.toMatchObject({
+			failure: { message: expect.stringContaining('no space left') },
+		});
+		expect(bodies.map(({ destroyed }) => destroyed)).toEqual([true, true, true, true]);
+	});
+
+	it('cuts a body that has gone silent, and asks again', async () => {
+		const { clock, download } = scene((attempt) => {
+			if (attempt > 1) return found([PNG]);
+			const body = new PassThrough();
+			body.write(PNG);
+			return { statusCode: 200, headers: {}, body };
+		});
+		await expect(clock.run(download(WANTED))).resolves.toMatchObject({ ok: true });
+		expect(clock.elapsedMs).toBeGreaterThan(60_000);
+		expect(clock.elapsedMs).toBeLessThan(70_000);
+	});
+
+	it('cuts a body that never says anything at all', async () => {
+		const { clock, download } = scene((attempt) =>
+			attempt > 1 ? found([PNG]) : { statusCode: 200, headers: {}, body: new PassThrough() },
+		);
+		await expect(clock.run(download(WANTED))).resolves.toMatchObject({ ok: true });
+	});
+
+	it('bears with a body that is slow but alive', async () => {
+		const body = new PassThrough();
+		const { clock, download, requests } = scene(() => ({ statusCode: 200, headers: {}, body }));
+		const result = download(WANTED);
+		for (let piece = 0; piece < 10; piece++) {
+			body.write(piece === 0 ? PNG : Buffer.alloc(10));
+			await clock.advance(50_000);
+		}
+		body.end();
+		await expect(clock.run(result)).resolves.toMatchObject({
+			ok: true,
+			value: { bytes: PNG.byteLength + 90 },
+		});
+		expect(requests).toHaveLength(1);
+	});
+
+	it('begins nothing when the time-out is long past, so that a host that hangs holds no run for hours', async () => {
+		const silent = (): unknown => ({ statusCode: 200, headers: {}, body: new PassThrough() });
+		const clock = new TestClock();
+		const deadlineMs = clock.now();
+		const made = scene(silent, { clock, deadlineMs });
+		await clock.advance(10 * 60_000 - 1);
+		await expect(clock.run(made.download(WANTED))).resolves.toMatchObject({ ok: false });
+		expect(made.requests).toHaveLength(1);
+		await expect(clock.run(made.download(WANTED))).resolves.toMatchObject({
+			failure: { message: expect.stringContaining('the time-out was long past') },
+		});
+		expect(made.requests).toHaveLength(1);
+	});
+
+	it('ends at the stop of the run, while it waits to ask again', async () => {
+		const { clock, download, end } = scene(() => found([], { 'retry-after': '200' }, 503));
+		const result = download(WANTED);
+		await clock.advance(1_000);
+		end.abort();
+		await expect(clock.run(result)).resolves.toMatchObject({ failure: { kind: 'cancelled' } });
+		expect([clock.elapsedMs, clock.sleepers]).toEqual([1_000, 0]);
+	});
+
+	it('leaves no timer behind once the run is over', async () => {
+		const { clock, download, end } = scene(() => found([PNG]));
+		await clock.run(download(WANTED));
+		expect(clock.sleepers).toBe(1);
+		end.abort();
+		await turn();
+		expect(clock.sleepers).toBe(0);
+	});
+
+	it('shows neither the key nor the signature of the link in a failure', async () => {
+		const { clock, download } = scene(() =>
+			Promise.reject(networkError('ECONNRESET', `Bearer ${KEY} was refused`)),
+		);
+		const result = await clock.run(download(WANTED));
+		expect(result).toMatchObject({ failure: { message: expect.stringContaining('https://files.example') } });
+		expect(JSON.stringify(result)).not.toContain(KEY);
+		expect(JSON.stringify(result)).not.toContain('signature=abc');
+	});
+});
+
+describe('createDownload over a real connection', () => {
+	let server: Server | undefined;
+
+	afterEach(() => {
+		server?.closeAllConnections();
+		server?.close();
+		server = undefined;
+	});
+
+	async function listen(answer: RequestListener): Promise<string> {
+		server = createServer(answer).listen(0, '127.0.0.1');
+		await once(server, 'listening');
+		const address: AddressInfo | string | null = server.address();
+		if (address === null || typeof address === 'string') throw new Error('no port');
+		return `http://127.0.0.1:${address.port}`;
+	}
+
+	async function ask(url: string): Promise<unknown> {
+		const response = await new Promise<IncomingMessage>((resolve, reject) => {
+			get(url, { agent: false }, resolve).on('error', reject);
+		});
+		return { statusCode: response.statusCode, headers: response.headers, body: response };
+	}
+
+	it('asks again where the connection breaks in the middle of a file', async () => {
+		const file = Buffer.concat([PNG, Buffer.alloc(300_000, 1)]);
+		let requests = 0;
+		const base = await listen((_request, response) => {
+			response.writeHead(200, { 'content-type': 'image/png', 'content-length': file.byteLength });
+			if (++requests > 1) response.end(file);
+			else response.write(file.subarray(0, 100_000), () => response.destroy());
+		});
+		const { download, clock, stored } = scene(async (_attempt, url) => await ask(url));
+		const result = download({ url: `${base}/a.png`, fileName: 'a.png' });
+		while (requests < 2) await clock.advance(500);
+		await expect(result).resolves.toMatchObject({ ok: true, value: { bytes: file.byteLength } });
+		expect(stored).toHaveLength(1);
+		expect(stored[0]?.bytes.equals(file)).toBe(true);
+	});
+
+	it('cuts a file over the limit short instead of loading it', async () => {
+		let written = 0;
+		const base = await listen((_request, response) => {
+			response.writeHead(200, { 'content-type': 'image/png' });
+			const more = (): void => {
+				while (!response.destroyed && response.write(Buffer.alloc(100_000, 1))) written++;
+			};
+			response.on('drain', more);
+			response.write(PNG);
+			more();
+		});
+		const { download } = scene(async (_attempt, url) => await ask(url));
+		await expect(download({ url: `${base}/endless.png`, fileName: 'a.png' })).resolves.toMatchObject({
+			failure: { message: expect.stringContaining('larger than the 1 MB') },
+		});
+		expect(written).toBeLessThan(500);
+	});
+});

@@ -1,0 +1,202 @@
+import fc from 'fast-check';
+
+import { fileTypeOf, HEAD_BYTES, safeFileName } from '../../../../nodes/shared/files/fileType';
+
+function bytes(...parts: Array<string | number[]>): Uint8Array {
+	return Buffer.concat(
+		parts.map((part) => Buffer.from(typeof part === 'string' ? Buffer.from(part, 'latin1') : part)),
+	);
+}
+
+const SIGNATURES: Array<[string, Uint8Array, string]> = [
+	['png', bytes([0x89], 'PNG\r\n', [0x1a], '\n'), 'image/png'],
+	['jpg', bytes([0xff, 0xd8, 0xff, 0xe0], 'JFIF'), 'image/jpeg'],
+	['jpg', bytes([0xff, 0xd8, 0xff, 0xe1], 'Exif'), 'image/jpeg'],
+	['gif', bytes('GIF87a'), 'image/gif'],
+	['gif', bytes('GIF89a'), 'image/gif'],
+	['webp', bytes('RIFF', [1, 2, 3, 4], 'WEBPVP8 '), 'image/webp'],
+	['wav', bytes('RIFF', [1, 2, 3, 4], 'WAVEfmt '), 'audio/wav'],
+	['avif', bytes([0, 0, 0, 28], 'ftypavif'), 'image/avif'],
+	['heic', bytes([0, 0, 0, 28], 'ftypheic'), 'image/heic'],
+	['heic', bytes([0, 0, 0, 28], 'ftypheix'), 'image/heic'],
+	['heif', bytes([0, 0, 0, 28], 'ftypmif1'), 'image/heif'],
+	['mov', bytes([0, 0, 0, 20], 'ftypqt  '), 'video/quicktime'],
+	['mp4', bytes([0, 0, 0, 32], 'ftypisom'), 'video/mp4'],
+	['webm', bytes([0x1a, 0x45, 0xdf, 0xa3]), 'video/webm'],
+	['tif', bytes('II', [0x2a, 0]), 'image/tiff'],
+	['tif', bytes('MM', [0, 0x2a]), 'image/tiff'],
+	['bmp', bytes('BM', [1, 2, 0, 0, 0, 0, 0, 0]), 'image/bmp'],
+	['mp3', bytes('ID3', [4, 0]), 'audio/mpeg'],
+	['flac', bytes('fLaC'), 'audio/flac'],
+	['glb', bytes('glTF', [2, 0, 0, 0]), 'model/gltf-binary'],
+	['zip', bytes('PK', [3, 4]), 'application/zip'],
+];
+
+describe('fileTypeOf', () => {
+	it.each(SIGNATURES)(
+		'tells %s by its first bytes, whatever server and name say',
+		(extension, head, mimeType) => {
+			const padded = Buffer.concat([head, Buffer.alloc(HEAD_BYTES)]).subarray(0, HEAD_BYTES);
+			expect(fileTypeOf(padded, 'text/plain', 'a.txt')).toEqual({ mimeType, extension });
+			expect(fileTypeOf(padded, undefined, '')).toEqual({ mimeType, extension });
+		},
+	);
+
+	const none = bytes([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+
+	it.each([
+		['the type that the server names', 'image/png', 'x', { mimeType: 'image/png', extension: 'png' }],
+		[
+			'a type with parameters in any case',
+			'Image/JPEG; q=1',
+			'x',
+			{ mimeType: 'image/jpeg', extension: 'jpg' },
+		],
+		[
+			'the server where the name says otherwise',
+			'image/jpeg',
+			'a.png',
+			{ mimeType: 'image/jpeg', extension: 'jpg' },
+		],
+		[
+			'the server where the name says otherwise',
+			'image/webp',
+			'a.gif',
+			{ mimeType: 'image/webp', extension: 'webp' },
+		],
+		[
+			'the name where the server does not know',
+			'application/octet-stream',
+			'a.PNG',
+			{ mimeType: 'image/png', extension: 'png' },
+		],
+		[
+			'the name where the server says nothing',
+			undefined,
+			'a.mp4',
+			{ mimeType: 'video/mp4', extension: 'mp4' },
+		],
+		[
+			'the name where the server talks nonsense',
+			'nonsense',
+			'a.webp',
+			{ mimeType: 'image/webp', extension: 'webp' },
+		],
+		[
+			'a type that is not in the list',
+			'image/svg+xml',
+			'a.svg',
+			{ mimeType: 'image/svg+xml', extension: 'svg' },
+		],
+		[
+			'an ending that is not in the list',
+			undefined,
+			'a.psd',
+			{ mimeType: 'application/octet-stream', extension: 'psd' },
+		],
+		['nothing at all', undefined, 'a', { mimeType: 'application/octet-stream', extension: '' }],
+		['an empty type', '', '', { mimeType: 'application/octet-stream', extension: '' }],
+	])('falls back on %s', (_name, contentType, name, expected) => {
+		expect(fileTypeOf(none, contentType, name)).toEqual(expected);
+	});
+
+	it('does not take a text for a picture by its name alone', () => {
+		const text = Buffer.from('Forbidden\r\n');
+		expect(fileTypeOf(text, undefined, 'a.png')).toEqual({ mimeType: 'text/plain', extension: 'txt' });
+		expect(fileTypeOf(text, undefined, 'a.md')).toEqual({
+			mimeType: 'application/octet-stream',
+			extension: 'md',
+		});
+	});
+
+	it('does not look beyond the bytes that there are', () => {
+		for (const [, head] of SIGNATURES) {
+			for (let length = 0; length < 2; length++) {
+				expect(fileTypeOf(head.subarray(0, length), undefined, '').mimeType).toBe('application/octet-stream');
+			}
+		}
+	});
+
+	it('never throws, and its extension can stand in a file name', () => {
+		const head = fc.uint8Array({ maxLength: 20 });
+		fc.assert(
+			fc.property(
+				head,
+				fc.option(fc.string(), { nil: undefined }),
+				fc.string(),
+				(start, contentType, name) => {
+					const type = fileTypeOf(start, contentType, name);
+					expect(type.mimeType).toContain('/');
+					expect(type.extension).toMatch(/^[a-z0-9]{0,8}$/);
+				},
+			),
+		);
+	});
+});
+
+describe('safeFileName', () => {
+	it.each([
+		['a good name', 'cat.png', 'png', 'cat.png'],
+		['a name without an ending', 'cat', 'png', 'cat.png'],
+		['a wrong ending', 'cat.txt', 'png', 'cat.png'],
+		['an ending in another case', 'CAT.PNG', 'png', 'CAT.PNG'],
+		['both endings of JPEG', 'cat.jpeg', 'jpg', 'cat.jpeg'],
+		['an unknown type, so that the ending stays', 'cat.exr', '', 'cat.exr'],
+		['nothing known at all', 'cat', '', 'cat'],
+		['several dots', 'v1.cat.final.png', 'png', 'v1.cat.final.png'],
+		['a path', '/etc/passwd', '', 'passwd'],
+		['a path upwards', '../../../../etc/cron.d/x', 'png', 'x.png'],
+		['a path of Windows', 'C:\\Users\\me\\cat.png', 'png', 'cat.png'],
+		['mixed slashes', 'a/b\\..\\c/cat.png', 'png', 'cat.png'],
+		['a path that ends in a slash', 'a/b/', 'png', 'file.png'],
+		['two dots', '..', 'png', 'file.png'],
+		['dots only', '.....', '', 'file'],
+		['a hidden file', '.bashrc', '', 'file.bashrc'],
+		['nothing', '', '', 'file'],
+		['blanks', '  ', 'png', 'file.png'],
+		['reserved characters', 'a<b>c:d"e|f?g*h.png', 'png', 'a_b_c_d_e_f_g_h.png'],
+		['line breaks and NUL', 'a\r\nb\0c.png', 'png', 'a__b_c.png'],
+		['text that turns its direction', 'cat\u202egnp.exe', 'png', 'cat_gnp.png'],
+		['marks of direction and a byte order mark', '\u200fa\ufeffb.png', 'png', '_a_b.png'],
+		['letters of any script', 'Größe_猫_кот.png', 'png', 'Größe_猫_кот.png'],
+		['letters in two parts', 'u\u0308ber.png', 'png', 'über.png'],
+		['pictures', '🐈.png', 'png', '🐈.png'],
+		['blanks and dots at the end', 'cat . .png', 'png', 'cat.png'],
+		['a device name', 'CON.png', 'png', 'CON_.png'],
+		['a device name without an ending', 'nul', '', 'nul_'],
+		['a device name with two endings', 'aux.tar.zip', 'zip', 'aux_.tar.zip'],
+		['what only begins like a device', 'console.png', 'png', 'console.png'],
+	])('takes %s', (_name, rawName, extension, expected) => {
+		expect(safeFileName(rawName, extension)).toBe(expected);
+	});
+
+	it('makes a name that any file system takes, whatever comes', () => {
+		const raw = fc.oneof(
+			fc.string({ unit: 'binary', maxLength: 400 }),
+			fc.string({ unit: 'grapheme', minLength: 90, maxLength: 200 }),
+			fc.stringMatching(/^[. a-c/\\]{0,130}$/),
+			fc.constantFrom('猫'.repeat(300), '🐈'.repeat(300), `${'a'.repeat(99)} .b`, `${'a'.repeat(99)}.. b`),
+		);
+		fc.assert(
+			fc.property(raw, fc.constantFrom('', 'png', 'webp'), (rawName, extension) => {
+				const name = safeFileName(rawName, extension);
+				expect(name).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}<>:"/\\|?*]/u);
+				expect(name).not.toMatch(/^\.|[. ]$/);
+				expect(name).not.toBe('');
+				expect(Buffer.byteLength(name)).toBeLessThanOrEqual(255);
+				expect(name.isWellFormed()).toBe(true);
+				if (extension) expect(name.endsWith(`.${extension}`)).toBe(true);
+			}),
+			{ numRuns: 500 },
+		);
+	});
+
+	it('changes nothing about a name that it made', () => {
+		fc.assert(
+			fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (rawName) => {
+				const name = safeFileName(rawName, 'png');
+				expect(safeFileName(name, 'png')).toBe(name);
+			}),
+		);
+	});
+});

@@ -1,0 +1,248 @@
+import { Readable } from 'node:stream';
+
+import type { IBinaryData } from 'n8n-workflow';
+
+import {
+	fetchInputFile as fetchWith,
+	readBinaryField,
+	type InputFileContext,
+} from '../../../../nodes/shared/files/inputFile';
+import { TestClock } from '../../testClock';
+
+const PNG = Buffer.concat([Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]), Buffer.alloc(20)]);
+
+interface Scene {
+	readonly fields?: Record<string, { readonly meta: Partial<IBinaryData>; readonly bytes: Buffer }>;
+	readonly answer?: () => unknown;
+}
+
+function contextOf({ fields = {}, answer }: Scene): InputFileContext & { readonly asked: object[] } {
+	const meta = (name: string): IBinaryData => ({ data: '', mimeType: '', ...fields[name]?.meta });
+	const asked: object[] = [];
+	return {
+		asked,
+		getInputData: () => [
+			{ json: {}, binary: Object.fromEntries(Object.keys(fields).map((name) => [name, meta(name)])) },
+		],
+		helpers: {
+			assertBinaryData: (_itemIndex, name) => {
+				if (typeof name !== 'string' || !fields[name]) throw new Error('no such field');
+				return meta(name);
+			},
+			getBinaryDataBuffer: async (_itemIndex, name) =>
+				(typeof name === 'string' ? fields[name]?.bytes : undefined) ?? Buffer.alloc(0),
+			httpRequest: async (options) => {
+				asked.push(options);
+				return answer?.();
+			},
+		},
+	};
+}
+
+describe('readBinaryField', () => {
+	it('reads a file under a safe name and its true type', async () => {
+		const context = contextOf({
+			fields: { data: { meta: { fileName: '../cat.txt', mimeType: 'text/plain' }, bytes: PNG } },
+		});
+		await expect(readBinaryField(context, 0, 'data', 1_000)).resolves.toEqual({
+			ok: true,
+			value: { bytes: PNG, fileName: 'cat.png', mimeType: 'image/png' },
+		});
+	});
+
+	it('names a file that has no name', async () => {
+		const context = contextOf({ fields: { data: { meta: {}, bytes: PNG } } });
+		await expect(readBinaryField(context, 0, 'data', 1_000)).resolves.toMatchObject({
+			value: { fileName: 'image.png' },
+		});
+	});
+
+	it('says which fields there are where the named one is missing', async () => {
+		const context = contextOf({
+			fields: { photo: { meta: {}, bytes: PNG }, mask: { meta: {}, bytes: PNG } },
+		});
+		await expect(readBinaryField(context, 0, 'data', 1_000)).resolves.toMatchObject({
+			failure: { kind: 'badInput', advice: expect.stringContaining('photo, mask') },
+		});
+	});
+
+	it.each([
+		['no file at all', contextOf({}), 0, 'data', 'no file in field "data"'],
+		['an item that does not exist', contextOf({}), 9, 'data', 'no file in field'],
+		['no name of a field', contextOf({}), 0, '  ', 'No input field is named'],
+		[
+			'an empty file',
+			contextOf({ fields: { data: { meta: {}, bytes: Buffer.alloc(0) } } }),
+			0,
+			'data',
+			'is empty',
+		],
+		[
+			'a file over the limit',
+			contextOf({ fields: { data: { meta: {}, bytes: Buffer.alloc(1_001) } } }),
+			0,
+			'data',
+			'larger than',
+		],
+	])('refuses %s with a sentence', async (_name, context, itemIndex, field, said) => {
+		await expect(readBinaryField(context, itemIndex, field, 1_000)).resolves.toMatchObject({
+			ok: false,
+			failure: { kind: 'badInput', message: expect.stringContaining(said) },
+		});
+	});
+
+	it('does not load a file that says it is too large', async () => {
+		const context = contextOf({ fields: { data: { meta: { bytes: 5_000 }, bytes: PNG } } });
+		const load = jest.spyOn(context.helpers, 'getBinaryDataBuffer');
+		await expect(readBinaryField(context, 0, 'data', 1_000)).resolves.toMatchObject({ ok: false });
+		expect(load).not.toHaveBeenCalled();
+	});
+});
+
+describe('fetchInputFile', () => {
+	const fetchInputFile = async (
+		context: InputFileContext,
+		url: string,
+		maxBytes: number,
+	): ReturnType<typeof fetchWith> => {
+		const clock = new TestClock();
+		return await clock.run(fetchWith(context, url, maxBytes, undefined, { clock, random: () => 1 }));
+	};
+	const found =
+		(chunks: Buffer[], headers: Record<string, string> = {}, statusCode = 200) =>
+		(): unknown => ({
+			statusCode,
+			headers,
+			body: Readable.from(chunks),
+		});
+
+	it('reads a file without any credential, and takes its name from the address', async () => {
+		const context = contextOf({ answer: found([PNG]) });
+		const url = ' https://files.example/a/K%C3%A4tzchen.jpg?sig=1 ';
+		await expect(fetchInputFile(context, url, 1_000)).resolves.toMatchObject({
+			ok: true,
+			value: { fileName: 'Kätzchen.png', mimeType: 'image/png' },
+		});
+		expect(context.asked).toMatchObject([{ method: 'GET', url: url.trim() }]);
+		expect(JSON.stringify(context.asked)).not.toMatch(/authorization/i);
+	});
+
+	it('bears with a name that is wrongly encoded, and with none', async () => {
+		const context = (): InputFileContext => contextOf({ answer: found([PNG]) });
+		await expect(fetchInputFile(context(), 'https://h.example/%E0%A4%A', 1_000)).resolves.toMatchObject({
+			value: { fileName: '%E0%A4%A.png' },
+		});
+		await expect(fetchInputFile(context(), 'https://h.example', 1_000)).resolves.toMatchObject({
+			value: { fileName: 'image.png' },
+		});
+	});
+
+	it.each([
+		'',
+		'cat.png',
+		'ftp://h.example/a',
+		'file:///etc/passwd',
+		'data:image/png;base64,AA',
+		'https:///a',
+		'javascript:1',
+	])('asks nobody for "%s"', async (url) => {
+		const context = contextOf({ answer: found([PNG]) });
+		await expect(fetchInputFile(context, url, 1_000)).resolves.toMatchObject({
+			failure: { kind: 'badInput' },
+		});
+		expect(context.asked).toEqual([]);
+	});
+
+	it.each([
+		['another status', found([PNG], {}, 404), 'file', 'HTTP 404'],
+		['an empty file', found([]), 'badInput', 'is empty'],
+		['a file over the limit', found([Buffer.alloc(900), Buffer.alloc(900)]), 'badInput', 'larger than'],
+		['an answer of another shape', (): unknown => 'text', 'file', 'could not be read'],
+	])('refuses %s', async (_name, answer, kind, said) => {
+		const url = 'https://files.example/a?token=secret';
+		const result = await fetchInputFile(contextOf({ answer }), url, 1_000);
+		expect(result).toMatchObject({ ok: false, failure: { kind, message: expect.stringContaining(said) } });
+		expect(JSON.stringify(result)).not.toContain('secret');
+	});
+
+	it('says why an address could not be reached', async () => {
+		const answer = (): never => {
+			throw Object.assign(new Error('getaddrinfo ENOTFOUND files.example'), { code: 'ENOTFOUND' });
+		};
+		await expect(
+			fetchInputFile(contextOf({ answer }), 'https://files.example/a', 1_000),
+		).resolves.toMatchObject({
+			failure: { kind: 'file', message: expect.stringContaining('ENOTFOUND') },
+		});
+	});
+
+	it.each<[string, () => unknown]>([
+		['an outage', found([], {}, 503)],
+		['too many requests', found([], { 'retry-after': '9' }, 429)],
+		[
+			'a reset connection',
+			() => {
+				throw Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' });
+			},
+		],
+	])('asks again after %s, four times in all', async (_name, bad) => {
+		for (const badOnes of [3, 4]) {
+			let number = 0;
+			const context = contextOf({
+				answer: () => (number++ < badOnes ? bad() : found([PNG])()),
+			});
+			const result = await fetchInputFile(context, 'https://files.example/a', 1_000);
+			expect([result.ok, context.asked.length]).toEqual([badOnes < 4, 4]);
+		}
+	});
+
+	it('asks no more once the run is over', async () => {
+		const clock = new TestClock();
+		const end = new AbortController();
+		const context = contextOf({ answer: found([], { 'retry-after': '100' }, 503) });
+		const result = fetchWith(context, 'https://files.example/a', 1_000, end.signal, {
+			clock,
+			random: () => 1,
+		});
+		await clock.advance(1_000);
+		end.abort();
+		await expect(clock.run(result)).resolves.toMatchObject({ ok: false });
+		expect([context.asked.length, clock.sleepers]).toEqual([1, 0]);
+	});
+
+	it.each([
+		['a login page', '<!doctype html><p>Login</p>', 'text/html', 'a web page'],
+		['a page under a type of pictures', ' <html>', 'image/png', 'a web page'],
+		['an error object', '{"code":401}', 'application/json', 'JSON'],
+		['words', 'Forbidden\n', 'text/plain', 'text'],
+	])('refuses %s, which is not asked for again', async (_name, body, type, said) => {
+		const context = contextOf({ answer: found([Buffer.from(body)], { 'content-type': type }) });
+		await expect(fetchInputFile(context, 'https://files.example/a.png', 1_000)).resolves.toMatchObject({
+			failure: {
+				kind: 'file',
+				message: expect.stringContaining(`answered with ${said} in place of a file`),
+				advice: expect.stringContaining('without a login'),
+			},
+		});
+		expect(context.asked).toHaveLength(1);
+	});
+
+	it('takes a drawing, which is a text, and a picture that is called a text', async () => {
+		const svg = contextOf({ answer: found([Buffer.from('<svg/>')], { 'content-type': 'image/svg+xml' }) });
+		const png = contextOf({ answer: found([PNG], { 'content-type': 'text/html' }) });
+		for (const context of [svg, png]) {
+			await expect(fetchInputFile(context, 'https://files.example/a', 1_000)).resolves.toMatchObject({
+				ok: true,
+			});
+		}
+	});
+
+	it.each(['https://%zz/', 'http://a b/', 'https://h.example:99999/'])(
+		'gives a sentence for the broken address "%s"',
+		async (url) => {
+			await expect(fetchInputFile(contextOf({ answer: found([PNG]) }), url, 1_000)).resolves.toMatchObject({
+				ok: false,
+			});
+		},
+	);
+});

@@ -1,0 +1,115 @@
+import fc from 'fast-check';
+
+import {
+	lostDigits,
+	onlyOne,
+	parsePasted,
+	refuseRounded,
+	roundedNumber,
+} from '../../../../nodes/shared/form/pastedJson';
+
+describe('parsePasted', () => {
+	it.each<[string, unknown]>([
+		['{"a": [NaN, -Infinity, Infinity]}', { a: [null, null, null] }],
+		['{"a": "NaN, \\" Infinity", "b": NaN}', { a: 'NaN, " Infinity', b: null }],
+		['\n \uFEFF{"a": 1}', { a: 1 }],
+		['```json\n{"a": "```"}\n```', { a: '```' }],
+		['```\n{"a": 1}```', { a: 1 }],
+		['{"a": "“,}”"}', { a: '“,}”' }],
+	])('reads %j', (text, value) => {
+		expect(parsePasted(text)).toEqual({ ok: true, value });
+	});
+
+	it.each([
+		['{"a": 1,}', 'it has a comma before a closing bracket, which JSON does not allow'],
+		['{"a": [1 , \n]}', 'it has a comma before a closing bracket, which JSON does not allow'],
+		['{“a”: 1}', 'it has curly quotes (“ ”) where JSON has straight ones (")'],
+		['{"a": "“,}', ''],
+		['{"a": NaNa}', ''],
+		['a red fox', ''],
+		['['.repeat(600), 'it is nested too deeply'],
+		['', ''],
+	])('says what is wrong with %j, where it knows', (text, failure) => {
+		expect(parsePasted(text)).toEqual({ ok: false, failure });
+	});
+
+	it('reads whatever JSON there is as it is', () => {
+		fc.assert(
+			fc.property(fc.json(), (text) => {
+				// Of longer integers the digits are kept.
+				fc.pre(lostDigits(text) === undefined);
+				expect(parsePasted(text)).toEqual({ ok: true, value: JSON.parse(text) as unknown });
+			}),
+		);
+	});
+
+	it('never throws', () => {
+		fc.assert(
+			fc.property(fc.string({ unit: fc.constantFrom('"', '\\', '{', 'NaN', ',', '`', ' ', 'a') }), (text) => {
+				expect(() => [parsePasted(text), lostDigits(text)]).not.toThrow();
+			}),
+		);
+	});
+
+	it('answers soon where a file with text of any kind was cut off', () => {
+		const cut = `{"a": NaN, "b": "${'\\"x'.repeat(1_000_000)}`;
+		expect(parsePasted(cut)).toEqual({ ok: false, failure: '' });
+		expect(lostDigits(`${cut}"}`)).toBeUndefined();
+	}, 5_000);
+});
+
+test.each([
+	['{"seed": 12345678901234567890}', '12345678901234567890'],
+	['[-9007199254740993]', '-9007199254740993'],
+	['9007199254740992', '9007199254740992'],
+	['{"seed": 9007199254740991, "b": 1e30, "c": 0.12345678901234567890}', undefined],
+	['{"12345678901234567890": "12345678901234567890 \\" 12345678901234567890"}', undefined],
+])('in %s the number %s loses digits', (text, lost) => {
+	expect(lostDigits(text)).toBe(lost);
+});
+
+test.each<[unknown, string]>([
+	[7.2e17, '720000000000000000'],
+	[['a', { taskId: 2 ** 53 }], '9007199254740992'],
+	[1e21, '1e+21'],
+	[[-3e25], '-3e+25'],
+])('an id may not be %j, which n8n has rounded', (value, rounded) => {
+	expect(refuseRounded('Task IDs', value)).toMatchObject({
+		kind: 'badInput',
+		message: `"Task IDs" holds ${rounded}, which is a number beyond 9007199254740991, of which n8n rounds the last digits`,
+	});
+});
+
+test.each(['1e21', '720000000000000000', 7, 0.5, ['7200000000000000001'], { taskId: 7 }, null, undefined])(
+	'an id may be %j',
+	(value) => {
+		expect(refuseRounded('Task IDs', value)).toBeUndefined();
+	},
+);
+
+test.each<[unknown, string | undefined]>([
+	[7.2e17, '720000000000000000'],
+	[{ a: [1, 2 ** 53] }, '9007199254740992'],
+	[Number.MAX_SAFE_INTEGER, undefined],
+	['720000000000000000', undefined],
+	[{ a: '720000000000000000' }, undefined],
+	[1e30, undefined],
+	[0.1, undefined],
+	[10n, undefined],
+	[undefined, undefined],
+])('of %p, n8n has rounded %j', (value, rounded) => {
+	expect(roundedNumber(value)).toBe(rounded);
+});
+
+test.each<[unknown, unknown]>([
+	[[{ a: 1 }], { a: 1 }],
+	[
+		[{ a: 1 }, {}],
+		[{ a: 1 }, {}],
+	],
+	[[7], [7]],
+	[{ a: 1 }, { a: 1 }],
+	[undefined, undefined],
+])('of %j what counts is %j', (value, one) => {
+	expect(onlyOne(value)).toEqual(one);
+});

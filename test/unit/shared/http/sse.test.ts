@@ -1,0 +1,110 @@
+import { readStream, type StreamEvent } from '../../../../nodes/shared/http/sse';
+import type { ByteStream } from '../../../../nodes/shared/http/abortableStream';
+
+interface Body extends ByteStream {
+	destroyed: number;
+}
+
+/** @param count how often the pieces come */
+function bodyOf(pieces: readonly (string | Uint8Array)[], failsWith?: Error): Body {
+	return {
+		destroyed: 0,
+		destroy() {
+			this.destroyed++;
+		},
+		async *[Symbol.asyncIterator]() {
+			for (const piece of pieces) yield await Promise.resolve(Buffer.from(piece));
+			if (failsWith) throw failsWith;
+		},
+	};
+}
+
+async function readAll(body: ByteStream) {
+	const events: StreamEvent[] = [];
+	try {
+		for await (const some of readStream(body)) events.push(...some);
+	} catch (error) {
+		return { events, error };
+	}
+	return { events, error: undefined };
+}
+
+const event = (data: string, name?: string) => ({ name, data, isWholeBody: false });
+const document = (data: string) => ({ name: undefined, data, isWholeBody: true });
+
+test.each<[string, string[], object[]]>([
+	['events', ['data: a\n\nda', 'ta: b\n\n'], [event('a'), event('b')]],
+	['a name', ['event: done\ndata: a\n\n'], [event('a', 'done')]],
+	['an event that is not ended', ['data: a\n\ndata: b'], [event('a'), event('b')]],
+	['an event that ends within its line end', ['data: a\r\n\r'], [event('a')]],
+	['an object', [' {"a"', ':1} '], [document('{"a":1} ')]],
+	['a list', ['[', ']'], [document('[]')]],
+	['a text', ['"a"'], [document('"a"')]],
+	['a page', ['\n<html>'], [document('<html>')]],
+	['a byte order mark and blanks', ['\uFEFF', ' \r\n\t', '\uFEFF', '\n{}'], [document('{}')]],
+	['blanks before events', ['\uFEFF \n', '\n', 'data: a\n\n'], [event('a')]],
+	['blanks within a document', ['{', '  ', '\n}'], [document('{  \n}')]],
+	[
+		'blanks within events',
+		['data: a\n', '\n', '\n\n', 'data:   b', '  ', '\n\n'],
+		[event('a'), event('  b  ')],
+	],
+	['blanks alone', [' \n', '\n'], [document('')]],
+	['nothing', [], [document('')]],
+])('%s', async (_name, pieces, events) => {
+	expect(await readAll(bodyOf(pieces))).toEqual({ events, error: undefined });
+});
+
+test('a character that is cut in two comes whole', async () => {
+	const bytes = Buffer.from('data: \u{1F98A}\n\n');
+	const pieces = Array.from(bytes, (_, index) => bytes.subarray(index, index + 1));
+	expect((await readAll(bodyOf(pieces))).events).toEqual([event('\u{1F98A}')]);
+});
+
+test('megabytes of blanks before a body are looked at once', async () => {
+	// A body of a million pieces of which all were looked at with each would take days.
+	const blanks = Array.from({ length: 1_000_000 }, (_, index) => (index % 2 ? ' \n\n  \n ' : '\t\t\r\n    '));
+	expect((await readAll(bodyOf([...blanks, 'data: a\n\n']))).events).toEqual([event('a')]);
+	expect((await readAll(bodyOf([...blanks, '{}']))).events).toEqual([document('{}')]);
+});
+
+test('megabytes of line ends in one piece are looked at once', async () => {
+	// Each of which would look through all that follow it.
+	for (const lines of [`${'\n'.repeat(2_000_000)}\r`, '\r'.repeat(2_000_000), 'data:\r'.repeat(200_000)]) {
+		const { events, error } = await readAll(bodyOf([`data: a\n\n${lines}`, '\n\ndata: b\n\n']));
+		expect([events[0], events.at(-1), error]).toEqual([event('a'), event('b'), undefined]);
+	}
+});
+
+test.each([
+	['an event', 'data: '],
+	['a document', '{"a":"'],
+	['a line of another kind', 'x'],
+])('%s without end is given up', async (_name, start) => {
+	const megabyte = 'x'.repeat(1024 * 1024);
+	const body = bodyOf([start, ...Array.from({ length: 33 }, () => megabyte)]);
+	expect(await readAll(body)).toMatchObject({ error: { code: 'ERR_TOO_LARGE' } });
+	expect(body.destroyed).toBe(1);
+});
+
+test('a body without end is given up, however small its events are', async () => {
+	const comments = `: ${'x'.repeat(1024 * 1024)}\n`;
+	const body = bodyOf(Array.from({ length: 257 }, () => comments));
+	expect(await readAll(body)).toMatchObject({ events: [], error: { code: 'ERR_TOO_LARGE' } });
+});
+
+test('what came before a body broke off is given before the error', async () => {
+	const error = new Error('reset');
+	const body = bodyOf(['data: a\n\ndata: b'], error);
+	expect(await readAll(body)).toEqual({ events: [event('a'), event('b')], error });
+	expect(body.destroyed).toBe(1);
+});
+
+test('reading no further closes the line', async () => {
+	const body = bodyOf(['data: a\n\n', 'data: b\n\n']);
+	for await (const events of readStream(body)) {
+		expect(events).toEqual([event('a')]);
+		break;
+	}
+	expect(body.destroyed).toBe(1);
+});

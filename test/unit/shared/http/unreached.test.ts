@@ -1,0 +1,22 @@
+import { explainUnreached } from '../../../../nodes/shared/http/unreached';
+
+test.each([
+	['ECONNREFUSED', 'nothing answers there'],
+	['ENOTFOUND', 'no host of this name'],
+	['EAI_AGAIN', 'could not be resolved'],
+	['EPROTO', 'does not speak TLS'],
+	['ETIMEDOUT', 'did not answer in time'],
+	['CERT_HAS_EXPIRED', 'certificate was not accepted'],
+])('%s is said in words, with what to do', (code, said) => {
+	const { message, advice } = explainUnreached(code, 'h.example:81', 'ws');
+	expect(message).toContain(`h.example:81 could not be reached: `);
+	expect(message).toContain(said);
+	expect(message).toContain(`(${code})`);
+	expect(advice).toMatch(/base URL/);
+});
+
+test('a name that nobody knows is told with where it was', () => {
+	expect(explainUnreached('EWEIRD', 'h.example', 'http').message).toBe(
+		'h.example could not be reached (EWEIRD)',
+	);
+});

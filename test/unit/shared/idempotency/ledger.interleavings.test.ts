@@ -1,0 +1,282 @@
+import fc from 'fast-check';
+import type { Clock } from '../../../../nodes/shared/run/clock';
+import type { DataTable } from '../../../../nodes/shared/dataTable/table';
+import { createLedger, type Ledger, type LedgerAnswer } from '../../../../nodes/shared/idempotency/ledger';
+import { CLAIM_FRESH_MS } from '../../../../nodes/shared/idempotency/rows';
+import { TestClock } from '../../testClock';
+import { MemoryTable } from '../memoryTable';
+
+/*
+ * Several executions go for one key at once, on a table that behaves as PostgreSQL does, each with its own clock
+ * and its own luck with the database. Whatever happens, it is sent once.
+ */
+
+type Fate =
+	/** Sends, and is told the task's id. */
+	| 'answered'
+	/** Sends, and never hears of it. */
+	| 'unanswered'
+	/** Is refused: nothing was made. */
+	| 'refused'
+	/** What it made comes to a bad end, which frees the key. */
+	| 'failed';
+
+interface Plan {
+	readonly startMs: number;
+	readonly sendMs: number;
+	readonly fate: Fate;
+	readonly skewMs: number;
+	/** So far its wall clock is set ahead, or back, at `setAtMs`. */
+	readonly setMs?: number;
+	readonly setAtMs?: number;
+	/** The process is gone at its so many-th call of the table, its effect included or not. */
+	readonly diesAt: number | undefined;
+}
+
+interface Story {
+	readonly sent: Array<{
+		readonly owner: number;
+		readonly heldMs: number;
+		readonly atMs: number;
+		readonly fate: Fate;
+	}>;
+	/** By owner; `undefined` where it died. */
+	readonly answers: Array<LedgerAnswer['kind'] | 'failure' | undefined>;
+	readonly elapsedMs: number;
+}
+
+const AFTER_MIDNIGHT: Omit<Plan, 'diesAt'> = { startMs: 0, sendMs: 100, fate: 'answered', skewMs: 0 };
+
+const planOf = (over: { fate?: fc.Arbitrary<Fate>; diesAt?: fc.Arbitrary<number | undefined> } = {}) =>
+	fc.record<Plan>({
+		startMs: fc.integer({ min: 0, max: 60 }),
+		sendMs: fc.integer({ min: 0, max: 5_000 }),
+		fate: over.fate ?? fc.constant('answered'),
+		skewMs: fc.integer({ min: -20_000, max: 20_000 }),
+		diesAt: over.diesAt ?? fc.constant(undefined),
+	});
+
+function lucky(seed: number): () => number {
+	let state = seed | 1;
+	return () => {
+		state ^= state << 13;
+		state ^= state >>> 17;
+		state ^= state << 5;
+		return (state >>> 0) / 2 ** 32;
+	};
+}
+
+const skewed = (clock: TestClock, { skewMs, setMs = 0, setAtMs = 0 }: Plan): Clock => ({
+	now: () => clock.now() + skewMs,
+	wallNow: () => clock.wallNow() + skewMs + (clock.elapsedMs >= setAtMs ? setMs : 0),
+	sleep: async (ms, signal) => await clock.sleep(ms, signal),
+});
+
+/** A process that dies: from its `diesAt`-th call on the table hears nothing of it, nor it of the table. */
+function mortal(table: DataTable, diesAt: number | undefined, die: () => void): DataTable {
+	if (diesAt === undefined) return table;
+	let calls = 0;
+	const live = async <T>(work: () => Promise<T>): Promise<T> => {
+		calls++;
+		if (calls > diesAt) return await new Promise<never>(() => die());
+		if (calls < diesAt) return await work();
+		// The last thing that leaves it.
+		void work();
+		return await new Promise<never>(() => die());
+	};
+	return {
+		read: async (column, values) => await live(async () => await table.read(column, values)),
+		insert: async (rows) => await live(async () => await table.insert(rows)),
+		update: async (column, rows) => await live(async () => await table.update(column, rows)),
+		remove: async (column, values) => await live(async () => await table.remove(column, values)),
+		removeBelow: async (column, before) => await live(async () => await table.removeBelow(column, before)),
+	};
+}
+
+async function play(
+	plans: readonly Plan[],
+	seed: number,
+	onUnknown: 'error' | 'again',
+	{ behindMs = 0, caughtUpMs = 0, ttlMs = 0 } = {},
+): Promise<Story> {
+	const clock = new TestClock();
+	const random = lucky(seed);
+	const table = new MemoryTable(clock, random, 150);
+	table.hides = (ageMs) => clock.elapsedMs < caughtUpMs && ageMs < behindMs;
+	const sent: Array<{ owner: number; heldMs: number; atMs: number; fate: Fate }> = [];
+
+	const send = async (plan: Plan, owner: number, ledger: Ledger, isDead: () => boolean) => {
+		const answer = await ledger.claim({ key: 'k', payloadHash: 'p' });
+		if (!answer.ok) return 'failure';
+		if (answer.value.kind !== 'mine') return answer.value.kind;
+		const { claim } = answer.value;
+		const heldMs = clock.now();
+		await clock.sleep(plan.sendMs);
+		if (isDead()) return undefined;
+		if (plan.fate === 'refused') claim.released();
+		else {
+			sent.push({ owner, heldMs, atMs: clock.now(), fate: plan.fate });
+			if (plan.fate === 'unanswered') claim.unanswered();
+			else claim.submitted(`task ${owner}`);
+			if (plan.fate === 'failed') {
+				await clock.sleep(3_000);
+				claim.ended('failed');
+			}
+		}
+		return 'mine' as const;
+	};
+
+	const answers = await clock.run(
+		Promise.all(
+			plans.map(async (plan, owner) => {
+				let dead = false;
+				const death = Promise.withResolvers<undefined>();
+				const mine = skewed(clock, plan);
+				const settings = {
+					...{ scope: 's', workflowId: 'w', executionId: String(owner), ttlMs, onUnknown },
+					deadlineMs: mine.now() + 3_600_000,
+				};
+				const parts = {
+					table: mortal(table.open(), plan.diesAt, () => {
+						dead = true;
+						death.resolve(undefined);
+					}),
+					...{ clock: mine, random, signal: new AbortController().signal },
+				};
+				const life = async () => {
+					await clock.sleep(plan.startMs);
+					const ledger = createLedger(settings, parts);
+					const kind = await send(plan, owner, ledger, () => dead);
+					await ledger.flush();
+					return kind;
+				};
+				return await Promise.race([life(), death.promise]);
+			}),
+		),
+	);
+	return { sent, answers, elapsedMs: clock.elapsedMs };
+}
+
+const RUNS = { numRuns: 1_000 };
+const seeds = fc.integer({ min: 1, max: 2 ** 31 - 1 });
+
+it('is won by one of two or three, and the others wait for what it makes', async () => {
+	await fc.assert(
+		fc.asyncProperty(fc.array(planOf(), { minLength: 2, maxLength: 3 }), seeds, async (plans, seed) => {
+			const { sent, answers, elapsedMs } = await play(plans, seed, 'error');
+			expect(sent).toHaveLength(1);
+			expect(answers.toSorted()).toEqual([...Array(plans.length - 1).fill('exists'), 'mine']);
+			expect(elapsedMs).toBeLessThan(15_000);
+		}),
+		RUNS,
+	);
+});
+
+it('is sent once whatever becomes of it: refused and failed ones free the key, unanswered ones do not', async () => {
+	const fates = planOf({ fate: fc.constantFrom('answered', 'unanswered', 'refused', 'failed') });
+	await fc.assert(
+		fc.asyncProperty(fc.array(fates, { minLength: 2, maxLength: 3 }), seeds, async (plans, seed) => {
+			const { sent, answers } = await play(plans, seed, 'error');
+			expect(sent.filter(({ fate }) => fate !== 'failed').length).toBeLessThanOrEqual(1);
+			// One after the other: each was told of as failed before the next was sent.
+			sent.slice(1).forEach(({ atMs }, index) => {
+				expect(sent[index]?.fate).toBe('failed');
+				expect(atMs).toBeGreaterThanOrEqual((sent[index]?.atMs ?? 0) + 3_000);
+			});
+			expect(answers).not.toContain('failure');
+			expect(answers).toContain('mine');
+		}),
+		RUNS,
+	);
+});
+
+it('is never sent again where an execution dies at any point', async () => {
+	const diesAt = fc.option(fc.integer({ min: 1, max: 8 }), { nil: undefined });
+	const mortals = planOf({ fate: fc.constantFrom('answered', 'unanswered'), diesAt });
+	await fc.assert(
+		fc.asyncProperty(fc.array(mortals, { minLength: 2, maxLength: 3 }), seeds, async (plans, seed) => {
+			const { sent, answers, elapsedMs } = await play(plans, seed, 'error');
+			expect(sent.length).toBeLessThanOrEqual(1);
+			// All who live come to an end, at the latest when the dead one's claim is stale.
+			plans.forEach((plan, owner) => {
+				if (plan.diesAt === undefined) expect(answers[owner]).toMatch(/^(mine|exists|unknown)$/);
+			});
+			expect(elapsedMs).toBeLessThan(CLAIM_FRESH_MS + 60_000);
+		}),
+		RUNS,
+	);
+});
+
+it('is sent again by one only, where the operator wants what is unknown sent again', async () => {
+	await fc.assert(
+		fc.asyncProperty(
+			fc.array(planOf(), { minLength: 2, maxLength: 3 }),
+			fc.integer({ min: 1, max: 8 }),
+			seeds,
+			async (plans, diesAt, seed) => {
+				const dying = { ...AFTER_MIDNIGHT, diesAt };
+				const late = plans.map((plan) => ({ ...plan, startMs: plan.startMs + 2_000 }));
+				const { sent, answers } = await play([dying, ...late], seed, 'again');
+				const byLiving = sent.filter(({ owner }) => owner > 0);
+				expect(byLiving.length).toBeLessThanOrEqual(1);
+				expect(sent.length).toBeGreaterThanOrEqual(1);
+				expect(answers.slice(1)).not.toContain('unknown');
+			},
+		),
+		{ numRuns: 300 },
+	);
+});
+
+it.each(['again', 'error'] as const)(
+	'is sent by one while a claim is held, although wall clocks are set an hour ahead or back (%s)',
+	async (onUnknown) => {
+		const HOUR_MS = 3_600_000;
+		const wrong = fc
+			.tuple(planOf(), fc.integer({ min: -HOUR_MS, max: HOUR_MS }), fc.integer({ min: 0, max: 3_000 }))
+			.map(([plan, setMs, setAtMs]) => ({ ...plan, sendMs: plan.sendMs * 10, setMs, setAtMs }));
+		await fc.assert(
+			fc.asyncProperty(
+				fc.array(wrong, { minLength: 2, maxLength: 3 }),
+				fc.constantFrom(0, 1, HOUR_MS),
+				seeds,
+				async (plans, ttlMs, seed) => {
+					const { sent } = await play(plans, seed, onUnknown, { ttlMs });
+					// A task is known for as long as was set, by the wall clock of who asks; a claim is nobody else's.
+					const [first] = sent;
+					const whileHeld = sent.filter(({ heldMs }) => heldMs <= (first?.atMs ?? 0));
+					expect(whileHeld).toHaveLength(1);
+				},
+			),
+			{ numRuns: 300 },
+		);
+	},
+	60_000,
+);
+
+it('is won by one where the table shows what was written a moment later', async () => {
+	await fc.assert(
+		fc.asyncProperty(
+			fc.array(planOf(), { minLength: 2, maxLength: 3 }),
+			fc.integer({ min: 1, max: 1_000 }),
+			seeds,
+			async (plans, behindMs, seed) => {
+				const { sent, answers } = await play(plans, seed, 'error', { behindMs, caughtUpMs: 8_000 });
+				expect(sent).toHaveLength(1);
+				expect(answers.toSorted()).toEqual([...Array(plans.length - 1).fill('exists'), 'mine']);
+			},
+		),
+		{ numRuns: 500 },
+	);
+});
+
+it('is won within seconds by one of twenty', async () => {
+	await fc.assert(
+		fc.asyncProperty(seeds, async (seed) => {
+			const plans = Array.from({ length: 20 }, () => ({ ...AFTER_MIDNIGHT, diesAt: undefined }));
+			const { sent, elapsedMs } = await play(plans, seed, 'error');
+			expect(sent).toHaveLength(1);
+			expect(elapsedMs).toBeLessThan(10_000);
+		}),
+		{ numRuns: 50 },
+	);
+});

@@ -1,0 +1,96 @@
+import fc from 'fast-check';
+
+import { PROGRESS_PATHS, readPlatformAccount } from '../../../../nodes/shared/platform/account';
+
+const KEY = 'sk-Abcdef0123456789';
+
+function read(fields: Record<string, unknown>): ReturnType<typeof readPlatformAccount> {
+	return readPlatformAccount({ apiKey: KEY, baseUrl: 'https://platform.example', ...fields });
+}
+
+describe('readPlatformAccount', () => {
+	it('fills in what is left empty', () => {
+		expect(read({ wsBaseUrl: '', progressPath: '' })).toEqual({
+			ok: true,
+			value: {
+				baseUrl: 'https://platform.example',
+				wsBaseUrl: 'wss://platform.example',
+				progressPath: PROGRESS_PATHS[0],
+				modelsPath: '',
+				apiKey: KEY,
+				secrets: [KEY],
+			},
+		});
+	});
+
+	it.each([
+		['https://platform.example/', 'https://platform.example', 'wss://platform.example'],
+		['https://platform.example///', 'https://platform.example', 'wss://platform.example'],
+		[' https://platform.example ', 'https://platform.example', 'wss://platform.example'],
+		['HTTPS://Platform.Example', 'https://platform.example', 'wss://platform.example'],
+		['http://127.0.0.1:8080', 'http://127.0.0.1:8080', 'ws://127.0.0.1:8080'],
+		['http://[::1]:8080/', 'http://[::1]:8080', 'ws://[::1]:8080'],
+		['https://host.example/gate/way/', 'https://host.example/gate/way', 'wss://host.example/gate/way'],
+		['https://host.example/maas', 'https://host.example/maas', 'wss://host.example/maas'],
+		['https://h.example/maas/v1x', 'https://h.example/maas/v1x', 'wss://h.example/maas/v1x'],
+		['https://http.example/http', 'https://http.example/http', 'wss://http.example/http'],
+	])('reads the base URL "%s"', (entered, baseUrl, wsBaseUrl) => {
+		expect(read({ baseUrl: entered })).toMatchObject({ ok: true, value: { baseUrl, wsBaseUrl } });
+	});
+
+	it.each([
+		['ws://sockets.example:81/', 'ws://sockets.example:81'],
+		['wss://sockets.example/x/', 'wss://sockets.example/x'],
+	])('reads the WebSocket base URL "%s"', (entered, wsBaseUrl) => {
+		expect(read({ wsBaseUrl: entered })).toMatchObject({ ok: true, value: { wsBaseUrl } });
+	});
+
+	it.each([
+		['no base URL', { baseUrl: '' }, 'no Base URL'],
+		['a missing base URL', { baseUrl: undefined }, 'no Base URL'],
+		['a host alone', { baseUrl: 'platform.example' }, 'not a complete address'],
+		['a host with port', { baseUrl: 'platform.example:8080' }, 'must start with https:// or http://'],
+		['a foreign scheme', { baseUrl: 'ftp://platform.example' }, 'must start with https:// or http://'],
+		['a query', { baseUrl: 'https://host.example/a?b=c#d' }, 'holds a "?" and what follows it'],
+		['a page of the console', { baseUrl: 'https://host.example/#/keys' }, 'holds a "#"'],
+		['a user and a password', { baseUrl: 'https://user:s3cret@host.example' }, 'a user name or a password'],
+		['a user in the socket address', { wsBaseUrl: 'wss://user@host.example' }, 'a user name or a password'],
+		['the base of the chat', { baseUrl: 'https://host.example/maas/v1/' }, 'the interface, "/maas/v1"'],
+		['the address of a task', { baseUrl: 'https://h.example/x/api/maas/y' }, 'the interface, "/api/maas"'],
+		['the path of progress', { wsBaseUrl: 'wss://host.example/mass/api' }, 'the interface, "/mass/api"'],
+		['a socket address as base URL', { baseUrl: 'wss://platform.example' }, 'must start with http'],
+		['a script', { baseUrl: 'javascript:alert(1)' }, 'must start with http'],
+		['a base URL as socket address', { wsBaseUrl: 'https://platform.example' }, 'must start with ws'],
+		['a broken socket address', { wsBaseUrl: 'wss//x' }, 'WebSocket Base URL'],
+	])('refuses %s with a sentence', (_name, fields, said) => {
+		expect(read(fields)).toMatchObject({
+			ok: false,
+			failure: { kind: 'badInput', message: expect.stringContaining(said) },
+		});
+	});
+
+	it.each([
+		['no key', ''],
+		['a key that is no text', 7],
+		['an agent token', 'agt_Abcdef0123456789'],
+		['a channel token', 'wst_Abcdef0123456789'],
+		['a foreign key', 'ghp_Abcdef0123456789'],
+	])('refuses %s as a matter of the credential', (_name, apiKey) => {
+		expect(read({ apiKey })).toMatchObject({ ok: false, failure: { kind: 'credential' } });
+	});
+
+	it('takes a key as it was pasted, and knows it as the secret to hide', () => {
+		expect(read({ apiKey: ` "Bearer ${KEY}"\n` })).toMatchObject({ ok: true, value: { secrets: [KEY] } });
+	});
+
+	it('never throws and never repeats a key, whatever the credential holds', () => {
+		const field = fc.oneof(fc.string(), fc.webUrl(), fc.anything());
+		fc.assert(
+			fc.property(field, field, field, (baseUrl, wsBaseUrl, progressPath) => {
+				const result = read({ baseUrl, wsBaseUrl, progressPath });
+				if (!result.ok) expect(JSON.stringify(result)).not.toContain(KEY);
+				else expect(result.value.baseUrl).toMatch(/^https?:\/\/[^/].*[^/]$/);
+			}),
+		);
+	});
+});

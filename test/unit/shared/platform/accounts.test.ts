@@ -1,0 +1,80 @@
+import type { ICredentialDataDecryptedObject, INode } from 'n8n-workflow';
+
+import {
+	itemsByAccount,
+	readAccounts,
+	type Accounts,
+	type ReadAccount,
+} from '../../../../nodes/shared/platform/accounts';
+import { ok, type Result } from '../../../../nodes/shared/errors/failure';
+
+type Fields = ICredentialDataDecryptedObject;
+type Context = Parameters<typeof readAccounts>[0];
+
+const NODE: INode = {
+	...{ id: '1', name: 'Node', type: 'x', typeVersion: 1, parameters: {}, position: [0, 0] },
+	credentials: { flowPlatformApi: { id: 'c1', name: 'mine' } },
+};
+
+/** n8n as far as credentials go; `stored` is what its context shows of the unresolved one, where it does. */
+function contextOf(perItem: Fields[], stored?: Fields | Error): { context: Context; reads: number[] } {
+	const reads: number[] = [];
+	const getDecrypted = async (): Promise<Fields> => {
+		if (stored instanceof Error) throw stored;
+		return stored ?? {};
+	};
+	const context = {
+		getInputData: () => perItem.map(() => ({ json: {} })),
+		getNode: () => NODE,
+		getMode: () => 'trigger',
+		getExecuteData: () => ({}),
+		getCredentials: async (_type: string, itemIndex = 0) => {
+			reads.push(itemIndex);
+			return perItem[itemIndex] ?? {};
+		},
+		...(stored && { additionalData: { credentialsHelper: { getDecrypted } } }),
+	};
+	return { context: context as unknown as Context, reads };
+}
+
+async function read(context: Context): Promise<Accounts<ReadAccount<unknown>>> {
+	const accounts: Result<Accounts<ReadAccount<unknown>>> = await readAccounts(
+		context,
+		'flowPlatformApi',
+		({ key }) => ok(key),
+	);
+	if (!accounts.ok) throw new Error(accounts.failure.message);
+	return accounts.value;
+}
+
+const SAME = Array.from({ length: 50 }, () => ({ key: 'k' }));
+const MIXED = [{ key: 'a' }, { key: 'b' }, { key: 'a' }];
+
+test.each([
+	['k', []],
+	['={{ $secrets.vault.key }}', []],
+	['={{ $vars.key + $env.MORE }}', []],
+	['=sk-{{ $json.key }}', ['key']],
+	['={{ $vars[$json.name] }}', ['key']],
+	["={{ $('Login').item.json.key }}", ['key']],
+	['={{ $input.item.json.key }}', ['key']],
+])('with %s in a field, %j may vary and decides how often n8n is asked', async (key, varying) => {
+	const { context, reads } = contextOf(SAME, { key });
+	const accounts = await read(context);
+	expect([...accounts.varying]).toEqual(varying);
+	expect(reads).toHaveLength(varying.length > 0 ? SAME.length : 1);
+	expect(accounts.all).toHaveLength(1);
+});
+
+test.each([
+	['hidden', undefined],
+	['refused', new Error('no')],
+])('where the stored fields are %s, every item is asked for, and the values tell', async (_how, stored) => {
+	const mixed = contextOf(MIXED, stored);
+	const accounts = await read(mixed.context);
+	expect(mixed.reads).toEqual([0, 1, 2]);
+	expect([...accounts.varying]).toEqual(['key']);
+	expect([...itemsByAccount(accounts, [0, 1, 2]).values()]).toEqual([[0, 2], [1]]);
+	const same = await read(contextOf(SAME, stored).context);
+	expect([same.all.length, same.varying.size]).toEqual([1, 0]);
+});

@@ -1,0 +1,165 @@
+import fc from 'fast-check';
+
+import { createChatStreams, type SendChunk } from '../../../../nodes/shared/run/chatStream';
+import { redactor } from '../../../../nodes/shared/text/redact';
+import { turn } from '../../testClock';
+
+const KEY = 'sk-Abcdef0123456789';
+const NOTHING_HIDDEN = redactor([]);
+
+function recorder(send?: SendChunk) {
+	const sent: string[] = [];
+	const record: SendChunk = async (kind, itemIndex, text) => {
+		await send?.(kind, itemIndex, text);
+		sent.push(`${itemIndex} ${kind}${text === undefined ? '' : ` ${text}`}`);
+	};
+	return { sent, record };
+}
+
+test('the first item is heard live, the next is kept until it is over', async () => {
+	const { sent, record } = recorder();
+	const outletOf = createChatStreams(record, 2, NOTHING_HIDDEN);
+	const [first, second] = [outletOf(0), outletOf(1)];
+	await second.write('b');
+	await first.write('a');
+	expect(sent).toEqual(['0 begin', '0 item a']);
+	await second.end();
+	await first.end();
+	expect(sent).toEqual(['0 begin', '0 item a', '0 end', '1 begin', '1 item b', '1 end']);
+});
+
+test('an item that becomes live goes on live', async () => {
+	const { sent, record } = recorder();
+	const outletOf = createChatStreams(record, 2, NOTHING_HIDDEN);
+	await outletOf(0).end();
+	const second = outletOf(1);
+	await second.write('b');
+	expect(sent.at(-1)).toBe('1 item b');
+});
+
+test('what ends badly ends with an error chunk, and the next is heard all the same', async () => {
+	const { sent, record } = recorder();
+	const outletOf = createChatStreams(record, 2, NOTHING_HIDDEN);
+	const first = outletOf(0);
+	await first.write('half');
+	await first.fail('It broke off');
+	await first.end();
+	await first.fail('again');
+	await outletOf(1).end();
+	expect(sent).toEqual(['0 begin', '0 item half', '0 error It broke off', '1 begin', '1 end']);
+});
+
+test('an item that is over before it is heard says nothing more', async () => {
+	const { sent, record } = recorder();
+	const outletOf = createChatStreams(record, 2, NOTHING_HIDDEN);
+	const [first, second] = [outletOf(0), outletOf(1)];
+	await second.end();
+	await second.fail('again');
+	await second.end();
+	await first.end();
+	expect(sent).toEqual(['0 begin', '0 end', '1 begin', '1 end']);
+});
+
+test('an item that ends while others speak leaves each word with its item, in order', async () => {
+	const { sent, record } = recorder(async () => {
+		for (let wait = 20; wait > 0; wait--) await Promise.resolve();
+	});
+	const outletOf = createChatStreams(record, 4, NOTHING_HIDDEN);
+	const [a, b, c, d] = [outletOf(0), outletOf(1), outletOf(2), outletOf(3)];
+	const speak = async (outlet: ReturnType<typeof outletOf>, name: string, words: number): Promise<void> => {
+		for (let word = 1; word <= words; word++) await outlet.write(`${name}${word}`);
+		await outlet.end();
+	};
+	await Promise.all([speak(a, 'a', 2), speak(b, 'b', 6), speak(c, 'c', 3), speak(d, 'd', 9)]);
+	const told = (name: string, index: number, words: number): string[] => [
+		`${index} begin`,
+		...Array.from({ length: words }, (_, word) => `${index} item ${name}${word + 1}`),
+		`${index} end`,
+	];
+	expect(sent).toEqual([...told('a', 0, 2), ...told('b', 1, 6), ...told('c', 2, 3), ...told('d', 3, 9)]);
+});
+
+test('a key that comes in pieces is heard of no item, and nothing else is lost', async () => {
+	const { sent, record } = recorder();
+	const outletOf = createChatStreams(record, 2, redactor([KEY]));
+	const [first, second] = [outletOf(0), outletOf(1)];
+	await second.write(`b ${KEY.slice(0, 4)}`);
+	await first.write('a s');
+	await first.write(KEY.slice(1, 9));
+	await first.write(`${KEY.slice(9)} asks`);
+	await second.write(KEY.slice(4));
+	await first.end();
+	await second.fail('It broke off');
+	expect(sent).toEqual([
+		...['0 begin', '0 item a ', '0 item [hidden] ask', '0 item s', '0 end'],
+		...['1 begin', '1 item b ', '1 item [hidden]', '1 error It broke off'],
+	]);
+});
+
+test('a listener that has gone disturbs nobody', async () => {
+	let calls = 0;
+	const outletOf = createChatStreams(
+		async () => {
+			calls++;
+			await Promise.reject(new Error('gone'));
+		},
+		2,
+		NOTHING_HIDDEN,
+	);
+	for (const index of [0, 1]) {
+		const outlet = outletOf(index);
+		await outlet.write('x');
+		await outlet.end();
+	}
+	expect(calls).toBe(6);
+});
+
+test('whoever speaks when, and however slow the listener is: item after item, each in its order', async () => {
+	await fc.assert(
+		fc.asyncProperty(
+			fc.integer({ min: 1, max: 5 }).chain((count) =>
+				fc.tuple(
+					fc.constant(count),
+					fc.array(fc.tuple(fc.nat(count - 1), fc.constantFrom('say', 'say', 'end', 'fail')), {
+						maxLength: 30,
+					}),
+					fc.array(fc.nat(3), { minLength: 1, maxLength: 5 }),
+				),
+			),
+			async ([count, script, delays]) => {
+				let sends = 0;
+				const { sent, record } = recorder(async () => {
+					for (let wait = delays[sends++ % delays.length] ?? 0; wait > 0; wait--) await Promise.resolve();
+				});
+				const outletOf = createChatStreams(record, count, NOTHING_HIDDEN);
+				const outlets = Array.from({ length: count }, (_, index) => outletOf(index));
+				const expected: string[][] = outlets.map(() => []);
+				const over = new Set<number>();
+				const under: Promise<void>[] = [];
+				const finish = [...script, ...outlets.map((_, index) => [index, 'end'] as const)];
+				let words = 0;
+				for (const [index, action] of finish) {
+					if (over.has(index)) continue;
+					if (action !== 'say') over.add(index);
+					const word = `w${words++}`;
+					const outlet = outlets[index];
+					const lines = expected[index];
+					if (!outlet || !lines) continue;
+					if (lines.length === 0) lines.push(`${index} begin`);
+					lines.push(
+						`${index} ${action === 'say' ? `item ${word}` : action === 'end' ? 'end' : `error ${word}`}`,
+					);
+					under.push(
+						action === 'say' ? outlet.write(word) : action === 'end' ? outlet.end() : outlet.fail(word),
+					);
+					// An item says one thing after the other.
+					await under.at(-1);
+				}
+				await Promise.all(under);
+				await turn();
+				expect(sent).toEqual(expected.flat());
+			},
+		),
+		{ numRuns: 150 },
+	);
+});
