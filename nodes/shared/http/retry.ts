@@ -34,16 +34,16 @@ export interface RetryParts {
 	readonly random: () => number;
 	/** Turns the outcome that ended a call into a sentence. */
 	readonly explain: (outcome: FailedOutcome, facts: CallFacts) => CallFailure;
-	/** Ends waiting between attempts, and keeps what has not been sent from being sent. */
+	/** Ends waiting between tries, and keeps what has not been sent from being sent. */
 	readonly signal?: AbortSignal | undefined;
-	/** No attempt is waited for beyond this time, and no write is sent after it, by the clock's `now()`. */
+	/** No try is waited for beyond this time, and no write is sent after it, by the clock's `now()`. */
 	readonly deadlineMs?: number | undefined;
 }
 
 const FIRST_CONTACT_TRIES = 3;
 
 /** With `sendByMs` as time of day too: the steady clock stands still while a machine sleeps, claims grow old. */
-interface TimedErrand extends RetriedCall {
+interface TimedCall extends RetriedCall {
 	readonly sendByWallMs: number;
 }
 
@@ -54,7 +54,7 @@ interface TimedErrand extends RetriedCall {
 export function createRetry(parts: RetryParts): Retry {
 	const { baseUrl, rateLimiter, clock, redact, random, explain, signal, deadlineMs = Infinity } = parts;
 
-	const inTime = async <T>(call: TimedErrand, exchange: () => Promise<Outcome<T>>): Promise<Outcome<T>> => {
+	const inTime = async <T>(call: TimedCall, exchange: () => Promise<Outcome<T>>): Promise<Outcome<T>> => {
 		// Its turn may come late: nothing is made any more that nobody would wait for.
 		const { sendByMs = Infinity, sendByWallMs } = call;
 		const isOver = clock.now() >= Math.min(deadlineMs, sendByMs) || clock.wallNow() >= sendByWallMs;
@@ -72,7 +72,7 @@ export function createRetry(parts: RetryParts): Retry {
 
 	/** @returns with the outcome how long to wait before the next try, where there may be one */
 	const tryOnce = async <T>(
-		call: TimedErrand,
+		call: TimedCall,
 		exchange: () => Promise<Outcome<T>>,
 		attempt: number,
 	): Promise<[Outcome<T>, number | undefined]> =>
