@@ -1,6 +1,6 @@
 // Runs jest, and files of tests that failed once more, one at a time. The tests use real sockets, timers and
 // processes, and on a machine that is busy with something else one of them misses a deadline now and then; what is
-// broken fails twice. Whoever passes at the second try only is named: one that comes up again is to be mended, not to
+// broken fails twice. Whoever passes at the second try only is named: one that comes up again is to be fixed, not to
 // be lived with.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -22,7 +22,7 @@ const child = spawn('node', ['--import', 'tsx', program, ...options], {
 	stdio: 'inherit',
 });
 // Ctrl-C reaches the program by the terminal and it ends in order: this process only has to wait for it. A plain kill
-// reaches only this process and has to be handed on.
+// reaches only this process and must be handed on.
 process.on('SIGINT', () => {});
 process.on('SIGTERM', () => child.kill('SIGTERM'));
 child.on('error', (error) => {

@@ -16,7 +16,7 @@ const child = spawn(command, args, {
 	// A shell is needed on Windows only, where installed commands are .cmd files.
 	shell: process.platform === 'win32',
 });
-// Ctrl+C reaches the child by the terminal; a plain kill reaches only this process and has to be handed on.
+// Ctrl+C reaches the child by the terminal; a plain kill reaches only this process and must be handed on.
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill(signal));
 child.on('error', (error) => {
 	console.error(`"${command}" could not be started: ${error.message}`);

@@ -10,7 +10,7 @@ import type { BenchPlatform } from '../platform';
 const ITEMS = 100;
 const FAULT_RATE = 0.1;
 const RUNS = 1;
-/** A tenth of it is enough; a rival may wait for the rest of an answer that was cut off, for ever. */
+/** A tenth of it is enough; a rival may wait for the rest of an answer that was cut off, forever. */
 const PATIENCE_MS = 40_000;
 /** Until n8n has saved what it stopped. */
 const STOPPING_MS = 1_000;
@@ -60,7 +60,7 @@ async function expertWithRetries(run: FlowTaskRun): Promise<WorkflowDocument> {
 
 /**
  * As careful as it goes: only submits that failed are sent again, by the error output that leads back to the node. Reads
- * keep Retry On Fail. (With an error output *Download* waits for the rest of a file that was cut off, for ever.)
+ * keep Retry On Fail. (With an error output *Download* waits for the rest of a file that was cut off, forever.)
  */
 async function carefulExpert(run: FlowTaskRun): Promise<WorkflowDocument> {
 	const flow = await expertWithRetries(run);

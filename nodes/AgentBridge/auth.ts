@@ -17,7 +17,7 @@ export function fillAuthFrame(template: unknown, token: string): Result<string> 
 	if (!isJsonObject(frame)) {
 		return fail(
 			badInput(
-				'The authentication frame is no JSON object',
+				'The authentication frame is not a JSON object',
 				`Enter the frame that your platform expects, with ${TOKEN_PLACEHOLDER} where the token belongs, e.g. {"type": "auth", "token": "${TOKEN_PLACEHOLDER}"}`,
 			),
 		);

@@ -36,7 +36,7 @@ export interface BridgeEvents {
 	/** The connection is open, and the frame with the token has been sent where there is one. */
 	onOpen(): void;
 	onText(text: string): void;
-	/** A frame that is no text, and so none of ours. */
+	/** A frame that is not text, and so none of ours. */
 	onBinary(): void;
 	/** Called once, unless we closed the connection. */
 	onEnd(end: BridgeEnd): void;
@@ -58,7 +58,7 @@ export type Connect = (url: string, protocols: string[]) => SocketLike;
 
 /** A silent handshake never ends by itself. */
 export const HANDSHAKE_DEADLINE_MS = 10_000;
-/** A deactivated trigger has to be gone within a second. */
+/** A deactivated trigger must be gone within a second. */
 const CLOSE_GRACE_MS = 800;
 const OPEN = 1;
 const NORMAL_CLOSE = 1000;

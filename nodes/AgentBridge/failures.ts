@@ -46,8 +46,8 @@ export function explainEnd(end: BridgeEnd, whom: Whom, probe: Probe = { kind: 'n
 		case 'idle':
 			return {
 				kind: 'unreachable',
-				message: `Nothing came from ${host} within the idle time-out`,
-				advice: 'Set a heartbeat that the platform answers, or a longer idle time-out.',
+				message: `Nothing came from ${host} within the idle timeout`,
+				advice: 'Set a heartbeat that the platform answers, or a longer idle timeout.',
 				details,
 			};
 		case 'closed':

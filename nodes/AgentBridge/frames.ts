@@ -10,7 +10,7 @@ import { shortId } from './identity';
  */
 export type Frame = JsonObject;
 
-/** A frame of this size is no message any more; a few of them at once would fill the memory. */
+/** A frame of this size is not a message any more; a few of them at once would fill the memory. */
 const MAX_FRAME_CHARS = 16_000_000;
 
 /**

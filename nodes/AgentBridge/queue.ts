@@ -50,7 +50,7 @@ export function createFrameQueue<T>(
 
 	return {
 		push: (frame, chars) => {
-			// A frame larger than all the room is taken where nothing else waits, else it would come again for ever.
+			// A frame larger than all the room is taken where nothing else waits, else it would come again forever.
 			const isTooMuch = waiting.length > 0 && waitingChars + chars > limits.maxQueuedChars;
 			const isFull = waiting.length >= limits.maxQueued || isTooMuch;
 			if (closed || isFull) return false;

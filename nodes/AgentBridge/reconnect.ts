@@ -30,7 +30,7 @@ export function createReconnectPolicy(now: () => number, random: () => number): 
 			if (openedAtMs !== undefined && now() - openedAtMs >= STABLE_AFTER_MS) failures = 0;
 			openedAtMs = undefined;
 			failures++;
-			// Beyond 2^6 the longest pause is reached; the exponent must not grow for ever.
+			// Beyond 2^6 the longest pause is reached; the exponent must not grow forever.
 			const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(failures - 1, 6));
 			return Math.round(pauseMs * (0.5 + random() / 2));
 		},

@@ -45,7 +45,7 @@ export interface BridgeSession {
 const MAX_COLLECTED = 200;
 /** The text of all of them in a run: its items are held until it ends. */
 const MAX_COLLECTED_CHARS = 32_000_000;
-/** New connections of one run: a platform that closes each one at once is not asked for ever. */
+/** New connections of one run: a platform that closes each one at once is not asked forever. */
 const MAX_CONNECTIONS = 1_000;
 /** The other side answers a close once it has taken all that was sent before; this is how long it may take. */
 const CLOSE_CONFIRM_MS = 15_000;

@@ -134,7 +134,7 @@ interface Progress {
 	/** The envelope that holds the whole answer, or the failure. */
 	last: Envelope | undefined;
 	broken: { readonly code: string; readonly reason: string } | undefined;
-	/** A body that was no stream. */
+	/** A body that was not a stream. */
 	document: string | undefined;
 }
 
@@ -286,7 +286,7 @@ function outcomeOf(
 		}
 		return done(fail(explainRefusal(refusal, facts)));
 	}
-	// The last event says all, whatever came before; without one, every piece has to be there.
+	// The last event says all, whatever came before; without one, every piece must be there.
 	const isWhole = last !== undefined && (broken?.code !== '' || saysAnything(parts, last));
 	if (isWhole || (!last && closed && started && !broken)) return done(ok(replyOf(parts, progress)));
 	if (started || broken?.code === '') return done(fail(brokeOff(call, progress, parts.redact)));
@@ -365,7 +365,7 @@ function timedOut(call: InvokeCall): AgentFailure {
 		kind: 'timedOut',
 		message: `The agent gave no answer within ${Math.round(call.timeoutMs / 1000)} seconds`,
 		advice:
-			'It may go on all the same, and was not asked again. Raise "Time-Out" in the options if it needs longer.',
+			'It may go on all the same, and was not asked again. Raise "Timeout" in the options if it needs longer.',
 		details: { mayHaveRun: true, ...(call.sessionId && { sessionId: call.sessionId }) },
 		isSessionUnknown: false,
 	};

@@ -43,7 +43,7 @@ export interface AgentReply {
 /**
  * Reads the envelope: it succeeded where `success_response` says true, no other status than one of success stands
  * beside it, and `data.reason` does not speak of failure with nothing else in `data`.
- * @returns `undefined` where a body is no envelope
+ * @returns `undefined` where a body is not an envelope
  */
 export function readEnvelope(body: Json | undefined): Envelope | undefined {
 	if (!isEnvelope(body)) return undefined;
@@ -144,7 +144,7 @@ const QUESTION_KEYS = ['question', 'prompt', 'message', 'text', 'content'];
 const UNTOLD_INTERRUPT: Interrupt = { id: '', kind: 'question', tool: '', arguments: {}, question: '' };
 
 /**
- * An agent may put its question as plain text and then only say that it waits: that text is what has to be answered,
+ * An agent may put its question as plain text and then only say that it waits: that text is what must be answered,
  * and the interrupt alone would not tell anybody what it is about.
  */
 export function askedIn(text: string, interrupt: Interrupt): Interrupt {

@@ -200,7 +200,7 @@ export function explainRefusal(refusal: Refusal, facts: RefusalFacts): AgentFail
 	);
 }
 
-const NOT_SAID = 'The answer does not say that the call succeeded: "success_response" has to be true';
+const NOT_SAID = 'The answer does not say that the call succeeded: "success_response" must be true';
 
 /** The agent has run, or nobody knows: with what the envelope tells of it. */
 function explainFailed(refusal: Refusal, facts: RefusalFacts, said: string): AgentFailure {

@@ -20,7 +20,7 @@ export interface TurnResult {
 	readonly recalled?: boolean;
 }
 
-/** A longer answer is not kept in the ledger (C7 of what it holds: in clear, in a table). */
+/** A longer answer is not kept in the ledger (C7 of what it holds: in plain text, in a table). */
 const LONGEST_RECORD_CHARS = 32_000;
 
 /**

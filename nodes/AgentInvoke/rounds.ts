@@ -53,7 +53,7 @@ export function createInterruptRounds(
 				kind: 'notSubmitted',
 				message: `The agent has interrupted ${count} times in this step, more than the ${maxInterrupts} that "Max Interrupts" allows`,
 				advice:
-					'This interrupt was not answered, so that the two do not go on for ever. Look at what the agent asks for, or raise "Max Interrupts" in the options.',
+					'This interrupt was not answered, so that the two do not go on forever. Look at what the agent asks for, or raise "Max Interrupts" in the options.',
 				details: { sessionId: session.sessionId, interrupts: count },
 			};
 		},

@@ -30,7 +30,7 @@ export interface SessionSettings {
 	readonly agent: string;
 	readonly workflowId: string;
 	readonly executionId: string;
-	/** How long an unused mapping counts, ms; 0 = for ever. */
+	/** How long an unused mapping counts, ms; 0 = forever. */
 	readonly ttlMs: number;
 }
 

@@ -91,7 +91,7 @@ const RENEW_CLAIM_MS = 60_000;
 /**
  * Takes the turns of all items: those of one session one after the other and in their order, because a session is
  * one conversation; those of different sessions beside each other. What runs when a failure ends the run is
- * waited for, since an agent that was asked has to be heard.
+ * waited for, since an agent that was asked must be heard.
  */
 export async function takeTurns(
 	turns: readonly AgentTurn[],

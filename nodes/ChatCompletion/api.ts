@@ -17,7 +17,7 @@ export interface ChatCall {
 	readonly onPiece: (piece: ChatPiece) => Promise<void>;
 	/** The idle timeout: before the answer begins, and between two pieces that say anything. */
 	readonly idleMs: number;
-	/** When the whole answer has to be there, by the clock's `now()`. */
+	/** When the whole answer must be there, by the clock's `now()`. */
 	readonly endByMs: number;
 	/** Attempts in all, the first included. */
 	readonly attempts: number;
@@ -256,10 +256,10 @@ function timedOut(call: ChatCall, parts: ChatParts, builder: AnswerBuilder | und
 		kind: 'timedOut',
 		message: isIdle
 			? `No answer began within ${seconds} seconds`
-			: 'The answer did not come before the time-out',
+			: 'The answer did not come before the timeout',
 		advice: isIdle
-			? 'Raise "Longest Silence" in the node\'s options if the model needs more time to think. The question was not sent again, because it may still be answered and billed.'
-			: 'Raise "Time-Out" in the node\'s options, or set it to 0 for none.',
+			? 'Raise "Idle Timeout" in the node\'s options if the model needs more time to think. The question was not sent again, because it may still be answered and billed.'
+			: 'Raise "Timeout" in the node\'s options, or set it to 0 for none.',
 		details: builder ? partial(parts, builder) : {},
 	};
 	return fail(failure);
@@ -291,7 +291,7 @@ function brokeOff(parts: ChatParts, progress: Progress): Failure {
 	return {
 		kind: isIdle || broken?.code === 'ERR_TOO_LATE' ? 'timedOut' : 'unclear',
 		message: `The answer broke off after ${length} characters: ${whyBroken(parts, progress)}`,
-		advice: `${isIdle ? 'Raise "Longest Silence" in the node\'s options if the model needs longer pauses. ' : ''}What had arrived is in the error's details. The question was not sent again, because what was generated is billed.`,
+		advice: `${isIdle ? 'Raise "Idle Timeout" in the node\'s options if the model needs longer pauses. ' : ''}What had arrived is in the error's details. The question was not sent again, because what was generated is billed.`,
 		details,
 	};
 }
@@ -301,6 +301,6 @@ function whyBroken(parts: ChatParts, { builder, error, broken, hole }: Progress)
 	if (builder.hasFailed) return 'the platform ended it with the finish reason "error", and said no more';
 	if (broken?.code === 'ETIMEDOUT') return excerpt(broken.reason);
 	if (broken) return `${excerpt(parts.redact(broken.reason))} (${broken.code})`;
-	if (hole !== undefined) return 'a part of it is cut off, is no JSON, or is nested too deeply';
+	if (hole !== undefined) return 'a part of it is cut off, is not JSON, or is nested too deeply';
 	return 'the connection ended before the answer was finished';
 }

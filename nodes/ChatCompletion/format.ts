@@ -12,7 +12,7 @@ import {
 } from '../shared/text/json';
 import { jsonInText, type FoundValue } from './jsonInText';
 
-/** What the answer has to be. */
+/** What the answer must be. */
 export type AnswerFormat =
 	| { readonly kind: 'text' }
 	| { readonly kind: 'jsonObject' }
@@ -83,7 +83,7 @@ export function readSchema(value: unknown): Result<AnswerFormat> {
  * Reads an answer as the JSON that was asked for: models wrap it in fences, or say a sentence before it. Of several
  * values that would do, none is taken: one of them may be an old record that the model quotes.
  *
- * @param isCut the answer reached the most tokens allowed: it has to be JSON as a whole, for the JSON in a part of it
+ * @param isCut the answer reached the most tokens allowed: it must be JSON as a whole, for the JSON in a part of it
  *   may be something that was said before the answer
  */
 export function parseAnswer(text: string, format: AnswerFormat, isCut = false): ParsedAnswer {

@@ -9,9 +9,9 @@ import {
 	type JsonObject,
 } from '../shared/text/json';
 
-/** A picture that goes with a message, ready to be sent. */
+/** An image that goes with a message, ready to be sent. */
 export interface ImagePart {
-	/** A web address, or a `data:` URL that holds the picture. */
+	/** A web address, or a `data:` URL that holds the image. */
 	readonly url: string;
 	/** How closely the model looks; left to the model where it is empty. */
 	readonly detail: string;
@@ -94,11 +94,11 @@ export function messagesFromJson(value: unknown): Result<Json[]> {
 	const parsed = typeof value === 'string' ? parseJson(value) : value;
 	if (parsed === undefined) {
 		const why = typeof value === 'string' ? ` that can be read: ${whyNotJson(value)}` : '';
-		return fail(noMessages(`"Messages" is no JSON${why}`));
+		return fail(noMessages(`"Messages" is not JSON${why}`));
 	}
 	const unwrapped = isJsonObject(parsed) && 'messages' in parsed ? parsed.messages : parsed;
 	const list = isJsonObject(unwrapped) ? [unwrapped] : unwrapped;
-	if (!Array.isArray(list)) return fail(noMessages('"Messages" is no list of messages'));
+	if (!Array.isArray(list)) return fail(noMessages('"Messages" is not a list of messages'));
 	if (list.length === 0) return fail(noMessages('"Messages" is an empty list'));
 	const messages: Json[] = [];
 	for (const [index, message] of list.entries()) {
@@ -120,16 +120,16 @@ function noMessages(message: string) {
 }
 
 function whyNoMessage(message: unknown): string {
-	if (!isJsonObject(message)) return 'is no object with "role" and "content"';
+	if (!isJsonObject(message)) return 'is not an object with "role" and "content"';
 	const { role, content } = message;
 	if (typeof role !== 'string' || !ROLES.has(role)) return badRole(role);
 	if (typeof content === 'string' || Array.isArray(content)) return '';
 	const speaksByTools = Array.isArray(message.tool_calls) || isJsonObject(message.function_call);
 	if ((content === undefined || content === null) && speaksByTools) return '';
-	return 'has no "content": it has to be text, or a list of parts';
+	return 'has no "content": it must be text, or a list of parts';
 }
 
 function badRole(role: unknown): string {
 	const shown = typeof role === 'string' ? ` "${excerpt(role, 40)}"` : '';
-	return `has ${shown ? `the role${shown}` : 'no "role"'}: it has to be one of ${[...ROLES].join(', ')}`;
+	return `has ${shown ? `the role${shown}` : 'no "role"'}: it must be one of ${[...ROLES].join(', ')}`;
 }

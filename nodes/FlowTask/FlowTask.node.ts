@@ -24,7 +24,7 @@ export class FlowTask implements INodeType {
 		group: ['transform'],
 		version: 1,
 		subtitle: '={{ $parameter["operation"] + ": " + $parameter["resource"] }}',
-		description: 'Run hosted image workflows: one picture or hundreds at once',
+		description: 'Run hosted image workflows: one image or hundreds at once',
 		defaults: { name: 'FlowTask' },
 		inputs: [NodeConnectionTypes.Main],
 		outputs: OUTPUTS,

@@ -10,7 +10,7 @@ export type StopReason = 'failure' | 'maxFailures' | 'timeout' | 'cancelled';
 const WHY_NOT_SUBMITTED: Record<StopReason, string> = {
 	failure: 'another item failed first',
 	maxFailures: 'as many items failed as "Max Failures" allows',
-	timeout: 'the time-out was reached first',
+	timeout: 'the timeout was reached first',
 	cancelled: 'the execution was stopped',
 };
 
@@ -92,7 +92,7 @@ export function explainWatchEnd(
 		case 'timedOut':
 			return {
 				kind: 'timedOut',
-				message: `Task ${taskId} was not done within the time-out; ${lastSeen(details)}${trouble}`,
+				message: `Task ${taskId} was not done within the timeout; ${lastSeen(details)}${trouble}`,
 				advice: `Nothing is lost: what was submitted goes on at the platform. ${goOn}`,
 				details,
 			};
@@ -123,7 +123,7 @@ export function explainWatchEnd(
 	}
 }
 
-/** Where the item stands for a task that is gone, it comes upon the same one each time: the way out has to be said. */
+/** Where the item stands for a task that is gone, it comes upon the same one each time: the way out must be said. */
 function explainUnknown(taskId: string, details: JsonObject, origin: TaskOrigin | undefined): Failure {
 	const message = `The platform does not know task ${taskId}`;
 	const credential = 'the credential is of the account and the platform on which the task was submitted';

@@ -41,7 +41,7 @@ const options = optionsCollection([
 		description: 'How often a request is sent again after an outage or a refusal for load',
 	},
 	{
-		displayName: 'Time-Out (Seconds)',
+		displayName: 'Timeout (Seconds)',
 		name: 'timeoutSeconds',
 		type: 'number',
 		default: 600,

@@ -11,7 +11,7 @@ const MS_PER_SECOND = 1_000;
 const NUMBERS = {
 	...SAMPLING_NUMBERS,
 	maxRetries: { label: 'Max Retries', min: 0, max: 10, fallback: 2 },
-	timeoutSeconds: { label: 'Time-Out (Seconds)', min: 1, max: 86_400, fallback: 600 },
+	timeoutSeconds: { label: 'Timeout (Seconds)', min: 1, max: 86_400, fallback: 600 },
 } as const satisfies Record<string, NumberOption>;
 
 /** How the model is to be asked, besides where. */

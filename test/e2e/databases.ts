@@ -27,7 +27,7 @@ export async function dataTableRows(client: N8nClient, tableName: string): Promi
 	}
 }
 
-/** Which of `texts` stand in n8n's database in clear: of PostgreSQL where there is one, else in SQLite's files. */
+/** Which of `texts` stand in n8n's database in plain text: of PostgreSQL where there is one, else in SQLite's files. */
 export async function foundInDatabase(
 	postgres: Awaited<ReturnType<typeof ownDatabase>> | undefined,
 	userFolder: string,

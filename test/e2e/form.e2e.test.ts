@@ -194,7 +194,7 @@ test('what does not fit is said in the panel, with advice, before anything is sp
 	await editor.dismissMessages();
 
 	const title = await editor.output.getByTestId('node-error-message').innerText();
-	expect(title).toContain('steps is 900, but has to be a number, from 1 to 150');
+	expect(title).toContain('steps is 900, but must be a number, from 1 to 150');
 	expect(title).toContain('sampler_name is "eular"');
 	expect(await editor.output.getByTestId('node-error-description').innerText()).toMatch(
 		/nothing was submitted/i,

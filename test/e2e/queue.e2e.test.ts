@@ -412,7 +412,7 @@ onQueue('main and two workers', () => {
 	});
 
 	test(
-		'key and token stand nowhere in clear, neither in the database nor in what the processes leave behind',
+		'key and token stand nowhere in plain text, neither in the database nor in what the processes leave behind',
 		async () => {
 			await Promise.all([n8n, ...workers].map(async (process) => await process.kill()));
 			const { apiKey, agentToken } = platform;

@@ -204,7 +204,7 @@ describe('an item that fails', () => {
 			await editor.openNode('FlowTask');
 			await editor.output.getByText('Success Branch (2 items)').waitFor();
 			await editor.output.getByText('Error Branch (2 items)').click();
-			await editor.output.getByText('steps is 900, but has to be a number, from 1 to 150').waitFor();
+			await editor.output.getByText('steps is 900, but must be a number, from 1 to 150').waitFor();
 			await editor.output.getByText('nothing was submitted for this item').waitFor();
 			await editor.output.getByText('out of memory').first().waitFor();
 			await editor.dismissMessages();

@@ -20,7 +20,7 @@ test('tasks are polled on while the time of day is set back by a minute', async 
 	}
 }, 90_000);
 
-test('a time-out of seconds that makes no whole milliseconds leaves a refused key a refused key', async () => {
+test('a timeout of seconds that makes no whole milliseconds leaves a refused key a refused key', async () => {
 	const stage = await openChatStage();
 	try {
 		const flowPlatformApi = { ...stage.credentials.flowPlatformApi, apiKey: 'sk-wrong-0123456789' };

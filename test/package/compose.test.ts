@@ -1,4 +1,4 @@
-// docs/docker-compose.queue.yml is copied by people, so it has to be one that docker and n8n understand.
+// docs/docker-compose.queue.yml is copied by people, so it must be one that docker and n8n understand.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseDocument } from 'yaml';

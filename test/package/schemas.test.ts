@@ -1,4 +1,4 @@
-// What the editor shows of a node's output before its first run has to be what the node puts out.
+// What the editor shows of a node's output before its first run must be what the node puts out.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { validate, type Schema } from 'jsonschema';

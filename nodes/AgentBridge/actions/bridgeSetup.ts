@@ -90,7 +90,7 @@ function readSettings(
 		{ ...options },
 		{
 			heartbeatSeconds: { label: 'Heartbeat Interval (Seconds)', min: 0, max: MAX_SECONDS, fallback: 30 },
-			idleTimeoutSeconds: { label: 'Idle Time-Out (Seconds)', min: 0, max: MAX_SECONDS, fallback: 0 },
+			idleTimeoutSeconds: { label: 'Idle Timeout (Seconds)', min: 0, max: MAX_SECONDS, fallback: 0 },
 		},
 	);
 	if (!seconds.ok) return seconds;
@@ -127,7 +127,7 @@ function readHeartbeat(
 	if (text === undefined) {
 		return fail(
 			badInput(
-				'The Heartbeat Frame is no JSON object',
+				'The Heartbeat Frame is not a JSON object',
 				'Enter one such as {"type": "ping"}, or leave it empty.',
 			),
 		);

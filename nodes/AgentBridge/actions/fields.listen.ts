@@ -41,7 +41,7 @@ export const LISTEN_FIELDS: readonly INodeProperties[] = [
 		options: [
 			...HEARTBEAT_FIELDS,
 			{
-				displayName: 'Idle Time-Out (Seconds)',
+				displayName: 'Idle Timeout (Seconds)',
 				name: 'idleTimeoutSeconds',
 				type: 'number',
 				default: 90,
@@ -59,7 +59,7 @@ export const LISTEN_FIELDS: readonly INodeProperties[] = [
 					'If more frames wait for the workflow, the connection is closed until they are worked off, and a failed execution tells of it',
 			},
 			{
-				displayName: 'Test Time-Out (Seconds)',
+				displayName: 'Test Timeout (Seconds)',
 				name: 'testTimeoutSeconds',
 				type: 'number',
 				default: 120,

@@ -44,7 +44,7 @@ export const REPLY_FIELDS: readonly INodeProperties[] = [
 			'The events that end the wait, separated by commas. Frames that belong to the request but name another event, such as tool events, are collected. Empty: any event.',
 	},
 	{
-		displayName: 'Time-Out (Seconds)',
+		displayName: 'Timeout (Seconds)',
 		name: 'timeoutSeconds',
 		type: 'number',
 		default: 60,

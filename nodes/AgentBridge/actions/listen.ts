@@ -106,7 +106,7 @@ async function listenOn(
 interface Intake {
 	/** @returns false where there is no room for the frame */
 	readonly onText: (text: string) => boolean;
-	/** Something came that is no frame. @param what to be put behind "a frame that is" */
+	/** Something came that is not a frame. @param what to be put behind "a frame that is" */
 	readonly onStrange: (what: string) => void;
 	/** A connection is over: says how many frames were passed over. Each connection tells of the first as it comes. */
 	readonly summarise: () => void;

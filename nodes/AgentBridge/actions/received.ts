@@ -35,7 +35,7 @@ export function readListenSettings(context: ITriggerFunctions, options: IDataObj
 		{
 			maxBatch: { label: 'Max Frames per Execution', min: 1, max: MAX_FRAMES, fallback: 100, isField: true },
 			maxQueued: { label: 'Max Waiting Frames', min: 1, max: MAX_FRAMES, fallback: 10_000 },
-			testTimeoutSeconds: { label: 'Test Time-Out (Seconds)', min: 0, max: MAX_SECONDS, fallback: 120 },
+			testTimeoutSeconds: { label: 'Test Timeout (Seconds)', min: 0, max: MAX_SECONDS, fallback: 120 },
 		},
 	);
 	if (!numbers.ok) return numbers;
@@ -52,7 +52,7 @@ function textOf(value: unknown): string {
 	return typeof value === 'string' ? value : '';
 }
 
-/** A frame that came, with what the form reads from it; fails with what the text is, where it is no frame. */
+/** A frame that came, with what the form reads from it; fails with what the text is, where it is not a frame. */
 export function receive(
 	text: string,
 	{ redact }: BridgeSetup,

@@ -91,7 +91,7 @@ function readRequest(context: IExecuteFunctions, itemIndex: number): Result<Requ
 	const seconds = readNumberOptions(
 		{ timeoutSeconds: context.getNodeParameter('timeoutSeconds', itemIndex, 60) },
 		{
-			timeoutSeconds: { label: 'Time-Out (Seconds)', min: 0, max: MAX_SECONDS, fallback: 60, isField: true },
+			timeoutSeconds: { label: 'Timeout (Seconds)', min: 0, max: MAX_SECONDS, fallback: 60, isField: true },
 		},
 	);
 	if (!seconds.ok) return seconds;

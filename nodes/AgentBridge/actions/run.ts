@@ -218,7 +218,7 @@ export function readFrame(value: unknown): Result<OutgoingFrame> {
 	const text = typeof value === 'string' ? value.trim() : jsonText(value);
 	if (isJsonObject(frame) && Object.keys(frame).length > 0 && text !== undefined) return ok({ frame, text });
 	const whatItIs = !isJsonObject(frame)
-		? 'no JSON object'
+		? 'not a JSON object'
 		: Object.keys(frame).length === 0
 			? 'empty'
 			: 'nested too deeply';

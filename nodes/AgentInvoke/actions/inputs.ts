@@ -154,7 +154,7 @@ export function readFileRows(context: IExecuteFunctions, itemIndex: number): Res
 		if (!/^https?:\/\/[^/]/i.test(url)) {
 			return fail(
 				badInput(
-					url ? `"${excerpt(url, 80)}" is no web address of a file` : 'A file has no URL',
+					url ? `"${excerpt(url, 80)}" is not a web address of a file` : 'A file has no URL',
 					'Enter a URL that starts with https:// or http://, or choose "Input File" as its source.',
 				),
 			);

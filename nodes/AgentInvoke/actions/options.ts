@@ -24,7 +24,7 @@ const NUMBERS = {
 	requestsPerSecond: { label: 'Requests per Second', min: 0, max: 10_000, fallback: 20 },
 	retries: { label: 'Retries', min: 0, max: 10, fallback: 3 },
 	sessionTtlHours: { label: 'Session Lifetime (Hours)', min: 0, max: 87_600, fallback: 720 },
-	timeoutSeconds: { label: 'Time-Out (Seconds)', min: 1, max: 86_400, fallback: 600 },
+	timeoutSeconds: { label: 'Timeout (Seconds)', min: 1, max: 86_400, fallback: 600 },
 } as const satisfies Record<string, NumberOption>;
 
 /** The node's options, checked; they count for the whole run. */
@@ -39,7 +39,7 @@ export interface AgentOptions {
 	readonly maxInterrupts: number;
 	/** 0 = no bound. */
 	readonly maxInvocations: number;
-	/** 0 = for ever. */
+	/** 0 = forever. */
 	readonly sessionTtlMs: number;
 	readonly renewExpired: boolean;
 	readonly retryAmbiguous: boolean;
@@ -71,7 +71,7 @@ const FIELDS = {
 		key: 'What stands for this question, e.g. an order number: for the same key the agent is asked once, whichever execution asks. Others get the recorded answer. Keys are kept in the Data Table flow_task_ledger.',
 		thisNode: 'Other nodes with the same key ask on their own',
 		project: 'Once for all AgentInvoke nodes of the n8n project',
-		lifetime: 'How long an answer is recorded; afterwards the key asks anew. 0 means for ever.',
+		lifetime: 'How long an answer is recorded; afterwards the key asks anew. 0 means forever.',
 	}),
 	concurrency: {
 		displayName: 'Concurrency',
@@ -155,10 +155,10 @@ const FIELDS = {
 		type: 'number',
 		default: 720,
 		typeOptions: { minValue: 0 },
-		description: 'How long a key stands for its session after it was last used. 0 means for ever.',
+		description: 'How long a key stands for its session after it was last used. 0 means forever.',
 	},
 	timeoutSeconds: {
-		displayName: 'Time-Out (Seconds)',
+		displayName: 'Timeout (Seconds)',
 		name: 'timeoutSeconds',
 		type: 'number',
 		default: 600,

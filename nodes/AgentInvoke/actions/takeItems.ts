@@ -19,7 +19,7 @@ export interface PreparedTurn {
 	readonly isResume: boolean;
 	readonly stream: boolean;
 	readonly idempotency: AgentTurn['idempotency'];
-	/** Uploads what has to be uploaded. */
+	/** Uploads what must be uploaded. */
 	readonly turn: () => Promise<Result<Turn>>;
 	/** What a preview shows of it, where nothing is uploaded. */
 	readonly previewed: Turn;
@@ -100,7 +100,7 @@ const NOT_ASKED = {
 
 type ChatStreamOf = (itemIndex: number) => ChatStream;
 
-/** Nothing will come of these items: what those behind them say would wait for them for ever. */
+/** Nothing will come of these items: what those behind them say would wait for them forever. */
 async function sayNotAsked(
 	prepared: ReadonlyArray<Result<PreparedTurn>>,
 	hopeless: boolean,
@@ -253,7 +253,7 @@ const OF_THE_RUN: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The parameters that decide what is asked, as they were entered: a retry with, say, a longer time-out does not ask
+ * The parameters that decide what is asked, as they were entered: a retry with, say, a longer timeout does not ask
  * again, one with another body does.
  */
 function askedParameters(context: IExecuteFunctions): unknown {

@@ -43,7 +43,7 @@ const imageFields: INodeProperties = {
 					default: '',
 					placeholder: 'https://example.com/picture.png',
 					displayOptions: { show: { source: ['url'] } },
-					description: 'Address of the image. The platform loads it, so it has to be public.',
+					description: 'Address of the image. The platform loads it, so it must be public.',
 				},
 				{
 					displayName: 'Detail',
@@ -159,7 +159,7 @@ const answerFields: readonly INodeProperties[] = [
 			},
 			{ name: 'Text', value: 'text' },
 		],
-		description: 'What the answer has to be',
+		description: 'What the answer must be',
 	},
 	{
 		displayName: 'JSON Schema',

@@ -141,7 +141,7 @@ function checkImageUrl(url: string, maxBytes: number): Result<string> {
 	if (!inline) {
 		return fail(
 			badInput(
-				url ? `"${excerpt(url, 80)}" is no web address of an image` : 'An image has no URL',
+				url ? `"${excerpt(url, 80)}" is not a web address of an image` : 'An image has no URL',
 				'Enter a URL that starts with https:// or http://, or choose "Input File" as its source.',
 			),
 		);

@@ -13,12 +13,12 @@ const BYTES_PER_MB = 1024 * 1024;
 const NUMBERS = {
 	...SAMPLING_NUMBERS,
 	concurrency: { label: 'Concurrency', min: 1, max: 200, fallback: 8 },
-	idleTimeoutSeconds: { label: 'Longest Silence (Seconds)', min: 1, max: 86_400, fallback: 300 },
+	idleTimeoutSeconds: { label: 'Idle Timeout (Seconds)', min: 1, max: 86_400, fallback: 300 },
 	maxImageSizeMb: { label: 'Max Image Size (MB)', min: 0.01, max: 100, fallback: 20 },
 	requestsPerSecond: { label: 'Requests per Second', min: 0, max: 10_000, fallback: 20 },
 	retries: { label: 'Retries', min: 0, max: 10, fallback: 3 },
 	seed: { label: 'Seed', min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER },
-	timeoutSeconds: { label: 'Time-Out (Seconds)', min: 0, max: 604_800, fallback: 1_800 },
+	timeoutSeconds: { label: 'Timeout (Seconds)', min: 0, max: 604_800, fallback: 1_800 },
 } as const satisfies Record<string, NumberOption>;
 
 /** What counts for the whole run. */
@@ -126,7 +126,7 @@ const OWN_OPTIONS: readonly INodeProperties[] = [
 			'More fields for the request, as a JSON object, e.g. { "top_k": 20 }. Fields that this form sets are refused.',
 	},
 	{
-		displayName: 'Longest Silence (Seconds)',
+		displayName: 'Idle Timeout (Seconds)',
 		name: 'idleTimeoutSeconds',
 		type: 'number',
 		default: 300,
@@ -168,7 +168,7 @@ const OWN_OPTIONS: readonly INodeProperties[] = [
 		description: 'The same seed gives similar answers to the same question, for models that take one',
 	},
 	{
-		displayName: 'Stop Texts',
+		displayName: 'Stop Sequences',
 		name: 'stop',
 		type: 'string',
 		typeOptions: { multipleValues: true, multipleValueButtonText: 'Add Text' },
@@ -183,7 +183,7 @@ const OWN_OPTIONS: readonly INodeProperties[] = [
 		description: 'Whether a chat or a webhook that streams is shown the thinking, too, before the answer',
 	},
 	{
-		displayName: 'Time-Out (Seconds)',
+		displayName: 'Timeout (Seconds)',
 		name: 'timeoutSeconds',
 		type: 'number',
 		default: 600,

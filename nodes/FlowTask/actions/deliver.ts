@@ -56,7 +56,7 @@ export function failRun(context: IExecuteFunctions, failure: Failure): INodeExec
 	const items = context
 		.getInputData()
 		.map((_, itemIndex) => toErrorItem(failure, itemIndex, isTool(context)));
-	// The first output of a suspended wait leads back to the node: error items there would go round for ever.
+	// The first output of a suspended wait leads back to the node: error items there would go round forever.
 	return isSuspendedWait(context) ? [[], items] : [items];
 }
 
@@ -84,7 +84,7 @@ export function deliver(
 	});
 	const empty = tasks.filter(({ outcome, delivery }) => hasNoFiles(outcome, delivery)).length;
 	if (empty > 0) {
-		const message = `${empty} task(s) succeeded without any file. Check that the workflow saves its pictures.`;
+		const message = `${empty} task(s) succeeded without any file. Check that the workflow saves its images.`;
 		context.addExecutionHints({ message, type: 'warning', location: 'outputPane' });
 	}
 	const leftOut = leftOutHint(outcomes.map(({ snapshot }) => snapshot?.info));

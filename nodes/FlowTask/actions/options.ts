@@ -16,7 +16,7 @@ export interface RunOptions {
 	readonly maxInFlight: number;
 	readonly requestsPerSecond: number;
 	readonly timeoutMs: number;
-	/** 0 = for ever. */
+	/** 0 = forever. */
 	readonly noProgressMs: number;
 	readonly onTimeout: 'error' | 'returnStatus';
 	readonly idempotency: IdempotencyOptions | undefined;
@@ -78,7 +78,7 @@ function checkOptions(given: Readonly<Record<string, unknown>>): Result<RunOptio
 		const raw = given[name];
 		const value = Number(raw === undefined || raw === null || raw === '' ? fallback : raw);
 		if (Number.isFinite(value) && value >= min && value <= max) return value;
-		complaints.push(`"${label}" has to be a number from ${min} to ${max}`);
+		complaints.push(`"${label}" must be a number from ${min} to ${max}`);
 		return Number(fallback);
 	};
 	const options: RunOptions = {
@@ -116,10 +116,10 @@ type OptionName =
 
 const OPTION_FIELDS: Readonly<Record<OptionName, INodeProperties>> = {
 	...idempotencyFields({
-		key: 'What stands for this picture, e.g. an order number: for the same key no second task is made, whichever execution asks. It gets the task that exists. Keys are kept in the Data Table flow_task_ledger.',
+		key: 'What stands for this image, e.g. an order number: for the same key no second task is made, whichever execution asks. It gets the task that exists. Keys are kept in the Data Table flow_task_ledger.',
 		thisNode: 'Other nodes with the same key make tasks of their own',
 		project: 'One task for all FlowTask nodes of the n8n project',
-		lifetime: 'How long a key stands for its task; afterwards it makes a new one. 0 means for ever.',
+		lifetime: 'How long a key stands for its task; afterwards it makes a new one. 0 means forever.',
 	}),
 	files: {
 		displayName: 'Files',
@@ -175,7 +175,7 @@ const OPTION_FIELDS: Readonly<Record<OptionName, INodeProperties>> = {
 		description: 'Stop waiting for a task of which nothing has changed for so long. 0 means never.',
 	},
 	onTimeout: {
-		displayName: 'On Time-Out',
+		displayName: 'On Timeout',
 		name: 'onTimeout',
 		type: 'options',
 		default: 'error',
@@ -230,7 +230,7 @@ const OPTION_FIELDS: Readonly<Record<OptionName, INodeProperties>> = {
 			'Most requests to the platform in a second, downloads aside. It counts for one run of this node: two executions at once send twice as many. 0 means no limit.',
 	},
 	timeoutMinutes: {
-		displayName: 'Time-Out (Minutes)',
+		displayName: 'Timeout (Minutes)',
 		name: 'timeoutMinutes',
 		type: 'number',
 		default: 60,

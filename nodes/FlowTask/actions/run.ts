@@ -83,7 +83,7 @@ const EDITED =
  * The frame of every operation: options and credential are read and checked, `work` is done, and nothing is left
  * behind, however it ends.
  *
- * @param leastMs time that the run has in any case, whatever the time-out of the options
+ * @param leastMs time that the run has in any case, whatever the timeout of the options
  */
 export async function inNodeRun(
 	context: IExecuteFunctions,

@@ -88,7 +88,7 @@ function redactJson(value: Json, redact: Redact): Json {
 	return isJsonObject(value) ? redactObject(value, redact) : value;
 }
 
-/** What an AI agent gets to read: the end of the task and where its pictures are. */
+/** What an AI agent gets to read: the end of the task and where its images are. */
 export function describeForAgent(outcome: TaskOutcome, json: JsonObject, redact: Redact): JsonObject {
 	const urls = outcome.snapshot?.info?.finalFiles ?? [];
 	const all = Object.values(outcome.snapshot?.info?.files ?? {}).flat();

@@ -6,7 +6,7 @@ import type { TaskInfo } from './taskInfo';
 /** How many task ids one get_task_info call asks for; the interface names no limit (§4.2). */
 export const IDS_PER_CALL = 100;
 
-/** After so many calls without a single answer it is no id that is refused, but the call itself. */
+/** After so many calls without a single answer it is not an id that is refused, but the call itself. */
 const CALLS_WITHOUT_ANSWER = 20;
 /** The same for answers that cannot be read: just enough to find one task among `IDS_PER_CALL`. */
 const UNREADABLE_WITHOUT_ANSWER = 9;

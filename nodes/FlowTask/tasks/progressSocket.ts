@@ -5,7 +5,7 @@ import { readTaskInfo, type TaskInfo } from './taskInfo';
 export interface ProgressEvents {
 	/** A message about the task; its links are valid for ten minutes only (§6.1). */
 	onInfo(info: TaskInfo): void;
-	/** The socket is gone, or never came to be: the task has to be watched by polling. */
+	/** The socket is gone, or never came to be: the task must be watched by polling. */
 	onLost(): void;
 }
 

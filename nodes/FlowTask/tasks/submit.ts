@@ -31,7 +31,7 @@ export interface IdempotencyKey {
 	readonly payload: string;
 }
 
-/** An image that has to be uploaded; its `image_id` becomes this input's value (§4.1, rule 5). */
+/** An image that must be uploaded; its `image_id` becomes this input's value (§4.1, rule 5). */
 export interface ImageInput {
 	readonly nodeId: string;
 	readonly parameter: string;
@@ -217,7 +217,7 @@ function explainAnswer(
 	if (kind === 'conflict') {
 		return badInput(
 			`The idempotency key "${shown}" was used by ${who} for other inputs${owner ? ' or with another API key' : ''}`,
-			'Nothing was submitted. A key stands for one picture: use another key for other inputs, or delete its rows in the Data Table flow_task_ledger.',
+			'Nothing was submitted. A key stands for one image: use another key for other inputs, or delete its rows in the Data Table flow_task_ledger.',
 			details,
 		);
 	}

@@ -18,21 +18,21 @@ export interface WaitState {
 	readonly missing?: readonly number[] | undefined;
 	/** How many polls in a row the platform refused. */
 	readonly refusals?: number | undefined;
-	/** How many polls failed since the time-out. */
+	/** How many polls failed since the timeout. */
 	readonly lateFailures?: number | undefined;
 }
 
 /**
  * Why a wait is over:
- * - `done`: all tasks are done, or not shown for so long that they have to be looked into
- * - `timedOut`: the time-out
+ * - `done`: all tasks are done, or not shown for so long that they must be looked into
+ * - `timedOut`: the timeout
  * - `stalled`: nothing about any task has changed for too long
  */
 export type WaitEnd = 'done' | 'timedOut' | 'stalled';
 
 export interface SuspendSettings {
 	readonly timeoutMs: number;
-	/** 0 = for ever. */
+	/** 0 = forever. */
 	readonly noProgressMs: number;
 }
 
@@ -49,7 +49,7 @@ const POLLS_FOR_MISSING = 2;
 /** A gateway may refuse a poll now and then; a key that was deleted is refused each time. */
 const REFUSALS_TO_BEAR = 2;
 
-/** The time-out may fall into an outage: what has not been seen since then gets so many more polls. */
+/** The timeout may fall into an outage: what has not been seen since then gets so many more polls. */
 const LATE_FAILURES_TO_BEAR = 3;
 
 /** Brings the state up to date with a poll. */
@@ -151,7 +151,7 @@ export function sleepMs(
 
 /**
  * How watching ended for each task of a wait that is over: as its last poll has shown it, so that nothing is late
- * that was not polled since the time-out, and nothing is polled again.
+ * that was not polled since the timeout, and nothing is polled again.
  * @param wallMs time of day of that poll
  */
 export function endsOf(

@@ -32,7 +32,7 @@ const LONGEST_ERROR_CHARS = 10_000;
 /** More than any platform makes. */
 export const LONGEST_ID_CHARS = 1_000;
 
-/** A number beyond 2^53 has lost its last digits by now, so it is no id; nor is a text that nobody could use as one. */
+/** A number beyond 2^53 has lost its last digits by now, so it is not an id; nor is a text that nobody could use as one. */
 export const Id = v.union([
 	v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(LONGEST_ID_CHARS)),
 	v.pipe(v.number(), v.safeInteger(), v.transform(String)),
@@ -82,7 +82,7 @@ const InfoItem = v.object({
 
 /**
  * Reads one `flow_task_info` element.
- * @returns `undefined` where the value is no task info at all
+ * @returns `undefined` where the value is not a task info at all
  */
 export function readTaskInfo(value: unknown): TaskInfo | undefined {
 	if (!isJsonObject(value)) return undefined;
@@ -138,7 +138,7 @@ function readFiles(files: Readonly<Record<string, readonly string[]>>): {
 	return { byNode: Object.fromEntries(byNode), leftOut };
 }
 
-/** Reads `data.flow_task_info` of §4.2; elements that are no task info are left out. */
+/** Reads `data.flow_task_info` of §4.2; elements that are not task info are left out. */
 export function readTaskInfos(data: Json | undefined): TaskInfo[] | undefined {
 	// What the platform writes where it knows none of the ids.
 	if (data === null) return [];

@@ -13,7 +13,7 @@ import { newEntry, note, snapshot, type Entry, type TaskSnapshot, type WatchEnd 
 export interface WatchSettings {
 	/** When the run stops waiting, by the clock's `now()`. */
 	readonly deadlineMs: number;
-	/** How long nothing may change about a task; 0 = for ever. */
+	/** How long nothing may change about a task; 0 = forever. */
 	readonly noProgressMs: number;
 	readonly urlExpireSeconds: number;
 }
@@ -37,7 +37,7 @@ const BATCH_SIGNALS_MS = 100;
 const FIRST_POLL_AT_OLD_MS = 50;
 const FIRST_POLL_AT_NEW_MS = 500;
 
-/** An id has to be missing this often, and this long, before it counts as unknown: an index may be behind. */
+/** An id must be missing this often, and this long, before it counts as unknown: an index may be behind. */
 const MISSING_POLLS = 5;
 const MISSING_MS = 10_000;
 /** The same for a task that the platform is sure to have. */
@@ -47,10 +47,10 @@ export const KNOWN_MISSING_MS = 5 * 60_000;
 const REFUSED_POLLS = 3;
 const REFUSED_MS = 10_000;
 
-/** A socket that keeps dropping is not opened for ever. */
+/** A socket that keeps dropping is not opened forever. */
 const SOCKETS_PER_TASK = 3;
 
-/** A poll that hangs must not hold the run beyond its time-out for longer than this. */
+/** A poll that hangs must not hold the run beyond its timeout for longer than this. */
 const DEADLINE_GRACE_MS = 5_000;
 
 /**

@@ -16,7 +16,7 @@ export interface TaskSnapshot {
 
 /**
  * - `final`: the platform is done with the task (succeeded, failed or denied)
- * - `timedOut`, `stalled`: the run's time-out, or no progress for too long
+ * - `timedOut`, `stalled`: the run's timeout, or no progress for too long
  * - `unknown`: the platform does not know the id
  * - `refused`: task info cannot be read at all, or reading it made the node fail
  * - `left`: the watcher was stopped

@@ -181,7 +181,7 @@ function checkValue(
 		const accepted = describeSpec(spec);
 		const text = typeof value === 'string' ? `"${value}"` : jsonText(value);
 		const given = excerpt(text ?? 'nested too deeply', 80);
-		return fail(`${place} is ${given}, but has to be ${[wanted, accepted].filter(Boolean).join(', ')}`);
+		return fail(`${place} is ${given}, but must be ${[wanted, accepted].filter(Boolean).join(', ')}`);
 	};
 	if (spec?.list && spec.list.length > 0) {
 		const listed =
@@ -258,7 +258,7 @@ function readsAsNumber(text: string): boolean {
 	return text.trim() !== '' && Number.isFinite(Number(text));
 }
 
-/** A seed of another value makes another image, so the digits that are sent have to be those that were given. */
+/** A seed of another value makes another image, so the digits that are sent must be those that were given. */
 function convertToNumber(value: Json): Result<Json, string> {
 	const number = typeof value === 'string' && readsAsNumber(value) ? Number(value) : value;
 	if (typeof number !== 'number' || !Number.isFinite(number)) return fail('a number');

@@ -34,7 +34,7 @@ export function readDefinition(source: unknown): Result<WorkflowDefinition> {
 	if (!isJsonObject(parsed)) {
 		const why =
 			read.ok || !read.failure ? '; the file may not have been pasted as a whole' : `: ${read.failure}`;
-		const what = read.ok ? 'is no JSON object' : `is no valid JSON${why}`;
+		const what = read.ok ? 'is not a JSON object' : `is not valid JSON${why}`;
 		return fail(
 			badInput(
 				`"${FIELD}" ${what}`,

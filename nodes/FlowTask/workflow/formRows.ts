@@ -14,7 +14,7 @@ export interface FormRows {
 
 /**
  * Refuses rows that have no value for an item: n8n leaves out what an expression did not give and takes an empty
- * text for the number 0, and either pays for a picture that nobody asked for.
+ * text for the number 0, and either pays for an image that nobody asked for.
  */
 export function refuseMissingRows({ entered, given, schema }: FormRows): Failure | undefined {
 	if (typeof entered !== 'object' || entered === null) return undefined;

@@ -41,7 +41,7 @@ export function readParameterView(source: unknown): Result<ParameterView> {
 		const why = read.ok || !read.failure ? '' : `: ${read.failure}`;
 		return fail(
 			badInput(
-				`"Parameter View" is no JSON object${why}`,
+				`"Parameter View" is not a JSON object${why}`,
 				"Paste the whole parameter view from the platform's console, or leave the field empty.",
 			),
 		);

@@ -84,7 +84,7 @@ export function promptFromForm(value: unknown): Result<Prompt> {
 		if (!place) {
 			return fail(
 				badInput(
-					`"Inputs to Change" holds a row "${excerpt(id, 60)}" that is no input of a workflow`,
+					`"Inputs to Change" holds a row "${excerpt(id, 60)}" that is not an input of a workflow`,
 					'Remove this row and add it again from the list.',
 				),
 			);
@@ -126,7 +126,7 @@ function convert(value: unknown, type: OverrideType): Result<Json, string> {
 		case 'number': {
 			const number =
 				typeof json === 'number' ? json : typeof json === 'string' && json.trim() ? Number(json) : NaN;
-			if (!Number.isFinite(number)) return fail(`${shown(text)} is no number`);
+			if (!Number.isFinite(number)) return fail(`${shown(text)} is not a number`);
 			return keepsDigits(json, number);
 		}
 		case 'boolean': {
@@ -137,13 +137,13 @@ function convert(value: unknown, type: OverrideType): Result<Json, string> {
 		}
 		case 'json': {
 			const parsed = typeof json === 'string' ? parseJson(json) : json;
-			if (parsed === undefined) return fail(`${shown(text)} is no valid JSON`);
+			if (parsed === undefined) return fail(`${shown(text)} is not valid JSON`);
 			return keepsDigits(json, parsed);
 		}
 	}
 }
 
-/** A seed of another value makes another picture. */
+/** A seed of another value makes another image. */
 function keepsDigits(given: Json, value: Json): Result<Json, string> {
 	const lost = typeof given === 'string' ? lostDigits(given) : undefined;
 	return lost === undefined
@@ -185,7 +185,7 @@ export function promptFromJson(value: unknown, workflowId?: string): Result<Prom
 	const read = readPrompt(value);
 	const parsed = read.ok ? onlyOne(read.value) : undefined;
 	if (!isJsonObject(parsed)) {
-		const what = read.ok ? 'is no JSON object' : `is no valid JSON${read.failure && `: ${read.failure}`}`;
+		const what = read.ok ? 'is not a JSON object' : `is not valid JSON${read.failure && `: ${read.failure}`}`;
 		return fail(
 			refuse(
 				what,
@@ -242,7 +242,7 @@ function readBody(body: JsonObject, workflowId: string | undefined): Result<Json
 	if (!isJsonObject(prompt)) {
 		return fail(
 			refuse(
-				'is a request body of which "prompt" is no object',
+				'is a request body of which "prompt" is not an object',
 				'Copy the whole body from the trial-run page, or enter only the inputs to change.',
 			),
 		);

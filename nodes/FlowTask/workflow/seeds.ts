@@ -3,7 +3,7 @@ import type { WorkflowDefinition } from './definition';
 import { withInput, type Prompt } from './prompt';
 import { describeSpec, type ParameterView } from './parameterView';
 
-/** What happens to seeds: a workflow keeps the one of its export, so that every run would give the same picture. */
+/** What happens to seeds: a workflow keeps the one of its export, so that every run would give the same image. */
 export type SeedMode = 'keep' | 'random' | 'fixed' | 'increment';
 
 export interface SeedPlan {

@@ -35,7 +35,7 @@ function controlOfModel(model: string): string {
 /**
  * The editor evaluates this hidden field; an execution does not. Display conditions with regular expressions would be
  * evaluated by n8n for each execution too, under a time limit that fails it on a busy machine, and they show every
- * notice where the model is an expression. It has to be the first field of a node: the editor resolves those before it
+ * notice where the model is an expression. It must be the first field of a node: the editor resolves those before it
  * together with it, and one without input data (`{{ $json.name }}`) would take it along.
  */
 export const reasoningSentField: INodeProperties = {

@@ -43,7 +43,7 @@ export interface DownloadParts {
 	readonly maxBytes: number;
 	/** When the run stops waiting, by the clock's `now()`; a download may begin shortly before. */
 	readonly deadlineMs: number;
-	/** Ends all downloads; has to be aborted when the run is over, whatever its end. */
+	/** Ends all downloads; must be aborted when the run is over, whatever its end. */
 	readonly signal: AbortSignal;
 }
 
@@ -54,7 +54,7 @@ const TRIES = 4;
 const EXPIRED_STATUSES: ReadonlySet<number> = new Set([400, 401, 403, 404, 410]);
 
 const IDLE_CHECK_MS = 5_000;
-/** What a download may take although the run's time-out comes meanwhile. */
+/** What a download may take although the run's timeout comes meanwhile. */
 const DEADLINE_GRACE_MS = 2 * 60_000;
 
 /** Files of tasks that ended just in time wait for their turn so long; a host that hangs must not hold the run for hours. */
@@ -133,7 +133,7 @@ function refuseAddress(url: string): DownloadFailure | undefined {
 const DOWNLOAD_LATER = 'Download it later with the "Download" operation and the link.';
 
 function tooLate(host: string): DownloadFailure {
-	return notLoaded('file', host, 'the time-out was long past when its turn came', DOWNLOAD_LATER);
+	return notLoaded('file', host, 'the timeout was long past when its turn came', DOWNLOAD_LATER);
 }
 
 function notLoaded(

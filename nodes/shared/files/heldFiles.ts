@@ -87,7 +87,7 @@ class Room {
 		};
 	}
 
-	/** In their order, so that a large one is not passed over for ever. */
+	/** In their order, so that a large one is not passed over forever. */
 	private admit(): void {
 		for (let next = this.waiting[0]; next; next = this.waiting[0]) {
 			if (this.held > 0 && this.held + next.bytes > this.limit) return;

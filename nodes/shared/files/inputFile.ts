@@ -96,7 +96,7 @@ export async function fetchInputFile(
 	if (!/^https?:\/\/[^/]/i.test(url.trim())) {
 		return fail(
 			badInput(
-				`"${excerpt(url, 80)}" is no web address of a file`,
+				`"${excerpt(url, 80)}" is not a web address of a file`,
 				'Enter a URL that starts with http:// or https://.',
 			),
 		);

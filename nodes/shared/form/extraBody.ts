@@ -15,7 +15,7 @@ export function readExtraBody(value: unknown, example: string): Result<JsonObjec
 	if (!isJsonObject(parsed) || isDeep) {
 		return fail(
 			badInput(
-				`"Extra Body" is ${isDeep ? 'nested too deeply' : 'no JSON object'}`,
+				`"Extra Body" is ${isDeep ? 'nested too deeply' : 'not a JSON object'}`,
 				`Enter fields and values, e.g. ${example}, or leave it empty.`,
 			),
 		);

@@ -12,7 +12,7 @@ export const IDEMPOTENCY_TTL = {
 	fallback: 168,
 } as const satisfies NumberOption;
 
-/** Where a key is unique, and for how long; 0 = for ever. */
+/** Where a key is unique, and for how long; 0 = forever. */
 export interface IdempotencyOptions {
 	readonly reach: 'node' | 'project';
 	readonly ttlMs: number;
@@ -60,7 +60,7 @@ export function idempotencyFields(
 				{ name: 'This Node', value: 'node', description: words.thisNode },
 				{ name: 'Project', value: 'project', description: words.project },
 			],
-			description: 'Where a key has to be unique',
+			description: 'Where a key must be unique',
 		},
 		idempotencyTtlHours: {
 			displayName: IDEMPOTENCY_TTL.label,

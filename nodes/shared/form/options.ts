@@ -31,7 +31,7 @@ export function readNumberOptions<Name extends string>(
 		const value = numberIn(raw);
 		if (Number.isFinite(value) && value >= min && value <= max) numbers.set(name, value);
 		else {
-			complaints.push(`"${label}" has to be a number from ${min} to ${max}`);
+			complaints.push(`"${label}" must be a number from ${min} to ${max}`);
 			places.add(isField ? `in the field "${label}"` : 'under "Options"');
 		}
 	}

@@ -7,7 +7,7 @@ const TEXT = String.raw`"[^"\\]*(?:\\[\s\S][^"\\]*)*\\?(?:"|$)`;
 /**
  * Parses JSON as an operator pasted it. Tools of Python write numbers that JSON does not have, chats put fences
  * around it; what is meant is plain, so that it is read.
- * @returns why it is no JSON as a clause, empty where that is not known
+ * @returns why it is not JSON as a clause, empty where that is not known
  */
 export function parsePasted(source: string): Result<Json, string> {
 	const text = withoutFence(source.trim());

@@ -6,7 +6,7 @@ export interface ByteStream extends AsyncIterable<Uint8Array> {
 /**
  * A body that ends at once when it is destroyed. What n8n returns for `encoding: 'stream'` does not: the client wraps
  * the body in a generator to count its bytes, and a generator that waits for the next piece cannot be ended before
- * one comes, so that a silent line would hold its reader for ever.
+ * one comes, so that a silent line would hold its reader forever.
  *
  * @param close closes the connection
  */

@@ -10,7 +10,7 @@ export type Repeatability = 'read' | 'write';
 /** First back-off step; doubles with each attempt. */
 const BACKOFF_BASE_MS = 500;
 const BACKOFF_CAP_MS = 20_000;
-/** A longer Retry-After is cut here: the node's own time-out decides what lies beyond. */
+/** A longer Retry-After is cut here: the node's own timeout decides what lies beyond. */
 const RETRY_AFTER_CAP_MS = 5 * 60_000;
 
 /** Whether the same request may be sent once more after this outcome. */

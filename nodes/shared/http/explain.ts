@@ -144,7 +144,7 @@ function unreached(
 			outcome.code === 'EPROTO'
 				? 'It does not speak TLS. If the Base URL in the credential starts with https://, try http://.'
 				: certificate
-					? `Its certificate was not accepted (${outcome.code}). Check the Base URL in the credential, or have the platform's certificate mended.`
+					? `Its certificate was not accepted (${outcome.code}). Check the Base URL in the credential, or have the platform's certificate replaced.`
 					: `Check the Base URL in the credential and that n8n may reach it. Nothing was sent. Reason: ${excerpt(facts.redact(outcome.text))}${outcome.code ? ` (${outcome.code})` : ''}`,
 		details: { networkCode: outcome.code },
 		passing: !certificate,

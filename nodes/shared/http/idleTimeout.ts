@@ -19,7 +19,7 @@ export interface WatchedBody {
 	release(): void;
 }
 
-/** Cuts bodies that went silent or have no end, so that whoever reads them gets an error instead of waiting for ever. */
+/** Cuts bodies that went silent or have no end, so that whoever reads them gets an error instead of waiting forever. */
 export interface IdleTimeouts {
 	watch(body: ByteStream, limits: PatienceLimits): WatchedBody;
 }
@@ -33,7 +33,7 @@ interface Entry {
  * One loop watches all bodies of a run: a timer for each piece of each stream would cost more than reading it.
  *
  * @param checkMs how often it looks, which is how late a cut may come
- * @param signal ends the watch, and cuts what is still being read; has to be aborted when the run is over
+ * @param signal ends the watch, and cuts what is still being read; must be aborted when the run is over
  */
 export function createIdleTimeouts(clock: Clock, checkMs: number, signal: AbortSignal): IdleTimeouts {
 	const entries = new Map<ByteStream, Entry>();
@@ -42,7 +42,7 @@ export function createIdleTimeouts(clock: Clock, checkMs: number, signal: AbortS
 		for (const [body, { limits, receivedAtMs }] of entries) {
 			if (nowMs - receivedAtMs > limits.idleMs) body.destroy(new BodyEnded('ETIMEDOUT', 'it went silent'));
 			else if (nowMs > limits.endByMs) {
-				body.destroy(new BodyEnded('ERR_TOO_LATE', 'it did not end before the time-out'));
+				body.destroy(new BodyEnded('ERR_TOO_LATE', 'it did not end before the timeout'));
 			}
 		}
 	};

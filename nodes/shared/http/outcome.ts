@@ -10,7 +10,7 @@ import { parseJson, type Json } from '../text/json';
  * - `done`: envelope with `code` 0
  * - `busy`: 429, nothing was carried out; `retryAfter` is the header as it came
  * - `refused`: the service answered no, nothing was carried out; `wordless` where the status alone says so
- * - `broken`: 408, 499, 5xx or an answer that is no envelope; `enveloped` where it has the form of a no, which
+ * - `broken`: 408, 499, 5xx or an answer that is not an envelope; `enveloped` where it has the form of a no, which
  *   gateways that gave up waiting write as well
  * - `unreached`: the request never arrived
  * - `lost`: no answer came, the request may have been carried out
@@ -83,7 +83,7 @@ export function classify(exchange: Exchange): Outcome {
 		const reason = hasWords(body, exchange.text) ? text : `no reason was given (HTTP ${status})`;
 		return { kind: 'refused', status, code, text: reason, ...(wordless && { wordless }) };
 	}
-	// Only with words and without data: what else is no envelope may be anyone's, and the work may be done.
+	// Only with words and without data: what else is not an envelope may be anyone's, and the work may be done.
 	if (v.is(NamedRefusal, body)) return { kind: 'refused', status, code, text };
 	if (code === null) return { kind: 'broken', status, enveloped: false, text };
 	if (code !== 0) return { kind: 'refused', status, code, text };
@@ -121,6 +121,6 @@ function hasWords(body: Json | undefined, text: string): boolean {
 function describeBody(text: string, contentType = ''): string {
 	if (!text.trim()) return 'an empty answer';
 	if (/html/i.test(contentType) || /^\s*</.test(text)) return 'a web page instead of JSON';
-	if (parseJson(text) === undefined) return 'an answer that is cut off or is no JSON';
+	if (parseJson(text) === undefined) return 'an answer that is cut off or is not JSON';
 	return 'an answer without the expected "code" field';
 }

@@ -3,18 +3,18 @@ import { createParser } from 'eventsource-parser';
 import { BodyEnded } from './request';
 import type { ByteStream } from './abortableStream';
 
-/** One event of a stream, or a whole body that was no stream. */
+/** One event of a stream, or a whole body that was not a stream. */
 export interface StreamEvent {
 	/** The event's name; undefined for the usual, unnamed one. */
 	readonly name: string | undefined;
 	readonly data: string;
-	/** The body was no event stream, and this is all of it that came. */
+	/** The body was not an event stream, and this is all of it that came. */
 	readonly isWholeBody: boolean;
 }
 
 /** No answer is this long: whoever sends more has no end. */
 const MAX_STREAM_BYTES = 256 * 1024 * 1024;
-/** One event, or a body that is no stream. In characters. */
+/** One event, or a body that is not a stream. In characters. */
 const MAX_EVENT_CHARS = 32 * 1024 * 1024;
 
 /** The parser looks for line ends of both kinds up to the end of what it is given, for each line anew. */

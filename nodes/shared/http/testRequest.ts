@@ -47,7 +47,7 @@ export async function sendTest(
 	const options = { ...PLAIN, method: 'POST', uri: url, headers, body: JSON.stringify(json) };
 	const settled = new AbortController();
 	const answer = helpers.request(options).then(readResponse, (error: unknown) => exchangeOfError(error));
-	// The helper's own time-out begins anew with each byte.
+	// The helper's own timeout begins anew with each byte.
 	const late = clock
 		.sleep(DEADLINE_MS, settled.signal)
 		.then((): Unanswered => ({ kind: 'lost', sent: 'unknown', code: 'ETIMEDOUT', reason: '' }));

@@ -22,7 +22,7 @@ export interface OpenSocketHandle {
 /** Opens a socket; handed in, so that the watchers can be tested with sockets of their own. */
 export type SocketFactory = (url: string, events: SocketEvents) => OpenSocketHandle;
 
-/** A server that takes the connection and then says nothing must not hold a task's watcher for ever. */
+/** A server that takes the connection and then says nothing must not hold a task's watcher forever. */
 const HANDSHAKE_DEADLINE_MS = 10_000;
 
 /**

@@ -1,7 +1,7 @@
 import type { Attempt, KeyState, RowKind, RowOutcome } from './rows';
 
 /**
- * The right to do something once. One of `submitted`, `unanswered`, `ended` and `released` has to be called, else
+ * The right to do something once. One of `submitted`, `unanswered`, `ended` and `released` must be called, else
  * others take the claim for one whose owner died. All return at once; what they say is written in the background.
  */
 export interface LedgerClaim {

@@ -57,7 +57,7 @@ export interface LedgerSettings {
 	readonly scope: string;
 	readonly workflowId: string;
 	readonly executionId: string;
-	/** How long entries count, ms; 0 = for ever. */
+	/** How long entries count, ms; 0 = forever. */
 	readonly ttlMs: number;
 	/** What to do where nobody knows whether it was done. */
 	readonly onUnknown: 'error' | 'again';
@@ -380,7 +380,7 @@ class TableLedger implements Ledger {
 		if (stop) return stop;
 		if (signal.aborted) return { ...NOT_ANY_MORE, kind: 'cancelled' };
 		if (clock.now() < this.settings.deadlineMs) return undefined;
-		const message = `Another execution was still at the key "${excerpt(key, 60)}" when the time-out was reached`;
+		const message = `Another execution was still at the key "${excerpt(key, 60)}" when the timeout was reached`;
 		return { ...NOT_ANY_MORE, message };
 	}
 }

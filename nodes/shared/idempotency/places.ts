@@ -22,7 +22,7 @@ export class ClaimPlaces {
 		private readonly signal: AbortSignal,
 	) {}
 
-	/** Comes to its end when there is a place, which has to be given back. */
+	/** Comes to its end when there is a place, which must be given back. */
 	async take(): Promise<void> {
 		if (this.signal.aborted) {
 			this.taken++;

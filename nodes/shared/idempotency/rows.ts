@@ -35,7 +35,7 @@ export const LEDGER_TABLE: TableSpec = {
 export type RowKind = 'claim' | 'submitted' | 'done';
 
 /**
- * - `succeeded`: the side effect is there to be used, for ever
+ * - `succeeded`: the side effect is there to be used, forever
  * - `failed`: it came to nothing, the key is free again
  * - `unanswered`: it was asked for, and no answer tells what became of that
  */

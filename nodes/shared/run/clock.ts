@@ -16,7 +16,7 @@ export interface Clock {
 /** The longest wait that a Node timer can hold; a longer one would fire at once. */
 const LONGEST_TIMER_MS = 2_147_483_647;
 
-/** A time in the form in which Node's timers take it: options multiplied by seconds are no whole numbers. */
+/** A time in the form in which Node's timers take it: options multiplied by seconds are not whole numbers. */
 export function timerMs(ms: number): number {
 	return Math.min(Math.max(0, Math.ceil(ms)), LONGEST_TIMER_MS);
 }

@@ -20,7 +20,7 @@ const LONG_INTEGER = /(?:^|[[:,\s-])\d{16}/;
  *
  * Integers beyond 2^53 become the text of their digits: as numbers they would be rounded, and an id that lost its
  * last digits is another one's.
- * @returns the value, or `undefined` where the text is no JSON (which no JSON text can mean) or is nested too deeply
+ * @returns the value, or `undefined` where the text is not JSON (which no JSON text can mean) or is nested too deeply
  */
 export function parseJson(text: string): Json | undefined {
 	return parse(text, withAllDigits);

@@ -20,7 +20,7 @@ export interface PieceRedactor {
 const HIDDEN = '[hidden]';
 /** A shorter one would hide parts of ordinary words. */
 const SHORTEST_SECRET_CHARS = 4;
-/** Of the prefixes of tokens, in clear and in base64 (§2.7, §5.1). */
+/** Of the prefixes of tokens, in plain text and in base64 (§2.7, §5.1). */
 const BEGINNING_CHARS = 3;
 // Bounded, for a match of millions of characters is more than the stack holds.
 // Patterns read a token with escapes too: the words of a service are often a piece of JSON or of an address.

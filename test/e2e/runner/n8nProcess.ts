@@ -48,7 +48,7 @@ export function n8nEnvironment(own: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 	const env: NodeJS.ProcessEnv = {};
 	for (const name of INHERITED) if (process.env[name] !== undefined) env[name] = process.env[name];
 	const pathName = env.Path === undefined ? 'PATH' : 'Path';
-	// n8n starts its task runner by the name "node": it has to be the Node that runs n8n itself.
+	// n8n starts its task runner by the name "node": it must be the Node that runs n8n itself.
 	env[pathName] = [dirname(nodeBinary), env[pathName]].filter(Boolean).join(delimiter);
 	return { ...env, ...QUIET, ...own };
 }

@@ -21,10 +21,10 @@ export function noteSecrets(userFolder: string, credential: Readonly<Record<stri
 	}
 }
 
-/** Fails where n8n's database, logs or binary store hold a secret in clear. To be called once n8n has ended. */
+/** Fails where n8n's database, logs or binary store hold a secret in plain text. To be called once n8n has ended. */
 export async function refuseSecretsIn(userFolder: string): Promise<void> {
 	const leaks = await filesWith(userFolder, [...(known.get(userFolder) ?? []), ...PROMPT_TOKENS]);
-	if (leaks.length > 0) throw new Error(`A secret stands in clear in ${leaks.join(', ')}`);
+	if (leaks.length > 0) throw new Error(`A secret stands in plain text in ${leaks.join(', ')}`);
 }
 
 async function filesWith(folder: string, secrets: readonly string[]): Promise<string[]> {

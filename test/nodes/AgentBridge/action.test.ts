@@ -166,8 +166,8 @@ describe('request', () => {
 
 	test.each([
 		[{ frame: '{}' }, 'The frame is empty'],
-		[{ timeoutSeconds: '={{ "soon" }}' }, '"Time-Out (Seconds)" has to be a number'],
-		[{ frame: '[1]' }, 'The frame is no JSON object'],
+		[{ timeoutSeconds: '={{ "soon" }}' }, '"Timeout (Seconds)" must be a number'],
+		[{ frame: '[1]' }, 'The frame is not a JSON object'],
 		[{ correlationPath: '', replyPath: '', eventFilter: '' }, 'how the reply is recognised'],
 		[{ correlationPath: '' }, '"Correlation Path" is not'],
 		[{ correlationPath: 'type.id' }, 'no place for an ID'],
@@ -223,7 +223,7 @@ describe('Retry On Fail', () => {
 			},
 			RETRY,
 		);
-		expect(run.error?.message).toContain('The frame is no JSON object');
+		expect(run.error?.message).toContain('The frame is not a JSON object');
 		expect(bridge().received).toHaveLength(1);
 	});
 });
@@ -251,14 +251,14 @@ describe('send', () => {
 		expect(jsonOf(run)).toMatchObject([{ frame: { reply_to: '12345678901234567891' } }]);
 	});
 
-	test('one item that is no frame does not keep the others', async () => {
+	test('one item that is not a frame does not keep the others', async () => {
 		const run = await stage.run(
 			[{ json: { text: 'one' } }, { json: {} }, { json: { text: 'three' } }],
 			{ ...SEND, frame: '={{ $json.text ? { type: "message", reply_to: "f", text: $json.text } : "none" }}' },
 			CONTINUE,
 		);
 		expect(jsonOf(run, 0)).toHaveLength(2);
-		expect(jsonOf(run, 1)).toMatchObject([{ error: 'The frame is no JSON object' }]);
+		expect(jsonOf(run, 1)).toMatchObject([{ error: 'The frame is not a JSON object' }]);
 		expect(bridge().received).toHaveLength(2);
 	});
 

@@ -86,7 +86,7 @@ test('Stop ends the test at once and closes the connection', async () => {
 test.each([
 	[{ eventPath: '', eventFilter: 'message' }, 'not where a frame names its event'],
 	[{ authMode: 'inFrame', authFrame: '{"type":"auth"}' }, 'no place for the token'],
-	[{ options: { heartbeatFrame: 'ping' } }, 'Heartbeat Frame is no JSON object'],
+	[{ options: { heartbeatFrame: 'ping' } }, 'Heartbeat Frame is not a JSON object'],
 ])('%j is refused before anything is opened', async (parameters, said) => {
 	const run = await stage.test(parameters);
 	expect(run.error?.message).toContain(said);

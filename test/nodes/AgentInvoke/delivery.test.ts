@@ -98,8 +98,8 @@ describe('items', () => {
 
 	test.each([
 		[{ concurrency: 0 }, '"Concurrency"'],
-		[{ timeoutSeconds: '={{ "soon" }}' }, '"Time-Out (Seconds)"'],
-		[{ extraBody: '[1]' }, '"Extra Body" is no JSON object'],
+		[{ timeoutSeconds: '={{ "soon" }}' }, '"Timeout (Seconds)"'],
+		[{ extraBody: '[1]' }, '"Extra Body" is not a JSON object'],
 		[{ extraBody: '{"message": "other"}' }, '"Extra Body" sets "message"'],
 		[{ extraBody: '{"session_id": "ses_x"}' }, '"Extra Body" sets "session_id"'],
 	])('options that are wrong send nothing: %j', async (options, said) => {
@@ -153,7 +153,7 @@ describe('files', () => {
 	});
 
 	test.each([
-		['ftp://x/a', 'is no web address of a file'],
+		['ftp://x/a', 'is not a web address of a file'],
 		['', 'A file has no URL'],
 	])('the address %j', async (url, said) => {
 		const run = await stage.run(sayings('x'), { files: { file: [{ source: 'url', url }] } });

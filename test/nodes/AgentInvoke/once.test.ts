@@ -181,7 +181,7 @@ test('what is to be shown is read before anything is sent', async () => {
 	expect(stage.platform.books().requests.invoke).toBe(0);
 });
 
-test('a retry with another body asks anew, one with another time-out does not', async () => {
+test('a retry with another body asks anew, one with another timeout does not', async () => {
 	const rule = stage.platform.faults.add({ on: 'invoke', kind: 'code', code: 40000, skip: 1 });
 	const failed = await stage.run(orders(2), FAST);
 	rule.remove();

@@ -181,7 +181,7 @@ test('a cancel ends the node within a second, and its sessions stand in the log'
 	const done = stage.platform.books().sessions.find(({ messages }) => messages[0] === 'done');
 	const call = () => stage.platform.books().invocations.find(({ message }) => message === 'done');
 	await until(() => call()?.answered === 'yes');
-	// The answer that has left has to be read, too.
+	// The answer that has left must be read, too.
 	await new Promise((resolve) => setTimeout(resolve, 300));
 	const sinceCancel = stopwatch();
 	live.cancel();

@@ -86,7 +86,7 @@ describe('streams', () => {
 		['comments', ': ping\n\n'],
 		['blanks before a body', ' \n'],
 		['events without a word', event({ delta: '' })],
-	])('%s without end keep no item waiting beyond its time-out', async (_name, piece) => {
+	])('%s without end keep no item waiting beyond its timeout', async (_name, piece) => {
 		answer = (response) => {
 			stream(response, piece);
 			const writing = setInterval(() => response.write(piece), 100);

@@ -50,7 +50,7 @@ test('an outage that lasts is told with the number of attempts', async () => {
 	expect(stage.platform.books().requests.chat).toBe(2);
 });
 
-test('attempts end with the time-out of the answer, and say why', async () => {
+test('attempts end with the timeout of the answer, and say why', async () => {
 	stage.platform.faults.add({ on: 'chat', kind: '429', retryAfterSeconds: 30 });
 	const watch = stopwatch();
 	const run = await stage.run(sayings('x'), { options: { timeoutSeconds: 2 } });

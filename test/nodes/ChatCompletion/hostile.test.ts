@@ -167,7 +167,7 @@ test.each([
 	expect(run.error?.message).toBe(error);
 });
 
-test('an answer that is written for ever ends after half an hour where no time-out is set', async () => {
+test('an answer that is written forever ends after half an hour where no timeout is set', async () => {
 	// Both clocks of the machine, whichever the node asks.
 	const elapsed = performance.now.bind(performance);
 	const clocks = [jest.spyOn(Date, 'now'), jest.spyOn(performance, 'now')] as const;
@@ -194,7 +194,7 @@ test('an answer that is written for ever ends after half an hour where no time-o
 			}),
 			credentials: { flowPlatformApi: { apiKey: 'sk-0123456789abcdef', baseUrl: server.baseUrl } },
 		});
-		expect(run.error?.message).toMatch(/did not end before the time-out/);
+		expect(run.error?.message).toMatch(/did not end before the timeout/);
 		expect(written).toBeGreaterThanOrEqual(10);
 	} finally {
 		for (const clock of clocks) clock.mockRestore();

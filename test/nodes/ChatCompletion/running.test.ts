@@ -104,7 +104,7 @@ test('a silence ends the wait, and the line', async () => {
 		options: { idleTimeoutSeconds: 1 },
 	});
 	expect(run.error?.message).toBe('The answer broke off after 11 characters: it went silent');
-	expect(run.error?.description).toContain('Raise "Longest Silence"');
+	expect(run.error?.description).toContain('Raise "Idle Timeout"');
 	while (!stage.platform.books().chats[0]?.hungUpAt) await new Promise((resolve) => setTimeout(resolve, 5));
 });
 
@@ -175,7 +175,7 @@ test.each([
 	[
 		{ source: 'url', url: 'ftp://x/y.png' },
 		{},
-		/^Message 1: "ftp:\/\/x\/y.png" is no web address of an image$/,
+		/^Message 1: "ftp:\/\/x\/y.png" is not a web address of an image$/,
 	],
 	[{ source: 'url', url: '' }, {}, /^Message 1: An image has no URL$/],
 	[{ source: 'url', url: 'data:image/svg+xml;base64,AAAA' }, {}, /image\/svg\+xml, which models do not take/],
@@ -185,8 +185,8 @@ test.each([
 		/^Message 1: An image is larger than 0.01 MB$/,
 	],
 	[{}, { extraBody: '{"model":"x"}' }, /^"Extra Body" sets "model"/],
-	[{}, { temperature: 9 }, /^"Temperature" has to be a number from 0 to 2$/],
-	[{}, { temperature: '={{ [] }}' }, /^"Temperature" has to be a number/],
+	[{}, { temperature: 9 }, /^"Temperature" must be a number from 0 to 2$/],
+	[{}, { temperature: '={{ [] }}' }, /^"Temperature" must be a number/],
 ])('refused before anything is sent: %#', async (image, options, message) => {
 	const big = Buffer.concat([PNG, Buffer.alloc(20_000)]);
 	const binary = {

@@ -159,7 +159,7 @@ test('as a tool with Retry On Fail: the tries of a call go on with one task', as
 	const options = { timeoutMinutes: 0.03 };
 	const retry = { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 };
 	const run = await runAsTool({ options }, retry);
-	expect(JSON.stringify(run.stored.data.resultData)).toContain('was not done within the time-out');
+	expect(JSON.stringify(run.stored.data.resultData)).toContain('was not done within the timeout');
 	expect(stage.platform.books().tasksMade).toBe(1);
 	expect(stage.platform.books().requests.submit).toBe(1);
 }, 60_000);

@@ -51,7 +51,7 @@ describe('a task info nested thousands of levels deep', () => {
 	});
 
 	test.each(['polling', 'websocket'])(
-		'ends its item alone, by the time-out and with its id (%s)',
+		'ends its item alone, by the timeout and with its id (%s)',
 		async (progressChannel) => {
 			const items = prompts(3);
 			stage.platform.faults.add({ on: 'info', kind: 'deepInfo' });
@@ -189,13 +189,13 @@ describe('one fault at a time', () => {
 		expect(stage.platform.books().sockets.opened).toBe(0);
 	});
 
-	test('a task of an unknown status is pending until the time-out, with its id in the error', async () => {
+	test('a task of an unknown status is pending until the timeout, with its id in the error', async () => {
 		stage.platform.faults.add({ on: 'info', kind: 'unknownStatus' });
 		const run = await stage.run(prompts(1), {
 			options: { progressChannel: 'polling', timeoutMinutes: 0.05 },
 		});
 		const [task] = stage.platform.books().tasks;
-		expect(run.error?.message).toContain(`Task ${String(task?.taskId)} was not done within the time-out`);
+		expect(run.error?.message).toContain(`Task ${String(task?.taskId)} was not done within the timeout`);
 	});
 
 	test('a task that stands still is left, and its id is in the error', async () => {

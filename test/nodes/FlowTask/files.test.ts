@@ -192,7 +192,7 @@ describe('hosts of our own', () => {
 		server.close();
 	});
 
-	test('a web page is no file, an endless file is cut, a file without a type gets one', async () => {
+	test('a web page is not a file, an endless file is cut, a file without a type gets one', async () => {
 		const items = ['html', 'denied/t1.png', 'endless', `any/%2e%2e%2fcon?filename=x`].map((path) => ({
 			json: { finalFiles: `${base}/${path}` },
 		}));

@@ -69,7 +69,7 @@ export function everythingSaid(run: HarnessRun): string {
 	return JSON.stringify([run.stored, run.raw.data.resultData, run.error, run.logs]);
 }
 
-/** A json value that has to be text. */
+/** A json value that must be text. */
 export function text(value: unknown): string {
 	if (typeof value === 'string') return value;
 	throw new Error(`no text: ${JSON.stringify(value)}`);

@@ -182,7 +182,7 @@ test('a fraction is not submitted for what the view calls INT', async () => {
 		prompts(1),
 		form({ '3/steps': 20.5 }, { '3/steps': 'number' }, { parameterSpec }),
 	);
-	expect(run.error?.message).toContain('steps is 20.5, but has to be a whole number, from 1 to 100');
+	expect(run.error?.message).toContain('steps is 20.5, but must be a whole number, from 1 to 100');
 	expect(stage.platform.books().requests.submit).toBe(0);
 });
 
@@ -191,8 +191,8 @@ test('one error names all that is wrong, with node, parameter, value and what is
 	const run = await stage.run(prompts(1), form(rows, { '3/steps': 'number', '3/speed': 'number' }));
 	const message = run.error?.message ?? '';
 	expect(message).toContain('5 inputs do not fit the workflow');
-	expect(message).toMatch(/\(node 3\) · steps is 0, but has to be a number, from 1 to/);
-	expect(message).toMatch(/\(node 3\) · sampler_name is "nope", but has to be one of /);
+	expect(message).toMatch(/\(node 3\) · steps is 0, but must be a number, from 1 to/);
+	expect(message).toMatch(/\(node 3\) · sampler_name is "nope", but must be one of /);
 	expect(message).toContain('there is no node 99 in the workflow definition');
 	expect(message).toMatch(/· speed is not an input of that node \(it has /);
 	expect(message).toMatch(/· model comes from another node/);

@@ -123,7 +123,7 @@ test('a suspended wait that fails leaves by "Done", and does not go round', asyn
 		credentials: { flowPlatformApi: { apiKey: KEY, baseUrl: base } },
 	});
 	expect(result.runs(NODE_NAME)).toHaveLength(1);
-	expect(text(result.output('Finished')[0]?.json.error)).toContain('Time-Out (Minutes)');
+	expect(text(result.output('Finished')[0]?.json.error)).toContain('Timeout (Minutes)');
 });
 
 test('an index that is late makes no retry pay again', async () => {
@@ -194,7 +194,7 @@ test('the last error of a retry names the tasks of the tries before', async () =
 	expect(known.map(({ taskId }) => taskId).sort()).toEqual(['t1', 't2']);
 });
 
-test('the time-out ends the wait for a turn, too', async () => {
+test('the timeout ends the wait for a turn, too', async () => {
 	const watch = stopwatch();
 	const options = { requestsPerSecond: 0.5, timeoutMinutes: 0.05, progressChannel: 'polling' };
 	const result = await run(10, { options }, CONTINUE);
@@ -220,7 +220,7 @@ test('a refused look says that the task exists, and not to run the item again', 
 	expect(result.error?.description).not.toContain('run the node again');
 });
 
-test('looks that get no answer are told with the time-out', async () => {
+test('looks that get no answer are told with the timeout', async () => {
 	script.info = (_ids, response) => response.destroy();
 	const result = await run(1, { options: { ...POLLING.options, timeoutMinutes: 0.05 } });
 	expect(result.error?.message).toContain('Its state could not be read the last time');

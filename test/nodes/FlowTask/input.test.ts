@@ -32,7 +32,12 @@ const editorFile = {
 
 test.each<[string, INodeParameters, RegExp, RegExp]>([
 	['an empty workflow ID', { workflowId: '  ' }, /"Workflow ID" is empty/, /console/],
-	['a workflow ID that is JSON', { workflowId: '{"3": {}}' }, /which is no ID/, /not the workflow itself/],
+	[
+		'a workflow ID that is JSON',
+		{ workflowId: '{"3": {}}' },
+		/which is not an ID/,
+		/not the workflow itself/,
+	],
 	['a full export as prompt', json(textToImage), /is a full workflow export/, /only the inputs to change/],
 	[
 		'a wrapped export as prompt',
@@ -101,8 +106,8 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 		/12345678901234567000 is a number beyond 9007199254740991, of which n8n rounds/,
 		/Correct this row/,
 	],
-	['a list as prompt', json('[1, 2]'), /is no JSON object/, /node id/],
-	['text as prompt', json('a red fox'), /is no valid JSON/, /node id/],
+	['a list as prompt', json('[1, 2]'), /is not a JSON object/, /node id/],
+	['text as prompt', json('a red fox'), /is not valid JSON/, /node id/],
 	[
 		'a prompt with a link',
 		json({ '6': { inputs: { clip: ['4', 1] } } }),
@@ -132,11 +137,11 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 		/Correct this row/,
 	],
 	[
-		'a row that is no number',
+		'a row that is not a number',
 		{
 			overrideFields: { override: [{ nodeId: '3', parameter: 'steps', value: 'many', valueType: 'number' }] },
 		},
-		/"many" is no number/,
+		/"many" is not a number/,
 		/Correct this row/,
 	],
 	[
@@ -146,9 +151,9 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 		/no file at all/,
 	],
 	[
-		'a URL that is no web address',
+		'a URL that is not a web address',
 		{ imageSlots: { slot: [{ nodeId: '10', parameter: 'image', source: 'url', url: 'ftp://x/y.png' }] } },
-		/which is no web address/,
+		/which is not a web address/,
 		/http/,
 	],
 	[
@@ -160,7 +165,7 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 	[
 		'an option out of its range',
 		{ options: { urlExpirePeriod: 5 } },
-		/"Link Validity \(Seconds\)" has to be a number from 60/,
+		/"Link Validity \(Seconds\)" must be a number from 60/,
 		/Options/,
 	],
 	[

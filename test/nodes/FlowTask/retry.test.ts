@@ -132,10 +132,10 @@ test('a submit without an answer is not repeated by a retry, and may be by choic
 	expect(stage.platform.books().duplicates).toBe(1);
 });
 
-test('a longer time-out at Retry goes on with the tasks that exist', async () => {
+test('a longer timeout at Retry goes on with the tasks that exist', async () => {
 	stage.platform.faults.add({ on: 'info', kind: 'noProgress' });
 	const late = await stage.run(prompts(ITEMS), { options: { ...OPTIONS.options, timeoutMinutes: 0.02 } });
-	expect(late.error?.message).toContain('was not done within the time-out');
+	expect(late.error?.message).toContain('was not done within the timeout');
 	stage.platform.faults.clear();
 	expectEachTaskOnce(await stage.harness.retry(late, { workflow: stage.workflow(OPTIONS) }));
 });

@@ -151,7 +151,7 @@ test('unless "Check Again" leads back, nothing is asked', async () => {
 	expect(stage.platform.books().requests.info).toBe(asked);
 });
 
-test('the time-out counts over all looks', async () => {
+test('the timeout counts over all looks', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'stuckTask' });
 	const items = await submit(1);
 	let run = await stage.harness.run({
@@ -162,7 +162,7 @@ test('the time-out counts over all looks', async () => {
 	expect(run.status).toBe('waiting');
 	await new Promise((resolve) => setTimeout(resolve, 3_100));
 	run = await stage.harness.resume(run);
-	expect(run.output('Failed')[0]?.json.error).toContain('was not done within the time-out');
+	expect(run.output('Failed')[0]?.json.error).toContain('was not done within the timeout');
 });
 
 test('looks that fail late in the wait do not end it', async () => {
@@ -213,7 +213,7 @@ test('1,200 finished tasks with slow files: none is late, and the end of the wai
 	expect(stage.platform.books().requests.info).toBe(polls + 12);
 }, 180_000);
 
-test('a stuck task holds no worker when its time-out has come', async () => {
+test('a stuck task holds no worker when its timeout has come', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'stuckTask' });
 	const items = await submit(2);
 	let run = await stage.harness.run({
@@ -230,7 +230,7 @@ test('a stuck task holds no worker when its time-out has come', async () => {
 	expect(stage.platform.books().requests.info).toBe(polls + 1);
 });
 
-test('an outage at the time-out gets the tasks another look before they are late', async () => {
+test('an outage at the timeout gets the tasks another look before they are late', async () => {
 	const items = await submit(2);
 	let run = await stage.harness.run({
 		workflow: loop({ options: { timeoutMinutes: 0.02 } }),

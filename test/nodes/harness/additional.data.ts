@@ -25,7 +25,7 @@ export interface AdditionalDataOptions {
 	/** Set when a suspended execution goes on under its old id. */
 	restartExecutionId?: string;
 	rootExecutionMode?: WorkflowExecuteMode;
-	/** Milliseconds since the epoch, when the workflow has a time-out. */
+	/** Milliseconds since the epoch, when the workflow has a timeout. */
 	deadline?: number;
 }
 

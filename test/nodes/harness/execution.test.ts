@@ -194,7 +194,7 @@ describe('cancel', () => {
 		expect(lines).toEqual(['Task t-1 submitted', 'Task t-1 left behind, aborted: true']);
 	});
 
-	test('a time-out of the workflow takes the same way', async () => {
+	test('a timeout of the workflow takes the same way', async () => {
 		const workflow = singleNode({ type: 'harness.patient', settings: { executionTimeout: 0.1 } });
 		const run = await harness.run({ workflow });
 

@@ -23,7 +23,7 @@ import { buildWorkflow } from './workflow.json';
 /** An execution under way. */
 export interface LiveRun {
 	readonly executionId: string;
-	/** What "Stop" in the editor, the workflow's time-out and a shutdown of n8n do. */
+	/** What "Stop" in the editor, the workflow's timeout and a shutdown of n8n do. */
 	cancel(): void;
 	/** What it has said so far. */
 	readonly said: Pick<RunRecorder, 'logs' | 'chunks'>;

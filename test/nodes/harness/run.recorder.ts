@@ -21,7 +21,7 @@ export class RunRecorder {
 	}
 }
 
-/** The database keeps execution data as flatted JSON: what is no JSON (an Error's class, undefined) is gone. */
+/** The database keeps execution data as flatted JSON: what is not JSON (an Error's class, undefined) is gone. */
 export function copyAsStored(data: IRunExecutionData): IRunExecutionData {
 	return parse(stringify(data));
 }

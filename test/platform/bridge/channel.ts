@@ -27,7 +27,7 @@ export interface BridgeChannel {
 	push(frame: BridgeFrame): string;
 	/** Sends so many frames at once; the answer is their ids, in order. */
 	pushBurst(count: number, make?: (index: number) => BridgeFrame): string[];
-	/** Sends what is no frame at all. */
+	/** Sends what is not a frame at all. */
 	pushRaw(data: string | Buffer): void;
 	/** From now on the token is refused with this status (401, 403); `undefined`: it is good again. */
 	refuse(status: number | undefined): void;

@@ -45,7 +45,7 @@ interface Situation {
 
 /**
  * Directives count in system messages and in the last user message. Those of earlier turns do not, or a conversation
- * with memory would repeat them for ever; nor do those of answers and results, in which directives may be quoted.
+ * with memory would repeat them forever; nor do those of answers and results, in which directives may be quoted.
  */
 function survey(messages: readonly ChatMessage[]): Situation {
 	const directives = noDirectives();

@@ -37,7 +37,7 @@ export class BadDirective extends Error {}
 const PLACES: readonly ReasoningPlace[] = ['content', 'details', 'reasoning', 'tags'];
 
 function numberIn(value: string): number {
-	if (!/^\d+$/.test(value)) throw new BadDirective(`"${value}" is no whole number`);
+	if (!/^\d+$/.test(value)) throw new BadDirective(`"${value}" is not a whole number`);
 	return Number(value);
 }
 

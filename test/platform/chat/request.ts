@@ -46,7 +46,7 @@ const toolChoice = v.union([
 ]);
 const positive = v.pipe(v.number(), v.integer(), v.minValue(1));
 
-/** The switches of reasoning are strict: null is no boolean. Elsewhere null stands for absent, as with OpenAI. */
+/** The switches of reasoning are strict: null is not a boolean. Elsewhere null stands for absent, as with OpenAI. */
 const requestSchema = v.looseObject({
 	model: v.pipe(v.string(), v.minLength(1)),
 	messages: v.pipe(v.array(message), v.minLength(1)),

@@ -31,10 +31,10 @@ function fileContent(file: unknown): JsonRecord {
 		try {
 			content = parseWireJson(file);
 		} catch {
-			throw notApiExport('The file is no JSON. Export the workflow in API format.');
+			throw notApiExport('The file is not JSON. Export the workflow in API format.');
 		}
 	}
-	if (!isRecord(content)) throw notApiExport('The file is no JSON object of nodes.');
+	if (!isRecord(content)) throw notApiExport('The file is not a JSON object of nodes.');
 	if (Array.isArray(content['nodes'])) {
 		throw notApiExport('The file is in the format of the editor. Export the workflow in API format.');
 	}

@@ -27,7 +27,7 @@ export async function apiServer(parts: Parts): Promise<FastifyInstance> {
 		try {
 			done(null, parseWireJson(body.toString()));
 		} catch {
-			done(Object.assign(new Error('The body is no JSON.'), { statusCode: 400 }));
+			done(Object.assign(new Error('The body is not JSON.'), { statusCode: 400 }));
 		}
 	});
 	app.addHook('onRequest', async (request) => {

@@ -3,11 +3,11 @@ export type Outcome =
 	| { readonly kind: 'succeed' }
 	| { readonly kind: 'fail'; readonly errMsg: string }
 	| { readonly kind: 'deny'; readonly errMsg: string }
-	/** Generating for ever, at 0. */
+	/** Generating forever, at 0. */
 	| { readonly kind: 'stall' }
-	/** Generating for ever, at 99. */
+	/** Generating forever, at 99. */
 	| { readonly kind: 'stick' }
-	/** For ever in a state that the interface does not name. */
+	/** Forever in a state that the interface does not name. */
 	| { readonly kind: 'unknown'; readonly status: number };
 
 export interface Wishes {

@@ -7,7 +7,7 @@ import type { Outcome } from './outcome';
 
 export const STATUS = { queued: 1, generating: 2, succeeded: 3, failed: 4, denied: 5 } as const;
 
-/** Every token of a task begins so: one that got somewhere is found without knowing it. It has to be encoded in a URL. */
+/** Every token of a task begins so: one that got somewhere is found without knowing it. It must be encoded in a URL. */
 export const PROMPT_TOKEN_PREFIX = 'prompt+token/';
 
 export interface Task {

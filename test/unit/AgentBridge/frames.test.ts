@@ -49,7 +49,7 @@ describe('readIncoming', () => {
 		expect(readIncoming(text, redact)).toMatchObject({ ok: false, failure: expect.stringContaining(why) });
 	});
 
-	test.each(['', 'null', '[]', '"text"', '17', '{"a":', '<html>', '\u0000'])('%j is no frame', (text) => {
+	test.each(['', 'null', '[]', '"text"', '17', '{"a":', '<html>', '\u0000'])('%j is not a frame', (text) => {
 		expect(parseFrame(text)).toBeUndefined();
 	});
 

@@ -100,7 +100,7 @@ test('an id of 64 bits is recognised as a number and as a text, and keeps its di
 	}
 });
 
-test('the time-out counts from the sending on, and tells what was collected and what was not', async () => {
+test('the timeout counts from the sending on, and tells what was collected and what was not', async () => {
 	const { session, socket, clock } = scene();
 	const asking = session.request('{}', rule(), 1_000);
 	const open = await socket();
@@ -121,7 +121,7 @@ test('the time-out counts from the sending on, and tells what was collected and 
 test.each([
 	['where nothing correlates, the line is left, and with it a reply that comes too late', '', 2],
 	['where replies repeat a value, the line stays', 're', 1],
-])('after a time-out: %s', async (_what, replyPath, connections) => {
+])('after a timeout: %s', async (_what, replyPath, connections) => {
 	const { session, socket, sockets, clock } = scene();
 	const first = session.request('{"id":1}', { ...rule('1'), replyPath }, 1_000);
 	const old = await socket();
@@ -249,7 +249,7 @@ test('a token that is refused while frames go out: the next frame does not knock
 	expect(sockets).toHaveLength(1);
 });
 
-test('a platform that closes each connection at once is not asked for ever', async () => {
+test('a platform that closes each connection at once is not asked forever', async () => {
 	const { session, sockets, clock } = scene();
 	let sent: unknown;
 	void session.send('one').then((result) => (sent = result));

@@ -37,7 +37,7 @@ test.each<[string, JsonObject, boolean | undefined]>([
 	expect(succeeded(body)).toBe(expected);
 });
 
-test.each([null, 1, 'x', [], [{ success_response: true }], undefined])('%j is no envelope', (body) => {
+test.each([null, 1, 'x', [], [{ success_response: true }], undefined])('%j is not an envelope', (body) => {
 	expect(readEnvelope(body as Json)).toBeUndefined();
 });
 

@@ -116,7 +116,7 @@ test('a chunk that is nested too deeply is told as a part that cannot be read', 
 	});
 	expect(failureOf(result)).toMatchObject({
 		message:
-			'The answer broke off after 1 characters: a part of it is cut off, is no JSON, or is nested too deeply',
+			'The answer broke off after 1 characters: a part of it is cut off, is not JSON, or is nested too deeply',
 		details: { content: 'a' },
 	});
 });

@@ -69,7 +69,7 @@ test.each([
 	answerOf(result);
 });
 
-test('an answer without end is cut at the time-out', async () => {
+test('an answer without end is cut at the timeout', async () => {
 	const { result, tookMs } = await askChat({
 		body: async function* (clock) {
 			while (clock.elapsedMs < HOUR_MS) {

@@ -197,7 +197,7 @@ describe('an integer beyond 2^53', () => {
 		});
 	});
 
-	test('is no text for a schema, and a text of digits is no integer', () => {
+	test('is not text for a schema, and a text of digits is not an integer', () => {
 		const text = schema({ type: 'object', properties: { id: { type: 'string' } } });
 		expect(parseAnswer('{"id":12345678901234567890}', text)).toMatchObject({
 			problem: expect.stringContaining('id is not of a type(s) string'),

@@ -63,7 +63,7 @@ test('a list is an answer where the schema has one', () => {
 	});
 });
 
-test('an answer that reached the most tokens has to be JSON as a whole', () => {
+test('an answer that reached the most tokens must be JSON as a whole', () => {
 	for (const text of [
 		'The old one was {"id":1}. The new one is',
 		'{"id":1} and',

@@ -34,10 +34,7 @@ test('rows become messages; those that are empty for this item are left out', ()
 test.each([
 	[[], 'There is no message'],
 	[[{ role: 'user', content: ' ', images: [] }], 'All messages are empty'],
-	[
-		[{ role: 'boss', content: 'x', images: [] }],
-		/^Message 1 has the role "boss": it has to be one of system/,
-	],
+	[[{ role: 'boss', content: 'x', images: [] }], /^Message 1 has the role "boss": it must be one of system/],
 	[
 		[
 			{ role: 'system', content: 'Be brief', images: [] },
@@ -91,14 +88,14 @@ const circular: Record<string, unknown> = { role: 'user', content: 'x' };
 circular.self = circular;
 
 test.each<[unknown, string]>([
-	['not json', '"Messages" is no JSON'],
-	['', '"Messages" is no JSON'],
-	[undefined, '"Messages" is no JSON'],
-	[null, '"Messages" is no list of messages'],
-	[5, '"Messages" is no list of messages'],
+	['not json', '"Messages" is not JSON'],
+	['', '"Messages" is not JSON'],
+	[undefined, '"Messages" is not JSON'],
+	[null, '"Messages" is not a list of messages'],
+	[5, '"Messages" is not a list of messages'],
 	[[], '"Messages" is an empty list'],
 	[{ messages: [] }, '"Messages" is an empty list'],
-	[['hello'], 'Message 1 is no object with "role" and "content"'],
+	[['hello'], 'Message 1 is not an object with "role" and "content"'],
 	[[HELLO, { content: 'x' }], 'Message 2 has no "role"'],
 	[[HELLO, { role: 'boss', content: 'x' }], 'Message 2 has the role "boss"'],
 	[[{ role: 'user' }], 'Message 1 has no "content"'],

@@ -83,9 +83,9 @@ test.each([
 		{ enable_thinking: true },
 		'"Extra Body" sets "enable_thinking", which a field or an option of this node sets',
 	],
-	['[1]', '"Extra Body" is no JSON object'],
-	['{', '"Extra Body" is no JSON object'],
-	[7, '"Extra Body" is no JSON object'],
+	['[1]', '"Extra Body" is not a JSON object'],
+	['{', '"Extra Body" is not a JSON object'],
+	[7, '"Extra Body" is not a JSON object'],
 	[deeplyNested('object'), '"Extra Body" is nested too deeply'],
 	[
 		'{"id":9007199254740993}',

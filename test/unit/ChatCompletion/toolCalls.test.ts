@@ -235,7 +235,7 @@ test.each<[string, Piece[], object[]]>([
 	expect(join(...pieces.map(delta))).toEqual(expected);
 });
 
-test('several in one delta, and one that is no list', () => {
+test('several in one delta, and one that is not a list', () => {
 	expect(
 		join([
 			...(delta({ index: 0, ...one(CALL) }) as Json[]),

@@ -1,4 +1,4 @@
-/* API-format exports as tools and people have them: each as it is pasted, beside what has to be read from it. */
+/* API-format exports as tools and people have them: each as it is pasted, beside what must be read from it. */
 
 export interface ExportSample {
 	readonly name: string;

@@ -54,10 +54,10 @@ it.each([
 	[{ model: 'family_b-14b', choice: 'off' }, {}, '"family_b-14b" always reasons: it cannot be switched off'],
 	[{}, { extraBody: '{"a":[{"id":9007199254740993}]}' }, '"Extra Body" holds the number 9007199254740993'],
 	[{}, { extraBody: '{"seed":12345678901234567890}' }, '"Extra Body" holds the number 12345678901234567890'],
-	[{}, { extraBody: '[1]' }, '"Extra Body" is no JSON object'],
+	[{}, { extraBody: '[1]' }, '"Extra Body" is not a JSON object'],
 	[{}, { extraBody: { messages: [] } }, '"Extra Body" sets "messages", which this node or the agent sets'],
 	[{ choice: 'on' }, { extraBody: { enable_thinking: false } }, '"Extra Body" sets "enable_thinking"'],
-	[{}, { temperature: 3 }, '"Temperature" has to be a number from 0 to 2'],
+	[{}, { temperature: 3 }, '"Temperature" must be a number from 0 to 2'],
 ] as const)('refuses %j with %j', (wish, options, message) => {
 	expect(modelSettings({ ...WISH, ...wish }, options)).toMatchObject({
 		ok: false,

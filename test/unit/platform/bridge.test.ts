@@ -107,7 +107,7 @@ describe('frames', () => {
 		expect(sent.map(({ frame }) => frame)).toEqual(frames);
 	});
 
-	test('heartbeats are answered and counted, and what is no frame is told', async () => {
+	test('heartbeats are answered and counted, and what is not a frame is told', async () => {
 		const client = await connect();
 		client.send({ type: 'ping' });
 		client.socket.send('no frame');

@@ -246,7 +246,7 @@ export const seedFields: INodeProperties[] = [
 			{ name: 'Keep', value: 'keep', description: "The workflow's own seed, or what is set above" },
 			{ name: 'Random', value: 'random', description: 'A new seed for each item; it is in the output' },
 		],
-		description: 'The same seed and inputs give the same picture',
+		description: 'The same seed and inputs give the same image',
 	},
 	{
 		displayName: 'Seed',

@@ -39,7 +39,7 @@ export function taskReader(context: IExecuteFunctions): PrepareItem {
 
 /**
  * The parameters that decide what is submitted, as they were entered, with the defaults of those that are shown.
- * Options are left out, so that a retry with, say, a longer time-out goes on with the tasks that exist.
+ * Options are left out, so that a retry with, say, a longer timeout goes on with the tasks that exist.
  */
 function submittedParameters(context: IExecuteFunctions): unknown {
 	const node = context.getNode();
@@ -181,14 +181,14 @@ function refuseWorkflowId(workflowId: string): Failure | undefined {
 	}
 	if (/[\s{}"<>]/.test(workflowId)) {
 		return badInput(
-			`"Workflow ID" holds "${excerpt(workflowId, 40)}", which is no ID`,
+			`"Workflow ID" holds "${excerpt(workflowId, 40)}", which is not an ID`,
 			"Enter only the ID that the platform's console shows for the hosted workflow, not the workflow itself or its address.",
 		);
 	}
 	return undefined;
 }
 
-/** An empty expression is no seed; as a number it would be 0. */
+/** An empty expression is not a seed; as a number it would be 0. */
 function seedOf(value: unknown): number {
 	return typeof value === 'number' || (typeof value === 'string' && value.trim()) ? Number(value) : NaN;
 }
@@ -262,7 +262,7 @@ function readImageSlots(context: IExecuteFunctions, itemIndex: number, run: Node
 function refuseUrl(url: string, index: number): Failure | undefined {
 	if (/^https?:\/\/[^/]/i.test(url)) return undefined;
 	return badInput(
-		`Image ${index + 1} of "Input Images" has ${url ? `"${excerpt(url, 60)}" as its URL, which is no web address` : 'no URL'}`,
+		`Image ${index + 1} of "Input Images" has ${url ? `"${excerpt(url, 60)}" as its URL, which is not a web address` : 'no URL'}`,
 		'Enter a URL that starts with http:// or https://.',
 	);
 }
@@ -302,7 +302,7 @@ export function readTaskIds(value: unknown): Result<string[]> {
 		return fail(
 			badInput(
 				`"Task IDs" holds "${excerpt(tooLong, 40)}", which is longer than ${LONGEST_ID_CHARS} characters`,
-				'That is no task ID. Separate several by commas or line breaks.',
+				'That is not a task ID. Separate several by commas or line breaks.',
 			),
 		);
 	}

@@ -16,7 +16,7 @@ import { runItems } from './taskRun';
 export const run: Operation = {
 	value: 'run',
 	name: 'Run',
-	description: 'Run an image workflow for each item and get its pictures',
+	description: 'Run an image workflow for each item and get its images',
 	action: 'Run an image workflow',
 	fields: [
 		workflowIdField,

@@ -11,7 +11,7 @@ import type { PrepareItem } from './inputs';
  * The frame that all operations with tasks share: read the options and every item first, then run all good
  * ones in one engine, then deliver. Nothing is sent before every item was read.
  *
- * @param leastMs time that the run has in any case, whatever the time-out of the options
+ * @param leastMs time that the run has in any case, whatever the timeout of the options
  */
 export async function runItems(
 	context: IExecuteFunctions,

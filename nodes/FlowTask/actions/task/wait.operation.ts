@@ -9,14 +9,14 @@ import { readDelivery, taskIdsOf } from './inputs';
 import { runItems } from './taskRun';
 import { pollAndSleep, type SeenEnds } from './wait.suspended';
 
-/** Least time for getting the files at the end of a suspended wait: its time-out is used up by then. */
+/** Least time for getting the files at the end of a suspended wait: its timeout is used up by then. */
 const COLLECT_MS = 10 * 60_000;
 
 /** Waits for tasks that exist, whoever submitted them, and gets their files. */
 export const wait: Operation = {
 	value: 'wait',
 	name: 'Wait for Completion',
-	description: 'Wait for submitted tasks and get their pictures',
+	description: 'Wait for submitted tasks and get their images',
 	action: 'Wait for tasks',
 	fields: [
 		taskIdsField,

@@ -47,7 +47,7 @@ test('an empty list leaves the field free, and the value of the export is always
 
 test.each<[string, unknown, unknown, string]>([
 	['nothing pasted', '{}', '{}', 'paste its API-format export into "Workflow Definition" further down'],
-	['a cut file', definition.slice(0, -5), '{}', 'is no valid JSON'],
+	['a cut file', definition.slice(0, -5), '{}', 'is not valid JSON'],
 	['a file of the editor', '{"nodes": [], "links": []}', '{}', 'UI format'],
 	['a view that is none', definition, '{"3": {}}', '"Parameter View" is JSON, but'],
 	['links only', '{"8": {"class_type": "VAEDecode", "inputs": {"samples": ["3", 0]}}}', '{}', 'no input'],
@@ -63,9 +63,11 @@ test.each([undefined, null, '', ' ', '{}', {}])('%j is nothing pasted yet', (sou
 
 test('each notice says what to do about it', () => {
 	expect(overrideFieldsOf('{', '').emptyFieldsNotice).toMatch(
-		/is no valid JSON; .*\. Paste the whole content/,
+		/is not valid JSON; .*\. Paste the whole content/,
 	);
-	expect(overrideFieldsOf(definition, '[]').emptyFieldsNotice).toMatch(/is no JSON object\. Paste the whole/);
+	expect(overrideFieldsOf(definition, '[]').emptyFieldsNotice).toMatch(
+		/is not a JSON object\. Paste the whole/,
+	);
 });
 
 test('a row is as n8n wants it, and a value of no length has its default too', () => {

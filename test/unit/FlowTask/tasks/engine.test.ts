@@ -15,7 +15,7 @@ import { TestClock, turn } from '../../testClock';
 import { course, failing, ScriptedPlatform } from '../platform.script';
 
 const MINUTE = 60_000;
-const REFUSED: CallFailure = { kind: 'refused', message: 'Bad value', advice: 'Mend it', passing: false };
+const REFUSED: CallFailure = { kind: 'refused', message: 'Bad value', advice: 'Fix it', passing: false };
 const UNCLEAR: CallFailure = { kind: 'unclear', message: 'Line broke', advice: '', passing: true };
 const CANCELLED: CallFailure = { kind: 'cancelled', message: 'Stopped', advice: '', passing: false };
 const GONE: DownloadFailure = { kind: 'file', message: 'HTTP 403', advice: 'Old', expired: true };
@@ -326,16 +326,16 @@ describe('runTasks: failures', () => {
 		expect(outcomes[1]?.failure?.message).toContain('another item failed first');
 	});
 
-	it('tells an item whose submit came too late as not submitted because of the time-out', async () => {
+	it('tells an item whose submit came too late as not submitted because of the timeout', async () => {
 		const { clock, platform, run } = scene();
 		platform.submitTakesMs = () => 20_000;
 		platform.submitFails = () => CANCELLED;
 		const outcomes = await clock.run(run(submitJobs(1), { deadlineMs: clock.now() + 10_000 }));
 		expect(kinds(outcomes)).toEqual(['notSubmitted']);
-		expect(outcomes[0]?.failure?.message).toContain('time-out');
+		expect(outcomes[0]?.failure?.message).toContain('timeout');
 	});
 
-	it('submits nothing after the time-out', async () => {
+	it('submits nothing after the timeout', async () => {
 		const { clock, platform, run } = scene();
 		platform.courseOf = () => course(25_000);
 		const outcomes = await clock.run(

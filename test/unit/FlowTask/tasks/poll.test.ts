@@ -39,7 +39,7 @@ describe('askInPieces', () => {
 	});
 
 	it.each([
-		['is no JSON', { httpStatus: 200 }],
+		['is not JSON', { httpStatus: 200 }],
 		['is too large', { networkCode: 'ERR_TOO_LARGE' }],
 	])('tells the one task from the others for which an answer %s', async (_name, details) => {
 		const { platform, ids } = platformWith(100, []);

@@ -14,7 +14,7 @@ import type { Ledger, LedgerAnswer, LedgerEntry } from '../../../../nodes/shared
 import type { CallFailure } from '../../../../nodes/shared/http/client';
 import { TestClock } from '../../testClock';
 
-const REFUSED: CallFailure = { kind: 'refused', message: 'Bad value', advice: 'Mend it', passing: false };
+const REFUSED: CallFailure = { kind: 'refused', message: 'Bad value', advice: 'Fix it', passing: false };
 const UNREACHABLE: CallFailure = { kind: 'unreachable', message: 'No line', advice: '', passing: true };
 const UNCLEAR: CallFailure = { kind: 'unclear', message: 'Line broke', advice: '', passing: true };
 const CANCELLED: CallFailure = { kind: 'cancelled', message: 'Given up', advice: '', passing: false };

@@ -102,13 +102,13 @@ describe('polls that fail', () => {
 		expect(sleepMs(state, new Map(), SETTINGS, 7)).toBe(SHORTEST_SLEEP_MS);
 	});
 
-	it('are borne with until the time-out, however many there are and however long nothing has changed', () => {
+	it('are borne with until the timeout, however many there are and however long nothing has changed', () => {
 		let failed = state({ polls: 40 });
 		for (let polls = 0; polls < 50; polls++) failed = noteFailedPoll(failed, true, SETTINGS, HOUR - 1);
 		expect(toleratesFailedPoll(failed)).toBe(true);
 	});
 
-	it('are borne with twice more where the time-out falls into an outage', () => {
+	it('are borne with twice more where the timeout falls into an outage', () => {
 		let failed = state({ polls: 40 });
 		const borne = [1, 2, 3].map(() => {
 			failed = noteFailedPoll(failed, true, SETTINGS, HOUR);
@@ -189,7 +189,7 @@ describe('waitEnd', () => {
 		expect(end({}, infosOf(succeeded('a'), succeeded('b')), 2 * HOUR, ['a', 'b'])).toBe('done');
 	});
 
-	it('ends with the time-out, to the millisecond', () => {
+	it('ends with the timeout, to the millisecond', () => {
 		const settings = { ...SETTINGS, noProgressMs: 0 };
 		expect(end({ startedAtMs: 5 }, infosOf(at(5)), HOUR + 4, ['a'], settings)).toBeUndefined();
 		expect(end({ startedAtMs: 5 }, infosOf(at(5)), HOUR + 5, ['a'], settings)).toBe('timedOut');
@@ -202,7 +202,7 @@ describe('waitEnd', () => {
 		expect(end({}, infosOf(at(5)), nowMs, ['a'], { ...SETTINGS, noProgressMs: 0 })).toBeUndefined();
 	});
 
-	it('bears with a queue that gives no places, until the time-out', () => {
+	it('bears with a queue that gives no places, until the timeout', () => {
 		const queued = taskInfo('a', { status: 1, current_position: null });
 		expect(end({}, infosOf(queued), 20 * MINUTE)).toBeUndefined();
 		expect(end({}, infosOf(queued, taskInfo('b')), 20 * MINUTE, ['a', 'b'])).toBeUndefined();
@@ -264,7 +264,7 @@ describe('sleepMs', () => {
 		expect(sleep(1, nearer, 40 * MINUTE)).toBe(10 * MINUTE);
 	});
 
-	it('does not sleep past the time-out, but for the shortest sleep that n8n keeps', () => {
+	it('does not sleep past the timeout, but for the shortest sleep that n8n keeps', () => {
 		const infos = infosOf(at(10));
 		expect(sleep(1, infos, 10 * MINUTE, { ...settings, timeoutMs: 13 * MINUTE })).toBe(3 * MINUTE);
 		expect(sleep(1, infos, 10 * MINUTE, { ...settings, timeoutMs: 10 * MINUTE + 1 })).toBe(MINUTE);

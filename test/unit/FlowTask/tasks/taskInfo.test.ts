@@ -187,7 +187,7 @@ describe('readTaskInfo', () => {
 });
 
 describe('readTaskInfos', () => {
-	it('leaves out what is no task info', () => {
+	it('leaves out what is not a task info', () => {
 		expect(readTaskInfos({ flow_task_info: [WHOLE, null, {}, 'x', { flow_task_id: 2 }] })).toMatchObject([
 			{ taskId: 't-1' },
 			{ taskId: '2' },
@@ -198,7 +198,7 @@ describe('readTaskInfos', () => {
 		['an empty list', { flow_task_info: [] }, []],
 		['a list that is null', { flow_task_info: null }, []],
 		['no list', {}, undefined],
-		['an object that is no task info in place of a list', { flow_task_info: {} }, undefined],
+		['an object that is not a task info in place of a list', { flow_task_info: {} }, undefined],
 		['no data', undefined, undefined],
 		['data that is null', null, []],
 		['data that is a list', [], undefined],

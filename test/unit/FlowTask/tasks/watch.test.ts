@@ -198,7 +198,7 @@ describe('TaskWatcher: tasks that come to no end', () => {
 		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'final', info: { statusCode: 3 } }]);
 	});
 
-	it('ends a task in an unknown status at the time-out, and tells the status', async () => {
+	it('ends a task in an unknown status at the timeout, and tells the status', async () => {
 		const { clock, platform, watch } = scene({ timeoutMs: 2 * MINUTE });
 		platform.add('t', () => ({ status: 77 }));
 		await expect(clock.run(watch('t'))).resolves.toMatchObject([
@@ -256,7 +256,7 @@ describe('TaskWatcher: tasks that come to no end', () => {
 		]);
 	});
 
-	it('says at the time-out that the platform showed none of the tasks', async () => {
+	it('says at the timeout that the platform showed none of the tasks', async () => {
 		const { clock, watch } = scene({ timeoutMs: 8 * MINUTE });
 		await expect(clock.run(watch('a', 'b'))).resolves.toMatchObject([
 			{ kind: 'timedOut', snapshot: { trouble: expect.stringContaining('showed none') as string } },
@@ -323,13 +323,13 @@ describe('TaskWatcher: tasks that come to no end', () => {
 		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'final' }]);
 	});
 
-	it('waits for ever for progress where the operator wants that', async () => {
+	it('waits forever for progress where the operator wants that', async () => {
 		const { clock, platform, watch } = scene({ noProgressMs: 0 });
 		platform.add('t', (ageMs) => (ageMs > 50 * MINUTE ? SUCCEEDED : { status: 2, progress_num: 1 }));
 		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'final' }]);
 	});
 
-	it('takes a last look at the time-out: what is done then is done', async () => {
+	it('takes a last look at the timeout: what is done then is done', async () => {
 		const { clock, platform, watch } = scene({ timeoutMs: 30_000 });
 		platform.add('late', course(60_000));
 		platform.add('just', course(29_990));
@@ -340,7 +340,7 @@ describe('TaskWatcher: tasks that come to no end', () => {
 		expect(clock.elapsedMs).toBeLessThanOrEqual(31_000);
 	});
 
-	it('ends at the time-out though a look hangs', async () => {
+	it('ends at the timeout though a look hangs', async () => {
 		const { clock, platform, watch } = scene({ timeoutMs: 30_000 });
 		platform.lookTakesMs = 30 * MINUTE;
 		platform.add('t', course(60_000));
@@ -348,7 +348,7 @@ describe('TaskWatcher: tasks that come to no end', () => {
 		expect(clock.elapsedMs).toBeLessThanOrEqual(35_000);
 	});
 
-	it('ends a task that comes after the time-out', async () => {
+	it('ends a task that comes after the timeout', async () => {
 		const { clock, platform, watch } = scene({ timeoutMs: 1_000 });
 		platform.add('t', course(60_000));
 		await clock.advance(10_000);
@@ -365,7 +365,7 @@ describe('TaskWatcher: looks that fail', () => {
 		expect(platform.looks.length).toBeLessThan(20);
 	});
 
-	it('ends at the time-out in an outage without end', async () => {
+	it('ends at the timeout in an outage without end', async () => {
 		const { clock, platform, watch } = scene({ timeoutMs: 2 * MINUTE });
 		platform.lookFails = () => failing(true);
 		platform.add('t', course(5_000));
@@ -443,7 +443,7 @@ describe('TaskWatcher: mistakes of ours', () => {
 		},
 	);
 
-	it('end a task whose report cannot be shown when the time-out or the stop comes', async () => {
+	it('end a task whose report cannot be shown when the timeout or the stop comes', async () => {
 		const made = scene({ timeoutMs: 20_000 });
 		const deep: JsonObject = {};
 		Object.defineProperty(deep, 'toJSON', { value: mistake });
@@ -803,7 +803,7 @@ describe('TaskWatcher: sockets', () => {
 		expect(clock.elapsedMs).toBeLessThanOrEqual(27_000);
 	});
 
-	it('opens another socket after one dropped, but not for ever', async () => {
+	it('opens another socket after one dropped, but not forever', async () => {
 		const { clock, platform, watch, sockets } = scene({ withSockets: true });
 		platform.add('t', course(5 * MINUTE));
 		const ends = watch('t');

@@ -66,10 +66,10 @@ describe('readKnowledge', () => {
 
 	it('refuses what is pasted and is none', () => {
 		expect(readKnowledge('{', '')).toMatchObject({
-			failure: { message: expect.stringContaining('"Workflow Definition" is no valid JSON') },
+			failure: { message: expect.stringContaining('"Workflow Definition" is not valid JSON') },
 		});
 		expect(readKnowledge('', '{')).toMatchObject({
-			failure: { message: expect.stringContaining('"Parameter View" is no JSON object') },
+			failure: { message: expect.stringContaining('"Parameter View" is not a JSON object') },
 		});
 		expect(readKnowledge({ nodes: [], links: [] }, '')).toMatchObject({
 			failure: { message: expect.stringContaining('UI format') },
@@ -107,18 +107,18 @@ describe('checkOverrides', () => {
 	});
 
 	it.each<[string, string, Json, string]>([
-		['3', 'steps', 'many', 'Sampler (node 3) · steps is "many", but has to be a number'],
-		['3', 'steps', '', 'steps is "", but has to be a number'],
-		['3', 'steps', true, 'steps is true, but has to be a number'],
-		['3', 'steps', [30], 'steps is [30], but has to be a number'],
-		['3', 'steps', 'Infinity', 'steps is "Infinity", but has to be a number'],
-		['3', 'steps', '1e999', 'has to be a number'],
-		['3', 'add_noise', 1, 'add_noise is 1, but has to be true or false'],
-		['3', 'add_noise', 'yes', 'add_noise is "yes", but has to be true or false'],
-		['3', 'sampler_name', { a: 1 }, 'sampler_name is {"a":1}, but has to be a text'],
-		['3', 'sampler_name', null, 'sampler_name is null, but has to be a text'],
-		['57:43', 'list', '[1]', 'Mixed (node 57:43) · list is "[1]", but has to be a list'],
-		['57:43', 'object', [1], 'object is [1], but has to be an object'],
+		['3', 'steps', 'many', 'Sampler (node 3) · steps is "many", but must be a number'],
+		['3', 'steps', '', 'steps is "", but must be a number'],
+		['3', 'steps', true, 'steps is true, but must be a number'],
+		['3', 'steps', [30], 'steps is [30], but must be a number'],
+		['3', 'steps', 'Infinity', 'steps is "Infinity", but must be a number'],
+		['3', 'steps', '1e999', 'must be a number'],
+		['3', 'add_noise', 1, 'add_noise is 1, but must be true or false'],
+		['3', 'add_noise', 'yes', 'add_noise is "yes", but must be true or false'],
+		['3', 'sampler_name', { a: 1 }, 'sampler_name is {"a":1}, but must be a text'],
+		['3', 'sampler_name', null, 'sampler_name is null, but must be a text'],
+		['57:43', 'list', '[1]', 'Mixed (node 57:43) · list is "[1]", but must be a list'],
+		['57:43', 'object', [1], 'object is [1], but must be an object'],
 		['3', 'model', 'sd', 'Sampler (node 3) · model comes from another node, so it cannot be set'],
 		['57:43', 'text', 'a fox', 'text comes from another node, so it cannot be set'],
 		['57:43', 'none', ['4', 0], 'none is set to a link; only values can be set'],
@@ -142,7 +142,7 @@ describe('checkOverrides', () => {
 		['18446744073709552000', 'a number that JSON writes with these digits'],
 		['9007199254740992', 'the first of which one cannot tell'],
 	])('does not send another number than %s (%s)', (value) => {
-		expect(refusal(check('3', 'seed', value))).toContain('has to be a number');
+		expect(refusal(check('3', 'seed', value))).toContain('must be a number');
 		expect(refusal(check('3', 'seed', value, limits({ min: 0, max: 2 ** 64 }, 'seed')))).toContain('number');
 	});
 
@@ -181,12 +181,12 @@ describe('checkOverrides', () => {
 	});
 
 	it.each<[string, Json, string]>([
-		['INT', 7.5, 'steps is 7.5, but has to be a whole number, from 1 to 100'],
-		['INT', '7.5', 'steps is "7.5", but has to be a whole number'],
-		['INT', 'many', 'has to be a number'],
-		['INT', true, 'has to be a number'],
-		['FLOAT', 'many', 'has to be a number'],
-		['BOOLEAN', 'many', 'has to be true or false'],
+		['INT', 7.5, 'steps is 7.5, but must be a whole number, from 1 to 100'],
+		['INT', '7.5', 'steps is "7.5", but must be a whole number'],
+		['INT', 'many', 'must be a number'],
+		['INT', true, 'must be a number'],
+		['FLOAT', 'many', 'must be a number'],
+		['BOOLEAN', 'many', 'must be true or false'],
 	])('the kind %s of the view does not accept %j', (type, value, said) => {
 		const range = { min: 1, max: 100 };
 		const spec = type === 'BOOLEAN' ? [type] : [type, range];
@@ -242,7 +242,7 @@ describe('checkOverrides', () => {
 		const known = know('{"3": {"class_type": "KSampler", "inputs": {"any": 12345678901234567890}}}');
 		expect(checkOverrides(one('3', 'any', '42'), known)).toEqual({ ok: true, value: one('3', 'any', 42) });
 		expect(refusal(checkOverrides(one('3', 'any', '12345678901234567890'), known))).toContain(
-			'any is "12345678901234567890", but has to be a number up to 9007199254740991, beyond which digits are lost',
+			'any is "12345678901234567890", but must be a number up to 9007199254740991, beyond which digits are lost',
 		);
 	});
 
@@ -257,16 +257,16 @@ describe('checkOverrides', () => {
 
 	it('tells what is accepted', () => {
 		expect(refusal(check('3', 'steps', 500, limits({ min: 1, max: 100 })))).toContain(
-			'Sampler (node 3) · steps is 500, but has to be a number, from 1 to 100',
+			'Sampler (node 3) · steps is 500, but must be a number, from 1 to 100',
 		);
 		expect(refusal(check('3', 'steps', 'x', limits({ min: 1 })))).toContain(
-			'steps is "x", but has to be a number, 1 or more',
+			'steps is "x", but must be a number, 1 or more',
 		);
 		expect(refusal(check('3', 'sampler_name', 'eula', limits(['euler', 'heun'], 'sampler_name')))).toContain(
-			'sampler_name is "eula", but has to be one of euler, heun',
+			'sampler_name is "eula", but must be one of euler, heun',
 		);
 		expect(refusal(checkOverrides(one('3', 'steps', 0), know('', limits({ min: 1 }))))).toContain(
-			'"steps" of node 3 is 0, but has to be a number, 1 or more',
+			'"steps" of node 3 is 0, but must be a number, 1 or more',
 		);
 	});
 
@@ -283,7 +283,7 @@ describe('checkOverrides', () => {
 	it('takes the default of the spec for a model where the export has no such input', () => {
 		const view = limits({ default: false }, 'tiling');
 		expect(check('3', 'tiling', 'true', view)).toEqual({ ok: true, value: one('3', 'tiling', true) });
-		expect(refusal(check('3', 'tiling', 'maybe', view))).toContain('has to be true or false');
+		expect(refusal(check('3', 'tiling', 'maybe', view))).toContain('must be true or false');
 		expect(check('3', 'model', 'x', limits({ default: 'y' }, 'model')).ok).toBe(false);
 	});
 
@@ -325,7 +325,7 @@ describe('checkOverrides', () => {
 
 	it.each(['list', 'object'] as const)('answers to a %s nested too deeply for JSON', (kind) => {
 		const value = JSON.parse(deeplyNested(kind));
-		expect(refusal(check('3', 'steps', value))).toContain('steps is nested too deeply, but has to be');
+		expect(refusal(check('3', 'steps', value))).toContain('steps is nested too deeply, but must be');
 		expect(checkOverrides(one('3', 'steps', value), know('')).ok).toBe(true);
 	});
 

@@ -56,18 +56,18 @@ describe('readParameterView', () => {
 	});
 
 	it.each<[string, unknown, string]>([
-		['broken text', '{"3":', 'is no JSON object'],
-		['a list', [VIEW, VIEW], 'is no JSON object'],
-		['a trailing comma', '{"3": {},}', 'is no JSON object'],
-		['a number', 7, 'is no JSON object'],
-		['null as text', 'null', 'is no JSON object'],
+		['broken text', '{"3":', 'is not a JSON object'],
+		['a list', [VIEW, VIEW], 'is not a JSON object'],
+		['a trailing comma', '{"3": {},}', 'is not a JSON object'],
+		['a number', 7, 'is not a JSON object'],
+		['null as text', 'null', 'is not a JSON object'],
 		['the export', { '3': { class_type: 'X', inputs: { steps: 20 } } }, 'holds no "spec"'],
 		['a node without a spec', { '3': {} }, 'holds no "spec"'],
 		['the view of one parameter', { spec: SPEC }, 'holds no "spec"'],
 		['too many wrappers', { data: { data: { data: { data: VIEW } } } }, 'holds no "spec"'],
 	])('refuses %s', (_name, source, message) => {
 		expect(refusal(source)).toContain(
-			`"Parameter View" ${message === 'is no JSON object' ? '' : 'is JSON, but '}${message}`,
+			`"Parameter View" ${message === 'is not a JSON object' ? '' : 'is JSON, but '}${message}`,
 		);
 	});
 

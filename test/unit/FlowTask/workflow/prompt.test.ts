@@ -73,7 +73,7 @@ describe('promptFromJson', () => {
 
 	it.each(['list', 'object'] as const)('refuses a %s nested too deeply to be sent', (kind) => {
 		expect(promptFromJson(`{"3": {"inputs": {"a": ${deeplyNested(kind)}}}}`)).toMatchObject({
-			failure: { kind: 'badInput', message: '"Prompt (JSON)" is no valid JSON: it is nested too deeply' },
+			failure: { kind: 'badInput', message: '"Prompt (JSON)" is not valid JSON: it is nested too deeply' },
 		});
 		const value: unknown = JSON.parse(`{"3": {"inputs": {"a": ${deeplyNested(kind)}}}}`);
 		expect(promptFromJson(value)).toMatchObject({ failure: { kind: 'badInput' } });
@@ -154,7 +154,7 @@ describe('promptFromJson', () => {
 			'has no value for "text" of node "6"',
 		],
 		['a body with more in it', { workflow_id: 'w', prompt: CHANGES, n: 1 }, 'a request body that holds "n"'],
-		['a body whose prompt is text', { workflow_id: 'w', prompt: '{}' }, '"prompt" is no object'],
+		['a body whose prompt is text', { workflow_id: 'w', prompt: '{}' }, '"prompt" is not an object'],
 		['a body with the file of the editor', { workflow_id: 'w', prompt: EDITOR_FILE }, "engine's editor"],
 		[
 			'a body with the parameter view',
@@ -176,7 +176,7 @@ describe('promptFromJson', () => {
 			{ '3': { inputs: { seed: 12345678901234567890n.toString(), b: [2 ** 60] } } },
 			'holds the number 1152921504606847000, of which digits would be lost',
 		],
-		['a list', [CHANGES, CHANGES], 'no JSON object'],
+		['a list', [CHANGES, CHANGES], 'not a JSON object'],
 		['a trailing comma', '{"6": {"inputs": {},}}', 'no valid JSON: it has a comma before a closing bracket'],
 		['curly quotes', '{“6”: {}}', 'no valid JSON: it has curly quotes'],
 		['a NaN', '{"3": {"inputs": {"cfg": NaN}}}', 'no value for "cfg" of node "3"'],
@@ -186,10 +186,10 @@ describe('promptFromJson', () => {
 			`{"3": {"inputs": {"seed": 12345678901234567890}}}`,
 			'holds the number 12345678901234567890, of which',
 		],
-		['a list as text', '[]', 'no JSON object'],
-		['null', null, 'no JSON object'],
-		['null as text', 'null', 'no JSON object'],
-		['a number', 7, 'no JSON object'],
+		['a list as text', '[]', 'not a JSON object'],
+		['null', null, 'not a JSON object'],
+		['null as text', 'null', 'not a JSON object'],
+		['a number', 7, 'not a JSON object'],
 		['a text', 'a red fox', 'no valid JSON'],
 		['text that is cut off', '{"6":{"inputs":{"te', 'no valid JSON'],
 		['nothing that an expression gave', undefined, 'no valid JSON'],
@@ -205,7 +205,7 @@ describe('promptFromJson', () => {
 		],
 		['a link', { '6': { inputs: { clip: ['4', 1] } } }, 'sets "clip" of node "6" to a link'],
 		['an input that an expression did not give', MISSING_TEXT, 'has no value for "text" of node "6"'],
-		['an input that is no number', { '3': { inputs: { cfg: NaN } } }, 'no value for "cfg" of node "3"'],
+		['an input that is not a number', { '3': { inputs: { cfg: NaN } } }, 'no value for "cfg" of node "3"'],
 		['an input that is null', '{"3": {"inputs": {"seed": null}}}', 'no value for "seed" of node "3"'],
 		['a node that an expression did not give', { '6': undefined }, 'has no value for node "6"'],
 	])('refuses %s by its name', (_name, value, said) => {
@@ -358,11 +358,11 @@ describe('promptFromFields', () => {
 	});
 
 	it.each([
-		['number', 'seven', 'is no number'],
-		['number', '', 'is no number'],
-		['number', 'Infinity', 'is no number'],
-		['number', true, 'is no number'],
-		['number', [7], 'is no number'],
+		['number', 'seven', 'is not a number'],
+		['number', '', 'is not a number'],
+		['number', 'Infinity', 'is not a number'],
+		['number', true, 'is not a number'],
+		['number', [7], 'is not a number'],
 		['number', '12345678901234567890', 'digits would be lost'],
 		['json', '{"a":[12345678901234567890]}', 'digits would be lost'],
 		['boolean', 'yes', 'neither true nor false'],

@@ -71,8 +71,8 @@ describe('explainThrown', () => {
 		['null', { context: null }],
 		['text', { context: 'parameter' }],
 		['without a parameter', { context: {} }],
-		['with a parameter that is no text', { context: { parameter: 7 } }],
-		['beside a description that is no text', { context: {}, description: { a: 1 } }],
+		['with a parameter that is not text', { context: { parameter: 7 } }],
+		['beside a description that is not text', { context: {}, description: { a: 1 } }],
 	])('bears with a context that is %s', (_name, over) => {
 		expect(explainExpressionError(Object.assign(new Error('x'), over))).toEqual({
 			kind: 'badInput',

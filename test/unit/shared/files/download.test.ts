@@ -184,7 +184,7 @@ describe('createDownload', () => {
 		['too many requests', () => found([], {}, 429)],
 		['an outage', () => found([], {}, 503)],
 		['a reset connection', () => Promise.reject(networkError('ECONNRESET'))],
-		['a time-out', () => Promise.reject(networkError('ECONNABORTED'))],
+		['a timeout', () => Promise.reject(networkError('ECONNABORTED'))],
 		['an empty file', () => found([])],
 		['an answer of another shape', () => 'text'],
 	])('asks again after %s', async (_name, first) => {
@@ -244,7 +244,7 @@ describe('createDownload', () => {
 		['moved', { statusCode: 304, headers: {} }],
 		['a web page', { statusCode: 200, headers: { 'content-type': 'text/html' } }],
 		['too large', { statusCode: 200, headers: { 'content-length': '5000000' } }],
-	])('lets go of the body of an answer that is no file: %s', async (_name, answer) => {
+	])('lets go of the body of an answer that is not a file: %s', async (_name, answer) => {
 		const bodies: PassThrough[] = [];
 		const { clock, download } = scene(() => {
 			const body = new PassThrough();
@@ -313,7 +313,7 @@ describe('createDownload', () => {
 		expect(requests).toHaveLength(1);
 	});
 
-	it('begins nothing when the time-out is long past, so that a host that hangs holds no run for hours', async () => {
+	it('begins nothing when the timeout is long past, so that a host that hangs holds no run for hours', async () => {
 		const silent = (): unknown => ({ statusCode: 200, headers: {}, body: new PassThrough() });
 		const clock = new TestClock();
 		const deadlineMs = clock.now();
@@ -322,7 +322,7 @@ describe('createDownload', () => {
 		await expect(clock.run(made.download(WANTED))).resolves.toMatchObject({ ok: false });
 		expect(made.requests).toHaveLength(1);
 		await expect(clock.run(made.download(WANTED))).resolves.toMatchObject({
-			failure: { message: expect.stringContaining('the time-out was long past') },
+			failure: { message: expect.stringContaining('the timeout was long past') },
 		});
 		expect(made.requests).toHaveLength(1);
 	});

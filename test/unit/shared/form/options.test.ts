@@ -16,11 +16,11 @@ test.each([
 });
 
 test.each([11, -1, 'x', ' ', NaN, Infinity, true, [], [5], {}, new Date()])(
-	'%p is no number of retries',
+	'%p is not a number of retries',
 	(retries) => {
 		expect(readNumberOptions({ retries }, OPTIONS)).toMatchObject({
 			ok: false,
-			failure: { message: '"Retries" has to be a number from 0 to 10', kind: 'badInput' },
+			failure: { message: '"Retries" must be a number from 0 to 10', kind: 'badInput' },
 		});
 	},
 );
@@ -28,19 +28,19 @@ test.each([11, -1, 'x', ' ', NaN, Infinity, true, [], [5], {}, new Date()])(
 test('all that is wrong is said at once', () => {
 	const read = readNumberOptions({ retries: 'x', temperature: 9 }, OPTIONS);
 	expect(read.ok ? '' : read.failure.message).toBe(
-		'"Retries" has to be a number from 0 to 10; "Temperature" has to be a number from 0 to 2',
+		'"Retries" must be a number from 0 to 10; "Temperature" must be a number from 0 to 2',
 	);
 });
 
 test.each([
 	[{ retries: 'x' }, 'Correct it under "Options" in the node. Nothing was sent.'],
-	[{ timeout: 'x' }, 'Correct it in the field "Time-Out" in the node. Nothing was sent.'],
+	[{ timeout: 'x' }, 'Correct it in the field "Timeout" in the node. Nothing was sent.'],
 	[
 		{ retries: 'x', temperature: 'x', timeout: 'x' },
-		'Correct it under "Options" and in the field "Time-Out" in the node. Nothing was sent.',
+		'Correct it under "Options" and in the field "Timeout" in the node. Nothing was sent.',
 	],
 ])('%j: the advice names where it stands', (given, advice) => {
-	const timeout = { label: 'Time-Out', min: 1, max: 9, isField: true };
+	const timeout = { label: 'Timeout', min: 1, max: 9, isField: true };
 	const read = readNumberOptions<keyof typeof OPTIONS | 'timeout'>(given, { ...OPTIONS, timeout });
 	expect(read).toMatchObject({ ok: false, failure: { advice } });
 });

@@ -6,7 +6,7 @@ import { BodyEnded, readBody } from '../../../../nodes/shared/http/request';
 import { readStream, type StreamEvent } from '../../../../nodes/shared/http/sse';
 import { TestClock } from '../../testClock';
 
-/** A body as the request client gives it: one piece, and then a generator that waits for ever. */
+/** A body as the request client gives it: one piece, and then a generator that waits forever. */
 function silent(first = 'data: a\n\ndata: b'): Readable {
 	return Readable.from(
 		(async function* () {
@@ -89,7 +89,7 @@ describe('the silence watch', () => {
 		ending.abort();
 	});
 
-	test('the time-out of the whole answer cuts one that goes on', async () => {
+	test('the timeout of the whole answer cuts one that goes on', async () => {
 		const { clock, cuts, entry, ending } = watched(1_000, 2_000);
 		for (let step = 0; step < 25; step++) {
 			entry.received();

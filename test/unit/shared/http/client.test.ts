@@ -42,7 +42,7 @@ interface Options {
 	readonly requestsPerSecond?: number;
 }
 
-/** A service that gives the answers of the script, the last one for ever. */
+/** A service that gives the answers of the script, the last one forever. */
 function setting(script: readonly Exchange[], options: Options = {}): Setting {
 	const clock = new TestClock();
 	const stop = new AbortController();
@@ -108,7 +108,7 @@ describe('createClient', () => {
 		['a page under HTTP 400', reply(400, '<html></html>'), 'unclear'],
 		['a page under HTTP 404', reply(404, '<html></html>'), 'credential'],
 		['a pointer to what was made', reply(303, '', { location: '/made' }), 'unclear'],
-		['a time-out of a gateway in JSON', reply(408, { code: 408, msg: 'x' }), 'unclear'],
+		['a timeout of a gateway in JSON', reply(408, { code: 408, msg: 'x' }), 'unclear'],
 		['a caller that a gateway took for gone', reply(499, { code: 499, msg: 'x' }), 'unclear'],
 		['a refusal', reply(200, { code: 7, msg: 'no' }), 'refused'],
 		['a refused key', reply(401, ''), 'credential'],

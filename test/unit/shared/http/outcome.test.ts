@@ -20,7 +20,7 @@ describe('judge', () => {
 		['a status of success other than 200', { code: 0, data: 1 }, 201],
 		['no msg', { code: 0, data: 1 }],
 		['a msg that is null', { code: 0, msg: null, data: 1 }],
-		['a msg that is no text', { code: 0, msg: { a: 1 }, data: 1 }],
+		['a msg that is not text', { code: 0, msg: { a: 1 }, data: 1 }],
 		['fields that nobody asked for', { code: 0, data: 1, trace: 'x' }],
 	])('takes %s as success', (_name, body, status = 200) => {
 		expect(classify(reply(status, body))).toEqual({ kind: 'done', data: 1 });
@@ -156,7 +156,7 @@ describe('judge', () => {
 	});
 
 	it.each([408, 499, 504])(
-		'takes a time-out that the envelope tells of under HTTP 200 for no refusal: %d',
+		'takes a timeout that the envelope tells of under HTTP 200 for no refusal: %d',
 		(code) => {
 			expect(classify(reply(200, { code, msg: 'upstream timed out' }))).toMatchObject({ kind: 'broken' });
 			expect(classify(reply(400, { code, msg: 'upstream timed out' }))).toMatchObject({ kind: 'broken' });
@@ -180,8 +180,12 @@ describe('judge', () => {
 		['nothing', '', 'an empty answer'],
 		['white space', ' \n', 'an empty answer'],
 		['a web page', '<!DOCTYPE html><p>Login</p>', 'a web page instead of JSON'],
-		['text', 'OK', 'an answer that is cut off or is no JSON'],
-		['an envelope that is cut off', '{"code":0,"data":{"prompt_i', 'an answer that is cut off or is no JSON'],
+		['text', 'OK', 'an answer that is cut off or is not JSON'],
+		[
+			'an envelope that is cut off',
+			'{"code":0,"data":{"prompt_i',
+			'an answer that is cut off or is not JSON',
+		],
 		['JSON without a code', '{"data":{}}', 'an answer without the expected "code" field'],
 		['null', 'null', 'an answer without the expected "code" field'],
 		['a list', '[{"code":0}]', 'an answer without the expected "code" field'],

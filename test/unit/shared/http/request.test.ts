@@ -89,7 +89,7 @@ describe('readBody', () => {
 		expect(silent.destroyed).toBe(true);
 	});
 
-	it.each([0.4, 1_100.000_000_000_2, Infinity])('bears with a time-out of %d ms', async (timeoutMs) => {
+	it.each([0.4, 1_100.000_000_000_2, Infinity])('bears with a timeout of %d ms', async (timeoutMs) => {
 		await expect(readBody(Readable.from([Buffer.from('ab')]), timeoutMs, 100)).resolves.toHaveLength(2);
 	});
 

@@ -600,7 +600,7 @@ describe('the end of a run', () => {
 		expect(table.all()).toHaveLength(1);
 	});
 
-	it('by its time-out names the key that was waited for', async () => {
+	it('by its timeout names the key that was waited for', async () => {
 		await mine(open());
 		const failed = await clock.run(open({ deadlineMs: clock.now() + 20_000 }).claim(ENTRY));
 		expect(failed).toMatchObject({ ok: false, failure: { kind: 'notSubmitted' } });
@@ -619,7 +619,7 @@ describe('the end of a run', () => {
 });
 
 describe('a claim', () => {
-	it('says by when it has to be used', async () => {
+	it('says by when it must be used', async () => {
 		const askedMs = clock.now();
 		const held = await mine(open());
 		expect(held.sendByMs).toBeGreaterThan(clock.now() + 30_000);

@@ -71,7 +71,7 @@ describe('readPlatformAccount', () => {
 
 	it.each([
 		['no key', ''],
-		['a key that is no text', 7],
+		['a key that is not text', 7],
 		['an agent token', 'agt_Abcdef0123456789'],
 		['a channel token', 'wst_Abcdef0123456789'],
 		['a foreign key', 'ghp_Abcdef0123456789'],
