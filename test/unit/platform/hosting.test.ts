@@ -37,7 +37,7 @@ describe('hosting', () => {
 
 	test.each<[string, unknown, RegExp]>([
 		['a file of the editor', { nodes: [], links: [], version: 0.4 }, /^notApiExport: .*format of the editor/],
-		['text that is not JSON', '{oops', /^notApiExport: .*no JSON/],
+		['text that is not JSON', '{oops', /^notApiExport: .*not JSON/],
 		['a list', [], /^notApiExport/],
 		['null', null, /^notApiExport/],
 		['no nodes', {}, /^notApiExport/],
