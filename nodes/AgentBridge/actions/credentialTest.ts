@@ -12,15 +12,12 @@ import { openBridge, type BridgeEnd } from '../connection';
 import { explainEnd } from '../failures';
 import { probeHandshake, type Probe } from '../probe';
 
-/** A server that lets anybody in and then closes has done so by now. */
+/** A server that accepts everyone and then closes has done so by now. */
 const SECOND_THOUGHTS_MS = 700;
 const IN_A_FRAME =
-	'If your platform authenticates in a frame only, this test cannot succeed: try the trigger instead.';
+	'If your platform authenticates only in a frame, this test always fails: test the account with the trigger instead.';
 
-/**
- * The credential test of both nodes: opens a connection with the sub-protocol way of §5.4, then closes it. A refused
- * handshake does not say why, so it is asked about by HTTP.
- */
+/** The credential test of both nodes: opens a connection with sub-protocol authentication (§5.4), then closes it. */
 export async function testBridgeConnection(
 	this: ICredentialTestFunctions,
 	{ data = {} }: ICredentialsDecrypted,
@@ -64,7 +61,7 @@ export async function testBridgeConnection(
 	return testFailed(`${message}. ${advice}${mayBeInFrame(end, probe) ? ` ${IN_A_FRAME}` : ''}`);
 }
 
-/** A bridge that authenticates in a frame alone refuses this handshake, whatever the token. */
+/** A bridge that authenticates only in a frame refuses this handshake, whatever the token. */
 function mayBeInFrame({ cause }: BridgeEnd, probe: Probe | undefined): boolean {
 	return cause === 'protocol' || (cause === 'handshake' && probe?.kind !== 'unreachable');
 }

@@ -168,12 +168,12 @@ describe('request', () => {
 		[{ frame: '{}' }, 'The frame is empty'],
 		[{ timeoutSeconds: '={{ "soon" }}' }, '"Timeout (Seconds)" must be a number'],
 		[{ frame: '[1]' }, 'The frame is not a JSON object'],
-		[{ correlationPath: '', replyPath: '', eventFilter: '' }, 'how the reply is recognised'],
+		[{ correlationPath: '', replyPath: '', eventFilter: '' }, 'cannot tell which frame is the reply'],
 		[{ correlationPath: '' }, '"Correlation Path" is not'],
 		[{ correlationPath: 'type.id' }, 'no place for an ID'],
 		[{ authMode: 'inFrame', authFrame: '{}' }, 'no place for the token'],
 		[{ frame: '={{ { user: 2 ** 60 } }}' }, '"Frame" holds 1152921504606847000'],
-		[{ frame: '{"user": 12345678901234567891}' }, 'as an ID is put in'],
+		[{ frame: '{"user": 12345678901234567891}' }, 'when an ID is added'],
 	])('%j is refused and nothing is sent', async (parameters, said) => {
 		const run = await stage.run(texts('hello'), parameters);
 		expect(run.error?.message).toContain(said);

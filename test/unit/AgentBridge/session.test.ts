@@ -1,7 +1,7 @@
 import { openBridge, type BridgeSettings } from '../../../nodes/AgentBridge/connection';
 import { createEventFilter, type ReplyRule } from '../../../nodes/AgentBridge/frames';
 import type { Probe } from '../../../nodes/AgentBridge/probe';
-import { openSession, type BridgeSession } from '../../../nodes/AgentBridge/session';
+import { BridgeSession } from '../../../nodes/AgentBridge/session';
 import { redactor } from '../../../nodes/shared/text/redact';
 import { TestClock, turn } from '../testClock';
 import { scriptedSockets, type ScriptedSocket } from './sockets.script';
@@ -21,19 +21,19 @@ function scene(probe: Probe = { kind: 'nothing' }): Scene {
 	const clock = new TestClock();
 	const { sockets, connect } = scriptedSockets();
 	const stopping = new AbortController();
-	const redact = redactor(['wst_secret']);
 	return {
 		clock,
 		sockets,
 		stopping,
-		session: openSession({
-			open: (events) => openBridge(SETTINGS, events, clock, connect),
-			probe: async () => probe,
-			clock,
-			whom: { host: 'bridge.test', protocol: SETTINGS.protocol, redact },
-			redact,
-			signal: stopping.signal,
-		}),
+		session: new BridgeSession(
+			{
+				open: (events) => openBridge(SETTINGS, events, clock, connect),
+				probe: async () => probe,
+				clock,
+				whom: { host: 'bridge.test', protocol: SETTINGS.protocol, redact: redactor(['wst_secret']) },
+			},
+			stopping.signal,
+		),
 		socket: async (count = 1) => {
 			for (let round = 0; sockets.length < count && round < 50; round++) await turn();
 			const socket = sockets.at(-1);
