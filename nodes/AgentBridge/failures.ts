@@ -1,4 +1,4 @@
-import type { Failure } from '../shared/errors/failure';
+import type { Failure, FailureKind } from '../shared/errors/failure';
 import type { Clock } from '../shared/run/clock';
 import { excerpt } from '../shared/text/json';
 import type { Redact } from '../shared/text/redact';
@@ -42,58 +42,52 @@ export async function whyEnded(
 /** Why there is no connection. The kind `credential` means that trying again is no use: the account is refused. */
 export function explainEnd(end: BridgeEnd, whom: Whom, probe: Probe = { kind: 'nothing' }): Failure {
 	const { host, protocol } = whom;
-	const details = { closeCode: end.code, cause: end.cause };
+	const ended = (kind: FailureKind, message: string, advice: string): Failure => ({
+		kind,
+		message,
+		advice,
+		details: { closeCode: end.code, cause: end.cause },
+	});
 	switch (end.cause) {
 		case 'protocol':
-			return {
-				kind: 'refused',
-				message: `${host} did not choose the sub-protocol ${protocol}`,
-				advice:
-					'The platform may use another version of the bridge protocol. Ask the platform provider which, and enter it as "Sub-Protocol" in the credential.',
-				details,
-			};
+			return ended(
+				'refused',
+				`${host} did not choose the sub-protocol ${protocol}`,
+				'The platform may use another version of the bridge protocol. Ask the platform provider which, and enter it as "Sub-Protocol" in the credential.',
+			);
 		case 'idle':
-			return {
-				kind: 'unreachable',
-				message: `Nothing came from ${host} within the idle timeout`,
-				advice: 'Set a heartbeat that the platform answers, or a longer idle timeout.',
-				details,
-			};
+			return ended(
+				'unreachable',
+				`Nothing came from ${host} within the idle timeout`,
+				'Set a heartbeat that the platform answers, or a longer idle timeout.',
+			);
+		case 'silent':
+			return ended(
+				'unreachable',
+				`${host} did not answer the WebSocket handshake within ${HANDSHAKE_DEADLINE_MS / 1000} seconds`,
+				'Check the WebSocket Base URL and Bridge Path in the credential, and that no proxy or firewall blocks WebSockets: n8n connects directly.',
+			);
+		// "ours" too: a refusal may arrive while we are already closing.
 		case 'closed':
 		case 'ours':
 			return explainClose(end, whom);
-		case 'silent':
-			return {
-				kind: 'unreachable',
-				message: `${host} did not answer the WebSocket handshake within ${HANDSHAKE_DEADLINE_MS / 1000} seconds`,
-				advice:
-					'Check the WebSocket Base URL and Bridge Path in the credential, and that no proxy or firewall blocks WebSockets: n8n connects directly.',
-				details,
-			};
 		case 'handshake':
 			return explainHandshake(whom, probe);
 	}
 }
 
-function explainClose(end: BridgeEnd, { host, redact }: Whom): Failure {
-	const said = end.reason ? `: ${excerpt(redact(end.reason), 120)}` : '';
-	const details = { closeCode: end.code, ...(said && { reason: excerpt(redact(end.reason), 120) }) };
-	if (REFUSAL_CODES.has(end.code)) {
-		return {
-			kind: 'credential',
-			message: `${host} refused the channel account (close code ${end.code}${said})`,
-			advice: TOKEN_ADVICE,
-			details,
-		};
+function explainClose({ code, reason }: BridgeEnd, { host, redact }: Whom): Failure {
+	const said = reason && excerpt(redact(reason), 120);
+	const why = said && `: ${said}`;
+	const details = { closeCode: code, ...(said && { reason: said }) };
+	if (REFUSAL_CODES.has(code)) {
+		const message = `${host} refused the channel account (close code ${code}${why})`;
+		return { kind: 'credential', message, advice: TOKEN_ADVICE, details };
 	}
-	const how = end.code === 1006 ? 'The connection was lost' : `It was closed with code ${end.code}${said}`;
-	return {
-		kind: 'unreachable',
-		message: `The connection to ${host} ended. ${how}`,
-		advice:
-			'If this keeps happening, check whether another client uses the same channel account: some platforms allow only one connection.',
-		details,
-	};
+	const how = code === 1006 ? 'The connection was lost' : `It was closed with code ${code}${why}`;
+	const advice =
+		'If this keeps happening, check whether another client uses the same channel account: some platforms allow only one connection.';
+	return { kind: 'unreachable', message: `The connection to ${host} ended. ${how}`, advice, details };
 }
 
 function explainHandshake({ host, protocol }: Whom, probe: Probe): Failure {
@@ -114,10 +108,10 @@ function explainHandshake({ host, protocol }: Whom, probe: Probe): Failure {
 		const message = `${host} refused the channel token (HTTP ${status})`;
 		return { kind: 'credential', message, advice: TOKEN_ADVICE, details };
 	}
+	const message = `${host} did not accept the WebSocket connection (HTTP ${status})`;
 	const advice =
 		status >= 500 || status === 429
 			? 'The platform is not available at the moment. Try again later.'
 			: `Check the WebSocket Base URL, the Bridge Path and the Sub-Protocol (${protocol}) in the credential.`;
-	const message = `${host} did not accept the WebSocket connection (HTTP ${status})`;
 	return { kind: 'refused', message, advice, details };
 }

@@ -1,5 +1,5 @@
 import { NODE_NAME, stopwatch, type HarnessRun } from '../harness';
-import { everythingSaid, openStage, until, type Stage } from './agentBridge.fixture';
+import { escaped, everythingSaid, openStage, until, type Stage } from './agentBridge.fixture';
 
 let stage: Stage;
 beforeEach(async () => {
@@ -93,13 +93,10 @@ describe('request', () => {
 		const running = stage.run(texts('[silent]'), { eventFilter: 'message', timeoutSeconds: 2 });
 		await until(() => bridge().received.length === 1);
 		const { token } = stage.channel;
-		const escaped = Array.from(
-			token,
-			(char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
-		).join('');
+		const echoed = escaped(token);
 		const id = JSON.stringify(bridge().received[0]?.frame.id);
-		stage.channel.pushRaw(`{"type":"tool","correlation_id":${id},"${escaped}":"${escaped}"}`);
-		stage.channel.pushRaw(`{"type":"message","correlation_id":${id},"text":"no ${escaped}!"}`);
+		stage.channel.pushRaw(`{"type":"tool","correlation_id":${id},"${echoed}":"${echoed}"}`);
+		stage.channel.pushRaw(`{"type":"message","correlation_id":${id},"text":"no ${echoed}!"}`);
 		const run = await running;
 		expect(jsonOf(run)).toMatchObject([
 			{ reply: { text: 'no [hidden]!' }, collected: [{ '[hidden]': '[hidden]' }] },

@@ -1,5 +1,5 @@
 import { NODE_NAME, stopwatch, type ActiveTrigger } from '../harness';
-import { everythingSaid, framesOf, openStage, until, type Stage } from './agentBridge.fixture';
+import { escaped, everythingSaid, framesOf, openStage, until, type Stage } from './agentBridge.fixture';
 
 let stage: Stage;
 beforeEach(async () => {
@@ -118,11 +118,8 @@ describe('authentication', () => {
 	test('nor one that echoes it with the escapes of JSON', async () => {
 		const trigger = await stage.activate({ idPath: 'id', eventPath: 'event' });
 		const { token } = stage.channel;
-		const escaped = Array.from(
-			token,
-			(char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
-		).join('');
-		stage.channel.pushRaw(`{"id":"${escaped}","event":"${escaped}","x":{"${escaped}":"no ${escaped}!"}}`);
+		const echoed = escaped(token);
+		stage.channel.pushRaw(`{"id":"${echoed}","event":"${echoed}","x":{"${echoed}":"no ${echoed}!"}}`);
 		await trigger.waitForRuns(1);
 		expect(framesOf(trigger)).toEqual([
 			{ id: '[hidden]', event: '[hidden]', x: { '[hidden]': 'no [hidden]!' } },

@@ -1,53 +1,36 @@
 import fc from 'fast-check';
 
-import { openBridge, type BridgeSettings } from '../../../nodes/AgentBridge/connection';
 import { Pauses, startListener, type Listener } from '../../../nodes/AgentBridge/listener';
 import type { Probe } from '../../../nodes/AgentBridge/probe';
-import { redactor } from '../../../nodes/shared/text/redact';
 import { TestClock, turn } from '../testClock';
-import { scriptedSockets, type ScriptedSocket } from './sockets.script';
+import { bridgeScene, type BridgeScene } from './bridge.scene';
+import type { ScriptedSocket } from './sockets.script';
 
-const SETTINGS: BridgeSettings = { url: 'ws://bridge.test/ws/v1', protocol: 'neutral.bridge.v1', idleMs: 0 };
-
-interface Scene {
-	readonly clock: TestClock;
-	readonly sockets: ScriptedSocket[];
+interface Scene extends BridgeScene {
 	readonly said: string[];
 	readonly listener: Listener;
 	probe: Probe | Promise<Probe>;
 	hasRoom: boolean;
 	makeRoom: () => void;
-	/** The newest socket. */
-	last(): ScriptedSocket;
 }
 
 function listenTo(): Scene {
-	const clock = new TestClock();
-	const { sockets, connect } = scriptedSockets();
 	const said: string[] = [];
+	const bridge = bridgeScene(() => {
+		said.push('probe');
+		return scene.probe;
+	});
 	const scene: Omit<Scene, 'listener'> = {
-		clock,
-		sockets,
+		...bridge,
 		said,
 		probe: { kind: 'nothing' },
 		hasRoom: true,
 		makeRoom: () => undefined,
-		last: () => {
-			const socket = sockets.at(-1);
-			if (!socket) throw new Error('no socket');
-			return socket;
-		},
 	};
 	const listener = startListener({
-		open: (events) => openBridge(SETTINGS, events, clock, connect),
-		probe: async () => {
-			said.push('probe');
-			return scene.probe;
-		},
+		...bridge.bridge,
 		// Without jitter, so that a test can say when.
 		random: () => 1,
-		clock,
-		whom: { host: 'bridge.test', protocol: SETTINGS.protocol, redact: redactor([]) },
 		onText: (text) => {
 			if (scene.hasRoom) said.push(text);
 			return scene.hasRoom;

@@ -15,21 +15,7 @@ import type { ListenSettings, Received } from '../../../../nodes/AgentBridge/act
 import { redactor } from '../../../../nodes/shared/text/redact';
 import { TestClock, turn } from '../../testClock';
 
-interface Deferred {
-	readonly promise: Promise<IRun>;
-	readonly resolve: (run: IRun) => void;
-	readonly reject: (error: Error) => void;
-}
-
-function createDeferredPromise(): Deferred {
-	let settle: Omit<Deferred, 'promise'> | undefined;
-	const promise = new Promise<IRun>((resolve, reject) => {
-		settle = { resolve, reject };
-	});
-	if (!settle) throw new Error('a promise calls back at once');
-	return { promise, ...settle };
-}
-
+type Deferred = PromiseWithResolvers<IRun>;
 type Emitted = { readonly ids: unknown[]; readonly done: Deferred };
 
 interface Scene {
@@ -50,7 +36,7 @@ function scene(maxBatch: number): Scene {
 	const context = {
 		getWorkflow: () => ({ id: 'w' }),
 		getNode: () => ({ id: 'n' }),
-		helpers: { createDeferredPromise },
+		helpers: { createDeferredPromise: () => Promise.withResolvers<IRun>() },
 		emit: ([items]: INodeExecutionData[][], _response: unknown, done: Deferred) => {
 			emitted.push({ ids: (items ?? []).map(({ json }) => json.frameId), done });
 		},
