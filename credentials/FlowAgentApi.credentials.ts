@@ -4,36 +4,32 @@ import type {
 	IHttpRequestOptions,
 	INodeProperties,
 } from 'n8n-workflow';
-import { cleanToken, whenPasted, whyTokenDoesNotFit } from './tokenKinds';
+import { withBearer, wrongSecretNotices } from './tokenKinds';
 
+/** Name, label, default and description; those of the agent node's account are the same. */
 const DEPLOYMENT_FIELDS = [
-	['messageField', 'Message Field', 'message', 'Key of the request that holds what is said to the agent'],
-	['sessionField', 'Session Field', 'session_id', 'Key of the request that names the session to go on with'],
-	['streamField', 'Stream Field', 'stream', 'Key of the request that asks for a stream'],
-	['filesField', 'Files Field', 'files', 'Key of the request that holds the list of files'],
+	['messageField', 'Message Field', 'message', 'Request field for the message'],
+	['sessionField', 'Session Field', 'session_id', 'Request field for the session to continue'],
+	['streamField', 'Stream Field', 'stream', 'Request field that asks for a stream'],
+	['filesField', 'Files Field', 'files', 'Request field for the list of files'],
 	[
 		'interruptResultField',
 		'Interrupt Result Field',
 		'interrupt_result',
-		'Key of the request that answers an interrupt: an object with the ID of the interrupt and the result',
+		'Request field for the answer to an interrupt, an object with the ID of the interrupt and the result',
 	],
-	['answerPath', 'Answer Path', 'answer', "Where the answer's text stands in the data of the response"],
-	['deltaPath', 'Delta Path', 'delta', 'Where a piece of text stands in the data of a stream event'],
-	['sessionPath', 'Session Path', 'session_id', 'Where the session stands in the data of the response'],
+	['answerPath', 'Answer Path', 'answer', 'Path to the answer in the data of the response'],
+	['deltaPath', 'Delta Path', 'delta', 'Path to a piece of the answer in the data of a stream event'],
+	['sessionPath', 'Session Path', 'session_id', 'Path to the session in the data of the response'],
+	['interruptPath', 'Interrupt Path', 'interrupt', 'Path to a pending interrupt in the data of the response'],
+	['mediaPartField', 'Media Part', 'file', 'Name of the form part that holds the file of an upload'],
+	['mediaUrlPath', 'Media URL Path', 'url', 'Path to the file address in the data of an upload response'],
 	[
-		'interruptPath',
-		'Interrupt Path',
-		'interrupt',
-		'Where a pending interrupt stands in the data of the response',
+		'mediaExpiryPath',
+		'Media Expiry Path',
+		'expires_at',
+		'Path to the expiry time in the data of an upload response',
 	],
-	['mediaPartField', 'Media Part', 'file', 'Name of the form part of an upload'],
-	[
-		'mediaUrlPath',
-		'Media URL Path',
-		'url',
-		"Where the file's address stands in the data of an upload's response",
-	],
-	['mediaExpiryPath', 'Media Expiry Path', 'expires_at', 'Where the end of its validity stands beside it'],
 ] as const;
 
 const deploymentFields = DEPLOYMENT_FIELDS.map(
@@ -67,24 +63,9 @@ export class FlowAgentApi implements ICredentialType {
 			default: '',
 			placeholder: 'agt_…',
 			description:
-				'From the API-call page of the agent instance. It starts with <code>agt_</code>, or with <code>dbg_</code> for a temporary one that expires.',
+				'From the API-call page of the agent instance. It starts with <code>agt_</code>, or with <code>dbg_</code> if it is temporary.',
 		},
-		{
-			displayName:
-				'This is an API key of the platform (<code>sk-</code>). It belongs in a credential of type FlowPlatform API; the token of an agent starts with <code>agt_</code>.',
-			name: 'platformNotice',
-			type: 'notice',
-			default: '',
-			displayOptions: { show: { agentToken: whenPasted('FlowPlatform API') } },
-		},
-		{
-			displayName:
-				'This is the token of a WebSocket channel account (<code>wst_</code>). It belongs in a credential of type FlowBridge API; the token of an agent starts with <code>agt_</code>.',
-			name: 'channelNotice',
-			type: 'notice',
-			default: '',
-			displayOptions: { show: { agentToken: whenPasted('FlowBridge API') } },
-		},
+		...wrongSecretNotices('agentToken', 'FlowAgent API'),
 		{
 			displayName: 'Base URL',
 			name: 'baseUrl',
@@ -92,14 +73,14 @@ export class FlowAgentApi implements ICredentialType {
 			required: true,
 			default: '',
 			placeholder: 'https://platform.example.com',
-			description: 'Scheme and host of the platform, with nothing behind them',
+			description: 'Scheme and host of the platform only',
 		},
 		{
 			displayName: 'Invoke Path',
 			name: 'invokePath',
 			type: 'string',
 			default: '/api/agents/Invoke',
-			description: 'Where the agent is called, behind the base URL',
+			description: 'Path of the agent call, appended to the base URL',
 		},
 		{
 			displayName: 'Media Upload Path',
@@ -108,7 +89,7 @@ export class FlowAgentApi implements ICredentialType {
 			default: '',
 			placeholder: '/api/agents/media',
 			description:
-				'Where files are uploaded for the agent, behind the base URL. Leave empty if your deployment offers no upload: files are then passed by their web address.',
+				'Path for file uploads, appended to the base URL. Leave empty if your deployment offers no upload: the agent then gets the web addresses of files.',
 		},
 		{
 			displayName: 'Set Field Names',
@@ -116,19 +97,16 @@ export class FlowAgentApi implements ICredentialType {
 			type: 'boolean',
 			default: false,
 			description:
-				'Whether the API-call page of your instance shows other field names than usual. "Preview Request" in the node shows what is sent.',
+				'Whether the API-call page of your instance shows field names that differ from the defaults. "Preview Request" in the node shows what would be sent.',
 		},
 		...deploymentFields,
 	];
 
-	// A function, so that a token of another kind is named before it is sent anywhere.
+	// A function, because n8n's declarative form cannot check the token before it is sent.
 	async authenticate(
-		credentials: ICredentialDataDecryptedObject,
+		{ agentToken }: ICredentialDataDecryptedObject,
 		requestOptions: IHttpRequestOptions,
 	): Promise<IHttpRequestOptions> {
-		const token = cleanToken(credentials.agentToken);
-		const complaint = whyTokenDoesNotFit(token, 'FlowAgent API');
-		if (complaint) throw new Error(complaint);
-		return { ...requestOptions, headers: { ...requestOptions.headers, Authorization: `Bearer ${token}` } };
+		return withBearer(requestOptions, agentToken, 'FlowAgent API');
 	}
 }

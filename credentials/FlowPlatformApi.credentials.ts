@@ -5,12 +5,9 @@ import type {
 	INodeProperties,
 } from 'n8n-workflow';
 import { BASE_URL, whyAddressDoesNotFit } from './baseUrl';
-import { cleanToken, whenPasted, whyTokenDoesNotFit } from './tokenKinds';
+import { withBearer, wrongSecretNotices } from './tokenKinds';
 
-/**
- * The key of the HTTP interfaces (§5.1). FlowTask tests it by a function: n8n's declarative test would show network
- * errors by their bare names.
- */
+/** The key of the HTTP interfaces (§5.1). A function tests it: n8n's declarative test shows bare network error codes. */
 export class FlowPlatformApi implements ICredentialType {
 	name = 'flowPlatformApi';
 
@@ -29,24 +26,9 @@ export class FlowPlatformApi implements ICredentialType {
 			required: true,
 			default: '',
 			placeholder: 'sk-…',
-			description: "Created or copied in the platform's console. It starts with <code>sk-</code>.",
+			description: "From the platform's console. It starts with <code>sk-</code>.",
 		},
-		{
-			displayName:
-				'This is the token of an agent instance (<code>agt_</code> or <code>dbg_</code>). It belongs in a credential of type FlowAgent API; an API key starts with <code>sk-</code>.',
-			name: 'agentNotice',
-			type: 'notice',
-			default: '',
-			displayOptions: { show: { apiKey: whenPasted('FlowAgent API') } },
-		},
-		{
-			displayName:
-				'This is the token of a WebSocket channel account (<code>wst_</code>). It belongs in a credential of type FlowBridge API; an API key starts with <code>sk-</code>.',
-			name: 'channelNotice',
-			type: 'notice',
-			default: '',
-			displayOptions: { show: { apiKey: whenPasted('FlowBridge API') } },
-		},
+		...wrongSecretNotices('apiKey', 'FlowPlatform API'),
 		{
 			displayName: 'Base URL',
 			name: 'baseUrl',
@@ -55,7 +37,7 @@ export class FlowPlatformApi implements ICredentialType {
 			default: '',
 			placeholder: 'https://platform.example.com',
 			description:
-				'Scheme and host of the platform, with nothing behind them: paths such as <code>/api/maas/…</code> are added by the nodes',
+				'Scheme and host of the platform only. The nodes add paths such as <code>/api/maas/…</code>.',
 		},
 		{
 			displayName: 'WebSocket Base URL',
@@ -64,7 +46,7 @@ export class FlowPlatformApi implements ICredentialType {
 			default: '',
 			placeholder: 'wss://platform.example.com',
 			description:
-				'Where the progress of tasks is followed. Leave empty to derive it from the base URL; without it tasks are followed by polling alone.',
+				'Address of the progress WebSocket, if it differs from the base URL. Leave empty to use the base URL with <code>wss://</code>.',
 		},
 		{
 			displayName: 'Progress Path',
@@ -82,7 +64,7 @@ export class FlowPlatformApi implements ICredentialType {
 				},
 			],
 			description:
-				'Path of the progress WebSocket. The interface names both forms without saying which one is valid; the other one is tried if this one is refused.',
+				'Path of the progress WebSocket. Deployments use one of two; if this one is refused, the other is tried, then polling.',
 		},
 		{
 			displayName: 'Models Path',
@@ -91,21 +73,18 @@ export class FlowPlatformApi implements ICredentialType {
 			default: '',
 			placeholder: '/maas/v1/models',
 			description:
-				'Where your deployment lists its chat models, if it does. Leave empty if you do not know: models are then entered by their ID.',
+				'Path of the list of chat models, if your deployment has one. Leave empty to enter models by ID.',
 		},
 	];
 
-	// A function rather than n8n's declarative form, because it runs before each request that carries the key: a key
-	// of another kind is named here, even one that comes by an expression, before it is sent anywhere.
+	// A function, because n8n's declarative form cannot check key and address before they are used.
 	async authenticate(
-		credentials: ICredentialDataDecryptedObject,
+		{ apiKey, baseUrl }: ICredentialDataDecryptedObject,
 		requestOptions: IHttpRequestOptions,
 	): Promise<IHttpRequestOptions> {
-		const key = cleanToken(credentials.apiKey);
-		const complaint = whyTokenDoesNotFit(key, 'FlowPlatform API');
-		if (complaint) throw new Error(complaint);
-		const misfit = whyAddressDoesNotFit(credentials.baseUrl, BASE_URL);
+		const authenticated = withBearer(requestOptions, apiKey, 'FlowPlatform API');
+		const misfit = whyAddressDoesNotFit(baseUrl, BASE_URL);
 		if (misfit) throw new Error(`${misfit.message}. ${misfit.advice}.`);
-		return { ...requestOptions, headers: { ...requestOptions.headers, Authorization: `Bearer ${key}` } };
+		return authenticated;
 	}
 }

@@ -1,14 +1,13 @@
 /** A field that holds the address of a platform. */
 export interface AddressField {
-	/** What the form calls it. */
+	/** As in the form. */
 	readonly label: string;
-	/** What it must start with. */
 	readonly scheme: 'http' | 'ws';
-	/** Whether a path of the interface may stand in it, because the node takes it for the one that it would add. */
+	/** Whether it may hold a path of the interface; the node then does not add its own. */
 	readonly mayHoldPath?: boolean;
 }
 
-/** Why an address does not fit, and what to do; neither ends in a full stop. */
+/** What is wrong with an address and what to do, both without a full stop. */
 export interface AddressMisfit {
 	readonly message: string;
 	readonly advice: string;
@@ -21,7 +20,7 @@ export const WS_BASE_URL: AddressField = { label: 'WebSocket Base URL', scheme: 
 const INTERFACE_PATH = /\/(?:api\/(?:maas|mass|agents)|maas\/v1|mass\/api|ws\/v1)(?=\/|$)/i;
 
 /**
- * Why an address does not fit, or `undefined` where it does. The sentences repeat nothing of what was entered but a
+ * Why an address does not fit, or `undefined` if it does. The sentences repeat nothing that was entered except a
  * path of the interface: an address may hold a password.
  */
 export function whyAddressDoesNotFit(entered: unknown, field: AddressField): AddressMisfit | undefined {
@@ -42,7 +41,7 @@ export function whyAddressDoesNotFit(entered: unknown, field: AddressField): Add
 	if (url.username || url.password) {
 		return {
 			...because('holds a user name or a password'),
-			advice: `${advice}, without an @: only the key or token authenticates, and an address ends up in logs and tables`,
+			advice: `${advice}, without an @: only the key or token authenticates, and addresses end up in logs and tables`,
 		};
 	}
 	if (url.search || url.hash) return because(`holds a "${url.search ? '?' : '#'}" and what follows it`);

@@ -1,6 +1,8 @@
+import type { IHttpRequestOptions, INodeProperties } from 'n8n-workflow';
+
 /**
- * The platform hands out four kinds of secret, told apart by their first letters (§2.7, §5). They look alike in
- * a password field, so the most common mistake is to paste one into the wrong credential.
+ * The platform issues four kinds of secret, told apart by their first letters (§2.7, §5). They look alike in a
+ * password field, so the most common mistake is to paste one into the wrong credential.
  */
 export const TOKEN_KINDS = [
 	{ prefix: 'sk-', credential: 'FlowPlatform API', is: 'an API key of the platform' },
@@ -11,10 +13,44 @@ export const TOKEN_KINDS = [
 
 export type TokenCredential = (typeof TOKEN_KINDS)[number]['credential'];
 
+const NOTICE_NAMES = [
+	['FlowPlatform API', 'platformNotice'],
+	['FlowAgent API', 'agentNotice'],
+	['FlowBridge API', 'channelNotice'],
+] as const satisfies ReadonlyArray<readonly [TokenCredential, string]>;
+
+/** One notice for each other credential, shown while its secret is in the field `field`. */
+export function wrongSecretNotices(field: string, credential: TokenCredential): INodeProperties[] {
+	return NOTICE_NAMES.filter(([other]) => other !== credential).map(([other, name]) => ({
+		displayName: `This is ${TOKEN_KINDS.find((kind) => kind.credential === other)?.is} (${codesOf(other)}). Use it in a ${other} credential. This one takes a secret that starts with ${codesOf(credential)}.`,
+		name,
+		type: 'notice',
+		default: '',
+		displayOptions: { show: { [field]: whenPasted(other) } },
+	}));
+}
+
+function codesOf(credential: TokenCredential): string {
+	return prefixesOf(credential)
+		.map((prefix) => `<code>${prefix}</code>`)
+		.join(' or ');
+}
+
+function prefixesOf(credential: TokenCredential): string[] {
+	return TOKEN_KINDS.filter((kind) => kind.credential === credential).map(({ prefix }) => prefix);
+}
+
 /**
- * What was meant by what was pasted. Consoles, mails and curl examples add line breaks, quotation marks and
- * "Bearer"; no token holds any of these.
+ * The display conditions of a notice. They are plain text because n8n evaluates those of a credential each time a
+ * node reads it and gives a regular expression 250 ms of wall time: on a busy machine that is a failed request.
  */
+function whenPasted(credential: TokenCredential): Array<{ _cnd: { startsWith: string } }> {
+	return prefixesOf(credential).flatMap((prefix) =>
+		['', ' ', 'Bearer ', 'bearer '].map((before) => ({ _cnd: { startsWith: `${before}${prefix}` } })),
+	);
+}
+
+/** Strips what consoles, mails and curl examples add to a token: line breaks, quotation marks and "Bearer". */
 export function cleanToken(pasted: unknown): string {
 	if (typeof pasted !== 'string') return '';
 	const unquoted = pasted.trim().replace(/^["'`]+|["'`]+$/g, '');
@@ -22,37 +58,41 @@ export function cleanToken(pasted: unknown): string {
 }
 
 /**
- * The display conditions of a notice about tokens of another credential. They are plain text, for n8n evaluates those
- * of a credential each time that a node reads it, and gives a regular expression 250 ms of wall time: on a busy
- * machine that is a failed request.
- */
-export function whenPasted(credential: TokenCredential): Array<{ _cnd: { startsWith: string } }> {
-	return TOKEN_KINDS.filter((kind) => kind.credential === credential).flatMap(({ prefix }) =>
-		['', ' ', 'Bearer ', 'bearer '].map((before) => ({ _cnd: { startsWith: `${before}${prefix}` } })),
-	);
-}
-
-/**
- * Why a cleaned token does not fit a credential, or undefined where it does. The sentences name kinds and
- * credentials, never the token or a part of it: they end up in errors and logs.
+ * Why a cleaned token does not fit a credential, or undefined if it does. The sentences name kinds and credentials,
+ * never the token or a part of it: they end up in errors and logs.
  */
 export function whyTokenDoesNotFit(token: string, credential: TokenCredential): string | undefined {
-	const fitting = TOKEN_KINDS.filter((kind) => kind.credential === credential);
-	// An expression such as sk-{{ $json.key }} leaves no more than that where the item has no key.
+	const prefixes = prefixesOf(credential);
+	// An expression such as sk-{{ $json.key }} leaves only the prefix if the item has no key.
 	const isEmpty = token === '' || TOKEN_KINDS.some(({ prefix }) => token === prefix);
-	if (!isEmpty && fitting.some(({ prefix }) => token.startsWith(prefix))) return undefined;
-	const wanted = fitting.map(({ prefix }) => `"${prefix}"`).join(' or ');
+	if (!isEmpty && prefixes.some((prefix) => token.startsWith(prefix))) return undefined;
+	const wanted = prefixes.map((prefix) => `"${prefix}"`).join(' or ');
 	if (isEmpty)
 		return `The ${credential} credential holds no secret. Paste the one that starts with ${wanted}.`;
 	const actual = TOKEN_KINDS.find(({ prefix }) => token.startsWith(prefix));
 	if (actual) {
 		return (
-			`This secret starts with "${actual.prefix}": it is ${actual.is} and belongs in a credential of type ` +
-			`${actual.credential}. ${credential} takes one that starts with ${wanted}.`
+			`This secret starts with "${actual.prefix}": it is ${actual.is} and belongs in a ${actual.credential} ` +
+			`credential. ${credential} takes a secret that starts with ${wanted}.`
 		);
 	}
 	return (
-		`${credential} takes a secret that starts with ${wanted}, but this one starts otherwise. ` +
-		"Copy it again from the platform's console, as a whole."
+		`${credential} takes a secret that starts with ${wanted}, and this one does not. ` +
+		"Copy the whole secret again from the platform's console."
 	);
+}
+
+/**
+ * A request with the token in its header. It runs before each request that carries the token, so one of another kind
+ * is refused before it is sent anywhere, even if it comes from an expression.
+ */
+export function withBearer(
+	request: IHttpRequestOptions,
+	pasted: unknown,
+	credential: TokenCredential,
+): IHttpRequestOptions {
+	const token = cleanToken(pasted);
+	const complaint = whyTokenDoesNotFit(token, credential);
+	if (complaint) throw new Error(complaint);
+	return { ...request, headers: { ...request.headers, Authorization: `Bearer ${token}` } };
 }

@@ -18,7 +18,7 @@ export class AgentBridge implements INodeType {
 		group: ['output'],
 		version: 1,
 		subtitle: '={{ $parameter["operation"] + " a frame" }}',
-		description: 'Send frames over a WebSocket channel account of the agent platform, and get the replies',
+		description: 'Send frames over a WebSocket channel account of the agent platform and get replies',
 		defaults: { name: 'AgentBridge' },
 		inputs: [NodeConnectionTypes.Main],
 		outputs: [NodeConnectionTypes.Main],

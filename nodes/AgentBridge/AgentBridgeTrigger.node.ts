@@ -20,9 +20,9 @@ export class AgentBridgeTrigger implements INodeType {
 		version: 1,
 		subtitle: '={{ $parameter["eventFilter"] || "all frames" }}',
 		description:
-			'Starts the workflow when frames come over a WebSocket channel account of the agent platform',
+			'Starts the workflow when frames arrive over a WebSocket channel account of the agent platform',
 		eventTriggerDescription: '',
-		activationMessage: 'The workflow now stays connected to the bridge and runs when frames come.',
+		activationMessage: 'The workflow stays connected to the bridge and runs when frames arrive.',
 		defaults: { name: 'AgentBridge Trigger' },
 		inputs: [],
 		outputs: [NodeConnectionTypes.Main],
@@ -31,9 +31,9 @@ export class AgentBridgeTrigger implements INodeType {
 			header: 'Listen on the channel account',
 			executionsHelp: {
 				inactive:
-					'<b>While you build:</b> click "Execute step", then send a message over the channel account. The first frame that fits is shown here.<br /><br /><b>Once you are ready:</b> publish the workflow. It then stays connected, and frames that come while it runs go into its next execution together.',
+					'<b>While you build:</b> click "Execute step", then send a message over the channel account. The first matching frame appears here.<br /><br /><b>Once you are ready:</b> publish the workflow. It stays connected, and frames that arrive while it runs go into its next execution together.',
 				active:
-					'<b>While you build:</b> click "Execute step", then send a message over the channel account. If the platform allows one connection only, the published workflow loses its own meanwhile.<br /><br /><b>The published workflow</b> is connected; its executions stand in the list of executions.',
+					'<b>While you build:</b> click "Execute step", then send a message over the channel account. If the platform allows only one connection, the published workflow loses its own in the meantime.<br /><br /><b>The published workflow</b> is connected; see the executions list for its runs.',
 			},
 			activationHint: 'Publish the workflow to stay connected.',
 		},

@@ -1,55 +1,61 @@
-import { whyAddressDoesNotFit, WS_BASE_URL } from '../../credentials/baseUrl';
-import { cleanToken, whyTokenDoesNotFit } from '../../credentials/tokenKinds';
+import { WS_BASE_URL } from '../../credentials/baseUrl';
 import { badInput, fail, ok, type Result } from '../shared/errors/failure';
+import { refuseLostDigits } from '../shared/form/pastedJson';
+import { openCredential, readAddress, readToken } from '../shared/platform/credential';
+import { isJsonObject, jsonText, parseJson, type Json } from '../shared/text/json';
 
-/** A decrypted `flowBridgeApi` credential, checked: where the bridge is and as whom to speak. */
+/** A decrypted and checked `flowBridgeApi` credential. */
 export interface BridgeAccount {
 	/** The complete address, with the scheme ws or wss. It holds no secret. */
 	readonly url: string;
-	/** What may be said about the address in a log line. */
+	/** What log lines and errors may say of the address. */
 	readonly host: string;
 	readonly token: string;
 	/** The version of the bridge protocol that the server has to choose (§9). */
 	readonly protocol: string;
 	/** The second sub-protocol of §5.4. */
 	readonly bearer: string;
-	/** Everything that must never be shown. */
+	/** What must never be shown. */
 	readonly secrets: readonly string[];
 }
 
 export const DEFAULT_PATH = '/ws/v1';
 export const DEFAULT_PROTOCOL = 'neutral.bridge.v1';
 
-/** What a sub-protocol may consist of: RFC 6455 asks for a token of RFC 2616. */
+/** RFC 6455 takes only a token of RFC 2616 as a sub-protocol. */
 const PROTOCOL_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-const OPEN_CREDENTIAL = 'Open the credential that is selected in this node';
+/** Stands for the token in a frame template. No braces: n8n would take them for an expression. */
+const TOKEN_PLACEHOLDER = '$token';
 
 /** Checks the fields of a `flowBridgeApi` credential. */
 export function readBridgeAccount(credential: Readonly<Record<string, unknown>>): Result<BridgeAccount> {
-	const token = cleanToken(credential.channelToken);
-	const misfit = whyTokenDoesNotFit(token, 'FlowBridge API');
-	if (misfit) {
-		const advice = `${OPEN_CREDENTIAL} and enter the token of the channel account.`;
-		return fail({ kind: 'credential', message: misfit.replace(/\.$/, ''), advice });
-	}
+	const token = readToken(credential.channelToken, 'flowBridgeApi');
+	if (!token.ok) return token;
 	const protocol = textOf(credential.subprotocol) || DEFAULT_PROTOCOL;
 	if (!PROTOCOL_NAME.test(protocol)) {
 		return fail(
 			badInput(
-				'The Sub-Protocol in the credential is not a name that a WebSocket can carry',
-				`${OPEN_CREDENTIAL} and enter a name without spaces and commas, such as ${DEFAULT_PROTOCOL}.`,
+				'The Sub-Protocol in the credential is not a valid WebSocket sub-protocol name',
+				`${openCredential('flowBridgeApi')} and enter a name without spaces and commas, such as ${DEFAULT_PROTOCOL}.`,
 			),
 		);
 	}
-	const address = readAddress(textOf(credential.wsBaseUrl), textOf(credential.bridgePath) || DEFAULT_PATH);
-	if (!address.ok) return address;
-	const encoded = Buffer.from(token, 'utf8').toString('base64url');
+	// An address copied from the browser begins with http.
+	const address = textOf(credential.wsBaseUrl).replace(/^http(s?):/i, 'ws$1:');
+	const url = readAddress(address, { ...WS_BASE_URL, mayHoldPath: true }, 'flowBridgeApi');
+	if (!url.ok) return url;
+	const { protocol: scheme, host, pathname } = url.value;
+	const path = `/${(textOf(credential.bridgePath) || DEFAULT_PATH).replace(/^\/+/, '')}`;
+	const basePath = pathname.replace(/\/+$/, '');
+	const encoded = Buffer.from(token.value, 'utf8').toString('base64url');
 	return ok({
-		...address.value,
-		token,
+		// A path that is in both fields is added once.
+		url: `${scheme}//${host}${basePath.endsWith(path) ? basePath : `${basePath}${path}`}`,
+		host,
+		token: token.value,
 		protocol,
 		bearer: `bearer.${encoded}`,
-		secrets: [token, encoded],
+		secrets: [token.value, encoded],
 	});
 }
 
@@ -57,14 +63,38 @@ function textOf(value: unknown): string {
 	return typeof value === 'string' ? value.trim() : '';
 }
 
-/** An address of a browser is taken as what it means, and a path that is in both fields is taken once. */
-function readAddress(base: string, path: string): Result<{ readonly url: string; readonly host: string }> {
-	const address = base.replace(/^http(s?):/i, 'ws$1:');
-	const misfit = whyAddressDoesNotFit(address, { ...WS_BASE_URL, mayHoldPath: true });
-	if (misfit) return fail(badInput(misfit.message, `${misfit.advice}. ${OPEN_CREDENTIAL}.`));
-	const url = new URL(address);
-	const bridgePath = `/${path.replace(/^\/+/, '')}`;
-	const basePath = url.pathname.replace(/\/+$/, '');
-	const wholePath = basePath.endsWith(bridgePath) ? basePath : `${basePath}${bridgePath}`;
-	return ok({ url: `${url.protocol}//${url.host}${wholePath}`, host: url.host });
+/**
+ * The frame of in-frame authentication. Its shape is not shown (§5.4), so the operator enters a template. The filled
+ * frame holds the token and goes nowhere but into the socket.
+ */
+export function fillAuthFrame(template: unknown, token: string): Result<string> {
+	const frame = typeof template === 'string' ? parseJson(template) : template;
+	if (!isJsonObject(frame)) {
+		return fail(
+			badInput(
+				'The authentication frame is not a JSON object',
+				`Enter the frame that your platform expects, with ${TOKEN_PLACEHOLDER} in place of the token, e.g. {"type": "auth", "token": "${TOKEN_PLACEHOLDER}"}`,
+			),
+		);
+	}
+	const rounded = refuseLostDigits('Authentication Frame', template);
+	if (rounded) return fail(rounded);
+	const filled = jsonText(fill(frame, token));
+	if (filled === undefined || filled === jsonText(frame)) {
+		return fail(
+			badInput(
+				`The authentication frame has no place for the token: it does not contain ${TOKEN_PLACEHOLDER}`,
+				`Write ${TOKEN_PLACEHOLDER} where the token belongs. It is filled in when the connection opens and never shown.`,
+			),
+		);
+	}
+	return ok(filled);
+}
+
+/** Fills in the token after parsing, so no token can break out of its JSON string. */
+function fill(value: Json, token: string): Json {
+	if (typeof value === 'string') return value.replaceAll(TOKEN_PLACEHOLDER, () => token);
+	if (Array.isArray(value)) return value.map((entry) => fill(entry, token));
+	if (!isJsonObject(value)) return value;
+	return Object.fromEntries(Object.entries(value).map(([name, entry]) => [name, fill(entry, token)]));
 }

@@ -1,22 +1,17 @@
+import { createHash } from 'crypto';
+
 import { badInput, fail, ok, type Result } from '../shared/errors/failure';
 import { isJsonObject, parseJson, type Json, type JsonObject } from '../shared/text/json';
 import { pathSteps, readPath } from '../shared/text/jsonPath';
 import { redactJson, type Redact } from '../shared/text/redact';
-import { shortId } from './identity';
 
-/**
- * What the fields of a frame are called is not shown (§6.2), so a frame is an opaque JSON object here, and what is
- * read from it is named by paths that the operator sets.
- */
+/** An opaque JSON object: the names of its fields are not shown (§6.2), so the operator sets paths to read it by. */
 export type Frame = JsonObject;
 
-/** A frame of this size is not a message any more; a few of them at once would fill the memory. */
+/** No message is that large, and a few of them at once would fill the memory. */
 const MAX_FRAME_CHARS = 16_000_000;
 
-/**
- * Reads a frame that came, and hides the token in it: a platform may echo it.
- * @returns or else what the text is, to be put behind "a frame that is"
- */
+/** Reads a frame that came, and hides the token in it: a platform may echo it. A failure follows "a frame that is". */
 export function readIncoming(text: string, { known }: Redact): Result<Frame, string> {
 	if (text.length > MAX_FRAME_CHARS) return fail('larger than 16 million characters');
 	const frame = parseJson(text);
@@ -24,14 +19,14 @@ export function readIncoming(text: string, { known }: Redact): Result<Frame, str
 	return fail('not a JSON object, or is nested too deeply');
 }
 
-/** What is at a path, as the text that ids and event names are compared by. */
+/** The text at a path, by which ids and event names are compared. */
 export function readName(frame: Frame, path: string): string | undefined {
 	const value = readPath(frame, path);
 	if (typeof value === 'string') return value === '' ? undefined : value;
 	return typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined;
 }
 
-/** A copy of the frame with `value` at a path; objects on the way are made. Never changes the given frame. */
+/** A copy of the frame with `value` at a path; missing objects on the way are added. */
 export function withValueAt(frame: Frame, path: string, value: Json): Result<Frame> {
 	const changed = put(frame, pathSteps(path), value);
 	if (changed) return ok(changed);
@@ -51,12 +46,12 @@ function put(frame: Frame, [step, ...rest]: readonly string[], value: Json): Fra
 	return changed && { ...frame, [step]: changed };
 }
 
-/** Picks frames by the event that they name. */
+/** Picks frames by the event they name. */
 export interface EventFilter {
-	/** The event of a frame, where it names one. */
 	eventOf(frame: Frame): string | undefined;
-	/** Whether the frame is one of those asked for; without a list all are. */
+	/** Whether the frame names one of the events; without a list every frame is taken. */
 	takes(frame: Frame): boolean;
+	/** Whether every frame is taken. */
 	readonly isOpen: boolean;
 }
 
@@ -71,8 +66,8 @@ export function createEventFilter(eventPath: string, list: string): Result<Event
 	if (names.size > 0 && pathSteps(eventPath).length === 0) {
 		return fail(
 			badInput(
-				'The events to take are named, but not where a frame names its event',
-				'Fill in "Event Path", e.g. type.',
+				'Events are listed, but "Event Path" is empty',
+				'Enter the path at which a frame names its event, e.g. type.',
 			),
 		);
 	}
@@ -84,56 +79,60 @@ export function createEventFilter(eventPath: string, list: string): Result<Event
 	});
 }
 
-/**
- * Remembers ids, the newest so many of them and long ones as their digest, so that memory stays bounded however long
- * a trigger lives.
- */
-export interface Seen {
-	has(id: string): boolean;
-	add(id: string): void;
-	remove(id: string): void;
-	readonly size: number;
+/** n8n stores a deduplication key in a column of 255 characters. */
+const LONGEST_ID_CHARS = 100;
+
+/** A platform's id as it may be kept: one that is too long is replaced by its SHA-256. */
+export function shortId(id: string): string {
+	return id.length <= LONGEST_ID_CHARS ? id : createHash('sha256').update(id).digest('hex');
 }
 
-export function createSeen(limit: number): Seen {
-	const ids = new Set<string>();
-	return {
-		has: (id) => ids.has(shortId(id)),
-		add: (given) => {
-			const id = shortId(given);
-			// An id that comes again is among the newest once more.
-			ids.delete(id);
-			ids.add(id);
-			if (ids.size <= limit) return;
-			const [oldest] = ids;
-			if (oldest !== undefined) ids.delete(oldest);
-		},
-		remove: (id) => void ids.delete(shortId(id)),
-		get size() {
-			return ids.size;
-		},
-	};
+/** Remembers the newest ids, `limit` of them, so that memory stays bounded however long a trigger lives. */
+export class RecentIds {
+	private readonly ids = new Set<string>();
+
+	constructor(private readonly limit: number) {}
+
+	get size(): number {
+		return this.ids.size;
+	}
+
+	has(id: string): boolean {
+		return this.ids.has(shortId(id));
+	}
+
+	add(id: string): void {
+		// An id that comes again is among the newest again.
+		this.remove(id);
+		this.ids.add(shortId(id));
+		const [oldest] = this.ids;
+		if (this.ids.size > this.limit && oldest !== undefined) this.ids.delete(oldest);
+	}
+
+	remove(id: string): void {
+		this.ids.delete(shortId(id));
+	}
 }
 
 /** How the reply to a frame is recognised. */
 export interface ReplyRule {
-	/** Where a reply repeats the value that the sent frame has at its correlation path; empty: it need not. */
+	/** Where a reply repeats the correlation value; empty if it does not. */
 	readonly replyPath: string;
+	/** What the sent frame has at its correlation path. */
 	readonly correlation: string | undefined;
 	readonly filter: EventFilter;
 }
 
-/** Whether nothing says which frames belong to the sent one, so that any may. */
+/** Whether nothing tells which frames belong to the sent one, so that any may. */
 export function isUncorrelated({ replyPath }: ReplyRule): boolean {
 	return pathSteps(replyPath).length === 0;
 }
 
-/** Whether a frame belongs to the conversation about the sent frame: it repeats its value, or nothing says what does. */
+/** Whether a frame belongs to the request: it repeats its value, or frames are not correlated. */
 export function belongs(frame: Frame, rule: ReplyRule): boolean {
 	return isUncorrelated(rule) || readName(frame, rule.replyPath) === rule.correlation;
 }
 
-/** Whether a frame is the one that was waited for. */
 export function isReply(frame: Frame, rule: ReplyRule): boolean {
 	return belongs(frame, rule) && rule.filter.takes(frame);
 }

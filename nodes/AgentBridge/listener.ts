@@ -1,49 +1,49 @@
-import type { Clock } from '../shared/run/clock';
 import type { Failure } from '../shared/errors/failure';
-import type { BridgeEnd, BridgeEvents, BridgeLine } from './connection';
-import { explainEnd, isRefusal, type Whom } from './failures';
-import type { Probe } from './probe';
-import type { ReconnectPolicy } from './reconnect';
+import type { BridgeEnd, BridgeLine } from './connection';
+import { whyEnded, type Bridge } from './failures';
+
+/** The pause after the first failure; it doubles with each further one, and there is no last try. */
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 60_000;
+/** After a connection that lived this long, the next failure counts as the first. */
+const STABLE_AFTER_MS = 60_000;
+/**
+ * The close code for "try again later" is 1013, but the native WebSocket lets a client send only 1000 and codes
+ * from 3000 on; this is its place in the range for applications.
+ */
+const FULL_CLOSE = 4013;
 
 /** What the listener does not do itself. */
-export interface ListenerParts {
-	readonly open: (events: BridgeEvents) => BridgeLine;
-	readonly probe: () => Promise<Probe>;
-	readonly policy: ReconnectPolicy;
-	readonly clock: Clock;
-	readonly whom: Whom;
-	/** @returns false where there is no room for it: the connection is closed until there is */
+export interface ListenerParts extends Bridge {
+	readonly random: () => number;
+	/** @returns false if there is no room for it: the connection is closed until there is */
 	readonly onText: (text: string) => boolean;
 	readonly onBinary: () => void;
 	/** Resolves as soon as there is room again. */
 	readonly room: () => Promise<void>;
-	/** The connection is up, for the first time or again after so many failures. */
+	/** The connection is open, after this many failures. */
 	readonly onUp: (failures: number) => void;
-	/** The connection is away, and is tried again after the pause. */
+	/** The connection is lost, and is tried again after the pause. */
 	readonly onDown: (failure: Failure, pauseMs: number, failures: number) => void;
-	/** There is no use in going on. */
+	/** The platform refuses the account, so the listener stops. */
 	readonly onRefused: (failure: Failure) => void;
 	readonly onFull: () => void;
 }
 
 export interface Listener {
-	/** Resolves as soon as the first try has had its outcome: open, refused, or to be tried again. */
+	/** Resolves with the outcome of the first try: open, refused, or to be tried again. */
 	readonly started: Promise<void>;
 	/** Closes the connection within a second and opens none again. */
 	stop(): Promise<void>;
 }
 
-/**
- * The close code for "try again later" is 1013, but the native WebSocket lets a client send none but 1000 and those
- * from 3000 on; this is its place in the range for applications.
- */
-const FULL_CLOSE = 4013;
-
 /** Keeps one connection open for as long as the trigger lives (§1.7: long-lived exchange). */
 export function startListener(parts: ListenerParts): Listener {
+	const { clock } = parts;
 	const stopping = new AbortController();
 	const isStopped = (): boolean => stopping.signal.aborted;
-	const first = signalOnce();
+	const started = Promise.withResolvers<undefined>();
+	const pauses = new Pauses(() => clock.now(), parts.random);
 	let line: BridgeLine | undefined;
 
 	/** One connection, from its opening to its end. */
@@ -52,10 +52,9 @@ export function startListener(parts: ListenerParts): Listener {
 			stopping.signal.addEventListener('abort', () => resolve('stopped'), { once: true });
 			const current = parts.open({
 				onOpen: () => {
-					const { failures } = parts.policy;
-					parts.policy.opened();
-					parts.onUp(failures);
-					first.settle();
+					parts.onUp(pauses.failures);
+					pauses.opened();
+					started.resolve(undefined);
 				},
 				onText: (text) => {
 					if (parts.onText(text)) return;
@@ -74,27 +73,26 @@ export function startListener(parts: ListenerParts): Listener {
 			if (end === 'stopped' || isStopped()) return;
 			if (end === 'full') {
 				parts.onFull();
-				parts.policy.ended();
+				pauses.ended();
 				await parts.room();
 				continue;
 			}
-			const probe = end.cause === 'handshake' ? await parts.probe() : undefined;
+			const failure = await whyEnded(end, parts);
 			if (isStopped()) return;
-			const failure = explainEnd(end, parts.whom, probe);
-			if (isRefusal(end, probe)) {
+			if (failure.kind === 'credential') {
 				parts.onRefused(failure);
 				return;
 			}
-			const pauseMs = parts.policy.ended();
-			parts.onDown(failure, pauseMs, parts.policy.failures);
-			first.settle();
-			await parts.clock.sleep(pauseMs, stopping.signal);
+			const pauseMs = pauses.ended();
+			parts.onDown(failure, pauseMs, pauses.failures);
+			started.resolve(undefined);
+			await clock.sleep(pauseMs, stopping.signal);
 		}
 	};
-	void run().finally(first.settle);
+	void run().finally(() => started.resolve(undefined));
 
 	return {
-		started: first.settled,
+		started: started.promise,
 		stop: async () => {
 			stopping.abort();
 			await line?.close();
@@ -102,10 +100,31 @@ export function startListener(parts: ListenerParts): Listener {
 	};
 }
 
-function signalOnce(): { readonly settled: Promise<void>; readonly settle: () => void } {
-	let settle = (): void => undefined;
-	const settled = new Promise<void>((resolve) => {
-		settle = resolve;
-	});
-	return { settled, settle };
+/**
+ * Exponential back-off with jitter: half of the pause is fixed and the other half drawn, so that many n8n instances
+ * do not come back at the same moment.
+ */
+export class Pauses {
+	/** Since the last stable connection. */
+	failures = 0;
+	private openedAtMs: number | undefined;
+
+	constructor(
+		private readonly now: () => number,
+		private readonly random: () => number,
+	) {}
+
+	opened(): void {
+		this.openedAtMs = this.now();
+	}
+
+	/** A connection ended or could not be opened. @returns the pause before the next try, in ms */
+	ended(): number {
+		if (this.openedAtMs !== undefined && this.now() - this.openedAtMs >= STABLE_AFTER_MS) this.failures = 0;
+		this.openedAtMs = undefined;
+		this.failures++;
+		// From 2^6 on the pause is the longest one; the exponent must not grow forever.
+		const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(this.failures - 1, 6));
+		return Math.round(pauseMs * (0.5 + this.random() / 2));
+	}
 }

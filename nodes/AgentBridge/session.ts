@@ -1,21 +1,7 @@
-import type { Clock } from '../shared/run/clock';
 import { fail, ok, type Failure, type Result } from '../shared/errors/failure';
-import type { Redact } from '../shared/text/redact';
-import type { BridgeEnd, BridgeEvents, BridgeLine } from './connection';
-import { explainEnd, isRefusal, type Whom } from './failures';
+import type { BridgeEnd, BridgeLine } from './connection';
+import { explainEnd, whyEnded, type Bridge, type Whom } from './failures';
 import { belongs, isReply, isUncorrelated, readIncoming, type Frame, type ReplyRule } from './frames';
-import type { Probe } from './probe';
-
-export interface SessionParts {
-	readonly open: (events: BridgeEvents) => BridgeLine;
-	readonly probe: () => Promise<Probe>;
-	readonly clock: Clock;
-	readonly whom: Whom;
-	/** Hides the token in frames: a platform may echo it. */
-	readonly redact: Redact;
-	/** Aborted when the execution is stopped. */
-	readonly signal: AbortSignal;
-}
 
 /** What a request brought. */
 export interface Exchange {
@@ -24,190 +10,183 @@ export interface Exchange {
 	readonly collected: readonly Frame[];
 	/** How many more of these came than are kept. */
 	readonly notCollected: number;
-	/** Until the reply was there, the opening of a connection included. */
+	/** Until the reply came, including the opening of a connection. */
 	readonly elapsedMs: number;
 }
 
-/** The connection that all items of one node run share; opened by the first of them that needs it. */
-export interface BridgeSession {
-	/** Sends a frame. @returns the number of the connection that took it */
-	send(text: string): Promise<Result<number>>;
-	/** Sends a frame and collects others until one is the reply, or the time is over. */
-	request(text: string, rule: ReplyRule, timeoutMs: number): Promise<Result<Exchange>>;
-	/**
-	 * Closes the connection. @returns why a connection ended otherwise than by our closing, by its number: what was
-	 * sent over it may not have arrived
-	 */
-	close(): Promise<ReadonlyMap<number, Failure>>;
-}
-
-/** Frames that an error or an item shows of a request. A chatty platform must not fill the memory. */
+/** Frames kept per request, for its item or its error. A chatty platform must not fill the memory. */
 const MAX_COLLECTED = 200;
-/** The text of all of them in a run: its items are held until it ends. */
+/** Their text in a whole run: its items are held until it ends. */
 const MAX_COLLECTED_CHARS = 32_000_000;
-/** New connections of one run: a platform that closes each one at once is not asked forever. */
+/** New connections per run, so a platform that closes each one at once does not keep the run going forever. */
 const MAX_CONNECTIONS = 1_000;
-/** The other side answers a close once it has taken all that was sent before; this is how long it may take. */
+/** The other side answers a close once it has received everything sent before; this is how long it may take. */
 const CLOSE_CONFIRM_MS = 15_000;
 
 const CANCELLED: Failure = { kind: 'cancelled', message: 'The execution was stopped', advice: '' };
 export const SENT_BUT =
-	'The frame was sent and may have been worked on, so it was not sent again. Whether to send it again is for the workflow to decide.';
+	'The frame was sent and may have been processed, so it was not sent again. Your workflow decides whether to send it again.';
 
-/** Frames that came while a reply was waited for, and are not shown. */
-interface Missed {
-	notCollected: number;
-	/** Those that do not belong to the request. */
-	others: number;
-	/** Those that could not be read, and what the first of them is. */
-	strange: number;
-	what?: string;
+/** Frames that came while a request waited for its reply. */
+class Received {
+	readonly collected: Frame[] = [];
+	/** Frames that belong to the request but were too many to keep. */
+	notCollected = 0;
+	/** Frames that belong to something else. */
+	others = 0;
+	unreadable = 0;
+	/** What the first unreadable one is; it follows "a frame that is". */
+	firstUnreadable = '';
 }
 
 interface Collector {
-	onFrame(frame: Frame, chars: number): void;
-	/** @param what to be put behind "a frame that is" */
-	onStrange(what: string): void;
+	onText(text: string): void;
 	onFailure(failure: Failure): void;
 }
 
-export function openSession(parts: SessionParts): BridgeSession {
-	const { clock, whom, redact, signal } = parts;
-	const lost = new Map<number, Failure>();
-	let line: BridgeLine | undefined;
-	let connections = 0;
-	let collectedChars = 0;
-	let fatal: Failure | undefined;
-	let collector: Collector | undefined;
+/** The connection that the items of one account share in a run; the first item that needs it opens it. */
+export class BridgeSession {
+	private readonly lost = new Map<number, Failure>();
+	private line: BridgeLine | undefined;
+	private connections = 0;
+	private collectedChars = 0;
+	private fatal: Failure | undefined;
+	private collector: Collector | undefined;
 
-	const onEnd = (number: number, end: BridgeEnd): void => {
-		const failure = explainEnd(end, whom);
-		line = undefined;
-		lost.set(number, failure);
-		if (isRefusal(end)) fatal = failure;
-		collector?.onFailure(failure);
-	};
+	/** @param signal aborted when the execution is stopped */
+	constructor(
+		private readonly bridge: Bridge,
+		private readonly signal: AbortSignal,
+	) {}
 
-	const connect = async (): Promise<Result<BridgeLine>> => {
-		const outcome = await new Promise<BridgeEnd | BridgeLine>((resolve) => {
-			let isOpen = false;
-			const number = ++connections;
-			const opening = parts.open({
-				onOpen: () => {
-					isOpen = true;
-					resolve(opening);
+	/** Sends a frame. @returns the number of the connection that took it */
+	async send(text: string): Promise<Result<number>> {
+		return await this.transmit(text, () => undefined);
+	}
+
+	/** Sends a frame and collects others until one is the reply or the time is up. */
+	async request(text: string, rule: ReplyRule, timeoutMs: number): Promise<Result<Exchange>> {
+		const { clock, whom } = this.bridge;
+		const startedMs = clock.now();
+		const received = new Received();
+		const over = new AbortController();
+		const { promise, resolve } = Promise.withResolvers<Result<Frame>>();
+		const sent = await this.transmit(text, () => {
+			this.collector = {
+				onText: (incoming) => {
+					const reply = this.collect(incoming, rule, received);
+					if (reply) resolve(ok(reply));
 				},
-				onText: (text) => {
-					if (!collector) return;
-					const incoming = readIncoming(text, redact);
-					if (incoming.ok) collector.onFrame(incoming.value, text.length);
-					else collector.onStrange(incoming.failure);
-				},
-				onBinary: () => undefined,
-				onEnd: (end) => {
-					if (isOpen) onEnd(number, end);
-					else resolve(end);
-				},
-			});
-			signal.addEventListener('abort', () => void opening.close().then(resolve), { once: true });
+				onFailure: (failure) => resolve(fail(failure)),
+			};
+			this.signal.addEventListener('abort', () => resolve(fail(CANCELLED)), { signal: over.signal });
+			void clock.sleep(timeoutMs, over.signal).then(() => resolve(fail(timedOut(timeoutMs, whom))));
 		});
-		if (signal.aborted) return fail(CANCELLED);
-		if (!('cause' in outcome)) return ok((line = outcome));
-		const probe = outcome.cause === 'handshake' ? await parts.probe() : undefined;
-		// The items that follow do not knock again: they would each wait as long, for the same answer.
-		fatal = explainEnd(outcome, whom, probe);
-		return fail(fatal);
-	};
+		if (!sent.ok) return sent;
+		const outcome = await promise;
+		this.collector = undefined;
+		over.abort();
+		const { collected, notCollected } = received;
+		if (outcome.ok) {
+			return ok({ reply: outcome.value, collected, notCollected, elapsedMs: clock.now() - startedMs });
+		}
+		if (outcome.failure.kind === 'timedOut' && isUncorrelated(rule)) await this.leave();
+		return fail(withReceived(outcome.failure, received));
+	}
 
-	const ready = async (): Promise<Result<BridgeLine>> => {
-		if (signal.aborted) return fail(CANCELLED);
-		if (fatal) return fail(fatal);
-		return line ? ok(line) : await connect();
-	};
+	/**
+	 * Closes the connection. @returns why connections ended other than by our closing, by number: what was sent over
+	 * them may not have arrived
+	 */
+	async close(): Promise<ReadonlyMap<number, Failure>> {
+		const number = this.connections;
+		const end = await this.line?.close(undefined, this.signal.aborted ? undefined : CLOSE_CONFIRM_MS);
+		// 1000 and 1005 answer our own closing frame.
+		if (end && end.code !== 1000 && end.code !== 1005) {
+			this.lost.set(number, explainEnd(end, this.bridge.whom));
+		}
+		return this.lost;
+	}
 
-	/** @param onSent called in the very moment in which the frame is on its way, before anything can come back */
-	const transmit = async (text: string, onSent: (number: number) => void): Promise<Result<number>> => {
+	/** @returns the reply, if the frame is the reply */
+	private collect(text: string, rule: ReplyRule, received: Received): Frame | undefined {
+		const incoming = readIncoming(text, this.bridge.whom.redact);
+		if (!incoming.ok) {
+			if (received.unreadable++ === 0) received.firstUnreadable = incoming.failure;
+			return undefined;
+		}
+		const frame = incoming.value;
+		if (isReply(frame, rule)) return frame;
+		const { collected } = received;
+		if (!belongs(frame, rule)) {
+			received.others++;
+		} else if (collected.length >= MAX_COLLECTED || this.collectedChars + text.length > MAX_COLLECTED_CHARS) {
+			received.notCollected++;
+		} else {
+			this.collectedChars += text.length;
+			collected.push(frame);
+		}
+		return undefined;
+	}
+
+	/** @param onSent called at the very moment the frame is on its way, before anything can come back */
+	private async transmit(text: string, onSent: () => void): Promise<Result<number>> {
 		for (;;) {
-			const open = await ready();
+			if (this.signal.aborted) return fail(CANCELLED);
+			if (this.fatal) return fail(this.fatal);
+			const open = this.line ? ok(this.line) : await this.connect();
 			if (!open.ok) return open;
-			const number = connections;
+			const number = this.connections;
 			if (open.value.send(text)) {
-				onSent(number);
+				onSent();
 				return ok(number);
 			}
-			// The other side is closing. Nothing was sent, so a new connection may do it.
-			const end = await open.value.close();
-			if (line === open.value) onEnd(number, { ...end, cause: 'closed' });
-			if (connections >= MAX_CONNECTIONS) fatal ??= explainEnd({ ...end, cause: 'closed' }, whom);
+			// The other side is closing. Nothing was sent, so a new connection may send it.
+			const end: BridgeEnd = { ...(await open.value.close()), cause: 'closed' };
+			if (this.line === open.value) this.onEnd(number, end);
+			if (this.connections >= MAX_CONNECTIONS) this.fatal ??= explainEnd(end, this.bridge.whom);
 		}
-	};
+	}
 
-	/** Nothing tells a late reply from that to the next frame: it ends with the line that it would come over. */
-	const leave = async (): Promise<void> => {
-		const left = line;
-		line = undefined;
-		await left?.close();
-	};
-
-	const request = async (text: string, rule: ReplyRule, timeoutMs: number): Promise<Result<Exchange>> => {
-		const startedMs = clock.now();
-		const collected: Frame[] = [];
-		const over = new AbortController();
-		const missed: Missed = { notCollected: 0, others: 0, strange: 0 };
-		let unsent: Failure | undefined;
-		const stop = (): void => collector?.onFailure(CANCELLED);
-		signal.addEventListener('abort', stop, { once: true });
-		const outcome = await new Promise<Result<Frame>>((resolve) => {
-			const listenForReply = (): void => {
-				collector = {
-					onFrame: (frame, chars) => {
-						if (isReply(frame, rule)) {
-							resolve(ok(frame));
-						} else if (!belongs(frame, rule)) {
-							missed.others++;
-						} else if (collected.length >= MAX_COLLECTED || collectedChars + chars > MAX_COLLECTED_CHARS) {
-							missed.notCollected++;
-						} else {
-							collectedChars += chars;
-							collected.push(frame);
-						}
-					},
-					onStrange: (what) => {
-						missed.strange++;
-						missed.what ??= what;
-					},
-					onFailure: (failure) => resolve(fail(failure)),
-				};
-				void clock.sleep(timeoutMs, over.signal).then(() => resolve(fail(timedOut(timeoutMs, whom))));
-			};
-			void transmit(text, listenForReply).then((sent) => {
-				if (sent.ok) return;
-				unsent = sent.failure;
-				resolve(sent);
-			});
+	private async connect(): Promise<Result<BridgeLine>> {
+		const number = ++this.connections;
+		let isOpen = false;
+		const { promise, resolve } = Promise.withResolvers<BridgeEnd | BridgeLine>();
+		const opening = this.bridge.open({
+			onOpen: () => {
+				isOpen = true;
+				resolve(opening);
+			},
+			onText: (text) => this.collector?.onText(text),
+			onBinary: () => undefined,
+			onEnd: (end) => {
+				if (isOpen) this.onEnd(number, end);
+				else resolve(end);
+			},
 		});
-		collector = undefined;
-		over.abort();
-		signal.removeEventListener('abort', stop);
-		if (outcome.ok) {
-			const elapsedMs = clock.now() - startedMs;
-			return ok({ reply: outcome.value, collected, notCollected: missed.notCollected, elapsedMs });
-		}
-		if (outcome.failure.kind === 'timedOut' && isUncorrelated(rule)) await leave();
-		return fail(unsent ?? withCollected(outcome.failure, collected, missed));
-	};
+		this.signal.addEventListener('abort', () => void opening.close().then(resolve), { once: true });
+		const outcome = await promise;
+		if (this.signal.aborted) return fail(CANCELLED);
+		if (!('cause' in outcome)) return ok((this.line = outcome));
+		// The following items do not try again: each would wait as long for the same answer.
+		this.fatal = await whyEnded(outcome, this.bridge);
+		return fail(this.fatal);
+	}
 
-	return {
-		send: async (text) => await transmit(text, () => undefined),
-		request,
-		close: async () => {
-			const number = connections;
-			const end = await line?.close(undefined, signal.aborted ? undefined : CLOSE_CONFIRM_MS);
-			// 1000 and 1005 are the answer to our own closing frame.
-			if (end && end.code !== 1000 && end.code !== 1005) lost.set(number, explainEnd(end, whom));
-			return lost;
-		},
-	};
+	private onEnd(number: number, end: BridgeEnd): void {
+		const failure = explainEnd(end, this.bridge.whom);
+		this.line = undefined;
+		this.lost.set(number, failure);
+		if (failure.kind === 'credential') this.fatal = failure;
+		this.collector?.onFailure(failure);
+	}
+
+	/** Nothing tells a late reply from the reply to the next frame, so the connection it would come over is closed. */
+	private async leave(): Promise<void> {
+		const left = this.line;
+		this.line = undefined;
+		await left?.close();
+	}
 }
 
 function timedOut(timeoutMs: number, { host }: Whom): Failure {
@@ -219,21 +198,22 @@ function timedOut(timeoutMs: number, { host }: Whom): Failure {
 	};
 }
 
-/** What had come stands in the error: it shows why nothing of it was taken for the reply. */
-function withCollected(failure: Failure, collected: readonly Frame[], missed: Missed): Failure {
+/** The error shows what came, so that one can see why nothing of it was taken for the reply. */
+function withReceived(failure: Failure, received: Received): Failure {
+	const { collected, notCollected, others, unreadable, firstUnreadable } = received;
 	const isUnclear = failure.kind === 'unreachable';
-	const { strange, what = '', others: otherFrames, notCollected } = missed;
-	const advice = strange > 0 ? `${failure.advice} A frame came that is ${what}.`.trim() : failure.advice;
+	const advice =
+		unreadable > 0 ? `${failure.advice} A frame came that is ${firstUnreadable}.`.trim() : failure.advice;
 	return {
 		...failure,
 		kind: isUnclear ? 'unclear' : failure.kind,
 		advice: isUnclear ? `${SENT_BUT} ${advice}` : advice,
 		details: {
 			...failure.details,
-			collected: [...collected],
-			otherFrames,
+			collected,
+			otherFrames: others,
 			...(notCollected > 0 && { notCollected }),
-			...(strange > 0 && { unreadableFrames: strange }),
+			...(unreadable > 0 && { unreadableFrames: unreadable }),
 		},
 	};
 }

@@ -1,6 +1,6 @@
-import { BASE_URL, whyAddressDoesNotFit } from '../../credentials/baseUrl';
-import { cleanToken, whyTokenDoesNotFit } from '../../credentials/tokenKinds';
-import { badInput, fail, ok, type Result } from '../shared/errors/failure';
+import { BASE_URL } from '../../credentials/baseUrl';
+import { ok, type Result } from '../shared/errors/failure';
+import { readAddress, readToken } from '../shared/platform/credential';
 
 /**
  * Names that the interface's document does not show (§4.6: body fields other than the envelope; §4.8): they are
@@ -38,22 +38,18 @@ export interface AgentAccount {
 
 /** Checks the fields of a `flowAgentApi` credential. */
 export function readAgentAccount(credential: Readonly<Record<string, unknown>>): Result<AgentAccount> {
-	const token = cleanToken(credential.agentToken);
-	const misfit = whyTokenDoesNotFit(token, 'FlowAgent API');
-	if (misfit) {
-		const advice = 'Open the credential that is selected in this node and enter the right token.';
-		return fail({ kind: 'credential', message: misfit.replace(/\.$/, ''), advice });
-	}
+	const token = readToken(credential.agentToken, 'flowAgentApi');
+	if (!token.ok) return token;
 	const baseUrl = textOf(credential.baseUrl).replace(/\/+$/, '');
-	const wrong = whyAddressDoesNotFit(baseUrl, BASE_URL);
-	if (wrong) return fail(badInput(wrong.message, `${wrong.advice}. Open the FlowAgent credential.`));
+	const address = readAddress(baseUrl, BASE_URL, 'flowAgentApi');
+	if (!address.ok) return address;
 	return ok({
 		baseUrl,
 		invokePath: pathOf(textOf(credential.invokePath) || '/api/agents/Invoke'),
 		mediaUploadPath: pathOf(textOf(credential.mediaUploadPath)),
 		deployment: readDeployment(credential),
-		isDebugToken: token.startsWith('dbg_'),
-		secrets: [token],
+		isDebugToken: token.value.startsWith('dbg_'),
+		secrets: [token.value],
 	});
 }
 

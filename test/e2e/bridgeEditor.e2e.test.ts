@@ -96,7 +96,7 @@ test('the action asks and gets the reply; what is missing is said before anythin
 	await editor.paste('frame', '{"type": "message", "text": "Where is my order? [tool]"}');
 	const before = platform.books().bridge.received.length;
 	await editor.executeStep();
-	await editor.output.getByText('Nothing says how the reply is recognised').first().waitFor();
+	await editor.output.getByText('The node cannot tell which frame is the reply').first().waitFor();
 	expect(platform.books().bridge.received).toHaveLength(before);
 
 	await editor.type('eventFilter', 'message, interrupt');

@@ -193,7 +193,7 @@ describe('the form of a credential', () => {
 			await form.fill(address());
 			noteSecrets(userFolder, { foreign: foreign() });
 			await form.fill({ [secretField]: foreign() });
-			const notice = form.notice(`a credential of type ${belongsTo}`);
+			const notice = form.notice(`a ${belongsTo} credential`);
 			await notice.waitFor();
 
 			await form.fill({ [secretField]: wrong });

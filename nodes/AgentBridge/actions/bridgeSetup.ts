@@ -7,17 +7,16 @@ import { isJsonObject, jsonText, parseJson } from '../../shared/text/json';
 import { readNumberOptions } from '../../shared/form/options';
 import { redactor, type Redact } from '../../shared/text/redact';
 import { allowsSocketTo } from '../../shared/http/egress';
-import { readBridgeAccount, type BridgeAccount } from '../account';
-import { fillAuthFrame } from '../auth';
+import { fillAuthFrame, readBridgeAccount, type BridgeAccount } from '../account';
 import { openBridge, type BridgeEvents, type BridgeLine, type BridgeSettings } from '../connection';
 import type { Whom } from '../failures';
 import { probeHandshake, type Probe } from '../probe';
 
 export const CREDENTIAL = 'flowBridgeApi';
-/** The longest time that a field takes: what a timer can hold. */
+/** The longest time that a timer can hold. */
 export const MAX_SECONDS = 2_000_000;
 
-/** All that either node needs to open connections. */
+/** What both nodes need to open connections. */
 export interface BridgeSetup {
 	readonly clock: Clock;
 	readonly redact: Redact;
@@ -39,7 +38,7 @@ export interface AuthFields {
 
 type Context = Pick<IExecuteFunctions | ITriggerFunctions, 'getCredentials' | 'helpers'>;
 
-/** Reads the credential and the fields that are about the connection, before anything is opened. */
+/** Reads the credential and the fields about the connection, before anything is opened. */
 export async function prepareBridge(
 	context: Context,
 	auth: AuthFields,
@@ -52,7 +51,7 @@ export async function prepareBridge(
 	return await setUpBridge(context, account.value, redactor(account.value.secrets), auth, options);
 }
 
-/** The same for an account that was read already. */
+/** The same for an account that was already read. */
 export async function setUpBridge(
 	context: Pick<Context, 'helpers'>,
 	account: BridgeAccount,
@@ -104,7 +103,7 @@ function readSettings(
 		...(heartbeat.value && { heartbeat: heartbeat.value }),
 		idleMs: (seconds.value('idleTimeoutSeconds') ?? 0) * 1000,
 	};
-	// Mutually exclusive (§5.4): with one of them in use, nothing of the other leaves.
+	// Mutually exclusive (§5.4): nothing of the one not in use is sent.
 	if (authMode !== 'inFrame') return ok({ ...line, bearer });
 	const filled = fillAuthFrame(authFrame, account.token);
 	return filled.ok ? ok({ ...line, authFrame: filled.value }) : filled;
@@ -121,14 +120,14 @@ function readHeartbeat(
 	if (isEmpty) return ok(undefined);
 	const frame = typeof heartbeatFrame === 'string' ? parseJson(heartbeatFrame) : heartbeatFrame;
 	if (isJsonObject(frame) && Object.keys(frame).length === 0) return ok(undefined);
-	// Pasted text goes out as it stands: as a number, a long ID would lose its last digits.
+	// Pasted text is sent unchanged: parsed, a long ID would lose its last digits.
 	const pasted = typeof heartbeatFrame === 'string' ? heartbeatFrame.trim() : jsonText(frame);
 	const text = isJsonObject(frame) ? pasted : undefined;
 	if (text === undefined) {
 		return fail(
 			badInput(
 				'The Heartbeat Frame is not a JSON object',
-				'Enter one such as {"type": "ping"}, or leave it empty.',
+				'Enter an object such as {"type": "ping"}, or leave the field empty.',
 			),
 		);
 	}
@@ -143,7 +142,7 @@ async function checkEgress(
 	return fail(
 		badInput(
 			`This n8n does not allow connections to ${host}`,
-			"The address lies in a range that n8n's protection against server-side request forgery blocks. Whoever runs this n8n can allow it.",
+			"n8n's protection against server-side request forgery (SSRF) blocks this address. Ask the administrator of this n8n to allow it.",
 		),
 	);
 }

@@ -9,18 +9,15 @@ import { redactor } from '../../shared/text/redact';
 import { getByTestHelper, testFailed } from '../../shared/http/testRequest';
 import { readBridgeAccount } from '../account';
 import { openBridge, type BridgeEnd } from '../connection';
-import { explainEnd } from '../failures';
-import { probeHandshake, type Probe } from '../probe';
+import { whyEnded } from '../failures';
+import { probeHandshake } from '../probe';
 
-/** A server that lets anybody in and then closes has done so by now. */
+/** A server that accepts everyone and then closes has done so by now. */
 const SECOND_THOUGHTS_MS = 700;
 const IN_A_FRAME =
-	'If your platform authenticates in a frame only, this test cannot succeed: try the trigger instead.';
+	'If your platform authenticates only in a frame, this test always fails: test the account with the trigger instead.';
 
-/**
- * The credential test of both nodes: opens a connection with the sub-protocol way of §5.4, then closes it. A refused
- * handshake does not say why, so it is asked about by HTTP.
- */
+/** The credential test of both nodes: opens a connection with sub-protocol authentication (§5.4), then closes it. */
 export async function testBridgeConnection(
 	this: ICredentialTestFunctions,
 	{ data = {} }: ICredentialsDecrypted,
@@ -51,20 +48,17 @@ export async function testBridgeConnection(
 	});
 	ended.abort();
 	if (!end) return { status: 'OK', message: 'The bridge accepted the channel account' };
-	const target = { url, protocols: [protocol, bearer] };
-	const probe =
-		end.cause === 'handshake'
-			? await probeHandshake(
-					target,
-					async (request) => await getByTestHelper(this.helpers, request),
-					systemClock,
-				)
-			: undefined;
-	const { message, advice } = explainEnd(end, { host, protocol, redact: redactor(secrets) }, probe);
-	return testFailed(`${message}. ${advice}${mayBeInFrame(end, probe) ? ` ${IN_A_FRAME}` : ''}`);
-}
-
-/** A bridge that authenticates in a frame alone refuses this handshake, whatever the token. */
-function mayBeInFrame({ cause }: BridgeEnd, probe: Probe | undefined): boolean {
-	return cause === 'protocol' || (cause === 'handshake' && probe?.kind !== 'unreachable');
+	const { message, advice, details } = await whyEnded(end, {
+		whom: { host, protocol, redact: redactor(secrets) },
+		probe: async () =>
+			await probeHandshake(
+				{ url, protocols: [protocol, bearer] },
+				async (request) => await getByTestHelper(this.helpers, request),
+				systemClock,
+			),
+	});
+	// A bridge that authenticates only in a frame refuses this handshake, whatever the token.
+	const isHandshake = end.cause === 'handshake' && details?.networkCode === undefined;
+	const more = isHandshake || end.cause === 'protocol' ? ` ${IN_A_FRAME}` : '';
+	return testFailed(`${message}. ${advice}${more}`);
 }

@@ -1,42 +1,38 @@
 import { ExecutionCancelledError, type IRun, type ITriggerFunctions } from 'n8n-workflow';
 
+import { wordsOfError } from '../../shared/errors/expressionError';
 import { excerpt } from '../../shared/text/json';
-import type { Seen } from '../frames';
-import { deduplicationKey } from '../identity';
+import { shortId, type RecentIds } from '../frames';
 import { createFrameQueue, type FrameQueue } from '../queue';
 import type { BridgeSetup } from './bridgeSetup';
 import { toItem, type ListenSettings, type Received } from './received';
 
 export type Log = (level: 'debug' | 'info' | 'warn' | 'error', text: string) => void;
 
-/** The way of the frames into executions. */
+/** The way of frames into executions. */
 export interface Delivery {
 	readonly queue: FrameQueue<Received>;
-	/** Takes nothing more, and hands all that waits to n8n at once: nobody is there to hand it out later. */
+	/** Takes nothing more and hands all that waits to n8n at once: nobody could hand it out later. */
 	close(): void;
 }
 
-/** Where it goes what became of frames. */
-export interface DeliveryReports {
-	readonly log: Log;
-	/** Frames that n8n did not take are forgotten, so that they are not passed over when they come again. */
-	readonly seen: Pick<Seen, 'remove'>;
-}
-
-/** For a batch whose execution did not begin, such as while n8n's database is away. */
+/** For a batch whose execution did not start, e.g. while n8n's database is away. */
 const MAX_TRIES = 3;
 const FIRST_PAUSE_MS = 2_000;
-/** The text of all frames that wait, together. Parsed, they take several times as much. */
+/** The text of all waiting frames together. Parsed, they take several times as much. */
 const MAX_QUEUED_CHARS = 50_000_000;
-/** How much of the ids a line of the log shows. */
+/** Of ids, in a line of the log. */
 const IDS_SHOWN_CHARS = 1_000;
 
-/** One execution a batch, the next one only when the last has ended. */
+/**
+ * One execution per batch, and one at a time.
+ * @param seen frames that n8n did not take are removed from it, so that they are not ignored when they come again
+ */
 export function createDelivery(
 	context: ITriggerFunctions,
 	{ redact, clock }: BridgeSetup,
 	{ maxBatch, maxQueued }: ListenSettings,
-	{ log, seen }: DeliveryReports,
+	{ log, seen }: { readonly log: Log; readonly seen: Pick<RecentIds, 'remove'> },
 ): Delivery {
 	const workflowId = context.getWorkflow().id ?? '';
 	const { id: nodeId } = context.getNode();
@@ -56,20 +52,20 @@ export function createDelivery(
 				await emit(batch);
 				return;
 			} catch (error) {
-				const why = error instanceof Error ? redact(error.message) : 'no reason was given';
+				const why = redact(wordsOfError(error));
 				const frames = `the execution for ${batch.length} frame(s)`;
 				if (hasBegun(error)) {
-					log('error', `${frames} did not come to its end: ${why}`);
+					log('error', `${frames} did not finish: ${why}`);
 					return;
 				}
 				if (isLast) {
 					for (const { id } of batch) if (id !== undefined) seen.remove(id);
-					log('error', `${frames} did not begin, and they are not worked on: ${why}${namesOf(batch)}`);
+					log('error', `${frames} did not start, and these frames are dropped: ${why}${namesOf(batch)}`);
 					return;
 				}
 				const pauseMs = FIRST_PAUSE_MS * 4 ** (tries - 1);
-				log('warn', `${frames} did not begin: ${why}. Next try in ${pauseMs / 1000} s`);
-				// Closing does not wait: the next try is then at once, and the last.
+				log('warn', `${frames} did not start: ${why}. Next try in ${pauseMs / 1000} s`);
+				// Closing ends the pause: the next try is then the last.
 				await clock.sleep(pauseMs, closing.signal);
 			}
 		}
@@ -85,7 +81,7 @@ export function createDelivery(
 			closing.abort();
 			const left = queue.close();
 			if (left.length === 0) return;
-			log('info', `${left.length} frame(s) waited; their executions begin now, all at once`);
+			log('info', `${left.length} frame(s) waited; their executions start now, all at once`);
 			for (let first = 0; first < left.length; first += maxBatch) {
 				void deliver(left.slice(first, first + maxBatch));
 			}
@@ -94,15 +90,30 @@ export function createDelivery(
 }
 
 /**
- * Whether there was an execution that may have worked on the frames. One that ends with an error is no rejection at
- * all; n8n rejects where there is none, or where it was stopped or is no longer known to it.
+ * The key by which n8n runs a frame once, even across restarts. n8n has one index of them for the whole instance, so
+ * workflow and node are part of it. A batch of several frames has no key: after a restart the same frames come in
+ * another batch.
+ */
+export function deduplicationKey(
+	workflowId: string,
+	nodeId: string,
+	batch: ReadonlyArray<Pick<Received, 'id'>>,
+): string | undefined {
+	const [only, ...more] = batch;
+	if (only?.id === undefined || more.length > 0) return undefined;
+	return `flowbridge:${workflowId}:${nodeId}:${shortId(only.id)}`;
+}
+
+/**
+ * Whether an execution started and may have worked on the frames. n8n does not reject for one that ends with an
+ * error, only if there is none, or if it was stopped or is no longer known.
  */
 function hasBegun(error: unknown): boolean {
 	if (error instanceof ExecutionCancelledError) return true;
 	return error instanceof Error && error.constructor.name === 'ExecutionNotFoundError';
 }
 
-/** The ids of frames that n8n did not take, for whoever looks for them on the platform. */
+/** The ids of frames that n8n did not take, to find them on the platform. */
 function namesOf(batch: readonly Received[]): string {
 	const ids = batch.flatMap(({ id }) => (id === undefined ? [] : [id]));
 	return ids.length > 0 ? ` (IDs: ${excerpt(ids.join(', '), IDS_SHOWN_CHARS)})` : '';

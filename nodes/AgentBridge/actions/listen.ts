@@ -3,19 +3,18 @@ import type { ITriggerFunctions, ITriggerResponse } from 'n8n-workflow';
 import { toNodeError } from '../../shared/errors/nodeError';
 import type { Failure } from '../../shared/errors/failure';
 import { isJsonObject } from '../../shared/text/json';
-import { createSeen, type Seen } from '../frames';
+import { RecentIds } from '../frames';
 import { startListener } from '../listener';
 import type { FrameQueue } from '../queue';
-import { createReconnectPolicy } from '../reconnect';
 import { prepareBridge, type BridgeSetup } from './bridgeSetup';
 import { createDelivery, type Log } from './deliver';
 import { listenOnce } from './listenOnce';
 import { readListenSettings, receive, type ListenSettings, type Received } from './received';
 
-/** Ids that are remembered to tell frames that come twice: twice as many as may wait. */
+/** Ids remembered to recognise frames that come twice: twice as many as may wait by default. */
 const REMEMBERED_IDS = 20_000;
 
-/** What the trigger does: in the editor it waits for one frame, in an active workflow it listens on and on. */
+/** In the editor the trigger waits for one frame; in an active workflow it keeps listening. */
 export async function listen(context: ITriggerFunctions): Promise<ITriggerResponse> {
 	const given: unknown = context.getNodeParameter('options', {});
 	const options = isJsonObject(given) ? given : {};
@@ -44,12 +43,12 @@ async function listenOn(
 	setup: BridgeSetup,
 	settings: ListenSettings,
 ): Promise<ITriggerResponse> {
-	const { clock, whom } = setup;
+	const { whom } = setup;
 	const node = context.getNode();
 	const workflowId = context.getWorkflow().id ?? '';
 	const log: Log = (level, text) =>
 		context.logger[level](`AgentBridge Trigger "${node.name}": ${text}`, { workflowId });
-	const seen = createSeen(REMEMBERED_IDS);
+	const seen = new RecentIds(REMEMBERED_IDS);
 	const delivery = createDelivery(context, setup, settings, { log, seen });
 	const { queue } = delivery;
 	const intake = createIntake(setup, settings, { queue, seen }, log);
@@ -59,7 +58,7 @@ async function listenOn(
 
 	const listener = startListener({
 		...setup,
-		policy: createReconnectPolicy(() => clock.now(), Math.random),
+		random: Math.random,
 		onText: intake.onText,
 		onBinary: () => intake.onStrange('binary'),
 		room: async () => await queue.idle(),
@@ -72,7 +71,7 @@ async function listenOn(
 			);
 		},
 		onDown: ({ message }, pauseMs) => {
-			// Further failures of an outage would only repeat the first line, unless they have another reason.
+			// During an outage the same line would repeat with each try.
 			log(
 				message === lastReason ? 'debug' : 'warn',
 				`${message}. Next try in ${(pauseMs / 1000).toFixed(1)} s`,
@@ -87,13 +86,13 @@ async function listenOn(
 		onFull: () => reportFull(context, queue.waiting, settings.maxQueued, log),
 	});
 
-	// A token that is refused at once fails the activation, where the person who activates reads it.
+	// A token that is refused at once fails the activation, so whoever activates the workflow sees it.
 	await listener.started;
 	if (refused) throw toNodeError(node, refused);
 	isActive = true;
 	return {
 		closeFunction: async () => {
-			// First the socket: what it still took waits with the others.
+			// The socket first: frames that it still received wait with the others.
 			await listener.stop();
 			intake.summarise();
 			log('info', 'disconnected');
@@ -102,25 +101,25 @@ async function listenOn(
 	};
 }
 
-/** What becomes of all that comes over the socket. */
+/** Takes what comes over the socket. */
 interface Intake {
-	/** @returns false where there is no room for the frame */
+	/** @returns false if there is no room for the frame */
 	readonly onText: (text: string) => boolean;
-	/** Something came that is not a frame. @param what to be put behind "a frame that is" */
+	/** Something came that is not a readable frame. @param what follows "a frame that is" */
 	readonly onStrange: (what: string) => void;
-	/** A connection is over: says how many frames were passed over. Each connection tells of the first as it comes. */
+	/** Logs how many frames of this connection were skipped; the first is logged when it comes. */
 	readonly summarise: () => void;
 }
 
 function createIntake(
 	setup: BridgeSetup,
 	settings: ListenSettings,
-	{ queue, seen }: { readonly queue: FrameQueue<Received>; readonly seen: Seen },
+	{ queue, seen }: { readonly queue: FrameQueue<Received>; readonly seen: RecentIds },
 	log: Log,
 ): Intake {
 	let strange = 0;
 	const onStrange = (what: string): void => {
-		if (strange++ === 0) log('warn', `a frame that is ${what} was passed over`);
+		if (strange++ === 0) log('warn', `skipped a frame that is ${what}`);
 	};
 	return {
 		onStrange,
@@ -133,16 +132,16 @@ function createIntake(
 			const { id, frame } = received.value;
 			if (!settings.filter.takes(frame)) return true;
 			if (id !== undefined && seen.has(id)) {
-				log('debug', 'a frame came twice and was passed over');
+				log('debug', 'skipped a frame that came twice');
 				return true;
 			}
 			if (!queue.push(received.value, text.length)) return false;
-			// Only what was taken: a frame without room may come once more.
+			// Only after it was taken: a frame without room may come again.
 			if (id !== undefined) seen.add(id);
 			return true;
 		},
 		summarise: () => {
-			if (strange > 1) log('warn', `${strange} frames were passed over, as the first of them`);
+			if (strange > 1) log('warn', `skipped ${strange} unreadable frames in all`);
 			strange = 0;
 		},
 	};
@@ -151,12 +150,12 @@ function createIntake(
 function reportFull(context: ITriggerFunctions, waiting: number, maxQueued: number, log: Log): void {
 	const remedy =
 		waiting < maxQueued
-			? 'Together they are as large as may wait. Raise "Max Frames per Execution" or make the workflow faster.'
+			? 'Together they have reached the size limit. Raise "Max Frames per Execution" or make the workflow faster.'
 			: 'Raise "Max Frames per Execution", make the workflow faster, or raise "Max Waiting Frames".';
 	const failure: Failure = {
 		kind: 'stalled',
-		message: `${waiting} frames wait for the workflow, so the connection was closed until they are worked off`,
-		advice: `Frames come faster than the workflow runs. ${remedy} Whether the platform keeps what it sends meanwhile is for it to say.`,
+		message: `${waiting} frames wait for the workflow, so the connection was closed until they are processed`,
+		advice: `Frames come faster than the workflow runs. ${remedy} Frames that the platform sends in the meantime may be lost.`,
 		details: { waiting },
 	};
 	log('error', failure.message);

@@ -4,15 +4,15 @@ import { toNodeError } from '../../shared/errors/nodeError';
 import { badInput, fail, type Failure, type Result } from '../../shared/errors/failure';
 import { excerpt } from '../../shared/text/json';
 import type { BridgeLine } from '../connection';
-import { explainEnd } from '../failures';
+import { whyEnded } from '../failures';
 import type { BridgeSetup } from './bridgeSetup';
 import { receive, toItem, type ListenSettings, type Received } from './received';
 
-/** Events that the advice names. */
+/** In the advice. */
 const EVENTS_SHOWN = 8;
 const EVENT_SHOWN_CHARS = 60;
 
-/** "Listen for test event": the first frame that fits, or a sentence that says what to check. */
+/** "Listen for test event": waits for the first frame that fits, or fails with what to check. */
 export function listenOnce(
 	context: ITriggerFunctions,
 	setup: BridgeSetup,
@@ -36,10 +36,7 @@ export function listenOnce(
 					else noteOther(received.ok ? eventSeen(received.value) : `a frame that is ${received.failure}`);
 				},
 				onBinary: () => noteOther('a binary frame'),
-				onEnd: (end) => {
-					const probed = end.cause === 'handshake' ? setup.probe() : Promise.resolve(undefined);
-					void probed.then((probe) => resolve(fail(explainEnd(end, setup.whom, probe))));
-				},
+				onEnd: (end) => void whyEnded(end, setup).then((failure) => resolve(fail(failure))),
 			});
 			void setup.clock.sleep(settings.testTimeoutMs, over.signal).then(() => {
 				if (!over.signal.aborted) resolve(fail(nothingCame(settings, others)));
@@ -55,7 +52,7 @@ export function listenOnce(
 		manualTriggerFunction: async () => {
 			const outcome = await firstFrame();
 			await stop();
-			// Stopped by the operator: an empty answer ends n8n's wait, and nothing of it is shown.
+			// Stopped by the operator: an empty answer ends n8n's wait and shows nothing.
 			if (!outcome) context.emit([]);
 			else if (outcome.ok) context.emit([[toItem(outcome.value)]]);
 			else throw toNodeError(context.getNode(), outcome.failure);
@@ -73,14 +70,14 @@ function nothingCame({ testTimeoutMs }: ListenSettings, others: ReadonlySet<stri
 	if (others.size > 0) {
 		const shown = [...others].join(', ');
 		return badInput(
-			`Frames came within ${seconds} seconds, but none of the events that were asked for`,
-			`What came: ${shown}. Compare that with "Event Path" and "Events".`,
+			`Frames came within ${seconds} seconds, but none of the listed events`,
+			`Received: ${shown}. Compare this with "Event Path" and "Events".`,
 		);
 	}
 	return {
 		kind: 'timedOut',
 		message: `The connection is open, but no frame came within ${seconds} seconds`,
 		advice:
-			"Send a message over this channel account while the test runs. Check in the platform's console that the account is bound to an agent, and that no other client takes its frames: a workflow that is active may be one. Some platforms want a first frame or a heartbeat before they send.",
+			"Send a message over this channel account while the test runs. Check in the platform's console that the account is bound to an agent, and that no other client, such as an active workflow, takes its frames. Some platforms expect a first frame or a heartbeat before they send.",
 	};
 }

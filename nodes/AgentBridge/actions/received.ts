@@ -7,7 +7,7 @@ import { MAX_SECONDS, type BridgeSetup } from './bridgeSetup';
 
 const MAX_FRAMES = 1_000_000_000;
 
-/** A frame that is on its way to n8n. */
+/** A frame on its way to n8n. */
 export interface Received {
 	readonly frame: Frame;
 	readonly event: string | undefined;
@@ -15,7 +15,7 @@ export interface Received {
 	readonly receivedAt: string;
 }
 
-/** What the trigger's form says about frames. */
+/** The trigger's fields about frames. */
 export interface ListenSettings {
 	readonly filter: EventFilter;
 	readonly idPath: string;
@@ -52,7 +52,7 @@ function textOf(value: unknown): string {
 	return typeof value === 'string' ? value : '';
 }
 
-/** A frame that came, with what the form reads from it; fails with what the text is, where it is not a frame. */
+/** A frame that came, with its event and ID. A failure follows "a frame that is". */
 export function receive(
 	text: string,
 	{ redact }: BridgeSetup,

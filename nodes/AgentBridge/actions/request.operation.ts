@@ -17,18 +17,18 @@ import type { Operation } from '../../shared/form/operation';
 import { eachInTurn, inSession, readFrame, type Outcome, type OutgoingFrame } from './run';
 
 interface Request {
-	/** The frame as it is sent. */
+	/** The frame to send. */
 	readonly text: string;
 	readonly rule: ReplyRule;
 	readonly timeoutMs: number;
 	readonly answerPath: string;
 }
 
-/** Sends a frame for each item and collects what comes until the reply is there. */
+/** Sends a frame for each item and collects frames until the reply comes. */
 export const request: Operation = {
 	value: 'request',
 	name: 'Request',
-	description: 'Send a frame, wait for the reply, and collect what comes before it',
+	description: 'Send a frame, wait for the reply and collect the frames before it',
 	action: 'Send a frame and wait for the reply',
 	fields: [FRAME_FIELD, ...REPLY_FIELDS, REQUEST_OPTIONS],
 	execute: async (context) => {
@@ -81,8 +81,8 @@ function readRequest(context: IExecuteFunctions, itemIndex: number): Result<Requ
 	if (pathSteps(replyPath).length === 0 && filter.value.isOpen) {
 		return fail(
 			badInput(
-				'Nothing says how the reply is recognised',
-				'Fill in "Reply Path" with "Correlation Path", or name "Reply Events". Else the first frame of any kind would be taken for the reply.',
+				'The node cannot tell which frame is the reply',
+				'Fill in "Correlation Path" and "Reply Path", or list the "Reply Events".',
 			),
 		);
 	}
@@ -105,7 +105,7 @@ function readRequest(context: IExecuteFunctions, itemIndex: number): Result<Requ
 	});
 }
 
-/** A frame without a value at its correlation path is given one of its own. */
+/** Adds a new ID to a frame that has nothing at its correlation path. */
 function correlate(
 	{ frame, text }: OutgoingFrame,
 	correlationPath: string,
@@ -116,7 +116,7 @@ function correlate(
 		return fail(
 			badInput(
 				'"Reply Path" is filled in, but "Correlation Path" is not',
-				'Say where the frame that is sent holds the value that the reply repeats, e.g. id.',
+				'Enter the path in the sent frame of the value that the reply repeats, e.g. id.',
 			),
 		);
 	}
@@ -125,8 +125,8 @@ function correlate(
 	if (lost === undefined) return withValueAt(frame, correlationPath, randomUUID());
 	return fail(
 		badInput(
-			`The frame holds the number ${excerpt(lost, 40)}, of which digits would be lost as an ID is put in`,
-			`Put an ID at "${excerpt(correlationPath, 60)}" yourself: a frame that has one is sent as it stands.`,
+			`The frame holds the number ${excerpt(lost, 40)}, which would lose digits when an ID is added`,
+			`Add an ID at "${excerpt(correlationPath, 60)}" yourself: a frame that has one is sent unchanged.`,
 		),
 	);
 }

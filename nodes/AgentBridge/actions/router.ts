@@ -5,10 +5,9 @@ import { request } from './request.operation';
 import { send } from './send.operation';
 import { failRun } from './run';
 
-/** All that the node can do; its form and its routing are both read from here. */
+/** The node's form and its routing are both made from these. */
 export const OPERATIONS: readonly Operation[] = [request, send];
 
-/** Runs the operation that the form names. */
 export async function route(context: IExecuteFunctions): Promise<INodeExecutionData[][]> {
 	const operation: unknown = context.getNodeParameter('operation', 0);
 	const found = OPERATIONS.find(({ value }) => value === operation);
@@ -18,8 +17,6 @@ export async function route(context: IExecuteFunctions): Promise<INodeExecutionD
 	});
 }
 
-/** The operation menu. */
 export const OPERATION_MENU = operationMenu(OPERATIONS, 'request');
 
-/** The fields of each operation, shown for that operation only. */
 export const OPERATION_FIELDS = operationFields(OPERATIONS);

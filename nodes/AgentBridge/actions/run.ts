@@ -11,7 +11,7 @@ import { readItem } from '../../shared/errors/expressionError';
 import { isTool } from '../../shared/run/toolMode';
 import type { Frame } from '../frames';
 import { readBridgeAccount, type BridgeAccount } from '../account';
-import { openSession, type BridgeSession } from '../session';
+import { BridgeSession } from '../session';
 import { CREDENTIAL, setUpBridge, type BridgeSetup } from './bridgeSetup';
 import { openFrameMemory, type FrameMemory } from './frameMemory';
 
@@ -83,7 +83,7 @@ export async function inSession(
 	const ended = { hasFailed: false };
 	const outcomeOf = new Map<number, Outcome>();
 	const converse = async ({ itemIndexes }: Connection, setup: BridgeSetup): Promise<void> => {
-		const session = openSession({ ...setup, signal: stopping.signal });
+		const session = new BridgeSession(setup, stopping.signal);
 		try {
 			const recall: FrameMemory['recall'] = (itemIndex) => memory.recall(itemIndex);
 			const done = await work(session, { recall, ended, itemIndexes });

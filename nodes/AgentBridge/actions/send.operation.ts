@@ -5,13 +5,13 @@ import type { Operation } from '../../shared/form/operation';
 import { eachInTurn, inSession, readFrame, type Outcome } from './run';
 
 const MAY_HAVE_ARRIVED =
-	'The connection ended before the platform confirmed it, so the frame may or may not have arrived. Whether to send it again is for the workflow to decide.';
+	'The connection ended before the platform confirmed it, so the frame may or may not have arrived. Your workflow decides whether to send it again.';
 
-/** Sends a frame for each item and waits for no reply. */
+/** Sends a frame for each item without waiting for replies. */
 export const send: Operation = {
 	value: 'send',
 	name: 'Send',
-	description: 'Send a frame and do not wait for a reply',
+	description: 'Send a frame without waiting for a reply',
 	action: 'Send a frame',
 	fields: [FRAME_FIELD, SEND_OPTIONS],
 	execute: async (context) =>
@@ -26,7 +26,7 @@ export const send: Operation = {
 				connectionOf.set(itemIndex, sent.value);
 				return ok({ sent: true, frame });
 			});
-			// A frame has left when the other side has answered our closing, which comes behind it.
+			// The platform answers our closing frame only after it has received the frames before it.
 			const lost = await session.close();
 			const confirm = (itemIndex: number, outcome: Outcome): Outcome => {
 				const failure = lost.get(connectionOf.get(itemIndex) ?? 0);

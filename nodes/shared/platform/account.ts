@@ -1,8 +1,8 @@
-import { BASE_URL, whyAddressDoesNotFit, WS_BASE_URL, type AddressField } from '../../../credentials/baseUrl';
-import { cleanToken, whyTokenDoesNotFit } from '../../../credentials/tokenKinds';
-import { badInput, fail, ok, type Result } from '../errors/failure';
+import { BASE_URL, WS_BASE_URL, type AddressField } from '../../../credentials/baseUrl';
+import { ok, type Result } from '../errors/failure';
+import { readAddress, readToken } from './credential';
 
-/** A decrypted `flowPlatformApi` credential, checked: where the platform is and how its sockets are reached. */
+/** A decrypted and checked `flowPlatformApi` credential. */
 export interface PlatformAccount {
 	/** Without a trailing slash. */
 	readonly baseUrl: string;
@@ -10,14 +10,14 @@ export interface PlatformAccount {
 	readonly wsBaseUrl: string;
 	/** The path form of §4.4 to try first. */
 	readonly progressPath: string;
-	/** Where the chat models are listed, with a leading slash; empty where the deployment has no list. */
+	/** Path of the list of chat models, with a leading slash; empty if the deployment has none. */
 	readonly modelsPath: string;
 	readonly apiKey: string;
-	/** Everything in the credential that must never be shown. */
+	/** What must never be shown. */
 	readonly secrets: readonly string[];
 }
 
-/** The two path forms of the progress WebSocket; which one a deployment has is not shown (§4.4). */
+/** The two paths of the progress WebSocket; §4.4 does not say which one a deployment uses. */
 export const PROGRESS_PATHS: readonly [string, string] = [
 	'/mass/api/flow_task_api/get_task_progress',
 	'/api/mass/flow_task_api/get_task_progress',
@@ -25,12 +25,8 @@ export const PROGRESS_PATHS: readonly [string, string] = [
 
 /** Checks the fields of a `flowPlatformApi` credential. */
 export function readPlatformAccount(credential: Readonly<Record<string, unknown>>): Result<PlatformAccount> {
-	const apiKey = cleanToken(credential.apiKey);
-	const misfit = whyTokenDoesNotFit(apiKey, 'FlowPlatform API');
-	if (misfit) {
-		const advice = 'Open the credential that is selected in this node and enter the right key.';
-		return fail({ kind: 'credential', message: misfit.replace(/\.$/, ''), advice });
-	}
+	const apiKey = readToken(credential.apiKey, 'flowPlatformApi');
+	if (!apiKey.ok) return apiKey;
 	const baseUrl = readBaseUrl(textOf(credential.baseUrl), BASE_URL);
 	if (!baseUrl.ok) return baseUrl;
 	const wsField = textOf(credential.wsBaseUrl);
@@ -41,8 +37,8 @@ export function readPlatformAccount(credential: Readonly<Record<string, unknown>
 		wsBaseUrl: wsBaseUrl.value,
 		progressPath: textOf(credential.progressPath) || PROGRESS_PATHS[0],
 		modelsPath: textOf(credential.modelsPath).replace(/^\/*(?=.)/, '/'),
-		apiKey,
-		secrets: [apiKey],
+		apiKey: apiKey.value,
+		secrets: [apiKey.value],
 	});
 }
 
@@ -51,8 +47,8 @@ function textOf(value: unknown): string {
 }
 
 function readBaseUrl(text: string, field: AddressField): Result<string> {
-	const misfit = whyAddressDoesNotFit(text, field);
-	if (misfit) return fail(badInput(misfit.message, `${misfit.advice}. Open the FlowPlatform credential.`));
-	const { protocol, host, pathname } = new URL(text);
+	const url = readAddress(text, field, 'flowPlatformApi');
+	if (!url.ok) return url;
+	const { protocol, host, pathname } = url.value;
 	return ok(`${protocol}//${host}${pathname}`.replace(/\/+$/, ''));
 }

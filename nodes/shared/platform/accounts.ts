@@ -6,8 +6,8 @@ import { fail, ok, type Failure, type Result } from '../errors/failure';
 import { isJsonObject } from '../text/json';
 
 /**
- * The accounts of one node run. A credential's fields may hold expressions, so that each item can have an account of
- * its own; items whose fields come to the same have one account together.
+ * The accounts of one node run. A credential's fields may hold expressions, so each item may have an account of its
+ * own; items with the same field values share one.
  */
 export interface Accounts<T> {
 	/** Each account once, in the order of the items. */
@@ -20,7 +20,7 @@ export interface Accounts<T> {
 	readonly refused: { readonly itemIndex: number; readonly failure: Failure } | undefined;
 }
 
-/** A checked account, and the decrypted fields that it was read from. */
+/** A checked account and the decrypted fields it was read from. */
 export interface ReadAccount<T> {
 	readonly account: T;
 	readonly fields: ICredentialDataDecryptedObject;
@@ -31,39 +31,59 @@ type Context = Pick<
 	'getCredentials' | 'getExecuteData' | 'getInputData' | 'getMode' | 'getNode'
 >;
 
-/** n8n's database answers in turn anyway; this only keeps its queue short. */
+/** n8n's database answers one by one anyway; this only keeps its queue short. */
 const READS_AT_ONCE = 16;
 
 /**
  * Reads and checks the credential as every item of the run sees it.
  *
- * Reading it once an item costs n8n 0.8 ms each time (a database read, a decryption, and expressions): 8 s for 10,000
- * items. So it is read once where its fields hold nothing that could differ between items, and for each item where
- * they do, or where that cannot be seen.
+ * Each read costs n8n 0.8 ms (a database read, a decryption and expressions): 8 s for 10,000 items. So the credential
+ * is read once if its fields cannot differ between items, and for each item if they can or if that cannot be seen.
  *
- * @returns a failure where no item can have an account
+ * @returns a failure if no item can have an account
  */
 export async function readAccounts<T>(
 	context: Context,
 	type: CredentialType,
 	check: (fields: ICredentialDataDecryptedObject) => Result<T>,
 ): Promise<Result<Accounts<ReadAccount<T>>>> {
-	const itemCount = context.getInputData().length;
 	const first = await readCredential(context, type, 0);
-	const seen = await varyingFields(context, type);
-	if (!first.ok && (seen?.size ?? 0) === 0) return first;
-	if (seen?.size === 0) return shared(first, check);
+	const expressions = await varyingFields(context, type);
+	if (!first.ok && !expressions?.size) return first;
 	const limit = pLimit(READS_AT_ONCE);
-	const reads = await Promise.all(
-		Array.from({ length: itemCount }, async (_, itemIndex) =>
-			itemIndex === 0 ? first : await limit(async () => await readCredential(context, type, itemIndex)),
-		),
+	const others = expressions?.size === 0 ? [] : context.getInputData().slice(1);
+	const readNext = others.map(
+		async (_, index) => await limit(async () => await readCredential(context, type, index + 1)),
 	);
-	if (seen === undefined && countDistinct(reads) <= 1) return shared(first, check);
-	return ok(group(reads, check, seen ?? differingFields(reads)));
+	const reads = [first, ...(await Promise.all(readNext))];
+	const known = new Map<string, Result<ReadAccount<T>>>();
+	const accounts = reads.map((fields): Result<ReadAccount<T>> => {
+		if (!fields.ok) return fields;
+		const name = JSON.stringify(fields.value);
+		const account = known.get(name) ?? checked(fields.value, check);
+		known.set(name, account);
+		return account;
+	});
+	const varying = expressions ?? differingFields(reads);
+	const [shared] = accounts;
+	if (shared && varying.size === 0 && reads.every((fields) => fields.ok)) {
+		if (!shared.ok) return shared;
+		return ok({ all: [shared.value], of: () => shared, varying, refused: undefined });
+	}
+	const ofItem = accounts.map((account, itemIndex) =>
+		account.ok ? account : fail(ofOneItem(account.failure, itemIndex)),
+	);
+	const itemIndex = ofItem.findIndex((account) => !account.ok);
+	const refused = ofItem[itemIndex];
+	return ok({
+		all: [...known.values()].flatMap((account) => (account.ok ? [account.value] : [])),
+		of: (index) => ofItem[index] ?? fail(NO_SUCH_ITEM),
+		varying,
+		refused: refused && !refused.ok ? { itemIndex, failure: refused.failure } : undefined,
+	});
 }
 
-/** The same items with what is made of their accounts; made once for each account. */
+/** The same items with what is made of their accounts, once for each account. */
 export function mapAccounts<T, U>(accounts: Accounts<T>, make: (account: T) => U): Accounts<U> {
 	const made = new Map(accounts.all.map((account) => [account, make(account)]));
 	return {
@@ -92,40 +112,6 @@ export function itemsByAccount<T>(
 	return items;
 }
 
-function shared<T>(
-	fields: Result<ICredentialDataDecryptedObject>,
-	check: (fields: ICredentialDataDecryptedObject) => Result<T>,
-): Result<Accounts<ReadAccount<T>>> {
-	if (!fields.ok) return fields;
-	const account = check(fields.value);
-	if (!account.ok) return account;
-	const only = { account: account.value, fields: fields.value };
-	return ok({ all: [only], of: () => ok(only), varying: new Set(), refused: undefined });
-}
-
-function group<T>(
-	reads: ReadonlyArray<Result<ICredentialDataDecryptedObject>>,
-	check: (fields: ICredentialDataDecryptedObject) => Result<T>,
-	varying: ReadonlySet<string>,
-): Accounts<ReadAccount<T>> {
-	const byFields = new Map<string, Result<ReadAccount<T>>>();
-	const ofItem = reads.map((fields, itemIndex): Result<ReadAccount<T>> => {
-		if (!fields.ok) return fail(ofOneItem(fields.failure, itemIndex));
-		const name = JSON.stringify(fields.value);
-		const known = byFields.get(name) ?? checked(fields.value, check);
-		byFields.set(name, known);
-		return known.ok ? known : fail(ofOneItem(known.failure, itemIndex));
-	});
-	const itemIndex = ofItem.findIndex((read) => !read.ok);
-	const refused = ofItem[itemIndex];
-	return {
-		all: [...byFields.values()].flatMap((read) => (read.ok ? [read.value] : [])),
-		of: (index) => ofItem[index] ?? fail(NO_SUCH_ITEM),
-		varying,
-		refused: refused && !refused.ok ? { itemIndex, failure: refused.failure } : undefined,
-	};
-}
-
 function checked<T>(
 	fields: ICredentialDataDecryptedObject,
 	check: (fields: ICredentialDataDecryptedObject) => Result<T>,
@@ -145,15 +131,15 @@ function ofOneItem({ kind, message, details }: Failure, itemIndex: number): Fail
 		kind,
 		message: `The credential cannot be used for item ${itemIndex}. ${message}`,
 		advice:
-			"The credential holds expressions, so each item has values of its own: compare them with this item's data. Nothing was sent for it.",
+			"The credential holds expressions, so each item has its own values: check them against this item's data. Nothing was sent for it.",
 		details: { ...details, item: itemIndex },
 	};
 }
 
 /**
- * The fields that hold expressions over more than the run as a whole. No method of a node's context tells, so that the
- * stored credential is asked for where n8n's context has it.
- * @returns `undefined` where it has none
+ * The fields with expressions over more than the run as a whole. No method of a node's context shows them, so the
+ * stored credential is read by what the context holds inside.
+ * @returns `undefined` if it cannot be read
  */
 async function varyingFields(
 	context: Context,
@@ -175,7 +161,7 @@ async function varyingFields(
 	}
 }
 
-/** What is the same for all items of a run, whatever the workflow does. */
+/** These are the same for all items of a run. */
 const OF_THE_INSTANCE = /\$(?:secrets|vars|env)\b/g;
 
 function mayVary(value: unknown): boolean {
@@ -183,11 +169,7 @@ function mayVary(value: unknown): boolean {
 	return value.replace(OF_THE_INSTANCE, '').includes('$');
 }
 
-function countDistinct(reads: ReadonlyArray<Result<unknown>>): number {
-	return new Set(reads.map((read) => JSON.stringify(read))).size;
-}
-
-/** Where expressions cannot be seen, their values can. */
+/** If expressions cannot be seen, their values can. */
 function differingFields(reads: ReadonlyArray<Result<ICredentialDataDecryptedObject>>): ReadonlySet<string> {
 	const values = reads.flatMap((read) => (read.ok ? [read.value] : []));
 	const names = new Set(values.flatMap((fields) => Object.keys(fields)));

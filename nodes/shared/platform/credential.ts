@@ -1,20 +1,22 @@
 import type { ICredentialDataDecryptedObject, IExecuteFunctions } from 'n8n-workflow';
 
-import { fail, ok, type Result } from '../errors/failure';
-import { excerpt } from '../text/json';
+import { whyAddressDoesNotFit, type AddressField } from '../../../credentials/baseUrl';
+import { cleanToken, whyTokenDoesNotFit, type TokenCredential } from '../../../credentials/tokenKinds';
+import { wordsOfError } from '../errors/expressionError';
+import { badInput, fail, ok, type Result } from '../errors/failure';
 
-/** What the operator knows each credential as. */
+/** The display names of the credentials. */
 const NAMES = {
 	flowPlatformApi: 'FlowPlatform API',
 	flowAgentApi: 'FlowAgent API',
 	flowBridgeApi: 'FlowBridge API',
-} as const;
+} as const satisfies Record<string, TokenCredential>;
 
 export type CredentialType = keyof typeof NAMES;
 
 /**
- * Reads a node's credential, with its expressions as `itemIndex` sees them. n8n throws where none is selected and where it has been deleted or is not shared: said
- * among the item's fields, that would send the operator to look at expressions.
+ * Reads a node's credential, with its expressions as `itemIndex` sees them. n8n throws if none is selected, or if it
+ * was deleted or is not shared. That is caught here: as an error of the item it would blame the node's expressions.
  */
 export async function readCredential(
 	context: Pick<IExecuteFunctions, 'getCredentials'>,
@@ -24,12 +26,31 @@ export async function readCredential(
 	try {
 		return ok(await context.getCredentials(type, itemIndex));
 	} catch (error) {
-		const said =
-			error instanceof Error && error.message ? excerpt(error.message, 300) : 'no reason was given';
 		return fail({
 			kind: 'credential',
-			message: `n8n could not read the node's ${NAMES[type]} credential: ${said}`,
+			message: `n8n could not read the node's ${NAMES[type]} credential: ${wordsOfError(error)}`,
 			advice: `Select a ${NAMES[type]} credential in this node. Nothing was sent.`,
 		});
 	}
+}
+
+/** The secret of a credential, as it is sent. */
+export function readToken(pasted: unknown, type: CredentialType): Result<string> {
+	const token = cleanToken(pasted);
+	const misfit = whyTokenDoesNotFit(token, NAMES[type]);
+	if (misfit === undefined) return ok(token);
+	const advice = `${openCredential(type)} and enter the right secret.`;
+	return fail({ kind: 'credential', message: misfit.replace(/\.$/, ''), advice });
+}
+
+/** The address in a field of a credential. */
+export function readAddress(entered: unknown, field: AddressField, type: CredentialType): Result<URL> {
+	const misfit = whyAddressDoesNotFit(entered, field);
+	if (misfit) return fail(badInput(misfit.message, `${misfit.advice}. ${openCredential(type)}.`));
+	return ok(new URL(String(entered)));
+}
+
+/** The beginning of an advice. */
+export function openCredential(type: CredentialType): string {
+	return `Open the ${NAMES[type]} credential that this node uses`;
 }

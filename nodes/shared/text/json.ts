@@ -4,40 +4,39 @@ export interface JsonObject {
 	[key: string]: Json;
 }
 
-/** Whether a value is a plain JSON object: no array, no `null`. */
+/** Whether a value is an object, and neither an array nor `null`. */
 export function isJsonObject(value: unknown): value is JsonObject {
 	return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Deeper than any true answer, and well within what whoever walks through a value can follow. */
+/** Deeper than any real answer, and safe for code that walks through a value recursively. */
 const MOST_LEVELS = 500;
 
-/** A number, as far as one can tell without parsing, that a double may not hold to the last digit. */
+/** What may be a number with more digits than a double holds, as far as one can tell without parsing. */
 const LONG_INTEGER = /(?:^|[[:,\s-])\d{16}/;
 
 /**
  * Parses JSON text.
  *
- * Integers beyond 2^53 become the text of their digits: as numbers they would be rounded, and an id that lost its
- * last digits is another one's.
- * @returns the value, or `undefined` where the text is not JSON (which no JSON text can mean) or is nested too deeply
+ * Integers beyond 2^53 become the text of their digits: rounded, an id would be that of something else.
+ * @returns the value, or `undefined` if the text is not JSON or is nested too deeply
  */
 export function parseJson(text: string): Json | undefined {
 	return parse(text, withAllDigits);
 }
 
-/** The same with such integers as numbers, which are rounded: for limits and for what is checked, never for an id. */
+/** The same with such integers rounded to numbers: for limits and checks, never for ids. */
 export function parseRounded(text: string): Json | undefined {
 	return parse(text);
 }
 
 function parse(text: string, revive?: typeof withAllDigits): Json | undefined {
 	try {
-		// Some servers put a byte order mark before their JSON, which is trimmed as a blank.
+		// Some servers put a byte order mark before their JSON; trimming removes it.
 		const source = text.trimStart();
-		// Before parsing: brackets alone, millions deep, take many times their size in memory.
+		// Checked before parsing: brackets nested millions deep take many times their size in memory.
 		if (isTextTooDeep(source)) return undefined;
-		// Asking for the source of each number takes several times as long.
+		// With a reviver, parsing takes several times as long.
 		const parsed: unknown = JSON.parse(source, LONG_INTEGER.test(source) ? revive : undefined);
 		return isJson(parsed) ? parsed : undefined;
 	} catch {
@@ -45,7 +44,7 @@ function parse(text: string, revive?: typeof withAllDigits): Json | undefined {
 	}
 }
 
-/** Why `parseJson` gives nothing for a text, as a clause: "it is …". */
+/** Why `parseJson` returns nothing for a text, as a clause. */
 export function whyNotJson(text: string): string {
 	return isTextTooDeep(text) ? 'it is nested too deeply' : 'it is cut off or not JSON';
 }
@@ -55,12 +54,12 @@ function withAllDigits(_key: string, value: unknown, context?: { readonly source
 	return context?.source && /^-?\d+$/.test(context.source) ? context.source : value;
 }
 
-/** Whether a text in JSON is nested so deeply that it is not read. */
+/** Whether a JSON text is nested too deeply to be read. */
 export function isTextTooDeep(source: string): boolean {
 	return source.length > MOST_LEVELS && levelsOf(source) > MOST_LEVELS;
 }
 
-/** How deep the brackets of a text in JSON are nested; stops counting where it is too deep. */
+/** How deeply the brackets of a JSON text are nested; stops counting once that is too deep. */
 function levelsOf(source: string): number {
 	let levels = 0;
 	let deepest = 0;
@@ -73,7 +72,7 @@ function levelsOf(source: string): number {
 	return deepest;
 }
 
-/** Where the text that begins at `start` has its closing quotation mark. */
+/** The position of the closing quotation mark of the string that begins at `start`. */
 function endOfText(source: string, start: number): number {
 	for (let at = start + 1; ; at++) {
 		const quote = source.indexOf('"', at);
@@ -85,10 +84,10 @@ function endOfText(source: string, start: number): number {
 	}
 }
 
-/** @returns `undefined` where a value has no JSON: it holds itself, is nested too deeply, or is no data at all */
+/** @returns `undefined` if a value has no JSON: it contains itself, is nested too deeply or is not data */
 export function jsonText(value: unknown): string | undefined {
 	try {
-		// Whatever the type of JSON.stringify says, a function and "undefined" have no text.
+		// Contrary to the type of JSON.stringify, it returns undefined for a function or undefined.
 		const text: unknown = JSON.stringify(value);
 		return typeof text === 'string' ? text : undefined;
 	} catch {
@@ -96,21 +95,21 @@ export function jsonText(value: unknown): string | undefined {
 	}
 }
 
-/** Whether a value is nested so deeply that n8n, or we, could not walk through it. */
+/** Whether a value is nested too deeply for n8n or us to walk through it. */
 export function isTooDeep(value: Json, levels = MOST_LEVELS): boolean {
 	if (typeof value !== 'object' || value === null) return false;
 	return levels === 0 || Object.values(value).some((inner: Json) => isTooDeep(inner, levels - 1));
 }
 
-/** What JSON.parse gives is JSON all the way down, so a look at the top is enough. */
+/** What JSON.parse returns is JSON all the way down, so checking the top is enough. */
 function isJson(value: unknown): value is Json {
 	return value === null || ['string', 'number', 'boolean', 'object'].includes(typeof value);
 }
 
-/** Cuts a text that came from outside to what fits into a sentence. */
+/** Shortens a text from outside to what fits into a sentence. */
 export function excerpt(text: string, maxChars = 200): string {
 	const line = text.replace(/\s+/g, ' ').trim();
 	if (line.length <= maxChars) return line;
-	// A character of two parts is not cut in half.
+	// Do not cut a surrogate pair in half.
 	return `${line.slice(0, maxChars - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
 }

@@ -15,7 +15,7 @@ export function pathSteps(path: string): string[] {
 	return steps;
 }
 
-/** @returns `undefined` where there is nothing at this path, or the path is empty */
+/** @returns `undefined` if there is nothing at the path, or the path is empty */
 export function readPath(from: Json, path: string): Json | undefined {
 	const steps = pathSteps(path);
 	if (steps.length === 0) return undefined;

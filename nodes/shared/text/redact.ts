@@ -3,15 +3,15 @@ import type { Json, JsonObject } from './json';
 /** Removes secrets from a text that came from outside. */
 export interface Redact {
 	(text: string): string;
-	/** Hides nothing but the known secrets: a signed link has to stay as it is. */
+	/** Hides only the known secrets: a signed link has to stay as it is. */
 	readonly known: (text: string) => string;
-	/** Hides the known secrets in a text that comes in pieces, also where a piece ends within one. */
+	/** Hides the known secrets in a text that comes in pieces, even if a piece ends within one. */
 	readonly inPieces: () => PieceRedactor;
 }
 
 /** Takes one text piece by piece. */
 export interface PieceRedactor {
-	/** @returns what may be shown by now; what a secret may begin with is held back until more of it has come */
+	/** @returns what may be shown by now; what may be the beginning of a secret is held back */
 	push(piece: string): string;
 	/** @returns what was held back */
 	end(): string;
@@ -22,10 +22,10 @@ const HIDDEN = '[hidden]';
 const SHORTEST_SECRET_CHARS = 4;
 /** Of the prefixes of tokens, in plain text and in base64 (§2.7, §5.1). */
 const BEGINNING_CHARS = 3;
-// Bounded, for a match of millions of characters is more than the stack holds.
-// Patterns read a token with escapes too: the words of a service are often a piece of JSON or of an address.
+// Bounded, because a match of millions of characters overflows the stack. Escapes are part of the pattern: what a
+// service says is often a piece of JSON or of an address.
 const TOKEN_CHARS = String.raw`(?:[A-Za-z0-9._~+/=%-]|\\{1,8}(?:/|u00[0-9a-fA-F]{2})){8,16384}`;
-/** Before a token there may be an escape, whose last letter is not part of its word. */
+/** An escape may stand before a token; its last letter is not part of the token's word. */
 const WORD_START = String.raw`(?:\b|(?<=%[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\[bfnrt]))`;
 const PREFIX = String.raw`(?:sk(?:-|%2[dD]|\\{1,8}u002[dD])|(?:agt|dbg|wst)(?:_|%5[fF]|\\{1,8}u005[fF]))`;
 const TOKEN_LIKE = new RegExp(WORD_START + PREFIX + TOKEN_CHARS, 'g');
@@ -39,8 +39,8 @@ const TOKEN_IN_QUERY =
 const USER_IN_ADDRESS = /(:\/\/)[^\s/?#@"':]{1,1024}:[^\s/?#@"']{1,1024}@/g;
 
 /**
- * Builds a function that hides the given secrets, and whatever looks like a key of the platform.
- * A service that echoes a key in an error text must not get it into an item, an error or a log.
+ * Builds a function that hides the given secrets, and whatever looks like a key of the platform: a service that
+ * echoes a key in an error text must not get it into an item, an error or a log.
  */
 export function redactor(secrets: readonly string[]): Redact {
 	const known = secrets.filter((secret) => secret.length >= SHORTEST_SECRET_CHARS);
@@ -49,9 +49,14 @@ export function redactor(secrets: readonly string[]): Redact {
 	const hideKnown = (text: string): string => {
 		const spans = findForm(text);
 		const plain = unescaped(text);
-		// Where nothing is escaped, all of them were found as they stand.
+		// Without escapes, all of them were found already.
 		const found = plain === text ? [] : findSecret(plain);
-		if (found.length > 0) spans.push(...inSource(text, found));
+		if (found.length > 0) {
+			const places = placesIn(text);
+			for (const { start, end } of found) {
+				spans.push({ start: places[start] ?? 0, end: places[end] ?? text.length });
+			}
+		}
 		return hideSpans(text, spans);
 	};
 	const hideAll = (text: string): string =>
@@ -73,8 +78,8 @@ function redactPieces(secrets: readonly string[], hide: (text: string) => string
 	return {
 		push: (piece) => {
 			const text = hide(held + piece);
-			const looked = Math.max(0, text.length - mostHeldChars);
-			const start = mostHeldChars === 0 ? text.length : looked + whereOpen(text.slice(looked), mayGoOn);
+			const from = Math.max(0, text.length - mostHeldChars);
+			const start = forms.length === 0 ? text.length : from + openEnd(text.slice(from), mayGoOn);
 			held = text.slice(start);
 			return text.slice(0, start);
 		},
@@ -86,21 +91,15 @@ function redactPieces(secrets: readonly string[], hide: (text: string) => string
 	};
 }
 
-/** Where in a text begins what may go on as a secret, or an escape that is cut off; its length where nothing does. */
-function whereOpen(text: string, mayGoOn: (text: string) => boolean): number {
+/** Where the end of a text begins that more text may complete to a secret or an escape; its length if there is none. */
+function openEnd(text: string, mayGoOn: (text: string) => boolean): number {
 	const whole = text.replace(CUT_ESCAPE, '');
-	let plain = '';
-	let end = 0;
-	const starts: number[] = [];
-	for (const { index, 0: spelled, 1: unit, 2: byte, 3: char } of whole.matchAll(SPELLED)) {
-		const one = charOf(unit ?? byte) || char;
-		if (!one) continue;
-		plain += one;
-		starts.push(end);
-		end = index + spelled.length;
+	const plain = unescaped(whole);
+	const places = placesIn(whole);
+	for (let at = 0; at < plain.length; at++) {
+		if (mayGoOn(plain.slice(at))) return places[at] ?? 0;
 	}
-	const first = starts.findIndex((_, at) => mayGoOn(plain.slice(at)));
-	return starts[first] ?? whole.length;
+	return whole.length;
 }
 
 /** How a secret may be written: as it is, in an address, and in both kinds of base64. */
@@ -114,19 +113,18 @@ function formsOf(secret: string): string[] {
 	];
 }
 
-/** A part of a text, from `start` up to but without `end`. */
+/** A part of a text, without the character at `end`. */
 interface Span {
 	readonly start: number;
 	readonly end: number;
 }
 
-/** So many texts are each looked for; of more of them, the few beginnings that they have. */
+/** Up to this many texts are looked for one by one. */
 const FEW = 16;
 
 /**
- * Finds texts in others. An item may have a key of its own, and to look for each of 10,000 keys takes milliseconds a
- * text: so their beginnings are looked for, and what follows one is looked up.
- * @returns all of them that are in a text, in no order; of those that begin at one place, the longest and others
+ * Finds texts in others. Each item may have a key of its own, and looking for each of 10,000 keys would take
+ * milliseconds per text. So the few beginnings they share are looked for, and what follows one is looked up.
  */
 function finderOf(wanted: readonly string[]): (text: string) => Span[] {
 	const all = new Set(wanted);
@@ -149,7 +147,7 @@ function finderOf(wanted: readonly string[]): (text: string) => Span[] {
 	};
 }
 
-/** Those that overlap are hidden as one. */
+/** Spans that overlap are hidden as one. */
 function hideSpans(text: string, spans: readonly Span[]): string {
 	if (spans.length === 0) return text;
 	let safe = '';
@@ -161,11 +159,8 @@ function hideSpans(text: string, spans: readonly Span[]): string {
 	return safe + text.slice(done);
 }
 
-/** What JSON and addresses write for a character; JSON in JSON, and an address in an address, more than once. */
+/** How JSON and addresses escape a character; JSON in JSON, and an address in an address, more than once. */
 const ESCAPES = /\\{1,8}(?:u([0-9a-f]{4})|(?=["/]))|%(?:25){0,3}([0-9a-f]{2})/gi;
-
-/** A character as it is spelled: by an escape, or as itself. */
-const SPELLED = new RegExp(`${ESCAPES.source}|([^])`, 'gi');
 /** Eight backslashes and a code unit. */
 const LONGEST_ESCAPE_CHARS = 13;
 const CUT_ESCAPE = /(?:\\{1,8}(?:u[0-9a-f]{0,3})?|%(?:25){0,3}[0-9a-f]?)$/i;
@@ -178,40 +173,31 @@ function charOf(code: string | undefined): string {
 	return code === undefined ? '' : String.fromCharCode(Number.parseInt(code, 16));
 }
 
-/** Where parts of a text without its escapes stand in the source of it. */
-function inSource(source: string, spans: readonly Span[]): Span[] {
-	const places = new Map<number, number>();
-	const wanted = [...new Set(spans.flatMap(({ start, end }) => [start, end]))].toSorted(
-		(one, other) => one - other,
-	);
-	let next = 0;
-	/** Up to here, each place is `longerBy` further on in the source. */
-	const placeUpTo = (plainEnd: number, longerBy: number): void => {
-		for (let place = wanted[next]; place !== undefined && place <= plainEnd; place = wanted[++next]) {
-			places.set(place, place + longerBy);
-		}
+/** For each place in a text without its escapes, the place in the text itself. */
+function placesIn(text: string): number[] {
+	const places = [0];
+	let end = 0;
+	const addChars = (until: number): void => {
+		while (end < until) places.push(++end);
 	};
-	let longerBy = 0;
-	for (const escape of source.matchAll(ESCAPES)) {
-		const [whole, unit, byte] = escape;
-		placeUpTo(escape.index - longerBy, longerBy);
-		longerBy += whole.length - (unit === undefined && byte === undefined ? 0 : 1);
+	for (const { index, 0: written, 1: unit, 2: byte } of text.matchAll(ESCAPES)) {
+		addChars(index);
+		end += written.length;
+		// A backslash before a quotation mark or a slash goes with what follows it.
+		if (unit ?? byte) places.push(end);
 	}
-	placeUpTo(Infinity, longerBy);
-	return spans.map(({ start, end }) => ({
-		start: places.get(start) ?? 0,
-		end: places.get(end) ?? source.length,
-	}));
+	addChars(text.length);
+	return places;
 }
 
 /** Deeper than anything that is parsed or that n8n could store. */
 const MOST_LEVELS = 1_000;
 
 /**
- * Hides secrets in every text and every key of a parsed value. Text by text, since in JSON as a whole a secret may be
- * written with escapes, and hiding one there may take a quotation mark along.
+ * Hides secrets in every text and every key of a parsed value. In the JSON text a secret may be written with escapes,
+ * and hiding one there may take a quotation mark with it.
  * @param hide e.g. `redact` or `redact.known`
- * @returns the value itself where nothing was hidden; what is nested deeper than 1,000 levels becomes `null`
+ * @returns the value itself if nothing was hidden; what is nested deeper than 1,000 levels becomes `null`
  */
 export function redactJson(value: JsonObject, hide: (text: string) => string): JsonObject;
 export function redactJson(value: Json, hide: (text: string) => string): Json;

@@ -1,5 +1,5 @@
 import { NODE_NAME, stopwatch, type HarnessRun } from '../harness';
-import { everythingSaid, openStage, until, type Stage } from './agentBridge.fixture';
+import { escaped, everythingSaid, openStage, until, type Stage } from './agentBridge.fixture';
 
 let stage: Stage;
 beforeEach(async () => {
@@ -93,13 +93,10 @@ describe('request', () => {
 		const running = stage.run(texts('[silent]'), { eventFilter: 'message', timeoutSeconds: 2 });
 		await until(() => bridge().received.length === 1);
 		const { token } = stage.channel;
-		const escaped = Array.from(
-			token,
-			(char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
-		).join('');
+		const echoed = escaped(token);
 		const id = JSON.stringify(bridge().received[0]?.frame.id);
-		stage.channel.pushRaw(`{"type":"tool","correlation_id":${id},"${escaped}":"${escaped}"}`);
-		stage.channel.pushRaw(`{"type":"message","correlation_id":${id},"text":"no ${escaped}!"}`);
+		stage.channel.pushRaw(`{"type":"tool","correlation_id":${id},"${echoed}":"${echoed}"}`);
+		stage.channel.pushRaw(`{"type":"message","correlation_id":${id},"text":"no ${echoed}!"}`);
 		const run = await running;
 		expect(jsonOf(run)).toMatchObject([
 			{ reply: { text: 'no [hidden]!' }, collected: [{ '[hidden]': '[hidden]' }] },
@@ -168,12 +165,12 @@ describe('request', () => {
 		[{ frame: '{}' }, 'The frame is empty'],
 		[{ timeoutSeconds: '={{ "soon" }}' }, '"Timeout (Seconds)" must be a number'],
 		[{ frame: '[1]' }, 'The frame is not a JSON object'],
-		[{ correlationPath: '', replyPath: '', eventFilter: '' }, 'how the reply is recognised'],
+		[{ correlationPath: '', replyPath: '', eventFilter: '' }, 'cannot tell which frame is the reply'],
 		[{ correlationPath: '' }, '"Correlation Path" is not'],
 		[{ correlationPath: 'type.id' }, 'no place for an ID'],
 		[{ authMode: 'inFrame', authFrame: '{}' }, 'no place for the token'],
 		[{ frame: '={{ { user: 2 ** 60 } }}' }, '"Frame" holds 1152921504606847000'],
-		[{ frame: '{"user": 12345678901234567891}' }, 'as an ID is put in'],
+		[{ frame: '{"user": 12345678901234567891}' }, 'when an ID is added'],
 	])('%j is refused and nothing is sent', async (parameters, said) => {
 		const run = await stage.run(texts('hello'), parameters);
 		expect(run.error?.message).toContain(said);

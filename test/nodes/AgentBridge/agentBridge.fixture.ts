@@ -42,6 +42,11 @@ const triggerFlow = (parameters: INodeParameters): WorkflowJson => ({
 	connections: {},
 });
 
+/** A text of which JSON escapes every character. */
+export function escaped(text: string): string {
+	return Array.from(text, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`).join('');
+}
+
 /** How the local platform correlates frames. */
 export const CORRELATED: INodeParameters = {
 	operation: 'request',

@@ -37,7 +37,7 @@ test('other events come: which', async () => {
 	stage.channel.push({ type: 17 });
 	stage.channel.pushRaw('<html>');
 	const run = await testing;
-	expect(run.error?.message).toContain('none of the events that were asked for');
+	expect(run.error?.message).toContain('none of the listed events');
 	expect(run.error?.description).toContain('tool_event, 17, a frame that is not a JSON object');
 });
 
@@ -63,7 +63,7 @@ test('a connection that is cut while it waits', async () => {
 	const testing = stage.test();
 	await until(() => stage.channel.open === 1);
 	stage.channel.drop();
-	expect((await testing).error?.message).toContain('The line broke');
+	expect((await testing).error?.message).toContain('The connection was lost');
 });
 
 test('Stop ends the test at once and closes the connection', async () => {
@@ -84,7 +84,7 @@ test('Stop ends the test at once and closes the connection', async () => {
 });
 
 test.each([
-	[{ eventPath: '', eventFilter: 'message' }, 'not where a frame names its event'],
+	[{ eventPath: '', eventFilter: 'message' }, '"Event Path" is empty'],
 	[{ authMode: 'inFrame', authFrame: '{"type":"auth"}' }, 'no place for the token'],
 	[{ options: { heartbeatFrame: 'ping' } }, 'Heartbeat Frame is not a JSON object'],
 ])('%j is refused before anything is opened', async (parameters, said) => {

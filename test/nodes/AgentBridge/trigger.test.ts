@@ -1,5 +1,5 @@
 import { NODE_NAME, stopwatch, type ActiveTrigger } from '../harness';
-import { everythingSaid, framesOf, openStage, until, type Stage } from './agentBridge.fixture';
+import { escaped, everythingSaid, framesOf, openStage, until, type Stage } from './agentBridge.fixture';
 
 let stage: Stage;
 beforeEach(async () => {
@@ -40,7 +40,7 @@ describe('frames', () => {
 		expect(textsOf(trigger)).toEqual(['order', 'refund']);
 	});
 
-	test('duplicates are passed over, within a connection and across two', async () => {
+	test('duplicates are skipped, within a connection and across two', async () => {
 		stage.platform.faults.add({ on: 'bridge', kind: 'duplicateFrames' });
 		const trigger = await stage.activate({ idPath: 'id', maxBatch: 1 });
 		stage.channel.push({ id: 'f-1', text: 'one' });
@@ -61,7 +61,7 @@ describe('frames', () => {
 		await until(() => framesOf(trigger).length === 2);
 	});
 
-	test('garbage and binary frames are passed over, and said once', async () => {
+	test('garbage and binary frames are skipped, and logged once', async () => {
 		stage.platform.faults.add({ on: 'bridge', kind: 'socketGarbage' });
 		const trigger = await stage.activate();
 		stage.channel.push({ text: 'good' });
@@ -118,11 +118,8 @@ describe('authentication', () => {
 	test('nor one that echoes it with the escapes of JSON', async () => {
 		const trigger = await stage.activate({ idPath: 'id', eventPath: 'event' });
 		const { token } = stage.channel;
-		const escaped = Array.from(
-			token,
-			(char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
-		).join('');
-		stage.channel.pushRaw(`{"id":"${escaped}","event":"${escaped}","x":{"${escaped}":"no ${escaped}!"}}`);
+		const echoed = escaped(token);
+		stage.channel.pushRaw(`{"id":"${echoed}","event":"${echoed}","x":{"${echoed}":"no ${echoed}!"}}`);
 		await trigger.waitForRuns(1);
 		expect(framesOf(trigger)).toEqual([
 			{ id: '[hidden]', event: '[hidden]', x: { '[hidden]': 'no [hidden]!' } },
@@ -283,7 +280,7 @@ function isStartOf(all: readonly unknown[], some: readonly unknown[]): boolean {
 }
 
 describe('frames that nobody could work on', () => {
-	test('one that is nested too deeply or too large is passed over, told of and counted; the others come', async () => {
+	test('one that is nested too deeply or too large is skipped, logged and counted; the others come', async () => {
 		const trigger = await stage.activate({ maxBatch: 1 });
 		await until(() => stage.channel.open === 1);
 		stage.channel.pushRaw(`{"text":${'['.repeat(50_000)}${']'.repeat(50_000)}}`);
@@ -294,8 +291,8 @@ describe('frames that nobody could work on', () => {
 		expect(textsOf(trigger)).toEqual(['after']);
 		await trigger.close();
 		const said = [...messages(trigger), ...stage.harness.logs.map(({ message }) => message)].join('\n');
-		expect(said).toContain('a frame that is not a JSON object, or is nested too deeply was passed over');
-		expect(said).toContain('3 frames were passed over');
+		expect(said).toContain('skipped a frame that is not a JSON object, or is nested too deeply');
+		expect(said).toContain('skipped 3 unreadable frames');
 		expect(trigger.fatalErrors).toEqual([]);
 	});
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-import { readBridgeAccount } from '../../../nodes/AgentBridge/account';
+import { fillAuthFrame, readBridgeAccount } from '../../../nodes/AgentBridge/account';
 
 const CREDENTIAL = {
 	channelToken: 'wst_abc-123',
@@ -40,16 +40,55 @@ test.each([
 	[{ channelToken: '' }, 'holds no secret'],
 	[{ channelToken: 'sk-0123456789' }, 'FlowPlatform API'],
 	[{ channelToken: 'agt_0123456789' }, 'FlowAgent API'],
-	[{ channelToken: 'something' }, 'starts otherwise'],
+	[{ channelToken: 'something' }, 'this one does not'],
 	[{ wsBaseUrl: '' }, 'no WebSocket Base URL'],
 	[{ wsBaseUrl: 'platform' }, 'complete address'],
 	[{ wsBaseUrl: 'ftp://platform' }, 'must start with wss://'],
 	[{ wsBaseUrl: 'wss://user:0123456789@h' }, 'a user name or a password'],
 	[{ wsBaseUrl: 'https://0123456789@h' }, 'a user name or a password'],
 	[{ wsBaseUrl: 'wss://h/?token=0123456789#y' }, 'holds a "?"'],
-	[{ subprotocol: 'two, names' }, 'not a name'],
+	[{ subprotocol: 'two, names' }, 'not a valid WebSocket sub-protocol name'],
 ])('%j is refused: %s', (change, said) => {
 	const account = readBridgeAccount({ ...CREDENTIAL, ...change });
 	expect(account).toMatchObject({ ok: false, failure: { message: expect.stringContaining(said) } });
 	expect(JSON.stringify(account)).not.toContain('0123456789');
+});
+
+describe('the authentication frame', () => {
+	test.each([
+		['{"type":"auth","token":"$token"}', { type: 'auth', token: 'wst_x' }],
+		['{"auth":{"header":["Bearer $token",1,null]}}', { auth: { header: ['Bearer wst_x', 1, null] } }],
+		[{ token: '$token' }, { token: 'wst_x' }],
+	])('%j', (template, frame) => {
+		const filled = fillAuthFrame(template, 'wst_x');
+		expect(filled.ok && JSON.parse(filled.value)).toEqual(frame);
+	});
+
+	test('no token can break out of its place', () => {
+		fc.assert(
+			fc.property(fc.string(), (rest) => {
+				const token = `wst_${rest}`;
+				const filled = fillAuthFrame('{"token":"$token","a":1}', token);
+				expect(filled.ok && JSON.parse(filled.value)).toEqual({ token, a: 1 });
+			}),
+		);
+	});
+
+	test.each(['{"token":"$token","id":9007199254740993}', { token: '$token', id: 2 ** 60 }])(
+		'a number of which digits would be lost is refused: %j',
+		(template) => {
+			expect(fillAuthFrame(template, 'wst_secret')).toMatchObject({
+				failure: { kind: 'badInput', message: expect.stringContaining('of which digits would be lost') },
+			});
+		},
+	);
+
+	test.each(['', 'auth $token', '["$token"]', '{"token":"token"}', '{"$token":1}', null, 17])(
+		'%j is refused, and the token is not said',
+		(template) => {
+			const filled = fillAuthFrame(template, 'wst_secret');
+			expect(filled).toMatchObject({ ok: false, failure: { kind: 'badInput' } });
+			expect(JSON.stringify(filled)).not.toContain('wst_secret');
+		},
+	);
 });

@@ -5,10 +5,10 @@ import fc from 'fast-check';
 import {
 	belongs,
 	createEventFilter,
-	createSeen,
 	isReply,
 	readIncoming,
 	readName,
+	RecentIds,
 	withValueAt,
 	type EventFilter,
 } from '../../../nodes/AgentBridge/frames';
@@ -122,7 +122,7 @@ describe('event filter', () => {
 test('ids of megabytes are told apart, and take no memory', () => {
 	setFlagsFromString('--expose-gc');
 	const collectGarbage = runInNewContext('gc') as () => void;
-	const seen = createSeen(100);
+	const seen = new RecentIds(100);
 	const long = 'x'.repeat(5_000_000);
 	seen.add(`${long}1`);
 	expect([seen.has(`${long}1`), seen.has(`${long}2`), seen.size]).toEqual([true, false, 1]);
@@ -138,7 +138,7 @@ test('ids of megabytes are told apart, and take no memory', () => {
 test('seen ids are the newest so many, however many come', () => {
 	fc.assert(
 		fc.property(fc.array(fc.integer({ min: 0, max: 30 })), fc.integer({ min: 1, max: 10 }), (ids, limit) => {
-			const seen = createSeen(limit);
+			const seen = new RecentIds(limit);
 			for (const id of ids) seen.add(String(id));
 			expect(seen.size).toBeLessThanOrEqual(limit);
 			const newest = [...new Set([...ids].reverse())].slice(0, limit);

@@ -1,55 +1,36 @@
-import { openBridge, type BridgeSettings } from '../../../nodes/AgentBridge/connection';
-import { startListener, type Listener } from '../../../nodes/AgentBridge/listener';
+import fc from 'fast-check';
+
+import { Pauses, startListener, type Listener } from '../../../nodes/AgentBridge/listener';
 import type { Probe } from '../../../nodes/AgentBridge/probe';
-import { createReconnectPolicy } from '../../../nodes/AgentBridge/reconnect';
-import { redactor } from '../../../nodes/shared/text/redact';
 import { TestClock, turn } from '../testClock';
-import { scriptedSockets, type ScriptedSocket } from './sockets.script';
+import { bridgeScene, type BridgeScene } from './bridge.scene';
+import type { ScriptedSocket } from './sockets.script';
 
-const SETTINGS: BridgeSettings = { url: 'ws://bridge.test/ws/v1', protocol: 'neutral.bridge.v1', idleMs: 0 };
-
-interface Scene {
-	readonly clock: TestClock;
-	readonly sockets: ScriptedSocket[];
+interface Scene extends BridgeScene {
 	readonly said: string[];
 	readonly listener: Listener;
 	probe: Probe | Promise<Probe>;
 	hasRoom: boolean;
 	makeRoom: () => void;
-	/** The newest socket. */
-	last(): ScriptedSocket;
 }
 
 function listenTo(): Scene {
-	const clock = new TestClock();
-	const { sockets, connect } = scriptedSockets();
 	const said: string[] = [];
+	const bridge = bridgeScene(() => {
+		said.push('probe');
+		return scene.probe;
+	});
 	const scene: Omit<Scene, 'listener'> = {
-		clock,
-		sockets,
+		...bridge,
 		said,
 		probe: { kind: 'nothing' },
 		hasRoom: true,
 		makeRoom: () => undefined,
-		last: () => {
-			const socket = sockets.at(-1);
-			if (!socket) throw new Error('no socket');
-			return socket;
-		},
 	};
 	const listener = startListener({
-		open: (events) => openBridge(SETTINGS, events, clock, connect),
-		probe: async () => {
-			said.push('probe');
-			return scene.probe;
-		},
+		...bridge.bridge,
 		// Without jitter, so that a test can say when.
-		policy: createReconnectPolicy(
-			() => clock.now(),
-			() => 1,
-		),
-		clock,
-		whom: { host: 'bridge.test', protocol: SETTINGS.protocol, redact: redactor([]) },
+		random: () => 1,
 		onText: (text) => {
 			if (scene.hasRoom) said.push(text);
 			return scene.hasRoom;
@@ -198,4 +179,45 @@ test.each([
 	await clock.advance(600_000);
 	expect([sockets.length, clock.sleepers]).toEqual([1, 0]);
 	await listener.started;
+});
+
+function pausesWith(random: () => number): { clock: TestClock; pauses: Pauses } {
+	const clock = new TestClock();
+	return { clock, pauses: new Pauses(() => clock.now(), random) };
+}
+
+test('pauses double to a minute, and there is no last try', () => {
+	const { pauses } = pausesWith(() => 1);
+	const all = Array.from({ length: 10_000 }, () => pauses.ended());
+	expect(all.slice(0, 8)).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
+	expect(all.at(-1)).toBe(60_000);
+	expect(pauses.failures).toBe(10_000);
+});
+
+test('jitter: half of the pause is fixed, the other drawn', () => {
+	fc.assert(
+		fc.property(fc.double({ min: 0, max: 0.999, noNaN: true }), fc.nat(12), (drawn, before) => {
+			const { pauses } = pausesWith(() => drawn);
+			for (let failure = 0; failure < before; failure++) pauses.ended();
+			const fullMs = Math.min(60_000, 1_000 * 2 ** Math.min(before, 6));
+			const pauseMs = pauses.ended();
+			expect(pauseMs).toBeGreaterThanOrEqual(fullMs / 2);
+			expect(pauseMs).toBeLessThanOrEqual(fullMs);
+		}),
+	);
+});
+
+test('a connection that lived a minute makes the next failure a first one; a shorter one does not', async () => {
+	const { clock, pauses } = pausesWith(() => 1);
+	for (let failure = 0; failure < 5; failure++) pauses.ended();
+	pauses.opened();
+	await clock.advance(59_999);
+	expect(pauses.ended()).toBe(32_000);
+	pauses.opened();
+	await clock.advance(60_000);
+	expect(pauses.ended()).toBe(1_000);
+	expect(pauses.failures).toBe(1);
+	// A handshake that fails is no connection, whenever the last one was.
+	await clock.advance(3_600_000);
+	expect(pauses.ended()).toBe(2_000);
 });

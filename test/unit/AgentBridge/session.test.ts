@@ -1,16 +1,11 @@
-import { openBridge, type BridgeSettings } from '../../../nodes/AgentBridge/connection';
 import { createEventFilter, type ReplyRule } from '../../../nodes/AgentBridge/frames';
 import type { Probe } from '../../../nodes/AgentBridge/probe';
-import { openSession, type BridgeSession } from '../../../nodes/AgentBridge/session';
-import { redactor } from '../../../nodes/shared/text/redact';
-import { TestClock, turn } from '../testClock';
-import { scriptedSockets, type ScriptedSocket } from './sockets.script';
+import { BridgeSession } from '../../../nodes/AgentBridge/session';
+import { turn } from '../testClock';
+import { bridgeScene, type BridgeScene } from './bridge.scene';
+import type { ScriptedSocket } from './sockets.script';
 
-const SETTINGS: BridgeSettings = { url: 'ws://bridge.test/ws/v1', protocol: 'neutral.bridge.v1', idleMs: 0 };
-
-interface Scene {
-	readonly clock: TestClock;
-	readonly sockets: ScriptedSocket[];
+interface Scene extends BridgeScene {
 	readonly session: BridgeSession;
 	readonly stopping: AbortController;
 	/** The newest socket, as soon as there are so many. */
@@ -18,27 +13,17 @@ interface Scene {
 }
 
 function scene(probe: Probe = { kind: 'nothing' }): Scene {
-	const clock = new TestClock();
-	const { sockets, connect } = scriptedSockets();
+	const bridge = bridgeScene(() => probe);
+	const { sockets, last } = bridge;
 	const stopping = new AbortController();
-	const redact = redactor(['wst_secret']);
 	return {
-		clock,
-		sockets,
+		...bridge,
 		stopping,
-		session: openSession({
-			open: (events) => openBridge(SETTINGS, events, clock, connect),
-			probe: async () => probe,
-			clock,
-			whom: { host: 'bridge.test', protocol: SETTINGS.protocol, redact },
-			redact,
-			signal: stopping.signal,
-		}),
+		session: new BridgeSession(bridge.bridge, stopping.signal),
 		socket: async (count = 1) => {
 			for (let round = 0; sockets.length < count && round < 50; round++) await turn();
-			const socket = sockets.at(-1);
-			if (sockets.length !== count || !socket) throw new Error(`${sockets.length} sockets, not ${count}`);
-			return socket;
+			if (sockets.length !== count) throw new Error(`${sockets.length} sockets, not ${count}`);
+			return last();
 		},
 	};
 }

@@ -39,9 +39,7 @@ describe('whyTokenDoesNotFit', () => {
 		['dbg_abc', 'FlowAgent API'],
 		['wst_abc', 'FlowBridge API'],
 	])('says where %s belongs', (token, home) => {
-		expect(whyTokenDoesNotFit(token, 'FlowPlatform API')).toContain(
-			`belongs in a credential of type ${home}`,
-		);
+		expect(whyTokenDoesNotFit(token, 'FlowPlatform API')).toContain(`belongs in a ${home} credential`);
 	});
 
 	it('names both prefixes where two fit', () => {
@@ -50,7 +48,7 @@ describe('whyTokenDoesNotFit', () => {
 
 	it('tells an empty one from a foreign one', () => {
 		expect(whyTokenDoesNotFit('', 'FlowPlatform API')).toContain('holds no secret');
-		expect(whyTokenDoesNotFit('ghp_abc', 'FlowPlatform API')).toContain('starts otherwise');
+		expect(whyTokenDoesNotFit('ghp_abc', 'FlowPlatform API')).toContain('this one does not');
 	});
 
 	it('never repeats the token', () => {

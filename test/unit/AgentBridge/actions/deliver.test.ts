@@ -6,26 +6,16 @@ import {
 } from 'n8n-workflow';
 
 import type { BridgeSetup } from '../../../../nodes/AgentBridge/actions/bridgeSetup';
-import { createDelivery, type Delivery } from '../../../../nodes/AgentBridge/actions/deliver';
+import {
+	createDelivery,
+	deduplicationKey,
+	type Delivery,
+} from '../../../../nodes/AgentBridge/actions/deliver';
 import type { ListenSettings, Received } from '../../../../nodes/AgentBridge/actions/received';
 import { redactor } from '../../../../nodes/shared/text/redact';
 import { TestClock, turn } from '../../testClock';
 
-interface Deferred {
-	readonly promise: Promise<IRun>;
-	readonly resolve: (run: IRun) => void;
-	readonly reject: (error: Error) => void;
-}
-
-function createDeferredPromise(): Deferred {
-	let settle: Omit<Deferred, 'promise'> | undefined;
-	const promise = new Promise<IRun>((resolve, reject) => {
-		settle = { resolve, reject };
-	});
-	if (!settle) throw new Error('a promise calls back at once');
-	return { promise, ...settle };
-}
-
+type Deferred = PromiseWithResolvers<IRun>;
 type Emitted = { readonly ids: unknown[]; readonly done: Deferred };
 
 interface Scene {
@@ -46,7 +36,7 @@ function scene(maxBatch: number): Scene {
 	const context = {
 		getWorkflow: () => ({ id: 'w' }),
 		getNode: () => ({ id: 'n' }),
-		helpers: { createDeferredPromise },
+		helpers: { createDeferredPromise: () => Promise.withResolvers<IRun>() },
 		emit: ([items]: INodeExecutionData[][], _response: unknown, done: Deferred) => {
 			emitted.push({ ids: (items ?? []).map(({ json }) => json.frameId), done });
 		},
@@ -84,7 +74,7 @@ test('closed: what waits is handed out at once, in batches, without waiting for 
 	for (const { done } of emitted) done.resolve(END);
 	await turn();
 	expect(emitted).toHaveLength(3);
-	expect(lines).toEqual(['info: 3 frame(s) waited; their executions begin now, all at once']);
+	expect(lines).toEqual(['info: 3 frame(s) waited; their executions start now, all at once']);
 });
 
 test('closed, and n8n refuses what waited: the log says how many and which, and not the token', async () => {
@@ -127,7 +117,7 @@ test('after three tries it is given up: said, forgotten, and the next batch has 
 	await clock.advance(10_000);
 	expect(emitted.map(({ ids }) => ids)).toEqual([...Array<string[]>(3).fill(['a', 'b']), ['c']]);
 	expect(forgotten).toEqual(['a', 'b']);
-	expect(lines.at(-1)).toContain('error: the execution for 2 frame(s) did not begin');
+	expect(lines.at(-1)).toContain('error: the execution for 2 frame(s) did not start');
 	expect(lines.at(-1)).toContain('(IDs: a, b)');
 });
 
@@ -139,7 +129,7 @@ test('an execution that began and was stopped is not begun again', async () => {
 	await clock.advance(60_000);
 	expect(emitted).toHaveLength(1);
 	expect(forgotten).toEqual([]);
-	expect(lines).toEqual([expect.stringContaining('did not come to its end')]);
+	expect(lines).toEqual([expect.stringContaining('did not finish')]);
 });
 
 test('closed during a pause: the last try is at once', async () => {
@@ -152,4 +142,28 @@ test('closed during a pause: the last try is at once', async () => {
 	await turn();
 	expect(emitted.map(({ ids }) => ids)).toEqual([['a'], ['a']]);
 	expect(clock.sleepers).toBe(0);
+});
+
+test('one frame with an ID: workflow, node and ID, for n8n has one index for the whole instance', () => {
+	expect(deduplicationKey('w1', 'n1', [{ id: 'f-1' }])).toBe('flowbridge:w1:n1:f-1');
+	const keys = [
+		['w1', 'n1'],
+		['w1', 'n2'],
+		['w2', 'n1'],
+	].map(([workflow = '', node = '']) => deduplicationKey(workflow, node, [{ id: '1' }]));
+	expect(new Set(keys).size).toBe(3);
+});
+
+test('a batch has none, for the same frames come in another batch next time; nor has a frame without an ID', () => {
+	expect(deduplicationKey('w', 'n', [{ id: '1' }, { id: '2' }])).toBeUndefined();
+	expect(deduplicationKey('w', 'n', [{ id: undefined }])).toBeUndefined();
+	expect(deduplicationKey('w', 'n', [])).toBeUndefined();
+});
+
+test('a key fits into the column of n8n, however long the ID, and long IDs stay apart', () => {
+	const keys = ['a', 'b'].map((end) =>
+		deduplicationKey('w'.repeat(36), 'n'.repeat(36), [{ id: 'x'.repeat(5_000) + end }]),
+	);
+	expect(keys[0]).not.toBe(keys[1]);
+	expect(keys[0]?.length).toBeLessThanOrEqual(255);
 });
