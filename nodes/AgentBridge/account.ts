@@ -1,6 +1,7 @@
 import { whyAddressDoesNotFit, WS_BASE_URL } from '../../credentials/baseUrl';
 import { cleanToken, whyTokenDoesNotFit } from '../../credentials/tokenKinds';
 import { badInput, fail, ok, type Result } from '../shared/errors/failure';
+import { textOf } from '../shared/text/textOf';
 
 /** A decrypted `flowBridgeApi` credential, checked: where the bridge is and as whom to speak. */
 export interface BridgeAccount {
@@ -32,7 +33,7 @@ export function readBridgeAccount(credential: Readonly<Record<string, unknown>>)
 		const advice = `${OPEN_CREDENTIAL} and enter the token of the channel account.`;
 		return fail({ kind: 'credential', message: misfit.replace(/\.$/, ''), advice });
 	}
-	const protocol = textOf(credential.subprotocol) || DEFAULT_PROTOCOL;
+	const protocol = textOf(credential.subprotocol).trim() || DEFAULT_PROTOCOL;
 	if (!PROTOCOL_NAME.test(protocol)) {
 		return fail(
 			badInput(
@@ -41,7 +42,10 @@ export function readBridgeAccount(credential: Readonly<Record<string, unknown>>)
 			),
 		);
 	}
-	const address = readAddress(textOf(credential.wsBaseUrl), textOf(credential.bridgePath) || DEFAULT_PATH);
+	const address = readAddress(
+		textOf(credential.wsBaseUrl).trim(),
+		textOf(credential.bridgePath).trim() || DEFAULT_PATH,
+	);
 	if (!address.ok) return address;
 	const encoded = Buffer.from(token, 'utf8').toString('base64url');
 	return ok({
@@ -51,10 +55,6 @@ export function readBridgeAccount(credential: Readonly<Record<string, unknown>>)
 		bearer: `bearer.${encoded}`,
 		secrets: [token, encoded],
 	});
-}
-
-function textOf(value: unknown): string {
-	return typeof value === 'string' ? value.trim() : '';
 }
 
 /** An address of a browser is taken as what it means, and a path that is in both fields is taken once. */

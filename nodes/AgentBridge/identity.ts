@@ -1,11 +1,11 @@
-import { createHash } from 'crypto';
+import { sha256 } from '../shared/text/sha256';
 
 /** n8n stores the key in a column of 255 characters. */
 const LONGEST_ID_CHARS = 100;
 
 /** An id of a platform as it may be kept: one that is too long is replaced by its SHA-256. */
 export function shortId(id: string): string {
-	return id.length <= LONGEST_ID_CHARS ? id : createHash('sha256').update(id).digest('hex');
+	return id.length <= LONGEST_ID_CHARS ? id : sha256(id, 'hex');
 }
 
 /**

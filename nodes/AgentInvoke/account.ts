@@ -1,6 +1,7 @@
 import { BASE_URL, whyAddressDoesNotFit } from '../../credentials/baseUrl';
 import { cleanToken, whyTokenDoesNotFit } from '../../credentials/tokenKinds';
 import { badInput, fail, ok, type Result } from '../shared/errors/failure';
+import { textOf } from '../shared/text/textOf';
 
 /**
  * Names that the interface's document does not show (§4.6: body fields other than the envelope; §4.8): they are
@@ -44,13 +45,13 @@ export function readAgentAccount(credential: Readonly<Record<string, unknown>>):
 		const advice = 'Open the credential that is selected in this node and enter the right token.';
 		return fail({ kind: 'credential', message: misfit.replace(/\.$/, ''), advice });
 	}
-	const baseUrl = textOf(credential.baseUrl).replace(/\/+$/, '');
+	const baseUrl = textOf(credential.baseUrl).trim().replace(/\/+$/, '');
 	const wrong = whyAddressDoesNotFit(baseUrl, BASE_URL);
 	if (wrong) return fail(badInput(wrong.message, `${wrong.advice}. Open the FlowAgent credential.`));
 	return ok({
 		baseUrl,
-		invokePath: pathOf(textOf(credential.invokePath) || '/api/agents/Invoke'),
-		mediaUploadPath: pathOf(textOf(credential.mediaUploadPath)),
+		invokePath: pathOf(textOf(credential.invokePath).trim() || '/api/agents/Invoke'),
+		mediaUploadPath: pathOf(textOf(credential.mediaUploadPath).trim()),
 		deployment: readDeployment(credential),
 		isDebugToken: token.startsWith('dbg_'),
 		secrets: [token],
@@ -60,7 +61,7 @@ export function readAgentAccount(credential: Readonly<Record<string, unknown>>):
 function readDeployment(credential: Readonly<Record<string, unknown>>): Deployment {
 	const isOwn = credential.customFields === true;
 	const named = (name: keyof Deployment): string =>
-		(isOwn ? textOf(credential[name]) : '') || DEPLOYMENT_DEFAULTS[name];
+		(isOwn ? textOf(credential[name]).trim() : '') || DEPLOYMENT_DEFAULTS[name];
 	return {
 		messageField: named('messageField'),
 		sessionField: named('sessionField'),
@@ -75,10 +76,6 @@ function readDeployment(credential: Readonly<Record<string, unknown>>): Deployme
 		mediaUrlPath: named('mediaUrlPath'),
 		mediaExpiryPath: named('mediaExpiryPath'),
 	};
-}
-
-function textOf(value: unknown): string {
-	return typeof value === 'string' ? value.trim() : '';
 }
 
 function pathOf(text: string): string {

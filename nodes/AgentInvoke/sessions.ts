@@ -1,9 +1,11 @@
-import { createHash, randomInt, randomUUID } from 'crypto';
+import { randomInt, randomUUID } from 'crypto';
 
 import type { Clock } from '../shared/run/clock';
 import type { DataTable, TableRow, TableSpec } from '../shared/dataTable/table';
 import { fail, ok, type Result } from '../shared/errors/failure';
 import { createBatcher, type Batcher } from '../shared/idempotency/batcher';
+import { sha256 } from '../shared/text/sha256';
+import { textOrNumber } from '../shared/text/textOf';
 
 /**
  * Which session of an agent belongs to which key of ours (§1.8: the mapping is the flow's to keep). One n8n Data
@@ -113,11 +115,11 @@ class TableSessions implements SessionStore {
 		const surplus: string[] = [];
 		// Ordered by id, so the first that counts is the key's.
 		for (const row of read.value) {
-			const key = byEntry.get(textOf(row.entryKey));
-			const sessionId = textOf(row.sessionId).trim();
+			const key = byEntry.get(textOrNumber(row.entryKey));
+			const sessionId = textOrNumber(row.sessionId).trim();
 			if (key === undefined) continue;
 			const isOver = Number(row.expiresAtMs) <= this.clock.wallNow() || sessionId === '';
-			if (isOver || this.mappings.has(key)) surplus.push(textOf(row.rowKey));
+			if (isOver || this.mappings.has(key)) surplus.push(textOrNumber(row.rowKey));
 			else this.mappings.set(key, { sessionId, turns: Number(row.turns) || 0, hasRow: true, stale: false });
 		}
 		const gone = surplus.filter((rowKey) => rowKey !== '');
@@ -201,14 +203,8 @@ class TableSessions implements SessionStore {
 
 	/** Of the whole key, however long it is, so that two long ones never meet. JSON keeps the two parts apart. */
 	private entryKey(key: string): string {
-		return createHash('sha256')
-			.update(JSON.stringify([this.settings.agent, key]))
-			.digest('base64url');
+		return sha256(JSON.stringify([this.settings.agent, key]));
 	}
-}
-
-function textOf(cell: unknown): string {
-	return typeof cell === 'string' ? cell : typeof cell === 'number' ? String(cell) : '';
 }
 
 /** PostgreSQL keeps every character but this one. */

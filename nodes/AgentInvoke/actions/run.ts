@@ -1,5 +1,3 @@
-import { createHash } from 'crypto';
-
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { mapAccounts, readAccounts, type Accounts } from '../../shared/platform/accounts';
@@ -14,6 +12,7 @@ import { lastWrites } from '../../shared/run/lastWrites';
 import { createLedger, ledgerScope, type Ledger } from '../../shared/idempotency/ledger';
 import { LEDGER_TABLE } from '../../shared/idempotency/rows';
 import { redactor, type Redact } from '../../shared/text/redact';
+import { shortSha256 } from '../../shared/text/sha256';
 import { createRunMemory, runIndexOf } from '../../shared/run/retryMemory';
 import { isTool } from '../../shared/run/toolMode';
 import { createRetry } from '../../shared/http/retry';
@@ -155,7 +154,7 @@ function agentOf(
 ): string {
 	const name = `${baseUrl}${invokePath} ${credentialId}`.trim();
 	if (!isTokenOfItem) return name;
-	return `${name} ${createHash('sha256').update(secrets.join(' ')).digest('base64url').slice(0, 22)}`;
+	return `${name} ${shortSha256(secrets.join(' '))}`;
 }
 
 function openSessions(context: IExecuteFunctions, agent: string, options: AgentOptions): SessionStore {

@@ -1,9 +1,8 @@
-import { createHash } from 'crypto';
-
 import pLimit from 'p-limit';
 
 import { ok, type Result } from '../../shared/errors/failure';
 import { createHeldFiles, type HeldFiles } from '../../shared/files/heldFiles';
+import { sha256 } from '../../shared/text/sha256';
 import type { ImageFile, TaskApi } from '../api';
 import type { UploadedImages } from './memory';
 
@@ -39,7 +38,7 @@ export function createImageUploads(
 	const limit = pLimit(UPLOADS_AT_ONCE);
 	const uploads = new Map<string, Promise<Result<UploadedImage>>>();
 	const uploadOnce = async (image: ImageFile): Promise<Result<UploadedImage>> => {
-		const digest = createHash('sha256').update(image.bytes).digest('hex');
+		const digest = sha256(image.bytes, 'hex');
 		const remembered = known?.get(digest);
 		if (remembered !== undefined) return ok({ imageId: remembered, digest });
 		const underWay = uploads.get(digest);

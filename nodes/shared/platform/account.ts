@@ -1,6 +1,7 @@
 import { BASE_URL, whyAddressDoesNotFit, WS_BASE_URL, type AddressField } from '../../../credentials/baseUrl';
 import { cleanToken, whyTokenDoesNotFit } from '../../../credentials/tokenKinds';
 import { badInput, fail, ok, type Result } from '../errors/failure';
+import { textOf } from '../text/textOf';
 
 /** A decrypted `flowPlatformApi` credential, checked: where the platform is and how its sockets are reached. */
 export interface PlatformAccount {
@@ -31,23 +32,19 @@ export function readPlatformAccount(credential: Readonly<Record<string, unknown>
 		const advice = 'Open the credential that is selected in this node and enter the right key.';
 		return fail({ kind: 'credential', message: misfit.replace(/\.$/, ''), advice });
 	}
-	const baseUrl = readBaseUrl(textOf(credential.baseUrl), BASE_URL);
+	const baseUrl = readBaseUrl(textOf(credential.baseUrl).trim(), BASE_URL);
 	if (!baseUrl.ok) return baseUrl;
-	const wsField = textOf(credential.wsBaseUrl);
+	const wsField = textOf(credential.wsBaseUrl).trim();
 	const wsBaseUrl = wsField ? readBaseUrl(wsField, WS_BASE_URL) : ok(baseUrl.value.replace(/^http/, 'ws'));
 	if (!wsBaseUrl.ok) return wsBaseUrl;
 	return ok({
 		baseUrl: baseUrl.value,
 		wsBaseUrl: wsBaseUrl.value,
-		progressPath: textOf(credential.progressPath) || PROGRESS_PATHS[0],
-		modelsPath: textOf(credential.modelsPath).replace(/^\/*(?=.)/, '/'),
+		progressPath: textOf(credential.progressPath).trim() || PROGRESS_PATHS[0],
+		modelsPath: textOf(credential.modelsPath).trim().replace(/^\/*(?=.)/, '/'),
 		apiKey,
 		secrets: [apiKey],
 	});
-}
-
-function textOf(value: unknown): string {
-	return typeof value === 'string' ? value.trim() : '';
 }
 
 function readBaseUrl(text: string, field: AddressField): Result<string> {
