@@ -1,6 +1,7 @@
 import { randomInt, randomUUID } from 'crypto';
 
 import type { Clock } from '../shared/run/clock';
+import { keyText, NEVER_MS, storable } from '../shared/dataTable/cells';
 import type { DataTable, TableRow, TableSpec } from '../shared/dataTable/table';
 import { fail, ok, type Result } from '../shared/errors/failure';
 import { createBatcher, type Batcher } from '../shared/idempotency/batcher';
@@ -63,10 +64,6 @@ interface Mapping {
 
 /** A new session id is in the table within a second of being known. */
 const WRITE_WITHIN_MS = 500;
-const KEY_TEXT_CHARS = 200;
-/** A row that never expires; its year has four digits for those who read the table. */
-const NEVER_MS = Date.UTC(9999, 0);
-const HALF_CHARACTER = /[\uD800-\uDBFF]$/;
 
 /** Expired rows count for nothing, so it is enough that they go now and then: with one batch of new rows in twenty. */
 const SWEEP_ONE_IN = 20;
@@ -189,7 +186,7 @@ class TableSessions implements SessionStore {
 			entryKey: this.entryKey(key),
 			...(kind !== 'touch' && { sessionId: storable(sessionId) }),
 			...(kind === 'insert' && {
-				sessionKey: storable(key.slice(0, KEY_TEXT_CHARS).replace(HALF_CHARACTER, '')),
+				sessionKey: keyText(key),
 				agent,
 				rowKey: randomUUID(),
 			}),
@@ -205,11 +202,6 @@ class TableSessions implements SessionStore {
 	private entryKey(key: string): string {
 		return sha256(JSON.stringify([this.settings.agent, key]));
 	}
-}
-
-/** PostgreSQL keeps every character but this one. */
-function storable(text: string): string {
-	return text.replaceAll('\0', '\uFFFD');
 }
 
 /** Modes that need no table, for those whose n8n has none. */

@@ -1,6 +1,7 @@
 import type { Clock } from '../run/clock';
 import type { TableRow, TableSpec } from '../dataTable/table';
 import { excerpt } from '../text/json';
+import { textOrNumber } from '../text/textOf';
 
 /*
  * The ledger's rows and what they say of a key. Rows are only ever added and removed, never changed, except by
@@ -81,11 +82,6 @@ export const CLAIM_FRESH_MS = 200_000;
 /** Wall clocks can be an hour apart, where one of them was set. Within this a claim's time alone tells no death. */
 export const CLOCKS_APART_MS = 2 * 60 * 60_000;
 
-/** Asked for the owners of attempts. */
-export interface Owners {
-	has(owner: string): boolean;
-}
-
 /** Whether nothing was heard of a claim for `CLAIM_FRESH_MS` of the asker's own time; `lastId` is its last row's. */
 export type IsSilent = (owner: string, lastId: number) => boolean;
 
@@ -112,12 +108,12 @@ export function silenceSeenBy(clock: Pick<Clock, 'now'>): IsSilent {
 export function stateOf(
 	rows: readonly TableRow[],
 	nowMs: number,
-	own: Owners,
+	own: ReadonlySet<string>,
 	isSilent: IsSilent = () => true,
 ): KeyState {
 	const attempts = new Map<string, TableRow[]>();
 	for (const row of [...rows].sort((a, b) => Number(a.id) - Number(b.id))) {
-		const owner = textOf(row.owner) || `row ${String(row.id)}`;
+		const owner = textOrNumber(row.owner) || `row ${String(row.id)}`;
 		if (own.has(owner)) continue;
 		const known = attempts.get(owner);
 		if (known) known.push(row);
@@ -139,7 +135,7 @@ function isExpired({ expiresAtMs }: TableRow, nowMs: number): boolean {
 
 /** @param all ordered by id; the last word on anything counts */
 function attemptState(owner: string, all: readonly TableRow[], nowMs: number, isSilent: IsSilent): KeyState {
-	const onlyClaims = all.every(({ kind }) => textOf(kind).trim().toLowerCase() === 'claim');
+	const onlyClaims = all.every(({ kind }) => textOrNumber(kind).trim().toLowerCase() === 'claim');
 	// However short its life: a claim that only looks expired may be held.
 	const rows = all.filter((row) => !isExpired(row, onlyClaims ? nowMs - CLOCKS_APART_MS : nowMs));
 	if (rows.length === 0) return { kind: 'free' };
@@ -167,15 +163,11 @@ function attemptState(owner: string, all: readonly TableRow[], nowMs: number, is
 
 /** The cells of a column in which there is anything. */
 function cells(rows: readonly TableRow[], column: string): string[] {
-	return rows.map((row) => textOf(row[column])).filter((text) => text.trim());
+	return rows.map((row) => textOrNumber(row[column])).filter((text) => text.trim());
 }
 
 function lastOf(rows: readonly TableRow[], column: string): string {
 	return cells(rows, column).at(-1) ?? '';
-}
-
-function textOf(cell: unknown): string {
-	return typeof cell === 'string' ? cell : typeof cell === 'number' ? String(cell) : '';
 }
 
 /** The latest time that a Date can be. */
@@ -189,17 +181,4 @@ function timeOf(cell: unknown): number | undefined {
 function numberOf(cell: unknown): number | undefined {
 	const number = typeof cell === 'string' && cell.trim() ? Number(cell) : cell;
 	return typeof number === 'number' && Number.isFinite(number) ? number : undefined;
-}
-
-/** PostgreSQL keeps every character but this one, and one such row would keep all others from being written. */
-export function storable(text: string): string {
-	return text.replaceAll('\0', '\uFFFD');
-}
-
-const KEY_TEXT_CHARS = 200;
-const HALF_CHARACTER = /[\uD800-\uDBFF]$/;
-
-/** A key as it is kept for people to read. */
-export function shortText(key: string): string {
-	return storable(key.slice(0, KEY_TEXT_CHARS).replace(HALF_CHARACTER, ''));
 }
