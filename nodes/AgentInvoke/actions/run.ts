@@ -7,7 +7,7 @@ import { openTable } from '../../shared/dataTable/table';
 import { toNodeError } from '../../shared/errors/nodeError';
 import { failRun } from '../../shared/run/failRun';
 import { ok, type Result } from '../../shared/errors/failure';
-import { createHeldFiles, type HeldFiles } from '../../shared/files/heldFiles';
+import { HeldFiles } from '../../shared/files/heldFiles';
 import { lastWrites } from '../../shared/run/lastWrites';
 import { createLedger, ledgerScope, type Ledger } from '../../shared/idempotency/ledger';
 import { LEDGER_TABLE } from '../../shared/idempotency/rows';
@@ -131,7 +131,7 @@ async function openAgentRun(context: IExecuteFunctions, signal: AbortSignal): Pr
 	const memory = createRunMemory(context.getContext('node'), 'flowAgentRuns', runIndexOf(context));
 	return ok({
 		...{ lines, clock, redact, signal, options: options.value },
-		heldFiles: createHeldFiles(),
+		heldFiles: new HeldFiles(),
 		ledger: openLedger(context, options.value, signal),
 		// n8n counts each try of a tool as a run, and calls at the same time as one: what is remembered under its index
 		// may be another person's answer.

@@ -1,4 +1,5 @@
 import { isJsonObject, parseJson } from '../../shared/text/json';
+import { redactor, type Redact } from '../../shared/text/redact';
 import type { SocketEvents } from '../../shared/http/webSocket';
 import { readTaskInfo, type TaskInfo } from './taskInfo';
 
@@ -76,4 +77,30 @@ export function createProgressSockets(
 function readMessage(text: string): TaskInfo | undefined {
 	const message = parseJson(text);
 	return isJsonObject(message) ? readTaskInfo(message.flow_task_info) : undefined;
+}
+
+/**
+ * Hides a task's prompt token, which opens its socket for a day (§5.2): a platform that repeats it in a link or an
+ * error text must not get it into an item.
+ */
+export function tokenHider(promptToken: string | undefined): Redact['known'] {
+	if (promptToken === undefined) return (text) => text;
+	const inJson = JSON.stringify(promptToken).slice(1, -1);
+	return redactor([promptToken, encodeURIComponent(promptToken.toWellFormed()), inJson]).known;
+}
+
+/** A task's report as it may be shown. A hidden part may break a link, so download by the original ones. */
+export function withoutToken(info: TaskInfo, promptToken: string | undefined): TaskInfo {
+	if (promptToken === undefined) return info;
+	const hide = tokenHider(promptToken);
+	const rawText = JSON.stringify(info.raw);
+	const safeText = hide(rawText);
+	const raw = safeText === rawText ? info.raw : parseJson(safeText);
+	return {
+		...info,
+		errorMessage: hide(info.errorMessage),
+		files: Object.fromEntries(Object.entries(info.files).map(([nodeId, urls]) => [nodeId, urls.map(hide)])),
+		finalFiles: info.finalFiles.map(hide),
+		raw: isJsonObject(raw) ? raw : {},
+	};
 }

@@ -1,7 +1,6 @@
 import type { Failure } from '../../shared/errors/failure';
-import type { ProgressSocket } from './progressSocket';
+import { withoutToken, type ProgressSocket } from './progressSocket';
 import type { TaskInfo } from './taskInfo';
-import { withoutToken } from './token';
 
 /** What the watcher knows of a task: its last report, and when things happened (time of day, ms since the epoch). */
 export interface TaskSnapshot {
