@@ -64,7 +64,7 @@ export class ResultFiles {
 		);
 	}
 
-	/** @param number of the task, counted from 1; `undefined` where the run has one task only */
+	/** @param number of the task, counted from 1; `undefined` if the run has only one task */
 	async fetch(info: TaskInfo, number: number | undefined): Promise<FetchedFiles> {
 		const reported = linksOf(info, this.parts.fileSelection);
 		const links = reported.length > 0 ? reported : await this.freshLinks(info.taskId, LINKS_BEHIND_MS);

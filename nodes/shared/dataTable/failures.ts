@@ -3,7 +3,7 @@ import { badInput, type Failure } from '../errors/failure';
 import { excerpt } from '../text/json';
 import { textOf } from '../text/textOf';
 
-/** With what n8n said, because that alone tells one kind of failure from another. */
+/** With n8n's own words, which alone tell one kind of failure from another. */
 export interface TableFailure extends Failure {
 	readonly said: string;
 }
@@ -12,16 +12,16 @@ export interface TableFailure extends Failure {
 export const NEVER_MADE =
 	/unrecognized|disabled|not (?:found|available|installed)|read-only|permission|forbidden|denied|no project|limit/i;
 
-/** What n8n says of a table that was deleted since it was found. */
+/** What n8n says about a table that was deleted since it was found. */
 export const TABLE_GONE = /could not be found in this project|could not find the data table/i;
-/** What it says where rows came or went between two pages of one answer. */
+/** What it says if rows came or went between two pages of one answer. */
 export const PAGES_SHIFTED = /synchronization error/i;
 
 /** What n8n says, what it means, and what to do. */
 const CAUSES: ReadonlyArray<readonly [RegExp, string, string]> = [
 	[
 		/size limit/i,
-		'is full: all Data Tables of this n8n together have reached their size limit',
+		'is full: the Data Tables of this n8n have reached their size limit',
 		'Delete rows or tables that are no longer needed, or raise N8N_DATA_TABLES_MAX_SIZE_BYTES.',
 	],
 	[
@@ -32,7 +32,7 @@ const CAUSES: ReadonlyArray<readonly [RegExp, string, string]> = [
 	[
 		/read-only|permission|forbidden|not (have|allowed)|denied|may not be called/i,
 		'cannot be used: n8n does not allow it',
-		'Ask who administers n8n whether workflows of this project may use Data Tables.',
+		'Ask the administrator of n8n whether workflows of this project may use Data Tables.',
 	],
 	[
 		/could not find any entity|no project|find.*shared ?workflow/i,
