@@ -3,6 +3,7 @@ import { badInput, fail, ok, type Result } from '../shared/errors/failure';
 import { refuseLostDigits } from '../shared/form/pastedJson';
 import { openCredential, readAddress, readToken } from '../shared/platform/credential';
 import { isJsonObject, jsonText, parseJson, type Json } from '../shared/text/json';
+import { textOf } from '../shared/text/textOf';
 
 /** A decrypted and checked `flowBridgeApi` credential. */
 export interface BridgeAccount {
@@ -31,7 +32,7 @@ const TOKEN_PLACEHOLDER = '$token';
 export function readBridgeAccount(credential: Readonly<Record<string, unknown>>): Result<BridgeAccount> {
 	const token = readToken(credential.channelToken, 'flowBridgeApi');
 	if (!token.ok) return token;
-	const protocol = textOf(credential.subprotocol) || DEFAULT_PROTOCOL;
+	const protocol = textOf(credential.subprotocol).trim() || DEFAULT_PROTOCOL;
 	if (!PROTOCOL_NAME.test(protocol)) {
 		return fail(
 			badInput(
@@ -41,11 +42,11 @@ export function readBridgeAccount(credential: Readonly<Record<string, unknown>>)
 		);
 	}
 	// An address copied from the browser begins with http.
-	const address = textOf(credential.wsBaseUrl).replace(/^http(s?):/i, 'ws$1:');
+	const address = textOf(credential.wsBaseUrl).trim().replace(/^http(s?):/i, 'ws$1:');
 	const url = readAddress(address, { ...WS_BASE_URL, mayHoldPath: true }, 'flowBridgeApi');
 	if (!url.ok) return url;
 	const { protocol: scheme, host, pathname } = url.value;
-	const path = `/${(textOf(credential.bridgePath) || DEFAULT_PATH).replace(/^\/+/, '')}`;
+	const path = `/${(textOf(credential.bridgePath).trim() || DEFAULT_PATH).replace(/^\/+/, '')}`;
 	const basePath = pathname.replace(/\/+$/, '');
 	const encoded = Buffer.from(token.value, 'utf8').toString('base64url');
 	return ok({
@@ -57,10 +58,6 @@ export function readBridgeAccount(credential: Readonly<Record<string, unknown>>)
 		bearer: `bearer.${encoded}`,
 		secrets: [token.value, encoded],
 	});
-}
-
-function textOf(value: unknown): string {
-	return typeof value === 'string' ? value.trim() : '';
 }
 
 /**

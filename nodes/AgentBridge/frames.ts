@@ -1,4 +1,4 @@
-import { createHash } from 'crypto';
+import { sha256 } from '../shared/text/sha256';
 
 import { badInput, fail, ok, type Result } from '../shared/errors/failure';
 import { isJsonObject, parseJson, type Json, type JsonObject } from '../shared/text/json';
@@ -84,7 +84,7 @@ const LONGEST_ID_CHARS = 100;
 
 /** A platform's id as it may be kept: one that is too long is replaced by its SHA-256. */
 export function shortId(id: string): string {
-	return id.length <= LONGEST_ID_CHARS ? id : createHash('sha256').update(id).digest('hex');
+	return id.length <= LONGEST_ID_CHARS ? id : sha256(id, 'hex');
 }
 
 /** Remembers the newest ids, `limit` of them, so that memory stays bounded however long a trigger lives. */

@@ -4,11 +4,11 @@ import type { Clock } from '../shared/run/clock';
 import { isJsonObject } from '../shared/text/json';
 import { certificateWasRejected } from '../shared/http/exchange';
 
-/** What a plain HTTP request found where a handshake failed. */
+/** What a plain HTTP request finds after a failed handshake. */
 export type Probe =
 	| { readonly kind: 'status'; readonly status: number }
 	| { readonly kind: 'unreachable'; readonly code: string }
-	/** No answer: a bridge that accepts the upgrade gives none that an HTTP client could read. */
+	/** No answer: a bridge that accepts the upgrade gives none that an HTTP client can read. */
 	| { readonly kind: 'nothing' };
 
 export interface ProbeTarget {
@@ -17,14 +17,14 @@ export interface ProbeTarget {
 	readonly protocols: readonly string[];
 }
 
-/** The native WebSocket tells nothing about a refused handshake, an HTTP client does; it must not take long. */
+/** Only an HTTP client tells why a handshake is refused; it must not take long. */
 const PROBE_DEADLINE_MS = 3_000;
-/** Any 16 bytes do; the answer to them is not checked, since no upgrade is wanted. */
+/** Any 16 bytes; the answer to them is not checked, because no upgrade is wanted. */
 const HANDSHAKE_KEY = Buffer.from('flowtask-bridge!').toString('base64');
 
 type Request = (options: IHttpRequestOptions) => Promise<unknown>;
 
-/** Repeats the handshake once as an HTTP request, by n8n's own helper, for its status. */
+/** Repeats the handshake once as an HTTP request through n8n's helper, for its status. */
 export async function probeHandshake(target: ProbeTarget, request: Request, clock: Clock): Promise<Probe> {
 	const options: IHttpRequestOptions = {
 		method: 'GET',
@@ -55,11 +55,11 @@ export async function probeHandshake(target: ProbeTarget, request: Request, cloc
 function readStatus(response: unknown): Probe {
 	if (!isJsonObject(response) || typeof response.statusCode !== 'number') return { kind: 'nothing' };
 	const { statusCode: status } = response;
-	// An upgrade after all: the bridge accepts us now.
+	// The bridge accepts the upgrade now.
 	return status === 101 ? { kind: 'nothing' } : { kind: 'status', status };
 }
 
-/** Names of the HTTP client and of Node's own mistakes begin with ERR_. */
+/** Codes of the HTTP client and of Node's own errors begin with ERR_. */
 function isOfNetwork(code: string): boolean {
 	return certificateWasRejected(code) || /^E(?!RR_)[A-Z_]+$/.test(code);
 }
@@ -68,7 +68,7 @@ function isOfNetwork(code: string): boolean {
 function readError(error: unknown): Probe {
 	for (let cause = error; typeof cause === 'object' && cause !== null;) {
 		if ('code' in cause && typeof cause.code === 'string' && isOfNetwork(cause.code)) {
-			// A connection that is cut says nothing about the bridge; one that cannot be made does.
+			// A connection that breaks says nothing about the bridge; one that cannot be made does.
 			const isCut = cause.code === 'ECONNRESET' || cause.code === 'ECONNABORTED';
 			return isCut ? { kind: 'nothing' } : { kind: 'unreachable', code: cause.code };
 		}

@@ -1,6 +1,7 @@
 import { BASE_URL } from '../../credentials/baseUrl';
 import { ok, type Result } from '../shared/errors/failure';
 import { readAddress, readToken } from '../shared/platform/credential';
+import { textOf } from '../shared/text/textOf';
 
 /**
  * Names that the interface's document does not show (§4.6: body fields other than the envelope; §4.8): they are
@@ -40,13 +41,13 @@ export interface AgentAccount {
 export function readAgentAccount(credential: Readonly<Record<string, unknown>>): Result<AgentAccount> {
 	const token = readToken(credential.agentToken, 'flowAgentApi');
 	if (!token.ok) return token;
-	const baseUrl = textOf(credential.baseUrl).replace(/\/+$/, '');
+	const baseUrl = textOf(credential.baseUrl).trim().replace(/\/+$/, '');
 	const address = readAddress(baseUrl, BASE_URL, 'flowAgentApi');
 	if (!address.ok) return address;
 	return ok({
 		baseUrl,
-		invokePath: pathOf(textOf(credential.invokePath) || '/api/agents/Invoke'),
-		mediaUploadPath: pathOf(textOf(credential.mediaUploadPath)),
+		invokePath: pathOf(textOf(credential.invokePath).trim() || '/api/agents/Invoke'),
+		mediaUploadPath: pathOf(textOf(credential.mediaUploadPath).trim()),
 		deployment: readDeployment(credential),
 		isDebugToken: token.value.startsWith('dbg_'),
 		secrets: [token.value],
@@ -56,7 +57,7 @@ export function readAgentAccount(credential: Readonly<Record<string, unknown>>):
 function readDeployment(credential: Readonly<Record<string, unknown>>): Deployment {
 	const isOwn = credential.customFields === true;
 	const named = (name: keyof Deployment): string =>
-		(isOwn ? textOf(credential[name]) : '') || DEPLOYMENT_DEFAULTS[name];
+		(isOwn ? textOf(credential[name]).trim() : '') || DEPLOYMENT_DEFAULTS[name];
 	return {
 		messageField: named('messageField'),
 		sessionField: named('sessionField'),
@@ -71,10 +72,6 @@ function readDeployment(credential: Readonly<Record<string, unknown>>): Deployme
 		mediaUrlPath: named('mediaUrlPath'),
 		mediaExpiryPath: named('mediaExpiryPath'),
 	};
-}
-
-function textOf(value: unknown): string {
-	return typeof value === 'string' ? value.trim() : '';
 }
 
 function pathOf(text: string): string {

@@ -1,9 +1,12 @@
-import { createHash, randomInt, randomUUID } from 'crypto';
+import { randomInt, randomUUID } from 'crypto';
 
 import type { Clock } from '../shared/run/clock';
+import { keyText, NEVER_MS, storable } from '../shared/dataTable/cells';
 import type { DataTable, TableRow, TableSpec } from '../shared/dataTable/table';
 import { fail, ok, type Result } from '../shared/errors/failure';
 import { createBatcher, type Batcher } from '../shared/idempotency/batcher';
+import { sha256 } from '../shared/text/sha256';
+import { textOrNumber } from '../shared/text/textOf';
 
 /**
  * Which session of an agent belongs to which key of ours (§1.8: the mapping is the flow's to keep). One n8n Data
@@ -61,10 +64,6 @@ interface Mapping {
 
 /** A new session id is in the table within a second of being known. */
 const WRITE_WITHIN_MS = 500;
-const KEY_TEXT_CHARS = 200;
-/** A row that never expires; its year has four digits for those who read the table. */
-const NEVER_MS = Date.UTC(9999, 0);
-const HALF_CHARACTER = /[\uD800-\uDBFF]$/;
 
 /** Expired rows count for nothing, so it is enough that they go now and then: with one batch of new rows in twenty. */
 const SWEEP_ONE_IN = 20;
@@ -113,11 +112,11 @@ class TableSessions implements SessionStore {
 		const surplus: string[] = [];
 		// Ordered by id, so the first that counts is the key's.
 		for (const row of read.value) {
-			const key = byEntry.get(textOf(row.entryKey));
-			const sessionId = textOf(row.sessionId).trim();
+			const key = byEntry.get(textOrNumber(row.entryKey));
+			const sessionId = textOrNumber(row.sessionId).trim();
 			if (key === undefined) continue;
 			const isOver = Number(row.expiresAtMs) <= this.clock.wallNow() || sessionId === '';
-			if (isOver || this.mappings.has(key)) surplus.push(textOf(row.rowKey));
+			if (isOver || this.mappings.has(key)) surplus.push(textOrNumber(row.rowKey));
 			else this.mappings.set(key, { sessionId, turns: Number(row.turns) || 0, hasRow: true, stale: false });
 		}
 		const gone = surplus.filter((rowKey) => rowKey !== '');
@@ -187,7 +186,7 @@ class TableSessions implements SessionStore {
 			entryKey: this.entryKey(key),
 			...(kind !== 'touch' && { sessionId: storable(sessionId) }),
 			...(kind === 'insert' && {
-				sessionKey: storable(key.slice(0, KEY_TEXT_CHARS).replace(HALF_CHARACTER, '')),
+				sessionKey: keyText(key),
 				agent,
 				rowKey: randomUUID(),
 			}),
@@ -201,19 +200,8 @@ class TableSessions implements SessionStore {
 
 	/** Of the whole key, however long it is, so that two long ones never meet. JSON keeps the two parts apart. */
 	private entryKey(key: string): string {
-		return createHash('sha256')
-			.update(JSON.stringify([this.settings.agent, key]))
-			.digest('base64url');
+		return sha256(JSON.stringify([this.settings.agent, key]));
 	}
-}
-
-function textOf(cell: unknown): string {
-	return typeof cell === 'string' ? cell : typeof cell === 'number' ? String(cell) : '';
-}
-
-/** PostgreSQL keeps every character but this one. */
-function storable(text: string): string {
-	return text.replaceAll('\0', '\uFFFD');
 }
 
 /** Modes that need no table, for those whose n8n has none. */

@@ -1,10 +1,9 @@
-import { createHash } from 'crypto';
-
 import pLimit from 'p-limit';
 
 import type { Clock } from '../shared/run/clock';
 import { badInput, fail, ok, type Failure, type Result } from '../shared/errors/failure';
 import { excerpt, isJsonObject, parseJson, type JsonObject } from '../shared/text/json';
+import { sha256 } from '../shared/text/sha256';
 import type { Ledger, LedgerAnswer } from '../shared/idempotency/ledger';
 import type { LedgerClaim } from '../shared/idempotency/claim';
 import type { AgentApi } from './api';
@@ -182,7 +181,7 @@ class TurnTaker {
 	private async takeOnce(ledger: Ledger, { key, payload }: Idempotency): Promise<Result<TurnResult>> {
 		const described = await payload();
 		if (!described.ok) return described;
-		const payloadHash = createHash('sha256').update(described.value).digest('base64url');
+		const payloadHash = sha256(described.value);
 		const answer = await ledger.claim({ key, payloadHash });
 		if (!answer.ok) return answer;
 		if (answer.value.kind === 'exists') return this.replay(key, answer.value);

@@ -2,6 +2,7 @@ import type { IDataObject, INodeExecutionData, ITriggerFunctions } from 'n8n-wor
 
 import { ok, type Result } from '../../shared/errors/failure';
 import { readNumberOptions } from '../../shared/form/options';
+import { textOf } from '../../shared/text/textOf';
 import { createEventFilter, readIncoming, readName, type EventFilter, type Frame } from '../frames';
 import { MAX_SECONDS, type BridgeSetup } from './bridgeSetup';
 
@@ -46,10 +47,6 @@ export function readListenSettings(context: ITriggerFunctions, options: IDataObj
 		maxQueued: Math.floor(numbers.value('maxQueued') ?? 10_000),
 		testTimeoutMs: (numbers.value('testTimeoutSeconds') ?? 120) * 1000,
 	});
-}
-
-function textOf(value: unknown): string {
-	return typeof value === 'string' ? value : '';
 }
 
 /** A frame that came, with its event and ID. A failure follows "a frame that is". */

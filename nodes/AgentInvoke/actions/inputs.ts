@@ -1,9 +1,9 @@
 import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 
 import { badInput, fail, ok, type Failure, type Result } from '../../shared/errors/failure';
-import { digestBinaryField } from '../../shared/files/fileDigest';
-import { binaryFieldBytes, readBinaryField } from '../../shared/files/inputFile';
+import { binaryFieldBytes, digestBinaryField, readBinaryField } from '../../shared/files/inputFile';
 import { excerpt, jsonText, parseJson, type Json } from '../../shared/text/json';
+import { isWebAddress } from '../../shared/text/webAddress';
 import type { UploadedMedia } from '../upload';
 import type { AgentFile } from '../request';
 import type { Idempotency, SessionChoice } from '../turns';
@@ -151,7 +151,7 @@ export function readFileRows(context: IExecuteFunctions, itemIndex: number): Res
 			continue;
 		}
 		const url = typeof row.url === 'string' ? row.url.trim() : '';
-		if (!/^https?:\/\/[^/]/i.test(url)) {
+		if (!isWebAddress(url)) {
 			return fail(
 				badInput(
 					url ? `"${excerpt(url, 80)}" is not a web address of a file` : 'A file has no URL',

@@ -1,5 +1,3 @@
-import { createHash } from 'crypto';
-
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { mapAccounts, readAccounts, type Accounts } from '../../shared/platform/accounts';
@@ -9,11 +7,12 @@ import { openTable } from '../../shared/dataTable/table';
 import { toNodeError } from '../../shared/errors/nodeError';
 import { failRun } from '../../shared/run/failRun';
 import { ok, type Result } from '../../shared/errors/failure';
-import { createHeldFiles, type HeldFiles } from '../../shared/files/heldFiles';
+import { HeldFiles } from '../../shared/files/heldFiles';
 import { lastWrites } from '../../shared/run/lastWrites';
 import { createLedger, ledgerScope, type Ledger } from '../../shared/idempotency/ledger';
 import { LEDGER_TABLE } from '../../shared/idempotency/rows';
 import { redactor, type Redact } from '../../shared/text/redact';
+import { shortSha256 } from '../../shared/text/sha256';
 import { createRunMemory, runIndexOf } from '../../shared/run/retryMemory';
 import { isTool } from '../../shared/run/toolMode';
 import { createRetry } from '../../shared/http/retry';
@@ -132,7 +131,7 @@ async function openAgentRun(context: IExecuteFunctions, signal: AbortSignal): Pr
 	const memory = createRunMemory(context.getContext('node'), 'flowAgentRuns', runIndexOf(context));
 	return ok({
 		...{ lines, clock, redact, signal, options: options.value },
-		heldFiles: createHeldFiles(),
+		heldFiles: new HeldFiles(),
 		ledger: openLedger(context, options.value, signal),
 		// n8n counts each try of a tool as a run, and calls at the same time as one: what is remembered under its index
 		// may be another person's answer.
@@ -155,7 +154,7 @@ function agentOf(
 ): string {
 	const name = `${baseUrl}${invokePath} ${credentialId}`.trim();
 	if (!isTokenOfItem) return name;
-	return `${name} ${createHash('sha256').update(secrets.join(' ')).digest('base64url').slice(0, 22)}`;
+	return `${name} ${shortSha256(secrets.join(' '))}`;
 }
 
 function openSessions(context: IExecuteFunctions, agent: string, options: AgentOptions): SessionStore {

@@ -3,6 +3,7 @@ import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 import { badInput, fail, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { megabytes, readBinaryField } from '../../shared/files/inputFile';
 import { excerpt, jsonText, type Json, type JsonObject } from '../../shared/text/json';
+import { isWebAddress } from '../../shared/text/webAddress';
 import { readWish } from '../../shared/chat/reasoning';
 import { readSchema, type AnswerFormat } from '../format';
 import { messagesFromJson, messagesFromRows, type ImagePart, type MessageRow } from '../messages';
@@ -136,7 +137,7 @@ async function readImages(
 }
 
 function checkImageUrl(url: string, maxBytes: number): Result<string> {
-	if (/^https?:\/\/[^/]/i.test(url)) return ok(url);
+	if (isWebAddress(url)) return ok(url);
 	const inline = /^data:([^;,]+);base64,/i.exec(url);
 	if (!inline) {
 		return fail(

@@ -18,7 +18,7 @@ import { isTool } from '../../shared/run/toolMode';
 import { createClient } from '../../shared/http/client';
 import { createDownload, type Download } from '../../shared/files/download';
 import { allowsSocketTo } from '../../shared/http/egress';
-import { nativeSocketFactory } from '../../shared/http/webSocket';
+import { openSocket } from '../../shared/http/webSocket';
 import { createRateLimiter } from '../../shared/http/rateLimiter';
 import { readKnowledge, type WorkflowKnowledge } from '../workflow/checks';
 import { createTaskApi } from '../api';
@@ -218,10 +218,8 @@ async function openProgress(
 	if (options.progressChannel === 'polling') return undefined;
 	if (!(await allowsSocketTo(context.helpers, account.wsBaseUrl))) return undefined;
 	const others = PROGRESS_PATHS.filter((path) => path !== account.progressPath);
-	return createProgressSockets(
-		account.wsBaseUrl,
-		[account.progressPath, ...others],
-		nativeSocketFactory(clock),
+	return createProgressSockets(account.wsBaseUrl, [account.progressPath, ...others], (url, events) =>
+		openSocket({ url }, events, clock),
 	);
 }
 

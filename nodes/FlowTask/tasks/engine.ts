@@ -3,7 +3,7 @@ import pLimit from 'p-limit';
 import type { Accounts } from '../../shared/platform/accounts';
 import type { Clock } from '../../shared/run/clock';
 import { ok, type Failure, type FailureKind, type Result } from '../../shared/errors/failure';
-import { createHeldFiles } from '../../shared/files/heldFiles';
+import { HeldFiles } from '../../shared/files/heldFiles';
 import type { Ledger } from '../../shared/idempotency/ledger';
 import type { Redact } from '../../shared/text/redact';
 import type { Download } from '../../shared/files/download';
@@ -13,9 +13,8 @@ import { DOWNLOADS_AT_ONCE, ResultFiles, type ResultFile } from './files';
 import type { TaskInfo } from './taskInfo';
 import type { FileSelection } from './links';
 import type { SubmitRecord, UploadedImages } from './memory';
-import type { ProgressSockets } from './progressSocket';
+import { tokenHider, type ProgressSockets } from './progressSocket';
 import { TaskSubmitter, type ItemTask, type SubmitStart } from './submit';
-import { tokenHider } from './token';
 import { KNOWN_MISSING_MS, TaskWatcher } from './watch';
 import type { TaskSnapshot, WatchEnd } from './watched';
 
@@ -127,7 +126,7 @@ interface Lane {
 class TaskRun {
 	private readonly lanes = new Map<TaskLine, Lane>();
 	private readonly downloads = pLimit(DOWNLOADS_AT_ONCE);
-	private readonly held = createHeldFiles();
+	private readonly held = new HeldFiles();
 	private unsubmitted: number;
 	private failures = 0;
 	private stopped: StopReason | undefined;

@@ -18,7 +18,7 @@ export interface ResultFile {
 /** The files of a task; with a `failure` those that came. */
 export interface FetchedFiles {
 	readonly files: readonly ResultFile[];
-	/** Every link, as it came first. */
+	/** Every link, as first reported. */
 	readonly links: readonly FileLink[];
 	readonly failure: Failure | undefined;
 }
@@ -38,10 +38,10 @@ export interface ResultFilesParts {
 /** Streams are cheap, but each holds a connection and a file handle. */
 export const DOWNLOADS_AT_ONCE = 8;
 
-/** A finished task may be a moment ahead of its links. */
+/** A finished task may be a moment ahead of its links, so one without any is asked once more. */
 const LINKS_BEHIND_MS = 1_000;
 
-/** How often a task's expired links are asked for again, and how long to wait before: a platform may repeat old ones. */
+/** The waits before each request for fresh links: a platform may repeat old ones. */
 const RENEWAL_PAUSES_MS = [0, 2_000, 5_000];
 
 /** Links of tasks that ended beside each other expire beside each other. */
@@ -64,9 +64,10 @@ export class ResultFiles {
 		);
 	}
 
-	/** @param number of the task, counted from 1; `undefined` where the run has one task only */
+	/** @param number of the task, counted from 1; `undefined` if the run has only one task */
 	async fetch(info: TaskInfo, number: number | undefined): Promise<FetchedFiles> {
-		const links = await this.linksOf(info);
+		const reported = linksOf(info, this.parts.fileSelection);
+		const links = reported.length > 0 ? reported : await this.freshLinks(info.taskId, LINKS_BEHIND_MS);
 		const names = namesFor(links, number);
 		const renew = this.renewals(info.taskId);
 		const results = await Promise.all(
@@ -77,36 +78,24 @@ export class ResultFiles {
 		return { files, links, failure: failed?.failure };
 	}
 
-	/** A finished task without any file is asked once more: the platform may be a moment behind with its links. */
-	private async linksOf(info: TaskInfo): Promise<readonly FileLink[]> {
-		const links = linksOf(info, this.parts.fileSelection);
-		if (links.length > 0) return links;
-		const { clock, signal } = this.parts;
-		await clock.sleep(LINKS_BEHIND_MS, signal);
-		return await this.freshLinks(info.taskId);
-	}
-
-	private async freshLinks(taskId: string): Promise<readonly FileLink[]> {
-		if (this.parts.signal.aborted) return [];
+	private async freshLinks(taskId: string, pauseMs: number): Promise<readonly FileLink[]> {
+		const { clock, signal, fileSelection } = this.parts;
+		await clock.sleep(pauseMs, signal);
+		if (signal.aborted) return [];
 		const read = await this.requestInfos.add(taskId);
 		const info = read.ok ? read.value.infos.get(taskId) : undefined;
-		return info ? linksOf(info, this.parts.fileSelection) : [];
+		return info ? linksOf(info, fileSelection) : [];
 	}
 
 	private renewals(taskId: string): Renew {
 		const rounds: Array<Promise<readonly FileLink[]>> = [];
-		const { clock, signal } = this.parts;
-		const ask = async (pauseMs: number): Promise<readonly FileLink[]> => {
-			await clock.sleep(pauseMs, signal);
-			return await this.freshLinks(taskId);
-		};
-		return async (round) => await (rounds[round] ??= ask(RENEWAL_PAUSES_MS[round] ?? 0));
+		return async (round) => await (rounds[round] ??= this.freshLinks(taskId, RENEWAL_PAUSES_MS[round] ?? 0));
 	}
 
 	private async fetchFile(link: FileLink, fileName: string, renew: Renew): Promise<Result<ResultFile>> {
 		let { url } = link;
 		for (let round = 0; ; round++) {
-			// No place is held while links are asked for, so that others download meanwhile.
+			// No slot is held while links are asked for, so that others download meanwhile.
 			const result = await this.parts.slots(async () => await this.parts.download({ url, fileName }));
 			if (result.ok) return { ok: true, value: { link, stored: result.value } };
 			if (!result.failure.expired || round >= RENEWAL_PAUSES_MS.length) return result;

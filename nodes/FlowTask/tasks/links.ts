@@ -1,10 +1,10 @@
 import type { TaskInfo } from './taskInfo';
 
-/** Which of a task's result links are wanted: the last ones, or those of every output node. */
+/** Which result links of a task are wanted: the final ones, or those of every output node. */
 export type FileSelection = 'finalFiles' | 'all';
 
 export interface FileLink {
-	/** The output node that made the file; `null` where the platform does not say. */
+	/** The output node that made the file; `null` if the platform does not say. */
 	readonly nodeId: string | null;
 	/** Position among the links of the task. */
 	readonly index: number;
@@ -12,38 +12,31 @@ export interface FileLink {
 }
 
 /**
- * The links to download, in a steady order. A platform that reports files but no final ones (both are
- * shown as optional in samples) is taken by its word: then all are final.
+ * The links to download, each once and in a steady order. If a platform reports files but no final ones (samples show
+ * both as optional), all are final.
  */
 export function linksOf(info: TaskInfo, selection: FileSelection): FileLink[] {
 	const byNode = Object.entries(info.files).flatMap(([nodeId, urls]) => urls.map((url) => ({ nodeId, url })));
-	const nodeOfUrl = new Map(byNode.map(({ nodeId, url }) => [url, nodeId]));
-	const nodeOfFile = new Map(byNode.map(({ nodeId, url }) => [fileIn(url), nodeId]));
-	const nodeOf = (url: string): string | null => nodeOfUrl.get(url) ?? nodeOfFile.get(fileIn(url)) ?? null;
-	const useFinal = selection === 'finalFiles' && info.finalFiles.length > 0;
-	const chosen = useFinal
-		? info.finalFiles.map((url) => ({ nodeId: nodeOf(url), url }))
-		: byNode.length > 0
-			? byNode
-			: info.finalFiles.map((url) => ({ nodeId: null, url }));
-	const seen = new Set<string>();
-	return chosen
-		.filter(({ url }) => {
-			const fresh = !seen.has(url);
-			seen.add(url);
-			return fresh;
-		})
-		.map(({ nodeId, url }, index) => ({ nodeId, index, url }));
+	const nodes = new Map(byNode.map(({ nodeId, url }) => [url, nodeId]));
+	const nodesOfFiles = new Map(byNode.map(({ nodeId, url }) => [fileIn(url), nodeId]));
+	const chosen = new Map<string, string | null>();
+	if (byNode.length === 0 || (selection === 'finalFiles' && info.finalFiles.length > 0)) {
+		for (const url of info.finalFiles)
+			chosen.set(url, nodes.get(url) ?? nodesOfFiles.get(fileIn(url)) ?? null);
+	} else {
+		for (const { nodeId, url } of byNode) if (!chosen.has(url)) chosen.set(url, nodeId);
+	}
+	return [...chosen].map(([url, nodeId], index) => ({ nodeId, index, url }));
 }
 
-/** What stays the same of a link when it is signed anew: its path, and what names a file in its query. */
+/** What stays when a link is signed again: its path, and the parameters that name a file. */
 function fileIn(url: string): string {
 	const [path = '', query = ''] = url.split('?');
 	const parameters = new URLSearchParams(query);
 	return JSON.stringify([path, ...['filename', 'subfolder', 'type'].map((name) => parameters.get(name))]);
 }
 
-/** The file's name as the link has it: its `filename` parameter, or the last part of its path. */
+/** The file's name: the `filename` parameter of the link, or the last part of its path. */
 export function nameInLink(url: string): string {
 	try {
 		const { pathname, searchParams } = new URL(url);
@@ -63,9 +56,9 @@ export function markName(name: string, mark: string): string {
 }
 
 /**
- * Names for a task's files that do not collide: neither among each other, nor with those of other items,
- * which platforms tend to name alike.
- * @param itemNumber counted from 1; `undefined` where the run has one task only
+ * Names for a task's files that collide neither with each other nor with those of other items, which platforms tend
+ * to name alike.
+ * @param itemNumber counted from 1; `undefined` if the run has only one task
  */
 export function namesFor(links: readonly FileLink[], itemNumber: number | undefined): string[] {
 	const used = new Set<string>();
@@ -83,7 +76,7 @@ const LONG_NAME_BYTES = 160;
 const LONG_NAME_CHARS = 80;
 const SHORT_NAME_CHARS = 40;
 
-/** Long names are cut when they are stored, and what tells them apart stands at their end. */
+/** Storing cuts long names at the end, where the marks are that tell them apart. */
 function shortened(name: string): string {
 	const dot = name.lastIndexOf('.');
 	const stem = dot > 0 ? name.slice(0, dot) : name;

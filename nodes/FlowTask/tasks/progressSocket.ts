@@ -1,83 +1,71 @@
 import { isJsonObject, parseJson } from '../../shared/text/json';
-import type { OpenSocketHandle, SocketFactory } from '../../shared/http/webSocket';
+import { redactor, type Redact } from '../../shared/text/redact';
+import type { SocketEvents } from '../../shared/http/webSocket';
 import { readTaskInfo, type TaskInfo } from './taskInfo';
 
 export interface ProgressEvents {
-	/** A message about the task; its links are valid for ten minutes only (§6.1). */
+	/** A message about the task; its links are valid for only ten minutes (§6.1). */
 	onInfo(info: TaskInfo): void;
-	/** The socket is gone, or never came to be: the task must be watched by polling. */
+	/** The socket was refused or is gone: the task must be polled. */
 	onLost(): void;
+}
+
+/** `onLost` is not called once it is closed. */
+export interface ProgressSocket {
+	close(): void;
 }
 
 /** The progress WebSockets of one node run (§4.4, §5.2, §6.1). A lost one never fails a task. */
 export interface ProgressSockets {
-	/** False once both path forms were refused: then there is no use in asking again in this run. */
+	/** False once both path forms were refused: no use in asking again in this run. */
 	readonly available: boolean;
-	open(taskId: string, promptToken: string, events: ProgressEvents): OpenSocketHandle;
+	open(taskId: string, promptToken: string, events: ProgressEvents): ProgressSocket;
 }
 
 /**
- * @param paths the path forms in the order to try them. Which one a deployment has is not shown; the other
- *   is tried where the first is refused, and what has opened once is kept for the run.
+ * @param paths the path forms, in the order to try them: which one a deployment has is not shown. The form that opened
+ *   once is kept for the run.
  */
 export function createProgressSockets(
 	wsBaseUrl: string,
 	paths: readonly string[],
-	openSocket: SocketFactory,
+	openSocket: (url: string, events: SocketEvents) => { close(): unknown },
 ): ProgressSockets {
 	let proven: string | undefined;
 	let refusedForGood = false;
-
-	const attempt = (
-		taskId: string,
-		token: string,
-		events: ProgressEvents,
-		untried: readonly string[],
-		use: (handle: OpenSocketHandle) => void,
-	): void => {
-		const [path, ...rest] = proven === undefined ? untried : [proven];
-		if (path === undefined) {
-			refusedForGood = proven === undefined;
-			events.onLost();
-			return;
-		}
-		const url = `${wsBaseUrl}${path}?authorization=${encodeURIComponent(token.toWellFormed())}`;
-		const onEnd = ({ opened }: { readonly opened: boolean }): void => {
-			if (opened || proven !== undefined) events.onLost();
-			else attempt(taskId, token, events, rest, use);
-		};
-		try {
-			const handle = openSocket(url, {
-				onOpen: () => {
-					proven = path;
-				},
-				onText: (text) => {
-					const info = readMessage(text);
-					if (info?.taskId === taskId) events.onInfo(info);
-				},
-				onEnd,
-			});
-			use(handle);
-		} catch {
-			// The runtime refuses some addresses by throwing, which is no reason to fail the task either.
-			onEnd({ opened: false });
-		}
-	};
 
 	return {
 		get available() {
 			return !refusedForGood;
 		},
 		open: (taskId, token, events) => {
-			let current: OpenSocketHandle | undefined;
-			let closed = false;
-			attempt(taskId, token, events, paths, (handle) => {
-				current = handle;
-				if (closed) handle.close();
-			});
+			const authorization = encodeURIComponent(token.toWellFormed());
+			const untried = [...paths];
+			const openNext = (): { close(): unknown } | undefined => {
+				const path = proven ?? untried.shift();
+				if (path === undefined) {
+					refusedForGood = true;
+					events.onLost();
+					return undefined;
+				}
+				return openSocket(`${wsBaseUrl}${path}?authorization=${authorization}`, {
+					onOpen: () => {
+						proven = path;
+					},
+					onText: (text) => {
+						const info = readMessage(text);
+						if (info?.taskId === taskId) events.onInfo(info);
+					},
+					onEnd: () => {
+						// A form that opened once is right: this task's socket is gone.
+						if (proven !== undefined) events.onLost();
+						else current = openNext();
+					},
+				});
+			};
+			let current = openNext();
 			return {
 				close: () => {
-					closed = true;
 					current?.close();
 				},
 			};
@@ -89,4 +77,30 @@ export function createProgressSockets(
 function readMessage(text: string): TaskInfo | undefined {
 	const message = parseJson(text);
 	return isJsonObject(message) ? readTaskInfo(message.flow_task_info) : undefined;
+}
+
+/**
+ * Hides a task's prompt token, which opens its socket for a day (§5.2): a platform that repeats it in a link or an
+ * error text must not get it into an item.
+ */
+export function tokenHider(promptToken: string | undefined): Redact['known'] {
+	if (promptToken === undefined) return (text) => text;
+	const inJson = JSON.stringify(promptToken).slice(1, -1);
+	return redactor([promptToken, encodeURIComponent(promptToken.toWellFormed()), inJson]).known;
+}
+
+/** A task's report as it may be shown. A hidden part may break a link, so download by the original ones. */
+export function withoutToken(info: TaskInfo, promptToken: string | undefined): TaskInfo {
+	if (promptToken === undefined) return info;
+	const hide = tokenHider(promptToken);
+	const rawText = JSON.stringify(info.raw);
+	const safeText = hide(rawText);
+	const raw = safeText === rawText ? info.raw : parseJson(safeText);
+	return {
+		...info,
+		errorMessage: hide(info.errorMessage),
+		files: Object.fromEntries(Object.entries(info.files).map(([nodeId, urls]) => [nodeId, urls.map(hide)])),
+		finalFiles: info.finalFiles.map(hide),
+		raw: isJsonObject(raw) ? raw : {},
+	};
 }

@@ -1,8 +1,7 @@
-import { createHash } from 'crypto';
-
 import type { Clock } from '../../shared/run/clock';
 import { badInput, fail, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { excerpt } from '../../shared/text/json';
+import { sha256 } from '../../shared/text/sha256';
 import type { HeldFiles } from '../../shared/files/heldFiles';
 import type { Ledger, LedgerAnswer } from '../../shared/idempotency/ledger';
 import type { LedgerClaim } from '../../shared/idempotency/claim';
@@ -87,9 +86,9 @@ export class TaskSubmitter {
 		const { idempotency } = start;
 		const { ledger, owner } = this.parts;
 		if (!ledger || !idempotency) return await this.send(start, prompt, record);
-		const payloadHash = createHash('sha256')
-			.update(JSON.stringify([start.workflowId, idempotency.payload, placed, ...(owner ? [owner] : [])]))
-			.digest('base64url');
+		const payloadHash = sha256(
+			JSON.stringify([start.workflowId, idempotency.payload, placed, ...(owner ? [owner] : [])]),
+		);
 		return await this.sendOnce(ledger, { ...start, idempotency }, prompt, payloadHash, record);
 	}
 

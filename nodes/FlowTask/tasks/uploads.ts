@@ -1,15 +1,14 @@
-import { createHash } from 'crypto';
-
 import pLimit from 'p-limit';
 
 import { ok, type Result } from '../../shared/errors/failure';
-import { createHeldFiles, type HeldFiles } from '../../shared/files/heldFiles';
+import { HeldFiles } from '../../shared/files/heldFiles';
+import { sha256 } from '../../shared/text/sha256';
 import type { ImageFile, TaskApi } from '../api';
 import type { UploadedImages } from './memory';
 
 /**
  * Reads an image when its turn comes, so that a batch does not hold all its images in memory.
- * @param mostBytes where its size is not known: a larger one is given up with the failure of `tooLarge`
+ * @param mostBytes if its size is not known: a larger one fails with `tooLarge`
  */
 export type LoadImage = (mostBytes: number) => Promise<Result<ImageFile>>;
 
@@ -21,7 +20,7 @@ export interface UploadedImage {
 
 /**
  * Uploads an image; equal bytes are uploaded once a run.
- * @param bytes the most that it can hold; left out where that is known only when it is read
+ * @param bytes the most that it can hold; left out if that is known only once it is read
  */
 export type UploadImage = (load: LoadImage, bytes?: number) => Promise<Result<UploadedImage>>;
 
@@ -34,32 +33,24 @@ const UPLOADS_AT_ONCE = 4;
 export function createImageUploads(
 	api: Pick<TaskApi, 'upload'>,
 	known?: UploadedImages,
-	held: HeldFiles = createHeldFiles(),
+	held = new HeldFiles(),
 ): UploadImage {
 	const limit = pLimit(UPLOADS_AT_ONCE);
-	const uploads = new Map<string, Promise<Result<UploadedImage>>>();
+	const uploads = new Map<string, ReturnType<TaskApi['upload']>>();
 	const uploadOnce = async (image: ImageFile): Promise<Result<UploadedImage>> => {
-		const digest = createHash('sha256').update(image.bytes).digest('hex');
+		const digest = sha256(image.bytes, 'hex');
 		const remembered = known?.get(digest);
 		if (remembered !== undefined) return ok({ imageId: remembered, digest });
-		const underWay = uploads.get(digest);
-		if (underWay) return await underWay;
-		const upload = uploadNow(api, image, digest);
+		const upload = uploads.get(digest) ?? api.upload(image);
 		uploads.set(digest, upload);
-		const result = await upload;
-		// What did not succeed is no reason to refuse the next item with the same image.
-		if (result.ok) known?.set(digest, result.value.imageId);
-		else uploads.delete(digest);
-		return result;
+		const uploaded = await upload;
+		if (uploaded.ok) {
+			known?.set(digest, uploaded.value);
+			return ok({ imageId: uploaded.value, digest });
+		}
+		// A failure is no reason to refuse the next item with the same image.
+		if (uploads.get(digest) === upload) uploads.delete(digest);
+		return uploaded;
 	};
 	return async (load, bytes) => await limit(async () => await held.hold(load, uploadOnce, bytes));
-}
-
-async function uploadNow(
-	api: Pick<TaskApi, 'upload'>,
-	image: ImageFile,
-	digest: string,
-): Promise<Result<UploadedImage>> {
-	const uploaded = await api.upload(image);
-	return uploaded.ok ? ok({ imageId: uploaded.value, digest }) : uploaded;
 }

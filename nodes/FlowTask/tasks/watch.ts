@@ -1,12 +1,11 @@
 import type { Clock } from '../../shared/run/clock';
 import { wordsOfError } from '../../shared/errors/expressionError';
 import type { CallFailure } from '../../shared/http/client';
-import type { OpenSocketHandle } from '../../shared/http/webSocket';
 import type { TaskApi } from '../api';
 import type { TaskInfo } from './taskInfo';
 import { askInPieces, portionsOf } from './poll';
 import { FEW_TASKS, LONGEST_POLL_INTERVAL_MS, nextIntervalMs, SHORTEST_POLL_INTERVAL_MS } from './pace';
-import type { ProgressSockets } from './progressSocket';
+import type { ProgressSocket, ProgressSockets } from './progressSocket';
 import { isFinal, waitsUnnumbered } from './states';
 import { newEntry, note, snapshot, type Entry, type TaskSnapshot, type WatchEnd } from './watched';
 
@@ -365,7 +364,7 @@ export class TaskWatcher {
 function openOrNone(
 	sockets: ProgressSockets,
 	...task: Parameters<ProgressSockets['open']>
-): OpenSocketHandle | undefined {
+): ProgressSocket | undefined {
 	try {
 		return sockets.open(...task);
 	} catch {

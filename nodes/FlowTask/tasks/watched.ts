@@ -1,7 +1,6 @@
 import type { Failure } from '../../shared/errors/failure';
-import type { OpenSocketHandle } from '../../shared/http/webSocket';
+import { withoutToken, type ProgressSocket } from './progressSocket';
 import type { TaskInfo } from './taskInfo';
-import { withoutToken } from './token';
 
 /** What the watcher knows of a task: its last report, and when things happened (time of day, ms since the epoch). */
 export interface TaskSnapshot {
@@ -47,7 +46,7 @@ export interface Entry {
 	refusedSinceMs: number;
 	/** Whether it was refused while others were told of: it is asked for by itself from then on. */
 	askedAlone: boolean;
-	socket: OpenSocketHandle | undefined;
+	socket: ProgressSocket | undefined;
 	socketsOpened: number;
 	/** Whether the socket has said something: only then it spares a poll. */
 	socketSpoke: boolean;

@@ -1,26 +1,27 @@
 import type { TableColumn, TableSpec } from './workflow';
 import { badInput, type Failure } from '../errors/failure';
 import { excerpt } from '../text/json';
+import { textOf } from '../text/textOf';
 
-/** With what n8n said, because that alone tells one kind of failure from another. */
+/** With n8n's own words, which alone tell one kind of failure from another. */
 export interface TableFailure extends Failure {
 	readonly said: string;
 }
 
-/** Reasons for which a second try gives nothing else. */
+/** Reasons that a second try does not change. */
 export const NEVER_MADE =
 	/unrecognized|disabled|not (?:found|available|installed)|read-only|permission|forbidden|denied|no project|limit/i;
 
-/** What n8n says of a table that was deleted since it was found. */
+/** What n8n says about a table that was deleted since it was found. */
 export const TABLE_GONE = /could not be found in this project|could not find the data table/i;
-/** What it says where rows came or went between two pages of one answer. */
+/** What it says if rows came or went between two pages of one answer. */
 export const PAGES_SHIFTED = /synchronization error/i;
 
 /** What n8n says, what it means, and what to do. */
 const CAUSES: ReadonlyArray<readonly [RegExp, string, string]> = [
 	[
 		/size limit/i,
-		'is full: all Data Tables of this n8n together have reached their size limit',
+		'is full: the Data Tables of this n8n have reached their size limit',
 		'Delete rows or tables that are no longer needed, or raise N8N_DATA_TABLES_MAX_SIZE_BYTES.',
 	],
 	[
@@ -31,7 +32,7 @@ const CAUSES: ReadonlyArray<readonly [RegExp, string, string]> = [
 	[
 		/read-only|permission|forbidden|not (have|allowed)|denied|may not be called/i,
 		'cannot be used: n8n does not allow it',
-		'Ask who administers n8n whether workflows of this project may use Data Tables.',
+		'Ask the administrator of n8n whether workflows of this project may use Data Tables.',
 	],
 	[
 		/could not find any entity|no project|find.*shared ?workflow/i,
@@ -41,30 +42,30 @@ const CAUSES: ReadonlyArray<readonly [RegExp, string, string]> = [
 	[
 		/unknown column|column\(s\)|does not match column type/i,
 		'has other columns than expected',
-		'Rename the Data Table, so that a new one is made, or put the columns back.',
+		'Rename the Data Table so that a new one is made, or put the columns back.',
 	],
 ];
 
 /** @param said n8n's own words */
 export function explainTableFailure({ name }: TableSpec, said: string): TableFailure {
-	const [, what, advice] = CAUSES.find(([pattern]) => pattern.test(said)) ?? [
+	const cause = CAUSES.find(([pattern]) => pattern.test(said));
+	const [, what, advice] = cause ?? [
 		undefined,
 		'could not be used',
 		'Check the Data Table and the database of n8n, then run the node again.',
 	];
-	const told = `${advice} n8n said: ${excerpt(said, 300)}`;
-	return { ...badInput(`The Data Table "${name}" ${what}`, told), said };
+	const failure = badInput(`The Data Table "${name}" ${what}`, `${advice} n8n said: ${excerpt(said, 300)}`);
+	return { ...failure, said };
 }
 
-export function explainLackingColumns({ name }: TableSpec, lacking: readonly TableColumn[]): TableFailure {
-	const list = lacking.map((column) => `${column.name} (${column.type})`).join(', ');
+export function explainMissingColumns({ name }: TableSpec, missing: readonly TableColumn[]): TableFailure {
+	const list = missing.map((column) => `${column.name} (${column.type})`).join(', ');
 	const advice = `Add these columns, or rename the Data Table so that a new one is made: ${list}`;
 	return { ...badInput(`The Data Table "${name}" has other columns than expected`, advice), said: '' };
 }
 
 /** All that an error of n8n says. */
-export function saidBy(error: unknown): string {
+export function wordsOf(error: unknown): string {
 	if (!(error instanceof Error)) return String(error);
-	const description = 'description' in error ? error.description : undefined;
-	return typeof description === 'string' ? `${error.message} ${description}` : error.message;
+	return 'description' in error ? `${error.message} ${textOf(error.description)}`.trim() : error.message;
 }

@@ -2,74 +2,75 @@ import type { IDataObject, IExecuteFunctions, INodeExecutionData } from 'n8n-wor
 
 import {
 	explainTableFailure,
-	explainLackingColumns,
+	explainMissingColumns,
 	NEVER_MADE,
 	PAGES_SHIFTED,
 	TABLE_GONE,
-	saidBy,
+	wordsOf,
 	type TableFailure,
 } from './failures';
 import {
 	creation,
 	inlineWorkflow,
-	INSERT,
+	insertion,
 	listing,
 	selection,
 	updating,
+	type CellValue,
 	type RowWork,
 	type TableColumn,
 	type TableSpec,
 	type Work,
 } from './workflow';
 import { fail, ok, type Result } from '../errors/failure';
+import { isJsonObject } from '../text/json';
 
-export type { TableColumn, TableSpec };
+export type { CellValue, TableColumn, TableSpec };
 
-export type CellValue = string | number | boolean | null;
-
-/** A row as n8n keeps it; rows that were read have n8n's own columns `id`, `createdAt` and `updatedAt` too. */
+/** A row as n8n keeps it; rows that were read also have n8n's own columns `id`, `createdAt` and `updatedAt`. */
 export type TableRow = Readonly<Record<string, CellValue>>;
 
 /**
  * An n8n Data Table of the project that the workflow belongs to. Nothing here throws; each operation is one
- * sub-execution or a few, so that many values are handed in together.
+ * sub-execution or a few, so hand in many values together.
  */
 export interface DataTable {
-	/** All rows that have one of `values` in `column`, ordered by id; none where there is no table yet. */
+	/** All rows that have one of `values` in `column`, ordered by id; none if there is no table yet. */
 	read(column: string, values: readonly CellValue[]): Promise<Result<readonly TableRow[]>>;
-	/** Adds rows, and the table where it is missing. After a failure some of them may have been added. */
+	/** Adds rows, and the table if it is missing. After a failure some of them may have been added. */
 	insert(rows: readonly TableRow[]): Promise<Result<undefined>>;
 	/** For each of `rows`: changes all rows that have its value in `column`; what it does not name stays. */
 	update(column: string, rows: readonly TableRow[]): Promise<Result<undefined>>;
 	/** Removes all rows that have one of `values` in `column`. */
 	remove(column: string, values: readonly CellValue[]): Promise<Result<undefined>>;
-	/** Removes all rows with a number below `before` in `column`; those with none in it stay. */
+	/** Removes all rows with a number below `before` in `column`; those without a number stay. */
 	removeBelow(column: string, before: number): Promise<Result<undefined>>;
 }
 
 /** What is needed of n8n: sub-workflows that are handed over as JSON. */
 export type InlineWorkflows = Pick<IExecuteFunctions, 'executeWorkflow'>;
 
-/** SQLite takes no more than 1000 conditions in one list. */
-const MAX_CONDITIONS = 500;
+/** Rows or values in one statement; SQLite takes 1000 conditions at most. */
+const ROWS_AT_ONCE = 500;
 /** n8n reads larger answers page by page, and rows that come and go meanwhile shift the pages. */
 const PAGE_ROWS = 1000;
-/** Keeps mostly within a page where a value has a few rows. */
+/** Mostly fits a page if a value has a few rows. */
 const VALUES_PER_READ = 300;
-const ROWS_PER_INSERT = 500;
-/** How often a read is repeated whose pages shifted under it. */
+/** How often a read is repeated whose pages shifted. */
 const READ_TRIES = 5;
 /** How often a table is made that cannot be found afterwards. */
 const CREATE_TRIES = 4;
+
 /** Opens a table by running n8n's own node on it; nothing is asked of n8n before the first operation. */
 export function openTable(context: InlineWorkflows, table: TableSpec): DataTable {
 	return new OpenTable(context, table);
 }
 
 type Outcome<T> = Promise<Result<T, TableFailure>>;
+type IfMissing = 'create' | 'leave';
 
 class OpenTable implements DataTable {
-	/** The table's id, once it is known; `undefined` in it where there is no such table. */
+	/** The table's id, once known; resolves to `undefined` if there is no such table. */
 	private found: Outcome<string | undefined> | undefined;
 	private creating: Outcome<string | undefined> | undefined;
 
@@ -90,14 +91,14 @@ class OpenTable implements DataTable {
 		});
 	}
 
-	/** Of an answer of several pages one cannot be sure that it holds each row, so less is asked for. */
+	/** An answer of several pages may lack rows, so less is asked for. */
 	private async readPart(
 		id: string,
 		column: string,
 		values: readonly CellValue[],
 		tries = READ_TRIES,
 	): Outcome<readonly TableRow[]> {
-		const read = await this.runOn(id, selection('get', column, 'eq', values), [{ v: [...values] }]);
+		const read = await this.runOn(id, selection('get', column, 'eq', values));
 		const isWhole = read.ok && (read.value.length <= PAGE_ROWS || values.length === 1);
 		const isShifted = !read.ok && PAGES_SHIFTED.test(read.failure.said) && tries > 1;
 		if (isWhole || (!read.ok && !isShifted)) return read;
@@ -110,75 +111,61 @@ class OpenTable implements DataTable {
 	}
 
 	async insert(rows: readonly TableRow[]): Outcome<undefined> {
-		const parts = partsOf(rows, ROWS_PER_INSERT);
-		return await this.onParts('create', parts, async (id, part) => {
-			const items = part.map((row) => ({ ...row }));
-			return await this.runOn(id, INSERT, items);
-		});
+		return await this.change('create', rows, insertion);
 	}
 
 	async update(column: string, rows: readonly TableRow[]): Outcome<undefined> {
-		const parts = partsOf(rows, ROWS_PER_INSERT);
-		return await this.onParts('leave', parts, async (id, part) => {
-			const items = part.map((row) => ({ ...row }));
-			return await this.runOn(id, updating(column), items);
-		});
+		return await this.change('leave', rows, (part) => updating(column, part));
 	}
 
 	async remove(column: string, values: readonly CellValue[]): Outcome<undefined> {
-		const parts = partsOf([...new Set(values)], MAX_CONDITIONS);
-		return await this.onParts(
-			'leave',
-			parts,
-			async (id, part) =>
-				await this.runOn(id, selection('deleteRows', column, 'eq', part), [{ v: [...part] }]),
-		);
+		const unique = [...new Set(values)];
+		return await this.change('leave', unique, (part) => selection('deleteRows', column, 'eq', part));
 	}
 
 	async removeBelow(column: string, before: number): Outcome<undefined> {
-		return await this.onParts(
-			'leave',
-			[[before]],
-			async (id, part) =>
-				await this.runOn(id, selection('deleteRows', column, 'lt', part), [{ v: [...part] }]),
-		);
+		return await this.change('leave', [before], (part) => selection('deleteRows', column, 'lt', part));
 	}
 
-	private async onParts<T>(
-		missing: 'create' | 'leave',
-		parts: readonly T[],
-		work: (tableId: string, part: T) => Outcome<unknown>,
+	private async change<T>(
+		ifMissing: IfMissing,
+		all: readonly T[],
+		workOn: (part: readonly T[]) => RowWork,
 	): Outcome<undefined> {
-		for (const part of parts) {
-			const done = await this.onTable(missing, undefined, async (id) => await work(id, part));
+		for (const part of partsOf(all, ROWS_AT_ONCE)) {
+			const done = await this.onTable<unknown>(
+				ifMissing,
+				undefined,
+				async (id) => await this.runOn(id, workOn(part)),
+			);
 			if (!done.ok) return done;
 		}
 		return ok(undefined);
 	}
 
-	/** Finds the table and works on it; once more from the start where it was deleted since it was found. */
+	/** Finds the table and works on it; starts again, once, if it was deleted since it was found. */
 	private async onTable<T>(
-		missing: 'create' | 'leave',
+		ifMissing: IfMissing,
 		nothing: T,
 		work: (tableId: string) => Outcome<T>,
 	): Outcome<T> {
-		for (let attempt = 1; ; attempt++) {
-			const found = await this.find(missing);
+		for (let tries = 1; ; tries++) {
+			const found = await this.find(ifMissing);
 			if (!found.ok) return found;
 			if (found.value === undefined) return ok(nothing);
 			const done = await work(found.value);
-			if (done.ok || attempt > 1 || !TABLE_GONE.test(done.failure.said)) return done;
+			if (done.ok || tries > 1 || !TABLE_GONE.test(done.failure.said)) return done;
 			this.found = undefined;
 		}
 	}
 
-	/** Calls that come together look once; and only a table that is there is remembered. */
-	private async find(missing: 'create' | 'leave'): Outcome<string | undefined> {
+	/** Calls at the same time share one lookup; only a table that exists is remembered. */
+	private async find(ifMissing: IfMissing): Outcome<string | undefined> {
 		const looking = (this.found ??= this.lookUp());
 		const found = await looking;
 		if (found.ok && found.value !== undefined) return found;
 		if (this.found === looking) this.found = undefined;
-		if (!found.ok || missing === 'leave') return found;
+		if (!found.ok || ifMissing === 'leave') return found;
 		const creating = (this.creating ??= this.create());
 		const created = await creating;
 		this.creating = undefined;
@@ -187,44 +174,44 @@ class OpenTable implements DataTable {
 	}
 
 	private async create(): Outcome<string | undefined> {
-		for (let attempt = 1; ; attempt++) {
+		for (let tries = 1; ; tries++) {
 			const made = await this.run(creation(this.table), [{}]);
-			// Where it could not be made, another execution mostly was faster, and the table is there now; or it will
-			// be in a moment, when a hundred begin at once.
+			// If it could not be made, another execution was mostly faster, and the table is there now; or will be in a
+			// moment, when a hundred begin at once.
 			const found = await this.lookUp();
 			if (!found.ok || found.value !== undefined) return found;
-			if (attempt < CREATE_TRIES && (made.ok || !NEVER_MADE.test(made.failure.said))) continue;
+			if (tries < CREATE_TRIES && (made.ok || !NEVER_MADE.test(made.failure.said))) continue;
 			return made.ok
 				? fail(explainTableFailure(this.table, 'the table was created and cannot be found'))
 				: made;
 		}
 	}
 
-	/** By the exact name: the name in a Data Table node also finds tables that merely contain it. */
+	/** By the exact name: by name, a Data Table node also finds tables that merely contain it. */
 	private async lookUp(): Outcome<string | undefined> {
 		const tables = await this.run(listing(this.table.name), [{}]);
 		if (!tables.ok) return tables;
 		const table = tables.value.find(({ name }) => name === this.table.name);
 		if (!table) return ok(undefined);
-		const lacking = lackingColumns(this.table, table.columns);
-		if (lacking.length > 0) return fail(explainLackingColumns(this.table, lacking));
+		const missing = missingColumns(this.table, table.columns);
+		if (missing.length > 0) return fail(explainMissingColumns(this.table, missing));
 		return ok(typeof table.id === 'string' && /^[\w-]+$/.test(table.id) ? table.id : undefined);
 	}
 
-	private async runOn(tableId: string, work: RowWork, items: IDataObject[]): Outcome<TableRow[]> {
+	private async runOn(tableId: string, { parameters, items }: RowWork): Outcome<TableRow[]> {
 		const dataTableId = { __rl: true, mode: 'id', value: tableId };
-		const done = await this.run({ resource: 'row', dataTableId, ...work }, items);
+		const done = await this.run({ resource: 'row', dataTableId, ...parameters }, items);
 		return done.ok ? ok(done.value.map(rowOf)) : done;
 	}
 
-	private async run(work: Work, items: IDataObject[]): Outcome<IDataObject[]> {
+	private async run(work: Work, items: readonly IDataObject[]): Outcome<IDataObject[]> {
 		const code = inlineWorkflow(`${this.table.name} ${work.operation}`, work);
 		const input = items.map((json, item): INodeExecutionData => ({ json, pairedItem: { item } }));
 		try {
 			const { data } = await this.context.executeWorkflow({ code }, input);
 			return ok((data[0] ?? []).map(({ json }) => json));
 		} catch (error) {
-			return fail(explainTableFailure(this.table, saidBy(error)));
+			return fail(explainTableFailure(this.table, wordsOf(error)));
 		}
 	}
 }
@@ -245,12 +232,8 @@ function isCell(value: unknown): value is CellValue {
 	return value === null || ['string', 'number', 'boolean'].includes(typeof value);
 }
 
-function lackingColumns(table: TableSpec, columns: unknown): TableColumn[] {
+function missingColumns(table: TableSpec, columns: unknown): TableColumn[] {
 	if (!Array.isArray(columns)) return [];
-	const types = new Map<unknown, unknown>(columns.filter(isObject).map(({ name, type }) => [name, type]));
+	const types = new Map<unknown, unknown>(columns.filter(isJsonObject).map(({ name, type }) => [name, type]));
 	return table.columns.filter(({ name, type }) => types.get(name) !== type);
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-	return typeof value === 'object' && value !== null;
 }

@@ -1,11 +1,13 @@
-import type { INodeParameters, IWorkflowBase } from 'n8n-workflow';
+import type { IDataObject, INodeParameters, IWorkflowBase } from 'n8n-workflow';
 
 /*
- * n8n lets no node but its own reach Data Tables, so its own node is run, in a workflow made for the purpose.
+ * n8n lets only its own nodes reach Data Tables, so its own node is run, in a workflow made for the purpose.
  *
  * The JSON of that workflow holds no value: n8n evaluates every parameter that starts with "=", and values
  * come from outside. They travel as input items, which are never evaluated.
  */
+
+export type CellValue = string | number | boolean | null;
 
 export interface TableColumn {
 	/** Never `id`, `createdAt` or `updatedAt`: these are n8n's own. */
@@ -19,36 +21,49 @@ export interface TableSpec {
 }
 
 /** Parameters of a Data Table node. */
-export interface RowWork extends INodeParameters {
+export interface Work extends INodeParameters {
 	operation: string;
 }
-export interface Work extends RowWork {
-	resource: 'row' | 'table';
+
+/** What is done to rows of a table that was found, and the input items for it. */
+export interface RowWork {
+	readonly parameters: Work;
+	readonly items: readonly IDataObject[];
 }
 
-export const INSERT: RowWork = {
-	operation: 'insert',
-	columns: { mappingMode: 'autoMapInputData', value: {}, schema: [] },
-	// One statement for many rows, instead of two a row.
-	options: { optimizeBulk: true },
-};
+const columnsOfItem = () => ({ mappingMode: 'autoMapInputData', value: {}, schema: [] });
 
-/** Each input item says which rows it is about, and what they are to hold. */
-export function updating(keyName: string): RowWork {
+export function insertion(rows: readonly IDataObject[]): RowWork {
+	// One statement for many rows, instead of two a row.
+	const options = { optimizeBulk: true };
+	return { parameters: { operation: 'insert', columns: columnsOfItem(), options }, items: copiesOf(rows) };
+}
+
+/** Each row says by `keyName` which rows of the table it is about, and what to write into them. */
+export function updating(keyName: string, rows: readonly IDataObject[]): RowWork {
+	const conditions = [{ keyName, condition: 'eq', keyValue: `={{ $json.${keyName} }}` }];
 	return {
-		operation: 'update',
-		matchType: 'allConditions',
-		filters: { conditions: [{ keyName, condition: 'eq', keyValue: `={{ $json.${keyName} }}` }] },
-		columns: { mappingMode: 'autoMapInputData', value: {}, schema: [] },
+		parameters: {
+			operation: 'update',
+			matchType: 'allConditions',
+			filters: { conditions },
+			columns: columnsOfItem(),
+		},
+		items: copiesOf(rows),
 	};
 }
 
-/** The values are those of the one input item; here stand their places only. */
+/** n8n writes into the items that it is handed. */
+function copiesOf(rows: readonly IDataObject[]): IDataObject[] {
+	return rows.map((row) => ({ ...row }));
+}
+
+/** Rows that have one of `values` in the column `keyName`, or a number below. */
 export function selection(
 	operation: 'get' | 'deleteRows',
 	keyName: string,
 	condition: 'eq' | 'lt',
-	values: readonly unknown[],
+	values: readonly CellValue[],
 ): RowWork {
 	const conditions = values.map((_, index) => ({
 		keyName,
@@ -56,10 +71,13 @@ export function selection(
 		keyValue: `={{ $json.v[${index}] }}`,
 	}));
 	return {
-		operation,
-		matchType: 'anyCondition',
-		filters: { conditions },
-		...(operation === 'get' && { returnAll: true }),
+		parameters: {
+			operation,
+			matchType: 'anyCondition',
+			filters: { conditions },
+			...(operation === 'get' && { returnAll: true }),
+		},
+		items: [{ v: [...values] }],
 	};
 }
 

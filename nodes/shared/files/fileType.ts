@@ -1,61 +1,35 @@
-/** Formats that results come in, told by their first bytes. */
-interface FileFormat {
-	readonly mimeType: string;
-	readonly extension: string;
-	readonly matches: (head: Uint8Array) => boolean;
-}
-
-function startsWith(...bytes: number[]): (head: Uint8Array) => boolean {
-	return (head) => bytes.every((byte, index) => head[index] === byte);
-}
-
-function ascii(offset: number, text: string): (head: Uint8Array) => boolean {
-	return (head) => [...text].every((char, index) => head[offset + index] === char.charCodeAt(0));
-}
-
-const isRiff = ascii(0, 'RIFF');
-const isIsoMedia = ascii(4, 'ftyp');
-
-const FORMATS: readonly FileFormat[] = [
-	{ mimeType: 'image/png', extension: 'png', matches: startsWith(0x89, 0x50, 0x4e, 0x47) },
-	{ mimeType: 'image/jpeg', extension: 'jpg', matches: startsWith(0xff, 0xd8, 0xff) },
-	{ mimeType: 'image/gif', extension: 'gif', matches: ascii(0, 'GIF8') },
-	{ mimeType: 'image/webp', extension: 'webp', matches: (head) => isRiff(head) && ascii(8, 'WEBP')(head) },
-	{ mimeType: 'audio/wav', extension: 'wav', matches: (head) => isRiff(head) && ascii(8, 'WAVE')(head) },
-	{
-		mimeType: 'image/avif',
-		extension: 'avif',
-		matches: (head) => isIsoMedia(head) && ascii(8, 'avif')(head),
-	},
-	{
-		mimeType: 'image/heic',
-		extension: 'heic',
-		matches: (head) => isIsoMedia(head) && (ascii(8, 'heic')(head) || ascii(8, 'heix')(head)),
-	},
-	{
-		mimeType: 'image/heif',
-		extension: 'heif',
-		matches: (head) => isIsoMedia(head) && ascii(8, 'mif1')(head),
-	},
-	{
-		mimeType: 'video/quicktime',
-		extension: 'mov',
-		matches: (head) => isIsoMedia(head) && ascii(8, 'qt')(head),
-	},
-	{ mimeType: 'video/mp4', extension: 'mp4', matches: isIsoMedia },
-	{ mimeType: 'video/webm', extension: 'webm', matches: startsWith(0x1a, 0x45, 0xdf, 0xa3) },
-	{ mimeType: 'image/tiff', extension: 'tif', matches: startsWith(0x49, 0x49, 0x2a, 0x00) },
-	{ mimeType: 'image/tiff', extension: 'tif', matches: startsWith(0x4d, 0x4d, 0x00, 0x2a) },
-	{ mimeType: 'image/bmp', extension: 'bmp', matches: ascii(0, 'BM') },
-	{ mimeType: 'audio/mpeg', extension: 'mp3', matches: ascii(0, 'ID3') },
-	{ mimeType: 'audio/flac', extension: 'flac', matches: ascii(0, 'fLaC') },
-	{ mimeType: 'model/gltf-binary', extension: 'glb', matches: ascii(0, 'glTF') },
-	{ mimeType: 'application/zip', extension: 'zip', matches: startsWith(0x50, 0x4b, 0x03, 0x04) },
+/** Mime type, extension, and how the file begins: a character a byte, `?` for any. The first that matches counts. */
+const FORMATS: ReadonlyArray<readonly [mimeType: string, extension: string, beginning: string]> = [
+	['image/png', 'png', '\x89PNG'],
+	['image/jpeg', 'jpg', '\xff\xd8\xff'],
+	['image/gif', 'gif', 'GIF8'],
+	['image/webp', 'webp', 'RIFF????WEBP'],
+	['audio/wav', 'wav', 'RIFF????WAVE'],
+	['image/avif', 'avif', '????ftypavif'],
+	['image/heic', 'heic', '????ftypheic'],
+	['image/heic', 'heic', '????ftypheix'],
+	['image/heif', 'heif', '????ftypmif1'],
+	['video/quicktime', 'mov', '????ftypqt'],
+	['video/mp4', 'mp4', '????ftyp'],
+	['video/webm', 'webm', '\x1a\x45\xdf\xa3'],
+	['image/tiff', 'tif', 'II*\0'],
+	['image/tiff', 'tif', 'MM\0*'],
+	['image/bmp', 'bmp', 'BM'],
+	['audio/mpeg', 'mp3', 'ID3'],
+	['audio/flac', 'flac', 'fLaC'],
+	['model/gltf-binary', 'glb', 'glTF'],
+	['application/zip', 'zip', 'PK\x03\x04'],
 ];
+
+function formatOf(head: Uint8Array): (typeof FORMATS)[number] | undefined {
+	return FORMATS.find(([, , beginning]) =>
+		[...beginning].every((char, at) => char === '?' || head[at] === char.charCodeAt(0)),
+	);
+}
 
 export interface FileType {
 	readonly mimeType: string;
-	/** Without a dot; empty where nothing tells one. */
+	/** Without a dot; empty if unknown. */
 	readonly extension: string;
 }
 
@@ -70,17 +44,15 @@ const ENDING = /\.([A-Za-z0-9]{1,8})$/;
 
 /** The type of a file: its bytes first, then what the server said, then the name's ending. */
 export function fileTypeOf(head: Uint8Array, contentType: string | undefined, name: string): FileType {
-	const format = FORMATS.find(({ matches }) => matches(head));
-	if (format) return { mimeType: format.mimeType, extension: format.extension };
 	const said = saidType(contentType);
 	const ending = endingOf(name);
-	const told = FORMATS.find(({ mimeType }) => mimeType === said);
-	if (told) return { mimeType: said, extension: told.extension };
+	const told = formatOf(head) ?? FORMATS.find(([mimeType]) => mimeType === said);
+	if (told) return { mimeType: told[0], extension: told[1] };
 	if (said.includes('/') && said !== UNKNOWN_TYPE) return { mimeType: said, extension: ending };
-	const named = FORMATS.find(({ extension }) => extension === ending);
-	// All formats that are told by their bytes begin with more than letters: an image by name alone it is not.
+	const named = FORMATS.find(([, extension]) => extension === ending);
+	// No format begins with text, so a text is none of them, whatever its name.
 	if (named && isText(head)) return { mimeType: 'text/plain', extension: 'txt' };
-	return { mimeType: named?.mimeType ?? UNKNOWN_TYPE, extension: ending };
+	return { mimeType: named?.[0] ?? UNKNOWN_TYPE, extension: ending };
 }
 
 function saidType(contentType = ''): string {
@@ -95,18 +67,17 @@ const MEDIA_TYPE = /^(image|video|audio)\//;
 /** Endings of image, video and audio files beside those of the formats above. */
 const MEDIA_ENDINGS: ReadonlySet<string> = new Set([
 	...['jpeg', 'tiff', 'svg', 'm4v', 'm4a', 'ogg'],
-	...FORMATS.filter(({ mimeType }) => MEDIA_TYPE.test(mimeType)).map(({ extension }) => extension),
+	...FORMATS.filter(([mimeType]) => MEDIA_TYPE.test(mimeType)).map(([, extension]) => extension),
 ]);
 
-/** Whether an image, a video or a sound is what the server or the name says that a file is. */
+/** Whether the server or the name says that a file is an image, a video or a sound. */
 export function saysMedia(contentType: string | undefined, name: string): boolean {
 	return MEDIA_TYPE.test(saidType(contentType)) || MEDIA_ENDINGS.has(endingOf(name));
 }
 
 /**
- * What a file is in truth that begins as a web page, as XML or as JSON: hosts send their errors as a success, under
- * any type.
- * @returns words that follow "answered with"; `undefined` where it is nothing of the kind
+ * Hosts send their errors as a success, under any type: as a web page, XML or JSON.
+ * @returns words that follow "answered with"; `undefined` for anything else
  */
 export function errorTextIn(
 	head: Uint8Array,
@@ -121,7 +92,7 @@ export function errorTextIn(
 	return saysDrawing(contentType, name) && !/^(<\?xml[^>]*>\s*)?<error\b/i.test(text) ? undefined : 'XML';
 }
 
-/** The same where nothing but images, videos and sounds is of use: no other text is taken either. */
+/** The same if only an image, a video or a sound is of use: any other text is an error too. */
 export function anyTextIn(
 	head: Uint8Array,
 	contentType: string | undefined,
@@ -129,7 +100,7 @@ export function anyTextIn(
 ): string | undefined {
 	const errorText = errorTextIn(head, contentType, name);
 	if (errorText || saysDrawing(contentType, name)) return errorText;
-	return isText(head) && !FORMATS.some(({ matches }) => matches(head)) ? 'text' : undefined;
+	return isText(head) && !formatOf(head) ? 'text' : undefined;
 }
 
 /** The one kind of image that is a text. */
@@ -139,7 +110,7 @@ function saysDrawing(contentType: string | undefined, name: string): boolean {
 
 /** The beginning of a text, after a byte order mark and blanks. */
 function startOf(head: Uint8Array): string {
-	// A first piece may be 64 KB, and to read all of it as text cost a tenth of a batch's CPU time.
+	// A first piece may be 64 KB; reading all of it as text cost a tenth of a batch's CPU time.
 	return Buffer.from(head.subarray(0, START_BYTES))
 		.toString('utf8')
 		.replace(/^\uFEFF?\s*/, '');

@@ -1,12 +1,14 @@
+import { createHash } from 'crypto';
+
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
+import { fetchFile } from './fetchFile';
 import { anyTextIn, fileTypeOf, HEAD_BYTES, safeFileName } from './fileType';
 import { systemClock, type Clock } from '../run/clock';
 import { badInput, fail, ok, type Failure, type Result } from '../errors/failure';
 import { excerpt } from '../text/json';
+import { isWebAddress } from '../text/webAddress';
 import { originOf } from '../http/explain';
-import { describeError, openReply, readBody } from '../http/request';
-import { repeatDelayMs } from '../http/backoff';
 
 /** A file of an input item, or behind a URL, as it is sent to the service. */
 export interface InputFile {
@@ -15,7 +17,7 @@ export interface InputFile {
 	readonly mimeType: string;
 }
 
-/** What of n8n reading a file needs. */
+/** What reading a file needs of n8n. */
 export interface InputFileContext {
 	readonly helpers: Pick<
 		IExecuteFunctions['helpers'],
@@ -23,9 +25,6 @@ export interface InputFileContext {
 	>;
 	getInputData(): INodeExecutionData[];
 }
-
-/** Time for the head of an answer; the body may take as long once more. */
-const FETCH_TIMEOUT_MS = 120_000;
 
 /** Reads a binary field of an item through n8n's own helpers, whichever way the instance keeps binary data. */
 export async function readBinaryField(
@@ -37,7 +36,9 @@ export async function readBinaryField(
 	sizeOption = 'Max File Size',
 ): Promise<Result<InputFile>> {
 	if (!field.trim()) {
-		return fail(badInput('No input field is named that holds the file', 'Enter its name, e.g. data.'));
+		return fail(
+			badInput('The name of the input field that holds the file is missing', 'Enter it, e.g. data.'),
+		);
 	}
 	try {
 		const meta = context.helpers.assertBinaryData(itemIndex, field);
@@ -60,7 +61,7 @@ export async function readBinaryField(
 	}
 }
 
-/** The size of a file as n8n has noted it, without reading it; `undefined` where it has not, or there is no file. */
+/** The size that n8n has noted for a file; `undefined` where it has not, or there is no file. */
 export function binaryFieldBytes(
 	context: Pick<InputFileContext, 'getInputData'>,
 	itemIndex: number,
@@ -70,30 +71,68 @@ export function binaryFieldBytes(
 	return typeof bytes === 'number' ? bytes : undefined;
 }
 
-/** How waiting between two attempts goes; handed in by tests alone. */
+interface DigestContext {
+	readonly helpers: Pick<IExecuteFunctions['helpers'], 'assertBinaryData' | 'getBinaryStream'>;
+}
+
+/** A file of an input item: its name and type as n8n has them, and the SHA-256 of its bytes, base64url. */
+export interface FileDigest {
+	readonly name: string;
+	readonly type: string;
+	readonly sha256: string;
+}
+
+/** Of base64, in whole groups of four. */
+const PIECE_CHARS = 4 * 64 * 1024;
+
+/** Tells one file from another; holds the whole file in memory only where n8n does. */
+export async function digestBinaryField(
+	{ helpers }: DigestContext,
+	itemIndex: number,
+	field: string,
+): Promise<Result<FileDigest>> {
+	try {
+		const { id, data, fileName = '', mimeType } = helpers.assertBinaryData(itemIndex, field);
+		const hash = createHash('sha256');
+		if (id) {
+			const stream: AsyncIterable<Uint8Array> = await helpers.getBinaryStream(id);
+			for await (const chunk of stream) hash.update(chunk);
+		} else {
+			for (let at = 0; at < data.length; at += PIECE_CHARS) {
+				hash.update(data.slice(at, at + PIECE_CHARS), 'base64');
+			}
+		}
+		return ok({ name: fileName, type: mimeType, sha256: hash.digest('base64url') });
+	} catch {
+		return fail(
+			badInput(
+				`The item has no file in field "${excerpt(field, 60)}" that can be read`,
+				'Enter the name of the field that holds the file, or connect a node before this one that outputs it. Nothing was sent for this item.',
+			),
+		);
+	}
+}
+
+/** How the waits between tries go; handed in by tests. */
 export interface Patience {
 	readonly clock: Clock;
 	readonly random: () => number;
 }
 
 const PATIENCE: Patience = { clock: systemClock, random: Math.random };
-/** As many as a result file gets. */
-const FETCH_TRIES = 4;
+/** Time for the head of an answer; the body may take as long once more. */
+const FETCH_TIMEOUT_MS = 120_000;
 
-type Fetched =
-	| { readonly kind: 'read'; readonly file: InputFile }
-	| { readonly kind: 'final'; readonly failure: Failure }
-	| { readonly kind: 'passing'; readonly failure: Failure; readonly retryAfter?: string | undefined };
-
-/** Reads an image, a video or a sound from a URL, without any credential; what may pass is tried again. */
+/** Reads an image, a video or a sound from a URL into memory. */
 export async function fetchInputFile(
 	context: InputFileContext,
-	url: string,
+	rawUrl: string,
 	maxBytes: number,
 	signal?: AbortSignal,
-	{ clock, random }: Patience = PATIENCE,
+	patience: Patience = PATIENCE,
 ): Promise<Result<InputFile>> {
-	if (!/^https?:\/\/[^/]/i.test(url.trim())) {
+	const url = rawUrl.trim();
+	if (!isWebAddress(url)) {
 		return fail(
 			badInput(
 				`"${excerpt(url, 80)}" is not a web address of a file`,
@@ -101,71 +140,44 @@ export async function fetchInputFile(
 			),
 		);
 	}
-	for (let attempt = 1; ; attempt++) {
-		const fetched = await fetchOnce(context, url.trim(), maxBytes, signal);
-		if (fetched.kind === 'read') return ok(fetched.file);
-		if (fetched.kind === 'final' || attempt === FETCH_TRIES) return fail(fetched.failure);
-		const busy = { kind: 'busy', retryAfter: fetched.retryAfter, text: '' } as const;
-		await clock.sleep(repeatDelayMs(busy, attempt, clock.wallNow(), random), signal);
-		if (signal?.aborted) return fail(fetched.failure);
-	}
+	const host = originOf(url);
+	const name = nameIn(url);
+	const fetched = await fetchFile({
+		...patience,
+		...{ context, signal, url, maxBytes },
+		idleMs: FETCH_TIMEOUT_MS,
+		endByMs: (nowMs) => nowMs + FETCH_TIMEOUT_MS,
+		lastTryMs: Infinity,
+		// A login page would be uploaded, and a task be paid for that cannot read it.
+		foundInstead: (head, contentType) => anyTextIn(head.subarray(0, HEAD_BYTES), contentType, name),
+		take: async ({ bytes, contentType = '' }) => {
+			const pieces: Uint8Array[] = [];
+			for await (const piece of bytes) pieces.push(piece);
+			return inputFile(Buffer.concat(pieces), name, contentType);
+		},
+	});
+	if (fetched.ok) return fetched.value.bytes.byteLength > 0 ? fetched : fail(emptyFile(`at ${host}`));
+	if (fetched.failure.kind === 'tooLarge') return fail(tooLarge(`at ${host}`, maxBytes));
+	return fail({
+		kind: 'file',
+		message: `The file at ${host} could not be read: ${excerpt(fetched.failure.reason)}`,
+		advice: 'Check that the URL opens without a login and from where n8n runs.',
+	});
 }
 
-async function fetchOnce(
-	context: InputFileContext,
-	url: string,
-	maxBytes: number,
-	signal: AbortSignal | undefined,
-): Promise<Fetched> {
-	const host = originOf(url);
+/** The last part of an address's path; empty where it has none. */
+function nameIn(url: string): string {
+	const last = new URL(url).pathname.split('/').at(-1) ?? '';
 	try {
-		const response: unknown = await context.helpers.httpRequest({
-			method: 'GET',
-			url,
-			encoding: 'stream',
-			returnFullResponse: true,
-			ignoreHttpStatusErrors: true,
-			timeout: FETCH_TIMEOUT_MS,
-			...(signal && { abortSignal: signal }),
-		});
-		const reply = openReply(response);
-		if (!reply) return { kind: 'passing', failure: notRead(host, 'the answer could not be read') };
-		const { status, headers } = reply;
-		if (status < 200 || status > 299) {
-			reply.body.destroy();
-			const failure = notRead(host, `it answered HTTP ${status}`);
-			const mayPass = status === 429 || status === 408 || status >= 500;
-			return mayPass
-				? { kind: 'passing', failure, retryAfter: headers['retry-after'] }
-				: { kind: 'final', failure };
-		}
-		const bytes = await readBody(reply.body, FETCH_TIMEOUT_MS, maxBytes);
-		if (bytes.byteLength === 0) return { kind: 'final', failure: emptyFile(`at ${host}`) };
-		const name = decodeURIComponentSafely(new URL(url).pathname.split('/').at(-1) ?? '');
-		const type = headers['content-type'] ?? '';
-		// A login page would be uploaded, and a task be paid for that cannot read it.
-		const text = anyTextIn(bytes.subarray(0, HEAD_BYTES), type, name);
-		if (text) return { kind: 'final', failure: notRead(host, `it answered with ${text} in place of a file`) };
-		return { kind: 'read', file: inputFile(bytes, name, type) };
-	} catch (error) {
-		const { code, reason, fromNetwork } = describeError(error);
-		if (code === 'ERR_TOO_LARGE') return { kind: 'final', failure: tooLarge(`at ${host}`, maxBytes) };
-		const mayPass = fromNetwork && !signal?.aborted;
-		return { kind: mayPass ? 'passing' : 'final', failure: notRead(host, excerpt(reason)) };
+		return decodeURIComponent(last);
+	} catch {
+		return last;
 	}
 }
 
 function inputFile(bytes: Uint8Array, name: string, mimeType: string): InputFile {
 	const type = fileTypeOf(bytes, mimeType, name);
 	return { bytes, fileName: safeFileName(name || 'image', type.extension), mimeType: type.mimeType };
-}
-
-function decodeURIComponentSafely(text: string): string {
-	try {
-		return decodeURIComponent(text);
-	} catch {
-		return text;
-	}
 }
 
 /** @param maxBytes the limit; it stands in the details too */
@@ -187,12 +199,4 @@ function emptyFile(where: string): Failure {
 		`The file ${excerpt(where, 80)} is empty`,
 		'Check the node that made it: it holds no bytes.',
 	);
-}
-
-function notRead(host: string, reason: string): Failure {
-	return {
-		kind: 'file',
-		message: `The file at ${host} could not be read: ${reason}`,
-		advice: 'Check that the URL opens without a login and from where n8n runs.',
-	};
 }

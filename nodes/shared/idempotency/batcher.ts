@@ -1,16 +1,16 @@
 import type { Clock } from '../run/clock';
 
-/** What comes within a short while is worked on together. */
+/** Items that come within a short while are worked on together. */
 export interface Batcher<T, R> {
 	/**
 	 * @param withinMs how long a batch that this item opens waits for others; an open batch does not wait longer for it
-	 * @returns what came of the whole batch that `item` went with
+	 * @returns the result of the whole batch that `item` is part of
 	 */
 	add(item: T, withinMs?: number): Promise<R>;
 }
 
 /**
- * @param usualMs how long a batch waits for others where nothing else is said
+ * @param usualMs how long a batch waits for others unless `add` says otherwise
  * @param work never rejects
  * @param signal ends the waiting, not the work
  */

@@ -1,11 +1,11 @@
 import type { Attempt, KeyState, RowKind, RowOutcome } from './rows';
 
 /**
- * The right to do something once. One of `submitted`, `unanswered`, `ended` and `released` must be called, else
- * others take the claim for one whose owner died. All return at once; what they say is written in the background.
+ * The right to do something once. Call one of `submitted`, `unanswered`, `ended` and `released`, or others take the
+ * claim for one whose owner died. All return at once; what they say is written in the background.
  */
 export interface LedgerClaim {
-	/** Nothing may be sent after this time, by the clock's `now()`: release the claim and claim again. */
+	/** Send nothing after this time, by the clock's `now()`: release the claim and claim again. */
 	readonly sendByMs: number;
 	/** It is done, and it is called `reference` from now on. */
 	submitted(reference: string): void;
@@ -15,7 +15,7 @@ export interface LedgerClaim {
 	ended(outcome: 'succeeded' | 'failed', reference?: string): void;
 	/** Nothing was sent, or it was refused: the key is free again. */
 	released(): void;
-	/** Keeps the claim alive while a long answer comes in: to be called once a minute. */
+	/** Keeps the claim alive while a long answer comes in; call it once a minute. */
 	renew(): void;
 }
 
@@ -25,72 +25,64 @@ export interface ClaimCells {
 }
 
 /** What a claim does to the ledger. */
-interface ClaimEffects {
-	write(kind: RowKind, cells: ClaimCells): void;
+export interface ClaimEffects {
+	write(kind: RowKind, cells?: ClaimCells): void;
+	/** Removes what was written. */
 	takeBack(): void;
-	/** The attempt came to nothing: it stands in nobody's way any more. */
-	over(): void;
+	/** The attempt came to nothing: its rows no longer count. */
+	abandon(): void;
 }
 
 /** A claim that was won, with what is known of it before it can be read in the table. */
 export class HeldClaim implements LedgerClaim {
 	private readonly settling = new AbortController();
-	private known: KeyState;
+	/** Aborted as soon as the outcome of the claim is known. */
+	readonly settled = this.settling.signal;
+	state: KeyState;
 
 	constructor(
 		private readonly attempt: Attempt,
 		readonly sendByMs: number,
 		private readonly effects: ClaimEffects,
 	) {
-		this.known = { kind: 'pending', attempt };
-	}
-
-	get state(): KeyState {
-		return this.known;
-	}
-
-	/** Aborted once it is told what came of the claim. */
-	get settled(): AbortSignal {
-		return this.settling.signal;
+		this.state = { kind: 'pending', attempt };
 	}
 
 	submitted(reference: string): void {
-		if (this.known.kind !== 'pending' && this.known.kind !== 'unknown') return;
-		this.become({ kind: 'made', attempt: this.attempt, reference, finished: false });
+		if (this.state.kind !== 'pending' && this.state.kind !== 'unknown') return;
+		this.settle({ kind: 'made', attempt: this.attempt, reference, finished: false });
 		this.effects.write('submitted', { reference });
 	}
 
 	unanswered(): void {
-		if (this.known.kind !== 'pending') return;
-		this.become({ kind: 'unknown', attempt: this.attempt });
+		if (this.state.kind !== 'pending') return;
+		this.settle({ kind: 'unknown', attempt: this.attempt });
 		this.effects.write('done', { outcome: 'unanswered' });
 	}
 
 	ended(outcome: 'succeeded' | 'failed', answer?: string): void {
-		const reference = answer ?? (this.known.kind === 'made' ? this.known.reference : '');
-		if (this.known.kind === 'free' || (this.known.kind === 'made' && this.known.finished)) return;
-		if (outcome === 'failed') this.giveUp();
-		else this.become({ kind: 'made', attempt: this.attempt, reference, finished: true });
+		const { state, attempt } = this;
+		if (state.kind === 'free' || (state.kind === 'made' && state.finished)) return;
+		const reference = answer ?? (state.kind === 'made' ? state.reference : '');
+		this.settle(outcome === 'failed' ? FREE : { kind: 'made', attempt, reference, finished: true });
 		this.effects.write('done', { outcome, reference });
 	}
 
 	released(): void {
-		if (this.known.kind !== 'pending') return;
-		this.giveUp();
+		if (this.state.kind !== 'pending') return;
+		this.settle(FREE);
 		this.effects.takeBack();
 	}
 
 	renew(): void {
-		if (this.known.kind === 'pending') this.effects.write('claim', {});
+		if (this.state.kind === 'pending') this.effects.write('claim');
 	}
 
-	private giveUp(): void {
-		this.effects.over();
-		this.become({ kind: 'free' });
-	}
-
-	private become(state: KeyState): void {
-		this.known = state;
+	private settle(state: KeyState): void {
+		if (state.kind === 'free') this.effects.abandon();
+		this.state = state;
 		this.settling.abort();
 	}
 }
+
+const FREE: KeyState = { kind: 'free' };

@@ -1,65 +1,61 @@
 import type { Clock } from '../run/clock';
 
-/** The longest that a free place waits for others to be given out with it. */
+/** The longest that a free place waits to be given out together with others. */
 const LONGEST_WAIT_MS = 1_000;
 
 /**
- * Places for claims of which nobody knows yet what came of them. A process that dies leaves no more of them than
- * requests under way, where there are as many places.
+ * Places for claims whose outcome is not known yet. With as many places as requests under way, a process that dies
+ * leaves no more claims behind than requests.
  *
  * They are given out by halves: the claims of such a wave go in one write, while the other half keeps the line busy.
  */
 export class ClaimPlaces {
 	private taken = 0;
 	private readonly waiting: Array<() => void> = [];
-	private settled = new AbortController();
-	private isWaitingLonger = false;
+	private hurry = new AbortController();
+	private isWaitingForMore = false;
 
-	/** @param signal lets all who wait in at once, to see for themselves that the run has ended */
+	/** @param signal lets everybody in at once, to see that the run has ended */
 	constructor(
 		private readonly most: number,
 		private readonly clock: Clock,
 		private readonly signal: AbortSignal,
 	) {}
 
-	/** Comes to its end when there is a place, which must be given back. */
+	/** Waits for a place, which must be given back. */
 	async take(): Promise<void> {
-		if (this.signal.aborted) {
-			this.taken++;
-			return;
-		}
-		const place = Promise.withResolvers<undefined>();
-		this.waiting.push(() => {
-			place.resolve(undefined);
+		await new Promise<void>((enter) => {
+			this.waiting.push(enter);
+			this.letIn(this.most / 2);
 		});
-		this.letIn(this.most / 2);
-		await place.promise;
 	}
 
-	giveBack(): void {
+	readonly giveBack = (): void => {
 		this.taken--;
 		this.letIn(this.most / 2);
-	}
+	};
 
 	private letIn(atLeast: number): void {
-		const free = this.signal.aborted ? this.waiting.length : Math.max(0, this.most - this.taken);
-		if (this.waiting.length > 0 && free < Math.min(atLeast, this.waiting.length)) void this.letInLater();
-		else for (const enter of this.waiting.splice(0, free)) this.enter(enter);
-		if (this.waiting.length === 0) this.settled.abort();
+		const { waiting } = this;
+		const free = this.signal.aborted ? waiting.length : Math.max(0, this.most - this.taken);
+		if (free < Math.min(atLeast, waiting.length)) {
+			void this.letInLater();
+			return;
+		}
+		for (const enter of waiting.splice(0, free)) {
+			this.taken++;
+			enter();
+		}
+		if (waiting.length === 0) this.hurry.abort();
 	}
 
-	private enter(enter: () => void): void {
-		this.taken++;
-		enter();
-	}
-
-	/** Requests that hang must not hold up what there is a place for. */
+	/** Requests that hang must not hold up claims that have a place. */
 	private async letInLater(): Promise<void> {
-		if (this.isWaitingLonger) return;
-		this.isWaitingLonger = true;
-		this.settled = new AbortController();
-		await this.clock.sleep(LONGEST_WAIT_MS, AbortSignal.any([this.settled.signal, this.signal]));
-		this.isWaitingLonger = false;
+		if (this.isWaitingForMore) return;
+		this.isWaitingForMore = true;
+		this.hurry = new AbortController();
+		await this.clock.sleep(LONGEST_WAIT_MS, AbortSignal.any([this.hurry.signal, this.signal]));
+		this.isWaitingForMore = false;
 		this.letIn(1);
 	}
 }

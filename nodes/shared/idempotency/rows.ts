@@ -1,23 +1,24 @@
 import type { Clock } from '../run/clock';
 import type { TableRow, TableSpec } from '../dataTable/table';
 import { excerpt } from '../text/json';
+import { textOrNumber } from '../text/textOf';
 
 /*
- * The ledger's rows and what they say of a key. Rows are only ever added and removed, never changed, except by
- * people: they see the table in n8n and may edit it. So nothing here trusts a cell.
+ * The ledger's rows and what they say about a key. The ledger adds and removes rows and never changes them, but people
+ * see the table in n8n and may edit it. So nothing here trusts a cell.
  */
 
 /**
  * One n8n Data Table a project. An attempt to have one side effect is all rows of one `owner`:
  *
- * - `claim`: nobody else is to do it. Removed again where it comes to nothing; written again while it is held.
+ * - `claim`: nobody else may do it. Removed if it comes to nothing; written again while it is held.
  * - `submitted`: it was done, `reference` is the task's id
  * - `done`: it ended, `outcome` says how
  */
 export const LEDGER_TABLE: TableSpec = {
 	name: 'flow_task_ledger',
 	columns: [
-		{ name: 'keyText', type: 'string' }, // the key as a person reads it, at most 200 characters
+		{ name: 'keyText', type: 'string' }, // the key as people read it, at most 200 characters
 		{ name: 'kind', type: 'string' },
 		{ name: 'reference', type: 'string' },
 		{ name: 'outcome', type: 'string' },
@@ -37,15 +38,15 @@ export type RowKind = 'claim' | 'submitted' | 'done';
 /**
  * - `succeeded`: the side effect is there to be used, forever
  * - `failed`: it came to nothing, the key is free again
- * - `unanswered`: it was asked for, and no answer tells what became of that
+ * - `unanswered`: it was asked for, and no answer told the outcome
  */
 export type RowOutcome = 'succeeded' | 'failed' | 'unanswered';
 
-/** Who made an attempt, as far as the rows tell. */
+/** Who made an attempt, if the rows tell. */
 export interface Holder {
 	readonly executionId: string;
 	readonly workflowId: string;
-	/** When it was claimed or submitted, ms since the epoch; `undefined` where the table does not say. */
+	/** When it was claimed or submitted, ms since the epoch; `undefined` if the table does not say. */
 	readonly atMs: number | undefined;
 }
 
@@ -57,8 +58,8 @@ export interface Attempt {
 
 /**
  * - `free`: anybody may claim it
- * - `pending`: claimed, and its owner may be at it right now
- * - `made`: `reference` exists; `finished` where it is known to have succeeded
+ * - `pending`: claimed, and its owner may be doing it right now
+ * - `made`: `reference` exists; `finished` if it is known to have succeeded
  * - `unknown`: it may or may not exist: the owner died before it got an answer, or got none
  */
 export type KeyState =
@@ -73,18 +74,13 @@ export type KeyState =
 	  };
 
 /**
- * How long a claim without a word from its owner is taken for alive. An owner sends within 60 s of claiming, and
+ * How long a claim counts as alive without a word from its owner. An owner sends within 60 s of claiming, and
  * hears or gives up within another 120 s (60 s for the head of the answer, 60 s for its body); the rest is for slow
  * databases and for clocks that differ.
  */
 export const CLAIM_FRESH_MS = 200_000;
-/** Wall clocks can be an hour apart, where one of them was set. Within this a claim's time alone tells no death. */
+/** Wall clocks can be an hour apart if one was set. Within this, a claim's time alone does not mean death. */
 export const CLOCKS_APART_MS = 2 * 60 * 60_000;
-
-/** Asked for the owners of attempts. */
-export interface Owners {
-	has(owner: string): boolean;
-}
 
 /** Whether nothing was heard of a claim for `CLAIM_FRESH_MS` of the asker's own time; `lastId` is its last row's. */
 export type IsSilent = (owner: string, lastId: number) => boolean;
@@ -101,23 +97,23 @@ export function silenceSeenBy(clock: Pick<Clock, 'now'>): IsSilent {
 }
 
 /**
- * Reads the state of one key off its rows, in any order. Where attempts differ, what exists counts more than
- * what may come to exist, and that more than what nobody knows: waiting for a task costs nothing.
+ * Reads the state of a key from its rows, in any order. If attempts differ, what exists counts more than what may
+ * come to exist, and that more than what nobody knows: waiting for a task costs nothing.
  *
  * @param nowMs time of day
  * @param own owners that are the asker's own attempts, which do not stand in its way
- * @param isSilent asked before a claim counts as dead that a wrong wall clock may make look old; left out where a dead
- * claim frees nothing
+ * @param isSilent asked before a claim counts as dead that a wrong wall clock may make look old; left out if a dead
+ *   claim frees nothing
  */
 export function stateOf(
 	rows: readonly TableRow[],
 	nowMs: number,
-	own: Owners,
+	own: ReadonlySet<string>,
 	isSilent: IsSilent = () => true,
 ): KeyState {
 	const attempts = new Map<string, TableRow[]>();
 	for (const row of [...rows].sort((a, b) => Number(a.id) - Number(b.id))) {
-		const owner = textOf(row.owner) || `row ${String(row.id)}`;
+		const owner = textOrNumber(row.owner) || `row ${String(row.id)}`;
 		if (own.has(owner)) continue;
 		const known = attempts.get(owner);
 		if (known) known.push(row);
@@ -131,7 +127,7 @@ export function stateOf(
 	return { kind: 'free' };
 }
 
-/** A row whose life time nobody can read lives on: it may stand for something paid for. */
+/** A row whose expiry cannot be read lives on: it may stand for something paid for. */
 function isExpired({ expiresAtMs }: TableRow, nowMs: number): boolean {
 	const atMs = numberOf(expiresAtMs);
 	return atMs !== undefined && atMs <= nowMs;
@@ -139,8 +135,8 @@ function isExpired({ expiresAtMs }: TableRow, nowMs: number): boolean {
 
 /** @param all ordered by id; the last word on anything counts */
 function attemptState(owner: string, all: readonly TableRow[], nowMs: number, isSilent: IsSilent): KeyState {
-	const onlyClaims = all.every(({ kind }) => textOf(kind).trim().toLowerCase() === 'claim');
-	// However short its life: a claim that only looks expired may be held.
+	const onlyClaims = all.every(({ kind }) => textOrNumber(kind).trim().toLowerCase() === 'claim');
+	// A claim that only looks expired may be held, however short its life.
 	const rows = all.filter((row) => !isExpired(row, onlyClaims ? nowMs - CLOCKS_APART_MS : nowMs));
 	if (rows.length === 0) return { kind: 'free' };
 	const outcome = lastOf(rows, 'outcome').trim().toLowerCase();
@@ -157,7 +153,7 @@ function attemptState(owner: string, all: readonly TableRow[], nowMs: number, is
 	};
 	const reference = lastOf(rows, 'reference');
 	if (reference) return { kind: 'made', attempt, reference, finished: outcome === 'succeeded' };
-	// A claim from the far future is no fresh one, else a wrong clock would hold the key for as long.
+	// A claim from the far future is not fresh, or a wrong clock would hold the key until then.
 	const ageMs = Math.min(...times.map((atMs) => Math.abs(nowMs - atMs)));
 	const isDead = (): boolean =>
 		ageMs >= CLAIM_FRESH_MS && (ageMs >= CLOCKS_APART_MS || isSilent(owner, Number(rows.at(-1)?.id)));
@@ -165,17 +161,13 @@ function attemptState(owner: string, all: readonly TableRow[], nowMs: number, is
 	return { kind: 'pending', attempt, firstId: Number(rows[0]?.id) };
 }
 
-/** The cells of a column in which there is anything. */
+/** The cells of a column that are not empty. */
 function cells(rows: readonly TableRow[], column: string): string[] {
-	return rows.map((row) => textOf(row[column])).filter((text) => text.trim());
+	return rows.map((row) => textOrNumber(row[column])).filter((text) => text.trim());
 }
 
 function lastOf(rows: readonly TableRow[], column: string): string {
 	return cells(rows, column).at(-1) ?? '';
-}
-
-function textOf(cell: unknown): string {
-	return typeof cell === 'string' ? cell : typeof cell === 'number' ? String(cell) : '';
 }
 
 /** The latest time that a Date can be. */
@@ -189,17 +181,4 @@ function timeOf(cell: unknown): number | undefined {
 function numberOf(cell: unknown): number | undefined {
 	const number = typeof cell === 'string' && cell.trim() ? Number(cell) : cell;
 	return typeof number === 'number' && Number.isFinite(number) ? number : undefined;
-}
-
-/** PostgreSQL keeps every character but this one, and one such row would keep all others from being written. */
-export function storable(text: string): string {
-	return text.replaceAll('\0', '\uFFFD');
-}
-
-const KEY_TEXT_CHARS = 200;
-const HALF_CHARACTER = /[\uD800-\uDBFF]$/;
-
-/** A key as it is kept for people to read. */
-export function shortText(key: string): string {
-	return storable(key.slice(0, KEY_TEXT_CHARS).replace(HALF_CHARACTER, ''));
 }

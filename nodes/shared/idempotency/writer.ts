@@ -2,14 +2,14 @@ import type { Clock } from '../run/clock';
 import type { DataTable, TableRow } from '../dataTable/table';
 import { fail, ok, type Failure, type Result } from '../errors/failure';
 
-/** How long what is to be written waits for more. */
+/** How long rows wait to be written together with others. */
 const BATCH_MS = 100;
-/** Pauses between tries; a database that is away for a minute has then had its chance. */
+/** Pauses between tries: they outlast a database that is away for half a minute. */
 const PAUSES_MS = [500, 1_000, 2_000, 5_000, 10_000, 20_000];
 
 /**
- * Writes in the background and in lots, and tries again where the database does not answer: whoever hands in a
- * row goes on at once. A row can be written twice that way, which says no more than once.
+ * Writes in the background and in batches, and tries again if the database does not answer: whoever adds a row goes
+ * on at once. A row may be written twice that way, which means the same as once.
  */
 export class LedgerWriter {
 	private rows: TableRow[] = [];
@@ -30,8 +30,8 @@ export class LedgerWriter {
 	}
 
 	/**
-	 * Writes rows at once, in one statement with those that wait: nothing new is begun before it stands in the table
-	 * what came of the last. @returns the failure where `rows` may not have been written
+	 * Writes rows at once, in one statement with those that wait: nothing new begins before the outcome of the last is
+	 * in the table. @returns the failure if `rows` may not have been written
 	 */
 	async writeWith(rows: readonly TableRow[]): Promise<Result<undefined>> {
 		await this.writing;
@@ -45,13 +45,13 @@ export class LedgerWriter {
 		return added;
 	}
 
-	/** Takes back all rows of an owner. */
+	/** Removes all rows of an owner. */
 	takeBack(owner: string): void {
 		this.leaving.add(owner);
 		this.start();
 	}
 
-	/** Writes all that is left, now. @returns the failure where something could not be written */
+	/** Writes now what is left. @returns the failure if something could not be written */
 	async flush(): Promise<Result<undefined>> {
 		while (this.working) {
 			this.hurry.abort();
@@ -74,11 +74,11 @@ export class LedgerWriter {
 			await this.clock.sleep(pauseMs, signal);
 		}
 		this.working = undefined;
-		// What came in while the last batch was written.
+		// Rows that came while the last batch was written.
 		if (!this.failure && this.rows.length + this.leaving.size > 0) this.start();
 	}
 
-	/** What cannot be written stays, and goes with the next batch. */
+	/** Rows that cannot be written go with the next batch. */
 	private async writeAll(): Promise<void> {
 		const rows = this.rows;
 		this.rows = [];

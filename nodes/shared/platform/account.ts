@@ -1,6 +1,7 @@
 import { BASE_URL, WS_BASE_URL, type AddressField } from '../../../credentials/baseUrl';
 import { ok, type Result } from '../errors/failure';
 import { readAddress, readToken } from './credential';
+import { textOf } from '../text/textOf';
 
 /** A decrypted and checked `flowPlatformApi` credential. */
 export interface PlatformAccount {
@@ -27,23 +28,19 @@ export const PROGRESS_PATHS: readonly [string, string] = [
 export function readPlatformAccount(credential: Readonly<Record<string, unknown>>): Result<PlatformAccount> {
 	const apiKey = readToken(credential.apiKey, 'flowPlatformApi');
 	if (!apiKey.ok) return apiKey;
-	const baseUrl = readBaseUrl(textOf(credential.baseUrl), BASE_URL);
+	const baseUrl = readBaseUrl(textOf(credential.baseUrl).trim(), BASE_URL);
 	if (!baseUrl.ok) return baseUrl;
-	const wsField = textOf(credential.wsBaseUrl);
+	const wsField = textOf(credential.wsBaseUrl).trim();
 	const wsBaseUrl = wsField ? readBaseUrl(wsField, WS_BASE_URL) : ok(baseUrl.value.replace(/^http/, 'ws'));
 	if (!wsBaseUrl.ok) return wsBaseUrl;
 	return ok({
 		baseUrl: baseUrl.value,
 		wsBaseUrl: wsBaseUrl.value,
-		progressPath: textOf(credential.progressPath) || PROGRESS_PATHS[0],
-		modelsPath: textOf(credential.modelsPath).replace(/^\/*(?=.)/, '/'),
+		progressPath: textOf(credential.progressPath).trim() || PROGRESS_PATHS[0],
+		modelsPath: textOf(credential.modelsPath).trim().replace(/^\/*(?=.)/, '/'),
 		apiKey: apiKey.value,
 		secrets: [apiKey.value],
 	});
-}
-
-function textOf(value: unknown): string {
-	return typeof value === 'string' ? value.trim() : '';
 }
 
 function readBaseUrl(text: string, field: AddressField): Result<string> {

@@ -1,11 +1,10 @@
-import { createHash } from 'crypto';
-
 import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { mapAccounts, readAccounts, type Accounts } from './accounts';
 import { ok, type Result } from '../errors/failure';
 import { readPlatformAccount, type PlatformAccount } from './account';
 import { redactor, type Redact } from '../text/redact';
+import { shortSha256 } from '../text/sha256';
 import type { SendHttp } from '../http/exchange';
 import { authenticatedOpen, authenticatedSend, credentialOf, type OpenHttp } from '../http/request';
 
@@ -33,15 +32,11 @@ export async function openPlatforms(context: IExecuteFunctions): Promise<Result<
 		const credential = credentialOf(context, CREDENTIAL, fields);
 		return {
 			account,
-			accountId: digest([account.baseUrl, account.apiKey]),
+			accountId: shortSha256(JSON.stringify([account.baseUrl, account.apiKey])),
 			send: authenticatedSend(context, CREDENTIAL, credential),
 			open: authenticatedOpen(context, CREDENTIAL, credential),
 		};
 	});
 	const secrets = platforms.all.flatMap(({ account }) => account.secrets);
 	return ok({ ...platforms, redact: redactor(secrets) });
-}
-
-function digest(parts: readonly string[]): string {
-	return createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22);
 }

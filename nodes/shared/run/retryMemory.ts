@@ -1,8 +1,7 @@
-import { createHash } from 'crypto';
-
 import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { jsonText } from '../text/json';
+import { shortSha256 } from '../text/sha256';
 
 /**
  * What a run of a node has done already, kept in n8n's node context: it survives Retry On Fail and Retry
@@ -76,8 +75,8 @@ export function runIndexOf(context: Pick<IExecuteFunctions, 'getWorkflowDataProx
  * entered and the item's json. Resolved values are no use: `{{ $now }}` is another one at each try. Never throws.
  */
 export function fingerprinter(rawParameters: unknown): (itemJson: unknown) => string {
-	const ofNode = digest(textOf(rawParameters));
-	return (itemJson) => digest(ofNode + textOf(itemJson));
+	const ofNode = shortSha256(textOf(rawParameters));
+	return (itemJson) => shortSha256(ofNode + textOf(itemJson));
 }
 
 function textOf(value: unknown): string {
@@ -100,8 +99,4 @@ function piecesOf(value: unknown): string {
 		} else pieces.push(`${typeof one} ${JSON.stringify(String(one))}`);
 	}
 	return pieces.join();
-}
-
-function digest(text: string): string {
-	return createHash('sha256').update(text).digest('base64url').slice(0, 22);
 }

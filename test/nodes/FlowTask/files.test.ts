@@ -199,8 +199,8 @@ describe('hosts of our own', () => {
 		const parameters = { resource: 'file', operation: 'download', options: { maxFileSizeMb: 2 } };
 		const run = await stage.run(items, parameters, CONTINUE);
 		expect(run.output(NODE_NAME, 1).map(({ json }) => json.error)).toEqual([
-			expect.stringContaining('answered with a web page in place of the file'),
-			expect.stringContaining('answered with XML in place of the file'),
+			expect.stringContaining('answered with a web page instead of the file'),
+			expect.stringContaining('answered with XML instead of the file'),
 			expect.stringContaining('larger than the 2 MB'),
 		]);
 		expect(run.output(NODE_NAME, 0)[0]?.binary?.data).toMatchObject({

@@ -52,7 +52,7 @@ test('an address that has an outage is asked again', async () => {
 
 test('a login page is not uploaded, and no task is paid for it', async () => {
 	const run = await runWith(`${base}/login`);
-	expect(run.output(NODE_NAME, 1)[0]?.json.error).toContain('answered with a web page in place of a file');
+	expect(run.output(NODE_NAME, 1)[0]?.json.error).toContain('answered with a web page instead of the file');
 	const { requests, tasks } = stage.platform.books();
 	expect([requests.upload, tasks.length]).toEqual([0, 0]);
 });

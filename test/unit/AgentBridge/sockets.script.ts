@@ -1,7 +1,7 @@
-import type { Connect, SocketLike } from '../../../nodes/AgentBridge/connection';
+import type { Connect, NativeSocket } from '../../../nodes/shared/http/webSocket';
 
 /** A socket that does what the test says. */
-export class ScriptedSocket extends EventTarget implements SocketLike {
+export class ScriptedSocket extends EventTarget implements NativeSocket {
 	protocol = '';
 	readyState = 0;
 	readonly sent: string[] = [];

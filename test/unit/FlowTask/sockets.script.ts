@@ -1,4 +1,4 @@
-import type { OpenSocketHandle, SocketEvents, SocketFactory } from '../../../nodes/shared/http/webSocket';
+import type { SocketEvents } from '../../../nodes/shared/http/webSocket';
 
 /** A socket that a test plays the other end of. */
 export class PlayedSocket {
@@ -10,7 +10,7 @@ export class PlayedSocket {
 	) {}
 
 	open(): void {
-		this.events.onOpen?.();
+		this.events.onOpen();
 	}
 
 	say(message: unknown): void {
@@ -19,20 +19,27 @@ export class PlayedSocket {
 
 	/** The handshake is refused, or never answered. */
 	refuse(): void {
-		this.events.onEnd({ opened: false, code: 1006 });
+		this.end('handshake');
 	}
 
 	drop(): void {
-		this.events.onEnd({ opened: true, code: 1006 });
+		this.end('closed');
+	}
+
+	private end(cause: 'handshake' | 'closed'): void {
+		if (!this.closed) this.events.onEnd({ cause, code: 1006, reason: '' });
 	}
 }
 
 /** Hands out sockets and remembers them. */
-export function playedSockets(): { readonly factory: SocketFactory; readonly opened: PlayedSocket[] } {
+export function playedSockets(): {
+	readonly factory: (url: string, events: SocketEvents) => { close(): void };
+	readonly opened: PlayedSocket[];
+} {
 	const opened: PlayedSocket[] = [];
 	return {
 		opened,
-		factory: (url, events): OpenSocketHandle => {
+		factory: (url, events) => {
 			const socket = new PlayedSocket(url, events);
 			opened.push(socket);
 			return {

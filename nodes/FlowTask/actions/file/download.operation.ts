@@ -4,7 +4,6 @@ import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 import { toErrorItem, toNodeError } from '../../../shared/errors/nodeError';
 import { badInput, fail, ok, type Result } from '../../../shared/errors/failure';
 import { parseJson } from '../../../shared/text/json';
-import type { StoredFile } from '../../../shared/files/download';
 import { decodeLink } from '../../tasks/taskInfo';
 import { namesFor, type FileLink } from '../../tasks/links';
 import { isTool } from '../../../shared/run/toolMode';
@@ -14,7 +13,7 @@ import type { Operation } from '../operation';
 import { optionsWith } from '../options';
 import { textParameter } from '../task/inputs';
 
-/** Turns result links into files (§2.4), without any credential on the way. */
+/** Turns result links into files (§2.4), without using any credential. */
 export const download: Operation = {
 	value: 'download',
 	name: 'Download',
@@ -46,46 +45,48 @@ export const download: Operation = {
 
 const DOWNLOADS_AT_ONCE = 8;
 
-/** One file to get, or why an item has none. */
+/** One file to get. */
 interface Wanted {
+	readonly link: FileLink;
+	readonly fileName: string;
+	readonly field: string;
+}
+
+interface WantedOfItem {
 	readonly itemIndex: number;
-	readonly link: Result<{ readonly link: FileLink; readonly fileName: string; readonly field: string }>;
+	/** Or why the item has none. */
+	readonly wanted: Result<Wanted>;
 }
 
 async function downloadItems(context: IExecuteFunctions, run: NodeRun): Promise<INodeExecutionData[][]> {
 	const limit = pLimit(DOWNLOADS_AT_ONCE);
-	const wanted = context
+	const getItem = async ({ itemIndex, wanted }: WantedOfItem): Promise<INodeExecutionData> => {
+		const item = wanted.ok ? await downloadItem(run, itemIndex, wanted.value) : wanted;
+		if (item.ok) return item.value;
+		if (context.continueOnFail()) return toErrorItem(item.failure, itemIndex, isTool(context));
+		run.ending.abort();
+		throw toNodeError(context.getNode(), item.failure, itemIndex);
+	};
+	const all = context
 		.getInputData()
 		.flatMap((_, itemIndex, { length }) => readWanted(context, itemIndex, length));
-	const items = await Promise.all(
-		wanted.map(
-			async ({ itemIndex, link }) =>
-				await limit(async (): Promise<INodeExecutionData> => {
-					const stored = link.ok
-						? await run.download({ url: link.value.link.url, fileName: link.value.fileName })
-						: link;
-					if (link.ok && stored.ok) return fileItem(itemIndex, link.value, stored.value);
-					const failure = stored.ok ? NO_LINKS : stored.failure;
-					if (context.continueOnFail()) return toErrorItem(failure, itemIndex, isTool(context));
-					run.ending.abort();
-					throw toNodeError(context.getNode(), failure, itemIndex);
-				}),
-		),
-	);
-	return [items];
+	return [await Promise.all(all.map(async (one) => await limit(getItem, one)))];
 }
 
-function fileItem(
+async function downloadItem(
+	run: NodeRun,
 	itemIndex: number,
-	{ link, field }: { readonly link: FileLink; readonly field: string },
-	stored: StoredFile,
-): INodeExecutionData {
-	const { fileName = '', mimeType } = stored.binary;
-	return {
-		json: { file: { index: link.index, name: fileName, mimeType, bytes: stored.bytes, url: link.url } },
-		binary: { [field]: stored.binary },
+	{ link: { index, url }, fileName, field }: Wanted,
+): Promise<Result<INodeExecutionData>> {
+	const stored = await run.download({ url, fileName });
+	if (!stored.ok) return stored;
+	const { binary, bytes } = stored.value;
+	const { fileName: name = '', mimeType } = binary;
+	return ok({
+		json: { file: { index, name, mimeType, bytes, url } },
+		binary: { [field]: binary },
 		pairedItem: { item: itemIndex },
-	};
+	});
 }
 
 const NO_LINKS = badInput(
@@ -93,21 +94,21 @@ const NO_LINKS = badInput(
 	'Enter a link, or an expression that gives one or a list, e.g. {{ $json.finalFiles }}.',
 );
 
-function readWanted(context: IExecuteFunctions, itemIndex: number, itemCount: number): Wanted[] {
+function readWanted(context: IExecuteFunctions, itemIndex: number, itemCount: number): WantedOfItem[] {
 	const read = readItem(() =>
 		ok({
 			urls: collectLinks(context.getNodeParameter('fileUrls', itemIndex, '')),
 			field: textParameter(context, 'binaryPropertyName', itemIndex) || 'data',
 		}),
 	);
-	if (!read.ok) return [{ itemIndex, link: read }];
+	if (!read.ok) return [{ itemIndex, wanted: read }];
 	const { urls, field } = read.value;
-	if (urls.length === 0) return [{ itemIndex, link: fail(NO_LINKS) }];
+	if (urls.length === 0) return [{ itemIndex, wanted: fail(NO_LINKS) }];
 	const links = urls.map((url, index) => ({ nodeId: null, index, url }));
 	const names = namesFor(links, itemCount > 1 ? itemIndex + 1 : undefined);
 	return links.map((link, index) => ({
 		itemIndex,
-		link: ok({ link, fileName: names[index] ?? 'file', field }),
+		wanted: ok({ link, fileName: names[index] ?? 'file', field }),
 	}));
 }
 

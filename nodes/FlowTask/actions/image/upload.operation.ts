@@ -4,9 +4,9 @@ import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 import { mapAccounts } from '../../../shared/platform/accounts';
 import { toErrorItem, toNodeError } from '../../../shared/errors/nodeError';
 import { ok, type Failure, type Result } from '../../../shared/errors/failure';
-import { createHeldFiles } from '../../../shared/files/heldFiles';
+import { HeldFiles } from '../../../shared/files/heldFiles';
 import { binaryFieldBytes, fetchInputFile, readBinaryField } from '../../../shared/files/inputFile';
-import { createImageUploads, type UploadImage } from '../../tasks/uploads';
+import { createImageUploads, type LoadImage, type UploadImage } from '../../tasks/uploads';
 import { isTool } from '../../../shared/run/toolMode';
 import { readItem } from '../../../shared/errors/expressionError';
 import { inNodeRun, type NodeRun } from '../run';
@@ -14,7 +14,7 @@ import type { Operation } from '../operation';
 import { optionsWith } from '../options';
 import { textParameter } from '../task/inputs';
 
-/** Uploads a file and returns its `image_id` (§4.3), to be used by many tasks. */
+/** Uploads a file and returns its `image_id` (§4.3), which many tasks can use. */
 export const upload: Operation = {
 	value: 'upload',
 	name: 'Upload',
@@ -62,7 +62,7 @@ export const upload: Operation = {
 const ITEMS_AT_ONCE = 8;
 
 async function uploadItems(context: IExecuteFunctions, run: NodeRun): Promise<INodeExecutionData[][]> {
-	const held = createHeldFiles();
+	const held = new HeldFiles();
 	const uploaders = mapAccounts(run.lines, ({ api, images }) => createImageUploads(api, images, held));
 	const limit = pLimit(ITEMS_AT_ONCE);
 	let stop = false;
@@ -96,12 +96,8 @@ async function uploadItem(
 	upload: UploadImage,
 	run: NodeRun,
 ): ReturnType<UploadImage> {
-	const source = readSource(context, itemIndex);
-	if (!source.ok) return source;
-	return await upload(
-		async (mostBytes) => await load(context, itemIndex, source.value, run, mostBytes),
-		bytesOf(context, itemIndex, source.value, run),
-	);
+	const source = readSource(context, itemIndex, run);
+	return source.ok ? await upload(source.value.load, source.value.bytes) : source;
 }
 
 const NOT_UPLOADED: Failure = {
@@ -110,34 +106,28 @@ const NOT_UPLOADED: Failure = {
 	advice: 'Run the node again with this item.',
 };
 
-type Source = { readonly kind: 'url' | 'binary'; readonly value: string };
-
-function readSource(context: IExecuteFunctions, itemIndex: number): Result<Source> {
-	return readItem<Source>(() =>
-		context.getNodeParameter('imageSource', itemIndex, 'binary') === 'url'
-			? ok({ kind: 'url', value: textParameter(context, 'imageUrl', itemIndex) })
-			: ok({ kind: 'binary', value: textParameter(context, 'inputDataFieldName', itemIndex) }),
-	);
+interface Source {
+	readonly load: LoadImage;
+	readonly bytes?: number;
 }
 
-function bytesOf(
+function readSource(
 	context: IExecuteFunctions,
 	itemIndex: number,
-	{ kind, value }: Source,
-	{ options }: NodeRun,
-): number | undefined {
-	if (kind === 'url') return undefined;
-	return binaryFieldBytes(context, itemIndex, value) ?? options.maxFileBytes;
-}
-
-async function load(
-	context: IExecuteFunctions,
-	itemIndex: number,
-	{ kind, value }: Source,
-	{ options, ending }: NodeRun,
-	mostBytes: number,
-): ReturnType<typeof fetchInputFile> {
-	return kind === 'url'
-		? await fetchInputFile(context, value, Math.min(options.maxFileBytes, mostBytes), ending.signal)
-		: await readBinaryField(context, itemIndex, value, options.maxFileBytes);
+	{ options: { maxFileBytes }, ending }: NodeRun,
+): Result<Source> {
+	return readItem<Source>(() => {
+		if (context.getNodeParameter('imageSource', itemIndex, 'binary') === 'url') {
+			const url = textParameter(context, 'imageUrl', itemIndex);
+			return ok({
+				load: async (mostBytes) =>
+					await fetchInputFile(context, url, Math.min(maxFileBytes, mostBytes), ending.signal),
+			});
+		}
+		const field = textParameter(context, 'inputDataFieldName', itemIndex);
+		return ok({
+			load: async () => await readBinaryField(context, itemIndex, field, maxFileBytes),
+			bytes: binaryFieldBytes(context, itemIndex, field) ?? maxFileBytes,
+		});
+	});
 }

@@ -3,6 +3,7 @@ import { NodeHelpers, type IExecuteFunctions } from 'n8n-workflow';
 import { badInput, fail, ok, type Failure, type Result } from '../../../shared/errors/failure';
 import { binaryFieldBytes, fetchInputFile, readBinaryField } from '../../../shared/files/inputFile';
 import { excerpt } from '../../../shared/text/json';
+import { isWebAddress } from '../../../shared/text/webAddress';
 import { parsePasted, refuseRounded } from '../../../shared/form/pastedJson';
 import type { TaskJob } from '../../tasks/engine';
 import type { IdempotencyKey, ImageInput, SubmitStart } from '../../tasks/submit';
@@ -260,7 +261,7 @@ function readImageSlots(context: IExecuteFunctions, itemIndex: number, run: Node
 }
 
 function refuseUrl(url: string, index: number): Failure | undefined {
-	if (/^https?:\/\/[^/]/i.test(url)) return undefined;
+	if (isWebAddress(url)) return undefined;
 	return badInput(
 		`Image ${index + 1} of "Input Images" has ${url ? `"${excerpt(url, 60)}" as its URL, which is not a web address` : 'no URL'}`,
 		'Enter a URL that starts with http:// or https://.',

@@ -1,9 +1,8 @@
-import { createHash } from 'crypto';
-
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { itemsByAccount } from '../../../shared/platform/accounts';
 import { badInput } from '../../../shared/errors/failure';
+import { sha256 } from '../../../shared/text/sha256';
 import type { TaskInfo } from '../../tasks/taskInfo';
 import { infoOfMany } from '../../tasks/poll';
 import {
@@ -122,7 +121,7 @@ async function pollOnce(context: IExecuteFunctions, run: NodeRun): Promise<Poll>
 
 function waitName({ owner }: AccountLine, taskIds: readonly string[]): string {
 	const wait = owner ? [owner, taskIds] : taskIds;
-	return createHash('sha256').update(JSON.stringify(wait)).digest('base64url');
+	return sha256(JSON.stringify(wait));
 }
 
 /** A poll of the tasks of one account. */

@@ -2,6 +2,8 @@ import fc from 'fast-check';
 
 import { createProgressSockets, type ProgressSockets } from '../../../../nodes/FlowTask/tasks/progressSocket';
 import type { TaskInfo } from '../../../../nodes/FlowTask/tasks/taskInfo';
+import { openSocket } from '../../../../nodes/shared/http/webSocket';
+import { TestClock, turn } from '../../testClock';
 import { playedSockets, type PlayedSocket } from '../sockets.script';
 
 const FIRST = '/mass/api/progress';
@@ -119,11 +121,11 @@ describe('createProgressSockets', () => {
 		expect(opened.map(({ closed }) => closed)).toEqual([false, true]);
 	});
 
-	it('closes also what opens after it was closed', () => {
-		const { open, opened } = scene();
+	it('opens nothing after it was closed', () => {
+		const { open, opened, lost } = scene();
 		open('t').close();
 		opened[0]?.refuse();
-		expect(opened.map(({ closed }) => closed)).toEqual([true, true]);
+		expect([opened.map(({ closed }) => closed), lost]).toEqual([[true], []]);
 	});
 
 	it('passes over messages about another task', () => {
@@ -134,12 +136,20 @@ describe('createProgressSockets', () => {
 		expect(infos).toEqual([]);
 	});
 
-	it('takes a socket that cannot even be made for one that is refused', () => {
-		const sockets = createProgressSockets('wss://platform.example', [FIRST, SECOND], () => {
+	it('takes a socket that cannot even be made for one that is refused', async () => {
+		const connect = (): never => {
 			throw new SyntaxError('The URL is invalid');
-		});
+		};
+		const clock = new TestClock();
+		const sockets = createProgressSockets('wss://platform.example', [FIRST, SECOND], (url, events) =>
+			openSocket({ url }, events, clock, connect),
+		);
 		const lost = jest.fn();
-		expect(() => sockets.open('t', 'token', { onInfo: jest.fn(), onLost: lost }).close()).not.toThrow();
+		const socket = sockets.open('t', 'token', { onInfo: jest.fn(), onLost: lost });
+		await turn();
+		expect(() => {
+			socket.close();
+		}).not.toThrow();
 		expect(lost).toHaveBeenCalledTimes(1);
 		expect(sockets.available).toBe(false);
 	});

@@ -1,8 +1,10 @@
+import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 
 import type { IBinaryData } from 'n8n-workflow';
 
 import {
+	digestBinaryField,
 	fetchInputFile as fetchWith,
 	readBinaryField,
 	type InputFileContext,
@@ -69,7 +71,7 @@ describe('readBinaryField', () => {
 	it.each([
 		['no file at all', contextOf({}), 0, 'data', 'no file in field "data"'],
 		['an item that does not exist', contextOf({}), 9, 'data', 'no file in field'],
-		['no name of a field', contextOf({}), 0, '  ', 'No input field is named'],
+		['no name of a field', contextOf({}), 0, '  ', 'the input field that holds the file is missing'],
 		[
 			'an empty file',
 			contextOf({ fields: { data: { meta: {}, bytes: Buffer.alloc(0) } } }),
@@ -127,7 +129,7 @@ describe('fetchInputFile', () => {
 		expect(JSON.stringify(context.asked)).not.toMatch(/authorization/i);
 	});
 
-	it('bears with a name that is wrongly encoded, and with none', async () => {
+	it('copes with a name that is wrongly encoded, and with none', async () => {
 		const context = (): InputFileContext => contextOf({ answer: found([PNG]) });
 		await expect(fetchInputFile(context(), 'https://h.example/%E0%A4%A', 1_000)).resolves.toMatchObject({
 			value: { fileName: '%E0%A4%A.png' },
@@ -220,7 +222,7 @@ describe('fetchInputFile', () => {
 		await expect(fetchInputFile(context, 'https://files.example/a.png', 1_000)).resolves.toMatchObject({
 			failure: {
 				kind: 'file',
-				message: expect.stringContaining(`answered with ${said} in place of a file`),
+				message: expect.stringContaining(`answered with ${said} instead of the file`),
 				advice: expect.stringContaining('without a login'),
 			},
 		});
@@ -245,4 +247,55 @@ describe('fetchInputFile', () => {
 			});
 		},
 	);
+});
+
+describe('digestBinaryField', () => {
+	const bytes = Buffer.from(Array.from({ length: 1_000_003 }, (_, i) => (i * 7) % 256));
+	const sha256 = createHash('sha256').update(bytes).digest('base64url');
+	const meta = { fileName: 'a.bin', mimeType: 'application/x-a' };
+
+	it('bytes that n8n holds in the item, and bytes that it keeps elsewhere, have one digest', async () => {
+		const inItem = {
+			helpers: {
+				assertBinaryData: () => ({ ...meta, data: bytes.toString('base64') }),
+				getBinaryStream: async () => await Promise.reject(new Error('not kept elsewhere')),
+			},
+		};
+		let pieces = 0;
+		async function* read(): AsyncGenerator<Buffer> {
+			for (let at = 0; at < bytes.length; at += 65_536) {
+				pieces++;
+				yield bytes.subarray(at, at + 65_536);
+			}
+		}
+		const elsewhere = {
+			helpers: {
+				assertBinaryData: () => ({ ...meta, data: 'filesystem-v2', id: 'filesystem-v2:x' }),
+				getBinaryStream: async (id: string) =>
+					id === 'filesystem-v2:x' ? Readable.from(read()) : await Promise.reject(new Error('another id')),
+			},
+		};
+		const expected = { ok: true, value: { name: 'a.bin', type: 'application/x-a', sha256 } };
+		expect(await digestBinaryField(inItem, 0, 'data')).toEqual(expected);
+		expect(await digestBinaryField(elsewhere, 0, 'data')).toEqual(expected);
+		expect(pieces).toBe(16);
+	});
+
+	it('a file that breaks off while it is read is told as one that cannot be read', async () => {
+		const broken = {
+			helpers: {
+				assertBinaryData: () => ({ ...meta, data: 'x', id: 'x' }),
+				getBinaryStream: async () =>
+					Readable.from(
+						(async function* () {
+							yield bytes;
+							throw new Error('ENOENT');
+						})(),
+					),
+			},
+		};
+		expect(await digestBinaryField(broken, 0, 'data')).toMatchObject({
+			failure: { kind: 'badInput', message: 'The item has no file in field "data" that can be read' },
+		});
+	});
 });

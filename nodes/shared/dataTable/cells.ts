@@ -1,0 +1,15 @@
+/** The time of expiry of a row that never expires; its year has four digits for those who read the table. */
+export const NEVER_MS = Date.UTC(9999, 0);
+
+/** PostgreSQL keeps every character but this one, and one such row would keep all others from being written. */
+export function storable(text: string): string {
+	return text.replaceAll('\0', '\uFFFD');
+}
+
+const KEY_TEXT_CHARS = 200;
+const HALF_CHARACTER = /[\uD800-\uDBFF]$/;
+
+/** A key as people read it in the table. */
+export function keyText(key: string): string {
+	return storable(key.slice(0, KEY_TEXT_CHARS).replace(HALF_CHARACTER, ''));
+}

@@ -1,0 +1,190 @@
+import type { IExecuteFunctions } from 'n8n-workflow';
+
+import { HEAD_BYTES } from './fileType';
+import type { Clock } from '../run/clock';
+import { fail, ok, type Result } from '../errors/failure';
+import { cuttable, type ByteStream } from '../http/abortableStream';
+import { repeatDelayMs } from '../http/backoff';
+import { createIdleTimeouts } from '../http/idleTimeout';
+import { describeError, openReply, type OpenReply } from '../http/request';
+
+/** Times are of the clock's `now()`. */
+export interface FileFetch<T> {
+	readonly context: { readonly helpers: Pick<IExecuteFunctions['helpers'], 'httpRequest'> };
+	readonly clock: Clock;
+	/** A number in [0, 1). */
+	readonly random: () => number;
+	/** Ends the fetch; the caller looks at the signal itself. */
+	readonly signal?: AbortSignal | undefined;
+	readonly url: string;
+	readonly maxBytes: number;
+	/** Time for the head of the answer, and between two pieces of its body. */
+	readonly idleMs: number;
+	/** When a body that begins at `nowMs` must have ended. */
+	readonly endByMs: (nowMs: number) => number;
+	/** Nothing is tried again from then on. */
+	readonly lastTryMs: number;
+	/**
+	 * What came instead of a file, in words that follow "answered with". Asked before a byte is read, and with the
+	 * first bytes.
+	 */
+	readonly foundInstead: (head: Uint8Array, contentType: string | undefined) => string | undefined;
+	/** Takes the file; if it throws, the file is fetched again. */
+	readonly take: (file: OpenFile) => Promise<T>;
+}
+
+/** A file that is coming in. */
+export interface OpenFile {
+	readonly contentType: string | undefined;
+	/** The first bytes; `bytes` begins with them. */
+	readonly head: Uint8Array;
+	/** Throws where the connection breaks, goes silent, or brings more than `maxBytes`. */
+	readonly bytes: AsyncGenerator<Uint8Array>;
+	/** Bytes that were read from `bytes`. */
+	readonly received: () => number;
+	/** What n8n handed out. */
+	readonly stream: ByteStream;
+}
+
+/**
+ * - `passing`: an outage, too many requests or a broken connection, at the last try too
+ * - `expired`: the host refuses or sends something else: the link may be too old, or want a login
+ * - `tooLarge`: it has more than `maxBytes`
+ * - `final`: anything else that another try would not change
+ */
+export interface FetchFailure {
+	readonly kind: 'passing' | 'expired' | 'tooLarge' | 'final';
+	/** Follows "could not be read:"; text from outside. */
+	readonly reason: string;
+	readonly retryAfter?: string | undefined;
+}
+
+const TRIES = 4;
+const IDLE_CHECK_MS = 5_000;
+/** What a file host says when a signed link is too old, or the file was cleaned up. */
+const EXPIRED_STATUSES: ReadonlySet<number> = new Set([400, 401, 403, 404, 410]);
+const TOO_LARGE: FetchFailure = { kind: 'tooLarge', reason: 'it is too large' };
+
+/**
+ * Fetches a file without any credential: a link carries its own signature, and its host is another origin (§2.4). A
+ * read may be repeated, so a broken connection costs no more than a try. Never throws.
+ */
+export async function fetchFile<T>(fetch: FileFetch<T>): Promise<Result<T, FetchFailure>> {
+	const { clock, random, signal } = fetch;
+	for (let tries = 1; ; tries++) {
+		const fetched = await tryOnce(fetch);
+		if (fetched.ok || fetched.failure.kind !== 'passing') return fetched;
+		if (tries === TRIES || clock.now() >= fetch.lastTryMs) return fetched;
+		const busy = { kind: 'busy', retryAfter: fetched.failure.retryAfter, text: '' } as const;
+		await clock.sleep(repeatDelayMs(busy, tries, clock.wallNow(), random), signal);
+		if (signal?.aborted) return fetched;
+	}
+}
+
+async function tryOnce<T>(fetch: FileFetch<T>): Promise<Result<T, FetchFailure>> {
+	const line = new AbortController();
+	const signal = AbortSignal.any([line.signal, ...(fetch.signal ? [fetch.signal] : [])]);
+	let reply: OpenReply | undefined;
+	try {
+		const response: unknown = await fetch.context.helpers.httpRequest({
+			method: 'GET',
+			url: fetch.url,
+			headers: { Accept: '*/*' },
+			encoding: 'stream',
+			returnFullResponse: true,
+			ignoreHttpStatusErrors: true,
+			timeout: fetch.idleMs,
+			abortSignal: signal,
+		});
+		reply = openReply(response);
+	} catch (error) {
+		return fail({ kind: describeError(error).fromNetwork ? 'passing' : 'final', reason: reasonOf(error) });
+	}
+	if (!reply) return fail({ kind: 'passing', reason: 'the answer could not be read' });
+	const refused = refuseReply(reply, fetch.maxBytes) ?? refuseContent(fetch, reply);
+	const body = cuttable(reply.body, () => {
+		line.abort();
+	});
+	try {
+		return refused ? fail(refused) : await takeBody(fetch, reply, body, signal);
+	} finally {
+		// Whatever was refused, or could not be taken, is still unread.
+		body.destroy();
+	}
+}
+
+function reasonOf(error: unknown): string {
+	const { reason, code } = describeError(error);
+	return code ? `${reason} (${code})` : reason;
+}
+
+function refuseReply({ status, headers }: OpenReply, maxBytes: number): FetchFailure | undefined {
+	const reason = `the host answered HTTP ${status}`;
+	if (EXPIRED_STATUSES.has(status)) return { kind: 'expired', reason };
+	if (status === 429 || status === 408 || status >= 500) {
+		return { kind: 'passing', reason, retryAfter: headers['retry-after'] };
+	}
+	if (status < 200 || status > 299) return { kind: 'final', reason };
+	return Number(headers['content-length']) > maxBytes ? TOO_LARGE : undefined;
+}
+
+/** Some hosts say only in the body that a link is too old, or that they want a login. */
+function refuseContent<T>(
+	{ foundInstead }: FileFetch<T>,
+	{ headers }: OpenReply,
+	head: Uint8Array = new Uint8Array(),
+): FetchFailure | undefined {
+	const found = foundInstead(head, headers['content-type']);
+	return found
+		? { kind: 'expired', reason: `the host answered with ${found} instead of the file` }
+		: undefined;
+}
+
+async function takeBody<T>(
+	fetch: FileFetch<T>,
+	reply: OpenReply,
+	body: ByteStream,
+	signal: AbortSignal,
+): Promise<Result<T, FetchFailure>> {
+	const { clock, idleMs, endByMs, maxBytes } = fetch;
+	const idleTimeouts = createIdleTimeouts(clock, IDLE_CHECK_MS, signal);
+	const watched = idleTimeouts.watch(body, { idleMs, endByMs: endByMs(clock.now()) });
+	const pieces = body[Symbol.asyncIterator]();
+	let received = 0;
+	async function* counted(head: Uint8Array): AsyncGenerator<Uint8Array> {
+		let piece = head;
+		for (;;) {
+			received += piece.byteLength;
+			watched.received();
+			if (received > maxBytes) throw new Error(TOO_LARGE.reason);
+			yield piece;
+			const next = await pieces.next();
+			if (next.done) return;
+			piece = next.value;
+		}
+	}
+	try {
+		const head = await readHead(pieces);
+		const refused = refuseContent(fetch, reply, head);
+		if (refused) return fail(refused);
+		const contentType = reply.headers['content-type'];
+		const file = { contentType, head, bytes: counted(head), received: () => received, stream: reply.body };
+		return ok(await fetch.take(file));
+	} catch (error) {
+		return fail(received > maxBytes ? TOO_LARGE : { kind: 'passing', reason: reasonOf(error) });
+	} finally {
+		watched.release();
+	}
+}
+
+/** Reads until the first bytes tell the type of the file. */
+async function readHead(pieces: AsyncIterator<Uint8Array>): Promise<Buffer> {
+	const head: Uint8Array[] = [];
+	for (let bytes = 0; bytes < HEAD_BYTES;) {
+		const next = await pieces.next();
+		if (next.done) break;
+		head.push(next.value);
+		bytes += next.value.byteLength;
+	}
+	return Buffer.concat(head);
+}
