@@ -1,5 +1,4 @@
 import { sha256 } from '../shared/text/sha256';
-
 import { badInput, fail, ok, type Result } from '../shared/errors/failure';
 import { isJsonObject, parseJson, type Json, type JsonObject } from '../shared/text/json';
 import { pathSteps, readPath } from '../shared/text/jsonPath';

@@ -1,4 +1,5 @@
-import { openChatStage, sayings } from './ChatCompletion/chat.fixture';
+import { sayings } from './harness/stage';
+import { openChatStage } from './ChatCompletion/chat.fixture';
 import { openStage, prompts } from './FlowTask/flowTask.fixture';
 import { NODE_NAME, stopwatch } from './harness';
 

@@ -20,6 +20,22 @@ export function systemTime(): TimeSource {
 	};
 }
 
+/** Waits by the timers of this realm, which a test may have sped up, and no longer once `signal` is aborted. */
+export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
+	if (signal?.aborted) return;
+	await new Promise<void>((resolve) => {
+		const timer = setTimeout(end, Math.min(ms, LONGEST_TIMER_MS));
+		// A pause keeps no process alive.
+		timer.unref();
+		signal?.addEventListener('abort', end, { once: true });
+		function end(): void {
+			clearTimeout(timer);
+			signal?.removeEventListener('abort', end);
+			resolve();
+		}
+	});
+}
+
 interface Alarm {
 	readonly atMs: number;
 	readonly run: () => void;

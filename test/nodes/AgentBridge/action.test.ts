@@ -1,5 +1,7 @@
 import { NODE_NAME, stopwatch, type HarnessRun } from '../harness';
-import { escaped, everythingSaid, openStage, until, type Stage } from './agentBridge.fixture';
+import { until } from '../../until';
+import { everythingSaid } from '../harness/stage';
+import { escaped, openStage, type Stage } from './agentBridge.fixture';
 
 let stage: Stage;
 beforeEach(async () => {
@@ -15,7 +17,7 @@ const texts = (...all: string[]): Array<{ json: { text: string } }> =>
 const jsonOf = (run: HarnessRun, output = 0): Array<Record<string, unknown>> =>
 	run.output(NODE_NAME, output).map(({ json }) => json);
 /** The platform hears of a close a moment after the node. */
-const closed = async (): Promise<void> => await until(() => bridge().open === 0);
+const closed = async (): Promise<unknown> => await until(() => bridge().open === 0);
 const bridge = (): ReturnType<Stage['platform']['books']>['bridge'] => stage.platform.books().bridge;
 
 describe('request', () => {

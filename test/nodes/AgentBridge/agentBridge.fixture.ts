@@ -1,24 +1,21 @@
 import type { INodeParameters } from 'n8n-workflow';
 
-import { startPlatform, type BridgeChannel, type ChannelOptions, type LocalPlatform } from '../../platform';
+import type { BridgeChannel, ChannelOptions } from '../../platform';
 import {
-	createHarness,
 	NODE_NAME,
 	singleNode,
 	type ActiveTrigger,
-	type Harness,
 	type HarnessRun,
 	type ItemInput,
 	type SingleNode,
 	type WorkflowJson,
 } from '../harness';
+import { openPlatform, type PlatformStage } from '../harness/stage';
 
 type Credentials = { flowBridgeApi: Record<string, string> };
 
-/** A local platform with a channel account, and n8n-core with the built nodes: real sockets all the way. */
-export interface Stage {
-	readonly platform: LocalPlatform;
-	readonly harness: Harness;
+/** With a channel account. */
+export interface Stage extends PlatformStage {
 	readonly channel: BridgeChannel;
 	readonly credentials: Credentials;
 	/** Activates a workflow of the trigger alone. */
@@ -34,7 +31,6 @@ export interface Stage {
 	/** Runs the action for these items. */
 	run(items: ItemInput[], parameters?: INodeParameters, settings?: Partial<SingleNode>): Promise<HarnessRun>;
 	action(parameters?: INodeParameters, settings?: Partial<SingleNode>): WorkflowJson;
-	close(): Promise<void>;
 }
 
 const triggerFlow = (parameters: INodeParameters): WorkflowJson => ({
@@ -58,8 +54,8 @@ export const CORRELATED: INodeParameters = {
 };
 
 export async function openStage(options: ChannelOptions = {}): Promise<Stage> {
-	const platform = await startPlatform();
-	const harness = await createHarness();
+	const stage = await openPlatform();
+	const { platform, harness } = stage;
 	const channel = platform.createChannel(options);
 	const credentials: Credentials = {
 		flowBridgeApi: { channelToken: channel.token, wsBaseUrl: platform.wsUrl },
@@ -74,8 +70,7 @@ export async function openStage(options: ChannelOptions = {}): Promise<Stage> {
 			...settings,
 		});
 	return {
-		platform,
-		harness,
+		...stage,
 		channel,
 		credentials,
 		action,
@@ -89,10 +84,6 @@ export async function openStage(options: ChannelOptions = {}): Promise<Stage> {
 			}),
 		run: async (items, parameters, settings) =>
 			await harness.run({ workflow: action(parameters, settings), items, credentials }),
-		close: async () => {
-			await harness.close();
-			await platform.close();
-		},
 	};
 }
 
@@ -101,17 +92,4 @@ export function framesOf(trigger: ActiveTrigger): Array<Record<string, unknown>>
 	return trigger.runs.flatMap((run) =>
 		run.output(NODE_NAME).map(({ json }) => json.frame as Record<string, unknown>),
 	);
-}
-
-/** Every word that an execution left behind: items, errors, hints, logs. */
-export function everythingSaid(run: HarnessRun): string {
-	return JSON.stringify([run.stored, run.raw.data.resultData, run.error, run.logs]);
-}
-
-export async function until(condition: () => boolean, what = 'the condition'): Promise<void> {
-	const giveUpAt = Date.now() + 60_000;
-	while (!condition()) {
-		if (Date.now() > giveUpAt) throw new Error(`${what} did not come true`);
-		await new Promise((resolve) => setTimeout(resolve, 5));
-	}
 }

@@ -1,5 +1,5 @@
 import { createHarness, type Harness } from '../harness';
-import { until } from './agentBridge.fixture';
+import { until } from '../../until';
 import { startPlatform, type BridgeChannel, type LocalPlatform } from '../../platform';
 
 let harness: Harness;

@@ -1,5 +1,6 @@
 import { NODE_NAME, stopwatch } from '../harness';
-import { openStage, until, type Stage } from './agentBridge.fixture';
+import { until } from '../../until';
+import { openStage, type Stage } from './agentBridge.fixture';
 
 let stage: Stage;
 beforeEach(async () => {

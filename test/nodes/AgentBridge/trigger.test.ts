@@ -1,5 +1,7 @@
 import { NODE_NAME, stopwatch, type ActiveTrigger } from '../harness';
-import { escaped, everythingSaid, framesOf, openStage, until, type Stage } from './agentBridge.fixture';
+import { until } from '../../until';
+import { everythingSaid } from '../harness/stage';
+import { escaped, framesOf, openStage, type Stage } from './agentBridge.fixture';
 
 let stage: Stage;
 beforeEach(async () => {

@@ -2,7 +2,8 @@ import type { INodeParameters } from 'n8n-workflow';
 
 import type { Agent } from '../../platform';
 import { NODE_NAME, type HarnessRun, type ItemInput, type SingleNode } from '../harness';
-import { CONTINUE, everythingSaid, openAgentStage, type AgentStage } from './agent.fixture';
+import { everythingSaid } from '../harness/stage';
+import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
 
 /** A credential whose token is an expression: each item talks to its own agent. */
 let stage: AgentStage;

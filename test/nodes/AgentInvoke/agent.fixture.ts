@@ -1,10 +1,8 @@
 import type { INodeParameters } from 'n8n-workflow';
 
-import { startPlatform, type LocalPlatform, type PlatformOptions } from '../../platform';
+import type { PlatformOptions } from '../../platform';
 import {
-	createHarness,
 	singleNode,
-	type Harness,
 	type HarnessRun,
 	type ItemInput,
 	type RunOptions,
@@ -12,11 +10,9 @@ import {
 	type WorkflowJson,
 } from '../harness';
 import { createDataTables, type DataTables } from '../harness/dataTables';
+import { openPlatform, type PlatformStage } from '../harness/stage';
 
-/** A local platform and n8n-core with the built agent node: real sockets all the way. */
-export interface AgentStage {
-	readonly platform: LocalPlatform;
-	readonly harness: Harness;
+export interface AgentStage extends PlatformStage {
 	readonly credentials: { flowAgentApi: Record<string, string | boolean> };
 	/** What n8n's Data Tables hold. */
 	readonly tables: DataTables;
@@ -33,17 +29,11 @@ export interface AgentStage {
 	): Promise<HarnessRun>;
 	/** New books, no faults, empty tables. */
 	reset(): void;
-	close(): Promise<void>;
-}
-
-/** Items that each say one thing. */
-export function sayings(...texts: string[]): ItemInput[] {
-	return texts.map((say) => ({ json: { say } }));
 }
 
 export async function openAgentStage(options: PlatformOptions = {}): Promise<AgentStage> {
-	const platform = await startPlatform({ pictures: 'prepared', seed: 1, ...options });
-	const harness = await createHarness();
+	const stage = await openPlatform(options);
+	const { platform, harness } = stage;
 	let tables = createDataTables();
 	const credentials = {
 		flowAgentApi: {
@@ -59,8 +49,7 @@ export async function openAgentStage(options: PlatformOptions = {}): Promise<Age
 			...settings,
 		});
 	return {
-		platform,
-		harness,
+		...stage,
 		credentials,
 		get tables() {
 			return tables;
@@ -80,24 +69,7 @@ export async function openAgentStage(options: PlatformOptions = {}): Promise<Age
 			platform.resetBooks();
 			tables = createDataTables();
 		},
-		close: async () => {
-			await harness.close();
-			await platform.close();
-		},
 	};
-}
-
-/** Every word that an execution left behind: items, errors, hints, logs. */
-export function everythingSaid(run: HarnessRun): string {
-	return JSON.stringify([run.stored, run.raw.data.resultData, run.error, run.logs, run.chunks]);
-}
-
-export async function until(isSo: () => boolean, withinMs = 60_000): Promise<void> {
-	const endMs = Date.now() + withinMs;
-	while (!isSo()) {
-		if (Date.now() > endMs) throw new Error('what was waited for did not come');
-		await new Promise((resolve) => setTimeout(resolve, 5));
-	}
 }
 
 /** Items go on beside failed ones. */

@@ -1,5 +1,6 @@
 import { NODE_NAME } from '../harness';
-import { openAgentStage, sayings, type AgentStage } from './agent.fixture';
+import { sayings } from '../harness/stage';
+import { openAgentStage, type AgentStage } from './agent.fixture';
 
 let stage: AgentStage;
 beforeAll(async () => {

@@ -8,7 +8,8 @@ import {
 
 import { createHarness, NODE_NAME, TRIGGER_NAME } from '../harness';
 import { openScriptedServer, type ScriptedServer } from '../ChatCompletion/scriptedServer';
-import { CONTINUE, everythingSaid, openAgentStage, sayings, type AgentStage } from './agent.fixture';
+import { everythingSaid, sayings } from '../harness/stage';
+import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
 
 let stage: AgentStage;
 let server: ScriptedServer;

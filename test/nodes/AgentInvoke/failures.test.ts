@@ -1,6 +1,7 @@
 import type { AgentRight } from '../../platform';
 import { NODE_NAME } from '../harness';
-import { CONTINUE, everythingSaid, openAgentStage, sayings, type AgentStage } from './agent.fixture';
+import { everythingSaid, sayings } from '../harness/stage';
+import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
 
 /** Every way in which the platform says no, told apart whatever the outer HTTP status is (§7.5). */
 describe.each(['always200', 'same'] as const)('outer status %s', (agentOuterStatus) => {

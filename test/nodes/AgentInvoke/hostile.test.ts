@@ -1,6 +1,7 @@
 import { NODE_NAME, type HarnessRun, type ItemInput } from '../harness';
 import { deeplyNested } from '../../unit/FlowTask/hostileJson';
-import { CONTINUE, everythingSaid } from './agent.fixture';
+import { everythingSaid } from '../harness/stage';
+import { CONTINUE } from './agent.fixture';
 import { envelope, item, openScriptedAgent, OPTIONS, type ScriptedAgent } from './scriptedAgent';
 
 /** What nobody means to send: ids longer than a number holds, secrets in disguise, nesting without end. */

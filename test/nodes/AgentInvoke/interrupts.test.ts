@@ -1,7 +1,8 @@
 import type { INodeParameters } from 'n8n-workflow';
 
 import { NODE_NAME, type HarnessRun } from '../harness';
-import { CONTINUE, openAgentStage, sayings, type AgentStage } from './agent.fixture';
+import { sayings } from '../harness/stage';
+import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
 
 let stage: AgentStage;
 beforeAll(async () => {

@@ -1,7 +1,9 @@
 import type { FaultRule } from '../../platform';
 import { NODE_NAME, type HarnessRun, type ItemInput } from '../harness';
 import { noDataTables } from '../harness/dataTables';
-import { CONTINUE, openAgentStage, sayings, until, type AgentStage } from './agent.fixture';
+import { until } from '../../until';
+import { sayings } from '../harness/stage';
+import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
 
 /** Whatever fails, whenever: the agent never runs twice for one item. */
 let stage: AgentStage;

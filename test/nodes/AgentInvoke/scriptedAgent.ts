@@ -2,7 +2,8 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 import { NODE_NAME, type HarnessRun, type ItemInput } from '../harness';
-import { CONTINUE, openAgentStage, sayings, type AgentStage } from './agent.fixture';
+import { sayings } from '../harness/stage';
+import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
 
 type NodeParameters = NonNullable<Parameters<AgentStage['run']>[1]>;
 type Settings = NonNullable<Parameters<AgentStage['run']>[2]>;

@@ -1,6 +1,8 @@
 import type { JsonObject } from '../../../nodes/shared/text/json';
 import { NODE_NAME, stopwatch, type HarnessRun } from '../harness';
-import { CONTINUE, openAgentStage, sayings, until, type AgentStage } from './agent.fixture';
+import { until } from '../../until';
+import { sayings } from '../harness/stage';
+import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
 
 let stage: AgentStage;
 beforeAll(async () => {

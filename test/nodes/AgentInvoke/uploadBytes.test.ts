@@ -2,7 +2,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 import { NODE_NAME } from '../harness';
-import { openAgentStage, sayings } from './agent.fixture';
+import { sayings } from '../harness/stage';
+import { openAgentStage } from './agent.fixture';
 
 const MB = 1024 * 1024;
 

@@ -2,7 +2,8 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 import { NODE_NAME, type HarnessRun } from '../harness';
-import { CONTINUE, everythingSaid, openAgentStage, sayings, type AgentStage } from './agent.fixture';
+import { everythingSaid, sayings } from '../harness/stage';
+import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
 
 /** Agents whose answers nobody would write on purpose, to the byte. */
 let stage: AgentStage;

@@ -1,21 +1,17 @@
 import type { INodeParameters } from 'n8n-workflow';
 
-import { startPlatform, type LocalPlatform, type PlatformOptions } from '../../platform';
+import type { PlatformOptions } from '../../platform';
 import {
-	createHarness,
 	singleNode,
-	type Harness,
 	type HarnessRun,
 	type ItemInput,
 	type RunOptions,
 	type SingleNode,
 	type WorkflowJson,
 } from '../harness';
+import { openPlatform, type PlatformStage } from '../harness/stage';
 
-/** A local platform and n8n-core with the built chat node: real sockets all the way. */
-export interface ChatStage {
-	readonly platform: LocalPlatform;
-	readonly harness: Harness;
+export interface ChatStage extends PlatformStage {
 	readonly credentials: { flowPlatformApi: Record<string, string> };
 	/** A workflow with ChatCompletion as its only node, which says `{{ $json.say }}` unless told otherwise. */
 	workflow(parameters?: INodeParameters, settings?: Partial<SingleNode>): WorkflowJson;
@@ -24,21 +20,15 @@ export interface ChatStage {
 		parameters?: INodeParameters,
 		settings?: Partial<SingleNode> & Pick<RunOptions, 'streaming' | 'mode'>,
 	): Promise<HarnessRun>;
-	close(): Promise<void>;
 }
 
 export function model(id: string): INodeParameters {
 	return { model: { __rl: true, mode: 'id', value: id } };
 }
 
-/** Items that each say one thing. */
-export function sayings(...texts: string[]): ItemInput[] {
-	return texts.map((say) => ({ json: { say } }));
-}
-
 export async function openChatStage(options: PlatformOptions = {}): Promise<ChatStage> {
-	const platform = await startPlatform({ pictures: 'prepared', seed: 1, ...options });
-	const harness = await createHarness();
+	const stage = await openPlatform(options);
+	const { platform, harness } = stage;
 	const credentials = { flowPlatformApi: { apiKey: platform.apiKey, baseUrl: platform.apiUrl } };
 	const workflow: ChatStage['workflow'] = (parameters = {}, settings = {}) =>
 		singleNode({
@@ -51,8 +41,7 @@ export async function openChatStage(options: PlatformOptions = {}): Promise<Chat
 			...settings,
 		});
 	return {
-		platform,
-		harness,
+		...stage,
 		credentials,
 		workflow,
 		run: async (items, parameters, { streaming, mode, ...settings } = {}) =>
@@ -63,9 +52,5 @@ export async function openChatStage(options: PlatformOptions = {}): Promise<Chat
 				...(streaming !== undefined && { streaming }),
 				...(mode && { mode }),
 			}),
-		close: async () => {
-			await harness.close();
-			await platform.close();
-		},
 	};
 }

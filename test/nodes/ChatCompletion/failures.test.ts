@@ -1,6 +1,7 @@
-import { everythingSaid } from '../FlowTask/flowTask.fixture';
+import { everythingSaid } from '../harness/stage';
 import { NODE_NAME, stopwatch } from '../harness';
-import { model, openChatStage, sayings, type ChatStage } from './chat.fixture';
+import { sayings } from '../harness/stage';
+import { model, openChatStage, type ChatStage } from './chat.fixture';
 
 let stage: ChatStage;
 beforeAll(async () => {

@@ -1,5 +1,6 @@
 import { NODE_NAME } from '../harness';
-import { openChatStage, sayings, type ChatStage } from './chat.fixture';
+import { sayings } from '../harness/stage';
+import { openChatStage, type ChatStage } from './chat.fixture';
 
 let stage: ChatStage;
 beforeAll(async () => {

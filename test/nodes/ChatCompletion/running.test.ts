@@ -6,7 +6,8 @@ import {
 } from 'n8n-workflow';
 
 import { createHarness, NODE_NAME, stopwatch } from '../harness';
-import { model, openChatStage, sayings, type ChatStage } from './chat.fixture';
+import { sayings } from '../harness/stage';
+import { model, openChatStage, type ChatStage } from './chat.fixture';
 
 let stage: ChatStage;
 beforeAll(async () => {

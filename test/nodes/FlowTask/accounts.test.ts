@@ -11,7 +11,8 @@ import { CredentialsHelper } from '../harness/credentials.helper';
 import { createDataTables, type DataTables } from '../harness/dataTables';
 import textToImage from '../../platform/workflows/text-to-image.json';
 import imageToImage from '../../platform/workflows/image-to-image.json';
-import { everythingSaid, openStage, text, type Stage } from './flowTask.fixture';
+import { everythingSaid } from '../harness/stage';
+import { openStage, text, type Stage } from './flowTask.fixture';
 
 /** A credential whose key is an expression: each item goes out with its own account, whatever the others have. */
 let stage: Stage;

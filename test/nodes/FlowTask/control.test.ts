@@ -1,3 +1,4 @@
+import { until } from '../../until';
 import { NODE_NAME, stopwatch } from '../harness';
 import { openStage, prompts, text, type Stage } from './flowTask.fixture';
 
@@ -179,7 +180,3 @@ test('a workflow of another owner, an unknown workflow and a denied task each sa
 	expect(denied.error?.message).toContain('has no permission for task');
 	expect(denied.error?.description).toContain('private model');
 });
-
-async function until(condition: () => boolean): Promise<void> {
-	while (!condition()) await new Promise((resolve) => setTimeout(resolve, 10));
-}

@@ -1,32 +1,22 @@
 import type { INodeParameters } from 'n8n-workflow';
 
 import textToImage from '../../platform/workflows/text-to-image.json';
-import { startPlatform, type LocalPlatform, type PlatformOptions } from '../../platform';
-import {
-	createHarness,
-	singleNode,
-	type Harness,
-	type HarnessRun,
-	type ItemInput,
-	type SingleNode,
-	type WorkflowJson,
-} from '../harness';
+import type { PlatformOptions } from '../../platform';
+import { singleNode, type HarnessRun, type ItemInput, type SingleNode, type WorkflowJson } from '../harness';
+import { openPlatform, type PlatformStage } from '../harness/stage';
 
-/** A local platform with a hosted workflow, and n8n-core with the built node: real sockets all the way. */
-export interface Stage {
-	readonly platform: LocalPlatform;
-	readonly harness: Harness;
+/** With a hosted workflow. */
+export interface Stage extends PlatformStage {
 	readonly workflowId: string;
 	readonly credentials: { flowPlatformApi: Record<string, string> };
 	/** A workflow with FlowTask as its only node, "Run" by fields unless said otherwise. */
 	workflow(parameters?: INodeParameters, settings?: Partial<SingleNode>): WorkflowJson;
 	run(items: ItemInput[], parameters?: INodeParameters, settings?: Partial<SingleNode>): Promise<HarnessRun>;
-	close(): Promise<void>;
 }
 
 export async function openStage(options: PlatformOptions = {}): Promise<Stage> {
-	const platform = await startPlatform({ pictures: 'prepared', taskMs: 50, seed: 1, ...options });
-	const harness = await createHarness();
+	const stage = await openPlatform({ taskMs: 50, ...options });
+	const { platform, harness } = stage;
 	const { workflowId } = await platform.hostWorkflow(textToImage);
 	const credentials = {
 		flowPlatformApi: { apiKey: platform.apiKey, baseUrl: platform.apiUrl, wsBaseUrl: platform.wsUrl },
@@ -38,17 +28,12 @@ export async function openStage(options: PlatformOptions = {}): Promise<Stage> {
 			...settings,
 		});
 	return {
-		platform,
-		harness,
+		...stage,
 		workflowId,
 		credentials,
 		workflow,
 		run: async (items, parameters, settings) =>
 			await harness.run({ workflow: workflow(parameters, settings), items, credentials }),
-		close: async () => {
-			await harness.close();
-			await platform.close();
-		},
 	};
 }
 
@@ -62,11 +47,6 @@ export const PROMPT_FIELD: INodeParameters = {
 
 export function prompts(count: number): ItemInput[] {
 	return Array.from({ length: count }, (_, index) => ({ json: { prompt: `picture ${index}` } }));
-}
-
-/** Every word that an execution left behind: items, errors, hints, logs. */
-export function everythingSaid(run: HarnessRun): string {
-	return JSON.stringify([run.stored, run.raw.data.resultData, run.error, run.logs]);
 }
 
 /** A json value that must be text. */

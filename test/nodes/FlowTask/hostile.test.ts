@@ -10,7 +10,8 @@ import {
 	type HarnessRun,
 	type SingleNode,
 } from '../harness';
-import { everythingSaid, prompts, PROMPT_FIELD, text } from './flowTask.fixture';
+import { everythingSaid } from '../harness/stage';
+import { prompts, PROMPT_FIELD, text } from './flowTask.fixture';
 
 /** Platforms that none of us wrote, and that do not behave. */
 let harness: Harness;

@@ -1,6 +1,7 @@
 import type { INodeParameters } from 'n8n-workflow';
 
 import type { FaultRule } from '../../platform';
+import { until } from '../../until';
 import { NODE_NAME, type HarnessRun, type ItemInput, type SingleNode } from '../harness';
 import { createDataTables, noDataTables, type DataTables } from '../harness/dataTables';
 import type { JsonObject } from '../../../nodes/shared/text/json';
@@ -51,10 +52,6 @@ const made = (): number => stage.platform.books().tasksMade;
 function age(byMs: number): void {
 	const older = (cell: unknown): number => Number(cell) - byMs;
 	tables.edit(LEDGER, (row) => ({ ...row, atMs: older(row.atMs), expiresAtMs: older(row.expiresAtMs) }));
-}
-
-async function until(isSo: () => boolean): Promise<void> {
-	while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
 type Mishap = Omit<FaultRule, 'on'>;

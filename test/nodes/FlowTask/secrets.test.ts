@@ -1,5 +1,6 @@
 import { NODE_NAME } from '../harness';
-import { everythingSaid, openStage, prompts, type Stage } from './flowTask.fixture';
+import { everythingSaid } from '../harness/stage';
+import { openStage, prompts, type Stage } from './flowTask.fixture';
 
 let stage: Stage;
 beforeEach(async () => {

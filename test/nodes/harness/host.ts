@@ -7,6 +7,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { CapturedLogger, type LogLine } from './log.capture';
+import { passTimeQuickly } from './quickTime';
 import { recogniseErrorsOfAllRealms } from './realm';
 
 /** What of n8n lives once per process: its settings, its logger and its binary store. */
@@ -16,6 +17,7 @@ export interface Host {
 	binaryData: BinaryDataService;
 	/** Lines that were logged outside any run, e.g. while the package was loaded. */
 	logs: LogLine[];
+	passTimeAsUsual(): void;
 }
 
 let current: Promise<Host> | undefined;
@@ -31,16 +33,18 @@ export async function acquireHost(): Promise<Host> {
 export async function releaseHost(): Promise<void> {
 	users -= 1;
 	if (users > 0 || !current) return;
-	const { folder } = await current;
+	const { folder, passTimeAsUsual } = await current;
 	current = undefined;
 	// It listens for the end of the process, which outlives many test files.
 	Container.get(SSHClientsManager).onShutdown();
 	Container.reset();
+	passTimeAsUsual();
 	await rm(folder, { recursive: true, force: true });
 }
 
 async function startHost(): Promise<Host> {
 	recogniseErrorsOfAllRealms();
+	const passTimeAsUsual = passTimeQuickly();
 	const folder = await mkdtemp(path.join(tmpdir(), 'n8n-harness-'));
 	// n8n's configuration classes read the environment when they are first asked for, which is below. Jest gives
 	// each test file its own copy of process.env, so nothing leaks.
@@ -63,5 +67,5 @@ async function startHost(): Promise<Host> {
 	Container.get(InstanceSettings).markAsLeader();
 	const binaryData = Container.get(BinaryDataService);
 	await binaryData.init();
-	return { folder, binaryData, logs };
+	return { folder, binaryData, logs, passTimeAsUsual };
 }

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { setTimeout as pause } from 'node:timers/promises';
 import type { InvocationEntry, SeenFile } from './agentBooks';
 import { readScript } from './directives';
 import type { PlannedInterrupt, Script } from './directives';
@@ -7,6 +6,7 @@ import { REASONS } from './envelope';
 import { describeFiles } from './fileReader';
 import type { InterruptAnswer, InvokeCall } from './invokeCall';
 import type { PendingInterrupt, Session } from './session';
+import { pause } from '../time';
 import type { JsonRecord } from '../wireJson';
 
 /** What came of a turn. */
@@ -93,7 +93,7 @@ export async function performTurn(
 ): Promise<TurnResult> {
 	if (entry.message !== null) session.messages.push(entry.message);
 	entry.effects.push(...script.effects);
-	if (script.takesMs > 0) await pause(script.takesMs, undefined, { ref: false });
+	if (script.takesMs > 0) await pause(script.takesMs);
 	if (script.hold) await untilReleased();
 	const result = decide(session, entry, script);
 	entry.outcome = result.outcome;

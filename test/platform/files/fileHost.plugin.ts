@@ -1,11 +1,11 @@
 import { Readable } from 'node:stream';
-import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Fault } from '../faults/faultBoard';
 import { deliver, faultAnswer, onceWhole, resetConnection } from '../service/delivery';
 import type { HttpAnswer } from '../service/delivery';
 import type { Parts } from '../service/parts';
 import type { PictureRecipe } from '../tasks/recipe';
+import { pause } from '../time';
 import { paddedPng } from './paddedFile';
 import type { FileContent } from './paddedFile';
 

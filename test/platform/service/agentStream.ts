@@ -1,9 +1,9 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import type { StreamEnd } from '../agents/directives';
 import type { AgentEnvelope } from '../agents/envelope';
 import type { Fault } from '../faults/faultBoard';
+import { pause } from '../time';
 import { spoilData } from './answerFaults';
 import { onceWhole, resetConnection } from './delivery';
 
@@ -71,7 +71,7 @@ export async function deliverStream(reply: FastifyReply, plan: StreamPlan): Prom
 	response.write(': the stream is open\n\n');
 	for (const [index, delta] of pieces.entries()) {
 		if (end !== undefined && index >= end.after) break;
-		if (pauseMs > 0 && (index > 0 || slow !== undefined)) await pause(pauseMs, undefined, { ref: false });
+		if (pauseMs > 0 && (index > 0 || slow !== undefined)) await pause(pauseMs);
 		if (!response.destroyed) response.write(event(plan.piece(delta), faults));
 		await plan.between(index + 1);
 	}

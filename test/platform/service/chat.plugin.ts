@@ -10,8 +10,9 @@ import { readChatRequest } from '../chat/request';
 import type { ChatRequest } from '../chat/request';
 import { brokenOff, scriptOf } from '../chat/script';
 import type { Fault } from '../faults/faultBoard';
+import { pause } from '../time';
 import { spoilData } from './answerFaults';
-import { playScript, waitUnlessGone } from './chatStream';
+import { playScript } from './chatStream';
 import type { ChatLine } from './chatStream';
 import { deliver, faultAnswer, jsonAnswer, resetConnection } from './delivery';
 import { admit, trapUrl } from './endpoint';
@@ -65,7 +66,7 @@ async function answerWhole(
 ): Promise<FastifyReply> {
 	const { record, faults, gone, holds } = line;
 	const { takesMs = 0, pauseMs = 0, holds: ordered, breaks } = told.directives;
-	if (takesMs + pauseMs > 0) await waitUnlessGone(takesMs + pauseMs, gone);
+	if (takesMs + pauseMs > 0) await pause(takesMs + pauseMs, gone);
 	for (const _hold of ordered) await holds.pass(gone);
 	if (gone.aborted) return reply.hijack();
 	const completion = spoilData(completionOf(request, told), faults);

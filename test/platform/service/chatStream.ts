@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Holds } from '../chat/holds';
 import type { ChatRecord } from '../chat/ledger';
 import type { Exit, Step } from '../chat/script';
 import type { Fault } from '../faults/faultBoard';
+import { pause } from '../time';
 import { spoilData } from './answerFaults';
 import { onceWhole, resetConnection } from './delivery';
 
@@ -22,11 +22,6 @@ export interface ChatLine {
 	readonly gone: AbortSignal;
 }
 
-/** Waits, but not for a client that left. */
-export async function waitUnlessGone(ms: number, gone: AbortSignal): Promise<void> {
-	await pause(ms, undefined, { signal: gone }).catch(() => undefined);
-}
-
 async function writeOut({ response, gone }: ChatLine, bytes: string | Buffer): Promise<void> {
 	if (gone.aborted || response.write(bytes)) return;
 	await once(response, 'drain', { signal: gone }).catch(() => undefined);
@@ -38,7 +33,7 @@ async function writeEvent(line: ChatLine, text: string, slowMs: number): Promise
 	const bytes = Buffer.from(text);
 	const middle = Math.ceil(bytes.length / 2);
 	for (const part of [bytes.subarray(0, middle), bytes.subarray(middle)]) {
-		await waitUnlessGone(slowMs / 2, line.gone);
+		await pause(slowMs / 2, line.gone);
 		await writeOut(line, part);
 	}
 }
@@ -51,12 +46,12 @@ async function leave(line: ChatLine, exit: Exit, end: () => void): Promise<void>
 			response.end();
 			return;
 		case 'reset':
-			await waitUnlessGone(ARRIVAL_MS, gone);
+			await pause(ARRIVAL_MS, gone);
 			if (!gone.aborted) end();
 			resetConnection(response);
 			return;
 		case 'close':
-			await waitUnlessGone(ARRIVAL_MS, gone);
+			await pause(ARRIVAL_MS, gone);
 			if (!gone.aborted) end();
 			response.socket?.destroy();
 			return;
@@ -67,7 +62,7 @@ async function leave(line: ChatLine, exit: Exit, end: () => void): Promise<void>
 			end();
 			while (!gone.aborted) {
 				await writeOut(line, COMMENT);
-				await waitUnlessGone(COMMENT_MS, gone);
+				await pause(COMMENT_MS, gone);
 			}
 	}
 }
@@ -90,7 +85,7 @@ async function take(line: ChatLine, step: Step, slowMs: number): Promise<void> {
 		case 'done':
 			return writeEvent(line, 'data: [DONE]\n\n', slowMs);
 		case 'pause':
-			return waitUnlessGone(step.ms, line.gone);
+			return pause(step.ms, line.gone);
 		case 'hold':
 			return line.holds.pass(line.gone);
 		case 'exit':

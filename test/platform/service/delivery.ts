@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
-import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyReply } from 'fastify';
 import { refusal } from '../codes';
 import type { Fault } from '../faults/faultBoard';
 import type { FaultRule } from '../faults/rules';
+import { pause } from '../time';
 
 export interface HttpAnswer {
 	readonly status: number;

@@ -1,0 +1,40 @@
+import { performance as processTime } from 'node:perf_hooks';
+
+/** How fast an idle process goes through a wait. */
+const SPEED = 20;
+/** Real ms between two looks; whoever was idle for much longer was waiting for a busy machine's processor. */
+const LOOK_EVERY_MS = 1;
+const MOST_IDLE_MS = 2 * LOOK_EVERY_MS;
+
+/**
+ * Time passes as usual while this process works, and 20 times as fast while it has nothing to do: no test sits through
+ * a backoff, a poll interval or a timeout. On a machine that is busy with other work no timeout comes early.
+ *
+ * Rules over the timers, `Date` and `performance.now()` of a test file, not over the timeouts of sockets.
+ *
+ * @returns Lets time pass as usual again; timers that have not fired by then never do.
+ */
+export function passTimeQuickly(): () => void {
+	const { setInterval, clearInterval } = globalThis;
+	const performanceNow = performance.now.bind(performance);
+	const aheadMs = performanceNow() - Date.now();
+	jest.useFakeTimers({
+		now: Date.now(),
+		doNotFake: ['clearImmediate', 'hrtime', 'nextTick', 'performance', 'queueMicrotask', 'setImmediate'],
+	});
+	// Bound, because a test may set the time of day back.
+	const now = Date.now.bind(Date);
+	performance.now = () => now() + aheadMs;
+	let before = processTime.eventLoopUtilization();
+	const pump = setInterval(() => {
+		const total = processTime.eventLoopUtilization();
+		const { active, idle } = processTime.eventLoopUtilization(total, before);
+		before = total;
+		jest.advanceTimersByTime(active + idle + Math.min(idle, MOST_IDLE_MS) * (SPEED - 1));
+	}, LOOK_EVERY_MS);
+	return () => {
+		clearInterval(pump);
+		jest.useRealTimers();
+		performance.now = performanceNow;
+	};
+}

@@ -1,0 +1,33 @@
+import { startPlatform, type LocalPlatform, type PlatformOptions } from '../../platform';
+import { createHarness, type Harness, type HarnessRun, type ItemInput } from '.';
+
+/** A local platform, and n8n-core with the built nodes: real sockets all the way. */
+export interface PlatformStage {
+	readonly platform: LocalPlatform;
+	readonly harness: Harness;
+	close(): Promise<void>;
+}
+
+export async function openPlatform(options: PlatformOptions = {}): Promise<PlatformStage> {
+	// The harness comes first: it also rules the time that the platform lives in.
+	const harness = await createHarness();
+	const platform = await startPlatform({ pictures: 'prepared', seed: 1, ...options });
+	return {
+		platform,
+		harness,
+		close: async () => {
+			await harness.close();
+			await platform.close();
+		},
+	};
+}
+
+/** Items that each say one thing. */
+export function sayings(...texts: string[]): ItemInput[] {
+	return texts.map((say) => ({ json: { say } }));
+}
+
+/** Every word that an execution left behind: items, errors, hints, logs, what it streamed. */
+export function everythingSaid(run: HarnessRun): string {
+	return JSON.stringify([run.stored, run.raw.data.resultData, run.error, run.logs, run.chunks]);
+}
