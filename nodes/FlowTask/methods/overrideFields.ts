@@ -11,8 +11,8 @@ export async function getOverrideFields(this: ILoadOptionsFunctions): Promise<Re
 }
 
 /**
- * The rows that the form offers, from what is pasted in the node. It never throws: n8n would show nothing,
- * whereas a notice stands where the rows would be.
+ * The rows that the form offers, from what is pasted in the node. It never throws: n8n would show nothing then,
+ * but it shows a notice in place of the rows.
  */
 export function overrideFieldsOf(definitionSource: unknown, specSource: unknown): ResourceMapperFields {
 	if (isEmptyDefinition(definitionSource)) {
@@ -24,16 +24,13 @@ export function overrideFieldsOf(definitionSource: unknown, specSource: unknown)
 	if (!definition.ok) return notice(`${definition.failure.message}. ${definition.failure.advice}`);
 	const view = readParameterView(specSource);
 	if (!view.ok) return notice(`${view.failure.message}. ${view.failure.advice}`);
-	const fields = formFields(definition.value, view.value).map((field) => ({
-		id: field.id,
-		displayName: field.displayName,
-		type: field.type,
+	const fields = formFields(definition.value, view.value).map(({ options, ...field }) => ({
+		...field,
 		required: false,
 		display: true,
 		defaultMatch: false,
 		canBeUsedToMatch: false,
-		...(field.options && { options: [...field.options] }),
-		...(field.defaultValue !== undefined && { defaultValue: field.defaultValue }),
+		...(options && { options: [...options] }),
 	}));
 	if (fields.length > 0) return { fields };
 	return notice('This workflow has no input that can be set: all of them come from other nodes.');

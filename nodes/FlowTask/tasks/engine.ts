@@ -18,31 +18,32 @@ import { TaskSubmitter, type ItemTask, type SubmitStart } from './submit';
 import { KNOWN_MISSING_MS, TaskWatcher } from './watch';
 import type { TaskSnapshot, WatchEnd } from './watched';
 
-/** One input item's work: a task to submit, or one that exists already. */
+/** A task that exists already. */
+export interface WatchStart {
+	readonly kind: 'watch';
+	readonly taskId: string;
+	readonly submittedAtMs?: number | undefined;
+	/** How watching ended, if that was done elsewhere: nothing is polled any more. */
+	readonly seen?: WatchEnd | undefined;
+}
+
+/** One input item's work. */
 export interface TaskJob {
 	readonly itemIndex: number;
 	/** Whether the files of the finished task are downloaded. */
 	readonly wantsFiles: boolean;
-	readonly start:
-		| SubmitStart
-		| {
-				readonly kind: 'watch';
-				readonly taskId: string;
-				readonly submittedAtMs?: number | undefined;
-				/** How watching ended, where that was done elsewhere: nothing is polled any more. */
-				readonly seen?: WatchEnd | undefined;
-		  };
-	/** Told what becomes of the submit; left out for tasks of which this run is not the owner. */
+	readonly start: SubmitStart | WatchStart;
+	/** Told what becomes of the submit; left out for tasks that this run does not own. */
 	readonly record?: SubmitRecord | undefined;
 }
 
-/** How the tasks of one account are reached: a task is known to the key that made it, and to no other. */
+/** How the tasks of one account are reached: only the key that made a task knows it. */
 export interface TaskLine {
 	readonly api: TaskApi;
 	readonly sockets?: ProgressSockets | undefined;
 	/** Images that an earlier try of the same run uploaded to this account. */
 	readonly images?: UploadedImages | undefined;
-	/** Stands for the account among the inputs of an idempotency key; empty where all items have the same one. */
+	/** Stands for the account among the inputs of an idempotency key; empty if all items have the same one. */
 	readonly owner?: string | undefined;
 }
 
@@ -50,21 +51,26 @@ export interface TaskLine {
 export interface TaskOutcome {
 	readonly itemIndex: number;
 	readonly taskId: string | undefined;
-	/** Whether the task is one that the item's idempotency key stood for already. */
+	/** Whether the item's idempotency key already stood for the task. */
 	readonly reused: boolean;
 	readonly snapshot: TaskSnapshot | undefined;
 	readonly files: readonly ResultFile[];
 	readonly failure: Failure | undefined;
 }
 
+export function outcome(itemIndex: number, known: Partial<TaskOutcome>): TaskOutcome {
+	const nothing = { taskId: undefined, reused: false, snapshot: undefined, files: [], failure: undefined };
+	return { ...nothing, ...known, itemIndex };
+}
+
 export interface EngineSettings {
 	/** How far to go with each task. */
 	readonly goal: 'submitted' | 'finished';
-	/** Most tasks that are under way at once. */
+	/** The most tasks under way at once. */
 	readonly maxInFlight: number;
-	/** No more tasks are submitted after so many failures; 0 = no limit. */
+	/** No more tasks are submitted after this many failures; 0 = no limit. */
 	readonly maxFailures: number;
-	/** End everything at the first failure: the operator did not choose to continue on failure. */
+	/** Ends everything at the first failure, because the node does not continue on failure. */
 	readonly stopAtFailure: boolean;
 	/** Whether a task that is not done in time counts as failed. */
 	readonly lateIsFailure: boolean;
@@ -86,8 +92,8 @@ export interface EngineParts {
 }
 
 /**
- * Ends after which the same task can be of no more use. A task that the platform does not show is none of them:
- * its index may be late, or the credential another one.
+ * Ends after which the same task can be of no more use. A task that the platform does not show is not among them:
+ * its index may be behind, or the credential may be another account's.
  */
 const SPOILED: ReadonlySet<FailureKind> = new Set(['taskFailed', 'taskDenied']);
 
@@ -95,8 +101,7 @@ const SPOILED: ReadonlySet<FailureKind> = new Set(['taskFailed', 'taskDenied']);
 const FOREIGN = { promptToken: undefined, reused: false, ended: (): void => undefined } as const;
 
 /**
- * Runs all jobs of one node run beside each other: upload, submit, watch, download, each task on its own way,
- * watched by one watcher.
+ * Runs all jobs of one node run beside each other: upload, submit, watch, download, each task at its own pace.
  *
  * @returns the outcomes in the order of `jobs`; never throws, never drops a known task id
  */
@@ -109,14 +114,17 @@ export async function runTasks(
 	try {
 		const slots = pLimit(settings.maxInFlight);
 		return await Promise.all(
-			jobs.map(async (job, index) => await slots(async () => await run.job(job, index + 1))),
+			jobs.map(async (job, index) => {
+				const number = jobs.length > 1 ? index + 1 : undefined;
+				return await slots(async () => await run.job(job, number));
+			}),
 		);
 	} finally {
 		run.close();
 	}
 }
 
-/** The work for one account. What is counted and bounded counts for all of them. */
+/** The work for one account. What is counted and limited is so for all accounts together. */
 interface Lane {
 	readonly watcher: TaskWatcher;
 	readonly submitter: TaskSubmitter;
@@ -127,19 +135,17 @@ class TaskRun {
 	private readonly lanes = new Map<TaskLine, Lane>();
 	private readonly downloads = pLimit(DOWNLOADS_AT_ONCE);
 	private readonly held = new HeldFiles();
-	private unsubmitted: number;
 	private failures = 0;
 	private stopped: StopReason | undefined;
 
 	constructor(
-		private readonly jobCount: number,
+		private unsubmitted: number,
 		private readonly settings: EngineSettings,
 		private readonly parts: EngineParts,
 	) {
-		const { ending } = parts;
-		this.unsubmitted = jobCount;
-		ending.signal.addEventListener('abort', this.end, { once: true });
-		if (ending.signal.aborted) this.end();
+		const { signal } = parts.ending;
+		signal.addEventListener('abort', this.end, { once: true });
+		if (signal.aborted) this.end();
 	}
 
 	close(): void {
@@ -150,6 +156,11 @@ class TaskRun {
 	private stopWatching(): void {
 		for (const { watcher } of this.lanes.values()) watcher.stop();
 	}
+
+	private readonly end = (): void => {
+		this.stopped ??= 'cancelled';
+		this.stopWatching();
+	};
 
 	private laneOf(itemIndex: number): Result<Lane> {
 		const line = this.parts.lines.of(itemIndex);
@@ -163,39 +174,34 @@ class TaskRun {
 		const { clock, ledger, ending, download } = this.parts;
 		const { fileSelection, urlExpireSeconds } = this.settings;
 		const { signal } = ending;
+		const { held, downloads: slots } = this;
 		const stopReason = (): StopReason | undefined => this.stopReason();
 		const backlog = (): number => this.unsubmitted;
 		const watcher = new TaskWatcher({ api, clock, sockets, backlog }, this.settings);
 		if (signal.aborted) watcher.stop();
 		return {
 			watcher,
-			submitter: new TaskSubmitter({ api, clock, images, held: this.held, owner, ledger, stopReason }),
-			files: new ResultFiles({
-				...{ api, clock, download, signal, fileSelection, urlExpireSeconds },
-				slots: this.downloads,
-			}),
+			submitter: new TaskSubmitter({ api, clock, images, held, owner, ledger, stopReason }),
+			files: new ResultFiles({ api, clock, download, slots, signal, fileSelection, urlExpireSeconds }),
 		};
 	}
 
-	private readonly end = (): void => {
-		this.stopped ??= 'cancelled';
-		this.stopWatching();
-	};
-
-	/** @param number counted from 1; it tells the files of tasks apart */
-	async job(job: TaskJob, number: number): Promise<TaskOutcome> {
-		const outcome = await this.outcomeOf(job, number);
-		if (outcome.failure && this.counts(outcome.failure)) this.countFailure();
-		return outcome;
+	private stopReason(): StopReason | undefined {
+		if (this.parts.clock.now() >= this.settings.deadlineMs) this.stopped ??= 'timeout';
+		return this.stopped;
 	}
 
-	private counts(failure: Failure): boolean {
-		if (failure.kind === 'cancelled' || failure.kind === 'notSubmitted') return false;
-		return this.settings.lateIsFailure || (failure.kind !== 'timedOut' && failure.kind !== 'stalled');
+	/** @param number counted from 1, it tells the files of tasks apart; left out if there is one task */
+	async job(job: TaskJob, number: number | undefined): Promise<TaskOutcome> {
+		const result = await this.outcomeOf(job, number);
+		if (result.failure) this.countFailure(result.failure);
+		return result;
 	}
 
-	private countFailure(): void {
-		const { maxFailures, stopAtFailure } = this.settings;
+	private countFailure({ kind }: Failure): void {
+		const { maxFailures, stopAtFailure, lateIsFailure } = this.settings;
+		if (kind === 'cancelled' || kind === 'notSubmitted') return;
+		if (!lateIsFailure && (kind === 'timedOut' || kind === 'stalled')) return;
 		this.failures++;
 		if (stopAtFailure) {
 			this.stopped ??= 'failure';
@@ -205,91 +211,83 @@ class TaskRun {
 		}
 	}
 
-	private async outcomeOf(job: TaskJob, number: number): Promise<TaskOutcome> {
-		const { start, record } = job;
-		const lane = this.laneOf(job.itemIndex);
+	private async outcomeOf(job: TaskJob, number: number | undefined): Promise<TaskOutcome> {
+		const { itemIndex, start, record } = job;
+		const lane = this.laneOf(itemIndex);
 		if (!lane.ok || start.kind === 'watch') this.unsubmitted--;
-		if (!lane.ok) return outcome(job.itemIndex, { failure: lane.failure });
+		if (!lane.ok) return outcome(itemIndex, { failure: lane.failure });
 		if (start.kind === 'watch') {
 			const { taskId, submittedAtMs } = start;
-			return await this.keepingId(job, number, lane.value, { ...FOREIGN, taskId, submittedAtMs });
+			return await this.proceed(job, number, lane.value, { ...FOREIGN, taskId, submittedAtMs });
 		}
 		const task = await lane.value.submitter.submit(start, record).finally(() => {
 			this.unsubmitted--;
 		});
-		return task.ok
-			? await this.keepingId(job, number, lane.value, task.value)
-			: outcome(job.itemIndex, { failure: task.failure });
+		if (!task.ok) return outcome(itemIndex, { failure: task.failure });
+		return await this.proceed(job, number, lane.value, task.value);
 	}
 
-	/** A mistake in the node must not cost the task's id, nor the other items their results. */
-	private async keepingId(job: TaskJob, number: number, lane: Lane, task: ItemTask): Promise<TaskOutcome> {
+	/** A bug in the node must cost neither the task's id nor the other items' results. */
+	private async proceed(
+		job: TaskJob,
+		number: number | undefined,
+		lane: Lane,
+		task: ItemTask,
+	): Promise<TaskOutcome> {
+		const { taskId, reused, submittedAtMs } = task;
 		try {
-			return await this.goOn(job, number, lane, task);
+			if (this.settings.goal === 'finished') return await this.follow(job, number, lane, task);
+			job.record?.delivered?.();
+			const snapshot = { sinceMs: submittedAtMs, endedAtMs: this.parts.clock.wallNow() };
+			return outcome(job.itemIndex, { taskId, reused, snapshot });
 		} catch (error) {
-			const { taskId, reused } = task;
 			return outcome(job.itemIndex, { taskId, reused, failure: explainMistake(taskId, error) });
 		}
 	}
 
-	private async goOn(job: TaskJob, number: number, lane: Lane, task: ItemTask): Promise<TaskOutcome> {
-		if (this.settings.goal === 'finished') return await this.follow(job, number, lane, task);
-		const { taskId, reused, submittedAtMs } = task;
-		job.record?.delivered?.();
-		const endedAtMs = this.parts.clock.wallNow();
-		const snapshot = { info: undefined, sinceMs: submittedAtMs, generatingAtMs: undefined, endedAtMs };
-		return outcome(job.itemIndex, { taskId, reused, snapshot });
-	}
-
-	/** Whether a task of another execution is so new that an index may be behind with it. */
-	private isRecent(submittedAtMs: number): boolean {
-		return this.parts.clock.wallNow() - submittedAtMs < KNOWN_MISSING_MS;
-	}
-
-	private stopReason(): StopReason | undefined {
-		if (this.parts.clock.now() >= this.settings.deadlineMs) this.stopped ??= 'timeout';
-		return this.stopped;
-	}
-
 	private async follow(
 		{ itemIndex, wantsFiles, record, start }: TaskJob,
-		number: number,
+		number: number | undefined,
 		lane: Lane,
-		{ taskId, promptToken, submittedAtMs, reused, finished, ended }: ItemTask,
+		task: ItemTask,
 	): Promise<TaskOutcome> {
-		const known = submittedAtMs !== undefined && (!reused || (!finished && this.isRecent(submittedAtMs)));
+		const { taskId, promptToken, submittedAtMs, reused } = task;
 		const seen = start.kind === 'watch' ? start.seen : undefined;
-		const end = seen ?? (await lane.watcher.watch(taskId, promptToken, submittedAtMs, known));
-		const seenSoFar = { taskId, reused, snapshot: end.snapshot };
+		const end = seen ?? (await lane.watcher.watch(taskId, promptToken, submittedAtMs, this.isKnown(task)));
+		const known = { taskId, reused, snapshot: end.snapshot };
 		const origin = originOf(start, reused, record !== undefined);
 		const failure = explainWatchEnd(taskId, end, this.parts.redact, origin);
 		if (failure && SPOILED.has(failure.kind)) {
 			record?.spoiled();
-			ended('failed');
+			task.ended('failed');
 		}
-		if (failure || end.kind !== 'final') return outcome(itemIndex, { ...seenSoFar, failure });
-		ended('succeeded');
+		if (failure || end.kind !== 'final') return outcome(itemIndex, { ...known, failure });
+		task.ended('succeeded');
 		record?.delivered?.();
-		if (!wantsFiles) return outcome(itemIndex, seenSoFar);
-		const names = this.jobCount > 1 ? number : undefined;
-		const fetched = await this.withFiles(lane.files, outcome(itemIndex, seenSoFar), end.info, names);
-		return withShownLinks(fetched, tokenHider(promptToken));
+		if (!wantsFiles) return outcome(itemIndex, known);
+		return outcome(itemIndex, { ...known, ...(await this.fetchFiles(lane, end.info, number, promptToken)) });
 	}
 
-	private async withFiles(
-		resultFiles: ResultFiles,
-		finished: TaskOutcome,
+	/** Whether the platform surely has the task; its index may be behind with a new task of another execution. */
+	private isKnown({ submittedAtMs, reused, finished }: ItemTask): boolean {
+		if (submittedAtMs === undefined) return false;
+		return !reused || (!finished && this.parts.clock.wallNow() - submittedAtMs < KNOWN_MISSING_MS);
+	}
+
+	/** @returns links without the prompt token, which is for the download only */
+	private async fetchFiles(
+		lane: Lane,
 		info: TaskInfo,
 		number: number | undefined,
-	): Promise<TaskOutcome> {
-		const { files, links, failure } = await resultFiles.fetch(info, number);
-		if (!failure) return { ...finished, files };
-		const details = {
-			taskId: info.taskId,
-			status: info.state,
-			urls: links.map(({ url }) => this.parts.redact.known(url)),
-		};
-		return { ...finished, files, failure: { ...failure, details: { ...failure.details, ...details } } };
+		promptToken: string | undefined,
+	): Promise<Pick<TaskOutcome, 'files' | 'failure'>> {
+		const { files, links, failure } = await lane.files.fetch(info, number);
+		const hide = tokenHider(promptToken);
+		const shown = files.map(({ link, stored }) => ({ link: { ...link, url: hide(link.url) }, stored }));
+		if (!failure) return { files: shown, failure };
+		const urls = links.map(({ url }) => hide(this.parts.redact.known(url)));
+		const details = { ...failure.details, taskId: info.taskId, status: info.state, urls };
+		return { files: shown, failure: { ...failure, details } };
 	}
 }
 
@@ -297,26 +295,4 @@ class TaskRun {
 function originOf(start: TaskJob['start'], reused: boolean, recorded: boolean): TaskOrigin | undefined {
 	if (start.kind === 'watch') return recorded ? { earlierTry: true } : undefined;
 	return reused && start.idempotency ? { key: start.idempotency.key } : undefined;
-}
-
-/** The links as they may be shown: one with the prompt token in it is for the download alone. */
-function withShownLinks(fetched: TaskOutcome, hide: (url: string) => string): TaskOutcome {
-	const { failure } = fetched;
-	const files = fetched.files.map(({ link, stored }) => ({ link: { ...link, url: hide(link.url) }, stored }));
-	const urls = failure?.details?.urls;
-	if (!failure || !Array.isArray(urls)) return { ...fetched, files };
-	const shown = urls.map((url) => (typeof url === 'string' ? hide(url) : url));
-	return { ...fetched, files, failure: { ...failure, details: { ...failure.details, urls: shown } } };
-}
-
-function outcome(itemIndex: number, known: Partial<Omit<TaskOutcome, 'itemIndex'>>): TaskOutcome {
-	return {
-		itemIndex,
-		taskId: undefined,
-		reused: false,
-		snapshot: undefined,
-		files: [],
-		failure: undefined,
-		...known,
-	};
 }

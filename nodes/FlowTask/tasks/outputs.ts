@@ -1,21 +1,21 @@
+import type { Failure } from '../../shared/errors/failure';
 import { isJsonObject, type Json, type JsonObject } from '../../shared/text/json';
 import type { Redact } from '../../shared/text/redact';
 import type { TaskOutcome } from './engine';
-import { MOST_FILES, type TaskInfo } from './taskInfo';
-import { isFinal } from './states';
+import { isFinal, MOST_FILES, type TaskInfo } from './taskInfo';
 import type { TaskSnapshot } from './watched';
 
 /** How result files leave the node. */
 export type OutputForm = 'filePerItem' | 'allFiles' | 'urls';
 
-/** What an outcome adds to the task's own report. */
+/** What an item adds to the task's own report. */
 export interface OutcomeFacts {
 	readonly workflowId?: string | undefined;
 	/** Seeds that were sent: `node.parameter` -> value. */
 	readonly seeds?: Readonly<Record<string, number>> | undefined;
 }
 
-/** A task's report as the node puts it out (§2.4 under names that read well in n8n). */
+/** A task's report as the node outputs it (§2.4 under names that read well in n8n). */
 export function describeTask(info: TaskInfo, redact: Redact): JsonObject {
 	return {
 		taskId: info.taskId,
@@ -31,41 +31,45 @@ export function describeTask(info: TaskInfo, redact: Redact): JsonObject {
 	};
 }
 
-/** Adds to a sighted task when things happened, as far as this run saw it. */
-export function describeTiming(snapshot: TaskSnapshot): JsonObject {
-	const { info, sinceMs, generatingAtMs, endedAtMs } = snapshot;
-	const finished = info !== undefined && isFinal(info.state);
+/** When things happened, as far as this run saw them. */
+export function describeTiming({ info, sinceMs, generatingAtMs, endedAtMs }: TaskSnapshot): JsonObject {
+	const finishedMs = info && isFinal(info.state) ? endedAtMs : undefined;
 	return {
-		submittedAt: sinceMs === undefined ? null : new Date(sinceMs).toISOString(),
-		finishedAt: finished ? new Date(endedAtMs).toISOString() : null,
-		queuedMs:
-			sinceMs === undefined || generatingAtMs === undefined ? null : Math.max(0, generatingAtMs - sinceMs),
-		runMs: generatingAtMs === undefined || !finished ? null : Math.max(0, endedAtMs - generatingAtMs),
+		submittedAt: isoTime(sinceMs),
+		finishedAt: isoTime(finishedMs),
+		queuedMs: msBetween(sinceMs, generatingAtMs),
+		runMs: msBetween(generatingAtMs, finishedMs),
 	};
 }
 
-/** The json of a task that came to an end, or was last seen somewhere on its way. */
+function isoTime(ms: number | undefined): string | null {
+	return ms === undefined ? null : new Date(ms).toISOString();
+}
+
+function msBetween(startMs: number | undefined, endMs: number | undefined): number | null {
+	return startMs === undefined || endMs === undefined ? null : Math.max(0, endMs - startMs);
+}
+
+/** The json of a task, finished or as it was last seen. */
 export function describeOutcome(outcome: TaskOutcome, facts: OutcomeFacts, redact: Redact): JsonObject {
 	const { snapshot, taskId = null, reused } = outcome;
 	const sent = {
 		...(facts.workflowId !== undefined && { workflowId: facts.workflowId }),
-		// The seeds of this run were not sent where the task was there already.
+		// If the task existed already, the seeds of this run were not sent.
 		...(reused ? { reused } : describeSeeds(facts.seeds)),
 	};
 	if (!snapshot?.info) {
-		const submittedAt = snapshot?.sinceMs === undefined ? null : new Date(snapshot.sinceMs).toISOString();
-		return { taskId, status: outcome.failure ? 'unknown' : 'submitted', ...sent, submittedAt };
+		const status = outcome.failure ? 'unknown' : 'submitted';
+		return { taskId, status, ...sent, submittedAt: isoTime(snapshot?.sinceMs) };
 	}
 	return { ...describeTask(snapshot.info, redact), ...sent, timing: describeTiming(snapshot) };
 }
 
-/** One seed is the common case and stands by itself; more are told apart by node and parameter. */
-function describeSeeds(seeds: Readonly<Record<string, number>> | undefined): JsonObject {
-	const entries = Object.entries(seeds ?? {});
-	const [only] = entries;
-	if (!only) return {};
-	const values = new Set(entries.map(([, value]) => value));
-	return values.size === 1 ? { seed: only[1] } : { seed: only[1], seeds: Object.fromEntries(entries) };
+/** One seed is the common case; different ones are listed by node and parameter too. */
+function describeSeeds(seeds: OutcomeFacts['seeds'] = {}): JsonObject {
+	const [seed, ...others] = new Set(Object.values(seeds));
+	if (seed === undefined) return {};
+	return others.length === 0 ? { seed } : { seed, seeds: { ...seeds } };
 }
 
 /** The task info as the platform sent it, free of anything that looks like a key. */
@@ -73,22 +77,22 @@ export function rawTaskInfo(info: TaskInfo, redact: Redact): JsonObject {
 	return redactObject(info.raw, redact);
 }
 
-/** Text by text: what is hidden in JSON as a whole may take a quotation mark with it. */
+/** Text by text: hiding a key in JSON as a whole may take a quotation mark with it. */
 function redactObject(object: JsonObject, redact: Redact): JsonObject {
 	return Object.fromEntries(
 		Object.entries(object)
 			.filter(([key]) => key !== 'prompt_token')
-			.map(([key, value]) => [redact(key), redactJson(value, redact)]),
+			.map(([key, value]) => [redact(key), redactValue(value, redact)]),
 	);
 }
 
-function redactJson(value: Json, redact: Redact): Json {
+function redactValue(value: Json, redact: Redact): Json {
 	if (typeof value === 'string') return redact(value);
-	if (Array.isArray(value)) return value.map((one) => redactJson(one, redact));
+	if (Array.isArray(value)) return value.map((one) => redactValue(one, redact));
 	return isJsonObject(value) ? redactObject(value, redact) : value;
 }
 
-/** What an AI agent gets to read: the end of the task and where its images are. */
+/** What an AI agent reads: the end of the task and where its images are. */
 export function describeForAgent(outcome: TaskOutcome, json: JsonObject, redact: Redact): JsonObject {
 	const urls = outcome.snapshot?.info?.finalFiles ?? [];
 	const all = Object.values(outcome.snapshot?.info?.files ?? {}).flat();
@@ -97,32 +101,27 @@ export function describeForAgent(outcome: TaskOutcome, json: JsonObject, redact:
 	return { taskId, status, ...(seed !== undefined && { seed }), files };
 }
 
-/** What to say of tasks with links that were not read; `undefined` where there is none. */
+/** What to say about tasks with links that were not read; `undefined` if there are none. */
 export function leftOutHint(infos: ReadonlyArray<TaskInfo | undefined>): string | undefined {
 	const count = infos.filter((info) => info && info.filesLeftOut > 0).length;
 	if (count === 0) return undefined;
-	return `${count} task(s) list more than ${MOST_FILES} files, or links that are too long for any server: those files were left out.`;
+	return `${count} task(s) list more than ${MOST_FILES} files, or links that are too long for any server; those files were left out.`;
 }
 
 /** "37 done, 2 failed, 1 still running": one line for the whole run. */
 export function summarise(outcomes: readonly TaskOutcome[]): string {
-	const counts = {
-		done: 0,
-		failed: 0,
-		'still running': 0,
-		'not submitted': 0,
-		'unclear whether submitted': 0,
-	};
-	for (const { failure } of outcomes) {
-		if (!failure) counts.done++;
-		else if (failure.kind === 'timedOut' || failure.kind === 'stalled') counts['still running']++;
-		else if (failure.kind === 'notSubmitted') counts['not submitted']++;
-		else if (failure.kind === 'unclear' && failure.details?.mayExist === true)
-			counts['unclear whether submitted']++;
-		else counts.failed++;
-	}
-	return Object.entries(counts)
-		.filter(([, count]) => count > 0)
-		.map(([what, count]) => `${count} ${what}`)
+	const order = ['done', 'failed', 'still running', 'not submitted', 'unclear whether submitted'];
+	const groups = Map.groupBy(outcomes, ({ failure }) => groupOf(failure));
+	return order
+		.filter((group) => groups.has(group))
+		.map((group) => `${groups.get(group)?.length} ${group}`)
 		.join(', ');
+}
+
+function groupOf(failure: Failure | undefined): string {
+	if (!failure) return 'done';
+	const { kind, details } = failure;
+	if (kind === 'timedOut' || kind === 'stalled') return 'still running';
+	if (kind === 'notSubmitted') return 'not submitted';
+	return kind === 'unclear' && details?.mayExist === true ? 'unclear whether submitted' : 'failed';
 }

@@ -1,4 +1,4 @@
-import { fail, ok, type Failure, type Result } from '../../shared/errors/failure';
+import { fail, ok, type Result } from '../../shared/errors/failure';
 import type { CallFailure } from '../../shared/http/client';
 import type { TaskApi } from '../api';
 import type { TaskInfo } from './taskInfo';
@@ -6,9 +6,9 @@ import type { TaskInfo } from './taskInfo';
 /** How many task ids one get_task_info call asks for; the interface names no limit (§4.2). */
 export const IDS_PER_CALL = 100;
 
-/** After so many calls without a single answer it is not an id that is refused, but the call itself. */
+/** After this many refused calls without an answer the call itself is at fault, not an id in it. */
 const CALLS_WITHOUT_ANSWER = 20;
-/** The same for answers that cannot be read: just enough to find one task among `IDS_PER_CALL`. */
+/** The same for unreadable answers: just enough to find one task among `IDS_PER_CALL`. */
 const UNREADABLE_WITHOUT_ANSWER = 9;
 
 /** Task ids that were asked for together, and the answer. */
@@ -17,26 +17,24 @@ export interface Piece {
 	readonly answer: Result<TaskInfo[], CallFailure>;
 }
 
-/** What one poll of any number of tasks has brought. */
+/** The result of one poll of any number of tasks. */
 export interface PolledInfos {
 	/** Ids that the platform does not know are missing. */
 	readonly infos: ReadonlyMap<string, TaskInfo>;
-	/** Ids that the platform refuses to tell of, while it tells of others. */
+	/** Ids that the platform refuses to report while it reports others. */
 	readonly refused: ReadonlyMap<string, CallFailure>;
 }
 
 /** Task ids in the portions that one call asks for. */
 export function portionsOf(taskIds: readonly string[]): string[][] {
-	const portions: string[][] = [];
-	for (let start = 0; start < taskIds.length; start += IDS_PER_CALL) {
-		portions.push(taskIds.slice(start, start + IDS_PER_CALL));
-	}
-	return portions;
+	return Array.from({ length: Math.ceil(taskIds.length / IDS_PER_CALL) }, (_, index) =>
+		taskIds.slice(index * IDS_PER_CALL, (index + 1) * IDS_PER_CALL),
+	);
 }
 
 /**
- * Asks for one portion. Where the platform refuses it, or its answer cannot be read, it may be for a single id: the
- * portion is halved until that one stands alone, so that one bad task costs no other its result.
+ * Asks for one portion. If it is refused or its answer cannot be read, a single id may be the cause: the portion is
+ * halved until that id is alone, so that one bad task costs no other its result.
  */
 export async function askInPieces(
 	api: Pick<TaskApi, 'info'>,
@@ -49,13 +47,11 @@ export async function askInPieces(
 	for (let calls = 1, ids = open.pop(); ids; calls++, ids = open.pop()) {
 		const answer = await api.info(ids, urlExpireSeconds);
 		answered ||= answer.ok;
-		const refused = !answer.ok && isRefusal(answer.failure);
-		const unreadable = !answer.ok && isUnreadable(answer.failure);
-		const mostCalls = refused ? CALLS_WITHOUT_ANSWER : UNREADABLE_WITHOUT_ANSWER;
-		if ((refused || unreadable) && !answered && calls >= mostCalls) {
+		const mostCalls = answer.ok ? 0 : mostCallsAfter(answer.failure);
+		if (mostCalls > 0 && !answered && calls >= mostCalls) {
 			return [...pieces, { ids: [...ids, ...open.flat()], answer }];
 		}
-		if ((refused || unreadable) && ids.length > 1) {
+		if (mostCalls > 0 && ids.length > 1) {
 			const middle = Math.ceil(ids.length / 2);
 			open.push(ids.slice(middle), ids.slice(0, middle));
 		} else {
@@ -65,40 +61,84 @@ export async function askInPieces(
 	return pieces;
 }
 
-/** Whether the service itself said no, and not for the key or its rights. */
-function isRefusal({ kind, passing }: Failure & { readonly passing: boolean }): boolean {
-	return kind === 'refused' && !passing;
-}
-
-/** Whether an answer came that is too large, nested too deeply or no JSON: one task's report may be the cause. */
-function isUnreadable({ kind, details }: Failure): boolean {
+/** How many calls to make in search of the id that caused a failure; 0 if no id can be the cause. */
+function mostCallsAfter({ kind, passing, details }: CallFailure): number {
+	// The service itself said no, and not because of the key or its rights.
+	if (kind === 'refused' && !passing) return CALLS_WITHOUT_ANSWER;
 	const { httpStatus, networkCode } = details ?? {};
-	const said = typeof httpStatus === 'number' && httpStatus >= 200 && httpStatus < 300;
-	return (kind === 'unclear' && said) || networkCode === 'ERR_TOO_LARGE';
+	const answered = typeof httpStatus === 'number' && httpStatus >= 200 && httpStatus < 300;
+	// The answer is too large, nested too deeply or not JSON: one task's report may be the cause.
+	const isUnreadable = (kind === 'unclear' && answered) || networkCode === 'ERR_TOO_LARGE';
+	return isUnreadable ? UNREADABLE_WITHOUT_ANSWER : 0;
 }
 
-/** One poll of any number of tasks, for those who wait for nothing. */
+/** One poll of any number of tasks, without waiting for any. */
 export async function infoOfMany(
 	api: Pick<TaskApi, 'info'>,
 	taskIds: readonly string[],
 	urlExpireSeconds: number,
 ): Promise<Result<PolledInfos, CallFailure>> {
 	const portions = portionsOf([...new Set(taskIds)]);
-	const pieces = await Promise.all(
-		portions.map(async (ids) => await askInPieces(api, ids, urlExpireSeconds)),
-	);
+	const asked = await Promise.all(portions.map(async (ids) => await askInPieces(api, ids, urlExpireSeconds)));
+	const pieces = asked.flat();
 	const infos = new Map<string, TaskInfo>();
 	const refused = new Map<string, CallFailure>();
-	let first: CallFailure | undefined;
-	for (const { ids, answer } of pieces.flat()) {
+	for (const { ids, answer } of pieces) {
 		if (answer.ok) {
 			for (const info of answer.value) infos.set(info.taskId, info);
 			continue;
 		}
-		if (!isRefusal(answer.failure) && !isUnreadable(answer.failure)) return answer;
-		first ??= answer.failure;
+		if (mostCallsAfter(answer.failure) === 0) return answer;
 		for (const id of ids) refused.set(id, answer.failure);
 	}
-	const nothingAnswered = first !== undefined && pieces.flat().every(({ answer }) => !answer.ok);
-	return nothingAnswered && first ? fail(first) : ok({ infos, refused });
+	const [first] = refused.values();
+	return first && !pieces.some(({ answer }) => answer.ok) ? fail(first) : ok({ infos, refused });
+}
+
+/** The shortest time between two polls; the platform limits the frequency of requests (§8.1). */
+export const SHORTEST_POLL_INTERVAL_MS = 1_000;
+export const LONGEST_POLL_INTERVAL_MS = 10_000;
+
+/** With this many tasks or fewer each is worth a poll of its own, and a socket. */
+export const FEW_TASKS = 20;
+
+/** A poll of many tasks should find about this many finished for each call it takes. */
+const FINISHED_PER_CALL = 10;
+
+export interface PollFacts {
+	/** Calls that the poll took. */
+	readonly calls: number;
+	/** Tasks that the poll found finished. */
+	readonly finished: number;
+	/** Whether the poll brought news about any task. */
+	readonly changed: boolean;
+	/** Unfinished tasks, including those not submitted yet. */
+	readonly remaining: number;
+	/** Whether items wait for a task to finish before they can be submitted. */
+	readonly backlog: boolean;
+	/** Whether at least one call of the poll got no answer. */
+	readonly failed: boolean;
+}
+
+/**
+ * How long to wait before the next poll: short while something moves, longer while a poll learns little.
+ * @param previousMs the interval before the poll that `facts` describe
+ */
+export function nextIntervalMs(previousMs: number, facts: PollFacts): number {
+	const { finished, remaining } = facts;
+	// The time until few tasks are left, at the rate of the last interval: the end of a batch must not be slept through.
+	const untilFewMs =
+		finished === 0 || remaining <= FEW_TASKS ? Infinity : ((remaining - FEW_TASKS) * previousMs) / finished;
+	const wantedMs = Math.min(stretch(previousMs, facts), untilFewMs);
+	return Math.min(LONGEST_POLL_INTERVAL_MS, Math.max(SHORTEST_POLL_INTERVAL_MS, wantedMs));
+}
+
+function stretch(previousMs: number, facts: PollFacts): number {
+	if (facts.failed) return previousMs * 2;
+	if (facts.remaining <= FEW_TASKS) return facts.changed ? previousMs / 2 : previousMs * 1.25;
+	// Free places are worth more than calls: while one goes unnoticed, no task is submitted.
+	if (facts.backlog && facts.finished > 0) return SHORTEST_POLL_INTERVAL_MS;
+	if (facts.finished < FINISHED_PER_CALL * facts.calls) return previousMs * 1.5;
+	if (facts.finished > 2 * FINISHED_PER_CALL * facts.calls) return previousMs / 1.5;
+	return previousMs;
 }

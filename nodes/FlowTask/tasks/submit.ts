@@ -1,5 +1,5 @@
 import type { Clock } from '../../shared/run/clock';
-import { badInput, fail, ok, type Failure, type Result } from '../../shared/errors/failure';
+import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { excerpt } from '../../shared/text/json';
 import { sha256 } from '../../shared/text/sha256';
 import type { HeldFiles } from '../../shared/files/heldFiles';
@@ -18,15 +18,15 @@ export interface SubmitStart {
 	readonly workflowId: string;
 	readonly prompt: Prompt;
 	readonly images: readonly ImageInput[];
-	/** What is known of the inputs that the platform refused; given its words. */
+	/** What is known about the inputs that the platform refused; given its message. */
 	readonly acceptedFor?: ((said: string) => string) | undefined;
-	/** Left out where the item has no idempotency key. */
+	/** Left out if the item has no idempotency key. */
 	readonly idempotency?: IdempotencyKey | undefined;
 }
 
 export interface IdempotencyKey {
 	readonly key: string;
-	/** What is going to be sent, less what is drawn or counted anew in each run. */
+	/** What is going to be sent, apart from what is drawn or counted anew in each run. */
 	readonly payload: string;
 }
 
@@ -35,18 +35,18 @@ export interface ImageInput {
 	readonly nodeId: string;
 	readonly parameter: string;
 	readonly load: LoadImage;
-	/** The most that it can hold; left out where that is known only when it is read. */
+	/** Its greatest possible size; left out if that is known only when it is read. */
 	readonly bytes?: number | undefined;
 }
 
-/** The item's task: made by this run, or one that its key stands for already. */
+/** The item's task: made by this run, or one that its key already stands for. */
 export interface ItemTask {
 	readonly taskId: string;
 	readonly promptToken: string | undefined;
 	readonly submittedAtMs: number | undefined;
-	/** Whether another execution, or another item, has made it. */
+	/** Whether another execution or another item made it. */
 	readonly reused: boolean;
-	/** Whether another execution has seen its end. */
+	/** Whether another execution saw its end. */
 	readonly finished?: boolean;
 	/** Tells the ledger how the task ended. */
 	readonly ended: (outcome: 'succeeded' | 'failed') => void;
@@ -56,19 +56,13 @@ export interface SubmitParts {
 	readonly api: Pick<TaskApi, 'submit' | 'upload'>;
 	readonly clock: Clock;
 	readonly images?: UploadedImages | undefined;
-	/** The account that pays, where items have different ones: a task of another is none of this one's. */
+	/** The account that pays, if items have different ones: a task of one account is useless to another. */
 	readonly owner?: string | undefined;
-	/** Bounds the memory of uploads; shared by all accounts of a run. */
+	/** Limits the memory of uploads; shared by all accounts of a run. */
 	readonly held?: HeldFiles | undefined;
-	/** Left out where no item has a key. */
+	/** Left out if no item has a key. */
 	readonly ledger?: Ledger | undefined;
 	readonly stopReason: () => StopReason | undefined;
-}
-
-interface PlacedImages {
-	readonly prompt: Prompt;
-	/** Each image by its place and the digest of its bytes: an upload has another `image_id` in each run. */
-	readonly placed: ReadonlyArray<readonly string[]>;
 }
 
 /** Uploads what an item needs and submits it, or finds the task that stands for it. */
@@ -92,12 +86,15 @@ export class TaskSubmitter {
 		return await this.sendOnce(ledger, { ...start, idempotency }, prompt, payloadHash, record);
 	}
 
-	private async uploadImages(start: SubmitStart): Promise<Result<PlacedImages>> {
+	/** @returns each image by its place and digest too: an upload has another `image_id` in each run */
+	private async uploadImages(
+		start: SubmitStart,
+	): Promise<Result<{ readonly prompt: Prompt; readonly placed: string[][] }>> {
 		let { prompt } = start;
 		const placed: string[][] = [];
 		for (const { load, bytes, nodeId, parameter } of start.images) {
-			const reason = this.parts.stopReason();
-			if (reason) return fail(notSubmitted(reason));
+			const stop = this.whyStop();
+			if (stop) return fail(stop);
 			const uploaded = await this.upload(load, bytes);
 			if (!uploaded.ok) return fail(this.heldBack(uploaded.failure));
 			prompt = withInput(prompt, nodeId, parameter, uploaded.value.imageId);
@@ -106,7 +103,7 @@ export class TaskSubmitter {
 		return ok({ prompt, placed });
 	}
 
-	/** Claims the key and sends; claims again where the claim grew old before the request could leave. */
+	/** Claims the key and sends; claims again if the claim expired before the request was sent. */
 	private async sendOnce(
 		ledger: Ledger,
 		start: SubmitStart & { readonly idempotency: IdempotencyKey },
@@ -115,21 +112,17 @@ export class TaskSubmitter {
 		record: SubmitRecord | undefined,
 	): Promise<Result<ItemTask>> {
 		const { key } = start.idempotency;
-		const whyStop = (): Failure | undefined => {
-			const reason = this.parts.stopReason();
-			return reason && notSubmitted(reason);
-		};
 		for (;;) {
-			const stop = whyStop();
+			const stop = this.whyStop();
 			if (stop) return fail(stop);
-			const answer = await ledger.claim({ key, payloadHash, whyStop });
+			const answer = await ledger.claim({ key, payloadHash, whyStop: () => this.whyStop() });
 			if (!answer.ok) return answer;
 			if (answer.value.kind === 'exists') return reuse(key, answer.value, record, this.parts.clock);
 			if (answer.value.kind !== 'mine') return fail(explainAnswer(key, answer.value, this.parts.owner));
 			const { claim } = answer.value;
 			const sent = await this.send(start, prompt, record, claim);
-			const tooLate = !sent.ok && sent.failure.kind === 'cancelled' && this.parts.stopReason() === undefined;
-			if (!tooLate) return sent;
+			const isExpired = !sent.ok && sent.failure.kind === 'cancelled' && this.whyStop() === undefined;
+			if (!isExpired) return sent;
 		}
 	}
 
@@ -139,10 +132,10 @@ export class TaskSubmitter {
 		record: SubmitRecord | undefined,
 		claim?: LedgerClaim,
 	): Promise<Result<ItemTask>> {
-		const reason = this.parts.stopReason();
-		if (reason) {
+		const stop = this.whyStop();
+		if (stop) {
 			claim?.released();
-			return fail(notSubmitted(reason));
+			return fail(stop);
 		}
 		const submitted = await this.parts.api.submit(start.workflowId, prompt, claim?.sendByMs);
 		if (submitted.ok) {
@@ -150,10 +143,7 @@ export class TaskSubmitter {
 			const submittedAtMs = this.parts.clock.wallNow();
 			record?.submitted(taskId, submittedAtMs);
 			claim?.submitted(taskId);
-			const ended = (outcome: 'succeeded' | 'failed'): void => {
-				claim?.ended(outcome);
-			};
-			return ok({ taskId, promptToken, submittedAtMs, reused: false, ended });
+			return ok({ taskId, promptToken, submittedAtMs, reused: false, ended: (end) => claim?.ended(end) });
 		}
 		if (submitted.failure.kind === 'unclear') {
 			record?.unclear();
@@ -166,10 +156,14 @@ export class TaskSubmitter {
 		return fail(accepted ? { ...failure, advice: `${failure.advice} ${accepted}` } : failure);
 	}
 
-	/** A request that a stop kept from being sent is no failure of its own. */
+	/** A request that was not sent because the run stopped is not a failure of its own. */
 	private heldBack(failure: Failure): Failure {
-		const reason = failure.kind === 'cancelled' ? this.parts.stopReason() : undefined;
-		return reason ? notSubmitted(reason) : failure;
+		return (failure.kind === 'cancelled' ? this.whyStop() : undefined) ?? failure;
+	}
+
+	private whyStop(): Failure | undefined {
+		const reason = this.parts.stopReason();
+		return reason && notSubmitted(reason);
 	}
 }
 
@@ -182,7 +176,7 @@ function reuse(
 	const { by } = known;
 	const taskId = known.reference.trim();
 	// People may edit the table.
-	if (taskId.length > LONGEST_ID_CHARS) return fail(explainNoId(key));
+	if (taskId.length > LONGEST_ID_CHARS) return refuseReference(key);
 	record?.submitted(taskId, by.atMs ?? clock.wallNow(), true);
 	return ok({
 		taskId,
@@ -190,17 +184,17 @@ function reuse(
 		submittedAtMs: by.atMs,
 		reused: true,
 		finished: known.finished,
-		ended: (outcome) => {
-			known.ended(outcome);
+		ended: (end) => {
+			known.ended(end);
 		},
 	});
 }
 
-function explainNoId(key: string): Failure {
+function refuseReference(key: string): Result<never> {
 	const shown = excerpt(key, 80);
-	return badInput(
+	return failInput(
 		`The Data Table flow_task_ledger holds no task ID for the idempotency key "${shown}"`,
-		`Nothing was submitted. What stands under "reference" is longer than ${LONGEST_ID_CHARS} characters: put the task's ID there, or delete the key's rows to make a new task.`,
+		`Nothing was submitted. The value under "reference" is longer than ${LONGEST_ID_CHARS} characters: enter the task's ID there, or delete the key's rows to make a new task.`,
 		{ idempotencyKey: shown },
 	);
 }
@@ -216,7 +210,7 @@ function explainAnswer(
 	if (kind === 'conflict') {
 		return badInput(
 			`The idempotency key "${shown}" was used by ${who} for other inputs${owner ? ' or with another API key' : ''}`,
-			'Nothing was submitted. A key stands for one image: use another key for other inputs, or delete its rows in the Data Table flow_task_ledger.',
+			'Nothing was submitted. A key stands for one set of inputs: use another key for other inputs, or delete its rows in the Data Table flow_task_ledger.',
 			details,
 		);
 	}
@@ -224,7 +218,7 @@ function explainAnswer(
 		kind: 'unclear',
 		message: `A task may have been made for the idempotency key "${shown}" by ${who}, but its id is not known`,
 		advice:
-			'Nothing was submitted, so that nothing is paid for twice. Look for the task in the platform\'s console. To submit it all the same, set "If a Submit Had No Answer" in the options to Submit Again.',
+			'Nothing was submitted, so nothing is paid for twice. Look for the task in the platform\'s console. To submit it anyway, set "If a Submit Had No Answer" in the options to Submit Again.',
 		details: { ...details, status: 'unknown', mayExist: true },
 	};
 }

@@ -1,30 +1,29 @@
 import type { Result } from '../../shared/errors/failure';
 import type { CallFailure } from '../../shared/http/client';
-import type { TaskInfo } from './taskInfo';
 import type { PolledInfos } from './poll';
-import { isFinal, waitsUnnumbered } from './states';
+import { isFinal, waitsUnnumbered, type TaskInfo } from './taskInfo';
 import type { WatchEnd } from './watched';
 
-/** What a suspended wait carries from poll to poll, for one set of tasks. */
+/** What a suspended wait keeps from poll to poll for one set of tasks; n8n stores it with the execution. */
 export interface WaitState {
 	/** When the tasks were first polled, ms since the epoch. */
 	readonly startedAtMs: number;
-	/** When anything about them last changed, and what they looked like then. */
+	/** When anything about them last changed, and how they were then. */
 	readonly changedAtMs: number;
 	readonly progressMark: string;
 	/** Polls that got an answer. */
 	readonly polls: number;
 	/** For each task in its order: how many answers in a row did not show it. */
-	readonly missing?: readonly number[] | undefined;
+	readonly missing?: readonly number[];
 	/** How many polls in a row the platform refused. */
-	readonly refusals?: number | undefined;
-	/** How many polls failed since the timeout. */
-	readonly lateFailures?: number | undefined;
+	readonly refusals?: number;
+	/** How many polls have failed since the timeout. */
+	readonly lateFailures?: number;
 }
 
 /**
  * Why a wait is over:
- * - `done`: all tasks are done, or not shown for so long that they must be looked into
+ * - `done`: all tasks are done, or have been missing for long
  * - `timedOut`: the timeout
  * - `stalled`: nothing about any task has changed for too long
  */
@@ -36,36 +35,38 @@ export interface SuspendSettings {
 	readonly noProgressMs: number;
 }
 
-/** n8n wakes an execution exactly from about a minute up; shorter sleeps can take as long. */
+/** n8n wakes executions about once a minute, so a shorter sleep can take as long. */
 export const SHORTEST_SLEEP_MS = 60_000;
 const LONGEST_SLEEP_MS = 15 * 60_000;
 
-/** A guess at what a place in the queue takes; a poll more costs little. */
+/** An estimate of how long a place in the queue takes; one poll more costs little. */
 const PLACE_IN_QUEUE_MS = 1_000;
 
-/** Polls that may pass before ids that the platform does not show are looked into more closely. */
+/** Polls in a row that may not show an id before it counts as missing. */
 const POLLS_FOR_MISSING = 2;
 
-/** A gateway may refuse a poll now and then; a key that was deleted is refused each time. */
-const REFUSALS_TO_BEAR = 2;
+/** A gateway may refuse a poll now and then; a deleted key is refused each time. */
+const REFUSALS_TOLERATED = 2;
 
-/** The timeout may fall into an outage: what has not been seen since then gets so many more polls. */
-const LATE_FAILURES_TO_BEAR = 3;
+/** The timeout may fall into an outage: after it this many polls may fail. */
+const LATE_FAILURES_TOLERATED = 3;
 
-/** Brings the state up to date with a poll. */
+/** The state after a poll. */
 export function notePoll(
 	last: WaitState | undefined,
 	infos: ReadonlyMap<string, TaskInfo>,
 	taskIds: readonly string[],
 	nowMs: number,
 ): WaitState {
-	// Tasks that were shown do not all vanish at once: it is the platform's index that is empty.
-	if (last && infos.size === 0 && taskIds.length > 1 && /[^- ]/.test(last.progressMark))
+	// Tasks that were shown do not all vanish at once: the platform's index is empty.
+	if (last && infos.size === 0 && taskIds.length > 1 && /[^- ]/.test(last.progressMark)) {
 		return { ...last, polls: last.polls + 1, refusals: 0 };
-	const progressMark = taskIds
-		.map((id) => infos.get(id))
-		.map((info) => (info ? `${info.state}/${info.progress ?? ''}/${info.position ?? ''}` : '-'))
-		.join(' ');
+	}
+	const marks = taskIds.map((id) => {
+		const info = infos.get(id);
+		return info ? `${info.state}/${info.progress ?? ''}/${info.position ?? ''}` : '-';
+	});
+	const progressMark = marks.join(' ');
 	const changed = last?.progressMark !== progressMark;
 	return {
 		startedAtMs: last?.startedAtMs ?? nowMs,
@@ -77,7 +78,7 @@ export function notePoll(
 	};
 }
 
-/** Brings the state up to date with a poll that failed: it tells nothing about the tasks. */
+/** The state after a poll that failed, which says nothing about the tasks. */
 export function noteFailedPoll(
 	last: WaitState | undefined,
 	passing: boolean,
@@ -97,14 +98,13 @@ function isLate({ startedAtMs }: WaitState, { timeoutMs }: SuspendSettings, nowM
 }
 
 /** Whether it makes sense to poll again after a poll that failed. */
-export function toleratesFailedPoll(state: WaitState): boolean {
-	if ((state.lateFailures ?? 0) >= LATE_FAILURES_TO_BEAR) return false;
-	const refusals = state.refusals ?? 0;
-	// What was refused from the first poll on will not change: the address or the key is wrong.
-	return refusals === 0 || (state.polls > 0 && refusals <= REFUSALS_TO_BEAR);
+export function toleratesFailedPoll({ polls, refusals = 0, lateFailures = 0 }: WaitState): boolean {
+	if (lateFailures >= LATE_FAILURES_TOLERATED) return false;
+	// Refused from the first poll on: the address or the key is wrong.
+	return refusals === 0 || (polls > 0 && refusals <= REFUSALS_TOLERATED);
 }
 
-/** @returns why the wait is over after a poll; `undefined` where it goes on */
+/** @returns why the wait is over after a poll; `undefined` if it goes on */
 export function waitEnd(
 	state: WaitState,
 	infos: ReadonlyMap<string, TaskInfo>,
@@ -124,10 +124,9 @@ export function waitEnd(
 }
 
 /**
- * How long to sleep before the next poll: as long as the slowest task is likely to take, told by its progress
- * or its place in the queue, and longer with each poll that learns nothing. Such a guess can be far out, as for
- * a task that has just begun, so no pause is longer than the wait has been already: what ends too early to be
- * guessed is seen after twice its time at most.
+ * How long to sleep before the next poll: as long as the slowest task is likely to take, judged by its progress or
+ * its place in the queue, and longer with each poll. Such an estimate can be far off, so no sleep is longer than the
+ * wait so far: an end that comes early is seen after twice its time at most.
  */
 export function sleepMs(
 	state: WaitState,
@@ -150,8 +149,8 @@ export function sleepMs(
 }
 
 /**
- * How watching ended for each task of a wait that is over: as its last poll has shown it, so that nothing is late
- * that was not polled since the timeout, and nothing is polled again.
+ * How watching ended for each task of a wait that is over, by its last poll: a task is late only if it was polled
+ * after the timeout, and nothing is polled again.
  * @param wallMs time of day of that poll
  */
 export function endsOf(
@@ -165,10 +164,7 @@ export function endsOf(
 	const endOf = (taskId: string, index: number): WatchEnd => {
 		const info = poll.ok ? poll.value.infos.get(taskId) : undefined;
 		const failure = poll.ok ? poll.value.refused.get(taskId) : poll.failure;
-		const snapshot = {
-			...{ info, sinceMs: undefined, generatingAtMs: undefined, endedAtMs: wallMs },
-			trouble: failure?.message,
-		};
+		const snapshot = { info, endedAtMs: wallMs, trouble: failure?.message };
 		if (info) return isFinal(info.state) ? { kind: 'final', info, snapshot } : { kind: late, snapshot };
 		if (failure && !failure.passing) return { kind: 'refused', failure, snapshot };
 		const gone = poll.ok && !failure && (state.missing?.[index] ?? 0) > POLLS_FOR_MISSING;

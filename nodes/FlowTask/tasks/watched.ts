@@ -2,14 +2,14 @@ import type { Failure } from '../../shared/errors/failure';
 import { withoutToken, type ProgressSocket } from './progressSocket';
 import type { TaskInfo } from './taskInfo';
 
-/** What the watcher knows of a task: its last report, and when things happened (time of day, ms since the epoch). */
+/** What is known about a task: its last report, and when things happened (time of day, ms since the epoch). */
 export interface TaskSnapshot {
-	readonly info: TaskInfo | undefined;
-	/** Why the last poll got no answer; `undefined` where it got one. */
+	readonly info?: TaskInfo | undefined;
+	/** Why the last poll got no answer. */
 	readonly trouble?: string | undefined;
-	/** When the task was submitted; left out where another run did that. */
-	readonly sinceMs: number | undefined;
-	readonly generatingAtMs: number | undefined;
+	/** When the task was submitted; left out if another run did that. */
+	readonly sinceMs?: number | undefined;
+	readonly generatingAtMs?: number | undefined;
 	readonly endedAtMs: number;
 }
 
@@ -21,78 +21,80 @@ export interface TaskSnapshot {
  * - `left`: the watcher was stopped
  */
 export type WatchEnd =
-	/** `info` has the links as they came; those of the snapshot are to be shown. */
+	/** `info` has the links as they came, for the download; those of the snapshot may be shown. */
 	| { readonly kind: 'final'; readonly info: TaskInfo; readonly snapshot: TaskSnapshot }
 	| { readonly kind: 'timedOut' | 'stalled' | 'unknown' | 'left'; readonly snapshot: TaskSnapshot }
 	| { readonly kind: 'refused'; readonly failure: Failure; readonly snapshot: TaskSnapshot };
 
-/** A task under watch. Times are of the clock's `now()` unless they are shown. */
-export interface Entry {
-	readonly taskId: string;
-	readonly promptToken: string | undefined;
-	readonly sinceMs: number | undefined;
-	readonly end: Promise<WatchEnd>;
-	readonly resolve: (end: WatchEnd) => void;
+/** Polls in a row that had the same bad result. */
+class Streak {
+	private polls = 0;
+	private sinceMs = 0;
+
+	end(): void {
+		this.polls = 0;
+	}
+
+	/** Counts one more poll. @returns whether the streak is now so many polls and so long */
+	lasts(nowMs: number, polls: number, ms: number): boolean {
+		if (this.polls++ === 0) this.sinceMs = nowMs;
+		return this.polls >= polls && nowMs - this.sinceMs >= ms;
+	}
+}
+
+/** A task under watch. Times are the clock's `now()` unless they are shown. */
+export class WatchedTask {
+	private readonly ending = Promise.withResolvers<WatchEnd>();
+	private generatingAtMs: number | undefined;
+	readonly end = this.ending.promise;
+	readonly resolve = this.ending.resolve;
+	readonly missing = new Streak();
+	readonly refused = new Streak();
 	info: TaskInfo | undefined;
-	/** Whether the platform is sure to have the task: this run made it, or it was shown. */
-	known: boolean;
-	changedAtMs: number;
-	/** Time of day: it is shown. */
-	generatingAtMs: number | undefined;
 	trouble: string | undefined;
-	missingPolls: number;
-	missingSinceMs: number;
-	refusedPolls: number;
-	refusedSinceMs: number;
-	/** Whether it was refused while others were told of: it is asked for by itself from then on. */
-	askedAlone: boolean;
+	/** Whether it was refused while others were reported: it is asked for by itself from then on. */
+	askedAlone = false;
 	socket: ProgressSocket | undefined;
-	socketsOpened: number;
-	/** Whether the socket has said something: only then it spares a poll. */
-	socketSpoke: boolean;
+	socketsOpened = 0;
+	/** Whether the socket has sent anything: only then it spares a poll. */
+	socketSpoke = false;
 	/** When the socket last asked for a poll, so that a wrong "finished" cannot make polls run hot. */
-	calledAtMs: number;
-}
+	calledAtMs = -Infinity;
 
-export function newEntry(
-	task: Pick<Entry, 'taskId' | 'promptToken' | 'sinceMs' | 'known'>,
-	nowMs: number,
-): Entry {
-	const { promise, resolve } = Promise.withResolvers<WatchEnd>();
-	return {
-		...task,
-		end: promise,
-		resolve,
-		info: undefined,
-		changedAtMs: nowMs,
-		generatingAtMs: undefined,
-		trouble: undefined,
-		missingPolls: 0,
-		missingSinceMs: 0,
-		refusedPolls: 0,
-		refusedSinceMs: 0,
-		askedAlone: false,
-		socket: undefined,
-		socketsOpened: 0,
-		socketSpoke: false,
-		calledAtMs: -Infinity,
-	};
-}
+	/**
+	 * @param sinceMs when it was submitted, time of day
+	 * @param known whether the platform surely has the task: this run made it, or it was shown
+	 */
+	constructor(
+		readonly taskId: string,
+		readonly promptToken: string | undefined,
+		private readonly sinceMs: number | undefined,
+		public known: boolean,
+		public changedAtMs: number,
+	) {}
 
-/** @returns whether the report differs from the last one */
-export function note(entry: Entry, info: TaskInfo, nowMs: number, wallMs: number): boolean {
-	const last = entry.info;
-	entry.info = info;
-	entry.known = true;
-	if (info.state === 'generating') entry.generatingAtMs ??= wallMs;
-	const news =
-		last?.state !== info.state || last.progress !== info.progress || last.position !== info.position;
-	if (news) entry.changedAtMs = nowMs;
-	return news;
-}
+	/** Takes a report. @returns whether it differs from the last one */
+	note(info: TaskInfo, nowMs: number, wallMs: number): boolean {
+		const last = this.info;
+		this.info = info;
+		this.known = true;
+		this.missing.end();
+		if (info.state === 'generating') this.generatingAtMs ??= wallMs;
+		const isNews =
+			last?.state !== info.state || last.progress !== info.progress || last.position !== info.position;
+		if (isNews) this.changedAtMs = nowMs;
+		return isNews;
+	}
 
-/** @param endedAtMs time of day */
-export function snapshot(entry: Entry, endedAtMs: number): TaskSnapshot {
-	const { info, sinceMs, generatingAtMs, trouble, promptToken } = entry;
-	return { info: info && withoutToken(info, promptToken), sinceMs, generatingAtMs, endedAtMs, trouble };
+	/** @param endedAtMs time of day */
+	snapshot(endedAtMs: number): TaskSnapshot {
+		const info = this.info && withoutToken(this.info, this.promptToken);
+		return { ...this.times(endedAtMs), info, trouble: this.trouble };
+	}
+
+	/** The snapshot without the report, which may be what cannot be read. */
+	times(endedAtMs: number): TaskSnapshot {
+		const { sinceMs, generatingAtMs } = this;
+		return { sinceMs, generatingAtMs, endedAtMs };
+	}
 }

@@ -1,10 +1,5 @@
 import { isJsonObject, jsonText, type Json } from '../../shared/text/json';
-import {
-	isLongInteger,
-	type DefinitionInput,
-	type DefinitionNode,
-	type WorkflowDefinition,
-} from './definition';
+import { isLongInteger, type DefinitionInput, type WorkflowDefinition } from './definition';
 import { describeSpec, type ParameterSpec, type ParameterView, type Scalar } from './parameterView';
 
 /** A row that the form offers for one value input of the workflow. */
@@ -13,8 +8,8 @@ export interface FormField {
 	readonly id: string;
 	readonly displayName: string;
 	readonly type: 'string' | 'number' | 'boolean' | 'options' | 'object' | 'array';
-	readonly options?: ReadonlyArray<{ readonly name: string; readonly value: string | number | boolean }>;
-	readonly defaultValue?: string | number | boolean;
+	readonly options?: ReadonlyArray<{ readonly name: string; readonly value: Scalar }>;
+	readonly defaultValue?: Scalar;
 }
 
 /** The editor becomes slow beyond this, and its menu has no search. */
@@ -23,7 +18,7 @@ export const MOST_FIELDS = 300;
 /** A longer default would be stored with the workflow a second time. */
 const LONGEST_DEFAULT_CHARS = 2_000;
 
-/** What operators change most comes first where not all inputs can be listed. */
+/** The inputs that are changed most come first if not all can be listed. */
 const COMMON_PARAMETERS = [
 	'text',
 	'prompt',
@@ -42,7 +37,7 @@ const COMMON_PARAMETERS = [
 	'filename_prefix',
 ];
 
-/** Without a name, or with half a character in it, an id would stand for nothing or for another input. */
+/** An empty name, or one with half a character, cannot be encoded as an id. */
 function hasFieldId(...names: string[]): boolean {
 	return names.every((name) => name !== '' && name.isWellFormed());
 }
@@ -51,7 +46,7 @@ export function fieldId(nodeId: string, parameter: string): string {
 	return `${encodeURIComponent(nodeId.toWellFormed())}/${encodeURIComponent(parameter.toWellFormed())}`;
 }
 
-/** @returns `undefined` where the id is none of ours */
+/** @returns `undefined` if the id is not one of ours */
 export function readFieldId(id: string): { readonly nodeId: string; readonly parameter: string } | undefined {
 	const [node, parameter, ...rest] = id.split('/');
 	if (!node || !parameter || rest.length > 0) return undefined;
@@ -62,28 +57,20 @@ export function readFieldId(id: string): { readonly nodeId: string; readonly par
 	}
 }
 
-/** One field for each value input of the definition; links, `class_type` and `_meta` never are (§4.1). */
+/** One field for each value input of the definition; never links, `class_type` or `_meta` (§4.1). */
 export function formFields(definition: WorkflowDefinition, view: ParameterView): FormField[] {
-	const titles = new Map<string, number>();
-	for (const { title } of definition.nodes) titles.set(title, (titles.get(title) ?? 0) + 1);
-	const fields = definition.nodes.flatMap((node) =>
-		node.inputs
+	const byTitle = Map.groupBy(definition.nodes, ({ title }) => title);
+	const fields = definition.nodes.flatMap((node) => {
+		const title = byTitle.get(node.title)?.length === 1 ? node.title : `${node.title} (${node.nodeId})`;
+		return node.inputs
 			.filter(({ isLink, name }) => !isLink && hasFieldId(node.nodeId, name))
 			.map((input) => ({
 				rank: rankOf(input.name),
-				field: fieldOf(
-					node,
-					input,
-					(titles.get(node.title) ?? 0) > 1,
-					view.get(node.nodeId)?.get(input.name),
-				),
-			})),
-	);
-	if (fields.length <= MOST_FIELDS) return fields.map(({ field }) => field);
-	return fields
-		.sort((left, right) => left.rank - right.rank)
-		.slice(0, MOST_FIELDS)
-		.map(({ field }) => field);
+				field: fieldOf(node.nodeId, title, input, view.get(node.nodeId)?.get(input.name)),
+			}));
+	});
+	if (fields.length > MOST_FIELDS) fields.sort((one, other) => one.rank - other.rank);
+	return fields.slice(0, MOST_FIELDS).map(({ field }) => field);
 }
 
 function rankOf(parameter: string): number {
@@ -92,42 +79,36 @@ function rankOf(parameter: string): number {
 }
 
 function fieldOf(
-	node: DefinitionNode,
-	input: DefinitionInput,
-	titleRepeats: boolean,
+	nodeId: string,
+	title: string,
+	{ name, value }: DefinitionInput,
 	spec: ParameterSpec | undefined,
 ): FormField {
-	const title = titleRepeats ? `${node.title} (${node.nodeId})` : node.title;
-	// An empty list says nothing; the checks take it so too.
-	const options = spec?.list?.length ? listOptions(spec.list, input.value) : [];
+	const options = spec?.list?.length ? listOptions(spec.list, value) : [];
 	const range = options.length === 0 ? describeSpec(withoutHugeMax(spec)) : '';
 	const base = {
-		id: fieldId(node.nodeId, input.name),
-		displayName: `${title} · ${input.name}${range ? ` (${range})` : ''}`,
-		...defaultOf(input.value),
+		id: fieldId(nodeId, name),
+		displayName: `${title} · ${name}${range ? ` (${range})` : ''}`,
+		...defaultOf(value),
 	};
-	return options.length > 0 ? { ...base, type: 'options', options } : { ...base, type: typeOf(input.value) };
+	return options.length > 0 ? { ...base, type: 'options', options } : { ...base, type: typeOf(value) };
 }
 
-/** Seeds end at 2^64: to a person that is no limit, and its digits would fill the row's title. */
+/** Seeds end at 2^64: no person needs that limit, and its digits would fill the row's title. */
 function withoutHugeMax(spec: ParameterSpec | undefined): ParameterSpec | undefined {
 	return spec?.max !== undefined && spec.max > Number.MAX_SAFE_INTEGER ? { ...spec, max: undefined } : spec;
 }
 
-/** The export's own value stays choosable, else n8n would refuse to publish a workflow that uses it. */
+/** The export's own value is always an option, or n8n would refuse to publish a workflow that uses it. */
 function listOptions(list: readonly Scalar[], current: Json): NonNullable<FormField['options']> {
-	const values = [...list, current].filter(
-		(value): value is string | number | boolean =>
-			typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean',
-	);
+	const values = [...list, current].filter((value) => value !== null && typeof value !== 'object');
 	return [...new Set(values)].map((value) => ({ name: String(value), value }));
 }
 
-/** A row begins empty, and is not sent so, where n8n could not hold the number or the export has no value. */
+/** A row begins empty, and is then not sent, if n8n cannot hold the number or the export has no value. */
 function defaultOf(value: Json): Pick<FormField, 'defaultValue'> {
-	if (isLongInteger(value)) return {};
+	if (isLongInteger(value) || value === null) return {};
 	if (typeof value === 'number' || typeof value === 'boolean') return { defaultValue: value };
-	if (value === null) return {};
 	const text = typeof value === 'string' ? value : jsonText(value);
 	return text !== undefined && text.length <= LONGEST_DEFAULT_CHARS ? { defaultValue: text } : {};
 }

@@ -57,3 +57,11 @@ export function fail<F>(failure: F): { readonly ok: false; readonly failure: F }
 export function badInput(message: string, advice: string, details?: JsonObject): Failure {
 	return { kind: 'badInput', message, advice, ...(details && { details }) };
 }
+
+/** The same as the result of what reads that input. */
+export function failInput(...input: Parameters<typeof badInput>): {
+	readonly ok: false;
+	readonly failure: Failure;
+} {
+	return fail(badInput(...input));
+}

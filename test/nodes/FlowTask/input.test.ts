@@ -103,7 +103,7 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 	[
 		'a seed that n8n has rounded',
 		row('={{ 12345678901234567890 }}'),
-		/12345678901234567000 is a number beyond 9007199254740991, of which n8n rounds/,
+		/12345678901234567000, which is a number beyond 9007199254740991, of which n8n rounds/,
 		/Correct this row/,
 	],
 	['a list as prompt', json('[1, 2]'), /is not a JSON object/, /node id/],
@@ -200,6 +200,6 @@ test.each([
 
 test('one bad item without Continue On Fail keeps the good ones from being submitted', async () => {
 	const run = await stage.run([{ json: { prompt: 'good' } }, { json: {} }]);
-	expect(run.error?.message).toMatch(/the value is missing/);
+	expect(run.error?.message).toMatch(/has no value/);
 	expect(run.error?.context.itemIndex).toBe(1);
 });

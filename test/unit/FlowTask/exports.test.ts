@@ -7,13 +7,9 @@ import {
 } from '../../../nodes/FlowTask/workflow/checks';
 import { isLongInteger } from '../../../nodes/FlowTask/workflow/definition';
 import { formFields, readFieldId } from '../../../nodes/FlowTask/workflow/formFields';
-import {
-	promptFromFields,
-	promptFromForm,
-	promptFromJson,
-	type OverrideField,
-	type Prompt,
-} from '../../../nodes/FlowTask/workflow/prompt';
+import { promptFromFields, type OverrideField, type Prompt } from '../../../nodes/FlowTask/workflow/prompt';
+import { promptFromForm } from '../../../nodes/FlowTask/workflow/promptForm';
+import { promptFromJson } from '../../../nodes/FlowTask/workflow/promptJson';
 import { applySeed } from '../../../nodes/FlowTask/workflow/seeds';
 import type { Result } from '../../../nodes/shared/errors/failure';
 import type { Json } from '../../../nodes/shared/text/json';

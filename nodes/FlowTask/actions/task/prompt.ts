@@ -2,15 +2,9 @@ import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 
 import { badInput, fail, ok, type Result } from '../../../shared/errors/failure';
 import { excerpt } from '../../../shared/text/json';
-import {
-	promptFromFields,
-	promptFromForm,
-	promptFromJson,
-	type OverrideField,
-	type OverrideType,
-	type Prompt,
-} from '../../workflow/prompt';
-import { refuseMissingRows, withRowTitles, type FormRows } from '../../workflow/formRows';
+import { promptFromFields, type OverrideField, type OverrideType, type Prompt } from '../../workflow/prompt';
+import { promptFromForm, refuseMissingRows, withRowTitles, type FormRows } from '../../workflow/promptForm';
+import { promptFromJson } from '../../workflow/promptJson';
 
 const OVERRIDE_TYPES: ReadonlySet<string> = new Set(['auto', 'string', 'number', 'boolean', 'json']);
 

@@ -259,7 +259,7 @@ describe('TaskWatcher: tasks that come to no end', () => {
 	it('says at the timeout that the platform showed none of the tasks', async () => {
 		const { clock, watch } = scene({ timeoutMs: 8 * MINUTE });
 		await expect(clock.run(watch('a', 'b'))).resolves.toMatchObject([
-			{ kind: 'timedOut', snapshot: { trouble: expect.stringContaining('showed none') as string } },
+			{ kind: 'timedOut', snapshot: { trouble: expect.stringContaining('returned none') as string } },
 			{ kind: 'timedOut' },
 		]);
 	});
@@ -413,7 +413,7 @@ describe('TaskWatcher: mistakes of ours', () => {
 		const ends = await clock.run(watch('t', 'u'));
 		expect(ends).toMatchObject([
 			{ kind: 'refused', failure: { message: expect.stringContaining('Maximum call stack') as string } },
-			{ kind: 'refused', failure: { advice: expect.stringContaining('mistake in the node') as string } },
+			{ kind: 'refused', failure: { advice: expect.stringContaining('bug in the node') as string } },
 		]);
 		info.mockRestore();
 		expect(await clock.run(watch('t'))).toMatchObject([{ kind: 'final' }]);

@@ -9,7 +9,9 @@ import {
 	readKnowledge,
 	type WorkflowKnowledge,
 } from '../../../../nodes/FlowTask/workflow/checks';
-import { promptFromForm, promptFromJson, type Prompt } from '../../../../nodes/FlowTask/workflow/prompt';
+import { type Prompt } from '../../../../nodes/FlowTask/workflow/prompt';
+import { promptFromForm } from '../../../../nodes/FlowTask/workflow/promptForm';
+import { promptFromJson } from '../../../../nodes/FlowTask/workflow/promptJson';
 import type { Result } from '../../../../nodes/shared/errors/failure';
 import { isJsonObject, type Json } from '../../../../nodes/shared/text/json';
 import { deeplyNested, hostileJson, hostileName, hostileSource } from '../hostileJson';
@@ -69,7 +71,7 @@ describe('readKnowledge', () => {
 			failure: { message: expect.stringContaining('"Workflow Definition" is not valid JSON') },
 		});
 		expect(readKnowledge('', '{')).toMatchObject({
-			failure: { message: expect.stringContaining('"Parameter View" is not a JSON object') },
+			failure: { message: expect.stringContaining('"Parameter View" is not valid JSON') },
 		});
 		expect(readKnowledge({ nodes: [], links: [] }, '')).toMatchObject({
 			failure: { message: expect.stringContaining('UI format') },
@@ -115,8 +117,8 @@ describe('checkOverrides', () => {
 		['3', 'steps', '1e999', 'must be a number'],
 		['3', 'add_noise', 1, 'add_noise is 1, but must be true or false'],
 		['3', 'add_noise', 'yes', 'add_noise is "yes", but must be true or false'],
-		['3', 'sampler_name', { a: 1 }, 'sampler_name is {"a":1}, but must be a text'],
-		['3', 'sampler_name', null, 'sampler_name is null, but must be a text'],
+		['3', 'sampler_name', { a: 1 }, 'sampler_name is {"a":1}, but must be text'],
+		['3', 'sampler_name', null, 'sampler_name is null, but must be text'],
 		['57:43', 'list', '[1]', 'Mixed (node 57:43) · list is "[1]", but must be a list'],
 		['57:43', 'object', [1], 'object is [1], but must be an object'],
 		['3', 'model', 'sd', 'Sampler (node 3) · model comes from another node, so it cannot be set'],

@@ -185,25 +185,25 @@ describe('readDefinition', () => {
 	});
 
 	it.each<[string, unknown, string]>([
-		['text', 'a red fox', 'is not valid JSON; the file may not have been pasted as a whole'],
+		['text', 'a red fox', 'is not valid JSON'],
 		['a cut file', JSON.stringify(EXPORT).slice(0, -1), 'is not valid JSON'],
-		['nothing', undefined, 'is not valid JSON'],
+		['nothing', undefined, 'is not a JSON object'],
 		['an empty text', '', 'is not valid JSON'],
 		['null', null, 'is not a JSON object'],
 		['null as text', 'null', 'is not a JSON object'],
 		['a list of nodes', [EXPORT, EXPORT], 'is not a JSON object'],
-		['a list of one node', [NODE], 'no node of a workflow was found'],
+		['a list of one node', [NODE], 'contains no workflow nodes'],
 		['a trailing comma', '{"3": {"inputs": {},}}', 'is not valid JSON: it has a comma before a closing'],
 		['curly quotes', '{“3”: {}}', 'is not valid JSON: it has curly quotes'],
 		['a text in JSON', JSON.stringify(JSON.stringify(EXPORT)), 'is not a JSON object'],
 		['a number', 7, 'is not a JSON object'],
-		['one node', NODE, 'no node of a workflow was found'],
-		['an empty object', {}, 'no node of a workflow was found'],
-		['changes', { '6': { inputs: { text: 'fox' } } }, 'no node of a workflow was found'],
-		['a class that is a number', { '6': { class_type: 7, inputs: {} } }, 'no node of a workflow'],
-		['too many wrappers', { data: { data: { data: { data: EXPORT } } } }, 'no node of a workflow'],
-		['an unknown wrapper', { body: EXPORT }, 'no node of a workflow'],
-		['nodes that are no list', { nodes: {}, links: [] }, 'no node of a workflow'],
+		['one node', NODE, 'contains no workflow nodes'],
+		['an empty object', {}, 'contains no workflow nodes'],
+		['changes', { '6': { inputs: { text: 'fox' } } }, 'contains no workflow nodes'],
+		['a class that is a number', { '6': { class_type: 7, inputs: {} } }, 'contains no workflow nodes'],
+		['too many wrappers', { data: { data: { data: { data: EXPORT } } } }, 'contains no workflow nodes'],
+		['an unknown wrapper', { body: EXPORT }, 'contains no workflow nodes'],
+		['nodes that are no list', { nodes: {}, links: [] }, 'contains no workflow nodes'],
 	])('refuses %s', (_name, source, message) => {
 		expect(refusal(source)).toContain(message);
 	});
@@ -256,7 +256,7 @@ describe('isLink', () => {
 	it.each([[['4', 0]], [['57:43', 12]], [['', 0]], [['999', -1]], [[4, 0]], [[538, 12]]])(
 		'is true for %j',
 		(value) => {
-			expect(isLink(value)).toBe(true);
+			expect(isLink(value, () => true)).toBe(true);
 		},
 	);
 
@@ -275,7 +275,7 @@ describe('isLink', () => {
 		[undefined],
 		[{ 0: '4', 1: 0, length: 2 }],
 	])('is false for %j', (value) => {
-		expect(isLink(value)).toBe(false);
+		expect(isLink(value, () => true)).toBe(false);
 	});
 });
 

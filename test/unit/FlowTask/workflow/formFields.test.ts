@@ -9,7 +9,7 @@ import {
 	readFieldId,
 	type FormField,
 } from '../../../../nodes/FlowTask/workflow/formFields';
-import { promptFromForm } from '../../../../nodes/FlowTask/workflow/prompt';
+import { promptFromForm } from '../../../../nodes/FlowTask/workflow/promptForm';
 import { EMPTY_VIEW, readParameterView } from '../../../../nodes/FlowTask/workflow/parameterView';
 import { parseJson, type Json } from '../../../../nodes/shared/text/json';
 import { hostileJson, hostileName } from '../hostileJson';

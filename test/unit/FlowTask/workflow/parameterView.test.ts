@@ -56,18 +56,18 @@ describe('readParameterView', () => {
 	});
 
 	it.each<[string, unknown, string]>([
-		['broken text', '{"3":', 'is not a JSON object'],
+		['broken text', '{"3":', 'is not valid JSON'],
 		['a list', [VIEW, VIEW], 'is not a JSON object'],
-		['a trailing comma', '{"3": {},}', 'is not a JSON object'],
+		['a trailing comma', '{"3": {},}', 'is not valid JSON: it has a comma before a closing'],
 		['a number', 7, 'is not a JSON object'],
 		['null as text', 'null', 'is not a JSON object'],
-		['the export', { '3': { class_type: 'X', inputs: { steps: 20 } } }, 'holds no "spec"'],
-		['a node without a spec', { '3': {} }, 'holds no "spec"'],
-		['the view of one parameter', { spec: SPEC }, 'holds no "spec"'],
-		['too many wrappers', { data: { data: { data: { data: VIEW } } } }, 'holds no "spec"'],
+		['the export', { '3': { class_type: 'X', inputs: { steps: 20 } } }, 'contains no "spec"'],
+		['a node without a spec', { '3': {} }, 'contains no "spec"'],
+		['the view of one parameter', { spec: SPEC }, 'contains no "spec"'],
+		['too many wrappers', { data: { data: { data: { data: VIEW } } } }, 'contains no "spec"'],
 	])('refuses %s', (_name, source, message) => {
 		expect(refusal(source)).toContain(
-			`"Parameter View" ${message === 'is not a JSON object' ? '' : 'is JSON, but '}${message}`,
+			`"Parameter View" ${message.startsWith('is not') ? '' : 'is JSON, but '}${message}`,
 		);
 	});
 

@@ -1,12 +1,8 @@
 import fc from 'fast-check';
 
-import {
-	promptFromFields,
-	promptFromForm,
-	promptFromJson,
-	withInput,
-	type OverrideField,
-} from '../../../../nodes/FlowTask/workflow/prompt';
+import { promptFromFields, withInput, type OverrideField } from '../../../../nodes/FlowTask/workflow/prompt';
+import { promptFromForm } from '../../../../nodes/FlowTask/workflow/promptForm';
+import { promptFromJson } from '../../../../nodes/FlowTask/workflow/promptJson';
 import { deeplyNested } from '../hostileJson';
 
 const EXPORT = {
@@ -174,26 +170,30 @@ describe('promptFromJson', () => {
 		[
 			'a seed that n8n has rounded',
 			{ '3': { inputs: { seed: 12345678901234567890n.toString(), b: [2 ** 60] } } },
-			'holds the number 1152921504606847000, of which digits would be lost',
+			'holds the number 1152921504606847000, which would lose digits',
 		],
 		['a list', [CHANGES, CHANGES], 'not a JSON object'],
-		['a trailing comma', '{"6": {"inputs": {},}}', 'not valid JSON: it has a comma before a closing bracket'],
-		['curly quotes', '{“6”: {}}', 'not valid JSON: it has curly quotes'],
+		[
+			'a trailing comma',
+			'{"6": {"inputs": {},}}',
+			'is not valid JSON: it has a comma before a closing bracket',
+		],
+		['curly quotes', '{“6”: {}}', 'is not valid JSON: it has curly quotes'],
 		['a NaN', '{"3": {"inputs": {"cfg": NaN}}}', 'no value for "cfg" of node "3"'],
 		['a list of one without a value', [MISSING_TEXT], 'no value for "text" of node "6"'],
 		[
 			'a seed beyond what a number holds',
 			`{"3": {"inputs": {"seed": 12345678901234567890}}}`,
-			'holds the number 12345678901234567890, of which',
+			'holds the number 12345678901234567890, which would lose digits',
 		],
 		['a list as text', '[]', 'not a JSON object'],
 		['null', null, 'not a JSON object'],
 		['null as text', 'null', 'not a JSON object'],
 		['a number', 7, 'not a JSON object'],
-		['a text', 'a red fox', 'not valid JSON'],
-		['text that is cut off', '{"6":{"inputs":{"te', 'not valid JSON'],
-		['nothing that an expression gave', undefined, 'not valid JSON'],
-		['a function', () => CHANGES, 'not valid JSON'],
+		['a text', 'a red fox', 'is not valid JSON'],
+		['text that is cut off', '{"6":{"inputs":{"te', 'is not valid JSON'],
+		['nothing that an expression gave', undefined, 'is not a JSON object'],
+		['a function', () => CHANGES, 'is not a JSON object'],
 		['a node without inputs', { '6': { text: 'a red fox' } }, 'no "inputs" object for node "6"'],
 		['a node that is text', { '6': 'a red fox' }, 'no "inputs" object for node "6"'],
 		['a node that is null', { '6': null }, 'no "inputs" object for node "6"'],
@@ -358,30 +358,34 @@ describe('promptFromFields', () => {
 	});
 
 	it.each([
-		['number', 'seven', 'is not a number'],
-		['number', '', 'is not a number'],
-		['number', 'Infinity', 'is not a number'],
-		['number', true, 'is not a number'],
-		['number', [7], 'is not a number'],
-		['number', '12345678901234567890', 'digits would be lost'],
-		['json', '{"a":[12345678901234567890]}', 'digits would be lost'],
-		['boolean', 'yes', 'neither true nor false'],
-		['boolean', 1, 'neither true nor false'],
-		['json', '{a:1}', 'not valid JSON'],
-		['json', '', 'not valid JSON'],
+		['number', 'seven', 'must be a number'],
+		['number', '', 'must be a number'],
+		['number', 'Infinity', 'must be a number'],
+		['number', true, 'must be a number'],
+		['number', [7], 'must be a number'],
+		['number', '12345678901234567890', 'beyond which digits are lost'],
+		['json', '{"a":[12345678901234567890]}', 'would lose digits'],
+		['boolean', 'yes', 'must be true or false'],
+		['boolean', 1, 'must be true or false'],
+		['json', '{a:1}', 'which is not valid JSON'],
+		['json', '', 'which is not valid JSON'],
 		['json', '["4", 0]', 'link to another node'],
 		['auto', ['4', 0], 'link to another node'],
-		['auto', '', 'the value is empty; to send an empty text, choose the type Text'],
-		['auto', ' \n', 'the value is empty'],
-		['auto', 7.2e17, '720000000000000000 is a number beyond 9007199254740991, of which n8n rounds'],
+		['auto', '', 'has an empty value; to send an empty text, choose the type Text'],
+		['auto', ' \n', 'has an empty value'],
+		[
+			'auto',
+			7.2e17,
+			'holds 720000000000000000, which is a number beyond 9007199254740991, of which n8n rounds',
+		],
 		['string', 7.2e17, 'of which n8n rounds the last digits'],
 		['number', 7.2e17, 'of which n8n rounds the last digits'],
 		['json', [2 ** 53], 'of which n8n rounds the last digits'],
-		['auto', undefined, 'the value is missing'],
-		['auto', null, 'the value is missing'],
-		['string', NaN, 'the value is missing'],
-		['string', 10n, 'the value is missing'],
-		['auto', (): number => 1, 'the value is missing'],
+		['auto', undefined, 'has no value'],
+		['auto', null, 'has no value'],
+		['string', NaN, 'has no value'],
+		['string', 10n, 'has no value'],
+		['auto', (): number => 1, 'has no value'],
 	] as const)('says what is wrong with a value of type %s: %p', (valueType, value, said) => {
 		expect(valueOf(row(value, valueType))).toContain(said);
 	});
@@ -455,7 +459,9 @@ describe('promptFromForm', () => {
 			expect(promptFromForm({ '3/steps': 30, '57%3A43/seed': seed })).toMatchObject({
 				failure: {
 					kind: 'badInput',
-					message: expect.stringMatching(/the value of "seed" of node 57:43, is a number beyond 900.*rounds/),
+					message: expect.stringMatching(
+						/"seed" of node 57:43 holds \d+, which is a number beyond 900.*rounds/,
+					),
 				},
 			});
 		}

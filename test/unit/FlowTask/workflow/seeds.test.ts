@@ -147,7 +147,7 @@ describe('applySeed', () => {
 
 	it.each(['3', '.seed', '3.', 'seed', '3.seed, steps'])('refuses the target "%s" by its name', (targets) => {
 		expect(applySeed({}, plan('fixed', { targets }), 0, noDice)).toMatchObject({
-			failure: { message: expect.stringContaining('names no input') },
+			failure: { message: expect.stringContaining('is not an input') },
 		});
 	});
 

@@ -1,0 +1,102 @@
+import { badInput, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
+import { ROUNDED, roundedNumber } from '../../shared/form/pastedJson';
+import { excerpt, isJsonObject } from '../../shared/text/json';
+import { readFieldId } from './formFields';
+import { membersOf } from './pasted';
+import { inputName, toJson, withInput, type Prompt } from './prompt';
+
+/** The rows of the form as n8n keeps them, beside what it makes of them for one item. */
+export interface FormRows {
+	/** Row id -> what was entered, expressions as they are. */
+	readonly entered: unknown;
+	/** Row id -> what the expressions gave, before n8n converts it to the row's type. */
+	readonly given: unknown;
+	/** What the editor stored about each row: its title and type among others. */
+	readonly schema: unknown;
+}
+
+/**
+ * Builds `prompt` from the rows that were added to the form. A row from an older export may name an input that the
+ * workflow no longer has; the checks, which know the workflow, say so.
+ */
+export function promptFromForm(value: unknown): Result<Prompt> {
+	const rows = toJson(value);
+	if (rows === undefined && value !== undefined) {
+		return failInput(
+			'"Inputs to Change" holds a value that cannot be sent as JSON',
+			'Check the expressions in its rows: a value is text, a number, true or false, a list or an object.',
+		);
+	}
+	let prompt: Prompt = {};
+	for (const [id, rowValue] of Object.entries(isJsonObject(rows) ? rows : {})) {
+		const place = readFieldId(id);
+		if (!place) {
+			return failInput(
+				`"Inputs to Change" holds a row "${excerpt(id, 60)}" that is not an input of a workflow`,
+				'Remove this row and add it again from the list.',
+			);
+		}
+		const { nodeId, parameter } = place;
+		const rounded = roundedNumber(isJsonObject(value) ? value[id] : undefined);
+		if (rounded !== undefined) {
+			return failInput(
+				`"Inputs to Change" cannot be sent: ${inputName(nodeId, parameter)} holds ${rounded}, which ${ROUNDED}`,
+				'Enter a smaller number, or remove the row to keep the hosted value. Nothing was submitted for this item.',
+			);
+		}
+		if (rowValue !== null) prompt = withInput(prompt, nodeId, parameter, rowValue);
+	}
+	return ok(prompt);
+}
+
+/**
+ * Refuses rows without a value for an item: n8n drops what an expression did not give and reads empty text as the
+ * number 0, and both would pay for an image that nobody asked for.
+ */
+export function refuseMissingRows({ entered, given, schema }: FormRows): Failure | undefined {
+	const complaints = membersOf(entered).flatMap(([id, text]) => {
+		const value = member(given, id);
+		const isExpression = typeof text === 'string' && text.startsWith('=');
+		const isBlank = typeof value === 'string' && !value.trim() && rowIn(schema, id, 'type') === 'number';
+		if (!isBlank && !(isExpression && isNothing(value))) return [];
+		return [`"${rowTitle(schema, id)}" has no value${isExpression ? ' (an expression gave nothing)' : ''}`];
+	});
+	if (complaints.length === 0) return undefined;
+	return badInput(
+		`"Inputs to Change" cannot be sent: ${complaints.join('; ')}`,
+		'Correct the expression or enter a value, or remove the row to keep the hosted value. Nothing was submitted for this item.',
+	);
+}
+
+/** A message of n8n with the rows' titles in place of their ids, which the editor never shows. */
+export function withRowTitles(message: string, { entered, schema }: FormRows): string {
+	return membersOf(entered).reduce(
+		(text, [id]) => text.replaceAll(`'${id}'`, `"${rowTitle(schema, id)}"`),
+		message,
+	);
+}
+
+/** How a row is called in the editor. */
+function rowTitle(schema: unknown, id: string): string {
+	const title = rowIn(schema, id, 'displayName');
+	if (typeof title === 'string' && title.trim() && title !== id) return excerpt(title, 120);
+	const place = readFieldId(id);
+	return excerpt(place ? `${place.parameter} of node ${place.nodeId}` : id, 120);
+}
+
+function rowIn(schema: unknown, id: string, key: string): unknown {
+	const rows: unknown[] = Array.isArray(schema) ? schema : [];
+	return member(
+		rows.find((row) => member(row, 'id') === id),
+		key,
+	);
+}
+
+/** JSON has no NaN, so it would be sent as nothing too. */
+function isNothing(value: unknown): boolean {
+	return value === undefined || value === null || (typeof value === 'number' && !Number.isFinite(value));
+}
+
+function member(value: unknown, key: string): unknown {
+	return membersOf(value).find(([name]) => name === key)?.[1];
+}

@@ -1,0 +1,168 @@
+import { failInput, ok, type Result } from '../../shared/errors/failure';
+import { lostDigits, onlyOne } from '../../shared/form/pastedJson';
+import { excerpt, isJsonObject, jsonText, type Json, type JsonObject } from '../../shared/text/json';
+import { holdsEditorFile, isLink, readDefinition } from './definition';
+import { readParameterView } from './parameterView';
+import { membersOf, readPastedObject } from './pasted';
+import { isNeverANode, toJson, type Prompt } from './prompt';
+
+const FIELD = 'Prompt (JSON)';
+const NOT_SUBMITTED = 'Nothing was submitted for this item.';
+
+/**
+ * Reads `prompt` as it was pasted, bare or as the whole body of a request (§4.1, rule 6). The full export, the
+ * editor's own file and the parameter view (rules 2 to 4) are refused by their names.
+ * @param workflowId must match the body's, if both name a workflow
+ */
+export function promptFromJson(value: unknown, workflowId?: string): Result<Prompt> {
+	const isText = typeof value === 'string';
+	const read = readPastedObject(
+		FIELD,
+		isText ? value.trim() || '{}' : toJson(value),
+		`Enter an object such as {"6": {"inputs": {"text": "a red fox"}}}: node id, then the inputs to change. ${NOT_SUBMITTED}`,
+	);
+	if (!read.ok) return read;
+	let nodes = read.value;
+	if (jsonText(nodes) === undefined) return refuse('is nested too deeply to be sent', 'Remove some levels.');
+	const changes = refuseWholeFile(nodes);
+	if (!changes.ok) return changes;
+	// JSON drops what an expression did not give, so that is looked for in the value itself.
+	let given = isText ? nodes : onlyOne(value);
+	while (isRequestBody(nodes)) {
+		const inner = readBody(nodes, workflowId);
+		if (!inner.ok) return inner;
+		nodes = inner.value;
+		given = isJsonObject(given) ? given.prompt : given;
+	}
+	const whole = refuseLoss(isText ? value : (jsonText(value) ?? ''), given);
+	return whole.ok ? readNodes(nodes) : whole;
+}
+
+/** Nodes may be called "prompt" and "workflow_id": unlike the parts of a body they have inputs. */
+function isRequestBody({ prompt, workflow_id: workflowId }: JsonObject): boolean {
+	if (prompt === undefined) return false;
+	if (workflowId !== undefined) return !isJsonObject(workflowId);
+	return holdsChanges(prompt) || (isJsonObject(prompt) && isRequestBody(prompt));
+}
+
+function holdsChanges(value: Json): boolean {
+	if (!isJsonObject(value) || isJsonObject(value.inputs)) return false;
+	return Object.values(value).some((node) => isJsonObject(node) && isJsonObject(node.inputs));
+}
+
+/** @returns the value of "prompt" */
+function readBody(body: JsonObject, workflowId: string | undefined): Result<JsonObject> {
+	const { prompt, workflow_id: id, ...others } = body;
+	const [other] = Object.keys(others);
+	if (other !== undefined) {
+		return refuse(
+			`is a request body that holds "${excerpt(other, 60)}"`,
+			'A body has only "workflow_id" and "prompt"; remove the rest.',
+		);
+	}
+	const named = typeof id === 'string' ? id.trim() : (jsonText(id) ?? '');
+	if (workflowId !== undefined && id !== undefined && named !== workflowId) {
+		return refuse(
+			`is a request body for the workflow "${excerpt(named, 60)}", but "Workflow ID" is "${excerpt(workflowId, 60)}"`,
+			'Copy the body of this workflow, or correct "Workflow ID".',
+		);
+	}
+	if (isJsonObject(prompt)) return refuseWholeFile(prompt);
+	return refuse(
+		'is a request body whose "prompt" is not an object',
+		'Copy the whole body from the trial-run page, or enter only the inputs to change.',
+	);
+}
+
+/**
+ * Refuses what would be sent as something other than what was entered.
+ * @param source the JSON as text
+ * @param nodes as given
+ */
+function refuseLoss(source: string, nodes: unknown): Result<undefined> {
+	const missing = missingIn(nodes);
+	if (missing !== undefined) {
+		return refuse(
+			`has no value for ${missing}`,
+			'Check the expression that should give it, or remove it to keep the hosted value.',
+		);
+	}
+	const lost = lostDigits(source);
+	if (lost === undefined) return ok(undefined);
+	return refuse(
+		`holds the number ${excerpt(lost, 40)}, which would lose digits`,
+		`Enter a number up to ${Number.MAX_SAFE_INTEGER}.`,
+	);
+}
+
+function readNodes(nodes: JsonObject): Result<Prompt> {
+	const prompt: Array<[string, { inputs: JsonObject }]> = [];
+	for (const [nodeId, node] of Object.entries(nodes)) {
+		const id = excerpt(nodeId, 60);
+		if (!isJsonObject(node) || !isJsonObject(node.inputs)) {
+			return refuse(`has no "inputs" object for node "${id}"`, `Write {"${id}": {"inputs": {…}}}.`);
+		}
+		const { inputs, ...others } = node;
+		const [other] = Object.keys(others);
+		if (other !== undefined) {
+			return refuse(
+				`holds "${excerpt(other, 60)}" at node "${id}"`,
+				'A node takes only "inputs"; remove the rest.',
+			);
+		}
+		const link = Object.entries(inputs).find(([, input]) => isLink(input, isNeverANode));
+		if (link) {
+			return refuse(
+				`sets "${excerpt(link[0], 60)}" of node "${id}" to a link to another node`,
+				'Only values can be changed, not how nodes are linked; remove this input.',
+			);
+		}
+		prompt.push([nodeId, { inputs }]);
+	}
+	return ok(Object.fromEntries(prompt));
+}
+
+/**
+ * Finds what an expression did not give: the hosted value would be paid for in its place.
+ * @returns the name of the place without a value
+ */
+function missingIn(nodes: unknown): string | undefined {
+	for (const [nodeId, node] of membersOf(nodes)) {
+		const id = excerpt(nodeId, 60);
+		if (node === undefined) return `node "${id}"`;
+		const inputs = membersOf(node).find(([key]) => key === 'inputs')?.[1];
+		const missing = membersOf(inputs).find(([, input]) => (jsonText(input) ?? 'null') === 'null');
+		if (missing) return `"${excerpt(missing[0], 60)}" of node "${id}"`;
+	}
+	return undefined;
+}
+
+const ONLY_CHANGES = 'Enter only the inputs to change, such as {"6": {"inputs": {"text": "a red fox"}}}.';
+
+/** Refuses what was pasted in place of changes. */
+function refuseWholeFile(object: JsonObject): Result<JsonObject> {
+	const view = readParameterView(object);
+	if ('spec' in object || (view.ok && view.value.size > 0)) {
+		return refuse(
+			"is the platform's parameter view",
+			`${ONLY_CHANGES} The view lists the inputs and what they accept.`,
+		);
+	}
+	if (readDefinition(object).ok) {
+		return refuse(
+			'is a full workflow export',
+			`${ONLY_CHANGES} The platform knows the workflow itself by its id.`,
+		);
+	}
+	if (holdsEditorFile(object)) {
+		return refuse(
+			"is a workflow file of the engine's editor, not a list of changes",
+			`${ONLY_CHANGES} A workflow is hosted in the platform's console, from an export in API format.`,
+		);
+	}
+	return ok(object);
+}
+
+function refuse(what: string, advice: string): Result<never> {
+	return failInput(`"${FIELD}" ${what}`, `${advice} ${NOT_SUBMITTED}`);
+}

@@ -1,0 +1,73 @@
+import { fail, ok, type Result } from '../../shared/errors/failure';
+import { excerpt, isJsonObject, jsonText, type Json } from '../../shared/text/json';
+import { isLongInteger } from './definition';
+import type { ParameterSpec } from './parameterView';
+
+/** What an input takes. `loose` is a number or the text that stands for one. */
+export type Kind = 'number' | 'integer' | 'boolean' | 'text' | 'list' | 'object' | 'loose' | 'any';
+
+/**
+ * @param model the value in the export
+ * @param isSeed whether text in the export stands for a number
+ */
+export function kindOf(model: Json | undefined, spec: ParameterSpec = {}, isSeed = false): Kind {
+	// A template or a missing value has no type of its own, but the view may have one.
+	const isOpen = model === undefined || model === null || typeof model === 'string';
+	// Only numbers have limits (§2.2).
+	const isNumeric = (spec.min ?? spec.max) !== undefined || spec.type === 'INT' || spec.type === 'FLOAT';
+	if (typeof model === 'number' || (isOpen && isNumeric)) return spec.type === 'INT' ? 'integer' : 'number';
+	if (typeof model === 'boolean' || (isOpen && spec.type === 'BOOLEAN')) return 'boolean';
+	if (typeof model === 'string') return isSeed || isLongInteger(model) ? 'loose' : 'text';
+	if (Array.isArray(model)) return 'list';
+	if (isJsonObject(model)) return 'object';
+	return spec.type === 'STRING' ? 'text' : 'any';
+}
+
+/**
+ * Converts a value to what the input takes, if nothing is lost.
+ * @returns or else what the value must be
+ */
+export function convertTo(kind: Kind, value: Json): Result<Json, string> {
+	switch (kind) {
+		case 'number':
+			return convertToNumber(value);
+		case 'integer': {
+			const number = convertToNumber(value);
+			return number.ok && !Number.isInteger(number.value) ? fail('a whole number') : number;
+		}
+		case 'loose':
+			return typeof value === 'string' && !readsAsNumber(value) ? ok(value) : convertToNumber(value);
+		case 'boolean': {
+			const word = typeof value === 'object' ? '' : String(value).trim().toLowerCase();
+			return word === 'true' || word === 'false' ? ok(word === 'true') : fail('true or false');
+		}
+		case 'text':
+			return value === null || typeof value === 'object' ? fail('text') : ok(String(value));
+		case 'list':
+			return Array.isArray(value) ? ok(value) : fail('a list');
+		case 'object':
+			return isJsonObject(value) ? ok(value) : fail('an object');
+		case 'any':
+			return ok(value);
+	}
+}
+
+function readsAsNumber(text: string): boolean {
+	return text.trim() !== '' && Number.isFinite(Number(text));
+}
+
+/** Another seed makes another image, so a number that would lose digits is refused. */
+function convertToNumber(value: Json): Result<Json, string> {
+	const number = typeof value === 'string' && readsAsNumber(value) ? Number(value) : value;
+	if (typeof number !== 'number' || !Number.isFinite(number)) return fail('a number');
+	const isLong = typeof value === 'string' && /^[+-]?\d+$/.test(value.trim());
+	return isLong && !Number.isSafeInteger(number)
+		? fail(`a number up to ${Number.MAX_SAFE_INTEGER}, beyond which digits are lost`)
+		: ok(number);
+}
+
+/** A value as a sentence shows it. */
+export function showValue(value: Json): string {
+	const text = typeof value === 'string' ? `"${value}"` : jsonText(value);
+	return excerpt(text ?? 'nested too deeply', 80);
+}
