@@ -6,7 +6,8 @@ import { binaryFieldBytes, readBinaryField } from '../../shared/files/inputFile'
 import { excerpt, jsonText, parseJson, type Json } from '../../shared/text/json';
 import type { UploadedMedia } from '../upload';
 import type { AgentFile } from '../request';
-import type { Idempotency, SessionChoice } from '../turns';
+import type { Idempotency } from '../once';
+import type { SessionChoice } from '../turnSession';
 import type { AgentRun } from './run';
 
 /**

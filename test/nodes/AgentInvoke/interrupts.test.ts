@@ -112,7 +112,7 @@ test.each([
 		credentials: stage.credentials,
 	});
 	expect(run.error?.message).toBe(
-		`The agent has interrupted ${maxInterrupts + 1} times in this step, more than the ${maxInterrupts} that "Max Interrupts" allows`,
+		`The agent has interrupted ${maxInterrupts + 1} times in this step, but "Max Interrupts" allows ${maxInterrupts}`,
 	);
 	expect(stage.platform.books().invocations).toHaveLength(1 + resumes);
 });
