@@ -155,7 +155,7 @@ describe('as a tool of an agent', () => {
 	});
 
 	test('a failure tells its advice, too', async () => {
-		expect(await asTool({ message: '' })).toContain('Enter what is to be said to the agent');
+		expect(await asTool({ message: '' })).toContain('Enter a message for the agent');
 	});
 
 	test('what may have run is told in an item that n8n does not try again', async () => {
