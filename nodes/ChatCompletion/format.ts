@@ -10,7 +10,7 @@ import {
 	type Json,
 	type JsonObject,
 } from '../shared/text/json';
-import { jsonInText, type FoundValue } from './jsonInText';
+import { BROKEN, jsonInText, type FoundValue } from './jsonInText';
 
 /** What the answer must be. */
 export type AnswerFormat =
@@ -23,10 +23,6 @@ export type AnswerFormat =
 			/** Absent means strict. Strict schemas are a narrower kind (§4.5). */
 			readonly strict?: false;
 	  };
-
-/** An answer's text as JSON, or a clause that says why it is not: "it is …". */
-export type ParsedAnswer =
-	{ readonly ok: true; readonly value: Json } | { readonly ok: false; readonly problem: string };
 
 /** An answer may break a schema in more places than anyone reads. */
 const PROBLEMS_SHOWN = 3;
@@ -79,24 +75,25 @@ export function readSchema(value: unknown): Result<AnswerFormat> {
  *
  * @param isCut the answer reached the token limit. It must then be JSON as a whole, because JSON in a part of it may
  *   be something that was said before the answer.
+ * @returns or a clause that says why it is not: "it is …"
  */
-export function parseAnswer(text: string, format: AnswerFormat, isCut = false): ParsedAnswer {
+export function parseAnswer(text: string, format: AnswerFormat, isCut = false): Result<Json, string> {
 	const found = jsonInText(text);
 	if (!found.ok) return found;
-	const values = isCut ? found.values.filter(isSurelyWhole) : found.values;
+	const values = isCut ? found.value.filter(isSurelyWhole) : found.value;
 	const checked = values.map((one) => ({ ...one, problem: problemOf(one, format, text) }));
 	const fitting = new Map(
 		checked.filter(({ problem }) => problem === '').map(({ value }) => [jsonText(value), value]),
 	);
-	const [fits, another] = fitting.values();
-	if (another !== undefined) {
-		const problem = `it holds ${fitting.size} different pieces of JSON that would do, so it is not clear which one is the answer`;
-		return { ok: false, problem };
+	if (fitting.size > 1) {
+		return fail(
+			`it holds ${fitting.size} different pieces of JSON that would do, so it is not clear which one is the answer`,
+		);
 	}
-	if (fits !== undefined) return { ok: true, value: fits };
-	if (isCut && found.values.length > 0) return { ok: false, problem: 'it was cut off' };
+	for (const fits of fitting.values()) return ok(fits);
+	if (isCut && found.value.length > 0) return fail('it was cut off');
 	const [longest] = checked.sort((left, right) => right.source.length - left.source.length);
-	return { ok: false, problem: longest?.problem ?? describeText(text) };
+	return fail(longest?.problem ?? describeText(text));
 }
 
 /** Whether nothing is missing even if the text ends too early; a number may have had more digits. */
@@ -152,7 +149,7 @@ function decoded(pointer: string): string {
 function describeText(text: string): string {
 	if (!text.trim()) return 'it is empty';
 	const opens = /^\s*(?:```\w*\s*)?[{[]/.test(text);
-	return opens ? 'it is JSON that breaks off or is malformed' : `it is text: "${excerpt(text, 80)}"`;
+	return opens ? BROKEN : `it is text: "${excerpt(text, 80)}"`;
 }
 
 function violations(value: Json, schema: JsonObject): string[] {

@@ -1,13 +1,6 @@
-import { parseJson, whyNotJson, type Json } from '../shared/text/json';
+import { fail, ok, type Result } from '../shared/errors/failure';
+import { isTextTooDeep, parseJson, type Json } from '../shared/text/json';
 import { createBracketCount } from './brackets';
-
-/**
- * The JSON in a text. It fails if some of it breaks off or is malformed, because any other JSON may then be something
- * other than the answer; `problem` is a clause: "it is …".
- */
-export type JsonInText =
-	| { readonly ok: true; readonly values: readonly FoundValue[] }
-	| { readonly ok: false; readonly problem: string };
 
 export interface FoundValue {
 	readonly value: Json;
@@ -17,8 +10,7 @@ export interface FoundValue {
 	readonly isWhole: boolean;
 }
 
-const TOO_DEEP = { ok: false, problem: 'it is nested too deeply' } as const;
-const BROKEN = { ok: false, problem: 'it is JSON that breaks off or is malformed' } as const;
+export const BROKEN = 'it is JSON that breaks off or is malformed';
 /** Prose may hold many references such as "[1]", but each is parsed and checked. */
 const MOST_PIECES = 1_000;
 
@@ -29,23 +21,27 @@ const MEANT_AS_JSON = /^\{[^]*[":]|^\[\s*[{["]/;
  * Finds the JSON in an answer: the whole text, with or without a fence around it, or else whatever is in outermost
  * brackets. Nothing within those is looked at: the inner parts of an answer that is cut off are whole, and would pass
  * for the answer. Each character is read once.
+ *
+ * @returns a failure if some of the JSON breaks off or is malformed, because any other may then be something other than
+ * the answer; it is a clause: "it is …"
  */
-export function jsonInText(text: string): JsonInText {
+export function jsonInText(text: string): Result<FoundValue[], string> {
 	for (const source of [text, ...fenced(text)]) {
 		const value = parseJson(source);
-		if (value !== undefined) return { ok: true, values: [{ value, source, isWhole: true }] };
+		if (value !== undefined) return ok([{ value, source, isWhole: true }]);
 	}
 	const sources = outermostBrackets(text);
-	if (!sources) return BROKEN;
-	if (sources.length > MOST_PIECES)
-		return { ok: false, problem: 'it holds more brackets than an answer could' };
+	if (!sources) return fail(BROKEN);
+	if (sources.length > MOST_PIECES) return fail('it holds more brackets than an answer could');
 	const values: FoundValue[] = [];
 	for (const source of sources) {
 		const value = parseJson(source);
 		if (value !== undefined) values.push({ value, source, isWhole: false });
-		else if (MEANT_AS_JSON.test(source)) return whyNotJson(source) === TOO_DEEP.problem ? TOO_DEEP : BROKEN;
+		else if (MEANT_AS_JSON.test(source)) {
+			return fail(isTextTooDeep(source) ? 'it is nested too deeply' : BROKEN);
+		}
 	}
-	return { ok: true, values };
+	return ok(values);
 }
 
 /** The text without the fence around it, closed or not; nothing if it has none. */
