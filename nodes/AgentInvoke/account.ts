@@ -4,8 +4,8 @@ import { readAddress, readToken } from '../shared/platform/credential';
 import { textOf } from '../shared/text/textOf';
 
 /**
- * Names that the interface's document does not show (§4.6: body fields other than the envelope; §4.8): they are
- * settings of the deployment. Fields are keys of the request body; paths lead into the `data` of an answer.
+ * Names that the interface does not document (§4.6: body fields other than the envelope; §4.8), so they are settings of
+ * the deployment. Fields are keys of the request body; paths lead into the `data` of an answer.
  */
 export const DEPLOYMENT_DEFAULTS = {
 	messageField: 'message',
@@ -29,7 +29,7 @@ export interface AgentAccount {
 	/** Without a trailing slash. */
 	readonly baseUrl: string;
 	readonly invokePath: string;
-	/** Empty where the deployment offers no upload. */
+	/** Empty if the deployment offers no upload. */
 	readonly mediaUploadPath: string;
 	readonly deployment: Deployment;
 	/** Whether the token is a temporary one, `dbg_` (§2.7). */
@@ -55,22 +55,11 @@ export function readAgentAccount(credential: Readonly<Record<string, unknown>>):
 }
 
 function readDeployment(credential: Readonly<Record<string, unknown>>): Deployment {
-	const isOwn = credential.customFields === true;
-	const named = (name: keyof Deployment): string =>
-		(isOwn ? textOf(credential[name]).trim() : '') || DEPLOYMENT_DEFAULTS[name];
+	if (credential.customFields !== true) return DEPLOYMENT_DEFAULTS;
+	const names = Object.keys(DEPLOYMENT_DEFAULTS).filter((name) => textOf(credential[name]).trim() !== '');
 	return {
-		messageField: named('messageField'),
-		sessionField: named('sessionField'),
-		streamField: named('streamField'),
-		filesField: named('filesField'),
-		interruptResultField: named('interruptResultField'),
-		answerPath: named('answerPath'),
-		deltaPath: named('deltaPath'),
-		sessionPath: named('sessionPath'),
-		interruptPath: named('interruptPath'),
-		mediaPartField: named('mediaPartField'),
-		mediaUrlPath: named('mediaUrlPath'),
-		mediaExpiryPath: named('mediaExpiryPath'),
+		...DEPLOYMENT_DEFAULTS,
+		...Object.fromEntries(names.map((name) => [name, textOf(credential[name]).trim()])),
 	};
 }
 

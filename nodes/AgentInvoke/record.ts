@@ -1,12 +1,14 @@
 import { isJsonObject, parseJson, type Json, type JsonObject } from '../shared/text/json';
 import { textOf, type AgentReply, type Interrupt } from './envelope';
 
-/** Where the session of an answer came from. */
+const SOURCES = ['mapped', 'new', 'explicit', 'renewed'] as const;
+
+/** Which session an answer belongs to, and where it came from. */
 export interface UsedSession {
-	/** Empty where the item has none. */
+	/** Empty if the item has none. */
 	readonly key: string;
 	readonly id: string;
-	readonly source: 'mapped' | 'new' | 'explicit' | 'renewed';
+	readonly source: (typeof SOURCES)[number];
 }
 
 export interface TurnResult {
@@ -14,59 +16,55 @@ export interface TurnResult {
 	readonly session: UsedSession;
 	readonly attempts: number;
 	readonly elapsedMs: number;
-	/** The recorded answer of an earlier run. */
+	/** The recorded answer of another execution. */
 	readonly replayed: boolean;
 	/** The answer that an earlier try of this node run got. */
 	readonly recalled?: boolean;
 }
 
-/** A longer answer is not kept in the ledger (C7 of what it holds: in plain text, in a table). */
+/** A longer answer is not kept in the ledger, which stores it in plain text. */
 const LONGEST_RECORD_CHARS = 32_000;
 
 /**
- * What is kept of an answer: all that an item shows of it, in a form that goes through JSON.
+ * Everything that an item shows of an answer, as JSON.
  * @param agent who answered
  */
-export function recordOf({ reply, session, attempts, elapsedMs }: TurnResult, agent: string): JsonObject {
-	const { answer, sessionId, interrupt, interrupts, reason, requestId, usage, hint, raw } = reply;
+export function recordOf(result: TurnResult, agent: string, keepRaw: boolean): JsonObject {
+	const { session, attempts, elapsedMs } = result;
+	const { interrupt, interrupts, raw, ...reply } = result.reply;
 	return {
 		reply: {
-			...{ answer, sessionId, reason, requestId, usage, hint, raw },
+			...reply,
+			raw: keepRaw ? raw : {},
 			interrupt: interrupt ? { ...interrupt } : null,
 			interrupts: interrupts.map((one) => ({ ...one })),
 		},
 		session: { ...session },
-		attempts,
-		elapsedMs,
-		agent,
+		...{ attempts, elapsedMs, agent },
 	};
 }
 
-export function withoutRaw(result: TurnResult): TurnResult {
-	return { ...result, reply: { ...result.reply, raw: {} } };
-}
-
-/** The raw answer says the same once more, so it goes first where a record is too long. */
+/** A record for the ledger; one that is too long loses the raw answer first, which says everything twice. */
 export function shortRecord(result: TurnResult, agent: string): string {
-	const fits = [result, withoutRaw(result)]
-		.map((one) => JSON.stringify(recordOf(one, agent)))
-		// What is nested too deeply could not be read again.
+	const fits = [true, false]
+		.map((keepRaw) => JSON.stringify(recordOf(result, agent, keepRaw)))
+		// A record that is nested too deeply could not be read back.
 		.find((record) => record.length <= LONGEST_RECORD_CHARS && parseJson(record) !== undefined);
 	return fits ?? JSON.stringify({ agent });
 }
 
-/** Whether another agent than this one gave the recorded answer; a record that does not say counts as one's own. */
+/** Whether another agent gave the recorded answer; records of older versions do not say who did. */
 export function isOfAnother(record: JsonObject, agent: string): boolean {
 	const recorded = textOf(record.agent);
 	return recorded !== '' && recorded !== agent;
 }
 
-/** @returns `undefined` where a record is none: people can edit the ledger */
-export function readRecord(record: JsonObject): TurnResult | undefined {
+/** @returns `undefined` if this is not a record: people can edit the ledger */
+export function readRecord(record: Json | undefined): TurnResult | undefined {
+	if (!isJsonObject(record)) return undefined;
 	const { reply, session } = record;
 	if (!isJsonObject(reply) || !isJsonObject(session)) return undefined;
-	const { interrupts, raw } = reply;
-	const source = (['mapped', 'new', 'explicit', 'renewed'] as const).find((one) => one === session.source);
+	const { raw, interrupts } = reply;
 	return {
 		reply: {
 			answer: textOf(reply.answer),
@@ -76,25 +74,26 @@ export function readRecord(record: JsonObject): TurnResult | undefined {
 			usage: reply.usage ?? null,
 			hint: textOf(reply.hint),
 			raw: isJsonObject(raw) ? raw : {},
-			interrupt: readInterruptRecord(reply.interrupt),
-			interrupts: Array.isArray(interrupts)
-				? interrupts.flatMap((one) => readInterruptRecord(one) ?? [])
-				: [],
+			interrupt: readInterrupts([reply.interrupt ?? null])[0],
+			interrupts: Array.isArray(interrupts) ? readInterrupts(interrupts) : [],
 		},
-		session: { key: textOf(session.key), id: textOf(session.id), source: source ?? 'explicit' },
+		session: {
+			key: textOf(session.key),
+			id: textOf(session.id),
+			source: SOURCES.find((source) => source === session.source) ?? 'explicit',
+		},
 		attempts: Number(record.attempts) || 0,
 		elapsedMs: Number(record.elapsedMs) || 0,
 		replayed: false,
 	};
 }
 
-function readInterruptRecord(record: Json | undefined): Interrupt | undefined {
-	if (!isJsonObject(record)) return undefined;
-	return {
+function readInterrupts(records: readonly Json[]): Interrupt[] {
+	return records.filter(isJsonObject).map((record) => ({
 		id: textOf(record.id),
 		kind: record.kind === 'tool' ? 'tool' : 'question',
 		tool: textOf(record.tool),
 		arguments: record.arguments ?? {},
 		question: textOf(record.question),
-	};
+	}));
 }

@@ -4,16 +4,16 @@ import { isJsonObject } from '../shared/text/json';
 /** A session of an agent: two agents may number their sessions alike. */
 export interface AgentSession {
 	readonly agent: string;
-	/** Empty where there is none yet: then nothing is counted. */
+	/** Empty if there is none yet; then nothing is counted. */
 	readonly sessionId: string;
 }
 
-/** How often an agent has interrupted since it was last given a message: a bound for loops of tool and result. */
+/** How often an agent has interrupted since its last message: a bound for loops of tool and result. */
 export interface InterruptRounds {
 	/** A message begins a new step. */
 	begin(session: AgentSession): void;
 	interrupted(session: AgentSession): void;
-	/** Why an interrupt of this session is not answered any more; undefined where it may be. */
+	/** Why another interrupt of this session is not answered; undefined if it may be. */
 	whyNoMore(session: AgentSession): Failure | undefined;
 }
 
@@ -21,25 +21,22 @@ const CONTEXT_KEY = 'flowAgentInterrupts';
 
 /**
  * @param flowContext n8n's own object that all nodes of an execution share, so that a loop over two nodes is bounded,
- * and one that waits for a person in between
- * @param maxInterrupts 0 = no bound
+ * even if it waits for a person in between
+ * @param maxInterrupts 0 = no limit
  */
 export function createInterruptRounds(
 	flowContext: Record<string, unknown>,
 	maxInterrupts: number,
 ): InterruptRounds {
 	const nameOf = ({ agent, sessionId }: AgentSession): string => JSON.stringify([agent, sessionId]);
-	const countOf = (session: AgentSession): number => {
-		const counts = flowContext[CONTEXT_KEY];
-		const count = isJsonObject(counts) ? counts[nameOf(session)] : undefined;
-		return typeof count === 'number' ? count : 0;
+	const counts = () => {
+		const known = flowContext[CONTEXT_KEY];
+		return isJsonObject(known) ? known : {};
 	};
+	const countOf = (session: AgentSession): number => Number(counts()[nameOf(session)] ?? 0) || 0;
 	const set = (session: AgentSession, count: number): void => {
 		if (!session.sessionId) return;
-		const known = flowContext[CONTEXT_KEY];
-		const counts = isJsonObject(known) ? known : {};
-		counts[nameOf(session)] = count;
-		flowContext[CONTEXT_KEY] = counts;
+		flowContext[CONTEXT_KEY] = Object.assign(counts(), { [nameOf(session)]: count });
 	};
 	return {
 		begin: (session) => {
@@ -51,9 +48,9 @@ export function createInterruptRounds(
 			if (maxInterrupts === 0 || count <= maxInterrupts) return undefined;
 			return {
 				kind: 'notSubmitted',
-				message: `The agent has interrupted ${count} times in this step, more than the ${maxInterrupts} that "Max Interrupts" allows`,
+				message: `The agent has interrupted ${count} times in this step, but "Max Interrupts" allows ${maxInterrupts}`,
 				advice:
-					'This interrupt was not answered, so that the two do not go on forever. Look at what the agent asks for, or raise "Max Interrupts" in the options.',
+					'This interrupt was not answered, to keep agent and workflow from looping forever. Check what the agent asks for, or raise "Max Interrupts" in the options.',
 				details: { sessionId: session.sessionId, interrupts: count },
 			};
 		},

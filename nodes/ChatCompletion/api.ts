@@ -8,7 +8,7 @@ import type { IdleTimeouts, WatchedBody } from '../shared/http/idleTimeout';
 import { readStream, type StreamEvent } from '../shared/http/sse';
 import { classify, type FailedOutcome, type Outcome } from '../shared/http/outcome';
 import { errorIn, errorInChoice, outcomeOfError, type ServiceError } from './failures';
-import { createAnswerBuilder, type AnswerBuilder, type ChatAnswer, type ChatPiece } from './response';
+import { AnswerBuilder, type ChatAnswer, type ChatPiece } from './response';
 
 /** One question to the model. */
 export interface ChatCall {
@@ -117,7 +117,7 @@ interface Progress {
 
 async function readAnswer(parts: ChatParts, call: ChatCall, reply: OpenReply): Promise<Outcome<Reading>> {
 	const progress: Progress = {
-		builder: createAnswerBuilder(),
+		builder: new AnswerBuilder(),
 		started: false,
 		spoke: false,
 		closed: false,

@@ -1,32 +1,34 @@
-/** Follows the brackets of a text that holds JSON, character by character, so that each is read once. */
+/** Follows the brackets of text that contains JSON, one character at a time. */
 export interface BracketCount {
 	/** @returns what the character does to the outermost brackets: `strays` closes what was never opened */
 	take(char: string): 'opens' | 'closes' | 'strays' | undefined;
 	readonly depth: number;
+	/** How many outermost objects and lists are complete. */
+	readonly closed: number;
 }
 
-/** Brackets within texts do not count, and outside of brackets a quotation mark begins no text. */
+/** Brackets within JSON strings do not count, and a string can only begin within brackets. */
 export function createBracketCount(): BracketCount {
-	let depth = 0;
+	const count = { depth: 0, closed: 0 };
 	let isInText = false;
 	let isEscaped = false;
-	return {
-		take: (char) => {
+	return Object.assign(count, {
+		take: (char: string) => {
 			if (isEscaped) isEscaped = false;
 			else if (isInText) {
 				if (char === '\\') isEscaped = true;
 				else if (char === '"') isInText = false;
-			} else if (char === '"') isInText = depth > 0;
+			} else if (char === '"') isInText = count.depth > 0;
 			else if (char === '{' || char === '[') {
-				if (++depth === 1) return 'opens';
+				if (++count.depth === 1) return 'opens';
 			} else if (char === '}' || char === ']') {
-				depth--;
-				if (depth <= 0) return depth === 0 ? 'closes' : 'strays';
+				count.depth--;
+				if (count.depth < 0) return 'strays';
+				if (count.depth > 0) return undefined;
+				count.closed++;
+				return 'closes';
 			}
 			return undefined;
 		},
-		get depth() {
-			return depth;
-		},
-	};
+	} as const);
 }

@@ -1,4 +1,4 @@
-import { Validator, type Schema } from 'jsonschema';
+import { Validator } from 'jsonschema';
 
 import { badInput, fail, ok, type Result } from '../shared/errors/failure';
 import {
@@ -10,7 +10,7 @@ import {
 	type Json,
 	type JsonObject,
 } from '../shared/text/json';
-import { jsonInText, type FoundValue } from './jsonInText';
+import { BROKEN, jsonInText, type FoundValue } from './jsonInText';
 
 /** What the answer must be. */
 export type AnswerFormat =
@@ -20,35 +20,25 @@ export type AnswerFormat =
 			readonly kind: 'jsonSchema';
 			readonly name: string;
 			readonly schema: JsonObject;
-			/** Left out where the model is held to the schema: strict schemas are a narrower kind (§4.5). */
+			/** Absent means strict. Strict schemas are a narrower kind (§4.5). */
 			readonly strict?: false;
 	  };
 
-/** An answer's text as JSON, or a sentence that says why it is none. */
-export type ParsedAnswer =
-	{ readonly ok: true; readonly value: Json } | { readonly ok: false; readonly problem: string };
-
-/** Schemas of the wild say more mistakes than a person reads. */
+/** An answer may break a schema in more places than anyone reads. */
 const PROBLEMS_SHOWN = 3;
 
-/** Without an address of its own, the library cannot follow a reference such as "#/$defs/title". Nothing is loaded. */
+/** Without a base address, the library cannot follow a reference such as "#/$defs/title". Nothing is loaded from it. */
 const SCHEMA_BASE = 'https://schema.invalid/answer';
 
 /** The `response_format` of a request; nothing for plain text. */
 export function responseFormat(format: AnswerFormat): JsonObject {
-	switch (format.kind) {
-		case 'text':
-			return {};
-		case 'jsonObject':
-			return { response_format: { type: 'json_object' } };
-		case 'jsonSchema': {
-			const { name, schema, strict = true } = format;
-			return { response_format: { type: 'json_schema', json_schema: { name, schema, strict } } };
-		}
-	}
+	if (format.kind === 'text') return {};
+	if (format.kind === 'jsonObject') return { response_format: { type: 'json_object' } };
+	const { name, schema, strict = true } = format;
+	return { response_format: { type: 'json_schema', json_schema: { name, schema, strict } } };
 }
 
-/** Reads the schema that the operator gave, alone or in the wrapping that the chat interface uses. */
+/** Reads the operator's schema, alone or in the wrapping that the chat interface uses. */
 export function readSchema(value: unknown): Result<AnswerFormat> {
 	const parsed = typeof value === 'string' ? parseRounded(value) : value;
 	if (!isJsonObject(parsed) || Object.keys(parsed).length === 0) {
@@ -62,7 +52,7 @@ export function readSchema(value: unknown): Result<AnswerFormat> {
 	const wrapping = isJsonObject(parsed.json_schema) ? parsed.json_schema : parsed;
 	const schema = isJsonObject(wrapping.schema) ? wrapping.schema : wrapping;
 	if (isTooDeep(schema)) {
-		return fail(badInput('"JSON Schema" is nested too deeply', 'Enter a schema that is not as deep.'));
+		return fail(badInput('"JSON Schema" is nested too deeply', 'Enter a schema with fewer levels.'));
 	}
 	const [missing] = missingReferences(schema, schema);
 	if (missing !== undefined) {
@@ -80,48 +70,44 @@ export function readSchema(value: unknown): Result<AnswerFormat> {
 }
 
 /**
- * Reads an answer as the JSON that was asked for: models wrap it in fences, or say a sentence before it. Of several
- * values that would do, none is taken: one of them may be an old record that the model quotes.
+ * Reads an answer as the JSON that was asked for: models put fences around it, or a sentence before it. If several
+ * different values would do, none is taken: one of them may be an old record that the model quotes.
  *
- * @param isCut the answer reached the most tokens allowed: it must be JSON as a whole, for the JSON in a part of it
- *   may be something that was said before the answer
+ * @param isCut the answer reached the token limit. It must then be JSON as a whole, because JSON in a part of it may
+ *   be something that was said before the answer.
+ * @returns or a clause that says why it is not: "it is …"
  */
-export function parseAnswer(text: string, format: AnswerFormat, isCut = false): ParsedAnswer {
+export function parseAnswer(text: string, format: AnswerFormat, isCut = false): Result<Json, string> {
 	const found = jsonInText(text);
 	if (!found.ok) return found;
-	const values = isCut
-		? found.values.filter(({ value, length }) => isWhole(value, length, text))
-		: found.values;
-	const judged = values.map((one) => ({ ...one, problem: problemOf(one, format, text) }));
+	const values = isCut ? found.value.filter(isSurelyWhole) : found.value;
+	const checked = values.map((one) => ({ ...one, problem: problemOf(one, format, text) }));
 	const fitting = new Map(
-		judged.filter(({ problem }) => problem === '').map(({ value }) => [jsonText(value), value]),
+		checked.filter(({ problem }) => problem === '').map(({ value }) => [jsonText(value), value]),
 	);
-	const [fits, another] = fitting.values();
-	if (another !== undefined) {
-		const problem = `it holds ${fitting.size} different pieces of JSON that would do, so which of them is the answer is not clear`;
-		return { ok: false, problem };
+	if (fitting.size > 1) {
+		return fail(
+			`it holds ${fitting.size} different pieces of JSON that would do, so it is not clear which one is the answer`,
+		);
 	}
-	if (fits !== undefined) return { ok: true, value: fits };
-	if (isCut && found.values.length > 0) return { ok: false, problem: 'it was cut off' };
-	const likeliest = judged.reduce<(typeof judged)[number] | undefined>(
-		(best, one) => (best && best.length >= one.length ? best : one),
-		undefined,
-	);
-	return { ok: false, problem: likeliest?.problem ?? describeText(text) };
+	for (const fits of fitting.values()) return ok(fits);
+	if (isCut && found.value.length > 0) return fail('it was cut off');
+	const [longest] = checked.sort((left, right) => right.source.length - left.source.length);
+	return fail(longest?.problem ?? describeText(text));
 }
 
-/** Whether nothing was lost where a text ends too early; a number may have had more digits. */
-function isWhole(value: Json, length: number, text: string): boolean {
-	return length === text.length && typeof value !== 'number';
+/** Whether nothing is missing even if the text ends too early; a number may have had more digits. */
+function isSurelyWhole({ value, isWhole }: FoundValue): boolean {
+	return isWhole && typeof value !== 'number';
 }
 
-/** Why a value is not what was asked for; empty where it is. */
+/** Why a value is not what was asked for; empty if it is. */
 function problemOf({ value, source }: FoundValue, format: AnswerFormat, text: string): string {
 	if (format.kind !== 'jsonSchema') {
 		if (isJsonObject(value)) return '';
-		return Array.isArray(value) ? 'it is a list, and not a JSON object' : describeText(text);
+		return Array.isArray(value) ? 'it is a list instead of a JSON object' : describeText(text);
 	}
-	// With numbers as numbers: of an integer that is too long for one, the value has its digits as a text.
+	// Checked with rounded numbers: `value` holds the digits of a very long integer as text.
 	const problems = violations(parseRounded(source) ?? value, format.schema);
 	if (problems.length === 0) return '';
 	const shown = problems.slice(0, PROBLEMS_SHOWN).join('; ');
@@ -132,16 +118,14 @@ function problemOf({ value, source }: FoundValue, format: AnswerFormat, text: st
 /** Keywords whose values are data, in which a "$ref" refers to nothing. */
 const DATA_KEYWORDS: ReadonlySet<string> = new Set(['const', 'default', 'enum', 'example', 'examples']);
 
-/** References within the schema that lead nowhere: they would be noticed only when an answer is paid for. */
+/** References within the schema that lead nowhere; the library would notice only after an answer is paid for. */
 function missingReferences(value: Json, root: JsonObject): string[] {
-	if (Array.isArray(value)) return value.flatMap((one) => missingReferences(one, root));
-	if (!isJsonObject(value)) return [];
-	const { $ref } = value;
-	const own = typeof $ref === 'string' && $ref.startsWith('#/') && !leadsSomewhere($ref, root) ? [$ref] : [];
-	const inner = Object.entries(value)
-		.filter(([key]) => !DATA_KEYWORDS.has(key))
-		.flatMap(([, one]) => missingReferences(one, root));
-	return [...own, ...inner];
+	if (typeof value !== 'object' || value === null) return [];
+	return Object.entries<Json>(value).flatMap(([key, inner]) => {
+		if (DATA_KEYWORDS.has(key)) return [];
+		const isPointer = key === '$ref' && typeof inner === 'string' && inner.startsWith('#/');
+		return isPointer && !leadsSomewhere(inner, root) ? [inner] : missingReferences(inner, root);
+	});
 }
 
 function leadsSomewhere(pointer: string, root: JsonObject): boolean {
@@ -165,26 +149,19 @@ function decoded(pointer: string): string {
 function describeText(text: string): string {
 	if (!text.trim()) return 'it is empty';
 	const opens = /^\s*(?:```\w*\s*)?[{[]/.test(text);
-	return opens ? 'it is JSON that breaks off or is malformed' : `it is text: "${excerpt(text, 80)}"`;
+	return opens ? BROKEN : `it is text: "${excerpt(text, 80)}"`;
 }
 
 function violations(value: Json, schema: JsonObject): string[] {
 	try {
-		const result = new Validator().validate(value, asSchema(schema), {
-			nestedErrors: true,
-			base: SCHEMA_BASE,
-		});
-		return result.errors.map(({ property, message }) =>
+		const options = { nestedErrors: true, base: SCHEMA_BASE };
+		const { errors } = new Validator().validate(value, { ...schema }, options);
+		return errors.map(({ property, message }) =>
 			excerpt(`${property.replace(/^instance\.?/, '') || 'the answer'} ${message}`, 160),
 		);
 	} catch (error) {
-		// A schema with a reference that leads nowhere is the operator's, and no fault of the answer.
+		// The library throws if the schema itself is wrong, whatever the answer is.
 		const said = error instanceof Error ? error.message : 'it cannot be read';
 		return [`the schema itself has a mistake: ${excerpt(said, 160)}`];
 	}
-}
-
-/** A schema is any JSON object; what it says is read by the library. */
-function asSchema(schema: JsonObject): Schema {
-	return { ...schema };
 }

@@ -1,80 +1,67 @@
-import { parseJson, whyNotJson, type Json } from '../shared/text/json';
+import { fail, ok, type Result } from '../shared/errors/failure';
+import { isTextTooDeep, parseJson, type Json } from '../shared/text/json';
 import { createBracketCount } from './brackets';
-
-/**
- * What JSON a text holds. It fails where JSON stands in it that breaks off or is malformed, for whatever else it holds
- * may be something other than the answer; `problem` says it as a clause: "it is …".
- */
-export type JsonInText =
-	| { readonly ok: true; readonly values: readonly FoundValue[] }
-	| { readonly ok: false; readonly problem: string };
 
 export interface FoundValue {
 	readonly value: Json;
 	/** The text that it was read from. */
 	readonly source: string;
-	/** How much of the text it takes, in characters. */
-	readonly length: number;
+	/** Whether the text holds nothing else. */
+	readonly isWhole: boolean;
 }
 
-const TOO_DEEP = { ok: false, problem: 'it is nested too deeply' } as const;
-const BROKEN = { ok: false, problem: 'it is JSON that breaks off or is malformed' } as const;
-/** An answer in prose may hold many references such as "[1]", but each is parsed and checked. */
+export const BROKEN = 'it is JSON that breaks off or is malformed';
+/** Prose may hold many references such as "[1]", but each is parsed and checked. */
 const MOST_PIECES = 1_000;
 
-/** In braces with names or texts in them, or a list of texts or of other JSON: "{name}" and "[see below]" are prose. */
+/** Braces around names or strings, or a list of strings or of other JSON: "{name}" and "[see below]" are prose. */
 const MEANT_AS_JSON = /^\{[^]*[":]|^\[\s*[{["]/;
 
 /**
- * Finds the JSON in what a model said: the whole text, with or without a fence around it, or else what stands in
- * outermost brackets. Nothing within those is looked at: of an answer that is cut off, its inner parts are whole, and
- * would pass for the answer.
+ * Finds the JSON in an answer: the whole text, with or without a fence around it, or else whatever is in outermost
+ * brackets. Nothing within those is looked at: the inner parts of an answer that is cut off are whole, and would pass
+ * for the answer. Each character is read once.
  *
- * One pass, each character once.
+ * @returns a failure if some of the JSON breaks off or is malformed, because any other may then be something other than
+ * the answer; it is a clause: "it is …"
  */
-export function jsonInText(text: string): JsonInText {
-	for (const source of [text, fenced(text)]) {
-		const value = source === undefined ? undefined : parseJson(source);
-		if (source !== undefined && value !== undefined) {
-			return { ok: true, values: [{ value, source, length: text.length }] };
+export function jsonInText(text: string): Result<FoundValue[], string> {
+	for (const source of [text, ...fenced(text)]) {
+		const value = parseJson(source);
+		if (value !== undefined) return ok([{ value, source, isWhole: true }]);
+	}
+	const sources = outermostBrackets(text);
+	if (!sources) return fail(BROKEN);
+	if (sources.length > MOST_PIECES) return fail('it holds more brackets than an answer could');
+	const values: FoundValue[] = [];
+	for (const source of sources) {
+		const value = parseJson(source);
+		if (value !== undefined) values.push({ value, source, isWhole: false });
+		else if (MEANT_AS_JSON.test(source)) {
+			return fail(isTextTooDeep(source) ? 'it is nested too deeply' : BROKEN);
 		}
 	}
-	const { pieces, isBalanced } = outermostBrackets(text);
-	if (pieces.length > MOST_PIECES)
-		return { ok: false, problem: 'it holds more brackets than an answer could' };
-	if (!isBalanced) return BROKEN;
-	const values: FoundValue[] = [];
-	for (const piece of pieces) {
-		const value = parseJson(piece);
-		if (value !== undefined) values.push({ value, source: piece, length: piece.length });
-		else if (MEANT_AS_JSON.test(piece)) return whyNotJson(piece) === TOO_DEEP.problem ? TOO_DEEP : BROKEN;
-	}
-	return { ok: true, values };
+	return ok(values);
 }
 
-/** What stands in a fence that is around the whole text, whether it is closed or not. */
-function fenced(text: string): string | undefined {
+/** The text without the fence around it, closed or not; nothing if it has none. */
+function fenced(text: string): string[] {
 	const trimmed = text.trim();
 	const opening = /^```[a-zA-Z]*/.exec(trimmed)?.[0];
-	if (opening === undefined) return undefined;
-	return trimmed.slice(opening.length, trimmed.endsWith('```') ? -'```'.length : undefined);
+	if (opening === undefined) return [];
+	return [trimmed.slice(opening.length, trimmed.endsWith('```') ? -'```'.length : undefined)];
 }
 
-interface Brackets {
-	readonly pieces: readonly string[];
-	/** Every bracket that opens is closed, and the other way round. */
-	readonly isBalanced: boolean;
-}
-
-function outermostBrackets(text: string): Brackets {
-	const pieces: string[] = [];
+/** @returns `undefined` if a bracket is never closed, or never opened */
+function outermostBrackets(text: string): string[] | undefined {
+	const sources: string[] = [];
 	const brackets = createBracketCount();
 	let start = 0;
-	for (let at = 0; at < text.length && pieces.length <= MOST_PIECES; at++) {
+	for (let at = 0; at < text.length && sources.length <= MOST_PIECES; at++) {
 		const outermost = brackets.take(text.charAt(at));
 		if (outermost === 'opens') start = at;
-		else if (outermost === 'closes') pieces.push(text.slice(start, at + 1));
-		else if (outermost === 'strays') break;
+		else if (outermost === 'closes') sources.push(text.slice(start, at + 1));
+		else if (outermost === 'strays') return undefined;
 	}
-	return { pieces, isBalanced: brackets.depth === 0 };
+	return brackets.depth === 0 ? sources : undefined;
 }

@@ -9,40 +9,32 @@ import {
 	type JsonObject,
 } from '../shared/text/json';
 
-/** An image that goes with a message, ready to be sent. */
+/** An image of a message, ready to be sent. */
 export interface ImagePart {
 	/** A web address, or a `data:` URL that holds the image. */
 	readonly url: string;
-	/** How closely the model looks; left to the model where it is empty. */
+	/** How closely the model looks; if empty, the model decides. */
 	readonly detail: string;
 }
 
 /** A message as the form gives it. */
 export interface MessageRow {
 	readonly role: string;
-	/** `null` where an expression gave nothing, which is a mistake rather than a text that is empty on purpose. */
+	/** `null` if an expression gave nothing, which is a mistake, unlike text that is empty on purpose. */
 	readonly content: string | null;
 	readonly images: readonly ImagePart[];
 }
 
-/** A row that is sent. */
-interface FilledRow extends MessageRow {
-	readonly content: string;
-}
-
 const ROLES: ReadonlySet<string> = new Set(['system', 'developer', 'user', 'assistant', 'tool', 'function']);
 
-/** Roles that tell the model how to behave, and ask it nothing. */
+/** Roles that tell the model how to behave, but ask nothing. */
 const INSTRUCTING: ReadonlySet<string> = new Set(['system', 'developer']);
 
 /** Messages of the form (§4.5); rows whose text is empty for this item are left out. */
 export function messagesFromRows(rows: readonly MessageRow[]): Result<Json[]> {
 	const missing = rows.findIndex(({ content }) => content === null);
 	if (missing >= 0) return fail(noText(missing, rows[missing]?.role ?? ''));
-	const filled = rows.flatMap((row): FilledRow[] => {
-		const content = row.content ?? '';
-		return content.trim() !== '' || row.images.length > 0 ? [{ ...row, content }] : [];
-	});
+	const filled = rows.filter(({ content, images }) => content?.trim() || images.length > 0);
 	if (filled.length === 0) {
 		return fail(
 			badInput(
@@ -51,10 +43,9 @@ export function messagesFromRows(rows: readonly MessageRow[]): Result<Json[]> {
 			),
 		);
 	}
-	for (const [index, { role }] of rows.entries()) {
-		if (!ROLES.has(role)) return fail(noMessages(`Message ${index + 1} ${badRole(role)}`));
-	}
-	// Paid for, and answered with whatever the model makes of it: the item that lacks its question would look done.
+	const wrong = rows.findIndex(({ role }) => !ROLES.has(role));
+	if (wrong >= 0) return fail(noMessages(`Message ${wrong + 1} ${badRole(rows[wrong]?.role)}`));
+	// Otherwise the model would be paid for making something up, and an item without its question would look done.
 	if (filled.every(({ role }) => INSTRUCTING.has(role))) return fail(noQuestion(rows));
 	return ok(filled.map(messageOf));
 }
@@ -62,7 +53,7 @@ export function messagesFromRows(rows: readonly MessageRow[]): Result<Json[]> {
 function noText(index: number, role: string): Failure {
 	return badInput(
 		`Message ${index + 1} (${excerpt(role, 40)}) has no text: its expression gave nothing for this item`,
-		"Check the expression in its content. Where the text may be missing, say so: {{ $json.text ?? '' }} leaves the message out.",
+		"Check the expression in its content. If the text is optional, {{ $json.text ?? '' }} leaves the message out.",
 	);
 }
 
@@ -73,46 +64,44 @@ function noQuestion(rows: readonly MessageRow[]): Failure {
 		row
 			? `Nothing is asked: message ${empty + 1} (${excerpt(row.role, 40)}) is empty for this item, so only the system message is left`
 			: 'Nothing is asked: there is only a system message',
-		'Add a message of the role User and enter its text, or check the expression in it.',
+		'Add a message with the role User and enter its text, or check the expression in it.',
 	);
 }
 
-function messageOf({ role, content, images }: FilledRow): JsonObject {
+function messageOf({ role, content, images }: MessageRow): JsonObject {
 	if (images.length === 0) return { role, content };
 	const imageParts = images.map(({ url, detail }): JsonObject => ({
 		type: 'image_url',
 		image_url: { url, ...(detail && { detail }) },
 	}));
-	return { role, content: content.trim() ? [{ type: 'text', text: content }, ...imageParts] : imageParts };
+	return { role, content: content?.trim() ? [{ type: 'text', text: content }, ...imageParts] : imageParts };
 }
 
 /**
  * Messages that the operator wrote as JSON: a list, a single message, or a whole request body with `messages`.
- * What a message holds beside role and content is kept, such as the reasoning of earlier turns.
+ * Other fields of a message are kept, such as the reasoning of earlier turns.
  */
 export function messagesFromJson(value: unknown): Result<Json[]> {
 	const parsed = typeof value === 'string' ? parseJson(value) : value;
 	if (parsed === undefined) {
-		const why = typeof value === 'string' ? ` that can be read: ${whyNotJson(value)}` : '';
-		return fail(noMessages(`"Messages" is not JSON${why}`));
+		const why = typeof value === 'string' ? `: ${whyNotJson(value)}` : '';
+		return fail(noMessages(`"Messages" cannot be read as JSON${why}`));
 	}
 	const unwrapped = isJsonObject(parsed) && 'messages' in parsed ? parsed.messages : parsed;
-	const list = isJsonObject(unwrapped) ? [unwrapped] : unwrapped;
+	const list: unknown = isJsonObject(unwrapped) ? [unwrapped] : unwrapped;
 	if (!Array.isArray(list)) return fail(noMessages('"Messages" is not a list of messages'));
 	if (list.length === 0) return fail(noMessages('"Messages" is an empty list'));
-	const messages: Json[] = [];
 	for (const [index, message] of list.entries()) {
 		const problem = whyNoMessage(message);
 		if (problem) return fail(noMessages(`Message ${index + 1} ${problem}`));
-		if (isJsonObject(message)) messages.push(message);
 	}
-	// An expression can give what cannot be sent: a value that holds itself, or one without end.
-	return jsonText(messages) === undefined
+	// An expression may give a value that cannot be sent: one that contains itself, or is endlessly deep.
+	return jsonText(list) === undefined
 		? fail(noMessages('"Messages" cannot be written as JSON'))
-		: ok(messages);
+		: ok(list.filter(isJsonObject));
 }
 
-function noMessages(message: string) {
+function noMessages(message: string): Failure {
 	return badInput(
 		message,
 		'Messages are a list such as [{ "role": "system", "content": "Be brief." }, { "role": "user", "content": "Hello" }].',

@@ -1,69 +1,56 @@
 import { isJsonObject, type Json } from '../shared/text/json';
 
-/** The places where the reasoning of a model can stand (§2.6); servers use one or several. */
+/** Where a model's reasoning can be (§2.6); servers use one place or several. */
 export type ReasoningPlace = 'reasoning_content' | 'reasoning' | 'reasoning_details' | 'parts' | 'tags';
 
-/** Gathers the reasoning of one answer, whichever places it comes in. */
-export interface ReasoningCollector {
-	/** @returns what of it is new to a reader who follows the stream */
-	add(place: ReasoningPlace, text: string): string;
+/** Collects the reasoning of one answer from all places. */
+export class ReasoningCollector {
+	private readonly texts = new Map<ReasoningPlace, string>();
+	private isCumulative = false;
+	/** In characters. */
+	size = 0;
+
+	/** @returns what is new to someone who follows the stream */
+	add(place: ReasoningPlace, text: string): string {
+		if (!text) return '';
+		const known = this.texts.get(place) ?? '';
+		const news = place === 'reasoning_details' ? this.newsIn(known, text) : text;
+		this.texts.set(place, known + news);
+		this.size += news.length;
+		// The stream shows one place only: the others mostly say the same.
+		const [leading] = this.texts.keys();
+		return place === leading ? news : '';
+	}
+
 	/** The whole reasoning; what came in several places is kept once. */
-	text(): string;
-	/** What is kept, in characters. */
-	readonly size: number;
-}
+	text(): string {
+		return distinct([...this.texts.values()]).join('\n\n');
+	}
 
-export function createReasoningCollector(): ReasoningCollector {
-	const texts = new Map<ReasoningPlace, string>();
-	let isCumulative = false;
-	let size = 0;
-
-	/** The inner shape of `reasoning_details` is not shown (§2.6), and some servers repeat in it all that came before. */
-	const newsIn = (place: ReasoningPlace, known: string, text: string): string => {
-		if (place !== 'reasoning_details' || known === '') return text;
-		if (isCumulative && text === known) return '';
-		if (text.length <= known.length || !text.startsWith(known)) return text;
-		isCumulative = true;
+	/** The shape of `reasoning_details` is not documented (§2.6), and some servers repeat everything before it. */
+	private newsIn(known: string, text: string): string {
+		if (this.isCumulative && text === known) return '';
+		if (known === '' || text.length <= known.length || !text.startsWith(known)) return text;
+		this.isCumulative = true;
 		return text.slice(known.length);
-	};
-
-	return {
-		add: (place, text) => {
-			if (!text) return '';
-			const known = texts.get(place) ?? '';
-			const news = newsIn(place, known, text);
-			texts.set(place, known + news);
-			size += news.length;
-			// A reader is shown one place only: the others mostly say the same.
-			const [leading] = texts.keys();
-			return place === leading ? news : '';
-		},
-		get size() {
-			return size;
-		},
-		text: () => distinct([...texts.values()]).join('\n\n'),
-	};
+	}
 }
 
-/** Leaves out texts that another one holds. */
+/** Leaves out blank texts, and those that another one contains. */
 function distinct(texts: readonly string[]): string[] {
-	const all = texts
-		.map((text) => ({ text: text.trim(), letters: text.replace(/\s+/g, '') }))
-		.filter(({ letters }) => letters !== '');
-	return all
-		.filter(
-			({ letters }, index) =>
-				!all.some(
-					(other, place) =>
-						place !== index &&
-						other.letters.includes(letters) &&
-						(other.letters.length > letters.length || place < index),
-				),
-		)
-		.map(({ text }) => text);
+	const letters = texts.map((text) => text.replace(/\s+/g, ''));
+	return texts
+		.filter((_, index) => {
+			const own = letters[index] ?? '';
+			const isContained = letters.some(
+				(other, at) => at !== index && other.includes(own) && (other.length > own.length || at < index),
+			);
+			return own !== '' && !isContained;
+		})
+		.map((text) => text.trim());
 }
 
-/** Where a text can stand within an object of an unknown shape, the likeliest first. */
+/** Where text can be within an object of an unknown shape, the likeliest first. */
 const TEXT_KEYS = ['text', 'thinking', 'reasoning', 'reasoning_content', 'content', 'summary', 'value'];
 const DEEPEST = 6;
 

@@ -1,10 +1,10 @@
 import { isJsonObject, type Json, type JsonObject } from '../shared/text/json';
-import { createFieldJoiner, mergeUsage } from './fieldJoiner';
-import { createReasoningCollector, textIn, type ReasoningPlace } from './reasoning';
-import { createThinkSplitter, splitAtLoneClosing } from './thinkTags';
-import { createToolCallJoiner, type ToolCall } from './toolCalls';
+import { FieldJoiner, mergeUsage } from './fieldJoiner';
+import { ReasoningCollector, textIn } from './reasoning';
+import { splitAtLoneClosing, ThinkSplitter, type SplitText } from './thinkTags';
+import { ToolCallJoiner, type ToolCall } from './toolCalls';
 
-/** Token counts, as far as the platform gives them. */
+/** Token counts, as far as the platform sends them. */
 export interface ChatUsage {
 	readonly promptTokens?: number;
 	readonly completionTokens?: number;
@@ -13,54 +13,34 @@ export interface ChatUsage {
 	readonly cachedTokens?: number;
 }
 
-/** A chat answer, whichever way it came. */
+/** A chat answer, streamed or not. */
 export interface ChatAnswer {
 	readonly id: string;
 	readonly model: string;
-	/** The answer itself, without thinking. */
+	/** The answer itself, without reasoning. */
 	readonly content: string;
 	readonly reasoning: string;
-	/** `stop`, `length`, `tool_calls`, …; empty where the platform gave none. */
+	/** `stop`, `length`, `tool_calls`, …; empty if the platform sent none. */
 	readonly finishReason: string;
 	readonly usage: ChatUsage;
 	readonly toolCalls: readonly ToolCall[];
-	/** What the platform said went wrong after it had said that the answer is finished; mostly empty. */
+	/** The error that the platform sent after it had called the answer finished; mostly empty. */
 	readonly laterError: string;
-	/** The answer in the interface's own shape (§4.5, non-streamed), with whatever fields the platform adds to it. */
+	/** The answer in the interface's own shape (§4.5, non-streamed), with any fields that the platform adds. */
 	readonly raw: JsonObject;
 }
 
-/** What a chunk adds for someone who reads along. */
-export interface ChatPiece {
-	readonly content: string;
-	readonly reasoning: string;
-}
-
-/** Puts an answer together from the chunks of a stream, or from one whole response (§4.5). */
-export interface AnswerBuilder {
-	/** Chunks without choices or delta are fine: they add nothing but, say, usage. */
-	add(chunk: JsonObject): ChatPiece;
-	/** What was held back because it might have been the beginning of a think tag. */
-	end(): ChatPiece;
-	/** Whether the platform said that the answer is finished. */
-	readonly isFinished: boolean;
-	/** Whether the platform said that the answer ended by an error, so that it is none. */
-	readonly hasFailed: boolean;
-	/** Characters of text, reasoning and tool calls so far: it grows with each piece that says anything. */
-	readonly size: number;
-	/** Why the answer is more than any could be; empty while it is not. */
-	readonly excess: string;
-	answer(): ChatAnswer;
-}
+/** What a chunk adds for someone who follows the stream. */
+export type ChatPiece = SplitText;
 
 /** The finish reason of an answer that broke off at the model. */
 const FAILED = 'error';
 
-/** In characters. As much as one event may hold. */
+/** As much as one event may hold. */
 const MOST_CHARS = 32 * 1024 * 1024;
 const MOST_TOOL_CALLS = 1_000;
 
-/** What is the same in each chunk; the first that is not empty holds. */
+/** The same in each chunk; the first that is not empty is taken. */
 const NAMES = ['id', 'model', 'created', 'system_fingerprint'] as const;
 const READ_IN_CHUNK: ReadonlySet<string> = new Set([...NAMES, 'object', 'choices', 'usage']);
 const READ_IN_CHOICE: ReadonlySet<string> = new Set(['index', 'delta', 'message', 'text', 'finish_reason']);
@@ -70,148 +50,142 @@ const READ_IN_DELTA: ReadonlySet<string> = new Set([
 
 const NOTHING: ChatPiece = { content: '', reasoning: '' };
 
-export function createAnswerBuilder(): AnswerBuilder {
-	const reasoning = createReasoningCollector();
-	const splitter = createThinkSplitter();
-	const toolCalls = createToolCallJoiner();
-	const readChoice = choiceReader();
-	const seen: JsonObject = {};
-	const usage: JsonObject = {};
-	const ofChunk = createFieldJoiner(READ_IN_CHUNK, false);
-	const ofChoice = createFieldJoiner(READ_IN_CHOICE, false);
-	const ofDelta = createFieldJoiner(READ_IN_DELTA, true);
-	let textSize = 0;
-	let content = '';
-	let refusal = '';
-	let finishReason = '';
-	let sawDelta = false;
-	let whole: JsonObject | undefined;
+/** Puts an answer together from the chunks of a stream, or from one whole response (§4.5). */
+export class AnswerBuilder {
+	private readonly reasoning = new ReasoningCollector();
+	private readonly splitter = new ThinkSplitter();
+	private readonly toolCalls = new ToolCallJoiner();
+	private readonly names: JsonObject = {};
+	private readonly usage: JsonObject = {};
+	private readonly ofChunk = new FieldJoiner(READ_IN_CHUNK, false);
+	private readonly ofChoice = new FieldJoiner(READ_IN_CHOICE, false);
+	private readonly ofDelta = new FieldJoiner(READ_IN_DELTA, true);
+	private textSize = 0;
+	private content = '';
+	private refusal = '';
+	private finishReason = '';
+	private sawDelta = false;
+	/** Of the choice that is the answer; undefined before the first one. */
+	private answering: Json | undefined;
+	private whole: JsonObject | undefined;
 
-	const addMessage = (message: JsonObject): ChatPiece => {
-		let news = '';
-		const think = (place: ReasoningPlace, text: string): void => {
-			news += reasoning.add(place, text);
-		};
-		think('reasoning_content', textIn(message.reasoning_content));
-		think('reasoning', textIn(message.reasoning ?? message.thinking));
-		think('reasoning_details', textIn(message.reasoning_details));
-		const parts = partsOf(message.content);
-		think('parts', parts.reasoning);
-		const refused = textIn(message.refusal);
-		textSize += parts.content.length + refused.length;
-		const split = splitter.push(parts.content);
-		think('tags', split.reasoning);
-		content += split.content;
-		refusal += refused;
-		toolCalls.add(message.tool_calls);
-		// The older form of a tool call; servers that send both say the same twice.
-		if (isJsonObject(message.function_call) && !message.tool_calls) toolCalls.add([message.function_call]);
-		return { content: split.content, reasoning: news };
-	};
-
-	const addChoice = (choice: JsonObject): ChatPiece => {
-		finishReason = reasonIn(choice.finish_reason) || finishReason;
-		if (isJsonObject(choice.delta)) {
-			sawDelta ||= Object.keys(choice.delta).length > 0;
-			ofDelta.add(choice.delta);
-			return addMessage(choice.delta);
+	/** A chunk without choices or delta may still add, say, usage. */
+	add(chunk: JsonObject): ChatPiece {
+		for (const key of NAMES) {
+			const value = chunk[key] ?? '';
+			if (value !== '') this.names[key] ??= value;
 		}
-		// Some servers end a stream with the whole message, which says again what the deltas said.
-		if (isJsonObject(choice.message) && !sawDelta) return addMessage(choice.message);
-		if (typeof choice.text === 'string') return addMessage({ content: choice.text });
-		return NOTHING;
-	};
+		this.ofChunk.add(chunk);
+		const choice = this.answeringChoice(chunk.choices);
+		for (const counts of usagesIn(chunk, choice)) mergeUsage(this.usage, counts);
+		if (!choice) return NOTHING;
+		this.ofChoice.add(choice);
+		if (isJsonObject(choice.message) && !this.sawDelta) this.whole = chunk;
+		return this.addChoice(choice);
+	}
 
-	const end = (): ChatPiece => {
-		const rest = splitter.end();
-		content += rest.content;
-		return { content: rest.content, reasoning: reasoning.add('tags', rest.reasoning) };
-	};
+	/** Returns what was held back because it might have been the beginning of a think tag. */
+	end(): ChatPiece {
+		const { content, reasoning } = this.splitter.end();
+		this.content += content;
+		return { content, reasoning: this.reasoning.add('tags', reasoning) };
+	}
 
-	const finalTexts = (): ChatPiece => {
-		const thought = reasoning.text();
-		const lone = thought ? undefined : splitAtLoneClosing(content);
-		return lone ?? { content: content || refusal, reasoning: thought };
-	};
+	/** Whether the platform said that the answer is finished. */
+	get isFinished(): boolean {
+		return this.finishReason !== '' && !this.hasFailed;
+	}
 
-	return {
-		add: (chunk) => {
-			for (const key of NAMES) {
-				const value = chunk[key];
-				if (seen[key] === undefined && value !== undefined && value !== null && value !== '')
-					seen[key] = value;
-			}
-			ofChunk.add(chunk);
-			const choice = readChoice(chunk.choices);
-			for (const counts of usagesIn(chunk, choice)) mergeUsage(usage, counts);
-			if (!choice) return NOTHING;
-			ofChoice.add(choice);
-			if (isJsonObject(choice.message) && !sawDelta) whole = chunk;
-			return addChoice(choice);
-		},
-		end,
-		get isFinished() {
-			return finishReason !== '' && finishReason !== FAILED;
-		},
-		get hasFailed() {
-			return finishReason === FAILED;
-		},
-		get size() {
-			return textSize + reasoning.size + toolCalls.size;
-		},
-		get excess() {
-			if (toolCalls.count > MOST_TOOL_CALLS) return `it holds more than ${MOST_TOOL_CALLS} tool calls`;
-			return this.size > MOST_CHARS ? `it holds more than ${MOST_CHARS} characters` : '';
-		},
-		answer: () => {
-			const { content: text, reasoning: thought } = finalTexts();
-			const calls = toolCalls.raw();
-			const message: JsonObject = {
-				...ofDelta.fields,
-				role: 'assistant',
-				content: text,
-				...(thought && { reasoning_content: thought }),
-				...(calls.length > 0 && { tool_calls: calls }),
-			};
-			const choice = { ...ofChoice.fields, index: 0, message, finish_reason: finishReason || null };
-			return {
-				id: nameIn(seen.id),
-				model: nameIn(seen.model),
-				content: text,
-				reasoning: thought,
-				finishReason,
-				usage: readUsage(usage),
-				toolCalls: toolCalls.calls(),
-				laterError: '',
-				raw: whole ?? { ...ofChunk.fields, ...seen, object: 'chat.completion', choices: [choice], usage },
-			};
-		},
-	};
-}
+	/** Whether the platform said that an error ended the answer, which makes it none. */
+	get hasFailed(): boolean {
+		return this.finishReason === FAILED;
+	}
 
-/** Where several choices were asked for, the one that spoke first is the answer; most servers number from 0. */
-function choiceReader(): (choices: Json | undefined) => JsonObject | undefined {
-	let answering: Json | undefined;
-	return (choices) => {
+	/** Characters of text, reasoning and tool calls: grows with each piece that says anything. */
+	get size(): number {
+		return this.textSize + this.reasoning.size + this.toolCalls.size;
+	}
+
+	/** Why the answer is too large to be one; empty if it is not. */
+	get excess(): string {
+		if (this.toolCalls.count > MOST_TOOL_CALLS) return `it holds more than ${MOST_TOOL_CALLS} tool calls`;
+		return this.size > MOST_CHARS ? `it holds more than ${MOST_CHARS} characters` : '';
+	}
+
+	answer(): ChatAnswer {
+		const { names, usage, finishReason } = this;
+		const thought = this.reasoning.text();
+		const lone = thought ? undefined : splitAtLoneClosing(this.content);
+		const { content, reasoning } = lone ?? { content: this.content || this.refusal, reasoning: thought };
+		const calls = this.toolCalls.raw();
+		const message: JsonObject = {
+			...this.ofDelta.fields,
+			role: 'assistant',
+			content,
+			...(reasoning && { reasoning_content: reasoning }),
+			...(calls.length > 0 && { tool_calls: calls }),
+		};
+		const choice = { ...this.ofChoice.fields, index: 0, message, finish_reason: finishReason || null };
+		const joined = { ...this.ofChunk.fields, ...names, object: 'chat.completion', choices: [choice], usage };
+		return {
+			id: nameIn(names.id),
+			model: nameIn(names.model),
+			...{ content, reasoning, finishReason },
+			usage: readUsage(usage),
+			toolCalls: this.toolCalls.calls(),
+			laterError: '',
+			raw: this.whole ?? joined,
+		};
+	}
+
+	/** Of several choices, the one that spoke first is the answer; most servers number from 0. */
+	private answeringChoice(choices: Json | undefined): JsonObject | undefined {
 		const objects = Array.isArray(choices) ? choices.filter(isJsonObject) : [];
-		const [first] = objects;
-		if (!first) return undefined;
-		answering ??= first.index ?? 0;
-		return objects.find(({ index }) => (index ?? answering) === answering);
-	};
+		if (!objects[0]) return undefined;
+		this.answering ??= objects[0].index ?? 0;
+		return objects.find(({ index }) => (index ?? this.answering) === this.answering);
+	}
+
+	private addChoice({ finish_reason: reason, delta, message, text }: JsonObject): ChatPiece {
+		// Some servers print the `null` of their language as text.
+		if (typeof reason === 'string' && reason !== 'null') this.finishReason = reason || this.finishReason;
+		if (isJsonObject(delta)) {
+			this.sawDelta ||= Object.keys(delta).length > 0;
+			this.ofDelta.add(delta);
+			return this.addMessage(delta);
+		}
+		// Some servers end a stream with the whole message, which repeats the deltas.
+		if (isJsonObject(message) && !this.sawDelta) return this.addMessage(message);
+		return typeof text === 'string' ? this.addMessage({ content: text }) : NOTHING;
+	}
+
+	private addMessage(message: JsonObject): ChatPiece {
+		const parts = partsOf(message.content);
+		const refused = textIn(message.refusal);
+		const split = this.splitter.push(parts.content);
+		const { reasoning } = this;
+		const news = [
+			reasoning.add('reasoning_content', textIn(message.reasoning_content)),
+			reasoning.add('reasoning', textIn(message.reasoning ?? message.thinking)),
+			reasoning.add('reasoning_details', textIn(message.reasoning_details)),
+			reasoning.add('parts', parts.reasoning),
+			reasoning.add('tags', split.reasoning),
+		];
+		this.textSize += parts.content.length + refused.length;
+		this.content += split.content;
+		this.refusal += refused;
+		// The older form of a tool call; servers that send both repeat themselves.
+		this.toolCalls.add(message.tool_calls ?? message.function_call);
+		return { content: split.content, reasoning: news.join('') };
+	}
 }
 
-/** Some servers print the `null` of their language as text. */
-function reasonIn(value: Json | undefined): string {
-	return typeof value === 'string' && value !== 'null' ? value : '';
-}
-
-/** An identifier, which some servers give as a number. */
+/** An ID, which some servers send as a number. */
 function nameIn(value: Json | undefined): string {
 	return typeof value === 'number' ? String(value) : textIn(value);
 }
 
-/** Content is text, or a list of parts of which some may be thinking. */
+/** Content is text, or a list of parts, some of which may be reasoning. */
 function partsOf(value: Json | undefined): ChatPiece {
 	if (!Array.isArray(value)) return { content: textIn(value), reasoning: '' };
 	let content = '';
@@ -224,7 +198,7 @@ function partsOf(value: Json | undefined): ChatPiece {
 	return { content, reasoning };
 }
 
-/** Token counts of a chunk, wherever they stand: in its own field, in one of a vendor such as "x_groq", in the choice. */
+/** Token counts of a chunk: in its own field, in a vendor's such as "x_groq", or in the choice. */
 function usagesIn(chunk: JsonObject, choice: JsonObject | undefined): JsonObject[] {
 	const vendors = Object.keys(chunk).filter((key) => key.startsWith('x_'));
 	const holders = [...vendors.map((key) => chunk[key]), choice, chunk].filter(isJsonObject);

@@ -13,76 +13,76 @@ export interface SplitText {
 	readonly reasoning: string;
 }
 
-/** Takes the answer's text piece by piece and tells thinking from answer. */
-export interface ThinkSplitter {
-	push(text: string): SplitText;
-	/** What was held back because it might have become a tag. */
-	end(): SplitText;
-}
-
 /**
- * Splits think blocks off the beginning of a text, wherever its pieces are cut. Only the beginning: an answer
- * may well be about think tags.
+ * Splits think blocks off the beginning of text that comes in pieces of any size. Only off the beginning: an answer
+ * may be about think tags.
  */
-export function createThinkSplitter(): ThinkSplitter {
-	let held = '';
-	/** Before what is held. Apart, for blanks alone may come in any number of pieces. */
-	let blanks = '';
-	let closing: string | undefined;
-	let sawBlock = false;
-	let isAnswer = false;
+export class ThinkSplitter {
+	private held = '';
+	/** The blanks before `held`. Kept apart, since blanks alone may come in any number of pieces. */
+	private blanks = '';
+	private closing: string | undefined;
+	private sawBlock = false;
+	private isAnswer = false;
 
-	/** Reads on in what is held, as far as it can be told. */
-	const step = (isEnd: boolean): SplitText | undefined => {
-		if (closing !== undefined) {
-			const at = held.search(new RegExp(closing, 'i'));
-			const cut = at >= 0 ? at : held.length - (isEnd ? 0 : partialTail(held, closing));
-			const reasoning = held.slice(0, cut);
-			held = at >= 0 ? held.slice(at + closing.length) : held.slice(cut);
-			if (at >= 0) closing = undefined;
-			return at >= 0 || reasoning ? { content: '', reasoning } : undefined;
-		}
-		const text = held.trimStart();
-		blanks += held.slice(0, held.length - text.length);
-		held = text;
-		const lower = text.slice(0, LONGEST_TAG).toLowerCase();
-		const pair = TAG_PAIRS.find(([opening]) => lower.startsWith(opening));
-		if (pair) {
-			[, closing] = pair;
-			sawBlock = true;
-			held = text.slice(pair[0].length);
-			return { content: '', reasoning: '' };
-		}
-		const mayBecomeTag = text === '' || TAG_PAIRS.some(([opening]) => opening.startsWith(lower));
-		if (mayBecomeTag && !isEnd) return undefined;
-		isAnswer = true;
-		// Blank lines stand between thinking and answer, also where the thinking came in a field of its own.
-		const content = sawBlock ? text : (blanks + text).replace(/^\s*\n/, '');
-		held = '';
-		return { content, reasoning: '' };
-	};
+	push(text: string): SplitText {
+		if (this.isAnswer) return { content: text, reasoning: '' };
+		this.held += text;
+		return this.readOn(false);
+	}
 
-	const readOn = (isEnd: boolean): SplitText => {
+	/** Returns what was held back because it might have become a tag. */
+	end(): SplitText {
+		return this.isAnswer ? { content: '', reasoning: '' } : this.readOn(true);
+	}
+
+	private readOn(isEnd: boolean): SplitText {
 		let content = '';
 		let reasoning = '';
-		while (!isAnswer) {
-			const part = held || isEnd ? step(isEnd) : undefined;
+		while (!this.isAnswer) {
+			const part = this.held || isEnd ? this.step(isEnd) : undefined;
 			if (!part) break;
 			content += part.content;
 			reasoning += part.reasoning;
-			if (isEnd && !held) break;
+			if (isEnd && !this.held) break;
 		}
 		return { content, reasoning };
-	};
+	}
 
-	return {
-		push: (text) => {
-			if (isAnswer) return { content: text, reasoning: '' };
-			held += text;
-			return readOn(false);
-		},
-		end: () => (isAnswer ? { content: '', reasoning: '' } : readOn(true)),
-	};
+	/** Reads as far as is certain; undefined if more text is needed. */
+	private step(isEnd: boolean): SplitText | undefined {
+		return this.closing === undefined ? this.stepOutside(isEnd) : this.stepInside(this.closing, isEnd);
+	}
+
+	private stepInside(closing: string, isEnd: boolean): SplitText | undefined {
+		const at = this.held.search(new RegExp(closing, 'i'));
+		const cut = at >= 0 ? at : this.held.length - (isEnd ? 0 : partialTail(this.held, closing));
+		const reasoning = this.held.slice(0, cut);
+		this.held = this.held.slice(at >= 0 ? at + closing.length : cut);
+		if (at >= 0) this.closing = undefined;
+		return at >= 0 || reasoning ? { content: '', reasoning } : undefined;
+	}
+
+	private stepOutside(isEnd: boolean): SplitText | undefined {
+		const text = this.held.trimStart();
+		this.blanks += this.held.slice(0, this.held.length - text.length);
+		this.held = text;
+		const lower = text.slice(0, LONGEST_TAG).toLowerCase();
+		const pair = TAG_PAIRS.find(([opening]) => lower.startsWith(opening));
+		if (pair) {
+			[, this.closing] = pair;
+			this.sawBlock = true;
+			this.held = text.slice(pair[0].length);
+			return { content: '', reasoning: '' };
+		}
+		const mayBecomeTag = TAG_PAIRS.some(([opening]) => opening.startsWith(lower));
+		if (mayBecomeTag && !isEnd) return undefined;
+		this.isAnswer = true;
+		this.held = '';
+		// Blank lines come between reasoning and answer, even if the reasoning came in a field of its own.
+		const content = this.sawBlock ? text : (this.blanks + text).replace(/^\s*\n/, '');
+		return { content, reasoning: '' };
+	}
 }
 
 /** How many characters at the end of `text` are the beginning of `tag`. */
@@ -95,8 +95,8 @@ function partialTail(text: string, tag: string): number {
 }
 
 /**
- * A text whose opening tag stands in the model's own template, so that only the closing one came. Taken as such
- * only where the tag has a line to itself.
+ * Splits text whose opening tag is part of the model's own template, so that only the closing one came. It counts
+ * only if it has a line to itself.
  */
 export function splitAtLoneClosing(text: string): SplitText | undefined {
 	const match = /(?:^|\n)[ \t]*<\/think(?:ing)?>[ \t]*(?:\r?\n|$)/i.exec(text);

@@ -3,10 +3,8 @@ import type { IExecuteFunctions, INodeExecutionData, INodeProperties } from 'n8n
 import { itemsByAccount, mapAccounts } from '../../shared/platform/accounts';
 import { toErrorItem, toNodeError } from '../../shared/errors/nodeError';
 import { failRun } from '../../shared/run/failRun';
-import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
 import { readItem } from '../../shared/errors/expressionError';
-import type { SessionStore } from '../sessions';
-import { readText } from './inputs';
+import { readFilled } from './inputs';
 import { inAgentRun, type AgentRun } from './run';
 import type { Operation } from '../../shared/form/operation';
 
@@ -16,10 +14,10 @@ const field: INodeProperties = {
 	type: 'string',
 	required: true,
 	default: '={{ $json.sessionId }}',
-	description: 'The key whose session n8n is to forget; the next message with it begins a new one',
+	description: 'The key of the session to forget. The next message with this key begins a new session.',
 };
 
-/** Ends the mapping of a key; the session itself stays at the platform. */
+/** Ends the mapping of a key; the session itself stays on the platform. */
 export const forgetSession: Operation = {
 	value: 'forgetSession',
 	name: 'Forget Session',
@@ -32,7 +30,13 @@ export const forgetSession: Operation = {
 };
 
 async function forgetAll(context: IExecuteFunctions, run: AgentRun): Promise<INodeExecutionData[][]> {
-	const read = context.getInputData().map((_, itemIndex) => readItem(() => readKey(context, itemIndex)));
+	const read = context
+		.getInputData()
+		.map((_, itemIndex) =>
+			readItem(() =>
+				readFilled(context, itemIndex, 'forgetKey', 'Session Key', 'Enter the key of the session to forget.'),
+			),
+		);
 	const failedAt = read.findIndex(({ ok: isOk }) => !isOk);
 	const failed = read[failedAt];
 	if (failed && !failed.ok && !context.continueOnFail()) {
@@ -44,7 +48,7 @@ async function forgetAll(context: IExecuteFunctions, run: AgentRun): Promise<INo
 			const key = read[itemIndex];
 			return key?.ok ? [key.value] : [];
 		});
-		return await forgetKeys(line.sessions, [...new Set(keys)]);
+		return await line.sessions.forget(keys);
 	});
 	const tables = await Promise.all(forgotten.all);
 	const broken = tables.find(({ ok: isOk }) => !isOk);
@@ -58,22 +62,4 @@ async function forgetAll(context: IExecuteFunctions, run: AgentRun): Promise<INo
 		return { json: { key: key.value, forgotten: id !== '', sessionId: id }, pairedItem: { item } };
 	});
 	return [await Promise.all(items)];
-}
-
-/** @returns the sessions that the keys had */
-async function forgetKeys(
-	sessions: SessionStore,
-	keys: readonly string[],
-): Promise<Result<ReadonlyMap<string, string>>> {
-	const loaded = await sessions.load(keys);
-	if (!loaded.ok) return loaded;
-	const ids = new Map(keys.map((key) => [key, sessions.find(key)]));
-	const forgotten = await sessions.forget(keys);
-	return forgotten.ok ? ok(ids) : forgotten;
-}
-
-function readKey(context: IExecuteFunctions, itemIndex: number): Result<string> {
-	const key = readText(context, 'forgetKey', itemIndex);
-	if (!key.ok || key.value.trim()) return key;
-	return fail(badInput('"Session Key" is empty for this item', 'Enter the key that is to be forgotten.'));
 }

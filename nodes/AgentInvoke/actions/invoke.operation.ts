@@ -2,22 +2,14 @@ import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
 import { filesField, messageField, previewField, sessionFields, simplifyField, streamField } from './fields';
-import {
-	describePayload,
-	readExtraBody,
-	readFileRows,
-	readIdempotency,
-	readSession,
-	readText,
-	uploadFiles,
-	type FileRow,
-} from './inputs';
+import { previewFiles, readFileRows, uploadFiles } from './files';
+import { readIdempotency, readSession, readText } from './inputs';
 import { optionsWith } from './options';
 import { inAgentRun, type AgentRun } from './run';
 import type { Operation } from '../../shared/form/operation';
 import { takeItems, type PreparedTurn } from './takeItems';
 
-/** Says something to the agent and gives its answer, or what it interrupts for (§4.6). */
+/** Sends a message to the agent and returns its answer, or its interrupt (§4.6). */
 export const invoke: Operation = {
 	value: 'invoke',
 	name: 'Invoke',
@@ -55,28 +47,23 @@ export const invoke: Operation = {
 };
 
 function prepare(context: IExecuteFunctions, run: AgentRun, itemIndex: number): Result<PreparedTurn> {
-	const text = readText(context, 'message', itemIndex);
+	const text = readText(context, itemIndex, 'message', 'Message');
 	if (!text.ok) return text;
 	const message = text.value;
-	const rows = readFileRows(context, itemIndex);
-	if (!rows.ok) return rows;
-	if (!message.trim() && rows.value.length === 0) {
+	const files = readFileRows(context, itemIndex);
+	if (!files.ok) return files;
+	const rows = files.value;
+	if (!message.trim() && rows.length === 0) {
 		return fail(
 			badInput(
 				'"Message" is empty for this item',
-				'Enter what is to be said to the agent. In a chat, use {{ $json.chatInput }} as an expression.',
+				'Enter a message for the agent. In a chat, use {{ $json.chatInput }} as an expression.',
 			),
 		);
 	}
 	const session = readSession(context, itemIndex);
 	if (!session.ok) return session;
-	const said = [message, session.value, readExtraBody(context, itemIndex)];
-	const idempotency = readIdempotency(
-		context,
-		itemIndex,
-		run,
-		async () => await describePayload(context, itemIndex, said, rows.value),
-	);
+	const idempotency = readIdempotency(context, itemIndex, run, [message, session.value], rows);
 	if (!idempotency.ok) return idempotency;
 	return ok({
 		session: session.value,
@@ -84,16 +71,9 @@ function prepare(context: IExecuteFunctions, run: AgentRun, itemIndex: number): 
 		stream: context.getNodeParameter('stream', itemIndex) === true,
 		idempotency: idempotency.value,
 		turn: async () => {
-			const files = await uploadFiles(context, itemIndex, rows.value, run);
-			return files.ok ? ok({ kind: 'message', message, files: files.value }) : files;
+			const uploaded = await uploadFiles(context, itemIndex, rows, run);
+			return uploaded.ok ? ok({ kind: 'message', message, files: uploaded.value }) : uploaded;
 		},
-		previewed: { kind: 'message', message, files: rows.value.map(previewFile) },
+		previewed: { kind: 'message', message, files: previewFiles(rows) },
 	});
-}
-
-/** Nothing is uploaded for a preview. */
-function previewFile(row: FileRow) {
-	return row.kind === 'url'
-		? { url: row.url, name: row.name, mimeType: '' }
-		: { url: `<address of the file in "${row.field}", once it is uploaded>`, name: '', mimeType: '' };
 }

@@ -1,10 +1,10 @@
 import type { IExecuteFunctions, INodeProperties } from 'n8n-workflow';
 
-import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
+import { ok, type Result } from '../../shared/errors/failure';
 import type { Json } from '../../shared/text/json';
 import type { Turn } from '../request';
 import { previewField, simplifyField, streamField } from './fields';
-import { describePayload, readExtraBody, readIdempotency, readResult, readText } from './inputs';
+import { readFilled, readIdempotency, readResult, readText } from './inputs';
 import { optionsWith } from './options';
 import { inAgentRun, type AgentRun } from './run';
 import type { Operation } from '../../shared/form/operation';
@@ -18,7 +18,7 @@ const fields: readonly INodeProperties[] = [
 		required: true,
 		default: '={{ $json.session.id }}',
 		description:
-			'The session of the "Interrupt" output. After other nodes, take it from that node by its name.',
+			'The session of the "Interrupt" output. If other nodes come between, refer to that node by its name.',
 	},
 	{
 		displayName: 'Interrupt ID',
@@ -36,9 +36,13 @@ const fields: readonly INodeProperties[] = [
 			{
 				name: 'Answer',
 				value: 'answer',
-				description: 'The answer to the question, or the result of the tool',
+				description: 'Send the answer to the question, or the result of the tool',
 			},
-			{ name: 'Decline', value: 'decline', description: 'It was not done; the agent goes on without it' },
+			{
+				name: 'Decline',
+				value: 'decline',
+				description: 'Say that it was not done; the agent goes on without it',
+			},
 		],
 		description: 'What to tell the agent',
 	},
@@ -49,7 +53,7 @@ const fields: readonly INodeProperties[] = [
 		typeOptions: { rows: 3 },
 		default: '',
 		displayOptions: { show: { decision: ['answer'] } },
-		description: 'What the person said or the tool gave. Text, or JSON for an object or a list.',
+		description: 'What the person answered or the tool returned. Text, or JSON for an object or a list.',
 	},
 	{
 		displayName: 'Reason',
@@ -62,7 +66,7 @@ const fields: readonly INodeProperties[] = [
 	},
 ];
 
-/** Answers an interrupt under the same session, and gives what the agent says then. */
+/** Answers an interrupt in its session, and returns what the agent says next. */
 export const resume: Operation = {
 	value: 'resume',
 	name: 'Resume',
@@ -96,34 +100,26 @@ export const resume: Operation = {
 };
 
 function prepare(context: IExecuteFunctions, run: AgentRun, itemIndex: number): Result<PreparedTurn> {
-	const session = readText(context, 'resumeSessionId', itemIndex);
+	const session = readFilled(
+		context,
+		itemIndex,
+		'resumeSessionId',
+		'Session ID',
+		'An interrupt is answered in the session that it came from. Use session.id of the "Interrupt" output.',
+	);
 	if (!session.ok) return session;
-	const id = session.value.trim();
-	if (!id) {
-		return fail(
-			badInput(
-				'"Session ID" is empty for this item',
-				'An interrupt is answered under the session in which it came. Take session.id of the "Interrupt" output.',
-			),
-		);
-	}
-	const interrupt = readText(context, 'interruptId', itemIndex);
+	const interrupt = readText(context, itemIndex, 'interruptId', 'Interrupt ID');
 	if (!interrupt.ok) return interrupt;
-	const reason = readText(context, 'declineReason', itemIndex);
+	const reason = readText(context, itemIndex, 'declineReason', 'Reason');
 	if (!reason.ok) return reason;
 	const result: Result<Json> =
 		context.getNodeParameter('decision', itemIndex) === 'decline'
 			? ok({ declined: true, reason: reason.value })
 			: readResult(context, itemIndex);
 	if (!result.ok) return result;
+	const id = session.value.trim();
 	const turn: Turn = { kind: 'result', interruptId: interrupt.value.trim(), result: result.value };
-	const said = [turn, id, readExtraBody(context, itemIndex)];
-	const idempotency = readIdempotency(
-		context,
-		itemIndex,
-		run,
-		async () => await describePayload(context, itemIndex, said, []),
-	);
+	const idempotency = readIdempotency(context, itemIndex, run, [turn, id], []);
 	if (!idempotency.ok) return idempotency;
 	return ok({
 		session: { kind: 'explicit', id },

@@ -24,7 +24,7 @@ import { createAgentApi, type AgentApi } from '../api';
 import { explainCall } from '../failures';
 import { createAgentMemory, NO_MEMORY, type AgentMemory } from '../memory';
 import { createInterruptRounds, type InterruptRounds } from '../rounds';
-import { createSessionStore, SESSION_TABLE, type SessionStore } from '../sessions';
+import { SESSION_TABLE, SessionStore } from '../sessions';
 import { readAgentOptions, type AgentOptions } from './options';
 
 /** One account in a run. Limits belong to a token, so each has a rate limiter of its own. */
@@ -158,7 +158,7 @@ function agentOf(
 }
 
 function openSessions(context: IExecuteFunctions, agent: string, options: AgentOptions): SessionStore {
-	return createSessionStore(
+	return new SessionStore(
 		{
 			agent,
 			workflowId: context.getWorkflow().id ?? '',

@@ -5,7 +5,8 @@ import { toErrorItem, toNodeError } from '../../shared/errors/nodeError';
 import { fail, type Result } from '../../shared/errors/failure';
 import { explainExpressionError } from '../../shared/errors/expressionError';
 import type { UploadedMedia } from '../upload';
-import { readText, uploadField } from './inputs';
+import { uploadField } from './files';
+import { readText } from './inputs';
 import { optionsWith } from './options';
 import { inAgentRun, type AgentRun } from './run';
 import type { Operation } from '../../shared/form/operation';
@@ -20,7 +21,7 @@ const field: INodeProperties = {
 	hint: 'The name stands in the Binary tab of the input',
 };
 
-/** Uploads a file and gives the address under which an agent can load it, for a limited time (§4.8). */
+/** Uploads a file and returns the address where an agent can load it for a limited time (§4.8). */
 export const uploadMedia: Operation = {
 	value: 'uploadMedia',
 	name: 'Upload Media',
@@ -39,7 +40,7 @@ async function uploadAll(context: IExecuteFunctions, run: AgentRun): Promise<INo
 			async (_, itemIndex) =>
 				await limit(async (): Promise<Result<UploadedMedia>> => {
 					try {
-						const name = readText(context, 'binaryPropertyName', itemIndex);
+						const name = readText(context, itemIndex, 'binaryPropertyName', 'Input Field');
 						return name.ok ? await uploadField(context, itemIndex, name.value, run) : name;
 					} catch (error) {
 						return fail(explainExpressionError(error));

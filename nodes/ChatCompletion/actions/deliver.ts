@@ -2,7 +2,7 @@ import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
 import type { Json, JsonObject } from '../../shared/text/json';
 import { redactJson, type Redact } from '../../shared/text/redact';
 import { sentence } from '../../shared/http/explain';
-import { parseAnswer, type AnswerFormat, type ParsedAnswer } from '../format';
+import { parseAnswer, type AnswerFormat } from '../format';
 import type { ChatAnswer } from '../response';
 
 /** Finish reasons of answers that go on where they end. */
@@ -29,7 +29,7 @@ export function describeAnswer(answer: ChatAnswer, form: AnswerForm, redact: Red
 	if (!content.ok && form.onInvalidJson === 'fail') {
 		return fail(
 			badInput(
-				`The answer is not the JSON that was asked for: ${content.problem}`,
+				`The answer is not the JSON that was asked for: ${content.failure}`,
 				`${warning ? `${warning} ` : ''}Ask for JSON in the message too, choose another model, or set "If the Answer Is Invalid" to "Return Text".`,
 				{ content: text, ...partOf(answer, redact) },
 			),
@@ -37,7 +37,7 @@ export function describeAnswer(answer: ChatAnswer, form: AnswerForm, redact: Red
 	}
 	const value: Json = content.ok ? content.value : text;
 	const notes: JsonObject = {
-		...(!content.ok && { parseError: content.problem }),
+		...(!content.ok && { parseError: content.failure }),
 		...(warning && { warning }),
 	};
 	if (form.asTool) return ok({ content: value, ...notes });
@@ -69,7 +69,7 @@ function readContent(
 	{ format }: AnswerForm,
 	{ toolCalls, finishReason }: ChatAnswer,
 	redact: Redact,
-): ParsedAnswer {
+): Result<Json, string> {
 	// A model that calls tools says nothing yet; its answer comes once it has their results.
 	const isCallOnly = toolCalls.length > 0 && text.trim() === '';
 	if (format.kind === 'text' || isCallOnly) return { ok: true, value: text };

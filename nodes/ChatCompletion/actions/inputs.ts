@@ -2,8 +2,7 @@ import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 
 import { badInput, fail, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { megabytes, readBinaryField } from '../../shared/files/inputFile';
-import { excerpt, jsonText, type Json, type JsonObject } from '../../shared/text/json';
-import { isWebAddress } from '../../shared/text/webAddress';
+import { excerpt, isJsonObject, jsonText, type Json, type JsonObject } from '../../shared/text/json';
 import { readWish } from '../../shared/chat/reasoning';
 import { readSchema, type AnswerFormat } from '../format';
 import { messagesFromJson, messagesFromRows, type ImagePart, type MessageRow } from '../messages';
@@ -19,7 +18,7 @@ export interface PreparedQuestion {
 	readonly options: ItemOptions;
 }
 
-/** Formats that vision models commonly read. */
+/** Formats that vision models commonly accept. */
 const IMAGE_TYPES: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/webp', 'image/gif']);
 
 /** Reads and checks what one item asks; nothing is sent yet. */
@@ -71,41 +70,29 @@ async function readMessages(
 	if (context.getNodeParameter('messagesMode', itemIndex) === 'json') {
 		return messagesFromJson(context.getNodeParameter('messagesJson', itemIndex));
 	}
-	const given: unknown = context.getNodeParameter('messages.message', itemIndex, []);
 	const rows: MessageRow[] = [];
-	for (const [index, row] of rowsIn(given).entries()) {
-		const images: ImagePart[] = [];
-		for (const image of rowsIn(nested(row.images, 'image'))) {
-			const parts = await readImages(context, itemIndex, image, maxImageBytes);
-			if (!parts.ok) return fail(inMessage(parts.failure, index));
-			images.push(...parts.value);
+	for (const [index, row] of rowsOf(context.getNodeParameter('messages.message', itemIndex, [])).entries()) {
+		const images = await readImages(context, itemIndex, row, maxImageBytes);
+		if (!images.ok) {
+			const { failure } = images;
+			return fail({ ...failure, message: `Message ${index + 1}: ${failure.message}` });
 		}
-		rows.push({ role: textOf(row.role) || 'user', content: contentOf(row), images });
+		rows.push({ role: textOf(row.role) || 'user', content: contentOf(row), images: images.value });
 	}
 	return messagesFromRows(rows);
 }
 
-function inMessage(failure: Failure, index: number): Failure {
-	return { ...failure, message: `Message ${index + 1}: ${failure.message}` };
+/** The rows of a fixedCollection; an expression may put anything there. */
+function rowsOf(value: unknown): IDataObject[] {
+	return Array.isArray(value) ? value.filter(isJsonObject) : [];
 }
 
-/** The rows of a fixedCollection; an expression can make anything of one. */
-function rowsIn(value: unknown): IDataObject[] {
-	const rows: unknown[] = Array.isArray(value) ? value : [];
-	return rows.filter((row): row is IDataObject => typeof row === 'object' && row !== null);
-}
-
-function nested(value: unknown, key: string): unknown {
-	return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
-}
-
-/** A row without the field is as empty as the form's default; a field that holds nothing is an expression's doing. */
+/** A row without the field is as empty as the form's default; a field with nothing in it comes from an expression. */
 function contentOf(row: IDataObject): string | null {
-	const isMissing = 'content' in row && (row.content === undefined || row.content === null);
-	return isMissing ? null : textOf(row.content);
+	return 'content' in row && (row.content ?? null) === null ? null : textOf(row.content);
 }
 
-/** What an expression gave in place of text is said as JSON, so that an object is not "[object Object]". */
+/** If an expression gives an object, it becomes JSON instead of "[object Object]". */
 function textOf(value: unknown): string {
 	if (typeof value === 'string') return value;
 	return value === undefined || value === null ? '' : (jsonText(value) ?? '');
@@ -114,30 +101,43 @@ function textOf(value: unknown): string {
 async function readImages(
 	context: IExecuteFunctions,
 	itemIndex: number,
-	row: IDataObject,
+	message: IDataObject,
 	maxBytes: number,
 ): Promise<Result<ImagePart[]>> {
-	const detail = textOf(row.detail);
-	if (row.source === 'url') {
-		const url = checkImageUrl(textOf(row.url).trim(), maxBytes);
-		return url.ok ? ok([{ url: url.value, detail }]) : url;
+	const images: ImagePart[] = [];
+	for (const row of rowsOf(isJsonObject(message.images) ? message.images.image : [])) {
+		const urls =
+			row.source === 'url'
+				? checkImageUrl(textOf(row.url).trim(), maxBytes)
+				: await readImageFields(context, itemIndex, textOf(row.binaryPropertyName) || 'data', maxBytes);
+		if (!urls.ok) return urls;
+		for (const url of urls.value) images.push({ url, detail: textOf(row.detail) });
 	}
-	const parts: ImagePart[] = [];
-	const fields = (textOf(row.binaryPropertyName) || 'data').split(',').map((field) => field.trim());
-	for (const field of fields.filter(Boolean)) {
-		const file = await readBinaryField(context, itemIndex, field, maxBytes, 'Max Image Size (MB)');
+	return ok(images);
+}
+
+/** @param fields names, separated by commas */
+async function readImageFields(
+	context: IExecuteFunctions,
+	itemIndex: number,
+	fields: string,
+	maxBytes: number,
+): Promise<Result<string[]>> {
+	const urls: string[] = [];
+	const names = fields.split(',').map((field) => field.trim());
+	for (const name of names.filter(Boolean)) {
+		const file = await readBinaryField(context, itemIndex, name, maxBytes, 'Max Image Size (MB)');
 		if (!file.ok) return file;
 		const { bytes, mimeType } = file.value;
 		if (!IMAGE_TYPES.has(mimeType))
-			return fail(noImage(`The file in field "${excerpt(field, 60)}"`, mimeType));
-		const base64 = Buffer.from(bytes).toString('base64');
-		parts.push({ url: `data:${mimeType};base64,${base64}`, detail });
+			return fail(noImage(`The file in field "${excerpt(name, 60)}"`, mimeType));
+		urls.push(`data:${mimeType};base64,${Buffer.from(bytes).toString('base64')}`);
 	}
-	return ok(parts);
+	return ok(urls);
 }
 
-function checkImageUrl(url: string, maxBytes: number): Result<string> {
-	if (isWebAddress(url)) return ok(url);
+function checkImageUrl(url: string, maxBytes: number): Result<string[]> {
+	if (/^https?:\/\/[^/]/i.test(url)) return ok([url]);
 	const inline = /^data:([^;,]+);base64,/i.exec(url);
 	if (!inline) {
 		return fail(
@@ -147,9 +147,9 @@ function checkImageUrl(url: string, maxBytes: number): Result<string> {
 			),
 		);
 	}
-	const mimeType = (inline[1] ?? '').toLowerCase();
-	if (!IMAGE_TYPES.has(mimeType)) return fail(noImage('An image', mimeType));
-	if ((url.length - inline[0].length) * 0.75 > maxBytes) {
+	const [head, type = ''] = inline;
+	if (!IMAGE_TYPES.has(type.toLowerCase())) return fail(noImage('An image', type.toLowerCase()));
+	if ((url.length - head.length) * 0.75 > maxBytes) {
 		return fail(
 			badInput(
 				`An image is larger than ${megabytes(maxBytes)} MB`,
@@ -157,12 +157,12 @@ function checkImageUrl(url: string, maxBytes: number): Result<string> {
 			),
 		);
 	}
-	return ok(url);
+	return ok([url]);
 }
 
 function noImage(what: string, mimeType: string): Failure {
 	return badInput(
-		`${what} is ${mimeType}, which models do not take as an image`,
-		'Send PNG, JPEG, WebP or GIF. The Edit Image node converts others.',
+		`${what} is ${mimeType}, which models do not accept as an image`,
+		'Send PNG, JPEG, WebP or GIF. The Edit Image node can convert other formats.',
 	);
 }

@@ -5,19 +5,19 @@ import { excerpt, type JsonObject } from '../text/json';
  * How a model is told to reason.
  *
  * - `enable_thinking`: a boolean of that name (§2.6)
- * - `thinking`: an object with `type`, of which only the value `enabled` is shown (§2.6, §3.2)
- * - `always`: it reasons whatever is sent, and takes no switch
- * - `none`: it takes no switch
+ * - `thinking`: an object with `type`; the only documented value is `enabled` (§2.6, §3.2)
+ * - `always`: it always reasons, and has no switch
+ * - `none`: it has no switch
  */
 export type ReasoningControl = 'enable_thinking' | 'thinking' | 'always' | 'none';
 
-/** What the operator wants: `default` sends nothing and leaves it to the model. */
+/** `default` sends nothing and leaves it to the model. */
 export type ReasoningChoice = 'default' | 'on' | 'off';
 
 interface ModelRow {
-	/** As the spec writes it: a vendor's family name stands in place of the placeholder. */
+	/** As the spec writes it; a vendor's family name takes the place of the placeholder. */
 	readonly model: `<${string}>-${string}`;
-	/** What it does when nothing is sent; null where that is not shown. */
+	/** What it does when nothing is sent; null if that is not documented. */
 	readonly byDefault: 'on' | 'off' | null;
 	readonly control: ReasoningControl;
 	/** Whether `reasoning_split` moves its reasoning into `reasoning_details`. */
@@ -47,37 +47,28 @@ export const REASONING_MODELS: readonly ModelRow[] = [
 	{ model: '<family_e>-m2.1', byDefault: 'on', control: 'always', split: true },
 ];
 
-/** Providers put their own name before a model, and a date or a variant behind it. */
+/** Providers put their own name before a model, and a date or a variant after it. */
 const PROVIDER = '^(?:.*[/])?';
 const RELEASE = '(?:-[0-9]{4,8})?(?:[:@].*)?$';
 /**
- * A family's name: one word, and further words without digits, since a digit begins a version of another
- * family ("other-2-distill-x-32b" is no model of the table).
+ * A family's name: one word, and further words without digits, because a digit begins a version of another
+ * family ("other-2-distill-x-32b" is not in the table).
  */
 const FAMILY = '<?[^-/<>]+>?(?:-[a-zA-Z_]+)*';
-/** Before a bare size or number, which models of any family have, nothing but the family itself. */
+/** Models of any family may have a bare size or number, so nothing but the family may come before one. */
 const FAMILY_ALONE = '(?:<?[^-/<>]+>?|[fF]amily-[a-zA-Z])';
 
-/** The part of a row that does not change with the vendor: `-v3.2-thinking`. */
+/** The part that is the same for all vendors: `-v3.2-thinking`. */
 function suffixOf({ model }: ModelRow): string {
 	return model.slice(model.indexOf('>') + 1);
 }
 
-/**
- * A regular expression that matches the identifiers of these rows, upper or lower case. It is text, because n8n's
- * forms take it as such.
- */
+/** A regular expression for the identifiers of these rows in any case; as text, because n8n's forms need it so. */
 export function patternOf(rows: readonly ModelRow[]): string {
-	const oneOf = (family: string, chosen: readonly ModelRow[]): string[] =>
-		chosen.length > 0 ? [`${family}(?:${chosen.map(suffixPattern).join('|')})`] : [];
-	const isBare = (row: ModelRow): boolean => /^-[0-9]/.test(suffixOf(row));
-	const models = [
-		...oneOf(
-			FAMILY,
-			rows.filter((row) => !isBare(row)),
-		),
-		...oneOf(FAMILY_ALONE, rows.filter(isBare)),
-	];
+	const byFamily = Map.groupBy(rows, (row) => (/^-[0-9]/.test(suffixOf(row)) ? FAMILY_ALONE : FAMILY));
+	const models = [...byFamily].map(
+		([family, chosen]) => `${family}(?:${chosen.map(suffixPattern).join('|')})`,
+	);
 	return `${PROVIDER}(?:${models.join('|')})${RELEASE}`;
 }
 
@@ -89,10 +80,10 @@ function suffixPattern(row: ModelRow): string {
 
 const PATTERNS = REASONING_MODELS.map((row) => ({ row, pattern: new RegExp(patternOf([row])) }));
 
-/** No identifier is longer; and a pattern takes its time over a text without end. */
+/** No identifier is longer, and a pattern would take long over endless text. */
 const LONGEST_ID_CHARS = 300;
 
-/** The row of a model identifier; where several fit, the one that says most. */
+/** The row of a model identifier; if several match, the longest. */
 export function reasoningModel(model: string): ModelRow | undefined {
 	const id = model.trim();
 	if (id.length > LONGEST_ID_CHARS) return undefined;
@@ -104,39 +95,62 @@ export function reasoningModel(model: string): ModelRow | undefined {
 export interface ReasoningWish {
 	readonly model: string;
 	readonly choice: ReasoningChoice;
-	/** `auto`: as the table says. */
+	/** `auto`: whatever the table says. */
 	readonly control: 'auto' | ReasoningControl;
-	/** Whether the reasoning is to come in a field of its own (§2.6). */
+	/** Whether to ask for the reasoning in a separate field (§2.6). */
 	readonly split: boolean;
 }
 
 const CONTROLS: readonly ReasoningControl[] = ['enable_thinking', 'thinking', 'always', 'none'];
 
-/** Reads a wish from the form; `parameter` gives a field of it, or the fallback where it is not shown. */
+/** Reads a wish from the form; `parameter` returns a field, or the fallback if the form does not show it. */
 export function readWish(
 	parameter: (name: string, fallback: string) => unknown,
 	split: boolean,
 ): ReasoningWish {
-	const model = parameter('model', '');
 	const choice = parameter('reasoning', 'default');
 	const control = parameter('reasoningControl', 'auto');
 	return {
-		model: modelId(model),
+		model: modelId(parameter('model', '')),
 		choice: choice === 'on' || choice === 'off' ? choice : 'default',
 		control: CONTROLS.find((known) => known === control) ?? 'auto',
 		split,
 	};
 }
 
-/** The field is a resource locator, unless an expression made text of the whole of it. */
+/** The field is a resource locator, unless one expression gives its whole value as text. */
 function modelId(field: unknown): string {
 	const value: unknown = typeof field === 'object' && field !== null ? Reflect.get(field, 'value') : field;
 	return typeof value === 'string' ? value : '';
 }
 
+/** Why a choice cannot be carried out, by what the model takes. */
+const REFUSALS = {
+	thinking: (name: string) =>
+		badInput(
+			`The reasoning of ${name} can be switched on, but not off`,
+			'The only documented value of its "thinking" switch is "enabled". Set "Reasoning" to Default, or choose another model.',
+		),
+	always: (name: string) =>
+		badInput(
+			`${name} always reasons: it cannot be switched off`,
+			'Set "Reasoning" to Default or On, or choose another model.',
+		),
+	none: (name: string) =>
+		badInput(
+			`${name} takes no reasoning switch`,
+			'Set "Reasoning" to Default, or choose another model or another "Reasoning Control".',
+		),
+	unknown: (name: string) =>
+		badInput(
+			`The node does not know how to switch the reasoning of ${name}`,
+			'Choose the switch of the model under "Reasoning Control", or set "Reasoning" to Default.',
+		),
+};
+
 /**
- * The fields of a chat request that carry out a wish (§2.6, §3.2), or why it cannot be carried out: said before
- * anything is sent, because a model that ignores a switch bills its reasoning all the same.
+ * The fields of a chat request that carry out a wish (§2.6, §3.2). One that cannot be carried out fails before anything
+ * is sent, because a model that ignores a switch bills its reasoning all the same.
  */
 export function reasoningFields(wish: ReasoningWish): Result<JsonObject> {
 	const row = reasoningModel(wish.model);
@@ -144,46 +158,16 @@ export function reasoningFields(wish: ReasoningWish): Result<JsonObject> {
 	if (wish.split && row && !row.split && wish.control === 'auto') {
 		return fail(
 			badInput(
-				`${name} does not take "Separate Reasoning"`,
-				'Turn "Separate Reasoning" off: the reasoning has its own field in the output all the same.',
+				`${name} does not support "Separate Reasoning"`,
+				'Turn off "Separate Reasoning": the reasoning has a separate field in the output anyway.',
 			),
 		);
 	}
 	const split: JsonObject = wish.split ? { reasoning_split: true } : {};
 	if (wish.choice === 'default') return ok(split);
-	const control = wish.control === 'auto' ? row?.control : wish.control;
-	switch (control) {
-		case 'enable_thinking':
-			return ok({ enable_thinking: wish.choice === 'on', ...split });
-		case 'thinking':
-			if (wish.choice === 'on') return ok({ thinking: { type: 'enabled' }, ...split });
-			return fail(
-				badInput(
-					`The reasoning of ${name} can be switched on, but not off`,
-					'Only "enabled" is known for its "thinking" switch. Set "Reasoning" to Default, or choose another model.',
-				),
-			);
-		case 'always':
-			if (wish.choice === 'on') return ok(split);
-			return fail(
-				badInput(
-					`${name} always reasons: it cannot be switched off`,
-					'Set "Reasoning" to Default or On, or choose another model.',
-				),
-			);
-		case 'none':
-			return fail(
-				badInput(
-					`${name} takes no reasoning switch`,
-					'Set "Reasoning" to Default, or choose another model or another "Reasoning Control".',
-				),
-			);
-		case undefined:
-			return fail(
-				badInput(
-					`The node does not know how the reasoning of ${name} is switched`,
-					'Choose what the model takes under "Reasoning Control", or set "Reasoning" to Default.',
-				),
-			);
-	}
+	const isOn = wish.choice === 'on';
+	const control = wish.control === 'auto' ? (row?.control ?? 'unknown') : wish.control;
+	if (control === 'enable_thinking') return ok({ enable_thinking: isOn, ...split });
+	if (isOn && control === 'thinking') return ok({ thinking: { type: 'enabled' }, ...split });
+	return isOn && control === 'always' ? ok(split) : fail(REFUSALS[control](name));
 }

@@ -113,7 +113,7 @@ test.each([
 		credentials: stage.credentials,
 	});
 	expect(run.error?.message).toBe(
-		`The agent has interrupted ${maxInterrupts + 1} times in this step, more than the ${maxInterrupts} that "Max Interrupts" allows`,
+		`The agent has interrupted ${maxInterrupts + 1} times in this step, but "Max Interrupts" allows ${maxInterrupts}`,
 	);
 	expect(stage.platform.books().invocations).toHaveLength(1 + resumes);
 });
@@ -156,7 +156,7 @@ describe('as a tool of an agent', () => {
 	});
 
 	test('a failure tells its advice, too', async () => {
-		expect(await asTool({ message: '' })).toContain('Enter what is to be said to the agent');
+		expect(await asTool({ message: '' })).toContain('Enter a message for the agent');
 	});
 
 	test('what may have run is told in an item that n8n does not try again', async () => {

@@ -87,13 +87,13 @@ test.each([
 });
 
 test.each([
-	['plain-1', {}, 'The node does not know how the reasoning of "plain-1" is switched'],
+	['plain-1', {}, 'The node does not know how to switch the reasoning of "plain-1"'],
 	['family_a-v3.2', { reasoningControl: 'none' }, '"family_a-v3.2" takes no reasoning switch'],
 	['family_a-v3.2', { reasoningControl: 'thinking', reasoning: 'off' }, 'can be switched on, but not off'],
 	[
 		'family_a-v3.2',
 		{ reasoning: 'default', options: { reasoningSplit: true } },
-		'does not take "Separate Reasoning"',
+		'does not support "Separate Reasoning"',
 	],
 	["={{ '' }}", { reasoning: 'default' }, 'No model is chosen'],
 ])('refused before the call: %s %j', async (id, parameters, said) => {

@@ -1,9 +1,4 @@
-import {
-	createSessionStore,
-	explainTable,
-	SESSION_TABLE,
-	type SessionStore,
-} from '../../../nodes/AgentInvoke/sessions';
+import { explainTable, SESSION_TABLE, SessionStore } from '../../../nodes/AgentInvoke/sessions';
 import { badInput, fail } from '../../../nodes/shared/errors/failure';
 import { MemoryTable } from '../shared/memoryTable';
 import { TestClock } from '../testClock';
@@ -20,7 +15,7 @@ beforeEach(() => {
 
 function open(settings: { agent?: string; executionId?: string; ttlMs?: number } = {}): SessionStore {
 	const usual = { agent: 'a', workflowId: 'w', executionId: 'e1', ttlMs: 0 };
-	return createSessionStore({ ...usual, ...settings }, table.open(), clock, () => isSweepDue);
+	return new SessionStore({ ...usual, ...settings }, table.open(), clock, () => isSweepDue);
 }
 
 async function loaded(keys: string[], settings?: Parameters<typeof open>[0]): Promise<SessionStore> {

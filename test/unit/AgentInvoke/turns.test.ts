@@ -1,7 +1,7 @@
 import type { InvokeCall } from '../../../nodes/AgentInvoke/api';
 import { createAgentMemory } from '../../../nodes/AgentInvoke/memory';
 import { createInterruptRounds, type InterruptRounds } from '../../../nodes/AgentInvoke/rounds';
-import { createSessionStore } from '../../../nodes/AgentInvoke/sessions';
+import { SessionStore } from '../../../nodes/AgentInvoke/sessions';
 import {
 	takeTurns,
 	type AgentTurn,
@@ -104,7 +104,7 @@ async function take(
 		rounds = createInterruptRounds({}, 0),
 	}: { ledger?: Ledger; signal?: AbortSignal; agentName?: string; rounds?: InterruptRounds } = {},
 ): Promise<TurnOutcome[]> {
-	const sessions = createSessionStore(
+	const sessions = new SessionStore(
 		{ agent: agentName, workflowId: 'w', executionId: 'e', ttlMs: 0 },
 		table.open(),
 		clock,

@@ -43,28 +43,28 @@ test.each([
 	['```json\n{"a":1,', 'it is JSON that breaks off or is malformed'],
 	['I cannot do that.', 'it is text: "I cannot do that."'],
 	['5', 'it is text: "5"'],
-	['[{"a":1}]', 'it is a list, and not a JSON object'],
-	['The list: [{"a":1},{"a":2}].', 'it is a list, and not a JSON object'],
+	['[{"a":1}]', 'it is a list instead of a JSON object'],
+	['The list: [{"a":1},{"a":2}].', 'it is a list instead of a JSON object'],
 	[deeplyNested('object'), 'it is nested too deeply'],
 ])('%# is none, and it is said why', (text, problem) => {
-	expect(parseAnswer(text, OBJECT)).toEqual({ ok: false, problem });
+	expect(parseAnswer(text, OBJECT)).toEqual({ ok: false, failure: problem });
 });
 
 test('a schema is checked', () => {
 	expect(parseAnswer('{"title":"x"}', TITLE)).toEqual({ ok: true, value: { title: 'x' } });
 	expect(parseAnswer('{"title":5}', TITLE)).toEqual({
 		ok: false,
-		problem: 'it does not fit the schema: title is not of a type(s) string',
+		failure: 'it does not fit the schema: title is not of a type(s) string',
 	});
 	expect(parseAnswer('[]', TITLE)).toEqual({
 		ok: false,
-		problem: expect.stringContaining('the answer is not of a type(s) object'),
+		failure: expect.stringContaining('the answer is not of a type(s) object'),
 	});
 });
 
 test('of several values none of which fits, the problem of the longest is said', () => {
 	const parsed = parseAnswer('[1] {"title":5,"more":1} {"a":1}', TITLE);
-	expect(parsed).toMatchObject({ problem: 'it does not fit the schema: title is not of a type(s) string' });
+	expect(parsed).toMatchObject({ failure: 'it does not fit the schema: title is not of a type(s) string' });
 });
 
 test('a wrapping may say that the model is not held to the schema', () => {
@@ -80,7 +80,7 @@ test('a wrapping may say that the model is not held to the schema', () => {
 test('three problems are said, and how many more there are', () => {
 	const many = schema({ required: ['a', 'b', 'c', 'd', 'e'] });
 	const parsed = parseAnswer('{}', many);
-	expect(parsed.ok ? '' : parsed.problem).toMatch(/"a".*; .*"b".*; .*"c" and 2 more$/);
+	expect(parsed.ok ? '' : parsed.failure).toMatch(/"a".*; .*"b".*; .*"c" and 2 more$/);
 });
 
 test('a schema may ask for a scalar', () => {
@@ -136,7 +136,7 @@ test("a schema that the library cannot read is the operator's, and said so", () 
 	for (const broken of [{ $ref: '#' }, { $ref: 'http://nowhere.example/x' }, { enum: 5 }]) {
 		expect(parseAnswer('{}', schema(broken))).toMatchObject({
 			ok: false,
-			problem: expect.stringContaining('the schema itself has a mistake'),
+			failure: expect.stringContaining('the schema itself has a mistake'),
 		});
 	}
 });
@@ -148,7 +148,7 @@ test('hostile texts and schemas neither throw nor hang', () => {
 			const read = readSchema(given);
 			for (const format of [OBJECT, ...(read.ok ? [read.value] : [])]) {
 				const parsed = parseAnswer(text, format);
-				if (!parsed.ok) expect(parsed.problem).not.toBe('');
+				if (!parsed.ok) expect(parsed.failure).not.toBe('');
 			}
 		}),
 		{ numRuns: 1_000 },
@@ -193,17 +193,17 @@ describe('an integer beyond 2^53', () => {
 
 	test('is another than its neighbour, though both are rounded to one number', () => {
 		expect(parseAnswer('{"id":9007199254740992} {"id":9007199254740993}', ID)).toMatchObject({
-			problem: expect.stringContaining('2 different pieces'),
+			failure: expect.stringContaining('2 different pieces'),
 		});
 	});
 
 	test('is not text for a schema, and a text of digits is not an integer', () => {
 		const text = schema({ type: 'object', properties: { id: { type: 'string' } } });
 		expect(parseAnswer('{"id":12345678901234567890}', text)).toMatchObject({
-			problem: expect.stringContaining('id is not of a type(s) string'),
+			failure: expect.stringContaining('id is not of a type(s) string'),
 		});
 		expect(parseAnswer('{"id":"12345678901234567890"}', ID)).toMatchObject({
-			problem: expect.stringContaining('id is not of a type(s) integer'),
+			failure: expect.stringContaining('id is not of a type(s) integer'),
 		});
 	});
 

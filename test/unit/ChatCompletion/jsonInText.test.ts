@@ -13,7 +13,7 @@ const RECORD: AnswerFormat = {
 	name: 'answer',
 	schema: { type: 'object', required: ['id'] },
 };
-const BROKEN = { ok: false, problem: 'it is JSON that breaks off or is malformed' };
+const BROKEN = { ok: false, failure: 'it is JSON that breaks off or is malformed' };
 
 test.each([
 	['an inner list', '{"items":[{"id":1}]'],
@@ -36,9 +36,9 @@ test.each([
 test('of several different records none is taken, and the same one twice is one', () => {
 	const several = 'Before: {"id":1}. After: {"id":2}.';
 	const problem =
-		'it holds 2 different pieces of JSON that would do, so which of them is the answer is not clear';
-	expect(parseAnswer(several, OBJECT)).toEqual({ ok: false, problem });
-	expect(parseAnswer('{"id":1}\n{"id":2}\n', RECORD)).toEqual({ ok: false, problem });
+		'it holds 2 different pieces of JSON that would do, so it is not clear which one is the answer';
+	expect(parseAnswer(several, OBJECT)).toEqual({ ok: false, failure: problem });
+	expect(parseAnswer('{"id":1}\n{"id":2}\n', RECORD)).toEqual({ ok: false, failure: problem });
 	expect(parseAnswer('I give {"id":1}:\n```json\n{"id":1}\n```', OBJECT)).toEqual({
 		ok: true,
 		value: { id: 1 },
@@ -69,12 +69,12 @@ test('an answer that reached the most tokens must be JSON as a whole', () => {
 		'{"id":1} and',
 		'```json\n{"id":1}\n```\nand',
 	]) {
-		expect(parseAnswer(text, OBJECT, true)).toEqual({ ok: false, problem: 'it was cut off' });
+		expect(parseAnswer(text, OBJECT, true)).toEqual({ ok: false, failure: 'it was cut off' });
 	}
 	for (const text of ['{"id":1}', '```json\n{"id":1}\n```', '```json\n{"id":1}']) {
 		expect(parseAnswer(text, OBJECT, true)).toEqual({ ok: true, value: { id: 1 } });
 	}
-	expect(parseAnswer('12', ANY, true)).toEqual({ ok: false, problem: 'it was cut off' });
+	expect(parseAnswer('12', ANY, true)).toEqual({ ok: false, failure: 'it was cut off' });
 });
 
 const BEFORE = ['', 'Sure! ', 'Use {name} as in [1]:\n', '```json\n', 'A 5" pipe: ', '\u{1F98A} '];

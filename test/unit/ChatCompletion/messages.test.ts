@@ -88,9 +88,9 @@ const circular: Record<string, unknown> = { role: 'user', content: 'x' };
 circular.self = circular;
 
 test.each<[unknown, string]>([
-	['not json', '"Messages" is not JSON'],
-	['', '"Messages" is not JSON'],
-	[undefined, '"Messages" is not JSON'],
+	['not json', '"Messages" cannot be read as JSON'],
+	['', '"Messages" cannot be read as JSON'],
+	[undefined, '"Messages" cannot be read as JSON'],
 	[null, '"Messages" is not a list of messages'],
 	[5, '"Messages" is not a list of messages'],
 	[[], '"Messages" is an empty list'],

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 
-import { createReasoningCollector, textIn } from '../../../nodes/ChatCompletion/reasoning';
+import { ReasoningCollector, textIn } from '../../../nodes/ChatCompletion/reasoning';
 import { deeplyNested, hostileJson } from '../FlowTask/hostileJson';
 import { parseJson } from '../../../nodes/shared/text/json';
 
-type Place = Parameters<ReturnType<typeof createReasoningCollector>['add']>[0];
+type Place = Parameters<ReasoningCollector['add']>[0];
 
 function collect(...pieces: [Place, string][]) {
-	const collector = createReasoningCollector();
+	const collector = new ReasoningCollector();
 	const news = pieces.map(([place, text]) => collector.add(place, text));
 	return { news, text: collector.text() };
 }

@@ -1,9 +1,9 @@
 import type { Json, JsonObject } from '../../../nodes/shared/text/json';
-import { createAnswerBuilder } from '../../../nodes/ChatCompletion/response';
+import { AnswerBuilder } from '../../../nodes/ChatCompletion/response';
 import { delta } from './askChat';
 
 function build(...chunks: JsonObject[]) {
-	const builder = createAnswerBuilder();
+	const builder = new AnswerBuilder();
 	for (const chunk of chunks) builder.add(chunk);
 	builder.end();
 	return builder;
@@ -213,7 +213,7 @@ describe('raw data of a stream', () => {
 
 	test('of fields without end it holds the beginning', () => {
 		const megabyte = 'x'.repeat(1024 * 1024);
-		const builder = createAnswerBuilder();
+		const builder = new AnswerBuilder();
 		for (let count = 0; count < 40; count++)
 			builder.add(delta({ notes: [`${count} ${megabyte}`] }, { more: { [`k${count}`]: megabyte } }));
 		expect(JSON.stringify(builder.answer().raw).length).toBeLessThan(36 * 1024 * 1024);
@@ -226,7 +226,7 @@ describe('pieces without number cost no more than their size', () => {
 	const COUNT = 100_000;
 
 	function feed(piece: (count: number) => JsonObject) {
-		const builder = createAnswerBuilder();
+		const builder = new AnswerBuilder();
 		for (let count = 0; count < COUNT; count++) builder.add(piece(count));
 		return builder.answer();
 	}
@@ -276,7 +276,7 @@ describe('an answer has a size', () => {
 		['arguments', { tool_calls: [{ index: 0, function: { name: 'f', arguments: megabyte } }] }],
 		['the name of a tool', { tool_calls: [{ index: 0, function: { name: megabyte } }] }],
 	])('%s', (_name, fields) => {
-		const builder = createAnswerBuilder();
+		const builder = new AnswerBuilder();
 		for (let count = 0; count < 32; count++) builder.add(delta(fields));
 		const first = builder.excess;
 		builder.add(delta(fields));
@@ -288,7 +288,7 @@ describe('an answer has a size', () => {
 	});
 
 	test('a thousand tool calls', () => {
-		const builder = createAnswerBuilder();
+		const builder = new AnswerBuilder();
 		const more = (index: number): void => {
 			builder.add(
 				delta({ tool_calls: [{ index, id: `c${index}`, function: { name: 'f', arguments: '{}' } }] }),

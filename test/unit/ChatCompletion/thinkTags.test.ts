@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 
-import { createThinkSplitter, splitAtLoneClosing } from '../../../nodes/ChatCompletion/thinkTags';
+import { ThinkSplitter, splitAtLoneClosing } from '../../../nodes/ChatCompletion/thinkTags';
 
 function split(...pieces: string[]) {
 	return splitAll(pieces);
 }
 
 function splitAll(pieces: readonly string[]) {
-	const splitter = createThinkSplitter();
+	const splitter = new ThinkSplitter();
 	let content = '';
 	let reasoning = '';
 	for (const part of [...pieces.map((piece) => splitter.push(piece)), splitter.end()]) {

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 
 import type { Json } from '../../../nodes/shared/text/json';
-import { createToolCallJoiner } from '../../../nodes/ChatCompletion/toolCalls';
+import { ToolCallJoiner } from '../../../nodes/ChatCompletion/toolCalls';
 import { deeplyNested, hostileJson } from '../FlowTask/hostileJson';
 
 function join(...deltas: Json[]) {
-	const joiner = createToolCallJoiner();
+	const joiner = new ToolCallJoiner();
 	for (const delta of deltas) joiner.add(delta);
 	return joiner.calls();
 }
@@ -250,7 +250,7 @@ function one({ id, name, arguments: args }: typeof CALL | typeof SECOND): Piece 
 }
 
 test('as the interface writes them, arguments are text', () => {
-	const joiner = createToolCallJoiner();
+	const joiner = new ToolCallJoiner();
 	joiner.add(delta({ index: 0, id: 'c1', name: 'weather', args: { city: 'Oslo' } }));
 	expect(joiner.raw()).toEqual([
 		{ id: 'c1', type: 'function', function: { name: 'weather', arguments: '{"city":"Oslo"}' } },

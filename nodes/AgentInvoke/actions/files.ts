@@ -1,0 +1,95 @@
+import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
+
+import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
+import { binaryFieldBytes, digestBinaryField, readBinaryField } from '../../shared/files/inputFile';
+import { excerpt } from '../../shared/text/json';
+import { isWebAddress } from '../../shared/text/webAddress';
+import type { AgentFile } from '../request';
+import type { UploadedMedia } from '../upload';
+import type { AgentRun } from './run';
+
+/** A file as the form gives it: a web address, or a field of the item. */
+export type FileRow = AgentFile | { readonly field: string };
+
+export function readFileRows(context: IExecuteFunctions, itemIndex: number): Result<FileRow[]> {
+	const given: unknown = context.getNodeParameter('files.file', itemIndex, []);
+	const rows: unknown[] = Array.isArray(given) ? given : [];
+	const files: FileRow[] = [];
+	for (const row of rows.filter((one): one is IDataObject => typeof one === 'object' && one !== null)) {
+		const text = (name: string, missing = ''): string =>
+			typeof row[name] === 'string' ? row[name] : missing;
+		if (row.source !== 'url') {
+			files.push({ field: text('binaryPropertyName', 'data') });
+			continue;
+		}
+		const url = text('url').trim();
+		if (!isWebAddress(url)) {
+			return fail(
+				badInput(
+					url ? `"${excerpt(url, 80)}" is not a web address of a file` : 'A file has no URL',
+					'Enter a URL that starts with https:// or http://, or choose "Input File" as its source.',
+				),
+			);
+		}
+		files.push({ url, name: text('name'), mimeType: '' });
+	}
+	return ok(files);
+}
+
+/** What tells the files of an item from others: an address, or name, type and digest. No file is held whole for it. */
+export async function digestFiles(
+	context: IExecuteFunctions,
+	itemIndex: number,
+	rows: readonly FileRow[],
+): Promise<Result<unknown[]>> {
+	const digests: unknown[] = [];
+	for (const row of rows) {
+		const digest =
+			'field' in row
+				? await digestBinaryField(context, itemIndex, row.field)
+				: ok([row.url, row.name] as const);
+		if (!digest.ok) return digest;
+		digests.push(digest.value);
+	}
+	return ok(digests);
+}
+
+/** Uploads the files of an item, so that the agent can load them (§4.8). */
+export async function uploadFiles(
+	context: IExecuteFunctions,
+	itemIndex: number,
+	rows: readonly FileRow[],
+	run: AgentRun,
+): Promise<Result<AgentFile[]>> {
+	const files: AgentFile[] = [];
+	for (const row of rows) {
+		const file = 'field' in row ? await uploadField(context, itemIndex, row.field, run) : ok(row);
+		if (!file.ok) return file;
+		files.push(file.value);
+	}
+	return ok(files);
+}
+
+export async function uploadField(
+	context: IExecuteFunctions,
+	itemIndex: number,
+	field: string,
+	run: AgentRun,
+): Promise<Result<UploadedMedia>> {
+	const line = run.lines.of(itemIndex);
+	if (!line.ok) return line;
+	return await run.heldFiles.hold(
+		async () => await readBinaryField(context, itemIndex, field, run.options.maxFileBytes),
+		async (file) => await line.value.api.upload(file),
+		binaryFieldBytes(context, itemIndex, field),
+	);
+}
+
+/** The files of a preview, for which nothing is uploaded. */
+export function previewFiles(rows: readonly FileRow[]): AgentFile[] {
+	return rows.map((row) =>
+		'field' in row
+			? { url: `<address of the file in "${row.field}", once it is uploaded>`, name: '', mimeType: '' }
+			: row,
+	);
+}

@@ -1,0 +1,163 @@
+import type { Clock } from '../shared/run/clock';
+import { fail, ok, type Failure, type Result } from '../shared/errors/failure';
+import { excerpt, type JsonObject } from '../shared/text/json';
+import type { LedgerClaim } from '../shared/idempotency/claim';
+import type { Ledger } from '../shared/idempotency/ledger';
+import type { AgentApi } from './api';
+import type { AgentFailure } from './failures';
+import type { AgentMemory } from './memory';
+import { askOnce, type Idempotency } from './once';
+import { isOfAnother, readRecord, recordOf, shortRecord, type TurnResult, type UsedSession } from './record';
+import type { InterruptRounds } from './rounds';
+import type { SessionStore } from './sessions';
+import { TurnSession, type SessionChoice } from './turnSession';
+
+/** What one item says to its agent. */
+export interface AgentTurn {
+	readonly itemIndex: number;
+	readonly line: {
+		/** The agent's name in sessions and records. */
+		readonly agent: string;
+		readonly api: Pick<AgentApi, 'invoke'>;
+		readonly sessions: SessionStore;
+	};
+	readonly session: SessionChoice;
+	/** Answers an interrupt, so it counts as a round of the same step. */
+	readonly isResume: boolean;
+	/** Uploads files and builds the body; called when the item's turn comes. */
+	readonly prepare: () => Promise<Result<JsonObject>>;
+	/** Adds the session to the body. */
+	readonly bodyFor: (body: JsonObject, sessionId: string) => JsonObject;
+	/** Undefined if the item has no idempotency key. */
+	readonly idempotency: Idempotency | undefined;
+	readonly fingerprint: string;
+	/** Whether the item shows the raw answer, which must then be remembered too. */
+	readonly keepRaw: boolean;
+	readonly onDelta: (text: string) => Promise<void>;
+}
+
+export interface CallSettings {
+	readonly timeoutMs: number;
+	readonly attempts: number;
+	readonly retryAmbiguous: boolean;
+	readonly renewExpired: boolean;
+}
+
+export interface CallParts {
+	readonly clock: Clock;
+	readonly ledger: Ledger | undefined;
+	readonly memory: AgentMemory;
+	readonly rounds: InterruptRounds;
+}
+
+/** Takes one turn, unless an earlier try or another execution has taken it already. */
+export class TurnTaker {
+	private readonly agent: string;
+	private readonly session: TurnSession;
+
+	constructor(
+		private readonly turn: AgentTurn,
+		private readonly settings: CallSettings,
+		private readonly parts: CallParts,
+	) {
+		this.agent = turn.line.agent;
+		this.session = new TurnSession(turn.session, turn.line.sessions);
+	}
+
+	async take(): Promise<Result<TurnResult>> {
+		const { agent, session, parts } = this;
+		const { isResume, idempotency } = this.turn;
+		const known = this.recall();
+		if (known) return known;
+		const tooMany = isResume ? parts.rounds.whyNoMore({ agent, sessionId: session.id }) : undefined;
+		if (tooMany) return fail(tooMany);
+		const { ledger, clock } = parts;
+		if (!ledger || !idempotency) return await this.ask();
+		const once = await askOnce(idempotency, { agent, ledger, clock }, async (claim) => await this.ask(claim));
+		if (once.ok && once.value.replayed) session.restore(once.value.session.id);
+		return once;
+	}
+
+	/** What an earlier try of this node run left; undefined if the agent is to be asked. */
+	private recall(): Result<TurnResult> | undefined {
+		const known = this.parts.memory.recall(this.turn.itemIndex, this.turn.fingerprint);
+		if (known.kind === 'unclear' && !this.settings.retryAmbiguous) return fail(stillUnclear(known.said));
+		const result = known.kind === 'answered' ? readRecord(known.outcome) : undefined;
+		if (known.kind !== 'answered' || !result) return undefined;
+		// Even if the credential has been changed since, the agent is not asked a second time.
+		if (!isOfAnother(known.outcome, this.agent)) this.session.restore(result.session.id);
+		return ok({ ...result, recalled: true });
+	}
+
+	private async ask(claim?: LedgerClaim): Promise<Result<TurnResult>> {
+		// Only now, so that files are uploaded only if the agent is really asked.
+		const body = await this.turn.prepare();
+		if (!body.ok) {
+			claim?.released();
+			return body;
+		}
+		const startedMs = this.parts.clock.now();
+		let called = await this.call(body.value, this.session.id, this.session.source);
+		const isExpired = !called.ok && called.failure.isSessionUnknown;
+		if (isExpired && this.settings.renewExpired && !this.turn.isResume) {
+			called = await this.call(body.value, '', 'renewed');
+		}
+		if (called.ok) {
+			const elapsedMs = this.parts.clock.now() - startedMs;
+			return ok(this.answered({ ...called.value, elapsedMs, replayed: false }, claim));
+		}
+		this.failed(called.failure, claim);
+		return called;
+	}
+
+	private async call(
+		body: JsonObject,
+		sessionId: string,
+		source: UsedSession['source'],
+	): Promise<Result<Pick<TurnResult, 'reply' | 'session' | 'attempts'>, AgentFailure>> {
+		const { line, bodyFor, onDelta } = this.turn;
+		const { timeoutMs, attempts, retryAmbiguous } = this.settings;
+		const invoked = await line.api.invoke({
+			...{ body: bodyFor(body, sessionId), sessionId, timeoutMs, attempts, retryAmbiguous, onDelta },
+			onSession: (id) => this.session.opened(id),
+		});
+		if (!invoked.ok) return invoked;
+		const { reply } = invoked.value;
+		const session = { key: this.session.key, id: reply.sessionId || sessionId, source };
+		return ok({ ...invoked.value, session });
+	}
+
+	/** The only place where the good end of a turn is told: to claim, session, rounds and memory. */
+	private answered(result: TurnResult, claim: LedgerClaim | undefined): TurnResult {
+		const { agent } = this;
+		const { memory, rounds } = this.parts;
+		const { itemIndex, fingerprint, isResume, keepRaw } = this.turn;
+		claim?.ended('succeeded', shortRecord({ ...result, elapsedMs: 0 }, agent));
+		this.session.used();
+		const answered = { agent, sessionId: result.session.id };
+		if (!isResume) rounds.begin(answered);
+		if (result.reply.interrupt) rounds.interrupted(answered);
+		memory.answered(itemIndex, fingerprint, recordOf(result, agent, keepRaw));
+		return result;
+	}
+
+	/** The only place where the bad end of a call is told: the agent may be asked again only if it cannot have run. */
+	private failed({ message, details }: AgentFailure, claim: LedgerClaim | undefined): void {
+		if (details?.mayHaveRun !== true) {
+			claim?.released();
+			return;
+		}
+		this.parts.memory.unclear(this.turn.itemIndex, this.turn.fingerprint, excerpt(message, 300));
+		claim?.unanswered();
+	}
+}
+
+function stillUnclear(said: string): Failure {
+	return {
+		kind: 'unclear',
+		message:
+			'An earlier try asked the agent for this item without getting a usable answer, so it may have run',
+		advice: `It was not asked again. Check the session on the platform, or turn on "Retry Ambiguous Failures" in the options if asking twice does no harm.${said ? ` The earlier try said: ${said}` : ''}`,
+		details: { mayHaveRun: true },
+	};
+}
