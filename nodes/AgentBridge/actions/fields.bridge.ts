@@ -1,5 +1,7 @@
 import type { INodeProperties } from 'n8n-workflow';
 
+import { defineRequestOptions } from '../../shared/form/options';
+
 /** How both nodes authenticate (§5.4). */
 export const AUTH_FIELDS: readonly INodeProperties[] = [
 	{
@@ -42,23 +44,28 @@ export const EVENT_PATH: INodeProperties = {
 	description: 'Where a frame names its event. Names of fields with dots between them.',
 };
 
-const HEARTBEAT_FRAME: INodeProperties = {
-	displayName: 'Heartbeat Frame',
-	name: 'heartbeatFrame',
-	type: 'json',
-	default: '{}',
-	placeholder: 'e.g. {"type": "ping"}',
-	description:
-		'Sent again and again while the connection is open, e.g. <code>{"type": "ping"}</code>. An empty object sends none.',
-};
+/** The longest time in seconds that a timer can hold, rounded. */
+export const MAX_SECONDS = 2_000_000;
 
-const HEARTBEAT_SECONDS: INodeProperties = {
-	displayName: 'Heartbeat Interval (Seconds)',
-	name: 'heartbeatSeconds',
-	type: 'number',
-	default: 30,
-	typeOptions: { minValue: 1 },
-	description: 'How long the pause between two heartbeat frames is',
-};
-
-export const HEARTBEAT_FIELDS: readonly INodeProperties[] = [HEARTBEAT_FRAME, HEARTBEAT_SECONDS];
+/** What both nodes can send to keep a connection open. */
+export const HEARTBEAT_OPTIONS = defineRequestOptions({
+	heartbeatFrame: {
+		displayName: 'Heartbeat Frame',
+		name: 'heartbeatFrame',
+		type: 'json',
+		default: '{}',
+		placeholder: 'e.g. {"type": "ping"}',
+		description:
+			'Sent again and again while the connection is open, e.g. <code>{"type": "ping"}</code>. An empty object sends none.',
+		isPartOfRequest: false,
+	},
+	heartbeatSeconds: {
+		displayName: 'Heartbeat Interval (Seconds)',
+		name: 'heartbeatSeconds',
+		type: 'number',
+		default: 30,
+		typeOptions: { minValue: 0, maxValue: MAX_SECONDS },
+		description: 'How long the pause between two heartbeat frames is',
+		isPartOfRequest: false,
+	},
+});

@@ -1,6 +1,52 @@
 import type { INodeProperties } from 'n8n-workflow';
 
-import { EVENT_PATH, HEARTBEAT_FIELDS } from './fields.bridge';
+import { defineOptions, optionsCollection } from '../../shared/form/options';
+import { EVENT_PATH, HEARTBEAT_OPTIONS, MAX_SECONDS } from './fields.bridge';
+
+const MAX_FRAMES = 1_000_000_000;
+
+export const MAX_BATCH = defineOptions({
+	maxBatch: {
+		displayName: 'Max Frames per Execution',
+		name: 'maxBatch',
+		type: 'number',
+		default: 100,
+		typeOptions: { minValue: 1, maxValue: MAX_FRAMES },
+		description:
+			'Frames that come while the workflow runs go into its next execution together, as items, in their order. 1: an execution for each frame, one after the other.',
+	},
+});
+
+export const LISTEN_OPTIONS = defineOptions({
+	...HEARTBEAT_OPTIONS,
+	idleTimeoutSeconds: {
+		displayName: 'Idle Timeout (Seconds)',
+		name: 'idleTimeoutSeconds',
+		type: 'number',
+		default: 90,
+		typeOptions: { minValue: 0, maxValue: MAX_SECONDS },
+		whenAbsent: 0,
+		description:
+			'If nothing comes for so long, the connection is taken for dead and opened anew. Set it together with a heartbeat that the platform answers. 0: never.',
+	},
+	maxQueued: {
+		displayName: 'Max Waiting Frames',
+		name: 'maxQueued',
+		type: 'number',
+		default: 10_000,
+		typeOptions: { minValue: 1, maxValue: MAX_FRAMES },
+		description:
+			'If more frames wait for the workflow, the connection is closed until they are worked off, and a failed execution tells of it',
+	},
+	testTimeoutSeconds: {
+		displayName: 'Test Timeout (Seconds)',
+		name: 'testTimeoutSeconds',
+		type: 'number',
+		default: 120,
+		typeOptions: { minValue: 0, maxValue: MAX_SECONDS },
+		description: 'How long a test in the editor waits for the first frame',
+	},
+});
 
 /** What the trigger asks for; all paths are the operator's, since the frames' fields are not shown (§6.2). */
 export const LISTEN_FIELDS: readonly INodeProperties[] = [
@@ -23,49 +69,6 @@ export const LISTEN_FIELDS: readonly INodeProperties[] = [
 		description:
 			'Where a frame holds an ID of its own. A frame whose ID came before is passed over. Leave empty if your platform gives no ID, or gives the same ID to different frames.',
 	},
-	{
-		displayName: 'Max Frames per Execution',
-		name: 'maxBatch',
-		type: 'number',
-		default: 100,
-		typeOptions: { minValue: 1 },
-		description:
-			'Frames that come while the workflow runs go into its next execution together, as items, in their order. 1: an execution for each frame, one after the other.',
-	},
-	{
-		displayName: 'Options',
-		name: 'options',
-		type: 'collection',
-		placeholder: 'Add option',
-		default: {},
-		options: [
-			...HEARTBEAT_FIELDS,
-			{
-				displayName: 'Idle Timeout (Seconds)',
-				name: 'idleTimeoutSeconds',
-				type: 'number',
-				default: 90,
-				typeOptions: { minValue: 0 },
-				description:
-					'If nothing comes for so long, the connection is taken for dead and opened anew. Set it together with a heartbeat that the platform answers. 0: never.',
-			},
-			{
-				displayName: 'Max Waiting Frames',
-				name: 'maxQueued',
-				type: 'number',
-				default: 10000,
-				typeOptions: { minValue: 1 },
-				description:
-					'If more frames wait for the workflow, the connection is closed until they are worked off, and a failed execution tells of it',
-			},
-			{
-				displayName: 'Test Timeout (Seconds)',
-				name: 'testTimeoutSeconds',
-				type: 'number',
-				default: 120,
-				typeOptions: { minValue: 1 },
-				description: 'How long a test in the editor waits for the first frame',
-			},
-		],
-	},
+	MAX_BATCH.maxBatch,
+	optionsCollection(LISTEN_OPTIONS),
 ];

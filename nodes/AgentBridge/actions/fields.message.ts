@@ -1,6 +1,7 @@
 import type { INodeProperties } from 'n8n-workflow';
 
-import { EVENT_PATH, HEARTBEAT_FIELDS } from './fields.bridge';
+import { defineOptions, defineRequestOptions } from '../../shared/form/options';
+import { EVENT_PATH, HEARTBEAT_OPTIONS, MAX_SECONDS } from './fields.bridge';
 
 export const FRAME_FIELD: INodeProperties = {
 	displayName: 'Frame',
@@ -12,6 +13,17 @@ export const FRAME_FIELD: INodeProperties = {
 	description:
 		'What is sent: a JSON object as your platform expects it. Switch to Expression to put fields of the item into it.',
 };
+
+export const REPLY_TIMEOUT = defineOptions({
+	timeoutSeconds: {
+		displayName: 'Timeout (Seconds)',
+		name: 'timeoutSeconds',
+		type: 'number',
+		default: 60,
+		typeOptions: { minValue: 0, maxValue: MAX_SECONDS },
+		description: 'How long to wait for the reply to each frame',
+	},
+});
 
 /** How the reply is recognised; what the fields of a frame are called is not shown (§6.2). */
 export const REPLY_FIELDS: readonly INodeProperties[] = [
@@ -43,29 +55,11 @@ export const REPLY_FIELDS: readonly INodeProperties[] = [
 		description:
 			'The events that end the wait, separated by commas. Frames that belong to the request but name another event, such as tool events, are collected. Empty: any event.',
 	},
-	{
-		displayName: 'Timeout (Seconds)',
-		name: 'timeoutSeconds',
-		type: 'number',
-		default: 60,
-		typeOptions: { minValue: 1 },
-		description: 'How long to wait for the reply to each frame',
-	},
+	REPLY_TIMEOUT.timeoutSeconds,
 ];
 
-const optionsOf = (options: readonly INodeProperties[]): INodeProperties => ({
-	displayName: 'Options',
-	name: 'options',
-	type: 'collection',
-	placeholder: 'Add option',
-	default: {},
-	options: [...options],
-});
-
-export const SEND_OPTIONS = optionsOf(HEARTBEAT_FIELDS);
-
-export const REQUEST_OPTIONS = optionsOf([
-	{
+export const REQUEST_OPTIONS = defineRequestOptions({
+	answerPath: {
 		displayName: 'Answer Path',
 		name: 'answerPath',
 		type: 'string',
@@ -73,6 +67,7 @@ export const REQUEST_OPTIONS = optionsOf([
 		placeholder: 'e.g. text',
 		description:
 			'Where the reply holds its text. It then stands in the field "answer", and in an execution that a chat started in "output" too.',
+		isPartOfRequest: true,
 	},
-	...HEARTBEAT_FIELDS,
-]);
+	...HEARTBEAT_OPTIONS,
+});
