@@ -9,7 +9,7 @@ import type { Ledger, LedgerAnswer } from '../shared/idempotency/ledger';
 import type { LedgerClaim } from '../shared/idempotency/claim';
 import type { AgentApi } from './api';
 import type { AgentFailure } from './failures';
-import type { AgentMemory } from './memory';
+import type { RetryMemory } from '../shared/run/retryMemory';
 import {
 	isOfAnother,
 	readRecord,
@@ -78,7 +78,7 @@ export interface TurnSettings {
 export interface TurnParts {
 	readonly clock: Clock;
 	readonly ledger: Ledger | undefined;
-	readonly memory: AgentMemory;
+	readonly memory: RetryMemory;
 	readonly rounds: InterruptRounds;
 	readonly signal: AbortSignal;
 	/** Told of each outcome as it comes. */
@@ -147,16 +147,17 @@ class TurnTaker {
 	async take(): Promise<Result<TurnResult>> {
 		const { memory, ledger } = this.parts;
 		const { itemIndex, fingerprint, idempotency } = this.turn;
-		const known = memory.recall(itemIndex, fingerprint);
-		if (known.kind === 'answered') {
-			const recalled = readRecord(known.outcome);
+		const { outcome, unclear } = memory.recall(itemIndex, fingerprint) ?? {};
+		if (isJsonObject(outcome)) {
+			const recalled = readRecord(outcome);
 			if (recalled) {
 				// The credential may have been changed since; an answer that was had is not asked for again.
-				if (!isOfAnother(known.outcome, this.parts.agent)) this.restoreSession(recalled);
+				if (!isOfAnother(outcome, this.parts.agent)) this.restoreSession(recalled);
 				return ok({ ...recalled, recalled: true });
 			}
+		} else if (unclear !== undefined && !this.settings.retryAmbiguous) {
+			return fail(stillUnclear(typeof unclear === 'string' ? unclear : ''));
 		}
-		if (known.kind === 'unclear' && !this.settings.retryAmbiguous) return fail(stillUnclear(known.said));
 		const session = { agent: this.parts.agent, sessionId: this.sessionId() };
 		const tooMany = this.turn.isResume ? this.parts.rounds.whyNoMore(session) : undefined;
 		if (tooMany) return fail(tooMany);
@@ -253,11 +254,8 @@ class TurnTaker {
 		if (used.value.reply.interrupt) rounds.interrupted(answered);
 		const result: TurnResult = { ...used.value, elapsedMs: clock.now() - startedMs, replayed: false };
 		const { itemIndex, fingerprint, keepRaw } = this.turn;
-		this.parts.memory.answered(
-			itemIndex,
-			fingerprint,
-			recordOf(keepRaw ? result : withoutRaw(result), agent),
-		);
+		const outcome = recordOf(keepRaw ? result : withoutRaw(result), agent);
+		this.parts.memory.keep(itemIndex, fingerprint, { outcome });
 		return ok(result);
 	}
 
@@ -297,7 +295,8 @@ class TurnTaker {
 		}
 		const { message, details } = used.failure;
 		if (details?.mayHaveRun === true) {
-			this.parts.memory.unclear(this.turn.itemIndex, this.turn.fingerprint, excerpt(message, 300));
+			const { itemIndex, fingerprint } = this.turn;
+			this.parts.memory.keep(itemIndex, fingerprint, { unclear: excerpt(message, 300) });
 			claim?.unanswered();
 		} else claim?.released();
 	}
