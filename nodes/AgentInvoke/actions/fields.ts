@@ -1,5 +1,7 @@
 import type { INodeProperties } from 'n8n-workflow';
 
+export { simplifyField } from '../../shared/form/simplifyField';
+
 export const messageField: INodeProperties = {
 	displayName: 'Message',
 	name: 'message',
@@ -122,12 +124,4 @@ export const previewField: INodeProperties = {
 	default: false,
 	description:
 		'Whether to output what would be sent, without sending it. Compare it with the API-call page of the instance; names of fields are set in the credential.',
-};
-
-export const simplifyField: INodeProperties = {
-	displayName: 'Simplify',
-	name: 'simplify',
-	type: 'boolean',
-	default: true,
-	description: 'Whether to return a simplified version of the response instead of the raw data',
 };

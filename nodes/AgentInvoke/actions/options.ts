@@ -1,37 +1,18 @@
 import type { IDataObject, IExecuteFunctions, INodeProperties } from 'n8n-workflow';
 
-import { ok, type Result } from '../../shared/errors/failure';
-import {
-	idempotencyFields,
-	idempotencyOf,
-	type IdempotencyOptions,
-} from '../../shared/form/idempotencyOptions';
+import { ok } from '../../shared/errors/failure';
+import { idempotencyFields, idempotencyOf } from '../../shared/form/idempotencyOptions';
+import { callOptions } from '../../shared/form/callOptions';
 import { defineRequestOptions, optionsCollection, readNumbers } from '../../shared/form/options';
 
 const MS_PER_SECOND = 1_000;
 const MS_PER_HOUR = 3_600_000;
 const BYTES_PER_MB = 1024 * 1024;
 
-/** The node's options, checked; they count for the whole run. */
-export interface AgentOptions {
-	readonly concurrency: number;
-	/** 0 = no limit. */
-	readonly requestsPerSecond: number;
-	readonly attempts: number;
-	readonly timeoutMs: number;
-	readonly maxFileBytes: number;
-	/** 0 = no bound. */
-	readonly maxInterrupts: number;
-	/** 0 = no bound. */
-	readonly maxInvocations: number;
-	/** 0 = forever. */
-	readonly sessionTtlMs: number;
-	readonly renewExpired: boolean;
-	readonly retryAmbiguous: boolean;
-	readonly idempotency: IdempotencyOptions | undefined;
-}
+/** The node's options, checked; they count for the whole run. 0 = no limit or forever. */
+export type AgentOptions = Extract<ReturnType<typeof readAgentOptions>, { ok: true }>['value'];
 
-export function readAgentOptions(context: IExecuteFunctions): Result<AgentOptions> {
+export function readAgentOptions(context: IExecuteFunctions) {
 	const given: IDataObject = context.getNodeParameter('options', 0, {});
 	const read = readNumbers(given, AGENT_OPTIONS);
 	if (!read.ok) return read;
@@ -52,6 +33,13 @@ export function readAgentOptions(context: IExecuteFunctions): Result<AgentOption
 }
 
 export const AGENT_OPTIONS = defineRequestOptions({
+	...callOptions({
+		concurrency:
+			'How many sessions are served at the same time. Items of one session always go one after the other.',
+		extraBody: 'as the API-call page of the instance shows them',
+		requestsPerSecond: 'Most calls in a second',
+		retries: 'How often a call is sent again that the agent cannot have run, such as one refused for load',
+	}),
 	...idempotencyFields(
 		{
 			key: 'What stands for this question, e.g. an order number: for the same key the agent is asked once, whichever execution asks. Others get the recorded answer. Keys are kept in the Data Table flow_task_ledger.',
@@ -61,25 +49,6 @@ export const AGENT_OPTIONS = defineRequestOptions({
 		},
 		true,
 	),
-	concurrency: {
-		displayName: 'Concurrency',
-		name: 'concurrency',
-		type: 'number',
-		default: 8,
-		typeOptions: { minValue: 1, maxValue: 200 },
-		description:
-			'How many sessions are served at the same time. Items of one session always go one after the other.',
-		isPartOfRequest: false,
-	},
-	extraBody: {
-		displayName: 'Extra Body',
-		name: 'extraBody',
-		type: 'json',
-		default: '{}',
-		description:
-			'More fields for the request, as a JSON object, as the API-call page of the instance shows them',
-		isPartOfRequest: true,
-	},
 	maxFileSizeMb: {
 		displayName: 'Max File Size (MB)',
 		name: 'maxFileSizeMb',
@@ -115,26 +84,6 @@ export const AGENT_OPTIONS = defineRequestOptions({
 		default: false,
 		description:
 			'Whether to go on in a new session, once, where the platform does not know the session any more. The agent has then forgotten what was said.',
-		isPartOfRequest: false,
-	},
-	requestsPerSecond: {
-		displayName: 'Requests per Second',
-		name: 'requestsPerSecond',
-		type: 'number',
-		default: 20,
-		typeOptions: { minValue: 0, maxValue: 10_000, numberPrecision: 2 },
-		description:
-			'Most calls in a second. It counts for one run of this node: two executions at once send twice as many. 0 means no limit.',
-		isPartOfRequest: false,
-	},
-	retries: {
-		displayName: 'Retries',
-		name: 'retries',
-		type: 'number',
-		default: 3,
-		typeOptions: { minValue: 0, maxValue: 10 },
-		description:
-			'How often a call is sent again that the agent cannot have run, such as one refused for load',
 		isPartOfRequest: false,
 	},
 	retryAmbiguous: {

@@ -2,6 +2,7 @@ import type { INodeProperties } from 'n8n-workflow';
 
 import { modelField } from '../../shared/chat/models';
 import { reasoningFormFields, reasoningSentField } from '../../shared/chat/reasoningForm';
+import { simplifyField } from '../../shared/form/simplifyField';
 import { optionsField } from './options';
 
 const imageFields: INodeProperties = {
@@ -187,13 +188,7 @@ const answerFields: readonly INodeProperties[] = [
 		],
 		description: 'What to do with an answer that is not the JSON that was asked for',
 	},
-	{
-		displayName: 'Simplify',
-		name: 'simplify',
-		type: 'boolean',
-		default: true,
-		description: 'Whether to return a simplified version of the response instead of the raw data',
-	},
+	simplifyField,
 ];
 
 /** The form, in the order in which an operator fills it in. */

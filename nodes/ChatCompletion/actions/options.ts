@@ -1,36 +1,20 @@
 import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 
-import { ok, type Result } from '../../shared/errors/failure';
+import { ok } from '../../shared/errors/failure';
+import { callOptions } from '../../shared/form/callOptions';
 import { defineRequestOptions, optionsCollection, readNumbers } from '../../shared/form/options';
 import { samplingOptions } from '../../shared/chat/samplingForm';
-import type { SamplingFields } from '../request';
 
 const MS_PER_SECOND = 1_000;
 const BYTES_PER_MB = 1024 * 1024;
 
 /** What counts for the whole run. */
-export interface RunOptions {
-	readonly concurrency: number;
-	/** 0 = no limit. */
-	readonly requestsPerSecond: number;
-}
+export type RunOptions = Extract<ReturnType<typeof readRunOptions>, { ok: true }>['value'];
 
 /** What counts for one item. */
-export interface ItemOptions {
-	readonly sampling: SamplingFields;
-	readonly extraBody: unknown;
-	readonly idleMs: number;
-	/** Infinity where there is none. */
-	readonly timeoutMs: number;
-	readonly attempts: number;
-	readonly includeUsage: boolean;
-	readonly maxImageBytes: number;
-	readonly reasoningSplit: boolean;
-	/** Whether thinking is passed on to a chat, too. */
-	readonly streamReasoning: boolean;
-}
+export type ItemOptions = Extract<ReturnType<typeof readItemOptions>, { ok: true }>['value'];
 
-export function readRunOptions(context: IExecuteFunctions): Result<RunOptions> {
+export function readRunOptions(context: IExecuteFunctions) {
 	// These two alone: what an item's own expression throws is that item's failure, and not the run's.
 	const { concurrency, requestsPerSecond } = CHAT_OPTIONS;
 	const given = {
@@ -42,11 +26,12 @@ export function readRunOptions(context: IExecuteFunctions): Result<RunOptions> {
 	const { number } = read.value;
 	return ok({
 		concurrency: Math.floor(number('concurrency')),
+		/** 0 = no limit. */
 		requestsPerSecond: number('requestsPerSecond'),
 	});
 }
 
-export function readItemOptions(context: IExecuteFunctions, itemIndex: number): Result<ItemOptions> {
+export function readItemOptions(context: IExecuteFunctions, itemIndex: number) {
 	const given: IDataObject = context.getNodeParameter('options', itemIndex, {});
 	const read = readNumbers(given, CHAT_OPTIONS);
 	if (!read.ok) return read;
@@ -69,6 +54,7 @@ export function readItemOptions(context: IExecuteFunctions, itemIndex: number): 
 		includeUsage: given.includeUsage !== false,
 		maxImageBytes: number('maxImageSizeMb') * BYTES_PER_MB,
 		reasoningSplit: given.reasoningSplit === true,
+		/** Whether a chat is shown the thinking, too. */
 		streamReasoning: given.streamReasoning === true,
 	});
 }
@@ -87,24 +73,13 @@ function stopTexts(value: unknown): string[] {
 }
 
 export const CHAT_OPTIONS = defineRequestOptions({
-	concurrency: {
-		displayName: 'Concurrency',
-		name: 'concurrency',
-		type: 'number',
-		default: 8,
-		typeOptions: { minValue: 1, maxValue: 200 },
-		description: 'How many items are answered at the same time',
-		isPartOfRequest: false,
-	},
-	extraBody: {
-		displayName: 'Extra Body',
-		name: 'extraBody',
-		type: 'json',
-		default: '{}',
-		description:
-			'More fields for the request, as a JSON object, e.g. { "top_k": 20 }. Fields that this form sets are refused.',
-		isPartOfRequest: true,
-	},
+	...callOptions({
+		concurrency: 'How many items are answered at the same time',
+		extraBody: 'e.g. { "top_k": 20 }. Fields that this form sets are refused.',
+		requestsPerSecond: 'Most questions sent in a second',
+		retries:
+			'How often a question is sent again after an outage or a refusal for load, as long as nothing of an answer has come',
+	}),
 	idleTimeoutSeconds: {
 		displayName: 'Idle Timeout (Seconds)',
 		name: 'idleTimeoutSeconds',
@@ -122,26 +97,6 @@ export const CHAT_OPTIONS = defineRequestOptions({
 		default: 20,
 		typeOptions: { minValue: 0.01, maxValue: 100, numberPrecision: 2 },
 		description: 'A larger input file is refused before anything is sent',
-		isPartOfRequest: false,
-	},
-	requestsPerSecond: {
-		displayName: 'Requests per Second',
-		name: 'requestsPerSecond',
-		type: 'number',
-		default: 20,
-		typeOptions: { minValue: 0, maxValue: 10_000, numberPrecision: 2 },
-		description:
-			'Most questions sent in a second. It counts for one run of this node: two executions at once send twice as many. 0 means no limit.',
-		isPartOfRequest: false,
-	},
-	retries: {
-		displayName: 'Retries',
-		name: 'retries',
-		type: 'number',
-		default: 3,
-		typeOptions: { minValue: 0, maxValue: 10 },
-		description:
-			'How often a question is sent again after an outage or a refusal for load, as long as nothing of an answer has come',
 		isPartOfRequest: false,
 	},
 	seed: {

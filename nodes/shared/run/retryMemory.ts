@@ -104,50 +104,36 @@ export function createToolMemory(
 }
 
 /** What n8n stores with the execution at a place of its node context. */
-interface Entries {
-	get(key: string): unknown;
-	/** @param value JSON */
-	set(key: string, value: unknown): void;
-	remove(key: string): void;
-	clear(): void;
-}
-
-export function openEntries(nodeContext: Record<string, unknown>, { node, run, part }: Place): Entries {
+export function openEntries(nodeContext: Record<string, unknown>, { node, run, part }: Place) {
 	const path = [node, String(run), part];
-	const find = (): Record<string, unknown> | undefined => {
+	const find = (): JsonObject => {
 		let found: unknown = nodeContext;
-		for (const step of path) found = isRecord(found) ? found[step] : undefined;
-		return isRecord(found) ? found : undefined;
+		for (const step of path) found = isJsonObject(found) ? found[step] : undefined;
+		return isJsonObject(found) ? found : {};
 	};
 	return {
-		get: (key) => {
+		get: (key: string): unknown => {
 			const entries = find();
-			return entries && Object.hasOwn(entries, key) ? entries[key] : undefined;
+			return Object.hasOwn(entries, key) ? entries[key] : undefined;
 		},
-		set: (key, value) => {
+		/** @param value JSON */
+		set: (key: string, value: unknown): void => {
 			// Made when there is something to keep, so that runs without any leave no trace in the execution's data.
 			let parent = nodeContext;
 			for (const step of path) {
 				const known = parent[step];
-				const child = isRecord(known) ? known : {};
+				const child = isJsonObject(known) ? known : {};
 				parent[step] = child;
 				parent = child;
 			}
 			parent[key] = value;
 		},
-		remove: (key) => {
+		remove: (key: string): boolean => Reflect.deleteProperty(find(), key),
+		clear: (): void => {
 			const entries = find();
-			if (entries) Reflect.deleteProperty(entries, key);
-		},
-		clear: () => {
-			const entries = find() ?? {};
 			for (const key of Object.keys(entries)) Reflect.deleteProperty(entries, key);
 		},
 	};
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-	return isJsonObject(value);
 }
 
 /** Counts the runs of the node within the execution. */

@@ -1,5 +1,7 @@
 import type { INodeProperties } from 'n8n-workflow';
 
+export { simplifyField } from '../../../shared/form/simplifyField';
+
 export const workflowIdField: INodeProperties = {
 	displayName: 'Workflow ID',
 	name: 'workflowId',
@@ -304,14 +306,6 @@ export const outputFields: INodeProperties[] = [
 		description: 'With several files in one item the others get a number behind the name, e.g. data_1',
 	},
 ];
-
-export const simplifyField: INodeProperties = {
-	displayName: 'Simplify',
-	name: 'simplify',
-	type: 'boolean',
-	default: true,
-	description: 'Whether to return a simplified version of the response instead of the raw data',
-};
 
 export const taskIdsField: INodeProperties = {
 	displayName: 'Task IDs',
