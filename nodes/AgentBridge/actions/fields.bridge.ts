@@ -13,16 +13,16 @@ export const AUTH_FIELDS: readonly INodeProperties[] = [
 			{
 				name: 'Sub-Protocol',
 				value: 'subprotocol',
-				description: 'The token goes along with the handshake: preferred',
+				description: 'The token is sent with the handshake: preferred',
 			},
 			{
 				name: 'In a Frame',
 				value: 'inFrame',
-				description: 'The token is sent as the first frame: only where the platform asks for it',
+				description: 'The token is sent as the first frame: only if the platform asks for it',
 			},
 		],
 		default: 'subprotocol',
-		description: 'How the channel account is authenticated. The two ways exclude each other.',
+		description: 'How the channel account authenticates. The node uses one way or the other, never both.',
 	},
 	{
 		displayName: 'Authentication Frame',
@@ -41,7 +41,7 @@ export const EVENT_PATH: INodeProperties = {
 	type: 'string',
 	default: 'type',
 	placeholder: 'e.g. type or data.event',
-	description: 'Where a frame names its event. Names of fields with dots between them.',
+	description: 'Where a frame names its event: field names separated by dots',
 };
 
 /** The longest time in seconds that a timer can hold, rounded. */
@@ -65,7 +65,7 @@ export const HEARTBEAT_OPTIONS = defineRequestOptions({
 		type: 'number',
 		default: 30,
 		typeOptions: { minValue: 0, maxValue: MAX_SECONDS },
-		description: 'How long the pause between two heartbeat frames is',
+		description: 'The pause between two heartbeat frames',
 		isPartOfRequest: false,
 	},
 });

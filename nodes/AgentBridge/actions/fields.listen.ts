@@ -13,7 +13,7 @@ export const MAX_BATCH = defineOptions({
 		default: 100,
 		typeOptions: { minValue: 1, maxValue: MAX_FRAMES },
 		description:
-			'Frames that come while the workflow runs go into its next execution together, as items, in their order. 1: an execution for each frame, one after the other.',
+			'Frames that arrive while the workflow runs go into its next execution together, as items, in order. 1 means one execution per frame, one after another.',
 	},
 });
 
@@ -27,7 +27,7 @@ export const LISTEN_OPTIONS = defineOptions({
 		typeOptions: { minValue: 0, maxValue: MAX_SECONDS },
 		whenAbsent: 0,
 		description:
-			'If nothing comes for so long, the connection is taken for dead and opened anew. Set it together with a heartbeat that the platform answers. 0: never.',
+			'If nothing arrives for this long, the connection counts as dead and is opened again. Set it together with a heartbeat that the platform answers. 0 means never.',
 	},
 	maxQueued: {
 		displayName: 'Max Waiting Frames',
@@ -36,7 +36,7 @@ export const LISTEN_OPTIONS = defineOptions({
 		default: 10_000,
 		typeOptions: { minValue: 1, maxValue: MAX_FRAMES },
 		description:
-			'If more frames wait for the workflow, the connection is closed until they are worked off, and a failed execution tells of it',
+			'If more frames wait for the workflow, the connection is closed until they are processed, and a failed execution reports it',
 	},
 	testTimeoutSeconds: {
 		displayName: 'Test Timeout (Seconds)',
@@ -58,7 +58,7 @@ export const LISTEN_FIELDS: readonly INodeProperties[] = [
 		default: '',
 		placeholder: 'e.g. message, interrupt',
 		description:
-			'The events that start the workflow, separated by commas. Empty: every frame, those too that answer a heartbeat.',
+			'The events that start the workflow, separated by commas. Empty means every frame, including answers to a heartbeat.',
 	},
 	{
 		displayName: 'ID Path',
@@ -67,7 +67,7 @@ export const LISTEN_FIELDS: readonly INodeProperties[] = [
 		default: '',
 		placeholder: 'e.g. message_id',
 		description:
-			'Where a frame holds an ID of its own. A frame whose ID came before is passed over. Leave empty if your platform gives no ID, or gives the same ID to different frames.',
+			'Where a frame holds its own ID. A frame whose ID has been seen is skipped. Leave empty if your platform gives no ID, or gives the same ID to different frames.',
 	},
 	MAX_BATCH.maxBatch,
 	optionsCollection(LISTEN_OPTIONS),

@@ -34,7 +34,7 @@ export const REPLY_FIELDS: readonly INodeProperties[] = [
 		default: '',
 		placeholder: 'e.g. message_id',
 		description:
-			'Where the frame that is sent holds the value that its reply repeats. If the frame has nothing there, a new ID is put in.',
+			'Where the sent frame holds the value that its reply repeats. If the frame has nothing there, a new ID is inserted.',
 	},
 	{
 		displayName: 'Reply Path',
@@ -66,7 +66,7 @@ export const REQUEST_OPTIONS = defineRequestOptions({
 		default: '',
 		placeholder: 'e.g. text',
 		description:
-			'Where the reply holds its text. It then stands in the field "answer", and in an execution that a chat started in "output" too.',
+			'Where the reply holds its text. The output then has it in "answer", and in executions that a chat started also in "output".',
 		isPartOfRequest: true,
 	},
 	...HEARTBEAT_OPTIONS,

@@ -35,17 +35,17 @@ export function readAgentOptions(context: IExecuteFunctions) {
 export const AGENT_OPTIONS = defineRequestOptions({
 	...callOptions({
 		concurrency:
-			'How many sessions are served at the same time. Items of one session always go one after the other.',
+			'How many sessions to serve at the same time. Items of one session always go one after another.',
 		extraBody: 'as the API-call page of the instance shows them',
 		requestsPerSecond: 'Most calls in a second',
-		retries: 'How often a call is sent again that the agent cannot have run, such as one refused for load',
+		retries: 'How often to send a call again if the agent cannot have run, e.g. after a refusal for load',
 	}),
 	...idempotencyFields(
 		{
-			key: 'What stands for this question, e.g. an order number: for the same key the agent is asked once, whichever execution asks. Others get the recorded answer. Keys are kept in the Data Table flow_task_ledger.',
+			key: 'Identifies this question, e.g. an order number. For the same key the agent is asked once, whichever execution asks: the others get the recorded answer. Keys are kept in the Data Table flow_task_ledger.',
 			thisNode: 'Other nodes with the same key ask on their own',
 			project: 'Once for all AgentInvoke nodes of the n8n project',
-			lifetime: 'How long an answer is recorded; afterwards the key asks anew. 0 means forever.',
+			lifetime: 'How long an answer is kept; after that the key asks again. 0 means forever.',
 		},
 		true,
 	),
@@ -83,7 +83,7 @@ export const AGENT_OPTIONS = defineRequestOptions({
 		type: 'boolean',
 		default: false,
 		description:
-			'Whether to go on in a new session, once, where the platform does not know the session any more. The agent has then forgotten what was said.',
+			'Whether to continue, once, in a new session if the platform no longer knows the session. The agent has then forgotten what was said.',
 		isPartOfRequest: false,
 	},
 	retryAmbiguous: {
@@ -91,8 +91,7 @@ export const AGENT_OPTIONS = defineRequestOptions({
 		name: 'retryAmbiguous',
 		type: 'boolean',
 		default: false,
-		description:
-			'Whether to ask again, too, where the agent may have run. What it does may then happen twice.',
+		description: 'Whether to ask again even if the agent may have run. What it does may then happen twice.',
 		isPartOfRequest: false,
 	},
 	sessionTtlHours: {
@@ -101,7 +100,7 @@ export const AGENT_OPTIONS = defineRequestOptions({
 		type: 'number',
 		default: 720,
 		typeOptions: { minValue: 0, maxValue: 87_600 },
-		description: 'How long a key stands for its session after it was last used. 0 means forever.',
+		description: 'How long a key keeps its session after its last use. 0 means forever.',
 		isPartOfRequest: false,
 	},
 	timeoutSeconds: {

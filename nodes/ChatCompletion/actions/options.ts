@@ -74,11 +74,11 @@ function stopTexts(value: unknown): string[] {
 
 export const CHAT_OPTIONS = defineRequestOptions({
 	...callOptions({
-		concurrency: 'How many items are answered at the same time',
+		concurrency: 'How many items to answer at the same time',
 		extraBody: 'e.g. { "top_k": 20 }. Fields that this form sets are refused.',
 		requestsPerSecond: 'Most questions sent in a second',
 		retries:
-			'How often a question is sent again after an outage or a refusal for load, as long as nothing of an answer has come',
+			'How often to send a question again after an outage or a refusal for load, as long as no answer has begun',
 	}),
 	idleTimeoutSeconds: {
 		displayName: 'Idle Timeout (Seconds)',
@@ -87,7 +87,7 @@ export const CHAT_OPTIONS = defineRequestOptions({
 		default: 300,
 		typeOptions: { minValue: 1, maxValue: 86_400 },
 		description:
-			'How long the node waits for the answer to begin, and between two pieces of it: text, thinking or tool calls. Without Stream the whole answer has to come in this time.',
+			'How long the node waits for the answer to begin, and between two pieces of it: text, thinking or tool calls. Without Stream, the whole answer must arrive in this time.',
 		isPartOfRequest: false,
 	},
 	maxImageSizeMb: {
@@ -122,7 +122,7 @@ export const CHAT_OPTIONS = defineRequestOptions({
 		name: 'streamReasoning',
 		type: 'boolean',
 		default: false,
-		description: 'Whether a chat or a webhook that streams is shown the thinking, too, before the answer',
+		description: 'Whether a streaming chat or webhook also shows the thinking, before the answer',
 		isPartOfRequest: false,
 	},
 	timeoutSeconds: {
@@ -132,7 +132,7 @@ export const CHAT_OPTIONS = defineRequestOptions({
 		default: 600,
 		typeOptions: { minValue: 0, maxValue: 604_800 },
 		description:
-			'How long a whole answer may take, attempts included. Left out, it is 1800 seconds; 0 means no limit.',
+			'How long a whole answer may take, retries included. Without this option it is 1800 seconds; 0 means no limit.',
 		isPartOfRequest: false,
 		whenAbsent: 1_800,
 	},

@@ -2,34 +2,14 @@ import type { IDataObject, IExecuteFunctions, INodeProperties } from 'n8n-workfl
 
 import { ok, type Result } from '../../shared/errors/failure';
 import { readItem } from '../../shared/errors/expressionError';
-import {
-	idempotencyFields,
-	idempotencyOf,
-	type IdempotencyOptions,
-} from '../../shared/form/idempotencyOptions';
+import { idempotencyFields, idempotencyOf } from '../../shared/form/idempotencyOptions';
 import { defineRequestOptions, optionsCollection, readNumbers } from '../../shared/form/options';
-import type { FileSelection } from '../tasks/links';
-
-/** The node's options, checked; they count for the whole run, so they are read once. */
-export interface RunOptions {
-	readonly maxInFlight: number;
-	readonly requestsPerSecond: number;
-	readonly timeoutMs: number;
-	/** 0 = forever. */
-	readonly noProgressMs: number;
-	readonly onTimeout: 'error' | 'returnStatus';
-	readonly idempotency: IdempotencyOptions | undefined;
-	readonly onUnknownSubmit: 'error' | 'submitAgain';
-	readonly urlExpireSeconds: number;
-	readonly maxFailures: number;
-	readonly maxTasks: number;
-	readonly progressChannel: 'auto' | 'polling' | 'websocket';
-	readonly fileSelection: FileSelection;
-	readonly maxFileBytes: number;
-}
 
 const MS_PER_MINUTE = 60_000;
 const BYTES_PER_MB = 1024 * 1024;
+
+/** The node's options, checked; they count for the whole run, so they are read once. 0 = no limit or forever. */
+export type RunOptions = Extract<ReturnType<typeof checkOptions>, { ok: true }>['value'];
 
 /** Reads the "Options" collection; what an expression made of a number is checked here. */
 export function readRunOptions(context: IExecuteFunctions): Result<RunOptions> {
@@ -50,7 +30,7 @@ function givenOptions(context: IExecuteFunctions): Readonly<Record<string, unkno
 	return 'idempotencyKey' in given ? given : { ...given, idempotencyTtlHours: undefined };
 }
 
-function checkOptions(given: Readonly<Record<string, unknown>>): Result<RunOptions> {
+function checkOptions(given: Readonly<Record<string, unknown>>) {
 	const read = readNumbers(given, TASK_OPTIONS);
 	if (!read.ok) return read;
 	const { number } = read.value;
@@ -59,29 +39,31 @@ function checkOptions(given: Readonly<Record<string, unknown>>): Result<RunOptio
 		requestsPerSecond: number('requestsPerSecond'),
 		timeoutMs: Math.ceil(number('timeoutMinutes') * MS_PER_MINUTE),
 		noProgressMs: Math.ceil(number('noProgressMinutes') * MS_PER_MINUTE),
-		onTimeout: given.onTimeout === 'returnStatus' ? 'returnStatus' : 'error',
+		onTimeout: oneOf(['error', 'returnStatus'], given.onTimeout),
 		idempotency: idempotencyOf(given, number('idempotencyTtlHours')),
-		onUnknownSubmit: given.onUnknownSubmit === 'submitAgain' ? 'submitAgain' : 'error',
+		onUnknownSubmit: oneOf(['error', 'submitAgain'], given.onUnknownSubmit),
 		urlExpireSeconds: Math.floor(number('urlExpirePeriod')),
 		maxFailures: Math.floor(number('maxFailures')),
 		maxTasks: Math.floor(number('maxTasks')),
-		progressChannel:
-			given.progressChannel === 'polling' || given.progressChannel === 'websocket'
-				? given.progressChannel
-				: 'auto',
-		fileSelection: given.files === 'all' ? 'all' : 'finalFiles',
+		progressChannel: oneOf(['auto', 'polling', 'websocket'], given.progressChannel),
+		fileSelection: oneOf(['finalFiles', 'all'], given.files),
 		maxFileBytes: Math.floor(number('maxFileSizeMb') * BYTES_PER_MB),
 	});
+}
+
+/** The given choice, or the first, which is the default. */
+function oneOf<Choice extends string>(choices: readonly [Choice, ...Choice[]], given: unknown): Choice {
+	return choices.find((choice) => choice === given) ?? choices[0];
 }
 
 /** A retry goes on with the tasks of earlier tries, whichever option was changed since. */
 export const TASK_OPTIONS = defineRequestOptions({
 	...idempotencyFields(
 		{
-			key: 'What stands for this image, e.g. an order number: for the same key no second task is made, whichever execution asks. It gets the task that exists. Keys are kept in the Data Table flow_task_ledger.',
+			key: 'Identifies this image, e.g. an order number. The same key never makes a second task, whichever execution asks: it gets the existing one. Keys are kept in the Data Table flow_task_ledger.',
 			thisNode: 'Other nodes with the same key make tasks of their own',
 			project: 'One task for all FlowTask nodes of the n8n project',
-			lifetime: 'How long a key stands for its task; afterwards it makes a new one. 0 means forever.',
+			lifetime: 'How long a key returns its task; after that it makes a new one. 0 means forever.',
 		},
 		false,
 	),
@@ -94,7 +76,7 @@ export const TASK_OPTIONS = defineRequestOptions({
 			{ name: 'Final Files', value: 'finalFiles', description: 'What the platform calls the final result' },
 			{ name: 'All Files', value: 'all', description: 'What every output node of the workflow saved' },
 		],
-		description: "Which of a task's files are wanted",
+		description: "Which of a task's files to return",
 		isPartOfRequest: false,
 	},
 	maxFailures: {
@@ -104,7 +86,7 @@ export const TASK_OPTIONS = defineRequestOptions({
 		default: 0,
 		typeOptions: { minValue: 0, maxValue: 1_000_000 },
 		description:
-			'Submit no more tasks after this many items failed; tasks that run are still finished. 0 means no limit. It counts with "Continue" set under "On Error": otherwise the first failure ends the run.',
+			'Stop submitting after this many items have failed; running tasks still finish. 0 means no limit. Applies only if "On Error" is set to continue: otherwise the first failure ends the run.',
 		isPartOfRequest: false,
 	},
 	maxFileSizeMb: {
@@ -141,7 +123,7 @@ export const TASK_OPTIONS = defineRequestOptions({
 		type: 'number',
 		default: 30,
 		typeOptions: { minValue: 0, maxValue: 10_080, numberPrecision: 2 },
-		description: 'Stop waiting for a task of which nothing has changed for so long. 0 means never.',
+		description: 'Stop waiting for a task that has shown no progress for this long. 0 means never.',
 		isPartOfRequest: false,
 	},
 	onTimeout: {
@@ -154,7 +136,8 @@ export const TASK_OPTIONS = defineRequestOptions({
 			{
 				name: 'Return Status',
 				value: 'returnStatus',
-				description: 'The item goes on with status "timedOut" and the task ID, to be waited for later',
+				description:
+					'The item goes on with status "timedOut" and the task ID, so that you can wait for it later',
 			},
 		],
 		description: 'What to do with tasks that are not done in time',
@@ -173,7 +156,7 @@ export const TASK_OPTIONS = defineRequestOptions({
 			},
 			{ name: 'Submit Again', value: 'submitAgain', description: 'It may then be paid for twice' },
 		],
-		description: 'What a retry does with an item whose submit was sent and never answered',
+		description: 'What a retry does with an item whose submit was sent but never answered',
 		isPartOfRequest: false,
 	},
 	progressChannel: {
@@ -187,10 +170,10 @@ export const TASK_OPTIONS = defineRequestOptions({
 			{
 				name: 'WebSocket',
 				value: 'websocket',
-				description: 'Like Automatic, and says so if no socket could be opened',
+				description: 'Like Automatic, with a hint if no socket could be opened',
 			},
 		],
-		description: 'How the end of a task is noticed. A lost socket never fails a task: polling takes over.',
+		description: 'How the node follows a task. A lost socket never fails a task: polling takes over.',
 		isPartOfRequest: false,
 	},
 	requestsPerSecond: {
@@ -200,7 +183,7 @@ export const TASK_OPTIONS = defineRequestOptions({
 		default: 100,
 		typeOptions: { minValue: 0, maxValue: 10_000, numberPrecision: 2 },
 		description:
-			'Most requests to the platform in a second, downloads aside. It counts for one run of this node: two executions at once send twice as many. 0 means no limit.',
+			'Most requests to the platform in a second, downloads aside. It applies to one run of this node: two executions at once send twice as many. 0 means no limit.',
 		isPartOfRequest: false,
 	},
 	timeoutMinutes: {
@@ -209,7 +192,7 @@ export const TASK_OPTIONS = defineRequestOptions({
 		type: 'number',
 		default: 60,
 		typeOptions: { minValue: 0.01, maxValue: 10_080, numberPrecision: 2 },
-		description: 'How long the node waits in all. Tasks that are not done then go on at the platform.',
+		description: 'How long the node waits in total. Unfinished tasks go on at the platform.',
 		isPartOfRequest: false,
 	},
 	urlExpirePeriod: {

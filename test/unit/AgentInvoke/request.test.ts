@@ -44,7 +44,9 @@ describe('body', () => {
 		'an extra body with a number of which digits would be lost is refused: %j',
 		(extra) => {
 			expect(invokeBody(hello, false, extra, DEPLOYMENT_DEFAULTS)).toMatchObject({
-				failure: { message: expect.stringMatching(/^"Extra Body" holds the number -\d+, of which digits/) },
+				failure: {
+					message: expect.stringMatching(/^"Extra Body" holds the number -\d+, which would lose digits/),
+				},
 			});
 		},
 	);
