@@ -50,29 +50,28 @@ export interface UploadedImages {
 	set(digest: string, imageId: string): void;
 }
 
-const PLACE = { node: 'flowTaskRuns', part: 'tasks' } as const;
+const NODE = 'flowTaskRuns';
 
 /**
  * @param nodeContext n8n's own object; what is written into it is stored with the execution
  * @param runIndex counts the runs of the node within the execution
  */
 export function createTaskMemory(nodeContext: Record<string, unknown>, runIndex: number): TaskMemory {
-	const memory = createRetryMemory(nodeContext, { ...PLACE, run: runIndex });
+	const memory = createRetryMemory(nodeContext, { node: NODE, run: runIndex, part: 'tasks' });
 	return {
-		recall: recollect(memory),
-		record: recorder(memory),
+		recall: (itemIndex, fingerprint) => recollect(memory, itemIndex, fingerprint),
+		record: (itemIndex, fingerprint, seeds) => recorder(memory, itemIndex, fingerprint, seeds),
 		images: uploadedImages(nodeContext, runIndex),
 	};
 }
 
 /** The memory of an agent's tool. A good end removes entries: the same words again want a new task. */
 export function createToolMemory(nodeContext: Record<string, unknown>): TaskMemory & { release(): void } {
-	const memory = createToolCallMemory(nodeContext, PLACE);
-	const record = recorder(memory);
+	const memory = createToolCallMemory(nodeContext, { node: NODE, part: 'tasks' });
 	return {
-		recall: recollect(memory),
+		recall: (itemIndex, fingerprint) => recollect(memory, itemIndex, fingerprint),
 		record: (itemIndex, fingerprint, seeds) => ({
-			...record(itemIndex, fingerprint, seeds),
+			...recorder(memory, itemIndex, fingerprint, seeds),
 			delivered: () => memory.forget(itemIndex, fingerprint),
 		}),
 		images: uploadedImages(nodeContext, 'tool'),
@@ -82,32 +81,35 @@ export function createToolMemory(nodeContext: Record<string, unknown>): TaskMemo
 
 type TaskEntries = Omit<RetryMemory, 'clear'>;
 
-function recorder(memory: TaskEntries): TaskMemory['record'] {
-	return (itemIndex, fingerprint, seeds) => ({
+function recorder(
+	memory: TaskEntries,
+	itemIndex: number,
+	fingerprint: string,
+	seeds: Readonly<Record<string, number>>,
+): SubmitRecord {
+	return {
 		submitted: (taskId, atMs, reused = false) =>
 			memory.keep(itemIndex, fingerprint, { taskId, atMs, seeds: reused ? {} : { ...seeds } }),
 		unclear: () => memory.keep(itemIndex, fingerprint, { unclear: true }),
 		spoiled: () => memory.forget(itemIndex, fingerprint),
-	});
+	};
 }
 
-function recollect(memory: TaskEntries): TaskMemory['recall'] {
-	return (itemIndex, fingerprint) => {
-		const entry = memory.recall(itemIndex, fingerprint);
-		if (!entry) return { kind: memory.isEdited(itemIndex, fingerprint) ? 'edited' : 'new' };
-		const { taskId, atMs, seeds, unclear } = entry;
-		if (typeof taskId !== 'string') return { kind: unclear === true ? 'unclear' : 'new' };
-		return {
-			kind: 'task',
-			taskId,
-			submittedAtMs: typeof atMs === 'number' ? atMs : undefined,
-			seeds: isJsonObject(seeds) ? numbersOf(seeds) : {},
-		};
+function recollect(memory: TaskEntries, itemIndex: number, fingerprint: string): Recollection {
+	const entry = memory.recall(itemIndex, fingerprint);
+	if (!entry) return { kind: memory.isEdited(itemIndex, fingerprint) ? 'edited' : 'new' };
+	const { taskId, atMs, seeds, unclear } = entry;
+	if (typeof taskId !== 'string') return { kind: unclear === true ? 'unclear' : 'new' };
+	return {
+		kind: 'task',
+		taskId,
+		submittedAtMs: typeof atMs === 'number' ? atMs : undefined,
+		seeds: isJsonObject(seeds) ? numbersOf(seeds) : {},
 	};
 }
 
 function uploadedImages(nodeContext: Record<string, unknown>, run: number | string): UploadedImages {
-	const entries = openEntries(nodeContext, { ...PLACE, run, part: 'images' });
+	const entries = openEntries(nodeContext, { node: NODE, run, part: 'images' });
 	return {
 		get: (digest) => {
 			const imageId = entries.get(digest);
