@@ -42,7 +42,9 @@ export function readBridgeAccount(credential: Readonly<Record<string, unknown>>)
 		);
 	}
 	// An address copied from the browser begins with http.
-	const address = textOf(credential.wsBaseUrl).trim().replace(/^http(s?):/i, 'ws$1:');
+	const address = textOf(credential.wsBaseUrl)
+		.trim()
+		.replace(/^http(s?):/i, 'ws$1:');
 	const url = readAddress(address, { ...WS_BASE_URL, mayHoldPath: true }, 'flowBridgeApi');
 	if (!url.ok) return url;
 	const { protocol: scheme, host, pathname } = url.value;

@@ -1,6 +1,6 @@
 import { readExtraBody } from '../shared/form/extraBody';
-import { badInput, fail, ok, type Result } from '../shared/errors/failure';
-import { excerpt, type Json, type JsonObject } from '../shared/text/json';
+import { ok, type Result } from '../shared/errors/failure';
+import type { Json, JsonObject } from '../shared/text/json';
 import type { Deployment } from './account';
 
 /** A file that the agent can load (§4.8): a web address, mostly one that is good for some time only. */
@@ -37,19 +37,11 @@ export function invokeBody(
 		body[interruptResultField] = { id: turn.interruptId, result: turn.result };
 	}
 	if (stream) body[streamField] = true;
-	const extra = readExtraBody(extraBody, '{ "language": "en" }');
-	if (!extra.ok) return extra;
 	const reserved = [messageField, filesField, interruptResultField, streamField, sessionField];
-	const clash = Object.keys(extra.value).find((key) => reserved.includes(key));
-	if (clash !== undefined) {
-		return fail(
-			badInput(
-				`"Extra Body" sets "${excerpt(clash, 60)}", which a field of this node sets`,
-				'Remove it from "Extra Body" and use the field.',
-			),
-		);
-	}
-	return ok({ ...body, ...extra.value });
+	const extra = readExtraBody(extraBody, '{ "language": "en" }', (name) =>
+		reserved.includes(name) ? 'a field of this node' : undefined,
+	);
+	return extra.ok ? ok({ ...body, ...extra.value }) : extra;
 }
 
 /** The body with the session that it goes on with; none opens a new one. */

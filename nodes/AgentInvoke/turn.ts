@@ -1,15 +1,16 @@
 import type { Clock } from '../shared/run/clock';
 import { fail, ok, type Failure, type Result } from '../shared/errors/failure';
-import { excerpt, type JsonObject } from '../shared/text/json';
+import { excerpt, isJsonObject, type JsonObject } from '../shared/text/json';
+import type { RetryMemory } from '../shared/run/retryMemory';
 import type { LedgerClaim } from '../shared/idempotency/claim';
 import type { Ledger } from '../shared/idempotency/ledger';
 import type { AgentApi } from './api';
 import type { AgentFailure } from './failures';
-import type { AgentMemory } from './memory';
 import { askOnce, type Idempotency } from './once';
 import { isOfAnother, readRecord, recordOf, shortRecord, type TurnResult, type UsedSession } from './record';
 import type { InterruptRounds } from './rounds';
 import type { SessionStore } from './sessions';
+import { textOf } from '../shared/text/textOf';
 import { TurnSession, type SessionChoice } from './turnSession';
 
 /** What one item says to its agent. */
@@ -46,7 +47,7 @@ export interface CallSettings {
 export interface CallParts {
 	readonly clock: Clock;
 	readonly ledger: Ledger | undefined;
-	readonly memory: AgentMemory;
+	readonly memory: RetryMemory;
 	readonly rounds: InterruptRounds;
 }
 
@@ -81,11 +82,15 @@ export class TurnTaker {
 	/** What an earlier try of this node run left; undefined if the agent is to be asked. */
 	private recall(): Result<TurnResult> | undefined {
 		const known = this.parts.memory.recall(this.turn.itemIndex, this.turn.fingerprint);
-		if (known.kind === 'unclear' && !this.settings.retryAmbiguous) return fail(stillUnclear(known.said));
-		const result = known.kind === 'answered' ? readRecord(known.outcome) : undefined;
-		if (known.kind !== 'answered' || !result) return undefined;
+		const { outcome, unclear } = known ?? {};
+		if (!isJsonObject(outcome)) {
+			if (unclear === undefined || this.settings.retryAmbiguous) return undefined;
+			return fail(stillUnclear(textOf(unclear)));
+		}
+		const result = readRecord(outcome);
+		if (!result) return undefined;
 		// Even if the credential has been changed since, the agent is not asked a second time.
-		if (!isOfAnother(known.outcome, this.agent)) this.session.restore(result.session.id);
+		if (!isOfAnother(outcome, this.agent)) this.session.restore(result.session.id);
 		return ok({ ...result, recalled: true });
 	}
 
@@ -137,7 +142,7 @@ export class TurnTaker {
 		const answered = { agent, sessionId: result.session.id };
 		if (!isResume) rounds.begin(answered);
 		if (result.reply.interrupt) rounds.interrupted(answered);
-		memory.answered(itemIndex, fingerprint, recordOf(result, agent, keepRaw));
+		memory.keep(itemIndex, fingerprint, { outcome: recordOf(result, agent, keepRaw) });
 		return result;
 	}
 
@@ -147,7 +152,9 @@ export class TurnTaker {
 			claim?.released();
 			return;
 		}
-		this.parts.memory.unclear(this.turn.itemIndex, this.turn.fingerprint, excerpt(message, 300));
+		this.parts.memory.keep(this.turn.itemIndex, this.turn.fingerprint, {
+			unclear: excerpt(message, 300),
+		});
 		claim?.unanswered();
 	}
 }

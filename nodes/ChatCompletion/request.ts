@@ -1,6 +1,6 @@
 import { readExtraBody } from '../shared/form/extraBody';
 import { badInput, fail, ok, type Result } from '../shared/errors/failure';
-import { excerpt, type Json, type JsonObject } from '../shared/text/json';
+import type { Json, JsonObject } from '../shared/text/json';
 import { reasoningFields, type ReasoningWish } from '../shared/chat/reasoning';
 import { responseFormat, type AnswerFormat } from './format';
 
@@ -55,7 +55,12 @@ export function chatBody(question: ChatQuestion): Result<JsonObject> {
 		...responseFormat(format),
 		...definedFields(sampling),
 	};
-	const extra = addedFields(question.extraBody, body);
+	const extra = readExtraBody(
+		question.extraBody,
+		'{ "top_k": 20 }',
+		(name) =>
+			RESERVED.get(name) ?? (Object.hasOwn(body, name) ? 'a field or an option of this node' : undefined),
+	);
 	return extra.ok ? ok({ ...body, ...extra.value }) : extra;
 }
 
@@ -65,21 +70,4 @@ function definedFields(sampling: SamplingFields): JsonObject {
 		if (value !== undefined) fields[key] = value;
 	}
 	return fields;
-}
-
-/** Fields of the operator's own are added, and never replace what the form says: one of the two would be a lie. */
-function addedFields(value: unknown, body: JsonObject): Result<JsonObject> {
-	const extra = readExtraBody(value, '{ "top_k": 20 }');
-	if (!extra.ok) return extra;
-	const clash = Object.keys(extra.value).find((key) => RESERVED.has(key) || Object.hasOwn(body, key));
-	if (clash !== undefined) {
-		const place = RESERVED.get(clash) ?? 'a field or an option of this node';
-		return fail(
-			badInput(
-				`"Extra Body" sets "${excerpt(clash, 60)}", which ${place} sets`,
-				'Remove it from "Extra Body" and use the field, or clear the field.',
-			),
-		);
-	}
-	return extra;
 }

@@ -13,48 +13,15 @@ import { readCredential } from '../shared/platform/credential';
 import { toNodeError } from '../shared/errors/nodeError';
 import { fail, ok, type Result } from '../shared/errors/failure';
 import { modelField, searchModels } from '../shared/chat/models';
-import { optionsCollection } from '../shared/form/optionsCollection';
+import { optionsCollection } from '../shared/form/options';
 import { readPlatformAccount } from '../shared/platform/account';
 import { testPlatformKey } from '../shared/platform/platformTest';
 import { readWish } from '../shared/chat/reasoning';
 import { reasoningFormFields, reasoningSentField } from '../shared/chat/reasoningForm';
-import { samplingOptions } from '../shared/chat/samplingForm';
-import { modelSettings } from './model.settings';
+import { MODEL_OPTIONS, modelSettings } from './model.settings';
 
 /** Below the base URL; n8n's client adds the rest of the path (§4.5). */
 const CHAT_BASE = '/maas/v1';
-
-const options = optionsCollection([
-	{
-		displayName: 'Extra Body',
-		name: 'extraBody',
-		type: 'json',
-		default: '{}',
-		description: 'More fields for each request, as a JSON object, e.g. { "top_k": 20 }',
-	},
-	{
-		displayName: 'Max Retries',
-		name: 'maxRetries',
-		type: 'number',
-		default: 2,
-		typeOptions: { minValue: 0, maxValue: 10 },
-		description: 'How often a request is sent again after an outage or a refusal for load',
-	},
-	{
-		displayName: 'Timeout (Seconds)',
-		name: 'timeoutSeconds',
-		type: 'number',
-		default: 600,
-		typeOptions: { minValue: 1 },
-		description:
-			'How long to wait for an answer to begin, and then for each piece of it. What merely keeps the line open counts as a piece.',
-	},
-	...samplingOptions({
-		maxTokens: 'Most tokens of an answer, thinking included. Not sent unless this option is added.',
-		separateReasoning:
-			'Whether to send reasoning_split, so that the model keeps its thinking out of its answer. Only some models take it.',
-	}),
-]);
 
 export class LmChatFlowPlatform implements INodeType {
 	description: INodeTypeDescription = {
@@ -70,7 +37,7 @@ export class LmChatFlowPlatform implements INodeType {
 		outputs: [NodeConnectionTypes.AiLanguageModel],
 		outputNames: ['Model'],
 		credentials: [{ name: 'flowPlatformApi', required: true, testedBy: 'testPlatformKey' }],
-		properties: [reasoningSentField, modelField, ...reasoningFormFields, options],
+		properties: [reasoningSentField, modelField, ...reasoningFormFields, optionsCollection(MODEL_OPTIONS)],
 	};
 
 	methods = { listSearch: { searchModels }, credentialTest: { testPlatformKey } };

@@ -1,43 +1,48 @@
 import { readExtraBody } from '../shared/form/extraBody';
-import { badInput, fail, ok, type Result } from '../shared/errors/failure';
-import type { JsonObject } from '../shared/text/json';
-import { readNumberOptions, type NumberOption } from '../shared/form/options';
+import { badInput, fail, ok } from '../shared/errors/failure';
+import { defineOptions, readNumbers } from '../shared/form/options';
 import { reasoningFields, type ReasoningWish } from '../shared/chat/reasoning';
-import { SAMPLING_NUMBERS } from '../shared/chat/samplingForm';
+import { samplingOptions } from '../shared/chat/samplingForm';
 
 const MS_PER_SECOND = 1_000;
 
-/** What the number options accept, and what holds where they are not set. */
-const NUMBERS = {
-	...SAMPLING_NUMBERS,
-	maxRetries: { label: 'Max Retries', min: 0, max: 10, fallback: 2 },
-	timeoutSeconds: { label: 'Timeout (Seconds)', min: 1, max: 86_400, fallback: 600 },
-} as const satisfies Record<string, NumberOption>;
+export const MODEL_OPTIONS = defineOptions({
+	extraBody: {
+		displayName: 'Extra Body',
+		name: 'extraBody',
+		type: 'json',
+		default: '{}',
+		description: 'More fields for each request, as a JSON object, e.g. { "top_k": 20 }',
+	},
+	maxRetries: {
+		displayName: 'Max Retries',
+		name: 'maxRetries',
+		type: 'number',
+		default: 2,
+		typeOptions: { minValue: 0, maxValue: 10 },
+		description: 'How often to send a request again after an outage or a refusal for load',
+	},
+	timeoutSeconds: {
+		displayName: 'Timeout (Seconds)',
+		name: 'timeoutSeconds',
+		type: 'number',
+		default: 600,
+		typeOptions: { minValue: 1, maxValue: 86_400 },
+		description:
+			'How long to wait for an answer to begin, and then for each piece of it. Whatever only keeps the connection open counts as a piece.',
+	},
+	...samplingOptions({
+		maxTokens: 'Most tokens of an answer, thinking included. Not sent unless this option is added.',
+		separateReasoning:
+			'Whether to send reasoning_split, so that the model keeps its thinking out of its answer. Only some models take it.',
+	}),
+});
 
-/** How the model is to be asked, besides where. */
-export interface ModelSettings {
-	readonly model: string;
-	/** Fields of each request that the chat interface of others does not have (§2.6). */
-	readonly additionalParams: JsonObject;
-	readonly temperature?: number;
-	readonly topP?: number;
-	readonly maxTokens?: number;
-	readonly frequencyPenalty?: number;
-	readonly presencePenalty?: number;
-	readonly maxRetries: number;
-	/** Milliseconds. */
-	readonly timeout: number;
-	readonly streamUsage: boolean;
-}
-
-/** Fields that n8n's agent decides. */
+/** Fields that the agent decides. */
 const RESERVED: ReadonlySet<string> = new Set(['model', 'messages', 'stream', 'tools', 'tool_choice']);
 
-/** Puts the form's values together, or says which does not do. */
-export function modelSettings(
-	wish: ReasoningWish,
-	options: Readonly<Record<string, unknown>>,
-): Result<ModelSettings> {
+/** How to ask the model, besides where, or which value of the form is wrong. */
+export function modelSettings(wish: ReasoningWish, options: Readonly<Record<string, unknown>>) {
 	const model = wish.model.trim();
 	if (!model) {
 		return fail(
@@ -46,40 +51,26 @@ export function modelSettings(
 	}
 	const reasoning = reasoningFields({ ...wish, model });
 	if (!reasoning.ok) return reasoning;
-	const numbers = readNumberOptions(options, NUMBERS);
+	const numbers = readNumbers(options, MODEL_OPTIONS);
 	if (!numbers.ok) return numbers;
-	const extra = addedFields(options.extraBody, reasoning.value);
+	const extra = readExtraBody(options.extraBody, '{ "top_k": 20 }', (name) =>
+		RESERVED.has(name) || Object.hasOwn(reasoning.value, name) ? 'this node or the agent' : undefined,
+	);
 	if (!extra.ok) return extra;
-	const number = numbers.value;
-	const maxTokens = number('maxTokens');
+	const { number, entered } = numbers.value;
+	const sampling = {
+		temperature: entered('temperature'),
+		topP: entered('topP'),
+		maxTokens: entered('maxTokens') === undefined ? undefined : Math.floor(number('maxTokens')),
+		frequencyPenalty: entered('frequencyPenalty'),
+		presencePenalty: entered('presencePenalty'),
+	};
 	return ok({
 		model,
 		additionalParams: { ...reasoning.value, ...extra.value },
-		...set('temperature', number('temperature')),
-		...set('topP', number('topP')),
-		...set('maxTokens', maxTokens === undefined ? undefined : Math.floor(maxTokens)),
-		...set('frequencyPenalty', number('frequencyPenalty')),
-		...set('presencePenalty', number('presencePenalty')),
-		maxRetries: Math.floor(number('maxRetries') ?? NUMBERS.maxRetries.fallback),
-		timeout: (number('timeoutSeconds') ?? NUMBERS.timeoutSeconds.fallback) * MS_PER_SECOND,
+		...Object.fromEntries(Object.entries(sampling).filter(([, value]) => value !== undefined)),
+		maxRetries: Math.floor(number('maxRetries')),
+		timeout: number('timeoutSeconds') * MS_PER_SECOND,
 		streamUsage: options.includeUsage !== false,
 	});
-}
-
-function set(name: string, value: number | undefined): Record<string, number> {
-	return value === undefined ? {} : { [name]: value };
-}
-
-function addedFields(value: unknown, sent: JsonObject): Result<JsonObject> {
-	const extra = readExtraBody(value, '{ "top_k": 20 }');
-	if (!extra.ok) return extra;
-	const clash = Object.keys(extra.value).find((key) => RESERVED.has(key) || Object.hasOwn(sent, key));
-	return clash === undefined
-		? extra
-		: fail(
-				badInput(
-					`"Extra Body" sets "${clash}", which this node or the agent sets`,
-					'Remove it from "Extra Body".',
-				),
-			);
 }

@@ -4,17 +4,16 @@ import { systemClock, type Clock } from '../../shared/run/clock';
 import { readCredential } from '../../shared/platform/credential';
 import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
 import { isJsonObject, jsonText, parseJson } from '../../shared/text/json';
-import { readNumberOptions } from '../../shared/form/options';
+import { readNumbers } from '../../shared/form/options';
 import { redactor, type Redact } from '../../shared/text/redact';
 import { allowsSocketTo } from '../../shared/http/egress';
 import { fillAuthFrame, readBridgeAccount, type BridgeAccount } from '../account';
 import { openBridge, type BridgeEvents, type BridgeLine, type BridgeSettings } from '../connection';
 import type { Whom } from '../failures';
 import { probeHandshake, type Probe } from '../probe';
+import { LISTEN_OPTIONS } from './fields.listen';
 
 export const CREDENTIAL = 'flowBridgeApi';
-/** The longest time that a timer can hold. */
-export const MAX_SECONDS = 2_000_000;
 
 /** What both nodes need to open connections. */
 export interface BridgeSetup {
@@ -85,23 +84,18 @@ function readSettings(
 	{ authMode, authFrame }: AuthFields,
 	options: LineOptions,
 ): Result<BridgeSettings> {
-	const seconds = readNumberOptions(
-		{ ...options },
-		{
-			heartbeatSeconds: { label: 'Heartbeat Interval (Seconds)', min: 0, max: MAX_SECONDS, fallback: 30 },
-			idleTimeoutSeconds: { label: 'Idle Timeout (Seconds)', min: 0, max: MAX_SECONDS, fallback: 0 },
-		},
-	);
+	const seconds = readNumbers({ ...options }, LISTEN_OPTIONS);
 	if (!seconds.ok) return seconds;
-	const everyMs = Math.max(1, seconds.value('heartbeatSeconds') ?? 30) * 1000;
-	const heartbeat = readHeartbeat(options, everyMs);
+	const { number } = seconds.value;
+	const heartbeat = readHeartbeat(options.heartbeatFrame);
 	if (!heartbeat.ok) return heartbeat;
+	const everyMs = Math.max(1, number('heartbeatSeconds')) * 1000;
 	const { url, protocol, bearer } = account;
 	const line = {
 		url,
 		protocol,
-		...(heartbeat.value && { heartbeat: heartbeat.value }),
-		idleMs: (seconds.value('idleTimeoutSeconds') ?? 0) * 1000,
+		...(heartbeat.value && { heartbeat: { frame: heartbeat.value, everyMs } }),
+		idleMs: number('idleTimeoutSeconds') * 1000,
 	};
 	// Mutually exclusive (§5.4): nothing of the one not in use is sent.
 	if (authMode !== 'inFrame') return ok({ ...line, bearer });
@@ -109,29 +103,20 @@ function readSettings(
 	return filled.ok ? ok({ ...line, authFrame: filled.value }) : filled;
 }
 
-function readHeartbeat(
-	{ heartbeatFrame }: LineOptions,
-	everyMs: number,
-): Result<BridgeSettings['heartbeat']> {
-	const isEmpty =
-		heartbeatFrame === undefined ||
-		heartbeatFrame === null ||
-		(typeof heartbeatFrame === 'string' && !heartbeatFrame.trim());
-	if (isEmpty) return ok(undefined);
-	const frame = typeof heartbeatFrame === 'string' ? parseJson(heartbeatFrame) : heartbeatFrame;
-	if (isJsonObject(frame) && Object.keys(frame).length === 0) return ok(undefined);
-	// Pasted text is sent unchanged: parsed, a long ID would lose its last digits.
-	const pasted = typeof heartbeatFrame === 'string' ? heartbeatFrame.trim() : jsonText(frame);
-	const text = isJsonObject(frame) ? pasted : undefined;
-	if (text === undefined) {
-		return fail(
-			badInput(
-				'The Heartbeat Frame is not a JSON object',
-				'Enter an object such as {"type": "ping"}, or leave the field empty.',
-			),
-		);
+/** @returns the frame's text, if there is one */
+function readHeartbeat(entered: unknown): Result<string | undefined> {
+	// Pasted text goes out unchanged: as a number, a long ID would lose its last digits.
+	const text = typeof entered === 'string' ? entered.trim() : jsonText(entered ?? {});
+	const frame = typeof entered === 'string' ? parseJson(text || '{}') : (entered ?? {});
+	if (isJsonObject(frame) && text !== undefined) {
+		return ok(Object.keys(frame).length > 0 ? text : undefined);
 	}
-	return ok({ frame: text, everyMs });
+	return fail(
+		badInput(
+			'The Heartbeat Frame is not a JSON object',
+			'Enter one such as {"type": "ping"}, or leave it empty.',
+		),
+	);
 }
 
 async function checkEgress(

@@ -1,5 +1,7 @@
 import type { INodeProperties } from 'n8n-workflow';
 
+import { defineRequestOptions } from '../../shared/form/options';
+
 /** How both nodes authenticate (§5.4). */
 export const AUTH_FIELDS: readonly INodeProperties[] = [
 	{
@@ -11,16 +13,16 @@ export const AUTH_FIELDS: readonly INodeProperties[] = [
 			{
 				name: 'Sub-Protocol',
 				value: 'subprotocol',
-				description: 'The token goes along with the handshake: preferred',
+				description: 'The token is sent with the handshake: preferred',
 			},
 			{
 				name: 'In a Frame',
 				value: 'inFrame',
-				description: 'The token is sent as the first frame: only where the platform asks for it',
+				description: 'The token is sent as the first frame: only if the platform asks for it',
 			},
 		],
 		default: 'subprotocol',
-		description: 'How the channel account is authenticated. The two ways exclude each other.',
+		description: 'How the channel account authenticates. The node uses one way or the other, never both.',
 	},
 	{
 		displayName: 'Authentication Frame',
@@ -39,26 +41,31 @@ export const EVENT_PATH: INodeProperties = {
 	type: 'string',
 	default: 'type',
 	placeholder: 'e.g. type or data.event',
-	description: 'Where a frame names its event. Names of fields with dots between them.',
+	description: 'Where a frame names its event: field names separated by dots',
 };
 
-const HEARTBEAT_FRAME: INodeProperties = {
-	displayName: 'Heartbeat Frame',
-	name: 'heartbeatFrame',
-	type: 'json',
-	default: '{}',
-	placeholder: 'e.g. {"type": "ping"}',
-	description:
-		'Sent again and again while the connection is open, e.g. <code>{"type": "ping"}</code>. An empty object sends none.',
-};
+/** The longest time in seconds that a timer can hold, rounded. */
+export const MAX_SECONDS = 2_000_000;
 
-const HEARTBEAT_SECONDS: INodeProperties = {
-	displayName: 'Heartbeat Interval (Seconds)',
-	name: 'heartbeatSeconds',
-	type: 'number',
-	default: 30,
-	typeOptions: { minValue: 1 },
-	description: 'How long the pause between two heartbeat frames is',
-};
-
-export const HEARTBEAT_FIELDS: readonly INodeProperties[] = [HEARTBEAT_FRAME, HEARTBEAT_SECONDS];
+/** What both nodes can send to keep a connection open. */
+export const HEARTBEAT_OPTIONS = defineRequestOptions({
+	heartbeatFrame: {
+		displayName: 'Heartbeat Frame',
+		name: 'heartbeatFrame',
+		type: 'json',
+		default: '{}',
+		placeholder: 'e.g. {"type": "ping"}',
+		description:
+			'Sent again and again while the connection is open, e.g. <code>{"type": "ping"}</code>. An empty object sends none.',
+		isPartOfRequest: false,
+	},
+	heartbeatSeconds: {
+		displayName: 'Heartbeat Interval (Seconds)',
+		name: 'heartbeatSeconds',
+		type: 'number',
+		default: 30,
+		typeOptions: { minValue: 0, maxValue: MAX_SECONDS },
+		description: 'The pause between two heartbeat frames',
+		isPartOfRequest: false,
+	},
+});

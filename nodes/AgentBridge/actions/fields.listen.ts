@@ -1,6 +1,52 @@
 import type { INodeProperties } from 'n8n-workflow';
 
-import { EVENT_PATH, HEARTBEAT_FIELDS } from './fields.bridge';
+import { defineOptions, optionsCollection } from '../../shared/form/options';
+import { EVENT_PATH, HEARTBEAT_OPTIONS, MAX_SECONDS } from './fields.bridge';
+
+const MAX_FRAMES = 1_000_000_000;
+
+export const MAX_BATCH = defineOptions({
+	maxBatch: {
+		displayName: 'Max Frames per Execution',
+		name: 'maxBatch',
+		type: 'number',
+		default: 100,
+		typeOptions: { minValue: 1, maxValue: MAX_FRAMES },
+		description:
+			'Frames that arrive while the workflow runs go into its next execution together, as items, in order. 1 means one execution per frame, one after another.',
+	},
+});
+
+export const LISTEN_OPTIONS = defineOptions({
+	...HEARTBEAT_OPTIONS,
+	idleTimeoutSeconds: {
+		displayName: 'Idle Timeout (Seconds)',
+		name: 'idleTimeoutSeconds',
+		type: 'number',
+		default: 90,
+		typeOptions: { minValue: 0, maxValue: MAX_SECONDS },
+		whenAbsent: 0,
+		description:
+			'If nothing arrives for this long, the connection counts as dead and is opened again. Set it together with a heartbeat that the platform answers. 0 means never.',
+	},
+	maxQueued: {
+		displayName: 'Max Waiting Frames',
+		name: 'maxQueued',
+		type: 'number',
+		default: 10_000,
+		typeOptions: { minValue: 1, maxValue: MAX_FRAMES },
+		description:
+			'If more frames wait for the workflow, the connection is closed until they are processed, and a failed execution reports it',
+	},
+	testTimeoutSeconds: {
+		displayName: 'Test Timeout (Seconds)',
+		name: 'testTimeoutSeconds',
+		type: 'number',
+		default: 120,
+		typeOptions: { minValue: 0, maxValue: MAX_SECONDS },
+		description: 'How long a test in the editor waits for the first frame',
+	},
+});
 
 /** What the trigger asks for; all paths are the operator's, since the frames' fields are not shown (§6.2). */
 export const LISTEN_FIELDS: readonly INodeProperties[] = [
@@ -12,7 +58,7 @@ export const LISTEN_FIELDS: readonly INodeProperties[] = [
 		default: '',
 		placeholder: 'e.g. message, interrupt',
 		description:
-			'The events that start the workflow, separated by commas. Empty: every frame, those too that answer a heartbeat.',
+			'The events that start the workflow, separated by commas. Empty means every frame, including answers to a heartbeat.',
 	},
 	{
 		displayName: 'ID Path',
@@ -21,51 +67,8 @@ export const LISTEN_FIELDS: readonly INodeProperties[] = [
 		default: '',
 		placeholder: 'e.g. message_id',
 		description:
-			'Where a frame holds an ID of its own. A frame whose ID came before is passed over. Leave empty if your platform gives no ID, or gives the same ID to different frames.',
+			'Where a frame holds its own ID. A frame whose ID has been seen is skipped. Leave empty if your platform gives no ID, or gives the same ID to different frames.',
 	},
-	{
-		displayName: 'Max Frames per Execution',
-		name: 'maxBatch',
-		type: 'number',
-		default: 100,
-		typeOptions: { minValue: 1 },
-		description:
-			'Frames that come while the workflow runs go into its next execution together, as items, in their order. 1: an execution for each frame, one after the other.',
-	},
-	{
-		displayName: 'Options',
-		name: 'options',
-		type: 'collection',
-		placeholder: 'Add option',
-		default: {},
-		options: [
-			...HEARTBEAT_FIELDS,
-			{
-				displayName: 'Idle Timeout (Seconds)',
-				name: 'idleTimeoutSeconds',
-				type: 'number',
-				default: 90,
-				typeOptions: { minValue: 0 },
-				description:
-					'If nothing comes for so long, the connection is taken for dead and opened anew. Set it together with a heartbeat that the platform answers. 0: never.',
-			},
-			{
-				displayName: 'Max Waiting Frames',
-				name: 'maxQueued',
-				type: 'number',
-				default: 10000,
-				typeOptions: { minValue: 1 },
-				description:
-					'If more frames wait for the workflow, the connection is closed until they are worked off, and a failed execution tells of it',
-			},
-			{
-				displayName: 'Test Timeout (Seconds)',
-				name: 'testTimeoutSeconds',
-				type: 'number',
-				default: 120,
-				typeOptions: { minValue: 1 },
-				description: 'How long a test in the editor waits for the first frame',
-			},
-		],
-	},
+	MAX_BATCH.maxBatch,
+	optionsCollection(LISTEN_OPTIONS),
 ];

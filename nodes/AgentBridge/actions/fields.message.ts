@@ -1,6 +1,7 @@
 import type { INodeProperties } from 'n8n-workflow';
 
-import { EVENT_PATH, HEARTBEAT_FIELDS } from './fields.bridge';
+import { defineOptions, defineRequestOptions } from '../../shared/form/options';
+import { EVENT_PATH, HEARTBEAT_OPTIONS, MAX_SECONDS } from './fields.bridge';
 
 export const FRAME_FIELD: INodeProperties = {
 	displayName: 'Frame',
@@ -13,6 +14,17 @@ export const FRAME_FIELD: INodeProperties = {
 		'What is sent: a JSON object as your platform expects it. Switch to Expression to put fields of the item into it.',
 };
 
+export const REPLY_TIMEOUT = defineOptions({
+	timeoutSeconds: {
+		displayName: 'Timeout (Seconds)',
+		name: 'timeoutSeconds',
+		type: 'number',
+		default: 60,
+		typeOptions: { minValue: 0, maxValue: MAX_SECONDS },
+		description: 'How long to wait for the reply to each frame',
+	},
+});
+
 /** How the reply is recognised; what the fields of a frame are called is not shown (§6.2). */
 export const REPLY_FIELDS: readonly INodeProperties[] = [
 	{
@@ -22,7 +34,7 @@ export const REPLY_FIELDS: readonly INodeProperties[] = [
 		default: '',
 		placeholder: 'e.g. message_id',
 		description:
-			'Where the frame that is sent holds the value that its reply repeats. If the frame has nothing there, a new ID is put in.',
+			'Where the sent frame holds the value that its reply repeats. If the frame has nothing there, a new ID is inserted.',
 	},
 	{
 		displayName: 'Reply Path',
@@ -43,36 +55,19 @@ export const REPLY_FIELDS: readonly INodeProperties[] = [
 		description:
 			'The events that end the wait, separated by commas. Frames that belong to the request but name another event, such as tool events, are collected. Empty: any event.',
 	},
-	{
-		displayName: 'Timeout (Seconds)',
-		name: 'timeoutSeconds',
-		type: 'number',
-		default: 60,
-		typeOptions: { minValue: 1 },
-		description: 'How long to wait for the reply to each frame',
-	},
+	REPLY_TIMEOUT.timeoutSeconds,
 ];
 
-const optionsOf = (options: readonly INodeProperties[]): INodeProperties => ({
-	displayName: 'Options',
-	name: 'options',
-	type: 'collection',
-	placeholder: 'Add option',
-	default: {},
-	options: [...options],
-});
-
-export const SEND_OPTIONS = optionsOf(HEARTBEAT_FIELDS);
-
-export const REQUEST_OPTIONS = optionsOf([
-	{
+export const REQUEST_OPTIONS = defineRequestOptions({
+	answerPath: {
 		displayName: 'Answer Path',
 		name: 'answerPath',
 		type: 'string',
 		default: '',
 		placeholder: 'e.g. text',
 		description:
-			'Where the reply holds its text. It then stands in the field "answer", and in an execution that a chat started in "output" too.',
+			'Where the reply holds its text. The output then has it in "answer", and in executions that a chat started also in "output".',
+		isPartOfRequest: true,
 	},
-	...HEARTBEAT_FIELDS,
-]);
+	...HEARTBEAT_OPTIONS,
+});

@@ -1,12 +1,11 @@
 import type { IDataObject, INodeExecutionData, ITriggerFunctions } from 'n8n-workflow';
 
 import { ok, type Result } from '../../shared/errors/failure';
-import { readNumberOptions } from '../../shared/form/options';
+import { readNumbers } from '../../shared/form/options';
 import { textOf } from '../../shared/text/textOf';
 import { createEventFilter, readIncoming, readName, type EventFilter, type Frame } from '../frames';
-import { MAX_SECONDS, type BridgeSetup } from './bridgeSetup';
-
-const MAX_FRAMES = 1_000_000_000;
+import type { BridgeSetup } from './bridgeSetup';
+import { LISTEN_OPTIONS, MAX_BATCH } from './fields.listen';
 
 /** A frame on its way to n8n. */
 export interface Received {
@@ -31,21 +30,16 @@ export function readListenSettings(context: ITriggerFunctions, options: IDataObj
 		textOf(context.getNodeParameter('eventFilter', '')),
 	);
 	if (!filter.ok) return filter;
-	const numbers = readNumberOptions(
-		{ ...options, maxBatch: context.getNodeParameter('maxBatch', 100) },
-		{
-			maxBatch: { label: 'Max Frames per Execution', min: 1, max: MAX_FRAMES, fallback: 100, isField: true },
-			maxQueued: { label: 'Max Waiting Frames', min: 1, max: MAX_FRAMES, fallback: 10_000 },
-			testTimeoutSeconds: { label: 'Test Timeout (Seconds)', min: 0, max: MAX_SECONDS, fallback: 120 },
-		},
-	);
+	const given = { ...options, maxBatch: context.getNodeParameter('maxBatch', 100) };
+	const numbers = readNumbers(given, LISTEN_OPTIONS, MAX_BATCH);
 	if (!numbers.ok) return numbers;
+	const { number } = numbers.value;
 	return ok({
 		filter: filter.value,
 		idPath: textOf(context.getNodeParameter('idPath', '')),
-		maxBatch: Math.floor(numbers.value('maxBatch') ?? 100),
-		maxQueued: Math.floor(numbers.value('maxQueued') ?? 10_000),
-		testTimeoutMs: (numbers.value('testTimeoutSeconds') ?? 120) * 1000,
+		maxBatch: Math.floor(number('maxBatch')),
+		maxQueued: Math.floor(number('maxQueued')),
+		testTimeoutMs: number('testTimeoutSeconds') * 1000,
 	});
 }
 

@@ -6,13 +6,12 @@ import { isStartedByChat } from '../../shared/run/chatTrigger';
 import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
 import { excerpt, isJsonObject, jsonText } from '../../shared/text/json';
 import { pathSteps, readPath } from '../../shared/text/jsonPath';
-import { readNumberOptions } from '../../shared/form/options';
+import { optionsCollection, readNumbers } from '../../shared/form/options';
 import { lostDigits } from '../../shared/form/pastedJson';
 import { readItem } from '../../shared/errors/expressionError';
 import { isTool } from '../../shared/run/toolMode';
 import { createEventFilter, readName, withValueAt, type Frame, type ReplyRule } from '../frames';
-import { MAX_SECONDS } from './bridgeSetup';
-import { FRAME_FIELD, REPLY_FIELDS, REQUEST_OPTIONS } from './fields.message';
+import { FRAME_FIELD, REPLY_FIELDS, REPLY_TIMEOUT, REQUEST_OPTIONS } from './fields.message';
 import type { Operation } from '../../shared/form/operation';
 import { eachInTurn, inSession, readFrame, type Outcome, type OutgoingFrame } from './run';
 
@@ -30,7 +29,7 @@ export const request: Operation = {
 	name: 'Request',
 	description: 'Send a frame, wait for the reply and collect the frames before it',
 	action: 'Send a frame and wait for the reply',
-	fields: [FRAME_FIELD, ...REPLY_FIELDS, REQUEST_OPTIONS],
+	fields: [FRAME_FIELD, ...REPLY_FIELDS, optionsCollection(REQUEST_OPTIONS)],
 	execute: async (context) => {
 		const asTool = isTool(context);
 		const fromChat = isStartedByChat(context);
@@ -88,19 +87,15 @@ function readRequest(context: IExecuteFunctions, itemIndex: number): Result<Requ
 	}
 	const correlated = correlate(given.value, correlationPath, replyPath);
 	if (!correlated.ok) return correlated;
-	const seconds = readNumberOptions(
-		{ timeoutSeconds: context.getNodeParameter('timeoutSeconds', itemIndex, 60) },
-		{
-			timeoutSeconds: { label: 'Timeout (Seconds)', min: 0, max: MAX_SECONDS, fallback: 60, isField: true },
-		},
-	);
+	const timeoutSeconds: unknown = context.getNodeParameter('timeoutSeconds', itemIndex, 60);
+	const seconds = readNumbers({ timeoutSeconds }, {}, REPLY_TIMEOUT);
 	if (!seconds.ok) return seconds;
 	const options: unknown = context.getNodeParameter('options', itemIndex, {});
 	const { answerPath } = isJsonObject(options) ? options : {};
 	return ok({
 		text: correlated.value === frame ? given.value.text : (jsonText(correlated.value) ?? ''),
 		rule: { replyPath, correlation: readName(correlated.value, correlationPath), filter: filter.value },
-		timeoutMs: (seconds.value('timeoutSeconds') ?? 60) * 1000,
+		timeoutMs: seconds.value.number('timeoutSeconds') * 1000,
 		answerPath: typeof answerPath === 'string' ? answerPath : '',
 	});
 }

@@ -1,7 +1,9 @@
 import { fail, ok } from '../../shared/errors/failure';
 import { readItem } from '../../shared/errors/expressionError';
-import { FRAME_FIELD, SEND_OPTIONS } from './fields.message';
 import type { Operation } from '../../shared/form/operation';
+import { optionsCollection } from '../../shared/form/options';
+import { HEARTBEAT_OPTIONS } from './fields.bridge';
+import { FRAME_FIELD } from './fields.message';
 import { eachInTurn, inSession, readFrame, type Outcome } from './run';
 
 const MAY_HAVE_ARRIVED =
@@ -13,7 +15,7 @@ export const send: Operation = {
 	name: 'Send',
 	description: 'Send a frame without waiting for a reply',
 	action: 'Send a frame',
-	fields: [FRAME_FIELD, SEND_OPTIONS],
+	fields: [FRAME_FIELD, optionsCollection(HEARTBEAT_OPTIONS)],
 	execute: async (context) =>
 		await inSession(context, async (session, memory) => {
 			const connectionOf = new Map<number, number>();

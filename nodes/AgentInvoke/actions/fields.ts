@@ -1,12 +1,14 @@
 import type { INodeProperties } from 'n8n-workflow';
 
+export { simplifyField } from '../../shared/form/simplifyField';
+
 export const messageField: INodeProperties = {
 	displayName: 'Message',
 	name: 'message',
 	type: 'string',
 	typeOptions: { rows: 3 },
 	default: '={{ $json.chatInput }}',
-	description: 'What is said to the agent. In a chat, the message of the person is in the field chatInput.',
+	description: "What to say to the agent. In a chat, the person's message is in the field chatInput.",
 };
 
 /** Which conversation a message belongs to. */
@@ -25,7 +27,7 @@ export const sessionFields: readonly INodeProperties[] = [
 			{
 				name: 'By Key',
 				value: 'mapped',
-				description: 'A key of yours; n8n remembers which session belongs to it, in a Data Table',
+				description: 'Your own key; n8n remembers its session in a Data Table',
 			},
 			{ name: 'New Each Time', value: 'new', description: 'Each item begins a conversation of its own' },
 		],
@@ -38,7 +40,7 @@ export const sessionFields: readonly INodeProperties[] = [
 		default: '={{ $json.sessionId }}',
 		displayOptions: { show: { sessionMode: ['mapped'] } },
 		description:
-			'What stands for the conversation, e.g. a customer number or the sessionId of a chat. Read for each item, so that two people never share a session; where it is empty, the item gets a new one.',
+			'Identifies the conversation, e.g. a customer number or the sessionId of a chat. It is read for each item, so that two people never share a session; an item with an empty key gets a new one.',
 	},
 	{
 		displayName: 'Session ID',
@@ -46,7 +48,7 @@ export const sessionFields: readonly INodeProperties[] = [
 		type: 'string',
 		default: '={{ $json.session.id }}',
 		displayOptions: { show: { sessionMode: ['explicit'] } },
-		description: 'The ID that an earlier output of this agent has under "session"',
+		description: 'The ID under "session" in an earlier output of this agent',
 	},
 ];
 
@@ -98,12 +100,12 @@ export const filesField: INodeProperties = {
 					default: '',
 					placeholder: 'report.pdf',
 					displayOptions: { show: { source: ['url'] } },
-					description: 'What the agent is to call the file',
+					description: 'The name that the agent sees',
 				},
 			],
 		},
 	],
-	description: 'Files for the agent. An upload is good for a limited time only.',
+	description: 'Files for the agent. An upload is only valid for a limited time.',
 };
 
 export const streamField: INodeProperties = {
@@ -111,8 +113,7 @@ export const streamField: INodeProperties = {
 	name: 'stream',
 	type: 'boolean',
 	default: false,
-	description:
-		'Whether to read the answer as it is written. A chat or a webhook that streams shows it at once.',
+	description: 'Whether to read the answer as it is written. A streaming chat or webhook shows it at once.',
 };
 
 export const previewField: INodeProperties = {
@@ -121,13 +122,5 @@ export const previewField: INodeProperties = {
 	type: 'boolean',
 	default: false,
 	description:
-		'Whether to output what would be sent, without sending it. Compare it with the API-call page of the instance; names of fields are set in the credential.',
-};
-
-export const simplifyField: INodeProperties = {
-	displayName: 'Simplify',
-	name: 'simplify',
-	type: 'boolean',
-	default: true,
-	description: 'Whether to return a simplified version of the response instead of the raw data',
+		'Whether to output what would be sent, without sending it. Compare it with the API-call page of the instance; field names are set in the credential.',
 };

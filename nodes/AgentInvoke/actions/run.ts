@@ -13,7 +13,7 @@ import { createLedger, ledgerScope, type Ledger } from '../../shared/idempotency
 import { LEDGER_TABLE } from '../../shared/idempotency/rows';
 import { redactor, type Redact } from '../../shared/text/redact';
 import { shortSha256 } from '../../shared/text/sha256';
-import { createRunMemory, runIndexOf } from '../../shared/run/retryMemory';
+import { openRetryMemory, type RetryMemory } from '../../shared/run/retryMemory';
 import { isTool } from '../../shared/run/toolMode';
 import { createRetry } from '../../shared/http/retry';
 import { authenticatedOpen, authenticatedSend, credentialOf } from '../../shared/http/request';
@@ -22,7 +22,6 @@ import { createRateLimiter } from '../../shared/http/rateLimiter';
 import { readAgentAccount, type AgentAccount } from '../account';
 import { createAgentApi, type AgentApi } from '../api';
 import { explainCall } from '../failures';
-import { createAgentMemory, NO_MEMORY, type AgentMemory } from '../memory';
 import { createInterruptRounds, type InterruptRounds } from '../rounds';
 import { SESSION_TABLE, SessionStore } from '../sessions';
 import { readAgentOptions, type AgentOptions } from './options';
@@ -45,7 +44,7 @@ export interface AgentRun {
 	readonly redact: Redact;
 	/** Where the operator set an idempotency key. */
 	readonly ledger: Ledger | undefined;
-	readonly memory: AgentMemory;
+	readonly memory: RetryMemory;
 	readonly rounds: InterruptRounds;
 	/** Shared by all agents of the run. */
 	readonly heldFiles: HeldFiles;
@@ -128,14 +127,11 @@ async function openAgentRun(context: IExecuteFunctions, signal: AbortSignal): Pr
 		});
 		return { agent, account, api, sessions: openSessions(context, agent, options.value) };
 	});
-	const memory = createRunMemory(context.getContext('node'), 'flowAgentRuns', runIndexOf(context));
 	return ok({
 		...{ lines, clock, redact, signal, options: options.value },
 		heldFiles: new HeldFiles(),
 		ledger: openLedger(context, options.value, signal),
-		// n8n counts each try of a tool as a run, and calls at the same time as one: what is remembered under its index
-		// may be another person's answer.
-		memory: isTool(context) ? NO_MEMORY : createAgentMemory(memory),
+		memory: openRetryMemory(context, 'flowAgentRuns', 'turns'),
 		rounds: createInterruptRounds(context.getContext('flow'), maxInterrupts),
 		cancelled: () => cancelSignal?.aborted ?? false,
 		forChat: isStartedByChat(context),

@@ -4,13 +4,14 @@ import { failRun } from '../../shared/run/failRun';
 import { badInput, fail, ok, type Failure, type Result } from '../../shared/errors/failure';
 import type { JsonObject } from '../../shared/text/json';
 import { createChatStreams, type ChatStream } from '../../shared/run/chatStream';
-import { fingerprinter } from '../../shared/run/retryMemory';
+import { requestFingerprints } from '../../shared/run/retryMemory';
 import { explainExpressionError, readItem } from '../../shared/errors/expressionError';
 import { invokeBody, withSession, type Turn } from '../request';
 import { explainTable } from '../sessions';
 import { takeTurns, type AgentTurn, type SessionChoice, type TurnOutcome } from '../turns';
 import { readExtraBody } from './inputs';
 import type { AgentLine, AgentRun } from './run';
+import { AGENT_OPTIONS } from './options';
 import { deliverTurns, type DeliveredTurn } from './deliver';
 
 /** What one item asks, read from the form and checked; nothing is sent yet. */
@@ -59,7 +60,7 @@ export async function takeItems(
 		return run.asTool ? [previews] : [previews, []];
 	}
 
-	const fingerprintOf = fingerprinter(askedParameters(context));
+	const fingerprintOf = requestFingerprints(context, AGENT_OPTIONS, ['simplify']);
 	const chatStreamOf = openChatStreams(context, run, items.length);
 	const turns = prepared.flatMap((item, itemIndex): AgentTurn[] => {
 		if (!item.ok) return [];
@@ -67,7 +68,7 @@ export async function takeItems(
 		return [
 			{
 				...{ itemIndex, line, session, isResume, idempotency },
-				fingerprint: fingerprintOf(items[itemIndex]?.json),
+				fingerprint: fingerprintOf(itemIndex),
 				keepRaw: !simplify,
 				prepare: async () => await bodyOf(context, item.value, itemIndex),
 				bodyFor: (body, sessionId) => withSession(body, sessionId, line.account.deployment),
@@ -88,7 +89,7 @@ export async function takeItems(
 		const { simplify } = item.value;
 		return { ...(outcomeOf.get(itemIndex) ?? { itemIndex, result: fail(NOT_ASKED) }), simplify };
 	});
-	if (all.every(({ result }) => result.ok)) run.memory.clear(items.length);
+	if (all.every(({ result }) => result.ok)) run.memory.clear();
 	return deliverTurns(context, all, run);
 }
 
@@ -234,35 +235,6 @@ function refuseBatch(
 			'Nothing was sent. Send fewer items, or raise "Max Invocations" in the node\'s options.',
 		),
 	);
-}
-
-/** Options that say how the agent is asked, and not what. */
-const OF_THE_RUN: ReadonlySet<string> = new Set([
-	'concurrency',
-	'idempotencyScope',
-	'idempotencyTtlHours',
-	'maxFileSizeMb',
-	'maxInterrupts',
-	'maxInvocations',
-	'renewExpiredSession',
-	'requestsPerSecond',
-	'retries',
-	'retryAmbiguous',
-	'sessionTtlHours',
-	'timeoutSeconds',
-]);
-
-/**
- * The parameters that decide what is asked, as they were entered: a retry with, say, a longer timeout does not ask
- * again, one with another body does.
- */
-function askedParameters(context: IExecuteFunctions): unknown {
-	const { options, simplify: _simplify, ...asked } = context.getNode().parameters;
-	const kept =
-		typeof options === 'object' && options !== null
-			? Object.entries(options).filter(([name]) => !OF_THE_RUN.has(name))
-			: [];
-	return [asked, kept];
 }
 
 function preview(

@@ -1,54 +1,22 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { isJsonObject, type JsonObject } from '../../shared/text/json';
-import { createRunMemory, fingerprinter, runIndexOf } from '../../shared/run/retryMemory';
+import { openRetryMemory, requestFingerprints } from '../../shared/run/retryMemory';
+import { CHAT_OPTIONS } from './options';
 
 /** Answers that earlier tries of this node run have got: a retry asks, and pays, for the others only. */
-export interface AnswerMemory {
-	recall(itemIndex: number): JsonObject | undefined;
-	keep(itemIndex: number, answer: JsonObject): void;
-	/** Nothing failed, so nothing will be tried again. */
-	clear(): void;
-}
+export type AnswerMemory = ReturnType<typeof openAnswerMemory>;
 
-/** Options that say how the answers are got, and not what they are to be. */
-const OF_THE_RUN: ReadonlySet<string> = new Set([
-	'concurrency',
-	'idleTimeoutSeconds',
-	'maxImageSizeMb',
-	'requestsPerSecond',
-	'retries',
-	'streamReasoning',
-	'timeoutSeconds',
-]);
-
-const PART = 'answers';
-
-export function openAnswerMemory(context: IExecuteFunctions): AnswerMemory {
-	const memory = createRunMemory(context.getContext('node'), 'flowChatRuns', runIndexOf(context));
-	const fingerprintOf = fingerprinter(askedParameters(context));
-	const items = context.getInputData();
-	const fingerprint = (itemIndex: number): string => fingerprintOf(items[itemIndex]?.json);
+export function openAnswerMemory(context: IExecuteFunctions) {
+	const memory = openRetryMemory(context, 'flowChatRuns', 'answers');
+	const fingerprintOf = requestFingerprints(context, CHAT_OPTIONS);
 	return {
-		recall: (itemIndex) => {
-			const entry = memory.get(PART, itemIndex);
-			if (!isJsonObject(entry) || entry.fingerprint !== fingerprint(itemIndex)) return undefined;
-			return isJsonObject(entry.answer) ? entry.answer : undefined;
+		recall: (itemIndex: number): JsonObject | undefined => {
+			const { answer } = memory.recall(itemIndex, fingerprintOf(itemIndex)) ?? {};
+			return isJsonObject(answer) ? answer : undefined;
 		},
-		keep: (itemIndex, answer) => {
-			memory.set(PART, itemIndex, { fingerprint: fingerprint(itemIndex), answer });
-		},
-		clear: () => {
-			items.forEach((_, itemIndex) => memory.remove(PART, itemIndex));
-		},
+		keep: (itemIndex: number, answer: JsonObject): void =>
+			memory.keep(itemIndex, fingerprintOf(itemIndex), { answer }),
+		clear: (): void => memory.clear(),
 	};
-}
-
-function askedParameters(context: IExecuteFunctions): unknown {
-	const { options, ...asked } = context.getNode().parameters;
-	const kept =
-		typeof options === 'object' && options !== null
-			? Object.entries(options).filter(([name]) => !OF_THE_RUN.has(name))
-			: [];
-	return [asked, kept];
 }

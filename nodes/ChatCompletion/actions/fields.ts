@@ -2,6 +2,7 @@ import type { INodeProperties } from 'n8n-workflow';
 
 import { modelField } from '../../shared/chat/models';
 import { reasoningFormFields, reasoningSentField } from '../../shared/chat/reasoningForm';
+import { simplifyField } from '../../shared/form/simplifyField';
 import { optionsField } from './options';
 
 const imageFields: INodeProperties = {
@@ -55,12 +56,12 @@ const imageFields: INodeProperties = {
 						{ name: 'High', value: 'high' },
 						{ name: 'Low', value: 'low' },
 					],
-					description: 'How closely the model looks, for models that can be told',
+					description: 'How closely the model looks, for models that support it',
 				},
 			],
 		},
 	],
-	description: 'Images that go with the message, for models that can see',
+	description: 'Images sent with the message, for models with vision',
 };
 
 const messageRows: INodeProperties = {
@@ -96,7 +97,7 @@ const messageRows: INodeProperties = {
 					default: '',
 					placeholder: 'e.g. Write a title for this product: {{ $json.name }}',
 					description:
-						'What is said. A message with neither text nor image is left out; an expression that gives nothing fails the item.',
+						'The text of the message. A message with neither text nor image is left out; an expression that gives nothing fails the item.',
 				},
 				imageFields,
 			],
@@ -116,7 +117,7 @@ const messageFields: readonly INodeProperties[] = [
 			{ name: 'Form', value: 'rows', description: 'One row a message' },
 			{ name: 'JSON', value: 'json', description: 'A list of messages, e.g. from another node' },
 		],
-		description: 'How the conversation is given',
+		description: 'How to enter the conversation',
 	},
 	messageRows,
 	{
@@ -139,7 +140,7 @@ const answerFields: readonly INodeProperties[] = [
 		type: 'boolean',
 		default: true,
 		description:
-			'Whether to read the answer as it is written. A chat or a webhook that streams shows it at once; long thinking is not cut.',
+			'Whether to read the answer as it is written. A streaming chat or webhook shows it at once, and long thinking is not cut off.',
 	},
 	{
 		displayName: 'Response Format',
@@ -169,7 +170,7 @@ const answerFields: readonly INodeProperties[] = [
 			'{\n  "type": "object",\n  "properties": {\n    "title": { "type": "string" }\n  },\n  "required": ["title"],\n  "additionalProperties": false\n}',
 		typeOptions: { rows: 8 },
 		displayOptions: { show: { responseFormat: ['jsonSchema'] } },
-		description: 'What the answer has to look like',
+		description: 'What the answer must look like',
 	},
 	{
 		displayName: 'If the Answer Is Invalid',
@@ -187,13 +188,7 @@ const answerFields: readonly INodeProperties[] = [
 		],
 		description: 'What to do with an answer that is not the JSON that was asked for',
 	},
-	{
-		displayName: 'Simplify',
-		name: 'simplify',
-		type: 'boolean',
-		default: true,
-		description: 'Whether to return a simplified version of the response instead of the raw data',
-	},
+	simplifyField,
 ];
 
 /** The form, in the order in which an operator fills it in. */

@@ -1,102 +1,66 @@
-import type { IDataObject, IExecuteFunctions, INodeProperties } from 'n8n-workflow';
+import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 
-import { ok, type Result } from '../../shared/errors/failure';
-import { readNumberOptions, type NumberOption } from '../../shared/form/options';
-import { optionsCollection } from '../../shared/form/optionsCollection';
-import { SAMPLING_NUMBERS, samplingOptions } from '../../shared/chat/samplingForm';
-import type { SamplingFields } from '../request';
+import { ok } from '../../shared/errors/failure';
+import { callOptions } from '../../shared/form/callOptions';
+import { defineRequestOptions, optionsCollection, readNumbers } from '../../shared/form/options';
+import { samplingOptions } from '../../shared/chat/samplingForm';
 
 const MS_PER_SECOND = 1_000;
 const BYTES_PER_MB = 1024 * 1024;
 
-/** What the number options accept, and what holds where they are not set. */
-const NUMBERS = {
-	...SAMPLING_NUMBERS,
-	concurrency: { label: 'Concurrency', min: 1, max: 200, fallback: 8 },
-	idleTimeoutSeconds: { label: 'Idle Timeout (Seconds)', min: 1, max: 86_400, fallback: 300 },
-	maxImageSizeMb: { label: 'Max Image Size (MB)', min: 0.01, max: 100, fallback: 20 },
-	requestsPerSecond: { label: 'Requests per Second', min: 0, max: 10_000, fallback: 20 },
-	retries: { label: 'Retries', min: 0, max: 10, fallback: 3 },
-	seed: { label: 'Seed', min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER },
-	timeoutSeconds: { label: 'Timeout (Seconds)', min: 0, max: 604_800, fallback: 1_800 },
-} as const satisfies Record<string, NumberOption>;
-
 /** What counts for the whole run. */
-export interface RunOptions {
-	readonly concurrency: number;
-	/** 0 = no limit. */
-	readonly requestsPerSecond: number;
-}
+export type RunOptions = Extract<ReturnType<typeof readRunOptions>, { ok: true }>['value'];
 
 /** What counts for one item. */
-export interface ItemOptions {
-	readonly sampling: SamplingFields;
-	readonly extraBody: unknown;
-	readonly idleMs: number;
-	/** Infinity where there is none. */
-	readonly timeoutMs: number;
-	readonly attempts: number;
-	readonly includeUsage: boolean;
-	readonly maxImageBytes: number;
-	readonly reasoningSplit: boolean;
-	/** Whether thinking is passed on to a chat, too. */
-	readonly streamReasoning: boolean;
-}
+export type ItemOptions = Extract<ReturnType<typeof readItemOptions>, { ok: true }>['value'];
 
-export function readRunOptions(context: IExecuteFunctions): Result<RunOptions> {
-	const { concurrency, requestsPerSecond } = NUMBERS;
+export function readRunOptions(context: IExecuteFunctions) {
 	// These two alone: what an item's own expression throws is that item's failure, and not the run's.
+	const { concurrency, requestsPerSecond } = CHAT_OPTIONS;
 	const given = {
 		concurrency: context.getNodeParameter('options.concurrency', 0, ''),
 		requestsPerSecond: context.getNodeParameter('options.requestsPerSecond', 0, ''),
 	};
-	const number = readNumberOptions(given, { concurrency, requestsPerSecond });
-	if (!number.ok) return number;
+	const read = readNumbers(given, { concurrency, requestsPerSecond });
+	if (!read.ok) return read;
+	const { number } = read.value;
 	return ok({
-		concurrency: Math.floor(number.value('concurrency') ?? concurrency.fallback),
-		requestsPerSecond: number.value('requestsPerSecond') ?? requestsPerSecond.fallback,
+		concurrency: Math.floor(number('concurrency')),
+		/** 0 = no limit. */
+		requestsPerSecond: number('requestsPerSecond'),
 	});
 }
 
-export function readItemOptions(context: IExecuteFunctions, itemIndex: number): Result<ItemOptions> {
+export function readItemOptions(context: IExecuteFunctions, itemIndex: number) {
 	const given: IDataObject = context.getNodeParameter('options', itemIndex, {});
-	const read = readNumberOptions(given, NUMBERS);
+	const read = readNumbers(given, CHAT_OPTIONS);
 	if (!read.ok) return read;
-	const number = read.value;
-	const timeoutSeconds = number('timeoutSeconds') ?? NUMBERS.timeoutSeconds.fallback;
+	const { number, entered } = read.value;
+	const stops = stopTexts(given.stop);
 	return ok({
-		sampling: samplingOf(number, given.stop),
+		sampling: {
+			temperature: entered('temperature'),
+			top_p: entered('topP'),
+			max_tokens: floor(entered('maxTokens')),
+			frequency_penalty: entered('frequencyPenalty'),
+			presence_penalty: entered('presencePenalty'),
+			seed: floor(entered('seed')),
+			stop: stops.length > 0 ? stops : undefined,
+		},
 		extraBody: given.extraBody,
-		idleMs: (number('idleTimeoutSeconds') ?? NUMBERS.idleTimeoutSeconds.fallback) * MS_PER_SECOND,
-		timeoutMs: timeoutSeconds > 0 ? timeoutSeconds * MS_PER_SECOND : Infinity,
-		attempts: Math.floor(number('retries') ?? NUMBERS.retries.fallback) + 1,
+		idleMs: number('idleTimeoutSeconds') * MS_PER_SECOND,
+		timeoutMs: number('timeoutSeconds') > 0 ? number('timeoutSeconds') * MS_PER_SECOND : Infinity,
+		attempts: Math.floor(number('retries')) + 1,
 		includeUsage: given.includeUsage !== false,
-		maxImageBytes: (number('maxImageSizeMb') ?? NUMBERS.maxImageSizeMb.fallback) * BYTES_PER_MB,
+		maxImageBytes: number('maxImageSizeMb') * BYTES_PER_MB,
 		reasoningSplit: given.reasoningSplit === true,
+		/** Whether a chat is shown the thinking, too. */
 		streamReasoning: given.streamReasoning === true,
 	});
 }
 
-function samplingOf(
-	number: (name: keyof typeof NUMBERS) => number | undefined,
-	stop: unknown,
-): SamplingFields {
-	const temperature = number('temperature');
-	const topP = number('topP');
-	const maxTokens = number('maxTokens');
-	const frequencyPenalty = number('frequencyPenalty');
-	const presencePenalty = number('presencePenalty');
-	const seed = number('seed');
-	const stops = stopTexts(stop);
-	return {
-		...(temperature !== undefined && { temperature }),
-		...(topP !== undefined && { top_p: topP }),
-		...(maxTokens !== undefined && { max_tokens: Math.floor(maxTokens) }),
-		...(frequencyPenalty !== undefined && { frequency_penalty: frequencyPenalty }),
-		...(presencePenalty !== undefined && { presence_penalty: presencePenalty }),
-		...(seed !== undefined && { seed: Math.floor(seed) }),
-		...(stops.length > 0 && { stop: stops }),
-	};
+function floor(value: number | undefined): number | undefined {
+	return value === undefined ? undefined : Math.floor(value);
 }
 
 /** One text a row; an expression may give a list. A row that is empty for an item says nothing. */
@@ -108,96 +72,75 @@ function stopTexts(value: unknown): string[] {
 		.filter((text) => text !== '');
 }
 
-const OWN_OPTIONS: readonly INodeProperties[] = [
-	{
-		displayName: 'Concurrency',
-		name: 'concurrency',
-		type: 'number',
-		default: 8,
-		typeOptions: { minValue: 1, maxValue: 200 },
-		description: 'How many items are answered at the same time',
-	},
-	{
-		displayName: 'Extra Body',
-		name: 'extraBody',
-		type: 'json',
-		default: '{}',
-		description:
-			'More fields for the request, as a JSON object, e.g. { "top_k": 20 }. Fields that this form sets are refused.',
-	},
-	{
+export const CHAT_OPTIONS = defineRequestOptions({
+	...callOptions({
+		concurrency: 'How many items to answer at the same time',
+		extraBody: 'e.g. { "top_k": 20 }. Fields that this form sets are refused.',
+		requestsPerSecond: 'Most questions sent in a second',
+		retries:
+			'How often to send a question again after an outage or a refusal for load, as long as no answer has begun',
+	}),
+	idleTimeoutSeconds: {
 		displayName: 'Idle Timeout (Seconds)',
 		name: 'idleTimeoutSeconds',
 		type: 'number',
 		default: 300,
-		typeOptions: { minValue: 1 },
+		typeOptions: { minValue: 1, maxValue: 86_400 },
 		description:
-			'How long the node waits for the answer to begin, and between two pieces of it: text, thinking or tool calls. Without Stream the whole answer has to come in this time.',
+			'How long the node waits for the answer to begin, and between two pieces of it: text, thinking or tool calls. Without Stream, the whole answer must arrive in this time.',
+		isPartOfRequest: false,
 	},
-	{
+	maxImageSizeMb: {
 		displayName: 'Max Image Size (MB)',
 		name: 'maxImageSizeMb',
 		type: 'number',
 		default: 20,
-		typeOptions: { minValue: 0.01, numberPrecision: 2 },
+		typeOptions: { minValue: 0.01, maxValue: 100, numberPrecision: 2 },
 		description: 'A larger input file is refused before anything is sent',
+		isPartOfRequest: false,
 	},
-	{
-		displayName: 'Requests per Second',
-		name: 'requestsPerSecond',
-		type: 'number',
-		default: 20,
-		typeOptions: { minValue: 0, numberPrecision: 2 },
-		description:
-			'Most questions sent in a second. It counts for one run of this node: two executions at once send twice as many. 0 means no limit.',
-	},
-	{
-		displayName: 'Retries',
-		name: 'retries',
-		type: 'number',
-		default: 3,
-		typeOptions: { minValue: 0, maxValue: 10 },
-		description:
-			'How often a question is sent again after an outage or a refusal for load, as long as nothing of an answer has come',
-	},
-	{
+	seed: {
 		displayName: 'Seed',
 		name: 'seed',
 		type: 'number',
 		default: 0,
+		typeOptions: { minValue: Number.MIN_SAFE_INTEGER, maxValue: Number.MAX_SAFE_INTEGER },
 		description: 'The same seed gives similar answers to the same question, for models that take one',
+		isPartOfRequest: true,
 	},
-	{
+	stop: {
 		displayName: 'Stop Sequences',
 		name: 'stop',
 		type: 'string',
 		typeOptions: { multipleValues: true, multipleValueButtonText: 'Add Text' },
 		default: [],
 		description: 'The answer ends before one of these texts. \\n stands for a new line.',
+		isPartOfRequest: true,
 	},
-	{
+	streamReasoning: {
 		displayName: 'Stream Reasoning',
 		name: 'streamReasoning',
 		type: 'boolean',
 		default: false,
-		description: 'Whether a chat or a webhook that streams is shown the thinking, too, before the answer',
+		description: 'Whether a streaming chat or webhook also shows the thinking, before the answer',
+		isPartOfRequest: false,
 	},
-	{
+	timeoutSeconds: {
 		displayName: 'Timeout (Seconds)',
 		name: 'timeoutSeconds',
 		type: 'number',
 		default: 600,
-		typeOptions: { minValue: 0 },
+		typeOptions: { minValue: 0, maxValue: 604_800 },
 		description:
-			'How long a whole answer may take, attempts included. Left out, it is 1800 seconds; 0 means no limit.',
+			'How long a whole answer may take, retries included. Without this option it is 1800 seconds; 0 means no limit.',
+		isPartOfRequest: false,
+		whenAbsent: 1_800,
 	},
-];
-
-export const optionsField = optionsCollection([
-	...OWN_OPTIONS,
 	...samplingOptions({
 		maxTokens: 'Most tokens of the answer, thinking included. Not sent unless this option is added.',
 		separateReasoning:
 			'Whether to send reasoning_split, so that the model keeps its thinking out of its answer. Only some models take it; the output separates the two in any case.',
 	}),
-]);
+});
+
+export const optionsField = optionsCollection(CHAT_OPTIONS);

@@ -1,14 +1,12 @@
 import { isJsonObject, type JsonObject } from '../../shared/text/json';
-import { createRunMemory, type RunMemory } from '../../shared/run/retryMemory';
+import {
+	createRetryMemory,
+	createToolMemory as createToolCallMemory,
+	openEntries,
+	type RetryMemory,
+} from '../../shared/run/retryMemory';
 
-/**
- * What this node run has already sent, kept in n8n's node context: it survives Retry On Fail and Retry
- * Execution, so that neither pays for a task twice.
- *
- * Entries belong to one run index, because a loop passes the same items through the same node again and
- * wants new tasks. They stay when the items are delivered: n8n also retries a node that returned normally,
- * if its first item holds an error.
- */
+/** What earlier tries of this node run have sent, so that no task is paid for twice. */
 export interface TaskMemory {
 	/** What is known of an item; `fingerprint` tells whether it is still the same item. */
 	recall(itemIndex: number, fingerprint: string): Recollection;
@@ -52,100 +50,72 @@ export interface UploadedImages {
 	set(digest: string, imageId: string): void;
 }
 
-const CONTEXT_KEY = 'flowTaskRuns';
+const NODE = 'flowTaskRuns';
 
 /**
  * @param nodeContext n8n's own object; what is written into it is stored with the execution
  * @param runIndex counts the runs of the node within the execution
  */
 export function createTaskMemory(nodeContext: Record<string, unknown>, runIndex: number): TaskMemory {
-	const memory = createRunMemory(nodeContext, CONTEXT_KEY, runIndex);
+	const memory = createRetryMemory(nodeContext, { node: NODE, run: runIndex, part: 'tasks' });
 	return {
-		recall: (itemIndex, fingerprint) => recollect(memory.get('tasks', itemIndex), fingerprint),
-		record: (itemIndex, fingerprint, seeds) => ({
-			submitted: (taskId, atMs, reused = false) => {
-				memory.set('tasks', itemIndex, { fingerprint, taskId, atMs, seeds: reused ? {} : { ...seeds } });
-			},
-			unclear: () => {
-				memory.set('tasks', itemIndex, { fingerprint, unclear: true });
-			},
-			spoiled: () => {
-				memory.remove('tasks', itemIndex);
-			},
-		}),
-		images: uploadedImages(memory),
+		recall: (itemIndex, fingerprint) => recollect(memory, itemIndex, fingerprint),
+		record: (itemIndex, fingerprint, seeds) => recorder(memory, itemIndex, fingerprint, seeds),
+		images: uploadedImages(nodeContext, runIndex),
 	};
 }
 
-/** Entries that a call under way has made. Those of a process that is gone are not among them. */
-const underWay = new WeakSet<object>();
-
-/**
- * The memory of an agent's tool. n8n raises the run index with each try of a call there, so entries are told
- * apart by what the agent has asked for alone. A good end removes them: the same words again want a new task,
- * and so do the same words said twice at once.
- */
+/** The memory of an agent's tool. A good end removes entries: the same words again want a new task. */
 export function createToolMemory(nodeContext: Record<string, unknown>): TaskMemory & { release(): void } {
-	const memory = createRunMemory(nodeContext, CONTEXT_KEY, 'tool');
-	const own = new Map<string, object>();
-	const set = (fingerprint: string, entry: object): void => {
-		memory.set('tasks', fingerprint, entry);
-		own.set(fingerprint, entry);
-		underWay.add(entry);
-	};
-	const remove = (fingerprint: string): void => {
-		if (memory.get('tasks', fingerprint) === own.get(fingerprint)) memory.remove('tasks', fingerprint);
-	};
+	const memory = createToolCallMemory(nodeContext, { node: NODE, part: 'tasks' });
 	return {
-		recall: (_itemIndex, fingerprint) => {
-			const entry = memory.get('tasks', fingerprint);
-			if (!isJsonObject(entry) || underWay.has(entry)) return { kind: 'new' };
-			own.set(fingerprint, entry);
-			underWay.add(entry);
-			return recollect(entry, fingerprint);
-		},
-		record: (_itemIndex, fingerprint, seeds) => ({
-			submitted: (taskId, atMs, reused = false) => {
-				set(fingerprint, { fingerprint, taskId, atMs, seeds: reused ? {} : { ...seeds } });
-			},
-			unclear: () => {
-				set(fingerprint, { fingerprint, unclear: true });
-			},
-			spoiled: () => {
-				remove(fingerprint);
-			},
-			delivered: () => {
-				remove(fingerprint);
-			},
+		recall: (itemIndex, fingerprint) => recollect(memory, itemIndex, fingerprint),
+		record: (itemIndex, fingerprint, seeds) => ({
+			...recorder(memory, itemIndex, fingerprint, seeds),
+			delivered: () => memory.forget(itemIndex, fingerprint),
 		}),
-		images: uploadedImages(memory),
-		release: () => {
-			for (const entry of own.values()) underWay.delete(entry);
-		},
+		images: uploadedImages(nodeContext, 'tool'),
+		release: () => memory.release(),
 	};
 }
 
-function uploadedImages(memory: RunMemory): UploadedImages {
+type TaskEntries = Omit<RetryMemory, 'clear'>;
+
+function recorder(
+	memory: TaskEntries,
+	itemIndex: number,
+	fingerprint: string,
+	seeds: Readonly<Record<string, number>>,
+): SubmitRecord {
 	return {
-		get: (digest) => {
-			const imageId = memory.get('images', digest);
-			return typeof imageId === 'string' ? imageId : undefined;
-		},
-		set: (digest, imageId) => {
-			memory.set('images', digest, imageId);
-		},
+		submitted: (taskId, atMs, reused = false) =>
+			memory.keep(itemIndex, fingerprint, { taskId, atMs, seeds: reused ? {} : { ...seeds } }),
+		unclear: () => memory.keep(itemIndex, fingerprint, { unclear: true }),
+		spoiled: () => memory.forget(itemIndex, fingerprint),
 	};
 }
 
-function recollect(entry: unknown, fingerprint: string): Recollection {
-	if (!isJsonObject(entry)) return { kind: 'new' };
-	if (entry.fingerprint !== fingerprint) return { kind: 'edited' };
-	if (typeof entry.taskId !== 'string') return { kind: entry.unclear === true ? 'unclear' : 'new' };
+function recollect(memory: TaskEntries, itemIndex: number, fingerprint: string): Recollection {
+	const entry = memory.recall(itemIndex, fingerprint);
+	if (!entry) return { kind: memory.isEdited(itemIndex, fingerprint) ? 'edited' : 'new' };
+	const { taskId, atMs, seeds, unclear } = entry;
+	if (typeof taskId !== 'string') return { kind: unclear === true ? 'unclear' : 'new' };
 	return {
 		kind: 'task',
-		taskId: entry.taskId,
-		submittedAtMs: typeof entry.atMs === 'number' ? entry.atMs : undefined,
-		seeds: isJsonObject(entry.seeds) ? numbersOf(entry.seeds) : {},
+		taskId,
+		submittedAtMs: typeof atMs === 'number' ? atMs : undefined,
+		seeds: isJsonObject(seeds) ? numbersOf(seeds) : {},
+	};
+}
+
+function uploadedImages(nodeContext: Record<string, unknown>, run: number | string): UploadedImages {
+	const entries = openEntries(nodeContext, { node: NODE, run, part: 'images' });
+	return {
+		get: (digest) => {
+			const imageId = entries.get(digest);
+			return typeof imageId === 'string' ? imageId : undefined;
+		},
+		set: (digest, imageId) => entries.set(digest, imageId),
 	};
 }
 

@@ -76,7 +76,7 @@ export const reasoningFormFields: readonly INodeProperties[] = [
 		type: 'options',
 		default: 'default',
 		options: [
-			{ name: 'Default', value: 'default', description: 'Sends nothing: the model does as it is made' },
+			{ name: 'Default', value: 'default', description: "Sends nothing: the model's own default applies" },
 			{ name: 'On', value: 'on', description: 'The model thinks before it answers' },
 			{ name: 'Off', value: 'off', description: 'The model answers at once' },
 		],

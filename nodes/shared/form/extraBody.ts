@@ -1,14 +1,20 @@
 import { badInput, fail, ok, type Result } from '../errors/failure';
-import { isJsonObject, isTextTooDeep, isTooDeep, parseJson, type JsonObject } from '../text/json';
+import { excerpt, isJsonObject, isTextTooDeep, isTooDeep, parseJson, type JsonObject } from '../text/json';
 import { refuseLostDigits } from './pastedJson';
 
 /**
- * Reads "Extra Body": JSON as text, or an object that an expression gave.
+ * Reads "Extra Body": JSON as text, or an object that an expression gave. It adds fields, and never replaces one that
+ * the form sets: one of the two would be a lie.
  * @param value nothing, or an empty text, stands for no fields
  * @param example of what may be entered, in JSON
+ * @param setBy what sets a field already, if anything does
  * @returns or else why it cannot be sent as it was meant
  */
-export function readExtraBody(value: unknown, example: string): Result<JsonObject> {
+export function readExtraBody(
+	value: unknown,
+	example: string,
+	setBy: (name: string) => string | undefined,
+): Result<JsonObject> {
 	if (value === undefined || value === null || value === '') return ok({});
 	const parsed = typeof value === 'string' ? parseJson(value) : value;
 	const isDeep = typeof value === 'string' ? isTextTooDeep(value) : isJsonObject(value) && isTooDeep(value);
@@ -21,5 +27,12 @@ export function readExtraBody(value: unknown, example: string): Result<JsonObjec
 		);
 	}
 	const lost = refuseLostDigits('Extra Body', value);
-	return lost ? fail(lost) : ok(parsed);
+	if (lost) return fail(lost);
+	for (const name of Object.keys(parsed)) {
+		const owner = setBy(name);
+		if (owner === undefined) continue;
+		const message = `"Extra Body" sets "${excerpt(name, 60)}", which ${owner} sets`;
+		return fail(badInput(message, 'Remove it from "Extra Body".'));
+	}
+	return ok(parsed);
 }

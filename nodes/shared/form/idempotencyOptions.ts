@@ -1,16 +1,6 @@
-import type { INodeProperties } from 'n8n-workflow';
-
-import type { NumberOption } from './options';
+import { defineRequestOptions } from './options';
 
 const MS_PER_HOUR = 3_600_000;
-
-/** What the lifetime of a key accepts, in hours: up to ten years. */
-export const IDEMPOTENCY_TTL = {
-	label: 'Idempotency Lifetime (Hours)',
-	min: 0,
-	max: 87_600,
-	fallback: 168,
-} as const satisfies NumberOption;
 
 /** Where a key is unique, and for how long; 0 = forever. */
 export interface IdempotencyOptions {
@@ -18,31 +8,24 @@ export interface IdempotencyOptions {
 	readonly ttlMs: number;
 }
 
-/** Undefined where items have no idempotency key; the key itself is read per item, and hours only where there is one. */
+/** Undefined where items have no idempotency key; the key itself is read per item. */
 export function idempotencyOf(
 	given: Readonly<Record<string, unknown>>,
-	ttlHours: () => number,
+	ttlHours: number,
 ): IdempotencyOptions | undefined {
 	if (!('idempotencyKey' in given)) return undefined;
 	return {
 		reach: given.idempotencyScope === 'project' ? 'project' : 'node',
-		ttlMs: ttlHours() * MS_PER_HOUR,
+		ttlMs: ttlHours * MS_PER_HOUR,
 	};
 }
 
-/** What a node says in its own words. */
-export interface IdempotencyWords {
-	readonly key: string;
-	readonly thisNode: string;
-	readonly project: string;
-	readonly lifetime: string;
-}
-
-/** The options of the ledger, by name. */
+/** The options of the ledger, described in the words of a node. */
 export function idempotencyFields(
-	words: IdempotencyWords,
-): Readonly<Record<'idempotencyKey' | 'idempotencyScope' | 'idempotencyTtlHours', INodeProperties>> {
-	return {
+	words: Readonly<Record<'key' | 'thisNode' | 'project' | 'lifetime', string>>,
+	isKeyPartOfRequest: boolean,
+) {
+	return defineRequestOptions({
 		idempotencyKey: {
 			displayName: 'Idempotency Key',
 			name: 'idempotencyKey',
@@ -50,6 +33,7 @@ export function idempotencyFields(
 			default: '',
 			placeholder: 'e.g. {{ $json.orderId }}',
 			description: words.key,
+			isPartOfRequest: isKeyPartOfRequest,
 		},
 		idempotencyScope: {
 			displayName: 'Idempotency Scope',
@@ -61,15 +45,16 @@ export function idempotencyFields(
 				{ name: 'Project', value: 'project', description: words.project },
 			],
 			description: 'Where a key must be unique',
+			isPartOfRequest: false,
 		},
 		idempotencyTtlHours: {
-			displayName: IDEMPOTENCY_TTL.label,
+			displayName: 'Idempotency Lifetime (Hours)',
 			name: 'idempotencyTtlHours',
 			type: 'number',
-			// As `fallback` above; n8n's lint wants to read a number here.
 			default: 168,
-			typeOptions: { minValue: 0 },
+			typeOptions: { minValue: 0, maxValue: 87_600 },
 			description: words.lifetime,
+			isPartOfRequest: false,
 		},
-	};
+	});
 }

@@ -1,45 +1,103 @@
+import type { INodeProperties, INodePropertyTypeOptions, NodePropertyTypes } from 'n8n-workflow';
+
 import { badInput, fail, ok, type Result } from '../errors/failure';
 
-/** A number that a node's form asks for: what it is called there, and what it may be. */
-export interface NumberOption {
-	readonly label: string;
-	readonly min: number;
-	readonly max: number;
-	/** What holds where the operator left it out; undefined: nothing is said about it at all. */
-	readonly fallback?: number;
-	/** Whether it is a field of the form itself; else it stands under "Options". */
-	readonly isField?: boolean;
+interface OptionFacts extends INodeProperties {
+	/** The value of a number that was not added, if it is not the `default` that it shows once it is added. */
+	whenAbsent?: number;
+	/** Whether a retry with another value makes a new request (a seed does) or not (a timeout does not). */
+	isPartOfRequest?: boolean;
+}
+
+/** A number of a form: the range that it shows is the range that it accepts. */
+export interface NumberField extends OptionFacts {
+	type: 'number';
+	default: number;
+	typeOptions: INodePropertyTypeOptions & { minValue: number; maxValue: number };
+}
+
+interface OtherField extends OptionFacts {
+	type: Exclude<NodePropertyTypes, 'number'>;
+}
+
+export type OptionField = NumberField | OtherField;
+
+/** An option of a node that remembers across retries what it has requested. */
+export type RequestOption = OptionField & { isPartOfRequest: boolean };
+
+type Named<F, Field> = { [Name in keyof F]: Field & { name: Name } };
+type NumberName<F> = { [Name in keyof F]: F[Name] extends NumberField ? Name : never }[keyof F];
+
+/** The options of a node, typed by their names. */
+export function defineOptions<F extends Named<F, OptionField>>(fields: F): F {
+	return fields;
+}
+
+/** The options of a node that remembers across retries what it has requested. */
+export function defineRequestOptions<F extends Named<F, RequestOption>>(fields: F): F {
+	return fields;
+}
+
+/** The "Options" collection with the named fields, in alphabetical order as n8n shows them. */
+export function optionsCollection<F extends Named<F, OptionField>>(
+	fields: F,
+	names?: ReadonlyArray<keyof F>,
+): INodeProperties {
+	const shown = names?.map((name) => fields[name]) ?? Object.values<OptionField>(fields);
+	return {
+		displayName: 'Options',
+		name: 'options',
+		type: 'collection',
+		placeholder: 'Add option',
+		default: {},
+		options: shown
+			.map(({ whenAbsent: _ours, isPartOfRequest: _too, ...field }: OptionField): INodeProperties => field)
+			.sort((left, right) => left.displayName.localeCompare(right.displayName)),
+	};
+}
+
+/** The checked numbers of a form. */
+export interface Numbers<Name> {
+	/** The entered number, else the one that counts without it. */
+	readonly number: (name: Name) => number;
+	/** The entered number, if there is one. */
+	readonly entered: (name: Name) => number | undefined;
 }
 
 /**
- * Reads numbers of a form, most of them of its "Options" collection; what an expression made of a number is checked here.
- * @returns a reader by name; it gives undefined where neither the operator nor the node says a number
+ * Reads the numbers among the options, which expressions may have given, within the ranges of their fields.
+ * @param formFields stand in the form itself and not under "Options"
  */
-export function readNumberOptions<Name extends string>(
+export function readNumbers<F extends Named<F, OptionField>, G extends Named<G, OptionField> = object>(
 	given: Readonly<Record<string, unknown>>,
-	options: Readonly<Record<Name, NumberOption>>,
-): Result<(name: Name) => number | undefined> {
+	options: F,
+	formFields?: G,
+): Result<Numbers<NumberName<F> | NumberName<G>>> {
+	const entered = new Map<PropertyKey, number>();
+	const fallbacks = new Map<PropertyKey, number>();
 	const complaints: string[] = [];
 	const places = new Set<string>();
-	const numbers = new Map<string, number | undefined>();
-	for (const [name, { label, min, max, fallback, isField }] of Object.entries<NumberOption>(options)) {
+	for (const [name, field] of Object.entries<OptionField>({ ...options, ...formFields })) {
+		if (field.type !== 'number') continue;
+		fallbacks.set(name, field.whenAbsent ?? field.default);
 		const raw = given[name];
-		if (raw === undefined || raw === null || raw === '') {
-			numbers.set(name, fallback);
-			continue;
-		}
+		if (raw === undefined || raw === null || raw === '') continue;
 		const value = numberIn(raw);
-		if (Number.isFinite(value) && value >= min && value <= max) numbers.set(name, value);
+		const { minValue, maxValue } = field.typeOptions;
+		if (value >= minValue && value <= maxValue) entered.set(name, value);
 		else {
-			complaints.push(`"${label}" must be a number from ${min} to ${max}`);
-			places.add(isField ? `in the field "${label}"` : 'under "Options"');
+			complaints.push(`"${field.displayName}" must be a number from ${minValue} to ${maxValue}`);
+			places.add(name in options ? 'under "Options"' : `in the field "${field.displayName}"`);
 		}
 	}
 	if (complaints.length > 0) {
 		const where = [...places].join(' and ');
 		return fail(badInput(complaints.join('; '), `Correct it ${where} in the node. Nothing was sent.`));
 	}
-	return ok((name) => numbers.get(name));
+	return ok({
+		number: (name) => entered.get(name) ?? Number(fallbacks.get(name)),
+		entered: (name) => entered.get(name),
+	});
 }
 
 /** NaN for what `Number` makes a number of though nobody would: a blank text, a list, true. */

@@ -36,8 +36,8 @@ export function refuseLostDigits(fieldLabel: string, value: unknown): Failure | 
 	const lost = lostDigits(typeof value === 'string' ? value : (jsonText(value) ?? ''));
 	if (lost === undefined) return undefined;
 	return badInput(
-		`"${fieldLabel}" holds the number ${excerpt(lost, 40)}, of which digits would be lost`,
-		`Enter a number up to ${Number.MAX_SAFE_INTEGER}, or put it into quotation marks if it may be a text.`,
+		`"${fieldLabel}" holds the number ${excerpt(lost, 40)}, which would lose digits`,
+		`Enter a number up to ${Number.MAX_SAFE_INTEGER}, or put it in quotation marks if it may be text.`,
 	);
 }
 
@@ -51,7 +51,7 @@ export function roundedNumber(value: unknown): string | undefined {
 }
 
 /** Follows such a number in a sentence. */
-export const ROUNDED = `is a number beyond ${Number.MAX_SAFE_INTEGER}, of which n8n rounds the last digits`;
+export const ROUNDED = `is a number beyond ${Number.MAX_SAFE_INTEGER}, so n8n rounds its last digits`;
 
 /** Refuses such a number, however it is written, where an id or a key is wanted: rounded, it is another one's. */
 export function refuseRounded(fieldLabel: string, value: unknown): Failure | undefined {
@@ -59,7 +59,7 @@ export function refuseRounded(fieldLabel: string, value: unknown): Failure | und
 	if (rounded === undefined) return undefined;
 	return badInput(
 		`"${fieldLabel}" holds ${rounded}, which ${ROUNDED}`,
-		'Have the node before give it as a text, with quotation marks around it in JSON.',
+		'Have the previous node pass it as text, in quotation marks in JSON.',
 	);
 }
 

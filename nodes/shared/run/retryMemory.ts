@@ -1,73 +1,169 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
-import { jsonText } from '../text/json';
+import { isJsonObject, jsonText, type JsonObject } from '../text/json';
 import { shortSha256 } from '../text/sha256';
+import { isTool } from './toolMode';
 
 /**
- * What a run of a node has done already, kept in n8n's node context: it survives Retry On Fail and Retry
- * Execution, so that neither does it twice.
+ * What earlier tries of a node run have done for its items, kept in n8n's node context: it survives Retry On Fail and
+ * Retry Execution, so that neither does it twice.
  *
  * Entries belong to one run index, because a loop passes the same items through the same node again and
  * wants new results. They stay when the items are delivered: n8n also retries a node that returned normally,
  * if its first item holds an error.
  */
-export interface RunMemory {
-	get(part: string, key: string | number): unknown;
-	/** @param value JSON: it is stored with the execution */
-	set(part: string, key: string | number, value: unknown): void;
-	remove(part: string, key: string | number): void;
+export interface RetryMemory {
+	/** What was kept for the item, unless the item or the node was edited since. */
+	recall(itemIndex: number, fingerprint: string): JsonObject | undefined;
+	/** Whether something was kept for the item before it or the node was edited. */
+	isEdited(itemIndex: number, fingerprint: string): boolean;
+	/** @param entry JSON: it is stored with the execution */
+	keep(itemIndex: number, fingerprint: string, entry: object): void;
+	forget(itemIndex: number, fingerprint: string): void;
+	/** Forgets all: when nothing failed, nothing is tried again. */
+	clear(): void;
 }
 
-/**
- * @param nodeContext n8n's own object; what is written into it is stored with the execution
- * @param name keeps this node's entries apart from others'
- * @param runIndex counts the runs of the node within the execution; a word where entries outlive the run
- */
-export function createRunMemory(
-	nodeContext: Record<string, unknown>,
-	name: string,
-	runIndex: number | string,
-): RunMemory {
-	// Made when there is something to keep, so that runs without any leave no trace in the execution's data.
-	const make = (part: string): Record<string | number, unknown> =>
-		child(child(child(nodeContext, name), String(runIndex)), part);
-	const entriesOf = (part: string): Record<string | number, unknown> | undefined => {
-		const runs = nodeContext[name];
-		const run = isRecord(runs) ? runs[runIndex] : undefined;
-		const entries = isRecord(run) ? run[part] : undefined;
-		return isRecord(entries) ? entries : undefined;
+/** Where entries are in the node context; its form is read by other versions of this package, too. */
+export interface Place {
+	/** Keeps this node's entries apart from others'. */
+	readonly node: string;
+	/** Counts the runs of the node within the execution; a word where entries outlive the run. */
+	readonly run: number | string;
+	readonly part: string;
+}
+
+/** The memory of this run of a node. */
+export function openRetryMemory(context: IExecuteFunctions, node: string, part: string): RetryMemory {
+	// n8n counts each try of a tool as a run, and calls at the same time as one: what is remembered under its index
+	// may be another person's answer.
+	const nodeContext = isTool(context) ? {} : context.getContext('node');
+	return createRetryMemory(nodeContext, { node, run: runIndexOf(context), part });
+}
+
+/** @param nodeContext n8n's own object; what is written into it is stored with the execution */
+export function createRetryMemory(nodeContext: Record<string, unknown>, place: Place): RetryMemory {
+	const entries = openEntries(nodeContext, place);
+	const entryOf = (itemIndex: number): JsonObject | undefined => {
+		const entry = entries.get(String(itemIndex));
+		return isJsonObject(entry) ? entry : undefined;
 	};
 	return {
-		get: (part, key) => {
-			const entries = entriesOf(part);
-			return entries && Object.hasOwn(entries, key) ? entries[key] : undefined;
+		recall: (itemIndex, fingerprint) => {
+			const entry = entryOf(itemIndex);
+			return entry?.fingerprint === fingerprint ? entry : undefined;
 		},
-		set: (part, key, value) => {
-			make(part)[key] = value;
+		isEdited: (itemIndex, fingerprint) => {
+			const entry = entryOf(itemIndex);
+			return entry !== undefined && entry.fingerprint !== fingerprint;
 		},
-		remove: (part, key) => {
-			const entries = entriesOf(part);
-			if (entries) Reflect.deleteProperty(entries, key);
+		keep: (itemIndex, fingerprint, entry) => entries.set(String(itemIndex), { fingerprint, ...entry }),
+		forget: (itemIndex) => entries.remove(String(itemIndex)),
+		clear: () => entries.clear(),
+	};
+}
+
+/** Entries that a call under way has made. Those of a process that is gone are not among them. */
+const underWay = new WeakSet<object>();
+
+/**
+ * The memory of an agent's tool. n8n raises the run index with each try of a call there, so entries are told
+ * apart by what the agent has asked for alone. The same words said twice at once are two requests.
+ */
+export function createToolMemory(
+	nodeContext: Record<string, unknown>,
+	place: Omit<Place, 'run'>,
+): Omit<RetryMemory, 'clear'> & { release(): void } {
+	const entries = openEntries(nodeContext, { ...place, run: 'tool' });
+	const own = new Map<string, object>();
+	const hold = (fingerprint: string, entry: object): void => {
+		own.set(fingerprint, entry);
+		underWay.add(entry);
+	};
+	return {
+		recall: (_itemIndex, fingerprint) => {
+			const entry = entries.get(fingerprint);
+			if (!isJsonObject(entry) || underWay.has(entry)) return undefined;
+			hold(fingerprint, entry);
+			return entry;
+		},
+		isEdited: () => false,
+		keep: (_itemIndex, fingerprint, entry) => {
+			const kept = { fingerprint, ...entry };
+			entries.set(fingerprint, kept);
+			hold(fingerprint, kept);
+		},
+		forget: (_itemIndex, fingerprint) => {
+			if (entries.get(fingerprint) === own.get(fingerprint)) entries.remove(fingerprint);
+		},
+		release: () => {
+			for (const entry of own.values()) underWay.delete(entry);
 		},
 	};
 }
 
-function child(parent: Record<string, unknown>, key: string): Record<string | number, unknown> {
-	const known = parent[key];
-	if (isRecord(known)) return known;
-	const made = {};
-	parent[key] = made;
-	return made;
-}
-
-function isRecord(value: unknown): value is Record<string | number, unknown> {
-	return typeof value === 'object' && value !== null && !Array.isArray(value);
+/** What n8n stores with the execution at a place of its node context. */
+export function openEntries(nodeContext: Record<string, unknown>, { node, run, part }: Place) {
+	const path = [node, String(run), part];
+	const find = (): JsonObject => {
+		let found: unknown = nodeContext;
+		for (const step of path) found = isJsonObject(found) ? found[step] : undefined;
+		return isJsonObject(found) ? found : {};
+	};
+	return {
+		get: (key: string): unknown => {
+			const entries = find();
+			return Object.hasOwn(entries, key) ? entries[key] : undefined;
+		},
+		/** @param value JSON */
+		set: (key: string, value: unknown): void => {
+			// Made when there is something to keep, so that runs without any leave no trace in the execution's data.
+			let parent = nodeContext;
+			for (const step of path) {
+				const known = parent[step];
+				const child = isJsonObject(known) ? known : {};
+				parent[step] = child;
+				parent = child;
+			}
+			parent[key] = value;
+		},
+		remove: (key: string): boolean => Reflect.deleteProperty(find(), key),
+		clear: (): void => {
+			const entries = find();
+			for (const key of Object.keys(entries)) Reflect.deleteProperty(entries, key);
+		},
+	};
 }
 
 /** Counts the runs of the node within the execution. */
 export function runIndexOf(context: Pick<IExecuteFunctions, 'getWorkflowDataProxy'>): number {
 	const runIndex: unknown = context.getWorkflowDataProxy(0).$runIndex;
 	return typeof runIndex === 'number' ? runIndex : 0;
+}
+
+type RequestFlags = Readonly<Record<string, { readonly isPartOfRequest: boolean }>>;
+
+/** The entered options that make another request when they are changed. */
+export function requestOptions(entered: unknown, options: RequestFlags): Array<[string, unknown]> {
+	if (!isJsonObject(entered)) return [];
+	return Object.entries(entered).filter(([name]) => options[name]?.isPartOfRequest !== false);
+}
+
+/**
+ * Fingerprints of the input items and of the parameters that decide what is requested: a retry with, say, a longer
+ * timeout does not request again, one with another body does.
+ * @param notPart fields that are no part of the request
+ */
+export function requestFingerprints(
+	context: Pick<IExecuteFunctions, 'getNode' | 'getInputData'>,
+	optionFields: RequestFlags,
+	notPart: readonly string[] = [],
+): (itemIndex: number) => string {
+	const { options, ...fields } = context.getNode().parameters;
+	const asked = Object.entries(fields).filter(([name]) => !notPart.includes(name));
+	const fingerprintOf = fingerprinter([Object.fromEntries(asked), requestOptions(options, optionFields)]);
+	const items = context.getInputData();
+	return (itemIndex) => fingerprintOf(items[itemIndex]?.json);
 }
 
 /**

@@ -103,7 +103,7 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 	[
 		'a seed that n8n has rounded',
 		row('={{ 12345678901234567890 }}'),
-		/12345678901234567000, which is a number beyond 9007199254740991, of which n8n rounds/,
+		/12345678901234567000, which is a number beyond 9007199254740991, so n8n rounds/,
 		/Correct this row/,
 	],
 	['a list as prompt', json('[1, 2]'), /is not a JSON object/, /node id/],

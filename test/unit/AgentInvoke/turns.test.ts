@@ -1,5 +1,4 @@
 import type { InvokeCall } from '../../../nodes/AgentInvoke/api';
-import { createAgentMemory } from '../../../nodes/AgentInvoke/memory';
 import { createInterruptRounds, type InterruptRounds } from '../../../nodes/AgentInvoke/rounds';
 import { SessionStore } from '../../../nodes/AgentInvoke/sessions';
 import {
@@ -12,7 +11,7 @@ import {
 import { badInput, fail, ok, type FailureKind } from '../../../nodes/shared/errors/failure';
 import type { JsonObject } from '../../../nodes/shared/text/json';
 import { createLedger, type Ledger } from '../../../nodes/shared/idempotency/ledger';
-import { createRunMemory } from '../../../nodes/shared/run/retryMemory';
+import { createRetryMemory } from '../../../nodes/shared/run/retryMemory';
 import { MemoryTable } from '../shared/memoryTable';
 import { TestClock } from '../testClock';
 
@@ -125,7 +124,7 @@ async function take(
 			{ ...usual, ...settings },
 			{
 				...{ clock, ledger },
-				memory: createAgentMemory(createRunMemory(nodeContext, 'n', 0)),
+				memory: createRetryMemory(nodeContext, { node: 'n', run: 0, part: 'turns' }),
 				rounds,
 				signal: signal ?? new AbortController().signal,
 				received: async () => undefined,

@@ -1,5 +1,7 @@
 import type { INodeProperties } from 'n8n-workflow';
 
+export { simplifyField } from '../../../shared/form/simplifyField';
+
 export const workflowIdField: INodeProperties = {
 	displayName: 'Workflow ID',
 	name: 'workflowId',
@@ -26,11 +28,11 @@ export const overrideFields: INodeProperties[] = [
 			{
 				name: 'Node ID and Parameter',
 				value: 'fields',
-				description: 'A row for each input, for workflows whose export is not at hand',
+				description: 'One row per input, for workflows whose export you do not have',
 			},
 			{ name: 'JSON', value: 'json', description: 'The "prompt" object of the API' },
 		],
-		description: "How to say which of the workflow's inputs differ from what was hosted",
+		description: 'How to enter the inputs that differ from the hosted workflow',
 	},
 	{
 		displayName: 'Inputs to Change',
@@ -51,7 +53,7 @@ export const overrideFields: INodeProperties[] = [
 				refreshStaleSchemaOnOpen: true,
 			},
 		},
-		description: 'Inputs that are not listed keep the value with which the workflow was hosted',
+		description: 'Inputs that are not listed keep the value they were hosted with',
 	},
 	{
 		displayName: 'Inputs to Change',
@@ -61,7 +63,7 @@ export const overrideFields: INodeProperties[] = [
 		placeholder: 'Add input to change',
 		default: {},
 		displayOptions: { show: { overridesMode: ['fields'] } },
-		description: 'Inputs that are not listed keep the value with which the workflow was hosted',
+		description: 'Inputs that are not listed keep the value they were hosted with',
 		options: [
 			{
 				name: 'override',
@@ -74,7 +76,7 @@ export const overrideFields: INodeProperties[] = [
 						required: true,
 						default: '',
 						placeholder: 'e.g. 6',
-						description: 'The number of the node in the workflow, as its API-format export has it',
+						description: "The number of the node in the workflow's API-format export",
 					},
 					{
 						displayName: 'Parameter',
@@ -103,7 +105,7 @@ export const overrideFields: INodeProperties[] = [
 								name: 'Automatic',
 								value: 'auto',
 								description:
-									'Numbers, true and false become what they look like; all else is text, which may not be empty',
+									'Numbers, true and false are recognized; anything else is text, which must not be empty',
 							},
 							{ name: 'Boolean', value: 'boolean' },
 							{ name: 'JSON', value: 'json' },
@@ -224,7 +226,7 @@ export const imageSlotFields: INodeProperties = {
 	placeholder: 'Add input image',
 	default: {},
 	description:
-		'Images that the workflow starts from. They are uploaded by themselves, equal ones once a run.',
+		'Images that the workflow starts from. The node uploads them, each distinct image once per run.',
 	options: [
 		{
 			name: 'slot',
@@ -265,7 +267,7 @@ export const seedFields: INodeProperties[] = [
 		placeholder: 'e.g. 3.seed',
 		displayOptions: { show: { seedMode: ['fixed', 'increment', 'random'] } },
 		description:
-			'Node ID and parameter of the seeds, separated by commas. Empty means every seed of the workflow definition, or of the inputs changed above.',
+			'Node ID and parameter of each seed, separated by commas. Empty means every seed in the workflow definition, or in the inputs changed above.',
 	},
 ];
 
@@ -304,14 +306,6 @@ export const outputFields: INodeProperties[] = [
 		description: 'With several files in one item the others get a number behind the name, e.g. data_1',
 	},
 ];
-
-export const simplifyField: INodeProperties = {
-	displayName: 'Simplify',
-	name: 'simplify',
-	type: 'boolean',
-	default: true,
-	description: 'Whether to return a simplified version of the response instead of the raw data',
-};
 
 export const taskIdsField: INodeProperties = {
 	displayName: 'Task IDs',

@@ -13,9 +13,10 @@ import { LONGEST_ID_CHARS } from '../../tasks/taskInfo';
 import { acceptedFor, checkImagePlaces, checkOverrides } from '../../workflow/checks';
 import { applySeed, isSeedName, type SeedMode } from '../../workflow/seeds';
 import type { Delivery } from '../deliver';
-import { fingerprinter } from '../../../shared/run/retryMemory';
+import { fingerprinter, requestOptions } from '../../../shared/run/retryMemory';
 import { isTool } from '../../../shared/run/toolMode';
 import { readItem } from '../../../shared/errors/expressionError';
+import { TASK_OPTIONS } from '../options';
 import type { NodeRun } from '../run';
 import { SUBMITTED_FIELDS } from './fields';
 import { readPrompt, rowsOf, textOf } from './prompt';
@@ -40,7 +41,7 @@ export function taskReader(context: IExecuteFunctions): PrepareItem {
 
 /**
  * The parameters that decide what is submitted, as they were entered, with the defaults of those that are shown.
- * Options are left out, so that a retry with, say, a longer timeout goes on with the tasks that exist.
+ * A retry with, say, a longer timeout goes on with the tasks that exist.
  */
 function submittedParameters(context: IExecuteFunctions): unknown {
 	const node = context.getNode();
@@ -55,7 +56,8 @@ function submittedParameters(context: IExecuteFunctions): unknown {
 	const rows: unknown = parameters?.overrides;
 	// The rows' schema is the editor's and is refreshed at will.
 	const values = typeof rows === 'object' && rows !== null && 'value' in rows ? rows.value : null;
-	return { ...parameters, overrides: values };
+	const options = Object.fromEntries(requestOptions(node.parameters.options, TASK_OPTIONS));
+	return { ...parameters, overrides: values, ...options };
 }
 
 /**

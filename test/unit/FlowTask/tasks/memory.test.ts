@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 
 import { createTaskMemory, createToolMemory } from '../../../../nodes/FlowTask/tasks/memory';
-import { fingerprinter } from '../../../../nodes/shared/run/retryMemory';
 import { hostileJson } from '../hostileJson';
 
 type Context = Record<string, unknown>;
@@ -179,36 +178,6 @@ describe('the memory of a tool', () => {
 		first.record(0, 'f', {}).unclear();
 		first.release();
 		expect(createToolMemory(context).recall(0, 'f')).toEqual({ kind: 'unclear' });
-	});
-});
-
-describe('a fingerprint', () => {
-	it('is the same for the same, and short enough to be kept for each item', () => {
-		const parameters = { prompt: '={{ $now }}' };
-		expect(fingerprinter(parameters)({ a: 1 })).toBe(fingerprinter({ ...parameters })({ a: 1 }));
-		expect(fingerprinter(parameters)('x'.repeat(1_000_000))).toMatch(/^[\w-]{22}$/);
-		expect(fingerprinter(undefined)(undefined)).toMatch(/^[\w-]{22}$/);
-	});
-
-	it('is made of items that have no JSON, too, and tells them apart', () => {
-		const deep = (end: unknown): unknown => {
-			let value: unknown = end;
-			for (let level = 0; level < 20_000; level++) value = { a: value };
-			return value;
-		};
-		const circle: Record<string, unknown> = {};
-		circle.self = circle;
-		const items = (): unknown[] => [deep(1), deep('1'), { b: deep(1) }, circle, { big: 1n }, { big: 2n }];
-		const prints = items().map(fingerprinter('node'));
-		expect(new Set(prints).size).toBe(prints.length);
-		expect(items().map(fingerprinter('node'))).toEqual(prints);
-		expect(fingerprinter(deep(1))({})).toMatch(/^[\w-]{22}$/);
-	});
-
-	it('is another one for another node, another item and another order of a list', () => {
-		const items = [undefined, {}, [], '', '{}', 0, { a: 1 }, { a: '1' }, { a: [1, 2] }, { a: [2, 1] }];
-		const prints = [{}, { b: 1 }, 'x', '[]'].flatMap((node) => items.map(fingerprinter(node)));
-		expect(new Set(prints).size).toBe(prints.length);
 	});
 });
 

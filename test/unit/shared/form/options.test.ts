@@ -1,24 +1,70 @@
-import { readNumberOptions } from '../../../../nodes/shared/form/options';
+import {
+	defineOptions,
+	defineRequestOptions,
+	optionsCollection,
+	readNumbers,
+} from '../../../../nodes/shared/form/options';
 
-const OPTIONS = {
-	retries: { label: 'Retries', min: 0, max: 10, fallback: 3 },
-	temperature: { label: 'Temperature', min: 0, max: 2 },
-} as const;
+const number = { type: 'number', description: 'A number' } as const;
+const OPTIONS = defineOptions({
+	retries: {
+		...number,
+		displayName: 'Retries',
+		name: 'retries',
+		default: 3,
+		typeOptions: { minValue: 0, maxValue: 10 },
+	},
+	temperature: {
+		...number,
+		displayName: 'Temperature',
+		name: 'temperature',
+		default: 1,
+		typeOptions: { minValue: 0, maxValue: 2 },
+	},
+	deadline: {
+		...number,
+		displayName: 'Deadline',
+		name: 'deadline',
+		default: 600,
+		typeOptions: { minValue: 0, maxValue: 9_000 },
+		whenAbsent: 1_800,
+	},
+	model: { displayName: 'Model', name: 'model', type: 'string', default: '' },
+});
+const FORM = defineOptions({
+	timeout: {
+		...number,
+		displayName: 'Timeout',
+		name: 'timeout',
+		default: 5,
+		typeOptions: { minValue: 1, maxValue: 9 },
+	},
+});
 
 test.each([
 	[{}, 3, undefined],
 	[{ retries: '', temperature: null }, 3, undefined],
 	[{ retries: 0, temperature: '0.5' }, 0, 0.5],
 	[{ retries: ' 7 ' }, 7, undefined],
+	[{ model: true }, 3, undefined],
 ])('%j', (given, retries, temperature) => {
-	const read = readNumberOptions(given, OPTIONS);
-	expect(read.ok && [read.value('retries'), read.value('temperature')]).toEqual([retries, temperature]);
+	const read = readNumbers(given, OPTIONS);
+	expect(read.ok && [read.value.number('retries'), read.value.entered('temperature')]).toEqual([
+		retries,
+		temperature,
+	]);
+});
+
+test('a number without a value counts as its field says', () => {
+	const read = readNumbers({}, OPTIONS, FORM);
+	const names = ['temperature', 'deadline', 'timeout'] as const;
+	expect(read.ok && names.map((name) => read.value.number(name))).toEqual([1, 1_800, 5]);
 });
 
 test.each([11, -1, 'x', ' ', NaN, Infinity, true, [], [5], {}, new Date()])(
 	'%p is not a number of retries',
 	(retries) => {
-		expect(readNumberOptions({ retries }, OPTIONS)).toMatchObject({
+		expect(readNumbers({ retries }, OPTIONS)).toMatchObject({
 			ok: false,
 			failure: { message: '"Retries" must be a number from 0 to 10', kind: 'badInput' },
 		});
@@ -26,7 +72,7 @@ test.each([11, -1, 'x', ' ', NaN, Infinity, true, [], [5], {}, new Date()])(
 );
 
 test('all that is wrong is said at once', () => {
-	const read = readNumberOptions({ retries: 'x', temperature: 9 }, OPTIONS);
+	const read = readNumbers({ retries: 'x', temperature: 9 }, OPTIONS);
 	expect(read.ok ? '' : read.failure.message).toBe(
 		'"Retries" must be a number from 0 to 10; "Temperature" must be a number from 0 to 2',
 	);
@@ -40,7 +86,34 @@ test.each([
 		'Correct it under "Options" and in the field "Timeout" in the node. Nothing was sent.',
 	],
 ])('%j: the advice names where it stands', (given, advice) => {
-	const timeout = { label: 'Timeout', min: 1, max: 9, isField: true };
-	const read = readNumberOptions<keyof typeof OPTIONS | 'timeout'>(given, { ...OPTIONS, timeout });
-	expect(read).toMatchObject({ ok: false, failure: { advice } });
+	expect(readNumbers(given, OPTIONS, FORM)).toMatchObject({ ok: false, failure: { advice } });
+});
+
+test('the collection shows the fields in alphabetical order, without what is ours', () => {
+	const shown = optionsCollection(OPTIONS, ['retries', 'model', 'deadline']).options;
+	expect(shown?.map(({ name }) => name)).toEqual(['deadline', 'model', 'retries']);
+	expect(shown?.[0]).toEqual({
+		...number,
+		displayName: 'Deadline',
+		name: 'deadline',
+		default: 600,
+		typeOptions: { minValue: 0, maxValue: 9_000 },
+	});
+	expect(optionsCollection(OPTIONS).options).toHaveLength(4);
+});
+
+test('the types ask for a range, for the name, and for what a retry makes of an option', () => {
+	const field = { displayName: 'Seed', name: 'seed', default: 0, isPartOfRequest: true } as const;
+	const typeOptions = { minValue: 0, maxValue: 9 };
+	defineRequestOptions({ seed: { ...field, type: 'number', typeOptions } });
+	// @ts-expect-error -- no range
+	defineRequestOptions({ seed: { ...field, type: 'number' } });
+	// @ts-expect-error -- another name
+	defineRequestOptions({ seeds: { ...field, type: 'number', typeOptions } });
+	// @ts-expect-error -- nothing said about retries
+	defineRequestOptions({ seed: { ...field, type: 'number', typeOptions, isPartOfRequest: undefined } });
+	const read = readNumbers({}, OPTIONS);
+	// @ts-expect-error -- not a number
+	if (read.ok) read.value.entered('model');
+	expect(read.ok).toBe(true);
 });

@@ -1,0 +1,44 @@
+import { defineRequestOptions } from './options';
+
+/** The options that AgentInvoke and ChatCompletion share, described in the words of each. */
+export function callOptions(
+	words: Readonly<Record<'concurrency' | 'extraBody' | 'requestsPerSecond' | 'retries', string>>,
+) {
+	return defineRequestOptions({
+		concurrency: {
+			displayName: 'Concurrency',
+			name: 'concurrency',
+			type: 'number',
+			default: 8,
+			typeOptions: { minValue: 1, maxValue: 200 },
+			description: words.concurrency,
+			isPartOfRequest: false,
+		},
+		extraBody: {
+			displayName: 'Extra Body',
+			name: 'extraBody',
+			type: 'json',
+			default: '{}',
+			description: `More fields for the request, as a JSON object, ${words.extraBody}`,
+			isPartOfRequest: true,
+		},
+		requestsPerSecond: {
+			displayName: 'Requests per Second',
+			name: 'requestsPerSecond',
+			type: 'number',
+			default: 20,
+			typeOptions: { minValue: 0, maxValue: 10_000, numberPrecision: 2 },
+			description: `${words.requestsPerSecond}. It applies to one run of this node: two executions at once send twice as many. 0 means no limit.`,
+			isPartOfRequest: false,
+		},
+		retries: {
+			displayName: 'Retries',
+			name: 'retries',
+			type: 'number',
+			default: 3,
+			typeOptions: { minValue: 0, maxValue: 10 },
+			description: words.retries,
+			isPartOfRequest: false,
+		},
+	});
+}
