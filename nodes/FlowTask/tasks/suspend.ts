@@ -1,24 +1,36 @@
+import * as v from 'valibot';
+
 import type { Result } from '../../shared/errors/failure';
 import type { CallFailure } from '../../shared/http/client';
+import { isJsonObject } from '../../shared/text/json';
 import type { PolledInfos } from './poll';
 import { isFinal, waitsUnnumbered, type TaskInfo } from './taskInfo';
 import type { WatchEnd } from './watched';
 
 /** What a suspended wait keeps from poll to poll for one set of tasks; n8n stores it with the execution. */
-export interface WaitState {
+const Wait = v.object({
 	/** When the tasks were first polled, ms since the epoch. */
-	readonly startedAtMs: number;
+	startedAtMs: v.number(),
 	/** When anything about them last changed, and how they were then. */
-	readonly changedAtMs: number;
-	readonly progressMark: string;
+	changedAtMs: v.number(),
+	progressMark: v.string(),
 	/** Polls that got an answer. */
-	readonly polls: number;
+	polls: v.number(),
 	/** For each task in its order: how many answers in a row did not show it. */
-	readonly missing?: readonly number[];
+	missing: v.optional(v.array(v.number())),
 	/** How many polls in a row the platform refused. */
-	readonly refusals?: number;
+	refusals: v.optional(v.number()),
 	/** How many polls have failed since the timeout. */
-	readonly lateFailures?: number;
+	lateFailures: v.optional(v.number()),
+});
+
+export type WaitState = Readonly<v.InferOutput<typeof Wait>>;
+
+/** Reads a stored wait; `undefined` if there is none. Earlier versions called polls "looks" and the mark "picture". */
+export function readWait(stored: unknown): WaitState | undefined {
+	const { looks, picture, ...state } = isJsonObject(stored) ? stored : {};
+	const read = v.safeParse(Wait, { polls: looks, progressMark: picture, ...state });
+	return read.success ? read.output : undefined;
 }
 
 /**
@@ -35,7 +47,7 @@ export interface SuspendSettings {
 	readonly noProgressMs: number;
 }
 
-/** n8n wakes executions about once a minute, so a shorter sleep can take as long. */
+/** From about a minute up n8n wakes an execution on time; a shorter sleep may last as long. */
 export const SHORTEST_SLEEP_MS = 60_000;
 const LONGEST_SLEEP_MS = 15 * 60_000;
 

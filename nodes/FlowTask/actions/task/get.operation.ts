@@ -13,9 +13,10 @@ import { inNodeRun, type NodeRun } from '../run';
 import type { Operation } from '../operation';
 import { optionsWith } from '../options';
 import { simplifyField, taskIdsField } from './fields';
-import { readDelivery, taskIdsOf } from './inputs';
+import { readDelivery } from './inputs';
+import { taskIdsOf } from './taskIds';
 
-/** Reads the state of tasks as it is now, many ids in one call (§4.2). */
+/** Reads the current state of tasks, many ids in one call (§4.2). */
 export const get: Operation = {
 	value: 'get',
 	name: 'Get',
@@ -46,11 +47,7 @@ async function getTasks(context: IExecuteFunctions, run: NodeRun): Promise<INode
 			const { simplify } = read.value;
 			return read.value.taskIds.map((taskId) => {
 				const info = infos.get(taskId);
-				if (!info) {
-					const refusal = refused.get(taskId);
-					const failure = refusal ? refusedTask(taskId, refusal) : unknownTask(taskId, run);
-					return failItem(context, failure, itemIndex);
-				}
+				if (!info) return failItem(context, explainMissing(taskId, refused.get(taskId), run), itemIndex);
 				const json = describeTask(info, run.redact);
 				if (!simplify) json.raw = rawTaskInfo(info, run.redact);
 				return { json, pairedItem: { item: itemIndex } };
@@ -67,36 +64,26 @@ async function getTasks(context: IExecuteFunctions, run: NodeRun): Promise<INode
 	return [items.flat()];
 }
 
-function refusedTask(taskId: string, { kind, message, details }: Failure): Failure {
-	return {
-		kind,
-		message: `The state of task ${excerpt(taskId, 100)} cannot be read. ${message}`,
-		advice:
-			'Check that the id is complete and that the credential is of the account and the platform on which the task was submitted.',
-		details: { ...details, taskId },
-	};
-}
-
-interface Wanted {
-	readonly taskIds: readonly string[];
-	readonly simplify: boolean;
-}
-
-function readWanted(context: IExecuteFunctions, itemIndex: number): Result<Wanted> {
+function readWanted(
+	context: IExecuteFunctions,
+	itemIndex: number,
+): Result<{ readonly taskIds: readonly string[]; readonly simplify: boolean }> {
 	const ids = taskIdsOf(context, itemIndex);
 	if (!ids.ok) return ids;
 	return readItem(() => ok({ taskIds: ids.value, simplify: readDelivery(context, itemIndex).simplify }));
 }
 
-function unknownTask(taskId: string, run: NodeRun): Failure {
-	const snapshot = {
-		info: undefined,
-		sinceMs: undefined,
-		generatingAtMs: undefined,
-		endedAtMs: run.clock.wallNow(),
+/** Why the answer has no such task. */
+function explainMissing(taskId: string, refusal: Failure | undefined, { clock, redact }: NodeRun): Failure {
+	const snapshot = { endedAtMs: clock.wallNow() };
+	const unknown = explainWatchEnd(taskId, { kind: 'unknown', snapshot }, redact);
+	if (!refusal && unknown) return unknown;
+	return {
+		kind: refusal?.kind ?? 'taskUnknown',
+		message: `The state of task ${excerpt(taskId, 100)} cannot be read. ${refusal?.message ?? ''}`,
+		advice: unknown?.advice ?? '',
+		details: { ...refusal?.details, taskId },
 	};
-	const failure = explainWatchEnd(taskId, { kind: 'unknown', snapshot }, run.redact);
-	return failure ?? { kind: 'taskUnknown', message: `The platform does not know task ${taskId}`, advice: '' };
 }
 
 function failItem(context: IExecuteFunctions, failure: Failure, itemIndex: number): INodeExecutionData {

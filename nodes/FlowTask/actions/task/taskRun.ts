@@ -1,21 +1,20 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import type { Failure } from '../../../shared/errors/failure';
-import { runTasks, type TaskJob, type TaskOutcome } from '../../tasks/engine';
+import { outcome, runTasks, type EngineSettings, type TaskJob, type TaskOutcome } from '../../tasks/engine';
 import { explainWatchEnd } from '../../failures';
 import { deliver, failRun, type DeliveredTask } from '../deliver';
 import { checkBudget, inNodeRun, type NodeRun } from '../run';
 import type { PrepareItem } from './inputs';
 
 /**
- * The frame that all operations with tasks share: read the options and every item first, then run all good
- * ones in one engine, then deliver. Nothing is sent before every item was read.
+ * Runs the tasks of all items in one engine and delivers them. Nothing is sent before every item was read.
  *
- * @param leastMs time that the run has in any case, whatever the timeout of the options
+ * @param leastMs time that the run has in any case, whatever the timeout in the options
  */
 export async function runItems(
 	context: IExecuteFunctions,
-	goal: 'submitted' | 'finished',
+	goal: EngineSettings['goal'],
 	prepareItem: PrepareItem,
 	leastMs?: number,
 ): Promise<INodeExecutionData[][]> {
@@ -25,7 +24,7 @@ export async function runItems(
 async function runAll(
 	context: IExecuteFunctions,
 	run: NodeRun,
-	goal: 'submitted' | 'finished',
+	goal: EngineSettings['goal'],
 	prepareItem: PrepareItem,
 ): Promise<INodeExecutionData[][]> {
 	const items = context.getInputData().map((_, itemIndex) => {
@@ -34,19 +33,24 @@ async function runAll(
 	});
 	const prepared = items.flatMap((tasks, itemIndex) => tasks.map((task) => ({ itemIndex, task })));
 	const jobs = prepared.flatMap(({ task }) => (task.ok ? [task.value.job] : []));
-	const budget = checkBudget(
-		jobs.filter(({ start }) => start.kind === 'submit').length,
-		run.options.maxTasks,
-	);
+	const submits = jobs.filter(({ start }) => start.kind === 'submit');
+	const budget = checkBudget(submits.length, run.options.maxTasks);
 	if (!budget.ok) return failRun(context, budget.failure);
 
-	// Where the first failure ends the run anyway, nothing is submitted beside an item that cannot be.
-	const hopeless = jobs.length < prepared.length && !context.continueOnFail();
-	const settings = engineSettings(context, run, goal);
-	const outcomes = await runTasks(hopeless ? [] : jobs, settings, run);
-	const outcomeOf = new Map(outcomes.map((outcome, index) => [jobs[index], outcome]));
+	// If the first failure ends the run anyway, nothing is submitted beside an item that cannot be.
+	const stopAtFailure = !context.continueOnFail();
+	const isHopeless = jobs.length < prepared.length && stopAtFailure;
+	const settings = {
+		...run.options,
+		goal,
+		stopAtFailure,
+		lateIsFailure: run.options.onTimeout === 'error',
+		deadlineMs: run.deadlineMs,
+	};
+	const outcomes = await runTasks(isHopeless ? [] : jobs, settings, run);
+	const outcomeOf = new Map(outcomes.map((result, index) => [jobs[index], result]));
 	const tasks = prepared.map(({ itemIndex, task }): DeliveredTask => {
-		if (!task.ok) return { outcome: failedBefore(itemIndex, task.failure), delivery: UNUSED };
+		if (!task.ok) return { outcome: outcome(itemIndex, { failure: task.failure }), delivery: UNUSED };
 		const { job, delivery } = task.value;
 		return { outcome: outcomeOf.get(job) ?? notStarted(job, run), delivery };
 	});
@@ -60,24 +64,6 @@ async function runAll(
 	});
 }
 
-function engineSettings(
-	context: IExecuteFunctions,
-	{ options, deadlineMs }: NodeRun,
-	goal: 'submitted' | 'finished',
-): Parameters<typeof runTasks>[1] {
-	return {
-		goal,
-		maxInFlight: options.maxInFlight,
-		maxFailures: options.maxFailures,
-		stopAtFailure: !context.continueOnFail(),
-		lateIsFailure: options.onTimeout === 'error',
-		fileSelection: options.fileSelection,
-		deadlineMs,
-		noProgressMs: options.noProgressMs,
-		urlExpireSeconds: options.urlExpireSeconds,
-	};
-}
-
 const NOT_STARTED: Failure = {
 	kind: 'notSubmitted',
 	message: 'No task was submitted for this item, because another item cannot be submitted',
@@ -85,18 +71,14 @@ const NOT_STARTED: Failure = {
 	details: { status: 'notSubmitted' },
 };
 
-/** A job that did not start: nothing was sent for it, or an earlier try has made its task. */
+/** A job that did not start: nothing was sent for it, or an earlier try made its task. */
 function notStarted({ itemIndex, start }: TaskJob, { clock, redact }: NodeRun): TaskOutcome {
-	if (start.kind === 'submit') return failedBefore(itemIndex, NOT_STARTED);
+	if (start.kind === 'submit') return outcome(itemIndex, { failure: NOT_STARTED });
 	const { taskId, submittedAtMs: sinceMs } = start;
-	const snapshot = { info: undefined, sinceMs, generatingAtMs: undefined, endedAtMs: clock.wallNow() };
+	const snapshot = { sinceMs, endedAtMs: clock.wallNow() };
 	const failure = explainWatchEnd(taskId, { kind: 'left', snapshot }, redact);
-	return { ...failedBefore(itemIndex, failure ?? NOT_STARTED), taskId, snapshot };
+	return outcome(itemIndex, { failure, taskId, snapshot });
 }
 
 /** An item that failed has no files to deliver. */
 const UNUSED: DeliveredTask['delivery'] = { form: 'urls', binaryField: 'data', simplify: true };
-
-function failedBefore(itemIndex: number, failure: Failure): TaskOutcome {
-	return { itemIndex, taskId: undefined, reused: false, snapshot: undefined, files: [], failure };
-}

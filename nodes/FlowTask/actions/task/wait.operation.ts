@@ -5,11 +5,12 @@ import { readItem } from '../../../shared/errors/expressionError';
 import { optionsWith } from '../options';
 import type { Operation } from '../operation';
 import { outputFields, simplifyField, taskIdsField } from './fields';
-import { readDelivery, taskIdsOf } from './inputs';
+import { readDelivery, type PrepareItem } from './inputs';
+import { taskIdsOf } from './taskIds';
 import { runItems } from './taskRun';
 import { pollAndSleep, type SeenEnds } from './wait.suspended';
 
-/** Least time for getting the files at the end of a suspended wait: its timeout is used up by then. */
+/** Time to get the files at the end of a suspended wait, whose timeout is used up by then. */
 const COLLECT_MS = 10 * 60_000;
 
 /** Waits for tasks that exist, whoever submitted them, and gets their files. */
@@ -63,30 +64,18 @@ export const wait: Operation = {
 	},
 };
 
-/** @param ends how watching ended, where a suspended wait did that */
+/** @param ends how watching ended, if a suspended wait did that */
 async function collect(context: IExecuteFunctions, ends?: SeenEnds): Promise<INodeExecutionData[][]> {
-	return await runItems(
-		context,
-		'finished',
-		(itemIndex) => {
-			const taskIds = taskIdsOf(context, itemIndex);
-			if (!taskIds.ok) return [taskIds];
-			const read = readItem(() => ok(readDelivery(context, itemIndex)));
-			if (!read.ok) return [read];
-			const delivery = read.value;
-			const wantsFiles = delivery.form !== 'urls';
-			return taskIds.value.map((taskId) => ({
-				ok: true,
-				value: {
-					job: {
-						itemIndex,
-						wantsFiles,
-						start: { kind: 'watch', taskId, seen: ends?.get(itemIndex)?.get(taskId) },
-					},
-					delivery,
-				},
-			}));
-		},
-		ends && COLLECT_MS,
-	);
+	const prepareItem: PrepareItem = (itemIndex) => {
+		const taskIds = taskIdsOf(context, itemIndex);
+		if (!taskIds.ok) return [taskIds];
+		const read = readItem(() => ok(readDelivery(context, itemIndex)));
+		if (!read.ok) return [read];
+		const delivery = read.value;
+		return taskIds.value.map((taskId) => {
+			const start = { kind: 'watch', taskId, seen: ends?.get(itemIndex)?.get(taskId) } as const;
+			return ok({ job: { itemIndex, wantsFiles: delivery.form !== 'urls', start }, delivery });
+		});
+	};
+	return await runItems(context, 'finished', prepareItem, ends && COLLECT_MS);
 }

@@ -1,7 +1,8 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { itemsByAccount } from '../../../shared/platform/accounts';
-import { badInput } from '../../../shared/errors/failure';
+import { badInput, type Failure } from '../../../shared/errors/failure';
+import { isJsonObject } from '../../../shared/text/json';
 import { sha256 } from '../../../shared/text/sha256';
 import type { TaskInfo } from '../../tasks/taskInfo';
 import { infoOfMany } from '../../tasks/poll';
@@ -10,24 +11,21 @@ import {
 	endsOf,
 	noteFailedPoll,
 	notePoll,
+	readWait,
 	sleepMs,
 	waitEnd,
 	type SuspendSettings,
-	type WaitState,
 } from '../../tasks/suspend';
 import type { WatchEnd } from '../../tasks/watched';
 import { failRun } from '../deliver';
 import { isTool } from '../../../shared/run/toolMode';
 import { inNodeRun, type AccountLine, type NodeRun } from '../run';
-import { taskIdsOf } from './inputs';
+import { taskIdsOf } from './taskIds';
 
 const CONTEXT_KEY = 'flowTaskWaits';
 
-/** How watching ended for the tasks of each item, by id: another account may know a task of the same id. */
+/** How watching ended for the tasks of each item, by id: two accounts may have tasks of the same id. */
 export type SeenEnds = ReadonlyMap<number, ReadonlyMap<string, WatchEnd>>;
-
-/** Delivers what the tasks have come to, waiting no longer. */
-export type EndWait = (ends: SeenEnds) => Promise<INodeExecutionData[][]>;
 
 /**
  * One poll of a suspended wait. While tasks are unfinished the execution is put to sleep in n8n's database:
@@ -36,7 +34,7 @@ export type EndWait = (ends: SeenEnds) => Promise<INodeExecutionData[][]>;
  */
 export async function pollAndSleep(
 	context: IExecuteFunctions,
-	endWait: EndWait,
+	endWait: (ends: SeenEnds) => Promise<INodeExecutionData[][]>,
 ): Promise<INodeExecutionData[][]> {
 	const refusal = refuseUnwired(context);
 	if (refusal) return failRun(context, refusal);
@@ -48,8 +46,8 @@ export async function pollAndSleep(
 			return [];
 		}
 		await context.putExecutionToWait(new Date(poll.wakeAtMs));
-		// n8n throws these away. They must not be the input items: with an error output n8n empties the array that
-		// it is given, and the sleeping execution would wake without them.
+		// n8n discards these. They must not be the input items: with an error output n8n empties the array that it
+		// gets, and the sleeping execution would wake without them.
 		return [[], []];
 	});
 	if (polled.length > 0) return polled;
@@ -57,42 +55,38 @@ export async function pollAndSleep(
 	return [[], items];
 }
 
-function refuseUnwired(context: IExecuteFunctions): ReturnType<typeof badInput> | undefined {
+function refuseUnwired(context: IExecuteFunctions): Failure | undefined {
 	if (isTool(context)) {
 		return badInput('A tool of an AI agent cannot be suspended', 'Set "Wait Mode" to Hold for this tool.');
 	}
 	if (leadsBack(context) !== false) return undefined;
 	return badInput(
 		'"Check Again" leads nowhere, so the results would be lost',
-		'Connect the output "Check Again" back to the input of this node, and go on from the output "Done". Nothing was done yet.',
+		'Connect the output "Check Again" back to the input of this node, and continue from the output "Done". Nothing was done yet.',
 	);
 }
 
 /**
  * Whether the first output leads back to the node. n8n's list of child nodes never holds the node itself, so
  * the connections are read where n8n's context has them.
- * @returns `undefined` where it has none: then the operator is taken at their word
+ * @returns `undefined` if it has none; the wiring is taken to be right then
  */
 function leadsBack(context: IExecuteFunctions): boolean | undefined {
 	const { name } = context.getNode();
-	const first = firstOutputOf(context, name);
-	return first?.some(
-		(next) => next === name || context.getChildNodes(next).some((node) => node.name === name),
-	);
-}
-
-function firstOutputOf(context: object, name: string): string[] | undefined {
 	const connections = member(member(context, 'workflow'), 'connectionsBySourceNode');
 	if (connections === undefined) return undefined;
 	const first = member(member(member(connections, name), 'main'), '0');
-	return Array.isArray(first) ? first.map((target) => String(member(target, 'node'))) : [];
+	const targets: unknown[] = Array.isArray(first) ? first : [];
+	return targets
+		.map((target) => String(member(target, 'node')))
+		.some((next) => next === name || context.getChildNodes(next).some((node) => node.name === name));
 }
 
 function member(value: unknown, key: string): unknown {
 	return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
 }
 
-/** What comes of a poll: how watching ended, or when to poll again, ms since the epoch. */
+/** The result of a poll: how watching ended, or when to poll again, ms since the epoch. */
 type Poll = { readonly ends: SeenEnds } | { readonly ends?: undefined; readonly wakeAtMs: number };
 
 /** The wait ends with the last account's: until then those that are over are only polled again. */
@@ -129,15 +123,15 @@ async function pollAccount(
 	run: NodeRun,
 	line: AccountLine,
 	taskIds: readonly string[],
-	waits: Record<string, WaitState>,
+	waits: Record<string, unknown>,
 	name: string,
 ): Promise<{ readonly ends?: ReadonlyMap<string, WatchEnd>; readonly wakeAtMs?: number }> {
 	const read = await infoOfMany(line.api, taskIds, run.options.urlExpireSeconds);
 	const infos: ReadonlyMap<string, TaskInfo> = read.ok ? read.value.infos : new Map();
 	const settings: SuspendSettings = run.options;
-	// It is stored with the execution, and read in another process.
+	// Time of day, because it is stored and read in another process.
 	const nowMs = run.clock.wallNow();
-	const last = waits[name];
+	const last = readWait(waits[name]);
 	const state = read.ok
 		? notePoll(last, infos, taskIds, nowMs)
 		: noteFailedPoll(last, read.failure.passing, settings, nowMs);
@@ -152,26 +146,9 @@ async function pollAccount(
 		: { wakeAtMs: nowMs + sleepMs(state, infos, settings, nowMs) };
 }
 
-/** State that n8n stores with the execution; it outlives the sleep. */
-function waitsIn(nodeContext: Record<string, unknown>): Record<string, WaitState> {
+/** The waits that n8n stores with the execution; they outlive the sleep. */
+function waitsIn(nodeContext: Record<string, unknown>): Record<string, unknown> {
 	const known = nodeContext[CONTEXT_KEY];
-	if (isWaits(known)) return known;
-	const made: Record<string, WaitState> = {};
-	nodeContext[CONTEXT_KEY] = made;
-	return made;
-}
-
-function isWaits(value: unknown): value is Record<string, WaitState> {
-	return (
-		typeof value === 'object' &&
-		value !== null &&
-		Object.values(value).every(
-			(state: unknown) =>
-				typeof state === 'object' &&
-				state !== null &&
-				'startedAtMs' in state &&
-				'changedAtMs' in state &&
-				'polls' in state,
-		)
-	);
+	if (isJsonObject(known)) return known;
+	return (nodeContext[CONTEXT_KEY] = {});
 }

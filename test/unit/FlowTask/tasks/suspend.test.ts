@@ -6,6 +6,7 @@ import {
 	endsOf,
 	noteFailedPoll,
 	notePoll,
+	readWait,
 	SHORTEST_SLEEP_MS,
 	sleepMs,
 	waitEnd,
@@ -75,8 +76,22 @@ describe('notePoll', () => {
 	it('survives being stored', () => {
 		const first = notePoll(undefined, infosOf(at(5)), ['a', 'gone'], 3);
 		const stored: unknown = JSON.parse(JSON.stringify(first));
-		expect(stored).toEqual(first);
+		expect(readWait(stored)).toEqual(first);
 	});
+
+	it('reads a wait that an earlier version stored', () => {
+		const stored = { startedAtMs: 1, changedAtMs: 2, picture: 'generating/5/0', looks: 3, missing: [0] };
+		expect(readWait(stored)).toEqual({
+			...{ startedAtMs: 1, changedAtMs: 2, progressMark: 'generating/5/0', polls: 3, missing: [0] },
+		});
+	});
+
+	it.each([undefined, null, 'x', [], {}, { startedAtMs: 1, changedAtMs: 2 }])(
+		'knows no wait in %j',
+		(stored) => {
+			expect(readWait(stored)).toBeUndefined();
+		},
+	);
 });
 
 describe('polls that fail', () => {

@@ -1,0 +1,100 @@
+import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
+
+import { fail, failInput, ok, type Result } from '../../../shared/errors/failure';
+import { binaryFieldBytes, fetchInputFile, readBinaryField } from '../../../shared/files/inputFile';
+import { refuseRounded } from '../../../shared/form/pastedJson';
+import { excerpt } from '../../../shared/text/json';
+import { isWebAddress } from '../../../shared/text/webAddress';
+import type { ImageInput } from '../../tasks/submit';
+import type { NodeRun } from '../run';
+import { rowsOf, textOf } from './prompt';
+
+export interface ImageSlots {
+	readonly images: readonly ImageInput[];
+	/** Images that need no upload. An id that the platform gave is set as it is, whatever a list in the view holds. */
+	readonly imageIds: readonly UploadedImage[];
+}
+
+type UploadedImage = Pick<ImageInput, 'nodeId' | 'parameter'> & { readonly imageId: string };
+
+/** Reads "Input Images". Nothing is fetched or uploaded yet. */
+export function readImageSlots(
+	context: IExecuteFunctions,
+	itemIndex: number,
+	run: NodeRun,
+): Result<ImageSlots> {
+	const images: ImageInput[] = [];
+	const imageIds: UploadedImage[] = [];
+	const rows = rowsOf(context.getNodeParameter('imageSlots.slot', itemIndex, []));
+	for (const [index, row] of rows.entries()) {
+		const name = `Image ${index + 1} of "Input Images"`;
+		const nodeId = textOf(row.nodeId);
+		const place = { nodeId, parameter: textOf(row.parameter) || 'image' };
+		if (!nodeId) return failInput(`${name} has no node ID`, 'Enter the ID of the node that loads the image.');
+		if (row.source === 'imageId') {
+			const imageId = readImageId(row, name);
+			if (!imageId.ok) return imageId;
+			imageIds.push({ ...place, imageId: imageId.value });
+			continue;
+		}
+		const source =
+			row.source === 'url' ? readUrl(context, row, name, run) : readField(context, row, itemIndex, run);
+		if (!source.ok) return source;
+		images.push({ ...place, ...source.value });
+	}
+	return ok({ images, imageIds });
+}
+
+function readImageId(row: IDataObject, name: string): Result<string> {
+	const rounded = refuseRounded('Image ID', row.imageId);
+	if (rounded) return fail(rounded);
+	const imageId = textOf(row.imageId);
+	if (imageId) return ok(imageId);
+	return failInput(`${name} has no image ID`, 'Upload the image first, or choose another source.');
+}
+
+type ImageSource = Pick<ImageInput, 'load' | 'bytes'>;
+
+function readUrl(
+	context: IExecuteFunctions,
+	row: IDataObject,
+	name: string,
+	{ options: { maxFileBytes }, ending }: NodeRun,
+): Result<ImageSource> {
+	const url = textOf(row.url);
+	if (!isWebAddress(url)) {
+		return failInput(
+			`${name} has ${url ? `"${excerpt(url, 60)}" as its URL, which is not a web address` : 'no URL'}`,
+			'Enter a URL that starts with http:// or https://.',
+		);
+	}
+	return ok({
+		load: async (mostBytes) =>
+			await fetchInputFile(context, url, Math.min(maxFileBytes, mostBytes), ending.signal),
+	});
+}
+
+/** A missing file is reported before anything is sent for any item. */
+function readField(
+	context: IExecuteFunctions,
+	row: IDataObject,
+	itemIndex: number,
+	{ options: { maxFileBytes } }: NodeRun,
+): Result<ImageSource> {
+	const field = row.binaryField === undefined ? 'data' : textOf(row.binaryField);
+	try {
+		context.helpers.assertBinaryData(itemIndex, field);
+	} catch {
+		const present = Object.keys(context.getInputData()[itemIndex]?.binary ?? {});
+		return failInput(
+			`The item has no file in field "${excerpt(field, 60)}"`,
+			present.length > 0
+				? `Its files are in: ${present.join(', ')}. Enter one of these names.`
+				: 'It has no file at all. Connect a node before this one that outputs the image as a file.',
+		);
+	}
+	return ok({
+		load: async () => await readBinaryField(context, itemIndex, field, maxFileBytes),
+		bytes: binaryFieldBytes(context, itemIndex, field) ?? maxFileBytes,
+	});
+}

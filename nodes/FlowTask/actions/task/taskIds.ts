@@ -1,0 +1,45 @@
+import type { IExecuteFunctions } from 'n8n-workflow';
+
+import { readItem } from '../../../shared/errors/expressionError';
+import { fail, failInput, ok, type Result } from '../../../shared/errors/failure';
+import { parsePasted, refuseRounded } from '../../../shared/form/pastedJson';
+import { excerpt } from '../../../shared/text/json';
+import { LONGEST_ID_CHARS } from '../../tasks/taskInfo';
+
+/** Reads the "Task IDs" of an item: text with commas or line breaks, a JSON list, a list, or items with a taskId. */
+export function taskIdsOf(context: IExecuteFunctions, itemIndex: number): Result<string[]> {
+	return readItem(() => readTaskIds(context.getNodeParameter('taskIds', itemIndex, '')));
+}
+
+function readTaskIds(value: unknown): Result<string[]> {
+	const rounded = refuseRounded('Task IDs', value);
+	if (rounded) return fail(rounded);
+	const ids = [...new Set(collectIds(value))];
+	const tooLong = ids.find((id) => id.length > LONGEST_ID_CHARS);
+	if (tooLong !== undefined) {
+		return failInput(
+			`"Task IDs" holds "${excerpt(tooLong, 40)}", which is longer than ${LONGEST_ID_CHARS} characters`,
+			'That is not a task ID. Separate several by commas or line breaks.',
+		);
+	}
+	if (ids.length > 0) return ok(ids);
+	return failInput(
+		'"Task IDs" is empty',
+		'Enter a task ID, or an expression that gives one, e.g. {{ $json.taskId }}.',
+	);
+}
+
+function collectIds(value: unknown): string[] {
+	if (typeof value === 'number') return [String(value)];
+	// In a list each text is one id, whatever it contains.
+	if (Array.isArray(value)) {
+		return value.flatMap((one: unknown) => (typeof one === 'string' ? one.trim() || [] : collectIds(one)));
+	}
+	if (typeof value === 'object' && value !== null && 'taskId' in value) return collectIds(value.taskId);
+	if (typeof value !== 'string') return [];
+	const text = value.trim();
+	if (!/^[[{`]/.test(text)) return text.split(/[\s,;]+/).filter(Boolean);
+	const pasted = parsePasted(text);
+	// A list without quotation marks is clear enough.
+	return pasted.ok ? collectIds(pasted.value) : text.split(/[\s,;[\]"]+/).filter(Boolean);
+}
