@@ -14,7 +14,7 @@ import type { Whom } from '../failures';
 import { probeHandshake, type Probe } from '../probe';
 
 export const CREDENTIAL = 'flowBridgeApi';
-/** The longest time that a field takes: what a timer can hold. */
+/** The longest time that a field accepts: what a timer can hold. */
 export const MAX_SECONDS = 2_000_000;
 
 /** All that either node needs to open connections. */
@@ -26,16 +26,14 @@ export interface BridgeSetup {
 	readonly probe: () => Promise<Probe>;
 }
 
-export interface LineOptions {
-	readonly heartbeatFrame: unknown;
-	readonly heartbeatSeconds: unknown;
-	readonly idleTimeoutSeconds: unknown;
-}
-
-export interface AuthFields {
+/** The fields of the form that are about authentication. */
+interface AuthFields {
 	readonly authMode: unknown;
 	readonly authFrame: unknown;
 }
+
+/** The node's options. */
+type LineOptions = Readonly<Record<string, unknown>>;
 
 type Context = Pick<IExecuteFunctions | ITriggerFunctions, 'getCredentials' | 'helpers'>;
 
@@ -86,16 +84,13 @@ function readSettings(
 	{ authMode, authFrame }: AuthFields,
 	options: LineOptions,
 ): Result<BridgeSettings> {
-	const seconds = readNumberOptions(
-		{ ...options },
-		{
-			heartbeatSeconds: { label: 'Heartbeat Interval (Seconds)', min: 0, max: MAX_SECONDS, fallback: 30 },
-			idleTimeoutSeconds: { label: 'Idle Timeout (Seconds)', min: 0, max: MAX_SECONDS, fallback: 0 },
-		},
-	);
+	const seconds = readNumberOptions(options, {
+		heartbeatSeconds: { label: 'Heartbeat Interval (Seconds)', min: 0, max: MAX_SECONDS, fallback: 30 },
+		idleTimeoutSeconds: { label: 'Idle Timeout (Seconds)', min: 0, max: MAX_SECONDS, fallback: 0 },
+	});
 	if (!seconds.ok) return seconds;
 	const everyMs = Math.max(1, seconds.value('heartbeatSeconds') ?? 30) * 1000;
-	const heartbeat = readHeartbeat(options, everyMs);
+	const heartbeat = readHeartbeat(options.heartbeatFrame, everyMs);
 	if (!heartbeat.ok) return heartbeat;
 	const { url, protocol, bearer } = account;
 	const line = {
@@ -104,35 +99,29 @@ function readSettings(
 		...(heartbeat.value && { heartbeat: heartbeat.value }),
 		idleMs: (seconds.value('idleTimeoutSeconds') ?? 0) * 1000,
 	};
-	// Mutually exclusive (§5.4): with one of them in use, nothing of the other leaves.
+	// Mutually exclusive (§5.4): only one of them is ever sent.
 	if (authMode !== 'inFrame') return ok({ ...line, bearer });
 	const filled = fillAuthFrame(authFrame, account.token);
 	return filled.ok ? ok({ ...line, authFrame: filled.value }) : filled;
 }
 
-function readHeartbeat(
-	{ heartbeatFrame }: LineOptions,
-	everyMs: number,
-): Result<BridgeSettings['heartbeat']> {
-	const isEmpty =
-		heartbeatFrame === undefined ||
-		heartbeatFrame === null ||
-		(typeof heartbeatFrame === 'string' && !heartbeatFrame.trim());
-	if (isEmpty) return ok(undefined);
-	const frame = typeof heartbeatFrame === 'string' ? parseJson(heartbeatFrame) : heartbeatFrame;
-	if (isJsonObject(frame) && Object.keys(frame).length === 0) return ok(undefined);
-	// Pasted text goes out as it stands: as a number, a long ID would lose its last digits.
-	const pasted = typeof heartbeatFrame === 'string' ? heartbeatFrame.trim() : jsonText(frame);
-	const text = isJsonObject(frame) ? pasted : undefined;
-	if (text === undefined) {
-		return fail(
-			badInput(
-				'The Heartbeat Frame is not a JSON object',
-				'Enter one such as {"type": "ping"}, or leave it empty.',
-			),
-		);
-	}
-	return ok({ frame: text, everyMs });
+function readHeartbeat(value: unknown, everyMs: number): Result<BridgeSettings['heartbeat']> {
+	const { frame, text } = parseFrame(value ?? '');
+	if (text === '' || (isJsonObject(frame) && Object.keys(frame).length === 0)) return ok(undefined);
+	if (isJsonObject(frame) && text !== undefined) return ok({ frame: text, everyMs });
+	return fail(
+		badInput(
+			'The Heartbeat Frame is not a JSON object',
+			'Enter one such as {"type": "ping"}, or leave it empty.',
+		),
+	);
+}
+
+/** Pasted text is sent as it stands: a number of more than 15 digits does not survive parsing. */
+export function parseFrame(value: unknown): { readonly frame: unknown; readonly text: string | undefined } {
+	return typeof value === 'string'
+		? { frame: parseJson(value), text: value.trim() }
+		: { frame: value, text: jsonText(value) };
 }
 
 async function checkEgress(
@@ -143,7 +132,7 @@ async function checkEgress(
 	return fail(
 		badInput(
 			`This n8n does not allow connections to ${host}`,
-			"The address lies in a range that n8n's protection against server-side request forgery blocks. Whoever runs this n8n can allow it.",
+			"n8n's protection against server-side request forgery blocks this address range. Ask whoever runs this n8n to allow it.",
 		),
 	);
 }

@@ -3,7 +3,7 @@ import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 import { fail, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { isJsonObject } from '../../shared/text/json';
 import { createRunMemory, fingerprinter, runIndexOf } from '../../shared/run/retryMemory';
-import { isTool } from '../../shared/run/toolMode';
+import { isTool } from '../../shared/errors/nodeError';
 import { SENT_BUT } from '../session';
 
 /** What became of the frames of earlier tries of this node run: a retry sends the others only. */
@@ -20,7 +20,7 @@ const PART = 'frames';
 
 export function openFrameMemory(context: IExecuteFunctions): FrameMemory {
 	// An agent calls its tool again for another frame, in the same run and with the same item.
-	if (isTool(context)) return { recall: () => undefined, keep: () => undefined };
+	if (isTool(context.getNode())) return { recall: () => undefined, keep: () => undefined };
 	const memory = createRunMemory(context.getContext('node'), 'flowBridgeRuns', runIndexOf(context));
 	const fingerprintOf = fingerprinter(sentParameters(context));
 	const items = context.getInputData();

@@ -27,11 +27,7 @@ export async function listen(context: ITriggerFunctions): Promise<ITriggerRespon
 			authMode: context.getNodeParameter('authMode'),
 			authFrame: context.getNodeParameter('authFrame', ''),
 		},
-		{
-			heartbeatFrame: options.heartbeatFrame,
-			heartbeatSeconds: options.heartbeatSeconds,
-			idleTimeoutSeconds: options.idleTimeoutSeconds,
-		},
+		options,
 	);
 	if (!setup.ok) throw toNodeError(context.getNode(), setup.failure);
 	if (context.getMode() === 'manual') return listenOnce(context, setup.value, read.value);

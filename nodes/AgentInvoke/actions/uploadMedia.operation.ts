@@ -1,8 +1,8 @@
 import type { IExecuteFunctions, INodeExecutionData, INodeProperties } from 'n8n-workflow';
 import pLimit from 'p-limit';
 
-import { toErrorItem, toNodeError } from '../../shared/errors/nodeError';
-import { fail, type Result } from '../../shared/errors/failure';
+import { deliverResults } from '../../shared/run/deliver';
+import { fail, ok, type Result } from '../../shared/errors/failure';
 import { explainExpressionError } from '../../shared/errors/expressionError';
 import type { UploadedMedia } from '../upload';
 import { readText, uploadField } from './inputs';
@@ -47,14 +47,10 @@ async function uploadAll(context: IExecuteFunctions, run: AgentRun): Promise<INo
 				}),
 		),
 	);
-	return [
-		uploads.map((upload, item): INodeExecutionData => {
-			if (!upload.ok && !context.continueOnFail()) {
-				throw toNodeError(context.getNode(), upload.failure, item);
-			}
-			if (!upload.ok) return toErrorItem(upload.failure, item, run.asTool);
-			const { url, name, mimeType, expiresAt } = upload.value;
-			return { json: { url, name, mimeType, expiresAt }, pairedItem: { item } };
-		}),
-	];
+	const results = uploads.map((upload) => {
+		if (!upload.ok) return upload;
+		const { url, name, mimeType, expiresAt } = upload.value;
+		return ok({ url, name, mimeType, expiresAt });
+	});
+	return [deliverResults(context, results)];
 }

@@ -16,8 +16,6 @@ export interface Accounts<T> {
 	readonly of: (itemIndex: number) => Result<T>;
 	/** The fields of the credential whose values may differ from item to item. */
 	readonly varying: ReadonlySet<string>;
-	/** The first item without an account. */
-	readonly refused: { readonly itemIndex: number; readonly failure: Failure } | undefined;
 }
 
 /** A checked account, and the decrypted fields that it was read from. */
@@ -100,7 +98,7 @@ function shared<T>(
 	const account = check(fields.value);
 	if (!account.ok) return account;
 	const only = { account: account.value, fields: fields.value };
-	return ok({ all: [only], of: () => ok(only), varying: new Set(), refused: undefined });
+	return ok({ all: [only], of: () => ok(only), varying: new Set() });
 }
 
 function group<T>(
@@ -116,13 +114,10 @@ function group<T>(
 		byFields.set(name, known);
 		return known.ok ? known : fail(ofOneItem(known.failure, itemIndex));
 	});
-	const itemIndex = ofItem.findIndex((read) => !read.ok);
-	const refused = ofItem[itemIndex];
 	return {
 		all: [...byFields.values()].flatMap((read) => (read.ok ? [read.value] : [])),
 		of: (index) => ofItem[index] ?? fail(NO_SUCH_ITEM),
 		varying,
-		refused: refused && !refused.ok ? { itemIndex, failure: refused.failure } : undefined,
 	};
 }
 

@@ -1,3 +1,6 @@
+import type { IExecuteFunctions } from 'n8n-workflow';
+
+import { isTool } from '../errors/nodeError';
 import type { Redact } from '../text/redact';
 
 /** A piece of output as n8n streams it to a chat or a webhook. */
@@ -63,7 +66,7 @@ export function createChatStreams(
 		await Promise.all(sends);
 	};
 
-	return (itemIndex) => {
+	const open = (itemIndex: number): ChatStream => {
 		let begun: Promise<void> | undefined;
 		const redacted = redact.inPieces();
 		const begin = async (): Promise<void> => {
@@ -88,4 +91,29 @@ export function createChatStreams(
 			fail: async (message) => await finish({ kind: 'error', text: message }),
 		};
 	};
+	const opened = new Map<number, ChatStream>();
+	return (itemIndex) => {
+		const stream = opened.get(itemIndex) ?? open(itemIndex);
+		opened.set(itemIndex, stream);
+		return stream;
+	};
+}
+
+const NOBODY_LISTENS: ChatStream = {
+	write: async () => undefined,
+	end: async () => undefined,
+	fail: async () => undefined,
+};
+
+/** The streams of a run's items. A tool streams nothing: its text goes to the agent, which speaks for itself. */
+export function openChatStreams(
+	context: IExecuteFunctions,
+	redact: Pick<Redact, 'inPieces'>,
+): (itemIndex: number) => ChatStream {
+	if (isTool(context.getNode()) || !context.isStreaming()) return () => NOBODY_LISTENS;
+	return createChatStreams(
+		async (kind, itemIndex, text) => context.sendChunk(kind, itemIndex, text),
+		context.getInputData().length,
+		redact,
+	);
 }

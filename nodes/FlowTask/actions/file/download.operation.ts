@@ -1,16 +1,15 @@
 import pLimit from 'p-limit';
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
-import { toErrorItem, toNodeError } from '../../../shared/errors/nodeError';
+import { failItem } from '../../../shared/errors/nodeError';
 import { badInput, fail, ok, type Result } from '../../../shared/errors/failure';
 import { parseJson } from '../../../shared/text/json';
 import type { StoredFile } from '../../../shared/files/download';
 import { decodeLink } from '../../tasks/taskInfo';
 import { namesFor, type FileLink } from '../../tasks/links';
-import { isTool } from '../../../shared/run/toolMode';
 import { readItem } from '../../../shared/errors/expressionError';
 import { inNodeRun, type NodeRun } from '../run';
-import type { Operation } from '../operation';
+import type { Operation } from '../../../shared/form/operation';
 import { optionsWith } from '../options';
 import { textParameter } from '../task/inputs';
 
@@ -66,9 +65,8 @@ async function downloadItems(context: IExecuteFunctions, run: NodeRun): Promise<
 						: link;
 					if (link.ok && stored.ok) return fileItem(itemIndex, link.value, stored.value);
 					const failure = stored.ok ? NO_LINKS : stored.failure;
-					if (context.continueOnFail()) return toErrorItem(failure, itemIndex, isTool(context));
-					run.ending.abort();
-					throw toNodeError(context.getNode(), failure, itemIndex);
+					if (!context.continueOnFail()) run.ending.abort();
+					return failItem(context, failure, itemIndex);
 				}),
 		),
 	);

@@ -13,7 +13,7 @@ import { acceptedFor, checkImagePlaces, checkOverrides } from '../../workflow/ch
 import { applySeed, isSeedName, type SeedMode } from '../../workflow/seeds';
 import type { Delivery } from '../deliver';
 import { fingerprinter } from '../../../shared/run/retryMemory';
-import { isTool } from '../../../shared/run/toolMode';
+import { isTool } from '../../../shared/errors/nodeError';
 import { readItem } from '../../../shared/errors/expressionError';
 import type { NodeRun } from '../run';
 import { SUBMITTED_FIELDS } from './fields';
@@ -161,7 +161,7 @@ function readIdempotencyKey(
 export function readDelivery(context: IExecuteFunctions, itemIndex: number): Delivery {
 	const form: unknown = context.getNodeParameter('output', itemIndex, 'urls');
 	return {
-		form: isTool(context) ? 'urls' : form === 'filePerItem' || form === 'allFiles' ? form : 'urls',
+		form: isTool(context.getNode()) ? 'urls' : form === 'filePerItem' || form === 'allFiles' ? form : 'urls',
 		binaryField: textParameter(context, 'binaryPropertyName', itemIndex) || 'data',
 		simplify: context.getNodeParameter('simplify', itemIndex, true) !== false,
 	};

@@ -1,10 +1,13 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
+import { failRun } from '../../../shared/errors/nodeError';
 import type { Failure } from '../../../shared/errors/failure';
+import { showHint } from '../../../shared/run/deliver';
+import { overBudget } from '../../../shared/run/frame';
 import { runTasks, type TaskJob, type TaskOutcome } from '../../tasks/engine';
 import { explainWatchEnd } from '../../failures';
-import { deliver, failRun, type DeliveredTask } from '../deliver';
-import { checkBudget, inNodeRun, type NodeRun } from '../run';
+import { deliver, type DeliveredTask } from '../deliver';
+import { inNodeRun, type NodeRun } from '../run';
 import type { PrepareItem } from './inputs';
 
 /**
@@ -34,11 +37,9 @@ async function runAll(
 	});
 	const prepared = items.flatMap((tasks, itemIndex) => tasks.map((task) => ({ itemIndex, task })));
 	const jobs = prepared.flatMap(({ task }) => (task.ok ? [task.value.job] : []));
-	const budget = checkBudget(
-		jobs.filter(({ start }) => start.kind === 'submit').length,
-		run.options.maxTasks,
-	);
-	if (!budget.ok) return failRun(context, budget.failure);
+	const count = jobs.filter(({ start }) => start.kind === 'submit').length;
+	const refusal = overBudget(count, run.options.maxTasks, `submit ${count} tasks`, 'Max Tasks');
+	if (refusal) return failRun(context, refusal);
 
 	// Where the first failure ends the run anyway, nothing is submitted beside an item that cannot be.
 	const hopeless = jobs.length < prepared.length && !context.continueOnFail();
@@ -50,9 +51,7 @@ async function runAll(
 		const { job, delivery } = task.value;
 		return { outcome: outcomeOf.get(job) ?? notStarted(job, run), delivery };
 	});
-	for (const message of run.remarks()) {
-		context.addExecutionHints({ message, type: 'info', location: 'outputPane' });
-	}
+	for (const message of run.remarks()) showHint(context, message, 'info');
 	return deliver(context, tasks, {
 		redact: run.redact,
 		lateIsStatus: run.options.onTimeout === 'returnStatus',
