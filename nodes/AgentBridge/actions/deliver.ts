@@ -9,34 +9,30 @@ import { toItem, type ListenSettings, type Received } from './received';
 
 export type Log = (level: 'debug' | 'info' | 'warn' | 'error', text: string) => void;
 
-/** The way of the frames into executions. */
+/** How frames get into executions. */
 export interface Delivery {
 	readonly queue: FrameQueue<Received>;
-	/** Takes nothing more, and hands all that waits to n8n at once: nobody is there to hand it out later. */
+	/** Hands all that waits to n8n at once, since nobody could do so later. */
 	close(): void;
 }
 
-/** Where it goes what became of frames. */
-export interface DeliveryReports {
-	readonly log: Log;
-	/** Frames that n8n did not take are forgotten, so that they are not passed over when they come again. */
-	readonly seen: Pick<Seen, 'remove'>;
-}
-
-/** For a batch whose execution did not begin, such as while n8n's database is away. */
+/** For a batch whose execution did not begin, e.g. while n8n's database is down. */
 const MAX_TRIES = 3;
 const FIRST_PAUSE_MS = 2_000;
 /** The text of all frames that wait, together. Parsed, they take several times as much. */
 const MAX_QUEUED_CHARS = 50_000_000;
-/** How much of the ids a line of the log shows. */
+/** How much of the IDs a log line shows. */
 const IDS_SHOWN_CHARS = 1_000;
 
-/** One execution a batch, the next one only when the last has ended. */
+/**
+ * One execution a batch, the next one only when the last has ended.
+ * @param seen forgets frames that n8n did not take, so that they are not skipped when they come again
+ */
 export function createDelivery(
 	context: ITriggerFunctions,
 	{ redact, clock }: BridgeSetup,
 	{ maxBatch, maxQueued }: ListenSettings,
-	{ log, seen }: DeliveryReports,
+	{ log, seen }: { readonly log: Log; readonly seen: Pick<Seen, 'remove'> },
 ): Delivery {
 	const workflowId = context.getWorkflow().id ?? '';
 	const { id: nodeId } = context.getNode();
@@ -59,12 +55,12 @@ export function createDelivery(
 				const why = error instanceof Error ? redact(error.message) : 'no reason was given';
 				const frames = `the execution for ${batch.length} frame(s)`;
 				if (hasBegun(error)) {
-					log('error', `${frames} did not come to its end: ${why}`);
+					log('error', `${frames} did not finish: ${why}`);
 					return;
 				}
 				if (isLast) {
 					for (const { id } of batch) if (id !== undefined) seen.remove(id);
-					log('error', `${frames} did not begin, and they are not worked on: ${why}${namesOf(batch)}`);
+					log('error', `${frames} did not begin, and they were dropped: ${why}${namesOf(batch)}`);
 					return;
 				}
 				const pauseMs = FIRST_PAUSE_MS * 4 ** (tries - 1);

@@ -12,23 +12,20 @@ import { createDelivery, type Log } from './deliver';
 import { listenOnce } from './listenOnce';
 import { readListenSettings, receive, type ListenSettings, type Received } from './received';
 
-/** Ids that are remembered to tell frames that come twice: twice as many as may wait. */
+/** IDs that are remembered to recognise duplicates: twice as many as may wait. */
 const REMEMBERED_IDS = 20_000;
 
-/** What the trigger does: in the editor it waits for one frame, in an active workflow it listens on and on. */
+/** The trigger: in the editor it waits for one frame, in an active workflow it keeps listening. */
 export async function listen(context: ITriggerFunctions): Promise<ITriggerResponse> {
 	const given: unknown = context.getNodeParameter('options', {});
 	const options = isJsonObject(given) ? given : {};
 	const read = readListenSettings(context, options);
 	if (!read.ok) throw toNodeError(context.getNode(), read.failure);
-	const setup = await prepareBridge(
-		context,
-		{
-			authMode: context.getNodeParameter('authMode'),
-			authFrame: context.getNodeParameter('authFrame', ''),
-		},
-		options,
-	);
+	const auth = {
+		authMode: context.getNodeParameter('authMode'),
+		authFrame: context.getNodeParameter('authFrame', ''),
+	};
+	const setup = await prepareBridge(context, auth, options);
 	if (!setup.ok) throw toNodeError(context.getNode(), setup.failure);
 	if (context.getMode() === 'manual') return listenOnce(context, setup.value, read.value);
 	return await listenOn(context, setup.value, read.value);
@@ -68,7 +65,7 @@ async function listenOn(
 			);
 		},
 		onDown: ({ message }, pauseMs) => {
-			// Further failures of an outage would only repeat the first line, unless they have another reason.
+			// Within an outage, only a new reason is worth another line.
 			log(
 				message === lastReason ? 'debug' : 'warn',
 				`${message}. Next try in ${(pauseMs / 1000).toFixed(1)} s`,
@@ -83,13 +80,13 @@ async function listenOn(
 		onFull: () => reportFull(context, queue.waiting, settings.maxQueued, log),
 	});
 
-	// A token that is refused at once fails the activation, where the person who activates reads it.
+	// A token that is refused at once fails the activation, so that whoever activates the workflow reads it.
 	await listener.started;
 	if (refused) throw toNodeError(node, refused);
 	isActive = true;
 	return {
 		closeFunction: async () => {
-			// First the socket: what it still took waits with the others.
+			// First the socket, so that its last frames are delivered too.
 			await listener.stop();
 			intake.summarise();
 			log('info', 'disconnected');
@@ -98,29 +95,21 @@ async function listenOn(
 	};
 }
 
-/** What becomes of all that comes over the socket. */
-interface Intake {
-	/** @returns false where there is no room for the frame */
-	readonly onText: (text: string) => boolean;
-	/** Something came that is not a frame. @param what to be put behind "a frame that is" */
-	readonly onStrange: (what: string) => void;
-	/** A connection is over: says how many frames were passed over. Each connection tells of the first as it comes. */
-	readonly summarise: () => void;
-}
-
+/** Puts frames into the queue. Of what is not a frame, each connection logs the first, and at its end the number. */
 function createIntake(
 	setup: BridgeSetup,
 	settings: ListenSettings,
 	{ queue, seen }: { readonly queue: FrameQueue<Received>; readonly seen: Seen },
 	log: Log,
-): Intake {
+) {
 	let strange = 0;
 	const onStrange = (what: string): void => {
-		if (strange++ === 0) log('warn', `a frame that is ${what} was passed over`);
+		if (strange++ === 0) log('warn', `skipped a frame that is ${what}`);
 	};
 	return {
 		onStrange,
-		onText: (text) => {
+		/** @returns false where there is no room for the frame */
+		onText: (text: string): boolean => {
 			const received = receive(text, setup, settings);
 			if (!received.ok) {
 				onStrange(received.failure);
@@ -129,16 +118,16 @@ function createIntake(
 			const { id, frame } = received.value;
 			if (!settings.filter.takes(frame)) return true;
 			if (id !== undefined && seen.has(id)) {
-				log('debug', 'a frame came twice and was passed over');
+				log('debug', 'skipped a frame that came twice');
 				return true;
 			}
 			if (!queue.push(received.value, text.length)) return false;
-			// Only what was taken: a frame without room may come once more.
+			// Only now: a frame that was not taken may come again.
 			if (id !== undefined) seen.add(id);
 			return true;
 		},
-		summarise: () => {
-			if (strange > 1) log('warn', `${strange} frames were passed over, as the first of them`);
+		summarise: (): void => {
+			if (strange > 1) log('warn', `skipped ${strange} frames that could not be read`);
 			strange = 0;
 		},
 	};
@@ -147,12 +136,12 @@ function createIntake(
 function reportFull(context: ITriggerFunctions, waiting: number, maxQueued: number, log: Log): void {
 	const remedy =
 		waiting < maxQueued
-			? 'Together they are as large as may wait. Raise "Max Frames per Execution" or make the workflow faster.'
+			? 'Together they have reached the largest size that may wait. Raise "Max Frames per Execution" or make the workflow faster.'
 			: 'Raise "Max Frames per Execution", make the workflow faster, or raise "Max Waiting Frames".';
 	const failure: Failure = {
 		kind: 'stalled',
-		message: `${waiting} frames wait for the workflow, so the connection was closed until they are worked off`,
-		advice: `Frames come faster than the workflow runs. ${remedy} Whether the platform keeps what it sends meanwhile is for it to say.`,
+		message: `${waiting} frames wait for the workflow, so the connection was closed until they are processed`,
+		advice: `Frames come faster than the workflow runs. ${remedy} The platform decides whether it keeps frames until then.`,
 		details: { waiting },
 	};
 	log('error', failure.message);

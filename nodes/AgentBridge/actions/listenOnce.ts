@@ -55,7 +55,7 @@ export function listenOnce(
 		manualTriggerFunction: async () => {
 			const outcome = await firstFrame();
 			await stop();
-			// Stopped by the operator: an empty answer ends n8n's wait, and nothing of it is shown.
+			// Stopped by the operator: an empty answer ends n8n's wait and shows nothing.
 			if (!outcome) context.emit([]);
 			else if (outcome.ok) context.emit([[toItem(outcome.value)]]);
 			else throw toNodeError(context.getNode(), outcome.failure);
@@ -73,7 +73,7 @@ function nothingCame({ testTimeoutMs }: ListenSettings, others: ReadonlySet<stri
 	if (others.size > 0) {
 		const shown = [...others].join(', ');
 		return badInput(
-			`Frames came within ${seconds} seconds, but none of the events that were asked for`,
+			`Frames came within ${seconds} seconds, but none with the chosen events`,
 			`What came: ${shown}. Compare that with "Event Path" and "Events".`,
 		);
 	}
@@ -81,6 +81,6 @@ function nothingCame({ testTimeoutMs }: ListenSettings, others: ReadonlySet<stri
 		kind: 'timedOut',
 		message: `The connection is open, but no frame came within ${seconds} seconds`,
 		advice:
-			"Send a message over this channel account while the test runs. Check in the platform's console that the account is bound to an agent, and that no other client takes its frames: a workflow that is active may be one. Some platforms want a first frame or a heartbeat before they send.",
+			"Send a message over this channel account while the test runs. Check in the platform's console that the account is bound to an agent, and that no other client, such as a published workflow, takes its frames. Some platforms send nothing until they get a first frame or a heartbeat.",
 	};
 }

@@ -1,7 +1,7 @@
 import type { IDataObject, IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 import pLimit from 'p-limit';
 
-import { readAccounts } from '../../shared/platform/accounts';
+import { readAccounts, type Accounts, type ReadAccount } from '../../shared/platform/accounts';
 import { badInput, fail, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { isJsonObject, jsonText } from '../../shared/text/json';
 import { refuseRounded } from '../../shared/form/pastedJson';
@@ -94,10 +94,7 @@ async function openBridgeRun(context: IExecuteFunctions, frame: RunFrame): Promi
 	const accounts = await readAccounts(context, CREDENTIAL, readBridgeAccount);
 	if (!accounts.ok) return accounts;
 	const redact = redactor(accounts.value.all.flatMap(({ account }) => account.secrets));
-	const connectionOf = connectItems(context, (itemIndex) => {
-		const read = accounts.value.of(itemIndex);
-		return read.ok ? ok(read.value.account) : read;
-	});
+	const connectionOf = connectItems(context, accounts.value);
 	const connections = new Set(connectionOf.flatMap((one) => (one.ok ? [one.value] : [])));
 	const limit = pLimit(CONNECTIONS_AT_ONCE);
 	const opening = [...connections].map(
@@ -114,19 +111,18 @@ async function openBridgeRun(context: IExecuteFunctions, frame: RunFrame): Promi
 /** @returns the connection of each item, or why it has none */
 function connectItems(
 	context: IExecuteFunctions,
-	accountOf: (itemIndex: number) => Result<BridgeAccount>,
+	accounts: Accounts<ReadAccount<BridgeAccount>>,
 ): Array<Result<Connection>> {
-	const known = new Map<BridgeAccount, Map<string, Connection>>();
+	const known = new Map<string, Connection>();
 	return context.getInputData().map((_, itemIndex) =>
 		readItem((): Result<Connection> => {
-			const account = accountOf(itemIndex);
-			if (!account.ok) return account;
+			const read = accounts.of(itemIndex);
+			if (!read.ok) return read;
 			const authFrame: unknown = context.getNodeParameter('authFrame', itemIndex, '');
-			const name = jsonText(authFrame) ?? '';
-			const ofAccount = known.get(account.value) ?? new Map<string, Connection>();
-			const connection = ofAccount.get(name) ?? { account: account.value, authFrame, itemIndexes: [] };
+			const name = `${accounts.all.indexOf(read.value)} ${jsonText(authFrame) ?? ''}`;
+			const connection = known.get(name) ?? { account: read.value.account, authFrame, itemIndexes: [] };
 			connection.itemIndexes.push(itemIndex);
-			known.set(account.value, ofAccount.set(name, connection));
+			known.set(name, connection);
 			return ok(connection);
 		}),
 	);

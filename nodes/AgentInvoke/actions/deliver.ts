@@ -58,14 +58,14 @@ export function deliverTurns(
 			(isInterrupt ? interrupts : responses).push({ json: describe(result.value, form), pairedItem });
 		}
 	}
-	const several = outcomes.filter(({ result }) => result.ok && result.value.reply.interrupts.length > 0);
-	if (several.length > 0) showHint(context, SEVERAL_INTERRUPTS, 'info');
-	const hint = outcomes.map(({ result }) => result.ok && result.value.reply.hint).find(Boolean);
+	const results = outcomes.map(({ result }) => result);
+	const replies = results.flatMap((result) => (result.ok ? [result.value.reply] : []));
+	if (replies.some(({ interrupts: waiting }) => waiting.length > 0)) {
+		showHint(context, SEVERAL_INTERRUPTS, 'info');
+	}
+	const hint = replies.find((reply) => reply.hint)?.hint;
 	if (hint) showHint(context, hint);
-	hintFailed(
-		context,
-		outcomes.map(({ result }) => result),
-	);
+	hintFailed(context, results);
 	return run.asTool ? [responses] : [responses, interrupts];
 }
 

@@ -1,13 +1,14 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
+import { itemsByAccount } from '../../shared/platform/accounts';
 import { failRun } from '../../shared/errors/nodeError';
-import { fail, ok, type Failure, type Result } from '../../shared/errors/failure';
+import { fail, ok, type Result } from '../../shared/errors/failure';
 import type { JsonObject } from '../../shared/text/json';
 import { openChatStreams, type ChatStream } from '../../shared/run/chatStream';
 import { showHint } from '../../shared/run/deliver';
 import { overBudget } from '../../shared/run/frame';
 import { fingerprinter } from '../../shared/run/retryMemory';
-import { explainExpressionError, readItem } from '../../shared/errors/expressionError';
+import { readItem, workItem } from '../../shared/errors/expressionError';
 import { invokeBody, withSession, type Turn } from '../request';
 import { explainTable } from '../sessions';
 import { takeTurns, type AgentTurn, type SessionChoice, type TurnOutcome } from '../turns';
@@ -155,17 +156,14 @@ async function endStream(
 
 async function bodyOf(
 	context: IExecuteFunctions,
-	prepared: ReadTurn,
+	{ turn, stream, line }: ReadTurn,
 	itemIndex: number,
 ): Promise<Result<JsonObject>> {
-	try {
-		const turn = await prepared.turn();
-		if (!turn.ok) return turn;
-		const extraBody = readExtraBody(context, itemIndex);
-		return invokeBody(turn.value, prepared.stream, extraBody, prepared.line.account.deployment);
-	} catch (error) {
-		return fail(explainExpressionError(error));
-	}
+	return await workItem(async () => {
+		const read = await turn();
+		if (!read.ok) return read;
+		return invokeBody(read.value, stream, readExtraBody(context, itemIndex), line.account.deployment);
+	});
 }
 
 /** Sessions belong to an agent, so that each has the keys of its own items to look up. */
@@ -173,12 +171,13 @@ async function loadSessions(
 	{ lines }: AgentRun,
 	prepared: ReadonlyArray<Result<ReadTurn>>,
 ): Promise<Result<undefined>> {
-	const keysOf = new Map(lines.all.map((line) => [line, new Set<string>()]));
-	for (const item of prepared) {
-		if (!item.ok || item.value.session.kind !== 'mapped') continue;
-		keysOf.get(item.value.line)?.add(item.value.session.key);
-	}
-	const loads = [...keysOf].map(async ([{ sessions }, keys]) => await sessions.load([...keys]));
+	const loads = [...itemsByAccount(lines, prepared.keys())].map(async ([{ sessions }, itemIndexes]) => {
+		const keys = itemIndexes.flatMap((itemIndex) => {
+			const item = prepared[itemIndex];
+			return item?.ok && item.value.session.kind === 'mapped' ? [item.value.session.key] : [];
+		});
+		return await sessions.load([...new Set(keys)]);
+	});
 	const loaded = await Promise.all(loads);
 	return explainTable(loaded.find(({ ok: isOk }) => !isOk) ?? ok(undefined));
 }
@@ -238,27 +237,26 @@ function preview(
 ): INodeExecutionData[] {
 	return prepared.map((item, itemIndex): INodeExecutionData => {
 		const pairedItem = { item: itemIndex };
-		const problem = ({ message, advice }: Failure): INodeExecutionData => ({
-			json: { problem: message, advice },
-			pairedItem,
-		});
-		if (!item.ok) return problem(item.failure);
-		const { session, line, previewed, stream } = item.value;
-		const { baseUrl, invokePath, deployment } = line.account;
-		const body = invokeBody(previewed, stream, readExtraBody(context, itemIndex), deployment);
-		if (!body.ok) return problem(body.failure);
-		const sessionId =
-			session.kind === 'explicit'
-				? session.id
-				: session.kind === 'mapped'
-					? line.sessions.find(session.key)
-					: '';
-		const request = {
-			method: 'POST',
-			url: `${baseUrl}${invokePath}`,
-			headers: { Authorization: 'Bearer <agent token>', 'Content-Type': 'application/json' },
-			body: withSession(body.value, sessionId, deployment),
-		};
-		return { json: { preview: request }, pairedItem };
+		const request = item.ok ? previewOf(context, item.value, itemIndex) : item;
+		if (request.ok) return { json: { preview: request.value }, pairedItem };
+		const { message, advice } = request.failure;
+		return { json: { problem: message, advice }, pairedItem };
+	});
+}
+
+function previewOf(
+	context: IExecuteFunctions,
+	{ session, line, previewed, stream }: ReadTurn,
+	itemIndex: number,
+): Result<JsonObject> {
+	const { baseUrl, invokePath, deployment } = line.account;
+	const body = invokeBody(previewed, stream, readExtraBody(context, itemIndex), deployment);
+	if (!body.ok) return body;
+	const known = session.kind === 'mapped' ? line.sessions.find(session.key) : '';
+	return ok({
+		method: 'POST',
+		url: `${baseUrl}${invokePath}`,
+		headers: { Authorization: 'Bearer <agent token>', 'Content-Type': 'application/json' },
+		body: withSession(body.value, session.kind === 'explicit' ? session.id : known, deployment),
 	});
 }

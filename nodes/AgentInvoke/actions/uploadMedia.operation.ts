@@ -2,9 +2,8 @@ import type { IExecuteFunctions, INodeExecutionData, INodeProperties } from 'n8n
 import pLimit from 'p-limit';
 
 import { deliverResults } from '../../shared/run/deliver';
-import { fail, ok, type Result } from '../../shared/errors/failure';
-import { explainExpressionError } from '../../shared/errors/expressionError';
-import type { UploadedMedia } from '../upload';
+import { ok } from '../../shared/errors/failure';
+import { workItem } from '../../shared/errors/expressionError';
 import { readText, uploadField } from './inputs';
 import { optionsWith } from './options';
 import { inAgentRun, type AgentRun } from './run';
@@ -37,14 +36,13 @@ async function uploadAll(context: IExecuteFunctions, run: AgentRun): Promise<INo
 	const uploads = await Promise.all(
 		context.getInputData().map(
 			async (_, itemIndex) =>
-				await limit(async (): Promise<Result<UploadedMedia>> => {
-					try {
-						const name = readText(context, 'binaryPropertyName', itemIndex);
-						return name.ok ? await uploadField(context, itemIndex, name.value, run) : name;
-					} catch (error) {
-						return fail(explainExpressionError(error));
-					}
-				}),
+				await limit(
+					async () =>
+						await workItem(async () => {
+							const name = readText(context, 'binaryPropertyName', itemIndex);
+							return name.ok ? await uploadField(context, itemIndex, name.value, run) : name;
+						}),
+				),
 		),
 	);
 	const results = uploads.map((upload) => {

@@ -11,7 +11,7 @@ import type { JsonObject } from '../../shared/text/json';
 import { openChatStreams, type ChatStream } from '../../shared/run/chatStream';
 import { openPlatforms, type Platform } from '../../shared/platform/platform';
 import type { Redact } from '../../shared/text/redact';
-import { explainExpressionError } from '../../shared/errors/expressionError';
+import { workItem } from '../../shared/errors/expressionError';
 import { createRetry } from '../../shared/http/retry';
 import { createIdleTimeouts } from '../../shared/http/idleTimeout';
 import { createRateLimiter } from '../../shared/http/rateLimiter';
@@ -128,7 +128,7 @@ async function answerItem(
 	if (known) return ok(known);
 	const complete = run.lines.of(itemIndex);
 	if (!complete.ok) return complete;
-	try {
+	return await workItem(async () => {
 		const question = await prepareQuestion(context, itemIndex);
 		if (!question.ok) return question;
 		const { body, options, ...form } = question.value;
@@ -144,10 +144,7 @@ async function answerItem(
 		const described = describeAnswer(answer.value, { ...form, forChat: run.forChat, asTool }, run.redact);
 		if (described.ok) run.memory.keep(itemIndex, described.value);
 		return described;
-	} catch (error) {
-		// n8n throws where an expression cannot be evaluated: that is this item's failure.
-		return fail(explainExpressionError(error));
-	}
+	});
 }
 
 /** Streams the answer, and the thinking before it where that is wanted. */

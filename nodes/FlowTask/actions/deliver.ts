@@ -13,6 +13,7 @@ import {
 	type OutcomeFacts,
 	type OutputForm,
 } from '../tasks/outputs';
+import type { NodeRun } from './run';
 
 /** How an item's outcome is to leave the node. */
 export interface Delivery extends OutcomeFacts {
@@ -27,13 +28,6 @@ export interface DeliveredTask {
 	readonly delivery: Delivery;
 }
 
-export interface DeliverySettings {
-	readonly redact: Redact;
-	/** Whether tasks that are not done in time go on as items with status "timedOut". */
-	readonly lateIsStatus: boolean;
-	readonly cancelled: boolean;
-}
-
 /** Task ids that an error text shows; all of them are in the error's context. */
 const IDS_SHOWN = 5;
 
@@ -44,21 +38,22 @@ const IDS_SHOWN = 5;
 export function deliver(
 	context: IExecuteFunctions,
 	tasks: readonly DeliveredTask[],
-	settings: DeliverySettings,
+	{ cancelled, options, redact }: NodeRun,
 ): INodeExecutionData[][] {
 	const outcomes = tasks.map(({ outcome }) => outcome);
-	if (settings.cancelled) {
+	if (cancelled()) {
 		logCancelled(context, outcomes);
 		return [[]];
 	}
+	/** Whether the task is not done in time, and leaves as an item with status "timedOut". */
 	const isLate = ({ failure }: TaskOutcome): boolean =>
-		settings.lateIsStatus && (failure?.kind === 'timedOut' || failure?.kind === 'stalled');
+		options.onTimeout === 'returnStatus' && (failure?.kind === 'timedOut' || failure?.kind === 'stalled');
 	throwFailed(context, outcomes, isLate);
 
 	const items = tasks.flatMap(({ outcome, delivery }): INodeExecutionData[] => {
 		const { itemIndex, failure } = outcome;
 		if (failure && !isLate(outcome)) return [toErrorItem(context.getNode(), failure, itemIndex)];
-		return itemsOf(outcome, delivery, settings.redact, isTool(context.getNode()), isLate(outcome));
+		return itemsOf(outcome, delivery, redact, isTool(context.getNode()), isLate(outcome));
 	});
 	const empty = tasks.filter(({ outcome, delivery }) => hasNoFiles(outcome, delivery)).length;
 	if (empty > 0) {
@@ -87,23 +82,14 @@ function itemsOf(
 ): INodeExecutionData[] {
 	const pairedItem = { item: outcome.itemIndex };
 	const info = outcome.snapshot?.info;
-	const json: IDataObject = describeOutcome(outcome, delivery, redact);
-	if (late) {
-		json.lastStatus = json.status;
-		json.status = 'timedOut';
-		json.advice = outcome.failure?.advice ?? '';
-	}
-	if (asTool)
-		return [
-			{
-				json: {
-					...describeForAgent(outcome, describeOutcome(outcome, delivery, redact), redact),
-					status: json.status,
-				},
-				pairedItem,
-			},
-		];
-	if (!delivery.simplify && info) json.raw = rawTaskInfo(info, redact);
+	const described = describeOutcome(outcome, delivery, redact);
+	const status = late ? 'timedOut' : described.status;
+	if (asTool) return [{ json: { ...describeForAgent(outcome, described, redact), status }, pairedItem }];
+	const json: IDataObject = {
+		...described,
+		...(late && { lastStatus: described.status, status, advice: outcome.failure?.advice ?? '' }),
+		...(!delivery.simplify && info && { raw: rawTaskInfo(info, redact) }),
+	};
 	const { files } = outcome;
 	if (files.length === 0) return [{ json, pairedItem }];
 	if (delivery.form === 'filePerItem') {
@@ -156,7 +142,7 @@ function throwFailed(
 	const ids = knownIds(outcomes);
 	const more =
 		ids.length > IDS_SHOWN ? ` and ${ids.length - IDS_SHOWN} more (all are in the error's details)` : '';
-	const shown = `Tasks of this run: ${listIds(ids, IDS_SHOWN)}${more}.`;
+	const tasksOfRun = `Tasks of this run: ${listIds(ids, IDS_SHOWN)}${more}.`;
 	const tasks = outcomes
 		.filter(({ taskId }) => taskId !== undefined)
 		.map(({ itemIndex, taskId = '', snapshot, failure }) => ({
@@ -165,7 +151,7 @@ function throwFailed(
 			status: snapshot?.info?.state ?? (failure ? 'unknown' : 'submitted'),
 		}));
 	throwFirst(context, failed, {
-		advice: ids.length > 0 && outcomes.length > 1 ? [shown] : [],
+		advice: ids.length > 0 && outcomes.length > 1 ? [tasksOfRun] : [],
 		context: { tasks },
 	});
 }

@@ -51,7 +51,7 @@ export interface NodeRun extends RunFrame {
 	readonly memory: TaskMemory & { release?(): void };
 	readonly randomSeed: RandomSeed;
 	/** What the operator pasted about the workflow, read once for all items that have the same. */
-	readonly knowledge: (definitionSource: unknown, viewSource: unknown) => Result<WorkflowKnowledge>;
+	readonly knowledge: typeof readKnowledge;
 }
 
 /** Requests under way at once, in each lane of each account. */
@@ -150,7 +150,7 @@ async function openNodeRun(
 			];
 		},
 		randomSeed: (least, most) => (least < most ? randomInt(least, most + 1) : least),
-		knowledge: rememberLast(readKnowledge),
+		knowledge: rememberingKnowledge(),
 	});
 }
 
@@ -185,14 +185,11 @@ function claimsAtOnce(requestsPerSecond: number): number {
 }
 
 /** Keeps the last answer: an export can be a megabyte, and mostly all items have the same. */
-function rememberLast<T>(
-	read: (first: unknown, second: unknown) => T,
-): (first: unknown, second: unknown) => T {
-	let last: { readonly first: unknown; readonly second: unknown; readonly answer: T } | undefined;
-	return (first, second) => {
-		if (last !== undefined && last.first === first && last.second === second) return last.answer;
-		const answer = read(first, second);
-		last = { first, second, answer };
-		return answer;
+function rememberingKnowledge(): typeof readKnowledge {
+	let last: { definition: unknown; view: unknown; knowledge: Result<WorkflowKnowledge> } | undefined;
+	return (definition, view) => {
+		if (!last || last.definition !== definition || last.view !== view)
+			last = { definition, view, knowledge: readKnowledge(definition, view) };
+		return last.knowledge;
 	};
 }

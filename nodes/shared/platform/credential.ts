@@ -1,7 +1,7 @@
 import type { ICredentialDataDecryptedObject, IExecuteFunctions } from 'n8n-workflow';
 
 import { fail, ok, type Result } from '../errors/failure';
-import { excerpt } from '../text/json';
+import { wordsOfError } from '../errors/expressionError';
 
 /** What the operator knows each credential as. */
 const NAMES = {
@@ -24,11 +24,9 @@ export async function readCredential(
 	try {
 		return ok(await context.getCredentials(type, itemIndex));
 	} catch (error) {
-		const said =
-			error instanceof Error && error.message ? excerpt(error.message, 300) : 'no reason was given';
 		return fail({
 			kind: 'credential',
-			message: `n8n could not read the node's ${NAMES[type]} credential: ${said}`,
+			message: `n8n could not read the node's ${NAMES[type]} credential: ${wordsOfError(error)}`,
 			advice: `Select a ${NAMES[type]} credential in this node. Nothing was sent.`,
 		});
 	}

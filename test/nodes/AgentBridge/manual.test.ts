@@ -37,7 +37,7 @@ test('other events come: which', async () => {
 	stage.channel.push({ type: 17 });
 	stage.channel.pushRaw('<html>');
 	const run = await testing;
-	expect(run.error?.message).toContain('none of the events that were asked for');
+	expect(run.error?.message).toContain('none with the chosen events');
 	expect(run.error?.description).toContain('tool_event, 17, a frame that is not a JSON object');
 });
 

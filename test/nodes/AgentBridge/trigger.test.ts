@@ -294,8 +294,8 @@ describe('frames that nobody could work on', () => {
 		expect(textsOf(trigger)).toEqual(['after']);
 		await trigger.close();
 		const said = [...messages(trigger), ...stage.harness.logs.map(({ message }) => message)].join('\n');
-		expect(said).toContain('a frame that is not a JSON object, or is nested too deeply was passed over');
-		expect(said).toContain('3 frames were passed over');
+		expect(said).toContain('skipped a frame that is not a JSON object, or is nested too deeply');
+		expect(said).toContain('skipped 3 frames');
 		expect(trigger.fatalErrors).toEqual([]);
 	});
 

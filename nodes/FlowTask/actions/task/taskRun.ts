@@ -52,11 +52,7 @@ async function runAll(
 		return { outcome: outcomeOf.get(job) ?? notStarted(job, run), delivery };
 	});
 	for (const message of run.remarks()) showHint(context, message, 'info');
-	return deliver(context, tasks, {
-		redact: run.redact,
-		lateIsStatus: run.options.onTimeout === 'returnStatus',
-		cancelled: run.cancelled(),
-	});
+	return deliver(context, tasks, run);
 }
 
 function engineSettings(
