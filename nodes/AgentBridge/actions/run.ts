@@ -35,7 +35,7 @@ interface BridgeRun extends RunFrame {
 	readonly setups: ReadonlyMap<Connection, Result<BridgeSetup>>;
 }
 
-/** Each item may have an account of its own, but a machine and a platform only bear so many connections. */
+/** Each item may have an account of its own, but no machine and no platform takes thousands of connections. */
 const CONNECTIONS_AT_ONCE = 32;
 
 /**

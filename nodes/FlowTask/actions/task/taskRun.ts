@@ -31,6 +31,7 @@ async function runAll(
 	goal: 'submitted' | 'finished',
 	prepareItem: PrepareItem,
 ): Promise<INodeExecutionData[][]> {
+	const { options, deadlineMs } = run;
 	const items = context.getInputData().map((_, itemIndex) => {
 		const line = run.lines.of(itemIndex);
 		return line.ok ? prepareItem(itemIndex, run) : [line];
@@ -38,12 +39,16 @@ async function runAll(
 	const prepared = items.flatMap((tasks, itemIndex) => tasks.map((task) => ({ itemIndex, task })));
 	const jobs = prepared.flatMap(({ task }) => (task.ok ? [task.value.job] : []));
 	const count = jobs.filter(({ start }) => start.kind === 'submit').length;
-	const refusal = overBudget(count, run.options.maxTasks, `submit ${count} tasks`, 'Max Tasks');
+	const refusal = overBudget(count, options.maxTasks, `submit ${count} tasks`, 'Max Tasks');
 	if (refusal) return failRun(context, refusal);
 
 	// Where the first failure ends the run anyway, nothing is submitted beside an item that cannot be.
 	const hopeless = jobs.length < prepared.length && !context.continueOnFail();
-	const settings = engineSettings(context, run, goal);
+	const settings = {
+		...{ ...options, goal, deadlineMs },
+		stopAtFailure: !context.continueOnFail(),
+		lateIsFailure: options.onTimeout === 'error',
+	};
 	const outcomes = await runTasks(hopeless ? [] : jobs, settings, run);
 	const outcomeOf = new Map(outcomes.map((outcome, index) => [jobs[index], outcome]));
 	const tasks = prepared.map(({ itemIndex, task }): DeliveredTask => {
@@ -53,24 +58,6 @@ async function runAll(
 	});
 	for (const message of run.remarks()) showHint(context, message, 'info');
 	return deliver(context, tasks, run);
-}
-
-function engineSettings(
-	context: IExecuteFunctions,
-	{ options, deadlineMs }: NodeRun,
-	goal: 'submitted' | 'finished',
-): Parameters<typeof runTasks>[1] {
-	return {
-		goal,
-		maxInFlight: options.maxInFlight,
-		maxFailures: options.maxFailures,
-		stopAtFailure: !context.continueOnFail(),
-		lateIsFailure: options.onTimeout === 'error',
-		fileSelection: options.fileSelection,
-		deadlineMs,
-		noProgressMs: options.noProgressMs,
-		urlExpireSeconds: options.urlExpireSeconds,
-	};
 }
 
 const NOT_STARTED: Failure = {
