@@ -139,7 +139,7 @@ test('an execution that began and was stopped is not begun again', async () => {
 	await clock.advance(60_000);
 	expect(emitted).toHaveLength(1);
 	expect(forgotten).toEqual([]);
-	expect(lines).toEqual([expect.stringContaining('did not come to its end')]);
+	expect(lines).toEqual([expect.stringContaining('did not finish')]);
 });
 
 test('closed during a pause: the last try is at once', async () => {
