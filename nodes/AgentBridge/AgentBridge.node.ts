@@ -8,7 +8,13 @@ import {
 
 import { AUTH_FIELDS } from './actions/fields.bridge';
 import { testBridgeConnection } from './actions/credentialTest';
-import { OPERATION_FIELDS, OPERATION_MENU, route } from './actions/router';
+import { operationProperties, runOperation } from '../shared/form/operation';
+import { request } from './actions/request.operation';
+import { send } from './actions/send.operation';
+
+/** All that the node can do; its form and its routing are both read from here. */
+const OPERATIONS = [request, send];
+const [operationMenu, ...operationFields] = operationProperties(OPERATIONS, request);
 
 export class AgentBridge implements INodeType {
 	description: INodeTypeDescription = {
@@ -24,12 +30,12 @@ export class AgentBridge implements INodeType {
 		outputs: [NodeConnectionTypes.Main],
 		usableAsTool: true,
 		credentials: [{ name: 'flowBridgeApi', required: true, testedBy: 'testBridgeConnection' }],
-		properties: [OPERATION_MENU, ...AUTH_FIELDS, ...OPERATION_FIELDS],
+		properties: [operationMenu, ...AUTH_FIELDS, ...operationFields],
 	};
 
 	methods = { credentialTest: { testBridgeConnection } };
 
 	async execute(this: IExecuteFunctions): Promise<INodeExecutionData[][]> {
-		return await route(this);
+		return await runOperation(this, OPERATIONS);
 	}
 }

@@ -6,8 +6,15 @@ import {
 	type INodeTypeDescription,
 } from 'n8n-workflow';
 
-import { operationProperties, route } from './actions/router';
+import { operationProperties, runOperation } from '../shared/form/operation';
+import { forgetSession } from './actions/forgetSession.operation';
+import { invoke } from './actions/invoke.operation';
+import { resume } from './actions/resume.operation';
+import { uploadMedia } from './actions/uploadMedia.operation';
 import { testAgentToken } from './methods/testAgentToken';
+
+/** All that the node can do; its form and its routing are both read from here. */
+const OPERATIONS = [forgetSession, invoke, resume, uploadMedia];
 
 /** What an agent interrupts for leaves by an output of its own, so that the flow can act and resume it. */
 const OUTPUTS = `={{ ['invoke', 'resume'].includes($parameter.operation)
@@ -28,12 +35,12 @@ export class AgentInvoke implements INodeType {
 		outputs: OUTPUTS,
 		usableAsTool: true,
 		credentials: [{ name: 'flowAgentApi', required: true, testedBy: 'testAgentToken' }],
-		properties: operationProperties(),
+		properties: operationProperties(OPERATIONS, invoke),
 	};
 
 	methods = { credentialTest: { testAgentToken } };
 
 	async execute(this: IExecuteFunctions): Promise<INodeExecutionData[][]> {
-		return await route(this);
+		return await runOperation(this, OPERATIONS);
 	}
 }

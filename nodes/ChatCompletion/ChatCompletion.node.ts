@@ -6,11 +6,9 @@ import {
 	type INodeTypeDescription,
 } from 'n8n-workflow';
 
-import { asNodeError } from '../shared/errors/nodeError';
-import { failRun } from '../shared/run/failRun';
 import { searchModels } from '../shared/chat/models';
 import { testPlatformKey } from '../shared/platform/platformTest';
-import { explainExpressionError } from '../shared/errors/expressionError';
+import { runNode } from '../shared/form/operation';
 import { chatFields } from './actions/fields';
 import { completeItems } from './actions/run';
 
@@ -34,12 +32,6 @@ export class ChatCompletion implements INodeType {
 	methods = { listSearch: { searchModels }, credentialTest: { testPlatformKey } };
 
 	async execute(this: IExecuteFunctions): Promise<INodeExecutionData[][]> {
-		try {
-			return await completeItems(this);
-		} catch (error) {
-			// Thrown with Continue On Fail, it would send the input items on as if all were well.
-			if (this.continueOnFail()) return failRun(this, explainExpressionError(error));
-			throw asNodeError(this.getNode(), error);
-		}
+		return await runNode(this, completeItems);
 	}
 }

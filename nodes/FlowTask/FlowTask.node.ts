@@ -8,7 +8,7 @@ import {
 
 import { getOverrideFields } from './methods/overrideFields';
 import { testPlatformKey } from '../shared/platform/platformTest';
-import { DEFAULT_RESOURCE, operationProperties, RESOURCES, route } from './actions/router';
+import { resourceProperties, route } from './actions/router';
 
 /** A suspended wait has a way back to itself; all else has one output. */
 const OUTPUTS =
@@ -30,17 +30,7 @@ export class FlowTask implements INodeType {
 		outputs: OUTPUTS,
 		usableAsTool: true,
 		credentials: [{ name: 'flowPlatformApi', required: true, testedBy: 'testPlatformKey' }],
-		properties: [
-			{
-				displayName: 'Resource',
-				name: 'resource',
-				type: 'options',
-				noDataExpression: true,
-				options: RESOURCES.map(({ value, name }) => ({ value, name })),
-				default: DEFAULT_RESOURCE,
-			},
-			...operationProperties(),
-		],
+		properties: resourceProperties(),
 	};
 
 	methods = { resourceMapping: { getOverrideFields }, credentialTest: { testPlatformKey } };

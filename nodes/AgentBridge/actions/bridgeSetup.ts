@@ -24,16 +24,14 @@ export interface BridgeSetup {
 	readonly probe: () => Promise<Probe>;
 }
 
-export interface LineOptions {
-	readonly heartbeatFrame: unknown;
-	readonly heartbeatSeconds: unknown;
-	readonly idleTimeoutSeconds: unknown;
-}
-
-export interface AuthFields {
+/** The fields of the form that are about authentication. */
+interface AuthFields {
 	readonly authMode: unknown;
 	readonly authFrame: unknown;
 }
+
+/** The node's options. */
+type LineOptions = Readonly<Record<string, unknown>>;
 
 type Context = Pick<IExecuteFunctions | ITriggerFunctions, 'getCredentials' | 'helpers'>;
 
@@ -105,9 +103,8 @@ function readSettings(
 
 /** @returns the frame's text, if there is one */
 function readHeartbeat(entered: unknown): Result<string | undefined> {
-	// Pasted text goes out unchanged: as a number, a long ID would lose its last digits.
-	const text = typeof entered === 'string' ? entered.trim() : jsonText(entered ?? {});
-	const frame = typeof entered === 'string' ? parseJson(text || '{}') : (entered ?? {});
+	const isBlank = typeof entered === 'string' && !entered.trim();
+	const { frame, text } = parseFrame(isBlank ? {} : (entered ?? {}));
 	if (isJsonObject(frame) && text !== undefined) {
 		return ok(Object.keys(frame).length > 0 ? text : undefined);
 	}
@@ -117,6 +114,13 @@ function readHeartbeat(entered: unknown): Result<string | undefined> {
 			'Enter one such as {"type": "ping"}, or leave it empty.',
 		),
 	);
+}
+
+/** Pasted text is sent unchanged: parsed, a long ID would lose its last digits. */
+export function parseFrame(value: unknown): { readonly frame: unknown; readonly text: string | undefined } {
+	return typeof value === 'string'
+		? { frame: parseJson(value), text: value.trim() }
+		: { frame: value, text: jsonText(value) };
 }
 
 async function checkEgress(

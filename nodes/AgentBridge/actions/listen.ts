@@ -20,18 +20,11 @@ export async function listen(context: ITriggerFunctions): Promise<ITriggerRespon
 	const options = isJsonObject(given) ? given : {};
 	const read = readListenSettings(context, options);
 	if (!read.ok) throw toNodeError(context.getNode(), read.failure);
-	const setup = await prepareBridge(
-		context,
-		{
-			authMode: context.getNodeParameter('authMode'),
-			authFrame: context.getNodeParameter('authFrame', ''),
-		},
-		{
-			heartbeatFrame: options.heartbeatFrame,
-			heartbeatSeconds: options.heartbeatSeconds,
-			idleTimeoutSeconds: options.idleTimeoutSeconds,
-		},
-	);
+	const auth = {
+		authMode: context.getNodeParameter('authMode'),
+		authFrame: context.getNodeParameter('authFrame', ''),
+	};
+	const setup = await prepareBridge(context, auth, options);
 	if (!setup.ok) throw toNodeError(context.getNode(), setup.failure);
 	if (context.getMode() === 'manual') return listenOnce(context, setup.value, read.value);
 	return await listenOn(context, setup.value, read.value);
@@ -101,29 +94,21 @@ async function listenOn(
 	};
 }
 
-/** Takes what comes over the socket. */
-interface Intake {
-	/** @returns false if there is no room for the frame */
-	readonly onText: (text: string) => boolean;
-	/** Something came that is not a readable frame. @param what follows "a frame that is" */
-	readonly onStrange: (what: string) => void;
-	/** Logs how many frames of this connection were skipped; the first is logged when it comes. */
-	readonly summarise: () => void;
-}
-
+/** Takes what comes over the socket. Each connection logs its first unreadable frame, and at its end their number. */
 function createIntake(
 	setup: BridgeSetup,
 	settings: ListenSettings,
 	{ queue, seen }: { readonly queue: FrameQueue<Received>; readonly seen: RecentIds },
 	log: Log,
-): Intake {
+) {
 	let strange = 0;
 	const onStrange = (what: string): void => {
 		if (strange++ === 0) log('warn', `skipped a frame that is ${what}`);
 	};
 	return {
 		onStrange,
-		onText: (text) => {
+		/** @returns false where there is no room for the frame */
+		onText: (text: string): boolean => {
 			const received = receive(text, setup, settings);
 			if (!received.ok) {
 				onStrange(received.failure);

@@ -9,11 +9,11 @@ import { pathSteps, readPath } from '../../shared/text/jsonPath';
 import { optionsCollection, readNumbers } from '../../shared/form/options';
 import { lostDigits } from '../../shared/form/pastedJson';
 import { readItem } from '../../shared/errors/expressionError';
-import { isTool } from '../../shared/run/toolMode';
+import { isTool } from '../../shared/errors/nodeError';
 import { createEventFilter, readName, withValueAt, type Frame, type ReplyRule } from '../frames';
 import { FRAME_FIELD, REPLY_FIELDS, REPLY_TIMEOUT, REQUEST_OPTIONS } from './fields.message';
 import type { Operation } from '../../shared/form/operation';
-import { eachInTurn, inSession, readFrame, type Outcome, type OutgoingFrame } from './run';
+import { inSession, readFrame, type OutgoingFrame } from './run';
 
 interface Request {
 	/** The frame to send. */
@@ -31,37 +31,33 @@ export const request: Operation = {
 	action: 'Send a frame and wait for the reply',
 	fields: [FRAME_FIELD, ...REPLY_FIELDS, optionsCollection(REQUEST_OPTIONS)],
 	execute: async (context) => {
-		const asTool = isTool(context);
+		const asTool = isTool(context.getNode());
 		const fromChat = isStartedByChat(context);
-		return await inSession(
-			context,
-			async (session, memory) =>
-				await eachInTurn(context, memory, async (itemIndex): Promise<Outcome> => {
-					const read = readItem(() => readRequest(context, itemIndex));
-					if (!read.ok) return read;
-					const { text, rule, timeoutMs, answerPath } = read.value;
-					const exchange = await session.request(text, rule, timeoutMs);
-					if (!exchange.ok) return exchange;
-					const { reply, collected, notCollected, elapsedMs } = exchange.value;
-					const answer = readPath(reply, answerPath);
-					const event = rule.filter.eventOf(reply);
-					const json: IDataObject = {
-						reply,
-						...(event !== undefined && { event }),
-						...(answer !== undefined && { answer }),
-						// The chat shows this field of the last node.
-						...(fromChat && answer !== undefined && { output: answer }),
-					};
-					if (asTool) return ok(json);
-					return ok({
-						...json,
-						...(rule.correlation !== undefined && { correlation: rule.correlation }),
-						collected: [...collected],
-						...(notCollected > 0 && { notCollected }),
-						elapsedMs,
-					});
-				}),
-		);
+		return await inSession(context, async (session, itemIndex) => {
+			const read = readItem(() => readRequest(context, itemIndex));
+			if (!read.ok) return read;
+			const { text, rule, timeoutMs, answerPath } = read.value;
+			const exchange = await session.request(text, rule, timeoutMs);
+			if (!exchange.ok) return exchange;
+			const { reply, collected, notCollected, elapsedMs } = exchange.value;
+			const answer = readPath(reply, answerPath);
+			const event = rule.filter.eventOf(reply);
+			const json: IDataObject = {
+				reply,
+				...(event !== undefined && { event }),
+				...(answer !== undefined && { answer }),
+				// The chat shows this field of the last node.
+				...(fromChat && answer !== undefined && { output: answer }),
+			};
+			if (asTool) return ok(json);
+			return ok({
+				...json,
+				...(rule.correlation !== undefined && { correlation: rule.correlation }),
+				collected: [...collected],
+				...(notCollected > 0 && { notCollected }),
+				elapsedMs,
+			});
+		});
 	},
 };
 

@@ -2,23 +2,26 @@ import type { IDataObject, IExecuteFunctions, INodeExecutionData } from 'n8n-wor
 import pLimit from 'p-limit';
 
 import { readAccounts, type Accounts, type ReadAccount } from '../../shared/platform/accounts';
-import { toErrorItem, toNodeError } from '../../shared/errors/nodeError';
 import { badInput, fail, ok, type Failure, type Result } from '../../shared/errors/failure';
-import { isJsonObject, jsonText, parseJson } from '../../shared/text/json';
+import { isJsonObject, jsonText } from '../../shared/text/json';
 import { refuseRounded } from '../../shared/form/pastedJson';
 import { redactor, type Redact } from '../../shared/text/redact';
 import { readItem } from '../../shared/errors/expressionError';
-import { isTool } from '../../shared/run/toolMode';
+import { deliverResults } from '../../shared/run/deliver';
+import { inRunFrame, type RunFrame } from '../../shared/run/frame';
 import type { Frame } from '../frames';
 import { readBridgeAccount, type BridgeAccount } from '../account';
 import { BridgeSession } from '../session';
-import { CREDENTIAL, setUpBridge, type BridgeSetup } from './bridgeSetup';
-import { openFrameMemory, type FrameMemory } from './frameMemory';
+import { CREDENTIAL, parseFrame, setUpBridge, type BridgeSetup } from './bridgeSetup';
+import { openFrameMemory } from './frameMemory';
 
 /** How one item ended: the fields of its output, or why there are none. */
 export type Outcome = Result<IDataObject>;
 
-/** The items that go over one connection: those of one account whose authentication frames come to the same. */
+/** Outcomes by the indexes of their items. */
+export type Outcomes = ReadonlyMap<number, Outcome>;
+
+/** The items that go over one connection: those of one account with the same authentication frame. */
 interface Connection {
 	readonly account: BridgeAccount;
 	readonly authFrame: unknown;
@@ -26,88 +29,83 @@ interface Connection {
 	readonly itemIndexes: number[];
 }
 
-/** The items of a connection, and what is known of them. */
-interface OwnItems extends Pick<FrameMemory, 'recall'> {
-	readonly itemIndexes: readonly number[];
-	/** Shared by all connections of the run. */
-	readonly ended: { hasFailed: boolean };
+interface BridgeRun extends RunFrame {
+	/** How each item's connection is opened. */
+	readonly lines: { readonly of: (itemIndex: number) => Result<BridgeSetup> };
+	readonly setups: ReadonlyMap<Connection, Result<BridgeSetup>>;
 }
 
-/** Outcomes by the indexes of their items. */
-type Outcomes = ReadonlyMap<number, Outcome>;
-
-/** An item may have an account of its own: a machine and a platform take so many connections without harm. */
+/** Each item may have an account of its own, but no machine and no platform takes thousands of connections. */
 const CONNECTIONS_AT_ONCE = 32;
 
 /**
- * The frame of both operations: the credential is read, the items of each account are worked on over a connection of
- * its own, beside those of the others, and nothing is left behind, however it ends.
+ * The frame of both operations: the items of each account are worked on one after the other over a connection of
+ * their own, beside those of the other accounts.
+ * @param confirm what is known of the outcomes of a connection in the end
  */
 export async function inSession(
 	context: IExecuteFunctions,
-	work: (session: BridgeSession, items: OwnItems) => Promise<Outcomes>,
+	work: (session: BridgeSession, itemIndex: number) => Promise<Outcome>,
+	confirm?: (session: BridgeSession, outcomes: Outcomes) => Promise<Outcomes>,
 ): Promise<INodeExecutionData[][]> {
+	return await inRunFrame(
+		context,
+		async (frame) => await openBridgeRun(context, frame),
+		async ({ lines, setups, signal }) => {
+			const memory = openFrameMemory(context);
+			const outcomeOf = new Map<number, Outcome>();
+			let hasFailed = false;
+			const converse = async (setup: BridgeSetup, itemIndexes: readonly number[]): Promise<void> => {
+				const session = new BridgeSession(setup, signal);
+				try {
+					const own = new Map<number, Outcome>();
+					for (const itemIndex of itemIndexes) {
+						const known = memory.recall(itemIndex);
+						// The run ends with the first failure, so nothing more is sent.
+						const outcome = known ?? (hasFailed ? fail(NOT_SENT) : await work(session, itemIndex));
+						own.set(itemIndex, outcome);
+						if (!outcome.ok && !context.continueOnFail()) hasFailed = true;
+					}
+					const confirmed = confirm ? await confirm(session, own) : own;
+					for (const [itemIndex, outcome] of confirmed) outcomeOf.set(itemIndex, outcome);
+				} finally {
+					await session.close();
+				}
+			};
+			const limit = pLimit(CONNECTIONS_AT_ONCE);
+			const conversations = [...setups].map(async ([{ itemIndexes }, setup]) => {
+				if (setup.ok) await limit(async () => await converse(setup.value, itemIndexes));
+			});
+			// All of them, however one ends: a connection is closed by its conversation.
+			await Promise.allSettled(conversations);
+			await Promise.all(conversations);
+			const outcomes = context.getInputData().map((_, itemIndex): Outcome => {
+				const setup = lines.of(itemIndex);
+				return setup.ok ? (outcomeOf.get(itemIndex) ?? fail(NOT_SENT)) : setup;
+			});
+			memory.keep(outcomes);
+			return [deliverResults(context, outcomes)];
+		},
+	);
+}
+
+/** Reads the accounts and all that is about their connections, before anything is opened. */
+async function openBridgeRun(context: IExecuteFunctions, frame: RunFrame): Promise<Result<BridgeRun>> {
 	const accounts = await readAccounts(context, CREDENTIAL, readBridgeAccount);
-	if (!accounts.ok) return failRun(context, accounts.failure);
+	if (!accounts.ok) return accounts;
 	const redact = redactor(accounts.value.all.flatMap(({ account }) => account.secrets));
 	const connectionOf = connectItems(context, accounts.value);
-	const connections = [...new Set(connectionOf.flatMap((one) => (one.ok ? [one.value] : [])))];
+	const connections = new Set(connectionOf.flatMap((one) => (one.ok ? [one.value] : [])));
 	const limit = pLimit(CONNECTIONS_AT_ONCE);
-	const setups = new Map(
-		await Promise.all(
-			connections.map(
-				async (one) => await limit(async () => [one, await setUp(context, one, redact)] as const),
-			),
-		),
+	const opening = [...connections].map(
+		async (one) => await limit(async () => [one, await setUp(context, one, redact)] as const),
 	);
-	const prepared = connectionOf.map((one) => (one.ok ? (setups.get(one.value) ?? fail(NOT_SENT)) : one));
-	const refusedAt = prepared.findIndex(({ ok: isOk }) => !isOk);
-	const refused = prepared[refusedAt];
-	if (refused && !refused.ok) {
-		// It is about the node, and not about one of its items.
-		if (connections.length === 1 && prepared.every((one) => one === refused)) {
-			return failRun(context, refused.failure);
-		}
-		// Nothing is sent beside an item that cannot be.
-		if (!context.continueOnFail()) {
-			throw toNodeError(context.getNode(), forReader(refused.failure, isTool(context)), refusedAt);
-		}
-	}
-
-	const stopping = new AbortController();
-	const stop = (): void => stopping.abort();
-	const cancelled = context.getExecutionCancelSignal();
-	cancelled?.addEventListener('abort', stop, { once: true });
-	if (cancelled?.aborted) stop();
-	const memory = openFrameMemory(context);
-	const ended = { hasFailed: false };
-	const outcomeOf = new Map<number, Outcome>();
-	const converse = async ({ itemIndexes }: Connection, setup: BridgeSetup): Promise<void> => {
-		const session = new BridgeSession(setup, stopping.signal);
-		try {
-			const recall: FrameMemory['recall'] = (itemIndex) => memory.recall(itemIndex);
-			const done = await work(session, { recall, ended, itemIndexes });
-			for (const [itemIndex, outcome] of done) outcomeOf.set(itemIndex, outcome);
-		} finally {
-			await session.close();
-		}
-	};
-	try {
-		const conversations = [...setups].map(async ([one, setup]) => {
-			if (setup.ok) await limit(async () => await converse(one, setup.value));
-		});
-		// All of them, however one ends: a connection is closed by those who use it.
-		await Promise.allSettled(conversations);
-		await Promise.all(conversations);
-		const outcomes = prepared.map((one, itemIndex): Outcome =>
-			one.ok ? (outcomeOf.get(itemIndex) ?? fail(NOT_SENT)) : one,
-		);
-		memory.keep(outcomes);
-		return deliver(context, outcomes);
-	} finally {
-		cancelled?.removeEventListener('abort', stop);
-		stop();
-	}
+	const setups = new Map(await Promise.all(opening));
+	const setupOf = connectionOf.map((one) => (one.ok ? (setups.get(one.value) ?? fail(NOT_SENT)) : one));
+	// The same failure for all items is about the node, and not about one of them.
+	const [first] = setupOf;
+	if (first?.ok === false && setups.size === 1 && setupOf.every((one) => one === first)) return first;
+	return ok({ ...frame, setups, lines: { of: (itemIndex) => setupOf[itemIndex] ?? fail(NOT_SENT) } });
 }
 
 /** @returns the connection of each item, or why it has none */
@@ -115,24 +113,22 @@ function connectItems(
 	context: IExecuteFunctions,
 	accounts: Accounts<ReadAccount<BridgeAccount>>,
 ): Array<Result<Connection>> {
-	const known = new Map<BridgeAccount, Map<string, Connection>>();
+	const known = new Map<string, Connection>();
 	return context.getInputData().map((_, itemIndex) =>
 		readItem((): Result<Connection> => {
 			const read = accounts.of(itemIndex);
 			if (!read.ok) return read;
-			const { account } = read.value;
 			const authFrame: unknown = context.getNodeParameter('authFrame', itemIndex, '');
-			const name = jsonText(authFrame) ?? '';
-			const ofAccount = known.get(account) ?? new Map<string, Connection>();
-			const connection = ofAccount.get(name) ?? { account, authFrame, itemIndexes: [] };
+			const name = `${accounts.all.indexOf(read.value)} ${jsonText(authFrame) ?? ''}`;
+			const connection = known.get(name) ?? { account: read.value.account, authFrame, itemIndexes: [] };
 			connection.itemIndexes.push(itemIndex);
-			known.set(account, ofAccount.set(name, connection));
+			known.set(name, connection);
 			return ok(connection);
 		}),
 	);
 }
 
-/** The heartbeat is that of the first item that goes over the connection. */
+/** The first item that goes over the connection decides on its heartbeat. */
 async function setUp(
 	context: IExecuteFunctions,
 	{ account, authFrame, itemIndexes: [first = 0] }: Connection,
@@ -140,8 +136,7 @@ async function setUp(
 ): Promise<Result<BridgeSetup>> {
 	const read = readItem(() => {
 		const options: unknown = context.getNodeParameter('options', first, {});
-		const { heartbeatFrame, heartbeatSeconds } = isJsonObject(options) ? options : {};
-		return ok({ heartbeatFrame, heartbeatSeconds, idleTimeoutSeconds: 0 });
+		return ok({ ...(isJsonObject(options) && options), idleTimeoutSeconds: 0 });
 	});
 	if (!read.ok) return read;
 	const auth = { authMode: context.getNodeParameter('authMode', first), authFrame };
@@ -154,59 +149,10 @@ const NOT_SENT: Failure = {
 	advice: 'Run the node again with this item.',
 };
 
-/** Works on the items one after the other: frames of one connection have an order. */
-export async function eachInTurn(
-	context: IExecuteFunctions,
-	{ itemIndexes, recall, ended }: OwnItems,
-	work: (itemIndex: number) => Promise<Outcome>,
-): Promise<Outcomes> {
-	const outcomes = new Map<number, Outcome>();
-	for (const itemIndex of itemIndexes) {
-		const known = recall(itemIndex);
-		// The run ends with the first failure, so nothing more is sent.
-		const outcome = known ?? (ended.hasFailed ? fail(NOT_SENT) : await work(itemIndex));
-		outcomes.set(itemIndex, outcome);
-		if (!outcome.ok && !context.continueOnFail()) ended.hasFailed = true;
-	}
-	return outcomes;
-}
-
-/** The first failure is thrown, unless the operator chose to continue: then each item gets its own. */
-function deliver(context: IExecuteFunctions, outcomes: readonly Outcome[]): INodeExecutionData[][] {
-	const asTool = isTool(context);
-	const failedAt = outcomes.findIndex(({ ok: isOk }) => !isOk);
-	const ownAt = outcomes.findIndex((one) => !one.ok && one.failure.kind !== 'notSubmitted');
-	const firstAt = ownAt < 0 ? failedAt : ownAt;
-	const first = outcomes[firstAt];
-	if (first && !first.ok && !context.continueOnFail()) {
-		throw toNodeError(context.getNode(), forReader(first.failure, asTool), firstAt);
-	}
-	const items = outcomes.map((outcome, itemIndex): INodeExecutionData =>
-		outcome.ok
-			? { json: outcome.value, pairedItem: { item: itemIndex } }
-			: toErrorItem(outcome.failure, itemIndex, asTool),
-	);
-	return [items];
-}
-
-/** A failure of the whole run. With Continue On Fail each item gets it, else n8n would pass the input on as it is. */
-export function failRun(context: IExecuteFunctions, failure: Failure): INodeExecutionData[][] {
-	const asTool = isTool(context);
-	if (!context.continueOnFail()) throw toNodeError(context.getNode(), forReader(failure, asTool));
-	return [context.getInputData().map((_, itemIndex) => toErrorItem(failure, itemIndex, asTool))];
-}
-
-/** n8n passes an AI agent the message only. */
-function forReader(failure: Failure, asTool: boolean): Failure {
-	return asTool && failure.advice
-		? { ...failure, message: `${failure.message}. ${failure.advice}` }
-		: failure;
-}
-
 /** A frame to send. */
 export interface OutgoingFrame {
 	readonly frame: Frame;
-	/** A pasted text as it stands, since a number of more than 15 digits does not survive parsing. */
+	/** As it is sent. */
 	readonly text: string;
 }
 
@@ -214,8 +160,7 @@ export interface OutgoingFrame {
 export function readFrame(value: unknown): Result<OutgoingFrame> {
 	const rounded = refuseRounded('Frame', value);
 	if (rounded) return fail(rounded);
-	const frame = typeof value === 'string' ? parseJson(value) : value;
-	const text = typeof value === 'string' ? value.trim() : jsonText(value);
+	const { frame, text } = parseFrame(value);
 	if (isJsonObject(frame) && Object.keys(frame).length > 0 && text !== undefined) return ok({ frame, text });
 	const whatItIs = !isJsonObject(frame)
 		? 'not a JSON object'

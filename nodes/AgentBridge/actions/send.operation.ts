@@ -4,7 +4,7 @@ import type { Operation } from '../../shared/form/operation';
 import { optionsCollection } from '../../shared/form/options';
 import { HEARTBEAT_OPTIONS } from './fields.bridge';
 import { FRAME_FIELD } from './fields.message';
-import { eachInTurn, inSession, readFrame, type Outcome } from './run';
+import { inSession, readFrame, type Outcome } from './run';
 
 const MAY_HAVE_ARRIVED =
 	'The connection ended before the platform confirmed it, so the frame may or may not have arrived. Your workflow decides whether to send it again.';
@@ -16,10 +16,11 @@ export const send: Operation = {
 	description: 'Send a frame without waiting for a reply',
 	action: 'Send a frame',
 	fields: [FRAME_FIELD, optionsCollection(HEARTBEAT_OPTIONS)],
-	execute: async (context) =>
-		await inSession(context, async (session, memory) => {
-			const connectionOf = new Map<number, number>();
-			const outcomes = await eachInTurn(context, memory, async (itemIndex): Promise<Outcome> => {
+	execute: async (context) => {
+		const connectionOf = new Map<number, number>();
+		return await inSession(
+			context,
+			async (session, itemIndex) => {
 				const read = readItem(() => readFrame(context.getNodeParameter('frame', itemIndex)));
 				if (!read.ok) return read;
 				const { frame, text } = read.value;
@@ -27,15 +28,18 @@ export const send: Operation = {
 				if (!sent.ok) return sent;
 				connectionOf.set(itemIndex, sent.value);
 				return ok({ sent: true, frame });
-			});
-			// The platform answers our closing frame only after it has received the frames before it.
-			const lost = await session.close();
-			const confirm = (itemIndex: number, outcome: Outcome): Outcome => {
-				const failure = lost.get(connectionOf.get(itemIndex) ?? 0);
-				if (!outcome.ok || !failure) return outcome;
-				if (failure.kind === 'credential') return fail(failure);
-				return fail({ ...failure, kind: 'unclear', advice: `${MAY_HAVE_ARRIVED} ${failure.advice}` });
-			};
-			return new Map([...outcomes].map(([itemIndex, outcome]) => [itemIndex, confirm(itemIndex, outcome)]));
-		}),
+			},
+			async (session, outcomes) => {
+				// A frame has left when the other side has answered our closing, which comes behind it.
+				const lost = await session.close();
+				const confirm = (itemIndex: number, outcome: Outcome): Outcome => {
+					const failure = lost.get(connectionOf.get(itemIndex) ?? 0);
+					if (!outcome.ok || !failure) return outcome;
+					if (failure.kind === 'credential') return fail(failure);
+					return fail({ ...failure, kind: 'unclear', advice: `${MAY_HAVE_ARRIVED} ${failure.advice}` });
+				};
+				return new Map([...outcomes].map(([itemIndex, one]) => [itemIndex, confirm(itemIndex, one)]));
+			},
+		);
+	},
 };

@@ -1,8 +1,8 @@
 import type { IDataObject, IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
-import { toErrorItem, toNodeError } from '../../shared/errors/nodeError';
+import { failedItems, throwFirst, toErrorItem } from '../../shared/errors/nodeError';
 import type { Failure } from '../../shared/errors/failure';
-import { excerpt } from '../../shared/text/json';
+import { hintFailed, listIds, logStopped, otherAnswers, showHint } from '../../shared/run/deliver';
 import type { Redact } from '../../shared/text/redact';
 import type { Interrupt } from '../envelope';
 import type { TurnResult } from '../record';
@@ -33,10 +33,13 @@ export function deliverTurns(
 	outcomes: readonly DeliveredTurn[],
 	run: AgentRun,
 ): INodeExecutionData[][] {
-	if (run.cancelled()) return [logCancelled(context, outcomes), []];
+	if (run.cancelled()) {
+		logCancelled(context, outcomes);
+		return [[], []];
+	}
 	// A tool has no memory of its tries, so n8n must not make another: it does after an error, and after an item with one.
 	const isFinal = run.asTool && outcomes.some(({ result }) => hasAsked(result));
-	if (!context.continueOnFail() && !isFinal) throwFirst(context, outcomes, run.asTool);
+	if (!isFinal) throwFailed(context, outcomes);
 	const responses: INodeExecutionData[] = [];
 	const interrupts: INodeExecutionData[] = [];
 	for (const { itemIndex, result, simplify } of outcomes) {
@@ -45,7 +48,7 @@ export function deliverTurns(
 			responses.push(
 				isFinal
 					? { json: describeProblem(result.failure), pairedItem }
-					: toErrorItem(result.failure, itemIndex, run.asTool),
+					: toErrorItem(context.getNode(), result.failure, itemIndex),
 			);
 		} else if (run.asTool) {
 			responses.push({ json: describeForAgent(result.value, run.redact), pairedItem });
@@ -55,22 +58,14 @@ export function deliverTurns(
 			(isInterrupt ? interrupts : responses).push({ json: describe(result.value, form), pairedItem });
 		}
 	}
-	const several = outcomes.filter(({ result }) => result.ok && result.value.reply.interrupts.length > 0);
-	if (several.length > 0) {
-		context.addExecutionHints({ message: SEVERAL_INTERRUPTS, type: 'info', location: 'outputPane' });
+	const results = outcomes.map(({ result }) => result);
+	const replies = results.flatMap((result) => (result.ok ? [result.value.reply] : []));
+	if (replies.some(({ interrupts: waiting }) => waiting.length > 0)) {
+		showHint(context, SEVERAL_INTERRUPTS, 'info');
 	}
-	const hints = outcomes.flatMap(({ result }) => (result.ok && result.value.reply.hint) || []);
-	if (hints[0]) {
-		context.addExecutionHints({ message: hints[0], type: 'warning', location: 'outputPane' });
-	}
-	const failed = outcomes.filter(({ result }) => !result.ok).length;
-	if (failed > 0) {
-		context.addExecutionHints({
-			message: `${outcomes.length - failed} answered, ${failed} failed.`,
-			type: 'warning',
-			location: 'outputPane',
-		});
-	}
+	const hint = replies.find((reply) => reply.hint)?.hint;
+	if (hint) showHint(context, hint);
+	hintFailed(context, results);
 	return run.asTool ? [responses] : [responses, interrupts];
 }
 
@@ -129,19 +124,19 @@ function describeForAgent({ reply, session, replayed }: TurnResult, redact: Reda
 	};
 }
 
-/** n8n throws away what a cancelled node says, so its log is where the sessions can be found. */
-function logCancelled(context: IExecuteFunctions, outcomes: readonly TurnOutcome[]): INodeExecutionData[] {
+function logCancelled(context: IExecuteFunctions, outcomes: readonly TurnOutcome[]): void {
 	const open = outcomes.filter(
 		({ result }) =>
 			!result.ok && result.failure.kind !== 'agentFailed' && result.failure.details?.mayHaveRun === true,
 	).length;
 	const ids = sessionIds(outcomes);
-	if (open > 0 || ids.length > 0) {
-		context.logger.info(
-			`AgentInvoke "${context.getNode().name}" was stopped; sessions that were used: ${ids.map((id) => excerpt(id, 100)).join(', ') || 'none known'}; ${open} call(s) had no answer yet, and the agent may have run`,
-		);
-	}
-	return [];
+	if (open === 0 && ids.length === 0) return;
+	const sessions = `sessions that were used: ${listIds(ids) || 'none known'}`;
+	logStopped(
+		context,
+		'AgentInvoke',
+		`${sessions}; ${open} call(s) had no answer yet, and the agent may have run`,
+	);
 }
 
 function sessionIds(outcomes: readonly TurnOutcome[]): string[] {
@@ -152,32 +147,16 @@ function sessionIds(outcomes: readonly TurnOutcome[]): string[] {
 	return [...new Set(ids)];
 }
 
-function throwFirst(context: IExecuteFunctions, outcomes: readonly TurnOutcome[], asTool: boolean): void {
-	const failed = outcomes.flatMap(({ itemIndex, result }) =>
-		result.ok ? [] : [{ itemIndex, failure: result.failure }],
+function throwFailed(context: IExecuteFunctions, outcomes: readonly TurnOutcome[]): void {
+	const results = outcomes.map(({ result }) => result);
+	const ids = listIds(sessionIds(outcomes), IDS_SHOWN);
+	const turns = outcomes.map(({ itemIndex: item, result }) =>
+		result.ok
+			? { item, status: 'answered', sessionId: result.value.session.id }
+			: { item, status: result.failure.kind },
 	);
-	const isOwn = ({ failure }: { failure: Failure }): boolean =>
-		failure.kind !== 'notSubmitted' && failure.kind !== 'cancelled';
-	const first = failed.find(isOwn) ?? failed[0];
-	if (!first) return;
-	const { failure, itemIndex } = first;
-	const answered = outcomes.length - failed.length;
-	const ids = sessionIds(outcomes).slice(0, IDS_SHOWN);
-	const advice = [
-		failure.advice,
-		answered > 0
-			? `${answered} other item(s) were answered: a retry of this execution does not ask them again.`
-			: '',
-		ids.length > 0 ? `Sessions of this run: ${ids.map((id) => excerpt(id, 100)).join(', ')}.` : '',
-	]
-		.filter(Boolean)
-		.join(' ');
-	const message = asTool ? [failure.message, advice].filter(Boolean).join('. ') : failure.message;
-	const turns = outcomes.map(({ itemIndex: item, result }) => ({
-		item,
-		...(result.ok
-			? { status: 'answered', sessionId: result.value.session.id }
-			: { status: result.failure.kind }),
-	}));
-	throw toNodeError(context.getNode(), { ...failure, message, advice }, itemIndex, { turns });
+	throwFirst(context, failedItems(results), {
+		advice: [otherAnswers(results), ids && `Sessions of this run: ${ids}.`],
+		context: { turns },
+	});
 }

@@ -1,8 +1,9 @@
-import type { IExecuteFunctions, INodeExecutionData, INodeProperties } from 'n8n-workflow';
+import type { IDataObject, IExecuteFunctions, INodeExecutionData, INodeProperties } from 'n8n-workflow';
 
 import { itemsByAccount, mapAccounts } from '../../shared/platform/accounts';
-import { toErrorItem, toNodeError } from '../../shared/errors/nodeError';
-import { failRun } from '../../shared/run/failRun';
+import { failedItems, failRun, throwFirst } from '../../shared/errors/nodeError';
+import { deliverResults } from '../../shared/run/deliver';
+import { ok, type Result } from '../../shared/errors/failure';
 import { readItem } from '../../shared/errors/expressionError';
 import { readFilled } from './inputs';
 import { inAgentRun, type AgentRun } from './run';
@@ -37,11 +38,7 @@ async function forgetAll(context: IExecuteFunctions, run: AgentRun): Promise<INo
 				readFilled(context, itemIndex, 'forgetKey', 'Session Key', 'Enter the key of the session to forget.'),
 			),
 		);
-	const failedAt = read.findIndex(({ ok: isOk }) => !isOk);
-	const failed = read[failedAt];
-	if (failed && !failed.ok && !context.continueOnFail()) {
-		throw toNodeError(context.getNode(), failed.failure, failedAt);
-	}
+	throwFirst(context, failedItems(read));
 	const itemsOf = itemsByAccount(run.lines, read.keys());
 	const forgotten = mapAccounts(run.lines, async (line) => {
 		const keys = (itemsOf.get(line) ?? []).flatMap((itemIndex) => {
@@ -53,13 +50,13 @@ async function forgetAll(context: IExecuteFunctions, run: AgentRun): Promise<INo
 	const tables = await Promise.all(forgotten.all);
 	const broken = tables.find(({ ok: isOk }) => !isOk);
 	if (broken && !broken.ok) return failRun(context, broken.failure);
-	const items = read.map(async (key, item): Promise<INodeExecutionData> => {
-		const ids = forgotten.of(item);
-		if (!ids.ok) return toErrorItem(ids.failure, item, run.asTool);
-		if (!key.ok) return toErrorItem(key.failure, item, run.asTool);
+	const results = read.map(async (key, itemIndex): Promise<Result<IDataObject>> => {
+		const ids = forgotten.of(itemIndex);
+		if (!ids.ok) return ids;
+		if (!key.ok) return key;
 		const known = await ids.value;
-		const id = known.ok ? (known.value.get(key.value) ?? '') : '';
-		return { json: { key: key.value, forgotten: id !== '', sessionId: id }, pairedItem: { item } };
+		const sessionId = known.ok ? (known.value.get(key.value) ?? '') : '';
+		return ok({ key: key.value, forgotten: sessionId !== '', sessionId });
 	});
-	return [await Promise.all(items)];
+	return [deliverResults(context, await Promise.all(results))];
 }

@@ -2,19 +2,16 @@ import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { mapAccounts, readAccounts, type Accounts } from '../../shared/platform/accounts';
 import { isStartedByChat } from '../../shared/run/chatTrigger';
-import { systemClock, type Clock } from '../../shared/run/clock';
+import { inRunFrame, type RunFrame } from '../../shared/run/frame';
 import { openTable } from '../../shared/dataTable/table';
-import { toNodeError } from '../../shared/errors/nodeError';
-import { failRun } from '../../shared/run/failRun';
+import { isTool } from '../../shared/errors/nodeError';
 import { ok, type Result } from '../../shared/errors/failure';
 import { HeldFiles } from '../../shared/files/heldFiles';
-import { lastWrites } from '../../shared/run/lastWrites';
-import { createLedger, ledgerScope, type Ledger } from '../../shared/idempotency/ledger';
-import { LEDGER_TABLE } from '../../shared/idempotency/rows';
+import type { Ledger } from '../../shared/idempotency/ledger';
+import { openLedger } from '../../shared/idempotency/openLedger';
 import { redactor, type Redact } from '../../shared/text/redact';
-import { shortSha256 } from '../../shared/text/sha256';
 import { openRetryMemory, type RetryMemory } from '../../shared/run/retryMemory';
-import { isTool } from '../../shared/run/toolMode';
+import { shortSha256 } from '../../shared/text/sha256';
 import { createRetry } from '../../shared/http/retry';
 import { authenticatedOpen, authenticatedSend, credentialOf } from '../../shared/http/request';
 import { createIdleTimeouts } from '../../shared/http/idleTimeout';
@@ -36,11 +33,10 @@ export interface AgentLine {
 }
 
 /** The effects that one run of the node works with. */
-export interface AgentRun {
+export interface AgentRun extends RunFrame {
 	/** The agent of each item. */
 	readonly lines: Accounts<AgentLine>;
 	readonly options: AgentOptions;
-	readonly clock: Clock;
 	readonly redact: Redact;
 	/** Where the operator set an idempotency key. */
 	readonly ledger: Ledger | undefined;
@@ -48,9 +44,6 @@ export interface AgentRun {
 	readonly rounds: InterruptRounds;
 	/** Shared by all agents of the run. */
 	readonly heldFiles: HeldFiles;
-	/** Aborted when the run ends, early or not. */
-	readonly signal: AbortSignal;
-	readonly cancelled: () => boolean;
 	readonly forChat: boolean;
 	readonly asTool: boolean;
 }
@@ -59,54 +52,25 @@ const CREDENTIAL = 'flowAgentApi';
 /** How late an idle timeout may strike. */
 const IDLE_CHECK_MS = 500;
 
-const TABLE_BEHIND =
-	'A Data Table could not be written to the end, so a later execution may not know some of these sessions or answers. The session IDs are in the output.';
+const SESSIONS_NOT_WRITTEN =
+	'Some sessions could not be written to the Data Table flow_agent_sessions, so a later execution may not know them. Their IDs are in the output.';
 
-/**
- * The frame of every operation: options and credential are read and checked, `work` is done, and nothing is left
- * behind, however it ends.
- */
+/** The frame of every operation. */
 export async function inAgentRun(
 	context: IExecuteFunctions,
 	work: (run: AgentRun) => Promise<INodeExecutionData[][]>,
 ): Promise<INodeExecutionData[][]> {
-	if (context.getInputData().length === 0) return [[]];
-	const ending = new AbortController();
-	const opened = await openAgentRun(context, ending.signal);
-	if (!opened.ok) return failRun(context, opened.failure);
-	const run = opened.value;
-	const cancelSignal = context.getExecutionCancelSignal();
-	const end = (): void => {
-		ending.abort();
-	};
-	cancelSignal?.addEventListener('abort', end, { once: true });
-	if (cancelSignal?.aborted) end();
-	try {
-		const { refused } = run.lines;
-		// Nothing is sent beside an item that cannot be.
-		if (refused && !context.continueOnFail()) {
-			throw toNodeError(context.getNode(), refused.failure, refused.itemIndex);
-		}
-		return await work(run);
-	} finally {
-		const isWritten = await flush(run);
-		if (!isWritten) {
-			context.addExecutionHints({ message: TABLE_BEHIND, type: 'warning', location: 'outputPane' });
-		}
-		cancelSignal?.removeEventListener('abort', end);
-		end();
-	}
+	return await inRunFrame(context, async (frame) => await openAgentRun(context, frame), work);
 }
 
-async function openAgentRun(context: IExecuteFunctions, signal: AbortSignal): Promise<Result<AgentRun>> {
+async function openAgentRun(context: IExecuteFunctions, frame: RunFrame): Promise<Result<AgentRun>> {
+	const { clock, signal } = frame;
 	const options = readAgentOptions(context);
 	if (!options.ok) return options;
 	const accounts = await readAccounts(context, CREDENTIAL, readAgentAccount);
 	if (!accounts.ok) return accounts;
-	const clock = systemClock;
 	const redact = redactor(accounts.value.all.flatMap(({ account }) => account.secrets));
-	const { requestsPerSecond, concurrency, maxInterrupts } = options.value;
-	const cancelSignal = context.getExecutionCancelSignal();
+	const { requestsPerSecond, concurrency, maxInterrupts, idempotency, retryAmbiguous } = options.value;
 	const isTokenOfItem = accounts.value.varying.has('agentToken');
 	const lines = mapAccounts(accounts.value, ({ account, fields }): AgentLine => {
 		const credential = credentialOf(context, CREDENTIAL, fields);
@@ -125,17 +89,18 @@ async function openAgentRun(context: IExecuteFunctions, signal: AbortSignal): Pr
 			idleTimeouts: createIdleTimeouts(clock, IDLE_CHECK_MS, signal),
 			...{ clock, redact, random: Math.random, cancelSignal: () => signal },
 		});
-		return { agent, account, api, sessions: openSessions(context, agent, options.value) };
+		return { agent, account, api, sessions: openSessions(context, agent, options.value, frame) };
 	});
+	const onUnknown = retryAmbiguous ? 'again' : 'error';
+	const asTool = isTool(context.getNode());
 	return ok({
-		...{ lines, clock, redact, signal, options: options.value },
+		...frame,
+		...{ lines, redact, asTool, options: options.value },
 		heldFiles: new HeldFiles(),
-		ledger: openLedger(context, options.value, signal),
+		ledger: openLedger(context, frame, 'agent', idempotency, { onUnknown, deadlineMs: Infinity }),
 		memory: openRetryMemory(context, 'flowAgentRuns', 'turns'),
 		rounds: createInterruptRounds(context.getContext('flow'), maxInterrupts),
-		cancelled: () => cancelSignal?.aborted ?? false,
 		forChat: isStartedByChat(context),
-		asTool: isTool(context),
 	});
 }
 
@@ -153,42 +118,18 @@ function agentOf(
 	return `${name} ${shortSha256(secrets.join(' '))}`;
 }
 
-function openSessions(context: IExecuteFunctions, agent: string, options: AgentOptions): SessionStore {
-	return new SessionStore(
-		{
-			agent,
-			workflowId: context.getWorkflow().id ?? '',
-			executionId: context.getExecutionId(),
-			ttlMs: options.sessionTtlMs,
-		},
-		openTable(context, SESSION_TABLE),
-		systemClock,
-	);
-}
-
-function openLedger(
+function openSessions(
 	context: IExecuteFunctions,
-	{ idempotency, retryAmbiguous }: AgentOptions,
-	signal: AbortSignal,
-): Ledger | undefined {
-	if (!idempotency) return undefined;
+	agent: string,
+	{ sessionTtlMs: ttlMs }: AgentOptions,
+	{ clock, writeLast }: RunFrame,
+): SessionStore {
 	const workflowId = context.getWorkflow().id ?? '';
-	return createLedger(
-		{
-			scope: ledgerScope('agent', idempotency.reach, { workflowId, nodeId: context.getNode().id }),
-			...{ workflowId, executionId: context.getExecutionId(), ttlMs: idempotency.ttlMs },
-			onUnknown: retryAmbiguous ? 'again' : 'error',
-			deadlineMs: Infinity,
-		},
-		{ table: openTable(context, LEDGER_TABLE), clock: systemClock, random: Math.random, signal },
+	const sessions = new SessionStore(
+		{ agent, workflowId, executionId: context.getExecutionId(), ttlMs },
+		openTable(context, SESSION_TABLE),
+		clock,
 	);
-}
-
-/** @returns false where something could not be written */
-async function flush({ lines, ledger, cancelled }: AgentRun): Promise<boolean> {
-	const sessions = lines.all.map(async (line) => await line.sessions.flush());
-	const flushed = Promise.all([...sessions, ledger?.flush()]).then((results) =>
-		results.every((result) => result?.ok !== false),
-	);
-	return await lastWrites(flushed, cancelled(), systemClock);
+	writeLast(async () => await sessions.flush(), SESSIONS_NOT_WRITTEN);
+	return sessions;
 }

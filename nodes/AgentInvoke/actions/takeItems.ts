@@ -1,11 +1,14 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
-import { failRun } from '../../shared/run/failRun';
-import { badInput, fail, ok, type Failure, type Result } from '../../shared/errors/failure';
+import { itemsByAccount } from '../../shared/platform/accounts';
+import { failRun } from '../../shared/errors/nodeError';
+import { fail, ok, type Result } from '../../shared/errors/failure';
 import type { JsonObject } from '../../shared/text/json';
-import { createChatStreams, type ChatStream } from '../../shared/run/chatStream';
+import { openChatStreams, type ChatStream } from '../../shared/run/chatStream';
+import { showHint } from '../../shared/run/deliver';
+import { overBudget } from '../../shared/run/frame';
 import { requestFingerprints } from '../../shared/run/retryMemory';
-import { explainExpressionError, readItem } from '../../shared/errors/expressionError';
+import { readItem, workItem } from '../../shared/errors/expressionError';
 import { invokeBody, withSession, type Turn } from '../request';
 import { explainTable } from '../sessions';
 import { takeTurns, type AgentTurn, type SessionChoice, type TurnOutcome } from '../turns';
@@ -51,8 +54,10 @@ export async function takeItems(
 	const prepared = items.map((_, itemIndex) =>
 		readItem(() => readTurn(context, run, prepareTurn, itemIndex)),
 	);
-	const refusal = refuseBatch(prepared, run, context.continueOnFail());
-	if (refusal) return failRun(context, refusal.failure);
+	const calls = prepared.filter((item) => item.ok || context.continueOnFail()).length;
+	const { maxInvocations } = run.options;
+	const refusal = overBudget(calls, maxInvocations, `call the agent ${calls} times`, 'Max Invocations');
+	if (refusal) return failRun(context, refusal);
 	const loaded = await loadSessions(run, prepared);
 	if (!loaded.ok) return failRun(context, loaded.failure);
 	if (context.getNodeParameter('previewRequest', 0, false) === true) {
@@ -60,9 +65,61 @@ export async function takeItems(
 		return run.asTool ? [previews] : [previews, []];
 	}
 
+	return deliverTurns(context, await takeAll(context, run, prepared), run);
+}
+
+const NOT_ASKED = {
+	kind: 'notSubmitted',
+	message: 'The agent was not asked for this item, because another item could not be read',
+	advice: 'Nothing was sent for it.',
+} as const;
+
+async function takeAll(
+	context: IExecuteFunctions,
+	run: AgentRun,
+	prepared: ReadonlyArray<Result<ReadTurn>>,
+): Promise<DeliveredTurn[]> {
+	const chatStreamOf = openChatStreams(context, run.redact);
+	const streamed = new Set<number>();
+	const turns = agentTurns(context, prepared, async (itemIndex, text) => {
+		streamed.add(itemIndex);
+		await chatStreamOf(itemIndex).write(text);
+	});
+	const stopAtFailure = !context.continueOnFail();
+	// Where the first failure ends the run anyway, the agent is not asked for the other items either.
+	const hopeless = stopAtFailure && turns.length < prepared.length;
+	// Their streams must end all the same: what the items behind them say would wait for them forever.
+	for (const [itemIndex, item] of prepared.entries()) {
+		if (!item.ok) await chatStreamOf(itemIndex).fail(item.failure.message);
+		else if (hopeless) await chatStreamOf(itemIndex).fail(NOT_ASKED.message);
+	}
+	const outcomes = await takeTurns(
+		hopeless ? [] : turns,
+		{ ...run.options, stopAtFailure },
+		{
+			...run,
+			received: async ({ itemIndex, result }) =>
+				await endStream(chatStreamOf(itemIndex), result, streamed.has(itemIndex)),
+		},
+	);
+	if (prepared.some((item) => item.ok && item.value.lacksKey)) showHint(context, NO_KEY, 'info');
+	const outcomeOf = new Map(outcomes.map((outcome) => [outcome.itemIndex, outcome]));
+	const all = prepared.map((item, itemIndex): DeliveredTurn => {
+		if (!item.ok) return { itemIndex, result: item, simplify: true };
+		const { simplify } = item.value;
+		return { ...(outcomeOf.get(itemIndex) ?? { itemIndex, result: fail(NOT_ASKED) }), simplify };
+	});
+	if (all.every(({ result }) => result.ok)) run.memory.clear();
+	return all;
+}
+
+function agentTurns(
+	context: IExecuteFunctions,
+	prepared: ReadonlyArray<Result<ReadTurn>>,
+	onDelta: (itemIndex: number, text: string) => Promise<void>,
+): AgentTurn[] {
 	const fingerprintOf = requestFingerprints(context, AGENT_OPTIONS, ['simplify']);
-	const chatStreamOf = openChatStreams(context, run, items.length);
-	const turns = prepared.flatMap((item, itemIndex): AgentTurn[] => {
+	return prepared.flatMap((item, itemIndex) => {
 		if (!item.ok) return [];
 		const { line, session, isResume, idempotency, simplify } = item.value;
 		return [
@@ -72,118 +129,41 @@ export async function takeItems(
 				keepRaw: !simplify,
 				prepare: async () => await bodyOf(context, item.value, itemIndex),
 				bodyFor: (body, sessionId) => withSession(body, sessionId, line.account.deployment),
-				onDelta: async (text) => await chatStreamOf?.(itemIndex).write(text),
+				onDelta: async (text) => await onDelta(itemIndex, text),
 			},
 		];
 	});
-	// Where the first failure ends the run anyway, nobody is asked beside an item that cannot be.
-	const hopeless = turns.length < prepared.length && !context.continueOnFail();
-	await sayNotAsked(prepared, hopeless, chatStreamOf);
-	const outcomes = await answer(context, run, hopeless ? [] : turns, chatStreamOf);
-	if (prepared.some((item) => item.ok && item.value.lacksKey)) {
-		context.addExecutionHints({ message: NO_KEY, type: 'info', location: 'outputPane' });
-	}
-	const outcomeOf = new Map(outcomes.map((outcome) => [outcome.itemIndex, outcome]));
-	const all = prepared.map((item, itemIndex): DeliveredTurn => {
-		if (!item.ok) return { itemIndex, result: item, simplify: true };
-		const { simplify } = item.value;
-		return { ...(outcomeOf.get(itemIndex) ?? { itemIndex, result: fail(NOT_ASKED) }), simplify };
-	});
-	if (all.every(({ result }) => result.ok)) run.memory.clear();
-	return deliverTurns(context, all, run);
 }
 
-const NOT_ASKED = {
-	kind: 'notSubmitted',
-	message: 'The agent was not asked for this item, because another item could not be read',
-	advice: 'Nothing was sent for it.',
-} as const;
-
-type ChatStreamOf = (itemIndex: number) => ChatStream;
-
-/** Nothing will come of these items: what those behind them say would wait for them forever. */
-async function sayNotAsked(
-	prepared: ReadonlyArray<Result<PreparedTurn>>,
-	hopeless: boolean,
-	chatStreamOf: ChatStreamOf | undefined,
+/** Writes what was not streamed, or the chat would stay empty, and ends the stream. */
+async function endStream(
+	chatStream: ChatStream,
+	result: TurnOutcome['result'],
+	isStreamed: boolean,
 ): Promise<void> {
-	for (const [itemIndex, item] of prepared.entries()) {
-		if (!item.ok) await chatStreamOf?.(itemIndex).fail(item.failure.message);
-		else if (hopeless) await chatStreamOf?.(itemIndex).fail(NOT_ASKED.message);
+	if (!result.ok) {
+		await chatStream.fail(result.failure.message);
+		return;
 	}
-}
-
-/** A tool's text goes to the agent that called it, which speaks for itself. */
-function openChatStreams(context: IExecuteFunctions, run: AgentRun, count: number): ChatStreamOf | undefined {
-	if (run.asTool || !context.isStreaming()) return undefined;
-	const chatStreamOf = createChatStreams(
-		async (kind, itemIndex, text) => context.sendChunk(kind, itemIndex, text),
-		count,
-		run.redact,
-	);
-	const chatStreams = new Map<number, ChatStream>();
-	return (itemIndex) => {
-		const known = chatStreams.get(itemIndex) ?? chatStreamOf(itemIndex);
-		chatStreams.set(itemIndex, known);
-		return known;
-	};
-}
-
-async function answer(
-	context: IExecuteFunctions,
-	run: AgentRun,
-	turns: readonly AgentTurn[],
-	chatStreamOf: ChatStreamOf | undefined,
-): Promise<TurnOutcome[]> {
-	const { concurrency, timeoutMs, attempts, retryAmbiguous, renewExpired } = run.options;
-	const stopAtFailure = !context.continueOnFail();
-	const settings = { concurrency, timeoutMs, attempts, retryAmbiguous, renewExpired, stopAtFailure };
-	const said = new Set<number>();
-	const spoken = turns.map((turn) => ({
-		...turn,
-		onDelta: async (text: string) => {
-			said.add(turn.itemIndex);
-			await turn.onDelta(text);
-		},
-	}));
-	const { ledger, memory, rounds, signal } = run;
-	const received = async ({ itemIndex, result }: TurnOutcome): Promise<void> => {
-		const chatStream = chatStreamOf?.(itemIndex);
-		if (!chatStream) return;
-		if (!result.ok) {
-			await chatStream.fail(result.failure.message);
-			return;
-		}
-		// Whoever listens heard it in the try that asked.
-		if (result.value.recalled) {
-			await chatStream.end();
-			return;
-		}
-		const { answer: text, interrupt } = result.value.reply;
-		// What was not streamed is said all the same, or the chat would stay empty; what was is not said twice.
-		const question = interrupt?.question === text ? '' : (interrupt?.question ?? '');
-		const rest = [said.has(itemIndex) ? '' : text, question].filter(Boolean).join('\n\n');
-		if (rest) await chatStream.write(rest);
-		await chatStream.end();
-	};
-	return await takeTurns(spoken, settings, {
-		...{ ledger, memory, rounds, signal, clock: run.clock, received },
-	});
+	const { recalled, reply } = result.value;
+	const { answer, interrupt } = reply;
+	const question = interrupt?.question === answer ? '' : (interrupt?.question ?? '');
+	const rest = [isStreamed ? '' : answer, question].filter(Boolean).join('\n\n');
+	// A recalled answer was streamed in the try that asked.
+	if (rest && !recalled) await chatStream.write(rest);
+	await chatStream.end();
 }
 
 async function bodyOf(
 	context: IExecuteFunctions,
-	prepared: ReadTurn,
+	{ turn, stream, line }: ReadTurn,
 	itemIndex: number,
 ): Promise<Result<JsonObject>> {
-	try {
-		const turn = await prepared.turn();
-		if (!turn.ok) return turn;
-		const extraBody = readExtraBody(context, itemIndex);
-		return invokeBody(turn.value, prepared.stream, extraBody, prepared.line.account.deployment);
-	} catch (error) {
-		return fail(explainExpressionError(error));
-	}
+	return await workItem(async () => {
+		const read = await turn();
+		if (!read.ok) return read;
+		return invokeBody(read.value, stream, readExtraBody(context, itemIndex), line.account.deployment);
+	});
 }
 
 /** Sessions belong to an agent, so that each has the keys of its own items to look up. */
@@ -191,12 +171,13 @@ async function loadSessions(
 	{ lines }: AgentRun,
 	prepared: ReadonlyArray<Result<ReadTurn>>,
 ): Promise<Result<undefined>> {
-	const keysOf = new Map(lines.all.map((line) => [line, new Set<string>()]));
-	for (const item of prepared) {
-		if (!item.ok || item.value.session.kind !== 'mapped') continue;
-		keysOf.get(item.value.line)?.add(item.value.session.key);
-	}
-	const loads = [...keysOf].map(async ([{ sessions }, keys]) => await sessions.load([...keys]));
+	const loads = [...itemsByAccount(lines, prepared.keys())].map(async ([{ sessions }, itemIndexes]) => {
+		const keys = itemIndexes.flatMap((itemIndex) => {
+			const item = prepared[itemIndex];
+			return item?.ok && item.value.session.kind === 'mapped' ? [item.value.session.key] : [];
+		});
+		return await sessions.load([...new Set(keys)]);
+	});
 	const loaded = await Promise.all(loads);
 	return explainTable(loaded.find(({ ok: isOk }) => !isOk) ?? ok(undefined));
 }
@@ -221,58 +202,32 @@ function readTurn(
 	});
 }
 
-/** A batch larger than its budget is refused as a whole, before anything is sent. */
-function refuseBatch(
-	prepared: ReadonlyArray<Result<PreparedTurn>>,
-	{ options: { maxInvocations } }: AgentRun,
-	goesOn: boolean,
-) {
-	const count = prepared.filter((item) => goesOn || item.ok).length;
-	if (maxInvocations === 0 || count <= maxInvocations) return undefined;
-	return fail(
-		badInput(
-			`This run would call the agent ${count} times, more than the ${maxInvocations} that "Max Invocations" allows`,
-			'Nothing was sent. Send fewer items, or raise "Max Invocations" in the node\'s options.',
-		),
-	);
-}
-
 function preview(
 	context: IExecuteFunctions,
 	prepared: ReadonlyArray<Result<ReadTurn>>,
 ): INodeExecutionData[] {
 	return prepared.map((item, itemIndex): INodeExecutionData => {
 		const pairedItem = { item: itemIndex };
-		const problem = ({ message, advice }: Failure): INodeExecutionData => ({
-			json: { problem: message, advice },
-			pairedItem,
-		});
-		if (!item.ok) return problem(item.failure);
-		const body = previewBody(context, item.value, itemIndex);
-		if (!body.ok) return problem(body.failure);
-		const { session, line } = item.value;
-		const { baseUrl, invokePath, deployment } = line.account;
-		const sessionId =
-			session.kind === 'explicit'
-				? session.id
-				: session.kind === 'mapped'
-					? line.sessions.find(session.key)
-					: '';
-		const request = {
-			method: 'POST',
-			url: `${baseUrl}${invokePath}`,
-			headers: { Authorization: 'Bearer <agent token>', 'Content-Type': 'application/json' },
-			body: withSession(body.value, sessionId, deployment),
-		};
-		return { json: { preview: request }, pairedItem };
+		const request = item.ok ? previewOf(context, item.value, itemIndex) : item;
+		if (request.ok) return { json: { preview: request.value }, pairedItem };
+		const { message, advice } = request.failure;
+		return { json: { problem: message, advice }, pairedItem };
 	});
 }
 
-function previewBody(
+function previewOf(
 	context: IExecuteFunctions,
-	{ previewed, stream, line }: ReadTurn,
+	{ session, line, previewed, stream }: ReadTurn,
 	itemIndex: number,
 ): Result<JsonObject> {
-	const body = invokeBody(previewed, stream, readExtraBody(context, itemIndex), line.account.deployment);
-	return body.ok ? ok(body.value) : body;
+	const { baseUrl, invokePath, deployment } = line.account;
+	const body = invokeBody(previewed, stream, readExtraBody(context, itemIndex), deployment);
+	if (!body.ok) return body;
+	const known = session.kind === 'mapped' ? line.sessions.find(session.key) : '';
+	return ok({
+		method: 'POST',
+		url: `${baseUrl}${invokePath}`,
+		headers: { Authorization: 'Bearer <agent token>', 'Content-Type': 'application/json' },
+		body: withSession(body.value, session.kind === 'explicit' ? session.id : known, deployment),
+	});
 }

@@ -1,10 +1,9 @@
 import type { IExecuteFunctions, INodeExecutionData, INodeProperties } from 'n8n-workflow';
 import pLimit from 'p-limit';
 
-import { toErrorItem, toNodeError } from '../../shared/errors/nodeError';
-import { fail, type Result } from '../../shared/errors/failure';
-import { explainExpressionError } from '../../shared/errors/expressionError';
-import type { UploadedMedia } from '../upload';
+import { deliverResults } from '../../shared/run/deliver';
+import { ok } from '../../shared/errors/failure';
+import { workItem } from '../../shared/errors/expressionError';
 import { uploadField } from './files';
 import { readText } from './inputs';
 import { optionsWith } from './options';
@@ -38,24 +37,19 @@ async function uploadAll(context: IExecuteFunctions, run: AgentRun): Promise<INo
 	const uploads = await Promise.all(
 		context.getInputData().map(
 			async (_, itemIndex) =>
-				await limit(async (): Promise<Result<UploadedMedia>> => {
-					try {
-						const name = readText(context, itemIndex, 'binaryPropertyName', 'Input Field');
-						return name.ok ? await uploadField(context, itemIndex, name.value, run) : name;
-					} catch (error) {
-						return fail(explainExpressionError(error));
-					}
-				}),
+				await limit(
+					async () =>
+						await workItem(async () => {
+							const name = readText(context, itemIndex, 'binaryPropertyName', 'Input Field');
+							return name.ok ? await uploadField(context, itemIndex, name.value, run) : name;
+						}),
+				),
 		),
 	);
-	return [
-		uploads.map((upload, item): INodeExecutionData => {
-			if (!upload.ok && !context.continueOnFail()) {
-				throw toNodeError(context.getNode(), upload.failure, item);
-			}
-			if (!upload.ok) return toErrorItem(upload.failure, item, run.asTool);
-			const { url, name, mimeType, expiresAt } = upload.value;
-			return { json: { url, name, mimeType, expiresAt }, pairedItem: { item } };
-		}),
-	];
+	const results = uploads.map((upload) => {
+		if (!upload.ok) return upload;
+		const { url, name, mimeType, expiresAt } = upload.value;
+		return ok({ url, name, mimeType, expiresAt });
+	});
+	return [deliverResults(context, results)];
 }

@@ -1,13 +1,22 @@
 import { badInput, fail, type Failure, type Result } from './failure';
-import { excerpt } from '../text/json';
+import { excerpt, isJsonObject, type JsonObject } from '../text/json';
 
 /**
  * Reads parameters of one item. n8n throws where an expression cannot be evaluated (a node that has not run, a
- * lost pairing); that is this item's failure, and no reason to give up the others.
+ * lost pairing): that fails this item, and not the others.
  */
 export function readItem<T>(read: () => Result<T>): Result<T> {
 	try {
 		return read();
+	} catch (error) {
+		return fail(explainExpressionError(error));
+	}
+}
+
+/** The same for work that reads parameters on its way. */
+export async function workItem<T>(work: () => Promise<Result<T>>): Promise<Result<T>> {
+	try {
+		return await work();
 	} catch (error) {
 		return fail(explainExpressionError(error));
 	}
@@ -26,27 +35,17 @@ export function explainExpressionError(error: unknown): Failure {
 	}
 	if (error instanceof Error && OWN_MISTAKES.has(error.name)) {
 		return badInput(
-			`The node met something that it was not made for: ${excerpt(error.message, 300)}`,
+			`The node has a bug: ${excerpt(error.message, 300)}`,
 			'This is a mistake in the node, not in your workflow. Please report it with the data of this item.',
 		);
 	}
-	const said = wordsOfError(error);
-	const description =
-		error instanceof Error && 'description' in error && typeof error.description === 'string'
-			? `${excerpt(error.description, 300)} `
-			: '';
-	const parameter = parameterOf(error);
+	const { context, description }: JsonObject = error instanceof Error && isJsonObject(error) ? error : {};
+	const parameter = isJsonObject(context) && typeof context.parameter === 'string' ? context.parameter : '';
+	const explained = typeof description === 'string' ? `${excerpt(description, 300)} ` : '';
 	return badInput(
-		`n8n could not read the item's ${parameter ? `"${parameter}"` : 'fields'}: ${said}`,
-		`${description}Check the expressions in the node's fields. Nothing was sent for this item.`,
+		`n8n could not read the item's ${parameter ? `"${parameter}"` : 'fields'}: ${wordsOfError(error)}`,
+		`${explained}Check the expressions in the node's fields. Nothing was sent for this item.`,
 	);
-}
-
-function parameterOf(error: unknown): string {
-	if (!(error instanceof Error) || !('context' in error)) return '';
-	const { context } = error;
-	if (typeof context !== 'object' || context === null || !('parameter' in context)) return '';
-	return typeof context.parameter === 'string' ? context.parameter : '';
 }
 
 /** The words of whatever was thrown, for a sentence. */

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../text/json';
 
 /**
- * Why an item, a request or a file did not come to its good end.
+ * Why an item, a request or a file failed.
  *
  * - `badInput`: the operator's input is at fault; nothing was sent
  * - `credential`: the key, its kind or its rights
@@ -9,8 +9,8 @@ import type { JsonObject } from '../text/json';
  * - `unreachable`: the request never reached the service
  * - `unclear`: no usable answer came; a write may or may not have been carried out
  * - `taskFailed` / `taskDenied` / `taskUnknown`: the task's own end (§3.1)
- * - `agentFailed`: the agent ran and came to no good end
- * - `timedOut` / `stalled`: we stopped waiting, the task may go on
+ * - `agentFailed`: the agent ran and failed
+ * - `timedOut` / `stalled`: we stopped waiting; the task may still be running
  * - `notSubmitted`: the batch stopped before this item's turn
  * - `file`: a result or input file could not be moved
  * - `cancelled`: the execution was stopped by the operator
@@ -32,7 +32,7 @@ export type FailureKind =
 	| 'cancelled';
 
 /**
- * A failure as data: protocol code returns it, and `errors.ts` alone turns it into what n8n shows.
+ * A failure as data: protocol code returns it, and `nodeError.ts` alone turns it into what n8n shows.
  * `message` says what happened, `advice` what to do about it; `details` go to the error output.
  */
 export interface Failure {

@@ -1,16 +1,17 @@
 import {
 	NodeApiError,
 	NodeOperationError,
+	type IDataObject,
+	type IExecuteFunctions,
 	type INode,
 	type INodeExecutionData,
-	type IDataObject,
 	type JsonObject as N8nJsonObject,
 } from 'n8n-workflow';
 
-import type { Failure, FailureKind } from './failure';
 import { explainExpressionError } from './expressionError';
+import type { Failure, FailureKind, Result } from './failure';
 
-/** Failures that the service told us about; the others are the operator's input or our own decision. */
+/** Failures that the service reported; the others come from the operator's input or are our own decision. */
 const OF_THE_SERVICE: ReadonlySet<FailureKind> = new Set([
 	'credential',
 	'refused',
@@ -23,13 +24,30 @@ const OF_THE_SERVICE: ReadonlySet<FailureKind> = new Set([
 	'file',
 ]);
 
+type Context = Pick<IExecuteFunctions, 'continueOnFail' | 'getInputData' | 'getNode'>;
+
+export interface FailedItem {
+	readonly itemIndex: number;
+	readonly failure: Failure;
+}
+
+/** Whether n8n runs the node as the tool of an AI agent, which reads text and nothing else. */
+export function isTool(node: Pick<INode, 'type'>): boolean {
+	return node.type.endsWith('Tool');
+}
+
+/** n8n passes an AI agent one text only, so the advice joins it. */
+function forAgent({ message, advice }: Failure): string {
+	return advice ? `${message}. ${advice}` : message;
+}
+
 /**
  * The only place where a failure becomes an n8n error.
  *
  * n8n replaces a message that merely contains the name of an error code, and puts its own text in place of
  * one without a cause; the sentence is therefore set once more after the error is made.
  *
- * @param itemIndex the input item that failed; left out where the failure is the whole run's
+ * @param itemIndex the input item that failed; left out where the whole run failed
  */
 export function toNodeError(
 	node: INode,
@@ -37,7 +55,8 @@ export function toNodeError(
 	itemIndex?: number,
 	context: IDataObject = {},
 ): NodeApiError | NodeOperationError {
-	const { kind, message, advice: description } = failure;
+	const { kind, advice: description } = failure;
+	const message = isTool(node) ? forAgent(failure) : failure.message;
 	const place = itemIndex === undefined ? {} : { itemIndex };
 	const httpStatus = failure.details?.httpStatus;
 	const httpCode = typeof httpStatus === 'number' ? { httpCode: String(httpStatus) } : {};
@@ -55,17 +74,55 @@ export function toNodeError(
 /**
  * An item for the error output. Exactly these three keys: any other one sends the item to the success
  * output, and `item.error` would make n8n drop the details.
- *
- * @param asTool n8n passes an AI agent the text only, so the advice joins the message
  */
-export function toErrorItem(failure: Failure, itemIndex: number, asTool = false): INodeExecutionData {
+export function toErrorItem(node: INode, failure: Failure, itemIndex: number): INodeExecutionData {
 	const details: IDataObject = { kind: failure.kind, ...failure.details };
-	const message = asTool && failure.advice ? `${failure.message}. ${failure.advice}` : failure.advice;
+	const message = isTool(node) ? forAgent(failure) : failure.advice;
 	return { json: { error: failure.message, message, details }, pairedItem: { item: itemIndex } };
 }
 
-/** Errors that the node made itself go on as they are; anything else becomes one that says what to do. */
+/** Errors that the node made itself pass through; anything else becomes one that says what to do. */
 export function asNodeError(node: INode, error: unknown): NodeApiError | NodeOperationError {
 	if (error instanceof NodeApiError || error instanceof NodeOperationError) return error;
 	return toNodeError(node, explainExpressionError(error));
+}
+
+/**
+ * Fails the whole run. With Continue On Fail every item gets the failure: if it were thrown, n8n would pass the
+ * input items on as if all were well.
+ */
+export function failRun(context: Context, failure: Failure): INodeExecutionData[][] {
+	const node = context.getNode();
+	if (!context.continueOnFail()) throw toNodeError(node, failure);
+	return [context.getInputData().map((_, itemIndex) => toErrorItem(node, failure, itemIndex))];
+}
+
+/** Throws the failure of an item, or returns its error item with Continue On Fail. */
+export function failItem(context: Context, failure: Failure, itemIndex: number): INodeExecutionData {
+	if (!context.continueOnFail()) throw toNodeError(context.getNode(), failure, itemIndex);
+	return toErrorItem(context.getNode(), failure, itemIndex);
+}
+
+/** Those of one result an item that failed. */
+export function failedItems(results: ReadonlyArray<Result<unknown>>): FailedItem[] {
+	return results.flatMap((result, itemIndex) => (result.ok ? [] : [{ itemIndex, failure: result.failure }]));
+}
+
+/** Failures that only follow from another item's, or from the end of the run. */
+const CONSEQUENCES: ReadonlySet<FailureKind> = new Set(['notSubmitted', 'cancelled']);
+
+/**
+ * Throws the first failure that is not a mere consequence of another, unless the operator chose to continue.
+ * @param more advice about the other items, and what the error's context says of them
+ */
+export function throwFirst(
+	context: Context,
+	failed: readonly FailedItem[],
+	more: { readonly advice?: readonly string[]; readonly context?: IDataObject } = {},
+): void {
+	const first = failed.find(({ failure }) => !CONSEQUENCES.has(failure.kind)) ?? failed[0];
+	if (!first || context.continueOnFail()) return;
+	const { failure, itemIndex } = first;
+	const advice = [failure.advice, ...(more.advice ?? [])].filter(Boolean).join(' ');
+	throw toNodeError(context.getNode(), { ...failure, advice }, itemIndex, more.context);
 }

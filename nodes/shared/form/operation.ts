@@ -1,7 +1,7 @@
 import type { IExecuteFunctions, INodeExecutionData, INodeProperties } from 'n8n-workflow';
 
-import { asNodeError } from '../errors/nodeError';
-import type { Failure } from '../errors/failure';
+import { asNodeError, failRun } from '../errors/nodeError';
+import { badInput } from '../errors/failure';
 import { explainExpressionError } from '../errors/expressionError';
 
 /** One operation: its form fields beside what it does with all input items of a run. */
@@ -15,27 +15,39 @@ export interface Operation {
 	execute(context: IExecuteFunctions): Promise<INodeExecutionData[][]>;
 }
 
-/**
- * Runs an operation; what it throws becomes an error of the node.
- * @param failRun how the node tells of a failure of the whole run with Continue On Fail
- */
-export async function runOperation(
+/** Does the work of a node; what it throws becomes an error of the node. */
+export async function runNode(
 	context: IExecuteFunctions,
-	operation: Operation,
-	failRun: (context: IExecuteFunctions, failure: Failure) => INodeExecutionData[][],
+	work: (context: IExecuteFunctions) => Promise<INodeExecutionData[][]>,
 ): Promise<INodeExecutionData[][]> {
 	try {
-		return await operation.execute(context);
+		return await work(context);
 	} catch (error) {
-		// Thrown with Continue On Fail, it would send the input items on as if all were well.
+		// If it were thrown with Continue On Fail, n8n would pass the input items on as if all were well.
 		if (context.continueOnFail()) return failRun(context, explainExpressionError(error));
 		throw asNodeError(context.getNode(), error);
 	}
 }
 
-/** The menu of these operations. */
-export function operationMenu(operations: readonly Operation[], mostUsed: string): INodeProperties {
-	return {
+/** Runs the operation that the form names. */
+export async function runOperation(
+	context: IExecuteFunctions,
+	operations: readonly Operation[],
+): Promise<INodeExecutionData[][]> {
+	const chosen: unknown = context.getNodeParameter('operation', 0);
+	const operation = operations.find(({ value }) => value === chosen);
+	if (operation) return await runNode(context, async () => await operation.execute(context));
+	const message = `This node has no operation "${String(chosen)}"`;
+	return failRun(context, badInput(message, 'Open the node and choose an operation.'));
+}
+
+/** The operation menu and the fields of each operation, shown for that operation only. */
+export function operationProperties(
+	operations: readonly Operation[],
+	{ value: mostUsed }: Operation,
+	alsoWhere: Record<string, string[]> = {},
+): [menu: INodeProperties, ...fields: INodeProperties[]] {
+	const menu: INodeProperties = {
 		displayName: 'Operation',
 		name: 'operation',
 		type: 'options',
@@ -43,17 +55,12 @@ export function operationMenu(operations: readonly Operation[], mostUsed: string
 		options: operations.map(({ value, name, description, action }) => ({ value, name, description, action })),
 		default: mostUsed,
 	};
-}
-
-/** The fields of these operations, each shown for its own only. */
-export function operationFields(
-	operations: readonly Operation[],
-	alsoWhere: Readonly<Record<string, string[]>> = {},
-): INodeProperties[] {
-	return operations.flatMap(({ value, fields }) =>
-		fields.map((field): INodeProperties => {
+	const fields = operations.flatMap(({ value, fields: own }) =>
+		own.map((field): INodeProperties => {
 			const show = { ...field.displayOptions?.show, ...alsoWhere, operation: [value] };
 			return { ...field, displayOptions: { ...field.displayOptions, show } };
 		}),
 	);
+	const isResource = Object.keys(alsoWhere).length > 0;
+	return [isResource ? { ...menu, displayOptions: { show: alsoWhere } } : menu, ...fields];
 }

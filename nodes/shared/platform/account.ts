@@ -37,7 +37,9 @@ export function readPlatformAccount(credential: Readonly<Record<string, unknown>
 		baseUrl: baseUrl.value,
 		wsBaseUrl: wsBaseUrl.value,
 		progressPath: textOf(credential.progressPath).trim() || PROGRESS_PATHS[0],
-		modelsPath: textOf(credential.modelsPath).trim().replace(/^\/*(?=.)/, '/'),
+		modelsPath: textOf(credential.modelsPath)
+			.trim()
+			.replace(/^\/*(?=.)/, '/'),
 		apiKey: apiKey.value,
 		secrets: [apiKey.value],
 	});

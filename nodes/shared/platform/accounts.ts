@@ -16,8 +16,6 @@ export interface Accounts<T> {
 	readonly of: (itemIndex: number) => Result<T>;
 	/** The fields of the credential whose values may differ from item to item. */
 	readonly varying: ReadonlySet<string>;
-	/** The first item without an account. */
-	readonly refused: { readonly itemIndex: number; readonly failure: Failure } | undefined;
 }
 
 /** A checked account and the decrypted fields it was read from. */

@@ -1,3 +1,6 @@
+import type { IExecuteFunctions } from 'n8n-workflow';
+
+import { isTool } from '../errors/nodeError';
 import type { Redact } from '../text/redact';
 
 /** A piece of output as n8n streams it to a chat or a webhook. */
@@ -5,10 +8,9 @@ export type ChunkKind = 'begin' | 'item' | 'end' | 'error';
 
 export type SendChunk = (kind: ChunkKind, itemIndex: number, text?: string) => Promise<void>;
 
-/** The text of one item, on its way out. */
+/** The text of one item, as it is streamed. Each must be ended or failed, or those behind it are never sent. */
 export interface ChatStream {
 	write(text: string): Promise<void>;
-	/** Has to be called for every item, or those behind it are never heard. */
 	end(): Promise<void>;
 	fail(message: string): Promise<void>;
 }
@@ -19,9 +21,9 @@ interface Waiting {
 }
 
 /**
- * Brings the texts of items that are written at the same time out one after the other, in the order of the items:
- * the first that is not finished is heard live, what the others say meanwhile is kept. No secret is heard, whichever
- * pieces it comes in.
+ * Streams the texts of items that are written at the same time one after the other, in the order of the items: the
+ * first unfinished one is sent live, the others are kept until their turn. Secrets are redacted, even where a piece
+ * holds only a part of one.
  */
 export function createChatStreams(
 	send: SendChunk,
@@ -31,7 +33,7 @@ export function createChatStreams(
 	const kept = Array.from({ length: itemCount }, (): Waiting[] => []);
 	const isOver = Array.from({ length: itemCount }, () => false);
 	let live = 0;
-	// One after the other, whoever speaks: a chunk that overtakes another garbles the text.
+	// A chunk that overtakes another garbles the text.
 	let lastSent: Promise<void> = Promise.resolve();
 
 	const sendInTurn = async (itemIndex: number, { kind, text }: Waiting): Promise<void> => {
@@ -41,7 +43,7 @@ export function createChatStreams(
 			try {
 				await send(kind, itemIndex, text);
 			} catch {
-				// Whoever listened has gone: the answer is written to the output all the same.
+				// The listener has gone; the answer is in the output all the same.
 			}
 		})();
 		await lastSent;
@@ -55,7 +57,7 @@ export function createChatStreams(
 	const close = async (itemIndex: number): Promise<void> => {
 		isOver[itemIndex] = true;
 		const sends: Promise<void>[] = [];
-		// Put in line without a pause: what the next item says meanwhile has to stand behind what it said before.
+		// Queued without a pause: what the next item writes meanwhile must come after what it wrote before.
 		while (live < itemCount && isOver[live]) {
 			const next = ++live;
 			for (const chunk of kept[next]?.splice(0) ?? []) sends.push(sendInTurn(next, chunk));
@@ -63,7 +65,7 @@ export function createChatStreams(
 		await Promise.all(sends);
 	};
 
-	return (itemIndex) => {
+	const open = (itemIndex: number): ChatStream => {
 		let begun: Promise<void> | undefined;
 		const redacted = redact.inPieces();
 		const begin = async (): Promise<void> => {
@@ -88,4 +90,29 @@ export function createChatStreams(
 			fail: async (message) => await finish({ kind: 'error', text: message }),
 		};
 	};
+	const opened = new Map<number, ChatStream>();
+	return (itemIndex) => {
+		const stream = opened.get(itemIndex) ?? open(itemIndex);
+		opened.set(itemIndex, stream);
+		return stream;
+	};
+}
+
+const NOBODY_LISTENS: ChatStream = {
+	write: async () => undefined,
+	end: async () => undefined,
+	fail: async () => undefined,
+};
+
+/** The streams of a run's items. A tool streams nothing: its text goes to the agent, which speaks for itself. */
+export function openChatStreams(
+	context: IExecuteFunctions,
+	redact: Pick<Redact, 'inPieces'>,
+): (itemIndex: number) => ChatStream {
+	if (isTool(context.getNode()) || !context.isStreaming()) return () => NOBODY_LISTENS;
+	return createChatStreams(
+		async (kind, itemIndex, text) => context.sendChunk(kind, itemIndex, text),
+		context.getInputData().length,
+		redact,
+	);
 }

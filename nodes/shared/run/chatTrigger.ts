@@ -2,7 +2,7 @@ import type { IExecuteFunctions } from 'n8n-workflow';
 
 const CHAT_TRIGGER = /(^|\.)chatTrigger$/;
 
-/** Whether a Chat Trigger started the execution: a chat then shows what the last node says in `output`. */
+/** Whether a Chat Trigger started the execution: the chat then shows the `output` field of the last node. */
 export function isStartedByChat(
 	context: Pick<IExecuteFunctions, 'getNode' | 'getParentNodes' | 'getWorkflowDataProxy'>,
 ): boolean {

@@ -3,8 +3,8 @@ import { sleep } from 'n8n-workflow';
 /** Time as the engines see it; handed in, so that tests can run without waiting. */
 export interface Clock {
 	/**
-	 * Whole milliseconds of a clock that nobody sets and that never goes back: for intervals and deadlines. It begins
-	 * near the epoch's time, but it is no time of day.
+	 * Whole milliseconds of a clock that is never set and never goes back: for intervals and deadlines. It begins near
+	 * the epoch's time, but is not the time of day.
 	 */
 	now(): number;
 	/** The time of day, ms since the epoch, which may be set back: for what is stored or shown. */
@@ -16,7 +16,7 @@ export interface Clock {
 /** The longest wait that a Node timer can hold; a longer one would fire at once. */
 const LONGEST_TIMER_MS = 2_147_483_647;
 
-/** A time in the form in which Node's timers take it: options multiplied by seconds are not whole numbers. */
+/** A time as Node's timers take it: an option in seconds need not be a whole number of milliseconds. */
 export function timerMs(ms: number): number {
 	return Math.min(Math.max(0, Math.ceil(ms)), LONGEST_TIMER_MS);
 }
@@ -29,7 +29,7 @@ export const systemClock: Clock = {
 		try {
 			await sleep(timerMs(ms), signal);
 		} catch {
-			// An aborted signal ends the wait early; the caller looks at the signal itself.
+			// An aborted signal ends the wait early; the caller checks the signal itself.
 		}
 	},
 };

@@ -2,7 +2,7 @@ import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { isJsonObject, jsonText, type JsonObject } from '../text/json';
 import { shortSha256 } from '../text/sha256';
-import { isTool } from './toolMode';
+import { isTool } from '../errors/nodeError';
 
 /**
  * What earlier tries of a node run have done for its items, kept in n8n's node context: it survives Retry On Fail and
@@ -37,7 +37,7 @@ export interface Place {
 export function openRetryMemory(context: IExecuteFunctions, node: string, part: string): RetryMemory {
 	// n8n counts each try of a tool as a run, and calls at the same time as one: what is remembered under its index
 	// may be another person's answer.
-	const nodeContext = isTool(context) ? {} : context.getContext('node');
+	const nodeContext = isTool(context.getNode()) ? {} : context.getContext('node');
 	return createRetryMemory(nodeContext, { node, run: runIndexOf(context), part });
 }
 

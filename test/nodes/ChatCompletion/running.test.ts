@@ -179,7 +179,11 @@ test.each([
 		/^Message 1: "ftp:\/\/x\/y.png" is not a web address of an image$/,
 	],
 	[{ source: 'url', url: '' }, {}, /^Message 1: An image has no URL$/],
-	[{ source: 'url', url: 'data:image/svg+xml;base64,AAAA' }, {}, /image\/svg\+xml, which models do not accept/],
+	[
+		{ source: 'url', url: 'data:image/svg+xml;base64,AAAA' },
+		{},
+		/image\/svg\+xml, which models do not accept/,
+	],
 	[
 		{ source: 'url', url: `data:image/png;base64,${'A'.repeat(20_000)}` },
 		{},

@@ -1,15 +1,14 @@
 import pLimit from 'p-limit';
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
-import { toErrorItem, toNodeError } from '../../../shared/errors/nodeError';
+import { failItem } from '../../../shared/errors/nodeError';
 import { badInput, fail, ok, type Result } from '../../../shared/errors/failure';
 import { parseJson } from '../../../shared/text/json';
 import { decodeLink } from '../../tasks/taskInfo';
 import { namesFor, type FileLink } from '../../tasks/links';
-import { isTool } from '../../../shared/run/toolMode';
 import { readItem } from '../../../shared/errors/expressionError';
 import { inNodeRun, type NodeRun } from '../run';
-import type { Operation } from '../operation';
+import type { Operation } from '../../../shared/form/operation';
 import { optionsWith } from '../options';
 import { textParameter } from '../task/inputs';
 
@@ -63,14 +62,13 @@ async function downloadItems(context: IExecuteFunctions, run: NodeRun): Promise<
 	const getItem = async ({ itemIndex, wanted }: WantedOfItem): Promise<INodeExecutionData> => {
 		const item = wanted.ok ? await downloadItem(run, itemIndex, wanted.value) : wanted;
 		if (item.ok) return item.value;
-		if (context.continueOnFail()) return toErrorItem(item.failure, itemIndex, isTool(context));
-		run.ending.abort();
-		throw toNodeError(context.getNode(), item.failure, itemIndex);
+		if (!context.continueOnFail()) run.ending.abort();
+		return failItem(context, item.failure, itemIndex);
 	};
 	const all = context
 		.getInputData()
 		.flatMap((_, itemIndex, { length }) => readWanted(context, itemIndex, length));
-	return [await Promise.all(all.map(async (one) => await limit(getItem, one)))];
+	return [await Promise.all(all.map(async (one) => await limit(async () => await getItem(one))))];
 }
 
 async function downloadItem(

@@ -2,15 +2,14 @@ import pLimit from 'p-limit';
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { mapAccounts } from '../../../shared/platform/accounts';
-import { toErrorItem, toNodeError } from '../../../shared/errors/nodeError';
-import { ok, type Failure, type Result } from '../../../shared/errors/failure';
+import { deliverResults } from '../../../shared/run/deliver';
+import { fail, ok, type Failure, type Result } from '../../../shared/errors/failure';
 import { HeldFiles } from '../../../shared/files/heldFiles';
 import { binaryFieldBytes, fetchInputFile, readBinaryField } from '../../../shared/files/inputFile';
 import { createImageUploads, type LoadImage, type UploadImage } from '../../tasks/uploads';
-import { isTool } from '../../../shared/run/toolMode';
 import { readItem } from '../../../shared/errors/expressionError';
 import { inNodeRun, type NodeRun } from '../run';
-import type { Operation } from '../operation';
+import type { Operation } from '../../../shared/form/operation';
 import { optionsWith } from '../options';
 import { textParameter } from '../task/inputs';
 
@@ -70,7 +69,7 @@ async function uploadItems(context: IExecuteFunctions, run: NodeRun): Promise<IN
 		context.getInputData().map(
 			async (_, itemIndex) =>
 				await limit(async () => {
-					if (stop) return undefined;
+					if (stop) return fail(NOT_UPLOADED);
 					const upload = uploaders.of(itemIndex);
 					const result = upload.ok ? await uploadItem(context, itemIndex, upload.value, run) : upload;
 					if (!result.ok && !context.continueOnFail()) stop = true;
@@ -78,16 +77,8 @@ async function uploadItems(context: IExecuteFunctions, run: NodeRun): Promise<IN
 				}),
 		),
 	);
-	const items = results.map((result, itemIndex): INodeExecutionData => {
-		if (result?.ok) return { json: { imageId: result.value.imageId }, pairedItem: { item: itemIndex } };
-		const failure = result?.failure ?? NOT_UPLOADED;
-		return toErrorItem(failure, itemIndex, isTool(context));
-	});
-	const failed = results.findIndex((result) => result?.ok === false);
-	const first = results[failed];
-	if (first?.ok === false && !context.continueOnFail())
-		throw toNodeError(context.getNode(), first.failure, failed);
-	return [items];
+	const images = results.map((result) => (result.ok ? ok({ imageId: result.value.imageId }) : result));
+	return [deliverResults(context, images)];
 }
 
 async function uploadItem(

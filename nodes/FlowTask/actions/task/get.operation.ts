@@ -1,16 +1,16 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { itemsByAccount, mapAccounts } from '../../../shared/platform/accounts';
-import { toErrorItem, toNodeError } from '../../../shared/errors/nodeError';
+import { failItem } from '../../../shared/errors/nodeError';
+import { showHint } from '../../../shared/run/deliver';
 import { ok, type Failure, type Result } from '../../../shared/errors/failure';
 import { excerpt } from '../../../shared/text/json';
 import { explainWatchEnd } from '../../failures';
 import { infoOfMany } from '../../tasks/poll';
 import { describeTask, leftOutHint, rawTaskInfo } from '../../tasks/outputs';
 import { readItem } from '../../../shared/errors/expressionError';
-import { isTool } from '../../../shared/run/toolMode';
 import { inNodeRun, type NodeRun } from '../run';
-import type { Operation } from '../operation';
+import type { Operation } from '../../../shared/form/operation';
 import { optionsWith } from '../options';
 import { simplifyField, taskIdsField } from './fields';
 import { readDelivery } from './inputs';
@@ -58,9 +58,7 @@ async function getTasks(context: IExecuteFunctions, run: NodeRun): Promise<INode
 	const leftOut = leftOutHint(
 		answers.flatMap((answer) => (answer.ok ? [...answer.value.infos.values()] : [])),
 	);
-	if (leftOut !== undefined) {
-		context.addExecutionHints({ message: leftOut, type: 'warning', location: 'outputPane' });
-	}
+	if (leftOut !== undefined) showHint(context, leftOut);
 	return [items.flat()];
 }
 
@@ -84,9 +82,4 @@ function explainMissing(taskId: string, refusal: Failure | undefined, { clock, r
 		advice: unknown?.advice ?? '',
 		details: { ...refusal?.details, taskId },
 	};
-}
-
-function failItem(context: IExecuteFunctions, failure: Failure, itemIndex: number): INodeExecutionData {
-	if (!context.continueOnFail()) throw toNodeError(context.getNode(), failure, itemIndex);
-	return toErrorItem(failure, itemIndex, isTool(context));
 }

@@ -1,10 +1,10 @@
 import { NodeHelpers, type IExecuteFunctions } from 'n8n-workflow';
 
+import { isTool } from '../../../shared/errors/nodeError';
 import { readItem } from '../../../shared/errors/expressionError';
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../../../shared/errors/failure';
 import { refuseRounded } from '../../../shared/form/pastedJson';
 import { fingerprinter, requestOptions } from '../../../shared/run/retryMemory';
-import { isTool } from '../../../shared/run/toolMode';
 import { excerpt } from '../../../shared/text/json';
 import { stillUnclear } from '../../failures';
 import type { TaskJob } from '../../tasks/engine';
@@ -156,7 +156,7 @@ function readIdempotencyKey(
 export function readDelivery(context: IExecuteFunctions, itemIndex: number): Delivery {
 	const form: unknown = context.getNodeParameter('output', itemIndex, 'urls');
 	return {
-		form: isTool(context) ? 'urls' : form === 'filePerItem' || form === 'allFiles' ? form : 'urls',
+		form: isTool(context.getNode()) ? 'urls' : form === 'filePerItem' || form === 'allFiles' ? form : 'urls',
 		binaryField: textParameter(context, 'binaryPropertyName', itemIndex) || 'data',
 		simplify: context.getNodeParameter('simplify', itemIndex, true) !== false,
 	};

@@ -1,5 +1,5 @@
 import { optionsWith } from '../options';
-import type { Operation } from '../operation';
+import type { Operation } from '../../../shared/form/operation';
 import { definitionFields, imageSlotFields, overrideFields, seedFields, workflowIdField } from './fields';
 import { taskReader } from './inputs';
 import { runItems } from './taskRun';

@@ -1,10 +1,13 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
+import { failRun } from '../../../shared/errors/nodeError';
 import type { Failure } from '../../../shared/errors/failure';
+import { showHint } from '../../../shared/run/deliver';
+import { overBudget } from '../../../shared/run/frame';
 import { outcome, runTasks, type EngineSettings, type TaskJob, type TaskOutcome } from '../../tasks/engine';
 import { explainWatchEnd } from '../../failures';
-import { deliver, failRun, type DeliveredTask } from '../deliver';
-import { checkBudget, inNodeRun, type NodeRun } from '../run';
+import { deliver, type DeliveredTask } from '../deliver';
+import { inNodeRun, type NodeRun } from '../run';
 import type { PrepareItem } from './inputs';
 
 /**
@@ -27,41 +30,33 @@ async function runAll(
 	goal: EngineSettings['goal'],
 	prepareItem: PrepareItem,
 ): Promise<INodeExecutionData[][]> {
+	const { options, deadlineMs } = run;
 	const items = context.getInputData().map((_, itemIndex) => {
 		const line = run.lines.of(itemIndex);
 		return line.ok ? prepareItem(itemIndex, run) : [line];
 	});
 	const prepared = items.flatMap((tasks, itemIndex) => tasks.map((task) => ({ itemIndex, task })));
 	const jobs = prepared.flatMap(({ task }) => (task.ok ? [task.value.job] : []));
-	const submits = jobs.filter(({ start }) => start.kind === 'submit');
-	const budget = checkBudget(submits.length, run.options.maxTasks);
-	if (!budget.ok) return failRun(context, budget.failure);
+	const count = jobs.filter(({ start }) => start.kind === 'submit').length;
+	const refusal = overBudget(count, options.maxTasks, `submit ${count} tasks`, 'Max Tasks');
+	if (refusal) return failRun(context, refusal);
 
-	// If the first failure ends the run anyway, nothing is submitted beside an item that cannot be.
-	const stopAtFailure = !context.continueOnFail();
-	const isHopeless = jobs.length < prepared.length && stopAtFailure;
+	// Where the first failure ends the run anyway, nothing is submitted beside an item that cannot be.
+	const hopeless = jobs.length < prepared.length && !context.continueOnFail();
 	const settings = {
-		...run.options,
-		goal,
-		stopAtFailure,
-		lateIsFailure: run.options.onTimeout === 'error',
-		deadlineMs: run.deadlineMs,
+		...{ ...options, goal, deadlineMs },
+		stopAtFailure: !context.continueOnFail(),
+		lateIsFailure: options.onTimeout === 'error',
 	};
-	const outcomes = await runTasks(isHopeless ? [] : jobs, settings, run);
+	const outcomes = await runTasks(hopeless ? [] : jobs, settings, run);
 	const outcomeOf = new Map(outcomes.map((result, index) => [jobs[index], result]));
 	const tasks = prepared.map(({ itemIndex, task }): DeliveredTask => {
 		if (!task.ok) return { outcome: outcome(itemIndex, { failure: task.failure }), delivery: UNUSED };
 		const { job, delivery } = task.value;
 		return { outcome: outcomeOf.get(job) ?? notStarted(job, run), delivery };
 	});
-	for (const message of run.remarks()) {
-		context.addExecutionHints({ message, type: 'info', location: 'outputPane' });
-	}
-	return deliver(context, tasks, {
-		redact: run.redact,
-		lateIsStatus: run.options.onTimeout === 'returnStatus',
-		cancelled: run.cancelled(),
-	});
+	for (const message of run.remarks()) showHint(context, message, 'info');
+	return deliver(context, tasks, run);
 }
 
 const NOT_STARTED: Failure = {

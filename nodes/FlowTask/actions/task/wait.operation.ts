@@ -3,7 +3,7 @@ import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 import { ok } from '../../../shared/errors/failure';
 import { readItem } from '../../../shared/errors/expressionError';
 import { optionsWith } from '../options';
-import type { Operation } from '../operation';
+import type { Operation } from '../../../shared/form/operation';
 import { outputFields, simplifyField, taskIdsField } from './fields';
 import { readDelivery, type PrepareItem } from './inputs';
 import { taskIdsOf } from './taskIds';

@@ -1,9 +1,10 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { itemsByAccount } from '../../../shared/platform/accounts';
-import { badInput, type Failure } from '../../../shared/errors/failure';
+import { badInput } from '../../../shared/errors/failure';
 import { isJsonObject } from '../../../shared/text/json';
 import { sha256 } from '../../../shared/text/sha256';
+import { failRun, isTool } from '../../../shared/errors/nodeError';
 import type { TaskInfo } from '../../tasks/taskInfo';
 import { infoOfMany } from '../../tasks/poll';
 import {
@@ -17,8 +18,6 @@ import {
 	type SuspendSettings,
 } from '../../tasks/suspend';
 import type { WatchEnd } from '../../tasks/watched';
-import { failRun } from '../deliver';
-import { isTool } from '../../../shared/run/toolMode';
 import { inNodeRun, type AccountLine, type NodeRun } from '../run';
 import { taskIdsOf } from './taskIds';
 
@@ -39,24 +38,22 @@ export async function pollAndSleep(
 	const refusal = refuseUnwired(context);
 	if (refusal) return failRun(context, refusal);
 	let ends: SeenEnds = new Map();
-	const polled = await inNodeRun(context, async (run) => {
+	const outputs = await inNodeRun(context, async (run) => {
 		const poll = await pollOnce(context, run);
 		if (poll.ends) {
 			({ ends } = poll);
 			return [];
 		}
 		await context.putExecutionToWait(new Date(poll.wakeAtMs));
-		// n8n discards these. They must not be the input items: with an error output n8n empties the array that it
-		// gets, and the sleeping execution would wake without them.
-		return [[], []];
+		// n8n throws the output away. It must not be the input items: with an error output n8n empties the array that
+		// it is given, and the sleeping execution would wake without them.
+		return [[]];
 	});
-	if (polled.length > 0) return polled;
-	const [items = []] = await endWait(ends);
-	return [[], items];
+	return outputs.length > 0 ? outputs : await endWait(ends);
 }
 
-function refuseUnwired(context: IExecuteFunctions): Failure | undefined {
-	if (isTool(context)) {
+function refuseUnwired(context: IExecuteFunctions): ReturnType<typeof badInput> | undefined {
+	if (isTool(context.getNode())) {
 		return badInput('A tool of an AI agent cannot be suspended', 'Set "Wait Mode" to Hold for this tool.');
 	}
 	if (leadsBack(context) !== false) return undefined;

@@ -62,9 +62,7 @@ test.each([undefined, null, '', ' ', '{}', {}])('%j is nothing pasted yet', (sou
 });
 
 test('each notice says what to do about it', () => {
-	expect(overrideFieldsOf('{', '').emptyFieldsNotice).toMatch(
-		/is not valid JSON\. Paste the whole content/,
-	);
+	expect(overrideFieldsOf('{', '').emptyFieldsNotice).toMatch(/is not valid JSON\. Paste the whole content/);
 	expect(overrideFieldsOf(definition, '[]').emptyFieldsNotice).toMatch(
 		/is not a JSON object\. Paste the whole/,
 	);

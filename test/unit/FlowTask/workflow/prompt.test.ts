@@ -373,11 +373,7 @@ describe('promptFromFields', () => {
 		['auto', ['4', 0], 'link to another node'],
 		['auto', '', 'has an empty value; to send an empty text, choose the type Text'],
 		['auto', ' \n', 'has an empty value'],
-		[
-			'auto',
-			7.2e17,
-			'holds 720000000000000000, which is a number beyond 9007199254740991, so n8n rounds',
-		],
+		['auto', 7.2e17, 'holds 720000000000000000, which is a number beyond 9007199254740991, so n8n rounds'],
 		['string', 7.2e17, 'so n8n rounds its last digits'],
 		['number', 7.2e17, 'so n8n rounds its last digits'],
 		['json', [2 ** 53], 'so n8n rounds its last digits'],

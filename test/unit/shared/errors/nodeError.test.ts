@@ -1,6 +1,6 @@
-import { NodeApiError, NodeOperationError, type INode } from 'n8n-workflow';
+import { NodeApiError, NodeOperationError, type IExecuteFunctions, type INode } from 'n8n-workflow';
 
-import { toErrorItem, toNodeError } from '../../../../nodes/shared/errors/nodeError';
+import { throwFirst, toErrorItem, toNodeError } from '../../../../nodes/shared/errors/nodeError';
 import type { Failure, FailureKind } from '../../../../nodes/shared/errors/failure';
 
 const NODE: INode = {
@@ -11,6 +11,8 @@ const NODE: INode = {
 	position: [0, 0],
 	parameters: {},
 };
+
+const TOOL: INode = { ...NODE, type: 'n8n-nodes-flowtask.flowTaskTool' };
 
 function failure(message: string, kind: FailureKind = 'taskFailed', details?: Failure['details']): Failure {
 	return { kind, message, advice: 'Do this.', ...(details && { details }) };
@@ -107,7 +109,7 @@ describe('toNodeError', () => {
 
 describe('toErrorItem', () => {
 	it('has exactly the three keys that lead to the error output, and no error of its own', () => {
-		const item = toErrorItem(failure('A sentence', 'timedOut', { taskId: 't', status: 'queued' }), 4);
+		const item = toErrorItem(NODE, failure('A sentence', 'timedOut', { taskId: 't', status: 'queued' }), 4);
 		expect(item).toEqual({
 			json: {
 				error: 'A sentence',
@@ -120,13 +122,52 @@ describe('toErrorItem', () => {
 	});
 
 	it.each(KINDS)('has the three keys for %s without details too', (kind) => {
-		const item = toErrorItem(failure('A sentence', kind), 0);
+		const item = toErrorItem(NODE, failure('A sentence', kind), 0);
 		expect(Object.keys(item.json).sort()).toEqual(['details', 'error', 'message']);
 	});
 
 	it('gives an agent sentence and advice in one text', () => {
-		expect(toErrorItem(failure('A sentence'), 0, true).json.message).toBe('A sentence. Do this.');
+		expect(toErrorItem(TOOL, failure('A sentence'), 0).json.message).toBe('A sentence. Do this.');
 		const bare: Failure = { kind: 'cancelled', message: 'Stopped', advice: '' };
-		expect(toErrorItem(bare, 0, true).json).toMatchObject({ error: 'Stopped' });
+		expect(toErrorItem(TOOL, bare, 0).json).toMatchObject({ error: 'Stopped' });
+	});
+});
+
+it('gives an agent sentence and advice in one error too', () => {
+	expect(toNodeError(TOOL, failure('A sentence'), 0).message).toBe('A sentence. Do this.');
+	expect(toNodeError(TOOL, { kind: 'cancelled', message: 'Stopped', advice: '' }).message).toBe('Stopped');
+});
+
+describe('throwFirst', () => {
+	const contextOf = (goesOn: boolean) =>
+		({ continueOnFail: () => goesOn, getNode: () => NODE }) as unknown as IExecuteFunctions;
+	const failed = [
+		{ itemIndex: 0, failure: failure('Not begun', 'notSubmitted') },
+		{ itemIndex: 1, failure: failure('Stopped', 'cancelled') },
+		{ itemIndex: 2, failure: failure('The cause') },
+		{ itemIndex: 3, failure: failure('Another') },
+	];
+	const thrownBy = (...args: Parameters<typeof throwFirst>): unknown => {
+		try {
+			throwFirst(...args);
+			return undefined;
+		} catch (error) {
+			return error;
+		}
+	};
+
+	it('throws the first failure that is not a consequence of another', () => {
+		const more = { advice: ['', 'Others went well.'], context: { tasks: ['t'] } };
+		expect(thrownBy(contextOf(false), failed, more)).toMatchObject({
+			message: 'The cause',
+			description: 'Do this. Others went well.',
+			context: { itemIndex: 2, tasks: ['t'] },
+		});
+		expect(thrownBy(contextOf(false), failed.slice(0, 2))).toMatchObject({ message: 'Not begun' });
+	});
+
+	it('throws nothing without a failure, or with Continue On Fail', () => {
+		expect(thrownBy(contextOf(false), [])).toBeUndefined();
+		expect(thrownBy(contextOf(true), failed)).toBeUndefined();
 	});
 });

@@ -1,0 +1,33 @@
+import type { IExecuteFunctions } from 'n8n-workflow';
+
+import { openTable } from '../dataTable/table';
+import type { IdempotencyOptions } from '../form/idempotencyOptions';
+import type { RunFrame } from '../run/frame';
+import { createLedger, ledgerScope, type Ledger, type LedgerSettings } from './ledger';
+import { LEDGER_TABLE } from './rows';
+
+const NOT_WRITTEN =
+	'Some results could not be written to the Data Table flow_task_ledger. A later execution with the same idempotency keys may not know them and stop to ask.';
+
+/**
+ * The ledger of a node run, where the operator set an idempotency key.
+ * @param operation what keys are for: the same key may stand for a task and for a question to an agent
+ */
+export function openLedger(
+	context: IExecuteFunctions,
+	{ clock, signal, writeLast }: RunFrame,
+	operation: 'task' | 'agent',
+	idempotency: IdempotencyOptions | undefined,
+	settings: Pick<LedgerSettings, 'onUnknown' | 'deadlineMs' | 'claimsAtOnce'>,
+): Ledger | undefined {
+	if (!idempotency) return undefined;
+	const { reach, ttlMs } = idempotency;
+	const workflowId = context.getWorkflow().id ?? '';
+	const scope = ledgerScope(operation, reach, { workflowId, nodeId: context.getNode().id });
+	const ledger = createLedger(
+		{ ...settings, scope, workflowId, executionId: context.getExecutionId(), ttlMs },
+		{ table: openTable(context, LEDGER_TABLE), clock, random: Math.random, signal },
+	);
+	writeLast(async () => await ledger.flush(), NOT_WRITTEN);
+	return ledger;
+}

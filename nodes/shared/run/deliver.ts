@@ -1,0 +1,56 @@
+import type { IDataObject, IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
+
+import { toErrorItem, throwFirst, failedItems } from '../errors/nodeError';
+import type { Result } from '../errors/failure';
+import { excerpt } from '../text/json';
+
+/** Shows a sentence beside the output. */
+export function showHint(
+	context: Pick<IExecuteFunctions, 'addExecutionHints'>,
+	message: string,
+	type: 'info' | 'warning' = 'warning',
+): void {
+	context.addExecutionHints({ message, type, location: 'outputPane' });
+}
+
+/** One item for each input item. Without Continue On Fail the first failure is thrown. */
+export function deliverResults(
+	context: IExecuteFunctions,
+	results: ReadonlyArray<Result<IDataObject>>,
+	advice: readonly string[] = [],
+): INodeExecutionData[] {
+	throwFirst(context, failedItems(results), { advice });
+	return results.map((result, item) =>
+		result.ok
+			? { json: result.value, pairedItem: { item } }
+			: toErrorItem(context.getNode(), result.failure, item),
+	);
+}
+
+/** What a run's error says of the items that were answered; their answers are remembered for a retry. */
+export function otherAnswers(results: ReadonlyArray<Result<unknown>>): string {
+	const answered = results.filter(({ ok }) => ok).length;
+	if (answered === 0) return '';
+	return `${answered} other item(s) were answered: a retry of this execution does not ask for them again.`;
+}
+
+export function hintFailed(context: IExecuteFunctions, results: ReadonlyArray<Result<unknown>>): void {
+	const failed = results.filter(({ ok }) => !ok).length;
+	if (failed > 0) showHint(context, `${results.length - failed} answered, ${failed} failed.`);
+}
+
+/** n8n throws away what a cancelled node says, so the ids of what it began can only be found in n8n's log. */
+export function logStopped(context: IExecuteFunctions, node: string, facts: string): void {
+	context.logger.info(`${node} "${context.getNode().name}" was stopped; ${facts}`);
+}
+
+/** A longer id is not one that a person could use. */
+const ID_CHARS = 100;
+
+/** Ids for a sentence. */
+export function listIds(ids: readonly string[], most = Infinity): string {
+	return ids
+		.slice(0, most)
+		.map((id) => excerpt(id, ID_CHARS))
+		.join(', ');
+}

@@ -1,0 +1,92 @@
+import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
+
+import { failedItems, failRun, throwFirst } from '../errors/nodeError';
+import { badInput, type Failure, type Result } from '../errors/failure';
+import { systemClock, type Clock } from './clock';
+import { showHint } from './deliver';
+
+/** What every run of a node has. */
+export interface RunFrame {
+	readonly clock: Clock;
+	/** Aborted when the run ends, early or not; whoever has it may end the run. */
+	readonly ending: AbortController;
+	readonly signal: AbortSignal;
+	/** Whether the operator stopped the execution. */
+	readonly cancelled: () => boolean;
+	/** Adds a write that the run waits for as it ends. @param hint shown where the write fails */
+	readonly writeLast: (write: () => Promise<Result<unknown>>, hint: string) => void;
+}
+
+/** What a run was opened with: the account of each item, or why it has none. */
+interface Opened {
+	readonly lines: { readonly of: (itemIndex: number) => Result<unknown> };
+}
+
+/** A stopped node has to end within a second. */
+const AFTER_CANCEL_MS = 700;
+
+/**
+ * The frame of every run: options and accounts are read and checked by `open`, `work` is done, and nothing is left
+ * behind, however it ends.
+ */
+export async function inRunFrame<T extends Opened>(
+	context: IExecuteFunctions,
+	open: (frame: RunFrame) => Promise<Result<T>>,
+	work: (run: T) => Promise<INodeExecutionData[][]>,
+): Promise<INodeExecutionData[][]> {
+	if (context.getInputData().length === 0) return [[]];
+	const ending = new AbortController();
+	const end = (): void => ending.abort();
+	const cancelSignal = context.getExecutionCancelSignal();
+	cancelSignal?.addEventListener('abort', end, { once: true });
+	if (cancelSignal?.aborted) end();
+	const cancelled = (): boolean => cancelSignal?.aborted ?? false;
+	const lastWrites: Array<() => Promise<string | undefined>> = [];
+	const writeLast: RunFrame['writeLast'] = (write, hint) => {
+		lastWrites.push(async () => ((await finish(write(), cancelled())) ? undefined : hint));
+	};
+	try {
+		const opened = await open({ clock: systemClock, ending, signal: ending.signal, cancelled, writeLast });
+		if (!opened.ok) return failRun(context, opened.failure);
+		const { lines } = opened.value;
+		// Where one item has no account, nothing is sent for the others either.
+		throwFirst(context, failedItems(context.getInputData().map((_, itemIndex) => lines.of(itemIndex))));
+		return await work(opened.value);
+	} finally {
+		const hints = await Promise.all(lastWrites.map(async (write) => await write()));
+		for (const hint of new Set(hints)) if (hint !== undefined) showHint(context, hint);
+		cancelSignal?.removeEventListener('abort', end);
+		end();
+	}
+}
+
+/**
+ * Waits for a write; after a cancel only briefly, and the write then goes on by itself.
+ * @returns false where it failed
+ */
+async function finish(written: Promise<Result<unknown>>, isCancelled: boolean): Promise<boolean> {
+	const isWritten = written.then(({ ok }) => ok);
+	if (!isCancelled) return await isWritten;
+	const settled = new AbortController();
+	const late = systemClock.sleep(AFTER_CANCEL_MS, settled.signal).then(() => true);
+	try {
+		return await Promise.race([isWritten, late]);
+	} finally {
+		// Only now: an early wake would win the race.
+		settled.abort();
+	}
+}
+
+/**
+ * A batch larger than its budget is refused as a whole, before anything is sent.
+ * @param most 0 = no limit
+ * @param what the run would do, e.g. "submit 7 tasks"
+ * @param option the label of the option that holds the limit
+ */
+export function overBudget(count: number, most: number, what: string, option: string): Failure | undefined {
+	if (most <= 0 || count <= most) return undefined;
+	return badInput(
+		`This run would ${what}, more than the ${most} that "${option}" allows`,
+		`Nothing was sent. Send fewer items, or raise "${option}" in the node's options.`,
+	);
+}
