@@ -1,24 +1,16 @@
 import type { Failure } from '../shared/errors/failure';
-import { excerpt, isJsonObject, type Json, type JsonObject } from '../shared/text/json';
+import { excerpt, type JsonObject } from '../shared/text/json';
 import { readPath } from '../shared/text/jsonPath';
-import { explain, originOf, type CallFacts, type CallFailure } from '../shared/http/explain';
 import type { FailedOutcome } from '../shared/http/outcome';
+import { originOf } from '../shared/http/unreached';
+import { explainUnclear, explainUnsent, quote, type CallFacts } from '../shared/platform/failures';
 import type { AgentAccount } from './account';
-import { isSilent, saidSuccess, textOf, type Envelope } from './envelope';
+import { isSilent, provesNotRun, textOf, wordsOf, type Refusal } from './envelope';
 import type { Redact } from '../shared/text/redact';
 
-/** A refusal or failure that the agent platform told in its envelope (§7.5). */
 export interface AgentFailure extends Failure {
 	/** The session that was named is not known, so that a new one may be opened. */
-	readonly isSessionUnknown: boolean;
-	/** The session was answering someone else, so that the call may be made again a little later. */
-	readonly sessionBusy?: { readonly retryAfter: string | undefined };
-}
-
-/** A failing envelope, with the status that counts as its `status`. */
-export interface Refusal extends Envelope {
-	/** The one that was really told; undefined where the words alone tell. */
-	readonly saidStatus: number | undefined;
+	readonly isSessionUnknown?: boolean;
 }
 
 export interface RefusalFacts {
@@ -28,100 +20,6 @@ export interface RefusalFacts {
 	readonly redact: Redact;
 	/** An upload was refused, for which no agent runs. */
 	readonly isUpload?: boolean;
-}
-
-/**
- * What a failure amounts to where no status says it. Code words only, and the whole of them: the same words in a
- * sentence may be those of a tool or a model that the agent had called already.
- */
-const STATUS_BY_CODE: ReadonlyArray<readonly [RegExp, number]> = [
-	[/^(rate_?limit(ed|_exceeded|_reached)?|too_many_requests)$/i, 429],
-	[/^((server_|agent_)?overloaded|service_unavailable)$/i, 503],
-	[/^((session|conversation)_(is_)?(busy|locked|in_progress)|interrupt_pending)$/i, 409],
-	[
-		/^(unauthori[sz]ed|token_(expired|invalid|kind|unknown|missing|revoked)|(expired|invalid|unknown|missing|revoked)_token)$/i,
-		401,
-	],
-	[/^(forbidden|(permission|access)_denied)$/i, 403],
-	[/^((session|conversation|interrupt)_(not_found|unknown|expired|gone)|unknown_session)$/i, 404],
-	[
-		/^(message_required|body_invalid|(invalid|malformed)_(request|body)|file_(expired|unreadable|missing|empty|too_large|type_refused))$/i,
-		400,
-	],
-];
-
-const BUSY_CODE =
-	/^(((session|conversation|agent)_(is_)?)?(busy|locked|in_progress)|concurrent_(call|request|turn)s?)$/i;
-
-/**
- * A failing envelope with the status that counts: its own, else that of HTTP, else what its reason amounts to. Where
- * nothing tells, the agent may have run.
- */
-export function withStatus(envelope: Envelope, outerStatus: number): Refusal {
-	const { status, reason } = envelope;
-	const isTold = status !== undefined && (status < 200 || status >= 300);
-	const saidStatus = isTold ? status : outerStatus >= 400 ? outerStatus : undefined;
-	const amountsTo = STATUS_BY_CODE.find(([code]) => code.test(reason.trim()))?.[1] ?? 500;
-	return { ...envelope, status: saidStatus ?? amountsTo, saidStatus };
-}
-
-/** Which failures may well be over a little later; whether the agent ran is another question. */
-export function isPassing({ status = 0, reason }: Pick<Envelope, 'status' | 'reason'>): boolean {
-	return [408, 429, 499, 503].includes(status) || isSessionBusy({ status, reason });
-}
-
-/** What a refusal says of itself. All else tells of something that was done. */
-const OF_A_REFUSAL =
-	/^(success_response|http_status_code|data|reason|details?|message|msg|errors?|(error_?)?code|type|status|(request|trace)_?id|retry_?after\w*|expires_at|timestamp|field|param|loc|path|title|instance)$/i;
-
-/**
- * Whether a failing envelope proves that the agent did not run: a client error or a 503 that says nothing else. An
- * answer, another session, usage or the trace of a tool beside it prove the contrary; 408, 499 and all other server
- * errors prove nothing.
- */
-export function provesNotRun(
-	refusal: Refusal,
-	{ account: { deployment }, sessionId }: RefusalFacts,
-): boolean {
-	const { status = 0, raw, data } = refusal;
-	if (raw.data && !isJsonObject(raw.data)) return false;
-	const isRefused = status === 503 || (status >= 400 && status < 500 && status !== 408 && status !== 499);
-	const isForLoad = status === 429 || status === 503;
-	// Load is no success, and nothing fails for it that had not begun.
-	if (!isRefused || (isForLoad && (saidSuccess(raw) || /fail/i.test(wordsOf(refusal))))) return false;
-	const said = [deployment.answerPath, deployment.deltaPath].map((path) => textOf(readPath(data, path)));
-	return said.every((text) => text.trim() === '') && saysNoMore(raw, sessionId);
-}
-
-/** @param sessionId of the call, which may be told without meaning anything */
-export function saysNoMore(value: Json, sessionId: string, mayTell = true): boolean {
-	if (Array.isArray(value)) return value.every((one) => saysNoMore(one, sessionId, mayTell));
-	if (isJsonObject(value)) {
-		return Object.entries(value).every(([key, inner]) =>
-			saysNoMore(inner, sessionId, mayTell && OF_A_REFUSAL.test(key)),
-		);
-	}
-	return mayTell || !value || textOf(value) === sessionId;
-}
-
-/** Which of them are about one session and say nothing of the others. */
-export function isSessionBusy({ status, reason }: Pick<Envelope, 'status' | 'reason'>): boolean {
-	return status === 409 && BUSY_CODE.test(reason.trim());
-}
-
-export function explainSessionBusy(
-	refusal: Refusal,
-	facts: RefusalFacts,
-	retryAfter: string | undefined,
-): AgentFailure {
-	return {
-		kind: 'refused',
-		message: 'This session is busy with another message',
-		advice: `A session takes one message at a time, and this one was not taken. Run the item again once the other has its answer. The platform said: ${excerpt(facts.redact(wordsOf(refusal)), 500)}`,
-		details: detailsOf(refusal, facts),
-		isSessionUnknown: false,
-		sessionBusy: { retryAfter },
-	};
 }
 
 /** @returns what stands under `details` for every refusal */
@@ -137,21 +35,16 @@ export function detailsOf(
 	};
 }
 
-/** What an envelope says in words, uncut and not cleaned. */
-export function wordsOf({ reason, data }: Envelope): string {
-	const detail = typeof data.detail === 'string' && data.detail !== reason ? `: ${data.detail}` : '';
-	return `${reason || 'no reason was given'}${detail}`;
-}
-
 /** Turns a failing envelope into sentences; the error codes are not shown (§7.7), so status and words decide. */
 export function explainRefusal(refusal: Refusal, facts: RefusalFacts): AgentFailure {
 	const { status = 0, reason } = refusal;
-	const said = excerpt(facts.redact(wordsOf(refusal)), 500);
-	if (!facts.isUpload && !provesNotRun(refusal, facts)) return explainFailed(refusal, facts, said);
+	const said = quote(facts.redact, wordsOf(refusal));
+	if (!facts.isUpload && !provesNotRun(refusal, facts.account.deployment, facts.sessionId)) {
+		return explainFailed(refusal, facts, said);
+	}
 	const details = detailsOf(refusal, facts);
-	const told = (kind: Failure['kind'], message: string, advice: string): AgentFailure => ({
+	const told = (kind: Failure['kind'], message: string, advice: string): Failure => ({
 		...{ kind, message, advice, details },
-		isSessionUnknown: false,
 	});
 	// Before the token: a session that has expired may come with the status of a token that has.
 	if (facts.sessionId && isAboutSession(status, reason)) {
@@ -203,7 +96,7 @@ export function explainRefusal(refusal: Refusal, facts: RefusalFacts): AgentFail
 const NOT_SAID = 'The answer does not say that the call succeeded: "success_response" must be true';
 
 /** The agent has run, or nobody knows: with what the envelope tells of it. */
-function explainFailed(refusal: Refusal, facts: RefusalFacts, said: string): AgentFailure {
+function explainFailed(refusal: Refusal, facts: RefusalFacts, said: string): Failure {
 	const { data, raw } = refusal;
 	const { answerPath, sessionPath } = facts.account.deployment;
 	const answer = textOf(readPath(data, answerPath));
@@ -220,7 +113,6 @@ function explainFailed(refusal: Refusal, facts: RefusalFacts, said: string): Age
 			...(answer && { answer: facts.redact.known(answer) }),
 			mayHaveRun: true,
 		},
-		isSessionUnknown: false,
 	};
 }
 
@@ -284,66 +176,99 @@ function tokenSentences(account: AgentAccount, reason: string, said: string): [s
 	];
 }
 
-export const UPLOAD_PURPOSE = 'upload the file';
+/** Sentences for a call that no envelope ended. */
+export function explainCall(
+	outcome: FailedOutcome,
+	call: Pick<CallFacts, 'repeatability' | 'tries'>,
+	facts: RefusalFacts,
+): Failure {
+	const { account, sessionId, redact, isUpload } = facts;
+	const { baseUrl } = account;
+	const purpose = isUpload ? 'upload the file' : 'call the agent';
+	const failure = whyNoEnvelope(outcome, { ...call, purpose, baseUrl, redact }, facts);
+	return { ...failure, details: { ...failure.details, ...(sessionId && { sessionId }) } };
+}
 
-/** Sentences for what came without an envelope. */
-export function explainCall(outcome: FailedOutcome, facts: CallFacts, isDebugToken = false): CallFailure {
-	const said = (text: string): string => excerpt(facts.redact(text), 500);
-	const tries = facts.attempt > 1 ? ` (${facts.attempt} attempts)` : '';
+function whyNoEnvelope(
+	outcome: FailedOutcome,
+	call: CallFacts,
+	{ account, redact, isUpload }: RefusalFacts,
+): Failure {
 	switch (outcome.kind) {
 		case 'busy':
-			return {
-				kind: 'refused',
-				message: `The agent is taking no more calls at the moment${tries}: ${said(outcome.text)}`,
-				advice: 'It was not run. Lower "Concurrency" in the options, or run the workflow later.',
-				details: outcome.status === undefined ? {} : { httpStatus: outcome.status },
-				passing: true,
-			};
-		case 'broken':
-		case 'lost':
-			if (facts.purpose === UPLOAD_PURPOSE) return explain(outcome, facts);
-			if (facts.repeatability === 'read') {
-				const failure = explain(outcome, facts);
+			return explainBusy(outcome, call);
+		case 'refused':
+			return explainPlainRefusal(outcome, account, quote(redact, outcome.text), isUpload);
+		case 'unclear': {
+			if (isUpload) return explainUnclear(outcome, call);
+			if (call.repeatability === 'read') {
+				const failure = explainUnclear(outcome, call);
 				return { ...failure, details: { ...failure.details, mayHaveRun: true } };
 			}
+			const { status, code } = outcome;
 			return {
 				kind: 'unclear',
-				message: `No clear answer came from the agent: ${said(outcome.text)}`,
+				message: `No clear answer came from the agent: ${quote(redact, outcome.text)}`,
 				advice:
 					'It was not asked again, because it may have run. Look into the session before you run the item again, or turn on "Retry Ambiguous Failures" if asking twice does no harm.',
 				details: {
 					mayHaveRun: true,
-					...(outcome.kind === 'broken' ? { httpStatus: outcome.status } : { networkCode: outcome.code }),
+					...(status === undefined ? { networkCode: code ?? '' } : { httpStatus: status }),
 				},
-				passing: true,
 			};
-		case 'refused':
-			if (facts.purpose === UPLOAD_PURPOSE && outcome.status !== 401 && outcome.status !== 403) {
-				return {
-					kind: 'credential',
-					message: `Files cannot be uploaded to ${originOf(facts.baseUrl)} under this path (HTTP ${outcome.status})`,
-					advice: `Check "Media Upload Path" in the FlowAgent credential. The address said: ${said(outcome.text)}`,
-					details: { httpStatus: outcome.status },
-					passing: false,
-				};
-			}
-			if (outcome.status !== 401 && outcome.status !== 403) {
-				return {
-					kind: 'credential',
-					message: `There is no agent at ${originOf(facts.baseUrl)} under this path (HTTP ${outcome.status})`,
-					advice: `Check Base URL and Invoke Path in the FlowAgent credential against the instance's API-call page. The address said: ${said(outcome.text)}`,
-					details: { httpStatus: outcome.status },
-					passing: false,
-				};
-			}
-			return {
-				kind: 'credential',
-				message: 'The platform does not accept the agent token',
-				advice: `Check the token in the FlowAgent credential.${isDebugToken ? DEBUG_TOKEN_ENDS : ''} The platform said: ${said(outcome.text)}`,
-				details: { httpStatus: outcome.status },
-				passing: false,
-			};
+		}
 		default:
-			return explain(outcome, facts);
+			return explainUnsent(outcome, call);
 	}
+}
+
+function explainBusy(
+	{ text, status, sparesOthers, details }: Extract<FailedOutcome, { kind: 'busy' }>,
+	{ tries, redact }: CallFacts,
+): Failure {
+	const said = quote(redact, text);
+	if (sparesOthers) {
+		return {
+			kind: 'refused',
+			message: 'This session is busy with another message',
+			advice: `A session takes one message at a time, and this one was not taken. Run the item again once the other has its answer. The platform said: ${said}`,
+			details,
+		};
+	}
+	const when =
+		tries > 1 ? `still taking no calls after ${tries} tries` : 'taking no more calls at the moment';
+	return {
+		kind: 'refused',
+		message: `The agent is ${when}: ${said}`,
+		advice: 'It was not run. Lower "Concurrency" in the options, or run the workflow later.',
+		details: status === undefined ? {} : { httpStatus: status },
+	};
+}
+
+/** A plain client error says that there is no agent here, or that a gateway does not take the token. */
+function explainPlainRefusal(
+	{ status }: Extract<FailedOutcome, { kind: 'refused' }>,
+	{ baseUrl, isDebugToken }: AgentAccount,
+	said: string,
+	isUpload = false,
+): Failure {
+	const credential = (message: string, advice: string): Failure => ({
+		...{ kind: 'credential', message, advice, details: { httpStatus: status } },
+	});
+	if (status === 401 || status === 403) {
+		return credential(
+			'The platform does not accept the agent token',
+			`Check the token in the FlowAgent credential.${isDebugToken ? DEBUG_TOKEN_ENDS : ''} The platform said: ${said}`,
+		);
+	}
+	const origin = originOf(baseUrl);
+	return isUpload
+		? credential(
+				`Files cannot be uploaded to ${origin} under this path (HTTP ${status})`,
+				`Check "Media Upload Path" in the FlowAgent credential. The address said: ${said}`,
+			)
+		: credential(
+				`There is no agent at ${origin} under this path (HTTP ${status})`,
+				`Check Base URL and Invoke Path in the FlowAgent credential against the instance's API-call page. The address said: ${said}`,
+			);
 }

@@ -274,13 +274,13 @@ class TurnTaker {
 			if (session.kind === 'mapped') sessions?.opened(key, id);
 		};
 		const invoked = await api.invoke({
-			...{ body: bodyFor(body, sessionId), sessionId, timeoutMs, attempts, retryAmbiguous },
+			...{ body: bodyFor(body, sessionId), sessionId, timeoutMs, tries: attempts, retryAmbiguous },
 			...{ onDelta, onSession },
 		});
 		if (!invoked.ok) return invoked;
 		const { reply } = invoked.value;
 		const id = reply.sessionId || sessionId;
-		return ok({ reply, session: { key, id, source }, attempts: invoked.value.attempts });
+		return ok({ reply, session: { key, id, source }, attempts: invoked.value.tries });
 	}
 
 	/** Tells ledger and memory what became of the call. */

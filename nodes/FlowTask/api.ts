@@ -1,8 +1,12 @@
 import * as v from 'valibot';
 
 import { fail, ok, type Result } from '../shared/errors/failure';
+import type { HttpRequest, SendHttp } from '../shared/http/exchange';
+import { createRetry, type RetryParts, type RetryTerms } from '../shared/http/retry';
+import { classify } from '../shared/platform/envelope';
+import type { Json } from '../shared/text/json';
 import type { Redact } from '../shared/text/redact';
-import type { CallApi, CallFailure } from '../shared/http/client';
+import { explainTaskCall, type CallFailure } from './failures';
 import { Id, readTaskInfos, type TaskInfo } from './tasks/taskInfo';
 import type { Prompt } from './workflow/prompt';
 
@@ -35,7 +39,7 @@ const INFO_TIMEOUT_MS = 30_000;
 const UPLOAD_TIMEOUT_MS = 5 * 60_000;
 
 const READ_TRIES = 4;
-/** Only 429 and refused connections are repeated, so many attempts cost nothing but patience. */
+/** Only 429 and refused connections are repeated, so many tries cost nothing but patience. */
 const WRITE_TRIES = 10;
 const UPLOAD_TRIES = 6;
 
@@ -47,11 +51,41 @@ const PromptToken = v.optional(
 	null,
 );
 
-/** An answer of success without the id that it should carry: the task may exist and cannot be found again. */
+/** A call of the workflow service. */
+export interface ApiCall extends RetryTerms, Pick<HttpRequest, 'json' | 'form' | 'timeoutMs'> {
+	/** Path below the base URL. */
+	readonly path: string;
+	/** What the call does, as it reads after "could not": `submit the task`. */
+	readonly purpose: string;
+}
+
+/** Calls the service and unwraps its envelope (§7.1); never throws. */
+export type CallApi = (call: ApiCall) => Promise<Result<Json | undefined, CallFailure>>;
+
+export interface ClientParts extends RetryParts {
+	readonly baseUrl: string;
+	readonly send: SendHttp;
+	readonly redact: Redact;
+}
+
+export function createClient(parts: ClientParts): CallApi {
+	const { baseUrl, send, redact } = parts;
+	const retry = createRetry(parts);
+	return async (call) => {
+		const { path, purpose, repeatability, json, form, timeoutMs } = call;
+		const { outcome, tries } = await retry(call, async () =>
+			classify(await send({ method: 'POST', url: `${baseUrl}${path}`, json, form, timeoutMs })),
+		);
+		if (outcome.kind === 'answered') return ok(outcome.data);
+		return fail(explainTaskCall(outcome, { purpose, repeatability, baseUrl, tries, redact }));
+	};
+}
+
+/** A success without the id that it should carry: the task may exist and cannot be found again. */
 function withoutId(purpose: string, field: string): CallFailure {
 	return {
 		kind: 'unclear',
-		message: `The platform's answer holds no usable "${field}" when the node tried to ${purpose}`,
+		message: `The node tried to ${purpose}, but the platform's answer holds no usable "${field}"`,
 		advice: 'It was not tried again, because the platform may have carried it out.',
 		passing: false,
 	};
@@ -85,7 +119,7 @@ export function createTaskApi(call: CallApi, redact: Redact): TaskApi {
 				json: { workflow_id: workflowId, prompt },
 				sendByMs,
 				timeoutMs: SUBMIT_TIMEOUT_MS,
-				attempts: WRITE_TRIES,
+				tries: WRITE_TRIES,
 			});
 			if (!answer.ok) return answer;
 			const data = v.safeParse(SubmitData, answer.value);
@@ -102,7 +136,7 @@ export function createTaskApi(call: CallApi, redact: Redact): TaskApi {
 				lane: 'watch',
 				json: { flow_task_ids: taskIds, url_expire_period: urlExpireSeconds },
 				timeoutMs: INFO_TIMEOUT_MS,
-				attempts: READ_TRIES,
+				tries: READ_TRIES,
 			});
 			if (!answer.ok) return answer;
 			const infos = readTaskInfos(answer.value);
@@ -128,7 +162,7 @@ export function createTaskApi(call: CallApi, redact: Redact): TaskApi {
 				lane: 'work',
 				form,
 				timeoutMs: UPLOAD_TIMEOUT_MS,
-				attempts: UPLOAD_TRIES,
+				tries: UPLOAD_TRIES,
 			});
 			if (!answer.ok) return answer;
 			const data = v.safeParse(UploadData, answer.value);

@@ -2,7 +2,41 @@ import type { Failure } from '../shared/errors/failure';
 import { excerpt, type JsonObject } from '../shared/text/json';
 import type { Redact } from '../shared/text/redact';
 import { wordsOfError } from '../shared/errors/expressionError';
+import { certificateWasRejected } from '../shared/http/exchange';
+import type { FailedOutcome } from '../shared/http/outcome';
+import { explainCall, type CallAdvice, type CallFacts } from '../shared/platform/failures';
 import type { WatchEnd } from './tasks/watched';
+
+export interface CallFailure extends Failure {
+	/** Whether the same call may well succeed a little later (outage, overload). */
+	readonly passing: boolean;
+}
+
+const BUSY =
+	'Lower "Requests per Second" or "Max Tasks in Flight" in the node\'s options, or run the workflow later.';
+
+const OF_SUBMIT: CallAdvice = {
+	busy: BUSY,
+	rightful: 'Use a key of the account that owns the workflow.',
+	check:
+		'Compare what this item sends, such as the workflow ID and the changed inputs, with what the platform says. Nothing was made.',
+};
+
+const OF_READ: CallAdvice = {
+	busy: BUSY,
+	rightful: 'Use a key of an account that may do this.',
+	check: 'Compare what this item asks for, and the Base URL in the credential, with what the platform says.',
+};
+
+/** Turns the outcome that ended a call of the workflow service into sentences. */
+export function explainTaskCall(outcome: FailedOutcome, facts: CallFacts): CallFailure {
+	const failure = explainCall(outcome, facts, facts.repeatability === 'write' ? OF_SUBMIT : OF_READ);
+	const passing =
+		outcome.kind === 'notSent'
+			? !certificateWasRejected(outcome.code)
+			: outcome.kind === 'busy' || outcome.kind === 'unclear';
+	return { ...failure, passing };
+}
 
 /** Why no more tasks are submitted in this run. */
 export type StopReason = 'failure' | 'maxFailures' | 'timeout' | 'cancelled';
@@ -36,7 +70,7 @@ export function explainSubmit(failure: Failure): Failure {
 	};
 }
 
-/** A retry comes upon an item whose submit an earlier try sent without getting an answer. */
+/** An earlier try submitted this item and got no answer. */
 export function stillUnclear(): Failure {
 	return {
 		kind: 'unclear',
@@ -47,7 +81,7 @@ export function stillUnclear(): Failure {
 	};
 }
 
-/** The node met something that it was not made for, after the task was there. */
+/** A mistake in the node that showed after the task was made. */
 export function explainMistake(fullTaskId: string, error: unknown): Failure {
 	const taskId = excerpt(fullTaskId, 100);
 	return {
@@ -100,7 +134,7 @@ export function explainWatchEnd(
 			return {
 				kind: 'stalled',
 				message: `Task ${taskId} has shown no progress for too long; ${lastSeen(details)}${trouble}`,
-				advice: `The task may still be going on at the platform. ${goOn} "No Progress for (Minutes)" in the options sets how long to bear with it.`,
+				advice: `The task may still be going on at the platform. ${goOn} "No Progress for (Minutes)" in the options sets how long the node waits.`,
 				details,
 			};
 		case 'unknown':
@@ -123,7 +157,7 @@ export function explainWatchEnd(
 	}
 }
 
-/** Where the item stands for a task that is gone, it comes upon the same one each time: the way out must be said. */
+/** An item that stands for a task that is gone finds the same one each time, so the message says how to get out. */
 function explainUnknown(taskId: string, details: JsonObject, origin: TaskOrigin | undefined): Failure {
 	const message = `The platform does not know task ${taskId}`;
 	const credential = 'the credential is of the account and the platform on which the task was submitted';

@@ -8,8 +8,7 @@ import { cleanToken } from '../../../credentials/tokenKinds';
 import { systemClock } from '../../shared/run/clock';
 import { isJsonObject, parseJson } from '../../shared/text/json';
 import { redactor } from '../../shared/text/redact';
-import { originOf } from '../../shared/http/explain';
-import { sendTest, testFailed, whyNoAnswer, type TestHelpers } from '../../shared/http/testRequest';
+import { sendTest, testFailed, type TestHelpers } from '../../shared/http/testRequest';
 import { readAgentAccount } from '../account';
 import { readEnvelope } from '../envelope';
 
@@ -38,14 +37,9 @@ async function askAgent(
 	const { baseUrl, invokePath, secrets } = account.value;
 	const redact = redactor(secrets);
 	const request = { url: `${baseUrl}${invokePath}`, token: cleanToken(data.agentToken), json: {} };
-	const exchange = await sendTest(helpers, request, systemClock);
-	if (exchange.kind !== 'reply') return testFailed(whyNoAnswer(exchange, baseUrl, redact));
-	const { status, headers, text } = exchange;
-	if (status >= 300 && status < 400 && headers.location) {
-		return testFailed(
-			`This base URL redirects to ${redact(originOf(headers.location))}, and a token is never sent along. If that is your platform, enter it as Base URL (often https:// instead of http://).`,
-		);
-	}
+	const asked = await sendTest(helpers, request, redact, systemClock);
+	if (!asked.ok) return testFailed(asked.failure);
+	const { status, text } = asked.value;
 	const body = parseJson(text);
 	// The outer HTTP status says nothing (§4.6). What answers without an envelope is no agent.
 	const envelope = isJsonObject(body) && 'success_response' in body ? readEnvelope(body) : undefined;

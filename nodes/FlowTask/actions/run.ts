@@ -15,13 +15,12 @@ import { PROGRESS_PATHS, type PlatformAccount } from '../../shared/platform/acco
 import type { Redact } from '../../shared/text/redact';
 import { runIndexOf } from '../../shared/run/retryMemory';
 import { isTool } from '../../shared/run/toolMode';
-import { createClient } from '../../shared/http/client';
 import { createDownload, type Download } from '../../shared/files/download';
 import { allowsSocketTo } from '../../shared/http/egress';
 import { nativeSocketFactory } from '../../shared/http/webSocket';
 import { createRateLimiter } from '../../shared/http/rateLimiter';
 import { readKnowledge, type WorkflowKnowledge } from '../workflow/checks';
-import { createTaskApi } from '../api';
+import { createClient, createTaskApi } from '../api';
 import type { TaskLine } from '../tasks/engine';
 import { createTaskMemory, createToolMemory, type TaskMemory } from '../tasks/memory';
 import { createProgressSockets, type ProgressSockets } from '../tasks/progressSocket';

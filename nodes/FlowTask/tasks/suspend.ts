@@ -1,5 +1,5 @@
 import type { Result } from '../../shared/errors/failure';
-import type { CallFailure } from '../../shared/http/client';
+import type { CallFailure } from '../failures';
 import type { TaskInfo } from './taskInfo';
 import type { PolledInfos } from './poll';
 import { isFinal, waitsUnnumbered } from './states';

@@ -5,7 +5,7 @@ import type { Clock } from '../run/clock';
 import { fail, ok, type Failure, type Result } from '../errors/failure';
 import { excerpt } from '../text/json';
 import type { Redact } from '../text/redact';
-import { originOf } from '../http/explain';
+import { originOf } from '../http/unreached';
 import { describeError, openReply, type OpenReply } from '../http/request';
 import type { ByteStream } from '../http/abortableStream';
 import { repeatDelayMs } from '../http/backoff';

@@ -4,7 +4,7 @@ import { anyTextIn, fileTypeOf, HEAD_BYTES, safeFileName } from './fileType';
 import { systemClock, type Clock } from '../run/clock';
 import { badInput, fail, ok, type Failure, type Result } from '../errors/failure';
 import { excerpt } from '../text/json';
-import { originOf } from '../http/explain';
+import { originOf } from '../http/unreached';
 import { describeError, openReply, readBody } from '../http/request';
 import { repeatDelayMs } from '../http/backoff';
 

@@ -1,18 +1,20 @@
 import type { ICredentialTestFunctions, IHttpRequestOptions, INodeCredentialTestResult } from 'n8n-workflow';
 
 import type { Clock } from '../run/clock';
-import { excerpt } from '../text/json';
+import { excerpt, sentence } from '../text/json';
 import type { Redact } from '../text/redact';
+import { fail, ok, type Result } from '../errors/failure';
 import type { Exchange, Unanswered } from './exchange';
-import { sentence } from './explain';
 import { exchangeOfError, plainHeaders } from './request';
-import { explainUnreached } from './unreached';
+import { explainUnreached, originOf } from './unreached';
 
 /**
  * The only HTTP helper that n8n gives to a credential test. Like all of n8n's it goes through the proxy that n8n is
  * set to and is guarded against server-side request forgery, which a request of our own would not be.
  */
 export type TestHelpers = Pick<ICredentialTestFunctions['helpers'], 'request'>;
+
+export type Reply = Extract<Exchange, { kind: 'reply' }>;
 
 export interface TestRequest {
 	readonly url: string;
@@ -33,12 +35,16 @@ const PLAIN = {
 	timeout: DEADLINE_MS,
 } as const;
 
-/** Sends one request of a credential test. Never throws. */
+/**
+ * Sends one request of a credential test. Never throws.
+ * @returns the answer, or why there is none and what to check
+ */
 export async function sendTest(
 	helpers: TestHelpers,
 	{ url, token, json }: TestRequest,
+	redact: Redact,
 	clock: Clock,
-): Promise<Exchange> {
+): Promise<Result<Reply, string>> {
 	const headers = {
 		Accept: 'application/json',
 		'Content-Type': 'application/json',
@@ -51,11 +57,14 @@ export async function sendTest(
 	const late = clock
 		.sleep(DEADLINE_MS, settled.signal)
 		.then((): Unanswered => ({ kind: 'lost', sent: 'unknown', code: 'ETIMEDOUT', reason: '' }));
-	try {
-		return await Promise.race([answer, late]);
-	} finally {
-		settled.abort();
-	}
+	const exchange = await Promise.race([answer, late]);
+	settled.abort();
+	if (exchange.kind !== 'reply') return fail(whyNoAnswer(exchange, new URL(url).host, redact));
+	const { status, headers: received } = exchange;
+	if (status < 300 || status > 399 || !received.location) return ok(exchange);
+	return fail(
+		`This base URL redirects to ${excerpt(redact(originOf(received.location)))}, and a key is never sent along. If that is your platform, enter it as Base URL (often https:// instead of http://).`,
+	);
 }
 
 /** A plain GET by the same helper, in the form of n8n's other one. */
@@ -80,9 +89,7 @@ function noAnswer(): Unanswered {
 	return { kind: 'lost', sent: 'unknown', code: '', reason: 'the answer could not be read' };
 }
 
-/** Why a test got no answer, and what to check. */
-export function whyNoAnswer(exchange: Unanswered, address: string, redact: Redact): string {
-	const { host } = new URL(address);
+function whyNoAnswer(exchange: Unanswered, host: string, redact: Redact): string {
 	const { code, reason } = exchange.kind === 'lost' ? exchange : { code: '', reason: 'it was stopped' };
 	if (code === 'ETIMEDOUT' || code === 'ECONNABORTED') {
 		return `${host} did not answer within ${DEADLINE_MS / 1000} seconds. Check the base URL, and that this n8n may reach it.`;

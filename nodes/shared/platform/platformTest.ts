@@ -5,12 +5,12 @@ import type {
 } from 'n8n-workflow';
 
 import { systemClock } from '../run/clock';
-import { excerpt } from '../text/json';
+import { excerpt, sentence } from '../text/json';
 import { readPlatformAccount } from './account';
 import { redactor, type Redact } from '../text/redact';
-import { originOf, sentence } from '../http/explain';
-import { sendTest, testFailed, whyNoAnswer, type TestHelpers } from '../http/testRequest';
-import { classify, type FailedOutcome } from '../http/outcome';
+import { sendTest, testFailed, type TestHelpers } from '../http/testRequest';
+import type { FailedOutcome } from '../http/outcome';
+import { classify } from './envelope';
 
 const PATH = '/api/maas/flow_task_api/get_task_info';
 const KEY_REFUSED =
@@ -39,24 +39,20 @@ async function askPlatform(
 	const { baseUrl, apiKey, secrets } = account.value;
 	const redact = redactor(secrets);
 	const request = { url: `${baseUrl}${PATH}`, token: apiKey, json: { flow_task_ids: [] } };
-	const exchange = await sendTest(helpers, request, systemClock);
-	if (exchange.kind !== 'reply') return testFailed(whyNoAnswer(exchange, baseUrl, redact));
-	const outcome = classify(exchange);
+	const asked = await sendTest(helpers, request, redact, systemClock);
+	if (!asked.ok) return testFailed(asked.failure);
+	const outcome = classify(asked.value);
 	// Whatever `data` holds: a platform may have nothing to say about no task.
-	if (outcome.kind === 'done') return { status: 'OK', message: 'The platform accepted the key' };
-	return testFailed(whyNot(outcome, exchange.status, redact));
+	if (outcome.kind === 'answered') return { status: 'OK', message: 'The platform accepted the key' };
+	return testFailed(whyNot(outcome, asked.value.status, redact));
 }
 
 function whyNot(outcome: FailedOutcome, status: number, redact: Redact): string {
-	if (outcome.kind === 'redirected') {
-		const target = excerpt(redact(originOf(outcome.location)));
-		return `This base URL redirects to ${target}, and a key is never sent along. If that is your platform, enter it as Base URL (often https:// instead of http://).`;
-	}
 	const code = outcome.kind === 'refused' ? outcome.code : null;
 	if ([status, code].some((one) => one === 401 || one === 403)) return KEY_REFUSED;
 	const said = sentence(excerpt(redact('text' in outcome ? outcome.text : ''), 300));
 	if (status === 429 || outcome.kind === 'busy') {
-		return `The platform takes no more requests at the moment, so the key could not be tested. Try again later. It said: ${said}`;
+		return `The platform is taking no more requests at the moment, so the key could not be tested. Try again later. It said: ${said}`;
 	}
 	if (status >= 500) {
 		return `The platform could not answer (HTTP ${status}), so the key could not be tested. Try again later, or check the base URL. It said: ${said}`;

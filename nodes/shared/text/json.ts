@@ -114,3 +114,8 @@ export function excerpt(text: string, maxChars = 200): string {
 	// A character of two parts is not cut in half.
 	return `${line.slice(0, maxChars - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
 }
+
+/** What others said, ended by a full stop, since more may follow. */
+export function sentence(said: string): string {
+	return /[.!?…]$/.test(said) ? said : `${said}.`;
+}

@@ -3,7 +3,7 @@ import type { Prompt } from '../../../nodes/FlowTask/workflow/prompt';
 import type { TaskInfo } from '../../../nodes/FlowTask/tasks/taskInfo';
 import type { Json } from '../../../nodes/shared/text/json';
 import { fail, ok, type Result } from '../../../nodes/shared/errors/failure';
-import type { CallFailure } from '../../../nodes/shared/http/client';
+import type { CallFailure } from '../../../nodes/FlowTask/failures';
 import type { TestClock } from '../testClock';
 import { taskInfo } from './taskInfo.builder';
 

@@ -11,7 +11,7 @@ import {
 } from '../../../../nodes/FlowTask/tasks/submit';
 import { fail, ok, type Failure, type Result } from '../../../../nodes/shared/errors/failure';
 import type { Ledger, LedgerAnswer, LedgerEntry } from '../../../../nodes/shared/idempotency/ledger';
-import type { CallFailure } from '../../../../nodes/shared/http/client';
+import type { CallFailure } from '../../../../nodes/FlowTask/failures';
 import { TestClock } from '../../testClock';
 
 const REFUSED: CallFailure = { kind: 'refused', message: 'Bad value', advice: 'Fix it', passing: false };
