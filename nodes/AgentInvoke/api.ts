@@ -1,7 +1,8 @@
 import { fail, ok, type Failure, type Result } from '../shared/errors/failure';
+import type { InputFile } from '../shared/files/inputFile';
 import { isJsonObject, parseJson, whyNotJson, type JsonObject } from '../shared/text/json';
 import { readPath } from '../shared/text/jsonPath';
-import { redactJson, type Redact } from '../shared/text/redact';
+import { redactJson } from '../shared/text/redact';
 import {
 	readAnswer,
 	whyBroken,
@@ -34,7 +35,7 @@ import {
 	type Refusal,
 } from './envelope';
 import { detailsOf, explainCall, explainRefusal, type AgentFailure } from './failures';
-import { uploadMedia, type MediaInput, type UploadedMedia, type UploadParts } from './upload';
+import { uploadMedia, type UploadedMedia, type UploadParts } from './upload';
 
 export interface InvokeCall {
 	/** With the session in it, where it goes on with one. */
@@ -62,7 +63,7 @@ export interface AgentApi {
 	/** `POST …/Invoke` (§4.6), in one piece or as a stream. */
 	invoke(call: InvokeCall): Promise<Result<Invoked, AgentFailure>>;
 	/** Uploads a file that an Invoke call names by its address (§4.8). */
-	upload(media: MediaInput): Promise<Result<UploadedMedia>>;
+	upload(media: InputFile): Promise<Result<UploadedMedia>>;
 }
 
 export interface AgentApiParts extends UploadParts, AnswerStreamParts {}
@@ -89,31 +90,9 @@ export function createAgentApi(parts: AgentApiParts): AgentApi {
 	};
 }
 
-/** What the events of one answer have told so far. */
-interface Progress {
-	deltas: string;
-	sessionId: string;
-	requestId: string;
-	/** The keys that `data` held so far. */
-	readonly found: Set<string>;
-	/** An event of a running agent came. */
-	started: boolean;
-	/** The server said that this is all. */
-	closed: boolean;
-	/** The envelope that holds the whole answer, or the failure. */
-	last: Envelope | undefined;
-	/** Why a part of the answer is missing, though the body goes on. */
-	hole: string | undefined;
-	/** A body that was not a stream. */
-	document: string | undefined;
-}
-
 async function invokeOnce(parts: AgentApiParts, call: InvokeCall): Promise<Outcome<Turn>> {
 	const { account, clock } = parts;
-	const progress: Progress = {
-		...{ deltas: '', sessionId: '', requestId: '', found: new Set<string>(), started: false, closed: false },
-		...{ last: undefined, hole: undefined, document: undefined },
-	};
+	const reading = new Reading(parts, call);
 	const request = {
 		url: `${account.baseUrl}${account.invokePath}`,
 		json: call.body,
@@ -122,15 +101,9 @@ async function invokeOnce(parts: AgentApiParts, call: InvokeCall): Promise<Outco
 		endByMs: clock.now() + call.timeoutMs,
 		hasErrorEvents: true,
 	};
-	const ended = await readAnswer(
-		parts,
-		request,
-		async (event) => await takeEvent(parts, call, progress, event),
-	);
-	if (ended.kind === 'timedOut') return settled(fail(timedOut(call)));
-	return ended.kind === 'read'
-		? outcomeOf(parts, call, progress, ended)
-		: withoutEnvelope(ended, call.sessionId);
+	const ended = await readAnswer(parts, request, async (event) => await reading.take(event));
+	if (ended.kind === 'timedOut') return failed(timedOut(call));
+	return ended.kind === 'read' ? reading.outcome(ended) : withoutEnvelope(ended, call.sessionId);
 }
 
 /** Of an answer in pieces. As much as one event may hold. */
@@ -144,69 +117,177 @@ const CUT_OFF_SHOWN = 100_000;
 const LAST_EVENTS = /^(done|end|final|finish(ed)?|complete(d)?|result|stop)$/i;
 const ERROR_EVENT = 'error';
 
-async function takeEvent(
-	parts: AgentApiParts,
-	call: InvokeCall,
-	progress: Progress,
-	{ name = '', data: text, isWholeBody }: StreamEvent,
-): Promise<EventMeaning> {
-	const { known } = parts.redact;
-	if (isWholeBody) progress.document = text;
-	if (text.trim() === '[DONE]') return close(progress);
-	const parsed = parseJson(text);
-	if (!isJsonObject(parsed)) {
-		if (name === ERROR_EVENT) return close(progress, bareData({ reason: known(text) }, name));
-		if (!isWholeBody && text.trim().startsWith('{')) progress.hole = whyNotJson(text);
-		return 'progress';
-	}
-	// Before anything is made of it, so that an echoed token gets nowhere: items, memory, ledger, chat.
-	const json = redactJson(parsed, known);
-	const envelope = readEnvelope(json);
-	if (isWholeBody && !envelope) return 'progress';
-	const isLast = isWholeBody || LAST_EVENTS.test(name);
-	return await takeEnvelope(parts, call, progress, envelope ?? bareData(json, name), isLast);
-}
+/** One answer, as its events come, and what it means in the end. */
+class Reading {
+	private deltas = '';
+	private sessionId = '';
+	private requestId = '';
+	/** The keys that `data` held so far. */
+	private readonly found = new Set<string>();
+	/** An event of a running agent came. */
+	private started = false;
+	/** The server said that this is all. */
+	private closed = false;
+	/** The envelope that holds the whole answer, or the failure. */
+	private last: Envelope | undefined;
+	/** Why a part of the answer is missing, though the body goes on. */
+	private hole: string | undefined;
+	/** A body that was not a stream. */
+	private document: string | undefined;
 
-async function takeEnvelope(
-	{ account: { deployment } }: AgentApiParts,
-	call: InvokeCall,
-	progress: Progress,
-	envelope: Envelope,
-	isLast: boolean,
-): Promise<EventMeaning> {
-	const { data, reason } = envelope;
-	const saysAll = holdsAnswer(envelope, deployment);
-	const isEmpty = isLast && !saysAll && progress.deltas === '';
-	const succeeded = envelope.succeeded && !(isEmpty && speaksOfFailure(reason));
-	progress.started ||= succeeded;
-	progress.requestId = envelope.requestId || progress.requestId;
-	for (const key of Object.keys(data)) {
-		if (progress.found.size < MOST_KEYS) progress.found.add(key);
-	}
-	const sessionId = textOf(readPath(data, deployment.sessionPath));
-	if (sessionId && sessionId !== progress.sessionId) {
-		progress.sessionId = sessionId;
-		call.onSession(sessionId);
-	}
-	// Where pieces and answer have one path, the last event repeats all of it.
-	const isRepeated = isLast && deployment.deltaPath === deployment.answerPath && progress.deltas !== '';
-	const delta = succeeded && !isRepeated ? textOf(readPath(data, deployment.deltaPath)) : '';
-	if (progress.deltas.length + delta.length > MOST_CHARS) {
-		progress.hole = `it holds more than ${MOST_CHARS} characters`;
-		return close(progress);
-	}
-	if (delta) {
-		progress.deltas += delta;
-		await call.onDelta(delta);
-	}
-	const isEnd = isLast || !succeeded || (!delta && saysAll);
-	return isEnd ? close(progress, { ...envelope, succeeded }) : 'progress';
-}
+	constructor(
+		private readonly parts: AgentApiParts,
+		private readonly call: InvokeCall,
+	) {}
 
-function close(progress: Progress, last?: Envelope): EventMeaning {
-	progress.last = last;
-	progress.closed = true;
-	return 'closed';
+	async take({ name = '', data: text, isWholeBody }: StreamEvent): Promise<EventMeaning> {
+		const { known } = this.parts.redact;
+		if (isWholeBody) this.document = text;
+		if (text.trim() === '[DONE]') return this.close();
+		const parsed = parseJson(text);
+		if (!isJsonObject(parsed)) {
+			if (name === ERROR_EVENT) return this.close(bareData({ reason: known(text) }, name));
+			if (!isWholeBody && text.trim().startsWith('{')) this.hole = whyNotJson(text);
+			return 'progress';
+		}
+		// Before anything is made of it, so that an echoed token gets nowhere: items, memory, ledger, chat.
+		const json = redactJson(parsed, known);
+		const envelope = readEnvelope(json);
+		if (isWholeBody && !envelope) return 'progress';
+		return await this.takeEnvelope(envelope ?? bareData(json, name), isWholeBody || LAST_EVENTS.test(name));
+	}
+
+	private async takeEnvelope(envelope: Envelope, isLast: boolean): Promise<EventMeaning> {
+		const { answerPath, deltaPath, sessionPath } = this.parts.account.deployment;
+		const { data, reason } = envelope;
+		const saysAll = this.holdsAnswer(envelope);
+		const isEmpty = isLast && !saysAll && this.deltas === '';
+		const succeeded = envelope.succeeded && !(isEmpty && speaksOfFailure(reason));
+		this.started ||= succeeded;
+		this.requestId = envelope.requestId || this.requestId;
+		for (const key of Object.keys(data).slice(0, MOST_KEYS - this.found.size)) this.found.add(key);
+		const sessionId = textOf(readPath(data, sessionPath));
+		if (sessionId && sessionId !== this.sessionId) {
+			this.sessionId = sessionId;
+			this.call.onSession(sessionId);
+		}
+		// Where pieces and answer have one path, the last event repeats all of it.
+		const isRepeated = isLast && deltaPath === answerPath && this.deltas !== '';
+		const delta = succeeded && !isRepeated ? textOf(readPath(data, deltaPath)) : '';
+		if (this.deltas.length + delta.length > MOST_CHARS) {
+			this.hole = `it holds more than ${MOST_CHARS} characters`;
+			return this.close();
+		}
+		if (delta) {
+			this.deltas += delta;
+			await this.call.onDelta(delta);
+		}
+		const isEnd = isLast || !succeeded || (!delta && saysAll);
+		return isEnd ? this.close({ ...envelope, succeeded }) : 'progress';
+	}
+
+	private close(last?: Envelope): EventMeaning {
+		this.last = last;
+		this.closed = true;
+		return 'closed';
+	}
+
+	private holdsAnswer(envelope: Envelope): boolean {
+		const { answer, interrupt } = readReply(envelope, this.parts.account.deployment);
+		return answer !== '' || interrupt !== undefined;
+	}
+
+	outcome(ended: ReadAnswer): Outcome<Turn> {
+		const { status, headers, broken } = ended;
+		const { last, started, hole, call } = this;
+		if (last && !last.succeeded) {
+			const refusal = withStatus(last, status);
+			return started ? this.failedMidway(refusal) : this.refused(refusal, ended);
+		}
+		// The last event says all, whatever came before; without one, every piece must be there.
+		const isWhole = last
+			? hole === undefined || this.holdsAnswer(last)
+			: this.closed && started && hole === undefined;
+		if (isWhole) return { kind: 'answered', data: ok(this.reply()) };
+		if (started || hole !== undefined) return this.brokeOff(broken);
+		if (broken?.isTimeout) return failed(timedOut(call));
+		if (broken) return { kind: 'unclear', code: broken.code, text: broken.reason };
+		return withoutEnvelope({ kind: 'reply', status, headers, text: this.document ?? '' }, call.sessionId);
+	}
+
+	private refused(refusal: Refusal, { status, headers }: ReadAnswer): Outcome<Turn> {
+		const { account, redact } = this.parts;
+		const { sessionId, retryAmbiguous } = this.call;
+		const { saidStatus } = refusal;
+		const facts = { account, redact, sessionId };
+		const text = wordsOf(refusal);
+		if (isPassing(refusal)) {
+			if (provesNotRun(refusal, account.deployment, sessionId)) {
+				const ofSession = { sparesOthers: true, details: detailsOf(refusal, facts) };
+				const busy = { kind: 'busy', retryAfter: headers['retry-after'], text, status: saidStatus } as const;
+				return isSessionBusy(refusal) ? { ...busy, ...ofSession } : busy;
+			}
+			if (retryAmbiguous) return { kind: 'unclear', status: saidStatus ?? status, text, inItsForm: true };
+		}
+		return failed(explainRefusal(refusal, facts));
+	}
+
+	private reply(): AgentReply {
+		const { account, redact } = this.parts;
+		const { last = bareData({}, ''), found, document } = this;
+		const reply = readReply(last, account.deployment);
+		const { interrupt, interrupts } = reply;
+		// Once more: a token may have come in two pieces.
+		const answer = reply.answer || redact.known(this.deltas);
+		const isEmpty = answer.trim() === '' && !interrupt;
+		return {
+			...reply,
+			answer,
+			// Of several the text does not say which one it is about.
+			interrupt: interrupt && (interrupts.length > 0 ? interrupt : askedIn(answer, interrupt)),
+			sessionId: reply.sessionId || this.sessionId,
+			requestId: reply.requestId || this.requestId,
+			hint: isEmpty ? hintAtEmpty([...found], document === undefined, account.deployment) : '',
+		};
+	}
+
+	/** Whatever the reason: an agent that had begun to answer has run. */
+	private failedMidway(refusal: Refusal): Outcome<Turn> {
+		const { redact } = this.parts;
+		return failed({
+			kind: 'agentFailed',
+			message: `The agent failed while it answered: ${quote(redact, wordsOf(refusal))}`,
+			advice:
+				"What had arrived is in the error's details. The agent was not asked again, because what it did up to then is done.",
+			details: this.partial(detailsOf(refusal, { redact, sessionId: this.call.sessionId })),
+		});
+	}
+
+	private brokeOff(broken: BrokenOff | undefined): Outcome<Turn> {
+		const why = (!broken && this.hole) || whyBroken(broken, this.parts.redact);
+		return failed({
+			kind: 'unclear',
+			message: `The agent's answer broke off after ${this.deltas.length} characters: ${why}`,
+			advice:
+				"What had arrived is in the error's details. The agent was not asked again, because it has run at least in part.",
+			details: this.partial(),
+		});
+	}
+
+	/** What there is of an answer that never became whole. */
+	private partial(told: JsonObject = {}): JsonObject {
+		const { requestId } = this;
+		const sessionId = this.sessionId || this.call.sessionId;
+		// Hidden first: a cut may leave a part of a token.
+		const answer = this.parts.redact.known(this.deltas);
+		return {
+			mayHaveRun: true,
+			...(requestId && { requestId }),
+			...told,
+			...(sessionId && { sessionId }),
+			answer: answer.length <= CUT_OFF_SHOWN ? answer : `${answer.slice(0, CUT_OFF_SHOWN)}…`,
+		};
+	}
 }
 
 /** A stream whose events hold the data alone. */
@@ -214,56 +295,6 @@ function bareData(json: JsonObject, name: string): Envelope {
 	const data = isJsonObject(json.data) ? json.data : json;
 	const reason = typeof data.reason === 'string' ? data.reason : textOf(data.message);
 	return { succeeded: name !== ERROR_EVENT, status: undefined, reason, data, requestId: '', raw: json };
-}
-
-function outcomeOf(
-	parts: AgentApiParts,
-	call: InvokeCall,
-	progress: Progress,
-	ended: ReadAnswer,
-): Outcome<Turn> {
-	const { status, headers, broken } = ended;
-	const { last, started, closed, hole, document: text = '' } = progress;
-	if (last && !last.succeeded) {
-		const refusal = withStatus(last, status);
-		return started
-			? settled(fail(failedMidway(call, progress, refusal, parts.redact)))
-			: outcomeOfRefusal(parts, call, refusal, ended);
-	}
-	// The last event says all, whatever came before; without one, every piece must be there.
-	const isWhole = last
-		? hole === undefined || holdsAnswer(last, parts.account.deployment)
-		: closed && started && hole === undefined;
-	if (isWhole) return settled(ok(replyOf(parts, progress)));
-	if (started || hole !== undefined) return settled(fail(brokeOff(call, progress, broken, parts.redact)));
-	if (broken?.isTimeout) return settled(fail(timedOut(call)));
-	if (broken) return { kind: 'unclear', code: broken.code, text: broken.reason };
-	return withoutEnvelope({ kind: 'reply', status, headers, text }, call.sessionId);
-}
-
-function holdsAnswer(envelope: Envelope, deployment: AgentApiParts['account']['deployment']): boolean {
-	const { answer, interrupt } = readReply(envelope, deployment);
-	return answer !== '' || interrupt !== undefined;
-}
-
-function outcomeOfRefusal(
-	{ account, redact }: AgentApiParts,
-	{ sessionId, retryAmbiguous }: InvokeCall,
-	refusal: Refusal,
-	reply: ReadAnswer,
-): Outcome<Turn> {
-	const facts = { account, redact, sessionId };
-	const text = wordsOf(refusal);
-	const status = refusal.saidStatus;
-	if (isPassing(refusal)) {
-		if (provesNotRun(refusal, account.deployment, sessionId)) {
-			const ofSession = { sparesOthers: true, details: detailsOf(refusal, facts) };
-			const retryAfter = reply.headers['retry-after'];
-			return { kind: 'busy', retryAfter, text, status, ...(isSessionBusy(refusal) && ofSession) };
-		}
-		if (retryAmbiguous) return { kind: 'unclear', status: status ?? reply.status, text, inItsForm: true };
-	}
-	return settled(fail(explainRefusal(refusal, facts)));
 }
 
 /** No answer, or one that does not come from an agent: a plain client error says that there is none here. */
@@ -281,27 +312,8 @@ function withoutEnvelope(exchange: Exchange, sessionId: string): Outcome<Turn> {
 		: notOfAnAgent(status);
 }
 
-function replyOf({ account, redact }: AgentApiParts, progress: Progress): AgentReply {
-	const { deployment } = account;
-	const { last = bareData({}, ''), found, document } = progress;
-	const reply = readReply(last, deployment);
-	const { interrupt, interrupts } = reply;
-	// Once more: a token may have come in two pieces.
-	const answer = reply.answer || redact.known(progress.deltas);
-	const isEmpty = answer.trim() === '' && !interrupt;
-	return {
-		...reply,
-		answer,
-		// Of several the text does not say which one it is about.
-		interrupt: interrupt && (interrupts.length > 0 ? interrupt : askedIn(answer, interrupt)),
-		sessionId: reply.sessionId || progress.sessionId,
-		requestId: reply.requestId || progress.requestId,
-		hint: isEmpty ? hintAtEmpty([...found], document === undefined, deployment) : '',
-	};
-}
-
-function settled(data: Turn): Outcome<Turn> {
-	return { kind: 'answered', data };
+function failed(failure: AgentFailure): Outcome<Turn> {
+	return { kind: 'answered', data: fail(failure) };
 }
 
 function timedOut({ timeoutMs, sessionId }: InvokeCall): Failure {
@@ -311,49 +323,5 @@ function timedOut({ timeoutMs, sessionId }: InvokeCall): Failure {
 		advice:
 			'It may still be running, and was not asked again. Raise "Timeout" in the options if it needs longer.',
 		details: { mayHaveRun: true, ...(sessionId && { sessionId }) },
-	};
-}
-
-/** Whatever the reason: an agent that had begun to answer has run. */
-function failedMidway(call: InvokeCall, progress: Progress, refusal: Refusal, redact: Redact): Failure {
-	const { sessionId } = call;
-	return {
-		kind: 'agentFailed',
-		message: `The agent failed while it answered: ${quote(redact, wordsOf(refusal))}`,
-		advice:
-			"What had arrived is in the error's details. The agent was not asked again, because what it did up to then is done.",
-		details: partial(call, progress, redact, detailsOf(refusal, { redact, sessionId })),
-	};
-}
-
-function brokeOff(
-	call: InvokeCall,
-	progress: Progress,
-	broken: BrokenOff | undefined,
-	redact: Redact,
-): Failure {
-	const { hole, deltas } = progress;
-	const why = (!broken && hole) || whyBroken(broken, redact);
-	return {
-		kind: 'unclear',
-		message: `The agent's answer broke off after ${deltas.length} characters: ${why}`,
-		advice:
-			"What had arrived is in the error's details. The agent was not asked again, because it has run at least in part.",
-		details: partial(call, progress, redact),
-	};
-}
-
-/** What there is of an answer that never became whole. */
-function partial(call: InvokeCall, progress: Progress, redact: Redact, told: JsonObject = {}): JsonObject {
-	const sessionId = progress.sessionId || call.sessionId;
-	const { requestId } = progress;
-	// Hidden first: a cut may leave a part of a token.
-	const answer = redact.known(progress.deltas);
-	return {
-		mayHaveRun: true,
-		...(requestId && { requestId }),
-		...told,
-		...(sessionId && { sessionId }),
-		answer: answer.length <= CUT_OFF_SHOWN ? answer : `${answer.slice(0, CUT_OFF_SHOWN)}…`,
 	};
 }

@@ -168,7 +168,8 @@ function readInterrupt(value: Json | undefined): Interrupt | undefined {
 		return { id: '', kind: 'question', tool: '', arguments: {}, question: value };
 	}
 	if (!isJsonObject(value) || Object.keys(value).length === 0) return undefined;
-	const tool = nameOf(firstOf(value, TOOL_KEYS));
+	const named = firstOf(value, TOOL_KEYS);
+	const tool = textOf(isJsonObject(named) ? named.name : named);
 	const told = textOf(value.kind ?? value.type);
 	const isTool = /tool|function|action/i.test(told) || (tool !== '' && !/question|input|ask/i.test(told));
 	const given =
@@ -185,10 +186,6 @@ function readInterrupt(value: Json | undefined): Interrupt | undefined {
 function firstOf(object: JsonObject, keys: readonly string[]): Json | undefined {
 	const key = keys.find((name) => object[name] !== undefined && object[name] !== null);
 	return key === undefined ? undefined : object[key];
-}
-
-function nameOf(value: Json | undefined): string {
-	return isJsonObject(value) ? textOf(value.name) : textOf(value);
 }
 
 /** Text, or what is written in its place: some deployments number their sessions. */

@@ -37,60 +37,42 @@ export function detailsOf(
 
 /** Turns a failing envelope into sentences; the error codes are not shown (§7.7), so status and words decide. */
 export function explainRefusal(refusal: Refusal, facts: RefusalFacts): AgentFailure {
-	const { status = 0, reason } = refusal;
-	const said = quote(facts.redact, wordsOf(refusal));
-	if (!facts.isUpload && !provesNotRun(refusal, facts.account.deployment, facts.sessionId)) {
+	const { account, sessionId, redact, isUpload } = facts;
+	const { status = 0, reason, raw } = refusal;
+	const said = quote(redact, wordsOf(refusal));
+	if (!isUpload && !provesNotRun(refusal, account.deployment, sessionId)) {
 		return explainFailed(refusal, facts, said);
 	}
 	const details = detailsOf(refusal, facts);
-	const told = (kind: Failure['kind'], message: string, advice: string): Failure => ({
-		...{ kind, message, advice, details },
-	});
 	// Before the token: a session that has expired may come with the status of a token that has.
-	if (facts.sessionId && isAboutSession(status, reason)) {
+	if (sessionId && isAboutSession(status, reason)) {
 		return {
-			...told(
-				'refused',
-				`The platform does not know the session "${excerpt(facts.sessionId, 80)}" any more`,
-				`It may have expired, or belong to another agent instance. Turn on "Renew Expired Session" in the options to go on in a new one, or use "Forget Session". The platform said: ${said}`,
-			),
-			isSessionUnknown: true,
+			...{ kind: 'refused', details, isSessionUnknown: true },
+			message: `The platform does not know the session "${excerpt(sessionId, 80)}" any more`,
+			advice: `It may have expired, or belong to another agent instance. Turn on "Renew Expired Session" in the options to go on in a new one, or use "Forget Session". The platform said: ${said}`,
 		};
 	}
-	if (status === 401) return told('credential', ...tokenSentences(facts.account, reason, said));
-	if (status === 403) {
-		return told(
-			'credential',
-			'The agent token has no right to do this',
-			`A token belongs to one agent instance: use the token of the instance that you want to call. The platform said: ${said}`,
-		);
+	const isOfToken = status === 401 || status === 403;
+	const known = isOfToken ? tokenSentences(account, status, reason) : sentencesFor(status, reason);
+	if (known) {
+		const [message, advice] = known;
+		const kind = isOfToken ? 'credential' : 'refused';
+		return { kind, message, advice: `${advice} The platform said: ${said}`, details };
 	}
-	if (/interrupt/i.test(reason) && status >= 400 && status < 500) {
-		return told(
-			'refused',
-			/pending/i.test(reason)
-				? 'The agent still waits for the answer to its interrupt'
-				: 'The agent does not wait for this interrupt any more',
-			/pending/i.test(reason)
-				? `Answer it with the operation "Resume" first, with the interrupt and session of the "Interrupt" output. The platform said: ${said}`
-				: `It may have been answered already. Check "Interrupt ID" and "Session ID". The platform said: ${said}`,
-		);
+	if (isUpload) {
+		return {
+			...{ kind: 'refused', details },
+			message: isSilent(raw) ? NOT_SAID : `The file could not be uploaded: ${said}`,
+			advice:
+				'The agent was not asked. Run the item again later, or compare "Media Upload Path" in the FlowAgent credential with what your deployment offers.',
+		};
 	}
-	if (/file|media|attachment/i.test(reason) && status >= 400 && status < 500) {
-		return told('refused', ...fileSentences(status, reason, said));
-	}
-	if (facts.isUpload) {
-		return told(
-			'refused',
-			isSilent(refusal.raw) ? NOT_SAID : `The file could not be uploaded: ${said}`,
-			'The agent was not asked. Run the item again later, or compare "Media Upload Path" in the FlowAgent credential with what your deployment offers.',
-		);
-	}
-	return told(
-		'refused',
-		`The platform refused the call: ${said}`,
-		'Nothing was run. Compare what is sent ("Preview Request") with the instance\'s API-call page in the console.',
-	);
+	return {
+		...{ kind: 'refused', details },
+		message: `The platform refused the call: ${said}`,
+		advice:
+			'Nothing was run. Compare what is sent ("Preview Request") with the instance\'s API-call page in the console.',
+	};
 }
 
 const NOT_SAID = 'The answer does not say that the call succeeded: "success_response" must be true';
@@ -124,109 +106,113 @@ function isAboutSession(status: number, reason: string): boolean {
 	return (status === 404 || status === 410) && /^\s*$|^(http.?)?(404.?)?not.?found$|session/i.test(reason);
 }
 
-function fileSentences(status: number, reason: string, said: string): [string, string] {
+type Sentences = readonly [message: string, advice: string];
+
+function sentencesFor(status: number, reason: string): Sentences | undefined {
+	if (status < 400 || status >= 500) return undefined;
+	if (/interrupt/i.test(reason)) {
+		return /pending/i.test(reason)
+			? [
+					'The agent still waits for the answer to its interrupt',
+					'Answer it with the operation "Resume" first, with the interrupt and session of the "Interrupt" output.',
+				]
+			: [
+					'The agent does not wait for this interrupt any more',
+					'It may have been answered already. Check "Interrupt ID" and "Session ID".',
+				];
+	}
+	if (!/file|media|attachment/i.test(reason)) return undefined;
 	if (/expire/i.test(reason)) {
 		return [
 			'The address of a file has expired',
-			`An uploaded file is good for a limited time only. Upload it right before the call: choose "Input File" as its source. Nothing was run. The platform said: ${said}`,
+			'An uploaded file is good for a limited time only. Upload it right before the call: choose "Input File" as its source. Nothing was run.',
 		];
 	}
+	const limit = 'is a setting of your deployment. Nothing was run.';
 	if (status === 413 || /large|size/i.test(reason)) {
-		return [
-			'A file is larger than the platform takes',
-			`The limit is a setting of your deployment. Nothing was run. The platform said: ${said}`,
-		];
+		return ['A file is larger than the platform takes', `The limit ${limit}`];
 	}
 	if (status === 415 || /type/i.test(reason)) {
-		return [
-			'The platform does not take files of this type',
-			`Which types it takes is a setting of your deployment. Nothing was run. The platform said: ${said}`,
-		];
+		return ['The platform does not take files of this type', `Which types it takes ${limit}`];
 	}
 	return [
 		'The platform could not use a file',
-		`Check that its address can be opened without signing in, and that it is not empty. Nothing was run. The platform said: ${said}`,
+		'Check that its address can be opened without signing in, and that it is not empty. Nothing was run.',
 	];
 }
 
 const DEBUG_TOKEN_ENDS =
 	' A debugging token (dbg_) works only until the time that the console shows: this one may have run out.';
 
-function tokenSentences(account: AgentAccount, reason: string, said: string): [string, string] {
+function tokenSentences({ isDebugToken }: AgentAccount, status: number, reason: string): Sentences {
+	if (status === 403) {
+		return [
+			'The agent token has no right to do this',
+			'A token belongs to one agent instance: use the token of the instance that you want to call.',
+		];
+	}
 	if (/expire/i.test(reason)) {
-		return account.isDebugToken
+		return isDebugToken
 			? [
 					'The debugging token (dbg_) has expired',
 					'Such a token works only until the time that the console shows. Create a new one, or use the formal token (agt_) of the instance.',
 				]
-			: [
-					'The agent token has expired',
-					`Copy the token again from the API-call page of the instance. The platform said: ${said}`,
-				];
+			: ['The agent token has expired', 'Copy the token again from the API-call page of the instance.'];
 	}
 	if (/kind/i.test(reason)) {
 		return [
 			'The platform takes a token of another kind here',
-			`An agent is called with the token of its instance (agt_ or dbg_), from its API-call page. The platform said: ${said}`,
+			'An agent is called with the token of its instance (agt_ or dbg_), from its API-call page.',
 		];
 	}
 	return [
 		'The platform does not accept the agent token',
-		`Check that the token in the FlowAgent credential is complete, has not been replaced and belongs to this base URL.${account.isDebugToken ? DEBUG_TOKEN_ENDS : ''} The platform said: ${said}`,
+		`Check that the token in the FlowAgent credential is complete, has not been replaced and belongs to this base URL.${isDebugToken ? DEBUG_TOKEN_ENDS : ''}`,
 	];
 }
 
 /** Sentences for a call that no envelope ended. */
 export function explainCall(
 	outcome: FailedOutcome,
-	call: Pick<CallFacts, 'repeatability' | 'tries'>,
+	{ repeatability, tries }: Pick<CallFacts, 'repeatability' | 'tries'>,
 	facts: RefusalFacts,
 ): Failure {
 	const { account, sessionId, redact, isUpload } = facts;
-	const { baseUrl } = account;
 	const purpose = isUpload ? 'upload the file' : 'call the agent';
-	const failure = whyNoEnvelope(outcome, { ...call, purpose, baseUrl, redact }, facts);
+	const call = { purpose, repeatability, baseUrl: account.baseUrl, tries, redact };
+	const explain = (): Failure => {
+		switch (outcome.kind) {
+			case 'busy':
+				return explainBusy(outcome, call);
+			case 'refused':
+				return explainPlainRefusal(outcome, facts);
+			case 'unclear':
+				return isUpload ? explainUnclear(outcome, call) : explainUnclearCall(outcome, call);
+			default:
+				return explainUnsent(outcome, call);
+		}
+	};
+	const failure = explain();
 	return { ...failure, details: { ...failure.details, ...(sessionId && { sessionId }) } };
 }
 
-function whyNoEnvelope(
-	outcome: FailedOutcome,
-	call: CallFacts,
-	{ account, redact, isUpload }: RefusalFacts,
-): Failure {
-	switch (outcome.kind) {
-		case 'busy':
-			return explainBusy(outcome, call);
-		case 'refused':
-			return explainPlainRefusal(outcome, account, quote(redact, outcome.text), isUpload);
-		case 'unclear': {
-			if (isUpload) return explainUnclear(outcome, call);
-			if (call.repeatability === 'read') {
-				const failure = explainUnclear(outcome, call);
-				return { ...failure, details: { ...failure.details, mayHaveRun: true } };
-			}
-			const { status, code } = outcome;
-			return {
-				kind: 'unclear',
-				message: `No clear answer came from the agent: ${quote(redact, outcome.text)}`,
-				advice:
-					'It was not asked again, because it may have run. Look into the session before you run the item again, or turn on "Retry Ambiguous Failures" if asking twice does no harm.',
-				details: {
-					mayHaveRun: true,
-					...(status === undefined ? { networkCode: code ?? '' } : { httpStatus: status }),
-				},
-			};
-		}
-		default:
-			return explainUnsent(outcome, call);
-	}
+type Of<K extends FailedOutcome['kind']> = Extract<FailedOutcome, { kind: K }>;
+
+function explainUnclearCall(outcome: Of<'unclear'>, call: CallFacts): Failure {
+	const failure = explainUnclear(outcome, call);
+	const details = { ...failure.details, mayHaveRun: true };
+	if (call.repeatability === 'read') return { ...failure, details };
+	return {
+		kind: 'unclear',
+		message: `No clear answer came from the agent: ${quote(call.redact, outcome.text)}`,
+		advice:
+			'It was not asked again, because it may have run. Look into the session before you run the item again, or turn on "Retry Ambiguous Failures" if asking twice does no harm.',
+		details,
+	};
 }
 
-function explainBusy(
-	{ text, status, sparesOthers, details }: Extract<FailedOutcome, { kind: 'busy' }>,
-	{ tries, redact }: CallFacts,
-): Failure {
-	const said = quote(redact, text);
+function explainBusy({ text, status, sparesOthers, details }: Of<'busy'>, call: CallFacts): Failure {
+	const said = quote(call.redact, text);
 	if (sparesOthers) {
 		return {
 			kind: 'refused',
@@ -235,11 +221,11 @@ function explainBusy(
 			details,
 		};
 	}
-	const when =
-		tries > 1 ? `still taking no calls after ${tries} tries` : 'taking no more calls at the moment';
+	const isTaking =
+		call.tries > 1 ? `still taking no calls after ${call.tries} tries` : 'taking no more calls at the moment';
 	return {
 		kind: 'refused',
-		message: `The agent is ${when}: ${said}`,
+		message: `The agent is ${isTaking}: ${said}`,
 		advice: 'It was not run. Lower "Concurrency" in the options, or run the workflow later.',
 		details: status === undefined ? {} : { httpStatus: status },
 	};
@@ -247,28 +233,24 @@ function explainBusy(
 
 /** A plain client error says that there is no agent here, or that a gateway does not take the token. */
 function explainPlainRefusal(
-	{ status }: Extract<FailedOutcome, { kind: 'refused' }>,
-	{ baseUrl, isDebugToken }: AgentAccount,
-	said: string,
-	isUpload = false,
+	{ status, text }: Of<'refused'>,
+	{ account: { baseUrl, isDebugToken }, redact, isUpload }: RefusalFacts,
 ): Failure {
-	const credential = (message: string, advice: string): Failure => ({
-		...{ kind: 'credential', message, advice, details: { httpStatus: status } },
-	});
-	if (status === 401 || status === 403) {
-		return credential(
-			'The platform does not accept the agent token',
-			`Check the token in the FlowAgent credential.${isDebugToken ? DEBUG_TOKEN_ENDS : ''} The platform said: ${said}`,
-		);
-	}
-	const origin = originOf(baseUrl);
-	return isUpload
-		? credential(
-				`Files cannot be uploaded to ${origin} under this path (HTTP ${status})`,
-				`Check "Media Upload Path" in the FlowAgent credential. The address said: ${said}`,
-			)
-		: credential(
-				`There is no agent at ${origin} under this path (HTTP ${status})`,
-				`Check Base URL and Invoke Path in the FlowAgent credential against the instance's API-call page. The address said: ${said}`,
-			);
+	const where = `${originOf(baseUrl)} under this path (HTTP ${status})`;
+	const [message, advice] =
+		status === 401 || status === 403
+			? [
+					'The platform does not accept the agent token',
+					`Check the token in the FlowAgent credential.${isDebugToken ? DEBUG_TOKEN_ENDS : ''}`,
+				]
+			: isUpload
+				? [`Files cannot be uploaded to ${where}`, 'Check "Media Upload Path" in the FlowAgent credential.']
+				: [
+						`There is no agent at ${where}`,
+						"Check Base URL and Invoke Path in the FlowAgent credential against the instance's API-call page.",
+					];
+	return {
+		...{ kind: 'credential', message, details: { httpStatus: status } },
+		advice: `${advice} The address said: ${quote(redact, text)}`,
+	};
 }

@@ -1,4 +1,5 @@
 import { badInput, fail, ok, type Result } from '../shared/errors/failure';
+import type { InputFile } from '../shared/files/inputFile';
 import { parseJson } from '../shared/text/json';
 import { readPath } from '../shared/text/jsonPath';
 import { redactJson, type Redact } from '../shared/text/redact';
@@ -24,12 +25,6 @@ export interface UploadedMedia extends AgentFile {
 	readonly expiresAt: string;
 }
 
-export interface MediaInput {
-	readonly bytes: Uint8Array;
-	readonly fileName: string;
-	readonly mimeType: string;
-}
-
 export interface UploadParts {
 	readonly account: AgentAccount;
 	readonly send: SendHttp;
@@ -41,7 +36,7 @@ const UPLOAD_TIMEOUT_MS = 120_000;
 const UPLOAD_TRIES = 4;
 
 /** Uploads a file that an Invoke call names by its address (§4.8). */
-export async function uploadMedia(parts: UploadParts, media: MediaInput): Promise<Result<UploadedMedia>> {
+export async function uploadMedia(parts: UploadParts, media: InputFile): Promise<Result<UploadedMedia>> {
 	const { account, redact } = parts;
 	const { mediaUploadPath, baseUrl } = account;
 	if (!mediaUploadPath) {
@@ -67,7 +62,7 @@ export async function uploadMedia(parts: UploadParts, media: MediaInput): Promis
 async function uploadOnce(
 	{ account, send, redact }: UploadParts,
 	url: string,
-	media: MediaInput,
+	media: InputFile,
 ): Promise<Outcome<Result<UploadedMedia>>> {
 	const form = new FormData();
 	form.append(
@@ -94,7 +89,7 @@ async function uploadOnce(
 
 function readMedia(
 	{ data }: Envelope,
-	{ fileName, mimeType }: MediaInput,
+	{ fileName, mimeType }: InputFile,
 	{ deployment, baseUrl }: AgentAccount,
 ): Result<UploadedMedia> {
 	const given = textOf(readPath(data, deployment.mediaUrlPath));

@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 
 import { fail, ok, type Result } from '../shared/errors/failure';
+import type { InputFile } from '../shared/files/inputFile';
 import type { HttpRequest, SendHttp } from '../shared/http/exchange';
 import { createRetry, type RetryParts, type RetryTerms } from '../shared/http/retry';
 import { classify } from '../shared/platform/envelope';
@@ -16,19 +17,13 @@ export interface SubmittedTask {
 	readonly promptToken: string | undefined;
 }
 
-export interface ImageFile {
-	readonly bytes: Uint8Array;
-	readonly fileName: string;
-	readonly mimeType: string;
-}
-
 /** The workflow service's calls (§4.1 to §4.3). None of them throws. */
 export interface TaskApi {
 	/** @param sendByMs not sent after this time (by the clock's `now()`), but given up as `cancelled` */
 	submit(workflowId: string, prompt: Prompt, sendByMs?: number): Promise<Result<SubmittedTask, CallFailure>>;
 	/** At most `IDS_PER_CALL` ids (`tasks/poll.ts`). Ids that the platform does not know are missing from the answer. */
 	info(taskIds: readonly string[], urlExpireSeconds: number): Promise<Result<TaskInfo[], CallFailure>>;
-	upload(file: ImageFile): Promise<Result<string, CallFailure>>;
+	upload(file: InputFile): Promise<Result<string, CallFailure>>;
 }
 
 const BASE_PATH = '/api/maas/flow_task_api';
@@ -91,12 +86,8 @@ function withoutId(purpose: string, field: string): CallFailure {
 	};
 }
 
-/** A Blob copies what it is given, and another copy of a large image is felt. */
-function blobPart(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
-	return isOwned(bytes) ? bytes : Uint8Array.from(bytes);
-}
-
-function isOwned(bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> {
+/** A Blob copies what it is given, so only what it does not take is copied before. */
+function isBlobPart(bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> {
 	return bytes.buffer instanceof ArrayBuffer;
 }
 
@@ -110,10 +101,9 @@ export function createTaskApi(call: CallApi, redact: Redact): TaskApi {
 	const UploadData = v.object({ image_id: SafeId });
 	return {
 		async submit(workflowId, prompt, sendByMs) {
-			const purpose = 'submit the task';
 			const answer = await call({
 				path: `${BASE_PATH}/prompt`,
-				purpose,
+				purpose: 'submit the task',
 				repeatability: 'write',
 				lane: 'work',
 				json: { workflow_id: workflowId, prompt },
@@ -123,15 +113,14 @@ export function createTaskApi(call: CallApi, redact: Redact): TaskApi {
 			});
 			if (!answer.ok) return answer;
 			const data = v.safeParse(SubmitData, answer.value);
-			if (!data.success) return fail(withoutId(purpose, 'prompt_id'));
+			if (!data.success) return fail(withoutId('submit the task', 'prompt_id'));
 			return ok({ taskId: data.output.prompt_id, promptToken: data.output.prompt_token ?? undefined });
 		},
 
 		async info(taskIds, urlExpireSeconds) {
-			const purpose = 'read the state of its tasks';
 			const answer = await call({
 				path: `${BASE_PATH}/get_task_info`,
-				purpose,
+				purpose: 'read the state of its tasks',
 				repeatability: 'read',
 				lane: 'watch',
 				json: { flow_task_ids: taskIds, url_expire_period: urlExpireSeconds },
@@ -150,13 +139,13 @@ export function createTaskApi(call: CallApi, redact: Redact): TaskApi {
 		},
 
 		async upload(file) {
-			const purpose = 'upload the image';
 			const form = new FormData();
 			const { bytes, mimeType, fileName } = file;
-			form.append('source_file', new Blob([blobPart(bytes)], { type: mimeType }), fileName);
+			const part = isBlobPart(bytes) ? bytes : Uint8Array.from(bytes);
+			form.append('source_file', new Blob([part], { type: mimeType }), fileName);
 			const answer = await call({
 				path: `${BASE_PATH}/upload/image`,
-				purpose,
+				purpose: 'upload the image',
 				// No task is made by it: a second copy of an image costs nothing, a failed item does.
 				repeatability: 'read',
 				lane: 'work',
@@ -166,7 +155,7 @@ export function createTaskApi(call: CallApi, redact: Redact): TaskApi {
 			});
 			if (!answer.ok) return answer;
 			const data = v.safeParse(UploadData, answer.value);
-			if (!data.success) return fail(withoutId(purpose, 'image_id'));
+			if (!data.success) return fail(withoutId('upload the image', 'image_id'));
 			return ok(data.output.image_id);
 		},
 	};

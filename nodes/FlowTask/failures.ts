@@ -161,21 +161,20 @@ export function explainWatchEnd(
 function explainUnknown(taskId: string, details: JsonObject, origin: TaskOrigin | undefined): Failure {
 	const message = `The platform does not know task ${taskId}`;
 	const credential = 'the credential is of the account and the platform on which the task was submitted';
+	const failure = { kind: 'taskUnknown', details } as const;
 	if (!origin) {
-		return {
-			...{ kind: 'taskUnknown', message, details },
-			advice: `Check that the id is complete and that ${credential}.`,
-		};
+		return { ...failure, message, advice: `Check that the id is complete and that ${credential}.` };
 	}
 	if (origin.key === undefined) {
 		return {
-			...{ kind: 'taskUnknown', message: `${message}, which an earlier try made for this item`, details },
+			...failure,
+			message: `${message}, which an earlier try made for this item`,
 			advice: `Check that ${credential}. To make a new task, start the workflow anew; where the item has an idempotency key, delete its rows in the Data Table flow_task_ledger first.`,
 		};
 	}
 	const key = excerpt(origin.key, 80);
 	return {
-		kind: 'taskUnknown',
+		...failure,
 		message: `${message}, which was made for the idempotency key "${key}"`,
 		advice: `Check that ${credential}. To make a new task for the key, delete its rows in the Data Table flow_task_ledger. Where the platform forgets tasks sooner than keys run out, shorten "Idempotency Lifetime (Hours)" in the options.`,
 		details: { ...details, idempotencyKey: key },
@@ -183,27 +182,24 @@ function explainUnknown(taskId: string, details: JsonObject, origin: TaskOrigin 
 }
 
 function explainFinal(taskId: string, state: string, said: string, details: JsonObject): Failure | undefined {
+	if (state !== 'failed' && state !== 'denied') return undefined;
 	const reason = said ? `: ${said}` : '. The platform gave no reason';
-	const withText = { ...details, errorMessage: said };
-	if (state === 'failed') {
-		return {
-			kind: 'taskFailed',
-			message: `Task ${taskId} failed at the platform${reason}`,
-			advice:
-				'Check the values of this item against what the workflow accepts. Running the item again makes a new task.',
-			details: withText,
-		};
-	}
-	if (state === 'denied') {
-		return {
-			kind: 'taskDenied',
-			message: `The account has no permission for task ${taskId}${reason}`,
-			advice:
-				'The workflow may use a private model of another account. Use the credential of the account that owns the model, or upload the model in the console.',
-			details: withText,
-		};
-	}
-	return undefined;
+	const failure = { details: { ...details, errorMessage: said } };
+	return state === 'failed'
+		? {
+				...failure,
+				kind: 'taskFailed',
+				message: `Task ${taskId} failed at the platform${reason}`,
+				advice:
+					'Check the values of this item against what the workflow accepts. Running the item again makes a new task.',
+			}
+		: {
+				...failure,
+				kind: 'taskDenied',
+				message: `The account has no permission for task ${taskId}${reason}`,
+				advice:
+					'The workflow may use a private model of another account. Use the credential of the account that owns the model, or upload the model in the console.',
+			};
 }
 
 function lastSeen(details: JsonObject): string {

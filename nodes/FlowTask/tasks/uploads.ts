@@ -4,14 +4,15 @@ import pLimit from 'p-limit';
 
 import { ok, type Result } from '../../shared/errors/failure';
 import { createHeldFiles, type HeldFiles } from '../../shared/files/heldFiles';
-import type { ImageFile, TaskApi } from '../api';
+import type { InputFile } from '../../shared/files/inputFile';
+import type { TaskApi } from '../api';
 import type { UploadedImages } from './memory';
 
 /**
  * Reads an image when its turn comes, so that a batch does not hold all its images in memory.
  * @param mostBytes where its size is not known: a larger one is given up with the failure of `tooLarge`
  */
-export type LoadImage = (mostBytes: number) => Promise<Result<ImageFile>>;
+export type LoadImage = (mostBytes: number) => Promise<Result<InputFile>>;
 
 /** An image that the platform has, and the digest of its bytes. */
 export interface UploadedImage {
@@ -38,7 +39,7 @@ export function createImageUploads(
 ): UploadImage {
 	const limit = pLimit(UPLOADS_AT_ONCE);
 	const uploads = new Map<string, Promise<Result<UploadedImage>>>();
-	const uploadOnce = async (image: ImageFile): Promise<Result<UploadedImage>> => {
+	const uploadOnce = async (image: InputFile): Promise<Result<UploadedImage>> => {
 		const digest = createHash('sha256').update(image.bytes).digest('hex');
 		const remembered = known?.get(digest);
 		if (remembered !== undefined) return ok({ imageId: remembered, digest });
@@ -57,7 +58,7 @@ export function createImageUploads(
 
 async function uploadNow(
 	api: Pick<TaskApi, 'upload'>,
-	image: ImageFile,
+	image: InputFile,
 	digest: string,
 ): Promise<Result<UploadedImage>> {
 	const uploaded = await api.upload(image);

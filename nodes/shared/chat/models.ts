@@ -2,7 +2,7 @@ import type { ILoadOptionsFunctions, INodeListSearchResult, INodeProperties } fr
 
 import { readCredential } from '../platform/credential';
 import { toNodeError } from '../errors/nodeError';
-import { badInput, fail, ok, type Failure, type Result } from '../errors/failure';
+import { badInput, fail, ok, type Result } from '../errors/failure';
 import { isJsonObject, parseJson, type Json } from '../text/json';
 import { readPlatformAccount } from '../platform/account';
 import { redactJson, redactor } from '../text/redact';
@@ -52,7 +52,7 @@ export async function searchModels(
 	if (!found.ok) {
 		// The box below the list shows the message and nothing else of an error.
 		const { message, advice } = found.failure;
-		const told = [message, advice].filter(Boolean).join('. ');
+		const told = advice ? `${message}. ${advice}` : message;
 		throw toNodeError(this.getNode(), { ...found.failure, message: told, advice: '' });
 	}
 	const wanted = (filter ?? '').toLowerCase();
@@ -82,7 +82,14 @@ async function loadModels(context: ILoadOptionsFunctions): Promise<Result<string
 	const body = exchange.kind === 'reply' && isGood ? parseJson(exchange.text) : undefined;
 	const ids = modelIds(redactJson(body ?? null, redact.known));
 	if (ids.length > 0) return ok(ids);
-	if (status === 404) return fail(noSuchList(url));
+	if (status === 404) {
+		return fail(
+			badInput(
+				'The platform has no list of models under the "Models Path" of the credential',
+				`Correct the path in the credential, or ${BY_ID}. The address was ${originOf(url)}${new URL(url).pathname}.`,
+			),
+		);
+	}
 	const outcome = classify(exchange);
 	if (outcome.kind === 'answered' || (outcome.kind === 'unclear' && isGood)) {
 		return fail(
@@ -106,13 +113,6 @@ async function getText(context: ILoadOptionsFunctions, url: string): Promise<Exc
 	} catch (error) {
 		return exchangeOfError(error);
 	}
-}
-
-function noSuchList(url: string): Failure {
-	return badInput(
-		'The platform has no list of models under the "Models Path" of the credential',
-		`Correct the path in the credential, or ${BY_ID}. The address was ${originOf(url)}${new URL(url).pathname}.`,
-	);
 }
 
 /** The identifiers in a list of models: `{ data: [{ id }] }`, `{ models: […] }` or a bare list. */

@@ -1,3 +1,4 @@
+import * as v from 'valibot';
 import type {
 	ICredentialDataDecryptedObject,
 	ICredentialsDecrypted,
@@ -127,23 +128,17 @@ export function requestOptions(request: HttpRequest): IHttpRequestOptions {
 	};
 }
 
-/** Narrows what n8n's request helper returned for `encoding: 'stream'` with `returnFullResponse`. */
+/** Narrows what n8n's request helper returns for `encoding: 'stream'` with `returnFullResponse`. */
 export function openReply(response: unknown): OpenReply | undefined {
-	if (typeof response !== 'object' || response === null) return undefined;
-	if (!('statusCode' in response) || !('headers' in response) || !('body' in response)) return undefined;
-	const { statusCode, headers, body } = response;
-	if (typeof statusCode !== 'number' || !isByteStream(body)) return undefined;
-	return { status: statusCode, headers: plainHeaders(headers), body };
+	if (!v.is(Response, response)) return undefined;
+	const { statusCode: status, headers, body } = response;
+	return isByteStream(body) ? { status, headers: plainHeaders(headers), body } : undefined;
 }
 
-function isByteStream(value: unknown): value is ByteStream {
-	return (
-		typeof value === 'object' &&
-		value !== null &&
-		Symbol.asyncIterator in value &&
-		'destroy' in value &&
-		typeof value.destroy === 'function'
-	);
+const Response = v.object({ statusCode: v.number(), headers: v.unknown(), body: v.object({}) });
+
+function isByteStream(body: object): body is ByteStream {
+	return Symbol.asyncIterator in body && 'destroy' in body && typeof body.destroy === 'function';
 }
 
 /** Header names in lower case, each with one value. */

@@ -36,10 +36,8 @@ export interface RetryParts {
 
 const FIRST_CONTACT_TRIES = 3;
 
-/** With `sendByMs` as time of day too: the steady clock stands still while a machine sleeps, claims grow old. */
-interface TimedTerms extends RetryTerms {
-	readonly sendByWallMs: number;
-}
+/** `sendByMs` as time of day, too: the steady clock stands still while a machine sleeps, claims grow old. */
+type TimedTerms = RetryTerms & { readonly sendByWallMs: number };
 
 /**
  * The one way in which the requests of a node run take their turn in the rate limiter and are repeated.
@@ -99,6 +97,6 @@ export function createRetry(parts: RetryParts): Retry {
 }
 
 function isUnanswered(outcome: Outcome<unknown>): boolean {
-	const { kind } = outcome;
-	return kind === 'notSent' || kind === 'cancelled' || (kind === 'unclear' && outcome.status === undefined);
+	if (outcome.kind === 'unclear') return outcome.status === undefined;
+	return outcome.kind === 'notSent' || outcome.kind === 'cancelled';
 }

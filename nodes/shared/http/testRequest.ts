@@ -1,3 +1,4 @@
+import * as v from 'valibot';
 import type { ICredentialTestFunctions, IHttpRequestOptions, INodeCredentialTestResult } from 'n8n-workflow';
 
 import type { Clock } from '../run/clock';
@@ -15,12 +16,6 @@ import { explainUnreached, originOf } from './unreached';
 export type TestHelpers = Pick<ICredentialTestFunctions['helpers'], 'request'>;
 
 export type Reply = Extract<Exchange, { kind: 'reply' }>;
-
-export interface TestRequest {
-	readonly url: string;
-	readonly token: string;
-	readonly json: object;
-}
 
 /** A person waits before the form. */
 const DEADLINE_MS = 10_000;
@@ -41,7 +36,7 @@ const PLAIN = {
  */
 export async function sendTest(
 	helpers: TestHelpers,
-	{ url, token, json }: TestRequest,
+	{ url, token, json }: { readonly url: string; readonly token: string; readonly json: object },
 	redact: Redact,
 	clock: Clock,
 ): Promise<Result<Reply, string>> {
@@ -76,17 +71,19 @@ export async function getByTestHelper(
 	return response;
 }
 
-function readResponse(response: unknown): Exchange {
-	if (typeof response !== 'object' || response === null) return noAnswer();
-	if (!('statusCode' in response) || typeof response.statusCode !== 'number') return noAnswer();
-	const headers = plainHeaders('headers' in response ? response.headers : undefined);
-	const body: unknown = 'body' in response ? response.body : undefined;
-	const text = typeof body === 'string' ? body : Buffer.isBuffer(body) ? body.toString('utf8') : '';
-	return { kind: 'reply', status: response.statusCode, headers, text };
-}
+const Response = v.object({
+	statusCode: v.number(),
+	headers: v.optional(v.unknown()),
+	body: v.optional(v.unknown()),
+});
 
-function noAnswer(): Unanswered {
-	return { kind: 'lost', sent: 'unknown', code: '', reason: 'the answer could not be read' };
+function readResponse(response: unknown): Exchange {
+	if (!v.is(Response, response)) {
+		return { kind: 'lost', sent: 'unknown', code: '', reason: 'the answer could not be read' };
+	}
+	const { statusCode: status, headers, body } = response;
+	const text = typeof body === 'string' ? body : Buffer.isBuffer(body) ? body.toString('utf8') : '';
+	return { kind: 'reply', status, headers: plainHeaders(headers), text };
 }
 
 function whyNoAnswer(exchange: Unanswered, host: string, redact: Redact): string {

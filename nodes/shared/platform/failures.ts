@@ -135,7 +135,7 @@ export function explainUnclear({ text, status, code, inItsForm }: Of<'unclear'>,
 		kind: inItsForm ? 'refused' : 'unclear',
 		message: `The platform could not ${purpose}${http}${afterTries(facts)}: ${said}`,
 		advice: isElsewhere
-			? "The platform seems to be in trouble at the moment, or the Base URL is wrong: it is the address of the platform's API, not of its console. Check it, or run the node again later."
+			? "Check that the Base URL is the address of the platform's API and not of its console, or run the node again later."
 			: 'The platform seems to be in trouble at the moment. Run the node again later.',
 		details,
 	};

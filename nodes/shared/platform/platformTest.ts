@@ -8,7 +8,7 @@ import { systemClock } from '../run/clock';
 import { excerpt, sentence } from '../text/json';
 import { readPlatformAccount } from './account';
 import { redactor, type Redact } from '../text/redact';
-import { sendTest, testFailed, type TestHelpers } from '../http/testRequest';
+import { sendTest, testFailed } from '../http/testRequest';
 import type { FailedOutcome } from '../http/outcome';
 import { classify } from './envelope';
 
@@ -18,28 +18,20 @@ const KEY_REFUSED =
 const NOT_THE_PLATFORM =
 	'Something answered at this base URL, but not the image workflow service. Enter only scheme and host of the address before "/api/maas/…", and not that of the console.';
 
-/** The test of the FlowPlatform credential, for which n8n gives a function no more than one helper. */
+/**
+ * The test of the FlowPlatform credential. It asks for the state of no task at all: the one request of §4 that needs
+ * the key, makes nothing, costs nothing and depends on nothing that the account may or may not have.
+ */
 export async function testPlatformKey(
 	this: ICredentialTestFunctions,
 	{ data = {} }: ICredentialsDecrypted,
-): Promise<INodeCredentialTestResult> {
-	return await askPlatform(this.helpers, data);
-}
-
-/**
- * Asks for the state of no task at all: the one request of §4 that needs the key, makes nothing, costs nothing and
- * depends on nothing that the account may or may not have.
- */
-async function askPlatform(
-	helpers: TestHelpers,
-	data: Readonly<Record<string, unknown>>,
 ): Promise<INodeCredentialTestResult> {
 	const account = readPlatformAccount(data);
 	if (!account.ok) return testFailed(`${account.failure.message}. ${account.failure.advice}`);
 	const { baseUrl, apiKey, secrets } = account.value;
 	const redact = redactor(secrets);
 	const request = { url: `${baseUrl}${PATH}`, token: apiKey, json: { flow_task_ids: [] } };
-	const asked = await sendTest(helpers, request, redact, systemClock);
+	const asked = await sendTest(this.helpers, request, redact, systemClock);
 	if (!asked.ok) return testFailed(asked.failure);
 	const outcome = classify(asked.value);
 	// Whatever `data` holds: a platform may have nothing to say about no task.

@@ -111,7 +111,7 @@ describe('explainTaskCall', () => {
 		expect(explain(page(200), facts('write')).message).toMatch(
 			/The Base URL in the credential may be wrong$/,
 		);
-		expect(explain(page(200), facts('read')).advice).toContain('or the Base URL is wrong');
+		expect(explain(page(200), facts('read')).advice).toContain('and not of its console');
 		expect(JSON.stringify(explain(page(502), facts('read')))).not.toContain('Base URL');
 	});
 

@@ -1,4 +1,5 @@
-import type { ImageFile, SubmittedTask } from '../../../../nodes/FlowTask/api';
+import type { InputFile } from '../../../../nodes/shared/files/inputFile';
+import type { SubmittedTask } from '../../../../nodes/FlowTask/api';
 import type { Prompt } from '../../../../nodes/FlowTask/workflow/prompt';
 import type { StopReason } from '../../../../nodes/FlowTask/failures';
 import type { SubmitRecord } from '../../../../nodes/FlowTask/tasks/memory';
@@ -119,7 +120,7 @@ function start(over: Partial<SubmitStart> = {}): SubmitStart {
 }
 
 function image(bytes: string, nodeId = '10', parameter = 'image'): ImageInput {
-	const file: ImageFile = { bytes: Buffer.from(bytes), fileName: 'a.png', mimeType: 'image/png' };
+	const file: InputFile = { bytes: Buffer.from(bytes), fileName: 'a.png', mimeType: 'image/png' };
 	return { nodeId, parameter, load: async () => await Promise.resolve(ok(file)) };
 }
 
