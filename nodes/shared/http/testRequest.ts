@@ -20,7 +20,7 @@ export type Reply = Extract<Exchange, { kind: 'reply' }>;
 /** A person waits before the form. */
 const DEADLINE_MS = 10_000;
 
-/** What the helper is told in any case: all answers are answers, and no redirect is followed, which would take the key along. */
+/** Errors are answers, too, and no redirect is followed: it would take the key along. */
 const PLAIN = {
 	encoding: null,
 	simple: false,

@@ -14,7 +14,7 @@ import { classify } from './envelope';
 
 const PATH = '/api/maas/flow_task_api/get_task_info';
 const KEY_REFUSED =
-	'The platform refused this API key. It may be mistyped, revoked or of another account: copy it again from the console.';
+	'The platform refused this API key. It may be mistyped, revoked or belong to another account: copy it again from the console.';
 const NOT_THE_PLATFORM =
 	'Something answered at this base URL, but not the image workflow service. Enter only scheme and host of the address before "/api/maas/…", and not that of the console.';
 
