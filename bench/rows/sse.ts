@@ -1,7 +1,6 @@
 // Event streams: whether time grows with their length alone, what a stream costs, and how soon it is passed on.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createChatApi, type CompleteChat } from '../../nodes/ChatCompletion/api';
-import { ok } from '../../nodes/shared/errors/failure';
 import { redactor } from '../../nodes/shared/text/redact';
 import type { Retry } from '../../nodes/shared/http/retry';
 import { chatCompletion, chunksOf, asks, inARow, modelById, webhook } from '../../test/e2e/chatWorkflows';
@@ -60,11 +59,7 @@ const LAST = `data: ${JSON.stringify({ choices: [{ index: 0, delta: {}, finish_r
 
 /** Reads bodies that are handed to it in place of a server's. */
 function reader(piecesOf: () => AsyncIterable<Uint8Array>): CompleteChat {
-	const attempt: Retry = async (_errand, exchange) => {
-		const verdict = await exchange();
-		if (verdict.kind !== 'done') throw new Error(`The stream was not read: ${verdict.kind}`);
-		return ok(verdict.data);
-	};
+	const retry: Retry = async (_terms, exchange) => ({ outcome: await exchange(), tries: 1 });
 	const quiet = { received: () => undefined, expect: () => undefined, release: () => undefined };
 	return createChatApi({
 		baseUrl: 'http://127.0.0.1',
@@ -73,11 +68,10 @@ function reader(piecesOf: () => AsyncIterable<Uint8Array>): CompleteChat {
 			const body = { destroy: () => undefined, [Symbol.asyncIterator]: () => pieces[Symbol.asyncIterator]() };
 			return { kind: 'open', reply: { status: 200, headers: {}, body } };
 		},
-		attempt,
+		retry,
 		idleTimeouts: { watch: () => quiet },
 		clock: { now: () => Date.now(), wallNow: () => Date.now(), sleep: async (ms) => await sleep(ms) },
 		redact: redactor([]),
-		cancelSignal: () => undefined,
 	});
 }
 
@@ -90,7 +84,7 @@ async function readOne(complete: CompleteChat): Promise<number> {
 		},
 		idleMs: 60_000,
 		endByMs: Date.now() + 600_000,
-		attempts: 1,
+		tries: 1,
 	});
 	if (!answer.ok) throw new Error(answer.failure.message);
 	return characters;

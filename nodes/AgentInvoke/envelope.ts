@@ -1,5 +1,6 @@
 import { excerpt, isJsonObject, parseJson, type Json, type JsonObject } from '../shared/text/json';
 import { readPath } from '../shared/text/jsonPath';
+import type { FailedOutcome } from '../shared/http/outcome';
 import type { Deployment } from './account';
 
 /** What every answer of the agent platform is wrapped in (§4.6, §7.5); the outer HTTP status says nothing. */
@@ -167,15 +168,16 @@ function readInterrupt(value: Json | undefined): Interrupt | undefined {
 		return { id: '', kind: 'question', tool: '', arguments: {}, question: value };
 	}
 	if (!isJsonObject(value) || Object.keys(value).length === 0) return undefined;
-	const tool = nameOf(firstOf(value, TOOL_KEYS));
+	const named = firstOf(value, TOOL_KEYS);
+	const tool = textOf(isJsonObject(named) ? named.name : named);
 	const told = textOf(value.kind ?? value.type);
-	const kind = /tool|function|action/i.test(told) || (tool !== '' && !/question|input|ask/i.test(told));
+	const isTool = /tool|function|action/i.test(told) || (tool !== '' && !/question|input|ask/i.test(told));
 	const given =
 		firstOf(value, ARGUMENT_KEYS) ?? (isJsonObject(value.function) ? value.function.arguments : undefined);
 	return {
 		id: textOf(firstOf(value, ID_KEYS)),
-		kind: kind ? 'tool' : 'question',
-		tool: kind ? tool : '',
+		kind: isTool ? 'tool' : 'question',
+		tool: isTool ? tool : '',
 		arguments: (typeof given === 'string' ? (parseJson(given) ?? given) : given) ?? {},
 		question: textOf(firstOf(value, QUESTION_KEYS)),
 	};
@@ -186,13 +188,102 @@ function firstOf(object: JsonObject, keys: readonly string[]): Json | undefined 
 	return key === undefined ? undefined : object[key];
 }
 
-function nameOf(value: Json | undefined): string {
-	return isJsonObject(value) ? textOf(value.name) : textOf(value);
-}
-
 /** Text, or what is written in its place: some deployments number their sessions. */
 export function textOf(value: Json | undefined): string {
 	if (typeof value === 'string') return value;
 	if (typeof value === 'number' || typeof value === 'boolean') return String(value);
 	return value === undefined || value === null ? '' : JSON.stringify(value);
+}
+
+/** A failing envelope, with the status that counts as its `status`. */
+export interface Refusal extends Envelope {
+	/** The one that was really told; undefined where only the words tell. */
+	readonly saidStatus: number | undefined;
+}
+
+/**
+ * What a failure amounts to where no status says it. Code words only, and the whole of them: the same words in a
+ * sentence may be those of a tool or a model that the agent had called already.
+ */
+const STATUS_BY_CODE: ReadonlyArray<readonly [RegExp, number]> = [
+	[/^(rate_?limit(ed|_exceeded|_reached)?|too_many_requests)$/i, 429],
+	[/^((server_|agent_)?overloaded|service_unavailable)$/i, 503],
+	[/^((session|conversation)_(is_)?(busy|locked|in_progress)|interrupt_pending)$/i, 409],
+	[
+		/^(unauthori[sz]ed|token_(expired|invalid|kind|unknown|missing|revoked)|(expired|invalid|unknown|missing|revoked)_token)$/i,
+		401,
+	],
+	[/^(forbidden|(permission|access)_denied)$/i, 403],
+	[/^((session|conversation|interrupt)_(not_found|unknown|expired|gone)|unknown_session)$/i, 404],
+	[
+		/^(message_required|body_invalid|(invalid|malformed)_(request|body)|file_(expired|unreadable|missing|empty|too_large|type_refused))$/i,
+		400,
+	],
+];
+
+const BUSY_CODE =
+	/^(((session|conversation|agent)_(is_)?)?(busy|locked|in_progress)|concurrent_(call|request|turn)s?)$/i;
+
+/**
+ * A failing envelope with the status that counts: its own, else that of HTTP, else what its reason amounts to. Where
+ * nothing tells, the agent may have run.
+ */
+export function withStatus(envelope: Envelope, outerStatus: number): Refusal {
+	const { status, reason } = envelope;
+	const isTold = status !== undefined && (status < 200 || status >= 300);
+	const saidStatus = isTold ? status : outerStatus >= 400 ? outerStatus : undefined;
+	const amountsTo = STATUS_BY_CODE.find(([code]) => code.test(reason.trim()))?.[1] ?? 500;
+	return { ...envelope, status: saidStatus ?? amountsTo, saidStatus };
+}
+
+/** Whether the failure may well be over a little later; whether the agent ran is another question. */
+export function isPassing({ status = 0, reason }: Pick<Envelope, 'status' | 'reason'>): boolean {
+	return [408, 429, 499, 503].includes(status) || isSessionBusy({ status, reason });
+}
+
+/** Whether only this session is busy: the others are not affected. */
+export function isSessionBusy({ status, reason }: Pick<Envelope, 'status' | 'reason'>): boolean {
+	return status === 409 && BUSY_CODE.test(reason.trim());
+}
+
+/** What a refusal says of itself. All else tells of something that was done. */
+const OF_A_REFUSAL =
+	/^(success_response|http_status_code|data|reason|details?|message|msg|errors?|(error_?)?code|type|status|(request|trace)_?id|retry_?after\w*|expires_at|timestamp|field|param|loc|path|title|instance)$/i;
+
+/**
+ * Whether a failing envelope proves that the agent did not run: a client error or a 503 that says nothing else. An
+ * answer, another session, usage or the trace of a tool beside it prove the contrary; 408, 499 and all other server
+ * errors prove nothing.
+ */
+export function provesNotRun(refusal: Refusal, deployment: Deployment, sessionId: string): boolean {
+	const { status = 0, raw, data } = refusal;
+	if (raw.data && !isJsonObject(raw.data)) return false;
+	const isRefused = status === 503 || (status >= 400 && status < 500 && status !== 408 && status !== 499);
+	const isForLoad = status === 429 || status === 503;
+	// Load is no success, and nothing fails for it that had not begun.
+	if (!isRefused || (isForLoad && (saidSuccess(raw) || /fail/i.test(wordsOf(refusal))))) return false;
+	const said = [deployment.answerPath, deployment.deltaPath].map((path) => textOf(readPath(data, path)));
+	return said.every((text) => text.trim() === '') && saysNoMore(raw, sessionId);
+}
+
+/** @param sessionId of the call, which may be told without meaning anything */
+export function saysNoMore(value: Json, sessionId: string, mayTell = true): boolean {
+	if (Array.isArray(value)) return value.every((one) => saysNoMore(one, sessionId, mayTell));
+	if (isJsonObject(value)) {
+		return Object.entries(value).every(([key, inner]) =>
+			saysNoMore(inner, sessionId, mayTell && OF_A_REFUSAL.test(key)),
+		);
+	}
+	return mayTell || !value || textOf(value) === sessionId;
+}
+
+/** What an envelope says in words, uncut and not cleaned. */
+export function wordsOf({ reason, data }: Envelope): string {
+	const detail = typeof data.detail === 'string' && data.detail !== reason ? `: ${data.detail}` : '';
+	return `${reason || 'no reason was given'}${detail}`;
+}
+
+/** An answer without an envelope: nothing else tells what became of a call (§7.5). */
+export function notOfAnAgent(status: number): FailedOutcome {
+	return { kind: 'unclear', status, text: 'an answer without the fields of an agent' };
 }

@@ -123,13 +123,13 @@ export class TurnTaker {
 		const { line, bodyFor, onDelta } = this.turn;
 		const { timeoutMs, attempts, retryAmbiguous } = this.settings;
 		const invoked = await line.api.invoke({
-			...{ body: bodyFor(body, sessionId), sessionId, timeoutMs, attempts, retryAmbiguous, onDelta },
+			...{ body: bodyFor(body, sessionId), sessionId, timeoutMs, tries: attempts, retryAmbiguous, onDelta },
 			onSession: (id) => this.session.opened(id),
 		});
 		if (!invoked.ok) return invoked;
 		const { reply } = invoked.value;
 		const session = { key: this.session.key, id: reply.sessionId || sessionId, source };
-		return ok({ ...invoked.value, session });
+		return ok({ reply, session, attempts: invoked.value.tries });
 	}
 
 	/** The only place where the good end of a turn is told: to claim, session, rounds and memory. */

@@ -1,13 +1,23 @@
 import { badInput, fail, ok, type Result } from '../shared/errors/failure';
-import { parseJson, type Json } from '../shared/text/json';
+import type { InputFile } from '../shared/files/inputFile';
+import { parseJson } from '../shared/text/json';
 import { readPath } from '../shared/text/jsonPath';
 import { redactJson, type Redact } from '../shared/text/redact';
 import type { Retry } from '../shared/http/retry';
 import type { SendHttp } from '../shared/http/exchange';
-import { classify } from '../shared/http/outcome';
+import type { Outcome } from '../shared/http/outcome';
+import { classify } from '../shared/platform/envelope';
 import type { AgentAccount } from './account';
-import { readEnvelope, textOf, type Envelope } from './envelope';
-import { explainRefusal, isPassing, UPLOAD_PURPOSE, withStatus, wordsOf } from './failures';
+import {
+	isPassing,
+	notOfAnAgent,
+	readEnvelope,
+	textOf,
+	withStatus,
+	wordsOf,
+	type Envelope,
+} from './envelope';
+import { explainCall, explainRefusal } from './failures';
 import type { AgentFile } from './request';
 
 export interface UploadedMedia extends AgentFile {
@@ -15,16 +25,10 @@ export interface UploadedMedia extends AgentFile {
 	readonly expiresAt: string;
 }
 
-export interface MediaInput {
-	readonly bytes: Uint8Array;
-	readonly fileName: string;
-	readonly mimeType: string;
-}
-
 export interface UploadParts {
 	readonly account: AgentAccount;
 	readonly send: SendHttp;
-	readonly attempt: Retry;
+	readonly retry: Retry;
 	readonly redact: Redact;
 }
 
@@ -32,9 +36,9 @@ const UPLOAD_TIMEOUT_MS = 120_000;
 const UPLOAD_TRIES = 4;
 
 /** Uploads a file that an Invoke call names by its address (§4.8). */
-export async function uploadMedia(parts: UploadParts, media: MediaInput): Promise<Result<UploadedMedia>> {
+export async function uploadMedia(parts: UploadParts, media: InputFile): Promise<Result<UploadedMedia>> {
 	const { account, redact } = parts;
-	const { mediaUploadPath, baseUrl, deployment } = account;
+	const { mediaUploadPath, baseUrl } = account;
 	if (!mediaUploadPath) {
 		return fail(
 			badInput(
@@ -43,46 +47,53 @@ export async function uploadMedia(parts: UploadParts, media: MediaInput): Promis
 			),
 		);
 	}
-	const terms = { purpose: UPLOAD_PURPOSE, lane: 'work', attempts: UPLOAD_TRIES } as const;
 	// Two uploads of a file do no harm: only the address of one is used.
-	const sent = await parts.attempt<Result<Envelope>>({ ...terms, repeatability: 'read' }, async () => {
-		const form = new FormData();
-		form.append(
-			deployment.mediaPartField,
-			new Blob([new Uint8Array(media.bytes)], { type: media.mimeType }),
-			media.fileName,
-		);
-		const url = `${baseUrl}${mediaUploadPath}`;
-		const exchange = await parts.send({ method: 'POST', url, form, timeoutMs: UPLOAD_TIMEOUT_MS });
-		const parsed = exchange.kind === 'reply' ? parseJson(exchange.text) : undefined;
-		const read = readEnvelope(parsed && redactJson(parsed, redact.known));
-		if (read?.succeeded) return { kind: 'done', data: ok(read) };
-		const envelope = read && withStatus(read, exchange.kind === 'reply' ? exchange.status : 0);
-		if (envelope && isPassing(envelope))
-			return { kind: 'busy', retryAfter: undefined, text: wordsOf(envelope), status: envelope.saidStatus };
-		if (envelope) {
-			return {
-				kind: 'done',
-				data: fail(explainRefusal(envelope, { account, redact, sessionId: '', isUpload: true })),
-			};
-		}
+	const repeatability = 'read';
+	const { outcome, tries } = await parts.retry(
+		{ repeatability, lane: 'work', tries: UPLOAD_TRIES },
+		async () => await uploadOnce(parts, `${baseUrl}${mediaUploadPath}`, media),
+	);
+	if (outcome.kind === 'answered') return outcome.data;
+	return fail(
+		explainCall(outcome, { repeatability, tries }, { account, redact, sessionId: '', isUpload: true }),
+	);
+}
+
+async function uploadOnce(
+	{ account, send, redact }: UploadParts,
+	url: string,
+	media: InputFile,
+): Promise<Outcome<Result<UploadedMedia>>> {
+	const form = new FormData();
+	form.append(
+		account.deployment.mediaPartField,
+		new Blob([new Uint8Array(media.bytes)], { type: media.mimeType }),
+		media.fileName,
+	);
+	const exchange = await send({ method: 'POST', url, form, timeoutMs: UPLOAD_TIMEOUT_MS });
+	const status = exchange.kind === 'reply' ? exchange.status : 0;
+	const parsed = exchange.kind === 'reply' ? parseJson(exchange.text) : undefined;
+	const envelope = readEnvelope(parsed && redactJson(parsed, redact.known));
+	if (!envelope) {
 		const outcome = classify(exchange);
-		return outcome.kind === 'done'
-			? { kind: 'broken', status: 200, enveloped: false, text: 'an answer without the fields of an agent' }
-			: outcome;
-	});
-	if (!sent.ok) return sent;
-	return sent.value.ok ? readMedia(sent.value.value, media, parts.account) : sent.value;
+		return outcome.kind === 'answered' ? notOfAnAgent(status) : outcome;
+	}
+	if (envelope.succeeded) return { kind: 'answered', data: readMedia(envelope, media, account) };
+	const refusal = withStatus(envelope, status);
+	if (isPassing(refusal)) {
+		return { kind: 'busy', retryAfter: undefined, text: wordsOf(refusal), status: refusal.saidStatus };
+	}
+	const facts = { account, redact, sessionId: '', isUpload: true };
+	return { kind: 'answered', data: fail(explainRefusal(refusal, facts)) };
 }
 
 function readMedia(
 	{ data }: Envelope,
-	{ fileName, mimeType }: MediaInput,
+	{ fileName, mimeType }: InputFile,
 	{ deployment, baseUrl }: AgentAccount,
 ): Result<UploadedMedia> {
 	const given = textOf(readPath(data, deployment.mediaUrlPath));
 	const url = URL.canParse(given, baseUrl) && given ? new URL(given, baseUrl).href : '';
-	const expiry: Json | undefined = readPath(data, deployment.mediaExpiryPath);
 	if (!url) {
 		return fail(
 			badInput(
@@ -95,6 +106,6 @@ function readMedia(
 		url: given.includes('://') ? given : url,
 		name: fileName,
 		mimeType,
-		expiresAt: textOf(expiry),
+		expiresAt: textOf(readPath(data, deployment.mediaExpiryPath)),
 	});
 }

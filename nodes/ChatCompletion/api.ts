@@ -1,13 +1,22 @@
-import type { Clock } from '../shared/run/clock';
 import { fail, ok, type Failure, type Result } from '../shared/errors/failure';
 import { excerpt, isJsonObject, parseJson, type Json, type JsonObject } from '../shared/text/json';
 import type { Redact } from '../shared/text/redact';
-import type { Retry, RetriedCall } from '../shared/http/retry';
-import { BodyEnded, exchangeOfError, readWhole, type OpenHttp, type OpenReply } from '../shared/http/request';
-import type { IdleTimeouts, WatchedBody } from '../shared/http/idleTimeout';
-import { readStream, type StreamEvent } from '../shared/http/sse';
-import { classify, type FailedOutcome, type Outcome } from '../shared/http/outcome';
-import { errorIn, errorInChoice, outcomeOfError, type ServiceError } from './failures';
+import {
+	readAnswer,
+	whyBroken,
+	type AnswerStreamParts,
+	type BrokenOff,
+	type EventMeaning,
+	type ReadAnswer,
+} from '../shared/http/answerStream';
+import type { Exchange } from '../shared/http/exchange';
+import type { Outcome } from '../shared/http/outcome';
+import { BodyEnded } from '../shared/http/request';
+import type { Retry } from '../shared/http/retry';
+import type { StreamEvent } from '../shared/http/sse';
+import { classify } from '../shared/platform/envelope';
+import { quote } from '../shared/platform/failures';
+import { errorIn, errorInChoice, explainChat, outcomeOfError, type ServiceError } from './failures';
 import { AnswerBuilder, type ChatAnswer, type ChatPiece } from './response';
 
 /** One question to the model. */
@@ -19,19 +28,15 @@ export interface ChatCall {
 	readonly idleMs: number;
 	/** When the whole answer must be there, by the clock's `now()`. */
 	readonly endByMs: number;
-	/** Attempts in all, the first included. */
-	readonly attempts: number;
+	/** In all, the first included. */
+	readonly tries: number;
 }
 
-export interface ChatParts {
+export interface ChatParts extends AnswerStreamParts {
 	/** Without a trailing slash. */
 	readonly baseUrl: string;
-	readonly open: OpenHttp;
-	readonly attempt: Retry;
-	readonly idleTimeouts: IdleTimeouts;
-	readonly clock: Clock;
+	readonly retry: Retry;
 	readonly redact: Redact;
-	readonly cancelSignal: () => AbortSignal | undefined;
 }
 
 /** Asks and reads the answer to its end; never throws. */
@@ -41,168 +46,179 @@ export type CompleteChat = (call: ChatCall) => Promise<Result<ChatAnswer>>;
 export const CHAT_PATH = '/maas/v1/chat/completions';
 /** As the samples of §4.5 send it. */
 const ACCEPT = 'application/json, text/event-stream, */*';
-/** How long a server may hold a stream open after it said why the answer ends: token counts may follow. */
-const AFTER_FINISH_MS = 3_000;
 /** How much of a part that is cut off goes into the error, in characters. */
 const CUT_OFF_SHOWN = 2_000;
 
-/** An answer, or one that broke off: both end the attempts, since what was generated is billed. */
+/** A whole answer, or one that broke off: what was generated is billed, so neither is asked for again. */
 type Reading = Result<ChatAnswer>;
 
 /** The chat interface (§4.5). A question is repeated only as long as nothing of an answer has come. */
 export function createChatApi(parts: ChatParts): CompleteChat {
+	const { baseUrl, redact } = parts;
 	return async (call) => {
-		const terms: RetriedCall = {
-			purpose: 'get an answer from the model',
-			repeatability: 'read',
-			lane: 'work',
-			attempts: call.attempts,
-			endByMs: call.endByMs,
-		};
-		const asked = await parts.attempt<Reading>(terms, async () => await askOnce(parts, call));
-		return asked.ok ? asked.value : asked;
+		const { tries: mostTries, endByMs } = call;
+		const terms = { repeatability: 'read', lane: 'work', tries: mostTries, endByMs } as const;
+		const { outcome, tries } = await parts.retry(terms, async () => await askOnce(parts, call));
+		if (outcome.kind === 'answered') return outcome.data;
+		const purpose = 'get an answer from the model';
+		return fail(explainChat(outcome, { purpose, repeatability: 'read', baseUrl, tries, redact }));
 	};
 }
 
 async function askOnce(parts: ChatParts, call: ChatCall): Promise<Outcome<Reading>> {
-	const patienceMs = Math.min(call.idleMs, call.endByMs - parts.clock.now());
-	if (patienceMs <= 0) return done(timedOut(call, parts, undefined));
-	const opening = await parts.open({
-		method: 'POST',
-		url: `${parts.baseUrl}${CHAT_PATH}`,
-		json: call.body,
-		accept: ACCEPT,
-		timeoutMs: patienceMs,
-		signal: parts.cancelSignal(),
-	});
-	if (opening.kind !== 'open') {
-		return opening.kind === 'lost' && isTimeOut(opening.code)
-			? done(timedOut(call, parts, undefined))
-			: classifyFailure(opening);
-	}
-	const { reply } = opening;
-	if (reply.status < 200 || reply.status > 299) {
-		return classifyFailure(await readWhole(opening, patienceMs, parts.cancelSignal));
-	}
-	return await readAnswer(parts, call, reply);
+	const reading = new AnswerReading(parts, call);
+	const { body: json, idleMs, endByMs } = call;
+	const ended = await readAnswer(
+		parts,
+		{ url: `${parts.baseUrl}${CHAT_PATH}`, json, accept: ACCEPT, idleMs, endByMs },
+		async (event) => await reading.take(event),
+	);
+	if (ended.kind === 'timedOut') return failed(timedOut(parts, call));
+	return ended.kind === 'read' ? await reading.outcome(ended) : classifyError(ended);
 }
 
-function classifyFailure(exchange: Parameters<typeof classify>[0]): FailedOutcome {
+/** The error bodies of this interface have no envelope; that one came says that the address is right. */
+function classifyError(exchange: Exchange): Outcome<Reading> {
 	const outcome = classify(exchange);
-	if (outcome.kind === 'done') return { kind: 'broken', status: 200, enveloped: false, text: 'no answer' };
-	// The error bodies of this interface have no envelope; that one came says that the address is right.
+	if (outcome.kind === 'answered') return { kind: 'unclear', status: 200, text: 'no answer' };
 	const isChatError = exchange.kind === 'reply' && errorIn(parseJson(exchange.text) ?? null) !== undefined;
 	return outcome.kind === 'refused' && outcome.code === null && isChatError
 		? { ...outcome, code: outcome.status }
 		: outcome;
 }
 
-/** What the events of one answer have come to. */
-interface Progress {
-	readonly builder: AnswerBuilder;
+/** One answer, as its events come, and what it means in the end. */
+class AnswerReading {
+	private readonly builder = new AnswerBuilder();
 	/** Whether any chunk of an answer came, or the beginning of one. */
-	started: boolean;
+	private started = false;
 	/** Whether anything of the chat interface came, even without a choice. */
-	spoke: boolean;
+	private spoke = false;
 	/** The server said that this is all. */
-	closed: boolean;
-	error: ServiceError | undefined;
+	private closed = false;
+	private error: ServiceError | undefined;
 	/** The answer itself carries an error, so that it is none however it ended. */
-	failed: boolean;
-	/** Why the body ended early: a code and a reason. */
-	broken: { readonly code: string; readonly reason: string } | undefined;
+	private failed = false;
 	/** A chunk, or the whole body, that is cut off in the middle, as far as it came. */
-	hole: string | undefined;
-}
+	private hole: string | undefined;
 
-async function readAnswer(parts: ChatParts, call: ChatCall, reply: OpenReply): Promise<Outcome<Reading>> {
-	const progress: Progress = {
-		builder: new AnswerBuilder(),
-		started: false,
-		spoke: false,
-		closed: false,
-		error: undefined,
-		failed: false,
-		broken: undefined,
-		hole: undefined,
-	};
-	const { idleMs, endByMs } = call;
-	const watched = parts.idleTimeouts.watch(reply.body, { idleMs, endByMs });
-	try {
-		await followStream(parts, call, reply, progress, watched);
-		await tell(call, progress.builder.end());
-	} catch (error) {
-		const exchange = exchangeOfError(error, parts.cancelSignal());
-		if (exchange.kind === 'cancelled') return { kind: 'cancelled' };
-		const { code, reason } = exchange;
-		progress.broken = { code: code || 'ERR_BROKEN', reason };
-		progress.builder.end();
-	} finally {
-		watched.release();
-	}
-	return outcomeOf(parts, call, progress, reply);
-}
+	constructor(
+		private readonly parts: ChatParts,
+		private readonly call: ChatCall,
+	) {}
 
-async function followStream(
-	{ clock }: ChatParts,
-	call: ChatCall,
-	reply: OpenReply,
-	progress: Progress,
-	watched: WatchedBody,
-): Promise<void> {
-	let isFinished = false;
-	const { builder } = progress;
-	for await (const events of readStream(reply.body)) {
-		for (const event of events) {
-			const received = builder.size;
-			await takeEvent(call, progress, event);
-			if (progress.closed || progress.error) return;
-			if (builder.excess) throw new BodyEnded('ERR_TOO_LARGE', builder.excess);
-			// Comments, empty chunks and blanks keep a line alive, but say nothing about the answer.
-			if (builder.size > received) watched.received();
+	async take({ name, data, isWholeBody }: StreamEvent): Promise<EventMeaning> {
+		const text = data.trim();
+		if (text === '[DONE]') {
+			this.closed = true;
+			return 'closed';
 		}
-		if ((builder.isFinished || builder.hasFailed) && !isFinished) {
-			isFinished = true;
-			const endByMs = Math.min(call.endByMs, clock.now() + AFTER_FINISH_MS);
-			watched.expect({ idleMs: AFTER_FINISH_MS, endByMs });
-		}
-	}
-}
-
-async function takeEvent(call: ChatCall, progress: Progress, event: StreamEvent): Promise<void> {
-	const text = event.data.trim();
-	if (text === '[DONE]') {
-		progress.closed = true;
-		return;
-	}
-	const json = parseJson(text);
-	const error = errorIn(json ?? null) ?? (event.name === 'error' ? { text, status: undefined } : undefined);
-	if (error) {
-		progress.error = error;
-		return;
-	}
-	if (!isJsonObject(json)) {
+		const json = parseJson(text);
+		this.error = errorIn(json ?? null) ?? (name === 'error' ? { text, status: undefined } : undefined);
+		if (this.error) return 'closed';
+		if (isJsonObject(json)) return await this.takeChunk(unwrapped(json), isWholeBody);
 		// Words between the chunks ("ping") say nothing; a chunk that cannot be read is a hole in the answer, which
 		// had begun and is billed.
 		if (text.startsWith('{')) {
-			progress.started = true;
-			progress.hole ??= text;
+			this.started = true;
+			this.hole ??= text;
 		}
-		return;
+		return 'nothing';
 	}
-	const chunk = unwrapped(json);
-	progress.started ||= Array.isArray(chunk.choices) && chunk.choices.some(isJsonObject);
-	progress.spoke ||= 'choices' in chunk;
-	// What comes after the finish reason takes nothing from an answer.
-	const { isFinished } = progress.builder;
-	progress.error = errorInChoice(chunk);
-	progress.failed ||= progress.error !== undefined && !isFinished;
-	await tell(call, progress.builder.add(chunk));
-	if (event.isWholeBody) progress.closed = progress.spoke;
-}
 
-async function tell(call: ChatCall, piece: ChatPiece): Promise<void> {
-	if (piece.content || piece.reasoning) await call.onPiece(piece);
+	private async takeChunk(chunk: JsonObject, isWholeBody: boolean): Promise<EventMeaning> {
+		const { builder } = this;
+		const { size, isFinished } = builder;
+		this.started ||= Array.isArray(chunk.choices) && chunk.choices.some(isJsonObject);
+		this.spoke ||= 'choices' in chunk;
+		this.error = errorInChoice(chunk);
+		// What comes after the finish reason takes nothing from an answer.
+		this.failed ||= this.error !== undefined && !isFinished;
+		await this.tell(builder.add(chunk));
+		if (isWholeBody) this.closed = this.spoke;
+		if (this.closed || this.error) return 'closed';
+		if (builder.excess) throw new BodyEnded('ERR_TOO_LARGE', builder.excess);
+		if (builder.isFinished || builder.hasFailed) return 'finished';
+		// Comments, empty chunks and blanks keep a line alive, but say nothing about the answer.
+		return builder.size > size ? 'progress' : 'nothing';
+	}
+
+	private async tell(piece: ChatPiece): Promise<void> {
+		if (piece.content || piece.reasoning) await this.call.onPiece(piece);
+	}
+
+	async outcome({ status, headers, broken }: ReadAnswer): Promise<Outcome<Reading>> {
+		const { parts, builder, error } = this;
+		const rest = builder.end();
+		if (!broken) await this.tell(rest);
+		const isEnded = (this.closed && !error) || builder.isFinished;
+		const isFailed = this.failed || builder.hasFailed;
+		if (this.started && isEnded && !isFailed && this.hole === undefined) {
+			const laterError = error ? quote(parts.redact, error.text) : '';
+			return { kind: 'answered', data: ok({ ...builder.answer(), laterError }) };
+		}
+		if (this.started) return failed(this.brokeOff(broken));
+		if (error) return outcomeOfError(error, status);
+		if (broken?.isTimeout) return failed(timedOut(parts, this.call, this.partial()));
+		if (broken) return { kind: 'unclear', code: broken.code, text: broken.reason };
+		if (this.spoke) return failed(this.noChoice());
+		const isPage = /html/i.test(headers['content-type'] ?? '');
+		const text = isPage ? 'a web page instead of an answer' : 'an answer without content';
+		return { kind: 'unclear', status, text };
+	}
+
+	/** It was an answer of this interface, so a second one would say the same, and be billed as well. */
+	private noChoice(): Failure {
+		return {
+			kind: 'unclear',
+			message: 'The platform ended its answer without giving one: "choices" is empty',
+			advice:
+				'The question was not sent again, because it may be billed. A content filter may be the reason: check the messages, or choose another model.',
+			details: this.partial(),
+		};
+	}
+
+	private brokeOff(broken: BrokenOff | undefined): Failure {
+		const { builder, hole, parts } = this;
+		const { content, reasoning } = builder.answer();
+		const length = content.length + reasoning.length;
+		const isIdle = broken?.code === 'ETIMEDOUT' && !builder.hasFailed;
+		return {
+			kind: isIdle || broken?.code === 'ERR_TOO_LATE' ? 'timedOut' : 'unclear',
+			message: `The answer broke off after ${length} characters: ${this.why(broken)}`,
+			advice: `${isIdle ? 'Raise "Idle Timeout" in the node\'s options if the model needs longer pauses. ' : ''}What had arrived is in the error's details. The question was not sent again, because what was generated is billed.`,
+			details: {
+				...this.partial(),
+				...(hole !== undefined && { cutOff: excerpt(parts.redact(hole), CUT_OFF_SHOWN) }),
+			},
+		};
+	}
+
+	private why(broken: BrokenOff | undefined): string {
+		const { builder, error, hole } = this;
+		const { redact } = this.parts;
+		if (error) return `the platform said: ${quote(redact, error.text)}`;
+		if (builder.hasFailed) return 'the platform ended it with the finish reason "error", and said no more';
+		const isHole = !broken && hole !== undefined;
+		return isHole
+			? 'a part of it is cut off, is not JSON, or is nested too deeply'
+			: whyBroken(broken, redact);
+	}
+
+	/** What there is of an answer that broke off. It is in the error because it is paid for. */
+	private partial(): JsonObject {
+		const { content, reasoning, finishReason, id, model, usage } = this.builder.answer();
+		const { known } = this.parts.redact;
+		const counts: Json = { ...usage };
+		return {
+			content: known(content),
+			reasoning: known(reasoning),
+			...(finishReason && { finishReason: known(finishReason) }),
+			...(id && { id: known(id) }),
+			...(model && { model: known(model) }),
+			...(Object.keys(counts).length > 0 && { usage: counts }),
+		};
+	}
 }
 
 /** Some gateways put the answer into the envelope of the other interfaces (§7.1). */
@@ -210,97 +226,22 @@ function unwrapped(json: JsonObject): JsonObject {
 	return !('choices' in json) && isJsonObject(json.data) && 'choices' in json.data ? json.data : json;
 }
 
-function outcomeOf(parts: ChatParts, call: ChatCall, progress: Progress, reply: OpenReply): Outcome<Reading> {
-	const { builder, started, spoke, closed, error, broken, hole } = progress;
-	const isWhole = (closed || builder.isFinished) && !progress.failed && !builder.hasFailed;
-	if (isWhole && hole === undefined && (!error || builder.isFinished) && started) {
-		return done(ok({ ...builder.answer(), laterError: error ? saidIn(parts, error) : '' }));
+function failed(failure: Failure): Outcome<Reading> {
+	return { kind: 'answered', data: fail(failure) };
+}
+
+function timedOut({ clock }: ChatParts, { idleMs, endByMs }: ChatCall, details: JsonObject = {}): Failure {
+	const kind = 'timedOut';
+	if (clock.now() >= endByMs) {
+		const message = 'The answer did not come before the timeout';
+		const advice = 'Raise "Timeout" in the node\'s options, or set it to 0 for none.';
+		return { kind, message, advice, details };
 	}
-	if (started) return done(fail(brokeOff(parts, progress)));
-	if (error) return outcomeOfError(error, reply.status);
-	if (broken && isTimeOut(broken.code)) return done(timedOut(call, parts, builder));
-	if (broken) return { kind: 'lost', code: broken.code, text: broken.reason };
-	if (spoke) return done(fail(noChoice(parts, builder)));
-	const type = reply.headers['content-type'] ?? '';
-	const text = /html/i.test(type) ? 'a web page instead of an answer' : 'an answer without content';
-	return { kind: 'broken', status: reply.status, enveloped: false, text };
-}
-
-/** It was an answer of this interface, so a second one would say the same, and be billed as well. */
-function noChoice(parts: ChatParts, builder: AnswerBuilder): Failure {
 	return {
-		kind: 'unclear',
-		message: 'The platform ended its answer without giving one: "choices" is empty',
+		kind,
+		message: `No answer began within ${Math.round(idleMs / 1000)} seconds`,
 		advice:
-			'The question was not sent again, because it may be billed. A content filter may be the reason: check the messages, or choose another model.',
-		details: partial(parts, builder),
-	};
-}
-
-function saidIn({ redact }: ChatParts, { text }: ServiceError): string {
-	return excerpt(redact(text), 500);
-}
-
-function done(reading: Reading): Outcome<Reading> {
-	return { kind: 'done', data: reading };
-}
-
-function isTimeOut(code: string): boolean {
-	return code === 'ETIMEDOUT' || code === 'ECONNABORTED' || code === 'ERR_TOO_LATE';
-}
-
-function timedOut(call: ChatCall, parts: ChatParts, builder: AnswerBuilder | undefined): Reading {
-	const isIdle = parts.clock.now() < call.endByMs;
-	const seconds = Math.round(call.idleMs / 1000);
-	const failure: Failure = {
-		kind: 'timedOut',
-		message: isIdle
-			? `No answer began within ${seconds} seconds`
-			: 'The answer did not come before the timeout',
-		advice: isIdle
-			? 'Raise "Idle Timeout" in the node\'s options if the model needs more time to think. The question was not sent again, because it may still be answered and billed.'
-			: 'Raise "Timeout" in the node\'s options, or set it to 0 for none.',
-		details: builder ? partial(parts, builder) : {},
-	};
-	return fail(failure);
-}
-
-/** What there is of an answer that broke off. It is in the error, for it is paid for. */
-function partial(parts: ChatParts, builder: AnswerBuilder): JsonObject {
-	const { content, reasoning, finishReason, id, model, usage } = builder.answer();
-	const counts: Json = { ...usage };
-	return {
-		content: parts.redact.known(content),
-		reasoning: parts.redact.known(reasoning),
-		...(finishReason && { finishReason: parts.redact.known(finishReason) }),
-		...(id && { id: parts.redact.known(id) }),
-		...(model && { model: parts.redact.known(model) }),
-		...(Object.keys(counts).length > 0 && { usage: counts }),
-	};
-}
-
-function brokeOff(parts: ChatParts, progress: Progress): Failure {
-	const { builder, broken, hole } = progress;
-	const details: JsonObject = {
-		...partial(parts, builder),
-		...(hole !== undefined && { cutOff: excerpt(parts.redact(hole), CUT_OFF_SHOWN) }),
-	};
-	const { content, reasoning } = builder.answer();
-	const length = content.length + reasoning.length;
-	const isIdle = broken?.code === 'ETIMEDOUT' && !builder.hasFailed;
-	return {
-		kind: isIdle || broken?.code === 'ERR_TOO_LATE' ? 'timedOut' : 'unclear',
-		message: `The answer broke off after ${length} characters: ${whyBroken(parts, progress)}`,
-		advice: `${isIdle ? 'Raise "Idle Timeout" in the node\'s options if the model needs longer pauses. ' : ''}What had arrived is in the error's details. The question was not sent again, because what was generated is billed.`,
+			'Raise "Idle Timeout" in the node\'s options if the model needs more time to think. The question was not sent again, because it may still be answered and billed.',
 		details,
 	};
-}
-
-function whyBroken(parts: ChatParts, { builder, error, broken, hole }: Progress): string {
-	if (error) return `the platform said: ${saidIn(parts, error)}`;
-	if (builder.hasFailed) return 'the platform ended it with the finish reason "error", and said no more';
-	if (broken?.code === 'ETIMEDOUT') return excerpt(broken.reason);
-	if (broken) return `${excerpt(parts.redact(broken.reason))} (${broken.code})`;
-	if (hole !== undefined) return 'a part of it is cut off, is not JSON, or is nested too deeply';
-	return 'the connection ended before the answer was finished';
 }

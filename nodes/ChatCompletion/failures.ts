@@ -1,12 +1,7 @@
-import { excerpt, isJsonObject, type Json, type JsonObject } from '../shared/text/json';
-import {
-	explain,
-	sentence,
-	type CallFacts,
-	type RefusalAdvice,
-	type CallFailure,
-} from '../shared/http/explain';
+import type { Failure } from '../shared/errors/failure';
+import { isJsonObject, type Json, type JsonObject } from '../shared/text/json';
 import type { FailedOutcome } from '../shared/http/outcome';
+import { explainCall, quote, type CallAdvice, type CallFacts } from '../shared/platform/failures';
 
 /** An error that the service reports in the body, under whatever HTTP status. */
 export interface ServiceError {
@@ -25,17 +20,9 @@ export function errorIn(json: Json): ServiceError | undefined {
 	if (told) return told;
 	if (json.object === 'error' || json.type === 'error') return { text: textOf(json), status: statusIn(json) };
 	const hasAnswer = 'choices' in json || (isJsonObject(json.data) && 'choices' in json.data);
-	const code = numberIn(json.code);
-	if (
-		!hasAnswer &&
-		'code' in json &&
-		json.code !== null &&
-		code !== 0 &&
-		('msg' in json || 'message' in json)
-	) {
-		return { text: textOf(json), status: statusIn(json) };
-	}
-	return undefined;
+	const hasCode = 'code' in json && json.code !== null && numberIn(json.code) !== 0;
+	const isEnvelope = hasCode && ('msg' in json || 'message' in json);
+	return isEnvelope && !hasAnswer ? { text: textOf(json), status: statusIn(json) } : undefined;
 }
 
 /** An error within the first choice, which is how gateways say that the model behind them gave up. */
@@ -64,7 +51,7 @@ function textOf(error: JsonObject): string {
 	return 'an error without a message';
 }
 
-/** Words that servers use in place of a status number. */
+/** Words that servers use instead of a status number. */
 const STATUS_WORDS: readonly (readonly [RegExp, number])[] = [
 	[/rate.?limit|too.?many/i, 429],
 	[/overload|unavailable|capacity/i, 503],
@@ -88,44 +75,34 @@ function statusIn(error: JsonObject): number | undefined {
 export function outcomeOfError({ text, status }: ServiceError, httpStatus: number): FailedOutcome {
 	if (status === 429) return { kind: 'busy', retryAfter: undefined, text };
 	if (status !== undefined && (status === 408 || status >= 500)) {
-		return { kind: 'broken', status, enveloped: true, text };
+		return { kind: 'unclear', status, text, inItsForm: true };
 	}
 	// A code, so that a missing model is not taken for a wrong address.
 	return { kind: 'refused', status: status ?? httpStatus, code: status ?? null, text };
 }
 
-const OF_QUESTION: RefusalAdvice = {
+const OF_QUESTION: CallAdvice = {
+	busy: 'Lower "Concurrency" in the node\'s options, or run the workflow later.',
 	rightful: 'Use a key of an account that may use this model.',
 	check:
-		"Check the model's ID, the messages and the options of this node against what the platform says, and the Base URL in the credential.",
+		"Compare the model's ID, the messages and the options of this node, and the Base URL in the credential, with what the platform says.",
 };
 
 /** The sentences of the chat interface; what concerns key and address is said as for the other interfaces. */
-export function explainChat(outcome: FailedOutcome, facts: CallFacts): CallFailure {
-	if (outcome.kind === 'busy') {
-		const failure = explain(outcome, facts);
-		const said = excerpt(facts.redact(outcome.text), 500);
-		return {
-			...failure,
-			advice: `Lower "Concurrency" in the node's options, or run the workflow later. The platform said: ${sentence(said)}`,
-		};
-	}
-	if (
-		outcome.kind !== 'refused' ||
-		outcome.status === 401 ||
-		outcome.status === 403 ||
-		(outcome.code === null && outcome.status >= 400)
-	) {
-		return explain(outcome, facts, OF_QUESTION);
-	}
-	const said = excerpt(facts.redact(outcome.text), 500);
+export function explainChat(outcome: FailedOutcome, facts: CallFacts): Failure {
+	const isOfQuestion =
+		outcome.kind === 'refused' &&
+		outcome.status !== 401 &&
+		outcome.status !== 403 &&
+		(outcome.code !== null || outcome.status < 400);
+	if (!isOfQuestion) return explainCall(outcome, facts, OF_QUESTION);
+	const said = quote(facts.redact, outcome.text);
 	return {
 		kind: 'refused',
 		message: `The platform refused the question: ${said}`,
 		advice: adviceFor(outcome.status, said),
 		// An error that came with HTTP 200 and names no status has none.
 		details: outcome.status >= 400 ? { httpStatus: outcome.status } : {},
-		passing: false,
 	};
 }
 
@@ -152,5 +129,5 @@ function adviceFor(status: number, said: string): string {
 	if (/model/i.test(said)) {
 		return "Check the model's ID: it is the one that the platform's console shows, upper and lower case included.";
 	}
-	return 'Check the messages and the options of this node against what the platform says.';
+	return 'Compare the messages and the options of this node with what the platform says.';
 }

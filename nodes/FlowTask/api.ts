@@ -1,8 +1,13 @@
 import * as v from 'valibot';
 
 import { fail, ok, type Result } from '../shared/errors/failure';
+import type { InputFile } from '../shared/files/inputFile';
+import type { HttpRequest, SendHttp } from '../shared/http/exchange';
+import { createRetry, type RetryParts, type RetryTerms } from '../shared/http/retry';
+import { classify } from '../shared/platform/envelope';
+import type { Json } from '../shared/text/json';
 import type { Redact } from '../shared/text/redact';
-import type { CallApi, CallFailure } from '../shared/http/client';
+import { explainTaskCall, type CallFailure } from './failures';
 import { Id, readTaskInfos, type TaskInfo } from './tasks/taskInfo';
 import type { Prompt } from './workflow/prompt';
 
@@ -12,19 +17,13 @@ export interface SubmittedTask {
 	readonly promptToken: string | undefined;
 }
 
-export interface ImageFile {
-	readonly bytes: Uint8Array;
-	readonly fileName: string;
-	readonly mimeType: string;
-}
-
 /** The workflow service's calls (§4.1 to §4.3). None of them throws. */
 export interface TaskApi {
 	/** @param sendByMs not sent after this time (by the clock's `now()`), but given up as `cancelled` */
 	submit(workflowId: string, prompt: Prompt, sendByMs?: number): Promise<Result<SubmittedTask, CallFailure>>;
 	/** At most `IDS_PER_CALL` ids (`tasks/poll.ts`). Ids that the platform does not know are missing from the answer. */
 	info(taskIds: readonly string[], urlExpireSeconds: number): Promise<Result<TaskInfo[], CallFailure>>;
-	upload(file: ImageFile): Promise<Result<string, CallFailure>>;
+	upload(file: InputFile): Promise<Result<string, CallFailure>>;
 }
 
 const BASE_PATH = '/api/maas/flow_task_api';
@@ -35,7 +34,7 @@ const INFO_TIMEOUT_MS = 30_000;
 const UPLOAD_TIMEOUT_MS = 5 * 60_000;
 
 const READ_TRIES = 4;
-/** Only 429 and refused connections are repeated, so many attempts cost nothing but patience. */
+/** Only 429 and refused connections are repeated, so many tries cost nothing but patience. */
 const WRITE_TRIES = 10;
 const UPLOAD_TRIES = 6;
 
@@ -47,22 +46,48 @@ const PromptToken = v.optional(
 	null,
 );
 
-/** An answer of success without the id that it should carry: the task may exist and cannot be found again. */
+/** A call of the workflow service. */
+export interface ApiCall extends RetryTerms, Pick<HttpRequest, 'json' | 'form' | 'timeoutMs'> {
+	/** Path below the base URL. */
+	readonly path: string;
+	/** What the call does, as it reads after "could not": `submit the task`. */
+	readonly purpose: string;
+}
+
+/** Calls the service and unwraps its envelope (§7.1); never throws. */
+export type CallApi = (call: ApiCall) => Promise<Result<Json | undefined, CallFailure>>;
+
+export interface ClientParts extends RetryParts {
+	readonly baseUrl: string;
+	readonly send: SendHttp;
+	readonly redact: Redact;
+}
+
+export function createClient(parts: ClientParts): CallApi {
+	const { baseUrl, send, redact } = parts;
+	const retry = createRetry(parts);
+	return async (call) => {
+		const { path, purpose, repeatability, json, form, timeoutMs } = call;
+		const { outcome, tries } = await retry(call, async () =>
+			classify(await send({ method: 'POST', url: `${baseUrl}${path}`, json, form, timeoutMs })),
+		);
+		if (outcome.kind === 'answered') return ok(outcome.data);
+		return fail(explainTaskCall(outcome, { purpose, repeatability, baseUrl, tries, redact }));
+	};
+}
+
+/** A success without the id that it should carry: the task may exist and cannot be found again. */
 function withoutId(purpose: string, field: string): CallFailure {
 	return {
 		kind: 'unclear',
-		message: `The platform's answer holds no usable "${field}" when the node tried to ${purpose}`,
+		message: `The node tried to ${purpose}, but the platform's answer holds no usable "${field}"`,
 		advice: 'It was not tried again, because the platform may have carried it out.',
 		passing: false,
 	};
 }
 
-/** A Blob copies what it is given, and another copy of a large image is felt. */
-function blobPart(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
-	return isOwned(bytes) ? bytes : Uint8Array.from(bytes);
-}
-
-function isOwned(bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> {
+/** A Blob copies what it is given, so only what it does not take is copied before. */
+function isBlobPart(bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> {
 	return bytes.buffer instanceof ArrayBuffer;
 }
 
@@ -76,33 +101,31 @@ export function createTaskApi(call: CallApi, redact: Redact): TaskApi {
 	const UploadData = v.object({ image_id: SafeId });
 	return {
 		async submit(workflowId, prompt, sendByMs) {
-			const purpose = 'submit the task';
 			const answer = await call({
 				path: `${BASE_PATH}/prompt`,
-				purpose,
+				purpose: 'submit the task',
 				repeatability: 'write',
 				lane: 'work',
 				json: { workflow_id: workflowId, prompt },
 				sendByMs,
 				timeoutMs: SUBMIT_TIMEOUT_MS,
-				attempts: WRITE_TRIES,
+				tries: WRITE_TRIES,
 			});
 			if (!answer.ok) return answer;
 			const data = v.safeParse(SubmitData, answer.value);
-			if (!data.success) return fail(withoutId(purpose, 'prompt_id'));
+			if (!data.success) return fail(withoutId('submit the task', 'prompt_id'));
 			return ok({ taskId: data.output.prompt_id, promptToken: data.output.prompt_token ?? undefined });
 		},
 
 		async info(taskIds, urlExpireSeconds) {
-			const purpose = 'read the state of its tasks';
 			const answer = await call({
 				path: `${BASE_PATH}/get_task_info`,
-				purpose,
+				purpose: 'read the state of its tasks',
 				repeatability: 'read',
 				lane: 'watch',
 				json: { flow_task_ids: taskIds, url_expire_period: urlExpireSeconds },
 				timeoutMs: INFO_TIMEOUT_MS,
-				attempts: READ_TRIES,
+				tries: READ_TRIES,
 			});
 			if (!answer.ok) return answer;
 			const infos = readTaskInfos(answer.value);
@@ -116,23 +139,23 @@ export function createTaskApi(call: CallApi, redact: Redact): TaskApi {
 		},
 
 		async upload(file) {
-			const purpose = 'upload the image';
 			const form = new FormData();
 			const { bytes, mimeType, fileName } = file;
-			form.append('source_file', new Blob([blobPart(bytes)], { type: mimeType }), fileName);
+			const part = isBlobPart(bytes) ? bytes : Uint8Array.from(bytes);
+			form.append('source_file', new Blob([part], { type: mimeType }), fileName);
 			const answer = await call({
 				path: `${BASE_PATH}/upload/image`,
-				purpose,
+				purpose: 'upload the image',
 				// No task is made by it: a second copy of an image costs nothing, a failed item does.
 				repeatability: 'read',
 				lane: 'work',
 				form,
 				timeoutMs: UPLOAD_TIMEOUT_MS,
-				attempts: UPLOAD_TRIES,
+				tries: UPLOAD_TRIES,
 			});
 			if (!answer.ok) return answer;
 			const data = v.safeParse(UploadData, answer.value);
-			if (!data.success) return fail(withoutId(purpose, 'image_id'));
+			if (!data.success) return fail(withoutId('upload the image', 'image_id'));
 			return ok(data.output.image_id);
 		},
 	};

@@ -2,7 +2,41 @@ import type { Failure } from '../shared/errors/failure';
 import { excerpt, type JsonObject } from '../shared/text/json';
 import type { Redact } from '../shared/text/redact';
 import { wordsOfError } from '../shared/errors/expressionError';
+import { certificateWasRejected } from '../shared/http/exchange';
+import type { FailedOutcome } from '../shared/http/outcome';
+import { explainCall, type CallAdvice, type CallFacts } from '../shared/platform/failures';
 import type { WatchEnd } from './tasks/watched';
+
+export interface CallFailure extends Failure {
+	/** Whether the same call may well succeed a little later (outage, overload). */
+	readonly passing: boolean;
+}
+
+const BUSY =
+	'Lower "Requests per Second" or "Max Tasks in Flight" in the node\'s options, or run the workflow later.';
+
+const OF_SUBMIT: CallAdvice = {
+	busy: BUSY,
+	rightful: 'Use a key of the account that owns the workflow.',
+	check:
+		'Compare what this item sends, such as the workflow ID and the changed inputs, with what the platform says. Nothing was made.',
+};
+
+const OF_READ: CallAdvice = {
+	busy: BUSY,
+	rightful: 'Use a key of an account that may do this.',
+	check: 'Compare what this item asks for, and the Base URL in the credential, with what the platform says.',
+};
+
+/** Turns the outcome that ended a call of the workflow service into sentences. */
+export function explainTaskCall(outcome: FailedOutcome, facts: CallFacts): CallFailure {
+	const failure = explainCall(outcome, facts, facts.repeatability === 'write' ? OF_SUBMIT : OF_READ);
+	const passing =
+		outcome.kind === 'notSent'
+			? !certificateWasRejected(outcome.code)
+			: outcome.kind === 'busy' || outcome.kind === 'unclear';
+	return { ...failure, passing };
+}
 
 /** Why no more tasks are submitted in this run. */
 export type StopReason = 'failure' | 'maxFailures' | 'timeout' | 'cancelled';
@@ -36,7 +70,7 @@ export function explainSubmit(failure: Failure): Failure {
 	};
 }
 
-/** A retry comes upon an item whose submit an earlier try sent without getting an answer. */
+/** An earlier try submitted this item and got no answer. */
 export function stillUnclear(): Failure {
 	return {
 		kind: 'unclear',
@@ -47,7 +81,7 @@ export function stillUnclear(): Failure {
 	};
 }
 
-/** The node met something that it was not made for, after the task was there. */
+/** A mistake in the node that showed after the task was made. */
 export function explainMistake(fullTaskId: string, error: unknown): Failure {
 	const taskId = excerpt(fullTaskId, 100);
 	return {
@@ -100,7 +134,7 @@ export function explainWatchEnd(
 			return {
 				kind: 'stalled',
 				message: `Task ${taskId} has shown no progress for too long; ${lastSeen(details)}${trouble}`,
-				advice: `The task may still be going on at the platform. ${goOn} "No Progress for (Minutes)" in the options sets how long to bear with it.`,
+				advice: `The task may still be going on at the platform. ${goOn} "No Progress for (Minutes)" in the options sets how long the node waits.`,
 				details,
 			};
 		case 'unknown':
@@ -123,25 +157,24 @@ export function explainWatchEnd(
 	}
 }
 
-/** Where the item stands for a task that is gone, it comes upon the same one each time: the way out must be said. */
+/** An item that stands for a task that is gone finds the same one each time, so the message says how to get out. */
 function explainUnknown(taskId: string, details: JsonObject, origin: TaskOrigin | undefined): Failure {
 	const message = `The platform does not know task ${taskId}`;
 	const credential = 'the credential is of the account and the platform on which the task was submitted';
+	const failure = { kind: 'taskUnknown', details } as const;
 	if (!origin) {
-		return {
-			...{ kind: 'taskUnknown', message, details },
-			advice: `Check that the id is complete and that ${credential}.`,
-		};
+		return { ...failure, message, advice: `Check that the id is complete and that ${credential}.` };
 	}
 	if (origin.key === undefined) {
 		return {
-			...{ kind: 'taskUnknown', message: `${message}, which an earlier try made for this item`, details },
+			...failure,
+			message: `${message}, which an earlier try made for this item`,
 			advice: `Check that ${credential}. To make a new task, start the workflow anew; where the item has an idempotency key, delete its rows in the Data Table flow_task_ledger first.`,
 		};
 	}
 	const key = excerpt(origin.key, 80);
 	return {
-		kind: 'taskUnknown',
+		...failure,
 		message: `${message}, which was made for the idempotency key "${key}"`,
 		advice: `Check that ${credential}. To make a new task for the key, delete its rows in the Data Table flow_task_ledger. Where the platform forgets tasks sooner than keys run out, shorten "Idempotency Lifetime (Hours)" in the options.`,
 		details: { ...details, idempotencyKey: key },
@@ -149,27 +182,24 @@ function explainUnknown(taskId: string, details: JsonObject, origin: TaskOrigin 
 }
 
 function explainFinal(taskId: string, state: string, said: string, details: JsonObject): Failure | undefined {
+	if (state !== 'failed' && state !== 'denied') return undefined;
 	const reason = said ? `: ${said}` : '. The platform gave no reason';
-	const withText = { ...details, errorMessage: said };
-	if (state === 'failed') {
-		return {
-			kind: 'taskFailed',
-			message: `Task ${taskId} failed at the platform${reason}`,
-			advice:
-				'Check the values of this item against what the workflow accepts. Running the item again makes a new task.',
-			details: withText,
-		};
-	}
-	if (state === 'denied') {
-		return {
-			kind: 'taskDenied',
-			message: `The account has no permission for task ${taskId}${reason}`,
-			advice:
-				'The workflow may use a private model of another account. Use the credential of the account that owns the model, or upload the model in the console.',
-			details: withText,
-		};
-	}
-	return undefined;
+	const failure = { details: { ...details, errorMessage: said } };
+	return state === 'failed'
+		? {
+				...failure,
+				kind: 'taskFailed',
+				message: `Task ${taskId} failed at the platform${reason}`,
+				advice:
+					'Check the values of this item against what the workflow accepts. Running the item again makes a new task.',
+			}
+		: {
+				...failure,
+				kind: 'taskDenied',
+				message: `The account has no permission for task ${taskId}${reason}`,
+				advice:
+					'The workflow may use a private model of another account. Use the credential of the account that owns the model, or upload the model in the console.',
+			};
 }
 
 function lastSeen(details: JsonObject): string {

@@ -18,7 +18,6 @@ import { createIdleTimeouts } from '../../shared/http/idleTimeout';
 import { createRateLimiter } from '../../shared/http/rateLimiter';
 import { readAgentAccount, type AgentAccount } from '../account';
 import { createAgentApi, type AgentApi } from '../api';
-import { explainCall } from '../failures';
 import { createInterruptRounds, type InterruptRounds } from '../rounds';
 import { SESSION_TABLE, SessionStore } from '../sessions';
 import { readAgentOptions, type AgentOptions } from './options';
@@ -74,20 +73,17 @@ async function openAgentRun(context: IExecuteFunctions, frame: RunFrame): Promis
 	const isTokenOfItem = accounts.value.varying.has('agentToken');
 	const lines = mapAccounts(accounts.value, ({ account, fields }): AgentLine => {
 		const credential = credentialOf(context, CREDENTIAL, fields);
-		const { baseUrl } = account;
 		const agent = agentOf(account, credential.id, isTokenOfItem);
 		const api = createAgentApi({
 			account,
 			open: authenticatedOpen(context, CREDENTIAL, credential),
 			send: authenticatedSend(context, CREDENTIAL, credential),
-			attempt: createRetry({
-				baseUrl,
+			retry: createRetry({
 				rateLimiter: createRateLimiter({ requestsPerSecond, concurrency }, clock, signal),
-				...{ clock, redact, signal, random: Math.random },
-				explain: (outcome, facts) => explainCall(outcome, facts, account.isDebugToken),
+				...{ clock, signal, random: Math.random },
 			}),
 			idleTimeouts: createIdleTimeouts(clock, IDLE_CHECK_MS, signal),
-			...{ clock, redact, random: Math.random, cancelSignal: () => signal },
+			...{ clock, redact, signal },
 		});
 		return { agent, account, api, sessions: openSessions(context, agent, options.value, frame) };
 	});

@@ -8,8 +8,7 @@ import { cleanToken } from '../../../credentials/tokenKinds';
 import { systemClock } from '../../shared/run/clock';
 import { isJsonObject, parseJson } from '../../shared/text/json';
 import { redactor } from '../../shared/text/redact';
-import { originOf } from '../../shared/http/explain';
-import { sendTest, testFailed, whyNoAnswer, type TestHelpers } from '../../shared/http/testRequest';
+import { sendTest, testFailed } from '../../shared/http/testRequest';
 import { readAgentAccount } from '../account';
 import { readEnvelope } from '../envelope';
 
@@ -20,32 +19,22 @@ const NO_RIGHT =
 const NOT_AN_AGENT =
 	'Something answered at this address, but not an agent instance. Check the base URL (only scheme and host) and the invoke path against the API-call page of the instance.';
 
-/** The test of the FlowAgent credential, for which n8n gives a function no more than one helper. */
+/**
+ * The test of the FlowAgent credential. It invokes without a message: the token is checked, and the agent has nothing
+ * to run on, so no prompt is sent.
+ */
 export async function testAgentToken(
 	this: ICredentialTestFunctions,
 	{ data = {} }: ICredentialsDecrypted,
-): Promise<INodeCredentialTestResult> {
-	return await askAgent(this.helpers, data);
-}
-
-/** An Invoke without a message: the token is checked, and the agent has nothing to run on, so no prompt is sent. */
-async function askAgent(
-	helpers: TestHelpers,
-	data: Readonly<Record<string, unknown>>,
 ): Promise<INodeCredentialTestResult> {
 	const account = readAgentAccount(data);
 	if (!account.ok) return testFailed(`${account.failure.message}. ${account.failure.advice}`);
 	const { baseUrl, invokePath, secrets } = account.value;
 	const redact = redactor(secrets);
 	const request = { url: `${baseUrl}${invokePath}`, token: cleanToken(data.agentToken), json: {} };
-	const exchange = await sendTest(helpers, request, systemClock);
-	if (exchange.kind !== 'reply') return testFailed(whyNoAnswer(exchange, baseUrl, redact));
-	const { status, headers, text } = exchange;
-	if (status >= 300 && status < 400 && headers.location) {
-		return testFailed(
-			`This base URL redirects to ${redact(originOf(headers.location))}, and a token is never sent along. If that is your platform, enter it as Base URL (often https:// instead of http://).`,
-		);
-	}
+	const asked = await sendTest(this.helpers, request, redact, systemClock);
+	if (!asked.ok) return testFailed(asked.failure);
+	const { status, text } = asked.value;
 	const body = parseJson(text);
 	// The outer HTTP status says nothing (§4.6). What answers without an envelope is no agent.
 	const envelope = isJsonObject(body) && 'success_response' in body ? readEnvelope(body) : undefined;

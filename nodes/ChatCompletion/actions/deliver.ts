@@ -1,7 +1,6 @@
 import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
-import type { Json, JsonObject } from '../../shared/text/json';
+import { sentence, type Json, type JsonObject } from '../../shared/text/json';
 import { redactJson, type Redact } from '../../shared/text/redact';
-import { sentence } from '../../shared/http/explain';
 import { parseAnswer, type AnswerFormat } from '../format';
 import type { ChatAnswer } from '../response';
 

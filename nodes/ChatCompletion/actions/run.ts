@@ -16,7 +16,6 @@ import { createRetry } from '../../shared/http/retry';
 import { createIdleTimeouts } from '../../shared/http/idleTimeout';
 import { createRateLimiter } from '../../shared/http/rateLimiter';
 import { createChatApi, type CompleteChat } from '../api';
-import { explainChat } from '../failures';
 import { describeAnswer } from './deliver';
 import type { ChatPiece } from '../response';
 import { openAnswerMemory, type AnswerMemory } from './answerMemory';
@@ -71,19 +70,16 @@ function openChat(
 	return createChatApi({
 		baseUrl,
 		open,
-		attempt: createRetry({
-			baseUrl,
+		retry: createRetry({
 			rateLimiter: createRateLimiter({ requestsPerSecond, concurrency }, clock, signal),
 			clock,
-			redact,
 			random: Math.random,
-			explain: explainChat,
 			signal,
 		}),
 		idleTimeouts: createIdleTimeouts(clock, IDLE_CHECK_MS, signal),
 		clock,
 		redact,
-		cancelSignal: () => signal,
+		signal,
 	});
 }
 
@@ -137,7 +133,7 @@ async function answerItem(
 			onPiece: pieceWriter(chatStream, options.streamReasoning),
 			idleMs: options.idleMs,
 			endByMs: run.clock.now() + options.timeoutMs,
-			attempts: options.attempts,
+			tries: options.attempts,
 		});
 		if (!answer.ok) return answer;
 		const asTool = isTool(context.getNode());

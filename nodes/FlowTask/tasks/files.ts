@@ -3,7 +3,7 @@ import type { LimitFunction } from 'p-limit';
 import type { Clock } from '../../shared/run/clock';
 import type { Failure, Result } from '../../shared/errors/failure';
 import { createBatcher, type Batcher } from '../../shared/idempotency/batcher';
-import type { CallFailure } from '../../shared/http/client';
+import type { CallFailure } from '../failures';
 import type { Download, StoredFile } from '../../shared/files/download';
 import type { TaskApi } from '../api';
 import type { TaskInfo } from './taskInfo';

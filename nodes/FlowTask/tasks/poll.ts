@@ -1,5 +1,5 @@
 import { fail, ok, type Result } from '../../shared/errors/failure';
-import type { CallFailure } from '../../shared/http/client';
+import type { CallFailure } from '../failures';
 import type { TaskApi } from '../api';
 import type { TaskInfo } from './taskInfo';
 

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 
 import type { Result } from '../../shared/errors/failure';
-import type { CallFailure } from '../../shared/http/client';
+import type { CallFailure } from '../failures';
 import { isJsonObject } from '../../shared/text/json';
 import type { PolledInfos } from './poll';
 import { isFinal, waitsUnnumbered, type TaskInfo } from './taskInfo';

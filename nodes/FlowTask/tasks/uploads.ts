@@ -3,14 +3,15 @@ import pLimit from 'p-limit';
 import { ok, type Result } from '../../shared/errors/failure';
 import { HeldFiles } from '../../shared/files/heldFiles';
 import { sha256 } from '../../shared/text/sha256';
-import type { ImageFile, TaskApi } from '../api';
+import type { InputFile } from '../../shared/files/inputFile';
+import type { TaskApi } from '../api';
 import type { UploadedImages } from './memory';
 
 /**
  * Reads an image when its turn comes, so that a batch does not hold all its images in memory.
  * @param mostBytes if its size is not known: a larger one fails with `tooLarge`
  */
-export type LoadImage = (mostBytes: number) => Promise<Result<ImageFile>>;
+export type LoadImage = (mostBytes: number) => Promise<Result<InputFile>>;
 
 /** An image that the platform has, and the digest of its bytes. */
 export interface UploadedImage {
@@ -37,7 +38,7 @@ export function createImageUploads(
 ): UploadImage {
 	const limit = pLimit(UPLOADS_AT_ONCE);
 	const uploads = new Map<string, ReturnType<TaskApi['upload']>>();
-	const uploadOnce = async (image: ImageFile): Promise<Result<UploadedImage>> => {
+	const uploadOnce = async (image: InputFile): Promise<Result<UploadedImage>> => {
 		const digest = sha256(image.bytes, 'hex');
 		const remembered = known?.get(digest);
 		if (remembered !== undefined) return ok({ imageId: remembered, digest });

@@ -1,6 +1,6 @@
 import type { Clock } from '../../shared/run/clock';
 import { wordsOfError } from '../../shared/errors/expressionError';
-import type { CallFailure } from '../../shared/http/client';
+import type { CallFailure } from '../failures';
 import type { TaskApi } from '../api';
 import {
 	askInPieces,

@@ -2,17 +2,26 @@ import type { ILoadOptionsFunctions, INodeListSearchResult, INodeProperties } fr
 
 import { readCredential } from '../platform/credential';
 import { toNodeError } from '../errors/nodeError';
-import { badInput, fail, ok, type Failure, type Result } from '../errors/failure';
+import { badInput, fail, ok, type Result } from '../errors/failure';
 import { isJsonObject, parseJson, type Json } from '../text/json';
 import { readPlatformAccount } from '../platform/account';
 import { redactJson, redactor } from '../text/redact';
-import { explain, originOf } from '../http/explain';
-import { classify } from '../http/outcome';
-import { exchangeOfError, openReply, readWhole } from '../http/request';
+import { classify } from '../platform/envelope';
+import { explainCall, type CallAdvice } from '../platform/failures';
+import type { Exchange } from '../http/exchange';
+import { exchangeOfError, openReply, readWhole, requestOptions } from '../http/request';
+import { originOf } from '../http/unreached';
 
 const LIST_TIMEOUT_MS = 20_000;
 /** A person scrolls no further, and has the filter. */
 const MODELS_SHOWN = 1_000;
+
+const BY_ID = 'choose "By ID" and enter the model\'s ID';
+const ADVICE: CallAdvice = {
+	busy: `Open the list again later, or ${BY_ID}.`,
+	rightful: `Use a key that may list models, or ${BY_ID}.`,
+	check: `Check Base URL and "Models Path" in the credential, or ${BY_ID}.`,
+};
 
 /** Which model answers, for both chat nodes. */
 export const modelField: INodeProperties = {
@@ -43,7 +52,7 @@ export async function searchModels(
 	if (!found.ok) {
 		// The box below the list shows the message and nothing else of an error.
 		const { message, advice } = found.failure;
-		const told = [message, advice].filter(Boolean).join('. ');
+		const told = advice ? `${message}. ${advice}` : message;
 		throw toNodeError(this.getNode(), { ...found.failure, message: told, advice: '' });
 	}
 	const wanted = (filter ?? '').toLowerCase();
@@ -57,65 +66,53 @@ async function loadModels(context: ILoadOptionsFunctions): Promise<Result<string
 	const account = readPlatformAccount(fields.value);
 	if (!account.ok) return account;
 	const { baseUrl, modelsPath, secrets } = account.value;
-	if (!modelsPath) return fail(noList());
-	const url = `${baseUrl}${modelsPath}`;
-	const answer = await getText(context, url);
-	const redact = redactor(secrets);
-	const body = answer.kind === 'reply' && answer.status < 300 ? parseJson(answer.text) : undefined;
-	const ids = modelIds(redactJson(body ?? null, redact.known));
-	if (ids.length > 0) return ok(ids);
-	const outcome = classify(answer);
-	if (answer.kind === 'reply' && answer.status === 404) return fail(noSuchList(url));
-	const saysNo = outcome.kind === 'refused' || outcome.kind === 'busy';
-	if (answer.kind === 'reply' && answer.status < 300 && !saysNo) {
+	if (!modelsPath) {
 		return fail(
 			badInput(
-				'The platform listed no models',
-				'Check "Models Path" in the credential, or enter the model by its ID.',
+				'The credential has no "Models Path", so there is no list of models',
+				'Choose "By ID" and enter the model\'s ID. If your deployment lists its models, enter the path in the credential.',
 			),
 		);
 	}
-	if (outcome.kind === 'done') return fail(noSuchList(url));
-	const facts = { purpose: 'list the models', repeatability: 'read', baseUrl: url, attempt: 1 } as const;
-	return fail(explain(outcome, { ...facts, redact }));
+	const url = `${baseUrl}${modelsPath}`;
+	const exchange = await getText(context, url);
+	const redact = redactor(secrets);
+	const status = exchange.kind === 'reply' ? exchange.status : undefined;
+	const isGood = status !== undefined && status < 300;
+	const body = exchange.kind === 'reply' && isGood ? parseJson(exchange.text) : undefined;
+	const ids = modelIds(redactJson(body ?? null, redact.known));
+	if (ids.length > 0) return ok(ids);
+	if (status === 404) {
+		return fail(
+			badInput(
+				'The platform has no list of models under the "Models Path" of the credential',
+				`Correct the path in the credential, or ${BY_ID}. The address was ${originOf(url)}${new URL(url).pathname}.`,
+			),
+		);
+	}
+	const outcome = classify(exchange);
+	if (outcome.kind === 'answered' || (outcome.kind === 'unclear' && isGood)) {
+		return fail(
+			badInput('The platform listed no models', `Check "Models Path" in the credential, or ${BY_ID}.`),
+		);
+	}
+	const facts = { purpose: 'list the models', repeatability: 'read', baseUrl: url, tries: 1 } as const;
+	return fail(explainCall(outcome, { ...facts, redact }, ADVICE));
 }
 
-async function getText(context: ILoadOptionsFunctions, url: string): Promise<Parameters<typeof classify>[0]> {
+async function getText(context: ILoadOptionsFunctions, url: string): Promise<Exchange> {
 	try {
 		const response: unknown = await context.helpers.httpRequestWithAuthentication.call(
 			context,
 			'flowPlatformApi',
-			{
-				method: 'GET',
-				url,
-				headers: { Accept: 'application/json' },
-				encoding: 'stream',
-				returnFullResponse: true,
-				ignoreHttpStatusErrors: true,
-				disableFollowRedirect: true,
-				timeout: LIST_TIMEOUT_MS,
-			},
+			requestOptions({ method: 'GET', url, timeoutMs: LIST_TIMEOUT_MS }),
 		);
 		const reply = openReply(response);
-		if (reply) return await readWhole({ kind: 'open', reply }, LIST_TIMEOUT_MS, () => undefined);
+		if (reply) return await readWhole({ kind: 'open', reply }, LIST_TIMEOUT_MS);
 		return { kind: 'lost', sent: 'unknown', code: 'ERR_NO_BODY', reason: 'the answer could not be read' };
 	} catch (error) {
 		return exchangeOfError(error);
 	}
-}
-
-function noList(): Failure {
-	return badInput(
-		'The credential has no "Models Path", so there is no list of models',
-		'Choose "By ID" and enter the model\'s ID. If your deployment lists its models, enter the path in the credential.',
-	);
-}
-
-function noSuchList(url: string): Failure {
-	return badInput(
-		'The platform has no list of models under the "Models Path" of the credential',
-		`Correct the path in the credential, or choose "By ID" and enter the model's ID. The address was ${originOf(url)}${new URL(url).pathname}.`,
-	);
 }
 
 /** The identifiers in a list of models: `{ data: [{ id }] }`, `{ models: […] }` or a bare list. */

@@ -2,12 +2,12 @@ import { isJsonObject, type Json } from '../text/json';
 
 /** Where error bodies of services hold their words, the likeliest first. */
 const KEYS = ['msg', 'message', 'error', 'detail', 'errors', 'exception_message'] as const;
-/** Errors lie in errors, and what is hostile lies deeper than any stack. */
+/** Errors are nested in errors; a hostile one is nested deeper than any stack. */
 const MOST_LEVELS = 1_000;
 /** As many mistakes of a list as a person reads. */
 const MOST_MISTAKES = 5;
 
-/** The words in an error that a service made of JSON, uncut and not cleaned; empty where it has none. */
+/** The words of an error that a service sent as JSON, neither cut nor redacted; empty where there are none. */
 export function errorWords(error: Json | undefined, levels = MOST_LEVELS): string {
 	if (!isJsonObject(error) || levels === 0) return '';
 	for (const key of KEYS) {

@@ -8,7 +8,7 @@ import { excerpt } from '../text/json';
 import type { Redact } from '../text/redact';
 import { isWebAddress } from '../text/webAddress';
 import type { ByteStream } from '../http/abortableStream';
-import { originOf } from '../http/explain';
+import { originOf } from '../http/unreached';
 
 export interface StoredFile {
 	readonly binary: IBinaryData;

@@ -8,7 +8,7 @@ import { systemClock, type Clock } from '../run/clock';
 import { badInput, fail, ok, type Failure, type Result } from '../errors/failure';
 import { excerpt } from '../text/json';
 import { isWebAddress } from '../text/webAddress';
-import { originOf } from '../http/explain';
+import { originOf } from '../http/unreached';
 
 /** A file of an input item, or behind a URL, as it is sent to the service. */
 export interface InputFile {

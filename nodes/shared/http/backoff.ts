@@ -1,13 +1,13 @@
-import type { Outcome } from './outcome';
 import { connectionWasRefused } from './exchange';
+import type { Outcome } from './outcome';
 
 /**
- * What may be repeated. A `read` changes nothing that counts (an upload makes no task). A `write` (a submit) is repeated only where
- * the service cannot have carried it out, because a second one would be paid for a second time.
+ * What may be repeated. A `read` changes nothing that counts (an upload makes no task). A `write` (a submit) is
+ * repeated only where the service cannot have carried it out, because a second one would be paid for again.
  */
 export type Repeatability = 'read' | 'write';
 
-/** First back-off step; doubles with each attempt. */
+/** First back-off step; doubles with each try. */
 const BACKOFF_BASE_MS = 500;
 const BACKOFF_CAP_MS = 20_000;
 /** A longer Retry-After is cut here: the node's own timeout decides what lies beyond. */
@@ -18,10 +18,9 @@ export function mayRepeat(outcome: Outcome<unknown>, repeatability: Repeatabilit
 	switch (outcome.kind) {
 		case 'busy':
 			return true;
-		case 'unreached':
+		case 'notSent':
 			return connectionWasRefused(outcome.code);
-		case 'broken':
-		case 'lost':
+		case 'unclear':
 			return repeatability === 'read';
 		default:
 			return false;
@@ -31,20 +30,21 @@ export function mayRepeat(outcome: Outcome<unknown>, repeatability: Repeatabilit
 /**
  * How long to wait before the next try.
  *
- * @param attempt the attempts made so far, 1 or more
+ * @param asked what the service asked for, if anything
+ * @param tries the tries made so far, 1 or more
  * @param nowMs the time, for a Retry-After that is a date
  * @param random a number in [0, 1): full jitter, so that many workers do not come back as one
  */
 export function repeatDelayMs(
-	outcome: Outcome<unknown>,
-	attempt: number,
+	asked: { readonly retryAfter?: string | undefined },
+	tries: number,
 	nowMs: number,
 	random: () => number,
 ): number {
-	const told = outcome.kind === 'busy' ? retryAfterMs(outcome.retryAfter, nowMs) : undefined;
-	// "At once" is what a date says where the two clocks differ; own steps then keep attempts from running out.
+	const told = retryAfterMs(asked.retryAfter, nowMs);
+	// "At once" is what a date says where the two clocks differ; own steps then keep the tries from running out.
 	if (told !== undefined && told > 0) return Math.min(told, RETRY_AFTER_CAP_MS);
-	const step = Math.min(BACKOFF_CAP_MS, BACKOFF_BASE_MS * 2 ** Math.min(attempt - 1, 20));
+	const step = Math.min(BACKOFF_CAP_MS, BACKOFF_BASE_MS * 2 ** Math.min(tries - 1, 20));
 	return Math.round(random() * step);
 }
 
@@ -53,7 +53,7 @@ export function repeatDelayMs(
  * @returns milliseconds from `nowMs`, or `undefined` where the header is missing or says nothing
  */
 export function retryAfterMs(header: string | undefined, nowMs: number): number | undefined {
-	if (header === undefined || !header.trim()) return undefined;
+	if (!header?.trim()) return undefined;
 	const seconds = Number(header);
 	if (Number.isFinite(seconds)) return Math.max(0, seconds * 1000);
 	// Date.parse makes a date of almost any text with a number in it; an HTTP date has a time of day.

@@ -9,8 +9,8 @@ type Filter = ReturnType<Helpers['getSecureEgressFilter']>;
  * @param url `ws:` or `wss:`
  */
 export async function allowsSocketTo(helpers: Helpers, url: string): Promise<boolean> {
-	const outcome = await filterOf(helpers)?.validateUrl(url.replace(/^ws/, 'http'));
-	return outcome?.ok ?? true;
+	const checked = await filterOf(helpers)?.validateUrl(url.replace(/^ws/, 'http'));
+	return checked?.ok ?? true;
 }
 
 /** An n8n before 2.36 gives none where the protection is off, and one that is older still knows no filter. */

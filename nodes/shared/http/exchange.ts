@@ -5,7 +5,7 @@ export interface HttpRequest {
 	/** A JSON body, or multipart; none for GET. */
 	readonly json?: object;
 	readonly form?: FormData;
-	/** The answer's types; JSON unless something else is said. */
+	/** Media types of the answer; JSON by default. */
 	readonly accept?: string;
 	/** Time until the answer's head, and once more until its body is whole. */
 	readonly timeoutMs: number;

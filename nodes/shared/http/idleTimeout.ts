@@ -55,16 +55,17 @@ export function createIdleTimeouts(clock: Clock, checkMs: number, signal: AbortS
 	};
 	void watchAll();
 	return {
-		watch: (body, limits) => {
-			const entry: Entry = { limits, receivedAtMs: clock.now() };
+		watch: (body, first) => {
+			const entry: Entry = { limits: first, receivedAtMs: clock.now() };
 			entries.set(body, entry);
+			const received = (): void => {
+				entry.receivedAtMs = clock.now();
+			};
 			return {
-				received: () => {
-					entry.receivedAtMs = clock.now();
-				},
-				expect: (later) => {
-					entry.limits = later;
-					entry.receivedAtMs = clock.now();
+				received,
+				expect: (limits) => {
+					entry.limits = limits;
+					received();
 				},
 				release: () => {
 					entries.delete(body);

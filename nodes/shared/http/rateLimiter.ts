@@ -23,7 +23,7 @@ export interface RateLimiter {
 	pause(untilMs: number): void;
 }
 
-/** @param deadlineMs nothing waits for its turn beyond this time; what then runs has to see to it itself */
+/** @param deadlineMs nothing waits for its turn beyond this time: a request that runs then checks the time itself */
 export function createRateLimiter(
 	settings: RateLimiterSettings,
 	clock: Clock,

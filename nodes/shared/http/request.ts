@@ -1,3 +1,4 @@
+import * as v from 'valibot';
 import type {
 	ICredentialDataDecryptedObject,
 	ICredentialsDecrypted,
@@ -17,7 +18,7 @@ import {
 	type Unanswered,
 } from './exchange';
 
-/** An answer of which the body has not been read. */
+/** An answer whose body has not been read. */
 export interface OpenReply {
 	readonly status: number;
 	readonly headers: Headers;
@@ -91,14 +92,14 @@ export function authenticatedSend(
 ): SendHttp {
 	const open = authenticatedOpen(context, credentialType, credential);
 	return async (request) =>
-		await readWhole(await open(request), request.timeoutMs, () => context.getExecutionCancelSignal());
+		await readWhole(await open(request), request.timeoutMs, context.getExecutionCancelSignal());
 }
 
 /** Reads the body of an answer that was opened. */
 export async function readWhole(
 	opening: Opening,
 	timeoutMs: number,
-	cancelSignal: () => AbortSignal | undefined,
+	signal?: AbortSignal,
 ): Promise<Exchange> {
 	if (opening.kind !== 'open') return opening;
 	const { status, headers, body } = opening.reply;
@@ -106,11 +107,12 @@ export async function readWhole(
 		const bytes = await readBody(body, timeoutMs, MAX_ANSWER_BYTES);
 		return { kind: 'reply', status, headers, text: bytes.toString('utf8') };
 	} catch (error) {
-		return exchangeOfError(error, cancelSignal());
+		return exchangeOfError(error, signal);
 	}
 }
 
-function requestOptions(request: HttpRequest): IHttpRequestOptions {
+/** A request in the terms of n8n's helper. */
+export function requestOptions(request: HttpRequest): IHttpRequestOptions {
 	const { method, url, json, form, timeoutMs, accept = 'application/json' } = request;
 	return {
 		method,
@@ -126,23 +128,17 @@ function requestOptions(request: HttpRequest): IHttpRequestOptions {
 	};
 }
 
-/** Narrows what n8n's request helper returned for `encoding: 'stream'` with `returnFullResponse`. */
+/** Narrows what n8n's request helper returns for `encoding: 'stream'` with `returnFullResponse`. */
 export function openReply(response: unknown): OpenReply | undefined {
-	if (typeof response !== 'object' || response === null) return undefined;
-	if (!('statusCode' in response) || !('headers' in response) || !('body' in response)) return undefined;
-	const { statusCode, headers, body } = response;
-	if (typeof statusCode !== 'number' || !isByteStream(body)) return undefined;
-	return { status: statusCode, headers: plainHeaders(headers), body };
+	if (!v.is(Response, response)) return undefined;
+	const { statusCode: status, headers, body } = response;
+	return isByteStream(body) ? { status, headers: plainHeaders(headers), body } : undefined;
 }
 
-function isByteStream(value: unknown): value is ByteStream {
-	return (
-		typeof value === 'object' &&
-		value !== null &&
-		Symbol.asyncIterator in value &&
-		'destroy' in value &&
-		typeof value.destroy === 'function'
-	);
+const Response = v.object({ statusCode: v.number(), headers: v.unknown(), body: v.object({}) });
+
+function isByteStream(body: object): body is ByteStream {
+	return Symbol.asyncIterator in body && 'destroy' in body && typeof body.destroy === 'function';
 }
 
 /** Header names in lower case, each with one value. */
@@ -207,15 +203,15 @@ function lost(sent: 'no' | 'unknown', code: string, reason: string): Unanswered 
 	return { kind: 'lost', sent, code, reason };
 }
 
-interface ErrorFacts {
+/**
+ * n8n wraps the client's error, so the one with a code is the innermost that has one. It is not `fromNetwork` where
+ * n8n refused to send: its SSRF guard, a credential that threw.
+ */
+export function describeError(error: unknown): {
 	readonly code: string;
 	readonly reason: string;
-	/** False where n8n refused to send: its SSRF guard, a credential that threw. */
 	readonly fromNetwork: boolean;
-}
-
-/** n8n wraps the client's error, so the one with a code is the innermost that has one. */
-export function describeError(error: unknown): ErrorFacts {
+} {
 	let code = '';
 	let reason = '';
 	let fromNetwork = false;

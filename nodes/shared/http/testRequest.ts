@@ -1,12 +1,13 @@
+import * as v from 'valibot';
 import type { ICredentialTestFunctions, IHttpRequestOptions, INodeCredentialTestResult } from 'n8n-workflow';
 
 import type { Clock } from '../run/clock';
-import { excerpt } from '../text/json';
+import { excerpt, sentence } from '../text/json';
 import type { Redact } from '../text/redact';
+import { fail, ok, type Result } from '../errors/failure';
 import type { Exchange, Unanswered } from './exchange';
-import { sentence } from './explain';
 import { exchangeOfError, plainHeaders } from './request';
-import { explainUnreached } from './unreached';
+import { explainUnreached, originOf } from './unreached';
 
 /**
  * The only HTTP helper that n8n gives to a credential test. Like all of n8n's it goes through the proxy that n8n is
@@ -14,16 +15,12 @@ import { explainUnreached } from './unreached';
  */
 export type TestHelpers = Pick<ICredentialTestFunctions['helpers'], 'request'>;
 
-export interface TestRequest {
-	readonly url: string;
-	readonly token: string;
-	readonly json: object;
-}
+export type Reply = Extract<Exchange, { kind: 'reply' }>;
 
 /** A person waits before the form. */
 const DEADLINE_MS = 10_000;
 
-/** What the helper is told in any case: all answers are answers, and no redirect is followed, which would take the key along. */
+/** Errors are answers, too, and no redirect is followed: it would take the key along. */
 const PLAIN = {
 	encoding: null,
 	simple: false,
@@ -33,12 +30,16 @@ const PLAIN = {
 	timeout: DEADLINE_MS,
 } as const;
 
-/** Sends one request of a credential test. Never throws. */
+/**
+ * Sends one request of a credential test. Never throws.
+ * @returns the answer, or why there is none and what to check
+ */
 export async function sendTest(
 	helpers: TestHelpers,
-	{ url, token, json }: TestRequest,
+	{ url, token, json }: { readonly url: string; readonly token: string; readonly json: object },
+	redact: Redact,
 	clock: Clock,
-): Promise<Exchange> {
+): Promise<Result<Reply, string>> {
 	const headers = {
 		Accept: 'application/json',
 		'Content-Type': 'application/json',
@@ -51,11 +52,14 @@ export async function sendTest(
 	const late = clock
 		.sleep(DEADLINE_MS, settled.signal)
 		.then((): Unanswered => ({ kind: 'lost', sent: 'unknown', code: 'ETIMEDOUT', reason: '' }));
-	try {
-		return await Promise.race([answer, late]);
-	} finally {
-		settled.abort();
-	}
+	const exchange = await Promise.race([answer, late]);
+	settled.abort();
+	if (exchange.kind !== 'reply') return fail(whyNoAnswer(exchange, new URL(url).host, redact));
+	const { status, headers: received } = exchange;
+	if (status < 300 || status > 399 || !received.location) return ok(exchange);
+	return fail(
+		`This base URL redirects to ${excerpt(redact(originOf(received.location)))}, and a key is never sent along. If that is your platform, enter it as Base URL (often https:// instead of http://).`,
+	);
 }
 
 /** A plain GET by the same helper, in the form of n8n's other one. */
@@ -67,22 +71,22 @@ export async function getByTestHelper(
 	return response;
 }
 
+const Response = v.object({
+	statusCode: v.number(),
+	headers: v.optional(v.unknown()),
+	body: v.optional(v.unknown()),
+});
+
 function readResponse(response: unknown): Exchange {
-	if (typeof response !== 'object' || response === null) return noAnswer();
-	if (!('statusCode' in response) || typeof response.statusCode !== 'number') return noAnswer();
-	const headers = plainHeaders('headers' in response ? response.headers : undefined);
-	const body: unknown = 'body' in response ? response.body : undefined;
+	if (!v.is(Response, response)) {
+		return { kind: 'lost', sent: 'unknown', code: '', reason: 'the answer could not be read' };
+	}
+	const { statusCode: status, headers, body } = response;
 	const text = typeof body === 'string' ? body : Buffer.isBuffer(body) ? body.toString('utf8') : '';
-	return { kind: 'reply', status: response.statusCode, headers, text };
+	return { kind: 'reply', status, headers: plainHeaders(headers), text };
 }
 
-function noAnswer(): Unanswered {
-	return { kind: 'lost', sent: 'unknown', code: '', reason: 'the answer could not be read' };
-}
-
-/** Why a test got no answer, and what to check. */
-export function whyNoAnswer(exchange: Unanswered, address: string, redact: Redact): string {
-	const { host } = new URL(address);
+function whyNoAnswer(exchange: Unanswered, host: string, redact: Redact): string {
 	const { code, reason } = exchange.kind === 'lost' ? exchange : { code: '', reason: 'it was stopped' };
 	if (code === 'ETIMEDOUT' || code === 'ECONNABORTED') {
 		return `${host} did not answer within ${DEADLINE_MS / 1000} seconds. Check the base URL, and that this n8n may reach it.`;

@@ -1,45 +1,54 @@
+import { excerpt } from '../text/json';
 import { certificateWasRejected } from './exchange';
-
-/** Why no connection came to be; neither text ends in a full stop. */
-export interface Unreached {
-	readonly message: string;
-	readonly advice: string;
-}
 
 /** What the names of network errors mean: alone they tell an operator nothing. */
 const REASONS: Readonly<Record<string, string>> = {
 	ECONNREFUSED: 'nothing answers there',
 	ENOTFOUND: 'there is no host of this name',
 	EAI_AGAIN: 'its name could not be resolved',
-	EHOSTUNREACH: 'no way leads there from this n8n',
-	ENETUNREACH: 'no way leads there from this n8n',
+	EHOSTUNREACH: 'this n8n has no route to it',
+	ENETUNREACH: 'this n8n has no route to it',
 	ETIMEDOUT: 'it did not answer in time',
 	ECONNABORTED: 'it did not answer in time',
 	ECONNRESET: 'it closed the connection at once',
+	EPROTO: 'it does not speak TLS',
 };
 
 /**
- * @param code Node's name of a network error
+ * Why no connection came about; neither text ends in a full stop.
+ *
+ * @param code Node's name of a network error; empty where n8n refused to send
  * @param host what is said of the address
  * @param scheme of an address without TLS
  */
-export function explainUnreached(code: string, host: string, scheme: 'http' | 'ws'): Unreached {
-	const because = (reason: string): string => `${host} could not be reached: ${reason} (${code})`;
+export function explainUnreached(
+	code: string,
+	host: string,
+	scheme: 'http' | 'ws',
+): { readonly message: string; readonly advice: string } {
+	const isRejected = certificateWasRejected(code);
+	const reason = isRejected ? 'its certificate was not accepted' : REASONS[code];
+	const why = reason === undefined ? '' : `: ${reason}`;
+	const message = `${host} could not be reached${why}${code && ` (${code})`}`;
 	if (code === 'EPROTO') {
 		return {
-			message: because('it does not speak TLS'),
+			message,
 			advice: `If this is the platform, enter its base URL in the credential with ${scheme}:// instead of ${scheme}s://`,
 		};
 	}
-	if (certificateWasRejected(code)) {
-		return {
-			message: because('its certificate was not accepted'),
-			advice: "Check the base URL in the credential, or have the platform's certificate replaced",
-		};
-	}
-	const reason = REASONS[code];
 	return {
-		message: reason === undefined ? `${host} could not be reached (${code})` : because(reason),
-		advice: 'Check the base URL in the credential, and that this n8n may reach it',
+		message,
+		advice: isRejected
+			? "Check the base URL in the credential, or have the platform's certificate replaced"
+			: 'Check the base URL in the credential, and that this n8n may reach it',
 	};
+}
+
+/** Scheme, host and port of an address: all that an error text needs of it, and no query. */
+export function originOf(url: string): string {
+	try {
+		return new URL(url).origin;
+	} catch {
+		return excerpt(url.split('?')[0] ?? '', 100) || 'an unknown address';
+	}
 }

@@ -5,58 +5,46 @@ import type {
 } from 'n8n-workflow';
 
 import { systemClock } from '../run/clock';
-import { excerpt } from '../text/json';
+import { excerpt, sentence } from '../text/json';
 import { readPlatformAccount } from './account';
 import { redactor, type Redact } from '../text/redact';
-import { originOf, sentence } from '../http/explain';
-import { sendTest, testFailed, whyNoAnswer, type TestHelpers } from '../http/testRequest';
-import { classify, type FailedOutcome } from '../http/outcome';
+import { sendTest, testFailed } from '../http/testRequest';
+import type { FailedOutcome } from '../http/outcome';
+import { classify } from './envelope';
 
 const PATH = '/api/maas/flow_task_api/get_task_info';
 const KEY_REFUSED =
-	'The platform refused this API key. It may be mistyped, revoked or of another account: copy it again from the console.';
+	'The platform refused this API key. It may be mistyped, revoked or belong to another account: copy it again from the console.';
 const NOT_THE_PLATFORM =
 	'Something answered at this base URL, but not the image workflow service. Enter only scheme and host of the address before "/api/maas/…", and not that of the console.';
 
-/** The test of the FlowPlatform credential, for which n8n gives a function no more than one helper. */
+/**
+ * The test of the FlowPlatform credential. It asks for the state of no task at all: the one request of §4 that needs
+ * the key, makes nothing, costs nothing and depends on nothing that the account may or may not have.
+ */
 export async function testPlatformKey(
 	this: ICredentialTestFunctions,
 	{ data = {} }: ICredentialsDecrypted,
-): Promise<INodeCredentialTestResult> {
-	return await askPlatform(this.helpers, data);
-}
-
-/**
- * Asks for the state of no task at all: the one request of §4 that needs the key, makes nothing, costs nothing and
- * depends on nothing that the account may or may not have.
- */
-async function askPlatform(
-	helpers: TestHelpers,
-	data: Readonly<Record<string, unknown>>,
 ): Promise<INodeCredentialTestResult> {
 	const account = readPlatformAccount(data);
 	if (!account.ok) return testFailed(`${account.failure.message}. ${account.failure.advice}`);
 	const { baseUrl, apiKey, secrets } = account.value;
 	const redact = redactor(secrets);
 	const request = { url: `${baseUrl}${PATH}`, token: apiKey, json: { flow_task_ids: [] } };
-	const exchange = await sendTest(helpers, request, systemClock);
-	if (exchange.kind !== 'reply') return testFailed(whyNoAnswer(exchange, baseUrl, redact));
-	const outcome = classify(exchange);
+	const asked = await sendTest(this.helpers, request, redact, systemClock);
+	if (!asked.ok) return testFailed(asked.failure);
+	const outcome = classify(asked.value);
 	// Whatever `data` holds: a platform may have nothing to say about no task.
-	if (outcome.kind === 'done') return { status: 'OK', message: 'The platform accepted the key' };
-	return testFailed(whyNot(outcome, exchange.status, redact));
+	if (outcome.kind === 'answered') return { status: 'OK', message: 'The platform accepted the key' };
+	return testFailed(whyNot(outcome, asked.value.status, redact));
 }
 
 function whyNot(outcome: FailedOutcome, status: number, redact: Redact): string {
-	if (outcome.kind === 'redirected') {
-		const target = excerpt(redact(originOf(outcome.location)));
-		return `This base URL redirects to ${target}, and a key is never sent along. If that is your platform, enter it as Base URL (often https:// instead of http://).`;
-	}
 	const code = outcome.kind === 'refused' ? outcome.code : null;
 	if ([status, code].some((one) => one === 401 || one === 403)) return KEY_REFUSED;
 	const said = sentence(excerpt(redact('text' in outcome ? outcome.text : ''), 300));
 	if (status === 429 || outcome.kind === 'busy') {
-		return `The platform takes no more requests at the moment, so the key could not be tested. Try again later. It said: ${said}`;
+		return `The platform is taking no more requests at the moment, so the key could not be tested. Try again later. It said: ${said}`;
 	}
 	if (status >= 500) {
 		return `The platform could not answer (HTTP ${status}), so the key could not be tested. Try again later, or check the base URL. It said: ${said}`;

@@ -113,3 +113,8 @@ export function excerpt(text: string, maxChars = 200): string {
 	// Do not cut a surrogate pair in half.
 	return `${line.slice(0, maxChars - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
 }
+
+/** What others said, ended by a full stop, since more may follow. */
+export function sentence(said: string): string {
+	return /[.!?…]$/.test(said) ? said : `${said}.`;
+}

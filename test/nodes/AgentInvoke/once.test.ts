@@ -154,7 +154,7 @@ describe('within one try', () => {
 			{ options: { retries: 1 } },
 			{ account: { baseUrl: 'http://127.0.0.1:9' } },
 		);
-		expect(run.error?.message).toMatch(/could not be reached.*\(2 attempts\)/);
+		expect(run.error?.message).toMatch(/could not be reached.* after 2 tries/);
 		expect(run.error?.context).not.toHaveProperty('mayHaveRun');
 	});
 });

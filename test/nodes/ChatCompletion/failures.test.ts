@@ -38,20 +38,20 @@ test.each([
 	}
 });
 
-test('an outage that lasts is told with the number of attempts', async () => {
+test('an outage that lasts is told with the number of tries', async () => {
 	stage.platform.faults.add({ on: 'chat', kind: '5xx', status: 503 });
 	const run = await stage.run(sayings('x'), { options: { retries: 1 } });
 	expect(run.error).toMatchObject({
 		name: 'NodeApiError',
 		message: expect.stringMatching(
-			/^The platform could not get an answer from the model \(HTTP 503\) \(2 attempts\)/,
+			/^The platform could not get an answer from the model \(HTTP 503\) after 2 tries/,
 		),
 		context: { itemIndex: 0, httpStatus: 503 },
 	});
 	expect(stage.platform.books().requests.chat).toBe(2);
 });
 
-test('attempts end with the timeout of the answer, and say why', async () => {
+test('tries end with the timeout of the answer, and say why', async () => {
 	stage.platform.faults.add({ on: 'chat', kind: '429', retryAfterSeconds: 30 });
 	const watch = stopwatch();
 	const run = await stage.run(sayings('x'), { options: { timeoutSeconds: 2 } });

@@ -45,7 +45,7 @@ test('a row that is empty on purpose is left out, as long as something is asked'
 });
 
 test.each([
-	['html200', {}, /The Base URL in the credential may be wrong/, /or the Base URL is wrong/],
+	['html200', {}, /The Base URL in the credential may be wrong/, /and not of its console/],
 	[
 		'code',
 		{ code: 403, msg: 'no right' },

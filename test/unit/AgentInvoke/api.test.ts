@@ -2,7 +2,6 @@ import fc from 'fast-check';
 
 import { readAgentAccount } from '../../../nodes/AgentInvoke/account';
 import { createAgentApi, type InvokeCall } from '../../../nodes/AgentInvoke/api';
-import { explainCall } from '../../../nodes/AgentInvoke/failures';
 import type { JsonObject } from '../../../nodes/shared/text/json';
 import { redactor } from '../../../nodes/shared/text/redact';
 import { createRetry } from '../../../nodes/shared/http/retry';
@@ -32,25 +31,21 @@ async function invoke(
 	const redact = redactor([TOKEN]);
 	const signal = new AbortController().signal;
 	const window = createRateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock, signal);
-	const baseUrl = account.value.baseUrl;
 	const heard: string[] = [];
 	const sessions: string[] = [];
 	let asked = 0;
 	const api = createAgentApi({
-		...{ account: account.value, clock, redact, random: () => 0, cancelSignal: () => signal },
+		...{ account: account.value, clock, redact, signal },
 		open: async () => {
 			asked++;
 			return 'kind' in served ? served : openingOf(served);
 		},
 		send: async () => ({ kind: 'cancelled' }),
-		attempt: createRetry({
-			baseUrl,
+		retry: createRetry({
 			rateLimiter: window,
 			clock,
-			redact,
 			signal,
 			random: () => 0,
-			explain: explainCall,
 		}),
 		idleTimeouts: {
 			watch: () => ({ received: () => undefined, expect: () => undefined, release: () => undefined }),
@@ -58,7 +53,7 @@ async function invoke(
 	});
 	const result = await clock.run(
 		api.invoke({
-			...{ body: { message: 'hi' }, sessionId: '', timeoutMs: 5_000, attempts: 1, retryAmbiguous: false },
+			...{ body: { message: 'hi' }, sessionId: '', timeoutMs: 5_000, tries: 1, retryAmbiguous: false },
 			onDelta: async (text) => void heard.push(text),
 			onSession: (id) => void sessions.push(id),
 			...over,
@@ -175,7 +170,7 @@ const FORMS: ReadonlyArray<readonly [string, string, Expected]> = [
 
 function expectIt({ result }: Awaited<ReturnType<typeof invoke>>, expected: Expected): void {
 	if ('answer' in expected) {
-		expect(result).toMatchObject({ ok: true, value: { reply: { answer: expected.answer }, attempts: 1 } });
+		expect(result).toMatchObject({ ok: true, value: { reply: { answer: expected.answer }, tries: 1 } });
 	} else {
 		expect(result).toMatchObject({
 			ok: false,
@@ -215,7 +210,7 @@ test('where pieces and answer have one path, what was heard piece by piece is no
 
 test('an answer in pieces that never ends is given up with a sentence, and the error shows its beginning', async () => {
 	const part = bytes(piece('a'.repeat(4 * 1024 * 1024)));
-	const { result, asked } = await invoke({ pieces: Array.from({ length: 20 }, () => part) }, { attempts: 3 });
+	const { result, asked } = await invoke({ pieces: Array.from({ length: 20 }, () => part) }, { tries: 3 });
 	expect(asked).toBe(1);
 	expect(result).toMatchObject({
 		failure: {
@@ -238,9 +233,9 @@ test.each([
 	async (reason, status, times) => {
 		const data = { reason, answer: 'done' };
 		const body = envelope(data, { success_response: false, http_status_code: status });
-		const once = await invoke({ pieces: [bytes(body)] }, { attempts: 3 });
+		const once = await invoke({ pieces: [bytes(body)] }, { tries: 3 });
 		expect(once.asked).toBe(1);
-		const { result, asked } = await invoke({ pieces: [bytes(body)] }, { attempts: 3, retryAmbiguous: true });
+		const { result, asked } = await invoke({ pieces: [bytes(body)] }, { tries: 3, retryAmbiguous: true });
 		expect(asked).toBe(times);
 		expect(result).toMatchObject({ failure: { details: { mayHaveRun: true, httpStatus: status } } });
 	},
@@ -250,7 +245,7 @@ test('wherever a line is cut, an answer that was not whole is never taken for on
 	const all = bytes(`${pieces}${done}`);
 	const brokenBy = new BodyEnded('ECONNRESET', 'reset');
 	for (let at = 0; at < all.length; at++) {
-		const { result, asked } = await invoke({ pieces: [all.subarray(0, at)], brokenBy }, { attempts: 4 });
+		const { result, asked } = await invoke({ pieces: [all.subarray(0, at)], brokenBy }, { tries: 4 });
 		expect(asked).toBe(1);
 		// The last event lacks but its blank line.
 		if (at < all.length - 2)
@@ -265,20 +260,20 @@ test('a call that was cancelled on the way may have run, one that was refused by
 	}
 	const unsent = await invoke(
 		{ kind: 'lost', sent: 'no', code: 'ECONNREFUSED', reason: 'refused' },
-		{ attempts: 3 },
+		{ tries: 3 },
 	);
 	expect(unsent.asked).toBe(3);
 	expect(unsent.result).not.toHaveProperty('failure.details.mayHaveRun');
 	const late = await invoke(
 		{ kind: 'lost', sent: 'unknown', code: 'ETIMEDOUT', reason: 'late' },
-		{ attempts: 3 },
+		{ tries: 3 },
 	);
 	expect(late.asked).toBe(1);
 	expect(late.result).toMatchObject({ failure: { kind: 'timedOut', details: { mayHaveRun: true } } });
 });
 
 test.each([400, 401, 403, 404, 405])('HTTP %d without an envelope is no agent', async (status) => {
-	const { result, asked } = await invoke({ pieces: [bytes('nope')], status }, { attempts: 4 });
+	const { result, asked } = await invoke({ pieces: [bytes('nope')], status }, { tries: 4 });
 	expect(asked).toBe(1);
 	expect(result).toMatchObject({ ok: false, failure: { kind: 'credential' } });
 });
@@ -288,7 +283,7 @@ test.each([
 	['502', 502, 1],
 	['503 of a gateway', 503, 1],
 ])('%s without an envelope', async (_name, status, times) => {
-	expect((await invoke({ pieces: [bytes('busy')], status }, { attempts: 4 })).asked).toBe(times);
+	expect((await invoke({ pieces: [bytes('busy')], status }, { tries: 4 })).asked).toBe(times);
 });
 
 test('bytes that were changed anywhere come to an end, as an answer or a failure', async () => {
@@ -386,7 +381,7 @@ function expectSound(result: Awaited<ReturnType<typeof invoke>>['result']): void
 
 test('a session that is busy is asked again, and told as what it is', async () => {
 	const served = { pieces: [bytes(refused('session_busy', 409))] };
-	const { result, asked } = await invoke(served, { attempts: 3, sessionId: 's' });
+	const { result, asked } = await invoke(served, { tries: 3, sessionId: 's' });
 	expect(asked).toBe(3);
 	expect(result).toMatchObject({
 		failure: {

@@ -1,12 +1,6 @@
 import { readAgentAccount } from '../../../nodes/AgentInvoke/account';
-import { readEnvelope } from '../../../nodes/AgentInvoke/envelope';
-import {
-	explainCall,
-	explainRefusal,
-	isPassing,
-	provesNotRun,
-	withStatus,
-} from '../../../nodes/AgentInvoke/failures';
+import { isPassing, provesNotRun, readEnvelope, withStatus } from '../../../nodes/AgentInvoke/envelope';
+import { explainCall, explainRefusal } from '../../../nodes/AgentInvoke/failures';
 import type { JsonObject } from '../../../nodes/shared/text/json';
 import { redactor } from '../../../nodes/shared/text/redact';
 
@@ -21,6 +15,7 @@ function told(body: JsonObject, { outer = 200, sessionId = '', token = 'agt_SECR
 	const redact = redactor([token]);
 	return {
 		passing: isPassing(envelope),
+		isSessionUnknown: false,
 		...explainRefusal(envelope, { account: accountOf(token), sessionId, redact }),
 	};
 }
@@ -116,7 +111,7 @@ describe('what proves that the agent did not run', () => {
 		const account = accountOf('agt_SECRETPART');
 		const deployment = { ...account.deployment, ...(own && OWN) };
 		const refusal = withStatus(readEnvelope({ success_response: false, ...body })!, outer);
-		return provesNotRun(refusal, { account: { ...account, deployment }, sessionId, redact: redactor([]) });
+		return provesNotRun(refusal, deployment, sessionId);
 	};
 	const telling = (data: JsonObject, http_status_code = 503): JsonObject => ({ http_status_code, data });
 
@@ -171,27 +166,24 @@ test('words of the platform are cut, and a token in them is hidden', () => {
 	expect(failure.message.length).toBeLessThan(600);
 });
 
+const facts = { account: accountOf('agt_SECRETPART'), sessionId: '', redact: redactor([]) };
+
 test.each([
-	['an upload', 'upload the file', 'read', '"Media Upload Path"'],
-	['a call', 'call the agent', 'write', 'Invoke Path'],
-] as const)('%s to a path where nothing is', (_name, purpose, repeatability, said) => {
+	['an upload', true, 'read', '"Media Upload Path"'],
+	['a call', false, 'write', 'Invoke Path'],
+] as const)('%s to a path where nothing is', (_name, isUpload, repeatability, said) => {
 	const failure = explainCall(
 		{ kind: 'refused', status: 404, code: null, text: 'nothing here' },
-		{ purpose, repeatability, baseUrl: 'https://p.example', attempt: 1, redact: redactor([]) },
+		{ repeatability, tries: 1 },
+		{ ...facts, isUpload },
 	);
 	expect(failure).toMatchObject({ kind: 'credential', advice: expect.stringContaining(said) });
 });
 
 test.each(['read', 'write'] as const)('a call without an answer may have run (%s)', (repeatability) => {
-	const facts = {
-		purpose: 'call the agent',
-		repeatability,
-		baseUrl: 'https://p.example',
-		attempt: 4,
-		redact: redactor([]),
-	};
-	const lost = explainCall({ kind: 'lost', code: 'ECONNRESET', text: 'reset' }, facts);
+	const call = { repeatability, tries: 4 };
+	const lost = explainCall({ kind: 'unclear', code: 'ECONNRESET', text: 'reset' }, call, facts);
 	expect(lost.details).toMatchObject({ mayHaveRun: true, networkCode: 'ECONNRESET' });
-	const unreached = explainCall({ kind: 'unreached', code: 'ECONNREFUSED', text: 'refused' }, facts);
-	expect(unreached.details).not.toHaveProperty('mayHaveRun');
+	const notSent = explainCall({ kind: 'notSent', code: 'ECONNREFUSED', text: 'refused' }, call, facts);
+	expect(notSent.details).not.toHaveProperty('mayHaveRun');
 });

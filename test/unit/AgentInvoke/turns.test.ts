@@ -52,7 +52,7 @@ class ScriptedAgent {
 			hint: '',
 			raw: { said },
 		};
-		return ok({ reply, attempts: 1 });
+		return ok({ reply, tries: 1 });
 	};
 }
 

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 
 import { createChatApi } from '../../../nodes/ChatCompletion/api';
-import { explainChat } from '../../../nodes/ChatCompletion/failures';
 import { systemClock } from '../../../nodes/shared/run/clock';
 import { redactor } from '../../../nodes/shared/text/redact';
 import { createRetry } from '../../../nodes/shared/http/retry';
@@ -37,20 +36,16 @@ async function ask(form: StreamForm, cuts: readonly number[]) {
 	const result = await createChatApi({
 		baseUrl: 'http://platform',
 		open: async () => await Promise.resolve(opening),
-		attempt: createRetry({
-			baseUrl: 'http://platform',
+		retry: createRetry({
 			rateLimiter: createRateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock),
 			clock,
-			redact,
 			random: () => 0,
-			explain: explainChat,
 		}),
 		idleTimeouts: {
 			watch: () => ({ received: () => undefined, expect: () => undefined, release: () => undefined }),
 		},
 		clock,
 		redact,
-		cancelSignal: () => undefined,
 	})({
 		body: {},
 		onPiece: async ({ content, reasoning }) => {
@@ -60,7 +55,7 @@ async function ask(form: StreamForm, cuts: readonly number[]) {
 		},
 		idleMs: 1_000,
 		endByMs: Infinity,
-		attempts: 1,
+		tries: 1,
 	});
 	return { result, heard };
 }

@@ -1,5 +1,4 @@
 import { createChatApi, type ChatCall } from '../../../nodes/ChatCompletion/api';
-import { explainChat } from '../../../nodes/ChatCompletion/failures';
 import type { ChatAnswer } from '../../../nodes/ChatCompletion/response';
 import type { Failure, Result } from '../../../nodes/shared/errors/failure';
 import type { JsonObject } from '../../../nodes/shared/text/json';
@@ -51,18 +50,14 @@ export async function askChat({
 				reply: { status, headers: { 'content-type': contentType }, body: stream },
 			});
 		},
-		attempt: createRetry({
-			baseUrl: 'http://platform',
+		retry: createRetry({
 			rateLimiter: createRateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock),
 			clock,
-			redact,
 			random: () => 0,
-			explain: explainChat,
 		}),
 		idleTimeouts: createIdleTimeouts(clock, 500, run.signal),
 		clock,
 		redact,
-		cancelSignal: () => undefined,
 	});
 	const startMs = clock.now();
 	const call: ChatCall = {
@@ -70,7 +65,7 @@ export async function askChat({
 		onPiece: async () => await Promise.resolve(),
 		idleMs,
 		endByMs: startMs + totalMs,
-		attempts: 1,
+		tries: 1,
 	};
 	const result = await clock.run(complete(call));
 	const tookMs = clock.elapsedMs;

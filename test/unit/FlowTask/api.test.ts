@@ -1,10 +1,11 @@
-import { createTaskApi, type ImageFile } from '../../../nodes/FlowTask/api';
+import { createTaskApi } from '../../../nodes/FlowTask/api';
+import type { InputFile } from '../../../nodes/shared/files/inputFile';
 import { ok } from '../../../nodes/shared/errors/failure';
 import type { Json } from '../../../nodes/shared/text/json';
 import { redactor } from '../../../nodes/shared/text/redact';
 
 const KEY = 'sk-0123456789abcdef';
-const IMAGE: ImageFile = { bytes: new Uint8Array([1]), fileName: 'a.png', mimeType: 'image/png' };
+const IMAGE: InputFile = { bytes: new Uint8Array([1]), fileName: 'a.png', mimeType: 'image/png' };
 
 const answering = (data: Json): ReturnType<typeof createTaskApi> =>
 	createTaskApi(async () => await Promise.resolve(ok(data)), redactor([KEY]));

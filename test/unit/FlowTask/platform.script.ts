@@ -1,9 +1,10 @@
-import type { ImageFile, SubmittedTask, TaskApi } from '../../../nodes/FlowTask/api';
+import type { InputFile } from '../../../nodes/shared/files/inputFile';
+import type { SubmittedTask, TaskApi } from '../../../nodes/FlowTask/api';
 import type { Prompt } from '../../../nodes/FlowTask/workflow/prompt';
 import type { TaskInfo } from '../../../nodes/FlowTask/tasks/taskInfo';
 import type { Json } from '../../../nodes/shared/text/json';
 import { fail, ok, type Result } from '../../../nodes/shared/errors/failure';
-import type { CallFailure } from '../../../nodes/shared/http/client';
+import type { CallFailure } from '../../../nodes/FlowTask/failures';
 import type { TestClock } from '../testClock';
 import { taskInfo } from './taskInfo.builder';
 
@@ -41,7 +42,7 @@ export class ScriptedPlatform implements TaskApi {
 	readonly looks: Look[] = [];
 	readonly submits: Array<{ readonly atMs: number; readonly workflowId: string; readonly prompt: Prompt }> =
 		[];
-	readonly uploads: ImageFile[] = [];
+	readonly uploads: InputFile[] = [];
 	readonly asked: Array<{ readonly ids: readonly string[]; readonly urlExpireSeconds: number }> = [];
 	lookTakesMs = 0;
 	submitTakesMs: (number: number) => number = () => 0;
@@ -85,7 +86,7 @@ export class ScriptedPlatform implements TaskApi {
 		return ok({ taskId, promptToken: `token-${number}` });
 	}
 
-	async upload(file: ImageFile): Promise<Result<string, CallFailure>> {
+	async upload(file: InputFile): Promise<Result<string, CallFailure>> {
 		this.uploads.push(file);
 		const number = this.uploads.length;
 		if (this.uploadTakesMs > 0) await this.clock.sleep(this.uploadTakesMs);

@@ -9,7 +9,7 @@ import {
 import type { ImageInput } from '../../../../nodes/FlowTask/tasks/submit';
 import { ok, fail, type Result } from '../../../../nodes/shared/errors/failure';
 import { redactor } from '../../../../nodes/shared/text/redact';
-import type { CallFailure } from '../../../../nodes/shared/http/client';
+import type { CallFailure } from '../../../../nodes/FlowTask/failures';
 import type { Download, DownloadFailure, DownloadRequest } from '../../../../nodes/shared/files/download';
 import { TestClock, turn } from '../../testClock';
 import { course, failing, ScriptedPlatform } from '../platform.script';

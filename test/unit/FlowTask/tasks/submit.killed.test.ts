@@ -1,11 +1,10 @@
-import { createTaskApi } from '../../../../nodes/FlowTask/api';
+import { createClient, createTaskApi } from '../../../../nodes/FlowTask/api';
 import { TaskSubmitter, type SubmitStart } from '../../../../nodes/FlowTask/tasks/submit';
 import type { Clock } from '../../../../nodes/shared/run/clock';
 import type { DataTable } from '../../../../nodes/shared/dataTable/table';
 import { createLedger } from '../../../../nodes/shared/idempotency/ledger';
 import { CLAIM_FRESH_MS } from '../../../../nodes/shared/idempotency/rows';
 import { redactor } from '../../../../nodes/shared/text/redact';
-import { createClient } from '../../../../nodes/shared/http/client';
 import { createRateLimiter } from '../../../../nodes/shared/http/rateLimiter';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';

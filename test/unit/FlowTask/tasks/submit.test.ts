@@ -1,4 +1,5 @@
-import type { ImageFile, SubmittedTask } from '../../../../nodes/FlowTask/api';
+import type { InputFile } from '../../../../nodes/shared/files/inputFile';
+import type { SubmittedTask } from '../../../../nodes/FlowTask/api';
 import type { Prompt } from '../../../../nodes/FlowTask/workflow/prompt';
 import type { StopReason } from '../../../../nodes/FlowTask/failures';
 import type { SubmitRecord } from '../../../../nodes/FlowTask/tasks/memory';
@@ -11,7 +12,7 @@ import {
 } from '../../../../nodes/FlowTask/tasks/submit';
 import { fail, ok, type Failure, type Result } from '../../../../nodes/shared/errors/failure';
 import type { Ledger, LedgerAnswer, LedgerEntry } from '../../../../nodes/shared/idempotency/ledger';
-import type { CallFailure } from '../../../../nodes/shared/http/client';
+import type { CallFailure } from '../../../../nodes/FlowTask/failures';
 import { TestClock } from '../../testClock';
 
 const REFUSED: CallFailure = { kind: 'refused', message: 'Bad value', advice: 'Fix it', passing: false };
@@ -119,7 +120,7 @@ function start(over: Partial<SubmitStart> = {}): SubmitStart {
 }
 
 function image(bytes: string, nodeId = '10', parameter = 'image'): ImageInput {
-	const file: ImageFile = { bytes: Buffer.from(bytes), fileName: 'a.png', mimeType: 'image/png' };
+	const file: InputFile = { bytes: Buffer.from(bytes), fileName: 'a.png', mimeType: 'image/png' };
 	return { nodeId, parameter, load: async () => await Promise.resolve(ok(file)) };
 }
 

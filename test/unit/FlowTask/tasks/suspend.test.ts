@@ -16,7 +16,7 @@ import {
 import type { WatchEnd } from '../../../../nodes/FlowTask/tasks/watched';
 import { fail, ok } from '../../../../nodes/shared/errors/failure';
 import type { Json } from '../../../../nodes/shared/text/json';
-import type { CallFailure } from '../../../../nodes/shared/http/client';
+import type { CallFailure } from '../../../../nodes/FlowTask/failures';
 import { succeeded, taskInfo } from '../taskInfo.builder';
 
 const MINUTE = 60_000;

@@ -1,4 +1,4 @@
-import type { ImageFile } from '../../../../nodes/FlowTask/api';
+import type { InputFile } from '../../../../nodes/shared/files/inputFile';
 import { createImageUploads, type LoadImage } from '../../../../nodes/FlowTask/tasks/uploads';
 import { fail, ok } from '../../../../nodes/shared/errors/failure';
 import { tooLarge as explainTooLarge } from '../../../../nodes/shared/files/inputFile';
@@ -51,7 +51,7 @@ function scene(): Scene {
 }
 
 /** Different bytes for each image, and none that this test has to hold. */
-function image(size: number, index: number): ImageFile {
+function image(size: number, index: number): InputFile {
 	const bytes = Buffer.from(String(index));
 	Object.defineProperty(bytes, 'byteLength', { value: size });
 	return { bytes, fileName: 'a.png', mimeType: 'image/png' };

@@ -85,6 +85,12 @@ test.each([
 	expect(JSON.stringify(error)).not.toContain('sk-0123456789abcdef');
 });
 
+test('a platform that takes no more requests is told without an option that a list does not have', async () => {
+	await expect(search({ ...{ statusCode: 429 }, body: '{"msg":"slow down"}' })).rejects.toThrow(
+		'The platform is taking no more requests, so the node could not list the models. Open the list again later, or choose "By ID" and enter the model\'s ID. The platform said: slow down.',
+	);
+});
+
 test('without a path nothing is asked', async () => {
 	await expect(search({ body: '["a"]' }, '', '')).rejects.toThrow(
 		'The credential has no "Models Path", so there is no list of models',

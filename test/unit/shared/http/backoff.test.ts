@@ -1,49 +1,45 @@
 import fc from 'fast-check';
 
 import { mayRepeat, repeatDelayMs, retryAfterMs } from '../../../../nodes/shared/http/backoff';
-import type { Outcome } from '../../../../nodes/shared/http/outcome';
+import type { FailedOutcome, Outcome } from '../../../../nodes/shared/http/outcome';
 
-const busy = (retryAfter?: string): Outcome => ({ kind: 'busy', retryAfter, text: '' });
-const unreached = (code: string): Outcome => ({ kind: 'unreached', code, text: '' });
-const broken = (status: number, enveloped: boolean): Outcome => ({
-	kind: 'broken',
-	status,
-	enveloped,
-	text: '',
+const busy = (retryAfter?: string): FailedOutcome => ({ kind: 'busy', retryAfter, text: '' });
+const notSent = (code: string): FailedOutcome => ({ kind: 'notSent', code, text: '' });
+const unclear = (of: { status: number } | { code: string }, inItsForm = false): FailedOutcome => ({
+	...{ kind: 'unclear', text: '', inItsForm, ...of },
 });
-const lost = (code: string): Outcome => ({ kind: 'lost', code, text: '' });
 
 describe('mayRepeat', () => {
-	const table: Array<[string, Outcome, boolean, boolean]> = [
+	const table: Array<[string, Outcome<unknown>, boolean, boolean]> = [
 		['too many requests', busy(), true, true],
-		['a refused connection', unreached('ECONNREFUSED'), true, true],
-		['a name that is not found', unreached('ENOTFOUND'), true, true],
-		['a name server that is busy', unreached('EAI_AGAIN'), true, true],
-		['a host without a route', unreached('EHOSTUNREACH'), true, true],
-		['a certificate that was not accepted', unreached('CERT_HAS_EXPIRED'), false, false],
-		['a request that n8n would not send', unreached(''), false, false],
-		['a reset connection', lost('ECONNRESET'), true, false],
-		['a timeout', lost('ECONNABORTED'), true, false],
-		['a timeout while connecting', lost('ETIMEDOUT'), true, false],
-		['a body that was cut off', broken(200, false), true, false],
-		['HTTP 500 of a gateway', broken(502, false), true, false],
-		['HTTP 500 of the service itself', broken(500, true), true, false],
-		['HTTP 408', broken(408, false), true, false],
+		['a refused connection', notSent('ECONNREFUSED'), true, true],
+		['a name that is not found', notSent('ENOTFOUND'), true, true],
+		['a name server that is busy', notSent('EAI_AGAIN'), true, true],
+		['a host without a route', notSent('EHOSTUNREACH'), true, true],
+		['a certificate that was not accepted', notSent('CERT_HAS_EXPIRED'), false, false],
+		['a request that n8n would not send', notSent(''), false, false],
+		['a reset connection', unclear({ code: 'ECONNRESET' }), true, false],
+		['a timeout', unclear({ code: 'ECONNABORTED' }), true, false],
+		['a timeout while connecting', unclear({ code: 'ETIMEDOUT' }), true, false],
+		['a body that was cut off', unclear({ status: 200 }), true, false],
+		['HTTP 500 of a gateway', unclear({ status: 502 }), true, false],
+		['HTTP 500 of the service itself', unclear({ status: 500 }, true), true, false],
+		['HTTP 408', unclear({ status: 408 }), true, false],
 		['a refusal', { kind: 'refused', status: 400, code: 7, text: '' }, false, false],
 		['a refused key', { kind: 'refused', status: 401, code: null, text: '' }, false, false],
 		['a redirect', { kind: 'redirected', status: 302, location: '' }, false, false],
 		['a stopped execution', { kind: 'cancelled' }, false, false],
-		['success', { kind: 'done', data: null }, false, false],
+		['success', { kind: 'answered', data: null }, false, false],
 	];
 
-	it.each(table)('after %s', (_name, verdict, read, write) => {
-		expect(mayRepeat(verdict, 'read')).toBe(read);
-		expect(mayRepeat(verdict, 'write')).toBe(write);
+	it.each(table)('after %s', (_name, outcome, read, write) => {
+		expect(mayRepeat(outcome, 'read')).toBe(read);
+		expect(mayRepeat(outcome, 'write')).toBe(write);
 	});
 
 	it('repeats no write that may not be repeated as a read', () => {
-		for (const [, verdict] of table) {
-			if (mayRepeat(verdict, 'write')) expect(mayRepeat(verdict, 'read')).toBe(true);
+		for (const [, outcome] of table) {
+			if (mayRepeat(outcome, 'write')) expect(mayRepeat(outcome, 'read')).toBe(true);
 		}
 	});
 });
@@ -92,41 +88,39 @@ describe('retryAfterMs', () => {
 describe('repeatDelayMs', () => {
 	it('waits as long as the service says, without dice', () => {
 		const dice = jest.fn(() => 0.5);
-		expect(repeatDelayMs(busy('7'), 1, 0, dice)).toBe(7_000);
+		expect(repeatDelayMs({ retryAfter: '7' }, 1, 0, dice)).toBe(7_000);
 		expect(dice).not.toHaveBeenCalled();
 	});
 
 	it('waits five minutes at most, whatever the service says', () => {
-		expect(repeatDelayMs(busy('86400'), 1, 0, () => 0)).toBe(300_000);
-		expect(repeatDelayMs(busy('Fri, 01 Jan 2100 00:00:00 GMT'), 1, 0, () => 0)).toBe(300_000);
+		expect(repeatDelayMs({ retryAfter: '86400' }, 1, 0, () => 0)).toBe(300_000);
+		expect(repeatDelayMs({ retryAfter: 'Fri, 01 Jan 2100 00:00:00 GMT' }, 1, 0, () => 0)).toBe(300_000);
 	});
 
 	it('falls back on its own steps where the header says nothing', () => {
-		expect(repeatDelayMs(busy('soon'), 1, 0, () => 0.5)).toBe(250);
-		expect(repeatDelayMs(busy(), 1, 0, () => 0.5)).toBe(250);
+		expect(repeatDelayMs({ retryAfter: 'soon' }, 1, 0, () => 0.5)).toBe(250);
+		expect(repeatDelayMs({}, 1, 0, () => 0.5)).toBe(250);
 	});
 
 	it('does not run hot where the header says "at once", as a date does when clocks differ', () => {
 		const past = 'Wed, 21 Oct 2015 07:28:00 GMT';
-		expect(repeatDelayMs(busy(past), 3, Date.UTC(2030, 0, 1), () => 0.5)).toBe(1_000);
-		expect(repeatDelayMs(busy('0'), 3, 0, () => 0.5)).toBe(1_000);
+		expect(repeatDelayMs({ retryAfter: past }, 3, Date.UTC(2030, 0, 1), () => 0.5)).toBe(1_000);
+		expect(repeatDelayMs({ retryAfter: '0' }, 3, 0, () => 0.5)).toBe(1_000);
 	});
 
 	it('doubles its steps up to twenty seconds', () => {
-		const longest = [1, 2, 3, 4, 5, 6, 7, 8, 50].map((attempt) =>
-			repeatDelayMs(lost('ECONNRESET'), attempt, 0, () => 1),
-		);
+		const longest = [1, 2, 3, 4, 5, 6, 7, 8, 50].map((tries) => repeatDelayMs({}, tries, 0, () => 1));
 		expect(longest).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 20_000, 20_000, 20_000]);
 	});
 
-	it('stays between nothing and its step for every draw and every attempt', () => {
+	it('stays between nothing and its step for every draw and after any tries', () => {
 		const draw = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 		fc.assert(
-			fc.property(fc.integer({ min: 1, max: 10_000 }), draw, (attempt, random) => {
-				const delayMs = repeatDelayMs(unreached('ECONNREFUSED'), attempt, 0, () => random);
+			fc.property(fc.integer({ min: 1, max: 10_000 }), draw, (tries, random) => {
+				const delayMs = repeatDelayMs({}, tries, 0, () => random);
 				expect(Number.isInteger(delayMs)).toBe(true);
 				expect(delayMs).toBeGreaterThanOrEqual(0);
-				expect(delayMs).toBeLessThanOrEqual(Math.min(20_000, 500 * 2 ** (attempt - 1)));
+				expect(delayMs).toBeLessThanOrEqual(Math.min(20_000, 500 * 2 ** (tries - 1)));
 			}),
 		);
 	});

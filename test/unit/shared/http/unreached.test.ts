@@ -1,4 +1,4 @@
-import { explainUnreached } from '../../../../nodes/shared/http/unreached';
+import { explainUnreached, originOf } from '../../../../nodes/shared/http/unreached';
 
 test.each([
 	['ECONNREFUSED', 'nothing answers there'],
@@ -19,4 +19,17 @@ test('a name that nobody knows is told with where it was', () => {
 	expect(explainUnreached('EWEIRD', 'h.example', 'http').message).toBe(
 		'h.example could not be reached (EWEIRD)',
 	);
+});
+
+describe('originOf', () => {
+	it.each([
+		['https://host.example/path?x=1', 'https://host.example'],
+		['https://user:secret@host.example:8443/p', 'https://host.example:8443'],
+		['/relative/path?token=1', '/relative/path'],
+		['host.example/path?token=1', 'host.example/path'],
+		['', 'an unknown address'],
+		['?token=1', 'an unknown address'],
+	])('of "%s" is "%s"', (url, origin) => {
+		expect(originOf(url)).toBe(origin);
+	});
 });

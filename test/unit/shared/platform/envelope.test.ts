@@ -1,16 +1,17 @@
 import fc from 'fast-check';
 
 import type { Exchange } from '../../../../nodes/shared/http/exchange';
-import { classify, classifyWrite } from '../../../../nodes/shared/http/outcome';
+import { ofWrite } from '../../../../nodes/shared/http/outcome';
+import { classify } from '../../../../nodes/shared/platform/envelope';
 
 function reply(status: number, body: unknown, headers: Record<string, string> = {}): Exchange {
 	return { kind: 'reply', status, headers, text: typeof body === 'string' ? body : JSON.stringify(body) };
 }
 
-describe('judge', () => {
+describe('classify', () => {
 	it('hands out the data of an envelope of success', () => {
 		expect(classify(reply(200, { code: 0, msg: 'Success', data: { prompt_id: 'p' } }))).toEqual({
-			kind: 'done',
+			kind: 'answered',
 			data: { prompt_id: 'p' },
 		});
 	});
@@ -23,7 +24,7 @@ describe('judge', () => {
 		['a msg that is not text', { code: 0, msg: { a: 1 }, data: 1 }],
 		['fields that nobody asked for', { code: 0, data: 1, trace: 'x' }],
 	])('takes %s as success', (_name, body, status = 200) => {
-		expect(classify(reply(status, body))).toEqual({ kind: 'done', data: 1 });
+		expect(classify(reply(status, body))).toEqual({ kind: 'answered', data: 1 });
 	});
 
 	it.each([
@@ -32,7 +33,7 @@ describe('judge', () => {
 		['an empty list', { code: 0, data: [] }, []],
 		['zero', { code: 0, data: 0 }, 0],
 	])('keeps data that is %s as it is', (_name, body, data) => {
-		expect(classify(reply(200, body))).toEqual({ kind: 'done', data });
+		expect(classify(reply(200, body))).toEqual({ kind: 'answered', data });
 	});
 
 	it.each([
@@ -69,14 +70,14 @@ describe('judge', () => {
 		['a word of success', { code: 'SUCCESS', msg: 'made' }],
 		['another one', { code: 'ok', msg: 'ok' }],
 	])('takes a code in words with %s for no answer', (_name, body) => {
-		expect(classify(reply(200, body))).toMatchObject({ kind: 'broken', enveloped: false });
+		expect(classify(reply(200, body))).toMatchObject({ kind: 'unclear', inItsForm: false });
 	});
 
 	it('never takes a failing HTTP status for success, though the envelope says so', () => {
 		const failing = fc.integer({ min: 300, max: 599 });
 		fc.assert(
 			fc.property(failing, (status) => {
-				expect(classify(reply(status, { code: 0, data: { prompt_id: 'p' } })).kind).not.toBe('done');
+				expect(classify(reply(status, { code: 0, data: { prompt_id: 'p' } })).kind).not.toBe('answered');
 			}),
 		);
 	});
@@ -100,22 +101,22 @@ describe('judge', () => {
 	});
 
 	it('takes a redirect without a location for a broken answer', () => {
-		expect(classify(reply(302, ''))).toMatchObject({ kind: 'broken', status: 302, enveloped: false });
+		expect(classify(reply(302, ''))).toMatchObject({ kind: 'unclear', status: 302, inItsForm: false });
 	});
 
 	it.each([500, 502, 503, 504, 599, 408, 499])(
 		'tells HTTP %d of the service from one of a gateway',
 		(status) => {
 			expect(classify(reply(status, { code: 500, msg: 'out of memory' }))).toEqual({
-				kind: 'broken',
+				kind: 'unclear',
 				status,
-				enveloped: true,
+				inItsForm: true,
 				text: 'out of memory',
 			});
 			expect(classify(reply(status, '<html>Bad Gateway</html>'))).toEqual({
-				kind: 'broken',
+				kind: 'unclear',
 				status,
-				enveloped: false,
+				inItsForm: false,
 				text: 'a web page instead of JSON',
 			});
 		},
@@ -123,8 +124,8 @@ describe('judge', () => {
 
 	it('takes HTTP 5xx with a code of success for nothing that was said', () => {
 		expect(classify(reply(500, { code: 0, msg: 'Success', data: {} }))).toMatchObject({
-			kind: 'broken',
-			enveloped: false,
+			kind: 'unclear',
+			inItsForm: false,
 		});
 	});
 
@@ -158,15 +159,15 @@ describe('judge', () => {
 	it.each([408, 499, 504])(
 		'takes a timeout that the envelope tells of under HTTP 200 for no refusal: %d',
 		(code) => {
-			expect(classify(reply(200, { code, msg: 'upstream timed out' }))).toMatchObject({ kind: 'broken' });
-			expect(classify(reply(400, { code, msg: 'upstream timed out' }))).toMatchObject({ kind: 'broken' });
+			expect(classify(reply(200, { code, msg: 'upstream timed out' }))).toMatchObject({ kind: 'unclear' });
+			expect(classify(reply(400, { code, msg: 'upstream timed out' }))).toMatchObject({ kind: 'unclear' });
 		},
 	);
 
 	it.each([0, 7])('takes an envelope with code %d under a redirect for a broken answer', (code) => {
 		const body = { code, msg: 'x', data: { prompt_id: 'p' } };
 		expect(classify(reply(302, body, { location: 'https://other.example/x' }))).toMatchObject({
-			kind: 'broken',
+			kind: 'unclear',
 			status: 302,
 		});
 	});
@@ -195,7 +196,12 @@ describe('judge', () => {
 		['a code that is empty text', '{"code":""}', 'an answer without the expected "code" field'],
 		['a code in words', '{"code":"ok"}', 'an answer without the expected "code" field'],
 	])('takes %s under HTTP 200 as broken and says what came', (_name, text, said) => {
-		expect(classify(reply(200, text))).toEqual({ kind: 'broken', status: 200, enveloped: false, text: said });
+		expect(classify(reply(200, text))).toEqual({
+			kind: 'unclear',
+			status: 200,
+			inItsForm: false,
+			text: said,
+		});
 	});
 
 	it('tells a web page by its content type as well', () => {
@@ -224,12 +230,12 @@ describe('judge', () => {
 
 	it('tells what was never sent from what may have been carried out', () => {
 		const lost = { kind: 'lost', code: 'X', reason: 'why' } as const;
-		expect(classify({ ...lost, sent: 'no' })).toEqual({ kind: 'unreached', code: 'X', text: 'why' });
-		expect(classify({ ...lost, sent: 'unknown' })).toEqual({ kind: 'lost', code: 'X', text: 'why' });
+		expect(classify({ ...lost, sent: 'no' })).toEqual({ kind: 'notSent', code: 'X', text: 'why' });
+		expect(classify({ ...lost, sent: 'unknown' })).toEqual({ kind: 'unclear', code: 'X', text: 'why' });
 		expect(classify({ kind: 'cancelled' })).toEqual({ kind: 'cancelled' });
 	});
 
-	it('comes to a verdict with a text whatever arrives, and success needs an envelope', () => {
+	it('comes to an outcome with a text whatever arrives, and success needs an envelope', () => {
 		const body = fc.oneof(
 			fc.string(),
 			fc.json(),
@@ -237,9 +243,9 @@ describe('judge', () => {
 		);
 		fc.assert(
 			fc.property(fc.integer({ min: 100, max: 599 }), body, (status, text) => {
-				const verdict = classify(reply(status, text));
-				if (verdict.kind === 'done') expect(JSON.parse(text)).toHaveProperty('code');
-				else if ('text' in verdict) expect(verdict.text).not.toBe('');
+				const outcome = classify(reply(status, text));
+				if (outcome.kind === 'answered') expect(JSON.parse(text)).toHaveProperty('code');
+				else if ('text' in outcome) expect(outcome.text).not.toBe('');
 			}),
 		);
 	});
@@ -247,23 +253,23 @@ describe('judge', () => {
 	it('never takes an answer that was cut off for success', () => {
 		const whole = JSON.stringify({ code: 0, msg: 'Success', data: { prompt_id: 'p-1', prompt_token: 't' } });
 		for (let length = 0; length < whole.length; length++) {
-			expect(classify(reply(200, whole.slice(0, length))).kind).toBe('broken');
+			expect(classify(reply(200, whole.slice(0, length))).kind).toBe('unclear');
 		}
 	});
 });
 
-describe('judgeWrite', () => {
+describe('ofWrite', () => {
 	it.each([400, 402, 409, 410, 422, 451, 460])('takes HTTP %d in nobody’s words for no refusal', (status) => {
 		for (const body of ['<html>nginx</html>', '', { code: 0, msg: 'Success', data: { prompt_id: 'p' } }]) {
-			expect(classifyWrite(classify(reply(status, body)))).toMatchObject({ kind: 'broken', status });
+			expect(ofWrite(classify(reply(status, body)))).toMatchObject({ kind: 'unclear', status });
 		}
 		for (const body of [{ code: 7, msg: 'no' }, { detail: 'bad' }]) {
-			expect(classifyWrite(classify(reply(status, body)))).toMatchObject({ kind: 'refused', status });
+			expect(ofWrite(classify(reply(status, body)))).toMatchObject({ kind: 'refused', status });
 		}
 	});
 
 	it.each([401, 403, 404, 405, 413])('takes HTTP %d for a refusal whoever says it', (status) => {
-		expect(classifyWrite(classify(reply(status, '<html>nginx</html>')))).toMatchObject({
+		expect(ofWrite(classify(reply(status, '<html>nginx</html>')))).toMatchObject({
 			kind: 'refused',
 			status,
 		});
@@ -271,9 +277,9 @@ describe('judgeWrite', () => {
 
 	it('takes a redirect to a page of its own for what may be the work’s', () => {
 		const location = { location: '/made/7' };
-		expect(classifyWrite(classify(reply(303, '', location)))).toMatchObject({ kind: 'broken', status: 303 });
+		expect(ofWrite(classify(reply(303, '', location)))).toMatchObject({ kind: 'unclear', status: 303 });
 		for (const status of [301, 302, 307, 308]) {
-			expect(classifyWrite(classify(reply(status, '', location)))).toMatchObject({
+			expect(ofWrite(classify(reply(status, '', location)))).toMatchObject({
 				kind: 'redirected',
 				status,
 			});
@@ -281,7 +287,7 @@ describe('judgeWrite', () => {
 	});
 
 	it('takes a stop for an answer that never came', () => {
-		expect(classifyWrite({ kind: 'cancelled' })).toMatchObject({ kind: 'lost', code: 'ERR_CANCELED' });
+		expect(ofWrite({ kind: 'cancelled' })).toMatchObject({ kind: 'unclear', code: 'ERR_CANCELED' });
 	});
 
 	it('takes nothing that gateways say of themselves for a refusal, whatever the body', () => {
@@ -289,7 +295,7 @@ describe('judgeWrite', () => {
 		const status = fc.oneof(fc.integer({ min: 500, max: 599 }), fc.constantFrom(408, 499));
 		fc.assert(
 			fc.property(status, body, (said, text) => {
-				expect(classifyWrite(classify(reply(said, text))).kind).toBe('broken');
+				expect(ofWrite(classify(reply(said, text))).kind).toBe('unclear');
 			}),
 		);
 	});

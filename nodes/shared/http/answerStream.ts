@@ -1,0 +1,125 @@
+import type { Clock } from '../run/clock';
+import { excerpt } from '../text/json';
+import type { Redact } from '../text/redact';
+import type { Exchange, Headers, HttpRequest } from './exchange';
+import type { IdleTimeouts } from './idleTimeout';
+import { exchangeOfError, readWhole, type OpenHttp, type OpenReply } from './request';
+import { readStream, type StreamEvent } from './sse';
+
+export interface AnswerStreamParts {
+	readonly open: OpenHttp;
+	readonly idleTimeouts: IdleTimeouts;
+	readonly clock: Clock;
+	/** Ends what is being read: the run is over. */
+	readonly signal?: AbortSignal | undefined;
+}
+
+export interface AnswerRequest extends Pick<HttpRequest, 'url' | 'json' | 'accept'> {
+	/** Until the answer begins, and between two events that say anything. */
+	readonly idleMs: number;
+	/** When the whole answer must be there, by the clock's `now()`. */
+	readonly endByMs: number;
+	/** Errors come as events, too, so those of other statuses than 2xx are read. */
+	readonly hasErrorEvents?: boolean;
+}
+
+/**
+ * What an event meant:
+ * - `nothing`: it keeps the line alive and says nothing of the answer, so the idle time goes on
+ * - `progress`: it said something
+ * - `finished`: the answer is whole, and only a little more may follow
+ * - `closed`: nothing after it is read
+ */
+export type EventMeaning = 'nothing' | 'progress' | 'finished' | 'closed';
+
+/** Why a body ended early. */
+export interface BrokenOff {
+	readonly code: string;
+	readonly reason: string;
+	readonly isTimeout: boolean;
+}
+
+/** An answer whose events were taken. */
+export interface ReadAnswer {
+	readonly kind: 'read';
+	readonly status: number;
+	readonly headers: Headers;
+	readonly broken: BrokenOff | undefined;
+}
+
+/** `timedOut`: none began in time. An exchange: none came, or one that is an error and was read whole. */
+export type AnswerEnd = ReadAnswer | { readonly kind: 'timedOut' } | Exchange;
+
+/** How long a server may hold a stream open after it said why the answer ends: token counts may follow. */
+const AFTER_FINISH_MS = 3_000;
+
+/**
+ * Asks for an answer, and reads it event by event; a body that is not a stream is one event. Never throws.
+ *
+ * @param take what the protocol makes of an event; what it throws breaks the answer off
+ */
+export async function readAnswer(
+	parts: AnswerStreamParts,
+	request: AnswerRequest,
+	take: (event: StreamEvent) => Promise<EventMeaning>,
+): Promise<AnswerEnd> {
+	const { open, clock, signal } = parts;
+	const { url, json, accept, idleMs, endByMs, hasErrorEvents } = request;
+	const timeoutMs = Math.min(idleMs, endByMs - clock.now());
+	if (timeoutMs <= 0) return { kind: 'timedOut' };
+	const opening = await open({ method: 'POST', url, json, accept, timeoutMs, signal });
+	if (opening.kind !== 'open') {
+		return opening.kind === 'lost' && isTimeout(opening.code) ? { kind: 'timedOut' } : opening;
+	}
+	const { reply } = opening;
+	const { status, headers } = reply;
+	const isGood = status >= 200 && status < 300;
+	if (!isGood && !hasErrorEvents) return await readWhole(opening, timeoutMs, signal);
+	try {
+		await follow(parts, request, reply, take);
+		return { kind: 'read', status, headers, broken: undefined };
+	} catch (error) {
+		const ended = exchangeOfError(error, signal);
+		if (ended.kind === 'cancelled') return ended;
+		const { code, reason } = ended;
+		const broken = { code: code || 'ERR_BROKEN', reason, isTimeout: isTimeout(code) };
+		return { kind: 'read', status, headers, broken };
+	}
+}
+
+async function follow(
+	{ idleTimeouts, clock }: AnswerStreamParts,
+	{ idleMs, endByMs }: AnswerRequest,
+	{ body }: OpenReply,
+	take: (event: StreamEvent) => Promise<EventMeaning>,
+): Promise<void> {
+	const watched = idleTimeouts.watch(body, { idleMs, endByMs });
+	let isFinished = false;
+	try {
+		for await (const events of readStream(body)) {
+			for (const event of events) {
+				const meaning = await take(event);
+				if (meaning === 'closed') return;
+				if (meaning === 'progress') watched.received();
+				if (meaning === 'finished' && !isFinished) {
+					isFinished = true;
+					const lastMs = Math.min(endByMs, clock.now() + AFTER_FINISH_MS);
+					watched.expect({ idleMs: AFTER_FINISH_MS, endByMs: lastMs });
+				}
+			}
+		}
+	} finally {
+		watched.release();
+	}
+}
+
+function isTimeout(code: string): boolean {
+	return code === 'ETIMEDOUT' || code === 'ECONNABORTED' || code === 'ERR_TOO_LATE';
+}
+
+/** Why an answer broke off, as a clause. */
+export function whyBroken(broken: BrokenOff | undefined, redact: Redact): string {
+	if (!broken) return 'the connection ended before the answer was finished';
+	const reason = excerpt(redact(broken.reason));
+	return broken.code === 'ETIMEDOUT' ? reason : `${reason} (${broken.code})`;
+}

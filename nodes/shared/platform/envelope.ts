@@ -1,0 +1,61 @@
+import * as v from 'valibot';
+
+import { errorWords } from '../errors/serviceMessage';
+import type { Exchange } from '../http/exchange';
+import { ofUnanswered, type Outcome } from '../http/outcome';
+import { isJsonObject, parseJson, type Json } from '../text/json';
+
+const Envelope = v.object({
+	code: v.union([v.number(), v.pipe(v.string(), v.regex(/^-?\d+$/), v.transform(Number))]),
+});
+
+/** A code in words, such as "INVALID_PARAM": the interface leaves all codes but 0 open. */
+const NamedRefusal = v.object({
+	code: v.pipe(v.string(), v.regex(/\p{L}/u), v.regex(/^(?!\s*(ok|success\w*)\s*$)/i)),
+	msg: v.pipe(v.string(), v.regex(/\S/)),
+	data: v.optional(v.null()),
+});
+
+/** Statuses, and codes that mirror them, of whoever gave up waiting for the work: it may still be done. */
+const GAVE_UP: ReadonlySet<number | null> = new Set([408, 499, 504]);
+
+/** Reads an exchange by the envelope of §7.1: `code` 0 is success, unless the HTTP status says failure. */
+export function classify(exchange: Exchange): Outcome<Json | undefined> {
+	if (exchange.kind !== 'reply') return ofUnanswered(exchange);
+	const { status, headers } = exchange;
+	const body = parseJson(exchange.text);
+	const envelope = v.safeParse(Envelope, body);
+	const code = envelope.success ? envelope.output.code : null;
+	const words = errorWords(body);
+	const text = words || describeBody(body, exchange.text, headers['content-type']);
+
+	const unclear = { kind: 'unclear', status, text, inItsForm: false } as const;
+	if (status === 429 || code === 429) return { kind: 'busy', retryAfter: headers['retry-after'], text };
+	if (status >= 300 && status < 400) {
+		return headers.location && code === null
+			? { kind: 'redirected', status, location: headers.location }
+			: unclear;
+	}
+	if (GAVE_UP.has(status) || GAVE_UP.has(code) || status >= 500) {
+		return { ...unclear, inItsForm: code !== null && code !== 0 };
+	}
+	if (status >= 400) {
+		const wordless = code === 0 || (code === null && !words);
+		// A page or a plain text is a reason, too.
+		const isSilent = words === '' && (body !== undefined || exchange.text.trim() === '');
+		const reason = isSilent ? `no reason was given (HTTP ${status})` : text;
+		return { kind: 'refused', status, code, text: reason, ...(wordless && { wordless }) };
+	}
+	// Only with words and without data: anything else without an envelope may be anyone's, and the work may be done.
+	if (v.is(NamedRefusal, body)) return { kind: 'refused', status, code, text };
+	if (code === null) return unclear;
+	if (code !== 0) return { kind: 'refused', status, code, text };
+	return { kind: 'answered', data: isJsonObject(body) ? body.data : undefined };
+}
+
+function describeBody(body: Json | undefined, text: string, contentType = ''): string {
+	if (!text.trim()) return 'an empty answer';
+	if (/html/i.test(contentType) || /^\s*</.test(text)) return 'a web page instead of JSON';
+	if (body === undefined) return 'an answer that is cut off or is not JSON';
+	return 'an answer without the expected "code" field';
+}

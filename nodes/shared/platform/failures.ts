@@ -1,0 +1,156 @@
+import type { Failure } from '../errors/failure';
+import type { Repeatability } from '../http/backoff';
+import type { FailedOutcome } from '../http/outcome';
+import { explainUnreached, originOf } from '../http/unreached';
+import { excerpt, sentence, type JsonObject } from '../text/json';
+import type { Redact } from '../text/redact';
+
+export interface CallFacts {
+	/** What the call does, as it reads after "could not": `submit the task`. */
+	readonly purpose: string;
+	readonly repeatability: Repeatability;
+	readonly baseUrl: string;
+	readonly tries: number;
+	readonly redact: Redact;
+}
+
+/** What an operator can do, in the words of the node that asked: the options are its own. */
+export interface CallAdvice {
+	readonly busy: string;
+	/** Whose key may do this. */
+	readonly rightful: string;
+	/** What to compare with what the platform says. */
+	readonly check: string;
+}
+
+type Of<K extends FailedOutcome['kind']> = Extract<FailedOutcome, { kind: K }>;
+
+/** Turns the outcome that ended a call into a sentence for the operator, with what to do about it. */
+export function explainCall(outcome: FailedOutcome, facts: CallFacts, advice: CallAdvice): Failure {
+	switch (outcome.kind) {
+		case 'busy':
+			return {
+				kind: 'refused',
+				message: `The platform is taking no more requests, so the node could not ${facts.purpose}${afterTries(facts)}`,
+				advice: `${advice.busy} ${platformSaid(outcome, facts)}`,
+				details: { httpStatus: 429 },
+			};
+		case 'refused':
+			return explainRefused(outcome, facts, advice);
+		case 'unclear':
+			return explainUnclear(outcome, facts);
+		default:
+			return explainUnsent(outcome, facts);
+	}
+}
+
+/** What nobody carried out and nobody refused. */
+export function explainUnsent(
+	outcome: Of<'cancelled' | 'notSent' | 'redirected'>,
+	facts: CallFacts,
+): Failure {
+	const { purpose, baseUrl, redact } = facts;
+	if (outcome.kind === 'cancelled') {
+		const message = `The execution was stopped before the node could ${purpose}`;
+		return { kind: 'cancelled', message, advice: '' };
+	}
+	if (outcome.kind === 'redirected') {
+		const { status, location } = outcome;
+		return {
+			kind: 'credential',
+			message: `The base URL leads elsewhere, so the node did not ${purpose}`,
+			advice: `The address answered with a redirect (HTTP ${status}) to ${quote(redact, originOf(location))}. The key is never sent to another address. If that is your platform, enter it as Base URL in the credential.`,
+			details: { httpStatus: status },
+		};
+	}
+	const { code, text } = outcome;
+	const { message, advice } = explainUnreached(code, `The platform at ${originOf(baseUrl)}`, 'http');
+	return {
+		kind: 'unreachable',
+		message: `${message}, so the node could not ${purpose}${afterTries(facts)}`,
+		advice: `${advice}. Nothing was sent. Reason: ${sentence(quote(redact, text))}`,
+		details: { networkCode: code },
+	};
+}
+
+/** How a service names a missing address, as opposed to a missing workflow or task. */
+const NO_SUCH_PATH = /\b(path|route|url|endpoint|page|cannot (get|post))\b|^(404 )?not found\W*$/i;
+
+function explainRefused(outcome: Of<'refused'>, facts: CallFacts, advice: CallAdvice): Failure {
+	const { status, code, text } = outcome;
+	const { purpose, redact } = facts;
+	const details: JsonObject = { httpStatus: status, ...(code !== null && { code }) };
+	if (status === 401 || code === 401) {
+		return {
+			kind: 'credential',
+			message: `The platform does not accept the API key, so the node could not ${purpose}`,
+			advice: `Check that the key in the FlowPlatform credential is complete, has not been deleted and belongs to this base URL. ${platformSaid(outcome, facts)}`,
+			details,
+		};
+	}
+	if (status === 403 || code === 403) {
+		return {
+			kind: 'credential',
+			message: `The API key has no right to ${purpose}`,
+			advice: `${advice.rightful} ${platformSaid(outcome, facts)}`,
+			details,
+		};
+	}
+	const said = quote(redact, text);
+	if (status === 404 && (code === null || NO_SUCH_PATH.test(said))) {
+		return {
+			kind: 'credential',
+			message: `The base URL has no such interface, so the node could not ${purpose}`,
+			advice: `Check the Base URL in the credential: it is the address of the platform's API without a path such as "/api" at its end. The address answered HTTP 404: ${sentence(said)}`,
+			details,
+		};
+	}
+	return {
+		kind: 'refused',
+		message: `The platform refused to ${purpose}: ${said}`,
+		advice: advice.check,
+		details,
+	};
+}
+
+export function explainUnclear({ text, status, code, inItsForm }: Of<'unclear'>, facts: CallFacts): Failure {
+	const { purpose, repeatability, redact } = facts;
+	// Gateways in front of a platform in trouble send pages, too, but not as a success.
+	const isElsewhere = /^a web page\b/.test(text) && status !== undefined && status < 300;
+	const where = isElsewhere ? '. The Base URL in the credential may be wrong' : '';
+	const said = `${quote(redact, text)}${where}`;
+	const http = status === undefined ? '' : ` (HTTP ${status})`;
+	const details: JsonObject = {
+		...(status === undefined ? { networkCode: code ?? '' } : { httpStatus: status }),
+	};
+	if (repeatability === 'write') {
+		return {
+			kind: 'unclear',
+			message: `No clear answer came when the node tried to ${purpose}${http}: ${said}`,
+			advice: 'It was not tried again, because the platform may have carried it out.',
+			details,
+		};
+	}
+	return {
+		kind: inItsForm ? 'refused' : 'unclear',
+		message: `The platform could not ${purpose}${http}${afterTries(facts)}: ${said}`,
+		advice: isElsewhere
+			? "Check that the Base URL is the address of the platform's API and not of its console, or run the node again later."
+			: 'The platform seems to be in trouble at the moment. Run the node again later.',
+		details,
+	};
+}
+
+function afterTries({ tries }: CallFacts): string {
+	return tries > 1 ? ` after ${tries} tries` : '';
+}
+
+/** What a service said, as it fits into a sentence. */
+export function quote(redact: Redact, text: string): string {
+	// Hidden first: a key that is cut would not be recognised any more.
+	return excerpt(redact(text), 500);
+}
+
+function platformSaid({ text }: { readonly text: string }, { redact }: CallFacts): string {
+	return `The platform said: ${sentence(quote(redact, text))}`;
+}

@@ -1,0 +1,47 @@
+import type { Outcome } from '../../../../nodes/shared/http/outcome';
+import { createRateLimiter } from '../../../../nodes/shared/http/rateLimiter';
+import { createRetry, type RetryTerms } from '../../../../nodes/shared/http/retry';
+import { TestClock } from '../../testClock';
+
+const BUSY: Outcome<string> = { kind: 'busy', retryAfter: '30', text: 'later' };
+const TERMS: RetryTerms = { repeatability: 'write', lane: 'work', tries: 3 };
+
+/** Two requests in one lane; the first is busy at its first try. @returns when each was sent */
+async function sentAfter(busy: Outcome<string>): Promise<number[][]> {
+	const clock = new TestClock();
+	const rateLimiter = createRateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock);
+	const retry = createRetry({ rateLimiter, clock, random: () => 0 });
+	const sent: number[][] = [[], []];
+	const ask = async (number: number): Promise<void> => {
+		const settled = await retry(TERMS, async () => {
+			const times = sent[number] ?? [];
+			times.push(clock.elapsedMs);
+			const isFirst = number === 0 && times.length === 1;
+			return await Promise.resolve(isFirst ? busy : { kind: 'answered', data: 'yes' });
+		});
+		expect(settled).toEqual({ outcome: { kind: 'answered', data: 'yes' }, tries: sent[number]?.length });
+	};
+	await clock.run(Promise.all([ask(0), ask(1)]));
+	return sent;
+}
+
+test('a service that is busy holds everything back', async () => {
+	expect(await sentAfter(BUSY)).toEqual([[0, 30_000], [30_000]]);
+});
+
+test('where only one thing is busy, all others go on', async () => {
+	expect(await sentAfter({ ...BUSY, sparesOthers: true })).toEqual([[0, 30_000], [0]]);
+});
+
+test('tells how many tries it took, whatever ended them', async () => {
+	const clock = new TestClock();
+	const rateLimiter = createRateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock);
+	const retry = createRetry({ rateLimiter, clock, random: () => 0 });
+	const unclear: Outcome<string> = { kind: 'unclear', status: 502, text: 'a page' };
+	const ask = async () => await Promise.resolve(unclear);
+	expect(await clock.run(retry({ ...TERMS, repeatability: 'read' }, ask))).toEqual({
+		outcome: unclear,
+		tries: 3,
+	});
+	expect(await clock.run(retry(TERMS, ask))).toEqual({ outcome: unclear, tries: 1 });
+});
