@@ -1,3 +1,4 @@
+import type { DialectName } from './agents/dialects';
 import type { Agent, AgentOptions } from './agents/instances';
 import type { Books } from './books';
 import type { ChatControl } from './chat/holds';
@@ -36,6 +37,8 @@ export interface PlatformOptions {
 	promptTokenSeconds?: number;
 	/** The token of the agent `default`, for a platform that is started again and again; it begins with `agt_`. */
 	agentToken?: string;
+	/** How the agent `default` words its wire; default `usual`. */
+	agentDialect?: DialectName;
 	/** The outer HTTP status of the agent service's failures: 200, or the envelope's; default `always200`. */
 	agentOuterStatus?: OuterStatus;
 	/** How long the URL of an uploaded file is good; default one hour. */

@@ -68,7 +68,11 @@ function assembleAgents(
 	const agents = new AgentInstances(() => agenda.now());
 	return {
 		agents,
-		defaultAgent: agents.create({ name: 'default', token: options.agentToken }),
+		defaultAgent: agents.create({
+			name: 'default',
+			token: options.agentToken,
+			dialect: options.agentDialect,
+		}),
 		agentOuterStatus: options.agentOuterStatus ?? 'always200',
 		media: new MediaStore({ seconds, maxBytes, types: options.mediaTypes }, links),
 	};

@@ -12,6 +12,8 @@ const HELP = `Starts the local platform.
   --file-port <n>               port of the file host (default ${DEFAULT_PORT + 1}; 0: a free one)
   --api-key <sk-…>              key of the owner "default" (default: a new one)
   --agent-token <agt_…>         token of the agent "default" (default: a new one)
+  --agent-dialect usual|nested|bare
+                                how the agent "default" words its wire (usual)
   --agent-outer-status always200|same
                                 outer HTTP status of the agent service's failures (always200)
   --runners <n>                 tasks that run at once (4)
@@ -32,6 +34,7 @@ const options = {
 	'api-key': { type: 'string' },
 	'agent-token': { type: 'string' },
 	'agent-outer-status': { type: 'string' },
+	'agent-dialect': { type: 'string' },
 	runners: { type: 'string' },
 	'step-ms': { type: 'string' },
 	'task-ms': { type: 'string' },
@@ -68,6 +71,7 @@ function platformOptions(flags: Flags): PlatformOptions {
 		filePort: numberOf('file-port', flags['file-port']) ?? DEFAULT_PORT + 1,
 		apiKey: flags['api-key'],
 		agentToken: flags['agent-token'],
+		agentDialect: oneOf('agent-dialect', flags['agent-dialect'], ['usual', 'nested', 'bare']),
 		agentOuterStatus: oneOf('agent-outer-status', flags['agent-outer-status'], ['always200', 'same']),
 		runners: numberOf('runners', flags.runners),
 		stepMs: numberOf('step-ms', flags['step-ms']),

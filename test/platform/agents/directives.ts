@@ -18,6 +18,8 @@ export interface Script {
 	takesMs: number;
 	hold: boolean;
 	effects: string[];
+	/** Tools that a streamed turn uses by itself before its first piece. */
+	steps: string[];
 	interrupts: PlannedInterrupt[];
 	fail?: string;
 	refuse?: string;
@@ -87,6 +89,9 @@ const ORDERS: Readonly<Record<string, Order>> = {
 	'side effect': (script, detail) => {
 		script.effects.push(detail);
 	},
+	step: (script, detail) => {
+		script.steps.push(detail || 'search');
+	},
 	question: ask,
 	'then question': ask,
 	tool: callTool,
@@ -134,6 +139,7 @@ export function readScript(message: string): Script {
 		takesMs: 0,
 		hold: false,
 		effects: [],
+		steps: [],
 		interrupts: [],
 		chunks: DEFAULT_CHUNKS,
 		pauseMs: 0,

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { DIALECTS, type Dialect, type DialectName } from './dialects';
 import { AgentRefusal } from './envelope';
 import { noInterrupt, Session } from './session';
 import type { InvokeCall } from './invokeCall';
@@ -14,6 +15,8 @@ export interface AgentOptions {
 	rights?: readonly AgentRight[];
 	/** A session that was not used for so long is expired; default: never. */
 	sessionMs?: number;
+	/** How the instance words its wire; default `usual`. */
+	dialect?: DialectName;
 }
 
 /** One agent instance, as a test holds it. */
@@ -35,6 +38,7 @@ export class AgentInstance implements Agent {
 	readonly agentId = `agent_${randomBytes(6).toString('hex')}`;
 	readonly name: string;
 	readonly token: string;
+	readonly dialect: Dialect;
 	readonly #rights: ReadonlySet<AgentRight>;
 	readonly #sessionMs: number;
 	readonly #sessions = new Map<string, Session>();
@@ -42,13 +46,14 @@ export class AgentInstance implements Agent {
 	#held: Array<() => void> = [];
 
 	constructor(
-		{ name, token, rights = AGENT_RIGHTS, sessionMs = Infinity }: AgentOptions,
+		{ name, token, rights = AGENT_RIGHTS, sessionMs = Infinity, dialect = 'usual' }: AgentOptions,
 		private readonly now: () => number,
 		private readonly knowToken: (token: string, agent: AgentInstance) => void,
 	) {
 		this.token = token ?? `agt_${randomBytes(24).toString('hex')}`;
 		if (!this.token.startsWith('agt_')) throw new Error('An agent token begins with agt_.');
 		this.name = name ?? this.agentId;
+		this.dialect = DIALECTS[dialect];
 		this.#rights = new Set(rights);
 		this.#sessionMs = sessionMs;
 		knowToken(this.token, this);

@@ -108,8 +108,9 @@ async function answerWhole(parts: Parts, visit: AgentVisit, turn: DoneTurn): Pro
 		return;
 	}
 	const envelope = endOf(visit, turn);
-	const { status, headers } = envelopeAnswer(envelope, parts.agentOuterStatus);
-	const answer = { status, headers, body: JSON.stringify(spoilData(envelope, faults)) };
+	const { dialect } = visit.agent;
+	const { status, headers } = envelopeAnswer(envelope, parts.agentOuterStatus, dialect);
+	const answer = { status, headers, body: JSON.stringify(spoilData(dialect.body(envelope), faults)) };
 	await deliverAnswer(reply, answer, faults, trapUrl(parts), () => {
 		turn.entry.answered = 'yes';
 	});
@@ -132,8 +133,18 @@ async function answerInPieces(parts: Parts, visit: AgentVisit, turn: DoneTurn): 
 		between: async (sent) => {
 			if (sent === script.holdAfter) await agent.untilReleased();
 		},
-		piece: (delta) => agentSuccess(requestId, { reason: 'delta', delta, session_id: session.id }),
-		last: endOf(visit, turn),
+		steps: script.steps.map((name) =>
+			agent.dialect.step(
+				agentSuccess(requestId, {
+					reason: 'tool',
+					tool: { name, status: 'finished' },
+					session_id: session.id,
+				}),
+			),
+		),
+		piece: (delta) =>
+			agent.dialect.piece(agentSuccess(requestId, { reason: 'delta', delta, session_id: session.id })),
+		last: agent.dialect.last(endOf(visit, turn)),
 		settled,
 		whenWhole: () => {
 			entry.answered = 'yes';
@@ -144,11 +155,12 @@ async function answerInPieces(parts: Parts, visit: AgentVisit, turn: DoneTurn): 
 async function invoke(parts: Parts, visit: AgentVisit): Promise<void> {
 	const { agent, request, faults } = visit;
 	agent.mustAllow('invoke');
-	if (faults.some(({ kind }) => kind === 'sessionGone') && isRecord(request.body)) {
-		const { session_id: id } = request.body;
+	const body = isRecord(request.body) ? agent.dialect.read(request.body) : request.body;
+	if (faults.some(({ kind }) => kind === 'sessionGone') && isRecord(body)) {
+		const { session_id: id } = body;
 		if (typeof id === 'string') agent.expireSessions(id);
 	}
-	const call = readCall(request.body);
+	const call = readCall(body);
 	if (call.stream) agent.mustAllow('stream');
 	const seat = takeSeat(parts, agent, call);
 	try {
@@ -163,14 +175,15 @@ async function invoke(parts: Parts, visit: AgentVisit): Promise<void> {
 
 async function receive(parts: Parts, visit: AgentVisit): Promise<MediaFile> {
 	const { agent, request } = visit;
-	const missing = new AgentRefusal('file_missing', 'file is required: a form part of type file.');
+	const { mediaPart } = agent.dialect;
+	const missing = new AgentRefusal('file_missing', `${mediaPart} is required: a form part of type file.`);
 	if (!request.isMultipart()) throw missing;
 	let file: MediaFile | undefined;
 	let refusal: AgentRefusal | undefined;
 	for await (const part of request.parts()) {
 		if (part.type !== 'file') continue;
 		// What is not read to its end would hold up the parts that follow.
-		if (part.fieldname !== 'file' || file !== undefined || refusal !== undefined) {
+		if (part.fieldname !== mediaPart || file !== undefined || refusal !== undefined) {
 			part.file.resume();
 			continue;
 		}
@@ -204,7 +217,12 @@ async function uploadMedia(parts: Parts, visit: AgentVisit): Promise<void> {
 		mime_type: file.mimeType,
 		size: file.content.length,
 	});
-	await deliverAnswer(reply, jsonAnswer(200, spoilData(envelope, faults)), faults, trapUrl(parts));
+	await deliverAnswer(
+		reply,
+		jsonAnswer(200, spoilData(agent.dialect.media(envelope), faults)),
+		faults,
+		trapUrl(parts),
+	);
 }
 
 /** The body as the service reads it: one that is broken comes as its text, since a bad token is told first. */
@@ -233,6 +251,7 @@ export async function agentService(app: FastifyInstance, { parts }: { parts: Par
 		const { headers, ...answer } = envelopeAnswer(
 			agentFailure(newRequestId(), status, { reason, detail }),
 			parts.agentOuterStatus,
+			parts.defaultAgent.dialect,
 		);
 		return reply.code(answer.status).headers(headers).send(answer.body);
 	});

@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify';
+import type { Dialect } from '../agents/dialects';
 import { agentFailure, newRequestId } from '../agents/envelope';
 import type { AgentEnvelope, Reason } from '../agents/envelope';
 import type { Fault } from '../faults/faultBoard';
@@ -8,8 +9,9 @@ import type { HttpAnswer } from './delivery';
 /** What the outer HTTP status of a failure is: 200 always, or the one that the envelope tells. */
 export type OuterStatus = 'always200' | 'same';
 
-export function envelopeAnswer(envelope: AgentEnvelope, outer: OuterStatus): HttpAnswer {
-	return jsonAnswer(outer === 'same' ? envelope.http_status_code : 200, envelope);
+export function envelopeAnswer(envelope: AgentEnvelope, outer: OuterStatus, dialect: Dialect): HttpAnswer {
+	const isOuter = outer === 'same' || dialect.statusIsOuter;
+	return jsonAnswer(isOuter ? envelope.http_status_code : 200, dialect.body(envelope));
 }
 
 const FAULT_REASONS: Readonly<Record<number, Reason>> = {

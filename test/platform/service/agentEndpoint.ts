@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
 import { AgentRefusal, newRequestId } from '../agents/envelope';
+import type { Dialect } from '../agents/dialects';
 import type { AgentInstance } from '../agents/instances';
 import type { Fault } from '../faults/faultBoard';
 import type { FaultTarget } from '../faults/rules';
@@ -29,11 +30,12 @@ async function refuse(
 	reply: FastifyReply,
 	requestId: string,
 	why: AgentRefusal,
+	dialect: Dialect,
 ): Promise<void> {
 	if (why.status === 401) parts.books.unauthorized();
 	if (why.reason === 'rate_limited') parts.books.rateLimited();
 	parts.books.agents.refused(why.reason);
-	const answer = envelopeAnswer(why.envelope(requestId), parts.agentOuterStatus);
+	const answer = envelopeAnswer(why.envelope(requestId), parts.agentOuterStatus, dialect);
 	const { retryAfterSeconds: seconds } = why;
 	const pace = seconds === undefined ? undefined : { 'retry-after': String(seconds) };
 	await deliver(reply, { ...answer, headers: { ...answer.headers, ...pace } });
@@ -47,8 +49,11 @@ export function agentEndpoint(
 ): RouteHandlerMethod {
 	return async (request, reply) => {
 		const requestId = newRequestId();
+		// Whose token is unknown is answered as the platform's first agent would.
+		let { dialect } = parts.defaultAgent;
 		try {
 			const agent = agentOf(parts, request.headers.authorization);
+			({ dialect } = agent);
 			const faults = parts.faults.draw(target, () => JSON.stringify(request.body ?? request.url));
 			const before = faults.find(({ phase }) => phase === 'before');
 			if (before !== undefined) {
@@ -61,7 +66,7 @@ export function agentEndpoint(
 		} catch (error) {
 			if (!(error instanceof AgentRefusal)) throw error;
 			await readToEnd(request.raw);
-			await refuse(parts, reply, requestId, error);
+			await refuse(parts, reply, requestId, error, dialect);
 		}
 		return reply;
 	};
