@@ -75,10 +75,10 @@ describe('the authentication frame', () => {
 	});
 
 	test.each(['{"token":"$token","id":9007199254740993}', { token: '$token', id: 2 ** 60 }])(
-		'a number of which digits would be lost is refused: %j',
+		'a number which would lose digits is refused: %j',
 		(template) => {
 			expect(fillAuthFrame(template, 'wst_secret')).toMatchObject({
-				failure: { kind: 'badInput', message: expect.stringContaining('of which digits would be lost') },
+				failure: { kind: 'badInput', message: expect.stringContaining('which would lose digits') },
 			});
 		},
 	);
