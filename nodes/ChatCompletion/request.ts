@@ -1,5 +1,5 @@
 import { readExtraBody } from '../shared/form/extraBody';
-import { badInput, fail, ok, type Result } from '../shared/errors/failure';
+import { failInput, ok, type Result } from '../shared/errors/failure';
 import type { Json, JsonObject } from '../shared/text/json';
 import { reasoningFields, type ReasoningWish } from '../shared/chat/reasoning';
 import { responseFormat, type AnswerFormat } from './format';
@@ -40,8 +40,9 @@ export function chatBody(question: ChatQuestion): Result<JsonObject> {
 	const { messages, stream, includeUsage, format, sampling } = question;
 	const model = question.reasoning.model.trim();
 	if (!model) {
-		return fail(
-			badInput('No model is chosen', 'Choose one under "Model", or enter its ID as the platform lists it.'),
+		return failInput(
+			'No model is chosen',
+			'Choose one under "Model", or enter its ID as the platform lists it.',
 		);
 	}
 	const reasoning = reasoningFields({ ...question.reasoning, model });

@@ -1,5 +1,5 @@
 import { readExtraBody } from '../shared/form/extraBody';
-import { badInput, fail, ok } from '../shared/errors/failure';
+import { failInput, ok } from '../shared/errors/failure';
 import { defineOptions, readNumbers } from '../shared/form/options';
 import { reasoningFields, type ReasoningWish } from '../shared/chat/reasoning';
 import { samplingOptions } from '../shared/chat/samplingForm';
@@ -45,8 +45,9 @@ const RESERVED: ReadonlySet<string> = new Set(['model', 'messages', 'stream', 't
 export function modelSettings(wish: ReasoningWish, options: Readonly<Record<string, unknown>>) {
 	const model = wish.model.trim();
 	if (!model) {
-		return fail(
-			badInput('No model is chosen', 'Choose one under "Model", or enter its ID as the platform lists it.'),
+		return failInput(
+			'No model is chosen',
+			'Choose one under "Model", or enter its ID as the platform lists it.',
 		);
 	}
 	const reasoning = reasoningFields({ ...wish, model });

@@ -1,6 +1,6 @@
 import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 
-import { badInput, fail, ok, type Failure, type Result } from '../../shared/errors/failure';
+import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { megabytes, readBinaryField } from '../../shared/files/inputFile';
 import { excerpt, isJsonObject, jsonText, type Json, type JsonObject } from '../../shared/text/json';
 import { readWish } from '../../shared/chat/reasoning';
@@ -140,21 +140,17 @@ function checkImageUrl(url: string, maxBytes: number): Result<string[]> {
 	if (/^https?:\/\/[^/]/i.test(url)) return ok([url]);
 	const inline = /^data:([^;,]+);base64,/i.exec(url);
 	if (!inline) {
-		return fail(
-			badInput(
-				url ? `"${excerpt(url, 80)}" is not a web address of an image` : 'An image has no URL',
-				'Enter a URL that starts with https:// or http://, or choose "Input File" as its source.',
-			),
+		return failInput(
+			url ? `"${excerpt(url, 80)}" is not a web address of an image` : 'An image has no URL',
+			'Enter a URL that starts with https:// or http://, or choose "Input File" as its source.',
 		);
 	}
 	const [head, type = ''] = inline;
 	if (!IMAGE_TYPES.has(type.toLowerCase())) return fail(noImage('An image', type.toLowerCase()));
 	if ((url.length - head.length) * 0.75 > maxBytes) {
-		return fail(
-			badInput(
-				`An image is larger than ${megabytes(maxBytes)} MB`,
-				'Make it smaller, or raise "Max Image Size (MB)" in the node\'s options.',
-			),
+		return failInput(
+			`An image is larger than ${megabytes(maxBytes)} MB`,
+			'Make it smaller, or raise "Max Image Size (MB)" in the node\'s options.',
 		);
 	}
 	return ok([url]);

@@ -1,4 +1,4 @@
-import { badInput, fail, ok, type Result } from '../errors/failure';
+import { badInput, fail, failInput, ok, type Result } from '../errors/failure';
 import { excerpt, type JsonObject } from '../text/json';
 
 /**
@@ -156,11 +156,9 @@ export function reasoningFields(wish: ReasoningWish): Result<JsonObject> {
 	const row = reasoningModel(wish.model);
 	const name = `"${excerpt(wish.model, 80)}"`;
 	if (wish.split && row && !row.split && wish.control === 'auto') {
-		return fail(
-			badInput(
-				`${name} does not support "Separate Reasoning"`,
-				'Turn off "Separate Reasoning": the reasoning has a separate field in the output anyway.',
-			),
+		return failInput(
+			`${name} does not support "Separate Reasoning"`,
+			'Turn off "Separate Reasoning": the reasoning has a separate field in the output anyway.',
 		);
 	}
 	const split: JsonObject = wish.split ? { reasoning_split: true } : {};
