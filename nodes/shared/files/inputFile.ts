@@ -47,14 +47,22 @@ export async function readBinaryField(
 		if (buffer.byteLength === 0) return fail(emptyFile(`in field "${field}"`));
 		return ok(inputFile(buffer, meta.fileName ?? '', meta.mimeType));
 	} catch {
-		const present = Object.keys(context.getInputData()[itemIndex]?.binary ?? {});
-		const found =
-			present.length > 0 ? `The item's files are in: ${present.join(', ')}.` : 'The item has no file at all.';
-		return failInput(
-			`The item has no file in field "${excerpt(field, 60)}"`,
-			`${found} Enter the name of the field that holds the file, or connect a node before this one that outputs it.`,
-		);
+		return refuseMissingFile(context, itemIndex, field);
 	}
+}
+
+/** The failure of an item without a file in the field. */
+export function refuseMissingFile(
+	context: Pick<InputFileContext, 'getInputData'>,
+	itemIndex: number,
+	field: string,
+): Result<never> {
+	const present = Object.keys(context.getInputData()[itemIndex]?.binary ?? {});
+	const found = present.length > 0 ? `Its files are in: ${present.join(', ')}.` : 'It has no file at all.';
+	return failInput(
+		`The item has no file in field "${excerpt(field, 60)}"`,
+		`${found} Enter the name of the field that holds the file, or connect a node before this one that outputs it.`,
+	);
 }
 
 /** The size that n8n has noted for a file; `undefined` where it has not, or there is no file. */

@@ -56,6 +56,14 @@ export function optionsCollection<F extends Named<F, OptionField>>(
 	};
 }
 
+/** The given choice, or the first one, which is the default. */
+export function oneOf<Choice extends string>(
+	choices: readonly [Choice, ...Choice[]],
+	given: unknown,
+): Choice {
+	return choices.find((choice) => choice === given) ?? choices[0];
+}
+
 /** The checked numbers of a form. */
 export interface Numbers<Name> {
 	/** The entered number, else the one that counts without it. */
