@@ -68,7 +68,7 @@ export function whyTokenDoesNotFit(token: string, credential: TokenCredential): 
 	if (!isEmpty && prefixes.some((prefix) => token.startsWith(prefix))) return undefined;
 	const wanted = prefixes.map((prefix) => `"${prefix}"`).join(' or ');
 	if (isEmpty)
-		return `The ${credential} credential holds no secret. Paste the one that starts with ${wanted}.`;
+		return `The ${credential} credential contains no secret. Paste the one that starts with ${wanted}.`;
 	const actual = TOKEN_KINDS.find(({ prefix }) => token.startsWith(prefix));
 	if (actual) {
 		return (

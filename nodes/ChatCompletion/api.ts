@@ -233,7 +233,7 @@ function failed(failure: Failure): Outcome<Reading> {
 function timedOut({ clock }: ChatParts, { idleMs, endByMs }: ChatCall, details: JsonObject = {}): Failure {
 	const kind = 'timedOut';
 	if (clock.now() >= endByMs) {
-		const message = 'The answer did not come before the timeout';
+		const message = 'The answer did not arrive before the timeout';
 		const advice = 'Raise "Timeout" in the node\'s options, or set it to 0 for none.';
 		return { kind, message, advice, details };
 	}

@@ -43,7 +43,7 @@ export function readSchema(value: unknown): Result<AnswerFormat> {
 	const parsed = typeof value === 'string' ? parseRounded(value) : value;
 	if (!isJsonObject(parsed) || Object.keys(parsed).length === 0) {
 		return failInput(
-			'"JSON Schema" holds no schema',
+			'"JSON Schema" contains no schema',
 			'Enter an object such as { "type": "object", "properties": { "title": { "type": "string" } } }.',
 		);
 	}
@@ -83,7 +83,7 @@ export function parseAnswer(text: string, format: AnswerFormat, isCut = false): 
 	);
 	if (fitting.size > 1) {
 		return fail(
-			`it holds ${fitting.size} different pieces of JSON that would do, so it is not clear which one is the answer`,
+			`it contains ${fitting.size} different pieces of JSON that would do, so it is not clear which one is the answer`,
 		);
 	}
 	for (const fits of fitting.values()) return ok(fits);

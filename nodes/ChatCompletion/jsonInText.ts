@@ -32,7 +32,7 @@ export function jsonInText(text: string): Result<FoundValue[], string> {
 	}
 	const sources = outermostBrackets(text);
 	if (!sources) return fail(BROKEN);
-	if (sources.length > MOST_PIECES) return fail('it holds more brackets than an answer could');
+	if (sources.length > MOST_PIECES) return fail('it contains more brackets than an answer could');
 	const values: FoundValue[] = [];
 	for (const source of sources) {
 		const value = parseJson(source);

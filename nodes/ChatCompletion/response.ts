@@ -108,8 +108,8 @@ export class AnswerBuilder {
 
 	/** Why the answer is too large to be one; empty if it is not. */
 	get excess(): string {
-		if (this.toolCalls.count > MOST_TOOL_CALLS) return `it holds more than ${MOST_TOOL_CALLS} tool calls`;
-		return this.size > MOST_CHARS ? `it holds more than ${MOST_CHARS} characters` : '';
+		if (this.toolCalls.count > MOST_TOOL_CALLS) return `it contains more than ${MOST_TOOL_CALLS} tool calls`;
+		return this.size > MOST_CHARS ? `it contains more than ${MOST_CHARS} characters` : '';
 	}
 
 	answer(): ChatAnswer {

@@ -80,7 +80,7 @@ export function createClient(parts: ClientParts): CallApi {
 function withoutId(purpose: string, field: string): CallFailure {
 	return {
 		kind: 'unclear',
-		message: `The node tried to ${purpose}, but the platform's answer holds no usable "${field}"`,
+		message: `The node tried to ${purpose}, but the platform's answer contains no usable "${field}"`,
 		advice: 'It was not tried again, because the platform may have carried it out.',
 		passing: false,
 	};

@@ -85,8 +85,8 @@ function oddEnd({ content, reasoning, finishReason, toolCalls }: ChatAnswer): st
 	const isEmpty = content.trim() === '' && toolCalls.length === 0;
 	if (finishReason === 'length') {
 		return isEmpty && reasoning
-			? 'The model used up all its tokens for thinking and gave no answer. Raise "Max Tokens", or set "Reasoning" to Off.'
-			: 'The answer was cut off because it reached the most tokens allowed. Raise "Max Tokens" in the node\'s options.';
+			? 'The model spent all its tokens on thinking and gave no answer. Raise "Max Tokens", or set "Reasoning" to Off.'
+			: 'The answer was cut off because it reached the maximum number of tokens. Raise "Max Tokens" in the node\'s options.';
 	}
 	if (finishReason === 'content_filter') return "The platform's content filter cut the answer off.";
 	if (!isEmpty) return '';

@@ -76,9 +76,9 @@ export const CHAT_OPTIONS = defineRequestOptions({
 	...callOptions({
 		concurrency: 'How many items to answer at the same time',
 		extraBody: 'e.g. { "top_k": 20 }. Fields that this form sets are refused.',
-		requestsPerSecond: 'Most questions sent in a second',
+		requestsPerSecond: 'Maximum number of questions per second',
 		retries:
-			'How often to send a question again after an outage or a refusal for load, as long as no answer has begun',
+			'How often to resend a question after an outage or if the platform is overloaded, as long as no answer has begun',
 	}),
 	idleTimeoutSeconds: {
 		displayName: 'Idle Timeout (Seconds)',
@@ -137,7 +137,8 @@ export const CHAT_OPTIONS = defineRequestOptions({
 		whenAbsent: 1_800,
 	},
 	...samplingOptions({
-		maxTokens: 'Most tokens of the answer, thinking included. Not sent unless this option is added.',
+		maxTokens:
+			'Maximum number of tokens in the answer, thinking included. Not sent unless this option is added.',
 		separateReasoning:
 			'Whether to send reasoning_split, so that the model keeps its thinking out of its answer. Only some models take it; the output separates the two in any case.',
 	}),

@@ -126,7 +126,7 @@ function logCancelled(context: IExecuteFunctions, outcomes: readonly TaskOutcome
 	logStopped(
 		context,
 		'FlowTask',
-		`${ids.length} submitted task(s) go on at the platform: ${listIds(ids)}${open}`,
+		`${ids.length} submitted task(s) keep running on the platform: ${listIds(ids)}${open}`,
 	);
 }
 

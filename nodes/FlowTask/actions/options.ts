@@ -96,7 +96,7 @@ export const TASK_OPTIONS = defineOptions({
 		type: 'number',
 		default: 500,
 		typeOptions: { minValue: 1, maxValue: 10_000 },
-		description: 'How many tasks of this run may be queued or running at the platform at the same time',
+		description: 'How many tasks of this run may be queued or running on the platform at the same time',
 	},
 	maxTasks: {
 		displayName: 'Max Tasks',
@@ -142,7 +142,7 @@ export const TASK_OPTIONS = defineOptions({
 				value: 'error',
 				description: 'A task may exist, so nothing is submitted a second time',
 			},
-			{ name: 'Submit Again', value: 'submitAgain', description: 'It may then be paid for twice' },
+			{ name: 'Submit Again', value: 'submitAgain', description: 'The task may then be paid for twice' },
 		],
 		description: 'What a retry does with an item whose submit was sent but never answered',
 	},
@@ -169,7 +169,7 @@ export const TASK_OPTIONS = defineOptions({
 		default: 100,
 		typeOptions: { minValue: 0, maxValue: 10_000, numberPrecision: 2 },
 		description:
-			'Most requests to the platform in a second, downloads aside. It applies to one run of this node: two executions at once send twice as many. 0 means no limit.',
+			'Maximum number of requests to the platform per second, not counting downloads. It applies to one run of this node: two executions at once send twice as many. 0 means no limit.',
 	},
 	timeoutMinutes: {
 		displayName: 'Timeout (Minutes)',
@@ -177,7 +177,7 @@ export const TASK_OPTIONS = defineOptions({
 		type: 'number',
 		default: 60,
 		typeOptions: { minValue: 0.01, maxValue: 10_080, numberPrecision: 2 },
-		description: 'How long the node waits in total. Unfinished tasks go on at the platform.',
+		description: 'How long the node waits in total. Unfinished tasks keep running on the platform.',
 	},
 	urlExpirePeriod: {
 		displayName: 'Link Validity (Seconds)',

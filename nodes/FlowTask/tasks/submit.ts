@@ -193,7 +193,7 @@ function reuse(
 function refuseReference(key: string): Result<never> {
 	const shown = excerpt(key, 80);
 	return failInput(
-		`The Data Table flow_task_ledger holds no task ID for the idempotency key "${shown}"`,
+		`The Data Table flow_task_ledger contains no task ID for the idempotency key "${shown}"`,
 		`Nothing was submitted. The value under "reference" is longer than ${LONGEST_ID_CHARS} characters: enter the task's ID there, or delete the key's rows to make a new task.`,
 		{ idempotencyKey: shown },
 	);

@@ -23,7 +23,7 @@ export function promptFromForm(value: unknown): Result<Prompt> {
 	const rows = toJson(value);
 	if (rows === undefined && value !== undefined) {
 		return failInput(
-			'"Inputs to Change" holds a value that cannot be sent as JSON',
+			'"Inputs to Change" contains a value that cannot be sent as JSON',
 			'Check the expressions in its rows: a value is text, a number, true or false, a list or an object.',
 		);
 	}
@@ -32,7 +32,7 @@ export function promptFromForm(value: unknown): Result<Prompt> {
 		const place = readFieldId(id);
 		if (!place) {
 			return failInput(
-				`"Inputs to Change" holds a row "${excerpt(id, 60)}" that is not an input of a workflow`,
+				`"Inputs to Change" contains a row "${excerpt(id, 60)}" that is not an input of a workflow`,
 				'Remove this row and add it again from the list.',
 			);
 		}
@@ -40,7 +40,7 @@ export function promptFromForm(value: unknown): Result<Prompt> {
 		const rounded = roundedNumber(isJsonObject(value) ? value[id] : undefined);
 		if (rounded !== undefined) {
 			return failInput(
-				`"Inputs to Change" cannot be sent: ${inputName(nodeId, parameter)} holds ${rounded}, which ${ROUNDED}`,
+				`"Inputs to Change" cannot be sent: ${inputName(nodeId, parameter)} contains ${rounded}, which ${ROUNDED}`,
 				'Enter a smaller number, or remove the row to keep the hosted value. Nothing was submitted for this item.',
 			);
 		}

@@ -56,7 +56,7 @@ function readBody(body: JsonObject, workflowId: string | undefined): Result<Json
 	const [other] = Object.keys(others);
 	if (other !== undefined) {
 		return refuse(
-			`is a request body that holds "${excerpt(other, 60)}"`,
+			`is a request body that contains "${excerpt(other, 60)}"`,
 			'A body has only "workflow_id" and "prompt"; remove the rest.',
 		);
 	}
@@ -90,7 +90,7 @@ function refuseLoss(source: string, nodes: unknown): Result<undefined> {
 	const lost = lostDigits(source);
 	if (lost === undefined) return ok(undefined);
 	return refuse(
-		`holds the number ${excerpt(lost, 40)}, which would lose digits`,
+		`contains the number ${excerpt(lost, 40)}, which would lose digits`,
 		`Enter a number up to ${Number.MAX_SAFE_INTEGER}.`,
 	);
 }
@@ -106,7 +106,7 @@ function readNodes(nodes: JsonObject): Result<Prompt> {
 		const [other] = Object.keys(others);
 		if (other !== undefined) {
 			return refuse(
-				`holds "${excerpt(other, 60)}" at node "${id}"`,
+				`contains "${excerpt(other, 60)}" at node "${id}"`,
 				'A node takes only "inputs"; remove the rest.',
 			);
 		}

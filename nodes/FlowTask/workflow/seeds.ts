@@ -145,7 +145,7 @@ function readTargets(text: string): Result<SeedTarget[]> {
 		const dot = name.indexOf('.');
 		if (dot <= 0 || dot === name.length - 1) {
 			return failInput(
-				`"Seed Targets" holds "${name}", which is not an input`,
+				`"Seed Targets" contains "${name}", which is not an input`,
 				'Write node ID, dot, parameter, e.g. 3.seed; separate several by commas.',
 			);
 		}

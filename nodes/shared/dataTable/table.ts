@@ -182,7 +182,7 @@ class OpenTable implements DataTable {
 			if (!found.ok || found.value !== undefined) return found;
 			if (tries < CREATE_TRIES && (made.ok || !NEVER_MADE.test(made.failure.said))) continue;
 			return made.ok
-				? fail(explainTableFailure(this.table, 'the table was created and cannot be found'))
+				? fail(explainTableFailure(this.table, 'the table was created, but cannot be found'))
 				: made;
 		}
 	}

@@ -129,7 +129,7 @@ function readableFrom({ constructor }: ByteStream, source: AsyncGenerator<Uint8A
 	const from: unknown = Reflect.get(constructor, 'from');
 	const made: unknown =
 		typeof from === 'function' && Reflect.apply(from, constructor, [source, { objectMode: false }]);
-	if (!isReadable(made)) throw new Error('n8n handed out a stream of an unknown kind');
+	if (!isReadable(made)) throw new Error('n8n returned an unknown kind of stream');
 	return made;
 }
 

@@ -197,6 +197,6 @@ export function megabytes(bytes: number): string {
 function emptyFile(where: string): Failure {
 	return badInput(
 		`The file ${excerpt(where, 80)} is empty`,
-		'Check the node that made it: it holds no bytes.',
+		'Check the node or the server that it comes from.',
 	);
 }

@@ -36,7 +36,7 @@ export function refuseLostDigits(fieldLabel: string, value: unknown): Failure | 
 	const lost = lostDigits(typeof value === 'string' ? value : (jsonText(value) ?? ''));
 	if (lost === undefined) return undefined;
 	return badInput(
-		`"${fieldLabel}" holds the number ${excerpt(lost, 40)}, which would lose digits`,
+		`"${fieldLabel}" contains the number ${excerpt(lost, 40)}, which would lose digits`,
 		`Enter a number up to ${Number.MAX_SAFE_INTEGER}, or put it in quotation marks if it may be text.`,
 	);
 }
@@ -58,7 +58,7 @@ export function refuseRounded(fieldLabel: string, value: unknown): Failure | und
 	const [rounded] = typeof value === 'string' ? [] : longIntegers(jsonText(value) ?? '');
 	if (rounded === undefined) return undefined;
 	return badInput(
-		`"${fieldLabel}" holds ${rounded}, which ${ROUNDED}`,
+		`"${fieldLabel}" contains ${rounded}, which ${ROUNDED}`,
 		'Have the previous node pass it as text, in quotation marks in JSON.',
 	);
 }

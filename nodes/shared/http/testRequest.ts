@@ -58,7 +58,7 @@ export async function sendTest(
 	const { status, headers: received } = exchange;
 	if (status < 300 || status > 399 || !received.location) return ok(exchange);
 	return fail(
-		`This base URL redirects to ${excerpt(redact(originOf(received.location)))}, and a key is never sent along. If that is your platform, enter it as Base URL (often https:// instead of http://).`,
+		`This base URL redirects to ${excerpt(redact(originOf(received.location)))}, and the key is never sent to another address. If that is your platform, enter it as Base URL (often https:// instead of http://).`,
 	);
 }
 
@@ -92,7 +92,7 @@ function whyNoAnswer(exchange: Unanswered, host: string, redact: Redact): string
 		return `${host} did not answer within ${DEADLINE_MS / 1000} seconds. Check the base URL, and that this n8n may reach it.`;
 	}
 	// Without a code it is n8n itself that sent nothing, and says why.
-	if (!code) return `${host} was not asked: ${sentence(excerpt(redact(reason)))}`;
+	if (!code) return `n8n sent nothing to ${host}: ${sentence(excerpt(redact(reason)))}`;
 	const { message, advice } = explainUnreached(code, host, 'http');
 	return `${message}. ${advice}.`;
 }

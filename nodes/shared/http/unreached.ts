@@ -4,7 +4,7 @@ import { certificateWasRejected } from './exchange';
 /** What the names of network errors mean: alone they tell an operator nothing. */
 const REASONS: Readonly<Record<string, string>> = {
 	ECONNREFUSED: 'nothing answers there',
-	ENOTFOUND: 'there is no host of this name',
+	ENOTFOUND: 'there is no host with this name',
 	EAI_AGAIN: 'its name could not be resolved',
 	EHOSTUNREACH: 'this n8n has no route to it',
 	ENETUNREACH: 'this n8n has no route to it',

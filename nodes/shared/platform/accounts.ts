@@ -126,7 +126,7 @@ function ofOneItem({ kind, message, details }: Failure, itemIndex: number): Fail
 		kind,
 		message: `The credential cannot be used for item ${itemIndex}. ${message}`,
 		advice:
-			"The credential holds expressions, so each item has its own values: check them against this item's data. Nothing was sent for it.",
+			"The credential contains expressions, so each item has its own values: check them against this item's data. Nothing was sent for it.",
 		details: { ...details, item: itemIndex },
 	};
 }

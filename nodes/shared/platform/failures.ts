@@ -58,7 +58,7 @@ export function explainUnsent(
 		const { status, location } = outcome;
 		return {
 			kind: 'credential',
-			message: `The base URL leads elsewhere, so the node did not ${purpose}`,
+			message: `The base URL redirects to another address, so the node did not ${purpose}`,
 			advice: `The address answered with a redirect (HTTP ${status}) to ${quote(redact, originOf(location))}. The key is never sent to another address. If that is your platform, enter it as Base URL in the credential.`,
 			details: { httpStatus: status },
 		};
@@ -91,7 +91,7 @@ function explainRefused(outcome: Of<'refused'>, facts: CallFacts, advice: CallAd
 	if (status === 403 || code === 403) {
 		return {
 			kind: 'credential',
-			message: `The API key has no right to ${purpose}`,
+			message: `The API key has no permission to ${purpose}`,
 			advice: `${advice.rightful} ${platformSaid(outcome, facts)}`,
 			details,
 		};
@@ -100,7 +100,7 @@ function explainRefused(outcome: Of<'refused'>, facts: CallFacts, advice: CallAd
 	if (status === 404 && (code === null || NO_SUCH_PATH.test(said))) {
 		return {
 			kind: 'credential',
-			message: `The base URL has no such interface, so the node could not ${purpose}`,
+			message: `The API was not found at the base URL, so the node could not ${purpose}`,
 			advice: `Check the Base URL in the credential: it is the address of the platform's API without a path such as "/api" at its end. The address answered HTTP 404: ${sentence(said)}`,
 			details,
 		};
@@ -126,7 +126,7 @@ export function explainUnclear({ text, status, code, inItsForm }: Of<'unclear'>,
 	if (repeatability === 'write') {
 		return {
 			kind: 'unclear',
-			message: `No clear answer came when the node tried to ${purpose}${http}: ${said}`,
+			message: `The node tried to ${purpose}, but got no clear answer${http}: ${said}`,
 			advice: 'It was not tried again, because the platform may have carried it out.',
 			details,
 		};
@@ -136,7 +136,7 @@ export function explainUnclear({ text, status, code, inItsForm }: Of<'unclear'>,
 		message: `The platform could not ${purpose}${http}${afterTries(facts)}: ${said}`,
 		advice: isElsewhere
 			? "Check that the Base URL is the address of the platform's API and not of its console, or run the node again later."
-			: 'The platform seems to be in trouble at the moment. Run the node again later.',
+			: 'The platform seems to have problems at the moment. Run the node again later.',
 		details,
 	};
 }

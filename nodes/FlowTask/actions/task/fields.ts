@@ -214,7 +214,7 @@ const imageSlotValues: INodeProperties[] = [
 		type: 'string',
 		default: '={{ $json.imageId }}',
 		displayOptions: { show: { source: ['imageId'] } },
-		description: 'What the operation Upload of the resource Image returned',
+		description: 'The ID that the "Upload" operation of "Image" returned',
 	},
 ];
 
@@ -303,7 +303,7 @@ export const outputFields: INodeProperties[] = [
 		default: 'data',
 		displayOptions: { show: { output: ['filePerItem', 'allFiles'] } },
 		hint: 'The name of the output binary field to put the file in',
-		description: 'With several files in one item the others get a number behind the name, e.g. data_1',
+		description: 'If an item has several files, the others get a number after the name, e.g. data_1',
 	},
 ];
 

@@ -88,7 +88,7 @@ function prepareTask(
 }
 
 const EDITED =
-	'The node or its input was changed since an earlier try, so new tasks were submitted for the changed items. The earlier tasks go on at the platform.';
+	'The node or its input was changed since an earlier try, so new tasks were submitted for the changed items. The earlier tasks keep running on the platform.';
 
 type SubmitInputs = Pick<SubmitStart, 'prompt' | 'images' | 'idempotency' | 'acceptedFor'> & {
 	readonly seeds: Readonly<Record<string, number>>;
@@ -180,7 +180,7 @@ function refuseWorkflowId(workflowId: string): Failure | undefined {
 	}
 	if (/[\s{}"<>]/.test(workflowId)) {
 		return badInput(
-			`"Workflow ID" holds "${excerpt(workflowId, 40)}", which is not an ID`,
+			`"Workflow ID" contains "${excerpt(workflowId, 40)}", which is not an ID`,
 			"Enter only the ID that the platform's console shows for the hosted workflow, not the workflow itself or its address.",
 		);
 	}

@@ -48,7 +48,7 @@ function readForm(context: IExecuteFunctions, itemIndex: number): Result<Prompt>
 		// n8n converts the rows' values to their types, and throws if it cannot.
 		return promptFromForm(context.getNodeParameter(name, itemIndex, {}));
 	} catch (error) {
-		const reason = error instanceof Error ? error.message : 'a row holds a value of another type';
+		const reason = error instanceof Error ? error.message : 'a row contains a value of another type';
 		const more =
 			error instanceof Error && 'description' in error && typeof error.description === 'string'
 				? `: ${error.description}`

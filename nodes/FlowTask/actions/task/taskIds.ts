@@ -18,7 +18,7 @@ function readTaskIds(value: unknown): Result<string[]> {
 	const tooLong = ids.find((id) => id.length > LONGEST_ID_CHARS);
 	if (tooLong !== undefined) {
 		return failInput(
-			`"Task IDs" holds "${excerpt(tooLong, 40)}", which is longer than ${LONGEST_ID_CHARS} characters`,
+			`"Task IDs" contains "${excerpt(tooLong, 40)}", which is longer than ${LONGEST_ID_CHARS} characters`,
 			'That is not a task ID. Separate several by commas or line breaks.',
 		);
 	}

@@ -36,11 +36,11 @@ export const wait: Operation = {
 						'The execution sleeps between polls, a minute or longer; a restart of n8n loses nothing',
 				},
 			],
-			description: 'What the execution does meanwhile',
+			description: 'What the execution does while it waits',
 		},
 		{
 			displayName:
-				'Connect the output "Check Again" back to the input of this node: n8n wakes the execution there. The results leave by "Done".',
+				'Connect the output "Check Again" back to the input of this node: the execution continues there when n8n wakes it. The results leave through "Done".',
 			name: 'suspendNotice',
 			type: 'notice',
 			default: '',

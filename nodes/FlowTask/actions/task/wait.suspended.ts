@@ -58,8 +58,8 @@ function refuseUnwired(context: IExecuteFunctions): ReturnType<typeof badInput> 
 	}
 	if (leadsBack(context) !== false) return undefined;
 	return badInput(
-		'"Check Again" leads nowhere, so the results would be lost',
-		'Connect the output "Check Again" back to the input of this node, and continue from the output "Done". Nothing was done yet.',
+		'"Check Again" is not connected back to this node, so the results would be lost',
+		'Connect the output "Check Again" back to the input of this node, and continue from the output "Done". Nothing has been sent yet.',
 	);
 }
 
