@@ -48,7 +48,7 @@ const WHY_NOT_SUBMITTED: Record<StopReason, string> = {
 	cancelled: 'the execution was stopped',
 };
 
-/** An item whose turn did not come: nothing was sent for it, nothing was spent. */
+/** For an item whose turn did not come: nothing was sent or spent. */
 export function notSubmitted(reason: StopReason): Failure {
 	return {
 		kind: 'notSubmitted',
@@ -58,7 +58,7 @@ export function notSubmitted(reason: StopReason): Failure {
 	};
 }
 
-/** Adds to a failed submit whether a task may exist all the same (§4.1 has no way to ask). */
+/** Says for a failed submit whether a task may exist anyway (§4.1 has no way to ask). */
 export function explainSubmit(failure: Failure): Failure {
 	if (failure.kind !== 'unclear') return failure;
 	return {
@@ -81,7 +81,7 @@ export function stillUnclear(): Failure {
 	};
 }
 
-/** A mistake in the node that showed after the task was made. */
+/** A bug in the node, after the task was made. */
 export function explainMistake(fullTaskId: string, error: unknown): Failure {
 	const taskId = excerpt(fullTaskId, 100);
 	return {
@@ -97,8 +97,8 @@ export type TaskOrigin = { readonly key: string } | { readonly key?: undefined; 
 
 /**
  * What a watch's end means for its item.
- * @param origin left out where this run made the task, or the item names it
- * @returns `undefined` where the task succeeded
+ * @param origin left out if this run made the task, or the item names it
+ * @returns `undefined` if the task succeeded
  */
 export function explainWatchEnd(
 	fullTaskId: string,
@@ -150,14 +150,14 @@ export function explainWatchEnd(
 			return {
 				...end.failure,
 				message: `Task ${taskId} was submitted, but its state cannot be read. ${end.failure.message}`,
-				// What a refusal says of the item's values is meant for submits.
+				// The advice of a refusal is about submits.
 				advice: `${end.failure.kind === 'refused' ? '' : `${end.failure.advice} `}Nothing is lost, and running the item again would pay for a new task. ${goOn}`,
 				details: { ...end.failure.details, ...details },
 			};
 	}
 }
 
-/** An item that stands for a task that is gone finds the same one each time, so the message says how to get out. */
+/** An item keeps finding its lost task again, so the advice says how to make a new one. */
 function explainUnknown(taskId: string, details: JsonObject, origin: TaskOrigin | undefined): Failure {
 	const message = `The platform does not know task ${taskId}`;
 	const credential =

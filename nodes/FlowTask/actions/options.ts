@@ -8,17 +8,17 @@ import { defineOptions, oneOf, optionsCollection, readNumbers } from '../../shar
 const MS_PER_MINUTE = 60_000;
 const BYTES_PER_MB = 1024 * 1024;
 
-/** The node's options, checked; they count for the whole run, so they are read once. 0 = no limit or forever. */
+/** The node's checked options, read once because they apply to the whole run. 0 = no limit or forever. */
 export type RunOptions = Extract<ReturnType<typeof checkOptions>, { ok: true }>['value'];
 
-/** Reads the "Options" collection; what an expression made of a number is checked here. */
+/** Reads the "Options" collection; expressions may have given wrong numbers. */
 export function readRunOptions(context: IExecuteFunctions): Result<RunOptions> {
 	return readItem(() => checkOptions(givenOptions(context)));
 }
 
 /**
- * The options that were added. All but the idempotency key count for the whole run; the key is each item's own, so
- * it is not evaluated here: what it throws for the first item must not fail the others.
+ * The options that were added. Only the idempotency key differs per item, so it is not evaluated here: an error in it
+ * for the first item must not fail the others.
  */
 function givenOptions(context: IExecuteFunctions): Readonly<Record<string, unknown>> {
 	const entered: IDataObject = context.getNodeParameter('options', 0, {}, { rawExpressions: true });
@@ -51,7 +51,7 @@ function checkOptions(given: Readonly<Record<string, unknown>>) {
 	});
 }
 
-/** A retry goes on with the tasks of earlier tries, whichever option was changed since. */
+/** Changing one does not change the request: a retry goes on with the tasks of earlier tries. */
 export const TASK_OPTIONS = defineOptions({
 	...idempotencyFields(
 		{

@@ -26,7 +26,7 @@ export interface SubmitStart {
 
 export interface IdempotencyKey {
 	readonly key: string;
-	/** What is going to be sent, apart from what is drawn or counted anew in each run. */
+	/** What will be sent, except what differs in each run. */
 	readonly payload: string;
 }
 
@@ -35,7 +35,7 @@ export interface ImageInput {
 	readonly nodeId: string;
 	readonly parameter: string;
 	readonly load: LoadImage;
-	/** Its greatest possible size; left out if that is known only when it is read. */
+	/** Its greatest possible size; left out if unknown before it is read. */
 	readonly bytes?: number | undefined;
 }
 
@@ -56,7 +56,7 @@ export interface SubmitParts {
 	readonly api: Pick<TaskApi, 'submit' | 'upload'>;
 	readonly clock: Clock;
 	readonly images?: UploadedImages | undefined;
-	/** The account that pays, if items have different ones: a task of one account is useless to another. */
+	/** The account, if items have different ones: a task of one account is useless to another. */
 	readonly owner?: string | undefined;
 	/** Limits the memory of uploads; shared by all accounts of a run. */
 	readonly held?: HeldFiles | undefined;

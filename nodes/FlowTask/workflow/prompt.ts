@@ -79,7 +79,7 @@ function readRow(
 		: value;
 }
 
-/** Without the workflow a pair of numbers may be a value; the checks, which may know the workflow, decide. */
+/** Without the workflow a pair of numbers counts as a value; later checks may know better. */
 export const isNeverANode = (): boolean => false;
 
 /** Gives a row's value its type. */

@@ -50,8 +50,8 @@ export function promptFromForm(value: unknown): Result<Prompt> {
 }
 
 /**
- * Refuses rows without a value for an item: n8n drops what an expression did not give and reads empty text as the
- * number 0, and both would pay for an image that nobody asked for.
+ * Refuses rows without a value for an item: n8n drops a missing value and reads empty text as the number 0, and both
+ * would pay for an unwanted image.
  */
 export function refuseMissingRows({ entered, given, schema }: FormRows): Failure | undefined {
 	const complaints = membersOf(entered).flatMap(([id, text]) => {
@@ -76,7 +76,7 @@ export function withRowTitles(message: string, { entered, schema }: FormRows): s
 	);
 }
 
-/** How a row is called in the editor. */
+/** A row's name in the editor. */
 function rowTitle(schema: unknown, id: string): string {
 	const title = rowIn(schema, id, 'displayName');
 	if (typeof title === 'string' && title.trim() && title !== id) return excerpt(title, 120);
@@ -92,7 +92,7 @@ function rowIn(schema: unknown, id: string, key: string): unknown {
 	);
 }
 
-/** JSON has no NaN, so it would be sent as nothing too. */
+/** JSON has no NaN, so it would not be sent either. */
 function isNothing(value: unknown): boolean {
 	return value === undefined || value === null || (typeof value === 'number' && !Number.isFinite(value));
 }

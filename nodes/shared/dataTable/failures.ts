@@ -3,7 +3,7 @@ import { badInput, type Failure } from '../errors/failure';
 import { excerpt } from '../text/json';
 import { textOf } from '../text/textOf';
 
-/** With n8n's own words, which alone tell one kind of failure from another. */
+/** With n8n's own words, the only sign of what kind of failure it is. */
 export interface TableFailure extends Failure {
 	readonly said: string;
 }

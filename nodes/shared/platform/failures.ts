@@ -14,10 +14,10 @@ export interface CallFacts {
 	readonly redact: Redact;
 }
 
-/** What an operator can do, in the words of the node that asked: the options are its own. */
+/** What an operator can do; each node names its own options. */
 export interface CallAdvice {
 	readonly busy: string;
-	/** Whose key may do this. */
+	/** Which key may do this. */
 	readonly rightful: string;
 	/** What to compare with what the platform says. */
 	readonly check: string;
@@ -44,7 +44,7 @@ export function explainCall(outcome: FailedOutcome, facts: CallFacts, advice: Ca
 	}
 }
 
-/** What nobody carried out and nobody refused. */
+/** Explains a request that was stopped, not sent or redirected, so the service did nothing. */
 export function explainUnsent(
 	outcome: Of<'cancelled' | 'notSent' | 'redirected'>,
 	facts: CallFacts,
@@ -115,7 +115,7 @@ function explainRefused(outcome: Of<'refused'>, facts: CallFacts, advice: CallAd
 
 export function explainUnclear({ text, status, code, inItsForm }: Of<'unclear'>, facts: CallFacts): Failure {
 	const { purpose, repeatability, redact } = facts;
-	// Gateways in front of a platform in trouble send pages, too, but not as a success.
+	// Gateways of a platform with problems send pages, too, but not as a success.
 	const isElsewhere = /^a web page\b/.test(text) && status !== undefined && status < 300;
 	const where = isElsewhere ? '. The Base URL in the credential may be wrong' : '';
 	const said = `${quote(redact, text)}${where}`;
@@ -147,7 +147,7 @@ function afterTries({ tries }: CallFacts): string {
 
 /** What a service said, as it fits into a sentence. */
 export function quote(redact: Redact, text: string): string {
-	// Hidden first: a key that is cut would not be recognised any more.
+	// Redacted first: a truncated key would not be recognised any more.
 	return excerpt(redact(text), 500);
 }
 

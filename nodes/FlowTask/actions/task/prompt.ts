@@ -19,7 +19,7 @@ export function readPrompt(context: IExecuteFunctions, itemIndex: number): Resul
 	);
 }
 
-/** An empty field changes nothing, but an expression that gives nothing was meant to give something. */
+/** An empty field changes nothing, but an expression that gives nothing is a mistake. */
 function readJson(context: IExecuteFunctions, itemIndex: number): Result<Prompt> {
 	const value: unknown = context.getNodeParameter('prompt', itemIndex, {});
 	const entered: unknown = context.getNodeParameter('prompt', itemIndex, '', { rawExpressions: true });
