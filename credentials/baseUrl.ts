@@ -20,8 +20,8 @@ export const WS_BASE_URL: AddressField = { label: 'WebSocket Base URL', scheme: 
 const INTERFACE_PATH = /\/(?:api\/(?:maas|mass|agents)|maas\/v1|mass\/api|ws\/v1)(?=\/|$)/i;
 
 /**
- * Why an address does not fit, or `undefined` if it does. The sentences repeat nothing that was entered except a
- * path of the interface: an address may hold a password.
+ * Why an address does not fit, or `undefined` if it does. The sentences quote nothing that was entered except an API
+ * path, because an address may contain a password.
  */
 export function whyAddressDoesNotFit(entered: unknown, field: AddressField): AddressMisfit | undefined {
 	const { label, scheme, mayHoldPath } = field;

@@ -42,7 +42,7 @@ export const MODEL_OPTIONS = defineOptions({
 /** Fields that the agent decides. */
 const RESERVED: ReadonlySet<string> = new Set(['model', 'messages', 'stream', 'tools', 'tool_choice']);
 
-/** How to ask the model, besides where, or which value of the form is wrong. */
+/** The settings of the model except its address, or which value of the form is wrong. */
 export function modelSettings(wish: ReasoningWish, options: Readonly<Record<string, unknown>>) {
 	const reasoning = reasoningFields(wish);
 	if (!reasoning.ok) return reasoning;
