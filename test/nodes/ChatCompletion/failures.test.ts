@@ -207,7 +207,7 @@ test('a platform that echoes the key gets it into nothing that is kept', async (
 
 test.each([
 	['[answer: a b c d]', { options: { maxTokens: 2 } }, 'The answer was cut off'],
-	['[think: a b c d]', { reasoning: 'on', options: { maxTokens: 2 } }, 'used up all its tokens for thinking'],
+	['[think: a b c d]', { reasoning: 'on', options: { maxTokens: 2 } }, 'spent all its tokens on thinking'],
 	['[empty]', {}, 'The model gave an empty answer'],
 	['[empty] [think: hm]', { reasoning: 'on' }, 'The model thought, but gave no answer'],
 	['[answer: a] [finish: content_filter]', {}, 'content filter'],

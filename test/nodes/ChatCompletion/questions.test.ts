@@ -49,7 +49,7 @@ test.each([
 	[
 		'code',
 		{ code: 403, msg: 'no right' },
-		/has no right/,
+		/has no permission/,
 		/may use this model\. The platform said: no right\.$/,
 	],
 ] as const)('%s is told in the words of a chat', async (kind, more, message, description) => {

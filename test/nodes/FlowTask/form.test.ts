@@ -142,7 +142,7 @@ test.each(['12345678901234567890', '={{ 12345678901234567890 }}', '={{ "12345678
 		const rows = form({ '3/seed': value }, { '3/seed': 'number' }, exportWith('12345678901234567890'));
 		const run = await stage.run(prompts(1), rows);
 		expect(run.error?.message).toMatch(
-			/"seed" of node 3 holds \d+, which is a number beyond 9007199254740991/,
+			/"seed" of node 3 contains \d+, which is a number beyond 9007199254740991/,
 		);
 		expect(stage.platform.books().requests.submit).toBe(0);
 	},
