@@ -89,7 +89,7 @@ describe('ids that are long numbers', () => {
 			const run = await agent.ask(parameters, CONTINUE, items);
 			const [first, second] = run.output(NODE_NAME).map(({ json }) => json);
 			expect(first).toMatchObject({
-				error: expect.stringMatching(`^${label} holds \\d+, which is a number beyond 9007199254740991`),
+				error: expect.stringMatching(`^${label} contains \\d+, which is a number beyond 9007199254740991`),
 				details: { kind: 'badInput' },
 			});
 			expect(second).not.toHaveProperty('error');
