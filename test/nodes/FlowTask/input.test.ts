@@ -64,12 +64,17 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 		/is a full workflow export/,
 		/only the inputs/,
 	],
-	['a workflow ID that n8n has rounded', { workflowId: '={{ 7.2e17 }}' }, /720000000000000000/, /as a text/],
+	[
+		'a workflow ID that n8n has rounded',
+		{ workflowId: '={{ 7.2e17 }}' },
+		/720000000000000000/,
+		/as text, in quotation marks/,
+	],
 	[
 		'an idempotency key that n8n has rounded',
 		{ options: { idempotencyKey: '={{ 7.2e17 }}' } },
 		/"Idempotency Key" holds 720000000000000000, which is a number beyond 9007199254740991/,
-		/as a text/,
+		/as text, in quotation marks/,
 	],
 	[
 		'an image ID that n8n has rounded',
@@ -79,25 +84,25 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 			},
 		},
 		/"Image ID" holds 9007199254740992/,
-		/as a text/,
+		/as text, in quotation marks/,
 	],
 	[
 		'a link with its node as a number',
 		json({ '6': { inputs: { clip: [4, 1] } } }),
 		/"clip" of node 6 is set to a link/,
-		/nothing was submitted/,
+		/Correct this in the node/,
 	],
-	['an empty value of type Automatic', row(''), /Row 1 \("text" of node 6\): the value is empty/, /Correct/],
+	['an empty value of type Automatic', row(''), /Row 1 \("text" of node 6\) has an empty value/, /Correct/],
 	[
 		'an expression that gives an empty text, of type Automatic',
 		row("={{ $json.nothing ?? '' }}"),
-		/the value is empty; to send an empty text, choose the type Text/,
+		/has an empty value; to send an empty text, choose the type Text/,
 		/Correct this row/,
 	],
 	[
 		'a value that was never entered',
 		{ overrideFields: { override: [{ nodeId: '6', parameter: 'text' }] } },
-		/Row 1 \("text" of node 6\): the value is empty/,
+		/Row 1 \("text" of node 6\) has an empty value/,
 		/Correct this row/,
 	],
 	[
@@ -141,7 +146,7 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 		{
 			overrideFields: { override: [{ nodeId: '3', parameter: 'steps', value: 'many', valueType: 'number' }] },
 		},
-		/"many" is not a number/,
+		/Row 1 \("steps" of node 3\) is "many", but must be a number/,
 		/Correct this row/,
 	],
 	[
@@ -156,12 +161,7 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 		/which is not a web address/,
 		/http/,
 	],
-	[
-		'a seed mode without a target',
-		{ seedMode: 'random' },
-		/does not know which input is the seed/,
-		/3\.seed/,
-	],
+	['a seed mode without a target', { seedMode: 'random' }, /cannot tell which input is the seed/, /3\.seed/],
 	[
 		'an option out of its range',
 		{ options: { urlExpirePeriod: 5 } },
