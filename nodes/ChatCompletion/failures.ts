@@ -1,5 +1,5 @@
 import type { Failure } from '../shared/errors/failure';
-import { isJsonObject, type Json, type JsonObject } from '../shared/text/json';
+import { isJsonObject, objectsIn, type Json, type JsonObject } from '../shared/text/json';
 import type { FailedOutcome } from '../shared/http/outcome';
 import { explainCall, quote, type CallAdvice, type CallFacts } from '../shared/platform/failures';
 
@@ -27,7 +27,7 @@ export function errorIn(json: Json): ServiceError | undefined {
 
 /** An error within the first choice, which is how gateways say that the model behind them gave up. */
 export function errorInChoice({ choices }: JsonObject): ServiceError | undefined {
-	const first = Array.isArray(choices) ? choices.find(isJsonObject) : undefined;
+	const [first] = objectsIn(choices);
 	return first && errorOf(first);
 }
 

@@ -1,6 +1,6 @@
 import { Validator } from 'jsonschema';
 
-import { badInput, fail, ok, type Result } from '../shared/errors/failure';
+import { fail, failInput, ok, type Result } from '../shared/errors/failure';
 import {
 	excerpt,
 	isJsonObject,
@@ -42,25 +42,21 @@ export function responseFormat(format: AnswerFormat): JsonObject {
 export function readSchema(value: unknown): Result<AnswerFormat> {
 	const parsed = typeof value === 'string' ? parseRounded(value) : value;
 	if (!isJsonObject(parsed) || Object.keys(parsed).length === 0) {
-		return fail(
-			badInput(
-				'"JSON Schema" holds no schema',
-				'Enter an object such as { "type": "object", "properties": { "title": { "type": "string" } } }.',
-			),
+		return failInput(
+			'"JSON Schema" holds no schema',
+			'Enter an object such as { "type": "object", "properties": { "title": { "type": "string" } } }.',
 		);
 	}
 	const wrapping = isJsonObject(parsed.json_schema) ? parsed.json_schema : parsed;
 	const schema = isJsonObject(wrapping.schema) ? wrapping.schema : wrapping;
 	if (isTooDeep(schema)) {
-		return fail(badInput('"JSON Schema" is nested too deeply', 'Enter a schema with fewer levels.'));
+		return failInput('"JSON Schema" is nested too deeply', 'Enter a schema with fewer levels.');
 	}
 	const [missing] = missingReferences(schema, schema);
 	if (missing !== undefined) {
-		return fail(
-			badInput(
-				`"JSON Schema" refers to "${excerpt(missing, 80)}", which is not in it`,
-				'Correct the "$ref", or add what it refers to, e.g. under "$defs".',
-			),
+		return failInput(
+			`"JSON Schema" refers to "${excerpt(missing, 80)}", which is not in it`,
+			'Correct the "$ref", or add what it refers to, e.g. under "$defs".',
 		);
 	}
 	const given = typeof wrapping.name === 'string' ? wrapping.name : '';

@@ -1,4 +1,4 @@
-import { badInput, fail, ok, type Failure, type Result } from '../shared/errors/failure';
+import { badInput, fail, failInput, ok, type Failure, type Result } from '../shared/errors/failure';
 import {
 	excerpt,
 	isJsonObject,
@@ -36,11 +36,9 @@ export function messagesFromRows(rows: readonly MessageRow[]): Result<Json[]> {
 	if (missing >= 0) return fail(noText(missing, rows[missing]?.role ?? ''));
 	const filled = rows.filter(({ content, images }) => content?.trim() || images.length > 0);
 	if (filled.length === 0) {
-		return fail(
-			badInput(
-				rows.length === 0 ? 'There is no message' : 'All messages are empty',
-				'Add a message and enter its text. In a chat, use {{ $json.chatInput }} as an expression.',
-			),
+		return failInput(
+			rows.length === 0 ? 'There is no message' : 'All messages are empty',
+			'Add a message and enter its text. In a chat, use {{ $json.chatInput }} as an expression.',
 		);
 	}
 	const wrong = rows.findIndex(({ role }) => !ROLES.has(role));

@@ -1,5 +1,5 @@
 import { readExtraBody } from '../shared/form/extraBody';
-import { badInput, fail, ok, type Result } from '../shared/errors/failure';
+import { ok, type Result } from '../shared/errors/failure';
 import type { Json, JsonObject } from '../shared/text/json';
 import { reasoningFields, type ReasoningWish } from '../shared/chat/reasoning';
 import { responseFormat, type AnswerFormat } from './format';
@@ -38,16 +38,10 @@ const RESERVED: ReadonlyMap<string, string> = new Map([
 /** The body of `POST /maas/v1/chat/completions` (§4.5), or why it cannot be made. */
 export function chatBody(question: ChatQuestion): Result<JsonObject> {
 	const { messages, stream, includeUsage, format, sampling } = question;
-	const model = question.reasoning.model.trim();
-	if (!model) {
-		return fail(
-			badInput('No model is chosen', 'Choose one under "Model", or enter its ID as the platform lists it.'),
-		);
-	}
-	const reasoning = reasoningFields({ ...question.reasoning, model });
+	const reasoning = reasoningFields(question.reasoning);
 	if (!reasoning.ok) return reasoning;
 	const body: JsonObject = {
-		model,
+		model: question.reasoning.model,
 		messages: [...messages],
 		stream,
 		...(stream && includeUsage && { stream_options: { include_usage: true } }),

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../shared/text/json';
+import { isJsonObject, objectsIn, type Json, type JsonObject } from '../shared/text/json';
 import { FieldJoiner, mergeUsage } from './fieldJoiner';
 import { ReasoningCollector, textIn } from './reasoning';
 import { splitAtLoneClosing, ThinkSplitter, type SplitText } from './thinkTags';
@@ -140,7 +140,7 @@ export class AnswerBuilder {
 
 	/** Of several choices, the one that spoke first is the answer; most servers number from 0. */
 	private answeringChoice(choices: Json | undefined): JsonObject | undefined {
-		const objects = Array.isArray(choices) ? choices.filter(isJsonObject) : [];
+		const objects = objectsIn(choices);
 		if (!objects[0]) return undefined;
 		this.answering ??= objects[0].index ?? 0;
 		return objects.find(({ index }) => (index ?? this.answering) === this.answering);

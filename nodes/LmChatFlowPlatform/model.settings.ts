@@ -1,5 +1,5 @@
 import { readExtraBody } from '../shared/form/extraBody';
-import { badInput, fail, ok } from '../shared/errors/failure';
+import { ok } from '../shared/errors/failure';
 import { defineOptions, readNumbers } from '../shared/form/options';
 import { reasoningFields, type ReasoningWish } from '../shared/chat/reasoning';
 import { samplingOptions } from '../shared/chat/samplingForm';
@@ -43,13 +43,7 @@ const RESERVED: ReadonlySet<string> = new Set(['model', 'messages', 'stream', 't
 
 /** How to ask the model, besides where, or which value of the form is wrong. */
 export function modelSettings(wish: ReasoningWish, options: Readonly<Record<string, unknown>>) {
-	const model = wish.model.trim();
-	if (!model) {
-		return fail(
-			badInput('No model is chosen', 'Choose one under "Model", or enter its ID as the platform lists it.'),
-		);
-	}
-	const reasoning = reasoningFields({ ...wish, model });
+	const reasoning = reasoningFields(wish);
 	if (!reasoning.ok) return reasoning;
 	const numbers = readNumbers(options, MODEL_OPTIONS);
 	if (!numbers.ok) return numbers;
@@ -66,7 +60,7 @@ export function modelSettings(wish: ReasoningWish, options: Readonly<Record<stri
 		presencePenalty: entered('presencePenalty'),
 	};
 	return ok({
-		model,
+		model: wish.model,
 		additionalParams: { ...reasoning.value, ...extra.value },
 		...Object.fromEntries(Object.entries(sampling).filter(([, value]) => value !== undefined)),
 		maxRetries: Math.floor(number('maxRetries')),

@@ -1,4 +1,4 @@
-import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
+import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { sentence, type Json, type JsonObject } from '../../shared/text/json';
 import { redactJson, type Redact } from '../../shared/text/redact';
 import { parseAnswer, type AnswerFormat } from '../format';
@@ -26,12 +26,10 @@ export function describeAnswer(answer: ChatAnswer, form: AnswerForm, redact: Red
 	const warning = whatIsOdd(answer);
 	const content = readContent(text, form, answer, redact);
 	if (!content.ok && form.onInvalidJson === 'fail') {
-		return fail(
-			badInput(
-				`The answer is not the JSON that was asked for: ${content.failure}`,
-				`${warning ? `${warning} ` : ''}Ask for JSON in the message too, choose another model, or set "If the Answer Is Invalid" to "Return Text".`,
-				{ content: text, ...partOf(answer, redact) },
-			),
+		return failInput(
+			`The answer is not the JSON that was asked for: ${content.failure}`,
+			`${warning ? `${warning} ` : ''}Ask for JSON in the message too, choose another model, or set "If the Answer Is Invalid" to "Return Text".`,
+			{ content: text, ...partOf(answer, redact) },
 		);
 	}
 	const value: Json = content.ok ? content.value : text;

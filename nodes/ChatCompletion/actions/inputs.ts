@@ -1,8 +1,8 @@
 import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 
-import { badInput, fail, ok, type Failure, type Result } from '../../shared/errors/failure';
+import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { megabytes, readBinaryField } from '../../shared/files/inputFile';
-import { excerpt, isJsonObject, jsonText, type Json, type JsonObject } from '../../shared/text/json';
+import { excerpt, jsonText, member, objectsIn, type Json, type JsonObject } from '../../shared/text/json';
 import { readWish } from '../../shared/chat/reasoning';
 import { readSchema, type AnswerFormat } from '../format';
 import { messagesFromJson, messagesFromRows, type ImagePart, type MessageRow } from '../messages';
@@ -71,7 +71,9 @@ async function readMessages(
 		return messagesFromJson(context.getNodeParameter('messagesJson', itemIndex));
 	}
 	const rows: MessageRow[] = [];
-	for (const [index, row] of rowsOf(context.getNodeParameter('messages.message', itemIndex, [])).entries()) {
+	for (const [index, row] of objectsIn(
+		context.getNodeParameter('messages.message', itemIndex, []),
+	).entries()) {
 		const images = await readImages(context, itemIndex, row, maxImageBytes);
 		if (!images.ok) {
 			const { failure } = images;
@@ -80,11 +82,6 @@ async function readMessages(
 		rows.push({ role: textOf(row.role) || 'user', content: contentOf(row), images: images.value });
 	}
 	return messagesFromRows(rows);
-}
-
-/** The rows of a fixedCollection; an expression may put anything there. */
-function rowsOf(value: unknown): IDataObject[] {
-	return Array.isArray(value) ? value.filter(isJsonObject) : [];
 }
 
 /** A row without the field is as empty as the form's default; a field with nothing in it comes from an expression. */
@@ -105,7 +102,7 @@ async function readImages(
 	maxBytes: number,
 ): Promise<Result<ImagePart[]>> {
 	const images: ImagePart[] = [];
-	for (const row of rowsOf(isJsonObject(message.images) ? message.images.image : [])) {
+	for (const row of objectsIn(member(message.images, 'image'))) {
 		const urls =
 			row.source === 'url'
 				? checkImageUrl(textOf(row.url).trim(), maxBytes)
@@ -140,21 +137,17 @@ function checkImageUrl(url: string, maxBytes: number): Result<string[]> {
 	if (/^https?:\/\/[^/]/i.test(url)) return ok([url]);
 	const inline = /^data:([^;,]+);base64,/i.exec(url);
 	if (!inline) {
-		return fail(
-			badInput(
-				url ? `"${excerpt(url, 80)}" is not a web address of an image` : 'An image has no URL',
-				'Enter a URL that starts with https:// or http://, or choose "Input File" as its source.',
-			),
+		return failInput(
+			url ? `"${excerpt(url, 80)}" is not a web address of an image` : 'An image has no URL',
+			'Enter a URL that starts with https:// or http://, or choose "Input File" as its source.',
 		);
 	}
 	const [head, type = ''] = inline;
 	if (!IMAGE_TYPES.has(type.toLowerCase())) return fail(noImage('An image', type.toLowerCase()));
 	if ((url.length - head.length) * 0.75 > maxBytes) {
-		return fail(
-			badInput(
-				`An image is larger than ${megabytes(maxBytes)} MB`,
-				'Make it smaller, or raise "Max Image Size (MB)" in the node\'s options.',
-			),
+		return failInput(
+			`An image is larger than ${megabytes(maxBytes)} MB`,
+			'Make it smaller, or raise "Max Image Size (MB)" in the node\'s options.',
 		);
 	}
 	return ok([url]);

@@ -3,7 +3,7 @@ import type { IDataObject, IExecuteFunctions, INodeProperties } from 'n8n-workfl
 import { ok, type Result } from '../../shared/errors/failure';
 import { readItem } from '../../shared/errors/expressionError';
 import { idempotencyFields, idempotencyOf } from '../../shared/form/idempotencyOptions';
-import { defineRequestOptions, optionsCollection, readNumbers } from '../../shared/form/options';
+import { defineOptions, oneOf, optionsCollection, readNumbers } from '../../shared/form/options';
 
 const MS_PER_MINUTE = 60_000;
 const BYTES_PER_MB = 1024 * 1024;
@@ -51,13 +51,8 @@ function checkOptions(given: Readonly<Record<string, unknown>>) {
 	});
 }
 
-/** The given choice, or the first, which is the default. */
-function oneOf<Choice extends string>(choices: readonly [Choice, ...Choice[]], given: unknown): Choice {
-	return choices.find((choice) => choice === given) ?? choices[0];
-}
-
 /** A retry goes on with the tasks of earlier tries, whichever option was changed since. */
-export const TASK_OPTIONS = defineRequestOptions({
+export const TASK_OPTIONS = defineOptions({
 	...idempotencyFields(
 		{
 			key: 'Identifies this image, e.g. an order number. The same key never makes a second task, whichever execution asks: it gets the existing one. Keys are kept in the Data Table flow_task_ledger.',
@@ -77,7 +72,6 @@ export const TASK_OPTIONS = defineRequestOptions({
 			{ name: 'All Files', value: 'all', description: 'What every output node of the workflow saved' },
 		],
 		description: "Which of a task's files to return",
-		isPartOfRequest: false,
 	},
 	maxFailures: {
 		displayName: 'Max Failures',
@@ -87,7 +81,6 @@ export const TASK_OPTIONS = defineRequestOptions({
 		typeOptions: { minValue: 0, maxValue: 1_000_000 },
 		description:
 			'Stop submitting after this many items have failed; running tasks still finish. 0 means no limit. Applies only if "On Error" is set to continue: otherwise the first failure ends the run.',
-		isPartOfRequest: false,
 	},
 	maxFileSizeMb: {
 		displayName: 'Max File Size (MB)',
@@ -96,7 +89,6 @@ export const TASK_OPTIONS = defineRequestOptions({
 		default: 200,
 		typeOptions: { minValue: 1, maxValue: 10_240 },
 		description: 'Larger files are neither downloaded nor uploaded',
-		isPartOfRequest: false,
 	},
 	maxInFlight: {
 		displayName: 'Max Tasks in Flight',
@@ -105,7 +97,6 @@ export const TASK_OPTIONS = defineRequestOptions({
 		default: 500,
 		typeOptions: { minValue: 1, maxValue: 10_000 },
 		description: 'How many tasks of this run may be queued or running at the platform at the same time',
-		isPartOfRequest: false,
 	},
 	maxTasks: {
 		displayName: 'Max Tasks',
@@ -115,7 +106,6 @@ export const TASK_OPTIONS = defineRequestOptions({
 		typeOptions: { minValue: 0, maxValue: 1_000_000 },
 		description:
 			'The budget of one run: with more items than this nothing is submitted at all. 0 means no limit.',
-		isPartOfRequest: false,
 	},
 	noProgressMinutes: {
 		displayName: 'No Progress for (Minutes)',
@@ -124,7 +114,6 @@ export const TASK_OPTIONS = defineRequestOptions({
 		default: 30,
 		typeOptions: { minValue: 0, maxValue: 10_080, numberPrecision: 2 },
 		description: 'Stop waiting for a task that has shown no progress for this long. 0 means never.',
-		isPartOfRequest: false,
 	},
 	onTimeout: {
 		displayName: 'On Timeout',
@@ -141,7 +130,6 @@ export const TASK_OPTIONS = defineRequestOptions({
 			},
 		],
 		description: 'What to do with tasks that are not done in time',
-		isPartOfRequest: false,
 	},
 	onUnknownSubmit: {
 		displayName: 'If a Submit Had No Answer',
@@ -157,7 +145,6 @@ export const TASK_OPTIONS = defineRequestOptions({
 			{ name: 'Submit Again', value: 'submitAgain', description: 'It may then be paid for twice' },
 		],
 		description: 'What a retry does with an item whose submit was sent but never answered',
-		isPartOfRequest: false,
 	},
 	progressChannel: {
 		displayName: 'Progress Channel',
@@ -174,7 +161,6 @@ export const TASK_OPTIONS = defineRequestOptions({
 			},
 		],
 		description: 'How the node follows a task. A lost socket never fails a task: polling takes over.',
-		isPartOfRequest: false,
 	},
 	requestsPerSecond: {
 		displayName: 'Requests per Second',
@@ -184,7 +170,6 @@ export const TASK_OPTIONS = defineRequestOptions({
 		typeOptions: { minValue: 0, maxValue: 10_000, numberPrecision: 2 },
 		description:
 			'Most requests to the platform in a second, downloads aside. It applies to one run of this node: two executions at once send twice as many. 0 means no limit.',
-		isPartOfRequest: false,
 	},
 	timeoutMinutes: {
 		displayName: 'Timeout (Minutes)',
@@ -193,7 +178,6 @@ export const TASK_OPTIONS = defineRequestOptions({
 		default: 60,
 		typeOptions: { minValue: 0.01, maxValue: 10_080, numberPrecision: 2 },
 		description: 'How long the node waits in total. Unfinished tasks go on at the platform.',
-		isPartOfRequest: false,
 	},
 	urlExpirePeriod: {
 		displayName: 'Link Validity (Seconds)',
@@ -202,11 +186,10 @@ export const TASK_OPTIONS = defineRequestOptions({
 		default: 3_600,
 		typeOptions: { minValue: 60, maxValue: 31_536_000 },
 		description: 'How long the links to result files in the output can be opened',
-		isPartOfRequest: false,
 	},
 });
 
-/** The "Options" collection with the given fields. */
-export function optionsWith(names: ReadonlyArray<keyof typeof TASK_OPTIONS>): INodeProperties {
+/** The "Options" collection with the given fields, or with all. */
+export function optionsWith(names?: ReadonlyArray<keyof typeof TASK_OPTIONS>): INodeProperties {
 	return optionsCollection(TASK_OPTIONS, names);
 }

@@ -42,10 +42,8 @@ export interface NodeRun extends RunFrame {
 	readonly options: RunOptions;
 	/** When the run stops waiting, by the clock's `now()`. */
 	readonly deadlineMs: number;
-	/** Notes that the node or an item was changed since an earlier try made its task. */
-	readonly noteEdited: () => void;
-	/** What the operator should read beside the output. */
-	readonly remarks: () => string[];
+	/** Shown beside the output, each once. */
+	readonly remarks: Set<string>;
 	/** What an earlier try of this run has sent. */
 	readonly memory: TaskMemory & { release?(): void };
 	readonly randomSeed: RandomSeed;
@@ -57,11 +55,6 @@ export interface NodeRun extends RunFrame {
 const CONCURRENCY = 16;
 /** Each of them may hold a socket for each of its last tasks; the tasks of further accounts are polled. */
 const ACCOUNTS_WITH_SOCKETS = 5;
-
-const NO_SOCKET =
-	'No progress WebSocket could be opened, so the tasks were followed by polling. Check "WebSocket Base URL" and "Progress Path" in the credential.';
-const EDITED =
-	'The node or its input was changed since an earlier try, so new tasks were submitted for the changed items. The earlier tasks go on at the platform.';
 
 /**
  * The frame of every operation.
@@ -124,7 +117,6 @@ async function openNodeRun(
 			owner,
 		};
 	});
-	let edited = false;
 	return ok({
 		...frame,
 		...{ lines, memory, redact, options, deadlineMs },
@@ -138,16 +130,7 @@ async function openNodeRun(
 			onUnknown: options.onUnknownSubmit === 'submitAgain' ? 'again' : 'error',
 			claimsAtOnce: claimsAtOnce(options.requestsPerSecond),
 		}),
-		noteEdited: () => {
-			edited = true;
-		},
-		remarks: () => {
-			const hasSockets = lines.all.some(({ sockets }) => sockets?.available === true);
-			return [
-				...(edited ? [EDITED] : []),
-				...(options.progressChannel === 'websocket' && !hasSockets ? [NO_SOCKET] : []),
-			];
-		},
+		remarks: new Set<string>(),
 		randomSeed: (least, most) => (least < most ? randomInt(least, most + 1) : least),
 		knowledge: rememberingKnowledge(),
 	});

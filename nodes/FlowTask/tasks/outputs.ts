@@ -1,6 +1,6 @@
 import type { Failure } from '../../shared/errors/failure';
-import { isJsonObject, type Json, type JsonObject } from '../../shared/text/json';
-import type { Redact } from '../../shared/text/redact';
+import { isJsonObject, parseJson, type Json, type JsonObject } from '../../shared/text/json';
+import { redactJson, type Redact } from '../../shared/text/redact';
 import type { TaskOutcome } from './engine';
 import { isFinal, MOST_FILES, type TaskInfo } from './taskInfo';
 import type { TaskSnapshot } from './watched';
@@ -72,24 +72,13 @@ function describeSeeds(seeds: OutcomeFacts['seeds'] = {}): JsonObject {
 	return others.length === 0 ? { seed } : { seed, seeds: { ...seeds } };
 }
 
-/** The task info as the platform sent it, free of anything that looks like a key. */
-export function rawTaskInfo(info: TaskInfo, redact: Redact): JsonObject {
-	return redactObject(info.raw, redact);
-}
-
-/** Text by text: hiding a key in JSON as a whole may take a quotation mark with it. */
-function redactObject(object: JsonObject, redact: Redact): JsonObject {
-	return Object.fromEntries(
-		Object.entries(object)
-			.filter(([key]) => key !== 'prompt_token')
-			.map(([key, value]) => [redact(key), redactValue(value, redact)]),
+/** The task info as the platform sent it, without its prompt token and anything that looks like a key. */
+export function rawTaskInfo({ raw }: TaskInfo, redact: Redact): JsonObject {
+	const withoutTokens = JSON.stringify(raw, (key, value: Json) =>
+		key === 'prompt_token' ? undefined : value,
 	);
-}
-
-function redactValue(value: Json, redact: Redact): Json {
-	if (typeof value === 'string') return redact(value);
-	if (Array.isArray(value)) return value.map((one) => redactValue(one, redact));
-	return isJsonObject(value) ? redactObject(value, redact) : value;
+	const safe = redactJson(parseJson(withoutTokens) ?? {}, redact);
+	return isJsonObject(safe) ? safe : {};
 }
 
 /** What an AI agent reads: the end of the task and where its images are. */

@@ -1,5 +1,5 @@
 import { isJsonObject, parseJson } from '../../shared/text/json';
-import { redactor, type Redact } from '../../shared/text/redact';
+import { redactJson, redactor, type Redact } from '../../shared/text/redact';
 import type { SocketEvents } from '../../shared/http/webSocket';
 import { readTaskInfo, type TaskInfo } from './taskInfo';
 
@@ -86,21 +86,18 @@ function readMessage(text: string): TaskInfo | undefined {
 export function tokenHider(promptToken: string | undefined): Redact['known'] {
 	if (promptToken === undefined) return (text) => text;
 	const inJson = JSON.stringify(promptToken).slice(1, -1);
-	return redactor([promptToken, encodeURIComponent(promptToken.toWellFormed()), inJson]).known;
+	return redactor([promptToken, inJson]).known;
 }
 
 /** A task's report as it may be shown. A hidden part may break a link, so download by the original ones. */
 export function withoutToken(info: TaskInfo, promptToken: string | undefined): TaskInfo {
 	if (promptToken === undefined) return info;
 	const hide = tokenHider(promptToken);
-	const rawText = JSON.stringify(info.raw);
-	const safeText = hide(rawText);
-	const raw = safeText === rawText ? info.raw : parseJson(safeText);
 	return {
 		...info,
 		errorMessage: hide(info.errorMessage),
 		files: Object.fromEntries(Object.entries(info.files).map(([nodeId, urls]) => [nodeId, urls.map(hide)])),
 		finalFiles: info.finalFiles.map(hide),
-		raw: isJsonObject(raw) ? raw : {},
+		raw: redactJson(info.raw, hide),
 	};
 }

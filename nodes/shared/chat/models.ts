@@ -2,7 +2,7 @@ import type { ILoadOptionsFunctions, INodeListSearchResult, INodeProperties } fr
 
 import { readCredential } from '../platform/credential';
 import { toNodeError } from '../errors/nodeError';
-import { badInput, fail, ok, type Result } from '../errors/failure';
+import { fail, failInput, ok, type Result } from '../errors/failure';
 import { isJsonObject, parseJson, type Json } from '../text/json';
 import { readPlatformAccount } from '../platform/account';
 import { redactJson, redactor } from '../text/redact';
@@ -67,11 +67,9 @@ async function loadModels(context: ILoadOptionsFunctions): Promise<Result<string
 	if (!account.ok) return account;
 	const { baseUrl, modelsPath, secrets } = account.value;
 	if (!modelsPath) {
-		return fail(
-			badInput(
-				'The credential has no "Models Path", so there is no list of models',
-				'Choose "By ID" and enter the model\'s ID. If your deployment lists its models, enter the path in the credential.',
-			),
+		return failInput(
+			'The credential has no "Models Path", so there is no list of models',
+			'Choose "By ID" and enter the model\'s ID. If your deployment lists its models, enter the path in the credential.',
 		);
 	}
 	const url = `${baseUrl}${modelsPath}`;
@@ -83,18 +81,14 @@ async function loadModels(context: ILoadOptionsFunctions): Promise<Result<string
 	const ids = modelIds(redactJson(body ?? null, redact.known));
 	if (ids.length > 0) return ok(ids);
 	if (status === 404) {
-		return fail(
-			badInput(
-				'The platform has no list of models under the "Models Path" of the credential',
-				`Correct the path in the credential, or ${BY_ID}. The address was ${originOf(url)}${new URL(url).pathname}.`,
-			),
+		return failInput(
+			'The platform has no list of models under the "Models Path" of the credential',
+			`Correct the path in the credential, or ${BY_ID}. The address was ${originOf(url)}${new URL(url).pathname}.`,
 		);
 	}
 	const outcome = classify(exchange);
 	if (outcome.kind === 'answered' || (outcome.kind === 'unclear' && isGood)) {
-		return fail(
-			badInput('The platform listed no models', `Check "Models Path" in the credential, or ${BY_ID}.`),
-		);
+		return failInput('The platform listed no models', `Check "Models Path" in the credential, or ${BY_ID}.`);
 	}
 	const facts = { purpose: 'list the models', repeatability: 'read', baseUrl: url, tries: 1 } as const;
 	return fail(explainCall(outcome, { ...facts, redact }, ADVICE));

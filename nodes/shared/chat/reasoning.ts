@@ -1,5 +1,7 @@
-import { badInput, fail, ok, type Result } from '../errors/failure';
-import { excerpt, type JsonObject } from '../text/json';
+import { badInput, fail, failInput, ok, type Result } from '../errors/failure';
+import { oneOf } from '../form/options';
+import { excerpt, member, type JsonObject } from '../text/json';
+import { textOf } from '../text/textOf';
 
 /**
  * How a model is told to reason.
@@ -93,6 +95,7 @@ export function reasoningModel(model: string): ModelRow | undefined {
 }
 
 export interface ReasoningWish {
+	/** The model's ID, trimmed. */
 	readonly model: string;
 	readonly choice: ReasoningChoice;
 	/** `auto`: whatever the table says. */
@@ -101,27 +104,24 @@ export interface ReasoningWish {
 	readonly split: boolean;
 }
 
-const CONTROLS: readonly ReasoningControl[] = ['enable_thinking', 'thinking', 'always', 'none'];
+export const CONTROLS: readonly ReasoningControl[] = ['enable_thinking', 'thinking', 'always', 'none'];
 
 /** Reads a wish from the form; `parameter` returns a field, or the fallback if the form does not show it. */
 export function readWish(
 	parameter: (name: string, fallback: string) => unknown,
 	split: boolean,
 ): ReasoningWish {
-	const choice = parameter('reasoning', 'default');
-	const control = parameter('reasoningControl', 'auto');
 	return {
 		model: modelId(parameter('model', '')),
-		choice: choice === 'on' || choice === 'off' ? choice : 'default',
-		control: CONTROLS.find((known) => known === control) ?? 'auto',
+		choice: oneOf(['default', 'on', 'off'], parameter('reasoning', '')),
+		control: oneOf(['auto', ...CONTROLS], parameter('reasoningControl', '')),
 		split,
 	};
 }
 
 /** The field is a resource locator, unless one expression gives its whole value as text. */
 function modelId(field: unknown): string {
-	const value: unknown = typeof field === 'object' && field !== null ? Reflect.get(field, 'value') : field;
-	return typeof value === 'string' ? value : '';
+	return textOf(typeof field === 'object' ? member(field, 'value') : field).trim();
 }
 
 /** Why a choice cannot be carried out, by what the model takes. */
@@ -153,14 +153,18 @@ const REFUSALS = {
  * is sent, because a model that ignores a switch bills its reasoning all the same.
  */
 export function reasoningFields(wish: ReasoningWish): Result<JsonObject> {
+	if (!wish.model) {
+		return failInput(
+			'No model is chosen',
+			'Choose one under "Model", or enter its ID as the platform lists it.',
+		);
+	}
 	const row = reasoningModel(wish.model);
 	const name = `"${excerpt(wish.model, 80)}"`;
 	if (wish.split && row && !row.split && wish.control === 'auto') {
-		return fail(
-			badInput(
-				`${name} does not support "Separate Reasoning"`,
-				'Turn off "Separate Reasoning": the reasoning has a separate field in the output anyway.',
-			),
+		return failInput(
+			`${name} does not support "Separate Reasoning"`,
+			'Turn off "Separate Reasoning": the reasoning has a separate field in the output anyway.',
 		);
 	}
 	const split: JsonObject = wish.split ? { reasoning_split: true } : {};

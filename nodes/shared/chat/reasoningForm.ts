@@ -1,6 +1,6 @@
 import type { INodeProperties } from 'n8n-workflow';
 
-import { patternOf, REASONING_MODELS, type ReasoningControl } from './reasoning';
+import { CONTROLS, patternOf, REASONING_MODELS, type ReasoningControl } from './reasoning';
 
 const SENT_BY_TABLE: Readonly<Record<'on' | 'off', Readonly<Record<ReasoningControl, string>>>> = {
 	on: {
@@ -17,7 +17,6 @@ const SENT_BY_TABLE: Readonly<Record<'on' | 'off', Readonly<Record<ReasoningCont
 	},
 };
 
-const CONTROLS: readonly ReasoningControl[] = ['enable_thinking', 'thinking', 'always', 'none'];
 const CHOICES = ['on', 'off'] as const;
 
 /** What the editor works out and the notices below ask for, e.g. `on:enable_thinking`. */

@@ -5,7 +5,7 @@ import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 import { fetchFile } from './fetchFile';
 import { anyTextIn, fileTypeOf, HEAD_BYTES, safeFileName } from './fileType';
 import { systemClock, type Clock } from '../run/clock';
-import { badInput, fail, ok, type Failure, type Result } from '../errors/failure';
+import { badInput, fail, failInput, ok, type Failure, type Result } from '../errors/failure';
 import { excerpt } from '../text/json';
 import { isWebAddress } from '../text/webAddress';
 import { originOf } from '../http/unreached';
@@ -36,9 +36,7 @@ export async function readBinaryField(
 	sizeOption = 'Max File Size',
 ): Promise<Result<InputFile>> {
 	if (!field.trim()) {
-		return fail(
-			badInput('The name of the input field that holds the file is missing', 'Enter it, e.g. data.'),
-		);
+		return failInput('The name of the input field that holds the file is missing', 'Enter it, e.g. data.');
 	}
 	try {
 		const meta = context.helpers.assertBinaryData(itemIndex, field);
@@ -49,16 +47,22 @@ export async function readBinaryField(
 		if (buffer.byteLength === 0) return fail(emptyFile(`in field "${field}"`));
 		return ok(inputFile(buffer, meta.fileName ?? '', meta.mimeType));
 	} catch {
-		const present = Object.keys(context.getInputData()[itemIndex]?.binary ?? {});
-		const found =
-			present.length > 0 ? `The item's files are in: ${present.join(', ')}.` : 'The item has no file at all.';
-		return fail(
-			badInput(
-				`The item has no file in field "${excerpt(field, 60)}"`,
-				`${found} Enter the name of the field that holds the file, or connect a node before this one that outputs it.`,
-			),
-		);
+		return refuseMissingFile(context, itemIndex, field);
 	}
+}
+
+/** The failure of an item without a file in the field. */
+export function refuseMissingFile(
+	context: Pick<InputFileContext, 'getInputData'>,
+	itemIndex: number,
+	field: string,
+): Result<never> {
+	const present = Object.keys(context.getInputData()[itemIndex]?.binary ?? {});
+	const found = present.length > 0 ? `Its files are in: ${present.join(', ')}.` : 'It has no file at all.';
+	return failInput(
+		`The item has no file in field "${excerpt(field, 60)}"`,
+		`${found} Enter the name of the field that holds the file, or connect a node before this one that outputs it.`,
+	);
 }
 
 /** The size that n8n has noted for a file; `undefined` where it has not, or there is no file. */
@@ -104,11 +108,9 @@ export async function digestBinaryField(
 		}
 		return ok({ name: fileName, type: mimeType, sha256: hash.digest('base64url') });
 	} catch {
-		return fail(
-			badInput(
-				`The item has no file in field "${excerpt(field, 60)}" that can be read`,
-				'Enter the name of the field that holds the file, or connect a node before this one that outputs it. Nothing was sent for this item.',
-			),
+		return failInput(
+			`The item has no file in field "${excerpt(field, 60)}" that can be read`,
+			'Enter the name of the field that holds the file, or connect a node before this one that outputs it. Nothing was sent for this item.',
 		);
 	}
 }
@@ -133,11 +135,9 @@ export async function fetchInputFile(
 ): Promise<Result<InputFile>> {
 	const url = rawUrl.trim();
 	if (!isWebAddress(url)) {
-		return fail(
-			badInput(
-				`"${excerpt(url, 80)}" is not a web address of a file`,
-				'Enter a URL that starts with http:// or https://.',
-			),
+		return failInput(
+			`"${excerpt(url, 80)}" is not a web address of a file`,
+			'Enter a URL that starts with http:// or https://.',
 		);
 	}
 	const host = originOf(url);

@@ -1,4 +1,4 @@
-import { badInput, fail, ok, type Result } from '../errors/failure';
+import { fail, failInput, ok, type Result } from '../errors/failure';
 import { excerpt, isJsonObject, isTextTooDeep, isTooDeep, parseJson, type JsonObject } from '../text/json';
 import { refuseLostDigits } from './pastedJson';
 
@@ -19,11 +19,9 @@ export function readExtraBody(
 	const parsed = typeof value === 'string' ? parseJson(value) : value;
 	const isDeep = typeof value === 'string' ? isTextTooDeep(value) : isJsonObject(value) && isTooDeep(value);
 	if (!isJsonObject(parsed) || isDeep) {
-		return fail(
-			badInput(
-				`"Extra Body" is ${isDeep ? 'nested too deeply' : 'not a JSON object'}`,
-				`Enter fields and values, e.g. ${example}, or leave it empty.`,
-			),
+		return failInput(
+			`"Extra Body" is ${isDeep ? 'nested too deeply' : 'not a JSON object'}`,
+			`Enter fields and values, e.g. ${example}, or leave it empty.`,
 		);
 	}
 	const lost = refuseLostDigits('Extra Body', value);
@@ -32,7 +30,7 @@ export function readExtraBody(
 		const owner = setBy(name);
 		if (owner === undefined) continue;
 		const message = `"Extra Body" sets "${excerpt(name, 60)}", which ${owner} sets`;
-		return fail(badInput(message, 'Remove it from "Extra Body".'));
+		return failInput(message, 'Remove it from "Extra Body".');
 	}
 	return ok(parsed);
 }

@@ -1,4 +1,4 @@
-import { defineRequestOptions } from './options';
+import { defineRequestOptions, oneOf } from './options';
 
 const MS_PER_HOUR = 3_600_000;
 
@@ -15,7 +15,7 @@ export function idempotencyOf(
 ): IdempotencyOptions | undefined {
 	if (!('idempotencyKey' in given)) return undefined;
 	return {
-		reach: given.idempotencyScope === 'project' ? 'project' : 'node',
+		reach: oneOf(['node', 'project'], given.idempotencyScope),
 		ttlMs: ttlHours * MS_PER_HOUR,
 	};
 }

@@ -1,6 +1,6 @@
 import type { INodeProperties, INodePropertyTypeOptions, NodePropertyTypes } from 'n8n-workflow';
 
-import { badInput, fail, ok, type Result } from '../errors/failure';
+import { failInput, ok, type Result } from '../errors/failure';
 
 interface OptionFacts extends INodeProperties {
 	/** The value of a number that was not added, if it is not the `default` that it shows once it is added. */
@@ -56,6 +56,14 @@ export function optionsCollection<F extends Named<F, OptionField>>(
 	};
 }
 
+/** The given choice, or the first one, which is the default. */
+export function oneOf<Choice extends string>(
+	choices: readonly [Choice, ...Choice[]],
+	given: unknown,
+): Choice {
+	return choices.find((choice) => choice === given) ?? choices[0];
+}
+
 /** The checked numbers of a form. */
 export interface Numbers<Name> {
 	/** The entered number, else the one that counts without it. */
@@ -92,7 +100,7 @@ export function readNumbers<F extends Named<F, OptionField>, G extends Named<G, 
 	}
 	if (complaints.length > 0) {
 		const where = [...places].join(' and ');
-		return fail(badInput(complaints.join('; '), `Correct it ${where} in the node. Nothing was sent.`));
+		return failInput(complaints.join('; '), `Correct it ${where} in the node. Nothing was sent.`);
 	}
 	return ok({
 		number: (name) => entered.get(name) ?? Number(fallbacks.get(name)),

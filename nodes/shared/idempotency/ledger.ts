@@ -13,8 +13,6 @@ import { CLAIM_FRESH_MS, CLOCKS_APART_MS, silenceSeenBy, stateOf } from './rows'
 import type { Holder, IsSilent, KeyState, RowKind } from './rows';
 import { LedgerWriter } from './writer';
 
-export type { LedgerClaim } from './claim';
-
 /** What must not happen twice. */
 export interface LedgerEntry {
 	/** As the operator entered it. */

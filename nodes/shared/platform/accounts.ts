@@ -3,7 +3,7 @@ import pLimit from 'p-limit';
 
 import { readCredential, type CredentialType } from './credential';
 import { fail, ok, type Failure, type Result } from '../errors/failure';
-import { isJsonObject } from '../text/json';
+import { isJsonObject, member } from '../text/json';
 
 /**
  * The accounts of one node run. A credential's fields may hold expressions, so each item may have an account of its
@@ -66,18 +66,15 @@ export async function readAccounts<T>(
 	const [shared] = accounts;
 	if (shared && varying.size === 0 && reads.every((fields) => fields.ok)) {
 		if (!shared.ok) return shared;
-		return ok({ all: [shared.value], of: () => shared, varying, refused: undefined });
+		return ok({ all: [shared.value], of: () => shared, varying });
 	}
 	const ofItem = accounts.map((account, itemIndex) =>
 		account.ok ? account : fail(ofOneItem(account.failure, itemIndex)),
 	);
-	const itemIndex = ofItem.findIndex((account) => !account.ok);
-	const refused = ofItem[itemIndex];
 	return ok({
 		all: [...known.values()].flatMap((account) => (account.ok ? [account.value] : [])),
 		of: (index) => ofItem[index] ?? fail(NO_SUCH_ITEM),
 		varying,
-		refused: refused && !refused.ok ? { itemIndex, failure: refused.failure } : undefined,
 	});
 }
 
@@ -174,8 +171,4 @@ function differingFields(reads: ReadonlyArray<Result<ICredentialDataDecryptedObj
 	const differs = (name: string): boolean =>
 		new Set(values.map((fields) => JSON.stringify(fields[name]))).size > 1;
 	return new Set([...names].filter(differs));
-}
-
-function member(value: unknown, key: string): unknown {
-	return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
 }

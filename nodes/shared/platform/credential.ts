@@ -3,7 +3,7 @@ import type { ICredentialDataDecryptedObject, IExecuteFunctions } from 'n8n-work
 import { whyAddressDoesNotFit, type AddressField } from '../../../credentials/baseUrl';
 import { cleanToken, whyTokenDoesNotFit, type TokenCredential } from '../../../credentials/tokenKinds';
 import { wordsOfError } from '../errors/expressionError';
-import { badInput, fail, ok, type Result } from '../errors/failure';
+import { fail, failInput, ok, type Result } from '../errors/failure';
 
 /** The display names of the credentials. */
 const NAMES = {
@@ -46,7 +46,7 @@ export function readToken(pasted: unknown, type: CredentialType): Result<string>
 /** The address in a field of a credential. */
 export function readAddress(entered: unknown, field: AddressField, type: CredentialType): Result<URL> {
 	const misfit = whyAddressDoesNotFit(entered, field);
-	if (misfit) return fail(badInput(misfit.message, `${misfit.advice}. ${openCredential(type)}.`));
+	if (misfit) return failInput(misfit.message, `${misfit.advice}. ${openCredential(type)}.`);
 	return ok(new URL(String(entered)));
 }
 

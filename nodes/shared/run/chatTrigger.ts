@@ -1,5 +1,7 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
+import { member } from '../text/json';
+
 const CHAT_TRIGGER = /(^|\.)chatTrigger$/;
 
 /** Whether a Chat Trigger started the execution: the chat then shows the `output` field of the last node. */
@@ -18,8 +20,7 @@ export function isStartedByChat(
 function hasRun(select: unknown, nodeName: string): boolean {
 	try {
 		if (typeof select !== 'function') return false;
-		const node: unknown = Reflect.apply(select, undefined, [nodeName]);
-		return typeof node === 'object' && node !== null && Reflect.get(node, 'isExecuted') === true;
+		return member(Reflect.apply(select, undefined, [nodeName]), 'isExecuted') === true;
 	} catch {
 		return false;
 	}

@@ -9,6 +9,16 @@ export function isJsonObject(value: unknown): value is JsonObject {
 	return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** The objects of a list; none if it is not a list. */
+export function objectsIn(value: unknown): JsonObject[] {
+	return Array.isArray(value) ? value.filter(isJsonObject) : [];
+}
+
+/** A property of a value of unknown shape, `undefined` if there is none. */
+export function member(value: unknown, key: string): unknown {
+	return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
+}
+
 /** Deeper than any real answer, and safe for code that walks through a value recursively. */
 const MOST_LEVELS = 500;
 

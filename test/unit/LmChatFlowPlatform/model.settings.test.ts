@@ -50,7 +50,7 @@ it('takes options, and more fields of the operator beside the switch', () => {
 });
 
 it.each([
-	[{ model: ' ' }, {}, 'No model is chosen'],
+	[{ model: '' }, {}, 'No model is chosen'],
 	[{ model: 'family_b-14b', choice: 'off' }, {}, '"family_b-14b" always reasons: it cannot be switched off'],
 	[{}, { extraBody: '{"a":[{"id":9007199254740993}]}' }, '"Extra Body" holds the number 9007199254740993'],
 	[{}, { extraBody: '{"seed":12345678901234567890}' }, '"Extra Body" holds the number 12345678901234567890'],

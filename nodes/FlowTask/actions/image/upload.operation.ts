@@ -3,11 +3,11 @@ import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { mapAccounts } from '../../../shared/platform/accounts';
 import { deliverResults } from '../../../shared/run/deliver';
-import { fail, ok, type Failure, type Result } from '../../../shared/errors/failure';
+import { fail, ok, type Failure } from '../../../shared/errors/failure';
 import { HeldFiles } from '../../../shared/files/heldFiles';
-import { binaryFieldBytes, fetchInputFile, readBinaryField } from '../../../shared/files/inputFile';
-import { createImageUploads, type LoadImage, type UploadImage } from '../../tasks/uploads';
+import { createImageUploads, type UploadImage } from '../../tasks/uploads';
 import { readItem } from '../../../shared/errors/expressionError';
+import { imageAtUrl, imageInField, type ImageSource } from '../imageSource';
 import { inNodeRun, type NodeRun } from '../run';
 import type { Operation } from '../../../shared/form/operation';
 import { optionsWith } from '../options';
@@ -87,7 +87,7 @@ async function uploadItem(
 	upload: UploadImage,
 	run: NodeRun,
 ): ReturnType<UploadImage> {
-	const source = readSource(context, itemIndex, run);
+	const source = readItem(() => ok(readSource(context, itemIndex, run)));
 	return source.ok ? await upload(source.value.load, source.value.bytes) : source;
 }
 
@@ -97,28 +97,8 @@ const NOT_UPLOADED: Failure = {
 	advice: 'Run the node again with this item.',
 };
 
-interface Source {
-	readonly load: LoadImage;
-	readonly bytes?: number;
-}
-
-function readSource(
-	context: IExecuteFunctions,
-	itemIndex: number,
-	{ options: { maxFileBytes }, ending }: NodeRun,
-): Result<Source> {
-	return readItem<Source>(() => {
-		if (context.getNodeParameter('imageSource', itemIndex, 'binary') === 'url') {
-			const url = textParameter(context, 'imageUrl', itemIndex);
-			return ok({
-				load: async (mostBytes) =>
-					await fetchInputFile(context, url, Math.min(maxFileBytes, mostBytes), ending.signal),
-			});
-		}
-		const field = textParameter(context, 'inputDataFieldName', itemIndex);
-		return ok({
-			load: async () => await readBinaryField(context, itemIndex, field, maxFileBytes),
-			bytes: binaryFieldBytes(context, itemIndex, field) ?? maxFileBytes,
-		});
-	});
+function readSource(context: IExecuteFunctions, itemIndex: number, run: NodeRun): ImageSource {
+	return context.getNodeParameter('imageSource', itemIndex, 'binary') === 'url'
+		? imageAtUrl(context, textParameter(context, 'imageUrl', itemIndex), run)
+		: imageInField(context, itemIndex, textParameter(context, 'inputDataFieldName', itemIndex), run);
 }

@@ -1,13 +1,14 @@
 import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 
 import { fail, failInput, ok, type Result } from '../../../shared/errors/failure';
-import { binaryFieldBytes, fetchInputFile, readBinaryField } from '../../../shared/files/inputFile';
+import { refuseMissingFile } from '../../../shared/files/inputFile';
 import { refuseRounded } from '../../../shared/form/pastedJson';
-import { excerpt } from '../../../shared/text/json';
+import { excerpt, objectsIn } from '../../../shared/text/json';
 import { isWebAddress } from '../../../shared/text/webAddress';
 import type { ImageInput } from '../../tasks/submit';
+import { imageAtUrl, imageInField, type ImageSource } from '../imageSource';
 import type { NodeRun } from '../run';
-import { rowsOf, textOf } from './prompt';
+import { textOf } from './prompt';
 
 export interface ImageSlots {
 	readonly images: readonly ImageInput[];
@@ -25,7 +26,7 @@ export function readImageSlots(
 ): Result<ImageSlots> {
 	const images: ImageInput[] = [];
 	const imageIds: UploadedImage[] = [];
-	const rows = rowsOf(context.getNodeParameter('imageSlots.slot', itemIndex, []));
+	const rows = objectsIn(context.getNodeParameter('imageSlots.slot', itemIndex, []));
 	for (const [index, row] of rows.entries()) {
 		const name = `Image ${index + 1} of "Input Images"`;
 		const nodeId = textOf(row.nodeId);
@@ -53,13 +54,11 @@ function readImageId(row: IDataObject, name: string): Result<string> {
 	return failInput(`${name} has no image ID`, 'Upload the image first, or choose another source.');
 }
 
-type ImageSource = Pick<ImageInput, 'load' | 'bytes'>;
-
 function readUrl(
 	context: IExecuteFunctions,
 	row: IDataObject,
 	name: string,
-	{ options: { maxFileBytes }, ending }: NodeRun,
+	run: NodeRun,
 ): Result<ImageSource> {
 	const url = textOf(row.url);
 	if (!isWebAddress(url)) {
@@ -68,10 +67,7 @@ function readUrl(
 			'Enter a URL that starts with http:// or https://.',
 		);
 	}
-	return ok({
-		load: async (mostBytes) =>
-			await fetchInputFile(context, url, Math.min(maxFileBytes, mostBytes), ending.signal),
-	});
+	return ok(imageAtUrl(context, url, run));
 }
 
 /** A missing file is reported before anything is sent for any item. */
@@ -79,22 +75,13 @@ function readField(
 	context: IExecuteFunctions,
 	row: IDataObject,
 	itemIndex: number,
-	{ options: { maxFileBytes } }: NodeRun,
+	run: NodeRun,
 ): Result<ImageSource> {
 	const field = row.binaryField === undefined ? 'data' : textOf(row.binaryField);
 	try {
 		context.helpers.assertBinaryData(itemIndex, field);
 	} catch {
-		const present = Object.keys(context.getInputData()[itemIndex]?.binary ?? {});
-		return failInput(
-			`The item has no file in field "${excerpt(field, 60)}"`,
-			present.length > 0
-				? `Its files are in: ${present.join(', ')}. Enter one of these names.`
-				: 'It has no file at all. Connect a node before this one that outputs the image as a file.',
-		);
+		return refuseMissingFile(context, itemIndex, field);
 	}
-	return ok({
-		load: async () => await readBinaryField(context, itemIndex, field, maxFileBytes),
-		bytes: binaryFieldBytes(context, itemIndex, field) ?? maxFileBytes,
-	});
+	return ok(imageInField(context, itemIndex, field, run));
 }

@@ -4,16 +4,17 @@ import { isTool } from '../../../shared/errors/nodeError';
 import { readItem } from '../../../shared/errors/expressionError';
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../../../shared/errors/failure';
 import { refuseRounded } from '../../../shared/form/pastedJson';
-import { fingerprinter, requestOptions } from '../../../shared/run/retryMemory';
-import { excerpt } from '../../../shared/text/json';
+import { fingerprinter } from '../../../shared/run/retryMemory';
+import { oneOf } from '../../../shared/form/options';
+import { excerpt, member } from '../../../shared/text/json';
+import { textOrNumber } from '../../../shared/text/textOf';
 import { stillUnclear } from '../../failures';
 import type { TaskJob } from '../../tasks/engine';
 import type { IdempotencyKey, SubmitStart } from '../../tasks/submit';
 import { acceptedFor, checkImagePlaces, checkOverrides } from '../../workflow/checks';
 import { withInput } from '../../workflow/prompt';
-import { applySeed, isSeedName, type SeedMode } from '../../workflow/seeds';
+import { applySeed, isSeedName } from '../../workflow/seeds';
 import type { Delivery } from '../deliver';
-import { TASK_OPTIONS } from '../options';
 import type { NodeRun } from '../run';
 import { SUBMITTED_FIELDS } from './fields';
 import { readImageSlots } from './imageSlots';
@@ -45,11 +46,9 @@ function submittedParameters(context: IExecuteFunctions): unknown {
 	const node = context.getNode();
 	const fields = [...SUBMITTED_FIELDS];
 	const parameters = NodeHelpers.getNodeParameters(fields, node.parameters, true, false, node, null);
-	const rows: unknown = parameters?.overrides;
 	// The editor refreshes the rows' schema whenever it likes.
-	const values = typeof rows === 'object' && rows !== null && 'value' in rows ? rows.value : null;
-	const options = Object.fromEntries(requestOptions(node.parameters.options, TASK_OPTIONS));
-	return { ...parameters, overrides: values, ...options };
+	const values = member(parameters?.overrides, 'value') ?? null;
+	return { ...parameters, overrides: values };
 }
 
 /**
@@ -77,7 +76,7 @@ function prepareTask(
 		return prepare({ kind: 'watch', taskId, submittedAtMs }, seeds);
 	}
 	if (past.kind === 'unclear' && run.options.onUnknownSubmit === 'error') return fail(stillUnclear());
-	if (past.kind === 'edited') run.noteEdited();
+	if (past.kind === 'edited') run.remarks.add(EDITED);
 	const wrongId =
 		refuseRounded('Workflow ID', context.getNodeParameter('workflowId', itemIndex, '')) ??
 		refuseWorkflowId(workflowId);
@@ -87,6 +86,9 @@ function prepareTask(
 	const { seeds, ...sent } = read.value;
 	return prepare({ kind: 'submit', workflowId, ...sent }, seeds);
 }
+
+const EDITED =
+	'The node or its input was changed since an earlier try, so new tasks were submitted for the changed items. The earlier tasks go on at the platform.';
 
 type SubmitInputs = Pick<SubmitStart, 'prompt' | 'images' | 'idempotency' | 'acceptedFor'> & {
 	readonly seeds: Readonly<Record<string, number>>;
@@ -107,7 +109,10 @@ function readSubmit(context: IExecuteFunctions, itemIndex: number, run: NodeRun)
 	const places = checkImagePlaces([...images, ...imageIds], known.value);
 	if (!places.ok) return places;
 	const plan = {
-		mode: seedModeOf(context.getNodeParameter('seedMode', itemIndex, 'keep')),
+		mode: oneOf(
+			['keep', 'random', 'fixed', 'increment'],
+			context.getNodeParameter('seedMode', itemIndex, ''),
+		),
 		base: seedOf(context.getNodeParameter('seed', itemIndex, 1)),
 		targets: textParameter(context, 'seedTargets', itemIndex),
 	};
@@ -144,7 +149,7 @@ function readIdempotencyKey(
 	const value: unknown = context.getNodeParameter('options.idempotencyKey', itemIndex, '');
 	const rounded = refuseRounded('Idempotency Key', value);
 	if (rounded) return fail(rounded);
-	const key = typeof value === 'number' ? String(value) : typeof value === 'string' ? value : '';
+	const key = textOrNumber(value);
 	if (key.trim()) return ok({ key, payload });
 	return failInput(
 		'"Idempotency Key" is empty for this item',
@@ -154,9 +159,9 @@ function readIdempotencyKey(
 
 /** Reads how an item's outcome leaves the node. An AI agent reads text, so nothing is downloaded for it. */
 export function readDelivery(context: IExecuteFunctions, itemIndex: number): Delivery {
-	const form: unknown = context.getNodeParameter('output', itemIndex, 'urls');
+	const form = oneOf(['urls', 'filePerItem', 'allFiles'], context.getNodeParameter('output', itemIndex, ''));
 	return {
-		form: isTool(context.getNode()) ? 'urls' : form === 'filePerItem' || form === 'allFiles' ? form : 'urls',
+		form: isTool(context.getNode()) ? 'urls' : form,
 		binaryField: textParameter(context, 'binaryPropertyName', itemIndex) || 'data',
 		simplify: context.getNodeParameter('simplify', itemIndex, true) !== false,
 	};
@@ -185,8 +190,4 @@ function refuseWorkflowId(workflowId: string): Failure | undefined {
 /** An empty expression is not a seed, but as a number it would be 0. */
 function seedOf(value: unknown): number {
 	return typeof value === 'number' || (typeof value === 'string' && value.trim()) ? Number(value) : NaN;
-}
-
-function seedModeOf(value: unknown): SeedMode {
-	return value === 'random' || value === 'fixed' || value === 'increment' ? value : 'keep';
 }

@@ -1,7 +1,8 @@
 import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 
 import { fail, failInput, ok, type Result } from '../../../shared/errors/failure';
-import { excerpt } from '../../../shared/text/json';
+import { excerpt, objectsIn } from '../../../shared/text/json';
+import { textOrNumber } from '../../../shared/text/textOf';
 import { promptFromFields, type OverrideField, type OverrideType, type Prompt } from '../../workflow/prompt';
 import { promptFromForm, refuseMissingRows, withRowTitles, type FormRows } from '../../workflow/promptForm';
 import { promptFromJson } from '../../workflow/promptJson';
@@ -14,7 +15,7 @@ export function readPrompt(context: IExecuteFunctions, itemIndex: number): Resul
 	if (mode === 'json') return readJson(context, itemIndex);
 	if (mode !== 'fields') return readForm(context, itemIndex);
 	return promptFromFields(
-		rowsOf(context.getNodeParameter('overrideFields.override', itemIndex, [])).map(readRow),
+		objectsIn(context.getNodeParameter('overrideFields.override', itemIndex, [])).map(readRow),
 	);
 }
 
@@ -59,12 +60,6 @@ function readForm(context: IExecuteFunctions, itemIndex: number): Result<Prompt>
 	}
 }
 
-/** The rows of a collection field. */
-export function rowsOf(value: unknown): IDataObject[] {
-	const rows: unknown[] = Array.isArray(value) ? value : [];
-	return rows.filter((row): row is IDataObject => typeof row === 'object' && row !== null);
-}
-
 function readRow(row: IDataObject): OverrideField {
 	return {
 		nodeId: textOf(row.nodeId),
@@ -75,6 +70,5 @@ function readRow(row: IDataObject): OverrideField {
 }
 
 export function textOf(value: unknown): string {
-	if (typeof value === 'string') return value.trim();
-	return typeof value === 'number' ? String(value) : '';
+	return textOrNumber(value).trim();
 }

@@ -1,14 +1,6 @@
 import { optionsWith } from '../options';
 import type { Operation } from '../../../shared/form/operation';
-import {
-	definitionFields,
-	imageSlotFields,
-	outputFields,
-	overrideFields,
-	seedFields,
-	simplifyField,
-	workflowIdField,
-} from './fields';
+import { definitionFields, outputFields, simplifyField, SUBMITTED_FIELDS } from './fields';
 import { taskReader } from './inputs';
 import { runItems } from './taskRun';
 
@@ -18,32 +10,7 @@ export const run: Operation = {
 	name: 'Run',
 	description: 'Run an image workflow for each item and get its images',
 	action: 'Run an image workflow',
-	fields: [
-		workflowIdField,
-		...overrideFields,
-		imageSlotFields,
-		...seedFields,
-		...outputFields,
-		simplifyField,
-		...definitionFields,
-		optionsWith([
-			'files',
-			'idempotencyKey',
-			'idempotencyScope',
-			'idempotencyTtlHours',
-			'maxFailures',
-			'maxFileSizeMb',
-			'maxInFlight',
-			'maxTasks',
-			'noProgressMinutes',
-			'onTimeout',
-			'onUnknownSubmit',
-			'progressChannel',
-			'requestsPerSecond',
-			'timeoutMinutes',
-			'urlExpirePeriod',
-		]),
-	],
+	fields: [...SUBMITTED_FIELDS, ...outputFields, simplifyField, ...definitionFields, optionsWith()],
 	async execute(context) {
 		return await runItems(context, 'finished', taskReader(context));
 	},

@@ -1,6 +1,6 @@
 import { optionsWith } from '../options';
 import type { Operation } from '../../../shared/form/operation';
-import { definitionFields, imageSlotFields, overrideFields, seedFields, workflowIdField } from './fields';
+import { definitionFields, SUBMITTED_FIELDS } from './fields';
 import { taskReader } from './inputs';
 import { runItems } from './taskRun';
 
@@ -11,10 +11,7 @@ export const submit: Operation = {
 	description: 'Submit a task for each item and return its task ID at once',
 	action: 'Submit a task',
 	fields: [
-		workflowIdField,
-		...overrideFields,
-		imageSlotFields,
-		...seedFields,
+		...SUBMITTED_FIELDS,
 		...definitionFields,
 		optionsWith([
 			'idempotencyKey',

@@ -55,9 +55,14 @@ async function runAll(
 		const { job, delivery } = task.value;
 		return { outcome: outcomeOf.get(job) ?? notStarted(job, run), delivery };
 	});
-	for (const message of run.remarks()) showHint(context, message, 'info');
+	const hasSockets = run.lines.all.some(({ sockets }) => sockets?.available === true);
+	if (options.progressChannel === 'websocket' && !hasSockets) run.remarks.add(NO_SOCKET);
+	for (const message of run.remarks) showHint(context, message, 'info');
 	return deliver(context, tasks, run);
 }
+
+const NO_SOCKET =
+	'No progress WebSocket could be opened, so the tasks were followed by polling. Check "WebSocket Base URL" and "Progress Path" in the credential.';
 
 const NOT_STARTED: Failure = {
 	kind: 'notSubmitted',

@@ -2,7 +2,7 @@ import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { itemsByAccount } from '../../../shared/platform/accounts';
 import { badInput } from '../../../shared/errors/failure';
-import { isJsonObject } from '../../../shared/text/json';
+import { isJsonObject, member } from '../../../shared/text/json';
 import { sha256 } from '../../../shared/text/sha256';
 import { failRun, isTool } from '../../../shared/errors/nodeError';
 import type { TaskInfo } from '../../tasks/taskInfo';
@@ -77,10 +77,6 @@ function leadsBack(context: IExecuteFunctions): boolean | undefined {
 	return targets
 		.map((target) => String(member(target, 'node')))
 		.some((next) => next === name || context.getChildNodes(next).some((node) => node.name === name));
-}
-
-function member(value: unknown, key: string): unknown {
-	return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
 }
 
 /** The result of a poll: how watching ended, or when to poll again, ms since the epoch. */

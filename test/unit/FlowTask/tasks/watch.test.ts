@@ -423,7 +423,7 @@ describe('TaskWatcher: mistakes of ours', () => {
 		['in progress', 30_000],
 		['done', 0],
 	])(
-		'end the one task whose report cannot be borne while it is %s, and not the others',
+		'end the one task whose report cannot be read while it is %s, and not the others',
 		async (_name, takesMs) => {
 			const { clock, platform, watch } = scene();
 			platform.add('bad', course(takesMs));
@@ -445,13 +445,12 @@ describe('TaskWatcher: mistakes of ours', () => {
 
 	it('end a task whose report cannot be shown when the timeout or the stop comes', async () => {
 		const made = scene({ timeoutMs: 20_000 });
-		const deep: JsonObject = {};
-		Object.defineProperty(deep, 'toJSON', { value: mistake });
+		const broken: JsonObject = Object.defineProperty({}, 'node', { get: mistake, enumerable: true });
 		made.platform.add('t', course(MINUTE));
 		const info = made.platform.info.bind(made.platform);
 		jest.spyOn(made.platform, 'info').mockImplementation(async (ids, seconds) => {
 			const answer = await info(ids, seconds);
-			return answer.ok ? { ok: true, value: answer.value.map((one) => ({ ...one, raw: deep })) } : answer;
+			return answer.ok ? { ok: true, value: answer.value.map((one) => ({ ...one, raw: broken })) } : answer;
 		});
 		await expect(made.clock.run(made.watch('t'), MINUTE)).resolves.toMatchObject([{ kind: 'refused' }]);
 	});

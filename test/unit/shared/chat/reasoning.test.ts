@@ -43,7 +43,7 @@ test('any text is an identifier, however long', () => {
 
 test.each([
 	[
-		{ model: { value: 'x', mode: 'id' }, reasoning: 'on', reasoningControl: 'thinking' },
+		{ model: { value: ' x ', mode: 'id' }, reasoning: 'on', reasoningControl: 'thinking' },
 		{ model: 'x', choice: 'on', control: 'thinking' },
 	],
 	[

@@ -3,9 +3,9 @@ import {
 	ledgerScope,
 	type Ledger,
 	type LedgerAnswer,
-	type LedgerClaim,
 	type LedgerSettings,
 } from '../../../../nodes/shared/idempotency/ledger';
+import type { LedgerClaim } from '../../../../nodes/shared/idempotency/claim';
 import type { Result } from '../../../../nodes/shared/errors/failure';
 import { CLAIM_FRESH_MS, LEDGER_TABLE } from '../../../../nodes/shared/idempotency/rows';
 import { TestClock } from '../../testClock';
