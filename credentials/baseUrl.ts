@@ -20,8 +20,8 @@ export const WS_BASE_URL: AddressField = { label: 'WebSocket Base URL', scheme: 
 const INTERFACE_PATH = /\/(?:api\/(?:maas|mass|agents)|maas\/v1|mass\/api|ws\/v1)(?=\/|$)/i;
 
 /**
- * Why an address does not fit, or `undefined` if it does. The sentences repeat nothing that was entered except a
- * path of the interface: an address may hold a password.
+ * Why an address does not fit, or `undefined` if it does. The sentences quote nothing that was entered except an API
+ * path, because an address may contain a password.
  */
 export function whyAddressDoesNotFit(entered: unknown, field: AddressField): AddressMisfit | undefined {
 	const { label, scheme, mayHoldPath } = field;
@@ -40,15 +40,15 @@ export function whyAddressDoesNotFit(entered: unknown, field: AddressField): Add
 	}
 	if (url.username || url.password) {
 		return {
-			...because('holds a user name or a password'),
+			...because('contains a user name or password'),
 			advice: `${advice}, without an @: only the key or token authenticates, and addresses end up in logs and tables`,
 		};
 	}
-	if (url.search || url.hash) return because(`holds a "${url.search ? '?' : '#'}" and what follows it`);
+	if (url.search || url.hash) return because(`contains a "${url.search ? '?' : '#'}"`);
 	const path = mayHoldPath ? undefined : INTERFACE_PATH.exec(url.pathname)?.[0];
 	if (path === undefined) return undefined;
 	return {
-		...because(`holds a path of the interface, "${path}"`),
+		...because(`contains an API path, "${path}"`),
 		advice: `${advice}: the nodes add the paths`,
 	};
 }

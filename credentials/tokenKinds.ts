@@ -42,7 +42,7 @@ function prefixesOf(credential: TokenCredential): string[] {
 
 /**
  * The display conditions of a notice. They are plain text because n8n evaluates those of a credential each time a
- * node reads it and gives a regular expression 250 ms of wall time: on a busy machine that is a failed request.
+ * node reads it and gives a regular expression 250 ms of wall time, which fails requests on a busy machine.
  */
 function whenPasted(credential: TokenCredential): Array<{ _cnd: { startsWith: string } }> {
 	return prefixesOf(credential).flatMap((prefix) =>
@@ -68,7 +68,7 @@ export function whyTokenDoesNotFit(token: string, credential: TokenCredential): 
 	if (!isEmpty && prefixes.some((prefix) => token.startsWith(prefix))) return undefined;
 	const wanted = prefixes.map((prefix) => `"${prefix}"`).join(' or ');
 	if (isEmpty)
-		return `The ${credential} credential holds no secret. Paste the one that starts with ${wanted}.`;
+		return `The ${credential} credential contains no secret. Paste the one that starts with ${wanted}.`;
 	const actual = TOKEN_KINDS.find(({ prefix }) => token.startsWith(prefix));
 	if (actual) {
 		return (
@@ -84,7 +84,7 @@ export function whyTokenDoesNotFit(token: string, credential: TokenCredential): 
 
 /**
  * A request with the token in its header. It runs before each request that carries the token, so one of another kind
- * is refused before it is sent anywhere, even if it comes from an expression.
+ * is refused before it is sent, even if it comes from an expression.
  */
 export function withBearer(
 	request: IHttpRequestOptions,

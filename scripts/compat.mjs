@@ -1,5 +1,5 @@
-// npm run compat -- 2.35.7: the end-to-end tests that need no browser in another version of n8n, on the oldest Node that
-// it runs on. Without a version, in the newest one that is published; names of tests after it choose among them.
+// npm run compat -- 2.35.7: the end-to-end tests without a browser, in another version of n8n on the oldest Node that it
+// supports. The default is the newest published version; test names after the version select tests.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -7,10 +7,10 @@ import { ensureN8nInstalled, ensureNativeModules, npm } from '../test/e2e/instal
 import { ensureInstalled, isInstalled, packageRoot, withNode24 } from './install.mjs';
 import { runJest } from './jest-run.mjs';
 
-/** What runs on n8n without a browser, Redis and PostgreSQL. */
+/** Tests that need no browser, Redis or PostgreSQL. */
 const TESTS = ['flowtask', 'once', 'ledger', 'suspend', 'chat', 'sessions', 'bridge', 'schemas'];
 
-/** Of the Nodes that this package supports. */
+/** The Node versions that this package supports. */
 const OLDEST_NODE = 22;
 const NEXT_NODE = 24;
 

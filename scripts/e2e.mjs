@@ -1,5 +1,5 @@
-// npm run test:e2e: the tests in a real n8n, from a fresh clone on. Plain JavaScript for Node 20, because it runs
-// before anything is installed. Arguments are handed to jest: npm run test:e2e -- flowtask
+// npm run test:e2e: the tests in a real n8n; works in a fresh clone. Plain JavaScript for Node 20, because it runs
+// before anything is installed. Arguments go to jest: npm run test:e2e -- flowtask
 import { spawn } from 'node:child_process';
 import { ensureChromium } from '../test/e2e/browser/install.mjs';
 import { ensureN8nInstalled } from '../test/e2e/install.mjs';
@@ -13,7 +13,7 @@ import { runJest } from './jest-run.mjs';
  */
 function succeeds(command, args) {
 	return new Promise((resolve) => {
-		// A shell is needed on Windows only, where installed commands are .cmd files.
+		// Only Windows needs a shell: its installed commands are .cmd files.
 		const shell = process.platform === 'win32';
 		const child = spawn(command, args, { cwd: packageRoot, env: withNode24(), stdio: 'inherit', shell });
 		child.on('error', () => resolve(false));
@@ -32,7 +32,7 @@ try {
 	process.exit(1);
 }
 
-// `npm test` leaves them out: their types are there only now.
+// `npm test` leaves them out, because their types are installed only now.
 console.log('▶ types of test/e2e');
 const hasTypes = await succeeds('tsc', ['-p', 'test/e2e']);
 

@@ -1,5 +1,5 @@
-// Installs a folder's dependencies when they are missing or out of date. Plain JavaScript that needs nothing
-// installed and runs on Node 20: it is what makes `npm test` and `npm run demo` work on a fresh clone.
+// Installs a folder's dependencies if they are missing or out of date. Plain JavaScript for Node 20 without packages,
+// so that `npm test` and `npm run demo` work in a fresh clone.
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
@@ -11,9 +11,8 @@ const HEARTBEAT_MS = 15_000;
 const REASON_LINES = 40;
 
 /**
- * npm writes `node_modules/.package-lock.json` when, and only when, an install has gone through. So it tells an
- * interrupted or outdated install from a good one, whoever ran it. Optional packages may be absent: they are
- * the builds for other platforms.
+ * npm writes `node_modules/.package-lock.json` only when an install succeeds, so the file shows whether an install is
+ * complete and up to date. Optional packages may be absent: they are builds for other platforms.
  *
  * @param {string} dir
  */
@@ -37,7 +36,7 @@ function readPackages(file) {
 		const lock = JSON.parse(readFileSync(file, 'utf8'));
 		return lock.packages;
 	} catch {
-		// A lock file that was cut off in the middle says the same as none: install again.
+		// A truncated lock file means the same as none: install again.
 		return undefined;
 	}
 }
@@ -75,7 +74,7 @@ const secondsSince = (started) => Math.round((Date.now() - started) / 1000);
  */
 function run(command, args, cwd) {
 	return new Promise((resolve, reject) => {
-		// A shell is needed on Windows only, where npm is a .cmd file.
+		// Only Windows needs a shell: its npm is a .cmd file.
 		const shell = process.platform === 'win32';
 		const child = spawn(command, args, { cwd, shell, stdio: ['ignore', 'pipe', 'pipe'] });
 		let output = '';
@@ -88,7 +87,7 @@ function run(command, args, cwd) {
 		child.on('error', (error) => reject(new Error(`"${command}" could not be started: ${error.message}`)));
 		child.on('close', (code) => {
 			if (code === 0) return resolve();
-			// npm says what went wrong first and prints its usage after it; warnings are many and beside the point.
+			// npm prints what went wrong first, then its usage; most warnings do not matter.
 			const lines = output.split('\n').filter((line) => !line.startsWith('npm warn'));
 			const reason = lines.slice(0, REASON_LINES).join('\n').trimEnd();
 			reject(new Error(`"${command} ${args.join(' ')}" failed in ${cwd} (exit ${code}):\n${reason}`));
@@ -98,14 +97,14 @@ function run(command, args, cwd) {
 
 /**
  * The environment in which `node` is the Node 24 that this package installs for itself (its devDependency
- * "node"), whatever the machine has.
+ * "node"), regardless of the machine's own.
  *
  * @param {NodeJS.ProcessEnv} [env]
  * @returns {NodeJS.ProcessEnv}
  */
 export function withNode24(env = process.env) {
 	const folder = join(packageRoot, 'node_modules', 'node', 'bin');
-	// An install script fetches it, and npm can be told to run none.
+	// An install script fetches it, and npm may be configured to run none.
 	if (!existsSync(join(folder, 'node')) && !existsSync(join(folder, 'node.exe'))) {
 		throw new Error(`There is no Node 24 in ${folder}. Fetch it: npm rebuild node --ignore-scripts=false`);
 	}

@@ -1,12 +1,11 @@
-// Runs jest, and files of tests that failed once more, one at a time. The tests use real sockets, timers and
-// processes, and on a machine that is busy with something else one of them misses a deadline now and then; what is
-// broken fails twice. Whoever passes at the second try only is named: one that comes up again is to be fixed, not to
-// be lived with.
+// Runs jest, and runs test files that failed once more, one at a time. The tests use real sockets, timers and
+// processes, so on a busy machine one of them misses a deadline now and then; what is broken fails twice. Tests that
+// pass only at the second try are listed: fix those that appear there again.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** More files than this do not fail by chance. */
+/** If more files than this fail, it is not by chance. */
 const MOST_SECOND_TRIES = 4;
 
 /**
@@ -45,7 +44,7 @@ export async function runJest(succeeds, args) {
 async function runOnce(succeeds, args, resultFile) {
 	const isGreen = await succeeds('jest', ['--json', `--outputFile=${resultFile}`, ...args]);
 	const result = readResult(resultFile);
-	// Jest can fail for another reason than a test, as for a teardown that throws.
+	// Jest can fail for other reasons than a test, e.g. a teardown that throws.
 	return { ...result, failed: Math.max(result.failed, isGreen ? 0 : 1) };
 }
 

@@ -1,4 +1,4 @@
-// esbuild turns a file into what jest runs in about a millisecond. Types are `tsc`'s business (npm run typecheck).
+// esbuild compiles a file for jest in about a millisecond. `tsc` checks the types (npm run typecheck).
 const { createHash } = require('node:crypto');
 const { transformSync, version } = require('esbuild');
 

@@ -1,4 +1,4 @@
-// npm run demo, chaos, bench: a TypeScript program that needs a real n8n, from a fresh clone on. Plain JavaScript for
+// npm run demo, chaos, bench: a TypeScript program that needs a real n8n; works in a fresh clone. Plain JavaScript for
 // Node 20, because it runs before anything is installed.
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
@@ -21,8 +21,8 @@ const child = spawn('node', ['--import', 'tsx', program, ...options], {
 	env: withNode24(),
 	stdio: 'inherit',
 });
-// Ctrl-C reaches the program by the terminal and it ends in order: this process only has to wait for it. A plain kill
-// reaches only this process and must be handed on.
+// The terminal sends Ctrl-C to the program, too, so this process only waits for it to end. A plain kill reaches only
+// this process and must be passed on.
 process.on('SIGINT', () => {});
 process.on('SIGTERM', () => child.kill('SIGTERM'));
 child.on('error', (error) => {

@@ -1,4 +1,4 @@
-// Runs a command of this package's own tool set under its own Node, after installing both where they are missing:
+// Runs a command of this package's own tools under its own Node, after installing both if they are missing:
 // node scripts/run.mjs tsx test/platform/serve.ts
 import { spawn } from 'node:child_process';
 import { ensureInstalled, packageRoot, withNode24 } from './install.mjs';
@@ -13,10 +13,10 @@ await ensureInstalled({ dir: packageRoot, label: 'n8n-nodes-flowtask' });
 const child = spawn(command, args, {
 	stdio: 'inherit',
 	env: withNode24(),
-	// A shell is needed on Windows only, where installed commands are .cmd files.
+	// Only Windows needs a shell: its installed commands are .cmd files.
 	shell: process.platform === 'win32',
 });
-// Ctrl+C reaches the child by the terminal; a plain kill reaches only this process and must be handed on.
+// The terminal sends Ctrl+C to the child, too; a plain kill reaches only this process and must be passed on.
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill(signal));
 child.on('error', (error) => {
 	console.error(`"${command}" could not be started: ${error.message}`);

@@ -1,4 +1,4 @@
-// npm test: everything that does not need a real n8n, from a fresh clone on. Plain JavaScript for Node 20, because
+// npm test: everything that needs no real n8n; works in a fresh clone. Plain JavaScript for Node 20, because
 // it runs before anything is installed; each step then runs under this package's own Node 24.
 import { spawn } from 'node:child_process';
 import { ensureInstalled, packageRoot, withNode24 } from './install.mjs';
@@ -7,12 +7,12 @@ import { runJest } from './jest-run.mjs';
 /**
  * @param {string} command
  * @param {string[]} args
- * @param {(text: string) => void} [write] Takes what the command prints; the terminal gets it directly without.
+ * @param {(text: string) => void} [write] Takes what the command prints; without it, the output goes to the terminal.
  * @returns {Promise<boolean>}
  */
 function succeeds(command, args, write) {
 	return new Promise((resolve) => {
-		// A shell is needed on Windows only, where installed commands are .cmd files.
+		// Only Windows needs a shell: its installed commands are .cmd files.
 		const shell = process.platform === 'win32';
 		const stdio = write ? 'pipe' : 'inherit';
 		const child = spawn(command, args, { cwd: packageRoot, env: withNode24(), stdio, shell });
@@ -23,7 +23,7 @@ function succeeds(command, args, write) {
 }
 
 /**
- * Gates run beside each other, so each prints when it is through.
+ * Gates run at the same time, so each prints when it is done.
  * @param {string} name
  * @param {string} command
  */
@@ -49,7 +49,7 @@ try {
 	process.exit(1);
 }
 
-// Every gate runs even if one before it failed: one run shows all there is to fix.
+// Every gate runs, even after a failed one, so that one run shows everything to fix.
 console.log('\n▶ lint, types, format, build');
 const [isBuilt, ...others] = await Promise.all([
 	gate('build', 'gulp --silent bundle'),
@@ -59,7 +59,7 @@ const [isBuilt, ...others] = await Promise.all([
 ]);
 const failedGates = [isBuilt, ...others].filter((ok) => !ok).length;
 
-// Half of the tests load dist/; after a failed build they would judge an older one.
+// Half of the tests load dist/; after a failed build they would test an older one.
 console.log('\n▶ tests');
 const tests = await runJest(succeeds, isBuilt ? [] : ['test/unit']);
 

@@ -175,7 +175,7 @@ class Reading {
 		const isRepeated = isLast && deltaPath === answerPath && this.deltas !== '';
 		const delta = succeeded && !isRepeated ? textOf(readPath(data, deltaPath)) : '';
 		if (this.deltas.length + delta.length > MOST_CHARS) {
-			this.hole = `it holds more than ${MOST_CHARS} characters`;
+			this.hole = `it contains more than ${MOST_CHARS} characters`;
 			return this.close();
 		}
 		if (delta) {

@@ -22,13 +22,13 @@ import { AnswerBuilder, type ChatAnswer, type ChatPiece } from './response';
 /** One question to the model. */
 export interface ChatCall {
 	readonly body: JsonObject;
-	/** Told of each piece of the answer as it comes, in order; waited for. */
+	/** Called and awaited for each piece of the answer, in order. */
 	readonly onPiece: (piece: ChatPiece) => Promise<void>;
 	/** The idle timeout: before the answer begins, and between two pieces that say anything. */
 	readonly idleMs: number;
 	/** When the whole answer must be there, by the clock's `now()`. */
 	readonly endByMs: number;
-	/** In all, the first included. */
+	/** In all, including the first. */
 	readonly tries: number;
 }
 
@@ -46,13 +46,13 @@ export type CompleteChat = (call: ChatCall) => Promise<Result<ChatAnswer>>;
 export const CHAT_PATH = '/maas/v1/chat/completions';
 /** As the samples of §4.5 send it. */
 const ACCEPT = 'application/json, text/event-stream, */*';
-/** How much of a part that is cut off goes into the error, in characters. */
+/** How many characters of a cut-off part go into the error. */
 const CUT_OFF_SHOWN = 2_000;
 
-/** A whole answer, or one that broke off: what was generated is billed, so neither is asked for again. */
+/** A whole answer, or one that broke off. Both are billed, so neither is requested again. */
 type Reading = Result<ChatAnswer>;
 
-/** The chat interface (§4.5). A question is repeated only as long as nothing of an answer has come. */
+/** The chat interface (§4.5). A question is repeated only if nothing of an answer has arrived. */
 export function createChatApi(parts: ChatParts): CompleteChat {
 	const { baseUrl, redact } = parts;
 	return async (call) => {
@@ -77,7 +77,7 @@ async function askOnce(parts: ChatParts, call: ChatCall): Promise<Outcome<Readin
 	return ended.kind === 'read' ? await reading.outcome(ended) : classifyError(ended);
 }
 
-/** The error bodies of this interface have no envelope; that one came says that the address is right. */
+/** The error bodies of this interface have no envelope; such a body shows that the address is right. */
 function classifyError(exchange: Exchange): Outcome<Reading> {
 	const outcome = classify(exchange);
 	if (outcome.kind === 'answered') return { kind: 'unclear', status: 200, text: 'no answer' };
@@ -87,19 +87,19 @@ function classifyError(exchange: Exchange): Outcome<Reading> {
 		: outcome;
 }
 
-/** One answer, as its events come, and what it means in the end. */
+/** Reads the events of one answer and decides its outcome. */
 class AnswerReading {
 	private readonly builder = new AnswerBuilder();
-	/** Whether any chunk of an answer came, or the beginning of one. */
+	/** Whether any chunk of an answer arrived, even a broken one. */
 	private started = false;
-	/** Whether anything of the chat interface came, even without a choice. */
+	/** Whether any chunk arrived, even one without a choice. */
 	private spoke = false;
 	/** The server said that this is all. */
 	private closed = false;
 	private error: ServiceError | undefined;
-	/** The answer itself carries an error, so that it is none however it ended. */
+	/** The answer contains an error, so it failed, however it ended. */
 	private failed = false;
-	/** A chunk, or the whole body, that is cut off in the middle, as far as it came. */
+	/** A chunk or body that is cut off, as far as it arrived. */
 	private hole: string | undefined;
 
 	constructor(
@@ -117,8 +117,7 @@ class AnswerReading {
 		this.error = errorIn(json ?? null) ?? (name === 'error' ? { text, status: undefined } : undefined);
 		if (this.error) return 'closed';
 		if (isJsonObject(json)) return await this.takeChunk(unwrapped(json), isWholeBody);
-		// Words between the chunks ("ping") say nothing; a chunk that cannot be read is a hole in the answer, which
-		// had begun and is billed.
+		// Text between the chunks ("ping") means nothing; an unreadable chunk is a hole in an answer that is billed.
 		if (text.startsWith('{')) {
 			this.started = true;
 			this.hole ??= text;
@@ -132,14 +131,14 @@ class AnswerReading {
 		this.started ||= Array.isArray(chunk.choices) && chunk.choices.some(isJsonObject);
 		this.spoke ||= 'choices' in chunk;
 		this.error = errorInChoice(chunk);
-		// What comes after the finish reason takes nothing from an answer.
+		// An error after the finish reason does not spoil the answer.
 		this.failed ||= this.error !== undefined && !isFinished;
 		await this.tell(builder.add(chunk));
 		if (isWholeBody) this.closed = this.spoke;
 		if (this.closed || this.error) return 'closed';
 		if (builder.excess) throw new BodyEnded('ERR_TOO_LARGE', builder.excess);
 		if (builder.isFinished || builder.hasFailed) return 'finished';
-		// Comments, empty chunks and blanks keep a line alive, but say nothing about the answer.
+		// Comments, empty chunks and blanks only keep the connection alive.
 		return builder.size > size ? 'progress' : 'nothing';
 	}
 
@@ -167,7 +166,7 @@ class AnswerReading {
 		return { kind: 'unclear', status, text };
 	}
 
-	/** It was an answer of this interface, so a second one would say the same, and be billed as well. */
+	/** The interface did answer, so a second answer would be the same, and billed as well. */
 	private noChoice(): Failure {
 		return {
 			kind: 'unclear',
@@ -205,7 +204,7 @@ class AnswerReading {
 			: whyBroken(broken, redact);
 	}
 
-	/** What there is of an answer that broke off. It is in the error because it is paid for. */
+	/** The part of a broken answer that arrived. It goes into the error because it is paid for. */
 	private partial(): JsonObject {
 		const { content, reasoning, finishReason, id, model, usage } = this.builder.answer();
 		const { known } = this.parts.redact;
@@ -233,7 +232,7 @@ function failed(failure: Failure): Outcome<Reading> {
 function timedOut({ clock }: ChatParts, { idleMs, endByMs }: ChatCall, details: JsonObject = {}): Failure {
 	const kind = 'timedOut';
 	if (clock.now() >= endByMs) {
-		const message = 'The answer did not come before the timeout';
+		const message = 'The answer did not arrive before the timeout';
 		const advice = 'Raise "Timeout" in the node\'s options, or set it to 0 for none.';
 		return { kind, message, advice, details };
 	}

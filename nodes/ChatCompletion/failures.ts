@@ -3,10 +3,10 @@ import { isJsonObject, objectsIn, type Json, type JsonObject } from '../shared/t
 import type { FailedOutcome } from '../shared/http/outcome';
 import { explainCall, quote, type CallAdvice, type CallFacts } from '../shared/platform/failures';
 
-/** An error that the service reports in the body, under whatever HTTP status. */
+/** An error that the service reports in the body, under any HTTP status. */
 export interface ServiceError {
 	readonly text: string;
-	/** The HTTP status that it stands for, where it says one. */
+	/** The HTTP status that it stands for, if it names one. */
 	readonly status: number | undefined;
 }
 
@@ -25,7 +25,7 @@ export function errorIn(json: Json): ServiceError | undefined {
 	return isEnvelope && !hasAnswer ? { text: textOf(json), status: statusIn(json) } : undefined;
 }
 
-/** An error within the first choice, which is how gateways say that the model behind them gave up. */
+/** An error within the first choice: gateways report a failed model this way. */
 export function errorInChoice({ choices }: JsonObject): ServiceError | undefined {
 	const [first] = objectsIn(choices);
 	return first && errorOf(first);
@@ -38,7 +38,7 @@ function errorOf(json: JsonObject): ServiceError | undefined {
 	return { text: textOf(error), status: statusIn(error) ?? statusIn(json) };
 }
 
-/** `Number` throws for an object with a "toString" of its own. */
+/** NaN for objects, because `Number` throws for one with its own "toString". */
 function numberIn(value: Json | undefined): number {
 	return typeof value === 'number' || typeof value === 'string' ? Number(value) : NaN;
 }
@@ -69,15 +69,15 @@ function statusIn(error: JsonObject): number | undefined {
 }
 
 /**
- * What an error means that came in place of an answer.
- * @param httpStatus of the answer it came in, which holds where the error names none
+ * The outcome of an error that came instead of an answer.
+ * @param httpStatus of the response, used if the error names none
  */
 export function outcomeOfError({ text, status }: ServiceError, httpStatus: number): FailedOutcome {
 	if (status === 429) return { kind: 'busy', retryAfter: undefined, text };
 	if (status !== undefined && (status === 408 || status >= 500)) {
 		return { kind: 'unclear', status, text, inItsForm: true };
 	}
-	// A code, so that a missing model is not taken for a wrong address.
+	// With a code, a missing model is not mistaken for a wrong address.
 	return { kind: 'refused', status: status ?? httpStatus, code: status ?? null, text };
 }
 
@@ -88,7 +88,7 @@ const OF_QUESTION: CallAdvice = {
 		"Compare the model's ID, the messages and the options of this node, and the Base URL in the credential, with what the platform says.",
 };
 
-/** The sentences of the chat interface; what concerns key and address is said as for the other interfaces. */
+/** The sentences of the chat interface; those about key and address are shared with other interfaces. */
 export function explainChat(outcome: FailedOutcome, facts: CallFacts): Failure {
 	const isOfQuestion =
 		outcome.kind === 'refused' &&
@@ -101,13 +101,13 @@ export function explainChat(outcome: FailedOutcome, facts: CallFacts): Failure {
 		kind: 'refused',
 		message: `The platform refused the question: ${said}`,
 		advice: adviceFor(outcome.status, said),
-		// An error that came with HTTP 200 and names no status has none.
+		// An error in an HTTP 200 response that names no status has none.
 		details: outcome.status >= 400 ? { httpStatus: outcome.status } : {},
 	};
 }
 
 function adviceFor(status: number, said: string): string {
-	// First, since what is missing may be a property of any name.
+	// First, because the property may have any name.
 	if (/additionalProperties|\brequired\W+is required/i.test(said)) {
 		return 'Name every property under "required" and set "additionalProperties": false in each object of "JSON Schema". Or keep the schema as it is and wrap it: { "name": "answer", "strict": false, "schema": … }.';
 	}

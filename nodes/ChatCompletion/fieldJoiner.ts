@@ -6,17 +6,17 @@ interface JoinRule {
 	readonly lists: (known: Json[], more: Json[]) => Json[];
 }
 
-/** Per kind of fields. Anything beyond is dropped, since all of it is kept in memory until the answer ends. */
+/** Per kind of field. The rest is dropped, because everything is kept in memory until the answer ends. */
 const MOST_CHARS = 16 * 1024 * 1024;
 
-/** Token counts only grow, so of counts that are sent several times the largest is right. */
+/** Token counts only grow, so the largest is right if they are sent several times. */
 const LARGEST: JoinRule = {
 	scalars: (known, more) =>
 		typeof known === 'number' && typeof more === 'number' ? Math.max(known, more) : more,
 	lists: (_known, more) => more,
 };
 
-/** A list grows piece by piece, or is sent again with everything that it held before. */
+/** A list grows piece by piece, or is sent again with all its earlier elements. */
 function joinLists(known: Json[], more: Json[]): Json[] {
 	const isRepeated = (): boolean => known.every((one, at) => jsonText(one) === jsonText(more[at]));
 	if (more.length >= known.length && isRepeated()) return [...more];
@@ -24,13 +24,13 @@ function joinLists(known: Json[], more: Json[]): Json[] {
 	return known;
 }
 
-/** Text grows piece by piece, too, but text that is sent again unchanged is not doubled. */
+/** Text grows piece by piece, too; text that is repeated unchanged is not doubled. */
 function joinTexts(known: Json, more: Json): Json {
 	const isText = typeof known === 'string' && typeof more === 'string';
 	return isText && known !== more ? known + more : more;
 }
 
-/** Joins the fields of an answer's chunks: whatever a platform adds to the interface. */
+/** Joins the fields that a platform adds to the chunks of an answer. */
 export class FieldJoiner {
 	readonly fields: JsonObject = {};
 	private readonly rule: JoinRule;
@@ -38,7 +38,7 @@ export class FieldJoiner {
 
 	/**
 	 * @param skipped fields that are read elsewhere
-	 * @param textsGrow whether text comes in pieces, as within a delta; else the last value holds
+	 * @param textsGrow whether text comes in pieces, as within a delta; else the last value counts
 	 */
 	constructor(
 		private readonly skipped: ReadonlySet<string>,

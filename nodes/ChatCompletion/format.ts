@@ -20,14 +20,14 @@ export type AnswerFormat =
 			readonly kind: 'jsonSchema';
 			readonly name: string;
 			readonly schema: JsonObject;
-			/** Absent means strict. Strict schemas are a narrower kind (§4.5). */
+			/** Strict if absent; strict schemas allow less (§4.5). */
 			readonly strict?: false;
 	  };
 
 /** An answer may break a schema in more places than anyone reads. */
 const PROBLEMS_SHOWN = 3;
 
-/** Without a base address, the library cannot follow a reference such as "#/$defs/title". Nothing is loaded from it. */
+/** The library needs a base address to follow a reference such as "#/$defs/title". Nothing is loaded from it. */
 const SCHEMA_BASE = 'https://schema.invalid/answer';
 
 /** The `response_format` of a request; nothing for plain text. */
@@ -43,7 +43,7 @@ export function readSchema(value: unknown): Result<AnswerFormat> {
 	const parsed = typeof value === 'string' ? parseRounded(value) : value;
 	if (!isJsonObject(parsed) || Object.keys(parsed).length === 0) {
 		return failInput(
-			'"JSON Schema" holds no schema',
+			'"JSON Schema" contains no schema',
 			'Enter an object such as { "type": "object", "properties": { "title": { "type": "string" } } }.',
 		);
 	}
@@ -66,11 +66,11 @@ export function readSchema(value: unknown): Result<AnswerFormat> {
 }
 
 /**
- * Reads an answer as the JSON that was asked for: models put fences around it, or a sentence before it. If several
- * different values would do, none is taken: one of them may be an old record that the model quotes.
+ * Reads an answer as the requested JSON: models put fences around it, or a sentence before it. If several different
+ * values fit, none is taken, because one of them may be an old record that the model quotes.
  *
  * @param isCut the answer reached the token limit. It must then be JSON as a whole, because JSON in a part of it may
- *   be something that was said before the answer.
+ *   not be the answer.
  * @returns or a clause that says why it is not: "it is …"
  */
 export function parseAnswer(text: string, format: AnswerFormat, isCut = false): Result<Json, string> {
@@ -83,7 +83,7 @@ export function parseAnswer(text: string, format: AnswerFormat, isCut = false): 
 	);
 	if (fitting.size > 1) {
 		return fail(
-			`it holds ${fitting.size} different pieces of JSON that would do, so it is not clear which one is the answer`,
+			`it contains ${fitting.size} different pieces of JSON that would do, so it is not clear which one is the answer`,
 		);
 	}
 	for (const fits of fitting.values()) return ok(fits);
@@ -92,7 +92,7 @@ export function parseAnswer(text: string, format: AnswerFormat, isCut = false): 
 	return fail(longest?.problem ?? describeText(text));
 }
 
-/** Whether nothing is missing even if the text ends too early; a number may have had more digits. */
+/** Whether nothing can be missing even if the text ends too early; a number may have had more digits. */
 function isSurelyWhole({ value, isWhole }: FoundValue): boolean {
 	return isWhole && typeof value !== 'number';
 }
@@ -114,7 +114,7 @@ function problemOf({ value, source }: FoundValue, format: AnswerFormat, text: st
 /** Keywords whose values are data, in which a "$ref" refers to nothing. */
 const DATA_KEYWORDS: ReadonlySet<string> = new Set(['const', 'default', 'enum', 'example', 'examples']);
 
-/** References within the schema that lead nowhere; the library would notice only after an answer is paid for. */
+/** Broken references within the schema; the library would notice only after an answer is paid for. */
 function missingReferences(value: Json, root: JsonObject): string[] {
 	if (typeof value !== 'object' || value === null) return [];
 	return Object.entries<Json>(value).flatMap(([key, inner]) => {
@@ -156,7 +156,7 @@ function violations(value: Json, schema: JsonObject): string[] {
 			excerpt(`${property.replace(/^instance\.?/, '') || 'the answer'} ${message}`, 160),
 		);
 	} catch (error) {
-		// The library throws if the schema itself is wrong, whatever the answer is.
+		// The library throws if the schema itself is wrong.
 		const said = error instanceof Error ? error.message : 'it cannot be read';
 		return [`the schema itself has a mistake: ${excerpt(said, 160)}`];
 	}

@@ -14,16 +14,16 @@ export const BROKEN = 'it is JSON that breaks off or is malformed';
 /** Prose may hold many references such as "[1]", but each is parsed and checked. */
 const MOST_PIECES = 1_000;
 
-/** Braces around names or strings, or a list of strings or of other JSON: "{name}" and "[see below]" are prose. */
+/** Looks like a JSON object, or a list of strings or other JSON: "{name}" and "[see below]" are prose. */
 const MEANT_AS_JSON = /^\{[^]*[":]|^\[\s*[{["]/;
 
 /**
- * Finds the JSON in an answer: the whole text, with or without a fence around it, or else whatever is in outermost
- * brackets. Nothing within those is looked at: the inner parts of an answer that is cut off are whole, and would pass
- * for the answer. Each character is read once.
+ * Finds the JSON in an answer: the whole text, with or without a fence around it, or else all outermost brackets.
+ * Nothing within those counts: the inner parts of a cut-off answer are complete and would pass for the answer. Each
+ * character is read once.
  *
- * @returns a failure if some of the JSON breaks off or is malformed, because any other may then be something other than
- * the answer; it is a clause: "it is …"
+ * @returns a clause ("it is …") if some of the JSON is incomplete or malformed, because the rest may then not be the
+ * answer
  */
 export function jsonInText(text: string): Result<FoundValue[], string> {
 	for (const source of [text, ...fenced(text)]) {
@@ -32,7 +32,7 @@ export function jsonInText(text: string): Result<FoundValue[], string> {
 	}
 	const sources = outermostBrackets(text);
 	if (!sources) return fail(BROKEN);
-	if (sources.length > MOST_PIECES) return fail('it holds more brackets than an answer could');
+	if (sources.length > MOST_PIECES) return fail('it contains more brackets than an answer could');
 	const values: FoundValue[] = [];
 	for (const source of sources) {
 		const value = parseJson(source);

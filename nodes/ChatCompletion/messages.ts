@@ -20,7 +20,7 @@ export interface ImagePart {
 /** A message as the form gives it. */
 export interface MessageRow {
 	readonly role: string;
-	/** `null` if an expression gave nothing, which is a mistake, unlike text that is empty on purpose. */
+	/** `null` if an expression gave nothing: a mistake, unlike text that is empty on purpose. */
 	readonly content: string | null;
 	readonly images: readonly ImagePart[];
 }
@@ -43,7 +43,7 @@ export function messagesFromRows(rows: readonly MessageRow[]): Result<Json[]> {
 	}
 	const wrong = rows.findIndex(({ role }) => !ROLES.has(role));
 	if (wrong >= 0) return fail(noMessages(`Message ${wrong + 1} ${badRole(rows[wrong]?.role)}`));
-	// Otherwise the model would be paid for making something up, and an item without its question would look done.
+	// Otherwise the model would be paid for inventing something, and the item would look done.
 	if (filled.every(({ role }) => INSTRUCTING.has(role))) return fail(noQuestion(rows));
 	return ok(filled.map(messageOf));
 }
@@ -93,7 +93,7 @@ export function messagesFromJson(value: unknown): Result<Json[]> {
 		const problem = whyNoMessage(message);
 		if (problem) return fail(noMessages(`Message ${index + 1} ${problem}`));
 	}
-	// An expression may give a value that cannot be sent: one that contains itself, or is endlessly deep.
+	// An expression may give a value that cannot be sent, e.g. one that contains itself.
 	return jsonText(list) === undefined
 		? fail(noMessages('"Messages" cannot be written as JSON'))
 		: ok(list.filter(isJsonObject));

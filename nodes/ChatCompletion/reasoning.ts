@@ -1,6 +1,6 @@
 import { isJsonObject, type Json } from '../shared/text/json';
 
-/** Where a model's reasoning can be (§2.6); servers use one place or several. */
+/** Where a model's reasoning can be (§2.6); servers use one or several of these. */
 export type ReasoningPlace = 'reasoning_content' | 'reasoning' | 'reasoning_details' | 'parts' | 'tags';
 
 /** Collects the reasoning of one answer from all places. */
@@ -17,7 +17,7 @@ export class ReasoningCollector {
 		const news = place === 'reasoning_details' ? this.newsIn(known, text) : text;
 		this.texts.set(place, known + news);
 		this.size += news.length;
-		// The stream shows one place only: the others mostly say the same.
+		// The stream shows only one place, because the others usually repeat it.
 		const [leading] = this.texts.keys();
 		return place === leading ? news : '';
 	}

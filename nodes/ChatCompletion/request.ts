@@ -12,7 +12,7 @@ export interface ChatQuestion {
 	/** Whether token counts are asked for at the end of a stream. */
 	readonly includeUsage: boolean;
 	readonly format: AnswerFormat;
-	/** Names as the interface has them; what is not set is not sent. */
+	/** With the interface's names; undefined ones are not sent. */
 	readonly sampling: SamplingFields;
 	/** More fields of the body, as the operator wrote them. */
 	readonly extraBody: unknown;

@@ -24,23 +24,23 @@ export interface ChatAnswer {
 	readonly finishReason: string;
 	readonly usage: ChatUsage;
 	readonly toolCalls: readonly ToolCall[];
-	/** The error that the platform sent after it had called the answer finished; mostly empty. */
+	/** An error that the platform sent after the answer was finished; usually empty. */
 	readonly laterError: string;
 	/** The answer in the interface's own shape (§4.5, non-streamed), with any fields that the platform adds. */
 	readonly raw: JsonObject;
 }
 
-/** What a chunk adds for someone who follows the stream. */
+/** What a chunk adds to the stream. */
 export type ChatPiece = SplitText;
 
 /** The finish reason of an answer that broke off at the model. */
 const FAILED = 'error';
 
-/** As much as one event may hold. */
+/** The same as for one event. */
 const MOST_CHARS = 32 * 1024 * 1024;
 const MOST_TOOL_CALLS = 1_000;
 
-/** The same in each chunk; the first that is not empty is taken. */
+/** The same in each chunk; the first non-empty one is taken. */
 const NAMES = ['id', 'model', 'created', 'system_fingerprint'] as const;
 const READ_IN_CHUNK: ReadonlySet<string> = new Set([...NAMES, 'object', 'choices', 'usage']);
 const READ_IN_CHOICE: ReadonlySet<string> = new Set(['index', 'delta', 'message', 'text', 'finish_reason']);
@@ -65,7 +65,7 @@ export class AnswerBuilder {
 	private refusal = '';
 	private finishReason = '';
 	private sawDelta = false;
-	/** Of the choice that is the answer; undefined before the first one. */
+	/** The index of the choice that is the answer; undefined before the first one. */
 	private answering: Json | undefined;
 	private whole: JsonObject | undefined;
 
@@ -96,20 +96,20 @@ export class AnswerBuilder {
 		return this.finishReason !== '' && !this.hasFailed;
 	}
 
-	/** Whether the platform said that an error ended the answer, which makes it none. */
+	/** Whether the platform said that an error ended the answer. */
 	get hasFailed(): boolean {
 		return this.finishReason === FAILED;
 	}
 
-	/** Characters of text, reasoning and tool calls: grows with each piece that says anything. */
+	/** Characters of text, reasoning and tool calls: grows with each meaningful piece. */
 	get size(): number {
 		return this.textSize + this.reasoning.size + this.toolCalls.size;
 	}
 
-	/** Why the answer is too large to be one; empty if it is not. */
+	/** Why the answer is too large; empty if it is not. */
 	get excess(): string {
-		if (this.toolCalls.count > MOST_TOOL_CALLS) return `it holds more than ${MOST_TOOL_CALLS} tool calls`;
-		return this.size > MOST_CHARS ? `it holds more than ${MOST_CHARS} characters` : '';
+		if (this.toolCalls.count > MOST_TOOL_CALLS) return `it contains more than ${MOST_TOOL_CALLS} tool calls`;
+		return this.size > MOST_CHARS ? `it contains more than ${MOST_CHARS} characters` : '';
 	}
 
 	answer(): ChatAnswer {
@@ -138,7 +138,7 @@ export class AnswerBuilder {
 		};
 	}
 
-	/** Of several choices, the one that spoke first is the answer; most servers number from 0. */
+	/** Of several choices, the first one to arrive is the answer. */
 	private answeringChoice(choices: Json | undefined): JsonObject | undefined {
 		const objects = objectsIn(choices);
 		if (!objects[0]) return undefined;

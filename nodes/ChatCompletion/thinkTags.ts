@@ -1,4 +1,4 @@
-/** Where some models put their reasoning: into `content`, between these (§2.6, last line). */
+/** Some models put their reasoning into `content`, between these (§2.6, last line). */
 const TAG_PAIRS = [
 	['<think>', '</think>'],
 	['<thinking>', '</thinking>'],
@@ -14,12 +14,12 @@ export interface SplitText {
 }
 
 /**
- * Splits think blocks off the beginning of text that comes in pieces of any size. Only off the beginning: an answer
- * may be about think tags.
+ * Splits think blocks off the beginning of text that comes in pieces of any size. Only at the beginning, because an
+ * answer may be about think tags.
  */
 export class ThinkSplitter {
 	private held = '';
-	/** The blanks before `held`. Kept apart, since blanks alone may come in any number of pieces. */
+	/** The blanks before `held`, kept apart because they may come in any number of pieces. */
 	private blanks = '';
 	private closing: string | undefined;
 	private sawBlock = false;
@@ -95,8 +95,8 @@ function partialTail(text: string, tag: string): number {
 }
 
 /**
- * Splits text whose opening tag is part of the model's own template, so that only the closing one came. It counts
- * only if it has a line to itself.
+ * Splits text with only a closing tag, because the opening one is part of the model's template. It counts only on a
+ * line of its own.
  */
 export function splitAtLoneClosing(text: string): SplitText | undefined {
 	const match = /(?:^|\n)[ \t]*<\/think(?:ing)?>[ \t]*(?:\r?\n|$)/i.exec(text);

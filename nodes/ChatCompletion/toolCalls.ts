@@ -5,7 +5,7 @@ import { createBracketCount, type BracketCount } from './brackets';
 export interface ToolCall {
 	readonly id: string;
 	readonly name: string;
-	/** Parsed if they are JSON; else their text. */
+	/** Parsed if they are JSON, else text. */
 	readonly arguments: Json;
 }
 
@@ -21,13 +21,13 @@ interface OpenCall extends Piece {
 	id: string;
 	name: string;
 	text: string;
-	/** Kept up to date with each piece: reading the text anew each time would take quadratic time. */
+	/** Updated with each piece, because reading the whole text each time would take quadratic time. */
 	brackets: BracketCount;
 }
 
 /**
- * Joins tool calls that come in pieces. Servers differ in how they say to which call a piece belongs: by `index`,
- * which may begin at any number; by `id`, which may come once, always or be empty; or not at all.
+ * Joins tool calls that come in pieces. Servers differ in how they assign a piece to a call: by `index`, which may
+ * begin at any number; by `id`, which may come once, always or be empty; or not at all.
  */
 export class ToolCallJoiner {
 	private readonly open: OpenCall[] = [];
@@ -112,7 +112,7 @@ function beginsAnother(call: OpenCall, { index, id, name, text }: Piece): boolea
 	return isComplete && (name !== call.name || text.trim() !== '') && !isEmptyObject(call.text);
 }
 
-/** Long text is not, and trimming it for each piece would take too long. */
+/** Long text is not checked, because trimming it for each piece would take too long. */
 function isEmptyObject(text: string): boolean {
 	return text.length < 100 && text.trim() === '{}';
 }

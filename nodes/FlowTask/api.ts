@@ -30,15 +30,15 @@ const BASE_PATH = '/api/maas/flow_task_api';
 
 const SUBMIT_TIMEOUT_MS = 60_000;
 const INFO_TIMEOUT_MS = 30_000;
-/** Images may be large and lines slow. */
+/** Images may be large and connections slow. */
 const UPLOAD_TIMEOUT_MS = 5 * 60_000;
 
 const READ_TRIES = 4;
-/** Only 429 and refused connections are repeated, so many tries cost nothing but patience. */
+/** Only 429 and refused connections are repeated, so many tries cost only time. */
 const WRITE_TRIES = 10;
 const UPLOAD_TRIES = 6;
 
-/** A longer token makes an address that no server takes: the task is polled then. */
+/** A longer token makes an address that no server accepts; such a task is polled. */
 const LONGEST_TOKEN_CHARS = 8_192;
 
 const PromptToken = v.optional(
@@ -80,18 +80,18 @@ export function createClient(parts: ClientParts): CallApi {
 function withoutId(purpose: string, field: string): CallFailure {
 	return {
 		kind: 'unclear',
-		message: `The node tried to ${purpose}, but the platform's answer holds no usable "${field}"`,
+		message: `The node tried to ${purpose}, but the platform's answer contains no usable "${field}"`,
 		advice: 'It was not tried again, because the platform may have carried it out.',
 		passing: false,
 	};
 }
 
-/** A Blob copies what it is given, so only what it does not take is copied before. */
+/** Whether a Blob accepts the bytes; others are copied first. */
 function isBlobPart(bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> {
 	return bytes.buffer instanceof ArrayBuffer;
 }
 
-/** @param redact knows the API key: an id that repeats it would carry it into items, logs and the ledger */
+/** @param redact knows the API key: an ID that contains it must not get into items, logs or the ledger */
 export function createTaskApi(call: CallApi, redact: Redact): TaskApi {
 	const SafeId = v.pipe(
 		Id,
@@ -146,7 +146,7 @@ export function createTaskApi(call: CallApi, redact: Redact): TaskApi {
 			const answer = await call({
 				path: `${BASE_PATH}/upload/image`,
 				purpose: 'upload the image',
-				// No task is made by it: a second copy of an image costs nothing, a failed item does.
+				// It makes no task, so a second copy of an image costs nothing.
 				repeatability: 'read',
 				lane: 'work',
 				form,

@@ -43,12 +43,12 @@ export type StopReason = 'failure' | 'maxFailures' | 'timeout' | 'cancelled';
 
 const WHY_NOT_SUBMITTED: Record<StopReason, string> = {
 	failure: 'another item failed first',
-	maxFailures: 'as many items failed as "Max Failures" allows',
+	maxFailures: '"Max Failures" was reached',
 	timeout: 'the timeout was reached first',
 	cancelled: 'the execution was stopped',
 };
 
-/** An item whose turn did not come: nothing was sent for it, nothing was spent. */
+/** For an item whose turn did not come: nothing was sent or spent. */
 export function notSubmitted(reason: StopReason): Failure {
 	return {
 		kind: 'notSubmitted',
@@ -58,7 +58,7 @@ export function notSubmitted(reason: StopReason): Failure {
 	};
 }
 
-/** Adds to a failed submit whether a task may exist all the same (§4.1 has no way to ask). */
+/** Says for a failed submit whether a task may exist anyway (§4.1 has no way to ask). */
 export function explainSubmit(failure: Failure): Failure {
 	if (failure.kind !== 'unclear') return failure;
 	return {
@@ -76,18 +76,18 @@ export function stillUnclear(): Failure {
 		kind: 'unclear',
 		message: 'A task may have been made for this item in an earlier try, but its id is not known',
 		advice:
-			'It was not submitted again, so that nothing is paid for twice. Look for the task in the platform\'s console. To submit it all the same, set "If a Submit Had No Answer" in the options to Submit Again, or start the workflow anew.',
+			'It was not submitted again, so that nothing is paid for twice. Look for the task in the platform\'s console. To submit it anyway, set "If a Submit Had No Answer" in the options to Submit Again, or start a new execution.',
 		details: { status: 'unknown', mayExist: true },
 	};
 }
 
-/** A mistake in the node that showed after the task was made. */
+/** A bug in the node, after the task was made. */
 export function explainMistake(fullTaskId: string, error: unknown): Failure {
 	const taskId = excerpt(fullTaskId, 100);
 	return {
 		kind: 'unclear',
 		message: `The node failed while it worked on task ${taskId}: ${wordsOfError(error)}`,
-		advice: `This is a mistake in the node, not in your workflow. Please report it. The task goes on at the platform: use the "Wait for Completion" operation with task id ${taskId}.`,
+		advice: `This is a mistake in the node, not in your workflow. Please report it. The task keeps running on the platform: use the "Wait for Completion" operation with task id ${taskId}.`,
 		details: { taskId: fullTaskId, status: 'unknown' },
 	};
 }
@@ -97,8 +97,8 @@ export type TaskOrigin = { readonly key: string } | { readonly key?: undefined; 
 
 /**
  * What a watch's end means for its item.
- * @param origin left out where this run made the task, or the item names it
- * @returns `undefined` where the task succeeded
+ * @param origin left out if this run made the task, or the item names it
+ * @returns `undefined` if the task succeeded
  */
 export function explainWatchEnd(
 	fullTaskId: string,
@@ -127,14 +127,14 @@ export function explainWatchEnd(
 			return {
 				kind: 'timedOut',
 				message: `Task ${taskId} was not done within the timeout; ${lastSeen(details)}${trouble}`,
-				advice: `Nothing is lost: what was submitted goes on at the platform. ${goOn}`,
+				advice: `Nothing is lost: submitted tasks keep running on the platform. ${goOn}`,
 				details,
 			};
 		case 'stalled':
 			return {
 				kind: 'stalled',
 				message: `Task ${taskId} has shown no progress for too long; ${lastSeen(details)}${trouble}`,
-				advice: `The task may still be going on at the platform. ${goOn} "No Progress for (Minutes)" in the options sets how long the node waits.`,
+				advice: `The task may still be running on the platform. ${goOn} "No Progress for (Minutes)" in the options sets how long the node waits.`,
 				details,
 			};
 		case 'unknown':
@@ -150,17 +150,18 @@ export function explainWatchEnd(
 			return {
 				...end.failure,
 				message: `Task ${taskId} was submitted, but its state cannot be read. ${end.failure.message}`,
-				// What a refusal says of the item's values is meant for submits.
-				advice: `${end.failure.kind === 'refused' ? '' : `${end.failure.advice} `}Nothing is lost, and running the item anew would pay for it again. ${goOn}`,
+				// The advice of a refusal is about submits.
+				advice: `${end.failure.kind === 'refused' ? '' : `${end.failure.advice} `}Nothing is lost, and running the item again would pay for a new task. ${goOn}`,
 				details: { ...end.failure.details, ...details },
 			};
 	}
 }
 
-/** An item that stands for a task that is gone finds the same one each time, so the message says how to get out. */
+/** An item keeps finding its lost task again, so the advice says how to make a new one. */
 function explainUnknown(taskId: string, details: JsonObject, origin: TaskOrigin | undefined): Failure {
 	const message = `The platform does not know task ${taskId}`;
-	const credential = 'the credential is of the account and the platform on which the task was submitted';
+	const credential =
+		'the credential belongs to the account and the platform that the task was submitted with';
 	const failure = { kind: 'taskUnknown', details } as const;
 	if (!origin) {
 		return { ...failure, message, advice: `Check that the id is complete and that ${credential}.` };
@@ -169,14 +170,14 @@ function explainUnknown(taskId: string, details: JsonObject, origin: TaskOrigin 
 		return {
 			...failure,
 			message: `${message}, which an earlier try made for this item`,
-			advice: `Check that ${credential}. To make a new task, start the workflow anew; where the item has an idempotency key, delete its rows in the Data Table flow_task_ledger first.`,
+			advice: `Check that ${credential}. To make a new task, start a new execution; if the item has an idempotency key, delete its rows in the Data Table flow_task_ledger first.`,
 		};
 	}
 	const key = excerpt(origin.key, 80);
 	return {
 		...failure,
 		message: `${message}, which was made for the idempotency key "${key}"`,
-		advice: `Check that ${credential}. To make a new task for the key, delete its rows in the Data Table flow_task_ledger. Where the platform forgets tasks sooner than keys run out, shorten "Idempotency Lifetime (Hours)" in the options.`,
+		advice: `Check that ${credential}. To make a new task for the key, delete its rows in the Data Table flow_task_ledger. If the platform forgets tasks before their keys expire, shorten "Idempotency Lifetime (Hours)" in the options.`,
 		details: { ...details, idempotencyKey: key },
 	};
 }
@@ -189,7 +190,7 @@ function explainFinal(taskId: string, state: string, said: string, details: Json
 		? {
 				...failure,
 				kind: 'taskFailed',
-				message: `Task ${taskId} failed at the platform${reason}`,
+				message: `Task ${taskId} failed on the platform${reason}`,
 				advice:
 					'Check the values of this item against what the workflow accepts. Running the item again makes a new task.',
 			}

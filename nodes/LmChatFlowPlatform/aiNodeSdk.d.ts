@@ -1,4 +1,4 @@
-/** What the node uses of n8n's SDK for AI nodes, which is there only inside n8n. */
+/** The part of n8n's SDK for AI nodes that the node uses; the SDK exists only inside n8n. */
 declare module '@n8n/ai-node-sdk' {
 	import type { ISupplyDataFunctions, SupplyData } from 'n8n-workflow';
 

@@ -20,7 +20,7 @@ export const MODEL_OPTIONS = defineOptions({
 		type: 'number',
 		default: 2,
 		typeOptions: { minValue: 0, maxValue: 10 },
-		description: 'How often to send a request again after an outage or a refusal for load',
+		description: 'How often to resend a request after an outage or if the platform is overloaded',
 	},
 	timeoutSeconds: {
 		displayName: 'Timeout (Seconds)',
@@ -29,10 +29,11 @@ export const MODEL_OPTIONS = defineOptions({
 		default: 600,
 		typeOptions: { minValue: 1, maxValue: 86_400 },
 		description:
-			'How long to wait for an answer to begin, and then for each piece of it. Whatever only keeps the connection open counts as a piece.',
+			'How long to wait for an answer to begin, and then for each piece of it. Messages that only keep the connection open count, too.',
 	},
 	...samplingOptions({
-		maxTokens: 'Most tokens of an answer, thinking included. Not sent unless this option is added.',
+		maxTokens:
+			'Maximum number of tokens in an answer, thinking included. Not sent unless this option is added.',
 		separateReasoning:
 			'Whether to send reasoning_split, so that the model keeps its thinking out of its answer. Only some models take it.',
 	}),
@@ -41,7 +42,7 @@ export const MODEL_OPTIONS = defineOptions({
 /** Fields that the agent decides. */
 const RESERVED: ReadonlySet<string> = new Set(['model', 'messages', 'stream', 'tools', 'tool_choice']);
 
-/** How to ask the model, besides where, or which value of the form is wrong. */
+/** The settings of the model except its address, or which value of the form is wrong. */
 export function modelSettings(wish: ReasoningWish, options: Readonly<Record<string, unknown>>) {
 	const reasoning = reasoningFields(wish);
 	if (!reasoning.ok) return reasoning;

@@ -126,10 +126,10 @@ describe.each(KINDS)('$type', (kind) => {
 	});
 
 	test.each([
-		['a user and a password', 'me:PASSWORD@', '', 'a user name or a password'],
-		['a user alone', 'PASSWORD@', '', 'a user name or a password'],
-		['a query', '', '?k=PASSWORD', 'holds a "?"'],
-		['a page of the console', '', '/#/console/apps', 'holds a "#"'],
+		['a user and a password', 'me:PASSWORD@', '', 'a user name or password'],
+		['a user alone', 'PASSWORD@', '', 'a user name or password'],
+		['a query', '', '?k=PASSWORD', 'contains a "?"'],
+		['a page of the console', '', '/#/console/apps', 'contains a "#"'],
 	])('an address with %s is refused, and nothing is sent', async (_what, before, after, said) => {
 		const calls = scripted.requests.length;
 		const { host } = new URL(scripted.baseUrl);
@@ -165,7 +165,7 @@ describe.each([PLATFORM, AGENT])('$type', (kind) => {
 		'an address that goes on with %s is refused with what to enter',
 		async (path) => {
 			const { message } = await ask(kind, `https://platform.example.com${path}`, kind?.secret ?? '');
-			expect(message).toContain('holds a path of the interface');
+			expect(message).toContain('contains an API path');
 			expect(message).toContain('Enter only scheme and host');
 		},
 	);

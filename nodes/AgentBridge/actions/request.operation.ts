@@ -116,7 +116,7 @@ function correlate(
 	if (lost === undefined) return withValueAt(frame, correlationPath, randomUUID());
 	return fail(
 		badInput(
-			`The frame holds the number ${excerpt(lost, 40)}, which would lose digits when an ID is added`,
+			`The frame contains the number ${excerpt(lost, 40)}, which would lose digits when an ID is added`,
 			`Add an ID at "${excerpt(correlationPath, 60)}" yourself: a frame that has one is sent unchanged.`,
 		),
 	);

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from '../../shared/text/json';
 import { openRetryMemory, requestFingerprints } from '../../shared/run/retryMemory';
 import { CHAT_OPTIONS } from './options';
 
-/** Answers that earlier tries of this node run have got: a retry asks, and pays, for the others only. */
+/** Answers of earlier tries of this node run: a retry asks and pays only for the others. */
 export type AnswerMemory = ReturnType<typeof openAnswerMemory>;
 
 export function openAnswerMemory(context: IExecuteFunctions) {

@@ -4,17 +4,17 @@ import { redactJson, type Redact } from '../../shared/text/redact';
 import { parseAnswer, type AnswerFormat } from '../format';
 import type { ChatAnswer } from '../response';
 
-/** Finish reasons of answers that go on where they end. */
+/** Finish reasons of answers that are cut off. */
 const CUTTING_REASONS: ReadonlySet<string> = new Set(['length', 'max_tokens', 'content_filter']);
 
 /** How an answer leaves the node. */
 export interface AnswerForm {
 	readonly format: AnswerFormat;
-	/** What becomes of an answer that is not the JSON that was asked for. */
+	/** What to do with an answer that is not the requested JSON. */
 	readonly onInvalidJson: 'fail' | 'returnText';
-	/** Off: the answer in the interface's own shape goes along. */
+	/** If off, the output also has the answer in the interface's own shape. */
 	readonly simplify: boolean;
-	/** Whether a chat shows the text, which it looks for in `output`. */
+	/** Whether a chat shows the text: it reads `output`. */
 	readonly forChat: boolean;
 	/** An AI agent reads text: the answer and nothing else. */
 	readonly asTool: boolean;
@@ -67,15 +67,15 @@ function readContent(
 	{ toolCalls, finishReason }: ChatAnswer,
 	redact: Redact,
 ): Result<Json, string> {
-	// A model that calls tools says nothing yet; its answer comes once it has their results.
+	// A model that calls tools answers only after it has their results.
 	const isCallOnly = toolCalls.length > 0 && text.trim() === '';
 	if (format.kind === 'text' || isCallOnly) return { ok: true, value: text };
 	const parsed = parseAnswer(text, format, CUTTING_REASONS.has(finishReason));
-	// Once more: in JSON a key may be written with escapes, which are gone only now.
+	// Once more, because a key may have been written with JSON escapes, which are gone now.
 	return parsed.ok ? { ok: true, value: redactJson(parsed.value, redact.known) } : parsed;
 }
 
-/** What an operator should know about an answer that came but is not what it could be; empty where all is well. */
+/** What an operator should know about an incomplete or empty answer; empty if all is well. */
 export function whatIsOdd(answer: ChatAnswer): string {
 	const said = answer.laterError ? `After it, the platform said: ${sentence(answer.laterError)}` : '';
 	return [oddEnd(answer), said].filter(Boolean).join(' ');
@@ -85,8 +85,8 @@ function oddEnd({ content, reasoning, finishReason, toolCalls }: ChatAnswer): st
 	const isEmpty = content.trim() === '' && toolCalls.length === 0;
 	if (finishReason === 'length') {
 		return isEmpty && reasoning
-			? 'The model used up all its tokens for thinking and gave no answer. Raise "Max Tokens", or set "Reasoning" to Off.'
-			: 'The answer was cut off because it reached the most tokens allowed. Raise "Max Tokens" in the node\'s options.';
+			? 'The model spent all its tokens on thinking and gave no answer. Raise "Max Tokens", or set "Reasoning" to Off.'
+			: 'The answer was cut off because it reached the maximum number of tokens. Raise "Max Tokens" in the node\'s options.';
 	}
 	if (finishReason === 'content_filter') return "The platform's content filter cut the answer off.";
 	if (!isEmpty) return '';

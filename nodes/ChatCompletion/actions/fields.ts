@@ -34,8 +34,8 @@ const imageFields: INodeProperties = {
 					type: 'string',
 					default: 'data',
 					displayOptions: { show: { source: ['binary'] } },
-					description: 'Name of the field that holds the file. Several can be given, separated by commas.',
-					hint: 'The name stands in the Binary tab of the input',
+					description: 'Name of the field that contains the file, or several names separated by commas',
+					hint: 'Shown in the Binary tab of the input',
 				},
 				{
 					displayName: 'URL',
@@ -84,10 +84,10 @@ const messageRows: INodeProperties = {
 					default: 'user',
 					options: [
 						{ name: 'Assistant', value: 'assistant', description: 'What the model said before' },
-						{ name: 'System', value: 'system', description: 'How the model is to behave' },
+						{ name: 'System', value: 'system', description: 'How the model should behave' },
 						{ name: 'User', value: 'user', description: 'What the model is asked' },
 					],
-					description: 'Who says it',
+					description: 'Who the message is from',
 				},
 				{
 					displayName: 'Content',
@@ -114,7 +114,7 @@ const messageFields: readonly INodeProperties[] = [
 		noDataExpression: true,
 		default: 'rows',
 		options: [
-			{ name: 'Form', value: 'rows', description: 'One row a message' },
+			{ name: 'Form', value: 'rows', description: 'One row per message' },
 			{ name: 'JSON', value: 'json', description: 'A list of messages, e.g. from another node' },
 		],
 		description: 'How to enter the conversation',

@@ -84,7 +84,7 @@ async function readMessages(
 	return messagesFromRows(rows);
 }
 
-/** A row without the field is as empty as the form's default; a field with nothing in it comes from an expression. */
+/** A missing field is the form's empty default; `null` is an expression that gave nothing. */
 function contentOf(row: IDataObject): string | null {
 	return 'content' in row && (row.content ?? null) === null ? null : textOf(row.content);
 }

@@ -8,14 +8,14 @@ import { samplingOptions } from '../../shared/chat/samplingForm';
 const MS_PER_SECOND = 1_000;
 const BYTES_PER_MB = 1024 * 1024;
 
-/** What counts for the whole run. */
+/** Options of the whole run. */
 export type RunOptions = Extract<ReturnType<typeof readRunOptions>, { ok: true }>['value'];
 
-/** What counts for one item. */
+/** Options of one item. */
 export type ItemOptions = Extract<ReturnType<typeof readItemOptions>, { ok: true }>['value'];
 
 export function readRunOptions(context: IExecuteFunctions) {
-	// These two alone: what an item's own expression throws is that item's failure, and not the run's.
+	// Only these two: an error in an item's own expression must fail that item, not the run.
 	const { concurrency, requestsPerSecond } = CHAT_OPTIONS;
 	const given = {
 		concurrency: context.getNodeParameter('options.concurrency', 0, ''),
@@ -63,7 +63,7 @@ function floor(value: number | undefined): number | undefined {
 	return value === undefined ? undefined : Math.floor(value);
 }
 
-/** One text a row; an expression may give a list. A row that is empty for an item says nothing. */
+/** One text per row; an expression may give a list. Rows that are empty for an item are left out. */
 function stopTexts(value: unknown): string[] {
 	const list = Array.isArray(value) ? value : [value];
 	return list
@@ -76,9 +76,9 @@ export const CHAT_OPTIONS = defineRequestOptions({
 	...callOptions({
 		concurrency: 'How many items to answer at the same time',
 		extraBody: 'e.g. { "top_k": 20 }. Fields that this form sets are refused.',
-		requestsPerSecond: 'Most questions sent in a second',
+		requestsPerSecond: 'Maximum number of questions per second',
 		retries:
-			'How often to send a question again after an outage or a refusal for load, as long as no answer has begun',
+			'How often to resend a question after an outage or if the platform is overloaded, as long as no answer has begun',
 	}),
 	idleTimeoutSeconds: {
 		displayName: 'Idle Timeout (Seconds)',
@@ -137,7 +137,8 @@ export const CHAT_OPTIONS = defineRequestOptions({
 		whenAbsent: 1_800,
 	},
 	...samplingOptions({
-		maxTokens: 'Most tokens of the answer, thinking included. Not sent unless this option is added.',
+		maxTokens:
+			'Maximum number of tokens in the answer, thinking included. Not sent unless this option is added.',
 		separateReasoning:
 			'Whether to send reasoning_split, so that the model keeps its thinking out of its answer. Only some models take it; the output separates the two in any case.',
 	}),

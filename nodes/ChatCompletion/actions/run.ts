@@ -22,12 +22,12 @@ import { openAnswerMemory, type AnswerMemory } from './answerMemory';
 import { prepareQuestion } from './inputs';
 import { readRunOptions, type RunOptions } from './options';
 
-/** How late an idle timeout may strike. */
+/** How late an idle timeout may be noticed. */
 const IDLE_CHECK_MS = 500;
 
 /** What all items of a run share. */
 interface ChatRun extends RunFrame {
-	/** How each item's account asks: with a rate limit of its own, because limits belong to a key. */
+	/** Asks with each item's account. Each has its own rate limit, because limits belong to a key. */
 	readonly lines: Accounts<CompleteChat>;
 	readonly redact: Redact;
 	readonly concurrency: number;
@@ -35,7 +35,7 @@ interface ChatRun extends RunFrame {
 	readonly memory: AnswerMemory;
 }
 
-/** Answers all input items, beside each other and in their order (§4.5). */
+/** Answers all input items at the same time and delivers them in order (§4.5). */
 export async function completeItems(context: IExecuteFunctions): Promise<INodeExecutionData[][]> {
 	return await inRunFrame(
 		context,
@@ -93,7 +93,7 @@ async function answerAll(context: IExecuteFunctions, run: ChatRun): Promise<INod
 			const answer = await limit(async () => {
 				if (hasFailed) return fail(NOT_ASKED);
 				const given = await answerItem(context, run, itemIndex, chatStream);
-				// Nothing more is asked. What runs is paid for already, so it is received to its end: a retry then has it.
+				// No further questions. Answers under way are paid for, so they are read to their end for a retry.
 				if (!given.ok && !context.continueOnFail()) hasFailed = true;
 				return given;
 			});
@@ -119,7 +119,7 @@ async function answerItem(
 	chatStream: ChatStream,
 ): Promise<Result<JsonObject>> {
 	if (run.signal.aborted) return fail(NOT_ASKED);
-	// It was streamed when it was new.
+	// It was already streamed.
 	const known = run.memory.recall(itemIndex);
 	if (known) return ok(known);
 	const complete = run.lines.of(itemIndex);
@@ -143,7 +143,7 @@ async function answerItem(
 	});
 }
 
-/** Streams the answer, and the thinking before it where that is wanted. */
+/** Streams the answer and, if wanted, the thinking before it. */
 function pieceWriter(chatStream: ChatStream, streamReasoning: boolean): (piece: ChatPiece) => Promise<void> {
 	let isThinking = false;
 	return async ({ content, reasoning }) => {

@@ -15,7 +15,7 @@ import {
 } from '../tasks/outputs';
 import type { NodeRun } from './run';
 
-/** How an item's outcome is to leave the node. */
+/** How an item's outcome should leave the node. */
 export interface Delivery extends OutcomeFacts {
 	readonly form: OutputForm;
 	readonly binaryField: string;
@@ -32,8 +32,8 @@ export interface DeliveredTask {
 const IDS_SHOWN = 5;
 
 /**
- * Turns the outcomes of a run into items, in their order. Without Continue On Fail the first failure is
- * thrown, with every task id that is known.
+ * Turns the outcomes of a run into items, in order. Without Continue On Fail the first failure is thrown, with every
+ * known task ID.
  */
 export function deliver(
 	context: IExecuteFunctions,
@@ -45,7 +45,7 @@ export function deliver(
 		logCancelled(context, outcomes);
 		return [[]];
 	}
-	/** Whether the task is not done in time, and leaves as an item with status "timedOut". */
+	/** Whether the task was not done in time and leaves as an item with status "timedOut". */
 	const isLate = ({ failure }: TaskOutcome): boolean =>
 		options.onTimeout === 'returnStatus' && (failure?.kind === 'timedOut' || failure?.kind === 'stalled');
 	throwFailed(context, outcomes, isLate);
@@ -126,7 +126,7 @@ function logCancelled(context: IExecuteFunctions, outcomes: readonly TaskOutcome
 	logStopped(
 		context,
 		'FlowTask',
-		`${ids.length} submitted task(s) go on at the platform: ${listIds(ids)}${open}`,
+		`${ids.length} submitted task(s) keep running on the platform: ${listIds(ids)}${open}`,
 	);
 }
 

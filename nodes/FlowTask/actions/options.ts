@@ -8,17 +8,17 @@ import { defineOptions, oneOf, optionsCollection, readNumbers } from '../../shar
 const MS_PER_MINUTE = 60_000;
 const BYTES_PER_MB = 1024 * 1024;
 
-/** The node's options, checked; they count for the whole run, so they are read once. 0 = no limit or forever. */
+/** The node's checked options, read once because they apply to the whole run. 0 = no limit or forever. */
 export type RunOptions = Extract<ReturnType<typeof checkOptions>, { ok: true }>['value'];
 
-/** Reads the "Options" collection; what an expression made of a number is checked here. */
+/** Reads the "Options" collection; expressions may have given wrong numbers. */
 export function readRunOptions(context: IExecuteFunctions): Result<RunOptions> {
 	return readItem(() => checkOptions(givenOptions(context)));
 }
 
 /**
- * The options that were added. All but the idempotency key count for the whole run; the key is each item's own, so
- * it is not evaluated here: what it throws for the first item must not fail the others.
+ * The options that were added. Only the idempotency key differs per item, so it is not evaluated here: an error in it
+ * for the first item must not fail the others.
  */
 function givenOptions(context: IExecuteFunctions): Readonly<Record<string, unknown>> {
 	const entered: IDataObject = context.getNodeParameter('options', 0, {}, { rawExpressions: true });
@@ -51,7 +51,7 @@ function checkOptions(given: Readonly<Record<string, unknown>>) {
 	});
 }
 
-/** A retry goes on with the tasks of earlier tries, whichever option was changed since. */
+/** Changing one does not change the request: a retry goes on with the tasks of earlier tries. */
 export const TASK_OPTIONS = defineOptions({
 	...idempotencyFields(
 		{
@@ -96,7 +96,7 @@ export const TASK_OPTIONS = defineOptions({
 		type: 'number',
 		default: 500,
 		typeOptions: { minValue: 1, maxValue: 10_000 },
-		description: 'How many tasks of this run may be queued or running at the platform at the same time',
+		description: 'How many tasks of this run may be queued or running on the platform at the same time',
 	},
 	maxTasks: {
 		displayName: 'Max Tasks',
@@ -142,7 +142,7 @@ export const TASK_OPTIONS = defineOptions({
 				value: 'error',
 				description: 'A task may exist, so nothing is submitted a second time',
 			},
-			{ name: 'Submit Again', value: 'submitAgain', description: 'It may then be paid for twice' },
+			{ name: 'Submit Again', value: 'submitAgain', description: 'The task may then be paid for twice' },
 		],
 		description: 'What a retry does with an item whose submit was sent but never answered',
 	},
@@ -169,7 +169,7 @@ export const TASK_OPTIONS = defineOptions({
 		default: 100,
 		typeOptions: { minValue: 0, maxValue: 10_000, numberPrecision: 2 },
 		description:
-			'Most requests to the platform in a second, downloads aside. It applies to one run of this node: two executions at once send twice as many. 0 means no limit.',
+			'Maximum number of requests to the platform per second, not counting downloads. It applies to one run of this node: two executions at once send twice as many. 0 means no limit.',
 	},
 	timeoutMinutes: {
 		displayName: 'Timeout (Minutes)',
@@ -177,7 +177,7 @@ export const TASK_OPTIONS = defineOptions({
 		type: 'number',
 		default: 60,
 		typeOptions: { minValue: 0.01, maxValue: 10_080, numberPrecision: 2 },
-		description: 'How long the node waits in total. Unfinished tasks go on at the platform.',
+		description: 'How long the node waits in total. Unfinished tasks keep running on the platform.',
 	},
 	urlExpirePeriod: {
 		displayName: 'Link Validity (Seconds)',

@@ -15,7 +15,7 @@ interface Resource {
 	readonly mostUsed: Operation;
 }
 
-/** All that the node can do; its form and its routing are both read from here. */
+/** All operations; the form and the routing are both built from this. */
 export const RESOURCES: readonly Resource[] = [
 	{ value: 'file', name: 'File', operations: [download], mostUsed: download },
 	{ value: 'image', name: 'Image', operations: [upload], mostUsed: upload },
@@ -31,8 +31,8 @@ export async function route(context: IExecuteFunctions): Promise<INodeExecutionD
 }
 
 /**
- * Whether the node has the outputs "Check Again" and "Done". "Check Again" leads back to the node: items there, error
- * items too, would go round forever.
+ * Whether the node has the outputs "Check Again" and "Done". "Check Again" leads back to the node, so any item there,
+ * even an error, would loop forever.
  */
 function isSuspendedWait(context: IExecuteFunctions): boolean {
 	const { resource, operation, waitMode } = context.getNode().parameters;

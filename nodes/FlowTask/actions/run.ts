@@ -25,19 +25,19 @@ import { createProgressSockets, type ProgressSockets } from '../tasks/progressSo
 import type { RandomSeed } from '../workflow/seeds';
 import { readRunOptions, type RunOptions } from './options';
 
-/** One account in a run: limits belong to a key, so each has a rate limiter, a watch and uploads of its own. */
+/** One account in a run. Limits belong to a key, so each has its own rate limiter, watcher and uploads. */
 export interface AccountLine extends TaskLine {
 	readonly images: TaskMemory['images'];
 	readonly owner: string;
 }
 
-/** The effects that one run of the node works with; everything below is handed what it needs of them. */
+/** Everything that one run of the node works with. */
 export interface NodeRun extends RunFrame {
 	/** How each item's account is reached. */
 	readonly lines: Accounts<AccountLine>;
 	readonly redact: Redact;
 	readonly download: Download;
-	/** Where the operator set an idempotency key. */
+	/** Set if the operator set an idempotency key. */
 	readonly ledger: Ledger | undefined;
 	readonly options: RunOptions;
 	/** When the run stops waiting, by the clock's `now()`. */
@@ -47,18 +47,18 @@ export interface NodeRun extends RunFrame {
 	/** What an earlier try of this run has sent. */
 	readonly memory: TaskMemory & { release?(): void };
 	readonly randomSeed: RandomSeed;
-	/** What the operator pasted about the workflow, read once for all items that have the same. */
+	/** Reads what the operator pasted about the workflow, once for all items with the same. */
 	readonly knowledge: typeof readKnowledge;
 }
 
 /** Requests under way at once, in each lane of each account. */
 const CONCURRENCY = 16;
-/** Each of them may hold a socket for each of its last tasks; the tasks of further accounts are polled. */
+/** Each of them may open a socket for each of its last tasks; the tasks of further accounts are polled. */
 const ACCOUNTS_WITH_SOCKETS = 5;
 
 /**
  * The frame of every operation.
- * @param leastMs time that the run has in any case, whatever the timeout of the options
+ * @param leastMs the shortest time for the run, whatever the timeout in the options
  */
 export async function inNodeRun(
 	context: IExecuteFunctions,
@@ -144,7 +144,7 @@ function imagesOf(images: TaskMemory['images'], owner: string): TaskMemory['imag
 	};
 }
 
-/** Where n8n allows no socket to the platform, polling does the work. */
+/** If n8n allows no socket to the platform, polling does the work. */
 async function openProgress(
 	context: IExecuteFunctions,
 	account: PlatformAccount,
@@ -158,13 +158,13 @@ async function openProgress(
 	);
 }
 
-/** As many as requests under way; and a claim is good for a minute: no more than can be sent in a third of it. */
+/** As many as requests under way, but no more than can be sent in 20 s, a third of a claim's life. */
 function claimsAtOnce(requestsPerSecond: number): number {
 	const perThird = requestsPerSecond > 0 ? Math.floor(requestsPerSecond * 20) : CONCURRENCY;
 	return Math.max(1, Math.min(CONCURRENCY, perThird));
 }
 
-/** Keeps the last answer: an export can be a megabyte, and mostly all items have the same. */
+/** Keeps the last result: an export can be a megabyte, and usually all items have the same one. */
 function rememberingKnowledge(): typeof readKnowledge {
 	let last: { definition: unknown; view: unknown; knowledge: Result<WorkflowKnowledge> } | undefined;
 	return (definition, view) => {

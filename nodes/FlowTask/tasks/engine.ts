@@ -23,7 +23,7 @@ export interface WatchStart {
 	readonly kind: 'watch';
 	readonly taskId: string;
 	readonly submittedAtMs?: number | undefined;
-	/** How watching ended, if that was done elsewhere: nothing is polled any more. */
+	/** How watching ended, if a suspended wait did it: nothing more is polled. */
 	readonly seen?: WatchEnd | undefined;
 }
 
@@ -33,11 +33,11 @@ export interface TaskJob {
 	/** Whether the files of the finished task are downloaded. */
 	readonly wantsFiles: boolean;
 	readonly start: SubmitStart | WatchStart;
-	/** Told what becomes of the submit; left out for tasks that this run does not own. */
+	/** Notes what becomes of the submit; left out for tasks that this run does not own. */
 	readonly record?: SubmitRecord | undefined;
 }
 
-/** How the tasks of one account are reached: only the key that made a task knows it. */
+/** How the tasks of one account are reached: a task is visible only to its own key. */
 export interface TaskLine {
 	readonly api: TaskApi;
 	readonly sockets?: ProgressSockets | undefined;
@@ -92,8 +92,8 @@ export interface EngineParts {
 }
 
 /**
- * Ends after which the same task can be of no more use. A task that the platform does not show is not among them:
- * its index may be behind, or the credential may be another account's.
+ * Ends after which a task is useless. A task that the platform does not show is not among them: its index may be
+ * behind, or the credential may be another account's.
  */
 const SPOILED: ReadonlySet<FailureKind> = new Set(['taskFailed', 'taskDenied']);
 
@@ -101,7 +101,7 @@ const SPOILED: ReadonlySet<FailureKind> = new Set(['taskFailed', 'taskDenied']);
 const FOREIGN = { promptToken: undefined, reused: false, ended: (): void => undefined } as const;
 
 /**
- * Runs all jobs of one node run beside each other: upload, submit, watch, download, each task at its own pace.
+ * Runs all jobs of one node run at the same time: upload, submit, watch, download, each task at its own pace.
  *
  * @returns the outcomes in the order of `jobs`; never throws, never drops a known task id
  */
@@ -124,7 +124,7 @@ export async function runTasks(
 	}
 }
 
-/** The work for one account. What is counted and limited is so for all accounts together. */
+/** The work for one account. Counts and limits apply to all accounts together. */
 interface Lane {
 	readonly watcher: TaskWatcher;
 	readonly submitter: TaskSubmitter;
@@ -268,7 +268,7 @@ class TaskRun {
 		return outcome(itemIndex, { ...known, ...(await this.fetchFiles(lane, end.info, number, promptToken)) });
 	}
 
-	/** Whether the platform surely has the task; its index may be behind with a new task of another execution. */
+	/** Whether the platform certainly has the task, even if its index is behind with a new one. */
 	private isKnown({ submittedAtMs, reused, finished }: ItemTask): boolean {
 		if (submittedAtMs === undefined) return false;
 		return !reused || (!finished && this.parts.clock.wallNow() - submittedAtMs < KNOWN_MISSING_MS);
@@ -291,7 +291,7 @@ class TaskRun {
 	}
 }
 
-/** @param recorded whether the run remembers the task as its own */
+/** @param recorded whether this run remembers the task as its own */
 function originOf(start: TaskJob['start'], reused: boolean, recorded: boolean): TaskOrigin | undefined {
 	if (start.kind === 'watch') return recorded ? { earlierTry: true } : undefined;
 	return reused && start.idempotency ? { key: start.idempotency.key } : undefined;

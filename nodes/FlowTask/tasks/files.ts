@@ -15,7 +15,7 @@ export interface ResultFile {
 	readonly stored: StoredFile;
 }
 
-/** The files of a task; with a `failure` those that came. */
+/** The files of a task; with a `failure`, those that arrived. */
 export interface FetchedFiles {
 	readonly files: readonly ResultFile[];
 	/** Every link, as first reported. */
@@ -38,16 +38,16 @@ export interface ResultFilesParts {
 /** Streams are cheap, but each holds a connection and a file handle. */
 export const DOWNLOADS_AT_ONCE = 8;
 
-/** A finished task may be a moment ahead of its links, so one without any is asked once more. */
+/** A task may finish a moment before its links appear, so the links are requested once more. */
 const LINKS_BEHIND_MS = 1_000;
 
-/** The waits before each request for fresh links: a platform may repeat old ones. */
+/** The pauses before each request for fresh links: a platform may repeat old ones. */
 const RENEWAL_PAUSES_MS = [0, 2_000, 5_000];
 
-/** Links of tasks that ended beside each other expire beside each other. */
+/** Links of tasks that ended together expire together. */
 const BATCH_RENEWALS_MS = 250;
 
-/** Asks for the links of a task once more; the files of a task share what each round has brought. */
+/** Asks for the links of a task once more; its files share the result of each round. */
 type Renew = (round: number) => Promise<readonly FileLink[]>;
 
 /** Downloads the result files of all tasks of one account. */
@@ -95,7 +95,7 @@ export class ResultFiles {
 	private async fetchFile(link: FileLink, fileName: string, renew: Renew): Promise<Result<ResultFile>> {
 		let { url } = link;
 		for (let round = 0; ; round++) {
-			// No slot is held while links are asked for, so that others download meanwhile.
+			// The slot is free while links are requested, so that others can download.
 			const result = await this.parts.slots(async () => await this.parts.download({ url, fileName }));
 			if (result.ok) return { ok: true, value: { link, stored: result.value } };
 			if (!result.failure.expired || round >= RENEWAL_PAUSES_MS.length) return result;

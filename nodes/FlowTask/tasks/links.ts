@@ -29,7 +29,7 @@ export function linksOf(info: TaskInfo, selection: FileSelection): FileLink[] {
 	return [...chosen].map(([url, nodeId], index) => ({ nodeId, index, url }));
 }
 
-/** What stays when a link is signed again: its path, and the parameters that name a file. */
+/** The part of a link that a new signature does not change: its path and the parameters that name a file. */
 function fileIn(url: string): string {
 	const [path = '', query = ''] = url.split('?');
 	const parameters = new URLSearchParams(query);
@@ -49,7 +49,7 @@ export function nameInLink(url: string): string {
 	}
 }
 
-/** Puts a mark before a name's ending: `cat.png`, `2` -> `cat_2.png`. */
+/** Inserts a mark before a name's ending: `cat.png`, `2` -> `cat_2.png`. */
 export function markName(name: string, mark: string): string {
 	const dot = name.lastIndexOf('.');
 	return dot > 0 ? `${name.slice(0, dot)}_${mark}${name.slice(dot)}` : `${name}_${mark}`;
@@ -76,7 +76,7 @@ const LONG_NAME_BYTES = 160;
 const LONG_NAME_CHARS = 80;
 const SHORT_NAME_CHARS = 40;
 
-/** Storing cuts long names at the end, where the marks are that tell them apart. */
+/** Storing cuts long names at the end, where the distinguishing marks are. */
 function shortened(name: string): string {
 	const dot = name.lastIndexOf('.');
 	const stem = dot > 0 ? name.slice(0, dot) : name;

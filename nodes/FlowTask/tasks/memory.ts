@@ -10,7 +10,7 @@ import {
 export interface TaskMemory {
 	/** What is known of an item; `fingerprint` tells whether it is still the same item. */
 	recall(itemIndex: number, fingerprint: string): Recollection;
-	/** Where the engine notes what becomes of an item's task. */
+	/** Records what becomes of an item's task. */
 	record(itemIndex: number, fingerprint: string, seeds: Readonly<Record<string, number>>): SubmitRecord;
 	/** Uploaded images by the digest of their bytes. */
 	readonly images: UploadedImages;
@@ -33,15 +33,15 @@ export type Recollection =
 			readonly seeds: Readonly<Record<string, number>>;
 	  };
 
-/** Told by the engine at once, before anything else can fail. */
+/** The engine calls it at once, before anything else can fail. */
 export interface SubmitRecord {
 	/** @param reused the task was there already, so the seeds of this run were not sent */
 	submitted(taskId: string, atMs: number, reused?: boolean): void;
 	/** The submit was sent, and no answer says what became of it. */
 	unclear(): void;
-	/** The task came to a bad end, so that a retry has to make a new one. */
+	/** The task failed, so a retry must make a new one. */
 	spoiled(): void;
-	/** The task came to its good end; left out where the same item goes on with the same task all the same. */
+	/** The task succeeded; left out if the same item keeps its task anyway. */
 	delivered?(): void;
 }
 
@@ -65,7 +65,7 @@ export function createTaskMemory(nodeContext: Record<string, unknown>, runIndex:
 	};
 }
 
-/** The memory of an agent's tool. A good end removes entries: the same words again want a new task. */
+/** The memory of an agent's tool. Success removes the entry, because the same words again ask for a new task. */
 export function createToolMemory(nodeContext: Record<string, unknown>): TaskMemory & { release(): void } {
 	const memory = createToolCallMemory(nodeContext, { node: NODE, part: 'tasks' });
 	return {

@@ -50,7 +50,7 @@ function msBetween(startMs: number | undefined, endMs: number | undefined): numb
 	return startMs === undefined || endMs === undefined ? null : Math.max(0, endMs - startMs);
 }
 
-/** The json of a task, finished or as it was last seen. */
+/** The JSON of a task, finished or as last seen. */
 export function describeOutcome(outcome: TaskOutcome, facts: OutcomeFacts, redact: Redact): JsonObject {
 	const { snapshot, taskId = null, reused } = outcome;
 	const sent = {

@@ -6,7 +6,7 @@ import type { TaskInfo } from './taskInfo';
 /** How many task ids one get_task_info call asks for; the interface names no limit (§4.2). */
 export const IDS_PER_CALL = 100;
 
-/** After this many refused calls without an answer the call itself is at fault, not an id in it. */
+/** After this many refused calls without an answer the call itself is wrong, not an ID in it. */
 const CALLS_WITHOUT_ANSWER = 20;
 /** The same for unreadable answers: just enough to find one task among `IDS_PER_CALL`. */
 const UNREADABLE_WITHOUT_ANSWER = 9;
@@ -25,7 +25,7 @@ export interface PolledInfos {
 	readonly refused: ReadonlyMap<string, CallFailure>;
 }
 
-/** Task ids in the portions that one call asks for. */
+/** Task IDs in portions of one call each. */
 export function portionsOf(taskIds: readonly string[]): string[][] {
 	return Array.from({ length: Math.ceil(taskIds.length / IDS_PER_CALL) }, (_, index) =>
 		taskIds.slice(index * IDS_PER_CALL, (index + 1) * IDS_PER_CALL),

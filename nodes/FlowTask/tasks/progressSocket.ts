@@ -17,14 +17,14 @@ export interface ProgressSocket {
 
 /** The progress WebSockets of one node run (§4.4, §5.2, §6.1). A lost one never fails a task. */
 export interface ProgressSockets {
-	/** False once both path forms were refused: no use in asking again in this run. */
+	/** False once both path forms were refused: it is useless to try again in this run. */
 	readonly available: boolean;
 	open(taskId: string, promptToken: string, events: ProgressEvents): ProgressSocket;
 }
 
 /**
- * @param paths the path forms, in the order to try them: which one a deployment has is not shown. The form that opened
- *   once is kept for the run.
+ * @param paths the path forms in the order to try, because deployments differ. The form that opened once is kept for
+ *   the run.
  */
 export function createProgressSockets(
 	wsBaseUrl: string,
@@ -57,7 +57,7 @@ export function createProgressSockets(
 						if (info?.taskId === taskId) events.onInfo(info);
 					},
 					onEnd: () => {
-						// A form that opened once is right: this task's socket is gone.
+						// A form that opened once is right, so it is this socket that is gone.
 						if (proven !== undefined) events.onLost();
 						else current = openNext();
 					},
@@ -73,7 +73,7 @@ export function createProgressSockets(
 	};
 }
 
-/** A message holds one task info (§6.1); anything else is passed over. */
+/** A message contains one task info (§6.1); anything else is ignored. */
 function readMessage(text: string): TaskInfo | undefined {
 	const message = parseJson(text);
 	return isJsonObject(message) ? readTaskInfo(message.flow_task_info) : undefined;
@@ -89,7 +89,7 @@ export function tokenHider(promptToken: string | undefined): Redact['known'] {
 	return redactor([promptToken, inJson]).known;
 }
 
-/** A task's report as it may be shown. A hidden part may break a link, so download by the original ones. */
+/** A task's report as it may be shown. Hiding may break a link, so downloads use the original ones. */
 export function withoutToken(info: TaskInfo, promptToken: string | undefined): TaskInfo {
 	if (promptToken === undefined) return info;
 	const hide = tokenHider(promptToken);

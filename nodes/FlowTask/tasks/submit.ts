@@ -26,7 +26,7 @@ export interface SubmitStart {
 
 export interface IdempotencyKey {
 	readonly key: string;
-	/** What is going to be sent, apart from what is drawn or counted anew in each run. */
+	/** What will be sent, except what differs in each run. */
 	readonly payload: string;
 }
 
@@ -35,7 +35,7 @@ export interface ImageInput {
 	readonly nodeId: string;
 	readonly parameter: string;
 	readonly load: LoadImage;
-	/** Its greatest possible size; left out if that is known only when it is read. */
+	/** Its greatest possible size; left out if unknown before it is read. */
 	readonly bytes?: number | undefined;
 }
 
@@ -56,7 +56,7 @@ export interface SubmitParts {
 	readonly api: Pick<TaskApi, 'submit' | 'upload'>;
 	readonly clock: Clock;
 	readonly images?: UploadedImages | undefined;
-	/** The account that pays, if items have different ones: a task of one account is useless to another. */
+	/** The account, if items have different ones: a task of one account is useless to another. */
 	readonly owner?: string | undefined;
 	/** Limits the memory of uploads; shared by all accounts of a run. */
 	readonly held?: HeldFiles | undefined;
@@ -193,7 +193,7 @@ function reuse(
 function refuseReference(key: string): Result<never> {
 	const shown = excerpt(key, 80);
 	return failInput(
-		`The Data Table flow_task_ledger holds no task ID for the idempotency key "${shown}"`,
+		`The Data Table flow_task_ledger contains no task ID for the idempotency key "${shown}"`,
 		`Nothing was submitted. The value under "reference" is longer than ${LONGEST_ID_CHARS} characters: enter the task's ID there, or delete the key's rows to make a new task.`,
 		{ idempotencyKey: shown },
 	);

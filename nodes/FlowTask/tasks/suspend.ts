@@ -16,7 +16,7 @@ const Wait = v.object({
 	progressMark: v.string(),
 	/** Polls that got an answer. */
 	polls: v.number(),
-	/** For each task in its order: how many answers in a row did not show it. */
+	/** For each task, in order: how many answers in a row did not show it. */
 	missing: v.optional(v.array(v.number())),
 	/** How many polls in a row the platform refused. */
 	refusals: v.optional(v.number()),
@@ -47,14 +47,14 @@ export interface SuspendSettings {
 	readonly noProgressMs: number;
 }
 
-/** From about a minute up n8n wakes an execution on time; a shorter sleep may last as long. */
+/** n8n may take about a minute to wake an execution, so a shorter sleep makes no sense. */
 export const SHORTEST_SLEEP_MS = 60_000;
 const LONGEST_SLEEP_MS = 15 * 60_000;
 
-/** An estimate of how long a place in the queue takes; one poll more costs little. */
+/** A rough estimate per place in the queue: an extra poll costs little. */
 const PLACE_IN_QUEUE_MS = 1_000;
 
-/** Polls in a row that may not show an id before it counts as missing. */
+/** How many polls in a row may miss an ID before it counts as missing. */
 const POLLS_FOR_MISSING = 2;
 
 /** A gateway may refuse a poll now and then; a deleted key is refused each time. */
@@ -70,7 +70,7 @@ export function notePoll(
 	taskIds: readonly string[],
 	nowMs: number,
 ): WaitState {
-	// Tasks that were shown do not all vanish at once: the platform's index is empty.
+	// Tasks do not all vanish at once: the platform's index must be empty.
 	if (last && infos.size === 0 && taskIds.length > 1 && /[^- ]/.test(last.progressMark)) {
 		return { ...last, polls: last.polls + 1, refusals: 0 };
 	}
@@ -137,8 +137,8 @@ export function waitEnd(
 
 /**
  * How long to sleep before the next poll: as long as the slowest task is likely to take, judged by its progress or
- * its place in the queue, and longer with each poll. Such an estimate can be far off, so no sleep is longer than the
- * wait so far: an end that comes early is seen after twice its time at most.
+ * its place in the queue, and longer with each poll. The estimate can be far off, so no sleep is longer than the wait
+ * so far: an early end is seen after twice its time at most.
  */
 export function sleepMs(
 	state: WaitState,

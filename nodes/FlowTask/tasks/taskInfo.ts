@@ -14,7 +14,7 @@ export function stateOf(status: number | null): TaskState {
 	return STATES[status ?? 0] ?? 'unknown';
 }
 
-/** Whether the platform will do no more for a task in this state. */
+/** Whether the platform is done with a task in this state. */
 export function isFinal(state: TaskState): boolean {
 	return state === 'succeeded' || state === 'failed' || state === 'denied';
 }
@@ -43,11 +43,11 @@ export interface TaskInfo {
 	readonly raw: JsonObject;
 }
 
-/** No real workflow saves more; the output, the downloads and their names all grow with them. */
+/** No real workflow saves more. */
 export const MOST_FILES = 1_000;
 /** Signed links are long, but no server accepts more. */
 const LONGEST_LINK_CHARS = 16_384;
-/** An engine may pass on everything it has printed. */
+/** An engine may send its whole log. */
 const LONGEST_ERROR_CHARS = 10_000;
 /** Longer than any platform's ids. */
 export const LONGEST_ID_CHARS = 1_000;
@@ -83,7 +83,7 @@ const Texts = v.fallback(
 	[],
 );
 
-/** Some engines pass the exception on as an object: its message, or all of it if it has none. */
+/** Some engines send the exception as an object: its message, or the whole object if it has none. */
 const ErrorObject = v.pipe(
 	v.custom<JsonObject>((error) => isJsonObject(error) && Object.keys(error).length > 0),
 	v.transform((error) => errorWords(error) || excerpt(jsonText(error) ?? '', 500)),

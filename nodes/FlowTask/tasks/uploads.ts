@@ -21,7 +21,7 @@ export interface UploadedImage {
 
 /**
  * Uploads an image; equal bytes are uploaded once a run.
- * @param bytes the most that it can hold; left out if that is known only once it is read
+ * @param bytes its greatest possible size; left out if unknown before it is read
  */
 export type UploadImage = (load: LoadImage, bytes?: number) => Promise<Result<UploadedImage>>;
 
@@ -29,7 +29,7 @@ const UPLOADS_AT_ONCE = 4;
 
 /**
  * @param known images that an earlier try of the same run uploaded
- * @param held bounds the memory of all uploads of a run, whichever account they go to
+ * @param held limits the memory of all uploads of a run, of all accounts
  */
 export function createImageUploads(
 	api: Pick<TaskApi, 'upload'>,
@@ -49,7 +49,7 @@ export function createImageUploads(
 			known?.set(digest, uploaded.value);
 			return ok({ imageId: uploaded.value, digest });
 		}
-		// A failure is no reason to refuse the next item with the same image.
+		// After a failure the next item with the same image tries again.
 		if (uploads.get(digest) === upload) uploads.delete(digest);
 		return uploaded;
 	};

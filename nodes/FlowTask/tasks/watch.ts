@@ -31,10 +31,10 @@ export interface WatchParts {
 	readonly backlog: () => number;
 }
 
-/** With this many tasks or fewer a poll follows at once when a socket reports an end. */
+/** Up to this many tasks are polled at once when a socket reports an end. */
 const TASKS_WITH_INSTANT_POLLS = 4;
 
-/** Tasks that run beside each other end beside each other: one poll serves them all if it waits a little. */
+/** Tasks that run together end together: a poll that waits a little serves them all. */
 const BATCH_SIGNALS_MS = 100;
 
 /** Time for the other tasks of the run to join before the first poll. */
@@ -44,14 +44,14 @@ const FIRST_POLL_AT_NEW_MS = 500;
 /** An id must be missing this often and this long before it counts as unknown: the platform's index may be behind. */
 const MISSING_POLLS = 5;
 const MISSING_MS = 10_000;
-/** The same for a task that the platform surely has. */
+/** The same for a task that the platform certainly has. */
 export const KNOWN_MISSING_MS = 5 * 60_000;
 
-/** Once the platform has answered, this many refusals over this time are final; a gateway may say 404 now and then. */
+/** Once the platform has answered, this many refusals over this time are final: gateways say 404 now and then. */
 const REFUSED_POLLS = 3;
 const REFUSED_MS = 10_000;
 
-/** A socket that keeps dropping is not opened forever. */
+/** A socket that keeps dropping is given up. */
 const SOCKETS_PER_TASK = 3;
 
 /** A poll that hangs must not hold the run beyond its timeout for longer than this. */
@@ -59,8 +59,8 @@ const DEADLINE_GRACE_MS = 5_000;
 
 /**
  * Watches all unfinished tasks of a node run together: one poll asks for all of them, up to `IDS_PER_CALL` a
- * call. While few are left, progress sockets tell when a poll is worth it. Only task info decides: a socket
- * that lies, drops or stays silent delays a task by one polling interval at most.
+ * call. While few are left, progress sockets tell when a poll is worth it. Only task info decides: a socket that is
+ * wrong, lost or silent delays a task by one polling interval at most.
  */
 export class TaskWatcher {
 	private readonly tasks = new Map<string, WatchedTask>();
@@ -69,7 +69,7 @@ export class TaskWatcher {
 	private looping = false;
 	private intervalMs = SHORTEST_POLL_INTERVAL_MS;
 	private lastPollMs = 0;
-	/** Whether any poll got an answer: then the address and the key are good. */
+	/** Whether any poll got an answer, so the address and the key are right. */
 	private answered = false;
 	/** When a socket first asked for a poll. */
 	private pollWantedMs: number | undefined;
@@ -84,7 +84,7 @@ export class TaskWatcher {
 	/**
 	 * Watches a task to its end; never rejects. The same id may be given more than once.
 	 * @param sinceMs when it was submitted, time of day
-	 * @param known whether the platform surely has it
+	 * @param known whether the platform certainly has it
 	 */
 	async watch(
 		taskId: string,
@@ -100,7 +100,7 @@ export class TaskWatcher {
 			return { kind: 'left', snapshot: task.snapshot(this.parts.clock.wallNow()) };
 		}
 		if (this.tasks.size === 0) {
-			// A task of an earlier run may have ended long ago; a new one needs a moment.
+			// A task of an earlier run may be done already; a new one needs a moment.
 			const firstPollMs = sinceMs === undefined ? FIRST_POLL_AT_OLD_MS : FIRST_POLL_AT_NEW_MS;
 			this.intervalMs = SHORTEST_POLL_INTERVAL_MS;
 			this.lastPollMs = Math.max(this.lastPollMs, nowMs + firstPollMs - this.intervalMs);
@@ -212,7 +212,7 @@ export class TaskWatcher {
 	private takeAll(ids: readonly string[], answer: readonly TaskInfo[]): boolean {
 		const infos = new Map(answer.map((info) => [info.taskId, info]));
 		const tasks = this.tasksOf(ids);
-		// Tasks that exist do not all vanish at once: the platform's index is empty.
+		// Tasks do not all vanish at once: the platform's index must be empty.
 		const isBlank = infos.size === 0 && tasks.filter(({ known }) => known).length > 1;
 		let changed = false;
 		for (const task of tasks) {
@@ -285,7 +285,7 @@ export class TaskWatcher {
 		}
 	}
 
-	/** An error in `work` ends this task with its id; it ends neither the run nor n8n. */
+	/** An error in `work` ends only this task, not the run or n8n. */
 	private guard(task: WatchedTask, work: () => void): void {
 		try {
 			work();
@@ -328,12 +328,12 @@ export class TaskWatcher {
 					},
 				});
 			} catch {
-				// A socket that cannot be opened costs no task: polling does its work.
+				// Without a socket, polling does the work.
 			}
 		}
 	}
 
-	/** Takes a socket's message: progress as it is, an end as a reason to poll. */
+	/** Takes a socket's message: progress is noted, an end is a reason to poll. */
 	private receive(task: WatchedTask, info: TaskInfo): void {
 		if (!this.tasks.has(task.taskId)) return;
 		const nowMs = this.parts.clock.now();
@@ -347,7 +347,7 @@ export class TaskWatcher {
 		}
 		if (nowMs - task.calledAtMs < SHORTEST_POLL_INTERVAL_MS) return;
 		task.calledAtMs = nowMs;
-		// Task info may be a moment behind, and this was the socket's last message: from here polling decides.
+		// Task info may be a moment behind, and this was the socket's last message, so polling takes over.
 		task.socketSpoke = false;
 		this.intervalMs = SHORTEST_POLL_INTERVAL_MS;
 		this.pollWantedMs ??= nowMs;

@@ -52,18 +52,18 @@ export class WatchedTask {
 	readonly refused = new Streak();
 	info: TaskInfo | undefined;
 	trouble: string | undefined;
-	/** Whether it was refused while others were reported: it is asked for by itself from then on. */
+	/** Whether it was refused while others were reported: from then on it is polled alone. */
 	askedAlone = false;
 	socket: ProgressSocket | undefined;
 	socketsOpened = 0;
-	/** Whether the socket has sent anything: only then it spares a poll. */
+	/** Whether the socket has sent anything: only then polls can be rarer. */
 	socketSpoke = false;
-	/** When the socket last asked for a poll, so that a wrong "finished" cannot make polls run hot. */
+	/** When the socket last asked for a poll, so that a wrong "finished" cannot cause a flood of polls. */
 	calledAtMs = -Infinity;
 
 	/**
 	 * @param sinceMs when it was submitted, time of day
-	 * @param known whether the platform surely has the task: this run made it, or it was shown
+	 * @param known whether the platform certainly has the task: this run made it, or it was shown
 	 */
 	constructor(
 		readonly taskId: string,
@@ -92,7 +92,7 @@ export class WatchedTask {
 		return { ...this.times(endedAtMs), info, trouble: this.trouble };
 	}
 
-	/** The snapshot without the report, which may be what cannot be read. */
+	/** The snapshot without the report, which may be unreadable. */
 	times(endedAtMs: number): TaskSnapshot {
 		const { sinceMs, generatingAtMs } = this;
 		return { sinceMs, generatingAtMs, endedAtMs };

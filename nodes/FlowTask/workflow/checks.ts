@@ -31,10 +31,10 @@ export function readKnowledge(definitionSource: unknown, viewSource: unknown): R
 const COMPLAINTS_SHOWN = 20;
 
 /**
- * Checks overrides against the workflow before anything is spent: nodes and parameters that exist, no links,
- * types, lists and ranges (§2.2, §4.1). One error lists everything that is wrong.
+ * Checks overrides against the workflow before anything is spent: nodes, parameters, links, types, lists and ranges
+ * (§2.2, §4.1). One error lists everything that is wrong.
  *
- * @param isSeed tells inputs that are numbers even if the export has text that stands for one
+ * @param isSeed whether an input is a number even if the export has text for it
  * @returns the prompt with each value in the type that the definition has for it
  */
 export function checkOverrides(
@@ -79,7 +79,7 @@ function checkOne(
 	return fail(`${place} is ${showValue(value)}, but must be ${wanted}`);
 }
 
-/** @returns or else what the value must be, apart from what the spec says */
+/** @returns the converted value, or what it must be, apart from what the spec says */
 function checkValue(
 	value: Json,
 	kind: Kind,
@@ -127,7 +127,7 @@ function placeOf(nodeId: string, parameter: string, known: WorkflowKnowledge): s
 	return node ? `${node.title} (node ${nodeId}) · ${parameter}` : inputName(nodeId, parameter);
 }
 
-/** Checks where images go before they are uploaded; only the platform knows what values they become. */
+/** Checks the inputs for images before they are uploaded; their values are known only afterwards. */
 export function checkImagePlaces(
 	images: ReadonlyArray<{ readonly nodeId: string; readonly parameter: string }>,
 	known: WorkflowKnowledge,
@@ -149,8 +149,8 @@ const ACCEPTED_SHOWN = 8;
 /**
  * What the parameter view says about the inputs that the platform may have refused (§7.3): those named in its
  * message, or else all that were sent.
- * @returns takes the platform's message and gives a sentence, empty if the view says nothing. It must not keep the
- *   workflow in memory: each of many items may have its own
+ * @returns a function from the platform's message to a sentence, empty if the view says nothing. It must not keep the
+ *   workflow in memory, because each of many items may have its own
  */
 export function acceptedFor(prompt: Prompt, known: WorkflowKnowledge): (message: string) => string {
 	const sent = acceptedInputs(prompt, known);

@@ -86,7 +86,7 @@ const MOST_OUTPUTS = 64;
 
 /**
  * Whether a value is a link to another node's output: `["4", 0]`, or `[4, 0]` as some tools write it.
- * @param isNode tells `[4, 0]` from a pair of numbers
+ * @param isNode distinguishes `[4, 0]` from a pair of numbers
  */
 export function isLink(value: unknown, isNode: (nodeId: string) => boolean): boolean {
 	const pair: readonly unknown[] = Array.isArray(value) ? value : [];
@@ -97,7 +97,7 @@ export function isLink(value: unknown, isNode: (nodeId: string) => boolean): boo
 	return Number.isInteger(from) && output >= 0 && output < MOST_OUTPUTS && isNode(String(from));
 }
 
-/** Whether a value is an integer beyond 2^53. Parsed from text it is kept as its digits, otherwise it was rounded. */
+/** Whether a value is an integer beyond 2^53: the text of its digits if it was parsed, else a rounded number. */
 export function isLongInteger(value: Json | undefined): boolean {
 	const isInteger = typeof value === 'string' ? /^-?\d{16,}$/.test(value) : Number.isInteger(value);
 	return isInteger && !Number.isSafeInteger(Number(value));

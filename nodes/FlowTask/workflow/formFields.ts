@@ -18,7 +18,7 @@ export const MOST_FIELDS = 300;
 /** A longer default would be stored with the workflow a second time. */
 const LONGEST_DEFAULT_CHARS = 2_000;
 
-/** The inputs that are changed most come first if not all can be listed. */
+/** The most common inputs come first if not all can be listed. */
 const COMMON_PARAMETERS = [
 	'text',
 	'prompt',
@@ -94,7 +94,7 @@ function fieldOf(
 	return options.length > 0 ? { ...base, type: 'options', options } : { ...base, type: typeOf(value) };
 }
 
-/** Seeds end at 2^64: no person needs that limit, and its digits would fill the row's title. */
+/** Seeds end at 2^64: nobody needs that limit, and its digits would fill the row's title. */
 function withoutHugeMax(spec: ParameterSpec | undefined): ParameterSpec | undefined {
 	return spec?.max !== undefined && spec.max > Number.MAX_SAFE_INTEGER ? { ...spec, max: undefined } : spec;
 }
@@ -105,7 +105,7 @@ function listOptions(list: readonly Scalar[], current: Json): NonNullable<FormFi
 	return [...new Set(values)].map((value) => ({ name: String(value), value }));
 }
 
-/** A row begins empty, and is then not sent, if n8n cannot hold the number or the export has no value. */
+/** A row begins empty, and is then not sent, if n8n cannot represent the number or the export has no value. */
 function defaultOf(value: Json): Pick<FormField, 'defaultValue'> {
 	if (isLongInteger(value) || value === null) return {};
 	if (typeof value === 'number' || typeof value === 'boolean') return { defaultValue: value };

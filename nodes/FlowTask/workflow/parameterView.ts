@@ -22,12 +22,12 @@ export type ParameterView = ReadonlyMap<string, ReadonlyMap<string, ParameterSpe
 
 export const EMPTY_VIEW: ParameterView = new Map();
 
-/** The interface names only `spec`, `default`, `min` and `max`; where lists are is not shown. */
+/** The interface names only `spec`, `default`, `min` and `max`, so lists are searched for under these. */
 const LIST_KEYS = ['list', 'options', 'values', 'enum', 'choices'];
 const WRAPPERS = ['data', 'parameters', 'parameter_view', 'nodes', 'workflow'];
 const PARAMETER_GROUPS = ['inputs', 'parameters', 'params'];
 
-/** A loader lists the files that existed when the view was made, but accepts newer uploads too. */
+/** For these the view lists old files, but newer uploads are accepted, too. */
 const FILE_PARAMETERS: ReadonlySet<string> = new Set(['image', 'video', 'audio', 'file']);
 
 /** Reads the parameter view as pasted from the console. Nothing pasted is an empty view. */
@@ -73,7 +73,7 @@ function readSpec(spec: Json | undefined, entry: JsonObject): ParameterSpec | un
 	return isJsonObject(spec) ? readLimits(spec, entry) : undefined;
 }
 
-/** The engine itself writes a pair of type and limits; an enumerated parameter has its list in place of the type. */
+/** The engine itself writes a pair of type and limits; an enumerated parameter has its list instead of the type. */
 function readListSpec(spec: Json[], entry: JsonObject): ParameterSpec {
 	const [type, limits = {}] = spec;
 	const isType = Array.isArray(type) || (typeof type === 'string' && (spec.length === 2 || isTypeName(type)));

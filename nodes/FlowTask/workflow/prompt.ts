@@ -79,7 +79,7 @@ function readRow(
 		: value;
 }
 
-/** Without the workflow a pair of numbers may be a value; the checks, which may know the workflow, decide. */
+/** Without the workflow a pair of numbers counts as a value; later checks may know better. */
 export const isNeverANode = (): boolean => false;
 
 /** Gives a row's value its type. */
@@ -88,7 +88,7 @@ function convert(value: unknown, type: OverrideType): Result<Json, string> {
 	if (json === undefined || json === null) return fail('has no value (an expression gave nothing)');
 	const text = typeof json === 'string' ? json : JSON.stringify(json);
 	const rounded = roundedNumber(value);
-	if (rounded !== undefined) return fail(`holds ${rounded}, which ${ROUNDED}`);
+	if (rounded !== undefined) return fail(`contains ${rounded}, which ${ROUNDED}`);
 	switch (type) {
 		case 'auto':
 			// An expression that gave nothing often gives an empty text.
@@ -107,7 +107,7 @@ function convert(value: unknown, type: OverrideType): Result<Json, string> {
 			const lost = typeof json === 'string' ? lostDigits(json) : undefined;
 			if (lost === undefined) return ok(parsed);
 			return fail(
-				`holds ${excerpt(lost, 60)}, which would lose digits; the largest number is ${Number.MAX_SAFE_INTEGER}`,
+				`contains ${excerpt(lost, 60)}, which would lose digits; the largest number is ${Number.MAX_SAFE_INTEGER}`,
 			);
 		}
 	}

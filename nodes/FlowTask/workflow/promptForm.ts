@@ -23,7 +23,7 @@ export function promptFromForm(value: unknown): Result<Prompt> {
 	const rows = toJson(value);
 	if (rows === undefined && value !== undefined) {
 		return failInput(
-			'"Inputs to Change" holds a value that cannot be sent as JSON',
+			'"Inputs to Change" contains a value that cannot be sent as JSON',
 			'Check the expressions in its rows: a value is text, a number, true or false, a list or an object.',
 		);
 	}
@@ -32,7 +32,7 @@ export function promptFromForm(value: unknown): Result<Prompt> {
 		const place = readFieldId(id);
 		if (!place) {
 			return failInput(
-				`"Inputs to Change" holds a row "${excerpt(id, 60)}" that is not an input of a workflow`,
+				`"Inputs to Change" contains a row "${excerpt(id, 60)}" that is not an input of a workflow`,
 				'Remove this row and add it again from the list.',
 			);
 		}
@@ -40,7 +40,7 @@ export function promptFromForm(value: unknown): Result<Prompt> {
 		const rounded = roundedNumber(isJsonObject(value) ? value[id] : undefined);
 		if (rounded !== undefined) {
 			return failInput(
-				`"Inputs to Change" cannot be sent: ${inputName(nodeId, parameter)} holds ${rounded}, which ${ROUNDED}`,
+				`"Inputs to Change" cannot be sent: ${inputName(nodeId, parameter)} contains ${rounded}, which ${ROUNDED}`,
 				'Enter a smaller number, or remove the row to keep the hosted value. Nothing was submitted for this item.',
 			);
 		}
@@ -50,8 +50,8 @@ export function promptFromForm(value: unknown): Result<Prompt> {
 }
 
 /**
- * Refuses rows without a value for an item: n8n drops what an expression did not give and reads empty text as the
- * number 0, and both would pay for an image that nobody asked for.
+ * Refuses rows without a value for an item: n8n drops a missing value and reads empty text as the number 0, and both
+ * would pay for an unwanted image.
  */
 export function refuseMissingRows({ entered, given, schema }: FormRows): Failure | undefined {
 	const complaints = membersOf(entered).flatMap(([id, text]) => {
@@ -76,7 +76,7 @@ export function withRowTitles(message: string, { entered, schema }: FormRows): s
 	);
 }
 
-/** How a row is called in the editor. */
+/** A row's name in the editor. */
 function rowTitle(schema: unknown, id: string): string {
 	const title = rowIn(schema, id, 'displayName');
 	if (typeof title === 'string' && title.trim() && title !== id) return excerpt(title, 120);
@@ -92,7 +92,7 @@ function rowIn(schema: unknown, id: string, key: string): unknown {
 	);
 }
 
-/** JSON has no NaN, so it would be sent as nothing too. */
+/** JSON has no NaN, so it would not be sent either. */
 function isNothing(value: unknown): boolean {
 	return value === undefined || value === null || (typeof value === 'number' && !Number.isFinite(value));
 }

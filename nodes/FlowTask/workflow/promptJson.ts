@@ -26,7 +26,7 @@ export function promptFromJson(value: unknown, workflowId?: string): Result<Prom
 	if (jsonText(nodes) === undefined) return refuse('is nested too deeply to be sent', 'Remove some levels.');
 	const changes = refuseWholeFile(nodes);
 	if (!changes.ok) return changes;
-	// JSON drops what an expression did not give, so that is looked for in the value itself.
+	// JSON drops what an expression did not give, so the value itself is searched for it.
 	let given = isText ? nodes : onlyOne(value);
 	while (isRequestBody(nodes)) {
 		const inner = readBody(nodes, workflowId);
@@ -38,7 +38,7 @@ export function promptFromJson(value: unknown, workflowId?: string): Result<Prom
 	return whole.ok ? readNodes(nodes) : whole;
 }
 
-/** Nodes may be called "prompt" and "workflow_id": unlike the parts of a body they have inputs. */
+/** Nodes may be called "prompt" or "workflow_id", but unlike the parts of a body they have inputs. */
 function isRequestBody({ prompt, workflow_id: workflowId }: JsonObject): boolean {
 	if (prompt === undefined) return false;
 	if (workflowId !== undefined) return !isJsonObject(workflowId);
@@ -56,7 +56,7 @@ function readBody(body: JsonObject, workflowId: string | undefined): Result<Json
 	const [other] = Object.keys(others);
 	if (other !== undefined) {
 		return refuse(
-			`is a request body that holds "${excerpt(other, 60)}"`,
+			`is a request body that contains "${excerpt(other, 60)}"`,
 			'A body has only "workflow_id" and "prompt"; remove the rest.',
 		);
 	}
@@ -75,7 +75,7 @@ function readBody(body: JsonObject, workflowId: string | undefined): Result<Json
 }
 
 /**
- * Refuses what would be sent as something other than what was entered.
+ * Refuses values that would not be sent as entered.
  * @param source the JSON as text
  * @param nodes as given
  */
@@ -90,7 +90,7 @@ function refuseLoss(source: string, nodes: unknown): Result<undefined> {
 	const lost = lostDigits(source);
 	if (lost === undefined) return ok(undefined);
 	return refuse(
-		`holds the number ${excerpt(lost, 40)}, which would lose digits`,
+		`contains the number ${excerpt(lost, 40)}, which would lose digits`,
 		`Enter a number up to ${Number.MAX_SAFE_INTEGER}.`,
 	);
 }
@@ -106,7 +106,7 @@ function readNodes(nodes: JsonObject): Result<Prompt> {
 		const [other] = Object.keys(others);
 		if (other !== undefined) {
 			return refuse(
-				`holds "${excerpt(other, 60)}" at node "${id}"`,
+				`contains "${excerpt(other, 60)}" at node "${id}"`,
 				'A node takes only "inputs"; remove the rest.',
 			);
 		}
@@ -123,7 +123,7 @@ function readNodes(nodes: JsonObject): Result<Prompt> {
 }
 
 /**
- * Finds what an expression did not give: the hosted value would be paid for in its place.
+ * Finds a value that an expression did not give: the hosted value would be used and paid for instead.
  * @returns the name of the place without a value
  */
 function missingIn(nodes: unknown): string | undefined {
@@ -139,7 +139,7 @@ function missingIn(nodes: unknown): string | undefined {
 
 const ONLY_CHANGES = 'Enter only the inputs to change, such as {"6": {"inputs": {"text": "a red fox"}}}.';
 
-/** Refuses what was pasted in place of changes. */
+/** Refuses a whole file that was pasted instead of changes. */
 function refuseWholeFile(object: JsonObject): Result<JsonObject> {
 	const view = readParameterView(object);
 	if ('spec' in object || (view.ok && view.value.size > 0)) {

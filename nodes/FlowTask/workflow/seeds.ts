@@ -3,7 +3,7 @@ import type { WorkflowDefinition } from './definition';
 import { inputsIn, withInput, type Prompt } from './prompt';
 import { describeSpec, type ParameterView } from './parameterView';
 
-/** What happens to seeds: a workflow keeps the one in its export, so every run would give the same image. */
+/** How seeds are set: with the one in the export, every run would give the same image. */
 export type SeedMode = 'keep' | 'random' | 'fixed' | 'increment';
 
 export interface SeedPlan {
@@ -25,7 +25,7 @@ export interface SeededPrompt {
 /** Some samplers refuse seeds beyond 32 bits. */
 const LARGEST_RANDOM_SEED = 2 ** 32 - 1;
 
-/** Draws a seed between two others, both included. */
+/** Draws a seed from a range, both ends included. */
 export type RandomSeed = (least: number, most: number) => number;
 
 /** Whether an input is a seed by its name. */
@@ -36,7 +36,7 @@ export function isSeedName(parameter: string): boolean {
 /**
  * Sets the seeds of one item's prompt.
  * @param itemIndex added to the base in mode `increment`
- * @param randomSeed draws a seed; called once an item, so that all its samplers share it
+ * @param randomSeed draws a seed; called once per item, so that all its samplers share it
  */
 export function applySeed(
 	prompt: Prompt,
@@ -145,7 +145,7 @@ function readTargets(text: string): Result<SeedTarget[]> {
 		const dot = name.indexOf('.');
 		if (dot <= 0 || dot === name.length - 1) {
 			return failInput(
-				`"Seed Targets" holds "${name}", which is not an input`,
+				`"Seed Targets" contains "${name}", which is not an input`,
 				'Write node ID, dot, parameter, e.g. 3.seed; separate several by commas.',
 			);
 		}

@@ -3,7 +3,7 @@ import { excerpt, isJsonObject, jsonText, type Json } from '../../shared/text/js
 import { isLongInteger } from './definition';
 import type { ParameterSpec } from './parameterView';
 
-/** What an input takes. `loose` is a number or the text that stands for one. */
+/** What an input takes. `loose` is a number, or text in its place. */
 export type Kind = 'number' | 'integer' | 'boolean' | 'text' | 'list' | 'object' | 'loose' | 'any';
 
 /**
@@ -25,7 +25,7 @@ export function kindOf(model: Json | undefined, spec: ParameterSpec = {}, isSeed
 
 /**
  * Converts a value to what the input takes, if nothing is lost.
- * @returns or else what the value must be
+ * @returns the converted value, or what it must be
  */
 export function convertTo(kind: Kind, value: Json): Result<Json, string> {
 	switch (kind) {

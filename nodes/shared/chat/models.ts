@@ -13,7 +13,7 @@ import { exchangeOfError, openReply, readWhole, requestOptions } from '../http/r
 import { originOf } from '../http/unreached';
 
 const LIST_TIMEOUT_MS = 20_000;
-/** A person scrolls no further, and has the filter. */
+/** Nobody scrolls further; there is a filter. */
 const MODELS_SHOWN = 1_000;
 
 const BY_ID = 'choose "By ID" and enter the model\'s ID';
@@ -43,14 +43,14 @@ export const modelField: INodeProperties = {
 		'The model\'s ID as the platform\'s console shows it. The list needs "Models Path" in the credential, for deployments that offer one.',
 };
 
-/** The models of the deployment, where it lists them; nothing is asked for unless a path is set (§1.10). */
+/** The models of the deployment, if it lists them; nothing is requested unless a path is set (§1.10). */
 export async function searchModels(
 	this: ILoadOptionsFunctions,
 	filter?: string,
 ): Promise<INodeListSearchResult> {
 	const found = await loadModels(this);
 	if (!found.ok) {
-		// The box below the list shows the message and nothing else of an error.
+		// The box below the list shows only the message of an error.
 		const { message, advice } = found.failure;
 		const told = advice ? `${message}. ${advice}` : message;
 		throw toNodeError(this.getNode(), { ...found.failure, message: told, advice: '' });

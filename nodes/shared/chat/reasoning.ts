@@ -4,7 +4,7 @@ import { excerpt, member, type JsonObject } from '../text/json';
 import { textOf } from '../text/textOf';
 
 /**
- * How a model is told to reason.
+ * How a model's reasoning is switched.
  *
  * - `enable_thinking`: a boolean of that name (§2.6)
  * - `thinking`: an object with `type`; the only documented value is `enabled` (§2.6, §3.2)
@@ -82,7 +82,7 @@ function suffixPattern(row: ModelRow): string {
 
 const PATTERNS = REASONING_MODELS.map((row) => ({ row, pattern: new RegExp(patternOf([row])) }));
 
-/** No identifier is longer, and a pattern would take long over endless text. */
+/** No identifier is longer, and matching an endless text would take long. */
 const LONGEST_ID_CHARS = 300;
 
 /** The row of a model identifier; if several match, the longest. */
@@ -98,7 +98,7 @@ export interface ReasoningWish {
 	/** The model's ID, trimmed. */
 	readonly model: string;
 	readonly choice: ReasoningChoice;
-	/** `auto`: whatever the table says. */
+	/** `auto`: as the table says. */
 	readonly control: 'auto' | ReasoningControl;
 	/** Whether to ask for the reasoning in a separate field (§2.6). */
 	readonly split: boolean;
@@ -150,7 +150,7 @@ const REFUSALS = {
 
 /**
  * The fields of a chat request that carry out a wish (§2.6, §3.2). One that cannot be carried out fails before anything
- * is sent, because a model that ignores a switch bills its reasoning all the same.
+ * is sent, because a model that ignores a switch bills its reasoning anyway.
  */
 export function reasoningFields(wish: ReasoningWish): Result<JsonObject> {
 	if (!wish.model) {

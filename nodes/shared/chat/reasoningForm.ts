@@ -19,10 +19,10 @@ const SENT_BY_TABLE: Readonly<Record<'on' | 'off', Readonly<Record<ReasoningCont
 
 const CHOICES = ['on', 'off'] as const;
 
-/** What the editor works out and the notices below ask for, e.g. `on:enable_thinking`. */
+/** The editor works it out, and the notices below depend on it, e.g. `on:enable_thinking`. */
 const SENT = 'reasoningSent';
 
-/** What a model that is given by its ID takes, as JavaScript; one that is an expression is known only at run time. */
+/** JavaScript that gives the control of a model by its ID; an expression is known only at run time. */
 function controlOfModel(model: string): string {
 	const known = CONTROLS.flatMap((control) => {
 		const rows = REASONING_MODELS.filter((row) => row.control === control);
@@ -35,7 +35,7 @@ function controlOfModel(model: string): string {
  * The editor evaluates this hidden field; an execution does not. Display conditions with regular expressions would be
  * evaluated by n8n for each execution too, under a time limit that fails it on a busy machine, and they show every
  * notice where the model is an expression. It must be the first field of a node: the editor resolves those before it
- * together with it, and one without input data (`{{ $json.name }}`) would take it along.
+ * together with it, and if one fails for lack of input data (`{{ $json.name }}`), this one fails, too.
  */
 export const reasoningSentField: INodeProperties = {
 	displayName: 'Reasoning Sent',
@@ -55,7 +55,7 @@ function notice(choice: (typeof CHOICES)[number], control: string, text: string)
 	};
 }
 
-/** What is going to be sent, for the model that is chosen: one notice of these is shown. */
+/** What will be sent for the chosen model: one of these notices is shown. */
 function sentNotices(): INodeProperties[] {
 	return CHOICES.flatMap((choice) => [
 		...CONTROLS.map((control) => notice(choice, control, SENT_BY_TABLE[choice][control])),

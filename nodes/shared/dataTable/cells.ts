@@ -1,7 +1,7 @@
 /** The time of expiry of a row that never expires; its year has four digits for those who read the table. */
 export const NEVER_MS = Date.UTC(9999, 0);
 
-/** PostgreSQL keeps every character but this one, and one such row would keep all others from being written. */
+/** PostgreSQL refuses this character, and one such row would keep all others from being written. */
 export function storable(text: string): string {
 	return text.replaceAll('\0', '\uFFFD');
 }

@@ -3,7 +3,7 @@ import { badInput, type Failure } from '../errors/failure';
 import { excerpt } from '../text/json';
 import { textOf } from '../text/textOf';
 
-/** With n8n's own words, which alone tell one kind of failure from another. */
+/** With n8n's own words, the only sign of what kind of failure it is. */
 export interface TableFailure extends Failure {
 	readonly said: string;
 }
@@ -41,8 +41,8 @@ const CAUSES: ReadonlyArray<readonly [RegExp, string, string]> = [
 	],
 	[
 		/unknown column|column\(s\)|does not match column type/i,
-		'has other columns than expected',
-		'Rename the Data Table so that a new one is made, or put the columns back.',
+		'does not have the expected columns',
+		'Rename the Data Table so that a new one is made, or restore the columns.',
 	],
 ];
 
@@ -61,7 +61,7 @@ export function explainTableFailure({ name }: TableSpec, said: string): TableFai
 export function explainMissingColumns({ name }: TableSpec, missing: readonly TableColumn[]): TableFailure {
 	const list = missing.map((column) => `${column.name} (${column.type})`).join(', ');
 	const advice = `Add these columns, or rename the Data Table so that a new one is made: ${list}`;
-	return { ...badInput(`The Data Table "${name}" has other columns than expected`, advice), said: '' };
+	return { ...badInput(`The Data Table "${name}" does not have the expected columns`, advice), said: '' };
 }
 
 /** All that an error of n8n says. */

@@ -47,18 +47,18 @@ export interface DataTable {
 	removeBelow(column: string, before: number): Promise<Result<undefined>>;
 }
 
-/** What is needed of n8n: sub-workflows that are handed over as JSON. */
+/** What is needed of n8n: sub-workflows that are given as JSON. */
 export type InlineWorkflows = Pick<IExecuteFunctions, 'executeWorkflow'>;
 
 /** Rows or values in one statement; SQLite takes 1000 conditions at most. */
 const ROWS_AT_ONCE = 500;
 /** n8n reads larger answers page by page, and rows that come and go meanwhile shift the pages. */
 const PAGE_ROWS = 1000;
-/** Mostly fits a page if a value has a few rows. */
+/** Usually fits on a page if a value has a few rows. */
 const VALUES_PER_READ = 300;
-/** How often a read is repeated whose pages shifted. */
+/** How often to read if the pages keep shifting. */
 const READ_TRIES = 5;
-/** How often a table is made that cannot be found afterwards. */
+/** How often to create a table that cannot be found afterwards. */
 const CREATE_TRIES = 4;
 
 /** Opens a table by running n8n's own node on it; nothing is asked of n8n before the first operation. */
@@ -176,13 +176,13 @@ class OpenTable implements DataTable {
 	private async create(): Outcome<string | undefined> {
 		for (let tries = 1; ; tries++) {
 			const made = await this.run(creation(this.table), [{}]);
-			// If it could not be made, another execution was mostly faster, and the table is there now; or will be in a
-			// moment, when a hundred begin at once.
+			// If creating it failed, another execution was probably faster: the table is there now, or in a moment if a
+			// hundred begin at once.
 			const found = await this.lookUp();
 			if (!found.ok || found.value !== undefined) return found;
 			if (tries < CREATE_TRIES && (made.ok || !NEVER_MADE.test(made.failure.said))) continue;
 			return made.ok
-				? fail(explainTableFailure(this.table, 'the table was created and cannot be found'))
+				? fail(explainTableFailure(this.table, 'the table was created, but cannot be found'))
 				: made;
 		}
 	}

@@ -1,10 +1,10 @@
 import type { IDataObject, INodeParameters, IWorkflowBase } from 'n8n-workflow';
 
 /*
- * n8n lets only its own nodes reach Data Tables, so its own node is run, in a workflow made for the purpose.
+ * Only n8n's own nodes can reach Data Tables, so we run its Data Table node in a workflow made for the purpose.
  *
- * The JSON of that workflow holds no value: n8n evaluates every parameter that starts with "=", and values
- * come from outside. They travel as input items, which are never evaluated.
+ * The JSON of that workflow contains no values: n8n evaluates every parameter that starts with "=", and values come
+ * from outside. They are passed as input items, which are never evaluated.
  */
 
 export type CellValue = string | number | boolean | null;
@@ -34,7 +34,7 @@ export interface RowWork {
 const columnsOfItem = () => ({ mappingMode: 'autoMapInputData', value: {}, schema: [] });
 
 export function insertion(rows: readonly IDataObject[]): RowWork {
-	// One statement for many rows, instead of two a row.
+	// One statement for many rows, instead of two per row.
 	const options = { optimizeBulk: true };
 	return { parameters: { operation: 'insert', columns: columnsOfItem(), options }, items: copiesOf(rows) };
 }
@@ -53,7 +53,7 @@ export function updating(keyName: string, rows: readonly IDataObject[]): RowWork
 	};
 }
 
-/** n8n writes into the items that it is handed. */
+/** n8n changes the items that it is given. */
 function copiesOf(rows: readonly IDataObject[]): IDataObject[] {
 	return rows.map((row) => ({ ...row }));
 }
@@ -95,7 +95,7 @@ export function creation({ name, columns }: TableSpec): Work {
 	};
 }
 
-/** n8n writes into what it is handed, so it is made anew each time. It runs in the project of the caller. */
+/** Made for each run, because n8n changes what it is given. It runs in the project of the caller. */
 export function inlineWorkflow(name: string, parameters: INodeParameters): IWorkflowBase {
 	const now = new Date();
 	return {

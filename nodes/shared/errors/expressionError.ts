@@ -2,8 +2,8 @@ import { badInput, fail, type Failure, type Result } from './failure';
 import { excerpt, isJsonObject, type JsonObject } from '../text/json';
 
 /**
- * Reads parameters of one item. n8n throws where an expression cannot be evaluated (a node that has not run, a
- * lost pairing): that fails this item, and not the others.
+ * Reads parameters of one item. n8n throws if an expression cannot be evaluated (a node that has not run, a lost
+ * pairing): that fails this item and not the others.
  */
 export function readItem<T>(read: () => Result<T>): Result<T> {
 	try {
@@ -22,7 +22,7 @@ export async function workItem<T>(work: () => Promise<Result<T>>): Promise<Resul
 	}
 }
 
-/** What n8n throws about parameters has names of its own. */
+/** Names of errors that are bugs: what n8n throws about parameters has other names. */
 const OWN_MISTAKES: ReadonlySet<string> = new Set(['TypeError', 'ReferenceError', 'RangeError']);
 
 /** What n8n threw, as a failure of the operator's input. */
@@ -48,7 +48,7 @@ export function explainExpressionError(error: unknown): Failure {
 	);
 }
 
-/** The words of whatever was thrown, for a sentence. */
+/** The message of what was thrown, for a sentence. */
 export function wordsOfError(error: unknown): string {
 	return error instanceof Error && error.message ? excerpt(error.message, 300) : 'no reason was given';
 }

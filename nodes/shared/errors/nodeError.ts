@@ -47,7 +47,7 @@ function forAgent({ message, advice }: Failure): string {
  * n8n replaces a message that merely contains the name of an error code, and puts its own text in place of
  * one without a cause; the sentence is therefore set once more after the error is made.
  *
- * @param itemIndex the input item that failed; left out where the whole run failed
+ * @param itemIndex the input item that failed; left out if the whole run failed
  */
 export function toNodeError(
 	node: INode,
@@ -103,7 +103,7 @@ export function failItem(context: Context, failure: Failure, itemIndex: number):
 	return toErrorItem(context.getNode(), failure, itemIndex);
 }
 
-/** Those of one result an item that failed. */
+/** The failed ones, of one result per item. */
 export function failedItems(results: ReadonlyArray<Result<unknown>>): FailedItem[] {
 	return results.flatMap((result, itemIndex) => (result.ok ? [] : [{ itemIndex, failure: result.failure }]));
 }

@@ -1,10 +1,10 @@
 import { isJsonObject, type Json } from '../text/json';
 
-/** Where error bodies of services hold their words, the likeliest first. */
+/** Where services put the message of an error, the likeliest first. */
 const KEYS = ['msg', 'message', 'error', 'detail', 'errors', 'exception_message'] as const;
 /** Errors are nested in errors; a hostile one is nested deeper than any stack. */
 const MOST_LEVELS = 1_000;
-/** As many mistakes of a list as a person reads. */
+/** Nobody reads more mistakes than this. */
 const MOST_MISTAKES = 5;
 
 /** The words of an error that a service sent as JSON, neither cut nor redacted; empty where there are none. */

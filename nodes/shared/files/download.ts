@@ -16,7 +16,7 @@ export interface StoredFile {
 }
 
 export interface DownloadFailure extends Failure {
-	/** The link may be too old, so that a fresh one may work. */
+	/** The link may be too old, so a fresh one may work. */
 	readonly expired: boolean;
 }
 
@@ -29,7 +29,7 @@ export interface DownloadRequest {
 /** Streams a file from a link into n8n's binary store; never throws. */
 export type Download = (request: DownloadRequest) => Promise<Result<StoredFile, DownloadFailure>>;
 
-/** What of n8n a download needs. */
+/** What a download needs of n8n. */
 export interface DownloadContext {
 	readonly helpers: Pick<IExecuteFunctions['helpers'], 'httpRequest' | 'prepareBinaryData'>;
 }
@@ -47,9 +47,9 @@ export interface DownloadParts {
 }
 
 const IDLE_TIMEOUT_MS = 60_000;
-/** What a download that is under way when the run times out may still take. */
+/** How long a download may go on after the run has timed out. */
 const DEADLINE_GRACE_MS = 2 * 60_000;
-/** How long the files of tasks that ended just in time wait for their turn: a host that hangs must not hold the run for hours. */
+/** How long after the timeout a download may still begin: a host that hangs must not hold up the run for hours. */
 const BEGIN_GRACE_MS = 10 * 60_000;
 
 export function createDownload(parts: DownloadParts): Download {
@@ -122,14 +122,14 @@ async function store(
 type Readable = Exclude<Parameters<IExecuteFunctions['helpers']['prepareBinaryData']>[0], Buffer>;
 
 /**
- * n8n's helper takes nothing but a Readable, and community nodes may not import "stream": so the class is that of the
- * stream which n8n handed out.
+ * n8n's helper takes only a Readable, and community nodes may not import "stream", so the class is taken from the
+ * stream that n8n returned.
  */
 function readableFrom({ constructor }: ByteStream, source: AsyncGenerator<Uint8Array>): Readable {
 	const from: unknown = Reflect.get(constructor, 'from');
 	const made: unknown =
 		typeof from === 'function' && Reflect.apply(from, constructor, [source, { objectMode: false }]);
-	if (!isReadable(made)) throw new Error('n8n handed out a stream of an unknown kind');
+	if (!isReadable(made)) throw new Error('n8n returned an unknown kind of stream');
 	return made;
 }
 

@@ -14,7 +14,7 @@ export interface FileFetch<T> {
 	readonly clock: Clock;
 	/** A number in [0, 1). */
 	readonly random: () => number;
-	/** Ends the fetch; the caller looks at the signal itself. */
+	/** Ends the fetch; the caller checks the signal itself. */
 	readonly signal?: AbortSignal | undefined;
 	readonly url: string;
 	readonly maxBytes: number;
@@ -38,16 +38,16 @@ export interface OpenFile {
 	readonly contentType: string | undefined;
 	/** The first bytes; `bytes` begins with them. */
 	readonly head: Uint8Array;
-	/** Throws where the connection breaks, goes silent, or brings more than `maxBytes`. */
+	/** Throws if the connection breaks, goes silent or brings more than `maxBytes`. */
 	readonly bytes: AsyncGenerator<Uint8Array>;
 	/** Bytes that were read from `bytes`. */
 	readonly received: () => number;
-	/** What n8n handed out. */
+	/** The stream that n8n returned. */
 	readonly stream: ByteStream;
 }
 
 /**
- * - `passing`: an outage, too many requests or a broken connection, at the last try too
+ * - `passing`: an outage, too many requests or a broken connection, even at the last try
  * - `expired`: the host refuses or sends something else: the link may be too old, or want a login
  * - `tooLarge`: it has more than `maxBytes`
  * - `final`: anything else that another try would not change
@@ -67,7 +67,7 @@ const TOO_LARGE: FetchFailure = { kind: 'tooLarge', reason: 'it is too large' };
 
 /**
  * Fetches a file without any credential: a link carries its own signature, and its host is another origin (§2.4). A
- * read may be repeated, so a broken connection costs no more than a try. Never throws.
+ * read may be repeated, so a broken connection costs only a try. Never throws.
  */
 export async function fetchFile<T>(fetch: FileFetch<T>): Promise<Result<T, FetchFailure>> {
 	const { clock, random, signal } = fetch;
@@ -108,7 +108,7 @@ async function tryOnce<T>(fetch: FileFetch<T>): Promise<Result<T, FetchFailure>>
 	try {
 		return refused ? fail(refused) : await takeBody(fetch, reply, body, signal);
 	} finally {
-		// Whatever was refused, or could not be taken, is still unread.
+		// A body that was refused or not taken is still unread.
 		body.destroy();
 	}
 }
@@ -177,7 +177,7 @@ async function takeBody<T>(
 	}
 }
 
-/** Reads until the first bytes tell the type of the file. */
+/** Reads enough to recognise the type of the file. */
 async function readHead(pieces: AsyncIterator<Uint8Array>): Promise<Buffer> {
 	const head: Uint8Array[] = [];
 	for (let bytes = 0; bytes < HEAD_BYTES;) {

@@ -1,4 +1,4 @@
-/** Mime type, extension, and how the file begins: a character a byte, `?` for any. The first that matches counts. */
+/** Mime type, extension, and how the file begins: one character per byte, `?` for any. The first match counts. */
 const FORMATS: ReadonlyArray<readonly [mimeType: string, extension: string, beginning: string]> = [
 	['image/png', 'png', '\x89PNG'],
 	['image/jpeg', 'jpg', '\xff\xd8\xff'],
@@ -33,9 +33,9 @@ export interface FileType {
 	readonly extension: string;
 }
 
-/** Bytes that tell a format, or a text that stands in a file's place. */
+/** Enough bytes to recognise a format, or text that was sent instead of a file. */
 export const HEAD_BYTES = 256;
-/** Enough for what stands before the first element of a drawing. */
+/** Enough to reach the first element of an SVG. */
 const START_BYTES = 4_096;
 
 const UNKNOWN_TYPE = 'application/octet-stream';
@@ -50,7 +50,7 @@ export function fileTypeOf(head: Uint8Array, contentType: string | undefined, na
 	if (told) return { mimeType: told[0], extension: told[1] };
 	if (said.includes('/') && said !== UNKNOWN_TYPE) return { mimeType: said, extension: ending };
 	const named = FORMATS.find(([, extension]) => extension === ending);
-	// No format begins with text, so a text is none of them, whatever its name.
+	// None of the formats begins with text, so text is not one of them, whatever its name says.
 	if (named && isText(head)) return { mimeType: 'text/plain', extension: 'txt' };
 	return { mimeType: named?.[0] ?? UNKNOWN_TYPE, extension: ending };
 }
@@ -76,7 +76,7 @@ export function saysMedia(contentType: string | undefined, name: string): boolea
 }
 
 /**
- * Hosts send their errors as a success, under any type: as a web page, XML or JSON.
+ * Some hosts send errors with HTTP 200 and any content type: a web page, XML or JSON.
  * @returns words that follow "answered with"; `undefined` for anything else
  */
 export function errorTextIn(
@@ -92,7 +92,7 @@ export function errorTextIn(
 	return saysDrawing(contentType, name) && !/^(<\?xml[^>]*>\s*)?<error\b/i.test(text) ? undefined : 'XML';
 }
 
-/** The same if only an image, a video or a sound is of use: any other text is an error too. */
+/** The same if only an image, a video or a sound is acceptable: then any text is an error, except SVG. */
 export function anyTextIn(
 	head: Uint8Array,
 	contentType: string | undefined,
@@ -103,7 +103,7 @@ export function anyTextIn(
 	return isText(head) && !formatOf(head) ? 'text' : undefined;
 }
 
-/** The one kind of image that is a text. */
+/** SVG, the only kind of image that is text. */
 function saysDrawing(contentType: string | undefined, name: string): boolean {
 	return saidType(contentType) === 'image/svg+xml' || endingOf(name) === 'svg';
 }
@@ -124,11 +124,11 @@ const LONGEST_STEM_CHARS = 100;
 /** File systems count bytes: 255 of them, ending included. */
 const LONGEST_STEM_BYTES = 200;
 
-/** Names that some system takes for a device, with or without an ending. */
+/** Names that Windows reserves for devices, with or without an ending. */
 const RESERVED_STEM = /^(con|prn|aux|nul|com\d|lpt\d)(?=\.|$)/i;
 
 /**
- * A file name that any file system takes: no path, no control or reserved characters, of bounded length.
+ * A file name that any file system accepts: no path, no control or reserved characters, of bounded length.
  * @param extension the true one; it replaces an ending that says something else
  */
 export function safeFileName(rawName: string, extension: string): string {

@@ -1,9 +1,9 @@
 import type { Result } from '../errors/failure';
 
-/** What all files that are held in memory while they are uploaded may take together. */
+/** How much memory the files of all uploads may take together. */
 const BYTES_AT_ONCE = 32 * 1024 * 1024;
 
-/** What a file of unknown size gets at first; a larger one is loaded again, alone. */
+/** How much a file of unknown size gets at first; a larger one is loaded again, alone. */
 const SHARE_BYTES = BYTES_AT_ONCE / 4;
 
 interface Waiting {
@@ -11,7 +11,7 @@ interface Waiting {
 	readonly enter: () => void;
 }
 
-/** Bounds what the files that are being uploaded take in memory. */
+/** Limits the memory of files that are being uploaded. */
 export class HeldFiles {
 	private held = 0;
 	private readonly waiting: Waiting[] = [];
@@ -19,9 +19,9 @@ export class HeldFiles {
 	/**
 	 * Loads a file as soon as there is room for it, and holds the room until `use` is done with it. A file that is
 	 * larger than all of the room is held alone.
-	 * @param load gives up a file that is larger than `mostBytes`, with that number as `maxBytes` in its failure's
+	 * @param load fails for a file that is larger than `mostBytes`, with that number as `maxBytes` in its failure's
 	 *   details; `Infinity` if the size is known
-	 * @param bytes the most that it can hold, if that is known before it is loaded
+	 * @param bytes its greatest possible size, if that is known before it is loaded
 	 */
 	async hold<F extends { readonly bytes: Uint8Array }, T>(
 		load: (mostBytes: number) => Promise<Result<F>>,
@@ -59,7 +59,7 @@ export class HeldFiles {
 		}
 	}
 
-	/** In their order, so that a large one is not passed over forever. */
+	/** In order, so that a large file does not wait forever. */
 	private admit(): void {
 		for (let next = this.waiting[0]; next; next = this.waiting[0]) {
 			if (this.held > 0 && this.held + next.bytes > BYTES_AT_ONCE) return;

@@ -65,7 +65,7 @@ export function refuseMissingFile(
 	);
 }
 
-/** The size that n8n has noted for a file; `undefined` where it has not, or there is no file. */
+/** The size that n8n has noted for a file; `undefined` if it has not, or there is no file. */
 export function binaryFieldBytes(
 	context: Pick<InputFileContext, 'getInputData'>,
 	itemIndex: number,
@@ -89,7 +89,7 @@ export interface FileDigest {
 /** Of base64, in whole groups of four. */
 const PIECE_CHARS = 4 * 64 * 1024;
 
-/** Tells one file from another; holds the whole file in memory only where n8n does. */
+/** Identifies a file by its content; reads it all into memory only if n8n does. */
 export async function digestBinaryField(
 	{ helpers }: DigestContext,
 	itemIndex: number,
@@ -115,7 +115,7 @@ export async function digestBinaryField(
 	}
 }
 
-/** How the waits between tries go; handed in by tests. */
+/** For the waits between tries; tests pass their own. */
 export interface Patience {
 	readonly clock: Clock;
 	readonly random: () => number;
@@ -148,7 +148,7 @@ export async function fetchInputFile(
 		idleMs: FETCH_TIMEOUT_MS,
 		endByMs: (nowMs) => nowMs + FETCH_TIMEOUT_MS,
 		lastTryMs: Infinity,
-		// A login page would be uploaded, and a task be paid for that cannot read it.
+		// A login page would be uploaded, and a task that cannot read it would be paid for.
 		foundInstead: (head, contentType) => anyTextIn(head.subarray(0, HEAD_BYTES), contentType, name),
 		take: async ({ bytes, contentType = '' }) => {
 			const pieces: Uint8Array[] = [];
@@ -165,7 +165,7 @@ export async function fetchInputFile(
 	});
 }
 
-/** The last part of an address's path; empty where it has none. */
+/** The last part of an address's path; empty if it has none. */
 function nameIn(url: string): string {
 	const last = new URL(url).pathname.split('/').at(-1) ?? '';
 	try {
@@ -180,7 +180,7 @@ function inputFile(bytes: Uint8Array, name: string, mimeType: string): InputFile
 	return { bytes, fileName: safeFileName(name || 'image', type.extension), mimeType: type.mimeType };
 }
 
-/** @param maxBytes the limit; it stands in the details too */
+/** @param maxBytes the limit, which is also in the details */
 export function tooLarge(what: string, maxBytes: number, sizeOption = 'Max File Size'): Failure {
 	return badInput(
 		`The file (${excerpt(what, 80)}) is larger than ${megabytes(maxBytes)} MB`,
@@ -189,7 +189,7 @@ export function tooLarge(what: string, maxBytes: number, sizeOption = 'Max File 
 	);
 }
 
-/** A size as a sentence says it: limits below one megabyte are not "0 MB". */
+/** A size for a sentence: limits below one megabyte are not "0 MB". */
 export function megabytes(bytes: number): string {
 	return String(Number((bytes / 1024 / 1024).toPrecision(3)));
 }
@@ -197,6 +197,6 @@ export function megabytes(bytes: number): string {
 function emptyFile(where: string): Failure {
 	return badInput(
 		`The file ${excerpt(where, 80)} is empty`,
-		'Check the node that made it: it holds no bytes.',
+		'Check the node or the server that it comes from.',
 	);
 }

@@ -3,12 +3,11 @@ import { excerpt, isJsonObject, isTextTooDeep, isTooDeep, parseJson, type JsonOb
 import { refuseLostDigits } from './pastedJson';
 
 /**
- * Reads "Extra Body": JSON as text, or an object that an expression gave. It adds fields, and never replaces one that
- * the form sets: one of the two would be a lie.
- * @param value nothing, or an empty text, stands for no fields
- * @param example of what may be entered, in JSON
- * @param setBy what sets a field already, if anything does
- * @returns or else why it cannot be sent as it was meant
+ * Reads "Extra Body": JSON as text, or an object that an expression gave. It adds fields and never replaces one that
+ * the form sets: the form would then show what is not sent.
+ * @param value nothing, or an empty text, means no fields
+ * @param example in JSON, for the advice
+ * @param setBy names what already sets a field
  */
 export function readExtraBody(
 	value: unknown,

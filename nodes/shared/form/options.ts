@@ -3,7 +3,7 @@ import type { INodeProperties, INodePropertyTypeOptions, NodePropertyTypes } fro
 import { failInput, ok, type Result } from '../errors/failure';
 
 interface OptionFacts extends INodeProperties {
-	/** The value of a number that was not added, if it is not the `default` that it shows once it is added. */
+	/** The value while the option is not added, if it differs from the `default` that is shown once it is. */
 	whenAbsent?: number;
 	/** Whether a retry with another value makes a new request (a seed does) or not (a timeout does not). */
 	isPartOfRequest?: boolean;
@@ -66,7 +66,7 @@ export function oneOf<Choice extends string>(
 
 /** The checked numbers of a form. */
 export interface Numbers<Name> {
-	/** The entered number, else the one that counts without it. */
+	/** The entered number, else the default. */
 	readonly number: (name: Name) => number;
 	/** The entered number, if there is one. */
 	readonly entered: (name: Name) => number | undefined;
@@ -74,7 +74,7 @@ export interface Numbers<Name> {
 
 /**
  * Reads the numbers among the options, which expressions may have given, within the ranges of their fields.
- * @param formFields stand in the form itself and not under "Options"
+ * @param formFields fields of the form itself, not under "Options"
  */
 export function readNumbers<F extends Named<F, OptionField>, G extends Named<G, OptionField> = object>(
 	given: Readonly<Record<string, unknown>>,
@@ -108,7 +108,7 @@ export function readNumbers<F extends Named<F, OptionField>, G extends Named<G, 
 	});
 }
 
-/** NaN for what `Number` makes a number of though nobody would: a blank text, a list, true. */
+/** NaN for what `Number` would convert but nobody means as a number: a blank text, a list, true. */
 function numberIn(value: unknown): number {
 	if (typeof value === 'string') return value.trim() ? Number(value) : NaN;
 	return typeof value === 'number' ? value : NaN;

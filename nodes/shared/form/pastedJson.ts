@@ -1,13 +1,12 @@
 import { badInput, fail, ok, type Failure, type Result } from '../errors/failure';
 import { excerpt, isTextTooDeep, jsonText, parseJson, type Json } from '../text/json';
 
-/** A text in JSON, whose end may be cut off: what stands in it is no syntax. */
+/** A string in JSON, maybe cut off. Its content is not syntax. */
 const TEXT = String.raw`"[^"\\]*(?:\\[\s\S][^"\\]*)*\\?(?:"|$)`;
 
 /**
- * Parses JSON as an operator pasted it. Tools of Python write numbers that JSON does not have, chats put fences
- * around it; what is meant is plain, so that it is read.
- * @returns why it is not JSON as a clause, empty where that is not known
+ * Parses JSON as an operator pasted it: with the NaN and Infinity of Python tools, or with the code fences of chats.
+ * @returns a clause that says why it is not JSON, empty if that is unknown
  */
 export function parsePasted(source: string): Result<Json, string> {
 	const text = withoutFence(source.trim());
@@ -20,31 +19,30 @@ export function parsePasted(source: string): Result<Json, string> {
 	}
 }
 
-/** What is in a list of one, which is how some tools hand over the one thing that there is. */
+/** The only object of a list of one, because some tools wrap a single object in a list. */
 export function onlyOne(value: unknown): unknown {
 	const first: unknown = Array.isArray(value) && value.length === 1 ? value[0] : undefined;
 	return typeof first === 'object' && first !== null ? first : value;
 }
 
-/** The first integer of a JSON text beyond 2^53, of which a number may not hold all digits. */
+/** The first integer beyond 2^53 in a JSON text: a number may not hold all its digits. */
 export function lostDigits(text: string): string | undefined {
 	return longIntegers(text).find((token) => /^-?\d+$/.test(token));
 }
 
-/** Refuses JSON that is sent on and holds such a number, which would arrive as another one or as a text. */
+/** Refuses JSON that contains such a number: it would be sent as another number, or as text. */
 export function refuseLostDigits(fieldLabel: string, value: unknown): Failure | undefined {
 	const lost = lostDigits(typeof value === 'string' ? value : (jsonText(value) ?? ''));
 	if (lost === undefined) return undefined;
 	return badInput(
-		`"${fieldLabel}" holds the number ${excerpt(lost, 40)}, which would lose digits`,
+		`"${fieldLabel}" contains the number ${excerpt(lost, 40)}, which would lose digits`,
 		`Enter a number up to ${Number.MAX_SAFE_INTEGER}, or put it in quotation marks if it may be text.`,
 	);
 }
 
 /**
- * The first integer beyond 2^53 in what an expression gave. n8n has made a number of it before anybody could look,
- * so that nobody knows which digits it had.
- * @returns what is left of it, for the words of {@link ROUNDED}
+ * The first integer beyond 2^53 in what an expression gave. n8n has already rounded it, so its digits are lost.
+ * @returns the rounded number; {@link ROUNDED} completes the sentence
  */
 export function roundedNumber(value: unknown): string | undefined {
 	return typeof value === 'string' ? undefined : lostDigits(jsonText(value) ?? '');
@@ -53,12 +51,12 @@ export function roundedNumber(value: unknown): string | undefined {
 /** Follows such a number in a sentence. */
 export const ROUNDED = `is a number beyond ${Number.MAX_SAFE_INTEGER}, so n8n rounds its last digits`;
 
-/** Refuses such a number, however it is written, where an id or a key is wanted: rounded, it is another one's. */
+/** Refuses such a number as an ID or a key: rounded, it would be another one. */
 export function refuseRounded(fieldLabel: string, value: unknown): Failure | undefined {
 	const [rounded] = typeof value === 'string' ? [] : longIntegers(jsonText(value) ?? '');
 	if (rounded === undefined) return undefined;
 	return badInput(
-		`"${fieldLabel}" holds ${rounded}, which ${ROUNDED}`,
+		`"${fieldLabel}" contains ${rounded}, which ${ROUNDED}`,
 		'Have the previous node pass it as text, in quotation marks in JSON.',
 	);
 }

@@ -29,7 +29,7 @@ export function cuttable(body: ByteStream, close: () => void): ByteStream {
 			};
 		});
 		const piece = await Promise.race([iterator.next(), cut]);
-		// What came in the same moment came before the cut was noticed.
+		// A piece that arrives at the same moment still counts.
 		if (piece === 'cut') return end();
 		return piece.done ? { done: true, value: undefined } : piece;
 	};

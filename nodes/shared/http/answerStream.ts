@@ -15,17 +15,17 @@ export interface AnswerStreamParts {
 }
 
 export interface AnswerRequest extends Pick<HttpRequest, 'url' | 'json' | 'accept'> {
-	/** Until the answer begins, and between two events that say anything. */
+	/** Until the answer begins, and between two meaningful events. */
 	readonly idleMs: number;
 	/** When the whole answer must be there, by the clock's `now()`. */
 	readonly endByMs: number;
-	/** Errors come as events, too, so those of other statuses than 2xx are read. */
+	/** Errors come as events, too, so the events of any HTTP status are read. */
 	readonly hasErrorEvents?: boolean;
 }
 
 /**
  * What an event meant:
- * - `nothing`: it keeps the line alive and says nothing of the answer, so the idle time goes on
+ * - `nothing`: it only keeps the connection alive, so the idle time goes on
  * - `progress`: it said something
  * - `finished`: the answer is whole, and only a little more may follow
  * - `closed`: nothing after it is read
@@ -47,7 +47,7 @@ export interface ReadAnswer {
 	readonly broken: BrokenOff | undefined;
 }
 
-/** `timedOut`: none began in time. An exchange: none came, or one that is an error and was read whole. */
+/** `timedOut`: no answer began in time. An exchange: no answer, or an error that was read whole. */
 export type AnswerEnd = ReadAnswer | { readonly kind: 'timedOut' } | Exchange;
 
 /** How long a server may hold a stream open after it said why the answer ends: token counts may follow. */
@@ -56,7 +56,7 @@ const AFTER_FINISH_MS = 3_000;
 /**
  * Asks for an answer, and reads it event by event; a body that is not a stream is one event. Never throws.
  *
- * @param take what the protocol makes of an event; what it throws breaks the answer off
+ * @param take interprets an event; if it throws, the answer breaks off
  */
 export async function readAnswer(
 	parts: AnswerStreamParts,

@@ -3,14 +3,14 @@ import type { Outcome } from './outcome';
 
 /**
  * What may be repeated. A `read` changes nothing that counts (an upload makes no task). A `write` (a submit) is
- * repeated only where the service cannot have carried it out, because a second one would be paid for again.
+ * repeated only if the service cannot have carried it out, because a second one would be paid for, too.
  */
 export type Repeatability = 'read' | 'write';
 
 /** First back-off step; doubles with each try. */
 const BACKOFF_BASE_MS = 500;
 const BACKOFF_CAP_MS = 20_000;
-/** A longer Retry-After is cut here: the node's own timeout decides what lies beyond. */
+/** A longer Retry-After is cut to this; the node's own timeout does the rest. */
 const RETRY_AFTER_CAP_MS = 5 * 60_000;
 
 /** Whether the same request may be sent once more after this outcome. */
@@ -42,7 +42,7 @@ export function repeatDelayMs(
 	random: () => number,
 ): number {
 	const told = retryAfterMs(asked.retryAfter, nowMs);
-	// "At once" is what a date says where the two clocks differ; own steps then keep the tries from running out.
+	// If the two clocks differ, a date may be over already; our own steps then keep the tries from running out.
 	if (told !== undefined && told > 0) return Math.min(told, RETRY_AFTER_CAP_MS);
 	const step = Math.min(BACKOFF_CAP_MS, BACKOFF_BASE_MS * 2 ** Math.min(tries - 1, 20));
 	return Math.round(random() * step);
@@ -50,7 +50,7 @@ export function repeatDelayMs(
 
 /**
  * Reads a Retry-After header: seconds, or an HTTP date.
- * @returns milliseconds from `nowMs`, or `undefined` where the header is missing or says nothing
+ * @returns milliseconds from `nowMs`, or `undefined` if the header is missing or unusable
  */
 export function retryAfterMs(header: string | undefined, nowMs: number): number | undefined {
 	if (!header?.trim()) return undefined;

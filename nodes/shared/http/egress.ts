@@ -4,8 +4,8 @@ type Helpers = (IExecuteFunctions | ITriggerFunctions)['helpers'];
 type Filter = ReturnType<Helpers['getSecureEgressFilter']>;
 
 /**
- * Whether this n8n allows a connection there. A WebSocket by-passes n8n's request helper and with it its protection
- * against server-side request forgery, so that is asked first.
+ * Whether this n8n allows a connection there. A WebSocket bypasses n8n's request helper, so its protection against
+ * server-side request forgery is asked first.
  * @param url `ws:` or `wss:`
  */
 export async function allowsSocketTo(helpers: Helpers, url: string): Promise<boolean> {
@@ -13,7 +13,7 @@ export async function allowsSocketTo(helpers: Helpers, url: string): Promise<boo
 	return checked?.ok ?? true;
 }
 
-/** An n8n before 2.36 gives none where the protection is off, and one that is older still knows no filter. */
+/** Before 2.36, n8n returns none if the protection is off; even older versions have no filter. */
 function filterOf(helpers: Helpers): Filter | undefined {
 	return 'getSecureEgressFilter' in helpers ? helpers.getSecureEgressFilter() : undefined;
 }

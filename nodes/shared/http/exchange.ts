@@ -1,4 +1,4 @@
-/** One HTTP request and what became of it, without judgement. */
+/** One HTTP request. */
 export interface HttpRequest {
 	readonly method: 'GET' | 'POST';
 	readonly url: string;
@@ -32,7 +32,7 @@ export type Headers = Readonly<Record<string, string>>;
 
 export type SendHttp = (request: HttpRequest) => Promise<Exchange>;
 
-/** Codes of errors that came before the first byte of the request left the machine. */
+/** Codes of errors that occur before the first byte of the request leaves the machine. */
 const CONNECTION_REFUSED_CODES: ReadonlySet<string> = new Set([
 	'ECONNREFUSED',
 	'ENOTFOUND',
@@ -43,7 +43,7 @@ const CONNECTION_REFUSED_CODES: ReadonlySet<string> = new Set([
 	'EAI_FAIL',
 	'ENETDOWN',
 	'EHOSTDOWN',
-	// TLS with something that does not speak it: nothing of the request was read.
+	// The server does not speak TLS, so it read nothing of the request.
 	'EPROTO',
 ]);
 

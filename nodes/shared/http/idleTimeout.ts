@@ -11,15 +11,15 @@ export interface PatienceLimits {
 
 /** A body that is being read. */
 export interface WatchedBody {
-	/** Something came that counts: the idle time starts again. */
+	/** Something meaningful arrived: the idle time starts again. */
 	received(): void;
-	/** Other limits hold from now on, and the idle time starts again. */
+	/** Sets new limits; the idle time starts again. */
 	expect(limits: PatienceLimits): void;
-	/** Nothing is watched any more. */
+	/** Stops watching. */
 	release(): void;
 }
 
-/** Cuts bodies that went silent or have no end, so that whoever reads them gets an error instead of waiting forever. */
+/** Ends bodies that went silent or never end, so that their reader gets an error instead of waiting forever. */
 export interface IdleTimeouts {
 	watch(body: ByteStream, limits: PatienceLimits): WatchedBody;
 }
@@ -32,8 +32,8 @@ interface Entry {
 /**
  * One loop watches all bodies of a run: a timer for each piece of each stream would cost more than reading it.
  *
- * @param checkMs how often it looks, which is how late a cut may come
- * @param signal ends the watch, and cuts what is still being read; must be aborted when the run is over
+ * @param checkMs how often it checks, and how late an end may come
+ * @param signal ends the watch and all bodies still being read; must be aborted when the run is over
  */
 export function createIdleTimeouts(clock: Clock, checkMs: number, signal: AbortSignal): IdleTimeouts {
 	const entries = new Map<ByteStream, Entry>();

@@ -2,8 +2,8 @@ import type { JsonObject } from '../text/json';
 import type { Unanswered } from './exchange';
 
 /**
- * What became of a request, as far as it decides whether to send it again. What an answer says is up to the protocol
- * that asked: it classifies its exchanges and words what ended a call.
+ * What happened to a request: just enough to decide whether to send it again. Each protocol classifies its own
+ * exchanges and words its own failures.
  *
  * - `answered`: settled, whatever the answer says; sending it again would repeat it
  * - `busy`: nothing was carried out, come back later
@@ -22,15 +22,15 @@ export type FailedOutcome =
 			readonly retryAfter: string | undefined;
 			readonly text: string;
 			readonly status?: number | undefined;
-			/** Only what this request is about is busy: all others may go on. */
+			/** Only the thing that this request is about is busy, so other requests may go on. */
 			readonly sparesOthers?: boolean;
-			/** What was said beside it, for the error output. */
+			/** More facts for the error output. */
 			readonly details?: JsonObject;
 	  }
 	| {
 			readonly kind: 'refused';
 			readonly status: number;
-			/** The service's own error code; `null` where it gave none. */
+			/** The service's own error code; `null` if it gave none. */
 			readonly code: number | null;
 			readonly text: string;
 			/** The status alone says no, and any gateway may have sent it. */
@@ -39,9 +39,9 @@ export type FailedOutcome =
 	| {
 			readonly kind: 'unclear';
 			readonly text: string;
-			/** Of an answer that came. */
+			/** The HTTP status, if an answer came. */
 			readonly status?: number | undefined;
-			/** Of the network error that came instead. */
+			/** The network error's code, if none came. */
 			readonly code?: string;
 			/** The answer has the service's own form. Gateways that gave up waiting may use it, too. */
 			readonly inItsForm?: boolean;
@@ -50,19 +50,19 @@ export type FailedOutcome =
 	| { readonly kind: 'redirected'; readonly status: number; readonly location: string }
 	| { readonly kind: 'cancelled' };
 
-/** What it means that no answer came. */
+/** The outcome of a request without an answer. */
 export function ofUnanswered(exchange: Unanswered): FailedOutcome {
 	if (exchange.kind === 'cancelled') return exchange;
 	const { sent, code, reason: text } = exchange;
 	return sent === 'no' ? { kind: 'notSent', code, text } : { kind: 'unclear', code, text };
 }
 
-/** Where to see what a write has made. */
+/** A redirect to the result of a write. */
 const SEE_OTHER = 303;
-/** Credentials, address and size are checked before any work, whoever answers. */
+/** Every server checks credentials, address and size before any work. */
 const BEFORE_ANY_WORK: ReadonlySet<number> = new Set([401, 403, 404, 405, 413]);
 
-/** The outcome of a write, which counts as not carried out only where that is certain. */
+/** The outcome of a write, which counts as not carried out only if that is certain. */
 export function ofWrite<T>(outcome: Outcome<T>): Outcome<T> {
 	if (outcome.kind === 'cancelled') {
 		return { kind: 'unclear', code: 'ERR_CANCELED', text: 'the execution was stopped meanwhile' };

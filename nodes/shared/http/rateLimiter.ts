@@ -3,8 +3,8 @@ import pLimit from 'p-limit';
 import type { Clock } from '../run/clock';
 
 /**
- * Requests of one node run queue up in two lanes: a batch of a thousand submits must not stand
- * before the poll that tells which tasks are done.
+ * Requests of one node run queue up in two lanes: a thousand submits must not delay the poll that finds finished
+ * tasks.
  */
 export type Lane = 'work' | 'watch';
 

@@ -30,15 +30,15 @@ export type Opening = { readonly kind: 'open'; readonly reply: OpenReply } | Una
 
 export type OpenHttp = (request: HttpRequest) => Promise<Opening>;
 
-/** Answers of the service are small; more than this is not one of them. */
+/** The service's answers are small; a larger one is not from it. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 /**
  * Sends requests with the credential through n8n's own helper (proxy, SSRF guard and cancel included).
  *
  * - no redirects: they would carry the key to another origin
- * - n8n takes the signal that ends a request from the context and from nowhere else, so each request has a context of
- *   its own whose signal also ends with this request: nothing else closes a connection on which nothing comes
+ * - n8n takes the abort signal only from the context, so each request gets a context with a signal of its own: nothing
+ *   else closes a silent connection
  * - the body is read as a stream, because `timeout` ends with the head of the answer
  * - the decrypted credential is handed back in, else n8n reads it from its database for each request
  */
@@ -74,7 +74,7 @@ function withSignal(context: IExecuteFunctions, signal: AbortSignal): IExecuteFu
 	return Object.create(context, { getExecutionCancelSignal: { value: () => signal } }) as IExecuteFunctions;
 }
 
-/** A credential that is decrypted already, in the form in which n8n's request helper takes it back. */
+/** A decrypted credential in the form that n8n's request helper accepts. */
 export function credentialOf(
 	context: Pick<IExecuteFunctions, 'getNode'>,
 	type: string,
@@ -154,7 +154,7 @@ export function plainHeaders(headers: unknown): Headers {
 
 /**
  * Reads a body to its end.
- * @throws an error with code `ETIMEDOUT` or `ERR_TOO_LARGE` where it takes longer or holds more than allowed
+ * @throws an error with code `ETIMEDOUT` or `ERR_TOO_LARGE` if it takes too long or is too large
  */
 export async function readBody(stream: ByteStream, timeoutMs: number, maxBytes: number): Promise<Buffer> {
 	const body = cuttable(stream, () => undefined);
@@ -187,7 +187,7 @@ export class BodyEnded extends Error {
 	}
 }
 
-/** The same codes can end a connection that was open, on which the request may have arrived. */
+/** The same codes can end an open connection, over which the request may have arrived. */
 const WAS_OPEN = /^(read|write) (?!EPROTO)|bad record mac|decryption failed/i;
 
 /** What an error of n8n's request helper says about the request; the error itself holds the key and is dropped. */
@@ -204,8 +204,8 @@ function lost(sent: 'no' | 'unknown', code: string, reason: string): Unanswered 
 }
 
 /**
- * n8n wraps the client's error, so the one with a code is the innermost that has one. It is not `fromNetwork` where
- * n8n refused to send: its SSRF guard, a credential that threw.
+ * n8n wraps the client's error, so the innermost code counts. `fromNetwork` is false if n8n itself did not send, e.g.
+ * because of its SSRF guard or a credential that threw.
  */
 export function describeError(error: unknown): {
 	readonly code: string;

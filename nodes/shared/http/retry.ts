@@ -7,11 +7,11 @@ import type { Lane, RateLimiter } from './rateLimiter';
 export interface RetryTerms {
 	readonly repeatability: Repeatability;
 	readonly lane: Lane;
-	/** In all, the first included. */
+	/** In all, including the first. */
 	readonly tries: number;
 	/** A write is given up as `cancelled` rather than sent after this time. */
 	readonly sendByMs?: number | undefined;
-	/** No further try is waited for beyond this time: the last outcome is the result. */
+	/** No further try begins after this time: the last outcome is the result. */
 	readonly endByMs?: number | undefined;
 }
 
@@ -21,26 +21,26 @@ export interface Settled<T> {
 	readonly tries: number;
 }
 
-/** Does an exchange, and does it again where the outcome allows; never throws. */
+/** Runs an exchange and repeats it if the outcome allows; never throws. */
 export type Retry = <T>(terms: RetryTerms, exchange: () => Promise<Outcome<T>>) => Promise<Settled<T>>;
 
 export interface RetryParts {
 	readonly rateLimiter: RateLimiter;
 	readonly clock: Clock;
 	readonly random: () => number;
-	/** Ends waiting between tries, and keeps what has not been sent from being sent. */
+	/** Ends waiting between tries; nothing is sent after it. */
 	readonly signal?: AbortSignal | undefined;
-	/** No try is waited for beyond this time, and no write is sent after it, by the clock's `now()`. */
+	/** No further try begins and no write is sent after this time, by the clock's `now()`. */
 	readonly deadlineMs?: number | undefined;
 }
 
 const FIRST_CONTACT_TRIES = 3;
 
-/** `sendByMs` as time of day, too: the steady clock stands still while a machine sleeps, claims grow old. */
+/** `sendByMs` also as time of day: the steady clock stops while a machine sleeps, but claims grow old. */
 type TimedTerms = RetryTerms & { readonly sendByWallMs: number };
 
 /**
- * The one way in which the requests of a node run take their turn in the rate limiter and are repeated.
+ * Sends all requests of a node run through the rate limiter and repeats them.
  * A `429` pauses the whole rate limiter, because the limit counts for all requests of the key.
  */
 export function createRetry(parts: RetryParts): Retry {
@@ -49,7 +49,7 @@ export function createRetry(parts: RetryParts): Retry {
 	const inTime = async <T>(terms: TimedTerms, exchange: () => Promise<Outcome<T>>): Promise<Outcome<T>> => {
 		const { repeatability, sendByMs = Infinity, sendByWallMs } = terms;
 		const isOver = clock.now() >= Math.min(deadlineMs, sendByMs) || clock.wallNow() >= sendByWallMs;
-		// Its turn may come late: nothing is made any more that nobody would wait for.
+		// Its turn may come too late: nobody would wait for the result any more.
 		if (signal?.aborted || (repeatability === 'write' && isOver)) return { kind: 'cancelled' };
 		const outcome = await exchange();
 		return repeatability === 'write' ? ofWrite(outcome) : outcome;
@@ -61,7 +61,7 @@ export function createRetry(parts: RetryParts): Retry {
 	const triesFor = (terms: RetryTerms, { kind }: Outcome<unknown>): number =>
 		kind === 'notSent' && !hasAnswered ? Math.min(terms.tries, FIRST_CONTACT_TRIES) : terms.tries;
 
-	/** @returns with the outcome how long to wait before the next try, where there may be one */
+	/** @returns the outcome, and the delay before the next try if there may be one */
 	const tryOnce = async <T>(
 		terms: TimedTerms,
 		exchange: () => Promise<Outcome<T>>,
@@ -79,7 +79,7 @@ export function createRetry(parts: RetryParts): Retry {
 				!signal?.aborted &&
 				againMs < Math.min(deadlineMs, terms.endByMs ?? Infinity);
 			if (!isAllowed) return [outcome, undefined];
-			// While the lane is still held, else the next request in it would slip through.
+			// While this request still holds the lane, or the next one would slip through.
 			if (isBusy && !outcome.sparesOthers) rateLimiter.pause(againMs);
 			if (againMs >= (terms.sendByMs ?? Infinity)) return [{ kind: 'cancelled' }, undefined];
 			return [outcome, delayMs];

@@ -12,12 +12,12 @@ export interface StreamEvent {
 	readonly isWholeBody: boolean;
 }
 
-/** No answer is this long: whoever sends more has no end. */
+/** No real answer is this long: a longer stream never ends. */
 const MAX_STREAM_BYTES = 256 * 1024 * 1024;
 /** One event, or a body that is not a stream. In characters. */
 const MAX_EVENT_CHARS = 32 * 1024 * 1024;
 
-/** The parser looks for line ends of both kinds up to the end of what it is given, for each line anew. */
+/** For each line the parser searches all of its input for both kinds of line ends, so it gets small pieces. */
 const FEED_CHARS = 4_096;
 
 interface StreamReader {
@@ -39,7 +39,7 @@ function createStreamReader(): StreamReader {
 	let form: 'unknown' | 'events' | 'document' = 'unknown';
 	let text = '';
 	const push = (more: string): readonly StreamEvent[] => {
-		// Blanks before a body mean nothing, and may be any number: kept, they would be looked at with every piece.
+		// Leading blanks mean nothing and may go on forever: kept, they would be scanned again with every piece.
 		text += form === 'unknown' ? more.trimStart() : more;
 		if (form === 'unknown') form = formOf(text);
 		if (text.length > MAX_EVENT_CHARS) throw tooLarge();
@@ -59,14 +59,14 @@ function createStreamReader(): StreamReader {
 
 /**
  * Reads a body as server-sent events, however it is cut into pieces. A server that was asked for a stream may
- * answer with one JSON document, or the other way round: the first character tells, since no line of an event
+ * answer with one JSON document, or the other way round: the first character decides, because no line of an event
  * stream begins with a bracket.
  *
- * Yields what each piece completed, so that a piece costs one turn however many events it holds. Ending the
- * iteration early closes the connection. Where the body breaks off, what had come of it is yielded before the error
- * is thrown, half an event included: that much had been generated.
+ * Yields all events of a piece together, so that a piece costs one turn of the event loop. Ending the iteration early
+ * closes the connection. If the body breaks off, what had arrived is yielded before the error is thrown, even half an
+ * event, because that much was generated.
  *
- * @throws whatever ends the body early
+ * @throws the error that ends the body early
  */
 export async function* readStream(body: ByteStream): AsyncGenerator<readonly StreamEvent[], void, void> {
 	const decoder = new TextDecoder();
@@ -98,7 +98,7 @@ function leftIn(reader: StreamReader): readonly StreamEvent[] {
 	try {
 		return reader.end();
 	} catch {
-		// It is the reader itself that gave up, on a text without end.
+		// The reader itself gave up on a text that is too long.
 		return [];
 	}
 }

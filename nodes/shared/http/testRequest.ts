@@ -17,10 +17,10 @@ export type TestHelpers = Pick<ICredentialTestFunctions['helpers'], 'request'>;
 
 export type Reply = Extract<Exchange, { kind: 'reply' }>;
 
-/** A person waits before the form. */
+/** A person is waiting. */
 const DEADLINE_MS = 10_000;
 
-/** Errors are answers, too, and no redirect is followed: it would take the key along. */
+/** Errors are answers, too. Redirects are not followed, because they would get the key. */
 const PLAIN = {
 	encoding: null,
 	simple: false,
@@ -48,7 +48,7 @@ export async function sendTest(
 	const options = { ...PLAIN, method: 'POST', uri: url, headers, body: JSON.stringify(json) };
 	const settled = new AbortController();
 	const answer = helpers.request(options).then(readResponse, (error: unknown) => exchangeOfError(error));
-	// The helper's own timeout begins anew with each byte.
+	// The helper's own timeout starts again with each byte.
 	const late = clock
 		.sleep(DEADLINE_MS, settled.signal)
 		.then((): Unanswered => ({ kind: 'lost', sent: 'unknown', code: 'ETIMEDOUT', reason: '' }));
@@ -58,7 +58,7 @@ export async function sendTest(
 	const { status, headers: received } = exchange;
 	if (status < 300 || status > 399 || !received.location) return ok(exchange);
 	return fail(
-		`This base URL redirects to ${excerpt(redact(originOf(received.location)))}, and a key is never sent along. If that is your platform, enter it as Base URL (often https:// instead of http://).`,
+		`This base URL redirects to ${excerpt(redact(originOf(received.location)))}, and the key is never sent to another address. If that is your platform, enter it as Base URL (often https:// instead of http://).`,
 	);
 }
 
@@ -91,8 +91,8 @@ function whyNoAnswer(exchange: Unanswered, host: string, redact: Redact): string
 	if (code === 'ETIMEDOUT' || code === 'ECONNABORTED') {
 		return `${host} did not answer within ${DEADLINE_MS / 1000} seconds. Check the base URL, and that this n8n may reach it.`;
 	}
-	// Without a code it is n8n itself that sent nothing, and says why.
-	if (!code) return `${host} was not asked: ${sentence(excerpt(redact(reason)))}`;
+	// Without a code, n8n itself refused to send and says why.
+	if (!code) return `n8n sent nothing to ${host}: ${sentence(excerpt(redact(reason)))}`;
 	const { message, advice } = explainUnreached(code, host, 'http');
 	return `${message}. ${advice}.`;
 }

@@ -4,7 +4,7 @@ import { certificateWasRejected } from './exchange';
 /** What the names of network errors mean: alone they tell an operator nothing. */
 const REASONS: Readonly<Record<string, string>> = {
 	ECONNREFUSED: 'nothing answers there',
-	ENOTFOUND: 'there is no host of this name',
+	ENOTFOUND: 'there is no host with this name',
 	EAI_AGAIN: 'its name could not be resolved',
 	EHOSTUNREACH: 'this n8n has no route to it',
 	ENETUNREACH: 'this n8n has no route to it',
@@ -15,10 +15,10 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Why no connection came about; neither text ends in a full stop.
+ * Why no connection could be made; neither text ends with a full stop.
  *
  * @param code Node's name of a network error; empty where n8n refused to send
- * @param host what is said of the address
+ * @param host how the sentence names the address
  * @param scheme of an address without TLS
  */
 export function explainUnreached(
@@ -44,7 +44,7 @@ export function explainUnreached(
 	};
 }
 
-/** Scheme, host and port of an address: all that an error text needs of it, and no query. */
+/** Scheme, host and port of an address. Its query may hold secrets, so error texts leave it out. */
 export function originOf(url: string): string {
 	try {
 		return new URL(url).origin;

@@ -14,7 +14,7 @@ export type EndCause = 'handshake' | 'silent' | 'protocol' | 'idle' | 'closed' |
 
 export interface SocketEnd {
 	readonly cause: EndCause;
-	/** The close code; 1006 where the connection broke, 1005 where none was given. */
+	/** The close code; 1006 if the connection broke, 1005 if none was given. */
 	readonly code: number;
 	/** Text from outside. */
 	readonly reason: string;
@@ -38,9 +38,9 @@ export interface SocketEvents {
 export interface Socket {
 	/** Aborted as soon as the connection has ended, or we close it. */
 	readonly over: AbortSignal;
-	/** @returns false where the connection is not open */
+	/** @returns false if the connection is not open */
 	send(text: string): boolean;
-	/** Waits for the other side's answer, which follows whatever was sent before, but not longer than `graceMs`. */
+	/** Waits up to `graceMs` for the other side's close, which follows all that was sent before. */
 	close(code?: number, graceMs?: number): Promise<SocketEnd>;
 }
 
@@ -102,7 +102,7 @@ export function openSocket(
 	try {
 		socket = connect(url, [...protocols]);
 	} catch {
-		// The runtime throws at some addresses. Its words are not passed on: they may hold what was given.
+		// The runtime throws for some addresses. Its message is not passed on, because it may contain a token.
 		queueMicrotask(() => finish('handshake'));
 	}
 	socket?.addEventListener('open', () => {
@@ -124,7 +124,7 @@ export function openSocket(
 		else events.onBinary?.();
 	});
 	socket?.addEventListener('error', () => {
-		// Node 22 says no more than this of a refused handshake. Once a connection is open, "close" follows and tells.
+		// Node 22 reports a refused handshake only this way. For an open connection "close" follows, with the reason.
 		if (!opened) finish('handshake');
 	});
 	socket?.addEventListener('close', ({ code, reason }) => {

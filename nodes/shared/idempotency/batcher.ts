@@ -1,6 +1,6 @@
 import type { Clock } from '../run/clock';
 
-/** Items that come within a short while are worked on together. */
+/** Works on items together that arrive within a short time. */
 export interface Batcher<T, R> {
 	/**
 	 * @param withinMs how long a batch that this item opens waits for others; an open batch does not wait longer for it

@@ -7,9 +7,9 @@ import type { Attempt, KeyState, RowKind, RowOutcome } from './rows';
 export interface LedgerClaim {
 	/** Send nothing after this time, by the clock's `now()`: release the claim and claim again. */
 	readonly sendByMs: number;
-	/** It is done, and it is called `reference` from now on. */
+	/** It is done; `reference` names the result. */
 	submitted(reference: string): void;
-	/** It was sent, and no answer tells whether it was done. */
+	/** It was sent, and no answer says whether it was done. */
 	unanswered(): void;
 	/** How it ended. `failed` frees the key. */
 	ended(outcome: 'succeeded' | 'failed', reference?: string): void;
@@ -29,7 +29,7 @@ export interface ClaimEffects {
 	write(kind: RowKind, cells?: ClaimCells): void;
 	/** Removes what was written. */
 	takeBack(): void;
-	/** The attempt came to nothing: its rows no longer count. */
+	/** The attempt is given up: its rows no longer count. */
 	abandon(): void;
 }
 

@@ -24,10 +24,10 @@ export interface LedgerEntry {
 }
 
 /**
- * - `mine`: claimed; send, and tell the claim the outcome
+ * - `mine`: claimed; send, then report the outcome to the claim
  * - `exists`: somebody did it; `reference` is the task's id, or the recorded answer
  * - `conflict`: the key stands for something with another payload
- * - `unknown`: somebody began it and never told the outcome
+ * - `unknown`: somebody began it, and its outcome is unknown
  */
 export type LedgerAnswer =
 	| { readonly kind: 'mine'; readonly claim: LedgerClaim }
@@ -37,15 +37,15 @@ export type LedgerAnswer =
 			/** Whether it is known to have succeeded; else it may still be under way. */
 			readonly finished: boolean;
 			readonly by: Holder;
-			/** Tells the ledger how it ended, for its owner may be gone. */
+			/** Records how it ended, because its owner may be gone. */
 			ended(outcome: 'succeeded' | 'failed'): void;
 	  }
 	| { readonly kind: 'conflict' | 'unknown'; readonly by: Holder };
 
 export interface Ledger {
 	/**
-	 * Asks for the right to do what `entry` stands for. Waits while another is doing it; a holder that died is told by
-	 * its silence. A failure (of the table, or the end of the run) means that nothing may be sent.
+	 * Asks for the right to do what `entry` stands for. Waits while another is doing it; a holder that died is
+	 * recognised by its silence. A failure (of the table, or the end of the run) means that nothing may be sent.
 	 */
 	claim(entry: LedgerEntry): Promise<Result<LedgerAnswer>>;
 	/** Writes what is not written yet; call it before the node ends, however it ends. */
@@ -73,7 +73,7 @@ export interface LedgerParts {
 	readonly clock: Clock;
 	/** A number in [0, 1). */
 	readonly random: () => number;
-	/** Ends all waiting; whatever is left to write is still written. */
+	/** Ends all waiting; what is left to write is still written. */
 	readonly signal: AbortSignal;
 }
 
@@ -88,9 +88,9 @@ const STEPS_TOGETHER_MS = 10;
 const READ_HOLDS_MS = 1_000;
 const LONGEST_PAUSE_MS = 3_000;
 const READS_TO_REST = 6;
-/** How often the first of several checks whether the others have gone, before it goes as well. */
+/** How often the first of several checks whether the others have retreated, before it does so, too. */
 const READS_IN_PLACE = 5;
-/** However short a life was asked for, entries outlive the claims of others. */
+/** However short the lifetime, entries must outlive the claims of others. */
 const SHORTEST_LIFE_MS = 10 * 60_000;
 
 /**
@@ -109,10 +109,10 @@ export function ledgerScope(
  * Keeps what is paid for from happening twice, across items, executions and workers, with nothing but a table
  * that can add rows and read them.
  *
- * A claim is a row of one's own, added first, and then, in a later statement, a read of all rows of the key:
- * whoever is alone has it. Of two that claim at once at least one sees the other, so there are never two
- * winners; who is not alone takes the own row back and reads again after a pause of random length. (The lowest id
- * cannot decide: PostgreSQL gives out ids before the rows can be seen.)
+ * To claim, a run adds a row and then, in a later statement, reads all rows of the key: if no other claim is there,
+ * it has won. Of two that claim at once at least one sees the other, so there are never two winners; the others take
+ * their rows back and read again after a random pause. (The lowest id cannot decide: PostgreSQL gives out ids before
+ * the rows can be seen.)
  */
 export function createLedger(settings: LedgerSettings, parts: LedgerParts): Ledger {
 	return new TableLedger(settings, parts);
@@ -134,7 +134,7 @@ class TableLedger implements Ledger {
 	/** Of this run of the node, whose items may hold as many claims as there are items. */
 	private readonly run = randomUUID();
 	private attempts = 0;
-	/** Attempts of this run that came to nothing: their rows may still be there, but no longer count for it. */
+	/** Attempts that this run gave up: their rows may still be there, but no longer count for it. */
 	private readonly abandoned = new Set<string>();
 	private readonly isSilent: IsSilent;
 	private readonly held = new Map<string, HeldClaim>();
@@ -220,7 +220,7 @@ class TableLedger implements Ledger {
 		return ok(this.seenAs(this.stateOf(read.value.get(entryKey) ?? []), wanted));
 	}
 
-	/** The state that others see, for this run's abandoned attempts do not count. */
+	/** The state without this run's abandoned attempts. */
 	private stateOf(rows: readonly TableRow[]): KeyState {
 		const isSilent = this.settings.onUnknown === 'again' ? this.isSilent : undefined;
 		return stateOf(rows, this.parts.clock.wallNow(), this.abandoned, isSilent);
@@ -251,8 +251,8 @@ class TableLedger implements Ledger {
 	}
 
 	/**
-	 * Random, so that two who met do not meet again. Longer after a while and on a slow n8n: each read is a
-	 * sub-execution, and those who only wait must not slow down those who work.
+	 * Random, so that two that met do not meet again. Longer after a while and on a slow n8n: each read is a
+	 * sub-execution, and waiting must not slow down work.
 	 */
 	private pauseMs(reads: number): number {
 		const usual = 450 * 1.25 ** Math.max(0, reads - 5);
@@ -285,9 +285,9 @@ class TableLedger implements Ledger {
 		const { clock } = this.parts;
 		const sinceMs = clock.now();
 		const sinceWallMs = clock.wallNow();
-		// The steady clock stands still while a machine sleeps; others see the claim grow old all the same.
+		// The steady clock stops while a machine sleeps, but others see the claim grow old.
 		const elapsedMs = (): number => Math.max(clock.now() - sinceMs, clock.wallNow() - sinceWallMs);
-		// While it is not won, it is one of those that do not count.
+		// Until it is won, it does not count.
 		this.abandoned.add(owner);
 		const added = await this.claims.add(this.row('claim', wanted, owner));
 		const alone = added.ok ? await this.becomesAlone(wanted, owner, elapsedMs) : added;
@@ -301,8 +301,8 @@ class TableLedger implements Ledger {
 	}
 
 	/**
-	 * Of those who see each other, the first one stays a little and reads again, while the others go: if all of them
-	 * went it would be as safe, but twenty at once would need seconds to sort themselves out.
+	 * Of those that see each other, the first stays a little and reads again, while the others retreat. It would be as
+	 * safe if all retreated, but then twenty at once would need seconds to sort themselves out.
 	 */
 	private async becomesAlone(
 		wanted: Wanted,
@@ -310,7 +310,7 @@ class TableLedger implements Ledger {
 		elapsedMs: () => number,
 	): Promise<Result<boolean>> {
 		for (let reads = 1; reads <= READS_IN_PLACE; reads++) {
-			// Those who claimed together are read together: there is nobody else to wait for.
+			// All that claimed together read together, so there is nobody else to wait for.
 			const read = await this.reads.add(wanted.entryKey, STEPS_TOGETHER_MS);
 			if (!read.ok) return read;
 			if (elapsedMs() > CLAIM_WITHIN_MS || this.whyStop(wanted)) break;

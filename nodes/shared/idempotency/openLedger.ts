@@ -7,10 +7,10 @@ import { createLedger, ledgerScope, type Ledger, type LedgerSettings } from './l
 import { LEDGER_TABLE } from './rows';
 
 const NOT_WRITTEN =
-	'Some results could not be written to the Data Table flow_task_ledger. A later execution with the same idempotency keys may not know them and stop to ask.';
+	'Some results could not be written to the Data Table flow_task_ledger. A later execution with the same idempotency keys may then fail, because their outcome is unknown.';
 
 /**
- * The ledger of a node run, where the operator set an idempotency key.
+ * The ledger of a node run, if the operator set an idempotency key.
  * @param operation what keys are for: the same key may stand for a task and for a question to an agent
  */
 export function openLedger(

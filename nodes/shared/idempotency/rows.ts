@@ -9,9 +9,9 @@ import { textOrNumber } from '../text/textOf';
  */
 
 /**
- * One n8n Data Table a project. An attempt to have one side effect is all rows of one `owner`:
+ * One n8n Data Table per project. All rows of one `owner` are one attempt at a side effect:
  *
- * - `claim`: nobody else may do it. Removed if it comes to nothing; written again while it is held.
+ * - `claim`: nobody else may do it. Removed if nothing was done; written again while it is held.
  * - `submitted`: it was done, `reference` is the task's id
  * - `done`: it ended, `outcome` says how
  */
@@ -29,20 +29,20 @@ export const LEDGER_TABLE: TableSpec = {
 		{ name: 'workflowId', type: 'string' },
 		{ name: 'executionId', type: 'string' },
 		{ name: 'atMs', type: 'number' },
-		{ name: 'expiresAtMs', type: 'number' }, // the row counts for nothing from then on
+		{ name: 'expiresAtMs', type: 'number' }, // from then on the row no longer counts
 	],
 };
 
 export type RowKind = 'claim' | 'submitted' | 'done';
 
 /**
- * - `succeeded`: the side effect is there to be used, forever
- * - `failed`: it came to nothing, the key is free again
- * - `unanswered`: it was asked for, and no answer told the outcome
+ * - `succeeded`: the side effect exists
+ * - `failed`: it does not, and the key is free again
+ * - `unanswered`: it was requested, and no answer said whether it exists
  */
 export type RowOutcome = 'succeeded' | 'failed' | 'unanswered';
 
-/** Who made an attempt, if the rows tell. */
+/** Who made an attempt, if the rows say so. */
 export interface Holder {
 	readonly executionId: string;
 	readonly workflowId: string;
@@ -74,15 +74,15 @@ export type KeyState =
 	  };
 
 /**
- * How long a claim counts as alive without a word from its owner. An owner sends within 60 s of claiming, and
- * hears or gives up within another 120 s (60 s for the head of the answer, 60 s for its body); the rest is for slow
+ * How long a claim counts as alive without news from its owner. An owner sends within 60 s of claiming, and
+ * gets an answer or gives up within another 120 s (60 s for the head of the answer, 60 s for its body); the rest is for slow
  * databases and for clocks that differ.
  */
 export const CLAIM_FRESH_MS = 200_000;
-/** Wall clocks can be an hour apart if one was set. Within this, a claim's time alone does not mean death. */
+/** Wall clocks can be an hour apart if one was set. Within this, an old claim alone does not mean a dead owner. */
 export const CLOCKS_APART_MS = 2 * 60 * 60_000;
 
-/** Whether nothing was heard of a claim for `CLAIM_FRESH_MS` of the asker's own time; `lastId` is its last row's. */
+/** Whether a claim got no new row for `CLAIM_FRESH_MS` of the asker's own time; `lastId` is its last row's. */
 export type IsSilent = (owner: string, lastId: number) => boolean;
 
 /** For one run: silence counts from when it first saw the row, so that nobody's wall clock matters. */
@@ -97,13 +97,13 @@ export function silenceSeenBy(clock: Pick<Clock, 'now'>): IsSilent {
 }
 
 /**
- * Reads the state of a key from its rows, in any order. If attempts differ, what exists counts more than what may
- * come to exist, and that more than what nobody knows: waiting for a task costs nothing.
+ * Reads the state of a key from its rows, in any order. If attempts differ, `made` counts before `pending`, and
+ * `pending` before `unknown`: waiting costs nothing.
  *
  * @param nowMs time of day
  * @param own owners that are the asker's own attempts, which do not stand in its way
- * @param isSilent asked before a claim counts as dead that a wrong wall clock may make look old; left out if a dead
- *   claim frees nothing
+ * @param isSilent asked before a claim counts as dead, because a wrong wall clock can make it look old; left out if a
+ *   dead claim frees nothing
  */
 export function stateOf(
 	rows: readonly TableRow[],
@@ -133,7 +133,7 @@ function isExpired({ expiresAtMs }: TableRow, nowMs: number): boolean {
 	return atMs !== undefined && atMs <= nowMs;
 }
 
-/** @param all ordered by id; the last word on anything counts */
+/** @param all ordered by id; the last value counts */
 function attemptState(owner: string, all: readonly TableRow[], nowMs: number, isSilent: IsSilent): KeyState {
 	const onlyClaims = all.every(({ kind }) => textOrNumber(kind).trim().toLowerCase() === 'claim');
 	// A claim that only looks expired may be held, however short its life.

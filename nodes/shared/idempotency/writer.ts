@@ -8,8 +8,8 @@ const BATCH_MS = 100;
 const PAUSES_MS = [500, 1_000, 2_000, 5_000, 10_000, 20_000];
 
 /**
- * Writes in the background and in batches, and tries again if the database does not answer: whoever adds a row goes
- * on at once. A row may be written twice that way, which means the same as once.
+ * Writes in the background and in batches, and tries again if the database does not answer, so adding a row never
+ * waits. A row may be written twice that way, which means the same as once.
  */
 export class LedgerWriter {
 	private rows: TableRow[] = [];

@@ -36,7 +36,7 @@ const READS_AT_ONCE = 16;
  * Reads and checks the credential as every item of the run sees it.
  *
  * Each read costs n8n 0.8 ms (a database read, a decryption and expressions): 8 s for 10,000 items. So the credential
- * is read once if its fields cannot differ between items, and for each item if they can or if that cannot be seen.
+ * is read once if its fields cannot differ between items, else (or if that is unknown) for each item.
  *
  * @returns a failure if no item can have an account
  */
@@ -78,7 +78,7 @@ export async function readAccounts<T>(
 	});
 }
 
-/** The same items with what is made of their accounts, once for each account. */
+/** The same items with the result of `make` for their accounts; it is called once per account. */
 export function mapAccounts<T, U>(accounts: Accounts<T>, make: (account: T) => U): Accounts<U> {
 	const made = new Map(accounts.all.map((account) => [account, make(account)]));
 	return {
@@ -126,14 +126,14 @@ function ofOneItem({ kind, message, details }: Failure, itemIndex: number): Fail
 		kind,
 		message: `The credential cannot be used for item ${itemIndex}. ${message}`,
 		advice:
-			"The credential holds expressions, so each item has its own values: check them against this item's data. Nothing was sent for it.",
+			"The credential contains expressions, so each item has its own values: check them against this item's data. Nothing was sent for it.",
 		details: { ...details, item: itemIndex },
 	};
 }
 
 /**
- * The fields with expressions over more than the run as a whole. No method of a node's context shows them, so the
- * stored credential is read by what the context holds inside.
+ * The fields with expressions that may differ between items. n8n offers no method that shows expressions, so the
+ * stored credential is read through internals of the context.
  * @returns `undefined` if it cannot be read
  */
 async function varyingFields(
@@ -164,7 +164,7 @@ function mayVary(value: unknown): boolean {
 	return value.replace(OF_THE_INSTANCE, '').includes('$');
 }
 
-/** If expressions cannot be seen, their values can. */
+/** The fields whose values differ, for an n8n that does not show their expressions. */
 function differingFields(reads: ReadonlyArray<Result<ICredentialDataDecryptedObject>>): ReadonlySet<string> {
 	const values = reads.flatMap((read) => (read.ok ? [read.value] : []));
 	const names = new Set(values.flatMap((fields) => Object.keys(fields)));

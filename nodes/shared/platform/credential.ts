@@ -16,7 +16,7 @@ export type CredentialType = keyof typeof NAMES;
 
 /**
  * Reads a node's credential, with its expressions as `itemIndex` sees them. n8n throws if none is selected, or if it
- * was deleted or is not shared. That is caught here: as an error of the item it would blame the node's expressions.
+ * was deleted or is not shared. That is caught here, because as an item's error it would blame the node's expressions.
  */
 export async function readCredential(
 	context: Pick<IExecuteFunctions, 'getCredentials'>,
@@ -50,7 +50,7 @@ export function readAddress(entered: unknown, field: AddressField, type: Credent
 	return ok(new URL(String(entered)));
 }
 
-/** The beginning of an advice. */
+/** The first words of a piece of advice. */
 export function openCredential(type: CredentialType): string {
 	return `Open the ${NAMES[type]} credential that this node uses`;
 }

@@ -16,7 +16,7 @@ const NamedRefusal = v.object({
 	data: v.optional(v.null()),
 });
 
-/** Statuses, and codes that mirror them, of whoever gave up waiting for the work: it may still be done. */
+/** Statuses, and codes that mirror them, of a server that stopped waiting for the work: it may still be done. */
 const GAVE_UP: ReadonlySet<number | null> = new Set([408, 499, 504]);
 
 /** Reads an exchange by the envelope of §7.1: `code` 0 is success, unless the HTTP status says failure. */
@@ -46,7 +46,7 @@ export function classify(exchange: Exchange): Outcome<Json | undefined> {
 		const reason = isSilent ? `no reason was given (HTTP ${status})` : text;
 		return { kind: 'refused', status, code, text: reason, ...(wordless && { wordless }) };
 	}
-	// Only with words and without data: anything else without an envelope may be anyone's, and the work may be done.
+	// Only with words and without data: any other answer may be a gateway's, and the work may be done.
 	if (v.is(NamedRefusal, body)) return { kind: 'refused', status, code, text };
 	if (code === null) return unclear;
 	if (code !== 0) return { kind: 'refused', status, code, text };

@@ -14,10 +14,10 @@ export interface CallFacts {
 	readonly redact: Redact;
 }
 
-/** What an operator can do, in the words of the node that asked: the options are its own. */
+/** What an operator can do; each node names its own options. */
 export interface CallAdvice {
 	readonly busy: string;
-	/** Whose key may do this. */
+	/** Which key may do this. */
 	readonly rightful: string;
 	/** What to compare with what the platform says. */
 	readonly check: string;
@@ -44,7 +44,7 @@ export function explainCall(outcome: FailedOutcome, facts: CallFacts, advice: Ca
 	}
 }
 
-/** What nobody carried out and nobody refused. */
+/** Explains a request that was stopped, not sent or redirected, so the service did nothing. */
 export function explainUnsent(
 	outcome: Of<'cancelled' | 'notSent' | 'redirected'>,
 	facts: CallFacts,
@@ -58,7 +58,7 @@ export function explainUnsent(
 		const { status, location } = outcome;
 		return {
 			kind: 'credential',
-			message: `The base URL leads elsewhere, so the node did not ${purpose}`,
+			message: `The base URL redirects to another address, so the node did not ${purpose}`,
 			advice: `The address answered with a redirect (HTTP ${status}) to ${quote(redact, originOf(location))}. The key is never sent to another address. If that is your platform, enter it as Base URL in the credential.`,
 			details: { httpStatus: status },
 		};
@@ -91,7 +91,7 @@ function explainRefused(outcome: Of<'refused'>, facts: CallFacts, advice: CallAd
 	if (status === 403 || code === 403) {
 		return {
 			kind: 'credential',
-			message: `The API key has no right to ${purpose}`,
+			message: `The API key has no permission to ${purpose}`,
 			advice: `${advice.rightful} ${platformSaid(outcome, facts)}`,
 			details,
 		};
@@ -100,7 +100,7 @@ function explainRefused(outcome: Of<'refused'>, facts: CallFacts, advice: CallAd
 	if (status === 404 && (code === null || NO_SUCH_PATH.test(said))) {
 		return {
 			kind: 'credential',
-			message: `The base URL has no such interface, so the node could not ${purpose}`,
+			message: `The API was not found at the base URL, so the node could not ${purpose}`,
 			advice: `Check the Base URL in the credential: it is the address of the platform's API without a path such as "/api" at its end. The address answered HTTP 404: ${sentence(said)}`,
 			details,
 		};
@@ -115,7 +115,7 @@ function explainRefused(outcome: Of<'refused'>, facts: CallFacts, advice: CallAd
 
 export function explainUnclear({ text, status, code, inItsForm }: Of<'unclear'>, facts: CallFacts): Failure {
 	const { purpose, repeatability, redact } = facts;
-	// Gateways in front of a platform in trouble send pages, too, but not as a success.
+	// Gateways of a platform with problems send pages, too, but not as a success.
 	const isElsewhere = /^a web page\b/.test(text) && status !== undefined && status < 300;
 	const where = isElsewhere ? '. The Base URL in the credential may be wrong' : '';
 	const said = `${quote(redact, text)}${where}`;
@@ -126,7 +126,7 @@ export function explainUnclear({ text, status, code, inItsForm }: Of<'unclear'>,
 	if (repeatability === 'write') {
 		return {
 			kind: 'unclear',
-			message: `No clear answer came when the node tried to ${purpose}${http}: ${said}`,
+			message: `The node tried to ${purpose}, but got no clear answer${http}: ${said}`,
 			advice: 'It was not tried again, because the platform may have carried it out.',
 			details,
 		};
@@ -136,7 +136,7 @@ export function explainUnclear({ text, status, code, inItsForm }: Of<'unclear'>,
 		message: `The platform could not ${purpose}${http}${afterTries(facts)}: ${said}`,
 		advice: isElsewhere
 			? "Check that the Base URL is the address of the platform's API and not of its console, or run the node again later."
-			: 'The platform seems to be in trouble at the moment. Run the node again later.',
+			: 'The platform seems to have problems at the moment. Run the node again later.',
 		details,
 	};
 }
@@ -147,7 +147,7 @@ function afterTries({ tries }: CallFacts): string {
 
 /** What a service said, as it fits into a sentence. */
 export function quote(redact: Redact, text: string): string {
-	// Hidden first: a key that is cut would not be recognised any more.
+	// Redacted first: a truncated key would not be recognised any more.
 	return excerpt(redact(text), 500);
 }
 

@@ -8,17 +8,17 @@ import { shortSha256 } from '../text/sha256';
 import type { SendHttp } from '../http/exchange';
 import { authenticatedOpen, authenticatedSend, credentialOf, type OpenHttp } from '../http/request';
 
-/** The platform as the items of one account reach it in a run of a node. */
+/** How a node run reaches the platform with one account. */
 export interface Platform {
 	readonly account: PlatformAccount;
-	/** Tells accounts apart, and says nothing of the key. */
+	/** Tells accounts apart without revealing the key. */
 	readonly accountId: string;
 	readonly send: SendHttp;
 	readonly open: OpenHttp;
 }
 
 export interface Platforms extends Accounts<Platform> {
-	/** Hides the keys of all accounts in whatever comes from outside. */
+	/** Hides the keys of all accounts in text from outside. */
 	readonly redact: Redact;
 }
 

@@ -19,8 +19,8 @@ const NOT_THE_PLATFORM =
 	'Something answered at this base URL, but not the image workflow service. Enter only scheme and host of the address before "/api/maas/…", and not that of the console.';
 
 /**
- * The test of the FlowPlatform credential. It asks for the state of no task at all: the one request of §4 that needs
- * the key, makes nothing, costs nothing and depends on nothing that the account may or may not have.
+ * The test of the FlowPlatform credential. It asks for the state of an empty list of tasks: the only request of §4
+ * that needs the key, creates nothing, costs nothing and works for any account.
  */
 export async function testPlatformKey(
 	this: ICredentialTestFunctions,
@@ -34,7 +34,7 @@ export async function testPlatformKey(
 	const asked = await sendTest(this.helpers, request, redact, systemClock);
 	if (!asked.ok) return testFailed(asked.failure);
 	const outcome = classify(asked.value);
-	// Whatever `data` holds: a platform may have nothing to say about no task.
+	// Whatever `data` is: platforms may answer an empty list as they like.
 	if (outcome.kind === 'answered') return { status: 'OK', message: 'The platform accepted the key' };
 	return testFailed(whyNot(outcome, asked.value.status, redact));
 }

@@ -43,7 +43,7 @@ export function createChatStreams(
 			try {
 				await send(kind, itemIndex, text);
 			} catch {
-				// The listener has gone; the answer is in the output all the same.
+				// The listener has gone; the answer is still in the output.
 			}
 		})();
 		await lastSent;

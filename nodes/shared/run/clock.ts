@@ -1,6 +1,6 @@
 import { sleep } from 'n8n-workflow';
 
-/** Time as the engines see it; handed in, so that tests can run without waiting. */
+/** Time, as an interface, so that tests can run without waiting. */
 export interface Clock {
 	/**
 	 * Whole milliseconds of a clock that is never set and never goes back: for intervals and deadlines. It begins near
@@ -9,7 +9,7 @@ export interface Clock {
 	now(): number;
 	/** The time of day, ms since the epoch, which may be set back: for what is stored or shown. */
 	wallNow(): number;
-	/** Waits for `ms` milliseconds, or less where `signal` is aborted. Never rejects. */
+	/** Waits for `ms` milliseconds, or less if `signal` is aborted. Never rejects. */
 	sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 

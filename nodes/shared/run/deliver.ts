@@ -27,7 +27,7 @@ export function deliverResults(
 	);
 }
 
-/** What a run's error says of the items that were answered; their answers are remembered for a retry. */
+/** For a run's error: the other items' answers are remembered for a retry. */
 export function otherAnswers(results: ReadonlyArray<Result<unknown>>): string {
 	const answered = results.filter(({ ok }) => ok).length;
 	if (answered === 0) return '';
@@ -39,12 +39,12 @@ export function hintFailed(context: IExecuteFunctions, results: ReadonlyArray<Re
 	if (failed > 0) showHint(context, `${results.length - failed} answered, ${failed} failed.`);
 }
 
-/** n8n throws away what a cancelled node says, so the ids of what it began can only be found in n8n's log. */
+/** n8n discards the output of a cancelled node, so only n8n's log can name what it began. */
 export function logStopped(context: IExecuteFunctions, node: string, facts: string): void {
 	context.logger.info(`${node} "${context.getNode().name}" was stopped; ${facts}`);
 }
 
-/** A longer id is not one that a person could use. */
+/** Nobody could use a longer ID. */
 const ID_CHARS = 100;
 
 /** Ids for a sentence. */

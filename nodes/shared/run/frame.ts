@@ -8,12 +8,12 @@ import { showHint } from './deliver';
 /** What every run of a node has. */
 export interface RunFrame {
 	readonly clock: Clock;
-	/** Aborted when the run ends, early or not; whoever has it may end the run. */
+	/** Aborted when the run ends; aborting it ends the run. */
 	readonly ending: AbortController;
 	readonly signal: AbortSignal;
 	/** Whether the operator stopped the execution. */
 	readonly cancelled: () => boolean;
-	/** Adds a write that the run waits for as it ends. @param hint shown where the write fails */
+	/** Adds a write that the run waits for when it ends. @param hint shown if the write fails */
 	readonly writeLast: (write: () => Promise<Result<unknown>>, hint: string) => void;
 }
 
@@ -26,7 +26,7 @@ interface Opened {
 const AFTER_CANCEL_MS = 700;
 
 /**
- * The frame of every run: options and accounts are read and checked by `open`, `work` is done, and nothing is left
+ * The frame of every run: `open` reads and checks options and accounts, `work` does the work, and nothing is left
  * behind, however it ends.
  */
 export async function inRunFrame<T extends Opened>(
@@ -49,7 +49,7 @@ export async function inRunFrame<T extends Opened>(
 		const opened = await open({ clock: systemClock, ending, signal: ending.signal, cancelled, writeLast });
 		if (!opened.ok) return failRun(context, opened.failure);
 		const { lines } = opened.value;
-		// Where one item has no account, nothing is sent for the others either.
+		// If one item has no account, nothing is sent for the others either.
 		throwFirst(context, failedItems(context.getInputData().map((_, itemIndex) => lines.of(itemIndex))));
 		return await work(opened.value);
 	} finally {
@@ -62,7 +62,7 @@ export async function inRunFrame<T extends Opened>(
 
 /**
  * Waits for a write; after a cancel only briefly, and the write then goes on by itself.
- * @returns false where it failed
+ * @returns false if it failed
  */
 async function finish(written: Promise<Result<unknown>>, isCancelled: boolean): Promise<boolean> {
 	const isWritten = written.then(({ ok }) => ok);

@@ -28,15 +28,15 @@ export interface RetryMemory {
 export interface Place {
 	/** Keeps this node's entries apart from others'. */
 	readonly node: string;
-	/** Counts the runs of the node within the execution; a word where entries outlive the run. */
+	/** Counts the runs of the node within the execution; a word if entries outlive the run. */
 	readonly run: number | string;
 	readonly part: string;
 }
 
 /** The memory of this run of a node. */
 export function openRetryMemory(context: IExecuteFunctions, node: string, part: string): RetryMemory {
-	// n8n counts each try of a tool as a run, and calls at the same time as one: what is remembered under its index
-	// may be another person's answer.
+	// n8n counts each try of a tool as a run, and simultaneous calls as one: an entry under that index may be another
+	// person's answer.
 	const nodeContext = isTool(context.getNode()) ? {} : context.getContext('node');
 	return createRetryMemory(nodeContext, { node, run: runIndexOf(context), part });
 }
@@ -67,8 +67,8 @@ export function createRetryMemory(nodeContext: Record<string, unknown>, place: P
 const underWay = new WeakSet<object>();
 
 /**
- * The memory of an agent's tool. n8n raises the run index with each try of a call there, so entries are told
- * apart by what the agent has asked for alone. The same words said twice at once are two requests.
+ * The memory of an agent's tool. n8n raises the run index with each try of a call there, so entries are told apart
+ * only by what the agent asked for. The same words twice at once are two requests.
  */
 export function createToolMemory(
 	nodeContext: Record<string, unknown>,
@@ -168,7 +168,7 @@ export function requestFingerprints(
 
 /**
  * Makes fingerprints of items from what does not move between two tries: the node's parameters as they were
- * entered and the item's json. Resolved values are no use: `{{ $now }}` is another one at each try. Never throws.
+ * entered and the item's json. Resolved values would not do: `{{ $now }}` differs at each try. Never throws.
  */
 export function fingerprinter(rawParameters: unknown): (itemJson: unknown) => string {
 	const ofNode = shortSha256(textOf(rawParameters));
@@ -179,7 +179,7 @@ function textOf(value: unknown): string {
 	return jsonText([value]) ?? piecesOf(value);
 }
 
-/** Far more than tells two items apart; an object that holds itself has no end. */
+/** Far more than is needed to tell two items apart; an object that contains itself has no end. */
 const MOST_PIECES = 100_000;
 
 /** What is nested too deeply for JSON, or holds what JSON cannot: piece by piece, in an order of its own. */

@@ -1,4 +1,4 @@
-/** JSON as it comes from outside and goes into items. */
+/** JSON from outside, or for items. */
 export type Json = string | number | boolean | null | Json[] | JsonObject;
 export interface JsonObject {
 	[key: string]: Json;
@@ -22,20 +22,20 @@ export function member(value: unknown, key: string): unknown {
 /** Deeper than any real answer, and safe for code that walks through a value recursively. */
 const MOST_LEVELS = 500;
 
-/** What may be a number with more digits than a double holds, as far as one can tell without parsing. */
+/** So many digits may be a number that a double cannot hold. */
 const LONG_INTEGER = /(?:^|[[:,\s-])\d{16}/;
 
 /**
  * Parses JSON text.
  *
- * Integers beyond 2^53 become the text of their digits: rounded, an id would be that of something else.
+ * Integers beyond 2^53 become the text of their digits: rounded, an ID would be another one.
  * @returns the value, or `undefined` if the text is not JSON or is nested too deeply
  */
 export function parseJson(text: string): Json | undefined {
 	return parse(text, withAllDigits);
 }
 
-/** The same with such integers rounded to numbers: for limits and checks, never for ids. */
+/** Parses JSON text and rounds such integers: for limits and checks, never for IDs. */
 export function parseRounded(text: string): Json | undefined {
 	return parse(text);
 }
@@ -94,7 +94,7 @@ function endOfText(source: string, start: number): number {
 	}
 }
 
-/** @returns `undefined` if a value has no JSON: it contains itself, is nested too deeply or is not data */
+/** @returns `undefined` if a value cannot be written as JSON: it contains itself, is nested too deeply or is not data */
 export function jsonText(value: unknown): string | undefined {
 	try {
 		// Contrary to the type of JSON.stringify, it returns undefined for a function or undefined.
@@ -124,7 +124,7 @@ export function excerpt(text: string, maxChars = 200): string {
 	return `${line.slice(0, maxChars - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
 }
 
-/** What others said, ended by a full stop, since more may follow. */
+/** Quoted text with a full stop at its end, because more may follow. */
 export function sentence(said: string): string {
 	return /[.!?…]$/.test(said) ? said : `${said}.`;
 }

@@ -20,12 +20,12 @@ export interface PieceRedactor {
 const HIDDEN = '[hidden]';
 /** A shorter one would hide parts of ordinary words. */
 const SHORTEST_SECRET_CHARS = 4;
-/** Of the prefixes of tokens, in plain text and in base64 (§2.7, §5.1). */
+/** Tokens share this many first characters or more, in plain text and in base64 (§2.7, §5.1). */
 const BEGINNING_CHARS = 3;
-// Bounded, because a match of millions of characters overflows the stack. Escapes are part of the pattern: what a
-// service says is often a piece of JSON or of an address.
+// Bounded, because a match of millions of characters overflows the stack. Escapes are part of the pattern, because
+// services often quote JSON or addresses.
 const TOKEN_CHARS = String.raw`(?:[A-Za-z0-9._~+/=%-]|\\{1,8}(?:/|u00[0-9a-fA-F]{2})){8,16384}`;
-/** An escape may stand before a token; its last letter is not part of the token's word. */
+/** An escape may precede a token; its last letter does not belong to the token. */
 const WORD_START = String.raw`(?:\b|(?<=%[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\[bfnrt]))`;
 const PREFIX = String.raw`(?:sk(?:-|%2[dD]|\\{1,8}u002[dD])|(?:agt|dbg|wst)(?:_|%5[fF]|\\{1,8}u005[fF]))`;
 const TOKEN_LIKE = new RegExp(WORD_START + PREFIX + TOKEN_CHARS, 'g');
@@ -39,7 +39,7 @@ const TOKEN_IN_QUERY =
 const USER_IN_ADDRESS = /(:\/\/)[^\s/?#@"':]{1,1024}:[^\s/?#@"']{1,1024}@/g;
 
 /**
- * Builds a function that hides the given secrets, and whatever looks like a key of the platform: a service that
+ * Builds a function that hides the given secrets and anything that looks like a key of the platform: a service that
  * echoes a key in an error text must not get it into an item, an error or a log.
  */
 export function redactor(secrets: readonly string[]): Redact {
@@ -91,7 +91,7 @@ function redactPieces(secrets: readonly string[], hide: (text: string) => string
 	};
 }
 
-/** Where the end of a text begins that more text may complete to a secret or an escape; its length if there is none. */
+/** From where on more text may complete a secret or an escape; the text's length if nowhere. */
 function openEnd(text: string, mayGoOn: (text: string) => boolean): number {
 	const whole = text.replace(CUT_ESCAPE, '');
 	const plain = unescaped(whole);
@@ -113,18 +113,18 @@ function formsOf(secret: string): string[] {
 	];
 }
 
-/** A part of a text, without the character at `end`. */
+/** A part of a text, up to but not including `end`. */
 interface Span {
 	readonly start: number;
 	readonly end: number;
 }
 
-/** Up to this many texts are looked for one by one. */
+/** Up to this many texts are searched for one by one. */
 const FEW = 16;
 
 /**
  * Finds texts in others. Each item may have a key of its own, and looking for each of 10,000 keys would take
- * milliseconds per text. So the few beginnings they share are looked for, and what follows one is looked up.
+ * milliseconds per text. So it searches for the few beginnings that they share and looks up what follows one.
  */
 function finderOf(wanted: readonly string[]): (text: string) => Span[] {
 	const all = new Set(wanted);

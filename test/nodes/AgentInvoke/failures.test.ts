@@ -188,9 +188,9 @@ describe.each(['always200', 'same'] as const)('outer status %s', (agentOuterStat
 		stage.platform.faults.add({ on: 'invoke', kind: 'redirect', status });
 		stage.platform.faults.add({ on: 'media', kind: 'redirect', status });
 		const told = await toldFor(sayings('hi'));
-		expect(told.error).toContain('base URL leads elsewhere');
+		expect(told.error).toContain('base URL redirects to another address');
 		const upload = await toldFor([holding(9, 'a.txt', 'text/plain')], sending);
-		expect(upload.error).toContain('base URL leads elsewhere');
+		expect(upload.error).toContain('base URL redirects to another address');
 		expect(stage.platform.books()).toMatchObject({ leaks: [], requests: { trap: 0 } });
 	});
 

@@ -70,7 +70,7 @@ test('one bad key among good ones fails its item alone', async () => {
 test('an item without a key is named, and without Continue nobody is asked', async () => {
 	const items = itemsOf('anna', 'sk-', 'ben');
 	const goesOn = await run(items, CONTINUE);
-	expect(goesOn.output(NODE_NAME)[1]?.json.error).toMatch(/item 1.*holds no secret/);
+	expect(goesOn.output(NODE_NAME)[1]?.json.error).toMatch(/item 1.*contains no secret/);
 	expect(asked()).toEqual(['anna 0 anna', 'ben 2 ben']);
 	stage.platform.resetBooks();
 	const stopped = await run(items);

@@ -137,14 +137,14 @@ test('an expression that cannot be evaluated fails its own item, options of the 
 test.each([301, 302, 307, 308])('a redirect (%d) is never followed with the key', async (status) => {
 	stage.platform.faults.add({ on: 'chat', kind: 'redirect', status });
 	const run = await stage.run(sayings('x'));
-	expect(run.error?.message).toContain('The base URL leads elsewhere');
+	expect(run.error?.message).toContain('The base URL redirects to another address');
 	expect(stage.platform.books()).toMatchObject({ requests: { trap: 0 }, leaks: [] });
 });
 
 test.each([
 	['agt_0123456789abcdef', 'FlowAgent API'],
 	['wst_0123456789abcdef', 'FlowBridge API'],
-	['', 'holds no secret'],
+	['', 'contains no secret'],
 ])('a token of another kind is named and never sent: %s', async (apiKey, said) => {
 	const credentials = { flowPlatformApi: { ...stage.credentials.flowPlatformApi, apiKey } };
 	const run = await stage.harness.run({ workflow: stage.workflow(), items: sayings('x'), credentials });

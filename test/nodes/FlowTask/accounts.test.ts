@@ -126,8 +126,8 @@ describe('run', () => {
 	});
 
 	test.each([
-		['no key at all', '={{ $json.key && "sk-" + $json.key }}', /holds no secret/],
-		['a key without its secret', '=sk-{{ $json.key }}', /holds no secret/],
+		['no key at all', '={{ $json.key && "sk-" + $json.key }}', /contains no secret/],
+		['a key without its secret', '=sk-{{ $json.key }}', /contains no secret/],
 		['a key of another kind', '={{ $json.key ? "sk-" + $json.key : "agt_secret" }}', /FlowAgent API/],
 		['an expression that throws', '=sk-{{ $json.key.trim() }}', /credential/],
 	])('%s for one item: refused before anything of it is sent', async (_case, apiKey, said) => {

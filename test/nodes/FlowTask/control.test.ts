@@ -39,7 +39,7 @@ test('without Continue On Fail the first failure ends the run, with every id tha
 		msg: 'out of memory EPERM',
 	});
 	const run = await stage.run(prompts(30), { options: { maxInFlight: 10 } });
-	expect(run.error?.message).toMatch(/^Task \S+ failed at the platform: out of memory EPERM/);
+	expect(run.error?.message).toMatch(/^Task \S+ failed on the platform: out of memory EPERM/);
 	expect(run.error?.context.itemIndex).toBe(1);
 	const { tasks } = stage.platform.books();
 	expect(tasks.length).toBeLessThan(30);

@@ -142,7 +142,7 @@ describe('one fault at a time', () => {
 			credentials: { flowPlatformApi: { ...account, baseUrl: `${String(account.baseUrl)}/api` } },
 		});
 		expect(run.error?.message).toBe(
-			'The base URL has no such interface, so the node could not submit the task',
+			'The API was not found at the base URL, so the node could not submit the task',
 		);
 		expect(run.error?.description).toContain('without a path such as "/api"');
 		expect(run.error?.description).not.toContain('workflow ID');

@@ -73,7 +73,7 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 	[
 		'an idempotency key that n8n has rounded',
 		{ options: { idempotencyKey: '={{ 7.2e17 }}' } },
-		/"Idempotency Key" holds 720000000000000000, which is a number beyond 9007199254740991/,
+		/"Idempotency Key" contains 720000000000000000, which is a number beyond 9007199254740991/,
 		/as text, in quotation marks/,
 	],
 	[
@@ -83,7 +83,7 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 				slot: [{ nodeId: '10', parameter: 'image', source: 'imageId', imageId: '={{ 2**53 }}' }],
 			},
 		},
-		/"Image ID" holds 9007199254740992/,
+		/"Image ID" contains 9007199254740992/,
 		/as text, in quotation marks/,
 	],
 	[

@@ -271,7 +271,7 @@ describe('a key', () => {
 		expect(again.output(NODE_NAME, 0)[0]?.json.submittedAt).toBeNull();
 		const [failed] = again.output(NODE_NAME, 1);
 		expect(failed?.json).toMatchObject({
-			error: 'The Data Table flow_task_ledger holds no task ID for the idempotency key "long"',
+			error: 'The Data Table flow_task_ledger contains no task ID for the idempotency key "long"',
 			message: expect.stringContaining('delete'),
 		});
 		expect(JSON.stringify(again.raw.data).length).toBeLessThan(500_000);

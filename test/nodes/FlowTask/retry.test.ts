@@ -140,7 +140,7 @@ test('a longer timeout at Retry goes on with the tasks that exist', async () => 
 	expectEachTaskOnce(await stage.harness.retry(late, { workflow: stage.workflow(OPTIONS) }));
 });
 
-test('a task that failed at the platform is made anew by a retry', async () => {
+test('a task that failed on the platform is made anew by a retry', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'failTask', times: 1 });
 	const run = await stage.run(prompts(ITEMS), OPTIONS, {
 		retryOnFail: true,

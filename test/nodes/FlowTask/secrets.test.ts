@@ -26,7 +26,7 @@ test.each([301, 302, 307, 308].flatMap((status) => [['submit', status] as const,
 	async (on, status) => {
 		stage.platform.faults.add({ on, kind: 'redirect', status });
 		const run = await stage.run(prompts(1), { options: { progressChannel: 'polling' } });
-		expect(run.error?.message).toContain('base URL leads elsewhere');
+		expect(run.error?.message).toContain('base URL redirects to another address');
 		expect(run.error?.description).toContain(stage.platform.fileUrl);
 		expect(stage.platform.books().requests.trap).toBe(0);
 		expectNoLeak();
@@ -73,7 +73,7 @@ test.each([
 	['agt_0123456789abcdef', 'FlowAgent API'],
 	['dbg_0123456789abcdef', 'FlowAgent API'],
 	['wst_0123456789abcdef', 'FlowBridge API'],
-	['', 'holds no secret'],
+	['', 'contains no secret'],
 ])('a token of another kind is named and never sent: %s', async (apiKey, said) => {
 	const run = await stage.harness.run({
 		workflow: stage.workflow(),

@@ -63,7 +63,7 @@ test('several sleeps, an unknown id and a failed task end as in a held wait', as
 	expect(run.status).toBe('success');
 	expect(run.output('Finished')).toHaveLength(1);
 	expect(run.output('Failed').map(({ json }) => json.error)).toEqual([
-		expect.stringContaining('failed at the platform'),
+		expect.stringContaining('failed on the platform'),
 		'The platform does not know task nobody',
 	]);
 });
@@ -147,7 +147,7 @@ test('unless "Check Again" leads back, nothing is asked', async () => {
 	const items = await submit(1);
 	const asked = stage.platform.books().requests.info;
 	const run = await stage.harness.run({ workflow: loop({}, false), items, credentials: stage.credentials });
-	expect(run.output('Failed')[0]?.json.error).toContain('"Check Again" leads nowhere');
+	expect(run.output('Failed')[0]?.json.error).toContain('"Check Again" is not connected back to this node');
 	expect(stage.platform.books().requests.info).toBe(asked);
 });
 

@@ -29,9 +29,9 @@ export interface Activation {
  * cli: workflows/triggers/trigger-execution-context.factory.js
  */
 export class ActiveTrigger {
-	/** Executions that ended, in the order in which they ended. */
+	/** Executions in the order in which they ended. */
 	readonly runs: HarnessRun[] = [];
-	/** What the trigger gave to `emitError`. n8n then closes it and activates it anew later, the harness does not. */
+	/** What the trigger gave to `emitError`. n8n would close it and activate it again later; the harness does not. */
 	readonly fatalErrors: Error[] = [];
 	/** What the trigger gave to `saveFailedExecution`; it stays active. */
 	readonly failedExecutions: ExecutionError[] = [];
@@ -82,7 +82,7 @@ export class ActiveTrigger {
 		return this.fatalErrors[0];
 	}
 
-	/** What deactivating the workflow does. */
+	/** Deactivates the workflow. */
 	async close(): Promise<void> {
 		if (this.closed) return;
 		this.closed = true;

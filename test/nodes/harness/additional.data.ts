@@ -22,10 +22,10 @@ export interface AdditionalDataOptions {
 	findExecution: (executionId: string) => IRunExecutionData | undefined;
 	streaming?: boolean;
 	retryOf?: string;
-	/** Set when a suspended execution goes on under its old id. */
+	/** Set if a suspended execution continues under its old ID. */
 	restartExecutionId?: string;
 	rootExecutionMode?: WorkflowExecuteMode;
-	/** Milliseconds since the epoch, when the workflow has a timeout. */
+	/** Milliseconds since the epoch, if the workflow has a timeout. */
 	deadline?: number;
 }
 

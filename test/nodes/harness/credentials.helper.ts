@@ -21,7 +21,7 @@ import {
 } from 'n8n-workflow';
 import type { TypeRegistry } from './type.registry';
 
-/** By credential id, or by credential type where a run needs one credential of a type. */
+/** By credential ID, or by credential type if a run needs only one of that type. */
 export type CredentialStore = Record<string, ICredentialDataDecryptedObject>;
 
 /**
@@ -43,7 +43,7 @@ export class CredentialsHelper extends ICredentialsHelper {
 		workflow?: Workflow,
 		node?: INode,
 	): Promise<IHttpRequestOptions> {
-		// The simplified options differ in `uri` alone; n8n's helper passes both on as one.
+		// The simplified options differ only in `uri`; n8n's helper passes both on as one.
 		const requestOptions = incoming as IHttpRequestOptions;
 		const credentialType = this.types.getCredentialType(typeName);
 		if (typeof credentialType.authenticate === 'function') {
@@ -79,7 +79,7 @@ export class CredentialsHelper extends ICredentialsHelper {
 		const stored = this.find(nodeCredentials, type);
 		if (raw === true) return stored;
 		const withDefaults = {
-			// Credentials are described as node parameters are; n8n's types keep the two apart.
+			// Credentials are described like node parameters, but n8n's types differ.
 			...NodeHelpers.getNodeParameters(
 				this.getCredentialsProperties(type),
 				stored as INodeParameters,
@@ -88,7 +88,7 @@ export class CredentialsHelper extends ICredentialsHelper {
 				null,
 				null,
 			),
-			// Not among the properties of every type, yet honoured when stored.
+			// Not a property of every type, but respected if stored.
 			...pick(stored, 'oauthTokenData', 'allowedHttpRequestDomains', 'allowedDomains'),
 		} as ICredentialDataDecryptedObject;
 		const keys = getAdditionalKeys(additionalData, mode, null, { isCredential: true });
@@ -116,7 +116,7 @@ export class CredentialsHelper extends ICredentialsHelper {
 		return !restrictToSupportedNodes || supportedNodes.some((name) => nodeType.endsWith(`.${name}`));
 	}
 
-	/** The package's credentials hold no token that expires. */
+	/** The package's credentials have no token that expires. */
 	async preAuthentication(): Promise<undefined> {
 		return undefined;
 	}
@@ -166,7 +166,7 @@ function pick(data: ICredentialDataDecryptedObject, ...names: string[]): ICreden
 	return Object.fromEntries(Object.entries(data).filter(([name]) => names.includes(name)));
 }
 
-/** Expressions may stand in a credential's fields. Outside an execution they see no items. */
+/** A credential's fields may contain expressions. Outside an execution they see no items. */
 function resolveData(
 	data: ICredentialDataDecryptedObject,
 	mode: WorkflowExecuteMode,

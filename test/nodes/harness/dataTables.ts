@@ -18,27 +18,27 @@ interface StoredTable {
 	rows: DataTableRow[];
 }
 
-/** n8n's Data Tables in memory, reached as nodes reach the real ones: by inline sub-workflows. */
+/** n8n's Data Tables in memory, reached like the real ones: by inline sub-workflows. */
 export interface DataTables {
 	/** To be passed to a run as `executeWorkflow`. */
 	readonly executeWorkflow: ExecuteWorkflow;
-	/** Rows of a table in the order of their ids; none where there is no table. */
+	/** Rows of a table in the order of their IDs; none if there is no table. */
 	rows(table: string): DataTableRow[];
 	/** What a person does in n8n: changes a row, or deletes it by `undefined`. */
 	edit(table: string, change: (row: DataTableRow) => DataTableRow | undefined): void;
 	/** Operations so far, as `insert flow_agent_sessions`. */
 	readonly operations: string[];
-	/** Told of each operation before it is done; what it throws is what n8n throws. */
+	/** Called before each operation; if it throws, n8n throws that. */
 	before: (operation: string) => void | Promise<void>;
-	/** Whether a row cannot be read yet so long after it was added, as on a replica that is behind. */
+	/** Whether a row of this age is still invisible, as on a replica that lags. */
 	hides: (ageMs: number, row: DataTableRow) => boolean;
 }
 
 /**
  * Stands in for the node `n8n-nodes-base.dataTable` 1.1, which is not installed here. It understands what
- * `nodes/shared/dataTable/table.ts` makes and nothing else: anything unknown throws an error that says so, and no
- * expression is evaluated but the two forms in which values may be named. So a value that found its way into the
- * workflow's JSON, where n8n would evaluate it, fails the test.
+ * `nodes/shared/dataTable/table.ts` makes and nothing else: anything unknown throws an error that says so, and only the
+ * two forms that refer to values are evaluated. So a value in the workflow's JSON, where n8n would evaluate it, fails
+ * the test.
  */
 export function createDataTables(): DataTables {
 	return new MemoryDataTables();
@@ -69,7 +69,7 @@ class MemoryDataTables implements DataTables {
 		const operation = `${text(parameters.operation)} ${this.nameOf(parameters)}`;
 		this.operations.push(operation);
 		await this.before(operation);
-		// A sub-execution takes a moment, in which others come and go.
+		// A sub-execution takes a moment, and others run meanwhile.
 		await new Promise((resolve) => setImmediate(resolve));
 		const output = this.work(parameters, items);
 		const data: INodeExecutionData[] = structuredClone(output).map((json, item) => ({
@@ -164,7 +164,7 @@ class MemoryDataTables implements DataTables {
 	}
 }
 
-/** The one Data Table node behind the one trigger; its JSON may hold no expression but those that name places. */
+/** The only Data Table node after the only trigger; its JSON may contain only expressions that name places. */
 function tableParameters(code: IWorkflowBase | undefined): INodeParameters {
 	const [trigger, node, ...others] = code?.nodes ?? [];
 	const isKnown =

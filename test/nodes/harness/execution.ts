@@ -23,11 +23,11 @@ import { buildWorkflow } from './workflow.json';
 /** An execution under way. */
 export interface LiveRun {
 	readonly executionId: string;
-	/** What "Stop" in the editor, the workflow's timeout and a shutdown of n8n do. */
+	/** Stops it like "Stop" in the editor, the workflow's timeout or a shutdown of n8n. */
 	cancel(): void;
-	/** What it has said so far. */
+	/** What it has output so far. */
 	readonly said: Pick<RunRecorder, 'logs' | 'chunks'>;
-	/** Settles when the node has ended too, which after a cancel may be later than n8n stops looking. */
+	/** Settles when the node has ended, too: after a cancel n8n may not wait for that. */
 	readonly done: Promise<HarnessRun>;
 }
 
@@ -104,7 +104,7 @@ export class Executor {
 		return live;
 	}
 
-	/** What a trigger of an active workflow is given: there is no execution yet. */
+	/** For a trigger of an active workflow: there is no execution yet. */
 	outsideExecutions(workflow: IWorkflowBase, credentials: CredentialStore): IWorkflowExecuteAdditionalData {
 		const recorder = new RunRecorder();
 		const data = additionalDataFor({
@@ -119,7 +119,7 @@ export class Executor {
 		return { ...data, executionId: undefined, hooks: undefined };
 	}
 
-	/** Nothing that a test started outlives its file. */
+	/** Ends everything that a test file started. */
 	async stopAll(): Promise<void> {
 		const running = [...this.live];
 		for (const live of running) live.cancel();
@@ -159,7 +159,7 @@ export function dataForResume(run: HarnessRun): IRunExecutionData {
 /** cli: executions/failed-run-factory.js */
 function refusedRun(mode: WorkflowExecuteMode, thrown: unknown): IRun {
 	if (!(thrown instanceof Error)) throw thrown;
-	// Any Error is stored in this place, whatever its class.
+	// Errors of any class are stored here.
 	const fields = { message: thrown.message, stack: thrown.stack };
 	const error = Object.assign({}, thrown, fields) as unknown as ExecutionError;
 	return {

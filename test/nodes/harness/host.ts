@@ -10,7 +10,7 @@ import { CapturedLogger, type LogLine } from './log.capture';
 import { passTimeQuickly } from './quickTime';
 import { recogniseErrorsOfAllRealms } from './realm';
 
-/** What of n8n lives once per process: its settings, its logger and its binary store. */
+/** The parts of n8n that exist once per process: its settings, its logger and its binary store. */
 export interface Host {
 	/** n8n's user folder, a temporary one. */
 	folder: string;
@@ -35,7 +35,7 @@ export async function releaseHost(): Promise<void> {
 	if (users > 0 || !current) return;
 	const { folder, passTimeAsUsual } = await current;
 	current = undefined;
-	// It listens for the end of the process, which outlives many test files.
+	// It listens for the end of the process, which runs many test files.
 	Container.get(SSHClientsManager).onShutdown();
 	Container.reset();
 	passTimeAsUsual();
@@ -46,8 +46,8 @@ async function startHost(): Promise<Host> {
 	recogniseErrorsOfAllRealms();
 	const passTimeAsUsual = passTimeQuickly();
 	const folder = await mkdtemp(path.join(tmpdir(), 'n8n-harness-'));
-	// n8n's configuration classes read the environment when they are first asked for, which is below. Jest gives
-	// each test file its own copy of process.env, so nothing leaks.
+	// n8n's configuration classes read the environment when they are first used, which is below. Jest gives each test
+	// file its own copy of process.env, so nothing leaks.
 	Object.assign(process.env, {
 		N8N_USER_FOLDER: folder,
 		N8N_ENCRYPTION_KEY: 'harness-encryption-key',

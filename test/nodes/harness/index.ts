@@ -25,7 +25,7 @@ export type { ActiveTrigger, ExecuteWorkflow, CredentialStore, LiveRun, LogLine,
 export { stopwatch, type Stopwatch } from './stopwatch';
 export { NODE_NAME, singleNode, TRIGGER_NAME, type NodeJson, type SingleNode } from './workflow.json';
 
-/** A binary property by its bytes is put into n8n's binary store before the run starts. */
+/** A binary property given as bytes goes into n8n's binary store before the run starts. */
 export interface BinaryInput {
 	data: Buffer;
 	fileName?: string;
@@ -47,16 +47,16 @@ export interface HarnessOptions {
 
 export interface RunOptions {
 	workflow: WorkflowJson;
-	/** What the trigger gives out; one empty item by default. */
+	/** What the trigger outputs; one empty item by default. */
 	items?: ItemInput[];
 	/** Decrypted data by credential type (or id). Nodes that name no credential get those of their types. */
 	credentials?: CredentialStore;
-	/** A production run by a trigger unless told otherwise. Messages to the UI need "manual". */
+	/** By default a production run by a trigger. Messages to the UI need "manual". */
 	mode?: WorkflowExecuteMode;
 	startNode?: string;
 	/** As for a chat or a streaming webhook: `isStreaming()` is true (in manual, webhook and chat mode). */
 	streaming?: boolean;
-	/** Takes the place of the execution of inline sub-workflows. */
+	/** Replaces the execution of inline sub-workflows. */
 	executeWorkflow?: ExecuteWorkflow;
 }
 
@@ -81,7 +81,7 @@ export class Harness {
 		return this.host.logs;
 	}
 
-	/** Runs a workflow to its end: success, error, waiting. Fails only where the harness itself does. */
+	/** Runs a workflow to its end: success, error, waiting. Rejects only if the harness itself fails. */
 	async run(options: RunOptions): Promise<HarnessRun> {
 		const live = await this.start(options);
 		return await live.done;
@@ -99,7 +99,7 @@ export class Harness {
 		);
 		const data = createRunExecutionData({
 			executionData: { nodeExecutionStack: [{ node: startNode, data: { main: [stored] }, source: null }] },
-			// Pinned data counts in manual runs only.
+			// Pinned data counts only in manual runs.
 			resultData: { pinData: mode === 'manual' ? workflow.pinData : undefined },
 		});
 		return this.executor.start({
@@ -130,7 +130,7 @@ export class Harness {
 		return this.goOn(run, data, { ...options, ...request, executionId: this.executor.nextExecutionId() });
 	}
 
-	/** What n8n does when the time of a suspended execution has come; the date itself is not waited for. */
+	/** Wakes a suspended execution like n8n, but without waiting for its time. */
 	async resume(run: HarnessRun, options: ContinueOptions = {}): Promise<HarnessRun> {
 		return await this.startResume(run, options).done;
 	}
@@ -161,7 +161,7 @@ export class Harness {
 		return trigger;
 	}
 
-	/** The "Test" of a credential's form, as n8n's credentials-tester.service.js (cli) runs one that is a function. */
+	/** The "Test" of a credential's form, as n8n's credentials-tester.service.js (cli) runs a test function. */
 	async testCredential(
 		type: string,
 		data: ICredentialDataDecryptedObject,
@@ -187,7 +187,7 @@ export class Harness {
 		throw new Error(`No node tests ${type}`);
 	}
 
-	/** Cancels what still runs and removes the temporary folder with all binary data. */
+	/** Cancels everything that still runs and removes the temporary folder with all binary data. */
 	async close(): Promise<void> {
 		await Promise.allSettled(this.triggers.map(async (trigger) => await trigger.close()));
 		await this.executor.stopAll();
@@ -244,7 +244,7 @@ export class Harness {
  * const picture = await run.binary(run.output('Node')[0]);
  * ```
  *
- * What runs are the package's built files, so `npm run build` comes first.
+ * It runs the package's built files, so `npm run build` comes first.
  */
 export async function createHarness(options: HarnessOptions = {}): Promise<Harness> {
 	const { package: directory = REPOSITORY, nodes = [], credentialTypes = [] } = options;

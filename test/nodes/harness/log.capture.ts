@@ -13,15 +13,14 @@ export interface LogLine {
 export type LogSink = (line: LogLine) => void;
 
 /**
- * n8n has one logger for the whole process and its lines name no execution. What a run logs is told apart by
- * the asynchronous context that the run was started in, which also holds for runs beside each other and for
- * what a node still logs after its execution was cancelled.
+ * n8n has one logger for the whole process and its lines name no execution. The asynchronous context of a run
+ * identifies its lines, even with simultaneous runs and after its execution was cancelled.
  */
 export const logContext = new AsyncLocalStorage<LogSink>();
 
 type Metadata = Record<string, unknown>;
 
-/** n8n's own Logger, with lines handed to the running execution instead of to winston's transports. */
+/** n8n's own Logger, with lines passed to the running execution instead of winston's transports. */
 export class CapturedLogger extends Logger {
 	constructor(
 		globalConfig: GlobalConfig,

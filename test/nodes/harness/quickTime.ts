@@ -2,15 +2,15 @@ import { performance as processTime } from 'node:perf_hooks';
 
 /** How fast an idle process goes through a wait. */
 const SPEED = 20;
-/** Real ms between two looks; whoever was idle for much longer was waiting for a busy machine's processor. */
+/** Real ms between two checks; a process that was idle for much longer was waiting for a busy processor. */
 const LOOK_EVERY_MS = 1;
 const MOST_IDLE_MS = 2 * LOOK_EVERY_MS;
 
 /**
- * Time passes as usual while this process works, and 20 times as fast while it has nothing to do: no test sits through
- * a backoff, a poll interval or a timeout. On a machine that is busy with other work no timeout comes early.
+ * Time passes as usual while this process works, and 20 times as fast while it is idle, so no test waits for a backoff,
+ * a poll interval or a timeout. No timeout comes early, even on a machine that is busy with other work.
  *
- * Rules over the timers, `Date` and `performance.now()` of a test file, not over the timeouts of sockets.
+ * Controls the timers, `Date` and `performance.now()` of a test file, not over the timeouts of sockets.
  *
  * @returns Lets time pass as usual again; timers that have not fired by then never do.
  */

@@ -1,11 +1,11 @@
-/** Node 24 has it, TypeScript's ES2024 library does not yet. */
+/** In Node 24, but not yet in TypeScript's ES2024 library. */
 type ErrorWithIsError = ErrorConstructor & { isError(candidate: unknown): boolean };
 
 /**
  * Jest runs every test file in a realm (vm context) of its own: `Error` there is not the `Error` that Node's
  * core modules throw, so `error instanceof Error` is false for ECONNREFUSED, ENOENT, an aborted stream … n8n
  * asks exactly that question (NodeError keeps a `cause` only for an Error, WorkflowExecute reports only Errors),
- * and would take another path under test than in production. Errors of every realm count as Errors from here
+ * and would behave differently in tests than in production. Errors of every realm count as Errors from here
  * on; subclasses keep the ordinary rule, and no other class is touched.
  */
 export function recogniseErrorsOfAllRealms(): void {

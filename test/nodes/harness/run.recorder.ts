@@ -3,7 +3,7 @@ import type { IDataObject, IRun, IRunExecutionData, StructuredChunk } from 'n8n-
 import type { LogLine } from './log.capture';
 import type { HarnessRun } from './run.result';
 
-/** What one execution leaves behind: its row in the database, and what it said on the way. */
+/** What one execution leaves behind: its row in the database and its messages. */
 export class RunRecorder {
 	readonly logs: LogLine[] = [];
 	readonly chunks: StructuredChunk[] = [];

@@ -30,7 +30,7 @@ export class HarnessRun {
 	constructor(
 		readonly origin: RunOrigin,
 		private readonly recorder: RunRecorder,
-		/** What n8n's database holds. Differs from `raw` after a cancel: late results are in `raw` alone. */
+		/** The row in n8n's database. After a cancel, late results are only in `raw`. */
 		readonly stored: IRun,
 		/** What WorkflowExecute resolved to, in memory. */
 		readonly raw: IRun,
@@ -50,7 +50,7 @@ export class HarnessRun {
 		return this.stored.data.resultData.error;
 	}
 
-	/** Items of one output of one run of a node; without `runIndex` of its last run. */
+	/** Items of one output of one run of a node, by default its last run. */
 	output(nodeName: string, outputIndex = 0, runIndex?: number): INodeExecutionData[] {
 		const run = this.task(nodeName, runIndex);
 		return run?.data?.[NodeConnectionTypes.Main]?.[outputIndex] ?? [];
@@ -69,7 +69,7 @@ export class HarnessRun {
 		return this.recorder.logs;
 	}
 
-	/** What the node sent by `sendChunk`; only a streaming run (`streaming: true`) has any. */
+	/** What the node sent with `sendChunk`, in a streaming run (`streaming: true`). */
 	get chunks(): StructuredChunk[] {
 		return this.recorder.chunks;
 	}
@@ -84,7 +84,7 @@ export class HarnessRun {
 		return this.recorder.subExecutions;
 	}
 
-	/** The workflow's static data where the run changed it; n8n keeps it for production modes only. */
+	/** The workflow's static data if the run changed it; n8n keeps it only in production modes. */
 	get staticData(): IDataObject | undefined {
 		return this.recorder.staticData;
 	}

@@ -47,7 +47,7 @@ function text(context: IExecuteFunctions, parameter: string, itemIndex = 0): str
 	return typeof value === 'string' ? value : '';
 }
 
-/** `authenticate` as a function: it can refuse a key, and its sentence is what the user reads. */
+/** `authenticate` as a function: it can refuse a key, and the user reads its message. */
 export class FunctionApi implements ICredentialType {
 	name = 'functionApi';
 	displayName = 'Function API';
@@ -82,7 +82,7 @@ export class GenericApi implements ICredentialType {
 	};
 }
 
-/** One authenticated request an item, to `<baseUrl><path>`, the answer as json. */
+/** One authenticated request per item, to `<baseUrl><path>`; returns the answer as JSON. */
 export class Request implements INodeType {
 	description = describe(
 		'request',
@@ -162,7 +162,7 @@ export class ErrorItems implements INodeType {
 	}
 }
 
-/** Throws whatever "On Error" says. */
+/** Throws regardless of "On Error". */
 export class Thrower implements INodeType {
 	description = describe('thrower');
 
@@ -171,7 +171,7 @@ export class Thrower implements INodeType {
 	}
 }
 
-/** Waits for the cancel signal, or ends on its own after a minute; either way it still says something after. */
+/** Waits for the cancel signal, or ends by itself after a minute; logs something afterwards. */
 export class Patient implements INodeType {
 	description = describe('patient');
 
@@ -184,7 +184,7 @@ export class Patient implements INodeType {
 	}
 }
 
-/** Puts the execution to sleep until it has looked `looks` times; outputs "Check Again" and "Done". */
+/** Suspends the execution until it has polled `looks` times; outputs "Check Again" and "Done". */
 export class Suspender implements INodeType {
 	description = describe('suspender', { outputs: [NodeConnectionTypes.Main, NodeConnectionTypes.Main] }, [
 		'looks',
@@ -200,7 +200,7 @@ export class Suspender implements INodeType {
 	}
 }
 
-/** Says something in every way that n8n has. */
+/** Emits a message in every way that n8n has. */
 export class Talker implements INodeType {
 	description = describe('talker');
 

@@ -9,7 +9,7 @@ export interface PlatformStage {
 }
 
 export async function openPlatform(options: PlatformOptions = {}): Promise<PlatformStage> {
-	// The harness comes first: it also rules the time that the platform lives in.
+	// The harness comes first, because it also controls the platform's time.
 	const harness = await createHarness();
 	const platform = await startPlatform({ pictures: 'prepared', seed: 1, ...options });
 	return {
@@ -22,12 +22,12 @@ export async function openPlatform(options: PlatformOptions = {}): Promise<Platf
 	};
 }
 
-/** Items that each say one thing. */
+/** Items with one field each. */
 export function sayings(...texts: string[]): ItemInput[] {
 	return texts.map((say) => ({ json: { say } }));
 }
 
-/** Every word that an execution left behind: items, errors, hints, logs, what it streamed. */
+/** All text that an execution left behind: items, errors, hints, logs and chunks. */
 export function everythingSaid(run: HarnessRun): string {
 	return JSON.stringify([run.stored, run.raw.data.resultData, run.error, run.logs, run.chunks]);
 }

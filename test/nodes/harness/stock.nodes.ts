@@ -8,7 +8,7 @@ import {
 
 /*
  * The few nodes that a workflow under test needs around the node under test. They stand in for those of
- * n8n-nodes-base, which is not installed here; none of them does anything that a test could be about.
+ * n8n-nodes-base, which is not installed here; none of them matters to a test.
  */
 
 function describe(
@@ -28,8 +28,8 @@ function describe(
 }
 
 /**
- * Gives out the items of the run. It has `execute`, as n8n's "Execute Sub-workflow Trigger" has, because a
- * trigger function would give one empty item in manual mode whatever the run was started with.
+ * Outputs the items of the run. It has `execute`, as n8n's "Execute Sub-workflow Trigger" has, because a
+ * trigger function would always give one empty item in manual mode.
  */
 export class Trigger implements INodeType {
 	description = describe({ name: 'trigger', group: ['trigger'], inputs: [] });
@@ -63,7 +63,7 @@ export class SetFields implements INodeType {
 	}
 }
 
-/** Items for which `condition` is true leave by the first output, the others by the second. */
+/** Items for which `condition` is true leave through the first output, the others through the second. */
 export class If implements INodeType {
 	description = describe({
 		name: 'if',
@@ -82,7 +82,7 @@ export class If implements INodeType {
 	}
 }
 
-/** Stands in for the AI Agent: calls every connected tool once, with `args`, and gives out what they answered. */
+/** Stands in for the AI Agent: calls every connected tool once, with `args`, and outputs their answers. */
 export class Agent implements INodeType {
 	description = describe({
 		name: 'agent',

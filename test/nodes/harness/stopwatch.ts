@@ -1,6 +1,6 @@
 const TICK_MS = 10;
 
-/** Started as it is made. */
+/** Runs from its creation on. */
 export interface Stopwatch {
 	/** Ends it; milliseconds. */
 	stop(): number;
@@ -8,7 +8,7 @@ export interface Stopwatch {
 
 /**
  * How long something takes, counted in ticks of a timer of this very process. A machine that is busy with other work
- * makes the ticks as late as all else here, so a limit is about what the node waits for and not about the machine.
+ * delays the ticks, too, so a limit measures what the node waits for and not the machine.
  */
 export function stopwatch(): Stopwatch {
 	let ticks = 0;

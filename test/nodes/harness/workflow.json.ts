@@ -33,7 +33,7 @@ export interface SingleNode extends Partial<Omit<INode, 'credentials'>> {
 export const TRIGGER_NAME = 'Trigger';
 export const NODE_NAME = 'Node';
 
-/** Trigger → the node under test, named "Node" unless told otherwise, with a no-op node at each named output. */
+/** Trigger → the node under test ("Node" by default), with a no-op node at each named output. */
 export function singleNode({ outputs = [], settings, name = NODE_NAME, ...node }: SingleNode): WorkflowJson {
 	const successors = outputs.flat();
 	return {
@@ -52,7 +52,7 @@ export function singleNode({ outputs = [], settings, name = NODE_NAME, ...node }
 	};
 }
 
-/** What n8n's database would hold for this JSON. */
+/** The form that n8n's database would store for this JSON. */
 export function savedWorkflow(json: WorkflowJson, nodeTypes: INodeTypes): IWorkflowBase {
 	const now = new Date();
 	return {

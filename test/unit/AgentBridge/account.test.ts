@@ -37,16 +37,16 @@ test.each([
 });
 
 test.each([
-	[{ channelToken: '' }, 'holds no secret'],
+	[{ channelToken: '' }, 'contains no secret'],
 	[{ channelToken: 'sk-0123456789' }, 'FlowPlatform API'],
 	[{ channelToken: 'agt_0123456789' }, 'FlowAgent API'],
 	[{ channelToken: 'something' }, 'this one does not'],
 	[{ wsBaseUrl: '' }, 'no WebSocket Base URL'],
 	[{ wsBaseUrl: 'platform' }, 'complete address'],
 	[{ wsBaseUrl: 'ftp://platform' }, 'must start with wss://'],
-	[{ wsBaseUrl: 'wss://user:0123456789@h' }, 'a user name or a password'],
-	[{ wsBaseUrl: 'https://0123456789@h' }, 'a user name or a password'],
-	[{ wsBaseUrl: 'wss://h/?token=0123456789#y' }, 'holds a "?"'],
+	[{ wsBaseUrl: 'wss://user:0123456789@h' }, 'a user name or password'],
+	[{ wsBaseUrl: 'https://0123456789@h' }, 'a user name or password'],
+	[{ wsBaseUrl: 'wss://h/?token=0123456789#y' }, 'contains a "?"'],
 	[{ subprotocol: 'two, names' }, 'not a valid WebSocket sub-protocol name'],
 ])('%j is refused: %s', (change, said) => {
 	const account = readBridgeAccount({ ...CREDENTIAL, ...change });

@@ -6,11 +6,11 @@ test.each([
 	['', 'no Base URL'],
 	['p.example', 'not a complete address'],
 	['ftp://p.example', 'must start with https://'],
-	['https://me:0123456789@p.example', 'a user name or a password'],
-	['https://0123456789@p.example', 'a user name or a password'],
-	['https://p.example/?t=0123456789', 'holds a "?"'],
-	['https://p.example/#/agents', 'holds a "#"'],
-	['https://p.example/api/agents/Invoke', 'holds a path of the interface, "/api/agents"'],
+	['https://me:0123456789@p.example', 'a user name or password'],
+	['https://0123456789@p.example', 'a user name or password'],
+	['https://p.example/?t=0123456789', 'contains a "?"'],
+	['https://p.example/#/agents', 'contains a "#"'],
+	['https://p.example/api/agents/Invoke', 'contains an API path, "/api/agents"'],
 ])('the base URL %j is refused: %s', (baseUrl, said) => {
 	const account = readAgentAccount({ ...CREDENTIAL, baseUrl });
 	expect(account).toMatchObject({

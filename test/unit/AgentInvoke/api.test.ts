@@ -216,7 +216,7 @@ test('an answer in pieces that never ends is given up with a sentence, and the e
 		failure: {
 			kind: 'unclear',
 			message:
-				"The agent's answer broke off after 33554432 characters: it holds more than 33554432 characters",
+				"The agent's answer broke off after 33554432 characters: it contains more than 33554432 characters",
 			details: { mayHaveRun: true, sessionId: 's' },
 		},
 	});

@@ -45,7 +45,7 @@ describe('body', () => {
 		(extra) => {
 			expect(invokeBody(hello, false, extra, DEPLOYMENT_DEFAULTS)).toMatchObject({
 				failure: {
-					message: expect.stringMatching(/^"Extra Body" holds the number -\d+, which would lose digits/),
+					message: expect.stringMatching(/^"Extra Body" contains the number -\d+, which would lose digits/),
 				},
 			});
 		},

@@ -91,12 +91,12 @@ test.each([
 				}),
 			),
 		],
-		/it holds more than 1000 tool calls/,
+		/it contains more than 1000 tool calls/,
 	],
 	[
 		'too much text',
 		() => Array.from({ length: 40 }, () => sse(delta({ content: 'x'.repeat(1024 * 1024) }))),
-		/it holds more than 33554432 characters/,
+		/it contains more than 33554432 characters/,
 	],
 ])('%s is an answer that broke off, and says why', async (_name, body, why) => {
 	const { result, opened } = await askChat({ body });

@@ -106,7 +106,7 @@ test.each([
 test.each([['', '{}', 'no json', '[]', null, undefined, 5, {}, []]].flat())('%j is no schema', (given) => {
 	expect(readSchema(given)).toMatchObject({
 		ok: false,
-		failure: { message: '"JSON Schema" holds no schema' },
+		failure: { message: '"JSON Schema" contains no schema' },
 	});
 });
 

@@ -36,7 +36,7 @@ test.each([
 test('of several different records none is taken, and the same one twice is one', () => {
 	const several = 'Before: {"id":1}. After: {"id":2}.';
 	const problem =
-		'it holds 2 different pieces of JSON that would do, so it is not clear which one is the answer';
+		'it contains 2 different pieces of JSON that would do, so it is not clear which one is the answer';
 	expect(parseAnswer(several, OBJECT)).toEqual({ ok: false, failure: problem });
 	expect(parseAnswer('{"id":1}\n{"id":2}\n', RECORD)).toEqual({ ok: false, failure: problem });
 	expect(parseAnswer('I give {"id":1}:\n```json\n{"id":1}\n```', OBJECT)).toEqual({

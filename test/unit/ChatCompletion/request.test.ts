@@ -64,9 +64,9 @@ test('an extra body goes along, whatever its keys are called', () => {
 test.each([
 	[
 		'{"seed":12345678901234567890}',
-		'"Extra Body" holds the number 12345678901234567890, which would lose digits',
+		'"Extra Body" contains the number 12345678901234567890, which would lose digits',
 	],
-	[{ a: [2 ** 53] }, '"Extra Body" holds the number 9007199254740992, which would lose digits'],
+	[{ a: [2 ** 53] }, '"Extra Body" contains the number 9007199254740992, which would lose digits'],
 	['{"model":"x"}', '"Extra Body" sets "model", which the field "Model" sets'],
 	[{ messages: [] }, '"Extra Body" sets "messages", which the field "Messages" sets'],
 	[{ stream: false }, '"Extra Body" sets "stream", which the field "Stream" sets'],
@@ -83,8 +83,8 @@ test.each([
 	['{', '"Extra Body" is not a JSON object'],
 	[7, '"Extra Body" is not a JSON object'],
 	[deeplyNested('object'), '"Extra Body" is nested too deeply'],
-	['{"id":9007199254740993}', '"Extra Body" holds the number 9007199254740993, which would lose digits'],
-	[{ id: 2 ** 60 }, '"Extra Body" holds the number 1152921504606847000, which would lose digits'],
+	['{"id":9007199254740993}', '"Extra Body" contains the number 9007199254740993, which would lose digits'],
+	[{ id: 2 ** 60 }, '"Extra Body" contains the number 1152921504606847000, which would lose digits'],
 ])('%# is refused', (extraBody, message) => {
 	const reasoning = { model: 'family_a-v3.2', choice: 'on', control: 'auto', split: false } as const;
 	const read = body({ extraBody, reasoning, sampling: { temperature: 0 } });

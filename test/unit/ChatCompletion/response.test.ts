@@ -283,7 +283,7 @@ describe('an answer has a size', () => {
 		builder.add(delta(fields));
 		expect([first.includes('tool calls'), builder.excess]).toEqual([
 			false,
-			'it holds more than 33554432 characters',
+			'it contains more than 33554432 characters',
 		]);
 	});
 
@@ -297,6 +297,6 @@ describe('an answer has a size', () => {
 		for (let index = 0; index < 1_000; index++) more(index);
 		expect(builder.excess).toBe('');
 		more(1_000);
-		expect(builder.excess).toBe('it holds more than 1000 tool calls');
+		expect(builder.excess).toBe('it contains more than 1000 tool calls');
 	});
 });

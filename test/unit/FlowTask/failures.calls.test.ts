@@ -98,7 +98,7 @@ describe('explainTaskCall', () => {
 		const refused = (text: string) => ({ kind: 'refused', status: 404, code: 40400, text }) as const;
 		const path = explain(refused('There is no such path'), facts('write'));
 		expect(path).toMatchObject({ kind: 'credential', passing: false });
-		expect(path.message).toBe('The base URL has no such interface, so the node could not submit the task');
+		expect(path.message).toBe('The API was not found at the base URL, so the node could not submit the task');
 		expect(path.advice).toContain('without a path such as "/api"');
 		expect(path.advice).not.toContain('workflow ID');
 		expect(explain(refused('Not Found'), facts('write')).kind).toBe('credential');

@@ -143,7 +143,7 @@ describe('explainWatchEnd', () => {
 			details: { idempotencyKey: 'order 7', taskId: 't-1' },
 		});
 		expect(explainWatchEnd('t-1', end, redact, { earlierTry: true })?.advice).toContain(
-			'start the workflow anew',
+			'start a new execution',
 		);
 		expect(explainWatchEnd('t-1', end, redact)?.advice).toContain('the id is complete');
 	});

@@ -52,8 +52,12 @@ it('takes options, and more fields of the operator beside the switch', () => {
 it.each([
 	[{ model: '' }, {}, 'No model is chosen'],
 	[{ model: 'family_b-14b', choice: 'off' }, {}, '"family_b-14b" always reasons: it cannot be switched off'],
-	[{}, { extraBody: '{"a":[{"id":9007199254740993}]}' }, '"Extra Body" holds the number 9007199254740993'],
-	[{}, { extraBody: '{"seed":12345678901234567890}' }, '"Extra Body" holds the number 12345678901234567890'],
+	[{}, { extraBody: '{"a":[{"id":9007199254740993}]}' }, '"Extra Body" contains the number 9007199254740993'],
+	[
+		{},
+		{ extraBody: '{"seed":12345678901234567890}' },
+		'"Extra Body" contains the number 12345678901234567890',
+	],
 	[{}, { extraBody: '[1]' }, '"Extra Body" is not a JSON object'],
 	[{}, { extraBody: { messages: [] } }, '"Extra Body" sets "messages", which this node or the agent sets'],
 	[{ choice: 'on' }, { extraBody: { enable_thinking: false } }, '"Extra Body" sets "enable_thinking"'],

@@ -47,8 +47,8 @@ describe('authenticate', () => {
 		['platform.example.com', 'is not a complete address. Enter only scheme and host'],
 		['ftp://platform.example.com', 'must start with https://'],
 		['https://', 'is not a complete address'],
-		['https://me:pass@platform.example.com', 'holds a user name or a password'],
-		['https://platform.example.com/maas/v1', 'holds a path of the interface, "/maas/v1". Enter only'],
+		['https://me:pass@platform.example.com', 'contains a user name or password'],
+		['https://platform.example.com/maas/v1', 'contains an API path, "/maas/v1". Enter only'],
 		['', 'no Base URL'],
 	])('refuses the base URL %j', async (wrong, hint) => {
 		await expect(authenticate({ apiKey: 'sk-abc', baseUrl: wrong })).rejects.toThrow(hint);

@@ -47,7 +47,7 @@ describe('whyTokenDoesNotFit', () => {
 	});
 
 	it('tells an empty one from a foreign one', () => {
-		expect(whyTokenDoesNotFit('', 'FlowPlatform API')).toContain('holds no secret');
+		expect(whyTokenDoesNotFit('', 'FlowPlatform API')).toContain('contains no secret');
 		expect(whyTokenDoesNotFit('ghp_abc', 'FlowPlatform API')).toContain('this one does not');
 	});
 

@@ -12,7 +12,7 @@ import type { Operation } from '../../../shared/form/operation';
 import { optionsWith } from '../options';
 import { textParameter } from '../task/inputs';
 
-/** Turns result links into files (§2.4), without using any credential. */
+/** Downloads result links (§2.4) without any credential. */
 export const download: Operation = {
 	value: 'download',
 	name: 'Download',
@@ -26,7 +26,7 @@ export const download: Operation = {
 			required: true,
 			default: '={{ $json.finalFiles }}',
 			placeholder: 'e.g. https://files.example.com/a.png',
-			description: 'One link or several, separated by line breaks, or an expression that gives a list',
+			description: 'One link, several separated by line breaks, or an expression that gives a list',
 		},
 		{
 			displayName: 'Put Output File in Field',
@@ -53,7 +53,7 @@ interface Wanted {
 
 interface WantedOfItem {
 	readonly itemIndex: number;
-	/** Or why the item has none. */
+	/** A failure if the item has none. */
 	readonly wanted: Result<Wanted>;
 }
 

@@ -57,7 +57,7 @@ export const upload: Operation = {
 	},
 };
 
-/** Reading an image and uploading it is bounded by the uploader; this bounds what waits behind it. */
+/** The uploader limits its own work; this limits what waits for it. */
 const ITEMS_AT_ONCE = 8;
 
 async function uploadItems(context: IExecuteFunctions, run: NodeRun): Promise<INodeExecutionData[][]> {

@@ -132,8 +132,8 @@ export const overrideFields: INodeProperties[] = [
 ];
 
 /**
- * They stand behind all that is filled in from day to day: n8n's editor shows up to 40 % of the window's height of
- * each, and they are pasted once.
+ * They come after the fields of daily use: they are pasted once, and n8n's editor gives each up to 40 % of the
+ * window's height.
  */
 export const definitionFields: INodeProperties[] = [
 	{
@@ -144,7 +144,7 @@ export const definitionFields: INodeProperties[] = [
 		default: '{}',
 		hint: 'The form needs it. After pasting, close this node and open it again.',
 		description:
-			"The workflow's API-format export, as it was uploaded to the platform: paste the whole file. It stays in n8n. With it the inputs are checked before anything is submitted, whichever way they are changed.",
+			"The workflow's API-format export, as it was uploaded to the platform: paste the whole file. It stays in n8n. The node then checks all changed inputs before it submits anything.",
 	},
 	{
 		displayName: 'Parameter View',
@@ -153,11 +153,11 @@ export const definitionFields: INodeProperties[] = [
 		typeOptions: { rows: 3 },
 		default: '{}',
 		hint: 'Optional. Lists become drop-downs, and ranges are shown and checked.',
-		description: "What the platform's console shows as the workflow's parameter view: paste all of it",
+		description: "The workflow's parameter view from the platform's console: paste all of it",
 	},
 ];
 
-/** In the order in which a person fills them in. */
+/** In the order in which they are filled in. */
 const imageSlotValues: INodeProperties[] = [
 	{
 		displayName: 'Node ID',
@@ -187,7 +187,7 @@ const imageSlotValues: INodeProperties[] = [
 				description: 'A file that an earlier node put into the item',
 			},
 			{ name: 'URL', value: 'url', description: 'The node fetches the image from the web' },
-			{ name: 'Image ID', value: 'imageId', description: 'Of an image that was uploaded before' },
+			{ name: 'Image ID', value: 'imageId', description: 'The ID of an image that was uploaded before' },
 		],
 		description: 'Where the image comes from',
 	},
@@ -214,7 +214,7 @@ const imageSlotValues: INodeProperties[] = [
 		type: 'string',
 		default: '={{ $json.imageId }}',
 		displayOptions: { show: { source: ['imageId'] } },
-		description: 'What the operation Upload of the resource Image returned',
+		description: 'The ID that the "Upload" operation of "Image" returned',
 	},
 ];
 
@@ -303,7 +303,7 @@ export const outputFields: INodeProperties[] = [
 		default: 'data',
 		displayOptions: { show: { output: ['filePerItem', 'allFiles'] } },
 		hint: 'The name of the output binary field to put the file in',
-		description: 'With several files in one item the others get a number behind the name, e.g. data_1',
+		description: 'If an item has several files, the others get a number after the name, e.g. data_1',
 	},
 ];
 
@@ -314,5 +314,5 @@ export const taskIdsField: INodeProperties = {
 	required: true,
 	default: '={{ $json.taskId }}',
 	placeholder: 'e.g. 3f1c9e2a',
-	description: 'One task ID or several, separated by commas, or an expression that gives a list',
+	description: 'One task ID, several separated by commas, or an expression that gives a list',
 };

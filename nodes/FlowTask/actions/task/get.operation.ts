@@ -71,7 +71,7 @@ function readWanted(
 	return readItem(() => ok({ taskIds: ids.value, simplify: readDelivery(context, itemIndex).simplify }));
 }
 
-/** Why the answer has no such task. */
+/** Why the answer does not contain the task. */
 function explainMissing(taskId: string, refusal: Failure | undefined, { clock, redact }: NodeRun): Failure {
 	const snapshot = { endedAtMs: clock.wallNow() };
 	const unknown = explainWatchEnd(taskId, { kind: 'unknown', snapshot }, redact);

@@ -12,7 +12,7 @@ import { textOf } from './prompt';
 
 export interface ImageSlots {
 	readonly images: readonly ImageInput[];
-	/** Images that need no upload. An id that the platform gave is set as it is, whatever a list in the view holds. */
+	/** Images that need no upload. An ID from the platform is sent unchecked: a list in the view may be older. */
 	readonly imageIds: readonly UploadedImage[];
 }
 

@@ -52,8 +52,8 @@ function submittedParameters(context: IExecuteFunctions): unknown {
 }
 
 /**
- * Reads and checks one item's task; nothing is sent before all items of the run were read. An item for which
- * an earlier try made a task goes on with that one, whatever its expressions give by now.
+ * Reads and checks one item's task; nothing is sent before all items of the run are read. If an earlier try made a
+ * task for the item, it goes on with that one, even if the expressions now give something else.
  */
 function prepareTask(
 	context: IExecuteFunctions,
@@ -88,13 +88,13 @@ function prepareTask(
 }
 
 const EDITED =
-	'The node or its input was changed since an earlier try, so new tasks were submitted for the changed items. The earlier tasks go on at the platform.';
+	'The node or its input was changed since an earlier try, so new tasks were submitted for the changed items. The earlier tasks keep running on the platform.';
 
 type SubmitInputs = Pick<SubmitStart, 'prompt' | 'images' | 'idempotency' | 'acceptedFor'> & {
 	readonly seeds: Readonly<Record<string, number>>;
 };
 
-/** Reads what is going to be sent for an item, and checks it against what is known of the workflow. */
+/** Reads what will be sent for an item, and checks it against what is known of the workflow. */
 function readSubmit(context: IExecuteFunctions, itemIndex: number, run: NodeRun): Result<SubmitInputs> {
 	const known = run.knowledge(
 		context.getNodeParameter('workflowDefinition', itemIndex, ''),
@@ -127,7 +127,7 @@ function readSubmit(context: IExecuteFunctions, itemIndex: number, run: NodeRun)
 		(changed, { nodeId, parameter, imageId }) => withInput(changed, nodeId, parameter, imageId),
 		checked.value,
 	);
-	// A drawn seed and the id of an image that is uploaded anew differ each time, so they do not count.
+	// A random seed and the ID of an uploaded image differ each time, so they do not count.
 	const idempotency = readIdempotencyKey(context, itemIndex, run, JSON.stringify([prompt.value, plan]));
 	if (!idempotency.ok) return idempotency;
 	return ok({
@@ -180,7 +180,7 @@ function refuseWorkflowId(workflowId: string): Failure | undefined {
 	}
 	if (/[\s{}"<>]/.test(workflowId)) {
 		return badInput(
-			`"Workflow ID" holds "${excerpt(workflowId, 40)}", which is not an ID`,
+			`"Workflow ID" contains "${excerpt(workflowId, 40)}", which is not an ID`,
 			"Enter only the ID that the platform's console shows for the hosted workflow, not the workflow itself or its address.",
 		);
 	}

@@ -19,7 +19,7 @@ export function readPrompt(context: IExecuteFunctions, itemIndex: number): Resul
 	);
 }
 
-/** An empty field changes nothing, but an expression that gives nothing was meant to give something. */
+/** An empty field changes nothing, but an expression that gives nothing is a mistake. */
 function readJson(context: IExecuteFunctions, itemIndex: number): Result<Prompt> {
 	const value: unknown = context.getNodeParameter('prompt', itemIndex, {});
 	const entered: unknown = context.getNodeParameter('prompt', itemIndex, '', { rawExpressions: true });
@@ -48,7 +48,7 @@ function readForm(context: IExecuteFunctions, itemIndex: number): Result<Prompt>
 		// n8n converts the rows' values to their types, and throws if it cannot.
 		return promptFromForm(context.getNodeParameter(name, itemIndex, {}));
 	} catch (error) {
-		const reason = error instanceof Error ? error.message : 'a row holds a value of another type';
+		const reason = error instanceof Error ? error.message : 'a row contains a value of another type';
 		const more =
 			error instanceof Error && 'description' in error && typeof error.description === 'string'
 				? `: ${error.description}`

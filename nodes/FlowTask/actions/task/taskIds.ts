@@ -18,7 +18,7 @@ function readTaskIds(value: unknown): Result<string[]> {
 	const tooLong = ids.find((id) => id.length > LONGEST_ID_CHARS);
 	if (tooLong !== undefined) {
 		return failInput(
-			`"Task IDs" holds "${excerpt(tooLong, 40)}", which is longer than ${LONGEST_ID_CHARS} characters`,
+			`"Task IDs" contains "${excerpt(tooLong, 40)}", which is longer than ${LONGEST_ID_CHARS} characters`,
 			'That is not a task ID. Separate several by commas or line breaks.',
 		);
 	}
@@ -31,7 +31,7 @@ function readTaskIds(value: unknown): Result<string[]> {
 
 function collectIds(value: unknown): string[] {
 	if (typeof value === 'number') return [String(value)];
-	// In a list each text is one id, whatever it contains.
+	// In a list each text is one ID, even with commas.
 	if (Array.isArray(value)) {
 		return value.flatMap((one: unknown) => (typeof one === 'string' ? one.trim() || [] : collectIds(one)));
 	}
@@ -40,6 +40,6 @@ function collectIds(value: unknown): string[] {
 	const text = value.trim();
 	if (!/^[[{`]/.test(text)) return text.split(/[\s,;]+/).filter(Boolean);
 	const pasted = parsePasted(text);
-	// A list without quotation marks is clear enough.
+	// A list without quotation marks is accepted, too.
 	return pasted.ok ? collectIds(pasted.value) : text.split(/[\s,;[\]"]+/).filter(Boolean);
 }

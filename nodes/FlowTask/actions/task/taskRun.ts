@@ -13,7 +13,7 @@ import type { PrepareItem } from './inputs';
 /**
  * Runs the tasks of all items in one engine and delivers them. Nothing is sent before every item was read.
  *
- * @param leastMs time that the run has in any case, whatever the timeout in the options
+ * @param leastMs the shortest time for the run, whatever the timeout in the options
  */
 export async function runItems(
 	context: IExecuteFunctions,
@@ -41,7 +41,7 @@ async function runAll(
 	const refusal = overBudget(count, options.maxTasks, `submit ${count} tasks`, 'Max Tasks');
 	if (refusal) return failRun(context, refusal);
 
-	// Where the first failure ends the run anyway, nothing is submitted beside an item that cannot be.
+	// If the first failure ends the run anyway, an item that cannot be submitted keeps all others back.
 	const hopeless = jobs.length < prepared.length && !context.continueOnFail();
 	const settings = {
 		...{ ...options, goal, deadlineMs },

@@ -10,10 +10,10 @@ import { taskIdsOf } from './taskIds';
 import { runItems } from './taskRun';
 import { pollAndSleep, type SeenEnds } from './wait.suspended';
 
-/** Time to get the files at the end of a suspended wait, whose timeout is used up by then. */
+/** Time to get the files at the end of a suspended wait, when its timeout may be over. */
 const COLLECT_MS = 10 * 60_000;
 
-/** Waits for tasks that exist, whoever submitted them, and gets their files. */
+/** Waits for existing tasks of any run and gets their files. */
 export const wait: Operation = {
 	value: 'wait',
 	name: 'Wait for Completion',
@@ -36,11 +36,11 @@ export const wait: Operation = {
 						'The execution sleeps between polls, a minute or longer; a restart of n8n loses nothing',
 				},
 			],
-			description: 'What the execution does meanwhile',
+			description: 'What the execution does while it waits',
 		},
 		{
 			displayName:
-				'Connect the output "Check Again" back to the input of this node: n8n wakes the execution there. The results leave by "Done".',
+				'Connect the output "Check Again" back to the input of this node: the execution continues there when n8n wakes it. The results leave through "Done".',
 			name: 'suspendNotice',
 			type: 'notice',
 			default: '',
@@ -64,7 +64,7 @@ export const wait: Operation = {
 	},
 };
 
-/** @param ends how watching ended, if a suspended wait did that */
+/** @param ends how a suspended wait saw the tasks end */
 async function collect(context: IExecuteFunctions, ends?: SeenEnds): Promise<INodeExecutionData[][]> {
 	const prepareItem: PrepareItem = (itemIndex) => {
 		const taskIds = taskIdsOf(context, itemIndex);

@@ -23,7 +23,7 @@ import { taskIdsOf } from './taskIds';
 
 const CONTEXT_KEY = 'flowTaskWaits';
 
-/** How watching ended for the tasks of each item, by id: two accounts may have tasks of the same id. */
+/** How watching ended for each item's tasks, by ID: two accounts may have tasks with the same ID. */
 export type SeenEnds = ReadonlyMap<number, ReadonlyMap<string, WatchEnd>>;
 
 /**
@@ -45,8 +45,8 @@ export async function pollAndSleep(
 			return [];
 		}
 		await context.putExecutionToWait(new Date(poll.wakeAtMs));
-		// n8n throws the output away. It must not be the input items: with an error output n8n empties the array that
-		// it is given, and the sleeping execution would wake without them.
+		// n8n discards this output. It must not be the input items: with an error output n8n empties the array, and the
+		// sleeping execution would wake without them.
 		return [[]];
 	});
 	return outputs.length > 0 ? outputs : await endWait(ends);
@@ -58,15 +58,15 @@ function refuseUnwired(context: IExecuteFunctions): ReturnType<typeof badInput> 
 	}
 	if (leadsBack(context) !== false) return undefined;
 	return badInput(
-		'"Check Again" leads nowhere, so the results would be lost',
-		'Connect the output "Check Again" back to the input of this node, and continue from the output "Done". Nothing was done yet.',
+		'"Check Again" is not connected back to this node, so the results would be lost',
+		'Connect the output "Check Again" back to the input of this node, and continue from the output "Done". Nothing has been sent yet.',
 	);
 }
 
 /**
- * Whether the first output leads back to the node. n8n's list of child nodes never holds the node itself, so
- * the connections are read where n8n's context has them.
- * @returns `undefined` if it has none; the wiring is taken to be right then
+ * Whether the first output leads back to the node. n8n's list of child nodes never contains the node itself, so the
+ * connections are read from internals of the context.
+ * @returns `undefined` if there are none; the wiring is then assumed to be right
  */
 function leadsBack(context: IExecuteFunctions): boolean | undefined {
 	const { name } = context.getNode();
@@ -82,7 +82,7 @@ function leadsBack(context: IExecuteFunctions): boolean | undefined {
 /** The result of a poll: how watching ended, or when to poll again, ms since the epoch. */
 type Poll = { readonly ends: SeenEnds } | { readonly ends?: undefined; readonly wakeAtMs: number };
 
-/** The wait ends with the last account's: until then those that are over are only polled again. */
+/** The wait ends when all accounts are done; until then all are polled. */
 async function pollOnce(context: IExecuteFunctions, run: NodeRun): Promise<Poll> {
 	const itemsOf = itemsByAccount(run.lines, context.getInputData().keys());
 	const waits = waitsIn(context.getContext('node'));

@@ -149,7 +149,11 @@ describe('promptFromJson', () => {
 			{ prompt: { workflow_id: 'w', prompt: MISSING_TEXT } },
 			'has no value for "text" of node "6"',
 		],
-		['a body with more in it', { workflow_id: 'w', prompt: CHANGES, n: 1 }, 'a request body that holds "n"'],
+		[
+			'a body with more in it',
+			{ workflow_id: 'w', prompt: CHANGES, n: 1 },
+			'a request body that contains "n"',
+		],
 		['a body whose prompt is text', { workflow_id: 'w', prompt: '{}' }, '"prompt" is not an object'],
 		['a body with the file of the editor', { workflow_id: 'w', prompt: EDITOR_FILE }, "engine's editor"],
 		[
@@ -170,7 +174,7 @@ describe('promptFromJson', () => {
 		[
 			'a seed that n8n has rounded',
 			{ '3': { inputs: { seed: 12345678901234567890n.toString(), b: [2 ** 60] } } },
-			'holds the number 1152921504606847000, which would lose digits',
+			'contains the number 1152921504606847000, which would lose digits',
 		],
 		['a list', [CHANGES, CHANGES], 'not a JSON object'],
 		[
@@ -184,7 +188,7 @@ describe('promptFromJson', () => {
 		[
 			'a seed beyond what a number holds',
 			`{"3": {"inputs": {"seed": 12345678901234567890}}}`,
-			'holds the number 12345678901234567890, which would lose digits',
+			'contains the number 12345678901234567890, which would lose digits',
 		],
 		['a list as text', '[]', 'not a JSON object'],
 		['null', null, 'not a JSON object'],
@@ -201,7 +205,7 @@ describe('promptFromJson', () => {
 		[
 			'a title beside the inputs',
 			{ '6': { inputs: {}, _meta: { title: 'x' } } },
-			'holds "_meta" at node "6"',
+			'contains "_meta" at node "6"',
 		],
 		['a link', { '6': { inputs: { clip: ['4', 1] } } }, 'sets "clip" of node "6" to a link'],
 		['an input that an expression did not give', MISSING_TEXT, 'has no value for "text" of node "6"'],
@@ -373,7 +377,7 @@ describe('promptFromFields', () => {
 		['auto', ['4', 0], 'link to another node'],
 		['auto', '', 'has an empty value; to send an empty text, choose the type Text'],
 		['auto', ' \n', 'has an empty value'],
-		['auto', 7.2e17, 'holds 720000000000000000, which is a number beyond 9007199254740991, so n8n rounds'],
+		['auto', 7.2e17, 'contains 720000000000000000, which is a number beyond 9007199254740991, so n8n rounds'],
 		['string', 7.2e17, 'so n8n rounds its last digits'],
 		['number', 7.2e17, 'so n8n rounds its last digits'],
 		['json', [2 ** 53], 'so n8n rounds its last digits'],
@@ -456,7 +460,7 @@ describe('promptFromForm', () => {
 				failure: {
 					kind: 'badInput',
 					message: expect.stringMatching(
-						/"seed" of node 57:43 holds \d+, which is a number beyond 900.*rounds/,
+						/"seed" of node 57:43 contains \d+, which is a number beyond 900.*rounds/,
 					),
 				},
 			});

@@ -77,7 +77,7 @@ test.each([
 	[{ body: '{"code":401,"msg":"bad key"}' }, 'does not accept the API key'],
 	[
 		{ statusCode: 302, headers: { Location: 'https://other.example/x?k=1' }, body: '' },
-		'The base URL leads elsewhere',
+		'The base URL redirects to another address',
 	],
 ])('%j is said', async (answer, said) => {
 	const error: unknown = await search(answer).catch((thrown: unknown) => thrown);

@@ -311,7 +311,10 @@ describe('failures', () => {
 		['Attempted to use Data table node but the module is disabled', /this n8n has no Data Tables/],
 		["You don't have the permissions to create a data table in this project.", /does not allow it/],
 		['Cannot modify data tables on a protected instance. This instance is in read-only mode.', /not allow/],
-		["Validation error with data table request: unknown column name 'x'", /has other columns/],
+		[
+			"Validation error with data table request: unknown column name 'x'",
+			/does not have the expected columns/,
+		],
 		['Could not find any entity of type "SharedWorkflow"', /belongs to no project/],
 		['SQLITE_BUSY: database is locked', /could not be used/],
 	])('are a sentence: %s', async (said, sentence) => {

@@ -55,7 +55,7 @@ describe('toNodeError', () => {
 		'GETADDRINFO',
 	])('keeps a sentence that holds %s', (code) => {
 		for (const kind of KINDS) {
-			const message = `Task t-1 failed at the platform: cannot write (${code})`;
+			const message = `Task t-1 failed on the platform: cannot write (${code})`;
 			const error = toNodeError(NODE, failure(message, kind), 3);
 			expect(error.message).toBe(message);
 			expect(error.description).toBe('Do this.');

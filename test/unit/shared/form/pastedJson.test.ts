@@ -76,7 +76,7 @@ test.each<[unknown, string]>([
 ])('an id may not be %j, which n8n has rounded', (value, rounded) => {
 	expect(refuseRounded('Task IDs', value)).toMatchObject({
 		kind: 'badInput',
-		message: `"Task IDs" holds ${rounded}, which is a number beyond 9007199254740991, so n8n rounds its last digits`,
+		message: `"Task IDs" contains ${rounded}, which is a number beyond 9007199254740991, so n8n rounds its last digits`,
 	});
 });
 

@@ -2,7 +2,7 @@ import { explainUnreached, originOf } from '../../../../nodes/shared/http/unreac
 
 test.each([
 	['ECONNREFUSED', 'nothing answers there'],
-	['ENOTFOUND', 'no host of this name'],
+	['ENOTFOUND', 'no host with this name'],
 	['EAI_AGAIN', 'could not be resolved'],
 	['EPROTO', 'does not speak TLS'],
 	['ETIMEDOUT', 'did not answer in time'],
