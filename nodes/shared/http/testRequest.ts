@@ -89,7 +89,7 @@ function readResponse(response: unknown): Exchange {
 function whyNoAnswer(exchange: Unanswered, host: string, redact: Redact): string {
 	const { code, reason } = exchange.kind === 'lost' ? exchange : { code: '', reason: 'it was stopped' };
 	if (code === 'ETIMEDOUT' || code === 'ECONNABORTED') {
-		return `${host} did not answer within ${DEADLINE_MS / 1000} seconds. Check the base URL, and that this n8n may reach it.`;
+		return `${host} did not answer within ${DEADLINE_MS / 1000} seconds. Check the base URL, and that this n8n can reach it.`;
 	}
 	// Without a code, n8n itself refused to send and says why.
 	if (!code) return `n8n sent nothing to ${host}: ${sentence(excerpt(redact(reason)))}`;

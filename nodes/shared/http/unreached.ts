@@ -30,18 +30,12 @@ export function explainUnreached(
 	const reason = isRejected ? 'its certificate was not accepted' : REASONS[code];
 	const why = reason === undefined ? '' : `: ${reason}`;
 	const message = `${host} could not be reached${why}${code && ` (${code})`}`;
-	if (code === 'EPROTO') {
-		return {
-			message,
-			advice: `If this is the platform, enter its base URL in the credential with ${scheme}:// instead of ${scheme}s://`,
-		};
-	}
-	return {
-		message,
-		advice: isRejected
-			? "Check the base URL in the credential, or have the platform's certificate replaced"
-			: 'Check the base URL in the credential, and that this n8n may reach it',
-	};
+	const withoutTls = `If this is the platform, enter its base URL in the credential with ${scheme}:// instead of ${scheme}s://`;
+	if (code === 'EPROTO') return { message, advice: withoutTls };
+	const advice = isRejected
+		? "Check the base URL in the credential, or have the platform's certificate replaced"
+		: 'Check the base URL in the credential, and that this n8n can reach it';
+	return { message, advice };
 }
 
 /** Scheme, host and port of an address. Its query may hold secrets, so error texts leave it out. */

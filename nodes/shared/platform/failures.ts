@@ -120,9 +120,7 @@ export function explainUnclear({ text, status, code, inItsForm }: Of<'unclear'>,
 	const where = isElsewhere ? '. The Base URL in the credential may be wrong' : '';
 	const said = `${quote(redact, text)}${where}`;
 	const http = status === undefined ? '' : ` (HTTP ${status})`;
-	const details: JsonObject = {
-		...(status === undefined ? { networkCode: code ?? '' } : { httpStatus: status }),
-	};
+	const details: JsonObject = status === undefined ? { networkCode: code ?? '' } : { httpStatus: status };
 	if (repeatability === 'write') {
 		return {
 			kind: 'unclear',
