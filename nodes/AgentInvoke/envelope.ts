@@ -96,8 +96,16 @@ export function readPlain(
 	const words = readReason(json, data, deployment);
 	const saysNothing = [paths.answer, paths.delta, paths.interrupt].every((path) => textAt(data, path) === '');
 	const refuses = !hasEnvelope && saysNothing && isRefusal(words.code, deployment);
+	// Wherever the envelope of the interface says no, it counts: a gateway may send it for an agent that has none.
+	const denied = !hasEnvelope && saidSuccess(json) === false;
+	const counts = denied ? (readNumber(json.http_status_code) ?? status) : status;
 	return {
-		...{ succeeded: !isFailure && !refuses && isGoodStatus(status), status, ...words, data },
+		...{
+			succeeded: !isFailure && !refuses && !denied && isGoodStatus(counts),
+			status: counts,
+			...words,
+			data,
+		},
 		...{ requestId: requestIdIn(json, data, deployment), raw: json },
 	};
 }

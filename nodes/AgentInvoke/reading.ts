@@ -98,7 +98,7 @@ export class Reading {
 		const name = textAt(json, deployment.paths.eventName) || event.name || UNNAMED;
 		const { endEvents, errorEvents, toolEvents } = deployment.words;
 		const isWrapped = deployment.hasEnvelope && envelope !== undefined;
-		if (toolEvents.has(name) && (!isWrapped || envelope?.succeeded)) return this.takeStep(name, json);
+		if (toolEvents.has(name) && (!isWrapped || envelope.succeeded)) return this.takeStep(name, json);
 		const isFailure = errorEvents.has(name);
 		const plain = { isFailure, ...(!deployment.hasEnvelope && { status: httpStatus }) };
 		const isLast = !deployment.endsWithBody && endEvents.has(name);
