@@ -13,7 +13,7 @@ type Part =
 	| { readonly kind: 'value'; readonly name: string }
 	| { readonly kind: 'choice'; readonly on: string; readonly off: string };
 
-const PLACEHOLDER = /\$(?:(\$)|stream\(([^(),]*),([^(),]*)\)|([A-Za-z]\w*))/g;
+const PLACEHOLDER = /\$(?:(\$)|stream\(([^(),]*),([^(),]*)\)|([A-Za-z_]\w*))/g;
 
 /**
  * Fills a template (JSON whose texts may hold placeholders). Neither the template nor what is put in is evaluated, and
