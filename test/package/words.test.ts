@@ -15,8 +15,21 @@ const SHOWN = new Set([
 	'action',
 ]);
 
+/** Of the templates of an agent's deployment. */
+const PLACEHOLDERS = [
+	...['message', 'session', 'files', 'interruptId', 'result', 'stream', 'url', 'name', 'mimeType'],
+];
+
 /** Of n8n's variables, those that our forms name; `$token` is the bridge's own. */
-const VARIABLES = new Set(['json', 'now', 'parameter', 'rawParameter', 'itemIndex', 'token']);
+const VARIABLES = new Set([
+	'json',
+	'now',
+	'parameter',
+	'rawParameter',
+	'itemIndex',
+	'token',
+	...PLACEHOLDERS,
+]);
 
 /** Names with a capital inside, as items have them. */
 const FIELDS = new Map(

@@ -1,7 +1,15 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
-import { filesField, messageField, previewField, sessionFields, simplifyField, streamField } from './fields';
+import {
+	filesField,
+	messageField,
+	previewField,
+	previewResponseField,
+	sessionFields,
+	simplifyField,
+	streamField,
+} from './fields';
 import { previewFiles, readFileRows, uploadFiles } from './files';
 import { readIdempotency, readSession, readText } from './inputs';
 import { optionsWith } from './options';
@@ -21,6 +29,7 @@ export const invoke: Operation = {
 		filesField,
 		streamField,
 		previewField,
+		previewResponseField,
 		simplifyField,
 		optionsWith([
 			'concurrency',

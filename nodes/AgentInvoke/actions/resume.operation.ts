@@ -3,7 +3,7 @@ import type { IExecuteFunctions, INodeProperties } from 'n8n-workflow';
 import { ok, type Result } from '../../shared/errors/failure';
 import type { Json } from '../../shared/text/json';
 import type { Turn } from '../request';
-import { previewField, simplifyField, streamField } from './fields';
+import { previewField, previewResponseField, simplifyField, streamField } from './fields';
 import { readFilled, readIdempotency, readResult, readText } from './inputs';
 import { optionsWith } from './options';
 import { inAgentRun, type AgentRun } from './run';
@@ -76,6 +76,7 @@ export const resume: Operation = {
 		...fields,
 		streamField,
 		previewField,
+		previewResponseField,
 		simplifyField,
 		optionsWith([
 			'concurrency',

@@ -9,7 +9,8 @@ import { showHint } from '../../shared/run/deliver';
 import { overBudget } from '../../shared/run/frame';
 import { requestFingerprints } from '../../shared/run/retryMemory';
 import { readItem, workItem } from '../../shared/errors/expressionError';
-import { invokeBody, withSession, type Turn } from '../request';
+import { invokeBody, type OpenBody, type Turn } from '../request';
+import { whyNoPlace } from '../requestShape';
 import { explainTable } from '../sessions';
 import { takeTurns, type AgentTurn, type SessionChoice, type TurnOutcome } from '../turns';
 import { readExtraBody } from './inputs';
@@ -33,6 +34,7 @@ export interface PreparedTurn {
 interface ReadTurn extends PreparedTurn {
 	readonly line: AgentLine;
 	readonly simplify: boolean;
+	readonly previewResponse: boolean;
 	readonly lacksKey: boolean;
 }
 
@@ -105,9 +107,10 @@ async function takeAll(
 	if (prepared.some((item) => item.ok && item.value.lacksKey)) showHint(context, NO_KEY, 'info');
 	const outcomeOf = new Map(outcomes.map((outcome) => [outcome.itemIndex, outcome]));
 	const all = prepared.map((item, itemIndex): DeliveredTurn => {
-		if (!item.ok) return { itemIndex, result: item, simplify: true };
-		const { simplify } = item.value;
-		return { ...(outcomeOf.get(itemIndex) ?? { itemIndex, result: fail(NOT_ASKED) }), simplify };
+		if (!item.ok) return { itemIndex, result: item, simplify: true, previewResponse: false };
+		const { simplify, previewResponse } = item.value;
+		const outcome = outcomeOf.get(itemIndex) ?? { itemIndex, result: fail(NOT_ASKED) };
+		return { ...outcome, simplify, previewResponse };
 	});
 	if (all.every(({ result }) => result.ok)) run.memory.clear();
 	return all;
@@ -118,7 +121,7 @@ function agentTurns(
 	prepared: ReadonlyArray<Result<ReadTurn>>,
 	onDelta: (itemIndex: number, text: string) => Promise<void>,
 ): AgentTurn[] {
-	const fingerprintOf = requestFingerprints(context, AGENT_OPTIONS, ['simplify']);
+	const fingerprintOf = requestFingerprints(context, AGENT_OPTIONS, ['simplify', 'previewResponse']);
 	return prepared.flatMap((item, itemIndex) => {
 		if (!item.ok) return [];
 		const { line, session, isResume, idempotency, simplify } = item.value;
@@ -127,12 +130,25 @@ function agentTurns(
 				...{ itemIndex, line, session, isResume, idempotency },
 				fingerprint: fingerprintOf(itemIndex),
 				keepRaw: !simplify,
-				prepare: async () => await bodyOf(context, item.value, itemIndex),
-				bodyFor: (body, sessionId) => withSession(body, sessionId, line.account.deployment),
+				...lateSession(async () => await bodyOf(context, item.value, itemIndex)),
 				onDelta: async (text) => await onDelta(itemIndex, text),
 			},
 		];
 	});
+}
+
+/** A body whose session is put in when the call is made: only then is it known. */
+function lateSession(prepare: () => Promise<Result<OpenBody>>): Pick<AgentTurn, 'prepare' | 'bodyFor'> {
+	let open: OpenBody | undefined;
+	return {
+		prepare: async () => {
+			const prepared = await prepare();
+			if (!prepared.ok) return prepared;
+			open = prepared.value;
+			return ok(open(''));
+		},
+		bodyFor: (body, sessionId) => open?.(sessionId) ?? body,
+	};
 }
 
 /** Writes what was not streamed, or the chat would stay empty, and ends the stream. */
@@ -158,7 +174,7 @@ async function bodyOf(
 	context: IExecuteFunctions,
 	{ turn, stream, line }: ReadTurn,
 	itemIndex: number,
-): Promise<Result<JsonObject>> {
+): Promise<Result<OpenBody>> {
 	return await workItem(async () => {
 		const read = await turn();
 		if (!read.ok) return read;
@@ -192,12 +208,18 @@ function readTurn(
 	if (!line.ok) return line;
 	const turn = prepareTurn(itemIndex);
 	if (!turn.ok) return turn;
-	const { session, isResume } = turn.value;
+	const { session, isResume, previewed } = turn.value;
+	if (previewed.kind === 'message') {
+		const needs = { hasSession: session.kind !== 'new', hasFiles: previewed.files.length > 0 };
+		const noPlace = whyNoPlace(line.value.account.deployment.request, needs);
+		if (noPlace) return fail(noPlace);
+	}
 	const wantsKey = !isResume && context.getNodeParameter('sessionMode', itemIndex, 'new') === 'mapped';
 	return ok({
 		...turn.value,
 		line: line.value,
 		simplify: context.getNodeParameter('simplify', itemIndex, true) !== false,
+		previewResponse: context.getNodeParameter('previewResponse', itemIndex, false) === true,
 		lacksKey: wantsKey && session.kind === 'new',
 	});
 }
@@ -228,6 +250,6 @@ function previewOf(
 		method: 'POST',
 		url: `${baseUrl}${invokePath}`,
 		headers: { Authorization: 'Bearer <agent token>', 'Content-Type': 'application/json' },
-		body: withSession(body.value, session.kind === 'explicit' ? session.id : known, deployment),
+		body: body.value(session.kind === 'explicit' ? session.id : known),
 	});
 }
