@@ -36,6 +36,7 @@ export const invoke: Operation = {
 			'retryAmbiguous',
 			'sessionTtlHours',
 			'timeoutSeconds',
+			'turnOrder',
 		]),
 	],
 	async execute(context) {

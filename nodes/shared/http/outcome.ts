@@ -22,7 +22,7 @@ export type FailedOutcome =
 			readonly retryAfter: string | undefined;
 			readonly text: string;
 			readonly status?: number | undefined;
-			/** Only what this request is about is busy: all others may go on. */
+			/** Only what this request is about is busy: all others may go on, and who asks waits by itself. */
 			readonly sparesOthers?: boolean;
 			/** What was said beside it, for the error output. */
 			readonly details?: JsonObject;

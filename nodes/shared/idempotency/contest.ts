@@ -17,6 +17,9 @@ export type Sight<A> =
 	| { readonly kind: 'pending'; readonly firstId?: number | undefined }
 	| { readonly kind: 'free' };
 
+/** What came of a claim. */
+export type Claimed<A> = { readonly kind: 'won'; readonly owner: string } | Sight<A>;
+
 /** Who wants a key. */
 export interface Contender<A> {
 	readonly entryKey: string;
@@ -109,8 +112,8 @@ export class Contest {
 		return ok(contender.sightOf(read.value.get(entryKey) ?? [], this.abandoned));
 	}
 
-	/** @returns the owner of the claim that was won; `undefined` if others claim the key, or its answer is known */
-	async claim<A>(contender: Contender<A>): Promise<Result<string | undefined>> {
+	/** Adds a claim, and takes it back unless it is the only one. */
+	async claim<A>(contender: Contender<A>): Promise<Result<Claimed<A>>> {
 		const owner = `${this.rows.ownerPrefix}${this.run} ${++this.attempts}`;
 		const { clock } = this.parts;
 		const sinceMs = clock.now();
@@ -120,25 +123,26 @@ export class Contest {
 		// While it is not won, it is one of those that do not count.
 		this.abandoned.add(owner);
 		const added = await this.claims.add(contender.claimRow(owner));
-		const alone = added.ok ? await this.becomesAlone(contender, owner, elapsedMs) : added;
-		if (alone.ok && alone.value) {
+		const others = added.ok ? await this.becomesAlone(contender, owner, elapsedMs) : added;
+		if (others.ok && others.value.kind === 'free') {
 			this.abandoned.delete(owner);
-			return ok(owner);
+			return ok({ kind: 'won', owner });
 		}
 		const removed = await this.retreats.add(owner);
 		if (!removed.ok) this.rows.removeLater(owner);
-		return alone.ok ? ok(undefined) : alone;
+		return others;
 	}
 
 	/**
 	 * Of those who see each other, the first one stays a little and reads again, while the others go: if all of them
 	 * went it would be as safe, but twenty at once would need seconds to sort themselves out.
+	 * @returns `free` if nobody else claims the key
 	 */
 	private async becomesAlone<A>(
 		{ entryKey, sightOf, whyStop }: Contender<A>,
 		owner: string,
 		elapsedMs: () => number,
-	): Promise<Result<boolean>> {
+	): Promise<Result<Sight<A>>> {
 		for (let reads = 1; reads <= READS_IN_PLACE; reads++) {
 			// Those who claimed together are read together: there is nobody else to wait for.
 			const read = await this.reads.add(entryKey, STEPS_TOGETHER_MS);
@@ -147,12 +151,13 @@ export class Contest {
 			const rows = read.value.get(entryKey) ?? [];
 			const own = rows.find((row) => row[this.rows.ownerColumn] === owner);
 			const others = sightOf(rows, this.abandoned);
+			if (others.kind === 'known') return ok(others);
 			// If the own row cannot be seen, another's may be missing too.
-			if (!own || others.kind === 'known') break;
-			if (others.kind === 'free') return ok(true);
+			if (!own) break;
+			if (others.kind === 'free') return ok(others);
 			if (others.firstId === undefined || others.firstId < Number(own.id)) break;
 		}
-		return ok(false);
+		return ok({ kind: 'pending' });
 	}
 
 	/**

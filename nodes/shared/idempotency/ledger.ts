@@ -213,8 +213,8 @@ class TableLedger implements Ledger {
 			const sinceMs = clock.now();
 			const claimed = await this.contest.claim(this.contender(wanted));
 			if (!claimed.ok) return fail(beforeAnything(claimed.failure));
-			if (claimed.value === undefined) return ok({ kind: 'pending' });
-			claim = this.hold(wanted, claimed.value, sinceMs);
+			if (claimed.value.kind !== 'won') return ok(claimed.value);
+			claim = this.hold(wanted, claimed.value.owner, sinceMs);
 			return ok({ kind: 'known', answer: { kind: 'mine', claim } });
 		} finally {
 			const { giveBack } = this.places;
