@@ -36,7 +36,9 @@ export function createAgentApi(parts: AgentApiParts): AgentApi {
 			);
 			if (outcome.kind !== 'answered') {
 				const facts = { account, redact, sessionId: call.sessionId };
-				return fail(explainCall(outcome, { repeatability, tries }, facts));
+				const failure = explainCall(outcome, { repeatability, tries }, facts);
+				if (outcome.kind !== 'busy' || !outcome.sparesOthers) return fail(failure);
+				return fail({ ...failure, busySession: { retryAfter: outcome.retryAfter, tries } });
 			}
 			return outcome.data.ok ? ok({ reply: outcome.data.value, tries }) : outcome.data;
 		},

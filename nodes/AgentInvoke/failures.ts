@@ -11,6 +11,8 @@ import type { Redact } from '../shared/text/redact';
 export interface AgentFailure extends Failure {
 	/** The session that was named is not known, so that a new one may be opened. */
 	readonly isSessionUnknown?: boolean;
+	/** The session is busy with another message, so that this one may be sent again: what was said, and the tries. */
+	readonly busySession?: { readonly retryAfter: string | undefined; readonly tries: number };
 }
 
 export interface RefusalFacts {

@@ -45,6 +45,7 @@ export const invoke: Operation = {
 			'retryAmbiguous',
 			'sessionTtlHours',
 			'timeoutSeconds',
+			'turnOrder',
 		]),
 	],
 	async execute(context) {

@@ -28,6 +28,7 @@ export function readAgentOptions(context: IExecuteFunctions) {
 		sessionTtlMs: number('sessionTtlHours') * MS_PER_HOUR,
 		renewExpired: given.renewExpiredSession === true,
 		retryAmbiguous: given.retryAmbiguous === true,
+		turnOrder: given.turnOrder === 'strict' ? ('strict' as const) : ('arrival' as const),
 		idempotency: idempotencyOf(given, number('idempotencyTtlHours')),
 	});
 }
@@ -109,7 +110,31 @@ export const AGENT_OPTIONS = defineRequestOptions({
 		type: 'number',
 		default: 600,
 		typeOptions: { minValue: 1, maxValue: 86_400 },
-		description: 'How long the agent may take for one answer',
+		description:
+			'How long the agent may take for one answer. An item also waits so long for other messages of its session.',
+		isPartOfRequest: false,
+	},
+	turnOrder: {
+		displayName: 'Turn Order',
+		name: 'turnOrder',
+		type: 'options',
+		default: 'arrival',
+		options: [
+			{
+				name: 'As They Come',
+				value: 'arrival',
+				description:
+					'Messages of a key are sent one after the other within one n8n process. Other workers send theirs when the session is free.',
+			},
+			{
+				name: 'Strictly One After the Other',
+				value: 'strict',
+				description:
+					'Across all workers, in the order of a queue in the Data Table. Costs a few table operations more.',
+			},
+		],
+		description:
+			'In which order messages of the same session key are sent when executions run at the same time',
 		isPartOfRequest: false,
 	},
 });

@@ -19,7 +19,9 @@ import { createRateLimiter } from '../../shared/http/rateLimiter';
 import { readAgentAccount, type AgentAccount } from '../account';
 import { createAgentApi, type AgentApi } from '../api';
 import { createInterruptRounds, type InterruptRounds } from '../rounds';
+import { Sightings } from '../sessionRows';
 import { SESSION_TABLE, SessionStore } from '../sessions';
+import { TurnQueue } from '../turnQueue';
 import { readAgentOptions, type AgentOptions } from './options';
 
 /** One account in a run. Limits belong to a token, so each has a rate limiter of its own. */
@@ -41,11 +43,17 @@ export interface AgentRun extends RunFrame {
 	readonly ledger: Ledger | undefined;
 	readonly memory: RetryMemory;
 	readonly rounds: InterruptRounds;
+	readonly queue: TurnQueue;
+	readonly random: () => number;
 	/** Shared by all agents of the run. */
 	readonly heldFiles: HeldFiles;
 	readonly forChat: boolean;
 	readonly asTool: boolean;
 }
+
+/** Of this n8n process: its executions take their turns of a key as they came, and watch claims together. */
+const QUEUE = new TurnQueue();
+const SIGHTINGS = new Sightings();
 
 const CREDENTIAL = 'flowAgentApi';
 /** How late an idle timeout may strike. */
@@ -96,6 +104,7 @@ async function openAgentRun(context: IExecuteFunctions, frame: RunFrame): Promis
 		ledger: openLedger(context, frame, 'agent', idempotency, { onUnknown, deadlineMs: Infinity }),
 		memory: openRetryMemory(context, 'flowAgentRuns', 'turns'),
 		rounds: createInterruptRounds(context.getContext('flow'), maxInterrupts),
+		...{ queue: QUEUE, random: Math.random },
 		forChat: isStartedByChat(context),
 	});
 }
@@ -118,13 +127,14 @@ function openSessions(
 	context: IExecuteFunctions,
 	agent: string,
 	{ sessionTtlMs: ttlMs }: AgentOptions,
-	{ clock, writeLast }: RunFrame,
+	{ clock, signal, writeLast }: RunFrame,
 ): SessionStore {
 	const workflowId = context.getWorkflow().id ?? '';
 	const sessions = new SessionStore(
 		{ agent, workflowId, executionId: context.getExecutionId(), ttlMs },
 		openTable(context, SESSION_TABLE),
 		clock,
+		{ signal, sightings: SIGHTINGS },
 	);
 	writeLast(async () => await sessions.flush(), SESSIONS_NOT_WRITTEN);
 	return sessions;

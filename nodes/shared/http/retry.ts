@@ -71,16 +71,19 @@ export function createRetry(parts: RetryParts): Retry {
 			const outcome = await inTime(terms, exchange);
 			hasAnswered ||= !isUnanswered(outcome);
 			const isBusy = outcome.kind === 'busy';
+			// How long one thing stays busy is nothing that a few tries tell: who asked waits for it.
+			const isOwn = isBusy && outcome.sparesOthers === true;
 			const delayMs = repeatDelayMs(isBusy ? outcome : {}, tries, clock.wallNow(), random);
 			const againMs = clock.now() + delayMs;
 			const isAllowed =
 				tries < triesFor(terms, outcome) &&
+				!isOwn &&
 				mayRepeat(outcome, terms.repeatability) &&
 				!signal?.aborted &&
 				againMs < Math.min(deadlineMs, terms.endByMs ?? Infinity);
 			if (!isAllowed) return [outcome, undefined];
-			// While this request still holds the lane, or the next one would slip through.
-			if (isBusy && !outcome.sparesOthers) rateLimiter.pause(againMs);
+			// While the lane is still held, else the next request in it would slip through.
+			if (isBusy) rateLimiter.pause(againMs);
 			if (againMs >= (terms.sendByMs ?? Infinity)) return [{ kind: 'cancelled' }, undefined];
 			return [outcome, delayMs];
 		});

@@ -312,12 +312,13 @@ function expectSound(result: Awaited<ReturnType<typeof invoke>>['result']): void
 	expect(result.failure.message).not.toMatch(/undefined|not a function|Cannot read|\[object/);
 }
 
-test('a session that is busy is asked again, and told as what it is', async () => {
+test('a session that is busy is told as what it is, so that the turn waits for it', async () => {
 	const served = { pieces: [bytes(refused('session_busy', 409))] };
 	const { result, asked } = await invoke(served, { tries: 3, sessionId: 's' });
-	expect(asked).toBe(3);
+	expect(asked).toBe(1);
 	expect(result).toMatchObject({
 		failure: {
+			busySession: { tries: 1 },
 			kind: 'refused',
 			message: 'This session is busy with another message',
 			details: { httpStatus: 409, reason: 'session_busy', sessionId: 's' },
