@@ -35,6 +35,7 @@ import {
 	type Refusal,
 } from './envelope';
 import { detailsOf, explainCall, explainRefusal, type AgentFailure } from './failures';
+import type { TurnCalls } from './turnCalls';
 import { uploadMedia, type UploadedMedia, type UploadParts } from './upload';
 
 export interface InvokeCall {
@@ -51,6 +52,8 @@ export interface InvokeCall {
 	readonly onDelta: (text: string) => Promise<void>;
 	/** Told of the session as soon as it is known. */
 	readonly onSession: (sessionId: string) => void;
+	/** Told of each request, and asked before one is repeated. */
+	readonly calls?: TurnCalls | undefined;
 }
 
 export interface Invoked {
@@ -77,8 +80,13 @@ export function createAgentApi(parts: AgentApiParts): AgentApi {
 		invoke: async (call) => {
 			const repeatability = call.retryAmbiguous ? 'read' : 'write';
 			const { outcome, tries } = await retry(
-				{ repeatability, lane: 'work', tries: call.tries },
-				async () => await invokeOnce(parts, call),
+				{ repeatability, lane: 'work', tries: call.tries, mayRepeat: () => call.calls?.mayRepeat() ?? true },
+				async () => {
+					call.calls?.sent();
+					const answer = await invokeOnce(parts, call);
+					if (answer.kind === 'unclear') call.calls?.unclear();
+					return answer;
+				},
 			);
 			if (outcome.kind !== 'answered') {
 				const facts = { account, redact, sessionId: call.sessionId };

@@ -11,6 +11,7 @@ import { isOfAnother, readRecord, recordOf, shortRecord, type TurnResult, type U
 import type { InterruptRounds } from './rounds';
 import type { SessionStore } from './sessions';
 import { textOf } from '../shared/text/textOf';
+import type { TurnCalls } from './turnCalls';
 import { TurnSession, type SessionChoice } from './turnSession';
 
 /** What one item says to its agent. */
@@ -35,6 +36,8 @@ export interface AgentTurn {
 	/** Whether the item shows the raw answer, which must then be remembered too. */
 	readonly keepRaw: boolean;
 	readonly onDelta: (text: string) => Promise<void>;
+	/** Counts the requests; without it they are neither counted nor limited. */
+	readonly calls?: TurnCalls | undefined;
 }
 
 export interface CallSettings {
@@ -104,7 +107,8 @@ export class TurnTaker {
 		const startedMs = this.parts.clock.now();
 		let called = await this.call(body.value, this.session.id, this.session.source);
 		const isExpired = !called.ok && called.failure.isSessionUnknown;
-		if (isExpired && this.settings.renewExpired && !this.turn.isResume) {
+		const mayRenew = isExpired && this.settings.renewExpired && !this.turn.isResume;
+		if (mayRenew && this.turn.calls?.mayRepeat() !== false) {
 			called = await this.call(body.value, '', 'renewed');
 		}
 		if (called.ok) {
@@ -112,7 +116,7 @@ export class TurnTaker {
 			return ok(this.answered({ ...called.value, elapsedMs, replayed: false }, claim));
 		}
 		this.failed(called.failure, claim);
-		return called;
+		return this.turn.calls?.isHeldBack ? fail(this.turn.calls.explain(called.failure)) : called;
 	}
 
 	private async call(
@@ -125,6 +129,7 @@ export class TurnTaker {
 		const invoked = await line.api.invoke({
 			...{ body: bodyFor(body, sessionId), sessionId, timeoutMs, tries: attempts, retryAmbiguous, onDelta },
 			onSession: (id) => this.session.opened(id),
+			calls: this.turn.calls,
 		});
 		if (!invoked.ok) return invoked;
 		const { reply } = invoked.value;

@@ -23,6 +23,7 @@ export const invoke: Operation = {
 		previewField,
 		simplifyField,
 		optionsWith([
+			'budget',
 			'concurrency',
 			'extraBody',
 			'idempotencyKey',
@@ -30,6 +31,7 @@ export const invoke: Operation = {
 			'idempotencyTtlHours',
 			'maxFileSizeMb',
 			'maxInvocations',
+			'recordTurns',
 			'renewExpiredSession',
 			'requestsPerSecond',
 			'retries',

@@ -78,6 +78,7 @@ export const resume: Operation = {
 		previewField,
 		simplifyField,
 		optionsWith([
+			'budget',
 			'concurrency',
 			'extraBody',
 			'idempotencyKey',
@@ -85,6 +86,7 @@ export const resume: Operation = {
 			'idempotencyTtlHours',
 			'maxInterrupts',
 			'maxInvocations',
+			'recordTurns',
 			'requestsPerSecond',
 			'retries',
 			'retryAmbiguous',
