@@ -52,7 +52,7 @@ export interface InvokeCall {
 	readonly onDelta: (text: string) => Promise<void>;
 	/** Told of the session as soon as it is known. */
 	readonly onSession: (sessionId: string) => void;
-	/** Told of each request, and asked before one is repeated. */
+	/** Counts the requests of a turn, and is asked before one is repeated. */
 	readonly calls?: TurnCalls | undefined;
 }
 
@@ -75,27 +75,39 @@ export interface AgentApiParts extends UploadParts, AnswerStreamParts {}
 type Turn = Result<AgentReply, AgentFailure>;
 
 export function createAgentApi(parts: AgentApiParts): AgentApi {
-	const { account, redact, retry } = parts;
 	return {
 		invoke: async (call) => {
-			const repeatability = call.retryAmbiguous ? 'read' : 'write';
-			const { outcome, tries } = await retry(
-				{ repeatability, lane: 'work', tries: call.tries, mayRepeat: () => call.calls?.mayRepeat() ?? true },
-				async () => {
-					call.calls?.sent();
-					const answer = await invokeOnce(parts, call);
-					if (answer.kind === 'unclear') call.calls?.unclear();
-					return answer;
-				},
-			);
-			if (outcome.kind !== 'answered') {
-				const facts = { account, redact, sessionId: call.sessionId };
-				return fail(explainCall(outcome, { repeatability, tries }, facts));
-			}
-			return outcome.data.ok ? ok({ reply: outcome.data.value, tries }) : outcome.data;
+			const { calls } = call;
+			const heldBack = calls?.begin();
+			if (heldBack) return fail(heldBack);
+			const invoked = await invokeWithTries(parts, call);
+			return invoked.ok || !calls ? invoked : fail(calls.failed(invoked.failure));
 		},
 		upload: async (media) => await uploadMedia(parts, media),
 	};
+}
+
+async function invokeWithTries(
+	parts: AgentApiParts,
+	call: InvokeCall,
+): Promise<Result<Invoked, AgentFailure>> {
+	const { account, redact, retry } = parts;
+	const { calls } = call;
+	const repeatability = call.retryAmbiguous ? 'read' : 'write';
+	const { outcome, tries } = await retry(
+		{ repeatability, lane: 'work', tries: call.tries, mayRepeat: () => calls?.mayRepeat() ?? true },
+		async () => {
+			calls?.sent();
+			const answer = await invokeOnce(parts, call);
+			if (answer.kind === 'unclear') calls?.unclear();
+			return answer;
+		},
+	);
+	if (outcome.kind !== 'answered') {
+		const facts = { account, redact, sessionId: call.sessionId };
+		return fail(explainCall(outcome, { repeatability, tries }, facts));
+	}
+	return outcome.data.ok ? ok({ reply: outcome.data.value, tries }) : outcome.data;
 }
 
 async function invokeOnce(parts: AgentApiParts, call: InvokeCall): Promise<Outcome<Turn>> {

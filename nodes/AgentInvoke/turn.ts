@@ -107,8 +107,7 @@ export class TurnTaker {
 		const startedMs = this.parts.clock.now();
 		let called = await this.call(body.value, this.session.id, this.session.source);
 		const isExpired = !called.ok && called.failure.isSessionUnknown;
-		const mayRenew = isExpired && this.settings.renewExpired && !this.turn.isResume;
-		if (mayRenew && this.turn.calls?.mayRepeat() !== false) {
+		if (isExpired && this.settings.renewExpired && !this.turn.isResume) {
 			called = await this.call(body.value, '', 'renewed');
 		}
 		if (called.ok) {
@@ -116,7 +115,7 @@ export class TurnTaker {
 			return ok(this.answered({ ...called.value, elapsedMs, replayed: false }, claim));
 		}
 		this.failed(called.failure, claim);
-		return this.turn.calls?.isHeldBack ? fail(this.turn.calls.explain(called.failure)) : called;
+		return called;
 	}
 
 	private async call(

@@ -9,14 +9,14 @@ export interface TurnCalls {
 	readonly started: { readonly nowMs: number; readonly wallMs: number } | undefined;
 	/** Whether one of them got no clear answer, so that the agent may have run whatever the last one says. */
 	readonly wasUnclear: boolean;
-	/** Whether a repeat was not made, because the run has no calls left. */
-	readonly isHeldBack: boolean;
+	/** Takes a place for a call; the first of a turn has one. @returns the last failure where there is none left */
+	begin(): Failure | undefined;
+	/** Takes a place for a repeat, if there is one left. */
+	mayRepeat(): boolean;
 	sent(): void;
 	unclear(): void;
-	/** Takes a call for a repeat, if the run has one left. */
-	mayRepeat(): boolean;
-	/** Adds to the last refusal why it was not repeated. */
-	explain(failure: Failure): Failure;
+	/** @returns the failure, with the reason why it was not repeated where the run has no calls left */
+	failed<F extends Failure>(failure: F): F;
 	/** The turn is over: a call that it did not need is free for others. */
 	ended(): void;
 }
@@ -55,11 +55,8 @@ export class CallLimit {
 		this.taken--;
 	}
 
-	explain(failure: Failure): Failure {
-		return {
-			...failure,
-			advice: `It was not sent again, because "Max Invocations" allows ${this.most} calls in one run, repeats included. Raise "Max Invocations" in the options if that is too few. ${failure.advice}`,
-		};
+	get sentence(): string {
+		return `It was not sent again, because "Max Invocations" allows ${this.most} calls in one run, repeats included. Raise "Max Invocations" in the options if that is too few.`;
 	}
 }
 
@@ -67,12 +64,27 @@ class CountedCalls implements TurnCalls {
 	made = 0;
 	started: TurnCalls['started'];
 	wasUnclear = false;
-	isHeldBack = false;
+	private hasBegun = false;
+	private isHeldBack = false;
+	private last: Failure | undefined;
 
 	constructor(
 		private readonly limit: CallLimit,
 		private readonly clock: Clock,
 	) {}
+
+	begin(): Failure | undefined {
+		const isFree = !this.hasBegun || this.mayRepeat();
+		this.hasBegun = true;
+		if (isFree || !this.last) return undefined;
+		const { kind, message, advice, details } = this.last;
+		return this.explained({ kind, message, advice, ...(details && { details }) });
+	}
+
+	mayRepeat(): boolean {
+		this.isHeldBack = !this.limit.take();
+		return !this.isHeldBack;
+	}
 
 	sent(): void {
 		this.started ??= { nowMs: this.clock.now(), wallMs: this.clock.wallNow() };
@@ -83,16 +95,16 @@ class CountedCalls implements TurnCalls {
 		this.wasUnclear = true;
 	}
 
-	mayRepeat(): boolean {
-		this.isHeldBack = !this.limit.take();
-		return !this.isHeldBack;
-	}
-
-	explain(failure: Failure): Failure {
-		return this.limit.explain(failure);
+	failed<F extends Failure>(failure: F): F {
+		this.last = failure;
+		return this.isHeldBack ? this.explained(failure) : failure;
 	}
 
 	ended(): void {
 		if (this.made === 0) this.limit.giveBack();
+	}
+
+	private explained<F extends Failure>(failure: F): F {
+		return { ...failure, advice: `${this.limit.sentence} ${failure.advice}`.trim() };
 	}
 }

@@ -12,7 +12,6 @@ test('the first call of each turn has its place; repeats take what is left', () 
 	expect(one.mayRepeat()).toBe(false);
 	two.sent();
 	expect([one.made, two.made]).toEqual([2, 1]);
-	expect([one.isHeldBack, two.isHeldBack]).toEqual([true, false]);
 });
 
 test('a turn that sent nothing leaves its call to others', () => {
@@ -33,18 +32,22 @@ test('0 limits nothing', () => {
 });
 
 test('what is known stays, and the sentence names the option', () => {
-	const calls = new CallLimit(1, 1, clock).forTurn();
 	const refused = {
 		kind: 'refused',
 		message: 'It is busy',
 		advice: 'Wait.',
 		details: { httpStatus: 429 },
 	} as const;
-	expect(calls.explain(refused)).toEqual({
-		...refused,
-		advice:
-			'It was not sent again, because "Max Invocations" allows 1 calls in one run, repeats included. Raise "Max Invocations" in the options if that is too few. Wait.',
-	});
+	const advice =
+		'It was not sent again, because "Max Invocations" allows 1 calls in one run, repeats included. Raise "Max Invocations" in the options if that is too few. Wait.';
+	const calls = new CallLimit(1, 1, clock).forTurn();
+	expect(calls.begin()).toBeUndefined();
+	calls.sent();
+	expect(calls.failed(refused)).toEqual(refused);
+	// Another call of the same turn, such as one in a renewed session.
+	expect(calls.begin()).toEqual({ ...refused, advice });
+	expect(calls.mayRepeat()).toBe(false);
+	expect(calls.failed(refused)).toEqual({ ...refused, advice });
 });
 
 test('the time of the first call is kept', async () => {
