@@ -2,19 +2,8 @@ import type { DataTable } from '../shared/dataTable/table';
 import { fail, ok, type Failure, type Result } from '../shared/errors/failure';
 import { excerpt } from '../shared/text/json';
 import type { Clock } from '../shared/run/clock';
-import {
-	countedIn,
-	dayAfter,
-	dayOf,
-	mayHaveRun,
-	nodeOwner,
-	ownerDigest,
-	ownerOf,
-	tokensOf,
-	type EndedTurn,
-	type NodePlace,
-	type TurnOwner,
-} from './journal';
+import { countedIn, dayAfter, dayOf, mayHaveRun, tokensOf, type EndedTurn } from './journal';
+import { ownerDay, type PlacedTurn, type TurnOwners } from './turnOwners';
 
 /** The most that a day may take. */
 export interface BudgetLimit {
@@ -23,14 +12,16 @@ export interface BudgetLimit {
 	readonly most: number;
 }
 
-export interface BudgetSettings extends NodePlace {
+export interface BudgetSettings {
 	readonly limit: BudgetLimit;
 	/** Days begin at midnight there. */
 	readonly timeZone: string;
 }
 
 /** A turn that is to be taken. */
-export type DueTurn = Pick<EndedTurn, 'itemIndex' | 'agent' | 'session'>;
+export interface DueTurn extends PlacedTurn {
+	readonly itemIndex: number;
+}
 
 /** What an owner has of a day. */
 interface Account {
@@ -51,13 +42,15 @@ export class Budget {
 	private readonly accounts = new Map<string, Account>();
 	private readonly days = new Map<string, Promise<Result<undefined>>>();
 	private readonly admitted = new Map<number, Account>();
-	private owners: readonly TurnOwner[] = [];
+	/** Of the turns that are due. */
+	private due = new Set<string>();
 	/** Turns that may have used tokens of which nothing was told. */
 	private untold = 0;
 
 	constructor(
 		private readonly settings: BudgetSettings,
 		private readonly table: DataTable,
+		private readonly owners: TurnOwners,
 		private readonly clock: Clock,
 	) {}
 
@@ -71,7 +64,10 @@ export class Budget {
 		turns: readonly DueTurn[],
 		isAnswered: (itemIndex: number) => boolean,
 	): Promise<Result<undefined>> {
-		this.owners = turns.map((turn) => this.ownerOf(turn));
+		const { per } = this.settings.limit;
+		const loaded = per === 'key' ? await this.owners.load(turns) : ok(undefined);
+		if (!loaded.ok) return fail(notCounted(loaded.failure));
+		this.due = new Set(turns.map((turn) => this.ownerOf(turn)));
 		const day = this.today();
 		const read = await this.load(day);
 		if (!read.ok || this.settings.limit.unit === 'tokens') return read;
@@ -117,12 +113,12 @@ export class Budget {
 		return dayOf(this.clock.wallNow(), this.settings.timeZone);
 	}
 
-	private ownerOf(turn: DueTurn): TurnOwner {
-		return this.settings.limit.per === 'node' ? nodeOwner(this.settings) : ownerOf(turn, this.settings);
+	private ownerOf(turn: DueTurn): string {
+		return this.settings.limit.per === 'node' ? this.owners.nodeOwner : this.owners.ownerOf(turn);
 	}
 
 	private accountOf(turn: DueTurn, day: string): Account {
-		const digest = ownerDigest(this.ownerOf(turn), day);
+		const digest = ownerDay(this.ownerOf(turn), day);
 		const account = this.accounts.get(digest) ?? { used: 0, places: new Set() };
 		this.accounts.set(digest, account);
 		return account;
@@ -142,9 +138,11 @@ export class Budget {
 	private async read(day: string): Promise<Result<undefined>> {
 		const { per, unit } = this.settings.limit;
 		const column = per === 'node' ? 'nodeDay' : 'keyDay';
-		const digests = new Set(this.owners.map((owner) => ownerDigest(owner, day)));
-		if (digests.size === 0) return ok(undefined);
-		const read = await this.table.read(column, [...digests]);
+		if (this.due.size === 0) return ok(undefined);
+		const read = await this.table.read(
+			column,
+			[...this.due].map((owner) => ownerDay(owner, day)),
+		);
 		if (!read.ok) return fail(notCounted(read.failure));
 		for (const row of read.value) {
 			const digest = String(row[column]);
@@ -169,10 +167,12 @@ export class Budget {
 		};
 	}
 
-	private nameOf({ session }: DueTurn): string {
+	private nameOf(turn: DueTurn): string {
 		if (this.settings.limit.per === 'node') return 'this node';
-		if (session.kind === 'mapped') return `the key "${excerpt(session.key, MESSAGE_KEY_CHARS)}"`;
-		if (session.kind === 'new') return 'all items of this node that have no key';
+		const key = this.owners.keyOf(turn);
+		if (key) return `the key "${excerpt(key, MESSAGE_KEY_CHARS)}"`;
+		const { session } = turn;
+		if (session.kind !== 'explicit') return 'all items of this node that have no key';
 		return `the session "${excerpt(session.id, MESSAGE_KEY_CHARS)}"`;
 	}
 }
@@ -181,6 +181,6 @@ export class Budget {
 function notCounted(failure: Failure): Failure {
 	return {
 		...failure,
-		advice: `Nothing was sent, because "Budget" is counted from this table. ${failure.advice} Without Data Tables, remove "Budget" from the options.`,
+		advice: `Nothing was sent, because "Budget" is counted from Data Tables. ${failure.advice} Without Data Tables, remove "Budget" from the options.`,
 	};
 }

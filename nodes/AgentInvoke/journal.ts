@@ -2,10 +2,9 @@ import { cellText, keyText } from '../shared/dataTable/cells';
 import type { DataTable, TableRow, TableSpec } from '../shared/dataTable/table';
 import { ok, type Result } from '../shared/errors/failure';
 import { isJsonObject, jsonText, type Json } from '../shared/text/json';
-import { sha256 } from '../shared/text/sha256';
 import type { TurnResult } from './record';
 import type { TurnCalls } from './turnCalls';
-import type { SessionChoice } from './turnSession';
+import { ownerDay, type NodePlace, type PlacedTurn, type TurnOwners } from './turnOwners';
 
 /**
  * The turns that were taken (§1.8, §1.9): one n8n Data Table per project, which people can read and edit. Rows are only
@@ -32,7 +31,7 @@ export const TURN_TABLE: TableSpec = {
 		{ name: 'startedAt', type: 'string' }, // ISO 8601
 		{ name: 'ms', type: 'number' },
 		{ name: 'day', type: 'string' }, // of `startedAt`, in the workflow's time zone
-		{ name: 'keyDay', type: 'string' }, // digest of whose turn it was and the day, see `ownerDigest`
+		{ name: 'keyDay', type: 'string' }, // digest of whose turn it was and the day, see `TurnOwners`
 		{ name: 'nodeDay', type: 'string' }, // digest of the node and the day
 	],
 };
@@ -51,12 +50,6 @@ export const TURN_TABLE: TableSpec = {
 export type TurnEnd =
 	'answered' | 'interrupted' | 'refused' | 'unreached' | 'failed' | 'unclear' | 'cancelled' | 'replayed';
 
-/** Which node of which workflow takes the turns. */
-export interface NodePlace {
-	readonly workflowId: string;
-	readonly nodeId: string;
-}
-
 export interface JournalSettings extends NodePlace {
 	readonly executionId: string;
 	/** The node's name. */
@@ -65,10 +58,8 @@ export interface JournalSettings extends NodePlace {
 }
 
 /** A turn of one item, as it is over. */
-export interface EndedTurn {
+export interface EndedTurn extends PlacedTurn {
 	readonly itemIndex: number;
-	readonly agent: string;
-	readonly session: SessionChoice;
 	readonly isResume: boolean;
 	readonly result: Result<TurnResult>;
 	readonly calls: TurnCalls;
@@ -83,28 +74,32 @@ const USAGE_CHARS = 2_000;
 
 /** The turns of one node run; they are written together, as the run ends. */
 export class TurnJournal {
-	private readonly rows: TableRow[] = [];
+	private readonly turns: EndedTurn[] = [];
 
 	constructor(
 		private readonly settings: JournalSettings,
 		private readonly table: DataTable,
+		private readonly owners: TurnOwners,
 	) {}
 
 	/** Notes a turn, unless nothing was sent for it. An answer that an earlier try of this run got has its row already. */
 	add(turn: EndedTurn): void {
 		const isReplayed = turn.result.ok && turn.result.value.replayed && !turn.result.value.recalled;
-		if (turn.calls.made > 0 || isReplayed) this.rows.push(this.rowOf(turn));
+		if (turn.calls.made > 0 || isReplayed) this.turns.push(turn);
 	}
 
 	/** Writes what was noted; must be called before the node ends. */
 	async flush(): Promise<Result<undefined>> {
-		const rows = this.rows.splice(0);
-		return rows.length > 0 ? await this.table.insert(rows) : ok(undefined);
+		const turns = this.turns.splice(0);
+		if (turns.length === 0) return ok(undefined);
+		// Where it cannot be read, the turns of a session count for the session.
+		await this.owners.load(turns);
+		return await this.table.insert(turns.map((turn) => this.rowOf(turn)));
 	}
 
 	private rowOf(turn: EndedTurn): TableRow {
 		const { executionId, workflowId, nodeId, node, timeZone } = this.settings;
-		const { itemIndex, agent, session, isResume, calls, ended } = turn;
+		const { itemIndex, agent, isResume, calls, ended } = turn;
 		const { nowMs, wallMs } = calls.started ?? ended;
 		const { sessionId, requestId, usage } = toldOf(turn);
 		const day = dayOf(wallMs, timeZone);
@@ -112,7 +107,7 @@ export class TurnJournal {
 			...{ executionId, workflowId, nodeId, day },
 			node: cellText(node, TEXT_CHARS),
 			item: itemIndex,
-			sessionKey: session.kind === 'mapped' ? keyText(session.key) : '',
+			sessionKey: keyText(this.owners.keyOf(turn)),
 			sessionId: cellText(sessionId, TEXT_CHARS),
 			agent: cellText(agent, TEXT_CHARS),
 			kind: isResume ? 'result' : 'message',
@@ -124,8 +119,8 @@ export class TurnJournal {
 			usage: usageText(usage),
 			startedAt: new Date(wallMs).toISOString(),
 			ms: ended.nowMs - nowMs,
-			keyDay: ownerDigest(ownerOf(turn, this.settings), day),
-			nodeDay: ownerDigest(nodeOwner(this.settings), day),
+			keyDay: ownerDay(this.owners.ownerOf(turn), day),
+			nodeDay: ownerDay(this.owners.nodeOwner, day),
 		};
 	}
 }
@@ -200,30 +195,6 @@ function countIn(value: Json | undefined): number | undefined {
 function usageText(usage: Json): string | null {
 	const text = usage === null ? undefined : jsonText(usage);
 	return text === undefined || text.length > USAGE_CHARS ? null : cellText(text, USAGE_CHARS);
-}
-
-/** The parts that tell one owner of turns from another. */
-export type TurnOwner = readonly string[];
-
-export function nodeOwner({ workflowId, nodeId }: NodePlace): TurnOwner {
-	return ['node', workflowId, nodeId];
-}
-
-/**
- * Whose turn it is, where turns are counted per key: the key's, at this agent. Without a key it is the session's; those
- * that begin a session without one are all the node's.
- */
-export function ownerOf(
-	{ agent, session }: Pick<EndedTurn, 'agent' | 'session'>,
-	node: NodePlace,
-): TurnOwner {
-	if (session.kind === 'mapped') return ['key', agent, session.key];
-	return session.kind === 'explicit' ? ['session', agent, session.id] : nodeOwner(node);
-}
-
-/** What the table is searched for: an owner's turns of one day. */
-export function ownerDigest(owner: TurnOwner, day: string): string {
-	return sha256(JSON.stringify([...owner, day]));
 }
 
 /** The day that it is in a time zone, as 2030-01-31. */

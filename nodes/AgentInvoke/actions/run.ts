@@ -22,6 +22,7 @@ import { Budget } from '../budget';
 import { isTimeZone, TURN_TABLE, TurnJournal } from '../journal';
 import { createInterruptRounds, type InterruptRounds } from '../rounds';
 import { SESSION_TABLE, SessionStore } from '../sessions';
+import { TurnOwners } from '../turnOwners';
 import { readAgentOptions, type AgentOptions } from './options';
 
 /** One account in a run. Limits belong to a token, so each has a rate limiter of its own. */
@@ -159,8 +160,9 @@ function openRecord(
 	const { id: nodeId, name: node } = context.getNode();
 	const workflowId = context.getWorkflow().id ?? '';
 	const table = openTable(context, TURN_TABLE);
-	const place = { workflowId, nodeId, timeZone };
-	const journal = new TurnJournal({ ...place, node, executionId: context.getExecutionId() }, table);
+	const owners = new TurnOwners({ workflowId, nodeId }, openTable(context, SESSION_TABLE));
+	const settings = { workflowId, nodeId, node, timeZone, executionId: context.getExecutionId() };
+	const journal = new TurnJournal(settings, table, owners);
 	writeLast(async () => await journal.flush(), limit ? TURNS_NOT_COUNTED : TURNS_NOT_WRITTEN);
-	return ok({ journal, budget: limit && new Budget({ ...place, limit }, table, clock) });
+	return ok({ journal, budget: limit && new Budget({ limit, timeZone }, table, owners, clock) });
 }

@@ -1,3 +1,5 @@
+import type { INodeExecutionData } from 'n8n-workflow';
+
 import { NODE_NAME } from '../harness';
 import { noDataTables, type DataTableRow } from '../harness/dataTables';
 import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
@@ -106,19 +108,20 @@ describe('a budget', () => {
 		expect(messages(await stage.run([said('4')], withBudget({})))).toEqual(['answered']);
 	});
 
-	test('an answer to an interrupt counts in its session', async () => {
-		const asked = await stage.run([said('[question: a?] [question: b?] [question: c?]')], withBudget({}));
-		let waiting = asked.output(NODE_NAME, 1)[0]!.json;
-		for (const result of ['1', '2']) {
-			const run = await stage.run([{ json: waiting }], { ...withBudget({}), operation: 'resume', result });
-			waiting = run.output(NODE_NAME, 1)[0]!.json;
-		}
-		const over = await stage.run([{ json: waiting }], {
-			...withBudget({}),
-			operation: 'resume',
-			result: '3',
-		});
-		expect(over.error?.message).toContain('"Budget" allows 2 turns a day for the session "ses_');
+	test('an answer to an interrupt counts for the key of its session, else for the session', async () => {
+		const asked = said('[question: a?] [question: b?] [question: c?]');
+		const resume = async (waiting: INodeExecutionData['json'], result: string) =>
+			await stage.run([{ json: waiting }], { ...withBudget({}), operation: 'resume', result });
+		const first = await stage.run([asked], withBudget({}));
+		const second = await resume(first.output(NODE_NAME, 1)[0]!.json, '1');
+		expect(rows()).toMatchObject([{ kind: 'message' }, { kind: 'result', sessionKey: 'anna' }]);
+		const over = await resume(second.output(NODE_NAME, 1)[0]!.json, '2');
+		expect(over.error?.message).toContain('"Budget" allows 2 turns a day for the key "anna", and 2 are used');
+		const keyless = await stage.run([asked], { ...withBudget({}), sessionMode: 'new' });
+		const third = await resume(keyless.output(NODE_NAME, 1)[0]!.json, '1');
+		const fourth = await resume(third.output(NODE_NAME, 1)[0]!.json, '2');
+		const last = await resume(fourth.output(NODE_NAME, 1)[0]!.json, '3');
+		expect(last.error?.message).toContain('"Budget" allows 2 turns a day for the session "ses_');
 	});
 
 	test.each([
@@ -137,7 +140,7 @@ describe('a budget', () => {
 		const run = await stage.run([said('hi')], parameters, { executeWorkflow: tables() });
 		expect(run.error?.message).toContain('The Data Table "flow_agent_turns"');
 		expect(run.error?.description).toContain(
-			'Nothing was sent, because "Budget" is counted from this table.',
+			'Nothing was sent, because "Budget" is counted from Data Tables.',
 		);
 		const items = await stage.run([said('hi')], parameters, { executeWorkflow: tables(), ...CONTINUE });
 		expect(messages(items)).toEqual([expect.stringContaining('The Data Table "flow_agent_turns"')]);

@@ -1,15 +1,19 @@
 import { Budget, type BudgetLimit, type DueTurn } from '../../../nodes/AgentInvoke/budget';
 import { TurnJournal, type EndedTurn } from '../../../nodes/AgentInvoke/journal';
+import { TurnOwners } from '../../../nodes/AgentInvoke/turnOwners';
 import type { SessionChoice } from '../../../nodes/AgentInvoke/turns';
+import { sha256 } from '../../../nodes/shared/text/sha256';
 import { MemoryTable } from '../shared/memoryTable';
 import { TestClock } from '../testClock';
 import { answer, callsMade, endedTurn, failure } from './turnRecords';
 
 let clock: TestClock;
 let table: MemoryTable;
+let sessions: MemoryTable;
 beforeEach(() => {
 	clock = new TestClock();
 	table = new MemoryTable(clock);
+	sessions = new MemoryTable(clock);
 });
 
 const key = (name: string): SessionChoice => ({ kind: 'mapped', key: name });
@@ -32,8 +36,9 @@ class Run {
 		const settings = { timeZone: 'UTC', workflowId: 'w', nodeId: 'n', ...place };
 		const opened = table.open();
 		const usual = { per: 'key', unit: 'turns', most: 2 } as const;
-		this.budget = new Budget({ ...settings, limit: { ...usual, ...limit } }, opened, clock);
-		this.journal = new TurnJournal({ ...settings, executionId: 'e', node: 'Ask' }, opened);
+		const owners = new TurnOwners(settings, sessions.open());
+		this.budget = new Budget({ ...settings, limit: { ...usual, ...limit } }, opened, owners, clock);
+		this.journal = new TurnJournal({ ...settings, executionId: 'e', node: 'Ask' }, opened, owners);
 	}
 
 	async open(turns: DueTurn[], answered: number[] = []): Promise<this> {
@@ -173,6 +178,27 @@ describe('whose turns are counted', () => {
 		expect((await run.refusal(due(1, one))).message).toContain('for the session "s1"');
 	});
 
+	test('a session that is named by its ID counts for the key that opened it, at its agent', async () => {
+		const row = { sessionKey: 'anna', entryKey: sha256(JSON.stringify(['a', 'anna'])), sessionId: 's1' };
+		sessions.put({ ...row, agent: 'other', sessionKey: 'ben', entryKey: 'x' });
+		sessions.put({ ...row, agent: 'a' });
+		const named: SessionChoice = { kind: 'explicit', id: 's1' };
+		expect(await takes({}, [due(0), due(1, named), due(2, named)])).toEqual([true, true, false]);
+		expect(table.all().map(({ sessionKey }) => sessionKey)).toEqual(['anna', 'anna']);
+		expect(sessions.calls).toEqual(['read']);
+		const run = await new Run({}).open([due(0)]);
+		expect((await run.refusal(due(0))).message).toContain('for the key "anna", and 2 are used');
+	});
+
+	test('where sessions cannot be read, nothing is admitted; what is only recorded is their own', async () => {
+		sessions.mishap = () => 'before';
+		const named: SessionChoice = { kind: 'explicit', id: 's1' };
+		const { budget } = new Run({});
+		expect((await clock.run(budget.open([due(0, named)], () => false))).ok).toBe(false);
+		expect(await takes({ per: 'node' }, [due(0, named)])).toEqual([true]);
+		expect(table.all()).toHaveLength(1);
+	});
+
 	test('keys that share their first 200 characters do not share a budget', async () => {
 		const long = 'x'.repeat(200);
 		expect(await takes({ most: 1 }, [due(0, key(`${long}a`)), due(1, key(`${long}b`))])).toEqual([
@@ -254,7 +280,7 @@ describe('a table that people or accidents changed', () => {
 			failure: {
 				message: 'The Data Table could not be used',
 				advice: expect.stringMatching(
-					/^Nothing was sent, because "Budget" is counted from this table\. /,
+					/^Nothing was sent, because "Budget" is counted from Data Tables\. /,
 				) as string,
 			},
 		});

@@ -8,6 +8,7 @@ import {
 	type EndedTurn,
 } from '../../../nodes/AgentInvoke/journal';
 import type { Interrupt } from '../../../nodes/AgentInvoke/envelope';
+import { TurnOwners } from '../../../nodes/AgentInvoke/turnOwners';
 import type { Json } from '../../../nodes/shared/text/json';
 import { MemoryTable } from '../shared/memoryTable';
 import { TestClock } from '../testClock';
@@ -23,7 +24,8 @@ beforeEach(() => {
 const SETTINGS = { executionId: 'e1', workflowId: 'w', nodeId: 'n', node: 'Ask', timeZone: 'UTC' };
 
 async function rowsOf(turns: EndedTurn[], settings: Partial<typeof SETTINGS> = {}): Promise<unknown[]> {
-	const journal = new TurnJournal({ ...SETTINGS, ...settings }, table.open());
+	const owners = new TurnOwners(SETTINGS, new MemoryTable(clock).open());
+	const journal = new TurnJournal({ ...SETTINGS, ...settings }, table.open(), owners);
 	for (const turn of turns) journal.add(turn);
 	expect((await clock.run(journal.flush())).ok).toBe(true);
 	return table.all();
