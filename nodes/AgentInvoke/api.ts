@@ -26,24 +26,41 @@ export interface AgentApi {
 export interface AgentApiParts extends UploadParts, AnswerStreamParts {}
 
 export function createAgentApi(parts: AgentApiParts): AgentApi {
-	const { account, redact, retry } = parts;
 	return {
 		invoke: async (call) => {
-			const repeatability = call.retryAmbiguous ? 'read' : 'write';
-			const { outcome, tries } = await retry(
-				{ repeatability, lane: 'work', tries: call.tries },
-				async () => await invokeOnce(parts, call),
-			);
-			if (outcome.kind !== 'answered') {
-				const facts = { account, redact, sessionId: call.sessionId };
-				const failure = explainCall(outcome, { repeatability, tries }, facts);
-				if (outcome.kind !== 'busy' || !outcome.sparesOthers) return fail(failure);
-				return fail({ ...failure, busySession: { retryAfter: outcome.retryAfter, tries } });
-			}
-			return outcome.data.ok ? ok({ reply: outcome.data.value, tries }) : outcome.data;
+			const { calls } = call;
+			const heldBack = calls?.begin();
+			if (heldBack) return fail(heldBack);
+			const invoked = await invokeWithTries(parts, call);
+			return invoked.ok || !calls ? invoked : fail(calls.failed(invoked.failure));
 		},
 		upload: async (media) => await uploadMedia(parts, media),
 	};
+}
+
+async function invokeWithTries(
+	parts: AgentApiParts,
+	call: InvokeCall,
+): Promise<Result<Invoked, AgentFailure>> {
+	const { account, redact, retry } = parts;
+	const { calls } = call;
+	const repeatability = call.retryAmbiguous ? 'read' : 'write';
+	const { outcome, tries } = await retry(
+		{ repeatability, lane: 'work', tries: call.tries, mayRepeat: () => calls?.mayRepeat() ?? true },
+		async () => {
+			calls?.sent();
+			const answer = await invokeOnce(parts, call);
+			if (answer.kind === 'unclear') calls?.unclear();
+			return answer;
+		},
+	);
+	if (outcome.kind !== 'answered') {
+		const facts = { account, redact, sessionId: call.sessionId };
+		const failure = explainCall(outcome, { repeatability, tries }, facts);
+		if (outcome.kind !== 'busy' || !outcome.sparesOthers) return fail(failure);
+		return fail({ ...failure, busySession: { retryAfter: outcome.retryAfter, tries } });
+	}
+	return outcome.data.ok ? ok({ reply: outcome.data.value, tries }) : outcome.data;
 }
 
 async function invokeOnce(parts: AgentApiParts, call: InvokeCall): Promise<Outcome<Turn>> {

@@ -6,6 +6,7 @@ import { classify } from '../shared/platform/envelope';
 import type { Deployment } from './deployment';
 import { notOfAnAgent, saysNoMore, type AgentReply } from './envelope';
 import type { AgentFailure } from './failures';
+import type { TurnCalls } from './turnCalls';
 
 export interface InvokeCall {
 	/** With the session in it, where it goes on with one. */
@@ -21,6 +22,8 @@ export interface InvokeCall {
 	readonly onDelta: (text: string) => Promise<void>;
 	/** Told of the session as soon as it is known. */
 	readonly onSession: (sessionId: string) => void;
+	/** Counts the requests of a turn, and is asked before one is repeated. */
+	readonly calls?: TurnCalls | undefined;
 }
 
 /** An envelope that failed settles a call as much as one that succeeded. */

@@ -13,6 +13,7 @@ import type { SessionStore } from './sessions';
 import { textOf } from '../shared/text/textOf';
 import { untilFree } from './busySession';
 import type { TurnQueue } from './turnQueue';
+import type { TurnCalls } from './turnCalls';
 import { TurnSession, type SessionChoice, type TurnOrder } from './turnSession';
 import type { Waiting } from './waiting';
 
@@ -38,6 +39,8 @@ export interface AgentTurn {
 	/** Whether the item shows the raw answer, which must then be remembered too. */
 	readonly keepRaw: boolean;
 	readonly onDelta: (text: string) => Promise<void>;
+	/** Counts the requests; without it they are neither counted nor limited. */
+	readonly calls?: TurnCalls | undefined;
 }
 
 export interface CallSettings {
@@ -161,6 +164,7 @@ export class TurnTaker {
 			return await line.api.invoke({
 				...{ body: bodyFor(body, sessionId), sessionId, timeoutMs, tries: attempts, retryAmbiguous, onDelta },
 				onSession: (id) => this.session.opened(id),
+				calls: this.turn.calls,
 			});
 		});
 		if (!invoked.ok) return invoked;

@@ -32,6 +32,7 @@ export const invoke: Operation = {
 		previewResponseField,
 		simplifyField,
 		optionsWith([
+			'budget',
 			'concurrency',
 			'extraBody',
 			'idempotencyKey',
@@ -39,6 +40,7 @@ export const invoke: Operation = {
 			'idempotencyTtlHours',
 			'maxFileSizeMb',
 			'maxInvocations',
+			'recordTurns',
 			'renewExpiredSession',
 			'requestsPerSecond',
 			'retries',

@@ -79,6 +79,7 @@ export const resume: Operation = {
 		previewResponseField,
 		simplifyField,
 		optionsWith([
+			'budget',
 			'concurrency',
 			'extraBody',
 			'idempotencyKey',
@@ -86,6 +87,7 @@ export const resume: Operation = {
 			'idempotencyTtlHours',
 			'maxInterrupts',
 			'maxInvocations',
+			'recordTurns',
 			'requestsPerSecond',
 			'retries',
 			'retryAmbiguous',

@@ -11,7 +11,10 @@ import { requestFingerprints } from '../../shared/run/retryMemory';
 import { readItem, workItem } from '../../shared/errors/expressionError';
 import { invokeBody, type OpenBody, type Turn } from '../request';
 import { whyNoPlace } from '../requestShape';
+import type { DueTurn } from '../budget';
+import type { EndedTurn } from '../journal';
 import { explainTable } from '../sessions';
+import { CallLimit, type TurnCalls } from '../turnCalls';
 import { takeTurns, type AgentTurn, type SessionChoice, type TurnOutcome } from '../turns';
 import { readExtraBody } from './inputs';
 import type { AgentLine, AgentRun } from './run';
@@ -66,8 +69,8 @@ export async function takeItems(
 		const previews = preview(context, prepared);
 		return run.asTool ? [previews] : [previews, []];
 	}
-
-	return deliverTurns(context, await takeAll(context, run, prepared), run);
+	const taken = await takeAll(context, run, prepared);
+	return taken.ok ? deliverTurns(context, taken.value, run) : failRun(context, taken.failure);
 }
 
 const NOT_ASKED = {
@@ -80,30 +83,37 @@ async function takeAll(
 	context: IExecuteFunctions,
 	run: AgentRun,
 	prepared: ReadonlyArray<Result<ReadTurn>>,
-): Promise<DeliveredTurn[]> {
+): Promise<Result<DeliveredTurn[]>> {
 	const chatStreamOf = openChatStreams(context, run.redact);
 	const streamed = new Set<number>();
-	const turns = agentTurns(context, prepared, async (itemIndex, text) => {
+	const stopAtFailure = !context.continueOnFail();
+	// Where the first failure ends the run anyway, the agent is not asked for the other items either.
+	const hopeless = stopAtFailure && prepared.some((item) => !item.ok);
+	const turns = agentTurns(context, run, hopeless ? [] : prepared, async (itemIndex, text) => {
 		streamed.add(itemIndex);
 		await chatStreamOf(itemIndex).write(text);
 	});
-	const stopAtFailure = !context.continueOnFail();
-	// Where the first failure ends the run anyway, the agent is not asked for the other items either.
-	const hopeless = stopAtFailure && turns.length < prepared.length;
+	const counted = await openBudget(run, turns);
+	if (!counted.ok) return counted;
 	// Their streams must end all the same: what the items behind them say would wait for them forever.
 	for (const [itemIndex, item] of prepared.entries()) {
 		if (!item.ok) await chatStreamOf(itemIndex).fail(item.failure.message);
 		else if (hopeless) await chatStreamOf(itemIndex).fail(NOT_ASKED.message);
 	}
+	const turnOf = new Map(turns.map((turn) => [turn.itemIndex, turn]));
 	const outcomes = await takeTurns(
-		hopeless ? [] : turns,
+		turns,
 		{ ...run.options, stopAtFailure },
 		{
 			...run,
-			received: async ({ itemIndex, result }) =>
-				await endStream(chatStreamOf(itemIndex), result, streamed.has(itemIndex)),
+			received: async ({ itemIndex, result }) => {
+				const turn = turnOf.get(itemIndex);
+				if (turn) record(run, turn, result);
+				await endStream(chatStreamOf(itemIndex), result, streamed.has(itemIndex));
+			},
 		},
 	);
+	if (run.budget?.hint) showHint(context, run.budget.hint);
 	if (prepared.some((item) => item.ok && item.value.lacksKey)) showHint(context, NO_KEY, 'info');
 	const outcomeOf = new Map(outcomes.map((outcome) => [outcome.itemIndex, outcome]));
 	const all = prepared.map((item, itemIndex): DeliveredTurn => {
@@ -113,15 +123,53 @@ async function takeAll(
 		return { ...outcome, simplify, previewResponse };
 	});
 	if (all.every(({ result }) => result.ok)) run.memory.clear();
-	return all;
+	return ok(all);
+}
+
+/** A turn whose calls are counted. */
+type CountedTurn = AgentTurn & { readonly calls: TurnCalls };
+
+/** Counts what the day's budget has left, where there is one; what cannot be counted is not sent. */
+async function openBudget(run: AgentRun, turns: readonly CountedTurn[]): Promise<Result<undefined>> {
+	const { budget, memory } = run;
+	if (!budget) return ok(undefined);
+	const fingerprints = new Map(turns.map(({ itemIndex, fingerprint }) => [itemIndex, fingerprint]));
+	return await budget.open(
+		turns.map(dueTurn),
+		(itemIndex) => memory.recall(itemIndex, fingerprints.get(itemIndex) ?? '') !== undefined,
+	);
+}
+
+function dueTurn({ itemIndex, line, session }: AgentTurn): DueTurn {
+	return { itemIndex, agent: line.agent, session };
+}
+
+/** The only place where the end of a turn is told to journal, budget and the limit of calls. */
+function record(run: AgentRun, turn: CountedTurn, result: TurnOutcome['result']): void {
+	const { clock, journal, budget } = run;
+	const ended: EndedTurn = {
+		...dueTurn(turn),
+		...{ isResume: turn.isResume, calls: turn.calls, result },
+		isCancelled: run.cancelled(),
+		ended: { nowMs: clock.now(), wallMs: clock.wallNow() },
+	};
+	turn.calls.ended();
+	journal?.add(ended);
+	budget?.ended(ended);
 }
 
 function agentTurns(
 	context: IExecuteFunctions,
+	run: AgentRun,
 	prepared: ReadonlyArray<Result<ReadTurn>>,
 	onDelta: (itemIndex: number, text: string) => Promise<void>,
-): AgentTurn[] {
+): CountedTurn[] {
 	const fingerprintOf = requestFingerprints(context, AGENT_OPTIONS, ['simplify', 'previewResponse']);
+	const limit = new CallLimit(
+		run.options.maxInvocations,
+		prepared.filter((item) => item.ok).length,
+		run.clock,
+	);
 	return prepared.flatMap((item, itemIndex) => {
 		if (!item.ok) return [];
 		const { line, session, isResume, idempotency, simplify } = item.value;
@@ -130,7 +178,11 @@ function agentTurns(
 				...{ itemIndex, line, session, isResume, idempotency },
 				fingerprint: fingerprintOf(itemIndex),
 				keepRaw: !simplify,
-				...lateSession(async () => await bodyOf(context, item.value, itemIndex)),
+				calls: limit.forTurn(),
+				...lateSession(async () => {
+					const admitted = await run.budget?.admit({ itemIndex, agent: line.agent, session });
+					return admitted?.ok === false ? admitted : await bodyOf(context, item.value, itemIndex);
+				}),
 				onDelta: async (text) => await onDelta(itemIndex, text),
 			},
 		];

@@ -13,6 +13,8 @@ export interface RetryTerms {
 	readonly sendByMs?: number | undefined;
 	/** No further try begins after this time: the last outcome is the result. */
 	readonly endByMs?: number | undefined;
+	/** Asked last, where all else allows another try. */
+	readonly mayRepeat?: (() => boolean) | undefined;
 }
 
 export interface Settled<T> {
@@ -80,7 +82,8 @@ export function createRetry(parts: RetryParts): Retry {
 				!isOwn &&
 				mayRepeat(outcome, terms.repeatability) &&
 				!signal?.aborted &&
-				againMs < Math.min(deadlineMs, terms.endByMs ?? Infinity);
+				againMs < Math.min(deadlineMs, terms.endByMs ?? Infinity) &&
+				terms.mayRepeat?.() !== false;
 			if (!isAllowed) return [outcome, undefined];
 			// While the lane is still held, else the next request in it would slip through.
 			if (isBusy) rateLimiter.pause(againMs);
