@@ -143,8 +143,9 @@ describe('one frame', () => {
 	});
 
 	test('typed values, the whole item, paths of the frame, and nothing where nothing is', async () => {
+		// No `message`: the local platform answers those without `reply_to`, and would be answered again.
 		const template = {
-			type: 'message',
+			type: 'answer',
 			n: '$json.n',
 			ok: '$json.ok',
 			all: '$json.list',
@@ -159,7 +160,7 @@ describe('one frame', () => {
 		await until(() => replies().length === 1);
 		expect(replies()).toEqual([
 			{
-				type: 'message',
+				type: 'answer',
 				n: 3,
 				ok: false,
 				all: [1, { a: null }],
@@ -366,10 +367,11 @@ describe('refused before anything is opened', () => {
 
 	test('a place for the correlation, and nothing that says where it comes from', async () => {
 		await expect(activate([work()], REPLY, { idPath: '' })).rejects.toThrow('where a frame holds the value');
-		await activate([work()], { frame: { ...REPLY.frame, replyPath: '' } }, { idPath: '' });
+		const template = '{"type":"answer","text":"$json.frame.text"}';
+		await activate([work()], { frame: { template, replyPath: '' } }, { idPath: '' });
 		stage.channel.push({ text: 'x' });
 		await until(() => replies().length === 1);
-		expect(replies()).toEqual([{ type: 'message', text: 'Re: x' }]);
+		expect(replies()).toEqual([{ type: 'answer', text: 'x' }]);
 	});
 });
 
