@@ -8,6 +8,7 @@ import { startPlatform, type LocalPlatform } from '../platform';
 import textToImage from '../platform/workflows/text-to-image.json';
 import { askAgent } from './agentWorkflows';
 import { batchService, flowTask, type BatchService } from './batchService';
+import { answers, bridgeInbox, REPLY, thinks } from './bridgeWorkflows';
 import {
 	asks,
 	chatCompletion,
@@ -37,6 +38,8 @@ const LEDGER = 'flow_task_ledger';
 const TASKS = 40;
 const CALLERS = 20;
 const AT_ONCE = 200;
+/** Over the bridge. */
+const FRAMES = 300;
 
 /** What a worker says as it takes up an execution. */
 const STARTED = /^Worker started execution (?<execution>\d+) /;
@@ -271,6 +274,45 @@ onQueue('main and two workers', () => {
 			);
 			const { sessions, invocations } = platform.books();
 			expect([sessions.length, invocations.length]).toEqual([CALLERS, CALLERS * 2]);
+		},
+		DEADLINE_MS,
+	);
+
+	test(
+		`an account with one connection: workers hand ${FRAMES} frames to the trigger, and Reply says that it cannot`,
+		async () => {
+			platform.resetBooks();
+			const channel = platform.createChannel({ oneSocket: true });
+			const bridge = await n8n.client.createCredential('flowBridgeApi', 'FlowBridge account', {
+				channelToken: channel.token,
+				wsBaseUrl: platform.wsUrl,
+			});
+			const send = answers(bridge, { useTriggerConnection: true });
+			const inbox = await publish(bridgeInbox('Inbox', bridge, {}, [send]));
+			await until('the trigger', () => channel.open === 1 || undefined);
+			const ids = channel.pushBurst(FRAMES);
+			const received = () => platform.books().bridge.received.map(({ frame }) => frame.reply_to);
+			await until('all answers', () => received().length >= FRAMES || undefined);
+			expect(received()).toEqual(ids);
+			expect(platform.books().bridge).toMatchObject({ maxOpen: 1, connections: [{ closeCode: null }] });
+			await n8n.client.deactivate(inbox);
+			await until('its end', () => channel.open === 0 || undefined);
+
+			const replying = await publish(bridgeInbox('Replies', bridge, { reply: REPLY }, [thinks()]));
+			await until('the trigger', () => channel.open === 1 || undefined);
+			const said = (): string[] =>
+				n8n.log.lines.map(({ message }) => message).filter((line) => line.includes('queue mode. Send'));
+			channel.push({ text: 'one' });
+			await until('the warning', () => said().length > 0 || undefined);
+			channel.push({ text: 'two' });
+			await until('both executions', async () => {
+				const executions = await n8n.client.listExecutions(replying);
+				const done = executions.filter(({ status }) => status === 'success');
+				return done.length === 2 || undefined;
+			});
+			expect(said()).toHaveLength(1);
+			expect(received()).toHaveLength(FRAMES);
+			await n8n.client.deactivate(replying);
 		},
 		DEADLINE_MS,
 	);

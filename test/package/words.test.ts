@@ -15,8 +15,8 @@ const SHOWN = new Set([
 	'action',
 ]);
 
-/** Of n8n's variables, those that our forms name; `$token` is the bridge's own. */
-const VARIABLES = new Set(['json', 'now', 'parameter', 'rawParameter', 'itemIndex', 'token']);
+/** Of n8n's variables, those that our forms name; `$token` and `$frame` are the bridge's own. */
+const VARIABLES = new Set(['json', 'now', 'parameter', 'rawParameter', 'itemIndex', 'token', 'frame']);
 
 /** Names with a capital inside, as items have them. */
 const FIELDS = new Map(
