@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startPlatform, type BridgeChannel, type LocalPlatform } from '../platform';
 import { until } from '../until';
+import { answers as answerNode, bridgeInbox, REPLY, thinks } from './bridgeWorkflows';
 import { packedTarball } from './packOnce';
 import { outputItems, startN8n } from './runner';
 import type { RunningN8n, SavedCredential, SavedWorkflow, WorkflowDocument } from './runner';
@@ -14,6 +15,7 @@ const START_DEADLINE_MS = 200_000;
 const DEADLINE_MS = 150_000;
 const PATIENCE = { withinMs: DEADLINE_MS, everyMs: 50 };
 const BURST = 10_000;
+const SMALL_BURST = 1_000;
 
 let platform: LocalPlatform;
 let channel: BridgeChannel;
@@ -45,36 +47,8 @@ function credential(channelToken: string): Record<string, string> {
 }
 
 /** Every message that comes over the bridge is answered over it. */
-function answering({ id, name }: SavedCredential): WorkflowDocument {
-	const credentials = { flowBridgeApi: { id, name } };
-	return {
-		name: 'Inbox',
-		nodes: [
-			{
-				id: 'trigger',
-				name: 'AgentBridge Trigger',
-				type: 'n8n-nodes-flowtask.agentBridgeTrigger',
-				typeVersion: 1,
-				position: [0, 0],
-				parameters: { eventPath: 'type', eventFilter: 'message', idPath: 'id', options: {} },
-				credentials,
-			},
-			{
-				id: 'answer',
-				name: 'Answer',
-				type: 'n8n-nodes-flowtask.agentBridge',
-				typeVersion: 1,
-				position: [220, 0],
-				parameters: {
-					operation: 'send',
-					frame: '={{ { type: "message", reply_to: $json.frameId, text: "Re: " + $json.frame.text } }}',
-					options: {},
-				},
-				credentials,
-			},
-		],
-		connections: { 'AgentBridge Trigger': { main: [[{ node: 'Answer', type: 'main', index: 0 }]] } },
-	};
+function answering(saved: SavedCredential): WorkflowDocument {
+	return bridgeInbox('Inbox', saved, {}, [answerNode(saved)]);
 }
 
 const answers = (): Array<Record<string, unknown>> =>
@@ -142,6 +116,38 @@ test('deactivating closes the connection, and nothing comes back', async () => {
 	channel.push({ text: 'nobody is there' });
 	await sleep(2_000);
 	expect(platform.books().requests.bridge).toBe(handshakes);
+});
+
+describe('an account that may have one connection', () => {
+	test.each([
+		['Reply of the trigger', { reply: REPLY }, () => thinks()],
+		[
+			"Send over the trigger's connection",
+			{},
+			(saved: SavedCredential) => answerNode(saved, { useTriggerConnection: true }),
+		],
+	])(
+		`%s: ${SMALL_BURST} frames, each answered once, the trigger never displaced`,
+		async (name, options, step) => {
+			const single = platform.createChannel({ oneSocket: true });
+			const saved = await n8n.client.createCredential('flowBridgeApi', name, credential(single.token));
+			const workflow = await n8n.client.createWorkflow(bridgeInbox(name, saved, options, [step(saved)]));
+			await n8n.client.activate(workflow);
+			await until(() => single.open === 1, 'the trigger is connected');
+			platform.resetBooks();
+
+			const ids = single.pushBurst(SMALL_BURST);
+
+			await until(() => answers().length >= SMALL_BURST, 'all answers');
+			expect(answers()).toEqual(
+				ids.map((id, i) => ({ type: 'message', text: `Re: Message ${i}`, reply_to: id })),
+			);
+			const { connections, maxOpen } = platform.books().bridge;
+			expect([connections.length, maxOpen]).toEqual([1, 1]);
+			await n8n.client.deactivate(workflow);
+			await until(() => single.open === 0, 'the trigger is gone');
+		},
+	);
 });
 
 test('a refused token fails the activation with a sentence', async () => {

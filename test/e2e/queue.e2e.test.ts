@@ -8,6 +8,7 @@ import textToImage from '../platform/workflows/text-to-image.json';
 import { until } from '../until';
 import { askAgent } from './agentWorkflows';
 import { batchService, flowTask, type BatchService } from './batchService';
+import { answers, bridgeInbox, REPLY, thinks } from './bridgeWorkflows';
 import {
 	asks,
 	chatCompletion,
@@ -37,6 +38,8 @@ const LEDGER = 'flow_task_ledger';
 const TASKS = 40;
 const CALLERS = 20;
 const AT_ONCE = 200;
+/** Over the bridge. */
+const FRAMES = 300;
 
 /** What a worker says as it takes up an execution. */
 const STARTED = /^Worker started execution (?<execution>\d+) /;
@@ -287,6 +290,48 @@ onQueue('main and two workers', () => {
 			);
 			const { sessions, invocations } = platform.books();
 			expect([sessions.length, invocations.length]).toEqual([CALLERS, CALLERS * 2]);
+		},
+		DEADLINE_MS,
+	);
+
+	test(
+		`an account with one connection: workers hand ${FRAMES} frames to the trigger, and Reply says that it cannot`,
+		async () => {
+			platform.resetBooks();
+			const channel = platform.createChannel({ oneSocket: true });
+			const bridge = await n8n.client.createCredential('flowBridgeApi', 'FlowBridge account', {
+				channelToken: channel.token,
+				wsBaseUrl: platform.wsUrl,
+			});
+			const send = answers(bridge, { useTriggerConnection: true });
+			const inbox = await publish(bridgeInbox('Inbox', bridge, {}, [send]));
+			await until(() => channel.open === 1 || undefined, 'the trigger', PATIENCE);
+			const ids = channel.pushBurst(FRAMES);
+			const received = () => platform.books().bridge.received.map(({ frame }) => frame.reply_to);
+			await until(() => received().length >= FRAMES || undefined, 'all answers', PATIENCE);
+			expect(received()).toEqual(ids);
+			expect(platform.books().bridge).toMatchObject({ maxOpen: 1, connections: [{ closeCode: null }] });
+			await n8n.client.deactivate(inbox);
+			await until(() => channel.open === 0 || undefined, 'its end', PATIENCE);
+
+			const replying = await publish(bridgeInbox('Replies', bridge, { reply: REPLY }, [thinks()]));
+			await until(() => channel.open === 1 || undefined, 'the trigger', PATIENCE);
+			const said = (): string[] =>
+				n8n.log.lines.map(({ message }) => message).filter((line) => line.includes('queue mode. Send'));
+			channel.push({ text: 'one' });
+			await until(() => said().length > 0 || undefined, 'the warning', PATIENCE);
+			channel.push({ text: 'two' });
+			await until(
+				async () => {
+					const executions = await n8n.client.listExecutions(replying);
+					return executions.filter(({ status }) => status === 'success').length === 2;
+				},
+				'both executions',
+				PATIENCE,
+			);
+			expect(said()).toHaveLength(1);
+			expect(received()).toHaveLength(FRAMES);
+			await n8n.client.deactivate(replying);
 		},
 		DEADLINE_MS,
 	);

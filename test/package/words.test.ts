@@ -20,7 +20,7 @@ const PLACEHOLDERS = [
 	...['message', 'session', 'files', 'interruptId', 'result', 'stream', 'url', 'name', 'mimeType'],
 ];
 
-/** Of n8n's variables, those that our forms name; `$token` is the bridge's own. */
+/** Of n8n's variables, those that our forms name; `$token` and `$frame` are the bridge's own. */
 const VARIABLES = new Set([
 	'json',
 	'now',
@@ -28,6 +28,7 @@ const VARIABLES = new Set([
 	'rawParameter',
 	'itemIndex',
 	'token',
+	'frame',
 	...PLACEHOLDERS,
 ]);
 
