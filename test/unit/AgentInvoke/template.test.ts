@@ -140,7 +140,7 @@ describe('filling', () => {
 	test('thousands of dollar signs, and texts of a million characters, take no time', () => {
 		const long = `${'$$'.repeat(200_000)}$message${'$'.repeat(200_001)}`;
 		const startedMs = performance.now();
-		expect(String(fill(long, { message: 'm' }))).toContain('$m$');
+		expect(JSON.stringify(fill(long, { message: 'm' }))).toContain('$m$');
 		expect(hasBrokenChoice('$stream('.repeat(100_000))).toBe(true);
 		expect(fill(`$stream(${'a'.repeat(500_000)}`)).toBeUndefined();
 		expect(performance.now() - startedMs).toBeLessThan(2_000);
