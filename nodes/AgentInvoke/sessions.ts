@@ -4,12 +4,12 @@ import type { Clock } from '../shared/run/clock';
 import { keyText } from '../shared/dataTable/cells';
 import type { DataTable, TableRow } from '../shared/dataTable/table';
 import { fail, ok, type Result } from '../shared/errors/failure';
-import { Contest, type Contender, type ContestRows, type Sight } from '../shared/idempotency/contest';
+import type { Contender, Sight } from '../shared/idempotency/contest';
 import { textOrNumber } from '../shared/text/textOf';
 import { keepAliveById } from './resumedSessions';
 import { RowKeeper } from './rowKeeper';
+import { SessionClaims } from './sessionClaims';
 import {
-	CLAIM_PREFIX,
 	CLAIM_ROW_LIFE_MS,
 	readKeyRows,
 	sessionEntry,
@@ -43,17 +43,12 @@ export class SessionStore {
 	private readonly mappings = new Map<string, Mapping>();
 	/** Keys that others were opening when they were read. */
 	private readonly contested = new Set<string>();
-	/** The claims of this run, by key. */
-	private readonly claims = new Map<string, string>();
 	/** Turns in sessions that were used by their ID. */
 	private readonly resumed = new Map<string, number>();
 	private readonly parts: SessionParts;
 	private readonly writer: SessionWriter;
-	private readonly keeper: RowKeeper;
-	private readonly contest: Contest;
+	private readonly claims: SessionClaims;
 	private readonly strictOrder: StrictOrder;
-	/** Why claims could not be written. */
-	private unwritable: Result<undefined> | undefined;
 
 	constructor(
 		private readonly settings: SessionSettings,
@@ -69,12 +64,21 @@ export class SessionStore {
 			entryKey: (key) => this.entryKey(key),
 			look: async (keys) => await this.readKeys(keys),
 		});
-		this.keeper = new RowKeeper(table, clock);
-		this.contest = new Contest(this.contestRows(), { clock, random, signal });
-		this.strictOrder = new StrictOrder(
-			{ table, clock, random, signal, sightings, keeper: this.keeper },
-			(key) => ({ ...this.stamp(key), entryKey: sessionEntry(settings.agent, key, 'turns') }),
-		);
+		const keeper = new RowKeeper(table, clock);
+		this.claims = new SessionClaims({
+			...{ table, clock, random, signal, keeper },
+			remove: async (rowKeys) => await this.writer.remove(rowKeys),
+			contender: (key) => this.contender(key, () => undefined),
+			isFree: (key) => !this.mappings.has(key) && !this.contested.has(key),
+			found: (key, sight) => {
+				if (sight.kind === 'known') this.learn(key, sight.answer);
+				else this.contested.add(key);
+			},
+		});
+		this.strictOrder = new StrictOrder({ table, clock, random, signal, sightings, keeper }, (key) => ({
+			...this.stamp(key),
+			entryKey: sessionEntry(settings.agent, key, 'turns'),
+		}));
 	}
 
 	/** Reads the sessions of these keys; before that, none is known. */
@@ -97,6 +101,11 @@ export class SessionStore {
 		return this.mappings.get(key)?.sessionId ?? '';
 	}
 
+	/** Tells which keys turns will be taken with, in their order, and how many at once. */
+	expect(keys: readonly string[], atOnce: number): void {
+		this.claims.expect(keys, atOnce);
+	}
+
 	/** Waits for the key's turn among all that are taken in strict order, in whatever process. */
 	async lineUp(key: string, waiting: Waiting): Promise<Result<StrictPlace>> {
 		const place = await this.strictOrder.lineUp(key, waiting);
@@ -115,20 +124,23 @@ export class SessionStore {
 		waiting: Waiting,
 		{ isOld = false, voidId = '' }: { readonly isOld?: boolean; readonly voidId?: string } = {},
 	): Promise<Result<string>> {
-		const contender = this.contender(key, waiting, voidId);
+		if (await this.claims.has(key)) return ok('');
+		const contender = this.contender(key, waiting.whyStop, voidId);
 		let sight = this.sightFromMemory(key, isOld, voidId);
 		for (let reads = 0; ; reads++) {
 			if (!sight) {
 				const stop = waiting.whyStop();
 				if (stop) return fail(stop);
-				const seen = await this.contest.look(contender, reads);
+				const seen = await this.claims.look(contender, reads);
 				if (!seen.ok) return explainTable(seen);
 				sight = seen.value;
 			}
 			if (sight.kind === 'free') {
-				const claimed = await this.contest.claim(contender);
-				if (!claimed.ok) return this.unwritable ? ok('') : explainTable(claimed);
-				if (claimed.value.kind === 'won') return ok(this.hold(key, claimed.value.owner, voidId));
+				// Somebody forgot the session that this run knew.
+				if (!voidId) this.mappings.delete(key);
+				const claimed = await this.claims.claim(key, contender);
+				if (!claimed.ok) return this.claims.unwritable ? ok('') : explainTable(claimed);
+				if (claimed.value.kind === 'won') return ok('');
 				sight = claimed.value;
 			}
 			if (sight.kind === 'known') return ok(this.learn(key, sight.answer));
@@ -142,10 +154,9 @@ export class SessionStore {
 		const known = this.find(key);
 		if (known === sessionId) return;
 		this.mappings.set(key, { sessionId, turns: 0, added: 0, isStored: false });
-		const owner = this.claims.get(key);
-		const isLate = this.letGo(key);
-		if (known) this.writer.later(key, { kind: 'replace', owner });
-		else this.writer.later(key, owner ? { kind: 'settle', owner, isLate } : { kind: 'insert' });
+		const claim = this.claims.letGo(key);
+		if (known) this.writer.later(key, { kind: 'replace', owner: claim?.owner });
+		else this.writer.later(key, claim ? { kind: 'settle', ...claim } : { kind: 'insert' });
 	}
 
 	/** Counts a turn in the key's session. */
@@ -161,9 +172,7 @@ export class SessionStore {
 
 	/** Frees a key that was to get a session and got none. */
 	async release(key: string): Promise<void> {
-		const owner = this.claims.get(key);
-		this.letGo(key);
-		if (owner !== undefined) await this.writer.remove([owner]);
+		await this.claims.release(key);
 	}
 
 	/** Writes what is known of a key, so that the next turn finds it. */
@@ -185,12 +194,12 @@ export class SessionStore {
 
 	/** Writes what is still unwritten; must be called before the node ends. */
 	async flush(): Promise<Result<undefined>> {
-		const released = [...this.claims.keys()].map(async (key) => await this.release(key));
+		const released = this.claims.releaseAll();
 		const resumed = keepAliveById(this.resumed, this.settings, this.table, this.clock);
 		const written = await this.writer.flush(this.mappings.keys());
-		await Promise.all(released);
-		const left = await this.strictOrder.flush();
-		return [written, await resumed, left].find(({ ok: isOk }) => !isOk) ?? this.unwritable ?? ok(undefined);
+		await released;
+		const results = [written, await resumed, await this.strictOrder.flush()];
+		return results.find(({ ok: isOk }) => !isOk) ?? this.claims.unwritable ?? ok(undefined);
 	}
 
 	/** What needs no look into the table. */
@@ -212,22 +221,7 @@ export class SessionStore {
 		return sessionId;
 	}
 
-	private hold(key: string, owner: string, voidId: string): string {
-		this.claims.set(key, owner);
-		this.keeper.hold(owner);
-		// Somebody forgot the session that this run knew.
-		if (!voidId) this.mappings.delete(key);
-		return '';
-	}
-
-	/** @returns whether others may have taken the claim for one of the dead */
-	private letGo(key: string): boolean {
-		const owner = this.claims.get(key);
-		this.claims.delete(key);
-		return owner !== undefined && this.keeper.drop(owner);
-	}
-
-	private contender(key: string, waiting: Waiting, voidId: string): Contender<StoredSession> {
+	private contender(key: string, whyStop: Waiting['whyStop'], voidId = ''): Contender<StoredSession> {
 		return {
 			entryKey: this.entryKey(key),
 			claimRow: (rowKey) => ({ ...this.stamp(key), entryKey: this.entryKey(key), rowKey }),
@@ -236,22 +230,7 @@ export class SessionStore {
 				if (session) return { kind: 'known', answer: session };
 				return claimId === undefined ? { kind: 'free' } : { kind: 'pending', firstId: claimId };
 			},
-			whyStop: waiting.whyStop,
-		};
-	}
-
-	private contestRows(): ContestRows {
-		const { table, writer } = this;
-		return {
-			...{ ownerColumn: 'rowKey', ownerPrefix: CLAIM_PREFIX },
-			read: async (keys) => await table.read('entryKey', keys),
-			insert: async (claims) => {
-				const added = await table.insert(claims);
-				if (!added.ok) this.unwritable = added;
-				return added;
-			},
-			remove: async (owners) => await table.remove('rowKey', owners),
-			removeLater: (owner) => void writer.remove([owner]),
+			whyStop,
 		};
 	}
 
@@ -290,7 +269,7 @@ export class SessionStore {
 		return readKeyRows(rows, {
 			nowMs: clock.wallNow(),
 			isDead: (row) => this.parts.sightings.isDead(row, clock),
-			ignored: ignored ?? new Set(this.claims.values()),
+			ignored: ignored ?? this.claims.owners,
 			voidId,
 		});
 	}

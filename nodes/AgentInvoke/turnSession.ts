@@ -63,6 +63,7 @@ export class TurnSession {
 		if (!key) return ok(undefined);
 		const { agent, sessions, queue, clock } = parts;
 		if (parts.turnOrder === 'strict') {
+			await sessions.release(key);
 			const place = await sessions.lineUp(key, waiting);
 			if (!place.ok) return place;
 			this.place = place.value;
@@ -72,6 +73,8 @@ export class TurnSession {
 		const isBehind = !ticket.isFirst;
 		if (isBehind) {
 			waiting.pause();
+			// Those before it may be waiting for what this run claimed ahead.
+			await sessions.release(key);
 			await ticket.wait(waiting.untilMs - clock.now(), clock, waiting.signal);
 		}
 		const stop = waiting.whyStop();

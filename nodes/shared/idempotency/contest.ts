@@ -18,7 +18,8 @@ export type Sight<A> =
 	| { readonly kind: 'free' };
 
 /** What came of a claim. */
-export type Claimed<A> = { readonly kind: 'won'; readonly owner: string } | Sight<A>;
+export type Claimed<A> =
+	{ readonly kind: 'won'; readonly owner: string } | Exclude<Sight<A>, { kind: 'free' }>;
 
 /** Who wants a key. */
 export interface Contender<A> {
@@ -123,14 +124,16 @@ export class Contest {
 		// While it is not won, it is one of those that do not count.
 		this.abandoned.add(owner);
 		const added = await this.claims.add(contender.claimRow(owner));
-		const others = added.ok ? await this.becomesAlone(contender, owner, elapsedMs) : added;
-		if (others.ok && others.value.kind === 'free') {
-			this.abandoned.delete(owner);
-			return ok({ kind: 'won', owner });
+		const others = added.ok ? await this.lookAtOthers(contender, owner, elapsedMs) : added;
+		if (!others.ok || others.value.kind !== 'free') {
+			const removed = await this.retreats.add(owner);
+			if (!removed.ok) this.rows.removeLater(owner);
 		}
-		const removed = await this.retreats.add(owner);
-		if (!removed.ok) this.rows.removeLater(owner);
-		return others;
+		if (!others.ok) return others;
+		const { value: sight } = others;
+		if (sight.kind !== 'free') return ok(sight);
+		this.abandoned.delete(owner);
+		return ok({ kind: 'won', owner });
 	}
 
 	/**
@@ -138,7 +141,7 @@ export class Contest {
 	 * went it would be as safe, but twenty at once would need seconds to sort themselves out.
 	 * @returns `free` if nobody else claims the key
 	 */
-	private async becomesAlone<A>(
+	private async lookAtOthers<A>(
 		{ entryKey, sightOf, whyStop }: Contender<A>,
 		owner: string,
 		elapsedMs: () => number,

@@ -211,7 +211,8 @@ class TableLedger implements Ledger {
 			const sinceMs = clock.now();
 			const claimed = await this.contest.claim(this.contender(wanted));
 			if (!claimed.ok) return fail(beforeAnything(claimed.failure));
-			if (claimed.value.kind !== 'won') return ok(claimed.value);
+			// What was seen meanwhile may be claims that come to nothing: it is read again.
+			if (claimed.value.kind !== 'won') return ok({ kind: 'pending' });
 			claim = this.hold(wanted, claimed.value.owner, sinceMs);
 			return ok({ kind: 'known', answer: { kind: 'mine', claim } });
 		} finally {
