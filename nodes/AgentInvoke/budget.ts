@@ -157,11 +157,12 @@ export class Budget {
 		const { timeZone } = this.settings;
 		const { per, unit, most } = this.settings.limit;
 		const taken = used + places.size;
-		const underWay = places.size > 0 ? ' or under way' : '';
+		const ofThem = places.size > 0 ? 'used or under way' : 'used so far';
+		const allowed = `${most} ${most === 1 ? unit.slice(0, -1) : unit}`;
 		const freeFrom = dayAfter(day);
 		return {
 			kind: 'notSubmitted',
-			message: `"Budget" allows ${most} ${unit} a day for ${this.nameOf(turn)}, and ${taken} are used${underWay}`,
+			message: `"Budget" allows ${allowed} a day for ${this.nameOf(turn)}; ${ofThem}: ${taken}`,
 			advice: `Nothing was sent for this item. Raise "Budget" in the options of the node, or run the item again from ${freeFrom} on: the count begins anew at midnight (${timeZone}).`,
 			details: { budget: { per, unit, most, used: taken, day }, freeFrom },
 		};

@@ -36,7 +36,7 @@ describe('a budget', () => {
 		expect(messages(first)).toEqual([
 			'answered',
 			'answered',
-			expect.stringContaining('"Budget" allows 2 turns a day for the key "anna", and 2 are used'),
+			expect.stringContaining('"Budget" allows 2 turns a day for the key "anna"; used so far: 2'),
 			'answered',
 		]);
 		const over = first.output(NODE_NAME)[2]!.json;
@@ -66,7 +66,7 @@ describe('a budget', () => {
 		await stage.run([said('[answer: one two three]')], withBudget({ unit: 'tokens', most: 3 }));
 		expect(Number(rows()[0]!.tokens)).toBeGreaterThanOrEqual(3);
 		const run = await stage.run([said('more')], withBudget({ unit: 'tokens', most: 3 }));
-		expect(run.error?.message).toMatch(/"Budget" allows 3 tokens a day for the key "anna", and \d+ are used/);
+		expect(run.error?.message).toMatch(/"Budget" allows 3 tokens a day for the key "anna"; used so far: \d+/);
 		expect(stage.platform.books().invocations).toHaveLength(1);
 	});
 
@@ -97,7 +97,7 @@ describe('a budget', () => {
 		);
 		expect(runs.map(({ status }) => status)).toEqual(['success', 'success']);
 		const late = await stage.run([said('c')], withBudget({}));
-		expect(late.error?.message).toContain('and 4 are used');
+		expect(late.error?.message).toContain('used so far: 4');
 		expect(late.error?.description).toContain('Raise "Budget"');
 	});
 
@@ -116,7 +116,7 @@ describe('a budget', () => {
 		const second = await resume(first.output(NODE_NAME, 1)[0]!.json, '1');
 		expect(rows()).toMatchObject([{ kind: 'message' }, { kind: 'result', sessionKey: 'anna' }]);
 		const over = await resume(second.output(NODE_NAME, 1)[0]!.json, '2');
-		expect(over.error?.message).toContain('"Budget" allows 2 turns a day for the key "anna", and 2 are used');
+		expect(over.error?.message).toContain('"Budget" allows 2 turns a day for the key "anna"; used so far: 2');
 		const keyless = await stage.run([asked], { ...withBudget({}), sessionMode: 'new' });
 		const third = await resume(keyless.output(NODE_NAME, 1)[0]!.json, '1');
 		const fourth = await resume(third.output(NODE_NAME, 1)[0]!.json, '2');

@@ -26,7 +26,7 @@ describe('Max Invocations', () => {
 		const run = await stage.run([said('hi')], limited(3), CONTINUE);
 		const { error, message } = run.output(NODE_NAME)[0]!.json;
 		expect(error).toContain('The agent is still taking no calls after 3 tries');
-		expect(message).toContain('"Max Invocations" allows 3 calls in one run, repeats included');
+		expect(message).toContain('"Max Invocations" allows 3 call(s) in one run, repeats included');
 		expect(stage.platform.books().requests.invoke).toBe(3);
 		expect(rows()).toMatchObject([{ outcome: 'refused', attempts: 3, mayHaveRun: false }]);
 	});
@@ -51,14 +51,14 @@ describe('Max Invocations', () => {
 		stage.platform.agent.expireSessions();
 		const run = await stage.run([said('hi')], { ...MAPPED, options });
 		expect(run.error?.message).toContain('does not know the session');
-		expect(run.error?.description).toContain('"Max Invocations" allows 1 calls');
+		expect(run.error?.description).toContain('"Max Invocations" allows 1 call(s)');
 		expect(stage.platform.books().requests.invoke).toBe(2);
 	});
 
 	test('counts what is repeated although it may have run', async () => {
 		stage.platform.faults.add({ on: 'invoke', kind: 'resetAfter' });
 		const run = await stage.run([said('hi')], limited(2, { retryAmbiguous: true }), CONTINUE);
-		expect(run.output(NODE_NAME)[0]!.json.message).toContain('"Max Invocations" allows 2 calls');
+		expect(run.output(NODE_NAME)[0]!.json.message).toContain('"Max Invocations" allows 2 call(s)');
 		expect(stage.platform.books().invocations).toHaveLength(2);
 		expect(rows()).toMatchObject([{ outcome: 'unclear', attempts: 2, mayHaveRun: true }]);
 	});

@@ -96,7 +96,7 @@ test('the refusal says how much, how much is used, where to raise it and when it
 	const run = await new Run({}).open([due(0)]);
 	expect(await run.refusal(due(0))).toEqual({
 		kind: 'notSubmitted',
-		message: '"Budget" allows 2 turns a day for the key "anna", and 2 are used',
+		message: '"Budget" allows 2 turns a day for the key "anna"; used so far: 2',
 		advice:
 			'Nothing was sent for this item. Raise "Budget" in the options of the node, or run the item again from 2030-01-02 on: the count begins anew at midnight (UTC).',
 		details: {
@@ -120,7 +120,7 @@ describe('places in a run', () => {
 		expect(await run.admits(due(2, key('ben')))).toBe(false);
 		expect(await run.admits(due(0))).toBe(true);
 		expect(await run.admits(due(1))).toBe(true);
-		expect((await run.refusal(due(2))).message).toContain('for this node, and 2 are used or under way');
+		expect((await run.refusal(due(2))).message).toContain('for this node; used or under way: 2');
 	});
 
 	test('what did not run gives its place back', async () => {
@@ -187,7 +187,7 @@ describe('whose turns are counted', () => {
 		expect(table.all().map(({ sessionKey }) => sessionKey)).toEqual(['anna', 'anna']);
 		expect(sessions.calls).toEqual(['read']);
 		const run = await new Run({}).open([due(0)]);
-		expect((await run.refusal(due(0))).message).toContain('for the key "anna", and 2 are used');
+		expect((await run.refusal(due(0))).message).toContain('for the key "anna"; used so far: 2');
 	});
 
 	test('where sessions cannot be read, nothing is admitted; what is only recorded is their own', async () => {
@@ -216,7 +216,7 @@ describe('tokens', () => {
 		expect(await takes(TOKENS, [due(0), due(1), due(2)], { result })).toEqual([true, true, false]);
 		const run = await new Run(TOKENS).open([due(0)]);
 		expect((await run.refusal(due(0))).message).toBe(
-			'"Budget" allows 100 tokens a day for the key "anna", and 120 are used',
+			'"Budget" allows 100 tokens a day for the key "anna"; used so far: 120',
 		);
 		expect(run.budget.hint).toBe('');
 	});
@@ -298,5 +298,5 @@ test('two runs at once do not see each other, and the third is refused', async (
 	}
 	for (const run of runs) await run.close();
 	const third = await new Run({}).open([due(0)]);
-	expect((await third.refusal(due(0))).message).toContain('and 4 are used');
+	expect((await third.refusal(due(0))).message).toContain('used so far: 4');
 });
