@@ -4,44 +4,8 @@ import type {
 	IHttpRequestOptions,
 	INodeProperties,
 } from 'n8n-workflow';
+import { deploymentFields } from './agentFields';
 import { withBearer, wrongSecretNotices } from './tokenKinds';
-
-/** Name, label, default and description; those of the agent node's account are the same. */
-const DEPLOYMENT_FIELDS = [
-	['messageField', 'Message Field', 'message', 'Request field for the message'],
-	['sessionField', 'Session Field', 'session_id', 'Request field for the session to continue'],
-	['streamField', 'Stream Field', 'stream', 'Request field that asks for a stream'],
-	['filesField', 'Files Field', 'files', 'Request field for the list of files'],
-	[
-		'interruptResultField',
-		'Interrupt Result Field',
-		'interrupt_result',
-		'Request field for the answer to an interrupt, an object with the ID of the interrupt and the result',
-	],
-	['answerPath', 'Answer Path', 'answer', 'Path to the answer in the data of the response'],
-	['deltaPath', 'Delta Path', 'delta', 'Path to a piece of the answer in the data of a stream event'],
-	['sessionPath', 'Session Path', 'session_id', 'Path to the session in the data of the response'],
-	['interruptPath', 'Interrupt Path', 'interrupt', 'Path to a pending interrupt in the data of the response'],
-	['mediaPartField', 'Media Part', 'file', 'Name of the form part that holds the file of an upload'],
-	['mediaUrlPath', 'Media URL Path', 'url', 'Path to the file address in the data of an upload response'],
-	[
-		'mediaExpiryPath',
-		'Media Expiry Path',
-		'expires_at',
-		'Path to the expiry time in the data of an upload response',
-	],
-] as const;
-
-const deploymentFields = DEPLOYMENT_FIELDS.map(
-	([name, displayName, value, description]): INodeProperties => ({
-		displayName,
-		name,
-		type: 'string',
-		default: value,
-		displayOptions: { show: { customFields: [true] } },
-		description,
-	}),
-);
 
 /** The token of one agent instance (§5.3). AgentInvoke tests it, by an Invoke without a message. */
 export class FlowAgentApi implements ICredentialType {
@@ -97,7 +61,7 @@ export class FlowAgentApi implements ICredentialType {
 			type: 'boolean',
 			default: false,
 			description:
-				'Whether the API-call page of your instance shows field names that differ from the defaults. "Preview Request" in the node shows what would be sent.',
+				'Whether the API-call page of your instance shows names that differ from the defaults, in requests, answers or streams. "Preview Request" in the node shows what would be sent.',
 		},
 		...deploymentFields,
 	];

@@ -50,13 +50,14 @@ try {
 }
 
 // Every gate runs, even after a failed one, so that one run shows everything to fix.
-console.log('\n▶ types, lint, build');
-const [isTyped, isLinted, isBuilt] = await Promise.all([
-	gate('types', 'npm run --silent typecheck'),
-	gate('lint', 'npm run --silent lint'),
+console.log('\n▶ lint, types, format, build');
+const [isBuilt, ...others] = await Promise.all([
 	gate('build', 'gulp --silent bundle'),
+	gate('lint', 'eslint . --max-warnings 0'),
+	gate('types', 'tsc --noEmit'),
+	gate('format', 'prettier --check --log-level warn .'),
 ]);
-const failedGates = [isTyped, isLinted, isBuilt].filter((ok) => !ok).length;
+const failedGates = [isBuilt, ...others].filter((ok) => !ok).length;
 
 // Half of the tests load dist/; after a failed build they would test an older one.
 console.log('\n▶ tests');

@@ -8,7 +8,7 @@ import { redactJson, type Redact } from '../shared/text/redact';
 export type Frame = JsonObject;
 
 /** No message is that large, and a few of them at once would fill the memory. */
-const MAX_FRAME_CHARS = 16_000_000;
+export const MAX_FRAME_CHARS = 16_000_000;
 
 /** Reads a frame that came, and hides the token in it: a platform may echo it. A failure follows "a frame that is". */
 export function readIncoming(text: string, { known }: Redact): Result<Frame, string> {

@@ -33,6 +33,8 @@ export interface ListenerParts extends Bridge {
 export interface Listener {
 	/** Resolves with the outcome of the first try: open, refused, or to be tried again. */
 	readonly started: Promise<void>;
+	/** @returns false where no connection is open at the moment */
+	send(text: string): boolean;
 	/** Closes the connection within a second and opens none again. */
 	stop(): Promise<void>;
 }
@@ -45,6 +47,8 @@ export function startListener(parts: ListenerParts): Listener {
 	const started = Promise.withResolvers<undefined>();
 	const pauses = new Pauses(() => clock.now(), parts.random);
 	let line: BridgeLine | undefined;
+	/** The newest connection that is authenticated; it refuses what is sent once it has ended. */
+	let open: BridgeLine | undefined;
 
 	/** One connection, from its opening to its end. */
 	const live = async (): Promise<BridgeEnd | 'full' | 'stopped'> =>
@@ -52,6 +56,7 @@ export function startListener(parts: ListenerParts): Listener {
 			stopping.signal.addEventListener('abort', () => resolve('stopped'), { once: true });
 			const current = parts.open({
 				onOpen: () => {
+					open = current;
 					parts.onUp(pauses.failures);
 					pauses.opened();
 					started.resolve(undefined);
@@ -93,6 +98,7 @@ export function startListener(parts: ListenerParts): Listener {
 
 	return {
 		started: started.promise,
+		send: (text) => open?.send(text) ?? false,
 		stop: async () => {
 			stopping.abort();
 			await line?.close();

@@ -1,15 +1,23 @@
-import { excerpt, isJsonObject, parseJson, type Json, type JsonObject } from '../shared/text/json';
-import { readPath } from '../shared/text/jsonPath';
+import { isJsonObject, type Json, type JsonObject } from '../shared/text/json';
+import { pathSteps } from '../shared/text/jsonPath';
 import type { FailedOutcome } from '../shared/http/outcome';
-import type { Deployment } from './account';
+import type { WordList } from './codes';
+import type { Deployment } from './deployment';
+import { textAt, textOf, wordAt, type Paths } from './paths';
 
-/** What every answer of the agent platform is wrapped in (§4.6, §7.5); the outer HTTP status says nothing. */
+export { textOf } from './paths';
+
+/** What every answer of the agent platform is wrapped in (§4.6, §7.5), or what stands for it where there is none. */
 export interface Envelope {
 	readonly succeeded: boolean;
 	/** The status that counts; undefined where the envelope has none. */
 	readonly status: number | undefined;
-	/** `data.reason`, empty where there is none. */
+	/** The code of a refusal, or how a turn ended; where there is none, the words beside it. */
 	readonly reason: string;
+	/** The code alone. */
+	readonly code: string;
+	/** Code and words. */
+	readonly said: string;
 	readonly data: JsonObject;
 	readonly requestId: string;
 	/** As it came. */
@@ -39,32 +47,94 @@ export interface AgentReply {
 	/** Where to look for an answer that is empty without an interrupt; else empty. */
 	readonly hint: string;
 	readonly raw: JsonObject;
+	/** The steps that a stream told of, in their order. */
+	readonly events?: readonly JsonObject[];
+	/** Which path gave which value; `null` where none did. */
+	readonly readFrom?: JsonObject;
 }
 
 /**
  * Reads the envelope: it succeeded where `success_response` says true, no other status than one of success stands
- * beside it, and `data.reason` does not speak of failure with nothing else in `data`.
+ * beside it, and the reason does not speak of failure with nothing else in `data`. A deployment without envelopes
+ * tells it by the status of HTTP, unless it says nothing but a code of a refusal.
+ * @param httpStatus used only where there is no envelope
  * @returns `undefined` where a body is not an envelope
  */
-export function readEnvelope(body: Json | undefined): Envelope | undefined {
+export function readEnvelope(
+	body: Json | undefined,
+	deployment: Deployment,
+	httpStatus: number,
+): Envelope | undefined {
+	if (!deployment.hasEnvelope) {
+		// A redirect is no answer, whatever it says.
+		const isAnswer = httpStatus < 300 || httpStatus >= 400;
+		return isAnswer && isJsonObject(body) ? readPlain(body, deployment, { status: httpStatus }) : undefined;
+	}
 	if (!isEnvelope(body)) return undefined;
 	const status = readNumber(body.http_status_code);
 	const data = isJsonObject(body.data) ? body.data : {};
-	const reason = [data.reason, body.reason, body.message, body.msg].find(
-		(text): text is string => typeof text === 'string' && text.trim() !== '',
-	);
+	const words = readReason(body, data, deployment);
+	const reasonSteps = stepsOf(deployment.paths.reason);
 	const saysMore = Object.entries(data).some(
-		([key, value]) => key !== 'reason' && value !== null && value !== '',
+		([key, value]) => !reasonSteps.has(key) && value !== null && value !== '',
 	);
+	const succeeded =
+		saidSuccess(body) === true &&
+		isGoodStatus(status) &&
+		(saysMore || !failsIfEmpty(words.reason, deployment));
+	return { succeeded, status, ...words, data, requestId: requestIdIn(body, data, deployment), raw: body };
+}
+
+/** A body or an event without an envelope; in a stream of envelopes its data may stand under the same name. */
+export function readPlain(
+	json: JsonObject,
+	deployment: Deployment,
+	{ status, isFailure = false }: { readonly status?: number; readonly isFailure?: boolean },
+): Envelope {
+	const { hasEnvelope, paths } = deployment;
+	const data = hasEnvelope && isJsonObject(json.data) ? json.data : json;
+	const words = readReason(json, data, deployment);
+	const saysNothing = [paths.answer, paths.delta, paths.interrupt].every((path) => textAt(data, path) === '');
+	const refuses = !hasEnvelope && saysNothing && isRefusal(words.code, deployment);
+	// Wherever the envelope of the interface says no, it counts: a gateway may send it for an agent that has none.
+	const denied = !hasEnvelope && saidSuccess(json) === false;
+	const counts = denied ? (readNumber(json.http_status_code) ?? status) : status;
 	return {
-		succeeded:
-			saidSuccess(body) === true && isGoodStatus(status) && (saysMore || !speaksOfFailure(reason ?? '')),
-		status,
-		reason: reason ?? '',
-		data,
-		requestId: textOf(body.request_id ?? data.request_id ?? body.requestId ?? body.trace_id),
-		raw: body,
+		...{
+			succeeded: !isFailure && !refuses && !denied && isGoodStatus(counts),
+			status: counts,
+			...words,
+			data,
+		},
+		...{ requestId: requestIdIn(json, data, deployment), raw: json },
 	};
+}
+
+function requestIdIn(body: JsonObject, data: JsonObject, { paths }: Deployment): string {
+	return textAt(body, paths.requestId) || textAt(data, paths.requestId);
+}
+
+function readReason(
+	body: JsonObject,
+	data: JsonObject,
+	{ paths }: Deployment,
+): Pick<Envelope, 'code' | 'reason' | 'said'> {
+	const wordIn = (at: Paths): string => wordAt(body, at) || wordAt(data, at);
+	const [code, detail] = [wordIn(paths.reason), wordIn(paths.detail)];
+	return { code, reason: code || detail, said: [...new Set([code, detail])].filter(Boolean).join(': ') };
+}
+
+function isRefusal(code: string, { words }: Deployment): boolean {
+	return refusalLists(words).some((list) => list.has(code));
+}
+
+function refusalLists({ busy, notRun, sessionUnknown, tokenRefused }: Deployment['words']): WordList[] {
+	return [busy, notRun, sessionUnknown, tokenRefused];
+}
+
+/** Whether a reason decides where no answer and no interrupt came with it. */
+export function failsIfEmpty(reason: string, { words }: Deployment): boolean {
+	return words.emptyFailed.has(reason) || refusalLists(words).some((list) => list.find(reason) === 'own');
 }
 
 function isEnvelope(body: Json | undefined): body is JsonObject {
@@ -76,11 +146,6 @@ function isEnvelope(body: Json | undefined): body is JsonObject {
 
 function isGoodStatus(status: number | undefined): boolean {
 	return status === undefined || (status >= 200 && status < 300);
-}
-
-/** A reason that speaks of failure decides where no answer and no interrupt came with it. */
-export function speaksOfFailure(reason: string): boolean {
-	return /fail|error|exceed|expire|denied|forbidden|unauthor|invalid|refus|not.?found/i.test(reason);
 }
 
 /** @returns `undefined` where it says neither true nor false */
@@ -100,187 +165,130 @@ function readNumber(value: Json | undefined): number | undefined {
 	return typeof number === 'number' && Number.isFinite(number) ? number : undefined;
 }
 
-/** Reads the reply out of a successful envelope, by the paths of the deployment. */
-export function readReply(envelope: Envelope, deployment: Deployment): AgentReply {
-	const { data, reason, requestId, raw } = envelope;
-	const answer = textOf(readPath(data, deployment.answerPath));
-	const pending = readInterrupts(readPath(data, deployment.interruptPath));
-	const interrupt =
-		pending[0] ??
-		(answer.trim() === '' && isInterruptCode(data.reason ?? raw.reason) ? UNTOLD_INTERRUPT : undefined);
-	return {
-		answer,
-		sessionId: textOf(readPath(data, deployment.sessionPath)),
-		interrupt,
-		interrupts: pending.length > 1 ? pending : [],
-		reason,
-		requestId,
-		usage: data.usage ?? null,
-		hint: '',
-		raw,
-	};
-}
+/** What the code of a refusal means. */
+type Meaning = 'busy' | 'notRun' | 'sessionUnknown' | 'tokenRefused';
 
-const KEYS_SHOWN = 20;
-
-/**
- * @param found the keys that the data held
- * @param inPieces whether it came as a stream
- */
-export function hintAtEmpty(found: readonly string[], inPieces: boolean, deployment: Deployment): string {
-	const { answerPath, deltaPath } = deployment;
-	const looked =
-		inPieces && deltaPath !== answerPath ? `"${answerPath}" and "${deltaPath}"` : `"${answerPath}"`;
-	const keys = found.slice(0, KEYS_SHOWN).map((key) => excerpt(key, 40));
-	const rest = found.length > KEYS_SHOWN ? ` and ${found.length - KEYS_SHOWN} more` : '';
-	const advice = 'If the text stands elsewhere, set "Answer Path" in the FlowAgent credential.';
-	return `The agent's answer is empty: the node looked at ${looked} in "data", which holds ${keys.join(', ') || 'nothing'}${rest}. ${advice}`;
-}
-
-const ID_KEYS = ['id', 'interrupt_id', 'interruptId', 'tool_call_id', 'call_id'];
-const TOOL_KEYS = ['tool_name', 'toolName', 'tool', 'name', 'function'];
-const ARGUMENT_KEYS = ['arguments', 'args', 'input', 'parameters', 'tool_input'];
-const QUESTION_KEYS = ['question', 'prompt', 'message', 'text', 'content'];
-
-const UNTOLD_INTERRUPT: Interrupt = { id: '', kind: 'question', tool: '', arguments: {}, question: '' };
-
-/**
- * An agent may put its question as plain text and then only say that it waits: that text is what must be answered,
- * and the interrupt alone would not tell anybody what it is about.
- */
-export function askedIn(text: string, interrupt: Interrupt): Interrupt {
-	const asksNothing = interrupt.kind === 'question' && interrupt.question.trim() === '';
-	return asksNothing ? { ...interrupt, question: text } : interrupt;
-}
-
-/** The code and nothing else: an answer may be given for the reason "interrupt_resolved". */
-function isInterruptCode(reason: Json | undefined): boolean {
-	return /^(interrupt|interrupted|interrupt_required|requires_action)$/i.test(textOf(reason).trim());
-}
-
-function readInterrupts(value: Json | undefined): Interrupt[] {
-	return (Array.isArray(value) ? value : [value]).flatMap((one) => readInterrupt(one) ?? []);
-}
-
-/** The inner shape of an interrupt is not shown (§4.6), so the usual names are tried. */
-function readInterrupt(value: Json | undefined): Interrupt | undefined {
-	if (typeof value === 'string' && value) {
-		return { id: '', kind: 'question', tool: '', arguments: {}, question: value };
-	}
-	if (!isJsonObject(value) || Object.keys(value).length === 0) return undefined;
-	const named = firstOf(value, TOOL_KEYS);
-	const tool = textOf(isJsonObject(named) ? named.name : named);
-	const told = textOf(value.kind ?? value.type);
-	const isTool = /tool|function|action/i.test(told) || (tool !== '' && !/question|input|ask/i.test(told));
-	const given =
-		firstOf(value, ARGUMENT_KEYS) ?? (isJsonObject(value.function) ? value.function.arguments : undefined);
-	return {
-		id: textOf(firstOf(value, ID_KEYS)),
-		kind: isTool ? 'tool' : 'question',
-		tool: isTool ? tool : '',
-		arguments: (typeof given === 'string' ? (parseJson(given) ?? given) : given) ?? {},
-		question: textOf(firstOf(value, QUESTION_KEYS)),
-	};
-}
-
-function firstOf(object: JsonObject, keys: readonly string[]): Json | undefined {
-	const key = keys.find((name) => object[name] !== undefined && object[name] !== null);
-	return key === undefined ? undefined : object[key];
-}
-
-/** Text, or what is written in its place: some deployments number their sessions. */
-export function textOf(value: Json | undefined): string {
-	if (typeof value === 'string') return value;
-	if (typeof value === 'number' || typeof value === 'boolean') return String(value);
-	return value === undefined || value === null ? '' : JSON.stringify(value);
-}
+/** What each amounts to where no status says it. */
+const STATUS_OF: Readonly<Record<Meaning, number>> = {
+	busy: 409,
+	notRun: 503,
+	sessionUnknown: 404,
+	tokenRefused: 401,
+};
 
 /** A failing envelope, with the status that counts as its `status`. */
 export interface Refusal extends Envelope {
 	/** The one that was really told; undefined where only the words tell. */
 	readonly saidStatus: number | undefined;
+	readonly meaning: Meaning | undefined;
+	/** The operator entered the code, so that it counts whatever the status. */
+	readonly isOwn: boolean;
 }
 
 /**
- * What a failure amounts to where no status says it. Code words only, and the whole of them: the same words in a
- * sentence may be those of a tool or a model that the agent had called already.
- */
-const STATUS_BY_CODE: ReadonlyArray<readonly [RegExp, number]> = [
-	[/^(rate_?limit(ed|_exceeded|_reached)?|too_many_requests)$/i, 429],
-	[/^((server_|agent_)?overloaded|service_unavailable)$/i, 503],
-	[/^((session|conversation)_(is_)?(busy|locked|in_progress)|interrupt_pending)$/i, 409],
-	[
-		/^(unauthori[sz]ed|token_(expired|invalid|kind|unknown|missing|revoked)|(expired|invalid|unknown|missing|revoked)_token)$/i,
-		401,
-	],
-	[/^(forbidden|(permission|access)_denied)$/i, 403],
-	[/^((session|conversation|interrupt)_(not_found|unknown|expired|gone)|unknown_session)$/i, 404],
-	[
-		/^(message_required|body_invalid|(invalid|malformed)_(request|body)|file_(expired|unreadable|missing|empty|too_large|type_refused))$/i,
-		400,
-	],
-];
-
-const BUSY_CODE =
-	/^(((session|conversation|agent)_(is_)?)?(busy|locked|in_progress)|concurrent_(call|request|turn)s?)$/i;
-
-/**
- * A failing envelope with the status that counts: its own, else that of HTTP, else what its reason amounts to. Where
+ * A failing envelope with the status that counts: its own, else that of HTTP, else what its code amounts to. Where
  * nothing tells, the agent may have run.
  */
-export function withStatus(envelope: Envelope, outerStatus: number): Refusal {
-	const { status, reason } = envelope;
+export function withStatus(envelope: Envelope, outerStatus: number, deployment: Deployment): Refusal {
+	const { status } = envelope;
 	const isTold = status !== undefined && (status < 200 || status >= 300);
 	const saidStatus = isTold ? status : outerStatus >= 400 ? outerStatus : undefined;
-	const amountsTo = STATUS_BY_CODE.find(([code]) => code.test(reason.trim()))?.[1] ?? 500;
-	return { ...envelope, status: saidStatus ?? amountsTo, saidStatus };
+	const { meaning, isOwn } = meaningOf(envelope, saidStatus, deployment);
+	const amountsTo = meaning === undefined ? 500 : STATUS_OF[meaning];
+	const counts = isOwn ? amountsTo : (saidStatus ?? amountsTo);
+	return { ...envelope, status: counts, saidStatus, meaning, isOwn };
+}
+
+/**
+ * A code that stands in a list by default counts only beside a status that agrees, or where none is told and it is one
+ * word: in a sentence it may be that of a tool or a model that the agent had called already.
+ */
+function meaningOf(
+	{ reason }: Envelope,
+	saidStatus: number | undefined,
+	{ words }: Deployment,
+): { readonly meaning: Meaning | undefined; readonly isOwn: boolean } {
+	const isSentence = /\s/.test(reason.trim());
+	const lists = [
+		['sessionUnknown', words.sessionUnknown, isClientError(saidStatus)],
+		['busy', words.busy, saidStatus === 409],
+		['notRun', words.notRun, saidStatus === 429 || saidStatus === 503],
+		['tokenRefused', words.tokenRefused, saidStatus === 401 || saidStatus === 403],
+	] as const;
+	const own = lists.find(([, list]) => list.find(reason) === 'own');
+	if (own) return { meaning: own[0], isOwn: true };
+	const usual = lists.find(
+		([, list, agrees]) => list.has(reason) && (saidStatus === undefined ? !isSentence : agrees),
+	);
+	return { meaning: usual?.[0], isOwn: false };
+}
+
+function isClientError(status: number | undefined): boolean {
+	return status !== undefined && status >= 400 && status < 500;
 }
 
 /** Whether the failure may well be over a little later; whether the agent ran is another question. */
-export function isPassing({ status = 0, reason }: Pick<Envelope, 'status' | 'reason'>): boolean {
-	return [408, 429, 499, 503].includes(status) || isSessionBusy({ status, reason });
+export function isPassing({ status = 0, meaning }: Pick<Refusal, 'status' | 'meaning'>): boolean {
+	return [408, 429, 499, 503].includes(status) || meaning === 'busy' || meaning === 'notRun';
 }
 
 /** Whether only this session is busy: the others are not affected. */
-export function isSessionBusy({ status, reason }: Pick<Envelope, 'status' | 'reason'>): boolean {
-	return status === 409 && BUSY_CODE.test(reason.trim());
+export function isSessionBusy({ meaning }: Pick<Refusal, 'meaning'>): boolean {
+	return meaning === 'busy';
 }
 
-/** What a refusal says of itself. All else tells of something that was done. */
-const OF_A_REFUSAL =
-	/^(success_response|http_status_code|data|reason|details?|message|msg|errors?|(error_?)?code|type|status|(request|trace)_?id|retry_?after\w*|expires_at|timestamp|field|param|loc|path|title|instance)$/i;
+/** A plain "not found" is about what the call named, and that is the session. */
+export function isAboutSession({ status, reason, meaning }: Refusal): boolean {
+	if (meaning !== undefined) return meaning === 'sessionUnknown';
+	const saysNoMore = /^\s*$|^(http.?)?(404.?)?not.?found$/i.test(reason);
+	return (status === 404 || status === 410) && saysNoMore;
+}
 
 /**
- * Whether a failing envelope proves that the agent did not run: a client error or a 503 that says nothing else. An
- * answer, another session, usage or the trace of a tool beside it prove the contrary; 408, 499 and all other server
- * errors prove nothing.
+ * Whether a failing envelope proves that the agent did not run: a client error, a 503 or a code of the operator's own
+ * that says nothing else. An answer, another session, usage or the trace of a tool beside it prove the contrary; 408,
+ * 499 and all other server errors prove nothing, and a 503 of HTTP alone may be any gateway's.
  */
 export function provesNotRun(refusal: Refusal, deployment: Deployment, sessionId: string): boolean {
-	const { status = 0, raw, data } = refusal;
-	if (raw.data && !isJsonObject(raw.data)) return false;
-	const isRefused = status === 503 || (status >= 400 && status < 500 && status !== 408 && status !== 499);
+	const { status = 0, raw, data, isOwn, meaning, said } = refusal;
+	const { hasEnvelope, paths, words } = deployment;
+	if (hasEnvelope && raw.data && !isJsonObject(raw.data)) return false;
+	const isUnavailable = status === 503 && (hasEnvelope || meaning !== undefined);
+	const isRefused = isUnavailable || (isClientError(status) && status !== 408 && status !== 499);
+	if (!isRefused) return false;
 	const isForLoad = status === 429 || status === 503;
-	// Load is no success, and nothing fails for it that had not begun.
-	if (!isRefused || (isForLoad && (saidSuccess(raw) || /fail/i.test(wordsOf(refusal))))) return false;
-	const said = [deployment.answerPath, deployment.deltaPath].map((path) => textOf(readPath(data, path)));
-	return said.every((text) => text.trim() === '') && saysNoMore(raw, sessionId);
+	// Neither is a success, and nothing fails for load that had not begun.
+	if ((isForLoad || isOwn) && hasEnvelope && saidSuccess(raw)) return false;
+	if (isForLoad && !isOwn && words.failed.has(said)) return false;
+	const answers = [paths.answer, paths.delta].map((path) => textAt(data, path));
+	return answers.every((text) => text.trim() === '') && saysNoMore(raw, sessionId, deployment);
 }
 
-/** @param sessionId of the call, which may be told without meaning anything */
-export function saysNoMore(value: Json, sessionId: string, mayTell = true): boolean {
-	if (Array.isArray(value)) return value.every((one) => saysNoMore(one, sessionId, mayTell));
-	if (isJsonObject(value)) {
-		return Object.entries(value).every(([key, inner]) =>
-			saysNoMore(inner, sessionId, mayTell && OF_A_REFUSAL.test(key)),
-		);
-	}
-	return mayTell || !value || textOf(value) === sessionId;
+/**
+ * Whether a value consists of what a refusal says of itself.
+ * @param sessionId of the call, which may be told without meaning anything
+ */
+export function saysNoMore(value: Json, sessionId: string, { paths, words }: Deployment): boolean {
+	const own = stepsOf([...paths.reason, ...paths.detail, ...paths.requestId, ...paths.eventName]);
+	const walk = (inner: Json, mayTell: boolean): boolean => {
+		if (Array.isArray(inner)) return inner.every((one) => walk(one, mayTell));
+		if (isJsonObject(inner)) {
+			return Object.entries(inner).every(([key, one]) =>
+				walk(one, mayTell && (own.has(key) || words.refusalFields.has(key))),
+			);
+		}
+		return mayTell || !inner || textOf(inner) === sessionId;
+	};
+	return walk(value, true);
+}
+
+function stepsOf(paths: Paths): ReadonlySet<string> {
+	return new Set(paths.flatMap(pathSteps));
 }
 
 /** What an envelope says in words, uncut and not cleaned. */
-export function wordsOf({ reason, data }: Envelope): string {
-	const detail = typeof data.detail === 'string' && data.detail !== reason ? `: ${data.detail}` : '';
-	return `${reason || 'no reason was given'}${detail}`;
+export function wordsOf({ said }: Pick<Envelope, 'said'>): string {
+	return said || 'no reason was given';
 }
 
 /** An answer without an envelope: nothing else tells what became of a call (§7.5). */

@@ -1,16 +1,18 @@
 import type { Failure } from '../shared/errors/failure';
 import { excerpt, type JsonObject } from '../shared/text/json';
-import { readPath } from '../shared/text/jsonPath';
 import type { FailedOutcome } from '../shared/http/outcome';
 import { originOf } from '../shared/http/unreached';
 import { explainUnclear, explainUnsent, quote, type CallFacts } from '../shared/platform/failures';
 import type { AgentAccount } from './account';
-import { isSilent, provesNotRun, textOf, wordsOf, type Refusal } from './envelope';
+import { isAboutSession, isSilent, provesNotRun, wordsOf, type Refusal } from './envelope';
+import { textAt } from './paths';
 import type { Redact } from '../shared/text/redact';
 
 export interface AgentFailure extends Failure {
 	/** The session that was named is not known, so that a new one may be opened. */
 	readonly isSessionUnknown?: boolean;
+	/** The session is busy with another message, so that this one may be sent again: what was said, and the tries. */
+	readonly busySession?: { readonly retryAfter: string | undefined; readonly tries: number };
 }
 
 export interface RefusalFacts {
@@ -35,7 +37,7 @@ export function detailsOf(
 	};
 }
 
-/** Turns a failing envelope into sentences; the error codes are not shown (§7.7), so status and words decide. */
+/** Turns a failing envelope into sentences; the error codes are not shown (§7.7), so status and codes decide. */
 export function explainRefusal(refusal: Refusal, facts: RefusalFacts): AgentFailure {
 	const { account, sessionId, redact, isUpload } = facts;
 	const { status = 0, reason, raw } = refusal;
@@ -45,7 +47,7 @@ export function explainRefusal(refusal: Refusal, facts: RefusalFacts): AgentFail
 	}
 	const details = detailsOf(refusal, facts);
 	// Before the token: a session that has expired may come with the status of a token that has.
-	if (sessionId && isAboutSession(status, reason)) {
+	if (sessionId && isAboutSession(refusal)) {
 		return {
 			...{ kind: 'refused', details, isSessionUnknown: true },
 			message: `The platform does not know the session "${excerpt(sessionId, 80)}" any more`,
@@ -62,7 +64,10 @@ export function explainRefusal(refusal: Refusal, facts: RefusalFacts): AgentFail
 	if (isUpload) {
 		return {
 			...{ kind: 'refused', details },
-			message: isSilent(raw) ? NOT_SAID : `The file could not be uploaded: ${said}`,
+			message:
+				account.deployment.hasEnvelope && isSilent(raw)
+					? NOT_SAID
+					: `The file could not be uploaded: ${said}`,
 			advice:
 				'The agent was not asked. Run the item again later, or compare "Media Upload Path" in the FlowAgent credential with what your deployment offers.',
 		};
@@ -80,12 +85,13 @@ const NOT_SAID = 'The answer does not say that the call succeeded: "success_resp
 /** The agent has run, or nobody knows: with what the envelope tells of it. */
 function explainFailed(refusal: Refusal, facts: RefusalFacts, said: string): Failure {
 	const { data, raw } = refusal;
-	const { answerPath, sessionPath } = facts.account.deployment;
-	const answer = textOf(readPath(data, answerPath));
-	const sessionId = textOf(readPath(data, sessionPath)) || facts.sessionId;
+	const saysNothing = facts.account.deployment.hasEnvelope && isSilent(raw);
+	const { paths } = facts.account.deployment;
+	const answer = textAt(data, paths.answer);
+	const sessionId = textAt(data, paths.session) || facts.sessionId;
 	return {
-		kind: isSilent(raw) ? 'unclear' : 'agentFailed',
-		message: isSilent(raw)
+		kind: saysNothing ? 'unclear' : 'agentFailed',
+		message: saysNothing
 			? `${NOT_SAID}${refusal.reason && `. The platform said: ${said}`}`
 			: `The agent failed: ${said}`,
 		advice:
@@ -98,16 +104,9 @@ function explainFailed(refusal: Refusal, facts: RefusalFacts, said: string): Fai
 	};
 }
 
-/** A plain "not found" is about what the call named, and that is the session. */
-function isAboutSession(status: number, reason: string): boolean {
-	if (status < 400 || status >= 500 || /token|credential/i.test(reason)) return false;
-	if (/(session|conversation).*(not.?found|unknown|expire|gone|invalid|not.?exist)/i.test(reason))
-		return true;
-	return (status === 404 || status === 410) && /^\s*$|^(http.?)?(404.?)?not.?found$|session/i.test(reason);
-}
-
 type Sentences = readonly [message: string, advice: string];
 
+/** Only the wording depends on these words; what is done with a refusal is decided by the status and the lists. */
 function sentencesFor(status: number, reason: string): Sentences | undefined {
 	if (status < 400 || status >= 500) return undefined;
 	if (/interrupt/i.test(reason)) {

@@ -31,11 +31,13 @@ const LONGEST_RECORD_CHARS = 32_000;
  */
 export function recordOf(result: TurnResult, agent: string, keepRaw: boolean): JsonObject {
 	const { session, attempts, elapsedMs } = result;
-	const { interrupt, interrupts, raw, ...reply } = result.reply;
+	const { interrupt, interrupts, raw, events, readFrom, ...reply } = result.reply;
 	return {
 		reply: {
 			...reply,
 			raw: keepRaw ? raw : {},
+			...(keepRaw && events && { events: [...events] }),
+			...(readFrom && { readFrom }),
 			interrupt: interrupt ? { ...interrupt } : null,
 			interrupts: interrupts.map((one) => ({ ...one })),
 		},
@@ -64,7 +66,7 @@ export function readRecord(record: Json | undefined): TurnResult | undefined {
 	if (!isJsonObject(record)) return undefined;
 	const { reply, session } = record;
 	if (!isJsonObject(reply) || !isJsonObject(session)) return undefined;
-	const { raw, interrupts } = reply;
+	const { raw, interrupts, events, readFrom } = reply;
 	return {
 		reply: {
 			answer: textOf(reply.answer),
@@ -76,6 +78,8 @@ export function readRecord(record: Json | undefined): TurnResult | undefined {
 			raw: isJsonObject(raw) ? raw : {},
 			interrupt: readInterrupts([reply.interrupt ?? null])[0],
 			interrupts: Array.isArray(interrupts) ? readInterrupts(interrupts) : [],
+			...(Array.isArray(events) && { events: events.filter(isJsonObject) }),
+			...(isJsonObject(readFrom) && { readFrom }),
 		},
 		session: {
 			key: textOf(session.key),

@@ -1,7 +1,9 @@
+import { badInput, fail, ok, type Result } from '../shared/errors/failure';
 import { readExtraBody } from '../shared/form/extraBody';
-import { ok, type Result } from '../shared/errors/failure';
-import type { Json, JsonObject } from '../shared/text/json';
-import type { Deployment } from './account';
+import { excerpt, isJsonObject, type Json, type JsonObject } from '../shared/text/json';
+import type { Deployment } from './deployment';
+import { PLACEHOLDERS } from './requestShape';
+import { clashWith, fillTemplate, mergeDeep } from './template';
 
 /** A file that the agent can load (§4.8): a web address, mostly one that is good for some time only. */
 export interface AgentFile {
@@ -15,36 +17,62 @@ export type Turn =
 	| { readonly kind: 'message'; readonly message: string; readonly files: readonly AgentFile[] }
 	| { readonly kind: 'result'; readonly interruptId: string; readonly result: Json };
 
-/** The body of an Invoke call (§4.6), by the field names of the deployment; only the session is still open. */
+/** The body of a call; only the session is still open, and empty for a new one. */
+export type OpenBody = (sessionId: string) => JsonObject;
+
+/** The body of an Invoke call (§4.6), as the deployment describes it, with the extra body merged in last. */
 export function invokeBody(
 	turn: Turn,
 	stream: boolean,
 	extraBody: unknown,
-	deployment: Deployment,
-): Result<JsonObject> {
-	const { messageField, filesField, interruptResultField, streamField, sessionField } = deployment;
-	const body: JsonObject = {};
-	if (turn.kind === 'message') {
-		body[messageField] = turn.message;
-		if (turn.files.length > 0) {
-			body[filesField] = turn.files.map(({ url, name, mimeType }) => ({
-				url,
-				...(name && { name }),
-				...(mimeType && { mime_type: mimeType }),
-			}));
-		}
-	} else {
-		body[interruptResultField] = { id: turn.interruptId, result: turn.result };
+	{ request }: Pick<Deployment, 'request'>,
+): Result<OpenBody> {
+	const isMessage = turn.kind === 'message';
+	const extra = readExtraBody(extraBody, '{ "language": "en" }', () => undefined);
+	if (!extra.ok) return extra;
+	const reserved = isMessage ? request.reservedInMessage : request.reservedInResume;
+	const clash = reserved.map((template) => clashWith(template, extra.value)).find(Boolean);
+	if (clash !== undefined) {
+		const message = `"Extra Body" sets "${excerpt(clash, 60)}", which a field of this node sets`;
+		return fail(badInput(message, 'Remove it from "Extra Body".'));
 	}
-	if (stream) body[streamField] = true;
-	const reserved = [messageField, filesField, interruptResultField, streamField, sessionField];
-	const extra = readExtraBody(extraBody, '{ "language": "en" }', (name) =>
-		reserved.includes(name) ? 'a field of this node' : undefined,
-	);
-	return extra.ok ? ok({ ...body, ...extra.value }) : extra;
+	const values = [
+		...(isMessage ? messageValues(turn.message, turn.files, request.file) : resultValues(turn)),
+		...(stream ? [[PLACEHOLDERS.stream, true] as const] : []),
+	];
+	const template = isMessage ? request.message : request.resume;
+	return ok((sessionId) => {
+		const ofSession = sessionId ? [[PLACEHOLDERS.session, sessionId] as const] : [];
+		const body = mergeDeep(
+			fillTemplate(template, new Map<string, Json>([...values, ...ofSession])),
+			extra.value,
+		);
+		return isJsonObject(body) ? body : {};
+	});
 }
 
-/** The body with the session that it goes on with; none opens a new one. */
-export function withSession(body: JsonObject, sessionId: string, deployment: Deployment): JsonObject {
-	return sessionId ? { ...body, [deployment.sessionField]: sessionId } : body;
+type Value = readonly [placeholder: string, value: Json];
+
+function messageValues(message: string, files: readonly AgentFile[], template: Json): Value[] {
+	const entries = files.map(({ url, name, mimeType }) => {
+		const given = Object.entries({ url, name, mimeType }).filter(([, text]) => text !== '');
+		return fillTemplate(template, new Map(given)) ?? url;
+	});
+	return [
+		[PLACEHOLDERS.message, message],
+		...(entries.length > 0 ? [[PLACEHOLDERS.files, entries] as const] : []),
+	];
+}
+
+function resultValues({ interruptId, result }: Extract<Turn, { kind: 'result' }>): Value[] {
+	return [
+		[PLACEHOLDERS.interruptId, interruptId],
+		[PLACEHOLDERS.result, result],
+	];
+}
+
+/** The body of a call that asks for nothing: what the deployment sends with each message, and no message. */
+export function emptyBody({ request }: Pick<Deployment, 'request'>): JsonObject {
+	const body = fillTemplate(request.message, new Map());
+	return isJsonObject(body) ? body : {};
 }

@@ -1,96 +1,98 @@
-import { randomInt, randomUUID } from 'crypto';
+import { randomInt } from 'crypto';
 
 import type { Clock } from '../shared/run/clock';
-import { keyText, NEVER_MS, storable } from '../shared/dataTable/cells';
-import type { DataTable, TableRow, TableSpec } from '../shared/dataTable/table';
+import { keyText } from '../shared/dataTable/cells';
+import type { DataTable, TableRow } from '../shared/dataTable/table';
 import { fail, ok, type Result } from '../shared/errors/failure';
-import { createBatcher, type Batcher } from '../shared/idempotency/batcher';
-import { sha256 } from '../shared/text/sha256';
+import type { Contender, Sight } from '../shared/idempotency/contest';
 import { textOrNumber } from '../shared/text/textOf';
+import { keepAliveById } from './resumedSessions';
+import { RowKeeper } from './rowKeeper';
+import { SessionClaims } from './sessionClaims';
+import {
+	CLAIM_ROW_LIFE_MS,
+	readKeyRows,
+	sessionEntry,
+	Sightings,
+	type KeyRows,
+	type StoredSession,
+} from './sessionRows';
+import { SessionWriter, type Mapping, type SessionSettings } from './sessionWriter';
+import { StrictOrder, type StrictPlace } from './strictOrder';
+import type { Waiting } from './waiting';
 
-/**
- * Which session of an agent belongs to which key (§1.8: keeping that mapping is up to the flow). One n8n Data Table
- * per project, which people can read and edit. If a key has several rows, the one with the lowest id counts.
- */
-export const SESSION_TABLE: TableSpec = {
-	name: 'flow_agent_sessions',
-	columns: [
-		{ name: 'sessionKey', type: 'string' }, // for people to read, at most 200 characters
-		{ name: 'agent', type: 'string' },
-		{ name: 'sessionId', type: 'string' },
-		{ name: 'workflowId', type: 'string' },
-		{ name: 'lastExecutionId', type: 'string' },
-		{ name: 'lastUsedAt', type: 'string' }, // ISO 8601
-		{ name: 'turns', type: 'number' },
-		{ name: 'expiresAtMs', type: 'number' }, // the row is ignored from then on
-		{ name: 'entryKey', type: 'string' }, // digest of agent and whole key: the column that is searched
-		{ name: 'rowKey', type: 'string' }, // unique to the row
-	],
-};
+export { SESSION_TABLE } from './sessionRows';
+export type { SessionSettings } from './sessionWriter';
 
-export interface SessionSettings {
-	/** Which agent the sessions belong to. Never the token: a new token would lose all of them. */
-	readonly agent: string;
-	readonly workflowId: string;
-	readonly executionId: string;
-	/** How long an unused mapping lasts, in ms; 0 = forever. */
-	readonly ttlMs: number;
+export interface SessionParts {
+	/** A number in [0, 1). */
+	readonly random: () => number;
+	/** Ends all waiting. */
+	readonly signal: AbortSignal;
+	/** Shared by all runs of the process. */
+	readonly sightings: Sightings;
+	/** Whether a write of new rows also removes expired ones. */
+	readonly isSweepDue: () => boolean;
 }
 
-interface Mapping {
-	readonly sessionId: string;
-	turns: number;
-	/** Whether its row lacks the latest turns. */
-	stale: boolean;
-}
-
-/** A `touch` leaves the session as it is: another execution may have changed it meanwhile. */
-interface Change {
-	readonly kind: 'insert' | 'update' | 'touch';
-	readonly key: string;
-}
-
-/** A new session ID is in the table within a second. */
-const WRITE_WITHIN_MS = 500;
 /** Expired rows are ignored, so removing them with one batch of new rows in twenty is enough. */
 const SWEEP_ONE_IN = 20;
 
 /** The mapped sessions of one agent in one node run. */
 export class SessionStore {
 	private readonly mappings = new Map<string, Mapping>();
-	private readonly writes: Array<Promise<Result<undefined>>> = [];
-	private readonly ending = new AbortController();
-	private readonly changes: Batcher<Change, Result<undefined>>;
+	/** Keys that others were opening when they were read. */
+	private readonly contested = new Set<string>();
+	/** Turns in sessions that were used by their ID. */
+	private readonly resumed = new Map<string, number>();
+	private readonly parts: SessionParts;
+	private readonly writer: SessionWriter;
+	private readonly claims: SessionClaims;
+	private readonly strictOrder: StrictOrder;
 
-	/** @param isSweepDue whether a write of new rows also removes expired ones */
 	constructor(
 		private readonly settings: SessionSettings,
 		private readonly table: DataTable,
 		private readonly clock: Clock,
-		private readonly isSweepDue = (): boolean => randomInt(SWEEP_ONE_IN) === 0,
+		parts: Partial<SessionParts> = {},
 	) {
-		const write = async (changes: readonly Change[]) => await this.write(changes);
-		this.changes = createBatcher(clock, WRITE_WITHIN_MS, write, this.ending.signal);
+		const usual = { random: Math.random, signal: new AbortController().signal, sightings: new Sightings() };
+		this.parts = { ...usual, isSweepDue: () => randomInt(SWEEP_ONE_IN) === 0, ...parts };
+		const { random, signal, sightings, isSweepDue } = this.parts;
+		this.writer = new SessionWriter(settings, {
+			...{ table, clock, isSweepDue, mappings: this.mappings },
+			entryKey: (key) => this.entryKey(key),
+			look: async (keys) => await this.readKeys(keys),
+		});
+		const keeper = new RowKeeper(table, clock);
+		this.claims = new SessionClaims({
+			...{ table, clock, random, signal, keeper },
+			remove: async (rowKeys) => await this.writer.remove(rowKeys),
+			contender: (key) => this.contender(key, () => undefined),
+			isFree: (key) => !this.mappings.has(key) && !this.contested.has(key),
+			found: (key, sight) => {
+				if (sight.kind === 'known') this.learn(key, sight.answer);
+				else this.contested.add(key);
+			},
+		});
+		this.strictOrder = new StrictOrder({ table, clock, random, signal, sightings, keeper }, (key) => ({
+			...this.stamp(key),
+			entryKey: sessionEntry(settings.agent, key, 'turns'),
+		}));
 	}
 
 	/** Reads the sessions of these keys; before that, none is known. */
 	async load(keys: readonly string[]): Promise<Result<undefined>> {
-		const byEntry = new Map(keys.map((key) => [this.entryKey(key), key]));
-		if (byEntry.size === 0) return ok(undefined);
-		const read = await this.table.read('entryKey', [...byEntry.keys()]);
+		if (keys.length === 0) return ok(undefined);
+		const read = await this.readKeys(keys);
 		if (!read.ok) return read;
 		const surplus: string[] = [];
-		// The rows come in order of their ids, so the first valid one is the key's.
-		for (const row of read.value) {
-			const key = byEntry.get(textOrNumber(row.entryKey));
-			if (key === undefined) continue;
-			const sessionId = textOrNumber(row.sessionId).trim();
-			const isOver = Number(row.expiresAtMs) <= this.clock.wallNow() || sessionId === '';
-			if (isOver || this.mappings.has(key)) surplus.push(textOrNumber(row.rowKey));
-			else this.mappings.set(key, { sessionId, turns: Number(row.turns) || 0, stale: false });
+		for (const [key, { session, claimId, surplus: left }] of read.value) {
+			if (session) this.learn(key, session);
+			else if (claimId !== undefined) this.contested.add(key);
+			surplus.push(...left);
 		}
-		const rowKeys = surplus.filter(Boolean);
-		if (rowKeys.length > 0) this.writes.push(this.table.remove('rowKey', rowKeys));
+		if (surplus.length > 0) void this.writer.remove(surplus);
 		return ok(undefined);
 	}
 
@@ -99,20 +101,83 @@ export class SessionStore {
 		return this.mappings.get(key)?.sessionId ?? '';
 	}
 
+	/** Tells which keys turns will be taken with, in their order, and how many at once. */
+	expect(keys: readonly string[], atOnce: number): void {
+		this.claims.expect(keys, atOnce);
+	}
+
+	/** Waits for the key's turn among all that are taken in strict order, in whatever process. */
+	async lineUp(key: string, waiting: Waiting): Promise<Result<StrictPlace>> {
+		const place = await this.strictOrder.lineUp(key, waiting);
+		return explainTable(place);
+	}
+
+	/**
+	 * Gets the session of a key, or the right to open it, which ends with `opened` or `release`. Waits while others
+	 * open it.
+	 * @param over.isOld what was read before may have changed
+	 * @param over.voidId a session that the platform no longer knows
+	 * @returns the session; empty where a new one is to be opened
+	 */
+	async obtain(
+		key: string,
+		waiting: Waiting,
+		{ isOld = false, voidId = '' }: { readonly isOld?: boolean; readonly voidId?: string } = {},
+	): Promise<Result<string>> {
+		if (await this.claims.has(key)) return ok('');
+		const contender = this.contender(key, waiting.whyStop, voidId);
+		let sight = this.sightFromMemory(key, isOld, voidId);
+		for (let reads = 0; ; reads++) {
+			if (!sight) {
+				const stop = waiting.whyStop();
+				if (stop) return fail(stop);
+				const seen = await this.claims.look(contender, reads);
+				if (!seen.ok) return explainTable(seen);
+				sight = seen.value;
+			}
+			if (sight.kind === 'free') {
+				// Somebody forgot the session that this run knew.
+				if (!voidId) this.mappings.delete(key);
+				const claimed = await this.claims.claim(key, contender);
+				if (!claimed.ok) return this.claims.unwritable ? ok('') : explainTable(claimed);
+				if (claimed.value.kind === 'won') return ok('');
+				sight = claimed.value;
+			}
+			if (sight.kind === 'known') return ok(this.learn(key, sight.answer));
+			waiting.pause();
+			sight = undefined;
+		}
+	}
+
 	/** Gives a key a session, and writes it within a second. */
 	opened(key: string, sessionId: string): void {
 		const known = this.find(key);
 		if (known === sessionId) return;
-		this.mappings.set(key, { sessionId, turns: 0, stale: false });
-		this.writes.push(this.changes.add({ kind: known ? 'update' : 'insert', key }));
+		this.mappings.set(key, { sessionId, turns: 0, added: 0, isStored: false });
+		const claim = this.claims.letGo(key);
+		if (known) this.writer.later(key, { kind: 'replace', owner: claim?.owner });
+		else this.writer.later(key, claim ? { kind: 'settle', ...claim } : { kind: 'insert' });
 	}
 
 	/** Counts a turn in the key's session. */
 	used(key: string): void {
 		const mapping = this.mappings.get(key);
-		if (!mapping) return;
-		mapping.turns++;
-		mapping.stale = true;
+		if (mapping) this.mappings.set(key, { ...mapping, added: mapping.added + 1 });
+	}
+
+	/** Counts a turn in a session that was used by its ID, and that may be that of a key. */
+	resumedById(sessionId: string): void {
+		this.resumed.set(sessionId, (this.resumed.get(sessionId) ?? 0) + 1);
+	}
+
+	/** Frees a key that was to get a session and got none. */
+	async release(key: string): Promise<void> {
+		await this.claims.release(key);
+	}
+
+	/** Writes what is known of a key, so that the next turn finds it. */
+	async settle(key: string): Promise<void> {
+		await this.writer.now([key]);
 	}
 
 	/**
@@ -129,50 +194,88 @@ export class SessionStore {
 
 	/** Writes what is still unwritten; must be called before the node ends. */
 	async flush(): Promise<Result<undefined>> {
-		this.ending.abort();
-		const written = await Promise.all(this.writes.splice(0));
-		const touched = [...this.mappings].filter(([, { stale }]) => stale);
-		const updated = await this.write(touched.map(([key]) => ({ kind: 'touch', key })));
-		return [...written, updated].find(({ ok: isOk }) => !isOk) ?? ok(undefined);
+		const released = this.claims.releaseAll();
+		const resumed = keepAliveById(this.resumed, this.settings, this.table, this.clock);
+		const written = await this.writer.flush(this.mappings.keys());
+		await released;
+		const results = [written, await resumed, await this.strictOrder.flush()];
+		return results.find(({ ok: isOk }) => !isOk) ?? this.claims.unwritable ?? ok(undefined);
 	}
 
-	/** Rows are made at the time of writing, so that one write says everything known by then. */
-	private async write(changes: readonly Change[]): Promise<Result<undefined>> {
-		const made = new Set(changes.filter(({ kind }) => kind === 'insert').map(({ key }) => key));
-		const inserts = [...made].map((key) => this.row({ kind: 'insert', key }));
-		const updates = changes.filter(({ key }) => !made.has(key)).map((change) => this.row(change));
-		if (inserts.length > 0) {
-			const inserted = await this.table.insert(inserts);
-			if (!inserted.ok) return inserted;
-		}
-		if (updates.length > 0) {
-			const updated = await this.table.update('entryKey', updates);
-			if (!updated.ok) return updated;
-		}
-		if (inserts.length === 0 || !this.isSweepDue()) return ok(undefined);
-		return await this.table.removeBelow('expiresAtMs', this.clock.wallNow());
-	}
-
-	private row({ kind, key }: Change): TableRow {
+	/** What needs no look into the table. */
+	private sightFromMemory(key: string, isOld: boolean, voidId: string): Sight<StoredSession> | undefined {
 		const mapping = this.mappings.get(key);
-		if (mapping) mapping.stale = false;
-		const { agent, workflowId, executionId, ttlMs } = this.settings;
-		const nowMs = this.clock.wallNow();
+		const isContested = this.contested.delete(key);
+		if (mapping && mapping.sessionId !== voidId && !(isOld && mapping.isStored)) {
+			return { kind: 'known', answer: mapping };
+		}
+		// A claim sees what happened since, so a key that was free is not read again.
+		return isOld || isContested ? undefined : { kind: 'free' };
+	}
+
+	private learn(key: string, { sessionId, turns }: StoredSession): string {
+		const known = this.mappings.get(key);
+		const isSame = known?.sessionId === sessionId;
+		if (!isSame) this.mappings.set(key, { sessionId, turns, added: 0, isStored: true });
+		else if (known.isStored) this.mappings.set(key, { ...known, turns });
+		return sessionId;
+	}
+
+	private contender(key: string, whyStop: Waiting['whyStop'], voidId = ''): Contender<StoredSession> {
 		return {
 			entryKey: this.entryKey(key),
-			...(kind !== 'touch' && { sessionId: storable(this.find(key)) }),
-			...(kind === 'insert' && { sessionKey: keyText(key), agent, rowKey: randomUUID() }),
-			workflowId,
-			lastExecutionId: executionId,
-			lastUsedAt: new Date(nowMs).toISOString(),
-			turns: mapping?.turns ?? 0,
-			expiresAtMs: ttlMs > 0 ? nowMs + ttlMs : NEVER_MS,
+			claimRow: (rowKey) => ({ ...this.stamp(key), entryKey: this.entryKey(key), rowKey }),
+			sightOf: (rows, ignored) => {
+				const { session, claimId } = this.readRows(rows, { ignored, voidId });
+				if (session) return { kind: 'known', answer: session };
+				return claimId === undefined ? { kind: 'free' } : { kind: 'pending', firstId: claimId };
+			},
+			whyStop,
 		};
 	}
 
-	/** A digest of the whole key, so that long keys never collide; JSON keeps agent and key apart. */
+	/** A row that tells of this run, and of no session. */
+	private stamp(key: string): TableRow {
+		const { agent, workflowId, executionId } = this.settings;
+		const nowMs = this.clock.wallNow();
+		return {
+			...{ sessionKey: keyText(key), agent, sessionId: '', workflowId, lastExecutionId: executionId },
+			lastUsedAt: new Date(nowMs).toISOString(),
+			turns: 0,
+			expiresAtMs: nowMs + CLAIM_ROW_LIFE_MS,
+		};
+	}
+
+	private async readKeys(keys: readonly string[]): Promise<Result<ReadonlyMap<string, KeyRows>>> {
+		const byEntry = new Map(keys.map((key) => [this.entryKey(key), key]));
+		const read = await this.table.read('entryKey', [...byEntry.keys()]);
+		if (!read.ok) return read;
+		const found = [...Map.groupBy(read.value, (row) => textOrNumber(row.entryKey))];
+		return ok(
+			new Map(
+				found.flatMap(([entryKey, rows]): Array<[string, KeyRows]> => {
+					const key = byEntry.get(entryKey);
+					return key === undefined ? [] : [[key, this.readRows(rows)]];
+				}),
+			),
+		);
+	}
+
+	private readRows(
+		rows: readonly TableRow[],
+		{ ignored, voidId = '' }: { readonly ignored?: ReadonlySet<string>; readonly voidId?: string } = {},
+	): KeyRows {
+		const { clock } = this;
+		return readKeyRows(rows, {
+			nowMs: clock.wallNow(),
+			isDead: (row) => this.parts.sightings.isDead(row, clock),
+			ignored: ignored ?? this.claims.owners,
+			voidId,
+		});
+	}
+
 	private entryKey(key: string): string {
-		return sha256(JSON.stringify([this.settings.agent, key]));
+		return sessionEntry(this.settings.agent, key);
 	}
 }
 

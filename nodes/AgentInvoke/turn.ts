@@ -11,7 +11,11 @@ import { isOfAnother, readRecord, recordOf, shortRecord, type TurnResult, type U
 import type { InterruptRounds } from './rounds';
 import type { SessionStore } from './sessions';
 import { textOf } from '../shared/text/textOf';
-import { TurnSession, type SessionChoice } from './turnSession';
+import { untilFree } from './busySession';
+import type { TurnQueue } from './turnQueue';
+import type { TurnCalls } from './turnCalls';
+import { TurnSession, type SessionChoice, type TurnOrder } from './turnSession';
+import type { Waiting } from './waiting';
 
 /** What one item says to its agent. */
 export interface AgentTurn {
@@ -35,6 +39,8 @@ export interface AgentTurn {
 	/** Whether the item shows the raw answer, which must then be remembered too. */
 	readonly keepRaw: boolean;
 	readonly onDelta: (text: string) => Promise<void>;
+	/** Counts the requests; without it they are neither counted nor limited. */
+	readonly calls?: TurnCalls | undefined;
 }
 
 export interface CallSettings {
@@ -42,6 +48,7 @@ export interface CallSettings {
 	readonly attempts: number;
 	readonly retryAmbiguous: boolean;
 	readonly renewExpired: boolean;
+	readonly turnOrder: TurnOrder;
 }
 
 export interface CallParts {
@@ -49,6 +56,11 @@ export interface CallParts {
 	readonly ledger: Ledger | undefined;
 	readonly memory: RetryMemory;
 	readonly rounds: InterruptRounds;
+	/** Of the process, in which turns of a key follow each other. */
+	readonly queue: TurnQueue;
+	/** A number in [0, 1). */
+	readonly random: () => number;
+	readonly waiting: Waiting;
 }
 
 /** Takes one turn, unless an earlier try or another execution has taken it already. */
@@ -62,17 +74,36 @@ export class TurnTaker {
 		private readonly parts: CallParts,
 	) {
 		this.agent = turn.line.agent;
-		this.session = new TurnSession(turn.session, turn.line.sessions);
+		const { sessions } = turn.line;
+		const { agent } = this;
+		const { queue, clock } = parts;
+		const { turnOrder } = settings;
+		this.session = new TurnSession(turn.session, {
+			...{ agent, sessions, queue, clock, turnOrder, isResume: turn.isResume },
+		});
 	}
 
 	async take(): Promise<Result<TurnResult>> {
 		const { agent, session, parts } = this;
-		const { isResume, idempotency } = this.turn;
 		const known = this.recall();
 		if (known) return known;
-		const tooMany = isResume ? parts.rounds.whyNoMore({ agent, sessionId: session.id }) : undefined;
+		const tooMany = this.turn.isResume ? parts.rounds.whyNoMore({ agent, sessionId: session.id }) : undefined;
 		if (tooMany) return fail(tooMany);
-		const { ledger, clock } = parts;
+		try {
+			const begun = await session.begin(parts.waiting);
+			if (!begun.ok) return begun;
+			// Waiting took its time, in which the run may have ended.
+			const stop = parts.waiting.whyStop();
+			return stop ? fail(stop) : await this.askAtMostOnce();
+		} finally {
+			await session.end(parts.waiting.signal.aborted);
+		}
+	}
+
+	private async askAtMostOnce(): Promise<Result<TurnResult>> {
+		const { agent, session } = this;
+		const { idempotency } = this.turn;
+		const { ledger, clock } = this.parts;
 		if (!ledger || !idempotency) return await this.ask();
 		const once = await askOnce(idempotency, { agent, ledger, clock }, async (claim) => await this.ask(claim));
 		if (once.ok && once.value.replayed) session.restore(once.value.session.id);
@@ -105,7 +136,7 @@ export class TurnTaker {
 		let called = await this.call(body.value, this.session.id, this.session.source);
 		const isExpired = !called.ok && called.failure.isSessionUnknown;
 		if (isExpired && this.settings.renewExpired && !this.turn.isResume) {
-			called = await this.call(body.value, '', 'renewed');
+			called = await this.callRenewed(body.value);
 		}
 		if (called.ok) {
 			const elapsedMs = this.parts.clock.now() - startedMs;
@@ -115,6 +146,13 @@ export class TurnTaker {
 		return called;
 	}
 
+	/** In the session that another execution has renewed meanwhile, or else in a new one. */
+	private async callRenewed(body: JsonObject): ReturnType<TurnTaker['call']> {
+		const renewed = await this.session.renew(this.parts.waiting.again());
+		if (!renewed.ok) return renewed;
+		return await this.call(body, renewed.value, renewed.value ? 'mapped' : 'renewed');
+	}
+
 	private async call(
 		body: JsonObject,
 		sessionId: string,
@@ -122,9 +160,12 @@ export class TurnTaker {
 	): Promise<Result<Pick<TurnResult, 'reply' | 'session' | 'attempts'>, AgentFailure>> {
 		const { line, bodyFor, onDelta } = this.turn;
 		const { timeoutMs, attempts, retryAmbiguous } = this.settings;
-		const invoked = await line.api.invoke({
-			...{ body: bodyFor(body, sessionId), sessionId, timeoutMs, tries: attempts, retryAmbiguous, onDelta },
-			onSession: (id) => this.session.opened(id),
+		const invoked = await untilFree(this.parts, async () => {
+			return await line.api.invoke({
+				...{ body: bodyFor(body, sessionId), sessionId, timeoutMs, tries: attempts, retryAmbiguous, onDelta },
+				onSession: (id) => this.session.opened(id),
+				calls: this.turn.calls,
+			});
 		});
 		if (!invoked.ok) return invoked;
 		const { reply } = invoked.value;

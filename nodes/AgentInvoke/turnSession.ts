@@ -1,5 +1,10 @@
+import type { Clock } from '../shared/run/clock';
+import { fail, ok, type Result } from '../shared/errors/failure';
 import type { UsedSession } from './record';
 import type { SessionStore } from './sessions';
+import type { StrictPlace } from './strictOrder';
+import type { Ticket, TurnQueue } from './turnQueue';
+import type { Waiting } from './waiting';
 
 /** Which session an item's turn belongs to. */
 export type SessionChoice =
@@ -7,14 +12,33 @@ export type SessionChoice =
 	| { readonly kind: 'explicit'; readonly id: string }
 	| { readonly kind: 'new' };
 
+/**
+ * - `arrival`: the turns of a key in one n8n process follow each other as they came
+ * - `strict`: those of all processes do, in the order of the table
+ */
+export type TurnOrder = 'arrival' | 'strict';
+
+export interface TurnSessionParts {
+	readonly agent: string;
+	readonly sessions: SessionStore;
+	/** Shared by all executions of the process. */
+	readonly queue: TurnQueue;
+	readonly clock: Clock;
+	readonly turnOrder: TurnOrder;
+	/** It answers an interrupt in a session that may be that of a key. */
+	readonly isResume: boolean;
+}
+
 /** The session of one turn: the only place where a turn obtains it and says what became of it. */
 export class TurnSession {
 	/** Empty if the session is not mapped. */
 	readonly key: string;
+	private ticket: Ticket | undefined;
+	private place: StrictPlace | undefined;
 
 	constructor(
 		private readonly choice: SessionChoice,
-		private readonly sessions: SessionStore,
+		private readonly parts: TurnSessionParts,
 	) {
 		this.key = choice.kind === 'mapped' ? choice.key : '';
 	}
@@ -22,25 +46,77 @@ export class TurnSession {
 	/** Empty if the call is to open a new session. */
 	get id(): string {
 		if (this.choice.kind === 'explicit') return this.choice.id;
-		return this.key && this.sessions.find(this.key);
+		return this.key && this.parts.sessions.find(this.key);
 	}
 
 	get source(): UsedSession['source'] {
 		return this.id ? this.choice.kind : 'new';
 	}
 
+	/**
+	 * Waits for the turn of this key, and for its session or the right to open one. Whoever holds something here waits
+	 * only for what comes later in this order, so that no two wait for each other: line, queue, session.
+	 * `end` must follow, however it ends.
+	 */
+	async begin(waiting: Waiting): Promise<Result<undefined>> {
+		const { key, parts } = this;
+		if (!key) return ok(undefined);
+		const { agent, sessions, queue, clock } = parts;
+		if (parts.turnOrder === 'strict') {
+			await sessions.release(key);
+			const place = await sessions.lineUp(key, waiting);
+			if (!place.ok) return place;
+			this.place = place.value;
+		}
+		const ticket = queue.enter(JSON.stringify([agent, key]));
+		this.ticket = ticket;
+		const isBehind = !ticket.isFirst;
+		if (isBehind) {
+			waiting.pause();
+			// Those before it may be waiting for what this run claimed ahead.
+			await sessions.release(key);
+			await ticket.wait(waiting.untilMs - clock.now(), clock, waiting.signal);
+		}
+		const stop = waiting.whyStop();
+		if (stop) return fail(stop);
+		const isOld = isBehind || this.place?.hasWaited === true;
+		const obtained = await sessions.obtain(key, waiting, { isOld });
+		return obtained.ok ? ok(undefined) : obtained;
+	}
+
+	/** The platform no longer knows the session. @returns the one to go on with; empty where a new one is to be opened */
+	async renew(waiting: Waiting): Promise<Result<string>> {
+		if (!this.key) return ok('');
+		return await this.parts.sessions.obtain(this.key, waiting, { voidId: this.id });
+	}
+
 	/** The call opened a session, or was told its ID. */
 	opened(id: string): void {
-		if (this.key) this.sessions.opened(this.key, id);
+		if (this.key) this.parts.sessions.opened(this.key, id);
 	}
 
 	/** A turn was taken in it. */
 	used(): void {
-		if (this.key) this.sessions.used(this.key);
+		if (this.key) this.parts.sessions.used(this.key);
+		else if (this.parts.isResume) this.parts.sessions.resumedById(this.id);
 	}
 
 	/** Takes a recorded answer's session, which the table may lack if the try that asked ended early. */
 	restore(id: string): void {
 		if (id && !this.id) this.opened(id);
+	}
+
+	/** The turn is over: the next one finds what is known of the session. @param isStopped nothing is waited for */
+	async end(isStopped: boolean): Promise<void> {
+		const { key, ticket, place } = this;
+		const told = async (): Promise<void> => {
+			if (!key) return;
+			await this.parts.sessions.release(key);
+			if (place || ticket?.isWanted) await this.parts.sessions.settle(key);
+			await place?.leave();
+		};
+		const telling = told();
+		if (!isStopped) await telling;
+		ticket?.leave();
 	}
 }

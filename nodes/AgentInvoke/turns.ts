@@ -1,8 +1,9 @@
-import pLimit from 'p-limit';
+import pLimit, { type LimitFunction } from 'p-limit';
 
-import { fail, type Failure, type Result } from '../shared/errors/failure';
+import { fail, type Result } from '../shared/errors/failure';
 import type { TurnResult } from './record';
 import { TurnTaker, type AgentTurn, type CallParts, type CallSettings } from './turn';
+import { notRun, startWaiting } from './waiting';
 
 export type { AgentTurn } from './turn';
 export type { SessionChoice } from './turnSession';
@@ -18,7 +19,7 @@ export interface TurnSettings extends CallSettings {
 	readonly stopAtFailure: boolean;
 }
 
-export interface TurnParts extends CallParts {
+export interface TurnParts extends Omit<CallParts, 'waiting'> {
 	readonly signal: AbortSignal;
 	/** Called with each outcome as it comes. */
 	readonly received: (outcome: TurnOutcome) => Promise<void>;
@@ -34,22 +35,31 @@ export async function takeTurns(
 	settings: TurnSettings,
 	parts: TurnParts,
 ): Promise<TurnOutcome[]> {
+	const { clock, signal } = parts;
 	const limit = pLimit(settings.concurrency);
 	const lastOf = new Map<unknown, Promise<TurnOutcome>>();
-	let hasFailed = false;
+	const ending = new AbortController();
 	const take = async (turn: AgentTurn): Promise<Result<TurnResult>> => {
-		if (hasFailed || parts.signal.aborted) return fail(notRun(parts.signal.aborted));
-		const result = await new TurnTaker(turn, settings, parts).take();
-		// Set while this turn still holds its place, or the next in line would slip through.
-		if (!result.ok && settings.stopAtFailure) hasFailed = true;
-		return result;
+		const giveBack = await takePlace(limit);
+		try {
+			if (ending.signal.aborted || signal.aborted) return fail(notRun(signal.aborted));
+			const { timeoutMs } = settings;
+			const waiting = startWaiting({ clock, timeoutMs, signal, ending: ending.signal, pause: giveBack });
+			const result = await new TurnTaker(turn, settings, { ...parts, waiting }).take();
+			// Set while this turn still holds its place, or the next in line would slip through.
+			if (!result.ok && settings.stopAtFailure) ending.abort();
+			return result;
+		} finally {
+			giveBack();
+		}
 	};
 	const takeAfter = async (before: Promise<TurnOutcome> | undefined, turn: AgentTurn) => {
 		await before;
-		const outcome: TurnOutcome = { itemIndex: turn.itemIndex, result: await limit(take, turn) };
+		const outcome: TurnOutcome = { itemIndex: turn.itemIndex, result: await take(turn) };
 		await parts.received(outcome);
 		return outcome;
 	};
+	if (settings.turnOrder === 'arrival') expectKeys(turns, settings.concurrency);
 	const outcomes = turns.map((turn) => {
 		const conversation = conversationOf(turn);
 		const outcome = takeAfter(lastOf.get(conversation), turn);
@@ -59,17 +69,32 @@ export async function takeTurns(
 	return await Promise.all(outcomes);
 }
 
+/**
+ * Waits for one of the run's places. Who has to wait for others gives it back for good: the rate limiter alone then
+ * bounds its call, so that none who holds something others wait for ever waits for a place.
+ */
+async function takePlace(limit: LimitFunction): Promise<() => void> {
+	const entered = Promise.withResolvers<undefined>();
+	const left = Promise.withResolvers<undefined>();
+	void limit(async () => {
+		entered.resolve(undefined);
+		await left.promise;
+	});
+	await entered.promise;
+	return () => left.resolve(undefined);
+}
+
+/** Each agent has sessions of its own. */
+function expectKeys(turns: readonly AgentTurn[], atOnce: number): void {
+	for (const [sessions, own] of Map.groupBy(turns, ({ line }) => line.sessions)) {
+		const keys = own.flatMap(({ session }) => (session.kind === 'mapped' ? [session.key] : []));
+		sessions.expect(keys, atOnce);
+	}
+}
+
 /** What tells conversations apart; a turn in a new session is one of its own. */
 function conversationOf(turn: AgentTurn): unknown {
 	const { session, line } = turn;
 	if (session.kind === 'new') return turn;
 	return JSON.stringify([line.agent, session.kind, session.kind === 'mapped' ? session.key : session.id]);
-}
-
-function notRun(isStopped: boolean): Failure {
-	return {
-		kind: isStopped ? 'cancelled' : 'notSubmitted',
-		message: `The agent was not asked for this item, because ${isStopped ? 'the execution was stopped' : 'another item failed'}`,
-		advice: 'Nothing was sent for it.',
-	};
 }

@@ -1,23 +1,15 @@
 import { badInput, fail, ok, type Result } from '../shared/errors/failure';
 import type { InputFile } from '../shared/files/inputFile';
 import { parseJson } from '../shared/text/json';
-import { readPath } from '../shared/text/jsonPath';
 import { redactJson, type Redact } from '../shared/text/redact';
 import type { Retry } from '../shared/http/retry';
 import type { SendHttp } from '../shared/http/exchange';
 import type { Outcome } from '../shared/http/outcome';
 import { classify } from '../shared/platform/envelope';
 import type { AgentAccount } from './account';
-import {
-	isPassing,
-	notOfAnAgent,
-	readEnvelope,
-	textOf,
-	withStatus,
-	wordsOf,
-	type Envelope,
-} from './envelope';
+import { isPassing, notOfAnAgent, readEnvelope, withStatus, wordsOf, type Envelope } from './envelope';
 import { explainCall, explainRefusal } from './failures';
+import { textAt } from './paths';
 import type { AgentFile } from './request';
 
 export interface UploadedMedia extends AgentFile {
@@ -66,20 +58,20 @@ async function uploadOnce(
 ): Promise<Outcome<Result<UploadedMedia>>> {
 	const form = new FormData();
 	form.append(
-		account.deployment.mediaPartField,
+		account.deployment.mediaPart,
 		new Blob([new Uint8Array(media.bytes)], { type: media.mimeType }),
 		media.fileName,
 	);
 	const exchange = await send({ method: 'POST', url, form, timeoutMs: UPLOAD_TIMEOUT_MS });
 	const status = exchange.kind === 'reply' ? exchange.status : 0;
 	const parsed = exchange.kind === 'reply' ? parseJson(exchange.text) : undefined;
-	const envelope = readEnvelope(parsed && redactJson(parsed, redact.known));
+	const envelope = readEnvelope(parsed && redactJson(parsed, redact.known), account.deployment, status);
 	if (!envelope) {
 		const outcome = classify(exchange);
 		return outcome.kind === 'answered' ? notOfAnAgent(status) : outcome;
 	}
 	if (envelope.succeeded) return { kind: 'answered', data: readMedia(envelope, media, account) };
-	const refusal = withStatus(envelope, status);
+	const refusal = withStatus(envelope, status, account.deployment);
 	if (isPassing(refusal)) {
 		return { kind: 'busy', retryAfter: undefined, text: wordsOf(refusal), status: refusal.saidStatus };
 	}
@@ -92,13 +84,13 @@ function readMedia(
 	{ fileName, mimeType }: InputFile,
 	{ deployment, baseUrl }: AgentAccount,
 ): Result<UploadedMedia> {
-	const given = textOf(readPath(data, deployment.mediaUrlPath));
+	const given = textAt(data, deployment.paths.mediaUrl);
 	const url = URL.canParse(given, baseUrl) && given ? new URL(given, baseUrl).href : '';
 	if (!url) {
 		return fail(
 			badInput(
 				'The file was uploaded, but the answer holds no address of it',
-				`Check "Media URL Path" in the credential: the node looked at "${deployment.mediaUrlPath}" in the answer's data.`,
+				`Check "Media URL Path" in the credential: the node looked at "${deployment.paths.mediaUrl.join('" and "')}" in the answer's data.`,
 			),
 		);
 	}
@@ -106,6 +98,6 @@ function readMedia(
 		url: given.includes('://') ? given : url,
 		name: fileName,
 		mimeType,
-		expiresAt: textOf(readPath(data, deployment.mediaExpiryPath)),
+		expiresAt: textAt(data, deployment.paths.mediaExpiry),
 	});
 }

@@ -1,44 +1,33 @@
 // AgentInvoke in n8n's own editor, in a real browser: what a person sees who connects an agent for the first time.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Browser, Page } from 'playwright-core';
-import { startPlatform, type LocalPlatform } from '../platform';
-import { docsPicture, Editor, launchChromium, openWindow } from './browser';
+import type { Page } from 'playwright-core';
+import type { LocalPlatform } from '../platform';
+import type { Editor } from './browser';
+import { docsPicture } from './browser';
 import { dataTableRows } from './databases';
-import { packedTarball } from './packOnce';
-import { startN8n } from './runner';
 import type { RunningN8n, SavedCredential, SavedWorkflow } from './runner';
+import { editorStage } from './stage';
 
-const START_DEADLINE_MS = 300_000;
 const TEST_DEADLINE_MS = 300_000;
 
 let platform: LocalPlatform;
 let n8n: RunningN8n;
-let browser: Browser;
 let editor: Editor;
 let page: Page;
 let account: SavedCredential;
 let workflow: SavedWorkflow;
-const userFolder = mkdtempSync(join(tmpdir(), 'agent-editor-'));
+const stage = editorStage('agent-editor-', {
+	prepare: async (parts) => {
+		({ platform, n8n } = parts);
+		account = await createAccount('FlowAgent account', platform.agentToken);
+		workflow = await n8n.client.createWorkflow(refundDesk(account));
+	},
+});
 
-beforeAll(async () => {
-	platform = await startPlatform();
-	n8n = await startN8n({ userFolder, tarball: packedTarball() });
-	account = await createAccount('FlowAgent account', platform.agentToken);
-	workflow = await n8n.client.createWorkflow(refundDesk(account));
-	browser = await launchChromium();
-	editor = await Editor.logIn(await openWindow(browser), n8n.url, n8n.login);
+beforeAll(() => {
+	({ editor } = stage);
 	({ page } = editor);
-}, START_DEADLINE_MS);
-
-afterAll(async () => {
-	await browser?.close();
-	await n8n?.stop();
-	await platform?.close();
-	rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
-}, 120_000);
+});
 
 async function createAccount(name: string, agentToken: string): Promise<SavedCredential> {
 	return await n8n.client.createCredential('flowAgentApi', name, { agentToken, baseUrl: platform.apiUrl });

@@ -2,14 +2,15 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { startPlatform, type BridgeChannel, type LocalPlatform } from '../platform';
+import { until } from '../until';
 import { packedTarball } from './packOnce';
 import { failureOf, fillTemplate, outputItems, readTemplate, startN8n } from './runner';
 import type { Execution, RunningN8n, SavedCredential, WorkflowDocument } from './runner';
 
 const START_DEADLINE_MS = 200_000;
 const DEADLINE_MS = 120_000;
+const PATIENCE = { withinMs: DEADLINE_MS, everyMs: 100 };
 
 let platform: LocalPlatform;
 let channel: BridgeChannel;
@@ -40,14 +41,6 @@ afterAll(async () => {
 	await platform?.close();
 	rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
 }, 120_000);
-
-async function until(condition: () => boolean, what: string): Promise<void> {
-	const giveUpAt = Date.now() + DEADLINE_MS;
-	while (!condition()) {
-		if (Date.now() > giveUpAt) throw new Error(`${what}: not within ${DEADLINE_MS / 1000} seconds`);
-		await sleep(100);
-	}
-}
 
 const field = (execution: Execution, node: string, name: string): unknown =>
 	outputItems(execution, node).at(-1)?.json[name];
@@ -98,7 +91,7 @@ describe('Agent step with approval', () => {
 	test('a person agrees to the first question and not to the tool after it', async () => {
 		const id = await start('[question: May I refund?] [tool: refund {"order":"A-1042"}]');
 		await follow(await untilAsleep(id), 'approve');
-		await until(() => platform.books().invocations.length === 2, 'the agent asks again');
+		await until(() => platform.books().invocations.length === 2, 'the agent asks again', PATIENCE);
 		const again = await untilAsleep(id);
 		expect(field(again, 'What the agent asks', 'question')).toBe('May I run refund?');
 		await follow(again, 'decline');
@@ -151,12 +144,16 @@ describe('Support inbox over the bridge', () => {
 	test('each conversation goes on in its own session, and every message gets its reply', async () => {
 		const inbox = await n8n.client.createWorkflow(filled(readTemplate('support-inbox.json')));
 		await n8n.client.activate(inbox);
-		await until(() => channel.open === 1, 'the trigger is connected');
+		await until(() => channel.open === 1, 'the trigger is connected', PATIENCE);
 
 		const say = async (round: Array<[string, string]>): Promise<Map<string, string>> => {
 			const before = replies().length;
 			for (const [conversation, text] of round) channel.push({ conversation_id: conversation, text });
-			await until(() => replies().length === before + round.length, `replies to ${JSON.stringify(round)}`);
+			await until(
+				() => replies().length === before + round.length,
+				`replies to ${JSON.stringify(round)}`,
+				PATIENCE,
+			);
 			const entries = replies().slice(before);
 			return new Map(entries.map(({ conversation_id: id, text }) => [id, text]));
 		};
@@ -195,7 +192,7 @@ describe('Support inbox over the bridge', () => {
 
 		expect(platform.books().sessions).toHaveLength(2);
 		await n8n.client.deactivate(inbox);
-		await until(() => channel.open === 0, 'the trigger is gone');
+		await until(() => channel.open === 0, 'the trigger is gone', PATIENCE);
 		expect(n8n.log.errors()).toEqual([]);
 		expect(n8n.log.text()).not.toContain(channel.token);
 	}, 400_000);

@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startPlatform, type BridgeChannel, type LocalPlatform } from '../platform';
+import { until } from '../until';
+import { answers as answerNode, bridgeInbox, REPLY, thinks } from './bridgeWorkflows';
 import { packedTarball } from './packOnce';
 import { outputItems, startN8n } from './runner';
 import type { RunningN8n, SavedCredential, SavedWorkflow, WorkflowDocument } from './runner';
@@ -11,7 +13,9 @@ import type { RunningN8n, SavedCredential, SavedWorkflow, WorkflowDocument } fro
 const START_DEADLINE_MS = 200_000;
 /** For what takes seconds: two slow cores, n8n's own start and the tests share them. */
 const DEADLINE_MS = 150_000;
+const PATIENCE = { withinMs: DEADLINE_MS, everyMs: 50 };
 const BURST = 10_000;
+const SMALL_BURST = 1_000;
 
 let platform: LocalPlatform;
 let channel: BridgeChannel;
@@ -42,45 +46,9 @@ function credential(channelToken: string): Record<string, string> {
 	return { channelToken, wsBaseUrl: platform.wsUrl };
 }
 
-async function until(condition: () => boolean, what: string): Promise<void> {
-	const giveUpAt = Date.now() + DEADLINE_MS;
-	while (!condition()) {
-		if (Date.now() > giveUpAt) throw new Error(`${what}: not within ${DEADLINE_MS / 1000} seconds`);
-		await sleep(50);
-	}
-}
-
 /** Every message that comes over the bridge is answered over it. */
-function answering({ id, name }: SavedCredential): WorkflowDocument {
-	const credentials = { flowBridgeApi: { id, name } };
-	return {
-		name: 'Inbox',
-		nodes: [
-			{
-				id: 'trigger',
-				name: 'AgentBridge Trigger',
-				type: 'n8n-nodes-flowtask.agentBridgeTrigger',
-				typeVersion: 1,
-				position: [0, 0],
-				parameters: { eventPath: 'type', eventFilter: 'message', idPath: 'id', options: {} },
-				credentials,
-			},
-			{
-				id: 'answer',
-				name: 'Answer',
-				type: 'n8n-nodes-flowtask.agentBridge',
-				typeVersion: 1,
-				position: [220, 0],
-				parameters: {
-					operation: 'send',
-					frame: '={{ { type: "message", reply_to: $json.frameId, text: "Re: " + $json.frame.text } }}',
-					options: {},
-				},
-				credentials,
-			},
-		],
-		connections: { 'AgentBridge Trigger': { main: [[{ node: 'Answer', type: 'main', index: 0 }]] } },
-	};
+function answering(saved: SavedCredential): WorkflowDocument {
+	return bridgeInbox('Inbox', saved, {}, [answerNode(saved)]);
 }
 
 const answers = (): Array<Record<string, unknown>> =>
@@ -101,15 +69,15 @@ test('the credential is tested by a connection', async () => {
 
 test('10,000 frames in a burst: in order, none lost, each answered through the action', async () => {
 	await n8n.client.activate(inbox);
-	await until(() => channel.open === 1, 'the trigger is connected');
+	await until(() => channel.open === 1, 'the trigger is connected', PATIENCE);
 	platform.resetBooks();
 
 	const ids = channel.pushBurst(BURST);
 
-	await until(() => answers().length >= BURST, 'all answers');
+	await until(() => answers().length >= BURST, 'all answers', PATIENCE);
 	expect(answers().map(({ reply_to: id }) => id)).toEqual(ids);
 	expect(answers().at(-1)?.text).toBe(`Re: Message ${BURST - 1}`);
-	await until(() => channel.open === 1, 'only the trigger is connected');
+	await until(() => channel.open === 1, 'only the trigger is connected', PATIENCE);
 	const { bridge, leaks } = platform.books();
 	// The trigger and one execution at a time.
 	expect([bridge.maxOpen, leaks]).toEqual([2, []]);
@@ -130,24 +98,56 @@ test('the platform is stopped and started again: the trigger is back and goes on
 	await platform.close();
 	platform = await startPlatform({ port: Number(port) });
 	channel = platform.createChannel({ token });
-	await until(() => channel.open === 1, 'the trigger is back');
+	await until(() => channel.open === 1, 'the trigger is back', PATIENCE);
 
 	const ids = channel.pushBurst(25);
 
-	await until(() => answers().length >= ids.length, 'all answers');
+	await until(() => answers().length >= ids.length, 'all answers', PATIENCE);
 	expect(answers().map(({ reply_to: id }) => id)).toEqual(ids);
 	expect(n8n.log.errors()).toEqual([]);
 });
 
 test('deactivating closes the connection, and nothing comes back', async () => {
 	await n8n.client.deactivate(inbox);
-	await until(() => channel.open === 0, 'the trigger is gone');
+	await until(() => channel.open === 0, 'the trigger is gone', PATIENCE);
 	const { connections } = platform.books().bridge;
 	expect(connections[0]).toMatchObject({ closeCode: 1000, closedBy: 'client' });
 	const handshakes = platform.books().requests.bridge;
 	channel.push({ text: 'nobody is there' });
 	await sleep(2_000);
 	expect(platform.books().requests.bridge).toBe(handshakes);
+});
+
+describe('an account that may have one connection', () => {
+	test.each([
+		['Reply of the trigger', { reply: REPLY }, () => thinks()],
+		[
+			"Send over the trigger's connection",
+			{},
+			(saved: SavedCredential) => answerNode(saved, { useTriggerConnection: true }),
+		],
+	])(
+		`%s: ${SMALL_BURST} frames, each answered once, the trigger never displaced`,
+		async (name, options, step) => {
+			const single = platform.createChannel({ oneSocket: true });
+			const saved = await n8n.client.createCredential('flowBridgeApi', name, credential(single.token));
+			const workflow = await n8n.client.createWorkflow(bridgeInbox(name, saved, options, [step(saved)]));
+			await n8n.client.activate(workflow);
+			await until(() => single.open === 1, 'the trigger is connected');
+			platform.resetBooks();
+
+			const ids = single.pushBurst(SMALL_BURST);
+
+			await until(() => answers().length >= SMALL_BURST, 'all answers');
+			expect(answers()).toEqual(
+				ids.map((id, i) => ({ type: 'message', text: `Re: Message ${i}`, reply_to: id })),
+			);
+			const { connections, maxOpen } = platform.books().bridge;
+			expect([connections.length, maxOpen]).toEqual([1, 1]);
+			await n8n.client.deactivate(workflow);
+			await until(() => single.open === 0, 'the trigger is gone');
+		},
+	);
 });
 
 test('a refused token fails the activation with a sentence', async () => {

@@ -1,82 +1,60 @@
 // AgentBridge in n8n's own editor, in a real browser: what a person sees who tries it for the first time.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { Browser } from 'playwright-core';
-import { startPlatform, type BridgeChannel, type LocalPlatform } from '../platform';
-import { docsPicture, Editor, launchChromium, openWindow } from './browser';
-import { packedTarball } from './packOnce';
-import { startN8n } from './runner';
+import type { BridgeChannel, LocalPlatform } from '../platform';
+import { until } from '../until';
+import type { Editor } from './browser';
+import { docsPicture } from './browser';
 import type { RunningN8n, SavedWorkflow } from './runner';
-
-const START_DEADLINE_MS = 200_000;
-const DEADLINE_MS = 60_000;
+import { editorStage } from './stage';
 
 let platform: LocalPlatform;
 let channel: BridgeChannel;
 let n8n: RunningN8n;
-let browser: Browser;
 let editor: Editor;
 let workflow: SavedWorkflow;
-const userFolder = mkdtempSync(join(tmpdir(), 'bridge-editor-'));
-
-beforeAll(async () => {
-	platform = await startPlatform();
-	channel = platform.createChannel();
-	n8n = await startN8n({ userFolder, tarball: packedTarball() });
-	const { id, name } = await n8n.client.createCredential('flowBridgeApi', 'FlowBridge account', {
-		channelToken: channel.token,
-		wsBaseUrl: platform.wsUrl,
-	});
-	const node = { typeVersion: 1, parameters: {}, credentials: { flowBridgeApi: { id, name } } };
-	workflow = await n8n.client.createWorkflow({
-		name: 'Support inbox',
-		nodes: [
-			{
-				...node,
-				id: 'trigger',
-				name: 'AgentBridge Trigger',
-				type: 'n8n-nodes-flowtask.agentBridgeTrigger',
-				position: [0, 0],
-			},
-			{
-				id: 'start',
-				name: 'Start',
-				type: 'n8n-nodes-base.manualTrigger',
-				typeVersion: 1,
-				position: [0, 240],
-				parameters: {},
-			},
-			{
-				...node,
-				id: 'ask',
-				name: 'AgentBridge',
-				type: 'n8n-nodes-flowtask.agentBridge',
-				position: [240, 240],
-			},
-		],
-		connections: { Start: { main: [[{ node: 'AgentBridge', type: 'main', index: 0 }]] } },
-	});
-	browser = await launchChromium();
-	editor = await Editor.logIn(await openWindow(browser), n8n.url, n8n.login);
-	await editor.openWorkflow(workflow);
-}, START_DEADLINE_MS);
-
-afterAll(async () => {
-	await browser?.close();
-	await n8n?.stop();
-	await platform?.close();
-	rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
+const stage = editorStage('bridge-editor-', {
+	prepare: async (parts) => {
+		({ platform, n8n } = parts);
+		channel = platform.createChannel();
+		const { id, name } = await n8n.client.createCredential('flowBridgeApi', 'FlowBridge account', {
+			channelToken: channel.token,
+			wsBaseUrl: platform.wsUrl,
+		});
+		const node = { typeVersion: 1, parameters: {}, credentials: { flowBridgeApi: { id, name } } };
+		workflow = await n8n.client.createWorkflow({
+			name: 'Support inbox',
+			nodes: [
+				{
+					...node,
+					id: 'trigger',
+					name: 'AgentBridge Trigger',
+					type: 'n8n-nodes-flowtask.agentBridgeTrigger',
+					position: [0, 0],
+				},
+				{
+					id: 'start',
+					name: 'Start',
+					type: 'n8n-nodes-base.manualTrigger',
+					typeVersion: 1,
+					position: [0, 240],
+					parameters: {},
+				},
+				{
+					...node,
+					id: 'ask',
+					name: 'AgentBridge',
+					type: 'n8n-nodes-flowtask.agentBridge',
+					position: [240, 240],
+				},
+			],
+			connections: { Start: { main: [[{ node: 'AgentBridge', type: 'main', index: 0 }]] } },
+		});
+	},
 });
 
-async function until(condition: () => boolean, what: string): Promise<void> {
-	const giveUpAt = Date.now() + DEADLINE_MS;
-	while (!condition()) {
-		if (Date.now() > giveUpAt) throw new Error(`${what}: not within ${DEADLINE_MS / 1000} seconds`);
-		await sleep(50);
-	}
-}
+beforeAll(async () => {
+	({ editor } = stage);
+	await editor.openWorkflow(workflow);
+});
 
 test('the trigger shows the first frame that comes, and lets go of the connection', async () => {
 	await editor.openNode('AgentBridge Trigger');

@@ -1,40 +1,29 @@
 // The chat nodes in n8n's own editor, in a real browser, as an operator fills them in.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import type { Browser, Locator } from 'playwright-core';
-import { startPlatform, type LocalPlatform } from '../platform';
-import { docsPicture, Editor, launchChromium, openWindow } from './browser';
+import type { Locator } from 'playwright-core';
+import type { LocalPlatform } from '../platform';
+import type { Editor } from './browser';
+import { docsPicture } from './browser';
 import { asks, chatCompletion, inARow, modelById } from './chatWorkflows';
-import { packedTarball } from './packOnce';
-import { readTemplate, startN8n } from './runner';
+import { readTemplate } from './runner';
 import type { RunningN8n, SavedCredential, SavedWorkflow, WorkflowDocument } from './runner';
-
-const START_DEADLINE_MS = 200_000;
+import { editorStage } from './stage';
 
 let platform: LocalPlatform;
 let n8n: RunningN8n;
-let browser: Browser;
 let editor: Editor;
 let account: SavedCredential;
-const userFolder = mkdtempSync(join(tmpdir(), 'chat-form-'));
+const stage = editorStage('chat-form-', {
+	prepare: async (parts) => {
+		({ platform, n8n } = parts);
+		account = await createAccount('FlowPlatform account', '');
+	},
+});
 
-beforeAll(async () => {
-	platform = await startPlatform();
-	n8n = await startN8n({ userFolder, tarball: packedTarball() });
-	account = await createAccount('FlowPlatform account', '');
-	browser = await launchChromium();
-	editor = await Editor.logIn(await openWindow(browser), n8n.url, n8n.login);
-}, START_DEADLINE_MS);
+beforeAll(() => {
+	({ editor } = stage);
+});
 
 beforeEach(() => platform.resetBooks());
-
-afterAll(async () => {
-	await browser?.close();
-	await n8n?.stop();
-	await platform?.close();
-	rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
-});
 
 async function createAccount(name: string, modelsPath: string): Promise<SavedCredential> {
 	return await n8n.client.createCredential('flowPlatformApi', name, {

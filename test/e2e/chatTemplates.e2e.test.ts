@@ -3,7 +3,7 @@ import textToImage from '../platform/workflows/text-to-image.json';
 import { chunksOf, textOf, type Chunk } from './chatWorkflows';
 import { fillTemplate, readTemplate } from './runner';
 import type { WorkflowDocument } from './runner';
-import { templateStage } from './templateStage';
+import { templateStage } from './stage';
 
 const stage = templateStage('chat-templates-');
 

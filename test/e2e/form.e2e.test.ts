@@ -1,50 +1,41 @@
 // The form in n8n's own editor, in a real browser, as an operator fills it in.
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Browser } from 'playwright-core';
-import { startPlatform } from '../platform';
+import type { LocalPlatform } from '../platform';
 import type textToImage from '../platform/workflows/text-to-image.json';
-import { docsPicture, Editor, launchChromium, openWindow } from './browser';
-import { packedTarball } from './packOnce';
-import { startN8n } from './runner';
+import type { Editor } from './browser';
+import { docsPicture } from './browser';
 import type { RunningN8n, SavedCredential, SavedWorkflow, WorkflowDocument } from './runner';
+import { editorStage } from './stage';
 
-const START_DEADLINE_MS = 200_000;
 const SAVE_DEADLINE_MS = 15_000;
 const exported = readFileSync(join(__dirname, '..', 'platform', 'workflows', 'text-to-image.json'), 'utf8');
 
-let platform: Awaited<ReturnType<typeof startPlatform>>;
+let platform: LocalPlatform;
 let n8n: RunningN8n;
-let browser: Browser;
 let editor: Editor;
 let account: SavedCredential;
 let workflowId: string;
-const userFolder = mkdtempSync(join(tmpdir(), 'flowtask-n8n-'));
+const stage = editorStage('flowtask-n8n-', {
+	platform: { runners: 4, taskMs: 300 },
+	prepare: async (parts) => {
+		({ platform, n8n } = parts);
+		({ workflowId } = await platform.hostWorkflow(exported, { workflowId: 'wf_8c1f0a' }));
+		account = await n8n.client.createCredential('flowPlatformApi', 'FlowPlatform account', {
+			apiKey: platform.apiKey,
+			baseUrl: platform.apiUrl,
+			wsBaseUrl: '',
+		});
+	},
+});
 
-beforeAll(async () => {
-	platform = await startPlatform({ runners: 4, taskMs: 300 });
-	({ workflowId } = await platform.hostWorkflow(exported, { workflowId: 'wf_8c1f0a' }));
-	n8n = await startN8n({ userFolder, tarball: packedTarball() });
-	account = await n8n.client.createCredential('flowPlatformApi', 'FlowPlatform account', {
-		apiKey: platform.apiKey,
-		baseUrl: platform.apiUrl,
-		wsBaseUrl: '',
-	});
-	browser = await launchChromium();
-	editor = await Editor.logIn(await openWindow(browser), n8n.url, n8n.login);
-}, START_DEADLINE_MS);
+beforeAll(() => {
+	({ editor } = stage);
+});
 
 beforeEach(() => {
 	platform.resetBooks();
-});
-
-afterAll(async () => {
-	await browser?.close();
-	await n8n?.stop();
-	await platform?.close();
-	rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
 });
 
 /** In the order of the export, not of their choice. */

@@ -3,9 +3,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { startPlatform, type LocalPlatform } from '../platform';
 import textToImage from '../platform/workflows/text-to-image.json';
+import { until } from '../until';
 import { batchService, flowTask } from './batchService';
 import { packedTarball } from './packOnce';
 import { startN8n, type RunningN8n } from './runner';
@@ -14,7 +14,7 @@ const START_DEADLINE_MS = 300_000;
 /** A claim whose owner died is waited for 200 s; fetch gives an answer 300 s. */
 const ASK_DEADLINE_MS = 290_000;
 const TEST_DEADLINE_MS = 12 * 60_000;
-const LOOK_EVERY_MS = 5;
+const PATIENCE = { withinMs: 120_000 };
 const KEYS = 60;
 const UNDER_WAY = 16;
 const ANSWERED = 20;
@@ -71,12 +71,6 @@ function askInVain(keys: string[]): void {
 	void ask(keys).catch(() => undefined);
 }
 
-async function until(what: string, isSo: () => boolean): Promise<void> {
-	for (const deadline = Date.now() + 120_000; !isSo(); await sleep(LOOK_EVERY_MS)) {
-		if (Date.now() > deadline) throw new Error(`Waited for ${what} in vain.`);
-	}
-}
-
 /** The tasks that the platform has made for a key. */
 function madeFor(key: string): string[] {
 	const { tasks } = platform.books();
@@ -107,9 +101,13 @@ test(
 		const [held, flowing] = [keysOf('held'), keysOf('flowing')];
 		platform.faults.add({ on: 'submit', kind: 'hang', afterWork: true, match: '"held ', skip: ANSWERED });
 		askInVain(held);
-		await until('requests without an answer', () => platform.books().tasksMade >= ANSWERED + UNDER_WAY);
+		await until(
+			() => platform.books().tasksMade >= ANSWERED + UNDER_WAY,
+			'requests without an answer',
+			PATIENCE,
+		);
 		askInVain(flowing);
-		await until('the other batch', () => platform.books().tasksMade >= 2 * ANSWERED + UNDER_WAY);
+		await until(() => platform.books().tasksMade >= 2 * ANSWERED + UNDER_WAY, 'the other batch', PATIENCE);
 		await n8n.kill();
 		const made = platform.books().tasksMade;
 		expect(made).toBeLessThan(2 * KEYS);

@@ -3,11 +3,12 @@ import { createHash, randomBytes } from 'node:crypto';
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { startPlatform, type LocalPlatform } from '../platform';
 import textToImage from '../platform/workflows/text-to-image.json';
+import { until } from '../until';
 import { askAgent } from './agentWorkflows';
 import { batchService, flowTask, type BatchService } from './batchService';
+import { answers, bridgeInbox, REPLY, thinks } from './bridgeWorkflows';
 import {
 	asks,
 	chatCompletion,
@@ -30,13 +31,15 @@ type Worker = Awaited<ReturnType<typeof startWorker>>;
 /** Everything is waited for by what it comes to; these only end a test that hangs. */
 const START_DEADLINE_MS = 300_000;
 const DEADLINE_MS = 300_000;
-const LOOK_EVERY_MS = 300;
+const PATIENCE = { withinMs: DEADLINE_MS / 2, everyMs: 300 };
 /** Unlike that of any other run on the same Redis and PostgreSQL. */
 const NAME = `flowtask_queue_${process.pid}_${Date.now().toString(36)}`;
 const LEDGER = 'flow_task_ledger';
 const TASKS = 40;
 const CALLERS = 20;
 const AT_ONCE = 200;
+/** Over the bridge. */
+const FRAMES = 300;
 
 /** What a worker says as it takes up an execution. */
 const STARTED = /^Worker started execution (?<execution>\d+) /;
@@ -119,10 +122,14 @@ onQueue('main and two workers', () => {
 		const before = await n8n.client.listExecutions(workflow);
 		const response = await n8n.client.callWebhook(path, { keys });
 		expect(response.status).toBe(200);
-		return await until('an execution', async () => {
-			const executions = await n8n.client.listExecutions(workflow);
-			return executions.find(({ id }) => before.every((earlier) => earlier.id !== id))?.id;
-		});
+		return await until(
+			async () => {
+				const executions = await n8n.client.listExecutions(workflow);
+				return executions.find(({ id }) => before.every((earlier) => earlier.id !== id))?.id;
+			},
+			'an execution',
+			PATIENCE,
+		);
 	}
 
 	/** The executions that each worker, also a dead one, has taken up, as often as it has. */
@@ -134,17 +141,25 @@ onQueue('main and two workers', () => {
 
 	/** What a worker says can come in after what it did. */
 	async function untilTakenUp(execution: string | undefined, times: number): Promise<void> {
-		await until(`execution ${execution} to be started ${times} times`, () => {
-			const starts = takenUp().flat();
-			return starts.filter((id) => id === execution).length >= times || undefined;
-		});
+		await until(
+			() => {
+				const starts = takenUp().flat();
+				return starts.filter((id) => id === execution).length >= times;
+			},
+			`execution ${execution} to be started ${times} times`,
+			PATIENCE,
+		);
 	}
 
 	/** The worker that has an execution in hand. */
 	async function workerOf(execution: string): Promise<Worker> {
-		return await until('a worker to start', () => {
-			return workers[takenUp().findIndex((executions) => executions.includes(execution))];
-		});
+		return await until(
+			() => {
+				return workers[takenUp().findIndex((executions) => executions.includes(execution))];
+			},
+			'a worker to start',
+			PATIENCE,
+		);
 	}
 
 	async function finished(execution: string): Promise<Execution> {
@@ -170,10 +185,14 @@ onQueue('main and two workers', () => {
 				}),
 			);
 			sleeper = await startBatch(workflow, path, keysOf('dream', 3));
-			await until('the wait to sleep', async () => {
-				const { status } = await n8n.client.getExecution(sleeper);
-				return status === 'waiting' || undefined;
-			});
+			await until(
+				async () => {
+					const { status } = await n8n.client.getExecution(sleeper);
+					return status === 'waiting';
+				},
+				'the wait to sleep',
+				PATIENCE,
+			);
 			await untilTakenUp(sleeper, 1);
 		},
 		DEADLINE_MS,
@@ -276,6 +295,48 @@ onQueue('main and two workers', () => {
 	);
 
 	test(
+		`an account with one connection: workers hand ${FRAMES} frames to the trigger, and Reply says that it cannot`,
+		async () => {
+			platform.resetBooks();
+			const channel = platform.createChannel({ oneSocket: true });
+			const bridge = await n8n.client.createCredential('flowBridgeApi', 'FlowBridge account', {
+				channelToken: channel.token,
+				wsBaseUrl: platform.wsUrl,
+			});
+			const send = answers(bridge, { useTriggerConnection: true });
+			const inbox = await publish(bridgeInbox('Inbox', bridge, {}, [send]));
+			await until(() => channel.open === 1 || undefined, 'the trigger', PATIENCE);
+			const ids = channel.pushBurst(FRAMES);
+			const received = () => platform.books().bridge.received.map(({ frame }) => frame.reply_to);
+			await until(() => received().length >= FRAMES || undefined, 'all answers', PATIENCE);
+			expect(received()).toEqual(ids);
+			expect(platform.books().bridge).toMatchObject({ maxOpen: 1, connections: [{ closeCode: null }] });
+			await n8n.client.deactivate(inbox);
+			await until(() => channel.open === 0 || undefined, 'its end', PATIENCE);
+
+			const replying = await publish(bridgeInbox('Replies', bridge, { reply: REPLY }, [thinks()]));
+			await until(() => channel.open === 1 || undefined, 'the trigger', PATIENCE);
+			const said = (): string[] =>
+				n8n.log.lines.map(({ message }) => message).filter((line) => line.includes('queue mode. Send'));
+			channel.push({ text: 'one' });
+			await until(() => said().length > 0 || undefined, 'the warning', PATIENCE);
+			channel.push({ text: 'two' });
+			await until(
+				async () => {
+					const executions = await n8n.client.listExecutions(replying);
+					return executions.filter(({ status }) => status === 'success').length === 2;
+				},
+				'both executions',
+				PATIENCE,
+			);
+			expect(said()).toHaveLength(1);
+			expect(received()).toHaveLength(FRAMES);
+			await n8n.client.deactivate(replying);
+		},
+		DEADLINE_MS,
+	);
+
+	test(
 		`${AT_ONCE} executions at once over both workers: none is lost, none runs twice`,
 		async () => {
 			platform.resetBooks();
@@ -301,10 +362,14 @@ onQueue('main and two workers', () => {
 			expect(answers.map(([item]) => made.get(item?.taskId ?? ''))).toEqual(keys.map(promptOf));
 			expect(duplicates).toBe(0);
 			const earlier = new Set(before);
-			const taken = await until('all starts', () => {
-				const started = takenUp().map((executions) => executions.filter((id) => !earlier.has(id)));
-				return started.flat().length >= AT_ONCE ? started : undefined;
-			});
+			const taken = await until(
+				() => {
+					const started = takenUp().map((executions) => executions.filter((id) => !earlier.has(id)));
+					return started.flat().length >= AT_ONCE ? started : undefined;
+				},
+				'all starts',
+				PATIENCE,
+			);
 			expect(new Set(taken.flat()).size).toBe(AT_ONCE);
 			expect([taken.flat().length, taken.every(({ length }) => length > 0)]).toEqual([AT_ONCE, true]);
 		},
@@ -339,11 +404,15 @@ onQueue('main and two workers', () => {
 		/** Starts a batch, and kills its worker as soon as the ledger knows so many of its tasks. */
 		async function killAt(tasks: number, keys: string[]): Promise<Row[]> {
 			const broken = await startBatch(workflow, path, keys);
-			const rows = await until(`the ledger to know ${tasks} tasks`, async () => {
-				const all = await dataTableRows(n8n.client, LEDGER);
-				const ofBatch = all.filter(({ executionId }) => executionId === broken);
-				return ofBatch.filter(({ kind }) => kind === 'submitted').length === tasks ? ofBatch : undefined;
-			});
+			const rows = await until(
+				async () => {
+					const all = await dataTableRows(n8n.client, LEDGER);
+					const ofBatch = all.filter(({ executionId }) => executionId === broken);
+					return ofBatch.filter(({ kind }) => kind === 'submitted').length === tasks ? ofBatch : undefined;
+				},
+				`the ledger to know ${tasks} tasks`,
+				PATIENCE,
+			);
 			await (await workerOf(broken)).kill();
 			expect((await n8n.client.getExecution(broken)).status).toBe('running');
 			return rows;
@@ -432,14 +501,4 @@ function keysOf(word: string, count: number): string[] {
 /** What the platform is sent for a key. */
 function promptOf(key: string): string {
 	return JSON.stringify({ '6': { inputs: { text: key } } });
-}
-
-async function until<T>(what: string, look: () => T | undefined | Promise<T | undefined>): Promise<T> {
-	const deadline = Date.now() + DEADLINE_MS / 2;
-	for (;;) {
-		const seen = await look();
-		if (seen !== undefined) return seen;
-		if (Date.now() > deadline) throw new Error(`Waited for ${what} in vain.`);
-		await sleep(LOOK_EVERY_MS);
-	}
 }

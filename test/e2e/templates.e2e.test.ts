@@ -9,7 +9,7 @@ import textToImage from '../platform/workflows/text-to-image.json';
 import { savePictures } from './demoPictures';
 import { failureOf, fillTemplate, outputItems, readTemplate } from './runner';
 import type { WorkflowDocument } from './runner';
-import { templateStage } from './templateStage';
+import { templateStage } from './stage';
 
 const stage = templateStage('flowtask-templates-');
 

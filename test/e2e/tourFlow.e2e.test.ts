@@ -1,18 +1,16 @@
 // A first flow in n8n's own editor, from an empty canvas on, and what a person looks at while it runs.
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import sharp from 'sharp';
-import { startPlatform, type LocalPlatform } from '../platform';
-import { docsPicture, drawnWidth, Editor, launchChromium, NodePanel, openWindow } from './browser';
-import { packedTarball } from './packOnce';
-import { readTemplate, startN8n } from './runner';
+import type { LocalPlatform } from '../platform';
+import type { Editor } from './browser';
+import { docsPicture, drawnWidth, NodePanel } from './browser';
+import { readTemplate } from './runner';
 import type { RunningN8n, SavedCredential, WorkflowDocument } from './runner';
+import { editorStage } from './stage';
 
-const START_DEADLINE_MS = 300_000;
 const TEST_DEADLINE_MS = 300_000;
-const END_DEADLINE_MS = 120_000;
 
 const FLOW_TASK = 'n8n-nodes-flowtask.flowTask';
 const PROMPTS = ['A red bicycle in the rain', 'A lighthouse at night', 'A tin robot that waters plants'];
@@ -23,38 +21,32 @@ let workflowId: string;
 let n8n: RunningN8n;
 let account: SavedCredential;
 let agentAccount: SavedCredential;
-let browser: Browser;
 let editor: Editor;
 let page: Page;
-const userFolder = mkdtempSync(join(tmpdir(), 'tour-flow-'));
+const stage = editorStage('tour-flow-', {
+	platform: { runners: 4, taskMs: 300 },
+	prepare: async (parts) => {
+		({ platform, n8n } = parts);
+		({ workflowId } = await platform.hostWorkflow(exported, { workflowId: 'wf_8c1f0a' }));
+		const { client } = n8n;
+		const platformAccount = { apiKey: platform.apiKey, baseUrl: platform.apiUrl, wsBaseUrl: '' };
+		account = await client.createCredential('flowPlatformApi', 'FlowPlatform account', platformAccount);
+		// n8n proposes the newest one, which is not the one that is to be chosen.
+		const otherAccount = { ...platformAccount, apiKey: 'sk-of-nobody' };
+		await client.createCredential('flowPlatformApi', 'Another account', otherAccount);
+		agentAccount = await client.createCredential('flowAgentApi', 'FlowAgent account', {
+			agentToken: platform.agentToken,
+			baseUrl: platform.apiUrl,
+		});
+	},
+});
 
-beforeAll(async () => {
-	platform = await startPlatform({ runners: 4, taskMs: 300 });
-	({ workflowId } = await platform.hostWorkflow(exported, { workflowId: 'wf_8c1f0a' }));
-	n8n = await startN8n({ userFolder, tarball: packedTarball() });
-	const { client } = n8n;
-	const platformAccount = { apiKey: platform.apiKey, baseUrl: platform.apiUrl, wsBaseUrl: '' };
-	account = await client.createCredential('flowPlatformApi', 'FlowPlatform account', platformAccount);
-	// n8n proposes the newest one, which is not the one that is to be chosen.
-	const otherAccount = { ...platformAccount, apiKey: 'sk-of-nobody' };
-	await client.createCredential('flowPlatformApi', 'Another account', otherAccount);
-	agentAccount = await client.createCredential('flowAgentApi', 'FlowAgent account', {
-		agentToken: platform.agentToken,
-		baseUrl: platform.apiUrl,
-	});
-	browser = await launchChromium();
-	editor = await Editor.logIn(await openWindow(browser), n8n.url, n8n.login);
+beforeAll(() => {
+	({ editor } = stage);
 	({ page } = editor);
-}, START_DEADLINE_MS);
+});
 
 beforeEach(() => platform.resetBooks());
-
-afterAll(async () => {
-	await browser?.close();
-	await n8n?.stop();
-	await platform?.close();
-	rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
-}, END_DEADLINE_MS);
 
 /** Calls the webhook of the flow on the canvas, once the editor says that n8n listens. */
 async function callTestUrl(path: string, prompt: string): Promise<Response> {

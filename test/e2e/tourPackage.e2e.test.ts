@@ -1,18 +1,8 @@
 // The first things that a person does with the package in n8n: look at what is installed, find the nodes, add accounts.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import type { Browser, Page } from 'playwright-core';
-import { startPlatform, type LocalPlatform } from '../platform';
-import {
-	CredentialForm,
-	docsPicture,
-	drawnWidth,
-	Editor,
-	launchChromium,
-	NodePanel,
-	openWindow,
-} from './browser';
+import type { Page } from 'playwright-core';
+import type { LocalPlatform } from '../platform';
+import type { Editor } from './browser';
+import { CredentialForm, docsPicture, drawnWidth, NodePanel } from './browser';
 import {
 	installedAliases,
 	installedManifest,
@@ -20,41 +10,32 @@ import {
 	recordInstalledPackage,
 } from './installedPackages';
 import type { NodeType } from './installedPackages';
-import { packedTarball } from './packOnce';
-import { startN8n } from './runner';
 import type { RunningN8n, SavedCredential } from './runner';
 import { noteSecrets } from './runner/secretHunt';
+import { editorStage } from './stage';
 
 const PACKAGE = 'n8n-nodes-flowtask';
 
-const START_DEADLINE_MS = 300_000;
 const TEST_DEADLINE_MS = 300_000;
-const END_DEADLINE_MS = 120_000;
 
 let platform: LocalPlatform;
 let n8n: RunningN8n;
-let browser: Browser;
 let editor: Editor;
 let page: Page;
 let nodes: NodeType[];
-const userFolder = mkdtempSync(join(tmpdir(), 'tour-package-'));
-
-beforeAll(async () => {
-	platform = await startPlatform();
+const stage = editorStage('tour-package-', {
 	// The screen of the community nodes lets npm look for newer versions.
-	n8n = await startN8n({ userFolder, tarball: packedTarball(), env: { npm_config_offline: 'true' } });
-	nodes = await loadedNodes(n8n.client, PACKAGE);
-	browser = await launchChromium();
-	editor = await Editor.logIn(await openWindow(browser), n8n.url, n8n.login);
-	({ page } = editor);
-}, START_DEADLINE_MS);
+	env: { npm_config_offline: 'true' },
+	prepare: async (parts) => {
+		({ platform, n8n } = parts);
+		nodes = await loadedNodes(n8n.client, PACKAGE);
+	},
+});
 
-afterAll(async () => {
-	await browser?.close();
-	await n8n?.stop();
-	await platform?.close();
-	rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
-}, END_DEADLINE_MS);
+beforeAll(() => {
+	({ editor } = stage);
+	({ page } = editor);
+});
 
 /** Where n8n shows the form of a credential. */
 const DIALOG = { x: 192, y: 90, width: 896, height: 720 };
@@ -72,7 +53,7 @@ describe('the search panel', () => {
 	test(
 		'finds each node by the words of its codex',
 		async () => {
-			const aliases = installedAliases(userFolder, PACKAGE);
+			const aliases = installedAliases(stage.userFolder, PACKAGE);
 			expect([...aliases.keys()].sort()).toEqual(nodes.map(({ name }) => name).sort());
 			const searches = [...aliases].flatMap(([type, words]) =>
 				words.map((word) => `${listedAs(type)}\n${word}`),
@@ -117,10 +98,10 @@ describe('the search panel', () => {
 test(
 	'the screen of the community nodes lists the package with its version and its nodes',
 	async () => {
-		await recordInstalledPackage(n8n.client, userFolder, PACKAGE);
+		await recordInstalledPackage(n8n.client, stage.userFolder, PACKAGE);
 		await page.goto(`${n8n.url}/settings/community-nodes`);
 		const card = page.getByTestId('community-package-card').filter({ hasText: PACKAGE });
-		await card.getByText(`v${installedManifest(userFolder, PACKAGE).version}`).waitFor();
+		await card.getByText(`v${installedManifest(stage.userFolder, PACKAGE).version}`).waitFor();
 		const text = await card.innerText();
 		expect(text).toContain('6 nodes');
 		for (const { displayName } of nodes) expect(text).toContain(displayName);
@@ -191,7 +172,7 @@ describe('the form of a credential', () => {
 		async ({ displayName, secretField, wrong, refusal, right, address, foreign, belongsTo, picture }) => {
 			const form = await CredentialForm.create(page, n8n.url, displayName);
 			await form.fill(address());
-			noteSecrets(userFolder, { foreign: foreign() });
+			noteSecrets(stage.userFolder, { foreign: foreign() });
 			await form.fill({ [secretField]: foreign() });
 			const notice = form.notice(`a ${belongsTo} credential`);
 			await notice.waitFor();
@@ -205,7 +186,7 @@ describe('the form of a credential', () => {
 			expect(said).not.toContain(wrong);
 
 			const secret = right();
-			noteSecrets(userFolder, { secret });
+			noteSecrets(stage.userFolder, { secret });
 			await form.fill({ [secretField]: secret });
 			await form.save();
 			await form.untilConfirmed();

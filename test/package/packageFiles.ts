@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, renameSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { INodeTypeDescription } from 'n8n-workflow';
 
 export const packageRoot = join(__dirname, '../..');
 
@@ -28,6 +29,18 @@ export interface Manifest {
 
 export function readManifest(): Manifest {
 	return JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8'));
+}
+
+/** An instance of the class in a built node's or credential's file. */
+export function builtInstance(path: string): object {
+	const className = path.split('/').at(-1)!.split('.')[0]!;
+	// eslint-disable-next-line @typescript-eslint/no-require-imports -- as n8n loads it
+	const loaded = require(join(packageRoot, path)) as Record<string, new () => object>;
+	return new loaded[className]!();
+}
+
+export function describedNode(path: string): INodeTypeDescription {
+	return (builtInstance(path) as { description: INodeTypeDescription }).description;
 }
 
 export interface Installed {

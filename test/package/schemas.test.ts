@@ -8,7 +8,7 @@ import { openAgentStage } from '../nodes/AgentInvoke/agent.fixture';
 import { openChatStage } from '../nodes/ChatCompletion/chat.fixture';
 import { openStage as openTasks, prompts } from '../nodes/FlowTask/flowTask.fixture';
 import { NODE_NAME, type HarnessRun } from '../nodes/harness';
-import { findFiles, packageRoot, readManifest } from './packageFiles';
+import { describedNode, findFiles, packageRoot, readManifest } from './packageFiles';
 
 type JsonSchema = Schema & { properties: Record<string, Schema> };
 
@@ -40,13 +40,7 @@ function placesOf({ properties, group }: INodeTypeDescription, folder: string): 
 
 function describedNodes(): Array<{ description: INodeTypeDescription; folder: string }> {
 	return readManifest().n8n.nodes.map((path) => {
-		const name = path.split('/').at(-1)!.split('.')[0]!;
-		// eslint-disable-next-line @typescript-eslint/no-require-imports -- as n8n loads it
-		const loaded = require(join(packageRoot, path)) as Record<
-			string,
-			new () => { description: INodeTypeDescription }
-		>;
-		const { description } = new loaded[name]!();
+		const description = describedNode(path);
 		return { description, folder: path.replace(/^dist\//, '').replace(/\/[^/]+$/, '') };
 	});
 }

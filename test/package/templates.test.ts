@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { INodeTypeDescription } from 'n8n-workflow';
-import { findFiles, packageRoot, readManifest } from './packageFiles';
+import { describedNode, findFiles, packageRoot, readManifest } from './packageFiles';
 
 interface TemplateNode {
 	readonly name: string;
@@ -34,13 +34,7 @@ const readme = read('templates/README.md');
 
 const descriptions = new Map(
 	readManifest().n8n.nodes.map((path): [string, INodeTypeDescription] => {
-		const className = path.split('/').at(-1)!.split('.')[0]!;
-		// eslint-disable-next-line @typescript-eslint/no-require-imports -- as n8n loads it
-		const loaded = require(join(packageRoot, path)) as Record<
-			string,
-			new () => { description: INodeTypeDescription }
-		>;
-		const { description } = new loaded[className]!();
+		const description = describedNode(path);
 		return [`${OWN}${description.name}`, description];
 	}),
 );

@@ -1,7 +1,7 @@
 // The lint capitalises "ID", "URL" and "JSON" wherever they stand, also in names that are to be typed as they are.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { findFiles, packageRoot, readManifest } from './packageFiles';
+import { builtInstance, findFiles, packageRoot, readManifest } from './packageFiles';
 
 /** What a person reads in a form. */
 const SHOWN = new Set([
@@ -15,8 +15,22 @@ const SHOWN = new Set([
 	'action',
 ]);
 
-/** Of n8n's variables, those that our forms name; `$token` is the bridge's own. */
-const VARIABLES = new Set(['json', 'now', 'parameter', 'rawParameter', 'itemIndex', 'token']);
+/** Of the templates of an agent's deployment. */
+const PLACEHOLDERS = [
+	...['message', 'session', 'files', 'interruptId', 'result', 'stream', 'url', 'name', 'mimeType'],
+];
+
+/** Of n8n's variables, those that our forms name; `$token` and `$frame` are the bridge's own. */
+const VARIABLES = new Set([
+	'json',
+	'now',
+	'parameter',
+	'rawParameter',
+	'itemIndex',
+	'token',
+	'frame',
+	...PLACEHOLDERS,
+]);
 
 /** Names with a capital inside, as items have them. */
 const FIELDS = new Map(
@@ -48,17 +62,10 @@ function shownIn(value: unknown, key = ''): string[] {
 	return Object.entries(value).flatMap(([inner, one]) => shownIn(one, Array.isArray(value) ? key : inner));
 }
 
-function described(path: string): unknown {
-	const name = path.split('/').at(-1)!.split('.')[0]!;
-	// eslint-disable-next-line @typescript-eslint/no-require-imports -- as n8n loads it
-	const loaded = require(join(packageRoot, path)) as Record<string, new () => Record<string, unknown>>;
-	return new loaded[name]!();
-}
-
 const { nodes, credentials } = readManifest().n8n;
 
 test.each([...nodes, ...credentials])('%s names fields and variables as they are written', (path) => {
-	const texts = shownIn(described(path));
+	const texts = shownIn(builtInstance(path));
 	expect(texts.length).toBeGreaterThan(3);
 	expect(texts.flatMap((text) => mistakesIn(text).map((mistake) => `${mistake}: ${text}`))).toEqual([]);
 });

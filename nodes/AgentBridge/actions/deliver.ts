@@ -1,13 +1,20 @@
 import { ExecutionCancelledError, type IRun, type ITriggerFunctions } from 'n8n-workflow';
 
 import { wordsOfError } from '../../shared/errors/expressionError';
-import { excerpt } from '../../shared/text/json';
 import { shortId, type RecentIds } from '../frames';
 import { createFrameQueue, type FrameQueue } from '../queue';
 import type { BridgeSetup } from './bridgeSetup';
-import { toItem, type ListenSettings, type Received } from './received';
+import { listNames, nameOf, toItem, type ListenSettings, type Received } from './received';
 
 export type Log = (level: 'debug' | 'info' | 'warn' | 'error', text: string) => void;
+
+/** Hears of the executions. */
+export interface Executions {
+	/** One ended; `undefined`: n8n had run its frame before, so there was none. Must not throw. */
+	ended(batch: readonly Received[], run: IRun | undefined): void;
+	/** A node of one responded. Must not throw. */
+	responded(response: unknown): void;
+}
 
 /** The way of frames into executions. */
 export interface Delivery {
@@ -21,8 +28,6 @@ const MAX_TRIES = 3;
 const FIRST_PAUSE_MS = 2_000;
 /** The text of all waiting frames together. Parsed, they take several times as much. */
 const MAX_QUEUED_CHARS = 50_000_000;
-/** Of ids, in a line of the log. */
-const IDS_SHOWN_CHARS = 1_000;
 
 /**
  * One execution per batch, and one at a time.
@@ -32,24 +37,33 @@ export function createDelivery(
 	context: ITriggerFunctions,
 	{ redact, clock }: BridgeSetup,
 	{ maxBatch, maxQueued }: ListenSettings,
-	{ log, seen }: { readonly log: Log; readonly seen: Pick<RecentIds, 'remove'> },
+	{
+		log,
+		seen,
+		executions,
+	}: {
+		readonly log: Log;
+		readonly seen: Pick<RecentIds, 'remove'>;
+		readonly executions?: Executions;
+	},
 ): Delivery {
 	const workflowId = context.getWorkflow().id ?? '';
 	const { id: nodeId } = context.getNode();
 
 	/** Resolves when the execution has ended. */
-	const emit = async (batch: readonly Received[]): Promise<void> => {
+	const emit = async (batch: readonly Received[]): Promise<IRun | undefined> => {
 		const done = context.helpers.createDeferredPromise<IRun>();
 		const key = deduplicationKey(workflowId, nodeId, batch);
-		context.emit([batch.map(toItem)], undefined, done, key);
-		await done.promise;
+		context.emit([batch.map(toItem)], executions && responsesTo(executions), done, key);
+		return await done.promise;
 	};
 	const closing = new AbortController();
 	const deliver = async (batch: readonly Received[]): Promise<void> => {
 		for (let tries = 1; ; tries++) {
 			const isLast = tries >= MAX_TRIES || closing.signal.aborted;
 			try {
-				await emit(batch);
+				const run = await emit(batch);
+				executions?.ended(batch, run);
 				return;
 			} catch (error) {
 				const why = redact(wordsOfError(error));
@@ -60,7 +74,10 @@ export function createDelivery(
 				}
 				if (isLast) {
 					for (const { id } of batch) if (id !== undefined) seen.remove(id);
-					log('error', `${frames} did not start, and these frames are dropped: ${why}${namesOf(batch)}`);
+					log(
+						'error',
+						`${frames} did not start, and these frames are dropped: ${why}${listNames(batch.map(nameOf))}`,
+					);
 					return;
 				}
 				const pauseMs = FIRST_PAUSE_MS * 4 ** (tries - 1);
@@ -90,6 +107,18 @@ export function createDelivery(
 }
 
 /**
+ * What n8n takes for the promise of a response. It settles it with each response of the execution, from whichever worker,
+ * and in the end with one of its own: so every call is heard, and not the first alone.
+ */
+function responsesTo(executions: Executions): Parameters<ITriggerFunctions['emit']>[1] {
+	return {
+		promise: new Promise(() => undefined),
+		resolve: (response) => executions.responded(response),
+		reject: () => undefined,
+	};
+}
+
+/**
  * The key by which n8n runs a frame once, even across restarts. n8n has one index of them for the whole instance, so
  * workflow and node are part of it. A batch of several frames has no key: after a restart the same frames come in
  * another batch.
@@ -111,10 +140,4 @@ export function deduplicationKey(
 function hasBegun(error: unknown): boolean {
 	if (error instanceof ExecutionCancelledError) return true;
 	return error instanceof Error && error.constructor.name === 'ExecutionNotFoundError';
-}
-
-/** The ids of frames that n8n did not take, to find them on the platform. */
-function namesOf(batch: readonly Received[]): string {
-	const ids = batch.flatMap(({ id }) => (id === undefined ? [] : [id]));
-	return ids.length > 0 ? ` (IDs: ${excerpt(ids.join(', '), IDS_SHOWN_CHARS)})` : '';
 }

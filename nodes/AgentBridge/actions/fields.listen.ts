@@ -1,9 +1,13 @@
 import type { INodeProperties } from 'n8n-workflow';
 
 import { defineOptions, optionsCollection } from '../../shared/form/options';
+import { REPLY_TEMPLATE } from '../reply';
 import { EVENT_PATH, HEARTBEAT_OPTIONS, MAX_SECONDS } from './fields.bridge';
 
 const MAX_FRAMES = 1_000_000_000;
+
+const REPLY_FRAME_HELP =
+	'What is sent for each item of the last node, as your platform expects it. <code>"$json.text"</code> stands for a value of the item, <code>"$json"</code> for the whole item, <code>"$frame.path"</code> for a value of the frame that came. A value that is missing leaves its field out; <code>$$</code> is a dollar.';
 
 export const MAX_BATCH = defineOptions({
 	maxBatch: {
@@ -37,6 +41,47 @@ export const LISTEN_OPTIONS = defineOptions({
 		typeOptions: { minValue: 1, maxValue: MAX_FRAMES },
 		description:
 			'If more frames wait for the workflow, the connection is closed until they are processed, and a failed execution reports it',
+	},
+	reply: {
+		displayName: 'Reply',
+		name: 'reply',
+		type: 'fixedCollection',
+		default: {},
+		placeholder: 'Add reply',
+		description:
+			'What the last node of the workflow puts out is sent as a frame over the trigger\'s own connection once the execution has succeeded. Not in tests in the editor, and not in queue mode, where n8n does not hand the output over: use "AgentBridge" with "Use the Trigger\'s Connection" there.',
+		options: [
+			{
+				displayName: 'Frame',
+				name: 'frame',
+				values: [
+					{
+						displayName: 'Reply Frame',
+						name: 'template',
+						type: 'json',
+						default: REPLY_TEMPLATE,
+						description: REPLY_FRAME_HELP,
+					},
+					{
+						displayName: 'Correlation Path',
+						name: 'correlationPath',
+						type: 'string',
+						default: '',
+						placeholder: 'e.g. message_id',
+						description:
+							'Where the frame that came holds the value that its reply repeats. Empty: the ID Path.',
+					},
+					{
+						displayName: 'Reply Correlation Path',
+						name: 'replyPath',
+						type: 'string',
+						default: 'reply_to',
+						description:
+							'Where the reply repeats that value. Leave it empty if your platform does not correlate frames.',
+					},
+				],
+			},
+		],
 	},
 	testTimeoutSeconds: {
 		displayName: 'Test Timeout (Seconds)',

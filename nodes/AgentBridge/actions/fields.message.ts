@@ -58,6 +58,19 @@ export const REPLY_FIELDS: readonly INodeProperties[] = [
 	REPLY_TIMEOUT.timeoutSeconds,
 ];
 
+export const SEND_OPTIONS = defineRequestOptions({
+	...HEARTBEAT_OPTIONS,
+	useTriggerConnection: {
+		displayName: "Use the Trigger's Connection",
+		name: 'useTriggerConnection',
+		type: 'boolean',
+		default: true,
+		description:
+			'Whether the AgentBridge Trigger that started the execution sends the frame, over its own connection. Turn this on where an account may have one connection only. It works in queue mode too. Tests in the editor and retries of an execution open a connection of their own.',
+		isPartOfRequest: true,
+	},
+});
+
 export const REQUEST_OPTIONS = defineRequestOptions({
 	answerPath: {
 		displayName: 'Answer Path',

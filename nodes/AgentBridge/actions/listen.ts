@@ -4,12 +4,15 @@ import { toNodeError } from '../../shared/errors/nodeError';
 import type { Failure } from '../../shared/errors/failure';
 import { isJsonObject } from '../../shared/text/json';
 import { RecentIds } from '../frames';
+import type { Whom } from '../failures';
 import { startListener } from '../listener';
+import { createOutbox } from '../outbox';
 import type { FrameQueue } from '../queue';
 import { prepareBridge, type BridgeSetup } from './bridgeSetup';
 import { createDelivery, type Log } from './deliver';
 import { listenOnce } from './listenOnce';
-import { readListenSettings, receive, type ListenSettings, type Received } from './received';
+import { listNames, readListenSettings, receive, type ListenSettings, type Received } from './received';
+import { createReplies } from './replies';
 
 /** Ids remembered to recognise frames that come twice: twice as many as may wait by default. */
 const REMEMBERED_IDS = 20_000;
@@ -42,12 +45,22 @@ async function listenOn(
 	const log: Log = (level, text) =>
 		context.logger[level](`AgentBridge Trigger "${node.name}": ${text}`, { workflowId });
 	const seen = new RecentIds(REMEMBERED_IDS);
-	const delivery = createDelivery(context, setup, settings, { log, seen });
+	let isFull = false;
+	const outbox = createOutbox({
+		clock: setup.clock,
+		transmit: (text) => listener.send(text),
+		isHeldOff: () => isFull,
+		onLost: (names, why) =>
+			log('error', `${names.length} frame(s) to ${whom.host} were not sent: ${why}${listNames(names)}`),
+	});
+	const { redact } = setup;
+	const executions = createReplies({ nodeName: node.name, settings: settings.reply, outbox, redact, log });
+	const delivery = createDelivery(context, setup, settings, { log, seen, executions });
 	const { queue } = delivery;
 	const intake = createIntake(setup, settings, { queue, seen }, log);
+	const reporter = createReporter(whom, log);
 	let refused: Failure | undefined;
 	let isActive = false;
-	let lastReason = '';
 
 	const listener = startListener({
 		...setup,
@@ -57,26 +70,23 @@ async function listenOn(
 		room: async () => await queue.idle(),
 		onUp: (failures) => {
 			intake.summarise();
-			lastReason = '';
-			log(
-				'info',
-				failures === 0 ? `connected to ${whom.host}` : `connected again after ${failures} failure(s)`,
-			);
+			isFull = false;
+			reporter.onUp(failures);
+			outbox.flush();
 		},
-		onDown: ({ message }, pauseMs) => {
-			// During an outage the same line would repeat with each try.
-			log(
-				message === lastReason ? 'debug' : 'warn',
-				`${message}. Next try in ${(pauseMs / 1000).toFixed(1)} s`,
-			);
-			lastReason = message;
+		onDown: (failure, pauseMs) => {
+			isFull = false;
+			reporter.onDown(failure, pauseMs);
 		},
 		onRefused: (failure) => {
 			refused = failure;
 			log('error', failure.message);
 			if (isActive) context.emitError(toNodeError(node, failure));
 		},
-		onFull: () => reportFull(context, queue.waiting, settings.maxQueued, log),
+		onFull: () => {
+			isFull = true;
+			reportFull(context, queue.waiting, settings.maxQueued, log);
+		},
 	});
 
 	// A token that is refused at once fails the activation, so whoever activates the workflow sees it.
@@ -89,7 +99,25 @@ async function listenOn(
 			await listener.stop();
 			intake.summarise();
 			log('info', 'disconnected');
+			outbox.close();
 			delivery.close();
+		},
+	};
+}
+
+/** Logs how the connection fares. */
+function createReporter({ host }: Whom, log: Log) {
+	let lastReason = '';
+	return {
+		onUp: (failures: number): void => {
+			lastReason = '';
+			log('info', failures === 0 ? `connected to ${host}` : `connected again after ${failures} failure(s)`);
+		},
+		onDown: ({ message }: Failure, pauseMs: number): void => {
+			// During an outage the same line would repeat with each try.
+			const level = message === lastReason ? 'debug' : 'warn';
+			log(level, `${message}. Next try in ${(pauseMs / 1000).toFixed(1)} s`);
+			lastReason = message;
 		},
 	};
 }

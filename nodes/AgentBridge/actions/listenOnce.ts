@@ -54,8 +54,11 @@ export function listenOnce(
 			await stop();
 			// Stopped by the operator: an empty answer ends n8n's wait and shows nothing.
 			if (!outcome) context.emit([]);
-			else if (outcome.ok) context.emit([[toItem(outcome.value)]]);
-			else throw toNodeError(context.getNode(), outcome.failure);
+			else if (outcome.ok) {
+				// "Execute step" runs the trigger alone: its own item would go out as the answer.
+				if (settings.reply) context.logger.info('AgentBridge Trigger: a test in the editor sends no reply');
+				context.emit([[toItem(outcome.value)]]);
+			} else throw toNodeError(context.getNode(), outcome.failure);
 		},
 		closeFunction: stop,
 	};

@@ -1,10 +1,13 @@
+import type { IExecuteFunctions } from 'n8n-workflow';
+
 import { fail, ok } from '../../shared/errors/failure';
 import { readItem } from '../../shared/errors/expressionError';
+import { isJsonObject } from '../../shared/text/json';
 import type { Operation } from '../../shared/form/operation';
 import { optionsCollection } from '../../shared/form/options';
-import { HEARTBEAT_OPTIONS } from './fields.bridge';
-import { FRAME_FIELD } from './fields.message';
+import { FRAME_FIELD, SEND_OPTIONS } from './fields.message';
 import { inSession, readFrame, type Outcome } from './run';
+import { reachTrigger } from './triggerConnection';
 
 const MAY_HAVE_ARRIVED =
 	'The connection ended before the platform confirmed it, so the frame may or may not have arrived. Your workflow decides whether to send it again.';
@@ -15,7 +18,7 @@ export const send: Operation = {
 	name: 'Send',
 	description: 'Send a frame without waiting for a reply',
 	action: 'Send a frame',
-	fields: [FRAME_FIELD, optionsCollection(HEARTBEAT_OPTIONS)],
+	fields: [FRAME_FIELD, optionsCollection(SEND_OPTIONS)],
 	execute: async (context) => {
 		const connectionOf = new Map<number, number>();
 		return await inSession(
@@ -24,6 +27,12 @@ export const send: Operation = {
 				const read = readItem(() => readFrame(context.getNodeParameter('frame', itemIndex)));
 				if (!read.ok) return read;
 				const { frame, text } = read.value;
+				const trigger = readItem(() => triggerOf(context, itemIndex));
+				if (!trigger.ok) return trigger;
+				if (trigger.value) {
+					const handed = await trigger.value.handOver(text);
+					return handed.ok ? ok({ handedOver: true, frame }) : handed;
+				}
 				const sent = await session.send(text);
 				if (!sent.ok) return sent;
 				connectionOf.set(itemIndex, sent.value);
@@ -43,3 +52,10 @@ export const send: Operation = {
 		);
 	},
 };
+
+/** The connection that is not the node's own, where the option asks for it and it is there. */
+function triggerOf(context: IExecuteFunctions, itemIndex: number): ReturnType<typeof reachTrigger> {
+	const options: unknown = context.getNodeParameter('options', itemIndex, {});
+	const isWanted = isJsonObject(options) && options.useTriggerConnection === true;
+	return isWanted ? reachTrigger(context) : ok(undefined);
+}

@@ -13,12 +13,15 @@ import type { AgentRun } from './run';
 interface AnswerForm {
 	readonly redact: Redact;
 	readonly simplify: boolean;
+	/** Whether to show which path gave what. */
+	readonly readFrom: boolean;
 	readonly forChat: boolean;
 }
 
 export interface DeliveredTurn extends TurnOutcome {
 	/** Read before anything was sent: an expression that fails afterwards would lose what was answered. */
 	readonly simplify: boolean;
+	readonly previewResponse: boolean;
 }
 
 /** Session ids that an error text shows. */
@@ -42,7 +45,7 @@ export function deliverTurns(
 	if (!isFinal) throwFailed(context, outcomes);
 	const responses: INodeExecutionData[] = [];
 	const interrupts: INodeExecutionData[] = [];
-	for (const { itemIndex, result, simplify } of outcomes) {
+	for (const { itemIndex, result, simplify, previewResponse } of outcomes) {
 		const pairedItem = { item: itemIndex };
 		if (!result.ok) {
 			responses.push(
@@ -53,7 +56,8 @@ export function deliverTurns(
 		} else if (run.asTool) {
 			responses.push({ json: describeForAgent(result.value, run.redact), pairedItem });
 		} else {
-			const form = { simplify, redact: run.redact, forChat: run.forChat };
+			const readFrom = previewResponse || !simplify;
+			const form = { simplify, readFrom, redact: run.redact, forChat: run.forChat };
 			const isInterrupt = result.value.reply.interrupt !== undefined;
 			(isInterrupt ? interrupts : responses).push({ json: describe(result.value, form), pairedItem });
 		}
@@ -74,7 +78,7 @@ function shown(interrupt: Interrupt): IDataObject {
 	return { ...interrupt, input: interrupt.arguments };
 }
 
-function describe(result: TurnResult, { redact, simplify, forChat }: AnswerForm): IDataObject {
+function describe(result: TurnResult, { redact, simplify, readFrom, forChat }: AnswerForm): IDataObject {
 	const { reply, session, attempts, elapsedMs, replayed } = result;
 	const { interrupt, interrupts } = reply;
 	const answer = redact.known(reply.answer);
@@ -90,7 +94,8 @@ function describe(result: TurnResult, { redact, simplify, forChat }: AnswerForm)
 		trace: { attempts, elapsedMs, requestId: reply.requestId },
 		...(replayed && { replayed: true }),
 		...(reply.hint && { hint: reply.hint }),
-		...(!simplify && { raw: reply.raw }),
+		...(readFrom && reply.readFrom && { readFrom: reply.readFrom }),
+		...(!simplify && { raw: reply.raw, events: reply.events ?? [] }),
 	};
 }
 

@@ -124,3 +124,13 @@ export const previewField: INodeProperties = {
 	description:
 		'Whether to output what would be sent, without sending it. Compare it with the API-call page of the instance; field names are set in the credential.',
 };
+
+export const previewResponseField: INodeProperties = {
+	displayName: 'Preview Response',
+	name: 'previewResponse',
+	type: 'boolean',
+	default: false,
+	displayOptions: { show: { previewRequest: [false] } },
+	description:
+		'Whether to add "readFrom" to the output, which names the path that gave the answer, the session and so on. Paths are set in the credential.',
+};

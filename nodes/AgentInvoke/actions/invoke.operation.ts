@@ -1,7 +1,15 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
-import { filesField, messageField, previewField, sessionFields, simplifyField, streamField } from './fields';
+import {
+	filesField,
+	messageField,
+	previewField,
+	previewResponseField,
+	sessionFields,
+	simplifyField,
+	streamField,
+} from './fields';
 import { previewFiles, readFileRows, uploadFiles } from './files';
 import { readIdempotency, readSession, readText } from './inputs';
 import { optionsWith } from './options';
@@ -21,8 +29,10 @@ export const invoke: Operation = {
 		filesField,
 		streamField,
 		previewField,
+		previewResponseField,
 		simplifyField,
 		optionsWith([
+			'budget',
 			'concurrency',
 			'extraBody',
 			'idempotencyKey',
@@ -30,12 +40,14 @@ export const invoke: Operation = {
 			'idempotencyTtlHours',
 			'maxFileSizeMb',
 			'maxInvocations',
+			'recordTurns',
 			'renewExpiredSession',
 			'requestsPerSecond',
 			'retries',
 			'retryAmbiguous',
 			'sessionTtlHours',
 			'timeoutSeconds',
+			'turnOrder',
 		]),
 	],
 	async execute(context) {

@@ -1,9 +1,11 @@
 import type { IDataObject, IExecuteFunctions, INodeProperties } from 'n8n-workflow';
 
-import { ok } from '../../shared/errors/failure';
+import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { idempotencyFields, idempotencyOf } from '../../shared/form/idempotencyOptions';
 import { callOptions } from '../../shared/form/callOptions';
 import { defineRequestOptions, optionsCollection, readNumbers } from '../../shared/form/options';
+import { isJsonObject } from '../../shared/text/json';
+import type { BudgetLimit } from '../budget';
 
 const MS_PER_SECOND = 1_000;
 const MS_PER_HOUR = 3_600_000;
@@ -17,7 +19,12 @@ export function readAgentOptions(context: IExecuteFunctions) {
 	const read = readNumbers(given, AGENT_OPTIONS);
 	if (!read.ok) return read;
 	const { number } = read.value;
+	const budget = readBudget(given.budget);
+	if (!budget.ok) return budget;
 	return ok({
+		budget: budget.value,
+		// A budget is counted from what is recorded.
+		recordTurns: given.recordTurns === true || budget.value !== undefined,
 		concurrency: Math.floor(number('concurrency')),
 		requestsPerSecond: number('requestsPerSecond'),
 		attempts: Math.floor(number('retries')) + 1,
@@ -28,11 +35,90 @@ export function readAgentOptions(context: IExecuteFunctions) {
 		sessionTtlMs: number('sessionTtlHours') * MS_PER_HOUR,
 		renewExpired: given.renewExpiredSession === true,
 		retryAmbiguous: given.retryAmbiguous === true,
+		turnOrder: given.turnOrder === 'strict' ? ('strict' as const) : ('arrival' as const),
 		idempotency: idempotencyOf(given, number('idempotencyTtlHours')),
 	});
 }
 
+const MOST_FIELD = {
+	displayName: 'Most',
+	name: 'most',
+	type: 'number',
+	default: 100,
+	typeOptions: { minValue: 1, maxValue: 1_000_000_000 },
+	description: 'How many of them a day, all executions together',
+} as const;
+
+/** @returns undefined where there is none */
+function readBudget(given: unknown): Result<BudgetLimit | undefined> {
+	if (given === undefined || given === null) return ok(undefined);
+	const limit: unknown = isJsonObject(given) ? given.limit : undefined;
+	if (!isJsonObject(limit)) {
+		return failInput(
+			'"Budget" has no limit',
+			'Add one under "Budget" in the options, or remove the option. Nothing was sent.',
+		);
+	}
+	const { per, unit } = limit;
+	const isKnown = (per === 'key' || per === 'node') && (unit === 'turns' || unit === 'tokens');
+	if (!isKnown) {
+		return failInput(
+			'"Budget" counts per "key" or "node", in "turns" or "tokens"',
+			'Choose them under "Budget" in the options. Nothing was sent.',
+		);
+	}
+	const most = readNumbers({ most: limit.most }, { most: MOST_FIELD });
+	if (!most.ok) return most;
+	return ok({ per, unit, most: Math.floor(most.value.number('most')) });
+}
+
 export const AGENT_OPTIONS = defineRequestOptions({
+	budget: {
+		displayName: 'Budget',
+		name: 'budget',
+		type: 'fixedCollection',
+		placeholder: 'Set Limit',
+		default: { limit: { per: 'key', unit: 'turns', most: MOST_FIELD.default } },
+		options: [
+			{
+				displayName: 'Limit',
+				name: 'limit',
+				values: [
+					{
+						displayName: 'Per',
+						name: 'per',
+						type: 'options',
+						default: 'key',
+						options: [
+							{ name: 'Key', value: 'key', description: 'Each session key has its own, at each agent' },
+							{ name: 'Node', value: 'node', description: 'All items of this node share it' },
+						],
+						description: 'What the limit is for',
+					},
+					{
+						displayName: 'Unit',
+						name: 'unit',
+						type: 'options',
+						default: 'turns',
+						options: [
+							{
+								name: 'Tokens',
+								value: 'tokens',
+								description:
+									'As the agent tells them in its usage. The turn that crosses the limit is still taken.',
+							},
+							{ name: 'Turns', value: 'turns', description: 'Messages and answers to interrupts' },
+						],
+						description: 'What is counted',
+					},
+					MOST_FIELD,
+				],
+			},
+		],
+		description:
+			"Most turns or tokens in a day, which begins at midnight in the workflow's time zone. Items beyond it fail before they are sent. Counted from the Data Table flow_agent_turns, so turns are recorded too; executions at the same time may overshoot.",
+		isPartOfRequest: false,
+	},
 	...callOptions({
 		concurrency:
 			'How many sessions to serve at the same time. Items of one session always go one after another.',
@@ -74,7 +160,17 @@ export const AGENT_OPTIONS = defineRequestOptions({
 		type: 'number',
 		default: 0,
 		typeOptions: { minValue: 0, maxValue: 1_000_000 },
-		description: 'A run with more items than this is refused before anything is sent. 0 means no limit.',
+		description:
+			'Most calls of the agent in one run, repeats included. A run with more items is refused before anything is sent, and a repeat beyond the limit is not made. 0 means no limit.',
+		isPartOfRequest: false,
+	},
+	recordTurns: {
+		displayName: 'Record Turns',
+		name: 'recordTurns',
+		type: 'boolean',
+		default: false,
+		description:
+			'Whether to write a row for each turn to the Data Table flow_agent_turns: which item and session, how it ended, how long it took and its usage. Not what was said.',
 		isPartOfRequest: false,
 	},
 	renewExpiredSession: {
@@ -109,7 +205,31 @@ export const AGENT_OPTIONS = defineRequestOptions({
 		type: 'number',
 		default: 600,
 		typeOptions: { minValue: 1, maxValue: 86_400 },
-		description: 'How long the agent may take for one answer',
+		description:
+			'How long the agent may take for one answer. An item also waits so long for other messages of its session.',
+		isPartOfRequest: false,
+	},
+	turnOrder: {
+		displayName: 'Turn Order',
+		name: 'turnOrder',
+		type: 'options',
+		default: 'arrival',
+		options: [
+			{
+				name: 'As They Come',
+				value: 'arrival',
+				description:
+					'Messages of a key are sent one after the other within one n8n process. Other workers send theirs when the session is free.',
+			},
+			{
+				name: 'Strictly One After the Other',
+				value: 'strict',
+				description:
+					'Across all workers, in the order of a queue in the Data Table. Costs a few table operations more.',
+			},
+		],
+		description:
+			'In which order messages of the same session key are sent when executions run at the same time',
 		isPartOfRequest: false,
 	},
 });

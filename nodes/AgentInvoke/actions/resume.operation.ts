@@ -3,7 +3,7 @@ import type { IExecuteFunctions, INodeProperties } from 'n8n-workflow';
 import { ok, type Result } from '../../shared/errors/failure';
 import type { Json } from '../../shared/text/json';
 import type { Turn } from '../request';
-import { previewField, simplifyField, streamField } from './fields';
+import { previewField, previewResponseField, simplifyField, streamField } from './fields';
 import { readFilled, readIdempotency, readResult, readText } from './inputs';
 import { optionsWith } from './options';
 import { inAgentRun, type AgentRun } from './run';
@@ -76,8 +76,10 @@ export const resume: Operation = {
 		...fields,
 		streamField,
 		previewField,
+		previewResponseField,
 		simplifyField,
 		optionsWith([
+			'budget',
 			'concurrency',
 			'extraBody',
 			'idempotencyKey',
@@ -85,6 +87,7 @@ export const resume: Operation = {
 			'idempotencyTtlHours',
 			'maxInterrupts',
 			'maxInvocations',
+			'recordTurns',
 			'requestsPerSecond',
 			'retries',
 			'retryAmbiguous',

@@ -5,7 +5,7 @@ import { isStartedByChat } from '../../shared/run/chatTrigger';
 import { inRunFrame, type RunFrame } from '../../shared/run/frame';
 import { openTable } from '../../shared/dataTable/table';
 import { isTool } from '../../shared/errors/nodeError';
-import { ok, type Result } from '../../shared/errors/failure';
+import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { HeldFiles } from '../../shared/files/heldFiles';
 import type { Ledger } from '../../shared/idempotency/ledger';
 import { openLedger } from '../../shared/idempotency/openLedger';
@@ -18,8 +18,13 @@ import { createIdleTimeouts } from '../../shared/http/idleTimeout';
 import { createRateLimiter } from '../../shared/http/rateLimiter';
 import { readAgentAccount, type AgentAccount } from '../account';
 import { createAgentApi, type AgentApi } from '../api';
+import { Budget } from '../budget';
+import { isTimeZone, TURN_TABLE, TurnJournal } from '../journal';
 import { createInterruptRounds, type InterruptRounds } from '../rounds';
+import { Sightings } from '../sessionRows';
 import { SESSION_TABLE, SessionStore } from '../sessions';
+import { TurnQueue } from '../turnQueue';
+import { TurnOwners } from '../turnOwners';
 import { readAgentOptions, type AgentOptions } from './options';
 
 /** One account in a run. Limits belong to a token, so each has a rate limiter of its own. */
@@ -41,11 +46,20 @@ export interface AgentRun extends RunFrame {
 	readonly ledger: Ledger | undefined;
 	readonly memory: RetryMemory;
 	readonly rounds: InterruptRounds;
+	readonly queue: TurnQueue;
+	readonly random: () => number;
+	/** Where turns are recorded. */
+	readonly journal: TurnJournal | undefined;
+	readonly budget: Budget | undefined;
 	/** Shared by all agents of the run. */
 	readonly heldFiles: HeldFiles;
 	readonly forChat: boolean;
 	readonly asTool: boolean;
 }
+
+/** Of this n8n process: its executions take their turns of a key as they came, and watch claims together. */
+const QUEUE = new TurnQueue();
+const SIGHTINGS = new Sightings();
 
 const CREDENTIAL = 'flowAgentApi';
 /** How late an idle timeout may strike. */
@@ -53,6 +67,10 @@ const IDLE_CHECK_MS = 500;
 
 const SESSIONS_NOT_WRITTEN =
 	'Some sessions could not be written to the Data Table flow_agent_sessions, so a later execution may not know them. Their IDs are in the output.';
+
+const TURNS_NOT_WRITTEN =
+	'Some turns could not be written to the Data Table flow_agent_turns, so their rows are missing there.';
+const TURNS_NOT_COUNTED = `${TURNS_NOT_WRITTEN} "Budget" counts too few until the table can be written again.`;
 
 /** The frame of every operation. */
 export async function inAgentRun(
@@ -87,15 +105,19 @@ async function openAgentRun(context: IExecuteFunctions, frame: RunFrame): Promis
 		});
 		return { agent, account, api, sessions: openSessions(context, agent, options.value, frame) };
 	});
+	const record = openRecord(context, options.value, frame);
+	if (!record.ok) return record;
 	const onUnknown = retryAmbiguous ? 'again' : 'error';
 	const asTool = isTool(context.getNode());
 	return ok({
 		...frame,
+		...record.value,
 		...{ lines, redact, asTool, options: options.value },
 		heldFiles: new HeldFiles(),
 		ledger: openLedger(context, frame, 'agent', idempotency, { onUnknown, deadlineMs: Infinity }),
 		memory: openRetryMemory(context, 'flowAgentRuns', 'turns'),
 		rounds: createInterruptRounds(context.getContext('flow'), maxInterrupts),
+		...{ queue: QUEUE, random: Math.random },
 		forChat: isStartedByChat(context),
 	});
 }
@@ -118,14 +140,39 @@ function openSessions(
 	context: IExecuteFunctions,
 	agent: string,
 	{ sessionTtlMs: ttlMs }: AgentOptions,
-	{ clock, writeLast }: RunFrame,
+	{ clock, signal, writeLast }: RunFrame,
 ): SessionStore {
 	const workflowId = context.getWorkflow().id ?? '';
 	const sessions = new SessionStore(
 		{ agent, workflowId, executionId: context.getExecutionId(), ttlMs },
 		openTable(context, SESSION_TABLE),
 		clock,
+		{ signal, sightings: SIGHTINGS },
 	);
 	writeLast(async () => await sessions.flush(), SESSIONS_NOT_WRITTEN);
 	return sessions;
+}
+
+/** Journal and budget share a table, so that it is looked up once. */
+function openRecord(
+	context: IExecuteFunctions,
+	{ recordTurns, budget: limit }: AgentOptions,
+	{ clock, writeLast }: RunFrame,
+): Result<Pick<AgentRun, 'journal' | 'budget'>> {
+	if (!recordTurns) return ok({ journal: undefined, budget: undefined });
+	const timeZone = context.getTimezone();
+	if (!isTimeZone(timeZone)) {
+		return failInput(
+			`The time zone "${timeZone}" of the workflow is not known, so turns cannot be recorded by day`,
+			'Choose another one in the settings of the workflow. Nothing was sent.',
+		);
+	}
+	const { id: nodeId, name: node } = context.getNode();
+	const workflowId = context.getWorkflow().id ?? '';
+	const table = openTable(context, TURN_TABLE);
+	const owners = new TurnOwners({ workflowId, nodeId }, openTable(context, SESSION_TABLE));
+	const settings = { workflowId, nodeId, node, timeZone, executionId: context.getExecutionId() };
+	const journal = new TurnJournal(settings, table, owners);
+	writeLast(async () => await journal.flush(), limit ? TURNS_NOT_COUNTED : TURNS_NOT_WRITTEN);
+	return ok({ journal, budget: limit && new Budget({ limit, timeZone }, table, owners, clock) });
 }

@@ -9,8 +9,12 @@ import { showHint } from '../../shared/run/deliver';
 import { overBudget } from '../../shared/run/frame';
 import { requestFingerprints } from '../../shared/run/retryMemory';
 import { readItem, workItem } from '../../shared/errors/expressionError';
-import { invokeBody, withSession, type Turn } from '../request';
+import { invokeBody, type OpenBody, type Turn } from '../request';
+import { whyNoPlace } from '../requestShape';
+import type { DueTurn } from '../budget';
+import type { EndedTurn } from '../journal';
 import { explainTable } from '../sessions';
+import { CallLimit, type TurnCalls } from '../turnCalls';
 import { takeTurns, type AgentTurn, type SessionChoice, type TurnOutcome } from '../turns';
 import { readExtraBody } from './inputs';
 import type { AgentLine, AgentRun } from './run';
@@ -33,6 +37,7 @@ export interface PreparedTurn {
 interface ReadTurn extends PreparedTurn {
 	readonly line: AgentLine;
 	readonly simplify: boolean;
+	readonly previewResponse: boolean;
 	readonly lacksKey: boolean;
 }
 
@@ -64,8 +69,8 @@ export async function takeItems(
 		const previews = preview(context, prepared);
 		return run.asTool ? [previews] : [previews, []];
 	}
-
-	return deliverTurns(context, await takeAll(context, run, prepared), run);
+	const taken = await takeAll(context, run, prepared);
+	return taken.ok ? deliverTurns(context, taken.value, run) : failRun(context, taken.failure);
 }
 
 const NOT_ASKED = {
@@ -78,47 +83,93 @@ async function takeAll(
 	context: IExecuteFunctions,
 	run: AgentRun,
 	prepared: ReadonlyArray<Result<ReadTurn>>,
-): Promise<DeliveredTurn[]> {
+): Promise<Result<DeliveredTurn[]>> {
 	const chatStreamOf = openChatStreams(context, run.redact);
 	const streamed = new Set<number>();
-	const turns = agentTurns(context, prepared, async (itemIndex, text) => {
+	const stopAtFailure = !context.continueOnFail();
+	// Where the first failure ends the run anyway, the agent is not asked for the other items either.
+	const hopeless = stopAtFailure && prepared.some((item) => !item.ok);
+	const turns = agentTurns(context, run, hopeless ? [] : prepared, async (itemIndex, text) => {
 		streamed.add(itemIndex);
 		await chatStreamOf(itemIndex).write(text);
 	});
-	const stopAtFailure = !context.continueOnFail();
-	// Where the first failure ends the run anyway, the agent is not asked for the other items either.
-	const hopeless = stopAtFailure && turns.length < prepared.length;
+	const counted = await openBudget(run, turns);
+	if (!counted.ok) return counted;
 	// Their streams must end all the same: what the items behind them say would wait for them forever.
 	for (const [itemIndex, item] of prepared.entries()) {
 		if (!item.ok) await chatStreamOf(itemIndex).fail(item.failure.message);
 		else if (hopeless) await chatStreamOf(itemIndex).fail(NOT_ASKED.message);
 	}
+	const turnOf = new Map(turns.map((turn) => [turn.itemIndex, turn]));
 	const outcomes = await takeTurns(
-		hopeless ? [] : turns,
+		turns,
 		{ ...run.options, stopAtFailure },
 		{
 			...run,
-			received: async ({ itemIndex, result }) =>
-				await endStream(chatStreamOf(itemIndex), result, streamed.has(itemIndex)),
+			received: async ({ itemIndex, result }) => {
+				const turn = turnOf.get(itemIndex);
+				if (turn) record(run, turn, result);
+				await endStream(chatStreamOf(itemIndex), result, streamed.has(itemIndex));
+			},
 		},
 	);
+	if (run.budget?.hint) showHint(context, run.budget.hint);
 	if (prepared.some((item) => item.ok && item.value.lacksKey)) showHint(context, NO_KEY, 'info');
 	const outcomeOf = new Map(outcomes.map((outcome) => [outcome.itemIndex, outcome]));
 	const all = prepared.map((item, itemIndex): DeliveredTurn => {
-		if (!item.ok) return { itemIndex, result: item, simplify: true };
-		const { simplify } = item.value;
-		return { ...(outcomeOf.get(itemIndex) ?? { itemIndex, result: fail(NOT_ASKED) }), simplify };
+		if (!item.ok) return { itemIndex, result: item, simplify: true, previewResponse: false };
+		const { simplify, previewResponse } = item.value;
+		const outcome = outcomeOf.get(itemIndex) ?? { itemIndex, result: fail(NOT_ASKED) };
+		return { ...outcome, simplify, previewResponse };
 	});
 	if (all.every(({ result }) => result.ok)) run.memory.clear();
-	return all;
+	return ok(all);
+}
+
+/** A turn whose calls are counted. */
+type CountedTurn = AgentTurn & { readonly calls: TurnCalls };
+
+/** Counts what the day's budget has left, where there is one; what cannot be counted is not sent. */
+async function openBudget(run: AgentRun, turns: readonly CountedTurn[]): Promise<Result<undefined>> {
+	const { budget, memory } = run;
+	if (!budget) return ok(undefined);
+	const fingerprints = new Map(turns.map(({ itemIndex, fingerprint }) => [itemIndex, fingerprint]));
+	return await budget.open(
+		turns.map(dueTurn),
+		(itemIndex) => memory.recall(itemIndex, fingerprints.get(itemIndex) ?? '') !== undefined,
+	);
+}
+
+function dueTurn({ itemIndex, line, session }: AgentTurn): DueTurn {
+	return { itemIndex, agent: line.agent, session };
+}
+
+/** The only place where the end of a turn is told to journal, budget and the limit of calls. */
+function record(run: AgentRun, turn: CountedTurn, result: TurnOutcome['result']): void {
+	const { clock, journal, budget } = run;
+	const ended: EndedTurn = {
+		...dueTurn(turn),
+		...{ isResume: turn.isResume, calls: turn.calls, result },
+		isCancelled: run.cancelled(),
+		ended: { nowMs: clock.now(), wallMs: clock.wallNow() },
+	};
+	turn.calls.ended();
+	journal?.add(ended);
+	budget?.ended(ended);
 }
 
 function agentTurns(
 	context: IExecuteFunctions,
+	run: AgentRun,
 	prepared: ReadonlyArray<Result<ReadTurn>>,
 	onDelta: (itemIndex: number, text: string) => Promise<void>,
-): AgentTurn[] {
-	const fingerprintOf = requestFingerprints(context, AGENT_OPTIONS, ['simplify']);
+): CountedTurn[] {
+	const fingerprintOf = requestFingerprints(context, AGENT_OPTIONS, ['simplify', 'previewResponse']);
+	const limit = new CallLimit(
+		run.options.maxInvocations,
+		prepared.filter((item) => item.ok).length,
+		run.clock,
+	);
 	return prepared.flatMap((item, itemIndex) => {
 		if (!item.ok) return [];
 		const { line, session, isResume, idempotency, simplify } = item.value;
@@ -127,12 +178,29 @@ function agentTurns(
 				...{ itemIndex, line, session, isResume, idempotency },
 				fingerprint: fingerprintOf(itemIndex),
 				keepRaw: !simplify,
-				prepare: async () => await bodyOf(context, item.value, itemIndex),
-				bodyFor: (body, sessionId) => withSession(body, sessionId, line.account.deployment),
+				calls: limit.forTurn(),
+				...lateSession(async () => {
+					const admitted = await run.budget?.admit({ itemIndex, agent: line.agent, session });
+					return admitted?.ok === false ? admitted : await bodyOf(context, item.value, itemIndex);
+				}),
 				onDelta: async (text) => await onDelta(itemIndex, text),
 			},
 		];
 	});
+}
+
+/** A body whose session is put in when the call is made: only then is it known. */
+function lateSession(prepare: () => Promise<Result<OpenBody>>): Pick<AgentTurn, 'prepare' | 'bodyFor'> {
+	let open: OpenBody | undefined;
+	return {
+		prepare: async () => {
+			const prepared = await prepare();
+			if (!prepared.ok) return prepared;
+			open = prepared.value;
+			return ok(open(''));
+		},
+		bodyFor: (body, sessionId) => open?.(sessionId) ?? body,
+	};
 }
 
 /** Writes what was not streamed, or the chat would stay empty, and ends the stream. */
@@ -158,7 +226,7 @@ async function bodyOf(
 	context: IExecuteFunctions,
 	{ turn, stream, line }: ReadTurn,
 	itemIndex: number,
-): Promise<Result<JsonObject>> {
+): Promise<Result<OpenBody>> {
 	return await workItem(async () => {
 		const read = await turn();
 		if (!read.ok) return read;
@@ -192,12 +260,18 @@ function readTurn(
 	if (!line.ok) return line;
 	const turn = prepareTurn(itemIndex);
 	if (!turn.ok) return turn;
-	const { session, isResume } = turn.value;
+	const { session, isResume, previewed } = turn.value;
+	if (previewed.kind === 'message') {
+		const needs = { hasSession: session.kind !== 'new', hasFiles: previewed.files.length > 0 };
+		const noPlace = whyNoPlace(line.value.account.deployment.request, needs);
+		if (noPlace) return fail(noPlace);
+	}
 	const wantsKey = !isResume && context.getNodeParameter('sessionMode', itemIndex, 'new') === 'mapped';
 	return ok({
 		...turn.value,
 		line: line.value,
 		simplify: context.getNodeParameter('simplify', itemIndex, true) !== false,
+		previewResponse: context.getNodeParameter('previewResponse', itemIndex, false) === true,
 		lacksKey: wantsKey && session.kind === 'new',
 	});
 }
@@ -228,6 +302,6 @@ function previewOf(
 		method: 'POST',
 		url: `${baseUrl}${invokePath}`,
 		headers: { Authorization: 'Bearer <agent token>', 'Content-Type': 'application/json' },
-		body: withSession(body.value, session.kind === 'explicit' ? session.id : known, deployment),
+		body: body.value(session.kind === 'explicit' ? session.id : known),
 	});
 }

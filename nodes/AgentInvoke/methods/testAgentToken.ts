@@ -6,11 +6,13 @@ import type {
 
 import { cleanToken } from '../../../credentials/tokenKinds';
 import { systemClock } from '../../shared/run/clock';
-import { isJsonObject, parseJson } from '../../shared/text/json';
+import { isJsonObject, parseJson, type Json } from '../../shared/text/json';
 import { redactor } from '../../shared/text/redact';
 import { sendTest, testFailed } from '../../shared/http/testRequest';
 import { readAgentAccount } from '../account';
-import { readEnvelope } from '../envelope';
+import type { Deployment } from '../deployment';
+import { readEnvelope, withStatus } from '../envelope';
+import { emptyBody } from '../request';
 
 const TOKEN_REFUSED =
 	'The platform refused this token. It may be mistyped, revoked or expired: a dbg_ token works only until the time that the console shows. Copy it again from the API-call page of the instance.';
@@ -21,7 +23,7 @@ const NOT_AN_AGENT =
 
 /**
  * The test of the FlowAgent credential. It invokes without a message: the token is checked, and the agent has nothing
- * to run on, so no prompt is sent.
+ * to run on, so no prompt is sent. What a template sends beside the message is sent.
  */
 export async function testAgentToken(
 	this: ICredentialTestFunctions,
@@ -29,19 +31,33 @@ export async function testAgentToken(
 ): Promise<INodeCredentialTestResult> {
 	const account = readAgentAccount(data);
 	if (!account.ok) return testFailed(`${account.failure.message}. ${account.failure.advice}`);
-	const { baseUrl, invokePath, secrets } = account.value;
+	const { baseUrl, invokePath, secrets, deployment } = account.value;
 	const redact = redactor(secrets);
-	const request = { url: `${baseUrl}${invokePath}`, token: cleanToken(data.agentToken), json: {} };
+	const token = cleanToken(data.agentToken);
+	const request = { url: `${baseUrl}${invokePath}`, token, json: emptyBody(deployment) };
 	const asked = await sendTest(this.helpers, request, redact, systemClock);
 	if (!asked.ok) return testFailed(asked.failure);
 	const { status, text } = asked.value;
-	const body = parseJson(text);
-	// The outer HTTP status says nothing (§4.6). What answers without an envelope is no agent.
-	const envelope = isJsonObject(body) && 'success_response' in body ? readEnvelope(body) : undefined;
-	if (!envelope) return testFailed(withoutEnvelope(status));
-	if (envelope.status === 401) return testFailed(TOKEN_REFUSED);
-	if (envelope.status === 403) return testFailed(NO_RIGHT);
-	return { status: 'OK', message: 'The agent platform accepted the token' };
+	const refused = judge(status, parseJson(text), deployment);
+	return refused === undefined
+		? { status: 'OK', message: 'The agent platform accepted the token' }
+		: testFailed(refused);
+}
+
+/** Why an answer does not tell of a token that is accepted; `undefined` if it does. */
+function judge(status: number, body: Json | undefined, deployment: Deployment): string | undefined {
+	const { hasEnvelope } = deployment;
+	// With an envelope the outer HTTP status says nothing (§4.6), and what answers without one is no agent.
+	const isAgent = isJsonObject(body) && (!hasEnvelope || 'success_response' in body);
+	const envelope = isAgent ? readEnvelope(body, deployment, status) : undefined;
+	if (!envelope) return withoutEnvelope(status);
+	if (envelope.succeeded) return undefined;
+	const { status: counts, meaning } = withStatus(envelope, hasEnvelope ? 0 : status, deployment);
+	if (meaning === 'tokenRefused' || counts === 401) return counts === 403 ? NO_RIGHT : TOKEN_REFUSED;
+	if (counts === 403) return NO_RIGHT;
+	// A call without a message is refused, and that is all that HTTP alone can tell of an agent.
+	const isHttpError = status === 404 || status === 405 || status >= 500;
+	return !hasEnvelope && isHttpError && meaning === undefined ? withoutEnvelope(status) : undefined;
 }
 
 /** A gateway before the platform refuses and fails without an envelope. */

@@ -9,7 +9,12 @@ export function storable(text: string): string {
 const KEY_TEXT_CHARS = 200;
 const HALF_CHARACTER = /[\uD800-\uDBFF]$/;
 
+/** Text that a cell can hold, cut to at most so many characters. */
+export function cellText(text: string, mostChars: number): string {
+	return storable(text.slice(0, mostChars).replace(HALF_CHARACTER, ''));
+}
+
 /** A key as people read it in the table. */
 export function keyText(key: string): string {
-	return storable(key.slice(0, KEY_TEXT_CHARS).replace(HALF_CHARACTER, ''));
+	return cellText(key, KEY_TEXT_CHARS);
 }

@@ -22,7 +22,7 @@ export type FailedOutcome =
 			readonly retryAfter: string | undefined;
 			readonly text: string;
 			readonly status?: number | undefined;
-			/** Only the thing that this request is about is busy, so other requests may go on. */
+			/** Only what this request is about is busy: all others may go on, and who asks waits by itself. */
 			readonly sparesOthers?: boolean;
 			/** More facts for the error output. */
 			readonly details?: JsonObject;

@@ -13,6 +13,8 @@ export interface RetryTerms {
 	readonly sendByMs?: number | undefined;
 	/** No further try begins after this time: the last outcome is the result. */
 	readonly endByMs?: number | undefined;
+	/** Asked last, where all else allows another try. */
+	readonly mayRepeat?: (() => boolean) | undefined;
 }
 
 export interface Settled<T> {
@@ -71,16 +73,20 @@ export function createRetry(parts: RetryParts): Retry {
 			const outcome = await inTime(terms, exchange);
 			hasAnswered ||= !isUnanswered(outcome);
 			const isBusy = outcome.kind === 'busy';
+			// How long one thing stays busy is nothing that a few tries tell: who asked waits for it.
+			const isOwn = isBusy && outcome.sparesOthers === true;
 			const delayMs = repeatDelayMs(isBusy ? outcome : {}, tries, clock.wallNow(), random);
 			const againMs = clock.now() + delayMs;
 			const isAllowed =
 				tries < triesFor(terms, outcome) &&
+				!isOwn &&
 				mayRepeat(outcome, terms.repeatability) &&
 				!signal?.aborted &&
-				againMs < Math.min(deadlineMs, terms.endByMs ?? Infinity);
+				againMs < Math.min(deadlineMs, terms.endByMs ?? Infinity) &&
+				terms.mayRepeat?.() !== false;
 			if (!isAllowed) return [outcome, undefined];
-			// While this request still holds the lane, or the next one would slip through.
-			if (isBusy && !outcome.sparesOthers) rateLimiter.pause(againMs);
+			// While the lane is still held, else the next request in it would slip through.
+			if (isBusy) rateLimiter.pause(againMs);
 			if (againMs >= (terms.sendByMs ?? Infinity)) return [{ kind: 'cancelled' }, undefined];
 			return [outcome, delayMs];
 		});

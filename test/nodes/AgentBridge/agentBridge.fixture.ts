@@ -5,6 +5,7 @@ import {
 	NODE_NAME,
 	singleNode,
 	type ActiveTrigger,
+	type HarnessOptions,
 	type HarnessRun,
 	type ItemInput,
 	type SingleNode,
@@ -53,8 +54,11 @@ export const CORRELATED: INodeParameters = {
 	timeoutSeconds: 5,
 };
 
-export async function openStage(options: ChannelOptions = {}): Promise<Stage> {
-	const stage = await openPlatform();
+export async function openStage(
+	options: ChannelOptions = {},
+	nodes: HarnessOptions['nodes'] = [],
+): Promise<Stage> {
+	const stage = await openPlatform({}, nodes);
 	const { platform, harness } = stage;
 	const channel = platform.createChannel(options);
 	const credentials: Credentials = {

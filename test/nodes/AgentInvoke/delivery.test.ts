@@ -33,7 +33,9 @@ describe('items', () => {
 	test('an answer has these fields in this order', async () => {
 		const run = await stage.run(sayings('hello'), { simplify: false });
 		const [item] = run.output(NODE_NAME);
-		expect(Object.keys(item!.json)).toEqual(['answer', 'session', 'reason', 'usage', 'trace', 'raw']);
+		expect(Object.keys(item!.json)).toEqual([
+			...['answer', 'session', 'reason', 'usage', 'trace', 'readFrom', 'raw', 'events'],
+		]);
 		expect(item).toMatchObject({
 			json: {
 				reason: 'completed',

@@ -130,7 +130,7 @@ describe.each(['always200', 'same'] as const)('outer status %s', (agentOuterStat
 		const parameters = { sessionMode: 'explicit', sessionId: id };
 		const slow = stage.run(sayings('[hold]'), parameters);
 		while (stage.platform.agent.held === 0) await new Promise((resolve) => setTimeout(resolve, 5));
-		const told = await toldFor(sayings('hi'), parameters);
+		const told = await toldFor(sayings('hi'), { ...parameters, options: { timeoutSeconds: 1 } });
 		stage.platform.agent.release();
 		await slow;
 		expect(told.error).toBe('This session is busy with another message');

@@ -11,6 +11,7 @@ import { CredentialsHelper } from '../harness/credentials.helper';
 import { createDataTables, type DataTables } from '../harness/dataTables';
 import textToImage from '../../platform/workflows/text-to-image.json';
 import imageToImage from '../../platform/workflows/image-to-image.json';
+import { until } from '../../until';
 import { everythingSaid } from '../harness/stage';
 import { openStage, text, type Stage } from './flowTask.fixture';
 
@@ -260,9 +261,10 @@ describe('other operations', () => {
 		const back = [{ node: NODE_NAME, type: 'main' as const, index: 0 }];
 		workflow.connections[NODE_NAME] = { main: [back, []] };
 		let waited = await stage.harness.run({ workflow, items, credentials });
-		for (let sleeps = 0; waited.status === 'waiting' && sleeps < 5; sleeps++) {
-			waited = await stage.harness.resume(waited);
-		}
+		await until(async () => {
+			if (waited.status === 'waiting') waited = await stage.harness.resume(waited);
+			return waited.status !== 'waiting';
+		}, 'the end of the wait');
 		const output = waited.output(NODE_NAME, 1);
 		expect(output.map(({ json }) => json.status === 'succeeded')).toEqual(shown);
 		expect(output.map(({ json }) => JSON.stringify(json).includes('http'))).toEqual(shown);

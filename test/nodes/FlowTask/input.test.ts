@@ -64,12 +64,17 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 		/is a full workflow export/,
 		/only the inputs/,
 	],
-	['a workflow ID that n8n has rounded', { workflowId: '={{ 7.2e17 }}' }, /720000000000000000/, /as text/],
+	[
+		'a workflow ID that n8n has rounded',
+		{ workflowId: '={{ 7.2e17 }}' },
+		/720000000000000000/,
+		/as text, in quotation marks/,
+	],
 	[
 		'an idempotency key that n8n has rounded',
 		{ options: { idempotencyKey: '={{ 7.2e17 }}' } },
 		/"Idempotency Key" contains 720000000000000000, which is a number beyond 9007199254740991/,
-		/as text/,
+		/as text, in quotation marks/,
 	],
 	[
 		'an image ID that n8n has rounded',
@@ -79,13 +84,13 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 			},
 		},
 		/"Image ID" contains 9007199254740992/,
-		/as text/,
+		/as text, in quotation marks/,
 	],
 	[
 		'a link with its node as a number',
 		json({ '6': { inputs: { clip: [4, 1] } } }),
 		/"clip" of node 6 is set to a link/,
-		/Nothing was submitted/,
+		/Correct this in the node/,
 	],
 	['an empty value of type Automatic', row(''), /Row 1 \("text" of node 6\) has an empty value/, /Correct/],
 	[
@@ -141,7 +146,7 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 		{
 			overrideFields: { override: [{ nodeId: '3', parameter: 'steps', value: 'many', valueType: 'number' }] },
 		},
-		/is "many", but must be a number/,
+		/Row 1 \("steps" of node 3\) is "many", but must be a number/,
 		/Correct this row/,
 	],
 	[

@@ -89,8 +89,8 @@ export class ActiveTrigger {
 		await this.closeFunction?.();
 	}
 
-	private readonly emit: ITriggerFunctions['emit'] = (data, _response, donePromise, deduplicationKey) => {
-		const done = this.execute(data, deduplicationKey);
+	private readonly emit: ITriggerFunctions['emit'] = (data, response, donePromise, deduplicationKey) => {
+		const done = this.execute(data, deduplicationKey, response);
 		void done.then(
 			// A duplicate is skipped: n8n resolves its promise with nothing.
 			(run) => donePromise?.resolve(run?.raw as HarnessRun['raw']),
@@ -104,7 +104,11 @@ export class ActiveTrigger {
 		void this.close();
 	};
 
-	private async execute(main: INodeExecutionData[][], key?: string): Promise<HarnessRun | undefined> {
+	private async execute(
+		main: INodeExecutionData[][],
+		key?: string,
+		response?: Parameters<ITriggerFunctions['emit']>[1],
+	): Promise<HarnessRun | undefined> {
 		if (key !== undefined) {
 			if (this.deduplicationKeys.has(key)) return undefined;
 			this.deduplicationKeys.add(key);
@@ -118,6 +122,7 @@ export class ActiveTrigger {
 			}),
 			mode: 'trigger',
 			credentials,
+			onResponse: (given) => response?.resolve(given),
 		});
 		const run = await live.done;
 		this.runs.push(run);

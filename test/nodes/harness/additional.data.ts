@@ -2,6 +2,7 @@ import { Container } from '@n8n/di';
 import { ExecutionLifecycleHooks, ExternalSecretsProxy } from 'n8n-core';
 import {
 	UnexpectedError,
+	type IExecuteResponsePromiseData,
 	type IRunExecutionData,
 	type IWorkflowBase,
 	type IWorkflowExecuteAdditionalData,
@@ -18,6 +19,8 @@ export interface AdditionalDataOptions {
 	mode: WorkflowExecuteMode;
 	credentialsHelper: CredentialsHelper;
 	recorder: RunRecorder;
+	/** Whoever waits for a response of the execution, as webhooks do. */
+	onResponse?: (response: IExecuteResponsePromiseData) => void;
 	executeWorkflow: ExecuteWorkflow;
 	findExecution: (executionId: string) => IRunExecutionData | undefined;
 	streaming?: boolean;
@@ -79,7 +82,10 @@ function lifecycleHooks(options: AdditionalDataOptions): ExecutionLifecycleHooks
 	const { mode, executionId, workflow, retryOf, recorder, streaming } = options;
 	const hooks = new ExecutionLifecycleHooks(mode, executionId, workflow, retryOf);
 	hooks.addHandler('workflowExecuteAfter', (run, staticData) => recorder.store(run, staticData));
-	hooks.addHandler('sendResponse', (response) => void recorder.responses.push(response));
+	hooks.addHandler('sendResponse', (response) => {
+		recorder.responses.push(response);
+		options.onResponse?.(response);
+	});
 	// A handler for chunks is what makes `isStreaming()` true, so an ordinary run must not have one.
 	if (streaming) hooks.addHandler('sendChunk', (chunk) => void recorder.chunks.push(chunk));
 	return hooks;

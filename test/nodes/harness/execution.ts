@@ -10,7 +10,7 @@ import {
 	type Workflow,
 	type WorkflowExecuteMode,
 } from 'n8n-workflow';
-import { additionalDataFor, type ExecuteWorkflow } from './additional.data';
+import { additionalDataFor, type AdditionalDataOptions, type ExecuteWorkflow } from './additional.data';
 import { CredentialsHelper, type CredentialStore } from './credentials.helper';
 import type { Host } from './host';
 import { logContext } from './log.capture';
@@ -42,6 +42,7 @@ export interface ExecutionRequest {
 	retryOf?: string;
 	restartExecutionId?: string;
 	rootExecutionMode?: WorkflowExecuteMode;
+	onResponse?: AdditionalDataOptions['onResponse'];
 }
 
 /** cli: workflow-runner.js (runMainProcess) with active-executions.js (stopExecution). */

@@ -5,10 +5,12 @@ const SPEED = 20;
 /** Real ms between two checks; a process that was idle for much longer was waiting for a busy processor. */
 const LOOK_EVERY_MS = 1;
 const MOST_IDLE_MS = 2 * LOOK_EVERY_MS;
+/** A longer piece of work counts as this, so that what it kept from being read is read before a timeout comes. */
+const MOST_WORK_MS = 20;
 
 /**
- * Time passes as usual while this process works, and 20 times as fast while it is idle, so no test waits for a backoff,
- * a poll interval or a timeout. No timeout comes early, even on a machine that is busy with other work.
+ * Time passes by the processor time that this process gets, and 20 times as fast while it is idle, so no test waits for
+ * a backoff, a poll interval or a timeout. No timeout comes early, even on a machine that is busy with other work.
  *
  * Controls the timers, `Date` and `performance.now()` of a test file, not over the timeouts of sockets.
  *
@@ -26,11 +28,15 @@ export function passTimeQuickly(): () => void {
 	const now = Date.now.bind(Date);
 	performance.now = () => now() + aheadMs;
 	let before = processTime.eventLoopUtilization();
+	let cpuBefore = process.cpuUsage();
 	const pump = setInterval(() => {
 		const total = processTime.eventLoopUtilization();
 		const { active, idle } = processTime.eventLoopUtilization(total, before);
 		before = total;
-		jest.advanceTimersByTime(active + idle + Math.min(idle, MOST_IDLE_MS) * (SPEED - 1));
+		const { user, system } = process.cpuUsage(cpuBefore);
+		cpuBefore = process.cpuUsage();
+		const workMs = Math.min(active, (user + system) / 1_000, MOST_WORK_MS);
+		jest.advanceTimersByTime(workMs + Math.min(idle, MOST_IDLE_MS) * SPEED);
 	}, LOOK_EVERY_MS);
 	return () => {
 		clearInterval(pump);

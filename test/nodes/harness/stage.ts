@@ -1,5 +1,5 @@
 import { startPlatform, type LocalPlatform, type PlatformOptions } from '../../platform';
-import { createHarness, type Harness, type HarnessRun, type ItemInput } from '.';
+import { createHarness, type Harness, type HarnessOptions, type HarnessRun, type ItemInput } from '.';
 
 /** A local platform, and n8n-core with the built nodes: real sockets all the way. */
 export interface PlatformStage {
@@ -8,9 +8,12 @@ export interface PlatformStage {
 	close(): Promise<void>;
 }
 
-export async function openPlatform(options: PlatformOptions = {}): Promise<PlatformStage> {
+export async function openPlatform(
+	options: PlatformOptions = {},
+	nodes: HarnessOptions['nodes'] = [],
+): Promise<PlatformStage> {
 	// The harness comes first, because it also controls the platform's time.
-	const harness = await createHarness();
+	const harness = await createHarness({ nodes });
 	const platform = await startPlatform({ pictures: 'prepared', seed: 1, ...options });
 	return {
 		platform,

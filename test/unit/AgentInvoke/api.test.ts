@@ -1,77 +1,10 @@
 import fc from 'fast-check';
 
-import { readAgentAccount } from '../../../nodes/AgentInvoke/account';
-import { createAgentApi, type InvokeCall } from '../../../nodes/AgentInvoke/api';
 import type { JsonObject } from '../../../nodes/shared/text/json';
-import { redactor } from '../../../nodes/shared/text/redact';
-import { createRetry } from '../../../nodes/shared/http/retry';
-import { BodyEnded, type Opening } from '../../../nodes/shared/http/request';
-import { createRateLimiter } from '../../../nodes/shared/http/rateLimiter';
+import { BodyEnded } from '../../../nodes/shared/http/request';
 import { hostileJson } from '../FlowTask/hostileJson';
-import { TestClock } from '../testClock';
+import { bytes, invoke, TOKEN } from './servedAnswer.fixture';
 
-const TOKEN = 'agt_SECRETPART0';
-
-interface Served {
-	readonly pieces: readonly Uint8Array[];
-	readonly status?: number;
-	/** What ends the body in place of its end. */
-	readonly brokenBy?: Error;
-}
-
-/** One call, answered with these pieces; what it came to, and what was heard of it on the way. */
-async function invoke(
-	served: Served | Opening,
-	over: Partial<InvokeCall> = {},
-	fields: Record<string, unknown> = {},
-) {
-	const account = readAgentAccount({ agentToken: TOKEN, baseUrl: 'https://p.example', ...fields });
-	if (!account.ok) throw new Error('no account');
-	const clock = new TestClock();
-	const redact = redactor([TOKEN]);
-	const signal = new AbortController().signal;
-	const window = createRateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock, signal);
-	const heard: string[] = [];
-	const sessions: string[] = [];
-	let asked = 0;
-	const api = createAgentApi({
-		...{ account: account.value, clock, redact, signal },
-		open: async () => {
-			asked++;
-			return 'kind' in served ? served : openingOf(served);
-		},
-		send: async () => ({ kind: 'cancelled' }),
-		retry: createRetry({
-			rateLimiter: window,
-			clock,
-			signal,
-			random: () => 0,
-		}),
-		idleTimeouts: {
-			watch: () => ({ received: () => undefined, expect: () => undefined, release: () => undefined }),
-		},
-	});
-	const result = await clock.run(
-		api.invoke({
-			...{ body: { message: 'hi' }, sessionId: '', timeoutMs: 5_000, tries: 1, retryAmbiguous: false },
-			onDelta: async (text) => void heard.push(text),
-			onSession: (id) => void sessions.push(id),
-			...over,
-		}),
-	);
-	return { result, heard: heard.join(''), sessions, asked };
-}
-
-function openingOf({ pieces, status = 200, brokenBy }: Served): Opening {
-	async function* read(): AsyncGenerator<Uint8Array> {
-		yield* pieces;
-		if (brokenBy) throw brokenBy;
-	}
-	const body = Object.assign(read(), { destroy: () => undefined });
-	return { kind: 'open', reply: { status, headers: {}, body } };
-}
-
-const bytes = (text: string): Uint8Array => Buffer.from(text);
 const envelope = (data: JsonObject, more: JsonObject = {}): string =>
 	JSON.stringify({ success_response: true, http_status_code: 200, request_id: 'r', data, ...more });
 const piece = (delta: string): string => `data: ${envelope({ reason: 'delta', delta, session_id: 's' })}\n\n`;
@@ -379,12 +312,13 @@ function expectSound(result: Awaited<ReturnType<typeof invoke>>['result']): void
 	expect(result.failure.message).not.toMatch(/undefined|not a function|Cannot read|\[object/);
 }
 
-test('a session that is busy is asked again, and told as what it is', async () => {
+test('a session that is busy is told as what it is, so that the turn waits for it', async () => {
 	const served = { pieces: [bytes(refused('session_busy', 409))] };
 	const { result, asked } = await invoke(served, { tries: 3, sessionId: 's' });
-	expect(asked).toBe(3);
+	expect(asked).toBe(1);
 	expect(result).toMatchObject({
 		failure: {
+			busySession: { tries: 1 },
 			kind: 'refused',
 			message: 'This session is busy with another message',
 			details: { httpStatus: 409, reason: 'session_busy', sessionId: 's' },

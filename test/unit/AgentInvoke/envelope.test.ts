@@ -1,13 +1,14 @@
 import fc from 'fast-check';
 
-import { DEPLOYMENT_DEFAULTS } from '../../../nodes/AgentInvoke/account';
-import { askedIn, hintAtEmpty, readEnvelope, readReply } from '../../../nodes/AgentInvoke/envelope';
+import { readEnvelope } from '../../../nodes/AgentInvoke/envelope';
+import { askedIn, hintAtEmpty, readReply } from '../../../nodes/AgentInvoke/reply';
 import type { Json, JsonObject } from '../../../nodes/shared/text/json';
 import { hostileJson } from '../FlowTask/hostileJson';
+import { USUAL } from './deployment.fixture';
 
-const succeeded = (body: JsonObject): boolean | undefined => readEnvelope(body)?.succeeded;
+const succeeded = (body: JsonObject): boolean | undefined => readEnvelope(body, USUAL, 200)?.succeeded;
 const replyOf = (data: JsonObject) =>
-	readReply(readEnvelope({ success_response: true, data })!, DEPLOYMENT_DEFAULTS);
+	readReply(readEnvelope({ success_response: true, data }, USUAL, 200)!, USUAL);
 
 test.each<[string, JsonObject, boolean | undefined]>([
 	['both good', { success_response: true, http_status_code: 200 }, true],
@@ -38,7 +39,7 @@ test.each<[string, JsonObject, boolean | undefined]>([
 });
 
 test.each([null, 1, 'x', [], [{ success_response: true }], undefined])('%j is not an envelope', (body) => {
-	expect(readEnvelope(body as Json)).toBeUndefined();
+	expect(readEnvelope(body as Json, USUAL, 200)).toBeUndefined();
 });
 
 test.each<[string, Json, object | undefined]>([
@@ -82,10 +83,10 @@ test('the text beside an interrupt is what it asks, unless it asks for itself or
 
 test('a hint shows some keys of many, each cut', () => {
 	const keys = Array.from({ length: 25 }, (_, i) => `${i}${'x'.repeat(100)}`);
-	const hint = hintAtEmpty(keys, false, DEPLOYMENT_DEFAULTS);
+	const hint = hintAtEmpty(keys, false, USUAL);
 	expect(hint).toContain(' and 5 more.');
 	expect(hint.length).toBeLessThan(1_200);
-	expect(hintAtEmpty([], false, DEPLOYMENT_DEFAULTS)).toContain('which holds nothing.');
+	expect(hintAtEmpty([], false, USUAL)).toContain('which holds nothing.');
 });
 
 test('a reason that speaks of an interrupt is one without details', () => {
@@ -120,7 +121,7 @@ test('a finished answer is no interrupt, whatever words stand beside it', () => 
 	expect(replyOf({ reason: 'interrupt_resolved', session_id: 's' }).interrupt).toBeUndefined();
 	for (const message of ['no interrupt pending', 'interrupt']) {
 		const body = { success_response: true, message, data: { session_id: 's' } };
-		expect(readReply(readEnvelope(body)!, DEPLOYMENT_DEFAULTS).interrupt).toBeUndefined();
+		expect(readReply(readEnvelope(body, USUAL, 200)!, USUAL).interrupt).toBeUndefined();
 	}
 });
 
@@ -152,9 +153,9 @@ test('no body makes it throw, and what it gives is always of its kind', () => {
 	);
 	fc.assert(
 		fc.property(fc.oneof(hostileJson(), nearly), (body) => {
-			const envelope = readEnvelope(body);
+			const envelope = readEnvelope(body, USUAL, 200);
 			if (!envelope) return;
-			const { answer, sessionId, interrupt, reason, requestId } = readReply(envelope, DEPLOYMENT_DEFAULTS);
+			const { answer, sessionId, interrupt, reason, requestId } = readReply(envelope, USUAL);
 			for (const text of [answer, sessionId, reason, requestId]) expect(typeof text).toBe('string');
 			if (!interrupt) return;
 			expect(['question', 'tool']).toContain(interrupt.kind);

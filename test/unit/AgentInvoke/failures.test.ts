@@ -3,6 +3,7 @@ import { isPassing, provesNotRun, readEnvelope, withStatus } from '../../../node
 import { explainCall, explainRefusal } from '../../../nodes/AgentInvoke/failures';
 import type { JsonObject } from '../../../nodes/shared/text/json';
 import { redactor } from '../../../nodes/shared/text/redact';
+import { deploymentOf, USUAL } from './deployment.fixture';
 
 function accountOf(agentToken: string) {
 	const account = readAgentAccount({ agentToken, baseUrl: 'https://p.example' });
@@ -11,7 +12,7 @@ function accountOf(agentToken: string) {
 }
 
 function told(body: JsonObject, { outer = 200, sessionId = '', token = 'agt_SECRETPART' } = {}) {
-	const envelope = withStatus(readEnvelope({ success_response: false, ...body })!, outer);
+	const envelope = withStatus(readEnvelope({ success_response: false, ...body }, USUAL, 200)!, outer, USUAL);
 	const redact = redactor([token]);
 	return {
 		passing: isPassing(envelope),
@@ -30,9 +31,11 @@ test.each([
 	['invalid_token', 'credential'],
 	['Unauthorized', 'credential'],
 	['permission_denied', 'credential'],
-	['interrupt_not_found', 'refused'],
-	['message_required', 'refused'],
-	['file_expired', 'refused'],
+	['session_not_found', 'refused'],
+	['rate_limited', 'refused'],
+	// No status, and no list knows them: the agent may have run.
+	['interrupt_not_found', 'agentFailed'],
+	['message_required', 'agentFailed'],
 	['agent_failed', 'agentFailed'],
 	['max_tokens exceeded', 'agentFailed'],
 	['something else', 'agentFailed'],
@@ -106,12 +109,10 @@ test('a debugging token that expired is told from a formal one', () => {
 });
 
 describe('what proves that the agent did not run', () => {
-	const OWN = { answerPath: 'message', deltaPath: 'detail' };
+	const OWN = deploymentOf({ answerPath: 'message', deltaPath: 'detail' });
 	const proves = (body: JsonObject, { outer = 200, sessionId = '', own = false } = {}): boolean => {
-		const account = accountOf('agt_SECRETPART');
-		const deployment = { ...account.deployment, ...(own && OWN) };
-		const refusal = withStatus(readEnvelope({ success_response: false, ...body })!, outer);
-		return provesNotRun(refusal, deployment, sessionId);
+		const refusal = withStatus(readEnvelope({ success_response: false, ...body }, USUAL, 200)!, outer, USUAL);
+		return provesNotRun(refusal, own ? OWN : USUAL, sessionId);
 	};
 	const telling = (data: JsonObject, http_status_code = 503): JsonObject => ({ http_status_code, data });
 

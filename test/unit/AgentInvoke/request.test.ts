@@ -1,17 +1,31 @@
-import { DEPLOYMENT_DEFAULTS, readAgentAccount } from '../../../nodes/AgentInvoke/account';
-import { invokeBody, withSession } from '../../../nodes/AgentInvoke/request';
+import { readAgentAccount } from '../../../nodes/AgentInvoke/account';
+import { invokeBody, type Turn } from '../../../nodes/AgentInvoke/request';
 import { createInterruptRounds } from '../../../nodes/AgentInvoke/rounds';
+import type { Result } from '../../../nodes/shared/errors/failure';
+import type { JsonObject } from '../../../nodes/shared/text/json';
+import { USUAL } from './deployment.fixture';
+
+function bodyOf(
+	turn: Turn,
+	stream: boolean,
+	extra: unknown,
+	deployment = USUAL,
+	sessionId = '',
+): Result<JsonObject> {
+	const body = invokeBody(turn, stream, extra, deployment);
+	return body.ok ? { ok: true, value: body.value(sessionId) } : body;
+}
 
 const hello = { kind: 'message', message: 'hello', files: [] } as const;
 
 describe('body', () => {
 	test('holds what was asked and no more', () => {
-		expect(invokeBody(hello, false, '', DEPLOYMENT_DEFAULTS)).toEqual({
+		expect(bodyOf(hello, false, '')).toEqual({
 			ok: true,
 			value: { message: 'hello' },
 		});
 		const file = { url: 'https://x/a', name: '', mimeType: 'text/plain' };
-		expect(invokeBody({ ...hello, files: [file] }, true, '{"a":{"b":1}}', DEPLOYMENT_DEFAULTS)).toEqual({
+		expect(bodyOf({ ...hello, files: [file] }, true, '{"a":{"b":1}}')).toEqual({
 			ok: true,
 			value: {
 				message: 'hello',
@@ -23,18 +37,21 @@ describe('body', () => {
 	});
 
 	test('a session is named where there is one', () => {
-		expect(withSession({ a: 1 }, '', DEPLOYMENT_DEFAULTS)).toEqual({ a: 1 });
-		expect(withSession({ a: 1 }, 's', DEPLOYMENT_DEFAULTS)).toEqual({ a: 1, session_id: 's' });
+		expect(bodyOf(hello, false, '', USUAL, '')).toEqual({ ok: true, value: { message: 'hello' } });
+		expect(bodyOf(hello, false, '', USUAL, 's')).toEqual({
+			ok: true,
+			value: { message: 'hello', session_id: 's' },
+		});
 	});
 
 	test.each(['[]', '1', 'x', '{"a":', true, 7, []])('%j is no extra body', (extra) => {
-		expect(invokeBody(hello, false, extra, DEPLOYMENT_DEFAULTS)).toMatchObject({ ok: false });
+		expect(bodyOf(hello, false, extra)).toMatchObject({ ok: false });
 	});
 
 	test.each(['message', 'session_id', 'stream', 'files', 'interrupt_result'])(
 		'an extra body may not set %s',
 		(name) => {
-			expect(invokeBody(hello, false, { [name]: 1 }, DEPLOYMENT_DEFAULTS)).toMatchObject({
+			expect(bodyOf(hello, false, { [name]: 1 })).toMatchObject({
 				failure: { message: expect.stringContaining(`"${name}"`) },
 			});
 		},
@@ -43,7 +60,7 @@ describe('body', () => {
 	test.each(['{"user":{"id":-9007199254740993}}', { user: { id: -(2 ** 60) } }])(
 		'an extra body with a number of which digits would be lost is refused: %j',
 		(extra) => {
-			expect(invokeBody(hello, false, extra, DEPLOYMENT_DEFAULTS)).toMatchObject({
+			expect(bodyOf(hello, false, extra)).toMatchObject({
 				failure: {
 					message: expect.stringMatching(/^"Extra Body" contains the number -\d+, which would lose digits/),
 				},
@@ -53,13 +70,13 @@ describe('body', () => {
 
 	test('an extra body keeps numbers that a double holds, and digits in texts', () => {
 		const extra = '{"seed":9007199254740991,"scale":1e300,"id":"9007199254740993"}';
-		expect(invokeBody(hello, false, extra, DEPLOYMENT_DEFAULTS)).toMatchObject({
+		expect(bodyOf(hello, false, extra)).toMatchObject({
 			value: { seed: Number.MAX_SAFE_INTEGER, scale: 1e300, id: '9007199254740993' },
 		});
 	});
 
 	test('an extra body does not change what objects are by nature', () => {
-		invokeBody(hello, false, '{"__proto__":{"polluted":1}}', DEPLOYMENT_DEFAULTS);
+		bodyOf(hello, false, '{"__proto__":{"polluted":1}}');
 		expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false);
 	});
 });
@@ -81,10 +98,14 @@ describe('account', () => {
 
 	test('own names count where they are switched on, and an empty one is the usual one', () => {
 		const names = { messageField: 'prompt', answerPath: ' ', deltaPath: 7 };
-		expect(read(names)).toMatchObject({ value: { deployment: DEPLOYMENT_DEFAULTS } });
-		expect(read({ ...names, customFields: true })).toMatchObject({
-			value: { deployment: { ...DEPLOYMENT_DEFAULTS, messageField: 'prompt' } },
-		});
+		const nameOf = (fields: object): unknown => {
+			const account = read({ ...names, ...fields });
+			return account.ok && account.value.deployment.request.message;
+		};
+		const usual = { message: '$message', session_id: '$session', files: '$files', stream: '$stream' };
+		expect(nameOf({})).toEqual(usual);
+		const { message, ...others } = usual;
+		expect(nameOf({ customFields: true })).toEqual({ ...others, prompt: message });
 	});
 
 	test.each([

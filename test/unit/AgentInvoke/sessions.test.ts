@@ -15,7 +15,7 @@ beforeEach(() => {
 
 function open(settings: { agent?: string; executionId?: string; ttlMs?: number } = {}): SessionStore {
 	const usual = { agent: 'a', workflowId: 'w', executionId: 'e1', ttlMs: 0 };
-	return new SessionStore({ ...usual, ...settings }, table.open(), clock, () => isSweepDue);
+	return new SessionStore({ ...usual, ...settings }, table.open(), clock, { isSweepDue: () => isSweepDue });
 }
 
 async function loaded(keys: string[], settings?: Parameters<typeof open>[0]): Promise<SessionStore> {

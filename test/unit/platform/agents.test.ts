@@ -1,6 +1,7 @@
 import { HandWoundTime, startPlatform } from '../../platform';
+import { until } from '../../until';
 import { AgentClient, readEnvelope, withAgent } from './agentClient';
-import { fateOfLeaving, field, until } from './client';
+import { fateOfLeaving, field } from './client';
 
 describe('the envelope', () => {
 	test('tells a turn', async () => {

@@ -1,6 +1,7 @@
 import { BRIDGE_CLOSE, startPlatform, type BridgeChannel, type LocalPlatform } from '../../platform';
+import { until } from '../../until';
 import { BridgeClient, bearer, PROTOCOL } from './bridgeClient';
-import { sleep, until } from './client';
+import { sleep } from './client';
 
 let platform: LocalPlatform;
 let channel: BridgeChannel;

@@ -1,6 +1,6 @@
 import WebSocket from 'ws';
 import type { LocalPlatform } from '../../platform';
-import { until } from './client';
+import { until } from '../../until';
 
 export const PROTOCOL = 'neutral.bridge.v1';
 

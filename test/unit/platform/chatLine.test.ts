@@ -1,7 +1,8 @@
 import type { FaultRule } from '../../platform';
+import { until } from '../../until';
 import { joined, readStream, withChat } from './chatClient';
 import type { ChatClient, Stream } from './chatClient';
-import { fate, fateOfLeaving, until } from './client';
+import { fate, fateOfLeaving } from './client';
 
 const COUNT = '[words: 6]';
 

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import WebSocket from 'ws';
 import type { LocalPlatform } from '../../platform';
+import { until } from '../../until';
 
 export const BASE = '/api/maas/flow_task_api';
 export const PROGRESS = '/mass/api/flow_task_api/get_task_progress';
@@ -171,15 +172,6 @@ export class Watch {
 		const back = once(this.socket, 'pong');
 		this.socket.ping();
 		await back;
-	}
-}
-
-/** Comes back once the condition holds. */
-export async function until(condition: () => boolean): Promise<void> {
-	const end = Date.now() + PATIENCE_MS;
-	while (!condition()) {
-		if (Date.now() > end) throw new Error('it did not come to that');
-		await sleep(5);
 	}
 }
 

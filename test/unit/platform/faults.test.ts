@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { HandWoundTime } from '../../platform';
 import type { FaultKind, FaultRule, LocalPlatform } from '../../platform';
-import { decodeLink, fate, fateOfLeaving, field, sleep, until } from './client';
+import { until } from '../../until';
+import { decodeLink, fate, fateOfLeaving, field, sleep } from './client';
 import type { Client } from './client';
 import { withPlatform } from './running';
 

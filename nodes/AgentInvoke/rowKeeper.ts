@@ -1,0 +1,65 @@
+import type { DataTable } from '../shared/dataTable/table';
+import type { Clock } from '../shared/run/clock';
+import { CLAIM_LIFE_MS } from './sessionRows';
+
+/** Three signs may be lost before others take a claim for one of the dead. */
+const RENEW_MS = CLAIM_LIFE_MS / 4;
+/** From then on others may take a claim for one of the dead. */
+const LATE_MS = (CLAIM_LIFE_MS * 3) / 4;
+
+/** By both clocks: the steady one stands still while a machine sleeps. */
+interface Since {
+	readonly ms: number;
+	readonly wallMs: number;
+}
+
+/** Gives signs of life for the rows that a run holds. */
+export class RowKeeper {
+	/** When each row was last alive. */
+	private readonly held = new Map<string, Since>();
+	private idle = new AbortController();
+
+	constructor(
+		private readonly table: DataTable,
+		private readonly clock: Clock,
+	) {}
+
+	hold(rowKey: string): void {
+		const isFirst = this.held.size === 0;
+		this.held.set(rowKey, this.time());
+		if (isFirst) void this.keep();
+	}
+
+	/** @returns whether it may have looked dead to others */
+	drop(rowKey: string): boolean {
+		const since = this.held.get(rowKey);
+		if (!since) return false;
+		this.held.delete(rowKey);
+		if (this.held.size === 0) this.idle.abort();
+		const { clock } = this;
+		return Math.max(clock.now() - since.ms, clock.wallNow() - since.wallMs) > LATE_MS;
+	}
+
+	private async keep(): Promise<void> {
+		const idle = new AbortController();
+		this.idle = idle;
+		for (;;) {
+			await this.clock.sleep(RENEW_MS, idle.signal);
+			if (idle.signal.aborted) return;
+			const rowKeys = [...this.held.keys()];
+			const since = this.time();
+			// Nothing but the sign: a row may have become that of a session meanwhile.
+			const lastUsedAt = new Date(since.wallMs).toISOString();
+			const kept = await this.table.update(
+				'rowKey',
+				rowKeys.map((rowKey) => ({ rowKey, lastUsedAt })),
+			);
+			if (idle.signal.aborted) return;
+			for (const rowKey of rowKeys) if (kept.ok && this.held.has(rowKey)) this.held.set(rowKey, since);
+		}
+	}
+
+	private time(): Since {
+		return { ms: this.clock.now(), wallMs: this.clock.wallNow() };
+	}
+}

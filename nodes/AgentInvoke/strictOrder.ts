@@ -1,0 +1,156 @@
+import { randomUUID } from 'crypto';
+
+import type { Clock } from '../shared/run/clock';
+import type { DataTable, TableRow } from '../shared/dataTable/table';
+import { fail, ok, type Result } from '../shared/errors/failure';
+import { createBatcher, type Batcher } from '../shared/idempotency/batcher';
+import type { RowKeeper } from './rowKeeper';
+import type { Sightings } from './sessionRows';
+import type { Waiting } from './waiting';
+
+export interface StrictParts {
+	readonly table: DataTable;
+	readonly clock: Clock;
+	readonly random: () => number;
+	readonly signal: AbortSignal;
+	readonly sightings: Sightings;
+	readonly keeper: RowKeeper;
+}
+
+/** A turn that nobody else takes meanwhile. */
+export interface StrictPlace {
+	/** Whether others were before it. */
+	readonly hasWaited: boolean;
+	leave(): Promise<void>;
+}
+
+/** In the column `turns`: whether the row waits for its turn, or has it unless another has. */
+const WAITS = 0;
+const GOES = 1;
+
+const STEPS_TOGETHER_MS = 10;
+const FIRST_PAUSE_MS = 150;
+const GROWTH = 1.25;
+const LONGEST_PAUSE_MS = 2_000;
+/** Who says that it goes keeps others from it, so it must not be long in finding out. */
+const LONGEST_GOING_PAUSE_MS = 400;
+/** How often the own row may be missing, as on a replica that is behind, before it counts as deleted. */
+const READS_TO_MISS = 20;
+
+type Rows = ReadonlyMap<unknown, readonly TableRow[]>;
+
+/**
+ * A line in the table for each key, in which one turn at a time is taken, across all processes.
+ *
+ * Each turn adds a row that says that it goes, and reads the line in a later statement. It goes if no other row says the
+ * same, and none has a lower id: of two that say so at once at least one sees the other, so there are never two. Who is
+ * not the lowest says that it waits, and tries again once it is. (The lowest id alone cannot decide: PostgreSQL gives
+ * out ids before the rows can be seen.) Rows without a sign of life are passed over.
+ */
+export class StrictOrder {
+	private readonly reads: Batcher<string, Result<Rows>>;
+	private readonly inserts: Batcher<TableRow, Result<undefined>>;
+	private readonly updates: Batcher<TableRow, Result<undefined>>;
+	private readonly removals: Batcher<string, Result<undefined>>;
+	private readonly left: Array<Promise<Result<undefined>>> = [];
+
+	/** @param stamp the row of a key, but for `rowKey` and `turns` */
+	constructor(
+		private readonly parts: StrictParts,
+		private readonly stamp: (key: string) => TableRow,
+	) {
+		const { table, clock, signal } = parts;
+		this.reads = createBatcher(
+			clock,
+			STEPS_TOGETHER_MS,
+			async (keys) => {
+				const read = await table.read('entryKey', keys);
+				return read.ok ? ok(Map.groupBy(read.value, ({ entryKey }) => entryKey)) : read;
+			},
+			signal,
+		);
+		this.inserts = createBatcher(clock, STEPS_TOGETHER_MS, async (rows) => await table.insert(rows));
+		this.updates = createBatcher(
+			clock,
+			STEPS_TOGETHER_MS,
+			async (rows) => await table.update('rowKey', rows),
+		);
+		this.removals = createBatcher(clock, STEPS_TOGETHER_MS, async (all) => await table.remove('rowKey', all));
+	}
+
+	/** Waits for the turn that begins with this call. */
+	async lineUp(key: string, waiting: Waiting): Promise<Result<StrictPlace>> {
+		const rowKey = `turn ${randomUUID()}`;
+		const row = { ...this.stamp(key), rowKey, turns: GOES };
+		const added = await this.inserts.add(row);
+		this.parts.keeper.hold(rowKey);
+		const leave = async (): Promise<void> => await this.leave(rowKey);
+		const waited = added.ok ? await this.waitForTurn(row, waiting) : added;
+		if (!waited.ok) {
+			await leave();
+			return waited;
+		}
+		return ok({ hasWaited: waited.value > 0, leave });
+	}
+
+	async flush(): Promise<Result<undefined>> {
+		const left = await Promise.all(this.left.splice(0));
+		return left.find(({ ok: isOk }) => !isOk) ?? ok(undefined);
+	}
+
+	private async leave(rowKey: string): Promise<void> {
+		this.parts.keeper.drop(rowKey);
+		const removed = this.removals.add(rowKey);
+		this.left.push(removed);
+		await removed;
+	}
+
+	/** @returns how often it had to wait */
+	private async waitForTurn(row: TableRow, waiting: Waiting): Promise<Result<number>> {
+		let said = row.turns;
+		let unseen = 0;
+		for (let waits = 0; ; waits++) {
+			const read = await this.reads.add(String(row.entryKey), this.pauseMs(waits, said === GOES));
+			if (!read.ok) return read;
+			const rows = read.value.get(row.entryKey) ?? [];
+			const own = rows.find(({ rowKey }) => rowKey === row.rowKey);
+			const { isFirst, othersGo } = this.look(rows, own);
+			if (own?.turns === GOES && isFirst && !othersGo) return ok(waits);
+			const stop = waiting.whyStop();
+			if (stop) return fail(stop);
+			waiting.pause();
+			unseen = own ? 0 : unseen + 1;
+			const next = !own || isFirst ? GOES : WAITS;
+			if (unseen >= READS_TO_MISS) {
+				// Somebody deleted it: at the end of the line, again.
+				unseen = 0;
+				said = GOES;
+				const again = await this.inserts.add({ ...row, turns: GOES });
+				if (!again.ok) return again;
+			} else if (next !== said) {
+				said = next;
+				const told = await this.updates.add({ rowKey: row.rowKey ?? '', turns: next });
+				if (!told.ok) return told;
+			}
+		}
+	}
+
+	private look(
+		rows: readonly TableRow[],
+		own: TableRow | undefined,
+	): { readonly isFirst: boolean; readonly othersGo: boolean } {
+		const { sightings, clock } = this.parts;
+		const others = rows.filter((row) => row.rowKey !== own?.rowKey && !sightings.isDead(row, clock));
+		return {
+			isFirst: own !== undefined && others.every(({ id }) => Number(id) > Number(own.id)),
+			othersGo: others.some(({ turns }) => turns === GOES),
+		};
+	}
+
+	private pauseMs(waits: number, goes: boolean): number {
+		if (waits === 0) return STEPS_TOGETHER_MS;
+		const longest = goes ? LONGEST_GOING_PAUSE_MS : LONGEST_PAUSE_MS;
+		const most = Math.min(longest, FIRST_PAUSE_MS * GROWTH ** waits);
+		return Math.round(FIRST_PAUSE_MS / 3 + this.parts.random() * most);
+	}
+}

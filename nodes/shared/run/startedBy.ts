@@ -1,0 +1,25 @@
+import type { IExecuteFunctions } from 'n8n-workflow';
+
+/** Whether a trigger of such a type started the execution, and not merely stands in the workflow. */
+export function isStartedBy(
+	context: Pick<IExecuteFunctions, 'getNode' | 'getParentNodes' | 'getWorkflowDataProxy'>,
+	triggerType: RegExp,
+): boolean {
+	const triggers = context
+		.getParentNodes(context.getNode().name)
+		.filter(({ type, disabled }) => !disabled && triggerType.test(type));
+	if (triggers.length === 0) return false;
+	const select: unknown = context.getWorkflowDataProxy(0).$;
+	return triggers.some(({ name }) => hasRun(select, name));
+}
+
+/** What `$('name').isExecuted` says in an expression. */
+function hasRun(select: unknown, nodeName: string): boolean {
+	try {
+		if (typeof select !== 'function') return false;
+		const node: unknown = Reflect.apply(select, undefined, [nodeName]);
+		return typeof node === 'object' && node !== null && Reflect.get(node, 'isExecuted') === true;
+	} catch {
+		return false;
+	}
+}

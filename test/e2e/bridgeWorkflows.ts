@@ -1,0 +1,58 @@
+import type { SavedCredential, WorkflowDocument } from './runner';
+
+type Node = WorkflowDocument['nodes'][number];
+
+/** The trigger of a channel account, and what follows it, in a row. */
+export function bridgeInbox(
+	name: string,
+	account: SavedCredential,
+	options: Record<string, unknown>,
+	steps: Node[],
+): WorkflowDocument {
+	const trigger: Node = {
+		...{ id: 'trigger', name: 'AgentBridge Trigger', position: [0, 0] },
+		...{ type: 'n8n-nodes-flowtask.agentBridgeTrigger', typeVersion: 1 },
+		parameters: { eventPath: 'type', eventFilter: 'message', idPath: 'id', options },
+		credentials: { flowBridgeApi: { id: account.id, name: account.name } },
+	};
+	const nodes = [trigger, ...steps];
+	const connections = Object.fromEntries(
+		nodes.slice(0, -1).map((node, index) => {
+			const next = nodes[index + 1]?.name ?? '';
+			return [node.name, { main: [[{ node: next, type: 'main', index: 0 }]] }];
+		}),
+	);
+	return { name, nodes, connections, settings: { executionOrder: 'v1' } };
+}
+
+/** Gives each item a text that answers its frame. */
+export function thinks(): Node {
+	const value = '={{ "Re: " + $json.frame.text }}';
+	return {
+		...{ id: 'think', name: 'Think', type: 'n8n-nodes-base.set', typeVersion: 3.4, position: [220, 0] },
+		parameters: { assignments: { assignments: [{ id: 'a', name: 'text', value, type: 'string' }] } },
+	};
+}
+
+/** Answers each frame by the action. */
+export function answers({ id, name }: SavedCredential, options: Record<string, unknown> = {}): Node {
+	return {
+		...{ id: 'answer', name: 'Answer', type: 'n8n-nodes-flowtask.agentBridge', typeVersion: 1 },
+		position: [220, 0],
+		parameters: {
+			operation: 'send',
+			frame: '={{ { type: "message", reply_to: $json.frameId, text: "Re: " + $json.frame.text } }}',
+			options,
+		},
+		credentials: { flowBridgeApi: { id, name } },
+	};
+}
+
+/** The option "Reply" with its defaults, as the form saves it. */
+export const REPLY = {
+	frame: {
+		template: '{"type": "message", "text": "$json.text"}',
+		correlationPath: '',
+		replyPath: 'reply_to',
+	},
+};

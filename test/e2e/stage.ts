@@ -1,0 +1,115 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startPlatform, type LocalPlatform, type PlatformOptions } from '../platform';
+import { Editor, launchChromium, openWindow } from './browser';
+import { packedTarball } from './packOnce';
+import { startN8n } from './runner';
+import type { RunningN8n, SavedCredential } from './runner';
+
+const START_DEADLINE_MS = 300_000;
+const END_DEADLINE_MS = 120_000;
+
+/** A local platform, and a real n8n with the package. */
+interface Parts {
+	readonly platform: LocalPlatform;
+	readonly n8n: RunningN8n;
+}
+
+interface StageOptions {
+	platform?: PlatformOptions;
+	/** Further environment variables of n8n. */
+	env?: Record<string, string>;
+	/** What is to be there before the first test, and before a browser is opened. */
+	prepare?: (parts: Parts) => Promise<void>;
+}
+
+/** All tests of a file share one; n8n and its user folder are gone after them. */
+export interface EditorStage {
+	readonly userFolder: string;
+	/** Logged in. */
+	readonly editor: Editor;
+}
+
+export interface TemplateStage extends Parts {
+	readonly userFolder: string;
+	/** An account on the platform. */
+	readonly account: SavedCredential;
+}
+
+/** Opened before the tests of the file that calls this, and closed after them. @returns n8n's user folder */
+function n8nStage(
+	folderPrefix: string,
+	options: StageOptions,
+	open: (parts: Parts, whenClosing: (close: () => Promise<void>) => void) => Promise<void>,
+): string {
+	const userFolder = mkdtempSync(join(tmpdir(), folderPrefix));
+	const closing: Array<() => Promise<void>> = [];
+
+	beforeAll(async () => {
+		const platform = await startPlatform(options.platform);
+		closing.unshift(() => platform.close());
+		const n8n = await startN8n({ userFolder, tarball: packedTarball(), env: options.env });
+		closing.unshift(() => n8n.stop());
+		await options.prepare?.({ platform, n8n });
+		await open({ platform, n8n }, (close) => closing.unshift(close));
+	}, START_DEADLINE_MS);
+
+	afterAll(async () => {
+		for (const close of closing) await close();
+		rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
+	}, END_DEADLINE_MS);
+
+	return userFolder;
+}
+
+/** With n8n's editor in a browser. */
+export function editorStage(folderPrefix: string, options: StageOptions): EditorStage {
+	let editor: Editor | undefined;
+	const userFolder = n8nStage(folderPrefix, options, async ({ n8n }, whenClosing) => {
+		const browser = await launchChromium();
+		whenClosing(() => browser.close());
+		editor = await Editor.logIn(await openWindow(browser), n8n.url, n8n.login);
+	});
+	return {
+		userFolder,
+		get editor() {
+			return opened(editor);
+		},
+	};
+}
+
+/** With an account, and new books for each test. */
+export function templateStage(folderPrefix: string): TemplateStage {
+	let stage: (Parts & Pick<TemplateStage, 'account'>) | undefined;
+	const userFolder = n8nStage(
+		folderPrefix,
+		{ platform: { runners: 4, taskMs: 300 } },
+		async ({ platform, n8n }) => {
+			const account = await n8n.client.createCredential('flowPlatformApi', 'FlowPlatform account', {
+				apiKey: platform.apiKey,
+				baseUrl: platform.apiUrl,
+				wsBaseUrl: '',
+			});
+			stage = { platform, n8n, account };
+		},
+	);
+	beforeEach(() => stage?.platform.resetBooks());
+	return {
+		userFolder,
+		get platform() {
+			return opened(stage).platform;
+		},
+		get n8n() {
+			return opened(stage).n8n;
+		},
+		get account() {
+			return opened(stage).account;
+		},
+	};
+}
+
+function opened<T>(part: T | undefined): T {
+	if (part === undefined) throw new Error('the stage is not open yet');
+	return part;
+}

@@ -1,0 +1,110 @@
+// Turns of an agent on record, and a budget counted from them, in n8n's own Data Tables.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startPlatform, type LocalPlatform } from '../platform';
+import { askAgent } from './agentWorkflows';
+import { dataTableRows, type Row } from './databases';
+import { packedTarball } from './packOnce';
+import { startN8n, type RunningN8n, type SavedCredential, type WorkflowDocument } from './runner';
+
+const START_DEADLINE_MS = 300_000;
+const CALL_DEADLINE_MS = 120_000;
+const TABLE = 'flow_agent_turns';
+
+const userFolder = mkdtempSync(join(tmpdir(), 'flowtask-turns-'));
+let platform: LocalPlatform;
+let n8n: RunningN8n;
+let account: SavedCredential;
+
+beforeAll(async () => {
+	platform = await startPlatform();
+	n8n = await startN8n({ userFolder, tarball: packedTarball() });
+	account = await n8n.client.createCredential('flowAgentApi', 'FlowAgent account', {
+		agentToken: platform.agentToken,
+		baseUrl: platform.apiUrl,
+	});
+}, START_DEADLINE_MS);
+
+afterAll(async () => {
+	await n8n?.stop();
+	await platform?.close();
+	rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
+}, 120_000);
+
+const rowsOf = async (): Promise<Row[]> => await dataTableRows(n8n.client, TABLE);
+
+async function serve(document: WorkflowDocument): Promise<void> {
+	await n8n.client.activate(await n8n.client.createWorkflow(document));
+}
+
+/** What the last node says to a call, in n8n's words where it failed. */
+async function call(path: string, body: object): Promise<string> {
+	const response = await n8n.client.callWebhook(path, body, CALL_DEADLINE_MS);
+	return await response.text();
+}
+
+const budget = (per: string, most: number) => ({
+	requestsPerSecond: 0,
+	concurrency: 200,
+	budget: { limit: { per, unit: 'turns', most } },
+});
+
+test(
+	'a budget per key holds across executions, and each turn has its row',
+	async () => {
+		const document = askAgent('per-key', account, { options: budget('key', 3) });
+		for (const node of document.nodes)
+			if (node.id === 'agent') Object.assign(node, { onError: 'continueRegularOutput' });
+		await serve(document);
+		for (const say of ['1', '2', '3'])
+			expect(await call('per-key', { key: 'anna', say })).toContain('you said');
+		const over = JSON.parse(await call('per-key', { key: 'anna', say: '4' })) as Record<string, unknown>;
+		expect(over.error).toBe('"Budget" allows 3 turns a day for the key "anna"; used so far: 3');
+		expect(await call('per-key', { key: 'ben', say: '1' })).toContain('you said');
+		expect(platform.books().invocations).toHaveLength(4);
+		const rows = await rowsOf();
+		expect(rows).toHaveLength(4);
+		expect(rows[0]).toMatchObject({
+			sessionKey: 'anna',
+			outcome: 'answered',
+			mayHaveRun: true,
+			attempts: 1,
+			item: 0,
+		});
+		expect(new Set(rows.map(({ executionId }) => executionId)).size).toBe(4);
+	},
+	CALL_DEADLINE_MS,
+);
+
+test(
+	'1,500 turns in one run are written, and counted over more than a page',
+	async () => {
+		const document = askAgent('per-node', account, {
+			sessionMode: 'new',
+			message: '={{ $json.says }}',
+			options: budget('node', 1_501),
+		});
+		const split = {
+			...{ id: 'split', name: 'Split', type: 'n8n-nodes-base.splitOut', typeVersion: 1, position: [110, 0] },
+			parameters: { fieldToSplitOut: 'body.says', options: { destinationFieldName: 'says' } },
+		} satisfies WorkflowDocument['nodes'][number];
+		await serve({
+			...document,
+			nodes: [...document.nodes, split],
+			connections: {
+				Webhook: { main: [[{ node: 'Split', type: 'main', index: 0 }]] },
+				Split: { main: [[{ node: 'AgentInvoke', type: 'main', index: 0 }]] },
+			},
+		});
+		platform.resetBooks();
+		expect(await call('per-node', { says: Array.from({ length: 1_500 }, (_, i) => `m${i}`) })).toContain(
+			'you said',
+		);
+		expect(await rowsOf()).toHaveLength(1_504);
+		expect(await call('per-node', { says: ['one more'] })).toContain('you said');
+		await call('per-node', { says: ['too many'] });
+		expect(platform.books().invocations).toHaveLength(1_501);
+	},
+	CALL_DEADLINE_MS,
+);

@@ -1,0 +1,125 @@
+import type { INodeParameters } from 'n8n-workflow';
+
+import { until } from '../../until';
+import { NODE_NAME, type ActiveTrigger, type WorkflowJson } from '../harness';
+import { openStage, type Stage } from './agentBridge.fixture';
+
+// What the action hands over to the trigger, for accounts that may have one connection only.
+
+let stage: Stage;
+beforeEach(async () => {
+	stage = await openStage({ oneSocket: true });
+});
+afterEach(async () => {
+	await stage.close();
+});
+
+const SEND: INodeParameters = {
+	operation: 'send',
+	frame: '={{ { type: "message", reply_to: $json.frameId, text: "Re: " + $json.frame.text } }}',
+	options: { useTriggerConnection: true },
+};
+
+/** The trigger, the action, and a node that may fail. */
+function workflow(parameters: INodeParameters = SEND, last = '{}'): WorkflowJson {
+	const to = (node: string) => ({ main: [[{ node, type: 'main' as const, index: 0 }]] });
+	return {
+		nodes: [
+			{ name: NODE_NAME, type: 'n8n-nodes-flowtask.agentBridgeTrigger', parameters: { idPath: 'id' } },
+			{ name: 'Send', type: 'n8n-nodes-flowtask.agentBridge', parameters },
+			{ name: 'Last', type: 'harness.set', parameters: { json: last } },
+		],
+		connections: { [NODE_NAME]: to('Send'), Send: to('Last') },
+	};
+}
+
+async function activate(...of: Parameters<typeof workflow>): Promise<ActiveTrigger> {
+	const trigger = await stage.harness.activate({
+		workflow: workflow(...of),
+		credentials: stage.credentials,
+	});
+	await until(() => stage.channel.open === 1, 'the connection');
+	return trigger;
+}
+
+const received = (): string[] => stage.platform.books().bridge.received.map(({ text }) => text);
+
+test('all frames of an execution leave over the one connection there is, in order', async () => {
+	const trigger = await activate();
+	const ids = stage.channel.pushBurst(20);
+	await until(() => received().length === 20);
+	expect(received()).toEqual(
+		ids.map((id, i) => JSON.stringify({ type: 'message', reply_to: id, text: `Re: Message ${i}` })),
+	);
+	const { connections, maxOpen } = stage.platform.books().bridge;
+	expect([connections.length, maxOpen, connections[0]?.closeCode]).toEqual([1, 1, null]);
+	expect(trigger.runs.at(-1)?.output('Send').at(-1)?.json).toMatchObject({ handedOver: true });
+});
+
+test('they leave at once, and not with the end of the execution, which may fail', async () => {
+	const trigger = await activate(SEND, '={{ $json.nobody.there }}');
+	stage.channel.push({ text: 'x' });
+	await trigger.waitForRuns(1);
+	expect(trigger.runs[0]?.status).toBe('error');
+	await until(() => received().length === 1);
+});
+
+test('pasted text leaves as it is, long numbers too', async () => {
+	const frame = '{ "n": 12345678901234567890, "reply_to": "x" }';
+	await activate({ ...SEND, frame });
+	stage.channel.push({ text: 'x' });
+	await until(() => received().length === 1);
+	expect(received()).toEqual([frame]);
+});
+
+test("in n8n's Retry no trigger listens, so the frame goes over a connection of its own", async () => {
+	const trigger = await activate({ ...SEND, frame: '={{ $json.nobody.there }}' });
+	stage.channel.push({ text: 'x' });
+	await trigger.waitForRuns(1);
+	const [failed] = trigger.runs;
+	if (!failed) throw new Error('no run');
+	expect(received()).toEqual([]);
+	const run = await stage.harness.retry(failed, { workflow: workflow() });
+	expect(run.output('Send')[0]?.json).toMatchObject({ sent: true, frame: { text: 'Re: x' } });
+	expect(received()).toHaveLength(1);
+});
+
+test('in a test in the editor too', async () => {
+	const testing = stage.harness.run({
+		workflow: workflow(),
+		credentials: stage.credentials,
+		mode: 'manual',
+	});
+	await until(() => stage.channel.open === 1);
+	stage.channel.push({ text: 'x' });
+	expect((await testing).output('Send')[0]?.json).toMatchObject({ sent: true });
+	expect(received()).toHaveLength(1);
+	expect(stage.platform.books().bridge.maxOpen).toBe(1);
+});
+
+test('a frame that is too large fails the item', async () => {
+	const frame = '={{ { text: "x".repeat(16000000) } }}';
+	const trigger = await activate({ ...SEND, frame });
+	stage.channel.push({ text: 'x' });
+	await trigger.waitForRuns(1);
+	expect(trigger.runs[0]?.error?.message).toBe('The frame is larger than 16 million characters');
+	expect(received()).toEqual([]);
+});
+
+test('behind another trigger there is no such connection, which the item says', async () => {
+	const run = await stage.run([{ json: { frameId: '1', frame: { text: 'x' } } }], SEND);
+	expect(run.error?.message).toContain('not started by an AgentBridge Trigger');
+	expect(stage.platform.books().requests.bridge).toBe(0);
+});
+
+test('without the option the action displaces the trigger, as before', async () => {
+	const trigger = await stage.harness.activate({
+		workflow: workflow({ ...SEND, options: {} }),
+		credentials: stage.credentials,
+	});
+	await until(() => stage.channel.open === 1);
+	stage.channel.push({ text: 'x' });
+	await trigger.waitForRuns(1);
+	await until(() => stage.platform.books().bridge.connections.length >= 2);
+	expect(received()).toHaveLength(1);
+});

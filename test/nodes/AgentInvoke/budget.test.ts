@@ -1,0 +1,217 @@
+import type { INodeExecutionData } from 'n8n-workflow';
+
+import { NODE_NAME } from '../harness';
+import { noDataTables, type DataTableRow } from '../harness/dataTables';
+import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
+import { addForeignTable, MAPPED, messages, operationsOn, said, TABLE } from './turnTable.fixture';
+
+let stage: AgentStage;
+beforeAll(async () => {
+	stage = await openAgentStage();
+});
+afterAll(async () => {
+	await stage.close();
+});
+beforeEach(() => {
+	stage.reset();
+});
+
+const rows = (): DataTableRow[] => stage.tables.rows(TABLE);
+const outcomes = (): unknown[] => rows().map(({ outcome }) => outcome);
+const operations = (): string[] => operationsOn(stage.tables);
+
+const withBudget = (limit: object, over: object = {}) => ({
+	...MAPPED,
+	options: {
+		requestsPerSecond: 0,
+		budget: { limit: { per: 'key', unit: 'turns', most: 2, ...limit } },
+		...over,
+	},
+});
+
+describe('a budget', () => {
+	test('per key: each has its own, across executions; what is over is not sent', async () => {
+		const items = [said('1'), said('2'), said('3'), said('1', 'ben')];
+		const first = await stage.run(items, withBudget({}), CONTINUE);
+		expect(messages(first)).toEqual([
+			'answered',
+			'answered',
+			expect.stringContaining('"Budget" allows 2 turns a day for the key "anna"; used so far: 2'),
+			'answered',
+		]);
+		const over = first.output(NODE_NAME)[2]!.json;
+		expect(over.message).toMatch(
+			/Raise "Budget" in the options of the node, or run the item again from \d{4}-\d\d-\d\d on/,
+		);
+		expect(over.details).toMatchObject({ kind: 'notSubmitted', budget: { most: 2, used: 2 } });
+		expect(stage.platform.books().requests.invoke).toBe(3);
+		expect(operations()).toEqual(['list', 'list', 'create', 'list', 'insert']);
+		const second = await stage.run([said('4'), said('2', 'ben'), said('3', 'ben')], withBudget({}), CONTINUE);
+		expect(messages(second).map((text) => text === 'answered')).toEqual([false, true, false]);
+		expect(operations().slice(5)).toEqual(['list', 'get', 'insert']);
+		expect(stage.platform.books().invocations).toHaveLength(4);
+	});
+
+	test('per node: the first items have it, whatever their keys', async () => {
+		const items = [said('1 [takes: 60]'), said('2'), said('3', 'ben'), said('4', 'carl')];
+		const run = await stage.run(items, withBudget({ per: 'node' }), CONTINUE);
+		expect(messages(run)).toEqual([
+			...['answered', 'answered'],
+			...[expect.stringContaining('a day for this node'), expect.stringContaining('a day for this node')],
+		]);
+		expect(stage.platform.books().sessions).toHaveLength(1);
+	});
+
+	test('in tokens, by what the agent tells', async () => {
+		await stage.run([said('[answer: one two three]')], withBudget({ unit: 'tokens', most: 3 }));
+		expect(Number(rows()[0]!.tokens)).toBeGreaterThanOrEqual(3);
+		const run = await stage.run([said('more')], withBudget({ unit: 'tokens', most: 3 }));
+		expect(run.error?.message).toMatch(/"Budget" allows 3 tokens a day for the key "anna"; used so far: \d+/);
+		expect(stage.platform.books().invocations).toHaveLength(1);
+	});
+
+	test('turns that may have run count, refused ones do not', async () => {
+		stage.platform.faults.add({ on: 'invoke', kind: 'resetAfter', match: 'cut off' });
+		const items = [said('[refuse: no]'), said('cut off'), said('[fail: x]'), said('late')];
+		const run = await stage.run(items, withBudget({}, { concurrency: 1 }), CONTINUE);
+		expect(messages(run)[3]).toContain('"Budget"');
+		expect(stage.platform.books().invocations).toHaveLength(2);
+	});
+
+	test('a recorded answer costs nothing, and leaves when the budget is used up', async () => {
+		const options = { idempotencyKey: '={{ $json.say }}' };
+		await stage.run([said('order 1'), said('order 2')], withBudget({}, options));
+		const run = await stage.run([said('order 1'), said('order 3')], withBudget({}, options), CONTINUE);
+		expect(run.output(NODE_NAME)[0]!.json).toMatchObject({ replayed: true });
+		expect(messages(run)[1]).toContain('"Budget"');
+		expect(outcomes()).toEqual(['answered', 'answered', 'replayed']);
+		// The key is free again: nobody asked with it.
+		const raised = await stage.run([said('order 3')], withBudget({ most: 3 }, options));
+		expect(messages(raised)).toEqual(['answered']);
+		expect(stage.platform.books().invocations).toHaveLength(3);
+	});
+
+	test('executions at the same time may overshoot, those after them may not', async () => {
+		const runs = await Promise.all(
+			[1, 2].map(async () => await stage.run([said('[takes: 50]'), said('b')], withBudget({}))),
+		);
+		expect(runs.map(({ status }) => status)).toEqual(['success', 'success']);
+		const late = await stage.run([said('c')], withBudget({}));
+		expect(late.error?.message).toContain('used so far: 4');
+		expect(late.error?.description).toContain('Raise "Budget"');
+	});
+
+	test('deleting rows, or a higher limit, lets it go on', async () => {
+		await stage.run([said('1'), said('2')], withBudget({}));
+		expect(messages(await stage.run([said('3')], withBudget({ most: 3 })))).toEqual(['answered']);
+		stage.tables.edit(TABLE, () => undefined);
+		expect(messages(await stage.run([said('4')], withBudget({})))).toEqual(['answered']);
+	});
+
+	test('an answer to an interrupt counts for the key of its session, else for the session', async () => {
+		const asked = said('[question: a?] [question: b?] [question: c?]');
+		const resume = async (waiting: INodeExecutionData['json'], result: string) =>
+			await stage.run([{ json: waiting }], { ...withBudget({}), operation: 'resume', result });
+		const first = await stage.run([asked], withBudget({}));
+		const second = await resume(first.output(NODE_NAME, 1)[0]!.json, '1');
+		expect(rows()).toMatchObject([{ kind: 'message' }, { kind: 'result', sessionKey: 'anna' }]);
+		const over = await resume(second.output(NODE_NAME, 1)[0]!.json, '2');
+		expect(over.error?.message).toContain('"Budget" allows 2 turns a day for the key "anna"; used so far: 2');
+		const keyless = await stage.run([asked], { ...withBudget({}), sessionMode: 'new' });
+		const third = await resume(keyless.output(NODE_NAME, 1)[0]!.json, '1');
+		const fourth = await resume(third.output(NODE_NAME, 1)[0]!.json, '2');
+		const last = await resume(fourth.output(NODE_NAME, 1)[0]!.json, '3');
+		expect(last.error?.message).toContain('"Budget" allows 2 turns a day for the session "ses_');
+	});
+
+	test.each([
+		['no Data Tables', () => noDataTables],
+		[
+			'a table that cannot be read',
+			() => {
+				stage.tables.before = (operation) => {
+					if (operation === `list ${TABLE}`) throw new Error('database is locked');
+				};
+				return stage.tables.executeWorkflow;
+			},
+		],
+	])('that cannot be counted sends nothing: %s', async (_, tables) => {
+		const parameters = { ...withBudget({}), sessionMode: 'new' };
+		const run = await stage.run([said('hi')], parameters, { executeWorkflow: tables() });
+		expect(run.error?.message).toContain('The Data Table "flow_agent_turns"');
+		expect(run.error?.description).toContain(
+			'Nothing was sent, because "Budget" is counted from Data Tables.',
+		);
+		const items = await stage.run([said('hi')], parameters, { executeWorkflow: tables(), ...CONTINUE });
+		expect(messages(items)).toEqual([expect.stringContaining('The Data Table "flow_agent_turns"')]);
+		expect(stage.platform.books().requests.invoke).toBe(0);
+	});
+
+	test('nor does one whose table has other columns', async () => {
+		await addForeignTable(stage.tables);
+		const run = await stage.run([said('hi')], withBudget({}));
+		expect(run.error?.message).toContain('"flow_agent_turns" has other columns than expected');
+		expect(stage.platform.books().requests.invoke).toBe(0);
+	});
+
+	test('a preview counts nothing', async () => {
+		await stage.run([said('hi')], { ...withBudget({}), previewRequest: true });
+		expect(operations()).toEqual([]);
+	});
+
+	test.each([
+		[{ budget: {} }, '"Budget" has no limit'],
+		[{ budget: { limit: { per: 'key', unit: 'turns', most: 0 } } }, '"Most" must be a number from 1'],
+		[{ budget: { limit: { per: 'key', unit: 'turns', most: 'some' } } }, '"Most" must be a number from 1'],
+		[{ budget: { limit: { per: 'day', unit: 'turns', most: 1 } } }, '"Budget" counts per "key" or "node"'],
+		[{ budget: { limit: { per: 'key', unit: 'euros', most: 1 } } }, 'in "turns" or "tokens"'],
+	])('that makes no sense is refused: %j', async (options, message) => {
+		const run = await stage.run([said('hi')], { options });
+		expect(run.error?.message).toContain(message);
+		expect(stage.platform.books().requests.invoke).toBe(0);
+	});
+
+	test('belongs to the day of the workflow, in its time zone', async () => {
+		for (const timezone of ['Pacific/Kiritimati', 'Pacific/Pago_Pago']) {
+			await stage.harness.run({
+				workflow: { ...stage.workflow(withBudget({})), settings: { timezone } },
+				items: [said('hi')],
+				credentials: stage.credentials,
+				executeWorkflow: stage.tables.executeWorkflow,
+			});
+		}
+		// 25 hours apart: never the same day.
+		const [east, west] = rows().map(({ day }) => String(day));
+		expect(east! > west!).toBe(true);
+	});
+});
+
+test('as a tool the budget counts too, and what is over is told to the AI agent', async () => {
+	const ask = async () =>
+		await stage.harness.run({
+			workflow: {
+				nodes: [
+					{ name: 'Trigger', type: 'harness.trigger' },
+					{ name: 'Agent', type: 'harness.agent', parameters: { args: {} } },
+					{
+						name: 'Helper',
+						type: 'n8n-nodes-flowtask.agentInvokeTool',
+						parameters: { operation: 'invoke', message: 'hi', ...withBudget({ most: 1 }), sessionKey: 'k' },
+					},
+				],
+				connections: {
+					Trigger: { main: [[{ node: 'Agent', type: 'main', index: 0 }]] },
+					Helper: { ai_tool: [[{ node: 'Agent', type: 'ai_tool', index: 0 }]] },
+				},
+			},
+			credentials: stage.credentials,
+			executeWorkflow: stage.tables.executeWorkflow,
+		});
+	expect(JSON.stringify((await ask()).output('Agent'))).toContain('you said');
+	expect(rows()).toMatchObject([{ node: 'Helper', outcome: 'answered', sessionKey: 'k' }]);
+	const over = await ask();
+	expect(
+		JSON.stringify([over.error?.message, over.status === 'error' ? '' : over.output('Agent')]),
+	).toContain('Budget');
+	expect(stage.platform.books().requests.invoke).toBe(1);
+});

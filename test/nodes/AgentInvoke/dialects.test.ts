@@ -1,0 +1,355 @@
+import type { INodeParameters } from 'n8n-workflow';
+
+import type { Agent } from '../../platform';
+import type { DialectName } from '../../platform/agents/dialects';
+import { until } from '../../until';
+import { NODE_NAME, type HarnessRun, type ItemInput } from '../harness';
+import { sayings } from '../harness/stage';
+import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
+import { DIALECT_ACCOUNTS } from './dialectAccounts';
+
+/** Three deployments that differ in everything that the interface leaves open, each described in a credential. */
+const NAMES: readonly DialectName[] = ['usual', 'nested', 'bare'];
+const OPTIONS = { requestsPerSecond: 0, timeoutSeconds: 3, retries: 0 };
+
+interface Facts {
+	readonly paths: object;
+	readonly busy: string;
+	readonly load: string;
+	readonly lost: string;
+	readonly refused: string;
+	/** An answer in pieces leaves by another path. */
+	readonly delta: string;
+	readonly body: (message: string, session?: string) => object;
+	readonly usage: unknown;
+}
+
+const FACTS: Readonly<Record<DialectName, Facts>> = {
+	usual: {
+		paths: { answer: 'answer', session: 'session_id', usage: 'usage', interrupt: null },
+		...{ busy: 'session_busy', load: 'overloaded', lost: 'session_not_found', refused: 'token_expired' },
+		delta: 'delta',
+		body: (message, session) => ({ message, ...(session && { session_id: session }) }),
+		usage: { invocations: 1 },
+	},
+	nested: {
+		paths: {
+			answer: 'output.messages[0].content[0].text',
+			...{ session: 'thread.id', usage: 'billing', interrupt: null },
+		},
+		...{ busy: 'THREAD_LOCKED', load: 'QUEUE_FULL', lost: 'THREAD_LOST', refused: 'TOKEN_REFUSED' },
+		delta: 'token',
+		body: (query, session) => ({
+			...{ input: { query }, mode: 'sync' },
+			...(session && { thread: { id: session } }),
+		}),
+		usage: { units: expect.any(Number) },
+	},
+	bare: {
+		paths: { answer: 'say', session: 'conversation', usage: 'tokens', interrupt: null },
+		...{ busy: 'conversation_in_use', load: 'no_capacity', lost: 'no_such_conversation', refused: 'bad_key' },
+		delta: 'part',
+		body: (text, session) => ({ text, ...(session && { conversation: session }) }),
+		usage: expect.any(Number),
+	},
+};
+
+describe.each(NAMES)('%s', (dialect) => {
+	let stage: AgentStage;
+	let agent: Agent;
+	const facts = FACTS[dialect];
+	beforeAll(async () => {
+		// What knows no token answers in the dialect of the default instance.
+		stage = await openAgentStage({ agentDialect: dialect });
+	});
+	afterAll(async () => {
+		await stage.close();
+	});
+	beforeEach(() => {
+		stage.reset();
+		agent = stage.platform.createAgent({ dialect });
+	});
+
+	const account = (): Record<string, string | boolean> => ({
+		agentToken: agent.token,
+		...DIALECT_ACCOUNTS[dialect],
+	});
+
+	async function ask(
+		items: ItemInput[],
+		parameters: INodeParameters = {},
+		settings: object = CONTINUE,
+	): Promise<HarnessRun> {
+		return await stage.run(items, { options: OPTIONS, ...parameters }, { account: account(), ...settings });
+	}
+
+	const books = () => stage.platform.books();
+	const item = (run: HarnessRun, output = 0) => run.output(NODE_NAME, output)[0]!.json;
+	const inSession = (id: string) => ({ sessionMode: 'explicit', sessionId: id });
+	const sessionOf = (json: object): string => (json as { session: { id: string } }).session.id;
+
+	test.each([false, true])('a session goes on from message to message (stream: %s)', async (stream) => {
+		const first = item(await ask(sayings('one'), { stream }));
+		expect(first).toMatchObject({ answer: 'Turn 1: you said "one"', usage: facts.usage });
+		const second = item(await ask(sayings('[recall]'), { stream, ...inSession(sessionOf(first)) }));
+		expect(second).toMatchObject({ answer: 'one', session: { id: sessionOf(first), source: 'explicit' } });
+		expect(books().sessions).toMatchObject([{ sessionId: sessionOf(first), turns: 2 }]);
+		// Nothing was sent that the deployment does not know.
+		expect(books().invocations.map(({ extraBody }) => extraBody)).toEqual([{}, {}]);
+	});
+
+	test('keys keep their sessions', async () => {
+		const items = ['a', 'b', 'a'].map((key) => ({ json: { say: key, key } }));
+		const parameters = { sessionMode: 'mapped', sessionKey: '={{ $json.key }}' };
+		await ask(items, parameters);
+		await ask(items, parameters);
+		expect(
+			books()
+				.sessions.map(({ turns }) => turns)
+				.sort(),
+		).toEqual([2, 4]);
+	});
+
+	test('a stream is passed on as it comes, and its steps are no text', async () => {
+		const say = '[step: search] [step: book] [answer: one two three]';
+		const parameters = { stream: true, simplify: false };
+		const run = await ask(sayings(say), parameters, { streaming: true, mode: 'webhook' });
+		const chunks = run.chunks.filter(({ type }) => type === 'item').map(({ content }) => content);
+		expect(chunks.length).toBeGreaterThan(1);
+		expect(chunks.join('')).toBe('one two three');
+		expect(item(run)).toMatchObject({ answer: 'one two three', readFrom: { delta: facts.delta } });
+		const { events } = item(run) as { events: Array<{ data: object }> };
+		expect(events).toHaveLength(2);
+		expect(JSON.stringify(events[0])).toContain('search');
+		expect(JSON.stringify(events[1])).toContain('book');
+	});
+
+	test('a file is uploaded, and the agent reads it', async () => {
+		const data = { data: Buffer.from('hello'), fileName: 'a.txt', mimeType: 'text/plain' };
+		const files = { file: [{ source: 'binary', binaryPropertyName: 'data' }] };
+		const run = await ask([{ json: { say: '[describe files]' }, binary: { data } }], { files });
+		expect(item(run).answer).toContain('5 bytes');
+		expect(books()).toMatchObject({ media: [{ reads: 1 }], invocations: [{ files: [{}] }] });
+		const uploaded = await ask([{ json: {}, binary: { data } }], { operation: 'uploadMedia' });
+		expect(item(uploaded)).toMatchObject({ url: expect.stringContaining('/media/'), name: 'a.txt' });
+		expect(item(uploaded).expiresAt).toMatch(/./);
+	});
+
+	test.each([false, true])('an interrupt is asked and answered (stream: %s)', async (stream) => {
+		const asked = await ask(sayings('[question: which colour?] [tool: refund {"order": 7}]'), { stream });
+		expect(item(asked, 1)).toMatchObject({
+			interrupt: { kind: 'question', question: 'which colour?', id: expect.stringMatching(/^int_/) },
+		});
+		const answer = { operation: 'resume', result: 'dark red', stream };
+		const wanted = await ask([{ json: item(asked, 1) }], answer);
+		expect(item(wanted, 1)).toMatchObject({
+			interrupt: { kind: 'tool', tool: 'refund', arguments: { order: 7 } },
+			session: { id: sessionOf(item(asked, 1)) },
+		});
+		const result = { operation: 'resume', result: '{ "refunded": true }', stream };
+		const done = await ask([{ json: item(wanted, 1) }], result);
+		expect(item(done).answer).toContain('{"refunded":true}');
+		expect(books().invocations.map(({ interruptAnswered }) => interruptAnswered)).toMatchObject([
+			null,
+			{ result: 'dark red' },
+			{ result: { refunded: true } },
+		]);
+		expect(books().sessions).toMatchObject([{ turns: 3, pendingInterrupt: null }]);
+	});
+
+	test.each([false, true])('a busy session was not asked (stream: %s)', async (stream) => {
+		const id = sessionOf(item(await ask(sayings('hi'))));
+		const slow = ask(sayings('[hold]'), inSession(id));
+		await until(() => agent.held === 1);
+		const json = item(await ask(sayings('and now?'), { stream, ...inSession(id) }));
+		agent.release();
+		await slow;
+		expect(json).toMatchObject({
+			error: 'This session is busy with another message',
+			details: { kind: 'refused', reason: facts.busy, sessionId: id },
+		});
+		expect(json.details).not.toHaveProperty('mayHaveRun');
+	});
+
+	test.each([false, true])(
+		'what was not run is asked again, and told as such (stream: %s)',
+		async (stream) => {
+			const options = { ...OPTIONS, retries: 1 };
+			const json = item(await ask(sayings('[refuse: too much]'), { stream, options }));
+			expect(json.error).toMatch(new RegExp(`still taking no calls after 2 tries: ${facts.load}: too much`));
+			expect(json.details).not.toHaveProperty('mayHaveRun');
+			expect(books()).toMatchObject({ requests: { invoke: 2 }, invocations: [] });
+		},
+	);
+
+	test('an agent that ran and failed is not asked again', async () => {
+		const options = { ...OPTIONS, retries: 3 };
+		for (const stream of [false, true]) {
+			stage.reset();
+			const json = item(await ask(sayings('[side effect: a] [fail: no fuel]'), { stream, options }));
+			expect(json.error).toMatch(/^The agent failed.*no fuel/);
+			expect(json.details).toMatchObject({ kind: 'agentFailed', mayHaveRun: true });
+			expect(books().effects).toEqual({ a: 1 });
+		}
+	});
+
+	test('a session that is unknown is told, and renewed where that is wanted', async () => {
+		const id = sessionOf(item(await ask(sayings('hi'))));
+		agent.expireSessions();
+		const lost = item(await ask(sayings('again'), inSession(id)));
+		expect(lost).toMatchObject({
+			error: `The platform does not know the session "${id}" any more`,
+			details: { reason: facts.lost },
+		});
+		const options = { ...OPTIONS, renewExpiredSession: true };
+		const renewed = item(await ask(sayings('again'), { ...inSession(id), options }));
+		expect(renewed).toMatchObject({ answer: 'Turn 1: you said "again"', session: { source: 'renewed' } });
+	});
+
+	test('a token that is refused is told as one', async () => {
+		const debug = agent.debugToken(0);
+		await new Promise((resolve) => setTimeout(resolve, 2));
+		const settings = { account: { ...account(), agentToken: debug }, ...CONTINUE };
+		const json = item(await ask(sayings('hi'), {}, settings));
+		expect(json.details).toMatchObject({ kind: 'credential', httpStatus: 401, reason: facts.refused });
+		expect(books().invocations).toEqual([]);
+	});
+
+	const CUTS = dialect === 'bare' ? ['cut', 'silent'] : ['cut', 'end', 'silent'];
+	test.each(CUTS)('a stream that is %s in the middle is no answer', async (how) => {
+		const say = `[answer: one two three] [chunks: 3] [${how} after: 2]`;
+		const json = item(await ask(sayings(say), { stream: true, options: { ...OPTIONS, retries: 3 } }));
+		expect(json.error).toMatch(/^The agent's answer broke off after 10 characters: /);
+		expect(json.details).toMatchObject({ mayHaveRun: true, answer: 'one two th' });
+		expect(books().invocations).toHaveLength(1);
+	});
+
+	test('a preview shows the body as it is sent, and after a run which path gave what', async () => {
+		const preview = item(await ask(sayings('hello'), { previewRequest: true, ...inSession('s 1') }));
+		expect(preview).toMatchObject({ preview: { body: facts.body('hello', 's 1') } });
+		expect(books().requests.invoke).toBe(0);
+		const json = item(await ask(sayings('hello'), { previewResponse: true }));
+		expect(json.readFrom).toEqual(facts.paths);
+		expect(json).not.toHaveProperty('raw');
+		expect(books().invocations).toMatchObject([{ message: 'hello', extraBody: {} }]);
+		const paths = { account: { ...account(), customFields: true, answerPath: 'elsewhere' }, ...CONTINUE };
+		const empty = item(await ask(sayings('hello'), {}, paths));
+		expect(empty.hint).toMatch(
+			/looked at "elsewhere" in .*It found session at ".+", usage at ".+"\. .*"Answer Path"/,
+		);
+	});
+
+	test('the extra body is merged in, at any depth, and never in the place of a value', async () => {
+		const extraBody = dialect === 'nested' ? '{"input":{"lang":"en"},"tag":1}' : '{"tag":1}';
+		const json = item(await ask(sayings('hello'), { options: { ...OPTIONS, extraBody } }));
+		expect(json.answer).toContain('hello');
+		expect(books().invocations).toMatchObject([{ extraBody: { tag: 1 }, message: 'hello' }]);
+		const [field] = Object.keys(facts.body(''));
+		const clash = { ...OPTIONS, extraBody: JSON.stringify({ [field!]: 'mine' }) };
+		expect(item(await ask(sayings('hello'), { options: clash })).error).toContain(`"${field!}`);
+		expect(books().requests.invoke).toBe(1);
+	});
+
+	test('the credential test tells a good token from a bad one, and runs nothing', async () => {
+		const test = async (agentToken: string) =>
+			await stage.harness.testCredential('flowAgentApi', {
+				...{ baseUrl: stage.platform.apiUrl, invokePath: '/api/agents/Invoke' },
+				...account(),
+				agentToken,
+			});
+		expect(await test(agent.token)).toMatchObject({ status: 'OK' });
+		const debug = agent.debugToken(0);
+		await new Promise((resolve) => setTimeout(resolve, 2));
+		expect(await test(debug)).toMatchObject({
+			status: 'Error',
+			message: expect.stringContaining('refused this token'),
+		});
+		const rightless = stage.platform.createAgent({ dialect, rights: [] });
+		expect(await test(rightless.token)).toMatchObject({ message: expect.stringContaining('no right') });
+		const nowhere = await stage.harness.testCredential('flowAgentApi', {
+			...{ baseUrl: stage.platform.apiUrl, ...account(), invokePath: '/nothing' },
+		});
+		expect(nowhere).toMatchObject({ status: 'Error', message: expect.stringContaining('not an agent') });
+		expect(books().invocations).toEqual([]);
+	});
+});
+
+describe('a platform whose dialect the credential does not say', () => {
+	let stage: AgentStage;
+	beforeAll(async () => {
+		stage = await openAgentStage();
+	});
+	afterAll(async () => {
+		await stage.close();
+	});
+	beforeEach(() => {
+		stage.reset();
+	});
+
+	test('a credential of an earlier version holds only what it was saved with, and works as before', async () => {
+		const account = {
+			customFields: true,
+			messageField: 'message',
+			answerPath: '',
+			sessionPath: 'session_id',
+		};
+		const run = await stage.run(sayings('hello'), { stream: true, options: OPTIONS }, { account });
+		expect(run.output(NODE_NAME)[0]?.json).toMatchObject({ answer: 'Turn 1: you said "hello"' });
+		expect(stage.platform.books().invocations).toMatchObject([{ extraBody: {} }]);
+	});
+
+	test('an envelope that says no counts, though the deployment has none', async () => {
+		const account = { ...DIALECT_ACCOUNTS.bare, agentToken: 'agt_unknown0000' };
+		const run = await stage.run(sayings('hello'), { options: OPTIONS }, { account, ...CONTINUE });
+		expect(run.output(NODE_NAME)[0]?.json.details).toMatchObject({ kind: 'credential', httpStatus: 401 });
+	});
+
+	test.each(NAMES.filter((name) => name !== 'usual'))(
+		'as "%s" nothing passes as an answer',
+		async (dialect) => {
+			const { agent } = stage.platform;
+			const account = { ...DIALECT_ACCOUNTS[dialect], agentToken: agent.token };
+			for (const stream of [false, true]) {
+				const run = await stage.run(sayings('hello'), { stream, options: OPTIONS }, { account, ...CONTINUE });
+				expect(run.output(NODE_NAME)[0]?.json).toMatchObject({ error: expect.stringMatching(/./) });
+			}
+			expect(stage.platform.books().invocations).toEqual([]);
+		},
+	);
+
+	test.each([
+		[
+			'a template that is not JSON',
+			{ messageTemplate: '{"a":' },
+			'"Message Template" in the credential is not JSON',
+		],
+		['an unknown placeholder', { messageTemplate: '{"a":"$messsage"}' }, 'holds "$messsage"'],
+		['no place for the message', { messageTemplate: '{"a":1}' }, 'has no place for "$message"'],
+		['no place for the result', { resumeTemplate: '{"a":"$session"}' }, 'has no place for "$result"'],
+		['no place for the address', { fileTemplate: '{"a":"$name"}' }, 'has no place for "$url"'],
+	])('%s: said when the node starts, and by the credential test', async (_name, fields, said) => {
+		const account = { customFields: true, requestFormat: 'template', ...fields };
+		const run = await stage.run(sayings('hello', 'again'), {}, { account });
+		expect(run.error?.message).toContain(said);
+		const test = await stage.harness.testCredential('flowAgentApi', {
+			...{ baseUrl: stage.platform.apiUrl, agentToken: stage.platform.agentToken },
+			...account,
+		});
+		expect(test).toMatchObject({ status: 'Error', message: expect.stringContaining(said) });
+		expect(stage.platform.books().requests.invoke).toBe(0);
+	});
+
+	test('what a template has no place for is refused, and never left out', async () => {
+		const account = {
+			...{ customFields: true, requestFormat: 'template', messageTemplate: '{"message":"$message"}' },
+		};
+		const keyed = { sessionMode: 'mapped', sessionKey: 'k' };
+		const json = async (parameters: INodeParameters) =>
+			(await stage.run(sayings('hi'), parameters, { account, ...CONTINUE })).output(NODE_NAME)[0]?.json;
+		expect(await json(keyed)).toMatchObject({ error: expect.stringContaining('no place for the session') });
+		const files = { file: [{ source: 'url', url: 'https://x.example/a' }] };
+		expect(await json({ files })).toMatchObject({ error: expect.stringContaining('no place for the files') });
+		expect(stage.platform.books().requests.invoke).toBe(0);
+		expect(await json({})).toMatchObject({ answer: 'Turn 1: you said "hi"' });
+	});
+});

@@ -1,0 +1,170 @@
+import { NODE_NAME, type HarnessRun } from '../harness';
+import { noDataTables, type DataTableRow } from '../harness/dataTables';
+import { until } from '../../until';
+import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
+import { addForeignTable, MAPPED, messages, operationsOn, RECORDED, said, TABLE } from './turnTable.fixture';
+
+let stage: AgentStage;
+beforeAll(async () => {
+	stage = await openAgentStage();
+});
+afterAll(async () => {
+	await stage.close();
+});
+beforeEach(() => {
+	stage.reset();
+});
+
+const rows = (): DataTableRow[] => stage.tables.rows(TABLE);
+const outcomes = (): unknown[] => rows().map(({ outcome }) => outcome);
+const hints = (run: HarnessRun): string[] => run.hints(NODE_NAME).map(({ message }) => message);
+const operations = (): string[] => operationsOn(stage.tables);
+
+test('a row says what an operator wants to know of a turn', async () => {
+	const run = await stage.run([said('hello')], { ...MAPPED, options: RECORDED });
+	const { session, trace, usage } = run.output(NODE_NAME)[0]!.json as Record<string, Record<string, unknown>>;
+	const [row] = rows();
+	expect(row).toMatchObject({
+		...{ executionId: run.executionId, workflowId: 'harness-workflow', node: NODE_NAME, item: 0 },
+		...{ sessionKey: 'anna', sessionId: session!.id, kind: 'message', outcome: 'answered', attempts: 1 },
+		...{ requestId: trace!.requestId, tokens: usage!.total_tokens, mayHaveRun: true },
+		day: expect.stringMatching(/^\d{4}-\d\d-\d\d$/) as string,
+	});
+	expect(JSON.parse(String(row!.usage))).toEqual(usage);
+	expect(row!.startedAt).toMatch(/^\d{4}-\d\d-\d\dT.*Z$/);
+	expect(JSON.stringify(rows())).not.toContain('hello');
+	expect(JSON.stringify(rows())).not.toContain(stage.platform.agentToken);
+});
+
+test('without the option no table is touched', async () => {
+	await stage.run([said('hello')], { options: { recordTurns: false } });
+	expect(stage.tables.operations).toEqual([]);
+});
+
+test('every outcome has its row, in one write, also where items fail', async () => {
+	const { faults } = stage.platform;
+	faults.add({ on: 'invoke', kind: 'code', code: 40000, match: 'not allowed' });
+	faults.add({ on: 'invoke', kind: 'resetAfter', match: 'cut off' });
+	faults.add({ on: 'invoke', kind: 'code', code: 50300, match: 'once busy', times: 1 });
+	const run = await stage.run(
+		['one', '[question: which?]', '[fail: no fuel]', 'not allowed', 'cut off', 'once busy'].map((say) =>
+			said(say),
+		),
+		{ options: RECORDED },
+		CONTINUE,
+	);
+	expect(
+		rows()
+			.map(({ item, outcome, attempts, mayHaveRun }) => [item, outcome, attempts, mayHaveRun])
+			.sort(),
+	).toEqual([
+		[0, 'answered', 1, true],
+		[1, 'interrupted', 1, true],
+		[2, 'failed', 1, true],
+		[3, 'refused', 1, false],
+		[4, 'unclear', 1, true],
+		[5, 'answered', 2, true],
+	]);
+	expect(operations()).toEqual(['list', 'create', 'list', 'insert']);
+	// What may have run is what the platform really ran.
+	expect(stage.platform.books().invocations).toHaveLength(5);
+	const interrupt = run.output(NODE_NAME, 1)[0]!.json;
+	await stage.run([{ json: interrupt }], { operation: 'resume', result: 'yes', options: RECORDED });
+	expect(rows().at(-1)).toMatchObject({ kind: 'result', outcome: 'answered', sessionKey: '' });
+	expect(operations().slice(4)).toEqual(['list', 'insert']);
+});
+
+test('what never arrived says so; what was not sent has no row', async () => {
+	const nowhere = { baseUrl: 'http://127.0.0.1:9' };
+	await stage.run([said('hi')], { options: { ...RECORDED, retries: 0 } }, { account: nowhere });
+	expect(rows()).toMatchObject([{ outcome: 'unreached', mayHaveRun: false, attempts: 1 }]);
+	const failed = await stage.run([said('[fail: x]'), said('b'), said('c')], {
+		options: { ...RECORDED, concurrency: 1 },
+	});
+	expect(failed.error?.message).toContain('The agent failed');
+	expect(outcomes()).toEqual(['unreached', 'failed']);
+});
+
+test('100 turns are one write', async () => {
+	const items = Array.from({ length: 100 }, (_, i) => said(`m${i}`, `k${i % 20}`));
+	await stage.run(items, { ...MAPPED, options: { ...RECORDED, concurrency: 50 } });
+	expect(rows()).toHaveLength(100);
+	expect(operations()).toEqual(['list', 'create', 'list', 'insert']);
+	await stage.run(items, { ...MAPPED, options: { ...RECORDED, concurrency: 50 } });
+	expect(operations().slice(4)).toEqual(['list', 'insert']);
+});
+
+test('what Retry On Fail and Retry Execution find answered has its row already', async () => {
+	stage.platform.faults.add({ on: 'invoke', kind: 'code', code: 40000, match: 'second', times: 1 });
+	const settings = { retryOnFail: true, maxTries: 2, waitBetweenTries: 1 };
+	const parameters = { options: { ...RECORDED, concurrency: 1 } };
+	const run = await stage.run([said('first'), said('second')], parameters, settings);
+	expect(run.status).toBe('success');
+	expect(rows().map(({ item, outcome }) => [item, outcome])).toEqual([
+		[0, 'answered'],
+		[1, 'refused'],
+		[1, 'answered'],
+	]);
+	expect(stage.platform.books().invocations).toHaveLength(2);
+});
+
+test('a stop in the middle loses no row', async () => {
+	const live = await stage.harness.start({
+		workflow: stage.workflow({ options: RECORDED }),
+		items: [said('done'), said('[hold]')],
+		credentials: stage.credentials,
+		executeWorkflow: stage.tables.executeWorkflow,
+	});
+	await until(() => stage.platform.agent.held === 1 && stage.platform.books().invocations.length === 2);
+	await until(() => stage.platform.books().invocations.some(({ answered }) => answered === 'yes'));
+	await new Promise((resolve) => setTimeout(resolve, 50));
+	live.cancel();
+	await live.done;
+	await until(() => rows().length === 2);
+	stage.platform.agent.release();
+	expect(rows().map(({ item, outcome, mayHaveRun }) => [item, outcome, mayHaveRun])).toEqual([
+		[0, 'answered', true],
+		[1, 'cancelled', true],
+	]);
+});
+
+describe('a table that cannot be written', () => {
+	test.each([
+		[
+			'is full',
+			() => {
+				stage.tables.before = (operation) => {
+					if (operation === `insert ${TABLE}`) throw new Error('Data table size limit exceeded');
+				};
+			},
+		],
+		[
+			'cannot be made',
+			() => {
+				stage.tables.before = (operation) => {
+					if (operation === `create ${TABLE}`) throw new Error('You have no permission');
+				};
+			},
+		],
+	])('%s: the answers leave, and a hint says what is missing', async (_, breakIt) => {
+		breakIt();
+		const run = await stage.run([said('a'), said('b')], { options: RECORDED });
+		expect(messages(run)).toEqual(['answered', 'answered']);
+		expect(hints(run)).toEqual([
+			expect.stringContaining('could not be written to the Data Table flow_agent_turns'),
+		]);
+	});
+
+	test('is not there: this n8n has no Data Tables', async () => {
+		const run = await stage.run([said('a')], { options: RECORDED }, { executeWorkflow: noDataTables });
+		expect(messages(run)).toEqual(['answered']);
+		expect(hints(run)).toHaveLength(1);
+	});
+
+	test("has a person's own columns", async () => {
+		await addForeignTable(stage.tables);
+		const run = await stage.run([said('a')], { options: RECORDED });
+		expect(messages(run)).toEqual(['answered']);
+		expect(hints(run)).toHaveLength(1);
+	});
+});

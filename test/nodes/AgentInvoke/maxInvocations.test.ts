@@ -1,0 +1,65 @@
+import { NODE_NAME } from '../harness';
+import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
+import { MAPPED, messages, RECORDED, said, TABLE } from './turnTable.fixture';
+
+let stage: AgentStage;
+beforeAll(async () => {
+	stage = await openAgentStage();
+});
+afterAll(async () => {
+	await stage.close();
+});
+beforeEach(() => {
+	stage.reset();
+});
+
+const rows = () => stage.tables.rows(TABLE);
+
+describe('Max Invocations', () => {
+	const OVERLOADED = { on: 'invoke', kind: 'code', code: 50300, msg: 'overloaded' } as const;
+	const limited = (maxInvocations: number, over: object = {}) => ({
+		options: { ...RECORDED, maxInvocations, retries: 10, ...over },
+	});
+
+	test('counts repeats: one beyond it is not made, and the item says what is known', async () => {
+		stage.platform.faults.add({ ...OVERLOADED, times: 5 });
+		const run = await stage.run([said('hi')], limited(3), CONTINUE);
+		const { error, message } = run.output(NODE_NAME)[0]!.json;
+		expect(error).toContain('The agent is still taking no calls after 3 tries');
+		expect(message).toContain('"Max Invocations" allows 3 call(s) in one run, repeats included');
+		expect(stage.platform.books().requests.invoke).toBe(3);
+		expect(rows()).toMatchObject([{ outcome: 'refused', attempts: 3, mayHaveRun: false }]);
+	});
+
+	test('repeats as often as it allows', async () => {
+		stage.platform.faults.add({ ...OVERLOADED, times: 2 });
+		expect(messages(await stage.run([said('hi')], limited(3)))).toEqual(['answered']);
+		expect(stage.platform.books().requests.invoke).toBe(3);
+	});
+
+	test('keeps a call for each item: repeats never take it', async () => {
+		stage.platform.faults.add({ ...OVERLOADED, match: 'busy' });
+		const items = [said('busy'), said('b'), said('c')];
+		const run = await stage.run(items, limited(4, { concurrency: 1 }), CONTINUE);
+		expect(messages(run)).toEqual([expect.stringContaining('after 2 tries'), 'answered', 'answered']);
+		expect(stage.platform.books().requests.invoke).toBe(4);
+	});
+
+	test('counts a renewed session as a repeat', async () => {
+		const options = { ...limited(1, { renewExpiredSession: true }).options };
+		await stage.run([said('hi')], { ...MAPPED, options });
+		stage.platform.agent.expireSessions();
+		const run = await stage.run([said('hi')], { ...MAPPED, options });
+		expect(run.error?.message).toContain('does not know the session');
+		expect(run.error?.description).toContain('"Max Invocations" allows 1 call(s)');
+		expect(stage.platform.books().requests.invoke).toBe(2);
+	});
+
+	test('counts what is repeated although it may have run', async () => {
+		stage.platform.faults.add({ on: 'invoke', kind: 'resetAfter' });
+		const run = await stage.run([said('hi')], limited(2, { retryAmbiguous: true }), CONTINUE);
+		expect(run.output(NODE_NAME)[0]!.json.message).toContain('"Max Invocations" allows 2 call(s)');
+		expect(stage.platform.books().invocations).toHaveLength(2);
+		expect(rows()).toMatchObject([{ outcome: 'unclear', attempts: 2, mayHaveRun: true }]);
+	});
+});

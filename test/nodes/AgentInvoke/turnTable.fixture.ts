@@ -1,0 +1,30 @@
+import { NODE_NAME, type HarnessRun, type ItemInput } from '../harness';
+import type { DataTables } from '../harness/dataTables';
+
+export const TABLE = 'flow_agent_turns';
+export const RECORDED = { requestsPerSecond: 0, recordTurns: true };
+export const MAPPED = { sessionMode: 'mapped', sessionKey: '={{ $json.key }}' };
+
+export const said = (say: string, key = 'anna'): ItemInput => ({ json: { key, say } });
+
+/** What became of each item of the first output: its error, or that it was answered. */
+export const messages = (run: HarnessRun): string[] =>
+	run.output(NODE_NAME).map(({ json }) => (typeof json.error === 'string' ? json.error : 'answered'));
+
+/** Operations on the table of turns so far, by name. */
+export const operationsOn = ({ operations }: DataTables): string[] =>
+	operations.filter((one) => one.endsWith(TABLE)).map((one) => one.split(' ')[0]!);
+
+/** A table of the same name, made by someone else. */
+export async function addForeignTable({ executeWorkflow, operations }: DataTables): Promise<void> {
+	const parameters = {
+		...{ resource: 'table', operation: 'create', tableName: TABLE },
+		columns: { column: [{ name: 'mine', type: 'string' }] },
+	};
+	const nodes = [
+		{ type: 'n8n-nodes-base.executeWorkflowTrigger' },
+		{ type: 'n8n-nodes-base.dataTable', typeVersion: 1.1, parameters },
+	];
+	await executeWorkflow({ code: { nodes } } as never, {} as never, { inputData: [{ json: {} }] } as never);
+	operations.length = 0;
+}

@@ -1,0 +1,276 @@
+import fc from 'fast-check';
+
+import { invokeBody, emptyBody, type AgentFile, type Turn } from '../../../nodes/AgentInvoke/request';
+import { readDeployment } from '../../../nodes/AgentInvoke/deployment';
+import {
+	clashWith,
+	fillTemplate,
+	hasBrokenChoice,
+	mergeDeep,
+	placeholdersOf,
+} from '../../../nodes/AgentInvoke/template';
+import type { Json, JsonObject } from '../../../nodes/shared/text/json';
+import { hostileJson } from '../FlowTask/hostileJson';
+import { deploymentOf } from './deployment.fixture';
+
+const values = (given: Readonly<Record<string, Json>>) => new Map(Object.entries(given));
+const fill = (template: Json, given: Readonly<Record<string, Json>> = {}) =>
+	fillTemplate(template, values(given));
+
+describe('filling', () => {
+	test.each<[string, Json, Record<string, Json>, Json | undefined]>([
+		['a whole text takes the type', { a: '$result' }, { result: { b: [1, null] } }, { a: { b: [1, null] } }],
+		['within a text it is text', { a: 'You: $message!' }, { message: 'hi' }, { a: 'You: hi!' }],
+		['an object within a text is JSON', { a: 'x $result' }, { result: { b: 1 } }, { a: 'x {"b":1}' }],
+		['two in one text', '$name ($url)', { name: 'n', url: 'u' }, 'n (u)'],
+		[
+			'null, false, 0 and nothing are values',
+			['$a', '$b', '$c', '$d'],
+			{ a: null, b: false, c: 0, d: '' },
+			[null, false, 0, ''],
+		],
+		['what is absent takes its key', { a: '$session', b: 1 }, {}, { b: 1 }],
+		['and its entry of a list', ['a', '$session', 'b'], {}, ['a', 'b']],
+		['and the longer text', { a: 'thread/$session', b: 1 }, {}, { b: 1 }],
+		['and what held nothing else', { a: { b: { c: '$session' } }, d: [['$session']], e: 1 }, {}, { e: 1 }],
+		['what was empty stays', { a: {}, b: [], c: '' }, {}, { a: {}, b: [], c: '' }],
+		['nothing is left', { a: '$session' }, {}, undefined],
+		[
+			'a dollar sign',
+			['$$', 'a$$b', '$$message', '$$$message', '5$', '$5'],
+			{ message: 'hi' },
+			['$', 'a$b', '$message', '$hi', '5$', '$5'],
+		],
+		['a choice with a stream', { a: '$stream(sse, sync)' }, { stream: true }, { a: 'sse' }],
+		['a choice without', { a: 'm/$stream(sse, sync)' }, {}, { a: 'm/sync' }],
+		['a choice of one word', { a: '$stream(yes,)', b: 1 }, {}, { b: 1 }],
+		['a stream without words', { a: '$stream' }, { stream: true }, { a: true }],
+		['keys are no placeholders', { $message: '$message' }, { message: 'hi' }, { $message: 'hi' }],
+		[
+			'what is put in is not read again',
+			['$message', 'x$message'],
+			{ message: '$session $$' },
+			['$session $$', 'x$session $$'],
+		],
+		['other types stay', [1, true, null], {}, [1, true, null]],
+	])('%s', (_name, template, given, expected) => {
+		expect(fill(template, given)).toEqual(expected);
+	});
+
+	test('a name of every object is a name like any other, in templates and in values', () => {
+		const template = JSON.parse('{"__proto__":{"a":"$result"},"constructor":"$session"}') as Json;
+		const result = JSON.parse('{"__proto__":{"polluted":1}}') as Json;
+		const filled = fill(template, { result, session: 's' });
+		expect(JSON.stringify(filled)).toBe('{"__proto__":{"a":{"__proto__":{"polluted":1}}},"constructor":"s"}');
+		expect(Object.getPrototypeOf(filled)).toBe(Object.prototype);
+		for (const name of ['constructor', 'toString', '__proto__', 'hasOwnProperty']) {
+			expect(fill({ a: `$${name}` })).toBeUndefined();
+		}
+	});
+
+	const NAMES = ['message', 'session', 'files', 'result'] as const;
+	const text = fc.oneof(
+		fc.string(),
+		fc.constantFrom(
+			...NAMES.map((name) => `$${name}`),
+			'$$',
+			'$',
+			'$stream(a,b)',
+			'${process.exit()}',
+			'={{ 1 }}',
+		),
+		fc.constantFrom('{{ $json.a }}', '`${1}`', '$message$session', 'x $result y', '$$message'),
+	);
+	const template = fc.letrec<{ node: Json }>((tie) => ({
+		node: fc.oneof(
+			{ maxDepth: 5 },
+			text,
+			fc.oneof(fc.integer(), fc.boolean(), fc.constant(null)),
+			fc.array(tie('node'), { maxLength: 4 }),
+			fc.dictionary(fc.oneof(fc.string(), fc.constantFrom('__proto__', 'constructor')), tie('node'), {
+				maxKeys: 4,
+			}) as fc.Arbitrary<Json>,
+		),
+	})).node;
+
+	test('no placeholder survives, and what is put in arrives as it is', () => {
+		const mark = '\u0000here\u0000';
+		fc.assert(
+			fc.property(template, (given) => {
+				const all = values(Object.fromEntries(NAMES.map((name) => [name, mark])));
+				const filled = fillTemplate(given, all);
+				const left = JSON.stringify(filled ?? null);
+				const source = JSON.stringify(given);
+				// What had no dollar sign is what it was.
+				if (!source.includes('$')) expect(filled).toEqual(given);
+				const wanted = [...placeholdersOf(given)].some((name) => name !== 'stream' && all.has(name));
+				if (wanted && placeholdersOf(given).size === 1) expect(left).toContain('here');
+				// Nothing is absent, so nothing can be left to replace but literal dollar signs.
+				const again = [...placeholdersOf(filled ?? null)].filter((name) => all.has(name));
+				if (!source.includes('$$')) expect(again).toEqual([]);
+			}),
+			{ numRuns: 2_000 },
+		);
+	});
+
+	test('values of any kind come out as they went in, and nothing is evaluated', () => {
+		fc.assert(
+			fc.property(hostileJson(), fc.string(), (value, more) => {
+				const filled = fill(
+					{ a: '$result', b: [{ c: '$result' }], d: more.replaceAll('$', '$$$$') },
+					{ result: value },
+				);
+				expect(filled).toEqual({ a: value, b: [{ c: value }], d: more });
+			}),
+			{ numRuns: 1_000 },
+		);
+	});
+
+	test('without values only what is constant is left, and filling twice is filling once', () => {
+		fc.assert(
+			fc.property(template, (given) => {
+				const filled = fillTemplate(given, new Map());
+				if (filled === undefined || JSON.stringify(given).includes('$')) return;
+				expect(fillTemplate(filled, new Map())).toEqual(filled);
+			}),
+			{ numRuns: 1_000 },
+		);
+	});
+
+	test('thousands of dollar signs, and texts of a million characters, take no time', () => {
+		const long = `${'$$'.repeat(200_000)}$message${'$'.repeat(200_001)}`;
+		const startedMs = performance.now();
+		expect(JSON.stringify(fill(long, { message: 'm' }))).toContain('$m$');
+		expect(hasBrokenChoice('$stream('.repeat(100_000))).toBe(true);
+		expect(fill(`$stream(${'a'.repeat(500_000)}`)).toBeUndefined();
+		expect(performance.now() - startedMs).toBeLessThan(2_000);
+	});
+});
+
+describe('merging', () => {
+	test('adds at any depth, and takes the place of what is no object', () => {
+		expect(mergeDeep({ a: { b: 1, c: [1] } }, { a: { c: [2], d: 3 }, e: 4 })).toEqual({
+			...{ a: { b: 1, c: [2], d: 3 }, e: 4 },
+		});
+	});
+
+	test.each<[string, Json, Json, string | undefined]>([
+		['beside it', { a: { b: '$message' } }, { a: { c: 1 } }, undefined],
+		['a constant', { a: { b: '$message', c: 1 } }, { a: { c: 2 } }, undefined],
+		['its place', { a: { b: '$message' } }, { a: { b: 1 } }, 'a.b'],
+		['inside of it', { a: '$result' }, { a: { b: 1 } }, 'a'],
+		['around it', { a: { b: '$message' } }, { a: 1 }, 'a'],
+		['a list that holds it', { a: ['$message'] }, { a: [1] }, 'a'],
+		['a list that does not', { a: [1], b: '$message' }, { a: [2] }, undefined],
+	])('%s', (_name, template, more, clash) => {
+		expect(clashWith(template, more)).toBe(clash);
+	});
+
+	test('does not change what objects are by nature', () => {
+		const more = JSON.parse(
+			'{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}',
+		) as Json;
+		const merged = mergeDeep({ a: 1 }, more);
+		expect(JSON.stringify(merged)).toContain('"__proto__":{"polluted":1}');
+		expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false);
+	});
+});
+
+describe('the description of a request', () => {
+	const FILE: AgentFile = { url: 'https://x/a', name: 'a.txt', mimeType: '' };
+	const message: Turn = { kind: 'message', message: 'hello', files: [FILE] };
+	const result: Turn = { kind: 'result', interruptId: 'i', result: { ok: true } };
+
+	function bodyOf(turn: Turn, fields: object, { stream = false, session = '', extra = '' } = {}): Json {
+		const body = invokeBody(turn, stream, extra, deploymentOf({ ...fields }));
+		if (!body.ok) throw new Error(body.failure.message);
+		return body.value(session);
+	}
+
+	test('fields may be paths, lists included, and share what is around them', () => {
+		const fields = {
+			messageField: 'input.messages[0].content',
+			filesField: 'input.messages[0].files',
+			sessionField: 'thread["id"]',
+			streamField: 'options.stream',
+			interruptResultField: 'input.decision',
+			interruptResultTemplate: '{"ref":"$interruptId","value":["$result"]}',
+			fileTemplate: '"$url"',
+		};
+		expect(bodyOf(message, fields, { stream: true, session: 's' })).toEqual({
+			input: { messages: [{ content: 'hello', files: ['https://x/a'] }] },
+			...{ thread: { id: 's' }, options: { stream: true } },
+		});
+		expect(bodyOf(result, fields)).toEqual({ input: { decision: { ref: 'i', value: [{ ok: true }] } } });
+	});
+
+	test('both formats make the same body of the defaults', () => {
+		for (const turn of [message, result]) {
+			for (const over of [{}, { stream: true, session: 's', extra: '{"a":{"b":1}}' }]) {
+				expect(bodyOf(turn, { requestFormat: 'template' }, over)).toEqual(bodyOf(turn, {}, over));
+			}
+		}
+	});
+
+	test('a name with a blank or a comma is one name', () => {
+		expect(bodyOf({ ...message, files: [] }, { messageField: 'user input, please' })).toEqual({
+			'user input, please': 'hello',
+		});
+	});
+
+	test.each([
+		[{ messageField: 'a', sessionField: 'a' }, 'Session Field'],
+		[{ messageField: 'a', sessionField: 'a.b' }, 'Session Field'],
+		[{ messageField: 'a.b', sessionField: 'a' }, 'Session Field'],
+		[{ messageField: 'a[1]' }, 'gap'],
+		[{ messageField: '.' }, 'names no field'],
+		[{ requestFormat: 'template', messageTemplate: '["$message"]' }, 'not a JSON object'],
+		[
+			{ requestFormat: 'template', messageTemplate: '{"a":"$message","b":"$stream(x)"}' },
+			'without two words',
+		],
+		[{ requestFormat: 'template', messageTemplate: '{"a":"$message","b":"$url"}' }, '"$url"'],
+		[{ requestFormat: 'template', messageTemplate: '{"a":"$message","b":"$constructor"}' }, '"$constructor"'],
+		[{ requestFormat: 'template', messageTemplate: '{"a":"$message","b":9007199254740993}' }, 'lose digits'],
+		[
+			{
+				requestFormat: 'template',
+				messageTemplate: `{"a":"$message","b":${'['.repeat(200)}${']'.repeat(200)}}`,
+			},
+			'nested too deeply',
+		],
+		[{ requestFormat: 'template', messageTemplate: '{“a”:“$message”}' }, 'curly quotes'],
+		[{ fileTemplate: '$url' }, 'quotation marks'],
+	])('%j is refused: %s', (fields, said) => {
+		const read = readDeployment({ customFields: true, ...fields });
+		expect(read).toMatchObject({
+			ok: false,
+			failure: { kind: expect.stringMatching(/^(credential|badInput)$/) },
+		});
+		expect(JSON.stringify(read)).toContain(JSON.stringify(said).slice(1, -1));
+	});
+
+	test('JSON that an expression gave is a template, too', () => {
+		const fields = { requestFormat: 'template', messageTemplate: { a: { b: '$message' } } };
+		expect(bodyOf({ ...message, files: [] }, fields)).toEqual({ a: { b: 'hello' } });
+	});
+
+	test('the extra body is merged last, and its dollar signs are its own', () => {
+		const fields = { messageField: 'input.query' };
+		const plain = { ...message, files: [] };
+		expect(bodyOf(plain, fields, { extra: '{"input":{"lang":"$message"}}' })).toEqual({
+			input: { query: 'hello', lang: '$message' },
+		});
+		expect(() => bodyOf(plain, fields, { extra: '{"input":{"query":"x"}}' })).toThrow('"input.query"');
+	});
+
+	test('the call that tests a token holds no message', () => {
+		const template: JsonObject = {
+			input: { query: 'Say: $message', lang: 'en' },
+			mode: '$stream(sse, sync)',
+		};
+		const fields = { requestFormat: 'template', messageTemplate: JSON.stringify(template) };
+		expect(emptyBody(deploymentOf())).toEqual({});
+		expect(emptyBody(deploymentOf(fields))).toEqual({ input: { lang: 'en' }, mode: 'sync' });
+	});
+});

@@ -1,0 +1,111 @@
+import fc from 'fast-check';
+
+import type { Json } from '../../../../nodes/shared/text/json';
+import { readPath } from '../../../../nodes/shared/text/jsonPath';
+import { fillTemplate, placeholdersIn } from '../../../../nodes/shared/text/jsonTemplate';
+
+const ITEM: Json = {
+	text: 'Hello',
+	count: 3,
+	done: false,
+	nothing: null,
+	'order-id': 'A-1',
+	'a.b': 'dotted',
+	list: [{ id: 7 }, 'two'],
+};
+
+function fill(template: Json): Json | undefined {
+	return fillTemplate(template, ({ name, path, words }) => {
+		if (name === 'stream') return words[0] ?? true;
+		if (name !== 'json') return undefined;
+		return path === '' ? ITEM : readPath(ITEM, path);
+	});
+}
+
+test.each<[template: Json, filled: Json | undefined]>([
+	['$json', ITEM],
+	['$json.text', 'Hello'],
+	['$json.count', 3],
+	['$json.done', false],
+	['$json.nothing', null],
+	['$json.list', [{ id: 7 }, 'two']],
+	['$json.list[0].id', 7],
+	['$json["a.b"]', 'dotted'],
+	['$json.order-id', 'A-1'],
+	['$json.missing', undefined],
+])('%j alone keeps its type', (template, filled) => {
+	expect(fill(template)).toEqual(filled);
+});
+
+test.each<[template: string, filled: string | undefined]>([
+	['Re: $json.text!', 'Re: Hello!'],
+	['$json.text-$json.count', 'Hello-3'],
+	['$json.text.', 'Hello.'],
+	['$json.list, $json.done', '[{"id":7},"two"], false'],
+	['$json.text and $json.missing', undefined],
+	['$$json.text', '$json.text'],
+	['$$$json.count', '$3'],
+	['5 $ or $5', '5 $ or $5'],
+	['$$', '$'],
+	['', ''],
+])('%j in a longer text is text', (template, filled) => {
+	expect(fill(template)).toBe(filled);
+});
+
+test('what is absent takes its key or list entry with it, and nothing else', () => {
+	const template: Json = {
+		a: '$json.missing',
+		b: { c: 'with $json.missing', d: '$json.text' },
+		e: ['$json.missing', '$json.list', 1, null],
+		f: true,
+	};
+	expect(fill(template)).toEqual({ b: { d: 'Hello' }, e: [[{ id: 7 }, 'two'], 1, null], f: true });
+});
+
+test('a choice of words', () => {
+	expect(fill({ mode: '$stream(streaming, blocking)', plain: '$stream' })).toEqual({
+		mode: 'streaming',
+		plain: true,
+	});
+	expect(placeholdersIn(['$stream(streaming, blocking)'])).toEqual([
+		{
+			written: '$stream(streaming, blocking)',
+			name: 'stream',
+			path: '',
+			words: ['streaming', 'blocking'],
+		},
+	]);
+});
+
+test('all placeholders are found, keys and double dollars are none', () => {
+	const template: Json = { $key: ['$json.a[0]', { b: 'x $other.y and $$z' }], c: 1 };
+	expect(placeholdersIn(template).map(({ written }) => written)).toEqual(['$json.a[0]', '$other.y']);
+});
+
+test('what is filled in is data: neither its placeholders nor its keys mean anything', () => {
+	const value: Json = JSON.parse('{"__proto__":{"x":1},"text":"$json.text $$"}');
+	expect(
+		JSON.stringify(
+			fillTemplate({ a: '$json', b: 'it is $json.text' }, ({ path }) => (path ? '$json' : value)),
+		),
+	).toBe('{"a":{"__proto__":{"x":1},"text":"$json.text $$"},"b":"it is $json"}');
+	expect(JSON.stringify(fillTemplate(JSON.parse('{"__proto__":"$json"}'), () => 1))).toBe('{"__proto__":1}');
+});
+
+test('JSON without a dollar stays as it is', () => {
+	fc.assert(
+		fc.property(fc.jsonValue(), (value) => {
+			const plain: Json = JSON.parse(JSON.stringify(value).replaceAll('$', 'S'));
+			expect(fillTemplate(plain, () => 'never')).toEqual(plain);
+			expect(placeholdersIn(plain)).toEqual([]);
+		}),
+	);
+});
+
+test('any text comes back with its dollars doubled', () => {
+	fc.assert(
+		fc.property(fc.string({ unit: fc.constantFrom('$', 'a', '.', '[', '(', ' ', '1') }), (text) => {
+			expect(fillTemplate(text.replaceAll('$', '$$$$'), () => undefined)).toBe(text);
+		}),
+	);
+});
