@@ -10,12 +10,15 @@ import type { RunningN8n, SavedCredential, WorkflowDocument } from './runner';
 
 type Node = WorkflowDocument['nodes'][number];
 type Item = Record<string, unknown>;
+type LocalInvocation = ReturnType<LocalPlatform['books']>['invocations'][number];
 
 const FAULT_RATE = 0.1;
 const SEED = Number(process.argv.find((word) => word.startsWith('--seed='))?.slice(7) ?? 1);
 const LOT = 100;
 const LOTS_AT_ONCE = 2;
 const LOT_DEADLINE_MS = 600_000;
+/** Of the turns, every other one belongs to a session that many executions share; the rest begin one each. */
+const SHARED_SESSIONS = 10;
 
 const packageRoot = join(__dirname, '..', '..');
 
@@ -23,6 +26,8 @@ interface Campaign {
 	readonly name: string;
 	readonly items: number;
 	readonly step: Node;
+	/** Stands behind the item's name, from "of" on: what it belongs to. */
+	readonly ownerOf?: (item: number) => string;
 }
 
 interface Figure {
@@ -70,8 +75,10 @@ async function campaigns(n8n: RunningN8n, platform: LocalPlatform): Promise<Camp
 			name: 'turns',
 			items: 300,
 			step: step('agentInvoke', token, {
-				...{ operation: 'invoke', message: '={{ $json.key }}', sessionMode: 'new', stream: true },
+				...{ operation: 'invoke', message: '={{ $json.key }}', stream: true },
+				...{ sessionMode: 'mapped', sessionKey: "={{ $json.key.split(' of ')[1] }}" },
 			}),
+			ownerOf: (item) => (item % 2 === 0 ? `shared ${(item / 2) % SHARED_SESSIONS}` : `own ${item}`),
 		},
 		{
 			name: 'chats',
@@ -85,12 +92,15 @@ async function campaigns(n8n: RunningN8n, platform: LocalPlatform): Promise<Camp
 }
 
 /** Sends a campaign's items in lots, some at a time. @returns what came out for each item, in order */
-async function play(n8n: RunningN8n, { name, items, step: node }: Campaign): Promise<Item[]> {
+async function play(n8n: RunningN8n, { name, items, step: node, ownerOf }: Campaign): Promise<Item[]> {
 	const path = `chaos-${name}`;
 	const service = batchService({ path, answers: 'lastNode', steps: [node] });
 	await n8n.client.activate(await n8n.client.createWorkflow(service));
 	const lots = Array.from({ length: items / LOT }, (_, lot) =>
-		Array.from({ length: LOT }, (__, index) => `${name} ${lot * LOT + index}`),
+		Array.from({ length: LOT }, (__, index) => {
+			const item = lot * LOT + index;
+			return ownerOf ? `${name} ${item} of ${ownerOf(item)}` : `${name} ${item}`;
+		}),
 	);
 	const outputs: Item[][] = [];
 	const next = async (): Promise<void> => {
@@ -109,6 +119,28 @@ async function play(n8n: RunningN8n, { name, items, step: node }: Campaign): Pro
 const isError = (item: Item): boolean => typeof item.error === 'string';
 const count = (items: readonly Item[], said: RegExp): number =>
 	items.filter((item) => isError(item) && said.test(String(item.error))).length;
+
+/** Sessions by key: of the turns whose answers came out, none may stand outside the one session of its key. */
+function outsideTheirSession(ran: ReadonlyArray<LocalInvocation>, answered: ReadonlySet<string>): number {
+	const sessions = new Map<string, Map<string, number>>();
+	// A first answer that was lost leaves a session that nobody knows; the key's next turn rightly begins another.
+	for (const { message, sessionId } of ran.filter((turn) => answered.has(turn.answer))) {
+		const key = message?.split(' of ')[1] ?? '';
+		const turns = sessions.get(key) ?? new Map<string, number>();
+		sessions.set(key, turns.set(sessionId, (turns.get(sessionId) ?? 0) + 1));
+	}
+	const counts = [...sessions.values()].map((turns) => [...turns.values()]);
+	return counts.reduce((sum, turns) => sum + turns.reduce((a, b) => a + b, 0) - Math.max(...turns), 0);
+}
+
+/** Sessions in which more than one key spoke. */
+function sharedByKeys(ran: ReadonlyArray<LocalInvocation>): number {
+	const keys = new Map<string, Set<string>>();
+	for (const { message, sessionId } of ran) {
+		keys.set(sessionId, (keys.get(sessionId) ?? new Set()).add(message?.split(' of ')[1] ?? ''));
+	}
+	return [...keys.values()].filter(({ size }) => size > 1).length;
+}
 
 /** An error that is no sentence of ours would be a raw one. */
 const RAW = /TypeError|undefined is not|Cannot read|is not a function|\[object/;
@@ -153,6 +185,9 @@ function judge(platform: LocalPlatform, results: Record<string, Item[]>): Figure
 		moreThan('turns: answered', turns.filter((item) => !isError(item)).length, 240),
 		zero('turns: run twice', ranTwice),
 		zero('turns: run, and neither answered nor told', Math.max(0, untold)),
+		zero('turns: answered outside the session of their key', outsideTheirSession(ran, answered)),
+		zero('turns: more than one key in a session', sharedByKeys(ran)),
+		moreThan('turns: most of one session', Math.max(...books.sessions.map(({ turns: many }) => many)), 10),
 		whole('chats: items that came out', chats.length, 300),
 		moreThan('chats: answered', chats.filter((item) => !isError(item)).length, 260),
 		zero(
