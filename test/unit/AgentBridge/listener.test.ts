@@ -221,3 +221,20 @@ test('a connection that lived a minute makes the next failure a first one; a sho
 	await clock.advance(3_600_000);
 	expect(pauses.ended()).toBe(2_000);
 });
+
+test('what is sent leaves over an open connection, and over no other', async () => {
+	const { clock, last, listener } = listenTo();
+	expect(listener.send('too early')).toBe(false);
+	last().open();
+	const first = last();
+	expect(listener.send('one')).toBe(true);
+	first.end(1006);
+	expect(listener.send('in between')).toBe(false);
+	await clock.advance(1_000);
+	expect(listener.send('before it is open')).toBe(false);
+	last().open();
+	expect(listener.send('two')).toBe(true);
+	expect([first.sent, last().sent]).toEqual([['one'], ['two']]);
+	void listener.stop();
+	expect(listener.send('too late')).toBe(false);
+});
