@@ -261,7 +261,9 @@ export function provesNotRun(refusal: Refusal, deployment: Deployment, sessionId
 	if ((isForLoad || isOwn) && hasEnvelope && saidSuccess(raw)) return false;
 	if (isForLoad && !isOwn && words.failed.has(said)) return false;
 	const answers = [paths.answer, paths.delta].map((path) => textAt(data, path));
-	return answers.every((text) => text.trim() === '') && saysNoMore(raw, sessionId, deployment);
+	if (answers.some((text) => text.trim() !== '')) return false;
+	// Whoever entered the code knows what it means, whatever else the deployment says with it.
+	return isOwn || saysNoMore(raw, sessionId, deployment);
 }
 
 /**
