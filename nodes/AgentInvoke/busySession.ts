@@ -24,18 +24,19 @@ export async function untilFree(
 	{ waiting, clock, random }: BusyParts,
 	call: () => Promise<Result<Invoked, AgentFailure>>,
 ): Promise<Result<Invoked, AgentFailure>> {
+	const isStopped = (): boolean => waiting.signal.aborted;
 	let tries = 0;
 	for (let calls = 1; ; calls++) {
 		const invoked = await call();
 		if (invoked.ok) return { ok: true, value: { ...invoked.value, tries: tries + invoked.value.tries } };
 		const { busySession } = invoked.failure;
 		const leftMs = waiting.untilMs - clock.now();
-		if (!busySession || leftMs <= 0 || waiting.signal.aborted) return invoked;
+		if (!busySession || leftMs <= 0 || isStopped()) return invoked;
 		tries += busySession.tries;
 		waiting.pause();
 		const askedMs = retryAfterMs(busySession.retryAfter, clock.wallNow()) ?? 0;
 		await clock.sleep(Math.min(leftMs, askedMs || pauseMs(calls, random)), waiting.signal);
-		if (waiting.signal.aborted) return invoked;
+		if (isStopped()) return invoked;
 	}
 }
 

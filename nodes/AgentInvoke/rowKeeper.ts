@@ -49,9 +49,10 @@ export class RowKeeper {
 	private async keep(): Promise<void> {
 		const idle = new AbortController();
 		this.idle = idle;
+		const isIdle = (): boolean => idle.signal.aborted;
 		for (;;) {
 			await this.clock.sleep(RENEW_MS, idle.signal);
-			if (idle.signal.aborted) return;
+			if (isIdle()) return;
 			const rowKeys = [...this.held.keys()];
 			const since = this.time();
 			// Nothing but the sign: a row may have become that of a session meanwhile.
@@ -60,7 +61,7 @@ export class RowKeeper {
 				'rowKey',
 				rowKeys.map((rowKey) => ({ rowKey, lastUsedAt })),
 			);
-			if (idle.signal.aborted) return;
+			if (isIdle()) return;
 			for (const rowKey of kept.ok ? rowKeys : []) {
 				const before = this.held.get(rowKey);
 				if (before) this.held.set(rowKey, { ...since, wasLate: this.isLate(before) });

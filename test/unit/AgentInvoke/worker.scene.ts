@@ -74,7 +74,7 @@ export class WorkerProcess {
 	private readonly sightings = new Sightings();
 	private readonly death = Promise.withResolvers<'died'>();
 	private readonly clock: Clock;
-	private isDead = false;
+	private isAlive = true;
 	private calls = 0;
 	/** It dies at its so many-th call of the table, whose effect is there or not. */
 	diesAt = Infinity;
@@ -91,13 +91,17 @@ export class WorkerProcess {
 			wallNow: () => time.wallNow() + skewMs,
 			sleep: async (ms, signal) => {
 				await time.sleep(ms, signal);
-				if (this.isDead) await new Promise<never>(() => undefined);
+				if (this.isDead()) await new Promise<never>(() => undefined);
 			},
 		};
 	}
 
+	private isDead(): boolean {
+		return !this.isAlive;
+	}
+
 	die(): void {
-		this.isDead = true;
+		this.isAlive = false;
 		this.death.resolve('died');
 	}
 
@@ -152,21 +156,21 @@ export class WorkerProcess {
 
 	/** What a dead process asked is answered to nobody. */
 	private async invoke(call: InvokeCall): ReturnType<OneAtATime['invoke']> {
-		if (this.isDead) return await new Promise<never>(() => undefined);
+		if (this.isDead()) return await new Promise<never>(() => undefined);
 		const answer = await this.agent.invoke({
 			...call,
-			onSession: (id) => (this.isDead ? undefined : call.onSession(id)),
+			onSession: (id) => (this.isDead() ? undefined : call.onSession(id)),
 		});
-		return this.isDead ? await new Promise<never>(() => undefined) : answer;
+		return this.isDead() ? await new Promise<never>(() => undefined) : answer;
 	}
 
 	private mortal(table: DataTable): DataTable {
 		const live = async <T>(work: () => Promise<T>): Promise<T> => {
-			if (this.isDead) return await new Promise<never>(() => undefined);
+			if (this.isDead()) return await new Promise<never>(() => undefined);
 			this.calls++;
 			if (this.calls < this.diesAt) {
 				const done = await work();
-				return this.isDead ? await new Promise<never>(() => undefined) : done;
+				return this.isDead() ? await new Promise<never>(() => undefined) : done;
 			}
 			// The last thing that leaves it.
 			void work();
