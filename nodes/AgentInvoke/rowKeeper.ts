@@ -11,6 +11,8 @@ const LATE_MS = (CLAIM_LIFE_MS * 3) / 4;
 interface Since {
 	readonly ms: number;
 	readonly wallMs: number;
+	/** It once gave no sign for so long that others may have gone ahead, whatever signs came later. */
+	readonly wasLate: boolean;
 }
 
 /** Gives signs of life for the rows that a run holds. */
@@ -26,7 +28,7 @@ export class RowKeeper {
 
 	hold(rowKey: string): void {
 		const isFirst = this.held.size === 0;
-		this.held.set(rowKey, this.time());
+		this.held.set(rowKey, { ...this.time(), wasLate: false });
 		if (isFirst) void this.keep();
 	}
 
@@ -36,16 +38,21 @@ export class RowKeeper {
 		if (!since) return false;
 		this.held.delete(rowKey);
 		if (this.held.size === 0) this.idle.abort();
-		const { clock } = this;
-		return Math.max(clock.now() - since.ms, clock.wallNow() - since.wallMs) > LATE_MS;
+		return this.isLate(since);
+	}
+
+	private isLate(since: Since): boolean {
+		const { ms, wallMs } = this.time();
+		return since.wasLate || Math.max(ms - since.ms, wallMs - since.wallMs) > LATE_MS;
 	}
 
 	private async keep(): Promise<void> {
 		const idle = new AbortController();
 		this.idle = idle;
+		const isIdle = (): boolean => idle.signal.aborted;
 		for (;;) {
 			await this.clock.sleep(RENEW_MS, idle.signal);
-			if (idle.signal.aborted) return;
+			if (isIdle()) return;
 			const rowKeys = [...this.held.keys()];
 			const since = this.time();
 			// Nothing but the sign: a row may have become that of a session meanwhile.
@@ -54,12 +61,15 @@ export class RowKeeper {
 				'rowKey',
 				rowKeys.map((rowKey) => ({ rowKey, lastUsedAt })),
 			);
-			if (idle.signal.aborted) return;
-			for (const rowKey of rowKeys) if (kept.ok && this.held.has(rowKey)) this.held.set(rowKey, since);
+			if (isIdle()) return;
+			for (const rowKey of kept.ok ? rowKeys : []) {
+				const before = this.held.get(rowKey);
+				if (before) this.held.set(rowKey, { ...since, wasLate: this.isLate(before) });
+			}
 		}
 	}
 
-	private time(): Since {
+	private time(): Omit<Since, 'wasLate'> {
 		return { ms: this.clock.now(), wallMs: this.clock.wallNow() };
 	}
 }

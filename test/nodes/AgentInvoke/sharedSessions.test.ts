@@ -1,0 +1,213 @@
+// What executions at the same time have of each other's sessions, by the books of the platform. They run in one n8n
+// process here; several processes are in test/unit/AgentInvoke and test/e2e.
+import { NODE_NAME, stopwatch, type HarnessRun, type ItemInput } from '../harness';
+import { noDataTables } from '../harness/dataTables';
+import { until } from '../../until';
+import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
+
+const TABLE = 'flow_agent_sessions';
+const MAPPED = { sessionMode: 'mapped', sessionKey: '={{ $json.key }}' };
+
+let stage: AgentStage;
+beforeAll(async () => {
+	stage = await openAgentStage();
+});
+afterAll(async () => {
+	await stage.close();
+});
+beforeEach(() => {
+	stage.reset();
+});
+
+const said = (key: string, say = 'hi'): ItemInput => ({ json: { key, say } });
+
+interface Session {
+	readonly key: string;
+	readonly id: string;
+	readonly source: string;
+}
+
+function sessionOf(run: HarnessRun, output = 0): Session {
+	expect(run.error).toBeUndefined();
+	return run.output(NODE_NAME, output)[0]?.json.session as unknown as Session;
+}
+
+/** Table operations on rows, without the removal of expired ones and without looking for the table. */
+const operations = (): string[] =>
+	stage.tables.operations.flatMap((one) => /^(get|insert|update)/.exec(one)?.[1] ?? []);
+
+test('100 executions at once with 20 keys: 20 sessions, and each message is a turn in that of its key', async () => {
+	await stage.run([said('makes the table')], MAPPED);
+	stage.platform.resetBooks();
+	stage.tables.operations.length = 0;
+	const calls = Array.from({ length: 100 }, (_, i) => said(`key ${i % 20}`, `key ${i % 20} says ${i}`));
+	const runs = await Promise.all(calls.map(async (call) => await stage.run([call], MAPPED)));
+	const { sessions, invocations, agentRefusals } = stage.platform.books();
+	expect([sessions.length, invocations.length, agentRefusals]).toEqual([20, 100, {}]);
+	const idOf = new Map(runs.map((run) => [sessionOf(run).key, sessionOf(run).id]));
+	for (const [key, id] of idOf) {
+		const session = sessions.find(({ sessionId }) => sessionId === id);
+		expect(session?.messages).toHaveLength(5);
+		expect(session?.messages.every((message) => message.startsWith(`${key} says `))).toBe(true);
+	}
+	expect(runs.filter((run) => sessionOf(run).source === 'new')).toHaveLength(20);
+	expect(stage.tables.rows(TABLE).filter(({ turns }) => turns === 5)).toHaveLength(20);
+	// 20 runs read, claim, make sure and write; 80 read, read again once it is their turn, and write.
+	expect(operations().length).toBeLessThanOrEqual(20 * 4 + 80 * 3);
+});
+
+test('five messages to an agent that takes longer: one session, five turns, in the order in which they came', async () => {
+	const runs: Array<Promise<HarnessRun>> = [];
+	for (const number of [1, 2, 3, 4, 5]) {
+		runs.push(stage.run([said('k', `message ${number} [takes: 400]`)], MAPPED));
+		await new Promise((resolve) => setTimeout(resolve, 100));
+	}
+	await Promise.all(runs);
+	const { sessions, agentRefusals } = stage.platform.books();
+	expect(agentRefusals).toEqual({});
+	expect(sessions.map(({ messages }) => messages.map((message) => message.slice(0, 9)))).toEqual([
+		[1, 2, 3, 4, 5].map((number) => `message ${number}`),
+	]);
+});
+
+test('two keys of two executions that wait for each other’s sessions both end', async () => {
+	const keys = ['a', 'b', 'c'];
+	const items = keys.map((key) => said(key, `${key} [takes: 50]`));
+	const options = { concurrency: 1 };
+	const there = stage.run(items, { ...MAPPED, options });
+	const back = stage.run(items.toReversed(), { ...MAPPED, options });
+	for (const run of [await there, await back]) expect(run.error).toBeUndefined();
+	expect(stage.platform.books().sessions.map(({ turns }) => turns)).toEqual([2, 2, 2]);
+});
+
+test('a busy session is waited for until the timeout, and then told', async () => {
+	const id = sessionOf(await stage.run([said('k')], MAPPED)).id;
+	const slow = stage.run([said('k', '[hold]')], MAPPED);
+	await until(() => stage.platform.agent.held === 1);
+	const explicit = { sessionMode: 'explicit', sessionId: id };
+	const watch = stopwatch();
+	const run = await stage.run([said('k')], { ...explicit, options: { timeoutSeconds: 3, retries: 0 } });
+	expect(run.error?.message).toBe('This session is busy with another message');
+	expect(watch.stop()).toBeGreaterThan(2_900);
+	expect(stage.platform.books().agentRefusals.session_busy).toBeGreaterThan(2);
+	const patient = stage.run([said('k', 'late')], explicit);
+	stage.platform.agent.release();
+	expect(sessionOf(await patient).id).toBe(id);
+	await slow;
+	expect(stage.platform.books().sessions[0]?.turns).toBe(3);
+});
+
+test.each(['arrival', 'strict'])(
+	'waiting for a key ends with the timeout, and nothing is sent (%s)',
+	async (turnOrder) => {
+		const slow = stage.run([said('k', '[hold]')], { ...MAPPED, options: { turnOrder } });
+		await until(() => stage.platform.agent.held === 1);
+		const options = { timeoutSeconds: 1, turnOrder };
+		const run = await stage.run([said('k'), said('other')], { ...MAPPED, options }, CONTINUE);
+		const [waited, other] = run.output(NODE_NAME).map(({ json }) => json);
+		expect(waited?.error).toContain('other messages of its session key took more than 1 seconds');
+		expect(other).toMatchObject({ session: { key: 'other', source: 'new' } });
+		stage.platform.agent.release();
+		await slow;
+		expect(stage.platform.books().invocations).toHaveLength(2);
+	},
+);
+
+test.each(['arrival', 'strict'])(
+	'an execution that is stopped while it waits ends within a second (%s)',
+	async (turnOrder) => {
+		const parameters = { ...MAPPED, options: { turnOrder } };
+		const slow = stage.run([said('k', '[hold]')], parameters);
+		await until(() => stage.platform.agent.held === 1);
+		const live = await stage.harness.start({
+			workflow: stage.workflow(parameters),
+			items: [said('k', 'never')],
+			credentials: stage.credentials,
+			executeWorkflow: stage.tables.executeWorkflow,
+		});
+		await new Promise((resolve) => setTimeout(resolve, 300));
+		const watch = stopwatch();
+		live.cancel();
+		expect((await live.done).status).toBe('canceled');
+		expect(watch.stop()).toBeLessThan(1_000);
+		const behind = stage.run([said('k', 'behind')], parameters);
+		stage.platform.agent.release();
+		await Promise.all([slow, behind]);
+		expect(stage.platform.books().sessions.map(({ messages }) => messages)).toEqual([['[hold]', 'behind']]);
+	},
+);
+
+test('in strict order the turns of a key follow each other, and the line is left empty', async () => {
+	const calls = Array.from({ length: 12 }, (_, i) => said(`k${i % 3}`, `${i} [takes: 40]`));
+	const options = { turnOrder: 'strict' };
+	const runs = await Promise.all(calls.map(async (call) => await stage.run([call], { ...MAPPED, options })));
+	for (const run of runs) expect(run.error).toBeUndefined();
+	const { sessions, concurrentPerSession, agentRefusals } = stage.platform.books();
+	expect([sessions.length, concurrentPerSession, agentRefusals]).toEqual([3, 1, {}]);
+	expect(stage.tables.rows(TABLE)).toHaveLength(3);
+});
+
+test('an answer that was recorded before opens nothing, and the key stays free', async () => {
+	const options = { idempotencyKey: '={{ $json.say }}' };
+	const first = sessionOf(await stage.run([said('k', 'order 7')], { ...MAPPED, options }));
+	stage.tables.edit(TABLE, () => undefined);
+	const again = await stage.run([said('k', 'order 7')], { ...MAPPED, options });
+	expect(again.output(NODE_NAME)[0]?.json).toMatchObject({ replayed: true, session: { id: first.id } });
+	expect(stage.platform.books().invocations).toHaveLength(1);
+	expect(stage.tables.rows(TABLE)).toMatchObject([{ sessionKey: 'k', sessionId: first.id }]);
+});
+
+test('where the agent refuses the first message of a key, the next one opens the session', async () => {
+	const run = await stage.run([said('k', '[refuse: later]')], { ...MAPPED, options: { retries: 0 } });
+	expect(run.status).toBe('error');
+	expect(stage.tables.rows(TABLE)).toEqual([]);
+	expect(sessionOf(await stage.run([said('k')], MAPPED)).source).toBe('new');
+});
+
+describe('Resume', () => {
+	const resume = (id: string, interruptId: string) => ({
+		...{ operation: 'resume', resumeSessionId: id, interruptId, result: 'yes' },
+	});
+
+	test.each(['mapped', 'new'])(
+		'keeps the mapping of its session alive, if there is one (%s)',
+		async (sessionMode) => {
+			const options = { sessionTtlHours: 2 };
+			const first = await stage.run([said('k', '[question: sure?]')], { ...MAPPED, sessionMode, options });
+			const { id } = sessionOf(first, 1);
+			const { interrupt } = first.output(NODE_NAME, 1)[0]!.json as { interrupt: { id: string } };
+			const hourAgo = Date.now() - 3_600_000;
+			if (sessionMode === 'mapped') {
+				stage.tables.edit(TABLE, (row) => ({
+					...row,
+					lastUsedAt: new Date(hourAgo).toISOString(),
+					expiresAtMs: hourAgo + 7_200_000,
+				}));
+			}
+			stage.tables.operations.length = 0;
+			const run = await stage.run([said('k')], resume(id, interrupt.id));
+			expect(run.error).toBeUndefined();
+			if (sessionMode === 'new') {
+				expect(operations()).toEqual([]);
+				return;
+			}
+			expect(operations()).toEqual(['get', 'update']);
+			const [row] = stage.tables.rows(TABLE);
+			expect(row).toMatchObject({ turns: 2, sessionId: id, lastExecutionId: run.executionId });
+			expect(Number(row?.expiresAtMs)).toBeGreaterThan(Date.now() + 7_100_000);
+			expect(Date.parse(String(row?.lastUsedAt))).toBeGreaterThan(Date.now() - 60_000);
+		},
+	);
+
+	test('does its work without Data Tables', async () => {
+		const first = await stage.run([said('k', '[question: sure?]')], { sessionMode: 'new' });
+		const { interrupt, session } = first.output(NODE_NAME, 1)[0]!.json as {
+			interrupt: { id: string };
+			session: Session;
+		};
+		const executeWorkflow = noDataTables;
+		const run = await stage.run([said('k')], resume(session.id, interrupt.id), { executeWorkflow });
+		expect(run.error).toBeUndefined();
+		expect([run.output(NODE_NAME).length, run.hints(NODE_NAME)]).toEqual([1, []]);
+	});
+});
