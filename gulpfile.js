@@ -62,9 +62,8 @@ async function bundle() {
 		// What n8n brings is found by require alone: it stands on NODE_PATH, which import() does not know.
 		supported: { 'dynamic-import': false },
 		charset: 'utf8',
-		// n8n reads all of it at each start. Functions keep their names and lines stay short, for stack traces.
+		// n8n reads all of it at each start. Methods keep their names and lines stay short, for stack traces.
 		minify: true,
-		keepNames: true,
 		lineLimit: 160,
 		legalComments: 'none',
 		logLevel: 'warning',

@@ -177,7 +177,7 @@ export class Reading {
 		const delta = isText && !isRepeated ? textOf(piece.value) : '';
 		if (!delta) return false;
 		if (this.deltas.length + delta.length > MOST_CHARS) {
-			this.hole = `it holds more than ${MOST_CHARS} characters`;
+			this.hole = `it contains more than ${MOST_CHARS} characters`;
 			this.isTooLong = true;
 			return false;
 		}

@@ -150,7 +150,7 @@ describe('a budget', () => {
 	test('nor does one whose table has other columns', async () => {
 		await addForeignTable(stage.tables);
 		const run = await stage.run([said('hi')], withBudget({}));
-		expect(run.error?.message).toContain('"flow_agent_turns" has other columns than expected');
+		expect(run.error?.message).toContain('"flow_agent_turns" does not have the expected columns');
 		expect(stage.platform.books().requests.invoke).toBe(0);
 	});
 
