@@ -45,3 +45,33 @@ export function askAgent(
 		settings: { executionOrder: 'v1' },
 	};
 }
+
+/** What `askAgent` answers. */
+export interface AgentItem {
+	readonly answer: string;
+	readonly session: { readonly key: string; readonly id: string; readonly source: string };
+	readonly replayed?: boolean;
+}
+
+/** So many calls with so few keys, all different. */
+export function callsOfFewKeys(calls: number, keys: number, name: string): Ask[] {
+	return Array.from({ length: calls }, (_, index) => {
+		const key = `${name} ${index % keys}`;
+		return { key, say: `${key} says ${index} [takes: 200]` };
+	});
+}
+
+/** Says what is wrong where the calls of a key are not turns of one session, each once. */
+export function splitSessions(
+	calls: readonly Ask[],
+	sessions: ReadonlyArray<{ readonly sessionId: string; readonly messages: readonly string[] }>,
+): string[] {
+	return [...Map.groupBy(calls, ({ key }) => key)].flatMap(([key, own]) => {
+		const said = own.map(({ say }) => say).toSorted();
+		const heard = sessions.filter(({ messages }) => messages.some((message) => said.includes(message)));
+		const [session, ...others] = heard;
+		if (!session || others.length > 0) return [`${key} has ${heard.length} sessions`];
+		const turns = session.messages.toSorted();
+		return JSON.stringify(turns) === JSON.stringify(said) ? [] : [`${key} has the turns ${turns.join('; ')}`];
+	});
+}

@@ -5,8 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startPlatform, type LocalPlatform } from '../platform';
 import textToImage from '../platform/workflows/text-to-image.json';
+<<<<<<< HEAD
 import { until } from '../until';
 import { askAgent } from './agentWorkflows';
+=======
+import { askAgent, callsOfFewKeys, splitSessions, type AgentItem } from './agentWorkflows';
+>>>>>>> sess13
 import { batchService, flowTask, type BatchService } from './batchService';
 import { answers, bridgeInbox, REPLY, thinks } from './bridgeWorkflows';
 import {
@@ -56,6 +60,7 @@ onQueue('main and two workers', () => {
 	let platform: LocalPlatform;
 	let n8n: RunningN8n;
 	let account: SavedCredential;
+	let agent: SavedCredential;
 	let workflowId: string;
 	/** An execution that sleeps in the database while the first tests run: n8n wakes none within a minute. */
 	let sleeper: string;
@@ -79,6 +84,10 @@ onQueue('main and two workers', () => {
 			apiKey: platform.apiKey,
 			baseUrl: platform.apiUrl,
 			wsBaseUrl: '',
+		});
+		agent = await n8n.client.createCredential('flowAgentApi', 'FlowAgent account', {
+			agentToken: platform.agentToken,
+			baseUrl: platform.apiUrl,
 		});
 	}, START_DEADLINE_MS);
 
@@ -270,15 +279,11 @@ onQueue('main and two workers', () => {
 		`${CALLERS} callers at once go on in their own sessions, whichever worker hears them`,
 		async () => {
 			const path = `${NAME}_agent`;
-			const agent = await n8n.client.createCredential('flowAgentApi', 'FlowAgent account', {
-				agentToken: platform.agentToken,
-				baseUrl: platform.apiUrl,
-			});
 			await publish(askAgent(path, agent));
 			const callers = keysOf('customer', CALLERS);
 			const say = async (key: string, words: string) => {
 				const response = await n8n.client.callWebhook(path, { key, say: words }, DEADLINE_MS);
-				return (await response.json()) as { answer: string; session: { id: string; source: string } };
+				return (await response.json()) as AgentItem;
 			};
 
 			const first = await Promise.all(callers.map(async (key) => await say(key, `I am ${key}`)));
@@ -290,6 +295,33 @@ onQueue('main and two workers', () => {
 			);
 			const { sessions, invocations } = platform.books();
 			expect([sessions.length, invocations.length]).toEqual([CALLERS, CALLERS * 2]);
+		},
+		DEADLINE_MS,
+	);
+
+	test.each([
+		['as they come', {}],
+		['strictly one after the other', { turnOrder: 'strict' }],
+	])(
+		'100 calls at once with 20 keys over both workers: 20 sessions, and every call is a turn in that of its key (%s)',
+		async (order, options) => {
+			platform.resetBooks();
+			const path = `${NAME}_keys_${Object.keys(options).length}`;
+			await publish(askAgent(path, agent, { options }));
+			const calls = callsOfFewKeys(100, 20, order);
+			const answers = await Promise.all(
+				calls.map(async (call) => {
+					const response = await n8n.client.callWebhook(path, call, DEADLINE_MS);
+					return (await response.json()) as AgentItem;
+				}),
+			);
+			const { sessions, invocations, concurrentPerSession } = platform.books();
+			expect(splitSessions(calls, sessions)).toEqual([]);
+			expect([sessions.length, invocations.length]).toEqual([20, 100]);
+			expect(new Set(answers.map(({ session }) => `${session.key} ${session.id}`)).size).toBe(20);
+			if (order !== 'as they come') expect(concurrentPerSession).toBe(1);
+			const rows = await dataTableRows(n8n.client, 'flow_agent_sessions');
+			expect(rows.filter(({ sessionId }) => !sessionId)).toEqual([]);
 		},
 		DEADLINE_MS,
 	);

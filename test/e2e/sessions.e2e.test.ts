@@ -4,8 +4,9 @@ import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { startPlatform, type LocalPlatform } from '../platform';
-import { askAgent, type Ask } from './agentWorkflows';
+import { askAgent, callsOfFewKeys, splitSessions, type AgentItem, type Ask } from './agentWorkflows';
 import { dataTableRows, foundInDatabase, type Row } from './databases';
 import { packedTarball } from './packOnce';
 import { failureOf, startN8n, type RunningN8n, type SavedCredential, type SavedWorkflow } from './runner';
@@ -16,12 +17,6 @@ const ROUND_DEADLINE_MS = 290_000;
 const SERVICE = 'sessions';
 const TABLE = 'flow_agent_sessions';
 const CALLERS = 100;
-
-interface Answer {
-	answer: string;
-	session: { key: string; id: string; source: string };
-	replayed?: boolean;
-}
 
 const userFolder = mkdtempSync(join(tmpdir(), 'flowtask-sessions-'));
 let platform: LocalPlatform;
@@ -48,10 +43,10 @@ afterAll(async () => {
 	rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
 }, 120_000);
 
-async function ask(body: Ask, path = SERVICE): Promise<Answer> {
+async function ask(body: Ask, path = SERVICE): Promise<AgentItem> {
 	const response = await n8n.client.callWebhook(path, body, ROUND_DEADLINE_MS);
 	const text = await response.text();
-	const answer = JSON.parse(text) as Answer;
+	const answer = JSON.parse(text) as AgentItem;
 	if (!response.ok || typeof answer.session?.id !== 'string') {
 		throw new Error(
 			`no answer to ${JSON.stringify(body).slice(0, 100)}: ${text.slice(0, 300)}; ${await whyFailed()}`,
@@ -138,26 +133,55 @@ test(
 );
 
 test(
-	'two executions that open the same key at once end with one mapping',
+	`${CALLERS} calls at once with 20 keys: 20 sessions, and every call is a turn in that of its key`,
 	async () => {
-		const keys = Array.from({ length: 10 }, (_, index) => `opened twice ${index}`);
-		const opened = await Promise.all(
-			keys.map(async (key) => {
-				// The agent takes its time, so that neither knows of the other when it asks.
-				const say = (who: string): string => `${who} of ${key} [takes: 1500]`;
-				return await Promise.all([ask({ key, say: say('one') }), ask({ key, say: say('other') })]);
-			}),
-		);
-		const later = await Promise.all(keys.map(async (key) => await ask({ key, say: 'once more' })));
-		for (const [index, { session }] of later.entries()) {
-			expect(session.source).toBe('mapped');
-			expect(opened[index]?.map((answer) => answer.session.id)).toContain(session.id);
-		}
-		const rows = (await rowsOf()).filter(({ sessionKey }) => keys.includes(String(sessionKey)));
-		expect(rows).toHaveLength(keys.length);
-		expect(new Set(rows.map(({ sessionId }) => sessionId))).toEqual(
-			new Set(later.map(({ session }) => session.id)),
-		);
+		platform.resetBooks();
+		const calls = callsOfFewKeys(CALLERS, 20, 'opened at once');
+		const answers = await Promise.all(calls.map(async (call) => await ask(call)));
+		const { sessions, invocations, agentRefusals } = platform.books();
+		expect(splitSessions(calls, sessions)).toEqual([]);
+		expect([sessions.length, invocations.length, agentRefusals]).toEqual([20, CALLERS, {}]);
+		expect(answers.filter(({ session }) => session.source === 'new')).toHaveLength(20);
+		const keys = new Set(calls.map(({ key }) => key));
+		const rows = (await rowsOf()).filter(({ sessionKey }) => keys.has(String(sessionKey)));
+		const ids = new Set(answers.map(({ session }) => session.id));
+		expect([rows.length, ids]).toEqual([20, new Set(rows.map(({ sessionId }) => sessionId))]);
+		expect(rows.every(({ turns }) => turns === CALLERS / 20)).toBe(true);
+	},
+	ROUND_DEADLINE_MS,
+);
+
+test(
+	'five messages a moment apart to an agent that takes longer: one session, five turns, in their order',
+	async () => {
+		platform.resetBooks();
+		const messages = [1, 2, 3, 4, 5].map((number) => `message ${number} [takes: 2000]`);
+		const answers = messages.map(async (say, index) => {
+			await sleep(index * 500);
+			return await ask({ key: 'writes fast', say });
+		});
+		await Promise.all(answers);
+		const { sessions, agentRefusals } = platform.books();
+		expect(sessions.map((session) => session.messages)).toEqual([messages]);
+		expect(agentRefusals).toEqual({});
+	},
+	ROUND_DEADLINE_MS,
+);
+
+test(
+	'in strict order, too',
+	async () => {
+		const path = `${SERVICE}_strict`;
+		const options = { turnOrder: 'strict' };
+		await n8n.client.activate(await n8n.client.createWorkflow(askAgent(path, account, { options })));
+		platform.resetBooks();
+		const calls = callsOfFewKeys(30, 6, 'in a line');
+		await Promise.all(calls.map(async (call) => await ask(call, path)));
+		const { sessions, agentRefusals, concurrentPerSession } = platform.books();
+		expect(splitSessions(calls, sessions)).toEqual([]);
+		expect([sessions.length, agentRefusals, concurrentPerSession]).toEqual([6, {}, 1]);
+		const left = (await rowsOf()).filter(({ sessionId }) => !sessionId);
+		expect(left).toEqual([]);
 	},
 	ROUND_DEADLINE_MS,
 );

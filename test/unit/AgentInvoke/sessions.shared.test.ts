@@ -258,6 +258,20 @@ test('a batch claims the next keys along, and gives them up where turns take lon
 	expect(new Set(table.all().map(({ sessionId }) => sessionId)).size).toBe(6);
 });
 
+test('where nobody can be sure who opens a session, nothing is sent', async () => {
+	let reads = 0;
+	table.mishap = (call) => (call === 'read' && ++reads > 1 ? 'before' : 'none');
+	const [outcome] = (await clock.run(worker().run(ask('m')))) as TurnOutcome[];
+	expect(outcome?.result).toMatchObject({ failure: { advice: expect.stringMatching(/^Nothing was sent/) } });
+	expect([heard(), table.all()]).toEqual([[], []]);
+});
+
+test('where the table takes no row, the answer leaves all the same, and the failure is told', async () => {
+	table.mishap = (call) => (call === 'insert' ? 'before' : 'none');
+	await expect(clock.run(worker().run(ask('m')))).rejects.toThrow('could not be used');
+	expect(heard()).toEqual(['m in s1']);
+});
+
 test('after a failure that ends the run, what was claimed is free', async () => {
 	agent.refuses = (said) => said === 'k0';
 	const asks = ['k0', 'k1', 'k2', 'k3'].map((key) => ({ key, said: key }));
