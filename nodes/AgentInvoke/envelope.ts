@@ -262,8 +262,10 @@ export function provesNotRun(refusal: Refusal, deployment: Deployment, sessionId
 	if (isForLoad && !isOwn && words.failed.has(said)) return false;
 	const answers = [paths.answer, paths.delta].map((path) => textAt(data, path));
 	if (answers.some((text) => text.trim() !== '')) return false;
-	// Whoever entered the code knows what it means, whatever else the deployment says with it.
-	return isOwn || saysNoMore(raw, sessionId, deployment);
+	if (!isOwn) return saysNoMore(raw, sessionId, deployment);
+	// Whoever entered the code knows what it means, whatever words the deployment adds; but only a run has usage.
+	const session = textAt(data, paths.session);
+	return textAt(data, paths.usage) === '' && (session === '' || session === sessionId);
 }
 
 /**
