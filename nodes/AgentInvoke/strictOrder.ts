@@ -1,7 +1,7 @@
 import { randomUUID } from 'crypto';
 
 import type { Clock } from '../shared/run/clock';
-import type { DataTable, TableRow } from '../shared/dataTable/table';
+import type { CellValue, DataTable, TableRow } from '../shared/dataTable/table';
 import { fail, ok, type Result } from '../shared/errors/failure';
 import { createBatcher, type Batcher } from '../shared/idempotency/batcher';
 import type { RowKeeper } from './rowKeeper';
@@ -32,10 +32,18 @@ const STEPS_TOGETHER_MS = 10;
 const FIRST_PAUSE_MS = 150;
 const GROWTH = 1.25;
 const LONGEST_PAUSE_MS = 2_000;
-/** Who says that it goes keeps others from it, so it must not be long in finding out. */
-const LONGEST_GOING_PAUSE_MS = 400;
+const READS_TO_REST = 3;
 /** How often the own row may be missing, as on a replica that is behind, before it counts as deleted. */
 const READS_TO_MISS = 20;
+
+/** Where a turn stands. */
+interface Place {
+	/** Whether its row can be seen. */
+	readonly isSeen: boolean;
+	/** How many are before it. */
+	readonly before: number;
+	readonly othersGo: boolean;
+}
 
 type Rows = ReadonlyMap<unknown, readonly TableRow[]>;
 
@@ -52,6 +60,8 @@ export class StrictOrder {
 	private readonly inserts: Batcher<TableRow, Result<undefined>>;
 	private readonly updates: Batcher<TableRow, Result<undefined>>;
 	private readonly removals: Batcher<string, Result<undefined>>;
+	/** How long the last read took. */
+	private readMs = 0;
 	private readonly left: Array<Promise<Result<undefined>>> = [];
 
 	/** @param stamp the row of a key, but for `rowKey` and `turns` */
@@ -64,7 +74,9 @@ export class StrictOrder {
 			clock,
 			STEPS_TOGETHER_MS,
 			async (keys) => {
+				const startedMs = clock.now();
 				const read = await table.read('entryKey', keys);
+				this.readMs = clock.now() - startedMs;
 				return read.ok ? ok(Map.groupBy(read.value, ({ entryKey }) => entryKey)) : read;
 			},
 			signal,
@@ -90,7 +102,7 @@ export class StrictOrder {
 			await leave();
 			return waited;
 		}
-		return ok({ hasWaited: waited.value > 0, leave });
+		return ok({ hasWaited: waited.value, leave });
 	}
 
 	async flush(): Promise<Result<undefined>> {
@@ -105,22 +117,26 @@ export class StrictOrder {
 		await removed;
 	}
 
-	/** @returns how often it had to wait */
-	private async waitForTurn(row: TableRow, waiting: Waiting): Promise<Result<number>> {
+	/** @returns whether others were before it */
+	private async waitForTurn(row: TableRow, waiting: Waiting): Promise<Result<boolean>> {
 		let said = row.turns;
 		let unseen = 0;
-		for (let waits = 0; ; waits++) {
-			const read = await this.reads.add(String(row.entryKey), this.pauseMs(waits, said === GOES));
+		let hasWaited = false;
+		let place: Place = { isSeen: true, before: 0, othersGo: false };
+		// Counts the reads that showed the same.
+		for (let reads = 0; ; reads++) {
+			const read = await this.reads.add(String(row.entryKey), this.pauseMs(reads, place));
 			if (!read.ok) return read;
-			const rows = read.value.get(row.entryKey) ?? [];
-			const own = rows.find(({ rowKey }) => rowKey === row.rowKey);
-			const { isFirst, othersGo } = this.look(rows, own);
-			if (own?.turns === GOES && isFirst && !othersGo) return ok(waits);
+			const { place: now, said: stored } = this.look(read.value.get(row.entryKey) ?? [], row.rowKey);
+			if (stored === GOES && now.before === 0 && !now.othersGo) return ok(hasWaited);
 			const stop = waiting.whyStop();
 			if (stop) return fail(stop);
 			waiting.pause();
-			unseen = own ? 0 : unseen + 1;
-			const next = !own || isFirst ? GOES : WAITS;
+			hasWaited = true;
+			if (now.before !== place.before) reads = 0;
+			place = now;
+			unseen = now.isSeen ? 0 : unseen + 1;
+			const next = now.before === 0 ? GOES : WAITS;
 			if (unseen >= READS_TO_MISS) {
 				// Somebody deleted it: at the end of the line, again.
 				unseen = 0;
@@ -137,20 +153,24 @@ export class StrictOrder {
 
 	private look(
 		rows: readonly TableRow[],
-		own: TableRow | undefined,
-	): { readonly isFirst: boolean; readonly othersGo: boolean } {
+		rowKey: unknown,
+	): { readonly place: Place; readonly said: CellValue | undefined } {
 		const { sightings, clock } = this.parts;
-		const others = rows.filter((row) => row.rowKey !== own?.rowKey && !sightings.isDead(row, clock));
-		return {
-			isFirst: own !== undefined && others.every(({ id }) => Number(id) > Number(own.id)),
-			othersGo: others.some(({ turns }) => turns === GOES),
-		};
+		const own = rows.find((row) => row.rowKey === rowKey);
+		const others = rows.filter((row) => row !== own && !sightings.isDead(row, clock));
+		const before = own ? others.filter(({ id }) => Number(id) < Number(own.id)).length : 0;
+		const othersGo = others.some(({ turns }) => turns === GOES);
+		return { place: { isSeen: own !== undefined, before, othersGo }, said: own?.turns };
 	}
 
-	private pauseMs(waits: number, goes: boolean): number {
-		if (waits === 0) return STEPS_TOGETHER_MS;
-		const longest = goes ? LONGEST_GOING_PAUSE_MS : LONGEST_PAUSE_MS;
-		const most = Math.min(longest, FIRST_PAUSE_MS * GROWTH ** waits);
-		return Math.round(FIRST_PAUSE_MS / 3 + this.parts.random() * most);
+	/**
+	 * Longer while nothing changes, for those who are further behind, and on a slow n8n: each read is a sub-execution,
+	 * and those who only wait must not slow down those who work.
+	 */
+	private pauseMs(reads: number, { before, othersGo }: Place): number {
+		if (reads === 0 && before === 0 && !othersGo) return STEPS_TOGETHER_MS;
+		const usual = Math.max(FIRST_PAUSE_MS * GROWTH ** reads, this.readMs * READS_TO_REST);
+		const most = Math.min(LONGEST_PAUSE_MS, usual) * Math.max(1, before);
+		return Math.round(most / 3 + (this.parts.random() * most * 2) / 3);
 	}
 }
