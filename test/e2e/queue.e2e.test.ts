@@ -5,12 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startPlatform, type LocalPlatform } from '../platform';
 import textToImage from '../platform/workflows/text-to-image.json';
-<<<<<<< HEAD
 import { until } from '../until';
-import { askAgent } from './agentWorkflows';
-=======
 import { askAgent, callsOfFewKeys, splitSessions, type AgentItem } from './agentWorkflows';
->>>>>>> sess13
 import { batchService, flowTask, type BatchService } from './batchService';
 import { answers, bridgeInbox, REPLY, thinks } from './bridgeWorkflows';
 import {
