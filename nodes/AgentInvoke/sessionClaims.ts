@@ -90,8 +90,9 @@ export class SessionClaims {
 	}
 
 	async claim(key: string, contender: Contender<StoredSession>): Promise<Result<Claimed<StoredSession>>> {
+		const claimed = this.claimOne(key, contender);
 		this.claimAhead(key);
-		return await this.claimOne(key, contender);
+		return await claimed;
 	}
 
 	/** The claim is settled, or given up by its holder. */
