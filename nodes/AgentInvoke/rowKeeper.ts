@@ -32,16 +32,15 @@ export class RowKeeper {
 		if (isFirst) void this.keep();
 	}
 
-	/** @returns whether it may have looked dead to others */
-	drop(rowKey: string): boolean {
-		const since = this.held.get(rowKey);
-		if (!since) return false;
+	drop(rowKey: string): void {
 		this.held.delete(rowKey);
 		if (this.held.size === 0) this.idle.abort();
-		return this.isLate(since);
 	}
 
-	private isLate(since: Since): boolean {
+	/** Whether a row that is held may have looked dead to others. */
+	isLate(rowKey: string): boolean {
+		const since = this.held.get(rowKey);
+		if (!since) return false;
 		const { ms, wallMs } = this.time();
 		return since.wasLate || Math.max(ms - since.ms, wallMs - since.wallMs) > LATE_MS;
 	}
@@ -63,8 +62,7 @@ export class RowKeeper {
 			);
 			if (isIdle()) return;
 			for (const rowKey of kept.ok ? rowKeys : []) {
-				const before = this.held.get(rowKey);
-				if (before) this.held.set(rowKey, { ...since, wasLate: this.isLate(before) });
+				if (this.held.has(rowKey)) this.held.set(rowKey, { ...since, wasLate: this.isLate(rowKey) });
 			}
 		}
 	}

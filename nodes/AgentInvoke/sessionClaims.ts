@@ -46,7 +46,7 @@ export class SessionClaims {
 	unwritable: Result<undefined> | undefined;
 
 	constructor(private readonly parts: ClaimParts) {
-		const { table, remove } = parts;
+		const { table, remove, keeper } = parts;
 		const rows = {
 			...{ ownerColumn: 'rowKey', ownerPrefix: CLAIM_PREFIX },
 			read: async (keys: readonly string[]) => await table.read('entryKey', keys),
@@ -57,6 +57,9 @@ export class SessionClaims {
 			},
 			remove: async (owners: readonly string[]) => await table.remove('rowKey', owners),
 			removeLater: (owner: string) => void remove([owner]),
+			began: (owner: string) => keeper.hold(owner),
+			gaveUp: (owner: string) => keeper.drop(owner),
+			isLate: (owner: string) => keeper.isLate(owner),
 		};
 		this.contest = new Contest(rows, parts);
 	}
@@ -87,15 +90,20 @@ export class SessionClaims {
 	}
 
 	async claim(key: string, contender: Contender<StoredSession>): Promise<Result<Claimed<StoredSession>>> {
+		const claimed = this.claimOne(key, contender);
 		this.claimAhead(key);
-		return await this.claimOne(key, contender);
+		return await claimed;
 	}
 
 	/** The claim is settled, or given up by its holder. */
 	letGo(key: string): FormerClaim | undefined {
 		const owner = this.held.get(key);
+		if (owner === undefined) return undefined;
+		const { keeper } = this.parts;
+		const isLate = keeper.isLate(owner);
 		this.held.delete(key);
-		return owner === undefined ? undefined : { owner, isLate: this.parts.keeper.drop(owner) };
+		keeper.drop(owner);
+		return { owner, isLate };
 	}
 
 	/** Frees the key for others. */
@@ -118,10 +126,7 @@ export class SessionClaims {
 		contender: Contender<StoredSession>,
 	): Promise<Result<Claimed<StoredSession>>> {
 		const claimed = await this.contest.claim(contender);
-		if (claimed.ok && claimed.value.kind === 'won') {
-			this.held.set(key, claimed.value.owner);
-			this.parts.keeper.hold(claimed.value.owner);
-		}
+		if (claimed.ok && claimed.value.kind === 'won') this.held.set(key, claimed.value.owner);
 		return claimed;
 	}
 

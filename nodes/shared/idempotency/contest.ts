@@ -41,6 +41,12 @@ export interface ContestRows {
 	remove(owners: readonly string[]): Promise<Result<undefined>>;
 	/** Removes them later: that failed. */
 	removeLater(owner: string): void;
+	/** A claim begins. */
+	began?(owner: string): void;
+	/** It came to nothing. */
+	gaveUp?(owner: string): void;
+	/** Whether it took so long to get that it is of no use: others may take its owner for one of the dead. */
+	isLate(owner: string, elapsedMs: number): boolean;
 }
 
 export interface ContestParts {
@@ -51,8 +57,6 @@ export interface ContestParts {
 	readonly signal: AbortSignal;
 }
 
-/** A claim that took longer to get than this leaves too little time to use it. */
-const CLAIM_WITHIN_MS = 20_000;
 const BATCH_READS_MS = 50;
 /** Claims that were read together go on together. */
 const STEPS_TOGETHER_MS = 10;
@@ -123,9 +127,11 @@ export class Contest {
 		const elapsedMs = (): number => Math.max(clock.now() - sinceMs, clock.wallNow() - sinceWallMs);
 		// While it is not won, it is one of those that do not count.
 		this.abandoned.add(owner);
+		this.rows.began?.(owner);
 		const added = await this.claims.add(contender.claimRow(owner));
 		const others = added.ok ? await this.lookAtOthers(contender, owner, elapsedMs) : added;
 		if (!others.ok || others.value.kind !== 'free') {
+			this.rows.gaveUp?.(owner);
 			const removed = await this.retreats.add(owner);
 			if (!removed.ok) this.rows.removeLater(owner);
 		}
@@ -150,7 +156,7 @@ export class Contest {
 			// Those who claimed together are read together: there is nobody else to wait for.
 			const read = await this.reads.add(entryKey, STEPS_TOGETHER_MS);
 			if (!read.ok) return read;
-			if (elapsedMs() > CLAIM_WITHIN_MS || whyStop()) break;
+			if (this.rows.isLate(owner, elapsedMs()) || whyStop()) break;
 			const rows = read.value.get(entryKey) ?? [];
 			const own = rows.find((row) => row[this.rows.ownerColumn] === owner);
 			const others = sightOf(rows, this.abandoned);

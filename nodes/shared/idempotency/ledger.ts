@@ -77,6 +77,8 @@ export interface LedgerParts {
 
 /** How long after a claim something may be sent. */
 const SEND_WITHIN_MS = 60_000;
+/** A claim that took longer to get than this leaves too little of that time. */
+const CLAIM_WITHIN_MS = 20_000;
 /** A free key that was seen longer ago is read again before it is claimed. */
 const READ_HOLDS_MS = 1_000;
 /** However short a life was asked for, entries outlive the claims of others. */
@@ -136,6 +138,7 @@ class TableLedger implements Ledger {
 			},
 			remove: async (owners) => await table.remove('owner', owners),
 			removeLater: (owner) => writer.takeBack(owner),
+			isLate: (_owner, elapsedMs) => elapsedMs > CLAIM_WITHIN_MS,
 		};
 		this.contest = new Contest(rows, parts);
 		this.places = new ClaimPlaces(settings.claimsAtOnce ?? Infinity, clock, signal);

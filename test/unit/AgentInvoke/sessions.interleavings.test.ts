@@ -197,6 +197,18 @@ it.each(['arrival', 'strict'] as const)(
 	300_000,
 );
 
+it('a database that needs up to sixteen seconds for a statement makes it slow, and nothing else', async () => {
+	await fc.assert(
+		fc.asyncProperty(plansOf(4_000), seeds, async (plans, seed) => {
+			const world = worldOf(seed, { slowMs: 8_000 });
+			const outcomes = await play(world, plans);
+			expect(outcomes.flat().every((one) => one !== 'died' && one.result.ok)).toBe(true);
+			expectWhole(world, plans);
+		}),
+		{ numRuns: 100 },
+	);
+}, 240_000);
+
 it('clocks that are an hour apart make no difference', async () => {
 	await fc.assert(
 		fc.asyncProperty(plansOf(4_000), seeds, async (plans, seed) => {

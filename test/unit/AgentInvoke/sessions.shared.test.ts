@@ -61,6 +61,15 @@ test.each([
 	expect(table.calls).toEqual(operations);
 });
 
+test('a database that takes ten seconds a statement costs a new session no further operation but signs of life', async () => {
+	table = new MemoryTable(clock, () => 1, 5_000);
+	await clock.run(worker().run(ask('m')));
+	const [first, ...rest] = table.calls;
+	expect([first, ...rest.filter((call, at) => call !== 'update' || at === rest.length - 1)]).toEqual([
+		...['read', 'insert', 'read', 'update'],
+	]);
+});
+
 test('the session of a stream is in the table while the agent still answers, for one operation more', async () => {
 	Object.assign(agent, { takesMs: () => 10_000, tellsAfterMs: 100 });
 	const run = worker().run(ask('m'));
