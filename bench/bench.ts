@@ -5,18 +5,28 @@ import { parseArgs } from 'node:util';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, type Figure } from './figures';
+import { agentRivals } from './rows/agentRivals';
+import { agents } from './rows/agents';
 import { batch } from './rows/batch';
+import { chats, questions } from './rows/chats';
 import { cpu } from './rows/cpu';
 import { faults } from './rows/faults';
 import { latency } from './rows/latency';
 import { load } from './rows/load';
 import { files, growth } from './rows/memory';
+import { record } from './rows/record';
+import { pressure } from './rows/pressure';
+import { racing } from './rows/racing';
 import { rivals } from './rows/rivals';
 import { sessions } from './rows/sessions';
+import { downloads, upload } from './rows/slowLines';
 import { sse } from './rows/sse';
 import { Stage, type Row } from './stage';
 
-const ROWS: readonly Row[] = [batch, latency, rivals, faults, files, growth, sse, sessions, load, cpu];
+const ROWS: readonly Row[] = [
+	...[batch, latency, rivals, faults, pressure, files, upload, downloads, growth, record],
+	...[sse, chats, questions, sessions, agents, agentRivals, racing, load, cpu],
+];
 
 const resultsFile = join(__dirname, 'results.json');
 

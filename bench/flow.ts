@@ -55,7 +55,7 @@ export async function rivalFlow(
 	file: string,
 	{ n8n, platform, customer, count, label }: Omit<FlowTaskRun, 'parameters'>,
 ): Promise<WorkflowDocument> {
-	const template = JSON.parse(readFileSync(join(__dirname, 'rivals', file), 'utf8')) as WorkflowDocument;
+	const template = readRival(file);
 	const account = await n8n.client.createCredential('httpBearerAuth', `Platform ${label}`, {
 		token: customer.apiKey,
 	});
@@ -63,11 +63,22 @@ export async function rivalFlow(
 		values: { PASTE_BASE_URL: platform.apiUrl, PASTE_YOUR_WORKFLOW_ID: customer.workflowId },
 		credentials: { httpBearerAuth: account },
 	});
-	const source = flow.nodes.find(({ name }) => name === SOURCE);
+	return withPrompts(flow, count, label);
+}
+
+/** An importable workflow of bench/rivals, as it stands there. */
+export function readRival(file: string): WorkflowDocument {
+	return JSON.parse(readFileSync(join(__dirname, 'rivals', file), 'utf8')) as WorkflowDocument;
+}
+
+/** The same workflow for so many prompts. */
+export function withPrompts(flow: WorkflowDocument, count: number, label: string): WorkflowDocument {
 	const parameters = prompts(count, label).find(({ name }) => name === SOURCE)?.parameters;
-	if (!source || !parameters) throw new Error(`${file} has no node "${SOURCE}".`);
-	source.parameters = parameters;
-	return { ...flow, name: `${flow.name} ${label}` };
+	if (!parameters || flow.nodes.every(({ name }) => name !== SOURCE)) {
+		throw new Error(`${flow.name} has no node "${SOURCE}".`);
+	}
+	const nodes = flow.nodes.map((node) => (node.name === SOURCE ? { ...node, parameters } : node));
+	return { ...flow, nodes, name: `${flow.name} ${label}` };
 }
 
 export interface FlowTaskRun {

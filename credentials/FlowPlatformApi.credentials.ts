@@ -7,6 +7,56 @@ import type {
 import { BASE_URL, whyAddressDoesNotFit } from './baseUrl';
 import { withBearer, wrongSecretNotices } from './tokenKinds';
 
+/** What few deployments need. */
+const EXPERT_FIELDS: readonly INodeProperties[] = [
+	{
+		displayName: 'WebSocket Base URL',
+		name: 'wsBaseUrl',
+		type: 'string',
+		default: '',
+		placeholder: 'wss://platform.example.com',
+		description:
+			'Address of the progress WebSocket, if it differs from the base URL. Leave empty to use the base URL with <code>wss://</code>.',
+	},
+	{
+		displayName: 'Progress Path',
+		name: 'progressPath',
+		type: 'options',
+		default: '/mass/api/flow_task_api/get_task_progress',
+		options: [
+			{
+				name: '/mass/api/flow_task_api/get_task_progress',
+				value: '/mass/api/flow_task_api/get_task_progress',
+			},
+			{
+				name: '/api/mass/flow_task_api/get_task_progress',
+				value: '/api/mass/flow_task_api/get_task_progress',
+			},
+		],
+		description:
+			'Path of the progress WebSocket. Deployments use one of two; if this one is refused, the other is tried, then polling.',
+	},
+	{
+		displayName: 'Models Path',
+		name: 'modelsPath',
+		type: 'string',
+		default: '',
+		placeholder: '/maas/v1/models',
+		description:
+			'Path of the list of chat models, if your deployment has one. Leave empty to enter models by ID.',
+	},
+];
+
+/** n8n drops the value of a field that is not displayed. So while the switch is off, a hidden field keeps each. */
+const expertFields = EXPERT_FIELDS.flatMap((field): INodeProperties[] => [
+	{ ...field, displayOptions: { show: { showExpertFields: [true] } } },
+	{
+		...{ displayName: field.displayName, name: field.name, default: field.default },
+		type: 'hidden',
+		displayOptions: { show: { showExpertFields: [false] } },
+	},
+]);
+
 /** The key of the HTTP interfaces (§5.1). A function tests it: n8n's declarative test shows bare network error codes. */
 export class FlowPlatformApi implements ICredentialType {
 	name = 'flowPlatformApi';
@@ -40,41 +90,14 @@ export class FlowPlatformApi implements ICredentialType {
 				'Scheme and host of the platform only. The nodes add paths such as <code>/api/maas/…</code>.',
 		},
 		{
-			displayName: 'WebSocket Base URL',
-			name: 'wsBaseUrl',
-			type: 'string',
-			default: '',
-			placeholder: 'wss://platform.example.com',
+			displayName: 'Show Expert Fields',
+			name: 'showExpertFields',
+			type: 'boolean',
+			default: false,
 			description:
-				'Address of the progress WebSocket, if it differs from the base URL. Leave empty to use the base URL with <code>wss://</code>.',
+				'Whether to show the addresses and paths that few deployments need. What they contain applies either way.',
 		},
-		{
-			displayName: 'Progress Path',
-			name: 'progressPath',
-			type: 'options',
-			default: '/mass/api/flow_task_api/get_task_progress',
-			options: [
-				{
-					name: '/mass/api/flow_task_api/get_task_progress',
-					value: '/mass/api/flow_task_api/get_task_progress',
-				},
-				{
-					name: '/api/mass/flow_task_api/get_task_progress',
-					value: '/api/mass/flow_task_api/get_task_progress',
-				},
-			],
-			description:
-				'Path of the progress WebSocket. Deployments use one of two; if this one is refused, the other is tried, then polling.',
-		},
-		{
-			displayName: 'Models Path',
-			name: 'modelsPath',
-			type: 'string',
-			default: '',
-			placeholder: '/maas/v1/models',
-			description:
-				'Path of the list of chat models, if your deployment has one. Leave empty to enter models by ID.',
-		},
+		...expertFields,
 	];
 
 	// A function, because n8n's declarative form cannot check key and address before they are used.

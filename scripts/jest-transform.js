@@ -10,10 +10,6 @@ const options = {
 	sourcesContent: false,
 };
 
-// Each of jest's worker processes loads this file. A worker has collected a large heap by its end; taking that down
-// takes longer on a busy machine than jest waits before it complains that the worker "failed to exit".
-if (process.env.JEST_WORKER_ID && process.send) process.once('exit', (code) => process.exit(code));
-
 module.exports = {
 	process(source, path) {
 		const loader = path.endsWith('ts') ? 'ts' : 'js';

@@ -18,14 +18,14 @@ const [operationMenu, ...operationFields] = operationProperties(OPERATIONS, requ
 
 export class AgentBridge implements INodeType {
 	description: INodeTypeDescription = {
-		displayName: 'AgentBridge',
+		displayName: 'Agent Bridge',
 		name: 'agentBridge',
 		icon: { light: 'file:agentBridge.svg', dark: 'file:agentBridge.dark.svg' },
 		group: ['output'],
 		version: 1,
 		subtitle: '={{ $parameter["operation"] + " a frame" }}',
 		description: 'Send frames over a WebSocket channel account of the agent platform and get replies',
-		defaults: { name: 'AgentBridge' },
+		defaults: { name: 'Agent Bridge' },
 		inputs: [NodeConnectionTypes.Main],
 		outputs: [NodeConnectionTypes.Main],
 		usableAsTool: true,

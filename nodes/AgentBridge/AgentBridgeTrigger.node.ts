@@ -13,7 +13,7 @@ import { LISTEN_FIELDS } from './actions/fields.listen';
 
 export class AgentBridgeTrigger implements INodeType {
 	description: INodeTypeDescription = {
-		displayName: 'AgentBridge Trigger',
+		displayName: 'Agent Bridge Trigger',
 		name: 'agentBridgeTrigger',
 		icon: { light: 'file:agentBridge.svg', dark: 'file:agentBridge.dark.svg' },
 		group: ['trigger'],
@@ -23,7 +23,7 @@ export class AgentBridgeTrigger implements INodeType {
 			'Starts the workflow when frames arrive over a WebSocket channel account of the agent platform',
 		eventTriggerDescription: '',
 		activationMessage: 'The workflow stays connected to the bridge and runs when frames arrive.',
-		defaults: { name: 'AgentBridge Trigger' },
+		defaults: { name: 'Agent Bridge Trigger' },
 		inputs: [],
 		outputs: [NodeConnectionTypes.Main],
 		credentials: [{ name: 'flowBridgeApi', required: true, testedBy: 'testBridgeConnection' }],

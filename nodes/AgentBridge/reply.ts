@@ -4,7 +4,7 @@ import { badInput, fail, ok, type Result } from '../shared/errors/failure';
 import { refuseLostDigits } from '../shared/form/pastedJson';
 import { excerpt, isJsonObject, jsonText, parseJson, parseRounded, type Json } from '../shared/text/json';
 import { pathSteps, readPath } from '../shared/text/jsonPath';
-import { fillTemplate, placeholdersIn, type Placeholder } from '../shared/text/jsonTemplate';
+import { JsonTemplates, type Placeholder } from '../shared/text/jsonTemplate';
 import { redactJson, type Redact } from '../shared/text/redact';
 import { textOf } from '../shared/text/textOf';
 import { MAX_FRAME_CHARS, readName, withValueAt, type Frame } from './frames';
@@ -27,6 +27,7 @@ export interface Correlation {
 
 export const REPLY_TEMPLATE = '{"type": "message", "text": "$json.text"}';
 
+const TEMPLATES = new JsonTemplates({ hasPaths: true });
 const KNOWN_PLACEHOLDERS: ReadonlySet<string> = new Set(['json', 'frame']);
 /** Of the operator's texts and of numbers, in sentences. */
 const SHOWN_CHARS = 60;
@@ -52,7 +53,7 @@ export function readReplySettings(
 		);
 	}
 	// A placeholder may well stand for an object, in which the path goes on.
-	const example = fillTemplate(template.value, () => ({}));
+	const example = TEMPLATES.fill(template.value, () => ({}));
 	if (isJsonObject(example) && withValueAt(example, replyPath, '').ok) {
 		return ok({ template: template.value, correlationPath, replyPath });
 	}
@@ -78,9 +79,7 @@ function readTemplate(entered: unknown): Result<Json> {
 	}
 	const lost = refuseLostDigits('Reply Frame', entered);
 	if (lost) return fail(lost);
-	const unknown = placeholdersIn(template).find(
-		({ name, words }) => !KNOWN_PLACEHOLDERS.has(name) || words.length > 0,
-	);
+	const unknown = TEMPLATES.placeholdersIn(template).find(({ name }) => !KNOWN_PLACEHOLDERS.has(name));
 	if (!unknown) return ok(template);
 	return fail(
 		badInput(
@@ -92,7 +91,7 @@ function readTemplate(entered: unknown): Result<Json> {
 
 /** A template such as "$json" makes the frame of the whole item. */
 function isPlaceholder(template: Json | undefined): boolean {
-	return typeof template === 'string' && placeholdersIn(template).length > 0;
+	return typeof template === 'string' && TEMPLATES.placeholdersIn(template).length > 0;
 }
 
 /**
@@ -126,7 +125,7 @@ export function composeReply(
 ): Result<string, string> {
 	const json = parseRounded(jsonText(item) ?? '');
 	if (json === undefined) return fail("the last node's item cannot be written as JSON");
-	const wanted = placeholdersIn(template).filter(({ name }) => name === 'json');
+	const wanted = TEMPLATES.placeholdersIn(template).filter(({ name }) => name === 'json');
 	const lookup = ({ name, path }: Placeholder): Json | undefined => {
 		const from = name === 'json' ? json : frame;
 		return path === '' ? from : readPath(from, path);
@@ -135,7 +134,7 @@ export function composeReply(
 		const names = excerpt(wanted.map(({ written }) => written).join(', '), SHOWN_CHARS);
 		return fail(`the last node's item has nothing at ${names}`);
 	}
-	const filled = fillTemplate(template, lookup);
+	const filled = TEMPLATES.fill(template, lookup);
 	if (!isJsonObject(filled)) return fail('what the Reply Frame makes of the item is not a JSON object');
 	const rounded = roundedIn(filled);
 	if (rounded !== undefined) {

@@ -23,14 +23,14 @@ const OUTPUTS = `={{ ['invoke', 'resume'].includes($parameter.operation)
 
 export class AgentInvoke implements INodeType {
 	description: INodeTypeDescription = {
-		displayName: 'AgentInvoke',
+		displayName: 'Agent Invoke',
 		name: 'agentInvoke',
 		icon: { light: 'file:agentInvoke.svg', dark: 'file:agentInvoke.dark.svg' },
 		group: ['transform'],
 		version: 1,
 		subtitle: '={{ $parameter["operation"] }}',
 		description: 'Talk to a hosted agent, with sessions that n8n remembers and interrupts as a branch',
-		defaults: { name: 'AgentInvoke' },
+		defaults: { name: 'Agent Invoke' },
 		inputs: [NodeConnectionTypes.Main],
 		outputs: OUTPUTS,
 		usableAsTool: true,

@@ -1,5 +1,4 @@
 import { fail, ok, type Result } from '../shared/errors/failure';
-import type { InputFile } from '../shared/files/inputFile';
 import { readAnswer, type AnswerStreamParts } from '../shared/http/answerStream';
 import type { Outcome } from '../shared/http/outcome';
 import { failed, timedOut, withoutEnvelope, type InvokeCall, type Turn } from './call';
@@ -20,7 +19,7 @@ export interface AgentApi {
 	/** `POST …/Invoke` (§4.6), in one piece or as a stream. */
 	invoke(call: InvokeCall): Promise<Result<Invoked, AgentFailure>>;
 	/** Uploads a file that an Invoke call names by its address (§4.8). */
-	upload(media: InputFile): Promise<Result<UploadedMedia>>;
+	upload(media: File): Promise<Result<UploadedMedia>>;
 }
 
 export interface AgentApiParts extends UploadParts, AnswerStreamParts {}
@@ -46,7 +45,10 @@ async function invokeWithTries(
 	const { calls } = call;
 	const repeatability = call.retryAmbiguous ? 'read' : 'write';
 	const { outcome, tries } = await retry(
-		{ repeatability, lane: 'work', tries: call.tries, mayRepeat: () => calls?.mayRepeat() ?? true },
+		{
+			...{ repeatability, lane: 'work', tries: call.tries, endByMs: parts.clock.now() + call.timeoutMs },
+			mayRepeat: () => calls?.mayRepeat() ?? true,
+		},
 		async () => {
 			calls?.sent();
 			const answer = await invokeOnce(parts, call);

@@ -2,6 +2,7 @@ import type { DataTable } from '../shared/dataTable/table';
 import { fail, ok, type Failure, type Result } from '../shared/errors/failure';
 import { excerpt } from '../shared/text/json';
 import type { Clock } from '../shared/run/clock';
+import { budgetSpent, untoldTokens } from '../shared/run/spentBudget';
 import { countedIn, dayAfter, dayOf, mayHaveRun, tokensOf, type EndedTurn } from './journal';
 import { ownerDay, type PlacedTurn, type TurnOwners } from './turnOwners';
 
@@ -105,8 +106,9 @@ export class Budget {
 
 	/** What an operator should know of turns that could not be counted; empty if there is nothing. */
 	get hint(): string {
-		if (this.settings.limit.unit === 'turns' || this.untold === 0) return '';
-		return `${this.untold} turn(s) told nothing of their tokens, so "Budget" counts none for them. Set "Usage Path" in the FlowAgent credential, or count turns instead of tokens.`;
+		if (this.settings.limit.unit === 'turns') return '';
+		const remedy = 'Set "Usage Path" in the FlowAgent credential, or count turns instead of tokens.';
+		return untoldTokens(this.untold, 'turn(s)', 'Budget', remedy);
 	}
 
 	private today(): string {
@@ -157,12 +159,12 @@ export class Budget {
 		const { timeZone } = this.settings;
 		const { per, unit, most } = this.settings.limit;
 		const taken = used + places.size;
+		const scope = `a day for ${this.nameOf(turn)}`;
 		const ofThem = places.size > 0 ? 'used or under way' : 'used so far';
-		const allowed = `${most} ${most === 1 ? unit.slice(0, -1) : unit}`;
 		const freeFrom = dayAfter(day);
 		return {
 			kind: 'notSubmitted',
-			message: `"Budget" allows ${allowed} a day for ${this.nameOf(turn)}; ${ofThem}: ${taken}`,
+			message: budgetSpent({ option: 'Budget', most, unit, scope, taken, ofThem }),
 			advice: `Nothing was sent for this item. Raise "Budget" in the options of the node, or run the item again from ${freeFrom} on: the count begins anew at midnight (${timeZone}).`,
 			details: { budget: { per, unit, most, used: taken, day }, freeFrom },
 		};

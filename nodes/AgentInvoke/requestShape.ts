@@ -116,7 +116,9 @@ function readTemplate(
 	const parsed = parsePasted(text);
 	if (!parsed.ok) {
 		const why = parsed.failure && `: ${parsed.failure}`;
-		return fail(unusable(field, `is not JSON${why}`, 'Placeholders stand in quotation marks, as any text.'));
+		return fail(
+			unusable(field, `is not JSON${why}`, 'Put placeholders in quotation marks, like any other text.'),
+		);
 	}
 	const lost = refuseLostDigits(labelOf(field), text);
 	if (lost) return fail(lost);
@@ -128,14 +130,18 @@ function readTemplate(
 		const list = known.map((one) => `$${one}`).join(', ');
 		const advice = `Known here are ${list}. A dollar sign itself is written "$$".`;
 		return fail(
-			unusable(field, `holds "$${excerpt(unknown, 40)}", which is no placeholder of this field`, advice),
+			unusable(
+				field,
+				`contains "$${excerpt(unknown, 40)}", which is not a placeholder of this field`,
+				advice,
+			),
 		);
 	}
 	if (hasBrokenChoice(template)) {
 		return fail(
 			unusable(
 				field,
-				'holds a "$stream(…)" without two words',
+				'contains a "$stream(…)" without two words',
 				'Enter the word with a stream and the one without, such as "$stream(streaming, blocking)".',
 			),
 		);

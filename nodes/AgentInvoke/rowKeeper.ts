@@ -20,6 +20,7 @@ export class RowKeeper {
 	/** When each row was last alive. */
 	private readonly held = new Map<string, Since>();
 	private idle = new AbortController();
+	private lastSign: Promise<unknown> = Promise.resolve();
 
 	constructor(
 		private readonly table: DataTable,
@@ -45,6 +46,11 @@ export class RowKeeper {
 		return since.wasLate || Math.max(ms - since.ms, wallMs - since.wallMs) > LATE_MS;
 	}
 
+	/** Nothing is written any more once this has ended and no row is held. */
+	async flush(): Promise<void> {
+		await this.lastSign;
+	}
+
 	private async keep(): Promise<void> {
 		const idle = new AbortController();
 		this.idle = idle;
@@ -56,10 +62,12 @@ export class RowKeeper {
 			const since = this.time();
 			// Nothing but the sign: a row may have become that of a session meanwhile.
 			const lastUsedAt = new Date(since.wallMs).toISOString();
-			const kept = await this.table.update(
+			const sign = this.table.update(
 				'rowKey',
 				rowKeys.map((rowKey) => ({ rowKey, lastUsedAt })),
 			);
+			this.lastSign = sign;
+			const kept = await sign;
 			if (isIdle()) return;
 			for (const rowKey of kept.ok ? rowKeys : []) {
 				if (this.held.has(rowKey)) this.held.set(rowKey, { ...since, wasLate: this.isLate(rowKey) });

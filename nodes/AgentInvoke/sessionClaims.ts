@@ -51,7 +51,7 @@ export class SessionClaims {
 			...{ ownerColumn: 'rowKey', ownerPrefix: CLAIM_PREFIX },
 			read: async (keys: readonly string[]) => await table.read('entryKey', keys),
 			insert: async (claims: readonly TableRow[]) => {
-				const added = await table.insert(claims);
+				const added = await table.insert(claims, true);
 				if (!added.ok) this.unwritable = added;
 				return added;
 			},
@@ -108,7 +108,6 @@ export class SessionClaims {
 
 	/** Frees the key for others. */
 	async release(key: string): Promise<void> {
-		await this.has(key);
 		const former = this.letGo(key);
 		if (former) await this.parts.remove([former.owner]);
 	}
@@ -152,9 +151,17 @@ export class SessionClaims {
 	/** Where turns take long, claiming ahead saves little and makes others wait. */
 	private async giveUpUnused(keys: readonly string[]): Promise<void> {
 		await this.parts.clock.sleep(UNUSED_MS, this.ending.signal);
-		const unused = keys.filter((key) => this.ahead.has(key));
+		const unused = keys.filter((key) => !this.begun.has(key));
 		if (unused.length === 0 || this.ending.signal.aborted) return;
 		this.most = 0;
-		await Promise.all(unused.map(async (key) => await this.release(key)));
+		await Promise.all(
+			unused.map(async (key) => {
+				await this.ahead.get(key);
+				// Its turn may have come while the claim was still being made.
+				if (this.begun.has(key)) return;
+				this.ahead.delete(key);
+				await this.release(key);
+			}),
+		);
 	}
 }

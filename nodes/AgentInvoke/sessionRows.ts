@@ -73,6 +73,7 @@ export interface RowReader {
  */
 export function readKeyRows(rows: readonly TableRow[], reader: RowReader): KeyRows {
 	let session: StoredSession | undefined;
+	let sessionRow = '';
 	let claimId: number | undefined;
 	const surplus: string[] = [];
 	const deadClaims: string[] = [];
@@ -85,11 +86,15 @@ export function readKeyRows(rows: readonly TableRow[], reader: RowReader): KeyRo
 			if (isOver || reader.isDead(row)) deadClaims.push(rowKey);
 			else claimId ??= Number(row.id);
 		} else if (isOver || sessionId === '' || session) surplus.push(rowKey);
-		else if (sessionId !== reader.voidId) session = { sessionId, turns: Number(row.turns) || 0 };
+		else if (sessionId !== reader.voidId) {
+			session = { sessionId, turns: Number(row.turns) || 0 };
+			sessionRow = rowKey;
+		}
 	}
 	// While there is no session, a claim that only looks dead may still become one.
 	if (session) surplus.push(...deadClaims);
-	return { session, claimId, surplus: surplus.filter(Boolean) };
+	// An insert that was repeated leaves a row twice: to remove one by its key would remove both.
+	return { session, claimId, surplus: surplus.filter((rowKey) => rowKey && rowKey !== sessionRow) };
 }
 
 /**

@@ -47,6 +47,7 @@ export class SessionStore {
 	private readonly resumed = new Map<string, number>();
 	private readonly parts: SessionParts;
 	private readonly writer: SessionWriter;
+	private readonly keeper: RowKeeper;
 	private readonly claims: SessionClaims;
 	private readonly strictOrder: StrictOrder;
 
@@ -65,6 +66,7 @@ export class SessionStore {
 			look: async (keys) => await this.readKeys(keys),
 		});
 		const keeper = new RowKeeper(table, clock);
+		this.keeper = keeper;
 		this.claims = new SessionClaims({
 			...{ table, clock, random, signal, keeper },
 			remove: async (rowKeys) => await this.writer.remove(rowKeys),
@@ -199,6 +201,7 @@ export class SessionStore {
 		const written = await this.writer.flush(this.mappings.keys());
 		await released;
 		const results = [written, await resumed, await this.strictOrder.flush()];
+		await this.keeper.flush();
 		return results.find(({ ok: isOk }) => !isOk) ?? this.claims.unwritable ?? ok(undefined);
 	}
 

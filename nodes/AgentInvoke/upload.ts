@@ -1,5 +1,4 @@
 import { badInput, fail, ok, type Result } from '../shared/errors/failure';
-import type { InputFile } from '../shared/files/inputFile';
 import { parseJson } from '../shared/text/json';
 import { redactJson, type Redact } from '../shared/text/redact';
 import type { Retry } from '../shared/http/retry';
@@ -27,8 +26,11 @@ export interface UploadParts {
 const UPLOAD_TIMEOUT_MS = 120_000;
 const UPLOAD_TRIES = 4;
 
-/** Uploads a file that an Invoke call names by its address (§4.8). */
-export async function uploadMedia(parts: UploadParts, media: InputFile): Promise<Result<UploadedMedia>> {
+/**
+ * Uploads a file that an Invoke call names by its address (§4.8).
+ * @param media sent anew by each try, from its start
+ */
+export async function uploadMedia(parts: UploadParts, media: File): Promise<Result<UploadedMedia>> {
 	const { account, redact } = parts;
 	const { mediaUploadPath, baseUrl } = account;
 	if (!mediaUploadPath) {
@@ -54,14 +56,10 @@ export async function uploadMedia(parts: UploadParts, media: InputFile): Promise
 async function uploadOnce(
 	{ account, send, redact }: UploadParts,
 	url: string,
-	media: InputFile,
+	media: File,
 ): Promise<Outcome<Result<UploadedMedia>>> {
 	const form = new FormData();
-	form.append(
-		account.deployment.mediaPart,
-		new Blob([new Uint8Array(media.bytes)], { type: media.mimeType }),
-		media.fileName,
-	);
+	form.append(account.deployment.mediaPart, media);
 	const exchange = await send({ method: 'POST', url, form, timeoutMs: UPLOAD_TIMEOUT_MS });
 	const status = exchange.kind === 'reply' ? exchange.status : 0;
 	const parsed = exchange.kind === 'reply' ? parseJson(exchange.text) : undefined;
@@ -81,7 +79,7 @@ async function uploadOnce(
 
 function readMedia(
 	{ data }: Envelope,
-	{ fileName, mimeType }: InputFile,
+	{ name, type: mimeType }: File,
 	{ deployment, baseUrl }: AgentAccount,
 ): Result<UploadedMedia> {
 	const given = textAt(data, deployment.paths.mediaUrl);
@@ -96,7 +94,7 @@ function readMedia(
 	}
 	return ok({
 		url: given.includes('://') ? given : url,
-		name: fileName,
+		name,
 		mimeType,
 		expiresAt: textAt(data, deployment.paths.mediaExpiry),
 	});

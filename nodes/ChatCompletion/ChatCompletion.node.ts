@@ -14,14 +14,14 @@ import { completeItems } from './actions/run';
 
 export class ChatCompletion implements INodeType {
 	description: INodeTypeDescription = {
-		displayName: 'ChatCompletion',
+		displayName: 'Chat Completion',
 		name: 'chatCompletion',
 		icon: { light: 'file:chatCompletion.svg', dark: 'file:chatCompletion.dark.svg' },
 		group: ['transform'],
 		version: 1,
 		subtitle: '={{ $parameter["model"] }}',
 		description: 'Ask a model, with a switch for its reasoning',
-		defaults: { name: 'ChatCompletion' },
+		defaults: { name: 'Chat Completion' },
 		inputs: [NodeConnectionTypes.Main],
 		outputs: [NodeConnectionTypes.Main],
 		usableAsTool: true,

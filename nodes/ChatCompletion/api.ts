@@ -16,7 +16,14 @@ import type { Retry } from '../shared/http/retry';
 import type { StreamEvent } from '../shared/http/sse';
 import { classify } from '../shared/platform/envelope';
 import { quote } from '../shared/platform/failures';
-import { errorIn, errorInChoice, explainChat, outcomeOfError, type ServiceError } from './failures';
+import {
+	errorIn,
+	isOutOfCredit,
+	errorInChoice,
+	explainChat,
+	outcomeOfError,
+	type ServiceError,
+} from './failures';
 import { AnswerBuilder, type ChatAnswer, type ChatPiece } from './response';
 
 /** One question to the model. */
@@ -81,7 +88,11 @@ async function askOnce(parts: ChatParts, call: ChatCall): Promise<Outcome<Readin
 function classifyError(exchange: Exchange): Outcome<Reading> {
 	const outcome = classify(exchange);
 	if (outcome.kind === 'answered') return { kind: 'unclear', status: 200, text: 'no answer' };
-	const isChatError = exchange.kind === 'reply' && errorIn(parseJson(exchange.text) ?? null) !== undefined;
+	const body = exchange.kind === 'reply' ? parseJson(exchange.text) : undefined;
+	if (outcome.kind === 'busy' && isOutOfCredit(body)) {
+		return { kind: 'refused', status: 429, code: 429, text: outcome.text };
+	}
+	const isChatError = errorIn(body ?? null) !== undefined;
 	return outcome.kind === 'refused' && outcome.code === null && isChatError
 		? { ...outcome, code: outcome.status }
 		: outcome;

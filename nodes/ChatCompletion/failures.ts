@@ -68,6 +68,17 @@ function statusIn(error: JsonObject): number | undefined {
 	return STATUS_WORDS.find(([pattern]) => pattern.test(words))?.[1];
 }
 
+/** What OpenAI-compatible servers say, under HTTP 429, when an account is out of credit: no waiting helps. */
+const OUT_OF_CREDIT: ReadonlySet<Json | undefined> = new Set([
+	'insufficient_quota',
+	'billing_hard_limit_reached',
+]);
+
+export function isOutOfCredit(body: Json | undefined): boolean {
+	const error = isJsonObject(body) && isJsonObject(body.error) ? body.error : {};
+	return OUT_OF_CREDIT.has(error.code) || OUT_OF_CREDIT.has(error.type);
+}
+
 /**
  * The outcome of an error that came instead of an answer.
  * @param httpStatus of the response, used if the error names none
@@ -107,6 +118,7 @@ export function explainChat(outcome: FailedOutcome, facts: CallFacts): Failure {
 }
 
 function adviceFor(status: number, said: string): string {
+	if (status === 429) return 'Check the credit and the limits of the account, or use a key of another one.';
 	// First, because the property may have any name.
 	if (/additionalProperties|\brequired\W+is required/i.test(said)) {
 		return 'Name every property under "required" and set "additionalProperties": false in each object of "JSON Schema". Or keep the schema as it is and wrap it: { "name": "answer", "strict": false, "schema": … }.';

@@ -1,6 +1,6 @@
 import { Validator } from 'jsonschema';
 
-import { fail, failInput, ok, type Result } from '../shared/errors/failure';
+import { badInput, fail, failInput, ok, type Failure, type Result } from '../shared/errors/failure';
 import {
 	excerpt,
 	isJsonObject,
@@ -49,20 +49,23 @@ export function readSchema(value: unknown): Result<AnswerFormat> {
 	}
 	const wrapping = isJsonObject(parsed.json_schema) ? parsed.json_schema : parsed;
 	const schema = isJsonObject(wrapping.schema) ? wrapping.schema : wrapping;
-	if (isTooDeep(schema)) {
-		return failInput('"JSON Schema" is nested too deeply', 'Enter a schema with fewer levels.');
-	}
-	const [missing] = missingReferences(schema, schema);
-	if (missing !== undefined) {
-		return failInput(
-			`"JSON Schema" refers to "${excerpt(missing, 80)}", which is not in it`,
-			'Correct the "$ref", or add what it refers to, e.g. under "$defs".',
-		);
-	}
+	const refusal = refuseSchema('"JSON Schema"', schema);
+	if (refusal) return fail(refusal);
 	const given = typeof wrapping.name === 'string' ? wrapping.name : '';
 	const name = given.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'answer';
 	const isLoose = wrapping !== schema && wrapping.strict === false;
 	return ok({ kind: 'jsonSchema', name, schema, ...(isLoose && { strict: false }) });
+}
+
+/** Why a schema cannot be used, if so. @param name what the message calls it */
+export function refuseSchema(name: string, schema: JsonObject): Failure | undefined {
+	if (isTooDeep(schema)) return badInput(`${name} is nested too deeply`, 'Enter a schema with fewer levels.');
+	const [missing] = missingReferences(schema, schema);
+	if (missing === undefined) return undefined;
+	return badInput(
+		`${name} refers to "${excerpt(missing, 80)}", which is not in it`,
+		'Correct the "$ref", or add what it refers to, e.g. under "$defs".',
+	);
 }
 
 /**

@@ -8,6 +8,7 @@ import {
 	type Json,
 	type JsonObject,
 } from '../shared/text/json';
+import { whyUnpaired, type ToolResult } from './toolMessages';
 
 /** An image of a message, ready to be sent. */
 export interface ImagePart {
@@ -23,6 +24,10 @@ export interface MessageRow {
 	/** `null` if an expression gave nothing: a mistake, unlike text that is empty on purpose. */
 	readonly content: string | null;
 	readonly images: readonly ImagePart[];
+	/** The calls that an assistant made, in the interface's shape. */
+	readonly toolCalls?: readonly JsonObject[];
+	/** What a row of the role `tool` is sent as: a message for each. */
+	readonly results?: readonly ToolResult[];
 }
 
 const ROLES: ReadonlySet<string> = new Set(['system', 'developer', 'user', 'assistant', 'tool', 'function']);
@@ -34,7 +39,7 @@ const INSTRUCTING: ReadonlySet<string> = new Set(['system', 'developer']);
 export function messagesFromRows(rows: readonly MessageRow[]): Result<Json[]> {
 	const missing = rows.findIndex(({ content }) => content === null);
 	if (missing >= 0) return fail(noText(missing, rows[missing]?.role ?? ''));
-	const filled = rows.filter(({ content, images }) => content?.trim() || images.length > 0);
+	const filled = rows.filter(isFilled);
 	if (filled.length === 0) {
 		return failInput(
 			rows.length === 0 ? 'There is no message' : 'All messages are empty',
@@ -45,7 +50,16 @@ export function messagesFromRows(rows: readonly MessageRow[]): Result<Json[]> {
 	if (wrong >= 0) return fail(noMessages(`Message ${wrong + 1} ${badRole(rows[wrong]?.role)}`));
 	// Otherwise the model would be paid for inventing something, and the item would look done.
 	if (filled.every(({ role }) => INSTRUCTING.has(role))) return fail(noQuestion(rows));
-	return ok(filled.map(messageOf));
+	const messages = filled.flatMap(messagesOf);
+	const unpaired = whyUnpaired(messages);
+	return unpaired ? failInput(unpaired, PAIRING) : ok(messages);
+}
+
+const PAIRING =
+	'An assistant row with "Tool Calls" is followed by a Tool row for each of its calls, whose "Call ID" is the id of the call. Nothing was sent for this item.';
+
+function isFilled({ content, images, toolCalls = [], results = [] }: MessageRow): boolean {
+	return Boolean(content?.trim()) || images.length + toolCalls.length + results.length > 0;
 }
 
 function noText(index: number, role: string): Failure {
@@ -64,6 +78,14 @@ function noQuestion(rows: readonly MessageRow[]): Failure {
 			: 'Nothing is asked: there is only a system message',
 		'Add a message with the role User and enter its text, or check the expression in it.',
 	);
+}
+
+function messagesOf(row: MessageRow): JsonObject[] {
+	const { role, toolCalls = [], results = [] } = row;
+	if (role === 'tool') {
+		return results.map(({ callId, content }) => ({ role, tool_call_id: callId, content }));
+	}
+	return [{ ...messageOf(row), ...(toolCalls.length > 0 && { tool_calls: [...toolCalls] }) }];
 }
 
 function messageOf({ role, content, images }: MessageRow): JsonObject {

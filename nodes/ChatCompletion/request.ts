@@ -14,6 +14,8 @@ export interface ChatQuestion {
 	readonly format: AnswerFormat;
 	/** With the interface's names; undefined ones are not sent. */
 	readonly sampling: SamplingFields;
+	/** `tools` and `tool_choice`, if the form has any. */
+	readonly tools?: JsonObject;
 	/** More fields of the body, as the operator wrote them. */
 	readonly extraBody: unknown;
 }
@@ -48,6 +50,7 @@ export function chatBody(question: ChatQuestion): Result<JsonObject> {
 		...reasoning.value,
 		...responseFormat(format),
 		...definedFields(sampling),
+		...question.tools,
 	};
 	const extra = readExtraBody(
 		question.extraBody,

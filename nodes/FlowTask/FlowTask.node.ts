@@ -6,6 +6,7 @@ import {
 	type INodeTypeDescription,
 } from 'n8n-workflow';
 
+import { searchImageNodes, searchSeeds } from './methods/lists';
 import { getOverrideFields } from './methods/overrideFields';
 import { testPlatformKey } from '../shared/platform/platformTest';
 import { resourceProperties, route } from './actions/router';
@@ -18,14 +19,14 @@ const OUTPUTS =
 
 export class FlowTask implements INodeType {
 	description: INodeTypeDescription = {
-		displayName: 'FlowTask',
+		displayName: 'Flow Task',
 		name: 'flowTask',
 		icon: { light: 'file:flowTask.svg', dark: 'file:flowTask.dark.svg' },
 		group: ['transform'],
 		version: 1,
 		subtitle: '={{ $parameter["operation"] + ": " + $parameter["resource"] }}',
 		description: 'Run hosted image workflows: one image or hundreds at once',
-		defaults: { name: 'FlowTask' },
+		defaults: { name: 'Flow Task' },
 		inputs: [NodeConnectionTypes.Main],
 		outputs: OUTPUTS,
 		usableAsTool: true,
@@ -33,7 +34,11 @@ export class FlowTask implements INodeType {
 		properties: resourceProperties(),
 	};
 
-	methods = { resourceMapping: { getOverrideFields }, credentialTest: { testPlatformKey } };
+	methods = {
+		resourceMapping: { getOverrideFields },
+		listSearch: { searchImageNodes, searchSeeds },
+		credentialTest: { testPlatformKey },
+	};
 
 	async execute(this: IExecuteFunctions): Promise<INodeExecutionData[][]> {
 		return await route(this);

@@ -1,11 +1,10 @@
 import * as v from 'valibot';
 
 import { fail, ok, type Result } from '../shared/errors/failure';
-import type { InputFile } from '../shared/files/inputFile';
 import type { HttpRequest, SendHttp } from '../shared/http/exchange';
 import { createRetry, type RetryParts, type RetryTerms } from '../shared/http/retry';
 import { classify } from '../shared/platform/envelope';
-import type { Json } from '../shared/text/json';
+import type { Json, JsonObject } from '../shared/text/json';
 import type { Redact } from '../shared/text/redact';
 import { explainTaskCall, type CallFailure } from './failures';
 import { Id, readTaskInfos, type TaskInfo } from './tasks/taskInfo';
@@ -23,7 +22,8 @@ export interface TaskApi {
 	submit(workflowId: string, prompt: Prompt, sendByMs?: number): Promise<Result<SubmittedTask, CallFailure>>;
 	/** At most `IDS_PER_CALL` ids (`tasks/poll.ts`). Ids that the platform does not know are missing from the answer. */
 	info(taskIds: readonly string[], urlExpireSeconds: number): Promise<Result<TaskInfo[], CallFailure>>;
-	upload(file: InputFile): Promise<Result<string, CallFailure>>;
+	/** @param file sent anew by each try, from its start */
+	upload(file: File): Promise<Result<string, CallFailure>>;
 }
 
 const BASE_PATH = '/api/maas/flow_task_api';
@@ -86,9 +86,12 @@ function withoutId(purpose: string, field: string): CallFailure {
 	};
 }
 
-/** Whether a Blob accepts the bytes; others are copied first. */
-function isBlobPart(bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> {
-	return bytes.buffer instanceof ArrayBuffer;
+/** What a submit sends, for a preview too (§4.1). */
+export function submitCall(
+	workflowId: string,
+	prompt: Prompt,
+): { readonly path: string; readonly json: JsonObject } {
+	return { path: `${BASE_PATH}/prompt`, json: { workflow_id: workflowId, prompt } };
 }
 
 /** @param redact knows the API key: an ID that contains it must not get into items, logs or the ledger */
@@ -102,11 +105,10 @@ export function createTaskApi(call: CallApi, redact: Redact): TaskApi {
 	return {
 		async submit(workflowId, prompt, sendByMs) {
 			const answer = await call({
-				path: `${BASE_PATH}/prompt`,
+				...submitCall(workflowId, prompt),
 				purpose: 'submit the task',
 				repeatability: 'write',
 				lane: 'work',
-				json: { workflow_id: workflowId, prompt },
 				sendByMs,
 				timeoutMs: SUBMIT_TIMEOUT_MS,
 				tries: WRITE_TRIES,
@@ -140,9 +142,7 @@ export function createTaskApi(call: CallApi, redact: Redact): TaskApi {
 
 		async upload(file) {
 			const form = new FormData();
-			const { bytes, mimeType, fileName } = file;
-			const part = isBlobPart(bytes) ? bytes : Uint8Array.from(bytes);
-			form.append('source_file', new Blob([part], { type: mimeType }), fileName);
+			form.append('source_file', file);
 			const answer = await call({
 				path: `${BASE_PATH}/upload/image`,
 				purpose: 'upload the image',

@@ -1,6 +1,7 @@
 import {
 	NodeConnectionTypes,
 	type IDataObject,
+	type INodeProperties,
 	type INodeType,
 	type INodeTypeDescription,
 	type ISupplyDataFunctions,
@@ -20,6 +21,19 @@ import { readWish } from '../shared/chat/reasoning';
 import { reasoningFormFields, reasoningSentField } from '../shared/chat/reasoningForm';
 import { MODEL_OPTIONS, modelSettings } from './model.settings';
 
+/**
+ * What an agent does not get. n8n's SDK could take a model of our own instead of its OpenAI client; that path drops
+ * reasoning from streams altogether, and joins parallel tool calls of a stream into one.
+ */
+const reasoningKeptNotice: INodeProperties = {
+	displayName:
+		'An agent gets the answer. n8n passes on reasoning that comes as <code>reasoning_content</code> and drops it from other fields. Reasoning that a model writes into its answer, between <code>&lt;think&gt;</code> tags, stays there; the option <i>Separate Reasoning</i> prevents that for models that take it. The Chat Completion node keeps reasoning in every form.',
+	name: 'reasoningKeptNotice',
+	type: 'notice',
+	default: '',
+	displayOptions: { hide: { reasoning: ['off'] } },
+};
+
 /** Below the base URL; n8n's client adds the rest of the path (§4.5). */
 const CHAT_BASE = '/maas/v1';
 
@@ -37,7 +51,13 @@ export class LmChatFlowPlatform implements INodeType {
 		outputs: [NodeConnectionTypes.AiLanguageModel],
 		outputNames: ['Model'],
 		credentials: [{ name: 'flowPlatformApi', required: true, testedBy: 'testPlatformKey' }],
-		properties: [reasoningSentField, modelField, ...reasoningFormFields, optionsCollection(MODEL_OPTIONS)],
+		properties: [
+			reasoningSentField,
+			modelField,
+			...reasoningFormFields,
+			reasoningKeptNotice,
+			optionsCollection(MODEL_OPTIONS),
+		],
 	};
 
 	methods = { listSearch: { searchModels }, credentialTest: { testPlatformKey } };
@@ -76,7 +96,7 @@ async function loadSdk(): Promise<Result<typeof AiNodeSdk>> {
 		return fail({
 			kind: 'badInput',
 			message: 'This n8n is too old for the FlowPlatform Chat Model: it has no SDK for AI nodes',
-			advice: 'Update n8n. Until then, the ChatCompletion node asks the same models without an agent.',
+			advice: 'Update n8n. Until then, the Chat Completion node asks the same models without an agent.',
 		});
 	}
 }

@@ -168,6 +168,35 @@ describe('the list of models', () => {
 	});
 });
 
+test('tools, their results and the tool choice are entered in the form', async () => {
+	const calls = [{ id: 'call_1', name: 'get_order', arguments: { order: '17' } }];
+	const message = [
+		{ role: 'user', content: 'Where is order 17?' },
+		{ role: 'assistant', content: '', toolCalls: JSON.stringify(calls) },
+		{ role: 'tool', toolCallId: 'call_1', content: 'On its way' },
+	];
+	await openChatNode({ model: modelById('plain-1'), messages: { message } });
+	// Each row shows the fields of its role only.
+	expect([await editor.field('toolCalls').count(), await editor.field('toolCallId').count()]).toEqual([1, 1]);
+
+	await editor.page.getByRole('button', { name: 'Add Tool', exact: true }).click();
+	await editor.type('name', 'get_order');
+	await addOption('Tool Choice');
+	await choose('toolChoice', 'One Tool');
+	await addOption('Tool to Call');
+	await editor.type('toolToCall', 'get_order');
+	expect(await editor.shown('toolToCall')).toBe('get_order');
+});
+
+/** Older editors have a drop-down for it, newer ones a menu. */
+async function addOption(name: string): Promise<void> {
+	const { page } = editor;
+	const button = page.getByRole('button', { name: 'Add option', exact: true });
+	await page.getByTestId('collection-parameter-add').or(button).last().click();
+	const entry = page.getByTestId('collection-parameter-option').filter({ hasText: name });
+	await page.getByRole('menuitem', { name, exact: true }).or(entry).filter({ visible: true }).click();
+}
+
 test('an agent with the model and a tool, as the template draws it', async () => {
 	await editor.openWorkflow(await n8n.client.createWorkflow(readTemplate('agent-pictures.json')));
 	await editor.canvasNode('Model').getByText('PASTE_YOUR_MODEL_ID', { exact: true }).waitFor();

@@ -1,8 +1,8 @@
 // The templates of the chat nodes, imported into a real n8n and used as a visitor uses them.
 import textToImage from '../platform/workflows/text-to-image.json';
 import { chunksOf, textOf, type Chunk } from './chatWorkflows';
-import { fillTemplate, readTemplate } from './runner';
-import type { WorkflowDocument } from './runner';
+import { failureOf, fillTemplate, outputItems, readTemplate } from './runner';
+import type { Execution, WorkflowDocument } from './runner';
 import { templateStage } from './stage';
 
 const stage = templateStage('chat-templates-');
@@ -44,6 +44,41 @@ test('"Chat with reasoning on" streams its answer, and the model was told to thi
 	expect(stage.n8n.log.errors()).toEqual([]);
 });
 
+describe('Chat with a tool', () => {
+	const QUESTION = 'Where is order A-1042?';
+
+	async function ask(orders: string): Promise<Execution> {
+		const document = fillTemplate(readTemplate('chat-tool.json'), {
+			values: { PASTE_YOUR_MODEL_ID: 'plain-1', [QUESTION]: `${QUESTION} ${orders}` },
+			credentials: { flowPlatformApi: stage.account },
+		});
+		const { client } = stage.n8n;
+		const id = await client.run(await client.createWorkflow(document), 'Run now');
+		return await client.waitForExecution(id);
+	}
+
+	test('the results of all calls are handed back', async () => {
+		const calls = '[tool: get_order {"order":"A-1042"}] [tool: get_order {"order":"B-7"}]';
+		const execution = await ask(`${calls} [answer: I read {result}]`);
+		expect(failureOf(execution)).toBeUndefined();
+		expect(outputItems(execution, 'Answer').map(({ json }) => json.content)).toEqual([
+			'I read {"state":"sent","arrives":"Tuesday"}; There is no such order.',
+		]);
+		const { chats } = stage.platform.books();
+		expect(chats.map(({ body }) => body.tool_choice)).toEqual([undefined, 'none']);
+		expect(chats[0]?.body.tools).toEqual(chats[1]?.body.tools);
+		expect(stage.n8n.log.errors()).toEqual([]);
+	});
+
+	test('an answer without a call is the answer', async () => {
+		const execution = await ask('[answer: On its way.]');
+		expect(outputItems(execution, 'Answered at once').map(({ json }) => json.content)).toEqual([
+			'On its way.',
+		]);
+		expect(stage.platform.books().chats).toHaveLength(1);
+	});
+});
+
 test('"Agent that makes pictures" makes the one it is asked for, and remembers the talk', async () => {
 	const { workflowId } = await stage.platform.hostWorkflow(textToImage);
 	const path = await publish(
@@ -54,7 +89,9 @@ test('"Agent that makes pictures" makes the one it is asked for, and remembers t
 	);
 	const order =
 		'[tool: Make_a_picture {"prompt": "a red fox in snow"}] [answer: There it is.] A fox, please.';
-	expect(textOf(await say(path, order))).toBe('There it is.');
+	const said = textOf(await say(path, order));
+	expect(said).toMatch(/Done\n\n!\[[^\]]+\]\(http[^)]+\/files\/[^)]+\)/);
+	expect(said).toContain('There it is.');
 	const { tasks, tasksMade, chats } = stage.platform.books();
 	expect(tasksMade).toBe(1);
 	const inputs = tasks[0]?.prompt as Record<string, { inputs: Record<string, unknown> }>;

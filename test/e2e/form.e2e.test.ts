@@ -38,8 +38,9 @@ beforeEach(() => {
 	platform.resetBooks();
 });
 
-/** In the order of the export, not of their choice. */
-const TWO_ROWS = ['KSampler · steps (from 1 to 150)', 'KSampler · sampler_name'];
+/** In the order of the list, not of their choice. */
+const TWO_ROWS = ['KSampler (3) · steps (from 1 to 150)', 'KSampler (3) · sampler_name'];
+const PROMPT_ROW = 'Positive Prompt (6, positive) · text – hosted: a red fox in a snow forest at sunrise';
 
 const CHANGES = { '3': { inputs: { sampler_name: 'heun', steps: 12 } } };
 
@@ -99,20 +100,22 @@ test('an export that is pasted becomes rows, and what is changed in them reaches
 	await editor.openWorkflow(await saveWorkflow('Picture of the day', { FlowTask: {} }));
 	await editor.openNode('FlowTask');
 	await editor.type('workflowId', workflowId);
-	expect(await editor.rowsNotice.innerText()).toContain('"Workflow Definition" further down');
+	expect(await editor.rowsNotice.innerText()).toContain('"Workflow Definition" above');
 	await editor.paste('workflowDefinition', exported);
+	// The rows are there now; the view gives them their lists and ranges.
+	await editor.page.getByTestId('add-fields-select').waitFor();
 	await editor.paste('parameterSpec', JSON.stringify(view, null, 2));
-	await editor.closeNode();
-	await editor.openNode('FlowTask');
 
-	const offered = await editor.openRowMenu();
-	expect(offered).toEqual(
-		expect.arrayContaining(['KSampler · steps (from 1 to 150)', 'KSampler · seed (0 or more)']),
-	);
+	const offered = await editor.untilOffered(TWO_ROWS[0] ?? '');
+	expect(offered.slice(0, 3)).toEqual([
+		PROMPT_ROW,
+		'Negative Prompt (7, negative) · text – hosted: text, watermark',
+		'KSampler (3) · seed (0 or more)',
+	]);
 	expect(offered).toHaveLength(13);
-	await editor.addRow('KSampler · sampler_name');
+	await editor.addRow('KSampler (3) · sampler_name');
 	await editor.openRowMenu();
-	await editor.addRow('KSampler · steps (from 1 to 150)');
+	await editor.addRow('KSampler (3) · steps (from 1 to 150)');
 	expect(await editor.rows()).toEqual(TWO_ROWS);
 	expect([await editor.shown('3/sampler_name'), await editor.shown('3/steps')]).toEqual(['euler', '20']);
 
@@ -158,13 +161,133 @@ test('a newer export keeps what was filled in, and what it adds is not sent', as
 	await editor.openNode('FlowTask');
 
 	// What is new stands there without a value.
-	await editor.untilRow('Enlarge · width');
-	expect(await editor.rows()).toEqual([...TWO_ROWS, 'Enlarge · width']);
+	await editor.untilRow('Enlarge (12) · width');
+	expect(await editor.rows()).toEqual([...TWO_ROWS, 'Enlarge (12) · width']);
 	expect(await editor.shown('12/width')).toBe('');
 	expect([await editor.shown('3/sampler_name'), await editor.shown('3/steps')]).toEqual(['heun', '12']);
 	await editor.executeStep();
 	expect(await editor.output.innerText()).toContain('image/png');
 	expect(platform.books().tasks.map(({ prompt }) => prompt)).toEqual([CHANGES]);
+});
+
+describe('an export that is pasted into a node', () => {
+	const editorFile = JSON.stringify({ last_node_id: 9, nodes: [], links: [], version: 0.4 }, null, 2);
+
+	async function untilAddable(): Promise<void> {
+		await editor.page.getByTestId('add-fields-select').waitFor();
+	}
+
+	test('shows its complaint at once, and its rows once it is the right one', async () => {
+		await editor.openWorkflow(await saveWorkflow('The wrong file first', { FlowTask: { workflowId } }));
+		await editor.openNode('FlowTask');
+		await editor.paste('workflowDefinition', editorFile);
+		await editor.rowsNotice.getByText('(UI format)').waitFor();
+		await editor.paste('workflowDefinition', exported.slice(0, -20));
+		await editor.rowsNotice.getByText('is not valid JSON').waitFor();
+		await editor.paste('workflowDefinition', exported);
+		await untilAddable();
+		expect(await editor.openRowMenu()).toHaveLength(13);
+		await editor.addRow(PROMPT_ROW);
+		expect(await editor.rows()).toEqual([PROMPT_ROW]);
+	});
+
+	// Goes on in the node that is still open.
+	test.each<[string, () => Promise<void>]>([
+		['is emptied first', async () => await editor.clear('workflowDefinition')],
+		['is indented otherwise', async () => await paste(JSON.stringify(JSON.parse(exported)))],
+		['is another workflow', async () => await paste(exported.replace('"steps": 20', '"steps": 25'))],
+		['is the wrong file', async () => await paste(editorFile)],
+	])('keeps what was entered when it %s', async (_case, change) => {
+		await editor.type('6/text', 'an owl at night');
+		await change();
+		// As long as n8n takes to ask for rows anew.
+		await sleep(2_000);
+		expect([await editor.rows(), await editor.shown('6/text')]).toEqual([[PROMPT_ROW], 'an owl at night']);
+	});
+
+	test('keeps it when the node is opened again, below the complaint', async () => {
+		await editor.closeNode();
+		await editor.openNode('FlowTask');
+		const complaint = editor.page.getByTestId('mapping-fields-container').getByText('(UI format)');
+		await complaint.waitFor();
+		expect(await editor.shown('6/text')).toBe('an owl at night');
+		await paste(exported);
+		await editor.closeNode();
+		await editor.openNode('FlowTask');
+		await complaint.waitFor({ state: 'detached' });
+		expect([await editor.rows(), await editor.shown('6/text')]).toEqual([[PROMPT_ROW], 'an owl at night']);
+	});
+
+	async function paste(text: string): Promise<void> {
+		await editor.paste('workflowDefinition', text);
+	}
+});
+
+test('a field that is dragged onto a text row stands there alone', async () => {
+	const parameters = { workflowId, workflowDefinition: exported };
+	await editor.openWorkflow(
+		await saveWorkflow('Drag', { Before: { operation: 'submit', workflowId }, FlowTask: parameters }),
+	);
+	await editor.openNode('FlowTask');
+	await editor.openRowMenu();
+	await editor.addRow(PROMPT_ROW);
+	await editor.page.locator('[data-test-id="run-data-schema-node-name"][data-name="taskId"]').waitFor();
+	await editor.map('taskId', '6/text');
+	await editor.field('6/text').getByText('{{ $json.taskId }}', { exact: true }).waitFor();
+	// The editor takes over what was dropped a moment later.
+	await sleep(500);
+	await editor.executeStep();
+	await editor.dismissMessages();
+	const [submitted, run] = platform.books().tasks;
+	expect(run?.prompt).toEqual({ '6': { inputs: { text: submitted?.taskId } } });
+});
+
+describe('lists made of the export', () => {
+	const imageToImage = readFileSync(
+		join(__dirname, '..', 'platform', 'workflows', 'image-to-image.json'),
+		'utf8',
+	);
+
+	test('offer the nodes that load an image, and the seeds', async () => {
+		const slot = [{ source: 'url', url: 'https://example.com/a.png' }];
+		const parameters = {
+			workflowId,
+			workflowDefinition: imageToImage,
+			seedMode: 'random',
+			imageSlots: { slot },
+		};
+		const saved = await saveWorkflow('Lists', { FlowTask: parameters });
+		await editor.openWorkflow(saved);
+		await editor.openNode('FlowTask');
+		expect(await editor.openSearch('nodeId')).toEqual(['Load Image (10) · image']);
+		await editor.page.getByTestId('rlc-item').click();
+		expect(await editor.openSearch('seedTargets')).toEqual(['KSampler (3) · seed']);
+		await editor.page.getByTestId('rlc-item').click();
+		await untilSaved(saved, ({ nodes }) => {
+			expect(nodes.find(({ name }) => name === 'FlowTask')?.parameters).toMatchObject({
+				imageSlots: { slot: [{ nodeId: { mode: 'list', value: '10' } }] },
+				seedTargets: { mode: 'list', value: '3.seed' },
+			});
+		});
+	});
+
+	test('show IDs that were entered before there were lists', async () => {
+		const slot = [{ nodeId: '10', source: 'url', url: 'https://example.com/a.png' }];
+		const parameters = { workflowId, seedMode: 'random', seedTargets: '3.seed', imageSlots: { slot } };
+		await editor.openWorkflow(await saveWorkflow('Entered IDs', { FlowTask: parameters }));
+		await editor.openNode('FlowTask');
+		const shown = (name: string) =>
+			editor.page.getByTestId(`resource-locator-${name}`).locator('input').last().inputValue();
+		expect([await shown('nodeId'), await shown('seedTargets')]).toEqual(['10', '3.seed']);
+	});
+
+	test('without an export Seed Mode says what it needs', async () => {
+		await editor.openWorkflow(await saveWorkflow('No export', { FlowTask: { workflowId } }));
+		await editor.openNode('FlowTask');
+		await editor.openList('seedMode');
+		await editor.choose('Random');
+		await editor.page.getByText('cannot tell which inputs are seeds').waitFor();
+	});
 });
 
 test('what does not fit is said in the panel, with advice, before anything is spent', async () => {

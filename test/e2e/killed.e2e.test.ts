@@ -1,14 +1,16 @@
 // n8n is killed while it submits: the next execution with the same idempotency keys makes what was never sent, finds
-// what was, and asks about no more keys than requests were under way.
+// what was, and asks about no more keys than requests were under way. Without keys every ID is in the table.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startPlatform, type LocalPlatform } from '../platform';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { HandWoundTime, startPlatform, type LocalPlatform } from '../platform';
 import textToImage from '../platform/workflows/text-to-image.json';
 import { until } from '../until';
 import { batchService, flowTask } from './batchService';
+import { dataTableRows, type Row } from './databases';
 import { packedTarball } from './packOnce';
-import { startN8n, type RunningN8n } from './runner';
+import { startN8n, type RunningN8n, type SavedCredential, type SavedWorkflow } from './runner';
 
 const START_DEADLINE_MS = 300_000;
 /** A claim whose owner died is waited for 200 s; fetch gives an answer 300 s. */
@@ -125,3 +127,115 @@ test(
 	},
 	TEST_DEADLINE_MS,
 );
+
+const TASKS = 40;
+/** A row is written two seconds after its ID is known, at most. */
+const WRITTEN_MS = 2_500;
+
+describe('without idempotency keys', () => {
+	const time = new HandWoundTime();
+	/** Where nothing ends before the test says so. */
+	let slow: LocalPlatform;
+	let account: SavedCredential;
+	let batch: SavedWorkflow;
+
+	beforeAll(async () => {
+		slow = await startPlatform({ runners: 4, taskMs: 60_000, pictures: 'prepared', time });
+		account = await n8n.client.createCredential('flowPlatformApi', 'Slow platform', {
+			apiKey: slow.apiKey,
+			baseUrl: slow.apiUrl,
+			wsBaseUrl: slow.wsUrl,
+		});
+		const { workflowId } = await slow.hostWorkflow(textToImage);
+		const override = [{ nodeId: '6', parameter: 'text', value: '={{ $json.key }}', valueType: 'string' }];
+		const make = flowTask('FlowTask', account, {
+			...{ operation: 'run', workflowId, overridesMode: 'fields', overrideFields: { override } },
+		});
+		batch = await serve('batch', 'onReceived', make);
+		const collect = flowTask('Collect', account, {
+			...{ operation: 'wait', taskSource: 'execution', executionId: '={{ $json.key }}' },
+			...{ output: 'urls', options: { recordTasks: 'always' } },
+		});
+		await serve('collect', 'lastNode', collect);
+	}, START_DEADLINE_MS);
+
+	afterAll(async () => await slow?.close());
+
+	beforeEach(() => slow.resetBooks());
+
+	async function serve(
+		path: string,
+		answers: 'lastNode' | 'onReceived',
+		step: ReturnType<typeof flowTask>,
+	): Promise<SavedWorkflow> {
+		const saved = await n8n.client.createWorkflow(batchService({ path, answers, steps: [step] }));
+		await n8n.client.activate(saved);
+		return saved;
+	}
+
+	const made = (): string[] => slow.books().tasks.map(({ taskId }) => taskId);
+
+	async function rowsOfMade(): Promise<Row[]> {
+		const ids = new Set<unknown>(made());
+		return (await dataTableRows(n8n.client, 'flow_task_runs')).filter(({ taskId }) => ids.has(taskId));
+	}
+
+	async function startBatch(count: number): Promise<void> {
+		const keys = Array.from({ length: count }, (_, index) => `picture ${index}`);
+		await n8n.client.callWebhook('batch', { keys });
+		await until(() => made().length === count, 'all tasks', PATIENCE);
+	}
+
+	/** Waits for the tasks of an execution, by another one; they end as it waits. */
+	async function collected(executionId: string): Promise<Told[]> {
+		const response = n8n.client.callWebhook('collect', { keys: [executionId] }, ASK_DEADLINE_MS);
+		const seen = slow.books().polls.length;
+		await until(() => slow.books().polls.length > seen, 'a poll', PATIENCE);
+		time.pass(60_000 * TASKS);
+		return JSON.parse(await (await response).text()) as Told[];
+	}
+
+	test(
+		'after SIGKILL every ID of a batch is in the table, and another execution collects the images',
+		async () => {
+			await startBatch(TASKS);
+			await sleep(WRITTEN_MS);
+			await n8n.kill();
+			n8n = await startN8n({ userFolder });
+
+			const rows = await rowsOfMade();
+			expect(rows.map(({ item }) => item).sort((a, b) => Number(a) - Number(b))).toEqual(
+				Array.from({ length: TASKS }, (_, index) => index),
+			);
+			expect(new Set(rows.map(({ taskId }) => taskId))).toEqual(new Set(made()));
+			const [executionId, ...others] = new Set(rows.map((row) => String(row.executionId)));
+			expect(others).toEqual([]);
+
+			const images = await collected(executionId ?? '');
+			expect(images.map(({ taskId }) => taskId)).toEqual(
+				rows.sort((a, b) => Number(a.item) - Number(b.item)).map(({ taskId }) => taskId),
+			);
+			const after = await rowsOfMade();
+			expect(after).toHaveLength(TASKS);
+			expect(new Set(after.map(({ status, progress }) => `${String(status)} ${String(progress)}`))).toEqual(
+				new Set(['succeeded 100']),
+			);
+			expect(slow.books().tasksMade).toBe(TASKS);
+		},
+		TEST_DEADLINE_MS,
+	);
+
+	test(
+		'an execution that is stopped as the last answer arrives leaves every ID there',
+		async () => {
+			await startBatch(TASKS);
+			const [running] = (await n8n.client.listExecutions(batch)).filter(({ status }) => status === 'running');
+			await n8n.client.stopExecution(running?.id ?? '');
+			await until(async () => (await rowsOfMade()).length === TASKS, 'the rows', { withinMs: 5_000 });
+			const rows = await rowsOfMade();
+			expect(new Set(rows.map(({ executionId }) => executionId))).toEqual(new Set([running?.id]));
+			expect(new Set(rows.map(({ taskId }) => taskId))).toEqual(new Set(made()));
+		},
+		TEST_DEADLINE_MS,
+	);
+});

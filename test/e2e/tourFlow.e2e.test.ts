@@ -1,6 +1,7 @@
 // A first flow in n8n's own editor, from an empty canvas on, and what a person looks at while it runs.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Page } from 'playwright-core';
 import sharp from 'sharp';
 import type { LocalPlatform } from '../platform';
@@ -89,12 +90,10 @@ test(
 		await editor.chooseCredential(account.name);
 		await editor.type('workflowId', workflowId);
 		await editor.paste('workflowDefinition', exported);
-		await editor.closeNode();
 
-		await editor.openNode('Run an image workflow');
-		await editor.openRowMenu();
-		await editor.addRow('Positive Prompt · text');
-		expect(await editor.shown('6/text')).toBe('a red fox in a snow forest at sunrise');
+		const [row = ''] = await editor.openRowMenu();
+		expect(row).toBe('Positive Prompt (6, positive) · text – hosted: a red fox in a snow forest at sunrise');
+		await editor.addRow(row);
 		await editor.map('prompt', '6/text');
 		await editor.field('6/text').getByText('{{ $json.body.prompt }}').waitFor();
 		// Out of the field: n8n then shows below it what the expression gives.
@@ -127,6 +126,59 @@ test(
 		expect(tasks.map(({ prompt }) => prompt)).toEqual(PROMPTS.slice(0, 2).map(promptOf));
 		expect(leaks).toEqual([]);
 		expect(n8n.log.errors()).toEqual([]);
+	},
+	TEST_DEADLINE_MS,
+);
+
+test(
+	"README's first flow takes at most 15 actions, from an empty canvas to the image",
+	async () => {
+		let actions = 0;
+		const act = async (action: () => Promise<unknown>): Promise<void> => {
+			actions++;
+			await action();
+		};
+		await page.goto(`${n8n.url}/workflow/new`);
+		await act(async () => await page.getByTestId('canvas-add-button').getByRole('button').first().click());
+		const triggers = await NodePanel.opened(page);
+		await act(async () => await triggers.entry('n8n-nodes-base.manualTrigger').click());
+		await act(async () => {
+			await page.getByTestId('canvas-handle-plus').first().click();
+		});
+		const panel = await NodePanel.opened(page);
+		let entry = panel.entry(FLOW_TASK);
+		await act(async () => {
+			entry = await panel.find('flow task', FLOW_TASK);
+		});
+		await act(async () => await entry.click());
+		await act(async () => await panel.choice('Run an image workflow').click());
+		await page.getByTestId('node-parameters').waitFor();
+		await act(async () => await editor.chooseCredential(account.name));
+		await act(async () => await editor.type('workflowId', workflowId));
+		await act(async () => await editor.paste('workflowDefinition', exported));
+		// No closing and opening again: the rows are there.
+		await page.getByTestId('add-fields-select').waitFor();
+		const prompt = 'Positive Prompt (6, positive) · text';
+		await act(async () => {
+			const [first = ''] = await editor.openRowMenu();
+			expect(first).toContain(prompt);
+		});
+		await act(async () => await page.getByRole('menuitem').filter({ hasText: prompt }).click());
+		await page.getByRole('menu').waitFor({ state: 'detached' });
+		await act(async () => await editor.type('6/text', PROMPTS[0] ?? ''));
+		// The editor takes over what is typed a moment later.
+		await sleep(500);
+		expect(await editor.shown('6/text')).toBe(PROMPTS[0]);
+		await act(async () => await editor.executeStep());
+		await act(async () => await editor.output.getByTestId('ndv-view-binary-data').click());
+		const image = editor.output.locator('img').first();
+		await image.waitFor();
+		expect(await drawnWidth(image)).toBe(512);
+		expect(platform.books().tasks.map(({ prompt: sent }) => sent)).toEqual([promptOf(PROMPTS[0] ?? '')]);
+		// One of them chooses among several accounts; n8n fills in the only one by itself.
+		expect(actions).toBeLessThanOrEqual(15);
+		await editor.dismissMessages();
+		await editor.closeNode();
 	},
 	TEST_DEADLINE_MS,
 );

@@ -89,7 +89,7 @@ describe('the search panel', () => {
 		async () => {
 			const panel = await openPanel('light');
 			await (await panel.find('inbox', `${PACKAGE}.agentBridge`)).click();
-			await panel.choice('On new AgentBridge event').waitFor();
+			await panel.choice('On new Agent Bridge event').waitFor();
 		},
 		TEST_DEADLINE_MS,
 	);

@@ -63,7 +63,7 @@ function requiredIn(paths: readonly string[]): { path: string; name: string }[] 
 }
 
 describe('dist', () => {
-	const BUDGET_BYTES = 400 * 1024;
+	const BUDGET_BYTES = 480 * 1024;
 
 	it('stays within its size budget', () => {
 		const bytes = dist.reduce((sum, path) => sum + Buffer.byteLength(read(path)), 0);
@@ -101,5 +101,17 @@ describe('dist', () => {
 		expect([...bundled].sort()).toEqual(['eventsource-parser', 'jsonschema', 'p-limit', 'valibot']);
 		const licences = read('dist/THIRD-PARTY-LICENSES.txt');
 		expect([...bundled].filter((name) => !licences.includes(`${name} `))).toEqual([]);
+	});
+});
+
+describe('the search of the editor', () => {
+	// n8n lists both as one entry, by whichever of them it finds.
+	it("finds the bridge's action by its trigger's words, and the other way round", () => {
+		const [words, wordsOfTrigger] = ['AgentBridge', 'AgentBridgeTrigger'].map((name) => {
+			const codex = JSON.parse(read(`nodes/AgentBridge/${name}.node.json`)) as { alias: string[] };
+			return codex.alias.sort();
+		});
+		expect(words).toEqual(wordsOfTrigger);
+		expect(words).toEqual(expect.arrayContaining(['listen', 'reply', 'request', 'send', 'trigger']));
 	});
 });

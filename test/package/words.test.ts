@@ -22,6 +22,7 @@ const PLACEHOLDERS = [
 
 /** Of n8n's variables, those that our forms name; `$token` and `$frame` are the bridge's own. */
 const VARIABLES = new Set([
+	'jmespath',
 	'json',
 	'now',
 	'parameter',

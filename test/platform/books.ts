@@ -67,6 +67,16 @@ export interface UploadEntry {
 	atMs: number;
 }
 
+/** The result files that left whole, as the line sees them. */
+export interface DownloadLine {
+	bytes: number;
+	/** When the first of them was asked for, and the last of them had left; null where there was none. */
+	fromMs: number | null;
+	untilMs: number | null;
+}
+
+const IDLE_LINE: DownloadLine = { bytes: 0, fromMs: null, untilMs: null };
+
 export interface SocketCounts {
 	opened: number;
 	refused: number;
@@ -95,6 +105,7 @@ export interface Books extends AgentRecords {
 	chats: ChatEntry[];
 	/** Result files that left whole. */
 	downloads: number;
+	downloadLine: DownloadLine;
 	/** Secrets that arrived where they must not. */
 	leaks: Array<{ where: string; header: string }>;
 	/** Injected faults by kind. */
@@ -123,6 +134,7 @@ export class BookKeeper {
 	#sockets: SocketCounts = { opened: 0, refused: 0, open: 0, maxOpen: 0 };
 	#uploads: UploadEntry[] = [];
 	#downloads = 0;
+	#downloadLine: DownloadLine = { ...IDLE_LINE };
 	#leaks: Books['leaks'] = [];
 	#faults = new Map<string, number>();
 	#unauthorized = 0;
@@ -206,8 +218,12 @@ export class BookKeeper {
 		this.#sockets.refused++;
 	}
 
-	download(): void {
+	download(bytes: number, sinceMs: number): void {
 		this.#downloads++;
+		const line = this.#downloadLine;
+		line.bytes += bytes;
+		line.fromMs = Math.min(line.fromMs ?? sinceMs, sinceMs);
+		line.untilMs = this.agenda.now();
 	}
 
 	leak(where: string, header: string): void {
@@ -243,6 +259,7 @@ export class BookKeeper {
 			chats: this.chats.entries(),
 			...this.agents.snapshot(),
 			downloads: this.#downloads,
+			downloadLine: { ...this.#downloadLine },
 			leaks: [...this.#leaks],
 			faults: Object.fromEntries(this.#faults),
 			unauthorized: this.#unauthorized,
@@ -266,6 +283,7 @@ export class BookKeeper {
 		this.chats.reset();
 		this.agents.reset();
 		this.#downloads = 0;
+		this.#downloadLine = { ...IDLE_LINE };
 		this.#leaks = [];
 		this.#faults = new Map();
 		this.#unauthorized = 0;

@@ -25,8 +25,12 @@ export interface PlatformOptions {
 	pictures?: 'render' | 'prepared';
 	/** Result files have at least this many bytes and are valid images still. */
 	fileBytes?: number;
+	/** The line of the file host: all downloads together get so many bytes a second; 0 or missing: no limit. */
+	fileBytesPerSecond?: number;
 	/** Request-frequency limit of each API key; 0 or missing: none. */
 	requestsPerSecond?: number;
+	/** Whether a refusal for too many requests says when to come back (`Retry-After`); default true. */
+	tellsRetryAfter?: boolean;
 	/** For everything random, faults included; default 1. */
 	seed?: number;
 	/** The key of the owner `default`, for a platform that is started again and again; it begins with `sk-`. */

@@ -11,6 +11,7 @@ import { HoldDesk } from './chat/holds';
 import type { LocalPlatform, PlatformOptions } from './contract';
 import { FaultBoard } from './faults/faultBoard';
 import { fileHost } from './files/fileHost.plugin';
+import { Line } from './files/line';
 import { FileLinks } from './files/links';
 import { mediaHost } from './files/mediaHost.plugin';
 import { UploadStore } from './files/uploadStore';
@@ -110,7 +111,9 @@ function assemble(options: PlatformOptions, ears: Ears): Parts {
 		books,
 		faults: new FaultBoard(seed, books),
 		rateLimit: new RateLimit(options.requestsPerSecond ?? 0, agenda),
+		tellsRetryAfter: options.tellsRetryAfter ?? true,
 		fileBytes: options.fileBytes ?? 0,
+		fileLine: new Line(options.fileBytesPerSecond ?? 0),
 		holds: new HoldDesk(),
 		listsModels: options.models ?? true,
 		...assembleAgents(options, links, agenda),

@@ -21,6 +21,7 @@ const HELP = `Starts the local platform.
   --task-ms <n>                 run time of every task, in place of its steps
   --pictures render|prepared    prepared: one picture for each size, for load tests
   --file-bytes <n>              least size of result files
+  --file-bytes-per-second <n>   what all downloads get together (no limit)
   --requests-per-second <n>     request-frequency limit of each key
   --seed <n>                    for everything random
   --progress-paths both|mass/api|api/mass
@@ -40,6 +41,7 @@ const options = {
 	'task-ms': { type: 'string' },
 	pictures: { type: 'string' },
 	'file-bytes': { type: 'string' },
+	'file-bytes-per-second': { type: 'string' },
 	'requests-per-second': { type: 'string' },
 	seed: { type: 'string' },
 	'progress-paths': { type: 'string' },
@@ -78,6 +80,7 @@ function platformOptions(flags: Flags): PlatformOptions {
 		taskMs: numberOf('task-ms', flags['task-ms']),
 		pictures: oneOf('pictures', flags.pictures, ['render', 'prepared']),
 		fileBytes: numberOf('file-bytes', flags['file-bytes']),
+		fileBytesPerSecond: numberOf('file-bytes-per-second', flags['file-bytes-per-second']),
 		requestsPerSecond: numberOf('requests-per-second', flags['requests-per-second']),
 		seed: numberOf('seed', flags.seed),
 		progressPaths: oneOf('progress-paths', flags['progress-paths'], ['both', 'mass/api', 'api/mass']),

@@ -13,12 +13,12 @@ export const AUTH_FIELDS: readonly INodeProperties[] = [
 			{
 				name: 'Sub-Protocol',
 				value: 'subprotocol',
-				description: 'The token is sent with the handshake: preferred',
+				description: 'Send the token with the handshake (preferred)',
 			},
 			{
 				name: 'In a Frame',
 				value: 'inFrame',
-				description: 'The token is sent as the first frame: only if the platform asks for it',
+				description: 'Send the token as the first frame, only if the platform asks for it',
 			},
 		],
 		default: 'subprotocol',
@@ -56,7 +56,7 @@ export const HEARTBEAT_OPTIONS = defineRequestOptions({
 		default: '{}',
 		placeholder: 'e.g. {"type": "ping"}',
 		description:
-			'Sent again and again while the connection is open, e.g. <code>{"type": "ping"}</code>. An empty object sends none.',
+			'Sent repeatedly while the connection is open, e.g. <code>{"type": "ping"}</code>. An empty object sends none.',
 		isPartOfRequest: false,
 	},
 	heartbeatSeconds: {

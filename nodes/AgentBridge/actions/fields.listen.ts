@@ -49,7 +49,7 @@ export const LISTEN_OPTIONS = defineOptions({
 		default: {},
 		placeholder: 'Add reply',
 		description:
-			'What the last node of the workflow puts out is sent as a frame over the trigger\'s own connection once the execution has succeeded. Not in tests in the editor, and not in queue mode, where n8n does not hand the output over: use "AgentBridge" with "Use the Trigger\'s Connection" there.',
+			'What the last node of the workflow puts out is sent as a frame over the trigger\'s own connection once the execution has succeeded. Not in tests in the editor, and not in queue mode, where n8n does not hand the output over: use "Agent Bridge" with "Use the Trigger\'s Connection" there.',
 		options: [
 			{
 				displayName: 'Frame',

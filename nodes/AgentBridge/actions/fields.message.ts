@@ -9,7 +9,8 @@ export const FRAME_FIELD: INodeProperties = {
 	type: 'json',
 	required: true,
 	default: '{}',
-	placeholder: '{"type": "message", "text": "Hello"}',
+	// The editor shows no placeholder here, and a default would be sent as it is.
+	hint: 'Example: {"type": "message", "text": "Hello"}; as an expression: {{ {"type": "message", "text": $json.text} }}',
 	description:
 		'What is sent: a JSON object as your platform expects it. Switch to Expression to put fields of the item into it.',
 };
@@ -66,7 +67,7 @@ export const SEND_OPTIONS = defineRequestOptions({
 		type: 'boolean',
 		default: true,
 		description:
-			'Whether the AgentBridge Trigger that started the execution sends the frame, over its own connection. Turn this on where an account may have one connection only. It works in queue mode too. Tests in the editor and retries of an execution open a connection of their own.',
+			'Whether the Agent Bridge Trigger that started the execution sends the frame, over its own connection. Turn this on where an account may have one connection only. It works in queue mode too. Tests in the editor and retries of an execution open a connection of their own.',
 		isPartOfRequest: true,
 	},
 });

@@ -43,7 +43,7 @@ async function listenOn(
 	const node = context.getNode();
 	const workflowId = context.getWorkflow().id ?? '';
 	const log: Log = (level, text) =>
-		context.logger[level](`AgentBridge Trigger "${node.name}": ${text}`, { workflowId });
+		context.logger[level](`Agent Bridge Trigger "${node.name}": ${text}`, { workflowId });
 	const seen = new RecentIds(REMEMBERED_IDS);
 	let isFull = false;
 	const outbox = createOutbox({

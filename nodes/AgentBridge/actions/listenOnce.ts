@@ -56,7 +56,7 @@ export function listenOnce(
 			if (!outcome) context.emit([]);
 			else if (outcome.ok) {
 				// "Execute step" runs the trigger alone: its own item would go out as the answer.
-				if (settings.reply) context.logger.info('AgentBridge Trigger: a test in the editor sends no reply');
+				if (settings.reply) context.logger.info('Agent Bridge Trigger: a test in the editor sends no reply');
 				context.emit([[toItem(outcome.value)]]);
 			} else throw toNodeError(context.getNode(), outcome.failure);
 		},

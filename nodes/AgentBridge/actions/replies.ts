@@ -79,7 +79,7 @@ export function createReplies({ nodeName, settings, outbox, redact, log }: Reply
 }
 
 const NO_OUTPUT =
-	'n8n did not hand over what the workflow put out, as is usual in queue mode. Send the reply with an "AgentBridge" node and its option "Use the Trigger\'s Connection"';
+	'n8n did not hand over what the workflow put out, as is usual in queue mode. Send the reply with an "Agent Bridge" node and its option "Use the Trigger\'s Connection"';
 const NOT_PAIRED =
 	'n8n cannot tell to which frames they belong. Keep the pairs of items in the workflow, or set "Max Frames per Execution" to 1';
 

@@ -32,8 +32,8 @@ export function reachTrigger(context: IExecuteFunctions): Result<TriggerConnecti
 }
 
 const NOT_STARTED = badInput(
-	"There is no trigger's connection to use: this execution was not started by an AgentBridge Trigger",
-	'Connect this node behind an AgentBridge Trigger, or remove the option "Use the Trigger\'s Connection".',
+	'There is no trigger connection to use: this execution was not started by an Agent Bridge Trigger',
+	'Connect this node behind an Agent Bridge Trigger, or remove the option "Use the Trigger\'s Connection".',
 );
 
 const TOO_LARGE = badInput(

@@ -1,5 +1,7 @@
 import type { INodeProperties } from 'n8n-workflow';
 
+import { previewRequestField } from '../../shared/form/previewRequest';
+
 export { simplifyField } from '../../shared/form/simplifyField';
 
 export const messageField: INodeProperties = {
@@ -8,7 +10,7 @@ export const messageField: INodeProperties = {
 	type: 'string',
 	typeOptions: { rows: 3 },
 	default: '={{ $json.chatInput }}',
-	description: "What to say to the agent. In a chat, the person's message is in the field chatInput.",
+	description: "The message for the agent. In a chat, the person's message is in the field chatInput.",
 };
 
 /** Which conversation a message belongs to. */
@@ -27,9 +29,9 @@ export const sessionFields: readonly INodeProperties[] = [
 			{
 				name: 'By Key',
 				value: 'mapped',
-				description: 'Your own key; n8n remembers its session in a Data Table',
+				description: 'A key of your own; n8n keeps its session in a Data Table',
 			},
-			{ name: 'New Each Time', value: 'new', description: 'Each item begins a conversation of its own' },
+			{ name: 'New Each Time', value: 'new', description: 'Each item starts a new conversation' },
 		],
 		description: 'Which conversation the message belongs to',
 	},
@@ -82,7 +84,7 @@ export const filesField: INodeProperties = {
 					default: 'data',
 					displayOptions: { show: { source: ['binary'] } },
 					description: 'Name of the field that holds the file',
-					hint: 'The name stands in the Binary tab of the input',
+					hint: 'You find the name in the Binary tab of the input',
 				},
 				{
 					displayName: 'URL',
@@ -116,14 +118,9 @@ export const streamField: INodeProperties = {
 	description: 'Whether to read the answer as it is written. A streaming chat or webhook shows it at once.',
 };
 
-export const previewField: INodeProperties = {
-	displayName: 'Preview Request',
-	name: 'previewRequest',
-	type: 'boolean',
-	default: false,
-	description:
-		'Whether to output what would be sent, without sending it. Compare it with the API-call page of the instance; field names are set in the credential.',
-};
+export const previewField = previewRequestField(
+	'Compare it with the API-call page of the instance; field names are set in the credential.',
+);
 
 export const previewResponseField: INodeProperties = {
 	displayName: 'Preview Response',

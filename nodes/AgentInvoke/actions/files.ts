@@ -1,7 +1,8 @@
 import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 
 import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
-import { binaryFieldBytes, digestBinaryField, readBinaryField } from '../../shared/files/inputFile';
+import { digestBinaryField } from '../../shared/files/inputFile';
+import { bytesToHold, openBinaryField } from '../../shared/files/uploadFile';
 import { excerpt } from '../../shared/text/json';
 import { isWebAddress } from '../../shared/text/webAddress';
 import type { AgentFile } from '../request';
@@ -79,9 +80,9 @@ export async function uploadField(
 	const line = run.lines.of(itemIndex);
 	if (!line.ok) return line;
 	return await run.heldFiles.hold(
-		async () => await readBinaryField(context, itemIndex, field, run.options.maxFileBytes),
-		async (file) => await line.value.api.upload(file),
-		binaryFieldBytes(context, itemIndex, field),
+		async () => await openBinaryField(context, itemIndex, field, run.options.maxFileBytes),
+		async ({ file }) => await line.value.api.upload(file),
+		bytesToHold(context, itemIndex, field),
 	);
 }
 

@@ -21,7 +21,7 @@ import { takeItems, type PreparedTurn } from './takeItems';
 export const invoke: Operation = {
 	value: 'invoke',
 	name: 'Invoke',
-	description: 'Say something to the agent and get its answer',
+	description: 'Send a message to the agent and get its answer',
 	action: 'Invoke an agent',
 	fields: [
 		messageField,

@@ -46,7 +46,7 @@ const MOST_FIELD = {
 	type: 'number',
 	default: 100,
 	typeOptions: { minValue: 1, maxValue: 1_000_000_000 },
-	description: 'How many of them a day, all executions together',
+	description: 'How many per day, across all executions',
 } as const;
 
 /** @returns undefined where there is none */
@@ -105,7 +105,7 @@ export const AGENT_OPTIONS = defineRequestOptions({
 								name: 'Tokens',
 								value: 'tokens',
 								description:
-									'As the agent tells them in its usage. The turn that crosses the limit is still taken.',
+									"As reported in the agent's usage. The turn that crosses the limit is still taken.",
 							},
 							{ name: 'Turns', value: 'turns', description: 'Messages and answers to interrupts' },
 						],
@@ -116,7 +116,7 @@ export const AGENT_OPTIONS = defineRequestOptions({
 			},
 		],
 		description:
-			"Most turns or tokens in a day, which begins at midnight in the workflow's time zone. Items beyond it fail before they are sent. Counted from the Data Table flow_agent_turns, so turns are recorded too; executions at the same time may overshoot.",
+			"Maximum turns or tokens per day, counted from midnight in the workflow's time zone. Items beyond it fail before they are sent. Counted from the Data Table flow_agent_turns, so turns are recorded too; executions at the same time may overshoot.",
 		isPartOfRequest: false,
 	},
 	...callOptions({
@@ -124,13 +124,14 @@ export const AGENT_OPTIONS = defineRequestOptions({
 			'How many sessions to serve at the same time. Items of one session always go one after another.',
 		extraBody: 'as the API-call page of the instance shows them',
 		requestsPerSecond: 'Most calls in a second',
-		retries: 'How often to send a call again if the agent cannot have run, e.g. after a refusal for load',
+		retries:
+			'How often to send a call again if the agent cannot have run. A call that was refused for load is sent again until the timeout; with 0 nothing is sent again.',
 	}),
 	...idempotencyFields(
 		{
 			key: 'Identifies this question, e.g. an order number. For the same key the agent is asked once, whichever execution asks: the others get the recorded answer. Keys are kept in the Data Table flow_task_ledger.',
 			thisNode: 'Other nodes with the same key ask on their own',
-			project: 'Once for all AgentInvoke nodes of the n8n project',
+			project: 'Once for all Agent Invoke nodes of the n8n project',
 			lifetime: 'How long an answer is kept; after that the key asks again. 0 means forever.',
 		},
 		true,
@@ -161,7 +162,7 @@ export const AGENT_OPTIONS = defineRequestOptions({
 		default: 0,
 		typeOptions: { minValue: 0, maxValue: 1_000_000 },
 		description:
-			'Most calls of the agent in one run, repeats included. A run with more items is refused before anything is sent, and a repeat beyond the limit is not made. 0 means no limit.',
+			'Maximum calls to the agent per run, including repeats. A run with more items is refused before anything is sent, and a repeat beyond the limit is not made. 0 means no limit.',
 		isPartOfRequest: false,
 	},
 	recordTurns: {

@@ -41,7 +41,7 @@ const fields: readonly INodeProperties[] = [
 			{
 				name: 'Decline',
 				value: 'decline',
-				description: 'Say that it was not done; the agent goes on without it',
+				description: 'Tell the agent that it was not done; it continues without it',
 			},
 		],
 		description: 'What to tell the agent',
@@ -70,7 +70,7 @@ const fields: readonly INodeProperties[] = [
 export const resume: Operation = {
 	value: 'resume',
 	name: 'Resume',
-	description: 'Answer an interrupt, so that the agent goes on',
+	description: 'Answer an interrupt so that the agent continues',
 	action: 'Resume an agent',
 	fields: [
 		...fields,

@@ -15,6 +15,7 @@ import { shortSha256 } from '../../shared/text/sha256';
 import { createRetry } from '../../shared/http/retry';
 import { authenticatedOpen, authenticatedSend, credentialOf } from '../../shared/http/request';
 import { createIdleTimeouts } from '../../shared/http/idleTimeout';
+import { paceOf } from '../../shared/http/pace';
 import { createRateLimiter } from '../../shared/http/rateLimiter';
 import { readAgentAccount, type AgentAccount } from '../account';
 import { createAgentApi, type AgentApi } from '../api';
@@ -97,7 +98,10 @@ async function openAgentRun(context: IExecuteFunctions, frame: RunFrame): Promis
 			open: authenticatedOpen(context, CREDENTIAL, credential),
 			send: authenticatedSend(context, CREDENTIAL, credential),
 			retry: createRetry({
-				rateLimiter: createRateLimiter({ requestsPerSecond, concurrency }, clock, signal),
+				rateLimiter: createRateLimiter(
+					{ requestsPerSecond, concurrency },
+					{ clock, signal, pace: paceOf(`agent ${agent}`, clock.now()) },
+				),
 				...{ clock, signal, random: Math.random },
 			}),
 			idleTimeouts: createIdleTimeouts(clock, IDLE_CHECK_MS, signal),

@@ -3,6 +3,7 @@ import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 import { itemsByAccount } from '../../shared/platform/accounts';
 import { failRun } from '../../shared/errors/nodeError';
 import { fail, ok, type Result } from '../../shared/errors/failure';
+import { previewItems, shownRequest, wantsPreview } from '../../shared/form/previewRequest';
 import type { JsonObject } from '../../shared/text/json';
 import { openChatStreams, type ChatStream } from '../../shared/run/chatStream';
 import { showHint } from '../../shared/run/deliver';
@@ -65,8 +66,10 @@ export async function takeItems(
 	if (refusal) return failRun(context, refusal);
 	const loaded = await loadSessions(run, prepared);
 	if (!loaded.ok) return failRun(context, loaded.failure);
-	if (context.getNodeParameter('previewRequest', 0, false) === true) {
-		const previews = preview(context, prepared);
+	if (wantsPreview(context)) {
+		const previews = previewItems(
+			prepared.map((item, itemIndex) => (item.ok ? previewOf(context, item.value, itemIndex) : item)),
+		);
 		return run.asTool ? [previews] : [previews, []];
 	}
 	const taken = await takeAll(context, run, prepared);
@@ -276,19 +279,6 @@ function readTurn(
 	});
 }
 
-function preview(
-	context: IExecuteFunctions,
-	prepared: ReadonlyArray<Result<ReadTurn>>,
-): INodeExecutionData[] {
-	return prepared.map((item, itemIndex): INodeExecutionData => {
-		const pairedItem = { item: itemIndex };
-		const request = item.ok ? previewOf(context, item.value, itemIndex) : item;
-		if (request.ok) return { json: { preview: request.value }, pairedItem };
-		const { message, advice } = request.failure;
-		return { json: { problem: message, advice }, pairedItem };
-	});
-}
-
 function previewOf(
 	context: IExecuteFunctions,
 	{ session, line, previewed, stream }: ReadTurn,
@@ -298,10 +288,6 @@ function previewOf(
 	const body = invokeBody(previewed, stream, readExtraBody(context, itemIndex), deployment);
 	if (!body.ok) return body;
 	const known = session.kind === 'mapped' ? line.sessions.find(session.key) : '';
-	return ok({
-		method: 'POST',
-		url: `${baseUrl}${invokePath}`,
-		headers: { Authorization: 'Bearer <agent token>', 'Content-Type': 'application/json' },
-		body: body.value(session.kind === 'explicit' ? session.id : known),
-	});
+	const sent = body.value(session.kind === 'explicit' ? session.id : known);
+	return ok(shownRequest(`${baseUrl}${invokePath}`, 'agent token', sent));
 }

@@ -17,7 +17,7 @@ const field: INodeProperties = {
 	required: true,
 	default: 'data',
 	description: 'Name of the field that holds the file',
-	hint: 'The name stands in the Binary tab of the input',
+	hint: 'You find the name in the Binary tab of the input',
 };
 
 /** Uploads a file and returns the address where an agent can load it for a limited time (§4.8). */

@@ -3,6 +3,8 @@ import type { INodeProperties } from 'n8n-workflow';
 import { modelField } from '../../shared/chat/models';
 import { reasoningFormFields, reasoningSentField } from '../../shared/chat/reasoningForm';
 import { simplifyField } from '../../shared/form/simplifyField';
+import { previewRequestField } from '../../shared/form/previewRequest';
+import { callIdField, toolCallsField, toolsField } from './fields.tools';
 import { optionsField } from './options';
 
 const imageFields: INodeProperties = {
@@ -85,10 +87,12 @@ const messageRows: INodeProperties = {
 					options: [
 						{ name: 'Assistant', value: 'assistant', description: 'What the model said before' },
 						{ name: 'System', value: 'system', description: 'How the model should behave' },
+						{ name: 'Tool', value: 'tool', description: 'The result of a tool that the model called' },
 						{ name: 'User', value: 'user', description: 'What the model is asked' },
 					],
 					description: 'Who the message is from',
 				},
+				callIdField,
 				{
 					displayName: 'Content',
 					name: 'content',
@@ -99,7 +103,8 @@ const messageRows: INodeProperties = {
 					description:
 						'The text of the message. A message with neither text nor image is left out; an expression that gives nothing fails the item.',
 				},
-				imageFields,
+				toolCallsField,
+				{ ...imageFields, displayOptions: { hide: { role: ['tool'] } } },
 			],
 		},
 	],
@@ -197,6 +202,8 @@ export const chatFields: readonly INodeProperties[] = [
 	modelField,
 	...messageFields,
 	...reasoningFormFields,
+	toolsField,
 	...answerFields,
+	previewRequestField('Images are shown by type and size.'),
 	optionsField,
 ];

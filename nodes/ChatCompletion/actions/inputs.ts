@@ -7,6 +7,8 @@ import { readWish } from '../../shared/chat/reasoning';
 import { readSchema, type AnswerFormat } from '../format';
 import { messagesFromJson, messagesFromRows, type ImagePart, type MessageRow } from '../messages';
 import { chatBody } from '../request';
+import { readToolCalls, readToolResults } from '../toolMessages';
+import { toolFields } from '../tools';
 import { readItemOptions, type ItemOptions } from './options';
 
 /** One item's question, read from the form and checked. */
@@ -32,6 +34,8 @@ export async function prepareQuestion(
 	if (!format.ok) return format;
 	const messages = await readMessages(context, itemIndex, options.value.maxImageBytes);
 	if (!messages.ok) return messages;
+	const tools = readTools(context, itemIndex, options.value);
+	if (!tools.ok) return tools;
 	const { sampling, extraBody, includeUsage, reasoningSplit } = options.value;
 	const body = chatBody({
 		messages: messages.value,
@@ -43,6 +47,7 @@ export async function prepareQuestion(
 		includeUsage,
 		format: format.value,
 		sampling,
+		tools: tools.value,
 		extraBody,
 	});
 	if (!body.ok) return body;
@@ -62,6 +67,21 @@ function readFormat(context: IExecuteFunctions, itemIndex: number): Result<Answe
 	return ok({ kind: format === 'jsonObject' ? 'jsonObject' : 'text' });
 }
 
+function readTools(
+	context: IExecuteFunctions,
+	itemIndex: number,
+	{ toolChoice, toolToCall }: ItemOptions,
+): Result<JsonObject> {
+	const rows = objectsIn(context.getNodeParameter('tools.tool', itemIndex, [])).map(
+		({ name, description, parameters }) => ({
+			name: textOf(name).trim(),
+			description: textOf(description).trim(),
+			parameters,
+		}),
+	);
+	return toolFields(rows, toolChoice, toolToCall);
+}
+
 async function readMessages(
 	context: IExecuteFunctions,
 	itemIndex: number,
@@ -79,9 +99,34 @@ async function readMessages(
 			const { failure } = images;
 			return fail({ ...failure, message: `Message ${index + 1}: ${failure.message}` });
 		}
-		rows.push({ role: textOf(row.role) || 'user', content: contentOf(row), images: images.value });
+		const role = textOf(row.role) || 'user';
+		const ofTools = readToolPart(row, role);
+		if (!ofTools.ok) return failInput(`Message ${index + 1} (${role}) ${ofTools.failure}`, TOOL_ADVICE);
+		rows.push({ role, content: contentOf(row), images: images.value, ...ofTools.value });
 	}
 	return messagesFromRows(rows);
+}
+
+const TOOL_ADVICE =
+	'"Tool Calls" takes the field toolCalls of the answer that made them, "Call ID" the id of one of them, and the content its result. Check the expressions. Nothing was sent for this item.';
+
+type ToolPart = Pick<MessageRow, 'toolCalls' | 'results'> & { readonly content?: '' };
+
+/** What a row says of tools; fields that its role does not show do not count. */
+function readToolPart(row: IDataObject, role: string): Result<ToolPart, string> {
+	if (role !== 'tool' && role !== 'assistant') return ok({});
+	const field = role === 'tool' ? 'toolCallId' : 'toolCalls';
+	const isLost = field in row && (row[field] ?? null) === null;
+	if (isLost)
+		return fail(`has no "${role === 'tool' ? 'Call ID' : 'Tool Calls'}": the expression gave nothing`);
+	if (role === 'tool') {
+		const results = readToolResults(row.toolCallId, row.content);
+		return results.ok ? ok({ results: results.value, content: '' }) : results;
+	}
+	const calls = readToolCalls(row.toolCalls);
+	if (!calls.ok) return fail(`has "Tool Calls" that cannot be sent: it ${calls.failure}`);
+	// Next to its calls, an answer often has no text.
+	return ok({ toolCalls: calls.value, ...(calls.value.length > 0 && !row.content && { content: '' }) });
 }
 
 /** A missing field is the form's empty default; `null` is an expression that gave nothing. */

@@ -2,7 +2,9 @@ import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 
 import { ok } from '../../shared/errors/failure';
 import { callOptions } from '../../shared/form/callOptions';
-import { defineRequestOptions, optionsCollection, readNumbers } from '../../shared/form/options';
+import { defineRequestOptions, oneOf, optionsCollection, readNumbers } from '../../shared/form/options';
+import { textOf } from '../../shared/text/textOf';
+import { toolChoiceOptions } from './fields.tools';
 import { samplingOptions } from '../../shared/chat/samplingForm';
 
 const MS_PER_SECOND = 1_000;
@@ -15,19 +17,22 @@ export type RunOptions = Extract<ReturnType<typeof readRunOptions>, { ok: true }
 export type ItemOptions = Extract<ReturnType<typeof readItemOptions>, { ok: true }>['value'];
 
 export function readRunOptions(context: IExecuteFunctions) {
-	// Only these two: an error in an item's own expression must fail that item, not the run.
-	const { concurrency, requestsPerSecond } = CHAT_OPTIONS;
+	// Only these: an error in an item's own expression must fail that item, not the run.
+	const { concurrency, requestsPerSecond, tokenBudget } = CHAT_OPTIONS;
 	const given = {
 		concurrency: context.getNodeParameter('options.concurrency', 0, ''),
 		requestsPerSecond: context.getNodeParameter('options.requestsPerSecond', 0, ''),
+		tokenBudget: context.getNodeParameter('options.tokenBudget', 0, ''),
 	};
-	const read = readNumbers(given, { concurrency, requestsPerSecond });
+	const read = readNumbers(given, { concurrency, requestsPerSecond, tokenBudget });
 	if (!read.ok) return read;
 	const { number } = read.value;
 	return ok({
 		concurrency: Math.floor(number('concurrency')),
 		/** 0 = no limit. */
 		requestsPerSecond: number('requestsPerSecond'),
+		/** 0 = no limit. */
+		tokenBudget: number('tokenBudget'),
 	});
 }
 
@@ -47,6 +52,8 @@ export function readItemOptions(context: IExecuteFunctions, itemIndex: number) {
 			seed: floor(entered('seed')),
 			stop: stops.length > 0 ? stops : undefined,
 		},
+		toolChoice: oneOf(['auto', 'none', 'required', 'tool'], given.toolChoice),
+		toolToCall: textOf(given.toolToCall).trim(),
 		extraBody: given.extraBody,
 		idleMs: number('idleTimeoutSeconds') * MS_PER_SECOND,
 		timeoutMs: number('timeoutSeconds') > 0 ? number('timeoutSeconds') * MS_PER_SECOND : Infinity,
@@ -78,7 +85,7 @@ export const CHAT_OPTIONS = defineRequestOptions({
 		extraBody: 'e.g. { "top_k": 20 }. Fields that this form sets are refused.',
 		requestsPerSecond: 'Maximum number of questions per second',
 		retries:
-			'How often to resend a question after an outage or if the platform is overloaded, as long as no answer has begun',
+			'How often to resend a question after an outage, as long as no answer has begun. A question that was refused for too many requests is resent until its timeout; with 0 nothing is resent.',
 	}),
 	idleTimeoutSeconds: {
 		displayName: 'Idle Timeout (Seconds)',
@@ -136,6 +143,17 @@ export const CHAT_OPTIONS = defineRequestOptions({
 		isPartOfRequest: false,
 		whenAbsent: 1_800,
 	},
+	tokenBudget: {
+		displayName: 'Token Budget',
+		name: 'tokenBudget',
+		type: 'number',
+		default: 0,
+		typeOptions: { minValue: 0, maxValue: Number.MAX_SAFE_INTEGER },
+		description:
+			'How many tokens one run may use, as the platform counts them. Once they are used, no further item is asked; answers under way, as many as Concurrency allows, are still read and paid for. 0 means no limit.',
+		isPartOfRequest: false,
+	},
+	...toolChoiceOptions,
 	...samplingOptions({
 		maxTokens:
 			'Maximum number of tokens in the answer, thinking included. Not sent unless this option is added.',

@@ -14,25 +14,36 @@ import type { Redact } from '../../shared/text/redact';
 import { workItem } from '../../shared/errors/expressionError';
 import { createRetry } from '../../shared/http/retry';
 import { createIdleTimeouts } from '../../shared/http/idleTimeout';
+import { paceOf } from '../../shared/http/pace';
 import { createRateLimiter } from '../../shared/http/rateLimiter';
+import { wantsPreview } from '../../shared/form/previewRequest';
 import { createChatApi, type CompleteChat } from '../api';
 import { describeAnswer } from './deliver';
 import type { ChatPiece } from '../response';
+import { TokenBudget } from '../tokenBudget';
 import { openAnswerMemory, type AnswerMemory } from './answerMemory';
 import { prepareQuestion } from './inputs';
+import { previewQuestions } from './preview';
 import { readRunOptions, type RunOptions } from './options';
 
 /** How late an idle timeout may be noticed. */
 const IDLE_CHECK_MS = 500;
 
+/** How one account is asked. */
+interface ChatLine {
+	readonly baseUrl: string;
+	readonly complete: CompleteChat;
+}
+
 /** What all items of a run share. */
 interface ChatRun extends RunFrame {
 	/** Asks with each item's account. Each has its own rate limit, because limits belong to a key. */
-	readonly lines: Accounts<CompleteChat>;
+	readonly lines: Accounts<ChatLine>;
 	readonly redact: Redact;
 	readonly concurrency: number;
 	readonly forChat: boolean;
 	readonly memory: AnswerMemory;
+	readonly budget: TokenBudget;
 }
 
 /** Answers all input items at the same time and delivers them in order (§4.5). */
@@ -40,7 +51,9 @@ export async function completeItems(context: IExecuteFunctions): Promise<INodeEx
 	return await inRunFrame(
 		context,
 		async (frame) => await openChatRun(context, frame),
-		async (run) => [await answerAll(context, run)],
+		async (run) => [
+			wantsPreview(context) ? await previewQuestions(context, run) : await answerAll(context, run),
+		],
 	);
 }
 
@@ -52,16 +65,20 @@ async function openChatRun(context: IExecuteFunctions, frame: RunFrame): Promise
 	const { redact } = platforms.value;
 	return ok({
 		...frame,
-		lines: mapAccounts(platforms.value, (platform) => openChat(platform, redact, options.value, frame)),
+		lines: mapAccounts(platforms.value, (platform) => ({
+			baseUrl: platform.account.baseUrl,
+			complete: openChat(platform, redact, options.value, frame),
+		})),
 		redact,
 		concurrency: options.value.concurrency,
 		forChat: isStartedByChat(context),
 		memory: openAnswerMemory(context),
+		budget: new TokenBudget(options.value.tokenBudget),
 	});
 }
 
 function openChat(
-	{ account, open }: Platform,
+	{ account, accountId, open }: Platform,
 	redact: Redact,
 	{ requestsPerSecond, concurrency }: RunOptions,
 	{ clock, signal }: RunFrame,
@@ -71,7 +88,10 @@ function openChat(
 		baseUrl,
 		open,
 		retry: createRetry({
-			rateLimiter: createRateLimiter({ requestsPerSecond, concurrency }, clock, signal),
+			rateLimiter: createRateLimiter(
+				{ requestsPerSecond, concurrency },
+				{ clock, signal, pace: paceOf(`chat ${accountId}`, clock.now()) },
+			),
 			clock,
 			random: Math.random,
 			signal,
@@ -87,6 +107,7 @@ async function answerAll(context: IExecuteFunctions, run: ChatRun): Promise<INod
 	const chatStreamOf = openChatStreams(context, run.redact);
 	const limit = pLimit(run.concurrency);
 	let hasFailed = false;
+	countRemembered(context, run);
 	const answers = await Promise.all(
 		context.getInputData().map(async (_, itemIndex) => {
 			const chatStream = chatStreamOf(itemIndex);
@@ -105,11 +126,21 @@ async function answerAll(context: IExecuteFunctions, run: ChatRun): Promise<INod
 	if (answers.every(({ ok: isOk }) => isOk)) run.memory.clear();
 	const items = deliverResults(context, answers, [otherAnswers(answers)]);
 	hintFailed(context, answers);
+	if (run.budget.hint) showHint(context, run.budget.hint);
 	const warnings = answers.flatMap((answer) =>
 		answer.ok && typeof answer.value.warning === 'string' ? [answer.value.warning] : [],
 	);
 	for (const warning of new Set(warnings)) showHint(context, warning);
 	return items;
+}
+
+/** Answers of earlier tries belong to this run, too. */
+function countRemembered(context: IExecuteFunctions, { budget, memory }: ChatRun): void {
+	if (!budget.isSet) return;
+	for (const itemIndex of context.getInputData().keys()) {
+		const known = memory.recall(itemIndex);
+		if (known) budget.count(known.usage);
+	}
 }
 
 async function answerItem(
@@ -122,20 +153,26 @@ async function answerItem(
 	// It was already streamed.
 	const known = run.memory.recall(itemIndex);
 	if (known) return ok(known);
-	const complete = run.lines.of(itemIndex);
-	if (!complete.ok) return complete;
+	const spent = run.budget.refusal();
+	if (spent) return fail(spent);
+	const line = run.lines.of(itemIndex);
+	if (!line.ok) return line;
 	return await workItem(async () => {
 		const question = await prepareQuestion(context, itemIndex);
 		if (!question.ok) return question;
 		const { body, options, ...form } = question.value;
-		const answer = await complete.value({
+		const answer = await line.value.complete({
 			body,
 			onPiece: pieceWriter(chatStream, options.streamReasoning),
 			idleMs: options.idleMs,
 			endByMs: run.clock.now() + options.timeoutMs,
 			tries: options.attempts,
 		});
-		if (!answer.ok) return answer;
+		if (!answer.ok) {
+			run.budget.countFailed(answer.failure);
+			return answer;
+		}
+		run.budget.count(answer.value.usage);
 		const asTool = isTool(context.getNode());
 		const described = describeAnswer(answer.value, { ...form, forChat: run.forChat, asTool }, run.redact);
 		if (described.ok) run.memory.keep(itemIndex, described.value);

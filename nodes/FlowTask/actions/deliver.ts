@@ -1,4 +1,4 @@
-import type { IDataObject, IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
+import type { IBinaryKeyData, IDataObject, IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { isTool, throwFirst, toErrorItem } from '../../shared/errors/nodeError';
 import { listIds, logStopped, showHint } from '../../shared/run/deliver';
@@ -8,10 +8,13 @@ import {
 	describeForAgent,
 	describeOutcome,
 	leftOutHint,
+	missingOutputs,
+	missingOutputsHint,
 	rawTaskInfo,
 	summarise,
 	type OutcomeFacts,
 	type OutputForm,
+	type OutputNode,
 } from '../tasks/outputs';
 import type { NodeRun } from './run';
 
@@ -19,6 +22,8 @@ import type { NodeRun } from './run';
 export interface Delivery extends OutcomeFacts {
 	readonly form: OutputForm;
 	readonly binaryField: string;
+	/** Only files of these nodes, in their own fields; left out if the option is not used. */
+	readonly outputs?: readonly OutputNode[] | undefined;
 	readonly simplify: boolean;
 }
 
@@ -34,11 +39,13 @@ const IDS_SHOWN = 5;
 /**
  * Turns the outcomes of a run into items, in order. Without Continue On Fail the first failure is thrown, with every
  * known task ID.
+ * @param isShown whether a chat shows the images already
  */
 export function deliver(
 	context: IExecuteFunctions,
 	tasks: readonly DeliveredTask[],
 	{ cancelled, options, redact }: NodeRun,
+	isShown: boolean,
 ): INodeExecutionData[][] {
 	const outcomes = tasks.map(({ outcome }) => outcome);
 	if (cancelled()) {
@@ -53,7 +60,12 @@ export function deliver(
 	const items = tasks.flatMap(({ outcome, delivery }): INodeExecutionData[] => {
 		const { itemIndex, failure } = outcome;
 		if (failure && !isLate(outcome)) return [toErrorItem(context.getNode(), failure, itemIndex)];
-		return itemsOf(outcome, delivery, redact, isTool(context.getNode()), isLate(outcome));
+		if (!isTool(context.getNode())) return itemsOf(outcome, delivery, redact, isLate(outcome));
+		const described = describeOutcome(outcome, delivery, redact);
+		const json = describeForAgent(outcome, described, redact, isShown);
+		return [
+			{ json: isLate(outcome) ? { ...json, status: 'timedOut' } : json, pairedItem: { item: itemIndex } },
+		];
 	});
 	const empty = tasks.filter(({ outcome, delivery }) => hasNoFiles(outcome, delivery)).length;
 	if (empty > 0) {
@@ -64,29 +76,43 @@ export function deliver(
 	}
 	const leftOut = leftOutHint(outcomes.map(({ snapshot }) => snapshot?.info));
 	if (leftOut !== undefined) showHint(context, leftOut);
+	const missing = missingOutputsHint(tasks.flatMap(withWantedNodes));
+	if (missing !== undefined) showHint(context, missing);
 	if (outcomes.some(({ failure }) => failure)) showHint(context, `${summarise(outcomes)}.`);
 	return [items];
 }
 
-function hasNoFiles(outcome: TaskOutcome, delivery: Delivery): boolean {
-	const succeeded = !outcome.failure && outcome.snapshot?.info?.state === 'succeeded';
-	return succeeded && delivery.form !== 'urls' && outcome.files.length === 0;
+function hasSucceeded({ failure, snapshot }: TaskOutcome): boolean {
+	return !failure && snapshot?.info?.state === 'succeeded';
+}
+
+function hasNoFiles(outcome: TaskOutcome, { form, outputs }: Delivery): boolean {
+	return hasSucceeded(outcome) && form !== 'urls' && !outputs && outcome.files.length === 0;
+}
+
+/** A finished task, if files of certain nodes are wanted of it. */
+function withWantedNodes({ outcome, delivery }: DeliveredTask) {
+	const { form, outputs: wanted } = delivery;
+	const info = outcome.snapshot?.info;
+	return info && wanted && form !== 'urls' && hasSucceeded(outcome) ? [{ info, wanted }] : [];
 }
 
 function itemsOf(
 	outcome: TaskOutcome,
 	delivery: Delivery,
 	redact: Redact,
-	asTool: boolean,
 	late: boolean,
 ): INodeExecutionData[] {
 	const pairedItem = { item: outcome.itemIndex };
 	const info = outcome.snapshot?.info;
 	const described = describeOutcome(outcome, delivery, redact);
 	const status = late ? 'timedOut' : described.status;
-	if (asTool) return [{ json: { ...describeForAgent(outcome, described, redact), status }, pairedItem }];
+	const missing = withWantedNodes({ outcome, delivery }).flatMap((task) =>
+		missingOutputs(task.info, task.wanted),
+	);
 	const json: IDataObject = {
 		...described,
+		...(missing.length > 0 && { missingOutputs: missing }),
 		...(late && { lastStatus: described.status, status, advice: outcome.failure?.advice ?? '' }),
 		...(!delivery.simplify && info && { raw: rawTaskInfo(info, redact) }),
 	};
@@ -105,17 +131,22 @@ function itemsOf(
 					url: redact.known(link.url),
 				},
 			},
-			binary: { [delivery.binaryField]: stored.binary },
+			binary: { [fieldFor(link.nodeId, delivery)]: stored.binary },
 			pairedItem,
 		}));
 	}
-	const binary = Object.fromEntries(
-		files.map(({ stored }, index) => [
-			index === 0 ? delivery.binaryField : `${delivery.binaryField}_${index}`,
-			stored.binary,
-		]),
-	);
+	const binary: IBinaryKeyData = {};
+	for (const { link, stored } of files) {
+		const field = fieldFor(link.nodeId, delivery);
+		let name = field;
+		for (let number = 1; Object.hasOwn(binary, name); number++) name = `${field}_${number}`;
+		binary[name] = stored.binary;
+	}
 	return [{ json, binary, pairedItem }];
+}
+
+function fieldFor(nodeId: string | null, { outputs, binaryField }: Delivery): string {
+	return outputs?.find((output) => output.nodeId === nodeId)?.field ?? binaryField;
 }
 
 function logCancelled(context: IExecuteFunctions, outcomes: readonly TaskOutcome[]): void {

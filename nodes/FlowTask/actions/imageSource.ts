@@ -1,6 +1,8 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
-import { binaryFieldBytes, fetchInputFile, readBinaryField } from '../../shared/files/inputFile';
+import { ok } from '../../shared/errors/failure';
+import { fetchInputFile } from '../../shared/files/inputFile';
+import { bytesToHold, heldFile, openBinaryField } from '../../shared/files/uploadFile';
 import type { ImageInput } from '../tasks/submit';
 import type { NodeRun } from './run';
 
@@ -13,7 +15,10 @@ export function imageAtUrl(
 	{ options: { maxFileBytes }, signal }: NodeRun,
 ): ImageSource {
 	return {
-		load: async (mostBytes) => await fetchInputFile(context, url, Math.min(maxFileBytes, mostBytes), signal),
+		load: async (mostBytes) => {
+			const fetched = await fetchInputFile(context, url, Math.min(maxFileBytes, mostBytes), signal);
+			return fetched.ok ? ok(heldFile(fetched.value)) : fetched;
+		},
 	};
 }
 
@@ -24,7 +29,7 @@ export function imageInField(
 	{ options: { maxFileBytes } }: NodeRun,
 ): ImageSource {
 	return {
-		load: async () => await readBinaryField(context, itemIndex, field, maxFileBytes),
-		bytes: binaryFieldBytes(context, itemIndex, field) ?? maxFileBytes,
+		load: async () => await openBinaryField(context, itemIndex, field, maxFileBytes),
+		bytes: bytesToHold(context, itemIndex, field),
 	};
 }

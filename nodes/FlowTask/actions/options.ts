@@ -1,6 +1,7 @@
 import type { IDataObject, IExecuteFunctions, INodeProperties } from 'n8n-workflow';
 
 import { ok, type Result } from '../../shared/errors/failure';
+import { isTool } from '../../shared/errors/nodeError';
 import { readItem } from '../../shared/errors/expressionError';
 import { idempotencyFields, idempotencyOf } from '../../shared/form/idempotencyOptions';
 import { defineOptions, oneOf, optionsCollection, readNumbers } from '../../shared/form/options';
@@ -13,18 +14,26 @@ export type RunOptions = Extract<ReturnType<typeof checkOptions>, { ok: true }>[
 
 /** Reads the "Options" collection; expressions may have given wrong numbers. */
 export function readRunOptions(context: IExecuteFunctions): Result<RunOptions> {
-	return readItem(() => checkOptions(givenOptions(context)));
+	return readItem(() => {
+		const given = givenOptions(context);
+		// A chat is read later than the next node.
+		const forChat = isTool(context.getNode()) || given.streamProgress === true;
+		return checkOptions(forChat ? { urlExpirePeriod: CHAT_LINK_SECONDS, ...given } : given);
+	});
 }
 
-/**
- * The options that were added. Only the idempotency key differs per item, so it is not evaluated here: an error in it
- * for the first item must not fail the others.
- */
+/** How long links in a chat can be opened, unless the operator says otherwise. */
+const CHAT_LINK_SECONDS = 86_400;
+
+/** Options that may differ per item. An error in one for the first item must not fail the others. */
+const PER_ITEM: ReadonlySet<string> = new Set(['idempotencyKey', 'outputNodes']);
+
+/** The options that were added; those that may differ per item are not evaluated here. */
 function givenOptions(context: IExecuteFunctions): Readonly<Record<string, unknown>> {
 	const entered: IDataObject = context.getNodeParameter('options', 0, {}, { rawExpressions: true });
 	const given: Record<string, unknown> = {};
 	for (const [name, raw] of Object.entries(entered)) {
-		given[name] = name === 'idempotencyKey' ? raw : context.getNodeParameter(`options.${name}`, 0, '');
+		given[name] = PER_ITEM.has(name) ? raw : context.getNodeParameter(`options.${name}`, 0, '');
 	}
 	// Without a key there is nothing whose lifetime could be wrong.
 	return 'idempotencyKey' in given ? given : { ...given, idempotencyTtlHours: undefined };
@@ -47,6 +56,8 @@ function checkOptions(given: Readonly<Record<string, unknown>>) {
 		maxTasks: Math.floor(number('maxTasks')),
 		progressChannel: oneOf(['auto', 'polling', 'websocket'], given.progressChannel),
 		fileSelection: oneOf(['finalFiles', 'all'], given.files),
+		recordTasks: oneOf(['auto', 'always', 'never'], given.recordTasks),
+		streamProgress: given.streamProgress === true,
 		maxFileBytes: Math.floor(number('maxFileSizeMb') * BYTES_PER_MB),
 	});
 }
@@ -57,7 +68,7 @@ export const TASK_OPTIONS = defineOptions({
 		{
 			key: 'Identifies this image, e.g. an order number. The same key never makes a second task, whichever execution asks: it gets the existing one. Keys are kept in the Data Table flow_task_ledger.',
 			thisNode: 'Other nodes with the same key make tasks of their own',
-			project: 'One task for all FlowTask nodes of the n8n project',
+			project: 'One task for all Flow Task nodes of the n8n project',
 			lifetime: 'How long a key returns its task; after that it makes a new one. 0 means forever.',
 		},
 		false,
@@ -146,6 +157,40 @@ export const TASK_OPTIONS = defineOptions({
 		],
 		description: 'What a retry does with an item whose submit was sent but never answered',
 	},
+	outputNodes: {
+		displayName: 'Output Nodes',
+		name: 'outputNodes',
+		type: 'fixedCollection',
+		typeOptions: { multipleValues: true },
+		placeholder: 'Add output node',
+		default: {},
+		options: [
+			{
+				name: 'node',
+				displayName: 'Output Node',
+				values: [
+					{
+						displayName: 'Node',
+						name: 'nodeId',
+						type: 'string',
+						default: '',
+						placeholder: 'e.g. 9',
+						description:
+							"The ID of a node that saves files, as in the workflow's API-format export, or its title if Workflow Definition is filled in",
+					},
+					{
+						displayName: 'Put Output File in Field',
+						name: 'field',
+						type: 'string',
+						default: 'data',
+						hint: 'The name of the output binary field to put its file in',
+					},
+				],
+			},
+		],
+		description:
+			'Get only the files of these nodes, each in a field of its own. "Files" and the field name of the form then do not apply.',
+	},
 	progressChannel: {
 		displayName: 'Progress Channel',
 		name: 'progressChannel',
@@ -162,6 +207,19 @@ export const TASK_OPTIONS = defineOptions({
 		],
 		description: 'How the node follows a task. A lost socket never fails a task: polling takes over.',
 	},
+	recordTasks: {
+		displayName: 'Record Tasks',
+		name: 'recordTasks',
+		type: 'options',
+		default: 'auto',
+		options: [
+			{ name: 'Always', value: 'always' },
+			{ name: 'Automatic', value: 'auto', description: 'For runs of more than 10 tasks' },
+			{ name: 'Never', value: 'never' },
+		],
+		description:
+			'Whether to keep a row for each task in the Data Table flow_task_runs: its ID, status, progress and error. It shows how far a run is, and has every ID after a stop or a crash. "Wait for Completion" can read the IDs from it.',
+	},
 	requestsPerSecond: {
 		displayName: 'Requests per Second',
 		name: 'requestsPerSecond',
@@ -169,7 +227,15 @@ export const TASK_OPTIONS = defineOptions({
 		default: 100,
 		typeOptions: { minValue: 0, maxValue: 10_000, numberPrecision: 2 },
 		description:
-			'Maximum number of requests to the platform per second, not counting downloads. It applies to one run of this node: two executions at once send twice as many. 0 means no limit.',
+			'Maximum number of requests to the platform per second, not counting downloads. If the platform takes fewer, the node slows down by itself. The number applies to one run of this node: two executions at once send twice as many. 0 means no limit.',
+	},
+	streamProgress: {
+		displayName: 'Stream Progress',
+		name: 'streamProgress',
+		type: 'boolean',
+		default: false,
+		description:
+			'Whether to say in a chat or a webhook response that streams how far the tasks are, at most every 5 seconds, and to show their images at the end',
 	},
 	timeoutMinutes: {
 		displayName: 'Timeout (Minutes)',

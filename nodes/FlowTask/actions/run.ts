@@ -16,6 +16,7 @@ import { runIndexOf } from '../../shared/run/retryMemory';
 import { createDownload, type Download } from '../../shared/files/download';
 import { allowsSocketTo } from '../../shared/http/egress';
 import { openSocket } from '../../shared/http/webSocket';
+import { paceOf } from '../../shared/http/pace';
 import { createRateLimiter } from '../../shared/http/rateLimiter';
 import { readKnowledge, type WorkflowKnowledge } from '../workflow/checks';
 import { createClient, createTaskApi } from '../api';
@@ -27,6 +28,7 @@ import { readRunOptions, type RunOptions } from './options';
 
 /** One account in a run. Limits belong to a key, so each has its own rate limiter, watcher and uploads. */
 export interface AccountLine extends TaskLine {
+	readonly baseUrl: string;
 	readonly images: TaskMemory['images'];
 	readonly owner: string;
 }
@@ -106,11 +108,17 @@ async function openNodeRun(
 		const rate = { requestsPerSecond: options.requestsPerSecond, concurrency: CONCURRENCY };
 		const call = createClient({
 			baseUrl: account.baseUrl,
-			rateLimiter: createRateLimiter(rate, clock, signal, deadlineMs),
+			rateLimiter: createRateLimiter(rate, {
+				clock,
+				signal,
+				deadlineMs,
+				pace: paceOf(`task ${accountId}`, clock.now()),
+			}),
 			random: Math.random,
 			...{ send, clock, redact, signal, deadlineMs },
 		});
 		return {
+			baseUrl: account.baseUrl,
 			api: createTaskApi(call, redact),
 			sockets: socketsOf.get(platform),
 			images: owner ? imagesOf(memory.images, owner) : memory.images,

@@ -1,39 +1,98 @@
-import type { ILoadOptionsFunctions, ResourceMapperFields } from 'n8n-workflow';
+import type { ILoadOptionsFunctions, ResourceMapperField, ResourceMapperFields } from 'n8n-workflow';
 
+import { ok, type Result } from '../../shared/errors/failure';
+import { member, objectsIn } from '../../shared/text/json';
 import { isEmptyDefinition, readDefinition } from '../workflow/definition';
-import { formFields } from '../workflow/formFields';
+import {
+	formFields,
+	isFieldType,
+	readFieldId,
+	type FormField,
+	type OfferedFields,
+} from '../workflow/formFields';
 import { readParameterView } from '../workflow/parameterView';
+import { membersOf } from '../workflow/pasted';
 
 /** What the editor calls while the form is open. */
 export async function getOverrideFields(this: ILoadOptionsFunctions): Promise<ResourceMapperFields> {
 	const source = (name: string): unknown => this.getCurrentNodeParameter(name);
-	return await Promise.resolve(overrideFieldsOf(source('workflowDefinition'), source('parameterSpec')));
+	return await Promise.resolve(
+		overrideFieldsOf(source('workflowDefinition'), source('parameterSpec'), source('overrides')),
+	);
 }
 
 /**
  * The rows that the form offers, from what is pasted in the node. It never throws: n8n would show nothing then,
  * but it shows a notice in place of the rows.
+ * @param rows the rows as the editor keeps them. n8n deletes what was entered in a row that is not offered any more, so
+ *   they stay as long as nothing can be read
  */
-export function overrideFieldsOf(definitionSource: unknown, specSource: unknown): ResourceMapperFields {
+export function overrideFieldsOf(
+	definitionSource: unknown,
+	specSource: unknown,
+	rows?: unknown,
+): ResourceMapperFields {
+	const kept = keptRows(rows);
 	if (isEmptyDefinition(definitionSource)) {
-		return notice(
-			'To see the workflow\'s inputs here, paste its API-format export into "Workflow Definition" further down. Then close this node and open it again.',
-		);
+		return kept.length > 0 ? { fields: kept } : notice(NOTHING_PASTED);
 	}
+	const read = readOffered(definitionSource, specSource);
+	if (!read.ok) {
+		const complaint = `${read.failure.message}. ${read.failure.advice}`;
+		if (kept.length === 0) return notice(complaint);
+		return { fields: [remark('complaint', complaint), ...kept] };
+	}
+	const { fields, leftOut } = read.value;
+	if (fields.length === 0) {
+		return notice('This workflow has no input that can be set: all of them come from other nodes.');
+	}
+	const more = leftOut > 0 ? [remark('more', moreInputs(leftOut))] : [];
+	return { fields: [...fields.map(asRow), ...more] };
+}
+
+const NOTHING_PASTED =
+	'To see the workflow\'s inputs here, paste its API-format export into "Workflow Definition" above. If they do not appear, close this node and open it again.';
+
+function moreInputs(count: number): string {
+	return `${count} more inputs are not listed: set them by "Node ID and Parameter"`;
+}
+
+function readOffered(definitionSource: unknown, specSource: unknown): Result<OfferedFields> {
 	const definition = readDefinition(definitionSource);
-	if (!definition.ok) return notice(`${definition.failure.message}. ${definition.failure.advice}`);
+	if (!definition.ok) return definition;
 	const view = readParameterView(specSource);
-	if (!view.ok) return notice(`${view.failure.message}. ${view.failure.advice}`);
-	const fields = formFields(definition.value, view.value).map(({ options, ...field }) => ({
+	return view.ok ? ok(formFields(definition.value, view.value)) : view;
+}
+
+function asRow({ options, ...field }: FormField): ResourceMapperField {
+	return {
 		...field,
 		required: false,
 		display: true,
 		defaultMatch: false,
 		canBeUsedToMatch: false,
 		...(options && { options: [...options] }),
-	}));
-	if (fields.length > 0) return { fields };
-	return notice('This workflow has no input that can be set: all of them come from other nodes.');
+	};
+}
+
+/** A line among the rows. Nothing can be entered in it, so nothing of it is ever sent. */
+function remark(id: string, displayName: string): ResourceMapperField {
+	return { ...asRow({ id, displayName, type: 'string' }), readOnly: true };
+}
+
+/** The rows as the node once offered them, if any of them holds a value. */
+function keptRows(rows: unknown): ResourceMapperField[] {
+	if (membersOf(member(rows, 'value')).length === 0) return [];
+	return objectsIn(member(rows, 'schema')).flatMap(({ id, displayName, type, options }) => {
+		if (typeof id !== 'string' || typeof displayName !== 'string' || !readFieldId(id)) return [];
+		const choices = objectsIn(options).flatMap(({ value }) =>
+			value === undefined || value === null || typeof value === 'object'
+				? []
+				: [{ name: String(value), value }],
+		);
+		const field = { id, displayName, type: isFieldType(type) ? type : 'string' } as const;
+		return [asRow(choices.length > 0 ? { ...field, options: choices } : field)];
+	});
 }
 
 function notice(emptyFieldsNotice: string): ResourceMapperFields {

@@ -9,7 +9,8 @@ import type { Redact } from '../../shared/text/redact';
 import type { Download } from '../../shared/files/download';
 import type { TaskApi } from '../api';
 import { explainMistake, explainWatchEnd, type StopReason, type TaskOrigin } from '../failures';
-import { DOWNLOADS_AT_ONCE, ResultFiles, type ResultFile } from './files';
+import { DOWNLOADS_AT_ONCE, ResultFiles, type ResultFile, type WantedFiles } from './files';
+import type { TaskObserver, TaskSource } from './observer';
 import type { TaskInfo } from './taskInfo';
 import type { FileSelection } from './links';
 import type { SubmitRecord, UploadedImages } from './memory';
@@ -33,6 +34,8 @@ export interface TaskJob {
 	/** Whether the files of the finished task are downloaded. */
 	readonly wantsFiles: boolean;
 	readonly start: SubmitStart | WatchStart;
+	/** The output nodes whose files are wanted; left out for those that `EngineSettings` name. */
+	readonly outputNodes?: readonly string[] | undefined;
 	/** Notes what becomes of the submit; left out for tasks that this run does not own. */
 	readonly record?: SubmitRecord | undefined;
 }
@@ -87,6 +90,8 @@ export interface EngineParts {
 	readonly redact: Redact;
 	readonly download: Download;
 	readonly ledger?: Ledger | undefined;
+	/** Is told how the tasks go. */
+	readonly observer?: TaskObserver | undefined;
 	/** Aborted by the engine when the run ends early; the parts that wait or transfer listen to it. */
 	readonly ending: AbortController;
 }
@@ -129,6 +134,7 @@ interface Lane {
 	readonly watcher: TaskWatcher;
 	readonly submitter: TaskSubmitter;
 	readonly files: ResultFiles;
+	readonly owner: string;
 }
 
 class TaskRun {
@@ -170,19 +176,21 @@ class TaskRun {
 		return ok(lane);
 	}
 
-	private openLane({ api, sockets, images, owner }: TaskLine): Lane {
-		const { clock, ledger, ending, download } = this.parts;
+	private openLane({ api, sockets, images, owner = '' }: TaskLine): Lane {
+		const { clock, ledger, ending, download, observer } = this.parts;
 		const { fileSelection, urlExpireSeconds } = this.settings;
 		const { signal } = ending;
 		const { held, downloads: slots } = this;
 		const stopReason = (): StopReason | undefined => this.stopReason();
 		const backlog = (): number => this.unsubmitted;
-		const watcher = new TaskWatcher({ api, clock, sockets, backlog }, this.settings);
+		const onNews = (info: TaskInfo): void => observer?.news(info, owner);
+		const watcher = new TaskWatcher({ api, clock, sockets, backlog, onNews }, this.settings);
 		if (signal.aborted) watcher.stop();
 		return {
 			watcher,
 			submitter: new TaskSubmitter({ api, clock, images, held, owner, ledger, stopReason }),
 			files: new ResultFiles({ api, clock, download, slots, signal, fileSelection, urlExpireSeconds }),
+			owner,
 		};
 	}
 
@@ -194,6 +202,7 @@ class TaskRun {
 	/** @param number counted from 1, it tells the files of tasks apart; left out if there is one task */
 	async job(job: TaskJob, number: number | undefined): Promise<TaskOutcome> {
 		const result = await this.outcomeOf(job, number);
+		this.parts.observer?.ended(job, result);
 		if (result.failure) this.countFailure(result.failure);
 		return result;
 	}
@@ -236,6 +245,8 @@ class TaskRun {
 	): Promise<TaskOutcome> {
 		const { taskId, reused, submittedAtMs } = task;
 		try {
+			const source = sourceOf(job, reused);
+			this.parts.observer?.began(job, { taskId, submittedAtMs, source, owner: lane.owner });
 			if (this.settings.goal === 'finished') return await this.follow(job, number, lane, task);
 			job.record?.delivered?.();
 			const snapshot = { sinceMs: submittedAtMs, endedAtMs: this.parts.clock.wallNow() };
@@ -246,7 +257,7 @@ class TaskRun {
 	}
 
 	private async follow(
-		{ itemIndex, wantsFiles, record, start }: TaskJob,
+		{ itemIndex, wantsFiles, outputNodes, record, start }: TaskJob,
 		number: number | undefined,
 		lane: Lane,
 		task: ItemTask,
@@ -265,7 +276,8 @@ class TaskRun {
 		task.ended('succeeded');
 		record?.delivered?.();
 		if (!wantsFiles) return outcome(itemIndex, known);
-		return outcome(itemIndex, { ...known, ...(await this.fetchFiles(lane, end.info, number, promptToken)) });
+		const wanted = { info: end.info, outputNodes, number };
+		return outcome(itemIndex, { ...known, ...(await this.fetchFiles(lane, wanted, promptToken)) });
 	}
 
 	/** Whether the platform certainly has the task, even if its index is behind with a new one. */
@@ -277,11 +289,11 @@ class TaskRun {
 	/** @returns links without the prompt token, which is for the download only */
 	private async fetchFiles(
 		lane: Lane,
-		info: TaskInfo,
-		number: number | undefined,
+		wanted: WantedFiles,
 		promptToken: string | undefined,
 	): Promise<Pick<TaskOutcome, 'files' | 'failure'>> {
-		const { files, links, failure } = await lane.files.fetch(info, number);
+		const { info } = wanted;
+		const { files, links, failure } = await lane.files.fetch(wanted);
 		const hide = tokenHider(promptToken);
 		const shown = files.map(({ link, stored }) => ({ link: { ...link, url: hide(link.url) }, stored }));
 		if (!failure) return { files: shown, failure };
@@ -289,6 +301,11 @@ class TaskRun {
 		const details = { ...failure.details, taskId: info.taskId, status: info.state, urls };
 		return { files: shown, failure: { ...failure, details } };
 	}
+}
+
+function sourceOf({ start, record }: TaskJob, reused: boolean): TaskSource {
+	if (start.kind === 'submit') return reused ? 'known' : 'made';
+	return record ? 'known' : 'given';
 }
 
 /** @param recorded whether this run remembers the task as its own */

@@ -15,6 +15,15 @@ export interface ResultFile {
 	readonly stored: StoredFile;
 }
 
+/** Which files of a finished task to get. */
+export interface WantedFiles {
+	readonly info: TaskInfo;
+	/** Only those of these output nodes. */
+	readonly outputNodes?: readonly string[] | undefined;
+	/** Of the task, counted from 1; `undefined` if the run has only one. */
+	readonly number?: number | undefined;
+}
+
 /** The files of a task; with a `failure`, those that arrived. */
 export interface FetchedFiles {
 	readonly files: readonly ResultFile[];
@@ -64,12 +73,14 @@ export class ResultFiles {
 		);
 	}
 
-	/** @param number of the task, counted from 1; `undefined` if the run has only one task */
-	async fetch(info: TaskInfo, number: number | undefined): Promise<FetchedFiles> {
-		const reported = linksOf(info, this.parts.fileSelection);
-		const links = reported.length > 0 ? reported : await this.freshLinks(info.taskId, LINKS_BEHIND_MS);
+	async fetch({ info, outputNodes, number }: WantedFiles): Promise<FetchedFiles> {
+		const selection = outputNodes ?? this.parts.fileSelection;
+		const reported = linksOf(info, selection);
+		// A node that made no file never will.
+		const isBehind = reported.length === 0 && linksOf(info, 'all').length === 0;
+		const links = isBehind ? await this.freshLinks(info.taskId, selection, LINKS_BEHIND_MS) : reported;
 		const names = namesFor(links, number);
-		const renew = this.renewals(info.taskId);
+		const renew = this.renewals(info.taskId, selection);
 		const results = await Promise.all(
 			links.map(async (link, index) => await this.fetchFile(link, names[index] ?? 'image', renew)),
 		);
@@ -78,18 +89,23 @@ export class ResultFiles {
 		return { files, links, failure: failed?.failure };
 	}
 
-	private async freshLinks(taskId: string, pauseMs: number): Promise<readonly FileLink[]> {
-		const { clock, signal, fileSelection } = this.parts;
+	private async freshLinks(
+		taskId: string,
+		selection: FileSelection,
+		pauseMs: number,
+	): Promise<readonly FileLink[]> {
+		const { clock, signal } = this.parts;
 		await clock.sleep(pauseMs, signal);
 		if (signal.aborted) return [];
 		const read = await this.requestInfos.add(taskId);
 		const info = read.ok ? read.value.infos.get(taskId) : undefined;
-		return info ? linksOf(info, fileSelection) : [];
+		return info ? linksOf(info, selection) : [];
 	}
 
-	private renewals(taskId: string): Renew {
+	private renewals(taskId: string, selection: FileSelection): Renew {
 		const rounds: Array<Promise<readonly FileLink[]>> = [];
-		return async (round) => await (rounds[round] ??= this.freshLinks(taskId, RENEWAL_PAUSES_MS[round] ?? 0));
+		return async (round) =>
+			await (rounds[round] ??= this.freshLinks(taskId, selection, RENEWAL_PAUSES_MS[round] ?? 0));
 	}
 
 	private async fetchFile(link: FileLink, fileName: string, renew: Renew): Promise<Result<ResultFile>> {

@@ -1,7 +1,7 @@
 import type { TaskInfo } from './taskInfo';
 
-/** Which result links of a task are wanted: the final ones, or those of every output node. */
-export type FileSelection = 'finalFiles' | 'all';
+/** Which result links of a task are wanted: the final ones, those of every output node, or those of some. */
+export type FileSelection = 'finalFiles' | 'all' | readonly string[];
 
 export interface FileLink {
 	/** The output node that made the file; `null` if the platform does not say. */
@@ -13,9 +13,15 @@ export interface FileLink {
 
 /**
  * The links to download, each once and in a steady order. If a platform reports files but no final ones (samples show
- * both as optional), all are final.
+ * both as optional), all are final. A file whose node the platform does not name belongs to none.
  */
 export function linksOf(info: TaskInfo, selection: FileSelection): FileLink[] {
+	if (typeof selection !== 'string') {
+		const ofNodes = [...new Set(selection)].flatMap((nodeId) =>
+			(info.files[nodeId] ?? []).map((url) => ({ nodeId, url })),
+		);
+		return ofNodes.map((link, index) => ({ ...link, index }));
+	}
 	const byNode = Object.entries(info.files).flatMap(([nodeId, urls]) => urls.map((url) => ({ nodeId, url })));
 	const nodes = new Map(byNode.map(({ nodeId, url }) => [url, nodeId]));
 	const nodesOfFiles = new Map(byNode.map(({ nodeId, url }) => [fileIn(url), nodeId]));

@@ -1,12 +1,19 @@
 import type { Failure } from '../../shared/errors/failure';
-import { isJsonObject, parseJson, type Json, type JsonObject } from '../../shared/text/json';
+import { excerpt, isJsonObject, parseJson, type Json, type JsonObject } from '../../shared/text/json';
 import { redactJson, type Redact } from '../../shared/text/redact';
 import type { TaskOutcome } from './engine';
+import { nameInLink } from './links';
 import { isFinal, MOST_FILES, type TaskInfo } from './taskInfo';
 import type { TaskSnapshot } from './watched';
 
 /** How result files leave the node. */
 export type OutputForm = 'filePerItem' | 'allFiles' | 'urls';
+
+/** An output node whose files are wanted, and the binary field for them. */
+export interface OutputNode {
+	readonly nodeId: string;
+	readonly field: string;
+}
 
 /** What an item adds to the task's own report. */
 export interface OutcomeFacts {
@@ -81,13 +88,78 @@ export function rawTaskInfo({ raw }: TaskInfo, redact: Redact): JsonObject {
 	return isJsonObject(safe) ? safe : {};
 }
 
-/** What an AI agent reads: the end of the task and where its images are. */
-export function describeForAgent(outcome: TaskOutcome, json: JsonObject, redact: Redact): JsonObject {
-	const urls = outcome.snapshot?.info?.finalFiles ?? [];
-	const all = Object.values(outcome.snapshot?.info?.files ?? {}).flat();
-	const files = (urls.length > 0 ? urls : all).map(redact.known);
+/** For an agent, which would otherwise describe the link, or copy it with a mistake. */
+const SHOW_IMAGES =
+	'Put the text of "markdown" into your answer exactly as it is: it shows the files. Do not change or shorten the links.';
+
+const IMAGES_SHOWN = 'The user sees the files already. Do not repeat their links.';
+
+/**
+ * What an AI agent reads: the images in a form that it only has to pass on, and the end of the task.
+ * @param isShown whether the chat shows the images already
+ */
+export function describeForAgent(
+	outcome: TaskOutcome,
+	json: JsonObject,
+	redact: Redact,
+	isShown = false,
+): JsonObject {
+	const files = shownFiles(outcome, redact);
 	const { taskId = null, status = null, seed } = json;
-	return { taskId, status, ...(seed !== undefined && { seed }), files };
+	return {
+		...(files.length > 0 && !isShown && { markdown: markdownOf(files) }),
+		...(files.length > 0 && { note: isShown ? IMAGES_SHOWN : SHOW_IMAGES }),
+		...{ taskId, status, ...(seed !== undefined && { seed }), files },
+	};
+}
+
+/** The links that stand for a task's result. */
+export function shownFiles({ snapshot }: Pick<TaskOutcome, 'snapshot'>, redact: Redact): string[] {
+	const { finalFiles = [], files = {} } = snapshot?.info ?? {};
+	return (finalFiles.length > 0 ? finalFiles : Object.values(files).flat()).map(redact.known);
+}
+
+const NOT_AN_IMAGE = /\.(?:mp4|webm|mov|mkv|mp3|wav|flac|ogg|glb|obj|json|txt|zip)$/i;
+
+/** Links as Markdown: images are shown, other files can be opened. */
+export function markdownOf(urls: readonly string[]): string {
+	const lines = urls.map((url) => {
+		const name = (nameInLink(url) || 'image').replace(/[\\[\]\s]+/g, ' ');
+		// In angle brackets a link may hold anything that would end it otherwise.
+		const target = /[()\s]/.test(url) ? `<${url.replace(/[<>\s]/g, encodeURIComponent)}>` : url;
+		return `${NOT_AN_IMAGE.test(name) ? '' : '!'}[${name}](${target})`;
+	});
+	return lines.join('\n');
+}
+
+/** The wanted nodes of which the platform reports no file. */
+export function missingOutputs(info: TaskInfo, wanted: readonly OutputNode[]): string[] {
+	return wanted.map(({ nodeId }) => nodeId).filter((nodeId) => !info.files[nodeId]?.length);
+}
+
+/** What to say about tasks without a file of each wanted node; `undefined` if there are none. */
+export function missingOutputsHint(
+	tasks: ReadonlyArray<{ readonly info: TaskInfo; readonly wanted: readonly OutputNode[] }>,
+): string | undefined {
+	const lacking = tasks
+		.map(({ info, wanted }) => ({ info, missing: missingOutputs(info, wanted) }))
+		.filter(({ missing }) => missing.length > 0);
+	const [first] = lacking;
+	if (!first) return undefined;
+	const makers = Object.keys(first.info.files).filter((nodeId) => first.info.files[nodeId]?.length);
+	const count = `${lacking.length} task(s)`;
+	if (makers.length === 0 && first.info.finalFiles.length > 0) {
+		return `The platform did not say which node made the files of ${count}, so there are none for "Output Nodes". Without that option you get the final files.`;
+	}
+	const found = makers.length > 0 ? ` Files came from ${listNodes(makers)}.` : '';
+	return `${count} have no file of output node ${listNodes(first.missing)}.${found}`;
+}
+
+function listNodes(nodeIds: readonly string[]): string {
+	return nodeIds
+		.slice(0, 10)
+		.map((nodeId) => excerpt(nodeId, 40))
+		.join(', ');
 }
 
 /** What to say about tasks with links that were not read; `undefined` if there are none. */

@@ -118,7 +118,35 @@ export interface PollFacts {
 	readonly backlog: boolean;
 	/** Whether at least one call of the poll got no answer. */
 	readonly failed: boolean;
+	/** When the last task will be done, at the pace of the last polls; Infinity if that cannot be told. */
+	readonly endsInMs: number;
 }
+
+/** So many intervals tell the pace: fewer are ruled by chance, more by what is long over. */
+const PACE_INTERVALS = 5;
+
+/** How fast tasks finish, from the first poll on: before it none could. */
+export class Pace {
+	private readonly polls: Array<{ readonly atMs: number; readonly finished: number }> = [];
+
+	/** A poll found so many more finished. */
+	note(atMs: number, finished: number): void {
+		this.polls.push({ atMs, finished });
+		if (this.polls.length > PACE_INTERVALS + 1) this.polls.shift();
+	}
+
+	/** How long after the last poll the last of so many will be done. */
+	endsInMs(remaining: number): number {
+		const [first, ...others] = this.polls;
+		const last = others.at(-1);
+		const finished = others.reduce((sum, poll) => sum + poll.finished, 0);
+		if (!first || !last || finished === 0) return Infinity;
+		return (remaining * (last.atMs - first.atMs)) / finished;
+	}
+}
+
+/** Tasks end a little later than their pace says more often than a little sooner, and a poll too soon costs another. */
+const END_MARGIN_MS = 100;
 
 /**
  * How long to wait before the next poll: short while something moves, longer while a poll learns little.
@@ -129,8 +157,18 @@ export function nextIntervalMs(previousMs: number, facts: PollFacts): number {
 	// The time until few tasks are left, at the rate of the last interval: the end of a batch must not be slept through.
 	const untilFewMs =
 		finished === 0 || remaining <= FEW_TASKS ? Infinity : ((remaining - FEW_TASKS) * previousMs) / finished;
-	const wantedMs = Math.min(stretch(previousMs, facts), untilFewMs);
-	return Math.min(LONGEST_POLL_INTERVAL_MS, Math.max(SHORTEST_POLL_INTERVAL_MS, wantedMs));
+	const wantedMs = inBounds(Math.min(stretch(previousMs, facts), untilFewMs));
+	return facts.backlog || facts.failed ? wantedMs : inBounds(endingWith(wantedMs, facts.endsInMs));
+}
+
+function inBounds(intervalMs: number): number {
+	return Math.min(LONGEST_POLL_INTERVAL_MS, Math.max(SHORTEST_POLL_INTERVAL_MS, intervalMs));
+}
+
+/** Stretched so that a poll comes just after the last task is done, instead of up to an interval later. */
+function endingWith(intervalMs: number, endsInMs: number): number {
+	const leftMs = endsInMs + END_MARGIN_MS;
+	return Number.isFinite(leftMs) ? leftMs / Math.max(1, Math.floor(leftMs / intervalMs)) : intervalMs;
 }
 
 function stretch(previousMs: number, facts: PollFacts): number {

@@ -2,16 +2,15 @@ import pLimit from 'p-limit';
 
 import { ok, type Result } from '../../shared/errors/failure';
 import { HeldFiles } from '../../shared/files/heldFiles';
-import { sha256 } from '../../shared/text/sha256';
-import type { InputFile } from '../../shared/files/inputFile';
+import type { UploadFile } from '../../shared/files/uploadFile';
 import type { TaskApi } from '../api';
 import type { UploadedImages } from './memory';
 
 /**
- * Reads an image when its turn comes, so that a batch does not hold all its images in memory.
+ * Opens an image when its turn comes, so that a batch does not hold all its images in memory.
  * @param mostBytes if its size is not known: a larger one fails with `tooLarge`
  */
-export type LoadImage = (mostBytes: number) => Promise<Result<InputFile>>;
+export type LoadImage = (mostBytes: number) => Promise<Result<UploadFile>>;
 
 /** An image that the platform has, and the digest of its bytes. */
 export interface UploadedImage {
@@ -21,7 +20,7 @@ export interface UploadedImage {
 
 /**
  * Uploads an image; equal bytes are uploaded once a run.
- * @param bytes its greatest possible size; left out if unknown before it is read
+ * @param bytes the most memory that it may take; left out if unknown before it is read
  */
 export type UploadImage = (load: LoadImage, bytes?: number) => Promise<Result<UploadedImage>>;
 
@@ -38,11 +37,10 @@ export function createImageUploads(
 ): UploadImage {
 	const limit = pLimit(UPLOADS_AT_ONCE);
 	const uploads = new Map<string, ReturnType<TaskApi['upload']>>();
-	const uploadOnce = async (image: InputFile): Promise<Result<UploadedImage>> => {
-		const digest = sha256(image.bytes, 'hex');
+	const uploadOnce = async ({ file, sha256: digest }: UploadFile): Promise<Result<UploadedImage>> => {
 		const remembered = known?.get(digest);
 		if (remembered !== undefined) return ok({ imageId: remembered, digest });
-		const upload = uploads.get(digest) ?? api.upload(image);
+		const upload = uploads.get(digest) ?? api.upload(file);
 		uploads.set(digest, upload);
 		const uploaded = await upload;
 		if (uploaded.ok) {

@@ -7,6 +7,7 @@ import {
 	FEW_TASKS,
 	LONGEST_POLL_INTERVAL_MS,
 	nextIntervalMs,
+	Pace,
 	portionsOf,
 	SHORTEST_POLL_INTERVAL_MS,
 } from './poll';
@@ -29,6 +30,8 @@ export interface WatchParts {
 	readonly sockets?: ProgressSockets | undefined;
 	/** How many items are not submitted yet. */
 	readonly backlog: () => number;
+	/** Called with each report that differs from the last one of its task. */
+	readonly onNews?: ((info: TaskInfo) => void) | undefined;
 }
 
 /** Up to this many tasks are polled at once when a socket reports an end. */
@@ -36,6 +39,9 @@ const TASKS_WITH_INSTANT_POLLS = 4;
 
 /** Tasks that run together end together: a poll that waits a little serves them all. */
 const BATCH_SIGNALS_MS = 100;
+
+/** A poll that would find more than those few still running waits for their ends, so long after the last poll. */
+const POLL_HELD_MS = 2_000;
 
 /** Time for the other tasks of the run to join before the first poll. */
 const FIRST_POLL_AT_OLD_MS = 50;
@@ -69,6 +75,7 @@ export class TaskWatcher {
 	private looping = false;
 	private intervalMs = SHORTEST_POLL_INTERVAL_MS;
 	private lastPollMs = 0;
+	private pace = new Pace();
 	/** Whether any poll got an answer, so the address and the key are right. */
 	private answered = false;
 	/** When a socket first asked for a poll. */
@@ -104,6 +111,7 @@ export class TaskWatcher {
 			const firstPollMs = sinceMs === undefined ? FIRST_POLL_AT_OLD_MS : FIRST_POLL_AT_NEW_MS;
 			this.intervalMs = SHORTEST_POLL_INTERVAL_MS;
 			this.lastPollMs = Math.max(this.lastPollMs, nowMs + firstPollMs - this.intervalMs);
+			this.pace = new Pace();
 		}
 		this.tasks.set(taskId, task);
 		this.openSockets();
@@ -147,7 +155,11 @@ export class TaskWatcher {
 		const soonestMs = this.lastPollMs + SHORTEST_POLL_INTERVAL_MS;
 		if (this.pollWantedMs !== undefined) {
 			if (tasks.length <= TASKS_WITH_INSTANT_POLLS) return 0;
-			return Math.max(soonestMs, this.pollWantedMs + BATCH_SIGNALS_MS);
+			const wantedMs = Math.max(soonestMs, this.pollWantedMs + BATCH_SIGNALS_MS);
+			const running = tasks.filter(({ isSaidDone }) => !isSaidDone).length;
+			return running <= TASKS_WITH_INSTANT_POLLS
+				? wantedMs
+				: Math.max(wantedMs, this.lastPollMs + POLL_HELD_MS);
 		}
 		const allSpeak = tasks.every(({ socketSpoke }) => socketSpoke);
 		const regularMs = this.lastPollMs + (allSpeak ? LONGEST_POLL_INTERVAL_MS : this.intervalMs);
@@ -161,6 +173,7 @@ export class TaskWatcher {
 		const tasks = [...this.tasks.values()];
 		this.lastPollMs = clock.now();
 		this.pollWantedMs = undefined;
+		for (const task of tasks) task.isSaidDone = false;
 		const idsOf = (alone: boolean): string[] =>
 			tasks.filter(({ askedAlone }) => askedAlone === alone).map(({ taskId }) => taskId);
 		const portions = [...portionsOf(idsOf(false)), ...idsOf(true).map((id) => [id])];
@@ -180,13 +193,15 @@ export class TaskWatcher {
 		this.endOverdue();
 		const finished = tasks.filter(({ taskId }) => !this.tasks.has(taskId)).length;
 		const backlog = this.parts.backlog();
+		const remaining = this.tasks.size + backlog;
+		this.pace.note(this.lastPollMs, finished);
 		this.intervalMs = nextIntervalMs(this.intervalMs, {
 			calls: portions.length,
 			finished,
 			changed,
-			remaining: this.tasks.size + backlog,
+			...{ remaining, failed },
 			backlog: backlog > 0,
-			failed,
+			endsInMs: this.pace.endsInMs(remaining),
 		});
 		this.openSockets();
 	}
@@ -233,6 +248,7 @@ export class TaskWatcher {
 		const { clock } = this.parts;
 		task.trouble = undefined;
 		const isNews = task.note(info, clock.now(), clock.wallNow());
+		if (isNews) this.parts.onNews?.(info);
 		if (isFinal(info.state)) {
 			this.resolve(task, { kind: 'final', info, snapshot: task.snapshot(clock.wallNow()) });
 		}
@@ -342,11 +358,12 @@ export class TaskWatcher {
 		task.known = true;
 		task.missing.end();
 		if (!isFinal(info.state)) {
-			task.note(info, nowMs, this.parts.clock.wallNow());
+			if (task.note(info, nowMs, this.parts.clock.wallNow())) this.parts.onNews?.(info);
 			return;
 		}
 		if (nowMs - task.calledAtMs < SHORTEST_POLL_INTERVAL_MS) return;
 		task.calledAtMs = nowMs;
+		task.isSaidDone = true;
 		// Task info may be a moment behind, and this was the socket's last message, so polling takes over.
 		task.socketSpoke = false;
 		this.intervalMs = SHORTEST_POLL_INTERVAL_MS;

@@ -58,6 +58,8 @@ export class WatchedTask {
 	socketsOpened = 0;
 	/** Whether the socket has sent anything: only then polls can be rarer. */
 	socketSpoke = false;
+	/** Whether the socket has said since the last poll that the task is done. */
+	isSaidDone = false;
 	/** When the socket last asked for a poll, so that a wrong "finished" cannot cause a flood of polls. */
 	calledAtMs = -Infinity;
 

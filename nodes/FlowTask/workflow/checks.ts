@@ -8,6 +8,7 @@ import {
 	type DefinitionNode,
 	type WorkflowDefinition,
 } from './definition';
+import { graphOf, holderOf } from './graph';
 import { inputName, inputsIn, withInput, type Prompt } from './prompt';
 import { describeSpec, readParameterView, type ParameterSpec, type ParameterView } from './parameterView';
 import { convertTo, kindOf, showValue, type Kind } from './values';
@@ -110,11 +111,18 @@ function findPlace(nodeId: string, parameter: string, known: WorkflowKnowledge):
 	const node = nodeOf(known, nodeId);
 	if (!node) return fail(`there is no node ${excerpt(nodeId, 40)} in the workflow definition`);
 	const input = node.inputs.find(({ name }) => name === parameter);
-	if (input?.isLink) return fail(`${place} comes from another node, so it cannot be set`);
+	if (input?.isLink)
+		return fail(`${place} comes from another node, so it cannot be set${heldBy(input, known)}`);
 	if (input || spec) return ok({ place, input, spec });
 	const names = node.inputs.filter(({ isLink: linked }) => !linked).map(({ name }) => name);
 	const has = names.length > 0 ? `it has ${names.slice(0, 12).join(', ')}` : 'it has none that can be set';
 	return fail(`${place} is not an input of that node (${has})`);
+}
+
+/** Where the number of a linked input can be set instead, as the end of a sentence. */
+function heldBy(input: DefinitionInput, known: WorkflowKnowledge): string {
+	const holder = known.definition && holderOf(graphOf(known.definition), input);
+	return holder ? `; set ${placeOf(holder.node.nodeId, holder.input.name, known)} instead` : '';
 }
 
 function nodeOf({ definition }: WorkflowKnowledge, nodeId: string): DefinitionNode | undefined {

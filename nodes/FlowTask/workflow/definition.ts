@@ -11,6 +11,7 @@ export interface DefinitionNode {
 	readonly nodeId: string;
 	/** The name in the editor, else the class, else the id: never empty. */
 	readonly title: string;
+	readonly classType: string;
 	readonly inputs: readonly DefinitionInput[];
 }
 
@@ -35,7 +36,9 @@ export function readDefinition(source: unknown): Result<WorkflowDefinition> {
 	if (!exported) return refuseOtherFile(parsed.value);
 	const isNode = (id: string): boolean => isExportNode(exported[id]);
 	const nodes = Object.entries(exported).flatMap(([nodeId, node]) =>
-		isExportNode(node) ? [{ nodeId, title: titleOf(nodeId, node), inputs: inputsOf(node, isNode) }] : [],
+		isExportNode(node)
+			? [{ nodeId, title: titleOf(nodeId, node), classType: node.class_type, inputs: inputsOf(node, isNode) }]
+			: [],
 	);
 	return ok({ nodes });
 }

@@ -1,15 +1,22 @@
-import { isJsonObject, jsonText, type Json } from '../../shared/text/json';
-import { isLongInteger, type DefinitionInput, type WorkflowDefinition } from './definition';
+import { excerpt, isJsonObject, jsonText, type Json } from '../../shared/text/json';
+import { isLongInteger, type WorkflowDefinition } from './definition';
 import { describeSpec, type ParameterSpec, type ParameterView, type Scalar } from './parameterView';
+import { rankInputs, type RankedInput } from './roles';
 
 /** A row that the form offers for one value input of the workflow. */
 export interface FormField {
 	/** Encoded node id and parameter; survives a newer export, and n8n's own parsing of ids. */
 	readonly id: string;
 	readonly displayName: string;
-	readonly type: 'string' | 'number' | 'boolean' | 'options' | 'object' | 'array';
+	readonly type: (typeof FIELD_TYPES)[number];
 	readonly options?: ReadonlyArray<{ readonly name: string; readonly value: Scalar }>;
 	readonly defaultValue?: Scalar;
+}
+
+const FIELD_TYPES = ['string', 'number', 'boolean', 'options', 'object', 'array'] as const;
+
+export function isFieldType(type: unknown): type is FormField['type'] {
+	return FIELD_TYPES.some((one) => one === type);
 }
 
 /** The editor becomes slow beyond this, and its menu has no search. */
@@ -18,24 +25,9 @@ export const MOST_FIELDS = 300;
 /** A longer default would be stored with the workflow a second time. */
 const LONGEST_DEFAULT_CHARS = 2_000;
 
-/** The most common inputs come first if not all can be listed. */
-const COMMON_PARAMETERS = [
-	'text',
-	'prompt',
-	'seed',
-	'noise_seed',
-	'image',
-	'steps',
-	'cfg',
-	'width',
-	'height',
-	'batch_size',
-	'denoise',
-	'sampler_name',
-	'scheduler',
-	'ckpt_name',
-	'filename_prefix',
-];
+/** What stands before the hosted value in a row's title. */
+const HOSTED = ' – hosted: ';
+const HOSTED_CHARS = 60;
 
 /** An empty name, or one with half a character, cannot be encoded as an id. */
 function hasFieldId(...names: string[]): boolean {
@@ -57,41 +49,49 @@ export function readFieldId(id: string): { readonly nodeId: string; readonly par
 	}
 }
 
+/** The rows of the form, the most needed first, and how many inputs have none. */
+export interface OfferedFields {
+	readonly fields: readonly FormField[];
+	readonly leftOut: number;
+}
+
 /** One field for each value input of the definition; never links, `class_type` or `_meta` (§4.1). */
-export function formFields(definition: WorkflowDefinition, view: ParameterView): FormField[] {
-	const byTitle = Map.groupBy(definition.nodes, ({ title }) => title);
-	const fields = definition.nodes.flatMap((node) => {
-		const title = byTitle.get(node.title)?.length === 1 ? node.title : `${node.title} (${node.nodeId})`;
-		return node.inputs
-			.filter(({ isLink, name }) => !isLink && hasFieldId(node.nodeId, name))
-			.map((input) => ({
-				rank: rankOf(input.name),
-				field: fieldOf(node.nodeId, title, input, view.get(node.nodeId)?.get(input.name)),
-			}));
-	});
-	if (fields.length > MOST_FIELDS) fields.sort((one, other) => one.rank - other.rank);
-	return fields.slice(0, MOST_FIELDS).map(({ field }) => field);
+export function formFields(definition: WorkflowDefinition, view: ParameterView): OfferedFields {
+	const ranked = rankInputs(definition).filter(({ node, input }) => hasFieldId(node.nodeId, input.name));
+	return {
+		fields: ranked.slice(0, MOST_FIELDS).map((one) => fieldOf(one, view)),
+		leftOut: Math.max(0, ranked.length - MOST_FIELDS),
+	};
 }
 
-function rankOf(parameter: string): number {
-	const rank = COMMON_PARAMETERS.indexOf(parameter);
-	return rank === -1 ? COMMON_PARAMETERS.length : rank;
-}
-
-function fieldOf(
-	nodeId: string,
-	title: string,
-	{ name, value }: DefinitionInput,
-	spec: ParameterSpec | undefined,
-): FormField {
+function fieldOf({ node, input, role }: RankedInput, view: ParameterView): FormField {
+	const { name, value } = input;
+	const spec = view.get(node.nodeId)?.get(name);
 	const options = spec?.list?.length ? listOptions(spec.list, value) : [];
 	const range = options.length === 0 ? describeSpec(withoutHugeMax(spec)) : '';
-	const base = {
-		id: fieldId(nodeId, name),
-		displayName: `${title} · ${name}${range ? ` (${range})` : ''}`,
-		...defaultOf(value),
+	const type = options.length > 0 ? 'options' : typeOf(value);
+	const defaultValue = defaultOf(type, value);
+	const place = `${node.title} (${node.nodeId}${role ? `, ${role}` : ''}) · ${name}`;
+	return {
+		id: fieldId(node.nodeId, name),
+		displayName: `${place}${range && ` (${range})`}${defaultValue === undefined ? hostedNote(value) : ''}`,
+		type,
+		...(options.length > 0 && { options }),
+		...(defaultValue !== undefined && { defaultValue }),
 	};
-	return options.length > 0 ? { ...base, type: 'options', options } : { ...base, type: typeOf(value) };
+}
+
+/** n8n shows nothing but the title of a row that has no default. */
+function hostedNote(value: Json): string {
+	if (value === null) return '';
+	if (typeof value === 'string' && !value.trim()) return `${HOSTED}empty`;
+	if (typeof value === 'object') return `${HOSTED}too long to show`;
+	return HOSTED + excerpt(String(value).slice(0, 4 * HOSTED_CHARS), HOSTED_CHARS);
+}
+
+/** A row's title without the hosted value. */
+export function shortTitle(displayName: string): string {
+	return displayName.split(HOSTED, 1)[0] ?? displayName;
 }
 
 /** Seeds end at 2^64: nobody needs that limit, and its digits would fill the row's title. */
@@ -105,12 +105,15 @@ function listOptions(list: readonly Scalar[], current: Json): NonNullable<FormFi
 	return [...new Set(values)].map((value) => ({ name: String(value), value }));
 }
 
-/** A row begins empty, and is then not sent, if n8n cannot represent the number or the export has no value. */
-function defaultOf(value: Json): Pick<FormField, 'defaultValue'> {
-	if (isLongInteger(value) || value === null) return {};
-	if (typeof value === 'number' || typeof value === 'boolean') return { defaultValue: value };
-	const text = typeof value === 'string' ? value : jsonText(value);
-	return text !== undefined && text.length <= LONGEST_DEFAULT_CHARS ? { defaultValue: text } : {};
+/**
+ * Text rows begin empty: n8n appends a field that is dragged onto a row to what is in it. So do rows whose number n8n
+ * cannot represent, and those whose value would be stored a second time at length. An empty row is not sent.
+ */
+function defaultOf(type: FormField['type'], value: Json): Scalar | undefined {
+	if (type === 'string' || isLongInteger(value) || value === null) return undefined;
+	if (typeof value !== 'object') return value;
+	const text = jsonText(value);
+	return text !== undefined && text.length <= LONGEST_DEFAULT_CHARS ? text : undefined;
 }
 
 function typeOf(value: Json): FormField['type'] {

@@ -1,7 +1,7 @@
 import { badInput, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { ROUNDED, roundedNumber } from '../../shared/form/pastedJson';
 import { excerpt, isJsonObject } from '../../shared/text/json';
-import { readFieldId } from './formFields';
+import { readFieldId, shortTitle } from './formFields';
 import { membersOf } from './pasted';
 import { inputName, toJson, withInput, type Prompt } from './prompt';
 
@@ -18,8 +18,9 @@ export interface FormRows {
 /**
  * Builds `prompt` from the rows that were added to the form. A row from an older export may name an input that the
  * workflow no longer has; the checks, which know the workflow, say so.
+ * @param entered the rows with their expressions: one that was left empty keeps the hosted value
  */
-export function promptFromForm(value: unknown): Result<Prompt> {
+export function promptFromForm(value: unknown, entered?: unknown): Result<Prompt> {
 	const rows = toJson(value);
 	if (rows === undefined && value !== undefined) {
 		return failInput(
@@ -27,8 +28,10 @@ export function promptFromForm(value: unknown): Result<Prompt> {
 			'Check the expressions in its rows: a value is text, a number, true or false, a list or an object.',
 		);
 	}
+	const untouched = new Set(membersOf(entered).flatMap(([id, text]) => (text === '' ? [id] : [])));
 	let prompt: Prompt = {};
 	for (const [id, rowValue] of Object.entries(isJsonObject(rows) ? rows : {})) {
+		if (untouched.has(id)) continue;
 		const place = readFieldId(id);
 		if (!place) {
 			return failInput(
@@ -79,7 +82,7 @@ export function withRowTitles(message: string, { entered, schema }: FormRows): s
 /** A row's name in the editor. */
 function rowTitle(schema: unknown, id: string): string {
 	const title = rowIn(schema, id, 'displayName');
-	if (typeof title === 'string' && title.trim() && title !== id) return excerpt(title, 120);
+	if (typeof title === 'string' && title.trim() && title !== id) return excerpt(shortTitle(title), 120);
 	const place = readFieldId(id);
 	return excerpt(place ? `${place.parameter} of node ${place.nodeId}` : id, 120);
 }

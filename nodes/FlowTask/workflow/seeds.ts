@@ -1,5 +1,6 @@
 import { failInput, ok, type Result } from '../../shared/errors/failure';
 import type { WorkflowDefinition } from './definition';
+import { graphOf, holderOf, isSeedName, sourceOf } from './graph';
 import { inputsIn, withInput, type Prompt } from './prompt';
 import { describeSpec, type ParameterView } from './parameterView';
 
@@ -28,11 +29,6 @@ const LARGEST_RANDOM_SEED = 2 ** 32 - 1;
 /** Draws a seed from a range, both ends included. */
 export type RandomSeed = (least: number, most: number) => number;
 
-/** Whether an input is a seed by its name. */
-export function isSeedName(parameter: string): boolean {
-	return parameter === 'seed' || parameter === 'noise_seed';
-}
-
 /**
  * Sets the seeds of one item's prompt.
  * @param itemIndex added to the base in mode `increment`
@@ -44,7 +40,9 @@ export function applySeed(
 	itemIndex: number,
 	randomSeed: RandomSeed,
 ): Result<SeededPrompt> {
-	const named = inputsIn(prompt).filter(({ parameter }) => isSeedName(parameter));
+	const hosted = seedsIn(plan.definition);
+	const isHosted = new Set(hosted.map(keyOf));
+	const named = inputsIn(prompt).filter((input) => isSeedName(input.parameter) || isHosted.has(keyOf(input)));
 	if (plan.mode === 'keep') {
 		const sent = named.flatMap((input) =>
 			typeof input.value === 'number' ? [[keyOf(input), input.value] as const] : [],
@@ -53,15 +51,8 @@ export function applySeed(
 	}
 	const targets = readTargets(plan.targets);
 	if (!targets.ok) return targets;
-	const chosen = withoutRepeats(
-		targets.value.length > 0 ? targets.value : [...named, ...seedsIn(plan.definition)],
-	);
-	if (chosen.length === 0) {
-		return failInput(
-			'"Seed Mode" cannot tell which input is the seed',
-			'Enter it under "Seed Targets" as node ID and parameter, e.g. 3.seed, or set "Seed Mode" to Keep.',
-		);
-	}
+	const chosen = withoutRepeats(targets.value.length > 0 ? targets.value : [...named, ...hosted]);
+	if (chosen.length === 0) return noSeed(plan.definition);
 	const limits = limitsOf(chosen, plan.view);
 	const seed = plan.mode === 'random' ? drawSeed(limits, randomSeed) : countSeed(plan, itemIndex, limits);
 	if (!seed.ok) return seed;
@@ -117,20 +108,42 @@ function countSeed({ mode, base }: SeedPlan, itemIndex: number, limits: SeedLimi
 	);
 }
 
-interface SeedTarget {
+export interface SeedTarget {
 	readonly nodeId: string;
 	readonly parameter: string;
 }
 
-function keyOf({ nodeId, parameter }: SeedTarget): string {
+/** `node.parameter`, as "Seed Targets" has it. */
+export function keyOf({ nodeId, parameter }: SeedTarget): string {
 	return `${nodeId}.${parameter}`;
 }
 
-function seedsIn(definition: WorkflowDefinition | undefined): SeedTarget[] {
-	return (definition?.nodes ?? []).flatMap(({ nodeId, inputs }) =>
-		inputs
-			.filter(({ name, isLink }) => isSeedName(name) && !isLink)
-			.map(({ name: parameter }) => ({ nodeId, parameter })),
+/** Every seed of a workflow that can be set; one that comes from another node is followed to where it is held. */
+export function seedsIn(definition: WorkflowDefinition | undefined): SeedTarget[] {
+	if (!definition) return [];
+	const graph = graphOf(definition);
+	const seeds = definition.nodes.flatMap((node) =>
+		node.inputs
+			.filter(({ name }) => isSeedName(name))
+			.map((input) => (input.isLink ? holderOf(graph, input) : { node, input })),
+	);
+	return withoutRepeats(
+		seeds.flatMap((seed) => (seed ? [{ nodeId: seed.node.nodeId, parameter: seed.input.name }] : [])),
+	);
+}
+
+function noSeed(definition: WorkflowDefinition | undefined): Result<never> {
+	const graph = definition && graphOf(definition);
+	const linked = definition?.nodes
+		.flatMap((node) => node.inputs.map((input) => ({ node, input })))
+		.find(({ input }) => input.isLink && isSeedName(input.name));
+	const source = graph && linked && sourceOf(graph, linked.input);
+	const from = source ? `${source.title} (node ${source.nodeId}), which calculates it` : 'another node';
+	const why = linked ? `: ${linked.node.title} (node ${linked.node.nodeId}) takes its seed from ${from}` : '';
+	const orPaste = definition ? '' : ', paste the workflow\'s export into "Workflow Definition"';
+	return failInput(
+		`"Seed Mode" cannot tell which input is the seed${why}`,
+		`Enter it under "Seed Targets" as node ID and parameter, e.g. 3.seed${orPaste}, or set "Seed Mode" to Keep.`,
 	);
 }
 

@@ -69,7 +69,7 @@ async function loadModels(context: ILoadOptionsFunctions): Promise<Result<string
 	if (!modelsPath) {
 		return failInput(
 			'The credential has no "Models Path", so there is no list of models',
-			'Choose "By ID" and enter the model\'s ID. If your deployment lists its models, enter the path in the credential.',
+			'Choose "By ID" and enter the model\'s ID. If your deployment lists its models, enter the path in the credential, under "Show Expert Fields".',
 		);
 	}
 	const url = `${baseUrl}${modelsPath}`;

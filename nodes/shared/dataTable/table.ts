@@ -7,7 +7,6 @@ import {
 	PAGES_SHIFTED,
 	TABLE_GONE,
 	wordsOf,
-	type TableFailure,
 } from './failures';
 import {
 	creation,
@@ -16,19 +15,20 @@ import {
 	listing,
 	selection,
 	updating,
+	updatingAlike,
 	type CellValue,
+	type RowChange,
 	type RowWork,
 	type TableColumn,
+	type TableRow,
 	type TableSpec,
 	type Work,
 } from './workflow';
+import { sharedTable, type Outcome, type SharedTable } from './sharedTable';
 import { fail, ok, type Result } from '../errors/failure';
 import { isJsonObject } from '../text/json';
 
-export type { CellValue, TableColumn, TableSpec };
-
-/** A row as n8n keeps it; rows that were read also have n8n's own columns `id`, `createdAt` and `updatedAt`. */
-export type TableRow = Readonly<Record<string, CellValue>>;
+export type { CellValue, RowChange, TableColumn, TableRow, TableSpec };
 
 /**
  * An n8n Data Table of the project that the workflow belongs to. Nothing here throws; each operation is one
@@ -37,10 +37,15 @@ export type TableRow = Readonly<Record<string, CellValue>>;
 export interface DataTable {
 	/** All rows that have one of `values` in `column`, ordered by id; none if there is no table yet. */
 	read(column: string, values: readonly CellValue[]): Promise<Result<readonly TableRow[]>>;
-	/** Adds rows, and the table if it is missing. After a failure some of them may have been added. */
-	insert(rows: readonly TableRow[]): Promise<Result<undefined>>;
+	/**
+	 * Adds rows, and the table if it is missing. After a failure some of them may have been added.
+	 * @param mayRepeat a row that is there twice means the same as once
+	 */
+	insert(rows: readonly TableRow[], mayRepeat?: boolean): Promise<Result<undefined>>;
 	/** For each of `rows`: changes all rows that have its value in `column`; what it does not name stays. */
 	update(column: string, rows: readonly TableRow[]): Promise<Result<undefined>>;
+	/** Writes the cells of each change into all rows that have one of its values in `column`: cheap where many are alike. */
+	updateAlike(column: string, changes: readonly RowChange[]): Promise<Result<undefined>>;
 	/** Removes all rows that have one of `values` in `column`. */
 	remove(column: string, values: readonly CellValue[]): Promise<Result<undefined>>;
 	/** Removes all rows with a number below `before` in `column`; those without a number stay. */
@@ -48,7 +53,8 @@ export interface DataTable {
 }
 
 /** What is needed of n8n: sub-workflows that are given as JSON. */
-export type InlineWorkflows = Pick<IExecuteFunctions, 'executeWorkflow'>;
+export type InlineWorkflows = Pick<IExecuteFunctions, 'executeWorkflow'> &
+	Partial<Pick<IExecuteFunctions, 'getWorkflow'>>;
 
 /** Rows or values in one statement; SQLite takes 1000 conditions at most. */
 const ROWS_AT_ONCE = 500;
@@ -56,39 +62,55 @@ const ROWS_AT_ONCE = 500;
 const PAGE_ROWS = 1000;
 /** Usually fits on a page if a value has a few rows. */
 const VALUES_PER_READ = 300;
+/** n8n evaluates each as an expression, which costs about as much as a statement does. */
+const VALUES_PER_CHANGE = 20;
 /** How often to read if the pages keep shifting. */
 const READ_TRIES = 5;
 /** How often to create a table that cannot be found afterwards. */
 const CREATE_TRIES = 4;
 
-/** Opens a table by running n8n's own node on it; nothing is asked of n8n before the first operation. */
+/**
+ * Opens a table by running n8n's own node on it; nothing is asked of n8n before the first operation. Runs of the same
+ * workflow share what they know of the table, and sub-executions.
+ */
 export function openTable(context: InlineWorkflows, table: TableSpec): DataTable {
-	return new OpenTable(context, table);
+	return new OpenTable(context, table, sharedTable(context.getWorkflow?.().id, table.name));
 }
 
-type Outcome<T> = Promise<Result<T, TableFailure>>;
 type IfMissing = 'create' | 'leave';
 
 class OpenTable implements DataTable {
-	/** The table's id, once known; resolves to `undefined` if there is no such table. */
-	private found: Outcome<string | undefined> | undefined;
-	private creating: Outcome<string | undefined> | undefined;
+	/** Known for the rest of the run: what was begun in a table ends there. */
+	private id: string | undefined;
 
 	constructor(
 		private readonly context: InlineWorkflows,
 		private readonly table: TableSpec,
+		private readonly shared: SharedTable,
 	) {}
 
 	async read(column: string, values: readonly CellValue[]): Outcome<readonly TableRow[]> {
 		return await this.onTable('leave', [], async (id) => {
-			const rows = new Map<CellValue, TableRow>();
-			for (const part of partsOf([...new Set(values)], VALUES_PER_READ)) {
-				const read = await this.readPart(id, column, part);
-				if (!read.ok) return read;
-				for (const row of read.value) rows.set(row.id ?? rows.size, row);
-			}
-			return ok([...rows.values()].sort((a, b) => Number(a.id) - Number(b.id)));
+			const reads = this.shared.readsOf(id, column);
+			const read = await reads.add(values, async (all) => await this.readAll(id, column, all));
+			if (!read.ok) return read;
+			const wanted = new Set<CellValue | undefined>(values);
+			return ok(read.value.filter((row) => wanted.has(row[column])));
 		});
+	}
+
+	private async readAll(
+		id: string,
+		column: string,
+		values: readonly CellValue[],
+	): Outcome<readonly TableRow[]> {
+		const rows = new Map<CellValue, TableRow>();
+		for (const part of partsOf([...new Set(values)], VALUES_PER_READ)) {
+			const read = await this.readPart(id, column, part);
+			if (!read.ok) return read;
+			for (const row of read.value) rows.set(row.id ?? rows.size, row);
+		}
+		return ok([...rows.values()].sort((a, b) => Number(a.id) - Number(b.id)));
 	}
 
 	/** An answer of several pages may lack rows, so less is asked for. */
@@ -110,34 +132,61 @@ class OpenTable implements DataTable {
 		return second.ok ? ok([...first.value, ...second.value]) : second;
 	}
 
-	async insert(rows: readonly TableRow[]): Outcome<undefined> {
-		return await this.change('create', rows, insertion);
+	async insert(rows: readonly TableRow[], mayRepeat = false): Outcome<undefined> {
+		return await this.change('create', rows, async (id) => {
+			const insert = async (all: readonly TableRow[]) => await this.inParts(id, all, insertion);
+			return mayRepeat ? await this.shared.insertsOf(id).add(rows, insert) : await insert(rows);
+		});
 	}
 
 	async update(column: string, rows: readonly TableRow[]): Outcome<undefined> {
-		return await this.change('leave', rows, (part) => updating(column, part));
+		return await this.change('leave', rows, async (id) => {
+			const update = (part: readonly TableRow[]) => updating(column, part);
+			return await this.shared
+				.updatesOf(id, column)
+				.add(rows, async (all) => await this.inParts(id, all, update));
+		});
+	}
+
+	async updateAlike(column: string, changes: readonly RowChange[]): Outcome<undefined> {
+		const parts = changes.flatMap(({ values, cells }) =>
+			partsOf([...new Set(values)], VALUES_PER_CHANGE).map((part) => ({ values: part, cells })),
+		);
+		return await this.change('leave', parts, async (id) => {
+			return await this.inParts(id, parts, (part) => updatingAlike(column, part));
+		});
 	}
 
 	async remove(column: string, values: readonly CellValue[]): Outcome<undefined> {
-		const unique = [...new Set(values)];
-		return await this.change('leave', unique, (part) => selection('deleteRows', column, 'eq', part));
+		return await this.change('leave', values, async (id) => {
+			const removal = (part: readonly CellValue[]) => selection('deleteRows', column, 'eq', part);
+			return await this.shared
+				.removalsOf(id, column)
+				.add(values, async (all) => await this.inParts(id, [...new Set(all)], removal));
+		});
 	}
 
 	async removeBelow(column: string, before: number): Outcome<undefined> {
-		return await this.change('leave', [before], (part) => selection('deleteRows', column, 'lt', part));
+		return await this.change('leave', [before], async (id) => {
+			return await this.inParts(id, [before], (part) => selection('deleteRows', column, 'lt', part));
+		});
 	}
 
-	private async change<T>(
+	private async change(
 		ifMissing: IfMissing,
+		all: readonly unknown[],
+		work: (tableId: string) => Outcome<undefined>,
+	): Outcome<undefined> {
+		return all.length > 0 ? await this.onTable(ifMissing, undefined, work) : ok(undefined);
+	}
+
+	private async inParts<T>(
+		id: string,
 		all: readonly T[],
 		workOn: (part: readonly T[]) => RowWork,
 	): Outcome<undefined> {
 		for (const part of partsOf(all, ROWS_AT_ONCE)) {
-			const done = await this.onTable<unknown>(
-				ifMissing,
-				undefined,
-				async (id) => await this.runOn(id, workOn(part)),
-			);
+			const done = await this.runOn(id, workOn(part));
 			if (!done.ok) return done;
 		}
 		return ok(undefined);
@@ -155,22 +204,42 @@ class OpenTable implements DataTable {
 			if (found.value === undefined) return ok(nothing);
 			const done = await work(found.value);
 			if (done.ok || tries > 1 || !TABLE_GONE.test(done.failure.said)) return done;
-			this.found = undefined;
+			this.shared.isGone(found.value);
+			if (this.id === found.value) this.id = undefined;
 		}
 	}
 
 	/** Calls at the same time share one lookup; only a table that exists is remembered. */
 	private async find(ifMissing: IfMissing): Outcome<string | undefined> {
-		const looking = (this.found ??= this.lookUp());
-		const found = await looking;
-		if (found.ok && found.value !== undefined) return found;
-		if (this.found === looking) this.found = undefined;
-		if (!found.ok || ifMissing === 'leave') return found;
-		const creating = (this.creating ??= this.create());
-		const created = await creating;
-		this.creating = undefined;
-		if (created.ok) this.found = creating;
-		return created;
+		const known = (this.id ??= this.shared.id);
+		if (known !== undefined) return ok(known);
+		const found = await this.together('looking', async () => await this.lookUp());
+		const isMissing = found.ok && found.value === undefined && ifMissing === 'create';
+		const made = isMissing ? await this.together('creating', async () => await this.create()) : found;
+		if (made.ok && made.value !== undefined) this.shared.foundAs((this.id = made.value));
+		return made;
+	}
+
+	/**
+	 * Joins what another run has under way, unless it fails: the reason may be that run's own. That it finds nothing
+	 * counts only if it began later than this.
+	 */
+	private async together(
+		what: 'looking' | 'creating',
+		work: () => Outcome<string | undefined>,
+	): Outcome<string | undefined> {
+		const { shared } = this;
+		for (const beganLater of [false, true]) {
+			const underWay = shared[what];
+			if (!underWay) break;
+			const others = await underWay;
+			if (others.ok && (beganLater || others.value !== undefined)) return others;
+		}
+		const own = work();
+		shared[what] = own;
+		const done = await own;
+		if (shared[what] === own) shared[what] = undefined;
+		return done;
 	}
 
 	private async create(): Outcome<string | undefined> {

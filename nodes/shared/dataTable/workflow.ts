@@ -9,6 +9,9 @@ import type { IDataObject, INodeParameters, IWorkflowBase } from 'n8n-workflow';
 
 export type CellValue = string | number | boolean | null;
 
+/** A row as n8n keeps it; rows that were read also have n8n's own columns `id`, `createdAt` and `updatedAt`. */
+export type TableRow = Readonly<Record<string, CellValue>>;
+
 export interface TableColumn {
 	/** Never `id`, `createdAt` or `updatedAt`: these are n8n's own. */
 	readonly name: string;
@@ -53,6 +56,38 @@ export function updating(keyName: string, rows: readonly IDataObject[]): RowWork
 	};
 }
 
+/** The same cells for all rows that have one of `values` in a column. */
+export interface RowChange {
+	readonly values: readonly CellValue[];
+	readonly cells: Readonly<Record<string, CellValue>>;
+}
+
+/** One statement for each change, however many rows it is about. */
+export function updatingAlike(keyName: string, changes: readonly RowChange[]): RowWork {
+	// All items share the conditions, so a shorter list repeats its last value.
+	const most = Math.max(...changes.map(({ values }) => values.length));
+	const padded = (values: readonly CellValue[]): CellValue[] =>
+		Array.from({ length: most }, (_, index) => values[index] ?? values.at(-1) ?? null);
+	return {
+		parameters: {
+			operation: 'update',
+			matchType: 'anyCondition',
+			filters: { conditions: conditionsFor(keyName, 'eq', most) },
+			columns: { mappingMode: 'defineBelow', value: '={{ $json.cells }}', schema: [] },
+		},
+		items: changes.map(({ values, cells }) => ({ v: padded(values), cells: { ...cells } })),
+	};
+}
+
+/** One condition for each value in the list `v` of an item. */
+function conditionsFor(keyName: string, condition: 'eq' | 'lt', count: number): INodeParameters[] {
+	return Array.from({ length: count }, (_, index) => ({
+		keyName,
+		condition,
+		keyValue: `={{ $json.v[${index}] }}`,
+	}));
+}
+
 /** n8n changes the items that it is given. */
 function copiesOf(rows: readonly IDataObject[]): IDataObject[] {
 	return rows.map((row) => ({ ...row }));
@@ -65,16 +100,11 @@ export function selection(
 	condition: 'eq' | 'lt',
 	values: readonly CellValue[],
 ): RowWork {
-	const conditions = values.map((_, index) => ({
-		keyName,
-		condition,
-		keyValue: `={{ $json.v[${index}] }}`,
-	}));
 	return {
 		parameters: {
 			operation,
 			matchType: 'anyCondition',
-			filters: { conditions },
+			filters: { conditions: conditionsFor(keyName, condition, values.length) },
 			...(operation === 'get' && { returnAll: true }),
 		},
 		items: [{ v: [...values] }],

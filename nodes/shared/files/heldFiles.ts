@@ -1,10 +1,13 @@
 import type { Result } from '../errors/failure';
+import type { UploadFile } from './uploadFile';
 
 /** How much memory the files of all uploads may take together. */
 const BYTES_AT_ONCE = 32 * 1024 * 1024;
 
 /** How much a file of unknown size gets at first; a larger one is loaded again, alone. */
 const SHARE_BYTES = BYTES_AT_ONCE / 4;
+
+type Held = Pick<UploadFile, 'heldBytes' | 'close'>;
 
 interface Waiting {
 	readonly bytes: number;
@@ -17,13 +20,13 @@ export class HeldFiles {
 	private readonly waiting: Waiting[] = [];
 
 	/**
-	 * Loads a file as soon as there is room for it, and holds the room until `use` is done with it. A file that is
-	 * larger than all of the room is held alone.
+	 * Loads a file as soon as there is room for it, and holds the room until `use` is done with it, then closes it. A file that is
+	 * larger than all of the room is held alone, and one that is streamed takes no room.
 	 * @param load fails for a file that is larger than `mostBytes`, with that number as `maxBytes` in its failure's
 	 *   details; `Infinity` if the size is known
-	 * @param bytes its greatest possible size, if that is known before it is loaded
+	 * @param bytes the most memory that it may take, if that is known before it is loaded
 	 */
-	async hold<F extends { readonly bytes: Uint8Array }, T>(
+	async hold<F extends Held, T>(
 		load: (mostBytes: number) => Promise<Result<F>>,
 		use: (file: F) => Promise<Result<T>>,
 		bytes?: number,
@@ -34,7 +37,7 @@ export class HeldFiles {
 		return isLarger ? await this.holdIn(BYTES_AT_ONCE, async () => await load(Infinity), use) : held;
 	}
 
-	private async holdIn<F extends { readonly bytes: Uint8Array }, T>(
+	private async holdIn<F extends Held, T>(
 		bytes: number,
 		load: () => Promise<Result<F>>,
 		use: (file: F) => Promise<Result<T>>,
@@ -52,8 +55,12 @@ export class HeldFiles {
 		try {
 			const file = await load();
 			if (!file.ok) return file;
-			correct(file.value.bytes.byteLength);
-			return await use(file.value);
+			correct(file.value.heldBytes);
+			try {
+				return await use(file.value);
+			} finally {
+				file.value.close();
+			}
 		} finally {
 			correct(0);
 		}

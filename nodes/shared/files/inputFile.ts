@@ -65,16 +65,6 @@ export function refuseMissingFile(
 	);
 }
 
-/** The size that n8n has noted for a file; `undefined` if it has not, or there is no file. */
-export function binaryFieldBytes(
-	context: Pick<InputFileContext, 'getInputData'>,
-	itemIndex: number,
-	field: string,
-): number | undefined {
-	const bytes = context.getInputData()[itemIndex]?.binary?.[field]?.bytes;
-	return typeof bytes === 'number' ? bytes : undefined;
-}
-
 interface DigestContext {
 	readonly helpers: Pick<IExecuteFunctions['helpers'], 'assertBinaryData' | 'getBinaryStream'>;
 }
@@ -108,11 +98,15 @@ export async function digestBinaryField(
 		}
 		return ok({ name: fileName, type: mimeType, sha256: hash.digest('base64url') });
 	} catch {
-		return failInput(
-			`The item has no file in field "${excerpt(field, 60)}" that can be read`,
-			'Enter the name of the field that holds the file, or connect a node before this one that outputs it. Nothing was sent for this item.',
-		);
+		return refuseUnreadable(field);
 	}
+}
+
+export function refuseUnreadable(field: string): Result<never> {
+	return failInput(
+		`The item has no file in field "${excerpt(field, 60)}" that can be read`,
+		'Enter the name of the field that holds the file, or connect a node before this one that outputs it. Nothing was sent for this item.',
+	);
 }
 
 /** For the waits between tries; tests pass their own. */
@@ -194,7 +188,7 @@ export function megabytes(bytes: number): string {
 	return String(Number((bytes / 1024 / 1024).toPrecision(3)));
 }
 
-function emptyFile(where: string): Failure {
+export function emptyFile(where: string): Failure {
 	return badInput(
 		`The file ${excerpt(where, 80)} is empty`,
 		'Check the node or the server that it comes from.',

@@ -11,13 +11,14 @@ export type Repeatability = 'read' | 'write';
 const BACKOFF_BASE_MS = 500;
 const BACKOFF_CAP_MS = 20_000;
 /** A longer Retry-After is cut to this; the node's own timeout does the rest. */
-const RETRY_AFTER_CAP_MS = 5 * 60_000;
+export const LONGEST_PAUSE_MS = 5 * 60_000;
 
 /** Whether the same request may be sent once more after this outcome. */
 export function mayRepeat(outcome: Outcome<unknown>, repeatability: Repeatability): boolean {
 	switch (outcome.kind) {
 		case 'busy':
-			return true;
+			// How long one thing stays busy no back-off tells: who asked waits for it.
+			return outcome.sparesOthers !== true;
 		case 'notSent':
 			return connectionWasRefused(outcome.code);
 		case 'unclear':
@@ -41,9 +42,9 @@ export function repeatDelayMs(
 	nowMs: number,
 	random: () => number,
 ): number {
-	const told = retryAfterMs(asked.retryAfter, nowMs);
+	const askedMs = retryAfterMs(asked.retryAfter, nowMs);
 	// If the two clocks differ, a date may be over already; our own steps then keep the tries from running out.
-	if (told !== undefined && told > 0) return Math.min(told, RETRY_AFTER_CAP_MS);
+	if (askedMs) return Math.min(askedMs, LONGEST_PAUSE_MS);
 	const step = Math.min(BACKOFF_CAP_MS, BACKOFF_BASE_MS * 2 ** Math.min(tries - 1, 20));
 	return Math.round(random() * step);
 }

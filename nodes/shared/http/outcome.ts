@@ -43,6 +43,8 @@ export type FailedOutcome =
 			readonly status?: number | undefined;
 			/** The network error's code, if none came. */
 			readonly code?: string;
+			/** The header as it came. */
+			readonly retryAfter?: string | undefined;
 			/** The answer has the service's own form. Gateways that gave up waiting may use it, too. */
 			readonly inItsForm?: boolean;
 	  }

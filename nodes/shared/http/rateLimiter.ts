@@ -1,12 +1,7 @@
 import pLimit from 'p-limit';
 
 import type { Clock } from '../run/clock';
-
-/**
- * Requests of one node run queue up in two lanes: a thousand submits must not delay the poll that finds finished
- * tasks.
- */
-export type Lane = 'work' | 'watch';
+import { Pace, type Lane, type Turn } from './pace';
 
 export interface RateLimiterSettings {
 	/** 0 = no limit. */
@@ -15,48 +10,55 @@ export interface RateLimiterSettings {
 	readonly concurrency: number;
 }
 
-/** The rate limiter that all requests of one node run share (§8.1). */
-export interface RateLimiter {
-	/** Runs `request` when its lane has room and the rate allows it. */
-	run<T>(lane: Lane, request: () => Promise<T>): Promise<T>;
-	/** Holds everything back until `untilMs`: the service asked for a pause. */
-	pause(untilMs: number): void;
+export interface RateLimiterParts {
+	readonly clock: Clock;
+	readonly signal?: AbortSignal | undefined;
+	/** Nothing waits for its turn beyond this time: a request that runs then checks the time itself. */
+	readonly deadlineMs?: number;
+	/** What is known of the account's limit, shared with others who use it. */
+	readonly pace?: Pace;
 }
 
-/** @param deadlineMs nothing waits for its turn beyond this time: a request that runs then checks the time itself */
+/** A place in a lane, for one request and its repetitions. */
+export interface Place {
+	/** Waits until the next request may start, at most until `untilMs`. */
+	turn(untilMs: number): Promise<Turn>;
+}
+
+/** The rate limiter that all requests of one node run share (§8.1). */
+export interface RateLimiter {
+	/** Runs `work` when its lane has room. */
+	run<T>(lane: Lane, work: (place: Place) => Promise<T>): Promise<T>;
+	/** The pace learns from what became of a request. */
+	readonly pace: Pick<Pace, 'refused' | 'answered'>;
+}
+
 export function createRateLimiter(
-	settings: RateLimiterSettings,
-	clock: Clock,
-	signal?: AbortSignal,
-	deadlineMs = Infinity,
+	{ requestsPerSecond, concurrency }: RateLimiterSettings,
+	{ clock, signal, deadlineMs = Infinity, pace = new Pace() }: RateLimiterParts,
 ): RateLimiter {
-	const lanes = { work: pLimit(settings.concurrency), watch: pLimit(settings.concurrency) };
-	const spacingMs = settings.requestsPerSecond > 0 ? 1000 / settings.requestsPerSecond : 0;
+	const lanes = { work: pLimit(concurrency), watch: pLimit(concurrency) };
+	const ownPace = new Pace(requestsPerSecond > 0 ? requestsPerSecond : Infinity);
+	const paces = [ownPace, pace];
 	// One request of a lane waits for its turn at a time: a queue of submits must not take all turns before a poll.
 	const turns = { work: pLimit(1), watch: pLimit(1) };
-	let nextStartMs = 0;
-	let pausedUntilMs = 0;
 
-	const takeTurn = async (): Promise<void> => {
-		for (;;) {
-			const startMs = Math.max(clock.now(), nextStartMs, pausedUntilMs);
-			nextStartMs = startMs + spacingMs;
-			const waitMs = Math.min(startMs, deadlineMs) - clock.now();
-			if (waitMs > 0) await clock.sleep(waitMs, signal);
-			if (clock.now() >= deadlineMs) return;
-			// A pause may have come while this one waited for its turn.
-			if (startMs >= pausedUntilMs || signal?.aborted) return;
+	const turn = async (lane: Lane, untilMs: number): Promise<Turn> => {
+		const waiting = { clock, signal, deadlineMs: Math.min(deadlineMs, untilMs) };
+		const served = paces.map((each) => each.expect(lane));
+		try {
+			return await turns[lane](async () => {
+				await ownPace.turn(lane, waiting);
+				return await pace.turn(lane, waiting);
+			});
+		} finally {
+			for (const leave of served) leave();
 		}
 	};
 
 	return {
-		run: async (lane, request) =>
-			await lanes[lane](async () => {
-				await turns[lane](takeTurn);
-				return await request();
-			}),
-		pause: (untilMs) => {
-			pausedUntilMs = Math.max(pausedUntilMs, untilMs);
-		},
+		run: async (lane, work) =>
+			await lanes[lane](async () => await work({ turn: async (untilMs) => await turn(lane, untilMs) })),
+		pace,
 	};
 }

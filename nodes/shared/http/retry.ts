@@ -1,13 +1,14 @@
 import type { Clock } from '../run/clock';
-import { mayRepeat, repeatDelayMs, type Repeatability } from './backoff';
+import { LONGEST_PAUSE_MS, mayRepeat, repeatDelayMs, retryAfterMs, type Repeatability } from './backoff';
 import { ofWrite, type Outcome } from './outcome';
-import type { Lane, RateLimiter } from './rateLimiter';
+import type { Lane, Turn } from './pace';
+import type { Place, RateLimiter } from './rateLimiter';
 
 /** How often a request may be sent, and until when; times are of the clock's `now()`. */
 export interface RetryTerms {
 	readonly repeatability: Repeatability;
 	readonly lane: Lane;
-	/** In all, including the first. */
+	/** In all, including the first; refusals for too many requests do not count, unless there is only one try. */
 	readonly tries: number;
 	/** A write is given up as `cancelled` rather than sent after this time. */
 	readonly sendByMs?: number | undefined;
@@ -41,12 +42,28 @@ const FIRST_CONTACT_TRIES = 3;
 /** `sendByMs` also as time of day: the steady clock stops while a machine sleeps, but claims grow old. */
 type TimedTerms = RetryTerms & { readonly sendByWallMs: number };
 
+/** What becomes of a request after a try. */
+type Next<T> =
+	| { readonly kind: 'settled'; readonly outcome: Outcome<T> }
+	/** There were too many requests: it takes another turn. */
+	| { readonly kind: 'inTurn' }
+	| { readonly kind: 'later'; readonly delayMs: number };
+
+interface Tries {
+	count: number;
+	/** Those that failed for another reason than too many requests. */
+	faults: number;
+}
+
 /**
  * Sends all requests of a node run through the rate limiter and repeats them.
- * A `429` pauses the whole rate limiter, because the limit counts for all requests of the key.
+ *
+ * A request that was refused because there are too many takes another turn, at a slower pace, until it is taken or its
+ * time is up: nothing was carried out, and the limit counts for all requests of the key.
  */
 export function createRetry(parts: RetryParts): Retry {
 	const { rateLimiter, clock, random, signal, deadlineMs = Infinity } = parts;
+	const { pace } = rateLimiter;
 
 	const inTime = async <T>(terms: TimedTerms, exchange: () => Promise<Outcome<T>>): Promise<Outcome<T>> => {
 		const { repeatability, sendByMs = Infinity, sendByWallMs } = terms;
@@ -63,43 +80,78 @@ export function createRetry(parts: RetryParts): Retry {
 	const triesFor = (terms: RetryTerms, { kind }: Outcome<unknown>): number =>
 		kind === 'notSent' && !hasAnswered ? Math.min(terms.tries, FIRST_CONTACT_TRIES) : terms.tries;
 
-	/** @returns the outcome, and the delay before the next try if there may be one */
-	const tryOnce = async <T>(
+	const learn = (turn: Turn, outcome: Outcome<unknown>): void => {
+		if (isUnanswered(outcome)) return;
+		hasAnswered = true;
+		const askedMs = askedToWaitMs(outcome, clock.wallNow());
+		if (isTooMany(outcome) || askedMs > 0) pace.refused(turn, clock.now(), askedMs);
+		else pace.answered(clock.now());
+	};
+
+	const next = <T>(terms: TimedTerms, outcome: Outcome<T>, faults: number): Next<T> => {
+		const { endByMs = Infinity, sendByMs = Infinity } = terms;
+		const inTurn = isTooMany(outcome);
+		const askedMs = askedToWaitMs(outcome, clock.wallNow());
+		const delayMs = inTurn ? askedMs : askedMs || repeatDelayMs({}, faults, clock.wallNow(), random);
+		const againMs = clock.now() + delayMs;
+		const isAllowed =
+			(inTurn ? terms.tries > 1 : faults < triesFor(terms, outcome)) &&
+			mayRepeat(outcome, terms.repeatability) &&
+			!signal?.aborted &&
+			againMs < Math.min(deadlineMs, endByMs) &&
+			terms.mayRepeat?.() !== false;
+		if (!isAllowed) return { kind: 'settled', outcome };
+		if (againMs >= sendByMs) return { kind: 'settled', outcome: { kind: 'cancelled' } };
+		return inTurn ? { kind: 'inTurn' } : { kind: 'later', delayMs };
+	};
+
+	/** Tries until the request is settled or has to wait for its own sake. */
+	const tryInTurn = async <T>(
+		place: Place,
 		terms: TimedTerms,
 		exchange: () => Promise<Outcome<T>>,
-		tries: number,
-	): Promise<[Outcome<T>, number | undefined]> =>
-		await rateLimiter.run(terms.lane, async () => {
+		tries: Tries,
+	): Promise<Exclude<Next<T>, { kind: 'inTurn' }>> => {
+		const { endByMs = Infinity, sendByMs = Infinity } = terms;
+		let refusal: Outcome<T> | undefined;
+		for (;;) {
+			const turn = await place.turn(Math.min(endByMs, sendByMs));
+			// It waited in vain: the refusal says why.
+			const isOver = clock.now() >= Math.min(deadlineMs, endByMs);
+			if (refusal && isOver && !signal?.aborted) return { kind: 'settled', outcome: refusal };
 			const outcome = await inTime(terms, exchange);
-			hasAnswered ||= !isUnanswered(outcome);
-			const isBusy = outcome.kind === 'busy';
-			// How long one thing stays busy is nothing that a few tries tell: who asked waits for it.
-			const isOwn = isBusy && outcome.sparesOthers === true;
-			const delayMs = repeatDelayMs(isBusy ? outcome : {}, tries, clock.wallNow(), random);
-			const againMs = clock.now() + delayMs;
-			const isAllowed =
-				tries < triesFor(terms, outcome) &&
-				!isOwn &&
-				mayRepeat(outcome, terms.repeatability) &&
-				!signal?.aborted &&
-				againMs < Math.min(deadlineMs, terms.endByMs ?? Infinity) &&
-				terms.mayRepeat?.() !== false;
-			if (!isAllowed) return [outcome, undefined];
-			// While the lane is still held, else the next request in it would slip through.
-			if (isBusy) rateLimiter.pause(againMs);
-			if (againMs >= (terms.sendByMs ?? Infinity)) return [{ kind: 'cancelled' }, undefined];
-			return [outcome, delayMs];
-		});
+			tries.count++;
+			if (!isTooMany(outcome)) tries.faults++;
+			learn(turn, outcome);
+			const then = next(terms, outcome, tries.faults);
+			if (then.kind !== 'inTurn') return then;
+			refusal = outcome;
+		}
+	};
 
 	return async (asked, exchange) => {
 		const { sendByMs = Infinity } = asked;
 		const terms = { ...asked, sendByWallMs: clock.wallNow() + (sendByMs - clock.now()) };
-		for (let tries = 1; ; tries++) {
-			const [outcome, delayMs] = await tryOnce(terms, exchange, tries);
-			if (delayMs === undefined) return { outcome, tries };
-			await clock.sleep(delayMs, signal);
+		const tries: Tries = { count: 0, faults: 0 };
+		for (;;) {
+			const then = await rateLimiter.run(
+				terms.lane,
+				async (place) => await tryInTurn(place, terms, exchange, tries),
+			);
+			if (then.kind === 'settled') return { outcome: then.outcome, tries: tries.count };
+			await clock.sleep(then.delayMs, signal);
 		}
 	};
+}
+
+/** Whether it was refused only because there are too many requests, whatever it is about. */
+function isTooMany(outcome: Outcome<unknown>): boolean {
+	return outcome.kind === 'busy' && outcome.sparesOthers !== true;
+}
+
+function askedToWaitMs(outcome: Outcome<unknown>, nowMs: number): number {
+	const isAsked = outcome.kind === 'unclear' || (outcome.kind === 'busy' && !outcome.sparesOthers);
+	return isAsked ? Math.min(retryAfterMs(outcome.retryAfter, nowMs) ?? 0, LONGEST_PAUSE_MS) : 0;
 }
 
 function isUnanswered(outcome: Outcome<unknown>): boolean {

@@ -78,6 +78,11 @@ export class HeldClaim implements LedgerClaim {
 		if (this.state.kind === 'pending') this.effects.write('claim');
 	}
 
+	/** Its run is over: nobody waits for its outcome any more. */
+	letGo(): void {
+		this.settling.abort();
+	}
+
 	private settle(state: KeyState): void {
 		if (state.kind === 'free') this.effects.abandon();
 		this.state = state;

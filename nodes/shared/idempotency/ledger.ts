@@ -6,6 +6,7 @@ import { excerpt } from '../text/json';
 import { sha256 } from '../text/sha256';
 import { HeldClaim, type ClaimCells, type LedgerClaim } from './claim';
 import { Contest, type Contender, type ContestRows, type Sight } from './contest';
+import { KeyLines } from './keyLines';
 import { ClaimPlaces } from './places';
 import { CLAIM_FRESH_MS, CLOCKS_APART_MS, silenceSeenBy, stateOf } from './rows';
 import type { Holder, IsSilent, KeyState, RowKind } from './rows';
@@ -73,6 +74,8 @@ export interface LedgerParts {
 	readonly random: () => number;
 	/** Ends all waiting; what is left to write is still written. */
 	readonly signal: AbortSignal;
+	/** Of the process; left out if the run shares none with others. */
+	readonly lines?: KeyLines<HeldClaim>;
 }
 
 /** How long after a claim something may be sent. */
@@ -81,6 +84,8 @@ const SEND_WITHIN_MS = 60_000;
 const CLAIM_WITHIN_MS = 20_000;
 /** A free key that was seen longer ago is read again before it is claimed. */
 const READ_HOLDS_MS = 1_000;
+/** How often those in line look whether their run has ended. */
+const STOP_CHECK_MS = 1_000;
 /** However short a life was asked for, entries outlive the claims of others. */
 const SHORTEST_LIFE_MS = 10 * 60_000;
 
@@ -115,9 +120,9 @@ class TableLedger implements Ledger {
 	private readonly writer: LedgerWriter;
 	private readonly contest: Contest;
 	private readonly isSilent: IsSilent;
-	private readonly held = new Map<string, HeldClaim>();
-	/** The same key twice in a run: one after the other. */
-	private readonly turns = new Map<string, Promise<unknown>>();
+	private readonly held = new Set<HeldClaim>();
+	/** Who wants the same key in this process goes one after the other. */
+	private readonly lines: KeyLines<HeldClaim>;
 	private cleaning: Promise<unknown> | undefined;
 	private readonly places: ClaimPlaces;
 
@@ -128,6 +133,7 @@ class TableLedger implements Ledger {
 		const { table, clock, signal } = parts;
 		const writer = new LedgerWriter(table, clock);
 		this.writer = writer;
+		this.lines = parts.lines ?? new KeyLines();
 		this.isSilent = silenceSeenBy(clock);
 		const rows: ContestRows = {
 			...{ ownerColumn: 'owner', ownerPrefix: '' },
@@ -147,24 +153,52 @@ class TableLedger implements Ledger {
 	async claim(entry: LedgerEntry): Promise<Result<LedgerAnswer>> {
 		// The digest of the whole key, however long it is; JSON keeps scope and key apart.
 		const entryKey = sha256(JSON.stringify([this.settings.scope, entry.key]));
-		const answer = this.inTurn(this.turns.get(entryKey), { ...entry, entryKey });
-		this.turns.set(entryKey, answer);
-		return await answer;
+		const wanted = { ...entry, entryKey };
+		// A key of a project means something else in another project: only runs of one workflow share lines.
+		const place = `${this.settings.workflowId} ${entryKey}`;
+		return await this.lines.inLine(place, async (before) => await this.inTurn(wanted, before));
 	}
 
 	async flush(): Promise<Result<undefined>> {
+		for (const claim of this.held) claim.letGo();
 		await this.cleaning;
 		return await this.writer.flush();
 	}
 
-	private async inTurn(before: Promise<unknown> | undefined, wanted: Wanted): Promise<Result<LedgerAnswer>> {
-		await before;
-		const held = this.held.get(wanted.entryKey);
-		if (!held) return await this.contend(wanted);
+	/** @returns the claim too that those behind it go by */
+	private async inTurn(
+		wanted: Wanted,
+		before: Promise<HeldClaim | undefined> | undefined,
+	): Promise<readonly [Result<LedgerAnswer>, HeldClaim | undefined]> {
+		const former = before && (await this.formerOf(wanted, before));
+		if (former) {
+			await this.waitFor(former.settled, wanted, CLAIM_FRESH_MS);
+			const seen = this.seenAs(former.state, wanted);
+			if (seen.kind === 'known') return [ok(seen.answer), former];
+		}
+		const answer = await this.contend(wanted);
+		const claim = answer.ok && answer.value.kind === 'mine' ? answer.value.claim : undefined;
+		return [answer, claim instanceof HeldClaim ? claim : undefined];
+	}
+
+	/** The claim of those before it in line, unless the run ends before that is known. */
+	private async formerOf(
+		wanted: Wanted,
+		before: Promise<HeldClaim | undefined>,
+	): Promise<HeldClaim | undefined> {
+		const over = new AbortController();
+		void before.then(() => over.abort());
+		await this.waitFor(over.signal, wanted);
+		return over.signal.aborted ? await before : undefined;
+	}
+
+	/** Waits for an event, but no longer than the run has a use for it. */
+	private async waitFor(event: AbortSignal, wanted: Wanted, mostMs = Infinity): Promise<void> {
 		const { clock, signal } = this.parts;
-		await clock.sleep(CLAIM_FRESH_MS, AbortSignal.any([held.settled, signal]));
-		const seen = this.seenAs(held.state, wanted);
-		return seen.kind === 'known' ? ok(seen.answer) : await this.contend(wanted);
+		const untilMs = clock.now() + mostMs;
+		while (!event.aborted && clock.now() < untilMs && !this.whyStop(wanted)) {
+			await clock.sleep(STOP_CHECK_MS, AbortSignal.any([event, signal]));
+		}
 	}
 
 	private async contend(wanted: Wanted): Promise<Result<LedgerAnswer>> {
@@ -253,7 +287,7 @@ class TableLedger implements Ledger {
 			takeBack: () => this.writer.takeBack(owner),
 			abandon: () => this.contest.abandoned.add(owner),
 		});
-		this.held.set(wanted.entryKey, claim);
+		this.held.add(claim);
 		return claim;
 	}
 

@@ -4,10 +4,15 @@ import { openTable } from '../dataTable/table';
 import type { IdempotencyOptions } from '../form/idempotencyOptions';
 import type { RunFrame } from '../run/frame';
 import { createLedger, ledgerScope, type Ledger, type LedgerSettings } from './ledger';
+import type { HeldClaim } from './claim';
+import { KeyLines } from './keyLines';
 import { LEDGER_TABLE } from './rows';
 
 const NOT_WRITTEN =
 	'Some results could not be written to the Data Table flow_task_ledger. A later execution with the same idempotency keys may then fail, because their outcome is unknown.';
+
+/** Of this n8n process. */
+const LINES = new KeyLines<HeldClaim>();
 
 /**
  * The ledger of a node run, if the operator set an idempotency key.
@@ -26,7 +31,11 @@ export function openLedger(
 	const scope = ledgerScope(operation, reach, { workflowId, nodeId: context.getNode().id });
 	const ledger = createLedger(
 		{ ...settings, scope, workflowId, executionId: context.getExecutionId(), ttlMs },
-		{ table: openTable(context, LEDGER_TABLE), clock, random: Math.random, signal },
+		{
+			...{ table: openTable(context, LEDGER_TABLE), clock, random: Math.random, signal },
+			// The key of a workflow that was never saved may be anybody's.
+			...(workflowId && { lines: LINES }),
+		},
 	);
 	writeLast(async () => await ledger.flush(), NOT_WRITTEN);
 	return ledger;

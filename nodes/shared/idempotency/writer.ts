@@ -37,7 +37,7 @@ export class LedgerWriter {
 		await this.writing;
 		const before = this.rows;
 		this.rows = [];
-		const added = await this.table.insert([...before, ...rows]);
+		const added = await this.table.insert([...before, ...rows], true);
 		if (!added.ok && before.length > 0) {
 			this.rows = [...before, ...this.rows];
 			this.start();
@@ -82,7 +82,7 @@ export class LedgerWriter {
 	private async writeAll(): Promise<void> {
 		const rows = this.rows;
 		this.rows = [];
-		const added = rows.length > 0 ? await this.table.insert(rows) : ok(undefined);
+		const added = rows.length > 0 ? await this.table.insert(rows, true) : ok(undefined);
 		if (!added.ok) this.rows = [...rows, ...this.rows];
 		const leaving = [...this.leaving];
 		this.leaving.clear();

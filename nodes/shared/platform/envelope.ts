@@ -29,8 +29,15 @@ export function classify(exchange: Exchange): Outcome<Json | undefined> {
 	const words = errorWords(body);
 	const text = words || describeBody(body, exchange.text, headers['content-type']);
 
-	const unclear = { kind: 'unclear', status, text, inItsForm: false } as const;
-	if (status === 429 || code === 429) return { kind: 'busy', retryAfter: headers['retry-after'], text };
+	const retryAfter = headers['retry-after'];
+	const unclear = {
+		kind: 'unclear',
+		status,
+		text,
+		inItsForm: false,
+		...(retryAfter && { retryAfter }),
+	} as const;
+	if (status === 429 || code === 429) return { kind: 'busy', retryAfter, text };
 	if (status >= 300 && status < 400) {
 		return headers.location && code === null
 			? { kind: 'redirected', status, location: headers.location }

@@ -109,7 +109,22 @@ export function openChatStreams(
 	context: IExecuteFunctions,
 	redact: Pick<Redact, 'inPieces'>,
 ): (itemIndex: number) => ChatStream {
-	if (isTool(context.getNode()) || !context.isStreaming()) return () => NOBODY_LISTENS;
+	return (!isTool(context.getNode()) && streamsOf(context, redact)) || (() => NOBODY_LISTENS);
+}
+
+/** One stream for all items of a run, also of a tool; `undefined` if nobody listens. */
+export function openRunStream(
+	context: IExecuteFunctions,
+	redact: Pick<Redact, 'inPieces'>,
+): ChatStream | undefined {
+	return streamsOf(context, redact)?.(0);
+}
+
+function streamsOf(
+	context: IExecuteFunctions,
+	redact: Pick<Redact, 'inPieces'>,
+): ((itemIndex: number) => ChatStream) | undefined {
+	if (!context.isStreaming()) return undefined;
 	return createChatStreams(
 		async (kind, itemIndex, text) => context.sendChunk(kind, itemIndex, text),
 		context.getInputData().length,

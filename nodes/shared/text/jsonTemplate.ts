@@ -8,79 +8,98 @@ export interface Placeholder {
 	readonly name: string;
 	/** What follows the name, as `readPath` takes it: `items[0].id`. Empty if nothing does. */
 	readonly path: string;
-	/** What stands in parentheses after the name, e.g. the two words of `$stream(streaming, blocking)`. */
+	/** The two words of a choice, e.g. of `$stream(streaming, blocking)`; else empty. */
 	readonly words: readonly string[];
+}
+
+/** @returns the value of a placeholder; `undefined` if it is absent */
+export type Lookup = (placeholder: Placeholder) => Json | undefined;
+
+export interface TemplateRules {
+	/** Whether a name may be followed by a path; otherwise what follows is text. */
+	readonly hasPaths?: boolean;
+	/** The name that may be followed by two words, e.g. `stream`. */
+	readonly choice?: string;
+	/** Whether objects and lists that held nothing but absent values go, too. */
+	readonly dropsEmptied?: boolean;
 }
 
 /** A name in a path. A hyphen belongs to it only between its letters, so that "$from-$to" holds two placeholders. */
 const NAME = String.raw`[\p{L}\p{N}_]+(?:-[\p{L}\p{N}_]+)*`;
-const STEP = String.raw`\.${NAME}|\[(?:\d+|"[^"]*"|'[^']*')\]`;
-/** Two dollars stand for one; a dollar that no letter follows, as before a price, is itself. */
-const PLACEHOLDER = new RegExp(
-	String.raw`\$(?:\$|(?<name>[A-Za-z_]\w*)(?:\((?<words>[^()]*)\))?(?<path>(?:${STEP})*))`,
-	'gu',
-);
+const PATH = String.raw`(?<path>(?:\.${NAME}|\[(?:\d+|"[^"]*"|'[^']*')\])*)`;
 
-/** All placeholders of a template, to be checked before it is used. */
-export function placeholdersIn(template: Json): Placeholder[] {
-	if (typeof template === 'string') return partsOf(template).filter((part) => typeof part !== 'string');
-	if (typeof template !== 'object' || template === null) return [];
-	return Object.values(template).flatMap((inner: Json) => placeholdersIn(inner));
+/** Two dollars stand for one; a dollar that no letter follows, as before a price, is itself. */
+function placeholderPattern({ hasPaths, choice }: TemplateRules): RegExp {
+	const choices = choice ? String.raw`(?<choice>${choice})\((?<words>[^(),]*,[^(),]*)\)|` : '';
+	return new RegExp(String.raw`\$(?:\$|${choices}(?<name>[A-Za-z_]\w*)${hasPaths ? PATH : ''})`, 'gu');
 }
 
 /**
- * Fills in a template. A text that is nothing but a placeholder becomes its value, whatever its type; in a longer text
- * the value is inserted as text. What is filled in is data: placeholders in it stay as they are.
- * @returns `undefined` if the template is a text whose value is absent. Inside it, such a text takes its key or its
- * list entry with it.
+ * JSON whose texts may hold placeholders. Neither a template nor what is put in is evaluated, and what was put in is not
+ * looked at again. Keys are never placeholders.
  */
-export function fillTemplate(
-	template: Json,
-	lookup: (placeholder: Placeholder) => Json | undefined,
-): Json | undefined {
-	if (typeof template === 'string') return fillText(template, lookup);
-	if (typeof template !== 'object' || template === null) return template;
-	if (Array.isArray(template)) {
-		return template.flatMap((entry) => {
-			const filled = fillTemplate(entry, lookup);
-			// Wrapped, because a list that was filled in is one entry.
-			return filled === undefined ? [] : [filled];
+export class JsonTemplates {
+	private readonly pattern: RegExp;
+
+	constructor(private readonly rules: TemplateRules) {
+		this.pattern = placeholderPattern(rules);
+	}
+
+	/** All placeholders of a template, to be checked before it is used. */
+	placeholdersIn(template: Json): Placeholder[] {
+		if (typeof template === 'string')
+			return this.partsOf(template).filter((part) => typeof part !== 'string');
+		if (typeof template !== 'object' || template === null) return [];
+		return Object.values(template).flatMap((inner: Json) => this.placeholdersIn(inner));
+	}
+
+	/**
+	 * Fills in a template. A text that is nothing but a placeholder becomes its value, whatever its type; in a longer text
+	 * the value is inserted as text. A text with an absent value takes its key or its list entry with it.
+	 * @returns `undefined` if nothing is left
+	 */
+	fill(template: Json, lookup: Lookup): Json | undefined {
+		if (typeof template === 'string') return this.fillText(template, lookup);
+		if (typeof template !== 'object' || template === null) return template;
+		const left = Object.entries(template).flatMap(([key, inner]: [string, Json]): Array<[string, Json]> => {
+			const value = this.fill(inner, lookup);
+			return value === undefined ? [] : [[key, value]];
 		});
+		const isEmptied = left.length === 0 && Object.keys(template).length > 0;
+		if (isEmptied && this.rules.dropsEmptied) return undefined;
+		// As own properties, whatever their names: "__proto__" is a name like any other.
+		return Array.isArray(template) ? left.map(([, value]) => value) : Object.fromEntries(left);
 	}
-	const filled = Object.entries(template).flatMap(([key, value]): Array<[string, Json]> => {
-		const inner = fillTemplate(value, lookup);
-		return inner === undefined ? [] : [[key, inner]];
-	});
-	return Object.fromEntries(filled);
-}
 
-function fillText(text: string, lookup: (placeholder: Placeholder) => Json | undefined): Json | undefined {
-	const parts = partsOf(text);
-	const [only, ...others] = parts;
-	if (only !== undefined && typeof only !== 'string' && others.length === 0) return lookup(only);
-	let filled = '';
-	for (const part of parts) {
-		const value = typeof part === 'string' ? part : lookup(part);
-		if (value === undefined) return undefined;
-		filled += typeof value === 'string' ? value : (jsonText(value) ?? '');
+	private fillText(text: string, lookup: Lookup): Json | undefined {
+		const parts = this.partsOf(text);
+		const [only, ...others] = parts;
+		if (only !== undefined && typeof only !== 'string' && others.length === 0) return lookup(only);
+		let filled = '';
+		for (const part of parts) {
+			const value = typeof part === 'string' ? part : lookup(part);
+			if (value === undefined) return undefined;
+			filled += typeof value === 'string' ? value : (jsonText(value) ?? '');
+		}
+		return filled;
 	}
-	return filled;
-}
 
-/** The literal texts and the placeholders of a text, in order. */
-function partsOf(text: string): Array<string | Placeholder> {
-	if (!text.includes('$')) return [text];
-	const parts: Array<string | Placeholder> = [];
-	let end = 0;
-	for (const { 0: written, index, groups = {} } of text.matchAll(PLACEHOLDER)) {
-		const { name, words, path = '' } = groups;
-		if (index > end) parts.push(text.slice(end, index));
-		end = index + written.length;
-		if (name === undefined) parts.push('$');
-		else parts.push({ written, name, path: path.replace(/^\./, ''), words: wordsIn(words) });
+	/** The literal texts and the placeholders of a text, in order. */
+	private partsOf(text: string): Array<string | Placeholder> {
+		if (!text.includes('$')) return [text];
+		const parts: Array<string | Placeholder> = [];
+		let end = 0;
+		for (const { 0: written, index, groups = {} } of text.matchAll(this.pattern)) {
+			const { choice, words, path = '' } = groups;
+			const name = choice ?? groups.name;
+			if (index > end) parts.push(text.slice(end, index));
+			end = index + written.length;
+			if (name === undefined) parts.push('$');
+			else parts.push({ written, name, path: path.replace(/^\./, ''), words: wordsIn(words) });
+		}
+		if (end < text.length) parts.push(text.slice(end));
+		return parts;
 	}
-	if (end < text.length) parts.push(text.slice(end));
-	return parts;
 }
 
 function wordsIn(list: string | undefined): string[] {

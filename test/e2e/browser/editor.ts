@@ -3,6 +3,8 @@ import type { Login } from '../runner/n8nClient';
 import { NodePanel } from './nodePanel';
 
 const DISMISS_WITHIN_MS = 30_000;
+const MENU_OPENS_WITHIN_MS = 3_000;
+const LIST_IS_READ_WITHIN_MS = 1_500;
 
 /** n8n's editor as a person uses it: what is on the screen, and what hands do. Nothing here goes past the page. */
 export class Editor {
@@ -74,16 +76,8 @@ export class Editor {
 		await input.blur();
 	}
 
-	/** Drags a field of the input, as the schema on the left shows it, over what a field of the form holds. */
+	/** Drags a field of the input, as the schema on the left shows it, onto a field of the form. */
 	async map(inputField: string, parameter: string): Promise<void> {
-		await this.field(parameter).hover();
-		await this.page
-			.locator(`[data-test-id*="${parameter}"][data-test-id$="-parameter-input-options-container"]`)
-			.getByTestId('radio-button-expression')
-			.click();
-		await this.field(parameter).locator('.cm-content').click();
-		await this.page.keyboard.press('ControlOrMeta+A');
-		await this.page.keyboard.press('Backspace');
 		const pill = this.page.locator(`[data-test-id="run-data-schema-node-name"][data-name="${inputField}"]`);
 		await this.drag(pill.first(), this.field(parameter));
 	}
@@ -100,6 +94,21 @@ export class Editor {
 		await this.page.keyboard.press('ControlOrMeta+A');
 		await this.page.evaluate(`navigator.clipboard.writeText(${JSON.stringify(text)})`);
 		await this.page.keyboard.press('ControlOrMeta+V');
+	}
+
+	/** Empties a code field, as a person does before pasting. */
+	async clear(parameter: string): Promise<void> {
+		await this.field(parameter).locator('.cm-content').click();
+		await this.page.keyboard.press('ControlOrMeta+A');
+		await this.page.keyboard.press('Delete');
+	}
+
+	/** Opens the list of a field that can also be entered by ID, and tells what it offers. */
+	async openSearch(parameter: string): Promise<string[]> {
+		await this.page.getByTestId(`resource-locator-${parameter}`).locator('input').last().click();
+		const entries = this.page.getByTestId('rlc-item');
+		await entries.first().waitFor();
+		return await entries.allInnerTexts();
 	}
 
 	/** What a text, number or drop-down field shows. */
@@ -148,6 +157,27 @@ export class Editor {
 		const entries = this.page.getByRole('menuitem').filter({ hasText: '·', visible: true });
 		await entries.first().waitFor();
 		return await entries.allInnerTexts();
+	}
+
+	/** The same, once it offers an input: n8n reads the list again a moment after a paste, and closes the menu then. */
+	async untilOffered(title: string): Promise<string[]> {
+		const deadline = Date.now() + DISMISS_WITHIN_MS;
+		const entries = this.page.getByRole('menuitem').filter({ hasText: '·', visible: true });
+		for (;;) {
+			await this.page.waitForTimeout(LIST_IS_READ_WITHIN_MS);
+			await this.page.getByTestId('add-fields-select').getByRole('button').click();
+			await entries
+				.first()
+				.waitFor({ timeout: MENU_OPENS_WITHIN_MS })
+				.catch(() => undefined);
+			const offered = await entries.allInnerTexts();
+			if (offered.includes(title)) return offered;
+			if (Date.now() > deadline) throw new Error(`The list has no "${title}": ${offered.join(', ')}`);
+			// With no menu open, Escape would close the node.
+			if (offered.length === 0) continue;
+			await this.page.keyboard.press('Escape');
+			await this.page.getByRole('menu').waitFor({ state: 'detached' });
+		}
 	}
 
 	/** Adds a row from the menu that is open. */

@@ -68,8 +68,9 @@ test('pasted text leaves as it is, long numbers too', async () => {
 	const frame = '{ "n": 12345678901234567890, "reply_to": "x" }';
 	await activate({ ...SEND, frame });
 	stage.channel.push({ text: 'x' });
-	await until(() => received().length === 1);
-	expect(received()).toEqual([frame]);
+	// The channel answers what it does not know, and that starts the workflow again.
+	await until(() => received().length > 0);
+	expect(received()[0]).toBe(frame);
 });
 
 test("in n8n's Retry no trigger listens, so the frame goes over a connection of its own", async () => {
@@ -108,7 +109,7 @@ test('a frame that is too large fails the item', async () => {
 
 test('behind another trigger there is no such connection, which the item says', async () => {
 	const run = await stage.run([{ json: { frameId: '1', frame: { text: 'x' } } }], SEND);
-	expect(run.error?.message).toContain('not started by an AgentBridge Trigger');
+	expect(run.error?.message).toContain('not started by an Agent Bridge Trigger');
 	expect(stage.platform.books().requests.bridge).toBe(0);
 });
 

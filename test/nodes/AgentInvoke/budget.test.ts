@@ -48,7 +48,7 @@ describe('a budget', () => {
 		expect(operations()).toEqual(['list', 'list', 'create', 'list', 'insert']);
 		const second = await stage.run([said('4'), said('2', 'ben'), said('3', 'ben')], withBudget({}), CONTINUE);
 		expect(messages(second).map((text) => text === 'answered')).toEqual([false, true, false]);
-		expect(operations().slice(5)).toEqual(['list', 'get', 'insert']);
+		expect(operations().slice(5)).toEqual(['get', 'insert']);
 		expect(stage.platform.books().invocations).toHaveLength(4);
 	});
 
@@ -73,7 +73,7 @@ describe('a budget', () => {
 	test('turns that may have run count, refused ones do not', async () => {
 		stage.platform.faults.add({ on: 'invoke', kind: 'resetAfter', match: 'cut off' });
 		const items = [said('[refuse: no]'), said('cut off'), said('[fail: x]'), said('late')];
-		const run = await stage.run(items, withBudget({}, { concurrency: 1 }), CONTINUE);
+		const run = await stage.run(items, withBudget({}, { concurrency: 1, retries: 0 }), CONTINUE);
 		expect(messages(run)[3]).toContain('"Budget"');
 		expect(stage.platform.books().invocations).toHaveLength(2);
 	});

@@ -1,3 +1,4 @@
+import { harnessWorkflowId } from '../harness/dataTables';
 import { NODE_NAME, type HarnessRun, type ItemInput } from '../harness';
 import { sayings } from '../harness/stage';
 import { openOtherStage, UNHURRIED, type OtherStage } from './otherDeployment.fixture';
@@ -124,7 +125,7 @@ describe('what is on record', () => {
 		const run = await stage.run(items, { ...MAPPED, options });
 		const rows = stage.tables.rows(TURNS).sort((x, y) => Number(x.item) - Number(y.item));
 		const [a] = stage.deployment.sessions;
-		const common = { executionId: run.executionId, workflowId: 'harness-workflow', node: NODE_NAME };
+		const common = { executionId: run.executionId, workflowId: harnessWorkflowId(), node: NODE_NAME };
 		expect(rows).toMatchObject([
 			{ ...common, item: 0, sessionKey: 'a', sessionId: a?.id, outcome: 'answered', attempts: 1 },
 			{ ...common, item: 1, sessionKey: 'a', sessionId: a?.id, outcome: 'answered' },

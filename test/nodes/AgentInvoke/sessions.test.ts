@@ -1,3 +1,4 @@
+import { harnessWorkflowId } from '../harness/dataTables';
 import { NODE_NAME, stopwatch, type HarnessRun, type ItemInput } from '../harness';
 import { noDataTables } from '../harness/dataTables';
 import { until } from '../../until';
@@ -44,7 +45,7 @@ test('two items of one key are turns of one session, and so is the next executio
 			sessionKey: 'anna',
 			sessionId: idsOf(first)[0],
 			turns: 3,
-			workflowId: 'harness-workflow',
+			workflowId: harnessWorkflowId(),
 			lastExecutionId: second.executionId,
 			lastUsedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
 		},
@@ -136,7 +137,8 @@ test('300 items cost few operations where their sessions are new, and two where 
 	expect(count('update')).toBeLessThan(20);
 	stage.tables.operations.length = 0;
 	await stage.run(items, { ...MAPPED, options });
-	expect(stage.tables.operations).toEqual([`list ${TABLE}`, `get ${TABLE}`, `update ${TABLE}`]);
+	// Where the table is was found by the run before.
+	expect(stage.tables.operations).toEqual([`get ${TABLE}`, `update ${TABLE}`]);
 });
 
 test('a run costs one read and one write where its session is known, and two more where it is new', async () => {
@@ -151,6 +153,24 @@ test('a run costs one read and one write where its session is known, and two mor
 		const done = stage.tables.operations.filter((one) => !/^(list|deleteRows)/.test(one));
 		expect(done).toEqual(operations.map((operation) => `${operation} ${TABLE}`));
 	}
+});
+
+test('executions at once share their operations, and each gets its own session', async () => {
+	await stage.run([said('makes the table')], MAPPED);
+	const keys = Array.from({ length: 30 }, (_, index) => `together ${index}`);
+	// As long as a sub-execution takes an n8n.
+	stage.tables.before = async () => await new Promise((resolve) => setTimeout(resolve, 30));
+	const ask = async (): Promise<unknown[]> => {
+		stage.tables.operations.length = 0;
+		const runs = await Promise.all(keys.map(async (key) => await stage.run([said(key)], MAPPED)));
+		return runs.map((run) => idsOf(run)[0]);
+	};
+	const opened = await ask();
+	expect(new Set(opened).size).toBe(30);
+	// One at a time would be 120.
+	expect(stage.tables.operations.length).toBeLessThan(60);
+	expect(await ask()).toEqual(opened);
+	expect(stage.tables.operations.length).toBeLessThan(30);
 });
 
 test('a new session is in the table within a second, while the agent still works', async () => {

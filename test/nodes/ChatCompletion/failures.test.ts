@@ -18,6 +18,19 @@ beforeEach(() => {
 const CONTINUE = { onError: 'continueErrorOutput', outputs: [['Good'], ['Bad']] } as const;
 const continued = () => ({ ...CONTINUE, outputs: CONTINUE.outputs.map((names) => [...names]) });
 
+// First, because refusals for too many requests slow the account down for a while.
+test('the first failure ends the run, and what waits is not asked', async () => {
+	const says = ['[refuse: 400 no]', ...Array.from({ length: 40 }, () => '[answer: x] [takes: 300]')];
+	const watch = stopwatch();
+	const run = await stage.run(sayings(...says), {
+		stream: false,
+		options: { concurrency: 4, requestsPerSecond: 0 },
+	});
+	expect(run.error?.context).toMatchObject({ itemIndex: 0 });
+	expect(stage.platform.books().requests.chat).toBeLessThan(9);
+	expect(watch.stop()).toBeLessThan(2_000);
+});
+
 test.each([
 	{ kind: '429', retryAfter: 'seconds', retryAfterSeconds: 1 },
 	{ kind: '429', retryAfter: 'date', retryAfterSeconds: 1 },
@@ -104,18 +117,6 @@ test('error items hold exactly error, message and details, and know their input'
 	});
 	expect(items[2]?.json).toMatchObject({ content: 'c' });
 	expect(run.hints(NODE_NAME)).toEqual([expect.objectContaining({ message: '2 answered, 1 failed.' })]);
-});
-
-test('the first failure ends the run, and what waits is not asked', async () => {
-	const says = ['[refuse: 400 no]', ...Array.from({ length: 40 }, () => '[answer: x] [takes: 300]')];
-	const watch = stopwatch();
-	const run = await stage.run(sayings(...says), {
-		stream: false,
-		options: { concurrency: 4, requestsPerSecond: 0 },
-	});
-	expect(run.error?.context).toMatchObject({ itemIndex: 0 });
-	expect(stage.platform.books().requests.chat).toBeLessThan(9);
-	expect(watch.stop()).toBeLessThan(2_000);
 });
 
 test('an expression that cannot be evaluated fails its own item, options of the first one included', async () => {

@@ -28,8 +28,10 @@ test('300 tasks with 10 % of all requests failing: nothing twice, nothing lost, 
 	const unclear = failed.filter(({ json }) => text(json.error).startsWith('A task may have been made'));
 	expect(unclear).toHaveLength(books.unclearSubmits);
 	expect(unclear.length).toBeGreaterThanOrEqual(books.undeliveredSubmits);
-	// Everything else came to its good end.
-	expect(failed).toHaveLength(unclear.length);
+	// Everything else came to its good end, but for a file that failed at all four tries: one in ten thousand.
+	const others = failed.filter((item) => !unclear.includes(item)).map(({ json }) => json);
+	expect(others.filter(({ error }) => !text(error).includes('could not be downloaded'))).toEqual([]);
+	expect(others.length).toBeLessThanOrEqual(1);
 	for (const item of done) expect((await run.binary(item, 'data')).byteLength).toBeGreaterThan(100);
 }, 300_000);
 

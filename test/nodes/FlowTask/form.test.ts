@@ -48,8 +48,8 @@ function form(
 
 /** What the editor shows in place of a row's id. */
 const TITLES: Record<string, string> = {
-	'6/text': 'Positive · text',
-	'3/steps': 'KSampler · steps (from 1 to 100)',
+	'6/text': 'Positive (6, positive) · text – hosted: a red fox',
+	'3/steps': 'KSampler (3) · steps (from 1 to 100)',
 	'57%3A43/seed': 'Inner · seed',
 };
 
@@ -285,23 +285,64 @@ test('a UI-format file is named as such, with how to export the right one', asyn
 test('a value of another type is told with the title of its row', async () => {
 	const rows = { '3/steps': "={{ 'many' }}" };
 	const run = await stage.run(prompts(1), form(rows, { '3/steps': 'number' }));
-	expect(run.error?.message).toContain('"KSampler · steps (from 1 to 100)" expects a number');
+	expect(run.error?.message).toContain('"KSampler (3) · steps (from 1 to 100)" expects a number');
 	expect(run.error?.message).not.toContain('3/steps');
 	expect(run.error?.message).not.toContain('TypeError');
 	expect(stage.platform.books().requests.submit).toBe(0);
 });
 
 test.each<[string, unknown, string, string]>([
-	['6/text', '={{ $json.nothing }}', 'string', 'Positive · text'],
-	['6/text', '={{ null }}', 'string', 'Positive · text'],
-	['3/steps', "={{ '' }}", 'number', 'KSampler · steps (from 1 to 100)'],
-	['3/steps', '', 'number', 'KSampler · steps (from 1 to 100)'],
+	['6/text', '={{ $json.nothing }}', 'string', 'Positive (6, positive) · text'],
+	['6/text', '={{ null }}', 'string', 'Positive (6, positive) · text'],
+	['3/steps', "={{ '' }}", 'number', 'KSampler (3) · steps (from 1 to 100)'],
+	['3/steps', '', 'number', 'KSampler (3) · steps (from 1 to 100)'],
 	['57%3A43/seed', '={{ $json.nothing }}', 'number', 'Inner · seed'],
 	['57%3A43/noise_seed', '={{ $json.nothing }}', 'number', 'noise_seed of node 57:43'],
 ])('the row %s with %j for an item pays for no other picture', async (id, value, type, title) => {
 	const run = await stage.run(prompts(1), form({ [id]: value }, { [id]: type }));
 	expect(run.error?.message).toContain(`"${title}" has no value`);
 	expect(run.error?.message).not.toContain(id);
+	expect(sentPrompts()).toEqual([]);
+});
+
+test('a row that was left empty keeps the hosted value, a text that an expression gives may be empty', async () => {
+	const untouched = await stage.run(prompts(1), form({ '6/text': '', '3/steps': null }));
+	expect(untouched.error).toBeUndefined();
+	const given = await stage.run(prompts(1), form({ '6/text': "={{ '' }}", '7/text': '' }));
+	expect(given.error).toBeUndefined();
+	expect(sentPrompts()).toEqual([{}, { '6': { inputs: { text: '' } } }]);
+});
+
+/** As the editor keeps what was chosen from a list, or entered beside it. */
+function chosen(mode: 'list' | 'id', value: string): INodeParameters {
+	return { __rl: true, mode, value, cachedResultName: 'its title' };
+}
+
+test.each<[string, INodeParameters | string]>([
+	['from the list', chosen('list', '3.seed')],
+	['by name', chosen('id', '3.seed')],
+	['by an expression', chosen('id', '={{ "3" + ".seed" }}')],
+	['as nodes have it that were saved before there was a list', '3.seed'],
+])('a seed target is read %s', async (_name, seedTargets) => {
+	const run = await stage.run(prompts(1), form({}, {}, { seedMode: 'fixed', seed: 7, seedTargets }));
+	expect(run.error).toBeUndefined();
+	expect(sentPrompts()).toEqual([{ '3': { inputs: { seed: 7 } } }]);
+});
+
+test.each<[string, INodeParameters | string]>([
+	['from the list', chosen('list', '77')],
+	['by ID', chosen('id', '={{ 70 + 7 }}')],
+	['as nodes have it that were saved before there was a list', '77'],
+])('the node of an input image is read %s', async (_name, nodeId) => {
+	const slot = [{ nodeId, parameter: 'image', source: 'url', url: 'http://127.0.0.1:9/x.png' }];
+	const run = await stage.run(prompts(1), form({}, {}, { imageSlots: { slot } }));
+	expect(run.error?.message).toContain('there is no node 77');
+});
+
+test('an input image without a node is refused before anything is sent', async () => {
+	const slot = [{ nodeId: chosen('id', "={{ '' }}"), parameter: 'image', source: 'imageId', imageId: 'x' }];
+	const run = await stage.run(prompts(1), form({}, {}, { imageSlots: { slot } }));
+	expect(run.error?.message).toContain('Image 1 of "Input Images" has no node');
 	expect(sentPrompts()).toEqual([]);
 });
 

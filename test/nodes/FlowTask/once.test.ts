@@ -292,3 +292,19 @@ describe('a key', () => {
 		expect(stage.platform.books().requests.submit).toBe(0);
 	});
 });
+
+test('four executions at once with the same keys cost the table hardly more than one', async () => {
+	const items = Array.from({ length: 20 }, (_, index) => order(`key ${index}`));
+	await run([order('makes the table')]);
+	tables.operations.length = 0;
+	await run(items.map((_, index) => order(`alone ${index}`)));
+	const alone = tables.operations.length;
+	tables.operations.length = 0;
+	const runs = await Promise.all([1, 2, 3, 4].map(async () => await run(items)));
+	const tasksOf = (done: HarnessRun): unknown[] =>
+		done.output(NODE_NAME).map(({ json: { taskId } }) => taskId);
+	for (const done of runs) expect(tasksOf(done)).toEqual(tasksOf(runs[0]!));
+	expect(made()).toBe(41);
+	// Beside the claims of the first: the others note that they saw the tasks succeed.
+	expect(tables.operations.length).toBeLessThanOrEqual(alone + 12);
+});

@@ -1,6 +1,7 @@
 import { HandWoundTime } from '../../platform';
 import textToImage from '../../platform/workflows/text-to-image.json';
 import { NODE_NAME, stopwatch, type CredentialStore, type HarnessRun, type WorkflowJson } from '../harness';
+import { createDataTables } from '../harness/dataTables';
 import { openStage, prompts, text, type Stage } from './flowTask.fixture';
 
 let stage: Stage;
@@ -66,6 +67,21 @@ test('several sleeps, an unknown id and a failed task end as in a held wait', as
 		expect.stringContaining('failed on the platform'),
 		'The platform does not know task nobody',
 	]);
+});
+
+test('each poll of a sleeping wait keeps the rows of its tasks up to date', async () => {
+	const tables = createDataTables();
+	const { executeWorkflow } = tables;
+	const workflow = loop({ options: { recordTasks: 'always' } });
+	const items = await submit(5);
+	const first = await stage.harness.run({ workflow, items, credentials: stage.credentials, executeWorkflow });
+	expect(first.status).toBe('waiting');
+	const rows = (): unknown[] => tables.rows('flow_task_runs').map(({ status }) => status);
+	expect(rows()).toEqual(['generating', 'generating', 'generating', 'generating', 'queued']);
+	time.pass(1_200);
+	const second = await stage.harness.resume(first, { executeWorkflow });
+	expect(second.status).toBe('success');
+	expect(rows()).toEqual(items.map(() => 'succeeded'));
 });
 
 describe('two accounts, by a key for each item', () => {

@@ -1,8 +1,10 @@
+import { createHash } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 import sharp from 'sharp';
 
+import { paddedPng } from '../../platform/files/paddedFile';
 import imageToImage from '../../platform/workflows/image-to-image.json';
 import { NODE_NAME } from '../harness';
 import { openStage, type Stage } from './flowTask.fixture';
@@ -12,11 +14,12 @@ import { openStage, type Stage } from './flowTask.fixture';
 let stage: Stage;
 let server: Server;
 let base: string;
+let png: Buffer;
 let outages: number;
 beforeEach(async () => {
 	stage = await openStage();
 	outages = 0;
-	const png = await sharp({ create: { width: 32, height: 32, channels: 3, background: 'teal' } })
+	png = await sharp({ create: { width: 32, height: 32, channels: 3, background: 'teal' } })
 		.png()
 		.toBuffer();
 	server = createServer((request, response) => {
@@ -67,4 +70,33 @@ test.each([
 	expect(run.output(NODE_NAME, 0)).toHaveLength(1);
 	const books = stage.platform.books();
 	expect([books.requests.upload, books.tasks.length]).toEqual([requests, 1]);
+});
+
+/* Files of more than 8 MB are streamed from n8n's binary store, and opened anew for each try. */
+
+const MB = 1024 * 1024;
+
+test.each<[string, Parameters<Stage['platform']['faults']['add']>[0] | undefined, number]>([
+	['nothing', undefined, 1],
+	['two outages', { on: 'upload', kind: '5xx', status: 502, times: 2 }, 3],
+	['a reset before it is read', { on: 'upload', kind: 'resetBefore', times: 1 }, 2],
+	['a reset after it is read', { on: 'upload', kind: 'resetAfter', times: 1 }, 2],
+])('a large file arrives byte for byte after %s', async (_name, fault, requests) => {
+	const bytes = Buffer.concat([...paddedPng(png, 20 * MB).chunks()]);
+	if (fault) stage.platform.faults.add(fault);
+	const run = await stage.run(
+		[{ json: {}, binary: { data: { data: bytes, fileName: 'large.png', mimeType: 'image/png' } } }],
+		{ resource: 'image', operation: 'upload', imageSource: 'binary', inputDataFieldName: 'data' },
+	);
+	expect(run.error).toBeUndefined();
+	const { uploads, requests: counts } = stage.platform.books();
+	expect(counts.upload).toBe(requests);
+	const sha256 = createHash('sha256').update(bytes).digest('hex');
+	// The platform has kept what came before the reset.
+	for (const upload of uploads) {
+		expect(upload).toMatchObject({
+			...{ bytes: bytes.length, sha256, filename: 'large.png', contentType: 'image/png' },
+		});
+	}
+	expect(run.output(NODE_NAME)).toMatchObject([{ json: { imageId: uploads.at(-1)?.imageId } }]);
 });

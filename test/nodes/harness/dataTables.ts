@@ -41,7 +41,16 @@ export interface DataTables {
  * the test.
  */
 export function createDataTables(): DataTables {
+	made++;
 	return new MemoryDataTables();
+}
+
+/** So many n8ns there have been. */
+let made = 0;
+
+/** Each n8n has a workflow of its own: the nodes remember of a workflow where its tables are. */
+export function harnessWorkflowId(): string {
+	return `harness-workflow-${made}`;
 }
 
 export const UNKNOWN_TO_STAND_IN = 'The stand-in for Data Tables does not know';
@@ -99,12 +108,12 @@ class MemoryDataTables implements DataTables {
 				return gone;
 			}
 			case 'update':
-				expectAutoMap(parameters);
-				return items.flatMap((item) =>
-					select(table, parameters, item).map((row) =>
-						Object.assign(row, cellsOf(table, item), { updatedAt: now() }),
-					),
-				);
+				return items.flatMap((item) => {
+					const cells = cellsOf(table, changesIn(parameters, item));
+					return select(table, parameters, item).map((row) =>
+						Object.assign(row, cells, { updatedAt: now() }),
+					);
+				});
 			default:
 				throw unknown(`the operation "${text(operation)}"`);
 		}
@@ -232,6 +241,18 @@ function cellsOf({ columns }: StoredTable, item: IDataObject): DataTableRow {
 
 function expectAutoMap({ columns }: INodeParameters): void {
 	if (field(columns, 'mappingMode') !== 'autoMapInputData') throw unknown('columns by hand');
+}
+
+/** What an update writes: all of the item, or what it has under `cells`. */
+function changesIn(parameters: INodeParameters, item: IDataObject): IDataObject {
+	const { columns } = parameters;
+	if (field(columns, 'mappingMode') !== 'defineBelow') {
+		expectAutoMap(parameters);
+		return item;
+	}
+	const cells = valueAt(field(columns, 'value'), item);
+	if (typeof cells !== 'object' || cells === null) throw unknown('columns by hand');
+	return { ...cells };
 }
 
 /** As the sub-workflow of an n8n that has no such node, or has it switched off. */

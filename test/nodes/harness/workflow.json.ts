@@ -8,6 +8,7 @@ import {
 	type IWorkflowBase,
 	type IWorkflowSettings,
 } from 'n8n-workflow';
+import { harnessWorkflowId } from './dataTables';
 
 /** A node as the editor's "Copy" gives it; what is left out is filled in as the editor does for a new node. */
 export type NodeJson = Pick<INode, 'name' | 'type'> & Partial<INode>;
@@ -56,7 +57,7 @@ export function singleNode({ outputs = [], settings, name = NODE_NAME, ...node }
 export function savedWorkflow(json: WorkflowJson, nodeTypes: INodeTypes): IWorkflowBase {
 	const now = new Date();
 	return {
-		id: json.id ?? 'harness-workflow',
+		id: json.id ?? harnessWorkflowId(),
 		name: json.name ?? 'Harness workflow',
 		active: false,
 		activeVersionId: null,

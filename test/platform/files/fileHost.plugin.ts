@@ -6,6 +6,7 @@ import type { HttpAnswer } from '../service/delivery';
 import type { Parts } from '../service/parts';
 import type { PictureRecipe } from '../tasks/recipe';
 import { pause } from '../time';
+import type { Line } from './line';
 import { paddedPng } from './paddedFile';
 import type { FileContent } from './paddedFile';
 
@@ -65,6 +66,7 @@ function sendFile(
 	reply: FastifyReply,
 	content: FileContent,
 	faults: readonly Fault[],
+	line: Line,
 	whenWhole: () => void,
 ): FastifyReply {
 	void reply.header('content-type', 'image/png').header('content-length', content.length);
@@ -76,7 +78,7 @@ function sendFile(
 	const slow = faults.find(({ kind }) => kind === 'slowBody');
 	const chunks =
 		slow === undefined ? content.chunks() : slowly(content.chunks(), content.length, slow.rule.ms ?? 500);
-	return reply.send(Readable.from(chunks, { objectMode: false, highWaterMark: 256 * 1024 }));
+	return reply.send(Readable.from(line.carry(chunks), { objectMode: false, highWaterMark: 256 * 1024 }));
 }
 
 async function answerFile(parts: Parts, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
@@ -105,8 +107,9 @@ async function answerFile(parts: Parts, request: FastifyRequest, reply: FastifyR
 		return reply.header('content-type', 'text/html; charset=utf-8').send(WRONG_TYPE);
 	}
 	const content = paddedPng(await parts.artist.picture(recipe), parts.fileBytes);
-	return sendFile(reply, content, faults, () => {
-		if (request.method === 'GET') parts.books.download();
+	const sinceMs = parts.agenda.now();
+	return sendFile(reply, content, faults, parts.fileLine, () => {
+		if (request.method === 'GET') parts.books.download(content.length, sinceMs);
 	});
 }
 

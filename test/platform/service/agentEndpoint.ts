@@ -37,7 +37,8 @@ async function refuse(
 	parts.books.agents.refused(why.reason);
 	const answer = envelopeAnswer(why.envelope(requestId), parts.agentOuterStatus, dialect);
 	const { retryAfterSeconds: seconds } = why;
-	const pace = seconds === undefined ? undefined : { 'retry-after': String(seconds) };
+	const pace =
+		seconds === undefined || !parts.tellsRetryAfter ? undefined : { 'retry-after': String(seconds) };
 	await deliver(reply, { ...answer, headers: { ...answer.headers, ...pace } });
 }
 

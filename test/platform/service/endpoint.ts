@@ -55,8 +55,9 @@ function unauthorized(authorization: string | undefined, wording: Wording): Http
 	return jsonAnswer(401, wording(CODES.unauthorized, why));
 }
 
-function tooMany(seconds: number, wording: Wording): HttpAnswer {
+function tooMany(seconds: number | undefined, wording: Wording): HttpAnswer {
 	const answer = jsonAnswer(429, wording(CODES.tooManyRequests, 'Too many requests'));
+	if (seconds === undefined) return answer;
 	return { ...answer, headers: { ...answer.headers, 'retry-after': String(seconds) } };
 }
 
@@ -80,7 +81,7 @@ export async function admit(
 	if (seconds > 0) {
 		books.rateLimited();
 		await readToEnd(request.raw);
-		await deliver(reply, tooMany(seconds, wording));
+		await deliver(reply, tooMany(parts.tellsRetryAfter ? seconds : undefined, wording));
 		return undefined;
 	}
 	const drawn = faults.draw(target, () => JSON.stringify(request.body ?? request.url));

@@ -4,6 +4,7 @@ import type { MediaStore } from '../agents/mediaStore';
 import type { BookKeeper } from '../books';
 import type { HoldDesk } from '../chat/holds';
 import type { FaultBoard } from '../faults/faultBoard';
+import type { Line } from '../files/line';
 import type { FileLinks } from '../files/links';
 import type { UploadStore } from '../files/uploadStore';
 import type { WorkflowHost } from '../hosting/workflowHost';
@@ -26,7 +27,10 @@ export interface Parts {
 	readonly books: BookKeeper;
 	readonly faults: FaultBoard;
 	readonly rateLimit: RateLimit;
+	readonly tellsRetryAfter: boolean;
 	readonly fileBytes: number;
+	/** All downloads go over it. */
+	readonly fileLine: Line;
 	readonly holds: HoldDesk;
 	/** Whether the chat service lists its models. */
 	readonly listsModels: boolean;

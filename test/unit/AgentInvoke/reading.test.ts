@@ -62,7 +62,7 @@ describe('the end of a stream', () => {
 		);
 	});
 
-	test('by its body: any end but a broken one', async () => {
+	test('by its body: every ending but a broken one', async () => {
 		const fields = { streamEnd: 'body' };
 		expect(await answerTo(pieces, fields)).toMatchObject(answered('one two', { sessionId: 's' }));
 		expect(await answerTo(pieces, fields, true)).toMatchObject(brokenOff('one two'));
@@ -157,6 +157,7 @@ describe('without an envelope', () => {
 		expect((await says({ answer: 'hi' }, status)).result).toMatchObject(answered('hi'));
 	});
 
+	// In five seconds there is time for three calls.
 	test.each<[string, JsonObject, number, number, boolean]>([
 		['a code that was not run, with any status', error('FULL'), 500, 3, false],
 		['the same with HTTP 200', error('FULL'), 200, 3, false],

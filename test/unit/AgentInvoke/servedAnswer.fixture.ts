@@ -26,7 +26,7 @@ export async function invoke(
 	const clock = new TestClock();
 	const redact = redactor([TOKEN]);
 	const signal = new AbortController().signal;
-	const window = createRateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock, signal);
+	const window = createRateLimiter({ requestsPerSecond: 0, concurrency: 1 }, { clock, signal });
 	const heard: string[] = [];
 	const sessions: string[] = [];
 	let asked = 0;

@@ -20,6 +20,20 @@ interface Plan {
 
 const WORKERS = 3;
 
+const plan = (worker: number, startMs: number, ...keys: number[]): Plan => ({ worker, startMs, keys });
+const SLOW_EXAMPLES: Array<[Plan[], number]> = [
+	// The turn of a key comes while the claim that was made ahead for it is given up as unused.
+	[
+		[
+			...[plan(0, 1, 1), plan(0, 1, 0), plan(0, 1_707, 1), plan(0, 1, 0), plan(0, 1, 0)],
+			...[plan(0, 0, 2, 1, 0), plan(1, 813, 0), plan(0, 3_315, 0)],
+		],
+		22_753_082,
+	],
+	// The last execution ends while a sign of life is being written.
+	[[plan(0, 0, 1), plan(0, 182, 0)], 259_546_616],
+];
+
 const planOf = (latestMs: number): fc.Arbitrary<Plan> =>
 	fc.record({
 		worker: fc.integer({ min: 0, max: WORKERS - 1 }),
@@ -99,6 +113,23 @@ it('a key has one session, whoever asks first, and all that is said is said in i
 			expectWhole(world, plans);
 		}),
 		{ numRuns: 400 },
+	);
+}, 240_000);
+
+it('a key has one session, although rows are written twice where an insert was repeated', async () => {
+	await fc.assert(
+		fc.asyncProperty(plansOf(4_000), seeds, async (plans, seed) => {
+			const world = worldOf(seed);
+			const random = lucky(seed + 1);
+			world.table.repeats = () => random() < 0.3;
+			await play(world, plans);
+			for (const ids of sessionsOf(world).values()) expect(ids.size).toBe(1);
+			expect(world.agent.heard.map(({ said }) => said).toSorted()).toEqual(asked(plans));
+			// Nothing is left of claims, and nothing of a session is lost.
+			const rows = world.table.all().map(({ sessionId }) => sessionId);
+			expect(new Set(rows)).toEqual(new Set(world.agent.opened));
+		}),
+		{ numRuns: 200 },
 	);
 }, 240_000);
 
@@ -205,7 +236,7 @@ it('a database that needs up to sixteen seconds for a statement makes it slow, a
 			expect(outcomes.flat().every((one) => one !== 'died' && one.result.ok)).toBe(true);
 			expectWhole(world, plans);
 		}),
-		{ numRuns: 100 },
+		{ numRuns: 100, examples: SLOW_EXAMPLES },
 	);
 }, 240_000);
 

@@ -179,8 +179,10 @@ export class WorkerProcess {
 		};
 		return {
 			read: async (column, values) => await live(async () => await table.read(column, values)),
-			insert: async (rows) => await live(async () => await table.insert(rows)),
+			insert: async (rows, mayRepeat) => await live(async () => await table.insert(rows, mayRepeat)),
 			update: async (column, rows) => await live(async () => await table.update(column, rows)),
+			updateAlike: async (column, changes) =>
+				await live(async () => await table.updateAlike(column, changes)),
 			remove: async (column, values) => await live(async () => await table.remove(column, values)),
 			removeBelow: async (column, before) => await live(async () => await table.removeBelow(column, before)),
 		};

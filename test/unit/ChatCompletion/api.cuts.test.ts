@@ -37,7 +37,7 @@ async function ask(form: StreamForm, cuts: readonly number[]) {
 		baseUrl: 'http://platform',
 		open: async () => await Promise.resolve(opening),
 		retry: createRetry({
-			rateLimiter: createRateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock),
+			rateLimiter: createRateLimiter({ requestsPerSecond: 0, concurrency: 1 }, { clock }),
 			clock,
 			random: () => 0,
 		}),

@@ -51,7 +51,7 @@ export async function askChat({
 			});
 		},
 		retry: createRetry({
-			rateLimiter: createRateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock),
+			rateLimiter: createRateLimiter({ requestsPerSecond: 0, concurrency: 1 }, { clock }),
 			clock,
 			random: () => 0,
 		}),

@@ -57,7 +57,7 @@ function setting(script: readonly Exchange[], options: Options = {}): Setting {
 			if (!answer) throw new Error('the script is empty');
 			return answer;
 		},
-		rateLimiter: createRateLimiter({ requestsPerSecond, concurrency }, clock, stop.signal),
+		rateLimiter: createRateLimiter({ requestsPerSecond, concurrency }, { clock, signal: stop.signal }),
 		clock,
 		redact: redactor([KEY]),
 		random: () => 1,
@@ -139,14 +139,24 @@ describe('createClient', () => {
 	});
 
 	it('makes as many tries as allowed, and tells how many', async () => {
-		const { call, clock, sent } = setting([BUSY]);
-		const result = await clock.run(call(WRITE));
+		const { call, clock, sent } = setting([OUTAGE]);
+		const result = await clock.run(call(READ));
 		expect(sent).toHaveLength(5);
 		expect(result).toMatchObject({
 			ok: false,
 			failure: { message: expect.stringContaining('after 5 tries') },
 		});
 		expect(sent.map(({ atMs }) => atMs)).toEqual([0, 500, 1_500, 3_500, 7_500]);
+	});
+
+	it('repeats what was one request too many until the time is up, slower and slower', async () => {
+		const { call, clock, sent } = setting([BUSY], { deadlineMs: 30_000 });
+		const result = await clock.run(call(WRITE));
+		expect(sent.map(({ atMs }) => atMs)).toEqual([0, 1_000, 3_000, 7_000, 12_000, 17_000, 22_000, 27_000]);
+		expect(result).toMatchObject({
+			ok: false,
+			failure: { message: expect.stringContaining('after 8 tries') },
+		});
 	});
 
 	it('gives an address that never answered three tries, and one that did all of them', async () => {
@@ -177,7 +187,9 @@ describe('createClient', () => {
 			concurrency: 1,
 		});
 		await clock.run(Promise.all([call(WRITE), call(WRITE), call(WRITE)]));
-		expect(sent.map(({ atMs }) => atMs)).toEqual([0, 30_000, 30_000, 30_000]);
+		const [first, again, ...others] = sent.map(({ atMs }) => atMs);
+		expect([first, again]).toEqual([0, 30_000]);
+		expect(Math.min(...others)).toBeGreaterThan(30_000);
 	});
 
 	it('ends at once when it is stopped while it waits to repeat', async () => {
@@ -283,7 +295,7 @@ describe('createClient', () => {
 			{ ...RESET, reason: echo },
 			{ ...BUSY, text: JSON.stringify({ msg: echo }) },
 		]) {
-			const { call, clock } = setting([answer]);
+			const { call, clock } = setting([answer], { deadlineMs: 60_000 });
 			const result = await clock.run(call(WRITE));
 			expect(result.ok).toBe(false);
 			expect(JSON.stringify(result)).not.toContain(KEY);

@@ -1,11 +1,10 @@
 import { createTaskApi } from '../../../nodes/FlowTask/api';
-import type { InputFile } from '../../../nodes/shared/files/inputFile';
 import { ok } from '../../../nodes/shared/errors/failure';
 import type { Json } from '../../../nodes/shared/text/json';
 import { redactor } from '../../../nodes/shared/text/redact';
 
 const KEY = 'sk-0123456789abcdef';
-const IMAGE: InputFile = { bytes: new Uint8Array([1]), fileName: 'a.png', mimeType: 'image/png' };
+const IMAGE = new File([new Uint8Array([1])], 'a.png', { type: 'image/png' });
 
 const answering = (data: Json): ReturnType<typeof createTaskApi> =>
 	createTaskApi(async () => await Promise.resolve(ok(data)), redactor([KEY]));

@@ -96,7 +96,9 @@ describe.each(EXPORT_SAMPLES.map((sample) => [sample.name, sample] as const))('%
 		expect([...names].sort()).toEqual([...sample.values].sort());
 		const offered = valueOf(readKnowledge(sample.source, viewOf(values)));
 		for (const view of [known.view, offered.view]) {
-			const ids = known.definition ? formFields(known.definition, view).map(({ id }) => readFieldId(id)) : [];
+			const ids = known.definition
+				? formFields(known.definition, view).fields.map(({ id }) => readFieldId(id))
+				: [];
 			expect(ids.map((id) => `${id?.nodeId ?? ''}/${id?.parameter ?? ''}`).sort()).toEqual(names.sort());
 		}
 	});

@@ -1,4 +1,3 @@
-import type { InputFile } from '../../../nodes/shared/files/inputFile';
 import type { SubmittedTask, TaskApi } from '../../../nodes/FlowTask/api';
 import type { Prompt } from '../../../nodes/FlowTask/workflow/prompt';
 import type { TaskInfo } from '../../../nodes/FlowTask/tasks/taskInfo';
@@ -42,7 +41,7 @@ export class ScriptedPlatform implements TaskApi {
 	readonly looks: Look[] = [];
 	readonly submits: Array<{ readonly atMs: number; readonly workflowId: string; readonly prompt: Prompt }> =
 		[];
-	readonly uploads: InputFile[] = [];
+	readonly uploads: File[] = [];
 	readonly asked: Array<{ readonly ids: readonly string[]; readonly urlExpireSeconds: number }> = [];
 	lookTakesMs = 0;
 	submitTakesMs: (number: number) => number = () => 0;
@@ -86,7 +85,7 @@ export class ScriptedPlatform implements TaskApi {
 		return ok({ taskId, promptToken: `token-${number}` });
 	}
 
-	async upload(file: InputFile): Promise<Result<string, CallFailure>> {
+	async upload(file: File): Promise<Result<string, CallFailure>> {
 		this.uploads.push(file);
 		const number = this.uploads.length;
 		if (this.uploadTakesMs > 0) await this.clock.sleep(this.uploadTakesMs);

@@ -1,4 +1,9 @@
-import type { ICredentialDataDecryptedObject, IHttpRequestOptions } from 'n8n-workflow';
+import {
+	NodeHelpers,
+	type ICredentialDataDecryptedObject,
+	type IHttpRequestOptions,
+	type INodeParameters,
+} from 'n8n-workflow';
 import { FlowPlatformApi } from '../../../credentials/FlowPlatformApi.credentials';
 
 const credential = new FlowPlatformApi();
@@ -69,5 +74,35 @@ describe('form', () => {
 			'/api/mass/flow_task_api/get_task_progress',
 		]);
 		expect(field('progressPath').default).toBe(paths?.[0]);
+	});
+
+	const expert = { wsBaseUrl: 'wss://b', progressPath: '/api/mass/x', modelsPath: '/m' };
+
+	it.each([[{}], [{ showExpertFields: false }], [{ showExpertFields: true }]])(
+		'keeps what is set in the expert fields, with the switch as in %j',
+		(more: INodeParameters) => {
+			const saved = { apiKey: 'sk-x', baseUrl: 'https://a', ...expert, ...more };
+			// With defaults n8n reads a credential before it is used, without them it saves the form.
+			for (const withDefaults of [true, false]) {
+				const read = NodeHelpers.getNodeParameters(
+					...([credential.properties, saved, withDefaults, false, null, null] as const),
+				);
+				expect(read).toMatchObject(expert);
+			}
+		},
+	);
+
+	it('shows them only while the switch is on', () => {
+		const shown = (values: INodeParameters): string[] =>
+			credential.properties
+				.filter(
+					(property) =>
+						!['hidden', 'notice'].includes(property.type) &&
+						NodeHelpers.displayParameter(values, property, null, null),
+				)
+				.map(({ name }) => name);
+		const always = ['apiKey', 'baseUrl', 'showExpertFields'];
+		expect(shown({ apiKey: '', showExpertFields: false })).toEqual(always);
+		expect(shown({ apiKey: '', showExpertFields: true })).toEqual([...always, ...Object.keys(expert)]);
 	});
 });

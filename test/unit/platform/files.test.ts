@@ -75,3 +75,26 @@ test('padded files are as long as wanted and valid images', async () => {
 		expect((await sharp(file).raw().toBuffer()).length).toBe(512 * 512 * 3);
 	});
 });
+
+test('downloads share the line: so many bytes a second, however many they are', async () => {
+	const options = { taskMs: 0, fileBytes: 200_000, fileBytesPerSecond: 1_000_000 };
+	await withPlatform(options, async (client, platform) => {
+		const links: string[] = [];
+		for (let number = 0; number < 3; number++) {
+			const { final_files: files } = await client.info((await client.submit()).id);
+			links.push(decodeLink(files[0] ?? ''));
+		}
+		const sinceMs = performance.now();
+		const sizes = await Promise.all(
+			links.map(async (link) => (await (await fetch(link)).arrayBuffer()).byteLength),
+		);
+		const tookMs = performance.now() - sinceMs;
+		expect(sizes).toEqual([200_000, 200_000, 200_000]);
+		expect(tookMs).toBeGreaterThan(550);
+		const { bytes, fromMs, untilMs } = platform.books().downloadLine;
+		expect(bytes).toBe(600_000);
+		expect((untilMs ?? 0) - (fromMs ?? 0)).toBeGreaterThan(500);
+		platform.resetBooks();
+		expect(platform.books().downloadLine).toEqual({ bytes: 0, fromMs: null, untilMs: null });
+	});
+});

@@ -22,6 +22,8 @@ export class MemoryTable {
 	/** Calls, by what they did. */
 	readonly calls: string[] = [];
 	mishap: (call: string, column?: string) => Mishap = () => 'none';
+	/** Whether an insert that may be repeated is. */
+	repeats: () => boolean = () => false;
 	/** Whether a row so long after it was written cannot be read yet, as on a replica that is behind. */
 	hides: (ageMs: number, row: TableRow) => boolean = () => false;
 
@@ -59,17 +61,10 @@ export class MemoryTable {
 						.filter((row) => wanted.has(row[column]))
 						.sort((a, b) => Number(a.id) - Number(b.id));
 				}),
-			insert: async (rows) =>
+			insert: async (rows, mayRepeat = false) =>
 				await this.call('insert', undefined, async () => {
-					const added = rows.map((row) => {
-						return { row: { id: ++this.lastId, ...row }, committed: false, committedAtMs: 0 };
-					});
-					this.rows.push(...added);
-					await this.delay();
-					for (const row of added) {
-						row.committed = true;
-						row.committedAtMs = this.clock.now();
-					}
+					await this.add(rows);
+					if (mayRepeat && this.repeats()) await this.add(rows);
 					return undefined;
 				}),
 			update: async (column, rows) =>
@@ -78,6 +73,18 @@ export class MemoryTable {
 						this.rows = this.rows.map((stored) =>
 							stored.committed && stored.row[column] === changed[column]
 								? { ...stored, row: { ...stored.row, ...changed } }
+								: stored,
+						);
+					}
+					return undefined;
+				}),
+			updateAlike: async (column, changes) =>
+				await this.call('updateAlike', column, async () => {
+					for (const { values, cells } of changes) {
+						const wanted = new Set<CellValue | undefined>(values);
+						this.rows = this.rows.map((stored) =>
+							stored.committed && wanted.has(stored.row[column])
+								? { ...stored, row: { ...stored.row, ...cells } }
 								: stored,
 						);
 					}
@@ -95,6 +102,18 @@ export class MemoryTable {
 					return undefined;
 				}),
 		};
+	}
+
+	private async add(rows: readonly TableRow[]): Promise<void> {
+		const added = rows.map((row) => {
+			return { row: { id: ++this.lastId, ...row }, committed: false, committedAtMs: 0 };
+		});
+		this.rows.push(...added);
+		await this.delay();
+		for (const row of added) {
+			row.committed = true;
+			row.committedAtMs = this.clock.now();
+		}
 	}
 
 	private visible(): TableRow[] {

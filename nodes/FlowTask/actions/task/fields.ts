@@ -12,6 +12,37 @@ export const workflowIdField: INodeProperties = {
 	description: "The ID that the platform's console shows for the hosted workflow",
 };
 
+/**
+ * n8n reads the rows of the form again whenever this changes, and drops what was entered in them. So it follows the two
+ * pasted fields while no row holds a value, and fails on purpose as soon as one does: n8n then leaves the rows alone.
+ */
+const FORM_SOURCE =
+	'={{ [Object.keys($parameter.overrides?.value ?? {}).length > 0 ? $jmespath() : JSON.stringify([$parameter.workflowDefinition, $parameter.parameterSpec])] }}';
+
+/** What is known of the workflow: pasted once, and read by the form and the checks. */
+export const definitionFields: INodeProperties[] = [
+	{
+		displayName: 'Workflow Definition',
+		name: 'workflowDefinition',
+		type: 'json',
+		typeOptions: { rows: 3 },
+		default: '{}',
+		hint: 'Paste the API-format export. The form below lists its inputs.',
+		description:
+			"The workflow's API-format export, as it was uploaded to the platform: paste the whole file. It stays in n8n. The node then checks all changed inputs before it submits anything.",
+	},
+	{
+		displayName: 'Parameter View',
+		name: 'parameterSpec',
+		type: 'json',
+		typeOptions: { rows: 2 },
+		default: '{}',
+		hint: 'Optional. Lists become drop-downs, and ranges are shown and checked.',
+		description: "The workflow's parameter view from the platform's console: paste all of it",
+	},
+	{ displayName: 'Form Source', name: 'formSource', type: 'hidden', default: FORM_SOURCE },
+];
+
 export const overrideFields: INodeProperties[] = [
 	{
 		displayName: 'Change Inputs By',
@@ -42,6 +73,8 @@ export const overrideFields: INodeProperties[] = [
 		default: { mappingMode: 'defineBelow', value: null },
 		displayOptions: { show: { overridesMode: ['form'] } },
 		typeOptions: {
+			// Not by its name alone: n8n would then ask for no rows at all while the expression fails.
+			loadOptionsDependsOn: ['formSource[0]'],
 			resourceMapper: {
 				resourceMapperMethod: 'getOverrideFields',
 				mode: 'add',
@@ -131,41 +164,24 @@ export const overrideFields: INodeProperties[] = [
 	},
 ];
 
-/**
- * They come after the fields of daily use: they are pasted once, and n8n's editor gives each up to 40 % of the
- * window's height.
- */
-export const definitionFields: INodeProperties[] = [
-	{
-		displayName: 'Workflow Definition',
-		name: 'workflowDefinition',
-		type: 'json',
-		typeOptions: { rows: 5 },
-		default: '{}',
-		hint: 'The form needs it. After pasting, close this node and open it again.',
-		description:
-			"The workflow's API-format export, as it was uploaded to the platform: paste the whole file. It stays in n8n. The node then checks all changed inputs before it submits anything.",
-	},
-	{
-		displayName: 'Parameter View',
-		name: 'parameterSpec',
-		type: 'json',
-		typeOptions: { rows: 3 },
-		default: '{}',
-		hint: 'Optional. Lists become drop-downs, and ranges are shown and checked.',
-		description: "The workflow's parameter view from the platform's console: paste all of it",
-	},
-];
-
 /** In the order in which they are filled in. */
 const imageSlotValues: INodeProperties[] = [
 	{
-		displayName: 'Node ID',
+		displayName: 'Node',
 		name: 'nodeId',
-		type: 'string',
+		type: 'resourceLocator',
 		required: true,
-		default: '',
-		placeholder: 'e.g. 10',
+		default: { mode: 'list', value: '' },
+		modes: [
+			{
+				displayName: 'From List',
+				name: 'list',
+				type: 'list',
+				hint: 'From "Workflow Definition"; without it, enter the ID',
+				typeOptions: { searchListMethod: 'searchImageNodes', searchable: true },
+			},
+			{ displayName: 'By ID', name: 'id', type: 'string', placeholder: 'e.g. 10' },
+		],
 		description: 'The node that loads the image',
 	},
 	{
@@ -262,14 +278,46 @@ export const seedFields: INodeProperties[] = [
 	{
 		displayName: 'Seed Targets',
 		name: 'seedTargets',
-		type: 'string',
-		default: '',
-		placeholder: 'e.g. 3.seed',
+		type: 'resourceLocator',
+		default: { mode: 'list', value: '' },
 		displayOptions: { show: { seedMode: ['fixed', 'increment', 'random'] } },
+		modes: [
+			{
+				displayName: 'From List',
+				name: 'list',
+				type: 'list',
+				placeholder: 'Every seed',
+				hint: 'From "Workflow Definition"; without it, enter the names',
+				typeOptions: { searchListMethod: 'searchSeeds', searchable: true },
+			},
+			{
+				displayName: 'By Name',
+				name: 'id',
+				type: 'string',
+				placeholder: 'e.g. 3.seed',
+				hint: 'Node ID and parameter; several are separated by commas',
+			},
+		],
 		description:
-			'Node ID and parameter of each seed, separated by commas. Empty means every seed in the workflow definition, or in the inputs changed above.',
+			'Which inputs are the seeds. Empty means every seed in the workflow definition, or in the inputs changed above.',
 	},
 ];
+
+/** Shown at the field rather than when the run fails. */
+const seedNotice: INodeProperties = {
+	displayName:
+		'Without a "Workflow Definition" the node cannot tell which inputs are seeds. Paste the export, enter the names under "Seed Targets", or set a seed in the inputs above.',
+	name: 'seedNotice',
+	type: 'notice',
+	default: '',
+	displayOptions: {
+		show: {
+			seedMode: ['fixed', 'increment', 'random'],
+			workflowDefinition: ['{}', ''],
+			seedTargets: [''],
+		},
+	},
+};
 
 /** The fields that decide what is submitted. */
 export const SUBMITTED_FIELDS: readonly INodeProperties[] = [
@@ -277,6 +325,16 @@ export const SUBMITTED_FIELDS: readonly INodeProperties[] = [
 	...overrideFields,
 	imageSlotFields,
 	...seedFields,
+];
+
+/** The form of operations that submit. */
+export const submitForm: readonly INodeProperties[] = [
+	workflowIdField,
+	...definitionFields,
+	...overrideFields,
+	imageSlotFields,
+	...seedFields,
+	seedNotice,
 ];
 
 export const outputFields: INodeProperties[] = [

@@ -8,7 +8,7 @@ import { isWebAddress } from '../../../shared/text/webAddress';
 import type { ImageInput } from '../../tasks/submit';
 import { imageAtUrl, imageInField, type ImageSource } from '../imageSource';
 import type { NodeRun } from '../run';
-import { textOf } from './prompt';
+import { chosenText, textOf } from './prompt';
 
 export interface ImageSlots {
 	readonly images: readonly ImageInput[];
@@ -29,9 +29,10 @@ export function readImageSlots(
 	const rows = objectsIn(context.getNodeParameter('imageSlots.slot', itemIndex, []));
 	for (const [index, row] of rows.entries()) {
 		const name = `Image ${index + 1} of "Input Images"`;
-		const nodeId = textOf(row.nodeId);
+		const nodeId = chosenText(row.nodeId);
 		const place = { nodeId, parameter: textOf(row.parameter) || 'image' };
-		if (!nodeId) return failInput(`${name} has no node ID`, 'Enter the ID of the node that loads the image.');
+		if (!nodeId)
+			return failInput(`${name} has no node`, 'Choose the node that loads the image, or enter its ID.');
 		if (row.source === 'imageId') {
 			const imageId = readImageId(row, name);
 			if (!imageId.ok) return imageId;

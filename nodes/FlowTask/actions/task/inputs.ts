@@ -12,13 +12,15 @@ import { stillUnclear } from '../../failures';
 import type { TaskJob } from '../../tasks/engine';
 import type { IdempotencyKey, SubmitStart } from '../../tasks/submit';
 import { acceptedFor, checkImagePlaces, checkOverrides } from '../../workflow/checks';
+import { isSeedName } from '../../workflow/graph';
 import { withInput } from '../../workflow/prompt';
-import { applySeed, isSeedName } from '../../workflow/seeds';
+import { applySeed } from '../../workflow/seeds';
 import type { Delivery } from '../deliver';
 import type { NodeRun } from '../run';
 import { SUBMITTED_FIELDS } from './fields';
 import { readImageSlots } from './imageSlots';
-import { readPrompt, textOf } from './prompt';
+import { readOutputNodes } from './outputNodes';
+import { chosenText, readPrompt } from './prompt';
 
 /** Reads the tasks of one input item: one to submit, or several to wait for. */
 export type PrepareItem = (itemIndex: number, run: NodeRun) => Array<Result<PreparedTask>>;
@@ -67,9 +69,16 @@ function prepareTask(
 		start: TaskJob['start'],
 		seeds: Readonly<Record<string, number>>,
 	): Result<PreparedTask> => {
-		const delivery = { ...readDelivery(context, itemIndex), workflowId, seeds };
+		const outputs = readOutputNodes(context, itemIndex, run);
+		if (!outputs.ok) return outputs;
+		const delivery = {
+			...{ ...readDelivery(context, itemIndex), workflowId, seeds },
+			outputs: outputs.value,
+		};
 		const record = run.memory.record(itemIndex, fingerprint, seeds);
-		return ok({ job: { itemIndex, wantsFiles: delivery.form !== 'urls', start, record }, delivery });
+		const outputNodes = outputs.value?.map(({ nodeId }) => nodeId);
+		const job = { itemIndex, wantsFiles: delivery.form !== 'urls', outputNodes, start, record };
+		return ok({ job, delivery });
 	};
 	if (past.kind === 'task') {
 		const { taskId, submittedAtMs, seeds } = past;
@@ -168,7 +177,7 @@ export function readDelivery(context: IExecuteFunctions, itemIndex: number): Del
 }
 
 export function textParameter(context: IExecuteFunctions, name: string, itemIndex: number): string {
-	return textOf(context.getNodeParameter(name, itemIndex, ''));
+	return chosenText(context.getNodeParameter(name, itemIndex, ''));
 }
 
 function refuseWorkflowId(workflowId: string): Failure | undefined {

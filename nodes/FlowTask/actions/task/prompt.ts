@@ -1,7 +1,7 @@
 import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 
 import { fail, failInput, ok, type Result } from '../../../shared/errors/failure';
-import { excerpt, objectsIn } from '../../../shared/text/json';
+import { excerpt, member, objectsIn } from '../../../shared/text/json';
 import { textOrNumber } from '../../../shared/text/textOf';
 import { promptFromFields, type OverrideField, type OverrideType, type Prompt } from '../../workflow/prompt';
 import { promptFromForm, refuseMissingRows, withRowTitles, type FormRows } from '../../workflow/promptForm';
@@ -46,7 +46,7 @@ function readForm(context: IExecuteFunctions, itemIndex: number): Result<Prompt>
 	if (missing) return fail(missing);
 	try {
 		// n8n converts the rows' values to their types, and throws if it cannot.
-		return promptFromForm(context.getNodeParameter(name, itemIndex, {}));
+		return promptFromForm(context.getNodeParameter(name, itemIndex, {}), rows.entered);
 	} catch (error) {
 		const reason = error instanceof Error ? error.message : 'a row contains a value of another type';
 		const more =
@@ -67,6 +67,11 @@ function readRow(row: IDataObject): OverrideField {
 		value: 'value' in row ? row.value : '',
 		valueType: OVERRIDE_TYPES.find((type) => type === row.valueType) ?? 'auto',
 	};
+}
+
+/** What was chosen from a list or entered beside it; nodes saved before there was a list have the bare text. */
+export function chosenText(value: unknown): string {
+	return textOf(member(value, '__rl') === true ? member(value, 'value') : value);
 }
 
 export function textOf(value: unknown): string {

@@ -1,8 +1,7 @@
 import { optionsWith } from '../options';
 import type { Operation } from '../../../shared/form/operation';
-import { definitionFields, outputFields, simplifyField, SUBMITTED_FIELDS } from './fields';
-import { taskReader } from './inputs';
-import { runItems } from './taskRun';
+import { outputFields, simplifyField, submitForm } from './fields';
+import { previewField, submitOrPreview } from './preview';
 
 /** Upload, submit, wait and download for all input items together (§1.2, §4.1 to §4.3). */
 export const run: Operation = {
@@ -10,8 +9,8 @@ export const run: Operation = {
 	name: 'Run',
 	description: 'Run an image workflow for each item and get its images',
 	action: 'Run an image workflow',
-	fields: [...SUBMITTED_FIELDS, ...outputFields, simplifyField, ...definitionFields, optionsWith()],
+	fields: [...submitForm, ...outputFields, simplifyField, previewField, optionsWith()],
 	async execute(context) {
-		return await runItems(context, 'finished', taskReader(context));
+		return await submitOrPreview(context, 'finished');
 	},
 };

@@ -1,8 +1,7 @@
 import { optionsWith } from '../options';
 import type { Operation } from '../../../shared/form/operation';
-import { definitionFields, SUBMITTED_FIELDS } from './fields';
-import { taskReader } from './inputs';
-import { runItems } from './taskRun';
+import { submitForm } from './fields';
+import { previewField, submitOrPreview } from './preview';
 
 /** Submits and returns at once with the task id (§4.1). */
 export const submit: Operation = {
@@ -11,8 +10,8 @@ export const submit: Operation = {
 	description: 'Submit a task for each item and return its task ID at once',
 	action: 'Submit a task',
 	fields: [
-		...SUBMITTED_FIELDS,
-		...definitionFields,
+		...submitForm,
+		previewField,
 		optionsWith([
 			'idempotencyKey',
 			'idempotencyScope',
@@ -21,11 +20,12 @@ export const submit: Operation = {
 			'maxFileSizeMb',
 			'maxTasks',
 			'onUnknownSubmit',
+			'recordTasks',
 			'requestsPerSecond',
 			'timeoutMinutes',
 		]),
 	],
 	async execute(context) {
-		return await runItems(context, 'submitted', taskReader(context));
+		return await submitOrPreview(context, 'submitted');
 	},
 };

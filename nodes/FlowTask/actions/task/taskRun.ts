@@ -1,14 +1,17 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { failRun } from '../../../shared/errors/nodeError';
-import type { Failure } from '../../../shared/errors/failure';
+import type { Failure, Result } from '../../../shared/errors/failure';
 import { showHint } from '../../../shared/run/deliver';
 import { overBudget } from '../../../shared/run/frame';
 import { outcome, runTasks, type EngineSettings, type TaskJob, type TaskOutcome } from '../../tasks/engine';
+import { allOf, type ObservedJob } from '../../tasks/observer';
 import { explainWatchEnd } from '../../failures';
 import { deliver, type DeliveredTask } from '../deliver';
+import { openProgress } from '../progress';
+import { openRecorder } from '../record';
 import { inNodeRun, type NodeRun } from '../run';
-import type { PrepareItem } from './inputs';
+import type { PreparedTask, PrepareItem } from './inputs';
 
 /**
  * Runs the tasks of all items in one engine and delivers them. Nothing is sent before every item was read.
@@ -48,7 +51,11 @@ async function runAll(
 		stopAtFailure: !context.continueOnFail(),
 		lateIsFailure: options.onTimeout === 'error',
 	};
-	const outcomes = await runTasks(hopeless ? [] : jobs, settings, run);
+	const recorder = openRecorder(context, run, jobs.length, hostedWorkflowOf(prepared));
+	const progress = openProgress(context, run, jobs.length);
+	const observer = allOf([recorder, progress].filter((one) => one !== undefined));
+	const outcomes = await runTasks(hopeless ? [] : jobs, settings, { ...run, observer });
+	await progress?.end(outcomes);
 	const outcomeOf = new Map(outcomes.map((result, index) => [jobs[index], result]));
 	const tasks = prepared.map(({ itemIndex, task }): DeliveredTask => {
 		if (!task.ok) return { outcome: outcome(itemIndex, { failure: task.failure }), delivery: UNUSED };
@@ -58,7 +65,17 @@ async function runAll(
 	const hasSockets = run.lines.all.some(({ sockets }) => sockets?.available === true);
 	if (options.progressChannel === 'websocket' && !hasSockets) run.remarks.add(NO_SOCKET);
 	for (const message of run.remarks) showHint(context, message, 'info');
-	return deliver(context, tasks, run);
+	return deliver(context, tasks, run, progress !== undefined);
+}
+
+/** The hosted workflow of a job, as far as the form says it. */
+function hostedWorkflowOf(
+	prepared: ReadonlyArray<{ readonly task: Result<PreparedTask> }>,
+): (job: ObservedJob) => string {
+	const known = new Map<ObservedJob, string>(
+		prepared.flatMap(({ task }) => (task.ok ? [[task.value.job, task.value.delivery.workflowId ?? '']] : [])),
+	);
+	return (job) => known.get(job) ?? '';
 }
 
 const NO_SOCKET =

@@ -4,9 +4,10 @@ import { ok } from '../../../shared/errors/failure';
 import { readItem } from '../../../shared/errors/expressionError';
 import { optionsWith } from '../options';
 import type { Operation } from '../../../shared/form/operation';
-import { outputFields, simplifyField, taskIdsField } from './fields';
+import { outputFields, simplifyField } from './fields';
 import { readDelivery, type PrepareItem } from './inputs';
-import { taskIdsOf } from './taskIds';
+import { readOutputNodes } from './outputNodes';
+import { readTaskIds, taskSourceFields, type TaskIdsOfItems } from './taskSource';
 import { runItems } from './taskRun';
 import { pollAndSleep, type SeenEnds } from './wait.suspended';
 
@@ -20,7 +21,7 @@ export const wait: Operation = {
 	description: 'Wait for submitted tasks and get their images',
 	action: 'Wait for tasks',
 	fields: [
-		taskIdsField,
+		...taskSourceFields,
 		{
 			displayName: 'Wait Mode',
 			name: 'waitMode',
@@ -53,28 +54,40 @@ export const wait: Operation = {
 			'maxFileSizeMb',
 			'noProgressMinutes',
 			'onTimeout',
+			'outputNodes',
+			'recordTasks',
 			'requestsPerSecond',
+			'streamProgress',
 			'timeoutMinutes',
 			'urlExpirePeriod',
 		]),
 	],
 	async execute(context) {
-		if (context.getNodeParameter('waitMode', 0, 'hold') !== 'suspend') return await collect(context);
-		return await pollAndSleep(context, async (ends) => await collect(context, ends));
+		const taskIds = await readTaskIds(context);
+		if (context.getNodeParameter('waitMode', 0, 'hold') !== 'suspend') return await collect(context, taskIds);
+		return await pollAndSleep(context, taskIds, async (ends) => await collect(context, taskIds, ends));
 	},
 };
 
 /** @param ends how a suspended wait saw the tasks end */
-async function collect(context: IExecuteFunctions, ends?: SeenEnds): Promise<INodeExecutionData[][]> {
-	const prepareItem: PrepareItem = (itemIndex) => {
-		const taskIds = taskIdsOf(context, itemIndex);
-		if (!taskIds.ok) return [taskIds];
-		const read = readItem(() => ok(readDelivery(context, itemIndex)));
+async function collect(
+	context: IExecuteFunctions,
+	idsOfItems: TaskIdsOfItems,
+	ends?: SeenEnds,
+): Promise<INodeExecutionData[][]> {
+	const prepareItem: PrepareItem = (itemIndex, run) => {
+		const taskIds = idsOfItems[itemIndex];
+		if (!taskIds?.ok) return taskIds ? [taskIds] : [];
+		const read = readItem(() => {
+			const outputs = readOutputNodes(context, itemIndex, run);
+			return outputs.ok ? ok({ ...readDelivery(context, itemIndex), outputs: outputs.value }) : outputs;
+		});
 		if (!read.ok) return [read];
 		const delivery = read.value;
+		const outputNodes = delivery.outputs?.map(({ nodeId }) => nodeId);
 		return taskIds.value.map((taskId) => {
 			const start = { kind: 'watch', taskId, seen: ends?.get(itemIndex)?.get(taskId) } as const;
-			return ok({ job: { itemIndex, wantsFiles: delivery.form !== 'urls', start }, delivery });
+			return ok({ job: { itemIndex, wantsFiles: delivery.form !== 'urls', outputNodes, start }, delivery });
 		});
 	};
 	return await runItems(context, 'finished', prepareItem, ends && COLLECT_MS);

@@ -19,7 +19,8 @@ import {
 } from '../../tasks/suspend';
 import type { WatchEnd } from '../../tasks/watched';
 import { inNodeRun, type AccountLine, type NodeRun } from '../run';
-import { taskIdsOf } from './taskIds';
+import { openRecorder } from '../record';
+import type { TaskIdsOfItems } from './taskSource';
 
 const CONTEXT_KEY = 'flowTaskWaits';
 
@@ -33,13 +34,14 @@ export type SeenEnds = ReadonlyMap<number, ReadonlyMap<string, WatchEnd>>;
  */
 export async function pollAndSleep(
 	context: IExecuteFunctions,
+	idsOfItems: TaskIdsOfItems,
 	endWait: (ends: SeenEnds) => Promise<INodeExecutionData[][]>,
 ): Promise<INodeExecutionData[][]> {
 	const refusal = refuseUnwired(context);
 	if (refusal) return failRun(context, refusal);
 	let ends: SeenEnds = new Map();
 	const outputs = await inNodeRun(context, async (run) => {
-		const poll = await pollOnce(context, run);
+		const poll = await pollOnce(context, run, idsOfItems);
 		if (poll.ends) {
 			({ ends } = poll);
 			return [];
@@ -83,18 +85,28 @@ function leadsBack(context: IExecuteFunctions): boolean | undefined {
 type Poll = { readonly ends: SeenEnds } | { readonly ends?: undefined; readonly wakeAtMs: number };
 
 /** The wait ends when all accounts are done; until then all are polled. */
-async function pollOnce(context: IExecuteFunctions, run: NodeRun): Promise<Poll> {
+async function pollOnce(context: IExecuteFunctions, run: NodeRun, idsOfItems: TaskIdsOfItems): Promise<Poll> {
 	const itemsOf = itemsByAccount(run.lines, context.getInputData().keys());
 	const waits = waitsIn(context.getContext('node'));
+	const idsOf = (itemIndex: number): readonly string[] => {
+		const ids = idsOfItems[itemIndex];
+		return ids?.ok ? ids.value : [];
+	};
+	const taskCount = context.getInputData().reduce((sum, _, itemIndex) => sum + idsOf(itemIndex).length, 0);
+	const recorder = openRecorder(context, run, taskCount);
 	const polls = await Promise.all(
 		run.lines.all.map(async (line) => {
+			const { owner } = line;
 			const itemIndexes = itemsOf.get(line) ?? [];
-			const taskIds = itemIndexes.flatMap((itemIndex) => {
-				const ids = taskIdsOf(context, itemIndex);
-				return ids.ok ? ids.value : [];
-			});
+			const taskIds = itemIndexes.flatMap(idsOf);
 			const name = waitName(line, taskIds);
-			return { name, itemIndexes, ...(await pollAccount(run, line, taskIds, waits, name)) };
+			const poll = await pollAccount(run, line, taskIds, waits, name);
+			for (const itemIndex of itemIndexes) {
+				for (const taskId of idsOf(itemIndex))
+					recorder?.began({ itemIndex }, { taskId, source: 'given', owner });
+			}
+			for (const info of poll.infos.values()) recorder?.news(info, owner);
+			return { name, itemIndexes, ...poll };
 		}),
 	);
 	const wakeAtMs = Math.min(...polls.flatMap((poll) => poll.wakeAtMs ?? []));
@@ -111,6 +123,13 @@ function waitName({ owner }: AccountLine, taskIds: readonly string[]): string {
 	return sha256(JSON.stringify(wait));
 }
 
+interface AccountPoll {
+	readonly infos: ReadonlyMap<string, TaskInfo>;
+	/** How watching ended for each task, if the wait is over. */
+	readonly ends?: ReadonlyMap<string, WatchEnd>;
+	readonly wakeAtMs?: number;
+}
+
 /** A poll of the tasks of one account. */
 async function pollAccount(
 	run: NodeRun,
@@ -118,7 +137,7 @@ async function pollAccount(
 	taskIds: readonly string[],
 	waits: Record<string, unknown>,
 	name: string,
-): Promise<{ readonly ends?: ReadonlyMap<string, WatchEnd>; readonly wakeAtMs?: number }> {
+): Promise<AccountPoll> {
 	const read = await infoOfMany(line.api, taskIds, run.options.urlExpireSeconds);
 	const infos: ReadonlyMap<string, TaskInfo> = read.ok ? read.value.infos : new Map();
 	const settings: SuspendSettings = run.options;
@@ -135,8 +154,8 @@ async function pollAccount(
 			? undefined
 			: 'timedOut';
 	return end
-		? { ends: endsOf(taskIds, read, state, end, nowMs) }
-		: { wakeAtMs: nowMs + sleepMs(state, infos, settings, nowMs) };
+		? { infos, ends: endsOf(taskIds, read, state, end, nowMs) }
+		: { infos, wakeAtMs: nowMs + sleepMs(state, infos, settings, nowMs) };
 }
 
 /** The waits that n8n stores with the execution; they outlive the sleep. */

@@ -25,11 +25,11 @@ test('a row for each value input, with its range or its list', () => {
 	const { fields } = overrideFieldsOf(definition, view);
 	expect(fields).toMatchObject([
 		// The end of all seeds is no limit to a person.
-		{ id: '3/seed', displayName: 'KSampler · seed (0 or more)', type: 'number', defaultValue: 5 },
-		{ id: '3/steps', displayName: 'KSampler · steps (from 1 to 150)', type: 'number', defaultValue: 20 },
+		{ id: '3/seed', displayName: 'KSampler (3) · seed (0 or more)', type: 'number', defaultValue: 5 },
+		{ id: '3/steps', displayName: 'KSampler (3) · steps (from 1 to 150)', type: 'number', defaultValue: 20 },
 		{
 			id: '3/sampler_name',
-			displayName: 'KSampler · sampler_name',
+			displayName: 'KSampler (3) · sampler_name',
 			type: 'options',
 			options: [{ value: 'euler' }, { value: 'heun' }],
 			defaultValue: 'euler',
@@ -41,12 +41,15 @@ test('an empty list leaves the field free, and the value of the export is always
 	const lists = (list: string[]) => JSON.stringify({ '3': { inputs: { sampler_name: { spec: { list } } } } });
 	const samplerOf = (spec: string) =>
 		overrideFieldsOf(definition, spec).fields.find(({ id }) => id === '3/sampler_name');
-	expect(samplerOf(lists([]))).toMatchObject({ type: 'string', defaultValue: 'euler' });
+	expect(samplerOf(lists([]))).toMatchObject({
+		type: 'string',
+		displayName: 'KSampler (3) · sampler_name – hosted: euler',
+	});
 	expect(samplerOf(lists(['heun']))?.options).toMatchObject([{ value: 'heun' }, { value: 'euler' }]);
 });
 
 test.each<[string, unknown, unknown, string]>([
-	['nothing pasted', '{}', '{}', 'paste its API-format export into "Workflow Definition" further down'],
+	['nothing pasted', '{}', '{}', 'paste its API-format export into "Workflow Definition" above'],
 	['a cut file', definition.slice(0, -5), '{}', 'is not valid JSON'],
 	['a file of the editor', '{"nodes": [], "links": []}', '{}', 'UI format'],
 	['a view that is none', definition, '{"3": {}}', '"Parameter View" is JSON, but'],
@@ -68,15 +71,15 @@ test('each notice says what to do about it', () => {
 	);
 });
 
-test('a row is as n8n wants it, and a value of no length has its default too', () => {
+test('a row is as n8n wants it; numbers and switches start with the hosted value, texts name it', () => {
 	const source = { '3': { class_type: 'X', inputs: { a: '', b: false, c: 0, d: 'x'.repeat(3_000) } } };
 	const common = { required: false, display: true, defaultMatch: false, canBeUsedToMatch: false };
 	expect(overrideFieldsOf(source, undefined)).toEqual({
 		fields: [
-			{ ...common, id: '3/a', displayName: 'X · a', type: 'string', defaultValue: '' },
-			{ ...common, id: '3/b', displayName: 'X · b', type: 'boolean', defaultValue: false },
-			{ ...common, id: '3/c', displayName: 'X · c', type: 'number', defaultValue: 0 },
-			{ ...common, id: '3/d', displayName: 'X · d', type: 'string' },
+			{ ...common, id: '3/a', displayName: 'X (3) · a – hosted: empty', type: 'string' },
+			{ ...common, id: '3/b', displayName: 'X (3) · b', type: 'boolean', defaultValue: false },
+			{ ...common, id: '3/c', displayName: 'X (3) · c', type: 'number', defaultValue: 0 },
+			{ ...common, id: '3/d', displayName: `X (3) · d – hosted: ${'x'.repeat(59)}…`, type: 'string' },
 		],
 	});
 });
@@ -102,13 +105,60 @@ test.each<[string, unknown]>([
 	expect(overrideFieldsOf(source, '').fields).toHaveLength(2);
 });
 
+test('more inputs than the editor can show are counted in a last line that takes no value', () => {
+	const inputs = Object.fromEntries(Array.from({ length: 310 }, (_, index) => [`p${index}`, index]));
+	const { fields } = overrideFieldsOf({ '3': { class_type: 'X', inputs } }, '');
+	expect(fields).toHaveLength(301);
+	expect(fields.at(-1)).toMatchObject({ readOnly: true, required: false });
+	expect(fields.at(-1)?.displayName).toMatch(/^10 more inputs are not listed: set them by "Node ID/);
+});
+
+/** As the editor keeps the rows of the example, one of them with a value. */
+const KEPT = { value: { '3/steps': 12 }, schema: overrideFieldsOf(definition, view).fields };
+
+test.each(['', '{}', undefined])('rows that hold a value stay while the definition is %j', (source) => {
+	expect(overrideFieldsOf(source, view, KEPT)).toEqual({ fields: KEPT.schema.map(withoutDefault) });
+});
+
+test.each<[string, string, string]>([
+	['a cut file', definition.slice(0, -5), view],
+	['a file of the editor', '{"nodes": [], "links": []}', view],
+	['a broken view', definition, '{'],
+])('rows that hold a value stay below the complaint about %s', (_case, source, spec) => {
+	const { fields, emptyFieldsNotice } = overrideFieldsOf(source, spec, KEPT);
+	expect(emptyFieldsNotice).toBeUndefined();
+	expect(fields[0]).toMatchObject({
+		readOnly: true,
+		displayName: overrideFieldsOf(source, spec).emptyFieldsNotice,
+	});
+	expect(fields.slice(1)).toEqual(KEPT.schema.map(withoutDefault));
+	// The complaint goes with what it was about.
+	expect(overrideFieldsOf(definition, view, { ...KEPT, schema: fields }).fields).toEqual(KEPT.schema);
+});
+
+test.each([
+	{},
+	{ value: null },
+	{ value: {}, schema: KEPT.schema },
+	{ value: 5, schema: [5, null] },
+	'x',
+	null,
+])('rows without a value give way to the notice: %j', (rows) => {
+	expect(overrideFieldsOf('{}', '', rows).fields).toEqual([]);
+});
+
+function withoutDefault({ defaultValue: _default, ...field }: object & { defaultValue?: unknown }): object {
+	return field;
+}
+
 test('it never throws: there are rows, or a notice', () => {
 	const source = fc.oneof(hostileSource(), fc.anything({ withBigInt: true, withMap: true, withDate: true }));
 	fc.assert(
 		fc.property(source, source, (definitionSource, specSource) => {
 			const { fields, emptyFieldsNotice } = overrideFieldsOf(definitionSource, specSource);
 			expect(fields.length > 0).toBe(emptyFieldsNotice === undefined);
-			for (const { displayName, id, options } of fields) {
+			for (const { displayName, id, options, readOnly } of fields) {
+				if (readOnly) continue;
 				expect(displayName).toContain(' · ');
 				expect(id).toContain('/');
 				if (options) expect(options.length).toBeGreaterThan(0);

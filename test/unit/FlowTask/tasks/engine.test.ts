@@ -11,6 +11,7 @@ import { ok, fail, type Result } from '../../../../nodes/shared/errors/failure';
 import { redactor } from '../../../../nodes/shared/text/redact';
 import type { CallFailure } from '../../../../nodes/FlowTask/failures';
 import type { Download, DownloadFailure, DownloadRequest } from '../../../../nodes/shared/files/download';
+import { heldFile } from '../../../../nodes/shared/files/uploadFile';
 import { TestClock, turn } from '../../testClock';
 import { course, failing, ScriptedPlatform } from '../platform.script';
 
@@ -73,7 +74,7 @@ function scene(): Scene {
 }
 
 function image(bytes: string, nodeId = '10'): ImageInput {
-	const file = { bytes: Buffer.from(bytes), fileName: 'a.png', mimeType: 'image/png' };
+	const file = heldFile({ bytes: Buffer.from(bytes), fileName: 'a.png', mimeType: 'image/png' });
 	return { nodeId, parameter: 'image', load: async () => ok(file) };
 }
 

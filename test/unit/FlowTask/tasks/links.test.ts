@@ -166,3 +166,27 @@ describe('namesFor', () => {
 		expect(new Set(stored).size).toBe(6);
 	});
 });
+
+describe('linksOf for certain nodes', () => {
+	it('gives their files only, in the order of the nodes, each node once', () => {
+		const info = taskInfo('t', {
+			status: 3,
+			progress_num: 100,
+			files: {
+				'9': ['https://f.example/a.png'],
+				'12': ['https://f.example/b.png', 'https://f.example/c.png'],
+			},
+			final_files: ['https://f.example/a.png'],
+		});
+		expect(linksOf(info, ['12', '9', '12', 'x'])).toEqual([
+			{ nodeId: '12', index: 0, url: 'https://f.example/b.png' },
+			{ nodeId: '12', index: 1, url: 'https://f.example/c.png' },
+			{ nodeId: '9', index: 2, url: 'https://f.example/a.png' },
+		]);
+	});
+
+	it('gives no file whose node the platform does not name', () => {
+		const info = taskInfo('t', { status: 3, progress_num: 100, final_files: ['https://f.example/a.png'] });
+		expect(linksOf(info, ['9'])).toEqual([]);
+	});
+});

@@ -6,6 +6,8 @@ import {
 	describeOutcome,
 	describeTask,
 	describeTiming,
+	markdownOf,
+	missingOutputsHint,
 	rawTaskInfo,
 	summarise,
 } from '../../../../nodes/FlowTask/tasks/outputs';
@@ -154,6 +156,8 @@ describe('describeForAgent', () => {
 		const snapshot = { info: succeeded('t'), sinceMs: AT, generatingAtMs: undefined, endedAtMs: AT };
 		const one = outcome({ snapshot });
 		expect(describeForAgent(one, describeOutcome(one, { seeds: { '3.seed': 0 } }, redact), redact)).toEqual({
+			markdown: '![t.png](https://files.example/t.png)',
+			note: expect.stringContaining('exactly as it is') as unknown,
 			taskId: 't',
 			status: 'succeeded',
 			seed: 0,
@@ -217,5 +221,45 @@ describe('summarise', () => {
 				expect(total).toBe(kinds.length);
 			}),
 		);
+	});
+});
+
+describe('markdownOf', () => {
+	it.each([
+		['https://f.example/a.png?x=1&y=2', '![a.png](https://f.example/a.png?x=1&y=2)'],
+		['https://f.example/a(1).png', '![a(1).png](<https://f.example/a(1).png>)'],
+		[
+			'https://f.example/view?filename=a%5Bb%5D%20c.png',
+			'![a b c.png](https://f.example/view?filename=a%5Bb%5D%20c.png)',
+		],
+		['https://f.example/a b>.png', '![a b>.png](<https://f.example/a%20b%3E.png>)'],
+		['https://f.example/clip.mp4?s=1', '[clip.mp4](https://f.example/clip.mp4?s=1)'],
+		['https://f.example/', '![image](https://f.example/)'],
+	])('%s', (url, text) => {
+		expect(markdownOf([url])).toBe(text);
+	});
+
+	it('puts each on a line of its own', () => {
+		expect(markdownOf(['https://f.example/a.png', 'https://f.example/b.png']).split('\n')).toHaveLength(2);
+	});
+});
+
+describe('missingOutputsHint', () => {
+	const wanted = [{ nodeId: '9', field: 'image' }];
+
+	it('says nothing where each node has a file', () => {
+		expect(missingOutputsHint([{ info: succeeded('t'), wanted }])).toBeUndefined();
+	});
+
+	it('does not guess where the platform names no node', () => {
+		const info = taskInfo('t', { status: 3, progress_num: 100, final_files: ['https://f.example/a.png'] });
+		expect(missingOutputsHint([{ info, wanted }])).toContain(
+			'did not say which node made the files of 1 task(s)',
+		);
+	});
+
+	it('names the nodes that have files', () => {
+		const hint = missingOutputsHint([{ info: succeeded('t'), wanted: [{ nodeId: '4', field: 'data' }] }]);
+		expect(hint).toBe('1 task(s) have no file of output node 4. Files came from 9.');
 	});
 });

@@ -6,6 +6,7 @@ import {
 	infoOfMany,
 	LONGEST_POLL_INTERVAL_MS,
 	nextIntervalMs,
+	Pace,
 	SHORTEST_POLL_INTERVAL_MS,
 	type PollFacts,
 } from '../../../../nodes/FlowTask/tasks/poll';
@@ -102,7 +103,25 @@ const MANY: PollFacts = {
 	remaining: 80,
 	backlog: false,
 	failed: false,
+	endsInMs: Infinity,
 };
+
+describe('Pace', () => {
+	it('tells nothing before two polls, or while nothing finishes', () => {
+		const pace = new Pace();
+		expect(pace.endsInMs(10)).toBe(Infinity);
+		pace.note(0, 40);
+		expect(pace.endsInMs(10)).toBe(Infinity);
+		pace.note(1_000, 0);
+		expect(pace.endsInMs(10)).toBe(Infinity);
+	});
+
+	it('is that of the last intervals: what is long over does not count', () => {
+		const pace = new Pace();
+		for (let second = 0; second < 20; second++) pace.note(second * 1_000, second < 10 ? 1_000 : 20);
+		expect(pace.endsInMs(30)).toBe(1_500);
+	});
+});
 
 describe('nextIntervalMs', () => {
 	it.each<[string, Partial<PollFacts>, number]>([
@@ -121,6 +140,11 @@ describe('nextIntervalMs', () => {
 		],
 		['doubles after a look that failed', { failed: true }, 8_000],
 		['doubles after one that failed for few tasks, too', { failed: true, remaining: 1 }, 8_000],
+		['ends just after the last task, if that comes before the second interval', { endsInMs: 5_000 }, 5_100],
+		['fits a whole number of times into what is left', { endsInMs: 13_900 }, 4_667],
+		['is cut to what is left', { endsInMs: 1_900 }, 2_000],
+		['is not stretched for items that wait', { endsInMs: 1_900, backlog: true }, 1_000],
+		['is not changed after a look that failed', { endsInMs: 1_900, failed: true }, 8_000],
 	])('%s', (_name, facts, expected) => {
 		expect(Math.round(nextIntervalMs(4_000, { ...MANY, ...facts }))).toBe(expected);
 	});
@@ -133,6 +157,7 @@ describe('nextIntervalMs', () => {
 			remaining: fc.nat(10_000),
 			backlog: fc.boolean(),
 			failed: fc.boolean(),
+			endsInMs: fc.oneof(fc.nat(100_000), fc.constant(Infinity)),
 		});
 		fc.assert(
 			fc.property(fc.array(facts, { maxLength: 50 }), (course) => {

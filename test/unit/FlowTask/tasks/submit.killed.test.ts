@@ -40,8 +40,10 @@ class Process {
 	table(table: DataTable): DataTable {
 		return {
 			read: async (column, values) => await this.live(async () => await table.read(column, values)),
-			insert: async (rows) => await this.live(async () => await table.insert(rows)),
+			insert: async (rows, mayRepeat) => await this.live(async () => await table.insert(rows, mayRepeat)),
 			update: async (column, rows) => await this.live(async () => await table.update(column, rows)),
+			updateAlike: async (column, changes) =>
+				await this.live(async () => await table.updateAlike(column, changes)),
 			remove: async (column, values) => await this.live(async () => await table.remove(column, values)),
 			removeBelow: async (column, before) =>
 				await this.live(async () => await table.removeBelow(column, before)),
@@ -81,7 +83,7 @@ class Scene {
 					const text = JSON.stringify({ code: 0, data: { prompt_id: `task ${key}` } });
 					return { kind: 'reply', status: 200, headers: {}, text };
 				}),
-			rateLimiter: createRateLimiter({ requestsPerSecond, concurrency: AT_ONCE }, clock, signal),
+			rateLimiter: createRateLimiter({ requestsPerSecond, concurrency: AT_ONCE }, { clock, signal }),
 			...{ clock, redact: redactor([]), random: this.random, signal, deadlineMs },
 		});
 		const ledger = createLedger(

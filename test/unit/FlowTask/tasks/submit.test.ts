@@ -1,4 +1,4 @@
-import type { InputFile } from '../../../../nodes/shared/files/inputFile';
+import { heldFile } from '../../../../nodes/shared/files/uploadFile';
 import type { SubmittedTask } from '../../../../nodes/FlowTask/api';
 import type { Prompt } from '../../../../nodes/FlowTask/workflow/prompt';
 import type { StopReason } from '../../../../nodes/FlowTask/failures';
@@ -120,7 +120,7 @@ function start(over: Partial<SubmitStart> = {}): SubmitStart {
 }
 
 function image(bytes: string, nodeId = '10', parameter = 'image'): ImageInput {
-	const file: InputFile = { bytes: Buffer.from(bytes), fileName: 'a.png', mimeType: 'image/png' };
+	const file = heldFile({ bytes: Buffer.from(bytes), fileName: 'a.png', mimeType: 'image/png' });
 	return { nodeId, parameter, load: async () => await Promise.resolve(ok(file)) };
 }
 

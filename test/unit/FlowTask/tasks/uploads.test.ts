@@ -1,4 +1,4 @@
-import type { InputFile } from '../../../../nodes/shared/files/inputFile';
+import { heldFile, type UploadFile } from '../../../../nodes/shared/files/uploadFile';
 import { createImageUploads, type LoadImage } from '../../../../nodes/FlowTask/tasks/uploads';
 import { fail, ok } from '../../../../nodes/shared/errors/failure';
 import { tooLarge as explainTooLarge } from '../../../../nodes/shared/files/inputFile';
@@ -27,7 +27,7 @@ function scene(): Scene {
 			const upload = createImageUploads({
 				upload: async (file) => {
 					const answer = await platform.upload(file);
-					held -= file.bytes.byteLength;
+					held -= file.size;
 					return answer;
 				},
 			});
@@ -51,10 +51,10 @@ function scene(): Scene {
 }
 
 /** Different bytes for each image, and none that this test has to hold. */
-function image(size: number, index: number): InputFile {
-	const bytes = Buffer.from(String(index));
-	Object.defineProperty(bytes, 'byteLength', { value: size });
-	return { bytes, fileName: 'a.png', mimeType: 'image/png' };
+function image(size: number, index: number): UploadFile {
+	const image = heldFile({ bytes: Buffer.from(String(index)), fileName: 'a.png', mimeType: 'image/png' });
+	Object.defineProperty(image.file, 'size', { value: size });
+	return { ...image, heldBytes: size };
 }
 
 describe('createImageUploads: bytes that are held at once', () => {
@@ -98,6 +98,17 @@ describe('createImageUploads: bytes that are held at once', () => {
 			),
 		).toBe(20 * MB);
 		expect(clock.elapsedMs).toBe(10 * 1_100);
+	});
+
+	it('are none where images are streamed: four at once, however large', async () => {
+		const { clock, platform } = scene();
+		const upload = createImageUploads(platform);
+		const uploads = Array.from(
+			{ length: 8 },
+			async (_, index) => await upload(async () => ok({ ...image(100 * MB, index), heldBytes: 0 }), 0),
+		);
+		await clock.run(Promise.all(uploads));
+		expect([platform.uploads.length, clock.elapsedMs]).toEqual([8, 2_000]);
 	});
 
 	it('are given back by an image that cannot be read', async () => {

@@ -698,6 +698,39 @@ describe('TaskWatcher: sockets', () => {
 		expect(clock.elapsedMs).toBeLessThan(8_000);
 	});
 
+	it('waits two seconds at most for the ends of more than four that run, so that one look finds them', async () => {
+		const { clock, platform, watch, sockets, socketOf } = scene({ withSockets: true });
+		const ids = many(platform, 10, (index) => (index < 3 ? 700 : 1_900));
+		const ends = watch(...ids);
+		await turn();
+		for (const socket of sockets) socket.open();
+		await clock.advance(600);
+		await clock.advance(200);
+		for (const id of ids.slice(0, 3)) socketOf(id).say(message(id, 3, 100));
+		await clock.advance(1_200);
+		for (const id of ids.slice(3)) socketOf(id).say(message(id, 3, 100));
+		await clock.run(ends);
+		expect(platform.rounds().map(({ atMs }) => atMs)).toEqual([500, 2_000]);
+		expect(clock.elapsedMs).toBeLessThan(2_200);
+
+		const stuck = scene({ withSockets: true });
+		const others = many(stuck.platform, 10, (index) => (index < 3 ? 700 : 9_000));
+		void stuck.watch(...others);
+		await stuck.clock.advance(800);
+		for (const id of others.slice(0, 3)) stuck.socketOf(id).say(message(id, 3, 100));
+		await stuck.clock.advance(2_000);
+		expect(stuck.platform.rounds().map(({ atMs }) => atMs)).toEqual([500, 2_500]);
+	});
+
+	it('looks just after the last of many ends, where they end at a steady pace', async () => {
+		const { clock, platform, watch } = scene();
+		const ids = many(platform, 200, (index) => (Math.floor(index / 8) + 1) * 300);
+		await clock.run(watch(...ids));
+		expect(clock.elapsedMs).toBeGreaterThanOrEqual(7_500);
+		expect(clock.elapsedMs).toBeLessThan(7_900);
+		expect(Math.min(...gaps(platform.rounds()))).toBeGreaterThanOrEqual(1_000);
+	});
+
 	it('is not led by a socket that lies: task info alone ends a task', async () => {
 		const { clock, platform, watch, socketOf } = scene({ withSockets: true });
 		platform.add('t', course(60_000));

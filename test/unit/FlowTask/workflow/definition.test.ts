@@ -33,6 +33,7 @@ const READ = {
 		{
 			nodeId: '3',
 			title: 'Sampler',
+			classType: 'KSampler',
 			inputs: [
 				{ name: 'seed', value: 5, isLink: false },
 				{ name: 'model', value: ['4', 0], isLink: true },
@@ -98,7 +99,7 @@ describe('readDefinition', () => {
 		['a title over two lines', { title: ' a\n b ' }, 'a b'],
 	])('has a title with %s', (_name, over, title) => {
 		const node = { class_type: 'KSampler', inputs: {}, ...over };
-		expect(read({ '57:43': node }).nodes).toEqual([{ nodeId: '57:43', title, inputs: [] }]);
+		expect(read({ '57:43': node }).nodes).toMatchObject([{ nodeId: '57:43', title, inputs: [] }]);
 	});
 
 	it('cuts a title that is no title', () => {
@@ -110,7 +111,7 @@ describe('readDefinition', () => {
 		'takes a node with %j for one without inputs',
 		(over) => {
 			expect(read({ '3': { class_type: 'X', ...over } }).nodes).toEqual([
-				{ nodeId: '3', title: 'X', inputs: [] },
+				{ nodeId: '3', title: 'X', classType: 'X', inputs: [] },
 			]);
 		},
 	);

@@ -7,6 +7,7 @@ import {
 	formFields,
 	MOST_FIELDS,
 	readFieldId,
+	shortTitle,
 	type FormField,
 } from '../../../../nodes/FlowTask/workflow/formFields';
 import { promptFromForm } from '../../../../nodes/FlowTask/workflow/promptForm';
@@ -23,7 +24,7 @@ function define(source: unknown): WorkflowDefinition {
 function fieldsOf(source: unknown, viewSource: unknown = ''): FormField[] {
 	const view = readParameterView(viewSource);
 	if (!view.ok) throw new Error(view.failure.message);
-	return formFields(define(source), view.value);
+	return [...formFields(define(source), view.value).fields];
 }
 
 function fieldOf(value: Json, spec?: Json): FormField | undefined {
@@ -85,22 +86,31 @@ describe('formFields', () => {
 			'3': { class_type: 'X', inputs: { a: 1, model: ['4', 0], text: ['99', 1] }, _meta: { title: 'T' } },
 			'4': { class_type: 'Y', inputs: {} },
 		};
-		expect(fieldsOf(source)).toEqual([{ id: '3/a', displayName: 'T · a', type: 'number', defaultValue: 1 }]);
-	});
-
-	it('names the node id where titles repeat, and only there', () => {
-		const node = (title: string) => ({ class_type: 'X', inputs: { a: 1 }, _meta: { title } });
-		const source = { '6': node('Text'), '57:43': node('Text'), '8': node('Other') };
-		expect(fieldsOf(source).map(({ displayName }) => displayName)).toEqual([
-			'Text (6) · a',
-			'Other · a',
-			'Text (57:43) · a',
+		expect(fieldsOf(source)).toEqual([
+			{ id: '3/a', displayName: 'T (3) · a', type: 'number', defaultValue: 1 },
 		]);
 	});
 
-	it.each<[Json, FormField['type'], FormField['defaultValue']]>([
-		['', 'string', ''],
-		['%date%', 'string', '%date%'],
+	it('always names the node id, and what a text or a seed is for', () => {
+		const sampler = { seed: ['12', 0], positive: ['6', 0], negative: ['57:43', 0] };
+		const source = {
+			'3': { class_type: 'KSampler', inputs: sampler },
+			'6': { class_type: 'CLIPTextEncode', inputs: { text: 'fox' }, _meta: { title: 'Text' } },
+			'57:43': { class_type: 'CLIPTextEncode', inputs: { text: 'bad' }, _meta: { title: 'Text' } },
+			'12': { class_type: 'PrimitiveInt', inputs: { value: 5 }, _meta: { title: 'Int' } },
+		};
+		expect(fieldsOf(source).map(({ displayName }) => displayName)).toEqual([
+			'Text (6, positive) · text – hosted: fox',
+			'Text (57:43, negative) · text – hosted: bad',
+			'Int (12, seed) · value',
+		]);
+	});
+
+	it.each<[Json, FormField['type'], FormField['defaultValue'], named?: string]>([
+		['', 'string', undefined, 'empty'],
+		[' \n', 'string', undefined, 'empty'],
+		['%date%', 'string', undefined, '%date%'],
+		['a\n  b', 'string', undefined, 'a b'],
 		[0, 'number', 0],
 		[-1.5, 'number', -1.5],
 		[false, 'boolean', false],
@@ -109,34 +119,38 @@ describe('formFields', () => {
 		[{ a: [1] }, 'object', '{"a":[1]}'],
 		[[], 'array', '[]'],
 		[[1, 2], 'array', '[1,2]'],
-		['x'.repeat(2_000), 'string', 'x'.repeat(2_000)],
-		['x'.repeat(2_001), 'string', undefined],
-		['x'.repeat(1_000_000), 'string', undefined],
-		[['x'.repeat(2_000)], 'array', undefined],
-		['12345678901234567890', 'number', undefined],
-		[2 ** 53, 'number', undefined],
+		['x'.repeat(60), 'string', undefined, 'x'.repeat(60)],
+		['x'.repeat(1_000_000), 'string', undefined, `${'x'.repeat(59)}…`],
+		[['x'.repeat(2_000)], 'array', undefined, 'too long to show'],
+		['12345678901234567890', 'number', undefined, '12345678901234567890'],
+		[2 ** 53, 'number', undefined, '9007199254740992'],
 		[Number.MAX_SAFE_INTEGER, 'number', Number.MAX_SAFE_INTEGER],
-	])('makes of %j a field of type %s', (value, type, defaultValue) => {
-		expect(fieldOf(value)).toEqual({
-			...{ id: '3/a', displayName: 'X · a', type },
-			...(defaultValue !== undefined && { defaultValue }),
-		});
-	});
+	])(
+		'makes of %# a row that starts with the hosted value, or names it',
+		(value, type, ...[defaultValue, named]) => {
+			const displayName = `X (3) · a${named === undefined ? '' : ` – hosted: ${named}`}`;
+			expect(fieldOf(value)).toEqual({
+				...{ id: '3/a', displayName, type },
+				...(defaultValue !== undefined && { defaultValue }),
+			});
+			expect(shortTitle(displayName)).toBe('X (3) · a');
+		},
+	);
 
 	it.each<[Json, Json, string, Array<string | number | boolean> | undefined]>([
-		[20, { min: 1, max: 100 }, 'X · a (from 1 to 100)', undefined],
-		[20, { min: 1 }, 'X · a (1 or more)', undefined],
-		[20, { min: 0, max: '18446744073709551615' }, 'X · a (0 or more)', undefined],
-		[20, { max: '18446744073709551615' }, 'X · a', undefined],
-		[20, { max: Number.MAX_SAFE_INTEGER }, 'X · a (9007199254740991 or less)', undefined],
-		[20, { list: [] }, 'X · a', undefined],
-		[20, { list: [], min: 1 }, 'X · a (1 or more)', undefined],
-		['a', ['b', 'a', 'b'], 'X · a', ['b', 'a']],
-		['c', { list: ['a', 'b'] }, 'X · a', ['a', 'b', 'c']],
-		[true, { list: [true, false] }, 'X · a', [true, false]],
-		[null, { list: ['a'], min: 1 }, 'X · a', ['a']],
-		[{}, { list: ['a'] }, 'X · a', ['a']],
-		[1, { list: ['1', 1] }, 'X · a', ['1', 1]],
+		[20, { min: 1, max: 100 }, 'X (3) · a (from 1 to 100)', undefined],
+		[20, { min: 1 }, 'X (3) · a (1 or more)', undefined],
+		[20, { min: 0, max: '18446744073709551615' }, 'X (3) · a (0 or more)', undefined],
+		[20, { max: '18446744073709551615' }, 'X (3) · a', undefined],
+		[20, { max: Number.MAX_SAFE_INTEGER }, 'X (3) · a (9007199254740991 or less)', undefined],
+		[20, { list: [] }, 'X (3) · a', undefined],
+		[20, { list: [], min: 1 }, 'X (3) · a (1 or more)', undefined],
+		['a', ['b', 'a', 'b'], 'X (3) · a', ['b', 'a']],
+		['c', { list: ['a', 'b'] }, 'X (3) · a', ['a', 'b', 'c']],
+		[true, { list: [true, false] }, 'X (3) · a', [true, false]],
+		[null, { list: ['a'], min: 1 }, 'X (3) · a', ['a']],
+		[{}, { list: ['a'] }, 'X (3) · a', ['a']],
+		[1, { list: ['1', 1] }, 'X (3) · a', ['1', 1]],
 	])('with %j in the export and %j as spec', (value, spec, displayName, options) => {
 		const field = fieldOf(value, spec);
 		expect(field?.displayName).toBe(displayName);
@@ -149,7 +163,7 @@ describe('formFields', () => {
 		const source = { '10': { class_type: 'Load', inputs: { [parameter]: 'old.png' } } };
 		const view = { '10': { [parameter]: { spec: [['old.png', 'b.png'], {}] } } };
 		expect(fieldsOf(source, view)).toEqual([
-			{ id: `10/${parameter}`, displayName: `Load · ${parameter}`, type: 'string', defaultValue: 'old.png' },
+			{ id: `10/${parameter}`, displayName: `Load (10) · ${parameter} – hosted: old.png`, type: 'string' },
 		]);
 	});
 
@@ -167,20 +181,21 @@ describe('formFields', () => {
 		expect(fieldsOf(source).map(({ id }) => id)).toEqual(['3/%F0%9F%A6%8A']);
 	});
 
-	it('keeps to a number of fields that the editor can show, what is changed most first', () => {
+	it('keeps to a number of fields that the editor can show, the most needed first, and counts the rest', () => {
 		const inputs = Object.fromEntries(
 			Array.from({ length: MOST_FIELDS }, (_, index) => [`p${index}`, index]),
 		);
-		const all = fieldsOf({ '1': { class_type: 'X', inputs } });
-		expect(all).toHaveLength(MOST_FIELDS);
-		expect(all[0]?.id).toBe('1/p0');
-		const more = fieldsOf({
+		const all = formFields(define({ '1': { class_type: 'X', inputs } }), EMPTY_VIEW);
+		expect(all.fields).toHaveLength(MOST_FIELDS);
+		expect(all.leftOut).toBe(0);
+		const source = {
 			'1': { class_type: 'X', inputs },
 			'2': { class_type: 'Y', inputs: { zzz: 1, seed: 5, text: 'fox' } },
-		});
-		expect(more).toHaveLength(MOST_FIELDS);
-		expect(more.slice(0, 4).map(({ id }) => id)).toEqual(['2/text', '2/seed', '1/p0', '1/p1']);
-		expect(more.at(-1)?.id).toBe(`1/p${MOST_FIELDS - 3}`);
+		};
+		const { fields, leftOut } = formFields(define(source), EMPTY_VIEW);
+		expect(leftOut).toBe(3);
+		expect(fields.slice(0, 4).map(({ id }) => id)).toEqual(['2/text', '2/seed', '1/p0', '1/p1']);
+		expect(fields.at(-1)?.id).toBe(`1/p${MOST_FIELDS - 3}`);
 	});
 
 	it('offers 150 nodes with a text of 1 MB, whose default is not stored a second time', () => {
@@ -205,7 +220,7 @@ describe('formFields', () => {
 		fc.assert(
 			fc.property(nodes, (entries) => {
 				const definition = define(JSON.stringify(Object.fromEntries(entries)));
-				const fields = formFields(definition, EMPTY_VIEW);
+				const { fields } = formFields(definition, EMPTY_VIEW);
 				expect(new Set(fields.map(({ id }) => id)).size).toBe(fields.length);
 				const rows = fields.map((field): [string, Json] => [field.id, unchanged(field) ?? null]);
 				const prompt = promptFromForm(Object.fromEntries(rows));

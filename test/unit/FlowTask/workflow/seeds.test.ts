@@ -6,16 +6,27 @@ import { applySeed, type SeedMode, type SeedPlan } from '../../../../nodes/FlowT
 
 const DEFINITION: WorkflowDefinition = {
 	nodes: [
-		{ nodeId: '3', title: 'Sampler', inputs: [{ name: 'seed', value: 5, isLink: false }] },
+		{
+			nodeId: '3',
+			title: 'Sampler',
+			classType: 'KSampler',
+			inputs: [{ name: 'seed', value: 5, isLink: false }],
+		},
 		{
 			nodeId: '7',
 			title: 'Refiner',
+			classType: 'KSampler',
 			inputs: [
 				{ name: 'noise_seed', value: 6, isLink: false },
 				{ name: 'steps', value: 20, isLink: false },
 			],
 		},
-		{ nodeId: '8', title: 'Linked', inputs: [{ name: 'seed', value: ['3', 0], isLink: true }] },
+		{
+			nodeId: '8',
+			title: 'Linked',
+			classType: 'X',
+			inputs: [{ name: 'seed', value: ['3', 0], isLink: true }],
+		},
 	],
 };
 

@@ -35,7 +35,7 @@ function noticesFor(
 	const hidden = typeof all.reasoningSent === 'string' ? all.reasoningSent : '';
 	const reasoningSent = expression.getSimpleParameterValue(node, hidden, 'internal', {}) as string;
 	return description.properties
-		.filter((property) => property.type === 'notice')
+		.filter(({ type: kind, displayOptions }) => kind === 'notice' && displayOptions?.show !== undefined)
 		.filter((property) =>
 			NodeHelpers.displayParameter({ ...all, reasoningSent }, property, node, description),
 		)

@@ -73,9 +73,17 @@ class FakeN8n {
 			table.rows.push(...items.map((json) => ({ id: ++this.lastId, ...json })));
 			return [{ success: true, insertedRows: items.length }];
 		}
+		if (operation === 'update') return items.flatMap((item) => this.update(parameters, item, table.rows));
 		const hits = this.select(parameters, items[0]!, table.rows);
 		if (operation === 'deleteRows') table.rows = table.rows.filter((row) => !hits.includes(row));
 		return hits;
+	}
+
+	/** The same cells for all rows that an item is about. */
+	private update(parameters: IDataObject, item: IDataObject, rows: IDataObject[]): IDataObject[] {
+		const { mappingMode, value } = parameters.columns as { mappingMode: string; value: unknown };
+		expect([mappingMode, value]).toEqual(['defineBelow', '={{ $json.cells }}']);
+		return this.select(parameters, item, rows).map((row) => Object.assign(row, item.cells));
 	}
 
 	/** Any condition; the values are expressions over the one input item. */
@@ -133,6 +141,7 @@ describe('the inline workflow', () => {
 					const table = open();
 					await table.insert(keys.map((key) => row(key)));
 					await table.read('entryKey', keys);
+					await table.updateAlike('entryKey', [{ values: keys, cells: row(keys[0] ?? '', 3) }]);
 					await table.remove('entryKey', keys);
 					return n8n.runs.map(({ code }) => code);
 				};
@@ -294,6 +303,30 @@ describe('many values', () => {
 	});
 });
 
+describe('changes that are alike', () => {
+	const keys = Array.from({ length: 45 }, (_, index) => `k${index}`);
+
+	it('are one statement for twenty rows, in one sub-execution, and touch no other row', async () => {
+		const table = open();
+		await table.insert([...keys, 'other'].map((key) => row(key)));
+		const changes = [
+			{ values: [...keys.slice(1), 'k1'], cells: { atMs: 7 } },
+			{ values: ['k0'], cells: { atMs: null } },
+		];
+		expect(await table.updateAlike('entryKey', changes)).toEqual(DONE);
+		expect(n8n.tables[0]?.rows.map(({ atMs }) => atMs)).toEqual([null, ...keys.slice(1).map(() => 7), 0]);
+		expect(n8n.operations.filter((operation) => operation === 'update')).toHaveLength(1);
+		expect(n8n.runs.at(-1)?.items).toHaveLength(4);
+	});
+
+	it('none of them is no work, and a table that is missing is not made', async () => {
+		expect(await open().updateAlike('entryKey', [])).toEqual(DONE);
+		expect(n8n.operations).toEqual([]);
+		expect(await open().updateAlike('entryKey', [{ values: ['a'], cells: { atMs: 1 } }])).toEqual(DONE);
+		expect(n8n.tables).toEqual([]);
+	});
+});
+
 it('removes what lies below a number, and leaves what has none', async () => {
 	const table = open();
 	await table.insert([row('a', 1), row('b', 5), row('c', 9), { entryKey: 'd', atMs: null }]);
@@ -345,5 +378,90 @@ describe('failures', () => {
 		expect(await table.insert([row('a')])).toMatchObject({ ok: false });
 		n8n.before = () => undefined;
 		expect(await table.insert([row('a')])).toEqual(DONE);
+	});
+});
+
+describe('runs of one workflow', () => {
+	let lastWorkflow = 0;
+	const run = (id: string) =>
+		openTable({ executeWorkflow: n8n.executeWorkflow, getWorkflow: () => ({ id, active: true }) }, SPEC);
+	/** One that no other test knows. */
+	const newWorkflow = (): string => `w${++lastWorkflow}`;
+
+	it('look the table up once, together with those that come later', async () => {
+		n8n.add('some_table');
+		const workflow = newWorkflow();
+		await Promise.all([1, 2, 3].map(async () => await run(workflow).read('entryKey', ['a'])));
+		await run(workflow).read('entryKey', ['a']);
+		expect(n8n.operations.filter((operation) => operation === 'list')).toHaveLength(1);
+		await run(newWorkflow()).read('entryKey', ['a']);
+		await run('').read('entryKey', ['a']);
+		await run('').read('entryKey', ['a']);
+		expect(n8n.operations.filter((operation) => operation === 'list')).toHaveLength(4);
+	});
+
+	it('make the table once', async () => {
+		const workflow = newWorkflow();
+		const done = await Promise.all(
+			[1, 2, 3].map(async (atMs) => await run(workflow).insert([row('a', atMs)])),
+		);
+		expect(done).toEqual([DONE, DONE, DONE]);
+		expect(n8n.operations.filter((operation) => operation === 'create')).toHaveLength(1);
+		expect(n8n.tables[0]?.rows).toHaveLength(3);
+	});
+
+	it('share sub-executions, and each gets its own rows', async () => {
+		const keys = Array.from({ length: 100 }, (_, index) => `k${index}`);
+		const workflow = newWorkflow();
+		await run(workflow).insert(keys.map((key) => row(key)));
+		n8n.runs.length = 0;
+		const found = await Promise.all(keys.map(async (key) => await run(workflow).read('entryKey', [key])));
+		expect(found.map((read) => read.ok && read.value.map(({ entryKey }) => entryKey))).toEqual(
+			keys.map((key) => [key]),
+		);
+		expect(n8n.operations).toEqual(['get', 'get']);
+		n8n.runs.length = 0;
+		await Promise.all(keys.map(async (key) => await run(workflow).insert([row(key, 2)], true)));
+		await Promise.all(keys.map(async (key) => await run(workflow).remove('entryKey', [key])));
+		expect(n8n.operations).toEqual(['insert', 'insert', 'deleteRows', 'deleteRows']);
+		expect(n8n.tables[0]?.rows).toEqual([]);
+	});
+
+	it('do not share inserts that must not happen twice', async () => {
+		n8n.add('some_table');
+		const workflow = newWorkflow();
+		await Promise.all([1, 2, 3].map(async (atMs) => await run(workflow).insert([row('a', atMs)])));
+		expect(n8n.operations.filter((operation) => operation === 'insert')).toHaveLength(3);
+	});
+
+	it('do not suffer from what one of them adds', async () => {
+		n8n.add('some_table');
+		const workflow = newWorkflow();
+		n8n.before = (operation, items) => {
+			if (operation === 'insert' && items.some(({ atMs }) => atMs === 2)) throw new Error('not this one');
+		};
+		const done = await Promise.all(
+			[1, 2, 3, 4].map(async (atMs) => await run(workflow).insert([row(`a${atMs}`, atMs)], true)),
+		);
+		expect(done.map(({ ok }) => ok)).toEqual([true, false, true, true]);
+		expect(n8n.tables[0]?.rows.map(({ atMs }) => atMs)).toEqual([1, 3, 4]);
+	});
+
+	it('see a table that was made since another began to look for it', async () => {
+		const workflow = newWorkflow();
+		const first = run(workflow).read('entryKey', ['a']);
+		n8n.add('some_table', SPEC.columns, [{ id: 1, entryKey: 'a' }]);
+		// n8n answers the first with what it saw before.
+		const second = await run(workflow).read('entryKey', ['a']);
+		expect(second).toMatchObject({ ok: true, value: [{ entryKey: 'a' }] });
+		await first;
+	});
+
+	it('find a table anew that was deleted and made again', async () => {
+		const workflow = newWorkflow();
+		await run(workflow).insert([row('a')]);
+		n8n.tables[0]!.id = 'another';
+		expect(await run(workflow).insert([row('b')])).toEqual(DONE);
+		expect(n8n.tables[0]?.rows).toHaveLength(2);
 	});
 });

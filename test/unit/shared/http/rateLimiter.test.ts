@@ -1,4 +1,5 @@
 import { createRateLimiter, type RateLimiter } from '../../../../nodes/shared/http/rateLimiter';
+import type { Lane } from '../../../../nodes/shared/http/pace';
 import { TestClock } from '../../testClock';
 
 interface Probe {
@@ -22,24 +23,31 @@ function probeOf(clock: TestClock): Probe {
 	return probe;
 }
 
-async function many(window: RateLimiter, count: number, request: () => Promise<void>): Promise<void> {
-	await Promise.all(Array.from({ length: count }, async () => await window.run('work', request)));
+async function one<T>(limiter: RateLimiter, lane: Lane, request: () => Promise<T>): Promise<T> {
+	return await limiter.run(lane, async (place) => {
+		await place.turn(Infinity);
+		return await request();
+	});
 }
 
-describe('createWindow', () => {
+async function many(limiter: RateLimiter, count: number, request: () => Promise<void>): Promise<void> {
+	await Promise.all(Array.from({ length: count }, async () => await one(limiter, 'work', request)));
+}
+
+describe('a rate limiter', () => {
 	it('starts requests no faster than the rate', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
-		const window = createRateLimiter({ requestsPerSecond: 4, concurrency: 100 }, clock);
-		await clock.run(many(window, 6, probe.request(10)));
+		const limiter = createRateLimiter({ requestsPerSecond: 4, concurrency: 100 }, { clock });
+		await clock.run(many(limiter, 6, probe.request(10)));
 		expect(probe.startedMs).toEqual([0, 250, 500, 750, 1_000, 1_250]);
 	});
 
 	it('counts both lanes for the rate', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
-		const window = createRateLimiter({ requestsPerSecond: 10, concurrency: 5 }, clock);
-		const run = async (lane: 'work' | 'watch'): Promise<void> => await window.run(lane, probe.request(1));
+		const limiter = createRateLimiter({ requestsPerSecond: 10, concurrency: 5 }, { clock });
+		const run = async (lane: 'work' | 'watch'): Promise<void> => await one(limiter, lane, probe.request(1));
 		await clock.run(Promise.all([run('work'), run('watch'), run('work'), run('watch')]));
 		expect(probe.startedMs).toEqual([0, 100, 200, 300]);
 	});
@@ -47,25 +55,25 @@ describe('createWindow', () => {
 	it('does not save up turns while nothing is asked for', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
-		const window = createRateLimiter({ requestsPerSecond: 1, concurrency: 10 }, clock);
+		const limiter = createRateLimiter({ requestsPerSecond: 1, concurrency: 10 }, { clock });
 		await clock.advance(60_000);
-		await clock.run(many(window, 3, probe.request(1)));
+		await clock.run(many(limiter, 3, probe.request(1)));
 		expect(probe.startedMs).toEqual([60_000, 61_000, 62_000]);
 	});
 
 	it('knows no rate where it is 0', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
-		const window = createRateLimiter({ requestsPerSecond: 0, concurrency: 50 }, clock);
-		await clock.run(many(window, 50, probe.request(1)));
+		const limiter = createRateLimiter({ requestsPerSecond: 0, concurrency: 50 }, { clock });
+		await clock.run(many(limiter, 50, probe.request(1)));
 		expect(new Set(probe.startedMs)).toEqual(new Set([0]));
 	});
 
 	it('keeps to so many at a time', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
-		const window = createRateLimiter({ requestsPerSecond: 0, concurrency: 3 }, clock);
-		await clock.run(many(window, 10, probe.request(100)));
+		const limiter = createRateLimiter({ requestsPerSecond: 0, concurrency: 3 }, { clock });
+		await clock.run(many(limiter, 10, probe.request(100)));
 		expect(probe.most).toBe(3);
 		expect(clock.elapsedMs).toBe(400);
 	});
@@ -73,48 +81,48 @@ describe('createWindow', () => {
 	it('lets a look through while a thousand submits queue', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
-		const window = createRateLimiter({ requestsPerSecond: 0, concurrency: 2 }, clock);
-		void many(window, 1_000, probe.request(10_000));
+		const limiter = createRateLimiter({ requestsPerSecond: 0, concurrency: 2 }, { clock });
+		void many(limiter, 1_000, probe.request(10_000));
 		await clock.advance(1);
 		const look = jest.fn(async () => 'seen');
-		await expect(clock.run(window.run('watch', look))).resolves.toBe('seen');
+		await expect(clock.run(one(limiter, 'watch', look))).resolves.toBe('seen');
 		expect(clock.elapsedMs).toBe(1);
 	});
 
 	it('gives a look the next turn, though submits wait for theirs', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
-		const window = createRateLimiter({ requestsPerSecond: 1, concurrency: 16 }, clock);
-		void many(window, 16, probe.request(1));
+		const limiter = createRateLimiter({ requestsPerSecond: 1, concurrency: 16 }, { clock });
+		void many(limiter, 16, probe.request(1));
 		await clock.advance(10);
-		await clock.run(window.run('watch', async () => 'seen'));
+		await clock.run(one(limiter, 'watch', async () => 'seen'));
 		expect(clock.elapsedMs).toBeLessThanOrEqual(2_000);
 	});
 
 	it('lets a submit through while looks hang', async () => {
 		const clock = new TestClock();
-		const window = createRateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock);
-		void window.run('watch', async () => await new Promise(() => undefined));
-		await expect(clock.run(window.run('work', async () => 'sent'))).resolves.toBe('sent');
+		const limiter = createRateLimiter({ requestsPerSecond: 0, concurrency: 1 }, { clock });
+		void one(limiter, 'watch', async () => await new Promise(() => undefined));
+		await expect(clock.run(one(limiter, 'work', async () => 'sent'))).resolves.toBe('sent');
 	});
 
-	it('holds both lanes back for a pause, and goes on at the rate after it', async () => {
+	it('holds both lanes back for a pause, and goes on slower after it', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
-		const window = createRateLimiter({ requestsPerSecond: 2, concurrency: 10 }, clock);
-		window.pause(clock.now() + 5_000);
-		const run = async (lane: 'work' | 'watch'): Promise<void> => await window.run(lane, probe.request(1));
+		const limiter = createRateLimiter({ requestsPerSecond: 2, concurrency: 10 }, { clock });
+		limiter.pace.refused({ slowdowns: 0 }, clock.now(), 5_000);
+		const run = async (lane: 'work' | 'watch'): Promise<void> => await one(limiter, lane, probe.request(1));
 		await clock.run(Promise.all([run('work'), run('watch'), run('work')]));
-		expect(probe.startedMs).toEqual([5_000, 5_500, 6_000]);
+		expect(probe.startedMs).toEqual([5_000, 6_000, 7_000]);
 	});
 
 	it('holds back also what was waiting for its turn when the pause came', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
-		const window = createRateLimiter({ requestsPerSecond: 10, concurrency: 10 }, clock);
-		const all = many(window, 4, probe.request(1));
+		const limiter = createRateLimiter({ requestsPerSecond: 10, concurrency: 10 }, { clock });
+		const all = many(limiter, 4, probe.request(1));
 		await clock.advance(50);
-		window.pause(clock.now() + 10_000);
+		limiter.pace.refused({ slowdowns: 0 }, clock.now(), 10_000);
 		await clock.run(all);
 		expect(probe.startedMs[0]).toBe(0);
 		expect(Math.min(...probe.startedMs.slice(1))).toBeGreaterThanOrEqual(10_050);
@@ -127,19 +135,22 @@ describe('createWindow', () => {
 	it('is not shortened by a pause that ends sooner', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
-		const window = createRateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock);
-		window.pause(clock.now() + 5_000);
-		window.pause(clock.now() + 1_000);
-		await clock.run(window.run('work', probe.request(1)));
+		const limiter = createRateLimiter({ requestsPerSecond: 0, concurrency: 1 }, { clock });
+		limiter.pace.refused({ slowdowns: 0 }, clock.now(), 5_000);
+		limiter.pace.refused({ slowdowns: 0 }, clock.now(), 1_000);
+		await clock.run(one(limiter, 'work', probe.request(1)));
 		expect(probe.startedMs).toEqual([5_000]);
 	});
 
 	it('leaves nobody asleep once its signal is aborted', async () => {
 		const clock = new TestClock();
 		const stop = new AbortController();
-		const window = createRateLimiter({ requestsPerSecond: 1, concurrency: 10 }, clock, stop.signal);
-		window.pause(clock.now() + 300_000);
-		const all = many(window, 5, async () => undefined);
+		const limiter = createRateLimiter(
+			{ requestsPerSecond: 1, concurrency: 10 },
+			{ clock, signal: stop.signal },
+		);
+		limiter.pace.refused({ slowdowns: 0 }, clock.now(), 300_000);
+		const all = many(limiter, 5, async () => undefined);
 		await clock.advance(10);
 		stop.abort();
 		await clock.run(all);
@@ -148,9 +159,9 @@ describe('createWindow', () => {
 
 	it('gives a place back when a request fails', async () => {
 		const clock = new TestClock();
-		const window = createRateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock);
-		const failing = window.run('work', async () => await Promise.reject(new Error('no')));
+		const limiter = createRateLimiter({ requestsPerSecond: 0, concurrency: 1 }, { clock });
+		const failing = one(limiter, 'work', async () => await Promise.reject(new Error('no')));
 		await expect(clock.run(failing)).rejects.toThrow('no');
-		await expect(clock.run(window.run('work', async () => 'next'))).resolves.toBe('next');
+		await expect(clock.run(one(limiter, 'work', async () => 'next'))).resolves.toBe('next');
 	});
 });

@@ -11,7 +11,7 @@ const isOwn = (outcome: Outcome<string>): boolean => outcome.kind === 'busy' && 
 /** Two requests in one lane; the first is busy at its first try. @returns when each was sent */
 async function sentAfter(busy: Outcome<string>): Promise<number[][]> {
 	const clock = new TestClock();
-	const rateLimiter = createRateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock);
+	const rateLimiter = createRateLimiter({ requestsPerSecond: 0, concurrency: 1 }, { clock });
 	const retry = createRetry({ rateLimiter, clock, random: () => 0 });
 	const sent: number[][] = [[], []];
 	const ask = async (number: number): Promise<void> => {
@@ -29,7 +29,7 @@ async function sentAfter(busy: Outcome<string>): Promise<number[][]> {
 }
 
 test('a service that is busy holds everything back', async () => {
-	expect(await sentAfter(BUSY)).toEqual([[0, 30_000], [30_000]]);
+	expect(await sentAfter(BUSY)).toEqual([[0, 30_000], [31_000]]);
 });
 
 test('where only one thing is busy, all others go on, and who asked is told at once', async () => {
@@ -38,7 +38,7 @@ test('where only one thing is busy, all others go on, and who asked is told at o
 
 test('tells how many tries it took, whatever ended them', async () => {
 	const clock = new TestClock();
-	const rateLimiter = createRateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock);
+	const rateLimiter = createRateLimiter({ requestsPerSecond: 0, concurrency: 1 }, { clock });
 	const retry = createRetry({ rateLimiter, clock, random: () => 0 });
 	const unclear: Outcome<string> = { kind: 'unclear', status: 502, text: 'a page' };
 	const ask = async () => await Promise.resolve(unclear);

@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import type { Clock } from '../../../../nodes/shared/run/clock';
 import type { DataTable } from '../../../../nodes/shared/dataTable/table';
+import type { HeldClaim } from '../../../../nodes/shared/idempotency/claim';
+import { KeyLines } from '../../../../nodes/shared/idempotency/keyLines';
 import { createLedger, type Ledger, type LedgerAnswer } from '../../../../nodes/shared/idempotency/ledger';
 import { CLAIM_FRESH_MS } from '../../../../nodes/shared/idempotency/rows';
 import { TestClock } from '../../testClock';
@@ -29,6 +31,8 @@ interface Plan {
 	/** So far its wall clock is set ahead, or back, at `setAtMs`. */
 	readonly setMs?: number;
 	readonly setAtMs?: number;
+	/** Runs of the same process share lines; one of its own if left out. */
+	readonly process?: number;
 	/** The process is gone at its so many-th call of the table, its effect included or not. */
 	readonly diesAt: number | undefined;
 }
@@ -43,6 +47,7 @@ interface Story {
 	/** By owner; `undefined` where it died. */
 	readonly answers: Array<LedgerAnswer['kind'] | 'failure' | undefined>;
 	readonly elapsedMs: number;
+	readonly calls: number;
 }
 
 const AFTER_MIDNIGHT: Omit<Plan, 'diesAt'> = { startMs: 0, sendMs: 100, fate: 'answered', skewMs: 0 };
@@ -54,6 +59,8 @@ const planOf = (over: { fate?: fc.Arbitrary<Fate>; diesAt?: fc.Arbitrary<number 
 		fate: over.fate ?? fc.constant('answered'),
 		skewMs: fc.integer({ min: -20_000, max: 20_000 }),
 		diesAt: over.diesAt ?? fc.constant(undefined),
+		// Those that may die are each in a process of their own.
+		...(!over.diesAt && { process: fc.integer({ min: 0, max: 2 }) }),
 	});
 
 function lucky(seed: number): () => number {
@@ -86,8 +93,9 @@ function mortal(table: DataTable, diesAt: number | undefined, die: () => void): 
 	};
 	return {
 		read: async (column, values) => await live(async () => await table.read(column, values)),
-		insert: async (rows) => await live(async () => await table.insert(rows)),
+		insert: async (rows, mayRepeat) => await live(async () => await table.insert(rows, mayRepeat)),
 		update: async (column, rows) => await live(async () => await table.update(column, rows)),
+		updateAlike: async (column, changes) => await live(async () => await table.updateAlike(column, changes)),
 		remove: async (column, values) => await live(async () => await table.remove(column, values)),
 		removeBelow: async (column, before) => await live(async () => await table.removeBelow(column, before)),
 	};
@@ -97,11 +105,18 @@ async function play(
 	plans: readonly Plan[],
 	seed: number,
 	onUnknown: 'error' | 'again',
-	{ behindMs = 0, caughtUpMs = 0, ttlMs = 0 } = {},
+	{ behindMs = 0, caughtUpMs = 0, ttlMs = 0, repeated = 0.2 } = {},
 ): Promise<Story> {
 	const clock = new TestClock();
 	const random = lucky(seed);
 	const table = new MemoryTable(clock, random, 150);
+	const processes = new Map<number, KeyLines<HeldClaim>>();
+	const linesOf = (process: number | undefined): KeyLines<HeldClaim> => {
+		const lines = processes.get(process ?? NaN) ?? new KeyLines<HeldClaim>();
+		if (process !== undefined) processes.set(process, lines);
+		return lines;
+	};
+	table.repeats = () => random() < repeated;
 	table.hides = (ageMs) => clock.elapsedMs < caughtUpMs && ageMs < behindMs;
 	const sent: Array<{ owner: number; heldMs: number; atMs: number; fate: Fate }> = [];
 
@@ -142,6 +157,7 @@ async function play(
 						death.resolve(undefined);
 					}),
 					...{ clock: mine, random, signal: new AbortController().signal },
+					lines: linesOf(plan.process),
 				};
 				const life = async () => {
 					await clock.sleep(plan.startMs);
@@ -154,7 +170,9 @@ async function play(
 			}),
 		),
 	);
-	return { sent, answers, elapsedMs: clock.elapsedMs };
+	// Nothing is kept of what is over.
+	for (const lines of processes.values()) expect(lines.size).toBe(0);
+	return { sent, answers, elapsedMs: clock.elapsedMs, calls: table.calls.length };
 }
 
 const RUNS = { numRuns: 1_000 };
@@ -278,6 +296,21 @@ it('is won within seconds by one of twenty', async () => {
 			const { sent, elapsedMs } = await play(plans, seed, 'error');
 			expect(sent).toHaveLength(1);
 			expect(elapsedMs).toBeLessThan(10_000);
+		}),
+		{ numRuns: 50 },
+	);
+});
+
+it('costs those of one process no calls of the table but those of the first', async () => {
+	await fc.assert(
+		fc.asyncProperty(seeds, async (seed) => {
+			const plans = Array.from({ length: 20 }, () => ({ ...AFTER_MIDNIGHT, diesAt: undefined, process: 0 }));
+			const { sent, answers, elapsedMs, calls } = await play(plans, seed, 'error');
+			expect(sent).toHaveLength(1);
+			expect(answers.filter((kind) => kind === 'exists')).toHaveLength(19);
+			// The look, the claim and its check, what became of it, and the removal of what has expired.
+			expect(calls).toBeLessThanOrEqual(5);
+			expect(elapsedMs).toBeLessThan(2_500);
 		}),
 		{ numRuns: 50 },
 	);

@@ -2,7 +2,9 @@ import fc from 'fast-check';
 
 import type { Json } from '../../../../nodes/shared/text/json';
 import { readPath } from '../../../../nodes/shared/text/jsonPath';
-import { fillTemplate, placeholdersIn } from '../../../../nodes/shared/text/jsonTemplate';
+import { JsonTemplates } from '../../../../nodes/shared/text/jsonTemplate';
+
+const templates = new JsonTemplates({ hasPaths: true, choice: 'stream' });
 
 const ITEM: Json = {
 	text: 'Hello',
@@ -15,7 +17,7 @@ const ITEM: Json = {
 };
 
 function fill(template: Json): Json | undefined {
-	return fillTemplate(template, ({ name, path, words }) => {
+	return templates.fill(template, ({ name, path, words }) => {
 		if (name === 'stream') return words[0] ?? true;
 		if (name !== 'json') return undefined;
 		return path === '' ? ITEM : readPath(ITEM, path);
@@ -67,7 +69,7 @@ test('a choice of words', () => {
 		mode: 'streaming',
 		plain: true,
 	});
-	expect(placeholdersIn(['$stream(streaming, blocking)'])).toEqual([
+	expect(templates.placeholdersIn(['$stream(streaming, blocking)'])).toEqual([
 		{
 			written: '$stream(streaming, blocking)',
 			name: 'stream',
@@ -79,25 +81,30 @@ test('a choice of words', () => {
 
 test('all placeholders are found, keys and double dollars are none', () => {
 	const template: Json = { $key: ['$json.a[0]', { b: 'x $other.y and $$z' }], c: 1 };
-	expect(placeholdersIn(template).map(({ written }) => written)).toEqual(['$json.a[0]', '$other.y']);
+	expect(templates.placeholdersIn(template).map(({ written }) => written)).toEqual([
+		'$json.a[0]',
+		'$other.y',
+	]);
 });
 
 test('what is filled in is data: neither its placeholders nor its keys mean anything', () => {
 	const value: Json = JSON.parse('{"__proto__":{"x":1},"text":"$json.text $$"}');
 	expect(
 		JSON.stringify(
-			fillTemplate({ a: '$json', b: 'it is $json.text' }, ({ path }) => (path ? '$json' : value)),
+			templates.fill({ a: '$json', b: 'it is $json.text' }, ({ path }) => (path ? '$json' : value)),
 		),
 	).toBe('{"a":{"__proto__":{"x":1},"text":"$json.text $$"},"b":"it is $json"}');
-	expect(JSON.stringify(fillTemplate(JSON.parse('{"__proto__":"$json"}'), () => 1))).toBe('{"__proto__":1}');
+	expect(JSON.stringify(templates.fill(JSON.parse('{"__proto__":"$json"}'), () => 1))).toBe(
+		'{"__proto__":1}',
+	);
 });
 
 test('JSON without a dollar stays as it is', () => {
 	fc.assert(
 		fc.property(fc.jsonValue(), (value) => {
 			const plain: Json = JSON.parse(JSON.stringify(value).replaceAll('$', 'S'));
-			expect(fillTemplate(plain, () => 'never')).toEqual(plain);
-			expect(placeholdersIn(plain)).toEqual([]);
+			expect(templates.fill(plain, () => 'never')).toEqual(plain);
+			expect(templates.placeholdersIn(plain)).toEqual([]);
 		}),
 	);
 });
@@ -105,7 +112,23 @@ test('JSON without a dollar stays as it is', () => {
 test('any text comes back with its dollars doubled', () => {
 	fc.assert(
 		fc.property(fc.string({ unit: fc.constantFrom('$', 'a', '.', '[', '(', ' ', '1') }), (text) => {
-			expect(fillTemplate(text.replaceAll('$', '$$$$'), () => undefined)).toBe(text);
+			expect(templates.fill(text.replaceAll('$', '$$$$'), () => undefined)).toBe(text);
 		}),
 	);
+});
+
+test('without paths what follows a name is text, and only the choice takes words', () => {
+	const plain = new JsonTemplates({ choice: 'stream' });
+	const lookup = ({ name, words }: { name: string; words: readonly string[] }): Json => words[1] ?? name;
+	expect(plain.fill(['$a.b', '$a[0]', '$a($b)', '$stream(x, y)', '$stream(x)'], lookup)).toEqual([
+		...['a.b', 'a[0]', 'a(b)', 'y', 'stream(x)'],
+	]);
+});
+
+test('what was emptied goes only where that is a rule', () => {
+	const template: Json = { a: { b: ['$none'] }, c: {}, d: [] };
+	const kept = templates.fill(template, () => undefined);
+	expect(kept).toEqual({ a: { b: [] }, c: {}, d: [] });
+	const dropping = new JsonTemplates({ dropsEmptied: true });
+	expect(dropping.fill(template, () => undefined)).toEqual({ c: {}, d: [] });
 });

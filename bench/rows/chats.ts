@@ -1,0 +1,239 @@
+// Chats by what n8n itself brings and by our nodes: streamed answers, and a batch of questions.
+import { asks, chatCompletion, chunksOf, inARow, modelById, webhook } from '../../test/e2e/chatWorkflows';
+import { fillTemplate, type RunningN8n, type WorkflowDocument } from '../../test/e2e/runner';
+import { atLeast, atMost, median, none, sum, told, type Figure } from '../figures';
+import { promptFlow, readRival, runWell, withPrompts } from '../flow';
+import type { BenchPlatform } from '../platform';
+import { cpuSecondsOf } from '../processMeter';
+import type { Row } from '../stage';
+
+const RUNS = 5;
+const FIRST_CHUNK_RUNS = 15;
+
+const STREAMS = 10;
+const TOKENS = 600;
+/** A stream counts as begun from here on. */
+const BEGUN_PIECES = 10;
+/** Tokens that come sooner share a piece on a busy machine, and are cheaper then. */
+const TOKEN_MS = 10;
+
+const QUESTIONS = 60;
+
+const CHEAPER_THAN_CORE = 1.5;
+const MODEL_CHEAPER_THAN_CORE = 1.2;
+const LATER_THAN_CORE_MS = 1;
+const FASTER_THAN_CORE = 3;
+
+/** One way to answer the caller of a webhook with a stream. */
+interface Way {
+	readonly name: string;
+	readonly path: string;
+	readonly tokenMicros: number[];
+	readonly firstChunkMs: number[];
+}
+
+interface Accounts {
+	readonly openAi: { readonly id: string; readonly name: string };
+	readonly platform: { readonly id: string; readonly name: string; readonly type: string };
+}
+
+async function accountsOf({ client }: RunningN8n, platform: BenchPlatform): Promise<Accounts> {
+	const { apiKey, apiUrl, wsUrl } = platform;
+	return {
+		openAi: await client.createCredential('openAiApi', 'Platform as OpenAI', {
+			apiKey,
+			url: `${apiUrl}/maas/v1`,
+		}),
+		platform: await client.createCredential('flowPlatformApi', 'Platform for rival chats', {
+			...{ apiKey, baseUrl: apiUrl, wsBaseUrl: wsUrl },
+		}),
+	};
+}
+
+export const chats: Row = {
+	name: 'chats',
+	async measure(stage) {
+		return await stage.withPlatform({}, async (platform) => {
+			const n8n = await stage.n8n();
+			const [core, model, own] = await publishWays(n8n, await accountsOf(n8n, platform));
+			for (let run = 0; run <= stage.times(RUNS); run++) {
+				for (const way of [core, model, own]) {
+					const micros = await microsPerToken(n8n, platform, way.path);
+					// The first run compiles.
+					if (run > 0) way.tokenMicros.push(micros);
+				}
+			}
+			for (let run = 0; run <= stage.times(FIRST_CHUNK_RUNS); run++) {
+				for (const way of [core, model, own]) {
+					const delayMs = await firstChunkDelayMs(n8n, platform, way.path);
+					if (run > 0) way.firstChunkMs.push(delayMs);
+				}
+			}
+			return figuresOf(core, model, own);
+		});
+	},
+};
+
+async function publishWays(n8n: RunningN8n, accounts: Accounts): Promise<[Way, Way, Way]> {
+	const core = fillTemplate(readRival('agent-openai-model.json'), {
+		credentials: { openAiApi: accounts.openAi },
+	});
+	const ownModel = {
+		...chatCompletion(accounts.platform, { model: modelById('plain-1'), options: {} }),
+		name: 'FlowPlatform Chat Model',
+		type: 'n8n-nodes-flowtask.lmChatFlowPlatform',
+	};
+	const ask = chatCompletion(accounts.platform, {
+		model: modelById('plain-1'),
+		messages: asks('={{ $json.body.question }}'),
+		options: {},
+	});
+	const talk = inARow('Bench chat', [webhook('bench-chat', 'streaming'), ask]);
+	const publish = async (name: string, path: string, flow: WorkflowDocument): Promise<Way> => {
+		await n8n.client.activate(await n8n.client.createWorkflow(flow));
+		return { name, path, tokenMicros: [], firstChunkMs: [] };
+	};
+	return [
+		await publish("AI Agent, n8n's OpenAI Chat Model", 'bench-agent-openai-model', core),
+		await publish('AI Agent, FlowPlatform Chat Model', 'bench-agent-own-model', withModel(core, ownModel)),
+		await publish('ChatCompletion', 'bench-chat', talk),
+	];
+}
+
+/** The same agent with another model. */
+function withModel(
+	flow: WorkflowDocument,
+	model: Partial<WorkflowDocument['nodes'][number]> & { readonly name: string },
+): WorkflowDocument {
+	const text = JSON.stringify(flow).replaceAll('bench-agent-openai-model', 'bench-agent-own-model');
+	const copy = JSON.parse(text) as WorkflowDocument;
+	const { 'OpenAI Chat Model': toAgent, ...connections } = copy.connections;
+	return {
+		...copy,
+		name: 'Bench agent with our model',
+		nodes: copy.nodes.map((node) => (node.name === 'OpenAI Chat Model' ? { ...node, ...model } : node)),
+		connections: { ...connections, [model.name]: toAgent },
+	};
+}
+
+/** Reads an answer to its end. */
+async function readAnswer(
+	n8n: RunningN8n,
+	path: string,
+	question: string,
+	heard: (text: string) => void,
+): Promise<void> {
+	const response = await n8n.client.callWebhook(path, { question });
+	for await (const { type, content = '' } of chunksOf(response)) {
+		if (type === 'error') throw new Error(`${path} answered with an error: ${content}`);
+		if (type === 'item' && content !== '') heard(content);
+	}
+}
+
+/** Counted while all streams run: what executions cost at their start and end is left out. */
+async function microsPerToken(n8n: RunningN8n, platform: BenchPlatform, path: string): Promise<number> {
+	await platform.resetBooks();
+	let characters = 0;
+	let begun = 0;
+	const marks: Array<{ readonly seconds: number; readonly characters: number }> = [];
+	const mark = (): void => {
+		marks.push({ seconds: cpuSecondsOf(n8n.pid), characters });
+	};
+	const listen = async (): Promise<void> => {
+		let pieces = 0;
+		await readAnswer(n8n, path, `[words: ${TOKENS}] [chunks: ${TOKENS}] [pause: ${TOKEN_MS}]`, (text) => {
+			characters += text.length;
+			if (++pieces === BEGUN_PIECES && ++begun === STREAMS) mark();
+		});
+		// The first that ends.
+		if (begun === STREAMS && marks.length === 1) mark();
+	};
+	await Promise.all(Array.from({ length: STREAMS }, listen));
+	const [from, to] = marks;
+	const { chats: entries } = await platform.books();
+	const sent = sum(entries.map(({ chunksSent }) => chunksSent));
+	if (!from || !to || entries.length !== STREAMS || entries.some(({ ended }) => ended !== 'done')) {
+		throw new Error(`${path}: the streams did not run beside each other to their end`);
+	}
+	const tokens = ((to.characters - from.characters) / characters) * sent;
+	return ((to.seconds - from.seconds) / tokens) * 1e6;
+}
+
+async function firstChunkDelayMs(n8n: RunningN8n, platform: BenchPlatform, path: string): Promise<number> {
+	await platform.resetBooks();
+	let heardAtMs = Number.NaN;
+	await readAnswer(n8n, path, '[words: 20] [takes: 100] [pause: 20]', () => {
+		if (Number.isNaN(heardAtMs)) heardAtMs = performance.timeOrigin + performance.now();
+	});
+	const [chat] = (await platform.books()).chats;
+	return heardAtMs - (chat?.firstChunkAt ?? Number.NaN);
+}
+
+function figuresOf(core: Way, model: Way, own: Way): Figure[] {
+	const ratios = (left: readonly number[], right: readonly number[]): number[] =>
+		left.map((value, index) => value / (right[index] ?? Number.NaN));
+	const cheaper = ratios(core.tokenMicros, own.tokenMicros);
+	const modelCheaper = ratios(core.tokenMicros, model.tokenMicros);
+	const later = median(own.firstChunkMs) - median(core.firstChunkMs);
+	return [
+		...[core, model, own].flatMap(({ name, tokenMicros, firstChunkMs }) => [
+			told(median(tokenMicros), `${name}: CPU of n8n a streamed token`, ' µs', tokenMicros),
+			told(median(firstChunkMs), `${name}: first chunk`, ' ms', firstChunkMs),
+		]),
+		atLeast(CHEAPER_THAN_CORE, median(cheaper), {
+			...{ what: 'AI Agent ÷ ChatCompletion: CPU a streamed token', kind: 'time', unit: ' ×', runs: cheaper },
+		}),
+		atMost(LATER_THAN_CORE_MS, later, {
+			...{ what: 'ChatCompletion less AI Agent: first chunk', kind: 'time', unit: ' ms' },
+		}),
+		atLeast(MODEL_CHEAPER_THAN_CORE, median(modelCheaper), {
+			...{ what: 'OpenAI ÷ FlowPlatform Chat Model: CPU a streamed token', kind: 'time', unit: ' ×' },
+			runs: modelCheaper,
+		}),
+	];
+}
+
+export const questions: Row = {
+	name: 'questions',
+	async measure(stage) {
+		return await stage.withPlatform({}, async (platform) => {
+			const n8n = await stage.n8n();
+			const accounts = await accountsOf(n8n, platform);
+			const rival = fillTemplate(readRival('questions-openai.json'), {
+				credentials: { openAiApi: accounts.openAi },
+			});
+			const own = chatCompletion(accounts.platform, {
+				model: modelById('plain-1'),
+				messages: asks('={{ $json.prompt }} [takes: 200] [words: 20]'),
+				options: {},
+			});
+			const rivalMs: number[] = [];
+			const ownMs: number[] = [];
+			const times = stage.times(RUNS);
+			for (let run = 1; run <= times; run++) {
+				rivalMs.push((await runWell(n8n, withPrompts(rival, QUESTIONS, `core ${run}`))).wallMs);
+				const flow = promptFlow(QUESTIONS, `own ${run}`, [
+					{ type: '', typeVersion: 1, parameters: {}, ...own },
+				]);
+				ownMs.push((await runWell(n8n, flow)).wallMs);
+			}
+			const { chats: entries } = await platform.books();
+			const faster = rivalMs.map((wallMs, index) => wallMs / (ownMs[index] ?? Number.NaN));
+			const what = `${QUESTIONS} questions of 200 ms`;
+			const seconds = (list: readonly number[]): number[] => list.map((wallMs) => wallMs / 1000);
+			return [
+				told(median(rivalMs) / 1000, `n8n's OpenAI node, ${what}: wall time`, ' s', seconds(rivalMs)),
+				told(median(ownMs) / 1000, `ChatCompletion, ${what}: wall time`, ' s', seconds(ownMs)),
+				atLeast(FASTER_THAN_CORE, median(faster), {
+					...{
+						what: "n8n's OpenAI node ÷ ChatCompletion: wall time",
+						kind: 'time',
+						unit: ' ×',
+						runs: faster,
+					},
+				}),
+				none(Math.abs(entries.length - 2 * times * QUESTIONS), 'questions too many or too few, both'),
+			];
+		});
+	},
+};

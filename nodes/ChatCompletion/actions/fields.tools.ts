@@ -1,0 +1,102 @@
+import type { INodeProperties } from 'n8n-workflow';
+
+import { defineRequestOptions } from '../../shared/form/options';
+
+/** What an assistant row shows beside its text. */
+export const toolCallsField: INodeProperties = {
+	displayName: 'Tool Calls',
+	name: 'toolCalls',
+	type: 'string',
+	default: '',
+	placeholder: "e.g. {{ $('Ask').item.json.toolCalls }}",
+	displayOptions: { show: { role: ['assistant'] } },
+	description:
+		'The tools that the model called in this message: the field toolCalls of an earlier answer. Leave empty for a message of text.',
+};
+
+/** What a tool row shows before its text. */
+export const callIdField: INodeProperties = {
+	displayName: 'Call ID',
+	name: 'toolCallId',
+	type: 'string',
+	default: '',
+	placeholder: 'e.g. call_8f1c',
+	displayOptions: { show: { role: ['tool'] } },
+	description:
+		'The ID of the tool call whose result the content is. A list of IDs takes a list of as many results, as the Aggregate node makes them.',
+};
+
+/** The tools that the model may call. */
+export const toolsField: INodeProperties = {
+	displayName: 'Tools',
+	name: 'tools',
+	type: 'fixedCollection',
+	typeOptions: { multipleValues: true, sortable: true },
+	placeholder: 'Add Tool',
+	default: {},
+	options: [
+		{
+			displayName: 'Tool',
+			name: 'tool',
+			values: [
+				{
+					displayName: 'Name',
+					name: 'name',
+					type: 'string',
+					required: true,
+					default: '',
+					placeholder: 'e.g. get_order',
+					description: 'What the model calls the tool by: letters, digits and underscores',
+				},
+				{
+					displayName: 'Description',
+					name: 'description',
+					type: 'string',
+					typeOptions: { rows: 2 },
+					default: '',
+					placeholder: 'e.g. Looks up an order by its number',
+					description: 'What the tool does and when to call it, in words for the model',
+				},
+				{
+					displayName: 'Parameters (JSON Schema)',
+					name: 'parameters',
+					type: 'json',
+					typeOptions: { rows: 5 },
+					default: '{\n  "type": "object",\n  "properties": {},\n  "required": []\n}',
+					description:
+						'What the model must give the tool, e.g. under "properties": "order_id": { "type": "string" }',
+				},
+			],
+		},
+	],
+	description:
+		'Tools that the model may call. It only asks: the calls are in toolCalls of the output, and the workflow does the work.',
+};
+
+/** Whether the model may or must call a tool: options, because most tools need neither. */
+export const toolChoiceOptions = defineRequestOptions({
+	toolChoice: {
+		displayName: 'Tool Choice',
+		name: 'toolChoice',
+		type: 'options',
+		default: 'auto',
+		options: [
+			{ name: 'Automatic', value: 'auto', description: 'The model decides; nothing is sent' },
+			{ name: 'None', value: 'none', description: 'The model answers without calling a tool' },
+			{ name: 'One Tool', value: 'tool', description: 'The model must call the tool named in Tool to Call' },
+			{ name: 'Required', value: 'required', description: 'The model must call at least one tool' },
+		],
+		description: 'Whether the model may or must call one of the tools',
+		isPartOfRequest: true,
+	},
+	toolToCall: {
+		displayName: 'Tool to Call',
+		name: 'toolToCall',
+		type: 'string',
+		default: '',
+		placeholder: 'e.g. get_order',
+		displayOptions: { show: { toolChoice: ['tool'] } },
+		description: 'The name of the tool that the model must call',
+		isPartOfRequest: true,
+	},
+});

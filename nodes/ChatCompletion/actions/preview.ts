@@ -1,0 +1,58 @@
+import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
+
+import { previewItems, shownRequest } from '../../shared/form/previewRequest';
+import { ok, type Result } from '../../shared/errors/failure';
+import { workItem } from '../../shared/errors/expressionError';
+import type { Accounts } from '../../shared/platform/accounts';
+import { isJsonObject, type Json, type JsonObject } from '../../shared/text/json';
+import { redactJson, type Redact } from '../../shared/text/redact';
+import { CHAT_PATH } from '../api';
+import { prepareQuestion } from './inputs';
+
+interface PreviewRun {
+	readonly lines: Accounts<{ readonly baseUrl: string }>;
+	readonly redact: Redact;
+	readonly signal: AbortSignal;
+}
+
+/** What each item would ask, or why it would not be asked. One after the other: images are read into memory. */
+export async function previewQuestions(
+	context: IExecuteFunctions,
+	run: PreviewRun,
+): Promise<INodeExecutionData[]> {
+	const previews: Array<Result<JsonObject>> = [];
+	for (const itemIndex of context.getInputData().keys()) {
+		if (run.signal.aborted) break;
+		previews.push(await workItem(async () => await previewQuestion(context, run, itemIndex)));
+	}
+	return previewItems(previews);
+}
+
+async function previewQuestion(
+	context: IExecuteFunctions,
+	{ lines, redact }: PreviewRun,
+	itemIndex: number,
+): Promise<Result<JsonObject>> {
+	const line = lines.of(itemIndex);
+	if (!line.ok) return line;
+	const question = await prepareQuestion(context, itemIndex);
+	if (!question.ok) return question;
+	const body = Object.fromEntries(
+		Object.entries(question.value.body).map(([name, value]) => [
+			name,
+			redactJson(withoutFiles(value), redact.known),
+		]),
+	);
+	return ok(shownRequest(`${line.value.baseUrl}${CHAT_PATH}`, 'API key', body));
+}
+
+/** Files in a question are shown by type and size: as text, they would be megabytes. */
+function withoutFiles(json: Json): Json {
+	if (typeof json === 'string') {
+		const [head] = /^data:[^,]{0,200};base64,/i.exec(json) ?? [];
+		return head ? `${head}<${Buffer.byteLength(json.slice(head.length), 'base64')} bytes>` : json;
+	}
+	if (Array.isArray(json)) return json.map(withoutFiles);
+	if (!isJsonObject(json)) return json;
+	return Object.fromEntries(Object.entries(json).map(([name, value]) => [name, withoutFiles(value)]));
+}

@@ -1,0 +1,66 @@
+import type { Failure } from '../shared/errors/failure';
+import { budgetSpent, untoldTokens } from '../shared/run/spentBudget';
+import { isJsonObject } from '../shared/text/json';
+
+const OPTION = 'Token Budget';
+
+/**
+ * Keeps a run within a number of tokens, as the platform counts them. They are known when an answer has ended, so the
+ * answers under way by then may go beyond it.
+ */
+export class TokenBudget {
+	private used = 0;
+	/** Answers that may be billed and told no counts. */
+	private untold = 0;
+
+	/** @param most 0 = no limit */
+	constructor(private readonly most: number) {}
+
+	get isSet(): boolean {
+		return this.most > 0;
+	}
+
+	/** @param usage as the output has it, or of an answer that broke off */
+	count(usage: unknown): void {
+		const tokens = tokensIn(usage);
+		if (tokens === undefined) this.untold++;
+		else this.used += tokens;
+	}
+
+	/** Counts an answer that failed, if any of it may be billed. */
+	countFailed({ kind, details }: Failure): void {
+		const hasBegun = details !== undefined && 'content' in details;
+		if (hasBegun || kind === 'timedOut') this.count(details?.usage);
+	}
+
+	/** Why nothing more must be asked; asked right before it is. */
+	refusal(): Failure | undefined {
+		const { most, used } = this;
+		if (!this.isSet || used < most) return undefined;
+		return {
+			kind: 'notSubmitted',
+			message: budgetSpent({ option: OPTION, most, unit: 'tokens', scope: 'a run', taken: used }),
+			advice: `Nothing was sent for this item. Raise "${OPTION}" in the options of the node, or send the item again in another run.`,
+			details: { budget: { per: 'run', unit: 'tokens', most, used } },
+		};
+	}
+
+	/** What an operator should know of answers that could not be counted; empty if there is nothing. */
+	get hint(): string {
+		const remedy =
+			'Leave the option "Include Usage" on, or limit the number of items if the platform tells no token counts.';
+		return untoldTokens(this.isSet ? this.untold : 0, 'answer(s)', OPTION, remedy);
+	}
+}
+
+/** The total, else the sum of what is told; in the words of the output or of the interface. */
+function tokensIn(usage: unknown): number | undefined {
+	if (!isJsonObject(usage)) return undefined;
+	const count = (...names: string[]): number | undefined =>
+		names.map((name) => usage[name]).find((value) => typeof value === 'number');
+	const total = count('totalTokens', 'total_tokens');
+	if (total !== undefined) return total;
+	const prompt = count('promptTokens', 'prompt_tokens');
+	const completion = count('completionTokens', 'completion_tokens');
+	return prompt === undefined && completion === undefined ? undefined : (prompt ?? 0) + (completion ?? 0);
+}

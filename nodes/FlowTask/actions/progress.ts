@@ -1,0 +1,88 @@
+import type { IExecuteFunctions } from 'n8n-workflow';
+
+import type { Clock } from '../../shared/run/clock';
+import { openRunStream, type ChatStream } from '../../shared/run/chatStream';
+import type { Redact } from '../../shared/text/redact';
+import type { TaskOutcome } from '../tasks/engine';
+import type { BegunTask, EndedTask, ObservedJob, TaskObserver } from '../tasks/observer';
+import { markdownOf, shownFiles } from '../tasks/outputs';
+import { progressText, type JobProgress } from '../tasks/progressText';
+import type { TaskInfo } from '../tasks/taskInfo';
+import type { NodeRun } from './run';
+
+/** How soon a run says something for the first time, and how often after that. */
+const FIRST_WORD_MS = 1_000;
+const BETWEEN_WORDS_MS = 5_000;
+/** Nobody looks at more in a chat. */
+const MOST_IMAGES = 20;
+
+/** Says in the chat or the webhook response how far the run is, if the option is set and n8n streams. */
+export function openProgress(
+	context: IExecuteFunctions,
+	{ options, clock, redact }: NodeRun,
+	taskCount: number,
+): ProgressTeller | undefined {
+	const stream = options.streamProgress && taskCount > 0 ? openRunStream(context, redact) : undefined;
+	return stream && new ProgressTeller(stream, taskCount, clock, redact);
+}
+
+export class ProgressTeller implements TaskObserver {
+	private readonly jobs = new Map<ObservedJob, JobProgress>();
+	private readonly byTask = new Map<string, ObservedJob[]>();
+	private readonly over = new AbortController();
+	private readonly telling: Promise<void>;
+	private lastText = '';
+
+	constructor(
+		private readonly stream: ChatStream,
+		private readonly taskCount: number,
+		private readonly clock: Clock,
+		private readonly redact: Redact,
+	) {
+		this.telling = this.tell();
+	}
+
+	began(job: ObservedJob, { taskId, owner }: BegunTask): void {
+		const name = `${owner} ${taskId}`;
+		this.jobs.set(job, {});
+		this.byTask.set(name, [...(this.byTask.get(name) ?? []), job]);
+	}
+
+	news(info: TaskInfo, owner: string): void {
+		for (const job of this.byTask.get(`${owner} ${info.taskId}`) ?? []) {
+			this.jobs.set(job, { ...this.jobs.get(job), info });
+		}
+	}
+
+	ended(job: ObservedJob, { failure }: EndedTask): void {
+		this.jobs.set(job, { ...this.jobs.get(job), failure, isOver: true });
+	}
+
+	/** Says how the run ended, and shows its images. */
+	async end(outcomes: readonly TaskOutcome[]): Promise<void> {
+		this.over.abort();
+		await this.telling;
+		await this.say();
+		const urls = outcomes.flatMap((outcome) => (outcome.failure ? [] : shownFiles(outcome, this.redact)));
+		const images = urls.slice(0, MOST_IMAGES);
+		const more = urls.length > images.length ? `\n\n${urls.length - images.length} more in the output.` : '';
+		if (images.length > 0) await this.stream.write(`${markdownOf(images)}${more}\n\n`);
+		await this.stream.end();
+	}
+
+	private async tell(): Promise<void> {
+		const { signal } = this.over;
+		await this.clock.sleep(FIRST_WORD_MS, signal);
+		while (!signal.aborted) {
+			await this.say();
+			await this.clock.sleep(BETWEEN_WORDS_MS, signal);
+		}
+	}
+
+	private async say(): Promise<void> {
+		const text = progressText([...this.jobs.values()], this.taskCount);
+		if (text === '' || text === this.lastText) return;
+		this.lastText = text;
+		await this.stream.write(`${text}\n\n`);
+	}
+}

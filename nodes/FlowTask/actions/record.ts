@@ -1,0 +1,42 @@
+import type { IExecuteFunctions } from 'n8n-workflow';
+
+import { openTable } from '../../shared/dataTable/table';
+import { ok, type Failure } from '../../shared/errors/failure';
+import { showHint } from '../../shared/run/deliver';
+import type { ObservedJob } from '../tasks/observer';
+import { TaskRecorder } from '../tasks/taskRecorder';
+import { TASK_TABLE } from '../tasks/taskRows';
+import type { NodeRun } from './run';
+
+/** Larger runs are recorded unless the operator says otherwise. */
+const MOST_UNRECORDED = 10;
+
+/**
+ * Where the tasks of this node run are recorded, if they are. Rows are written while the run goes on, and the last ones
+ * when it ends.
+ */
+export function openRecorder(
+	context: IExecuteFunctions,
+	{ options: { recordTasks }, clock, redact, writeLast }: NodeRun,
+	taskCount: number,
+	hostedWorkflowOf: (job: ObservedJob) => string = () => '',
+): TaskRecorder | undefined {
+	if (recordTasks === 'never' || (recordTasks === 'auto' && taskCount <= MOST_UNRECORDED)) return undefined;
+	const { id: workflowId = '', name: workflow = '' } = context.getWorkflow();
+	const place = {
+		...{ workflow, workflowId, executionId: context.getExecutionId() },
+		node: context.getNode().name,
+	};
+	const table = openTable(context, TASK_TABLE);
+	const recorder = new TaskRecorder(place, { table, clock, redact, hostedWorkflowOf });
+	writeLast(async () => {
+		const flushed = await recorder.flush();
+		if (!flushed.ok) showHint(context, notRecorded(flushed.failure));
+		return ok(undefined);
+	}, '');
+	return recorder;
+}
+
+function notRecorded({ message, advice }: Failure): string {
+	return `Not all tasks could be recorded in flow_task_runs, so rows there may be missing or out of date. ${message}. ${advice} To go without, set "Record Tasks" to Never.`;
+}

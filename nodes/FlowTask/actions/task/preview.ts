@@ -1,0 +1,143 @@
+import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
+
+import { failRun } from '../../../shared/errors/nodeError';
+import { ok, type Result } from '../../../shared/errors/failure';
+import {
+	previewItems,
+	previewRequestField,
+	shownRequest,
+	wantsPreview,
+} from '../../../shared/form/previewRequest';
+import { overBudget } from '../../../shared/run/frame';
+import { objectsIn, type JsonObject } from '../../../shared/text/json';
+import { redactJson } from '../../../shared/text/redact';
+import { textOrNumber } from '../../../shared/text/textOf';
+import { submitCall } from '../../api';
+import type { EngineSettings } from '../../tasks/engine';
+import type { ImageInput, SubmitStart } from '../../tasks/submit';
+import { withInput } from '../../workflow/prompt';
+import { inNodeRun, type NodeRun } from '../run';
+import { taskReader, type PreparedTask } from './inputs';
+import { runItems } from './taskRun';
+
+export const previewField = previewRequestField(
+	'All checks are made and seeds are chosen; nothing is uploaded, submitted or written to a table.',
+);
+
+/** Submits the tasks of all items, or shows what would be submitted. */
+export async function submitOrPreview(
+	context: IExecuteFunctions,
+	goal: EngineSettings['goal'],
+): Promise<INodeExecutionData[][]> {
+	if (!wantsPreview(context)) return await runItems(context, goal, taskReader(context));
+	return await inNodeRun(context, async (run) => await previewTasks(context, run));
+}
+
+/** One item after the other: images are read into memory. */
+async function previewTasks(context: IExecuteFunctions, run: NodeRun): Promise<INodeExecutionData[][]> {
+	const readTasks = taskReader(context);
+	const items = context.getInputData().map((_, itemIndex) => {
+		const line = run.lines.of(itemIndex);
+		return line.ok ? readTasks(itemIndex, run) : [line];
+	});
+	const tasks = items.flatMap((one, itemIndex) => one.map((task) => ({ itemIndex, task })));
+	const count = tasks.filter(({ task }) => task.ok && task.value.job.start.kind === 'submit').length;
+	const refusal = overBudget(count, run.options.maxTasks, `submit ${count} tasks`, 'Max Tasks');
+	if (refusal) return failRun(context, refusal);
+	const previews: Array<Result<JsonObject>> = [];
+	for (const { itemIndex, task } of tasks) {
+		if (run.signal.aborted) break;
+		previews.push(task.ok ? await previewTask(context, run, itemIndex, task.value) : task);
+	}
+	return [previewItems(previews)];
+}
+
+async function previewTask(
+	context: IExecuteFunctions,
+	run: NodeRun,
+	itemIndex: number,
+	{ job: { start }, delivery }: PreparedTask,
+): Promise<Result<JsonObject>> {
+	if (start.kind !== 'submit') {
+		const notes = ['An earlier try of this execution made this task, so nothing would be submitted.'];
+		return ok({ taskId: start.taskId, notes });
+	}
+	const line = run.lines.of(itemIndex);
+	if (!line.ok) return line;
+	const uploads: JsonObject[] = [];
+	let { prompt } = start;
+	const sources = imageSources(context, itemIndex);
+	for (const [index, image] of start.images.entries()) {
+		const upload = await previewUpload(image, sources[index]);
+		if (!upload.ok) return upload;
+		const { nodeId, parameter } = image;
+		const { name, shown } = upload.value;
+		uploads.push({ nodeId, parameter, ...shown });
+		prompt = withInput(prompt, nodeId, parameter, `<image ID of "${name}", once it is uploaded>`);
+	}
+	const { path, json } = submitCall(start.workflowId, prompt);
+	const shown = {
+		...shownRequest(`${line.value.baseUrl}${path}`, 'API key', json),
+		seeds: { ...delivery.seeds },
+		uploads,
+		...(start.idempotency && { idempotencyKey: start.idempotency.key }),
+		...checksOf(context, run, itemIndex, start, uploads),
+	};
+	return ok(Object.fromEntries(entriesOf(shown, run)));
+}
+
+function entriesOf(shown: JsonObject, { redact }: NodeRun): Array<[string, JsonObject[string]]> {
+	return Object.entries(shown).map(([name, value]) => [name, redactJson(value, redact.known)]);
+}
+
+/** The rows of "Input Images" that are uploaded, in the order of the images that were read from them. */
+function imageSources(context: IExecuteFunctions, itemIndex: number): JsonObject[] {
+	const rows = objectsIn(context.getNodeParameter('imageSlots.slot', itemIndex, []));
+	return rows.filter(({ source }) => source !== 'imageId');
+}
+
+interface Upload {
+	readonly name: string;
+	readonly shown: JsonObject;
+}
+
+/** A file is read as for its upload, so that it fails as it would then; an address is not opened. */
+async function previewUpload({ load }: ImageInput, source: JsonObject | undefined): Promise<Result<Upload>> {
+	if (source?.source === 'url') {
+		const url = textOrNumber(source.url).trim();
+		return ok({ name: url, shown: { url } });
+	}
+	const opened = await load(Infinity);
+	if (!opened.ok) return opened;
+	const { name, type: mimeType, size: bytes } = opened.value.file;
+	opened.value.close();
+	return ok({ name, shown: { fileName: name, mimeType, bytes } });
+}
+
+/** What the inputs were checked against, and what a preview cannot tell. */
+function checksOf(
+	context: IExecuteFunctions,
+	run: NodeRun,
+	itemIndex: number,
+	{ idempotency }: SubmitStart,
+	uploads: readonly JsonObject[],
+): JsonObject {
+	const known = run.knowledge(
+		context.getNodeParameter('workflowDefinition', itemIndex, ''),
+		context.getNodeParameter('parameterSpec', itemIndex, ''),
+	);
+	const definition = known.ok && known.value.definition ? ['Workflow Definition'] : [];
+	const view = known.ok && known.value.view.size > 0 ? ['Parameter View'] : [];
+	const checkedAgainst = [...definition, ...view];
+	const notes = [
+		checkedAgainst.length === 0 &&
+			'The inputs were not checked: paste "Workflow Definition" and "Parameter View" for that.',
+		context.getNodeParameter('seedMode', itemIndex, 'keep') === 'random' &&
+			'"Seed Mode" is Random, so the run will draw another seed.',
+		uploads.length > 0 && 'Equal images are uploaded once a run.',
+		uploads.some((upload) => 'url' in upload) && 'Images behind a URL were not opened.',
+		idempotency !== undefined &&
+			'If the idempotency key has a task already, that one is returned; the preview does not look.',
+	];
+	return { checkedAgainst, notes: notes.filter((note) => note !== false) };
+}

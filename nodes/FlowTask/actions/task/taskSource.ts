@@ -1,0 +1,109 @@
+import type { IExecuteFunctions, INodeProperties } from 'n8n-workflow';
+
+import { openTable, type DataTable } from '../../../shared/dataTable/table';
+import { readItem } from '../../../shared/errors/expressionError';
+import { fail, failInput, ok, type Result } from '../../../shared/errors/failure';
+import { showHint } from '../../../shared/run/deliver';
+import { excerpt } from '../../../shared/text/json';
+import { textOrNumber } from '../../../shared/text/textOf';
+import { recordedTasks, TASK_TABLE } from '../../tasks/taskRows';
+import { taskIdsField } from './fields';
+import { taskIdsOf } from './taskIds';
+
+/** Which tasks to wait for: by their IDs, or those that the table has of an execution. */
+export const taskSourceFields: INodeProperties[] = [
+	{
+		displayName: 'Tasks',
+		name: 'taskSource',
+		type: 'options',
+		noDataExpression: true,
+		default: 'ids',
+		options: [
+			{ name: 'By ID', value: 'ids', description: 'The IDs that Submit returned, or that an error names' },
+			{
+				name: 'Of an Execution',
+				value: 'execution',
+				description:
+					'All that an execution recorded in the Data Table flow_task_runs, even if it was stopped',
+			},
+		],
+		description: 'Which tasks to wait for',
+	},
+	{ ...taskIdsField, displayOptions: { show: { taskSource: ['ids'] } } },
+	{
+		displayName: 'Execution ID',
+		name: 'executionId',
+		type: 'string',
+		required: true,
+		default: '',
+		placeholder: 'e.g. 1042',
+		displayOptions: { show: { taskSource: ['execution'] } },
+		description:
+			'The number of the execution, as in its address and in the column executionId of flow_task_runs',
+	},
+	{
+		displayName: 'Node Name',
+		name: 'executionNode',
+		type: 'string',
+		default: '',
+		placeholder: 'e.g. Flow Task',
+		displayOptions: { show: { taskSource: ['execution'] } },
+		description: 'The node that submitted the tasks. Empty means all nodes of the execution.',
+	},
+];
+
+/** The task IDs of each item. */
+export type TaskIdsOfItems = ReadonlyArray<Result<readonly string[]>>;
+
+/** Reads the task IDs of all items: from the form, or from the table, which is asked once. */
+export async function readTaskIds(context: IExecuteFunctions): Promise<TaskIdsOfItems> {
+	const items = context.getInputData();
+	if (context.getNodeParameter('taskSource', 0, 'ids') !== 'execution') {
+		return items.map((_, itemIndex) => taskIdsOf(context, itemIndex));
+	}
+	const wanted = items.map((_, itemIndex) => readItem(() => readExecution(context, itemIndex)));
+	const table = openTable(context, TASK_TABLE);
+	const found = await tasksOfExecutions(table, wanted);
+	const unclear = found.reduce((sum, one) => sum + (one.ok ? one.value.unclear : 0), 0);
+	if (unclear > 0) {
+		showHint(
+			context,
+			`${unclear} submit(s) of these executions had no answer. They may have made tasks whose IDs nobody knows: look for them in the platform's console.`,
+		);
+	}
+	return found.map((one) => (one.ok ? ok(one.value.taskIds) : one));
+}
+
+interface WantedExecution {
+	readonly executionId: string;
+	readonly node: string;
+}
+
+function readExecution(context: IExecuteFunctions, itemIndex: number): Result<WantedExecution> {
+	const parameter = (name: string): string =>
+		textOrNumber(context.getNodeParameter(name, itemIndex, '')).trim();
+	const executionId = parameter('executionId');
+	if (executionId) return ok({ executionId, node: parameter('executionNode') });
+	return failInput(
+		'"Execution ID" is empty',
+		'Enter the number of the execution whose tasks to wait for. It is in the address of the execution.',
+	);
+}
+
+async function tasksOfExecutions(table: DataTable, wanted: ReadonlyArray<Result<WantedExecution>>) {
+	const executionIds = wanted.flatMap((one) => (one.ok ? one.value.executionId : []));
+	const read = executionIds.length > 0 ? await table.read('executionId', executionIds) : ok([]);
+	if (!read.ok) return wanted.map(() => fail(read.failure));
+	return wanted.map((one) => {
+		if (!one.ok) return one;
+		const { executionId, node } = one.value;
+		const rows = read.value.filter((row) => textOrNumber(row.executionId).trim() === executionId);
+		const tasks = recordedTasks(rows, node);
+		if (tasks.taskIds.length > 0) return ok(tasks);
+		const ofNode = node ? ` by the node "${excerpt(node, 60)}"` : '';
+		return failInput(
+			`The Data Table ${TASK_TABLE.name} has no tasks of execution ${excerpt(executionId, 40)}${ofNode}`,
+			'Check the number of the execution. Tasks are recorded for runs of more than 10 tasks, or of any size if "Record Tasks" is set to Always.',
+		);
+	});
+}

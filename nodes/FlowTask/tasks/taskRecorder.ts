@@ -1,0 +1,235 @@
+import { randomUUID } from 'crypto';
+
+import type { Clock } from '../../shared/run/clock';
+import type { DataTable, TableRow } from '../../shared/dataTable/table';
+import { ok, type Result } from '../../shared/errors/failure';
+import type { Redact } from '../../shared/text/redact';
+import { textOrNumber } from '../../shared/text/textOf';
+import type { BegunTask, EndedTask, ObservedJob, TaskObserver, TaskSource } from './observer';
+import type { TaskInfo } from './taskInfo';
+import { cellsAfter, cellsAtEnd, newRow, type RowFacts, type RowPlace, type TaskCells } from './taskRows';
+
+export interface RecorderParts {
+	readonly table: DataTable;
+	readonly clock: Clock;
+	readonly redact: Redact;
+	/** The platform's workflow of a job, if it is known. */
+	readonly hostedWorkflowOf: (job: ObservedJob) => string;
+}
+
+/** How long the first rows wait for others. */
+const FIRST_WRITE_MS = 300;
+const WRITE_INTERVAL_MS = 2_000;
+/** A write that is refused is tried again after twice as long each time, as often as this. */
+const MOST_FAILURES = 5;
+/** Most statements that change rows in one write; what is left over goes with the next one. */
+const MOST_CHANGES = 25;
+/** Changes are written less often the longer it takes: they may cost a 25th of the time. IDs never wait. */
+const REST_PER_CHANGE_MS = 25;
+
+interface Entry extends RowFacts {
+	readonly source: TaskSource;
+	cells: TaskCells;
+	/** What rows of earlier runs say already. */
+	kept: TaskCells;
+	/** The cells as the table has them, as JSON. */
+	written: string;
+	/** The rows of the task; `undefined` until they were looked for. */
+	rowKeys: readonly string[] | undefined;
+	/** Whether the table has the task, as it should. */
+	isListed: boolean;
+	/** When it was last written, by the clock's `now()`. */
+	writtenAtMs: number;
+}
+
+/**
+ * Writes a row for each task of a node run, soon after its ID is known, and keeps the rows up to date: at most one
+ * write in two seconds, so that it costs a batch next to nothing. What it cannot write never fails the run.
+ */
+export class TaskRecorder implements TaskObserver {
+	private readonly entries = new Map<ObservedJob, Entry>();
+	private readonly byTask = new Map<string, Entry[]>();
+	private readonly runKey = randomUUID().slice(0, 13);
+	private working: Promise<void> | undefined;
+	private readonly hurry = new AbortController();
+	private failures = 0;
+	private lastWriteMs = -Infinity;
+	private nextChangeMs = -Infinity;
+
+	constructor(
+		private readonly place: RowPlace,
+		private readonly parts: RecorderParts,
+	) {}
+
+	began(job: ObservedJob, { taskId, submittedAtMs, source, owner }: BegunTask): void {
+		const entry = this.open(job, taskId, source, submittedAtMs);
+		const name = `${owner} ${taskId}`;
+		const same = this.byTask.get(name);
+		if (same) same.push(entry);
+		else this.byTask.set(name, [entry]);
+		this.start();
+	}
+
+	news(info: TaskInfo, owner: string): void {
+		const nowMs = this.parts.clock.wallNow();
+		for (const entry of this.byTask.get(`${owner} ${info.taskId}`) ?? []) {
+			entry.cells = cellsAfter(entry.cells, info, nowMs);
+		}
+		this.start();
+	}
+
+	ended(job: ObservedJob, end: EndedTask): void {
+		const mayExist = end.failure?.details?.mayExist === true;
+		const known = this.entries.get(job);
+		if (!known && !mayExist) return;
+		const entry = known ?? this.open(job, '', 'made', this.parts.clock.wallNow());
+		entry.cells = cellsAtEnd(entry.cells, end, this.parts.redact);
+		this.start();
+	}
+
+	/** Writes now what is left. @returns the failure if something could not be written */
+	async flush(): Promise<Result<undefined>> {
+		this.hurry.abort();
+		await this.working;
+		return this.isBehind() ? await this.write(true) : ok(undefined);
+	}
+
+	private open(
+		job: ObservedJob,
+		taskId: string,
+		source: TaskSource,
+		submittedAtMs: number | undefined,
+	): Entry {
+		const entry: Entry = {
+			...{ itemIndex: job.itemIndex, taskId, source, submittedAtMs },
+			hostedWorkflow: this.parts.hostedWorkflowOf(job),
+			cells: source === 'made' ? { error: '' } : {},
+			kept: {},
+			written: '{}',
+			rowKeys: source === 'made' ? [] : undefined,
+			isListed: false,
+			writtenAtMs: -Infinity,
+		};
+		this.entries.set(job, entry);
+		return entry;
+	}
+
+	private isBehind(): boolean {
+		return [...this.entries.values()].some(isStale);
+	}
+
+	private start(): void {
+		if (!this.hurry.signal.aborted && this.failures < MOST_FAILURES) this.working ??= this.work();
+	}
+
+	private async work(): Promise<void> {
+		const { clock } = this.parts;
+		const { signal } = this.hurry;
+		do {
+			const restMs = this.lastWriteMs + WRITE_INTERVAL_MS * 2 ** this.failures - clock.now();
+			await clock.sleep(Math.max(FIRST_WRITE_MS, restMs), signal);
+			if (signal.aborted) break;
+			const written = await this.write(false);
+			this.failures = written.ok ? 0 : this.failures + 1;
+		} while (this.isBehind() && this.failures < MOST_FAILURES);
+		this.working = undefined;
+	}
+
+	private async write(isLast: boolean): Promise<Result<undefined>> {
+		const { clock } = this.parts;
+		this.lastWriteMs = clock.now();
+		const found = await this.find();
+		if (!found.ok) return found;
+		const inserted = await this.insert();
+		if (!inserted.ok) return inserted;
+		const beganMs = clock.now();
+		if (!isLast && beganMs < this.nextChangeMs) return inserted;
+		const changed = await this.change(isLast ? Infinity : MOST_CHANGES);
+		const endedMs = clock.now();
+		this.nextChangeMs = endedMs + (endedMs - beganMs) * REST_PER_CHANGE_MS;
+		return changed;
+	}
+
+	/** Looks for the rows of tasks that were there before this run. */
+	private async find(): Promise<Result<undefined>> {
+		const unknown = [...this.entries.values()].filter(({ rowKeys }) => rowKeys === undefined);
+		if (unknown.length === 0) return ok(undefined);
+		const taskIds = unknown.map(({ taskId }) => taskId);
+		const read = await this.parts.table.read('taskId', taskIds);
+		if (!read.ok) return read;
+		const rowsOf = Map.groupBy(read.value, (row) => textOrNumber(row.taskId));
+		for (const entry of unknown) {
+			const rows = rowsOf.get(entry.taskId) ?? [];
+			entry.rowKeys = rows.map(({ rowKey }) => textOrNumber(rowKey)).filter(Boolean);
+			entry.kept = { ...timeIn('startedAt', rows), ...timeIn('finishedAt', rows) };
+			entry.written = JSON.stringify(entry.kept);
+			// A task that was given by its ID belongs to the execution that made it.
+			entry.isListed =
+				rows.some(({ executionId }) => executionId === this.place.executionId) ||
+				(entry.source === 'given' && rows.length > 0);
+		}
+		return ok(undefined);
+	}
+
+	private async insert(): Promise<Result<undefined>> {
+		const added = [...this.entries.values()].flatMap((entry, index) =>
+			entry.isListed ? [] : [{ entry, cells: cellsOf(entry), rowKey: `${this.runKey}-${index}` }],
+		);
+		if (added.length === 0) return ok(undefined);
+		const rows = added.map(({ entry, cells, rowKey }) => newRow(this.place, entry, cells, rowKey));
+		const inserted = await this.parts.table.insert(rows);
+		if (!inserted.ok) return inserted;
+		for (const { entry, cells, rowKey } of added) {
+			// Rows of other executions still have to learn what the new one says.
+			if (entry.rowKeys?.length === 0) this.noteWritten(entry, cells);
+			entry.rowKeys = [...(entry.rowKeys ?? []), rowKey];
+			entry.isListed = true;
+		}
+		return inserted;
+	}
+
+	/** @param most statements; changes that are alike share them */
+	private async change(most: number): Promise<Result<undefined>> {
+		const stale = [...this.entries.values()].filter(isStale).sort(byUrgency);
+		const alike = Map.groupBy(stale, (entry) => JSON.stringify(cellsOf(entry)));
+		const sent = [...alike.values()].slice(0, most).map((entries) => {
+			const values = entries.flatMap(({ rowKeys = [] }) => rowKeys);
+			const cells = entries[0] ? cellsOf(entries[0]) : {};
+			return { entries, cells, change: { values, cells: changesOf(cells) } };
+		});
+		const changes = sent.map(({ change }) => change).filter(({ values }) => values.length > 0);
+		const changed = await this.parts.table.updateAlike('rowKey', changes);
+		if (!changed.ok) return changed;
+		for (const { entries, cells } of sent) for (const entry of entries) this.noteWritten(entry, cells);
+		return changed;
+	}
+
+	private noteWritten(entry: Entry, cells: TaskCells): void {
+		entry.written = JSON.stringify(cells);
+		entry.writtenAtMs = this.parts.clock.now();
+	}
+}
+
+function cellsOf({ cells, kept }: Entry): TaskCells {
+	return { ...cells, ...kept };
+}
+
+/** Whether the table lacks the task, or what is known of it. */
+function isStale(entry: Entry): boolean {
+	return !entry.isListed || JSON.stringify(cellsOf(entry)) !== entry.written;
+}
+
+/** Ends first, then what was written longest ago. */
+function byUrgency(one: Entry, other: Entry): number {
+	const isEnd = ({ cells }: Entry): number => Number(Boolean(cells.finishedAt ?? cells.error));
+	return isEnd(other) - isEnd(one) || one.writtenAtMs - other.writtenAtMs;
+}
+
+function timeIn(column: 'finishedAt' | 'startedAt', rows: readonly TableRow[]): TaskCells {
+	const time = rows.map((row) => textOrNumber(row[column])).find(Boolean);
+	return time === undefined ? {} : { [column]: time };
+}
+
+function changesOf(cells: TaskCells): TableRow {
+	return Object.fromEntries(Object.entries(cells));
+}

@@ -1,0 +1,63 @@
+import {
+	isLongInteger,
+	type DefinitionInput,
+	type DefinitionNode,
+	type WorkflowDefinition,
+} from './definition';
+
+/** The nodes of a workflow by their ids. */
+export type Graph = ReadonlyMap<string, DefinitionNode>;
+
+export function graphOf(definition: WorkflowDefinition): Graph {
+	return new Map(definition.nodes.map((node) => [node.nodeId, node]));
+}
+
+/** The node that a linked input gets its value from; `undefined` for a value, or a node that the export lacks. */
+export function sourceOf(graph: Graph, { isLink, value }: DefinitionInput): DefinitionNode | undefined {
+	const from = isLink && Array.isArray(value) ? value[0] : undefined;
+	return typeof from === 'string' || typeof from === 'number' ? graph.get(String(from)) : undefined;
+}
+
+/** One input, with its node. */
+export interface GraphInput {
+	readonly node: DefinitionNode;
+	readonly input: DefinitionInput;
+}
+
+/** Whether an input is a seed by its name. */
+export function isSeedName(parameter: string): boolean {
+	return parameter === 'seed' || parameter === 'noise_seed';
+}
+
+/** What nodes that only hold a number call it. */
+const NUMBER_NAMES: ReadonlySet<string> = new Set(['value', 'int', 'integer', 'number', 'float', 'a']);
+
+/**
+ * Follows a linked input, through reroutes and the like, to the value that can be set in its place.
+ * @returns `undefined` where the number is calculated, or no single value is behind it
+ */
+export function holderOf(graph: Graph, linked: DefinitionInput): GraphInput | undefined {
+	const seen = new Set<DefinitionNode>();
+	let node = sourceOf(graph, linked);
+	while (node && !seen.has(node)) {
+		seen.add(node);
+		const links = node.inputs.filter(({ isLink }) => isLink);
+		const input = links.length === 0 ? numberIn(node) : node.inputs.find(isOwnSeed);
+		if (input) return { node, input };
+		const [only, ...others] = links;
+		node = only && others.length === 0 && !numberIn(node) ? sourceOf(graph, only) : undefined;
+	}
+	return undefined;
+}
+
+function isOwnSeed({ name, isLink }: DefinitionInput): boolean {
+	return !isLink && isSeedName(name);
+}
+
+function numberIn({ inputs }: DefinitionNode): DefinitionInput | undefined {
+	const numbers = inputs.filter(
+		({ isLink, value }) => !isLink && (typeof value === 'number' || isLongInteger(value)),
+	);
+	const named = numbers.find(({ name }) => NUMBER_NAMES.has(name));
+	return inputs.find(isOwnSeed) ?? named ?? (numbers.length === 1 ? numbers[0] : undefined);
+}

@@ -1,0 +1,76 @@
+import { systemClock } from '../run/clock';
+import type { Result } from '../errors/failure';
+import type { TableFailure } from './failures';
+import { SharedBatches } from './sharedBatches';
+import type { CellValue, TableRow } from './workflow';
+
+export type Outcome<T> = Promise<Result<T, TableFailure>>;
+type Batches<T, R> = SharedBatches<T, Result<R, TableFailure>>;
+
+/** Runs that begin use a table for so long after somebody renamed it. */
+const FOUND_HOLDS_MS = 60_000;
+/** Of how many workflows and tables something is remembered. */
+const MOST_SHARED = 200;
+
+/** What the runs of a workflow in this n8n process share about a table: where it is, and sub-executions on it. */
+export class SharedTable {
+	private found: { readonly id: string; readonly atMs: number } | undefined;
+	/** Under way. */
+	looking: Outcome<string | undefined> | undefined;
+	creating: Outcome<string | undefined> | undefined;
+	private readonly reads = new Map<string, Batches<CellValue, readonly TableRow[]>>();
+	private readonly inserts = new Map<string, Batches<TableRow, undefined>>();
+	private readonly updates = new Map<string, Batches<TableRow, undefined>>();
+	private readonly removals = new Map<string, Batches<CellValue, undefined>>();
+
+	/** The table's id, if it was found lately. */
+	get id(): string | undefined {
+		const { found } = this;
+		return found && systemClock.now() - found.atMs < FOUND_HOLDS_MS ? found.id : undefined;
+	}
+
+	foundAs(id: string): void {
+		this.found = { id, atMs: systemClock.now() };
+	}
+
+	isGone(id: string): void {
+		if (this.found?.id === id) this.found = undefined;
+	}
+
+	/** Each operation on a column has batches of its own. */
+	readsOf(id: string, column: string): Batches<CellValue, readonly TableRow[]> {
+		return of(this.reads, id, column);
+	}
+
+	insertsOf(id: string): Batches<TableRow, undefined> {
+		return of(this.inserts, id);
+	}
+
+	updatesOf(id: string, column: string): Batches<TableRow, undefined> {
+		return of(this.updates, id, column);
+	}
+
+	removalsOf(id: string, column: string): Batches<CellValue, undefined> {
+		return of(this.removals, id, column);
+	}
+}
+
+function of<T, R>(all: Map<string, Batches<T, R>>, id: string, column = ''): Batches<T, R> {
+	const place = `${id} ${column}`;
+	const known = all.get(place) ?? new SharedBatches();
+	all.set(place, known);
+	return known;
+}
+
+const SHARED = new Map<string, SharedTable>();
+
+/** @param workflowId tells whose project's table it is; a workflow that was never saved has none */
+export function sharedTable(workflowId: string | undefined, tableName: string): SharedTable {
+	if (!workflowId) return new SharedTable();
+	const place = JSON.stringify([workflowId, tableName]);
+	const shared = SHARED.get(place) ?? new SharedTable();
+	const [oldest] = SHARED.keys();
+	if (oldest !== undefined && SHARED.size >= MOST_SHARED) SHARED.delete(oldest);
+	SHARED.set(place, shared);
+	return shared;
+}

@@ -1,0 +1,150 @@
+import { createHash } from 'crypto';
+
+import type { IBinaryData, IExecuteFunctions } from 'n8n-workflow';
+
+import { fileTypeOf, safeFileName } from './fileType';
+import {
+	emptyFile,
+	readBinaryField,
+	refuseUnreadable,
+	tooLarge,
+	type InputFile,
+	type InputFileContext,
+} from './inputFile';
+import { fail, ok, type Result } from '../errors/failure';
+import { sha256 } from '../text/sha256';
+
+/** A file as it is uploaded. */
+export interface UploadFile {
+	/** Read from its start by each request that sends it. */
+	readonly file: File;
+	/** Of its bytes, in hex. */
+	readonly sha256: string;
+	/** Memory that it takes as long as it is referred to. */
+	readonly heldBytes: number;
+	/** To be called when no request needs it any more: one that broke leaves the file open where it stopped. */
+	close(): void;
+}
+
+/** What opening a file needs of n8n. */
+export interface UploadFileContext extends InputFileContext {
+	readonly helpers: InputFileContext['helpers'] & Pick<IExecuteFunctions['helpers'], 'getBinaryStream'>;
+}
+
+/** Smaller files are read once and held; larger ones are read twice, for their digest and as they are sent. */
+const MOST_HELD_BYTES = 8 * 1024 * 1024;
+
+/** A file that is in memory already. */
+export function heldFile({ bytes, fileName, mimeType }: InputFile): UploadFile {
+	const part = isBlobPart(bytes) ? bytes : Uint8Array.from(bytes);
+	const file = new File([part], fileName, { type: mimeType });
+	return { file, sha256: sha256(bytes, 'hex'), heldBytes: file.size, close: () => undefined };
+}
+
+/** Whether a Blob accepts the bytes; others are copied first. */
+function isBlobPart(bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> {
+	return bytes.buffer instanceof ArrayBuffer;
+}
+
+/** How much memory `openBinaryField` will take for a file; 0 if it is streamed or missing. */
+export function bytesToHold(context: UploadFileContext, itemIndex: number, field: string): number {
+	const meta = metaOf(context, itemIndex, field);
+	if (!meta || streamId(meta) !== undefined) return 0;
+	return meta.bytes ?? Math.ceil(meta.data.length * (3 / 4));
+}
+
+/** Opens a binary field of an item for an upload. A large file is not held, unless n8n itself holds it in the item. */
+export async function openBinaryField(
+	context: UploadFileContext,
+	itemIndex: number,
+	field: string,
+	maxBytes: number,
+): Promise<Result<UploadFile>> {
+	const meta = metaOf(context, itemIndex, field);
+	const id = meta && streamId(meta);
+	if (id === undefined) {
+		const held = await readBinaryField(context, itemIndex, field, maxBytes);
+		return held.ok ? ok(heldFile(held.value)) : held;
+	}
+	if ((meta?.bytes ?? 0) > maxBytes) return fail(tooLarge(field, maxBytes));
+	const read = (): AsyncGenerator<Uint8Array> => piecesOf(context, id);
+	try {
+		const { head, bytes, digest } = await scan(read(), maxBytes);
+		if (bytes > maxBytes) return fail(tooLarge(field, maxBytes));
+		if (bytes === 0) return fail(emptyFile(`in field "${field}"`));
+		const { extension, mimeType } = fileTypeOf(head, meta?.mimeType, meta?.fileName ?? '');
+		const name = safeFileName(meta?.fileName || 'image', extension);
+		return ok({ ...streamedFile(read, bytes, name, mimeType), sha256: digest, heldBytes: 0 });
+	} catch {
+		return refuseUnreadable(field);
+	}
+}
+
+function metaOf({ helpers }: UploadFileContext, itemIndex: number, field: string): IBinaryData | undefined {
+	try {
+		return helpers.assertBinaryData(itemIndex, field);
+	} catch {
+		return undefined;
+	}
+}
+
+/** n8n's id of a file that is to be streamed; one that is small, or in the item itself, is not. */
+function streamId({ id, bytes = Infinity }: IBinaryData): string | undefined {
+	return bytes > MOST_HELD_BYTES ? id : undefined;
+}
+
+async function* piecesOf({ helpers }: UploadFileContext, id: string): AsyncGenerator<Uint8Array> {
+	const stream: AsyncIterable<Uint8Array> = await helpers.getBinaryStream(id);
+	yield* stream;
+}
+
+/** Reads a file to its end, or until it is too large. */
+async function scan(
+	pieces: AsyncIterable<Uint8Array>,
+	maxBytes: number,
+): Promise<{ readonly head: Uint8Array; readonly bytes: number; readonly digest: string }> {
+	const hash = createHash('sha256');
+	let head: Uint8Array = new Uint8Array();
+	let bytes = 0;
+	for await (const piece of pieces) {
+		if (bytes === 0) head = piece;
+		bytes += piece.byteLength;
+		if (bytes > maxBytes) break;
+		hash.update(piece);
+	}
+	return { head, bytes, digest: hash.digest('hex') };
+}
+
+/** A file without bytes of its own: clients ask a file for its size, for the Content-Length, and then for a stream. */
+function streamedFile(
+	read: () => AsyncGenerator<Uint8Array>,
+	size: number,
+	name: string,
+	type: string,
+): Pick<UploadFile, 'file' | 'close'> {
+	let last: AsyncGenerator<Uint8Array> | undefined;
+	const close = (): void => {
+		last?.return(undefined).catch(() => undefined);
+		last = undefined;
+	};
+	const stream = (): ReadableStream<Uint8Array> => {
+		close();
+		last = read();
+		return ReadableStream.from(whole(last, size));
+	};
+	const file = Object.defineProperties(new File([], name, { type }), {
+		size: { value: size },
+		stream: { value: stream },
+	});
+	return { file, close };
+}
+
+/** Fails rather than ends early, or a server would wait for the rest, and take the next request on the line for it. */
+async function* whole(pieces: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Uint8Array> {
+	let bytes = 0;
+	for await (const piece of pieces) {
+		bytes += piece.byteLength;
+		yield piece;
+	}
+	if (bytes !== size) throw new Error('the file was closed or has changed while it was uploaded');
+}

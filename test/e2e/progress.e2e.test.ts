@@ -1,0 +1,196 @@
+// What a person sees in n8n of tasks under way and of their pictures: in the chat, an agent's tool included, whatever the
+// model makes of a link, and in the table.
+import type { Locator } from 'playwright-core';
+import textToImage from '../platform/workflows/text-to-image.json';
+import type { LocalPlatform } from '../platform';
+import { chatTrigger, inARow, modelById } from './chatWorkflows';
+import { docsPicture, drawnWidth, type Editor } from './browser';
+import type { RunningN8n, SavedCredential, WorkflowDocument } from './runner';
+import { editorStage } from './stage';
+
+const TEST_DEADLINE_MS = 300_000;
+const SEEN_WITHIN_MS = 60_000;
+
+let platform: LocalPlatform;
+let workflowId: string;
+let n8n: RunningN8n;
+let account: SavedCredential;
+let editor: Editor;
+const stage = editorStage('progress-', {
+	platform: { runners: 4, taskMs: 2_500 },
+	prepare: async (parts) => {
+		({ platform, n8n } = parts);
+		({ workflowId } = await platform.hostWorkflow(textToImage));
+		account = await n8n.client.createCredential('flowPlatformApi', 'FlowPlatform account', {
+			apiKey: platform.apiKey,
+			baseUrl: platform.apiUrl,
+			wsBaseUrl: '',
+		});
+	},
+});
+
+beforeAll(() => {
+	({ editor } = stage);
+});
+
+beforeEach(() => platform.resetBooks());
+
+type Node = WorkflowDocument['nodes'][number];
+
+const credentials = () => ({ flowPlatformApi: { id: account.id, name: account.name } });
+
+function flowTask(type: 'flowTask' | 'flowTaskTool', prompt: string, options: object): Partial<Node> {
+	const override = [{ nodeId: '6', parameter: 'text', value: prompt, valueType: 'string' }];
+	return {
+		type: `n8n-nodes-flowtask.${type}`,
+		parameters: {
+			...{ resource: 'task', operation: 'run', workflowId, output: 'urls' },
+			...{ overridesMode: 'fields', overrideFields: { override }, options },
+		},
+		credentials: credentials(),
+	};
+}
+
+/** An AI Agent on the platform's model, with FlowTask as its tool. */
+function agent(name: string, responseMode: 'lastNode' | 'streaming', options = {}): WorkflowDocument {
+	const tool = flowTask('flowTaskTool', "={{ $fromAI('prompt', 'What it shows', 'string') }}", options);
+	return inARow(
+		name,
+		[
+			chatTrigger(name, responseMode),
+			{ name: 'AI Agent', type: '@n8n/n8n-nodes-langchain.agent', typeVersion: 3.1 },
+		],
+		[
+			{
+				by: 'ai_languageModel',
+				node: {
+					name: 'Model',
+					type: 'n8n-nodes-flowtask.lmChatFlowPlatform',
+					parameters: { model: modelById('plain-1'), options: {} },
+					credentials: credentials(),
+				},
+			},
+			{ by: 'ai_tool', node: { name: 'Make_a_picture', ...tool } },
+		],
+	);
+}
+
+/** Opens the workflow's chat in the editor and sends a message. @returns what the chat shows */
+async function say(document: WorkflowDocument, text: string): Promise<Locator> {
+	const { page } = editor;
+	await editor.openWorkflow(await n8n.client.createWorkflow(document));
+	// The panel stays as it was left.
+	const button = page.getByTestId('workflow-chat-button');
+	if (/open/i.test(await button.innerText())) await button.click();
+	const chat = page.getByTestId('canvas-chat');
+	await chat.locator('textarea').fill(text);
+	await page.keyboard.press('Enter');
+	return chat;
+}
+
+/** The picture in the chat, drawn from the platform's own bytes. */
+async function expectPicture(chat: Locator): Promise<void> {
+	const picture = chat.locator('img[src*="/files/"]').first();
+	await picture.waitFor({ timeout: SEEN_WITHIN_MS });
+	expect(await drawnWidth(picture)).toBe(512);
+}
+
+/** What the model reads when it is asked for the second time. */
+function toldTheModel(): string {
+	const { chats } = platform.books();
+	expect(chats).toHaveLength(2);
+	return JSON.stringify(chats[1]?.body.messages);
+}
+
+const ORDER = '[tool: Make_a_picture {"prompt": "a red fox in snow"}]';
+
+test(
+	'an agent that passes on what the tool says shows the picture',
+	async () => {
+		const chat = await say(agent('pass', 'lastNode'), `${ORDER} [answer: {result}] A fox, please.`);
+		await expectPicture(chat);
+		expect(toldTheModel()).toContain('![');
+	},
+	TEST_DEADLINE_MS,
+);
+
+test(
+	'with "Stream Progress" the tool itself shows it, and the model copies nothing',
+	async () => {
+		const document = agent('stream', 'streaming', { streamProgress: true });
+		const chat = await say(document, `${ORDER} [answer: There it is.] A fox, please.`);
+		await expectPicture(chat);
+		await chat.getByText('There it is.', { exact: true }).waitFor();
+		expect(toldTheModel()).toContain('The user sees the files already');
+		expect(toldTheModel()).not.toContain('![');
+		await chat.getByTestId('chat-message-typing').waitFor({ state: 'detached' });
+		const { mouse } = editor.page;
+		const top = (await chat.boundingBox())?.y ?? 0;
+		await mouse.move(640, top);
+		await mouse.down();
+		await mouse.move(640, 120, { steps: 8 });
+		await mouse.up();
+		await editor.dismissMessages();
+		await chat.locator('img[src*="/files/"]').scrollIntoViewIfNeeded();
+		await docsPicture(editor.page, 'chat-pictures', { x: 42, y: 100, width: 1238, height: 800 });
+	},
+	TEST_DEADLINE_MS,
+);
+
+test(
+	'FlowTask in a streaming chat says how far it is, then shows its pictures',
+	async () => {
+		const document = inARow('progress', [
+			chatTrigger('progress', 'streaming'),
+			{ name: 'FlowTask', ...flowTask('flowTask', '={{ $json.chatInput }}', { streamProgress: true }) },
+		]);
+		const chat = await say(document, 'a lighthouse');
+		await chat
+			.getByText(/Generating|Submitted|Queued/)
+			.first()
+			.waitFor({ timeout: SEEN_WITHIN_MS });
+		await expectPicture(chat);
+	},
+	TEST_DEADLINE_MS,
+);
+
+test(
+	'a batch under way can be followed in its table',
+	async () => {
+		const { page } = editor;
+		const items = Array.from({ length: 80 }, (_, index) => ({ prompt: `Lighthouse ${index}` }));
+		const document = inARow('Lighthouses', [
+			{ name: 'Start', type: 'n8n-nodes-base.manualTrigger' },
+			{
+				name: 'Prompts',
+				type: 'n8n-nodes-base.code',
+				typeVersion: 2,
+				parameters: { jsCode: `return ${JSON.stringify(items)};` },
+			},
+			{ name: 'FlowTask', ...flowTask('flowTask', '={{ $json.prompt }}', {}) },
+		]);
+		const executionId = await n8n.client.run(await n8n.client.createWorkflow(document), 'Start');
+		await page.goto(`${n8n.url}/home/datatables`);
+		const table = page.getByText('flow_task_runs');
+		while (!(await table.isVisible())) {
+			await page.waitForTimeout(500);
+			await page.reload();
+			await page.getByText('Data tables').first().waitFor();
+		}
+		await table.click();
+		const status = (word: string): Locator => page.getByText(word, { exact: true });
+		const any = status('submitted').or(status('queued')).or(status('generating'));
+		await any.first().waitFor();
+		// n8n's page shows what there was when it was opened.
+		while ((await status('generating').count()) === 0) {
+			await page.reload();
+			await any.first().waitFor();
+		}
+		await docsPicture(page, 'task-runs', { x: 42, y: 0, width: 1238, height: 640 });
+		await n8n.client.waitForExecution(executionId);
+		await page.reload();
+		await status('succeeded').first().waitFor();
+		expect(await status('generating').count()).toBe(0);
+	},
+	TEST_DEADLINE_MS,
+);

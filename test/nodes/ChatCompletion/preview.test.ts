@@ -1,0 +1,102 @@
+import sharp from 'sharp';
+
+import { NODE_NAME } from '../harness';
+import { sayings } from '../harness/stage';
+import { openChatStage, type ChatStage } from './chat.fixture';
+
+/* "Preview Request": the question as it would be sent, and nothing sent. */
+
+let stage: ChatStage;
+beforeAll(async () => {
+	stage = await openChatStage();
+});
+afterAll(async () => {
+	await stage.close();
+});
+beforeEach(() => {
+	stage.platform.resetBooks();
+});
+
+const PREVIEW = { previewRequest: true };
+
+function expectNothingSent(): void {
+	const { requests, chats } = stage.platform.books();
+	expect([Object.values(requests).reduce((sum, count) => sum + count, 0), chats]).toEqual([0, []]);
+}
+
+test('the body is the one that is sent, and the key is not in it', async () => {
+	const parameters = {
+		reasoning: 'on',
+		tools: { tool: [{ name: 'weather', description: '', parameters: '{}' }] },
+		options: { temperature: 0, tokenBudget: 5 },
+	};
+	const run = await stage.run(sayings('hello', 'you'), { ...parameters, ...PREVIEW });
+	expectNothingSent();
+	await stage.run(sayings('hello', 'you'), { ...parameters, options: { temperature: 0 } });
+	const bodies = stage.platform.books().chats.map(({ body }) => body);
+	const said = (body: unknown): boolean => JSON.stringify(body).includes('hello');
+	const sent = [...bodies.filter(said), ...bodies.filter((body) => !said(body))];
+	expect(run.output(NODE_NAME)).toEqual(
+		sent.map((body, item) => ({
+			json: {
+				preview: {
+					method: 'POST',
+					url: `${stage.platform.apiUrl}/maas/v1/chat/completions`,
+					headers: { Authorization: 'Bearer <API key>', 'Content-Type': 'application/json' },
+					body,
+				},
+			},
+			pairedItem: { item },
+		})),
+	);
+	expect(JSON.stringify(run.output(NODE_NAME))).not.toContain(stage.platform.apiKey);
+});
+
+test('a problem of one item is told in its place, and the others are shown', async () => {
+	const run = await stage.run([{ json: {} }, ...sayings('hello')], PREVIEW);
+	expect(run.error).toBeUndefined();
+	expect(run.output(NODE_NAME).map(({ json }) => Object.keys(json))).toEqual([
+		['problem', 'advice'],
+		['preview'],
+	]);
+	expect(run.output(NODE_NAME)[0]?.json.problem).toMatch(/^Message 1 \(user\) has no text/);
+	expectNothingSent();
+});
+
+test('images are shown by type and size', async () => {
+	const png = await sharp({ create: { width: 8, height: 8, channels: 3, background: 'teal' } })
+		.png()
+		.toBuffer();
+	const images = {
+		image: [
+			{ source: 'binary', binaryPropertyName: 'photo' },
+			{ source: 'url', url: 'https://example.com/b.png' },
+		],
+	};
+	const run = await stage.run(
+		[{ json: {}, binary: { photo: { data: png, fileName: 'a.png', mimeType: 'image/png' } } }],
+		{ messages: { message: [{ role: 'user', content: 'What is it?', images }] }, ...PREVIEW },
+	);
+	expect(run.output(NODE_NAME)[0]?.json).toMatchObject({
+		preview: {
+			body: {
+				messages: [
+					{
+						content: [
+							{ type: 'text', text: 'What is it?' },
+							{ image_url: { url: `data:image/png;base64,<${png.byteLength} bytes>` } },
+							{ image_url: { url: 'https://example.com/b.png' } },
+						],
+					},
+				],
+			},
+		},
+	});
+	expectNothingSent();
+});
+
+test('a key that stands in a message is not shown', async () => {
+	const run = await stage.run(sayings(`My key is ${stage.platform.apiKey}`), PREVIEW);
+	expect(JSON.stringify(run.output(NODE_NAME))).not.toContain(stage.platform.apiKey);
+	expect(run.output(NODE_NAME)[0]?.json).toHaveProperty('preview');
+});

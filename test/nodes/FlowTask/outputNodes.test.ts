@@ -1,0 +1,101 @@
+import type { INodeParameters } from 'n8n-workflow';
+
+import twoOutputs from '../../platform/workflows/two-outputs.json';
+import { NODE_NAME, type HarnessRun } from '../harness';
+import { openStage, text, type Stage } from './flowTask.fixture';
+
+/** Files by the node that made them, each in a field of its own. */
+let stage: Stage;
+let workflowId: string;
+beforeAll(async () => {
+	stage = await openStage();
+	({ workflowId } = await stage.platform.hostWorkflow(twoOutputs));
+});
+afterAll(async () => {
+	await stage.close();
+});
+beforeEach(() => {
+	stage.platform.faults.clear();
+	stage.platform.resetBooks();
+});
+
+type Wanted = ReadonlyArray<readonly [nodeId: string, field: string]>;
+
+async function run(wanted: Wanted, parameters: INodeParameters = {}): Promise<HarnessRun> {
+	const node = wanted.map(([nodeId, field]) => ({ nodeId, field }));
+	const own = { workflowId, overrideFields: {}, output: 'allFiles', options: { outputNodes: { node } } };
+	return await stage.run([{ json: {} }], { ...own, ...parameters });
+}
+
+const WITH_DEFINITION = { workflowDefinition: JSON.stringify(twoOutputs) };
+const hints = (done: HarnessRun): string => JSON.stringify(done.raw.data.resultData.runData);
+
+test('two nodes, two fields in one item', async () => {
+	const done = await run([
+		['20', 'final'],
+		['9', 'image'],
+	]);
+	const [item, ...others] = done.output(NODE_NAME);
+	expect(others).toEqual([]);
+	expect(Object.keys(item?.binary ?? {}).sort()).toEqual(['final', 'image']);
+	expect(item?.json.missingOutputs).toBeUndefined();
+});
+
+test('one node: only its file is downloaded, by its title too, where a definition is filled in', async () => {
+	for (const [name, parameters] of [
+		['20', {}],
+		['20', WITH_DEFINITION],
+		[twoOutputs['20']._meta.title.toUpperCase(), WITH_DEFINITION],
+	] as const) {
+		stage.platform.resetBooks();
+		const done = await run([[name, 'final']], { output: 'filePerItem', ...parameters });
+		expect(done.output(NODE_NAME).map(({ json, binary }) => [json.file, Object.keys(binary ?? {})])).toEqual([
+			[expect.objectContaining({ nodeId: '20' }), ['final']],
+		]);
+		expect(stage.platform.books().requests.file).toBe(1);
+	}
+});
+
+test('two nodes with the same field get a number after it', async () => {
+	const done = await run([
+		['9', 'data'],
+		['20', ''],
+	]);
+	expect(Object.keys(done.output(NODE_NAME)[0]?.binary ?? {}).sort()).toEqual(['data', 'data_1']);
+});
+
+test('a node without files is told, with those that have some; nothing is put in its place', async () => {
+	const done = await run([
+		['9', 'image'],
+		['77', 'mask'],
+	]);
+	const [item] = done.output(NODE_NAME);
+	expect(Object.keys(item?.binary ?? {})).toEqual(['image']);
+	expect(item?.json.missingOutputs).toEqual(['77']);
+	expect(hints(done)).toContain('1 task(s) have no file of output node 77. Files came from 9, 20.');
+	expect(hints(done)).not.toContain('succeeded without any file');
+});
+
+test.each<[string, string, RegExp]>([
+	['that the definition lacks', 'Upscale', /names "Upscale", which is not in the workflow definition/],
+	['without a name', '', /A row of "Output Nodes" has no node/],
+])('a node %s is refused before anything is paid for', async (_what, name, message) => {
+	const done = await run([[name, 'data']], WITH_DEFINITION);
+	expect(done.error?.message).toMatch(message);
+	expect(stage.platform.books().tasksMade).toBe(0);
+});
+
+test('a title that two nodes have is refused with their IDs', async () => {
+	const same = structuredClone(twoOutputs);
+	same['20']._meta.title = same['9']._meta.title;
+	const done = await run([[same['9']._meta.title, 'data']], { workflowDefinition: JSON.stringify(same) });
+	expect(done.error?.message).toContain('2 nodes with that title');
+	expect(done.error?.description).toContain('9, 20');
+});
+
+test('a wait gets the files of a node too', async () => {
+	const submitted = await run([], { operation: 'submit', options: {} });
+	const taskId = submitted.output(NODE_NAME)[0]?.json.taskId;
+	const done = await run([['20', 'final']], { operation: 'wait', taskIds: text(taskId) });
+	expect(done.output(NODE_NAME).map(({ binary }) => Object.keys(binary ?? {}))).toEqual([['final']]);
+});

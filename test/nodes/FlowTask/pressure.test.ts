@@ -1,0 +1,34 @@
+import { NODE_NAME } from '../harness';
+import { openStage, prompts } from './flowTask.fixture';
+
+describe.each(['stopWorkflow', 'continueRegularOutput'] as const)('on error: %s', (onError) => {
+	test('a platform that takes five requests a second gets all tasks, and refuses few requests', async () => {
+		const stage = await openStage({ runners: 8, taskMs: 300, requestsPerSecond: 5 });
+		const run = await stage.run(prompts(60), {}, { onError });
+		const books = stage.platform.books();
+		await stage.close();
+
+		expect(run.error).toBeUndefined();
+		expect(run.output(NODE_NAME).map(({ json }) => json.status)).toEqual(prompts(60).map(() => 'succeeded'));
+		expect([books.tasksMade, books.duplicates]).toEqual([60, 0]);
+		const calls = books.requests.submit + books.requests.info;
+		expect(books.rateLimited).toBeGreaterThan(0);
+		expect(books.rateLimited / calls).toBeLessThan(0.25);
+	});
+});
+
+test('an account that is refused all the time is asked ever more slowly, until the timeout', async () => {
+	const stage = await openStage({ runners: 8, taskMs: 100 });
+	stage.platform.faults.add({ on: 'submit', kind: '429' });
+	const options = { timeoutMinutes: 0.5 };
+	const run = await stage.run(prompts(6), { options }, { onError: 'continueRegularOutput' });
+	const { requests, tasksMade } = stage.platform.books();
+	await stage.close();
+
+	const errors = run.output(NODE_NAME).map(({ json }) => json.error);
+	expect(errors).toEqual(prompts(6).map(() => expect.stringContaining('is taking no more requests')));
+	expect(tasksMade).toBe(0);
+	// Six at once, and one in five seconds after the first ten.
+	expect(requests.submit).toBeGreaterThan(8);
+	expect(requests.submit).toBeLessThan(20);
+});

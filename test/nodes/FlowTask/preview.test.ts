@@ -1,0 +1,193 @@
+import type { INodeParameters } from 'n8n-workflow';
+import sharp from 'sharp';
+
+import imageToImage from '../../platform/workflows/image-to-image.json';
+import textToImage from '../../platform/workflows/text-to-image.json';
+import { NODE_NAME, type HarnessRun, type ItemInput } from '../harness';
+import { createDataTables, type DataTables } from '../harness/dataTables';
+import { openStage, prompts, type Stage } from './flowTask.fixture';
+
+/* "Preview Request": what would be submitted, and nothing sent or written. */
+
+let stage: Stage;
+let tables: DataTables;
+/** Sub-workflows that read or wrote a table. */
+let tableCalls: number;
+beforeAll(async () => {
+	stage = await openStage();
+});
+afterAll(async () => {
+	await stage.close();
+});
+beforeEach(() => {
+	stage.platform.resetBooks();
+	tables = createDataTables();
+	tableCalls = 0;
+});
+
+const KNOWN = { workflowDefinition: JSON.stringify(textToImage) };
+const SEED = { seedMode: 'increment', seed: 40, seedTargets: '3.seed' };
+
+async function run(items: ItemInput[], parameters: INodeParameters): Promise<HarnessRun> {
+	return await stage.harness.run({
+		workflow: stage.workflow(parameters),
+		items,
+		credentials: stage.credentials,
+		executeWorkflow: async (...call) => {
+			tableCalls++;
+			return await tables.executeWorkflow(...call);
+		},
+	});
+}
+
+async function preview(items: ItemInput[], parameters: INodeParameters): Promise<HarnessRun> {
+	const shown = await run(items, { ...parameters, previewRequest: true });
+	const { requests, uploads, tasks } = stage.platform.books();
+	expect([Object.values(requests).reduce((sum, count) => sum + count, 0), uploads, tasks]).toEqual([
+		0,
+		[],
+		[],
+	]);
+	expect(tableCalls).toBe(0);
+	expect(JSON.stringify(shown.output(NODE_NAME))).not.toContain(stage.platform.apiKey);
+	return shown;
+}
+
+const previews = (shown: HarnessRun): unknown[] => shown.output(NODE_NAME).map(({ json }) => json.preview);
+
+test.each(['run', 'submit'])('%s shows the request that it sends', async (operation) => {
+	const parameters = { operation, ...KNOWN, ...SEED };
+	const shown = await preview(prompts(2), parameters);
+	const { url, headers } = {
+		url: `${stage.platform.apiUrl}/api/maas/flow_task_api/prompt`,
+		headers: { Authorization: 'Bearer <API key>', 'Content-Type': 'application/json' },
+	};
+	const prompt = (index: number) => ({
+		'3': { inputs: { seed: 40 + index } },
+		'6': { inputs: { text: `picture ${index}` } },
+	});
+	expect(shown.output(NODE_NAME)).toEqual(
+		[0, 1].map((item) => ({
+			json: {
+				preview: {
+					method: 'POST',
+					url,
+					headers,
+					body: { workflow_id: stage.workflowId, prompt: prompt(item) },
+					seeds: { '3.seed': 40 + item },
+					uploads: [],
+					checkedAgainst: ['Workflow Definition'],
+					notes: [],
+				},
+			},
+			pairedItem: { item },
+		})),
+	);
+	await run(prompts(2), parameters);
+	const sent = stage.platform.books().tasks.map((task) => task.prompt);
+	expect(sent).toHaveLength(2);
+	expect(sent).toEqual(expect.arrayContaining([prompt(0), prompt(1)]));
+});
+
+test('what cannot be submitted is told in its place, and the rest is shown', async () => {
+	const shown = await preview([{ json: { node: '6' } }, { json: { node: '66' } }], {
+		...KNOWN,
+		overrideFields: {
+			override: [{ nodeId: '={{ $json.node }}', parameter: 'text', value: 'x', valueType: 'string' }],
+		},
+	});
+	expect(shown.error).toBeUndefined();
+	expect(shown.output(NODE_NAME).map(({ json }) => json)).toEqual([
+		{ preview: expect.objectContaining({ method: 'POST' }) },
+		{
+			problem: expect.stringContaining('there is no node 66 in the workflow definition'),
+			advice: expect.any(String),
+		},
+	]);
+});
+
+test('uploads are named by file, type and size; an address is not opened', async () => {
+	const png = await sharp({ create: { width: 8, height: 8, channels: 3, background: 'teal' } })
+		.png()
+		.toBuffer();
+	const { workflowId } = await stage.platform.hostWorkflow(imageToImage);
+	stage.platform.resetBooks();
+	const slot = (more: object) => ({ nodeId: '10', parameter: 'image', ...more });
+	const item = { json: {}, binary: { photo: { data: png, fileName: 'cat.jpg', mimeType: 'image/jpeg' } } };
+	const shownFor = async (slots: object[]): Promise<unknown> => {
+		const imageSlots = { slot: slots } as INodeParameters;
+		return previews(await preview([item], { workflowId, overrideFields: {}, imageSlots }))[0];
+	};
+	// As it would be uploaded: named by what it is.
+	expect(await shownFor([slot({ source: 'binary', binaryField: 'photo' })])).toMatchObject({
+		body: { prompt: { '10': { inputs: { image: '<image ID of "cat.png", once it is uploaded>' } } } },
+		uploads: [
+			{
+				nodeId: '10',
+				parameter: 'image',
+				fileName: 'cat.png',
+				mimeType: 'image/png',
+				bytes: png.byteLength,
+			},
+		],
+		notes: [expect.stringContaining('not checked'), 'Equal images are uploaded once a run.'],
+	});
+	const url = 'http://127.0.0.1:9/b.png';
+	const rows = [slot({ source: 'imageId', imageId: 'im-1', nodeId: '11' }), slot({ source: 'url', url })];
+	expect(await shownFor(rows)).toMatchObject({
+		body: {
+			prompt: {
+				'10': { inputs: { image: `<image ID of "${url}", once it is uploaded>` } },
+				'11': { inputs: { image: 'im-1' } },
+			},
+		},
+		uploads: [{ nodeId: '10', parameter: 'image', url }],
+		notes: expect.arrayContaining(['Images behind a URL were not opened.']),
+	});
+});
+
+test('a file that is missing or too large is told as it would be then', async () => {
+	const slot = (binaryField: string) => ({ nodeId: '10', parameter: 'image', source: 'binary', binaryField });
+	const binary = {
+		big: { data: Buffer.alloc(2 * 1024 * 1024, 1), fileName: 'big.png', mimeType: 'image/png' },
+	};
+	const problemOf = async (field: string): Promise<unknown> => {
+		const shown = await preview([{ json: { prompt: 'x' }, binary }], {
+			imageSlots: { slot: [slot(field)] },
+			options: { maxFileSizeMb: 1 },
+		});
+		return shown.output(NODE_NAME)[0]?.json.problem;
+	};
+	expect(await problemOf('big')).toMatch(/larger than 1 MB/);
+	expect(await problemOf('none')).toMatch(/no file in field "none"/);
+});
+
+test('a random seed and an idempotency key say what the preview cannot know', async () => {
+	const shown = await preview(prompts(1), {
+		...KNOWN,
+		seedMode: 'random',
+		options: { idempotencyKey: 'order 7' },
+	});
+	expect(previews(shown)[0]).toMatchObject({
+		idempotencyKey: 'order 7',
+		seeds: { '3.seed': expect.any(Number) },
+		notes: [
+			'"Seed Mode" is Random, so the run will draw another seed.',
+			'If the idempotency key has a task already, that one is returned; the preview does not look.',
+		],
+	});
+	await run(prompts(1), { ...KNOWN, options: { idempotencyKey: 'order 7' } });
+	expect(tableCalls).toBeGreaterThan(0);
+});
+
+test('a batch beyond its budget is refused as it would be then', async () => {
+	const shown = await preview(prompts(3), { options: { maxTasks: 2 } });
+	expect(shown.error?.message).toBe('This run would submit 3 tasks, more than the 2 that "Max Tasks" allows');
+});
+
+test('a preview leaves nothing behind that a run would take for a task of its own', async () => {
+	await preview(prompts(1), { ...KNOWN, ...SEED });
+	const done = await run(prompts(1), { ...KNOWN, ...SEED });
+	expect(done.error).toBeUndefined();
+	expect(stage.platform.books().tasksMade).toBe(1);
+});

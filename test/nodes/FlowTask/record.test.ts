@@ -1,0 +1,166 @@
+import type { INodeParameters } from 'n8n-workflow';
+
+import { HandWoundTime } from '../../platform';
+import { until } from '../../until';
+import { NODE_NAME, type HarnessRun, type ItemInput, type SingleNode } from '../harness';
+import { createDataTables, noDataTables, type DataTables } from '../harness/dataTables';
+import { openStage, prompts, text, type Stage } from './flowTask.fixture';
+
+/** The table in which an operator finds the tasks of a run. */
+let stage: Stage;
+let tables: DataTables;
+let time: HandWoundTime;
+beforeEach(async () => {
+	time = new HandWoundTime();
+	stage = await openStage({ runners: 4, taskMs: 1_000, time });
+	tables = createDataTables();
+});
+afterEach(async () => {
+	await stage.close();
+});
+
+const TABLE = 'flow_task_runs';
+
+type Settings = Partial<SingleNode> & { executeWorkflow?: DataTables['executeWorkflow'] };
+
+async function start(
+	items: ItemInput[],
+	parameters: INodeParameters = {},
+	{ executeWorkflow = tables.executeWorkflow, ...settings }: Settings = {},
+) {
+	return await stage.harness.start({
+		workflow: stage.workflow(parameters, settings),
+		items,
+		credentials: stage.credentials,
+		executeWorkflow,
+	});
+}
+
+async function run(
+	items: ItemInput[],
+	parameters: INodeParameters = {},
+	settings: Settings = {},
+): Promise<HarnessRun> {
+	const live = await start(items, parameters, settings);
+	let isOver = false;
+	void live.done.finally(() => (isOver = true));
+	while (!isOver) {
+		time.pass(500);
+		await new Promise((resolve) => setTimeout(resolve, 5));
+	}
+	return await live.done;
+}
+
+const made = (): Set<string> => new Set(stage.platform.books().tasks.map(({ taskId }) => taskId));
+const recorded = (): Set<unknown> => new Set(tables.rows(TABLE).map(({ taskId }) => taskId));
+const hints = (done: HarnessRun): string => JSON.stringify(done.raw.data.resultData.runData);
+
+test('eleven tasks are recorded, ten are not; the option decides otherwise', async () => {
+	await run(prompts(10));
+	expect(tables.operations).toEqual([]);
+	await run(prompts(11), { options: { recordTasks: 'never' } });
+	expect(tables.operations).toEqual([]);
+	stage.platform.resetBooks();
+	const done = await run(prompts(11));
+	expect(recorded()).toEqual(made());
+	expect(tables.rows(TABLE)[0]).toMatchObject({
+		...{ executionId: done.executionId, node: NODE_NAME, status: 'succeeded', progress: 100, error: '' },
+		hostedWorkflow: stage.workflowId,
+	});
+	expect(
+		tables
+			.rows(TABLE)
+			.map(({ item }) => item)
+			.sort((a, b) => Number(a) - Number(b)),
+	).toEqual(prompts(11).map((_, item) => item));
+	stage.platform.resetBooks();
+	await run(prompts(1), { operation: 'submit', options: { recordTasks: 'always' } });
+	expect(tables.rows(TABLE)).toHaveLength(12);
+	expect(tables.rows(TABLE).at(-1)).toMatchObject({ status: 'submitted', taskId: [...made()][0] });
+});
+
+test('a failed task is recorded with its reason, and the secret in it is hidden', async () => {
+	stage.platform.faults.add({ on: 'submit', kind: 'failTask', times: 1 });
+	await run(prompts(3), { options: { recordTasks: 'always' } }, { onError: 'continueRegularOutput' });
+	const failed = tables.rows(TABLE).filter(({ status }) => status === 'failed');
+	expect(failed).toHaveLength(1);
+	expect(failed[0]?.error).not.toBe('');
+	expect(failed[0]?.finishedAt).not.toBeNull();
+	expect(JSON.stringify(tables.rows(TABLE))).not.toContain(stage.platform.apiKey);
+});
+
+test('a run that is stopped while all tasks wait leaves every ID in the table', async () => {
+	const live = await start(prompts(30));
+	await until(() => made().size === 30);
+	live.cancel();
+	await live.done;
+	await until(() => recorded().size === 30, 'the rows', { withinMs: 5_000 });
+	expect(recorded()).toEqual(made());
+});
+
+test('tasks of an execution are waited for, all or those of a node, and nothing is submitted', async () => {
+	const stopped = await start(prompts(12), { operation: 'submit' });
+	const { executionId } = await stopped.done;
+	const tasks = made();
+	const by = { operation: 'wait', taskSource: 'execution', executionId };
+	const waited = await run([{ json: {} }], { ...by, options: { recordTasks: 'always' } });
+	expect(waited.error).toBeUndefined();
+	expect(new Set(waited.output(NODE_NAME).map(({ json }) => text(json.taskId)))).toEqual(tasks);
+	expect(waited.output(NODE_NAME).every(({ binary }) => binary?.data)).toBe(true);
+	expect(tables.rows(TABLE).map(({ status }) => status)).toEqual(prompts(12).map(() => 'succeeded'));
+	expect(made()).toEqual(tasks);
+
+	const ofNobody = await run([{ json: {} }], { ...by, executionNode: 'Other' });
+	expect(ofNobody.error?.message).toBe(
+		`The Data Table flow_task_runs has no tasks of execution ${executionId} by the node "Other"`,
+	);
+	const empty = await run([{ json: { id: '' } }], { ...by, executionId: '={{ $json.id }}' });
+	expect(empty.error?.message).toBe('"Execution ID" is empty');
+});
+
+test('a submit without an answer has a row, and a wait for the execution says that it may have made a task', async () => {
+	stage.platform.faults.add({ on: 'submit', kind: 'resetAfter', times: 1 });
+	const always = { options: { recordTasks: 'always' } };
+	const done = await run(
+		prompts(3),
+		{ operation: 'submit', ...always },
+		{ onError: 'continueRegularOutput' },
+	);
+	expect(tables.rows(TABLE).filter(({ status }) => status === 'unclear')).toEqual([
+		expect.objectContaining({ taskId: '', error: expect.stringContaining('may have been made') as unknown }),
+	]);
+	const { executionId } = done;
+	const waited = await run([{ json: {} }], { operation: 'wait', taskSource: 'execution', executionId });
+	expect(waited.output(NODE_NAME)).toHaveLength(2);
+	expect(hints(waited)).toContain('1 submit(s) of these executions had no answer');
+});
+
+test('a retry of the node goes on with the rows that it has', async () => {
+	stage.platform.faults.add({ on: 'submit', kind: 'failTask', times: 1 });
+	const done = await run(
+		prompts(3),
+		{ options: { recordTasks: 'always' } },
+		{ retryOnFail: true, maxTries: 2, waitBetweenTries: 1 },
+	);
+	expect(done.error).toBeUndefined();
+	const rows = tables.rows(TABLE);
+	expect(recorded()).toEqual(made());
+	expect(rows).toHaveLength(4);
+	expect(rows.map(({ status }) => status).sort()).toEqual(['failed', 'succeeded', 'succeeded', 'succeeded']);
+});
+
+test.each<[string, DataTables['executeWorkflow']]>([
+	['no Data Tables', noDataTables],
+	[
+		'a table that is full',
+		async () => {
+			throw new Error('Data table size limit exceeded');
+		},
+	],
+])('%s: the run succeeds, with one hint', async (_name, executeWorkflow) => {
+	const done = await run(prompts(12), {}, { executeWorkflow });
+	expect(done.error).toBeUndefined();
+	expect(done.output(NODE_NAME)).toHaveLength(12);
+	expect(hints(done).split('Not all tasks could be recorded')).toHaveLength(2);
+	expect(hints(done)).toContain('set \\"Record Tasks\\" to Never');
+});

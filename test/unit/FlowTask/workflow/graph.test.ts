@@ -1,0 +1,117 @@
+import { checkOverrides, readKnowledge } from '../../../../nodes/FlowTask/workflow/checks';
+import { applySeed, seedsIn } from '../../../../nodes/FlowTask/workflow/seeds';
+import { imageNodesIn, seedChoicesIn } from '../../../../nodes/FlowTask/methods/lists';
+import { readDefinition, type WorkflowDefinition } from '../../../../nodes/FlowTask/workflow/definition';
+
+/* Values that are set on another node than the one that uses them. */
+
+function define(source: unknown): WorkflowDefinition {
+	const result = readDefinition(source);
+	if (!result.ok) throw new Error(result.failure.message);
+	return result.value;
+}
+
+const node = (classType: string, inputs: object): object => ({ class_type: classType, inputs });
+const SAMPLER = node('KSampler', { seed: ['9', 0], steps: 20 });
+
+describe('a linked seed', () => {
+	it.each<[string, Record<string, object>, string[]]>([
+		['a number', { '9': node('PrimitiveInt', { value: 5 }) }, ['9.value']],
+		['a long number', { '9': node('PrimitiveInt', { value: '18446744073709551615' }) }, ['9.value']],
+		['a number by another name', { '9': node('Int Literal', { int: 5, note: 'x' }) }, ['9.int']],
+		['the only number', { '9': node('My Number', { n: 5, label: 'x' }) }, ['9.n']],
+		['a number beside others', { '9': node('Slider', { min: 0, value: 5, max: 9 }) }, ['9.value']],
+		['a seed', { '9': node('Seed (rgthree)', { seed: -1, last_seed: 4 }) }, ['9.seed']],
+		[
+			'a seed that is also linked to something',
+			{ '9': node('Seeds', { seed: 1, image: ['3', 0] }) },
+			['9.seed'],
+		],
+		[
+			'reroutes',
+			{
+				'9': node('Reroute', { '': ['10', 0] }),
+				'10': node('R', { any: [11, 0] }),
+				'11': node('Int', { value: 1 }),
+			},
+			['11.value'],
+		],
+		['a calculation', { '9': node('Math', { a: ['3', 0], b: ['3', 0] }) }, []],
+		['a calculation with a number of its own', { '9': node('Add', { value: 3, to: ['3', 0] }) }, []],
+		['numbers that are all alike', { '9': node('Range', { low: 0, high: 9 }) }, []],
+		['a text', { '9': node('Text', { value: '5' }) }, []],
+		['a circle', { '9': node('Reroute', { '': ['9', 0] }) }, []],
+		['nothing', {}, []],
+	])('is followed to %s', (_name, others, found) => {
+		const definition = define({ '3': SAMPLER, ...others });
+		expect(seedsIn(definition).map(({ nodeId, parameter }) => `${nodeId}.${parameter}`)).toEqual(found);
+		const plan = { mode: 'fixed' as const, base: 42, targets: '', definition };
+		const result = applySeed({}, plan, 0, () => 0);
+		expect(result.ok ? Object.keys(result.value.seeds) : []).toEqual(found);
+	});
+
+	it('is set once, though several samplers share it', () => {
+		const definition = define({ '3': SAMPLER, '4': SAMPLER, '9': node('Int', { value: 5 }) });
+		const plan = { mode: 'fixed' as const, base: 42, targets: '', definition };
+		expect(applySeed({}, plan, 0, () => 0)).toEqual({
+			ok: true,
+			value: { prompt: { '9': { inputs: { value: 42 } } }, seeds: { '9.value': 42 } },
+		});
+		// What a row of the form sets is told, too.
+		const kept = applySeed({ '9': { inputs: { value: 7 } } }, { ...plan, mode: 'keep' }, 0, () => 0);
+		expect(kept).toMatchObject({ value: { seeds: { '9.value': 7 } } });
+	});
+
+	it('that is calculated is named, with the node it comes from', () => {
+		const math = node('Math Expression', { a: ['3', 0], b: ['3', 0] });
+		const definition = define({ '3': SAMPLER, '9': math });
+		const plan = { mode: 'random' as const, base: 1, targets: '', definition };
+		expect(applySeed({}, plan, 0, () => 0)).toMatchObject({
+			failure: {
+				message:
+					'"Seed Mode" cannot tell which input is the seed: KSampler (node 3) takes its seed from Math Expression (node 9), which calculates it',
+			},
+		});
+	});
+
+	it('without a definition asks for one', () => {
+		const result = applySeed({}, { mode: 'random', base: 1, targets: '' }, 0, () => 0);
+		expect(result).toMatchObject({
+			failure: {
+				message: '"Seed Mode" cannot tell which input is the seed',
+				advice: expect.stringContaining('paste the workflow\'s export into "Workflow Definition"'),
+			},
+		});
+	});
+
+	it('cannot be set at the sampler, and the refusal names where it can', () => {
+		const known = readKnowledge({ '3': SAMPLER, '9': node('PrimitiveInt', { value: 5 }) }, '');
+		if (!known.ok) throw new Error(known.failure.message);
+		expect(checkOverrides({ '3': { inputs: { seed: 1 } } }, known.value)).toMatchObject({
+			failure: {
+				message:
+					'One input does not fit the workflow: KSampler (node 3) · seed comes from another node, so it cannot be set; set PrimitiveInt (node 9) · value instead',
+			},
+		});
+	});
+});
+
+test('the list of image nodes has those that take a file, images first', () => {
+	const definition = define({
+		'1': node('VHS_LoadVideo', { video: 'a.mp4', frame_rate: 8 }),
+		'2': node('LoadImage', { image: 'a.png', upload: 'image' }),
+		'3': node('ImageScale', { image: ['2', 0], width: 8 }),
+	});
+	expect(imageNodesIn(definition)).toEqual([
+		{ value: '2', name: 'LoadImage (2) · image' },
+		{ value: '1', name: 'VHS_LoadVideo (1) · video' },
+	]);
+});
+
+test('the list of seeds has each where it can be set', () => {
+	const own = node('KSampler', { noise_seed: 1 });
+	expect(seedChoicesIn(define({ '3': SAMPLER, '4': own, '9': node('Int', { value: 5 }) }))).toEqual([
+		{ value: '9.value', name: 'Int (9) · value' },
+		{ value: '4.noise_seed', name: 'KSampler (4) · noise_seed' },
+	]);
+});

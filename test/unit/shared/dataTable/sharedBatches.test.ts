@@ -1,0 +1,60 @@
+import { SharedBatches } from '../../../../nodes/shared/dataTable/sharedBatches';
+import { badInput, fail, ok, type Result } from '../../../../nodes/shared/errors/failure';
+
+type Work = (items: readonly number[]) => Promise<Result<readonly number[]>>;
+
+/** Work that ends when the test says so. */
+function heldWork() {
+	const under: Array<{ items: readonly number[]; end: (isGood?: boolean) => void }> = [];
+	const work: Work = async (items) =>
+		await new Promise((resolve) => {
+			const end = (isGood = true): void => resolve(isGood ? ok([...items]) : fail(badInput('no', '')));
+			under.push({ items: [...items], end });
+		});
+	return { under, work };
+}
+
+const turn = async (): Promise<void> => await new Promise((resolve) => setImmediate(resolve));
+
+it('does the first at once, and all that come meanwhile together in the next', async () => {
+	const { under, work } = heldWork();
+	const batches = new SharedBatches<number, Result<readonly number[]>>();
+	const results = [[1], [2, 3], [4]].map(async (items) => await batches.add(items, work));
+	expect(under.map(({ items }) => items)).toEqual([[1]]);
+	under[0]!.end();
+	await turn();
+	expect(under.map(({ items }) => items)).toEqual([[1], [2, 3, 4]]);
+	const late = batches.add([5], work);
+	under[1]!.end();
+	await turn();
+	expect(under.map(({ items }) => items)).toEqual([[1], [2, 3, 4], [5]]);
+	under[2]!.end();
+	expect(await Promise.all([...results, late])).toEqual([ok([1]), ok([2, 3, 4]), ok([2, 3, 4]), ok([5])]);
+	void batches.add([6], work);
+	expect(under).toHaveLength(4);
+});
+
+it('repeats alone what failed in the batch of another', async () => {
+	const { under, work } = heldWork();
+	const batches = new SharedBatches<number, Result<readonly number[]>>();
+	const [, leader, joined] = [1, 2, 3].map(async (item) => await batches.add([item], work));
+	under[0]!.end();
+	await turn();
+	under[1]!.end(false);
+	await turn();
+	expect(under[2]?.items).toEqual([3]);
+	under[2]!.end();
+	expect(await leader).toMatchObject({ ok: false });
+	expect(await joined).toEqual(ok([3]));
+});
+
+it('goes on after two seconds although a batch hangs', async () => {
+	const { under, work } = heldWork();
+	const batches = new SharedBatches<number, Result<readonly number[]>>();
+	void batches.add([1], work);
+	const second = batches.add([2], work);
+	await new Promise((resolve) => setTimeout(resolve, 2_200));
+	expect(under.map(({ items }) => items)).toEqual([[1], [2]]);
+	under[1]!.end();
+	expect(await second).toEqual(ok([2]));
+});

@@ -1,0 +1,98 @@
+import type { HeldClaim } from '../../../../nodes/shared/idempotency/claim';
+import { KeyLines } from '../../../../nodes/shared/idempotency/keyLines';
+import { createLedger, type Ledger, type LedgerAnswer } from '../../../../nodes/shared/idempotency/ledger';
+import type { Result } from '../../../../nodes/shared/errors/failure';
+import { TestClock } from '../../testClock';
+import { MemoryTable } from '../memoryTable';
+
+/* Executions of one process that want the same key. */
+
+const ENTRY = { key: 'order 1', payloadHash: 'p' };
+
+let clock: TestClock;
+let table: MemoryTable;
+let lines: KeyLines<HeldClaim>;
+beforeEach(() => {
+	clock = new TestClock();
+	table = new MemoryTable(clock);
+	lines = new KeyLines();
+});
+
+function open(signal = new AbortController().signal, workflowId = 'w1', timeoutMs = 3_600_000): Ledger {
+	const deadlineMs = clock.now() + timeoutMs;
+	const settings = {
+		scope: 's',
+		workflowId,
+		executionId: '7',
+		ttlMs: 0,
+		onUnknown: 'error',
+		deadlineMs,
+	} as const;
+	return createLedger(settings, { table: table.open(), clock, random: () => 0.5, signal, lines });
+}
+
+const kindOf = (answer: Result<LedgerAnswer>): string =>
+	answer.ok ? answer.value.kind : answer.failure.kind;
+
+async function mine(ledger: Ledger) {
+	const answer = await clock.run(ledger.claim(ENTRY));
+	if (!answer.ok || answer.value.kind !== 'mine') throw new Error(`The key is "${kindOf(answer)}"`);
+	return answer.value.claim;
+}
+
+it('learn its task from the one before them, without asking the table', async () => {
+	const claim = await mine(open());
+	const calls = table.calls.length;
+	const others = [1, 2, 3].map(async () => await open().claim(ENTRY));
+	await clock.advance(5_000);
+	expect(table.calls).toHaveLength(calls);
+	claim.submitted('t1');
+	for (const answer of await clock.run(Promise.all(others))) {
+		expect(answer).toMatchObject({ ok: true, value: { kind: 'exists', reference: 't1', finished: false } });
+	}
+	expect(lines.size).toBe(0);
+});
+
+it('leave the line when they are stopped or out of time, and those behind them stay', async () => {
+	const claim = await mine(open());
+	const stop = new AbortController();
+	const stopped = open(stop.signal).claim(ENTRY);
+	const late = open(undefined, 'w1', 2_000).claim(ENTRY);
+	const last = open().claim(ENTRY);
+	await clock.advance(500);
+	stop.abort();
+	await clock.advance(3_000);
+	expect([await stopped, await late].map(kindOf)).toEqual(['cancelled', 'notSubmitted']);
+	claim.submitted('t1');
+	expect(kindOf(await clock.run(last))).toBe('exists');
+	expect(lines.size).toBe(0);
+});
+
+it('contend for it one after the other where nothing was sent', async () => {
+	const first = open();
+	const claim = await mine(first);
+	const [second, third] = [1, 2].map(async () => await open().claim(ENTRY));
+	claim.released();
+	await clock.run(first.flush());
+	const next = await clock.run(second!);
+	expect(kindOf(next)).toBe('mine');
+	if (next.ok && next.value.kind === 'mine') next.value.claim.submitted('t2');
+	expect(kindOf(await clock.run(third!))).toBe('exists');
+});
+
+it('ask the table about a run that ended without a word', async () => {
+	const first = open();
+	await mine(first);
+	const second = open().claim(ENTRY);
+	await clock.run(first.flush());
+	expect(kindOf(await clock.run(second))).toBe('unknown');
+	expect(lines.size).toBe(0);
+});
+
+it('have no line in common with other workflows, whose key may be that of another project', async () => {
+	await mine(open());
+	const calls = table.calls.length;
+	void open(undefined, 'w2').claim(ENTRY);
+	await clock.advance(1_000);
+	expect(table.calls.length).toBeGreaterThan(calls);
+});
