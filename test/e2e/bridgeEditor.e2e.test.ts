@@ -80,8 +80,6 @@ test('the action asks and gets the reply; what is missing is said before anythin
 	await editor.type('eventFilter', 'message, interrupt');
 	await editor.type('correlationPath', 'id');
 	await editor.type('replyPath', 'correlation_id');
-	// The editor takes over what is typed a moment later, so the last field is one whose half is good as well.
-	await editor.type('timeoutSeconds', '30');
 	await editor.executeStep();
 	await editor.output.getByText('Agent: Where is my order? [tool]').first().waitFor();
 	await editor.dismissMessages();

@@ -234,8 +234,6 @@ test('a field that is dragged onto a text row stands there alone', async () => {
 	await editor.page.locator('[data-test-id="run-data-schema-node-name"][data-name="taskId"]').waitFor();
 	await editor.map('taskId', '6/text');
 	await editor.field('6/text').getByText('{{ $json.taskId }}', { exact: true }).waitFor();
-	// The editor takes over what was dropped a moment later.
-	await sleep(500);
 	await editor.executeStep();
 	await editor.dismissMessages();
 	const [submitted, run] = platform.books().tasks;

@@ -1,7 +1,6 @@
 // A first flow in n8n's own editor, from an empty canvas on, and what a person looks at while it runs.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Page } from 'playwright-core';
 import sharp from 'sharp';
 import type { LocalPlatform } from '../platform';
@@ -166,8 +165,6 @@ test(
 		await act(async () => await page.getByRole('menuitem').filter({ hasText: prompt }).click());
 		await page.getByRole('menu').waitFor({ state: 'detached' });
 		await act(async () => await editor.type('6/text', PROMPTS[0] ?? ''));
-		// The editor takes over what is typed a moment later.
-		await sleep(500);
 		expect(await editor.shown('6/text')).toBe(PROMPTS[0]);
 		await act(async () => await editor.executeStep());
 		await act(async () => await editor.output.getByTestId('ndv-view-binary-data').click());

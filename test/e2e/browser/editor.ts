@@ -5,6 +5,8 @@ import { NodePanel } from './nodePanel';
 const DISMISS_WITHIN_MS = 30_000;
 const MENU_OPENS_WITHIN_MS = 3_000;
 const LIST_IS_READ_WITHIN_MS = 1_500;
+/** Until the editor takes over what was typed or dropped; what comes sooner, such as a click on "Execute", still acts on what was there before. */
+const TAKEN_OVER_AFTER_MS = 700;
 
 /** n8n's editor as a person uses it: what is on the screen, and what hands do. Nothing here goes past the page. */
 export class Editor {
@@ -74,12 +76,14 @@ export class Editor {
 		await this.page.keyboard.press('ControlOrMeta+A');
 		await this.page.keyboard.type(text);
 		await input.blur();
+		await this.page.waitForTimeout(TAKEN_OVER_AFTER_MS);
 	}
 
 	/** Drags a field of the input, as the schema on the left shows it, onto a field of the form. */
 	async map(inputField: string, parameter: string): Promise<void> {
 		const pill = this.page.locator(`[data-test-id="run-data-schema-node-name"][data-name="${inputField}"]`);
 		await this.drag(pill.first(), this.field(parameter));
+		await this.page.waitForTimeout(TAKEN_OVER_AFTER_MS);
 	}
 
 	/** Chooses the account by its name. */

@@ -73,11 +73,12 @@ describe('request', () => {
 	test('frames of others do not end the wait, nor do those that come twice', async () => {
 		stage.platform.faults.add({ on: 'bridge', kind: 'duplicateFrames' });
 		stage.platform.faults.add({ on: 'bridge', kind: 'socketGarbage' });
-		const running = stage.run(texts('one', 'two'));
-		await until(() => stage.channel.open === 1);
+		const running = stage.run(texts('[silent]', 'two'));
+		const asked = await until(() => bridge().received[0]?.frame);
 		stage.channel.push({ type: 'message', text: 'for somebody else' });
+		stage.channel.push({ type: 'message', correlation_id: asked.id, text: 'for the one who asked' });
 		expect(jsonOf(await running).map(({ reply }) => (reply as { text: string }).text)).toEqual([
-			'Agent: one',
+			'for the one who asked',
 			'Agent: two',
 		]);
 	});
