@@ -14,7 +14,7 @@ export interface ChatQuestion {
 	readonly format: AnswerFormat;
 	/** With the interface's names; undefined ones are not sent. */
 	readonly sampling: SamplingFields;
-	/** `tools` and `tool_choice`, if the form has any. */
+	/** `tools` and `tool_choice`, if the form sets them. */
 	readonly tools?: JsonObject;
 	/** More fields of the body, as the operator wrote them. */
 	readonly extraBody: unknown;

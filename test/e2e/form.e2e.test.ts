@@ -253,16 +253,21 @@ describe('lists made of the export', () => {
 			workflowDefinition: imageToImage,
 			seedMode: 'random',
 			imageSlots: { slot },
+			options: { outputNodes: { node: [{ field: 'data' }] } },
 		};
 		const saved = await saveWorkflow('Lists', { FlowTask: parameters });
 		await editor.openWorkflow(saved);
 		await editor.openNode('FlowTask');
-		expect(await editor.openSearch('nodeId')).toEqual(['Load Image (10) · image']);
+		expect(await editor.openSearch('nodeId', 'first')).toEqual(['Load Image (10) · image']);
 		await editor.page.getByTestId('rlc-item').click();
 		expect(await editor.openSearch('seedTargets')).toEqual(['KSampler (3) · seed']);
 		await editor.page.getByTestId('rlc-item').click();
+		// Two fields are called "nodeId"; that of the option stands below.
+		expect(await editor.openSearch('nodeId', 'last')).toEqual(['Save Image (9)']);
+		await editor.page.getByTestId('rlc-item').click();
 		await untilSaved(saved, ({ nodes }) => {
 			expect(nodes.find(({ name }) => name === 'FlowTask')?.parameters).toMatchObject({
+				options: { outputNodes: { node: [{ nodeId: { mode: 'list', value: '9' } }] } },
 				imageSlots: { slot: [{ nodeId: { mode: 'list', value: '10' } }] },
 				seedTargets: { mode: 'list', value: '3.seed' },
 			});

@@ -172,11 +172,19 @@ export const TASK_OPTIONS = defineOptions({
 					{
 						displayName: 'Node',
 						name: 'nodeId',
-						type: 'string',
-						default: '',
-						placeholder: 'e.g. 9',
-						description:
-							"The ID of a node that saves files, as in the workflow's API-format export, or its title if Workflow Definition is filled in",
+						type: 'resourceLocator',
+						default: { mode: 'list', value: '' },
+						modes: [
+							{
+								displayName: 'From List',
+								name: 'list',
+								type: 'list',
+								hint: 'From "Workflow Definition"; without it, enter the ID',
+								typeOptions: { searchListMethod: 'searchOutputNodes', searchable: true },
+							},
+							{ displayName: 'By ID or Title', name: 'id', type: 'string', placeholder: 'e.g. 9' },
+						],
+						description: 'A node that saves files',
 					},
 					{
 						displayName: 'Put Output File in Field',

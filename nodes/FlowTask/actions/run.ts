@@ -50,7 +50,7 @@ export interface NodeRun extends RunFrame {
 	readonly memory: TaskMemory & { release?(): void };
 	readonly randomSeed: RandomSeed;
 	/** Reads what the operator pasted about the workflow, once for all items with the same. */
-	readonly knowledge: typeof readKnowledge;
+	readonly knowledge: (context: IExecuteFunctions, itemIndex: number) => Result<WorkflowKnowledge>;
 }
 
 /** Requests under way at once, in each lane of each account. */
@@ -173,9 +173,11 @@ function claimsAtOnce(requestsPerSecond: number): number {
 }
 
 /** Keeps the last result: an export can be a megabyte, and usually all items have the same one. */
-function rememberingKnowledge(): typeof readKnowledge {
+function rememberingKnowledge(): NodeRun['knowledge'] {
 	let last: { definition: unknown; view: unknown; knowledge: Result<WorkflowKnowledge> } | undefined;
-	return (definition, view) => {
+	return (context, itemIndex) => {
+		const definition: unknown = context.getNodeParameter('workflowDefinition', itemIndex, '');
+		const view: unknown = context.getNodeParameter('parameterSpec', itemIndex, '');
 		if (!last || last.definition !== definition || last.view !== view)
 			last = { definition, view, knowledge: readKnowledge(definition, view) };
 		return last.knowledge;

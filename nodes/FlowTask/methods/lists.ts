@@ -1,6 +1,7 @@
 import type { ILoadOptionsFunctions, INodeListSearchItems, INodeListSearchResult } from 'n8n-workflow';
 
 import { readDefinition, type WorkflowDefinition } from '../workflow/definition';
+import { graphOf, sourceOf } from '../workflow/graph';
 import { isFileInput } from '../workflow/roles';
 import { keyOf, seedsIn } from '../workflow/seeds';
 
@@ -18,6 +19,14 @@ export async function searchSeeds(
 	filter?: string,
 ): Promise<INodeListSearchResult> {
 	return await Promise.resolve(listOf(this, seedChoicesIn, filter));
+}
+
+/** The nodes of the pasted export that may make files. */
+export async function searchOutputNodes(
+	this: ILoadOptionsFunctions,
+	filter?: string,
+): Promise<INodeListSearchResult> {
+	return await Promise.resolve(listOf(this, outputNodesIn, filter));
 }
 
 function listOf(
@@ -41,6 +50,22 @@ export function imageNodesIn({ nodes }: WorkflowDefinition): INodeListSearchItem
 	return loaders
 		.sort((one, other) => Number(other.files.includes('image')) - Number(one.files.includes('image')))
 		.map(({ name, value }) => ({ name, value }));
+}
+
+/** What makes files by its name; some of these hand them on as well. */
+const SAVES_FILES = /save|export|combine/i;
+
+/** Nodes that save by their name come first, then those at the ends of the graph: an export does not say what they make. */
+export function outputNodesIn(definition: WorkflowDefinition): INodeListSearchItems[] {
+	const graph = graphOf(definition);
+	const used = new Set(
+		definition.nodes.flatMap(({ inputs }) => inputs.map((input) => sourceOf(graph, input)?.nodeId)),
+	);
+	const saves = definition.nodes.filter(({ classType }) => SAVES_FILES.test(classType));
+	const ends = definition.nodes.filter(
+		(node) => !saves.includes(node) && !used.has(node.nodeId) && node.inputs.some(({ isLink }) => isLink),
+	);
+	return [...saves, ...ends].map(({ nodeId, title }) => ({ value: nodeId, name: `${title} (${nodeId})` }));
 }
 
 export function seedChoicesIn(definition: WorkflowDefinition): INodeListSearchItems[] {

@@ -3,6 +3,8 @@ import type { Result } from '../errors/failure';
 
 /** A batch that hangs must not hold up those behind it for longer. */
 const LONGEST_WAIT_MS = 2_000;
+/** Work of another execution that takes longer may have ended with that execution. */
+const OTHERS_WORK_WITHIN_MS = 15_000;
 
 /**
  * Work of one kind that many ask for. What is asked for while a batch is under way goes together in the next one: on an
@@ -20,9 +22,9 @@ export class SharedBatches<T, R extends Result<unknown>> {
 		const { next } = this;
 		if (!next) return await this.begin([...items], work);
 		for (const item of items) next.items.push(item);
-		const result = await next.done;
+		const result = await ofOthers(next.done);
 		// The reason may be another's: the timeout of its execution, or something it added.
-		return result.ok ? result : await work(items);
+		return result?.ok ? result : await work(items);
 	}
 
 	private async begin(items: T[], work: (items: readonly T[]) => Promise<R>): Promise<R> {
@@ -42,10 +44,23 @@ export class SharedBatches<T, R extends Result<unknown>> {
 		items: readonly T[],
 		work: (items: readonly T[]) => Promise<R>,
 	): Promise<R> {
-		const ended = new AbortController();
-		await Promise.race([before, systemClock.sleep(LONGEST_WAIT_MS, ended.signal)]);
-		ended.abort();
+		await within(LONGEST_WAIT_MS, before);
 		this.next = undefined;
 		return await work(items);
+	}
+}
+
+/** What another execution has under way; `undefined` if that takes too long to be waited for. */
+export async function ofOthers<T>(work: Promise<T>): Promise<T | undefined> {
+	return await within(OTHERS_WORK_WITHIN_MS, work);
+}
+
+async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
+	const ended = new AbortController();
+	const late = systemClock.sleep(ms, ended.signal).then(() => undefined);
+	try {
+		return await Promise.race([work, late]);
+	} finally {
+		ended.abort();
 	}
 }

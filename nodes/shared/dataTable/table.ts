@@ -24,6 +24,7 @@ import {
 	type TableSpec,
 	type Work,
 } from './workflow';
+import { ofOthers } from './sharedBatches';
 import { sharedTable, type Outcome, type SharedTable } from './sharedTable';
 import { fail, ok, type Result } from '../errors/failure';
 import { isJsonObject } from '../text/json';
@@ -232,8 +233,8 @@ class OpenTable implements DataTable {
 		for (const beganLater of [false, true]) {
 			const underWay = shared[what];
 			if (!underWay) break;
-			const others = await underWay;
-			if (others.ok && (beganLater || others.value !== undefined)) return others;
+			const others = await ofOthers(underWay);
+			if (others?.ok && (beganLater || others.value !== undefined)) return others;
 		}
 		const own = work();
 		shared[what] = own;

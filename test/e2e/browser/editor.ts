@@ -108,8 +108,9 @@ export class Editor {
 	}
 
 	/** Opens the list of a field that can also be entered by ID, and tells what it offers. */
-	async openSearch(parameter: string): Promise<string[]> {
-		await this.page.getByTestId(`resource-locator-${parameter}`).locator('input').last().click();
+	async openSearch(parameter: string, which: 'first' | 'last' = 'first'): Promise<string[]> {
+		const field = this.page.getByTestId(`resource-locator-${parameter}`)[which]();
+		await field.locator('input').last().click();
 		const entries = this.page.getByTestId('rlc-item');
 		await entries.first().waitFor();
 		return await entries.allInnerTexts();

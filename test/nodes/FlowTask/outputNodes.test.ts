@@ -22,7 +22,11 @@ beforeEach(() => {
 type Wanted = ReadonlyArray<readonly [nodeId: string, field: string]>;
 
 async function run(wanted: Wanted, parameters: INodeParameters = {}): Promise<HarnessRun> {
-	const node = wanted.map(([nodeId, field]) => ({ nodeId, field }));
+	// One is as the list has it, one as an expression gives it.
+	const node = wanted.map(([nodeId, field], row) => ({
+		nodeId: row === 0 ? { __rl: true, mode: 'list', value: nodeId } : nodeId,
+		field,
+	}));
 	const own = { workflowId, overrideFields: {}, output: 'allFiles', options: { outputNodes: { node } } };
 	return await stage.run([{ json: {} }], { ...own, ...parameters });
 }

@@ -105,10 +105,7 @@ type SubmitInputs = Pick<SubmitStart, 'prompt' | 'images' | 'idempotency' | 'acc
 
 /** Reads what will be sent for an item, and checks it against what is known of the workflow. */
 function readSubmit(context: IExecuteFunctions, itemIndex: number, run: NodeRun): Result<SubmitInputs> {
-	const known = run.knowledge(
-		context.getNodeParameter('workflowDefinition', itemIndex, ''),
-		context.getNodeParameter('parameterSpec', itemIndex, ''),
-	);
+	const known = run.knowledge(context, itemIndex);
 	if (!known.ok) return known;
 	const prompt = readPrompt(context, itemIndex);
 	if (!prompt.ok) return prompt;

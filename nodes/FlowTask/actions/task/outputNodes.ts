@@ -6,6 +6,7 @@ import { textOrNumber } from '../../../shared/text/textOf';
 import type { OutputNode } from '../../tasks/outputs';
 import type { DefinitionNode } from '../../workflow/definition';
 import type { NodeRun } from '../run';
+import { chosenText } from './prompt';
 
 /** How many nodes a message names. */
 const NODES_SHOWN = 10;
@@ -22,17 +23,17 @@ export function readOutputNodes(
 ): Result<readonly OutputNode[] | undefined> {
 	const rows: unknown = context.getNodeParameter('options.outputNodes.node', itemIndex, []);
 	const wanted = (Array.isArray(rows) ? rows : []).filter(isJsonObject).map(({ nodeId, field }) => ({
-		name: textOrNumber(nodeId).trim(),
+		name: chosenText(nodeId),
 		field: textOrNumber(field).trim() || 'data',
 	}));
 	if (wanted.length === 0) return ok(undefined);
 	if (wanted.some(({ name }) => name === '')) {
 		return failInput(
 			'A row of "Output Nodes" has no node',
-			"Enter the node's ID or, with a workflow definition, its title. Nothing was submitted for this item.",
+			"Choose the node, or enter its ID or, with a workflow definition, its title. Nothing was submitted for this item.",
 		);
 	}
-	const known = run.knowledge(context.getNodeParameter('workflowDefinition', itemIndex, ''), '');
+	const known = run.knowledge(context, itemIndex);
 	if (!known.ok) return known;
 	const nodes = known.value.definition?.nodes;
 	const found: OutputNode[] = [];

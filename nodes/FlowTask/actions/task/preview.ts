@@ -122,10 +122,7 @@ function checksOf(
 	{ idempotency }: SubmitStart,
 	uploads: readonly JsonObject[],
 ): JsonObject {
-	const known = run.knowledge(
-		context.getNodeParameter('workflowDefinition', itemIndex, ''),
-		context.getNodeParameter('parameterSpec', itemIndex, ''),
-	);
+	const known = run.knowledge(context, itemIndex);
 	const definition = known.ok && known.value.definition ? ['Workflow Definition'] : [];
 	const view = known.ok && known.value.view.size > 0 ? ['Parameter View'] : [];
 	const checkedAgainst = [...definition, ...view];

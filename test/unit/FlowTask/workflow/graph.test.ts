@@ -1,6 +1,6 @@
 import { checkOverrides, readKnowledge } from '../../../../nodes/FlowTask/workflow/checks';
 import { applySeed, seedsIn } from '../../../../nodes/FlowTask/workflow/seeds';
-import { imageNodesIn, seedChoicesIn } from '../../../../nodes/FlowTask/methods/lists';
+import { imageNodesIn, outputNodesIn, seedChoicesIn } from '../../../../nodes/FlowTask/methods/lists';
 import { readDefinition, type WorkflowDefinition } from '../../../../nodes/FlowTask/workflow/definition';
 
 /* Values that are set on another node than the one that uses them. */
@@ -105,6 +105,24 @@ test('the list of image nodes has those that take a file, images first', () => {
 	expect(imageNodesIn(definition)).toEqual([
 		{ value: '2', name: 'LoadImage (2) · image' },
 		{ value: '1', name: 'VHS_LoadVideo (1) · video' },
+	]);
+});
+
+test('the list of output nodes has those that save, then the other ends of the graph', () => {
+	const definition = define({
+		'1': node('EmptyLatentImage', { width: 8 }),
+		'2': node('VAEDecode', { samples: ['1', 0] }),
+		'3': node('PreviewImage', { images: ['2', 0] }),
+		'4': node('VHS_VideoCombine', { images: ['2', 0] }),
+		'5': { ...node('SaveImage', { images: ['2', 0] }), _meta: { title: 'Final' } },
+		'6': node('ShowText', { text: ['4', 0] }),
+		'7': node('Note', { text: 'unused' }),
+	});
+	expect(outputNodesIn(definition)).toEqual([
+		{ value: '4', name: 'VHS_VideoCombine (4)' },
+		{ value: '5', name: 'Final (5)' },
+		{ value: '3', name: 'PreviewImage (3)' },
+		{ value: '6', name: 'ShowText (6)' },
 	]);
 });
 

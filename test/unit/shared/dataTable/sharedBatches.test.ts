@@ -48,13 +48,32 @@ it('repeats alone what failed in the batch of another', async () => {
 	expect(await joined).toEqual(ok([3]));
 });
 
-it('goes on after two seconds although a batch hangs', async () => {
-	const { under, work } = heldWork();
-	const batches = new SharedBatches<number, Result<readonly number[]>>();
-	void batches.add([1], work);
-	const second = batches.add([2], work);
-	await new Promise((resolve) => setTimeout(resolve, 2_200));
-	expect(under.map(({ items }) => items)).toEqual([[1], [2]]);
-	under[1]!.end();
-	expect(await second).toEqual(ok([2]));
+describe('a batch that hangs', () => {
+	beforeEach(() => void jest.useFakeTimers());
+	afterEach(() => void jest.useRealTimers());
+
+	it('holds up those behind it for two seconds', async () => {
+		const { under, work } = heldWork();
+		const batches = new SharedBatches<number, Result<readonly number[]>>();
+		void batches.add([1], work);
+		const second = batches.add([2], work);
+		await jest.advanceTimersByTimeAsync(2_100);
+		expect(under.map(({ items }) => items)).toEqual([[1], [2]]);
+		under[1]!.end();
+		expect(await second).toEqual(ok([2]));
+	});
+
+	it('does not keep those who joined it: they do their own', async () => {
+		const { under, work } = heldWork();
+		const batches = new SharedBatches<number, Result<readonly number[]>>();
+		const [first, , joined] = [1, 2, 3].map(async (item) => await batches.add([item], work));
+		under[0]!.end();
+		await first;
+		await jest.advanceTimersByTimeAsync(14_000);
+		expect(under.map(({ items }) => items)).toEqual([[1], [2, 3]]);
+		await jest.advanceTimersByTimeAsync(2_000);
+		expect(under.map(({ items }) => items)).toEqual([[1], [2, 3], [3]]);
+		under[2]!.end();
+		expect(await joined).toEqual(ok([3]));
+	});
 });
