@@ -183,9 +183,9 @@ describe('a plain credential is read at most twice in a run, whatever the number
 	}
 
 	test.each([
-		['FlowTask', (workflowId: string) => pictures('Pictures', plain, workflowId)],
-		['ChatCompletion', () => chats(plain)],
-		['AgentInvoke', () => turns(plainToken, { sessionMode: 'new' })],
+		['Flow Task', (workflowId: string) => pictures('Pictures', plain, workflowId)],
+		['Chat Completion', () => chats(plain)],
+		['Agent Invoke', () => turns(plainToken, { sessionMode: 'new' })],
 	] as const)('by %s', async (name, step) => {
 		const { workflowId } = await platform.hostWorkflow(textToImage);
 		const call = await serviceOf(`reads-${name}`, step(workflowId));

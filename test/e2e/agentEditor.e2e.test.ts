@@ -71,7 +71,7 @@ function refundDesk({ id, name }: SavedCredential) {
 			{
 				...agent,
 				id: 'ask',
-				name: 'AgentInvoke',
+				name: 'Agent Invoke',
 				position: [360, 0] as [number, number],
 				parameters: {},
 			},
@@ -87,8 +87,8 @@ function refundDesk({ id, name }: SavedCredential) {
 		],
 		connections: {
 			Start: { main: [to('Messages')] },
-			Messages: { main: [to('AgentInvoke')] },
-			AgentInvoke: { main: [to('Answer'), to('Pay the refund')] },
+			Messages: { main: [to('Agent Invoke')] },
+			'Agent Invoke': { main: [to('Answer'), to('Pay the refund')] },
 			'Pay the refund': { main: [to('Resume')] },
 			Resume: { main: [to('Answer'), to('Pay the refund')] },
 		},
@@ -100,7 +100,7 @@ test(
 	'an interrupt is a branch on the canvas: it leaves by an output of its own and is resumed',
 	async () => {
 		await editor.openWorkflow(workflow);
-		expect(await editor.outputLabels('AgentInvoke')).toEqual(['Response', 'Interrupt']);
+		expect(await editor.outputLabels('Agent Invoke')).toEqual(['Response', 'Interrupt']);
 		expect(await editor.outputLabels('Resume')).toEqual(['Response', 'Interrupt']);
 
 		await page.getByTestId('execute-workflow-button').first().click();
@@ -110,7 +110,7 @@ test(
 		const { sessions } = platform.books();
 		expect(sessions.map(({ pendingInterrupt }) => pendingInterrupt)).toEqual([null, null]);
 
-		await editor.openNode('AgentInvoke');
+		await editor.openNode('Agent Invoke');
 		await editor.output.getByText('Turn 1: you said').first().waitFor();
 		await editor.output.getByText('Interrupt Branch').click();
 		await editor.output.getByText('A-1043').first().waitFor();

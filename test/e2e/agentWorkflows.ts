@@ -29,7 +29,7 @@ export function askAgent(
 			},
 			{
 				id: 'agent',
-				name: 'AgentInvoke',
+				name: 'Agent Invoke',
 				type: 'n8n-nodes-flowtask.agentInvoke',
 				typeVersion: 1,
 				position: [220, 0],
@@ -41,7 +41,7 @@ export function askAgent(
 				credentials: { flowAgentApi: { id, name } },
 			},
 		],
-		connections: { Webhook: { main: [[{ node: 'AgentInvoke', type: 'main', index: 0 }]] } },
+		connections: { Webhook: { main: [[{ node: 'Agent Invoke', type: 'main', index: 0 }]] } },
 		settings: { executionOrder: 'v1' },
 	};
 }

@@ -86,7 +86,7 @@ test('10,000 frames in a burst: in order, none lost, each answered through the a
 	const [newest] = await n8n.client.listExecutions(inbox);
 	const execution = await n8n.client.waitForExecution(newest?.id ?? '');
 	expect(execution.status).toBe('success');
-	const items = outputItems(execution, 'AgentBridge Trigger');
+	const items = outputItems(execution, 'Agent Bridge Trigger');
 	expect(items.at(-1)?.json).toMatchObject({ event: 'message', frameId: ids.at(-1) });
 	expect(JSON.stringify(execution)).not.toContain(channel.token);
 	expect(n8n.log.errors()).toEqual([]);

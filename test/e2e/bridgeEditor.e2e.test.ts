@@ -26,7 +26,7 @@ const stage = editorStage('bridge-editor-', {
 				{
 					...node,
 					id: 'trigger',
-					name: 'AgentBridge Trigger',
+					name: 'Agent Bridge Trigger',
 					type: 'n8n-nodes-flowtask.agentBridgeTrigger',
 					position: [0, 0],
 				},
@@ -41,12 +41,12 @@ const stage = editorStage('bridge-editor-', {
 				{
 					...node,
 					id: 'ask',
-					name: 'AgentBridge',
+					name: 'Agent Bridge',
 					type: 'n8n-nodes-flowtask.agentBridge',
 					position: [240, 240],
 				},
 			],
-			connections: { Start: { main: [[{ node: 'AgentBridge', type: 'main', index: 0 }]] } },
+			connections: { Start: { main: [[{ node: 'Agent Bridge', type: 'main', index: 0 }]] } },
 		});
 	},
 });
@@ -57,7 +57,7 @@ beforeAll(async () => {
 });
 
 test('the trigger shows the first frame that comes, and lets go of the connection', async () => {
-	await editor.openNode('AgentBridge Trigger');
+	await editor.openNode('Agent Bridge Trigger');
 	const executed = editor.executeStep();
 	await until(() => channel.open === 1, 'the test listens');
 	channel.push({ conversation_id: 'c-17', text: 'Where is my order A-1042?' });
@@ -70,7 +70,7 @@ test('the trigger shows the first frame that comes, and lets go of the connectio
 });
 
 test('the action asks and gets the reply; what is missing is said before anything is sent', async () => {
-	await editor.openNode('AgentBridge');
+	await editor.openNode('Agent Bridge');
 	await editor.paste('frame', '{"type": "message", "text": "Where is my order? [tool]"}');
 	const before = platform.books().bridge.received.length;
 	await editor.executeStep();

@@ -10,7 +10,7 @@ export function bridgeInbox(
 	steps: Node[],
 ): WorkflowDocument {
 	const trigger: Node = {
-		...{ id: 'trigger', name: 'AgentBridge Trigger', position: [0, 0] },
+		...{ id: 'trigger', name: 'Agent Bridge Trigger', position: [0, 0] },
 		...{ type: 'n8n-nodes-flowtask.agentBridgeTrigger', typeVersion: 1 },
 		parameters: { eventPath: 'type', eventFilter: 'message', idPath: 'id', options },
 		credentials: { flowBridgeApi: { id: account.id, name: account.name } },

@@ -110,6 +110,26 @@ test('what a model is going to be sent is said while the form is filled in', asy
 	expect(parameters).not.toHaveProperty('reasoningSent');
 });
 
+test('a tool is a row, and the call that comes back stands in the output', async () => {
+	const orderStatus = {
+		name: 'order_status',
+		description: 'Where an order is',
+		parameters: JSON.stringify({ type: 'object', properties: { order: { type: 'string' } } }, null, 2),
+	};
+	await openChatNode({
+		model: modelById('plain-1'),
+		messages: asks('Where is my order A-1042? [tool: order_status {"order": "A-1042"}]'),
+		tools: { tool: [orderStatus] },
+	});
+	await editor.executeStep();
+	await editor.dismissMessages();
+	await editor.output.getByText('order_status').first().waitFor();
+	await editor.field('description').scrollIntoViewIfNeeded();
+	await docsPicture(editor.page, 'chat-tools');
+	const [asked] = platform.books().chats;
+	expect(asked?.body.tools).toMatchObject([{ type: 'function', function: { name: 'order_status' } }]);
+});
+
 test('a model that is an expression is known to nobody beforehand, so nothing is said about it', async () => {
 	await openChatNode({
 		model: modelById('={{ "family_c-4.6" }}'),

@@ -48,7 +48,7 @@ function pictureService(path: string, workflowId: string): WorkflowDocument {
 			},
 			{
 				id: 'task',
-				name: 'FlowTask',
+				name: 'Flow Task',
 				type: 'n8n-nodes-flowtask.flowTask',
 				typeVersion: 1,
 				position: [220, 0],
@@ -82,8 +82,8 @@ function pictureService(path: string, workflowId: string): WorkflowDocument {
 			},
 		],
 		connections: {
-			Webhook: { main: [[{ node: 'FlowTask', type: 'main', index: 0 }]] },
-			FlowTask: { main: [[{ node: 'Respond to Webhook', type: 'main', index: 0 }]] },
+			Webhook: { main: [[{ node: 'Flow Task', type: 'main', index: 0 }]] },
+			'Flow Task': { main: [[{ node: 'Respond to Webhook', type: 'main', index: 0 }]] },
 		},
 	};
 }

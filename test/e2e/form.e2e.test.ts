@@ -97,8 +97,8 @@ async function untilSaved({ id }: SavedWorkflow, check: (saved: WorkflowDocument
 
 test('an export that is pasted becomes rows, and what is changed in them reaches the platform', async () => {
 	const view = platform.parameterView(workflowId);
-	await editor.openWorkflow(await saveWorkflow('Picture of the day', { FlowTask: {} }));
-	await editor.openNode('FlowTask');
+	await editor.openWorkflow(await saveWorkflow('Picture of the day', { 'Flow Task': {} }));
+	await editor.openNode('Flow Task');
 	await editor.type('workflowId', workflowId);
 	expect(await editor.rowsNotice.innerText()).toContain('"Workflow Definition" above');
 	await editor.paste('workflowDefinition', exported);
@@ -158,7 +158,7 @@ test('a newer export keeps what was filled in, and what it adds is not sent', as
 	};
 	await editor.paste('workflowDefinition', JSON.stringify({ ...newer, '12': added }));
 	await editor.closeNode();
-	await editor.openNode('FlowTask');
+	await editor.openNode('Flow Task');
 
 	// What is new stands there without a value.
 	await editor.untilRow('Enlarge (12) · width');
@@ -178,8 +178,8 @@ describe('an export that is pasted into a node', () => {
 	}
 
 	test('shows its complaint at once, and its rows once it is the right one', async () => {
-		await editor.openWorkflow(await saveWorkflow('The wrong file first', { FlowTask: { workflowId } }));
-		await editor.openNode('FlowTask');
+		await editor.openWorkflow(await saveWorkflow('The wrong file first', { 'Flow Task': { workflowId } }));
+		await editor.openNode('Flow Task');
 		await editor.paste('workflowDefinition', editorFile);
 		await editor.rowsNotice.getByText('(UI format)').waitFor();
 		await editor.paste('workflowDefinition', exported.slice(0, -20));
@@ -207,13 +207,13 @@ describe('an export that is pasted into a node', () => {
 
 	test('keeps it when the node is opened again, below the complaint', async () => {
 		await editor.closeNode();
-		await editor.openNode('FlowTask');
+		await editor.openNode('Flow Task');
 		const complaint = editor.page.getByTestId('mapping-fields-container').getByText('(UI format)');
 		await complaint.waitFor();
 		expect(await editor.shown('6/text')).toBe('an owl at night');
 		await paste(exported);
 		await editor.closeNode();
-		await editor.openNode('FlowTask');
+		await editor.openNode('Flow Task');
 		await complaint.waitFor({ state: 'detached' });
 		expect([await editor.rows(), await editor.shown('6/text')]).toEqual([[PROMPT_ROW], 'an owl at night']);
 	});
@@ -226,9 +226,9 @@ describe('an export that is pasted into a node', () => {
 test('a field that is dragged onto a text row stands there alone', async () => {
 	const parameters = { workflowId, workflowDefinition: exported };
 	await editor.openWorkflow(
-		await saveWorkflow('Drag', { Before: { operation: 'submit', workflowId }, FlowTask: parameters }),
+		await saveWorkflow('Drag', { Before: { operation: 'submit', workflowId }, 'Flow Task': parameters }),
 	);
-	await editor.openNode('FlowTask');
+	await editor.openNode('Flow Task');
 	await editor.openRowMenu();
 	await editor.addRow(PROMPT_ROW);
 	await editor.page.locator('[data-test-id="run-data-schema-node-name"][data-name="taskId"]').waitFor();
@@ -255,9 +255,9 @@ describe('lists made of the export', () => {
 			imageSlots: { slot },
 			options: { outputNodes: { node: [{ field: 'data' }] } },
 		};
-		const saved = await saveWorkflow('Lists', { FlowTask: parameters });
+		const saved = await saveWorkflow('Lists', { 'Flow Task': parameters });
 		await editor.openWorkflow(saved);
-		await editor.openNode('FlowTask');
+		await editor.openNode('Flow Task');
 		expect(await editor.openSearch('nodeId', 'first')).toEqual(['Load Image (10) · image']);
 		await editor.page.getByTestId('rlc-item').click();
 		expect(await editor.openSearch('seedTargets')).toEqual(['KSampler (3) · seed']);
@@ -266,7 +266,7 @@ describe('lists made of the export', () => {
 		expect(await editor.openSearch('nodeId', 'last')).toEqual(['Save Image (9)']);
 		await editor.page.getByTestId('rlc-item').click();
 		await untilSaved(saved, ({ nodes }) => {
-			expect(nodes.find(({ name }) => name === 'FlowTask')?.parameters).toMatchObject({
+			expect(nodes.find(({ name }) => name === 'Flow Task')?.parameters).toMatchObject({
 				options: { outputNodes: { node: [{ nodeId: { mode: 'list', value: '9' } }] } },
 				imageSlots: { slot: [{ nodeId: { mode: 'list', value: '10' } }] },
 				seedTargets: { mode: 'list', value: '3.seed' },
@@ -277,16 +277,16 @@ describe('lists made of the export', () => {
 	test('show IDs that were entered before there were lists', async () => {
 		const slot = [{ nodeId: '10', source: 'url', url: 'https://example.com/a.png' }];
 		const parameters = { workflowId, seedMode: 'random', seedTargets: '3.seed', imageSlots: { slot } };
-		await editor.openWorkflow(await saveWorkflow('Entered IDs', { FlowTask: parameters }));
-		await editor.openNode('FlowTask');
+		await editor.openWorkflow(await saveWorkflow('Entered IDs', { 'Flow Task': parameters }));
+		await editor.openNode('Flow Task');
 		const shown = (name: string) =>
 			editor.page.getByTestId(`resource-locator-${name}`).locator('input').last().inputValue();
 		expect([await shown('nodeId'), await shown('seedTargets')]).toEqual(['10', '3.seed']);
 	});
 
 	test('without an export Seed Mode says what it needs', async () => {
-		await editor.openWorkflow(await saveWorkflow('No export', { FlowTask: { workflowId } }));
-		await editor.openNode('FlowTask');
+		await editor.openWorkflow(await saveWorkflow('No export', { 'Flow Task': { workflowId } }));
+		await editor.openNode('Flow Task');
 		await editor.openList('seedMode');
 		await editor.choose('Random');
 		await editor.page.getByText('cannot tell which inputs are seeds').waitFor();
@@ -305,8 +305,8 @@ test('what does not fit is said in the panel, with advice, before anything is sp
 		workflowDefinition: exported,
 		parameterSpec: JSON.stringify(platform.parameterView(workflowId)),
 	};
-	await editor.openWorkflow(await saveWorkflow('Values that do not fit', { FlowTask: parameters }));
-	await editor.openNode('FlowTask');
+	await editor.openWorkflow(await saveWorkflow('Values that do not fit', { 'Flow Task': parameters }));
+	await editor.openNode('Flow Task');
 	await editor.executeStep();
 	await editor.dismissMessages();
 

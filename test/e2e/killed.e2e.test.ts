@@ -41,7 +41,7 @@ beforeAll(async () => {
 	});
 	const { workflowId } = await platform.hostWorkflow(textToImage);
 	const override = [{ nodeId: '6', parameter: 'text', value: '={{ $json.key }}', valueType: 'string' }];
-	const step = flowTask('FlowTask', account, {
+	const step = flowTask('Flow Task', account, {
 		...{ operation: 'run', workflowId, output: 'urls' },
 		...{ overridesMode: 'fields', overrideFields: { override } },
 		options: { idempotencyKey: '={{ $json.key }}', requestsPerSecond: 0 },
@@ -148,7 +148,7 @@ describe('without idempotency keys', () => {
 		});
 		const { workflowId } = await slow.hostWorkflow(textToImage);
 		const override = [{ nodeId: '6', parameter: 'text', value: '={{ $json.key }}', valueType: 'string' }];
-		const make = flowTask('FlowTask', account, {
+		const make = flowTask('Flow Task', account, {
 			...{ operation: 'run', workflowId, overridesMode: 'fields', overrideFields: { override } },
 		});
 		batch = await serve('batch', 'onReceived', make);

@@ -51,7 +51,7 @@ describe.each(HOSTS)('on %s', (host) => {
 		const override = [
 			{ nodeId: '6', parameter: 'text', value: '=a picture of {{ $json.key }}', valueType: 'string' },
 		];
-		const step = flowTask('FlowTask', account, {
+		const step = flowTask('Flow Task', account, {
 			operation: 'run',
 			workflowId,
 			overridesMode: 'fields',

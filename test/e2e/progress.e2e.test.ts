@@ -3,8 +3,10 @@
 import type { Locator } from 'playwright-core';
 import textToImage from '../platform/workflows/text-to-image.json';
 import type { LocalPlatform } from '../platform';
+import { until } from '../until';
 import { chatTrigger, inARow, modelById } from './chatWorkflows';
 import { docsPicture, drawnWidth, type Editor } from './browser';
+import { dataTableRows } from './databases';
 import type { RunningN8n, SavedCredential, WorkflowDocument } from './runner';
 import { editorStage } from './stage';
 
@@ -142,7 +144,7 @@ test(
 	async () => {
 		const document = inARow('progress', [
 			chatTrigger('progress', 'streaming'),
-			{ name: 'FlowTask', ...flowTask('flowTask', '={{ $json.chatInput }}', { streamProgress: true }) },
+			{ name: 'Flow Task', ...flowTask('flowTask', '={{ $json.chatInput }}', { streamProgress: true }) },
 		]);
 		const chat = await say(document, 'a lighthouse');
 		await chat
@@ -154,21 +156,27 @@ test(
 	TEST_DEADLINE_MS,
 );
 
+/** Flow Task behind a trigger, with a prompt an item. */
+function batch(name: string, prompts: readonly string[]): WorkflowDocument {
+	const items = prompts.map((prompt) => ({ prompt }));
+	return inARow(name, [
+		{ name: 'Start', type: 'n8n-nodes-base.manualTrigger' },
+		{
+			name: 'Prompts',
+			type: 'n8n-nodes-base.code',
+			typeVersion: 2,
+			parameters: { jsCode: `return ${JSON.stringify(items)};` },
+		},
+		{ name: 'Flow Task', ...flowTask('flowTask', '={{ $json.prompt }}', {}) },
+	]);
+}
+
 test(
 	'a batch under way can be followed in its table',
 	async () => {
 		const { page } = editor;
-		const items = Array.from({ length: 80 }, (_, index) => ({ prompt: `Lighthouse ${index}` }));
-		const document = inARow('Lighthouses', [
-			{ name: 'Start', type: 'n8n-nodes-base.manualTrigger' },
-			{
-				name: 'Prompts',
-				type: 'n8n-nodes-base.code',
-				typeVersion: 2,
-				parameters: { jsCode: `return ${JSON.stringify(items)};` },
-			},
-			{ name: 'FlowTask', ...flowTask('flowTask', '={{ $json.prompt }}', {}) },
-		]);
+		const prompts = Array.from({ length: 80 }, (_, index) => `Lighthouse ${index}`);
+		const document = batch('Lighthouses', prompts);
 		const executionId = await n8n.client.run(await n8n.client.createWorkflow(document), 'Start');
 		await page.goto(`${n8n.url}/home/datatables`);
 		const table = page.getByText('flow_task_runs');
@@ -191,6 +199,32 @@ test(
 		await page.reload();
 		await status('succeeded').first().waitFor();
 		expect(await status('generating').count()).toBe(0);
+	},
+	TEST_DEADLINE_MS,
+);
+
+test(
+	'a batch that is stopped in the editor asks no more, and leaves its task IDs in the table',
+	async () => {
+		const { page } = editor;
+		const prompts = Array.from({ length: 12 }, (_, index) => `[stall] Lighthouse ${index}`);
+		await editor.openWorkflow(await n8n.client.createWorkflow(batch('Stopped', prompts)));
+		await page.getByTestId('execute-workflow-button').first().click();
+		const ids = await until(() => {
+			const made = platform.books().tasks.map(({ taskId }) => taskId);
+			return made.length === prompts.length && made;
+		}, 'the tasks');
+		await page.getByTestId('stop-execution-button').click();
+		await page.getByTestId('stop-execution-button').waitFor({ state: 'detached' });
+		const rows = await until(async () => {
+			const all = await dataTableRows(n8n.client, 'flow_task_runs');
+			const found = all.filter(({ taskId }) => ids.includes(String(taskId)));
+			return found.length === ids.length && found;
+		}, 'the rows');
+		expect(rows.filter(({ status }) => status === 'succeeded')).toEqual([]);
+		const asked = platform.books().requests;
+		await page.waitForTimeout(3_000);
+		expect(platform.books().requests).toEqual(asked);
 	},
 	TEST_DEADLINE_MS,
 );

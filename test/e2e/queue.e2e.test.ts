@@ -208,10 +208,10 @@ onQueue('main and two workers', () => {
 		async () => {
 			platform.resetBooks();
 			const path = `${NAME}_batch`;
-			const batch: BatchService = { path, answers: 'onReceived', steps: [pictures('FlowTask', {})] };
+			const batch: BatchService = { path, answers: 'onReceived', steps: [pictures('Flow Task', {})] };
 			const workflow = await publish(batchService(batch));
 			const execution = await startBatch(workflow, path, keysOf('picture', TASKS));
-			const items = outputItems(await finished(execution), 'FlowTask');
+			const items = outputItems(await finished(execution), 'Flow Task');
 
 			await untilTakenUp(execution, 1);
 			expect(new Set(items.map(({ json }) => json.taskId)).size).toBe(TASKS);
@@ -369,7 +369,7 @@ onQueue('main and two workers', () => {
 		async () => {
 			platform.resetBooks();
 			const path = `${NAME}_many`;
-			const steps = [pictures('FlowTask', { output: 'urls' })];
+			const steps = [pictures('Flow Task', { output: 'urls' })];
 			await publish(batchService({ path, answers: 'lastNode', steps }));
 			const keys = keysOf('order', AT_ONCE);
 			const before = takenUp().flat();
@@ -421,7 +421,7 @@ onQueue('main and two workers', () => {
 		let workflow: SavedWorkflow;
 
 		beforeAll(async () => {
-			const steps = [pictures('FlowTask', { options: { idempotencyKey: '={{ $json.key }}' } })];
+			const steps = [pictures('Flow Task', { options: { idempotencyKey: '={{ $json.key }}' } })];
 			workflow = await publish(batchService({ path, answers: 'onReceived', steps }));
 		}, DEADLINE_MS);
 
@@ -449,7 +449,7 @@ onQueue('main and two workers', () => {
 		/** One task and one picture for each key. */
 		async function startAgain(keys: string[]): Promise<unknown[]> {
 			const again = await startBatch(workflow, path, keys);
-			const items = outputItems(await finished(again), 'FlowTask');
+			const items = outputItems(await finished(again), 'Flow Task');
 			const { tasks, duplicates } = platform.books();
 			expect([tasks.length, duplicates]).toEqual([keys.length, 0]);
 			const made = new Map(tasks.map(({ taskId, prompt }) => [taskId, JSON.stringify(prompt)]));

@@ -208,7 +208,7 @@ async function saveFlow(name: string, items: object[], steps: Step[]) {
 
 /** FlowTask with a prompt and a number of steps for each item. */
 const flowTask = (options: Record<string, unknown> = {}): Step => ({
-	name: 'FlowTask',
+	name: 'Flow Task',
 	type: FLOW_TASK,
 	parameters: {
 		workflowId,
@@ -241,8 +241,8 @@ describe('an item that fails', () => {
 			const onError = { onError: 'continueErrorOutput' };
 			await editor.openWorkflow(await saveFlow('Orders', items, [{ ...flowTask(), ...onError }]));
 			await page.getByTestId('execute-workflow-button').first().click();
-			await editor.canvasNode('FlowTask').getByTestId('canvas-node-status-success').waitFor();
-			await editor.openNode('FlowTask');
+			await editor.canvasNode('Flow Task').getByTestId('canvas-node-status-success').waitFor();
+			await editor.openNode('Flow Task');
 			await editor.output.getByText('Success Branch (2 items)').waitFor();
 			await editor.output.getByText('Error Branch (2 items)').click();
 			await editor.output.getByText('steps is 900, but must be a number, from 1 to 150').waitFor();
@@ -264,7 +264,7 @@ describe('an item that fails', () => {
 				{ prompt: `${third} [fail: out of memory]`, steps: 20 },
 			];
 			await editor.openWorkflow(await saveFlow('Orders', items, [flowTask()]));
-			await editor.openNode('FlowTask');
+			await editor.openNode('Flow Task');
 			await editor.executeStep();
 			const title = editor.output.getByTestId('node-error-message');
 			await title.waitFor();
@@ -289,7 +289,7 @@ test(
 			...{ order: `A-104${index}`, customer: customers[index] },
 		}));
 		const agent = {
-			name: 'AgentInvoke',
+			name: 'Agent Invoke',
 			type: 'n8n-nodes-flowtask.agentInvoke',
 			parameters: {
 				message: '=Where is my order {{ $("Orders").item.json.order }}?',

@@ -94,7 +94,7 @@ test(
 			nodes: [...document.nodes, split],
 			connections: {
 				Webhook: { main: [[{ node: 'Split', type: 'main', index: 0 }]] },
-				Split: { main: [[{ node: 'AgentInvoke', type: 'main', index: 0 }]] },
+				Split: { main: [[{ node: 'Agent Invoke', type: 'main', index: 0 }]] },
 			},
 		});
 		platform.resetBooks();

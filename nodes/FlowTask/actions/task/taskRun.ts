@@ -79,7 +79,7 @@ function hostedWorkflowOf(
 }
 
 const NO_SOCKET =
-	'No progress WebSocket could be opened, so the tasks were followed by polling. Check "WebSocket Base URL" and "Progress Path" in the credential.';
+	'No progress WebSocket could be opened, so the tasks were followed by polling. Check "WebSocket Base URL" and "Progress Path" in the credential, under "Show Expert Fields".';
 
 const NOT_STARTED: Failure = {
 	kind: 'notSubmitted',
