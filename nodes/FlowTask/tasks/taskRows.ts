@@ -12,13 +12,13 @@ import { isFinal, LONGEST_ID_CHARS, type TaskInfo } from './taskInfo';
 export const TASK_TABLE: TableSpec = {
 	name: 'flow_task_runs',
 	columns: [
-		// What people look for comes first: n8n's page shows about six columns at once.
+		// What people look for comes first: n8n's page shows five or six columns at once.
 		{ name: 'executionId', type: 'string' },
 		{ name: 'item', type: 'number' },
 		{ name: 'status', type: 'string' }, // see RowStatus
 		{ name: 'progress', type: 'number' },
-		{ name: 'queuePosition', type: 'number' },
 		{ name: 'taskId', type: 'string' }, // empty if a submit had no answer
+		{ name: 'queuePosition', type: 'number' },
 		{ name: 'error', type: 'string' },
 		{ name: 'node', type: 'string' }, // its name
 		{ name: 'workflow', type: 'string' }, // n8n's workflow, by its name
