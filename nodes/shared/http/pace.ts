@@ -32,8 +32,10 @@ const STEP_DOUBLES_AFTER = 10;
 const LARGEST_STEP = 0.25;
 /** A rate above this is no limit. */
 const UNLIMITED_PER_SECOND = 1_000;
-/** While submits wait, a poll may take one turn in so many. */
+/** While submits wait on a narrow line, a poll may take one turn in so many; elsewhere it takes every other one. */
 const WATCH_ONE_IN = 15;
+/** A line is narrow if its turns are at least so far apart. On a wide one the calls of one poll belong together. */
+const NARROW_SPACING_MS = 50;
 /** The rate of requests is measured over at least this time, and over so many of them. */
 const MEASURED_MS = 500;
 const MEASURED_TURNS = 4;
@@ -155,6 +157,7 @@ export class Pace {
 	/** For how long a poll would take more than its share; the submits may be through earlier. */
 	private shareLeftMs(nowMs: number): number {
 		const spacingMs = this.spacingMs();
+		if (spacingMs < NARROW_SPACING_MS) return 0;
 		const leftMs = this.lastWatchMs + WATCH_ONE_IN * spacingMs - nowMs;
 		return this.waiting.work > 0 ? Math.min(leftMs, spacingMs) : 0;
 	}

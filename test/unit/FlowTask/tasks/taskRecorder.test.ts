@@ -114,6 +114,65 @@ test('what is left is written at the end, ends of many tasks in few statements',
 	expect(changes).toEqual([1]);
 });
 
+describe('ends of many kinds at the end', () => {
+	const all = jobs(40);
+
+	/** Each ends in a second of its own, while the table is slow to follow. */
+	async function endAll(): Promise<void> {
+		for (const one of all) begin(one);
+		await clock.advance(1_000);
+		table.mishap = () => 'before';
+		for (const one of all) {
+			await clock.advance(1_000);
+			finish(one);
+		}
+		table.calls.length = 0;
+	}
+
+	test('are written in one go: new rows in the order of the items, then the old ones are removed', async () => {
+		await endAll();
+		table.mishap = () => 'none';
+		expect(await flush()).toEqual({ ok: true, value: undefined });
+		// Nothing is left for the last one, which asks n8n for nothing then.
+		expect(table.calls).toEqual(['read', 'insert', 'remove', 'updateAlike']);
+		expect(table.all().map(({ item, status }) => [item, status])).toEqual(
+			all.map(({ itemIndex }) => [itemIndex, 'succeeded']),
+		);
+		expect(new Set(table.all().map(({ finishedAt }) => finishedAt)).size).toBe(40);
+	});
+
+	test('bring no row back that a person has deleted', async () => {
+		await endAll();
+		table.mishap = () => 'none';
+		table.edit((row) => (row.item === 3 ? undefined : row));
+		await flush();
+		expect(table.all().map(({ item }) => item)).toEqual(
+			all.map(({ itemIndex }) => itemIndex).filter((item) => item !== 3),
+		);
+	});
+
+	test('are written in place where the database does not show the rows yet', async () => {
+		await endAll();
+		table.mishap = () => 'none';
+		table.hides = () => true;
+		await flush();
+		expect(table.all().map(({ item, status }) => [item, status])).toEqual(
+			all.map(({ itemIndex }) => [itemIndex, 'succeeded']),
+		);
+	});
+
+	test.each(['read', 'insert', 'remove'])('lose no ID if %s fails', async (failing) => {
+		for (const when of ['before', 'after'] as const) {
+			table = new MemoryTable(clock, undefined, 0);
+			recorder = open('7');
+			await endAll();
+			table.mishap = (call) => (call === failing ? when : 'none');
+			expect((await flush()).ok).toBe(false);
+			expect(new Set(table.all().map(({ taskId }) => taskId)).size).toBe(40);
+		}
+	});
+});
+
 test('a failure says why, without the ID and without a key', async () => {
 	const one = job(0);
 	begin(one);
