@@ -17,8 +17,8 @@ export interface RecorderParts {
 	readonly hostedWorkflowOf: (job: ObservedJob) => string;
 }
 
-/** How long the first rows wait for others. */
-const FIRST_WRITE_MS = 300;
+/** How long the first rows wait for others: a run that is over sooner needs one write. */
+const FIRST_WRITE_MS = 1_000;
 const WRITE_INTERVAL_MS = 2_000;
 /** A write that is refused is tried again after twice as long each time, as often as this. */
 const MOST_FAILURES = 5;
