@@ -30,7 +30,7 @@ export function readOutputNodes(
 	if (wanted.some(({ name }) => name === '')) {
 		return failInput(
 			'A row of "Output Nodes" has no node',
-			"Choose the node, or enter its ID or, with a workflow definition, its title. Nothing was submitted for this item.",
+			'Choose the node, or enter its ID or, with a workflow definition, its title. Nothing was submitted for this item.',
 		);
 	}
 	const known = run.knowledge(context, itemIndex);
