@@ -5,6 +5,7 @@ import { isTool } from '../../shared/errors/nodeError';
 import { readItem } from '../../shared/errors/expressionError';
 import { idempotencyFields, idempotencyOf } from '../../shared/form/idempotencyOptions';
 import { defineOptions, oneOf, optionsCollection, readNumbers } from '../../shared/form/options';
+import { nodeField } from './nodeField';
 
 const MS_PER_MINUTE = 60_000;
 const BYTES_PER_MB = 1024 * 1024;
@@ -169,23 +170,11 @@ export const TASK_OPTIONS = defineOptions({
 				name: 'node',
 				displayName: 'Output Node',
 				values: [
-					{
-						displayName: 'Node',
-						name: 'nodeId',
-						type: 'resourceLocator',
-						default: { mode: 'list', value: '' },
-						modes: [
-							{
-								displayName: 'From List',
-								name: 'list',
-								type: 'list',
-								hint: 'From "Workflow Definition"; without it, enter the ID',
-								typeOptions: { searchListMethod: 'searchOutputNodes', searchable: true },
-							},
-							{ displayName: 'By ID or Title', name: 'id', type: 'string', placeholder: 'e.g. 9' },
-						],
-						description: 'A node that saves files',
-					},
+					nodeField(
+						'searchOutputNodes',
+						{ displayName: 'By ID or Title', placeholder: 'e.g. 9' },
+						'A node that saves files',
+					),
 					{
 						displayName: 'Put Output File in Field',
 						name: 'field',

@@ -199,7 +199,7 @@ export class TaskRecorder implements TaskObserver {
 
 	/**
 	 * Writes the rows of this run anew where that takes fewer statements than changing them. The new ones come first, so
-	 * that no ID is missing at any time. Rows that are not there are left to `change`: what a person has deleted stays
+	 * that no ID is missing at any time. Rows that are not seen are left to `change`: what a person has deleted stays
 	 * away, and what a database that is behind does not show yet is changed.
 	 */
 	private async replace(): Promise<Result<undefined>> {
@@ -207,12 +207,12 @@ export class TaskRecorder implements TaskObserver {
 		const stale = [...this.entries.values()].filter((entry) => isStale(entry) && isOwn(entry));
 		if (alikeIn(stale).length <= MOST_LAST_CHANGES) return ok(undefined);
 		const read = await table.read('executionId', [this.place.executionId]);
-		if (!read.ok) return read;
-		const present = new Set(read.value.map(({ rowKey }) => rowKey));
+		const present = new Set((read.ok ? read.value : []).map(({ rowKey }) => rowKey));
 		const replaced = stale.flatMap((entry) => {
 			const [oldKey = ''] = entry.rowKeys ?? [];
 			return present.has(oldKey) ? [{ entry, oldKey, rowKey: this.nextRowKey() }] : [];
 		});
+		if (replaced.length === 0) return ok(undefined);
 		const rows = replaced.map(({ entry, rowKey }) => newRow(this.place, entry, cellsOf(entry), rowKey));
 		const inserted = await table.insert(rows);
 		if (!inserted.ok) return inserted;

@@ -1,4 +1,5 @@
 import type { INodeProperties } from 'n8n-workflow';
+import { nodeField } from '../nodeField';
 
 export { simplifyField } from '../../../shared/form/simplifyField';
 
@@ -166,24 +167,11 @@ export const overrideFields: INodeProperties[] = [
 
 /** In the order in which they are filled in. */
 const imageSlotValues: INodeProperties[] = [
-	{
-		displayName: 'Node',
-		name: 'nodeId',
-		type: 'resourceLocator',
-		required: true,
-		default: { mode: 'list', value: '' },
-		modes: [
-			{
-				displayName: 'From List',
-				name: 'list',
-				type: 'list',
-				hint: 'From "Workflow Definition"; without it, enter the ID',
-				typeOptions: { searchListMethod: 'searchImageNodes', searchable: true },
-			},
-			{ displayName: 'By ID', name: 'id', type: 'string', placeholder: 'e.g. 10' },
-		],
-		description: 'The node that loads the image',
-	},
+	nodeField(
+		'searchImageNodes',
+		{ displayName: 'By ID', placeholder: 'e.g. 10' },
+		'The node that loads the image',
+	),
 	{
 		displayName: 'Parameter',
 		name: 'parameter',

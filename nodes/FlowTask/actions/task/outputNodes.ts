@@ -30,7 +30,7 @@ export function readOutputNodes(
 	if (wanted.some(({ name }) => name === '')) {
 		return failInput(
 			'A row of "Output Nodes" has no node',
-			'Choose the node, or enter its ID or, with a workflow definition, its title. Nothing was submitted for this item.',
+			'Choose the node, or enter its ID or, with a workflow definition, its title. The item was not started.',
 		);
 	}
 	const known = run.knowledge(context, itemIndex);
@@ -55,12 +55,12 @@ function idOf(nodes: readonly DefinitionNode[], name: string): Result<string> {
 	if (only) {
 		return failInput(
 			`"Output Nodes" names "${shown}", and the workflow has ${titled.length} nodes with that title`,
-			`Enter the ID of one: ${titled.map(({ nodeId }) => nodeId).join(', ')}. Nothing was submitted for this item.`,
+			`Enter the ID of one: ${titled.map(({ nodeId }) => nodeId).join(', ')}. The item was not started.`,
 		);
 	}
 	const list = nodes.slice(-NODES_SHOWN).map(({ nodeId, title }) => `${nodeId} (${excerpt(title, 40)})`);
 	return failInput(
 		`"Output Nodes" names "${shown}", which is not in the workflow definition`,
-		`Enter the ID or the title of a node that saves files. The last nodes of the definition are: ${list.join(', ')}. Nothing was submitted for this item.`,
+		`Enter the ID or the title of a node that saves files. The last nodes of the definition are: ${list.join(', ')}. The item was not started.`,
 	);
 }

@@ -161,7 +161,15 @@ describe('ends of many kinds at the end', () => {
 		);
 	});
 
-	test.each(['read', 'insert', 'remove'])('lose no ID if %s fails', async (failing) => {
+	test('are written in place if the rows cannot be read', async () => {
+		await endAll();
+		table.mishap = (call) => (call === 'read' ? 'before' : 'none');
+		expect((await flush()).ok).toBe(true);
+		expect(table.all().every(({ status }) => status === 'succeeded')).toBe(true);
+		expect(table.all()).toHaveLength(40);
+	});
+
+	test.each(['insert', 'remove'])('lose no ID if %s fails', async (failing) => {
 		for (const when of ['before', 'after'] as const) {
 			table = new MemoryTable(clock, undefined, 0);
 			recorder = open('7');

@@ -1,0 +1,27 @@
+import type { INodeProperties } from 'n8n-workflow';
+
+/** How a node of the hosted workflow is chosen: from a list made of the pasted export, or by what is entered. */
+export function nodeField(
+	searchListMethod: 'searchImageNodes' | 'searchOutputNodes',
+	entered: { readonly displayName: string; readonly placeholder: string },
+	description: string,
+): INodeProperties {
+	return {
+		displayName: 'Node',
+		name: 'nodeId',
+		type: 'resourceLocator',
+		required: true,
+		default: { mode: 'list', value: '' },
+		modes: [
+			{
+				displayName: 'From List',
+				name: 'list',
+				type: 'list',
+				hint: 'From "Workflow Definition"; without it, enter the ID',
+				typeOptions: { searchListMethod, searchable: true },
+			},
+			{ ...entered, name: 'id', type: 'string' },
+		],
+		description,
+	};
+}
