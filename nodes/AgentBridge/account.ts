@@ -45,10 +45,10 @@ export function readBridgeAccount(credential: Readonly<Record<string, unknown>>)
 	const address = textOf(credential.wsBaseUrl)
 		.trim()
 		.replace(/^http(s?):/i, 'ws$1:');
-	const url = readAddress(address, { ...WS_BASE_URL, mayHoldPath: true }, 'flowBridgeApi');
+	const path = `/${(textOf(credential.bridgePath).trim() || DEFAULT_PATH).replace(/^\/+/, '')}`;
+	const url = readAddress(address, { ...WS_BASE_URL, mayEndWith: path }, 'flowBridgeApi');
 	if (!url.ok) return url;
 	const { protocol: scheme, host, pathname } = url.value;
-	const path = `/${(textOf(credential.bridgePath).trim() || DEFAULT_PATH).replace(/^\/+/, '')}`;
 	const basePath = pathname.replace(/\/+$/, '');
 	const encoded = Buffer.from(token.value, 'utf8').toString('base64url');
 	return ok({

@@ -84,6 +84,13 @@ function readMedia(
 ): Result<UploadedMedia> {
 	const given = textAt(data, deployment.paths.mediaUrl);
 	const url = URL.canParse(given, baseUrl) && given ? new URL(given, baseUrl).href : '';
+	if (Object.keys(data).length === 0) {
+		return fail({
+			kind: 'unclear',
+			message: 'The platform took the file, but its answer holds no data',
+			advice: 'The agent was not asked. Run the item again later.',
+		});
+	}
 	if (!url) {
 		return fail(
 			badInput(

@@ -135,7 +135,7 @@ export function createTaskApi(call: CallApi, redact: Redact): TaskApi {
 			return fail({
 				kind: 'unclear',
 				message: 'The platform answered without a task list when the node asked for the state of its tasks',
-				advice: 'Check that the Base URL in the credential is the platform of these tasks.',
+				advice: 'The platform seems to have problems at the moment. Run the node again later.',
 				passing: true,
 			});
 		},

@@ -17,73 +17,58 @@ export interface RankedInput {
 	readonly role: Role | undefined;
 }
 
-/** A pattern for names that contain one of the words. Chinese and Japanese put nothing between theirs. */
+/** A pattern for names that contain one of the words, which Chinese and Japanese do not separate from others. */
 function anyOf(...words: string[]): RegExp {
-	const bounded = words.map((word) => (/^[a-z]/.test(word) ? `(?<!\\p{L})${word}(?!\\p{L})` : word));
+	const bounded = words
+		.flatMap((some) => some.split(' '))
+		.map((word) => (/^[a-z]/.test(word) ? `(?<!\\p{L})${word}(?!\\p{L})` : word));
 	return new RegExp(bounded.join('|'), 'iu');
 }
 
-const NEGATIVE = anyOf('negative', 'neg', 'uncond', 'exclude', '负', '負', '反向', '否定', 'ネガ');
-const POSITIVE = anyOf('positive', 'pos', '正面', '正向', '正提示', '肯定', 'ポジ');
+const NEGATIVE = anyOf('negative neg uncond exclude', '负 負 反向 否定 ネガ');
+const POSITIVE = anyOf('positive pos', '正面 正向 正提示 肯定 ポジ');
 
 /** The last word of a name says what it is: a "negative prompt" is a prompt, a "prompt enhancer" is none. */
 const TEXT = anyOf(
-	...['prompts?', 'texts?', 'strings?', 'captions?', 'tags', 'lyrics', 'wildcards?', 'descriptions?'],
-	...['instructions?', 'questions?', 'query', 'system', 'clip', 'xxl', 'llama'],
-	...['提示词', '提示詞', 'プロンプト', '文本', 'テキスト'],
+	'prompts? texts? strings? captions? tags lyrics wildcards? descriptions? instructions? questions? query system',
+	'clip xxl llama', // the encoders' texts: clip_l, t5xxl
+	'提示词 提示詞 プロンプト 文本 テキスト',
 );
 /** What a node that only holds or joins texts calls them. */
-const HELD_TEXT = anyOf('value', 'str', 'inputs?');
+const HELD_TEXT = anyOf('value str inputs?');
 /** Words after which the one that counts comes earlier: `text_positive`, `text_input`. */
-const QUALIFIER = anyOf('input', 'positive', 'pos', 'negative', 'neg');
+const QUALIFIER = anyOf('positive pos negative neg input');
 /** A switch by its value, whatever its name: `log_prompt` is "No". */
 const SWITCH_VALUE = /^(yes|no|on|off|true|false|enabled?|disabled?)$/i;
-
 /** Several words in a row, or a sentence of a language without spaces: a prompt, whatever its name. */
 const PROSE = /(\p{L}\S*\s+){5}|[，。、]/u;
 const PROSE_LOOKED_AT_CHARS = 200;
 
-/** What only a model that writes or reads texts is given: its own words are seldom those of the image. */
-const LANGUAGE_MODEL = anyOf('system', 'question', 'query', 'temperature', 'tokens');
-const SIDE_TEXT = anyOf('system', 'question', 'query');
+/** What only a model that writes or reads texts is asked: its words are seldom those of the image. */
+const ASIDE = 'system question query';
+const SIDE_TEXT = anyOf(ASIDE);
+const LANGUAGE_MODEL = anyOf(ASIDE, 'temperature tokens');
 
 /** Links that lead to no text of this image, by their last words. */
-const OTHER_LINK = anyOf('model', 'images?', 'pixels', 'latents?', 'samples', 'clip');
+const OTHER_LINK = anyOf('images? pixels latents? model clip');
 
 const FILE = /^(image|video|audio|file|mask)(_?(path|file|name|url))?$/i;
-const SETTINGS: ReadonlySet<string> = new Set([
-	...['width', 'height', 'resolution', 'aspect_ratio', 'megapixels', 'scale_by', 'upscale_by', 'batch_size'],
-	...['length', 'frames', 'num_frames', 'fps', 'frame_rate', 'duration', 'seconds'],
-	...['steps', 'cfg', 'guidance', 'denoise', 'sampler_name', 'scheduler'],
-]);
-/** What a node shows or remembers in the editor, which has no effect on the image. */
-const EDITOR_STATE = new RegExp(
+const SETTINGS: ReadonlySet<string> = new Set(
 	[
-		...[
-			'^upload$',
-			'^choose .*upload$',
-			'^➕',
-			'^select to add',
-			'^control_(after|before)_generate$',
-			'^rgthree_',
-		],
-		...[
-			'header ?widget$',
-			'preview',
-			'^audioui$',
-			'^speak_and_recog',
-			'^is_changed$',
-			'^last_seed$',
-			'divider',
-		],
-	].join('|'),
-	'i',
+		'width height resolution aspect_ratio megapixels scale_by upscale_by batch_size',
+		'length frames num_frames fps frame_rate duration seconds',
+		'steps cfg guidance denoise sampler_name scheduler',
+	].flatMap((some) => some.split(' ')),
 );
-const DISPLAY_NODE = /^(show|display|preview|easy show)|show ?(text|any)|display ?(text|any)/i;
+/** What a node shows or remembers in the editor, which has no effect on the image. */
+const EDITOR_STATE =
+	/^(upload|choose .*upload|➕.*|select to add .*|control_(after|before)_generate|rgthree_.*|.*header ?widget|.*preview.*|audioui|speak_and_recog.*|is_changed|last_seed|.*divider.*)$/i;
+const DISPLAY_NODE = anyOf('show display preview');
 
 /** In the order in which people need them. */
 const RANKS = ['positive', 'negative', 'text', 'file', 'seed', 'setting', 'rest', 'editorState'] as const;
 type Rank = (typeof RANKS)[number];
+const ROLES: readonly Role[] = ['positive', 'negative', 'seed'];
 
 /** The inputs that can be set: prompts, images, seeds, sizes and steps, the rest; what only the editor needs last. */
 export function rankInputs(definition: WorkflowDefinition): RankedInput[] {
@@ -96,8 +81,8 @@ export function rankInputs(definition: WorkflowDefinition): RankedInput[] {
 			.map((input) => {
 				const text = held.has(input) ? undefined : texts.get(input);
 				const rank = held.get(input) ?? text?.rank ?? rankOf(node, input);
-				const isRole = rank === 'positive' || rank === 'negative';
-				const role: Role | undefined = isRole ? rank : held.get(input) === 'seed' ? 'seed' : undefined;
+				const isHeldSeed = held.get(input) === 'seed';
+				const role = ROLES.find((one) => one === rank && (one !== 'seed' || isHeldSeed));
 				return { order: [RANKS.indexOf(rank), ...(text?.order ?? [])], ranked: { node, input, role } };
 			}),
 	);
@@ -111,7 +96,7 @@ function compare(one: readonly number[], other: readonly number[]): number {
 
 function rankOf({ classType }: DefinitionNode, input: DefinitionInput): Rank {
 	const { name } = input;
-	if (EDITOR_STATE.test(name) || DISPLAY_NODE.test(classType)) return 'editorState';
+	if (EDITOR_STATE.test(name) || DISPLAY_NODE.test(wordsOf(classType))) return 'editorState';
 	if (isSeedName(name)) return 'seed';
 	if (isFileInput(input)) return 'file';
 	return isSetting(name) ? 'setting' : 'rest';
@@ -176,18 +161,20 @@ function findTexts(graph: Graph): ReadonlyMap<DefinitionInput, RankedText> {
 		for (const { node, input } of textsBehind(graph, rank, isStart)) {
 			if (found.has(input)) continue;
 			const polarity = rank === 'text' ? titlePolarity(node) : undefined;
-			const aside = SIDE_TEXT.test(wordsOf(input.name)) ? 2 : usesLanguageModel(node) ? 1 : 0;
-			const isEmpty = typeof input.value === 'string' && input.value.trim() ? 0 : 1;
-			found.set(input, { rank: polarity ?? rank, order: [search, aside, isEmpty, found.size] });
+			const drawbacks = [SIDE_TEXT.test(wordsOf(input.name)), usesLanguageModel(node), isEmptyText(input)];
+			found.set(input, { rank: polarity ?? rank, order: [search, ...drawbacks.map(Number), found.size] });
 		}
 	}
 	return found;
 }
 
+function isEmptyText({ value }: DefinitionInput): boolean {
+	return typeof value === 'string' && value.trim() === '';
+}
+
 /** Where no link shows what a text is for, its node's title may. */
 function titlePolarity({ title }: DefinitionNode): Polarity | undefined {
-	const words = wordsOf(title);
-	return NEGATIVE.test(words) ? 'negative' : POSITIVE.test(words) ? 'positive' : undefined;
+	return polarityIn(wordsOf(title));
 }
 
 function isSampler({ classType }: DefinitionNode): boolean {
@@ -196,14 +183,17 @@ function isSampler({ classType }: DefinitionNode): boolean {
 
 /** A guider and some samplers have one conditioning, which is what the image is to be. */
 function polarityOf(name: string, node: DefinitionNode): Polarity | undefined {
-	const words = wordsOf(name);
+	const isOnly = isSampler(node) && /cond|embeds/i.test(name);
+	return polarityIn(wordsOf(name)) ?? (isOnly ? 'positive' : undefined);
+}
+
+function polarityIn(words: string): Polarity | undefined {
 	if (NEGATIVE.test(words)) return 'negative';
-	if (POSITIVE.test(words)) return 'positive';
-	return isSampler(node) && /cond|embeds/i.test(name) ? 'positive' : undefined;
+	return POSITIVE.test(words) ? 'positive' : undefined;
 }
 
 function isNegativeText({ name }: DefinitionInput): boolean {
-	return NEGATIVE.test(wordsOf(name)) && isTextName(name);
+	return polarityIn(wordsOf(name)) === 'negative' && isTextName(name);
 }
 
 /** A captioner sees an image, too, but unlike an encoder it has no text encoder. */
@@ -262,13 +252,12 @@ function headOf(name: string): string {
 
 function isTextName(name: string): boolean {
 	const head = headOf(name);
-	const words = wordsOf(name);
-	return head ? TEXT.test(head) : NEGATIVE.test(words) || POSITIVE.test(words);
+	return head ? TEXT.test(head) : polarityIn(wordsOf(name)) !== undefined;
 }
 
 function isText({ node, input: { name, value } }: GraphInput): boolean {
 	if (typeof value !== 'string' || isLongInteger(value) || SWITCH_VALUE.test(value)) return false;
-	if (EDITOR_STATE.test(name) || DISPLAY_NODE.test(node.classType) || FILE.test(name)) return false;
+	if (EDITOR_STATE.test(name) || DISPLAY_NODE.test(wordsOf(node.classType)) || FILE.test(name)) return false;
 	const head = headOf(name);
 	return head === '' || TEXT.test(head) || HELD_TEXT.test(head) || isProse(value);
 }

@@ -29,6 +29,8 @@ test.each([
 	['https://platform.example.com/', '', 'wss://platform.example.com/ws/v1'],
 	['http://h:1/base', '/bridge', 'ws://h:1/base/bridge'],
 	['wss://platform.example.com/ws/v1/', '/ws/v1', 'wss://platform.example.com/ws/v1'],
+	['wss://h/ws/v1', '/channel', 'wss://h/ws/v1/channel'],
+	['wss://h/api/agents/bridge', '/api/agents/bridge', 'wss://h/api/agents/bridge'],
 ])('%j with path %j is %s', (wsBaseUrl, bridgePath, url) => {
 	expect(readBridgeAccount({ ...CREDENTIAL, wsBaseUrl, bridgePath })).toMatchObject({
 		ok: true,
@@ -46,6 +48,8 @@ test.each([
 	[{ wsBaseUrl: 'ftp://platform' }, 'must start with wss://'],
 	[{ wsBaseUrl: 'wss://user:0123456789@h' }, 'a user name or password'],
 	[{ wsBaseUrl: 'https://0123456789@h' }, 'a user name or password'],
+	[{ wsBaseUrl: 'wss://h/api/maas' }, 'contains an API path, "/api/maas"'],
+	[{ wsBaseUrl: 'https://h/maas/v1/' }, 'contains an API path, "/maas/v1"'],
 	[{ wsBaseUrl: 'wss://h/?token=0123456789#y' }, 'contains a "?"'],
 	[{ subprotocol: 'two, names' }, 'not a valid WebSocket sub-protocol name'],
 ])('%j is refused: %s', (change, said) => {

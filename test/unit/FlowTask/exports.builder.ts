@@ -34,7 +34,13 @@ export function around(graph: Graph, samples: [string, number] = ['3', 0]): void
 	graph.add('9', 'SaveImage', { filename_prefix: 'ComfyUI', images: ['8', 0] });
 }
 
-export function sampler(graph: Graph, positive: unknown, negative: unknown, more: Inputs = {}, id = '3'): void {
+export function sampler(
+	graph: Graph,
+	positive: unknown,
+	negative: unknown,
+	more: Inputs = {},
+	id = '3',
+): void {
 	const links = { model: ['4', 0], positive, negative, latent_image: ['5', 0] };
 	graph.add(id, 'KSampler', { ...SAMPLER, ...links, ...more });
 }

@@ -131,6 +131,14 @@ export const PARTNER_EXPORTS: readonly BuiltExport[] = [
 	partner('Singer', { voice: 'deep', lyrics: 'fox' }, 'lyrics'),
 	partner('Words', { language: 'English', strings: 'fox' }, 'strings'),
 	partner('Chat', { effort: 'low', system: 'fox' }, 'system'),
+	partner(
+		'Styler',
+		{ style: 'flat', text_negative: BAD, text_positive: 'fox' },
+		'text_positive',
+		'text_negative',
+	),
+	partner('Styler', { style: 'flat', prompt_neg: BAD, prompt_pos: 'fox' }, 'prompt_pos', 'prompt_neg'),
+	partner('Captioned', { mode: 'any', text_input: 'fox' }, 'text_input'),
 	partner('Tagged', { captions: WORD, style: 'flat' }, 'captions'),
 	partner('Cards', { style: 'flat', wildcards: '__animal__' }, 'wildcards'),
 	partner('Ask', { detail: 'high', question: 'Which animal?' }, 'question'),
@@ -147,19 +155,20 @@ function written(
 	classType: string,
 	inputs: Inputs,
 	prompt: readonly string[],
-	title?: string,
+	negative?: readonly string[],
 ): BuiltExport {
 	return usual(
 		`written: ${name}`,
 		(graph) => {
 			graph.add('10', 'LoadImage', { image: 'photo.png', upload: 'image' });
-			graph.add('2', classType, inputs, title);
+			graph.add('2', classType, inputs);
 			graph.add('30', 'PrimitiveStringMultiline', { value: FOX });
 			graph.add('31', 'StringConcatenate', { string_a: ['2', 0], string_b: FOX, delimiter: ', ' });
 			const isJoined = prompt.includes('31/string_b');
 			encode(graph, '6', isJoined ? ['31', 0] : ['2', 0]);
 		},
 		prompt,
+		negative,
 	);
 }
 
@@ -188,6 +197,7 @@ export const WRITTEN_EXPORTS: readonly BuiltExport[] = [
 		'WD14Tagger|pysssss',
 		{ model: 'v3', trailing_comma: 'false', exclude_tags: BAD, tags: 'fox, snow', image: PICTURE },
 		JOINED,
+		['7/text', '2/exclude_tags'],
 	),
 	written('a switch of words', 'Styler', { log_prompt: 'No', text_positive: HELD, style: 'photo' }, [
 		'30/value',
@@ -197,7 +207,14 @@ export const WRITTEN_EXPORTS: readonly BuiltExport[] = [
 	written('a style in words', 'Fooocus', { prompt_style: 'oil on canvas', prompt: HELD }, ['30/value']),
 	written('two inputs', 'TextSwitch', { input1: HELD, input2: '', choice: 'first' }, ['30/value']),
 	written('single letters', 'JoinTexts', { a: FOX, b: '' }, ['2/a']),
-	written('a plain text', 'Literal', { str: FOX }, ['2/str']),
+	written('a plain text', 'Literal', { str: 'fox' }, ['2/str']),
+	written('a plain value', 'Literal', { value: 'fox' }, ['2/value']),
+	written('a list of inputs', 'Join', { inputs: 'fox' }, ['2/inputs']),
+	written('a question about a text', 'Ask', { question: 'Which animal?', text: 'fox' }, ['2/text']),
+	written('a query with a text', 'Find', { query: 'animals', text: 'fox' }, ['2/text']),
+	written('a model by its limit', 'Model', { prompt: 'Say it well', max_new_tokens: 9, text: HELD }, [
+		'30/value',
+	]),
 	usual(
 		'written: the image of another prompt is looked at',
 		(graph) => {
@@ -206,6 +223,15 @@ export const WRITTEN_EXPORTS: readonly BuiltExport[] = [
 			encode(graph, '6', graph.add('22', 'StringConcatenate', { string_a: seen, string_b: FOX }));
 		},
 		['22/string_b'],
+	),
+	usual(
+		'written: a detailer and its words before the sampler',
+		(graph) => {
+			const [face, bad] = [encode(graph, '0', 'a detailed face'), encode(graph, '1', BAD)];
+			graph.add('2', 'FaceDetailer', { positive: face, negative: bad, image: ['8', 0], steps: 20 });
+		},
+		['6/text'],
+		['7/text', '1/text'],
 	),
 	usual('written: words for the adapters of the encoder', (graph) => {
 		const tags = graph.add('1', 'LoraTagLoader', { text: '<lora:fox:1>', clip: ['4', 1], model: ['4', 0] });

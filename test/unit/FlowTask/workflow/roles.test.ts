@@ -156,6 +156,25 @@ test.each([
 	expect(rowsOf(source)).toEqual([`1/${name}`, '1/seed', '1/steps']);
 });
 
+test.each(['image', 'images', 'pixels', 'latent', 'latents', 'model', 'clip'])(
+	'what lies behind a link "%s" is no text of this image',
+	(name) => {
+		const source = {
+			'1': { class_type: 'KSampler', inputs: { positive: ['2', 0] } },
+			'2': { class_type: 'Encode', inputs: { [name]: ['3', 0], text: ['4', 0] } },
+			'3': { class_type: 'Other', inputs: { text: 'owl' } },
+			'4': LITERAL,
+		};
+		const ranked = rankInputs(define(source));
+		expect(ranked.map(({ node, role }) => `${node.nodeId} ${role ?? ''}`)).toEqual(['4 positive', '3 ']);
+	},
+);
+
+test('of texts for the same, the main negative comes before that of a detailer', () => {
+	const one = ALL.find(({ name }) => name.endsWith('words before the sampler'));
+	expect(rowsOf(one?.source).slice(0, 4)).toEqual(['6/text', '0/text', '7/text', '1/text']);
+});
+
 test.each(['yes', 'No', 'on', 'OFF', 'true', 'False', 'enable', 'enabled', 'disable', 'disabled'])(
 	'a text that is "%s" is a switch',
 	(value) => {
