@@ -267,6 +267,17 @@ test('a mapping that was not used for longer than its lifetime counts no more', 
 	expect(stage.tables.rows(TABLE)).toHaveLength(2);
 });
 
+test.each([
+	[1, 3_600_000],
+	[36, 129_600_000],
+])('a lifetime of %d hours ends that long after the last message', async (sessionTtlHours, ms) => {
+	const since = Date.now();
+	await stage.run([said('k')], { ...MAPPED, options: { sessionTtlHours } });
+	const [row] = stage.tables.rows(TABLE);
+	expect(Number(row?.expiresAtMs)).toBeGreaterThanOrEqual(since + ms);
+	expect(Number(row?.expiresAtMs)).toBeLessThanOrEqual(Date.now() + ms);
+});
+
 test('a session that a person put into the table is used', async () => {
 	await stage.run([said('k')], MAPPED);
 	const other = await stage.run([said('other')], MAPPED);
