@@ -79,7 +79,7 @@ export function rankInputs(definition: WorkflowDefinition): RankedInput[] {
 		node.inputs
 			.filter(({ isLink }) => !isLink)
 			.map((input) => {
-				const text = held.has(input) ? undefined : texts.get(input);
+				const text = texts.get(input);
 				const rank = held.get(input) ?? text?.rank ?? rankOf(node, input);
 				const isHeldSeed = held.get(input) === 'seed';
 				const role = ROLES.find((one) => one === rank && (one !== 'seed' || isHeldSeed));
@@ -233,7 +233,7 @@ function inputsToFollow(node: DefinitionNode, rank: RankedText['rank']): GraphIn
 		node.inputs
 			.filter((input) => !(input.isLink && OTHER_LINK.test(headOf(input.name))))
 			// Nodes that hold or pass on both keep them apart by the names of their inputs.
-			.filter(({ name }) => rank === 'text' || (polarityOf(name, node) ?? rank) === rank)
+			.filter(({ name }) => (polarityOf(name, node) ?? rank) === rank)
 			.map((input) => ({ node, input }))
 	);
 }

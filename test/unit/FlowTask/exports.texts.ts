@@ -191,6 +191,9 @@ export const WRITTEN_EXPORTS: readonly BuiltExport[] = [
 	written('a query', 'Retriever', { query: 'foxes', top_k: 3 }, JOINED),
 	written('a caption', 'Florence2Run', { text_input: 'Describe', task: 'caption', image: PICTURE }, JOINED),
 	written('a vision model', 'LLaVA', { prompt: 'Describe it', image: PICTURE, max_tokens: 40 }, JOINED),
+	written('a writer that nothing gives away', 'Writer', { prompt: 'Say it well' }, JOINED),
+	written('a system prompt in one word', 'Chat', { systemPrompt: SYSTEM, prompt: 'fox' }, ['2/prompt']),
+	written('a limit in one word', 'Chat', { prompt: 'Say it well', maxTokens: 9, text: HELD }, ['30/value']),
 	written('a chat', 'ChatNode', { user_prompt: 'Write about foxes', systemPrompt: SYSTEM }, JOINED),
 	written(
 		'tags of an image',
@@ -291,6 +294,23 @@ export const TITLED_EXPORTS: readonly BuiltExport[] = [
 		},
 		['2/text'],
 	),
+	built(
+		'titles: a sampler of embeddings',
+		['16/prompt'],
+		(graph) => {
+			const bad = graph.add('15', 'HyVideoTextEncode', { prompt: BAD });
+			const good = graph.add('16', 'HyVideoTextEncode', { prompt: FOX });
+			graph.add('17', 'HyVideoSampler', { hyvid_embeds: good, negative_embeds: bad, steps: 30 });
+		},
+		['15/prompt'],
+	),
+	usual('titles: an encoder that sees an image beside one that does not', (graph, _positive, negative) => {
+		graph.add('10', 'LoadImage', { image: 'cat.png' });
+		const links = { clip: ['4', 1], image: ['10', 0] };
+		const edit = graph.add('6', 'TextEncodeQwenImageEdit', { text: 'make it a fox', ...links });
+		const both = { conditioning_1: edit, conditioning_2: encode(graph, '20', 'in oil') };
+		sampler(graph, graph.add('21', 'ConditioningCombine', both), negative);
+	}),
 	built(
 		'titles: a sampler that calls it uncond',
 		['6/text'],

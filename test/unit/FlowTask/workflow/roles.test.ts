@@ -152,8 +152,10 @@ test.each([
 	'image_url',
 	'Image',
 ])('"%s" is a file, before seeds and settings', (name) => {
-	const source = { '1': { class_type: 'X', inputs: { seed: 1, steps: 4, [name]: 'a' } } };
-	expect(rowsOf(source)).toEqual([`1/${name}`, '1/seed', '1/steps']);
+	for (const value of ['a', `${SENTENCE}.png`]) {
+		const source = { '1': { class_type: 'X', inputs: { seed: 1, steps: 4, [name]: value, text: 'fox' } } };
+		expect(rowsOf(source)).toEqual(['1/text', `1/${name}`, '1/seed', '1/steps']);
+	}
 });
 
 test.each(['image', 'images', 'pixels', 'latent', 'latents', 'model', 'clip'])(
@@ -184,9 +186,8 @@ test.each(['yes', 'No', 'on', 'OFF', 'true', 'False', 'enable', 'enabled', 'disa
 );
 
 test('digits of a seed, which JSON cannot hold, are no text', () => {
-	const source =
-		'{"1": {"class_type": "KSampler", "inputs": {"text": 18446744073709551615, "positive": ["2", 0]}}, "2": {"class_type": "T", "inputs": {"value": "fox"}}}';
-	expect(rankInputs(define(source)).map(({ role }) => role)).toEqual(['positive', undefined]);
+	const source = '{"1": {"class_type": "X", "inputs": {"text": 18446744073709551615, "steps": 4}}}';
+	expect(rowsOf(source)).toEqual(['1/steps', '1/text']);
 });
 
 test('a number on a node of its own counts as what it is linked to', () => {
@@ -194,6 +195,23 @@ test('a number on a node of its own counts as what it is linked to', () => {
 	const ranked = rankInputs(define(held?.source));
 	const places = ranked.map(({ node, input, role }) => `${node.nodeId}/${input.name} ${role ?? ''}`);
 	expect(places.slice(0, 4)).toEqual(['6/text positive', '7/text negative', '1/value seed', '2/value ']);
+});
+
+test('a number that is a seed here and a size there is a seed', () => {
+	const seed = { class_type: 'KSampler', inputs: { seed: ['9', 0] } };
+	const size = { class_type: 'Latent', inputs: { width: ['9', 0] } };
+	const held = { class_type: 'Int', inputs: { value: 5 } };
+	for (const source of [
+		{ '1': seed, '2': size, '9': held },
+		{ '1': size, '2': seed, '9': held },
+	]) {
+		expect(rankInputs(define(source))).toMatchObject([{ role: 'seed' }]);
+	}
+});
+
+test('a positive text without a negative one has its role', () => {
+	const source = { '1': { class_type: 'easy positive', inputs: { positive: 'fox' } }, '2': LITERAL };
+	expect(rankInputs(define(source)).map(({ role }) => role)).toEqual(['positive', undefined]);
 });
 
 test('links in a circle, and into nodes that are not there, end', () => {
