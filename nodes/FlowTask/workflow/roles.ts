@@ -192,8 +192,9 @@ function polarityIn(words: string): Polarity | undefined {
 	return POSITIVE.test(words) ? 'positive' : undefined;
 }
 
-function isNegativeText({ name }: DefinitionInput): boolean {
-	return polarityIn(wordsOf(name)) === 'negative' && isTextName(name);
+/** A `negative` that is linked takes a conditioning, so it says nothing of the texts beside it. */
+function isNegativeText({ name, isLink }: DefinitionInput): boolean {
+	return polarityIn(wordsOf(name)) === 'negative' && isTextName(name) && !(isLink && headOf(name) === '');
 }
 
 /** A captioner sees an image, too, but unlike an encoder it has no text encoder. */
