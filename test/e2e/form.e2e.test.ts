@@ -373,5 +373,4 @@ test('a node of another service with two prompts: the one to change comes first,
 		'KlingTextToVideoNode (2) · cfg_scale',
 		'SaveVideo (3) · filename_prefix – hosted: x',
 	]);
-	expect(n8n.log.errors()).toEqual([]);
 });
