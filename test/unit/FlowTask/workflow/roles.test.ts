@@ -209,6 +209,12 @@ test('a number that is a seed here and a size there is a seed', () => {
 	}
 });
 
+test('what stands beside a negative conditioning is no prompt for that', () => {
+	const one = ALL.find(({ name }) => name === 'a face detailer with words of its own before');
+	const wildcard = rankInputs(define(one?.source)).find(({ input }) => input.name === 'wildcard');
+	expect(wildcard).toMatchObject({ role: undefined });
+});
+
 test('a positive text without a negative one has its role', () => {
 	const source = { '1': { class_type: 'easy positive', inputs: { positive: 'fox' } }, '2': LITERAL };
 	expect(rankInputs(define(source)).map(({ role }) => role)).toEqual(['positive', undefined]);
