@@ -37,6 +37,15 @@ const EXPERT_FIELDS: readonly INodeProperties[] = [
 			'Path of the progress WebSocket. Deployments use one of two; if this one is refused, the other is tried, then polling.',
 	},
 	{
+		displayName: 'File Hosts',
+		name: 'fileHosts',
+		type: 'string',
+		default: '',
+		placeholder: '10.0.0.5, minio.internal:9000',
+		description:
+			'Hosts in a private network whose files may be fetched. Links to private addresses are refused, unless the base URL is such an address itself.',
+	},
+	{
 		displayName: 'Models Path',
 		name: 'modelsPath',
 		type: 'string',

@@ -14,6 +14,7 @@ import { PROGRESS_PATHS, type PlatformAccount } from '../../shared/platform/acco
 import type { Redact } from '../../shared/text/redact';
 import { runIndexOf } from '../../shared/run/retryMemory';
 import { createDownload, type Download } from '../../shared/files/download';
+import { fileHostRule } from '../../shared/files/fileHosts';
 import { allowsSocketTo } from '../../shared/http/egress';
 import { openSocket } from '../../shared/http/webSocket';
 import { paceOf } from '../../shared/http/pace';
@@ -120,6 +121,7 @@ async function openNodeRun(
 		return {
 			baseUrl: account.baseUrl,
 			api: createTaskApi(call, redact),
+			mayFetch: fileHostRule(account.baseUrl, account.fileHosts),
 			sockets: socketsOf.get(platform),
 			images: owner ? imagesOf(memory.images, owner) : memory.images,
 			owner,

@@ -5,6 +5,7 @@ import type { Failure, Result } from '../../shared/errors/failure';
 import { createBatcher, type Batcher } from '../../shared/idempotency/batcher';
 import type { CallFailure } from '../failures';
 import type { Download, StoredFile } from '../../shared/files/download';
+import type { MayFetch } from '../../shared/files/fileHosts';
 import type { TaskApi } from '../api';
 import type { TaskInfo } from './taskInfo';
 import { linksOf, namesFor, type FileLink, type FileSelection } from './links';
@@ -36,6 +37,7 @@ export interface ResultFilesParts {
 	readonly api: Pick<TaskApi, 'info'>;
 	readonly clock: Clock;
 	readonly download: Download;
+	readonly mayFetch: MayFetch;
 	/** Shared by all accounts of the run. */
 	readonly slots: LimitFunction;
 	/** Ends waiting when the run ends early. */
@@ -112,7 +114,8 @@ export class ResultFiles {
 		let { url } = link;
 		for (let round = 0; ; round++) {
 			// The slot is free while links are requested, so that others can download.
-			const result = await this.parts.slots(async () => await this.parts.download({ url, fileName }));
+			const { slots, download, mayFetch } = this.parts;
+			const result = await slots(async () => await download({ url, fileName, mayFetch }));
 			if (result.ok) return { ok: true, value: { link, stored: result.value } };
 			if (!result.failure.expired || round >= RENEWAL_PAUSES_MS.length) return result;
 			const fresh = (await renew(round))[link.index];

@@ -1,6 +1,7 @@
 import type { IBinaryData, IExecuteFunctions } from 'n8n-workflow';
 
 import { fetchFile, type FetchFailure, type OpenFile } from './fetchFile';
+import { ALLOW_HOST, type MayFetch } from './fileHosts';
 import { errorTextIn, fileTypeOf, safeFileName, saysMedia } from './fileType';
 import type { Clock } from '../run/clock';
 import { badInput, fail, type Failure, type Result } from '../errors/failure';
@@ -24,6 +25,7 @@ export interface DownloadRequest {
 	readonly url: string;
 	/** The extension of the file's true type replaces that of the name. */
 	readonly fileName: string;
+	readonly mayFetch: MayFetch;
 }
 
 /** Streams a file from a link into n8n's binary store; never throws. */
@@ -54,13 +56,14 @@ const BEGIN_GRACE_MS = 10 * 60_000;
 
 export function createDownload(parts: DownloadParts): Download {
 	const { context, clock, redact, deadlineMs, maxBytes, signal } = parts;
-	return async ({ url, fileName }) => {
+	return async ({ url, fileName, mayFetch }) => {
 		if (!isWebAddress(url)) return fail({ ...NOT_A_LINK, expired: false });
 		const host = originOf(url);
 		if (clock.now() >= deadlineMs + BEGIN_GRACE_MS) return fail(explain(host, TOO_LATE, maxBytes));
 		const fetched = await fetchFile({
 			...parts,
 			url,
+			mayFetch,
 			idleMs: IDLE_TIMEOUT_MS,
 			endByMs: (nowMs) => Math.max(deadlineMs, nowMs) + DEADLINE_GRACE_MS,
 			lastTryMs: deadlineMs + DEADLINE_GRACE_MS,
@@ -93,13 +96,15 @@ function explain(host: string, { kind, reason }: FetchFailure, maxBytes: number)
 	return {
 		kind: 'file',
 		message: `The file at ${host} could not be downloaded: ${why}`,
-		advice:
-			kind === 'expired'
-				? 'The link may have expired. Use the "Get Task" operation for fresh links.'
-				: 'Download it later with the "Download" operation and the link.',
+		advice: ADVICE[kind] ?? 'Download it later with the "Download" operation and the link.',
 		expired: kind === 'expired',
 	};
 }
+
+const ADVICE: Readonly<Partial<Record<FetchFailure['kind'], string>>> = {
+	expired: 'The link may have expired. Use the "Get Task" operation for fresh links.',
+	forbidden: ALLOW_HOST,
+};
 
 /** JSON and XML are files like others, unless an image, a video or a sound is expected. */
 function pageOrError(head: Uint8Array, contentType: string | undefined, name: string): string | undefined {

@@ -1,6 +1,8 @@
 import { BASE_URL, WS_BASE_URL, type AddressField } from '../../../credentials/baseUrl';
-import { ok, type Result } from '../errors/failure';
+import { failInput, ok, type Result } from '../errors/failure';
 import { readAddress, readToken } from './credential';
+import { readFileHosts } from '../files/fileHosts';
+import { excerpt } from '../text/json';
 import { textOf } from '../text/textOf';
 
 /** A decrypted and checked `flowPlatformApi` credential. */
@@ -13,6 +15,8 @@ export interface PlatformAccount {
 	readonly progressPath: string;
 	/** Path of the list of chat models, with a leading slash; empty if the deployment has none. */
 	readonly modelsPath: string;
+	/** Hosts in a private network whose files may be fetched. */
+	readonly fileHosts: readonly string[];
 	readonly apiKey: string;
 	/** What must never be shown. */
 	readonly secrets: readonly string[];
@@ -33,6 +37,13 @@ export function readPlatformAccount(credential: Readonly<Record<string, unknown>
 	const wsField = textOf(credential.wsBaseUrl).trim();
 	const wsBaseUrl = wsField ? readBaseUrl(wsField, WS_BASE_URL) : ok(baseUrl.value.replace(/^http/, 'ws'));
 	if (!wsBaseUrl.ok) return wsBaseUrl;
+	const files = readFileHosts(textOf(credential.fileHosts));
+	if ('wrong' in files) {
+		return failInput(
+			`"File Hosts" in the credential contains "${excerpt(files.wrong, 60)}", which is not a host`,
+			'Enter names or IP addresses, with or without a port, separated by commas, such as 10.0.0.5 or minio.internal:9000.',
+		);
+	}
 	return ok({
 		baseUrl: baseUrl.value,
 		wsBaseUrl: wsBaseUrl.value,
@@ -40,6 +51,7 @@ export function readPlatformAccount(credential: Readonly<Record<string, unknown>
 		modelsPath: textOf(credential.modelsPath)
 			.trim()
 			.replace(/^\/*(?=.)/, '/'),
+		fileHosts: files.hosts,
 		apiKey: apiKey.value,
 		secrets: [apiKey.value],
 	});

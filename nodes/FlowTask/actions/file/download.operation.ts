@@ -76,7 +76,9 @@ async function downloadItem(
 	itemIndex: number,
 	{ link: { index, url }, fileName, field }: Wanted,
 ): Promise<Result<INodeExecutionData>> {
-	const stored = await run.download({ url, fileName });
+	const line = run.lines.of(itemIndex);
+	if (!line.ok) return line;
+	const stored = await run.download({ url, fileName, mayFetch: line.value.mayFetch });
 	if (!stored.ok) return stored;
 	const { binary, bytes } = stored.value;
 	const { fileName: name = '', mimeType } = binary;

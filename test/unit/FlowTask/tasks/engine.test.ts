@@ -35,7 +35,7 @@ interface Scene {
 function scene(): Scene {
 	const clock = new TestClock();
 	const platform = new ScriptedPlatform(clock);
-	const line = { api: platform };
+	const line = { api: platform, mayFetch: () => true };
 	const ending = new AbortController();
 	const downloads: DownloadRequest[] = [];
 	const download: Download = async (request) => {
