@@ -31,12 +31,15 @@ export interface PreparedTask {
 	readonly delivery: Delivery;
 }
 
+/** Reads the task of one input item. */
+export type ReadTask = (itemIndex: number, run: NodeRun) => Result<PreparedTask>;
+
 /** The reader of a run's items for operations that submit. */
-export function taskReader(context: IExecuteFunctions): PrepareItem {
+export function taskReader(context: IExecuteFunctions): ReadTask {
 	const fingerprintOf = fingerprinter(submittedParameters(context));
 	return (itemIndex, run) => {
 		const fingerprint = fingerprintOf(context.getInputData()[itemIndex]?.json);
-		return [readItem(() => prepareTask(context, itemIndex, run, fingerprint))];
+		return readItem(() => prepareTask(context, itemIndex, run, fingerprint));
 	};
 }
 

@@ -24,10 +24,11 @@ export async function runItems(
 	prepareItem: PrepareItem,
 	leastMs?: number,
 ): Promise<INodeExecutionData[][]> {
-	return await inNodeRun(context, async (run) => await runAll(context, run, goal, prepareItem), leastMs);
+	return await inNodeRun(context, async (run) => await runTasksOf(context, run, goal, prepareItem), leastMs);
 }
 
-async function runAll(
+/** The same within a run that was opened. */
+export async function runTasksOf(
 	context: IExecuteFunctions,
 	run: NodeRun,
 	goal: EngineSettings['goal'],
