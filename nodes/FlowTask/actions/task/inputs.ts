@@ -11,7 +11,7 @@ import { textOrNumber } from '../../../shared/text/textOf';
 import { stillUnclear } from '../../failures';
 import type { TaskJob } from '../../tasks/engine';
 import type { IdempotencyKey, SubmitStart } from '../../tasks/submit';
-import { acceptedFor, checkImagePlaces, checkOverrides } from '../../workflow/checks';
+import { acceptedFor, checkImagePlaces, checkOverrides, refuseEmptyPrompts } from '../../workflow/checks';
 import { isSeedName } from '../../workflow/graph';
 import { withInput } from '../../workflow/prompt';
 import { applySeed } from '../../workflow/seeds';
@@ -132,6 +132,8 @@ function readSubmit(context: IExecuteFunctions, itemIndex: number, run: NodeRun)
 		isSeedName(parameter) || Object.hasOwn(seeds, `${nodeId}.${parameter}`);
 	const checked = checkOverrides(seeded.value.prompt, known.value, isSeed);
 	if (!checked.ok) return checked;
+	const noPrompt = refuseEmptyPrompts(checked.value, known.value);
+	if (noPrompt) return fail(noPrompt);
 	const sent = imageIds.reduce(
 		(changed, { nodeId, parameter, imageId }) => withInput(changed, nodeId, parameter, imageId),
 		checked.value,
