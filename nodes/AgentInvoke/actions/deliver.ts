@@ -1,6 +1,6 @@
 import type { IDataObject, IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
-import { failedItems, throwFirst, toErrorItem } from '../../shared/errors/nodeError';
+import { throwFirst, toErrorItem } from '../../shared/errors/nodeError';
 import type { Failure } from '../../shared/errors/failure';
 import { hintFailed, listIds, logStopped, otherAnswers, showHint } from '../../shared/run/deliver';
 import type { Redact } from '../../shared/text/redact';
@@ -160,7 +160,10 @@ function throwFailed(context: IExecuteFunctions, outcomes: readonly TurnOutcome[
 			? { item, status: 'answered', sessionId: result.value.session.id }
 			: { item, status: result.failure.kind },
 	);
-	throwFirst(context, failedItems(results), {
+	const failed = outcomes.flatMap(({ itemIndex, result }) =>
+		result.ok ? [] : [{ itemIndex, failure: result.failure }],
+	);
+	throwFirst(context, failed, {
 		advice: [otherAnswers(results), ids && `Sessions of this run: ${ids}.`],
 		context: { turns },
 	});

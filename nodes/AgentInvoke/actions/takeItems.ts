@@ -3,7 +3,7 @@ import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 import { itemsByAccount } from '../../shared/platform/accounts';
 import { failRun } from '../../shared/errors/nodeError';
 import { fail, ok, type Result } from '../../shared/errors/failure';
-import { previewItems, shownRequest, wantsPreview } from '../../shared/form/previewRequest';
+import { readPreviewSwitches, shownRequest, withPreviews } from '../../shared/form/previewRequest';
 import type { JsonObject } from '../../shared/text/json';
 import { openChatStreams, type ChatStream } from '../../shared/run/chatStream';
 import { showHint } from '../../shared/run/deliver';
@@ -60,21 +60,48 @@ export async function takeItems(
 	const prepared = items.map((_, itemIndex) =>
 		readItem(() => readTurn(context, run, prepareTurn, itemIndex)),
 	);
-	const calls = prepared.filter((item) => item.ok || context.continueOnFail()).length;
-	const { maxInvocations } = run.options;
-	const refusal = overBudget(calls, maxInvocations, `call the agent ${calls} times`, 'Max Invocations');
-	if (refusal) return failRun(context, refusal);
+	const isShown = readPreviewSwitches(context);
+	const previewed: ItemTurns = new Map();
+	const asked: ItemTurns = new Map();
+	for (const [itemIndex, item] of prepared.entries()) {
+		const shown = isShown[itemIndex] ?? ok(false);
+		if (!shown.ok) asked.set(itemIndex, shown);
+		else (shown.value ? previewed : asked).set(itemIndex, item);
+	}
+	for (const group of [previewed, asked]) {
+		const calls = [...group.values()].filter((item) => item.ok || context.continueOnFail()).length;
+		const { maxInvocations } = run.options;
+		const refusal = overBudget(calls, maxInvocations, `call the agent ${calls} times`, 'Max Invocations');
+		if (refusal) return failRun(context, refusal);
+	}
 	const loaded = await loadSessions(run, prepared);
 	if (!loaded.ok) return failRun(context, loaded.failure);
-	if (wantsPreview(context)) {
-		const previews = previewItems(
-			prepared.map((item, itemIndex) => (item.ok ? previewOf(context, item.value, itemIndex) : item)),
-		);
-		return run.asTool ? [previews] : [previews, []];
-	}
-	const taken = await takeAll(context, run, prepared);
-	return taken.ok ? deliverTurns(context, taken.value, run) : failRun(context, taken.failure);
+	const previews = new Map(
+		[...previewed].map(([itemIndex, item]) => [
+			itemIndex,
+			item.ok ? previewOf(context, item.value, itemIndex) : item,
+		]),
+	);
+	if (asked.size === 0) return outputsOf(run, [], previews);
+	const taken = await takeAll(context, run, asked);
+	if (!taken.ok) return failRun(context, taken.failure);
+	return outputsOf(run, deliverTurns(context, taken.value, run), previews);
 }
+
+/** The outputs of the turns, with what is only shown on the first. */
+function outputsOf(
+	{ asTool }: AgentRun,
+	[answers = [], ...others]: INodeExecutionData[][],
+	previews: ReadonlyMap<number, Result<JsonObject>>,
+): INodeExecutionData[][] {
+	const first = withPreviews(answers, previews);
+	return asTool ? [first] : [first, others[0] ?? []];
+}
+
+/** Turns by item: of all items, or of some. */
+type ItemTurns = Map<number, Result<ReadTurn>>;
+
+const NOTHING: ItemTurns = new Map();
 
 const NOT_ASKED = {
 	kind: 'notSubmitted',
@@ -85,22 +112,24 @@ const NOT_ASKED = {
 async function takeAll(
 	context: IExecuteFunctions,
 	run: AgentRun,
-	prepared: ReadonlyArray<Result<ReadTurn>>,
+	prepared: ItemTurns,
 ): Promise<Result<DeliveredTurn[]>> {
 	const chatStreamOf = openChatStreams(context, run.redact);
 	const streamed = new Set<number>();
 	const stopAtFailure = !context.continueOnFail();
 	// Where the first failure ends the run anyway, the agent is not asked for the other items either.
-	const hopeless = stopAtFailure && prepared.some((item) => !item.ok);
-	const turns = agentTurns(context, run, hopeless ? [] : prepared, async (itemIndex, text) => {
+	const hopeless = stopAtFailure && [...prepared.values()].some((item) => !item.ok);
+	const turns = agentTurns(context, run, hopeless ? NOTHING : prepared, async (itemIndex, text) => {
 		streamed.add(itemIndex);
 		await chatStreamOf(itemIndex).write(text);
 	});
 	const counted = await openBudget(run, turns);
 	if (!counted.ok) return counted;
 	// Their streams must end all the same: what the items behind them say would wait for them forever.
-	for (const [itemIndex, item] of prepared.entries()) {
-		if (!item.ok) await chatStreamOf(itemIndex).fail(item.failure.message);
+	for (const itemIndex of context.getInputData().keys()) {
+		const item = prepared.get(itemIndex);
+		if (!item) await chatStreamOf(itemIndex).end();
+		else if (!item.ok) await chatStreamOf(itemIndex).fail(item.failure.message);
 		else if (hopeless) await chatStreamOf(itemIndex).fail(NOT_ASKED.message);
 	}
 	const turnOf = new Map(turns.map((turn) => [turn.itemIndex, turn]));
@@ -117,9 +146,10 @@ async function takeAll(
 		},
 	);
 	if (run.budget?.hint) showHint(context, run.budget.hint);
-	if (prepared.some((item) => item.ok && item.value.lacksKey)) showHint(context, NO_KEY, 'info');
+	if ([...prepared.values()].some((item) => item.ok && item.value.lacksKey))
+		showHint(context, NO_KEY, 'info');
 	const outcomeOf = new Map(outcomes.map((outcome) => [outcome.itemIndex, outcome]));
-	const all = prepared.map((item, itemIndex): DeliveredTurn => {
+	const all = [...prepared].map(([itemIndex, item]): DeliveredTurn => {
 		if (!item.ok) return { itemIndex, result: item, simplify: true, previewResponse: false };
 		const { simplify, previewResponse } = item.value;
 		const outcome = outcomeOf.get(itemIndex) ?? { itemIndex, result: fail(NOT_ASKED) };
@@ -164,16 +194,16 @@ function record(run: AgentRun, turn: CountedTurn, result: TurnOutcome['result'])
 function agentTurns(
 	context: IExecuteFunctions,
 	run: AgentRun,
-	prepared: ReadonlyArray<Result<ReadTurn>>,
+	prepared: ItemTurns,
 	onDelta: (itemIndex: number, text: string) => Promise<void>,
 ): CountedTurn[] {
 	const fingerprintOf = requestFingerprints(context, AGENT_OPTIONS, ['simplify', 'previewResponse']);
 	const limit = new CallLimit(
 		run.options.maxInvocations,
-		prepared.filter((item) => item.ok).length,
+		[...prepared.values()].filter((item) => item.ok).length,
 		run.clock,
 	);
-	return prepared.flatMap((item, itemIndex) => {
+	return [...prepared].flatMap(([itemIndex, item]) => {
 		if (!item.ok) return [];
 		const { line, session, isResume, idempotency, simplify } = item.value;
 		return [

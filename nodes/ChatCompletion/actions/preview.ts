@@ -1,6 +1,6 @@
-import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
+import type { IExecuteFunctions } from 'n8n-workflow';
 
-import { previewItems, shownRequest } from '../../shared/form/previewRequest';
+import { shownPreview, shownRequest } from '../../shared/form/previewRequest';
 import { ok, type Result } from '../../shared/errors/failure';
 import { workItem } from '../../shared/errors/expressionError';
 import type { Accounts } from '../../shared/platform/accounts';
@@ -12,23 +12,18 @@ import { prepareQuestion } from './inputs';
 interface PreviewRun {
 	readonly lines: Accounts<{ readonly baseUrl: string }>;
 	readonly redact: Redact;
-	readonly signal: AbortSignal;
 }
 
-/** What each item would ask, or why it would not be asked. One after the other: images are read into memory. */
-export async function previewQuestions(
+/** What an item would ask, or why it would not be asked: in the place of its answer. */
+export async function previewQuestion(
 	context: IExecuteFunctions,
 	run: PreviewRun,
-): Promise<INodeExecutionData[]> {
-	const previews: Array<Result<JsonObject>> = [];
-	for (const itemIndex of context.getInputData().keys()) {
-		if (run.signal.aborted) break;
-		previews.push(await workItem(async () => await previewQuestion(context, run, itemIndex)));
-	}
-	return previewItems(previews);
+	itemIndex: number,
+): Promise<JsonObject> {
+	return shownPreview(await workItem(async () => await requestOf(context, run, itemIndex)));
 }
 
-async function previewQuestion(
+async function requestOf(
 	context: IExecuteFunctions,
 	{ lines, redact }: PreviewRun,
 	itemIndex: number,

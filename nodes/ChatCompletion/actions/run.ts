@@ -16,14 +16,14 @@ import { createRetry } from '../../shared/http/retry';
 import { createIdleTimeouts } from '../../shared/http/idleTimeout';
 import { paceOf } from '../../shared/http/pace';
 import { createRateLimiter } from '../../shared/http/rateLimiter';
-import { wantsPreview } from '../../shared/form/previewRequest';
+import { readPreviewSwitches } from '../../shared/form/previewRequest';
 import { createChatApi, type CompleteChat } from '../api';
 import { describeAnswer } from './deliver';
 import type { ChatPiece } from '../response';
 import { TokenBudget } from '../tokenBudget';
 import { openAnswerMemory, type AnswerMemory } from './answerMemory';
 import { prepareQuestion } from './inputs';
-import { previewQuestions } from './preview';
+import { previewQuestion } from './preview';
 import { readRunOptions, type RunOptions } from './options';
 
 /** How late an idle timeout may be noticed. */
@@ -51,9 +51,7 @@ export async function completeItems(context: IExecuteFunctions): Promise<INodeEx
 	return await inRunFrame(
 		context,
 		async (frame) => await openChatRun(context, frame),
-		async (run) => [
-			wantsPreview(context) ? await previewQuestions(context, run) : await answerAll(context, run),
-		],
+		async (run) => [await answerAll(context, run)],
 	);
 }
 
@@ -106,14 +104,17 @@ function openChat(
 async function answerAll(context: IExecuteFunctions, run: ChatRun): Promise<INodeExecutionData[]> {
 	const chatStreamOf = openChatStreams(context, run.redact);
 	const limit = pLimit(run.concurrency);
+	const switches = readPreviewSwitches(context);
 	let hasFailed = false;
 	countRemembered(context, run);
 	const answers = await Promise.all(
 		context.getInputData().map(async (_, itemIndex) => {
 			const chatStream = chatStreamOf(itemIndex);
 			const answer = await limit(async () => {
-				if (hasFailed) return fail(NOT_ASKED);
-				const given = await answerItem(context, run, itemIndex, chatStream);
+				const isPreview = switches[itemIndex] ?? ok(false);
+				if (hasFailed || run.signal.aborted) return fail(NOT_ASKED);
+				if (isPreview.ok && isPreview.value) return ok(await previewQuestion(context, run, itemIndex));
+				const given = isPreview.ok ? await answerItem(context, run, itemIndex, chatStream) : isPreview;
 				// No further questions. Answers under way are paid for, so they are read to their end for a retry.
 				if (!given.ok && !context.continueOnFail()) hasFailed = true;
 				return given;
@@ -149,7 +150,6 @@ async function answerItem(
 	itemIndex: number,
 	chatStream: ChatStream,
 ): Promise<Result<JsonObject>> {
-	if (run.signal.aborted) return fail(NOT_ASKED);
 	// It was already streamed.
 	const known = run.memory.recall(itemIndex);
 	if (known) return ok(known);

@@ -1,4 +1,4 @@
-import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
+import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { excerpt, type Json } from '../../shared/text/json';
 import {
 	isEmptyDefinition,
@@ -9,8 +9,9 @@ import {
 	type WorkflowDefinition,
 } from './definition';
 import { graphOf, holderOf } from './graph';
-import { inputName, inputsIn, withInput, type Prompt } from './prompt';
+import { inputName, inputsIn, withInput, type Prompt, type PromptInput } from './prompt';
 import { describeSpec, readParameterView, type ParameterSpec, type ParameterView } from './parameterView';
+import { rankInputs } from './roles';
 import { convertTo, kindOf, showValue, type Kind } from './values';
 
 /** What is known about a workflow before anything is sent; the definition may be missing and the view empty. */
@@ -154,6 +155,28 @@ export function checkImagePlaces(
 		);
 	}
 	return ok(undefined);
+}
+
+/** The texts of a prompt that came out empty. */
+export function emptyTexts(prompt: Prompt): PromptInput[] {
+	return inputsIn(prompt).filter(({ value }) => typeof value === 'string' && value.trim() === '');
+}
+
+/** Refuses an empty text where the image's description belongs: the image would be paid for and show anything. */
+export function refuseEmptyPrompts(prompt: Prompt, known: WorkflowKnowledge): Failure | undefined {
+	const empty = emptyTexts(prompt);
+	if (empty.length === 0 || !known.definition) return undefined;
+	const positive = rankInputs(known.definition).filter(({ role }) => role === 'positive');
+	const names = empty
+		.filter(({ nodeId, parameter }) =>
+			positive.some(({ node, input }) => node.nodeId === nodeId && input.name === parameter),
+		)
+		.map(({ nodeId, parameter }) => placeOf(nodeId, parameter, known));
+	if (names.length === 0) return undefined;
+	return badInput(
+		`The prompt is empty: ${names.join('; ')}`,
+		'Check the expression, or whether the cell behind it is blank. To keep the hosted text for all items, remove this input from the node. Nothing was submitted for this item.',
+	);
 }
 
 /** Inputs that one piece of advice names. */

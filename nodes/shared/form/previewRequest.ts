@@ -1,6 +1,7 @@
 import type { IExecuteFunctions, INodeExecutionData, INodeProperties } from 'n8n-workflow';
 
-import type { Result } from '../errors/failure';
+import { readItem } from '../errors/expressionError';
+import { ok, type Result } from '../errors/failure';
 import type { JsonObject } from '../text/json';
 
 /** The switch of a dry run, under the same label in every node. */
@@ -14,9 +15,26 @@ export function previewRequestField(more: string): INodeProperties {
 	};
 }
 
-/** Whether the run only shows what it would send; it counts for all items, so the first one decides. */
-export function wantsPreview(context: Pick<IExecuteFunctions, 'getNodeParameter'>): boolean {
-	return context.getNodeParameter('previewRequest', 0, false) === true;
+/**
+ * Which items are only shown: the switch may be an expression, so each item has its own.
+ * @returns by item, or why its switch cannot be read; such an item must not be sent either
+ */
+export function readPreviewSwitches(
+	context: Pick<IExecuteFunctions, 'getInputData' | 'getNodeParameter'>,
+): ReadonlyArray<Result<boolean>> {
+	return context
+		.getInputData()
+		.map((_, itemIndex) =>
+			readItem(() => ok(isSwitchedOn(context.getNodeParameter('previewRequest', itemIndex, false)))),
+		);
+}
+
+/** What expressions give for "no"; a field that an item lacks is an empty cell or a box that is not ticked. */
+const PLAINLY_OFF: ReadonlySet<unknown> = new Set([false, 0, undefined, null, 'false', '0', '']);
+
+/** Whatever is not plainly off shows the request: sending it costs money. */
+function isSwitchedOn(value: unknown): boolean {
+	return !PLAINLY_OFF.has(typeof value === 'string' ? value.trim().toLowerCase() : value);
 }
 
 /**
@@ -28,12 +46,24 @@ export function shownRequest(url: string, secret: string, body: JsonObject): Jso
 	return { method: 'POST', url, headers, body };
 }
 
-/** One item for each input item: what would be sent for it, or why nothing would be. */
-export function previewItems(previews: ReadonlyArray<Result<JsonObject>>): INodeExecutionData[] {
-	return previews.map((preview, item): INodeExecutionData => {
-		const pairedItem = { item };
-		if (preview.ok) return { json: { preview: preview.value }, pairedItem };
-		const { message, advice } = preview.failure;
-		return { json: { problem: message, advice }, pairedItem };
+/** An item's output: what would be sent for it, or why nothing would be. */
+export function shownPreview(preview: Result<JsonObject>): JsonObject {
+	if (preview.ok) return { preview: preview.value };
+	const { message, advice } = preview.failure;
+	return { problem: message, advice };
+}
+
+/** The items that were sent and those that were only shown, in the order of the input. */
+export function withPreviews(
+	sent: readonly INodeExecutionData[],
+	previews: ReadonlyMap<number, Result<JsonObject>>,
+): INodeExecutionData[] {
+	const shown = [...previews].map(([item, preview]): INodeExecutionData => {
+		return { json: shownPreview(preview), pairedItem: { item } };
 	});
+	return [...sent, ...shown].sort((one, other) => inputOf(one) - inputOf(other));
+}
+
+function inputOf({ pairedItem }: INodeExecutionData): number {
+	return typeof pairedItem === 'object' && 'item' in pairedItem ? pairedItem.item : 0;
 }

@@ -127,6 +127,29 @@ test('Max Invocations counts for the run, and a preview shows each item without 
 	expect(stage.platform.books().invocations).toEqual([]);
 });
 
+test('the preview switch counts for each item: only what is plainly off is asked', async () => {
+	const switches = [true, 'true', 'false', 1, false];
+	const items = itemsOf(...TURNS).map(({ json }, index) => ({ json: { ...json, only: switches[index] } }));
+	const outcome = await run(items, { previewRequest: '={{ $json.only }}' });
+	expect(outcome.error).toBeUndefined();
+	expect(outcome.output(NODE_NAME).map(({ json }) => 'preview' in json)).toEqual([
+		...[true, true],
+		...[false, true, false],
+	]);
+	expect(outcome.output(NODE_NAME).map(({ pairedItem }) => pairedItem)).toEqual(
+		TURNS.map((_, item) => ({ item })),
+	);
+	expect(Object.keys(heard()).sort()).toEqual(['anna 2', 'anna 4']);
+});
+
+test('an item that fails beside previewed ones is named by its own number', async () => {
+	const items = itemsOf('anna', 'agt_wrong').map(({ json }, index) => ({
+		json: { ...json, only: index === 0 },
+	}));
+	const outcome = await run(items, { previewRequest: '={{ $json.only }}' });
+	expect(outcome.error).toMatchObject({ context: { itemIndex: 1 } });
+});
+
 test('Retry On Fail asks no agent twice', async () => {
 	stage.platform.faults.add({ on: 'invoke', kind: 'tokenExpired', skip: 2, times: 1 });
 	const retry = { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 };

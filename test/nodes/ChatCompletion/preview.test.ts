@@ -100,3 +100,15 @@ test('a key that stands in a message is not shown', async () => {
 	expect(JSON.stringify(run.output(NODE_NAME))).not.toContain(stage.platform.apiKey);
 	expect(run.output(NODE_NAME)[0]?.json).toHaveProperty('preview');
 });
+
+test('the switch counts for each item: only what is plainly off is asked', async () => {
+	const switches = [false, 'true', 1, 'false', 0, true];
+	const items = switches.map((only, index) => ({ json: { say: `question ${index}`, only } }));
+	const run = await stage.run(items, { previewRequest: '={{ $json.only }}' });
+	expect(run.error).toBeUndefined();
+	expect(run.output(NODE_NAME).map(({ json }) => 'preview' in json)).toEqual([
+		...[false, true, true],
+		...[false, false, true],
+	]);
+	expect(stage.platform.books().chats).toHaveLength(3);
+});

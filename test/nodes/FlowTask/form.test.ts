@@ -305,12 +305,15 @@ test.each<[string, unknown, string, string]>([
 	expect(sentPrompts()).toEqual([]);
 });
 
-test('a row that was left empty keeps the hosted value, a text that an expression gives may be empty', async () => {
+test('a row that was left empty keeps the hosted value, a negative text that an expression gives may be empty', async () => {
 	const untouched = await stage.run(prompts(1), form({ '6/text': '', '3/steps': null }));
 	expect(untouched.error).toBeUndefined();
-	const given = await stage.run(prompts(1), form({ '6/text': "={{ '' }}", '7/text': '' }));
+	const given = await stage.run(prompts(1), form({ '7/text': "={{ '' }}", '6/text': '' }));
 	expect(given.error).toBeUndefined();
-	expect(sentPrompts()).toEqual([{}, { '6': { inputs: { text: '' } } }]);
+	expect(sentPrompts()).toEqual([{}, { '7': { inputs: { text: '' } } }]);
+	expect(given.hints(NODE_NAME).map(({ message }) => message)).toEqual([
+		expect.stringContaining('1 task(s) were sent with an empty text'),
+	]);
 });
 
 /** As the editor keeps what was chosen from a list, or entered beside it. */
@@ -346,12 +349,38 @@ test('an input image without a node is refused before anything is sent', async (
 	expect(sentPrompts()).toEqual([]);
 });
 
-test('an item without a value fails alone, and a text may be empty', async () => {
-	const items = [{ json: {} }, { json: { prompt: '' } }, { json: { prompt: 'fox' } }];
+test('an item without a value or with an empty prompt fails alone, before anything is sent for it', async () => {
+	const items = [{ json: {} }, { json: { prompt: ' ' } }, { json: { prompt: 'fox' } }];
 	const rows = { '6/text': '={{ $json.prompt }}', '3/steps': null };
 	const run = await stage.run(items, form(rows), { onError: 'continueErrorOutput' });
-	expect(run.output(NODE_NAME, 1).map(({ pairedItem }) => pairedItem)).toEqual([{ item: 0 }]);
-	expect(sentPrompts()).toEqual([{ '6': { inputs: { text: '' } } }, { '6': { inputs: { text: 'fox' } } }]);
+	expect(run.output(NODE_NAME, 1).map(({ pairedItem }) => pairedItem)).toEqual([{ item: 0 }, { item: 1 }]);
+	expect(run.output(NODE_NAME, 1)[1]?.json.error).toContain(
+		'The prompt is empty: Positive Prompt (node 6) · text',
+	);
+	expect(sentPrompts()).toEqual([{ '6': { inputs: { text: 'fox' } } }]);
+});
+
+describe('an empty prompt is not paid for where the export says which text it is', () => {
+	const fields = { overridesMode: 'fields', workflowDefinition: JSON.stringify(textToImage) };
+	const json = { overridesMode: 'json', workflowDefinition: JSON.stringify(textToImage), overrideFields: {} };
+	const row = (nodeId: string) => ({
+		override: [{ nodeId, parameter: 'text', value: '={{ $json.cell }}', valueType: 'string' }],
+	});
+	const body = (nodeId: string) => `={{ JSON.stringify({ ${nodeId}: { inputs: { text: $json.cell } } }) }}`;
+
+	test.each<[string, (nodeId: string) => INodeParameters]>([
+		['Form', (nodeId) => form({ [`${nodeId}/text`]: '={{ $json.cell }}' })],
+		['Fields', (nodeId) => ({ ...fields, overrideFields: row(nodeId) })],
+		['JSON', (nodeId) => ({ ...json, prompt: body(nodeId) })],
+	])('%s', async (_name, withText) => {
+		const items = [{ json: { cell: '' } }];
+		const refused = await stage.run(items, withText('6'));
+		expect(refused.error?.message).toContain('The prompt is empty');
+		expect(sentPrompts()).toEqual([]);
+		const sent = await stage.run(items, withText('7'));
+		expect(sent.error).toBeUndefined();
+		expect(sentPrompts()).toEqual([{ '7': { inputs: { text: '' } } }]);
+	});
 });
 
 test.each([

@@ -191,3 +191,49 @@ test('a preview leaves nothing behind that a run would take for a task of its ow
 	expect(done.error).toBeUndefined();
 	expect(stage.platform.books().tasksMade).toBe(1);
 });
+
+test('the switch counts for each item: only what is plainly off is submitted', async () => {
+	const switches = [true, 'true', 1, 'yes', 'no', false, 'false', ' FALSE ', 0, '', null, undefined];
+	const items = switches.map((only, index) => ({ json: { prompt: `picture ${index}`, only } }));
+	const done = await run(items, { ...KNOWN, previewRequest: '={{ $json.only }}' });
+	expect(done.error).toBeUndefined();
+	const isShown = ({ json }: { json: object }): boolean => 'preview' in json;
+	expect(done.output(NODE_NAME).map(isShown)).toEqual(switches.map((_, index) => index < 5));
+	expect(done.output(NODE_NAME).map(({ pairedItem }) => pairedItem)).toEqual(
+		switches.map((_, item) => ({ item })),
+	);
+	const sent = stage.platform.books().tasks.map(({ prompt }) => prompt);
+	expect(sent).toHaveLength(7);
+	expect(sent).toEqual(
+		expect.arrayContaining(items.slice(5).map(({ json }) => ({ '6': { inputs: { text: json.prompt } } }))),
+	);
+});
+
+test('of an item that is only shown nothing is uploaded and nothing is written', async () => {
+	const png = await sharp({ create: { width: 8, height: 8, channels: 3, background: 'teal' } })
+		.png()
+		.toBuffer();
+	const { workflowId } = await stage.platform.hostWorkflow(imageToImage);
+	stage.platform.resetBooks();
+	const slot = { nodeId: '10', parameter: 'image', source: 'binary', binaryField: 'photo' };
+	const binary = { photo: { data: png, fileName: 'cat.png', mimeType: 'image/png' } };
+	const items = ['a', 'b'].map((key, index) => ({ json: { key, only: index === 1 }, binary }));
+	const done = await run(items, {
+		...{ workflowId, overrideFields: {}, imageSlots: { slot: [slot] } },
+		previewRequest: '={{ $json.only }}',
+		options: { idempotencyKey: '={{ $json.key }}', recordTasks: 'always' },
+	});
+	expect(done.error).toBeUndefined();
+	expect(stage.platform.books()).toMatchObject({ tasksMade: 1, uploads: [expect.anything()] });
+	expect(new Set(tables.rows('flow_task_ledger').map(({ keyText }) => keyText))).toEqual(new Set(['a']));
+	expect(tables.rows('flow_task_runs').map(({ item }) => item)).toEqual([0]);
+});
+
+test('an item whose switch cannot be read is not submitted', async () => {
+	const done = await run(prompts(2), {
+		...KNOWN,
+		previewRequest: '={{ $itemIndex === 1 ? $("Nowhere").item.json.x : false }}',
+	});
+	expect(done.error).toBeDefined();
+	expect(stage.platform.books().tasksMade).toBe(0);
+});

@@ -11,7 +11,7 @@ import { textOrNumber } from '../../../shared/text/textOf';
 import { stillUnclear } from '../../failures';
 import type { TaskJob } from '../../tasks/engine';
 import type { IdempotencyKey, SubmitStart } from '../../tasks/submit';
-import { acceptedFor, checkImagePlaces, checkOverrides } from '../../workflow/checks';
+import { acceptedFor, checkImagePlaces, checkOverrides, refuseEmptyPrompts } from '../../workflow/checks';
 import { isSeedName } from '../../workflow/graph';
 import { withInput } from '../../workflow/prompt';
 import { applySeed } from '../../workflow/seeds';
@@ -31,12 +31,15 @@ export interface PreparedTask {
 	readonly delivery: Delivery;
 }
 
+/** Reads the task of one input item. */
+export type ReadTask = (itemIndex: number, run: NodeRun) => Result<PreparedTask>;
+
 /** The reader of a run's items for operations that submit. */
-export function taskReader(context: IExecuteFunctions): PrepareItem {
+export function taskReader(context: IExecuteFunctions): ReadTask {
 	const fingerprintOf = fingerprinter(submittedParameters(context));
 	return (itemIndex, run) => {
 		const fingerprint = fingerprintOf(context.getInputData()[itemIndex]?.json);
-		return [readItem(() => prepareTask(context, itemIndex, run, fingerprint))];
+		return readItem(() => prepareTask(context, itemIndex, run, fingerprint));
 	};
 }
 
@@ -129,6 +132,8 @@ function readSubmit(context: IExecuteFunctions, itemIndex: number, run: NodeRun)
 		isSeedName(parameter) || Object.hasOwn(seeds, `${nodeId}.${parameter}`);
 	const checked = checkOverrides(seeded.value.prompt, known.value, isSeed);
 	if (!checked.ok) return checked;
+	const noPrompt = refuseEmptyPrompts(checked.value, known.value);
+	if (noPrompt) return fail(noPrompt);
 	const sent = imageIds.reduce(
 		(changed, { nodeId, parameter, imageId }) => withInput(changed, nodeId, parameter, imageId),
 		checked.value,

@@ -1,12 +1,12 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { failRun } from '../../../shared/errors/nodeError';
-import { ok, type Result } from '../../../shared/errors/failure';
+import { fail, ok, type Result } from '../../../shared/errors/failure';
 import {
-	previewItems,
 	previewRequestField,
+	readPreviewSwitches,
 	shownRequest,
-	wantsPreview,
+	withPreviews,
 } from '../../../shared/form/previewRequest';
 import { overBudget } from '../../../shared/run/frame';
 import { objectsIn, type JsonObject } from '../../../shared/text/json';
@@ -17,39 +17,59 @@ import type { EngineSettings } from '../../tasks/engine';
 import type { ImageInput, SubmitStart } from '../../tasks/submit';
 import { withInput } from '../../workflow/prompt';
 import { inNodeRun, type NodeRun } from '../run';
-import { taskReader, type PreparedTask } from './inputs';
-import { runItems } from './taskRun';
+import { taskReader, type PreparedTask, type PrepareItem, type ReadTask } from './inputs';
+import { runTasksOf } from './taskRun';
 
 export const previewField = previewRequestField(
 	'All checks are made and seeds are chosen; nothing is uploaded, submitted or written to a table.',
 );
 
-/** Submits the tasks of all items, or shows what would be submitted. */
+/** Submits the tasks of all items, and shows what would be submitted for those that are only previewed. */
 export async function submitOrPreview(
 	context: IExecuteFunctions,
 	goal: EngineSettings['goal'],
 ): Promise<INodeExecutionData[][]> {
-	if (!wantsPreview(context)) return await runItems(context, goal, taskReader(context));
-	return await inNodeRun(context, async (run) => await previewTasks(context, run));
+	const switches = readPreviewSwitches(context);
+	const isShown = (itemIndex: number): boolean => switchedOn(switches[itemIndex]);
+	const readTask = taskReader(context);
+	return await inNodeRun(context, async (run) => {
+		const previews = await previewTasks(context, run, [...switches.keys()].filter(isShown), readTask);
+		if (!previews.ok) return failRun(context, previews.failure);
+		if (previews.value.size === switches.length) return [withPreviews([], previews.value)];
+		const prepareItem: PrepareItem = (itemIndex) => {
+			const wanted = switches[itemIndex];
+			if (wanted?.ok === false) return [wanted];
+			return isShown(itemIndex) ? [] : [readTask(itemIndex, run)];
+		};
+		const [items = []] = await runTasksOf(context, run, goal, prepareItem);
+		return [withPreviews(items, previews.value)];
+	});
+}
+
+function switchedOn(preview: Result<boolean> | undefined): boolean {
+	return preview?.ok === true && preview.value;
 }
 
 /** One item after the other: images are read into memory. */
-async function previewTasks(context: IExecuteFunctions, run: NodeRun): Promise<INodeExecutionData[][]> {
-	const readTasks = taskReader(context);
-	const items = context.getInputData().map((_, itemIndex) => {
+async function previewTasks(
+	context: IExecuteFunctions,
+	run: NodeRun,
+	itemIndexes: readonly number[],
+	readTask: ReadTask,
+): Promise<Result<ReadonlyMap<number, Result<JsonObject>>>> {
+	const tasks = itemIndexes.map((itemIndex) => {
 		const line = run.lines.of(itemIndex);
-		return line.ok ? readTasks(itemIndex, run) : [line];
+		return [itemIndex, line.ok ? readTask(itemIndex, run) : line] as const;
 	});
-	const tasks = items.flatMap((one, itemIndex) => one.map((task) => ({ itemIndex, task })));
-	const count = tasks.filter(({ task }) => task.ok && task.value.job.start.kind === 'submit').length;
+	const count = tasks.filter(([, task]) => task.ok && task.value.job.start.kind === 'submit').length;
 	const refusal = overBudget(count, run.options.maxTasks, `submit ${count} tasks`, 'Max Tasks');
-	if (refusal) return failRun(context, refusal);
-	const previews: Array<Result<JsonObject>> = [];
-	for (const { itemIndex, task } of tasks) {
+	if (refusal) return fail(refusal);
+	const previews = new Map<number, Result<JsonObject>>();
+	for (const [itemIndex, task] of tasks) {
 		if (run.signal.aborted) break;
-		previews.push(task.ok ? await previewTask(context, run, itemIndex, task.value) : task);
+		previews.set(itemIndex, task.ok ? await previewTask(context, run, itemIndex, task.value) : task);
 	}
-	return [previewItems(previews)];
+	return ok(previews);
 }
 
 async function previewTask(

@@ -7,6 +7,7 @@ import { overBudget } from '../../../shared/run/frame';
 import { outcome, runTasks, type EngineSettings, type TaskJob, type TaskOutcome } from '../../tasks/engine';
 import { allOf, type ObservedJob } from '../../tasks/observer';
 import { explainWatchEnd } from '../../failures';
+import { emptyTexts } from '../../workflow/checks';
 import { deliver, type DeliveredTask } from '../deliver';
 import { openProgress } from '../progress';
 import { openRecorder } from '../record';
@@ -24,10 +25,11 @@ export async function runItems(
 	prepareItem: PrepareItem,
 	leastMs?: number,
 ): Promise<INodeExecutionData[][]> {
-	return await inNodeRun(context, async (run) => await runAll(context, run, goal, prepareItem), leastMs);
+	return await inNodeRun(context, async (run) => await runTasksOf(context, run, goal, prepareItem), leastMs);
 }
 
-async function runAll(
+/** The same within a run that was opened. */
+export async function runTasksOf(
 	context: IExecuteFunctions,
 	run: NodeRun,
 	goal: EngineSettings['goal'],
@@ -44,6 +46,8 @@ async function runAll(
 	const refusal = overBudget(count, options.maxTasks, `submit ${count} tasks`, 'Max Tasks');
 	if (refusal) return failRun(context, refusal);
 
+	const empty = jobs.filter(({ start }) => start.kind === 'submit' && emptyTexts(start.prompt).length > 0);
+	if (empty.length > 0) run.remarks.add(withEmptyTexts(empty.length));
 	// If the first failure ends the run anyway, an item that cannot be submitted keeps all others back.
 	const hopeless = jobs.length < prepared.length && !context.continueOnFail();
 	const settings = {
@@ -76,6 +80,10 @@ function hostedWorkflowOf(
 		prepared.flatMap(({ task }) => (task.ok ? [[task.value.job, task.value.delivery.workflowId ?? '']] : [])),
 	);
 	return (job) => known.get(job) ?? '';
+}
+
+function withEmptyTexts(count: number): string {
+	return `${count} task(s) were sent with an empty text in place of the hosted one. To keep the hosted text, remove this input from the node.`;
 }
 
 const NO_SOCKET =
