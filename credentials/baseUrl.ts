@@ -25,9 +25,10 @@ const USUAL_END = /(?:\/(?:api|maas|mass|agents|ws|v\d+))+(?=\/*$)/i;
 /** What to do about an address under which nothing was found, as a sentence. */
 export function adviceOnPath(baseUrl: string): string {
 	const path = URL.canParse(baseUrl) ? USUAL_END.exec(new URL(baseUrl).pathname)?.[0] : undefined;
+	const isAddress = "it is the address of the platform's API without a path such as";
 	return path === undefined
-		? 'Check the Base URL in the credential: it is the address of the platform\'s API without a path such as "/api" at its end.'
-		: `Remove "${path}" from the end of the Base URL in the credential: the nodes add the paths.`;
+		? `Check the Base URL in the credential: ${isAddress} "/api" at its end.`
+		: `Remove "${path}" from the end of the Base URL in the credential: ${isAddress} "${path}".`;
 }
 
 /**
