@@ -52,7 +52,8 @@ function promptByTitle({ title }: DefinitionNode): PromptText | undefined {
 const EDITOR_STATE =
 	/^(upload|choose .*upload|➕ ?add .*|select to add .*|control_(after|before)_generate|rgthree_.*|.*header ?widget|(video|audio|image)?_?preview.*|audioui|speak_and_recogni.*|is_changed|last_seed|.*divider.*)$/i;
 const DISPLAY_NODE = /^(show|display|preview|easy show)|show ?(text|any)|display ?(text|any)/i;
-const FILE = /^(image|video|audio|file|mask)(_?(path|file|name|url))?$/i;
+const FILE =
+	/^((start|end|first|last|mask|control|input|init|source|target|reference|ref|style|pose|depth|face)_)?(image|video|audio|file|mask|frame)(_?\d{1,2})?(_?(path|file|name|url|image))?$/i;
 const SETTING =
 	/^(width|height|length|(num_)?frames|fps|frame_rate|duration|seconds|batch_size|resolution|aspect_ratio|megapixels|scale_by|upscale_by|steps|cfg|guidance|denoise|sampler_name|scheduler)$/i;
 
