@@ -3,7 +3,7 @@ import { excerpt, isJsonObject, parseJson, type Json, type JsonObject } from '..
 import { markdownLink } from '../../shared/text/markdown';
 import { redactJson, type Redact } from '../../shared/text/redact';
 import type { TaskOutcome } from './engine';
-import { nameInLink } from './links';
+import { isPlainText, nameInLink } from './links';
 import { isFinal, MOST_FILES, type TaskInfo } from './taskInfo';
 import type { TaskSnapshot } from './watched';
 
@@ -127,7 +127,7 @@ const SHOWN_AS_IMAGE = /\.(?:png|apng|jpe?g|jfif|gif|webp|avif|svg|bmp|ico)$/i;
 export function markdownOf(urls: readonly string[]): string {
 	const lines = urls.map((url) => {
 		const name = nameInLink(url);
-		return markdownLink(name || 'file', url, SHOWN_AS_IMAGE.test(name));
+		return markdownLink(isPlainText(url) ? excerpt(url) : name || 'file', url, SHOWN_AS_IMAGE.test(name));
 	});
 	return lines.join('\n');
 }

@@ -52,7 +52,8 @@ const LANGUAGE_MODEL = anyOf(ASIDE, 'temperature tokens');
 /** Links that lead to no text of this image, by their last words. */
 const OTHER_LINK = anyOf('images? pixels latents? model clip');
 
-const FILE = /^(image|video|audio|file|mask)(_?(path|file|name|url))?$/i;
+const FILE =
+	/^((start|end|first|last|mask|control|input|init|source|target|reference|ref|style|pose|depth|face)_)?(image|video|audio|file|mask|frame)(_?\d{1,2})?(_?(path|file|name|url|image))?$/i;
 const SETTINGS: ReadonlySet<string> = new Set(
 	[
 		'width height resolution aspect_ratio megapixels scale_by upscale_by batch_size',

@@ -1,5 +1,6 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
+import { nameInDisposition } from './contentDisposition';
 import type { MayFetch } from './fileHosts';
 import { HEAD_BYTES } from './fileType';
 import type { Clock } from '../run/clock';
@@ -40,6 +41,8 @@ export interface FileFetch<T> {
 /** A file that is coming in. */
 export interface OpenFile {
 	readonly contentType: string | undefined;
+	/** The name that the server gives the file. */
+	readonly saidName: string | undefined;
 	/** The first bytes; `bytes` begins with them. */
 	readonly head: Uint8Array;
 	/** Throws if the connection breaks, goes silent or brings more than `maxBytes`. */
@@ -220,7 +223,14 @@ async function takeBody<T>(
 		const refused = refuseContent(fetch, reply, head);
 		if (refused) return fail(refused);
 		const contentType = reply.headers['content-type'];
-		const file = { contentType, head, bytes: counted(head), received: () => received, stream: reply.body };
+		const file = {
+			contentType,
+			saidName: nameInDisposition(reply.headers['content-disposition']),
+			head,
+			bytes: counted(head),
+			received: () => received,
+			stream: reply.body,
+		};
 		return ok(await fetch.take(file));
 	} catch (error) {
 		return fail(received > maxBytes ? TOO_LARGE : { kind: 'passing', reason: reasonOf(error) });

@@ -91,7 +91,7 @@ function networkOfIpv6(groups: readonly number[]): Network {
  */
 export function fileHostRule(baseUrl: string, listed: readonly string[]): MayFetch {
 	const base = URL.parse(baseUrl)?.hostname ?? '';
-	const allowed = new Set([...listed, ...(base && [base])]);
+	const allowed = new Set([...listed, base]);
 	const isInside = networkOf(base) === 'local';
 	return (link) => {
 		if (!isWebAddress(link)) return false;

@@ -146,10 +146,10 @@ export async function fetchInputFile(
 		lastTryMs: Infinity,
 		// A login page would be uploaded, and a task that cannot read it would be paid for.
 		foundInstead: (head, contentType) => anyTextIn(head.subarray(0, HEAD_BYTES), contentType, name),
-		take: async ({ bytes, contentType = '' }) => {
+		take: async ({ bytes, contentType = '', saidName = name }) => {
 			const pieces: Uint8Array[] = [];
 			for await (const piece of bytes) pieces.push(piece);
-			return inputFile(Buffer.concat(pieces), name, contentType);
+			return inputFile(Buffer.concat(pieces), saidName, contentType);
 		},
 	});
 	if (fetched.ok) return fetched.value.bytes.byteLength > 0 ? fetched : fail(emptyFile(`at ${host}`));

@@ -5,7 +5,7 @@ import { failItem } from '../../../shared/errors/nodeError';
 import { badInput, fail, ok, type Result } from '../../../shared/errors/failure';
 import { parseJson } from '../../../shared/text/json';
 import { decodeLink } from '../../tasks/taskInfo';
-import { namesFor, type FileLink } from '../../tasks/links';
+import { namesFor, type FileLink, type FileNames } from '../../tasks/links';
 import { readItem } from '../../../shared/errors/expressionError';
 import { inNodeRun, type NodeRun } from '../run';
 import type { Operation } from '../../../shared/form/operation';
@@ -47,7 +47,7 @@ const DOWNLOADS_AT_ONCE = 8;
 /** One file to get. */
 interface Wanted {
 	readonly link: FileLink;
-	readonly fileName: string;
+	readonly names: FileNames;
 	readonly field: string;
 }
 
@@ -74,11 +74,11 @@ async function downloadItems(context: IExecuteFunctions, run: NodeRun): Promise<
 async function downloadItem(
 	run: NodeRun,
 	itemIndex: number,
-	{ link: { index, url }, fileName, field }: Wanted,
+	{ link: { index, url }, names, field }: Wanted,
 ): Promise<Result<INodeExecutionData>> {
 	const line = run.lines.of(itemIndex);
 	if (!line.ok) return line;
-	const stored = await run.download({ url, fileName, mayFetch: line.value.mayFetch });
+	const stored = await run.download({ url, ...names, mayFetch: line.value.mayFetch });
 	if (!stored.ok) return stored;
 	const { binary, bytes } = stored.value;
 	const { fileName: name = '', mimeType } = binary;
@@ -106,10 +106,10 @@ function readWanted(context: IExecuteFunctions, itemIndex: number, itemCount: nu
 	if (urls.length === 0) return [{ itemIndex, wanted: fail(NO_LINKS) }];
 	const links = urls.map((url, index) => ({ nodeId: null, index, url }));
 	const names = namesFor(links, itemCount > 1 ? itemIndex + 1 : undefined);
-	return links.map((link, index) => ({
-		itemIndex,
-		wanted: ok({ link, fileName: names[index] ?? 'file', field }),
-	}));
+	return links.flatMap((link, index) => {
+		const own = names[index];
+		return own ? [{ itemIndex, wanted: ok({ link, names: own, field }) }] : [];
+	});
 }
 
 /** Links from text with line breaks, a JSON list, a list, or the map of output nodes to links (§2.4). */

@@ -111,6 +111,17 @@ describe('runTasks: the prompt token', () => {
 		final_files: [`https://h/${taskId}/a.png?authorization=token-1&x=1`],
 	});
 
+	it('leaves a text among the files of a task where it is', async () => {
+		const { clock, platform, downloads, run } = scene();
+		platform.filesOf = (taskId) => ({
+			files: { '9': [`https://h/${taskId}/a.png`], '12': ['a cat on a mat, photo'] },
+			final_files: [`https://h/${taskId}/a.png`, 'a cat on a mat, photo'],
+		});
+		const [result] = await clock.run(run([submitJob(0)]));
+		expect(downloads.map(({ url }) => url)).toEqual([expect.stringMatching(/a\.png$/)]);
+		expect(result).toMatchObject({ failure: undefined, files: [{ link: { nodeId: '9' } }] });
+	});
+
 	it('downloads by the true link, and shows it without the token', async () => {
 		const { clock, platform, downloads, run } = scene();
 		platform.filesOf = withToken;

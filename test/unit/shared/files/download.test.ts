@@ -276,6 +276,34 @@ describe('createDownload', () => {
 		);
 	});
 
+	it('names a file as the server does, with the ending of the link where it gives none', async () => {
+		const { clock, download, stored } = scene(() =>
+			found([Buffer.from('text')], { 'content-disposition': `attachment; filename="../our notes"` }),
+		);
+		const nameBySaid = (said: string): string => said.replace('our', 'my');
+		await clock.run(download({ ...WANTED, fileName: 'a.txt', nameBySaid }));
+		expect(stored[0]).toMatchObject({ fileName: 'my notes.txt', mimeType: 'text/plain' });
+	});
+
+	it.each([
+		['notes.txt', 'image/png', '{"a":1}'],
+		['notes.txt', 'text/html', 'plain words'],
+		['page.html', 'text/html', '<!doctype html><p>Report</p>'],
+		['data.json', 'image/png', '{"a":1}'],
+	])('takes the text %s that is served as %s', async (fileName, type, body) => {
+		const { clock, download } = scene(() => found([Buffer.from(body)], { 'content-type': type }));
+		await expect(clock.run(download({ ...WANTED, fileName }))).resolves.toMatchObject({ ok: true });
+	});
+
+	it('takes no login page for a text', async () => {
+		const { clock, download } = scene(() =>
+			found([Buffer.from('<!DOCTYPE html><p>Login')], { 'content-type': 'text/html' }),
+		);
+		await expect(clock.run(download({ ...WANTED, fileName: 'notes.txt' }))).resolves.toMatchObject({
+			failure: { expired: true },
+		});
+	});
+
 	it('follows no circle of redirects for ever', async () => {
 		const { clock, download, requests } = scene(() => found([], { location: URL_WITH_SIGNATURE }, 301));
 		await expect(clock.run(download(WANTED))).resolves.toMatchObject({
