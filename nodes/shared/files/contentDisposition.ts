@@ -1,5 +1,6 @@
 /** The bounds keep a hostile header from taking long. */
-const PARAMETER = /(?:^|;)\s{0,99}(filename\*?)\s{0,99}=\s{0,99}(?:"((?:\\.|[^"\\]){0,4096})"|([^;"]{0,4096}))/gi;
+const PARAMETER =
+	/(?:^|;)\s{0,99}(filename\*?)\s{0,99}=\s{0,99}(?:"((?:\\.|[^"\\]){0,4096})"|([^;"]{0,4096}))/gi;
 
 /**
  * The file name in a `Content-Disposition` header (RFC 6266), not made safe. `filename*` (RFC 5987) is preferred;

@@ -6,6 +6,7 @@ import { badInput, fail, ok, type Result } from '../../../shared/errors/failure'
 import { parseJson } from '../../../shared/text/json';
 import { decodeLink } from '../../tasks/taskInfo';
 import { namesFor, type FileLink, type FileNames } from '../../tasks/links';
+import { fileHostRule, type MayFetch } from '../../../shared/files/fileHosts';
 import { readItem } from '../../../shared/errors/expressionError';
 import { inNodeRun, type NodeRun } from '../run';
 import type { Operation } from '../../../shared/form/operation';
@@ -76,9 +77,7 @@ async function downloadItem(
 	itemIndex: number,
 	{ link: { index, url }, names, field }: Wanted,
 ): Promise<Result<INodeExecutionData>> {
-	const line = run.lines.of(itemIndex);
-	if (!line.ok) return line;
-	const stored = await run.download({ url, ...names, mayFetch: line.value.mayFetch });
+	const stored = await run.download({ url, ...names, mayFetch: hostRuleOf(run, itemIndex) });
 	if (!stored.ok) return stored;
 	const { binary, bytes } = stored.value;
 	const { fileName: name = '', mimeType } = binary;
@@ -87,6 +86,14 @@ async function downloadItem(
 		binary: { [field]: binary },
 		pairedItem: { item: itemIndex },
 	});
+}
+
+/** A link needs no key, so an item whose account cannot be used may fetch what every other account may. */
+function hostRuleOf({ lines }: NodeRun, itemIndex: number): MayFetch {
+	const line = lines.of(itemIndex);
+	if (line.ok) return line.value.mayFetch;
+	const rules = lines.all.map(({ mayFetch }) => mayFetch);
+	return rules.length > 0 ? (link) => rules.every((rule) => rule(link)) : fileHostRule('', []);
 }
 
 const NO_LINKS = badInput(
