@@ -15,7 +15,7 @@ test('the sub-protocols of §5.4, base64url without padding', () => {
 			const channelToken = `wst_${rest}`;
 			const account = readBridgeAccount({ ...CREDENTIAL, channelToken });
 			if (!account.ok) throw new Error(account.failure.message);
-			const { bearer, secrets } = account.value;
+			const { bearer = '', secrets } = account.value;
 			expect(bearer).toMatch(/^bearer\.[A-Za-z0-9_-]+$/);
 			expect(Buffer.from(bearer.slice('bearer.'.length), 'base64url').toString()).toBe(channelToken);
 			expect(secrets).toEqual([channelToken, bearer.slice('bearer.'.length)]);
@@ -95,4 +95,11 @@ describe('the authentication frame', () => {
 			expect(JSON.stringify(filled)).not.toContain('wst_secret');
 		},
 	);
+});
+
+test('a sub-protocol of "-" offers none, and no token with it', () => {
+	expect(readBridgeAccount({ ...CREDENTIAL, subprotocol: ' - ' })).toMatchObject({
+		ok: true,
+		value: { protocol: undefined, bearer: undefined, token: 'wst_abc-123' },
+	});
 });

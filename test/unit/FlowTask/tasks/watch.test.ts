@@ -843,6 +843,7 @@ describe('TaskWatcher: sockets', () => {
 			const socket = sockets.at(-1);
 			if (socket && second % 10 === 0) {
 				socket.open();
+				socket.say(message('t', 2, second));
 				socket.drop();
 			}
 			await clock.advance(1_000);
