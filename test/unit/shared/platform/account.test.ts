@@ -17,6 +17,7 @@ describe('readPlatformAccount', () => {
 				wsBaseUrl: 'wss://platform.example',
 				progressPath: PROGRESS_PATHS[0],
 				modelsPath: '',
+				busyTerms: expect.arrayContaining(['429', 'too frequent', 'system busy']) as string[],
 				apiKey: KEY,
 				secrets: [KEY],
 			},
