@@ -4,6 +4,7 @@ import type {
 	IHttpRequestOptions,
 	INodeProperties,
 } from 'n8n-workflow';
+import { DEFAULT_BUSY_CODES } from './busyCodes';
 import { BASE_URL, whyAddressDoesNotFit } from './baseUrl';
 import { withBearer, wrongSecretNotices } from './tokenKinds';
 
@@ -53,6 +54,14 @@ const EXPERT_FIELDS: readonly INodeProperties[] = [
 		placeholder: '/maas/v1/models',
 		description:
 			'Path of the list of chat models, if your deployment has one. Leave empty to enter models by ID.',
+	},
+	{
+		displayName: 'Busy Codes',
+		name: 'busyCodes',
+		type: 'string',
+		default: DEFAULT_BUSY_CODES,
+		description:
+			'Codes, or words of messages, that mean "too many requests" in an answer with HTTP 200, separated by commas. Such a request was not carried out, so the node slows down and sends it again.',
 	},
 ];
 

@@ -15,7 +15,7 @@ import { shortSha256 } from '../../shared/text/sha256';
 import { createRetry } from '../../shared/http/retry';
 import { authenticatedOpen, authenticatedSend, credentialOf } from '../../shared/http/request';
 import { createIdleTimeouts } from '../../shared/http/idleTimeout';
-import { paceOf } from '../../shared/http/pace';
+import { adaptiveRateOf } from '../../shared/http/adaptiveRate';
 import { createRateLimiter } from '../../shared/http/rateLimiter';
 import { readAgentAccount, type AgentAccount } from '../account';
 import { createAgentApi, type AgentApi } from '../api';
@@ -100,7 +100,7 @@ async function openAgentRun(context: IExecuteFunctions, frame: RunFrame): Promis
 			retry: createRetry({
 				rateLimiter: createRateLimiter(
 					{ requestsPerSecond, concurrency },
-					{ clock, signal, pace: paceOf(`agent ${agent}`, clock.now()) },
+					{ clock, signal, adaptiveRate: adaptiveRateOf(`agent ${agent}`, clock.now()) },
 				),
 				...{ clock, signal, random: Math.random },
 			}),

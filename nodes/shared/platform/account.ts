@@ -1,4 +1,5 @@
 import { BASE_URL, WS_BASE_URL, type AddressField } from '../../../credentials/baseUrl';
+import { DEFAULT_BUSY_CODES } from '../../../credentials/busyCodes';
 import { failInput, ok, type Result } from '../errors/failure';
 import { readAddress, readToken } from './credential';
 import { readFileHosts } from '../files/fileHosts';
@@ -17,6 +18,8 @@ export interface PlatformAccount {
 	readonly modelsPath: string;
 	/** Hosts in a private network whose files may be fetched. */
 	readonly fileHosts: readonly string[];
+	/** Codes or words by which the platform says that there are too many requests, in lower case. */
+	readonly busyTerms: readonly string[];
 	readonly apiKey: string;
 	/** What must never be shown. */
 	readonly secrets: readonly string[];
@@ -52,9 +55,17 @@ export function readPlatformAccount(credential: Readonly<Record<string, unknown>
 			.trim()
 			.replace(/^\/*(?=.)/, '/'),
 		fileHosts: files.hosts,
+		busyTerms: readTerms(credential.busyCodes),
 		apiKey: apiKey.value,
 		secrets: [apiKey.value],
 	});
+}
+
+/** Of a credential that was saved before there was the field, the default counts; an emptied field means none. */
+function readTerms(field: unknown): string[] {
+	const text = field === undefined ? DEFAULT_BUSY_CODES : textOf(field);
+	const terms = text.split(/[,，\n]/).map((term) => term.trim().toLowerCase());
+	return terms.filter((term) => term !== '' && term !== '0');
 }
 
 function readBaseUrl(text: string, field: AddressField): Result<string> {

@@ -18,6 +18,7 @@ describe('readPlatformAccount', () => {
 				progressPath: PROGRESS_PATHS[0],
 				modelsPath: '',
 				fileHosts: [],
+				busyTerms: expect.arrayContaining(['429', 'too frequent', 'system busy']) as string[],
 				apiKey: KEY,
 				secrets: [KEY],
 			},
