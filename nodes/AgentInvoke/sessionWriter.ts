@@ -4,7 +4,7 @@ import type { Clock } from '../shared/run/clock';
 import { keyText, NEVER_MS, storable } from '../shared/dataTable/cells';
 import type { DataTable, TableRow } from '../shared/dataTable/table';
 import { ok, type Result } from '../shared/errors/failure';
-import { createBatcher, type Batcher } from '../shared/idempotency/batcher';
+import { createBatcher, type Batcher } from '../shared/run/batcher';
 import type { KeyRows, StoredSession } from './sessionRows';
 
 export interface SessionSettings {
