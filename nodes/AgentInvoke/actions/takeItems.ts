@@ -174,11 +174,16 @@ function agentTurns(
 		run.clock,
 	);
 	return prepared.flatMap((item, itemIndex) => {
-		if (!item.ok) return [];
+		if (!item.ok) {
+			// Those behind it in the queue of its session must not wait for it.
+			run.slots.of(itemIndex)?.leave();
+			return [];
+		}
 		const { line, session, isResume, idempotency, simplify } = item.value;
 		return [
 			{
 				...{ itemIndex, line, session, isResume, idempotency },
+				slot: run.slots.of(itemIndex),
 				fingerprint: fingerprintOf(itemIndex),
 				keepRaw: !simplify,
 				calls: limit.forTurn(),
