@@ -118,7 +118,8 @@ async function takeAll(
 	);
 	if (run.budget?.hint) showHint(context, run.budget.hint);
 	if (prepared.some((item) => item.ok && item.value.lacksKey)) showHint(context, NO_KEY, 'info');
-	const outcomeOf = new Map(outcomes.map((outcome) => [outcome.itemIndex, outcome]));
+	const told = run.cancelled() ? outcomes : await tellReplaced(outcomes, turnOf);
+	const outcomeOf = new Map(told.map((outcome) => [outcome.itemIndex, outcome]));
 	const all = prepared.map((item, itemIndex): DeliveredTurn => {
 		if (!item.ok) return { itemIndex, result: item, simplify: true, previewResponse: false };
 		const { simplify, previewResponse } = item.value;
@@ -127,6 +128,29 @@ async function takeAll(
 	});
 	if (all.every(({ result }) => result.ok)) run.memory.clear();
 	return ok(all);
+}
+
+const REPLACED =
+	'The session of this answer is not kept for its key: this execution was taken for dead while it opened it, and another one opened the session that counts.';
+
+/** Adds a hint to answers in a session that later messages of the key will not go on with. */
+async function tellReplaced(
+	outcomes: readonly TurnOutcome[],
+	turnOf: ReadonlyMap<number, AgentTurn>,
+): Promise<TurnOutcome[]> {
+	return await Promise.all(
+		outcomes.map(async (outcome): Promise<TurnOutcome> => {
+			const { itemIndex, result } = outcome;
+			const { session, line } = turnOf.get(itemIndex) ?? {};
+			if (!result.ok || session?.kind !== 'mapped' || !line) return outcome;
+			const replaced = await line.sessions.replacedKeys();
+			const isKept = line.sessions.find(session.key) === result.value.session.id;
+			if (!replaced.has(session.key) || isKept) return outcome;
+			const { reply } = result.value;
+			const hint = [reply.hint, REPLACED].filter(Boolean).join(' ');
+			return { itemIndex, result: ok({ ...result.value, reply: { ...reply, hint } }) };
+		}),
+	);
 }
 
 /** A turn whose calls are counted. */
