@@ -2,7 +2,7 @@ import type { LimitFunction } from 'p-limit';
 
 import type { Clock } from '../../shared/run/clock';
 import type { Failure, Result } from '../../shared/errors/failure';
-import { createBatcher, type Batcher } from '../../shared/idempotency/batcher';
+import { createBatcher, type Batcher } from '../../shared/run/batcher';
 import type { CallFailure } from '../failures';
 import type { Download, StoredFile } from '../../shared/files/download';
 import type { MayFetch } from '../../shared/files/fileHosts';

@@ -327,9 +327,21 @@ test.each([MAPPED, { operation: 'forgetSession', forgetKey: '={{ $json.key }}' }
 	},
 );
 
-test('where the table cannot be written, the answers leave and a hint says what is missing', async () => {
+test('where the table is full, nothing is sent for keys without a session', async () => {
 	stage.tables.before = (operation) => {
 		if (operation.startsWith('insert')) throw new Error('Data table size limit exceeded');
+	};
+	const items = Array.from({ length: 20 }, (_, i) => said(`k${i % 5}`));
+	const run = await stage.run(items, MAPPED, CONTINUE);
+	expect(run.output(NODE_NAME)).toHaveLength(20);
+	for (const { json } of run.output(NODE_NAME)) expect(json.error).toContain('is full');
+	expect(stage.platform.books().requests.invoke).toBe(0);
+});
+
+test('where the table stops taking changes, the answers leave and a hint says what is missing', async () => {
+	await stage.run([said('k')], MAPPED);
+	stage.tables.before = (operation) => {
+		if (operation.startsWith('update')) throw new Error('Data table size limit exceeded');
 	};
 	const run = await stage.run([said('k')], MAPPED);
 	expect(idsOf(run)).toHaveLength(1);

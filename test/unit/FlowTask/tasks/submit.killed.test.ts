@@ -44,6 +44,11 @@ class Process {
 			update: async (column, rows) => await this.live(async () => await table.update(column, rows)),
 			updateAlike: async (column, changes) =>
 				await this.live(async () => await table.updateAlike(column, changes)),
+			swap: async (swaps) => await this.live(async () => await table.swap(swaps)),
+			swapThenRead: async (swaps, column) =>
+				await this.live(async () => await table.swapThenRead(swaps, column)),
+			insertThenRead: async (rows, column) =>
+				await this.live(async () => await table.insertThenRead(rows, column)),
 			remove: async (column, values) => await this.live(async () => await table.remove(column, values)),
 			removeBelow: async (column, before) =>
 				await this.live(async () => await table.removeBelow(column, before)),
