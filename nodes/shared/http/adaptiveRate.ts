@@ -27,6 +27,8 @@ export interface TurnWait {
 	readonly signal: AbortSignal | undefined;
 	/** Nobody waits beyond this time, by the clock's `now()`: whose turn comes then looks at the time. */
 	readonly deadlineMs: number;
+	/** Whether the request was not sent before. */
+	readonly isFirstTry: boolean;
 }
 
 /** What is judged together: so many of the latest requests, and at least those of a second. */
@@ -112,16 +114,19 @@ export class AdaptiveRate {
 		};
 	}
 
-	/** Waits until a request may start, and starts it. */
-	async turn(lane: Lane, { clock, signal, deadlineMs }: TurnWait): Promise<StartedRequest> {
+	/** Waits until a request may start, and starts it; one that waited in vain is only handed back. */
+	async turn(lane: Lane, { clock, signal, deadlineMs, isFirstTry }: TurnWait): Promise<StartedRequest> {
+		if (isFirstTry) this.tryAnew();
 		for (;;) {
 			const nowMs = clock.now();
-			if (nowMs >= deadlineMs || signal?.aborted) return this.start(nowMs);
+			if (nowMs >= deadlineMs || signal?.aborted) return this.unsent(nowMs);
 			const reservation = this.reserve(lane, nowMs);
 			const waitMs = Math.min(reservation.startMs, deadlineMs) - nowMs;
 			// Rounded up: a timer of half a millisecond would come back too early, again and again.
 			if (waitMs > 0) await clock.sleep(Math.ceil(waitMs), signal);
-			if (this.isValid(reservation)) return this.start(clock.now());
+			// One that is given up leaves its turn to those behind it.
+			if (clock.now() < reservation.startMs) this.reserveAnew();
+			else if (this.isValid(reservation)) return this.start(clock.now());
 		}
 	}
 
@@ -145,12 +150,17 @@ export class AdaptiveRate {
 		return version === this.version;
 	}
 
+	/** A request whose time is up is not sent, so that it takes no turn from others. */
+	private unsent(atMs: number): StartedRequest {
+		return { atMs, epoch: this.epoch, isSettled: true, isRefused: false };
+	}
+
 	start(nowMs: number): StartedRequest {
 		this.lastStartMs = nowMs;
 		this.nextStartMs = Math.max(this.nextStartMs, nowMs + this.spacingMs());
 		this.startedCount++;
 		if (this.hold > 0) this.hold--;
-		const request = { atMs: nowMs, epoch: this.epoch, isSettled: false, isRefused: false };
+		const request = { ...this.unsent(nowMs), isSettled: false };
 		const keptFrom = this.requests.length - WINDOW;
 		this.requests = this.requests.filter(
 			({ atMs, epoch }, index) =>
@@ -196,6 +206,13 @@ export class AdaptiveRate {
 	private spacingMs(): number {
 		const atFirstMs = FIRST_SPACING_MS / (1 + this.startedCount / 4);
 		return Math.min(LONGEST_SPACING_MS, Math.max(1_000 / this.perSecond, this.backoffMs, atFirstMs));
+	}
+
+	/** Who comes while nobody waits pays for no refusal of others: a short timeout would end before its turn. */
+	private tryAnew(): void {
+		if (this.backoffMs === 0 || this.waiting.work + this.waiting.watch > 1) return;
+		this.backoffMs = 0;
+		this.reserveAnew();
 	}
 
 	/** Refusals of one moment count once: a request that was under way when one came says nothing new. */

@@ -41,8 +41,8 @@ export function createRateLimiter(
 	// One request of a lane waits for its turn at a time: a queue of submits must not take all turns before a poll.
 	const turns = { work: pLimit(1), watch: pLimit(1) };
 
-	const turn = async (lane: Lane, untilMs: number): Promise<StartedRequest> => {
-		const waiting = { clock, signal, deadlineMs: untilMs };
+	const turn = async (lane: Lane, untilMs: number, isFirstTry: boolean): Promise<StartedRequest> => {
+		const waiting = { clock, signal, deadlineMs: untilMs, isFirstTry };
 		const served = rates.map((each) => each.expect(lane));
 		try {
 			return await turns[lane](async () => {
@@ -57,9 +57,19 @@ export function createRateLimiter(
 		}
 	};
 
+	const slotOf = (lane: Lane): LaneSlot => {
+		let isFirstTry = true;
+		return {
+			turn: async (untilMs) => {
+				const started = turn(lane, untilMs, isFirstTry);
+				isFirstTry = false;
+				return await started;
+			},
+		};
+	};
+
 	return {
-		run: async (lane, work) =>
-			await lanes[lane](async () => await work({ turn: async (untilMs) => await turn(lane, untilMs) })),
+		run: async (lane, work) => await lanes[lane](async () => await work(slotOf(lane))),
 		adaptiveRate,
 	};
 }
