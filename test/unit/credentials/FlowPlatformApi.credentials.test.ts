@@ -81,6 +81,7 @@ describe('form', () => {
 		progressPath: '/api/mass/x',
 		fileHosts: '10.0.0.5',
 		modelsPath: '/m',
+		busyCodes: '4290',
 	};
 
 	it.each([[{}], [{ showExpertFields: false }], [{ showExpertFields: true }]])(
