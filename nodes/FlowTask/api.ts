@@ -47,7 +47,7 @@ const PromptToken = v.optional(
 );
 
 /** A call of the workflow service. */
-export interface ApiCall extends RetryTerms, Pick<HttpRequest, 'json' | 'form' | 'timeoutMs'> {
+export interface ApiCall extends RetryTerms, Pick<HttpRequest, 'json' | 'form' | 'timeoutMs' | 'outlivesStop'> {
 	/** Path below the base URL. */
 	readonly path: string;
 	/** What the call does, as it reads after "could not": `submit the task`. */
@@ -67,9 +67,11 @@ export function createClient(parts: ClientParts): CallApi {
 	const { baseUrl, send, redact } = parts;
 	const retry = createRetry(parts);
 	return async (call) => {
-		const { path, purpose, repeatability, json, form, timeoutMs } = call;
+		const { path, purpose, repeatability, json, form, timeoutMs, outlivesStop } = call;
 		const { outcome, tries } = await retry(call, async () =>
-			classify(await send({ method: 'POST', url: `${baseUrl}${path}`, json, form, timeoutMs })),
+			classify(
+				await send({ method: 'POST', url: `${baseUrl}${path}`, json, form, timeoutMs, outlivesStop }),
+			),
 		);
 		if (outcome.kind === 'answered') return ok(outcome.data);
 		return fail(explainTaskCall(outcome, { purpose, repeatability, baseUrl, tries, redact }));
@@ -111,6 +113,7 @@ export function createTaskApi(call: CallApi, redact: Redact): TaskApi {
 				lane: 'work',
 				sendByMs,
 				timeoutMs: SUBMIT_TIMEOUT_MS,
+				outlivesStop: true,
 				tries: WRITE_TRIES,
 			});
 			if (!answer.ok) return answer;

@@ -6,6 +6,7 @@ import {
 	NEVER_MADE,
 	PAGES_SHIFTED,
 	TABLE_GONE,
+	TIMED_OUT,
 	wordsOf,
 } from './failures';
 import {
@@ -53,6 +54,12 @@ export interface DataTable {
 	removeBelow(column: string, before: number): Promise<Result<undefined>>;
 }
 
+/** A table that can be made before there are rows for it. */
+export interface PreparableTable extends DataTable {
+	/** Makes the table if it is missing. */
+	prepare(): Promise<Result<undefined>>;
+}
+
 /** What is needed of n8n: sub-workflows that are given as JSON. */
 export type InlineWorkflows = Pick<IExecuteFunctions, 'executeWorkflow'> &
 	Partial<Pick<IExecuteFunctions, 'getWorkflow'>>;
@@ -74,13 +81,13 @@ const CREATE_TRIES = 4;
  * Opens a table by running n8n's own node on it; nothing is asked of n8n before the first operation. Runs of the same
  * workflow share what they know of the table, and sub-executions.
  */
-export function openTable(context: InlineWorkflows, table: TableSpec): DataTable {
+export function openTable(context: InlineWorkflows, table: TableSpec): PreparableTable {
 	return new OpenTable(context, table, sharedTable(context.getWorkflow?.().id, table.name));
 }
 
 type IfMissing = 'create' | 'leave';
 
-class OpenTable implements DataTable {
+class OpenTable implements PreparableTable {
 	/** Known for the rest of the run: what was begun in a table ends there. */
 	private id: string | undefined;
 
@@ -131,6 +138,10 @@ class OpenTable implements DataTable {
 		if (!first.ok) return first;
 		const second = await this.readPart(id, column, values.slice(half), tries);
 		return second.ok ? ok([...first.value, ...second.value]) : second;
+	}
+
+	async prepare(): Outcome<undefined> {
+		return await this.onTable('create', undefined, async () => await Promise.resolve(ok(undefined)));
 	}
 
 	async insert(rows: readonly TableRow[], mayRepeat = false): Outcome<undefined> {
@@ -187,8 +198,12 @@ class OpenTable implements DataTable {
 		workOn: (part: readonly T[]) => RowWork,
 	): Outcome<undefined> {
 		for (const part of partsOf(all, ROWS_AT_ONCE)) {
-			const done = await this.runOn(id, workOn(part));
-			if (!done.ok) return done;
+			const work = workOn(part);
+			const done = await this.runOn(id, work);
+			if (done.ok) continue;
+			if (!TIMED_OUT.test(done.failure.said)) return done;
+			const begun = await this.runOn(id, work, true);
+			if (!begun.ok) return begun;
 		}
 		return ok(undefined);
 	}
@@ -268,17 +283,30 @@ class OpenTable implements DataTable {
 		return ok(typeof table.id === 'string' && /^[\w-]+$/.test(table.id) ? table.id : undefined);
 	}
 
-	private async runOn(tableId: string, { parameters, items }: RowWork): Outcome<TableRow[]> {
+	/**
+	 * @param doNotWaitToFinish for a write after the execution's timeout: n8n passes the deadline on to what is waited
+	 *   for, and cancels it before its first node. No rows are returned then
+	 */
+	private async runOn(
+		tableId: string,
+		{ parameters, items }: RowWork,
+		doNotWaitToFinish = false,
+	): Outcome<TableRow[]> {
 		const dataTableId = { __rl: true, mode: 'id', value: tableId };
-		const done = await this.run({ resource: 'row', dataTableId, ...parameters }, items);
+		const done = await this.run({ resource: 'row', dataTableId, ...parameters }, items, doNotWaitToFinish);
 		return done.ok ? ok(done.value.map(rowOf)) : done;
 	}
 
-	private async run(work: Work, items: readonly IDataObject[]): Outcome<IDataObject[]> {
+	private async run(
+		work: Work,
+		items: readonly IDataObject[],
+		doNotWaitToFinish = false,
+	): Outcome<IDataObject[]> {
 		const code = inlineWorkflow(`${this.table.name} ${work.operation}`, work);
 		const input = items.map((json, item): INodeExecutionData => ({ json, pairedItem: { item } }));
 		try {
-			const { data } = await this.context.executeWorkflow({ code }, input);
+			const options = doNotWaitToFinish ? { doNotWaitToFinish } : undefined;
+			const { data } = await this.context.executeWorkflow({ code }, input, undefined, options);
 			return ok((data[0] ?? []).map(({ json }) => json));
 		} catch (error) {
 			return fail(explainTableFailure(this.table, wordsOf(error)));
