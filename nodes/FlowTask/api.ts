@@ -48,7 +48,7 @@ const PromptToken = v.optional(
 
 /** A call of the workflow service. */
 export interface ApiCall
-	extends Omit<RetryTerms, 'endByMs'>, Pick<HttpRequest, 'json' | 'form' | 'timeoutMs'> {
+	extends Omit<RetryTerms, 'endByMs'>, Pick<HttpRequest, 'json' | 'form' | 'timeoutMs' | 'outlivesStop'> {
 	/** Path below the base URL. */
 	readonly path: string;
 	/** What the call does, as it reads after "could not": `submit the task`. */
@@ -74,11 +74,12 @@ export function createClient(parts: ClientParts): CallApi {
 	const { baseUrl, busyTerms, send, redact, clock, deadlineMs } = parts;
 	const retry = createRetry(parts);
 	return async (call) => {
-		const { path, purpose, repeatability, json, form } = call;
+		const { path, purpose, repeatability, json, form, outlivesStop } = call;
 		const { outcome, tries } = await retry({ ...call, endByMs: deadlineMs }, async () => {
 			const leftMs = Math.max(0, deadlineMs - clock.now()) + DEADLINE_GRACE_MS;
 			const timeoutMs = Math.min(call.timeoutMs, leftMs);
-			const exchange = await send({ method: 'POST', url: `${baseUrl}${path}`, json, form, timeoutMs });
+			const url = `${baseUrl}${path}`;
+			const exchange = await send({ method: 'POST', url, json, form, timeoutMs, outlivesStop });
 			return classify(exchange, busyTerms);
 		});
 		if (outcome.kind === 'answered') return ok(outcome.data);
@@ -121,6 +122,7 @@ export function createTaskApi(call: CallApi, redact: Redact): TaskApi {
 				lane: 'work',
 				sendByMs,
 				timeoutMs: SUBMIT_TIMEOUT_MS,
+				outlivesStop: true,
 				tries: WRITE_TRIES,
 			});
 			if (!answer.ok) return answer;

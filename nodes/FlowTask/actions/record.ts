@@ -11,23 +11,34 @@ import type { NodeRun } from './run';
 /** Larger runs are recorded unless the operator says otherwise. */
 const MOST_UNRECORDED = 10;
 
+/** A table that takes longer to make holds up no submits. */
+const LONGEST_PREPARATION_MS = 5_000;
+
 /**
- * Where the tasks of this node run are recorded, if they are. Rows are written while the run goes on, and the last ones
- * when it ends.
+ * Where the tasks of this node run are recorded, if they are. The table is there before the first submit, so that a run
+ * that ends early finds it; rows are written while the run goes on, and the last ones when it ends.
  */
-export function openRecorder(
+export async function openRecorder(
 	context: IExecuteFunctions,
-	{ options: { recordTasks }, clock, redact, writeLast }: NodeRun,
+	{ options: { recordTasks }, clock, redact, writeLast, signal }: NodeRun,
 	taskCount: number,
 	hostedWorkflowOf: (job: ObservedJob) => string = () => '',
-): TaskRecorder | undefined {
-	if (recordTasks === 'never' || (recordTasks === 'auto' && taskCount <= MOST_UNRECORDED)) return undefined;
+): Promise<TaskRecorder | undefined> {
+	if (recordTasks === 'never' || taskCount === 0) return undefined;
+	// Tasks that were found in the table have rows there, which would go stale.
+	const areListed = context.getNodeParameter('taskSource', 0, 'ids') === 'execution';
+	if (recordTasks === 'auto' && taskCount <= MOST_UNRECORDED && !areListed) return undefined;
 	const { id: workflowId = '', name: workflow = '' } = context.getWorkflow();
 	const place = {
 		...{ workflow, workflowId, executionId: context.getExecutionId() },
 		node: context.getNode().name,
 	};
 	const table = openTable(context, TASK_TABLE);
+	const prepared = new AbortController();
+	const ended = AbortSignal.any([prepared.signal, signal]);
+	// A failure shows again when the rows are written, and is told then.
+	void table.prepare().then(() => prepared.abort());
+	await clock.sleep(LONGEST_PREPARATION_MS, ended);
 	const recorder = new TaskRecorder(place, { table, clock, redact, hostedWorkflowOf });
 	writeLast(async () => {
 		const flushed = await recorder.flush();

@@ -18,6 +18,9 @@ export const TABLE_GONE = /could not be found in this project|could not find the
 /** What it says if rows came or went between two pages of one answer. */
 export const PAGES_SHIFTED = /synchronization error/i;
 
+/** What it says of work that it cancelled because the execution's timeout has passed. */
+export const TIMED_OUT = /cancell?ed because it timed out/i;
+
 /** What n8n says, what it means, and what to do. */
 const CAUSES: ReadonlyArray<readonly [RegExp, string, string]> = [
 	[

@@ -6,6 +6,7 @@ import {
 	NEVER_MADE,
 	PAGES_SHIFTED,
 	TABLE_GONE,
+	TIMED_OUT,
 	wordsOf,
 } from './failures';
 import {
@@ -73,6 +74,12 @@ export interface DataTable {
 	removeBelow(column: string, before: number): Promise<Result<undefined>>;
 }
 
+/** A table that can be made before there are rows for it. */
+export interface PreparableTable extends DataTable {
+	/** Makes the table if it is missing. */
+	prepare(): Promise<Result<undefined>>;
+}
+
 /** What is needed of n8n: sub-workflows that are given as JSON. */
 export type InlineWorkflows = Pick<IExecuteFunctions, 'executeWorkflow'> &
 	Partial<Pick<IExecuteFunctions, 'getWorkflow'>>;
@@ -94,13 +101,13 @@ const CREATE_TRIES = 4;
  * Opens a table by running n8n's own node on it; nothing is asked of n8n before the first operation. Runs of the same
  * workflow share what they know of the table, and sub-executions.
  */
-export function openTable(context: InlineWorkflows, table: TableSpec): DataTable {
+export function openTable(context: InlineWorkflows, table: TableSpec): PreparableTable {
 	return new OpenTable(context, table, sharedTable(context.getWorkflow?.().id, table.name));
 }
 
 type IfMissing = 'create' | 'leave';
 
-class OpenTable implements DataTable {
+class OpenTable implements PreparableTable {
 	/** Known for the rest of the run: what was begun in a table ends there. */
 	private id: string | undefined;
 
@@ -151,6 +158,10 @@ class OpenTable implements DataTable {
 		if (!first.ok) return first;
 		const second = await this.readPart(id, column, values.slice(half), tries);
 		return second.ok ? ok([...first.value, ...second.value]) : second;
+	}
+
+	async prepare(): Outcome<undefined> {
+		return await this.onTable('create', undefined, async () => await Promise.resolve(ok(undefined)));
 	}
 
 	async insert(rows: readonly TableRow[], mayRepeat = false): Outcome<undefined> {
@@ -229,7 +240,7 @@ class OpenTable implements DataTable {
 			const { parameters, items } = writing(part);
 			const withKeys = items.map((item, index) => (index === 0 ? { ...item, keys } : item));
 			const work = { parameters, items: withKeys };
-			const done = await this.runOn(id, work, readingAfter(column, keys.length));
+			const done = await this.runOn(id, work, { reading: readingAfter(column, keys.length) });
 			if (!done.ok) return done;
 			read.push(...done.value);
 		}
@@ -265,8 +276,12 @@ class OpenTable implements DataTable {
 		workOn: (part: readonly T[]) => RowWork,
 	): Outcome<undefined> {
 		for (const part of partsOf(all, ROWS_AT_ONCE)) {
-			const done = await this.runOn(id, workOn(part));
-			if (!done.ok) return done;
+			const work = workOn(part);
+			const done = await this.runOn(id, work);
+			if (done.ok) continue;
+			if (!TIMED_OUT.test(done.failure.said)) return done;
+			const begun = await this.runOn(id, work, { doNotWaitToFinish: true });
+			if (!begun.ok) return begun;
 		}
 		return ok(undefined);
 	}
@@ -346,20 +361,37 @@ class OpenTable implements DataTable {
 		return ok(typeof table.id === 'string' && /^[\w-]+$/.test(table.id) ? table.id : undefined);
 	}
 
-	/** @param reading what is read after it, in the same sub-execution; the result is then what was read */
-	private async runOn(tableId: string, { parameters, items }: RowWork, reading?: Work): Outcome<TableRow[]> {
+	/**
+	 * @param how.reading what is read after it, in the same sub-execution; the result is then what was read
+	 * @param how.doNotWaitToFinish for a write after the execution's timeout: n8n passes the deadline on to what is
+	 *   waited for, and cancels it before its first node. No rows are returned then
+	 */
+	private async runOn(
+		tableId: string,
+		{ parameters, items }: RowWork,
+		{ reading, doNotWaitToFinish }: { readonly reading?: Work; readonly doNotWaitToFinish?: boolean } = {},
+	): Outcome<TableRow[]> {
 		const onTable = (work: Work): Work => {
 			return { resource: 'row', dataTableId: { __rl: true, mode: 'id', value: tableId }, ...work };
 		};
-		const done = await this.run(onTable(parameters), items, reading && onTable(reading));
+		const done = await this.run(onTable(parameters), items, {
+			reading: reading && onTable(reading),
+			doNotWaitToFinish,
+		});
 		return done.ok ? ok(done.value.map(rowOf)) : done;
 	}
 
-	private async run(work: Work, items: readonly IDataObject[], reading?: Work): Outcome<IDataObject[]> {
+	private async run(
+		work: Work,
+		items: readonly IDataObject[],
+		how: { readonly reading?: Work | undefined; readonly doNotWaitToFinish?: boolean | undefined } = {},
+	): Outcome<IDataObject[]> {
+		const { reading, doNotWaitToFinish } = how;
 		const code = inlineWorkflow(`${this.table.name} ${work.operation}`, work, reading);
 		const input = items.map((json, item): INodeExecutionData => ({ json, pairedItem: { item } }));
 		try {
-			const { data } = await this.context.executeWorkflow({ code }, input);
+			const options = doNotWaitToFinish ? { doNotWaitToFinish } : undefined;
+			const { data } = await this.context.executeWorkflow({ code }, input, undefined, options);
 			return ok((data[0] ?? []).map(({ json }) => json));
 		} catch (error) {
 			return fail(explainTableFailure(this.table, wordsOf(error)));

@@ -9,6 +9,8 @@ export interface HttpRequest {
 	readonly accept?: string;
 	/** Time until the answer's head, and once more until its body is whole. */
 	readonly timeoutMs: number;
+	/** Whether the answer is still read for some seconds after a stop: it tells the ID of what was paid for. */
+	readonly outlivesStop?: boolean | undefined;
 	/** Ends the request besides the execution's own end. */
 	readonly signal?: AbortSignal | undefined;
 }

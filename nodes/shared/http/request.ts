@@ -47,9 +47,10 @@ export function authenticatedOpen(
 	credentialType: string,
 	credential: ICredentialsDecrypted,
 ): OpenHttp {
+	const stopFor = stopSignals(context);
 	return async (request) => {
 		const line = new AbortController();
-		const ends = [line.signal, context.getExecutionCancelSignal(), request.signal];
+		const ends = [line.signal, stopFor(request), request.signal];
 		const signal = AbortSignal.any(ends.filter((end) => end !== undefined));
 		try {
 			const response: unknown = await context.helpers.httpRequestWithAuthentication.call(
@@ -65,7 +66,7 @@ export function authenticatedOpen(
 			});
 			return { kind: 'open', reply: { ...reply, body } };
 		} catch (error) {
-			return exchangeOfError(error, context.getExecutionCancelSignal());
+			return exchangeOfError(error, stopFor(request));
 		}
 	};
 }
@@ -91,8 +92,22 @@ export function authenticatedSend(
 	credential: ICredentialsDecrypted,
 ): SendHttp {
 	const open = authenticatedOpen(context, credentialType, credential);
-	return async (request) =>
-		await readWhole(await open(request), request.timeoutMs, context.getExecutionCancelSignal());
+	const stopFor = stopSignals(context);
+	return async (request) => await readWhole(await open(request), request.timeoutMs, stopFor(request));
+}
+
+/** How long a request that outlives a stop may still wait for its answer. */
+const OUTLIVES_STOP_MS = 10_000;
+
+/** What ends a request when the execution is stopped: at once, or after the time that it may outlive the stop. */
+function stopSignals(context: IExecuteFunctions): (request: HttpRequest) => AbortSignal | undefined {
+	const stop = context.getExecutionCancelSignal();
+	const late = new AbortController();
+	const wait = (): void => {
+		AbortSignal.timeout(OUTLIVES_STOP_MS).addEventListener('abort', () => late.abort(), { once: true });
+	};
+	stop?.addEventListener('abort', wait, { once: true });
+	return ({ outlivesStop }) => (outlivesStop ? late.signal : stop);
 }
 
 /** Reads the body of an answer that was opened. */

@@ -98,6 +98,68 @@ test('a run that is stopped while all tasks wait leaves every ID in the table', 
 	expect(recorded()).toEqual(made());
 });
 
+test('the table is there before the first submit', async () => {
+	let submitsBefore: number | undefined;
+	tables.before = (operation) => {
+		if (operation.startsWith('create')) submitsBefore = stage.platform.books().requests.submit;
+	};
+	await run(prompts(11), { operation: 'submit' });
+	expect(submitsBefore).toBe(0);
+	expect(recorded()).toEqual(made());
+});
+
+test("what a run still has to write when n8n's timeout passes is written all the same", async () => {
+	let isOver = false;
+	const executeWorkflow: DataTables['executeWorkflow'] = async (...call) => {
+		const [, , options] = call;
+		if (!isOver) return await tables.executeWorkflow(...call);
+		// As n8n has it: the deadline passes on to what is waited for.
+		if (!options?.doNotWaitToFinish) throw new Error('The execution was cancelled because it timed out');
+		void tables.executeWorkflow(...call);
+		return { executionId: '', data: [null] };
+	};
+	const live = await start(prompts(30), {}, { executeWorkflow });
+	await until(() => made().size === 16);
+	isOver = true;
+	live.cancel();
+	await live.done;
+	await until(() => recorded().size === made().size, 'the rows', { withinMs: 5_000 });
+	expect(recorded()).toEqual(made());
+});
+
+test('submits that are under way when the run is stopped are read to their end, and no more are sent', async () => {
+	stage.platform.faults.add({ on: 'submit', kind: 'slowBody', ms: 400 });
+	const live = await start(prompts(40));
+	await until(() => stage.platform.books().requests.submit === 16);
+	live.cancel();
+	const settled = live.done.then(() => true);
+	for (
+		let isOver = false;
+		!isOver;
+		isOver = await Promise.race([settled, until(() => true).then(() => false)])
+	) {
+		time.pass(100);
+		await new Promise((resolve) => setTimeout(resolve, 5));
+	}
+	await until(() => recorded().size === 16, 'the rows', { withinMs: 5_000 });
+	expect(recorded()).toEqual(made());
+	expect(stage.platform.books().requests.submit).toBe(16);
+	expect(tables.rows(TABLE).filter(({ status }) => status === 'unclear')).toEqual([]);
+});
+
+test.each([1, 10])(
+	'rows of %d tasks that are collected by their execution say how they ended',
+	async (count) => {
+		const submitted = await start(prompts(count), {
+			operation: 'submit',
+			options: { recordTasks: 'always' },
+		});
+		const { executionId } = await submitted.done;
+		await run([{ json: {} }], { operation: 'wait', taskSource: 'execution', executionId });
+		expect(tables.rows(TABLE).map(({ status }) => status)).toEqual(prompts(count).map(() => 'succeeded'));
+	},
+);
+
 test('tasks of an execution are waited for, all or those of a node, and nothing is submitted', async () => {
 	const stopped = await start(prompts(12), { operation: 'submit' });
 	const { executionId } = await stopped.done;

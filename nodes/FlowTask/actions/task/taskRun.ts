@@ -55,10 +55,11 @@ export async function runTasksOf(
 		stopAtFailure: !context.continueOnFail(),
 		lateIsFailure: options.onTimeout === 'error',
 	};
-	const recorder = openRecorder(context, run, jobs.length, hostedWorkflowOf(prepared));
+	const due = hopeless ? [] : jobs;
+	const recorder = await openRecorder(context, run, due.length, hostedWorkflowOf(prepared));
 	const progress = openProgress(context, run, jobs.length);
 	const observer = allOf([recorder, progress].filter((one) => one !== undefined));
-	const outcomes = await runTasks(hopeless ? [] : jobs, settings, { ...run, observer });
+	const outcomes = await runTasks(due, settings, { ...run, observer });
 	await progress?.end(outcomes);
 	const outcomeOf = new Map(outcomes.map((result, index) => [jobs[index], result]));
 	const tasks = prepared.map(({ itemIndex, task }): DeliveredTask => {

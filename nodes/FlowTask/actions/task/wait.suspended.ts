@@ -93,7 +93,7 @@ async function pollOnce(context: IExecuteFunctions, run: NodeRun, idsOfItems: Ta
 		return ids?.ok ? ids.value : [];
 	};
 	const taskCount = context.getInputData().reduce((sum, _, itemIndex) => sum + idsOf(itemIndex).length, 0);
-	const recorder = openRecorder(context, run, taskCount);
+	const recorder = await openRecorder(context, run, taskCount);
 	const polls = await Promise.all(
 		run.lines.all.map(async (line) => {
 			const { owner } = line;
