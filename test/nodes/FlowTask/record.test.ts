@@ -114,7 +114,7 @@ test("what a run still has to write when n8n's timeout passes is written all the
 		const [, , options] = call;
 		if (!isOver) return await tables.executeWorkflow(...call);
 		// As n8n has it: the deadline passes on to what is waited for.
-		if (!options?.doNotWaitToFinish) throw new Error('The execution was cancelled because it timed out');
+		if (!options.doNotWaitToFinish) throw new Error('The execution was cancelled because it timed out');
 		void tables.executeWorkflow(...call);
 		return { executionId: '', data: [null] };
 	};
