@@ -3,7 +3,8 @@ import { fail, ok, type Failure, type Result } from '../shared/errors/failure';
 import { excerpt } from '../shared/text/json';
 import type { Clock } from '../shared/run/clock';
 import { budgetSpent, untoldTokens } from '../shared/run/spentBudget';
-import { countedIn, dayAfter, dayOf, mayHaveRun, tokensOf, type EndedTurn } from './journal';
+import type { DayAccount, DayAccounts } from './dayAccounts';
+import { dayAfter, dayOf, mayHaveRun, tokensOf, turnIdOf, type EndedTurn } from './journal';
 import { ownerDay, type PlacedTurn, type TurnOwners } from './turnOwners';
 
 /** The most that a day may take. */
@@ -17,6 +18,8 @@ export interface BudgetSettings {
 	readonly limit: BudgetLimit;
 	/** Days begin at midnight there. */
 	readonly timeZone: string;
+	/** Of this run of the node: its turns are told apart from others by it. */
+	readonly runId: string;
 }
 
 /** A turn that is to be taken. */
@@ -24,27 +27,25 @@ export interface DueTurn extends PlacedTurn {
 	readonly itemIndex: number;
 }
 
-/** What an owner has of a day. */
-interface Account {
-	/** In the table as it was read, and in this run. */
-	used: number;
-	/** Turns under way, and those of the first items that have not begun. */
-	readonly places: Set<number>;
+/** A read of so many accounts. */
+interface Reading {
+	readonly sinceMs: number;
+	readonly size: number;
+	readonly done: Promise<Result<undefined>>;
 }
 
 const MESSAGE_KEY_CHARS = 80;
+/** What the table said so lately is not read again. */
+const READ_HOLDS_MS = 1_000;
 
 /**
- * Keeps the turns of a day within a budget that all executions share: counted from the table of turns, which is read
- * once a run, and by what this run takes itself. Runs at the same time do not see each other's turns.
+ * Keeps the turns of a day within a budget that all executions share. Within a process the count is exact; what other
+ * processes took is in the table, which is read again when a turn comes.
  */
 export class Budget {
-	/** By day and owner's digest. */
-	private readonly accounts = new Map<string, Account>();
-	private readonly days = new Map<string, Promise<Result<undefined>>>();
-	private readonly admitted = new Map<number, Account>();
-	/** Of the turns that are due. */
-	private due = new Set<string>();
+	private readonly entered = new Map<string, DayAccount>();
+	private readonly admitted = new Map<number, DayAccount>();
+	private reading: Reading | undefined;
 	/** Turns that may have used tokens of which nothing was told. */
 	private untold = 0;
 
@@ -53,11 +54,13 @@ export class Budget {
 		private readonly table: DataTable,
 		private readonly owners: TurnOwners,
 		private readonly clock: Clock,
+		/** Of the process. */
+		private readonly accounts: DayAccounts,
 	) {}
 
 	/**
-	 * Reads what was used already, and keeps places for the first items: an item that is served early because its session
-	 * is free must not take the place of one before it. Tokens are known afterwards only, so there are no places for them.
+	 * Reads what was used already, and takes turns for the first items: an item that is served early because its session
+	 * is free must not take the turn of one before it. Tokens are known afterwards only, so none are taken ahead.
 	 *
 	 * @param isAnswered whether an item has its answer already, from an earlier try
 	 */
@@ -65,17 +68,19 @@ export class Budget {
 		turns: readonly DueTurn[],
 		isAnswered: (itemIndex: number) => boolean,
 	): Promise<Result<undefined>> {
-		const { per } = this.settings.limit;
+		const { per, unit } = this.settings.limit;
 		const loaded = per === 'key' ? await this.owners.load(turns) : ok(undefined);
 		if (!loaded.ok) return fail(notCounted(loaded.failure));
-		this.due = new Set(turns.map((turn) => this.ownerOf(turn)));
 		const day = this.today();
-		const read = await this.load(day);
-		if (!read.ok || this.settings.limit.unit === 'tokens') return read;
+		for (const turn of turns) this.accountOf(turn, day);
+		const read = await this.readAgain();
+		if (!read.ok || unit === 'tokens') return read;
 		const due = turns.filter(({ itemIndex }) => !isAnswered(itemIndex));
 		for (const turn of due.sort((a, b) => a.itemIndex - b.itemIndex)) {
 			const account = this.accountOf(turn, day);
-			if (this.isFree(account)) account.places.add(turn.itemIndex);
+			if (!this.isFree(account)) continue;
+			account.take(this.idOf(turn));
+			this.admitted.set(turn.itemIndex, account);
 		}
 		return ok(undefined);
 	}
@@ -83,25 +88,41 @@ export class Budget {
 	/** Why a turn must not be taken; asked right before it is. */
 	async admit(turn: DueTurn): Promise<Result<undefined>> {
 		const day = this.today();
-		const read = await this.load(day);
-		if (!read.ok) return read;
 		const account = this.accountOf(turn, day);
-		if (!account.places.has(turn.itemIndex) && !this.isFree(account)) {
-			return fail(this.isUsedUp(turn, account, day));
-		}
-		if (this.settings.limit.unit === 'turns') account.places.add(turn.itemIndex);
+		const turnId = this.idOf(turn);
+		const before = this.admitted.get(turn.itemIndex);
+		if (before !== account) before?.giveBack(turnId);
+		const read = await this.readAgain();
+		if (!read.ok) return read;
+		// Nothing is awaited from here on: no other turn comes between the count and the taking.
+		// One that was taken ahead is given back where others have used it up meanwhile.
+		account.giveBack(turnId);
+		if (!this.isFree(account)) return fail(this.isUsedUp(turn, account, day));
+		if (this.settings.limit.unit === 'turns') account.take(turnId);
 		this.admitted.set(turn.itemIndex, account);
 		return ok(undefined);
 	}
 
-	/** Counts a turn that is over, and frees the place of one that was not taken. */
+	/** Counts a turn that is over, and gives back one that was not taken. */
 	ended(turn: EndedTurn): void {
 		const account = this.admitted.get(turn.itemIndex) ?? this.accountOf(turn, this.today());
-		account.places.delete(turn.itemIndex);
-		if (!mayHaveRun(turn)) return;
+		const turnId = this.idOf(turn);
+		if (!mayHaveRun(turn)) {
+			account.giveBack(turnId);
+			return;
+		}
 		const tokens = tokensOf(turn);
 		if (tokens === undefined) this.untold++;
-		account.used += this.settings.limit.unit === 'turns' ? 1 : (tokens ?? 0);
+		account.ended(turnId, tokens ?? 0);
+	}
+
+	/** The run is over. @param isWritten whether the table has its turns */
+	close(isWritten: boolean): void {
+		const turnIds = [...this.admitted.keys()].map((itemIndex) => this.idOf({ itemIndex }));
+		for (const account of this.entered.values()) {
+			if (isWritten) account.written(turnIds, this.clock.now());
+		}
+		this.accounts.leave(this);
 	}
 
 	/** What an operator should know of turns that could not be counted; empty if there is nothing. */
@@ -119,48 +140,55 @@ export class Budget {
 		return this.settings.limit.per === 'node' ? this.owners.nodeOwner : this.owners.ownerOf(turn);
 	}
 
-	private accountOf(turn: DueTurn, day: string): Account {
+	private idOf({ itemIndex }: Pick<DueTurn, 'itemIndex'>): string {
+		return turnIdOf(this.settings.runId, itemIndex);
+	}
+
+	private accountOf(turn: DueTurn, day: string): DayAccount {
 		const digest = ownerDay(this.ownerOf(turn), day);
-		const account = this.accounts.get(digest) ?? { used: 0, places: new Set() };
-		this.accounts.set(digest, account);
+		const account = this.entered.get(digest) ?? this.accounts.enter(digest, this);
+		this.entered.set(digest, account);
 		return account;
 	}
 
-	private isFree({ used, places }: Account): boolean {
-		return used + places.size < this.settings.limit.most;
+	private isFree(account: DayAccount): boolean {
+		const { unit, most } = this.settings.limit;
+		return account.used[unit] < most;
 	}
 
-	/** Once a day, so that a run that goes on past midnight counts the new day too. */
-	private async load(day: string): Promise<Result<undefined>> {
-		const loading = this.days.get(day) ?? this.read(day);
-		this.days.set(day, loading);
-		return await loading;
+	/** All accounts of the run in one read, unless that was done just now; who comes meanwhile waits for it. */
+	private async readAgain(): Promise<Result<undefined>> {
+		const nowMs = this.clock.now();
+		const isFresh = [...this.entered.values()].every(({ readMs }) => nowMs - readMs < READ_HOLDS_MS);
+		if (isFresh) return ok(undefined);
+		const { reading } = this;
+		const { size } = this.entered;
+		// At midnight accounts come along that a read under way does not ask for.
+		if (reading?.size === size && nowMs - reading.sinceMs < READ_HOLDS_MS) return await reading.done;
+		const done = this.read(nowMs);
+		this.reading = { sinceMs: nowMs, size, done };
+		return await done;
 	}
 
-	private async read(day: string): Promise<Result<undefined>> {
-		const { per, unit } = this.settings.limit;
-		const column = per === 'node' ? 'nodeDay' : 'keyDay';
-		if (this.due.size === 0) return ok(undefined);
+	private async read(sinceMs: number): Promise<Result<undefined>> {
+		const column = this.settings.limit.per === 'node' ? 'nodeDay' : 'keyDay';
+		const entered = [...this.entered];
 		const read = await this.table.read(
 			column,
-			[...this.due].map((owner) => ownerDay(owner, day)),
+			entered.map(([digest]) => digest),
 		);
 		if (!read.ok) return fail(notCounted(read.failure));
-		for (const row of read.value) {
-			const digest = String(row[column]);
-			const account = this.accounts.get(digest) ?? { used: 0, places: new Set() };
-			this.accounts.set(digest, account);
-			account.used += countedIn(row)[unit];
-		}
+		const rows = Map.groupBy(read.value, (row) => row[column]);
+		for (const [digest, account] of entered) account.showRows(rows.get(digest) ?? [], sinceMs);
 		return ok(undefined);
 	}
 
-	private isUsedUp(turn: DueTurn, { used, places }: Account, day: string): Failure {
+	private isUsedUp(turn: DueTurn, account: DayAccount, day: string): Failure {
 		const { timeZone } = this.settings;
 		const { per, unit, most } = this.settings.limit;
-		const taken = used + places.size;
+		const taken = account.used[unit];
 		const scope = `a day for ${this.nameOf(turn)}`;
-		const ofThem = places.size > 0 ? 'used or under way' : 'used so far';
+		const ofThem = account.hasOpen ? 'used or under way' : 'used so far';
 		const freeFrom = dayAfter(day);
 		return {
 			kind: 'notSubmitted',

@@ -1,7 +1,8 @@
 import { cellText, keyText } from '../shared/dataTable/cells';
 import type { DataTable, TableRow, TableSpec } from '../shared/dataTable/table';
 import { ok, type Result } from '../shared/errors/failure';
-import { isJsonObject, jsonText, type Json } from '../shared/text/json';
+import { countTokens } from '../shared/run/spentBudget';
+import { jsonText, type Json } from '../shared/text/json';
 import type { TurnResult } from './record';
 import type { TurnCalls } from './turnCalls';
 import { ownerDay, type NodePlace, type PlacedTurn, type TurnOwners } from './turnOwners';
@@ -33,6 +34,7 @@ export const TURN_TABLE: TableSpec = {
 		{ name: 'day', type: 'string' }, // of `startedAt`, in the workflow's time zone
 		{ name: 'keyDay', type: 'string' }, // digest of whose turn it was and the day, see `TurnOwners`
 		{ name: 'nodeDay', type: 'string' }, // digest of the node and the day
+		{ name: 'turnId', type: 'string' }, // unique to the turn, so that a budget counts it once
 	],
 };
 
@@ -55,6 +57,8 @@ export interface JournalSettings extends NodePlace {
 	/** The node's name. */
 	readonly node: string;
 	readonly timeZone: string;
+	/** Of this run of the node. */
+	readonly runId: string;
 }
 
 /** A turn of one item, as it is over. */
@@ -98,7 +102,7 @@ export class TurnJournal {
 	}
 
 	private rowOf(turn: EndedTurn): TableRow {
-		const { executionId, workflowId, nodeId, node, timeZone } = this.settings;
+		const { executionId, workflowId, nodeId, node, timeZone, runId } = this.settings;
 		const { itemIndex, agent, isResume, calls, ended } = turn;
 		const { nowMs, wallMs } = calls.started ?? ended;
 		const { sessionId, requestId, usage } = toldOf(turn);
@@ -115,14 +119,20 @@ export class TurnJournal {
 			mayHaveRun: mayHaveRun(turn),
 			attempts: calls.made,
 			requestId: cellText(requestId, TEXT_CHARS),
-			tokens: tokensIn(usage) ?? null,
+			tokens: countTokens(usage) ?? null,
 			usage: usageText(usage),
 			startedAt: new Date(wallMs).toISOString(),
 			ms: ended.nowMs - nowMs,
 			keyDay: ownerDay(this.owners.ownerOf(turn), day),
 			nodeDay: ownerDay(this.owners.nodeOwner, day),
+			turnId: turnIdOf(runId, itemIndex),
 		};
 	}
+}
+
+/** An item has one turn in a run of its node. */
+export function turnIdOf(runId: string, itemIndex: number): string {
+	return `${runId} ${itemIndex}`;
 }
 
 /** What the platform told of a turn. */
@@ -165,30 +175,7 @@ export function mayHaveRun({ result, calls }: Pick<EndedTurn, 'result' | 'calls'
 
 /** The tokens of a turn as far as they were told. */
 export function tokensOf(turn: EndedTurn): number | undefined {
-	return tokensIn(toldOf(turn).usage);
-}
-
-/** The names that are customary in usage; for others, "Usage Path" in the credential can lead to the number itself. */
-const TOKEN_PAIRS = [
-	['input_tokens', 'output_tokens'],
-	['prompt_tokens', 'completion_tokens'],
-] as const;
-
-/** @returns undefined where usage tells of no tokens */
-export function tokensIn(usage: Json): number | undefined {
-	if (!isJsonObject(usage)) return countIn(usage);
-	const total = countIn(usage.total_tokens);
-	if (total !== undefined) return total;
-	for (const names of TOKEN_PAIRS) {
-		const told = names.map((name) => countIn(usage[name])).filter((count) => count !== undefined);
-		if (told.length > 0) return told.reduce((sum, count) => sum + count, 0);
-	}
-	return undefined;
-}
-
-function countIn(value: Json | undefined): number | undefined {
-	const count = typeof value === 'string' && value.trim() ? Number(value) : value;
-	return typeof count === 'number' && Number.isFinite(count) && count >= 0 ? count : undefined;
+	return countTokens(toldOf(turn).usage);
 }
 
 /** @returns null where there is none, or one so long that half of it would say nothing */
@@ -232,5 +219,5 @@ export interface CountedRow {
 /** What a row of the table counts; people can edit it. */
 export function countedIn({ mayHaveRun: isCounted, tokens }: TableRow): CountedRow {
 	if (isCounted === false) return { turns: 0, tokens: 0 };
-	return { turns: 1, tokens: countIn(tokens) ?? 0 };
+	return { turns: 1, tokens: countTokens(tokens ?? null) ?? 0 };
 }

@@ -1,6 +1,5 @@
 import type { Failure } from '../shared/errors/failure';
-import { budgetSpent, untoldTokens } from '../shared/run/spentBudget';
-import { isJsonObject } from '../shared/text/json';
+import { budgetSpent, countTokens, untoldTokens } from '../shared/run/spentBudget';
 
 const OPTION = 'Token Budget';
 
@@ -22,7 +21,7 @@ export class TokenBudget {
 
 	/** @param usage as the output has it, or of an answer that broke off */
 	count(usage: unknown): void {
-		const tokens = tokensIn(usage);
+		const tokens = countTokens(usage);
 		if (tokens === undefined) this.untold++;
 		else this.used += tokens;
 	}
@@ -51,16 +50,4 @@ export class TokenBudget {
 			'Leave the option "Include Usage" on, or limit the number of items if the platform tells no token counts.';
 		return untoldTokens(this.isSet ? this.untold : 0, 'answer(s)', OPTION, remedy);
 	}
-}
-
-/** The total, else the sum of what is told; in the words of the output or of the interface. */
-function tokensIn(usage: unknown): number | undefined {
-	if (!isJsonObject(usage)) return undefined;
-	const count = (...names: string[]): number | undefined =>
-		names.map((name) => usage[name]).find((value) => typeof value === 'number');
-	const total = count('totalTokens', 'total_tokens');
-	if (total !== undefined) return total;
-	const prompt = count('promptTokens', 'prompt_tokens');
-	const completion = count('completionTokens', 'completion_tokens');
-	return prompt === undefined && completion === undefined ? undefined : (prompt ?? 0) + (completion ?? 0);
 }

@@ -116,7 +116,7 @@ export const AGENT_OPTIONS = defineRequestOptions({
 			},
 		],
 		description:
-			"Maximum turns or tokens per day, counted from midnight in the workflow's time zone. Items beyond it fail before they are sent. Counted from the Data Table flow_agent_turns, so turns are recorded too; executions at the same time may overshoot.",
+			"Maximum turns or tokens per day, counted from midnight in the workflow's time zone. Items beyond it fail before they are sent. Counted from the Data Table flow_agent_turns, so turns are recorded too. Executions on different workers may overshoot by what they have under way.",
 		isPartOfRequest: false,
 	},
 	...callOptions({

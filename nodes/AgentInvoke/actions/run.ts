@@ -1,3 +1,5 @@
+import { randomUUID } from 'crypto';
+
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { mapAccounts, readAccounts, type Accounts } from '../../shared/platform/accounts';
@@ -20,6 +22,7 @@ import { createRateLimiter } from '../../shared/http/rateLimiter';
 import { readAgentAccount, type AgentAccount } from '../account';
 import { createAgentApi, type AgentApi } from '../api';
 import { Budget } from '../budget';
+import { DayAccounts } from '../dayAccounts';
 import { isTimeZone, TURN_TABLE, TurnJournal } from '../journal';
 import { createInterruptRounds, type InterruptRounds } from '../rounds';
 import { Sightings } from '../sessionRows';
@@ -171,6 +174,9 @@ function openSessions(
 	return sessions;
 }
 
+/** Of this n8n process. */
+const DAY_ACCOUNTS = new DayAccounts();
+
 /** Journal and budget share a table, so that it is looked up once. */
 function openRecord(
 	context: IExecuteFunctions,
@@ -189,8 +195,17 @@ function openRecord(
 	const workflowId = context.getWorkflow().id ?? '';
 	const table = openTable(context, TURN_TABLE);
 	const owners = new TurnOwners({ workflowId, nodeId }, openTable(context, SESSION_TABLE));
-	const settings = { workflowId, nodeId, node, timeZone, executionId: context.getExecutionId() };
+	const runId = randomUUID();
+	const settings = { workflowId, nodeId, node, timeZone, runId, executionId: context.getExecutionId() };
 	const journal = new TurnJournal(settings, table, owners);
-	writeLast(async () => await journal.flush(), limit ? TURNS_NOT_COUNTED : TURNS_NOT_WRITTEN);
-	return ok({ journal, budget: limit && new Budget({ limit, timeZone }, table, owners, clock) });
+	const budget = limit && new Budget({ limit, timeZone, runId }, table, owners, clock, DAY_ACCOUNTS);
+	writeLast(
+		async () => {
+			const written = await journal.flush();
+			budget?.close(written.ok);
+			return written;
+		},
+		limit ? TURNS_NOT_COUNTED : TURNS_NOT_WRITTEN,
+	);
+	return ok({ journal, budget });
 }

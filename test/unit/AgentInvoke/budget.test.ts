@@ -1,7 +1,9 @@
 import { Budget, type BudgetLimit, type DueTurn } from '../../../nodes/AgentInvoke/budget';
+import { DayAccounts } from '../../../nodes/AgentInvoke/dayAccounts';
 import { TurnJournal, type EndedTurn } from '../../../nodes/AgentInvoke/journal';
 import { TurnOwners } from '../../../nodes/AgentInvoke/turnOwners';
 import type { SessionChoice } from '../../../nodes/AgentInvoke/turns';
+import { countTokens } from '../../../nodes/shared/run/spentBudget';
 import { sha256 } from '../../../nodes/shared/text/sha256';
 import { MemoryTable } from '../shared/memoryTable';
 import { TestClock } from '../testClock';
@@ -21,6 +23,8 @@ const due = (itemIndex: number, session: SessionChoice = key('anna'), agent = 'a
 	...{ itemIndex, session, agent },
 });
 
+let runs = 0;
+
 interface Place {
 	timeZone?: string;
 	workflowId?: string;
@@ -32,12 +36,13 @@ class Run {
 	readonly budget: Budget;
 	private readonly journal: TurnJournal;
 
-	constructor(limit: Partial<BudgetLimit>, place: Place = {}) {
-		const settings = { timeZone: 'UTC', workflowId: 'w', nodeId: 'n', ...place };
+	/** @param accounts of its process */
+	constructor(limit: Partial<BudgetLimit>, place: Place = {}, accounts = new DayAccounts()) {
+		const settings = { timeZone: 'UTC', workflowId: 'w', nodeId: 'n', runId: `run ${++runs}`, ...place };
 		const opened = table.open();
 		const usual = { per: 'key', unit: 'turns', most: 2 } as const;
 		const owners = new TurnOwners(settings, sessions.open());
-		this.budget = new Budget({ ...settings, limit: { ...usual, ...limit } }, opened, owners, clock);
+		this.budget = new Budget({ ...settings, limit: { ...usual, ...limit } }, opened, owners, clock, accounts);
 		this.journal = new TurnJournal({ ...settings, executionId: 'e', node: 'Ask' }, opened, owners);
 	}
 
@@ -64,7 +69,8 @@ class Run {
 	}
 
 	async close(): Promise<void> {
-		await clock.run(this.journal.flush());
+		const { ok } = await clock.run(this.journal.flush());
+		this.budget.close(ok);
 	}
 }
 
@@ -299,4 +305,87 @@ test('two runs at once do not see each other, and the third is refused', async (
 	for (const run of runs) await run.close();
 	const third = await new Run({}).open([due(0)]);
 	expect((await third.refusal(due(0))).message).toContain('used so far: 4');
+});
+
+describe('runs at the same time', () => {
+	const LIMIT = { most: 20 };
+	/** Sixty executions of one message each. */
+	async function sixty(accountsOf: (run: number) => DayAccounts): Promise<Run[]> {
+		const all = Array.from({ length: 60 }, (_, run) => new Run(LIMIT, {}, accountsOf(run)));
+		await clock.run(Promise.all(all.map(async (run) => await run.budget.open([due(0)], () => false))));
+		return all;
+	}
+
+	async function admitted(all: readonly Run[]): Promise<Run[]> {
+		const asked = await clock.run(
+			Promise.all(all.map(async (run) => [run, (await run.budget.admit(due(0))).ok] as const)),
+		);
+		return asked.flatMap(([run, isAdmitted]) => (isAdmitted ? [run] : []));
+	}
+
+	test('in one process take no more than there is', async () => {
+		const accounts = new DayAccounts();
+		const all = await sixty(() => accounts);
+		expect(await admitted(all)).toHaveLength(20);
+	});
+
+	test('in one process take no more also one after the other, whether the table shows their turns or not', async () => {
+		const accounts = new DayAccounts();
+		const all = await sixty(() => accounts);
+		let count = 0;
+		for (const [index, run] of all.entries()) {
+			if (await run.admits(due(0))) {
+				count++;
+				run.end(due(0));
+				if (index % 2 === 0) await run.close();
+			}
+			await clock.advance(3_000);
+		}
+		expect(count).toBe(20);
+	});
+
+	test('what was not run is free for others of the process', async () => {
+		const accounts = new DayAccounts();
+		const [first, ...others] = await sixty(() => accounts);
+		expect(await first!.admits(due(0))).toBe(true);
+		first!.end(due(0), { result: failure('refused') });
+		expect(await admitted(others)).toHaveLength(20);
+	});
+
+	test('in two processes take at most what is under way elsewhere beyond it', async () => {
+		const processes = [new DayAccounts(), new DayAccounts()];
+		const all = await sixty((run) => processes[run % 2]!);
+		const before = await admitted(all.filter((_, run) => run % 2 === 0));
+		expect(before).toHaveLength(20);
+		for (const run of before) {
+			run.end(due(0));
+			await run.close();
+		}
+		await clock.advance(2_000);
+		// They began before any of those was in the table, and their turn comes now.
+		const late = all.filter((_, run) => run % 2 === 1);
+		expect(await admitted(late)).toHaveLength(0);
+	});
+
+	test('nothing is kept of a run that is over', async () => {
+		const accounts = new DayAccounts();
+		const run = await new Run(LIMIT, {}, accounts).open([due(0)]);
+		expect(accounts.size).toBe(1);
+		await run.close();
+		expect(accounts.size).toBe(0);
+	});
+});
+
+test.each([
+	[{ total_tokens: -5, prompt_tokens: 3, completion_tokens: 4 }, 7],
+	[{ total_tokens: 0, input_tokens: 3, output_tokens: 4 }, 7],
+	[{ total_tokens: 0, input_tokens: -3, output_tokens: 4 }, 4],
+	[{ total_tokens: 0 }, 0],
+	[{ total_tokens: -1 }, undefined],
+	[{ totalTokens: 9, promptTokens: 1 }, 9],
+	[-3, undefined],
+	['12', 12],
+	[Number.NaN, undefined],
+])('%j tells of %j tokens', (usage, tokens) => {
+	expect(countTokens(usage)).toBe(tokens);
 });

@@ -2,13 +2,13 @@ import {
 	dayAfter,
 	dayOf,
 	isTimeZone,
-	tokensIn,
 	TurnJournal,
 	TURN_TABLE,
 	type EndedTurn,
 } from '../../../nodes/AgentInvoke/journal';
 import type { Interrupt } from '../../../nodes/AgentInvoke/envelope';
 import { TurnOwners } from '../../../nodes/AgentInvoke/turnOwners';
+import { countTokens } from '../../../nodes/shared/run/spentBudget';
 import type { Json } from '../../../nodes/shared/text/json';
 import { MemoryTable } from '../shared/memoryTable';
 import { TestClock } from '../testClock';
@@ -21,7 +21,14 @@ beforeEach(() => {
 	table = new MemoryTable(clock);
 });
 
-const SETTINGS = { executionId: 'e1', workflowId: 'w', nodeId: 'n', node: 'Ask', timeZone: 'UTC' };
+const SETTINGS = {
+	executionId: 'e1',
+	workflowId: 'w',
+	nodeId: 'n',
+	node: 'Ask',
+	timeZone: 'UTC',
+	runId: 'r',
+};
 
 async function rowsOf(turns: EndedTurn[], settings: Partial<typeof SETTINGS> = {}): Promise<unknown[]> {
 	const owners = new TurnOwners(SETTINGS, new MemoryTable(clock).open());
@@ -156,7 +163,7 @@ test.each<[Json, number | undefined]>([
 	[[8], undefined],
 	[true, undefined],
 ])('the tokens in %j are %s', (usage, tokens) => {
-	expect(tokensIn(usage)).toBe(tokens);
+	expect(countTokens(usage)).toBe(tokens);
 });
 
 test.each([
