@@ -4,6 +4,7 @@ import type {
 	IHttpRequestOptions,
 	INodeProperties,
 } from 'n8n-workflow';
+import { DEFAULT_BUSY_CODES } from './busyCodes';
 import { BASE_URL, whyAddressDoesNotFit } from './baseUrl';
 import { withBearer, wrongSecretNotices } from './tokenKinds';
 
@@ -37,6 +38,15 @@ const EXPERT_FIELDS: readonly INodeProperties[] = [
 			'Path of the progress WebSocket. Deployments use one of two; if this one is refused, the other is tried, then polling.',
 	},
 	{
+		displayName: 'File Hosts',
+		name: 'fileHosts',
+		type: 'string',
+		default: '',
+		placeholder: '10.0.0.5, minio.internal:9000',
+		description:
+			'Hosts in a private network whose files may be fetched. Links to private addresses are refused, unless the base URL is such an address itself.',
+	},
+	{
 		displayName: 'Models Path',
 		name: 'modelsPath',
 		type: 'string',
@@ -44,6 +54,14 @@ const EXPERT_FIELDS: readonly INodeProperties[] = [
 		placeholder: '/maas/v1/models',
 		description:
 			'Path of the list of chat models, if your deployment has one. Leave empty to enter models by ID.',
+	},
+	{
+		displayName: 'Busy Codes',
+		name: 'busyCodes',
+		type: 'string',
+		default: DEFAULT_BUSY_CODES,
+		description:
+			'Codes, or words of messages, that mean "too many requests" in an answer with HTTP 200, separated by commas. Such a request was not carried out, so the node slows down and sends it again.',
 	},
 ];
 

@@ -3,8 +3,8 @@ export interface AddressField {
 	/** As in the form. */
 	readonly label: string;
 	readonly scheme: 'http' | 'ws';
-	/** Whether it may hold a path of the interface; the node then does not add its own. */
-	readonly mayHoldPath?: boolean;
+	/** The path that the node adds: this one, or another of a WebSocket, may stand in the address already. */
+	readonly mayEndWith?: string;
 }
 
 /** What is wrong with an address and what to do, both without a full stop. */
@@ -19,12 +19,24 @@ export const WS_BASE_URL: AddressField = { label: 'WebSocket Base URL', scheme: 
 /** Beginnings of the paths of the interface (§4). */
 const INTERFACE_PATH = /\/(?:api\/(?:maas|mass|agents)|maas\/v1|mass\/api|ws\/v1)(?=\/|$)/i;
 
+/** What is often copied along with an address, but may also be where a proxy has the platform. */
+const USUAL_END = /(?:\/(?:api|maas|mass|agents|ws|v\d+))+(?=\/*$)/i;
+
+/** What to do about an address under which nothing was found, as a sentence. */
+export function adviceOnPath(baseUrl: string): string {
+	const path = URL.canParse(baseUrl) ? USUAL_END.exec(new URL(baseUrl).pathname)?.[0] : undefined;
+	const isAddress = "it is the address of the platform's API without a path such as";
+	return path === undefined
+		? `Check the Base URL in the credential: ${isAddress} "/api" at its end.`
+		: `Remove "${path}" from the end of the Base URL in the credential: ${isAddress} "${path}".`;
+}
+
 /**
  * Why an address does not fit, or `undefined` if it does. The sentences quote nothing that was entered except an API
  * path, because an address may contain a password.
  */
 export function whyAddressDoesNotFit(entered: unknown, field: AddressField): AddressMisfit | undefined {
-	const { label, scheme, mayHoldPath } = field;
+	const { label, scheme, mayEndWith } = field;
 	const text = typeof entered === 'string' ? entered.trim() : '';
 	const example = `${scheme}s://platform.example.com`;
 	const advice = `Enter only scheme and host, such as ${example}`;
@@ -45,10 +57,16 @@ export function whyAddressDoesNotFit(entered: unknown, field: AddressField): Add
 		};
 	}
 	if (url.search || url.hash) return because(`contains a "${url.search ? '?' : '#'}"`);
-	const path = mayHoldPath ? undefined : INTERFACE_PATH.exec(url.pathname)?.[0];
+	const path = foreignPath(url.pathname, mayEndWith);
 	if (path === undefined) return undefined;
 	return {
 		...because(`contains an API path, "${path}"`),
-		advice: `${advice}: the nodes add the paths`,
+		advice: `${advice}, without "${path}" and what follows: the nodes add the paths`,
 	};
+}
+
+function foreignPath(pathname: string, mayEndWith: string | undefined): string | undefined {
+	const path = INTERFACE_PATH.exec(pathname)?.[0];
+	if (path === undefined || mayEndWith === undefined) return path;
+	return path.startsWith('/ws/') || pathname.replace(/\/+$/, '').endsWith(mayEndWith) ? undefined : path;
 }

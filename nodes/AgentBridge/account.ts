@@ -12,10 +12,10 @@ export interface BridgeAccount {
 	/** What log lines and errors may say of the address. */
 	readonly host: string;
 	readonly token: string;
-	/** The version of the bridge protocol that the server has to choose (§9). */
-	readonly protocol: string;
-	/** The second sub-protocol of §5.4. */
-	readonly bearer: string;
+	/** The version of the bridge protocol that the server has to choose (§9); undefined to offer no sub-protocol. */
+	readonly protocol: string | undefined;
+	/** The second sub-protocol of §5.4; undefined without the first. */
+	readonly bearer: string | undefined;
 	/** What must never be shown. */
 	readonly secrets: readonly string[];
 }
@@ -23,6 +23,8 @@ export interface BridgeAccount {
 export const DEFAULT_PATH = '/ws/v1';
 export const DEFAULT_PROTOCOL = 'neutral.bridge.v1';
 
+/** In the credential: offer no sub-protocol. */
+const NO_PROTOCOL = '-';
 /** RFC 6455 takes only a token of RFC 2616 as a sub-protocol. */
 const PROTOCOL_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /** Stands for the token in a frame template. No braces: n8n would take them for an expression. */
@@ -32,12 +34,12 @@ const TOKEN_PLACEHOLDER = '$token';
 export function readBridgeAccount(credential: Readonly<Record<string, unknown>>): Result<BridgeAccount> {
 	const token = readToken(credential.channelToken, 'flowBridgeApi');
 	if (!token.ok) return token;
-	const protocol = textOf(credential.subprotocol).trim() || DEFAULT_PROTOCOL;
-	if (!PROTOCOL_NAME.test(protocol)) {
+	const name = textOf(credential.subprotocol).trim() || DEFAULT_PROTOCOL;
+	if (!PROTOCOL_NAME.test(name)) {
 		return fail(
 			badInput(
 				'The Sub-Protocol in the credential is not a valid WebSocket sub-protocol name',
-				`${openCredential('flowBridgeApi')} and enter a name without spaces and commas, such as ${DEFAULT_PROTOCOL}.`,
+				`${openCredential('flowBridgeApi')} and enter a name without spaces and commas, such as ${DEFAULT_PROTOCOL}, or "-" for none.`,
 			),
 		);
 	}
@@ -45,10 +47,10 @@ export function readBridgeAccount(credential: Readonly<Record<string, unknown>>)
 	const address = textOf(credential.wsBaseUrl)
 		.trim()
 		.replace(/^http(s?):/i, 'ws$1:');
-	const url = readAddress(address, { ...WS_BASE_URL, mayHoldPath: true }, 'flowBridgeApi');
+	const path = `/${(textOf(credential.bridgePath).trim() || DEFAULT_PATH).replace(/^\/+/, '')}`;
+	const url = readAddress(address, { ...WS_BASE_URL, mayEndWith: path }, 'flowBridgeApi');
 	if (!url.ok) return url;
 	const { protocol: scheme, host, pathname } = url.value;
-	const path = `/${(textOf(credential.bridgePath).trim() || DEFAULT_PATH).replace(/^\/+/, '')}`;
 	const basePath = pathname.replace(/\/+$/, '');
 	const encoded = Buffer.from(token.value, 'utf8').toString('base64url');
 	return ok({
@@ -56,8 +58,8 @@ export function readBridgeAccount(credential: Readonly<Record<string, unknown>>)
 		url: `${scheme}//${host}${basePath.endsWith(path) ? basePath : `${basePath}${path}`}`,
 		host,
 		token: token.value,
-		protocol,
-		bearer: `bearer.${encoded}`,
+		protocol: name === NO_PROTOCOL ? undefined : name,
+		bearer: name === NO_PROTOCOL ? undefined : `bearer.${encoded}`,
 		secrets: [token.value, encoded],
 	});
 }

@@ -9,10 +9,10 @@ export {
 
 export interface BridgeSettings {
 	readonly url: string;
-	/** The version of the bridge's protocol (§9), which the server has to choose. */
-	readonly protocol: string;
-	/** The `bearer.…` sub-protocol; absent with in-frame authentication. */
-	readonly bearer?: string;
+	/** The version of the bridge's protocol (§9), which the server has to choose; undefined to offer none. */
+	readonly protocol: string | undefined;
+	/** The `bearer.…` sub-protocol; undefined with in-frame authentication. */
+	readonly bearer?: string | undefined;
 	/** The frame that holds the token; absent with sub-protocol authentication. */
 	readonly authFrame?: string;
 	readonly heartbeat?: { readonly frame: string; readonly everyMs: number };
@@ -40,7 +40,12 @@ export function openBridge(
 		events.onOpen();
 		if (heartbeat) void beat(heartbeat.everyMs, heartbeat.frame);
 	};
-	const protocols = bearer === undefined ? [protocol] : [protocol, bearer];
+	const protocols = subprotocols({ protocol, bearer });
 	const socket = openSocket({ url, protocols, idleMs }, { ...events, onOpen }, clock, connect);
 	return socket;
+}
+
+/** What a handshake offers. */
+export function subprotocols({ protocol, bearer }: Pick<BridgeSettings, 'bearer' | 'protocol'>): string[] {
+	return [protocol, bearer].filter((one) => one !== undefined);
 }

@@ -9,7 +9,9 @@ import type { Probe } from './probe';
 /** Whom the sentences are about; they show nothing of the address but the host. */
 export interface Whom {
 	readonly host: string;
-	readonly protocol: string;
+	readonly protocol: string | undefined;
+	/** Where the token goes: into the handshake, into the first frame, or nowhere. */
+	readonly tokenIn: 'frame' | 'handshake' | 'nothing';
 	readonly redact: Redact;
 }
 
@@ -18,6 +20,8 @@ export interface Bridge {
 	readonly clock: Clock;
 	readonly whom: Whom;
 	readonly open: (events: BridgeEvents) => BridgeLine;
+	/** Why n8n's guard allows no connection now, if so. Asked before each one: the host's address may change. */
+	readonly refusal: () => Promise<Failure | undefined>;
 	readonly probe: () => Promise<Probe>;
 }
 
@@ -31,6 +35,17 @@ const REFUSAL_STATUSES: ReadonlySet<number> = new Set([401, 403]);
 const TOKEN_ADVICE =
 	'The channel token may be mistyped, revoked or of another deployment. Copy it again from the channel account in the platform\'s console, and check "Authentication" in the node.';
 
+const NO_TOKEN_ADVICE =
+	'No token was sent: the Sub-Protocol in the credential is "-", and "Authentication" in the node puts no token into a frame. Enter the sub-protocol that the platform expects, or choose "In a Frame".';
+const TOKEN_LATER_ADVICE =
+	'The handshake holds no token: with this "Authentication" it comes in the first frame. Check the address in the credential, and whether the platform wants the token as a sub-protocol.';
+
+const HANDSHAKE_ADVICE: Readonly<Record<Whom['tokenIn'], string>> = {
+	frame: TOKEN_LATER_ADVICE,
+	handshake: TOKEN_ADVICE,
+	nothing: NO_TOKEN_ADVICE,
+};
+
 /** Like `explainEnd`, but asks by HTTP why a handshake failed: the native WebSocket does not say. */
 export async function whyEnded(
 	end: BridgeEnd,
@@ -41,7 +56,7 @@ export async function whyEnded(
 
 /** Why there is no connection. The kind `credential` means that trying again is no use: the account is refused. */
 export function explainEnd(end: BridgeEnd, whom: Whom, probe: Probe = { kind: 'nothing' }): Failure {
-	const { host, protocol } = whom;
+	const { host, protocol = '' } = whom;
 	const ended = (kind: FailureKind, message: string, advice: string): Failure => ({
 		kind,
 		message,
@@ -76,13 +91,14 @@ export function explainEnd(end: BridgeEnd, whom: Whom, probe: Probe = { kind: 'n
 	}
 }
 
-function explainClose({ code, reason }: BridgeEnd, { host, redact }: Whom): Failure {
+function explainClose({ code, reason }: BridgeEnd, { host, redact, tokenIn }: Whom): Failure {
 	const said = reason && excerpt(redact(reason), 120);
 	const why = said && `: ${said}`;
 	const details = { closeCode: code, ...(said && { reason: said }) };
 	if (REFUSAL_CODES.has(code)) {
 		const message = `${host} refused the channel account (close code ${code}${why})`;
-		return { kind: 'credential', message, advice: TOKEN_ADVICE, details };
+		const advice = tokenIn === 'nothing' ? NO_TOKEN_ADVICE : TOKEN_ADVICE;
+		return { kind: 'credential', message, advice, details };
 	}
 	const how = code === 1006 ? 'The connection was lost' : `It was closed with code ${code}${why}`;
 	const advice =
@@ -90,7 +106,7 @@ function explainClose({ code, reason }: BridgeEnd, { host, redact }: Whom): Fail
 	return { kind: 'unreachable', message: `The connection to ${host} ended. ${how}`, advice, details };
 }
 
-function explainHandshake({ host, protocol }: Whom, probe: Probe): Failure {
+function explainHandshake({ host, protocol, tokenIn }: Whom, probe: Probe): Failure {
 	if (probe.kind === 'unreachable') {
 		const { message, advice } = explainUnreached(probe.code, host, 'ws');
 		return { kind: 'unreachable', message, advice: `${advice}.`, details: { networkCode: probe.code } };
@@ -99,19 +115,20 @@ function explainHandshake({ host, protocol }: Whom, probe: Probe): Failure {
 		return {
 			kind: 'unreachable',
 			message: `${host} did not accept the WebSocket connection and does not say why`,
-			advice: `Either the connection was lost, or the platform does not choose the sub-protocol ${protocol}. Check the address and the "Sub-Protocol" in the credential.`,
+			advice: `Either the connection was lost, or the platform ${protocol === undefined ? 'expects a sub-protocol' : `does not choose the sub-protocol ${protocol}`}. Check the address and the "Sub-Protocol" in the credential.`,
 		};
 	}
 	const { status } = probe;
 	const details = { httpStatus: status };
 	if (REFUSAL_STATUSES.has(status)) {
-		const message = `${host} refused the channel token (HTTP ${status})`;
-		return { kind: 'credential', message, advice: TOKEN_ADVICE, details };
+		const refused = tokenIn === 'handshake' ? 'the channel token' : 'the WebSocket connection';
+		const message = `${host} refused ${refused} (HTTP ${status})`;
+		return { kind: 'credential', message, advice: HANDSHAKE_ADVICE[tokenIn], details };
 	}
 	const message = `${host} did not accept the WebSocket connection (HTTP ${status})`;
 	const advice =
 		status >= 500 || status === 429
 			? 'The platform is not available at the moment. Try again later.'
-			: `Check the WebSocket Base URL, the Bridge Path and the Sub-Protocol (${protocol}) in the credential.`;
+			: `Check the WebSocket Base URL, the Bridge Path and the Sub-Protocol (${protocol ?? 'none'}) in the credential.`;
 	return { kind: 'refused', message, advice, details };
 }

@@ -73,8 +73,13 @@ export function startListener(parts: ListenerParts): Listener {
 		});
 
 	const run = async (): Promise<void> => {
+		let isFirst = true;
 		while (!isStopped()) {
-			const end = await live();
+			// The guard was asked before the first connection.
+			const refusal = isFirst ? undefined : await parts.refusal();
+			isFirst = false;
+			if (isStopped()) return;
+			const end = refusal ?? (await live());
 			if (end === 'stopped' || isStopped()) return;
 			if (end === 'full') {
 				parts.onFull();
@@ -82,7 +87,7 @@ export function startListener(parts: ListenerParts): Listener {
 				await parts.room();
 				continue;
 			}
-			const failure = await whyEnded(end, parts);
+			const failure = 'cause' in end ? await whyEnded(end, parts) : end;
 			if (isStopped()) return;
 			if (failure.kind === 'credential') {
 				parts.onRefused(failure);

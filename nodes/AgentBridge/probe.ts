@@ -34,7 +34,7 @@ export async function probeHandshake(target: ProbeTarget, request: Request, cloc
 			Upgrade: 'websocket',
 			'Sec-WebSocket-Version': '13',
 			'Sec-WebSocket-Key': HANDSHAKE_KEY,
-			'Sec-WebSocket-Protocol': target.protocols.join(', '),
+			...(target.protocols.length > 0 && { 'Sec-WebSocket-Protocol': target.protocols.join(', ') }),
 		},
 		timeout: PROBE_DEADLINE_MS,
 		disableFollowRedirect: true,

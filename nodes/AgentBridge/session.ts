@@ -149,6 +149,13 @@ export class BridgeSession {
 	}
 
 	private async connect(): Promise<Result<BridgeLine>> {
+		// The guard was asked before the first connection.
+		const refused = this.connections > 0 ? await this.bridge.refusal() : undefined;
+		if (refused) return fail((this.fatal = refused));
+		return this.signal.aborted ? fail(CANCELLED) : await this.openLine();
+	}
+
+	private async openLine(): Promise<Result<BridgeLine>> {
 		const number = ++this.connections;
 		let isOpen = false;
 		const { promise, resolve } = Promise.withResolvers<BridgeEnd | BridgeLine>();

@@ -1,7 +1,7 @@
 import { fail, ok, type Result } from '../shared/errors/failure';
 import { readAnswer, type AnswerStreamParts } from '../shared/http/answerStream';
 import type { Outcome } from '../shared/http/outcome';
-import { failed, timedOut, withoutEnvelope, type InvokeCall, type Turn } from './call';
+import { failed, notAskedInTime, timedOut, withoutEnvelope, type InvokeCall, type Turn } from './call';
 import type { AgentReply } from './envelope';
 import { explainCall, type AgentFailure } from './failures';
 import { Reading } from './reading';
@@ -18,8 +18,11 @@ export interface Invoked {
 export interface AgentApi {
 	/** `POST …/Invoke` (§4.6), in one piece or as a stream. */
 	invoke(call: InvokeCall): Promise<Result<Invoked, AgentFailure>>;
-	/** Uploads a file that an Invoke call names by its address (§4.8). */
-	upload(media: File): Promise<Result<UploadedMedia>>;
+	/**
+	 * Uploads a file that an Invoke call names by its address (§4.8).
+	 * @param endByMs when nobody waits for it any more, by the clock's `now()`
+	 */
+	upload(media: File, endByMs: number): Promise<Result<UploadedMedia>>;
 }
 
 export interface AgentApiParts extends UploadParts, AnswerStreamParts {}
@@ -33,7 +36,7 @@ export function createAgentApi(parts: AgentApiParts): AgentApi {
 			const invoked = await invokeWithTries(parts, call);
 			return invoked.ok || !calls ? invoked : fail(calls.failed(invoked.failure));
 		},
-		upload: async (media) => await uploadMedia(parts, media),
+		upload: async (media, endByMs) => await uploadMedia(parts, media, endByMs),
 	};
 }
 
@@ -56,6 +59,7 @@ async function invokeWithTries(
 			return answer;
 		},
 	);
+	if (outcome.kind === 'cancelled' && !parts.signal?.aborted) return fail(notAskedInTime(call));
 	if (outcome.kind !== 'answered') {
 		const facts = { account, redact, sessionId: call.sessionId };
 		const failure = explainCall(outcome, { repeatability, tries }, facts);

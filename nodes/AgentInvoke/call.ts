@@ -52,6 +52,16 @@ export function failed(failure: AgentFailure): Outcome<Turn> {
 	return { kind: 'answered', data: fail(failure) };
 }
 
+/** Its turn came too late: there are too many requests for the rate. */
+export function notAskedInTime({ timeoutMs }: InvokeCall): Failure {
+	return {
+		kind: 'notSubmitted',
+		message: `The agent was not asked for this item, because other requests took more than ${Math.round(timeoutMs / 1000)} seconds`,
+		advice:
+			'Nothing was sent for it. Raise "Requests per Second" or "Timeout" in the options, or run fewer items at once.',
+	};
+}
+
 export function timedOut({ timeoutMs, sessionId }: InvokeCall): Failure {
 	return {
 		kind: 'timedOut',

@@ -1,3 +1,4 @@
+import { adviceOnPath } from '../../credentials/baseUrl';
 import type { Failure } from '../shared/errors/failure';
 import { excerpt, type JsonObject } from '../shared/text/json';
 import type { FailedOutcome } from '../shared/http/outcome';
@@ -75,10 +76,12 @@ export function explainRefusal(refusal: Refusal, facts: RefusalFacts): AgentFail
 	return {
 		...{ kind: 'refused', details },
 		message: `The platform refused the call: ${said}`,
-		advice:
-			'Nothing was run. Compare what is sent ("Preview Request") with the instance\'s API-call page in the console.',
+		advice: WHAT_TO_COMPARE,
 	};
 }
+
+const WHAT_TO_COMPARE =
+	'Nothing was run. Compare what is sent ("Preview Request") with the instance\'s API-call page in the console.';
 
 const NOT_SAID = 'The answer does not say that the call succeeded: "success_response" must be true';
 
@@ -230,26 +233,45 @@ function explainBusy({ text, status, sparesOthers, details }: Of<'busy'>, call: 
 	};
 }
 
-/** A plain client error says that there is no agent here, or that a gateway does not take the token. */
+/** A client error without an envelope is a gateway's: of the token, of the address, or of what was sent. */
 function explainPlainRefusal(
 	{ status, text }: Of<'refused'>,
 	{ account: { baseUrl, isDebugToken }, redact, isUpload }: RefusalFacts,
 ): Failure {
+	const said = quote(redact, text);
+	const failure = { details: { httpStatus: status } };
+	if (status === 401 || status === 403) {
+		return {
+			...failure,
+			kind: 'credential',
+			message: 'The platform does not accept the agent token',
+			advice: `Check the token in the FlowAgent credential.${isDebugToken ? DEBUG_TOKEN_ENDS : ''} The address said: ${said}`,
+		};
+	}
+	const whatToCheck = isUpload
+		? 'Check "Media Upload Path" in the FlowAgent credential.'
+		: `Check Invoke Path in the FlowAgent credential against the instance's API-call page. ${adviceOnPath(baseUrl)}`;
+	if (!SAY_NOT_HERE.has(status)) {
+		// Servers of another kind answer 400 to whatever they do not know.
+		const mayBeElsewhere = status === 400;
+		return {
+			...failure,
+			kind: mayBeElsewhere ? 'credential' : 'refused',
+			message: `The platform refused the ${isUpload ? 'file' : 'call'} (HTTP ${status}): ${said}`,
+			advice: status === 413 ? TOO_LARGE : `${WHAT_TO_COMPARE}${mayBeElsewhere ? ` ${whatToCheck}` : ''}`,
+		};
+	}
 	const where = `${originOf(baseUrl)} under this path (HTTP ${status})`;
-	const [message, advice] =
-		status === 401 || status === 403
-			? [
-					'The platform does not accept the agent token',
-					`Check the token in the FlowAgent credential.${isDebugToken ? DEBUG_TOKEN_ENDS : ''}`,
-				]
-			: isUpload
-				? [`Files cannot be uploaded to ${where}`, 'Check "Media Upload Path" in the FlowAgent credential.']
-				: [
-						`There is no agent at ${where}`,
-						"Check Base URL and Invoke Path in the FlowAgent credential against the instance's API-call page.",
-					];
 	return {
-		...{ kind: 'credential', message, details: { httpStatus: status } },
-		advice: `${advice} The address said: ${quote(redact, text)}`,
+		...failure,
+		kind: 'credential',
+		message: isUpload ? `Files cannot be uploaded to ${where}` : `There is no agent at ${where}`,
+		advice: `${whatToCheck} The address said: ${said}`,
 	};
 }
+
+/** HTTP statuses of an address or a method that a server does not have. */
+const SAY_NOT_HERE: ReadonlySet<number> = new Set([404, 405, 410]);
+
+const TOO_LARGE =
+	'Nothing was run. Send less text or smaller files: the limit is a setting of your deployment.';

@@ -56,6 +56,7 @@ export function hintAtEmpty(
 	{ paths, hasEnvelope }: Deployment,
 	readFrom: JsonObject = {},
 ): string {
+	if (found.length === 0) return "The agent's answer is empty: the platform sent no data with it.";
 	const all = [...paths.answer, ...(inPieces ? paths.delta : [])].map((path) => `"${path}"`);
 	const looked = [...new Set(all)].join(' and ');
 	const keys = found.slice(0, KEYS_SHOWN).map((key) => excerpt(key, 40));
@@ -65,7 +66,7 @@ export function hintAtEmpty(
 	);
 	const also = others.length > 0 ? ` It found ${others.join(', ')}.` : '';
 	const advice = 'If the text stands elsewhere, set "Answer Path" in the FlowAgent credential.';
-	return `The agent's answer is empty: the node looked at ${looked} in ${hasEnvelope ? '"data"' : 'the answer'}, which holds ${keys.join(', ') || 'nothing'}${rest}.${also} ${advice}`;
+	return `The agent's answer is empty: the node looked at ${looked} in ${hasEnvelope ? '"data"' : 'the answer'}, which holds ${keys.join(', ')}${rest}.${also} ${advice}`;
 }
 
 const UNTOLD_INTERRUPT: Interrupt = { id: '', kind: 'question', tool: '', arguments: {}, question: '' };

@@ -42,19 +42,13 @@ export class SessionClaims {
 	/** Keys whose turn has come. */
 	private readonly begun = new Set<string>();
 	private readonly ending = new AbortController();
-	/** Why claims could not be written. */
-	unwritable: Result<undefined> | undefined;
 
 	constructor(private readonly parts: ClaimParts) {
 		const { table, remove, keeper } = parts;
 		const rows = {
 			...{ ownerColumn: 'rowKey', ownerPrefix: CLAIM_PREFIX },
 			read: async (keys: readonly string[]) => await table.read('entryKey', keys),
-			insert: async (claims: readonly TableRow[]) => {
-				const added = await table.insert(claims, true);
-				if (!added.ok) this.unwritable = added;
-				return added;
-			},
+			insert: async (claims: readonly TableRow[]) => await table.insert(claims, true),
 			remove: async (owners: readonly string[]) => await table.remove('rowKey', owners),
 			removeLater: (owner: string) => void remove([owner]),
 			began: (owner: string) => keeper.hold(owner),

@@ -4,7 +4,7 @@ import type { Clock } from '../shared/run/clock';
 import { keyText, NEVER_MS, storable } from '../shared/dataTable/cells';
 import type { DataTable, TableRow } from '../shared/dataTable/table';
 import { ok, type Result } from '../shared/errors/failure';
-import { createBatcher, type Batcher } from '../shared/idempotency/batcher';
+import { createBatcher, type Batcher } from '../shared/run/batcher';
 import type { KeyRows, StoredSession } from './sessionRows';
 
 export interface SessionSettings {
@@ -40,8 +40,13 @@ export interface WriterParts {
 	readonly clock: Clock;
 	readonly mappings: Map<string, Mapping>;
 	readonly entryKey: (key: string) => string;
-	/** What the table says of keys that others may have taken over. */
-	readonly look: (keys: readonly string[]) => Promise<Result<ReadonlyMap<string, KeyRows>>>;
+	/** What the table says of keys that others may have taken over, without the rows of `ignored`, which are one's own. */
+	readonly look: (
+		keys: readonly string[],
+		ignored: ReadonlySet<string>,
+	) => Promise<Result<ReadonlyMap<string, KeyRows>>>;
+	/** Told of a key whose session was not written, because another execution has opened one meanwhile. */
+	readonly dropped: (key: string) => void;
 	/** Whether a write of new rows also removes expired ones. */
 	readonly isSweepDue: () => boolean;
 }
@@ -49,15 +54,24 @@ export interface WriterParts {
 /** A new session ID is in the table within a second. */
 const WRITE_WITHIN_MS = 500;
 
+/** After a failed write, and at the end of the run. */
+const REPEAT_MS = 5_000;
+const LAST_PAUSES_MS = [500, 1_000, 2_000];
+
 type Entry = readonly [key: string, change: Change];
 
 /** Writes what a run learns of sessions: in batches, and one after the other, so that the last word stays. */
 export class SessionWriter {
 	private readonly pending = new Map<string, Change>();
+	/** Whether others may have opened a session that this run opened as well. */
+	hasLate = false;
 	private readonly ending = new AbortController();
 	private readonly batches: Batcher<string, Result<undefined>>;
 	private readonly writes: Array<Promise<Result<undefined>>> = [];
 	private last: Promise<unknown> = Promise.resolve();
+	private isWaitingToRepeat = false;
+	/** Whether a write had to be repeated. */
+	private hasFailed = false;
 
 	constructor(
 		private readonly settings: SessionSettings,
@@ -69,6 +83,7 @@ export class SessionWriter {
 
 	/** Writes a change within a second. Rows are made at the time of writing, with all that is known by then. */
 	later(key: string, change: Change): void {
+		if (change.kind === 'settle' && change.isLate) this.hasLate = true;
 		const before = this.pending.get(key);
 		if (!before || before.kind === 'touch') this.pending.set(key, change);
 		else if ('owner' in change && change.owner !== undefined) void this.remove([change.owner]);
@@ -98,7 +113,15 @@ export class SessionWriter {
 		this.ending.abort();
 		await this.now(keys);
 		const written = await Promise.all(this.writes.splice(0));
-		return written.find(({ ok: isOk }) => !isOk) ?? ok(undefined);
+		// A failure that was repeated with success is none.
+		let last: Result<undefined> = written.find(({ ok: isOk }) => !isOk) ?? ok(undefined);
+		if (this.hasFailed && this.pending.size === 0) last = ok(undefined);
+		for (const pauseMs of LAST_PAUSES_MS) {
+			if (this.pending.size === 0) break;
+			await this.parts.clock.sleep(pauseMs);
+			last = await this.writeInTurn();
+		}
+		return last;
 	}
 
 	private async writeInTurn(): Promise<Result<undefined>> {
@@ -112,6 +135,7 @@ export class SessionWriter {
 	}
 
 	private async writeAll(): Promise<Result<undefined>> {
+		const before = new Map(this.parts.mappings);
 		const entries = await this.takePending();
 		const { table, clock, isSweepDue } = this.parts;
 		const rowsOf = (...kinds: ReadonlyArray<Change['kind']>): TableRow[] =>
@@ -126,7 +150,9 @@ export class SessionWriter {
 		];
 		for (const step of steps) {
 			const done = await step();
-			if (!done.ok) return done;
+			if (done.ok) continue;
+			this.putBack(entries, before);
+			return done;
 		}
 		this.markStored(entries);
 		const leftOver = entries.flatMap(([, change]) => (change.kind === 'replace' ? (change.owner ?? []) : []));
@@ -139,18 +165,47 @@ export class SessionWriter {
 	private async takePending(): Promise<Entry[]> {
 		const entries = [...this.pending];
 		this.pending.clear();
-		const late = entries.flatMap(([key, change]) => (change.kind === 'settle' && change.isLate ? [key] : []));
+		const late = entries.flatMap(([key, change]) =>
+			change.kind === 'settle' && change.isLate ? [{ key, owner: change.owner }] : [],
+		);
 		if (late.length === 0) return entries;
-		const seen = await this.parts.look(late);
+		const seen = await this.parts.look(
+			late.map(({ key }) => key),
+			new Set(late.map(({ owner }) => owner)),
+		);
 		if (!seen.ok) return entries;
 		return entries.filter(([key, change]) => {
 			if (change.kind !== 'settle' || !change.isLate) return true;
 			const { session, claimId } = seen.value.get(key) ?? {};
 			if (!session && claimId === undefined) return true;
 			void this.remove([change.owner]);
+			this.parts.dropped(key);
 			if (session) this.parts.mappings.set(key, { ...session, added: 0, isStored: true });
 			return false;
 		});
+	}
+
+	/** What was not written is written with the next batch, unless more is known by then. */
+	private putBack(entries: readonly Entry[], before: ReadonlyMap<string, Mapping>): void {
+		this.hasFailed = true;
+		const { mappings } = this.parts;
+		for (const [key, change] of entries) {
+			const later = this.pending.get(key);
+			if (!later || later.kind === 'touch') this.pending.set(key, change);
+			const mapping = mappings.get(key);
+			const unwritten = before.get(key)?.added ?? 0;
+			if (mapping)
+				mappings.set(key, { ...mapping, added: mapping.added + unwritten, turns: mapping.turns - unwritten });
+		}
+		void this.writeAgain();
+	}
+
+	private async writeAgain(): Promise<void> {
+		if (this.isWaitingToRepeat || this.ending.signal.aborted) return;
+		this.isWaitingToRepeat = true;
+		await this.parts.clock.sleep(REPEAT_MS, this.ending.signal);
+		this.isWaitingToRepeat = false;
+		if (this.pending.size > 0) this.writes.push(this.writeInTurn());
 	}
 
 	private markStored(entries: readonly Entry[]): void {

@@ -45,6 +45,8 @@ export class SessionStore {
 	private readonly contested = new Set<string>();
 	/** Turns in sessions that were used by their ID. */
 	private readonly resumed = new Map<string, number>();
+	/** Keys whose session another execution opened as well: theirs counts. */
+	private readonly replaced = new Set<string>();
 	private readonly parts: SessionParts;
 	private readonly writer: SessionWriter;
 	private readonly keeper: RowKeeper;
@@ -63,7 +65,8 @@ export class SessionStore {
 		this.writer = new SessionWriter(settings, {
 			...{ table, clock, isSweepDue, mappings: this.mappings },
 			entryKey: (key) => this.entryKey(key),
-			look: async (keys) => await this.readKeys(keys),
+			look: async (keys, ignored) => await this.readKeys(keys, ignored),
+			dropped: (key) => this.replaced.add(key),
 		});
 		const keeper = new RowKeeper(table, clock);
 		this.keeper = keeper;
@@ -141,7 +144,7 @@ export class SessionStore {
 				// Somebody forgot the session that this run knew.
 				if (!voidId) this.mappings.delete(key);
 				const claimed = await this.claims.claim(key, contender);
-				if (!claimed.ok) return this.claims.unwritable ? ok('') : explainTable(claimed);
+				if (!claimed.ok) return explainTable(claimed);
 				if (claimed.value.kind === 'won') return ok('');
 				sight = claimed.value;
 			}
@@ -177,6 +180,15 @@ export class SessionStore {
 		await this.claims.release(key);
 	}
 
+	/**
+	 * Keys of sessions that this run opened and that are not kept, because another execution took it for dead and opened
+	 * one of its own.
+	 */
+	async replacedKeys(): Promise<ReadonlySet<string>> {
+		if (this.writer.hasLate) await this.writer.now([]);
+		return this.replaced;
+	}
+
 	/** Writes what is known of a key, so that the next turn finds it. */
 	async settle(key: string): Promise<void> {
 		await this.writer.now([key]);
@@ -202,7 +214,7 @@ export class SessionStore {
 		await released;
 		const results = [written, await resumed, await this.strictOrder.flush()];
 		await this.keeper.flush();
-		return results.find(({ ok: isOk }) => !isOk) ?? this.claims.unwritable ?? ok(undefined);
+		return results.find(({ ok: isOk }) => !isOk) ?? ok(undefined);
 	}
 
 	/** What needs no look into the table. */
@@ -249,7 +261,10 @@ export class SessionStore {
 		};
 	}
 
-	private async readKeys(keys: readonly string[]): Promise<Result<ReadonlyMap<string, KeyRows>>> {
+	private async readKeys(
+		keys: readonly string[],
+		ignored?: ReadonlySet<string>,
+	): Promise<Result<ReadonlyMap<string, KeyRows>>> {
 		const byEntry = new Map(keys.map((key) => [this.entryKey(key), key]));
 		const read = await this.table.read('entryKey', [...byEntry.keys()]);
 		if (!read.ok) return read;
@@ -258,7 +273,7 @@ export class SessionStore {
 			new Map(
 				found.flatMap(([entryKey, rows]): Array<[string, KeyRows]> => {
 					const key = byEntry.get(entryKey);
-					return key === undefined ? [] : [[key, this.readRows(rows)]];
+					return key === undefined ? [] : [[key, this.readRows(rows, { ignored })]];
 				}),
 			),
 		);
@@ -266,7 +281,10 @@ export class SessionStore {
 
 	private readRows(
 		rows: readonly TableRow[],
-		{ ignored, voidId = '' }: { readonly ignored?: ReadonlySet<string>; readonly voidId?: string } = {},
+		{
+			ignored,
+			voidId = '',
+		}: { readonly ignored?: ReadonlySet<string> | undefined; readonly voidId?: string } = {},
 	): KeyRows {
 		const { clock } = this;
 		return readKeyRows(rows, {

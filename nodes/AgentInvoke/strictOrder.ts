@@ -3,7 +3,7 @@ import { randomUUID } from 'crypto';
 import type { Clock } from '../shared/run/clock';
 import type { CellValue, DataTable, TableRow } from '../shared/dataTable/table';
 import { fail, ok, type Result } from '../shared/errors/failure';
-import { createBatcher, type Batcher } from '../shared/idempotency/batcher';
+import { createBatcher, type Batcher } from '../shared/run/batcher';
 import type { RowKeeper } from './rowKeeper';
 import type { Sightings } from './sessionRows';
 import type { Waiting } from './waiting';

@@ -12,7 +12,7 @@ import type { InterruptRounds } from './rounds';
 import type { SessionStore } from './sessions';
 import { textOf } from '../shared/text/textOf';
 import { untilFree } from './busySession';
-import type { TurnQueue } from './turnQueue';
+import type { Slot } from '../shared/run/keyedQueue';
 import type { TurnCalls } from './turnCalls';
 import { TurnSession, type SessionChoice, type TurnOrder } from './turnSession';
 import type { Waiting } from './waiting';
@@ -27,6 +27,8 @@ export interface AgentTurn {
 		readonly sessions: SessionStore;
 	};
 	readonly session: SessionChoice;
+	/** In the queue of its session; without it nobody is waited for. */
+	readonly slot?: Slot | undefined;
 	/** Answers an interrupt, so it counts as a round of the same step. */
 	readonly isResume: boolean;
 	/** Uploads files and builds the body; called when the item's turn comes. */
@@ -56,8 +58,6 @@ export interface CallParts {
 	readonly ledger: Ledger | undefined;
 	readonly memory: RetryMemory;
 	readonly rounds: InterruptRounds;
-	/** Of the process, in which turns of a key follow each other. */
-	readonly queue: TurnQueue;
 	/** A number in [0, 1). */
 	readonly random: () => number;
 	readonly waiting: Waiting;
@@ -75,11 +75,10 @@ export class TurnTaker {
 	) {
 		this.agent = turn.line.agent;
 		const { sessions } = turn.line;
-		const { agent } = this;
-		const { queue, clock } = parts;
+		const { clock } = parts;
 		const { turnOrder } = settings;
 		this.session = new TurnSession(turn.session, {
-			...{ agent, sessions, queue, clock, turnOrder, isResume: turn.isResume },
+			...{ sessions, clock, turnOrder, slot: turn.slot, isResume: turn.isResume },
 		});
 	}
 

@@ -3,7 +3,7 @@ import { fail, ok, type Result } from '../shared/errors/failure';
 import type { UsedSession } from './record';
 import type { SessionStore } from './sessions';
 import type { StrictPlace } from './strictOrder';
-import type { Ticket, TurnQueue } from './turnQueue';
+import type { Slot } from '../shared/run/keyedQueue';
 import type { Waiting } from './waiting';
 
 /** Which session an item's turn belongs to. */
@@ -19,10 +19,9 @@ export type SessionChoice =
 export type TurnOrder = 'arrival' | 'strict';
 
 export interface TurnSessionParts {
-	readonly agent: string;
 	readonly sessions: SessionStore;
-	/** Shared by all executions of the process. */
-	readonly queue: TurnQueue;
+	/** In the queue of the process for this session. */
+	readonly slot: Slot | undefined;
 	readonly clock: Clock;
 	readonly turnOrder: TurnOrder;
 	/** It answers an interrupt in a session that may be that of a key. */
@@ -33,7 +32,6 @@ export interface TurnSessionParts {
 export class TurnSession {
 	/** Empty if the session is not mapped. */
 	readonly key: string;
-	private ticket: Ticket | undefined;
 	private place: StrictPlace | undefined;
 
 	constructor(
@@ -55,31 +53,28 @@ export class TurnSession {
 
 	/**
 	 * Waits for the turn of this key, and for its session or the right to open one. Whoever holds something here waits
-	 * only for what comes later in this order, so that no two wait for each other: line, queue, session.
+	 * only for what comes later in this order, so that no two wait for each other: queue, line, session.
 	 * `end` must follow, however it ends.
 	 */
 	async begin(waiting: Waiting): Promise<Result<undefined>> {
 		const { key, parts } = this;
+		const { sessions, slot, clock } = parts;
+		if (slot && !slot.isFirst) {
+			waiting.pause();
+			// Those before it may be waiting for what this run claimed ahead.
+			if (key) await sessions.release(key);
+			await slot.wait(waiting.untilMs - clock.now(), clock, waiting.signal);
+		}
+		const stop = waiting.whyStop();
+		if (stop) return fail(stop);
 		if (!key) return ok(undefined);
-		const { agent, sessions, queue, clock } = parts;
 		if (parts.turnOrder === 'strict') {
 			await sessions.release(key);
 			const place = await sessions.lineUp(key, waiting);
 			if (!place.ok) return place;
 			this.place = place.value;
 		}
-		const ticket = queue.enter(JSON.stringify([agent, key]));
-		this.ticket = ticket;
-		const isBehind = !ticket.isFirst;
-		if (isBehind) {
-			waiting.pause();
-			// Those before it may be waiting for what this run claimed ahead.
-			await sessions.release(key);
-			await ticket.wait(waiting.untilMs - clock.now(), clock, waiting.signal);
-		}
-		const stop = waiting.whyStop();
-		if (stop) return fail(stop);
-		const isOld = isBehind || this.place?.hasWaited === true;
+		const isOld = slot?.isBehindOthers === true || this.place?.hasWaited === true;
 		const obtained = await sessions.obtain(key, waiting, { isOld });
 		return obtained.ok ? ok(undefined) : obtained;
 	}
@@ -108,15 +103,16 @@ export class TurnSession {
 
 	/** The turn is over: the next one finds what is known of the session. @param isStopped nothing is waited for */
 	async end(isStopped: boolean): Promise<void> {
-		const { key, ticket, place } = this;
+		const { key, place } = this;
+		const { slot } = this.parts;
 		const told = async (): Promise<void> => {
 			if (!key) return;
 			await this.parts.sessions.release(key);
-			if (place || ticket?.isWanted) await this.parts.sessions.settle(key);
+			if (place || slot?.isWanted) await this.parts.sessions.settle(key);
 			await place?.leave();
 		};
 		const telling = told();
 		if (!isStopped) await telling;
-		ticket?.leave();
+		slot?.leave();
 	}
 }

@@ -37,7 +37,6 @@ export async function takeTurns(
 ): Promise<TurnOutcome[]> {
 	const { clock, signal } = parts;
 	const limit = pLimit(settings.concurrency);
-	const lastOf = new Map<unknown, Promise<TurnOutcome>>();
 	const ending = new AbortController();
 	const take = async (turn: AgentTurn): Promise<Result<TurnResult>> => {
 		const giveBack = await takePlace(limit);
@@ -53,20 +52,20 @@ export async function takeTurns(
 			giveBack();
 		}
 	};
-	const takeAfter = async (before: Promise<TurnOutcome> | undefined, turn: AgentTurn) => {
-		await before;
+	const takeOne = async (turn: AgentTurn): Promise<TurnOutcome> => {
 		const outcome: TurnOutcome = { itemIndex: turn.itemIndex, result: await take(turn) };
+		turn.slot?.leave();
 		await parts.received(outcome);
 		return outcome;
 	};
 	if (settings.turnOrder === 'arrival') expectKeys(turns, settings.concurrency);
-	const outcomes = turns.map((turn) => {
-		const conversation = conversationOf(turn);
-		const outcome = takeAfter(lastOf.get(conversation), turn);
-		lastOf.set(conversation, outcome);
-		return outcome;
+	const conversations = [...Map.groupBy(turns, conversationOf).values()].map(async (conversation) => {
+		const outcomes: TurnOutcome[] = [];
+		for (const turn of conversation) outcomes.push(await takeOne(turn));
+		return outcomes;
 	});
-	return await Promise.all(outcomes);
+	const outcomes = await Promise.all(conversations);
+	return outcomes.flat().sort((a, b) => a.itemIndex - b.itemIndex);
 }
 
 /**

@@ -2,6 +2,7 @@ import { badInput, fail, ok, type Result } from '../shared/errors/failure';
 import { parseJson } from '../shared/text/json';
 import { redactJson, type Redact } from '../shared/text/redact';
 import type { Retry } from '../shared/http/retry';
+import type { Clock } from '../shared/run/clock';
 import type { SendHttp } from '../shared/http/exchange';
 import type { Outcome } from '../shared/http/outcome';
 import { classify } from '../shared/platform/envelope';
@@ -20,6 +21,7 @@ export interface UploadParts {
 	readonly account: AgentAccount;
 	readonly send: SendHttp;
 	readonly retry: Retry;
+	readonly clock: Clock;
 	readonly redact: Redact;
 }
 
@@ -29,8 +31,13 @@ const UPLOAD_TRIES = 4;
 /**
  * Uploads a file that an Invoke call names by its address (§4.8).
  * @param media sent anew by each try, from its start
+ * @param endByMs when nobody waits for it any more, by the clock's `now()`
  */
-export async function uploadMedia(parts: UploadParts, media: File): Promise<Result<UploadedMedia>> {
+export async function uploadMedia(
+	parts: UploadParts,
+	media: File,
+	endByMs: number,
+): Promise<Result<UploadedMedia>> {
 	const { account, redact } = parts;
 	const { mediaUploadPath, baseUrl } = account;
 	if (!mediaUploadPath) {
@@ -44,8 +51,11 @@ export async function uploadMedia(parts: UploadParts, media: File): Promise<Resu
 	// Two uploads of a file do no harm: only the address of one is used.
 	const repeatability = 'read';
 	const { outcome, tries } = await parts.retry(
-		{ repeatability, lane: 'work', tries: UPLOAD_TRIES },
-		async () => await uploadOnce(parts, `${baseUrl}${mediaUploadPath}`, media),
+		{ repeatability, lane: 'work', tries: UPLOAD_TRIES, endByMs },
+		async () => {
+			const timeoutMs = Math.min(UPLOAD_TIMEOUT_MS, Math.max(0, endByMs - parts.clock.now()));
+			return await uploadOnce(parts, `${baseUrl}${mediaUploadPath}`, media, timeoutMs);
+		},
 	);
 	if (outcome.kind === 'answered') return outcome.data;
 	return fail(
@@ -57,10 +67,11 @@ async function uploadOnce(
 	{ account, send, redact }: UploadParts,
 	url: string,
 	media: File,
+	timeoutMs: number,
 ): Promise<Outcome<Result<UploadedMedia>>> {
 	const form = new FormData();
 	form.append(account.deployment.mediaPart, media);
-	const exchange = await send({ method: 'POST', url, form, timeoutMs: UPLOAD_TIMEOUT_MS });
+	const exchange = await send({ method: 'POST', url, form, timeoutMs });
 	const status = exchange.kind === 'reply' ? exchange.status : 0;
 	const parsed = exchange.kind === 'reply' ? parseJson(exchange.text) : undefined;
 	const envelope = readEnvelope(parsed && redactJson(parsed, redact.known), account.deployment, status);
@@ -84,6 +95,13 @@ function readMedia(
 ): Result<UploadedMedia> {
 	const given = textAt(data, deployment.paths.mediaUrl);
 	const url = URL.canParse(given, baseUrl) && given ? new URL(given, baseUrl).href : '';
+	if (Object.keys(data).length === 0) {
+		return fail({
+			kind: 'unclear',
+			message: 'The platform took the file, but its answer holds no data',
+			advice: 'The agent was not asked. Run the item again later.',
+		});
+	}
 	if (!url) {
 		return fail(
 			badInput(

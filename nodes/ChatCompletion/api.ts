@@ -125,9 +125,9 @@ class AnswerReading {
 			return 'closed';
 		}
 		const json = parseJson(text);
-		this.error = errorIn(json ?? null) ?? (name === 'error' ? { text, status: undefined } : undefined);
+		this.error = errorIn(json ?? null) ?? (name === 'error' ? errorEvent(json, text) : undefined);
 		if (this.error) return 'closed';
-		if (isJsonObject(json)) return await this.takeChunk(unwrapped(json), isWholeBody);
+		if (isJsonObject(json)) return await this.takeChunk(unwrapped(json), text.length, isWholeBody);
 		// Text between the chunks ("ping") means nothing; an unreadable chunk is a hole in an answer that is billed.
 		if (text.startsWith('{')) {
 			this.started = true;
@@ -136,7 +136,7 @@ class AnswerReading {
 		return 'nothing';
 	}
 
-	private async takeChunk(chunk: JsonObject, isWholeBody: boolean): Promise<EventMeaning> {
+	private async takeChunk(chunk: JsonObject, chars: number, isWholeBody: boolean): Promise<EventMeaning> {
 		const { builder } = this;
 		const { size, isFinished } = builder;
 		this.started ||= Array.isArray(chunk.choices) && chunk.choices.some(isJsonObject);
@@ -144,13 +144,22 @@ class AnswerReading {
 		this.error = errorInChoice(chunk);
 		// An error after the finish reason does not spoil the answer.
 		this.failed ||= this.error !== undefined && !isFinished;
+		this.refuseExcess(chars);
 		await this.tell(builder.add(chunk));
+		this.refuseExcess(0);
 		if (isWholeBody) this.closed = this.spoke;
 		if (this.closed || this.error) return 'closed';
-		if (builder.excess) throw new BodyEnded('ERR_TOO_LARGE', builder.excess);
 		if (builder.isFinished || builder.hasFailed) return 'finished';
 		// Comments, empty chunks and blanks only keep the connection alive.
 		return builder.size > size ? 'progress' : 'nothing';
+	}
+
+	/** A whole body of the largest size is within the limit, so `chars` may count what is not text of the answer. */
+	private refuseExcess(chars: number): void {
+		const excess = this.builder.excessWith(chars);
+		if (!excess) return;
+		this.failed = true;
+		throw new BodyEnded('ERR_TOO_LARGE', excess);
 	}
 
 	private async tell(piece: ChatPiece): Promise<void> {
@@ -229,6 +238,11 @@ class AnswerReading {
 			...(Object.keys(counts).length > 0 && { usage: counts }),
 		};
 	}
+}
+
+/** What an event named "error" says: an error of its own shape, or words. */
+function errorEvent(json: Json | undefined, text: string): ServiceError {
+	return errorIn({ error: json ?? text }) ?? { text, status: undefined };
 }
 
 /** Some gateways put the answer into the envelope of the other interfaces (§7.1). */

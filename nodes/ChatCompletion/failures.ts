@@ -1,3 +1,4 @@
+import { adviceOnPath } from '../../credentials/baseUrl';
 import type { Failure } from '../shared/errors/failure';
 import { isJsonObject, objectsIn, type Json, type JsonObject } from '../shared/text/json';
 import type { FailedOutcome } from '../shared/http/outcome';
@@ -111,13 +112,13 @@ export function explainChat(outcome: FailedOutcome, facts: CallFacts): Failure {
 	return {
 		kind: 'refused',
 		message: `The platform refused the question: ${said}`,
-		advice: adviceFor(outcome.status, said),
+		advice: adviceFor(outcome.status, said, facts.baseUrl),
 		// An error in an HTTP 200 response that names no status has none.
 		details: outcome.status >= 400 ? { httpStatus: outcome.status } : {},
 	};
 }
 
-function adviceFor(status: number, said: string): string {
+function adviceFor(status: number, said: string, baseUrl: string): string {
 	if (status === 429) return 'Check the credit and the limits of the account, or use a key of another one.';
 	// First, because the property may have any name.
 	if (/additionalProperties|\brequired\W+is required/i.test(said)) {
@@ -136,7 +137,7 @@ function adviceFor(status: number, said: string): string {
 		return 'Send less text or fewer images, or lower "Max Tokens" in the node\'s options.';
 	}
 	if (status === 404 && !/model/i.test(said)) {
-		return 'Check the Base URL in the credential: it is the address of the platform\'s API without a path such as "/api" at its end. Check the model\'s ID, too.';
+		return `${adviceOnPath(baseUrl)} Check the model's ID, too.`;
 	}
 	if (/model/i.test(said)) {
 		return "Check the model's ID: it is the one that the platform's console shows, upper and lower case included.";

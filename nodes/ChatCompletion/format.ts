@@ -1,6 +1,7 @@
 import { Validator } from 'jsonschema';
 
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../shared/errors/failure';
+import { lostDigitsIn } from '../shared/form/pastedJson';
 import {
 	excerpt,
 	isJsonObject,
@@ -49,7 +50,7 @@ export function readSchema(value: unknown): Result<AnswerFormat> {
 	}
 	const wrapping = isJsonObject(parsed.json_schema) ? parsed.json_schema : parsed;
 	const schema = isJsonObject(wrapping.schema) ? wrapping.schema : wrapping;
-	const refusal = refuseSchema('"JSON Schema"', schema);
+	const refusal = refuseSchema('"JSON Schema"', schema) ?? refuseRoundedBound('"JSON Schema"', value);
 	if (refusal) return fail(refusal);
 	const given = typeof wrapping.name === 'string' ? wrapping.name : '';
 	const name = given.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'answer';
@@ -65,6 +66,16 @@ export function refuseSchema(name: string, schema: JsonObject): Failure | undefi
 	return badInput(
 		`${name} refers to "${excerpt(missing, 80)}", which is not in it`,
 		'Correct the "$ref", or add what it refers to, e.g. under "$defs".',
+	);
+}
+
+/** Refuses a schema with an integer beyond 2^53, e.g. as a bound: it would be sent as another number. */
+export function refuseRoundedBound(name: string, value: unknown): Failure | undefined {
+	const lost = lostDigitsIn(value);
+	if (lost === undefined) return undefined;
+	return badInput(
+		`${name} contains the number ${excerpt(lost, 40)}, which would lose digits`,
+		`Enter a number up to ${Number.MAX_SAFE_INTEGER}, or leave the bound out.`,
 	);
 }
 

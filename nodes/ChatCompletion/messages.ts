@@ -1,4 +1,5 @@
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../shared/errors/failure';
+import { refuseLostDigits } from '../shared/form/pastedJson';
 import {
 	excerpt,
 	isJsonObject,
@@ -115,6 +116,8 @@ export function messagesFromJson(value: unknown): Result<Json[]> {
 		const problem = whyNoMessage(message);
 		if (problem) return fail(noMessages(`Message ${index + 1} ${problem}`));
 	}
+	const rounded = refuseLostDigits('Messages', value);
+	if (rounded) return fail(rounded);
 	// An expression may give a value that cannot be sent, e.g. one that contains itself.
 	return jsonText(list) === undefined
 		? fail(noMessages('"Messages" cannot be written as JSON'))

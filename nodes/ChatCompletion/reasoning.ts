@@ -1,5 +1,3 @@
-import { isJsonObject, type Json } from '../shared/text/json';
-
 /** Where a model's reasoning can be (§2.6); servers use one or several of these. */
 export type ReasoningPlace = 'reasoning_content' | 'reasoning' | 'reasoning_details' | 'parts' | 'tags';
 
@@ -48,21 +46,4 @@ function distinct(texts: readonly string[]): string[] {
 			return own !== '' && !isContained;
 		})
 		.map((text) => text.trim());
-}
-
-/** Where text can be within an object of an unknown shape, the likeliest first. */
-const TEXT_KEYS = ['text', 'thinking', 'reasoning', 'reasoning_content', 'content', 'summary', 'value'];
-const DEEPEST = 6;
-
-/** All text in a value of an unknown shape: a string, a list of `{ text }`, and the like. */
-export function textIn(value: Json | undefined, depth = 0): string {
-	if (typeof value === 'string') return value;
-	if (depth > DEEPEST || value === undefined) return '';
-	if (Array.isArray(value)) return value.map((part) => textIn(part, depth + 1)).join('');
-	if (!isJsonObject(value)) return '';
-	for (const key of TEXT_KEYS) {
-		const text = textIn(value[key], depth + 1);
-		if (text) return text;
-	}
-	return '';
 }

@@ -1,8 +1,9 @@
+import { partsOf, textIn } from '../shared/chat/contentParts';
 import { isJsonObject, objectsIn, type Json, type JsonObject } from '../shared/text/json';
 import { FieldJoiner, mergeUsage } from './fieldJoiner';
-import { ReasoningCollector, textIn } from './reasoning';
+import { ReasoningCollector } from './reasoning';
 import { splitAtLoneClosing, ThinkSplitter, type SplitText } from './thinkTags';
-import { ToolCallJoiner, type ToolCall } from './toolCalls';
+import { MOST_TOOL_CALLS, ToolCallJoiner, type ToolCall } from './toolCalls';
 
 /** Token counts, as far as the platform sends them. */
 export interface ChatUsage {
@@ -38,7 +39,6 @@ const FAILED = 'error';
 
 /** The same as for one event. */
 const MOST_CHARS = 32 * 1024 * 1024;
-const MOST_TOOL_CALLS = 1_000;
 
 /** The same in each chunk; the first non-empty one is taken. */
 const NAMES = ['id', 'model', 'created', 'system_fingerprint'] as const;
@@ -106,10 +106,13 @@ export class AnswerBuilder {
 		return this.textSize + this.reasoning.size + this.toolCalls.size;
 	}
 
-	/** Why the answer is too large; empty if it is not. */
-	get excess(): string {
-		if (this.toolCalls.count > MOST_TOOL_CALLS) return `it contains more than ${MOST_TOOL_CALLS} tool calls`;
-		return this.size > MOST_CHARS ? `it contains more than ${MOST_CHARS} characters` : '';
+	/**
+	 * Why the answer is too large; empty if it is not.
+	 * @param moreChars of a chunk that is about to be added
+	 */
+	excessWith(moreChars: number): string {
+		if (this.toolCalls.isTooMany) return `it contains more than ${MOST_TOOL_CALLS} tool calls`;
+		return this.size + moreChars > MOST_CHARS ? `it contains more than ${MOST_CHARS} characters` : '';
 	}
 
 	answer(): ChatAnswer {
@@ -183,19 +186,6 @@ export class AnswerBuilder {
 /** An ID, which some servers send as a number. */
 function nameIn(value: Json | undefined): string {
 	return typeof value === 'number' ? String(value) : textIn(value);
-}
-
-/** Content is text, or a list of parts, some of which may be reasoning. */
-function partsOf(value: Json | undefined): ChatPiece {
-	if (!Array.isArray(value)) return { content: textIn(value), reasoning: '' };
-	let content = '';
-	let reasoning = '';
-	for (const part of value) {
-		const type = isJsonObject(part) && typeof part.type === 'string' ? part.type : 'text';
-		if (/think|reason/.test(type)) reasoning += textIn(part);
-		else if (!/image|audio|video|file/.test(type)) content += textIn(part);
-	}
-	return { content, reasoning };
 }
 
 /** Token counts of a chunk: in its own field, in a vendor's such as "x_groq", or in the choice. */

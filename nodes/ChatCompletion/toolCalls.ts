@@ -25,21 +25,29 @@ interface OpenCall extends Piece {
 	brackets: BracketCount;
 }
 
+/** No real answer has so many; what comes after the first call beyond them is dropped. */
+export const MOST_TOOL_CALLS = 1_000;
+
 /**
  * Joins tool calls that come in pieces. Servers differ in how they assign a piece to a call: by `index`, which may
  * begin at any number; by `id`, which may come once, always or be empty; or not at all.
  */
 export class ToolCallJoiner {
 	private readonly open: OpenCall[] = [];
+	/** The newest call of each index, and the first call of each ID. */
+	private readonly byIndex = new Map<number, OpenCall>();
+	private readonly byId = new Map<string, OpenCall>();
 	/** Characters of IDs, names and arguments. */
 	size = 0;
 
-	get count(): number {
-		return this.open.length;
+	/** Whether there were more calls than are read. */
+	get isTooMany(): boolean {
+		return this.open.length > MOST_TOOL_CALLS;
 	}
 
 	add(deltas: Json | undefined): void {
 		for (const delta of Array.isArray(deltas) ? deltas : [deltas]) {
+			if (this.isTooMany) return;
 			const piece = isJsonObject(delta) ? pieceIn(delta) : undefined;
 			if (piece && (piece.id || piece.name || piece.text)) this.addPiece(piece);
 		}
@@ -66,6 +74,7 @@ export class ToolCallJoiner {
 		const call = this.callOf(piece);
 		this.size += id.length + name.length + text.length;
 		call.id ||= id;
+		if (id && !this.byId.has(id)) this.byId.set(id, call);
 		if (name !== call.name) call.name += name;
 		// Some servers open a call with empty arguments and send the real ones afterwards.
 		if (isEmptyObject(call.text) && text.trimStart().startsWith('{')) {
@@ -80,13 +89,14 @@ export class ToolCallJoiner {
 		const { index, id, name } = piece;
 		const last = this.open.at(-1);
 		let same = last;
-		if (index !== undefined) same = this.open.findLast((call) => call.index === index);
-		else if (id) same = this.open.find((call) => call.id === id);
+		if (index !== undefined) same = this.byIndex.get(index);
+		else if (id) same = this.byId.get(id);
 		if (same && !beginsAnother(same, piece)) return same;
 		// A piece that belongs to no known call continues the last one.
 		if (!same && last && !id && !name) return last;
 		const call: OpenCall = { index, id: '', name: '', text: '', brackets: createBracketCount() };
 		this.open.push(call);
+		if (index !== undefined) this.byIndex.set(index, call);
 		return call;
 	}
 }

@@ -1,6 +1,6 @@
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../shared/errors/failure';
 import { excerpt, isJsonObject, parseRounded, type JsonObject } from '../shared/text/json';
-import { refuseSchema } from './format';
+import { refuseRoundedBound, refuseSchema } from './format';
 
 /** A tool that the model may call, as the form gives it. */
 export interface ToolRow {
@@ -78,7 +78,8 @@ function readParameters(value: unknown, place: string): Result<JsonObject> {
 			advice,
 		);
 	}
-	const refusal = refuseSchema(`${place}: "Parameters"`, parsed);
+	const refusal =
+		refuseSchema(`${place}: "Parameters"`, parsed) ?? refuseRoundedBound(`${place}: "Parameters"`, value);
 	// Some servers insist on both.
 	return refusal ? fail(refusal) : ok({ ...parsed, type, properties: parsed.properties ?? {} });
 }

@@ -3,7 +3,7 @@ import * as v from 'valibot';
 import { fail, ok, type Result } from '../shared/errors/failure';
 import type { HttpRequest, SendHttp } from '../shared/http/exchange';
 import { createRetry, type RetryParts, type RetryTerms } from '../shared/http/retry';
-import { classify } from '../shared/platform/envelope';
+import { classify, type BusyTerms } from '../shared/platform/envelope';
 import type { Json, JsonObject } from '../shared/text/json';
 import type { Redact } from '../shared/text/redact';
 import { explainTaskCall, type CallFailure } from './failures';
@@ -47,7 +47,8 @@ const PromptToken = v.optional(
 );
 
 /** A call of the workflow service. */
-export interface ApiCall extends RetryTerms, Pick<HttpRequest, 'json' | 'form' | 'timeoutMs' | 'outlivesStop'> {
+export interface ApiCall
+	extends Omit<RetryTerms, 'endByMs'>, Pick<HttpRequest, 'json' | 'form' | 'timeoutMs' | 'outlivesStop'> {
 	/** Path below the base URL. */
 	readonly path: string;
 	/** What the call does, as it reads after "could not": `submit the task`. */
@@ -59,20 +60,28 @@ export type CallApi = (call: ApiCall) => Promise<Result<Json | undefined, CallFa
 
 export interface ClientParts extends RetryParts {
 	readonly baseUrl: string;
+	readonly busyTerms: BusyTerms;
 	readonly send: SendHttp;
 	readonly redact: Redact;
+	/** When the run stops waiting, by the clock's `now()`: no call begins or is repeated after it. */
+	readonly deadlineMs: number;
 }
 
+/** A call that is under way at the run's deadline gets so long: a task that it made would be lost. */
+const DEADLINE_GRACE_MS = 10_000;
+
 export function createClient(parts: ClientParts): CallApi {
-	const { baseUrl, send, redact } = parts;
+	const { baseUrl, busyTerms, send, redact, clock, deadlineMs } = parts;
 	const retry = createRetry(parts);
 	return async (call) => {
-		const { path, purpose, repeatability, json, form, timeoutMs, outlivesStop } = call;
-		const { outcome, tries } = await retry(call, async () =>
-			classify(
-				await send({ method: 'POST', url: `${baseUrl}${path}`, json, form, timeoutMs, outlivesStop }),
-			),
-		);
+		const { path, purpose, repeatability, json, form, outlivesStop } = call;
+		const { outcome, tries } = await retry({ ...call, endByMs: deadlineMs }, async () => {
+			const leftMs = Math.max(0, deadlineMs - clock.now()) + DEADLINE_GRACE_MS;
+			const timeoutMs = Math.min(call.timeoutMs, leftMs);
+			const url = `${baseUrl}${path}`;
+			const exchange = await send({ method: 'POST', url, json, form, timeoutMs, outlivesStop });
+			return classify(exchange, busyTerms);
+		});
 		if (outcome.kind === 'answered') return ok(outcome.data);
 		return fail(explainTaskCall(outcome, { purpose, repeatability, baseUrl, tries, redact }));
 	};
@@ -138,7 +147,7 @@ export function createTaskApi(call: CallApi, redact: Redact): TaskApi {
 			return fail({
 				kind: 'unclear',
 				message: 'The platform answered without a task list when the node asked for the state of its tasks',
-				advice: 'Check that the Base URL in the credential is the platform of these tasks.',
+				advice: 'The platform seems to have problems at the moment. Run the node again later.',
 				passing: true,
 			});
 		},

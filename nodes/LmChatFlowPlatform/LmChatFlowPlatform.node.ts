@@ -20,6 +20,7 @@ import { testPlatformKey } from '../shared/platform/platformTest';
 import { readWish } from '../shared/chat/reasoning';
 import { reasoningFormFields, reasoningSentField } from '../shared/chat/reasoningForm';
 import { MODEL_OPTIONS, modelSettings } from './model.settings';
+import { makeAnswersReadable } from './readableAnswers';
 
 /**
  * What an agent does not get. n8n's SDK could take a model of our own instead of its OpenAI client; that path drops
@@ -78,13 +79,15 @@ export class LmChatFlowPlatform implements INodeType {
 		const sdk = await loadSdk();
 		if (!sdk.ok) throw toNodeError(this.getNode(), sdk.failure, itemIndex);
 		const { baseUrl, apiKey } = account.value;
-		return sdk.value.supplyModel(this, {
+		const supplied = sdk.value.supplyModel(this, {
 			type: 'openai',
 			baseUrl: `${baseUrl}${CHAT_BASE}`,
 			apiKey,
 			useResponsesApi: false,
 			...settings.value,
 		});
+		makeAnswersReadable(supplied.response);
+		return supplied;
 	}
 }
 

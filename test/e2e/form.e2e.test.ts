@@ -342,3 +342,35 @@ test('a suspended wait draws two outputs, and "Check Again" can be led back to i
 		expect(wait?.parameters).toMatchObject({ operation: 'wait', waitMode: 'suspend' });
 	});
 });
+
+test('a node of another service with two prompts: the one to change comes first, and no switch before the other', async () => {
+	const service = {
+		'2': {
+			class_type: 'KlingTextToVideoNode',
+			inputs: {
+				negative_prompt: 'blurry',
+				prompt_enhancer: 'off',
+				mode: 'std',
+				cfg_scale: 0.5,
+				prompt: 'a fox',
+			},
+		},
+		'3': { class_type: 'SaveVideo', inputs: { video: ['2', 0], filename_prefix: 'x' } },
+	};
+	const large = { '2': { cfg_scale: { spec: { min: -(2 ** 63), max: 2 ** 63 } } } };
+	await editor.openWorkflow(await saveWorkflow('Another service', { 'Flow Task': {} }));
+	await editor.openNode('Flow Task');
+	await editor.type('workflowId', workflowId);
+	await editor.paste('workflowDefinition', JSON.stringify(service));
+	await editor.page.getByTestId('add-fields-select').waitFor();
+	await editor.paste('parameterSpec', JSON.stringify(large));
+	const offered = await editor.untilOffered('KlingTextToVideoNode (2) · cfg_scale');
+	expect(offered).toEqual([
+		'KlingTextToVideoNode (2, positive) · prompt – hosted: a fox',
+		'KlingTextToVideoNode (2, negative) · negative_prompt – hosted: blurry',
+		'KlingTextToVideoNode (2) · prompt_enhancer – hosted: off',
+		'KlingTextToVideoNode (2) · mode – hosted: std',
+		'KlingTextToVideoNode (2) · cfg_scale',
+		'SaveVideo (3) · filename_prefix – hosted: x',
+	]);
+});

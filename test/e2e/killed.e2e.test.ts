@@ -238,4 +238,24 @@ describe('without idempotency keys', () => {
 		},
 		TEST_DEADLINE_MS,
 	);
+
+	test(
+		'submits that are under way as an execution is stopped are read to their end, and no more are sent',
+		async () => {
+			slow.faults.add({ on: 'submit', kind: 'slowBody', ms: 1_500 });
+			const keys = Array.from({ length: TASKS }, (_, index) => `stopped ${index}`);
+			await n8n.client.callWebhook('batch', { keys });
+			await until(() => made().length >= UNDER_WAY, 'submits', PATIENCE);
+			const [running] = (await n8n.client.listExecutions(batch)).filter(({ status }) => status === 'running');
+			await n8n.client.stopExecution(running?.id ?? '');
+			const sent = slow.books().requests.submit;
+			await until(async () => (await rowsOfMade()).length === made().length, 'the rows', PATIENCE);
+			const rows = await dataTableRows(n8n.client, 'flow_task_runs');
+			const own = rows.filter(({ executionId }) => executionId === running?.id);
+			expect(own.filter(({ status }) => status === 'unclear')).toEqual([]);
+			expect(slow.books().requests.submit).toBe(sent);
+			expect(made()).toHaveLength(sent);
+		},
+		TEST_DEADLINE_MS,
+	);
 });

@@ -160,15 +160,26 @@ describe.each(KINDS)('$type', (kind) => {
 	});
 });
 
+test.each(
+	KINDS.flatMap((kind) =>
+		['/api/maas', '/maas/v1', '/api/maas/flow_task_api/prompt', '/api/agents/Invoke', '/gate/api/agents'].map(
+			(path) => [kind.type, path, kind] as const,
+		),
+	),
+)('%s: the part of an address that ends in %s is named, and what to enter', async (_type, path, kind) => {
+	const { status, message } = await ask(kind, `${kind.scheme}s://platform.example.com${path}`, kind.secret);
+	const [part] = /\/(api\/maas|maas\/v1|api\/agents)/.exec(path) ?? [];
+	expect(status).toBe('Error');
+	expect(message).toContain(`contains an API path, "${part ?? ''}"`);
+	expect(message).toMatch(/Enter only scheme and host, such as \w+:\/\/platform\.example\.com, without "\//);
+});
+
 describe.each([PLATFORM, AGENT])('$type', (kind) => {
-	test.each(['/maas/v1', '/api/maas/flow_task_api/prompt', '/api/agents/Invoke', '/gate/api/agents'])(
-		'an address that goes on with %s is refused with what to enter',
-		async (path) => {
-			const { message } = await ask(kind, `https://platform.example.com${path}`, kind?.secret ?? '');
-			expect(message).toContain('contains an API path');
-			expect(message).toContain('Enter only scheme and host');
-		},
-	);
+	test('a path at the end of the address is named where nothing is found', async () => {
+		scripted.answer = (_body, response) => response.writeHead(404).end('nothing here');
+		const { message } = await ask(kind, `${scripted.baseUrl}/api`, kind?.secret ?? '');
+		expect(message).toContain('Remove "/api" from the end of the Base URL');
+	});
 
 	test('a redirect is not followed, and the address that it leads to is told', async () => {
 		const calls = scripted.requests.length;

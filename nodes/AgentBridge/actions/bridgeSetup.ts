@@ -2,13 +2,19 @@ import type { IExecuteFunctions, IHttpRequestOptions, ITriggerFunctions } from '
 
 import { systemClock, type Clock } from '../../shared/run/clock';
 import { readCredential } from '../../shared/platform/credential';
-import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
+import { badInput, fail, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { isJsonObject, jsonText, parseJson } from '../../shared/text/json';
 import { readNumbers } from '../../shared/form/options';
 import { redactor, type Redact } from '../../shared/text/redact';
 import { allowsSocketTo } from '../../shared/http/egress';
 import { fillAuthFrame, readBridgeAccount, type BridgeAccount } from '../account';
-import { openBridge, type BridgeEvents, type BridgeLine, type BridgeSettings } from '../connection';
+import {
+	openBridge,
+	subprotocols,
+	type BridgeEvents,
+	type BridgeLine,
+	type BridgeSettings,
+} from '../connection';
 import type { Whom } from '../failures';
 import { probeHandshake, type Probe } from '../probe';
 import { LISTEN_OPTIONS } from './fields.listen';
@@ -22,6 +28,7 @@ export interface BridgeSetup {
 	readonly whom: Whom;
 	readonly open: (events: BridgeEvents) => BridgeLine;
 	readonly probe: () => Promise<Probe>;
+	readonly refusal: () => Promise<Failure | undefined>;
 }
 
 /** The fields of the form that are about authentication. */
@@ -58,12 +65,15 @@ export async function setUpBridge(
 ): Promise<Result<BridgeSetup>> {
 	const settings = readSettings(account, auth, options);
 	if (!settings.ok) return settings;
-	const allowed = await checkEgress(context.helpers, account);
-	if (!allowed.ok) return allowed;
+	const refusal = async (): Promise<Failure | undefined> => await egressRefusal(context.helpers, account);
+	const refused = await refusal();
+	if (refused) return fail(refused);
 
 	const clock = systemClock;
-	const { protocol, bearer } = settings.value;
-	const target = { url: account.url, protocols: bearer === undefined ? [protocol] : [protocol, bearer] };
+	const { protocol, bearer, authFrame } = settings.value;
+	const target = { url: account.url, protocols: subprotocols(settings.value) };
+	const withoutBearer = authFrame === undefined ? 'nothing' : 'frame';
+	const tokenIn = bearer === undefined ? withoutBearer : 'handshake';
 	const ask = async (request: IHttpRequestOptions): Promise<unknown> => {
 		const response: unknown = await context.helpers.httpRequest(request);
 		return response;
@@ -71,9 +81,10 @@ export async function setUpBridge(
 	return ok({
 		clock,
 		redact,
-		whom: { host: account.host, protocol, redact },
+		whom: { host: account.host, protocol, tokenIn, redact },
 		open: (events) => openBridge(settings.value, events, clock),
 		probe: async () => await probeHandshake(target, ask, clock),
+		refusal,
 	});
 }
 
@@ -123,15 +134,15 @@ export function parseFrame(value: unknown): { readonly frame: unknown; readonly 
 		: { frame: value, text: jsonText(value) };
 }
 
-async function checkEgress(
+/** Never throws, because a listener asks again before each connection. */
+async function egressRefusal(
 	helpers: Context['helpers'],
 	{ url, host }: BridgeAccount,
-): Promise<Result<undefined>> {
-	if (await allowsSocketTo(helpers, url)) return ok(undefined);
-	return fail(
-		badInput(
-			`This n8n does not allow connections to ${host}`,
-			"n8n's protection against server-side request forgery (SSRF) blocks this address. Ask the administrator of this n8n to allow it.",
-		),
+): Promise<Failure | undefined> {
+	const isAllowed = await allowsSocketTo(helpers, url).catch(() => false);
+	if (isAllowed) return undefined;
+	return badInput(
+		`This n8n does not allow connections to ${host}`,
+		"n8n's protection against server-side request forgery (SSRF) blocks this address. Ask the administrator of this n8n to allow it.",
 	);
 }

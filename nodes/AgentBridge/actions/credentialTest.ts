@@ -8,12 +8,15 @@ import { systemClock } from '../../shared/run/clock';
 import { redactor } from '../../shared/text/redact';
 import { getByTestHelper, testFailed } from '../../shared/http/testRequest';
 import { readBridgeAccount } from '../account';
-import { openBridge, type BridgeEnd } from '../connection';
+import { openBridge, subprotocols, type BridgeEnd } from '../connection';
 import { whyEnded } from '../failures';
 import { probeHandshake } from '../probe';
 
 /** A server that accepts everyone and then closes has done so by now. */
 const SECOND_THOUGHTS_MS = 700;
+const ACCEPTED = 'The bridge accepted the channel account';
+const TOKEN_UNTESTED =
+	'The bridge accepted the connection. The token was not tested: without a sub-protocol only the nodes send it, in a frame.';
 const IN_A_FRAME =
 	'If your platform authenticates only in a frame, this test always fails: test the account with the trigger instead.';
 
@@ -47,12 +50,17 @@ export async function testBridgeConnection(
 		);
 	});
 	ended.abort();
-	if (!end) return { status: 'OK', message: 'The bridge accepted the channel account' };
+	if (!end) return { status: 'OK', message: bearer === undefined ? TOKEN_UNTESTED : ACCEPTED };
 	const { message, advice, details } = await whyEnded(end, {
-		whom: { host, protocol, redact: redactor(secrets) },
+		whom: {
+			host,
+			protocol,
+			tokenIn: bearer === undefined ? 'frame' : 'handshake',
+			redact: redactor(secrets),
+		},
 		probe: async () =>
 			await probeHandshake(
-				{ url, protocols: [protocol, bearer] },
+				{ url, protocols: subprotocols({ protocol, bearer }) },
 				async (request) => await getByTestHelper(this.helpers, request),
 				systemClock,
 			),

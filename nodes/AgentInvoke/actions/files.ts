@@ -79,9 +79,10 @@ export async function uploadField(
 ): Promise<Result<UploadedMedia>> {
 	const line = run.lines.of(itemIndex);
 	if (!line.ok) return line;
+	const { clock, options } = run;
 	return await run.heldFiles.hold(
-		async () => await openBinaryField(context, itemIndex, field, run.options.maxFileBytes),
-		async ({ file }) => await line.value.api.upload(file),
+		async () => await openBinaryField(context, itemIndex, field, options.maxFileBytes),
+		async ({ file }) => await line.value.api.upload(file, clock.now() + options.timeoutMs),
 		bytesToHold(context, itemIndex, field),
 	);
 }

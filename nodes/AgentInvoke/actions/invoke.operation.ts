@@ -54,6 +54,7 @@ export const invoke: Operation = {
 		return await inAgentRun(
 			context,
 			async (run) => await takeItems(context, run, (itemIndex) => prepare(context, run, itemIndex)),
+			(itemIndex) => readSession(context, itemIndex),
 		);
 	},
 };

@@ -3,6 +3,7 @@ import type { IExecuteFunctions, INodeProperties } from 'n8n-workflow';
 import { ok, type Result } from '../../shared/errors/failure';
 import type { Json } from '../../shared/text/json';
 import type { Turn } from '../request';
+import type { SessionChoice } from '../turnSession';
 import { previewField, previewResponseField, simplifyField, streamField } from './fields';
 import { readFilled, readIdempotency, readResult, readText } from './inputs';
 import { optionsWith } from './options';
@@ -98,18 +99,27 @@ export const resume: Operation = {
 		return await inAgentRun(
 			context,
 			async (run) => await takeItems(context, run, (itemIndex) => prepare(context, run, itemIndex)),
+			(itemIndex) => readResumed(context, itemIndex),
 		);
 	},
 };
 
-function prepare(context: IExecuteFunctions, run: AgentRun, itemIndex: number): Result<PreparedTurn> {
-	const session = readFilled(
+function readResumed(
+	context: IExecuteFunctions,
+	itemIndex: number,
+): Result<Extract<SessionChoice, { kind: 'explicit' }>> {
+	const id = readFilled(
 		context,
 		itemIndex,
 		'resumeSessionId',
 		'Session ID',
 		'An interrupt is answered in the session that it came from. Use session.id of the "Interrupt" output.',
 	);
+	return id.ok ? ok({ kind: 'explicit', id: id.value.trim() }) : id;
+}
+
+function prepare(context: IExecuteFunctions, run: AgentRun, itemIndex: number): Result<PreparedTurn> {
+	const session = readResumed(context, itemIndex);
 	if (!session.ok) return session;
 	const interrupt = readText(context, itemIndex, 'interruptId', 'Interrupt ID');
 	if (!interrupt.ok) return interrupt;
@@ -120,12 +130,12 @@ function prepare(context: IExecuteFunctions, run: AgentRun, itemIndex: number): 
 			? ok({ declined: true, reason: reason.value })
 			: readResult(context, itemIndex);
 	if (!result.ok) return result;
-	const id = session.value.trim();
+	const { id } = session.value;
 	const turn: Turn = { kind: 'result', interruptId: interrupt.value.trim(), result: result.value };
 	const idempotency = readIdempotency(context, itemIndex, run, [turn, id], []);
 	if (!idempotency.ok) return idempotency;
 	return ok({
-		session: { kind: 'explicit', id },
+		session: session.value,
 		isResume: true,
 		stream: context.getNodeParameter('stream', itemIndex) === true,
 		idempotency: idempotency.value,

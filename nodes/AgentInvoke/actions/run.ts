@@ -15,7 +15,7 @@ import { shortSha256 } from '../../shared/text/sha256';
 import { createRetry } from '../../shared/http/retry';
 import { authenticatedOpen, authenticatedSend, credentialOf } from '../../shared/http/request';
 import { createIdleTimeouts } from '../../shared/http/idleTimeout';
-import { paceOf } from '../../shared/http/pace';
+import { adaptiveRateOf } from '../../shared/http/adaptiveRate';
 import { createRateLimiter } from '../../shared/http/rateLimiter';
 import { readAgentAccount, type AgentAccount } from '../account';
 import { createAgentApi, type AgentApi } from '../api';
@@ -24,9 +24,10 @@ import { isTimeZone, TURN_TABLE, TurnJournal } from '../journal';
 import { createInterruptRounds, type InterruptRounds } from '../rounds';
 import { Sightings } from '../sessionRows';
 import { SESSION_TABLE, SessionStore } from '../sessions';
-import { TurnQueue } from '../turnQueue';
 import { TurnOwners } from '../turnOwners';
+import type { SessionChoice } from '../turnSession';
 import { readAgentOptions, type AgentOptions } from './options';
+import { enterQueue, type ItemSlots } from './slots';
 
 /** One account in a run. Limits belong to a token, so each has a rate limiter of its own. */
 export interface AgentLine {
@@ -47,7 +48,8 @@ export interface AgentRun extends RunFrame {
 	readonly ledger: Ledger | undefined;
 	readonly memory: RetryMemory;
 	readonly rounds: InterruptRounds;
-	readonly queue: TurnQueue;
+	/** Of the items' sessions, in the order in which executions began. */
+	readonly slots: ItemSlots;
 	readonly random: () => number;
 	/** Where turns are recorded. */
 	readonly journal: TurnJournal | undefined;
@@ -58,8 +60,7 @@ export interface AgentRun extends RunFrame {
 	readonly asTool: boolean;
 }
 
-/** Of this n8n process: its executions take their turns of a key as they came, and watch claims together. */
-const QUEUE = new TurnQueue();
+/** Of this n8n process: its executions watch claims together. */
 const SIGHTINGS = new Sightings();
 
 const CREDENTIAL = 'flowAgentApi';
@@ -73,15 +74,28 @@ const TURNS_NOT_WRITTEN =
 	'Some turns could not be written to the Data Table flow_agent_turns, so their rows are missing there.';
 const TURNS_NOT_COUNTED = `${TURNS_NOT_WRITTEN} "Budget" counts too few until the table can be written again.`;
 
-/** The frame of every operation. */
+/**
+ * The frame of every operation.
+ * @param sessionOf whose messages an item's message follows; asked before anything is awaited
+ */
 export async function inAgentRun(
 	context: IExecuteFunctions,
 	work: (run: AgentRun) => Promise<INodeExecutionData[][]>,
+	sessionOf: (itemIndex: number) => Result<SessionChoice> = () => ok({ kind: 'new' }),
 ): Promise<INodeExecutionData[][]> {
-	return await inRunFrame(context, async (frame) => await openAgentRun(context, frame), work);
+	const slots = enterQueue(context, CREDENTIAL, sessionOf);
+	try {
+		return await inRunFrame(context, async (frame) => await openAgentRun(context, frame, slots), work);
+	} finally {
+		slots.leaveAll();
+	}
 }
 
-async function openAgentRun(context: IExecuteFunctions, frame: RunFrame): Promise<Result<AgentRun>> {
+async function openAgentRun(
+	context: IExecuteFunctions,
+	frame: RunFrame,
+	slots: ItemSlots,
+): Promise<Result<AgentRun>> {
 	const { clock, signal } = frame;
 	const options = readAgentOptions(context);
 	if (!options.ok) return options;
@@ -100,7 +114,7 @@ async function openAgentRun(context: IExecuteFunctions, frame: RunFrame): Promis
 			retry: createRetry({
 				rateLimiter: createRateLimiter(
 					{ requestsPerSecond, concurrency },
-					{ clock, signal, pace: paceOf(`agent ${agent}`, clock.now()) },
+					{ clock, signal, adaptiveRate: adaptiveRateOf(`agent ${agent}`, clock.now()) },
 				),
 				...{ clock, signal, random: Math.random },
 			}),
@@ -121,7 +135,7 @@ async function openAgentRun(context: IExecuteFunctions, frame: RunFrame): Promis
 		ledger: openLedger(context, frame, 'agent', idempotency, { onUnknown, deadlineMs: Infinity }),
 		memory: openRetryMemory(context, 'flowAgentRuns', 'turns'),
 		rounds: createInterruptRounds(context.getContext('flow'), maxInterrupts),
-		...{ queue: QUEUE, random: Math.random },
+		...{ slots, random: Math.random },
 		forChat: isStartedByChat(context),
 	});
 }

@@ -74,6 +74,8 @@ export async function takeItems(
 		const refusal = overBudget(calls, maxInvocations, `call the agent ${calls} times`, 'Max Invocations');
 		if (refusal) return failRun(context, refusal);
 	}
+	// A message that is only shown must not hold up those behind it in the queue of its session.
+	for (const itemIndex of previewed.keys()) run.slots.of(itemIndex)?.leave();
 	const loaded = await loadSessions(run, prepared);
 	if (!loaded.ok) return failRun(context, loaded.failure);
 	const previews = new Map(
@@ -148,7 +150,8 @@ async function takeAll(
 	if (run.budget?.hint) showHint(context, run.budget.hint);
 	if ([...prepared.values()].some((item) => item.ok && item.value.lacksKey))
 		showHint(context, NO_KEY, 'info');
-	const outcomeOf = new Map(outcomes.map((outcome) => [outcome.itemIndex, outcome]));
+	const told = run.cancelled() ? outcomes : await tellReplaced(outcomes, turnOf);
+	const outcomeOf = new Map(told.map((outcome) => [outcome.itemIndex, outcome]));
 	const all = [...prepared].map(([itemIndex, item]): DeliveredTurn => {
 		if (!item.ok) return { itemIndex, result: item, simplify: true, previewResponse: false };
 		const { simplify, previewResponse } = item.value;
@@ -157,6 +160,29 @@ async function takeAll(
 	});
 	if (all.every(({ result }) => result.ok)) run.memory.clear();
 	return ok(all);
+}
+
+const REPLACED =
+	'The session of this answer is not kept for its key: this execution was taken for dead while it opened it, and another one opened the session that counts.';
+
+/** Adds a hint to answers in a session that later messages of the key will not go on with. */
+async function tellReplaced(
+	outcomes: readonly TurnOutcome[],
+	turnOf: ReadonlyMap<number, AgentTurn>,
+): Promise<TurnOutcome[]> {
+	return await Promise.all(
+		outcomes.map(async (outcome): Promise<TurnOutcome> => {
+			const { itemIndex, result } = outcome;
+			const { session, line } = turnOf.get(itemIndex) ?? {};
+			if (!result.ok || session?.kind !== 'mapped' || !line) return outcome;
+			const replaced = await line.sessions.replacedKeys();
+			const isKept = line.sessions.find(session.key) === result.value.session.id;
+			if (!replaced.has(session.key) || isKept) return outcome;
+			const { reply } = result.value;
+			const hint = [reply.hint, REPLACED].filter(Boolean).join(' ');
+			return { itemIndex, result: ok({ ...result.value, reply: { ...reply, hint } }) };
+		}),
+	);
 }
 
 /** A turn whose calls are counted. */
@@ -204,11 +230,16 @@ function agentTurns(
 		run.clock,
 	);
 	return [...prepared].flatMap(([itemIndex, item]) => {
-		if (!item.ok) return [];
+		if (!item.ok) {
+			// Those behind it in the queue of its session must not wait for it.
+			run.slots.of(itemIndex)?.leave();
+			return [];
+		}
 		const { line, session, isResume, idempotency, simplify } = item.value;
 		return [
 			{
 				...{ itemIndex, line, session, isResume, idempotency },
+				slot: run.slots.of(itemIndex),
 				fingerprint: fingerprintOf(itemIndex),
 				keepRaw: !simplify,
 				calls: limit.forTurn(),

@@ -26,7 +26,7 @@ export const uploadMedia: Operation = {
 	name: 'Upload Media',
 	description: 'Upload a file and get an address for the agent',
 	action: 'Upload media',
-	fields: [field, optionsWith(['concurrency', 'maxFileSizeMb', 'requestsPerSecond'])],
+	fields: [field, optionsWith(['concurrency', 'maxFileSizeMb', 'requestsPerSecond', 'timeoutSeconds'])],
 	async execute(context) {
 		return await inAgentRun(context, async (run) => await uploadAll(context, run));
 	},

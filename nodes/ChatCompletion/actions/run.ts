@@ -14,7 +14,7 @@ import type { Redact } from '../../shared/text/redact';
 import { workItem } from '../../shared/errors/expressionError';
 import { createRetry } from '../../shared/http/retry';
 import { createIdleTimeouts } from '../../shared/http/idleTimeout';
-import { paceOf } from '../../shared/http/pace';
+import { adaptiveRateOf } from '../../shared/http/adaptiveRate';
 import { createRateLimiter } from '../../shared/http/rateLimiter';
 import { readPreviewSwitches } from '../../shared/form/previewRequest';
 import { createChatApi, type CompleteChat } from '../api';
@@ -88,7 +88,7 @@ function openChat(
 		retry: createRetry({
 			rateLimiter: createRateLimiter(
 				{ requestsPerSecond, concurrency },
-				{ clock, signal, pace: paceOf(`chat ${accountId}`, clock.now()) },
+				{ clock, signal, adaptiveRate: adaptiveRateOf(`chat ${accountId}`, clock.now()) },
 			),
 			clock,
 			random: Math.random,

@@ -11,12 +11,16 @@ export type ImageSource = Pick<ImageInput, 'load' | 'bytes'>;
 
 export function imageAtUrl(
 	context: IExecuteFunctions,
+	itemIndex: number,
 	url: string,
-	{ options: { maxFileBytes }, signal }: NodeRun,
+	{ options: { maxFileBytes }, lines, signal }: NodeRun,
 ): ImageSource {
 	return {
 		load: async (mostBytes) => {
-			const fetched = await fetchInputFile(context, url, Math.min(maxFileBytes, mostBytes), signal);
+			const line = lines.of(itemIndex);
+			if (!line.ok) return line;
+			const most = Math.min(maxFileBytes, mostBytes);
+			const fetched = await fetchInputFile(context, url, most, line.value.mayFetch, signal);
 			return fetched.ok ? ok(heldFile(fetched.value)) : fetched;
 		},
 	};

@@ -14,9 +14,10 @@ import { PROGRESS_PATHS, type PlatformAccount } from '../../shared/platform/acco
 import type { Redact } from '../../shared/text/redact';
 import { runIndexOf } from '../../shared/run/retryMemory';
 import { createDownload, type Download } from '../../shared/files/download';
+import { fileHostRule } from '../../shared/files/fileHosts';
 import { allowsSocketTo } from '../../shared/http/egress';
 import { openSocket } from '../../shared/http/webSocket';
-import { paceOf } from '../../shared/http/pace';
+import { adaptiveRateOf } from '../../shared/http/adaptiveRate';
 import { createRateLimiter } from '../../shared/http/rateLimiter';
 import { readKnowledge, type WorkflowKnowledge } from '../workflow/checks';
 import { createClient, createTaskApi } from '../api';
@@ -108,11 +109,11 @@ async function openNodeRun(
 		const rate = { requestsPerSecond: options.requestsPerSecond, concurrency: CONCURRENCY };
 		const call = createClient({
 			baseUrl: account.baseUrl,
+			busyTerms: account.busyTerms,
 			rateLimiter: createRateLimiter(rate, {
 				clock,
 				signal,
-				deadlineMs,
-				pace: paceOf(`task ${accountId}`, clock.now()),
+				adaptiveRate: adaptiveRateOf(`task ${accountId}`, clock.now()),
 			}),
 			random: Math.random,
 			...{ send, clock, redact, signal, deadlineMs },
@@ -120,6 +121,7 @@ async function openNodeRun(
 		return {
 			baseUrl: account.baseUrl,
 			api: createTaskApi(call, redact),
+			mayFetch: fileHostRule(account.baseUrl, account.fileHosts),
 			sockets: socketsOf.get(platform),
 			images: owner ? imagesOf(memory.images, owner) : memory.images,
 			owner,

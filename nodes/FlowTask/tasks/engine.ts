@@ -7,6 +7,7 @@ import { HeldFiles } from '../../shared/files/heldFiles';
 import type { Ledger } from '../../shared/idempotency/ledger';
 import type { Redact } from '../../shared/text/redact';
 import type { Download } from '../../shared/files/download';
+import type { MayFetch } from '../../shared/files/fileHosts';
 import type { TaskApi } from '../api';
 import { explainMistake, explainWatchEnd, type StopReason, type TaskOrigin } from '../failures';
 import { DOWNLOADS_AT_ONCE, ResultFiles, type ResultFile, type WantedFiles } from './files';
@@ -43,6 +44,7 @@ export interface TaskJob {
 /** How the tasks of one account are reached: a task is visible only to its own key. */
 export interface TaskLine {
 	readonly api: TaskApi;
+	readonly mayFetch: MayFetch;
 	readonly sockets?: ProgressSockets | undefined;
 	/** Images that an earlier try of the same run uploaded to this account. */
 	readonly images?: UploadedImages | undefined;
@@ -176,7 +178,7 @@ class TaskRun {
 		return ok(lane);
 	}
 
-	private openLane({ api, sockets, images, owner = '' }: TaskLine): Lane {
+	private openLane({ api, mayFetch, sockets, images, owner = '' }: TaskLine): Lane {
 		const { clock, ledger, ending, download, observer } = this.parts;
 		const { fileSelection, urlExpireSeconds } = this.settings;
 		const { signal } = ending;
@@ -189,7 +191,16 @@ class TaskRun {
 		return {
 			watcher,
 			submitter: new TaskSubmitter({ api, clock, images, held, owner, ledger, stopReason }),
-			files: new ResultFiles({ api, clock, download, slots, signal, fileSelection, urlExpireSeconds }),
+			files: new ResultFiles({
+				api,
+				clock,
+				download,
+				mayFetch,
+				slots,
+				signal,
+				fileSelection,
+				urlExpireSeconds,
+			}),
 			owner,
 		};
 	}

@@ -2,12 +2,13 @@ import type { LimitFunction } from 'p-limit';
 
 import type { Clock } from '../../shared/run/clock';
 import type { Failure, Result } from '../../shared/errors/failure';
-import { createBatcher, type Batcher } from '../../shared/idempotency/batcher';
+import { createBatcher, type Batcher } from '../../shared/run/batcher';
 import type { CallFailure } from '../failures';
 import type { Download, StoredFile } from '../../shared/files/download';
+import type { MayFetch } from '../../shared/files/fileHosts';
 import type { TaskApi } from '../api';
 import type { TaskInfo } from './taskInfo';
-import { linksOf, namesFor, type FileLink, type FileSelection } from './links';
+import { isPlainText, linksOf, namesFor, type FileLink, type FileNames, type FileSelection } from './links';
 import { infoOfMany, type PolledInfos } from './poll';
 
 export interface ResultFile {
@@ -36,6 +37,7 @@ export interface ResultFilesParts {
 	readonly api: Pick<TaskApi, 'info'>;
 	readonly clock: Clock;
 	readonly download: Download;
+	readonly mayFetch: MayFetch;
 	/** Shared by all accounts of the run. */
 	readonly slots: LimitFunction;
 	/** Ends waiting when the run ends early. */
@@ -82,7 +84,10 @@ export class ResultFiles {
 		const names = namesFor(links, number);
 		const renew = this.renewals(info.taskId, selection);
 		const results = await Promise.all(
-			links.map(async (link, index) => await this.fetchFile(link, names[index] ?? 'image', renew)),
+			links.flatMap((link, index) => {
+				const name = names[index];
+				return name && !isPlainText(link.url) ? [this.fetchFile(link, name, renew)] : [];
+			}),
 		);
 		const files = results.filter((result) => result.ok).map((result) => result.value);
 		const failed = results.find((result) => !result.ok);
@@ -108,11 +113,12 @@ export class ResultFiles {
 			await (rounds[round] ??= this.freshLinks(taskId, selection, RENEWAL_PAUSES_MS[round] ?? 0));
 	}
 
-	private async fetchFile(link: FileLink, fileName: string, renew: Renew): Promise<Result<ResultFile>> {
+	private async fetchFile(link: FileLink, names: FileNames, renew: Renew): Promise<Result<ResultFile>> {
 		let { url } = link;
 		for (let round = 0; ; round++) {
 			// The slot is free while links are requested, so that others can download.
-			const result = await this.parts.slots(async () => await this.parts.download({ url, fileName }));
+			const { slots, download, mayFetch } = this.parts;
+			const result = await slots(async () => await download({ url, ...names, mayFetch }));
 			if (result.ok) return { ok: true, value: { link, stored: result.value } };
 			if (!result.failure.expired || round >= RENEWAL_PAUSES_MS.length) return result;
 			const fresh = (await renew(round))[link.index];

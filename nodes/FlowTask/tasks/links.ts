@@ -1,3 +1,5 @@
+import type { DownloadRequest } from '../../shared/files/download';
+import { isWebAddress } from '../../shared/text/webAddress';
 import type { TaskInfo } from './taskInfo';
 
 /** Which result links of a task are wanted: the final ones, those of every output node, or those of some. */
@@ -35,6 +37,11 @@ export function linksOf(info: TaskInfo, selection: FileSelection): FileLink[] {
 	return [...chosen].map(([url, nodeId], index) => ({ nodeId, index, url }));
 }
 
+/** Whether it is a text that a node of the workflow shows, which some platforms list among the files. */
+export function isPlainText(entry: string): boolean {
+	return !isWebAddress(entry) && (/\s/.test(entry.trim()) || !/[:/]/.test(entry));
+}
+
 /** The part of a link that a new signature does not change: its path and the parameters that name a file. */
 function fileIn(url: string): string {
 	const [path = '', query = ''] = url.split('?');
@@ -66,17 +73,25 @@ export function markName(name: string, mark: string): string {
  * to name alike.
  * @param itemNumber counted from 1; `undefined` if the run has only one task
  */
-export function namesFor(links: readonly FileLink[], itemNumber: number | undefined): string[] {
-	const used = new Set<string>();
-	return links.map(({ url }, index) => {
-		const plain = shortened(nameInLink(url)) || 'image';
+export function namesFor(links: readonly FileLink[], itemNumber: number | undefined): FileNames[] {
+	const owners = new Map<string, number>();
+	const take = (raw: string, index: number): string => {
+		const plain = shortened(raw) || 'image';
 		const ofItem = itemNumber === undefined ? plain : markName(plain, String(itemNumber));
 		let name = ofItem;
-		for (let mark = index + 1; used.has(name.toLowerCase()); mark++) name = markName(ofItem, `f${mark}`);
-		used.add(name.toLowerCase());
+		const isTaken = (): boolean => (owners.get(name.toLowerCase()) ?? index) !== index;
+		for (let mark = index + 1; isTaken(); mark++) name = markName(ofItem, `f${mark}`);
+		owners.set(name.toLowerCase(), index);
 		return name;
-	});
+	};
+	return links.map(({ url }, index) => ({
+		fileName: take(nameInLink(url), index),
+		nameBySaid: (said) => take(said.split(/[\\/]/).at(-1) ?? '', index),
+	}));
 }
+
+/** The names of a file: by its link, and if the server names it. */
+export type FileNames = Required<Pick<DownloadRequest, 'fileName' | 'nameBySaid'>>;
 
 const LONG_NAME_BYTES = 160;
 const LONG_NAME_CHARS = 80;

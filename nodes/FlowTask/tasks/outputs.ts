@@ -1,8 +1,9 @@
 import type { Failure } from '../../shared/errors/failure';
 import { excerpt, isJsonObject, parseJson, type Json, type JsonObject } from '../../shared/text/json';
+import { markdownLink } from '../../shared/text/markdown';
 import { redactJson, type Redact } from '../../shared/text/redact';
 import type { TaskOutcome } from './engine';
-import { nameInLink } from './links';
+import { isPlainText, nameInLink } from './links';
 import { isFinal, MOST_FILES, type TaskInfo } from './taskInfo';
 import type { TaskSnapshot } from './watched';
 
@@ -119,15 +120,14 @@ export function shownFiles({ snapshot }: Pick<TaskOutcome, 'snapshot'>, redact: 
 	return (finalFiles.length > 0 ? finalFiles : Object.values(files).flat()).map(redact.known);
 }
 
-const NOT_AN_IMAGE = /\.(?:mp4|webm|mov|mkv|mp3|wav|flac|ogg|glb|obj|json|txt|zip)$/i;
+/** Endings of what every browser shows as an image. */
+const SHOWN_AS_IMAGE = /\.(?:png|apng|jpe?g|jfif|gif|webp|avif|svg|bmp|ico)$/i;
 
 /** Links as Markdown: images are shown, other files can be opened. */
 export function markdownOf(urls: readonly string[]): string {
 	const lines = urls.map((url) => {
-		const name = (nameInLink(url) || 'image').replace(/[\\[\]\s]+/g, ' ');
-		// In angle brackets a link may hold anything that would end it otherwise.
-		const target = /[()\s]/.test(url) ? `<${url.replace(/[<>\s]/g, encodeURIComponent)}>` : url;
-		return `${NOT_AN_IMAGE.test(name) ? '' : '!'}[${name}](${target})`;
+		const name = nameInLink(url);
+		return markdownLink(isPlainText(url) ? excerpt(url) : name || 'file', url, SHOWN_AS_IMAGE.test(name));
 	});
 	return lines.join('\n');
 }

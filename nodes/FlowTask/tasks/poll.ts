@@ -67,8 +67,9 @@ function mostCallsAfter({ kind, passing, details }: CallFailure): number {
 	if (kind === 'refused' && !passing) return CALLS_WITHOUT_ANSWER;
 	const { httpStatus, networkCode } = details ?? {};
 	const answered = typeof httpStatus === 'number' && httpStatus >= 200 && httpStatus < 300;
-	// The answer is too large, nested too deeply or not JSON: one task's report may be the cause.
-	const isUnreadable = (kind === 'unclear' && answered) || networkCode === 'ERR_TOO_LARGE';
+	// The answer is too large, nested too deeply, not JSON or an error code: one task's report may be the cause.
+	const isUnreadable =
+		((kind === 'unclear' || kind === 'refused') && answered) || networkCode === 'ERR_TOO_LARGE';
 	return isUnreadable ? UNREADABLE_WITHOUT_ANSWER : 0;
 }
 

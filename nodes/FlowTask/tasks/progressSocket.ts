@@ -23,8 +23,8 @@ export interface ProgressSockets {
 }
 
 /**
- * @param paths the path forms in the order to try, because deployments differ. The form that opened once is kept for
- *   the run.
+ * @param paths the path forms in the order to try, because deployments differ. The form that brought a frame
+ *   is kept for the run.
  */
 export function createProgressSockets(
 	wsBaseUrl: string,
@@ -49,16 +49,17 @@ export function createProgressSockets(
 					return undefined;
 				}
 				return openSocket(`${wsBaseUrl}${path}?authorization=${authorization}`, {
-					onOpen: () => {
-						proven = path;
-					},
+					// Opening proves nothing: a proxy accepts any path.
+					onOpen: () => undefined,
 					onText: (text) => {
 						const info = readMessage(text);
-						if (info?.taskId === taskId) events.onInfo(info);
+						if (!info) return;
+						proven ??= path;
+						if (info.taskId === taskId) events.onInfo(info);
 					},
 					onEnd: () => {
-						// A form that opened once is right, so it is this socket that is gone.
-						if (proven !== undefined) events.onLost();
+						// A form that brought a frame is right, so it is this socket that is gone.
+						if (proven === path) events.onLost();
 						else current = openNext();
 					},
 				});

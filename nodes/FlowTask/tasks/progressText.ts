@@ -1,4 +1,5 @@
 import type { Failure } from '../../shared/errors/failure';
+import { escapeMarkdown } from '../../shared/text/markdown';
 import { isFinal, type TaskInfo } from './taskInfo';
 
 /** Where a job stands; `undefined` parts are not known yet. */
@@ -9,7 +10,7 @@ export interface JobProgress {
 }
 
 /**
- * How far a run is, in one line for people; empty while there is nothing to say.
+ * How far a run is, in one line of Markdown for people; empty while there is nothing to say.
  * @param jobs those that have begun
  * @param total all jobs of the run
  */
@@ -20,7 +21,7 @@ export function progressText(jobs: readonly JobProgress[], total: number): strin
 }
 
 function ofOne({ info, failure, isOver }: JobProgress): string {
-	if (failure) return `Failed: ${failure.message}`;
+	if (failure) return `Failed: ${escapeMarkdown(failure.message)}`;
 	if (isOver) return 'Done';
 	if (info?.state === 'queued') return `Queued${placeIn(info)}`;
 	if (info?.state === 'generating')

@@ -217,8 +217,10 @@ export class TaskWatcher {
 			task.trouble = failure.message;
 			task.askedAlone ||= isolated;
 			if (failure.passing) continue;
-			const isFinalRefusal = task.refused.lasts(nowMs, REFUSED_POLLS, REFUSED_MS);
-			if (this.answered && !isFinalRefusal) continue;
+			const longMs = task.known ? KNOWN_MISSING_MS : REFUSED_MS;
+			const isFinalRefusal = task.refused.lasts(nowMs, REFUSED_POLLS, longMs);
+			// Where a task was made, the address and the key were right, whatever the first poll says.
+			if ((this.answered || task.known) && !isFinalRefusal) continue;
 			this.resolve(task, { kind: 'refused', failure, snapshot: task.snapshot(this.parts.clock.wallNow()) });
 		}
 	}

@@ -94,8 +94,13 @@ function checkValue(
 	}
 	const typed = convertTo(kind, value);
 	if (!typed.ok || typeof typed.value !== 'number') return typed;
-	const isOutside = (min !== undefined && typed.value < min) || (max !== undefined && typed.value > max);
-	return isOutside ? fail('a number') : typed;
+	const { value: number } = typed;
+	const passed =
+		min !== undefined && number < min ? min : max !== undefined && number > max ? max : undefined;
+	if (passed === undefined) return typed;
+	// A limit of so many digits is not shown.
+	const isLong = Math.min(Math.abs(number), Math.abs(passed)) > Number.MAX_SAFE_INTEGER;
+	return fail(isLong ? 'a number with fewer digits' : 'a number');
 }
 
 interface Place {

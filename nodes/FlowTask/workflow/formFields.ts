@@ -1,6 +1,6 @@
 import { excerpt, isJsonObject, jsonText, type Json } from '../../shared/text/json';
 import { isLongInteger, type WorkflowDefinition } from './definition';
-import { describeSpec, type ParameterSpec, type ParameterView, type Scalar } from './parameterView';
+import { describeSpec, type ParameterView, type Scalar } from './parameterView';
 import { rankInputs, type RankedInput } from './roles';
 
 /** A row that the form offers for one value input of the workflow. */
@@ -68,7 +68,7 @@ function fieldOf({ node, input, role }: RankedInput, view: ParameterView): FormF
 	const { name, value } = input;
 	const spec = view.get(node.nodeId)?.get(name);
 	const options = spec?.list?.length ? listOptions(spec.list, value) : [];
-	const range = options.length === 0 ? describeSpec(withoutHugeMax(spec)) : '';
+	const range = options.length === 0 ? describeSpec(spec) : '';
 	const type = options.length > 0 ? 'options' : typeOf(value);
 	const defaultValue = defaultOf(type, value);
 	const place = `${node.title} (${node.nodeId}${role ? `, ${role}` : ''}) · ${name}`;
@@ -92,11 +92,6 @@ function hostedNote(value: Json): string {
 /** A row's title without the hosted value. */
 export function shortTitle(displayName: string): string {
 	return displayName.split(HOSTED, 1)[0] ?? displayName;
-}
-
-/** Seeds end at 2^64: nobody needs that limit, and its digits would fill the row's title. */
-function withoutHugeMax(spec: ParameterSpec | undefined): ParameterSpec | undefined {
-	return spec?.max !== undefined && spec.max > Number.MAX_SAFE_INTEGER ? { ...spec, max: undefined } : spec;
 }
 
 /** The export's own value is always an option, or n8n would refuse to publish a workflow that uses it. */

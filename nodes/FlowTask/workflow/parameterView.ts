@@ -116,6 +116,9 @@ function numberOf(value: Json | undefined): number | undefined {
 
 const LISTED_VALUES_SHOWN = 8;
 
+/** A limit beyond 2^53, as the engine sets for seeds, is as good as none, and would be shown with other digits. */
+const LARGEST_SHOWN = Number.MAX_SAFE_INTEGER;
+
 /** What a parameter accepts, in words; empty if nothing is known. */
 export function describeSpec({ list = [], min, max }: ParameterSpec = {}): string {
 	if (list.length > 0) {
@@ -123,7 +126,11 @@ export function describeSpec({ list = [], min, max }: ParameterSpec = {}): strin
 		const more = list.length - shown.length;
 		return `one of ${shown.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 	}
-	if (min !== undefined && max !== undefined) return `from ${min} to ${max}`;
-	if (min !== undefined) return `${min} or more`;
-	return max === undefined ? '' : `${max} or less`;
+	const least = min !== undefined && min >= -LARGEST_SHOWN ? min : undefined;
+	const most = max !== undefined && max <= LARGEST_SHOWN ? max : undefined;
+	if (least !== undefined && least > LARGEST_SHOWN) return `more than ${LARGEST_SHOWN}`;
+	if (most !== undefined && most < -LARGEST_SHOWN) return `less than -${LARGEST_SHOWN}`;
+	if (least !== undefined && most !== undefined) return `from ${least} to ${most}`;
+	if (least !== undefined) return `${least} or more`;
+	return most === undefined ? '' : `${most} or less`;
 }

@@ -81,8 +81,9 @@ function limitsOf(chosen: readonly SeedTarget[], view: ParameterView | undefined
 		least: Math.max(0, ...specs.map(({ min = 0 }) => Math.ceil(min))),
 		most: Math.min(Number.MAX_SAFE_INTEGER, ...specs.map(({ max = Infinity }) => Math.floor(max))),
 		words: specs
-			.filter(({ min, max }) => (min ?? max) !== undefined)
-			.map(({ target, min, max }) => `${keyOf(target)} takes a number ${describeSpec({ min, max })}`)
+			.map(({ target, min, max }) => ({ target, range: describeSpec({ min, max }) }))
+			.filter(({ range }) => range)
+			.map(({ target, range }) => `${keyOf(target)} takes a number ${range}`)
 			.join(', '),
 	};
 }

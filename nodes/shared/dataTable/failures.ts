@@ -1,6 +1,7 @@
 import type { TableColumn, TableSpec } from './workflow';
 import { badInput, type Failure } from '../errors/failure';
 import { excerpt } from '../text/json';
+import { redactor } from '../text/redact';
 import { textOf } from '../text/textOf';
 
 /** With n8n's own words, the only sign of what kind of failure it is. */
@@ -49,6 +50,9 @@ const CAUSES: ReadonlyArray<readonly [RegExp, string, string]> = [
 	],
 ];
 
+/** A row's values may be in what a database says. */
+const hideTokens = redactor([]);
+
 /** @param said n8n's own words */
 export function explainTableFailure({ name }: TableSpec, said: string): TableFailure {
 	const cause = CAUSES.find(([pattern]) => pattern.test(said));
@@ -57,7 +61,10 @@ export function explainTableFailure({ name }: TableSpec, said: string): TableFai
 		'could not be used',
 		'Check the Data Table and the database of n8n, then run the node again.',
 	];
-	const failure = badInput(`The Data Table "${name}" ${what}`, `${advice} n8n said: ${excerpt(said, 300)}`);
+	const failure = badInput(
+		`The Data Table "${name}" ${what}`,
+		`${advice} n8n said: ${excerpt(hideTokens(said), 300)}`,
+	);
 	return { ...failure, said };
 }
 

@@ -2,7 +2,7 @@ import { systemClock } from '../run/clock';
 import type { Result } from '../errors/failure';
 import type { TableFailure } from './failures';
 import { SharedBatches } from './sharedBatches';
-import type { CellValue, TableRow } from './workflow';
+import type { CellValue, RowSwap, TableRow } from './workflow';
 
 export type Outcome<T> = Promise<Result<T, TableFailure>>;
 type Batches<T, R> = SharedBatches<T, Result<R, TableFailure>>;
@@ -21,6 +21,8 @@ export class SharedTable {
 	private readonly reads = new Map<string, Batches<CellValue, readonly TableRow[]>>();
 	private readonly inserts = new Map<string, Batches<TableRow, undefined>>();
 	private readonly updates = new Map<string, Batches<TableRow, undefined>>();
+	private readonly swaps = new Map<string, Batches<RowSwap, readonly TableRow[]>>();
+	private readonly insertsThenRead = new Map<string, Batches<TableRow, readonly TableRow[]>>();
 	private readonly removals = new Map<string, Batches<CellValue, undefined>>();
 
 	/** The table's id, if it was found lately. */
@@ -48,6 +50,14 @@ export class SharedTable {
 
 	updatesOf(id: string, column: string): Batches<TableRow, undefined> {
 		return of(this.updates, id, column);
+	}
+
+	swapsOf(id: string, column: string): Batches<RowSwap, readonly TableRow[]> {
+		return of(this.swaps, id, column);
+	}
+
+	insertsThenReadOf(id: string, column: string): Batches<TableRow, readonly TableRow[]> {
+		return of(this.insertsThenRead, id, column);
 	}
 
 	removalsOf(id: string, column: string): Batches<CellValue, undefined> {

@@ -13,12 +13,16 @@ import {
 	creation,
 	inlineWorkflow,
 	insertion,
+	insertionOfCells,
 	listing,
+	readingAfter,
 	selection,
+	swapping,
 	updating,
 	updatingAlike,
 	type CellValue,
 	type RowChange,
+	type RowSwap,
 	type RowWork,
 	type TableColumn,
 	type TableRow,
@@ -30,7 +34,7 @@ import { sharedTable, type Outcome, type SharedTable } from './sharedTable';
 import { fail, ok, type Result } from '../errors/failure';
 import { isJsonObject } from '../text/json';
 
-export type { CellValue, RowChange, TableColumn, TableRow, TableSpec };
+export type { CellValue, RowChange, RowSwap, TableColumn, TableRow, TableSpec };
 
 /**
  * An n8n Data Table of the project that the workflow belongs to. Nothing here throws; each operation is one
@@ -48,6 +52,22 @@ export interface DataTable {
 	update(column: string, rows: readonly TableRow[]): Promise<Result<undefined>>;
 	/** Writes the cells of each change into all rows that have one of its values in `column`: cheap where many are alike. */
 	updateAlike(column: string, changes: readonly RowChange[]): Promise<Result<undefined>>;
+	/**
+	 * Writes the cells of each swap into the rows that hold all of its `where`; whoever comes second finds none.
+	 * @param swaps compare the same columns
+	 * @returns the rows that were changed, as they are now
+	 */
+	swap(swaps: readonly RowSwap[]): Promise<Result<readonly TableRow[]>>;
+	/**
+	 * The same, and then, in a later statement of the same sub-execution, reads all rows that have a value in `column`
+	 * that one of the swaps compares. After a failure the swaps may have been made; each may be made twice.
+	 */
+	swapThenRead(swaps: readonly RowSwap[], column: string): Promise<Result<readonly TableRow[]>>;
+	/**
+	 * Adds rows, and the table if it is missing, and then reads all that have a value in `column` that one of them has.
+	 * Rows may be added twice, or in spite of a failure.
+	 */
+	insertThenRead(rows: readonly TableRow[], column: string): Promise<Result<readonly TableRow[]>>;
 	/** Removes all rows that have one of `values` in `column`. */
 	remove(column: string, values: readonly CellValue[]): Promise<Result<undefined>>;
 	/** Removes all rows with a number below `before` in `column`; those without a number stay. */
@@ -169,6 +189,64 @@ class OpenTable implements PreparableTable {
 		});
 	}
 
+	async swap(swaps: readonly RowSwap[]): Outcome<readonly TableRow[]> {
+		if (swaps.length === 0) return ok([]);
+		return await this.onTable('leave', [], async (id) => {
+			const changed: TableRow[] = [];
+			for (const part of partsOf(swaps, ROWS_AT_ONCE)) {
+				const done = await this.runOn(id, swapping(part));
+				if (!done.ok) return done;
+				changed.push(...done.value);
+			}
+			return ok(changed);
+		});
+	}
+
+	async swapThenRead(swaps: readonly RowSwap[], column: string): Outcome<readonly TableRow[]> {
+		return await this.onTable('leave', [], async (id) => {
+			const keyOfSwap = ({ where }: RowSwap): CellValue => where[column] ?? null;
+			const done = await this.shared
+				.swapsOf(id, column)
+				.add(swaps, async (all) => await this.thenRead(id, all, swapping, column, keyOfSwap));
+			if (!done.ok) return done;
+			const wanted = new Set<CellValue | undefined>(swaps.map(keyOfSwap));
+			return ok(done.value.filter((row) => wanted.has(row[column])));
+		});
+	}
+
+	async insertThenRead(rows: readonly TableRow[], column: string): Outcome<readonly TableRow[]> {
+		return await this.onTable('create', [], async (id) => {
+			const keyOfRow = (row: TableRow): CellValue => row[column] ?? null;
+			const done = await this.shared
+				.insertsThenReadOf(id, column)
+				.add(rows, async (all) => await this.thenRead(id, all, insertionOfCells, column, keyOfRow));
+			if (!done.ok) return done;
+			const wanted = new Set<CellValue | undefined>(rows.map(keyOfRow));
+			return ok(done.value.filter((row) => wanted.has(row[column])));
+		});
+	}
+
+	/** Each part in one sub-execution. */
+	private async thenRead<T>(
+		id: string,
+		all: readonly T[],
+		writing: (part: readonly T[]) => RowWork,
+		column: string,
+		keyOf: (one: T) => CellValue,
+	): Outcome<readonly TableRow[]> {
+		const read: TableRow[] = [];
+		for (const part of partsOf(all, VALUES_PER_READ)) {
+			const keys = [...new Set(part.map(keyOf))];
+			const { parameters, items } = writing(part);
+			const withKeys = items.map((item, index) => (index === 0 ? { ...item, keys } : item));
+			const work = { parameters, items: withKeys };
+			const done = await this.runOn(id, work, { reading: readingAfter(column, keys.length) });
+			if (!done.ok) return done;
+			read.push(...done.value);
+		}
+		return ok(read.sort((a, b) => Number(a.id) - Number(b.id)));
+	}
+
 	async remove(column: string, values: readonly CellValue[]): Outcome<undefined> {
 		return await this.change('leave', values, async (id) => {
 			const removal = (part: readonly CellValue[]) => selection('deleteRows', column, 'eq', part);
@@ -202,7 +280,7 @@ class OpenTable implements PreparableTable {
 			const done = await this.runOn(id, work);
 			if (done.ok) continue;
 			if (!TIMED_OUT.test(done.failure.said)) return done;
-			const begun = await this.runOn(id, work, true);
+			const begun = await this.runOn(id, work, { doNotWaitToFinish: true });
 			if (!begun.ok) return begun;
 		}
 		return ok(undefined);
@@ -284,25 +362,32 @@ class OpenTable implements PreparableTable {
 	}
 
 	/**
-	 * @param doNotWaitToFinish for a write after the execution's timeout: n8n passes the deadline on to what is waited
-	 *   for, and cancels it before its first node. No rows are returned then
+	 * @param how.reading what is read after it, in the same sub-execution; the result is then what was read
+	 * @param how.doNotWaitToFinish for a write after the execution's timeout: n8n passes the deadline on to what is
+	 *   waited for, and cancels it before its first node. No rows are returned then
 	 */
 	private async runOn(
 		tableId: string,
 		{ parameters, items }: RowWork,
-		doNotWaitToFinish = false,
+		{ reading, doNotWaitToFinish }: { readonly reading?: Work; readonly doNotWaitToFinish?: boolean } = {},
 	): Outcome<TableRow[]> {
-		const dataTableId = { __rl: true, mode: 'id', value: tableId };
-		const done = await this.run({ resource: 'row', dataTableId, ...parameters }, items, doNotWaitToFinish);
+		const onTable = (work: Work): Work => {
+			return { resource: 'row', dataTableId: { __rl: true, mode: 'id', value: tableId }, ...work };
+		};
+		const done = await this.run(onTable(parameters), items, {
+			reading: reading && onTable(reading),
+			doNotWaitToFinish,
+		});
 		return done.ok ? ok(done.value.map(rowOf)) : done;
 	}
 
 	private async run(
 		work: Work,
 		items: readonly IDataObject[],
-		doNotWaitToFinish = false,
+		how: { readonly reading?: Work | undefined; readonly doNotWaitToFinish?: boolean | undefined } = {},
 	): Outcome<IDataObject[]> {
-		const code = inlineWorkflow(`${this.table.name} ${work.operation}`, work);
+		const { reading, doNotWaitToFinish } = how;
+		const code = inlineWorkflow(`${this.table.name} ${work.operation}`, work, reading);
 		const input = items.map((json, item): INodeExecutionData => ({ json, pairedItem: { item } }));
 		try {
 			const options = doNotWaitToFinish ? { doNotWaitToFinish } : undefined;

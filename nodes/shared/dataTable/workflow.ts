@@ -42,6 +42,15 @@ export function insertion(rows: readonly IDataObject[]): RowWork {
 	return { parameters: { operation: 'insert', columns: columnsOfItem(), options }, items: copiesOf(rows) };
 }
 
+/** The same for items that hold their row under `cells`, because they hold something else as well; two statements a row. */
+export function insertionOfCells(rows: readonly IDataObject[]): RowWork {
+	const columns = { mappingMode: 'defineBelow', value: '={{ $json.cells }}', schema: [] };
+	return {
+		parameters: { operation: 'insert', columns },
+		items: rows.map((cells) => ({ cells: { ...cells } })),
+	};
+}
+
 /** Each row says by `keyName` which rows of the table it is about, and what to write into them. */
 export function updating(keyName: string, rows: readonly IDataObject[]): RowWork {
 	const conditions = [{ keyName, condition: 'eq', keyValue: `={{ $json.${keyName} }}` }];
@@ -79,12 +88,45 @@ export function updatingAlike(keyName: string, changes: readonly RowChange[]): R
 	};
 }
 
-/** One condition for each value in the list `v` of an item. */
-function conditionsFor(keyName: string, condition: 'eq' | 'lt', count: number): INodeParameters[] {
+/** Cells to write into the rows that hold all cells of `where`. */
+export interface RowSwap {
+	readonly where: Readonly<Record<string, CellValue>>;
+	readonly cells: Readonly<Record<string, CellValue>>;
+}
+
+/** A compare-and-set for each swap; all of them compare the same columns. It gives the rows that it changed. */
+export function swapping(swaps: readonly RowSwap[]): RowWork {
+	const columns = Object.keys(swaps[0]?.where ?? {});
+	const conditions = columns.map((keyName, index) => ({
+		keyName,
+		condition: 'eq',
+		keyValue: `={{ $json.v[${index}] }}`,
+	}));
+	return {
+		parameters: {
+			operation: 'update',
+			matchType: 'allConditions',
+			filters: { conditions },
+			columns: { mappingMode: 'defineBelow', value: '={{ $json.cells }}', schema: [] },
+		},
+		items: swaps.map(({ where, cells }) => ({
+			v: columns.map((column) => where[column] ?? null),
+			cells: { ...cells },
+		})),
+	};
+}
+
+/** One condition for each value in a list of an item. */
+function conditionsFor(
+	keyName: string,
+	condition: 'eq' | 'lt',
+	count: number,
+	list: 'v' | 'keys' = 'v',
+): INodeParameters[] {
 	return Array.from({ length: count }, (_, index) => ({
 		keyName,
 		condition,
-		keyValue: `={{ $json.v[${index}] }}`,
+		keyValue: `={{ $json.${list}[${index}] }}`,
 	}));
 }
 
@@ -111,6 +153,16 @@ export function selection(
 	};
 }
 
+/** Parameters of a second Data Table node, which reads after the first has written; the first item holds the values. */
+export function readingAfter(keyName: string, count: number): Work {
+	return {
+		operation: 'get',
+		matchType: 'anyCondition',
+		filters: { conditions: conditionsFor(keyName, 'eq', count, 'keys') },
+		returnAll: true,
+	};
+}
+
 export function listing(filterName: string): Work {
 	return { resource: 'table', operation: 'list', returnAll: true, options: { filterName } };
 }
@@ -125,9 +177,34 @@ export function creation({ name, columns }: TableSpec): Work {
 	};
 }
 
-/** Made for each run, because n8n changes what it is given. It runs in the project of the caller. */
-export function inlineWorkflow(name: string, parameters: INodeParameters): IWorkflowBase {
+/**
+ * Made for each run, because n8n changes what it is given. It runs in the project of the caller.
+ * @param reading of a second node, which runs once after the first and whose rows are the result
+ */
+export function inlineWorkflow(
+	name: string,
+	parameters: INodeParameters,
+	reading?: INodeParameters,
+): IWorkflowBase {
 	const now = new Date();
+	const tableNode = {
+		id: 'table',
+		name: 'Table',
+		type: 'n8n-nodes-base.dataTable',
+		typeVersion: 1.1,
+		position: [200, 0] as [number, number],
+		parameters,
+	};
+	// Both are fed by the trigger, because a write that changes nothing hands on nothing; n8n runs the upper one first.
+	const readNode = reading && {
+		...tableNode,
+		id: 'read',
+		name: 'Read',
+		position: [200, 200] as [number, number],
+		parameters: reading,
+		executeOnce: true,
+	};
+	const targets = [tableNode, ...(readNode ? [readNode] : [])];
 	return {
 		id: '',
 		name,
@@ -145,16 +222,11 @@ export function inlineWorkflow(name: string, parameters: INodeParameters): IWork
 				position: [0, 0],
 				parameters: { inputSource: 'passthrough' },
 			},
-			{
-				id: 'table',
-				name: 'Table',
-				type: 'n8n-nodes-base.dataTable',
-				typeVersion: 1.1,
-				position: [200, 0],
-				parameters,
-			},
+			...targets,
 		],
-		connections: { Input: { main: [[{ node: 'Table', type: 'main', index: 0 }]] } },
+		connections: {
+			Input: { main: [targets.map(({ name: node }) => ({ node, type: 'main', index: 0 }))] },
+		},
 		settings: {
 			executionOrder: 'v1',
 			callerPolicy: 'any',

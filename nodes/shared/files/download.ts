@@ -1,7 +1,8 @@
 import type { IBinaryData, IExecuteFunctions } from 'n8n-workflow';
 
 import { fetchFile, type FetchFailure, type OpenFile } from './fetchFile';
-import { errorTextIn, fileTypeOf, safeFileName, saysMedia } from './fileType';
+import { ALLOW_HOST, type MayFetch } from './fileHosts';
+import { errorTextIn, fileTypeOf, pageIn, safeFileName, saysMedia, saysText } from './fileType';
 import type { Clock } from '../run/clock';
 import { badInput, fail, type Failure, type Result } from '../errors/failure';
 import { excerpt } from '../text/json';
@@ -22,8 +23,11 @@ export interface DownloadFailure extends Failure {
 
 export interface DownloadRequest {
 	readonly url: string;
-	/** The extension of the file's true type replaces that of the name. */
+	/** The name by the link; the extension of the file's true type replaces that of the name. */
 	readonly fileName: string;
+	/** The name if the server gives one itself. */
+	readonly nameBySaid?: ((said: string) => string) | undefined;
+	readonly mayFetch: MayFetch;
 }
 
 /** Streams a file from a link into n8n's binary store; never throws. */
@@ -54,18 +58,19 @@ const BEGIN_GRACE_MS = 10 * 60_000;
 
 export function createDownload(parts: DownloadParts): Download {
 	const { context, clock, redact, deadlineMs, maxBytes, signal } = parts;
-	return async ({ url, fileName }) => {
+	return async ({ url, fileName, nameBySaid, mayFetch }) => {
 		if (!isWebAddress(url)) return fail({ ...NOT_A_LINK, expired: false });
 		const host = originOf(url);
 		if (clock.now() >= deadlineMs + BEGIN_GRACE_MS) return fail(explain(host, TOO_LATE, maxBytes));
 		const fetched = await fetchFile({
 			...parts,
 			url,
+			mayFetch,
 			idleMs: IDLE_TIMEOUT_MS,
 			endByMs: (nowMs) => Math.max(deadlineMs, nowMs) + DEADLINE_GRACE_MS,
 			lastTryMs: deadlineMs + DEADLINE_GRACE_MS,
 			foundInstead: (head, contentType) => pageOrError(head, contentType, fileName),
-			take: async (file) => await store(context, file, fileName),
+			take: async (file) => await store(context, file, nameOf(file, fileName, nameBySaid)),
 		});
 		if (fetched.ok) return fetched;
 		if (signal.aborted) {
@@ -78,7 +83,7 @@ export function createDownload(parts: DownloadParts): Download {
 }
 
 const NOT_A_LINK = badInput(
-	'The file link is not a web address, so nothing was downloaded',
+	'The file link is not a web address, so it was not followed',
 	'Only links that start with http:// or https:// are followed.',
 );
 
@@ -93,18 +98,31 @@ function explain(host: string, { kind, reason }: FetchFailure, maxBytes: number)
 	return {
 		kind: 'file',
 		message: `The file at ${host} could not be downloaded: ${why}`,
-		advice:
-			kind === 'expired'
-				? 'The link may have expired. Use the "Get Task" operation for fresh links.'
-				: 'Download it later with the "Download" operation and the link.',
+		advice: ADVICE[kind] ?? 'Download it later with the "Download" operation and the link.',
 		expired: kind === 'expired',
 	};
 }
 
-/** JSON and XML are files like others, unless an image, a video or a sound is expected. */
+const ADVICE: Readonly<Partial<Record<FetchFailure['kind'], string>>> = {
+	expired: 'The link may have expired. Use the "Get Task" operation for fresh links.',
+	forbidden: ALLOW_HOST,
+};
+
+/** Text is a file like others, unless an image, a video or a sound is expected. */
 function pageOrError(head: Uint8Array, contentType: string | undefined, name: string): string | undefined {
+	if (saysText(name)) return /\.html?$/i.test(name) ? undefined : pageIn(head);
 	if (/^text\/html\b/i.test(contentType ?? '')) return 'a web page';
 	return saysMedia(contentType, name) ? errorTextIn(head, contentType, name) : undefined;
+}
+
+/** A name without an ending gets that of the link. */
+function nameOf({ saidName }: OpenFile, fileName: string, nameBySaid: DownloadRequest['nameBySaid']): string {
+	if (!saidName || !nameBySaid) return fileName;
+	return nameBySaid(
+		/\.[A-Za-z0-9]{1,8}$/.test(saidName)
+			? saidName
+			: saidName + (/\.[A-Za-z0-9]{1,8}$/.exec(fileName)?.[0] ?? ''),
+	);
 }
 
 async function store(

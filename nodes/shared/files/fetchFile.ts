@@ -1,11 +1,14 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
+import { nameInDisposition } from './contentDisposition';
+import type { MayFetch } from './fileHosts';
 import { HEAD_BYTES } from './fileType';
 import type { Clock } from '../run/clock';
 import { fail, ok, type Result } from '../errors/failure';
 import { cuttable, type ByteStream } from '../http/abortableStream';
 import { repeatDelayMs } from '../http/backoff';
 import { createIdleTimeouts } from '../http/idleTimeout';
+import { isWebAddress } from '../text/webAddress';
 import { describeError, openReply, type OpenReply } from '../http/request';
 
 /** Times are of the clock's `now()`. */
@@ -17,6 +20,8 @@ export interface FileFetch<T> {
 	/** Ends the fetch; the caller checks the signal itself. */
 	readonly signal?: AbortSignal | undefined;
 	readonly url: string;
+	/** Asked about the link and about the target of each redirect. */
+	readonly mayFetch: MayFetch;
 	readonly maxBytes: number;
 	/** Time for the head of the answer, and between two pieces of its body. */
 	readonly idleMs: number;
@@ -36,6 +41,8 @@ export interface FileFetch<T> {
 /** A file that is coming in. */
 export interface OpenFile {
 	readonly contentType: string | undefined;
+	/** The name that the server gives the file. */
+	readonly saidName: string | undefined;
 	/** The first bytes; `bytes` begins with them. */
 	readonly head: Uint8Array;
 	/** Throws if the connection breaks, goes silent or brings more than `maxBytes`. */
@@ -50,16 +57,20 @@ export interface OpenFile {
  * - `passing`: an outage, too many requests or a broken connection, even at the last try
  * - `expired`: the host refuses or sends something else: the link may be too old, or want a login
  * - `tooLarge`: it has more than `maxBytes`
+ * - `forbidden`: the link, or a redirect, leads to a host that may not be asked
  * - `final`: anything else that another try would not change
  */
 export interface FetchFailure {
-	readonly kind: 'passing' | 'expired' | 'tooLarge' | 'final';
+	readonly kind: 'passing' | 'expired' | 'tooLarge' | 'forbidden' | 'final';
 	/** Follows "could not be read:"; text from outside. */
 	readonly reason: string;
 	readonly retryAfter?: string | undefined;
 }
 
 const TRIES = 4;
+/** As many as browsers follow, about. */
+const MOST_REDIRECTS = 20;
+const REDIRECT_STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const IDLE_CHECK_MS = 5_000;
 /** What a file host says when a signed link is too old, or the file was cleaned up. */
 const EXPIRED_STATUSES: ReadonlySet<number> = new Set([400, 401, 403, 404, 410]);
@@ -84,23 +95,9 @@ export async function fetchFile<T>(fetch: FileFetch<T>): Promise<Result<T, Fetch
 async function tryOnce<T>(fetch: FileFetch<T>): Promise<Result<T, FetchFailure>> {
 	const line = new AbortController();
 	const signal = AbortSignal.any([line.signal, ...(fetch.signal ? [fetch.signal] : [])]);
-	let reply: OpenReply | undefined;
-	try {
-		const response: unknown = await fetch.context.helpers.httpRequest({
-			method: 'GET',
-			url: fetch.url,
-			headers: { Accept: '*/*' },
-			encoding: 'stream',
-			returnFullResponse: true,
-			ignoreHttpStatusErrors: true,
-			timeout: fetch.idleMs,
-			abortSignal: signal,
-		});
-		reply = openReply(response);
-	} catch (error) {
-		return fail({ kind: describeError(error).fromNetwork ? 'passing' : 'final', reason: reasonOf(error) });
-	}
-	if (!reply) return fail({ kind: 'passing', reason: 'the answer could not be read' });
+	const opened = await openLink(fetch, signal);
+	if (!opened.ok) return opened;
+	const reply = opened.value;
 	const refused = refuseReply(reply, fetch.maxBytes) ?? refuseContent(fetch, reply);
 	const body = cuttable(reply.body, () => {
 		line.abort();
@@ -111,6 +108,64 @@ async function tryOnce<T>(fetch: FileFetch<T>): Promise<Result<T, FetchFailure>>
 		// A body that was refused or not taken is still unread.
 		body.destroy();
 	}
+}
+
+/** Follows redirects itself, because each may lead to another host. */
+async function openLink<T>(
+	fetch: FileFetch<T>,
+	signal: AbortSignal,
+): Promise<Result<OpenReply, FetchFailure>> {
+	let { url } = fetch;
+	for (let redirects = 0; ; redirects++) {
+		if (!fetch.mayFetch(url)) return fail(forbidden(url, redirects > 0));
+		const opened = await requestFile(fetch, url, signal);
+		const next = opened.ok ? redirectIn(opened.value, url) : undefined;
+		if (!opened.ok || next === undefined) return opened;
+		opened.value.body.destroy();
+		if (redirects === MOST_REDIRECTS) {
+			return fail({ kind: 'final', reason: `the host redirected more than ${MOST_REDIRECTS} times` });
+		}
+		url = next;
+	}
+}
+
+async function requestFile<T>(
+	{ context, idleMs }: FileFetch<T>,
+	url: string,
+	signal: AbortSignal,
+): Promise<Result<OpenReply, FetchFailure>> {
+	try {
+		const response: unknown = await context.helpers.httpRequest({
+			method: 'GET',
+			url,
+			headers: { Accept: '*/*' },
+			encoding: 'stream',
+			returnFullResponse: true,
+			ignoreHttpStatusErrors: true,
+			disableFollowRedirect: true,
+			timeout: idleMs,
+			abortSignal: signal,
+		});
+		const reply = openReply(response);
+		return reply ? ok(reply) : fail({ kind: 'passing', reason: 'the answer could not be read' });
+	} catch (error) {
+		return fail({ kind: describeError(error).fromNetwork ? 'passing' : 'final', reason: reasonOf(error) });
+	}
+}
+
+/** The whole address that an answer redirects to. */
+function redirectIn({ status, headers }: OpenReply, from: string): string | undefined {
+	const { location } = headers;
+	return location && REDIRECT_STATUSES.has(status) ? URL.parse(location, from)?.href : undefined;
+}
+
+function forbidden(url: string, isRedirect: boolean): FetchFailure {
+	const host = isWebAddress(url) ? new URL(url).hostname : 'an address that is not one of the web';
+	const what = isRedirect ? `it redirects to ${host}` : `${host} is the address`;
+	return {
+		kind: 'forbidden',
+		reason: `${what}, and links from outside must not reach into the network of this n8n`,
+	};
 }
 
 function reasonOf(error: unknown): string {
@@ -168,7 +223,14 @@ async function takeBody<T>(
 		const refused = refuseContent(fetch, reply, head);
 		if (refused) return fail(refused);
 		const contentType = reply.headers['content-type'];
-		const file = { contentType, head, bytes: counted(head), received: () => received, stream: reply.body };
+		const file = {
+			contentType,
+			saidName: nameInDisposition(reply.headers['content-disposition']),
+			head,
+			bytes: counted(head),
+			received: () => received,
+			stream: reply.body,
+		};
 		return ok(await fetch.take(file));
 	} catch (error) {
 		return fail(received > maxBytes ? TOO_LARGE : { kind: 'passing', reason: reasonOf(error) });

@@ -21,6 +21,74 @@ const FORMATS: ReadonlyArray<readonly [mimeType: string, extension: string, begi
 	['application/zip', 'zip', 'PK\x03\x04'],
 ];
 
+/** Formats whose beginning many types share, and what else a file that begins so may be. */
+const CONTAINERS: ReadonlyMap<string, RegExp> = new Map([
+	['video/mp4', /^(?:audio|video)\//],
+	['video/webm', /^(?:audio|video)\//],
+	['image/tiff', /^image\/x-/],
+	['application/zip', /^(?:application|model)\//],
+]);
+
+/** Further types by their endings: the name of the type, the ending, and whether such a file is text. */
+const MORE_TYPES: ReadonlyArray<readonly [mimeType: string, extension: string, isText?: 'text']> = [
+	['image/svg+xml', 'svg', 'text'],
+	['image/jpeg', 'jpeg'],
+	['image/jpg', 'jpg'],
+	['image/apng', 'apng'],
+	['image/tiff', 'tiff'],
+	['image/jxl', 'jxl'],
+	['image/x-exr', 'exr'],
+	['image/vnd.adobe.photoshop', 'psd'],
+	['image/x-adobe-dng', 'dng'],
+	['audio/mp4', 'm4a'],
+	['audio/x-m4a', 'm4a'],
+	['audio/m4a', 'm4a'],
+	['audio/ogg', 'ogg'],
+	['audio/opus', 'opus'],
+	['audio/aac', 'aac'],
+	['audio/x-matroska', 'mka'],
+	['audio/webm', 'weba'],
+	['video/x-m4v', 'm4v'],
+	['video/x-matroska', 'mkv'],
+	['video/ogg', 'ogv'],
+	['video/x-msvideo', 'avi'],
+	['video/3gpp', '3gp'],
+	['model/gltf+json', 'gltf', 'text'],
+	['model/obj', 'obj', 'text'],
+	['model/stl', 'stl', 'text'],
+	['model/ply', 'ply', 'text'],
+	['model/vnd.usdz+zip', 'usdz'],
+	['model/3mf', '3mf'],
+	['application/vnd.ms-package.3dmanufacturing-3dmodel+xml', '3mf'],
+	['application/x-npz', 'npz'],
+	['application/pdf', 'pdf'],
+	['application/json', 'json', 'text'],
+	['application/xml', 'xml', 'text'],
+	['application/x-subrip', 'srt', 'text'],
+	['text/vtt', 'vtt', 'text'],
+	['text/csv', 'csv', 'text'],
+	['text/markdown', 'md', 'text'],
+	['text/html', 'html', 'text'],
+	['text/html', 'htm', 'text'],
+	['text/plain', 'txt', 'text'],
+];
+
+/** Every known type by its ending, and the usual ending of every type. */
+const TYPE_OF: ReadonlyMap<string, string> = new Map(
+	[...MORE_TYPES, ...FORMATS].toReversed().map(([mimeType, extension]) => [extension, mimeType]),
+);
+const ENDING_OF: ReadonlyMap<string, string> = new Map(
+	[...FORMATS, ...MORE_TYPES].toReversed().map(([mimeType, extension]) => [mimeType, extension]),
+);
+const TEXT_ENDINGS: ReadonlySet<string> = new Set(
+	MORE_TYPES.filter(([, , isText]) => isText).map(([, extension]) => extension),
+);
+
+/** What servers say of files that they do not know. */
+const UNKNOWN_TYPE = 'application/octet-stream';
+const UNKNOWN_TYPES =
+	/^(?:(?:application|binary)\/(?:octet-stream|binary|x-download|(?:x-)?force-download|x-zip-compressed)|application\/zip|)$/;
+
 function formatOf(head: Uint8Array): (typeof FORMATS)[number] | undefined {
 	return FORMATS.find(([, , beginning]) =>
 		[...beginning].every((char, at) => char === '?' || head[at] === char.charCodeAt(0)),
@@ -38,21 +106,37 @@ export const HEAD_BYTES = 256;
 /** Enough to reach the first element of an SVG. */
 const START_BYTES = 4_096;
 
-const UNKNOWN_TYPE = 'application/octet-stream';
-
 const ENDING = /\.([A-Za-z0-9]{1,8})$/;
 
 /** The type of a file: its bytes first, then what the server said, then the name's ending. */
 export function fileTypeOf(head: Uint8Array, contentType: string | undefined, name: string): FileType {
 	const said = saidType(contentType);
 	const ending = endingOf(name);
-	const told = formatOf(head) ?? FORMATS.find(([mimeType]) => mimeType === said);
-	if (told) return { mimeType: told[0], extension: told[1] };
-	if (said.includes('/') && said !== UNKNOWN_TYPE) return { mimeType: said, extension: ending };
-	const named = FORMATS.find(([, extension]) => extension === ending);
-	// None of the formats begins with text, so text is not one of them, whatever its name says.
-	if (named && isText(head)) return { mimeType: 'text/plain', extension: 'txt' };
-	return { mimeType: named?.[0] ?? UNKNOWN_TYPE, extension: ending };
+	const named = TYPE_OF.get(ending);
+	const isUnknown = UNKNOWN_TYPES.test(said) || !said.includes('/');
+	const format = formatOf(head);
+	if (format) {
+		const [mimeType, extension] = format;
+		const fits = (type = ''): boolean => CONTAINERS.get(mimeType)?.test(type) ?? false;
+		if (!isUnknown && said !== mimeType && fits(said) && !TEXT_ENDINGS.has(ENDING_OF.get(said) ?? ''))
+			return typed(said, ending, extension);
+		return named && (isUnknown || said === mimeType) && fits(named)
+			? { mimeType: named, extension: ending }
+			: { mimeType, extension };
+	}
+	// Servers call every text they do not know plain.
+	const isVague = isUnknown || (said === 'text/plain' && TEXT_ENDINGS.has(ending));
+	if (!isVague || (said === 'application/zip' && !named)) return typed(said, ending, ending);
+	// Text is no picture, whatever its name says.
+	if (named && !TEXT_ENDINGS.has(ending) && isText(head)) return { mimeType: 'text/plain', extension: 'txt' };
+	return { mimeType: named ?? UNKNOWN_TYPE, extension: ending };
+}
+
+/** A type that the server names, with its own ending if the file's name has another one. */
+function typed(mimeType: string, ending: string, fallback: string): FileType {
+	if (TYPE_OF.get(ending) === mimeType) return { mimeType, extension: ending };
+	const usual = ENDING_OF.get(mimeType);
+	return { mimeType, extension: usual ?? (ending || fallback) };
 }
 
 function saidType(contentType = ''): string {
@@ -64,15 +148,19 @@ function endingOf(name: string): string {
 }
 
 const MEDIA_TYPE = /^(image|video|audio)\//;
-/** Endings of image, video and audio files beside those of the formats above. */
-const MEDIA_ENDINGS: ReadonlySet<string> = new Set([
-	...['jpeg', 'tiff', 'svg', 'm4v', 'm4a', 'ogg'],
-	...FORMATS.filter(([mimeType]) => MEDIA_TYPE.test(mimeType)).map(([, extension]) => extension),
-]);
-
 /** Whether the server or the name says that a file is an image, a video or a sound. */
 export function saysMedia(contentType: string | undefined, name: string): boolean {
-	return MEDIA_TYPE.test(saidType(contentType)) || MEDIA_ENDINGS.has(endingOf(name));
+	return MEDIA_TYPE.test(saidType(contentType)) || MEDIA_TYPE.test(TYPE_OF.get(endingOf(name)) ?? '');
+}
+
+/** Whether the name says that a file is text. SVG counts as an image. */
+export function saysText(name: string): boolean {
+	return TEXT_ENDINGS.has(endingOf(name)) && !saysMedia(undefined, name);
+}
+
+/** A web page that came instead of another text. */
+export function pageIn(head: Uint8Array): string | undefined {
+	return /^<(!doctype html|html|head|body)\b/i.test(startOf(head)) ? 'a web page' : undefined;
 }
 
 /**
@@ -86,7 +174,9 @@ export function errorTextIn(
 ): string | undefined {
 	const text = startOf(head);
 	const isPage = saidType(contentType) === 'text/html' && text.startsWith('<');
-	if (isPage || /^<(!doctype html|html|head|body)\b/i.test(text)) return 'a web page';
+	if (isPage) return 'a web page';
+	const page = pageIn(head);
+	if (page) return page;
 	if (text.startsWith('{')) return 'JSON';
 	if (!text.startsWith('<')) return undefined;
 	return saysDrawing(contentType, name) && !/^(<\?xml[^>]*>\s*)?<error\b/i.test(text) ? undefined : 'XML';
@@ -125,7 +215,7 @@ const LONGEST_STEM_CHARS = 100;
 const LONGEST_STEM_BYTES = 200;
 
 /** Names that Windows reserves for devices, with or without an ending. */
-const RESERVED_STEM = /^(con|prn|aux|nul|com\d|lpt\d)(?=\.|$)/i;
+const RESERVED_STEM = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[\d¹²³])(?= *(?:\.|$))/i;
 
 /**
  * A file name that any file system accepts: no path, no control or reserved characters, of bounded length.
@@ -137,7 +227,8 @@ export function safeFileName(rawName: string, extension: string): string {
 		.toWellFormed()
 		.normalize('NFC')
 		.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}<>:"|?*]/gu, '_')
-		.trim();
+		.trim()
+		.replace(/[. ]+$/, '');
 	const stem = clean
 		.replace(ENDING, '')
 		.replace(/^[. ]+/, '')

@@ -3,6 +3,7 @@ import { createHash } from 'crypto';
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { fetchFile } from './fetchFile';
+import { ALLOW_HOST, type MayFetch } from './fileHosts';
 import { anyTextIn, fileTypeOf, HEAD_BYTES, safeFileName } from './fileType';
 import { systemClock, type Clock } from '../run/clock';
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../errors/failure';
@@ -124,6 +125,7 @@ export async function fetchInputFile(
 	context: InputFileContext,
 	rawUrl: string,
 	maxBytes: number,
+	mayFetch: MayFetch,
 	signal?: AbortSignal,
 	patience: Patience = PATIENCE,
 ): Promise<Result<InputFile>> {
@@ -138,16 +140,16 @@ export async function fetchInputFile(
 	const name = nameIn(url);
 	const fetched = await fetchFile({
 		...patience,
-		...{ context, signal, url, maxBytes },
+		...{ context, signal, url, mayFetch, maxBytes },
 		idleMs: FETCH_TIMEOUT_MS,
 		endByMs: (nowMs) => nowMs + FETCH_TIMEOUT_MS,
 		lastTryMs: Infinity,
 		// A login page would be uploaded, and a task that cannot read it would be paid for.
 		foundInstead: (head, contentType) => anyTextIn(head.subarray(0, HEAD_BYTES), contentType, name),
-		take: async ({ bytes, contentType = '' }) => {
+		take: async ({ bytes, contentType = '', saidName = name }) => {
 			const pieces: Uint8Array[] = [];
 			for await (const piece of bytes) pieces.push(piece);
-			return inputFile(Buffer.concat(pieces), name, contentType);
+			return inputFile(Buffer.concat(pieces), saidName, contentType);
 		},
 	});
 	if (fetched.ok) return fetched.value.bytes.byteLength > 0 ? fetched : fail(emptyFile(`at ${host}`));
@@ -155,7 +157,10 @@ export async function fetchInputFile(
 	return fail({
 		kind: 'file',
 		message: `The file at ${host} could not be read: ${excerpt(fetched.failure.reason)}`,
-		advice: 'Check that the URL opens without a login and from where n8n runs.',
+		advice:
+			fetched.failure.kind === 'forbidden'
+				? ALLOW_HOST
+				: 'Check that the URL opens without a login and from where n8n runs.',
 	});
 }
 

@@ -1,5 +1,5 @@
 import { badInput, fail, ok, type Failure, type Result } from '../errors/failure';
-import { excerpt, isTextTooDeep, jsonText, parseJson, type Json } from '../text/json';
+import { endOfText, excerpt, isTextTooDeep, jsonText, parseJson, type Json } from '../text/json';
 
 /** A string in JSON, maybe cut off. Its content is not syntax. */
 const TEXT = String.raw`"[^"\\]*(?:\\[\s\S][^"\\]*)*\\?(?:"|$)`;
@@ -30,9 +30,14 @@ export function lostDigits(text: string): string | undefined {
 	return longIntegers(text).find((token) => /^-?\d+$/.test(token));
 }
 
+/** The same in JSON that is text or, from an expression, a value. */
+export function lostDigitsIn(value: unknown): string | undefined {
+	return lostDigits(typeof value === 'string' ? value : (jsonText(value) ?? ''));
+}
+
 /** Refuses JSON that contains such a number: it would be sent as another number, or as text. */
 export function refuseLostDigits(fieldLabel: string, value: unknown): Failure | undefined {
-	const lost = lostDigits(typeof value === 'string' ? value : (jsonText(value) ?? ''));
+	const lost = lostDigitsIn(value);
 	if (lost === undefined) return undefined;
 	return badInput(
 		`"${fieldLabel}" contains the number ${excerpt(lost, 40)}, which would lose digits`,
@@ -61,10 +66,21 @@ export function refuseRounded(fieldLabel: string, value: unknown): Failure | und
 	);
 }
 
-/** The numbers of a JSON text that are integers beyond 2^53, `1e+21` too. */
+/** The numbers of a JSON text that are integers beyond 2^53, `1e+21` too. Its strings may be too long for a pattern. */
 function longIntegers(text: string): string[] {
-	const tokens = text.match(new RegExp(String.raw`${TEXT}|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?`, 'g')) ?? [];
-	return tokens.filter((token) => Number.isInteger(Number(token)) && !Number.isSafeInteger(Number(token)));
+	const found: string[] = [];
+	for (let at = 0; at < text.length;) {
+		const quote = text.indexOf('"', at);
+		const end = quote < 0 ? text.length : quote;
+		const numbers = text.slice(at, end).match(/-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g) ?? [];
+		found.push(...numbers.filter((token) => isLongInteger(Number(token))));
+		at = quote < 0 ? end : endOfText(text, quote) + 1;
+	}
+	return found;
+}
+
+function isLongInteger(value: number): boolean {
+	return Number.isInteger(value) && !Number.isSafeInteger(value);
 }
 
 function withoutFence(text: string): string {

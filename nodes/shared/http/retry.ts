@@ -1,8 +1,8 @@
 import type { Clock } from '../run/clock';
 import { LONGEST_PAUSE_MS, mayRepeat, repeatDelayMs, retryAfterMs, type Repeatability } from './backoff';
 import { ofWrite, type Outcome } from './outcome';
-import type { Lane, Turn } from './pace';
-import type { Place, RateLimiter } from './rateLimiter';
+import type { Lane, StartedRequest } from './adaptiveRate';
+import type { LaneSlot, RateLimiter } from './rateLimiter';
 
 /** How often a request may be sent, and until when; times are of the clock's `now()`. */
 export interface RetryTerms {
@@ -12,8 +12,11 @@ export interface RetryTerms {
 	readonly tries: number;
 	/** A write is given up as `cancelled` rather than sent after this time. */
 	readonly sendByMs?: number | undefined;
-	/** No further try begins after this time: the last outcome is the result. */
-	readonly endByMs?: number | undefined;
+	/**
+	 * The request's deadline: nobody waits for a turn, no further try begins and no write is sent after it. The last
+	 * outcome is the result. An exchange that is under way then has a timeout of its own.
+	 */
+	readonly endByMs: number;
 	/** Asked last, where all else allows another try. */
 	readonly mayRepeat?: (() => boolean) | undefined;
 }
@@ -33,8 +36,6 @@ export interface RetryParts {
 	readonly random: () => number;
 	/** Ends waiting between tries; nothing is sent after it. */
 	readonly signal?: AbortSignal | undefined;
-	/** No further try begins and no write is sent after this time, by the clock's `now()`. */
-	readonly deadlineMs?: number | undefined;
 }
 
 const FIRST_CONTACT_TRIES = 3;
@@ -58,16 +59,16 @@ interface Tries {
 /**
  * Sends all requests of a node run through the rate limiter and repeats them.
  *
- * A request that was refused because there are too many takes another turn, at a slower pace, until it is taken or its
+ * A request that was refused because there are too many takes another turn, at a lower rate, until it is taken or its
  * time is up: nothing was carried out, and the limit counts for all requests of the key.
  */
 export function createRetry(parts: RetryParts): Retry {
-	const { rateLimiter, clock, random, signal, deadlineMs = Infinity } = parts;
-	const { pace } = rateLimiter;
+	const { rateLimiter, clock, random, signal } = parts;
+	const { adaptiveRate } = rateLimiter;
 
 	const inTime = async <T>(terms: TimedTerms, exchange: () => Promise<Outcome<T>>): Promise<Outcome<T>> => {
-		const { repeatability, sendByMs = Infinity, sendByWallMs } = terms;
-		const isOver = clock.now() >= Math.min(deadlineMs, sendByMs) || clock.wallNow() >= sendByWallMs;
+		const { repeatability, endByMs, sendByMs = Infinity, sendByWallMs } = terms;
+		const isOver = clock.now() >= Math.min(endByMs, sendByMs) || clock.wallNow() >= sendByWallMs;
 		// Its turn may come too late: nobody would wait for the result any more.
 		if (signal?.aborted || (repeatability === 'write' && isOver)) return { kind: 'cancelled' };
 		const outcome = await exchange();
@@ -80,16 +81,19 @@ export function createRetry(parts: RetryParts): Retry {
 	const triesFor = (terms: RetryTerms, { kind }: Outcome<unknown>): number =>
 		kind === 'notSent' && !hasAnswered ? Math.min(terms.tries, FIRST_CONTACT_TRIES) : terms.tries;
 
-	const learn = (turn: Turn, outcome: Outcome<unknown>): void => {
+	const learn = (request: StartedRequest, outcome: Outcome<unknown>): void => {
 		if (isUnanswered(outcome)) return;
 		hasAnswered = true;
 		const askedMs = askedToWaitMs(outcome, clock.wallNow());
-		if (isTooMany(outcome) || askedMs > 0) pace.refused(turn, clock.now(), askedMs);
-		else pace.answered(clock.now());
+		if (isTooMany(outcome) || askedMs > 0) {
+			adaptiveRate.refused(request, clock.now(), askedMs);
+		} else {
+			adaptiveRate.answered(request, clock.now());
+		}
 	};
 
 	const next = <T>(terms: TimedTerms, outcome: Outcome<T>, faults: number): Next<T> => {
-		const { endByMs = Infinity, sendByMs = Infinity } = terms;
+		const { endByMs, sendByMs = Infinity } = terms;
 		const inTurn = isTooMany(outcome);
 		const askedMs = askedToWaitMs(outcome, clock.wallNow());
 		const delayMs = inTurn ? askedMs : askedMs || repeatDelayMs({}, faults, clock.wallNow(), random);
@@ -98,7 +102,7 @@ export function createRetry(parts: RetryParts): Retry {
 			(inTurn ? terms.tries > 1 : faults < triesFor(terms, outcome)) &&
 			mayRepeat(outcome, terms.repeatability) &&
 			!signal?.aborted &&
-			againMs < Math.min(deadlineMs, endByMs) &&
+			againMs < endByMs &&
 			terms.mayRepeat?.() !== false;
 		if (!isAllowed) return { kind: 'settled', outcome };
 		if (againMs >= sendByMs) return { kind: 'settled', outcome: { kind: 'cancelled' } };
@@ -107,22 +111,22 @@ export function createRetry(parts: RetryParts): Retry {
 
 	/** Tries until the request is settled or has to wait for its own sake. */
 	const tryInTurn = async <T>(
-		place: Place,
+		slot: LaneSlot,
 		terms: TimedTerms,
 		exchange: () => Promise<Outcome<T>>,
 		tries: Tries,
 	): Promise<Exclude<Next<T>, { kind: 'inTurn' }>> => {
-		const { endByMs = Infinity, sendByMs = Infinity } = terms;
+		const { endByMs, sendByMs = Infinity } = terms;
 		let refusal: Outcome<T> | undefined;
 		for (;;) {
-			const turn = await place.turn(Math.min(endByMs, sendByMs));
+			const request = await slot.turn(Math.min(endByMs, sendByMs));
 			// It waited in vain: the refusal says why.
-			const isOver = clock.now() >= Math.min(deadlineMs, endByMs);
+			const isOver = clock.now() >= endByMs;
 			if (refusal && isOver && !signal?.aborted) return { kind: 'settled', outcome: refusal };
 			const outcome = await inTime(terms, exchange);
 			tries.count++;
 			if (!isTooMany(outcome)) tries.faults++;
-			learn(turn, outcome);
+			learn(request, outcome);
 			const then = next(terms, outcome, tries.faults);
 			if (then.kind !== 'inTurn') return then;
 			refusal = outcome;
@@ -136,7 +140,7 @@ export function createRetry(parts: RetryParts): Retry {
 		for (;;) {
 			const then = await rateLimiter.run(
 				terms.lane,
-				async (place) => await tryInTurn(place, terms, exchange, tries),
+				async (slot) => await tryInTurn(slot, terms, exchange, tries),
 			);
 			if (then.kind === 'settled') return { outcome: then.outcome, tries: tries.count };
 			await clock.sleep(then.delayMs, signal);

@@ -32,8 +32,10 @@ function createStreamReader(): StreamReader {
 	const parser = createParser({
 		maxBufferSize: MAX_EVENT_CHARS,
 		onEvent: ({ event, data }) => ready.push({ name: event, data, isWholeBody: false }),
-		onError: ({ type }) => {
+		onError: ({ type, field, value = '' }) => {
 			if (type === 'max-buffer-size-exceeded') throw tooLarge();
+			// Some servers end a stream with a line "error: {…}", whose field the standard does not know.
+			if (field === 'error') ready.push({ name: 'error', data: value, isWholeBody: false });
 		},
 	});
 	let form: 'unknown' | 'events' | 'document' = 'unknown';

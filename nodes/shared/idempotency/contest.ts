@@ -3,7 +3,7 @@ import { randomUUID } from 'crypto';
 import type { Clock } from '../run/clock';
 import type { TableRow } from '../dataTable/table';
 import { ok, type Failure, type Result } from '../errors/failure';
-import { createBatcher, type Batcher } from './batcher';
+import { createBatcher, type Batcher } from '../run/batcher';
 
 /**
  * What the rows of a key say.

@@ -1,6 +1,9 @@
 import { BASE_URL, WS_BASE_URL, type AddressField } from '../../../credentials/baseUrl';
-import { ok, type Result } from '../errors/failure';
+import { DEFAULT_BUSY_CODES } from '../../../credentials/busyCodes';
+import { failInput, ok, type Result } from '../errors/failure';
 import { readAddress, readToken } from './credential';
+import { readFileHosts } from '../files/fileHosts';
+import { excerpt } from '../text/json';
 import { textOf } from '../text/textOf';
 
 /** A decrypted and checked `flowPlatformApi` credential. */
@@ -13,6 +16,10 @@ export interface PlatformAccount {
 	readonly progressPath: string;
 	/** Path of the list of chat models, with a leading slash; empty if the deployment has none. */
 	readonly modelsPath: string;
+	/** Hosts in a private network whose files may be fetched. */
+	readonly fileHosts: readonly string[];
+	/** Codes or words by which the platform says that there are too many requests, in lower case. */
+	readonly busyTerms: readonly string[];
 	readonly apiKey: string;
 	/** What must never be shown. */
 	readonly secrets: readonly string[];
@@ -33,6 +40,13 @@ export function readPlatformAccount(credential: Readonly<Record<string, unknown>
 	const wsField = textOf(credential.wsBaseUrl).trim();
 	const wsBaseUrl = wsField ? readBaseUrl(wsField, WS_BASE_URL) : ok(baseUrl.value.replace(/^http/, 'ws'));
 	if (!wsBaseUrl.ok) return wsBaseUrl;
+	const files = readFileHosts(textOf(credential.fileHosts));
+	if ('wrong' in files) {
+		return failInput(
+			`"File Hosts" in the credential contains "${excerpt(files.wrong, 60)}", which is not a host`,
+			'Enter names or IP addresses, with or without a port, separated by commas, such as 10.0.0.5 or minio.internal:9000.',
+		);
+	}
 	return ok({
 		baseUrl: baseUrl.value,
 		wsBaseUrl: wsBaseUrl.value,
@@ -40,9 +54,18 @@ export function readPlatformAccount(credential: Readonly<Record<string, unknown>
 		modelsPath: textOf(credential.modelsPath)
 			.trim()
 			.replace(/^\/*(?=.)/, '/'),
+		fileHosts: files.hosts,
+		busyTerms: readTerms(credential.busyCodes),
 		apiKey: apiKey.value,
 		secrets: [apiKey.value],
 	});
+}
+
+/** Of a credential that was saved before there was the field, the default counts; an emptied field means none. */
+function readTerms(field: unknown): string[] {
+	const text = field === undefined ? DEFAULT_BUSY_CODES : textOf(field);
+	const terms = text.split(/[,，\n]/).map((term) => term.trim().toLowerCase());
+	return terms.filter((term) => term !== '' && term !== '0');
 }
 
 function readBaseUrl(text: string, field: AddressField): Result<string> {

@@ -19,8 +19,17 @@ const NamedRefusal = v.object({
 /** Statuses, and codes that mirror them, of a server that stopped waiting for the work: it may still be done. */
 const GAVE_UP: ReadonlySet<number | null> = new Set([408, 499, 504]);
 
-/** Reads an exchange by the envelope of §7.1: `code` 0 is success, unless the HTTP status says failure. */
-export function classify(exchange: Exchange): Outcome<Json | undefined> {
+/** Codes under HTTP 200 of a server in trouble: like their HTTP twins they leave open what was done. */
+const IN_TROUBLE: ReadonlySet<number | null> = new Set([500, 502, 503]);
+
+/** Codes, and words of messages in lower case, by which a deployment says that there are too many requests. */
+export type BusyTerms = readonly string[];
+
+/**
+ * Reads an exchange by the envelope of §7.1: `code` 0 is success, unless the HTTP status says failure.
+ * @param busyTerms what else than 429 is a refusal to repeat
+ */
+export function classify(exchange: Exchange, busyTerms: BusyTerms = []): Outcome<Json | undefined> {
 	if (exchange.kind !== 'reply') return ofUnanswered(exchange);
 	const { status, headers } = exchange;
 	const body = parseJson(exchange.text);
@@ -37,13 +46,15 @@ export function classify(exchange: Exchange): Outcome<Json | undefined> {
 		inItsForm: false,
 		...(retryAfter && { retryAfter }),
 	} as const;
-	if (status === 429 || code === 429) return { kind: 'busy', retryAfter, text };
+	if (status === 429 || code === 429 || (status < 300 && saysBusy(body, busyTerms))) {
+		return { kind: 'busy', retryAfter, text };
+	}
 	if (status >= 300 && status < 400) {
 		return headers.location && code === null
 			? { kind: 'redirected', status, location: headers.location }
 			: unclear;
 	}
-	if (GAVE_UP.has(status) || GAVE_UP.has(code) || status >= 500) {
+	if (GAVE_UP.has(status) || GAVE_UP.has(code) || IN_TROUBLE.has(code) || status >= 500) {
 		return { ...unclear, inItsForm: code !== null && code !== 0 };
 	}
 	if (status >= 400) {
@@ -58,6 +69,18 @@ export function classify(exchange: Exchange): Outcome<Json | undefined> {
 	if (code === null) return unclear;
 	if (code !== 0) return { kind: 'refused', status, code, text };
 	return { kind: 'answered', data: isJsonObject(body) ? body.data : undefined };
+}
+
+/** Only without data: what holds some was carried out. */
+function saysBusy(body: Json | undefined, terms: BusyTerms): boolean {
+	if (!isJsonObject(body) || (body.data !== undefined && body.data !== null)) return false;
+	const { code } = body;
+	const isCode = typeof code === 'number' || typeof code === 'string';
+	if (!isCode || Number(code) === 0) return false;
+	const words = errorWords(body).toLowerCase();
+	return terms.some((term) =>
+		/^-?\d+$/.test(term) ? String(code).trim() === term : `${code} ${words}`.toLowerCase().includes(term),
+	);
 }
 
 function describeBody(body: Json | undefined, text: string, contentType = ''): string {

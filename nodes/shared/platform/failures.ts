@@ -1,3 +1,4 @@
+import { adviceOnPath } from '../../../credentials/baseUrl';
 import type { Failure } from '../errors/failure';
 import type { Repeatability } from '../http/backoff';
 import type { FailedOutcome } from '../http/outcome';
@@ -101,7 +102,7 @@ function explainRefused(outcome: Of<'refused'>, facts: CallFacts, advice: CallAd
 		return {
 			kind: 'credential',
 			message: `The API was not found at the base URL, so the node could not ${purpose}`,
-			advice: `Check the Base URL in the credential: it is the address of the platform's API without a path such as "/api" at its end. The address answered HTTP 404: ${sentence(said)}`,
+			advice: `${adviceOnPath(facts.baseUrl)} The address answered HTTP 404: ${sentence(said)}`,
 			details,
 		};
 	}

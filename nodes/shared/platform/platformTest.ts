@@ -4,6 +4,7 @@ import type {
 	INodeCredentialTestResult,
 } from 'n8n-workflow';
 
+import { adviceOnPath } from '../../../credentials/baseUrl';
 import { systemClock } from '../run/clock';
 import { excerpt, sentence } from '../text/json';
 import { readPlatformAccount } from './account';
@@ -16,7 +17,7 @@ const PATH = '/api/maas/flow_task_api/get_task_info';
 const KEY_REFUSED =
 	'The platform refused this API key. It may be mistyped, revoked or belong to another account: copy it again from the console.';
 const NOT_THE_PLATFORM =
-	'Something answered at this base URL, but not the image workflow service. Enter only scheme and host of the address before "/api/maas/…", and not that of the console.';
+	'Something answered at this base URL, but not the image workflow service: it may be that of the console.';
 
 /**
  * The test of the FlowPlatform credential. It asks for the state of an empty list of tasks: the only request of §4
@@ -36,10 +37,10 @@ export async function testPlatformKey(
 	const outcome = classify(asked.value);
 	// Whatever `data` is: platforms may answer an empty list as they like.
 	if (outcome.kind === 'answered') return { status: 'OK', message: 'The platform accepted the key' };
-	return testFailed(whyNot(outcome, asked.value.status, redact));
+	return testFailed(whyNot(outcome, asked.value.status, baseUrl, redact));
 }
 
-function whyNot(outcome: FailedOutcome, status: number, redact: Redact): string {
+function whyNot(outcome: FailedOutcome, status: number, baseUrl: string, redact: Redact): string {
 	const code = outcome.kind === 'refused' ? outcome.code : null;
 	if ([status, code].some((one) => one === 401 || one === 403)) return KEY_REFUSED;
 	const said = sentence(excerpt(redact('text' in outcome ? outcome.text : ''), 300));
@@ -49,6 +50,7 @@ function whyNot(outcome: FailedOutcome, status: number, redact: Redact): string 
 	if (status >= 500) {
 		return `The platform could not answer (HTTP ${status}), so the key could not be tested. Try again later, or check the base URL. It said: ${said}`;
 	}
-	if (code === null) return `${NOT_THE_PLATFORM} It answered HTTP ${status}: ${said}`;
+	if (code === null)
+		return `${NOT_THE_PLATFORM} ${adviceOnPath(baseUrl)} It answered HTTP ${status}: ${said}`;
 	return `The platform did not accept this test (code ${code}), so it may not accept the key either. It said: ${said}`;
 }

@@ -1,6 +1,7 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { isTool } from '../errors/nodeError';
+import { escapeMarkdown } from '../text/markdown';
 import type { Redact } from '../text/redact';
 
 /** A piece of output as n8n streams it to a chat or a webhook. */
@@ -12,6 +13,7 @@ export type SendChunk = (kind: ChunkKind, itemIndex: number, text?: string) => P
 export interface ChatStream {
 	write(text: string): Promise<void>;
 	end(): Promise<void>;
+	/** @param message plain text; a chat shows it as Markdown, so it is escaped */
 	fail(message: string): Promise<void>;
 }
 
@@ -87,7 +89,7 @@ export function createChatStreams(
 				await write(redacted.push(text));
 			},
 			end: async () => await finish({ kind: 'end', text: undefined }),
-			fail: async (message) => await finish({ kind: 'error', text: message }),
+			fail: async (message) => await finish({ kind: 'error', text: escapeMarkdown(message) }),
 		};
 	};
 	const opened = new Map<number, ChatStream>();

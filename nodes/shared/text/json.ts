@@ -82,8 +82,8 @@ function levelsOf(source: string): number {
 	return deepest;
 }
 
-/** The position of the closing quotation mark of the string that begins at `start`. */
-function endOfText(source: string, start: number): number {
+/** The position of the closing quotation mark of the string that begins at `start`; the end of the text if there is none. */
+export function endOfText(source: string, start: number): number {
 	for (let at = start + 1; ; at++) {
 		const quote = source.indexOf('"', at);
 		if (quote < 0) return source.length;

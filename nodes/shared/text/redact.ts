@@ -74,17 +74,25 @@ function redactPieces(secrets: readonly string[], hide: (text: string) => string
 	const mayGoOn = (text: string): boolean =>
 		initials.has(text.charAt(0)) && forms.some((form) => form.startsWith(text));
 	const mostHeldChars = forms.reduce((most, { length }) => Math.max(most, length), 0) * LONGEST_ESCAPE_CHARS;
+	const beginnings = new Set(secrets.map((secret) => base64Within(Buffer.from(secret, 'utf8'), 0)));
+	const sizes = new Set([...beginnings].map(({ length }) => length));
 	let held = '';
 	return {
 		push: (piece) => {
-			const text = hide(held + piece);
+			const raw = held + piece;
+			// The last character of base64 may still come.
+			if ([...sizes].some((size) => size > 0 && beginnings.has(raw.slice(-size)))) {
+				held = raw;
+				return '';
+			}
+			const text = hide(raw);
 			const from = Math.max(0, text.length - mostHeldChars);
 			const start = forms.length === 0 ? text.length : from + openEnd(text.slice(from), mayGoOn);
 			held = text.slice(start);
 			return text.slice(0, start);
 		},
 		end: () => {
-			const rest = held;
+			const rest = hide(held);
 			held = '';
 			return rest;
 		},
@@ -102,15 +110,40 @@ function openEnd(text: string, mayGoOn: (text: string) => boolean): number {
 	return whole.length;
 }
 
-/** How a secret may be written: as it is, in an address, and in both kinds of base64. */
+/** Kinds of secrets by their beginnings (§2.7), which a service may leave out. */
+const KIND = /^(?:sk-|agt_|dbg_|wst_)/;
+/** Shorter parts of an encoded secret, or a secret without its kind, could be ordinary text. */
+const SHORTEST_FORM_CHARS = 8;
+
+/** How a secret may be written: as it is, without its kind, in an address, in other letters, in base64 and in hex. */
 function formsOf(secret: string): string[] {
-	const base64 = Buffer.from(secret, 'utf8').toString('base64').replace(/=+$/, '');
+	const bytes = Buffer.from(secret, 'utf8');
+	const hex = bytes.toString('hex');
+	const base64 = [
+		bytes.toString('base64').replace(/=+$/, ''),
+		...[0, 1, 2].map((at) => base64Within(bytes, at)),
+	];
+	const others = [
+		secret.replace(KIND, ''),
+		secret.toUpperCase(),
+		secret.toLowerCase(),
+		hex,
+		hex.toUpperCase(),
+		...base64.flatMap((text) => [text, text.replaceAll('+', '-').replaceAll('/', '_')]),
+	];
 	return [
 		secret,
 		encodeURIComponent(secret.toWellFormed()),
-		base64,
-		base64.replaceAll('+', '-').replaceAll('/', '_'),
+		...others.filter(({ length }) => length >= SHORTEST_FORM_CHARS),
 	];
+}
+
+/** The characters that stand for the bytes alone, where `before` (modulo 3) others come before them. */
+function base64Within(bytes: Uint8Array, before: number): string {
+	const bits = (before + bytes.length) * 8;
+	return Buffer.concat([Buffer.alloc(before), bytes])
+		.toString('base64')
+		.slice(Math.ceil((before * 8) / 6), Math.floor(bits / 6));
 }
 
 /** A part of a text, up to but not including `end`. */
@@ -120,31 +153,38 @@ interface Span {
 }
 
 /** Up to this many texts are searched for one by one. */
-const FEW = 16;
+const FEW = 32;
 
 /**
  * Finds texts in others. Each item may have a key of its own, and looking for each of 10,000 keys would take
- * milliseconds per text. So it searches for the few beginnings that they share and looks up what follows one.
+ * milliseconds per text. So it walks once along the text and looks up what begins like one of them.
  */
 function finderOf(wanted: readonly string[]): (text: string) => Span[] {
 	const all = new Set(wanted);
+	if (all.size <= FEW) return (text) => [...all].flatMap((one) => spansOf(text, one));
 	const lengths = new Map<string, Set<number>>();
 	for (const one of all) {
-		const beginning = all.size > FEW ? one.slice(0, BEGINNING_CHARS) : one;
+		const beginning = one.slice(0, BEGINNING_CHARS);
 		lengths.set(beginning, (lengths.get(beginning) ?? new Set()).add(one.length));
 	}
 	return (text) => {
 		const spans: Span[] = [];
-		for (const [beginning, sizes] of lengths) {
-			for (let start = text.indexOf(beginning); start >= 0; start = text.indexOf(beginning, start + 1)) {
-				for (const size of sizes) {
-					const end = start + size;
-					if (all.has(text.slice(start, end))) spans.push({ start, end });
-				}
+		for (let start = 0; start + BEGINNING_CHARS <= text.length; start++) {
+			for (const size of lengths.get(text.slice(start, start + BEGINNING_CHARS)) ?? []) {
+				const end = start + size;
+				if (all.has(text.slice(start, end))) spans.push({ start, end });
 			}
 		}
 		return spans;
 	};
+}
+
+function spansOf(text: string, wanted: string): Span[] {
+	const spans: Span[] = [];
+	for (let start = text.indexOf(wanted); start >= 0; start = text.indexOf(wanted, start + 1)) {
+		spans.push({ start, end: start + wanted.length });
+	}
+	return spans;
 }
 
 /** Spans that overlap are hidden as one. */
@@ -159,18 +199,31 @@ function hideSpans(text: string, spans: readonly Span[]): string {
 	return safe + text.slice(done);
 }
 
-/** How JSON and addresses escape a character; JSON in JSON, and an address in an address, more than once. */
-const ESCAPES = /\\{1,8}(?:u([0-9a-f]{4})|(?=["/]))|%(?:25){0,3}([0-9a-f]{2})/gi;
-/** Eight backslashes and a code unit. */
-const LONGEST_ESCAPE_CHARS = 13;
-const CUT_ESCAPE = /(?:\\{1,8}(?:u[0-9a-f]{0,3})?|%(?:25){0,3}[0-9a-f]?)$/i;
+/** How JSON, addresses, HTML and Markdown escape a character; JSON in JSON, and an address in an address, more than once. */
+const ESCAPES =
+	/\\{1,8}(?:u([0-9a-f]{4})|(?=[!-/:-@[\]^_`{-~]))|%(?:25){0,3}([0-9a-f]{2})|&(?:amp;){0,3}(?:#x0{0,4}([0-9a-f]{1,4})|#0{0,4}(\d{1,5})|(amp|lt|gt|quot|apos));/gi;
+/** `&amp;amp;amp;#x00000000;` */
+const LONGEST_ESCAPE_CHARS = 24;
+const CUT_ESCAPE =
+	/(?:\\{1,8}(?:u[0-9a-f]{0,3})?|%(?:25){0,3}[0-9a-f]?|&(?:amp;){0,3}(?:#x?[0-9a-f]{0,8}|[a-z]{0,4}))$/i;
+const ENTITIES: ReadonlyMap<string, string> = new Map([
+	['amp', '&'],
+	['lt', '<'],
+	['gt', '>'],
+	['quot', '"'],
+	['apos', "'"],
+]);
 
 function unescaped(text: string): string {
-	return text.replace(ESCAPES, (_escape, unit?: string, byte?: string) => charOf(unit ?? byte));
+	return text.replace(ESCAPES, (...groups: unknown[]) => charOf(groups.slice(1, 6)));
 }
 
-function charOf(code: string | undefined): string {
-	return code === undefined ? '' : String.fromCharCode(Number.parseInt(code, 16));
+/** What an escape stands for: one character, or none where a backslash only goes with what follows it. */
+function charOf([unit, byte, hexEntity, entity, name]: readonly unknown[]): string {
+	const hex = unit ?? byte ?? hexEntity;
+	if (typeof hex === 'string') return String.fromCharCode(Number.parseInt(hex, 16));
+	if (typeof entity === 'string') return String.fromCharCode(Number(entity));
+	return typeof name === 'string' ? (ENTITIES.get(name.toLowerCase()) ?? '') : '';
 }
 
 /** For each place in a text without its escapes, the place in the text itself. */
@@ -180,11 +233,10 @@ function placesIn(text: string): number[] {
 	const addChars = (until: number): void => {
 		while (end < until) places.push(++end);
 	};
-	for (const { index, 0: written, 1: unit, 2: byte } of text.matchAll(ESCAPES)) {
-		addChars(index);
-		end += written.length;
-		// A backslash before a quotation mark or a slash goes with what follows it.
-		if (unit ?? byte) places.push(end);
+	for (const match of text.matchAll(ESCAPES)) {
+		addChars(match.index);
+		end += match[0].length;
+		if (charOf(match.slice(1)) !== '') places.push(end);
 	}
 	addChars(text.length);
 	return places;

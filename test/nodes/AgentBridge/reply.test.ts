@@ -15,6 +15,8 @@ import { openStage, type Stage } from './agentBridge.fixture';
 
 /** Opened by tests that want an execution to last. */
 let gate: Promise<void>;
+/** Executions that have reached it. */
+let atGate: number;
 
 /** Stands in for a Code node: what it does with the items is a word in its parameter. */
 class Work implements INodeType {
@@ -34,6 +36,7 @@ class Work implements INodeType {
 			const fields = this.getNodeParameter('fields', item, {}, { ensureType: 'json' }) as IDataObject;
 			return { json: { ...json, ...fields }, pairedItem: { item } };
 		});
+		atGate++;
 		await gate;
 		switch (how) {
 			case 'fail':
@@ -60,6 +63,7 @@ class Work implements INodeType {
 let stage: Stage;
 beforeEach(async () => {
 	gate = Promise.resolve();
+	atGate = 0;
 	stage = await openStage({ oneSocket: true }, [Work]);
 });
 afterEach(async () => {
@@ -203,10 +207,11 @@ describe('several frames in one execution', () => {
 		gate = new Promise((resolve) => (open = resolve));
 		const trigger = await activate(steps);
 		const first = stage.channel.push({ text: 'first' });
-		await until(() => stage.platform.books().bridge.sent.length === 1);
-		await new Promise((resolve) => setTimeout(resolve, 50));
+		await until(() => atGate === 1);
 		const ids = ['a', 'b', 'c'].map((text) => stage.channel.push({ text }));
-		await new Promise((resolve) => setTimeout(resolve, 50));
+		// What comes last over the socket, and leaves a line in the log.
+		stage.channel.pushRaw('no frame');
+		await until(() => lines(trigger).includes('skipped a frame'));
 		open();
 		await trigger.waitForRuns(2);
 		expect(first).not.toBe('');
@@ -329,9 +334,11 @@ describe('a connection that is down as the execution ends', () => {
 		await until(() => replies().length === 1, 'the reply');
 		expect(replies()).toEqual([{ type: 'message', text: 'Re: x', reply_to: id }]);
 		stage.channel.drop(1012);
-		await until(() => stage.platform.books().bridge.connections.length === 3, 'the third connection');
-		await new Promise((resolve) => setTimeout(resolve, 200));
-		expect(replies()).toHaveLength(1);
+		const opened = (): number => stage.platform.books().bridge.connections.length;
+		await until(() => opened() === 3 && stage.channel.open === 1, 'the third connection');
+		stage.channel.push({ text: 'end' });
+		await until(() => textsOf().includes('Re: end'));
+		expect(textsOf()).toEqual(['Re: x', 'Re: end']);
 	});
 
 	test('after deactivation nothing leaves, and the log names the frame', async () => {
@@ -339,8 +346,7 @@ describe('a connection that is down as the execution ends', () => {
 		gate = new Promise((resolve) => (open = resolve));
 		const trigger = await activate([work()]);
 		const id = stage.channel.push({ text: 'x' });
-		await until(() => stage.platform.books().bridge.sent.length === 1);
-		await new Promise((resolve) => setTimeout(resolve, 50));
+		await until(() => atGate === 1);
 		await trigger.close();
 		open();
 		await trigger.waitForRuns(1);

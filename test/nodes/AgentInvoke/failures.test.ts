@@ -125,10 +125,12 @@ describe.each(['always200', 'same'] as const)('outer status %s', (agentOuterStat
 	});
 
 	test('a busy session', async () => {
-		const first = await stage.run(sayings('hi'));
+		// By its key and by its ID: those of one kind queue up in the node.
+		const byKey = { sessionMode: 'mapped', sessionKey: 'busy' };
+		const first = await stage.run(sayings('hi'), byKey);
 		const { id } = first.output(NODE_NAME)[0]!.json.session as { id: string };
 		const parameters = { sessionMode: 'explicit', sessionId: id };
-		const slow = stage.run(sayings('[hold]'), parameters);
+		const slow = stage.run(sayings('[hold]'), byKey);
 		while (stage.platform.agent.held === 0) await new Promise((resolve) => setTimeout(resolve, 5));
 		const told = await toldFor(sayings('hi'), { ...parameters, options: { timeoutSeconds: 1 } });
 		stage.platform.agent.release();

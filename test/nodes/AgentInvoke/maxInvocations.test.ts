@@ -45,6 +45,19 @@ describe('Max Invocations', () => {
 		expect(stage.platform.books().requests.invoke).toBe(4);
 	});
 
+	test('a turn that needed no call leaves its call to the repeats of others', async () => {
+		stage.platform.faults.add({ ...OVERLOADED, match: 'busy', times: 1 });
+		const once = { idempotencyKey: '={{ $json.key }}', concurrency: 1 };
+		const items = [
+			{ json: { ...said('a').json, key: 'k' } },
+			{ json: { ...said('a').json, key: 'k' } },
+			{ json: { ...said('busy').json, key: 'other' } },
+		];
+		const run = await stage.run(items, limited(3, once), CONTINUE);
+		expect(messages(run)).toEqual(['answered', 'answered', 'answered']);
+		expect(stage.platform.books().requests.invoke).toBe(3);
+	});
+
 	test('counts a renewed session as a repeat', async () => {
 		const options = { ...limited(1, { renewExpiredSession: true }).options };
 		await stage.run([said('hi')], { ...MAPPED, options });

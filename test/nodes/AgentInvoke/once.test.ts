@@ -136,10 +136,12 @@ describe('within one try', () => {
 	);
 
 	test('a session that is busy is asked again', async () => {
-		const first = await stage.run(sayings('hi'));
+		// By its key and by its ID: those of one kind queue up in the node.
+		const byKey = { sessionMode: 'mapped', sessionKey: 'busy' };
+		const first = await stage.run(sayings('hi'), byKey);
 		const { id } = first.output(NODE_NAME)[0]!.json.session as { id: string };
 		const parameters = { sessionMode: 'explicit', sessionId: id, options: { requestsPerSecond: 0 } };
-		const slow = stage.run(sayings('slow [hold]'), parameters);
+		const slow = stage.run(sayings('slow [hold]'), byKey);
 		await until(() => stage.platform.agent.held === 1);
 		const quick = stage.run(sayings('quick'), parameters);
 		await until(() => stage.platform.books().agentRefusals.session_busy === 1);

@@ -55,7 +55,8 @@ test('two items of one key are turns of one session, and so is the next executio
 test.each([1, 8])(
 	'20 items of 5 keys keep their order within each session (concurrency %d)',
 	async (concurrency) => {
-		const items = Array.from({ length: 20 }, (_, i) => said(`k${i % 5}`, `${i} [takes: 60]`));
+		// Longer than the first requests to an account are kept apart.
+		const items = Array.from({ length: 20 }, (_, i) => said(`k${i % 5}`, `${i} [takes: 300]`));
 		const run = await stage.run(items, { ...MAPPED, options: { concurrency, requestsPerSecond: 0 } });
 		expect(new Set(idsOf(run)).size).toBe(5);
 		const books = stage.platform.books();
@@ -267,6 +268,17 @@ test('a mapping that was not used for longer than its lifetime counts no more', 
 	expect(stage.tables.rows(TABLE)).toHaveLength(2);
 });
 
+test.each([
+	[1, 3_600_000],
+	[36, 129_600_000],
+])('a lifetime of %d hours ends that long after the last message', async (sessionTtlHours, ms) => {
+	const since = Date.now();
+	await stage.run([said('k')], { ...MAPPED, options: { sessionTtlHours } });
+	const [row] = stage.tables.rows(TABLE);
+	expect(Number(row?.expiresAtMs)).toBeGreaterThanOrEqual(since + ms);
+	expect(Number(row?.expiresAtMs)).toBeLessThanOrEqual(Date.now() + ms);
+});
+
 test('a session that a person put into the table is used', async () => {
 	await stage.run([said('k')], MAPPED);
 	const other = await stage.run([said('other')], MAPPED);
@@ -316,9 +328,21 @@ test.each([MAPPED, { operation: 'forgetSession', forgetKey: '={{ $json.key }}' }
 	},
 );
 
-test('where the table cannot be written, the answers leave and a hint says what is missing', async () => {
+test('where the table is full, nothing is sent for keys without a session', async () => {
 	stage.tables.before = (operation) => {
 		if (operation.startsWith('insert')) throw new Error('Data table size limit exceeded');
+	};
+	const items = Array.from({ length: 20 }, (_, i) => said(`k${i % 5}`));
+	const run = await stage.run(items, MAPPED, CONTINUE);
+	expect(run.output(NODE_NAME)).toHaveLength(20);
+	for (const { json } of run.output(NODE_NAME)) expect(json.error).toContain('is full');
+	expect(stage.platform.books().requests.invoke).toBe(0);
+});
+
+test('where the table stops taking changes, the answers leave and a hint says what is missing', async () => {
+	await stage.run([said('k')], MAPPED);
+	stage.tables.before = (operation) => {
+		if (operation.startsWith('update')) throw new Error('Data table size limit exceeded');
 	};
 	const run = await stage.run([said('k')], MAPPED);
 	expect(idsOf(run)).toHaveLength(1);

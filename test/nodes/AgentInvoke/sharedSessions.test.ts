@@ -70,6 +70,49 @@ test('five messages to an agent that takes longer: one session, five turns, in t
 	]);
 });
 
+test.each(['arrival', 'strict'])(
+	'messages are taken in the order in which their executions began, however long table reads take (%s)',
+	async (turnOrder) => {
+		await stage.run([said('makes the table')], MAPPED);
+		const before = stage.platform.books().sessions.length;
+		let reads = 0;
+		stage.tables.before = async () => {
+			// The first reads take longest.
+			await new Promise((resolve) => setTimeout(resolve, Math.max(0, 300 - 20 * reads++)));
+		};
+		const runs: Array<Promise<HarnessRun>> = [];
+		for (let i = 0; i < 25; i++) {
+			runs.push(stage.run([said(`k${i % 5}`, `message ${i}`)], { ...MAPPED, options: { turnOrder } }));
+			await new Promise((resolve) => setTimeout(resolve, 10));
+		}
+		for (const run of await Promise.all(runs)) expect(run.error).toBeUndefined();
+		const heard = stage.platform
+			.books()
+			.sessions.slice(before)
+			.map(({ messages }) => messages.map((message) => Number(message.slice(8))));
+		expect(heard).toHaveLength(5);
+		for (const numbers of heard) expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
+		expect(heard.flat()).toHaveLength(25);
+	},
+	30_000,
+);
+
+test('messages to a session by its ID are taken in the order in which their executions began', async () => {
+	const { id } = sessionOf(await stage.run([said('k')], { sessionMode: 'new' }));
+	const explicit = { sessionMode: 'explicit', sessionId: id };
+	const runs: Array<Promise<HarnessRun>> = [];
+	for (let i = 0; i < 5; i++) {
+		runs.push(stage.run([said('k', `message ${i} [takes: ${100 - 20 * i}]`)], explicit));
+		await new Promise((resolve) => setTimeout(resolve, 10));
+	}
+	for (const run of await Promise.all(runs)) expect(run.error).toBeUndefined();
+	const { sessions, agentRefusals } = stage.platform.books();
+	expect(agentRefusals).toEqual({});
+	expect(sessions[0]?.messages.slice(1).map((message) => message.slice(0, 9))).toEqual(
+		[0, 1, 2, 3, 4].map((i) => `message ${i}`),
+	);
+});
+
 test('two keys of two executions that wait for each other’s sessions both end', async () => {
 	const keys = ['a', 'b', 'c'];
 	const items = keys.map((key) => said(key, `${key} [takes: 50]`));

@@ -173,6 +173,18 @@ describe('uploads', () => {
 		expect(calls).toEqual([]);
 	});
 
+	test.each([{}, null])(
+		"an answer whose data is %j is the platform's doing, not the credential's",
+		async (data) => {
+			media = (response) =>
+				response.end(JSON.stringify({ success_response: true, http_status_code: 200, data }));
+			const json = item(await send());
+			expect(json.error).toBe('The platform took the file, but its answer holds no data');
+			expect(json.message).not.toContain('credential');
+			expect(calls).toEqual([]);
+		},
+	);
+
 	test('a path that is not there: said, and the agent is not asked', async () => {
 		media = (response) => response.writeHead(404).end('<html>not here</html>');
 		const json = item(await send());

@@ -168,6 +168,7 @@ describe('hosts of our own', () => {
 	let base: string;
 	const seen: string[] = [];
 	beforeEach(async () => {
+		seen.length = 0;
 		const png = await photo('teal');
 		server = createServer((request, response) => {
 			seen.push(String(request.headers.authorization));
@@ -190,6 +191,35 @@ describe('hosts of our own', () => {
 	afterEach(() => {
 		server.closeAllConnections();
 		server.close();
+	});
+
+	test('links and redirects into the network of n8n are refused, and nothing arrives there', async () => {
+		const { port } = new URL(base);
+		const redirect = createServer((request, response) => {
+			response.writeHead(302, { location: `http://localhost:${port}/secret${request.url}` }).end();
+		}).listen(0);
+		const hop = (redirect.address() as AddressInfo).port;
+		const links = [
+			`${base}/a.png`,
+			`http://localhost:${port}/a.png`,
+			`http://2130706433:${port}/a.png`,
+			`http://[::ffff:127.0.0.1]:${port}/a.png`,
+			`http://127.0.0.1:${hop}/b.png`,
+		];
+		const workflow = stage.workflow({ resource: 'file', operation: 'download' }, CONTINUE);
+		const account = stage.credentials.flowPlatformApi;
+		const elsewhere = { ...account, baseUrl: 'https://platform.example.com', wsBaseUrl: '' };
+		const run = await stage.harness.run({
+			workflow,
+			items: links.map((link) => ({ json: { finalFiles: link } })),
+			credentials: { flowPlatformApi: { ...elsewhere, fileHosts: `127.0.0.1:${hop}` } },
+		});
+		redirect.close();
+		const errors = run.output(NODE_NAME, 1).map(({ json }) => json.error);
+		expect(errors).toHaveLength(links.length);
+		for (const error of errors) expect(error).toContain('must not reach into the network of this n8n');
+		expect(errors.at(-1)).toContain('it redirects to localhost');
+		expect(seen).toEqual([]);
 	});
 
 	test('a web page is not a file, an endless file is cut, a file without a type gets one', async () => {

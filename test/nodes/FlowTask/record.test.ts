@@ -117,7 +117,7 @@ test("what a run still has to write when n8n's timeout passes is written all the
 		isOver ||= made().size > 0;
 		if (!isOver) return await tables.executeWorkflow(...call);
 		// As n8n has it: the deadline passes on to what is waited for.
-		if (!options?.doNotWaitToFinish) throw new Error('The execution was cancelled because it timed out');
+		if (!options.doNotWaitToFinish) throw new Error('The execution was cancelled because it timed out');
 		writtenLate++;
 		void tables.executeWorkflow(...call);
 		return { executionId: '', data: [null] };

@@ -53,6 +53,18 @@ test('the execution sleeps between polls, and the look that ends the wait brings
 	expect(stage.platform.books().tasksMade).toBe(6);
 });
 
+test('a wait that has ended leaves nothing of itself in the execution', async () => {
+	const remembered = ({ stored }: HarnessRun): string =>
+		JSON.stringify(stored.data.executionData?.contextData ?? {});
+	const items = await submit(2);
+	const first = await stage.harness.run({ workflow: loop(), items, credentials: stage.credentials });
+	expect(remembered(first)).toContain('progressMark');
+	time.pass(1_200);
+	const second = await stage.harness.resume(first);
+	expect(second.status).toBe('success');
+	expect(remembered(second)).not.toContain('progressMark');
+});
+
 test('several sleeps, an unknown id and a failed task end as in a held wait', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'failTask', times: 1 });
 	const items = [...(await submit(2)), { json: { taskId: 'nobody' } }];

@@ -15,7 +15,7 @@ test('the sub-protocols of §5.4, base64url without padding', () => {
 			const channelToken = `wst_${rest}`;
 			const account = readBridgeAccount({ ...CREDENTIAL, channelToken });
 			if (!account.ok) throw new Error(account.failure.message);
-			const { bearer, secrets } = account.value;
+			const { bearer = '', secrets } = account.value;
 			expect(bearer).toMatch(/^bearer\.[A-Za-z0-9_-]+$/);
 			expect(Buffer.from(bearer.slice('bearer.'.length), 'base64url').toString()).toBe(channelToken);
 			expect(secrets).toEqual([channelToken, bearer.slice('bearer.'.length)]);
@@ -29,6 +29,8 @@ test.each([
 	['https://platform.example.com/', '', 'wss://platform.example.com/ws/v1'],
 	['http://h:1/base', '/bridge', 'ws://h:1/base/bridge'],
 	['wss://platform.example.com/ws/v1/', '/ws/v1', 'wss://platform.example.com/ws/v1'],
+	['wss://h/ws/v1', '/channel', 'wss://h/ws/v1/channel'],
+	['wss://h/api/agents/bridge', '/api/agents/bridge', 'wss://h/api/agents/bridge'],
 ])('%j with path %j is %s', (wsBaseUrl, bridgePath, url) => {
 	expect(readBridgeAccount({ ...CREDENTIAL, wsBaseUrl, bridgePath })).toMatchObject({
 		ok: true,
@@ -46,6 +48,8 @@ test.each([
 	[{ wsBaseUrl: 'ftp://platform' }, 'must start with wss://'],
 	[{ wsBaseUrl: 'wss://user:0123456789@h' }, 'a user name or password'],
 	[{ wsBaseUrl: 'https://0123456789@h' }, 'a user name or password'],
+	[{ wsBaseUrl: 'wss://h/api/maas' }, 'contains an API path, "/api/maas"'],
+	[{ wsBaseUrl: 'https://h/maas/v1/' }, 'contains an API path, "/maas/v1"'],
 	[{ wsBaseUrl: 'wss://h/?token=0123456789#y' }, 'contains a "?"'],
 	[{ subprotocol: 'two, names' }, 'not a valid WebSocket sub-protocol name'],
 ])('%j is refused: %s', (change, said) => {
@@ -91,4 +95,11 @@ describe('the authentication frame', () => {
 			expect(JSON.stringify(filled)).not.toContain('wst_secret');
 		},
 	);
+});
+
+test('a sub-protocol of "-" offers none, and no token with it', () => {
+	expect(readBridgeAccount({ ...CREDENTIAL, subprotocol: ' - ' })).toMatchObject({
+		ok: true,
+		value: { protocol: undefined, bearer: undefined, token: 'wst_abc-123' },
+	});
 });

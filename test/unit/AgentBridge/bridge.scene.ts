@@ -1,4 +1,5 @@
 import { openBridge } from '../../../nodes/AgentBridge/connection';
+import type { Failure } from '../../../nodes/shared/errors/failure';
 import type { Bridge } from '../../../nodes/AgentBridge/failures';
 import type { Probe } from '../../../nodes/AgentBridge/probe';
 import { redactor } from '../../../nodes/shared/text/redact';
@@ -14,7 +15,10 @@ export interface BridgeScene {
 }
 
 /** A bridge over scripted sockets, in virtual time. */
-export function bridgeScene(probe: () => Probe | Promise<Probe>): BridgeScene {
+export function bridgeScene(
+	probe: () => Probe | Promise<Probe>,
+	refusal: () => Failure | undefined = () => undefined,
+): BridgeScene {
 	const clock = new TestClock();
 	const { sockets, connect } = scriptedSockets();
 	const protocol = 'neutral.bridge.v1';
@@ -24,9 +28,15 @@ export function bridgeScene(probe: () => Probe | Promise<Probe>): BridgeScene {
 		sockets,
 		bridge: {
 			clock,
-			whom: { host: 'bridge.test', protocol, redact: redactor(['wst_secret']) },
+			whom: {
+				host: 'bridge.test',
+				protocol,
+				tokenIn: 'handshake',
+				redact: redactor(['wst_secret']),
+			},
 			open: (events) => openBridge(settings, events, clock, connect),
 			probe: async () => await probe(),
+			refusal: async () => await Promise.resolve(refusal()),
 		},
 		last: () => {
 			const socket = sockets.at(-1);

@@ -49,6 +49,13 @@ describe('authentication: the two ways exclude each other', () => {
 		expect(socket.sent).toEqual([]);
 	});
 
+	test('without a sub-protocol none is offered, and the server chooses none', () => {
+		const { socket, heard } = open({ protocol: undefined, bearer: undefined, authFrame: '{"token":"x"}' });
+		expect(socket.protocols).toEqual([]);
+		socket.open('');
+		expect([socket.sent, heard]).toEqual([['{"token":"x"}'], ['(open)']]);
+	});
+
 	test('in-frame: the token is the first frame, and no sub-protocol', () => {
 		const { socket, heard } = open({ bearer: undefined, authFrame: '{"token":"x"}' });
 		expect(socket.protocols).toEqual(['neutral.bridge.v1']);

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 
 import { Pauses, startListener, type Listener } from '../../../nodes/AgentBridge/listener';
+import type { Failure } from '../../../nodes/shared/errors/failure';
 import type { Probe } from '../../../nodes/AgentBridge/probe';
 import { TestClock, turn } from '../testClock';
 import { bridgeScene, type BridgeScene } from './bridge.scene';
@@ -10,20 +11,25 @@ interface Scene extends BridgeScene {
 	readonly said: string[];
 	readonly listener: Listener;
 	probe: Probe | Promise<Probe>;
+	refusal: Failure | undefined;
 	hasRoom: boolean;
 	makeRoom: () => void;
 }
 
 function listenTo(): Scene {
 	const said: string[] = [];
-	const bridge = bridgeScene(() => {
-		said.push('probe');
-		return scene.probe;
-	});
+	const bridge = bridgeScene(
+		() => {
+			said.push('probe');
+			return scene.probe;
+		},
+		() => scene.refusal,
+	);
 	const scene: Omit<Scene, 'listener'> = {
 		...bridge,
 		said,
 		probe: { kind: 'nothing' },
+		refusal: undefined,
 		hasRoom: true,
 		makeRoom: () => undefined,
 	};
@@ -237,4 +243,22 @@ test('what is sent leaves over an open connection, and over no other', async () 
 	expect([first.sent, last().sent]).toEqual([['one'], ['two']]);
 	void listener.stop();
 	expect(listener.send('too late')).toBe(false);
+});
+
+test("n8n's guard is asked again before each further connection, and a refusal is tried again", async () => {
+	const scene = listenTo();
+	scene.last().open();
+	scene.refusal = {
+		kind: 'badInput',
+		message: 'This n8n does not allow connections to bridge.test',
+		advice: '',
+	};
+	scene.last().end(1006);
+	await scene.clock.advance(4_000);
+	expect(scene.sockets).toHaveLength(1);
+	expect(scene.said).toEqual(['up 0', 'down 1, 1000 ms', 'down 2, 2000 ms', 'down 3, 4000 ms']);
+	scene.refusal = undefined;
+	await scene.clock.advance(4_000);
+	expect(scene.sockets).toHaveLength(2);
+	await scene.clock.run(scene.listener.stop(), 1_000);
 });

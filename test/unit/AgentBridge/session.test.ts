@@ -1,4 +1,5 @@
 import { createEventFilter, type ReplyRule } from '../../../nodes/AgentBridge/frames';
+import type { Failure } from '../../../nodes/shared/errors/failure';
 import type { Probe } from '../../../nodes/AgentBridge/probe';
 import { BridgeSession } from '../../../nodes/AgentBridge/session';
 import { turn } from '../testClock';
@@ -12,8 +13,11 @@ interface Scene extends BridgeScene {
 	socket(count?: number): Promise<ScriptedSocket>;
 }
 
-function scene(probe: Probe = { kind: 'nothing' }): Scene {
-	const bridge = bridgeScene(() => probe);
+function scene(
+	probe: Probe = { kind: 'nothing' },
+	refusal: () => Failure | undefined = () => undefined,
+): Scene {
+	const bridge = bridgeScene(() => probe, refusal);
 	const { sockets, last } = bridge;
 	const stopping = new AbortController();
 	return {
@@ -308,4 +312,17 @@ test.each([
 	expect(open.closes.length).toBeGreaterThan(0);
 	expect(await session.send('late')).toMatchObject({ ok: false, failure: { kind: 'cancelled' } });
 	expect(clock.sleepers).toBe(0);
+});
+
+test("n8n's guard is asked again before a second connection, and nothing is sent where it refuses", async () => {
+	let refusal: Failure | undefined = undefined;
+	const { session, socket, sockets } = scene(undefined, () => refusal);
+	const first = session.send('{"id":1}');
+	const open = await socket();
+	open.open();
+	expect(await first).toEqual({ ok: true, value: 1 });
+	refusal = { kind: 'badInput', message: 'This n8n does not allow connections to bridge.test', advice: '' };
+	open.end(1006);
+	expect(await session.send('{"id":2}')).toEqual({ ok: false, failure: refusal });
+	expect(sockets).toHaveLength(1);
 });

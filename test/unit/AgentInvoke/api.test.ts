@@ -212,8 +212,8 @@ test.each([400, 401, 403, 404, 405])('HTTP %d without an envelope is no agent', 
 });
 
 test.each([
-	// In five seconds there is time for three.
-	['429', 429, 3],
+	// In five seconds there is time for six, each after a longer pause.
+	['429', 429, 6],
 	['502', 502, 1],
 	['503 of a gateway', 503, 1],
 ])('%s without an envelope', async (_name, status, times) => {

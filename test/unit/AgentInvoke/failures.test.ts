@@ -1,6 +1,7 @@
 import { readAgentAccount } from '../../../nodes/AgentInvoke/account';
 import { isPassing, provesNotRun, readEnvelope, withStatus } from '../../../nodes/AgentInvoke/envelope';
 import { explainCall, explainRefusal } from '../../../nodes/AgentInvoke/failures';
+import type { Failure } from '../../../nodes/shared/errors/failure';
 import type { JsonObject } from '../../../nodes/shared/text/json';
 import { redactor } from '../../../nodes/shared/text/redact';
 import { deploymentOf, USUAL } from './deployment.fixture';
@@ -179,6 +180,43 @@ test.each([
 		{ ...facts, isUpload },
 	);
 	expect(failure).toMatchObject({ kind: 'credential', advice: expect.stringContaining(said) });
+});
+
+describe.each([false, true])('a client error without an envelope (upload: %j)', (isUpload) => {
+	const explain = (status: number, text: string): Failure =>
+		explainCall(
+			{ kind: 'refused', status, code: null, text },
+			{ repeatability: 'read', tries: 1 },
+			{ ...facts, isUpload },
+		);
+
+	test.each([400, 402, 409, 411, 413, 415, 422, 425, 451])('%d is told with its body', (status) => {
+		const { message, advice } = explain(status, 'the text is too long');
+		expect(message).toMatch(new RegExp(`refused the (file|call) .HTTP ${status}.: the text is too long$`));
+		expect(advice).toMatch(/^Nothing was run\. /);
+	});
+
+	test.each([413, 422, 425])('%d is no matter of the credential', (status) => {
+		expect(explain(status, 'no')).toMatchObject({ kind: 'refused', details: { httpStatus: status } });
+		expect(explain(status, 'no').advice).not.toContain('credential');
+	});
+
+	test.each([404, 405, 410])('%d is, and its body is told, too', (status) => {
+		const { kind, message, advice } = explain(status, 'no such route');
+		expect(kind).toBe('credential');
+		expect(message).toMatch(new RegExp(`under this path \\(HTTP ${status}\\)$`));
+		expect(advice).toMatch(/ The address said: no such route$/);
+	});
+});
+
+test('a path at the end of the base URL is named where no agent is', () => {
+	const account = { ...accountOf('agt_x'), baseUrl: 'https://platform.example.com/api/v1' };
+	const failure = explainCall(
+		{ kind: 'refused', status: 404, code: null, text: 'nope' },
+		{ repeatability: 'write', tries: 1 },
+		{ ...facts, account },
+	);
+	expect(failure.advice).toContain('Remove "/api/v1" from the end of the Base URL');
 });
 
 test.each(['read', 'write'] as const)('a call without an answer may have run (%s)', (repeatability) => {

@@ -275,11 +275,54 @@ test('where nobody can be sure who opens a session, nothing is sent', async () =
 	expect([heard(), table.all()]).toEqual([[], []]);
 });
 
-test('where the table takes no row, the answer leaves all the same, and the failure is told', async () => {
+test('where the table takes no row, nothing is sent for any key', async () => {
 	table.mishap = (call) => (call === 'insert' ? 'before' : 'none');
-	await expect(clock.run(worker().run(ask('m')))).rejects.toThrow('could not be used');
-	expect(heard()).toEqual(['m in s1']);
+	const asks = ['a', 'b', 'c'].map((key) => ({ key, said: key }));
+	const outcomes = (await clock.run(worker().run(asks))) as TurnOutcome[];
+	for (const { result } of outcomes) {
+		expect(result).toMatchObject({ failure: { advice: expect.stringMatching(/^Nothing was sent/) } });
+	}
+	expect([heard(), table.all()]).toEqual([[], []]);
 });
+
+test('a run whose signs of life fail keeps the session that nobody else wants', async () => {
+	agent.takesMs = () => 90_000;
+	table.mishap = (call) => (call === 'update' && clock.elapsedMs < 80_000 ? 'before' : 'none');
+	await clock.run(worker().run(ask('first')));
+	expect(table.all().map(({ sessionId }) => sessionId)).toEqual(['s1']);
+	agent.takesMs = () => 10;
+	await clock.run(worker().run(ask('second')));
+	expect(heard()).toEqual(['first in s1', 'second in s1']);
+});
+
+test('so does one whose time of day jumps meanwhile', async () => {
+	agent.takesMs = () => 30_000;
+	const run = worker().run(ask('first'));
+	await clock.advance(10_000);
+	clock.wallAheadMs = 60_000;
+	await clock.run(run);
+	expect(table.all().map(({ sessionId }) => sessionId)).toEqual(['s1']);
+});
+
+test.each(['before', 'after'] as const)(
+	'a write that fails once %s it was done is repeated, and the mapping is kept',
+	async (mishap) => {
+		agent.takesMs = (said) => (said === 'long' ? 40_000 : 10);
+		let updates = 0;
+		table.mishap = (call) => (call === 'update' && ++updates === 1 ? mishap : 'none');
+		const long = worker().run([
+			{ key: 'k', said: 'short' },
+			{ key: 'l', said: 'long' },
+		]);
+		await clock.advance(20_000);
+		expect(table.all().map(({ sessionId }) => sessionId)).toContain('s1');
+		await clock.run(long);
+		expect(table.all()).toMatchObject([
+			{ sessionId: expect.stringMatching(/^s\d$/), turns: 1 },
+			{ sessionId: expect.stringMatching(/^s\d$/), turns: 1 },
+		]);
+	},
+);
 
 test('after a failure that ends the run, what was claimed is free', async () => {
 	agent.refuses = (said) => said === 'k0';

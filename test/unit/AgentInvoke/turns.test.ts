@@ -8,7 +8,6 @@ import {
 	type TurnOutcome,
 	type TurnSettings,
 } from '../../../nodes/AgentInvoke/turns';
-import { TurnQueue } from '../../../nodes/AgentInvoke/turnQueue';
 import { badInput, fail, ok, type FailureKind } from '../../../nodes/shared/errors/failure';
 import type { JsonObject } from '../../../nodes/shared/text/json';
 import { createLedger, type Ledger } from '../../../nodes/shared/idempotency/ledger';
@@ -125,7 +124,7 @@ async function take(
 			turns.map((one) => ({ ...one, line: { agent: agentName, api: agent, sessions } })),
 			{ ...usual, ...settings },
 			{
-				...{ clock, ledger, queue: new TurnQueue(), random: () => 0 },
+				...{ clock, ledger, random: () => 0 },
 				memory: createRetryMemory(nodeContext, { node: 'n', run: 0, part: 'turns' }),
 				rounds,
 				signal: signal ?? new AbortController().signal,

@@ -2,7 +2,7 @@ import type { InvokeCall } from '../../../nodes/AgentInvoke/api';
 import { createInterruptRounds } from '../../../nodes/AgentInvoke/rounds';
 import { Sightings } from '../../../nodes/AgentInvoke/sessionRows';
 import { SessionStore } from '../../../nodes/AgentInvoke/sessions';
-import { TurnQueue } from '../../../nodes/AgentInvoke/turnQueue';
+import { KeyedQueue } from '../../../nodes/shared/run/keyedQueue';
 import { takeTurns, type TurnOutcome, type TurnSettings } from '../../../nodes/AgentInvoke/turns';
 import type { DataTable } from '../../../nodes/shared/dataTable/table';
 import { fail, ok } from '../../../nodes/shared/errors/failure';
@@ -70,7 +70,7 @@ export interface Ask {
 
 /** One n8n process: what its executions share, its own clocks, and its end. */
 export class WorkerProcess {
-	readonly queue = new TurnQueue();
+	readonly queue = new KeyedQueue();
 	private readonly sightings = new Sightings();
 	private readonly death = Promise.withResolvers<'died'>();
 	private readonly clock: Clock;
@@ -120,6 +120,8 @@ export class WorkerProcess {
 		signal: AbortSignal,
 	): Promise<TurnOutcome[]> {
 		const { clock, random, sightings, queue } = this;
+		const owner = Symbol('run');
+		const slots = asks.map(({ key }) => queue.enter(key, owner));
 		const sessions = new SessionStore(
 			{ agent: 'a', workflowId: 'w', executionId: 'e', ttlMs: 0 },
 			this.mortal(this.table.open()),
@@ -133,6 +135,7 @@ export class WorkerProcess {
 				...{ itemIndex, isResume: false, idempotency: undefined, fingerprint: 'f', keepRaw: false },
 				line: { agent: 'a', sessions, api: { invoke: async (call) => await this.invoke(call) } },
 				session: { kind: 'mapped', key } as const,
+				slot: slots[itemIndex],
 				prepare: async () => ok({ message: said }),
 				bodyFor: (body) => body,
 				onDelta: async () => undefined,
@@ -143,7 +146,7 @@ export class WorkerProcess {
 				...settings,
 			},
 			{
-				...{ clock, queue, random, signal, ledger: undefined },
+				...{ clock, random, signal, ledger: undefined },
 				memory: createRetryMemory({}, { node: 'n', run: 0, part: 'turns' }),
 				rounds: createInterruptRounds({}, 0),
 				received: async () => undefined,
@@ -183,6 +186,10 @@ export class WorkerProcess {
 			update: async (column, rows) => await live(async () => await table.update(column, rows)),
 			updateAlike: async (column, changes) =>
 				await live(async () => await table.updateAlike(column, changes)),
+			swap: async (swaps) => await live(async () => await table.swap(swaps)),
+			swapThenRead: async (swaps, column) => await live(async () => await table.swapThenRead(swaps, column)),
+			insertThenRead: async (rows, column) =>
+				await live(async () => await table.insertThenRead(rows, column)),
 			remove: async (column, values) => await live(async () => await table.remove(column, values)),
 			removeBelow: async (column, before) => await live(async () => await table.removeBelow(column, before)),
 		};

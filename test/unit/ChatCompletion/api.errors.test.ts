@@ -94,6 +94,26 @@ test.each([
 		/it contains more than 1000 tool calls/,
 	],
 	[
+		'too many tool calls in a body that is no stream',
+		() => [
+			JSON.stringify({
+				choices: [
+					{
+						message: {
+							content: '',
+							tool_calls: Array.from({ length: 40_000 }, (_, index) => ({
+								id: `c${index}`,
+								function: { name: 'f', arguments: '{}' },
+							})),
+						},
+						finish_reason: 'tool_calls',
+					},
+				],
+			}),
+		],
+		/it contains more than 1000 tool calls/,
+	],
+	[
 		'too much text',
 		() => Array.from({ length: 40 }, () => sse(delta({ content: 'x'.repeat(1024 * 1024) }))),
 		/it contains more than 33554432 characters/,
@@ -132,4 +152,23 @@ test('arguments that are nested too deeply stay a text', async () => {
 		],
 	});
 	expect(answerOf(result).toolCalls).toEqual([{ id: 'c', name: 'f', arguments: deep }]);
+});
+
+test.each([
+	['an error of its own shape', 'error: {"code":500,"message":"the slot is gone","type":"server_error"}\n\n'],
+	['an error in its wrapping', 'error: {"error":{"message":"the slot is gone"}}\n\n'],
+	['words', 'error: the slot is gone\n\n'],
+])('a line of the field "error" with %s is told, however it is cut', async (_name, line) => {
+	const body = sse(delta({ content: 'Hel' })) + line;
+	for (let at = 1; at < body.length; at++) {
+		const { result } = await askChat({ body: () => [body.slice(0, at), body.slice(at)] });
+		expect(failureOf(result).message).toBe(
+			'The answer broke off after 3 characters: the platform said: the slot is gone',
+		);
+	}
+});
+
+test('such a line before any answer is the reason that there is none', async () => {
+	const { result } = await askChat({ body: () => ['error: {"code":400,"message":"no such grammar"}\n\n'] });
+	expect(failureOf(result).message).toBe('The platform refused the question: no such grammar');
 });

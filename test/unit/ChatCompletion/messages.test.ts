@@ -101,6 +101,10 @@ test.each<[unknown, string]>([
 	[[{ role: 'user' }], 'Message 1 has no "content"'],
 	[[{ role: 'assistant', content: null }], 'Message 1 has no "content"'],
 	[[circular], '"Messages" cannot be written as JSON'],
+	[
+		'[{"role":"user","content":"x","tool_calls":[{"n":9007199254740993}]}]',
+		'"Messages" contains the number 9007199254740993, which would lose digits',
+	],
 	[`[{"role":"user","content":${deeplyNested('list')}}]`, 'it is nested too deeply'],
 ])('%# is refused', (given, message) => {
 	const read = messagesFromJson(given);
@@ -119,4 +123,9 @@ test('hostile input never throws', () => {
 		),
 		{ numRuns: 1_000 },
 	);
+});
+
+test('a text of millions of line ends and quotation marks is read', () => {
+	const given = [{ role: 'user', content: '\n"'.repeat(8_000_000) }];
+	expect(messagesFromJson(JSON.stringify(given)).ok).toBe(true);
 });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 
-import { ReasoningCollector, textIn } from '../../../nodes/ChatCompletion/reasoning';
+import { ReasoningCollector } from '../../../nodes/ChatCompletion/reasoning';
+import { textIn } from '../../../nodes/shared/chat/contentParts';
 import { deeplyNested, hostileJson } from '../FlowTask/hostileJson';
 import { parseJson } from '../../../nodes/shared/text/json';
 

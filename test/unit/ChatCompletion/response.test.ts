@@ -278,10 +278,10 @@ describe('an answer has a size', () => {
 	])('%s', (_name, fields) => {
 		const builder = new AnswerBuilder();
 		for (let count = 0; count < 32; count++) builder.add(delta(fields));
-		const first = builder.excess;
+		const first = builder.excessWith(0);
 		builder.add(delta(fields));
 		builder.add(delta(fields));
-		expect([first.includes('tool calls'), builder.excess]).toEqual([
+		expect([first.includes('tool calls'), builder.excessWith(0)]).toEqual([
 			false,
 			'it contains more than 33554432 characters',
 		]);
@@ -295,8 +295,15 @@ describe('an answer has a size', () => {
 			);
 		};
 		for (let index = 0; index < 1_000; index++) more(index);
-		expect(builder.excess).toBe('');
+		expect(builder.excessWith(0)).toBe('');
 		more(1_000);
-		expect(builder.excess).toBe('it contains more than 1000 tool calls');
+		expect(builder.excessWith(0)).toBe('it contains more than 1000 tool calls');
+	});
+
+	test('the text that is about to be added counts, too', () => {
+		const builder = new AnswerBuilder();
+		builder.add(delta({ content: megabyte }));
+		expect(builder.excessWith(31 * 1024 * 1024)).toBe('');
+		expect(builder.excessWith(31 * 1024 * 1024 + 1)).toBe('it contains more than 33554432 characters');
 	});
 });

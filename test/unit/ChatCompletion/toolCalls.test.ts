@@ -285,3 +285,41 @@ test('hostile deltas never throw', () => {
 		{ numRuns: 500 },
 	);
 });
+
+/** Tool calls in one chunk, and how often any of them is read. */
+function countedCalls(count: number) {
+	const counter = { reads: 0 };
+	const calls = Array.from({ length: count }, (_, index): Json => {
+		const call = { id: `c${index}`, function: { name: 'weather', arguments: '{}' } };
+		return new Proxy(call, {
+			get: (target, key) => {
+				counter.reads++;
+				return Reflect.get(target, key) as unknown;
+			},
+		});
+	});
+	return { calls, counter };
+}
+
+test('calls beyond the most are not even read', () => {
+	const few = countedCalls(1_001);
+	const many = countedCalls(40_000);
+	for (const { calls } of [few, many]) new ToolCallJoiner().add(calls);
+	expect(many.counter.reads).toBe(few.counter.reads);
+});
+
+test('a piece finds its call without a walk through the others', () => {
+	const joiner = new ToolCallJoiner();
+	for (let index = 0; index < 1_000; index++) joiner.add(delta({ index, id: `c${index}`, name: 'weather' }));
+	const walks = [
+		jest.spyOn(Array.prototype, 'find'),
+		jest.spyOn(Array.prototype, 'findLast'),
+		jest.spyOn(Array.prototype, 'findIndex'),
+	];
+	joiner.add(delta({ index: 0, args: '{}' }));
+	joiner.add(delta({ id: 'c0', args: '' }));
+	const called = walks.flatMap((walk) => walk.mock.calls);
+	jest.restoreAllMocks();
+	expect(called).toEqual([]);
+	expect(joiner.calls()).toHaveLength(1_000);
+});

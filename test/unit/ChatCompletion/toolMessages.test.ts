@@ -27,6 +27,10 @@ test.each([
 	[['x'], "has no tool's name in call 1"],
 	[[call('c1'), { id: 'c2' }], "has no tool's name in call 2"],
 	[[{ id: '', name: 'x' }], 'has no "id" in call 1, so that no result can belong to it'],
+	[
+		'[{"id":"c1","name":"f","arguments":{"id":9007199254740993}}]',
+		'contains the number 9007199254740993, which would lose digits',
+	],
 ])('calls that cannot be sent: %j', (given, failure) => {
 	expect(readToolCalls(given)).toEqual({ ok: false, failure });
 });

@@ -70,6 +70,14 @@ test.each<[ToolRow[], string]>([
 		'Tool 1 ("get_order"): "Parameters" refers to "#/$defs/a", which is not in it',
 	],
 	[
+		[tool({ parameters: '{"properties":{"id":{"maximum":9223372036854775807}}}' })],
+		'Tool 1 ("get_order"): "Parameters" contains the number 9223372036854775807, which would lose digits',
+	],
+	[
+		[tool({ parameters: { properties: { id: { enum: [2 ** 60] } } } })],
+		'Tool 1 ("get_order"): "Parameters" contains the number 1152921504606847000, which would lose digits',
+	],
+	[
 		[tool({ parameters: { properties: JSON.parse(deeplyNested('object', 600)) } })],
 		'Tool 1 ("get_order"): "Parameters" is nested too deeply',
 	],

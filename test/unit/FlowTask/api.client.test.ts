@@ -50,6 +50,7 @@ function setting(script: readonly Exchange[], options: Options = {}): Setting {
 	const { concurrency = 16, requestsPerSecond = 0 } = options;
 	const call = createClient({
 		baseUrl: 'https://platform.example',
+		busyTerms: ['7001', 'too frequent'],
 		send: async (request) => {
 			const answer = script[Math.min(sent.length, script.length - 1)];
 			sent.push({ ...request, atMs: clock.elapsedMs });
@@ -62,7 +63,7 @@ function setting(script: readonly Exchange[], options: Options = {}): Setting {
 		redact: redactor([KEY]),
 		random: () => 1,
 		signal: stop.signal,
-		...(options.deadlineMs !== undefined && { deadlineMs: clock.now() + options.deadlineMs }),
+		deadlineMs: clock.now() + (options.deadlineMs ?? Infinity),
 	});
 	return { clock, call, sent, stop };
 }
@@ -152,10 +153,12 @@ describe('createClient', () => {
 	it('repeats what was one request too many until the time is up, slower and slower', async () => {
 		const { call, clock, sent } = setting([BUSY], { deadlineMs: 30_000 });
 		const result = await clock.run(call(WRITE));
-		expect(sent.map(({ atMs }) => atMs)).toEqual([0, 1_000, 3_000, 7_000, 12_000, 17_000, 22_000, 27_000]);
+		expect(sent.map(({ atMs }) => atMs)).toEqual([
+			0, 40, 290, 790, 1_790, 3_790, 7_790, 12_790, 17_790, 22_790, 27_790,
+		]);
 		expect(result).toMatchObject({
 			ok: false,
-			failure: { message: expect.stringContaining('after 8 tries') },
+			failure: { message: expect.stringContaining('after 11 tries') },
 		});
 	});
 
@@ -300,5 +303,24 @@ describe('createClient', () => {
 			expect(result.ok).toBe(false);
 			expect(JSON.stringify(result)).not.toContain(KEY);
 		}
+	});
+
+	it('does not wait for an answer long after the deadline of the run', async () => {
+		const { call, clock, sent } = setting([DONE], { deadlineMs: 3_000 });
+		await clock.run(call(WRITE));
+		expect(sent.map(({ timeoutMs }) => timeoutMs)).toEqual([13_000]);
+	});
+
+	it('repeats a submit that was refused by a code under HTTP 200', async () => {
+		const frequent = reply(200, { code: 12, msg: 'Requests are too frequent' });
+		const { call, clock, sent } = setting([frequent, frequent, DONE]);
+		await expect(clock.run(call(WRITE))).resolves.toMatchObject({ ok: true });
+		expect(sent).toHaveLength(3);
+	});
+
+	it.each([500, 502, 504])('does not repeat a submit that was answered by code %d', async (code) => {
+		const { call, clock, sent } = setting([reply(200, { code, msg: 'trouble' }), DONE]);
+		await expect(clock.run(call(WRITE))).resolves.toMatchObject({ ok: false, failure: { kind: 'unclear' } });
+		expect(sent).toHaveLength(1);
 	});
 });

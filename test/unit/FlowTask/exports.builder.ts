@@ -3,7 +3,7 @@
 type Inputs = Record<string, unknown>;
 
 /** An export under construction. */
-class Graph {
+export class Graph {
 	readonly nodes: Record<string, { class_type: string; inputs: Inputs; _meta?: { title: string } }> = {};
 
 	/** @returns a link to the node's first output */
@@ -22,29 +22,35 @@ export interface BuiltExport {
 	readonly negative?: readonly string[];
 }
 
-const FOX = 'a red fox in the snow, soft light';
-const BAD = 'blurry, watermark';
+export const FOX = 'a red fox in the snow, soft light';
+export const BAD = 'blurry, watermark';
 const SAMPLER = { seed: 5, steps: 20, cfg: 7, sampler_name: 'euler', scheduler: 'normal', denoise: 1 };
 
 /** Loader, latent, decoder and file around what differs. */
-function around(graph: Graph, samples: [string, number] = ['3', 0]): void {
+export function around(graph: Graph, samples: [string, number] = ['3', 0]): void {
 	graph.add('4', 'CheckpointLoaderSimple', { ckpt_name: 'model.safetensors' });
 	graph.add('5', 'EmptyLatentImage', { width: 1024, height: 1024, batch_size: 1 });
 	graph.add('8', 'VAEDecode', { samples, vae: ['4', 2] });
 	graph.add('9', 'SaveImage', { filename_prefix: 'ComfyUI', images: ['8', 0] });
 }
 
-function sampler(graph: Graph, positive: unknown, negative: unknown, more: Inputs = {}, id = '3'): void {
+export function sampler(
+	graph: Graph,
+	positive: unknown,
+	negative: unknown,
+	more: Inputs = {},
+	id = '3',
+): void {
 	const links = { model: ['4', 0], positive, negative, latent_image: ['5', 0] };
 	graph.add(id, 'KSampler', { ...SAMPLER, ...links, ...more });
 }
 
-function encode(graph: Graph, id: string, text: unknown, title?: string): [string, number] {
+export function encode(graph: Graph, id: string, text: unknown, title?: string): [string, number] {
 	return graph.add(id, 'CLIPTextEncode', { text, clip: ['4', 1] }, title);
 }
 
 /** The usual workflow, after `change` has put something between its encoders and its sampler. */
-function usual(
+export function usual(
 	name: string,
 	change: (graph: Graph, positive: [string, number], negative: [string, number]) => void,
 	prompt: readonly string[] = ['6/text'],
@@ -58,7 +64,7 @@ function usual(
 	return { name, source: graph.nodes, prompt, negative };
 }
 
-function built(
+export function built(
 	name: string,
 	prompt: readonly string[],
 	build: (graph: Graph) => void,

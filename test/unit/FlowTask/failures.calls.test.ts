@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 
+import { explainChat } from '../../../nodes/ChatCompletion/failures';
 import { explainTaskCall as explain } from '../../../nodes/FlowTask/failures';
 import type { FailedOutcome } from '../../../nodes/shared/http/outcome';
 import { classify } from '../../../nodes/shared/platform/envelope';
@@ -42,6 +43,17 @@ const OUTCOMES: readonly FailedOutcome[] = [
 	{ kind: 'unclear', code: 'ECONNRESET', text },
 ];
 const named = OUTCOMES.map((outcome) => [JSON.stringify(outcome).slice(0, 60), outcome] as const);
+
+it.each([
+	['https://h/api', 'Remove "/api" from the end of the Base URL'],
+	['https://h/gate/api/v1/', 'Remove "/api/v1" from the end of the Base URL'],
+	['https://h/gate', 'Check the Base URL in the credential'],
+	['https://h', 'Check the Base URL in the credential'],
+])('under %s nothing is found: the path to remove is named', (baseUrl, said) => {
+	const outcome = { kind: 'refused', status: 404, code: null, text: 'not found' } as const;
+	expect(explain(outcome, { ...facts(), baseUrl }).advice).toContain(said);
+	expect(explainChat(outcome, { ...facts(), baseUrl }).advice).toContain(said);
+});
 
 describe('explainTaskCall', () => {
 	it.each(named)('gives a sentence and advice without key or query: %s', (_name, outcome) => {

@@ -76,7 +76,13 @@ describe('form', () => {
 		expect(field('progressPath').default).toBe(paths?.[0]);
 	});
 
-	const expert = { wsBaseUrl: 'wss://b', progressPath: '/api/mass/x', modelsPath: '/m' };
+	const expert = {
+		wsBaseUrl: 'wss://b',
+		progressPath: '/api/mass/x',
+		fileHosts: '10.0.0.5',
+		modelsPath: '/m',
+		busyCodes: '4290',
+	};
 
 	it.each([[{}], [{ showExpertFields: false }], [{ showExpertFields: true }]])(
 		'keeps what is set in the expert fields, with the switch as in %j',

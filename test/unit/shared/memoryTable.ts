@@ -1,11 +1,19 @@
 import type { Clock } from '../../../nodes/shared/run/clock';
-import type { CellValue, DataTable, TableRow } from '../../../nodes/shared/dataTable/table';
+import type { CellValue, DataTable, RowSwap, TableRow } from '../../../nodes/shared/dataTable/table';
 import { badInput, fail, ok, type Result } from '../../../nodes/shared/errors/failure';
+
+/** What a row was before it was changed. */
+interface FormerRow {
+	readonly row: TableRow;
+	readonly atMs: number;
+	readonly before: FormerRow | undefined;
+}
 
 interface StoredRow {
 	readonly row: TableRow;
 	committed: boolean;
 	committedAtMs: number;
+	readonly before?: FormerRow | undefined;
 }
 
 /** What happens to a call: it works, it fails before or after it did its work. */
@@ -55,12 +63,7 @@ export class MemoryTable {
 	open(): DataTable {
 		return {
 			read: async (column, values) =>
-				await this.call('read', column, async () => {
-					const wanted = new Set<CellValue | undefined>(values);
-					return this.visible()
-						.filter((row) => wanted.has(row[column]))
-						.sort((a, b) => Number(a.id) - Number(b.id));
-				}),
+				await this.call('read', column, async () => this.having(column, values)),
 			insert: async (rows, mayRepeat = false) =>
 				await this.call('insert', undefined, async () => {
 					await this.add(rows);
@@ -90,6 +93,26 @@ export class MemoryTable {
 					}
 					return undefined;
 				}),
+			swap: async (swaps) => await this.call('swap', undefined, async () => this.swapped(swaps)),
+			swapThenRead: async (swaps, column) =>
+				await this.call('swapThenRead', column, async () => {
+					this.swapped(swaps);
+					await this.delay();
+					return this.having(
+						column,
+						swaps.map(({ where }) => where[column]),
+					);
+				}),
+			insertThenRead: async (rows, column) =>
+				await this.call('insertThenRead', column, async () => {
+					await this.add(rows);
+					if (this.repeats()) await this.add(rows);
+					await this.delay();
+					return this.having(
+						column,
+						rows.map((row) => row[column]),
+					);
+				}),
 			remove: async (column, values) =>
 				await this.call('remove', column, async () => {
 					const wanted = new Set<CellValue | undefined>(values);
@@ -101,6 +124,38 @@ export class MemoryTable {
 					this.drop((row) => typeof row[column] === 'number' && row[column] < before);
 					return undefined;
 				}),
+		};
+	}
+
+	/** Rows as a read shows them: late ones as they were before. */
+	private having(column: string, values: ReadonlyArray<CellValue | undefined>): TableRow[] {
+		const wanted = new Set<CellValue | undefined>(values);
+		return this.visible()
+			.filter((row) => wanted.has(row[column]))
+			.sort((a, b) => Number(a.id) - Number(b.id));
+	}
+
+	/** One atomic statement each. */
+	private swapped(swaps: readonly RowSwap[]): TableRow[] {
+		const changed: TableRow[] = [];
+		for (const { where, cells } of swaps) {
+			this.rows = this.rows.map((stored) => {
+				const holds = Object.entries(where).every(([name, value]) => (stored.row[name] ?? null) === value);
+				if (!stored.committed || !holds) return stored;
+				const row = { ...stored.row, ...cells };
+				changed.push(row);
+				return this.rewritten(stored, row);
+			});
+		}
+		return changed;
+	}
+
+	private rewritten(stored: StoredRow, row: TableRow): StoredRow {
+		return {
+			...stored,
+			row,
+			before: { row: stored.row, atMs: stored.committedAtMs, before: stored.before },
+			committedAtMs: this.clock.now(),
 		};
 	}
 
@@ -118,9 +173,12 @@ export class MemoryTable {
 
 	private visible(): TableRow[] {
 		const nowMs = this.clock.now();
-		return this.rows
-			.filter(({ row, committed, committedAtMs }) => committed && !this.hides(nowMs - committedAtMs, row))
-			.map(({ row }) => row);
+		return this.rows.flatMap(({ row, committed, committedAtMs, before }) => {
+			if (!committed) return [];
+			let seen: FormerRow | undefined = { row, atMs: committedAtMs, before };
+			while (seen && this.hides(nowMs - seen.atMs, seen.row)) seen = seen.before;
+			return seen ? [seen.row] : [];
+		});
 	}
 
 	private drop(isGone: (row: TableRow) => boolean): void {

@@ -5,7 +5,8 @@ import { failItem } from '../../../shared/errors/nodeError';
 import { badInput, fail, ok, type Result } from '../../../shared/errors/failure';
 import { parseJson } from '../../../shared/text/json';
 import { decodeLink } from '../../tasks/taskInfo';
-import { namesFor, type FileLink } from '../../tasks/links';
+import { namesFor, type FileLink, type FileNames } from '../../tasks/links';
+import { fileHostRule, type MayFetch } from '../../../shared/files/fileHosts';
 import { readItem } from '../../../shared/errors/expressionError';
 import { inNodeRun, type NodeRun } from '../run';
 import type { Operation } from '../../../shared/form/operation';
@@ -47,7 +48,7 @@ const DOWNLOADS_AT_ONCE = 8;
 /** One file to get. */
 interface Wanted {
 	readonly link: FileLink;
-	readonly fileName: string;
+	readonly names: FileNames;
 	readonly field: string;
 }
 
@@ -74,9 +75,9 @@ async function downloadItems(context: IExecuteFunctions, run: NodeRun): Promise<
 async function downloadItem(
 	run: NodeRun,
 	itemIndex: number,
-	{ link: { index, url }, fileName, field }: Wanted,
+	{ link: { index, url }, names, field }: Wanted,
 ): Promise<Result<INodeExecutionData>> {
-	const stored = await run.download({ url, fileName });
+	const stored = await run.download({ url, ...names, mayFetch: hostRuleOf(run, itemIndex) });
 	if (!stored.ok) return stored;
 	const { binary, bytes } = stored.value;
 	const { fileName: name = '', mimeType } = binary;
@@ -85,6 +86,14 @@ async function downloadItem(
 		binary: { [field]: binary },
 		pairedItem: { item: itemIndex },
 	});
+}
+
+/** A link needs no key, so an item whose account cannot be used may fetch what every other account may. */
+function hostRuleOf({ lines }: NodeRun, itemIndex: number): MayFetch {
+	const line = lines.of(itemIndex);
+	if (line.ok) return line.value.mayFetch;
+	const rules = lines.all.map(({ mayFetch }) => mayFetch);
+	return rules.length > 0 ? (link) => rules.every((rule) => rule(link)) : fileHostRule('', []);
 }
 
 const NO_LINKS = badInput(
@@ -104,10 +113,10 @@ function readWanted(context: IExecuteFunctions, itemIndex: number, itemCount: nu
 	if (urls.length === 0) return [{ itemIndex, wanted: fail(NO_LINKS) }];
 	const links = urls.map((url, index) => ({ nodeId: null, index, url }));
 	const names = namesFor(links, itemCount > 1 ? itemIndex + 1 : undefined);
-	return links.map((link, index) => ({
-		itemIndex,
-		wanted: ok({ link, fileName: names[index] ?? 'file', field }),
-	}));
+	return links.flatMap((link, index) => {
+		const own = names[index];
+		return own ? [{ itemIndex, wanted: ok({ link, names: own, field }) }] : [];
+	});
 }
 
 /** Links from text with line breaks, a JSON list, a list, or the map of output nodes to links (§2.4). */

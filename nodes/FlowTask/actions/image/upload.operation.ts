@@ -99,6 +99,6 @@ const NOT_UPLOADED: Failure = {
 
 function readSource(context: IExecuteFunctions, itemIndex: number, run: NodeRun): ImageSource {
 	return context.getNodeParameter('imageSource', itemIndex, 'binary') === 'url'
-		? imageAtUrl(context, textParameter(context, 'imageUrl', itemIndex), run)
+		? imageAtUrl(context, itemIndex, textParameter(context, 'imageUrl', itemIndex), run)
 		: imageInField(context, itemIndex, textParameter(context, 'inputDataFieldName', itemIndex), run);
 }

@@ -40,7 +40,9 @@ export function readImageSlots(
 			continue;
 		}
 		const source =
-			row.source === 'url' ? readUrl(context, row, name, run) : readField(context, row, itemIndex, run);
+			row.source === 'url'
+				? readUrl(context, row, name, itemIndex, run)
+				: readField(context, row, itemIndex, run);
 		if (!source.ok) return source;
 		images.push({ ...place, ...source.value });
 	}
@@ -59,6 +61,7 @@ function readUrl(
 	context: IExecuteFunctions,
 	row: IDataObject,
 	name: string,
+	itemIndex: number,
 	run: NodeRun,
 ): Result<ImageSource> {
 	const url = textOf(row.url);
@@ -68,7 +71,7 @@ function readUrl(
 			'Enter a URL that starts with http:// or https://.',
 		);
 	}
-	return ok(imageAtUrl(context, url, run));
+	return ok(imageAtUrl(context, itemIndex, url, run));
 }
 
 /** A missing file is reported before anything is sent for any item. */

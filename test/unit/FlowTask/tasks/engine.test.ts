@@ -35,7 +35,7 @@ interface Scene {
 function scene(): Scene {
 	const clock = new TestClock();
 	const platform = new ScriptedPlatform(clock);
-	const line = { api: platform };
+	const line = { api: platform, mayFetch: () => true };
 	const ending = new AbortController();
 	const downloads: DownloadRequest[] = [];
 	const download: Download = async (request) => {
@@ -109,6 +109,17 @@ describe('runTasks: the prompt token', () => {
 	const withToken = (taskId: string): ReturnType<typeof FILES> => ({
 		files: { '9': [`https://h/${taskId}/a.png?authorization=token-1&x=1`] },
 		final_files: [`https://h/${taskId}/a.png?authorization=token-1&x=1`],
+	});
+
+	it('leaves a text among the files of a task where it is', async () => {
+		const { clock, platform, downloads, run } = scene();
+		platform.filesOf = (taskId) => ({
+			files: { '9': [`https://h/${taskId}/a.png`], '12': ['a cat on a mat, photo'] },
+			final_files: [`https://h/${taskId}/a.png`, 'a cat on a mat, photo'],
+		});
+		const [result] = await clock.run(run([submitJob(0)]));
+		expect(downloads.map(({ url }) => url)).toEqual([expect.stringMatching(/a\.png$/)]);
+		expect(result).toMatchObject({ failure: undefined, files: [{ link: { nodeId: '9' } }] });
 	});
 
 	it('downloads by the true link, and shows it without the token', async () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 
 import { safeFileName } from '../../../../nodes/shared/files/fileType';
-import { linksOf, markName, nameInLink, namesFor } from '../../../../nodes/FlowTask/tasks/links';
+import { isPlainText, linksOf, markName, nameInLink, namesFor } from '../../../../nodes/FlowTask/tasks/links';
 import { taskInfo } from '../taskInfo.builder';
 
 const A = 'https://h.example/out/a.png?sig=1';
@@ -115,20 +115,31 @@ describe('markName', () => {
 });
 
 describe('namesFor', () => {
+	const namesOf = (...wanted: Parameters<typeof namesFor>): string[] =>
+		namesFor(...wanted).map(({ fileName }) => fileName);
+
 	const links = (...urls: string[]): Parameters<typeof namesFor>[0] =>
 		urls.map((url, index) => ({ nodeId: null, index, url }));
 
+	it('takes the name that the server gives, as often as it is asked, and never twice', () => {
+		const [first, second] = namesFor(links(A, B), 3);
+		expect(first?.nameBySaid('cat.png')).toBe('cat_3.png');
+		expect(first?.nameBySaid('cat.png')).toBe('cat_3.png');
+		expect(second?.nameBySaid('CAT.png')).toBe('CAT_3_f2.png');
+		expect(second?.nameBySaid('../../a.png')).toBe('a_3_f2.png');
+	});
+
 	it('leaves names alone in a run of one task', () => {
-		expect(namesFor(links(A, B), undefined)).toEqual(['a.png', 'b.png']);
+		expect(namesOf(links(A, B), undefined)).toEqual(['a.png', 'b.png']);
 	});
 
 	it('tells the files of items apart, which platforms name alike', () => {
-		expect(namesFor(links(A), 1)).toEqual(['a_1.png']);
-		expect(namesFor(links(A), 2)).toEqual(['a_2.png']);
+		expect(namesOf(links(A), 1)).toEqual(['a_1.png']);
+		expect(namesOf(links(A), 2)).toEqual(['a_2.png']);
 	});
 
 	it('gives a name where the link has none', () => {
-		expect(namesFor(links('https://h.example/', 'https://h.example/'), undefined)).toEqual([
+		expect(namesOf(links('https://h.example/', 'https://h.example/'), undefined)).toEqual([
 			'image',
 			'image_f2',
 		]);
@@ -150,7 +161,7 @@ describe('namesFor', () => {
 				fc.array(path, { maxLength: 12 }),
 				fc.option(fc.nat(3), { nil: undefined }),
 				(paths, number) => {
-					const names = namesFor(links(...paths.map((one) => `https://h.example/${one}`)), number);
+					const names = namesOf(links(...paths.map((one) => `https://h.example/${one}`)), number);
 					expect(new Set(names.map((name) => name.toLowerCase())).size).toBe(paths.length);
 				},
 			),
@@ -161,7 +172,7 @@ describe('namesFor', () => {
 	it('keeps names apart that are so long that they are cut', () => {
 		const long = `https://h.example/${'x'.repeat(300)}`;
 		const stored = [1, 2, 30].flatMap((number) =>
-			namesFor(links(`${long}.png`, `${long}.png?2`), number).map((name) => safeFileName(name, 'png')),
+			namesOf(links(`${long}.png`, `${long}.png?2`), number).map((name) => safeFileName(name, 'png')),
 		);
 		expect(new Set(stored).size).toBe(6);
 	});
@@ -189,4 +200,16 @@ describe('linksOf for certain nodes', () => {
 		const info = taskInfo('t', { status: 3, progress_num: 100, final_files: ['https://f.example/a.png'] });
 		expect(linksOf(info, ['9'])).toEqual([]);
 	});
+});
+
+it.each([
+	['a cat on a mat', true],
+	['cat', true],
+	['1: see https://h.example/a.png', true],
+	['https://h.example/a b.png', false],
+	['/view?filename=a.png', false],
+	['file:///etc/passwd', false],
+	['a/b.png', false],
+])('a text among the files: %j is %s', (entry, expected) => {
+	expect(isPlainText(entry)).toBe(expected);
 });

@@ -230,11 +230,25 @@ describe('markdownOf', () => {
 		['https://f.example/a(1).png', '![a(1).png](<https://f.example/a(1).png>)'],
 		[
 			'https://f.example/view?filename=a%5Bb%5D%20c.png',
-			'![a b c.png](https://f.example/view?filename=a%5Bb%5D%20c.png)',
+			String.raw`![a\[b\] c.png](https://f.example/view?filename=a%5Bb%5D%20c.png)`,
 		],
-		['https://f.example/a b>.png', '![a b>.png](<https://f.example/a%20b%3E.png>)'],
+		['https://f.example/a b>.png', String.raw`![a b\>.png](<https://f.example/a%20b%3E.png>)`],
 		['https://f.example/clip.mp4?s=1', '[clip.mp4](https://f.example/clip.mp4?s=1)'],
-		['https://f.example/', '![image](https://f.example/)'],
+		['https://f.example/scene.usdz', '[scene.usdz](https://f.example/scene.usdz)'],
+		['https://f.example/cat.tif', '[cat.tif](https://f.example/cat.tif)'],
+		['https://f.example/', '[file](https://f.example/)'],
+		['javascript:alert(1)//a.png', 'a.png'],
+		['data:text/html;base64,PHA+.png', 'html;base64,PHA+.png'],
+		['//evil.example/a.png', 'file'],
+		['https://f.example/a.png?x=1&copy;=2', '![a.png](<https://f.example/a.png?x=1&amp;copy;=2>)'],
+		[
+			`https://f.example/x](https:%2F%2Fevil.example)![y.png`,
+			String.raw`![x\](https\://evil.example)\!\[y.png](<https://f.example/x](https:%2F%2Fevil.example)![y.png>)`,
+		],
+		[
+			'https://f.example/%3Cimg%20src=x%3E%60a%60%0A%0A.png',
+			'![\\<img src=x\\>\\`a\\` .png](https://f.example/%3Cimg%20src=x%3E%60a%60%0A%0A.png)',
+		],
 	])('%s', (url, text) => {
 		expect(markdownOf([url])).toBe(text);
 	});

@@ -62,11 +62,12 @@ describe('createProgressSockets', () => {
 		expect(sockets.available).toBe(true);
 	});
 
-	it('stays with the form that opened once', () => {
+	it('stays with the form that brought a frame', () => {
 		const { open, opened, paths } = scene();
 		open('a');
 		opened[0]?.refuse();
 		opened[1]?.open();
+		opened[1]?.say(message('a'));
 		open('b');
 		expect(paths()).toEqual([FIRST, SECOND, SECOND]);
 	});
@@ -75,6 +76,7 @@ describe('createProgressSockets', () => {
 		const { open, opened, paths, lost, sockets } = scene();
 		open('a');
 		opened[0]?.open();
+		opened[0]?.say(message('a'));
 		open('b');
 		opened[1]?.refuse();
 		expect(paths()).toEqual([FIRST, FIRST]);
@@ -96,17 +98,35 @@ describe('createProgressSockets', () => {
 		const { open, opened, lost, sockets } = scene();
 		open('a');
 		open('b');
-		opened[0]?.refuse();
 		opened[1]?.open();
+		opened[1]?.say(message('b'));
+		opened[0]?.refuse();
 		opened[2]?.refuse();
 		expect(lost).toEqual(['a']);
 		expect(sockets.available).toBe(true);
 	});
 
-	it('tells of a socket that drops after it opened', () => {
+	it.each([
+		['nothing', undefined],
+		['what is no message of the interface', { hello: 1 }],
+	])('tries the other form where the first opens and brings %s', (_name, said) => {
+		const { open, opened, paths, infos, lost } = scene();
+		open('t');
+		opened[0]?.open();
+		if (said) opened[0]?.say(said);
+		opened[0]?.drop();
+		expect(paths()).toEqual([FIRST, SECOND]);
+		opened[1]?.open();
+		opened[1]?.say(message('t'));
+		opened[1]?.drop();
+		expect([infos.length, lost]).toEqual([1, ['t']]);
+	});
+
+	it('tells of a socket that drops after it brought a frame', () => {
 		const { open, opened, lost, sockets, paths } = scene();
 		open('t');
 		opened[0]?.open();
+		opened[0]?.say(message('t'));
 		opened[0]?.drop();
 		expect(lost).toEqual(['t']);
 		expect(paths()).toEqual([FIRST]);

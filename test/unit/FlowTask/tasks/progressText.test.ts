@@ -13,6 +13,10 @@ it.each<[string, JobProgress[]]>([
 	['Generating: 45 %', [{ info: taskInfo('t', { progress_num: 45 }) }]],
 	['Generating', [{ info: taskInfo('t', { progress_num: null }) }]],
 	['Done', [{ info: succeeded('t'), isOver: true }]],
+	[
+		String.raw`Failed: \!\[x\](https\://evil.example) now`,
+		[{ failure: badInput('![x](https://evil.example)\nnow', ''), isOver: true }],
+	],
 	['Failed: Wrong', [{ failure: badInput('Wrong', ''), isOver: true }]],
 ])('one task: %j', (text, jobs) => {
 	expect(progressText(jobs, 1)).toBe(text);

@@ -379,15 +379,30 @@ describe('TaskWatcher: looks that fail', () => {
 		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'final' }]);
 	});
 
-	it('ends at once where the answer will not change', async () => {
-		const { clock, platform, watch } = scene();
+	it('ends at once where the answer will not change, for IDs that were given', async () => {
+		const { clock, platform, watcher } = scene();
 		platform.lookFails = () => failing(false);
 		for (const id of ['a', 'b']) platform.add(id, course(5_000));
-		await expect(clock.run(watch('a', 'b'))).resolves.toMatchObject([
+		await expect(clock.run(Promise.all([watcher.watch('a'), watcher.watch('b')]))).resolves.toMatchObject([
 			{ kind: 'refused', failure: { message: 'The look failed' } },
 			{ kind: 'refused' },
 		]);
 		expect(platform.looks).toHaveLength(1);
+	});
+
+	it('gives tasks of its own minutes, whatever the first polls are answered', async () => {
+		const { clock, platform, watch } = scene();
+		platform.lookFails = ({ atMs }) => (atMs < 4 * MINUTE ? failing(false) : undefined);
+		for (const id of ['a', 'b']) platform.add(id, course(5_000));
+		await expect(clock.run(watch('a', 'b'))).resolves.toMatchObject([{ kind: 'final' }, { kind: 'final' }]);
+	});
+
+	it('gives up tasks of its own, too, where nothing but refusals comes', async () => {
+		const { clock, platform, watch } = scene();
+		platform.lookFails = () => failing(false);
+		platform.add('a', course(5_000));
+		await expect(clock.run(watch('a'))).resolves.toMatchObject([{ kind: 'refused' }]);
+		expect(clock.elapsedMs).toBeLessThan(6 * MINUTE);
 	});
 
 	it('ends only the tasks of the call that was refused', async () => {
@@ -505,7 +520,7 @@ describe('TaskWatcher: looks that are refused', () => {
 		await expect(clock.run(watch('a', 'b'))).resolves.toMatchObject([{ kind: 'final' }, { kind: 'final' }]);
 	});
 
-	it('ends where the refusals go on for ten seconds', async () => {
+	it('ends where the refusals of tasks that were reported go on for minutes', async () => {
 		const { clock, platform, watch } = scene();
 		platform.lookFails = ({ atMs }) => (atMs > 1_000 ? failing(false) : undefined);
 		for (const id of ['a', 'b']) platform.add(id, course(MINUTE));
@@ -513,8 +528,8 @@ describe('TaskWatcher: looks that are refused', () => {
 			{ kind: 'refused', failure: { message: 'The look failed' }, snapshot: { info: { state: 'queued' } } },
 			{ kind: 'refused' },
 		]);
-		expect(clock.elapsedMs).toBeGreaterThan(10_000);
-		expect(clock.elapsedMs).toBeLessThan(30_000);
+		expect(clock.elapsedMs).toBeGreaterThan(5 * MINUTE);
+		expect(clock.elapsedMs).toBeLessThan(6 * MINUTE);
 	});
 
 	it('ends no task but the one that the platform refuses to tell of', async () => {
@@ -843,6 +858,7 @@ describe('TaskWatcher: sockets', () => {
 			const socket = sockets.at(-1);
 			if (socket && second % 10 === 0) {
 				socket.open();
+				socket.say(message('t', 2, second));
 				socket.drop();
 			}
 			await clock.advance(1_000);

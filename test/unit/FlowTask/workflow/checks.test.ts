@@ -182,6 +182,16 @@ describe('checkOverrides', () => {
 		expect(check('57:43', 'none', value, limits(spec, 'none', '57:43')).ok).toBe(accepted);
 	});
 
+	it.each<[Json, Json, string]>([
+		[{ min: -(2 ** 63), max: 2 ** 63 }, 2 ** 64, 'but must be a number with fewer digits'],
+		[{ min: -(2 ** 63), max: 2 ** 63 }, -(2 ** 64), 'but must be a number with fewer digits'],
+		[{ min: 0, max: 2 ** 64 }, 2 ** 65, 'but must be a number with fewer digits, 0 or more'],
+		[{ min: -(2 ** 63), max: 9 }, 1e300, 'but must be a number, 9 or less'],
+		[{ min: 2 ** 60 }, 5, 'but must be a number, more than 9007199254740991'],
+	])('%j: digits that no number holds are not shown', (spec, value, said) => {
+		expect(refusal(check('3', 'steps', value, limits(spec)))).toMatch(new RegExp(`${said}$`));
+	});
+
 	it.each<[string, Json, string]>([
 		['INT', 7.5, 'steps is 7.5, but must be a whole number, from 1 to 100'],
 		['INT', '7.5', 'steps is "7.5", but must be a whole number'],

@@ -142,6 +142,8 @@ describe('formFields', () => {
 		[20, { min: 1 }, 'X (3) · a (1 or more)', undefined],
 		[20, { min: 0, max: '18446744073709551615' }, 'X (3) · a (0 or more)', undefined],
 		[20, { max: '18446744073709551615' }, 'X (3) · a', undefined],
+		[20, { min: '-9223372036854775808', max: '9223372036854775807' }, 'X (3) · a', undefined],
+		[20, { min: '-9223372036854775808', max: 100 }, 'X (3) · a (100 or less)', undefined],
 		[20, { max: Number.MAX_SAFE_INTEGER }, 'X (3) · a (9007199254740991 or less)', undefined],
 		[20, { list: [] }, 'X (3) · a', undefined],
 		[20, { list: [], min: 1 }, 'X (3) · a (1 or more)', undefined],

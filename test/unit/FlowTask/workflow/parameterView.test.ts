@@ -165,6 +165,18 @@ test.each<[ParameterSpec | undefined, string]>([
 	[{ list: [], min: 1 }, '1 or more'],
 	[{ min: 0, max: 1 }, 'from 0 to 1'],
 	[{ min: 0 }, '0 or more'],
+	// As the engine has them for seeds and other large numbers.
+	[{ min: -(2 ** 63), max: 2 ** 63 }, ''],
+	[{ min: -(2 ** 63) }, ''],
+	[{ min: -(2 ** 63), max: 10 }, '10 or less'],
+	[{ min: 0, max: 2 ** 64 }, '0 or more'],
+	[{ min: -3.4e38, max: 3.4e38 }, ''],
+	[
+		{ min: -Number.MAX_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER },
+		'from -9007199254740991 to 9007199254740991',
+	],
+	[{ min: 2 ** 60 }, 'more than 9007199254740991'],
+	[{ max: -(2 ** 60) }, 'less than -9007199254740991'],
 	[{ max: 0 }, '0 or less'],
 	[{ list: [true, 0, 'a'], min: 1 }, 'one of true, 0, a'],
 	[{ list: [1, 2, 3, 4, 5, 6, 7, 8] }, 'one of 1, 2, 3, 4, 5, 6, 7, 8'],

@@ -11,7 +11,9 @@ import {
 	type Download,
 	type DownloadContext,
 	type DownloadParts,
+	type DownloadRequest,
 } from '../../../../nodes/shared/files/download';
+import { fileHostRule } from '../../../../nodes/shared/files/fileHosts';
 import { TestClock, turn } from '../../testClock';
 
 const KEY = 'sk-Abcdef0123456789';
@@ -25,9 +27,13 @@ interface Stored {
 	readonly mimeType: string | undefined;
 }
 
+/** Public hosts and those of the tests, unless said otherwise. */
+type Wanted = Partial<DownloadRequest> & Omit<DownloadRequest, 'mayFetch'>;
+const OF_THE_TESTS = fileHostRule('http://127.0.0.1', []);
+
 interface Scene {
 	readonly clock: TestClock;
-	readonly download: Download;
+	readonly download: (request: Wanted) => ReturnType<Download>;
 	readonly requests: Array<Record<string, unknown>>;
 	readonly stored: Stored[];
 	readonly end: AbortController;
@@ -74,7 +80,13 @@ function scene(
 		signal: end.signal,
 		...overrides,
 	});
-	return { clock, download, requests, stored, end };
+	return {
+		clock,
+		download: async (request) => await download({ mayFetch: OF_THE_TESTS, ...request }),
+		requests,
+		stored,
+		end,
+	};
 }
 
 const open: AbortController[] = [];
@@ -223,6 +235,81 @@ describe('createDownload', () => {
 			failure: { expired: false, message: expect.stringContaining(said) },
 		});
 		expect(requests).toHaveLength(1);
+	});
+
+	const PUBLIC_ONLY = { mayFetch: fileHostRule('https://platform.example', ['10.0.0.5']) };
+
+	it.each([
+		'http://127.0.0.1:5678/rest/settings',
+		'http://2130706433/a.png',
+		'http://169.254.169.254/latest/meta-data',
+		'http://[::ffff:10.0.0.1]/a.png',
+		'http://n8n.localhost/a.png',
+	])('asks nothing of %s', async (url) => {
+		const { clock, download, requests } = scene(() => found([PNG]));
+		await expect(clock.run(download({ ...WANTED, ...PUBLIC_ONLY, url }))).resolves.toMatchObject({
+			failure: {
+				kind: 'file',
+				expired: false,
+				message: expect.stringContaining('must not reach into the network of this n8n'),
+				advice: expect.stringContaining('"File Hosts"'),
+			},
+		});
+		expect(requests).toEqual([]);
+	});
+
+	it.each([
+		['a private address', 'http://10.0.0.6/a.png', 1],
+		['its own host name by a relative path', '/b.png', 2],
+		['a listed host', 'http://10.0.0.5:9000/a.png', 2],
+		['a public host', 'https://other.example/a.png', 2],
+		['a local file', 'file:///etc/passwd', 1],
+	])('judges a redirect to %s', async (_name, location, asked) => {
+		const { clock, download, requests, stored } = scene((attempt) =>
+			attempt === 1 ? found([], { location }, 302) : found([PNG]),
+		);
+		const result = await clock.run(download({ ...WANTED, ...PUBLIC_ONLY }));
+		expect([requests.length, stored.length]).toEqual([asked, asked - 1]);
+		expect(requests.every(({ disableFollowRedirect }) => disableFollowRedirect === true)).toBe(true);
+		expect(result).toMatchObject(
+			asked === 2 ? { ok: true } : { failure: { message: expect.stringContaining('it redirects to') } },
+		);
+	});
+
+	it('names a file as the server does, with the ending of the link where it gives none', async () => {
+		const { clock, download, stored } = scene(() =>
+			found([Buffer.from('text')], { 'content-disposition': `attachment; filename="../our notes"` }),
+		);
+		const nameBySaid = (said: string): string => said.replace('our', 'my');
+		await clock.run(download({ ...WANTED, fileName: 'a.txt', nameBySaid }));
+		expect(stored[0]).toMatchObject({ fileName: 'my notes.txt', mimeType: 'text/plain' });
+	});
+
+	it.each([
+		['notes.txt', 'image/png', '{"a":1}'],
+		['notes.txt', 'text/html', 'plain words'],
+		['page.html', 'text/html', '<!doctype html><p>Report</p>'],
+		['data.json', 'image/png', '{"a":1}'],
+	])('takes the text %s that is served as %s', async (fileName, type, body) => {
+		const { clock, download } = scene(() => found([Buffer.from(body)], { 'content-type': type }));
+		await expect(clock.run(download({ ...WANTED, fileName }))).resolves.toMatchObject({ ok: true });
+	});
+
+	it('takes no login page for a text', async () => {
+		const { clock, download } = scene(() =>
+			found([Buffer.from('<!DOCTYPE html><p>Login')], { 'content-type': 'text/html' }),
+		);
+		await expect(clock.run(download({ ...WANTED, fileName: 'notes.txt' }))).resolves.toMatchObject({
+			failure: { expired: true },
+		});
+	});
+
+	it('follows no circle of redirects for ever', async () => {
+		const { clock, download, requests } = scene(() => found([], { location: URL_WITH_SIGNATURE }, 301));
+		await expect(clock.run(download(WANTED))).resolves.toMatchObject({
+			failure: { message: expect.stringContaining('redirected more than 20 times') },
+		});
+		expect(requests).toHaveLength(21);
 	});
 
 	it.each([

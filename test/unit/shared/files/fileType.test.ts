@@ -91,8 +91,8 @@ describe('fileTypeOf', () => {
 		[
 			'an ending that is not in the list',
 			undefined,
-			'a.psd',
-			{ mimeType: 'application/octet-stream', extension: 'psd' },
+			'a.xyz',
+			{ mimeType: 'application/octet-stream', extension: 'xyz' },
 		],
 		['nothing at all', undefined, 'a', { mimeType: 'application/octet-stream', extension: '' }],
 		['an empty type', '', '', { mimeType: 'application/octet-stream', extension: '' }],
@@ -100,12 +100,53 @@ describe('fileTypeOf', () => {
 		expect(fileTypeOf(none, contentType, name)).toEqual(expected);
 	});
 
+	const FTYP = bytes([0, 0, 0, 32], 'ftypM4A ');
+	const EBML = bytes([0x1a, 0x45, 0xdf, 0xa3]);
+	const ZIP = bytes('PK', [3, 4]);
+	const TEXT = bytes('1\n00:00:01');
+
+	it.each<[Uint8Array, string | undefined, string, string, string]>([
+		[FTYP, 'audio/mp4', 'a', 'audio/mp4', 'm4a'],
+		[FTYP, 'audio/x-m4a', 'a.m4a', 'audio/x-m4a', 'm4a'],
+		[FTYP, 'application/octet-stream', 'a.m4a', 'audio/mp4', 'm4a'],
+		[FTYP, undefined, 'a.m4v', 'video/x-m4v', 'm4v'],
+		[FTYP, undefined, 'a.png', 'video/mp4', 'mp4'],
+		[FTYP, 'image/png', 'a.png', 'video/mp4', 'mp4'],
+		[EBML, 'video/x-matroska', 'a', 'video/x-matroska', 'mkv'],
+		[EBML, 'video/x-matroska', 'a.webm', 'video/x-matroska', 'mkv'],
+		[EBML, undefined, 'a.mkv', 'video/x-matroska', 'mkv'],
+		[EBML, 'video/webm', 'a.mkv', 'video/x-matroska', 'mkv'],
+		[ZIP, 'model/vnd.usdz+zip', 'a', 'model/vnd.usdz+zip', 'usdz'],
+		[ZIP, 'application/zip', 'a.usdz', 'model/vnd.usdz+zip', 'usdz'],
+		[ZIP, 'application/octet-stream', 'a.3mf', 'model/3mf', '3mf'],
+		[ZIP, 'binary/octet-stream', 'a.npz', 'application/x-npz', 'npz'],
+		[ZIP, 'application/json', 'a.zip', 'application/zip', 'zip'],
+		[ZIP, 'image/png', 'a.png', 'application/zip', 'zip'],
+		[TEXT, 'application/octet-stream', 'a.svg', 'image/svg+xml', 'svg'],
+		[TEXT, 'application/octet-stream', 'a.json', 'application/json', 'json'],
+		[TEXT, 'binary/octet-stream', 'a.gltf', 'model/gltf+json', 'gltf'],
+		[TEXT, undefined, 'a.glb', 'text/plain', 'txt'],
+		[none, 'application/octet-stream', 'a.glb', 'model/gltf-binary', 'glb'],
+		[none, 'application/octet-stream', 'a.stl', 'model/stl', 'stl'],
+		[TEXT, 'application/octet-stream', 'a.obj', 'model/obj', 'obj'],
+		[TEXT, 'application/octet-stream', 'a.srt', 'application/x-subrip', 'srt'],
+		[TEXT, 'text/plain; charset=utf-8', 'a.srt', 'application/x-subrip', 'srt'],
+		[TEXT, 'text/plain', 'a', 'text/plain', 'txt'],
+		[none, 'model/stl', 'a.bin', 'model/stl', 'stl'],
+	])(
+		'%#: the server over a guess, the ending over "no type": %s %s %s',
+		(head, said, name, mimeType, extension) => {
+			expect(fileTypeOf(head, said, name)).toEqual({ mimeType, extension });
+		},
+	);
+
 	it('does not take a text for a picture by its name alone', () => {
 		const text = Buffer.from('Forbidden\r\n');
 		expect(fileTypeOf(text, undefined, 'a.png')).toEqual({ mimeType: 'text/plain', extension: 'txt' });
-		expect(fileTypeOf(text, undefined, 'a.md')).toEqual({
+		expect(fileTypeOf(text, undefined, 'a.mkv')).toEqual({ mimeType: 'text/plain', extension: 'txt' });
+		expect(fileTypeOf(text, undefined, 'a.xyz')).toEqual({
 			mimeType: 'application/octet-stream',
-			extension: 'md',
+			extension: 'xyz',
 		});
 	});
 
@@ -165,6 +206,12 @@ describe('safeFileName', () => {
 		['a device name', 'CON.png', 'png', 'CON_.png'],
 		['a device name without an ending', 'nul', '', 'nul_'],
 		['a device name with two endings', 'aux.tar.zip', 'zip', 'aux_.tar.zip'],
+		['a device name and a blank', 'CON .png', 'png', 'CON_.png'],
+		['a device name in small letters', 'nul.txt', 'txt', 'nul_.txt'],
+		['a raised number', 'COM¹.png', 'png', 'COM¹_.png'],
+		['another raised number', 'lpt³', '', 'lpt³_'],
+		['the console by its other name', 'CONIN$.txt', 'txt', 'CONIN$_.txt'],
+		['dots and blanks after the ending', 'cat.png. . ', 'png', 'cat.png'],
 		['what only begins like a device', 'console.png', 'png', 'console.png'],
 	])('takes %s', (_name, rawName, extension, expected) => {
 		expect(safeFileName(rawName, extension)).toBe(expected);

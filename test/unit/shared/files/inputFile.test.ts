@@ -9,6 +9,7 @@ import {
 	readBinaryField,
 	type InputFileContext,
 } from '../../../../nodes/shared/files/inputFile';
+import { fileHostRule } from '../../../../nodes/shared/files/fileHosts';
 import { TestClock } from '../../testClock';
 
 const PNG = Buffer.concat([Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]), Buffer.alloc(20)]);
@@ -101,6 +102,8 @@ describe('readBinaryField', () => {
 	});
 });
 
+const PUBLIC = fileHostRule('https://platform.example', []);
+
 describe('fetchInputFile', () => {
 	const fetchInputFile = async (
 		context: InputFileContext,
@@ -108,7 +111,7 @@ describe('fetchInputFile', () => {
 		maxBytes: number,
 	): ReturnType<typeof fetchWith> => {
 		const clock = new TestClock();
-		return await clock.run(fetchWith(context, url, maxBytes, undefined, { clock, random: () => 1 }));
+		return await clock.run(fetchWith(context, url, maxBytes, PUBLIC, undefined, { clock, random: () => 1 }));
 	};
 	const found =
 		(chunks: Buffer[], headers: Record<string, string> = {}, statusCode = 200) =>
@@ -198,11 +201,25 @@ describe('fetchInputFile', () => {
 		}
 	});
 
+	it.each(['http://127.0.0.1:5678/a.png', 'http://0x7f.1/a.png', 'http://[fe80::1]/a.png'])(
+		'asks nothing of %s, which data from outside may have chosen',
+		async (url) => {
+			const context = contextOf({ answer: found([PNG]) });
+			await expect(fetchInputFile(context, url, 1_000)).resolves.toMatchObject({
+				failure: {
+					message: expect.stringContaining('must not reach into'),
+					advice: expect.stringContaining('"File Hosts"'),
+				},
+			});
+			expect(context.asked).toEqual([]);
+		},
+	);
+
 	it('asks no more once the run is over', async () => {
 		const clock = new TestClock();
 		const end = new AbortController();
 		const context = contextOf({ answer: found([], { 'retry-after': '100' }, 503) });
-		const result = fetchWith(context, 'https://files.example/a', 1_000, end.signal, {
+		const result = fetchWith(context, 'https://files.example/a', 1_000, PUBLIC, end.signal, {
 			clock,
 			random: () => 1,
 		});

@@ -1,5 +1,5 @@
 import { createRateLimiter, type RateLimiter } from '../../../../nodes/shared/http/rateLimiter';
-import type { Lane } from '../../../../nodes/shared/http/pace';
+import type { Lane } from '../../../../nodes/shared/http/adaptiveRate';
 import { TestClock } from '../../testClock';
 
 interface Probe {
@@ -34,6 +34,12 @@ async function many(limiter: RateLimiter, count: number, request: () => Promise<
 	await Promise.all(Array.from({ length: count }, async () => await one(limiter, 'work', request)));
 }
 
+/** A request of some other execution was refused. */
+function refuse({ adaptiveRate }: RateLimiter, nowMs: number, askedMs: number): void {
+	const request = { atMs: nowMs, epoch: 0, isSettled: false, isRefused: false };
+	adaptiveRate.refused(request, nowMs, askedMs);
+}
+
 describe('a rate limiter', () => {
 	it('starts requests no faster than the rate', async () => {
 		const clock = new TestClock();
@@ -66,7 +72,8 @@ describe('a rate limiter', () => {
 		const probe = probeOf(clock);
 		const limiter = createRateLimiter({ requestsPerSecond: 0, concurrency: 50 }, { clock });
 		await clock.run(many(limiter, 50, probe.request(1)));
-		expect(new Set(probe.startedMs)).toEqual(new Set([0]));
+		// The first are a little apart, so that a narrow limit shows before all of them are refused.
+		expect(Math.max(...probe.startedMs)).toBeLessThan(600);
 	});
 
 	it('keeps to so many at a time', async () => {
@@ -75,7 +82,7 @@ describe('a rate limiter', () => {
 		const limiter = createRateLimiter({ requestsPerSecond: 0, concurrency: 3 }, { clock });
 		await clock.run(many(limiter, 10, probe.request(100)));
 		expect(probe.most).toBe(3);
-		expect(clock.elapsedMs).toBe(400);
+		expect(clock.elapsedMs).toBeLessThan(600);
 	});
 
 	it('lets a look through while a thousand submits queue', async () => {
@@ -86,7 +93,7 @@ describe('a rate limiter', () => {
 		await clock.advance(1);
 		const look = jest.fn(async () => 'seen');
 		await expect(clock.run(one(limiter, 'watch', look))).resolves.toBe('seen');
-		expect(clock.elapsedMs).toBe(1);
+		expect(clock.elapsedMs).toBeLessThan(100);
 	});
 
 	it('gives a look the next turn, though submits wait for theirs', async () => {
@@ -106,14 +113,14 @@ describe('a rate limiter', () => {
 		await expect(clock.run(one(limiter, 'work', async () => 'sent'))).resolves.toBe('sent');
 	});
 
-	it('holds both lanes back for a pause, and goes on slower after it', async () => {
+	it('holds both lanes back for a pause', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
 		const limiter = createRateLimiter({ requestsPerSecond: 2, concurrency: 10 }, { clock });
-		limiter.pace.refused({ slowdowns: 0 }, clock.now(), 5_000);
+		refuse(limiter, clock.now(), 5_000);
 		const run = async (lane: 'work' | 'watch'): Promise<void> => await one(limiter, lane, probe.request(1));
 		await clock.run(Promise.all([run('work'), run('watch'), run('work')]));
-		expect(probe.startedMs).toEqual([5_000, 6_000, 7_000]);
+		expect(probe.startedMs).toEqual([5_000, 5_050, 5_500]);
 	});
 
 	it('holds back also what was waiting for its turn when the pause came', async () => {
@@ -122,7 +129,7 @@ describe('a rate limiter', () => {
 		const limiter = createRateLimiter({ requestsPerSecond: 10, concurrency: 10 }, { clock });
 		const all = many(limiter, 4, probe.request(1));
 		await clock.advance(50);
-		limiter.pace.refused({ slowdowns: 0 }, clock.now(), 10_000);
+		refuse(limiter, clock.now(), 10_000);
 		await clock.run(all);
 		expect(probe.startedMs[0]).toBe(0);
 		expect(Math.min(...probe.startedMs.slice(1))).toBeGreaterThanOrEqual(10_050);
@@ -136,8 +143,8 @@ describe('a rate limiter', () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
 		const limiter = createRateLimiter({ requestsPerSecond: 0, concurrency: 1 }, { clock });
-		limiter.pace.refused({ slowdowns: 0 }, clock.now(), 5_000);
-		limiter.pace.refused({ slowdowns: 0 }, clock.now(), 1_000);
+		refuse(limiter, clock.now(), 5_000);
+		refuse(limiter, clock.now(), 1_000);
 		await clock.run(one(limiter, 'work', probe.request(1)));
 		expect(probe.startedMs).toEqual([5_000]);
 	});
@@ -149,7 +156,7 @@ describe('a rate limiter', () => {
 			{ requestsPerSecond: 1, concurrency: 10 },
 			{ clock, signal: stop.signal },
 		);
-		limiter.pace.refused({ slowdowns: 0 }, clock.now(), 300_000);
+		refuse(limiter, clock.now(), 300_000);
 		const all = many(limiter, 5, async () => undefined);
 		await clock.advance(10);
 		stop.abort();

@@ -35,6 +35,7 @@ const document = (data: string) => ({ name: undefined, data, isWholeBody: true }
 test.each<[string, string[], object[]]>([
 	['events', ['data: a\n\nda', 'ta: b\n\n'], [event('a'), event('b')]],
 	['a name', ['event: done\ndata: a\n\n'], [event('a', 'done')]],
+	['a line of the field "error"', ['data: a\n\nerror: {"b":1}\n'], [event('a'), event('{"b":1}', 'error')]],
 	['an event that is not ended', ['data: a\n\ndata: b'], [event('a'), event('b')]],
 	['an event that ends within its line end', ['data: a\r\n\r'], [event('a')]],
 	['an object', [' {"a"', ':1} '], [document('{"a":1} ')]],

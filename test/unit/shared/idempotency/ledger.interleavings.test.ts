@@ -96,6 +96,9 @@ function mortal(table: DataTable, diesAt: number | undefined, die: () => void): 
 		insert: async (rows, mayRepeat) => await live(async () => await table.insert(rows, mayRepeat)),
 		update: async (column, rows) => await live(async () => await table.update(column, rows)),
 		updateAlike: async (column, changes) => await live(async () => await table.updateAlike(column, changes)),
+		swap: async (swaps) => await live(async () => await table.swap(swaps)),
+		swapThenRead: async (swaps, column) => await live(async () => await table.swapThenRead(swaps, column)),
+		insertThenRead: async (rows, column) => await live(async () => await table.insertThenRead(rows, column)),
 		remove: async (column, values) => await live(async () => await table.remove(column, values)),
 		removeBelow: async (column, before) => await live(async () => await table.removeBelow(column, before)),
 	};

@@ -112,6 +112,16 @@ describe('a key', () => {
 		expect((await claim(open())).kind).toBe('mine');
 	});
 
+	it('of a reused task that failed is free at once for the run that saw it', async () => {
+		const first = open();
+		(await mine(first)).submitted('t1');
+		await flush(first);
+		const second = open({ executionId: '8' });
+		const answer = await claim(second);
+		if (answer.kind === 'exists') answer.ended('failed');
+		expect((await claim(second)).kind).toBe('mine');
+	});
+
 	it('of a task that succeeded keeps it, and says that it is finished', async () => {
 		const ledger = open();
 		const held = await mine(ledger);

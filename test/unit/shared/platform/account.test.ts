@@ -17,6 +17,8 @@ describe('readPlatformAccount', () => {
 				wsBaseUrl: 'wss://platform.example',
 				progressPath: PROGRESS_PATHS[0],
 				modelsPath: '',
+				fileHosts: [],
+				busyTerms: expect.arrayContaining(['429', 'too frequent', 'system busy']) as string[],
 				apiKey: KEY,
 				secrets: [KEY],
 			},
@@ -43,6 +45,15 @@ describe('readPlatformAccount', () => {
 		['wss://sockets.example/x/', 'wss://sockets.example/x'],
 	])('reads the WebSocket base URL "%s"', (entered, wsBaseUrl) => {
 		expect(read({ wsBaseUrl: entered })).toMatchObject({ ok: true, value: { wsBaseUrl } });
+	});
+
+	it('reads the hosts that files may come from', () => {
+		expect(read({ fileHosts: '10.0.0.5, MinIO.internal:9000' })).toMatchObject({
+			value: { fileHosts: ['10.0.0.5', 'minio.internal:9000'] },
+		});
+		expect(read({ fileHosts: '10.0.0.0/8' })).toMatchObject({
+			failure: { message: '"File Hosts" in the credential contains "10.0.0.0/8", which is not a host' },
+		});
 	});
 
 	it.each([

@@ -300,3 +300,32 @@ describe('ofWrite', () => {
 		);
 	});
 });
+
+describe('codes under HTTP 200', () => {
+	const TERMS = ['7001', 'too frequent', '系统繁忙'];
+
+	it.each([
+		['the number', { code: 7001, msg: 'no' }],
+		['the number as text', { code: '7001', msg: 'no', data: null }],
+		['words of the message', { code: 12, msg: 'Requests are Too Frequent.' }],
+		['words in another language', { code: 12, msg: '系统繁忙，请稍后再试' }],
+	])('%s of a busy platform is a refusal to repeat', (_name, body) => {
+		const outcome = classify(reply(200, body, { 'retry-after': '3' }), TERMS);
+		expect(outcome).toMatchObject({ kind: 'busy', retryAfter: '3' });
+		expect(ofWrite(outcome)).toBe(outcome);
+	});
+
+	it.each([
+		['a part of another number', { code: 17_001, msg: 'no' }, 'refused'],
+		['words in a success', { code: 0, msg: 'too frequent', data: 1 }, 'answered'],
+		['an answer with data', { code: 12, msg: 'too frequent', data: { prompt_id: 'p' } }, 'refused'],
+	])('%s is none', (_name, body, kind) => {
+		expect(classify(reply(200, body), TERMS)).toMatchObject({ kind });
+	});
+
+	it.each([500, 502, 503, 504])('%d leaves open what was done, as its HTTP twin does', (code) => {
+		const outcome = classify(reply(200, { code, msg: 'trouble' }));
+		expect(outcome).toMatchObject({ kind: 'unclear', status: 200, inItsForm: true });
+		expect(ofWrite(outcome)).toBe(outcome);
+	});
+});

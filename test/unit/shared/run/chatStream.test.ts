@@ -96,6 +96,12 @@ test('a key that comes in pieces is heard of no item, and nothing else is lost',
 	]);
 });
 
+test('a failure is told as text, and makes no image in a chat', async () => {
+	const { sent, record } = recorder();
+	await createChatStreams(record, 1, redactor([KEY]))(0).fail('![x](https://evil.example)');
+	expect(sent.at(-1)).toBe(String.raw`0 error \!\[x\](https\://evil.example)`);
+});
+
 test('a listener that has gone disturbs nobody', async () => {
 	let calls = 0;
 	const outletOf = createChatStreams(

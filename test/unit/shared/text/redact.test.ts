@@ -40,6 +40,49 @@ describe('redactor', () => {
 		expect(redact(text)).toBe(expected);
 	});
 
+	const hexOf = Buffer.from(KEY).toString('hex');
+
+	it.each([
+		['without its kind', `bad key ${KEY.slice(3)}!`],
+		['in capitals', `bad key ${KEY.toUpperCase()}!`],
+		['in small letters', `bad key ${KEY.toLowerCase()}!`],
+		['in hex', `bad key ${hexOf}!`],
+		['in hex and capitals', `bad key ${hexOf.toUpperCase()}!`],
+		['in decimal entities', `bad key ${Array.from(KEY, (char) => `&#${char.charCodeAt(0)};`).join('')}!`],
+		['in hex entities', `bad key ${KEY.replace('-', '&#x2D;')}!`],
+		['in entities of entities', `bad key ${KEY.replace('-', '&amp;#45;')}!`],
+		['in Markdown', `bad key ${KEY.replace('-', String.raw`\-`)}!`],
+	])('hides the known secret %s', (_name, text) => {
+		expect(redact.known(text)).toBe('bad key [hidden]!');
+		const pieces = redact.inPieces();
+		const told = [...text].map((char) => pieces.push(char)).join('') + pieces.end();
+		expect(told).toBe('bad key [hidden]!');
+	});
+
+	it.each(['base64', 'base64url'] as const)('hides a secret in the middle of a text in %s', (encoding) => {
+		for (const before of ['', 'a', 'ab', 'abc', 'user:', '{"k":"']) {
+			for (const after of ['', '"', '"}', ':x1']) {
+				const text = Buffer.from(`${before}${KEY}${after}`).toString(encoding);
+				const told = redact.known(text);
+				expect(told).toContain('[hidden]');
+				// What is left is at most the characters that it shares with its neighbours.
+				expect(told.length).toBeLessThanOrEqual(text.length - (KEY.length * 8) / 6 + 2 + '[hidden]'.length);
+			}
+		}
+	});
+
+	it('finds every form among the keys of 10,000 items', () => {
+		const keys = Array.from(
+			{ length: 10_000 },
+			(_, index) => `sk-${String(index * 7_919).padStart(16, 'x')}`,
+		);
+		const { known } = redactor(keys);
+		const [key = ''] = keys.slice(5_000);
+		expect(known(`a ${key.slice(3)} b ${key.toUpperCase()} c ${Buffer.from(key).toString('hex')}`)).toBe(
+			'a [hidden] b [hidden] c [hidden]',
+		);
+	});
+
 	const slashed = redactor(['wst_ab/cd+ef=']);
 
 	it.each([

@@ -1,12 +1,12 @@
-import { TurnQueue } from '../../../nodes/AgentInvoke/turnQueue';
-import { TestClock } from '../testClock';
+import { KeyedQueue } from '../../../../nodes/shared/run/keyedQueue';
+import { TestClock } from '../../testClock';
 
 let clock: TestClock;
-let queue: TurnQueue;
+let queue: KeyedQueue;
 let done: string[];
 beforeEach(() => {
 	clock = new TestClock();
-	queue = new TurnQueue();
+	queue = new KeyedQueue();
 	done = [];
 });
 

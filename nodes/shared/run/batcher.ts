@@ -1,4 +1,4 @@
-import type { Clock } from '../run/clock';
+import type { Clock } from './clock';
 
 /** Works on items together that arrive within a short time. */
 export interface Batcher<T, R> {

@@ -1,0 +1,38 @@
+import { isJsonObject, type Json } from '../text/json';
+
+/** What a message says, and what the model thought before it. */
+export interface ContentParts {
+	readonly content: string;
+	readonly reasoning: string;
+}
+
+/** Where text can be within an object of an unknown shape, the likeliest first. */
+const TEXT_KEYS = ['text', 'thinking', 'reasoning', 'reasoning_content', 'content', 'summary', 'value'];
+const DEEPEST = 6;
+
+/** All text in a value of an unknown shape: a string, a list of `{ text }`, and the like. */
+export function textIn(value: Json | undefined, depth = 0): string {
+	if (typeof value === 'string') return value;
+	if (depth > DEEPEST || value === undefined) return '';
+	if (Array.isArray(value)) return value.map((part) => textIn(part, depth + 1)).join('');
+	if (!isJsonObject(value)) return '';
+	for (const key of TEXT_KEYS) {
+		const text = textIn(value[key], depth + 1);
+		if (text) return text;
+	}
+	return '';
+}
+
+/** The `content` of a message (§4.5): text, or a list of parts, some of which may be reasoning. */
+export function partsOf(value: Json | undefined): ContentParts {
+	const parts = Array.isArray(value) ? value : isJsonObject(value) ? [value] : undefined;
+	if (!parts) return { content: textIn(value), reasoning: '' };
+	let content = '';
+	let reasoning = '';
+	for (const part of parts) {
+		const type = isJsonObject(part) && typeof part.type === 'string' ? part.type : 'text';
+		if (/think|reason/.test(type)) reasoning += textIn(part);
+		else if (!/image|audio|video|file/.test(type)) content += textIn(part);
+	}
+	return { content, reasoning };
+}

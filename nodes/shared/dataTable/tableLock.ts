@@ -1,0 +1,386 @@
+import { randomUUID } from 'crypto';
+
+import { createBatcher, type Batcher } from '../run/batcher';
+import type { Clock } from '../run/clock';
+import { badInput, fail, ok, type Failure, type Result } from '../errors/failure';
+import { textOrNumber } from '../text/textOf';
+import { Heartbeat, type Sightings } from './heartbeat';
+import type { CellValue, DataTable, RowSwap, TableRow } from './table';
+
+/** Who wants a key. `A` is what makes the lock unnecessary. */
+export interface Acquirer<A> {
+	/** What rows are found by, in the column `entryKey`. */
+	readonly entryKey: string;
+	/** The row to add where the key has none, without `owner` and `beat`. */
+	readonly row: () => TableRow;
+	/** What rows already answer, whoever holds them. */
+	readonly answer: (rows: readonly TableRow[]) => A | undefined;
+	/** Why the key is no longer wanted. */
+	readonly whyStop: () => Failure | undefined;
+	/** Told before it waits for others. */
+	readonly pause: () => void;
+	/** The rows of the key, where they were read a moment ago. */
+	readonly rows?: readonly TableRow[] | undefined;
+}
+
+/** A key that is held; `release` or `abandon` must follow. */
+export interface Lease {
+	readonly entryKey: string;
+	readonly owner: string;
+	/** All rows of the key as they were when it was got. */
+	readonly rows: readonly TableRow[];
+	/** Whether others were before it. */
+	readonly hasWaited: boolean;
+	/** Whether no row was there before. */
+	readonly isNew: boolean;
+}
+
+export type Acquired<A> =
+	{ readonly kind: 'held'; readonly lease: Lease } | { readonly kind: 'known'; readonly answer: A };
+
+/** `lost`: its holder was taken for dead, or its row was deleted; nothing was written. */
+export type Released = 'written' | 'lost';
+
+export interface LockParts {
+	readonly table: DataTable;
+	readonly clock: Clock;
+	/** A number in [0, 1). */
+	readonly random: () => number;
+	/** Ends all waiting. */
+	readonly signal: AbortSignal;
+	/** Shared by all runs of the process. */
+	readonly sightings: Sightings;
+}
+
+const FREE = 'free';
+const STEPS_TOGETHER_MS = 10;
+const BATCH_READS_MS = 50;
+const LONGEST_PAUSE_MS = 3_000;
+const READS_TO_REST = 6;
+/** How often the first of several reads again, while the others go, before it goes as well. */
+const STAYS = 5;
+/** How often the own new row may be missing in a row of reads before it is added again. */
+const UNSEEN_READS = 5;
+const TRIES = 3;
+const RETRY_MS = 500;
+
+/**
+ * A lock for each key, over a table without unique columns.
+ *
+ * Take: a compare-and-set puts the own name into a free row of the key; a key without rows gets a new one. Read all rows
+ * of the key in a later statement: it is held if none of them is somebody else's. Each holder's read shows no other's
+ * row, so it came before the other's take, and each take came before its own read: of two holders each would have read
+ * before the other took. Rows that are there twice do no harm for the same reason.
+ *
+ * Owners without a sign of life are replaced, by a compare-and-set on their last sign. Who is replaced but alive after all
+ * learns it when it releases, and writes nothing. Within one run a key must be asked for once at a time.
+ */
+export class TableLock {
+	private readonly run = randomUUID();
+	private attempts = 0;
+	/** How long the last read took. */
+	private readMs = 0;
+	private readonly heartbeat: Heartbeat;
+	private readonly reads: Batcher<string, Result<readonly TableRow[]>>;
+	private readonly takes: Batcher<RowSwap, Result<readonly TableRow[]>>;
+	private readonly inserts: Batcher<TableRow, Result<readonly TableRow[]>>;
+	private readonly leaves: Batcher<Leaving, Result<undefined>>;
+	/** Owners whose last write may have been done. */
+	private readonly unclear = new Set<string>();
+	/** What could not be given back yet. */
+	private readonly stuck = new Map<string, Leaving>();
+
+	constructor(private readonly parts: LockParts) {
+		const { table, clock, signal } = parts;
+		this.heartbeat = new Heartbeat(table, clock);
+		const read = async (keys: readonly string[]): Promise<Result<readonly TableRow[]>> => {
+			const startedMs = clock.now();
+			const rows = await table.read('entryKey', [...new Set(keys)]);
+			this.readMs = clock.now() - startedMs;
+			return rows;
+		};
+		const take = async (swaps: readonly RowSwap[]) => await table.swapThenRead(swaps, 'entryKey');
+		const insert = async (rows: readonly TableRow[]) => await table.insertThenRead(rows, 'entryKey');
+		this.reads = createBatcher(clock, BATCH_READS_MS, read, signal);
+		this.takes = createBatcher(clock, STEPS_TOGETHER_MS, take);
+		this.inserts = createBatcher(clock, STEPS_TOGETHER_MS, insert);
+		this.leaves = createBatcher(clock, STEPS_TOGETHER_MS, async (all) => await this.leave(all));
+	}
+
+	/** Waits until the key is held, or until its rows hold the answer. */
+	async acquire<A>(acquirer: Acquirer<A>): Promise<Result<Acquired<A>>> {
+		let rows = acquirer.rows;
+		for (let waits = 0; ; waits++) {
+			const attempt = new Attempt(`${this.run} ${++this.attempts}`, acquirer.entryKey, waits > 0);
+			this.heartbeat.start(attempt.owner);
+			const tried = await this.attempt(attempt, acquirer, rows);
+			if (tried.ok && tried.value?.kind === 'held') return ok(tried.value);
+			await this.giveBack(attempt);
+			if (!tried.ok) return tried;
+			if (tried.value) return ok(tried.value);
+			acquirer.pause();
+			const read = await this.readAgain(acquirer.entryKey, waits);
+			if (!read.ok) return read;
+			const stop = acquirer.whyStop();
+			if (stop) return fail(stop);
+			rows = read.value;
+		}
+	}
+
+	/**
+	 * Writes `cells` into the row of the key, and frees it unless `keep`. May be repeated after a failure.
+	 * @param isWritten tells a row that has what was to be written
+	 */
+	async release(
+		lease: Lease,
+		cells: TableRow,
+		isWritten: (row: TableRow) => boolean,
+		keep = false,
+	): Promise<Result<Released>> {
+		const { table } = this.parts;
+		const { owner, entryKey, rows } = lease;
+		const own = rows.filter((row) => row.owner === owner);
+		const surplus = rows.flatMap(({ id }) => (id !== undefined && id !== own[0]?.id ? [id] : []));
+		const isLast = surplus.length === 0 && !keep;
+		const free = { owner: FREE, beat: 0 };
+		const written = await table.swap([{ where: { owner }, cells: { ...cells, ...(isLast && free) } }]);
+		if (!written.ok) {
+			this.unclear.add(owner);
+			return written;
+		}
+		if (written.value.length === 0) {
+			// A write that was repeated finds that the first one worked.
+			const mayBeWritten = this.unclear.delete(owner);
+			const seen = await this.readWithout(owner, entryKey);
+			if (!seen.ok) {
+				if (mayBeWritten) this.unclear.add(owner);
+				return seen;
+			}
+			if (!keep) this.heartbeat.stop(owner);
+			return ok(mayBeWritten && seen.value.some(isWritten) ? 'written' : 'lost');
+		}
+		if (surplus.length > 0) {
+			const removed = await table.remove('id', surplus);
+			if (!removed.ok) return removed;
+			const freed = keep ? removed : await table.swap([{ where: { owner }, cells: free }]);
+			if (!freed.ok) {
+				this.unclear.add(owner);
+				return freed;
+			}
+		}
+		if (!keep) this.heartbeat.stop(owner);
+		return ok('written');
+	}
+
+	/** Frees a key of which nothing new is known; a row that was added for it goes. */
+	async abandon({ owner, isNew }: Lease): Promise<void> {
+		await this.giveBack({ owner, hasTaken: !isNew, hasAdded: isNew });
+	}
+
+	/** Tries once more to give back what is left. */
+	async flush(): Promise<Result<undefined>> {
+		const left = [...this.stuck.values()];
+		const done = left.length > 0 ? await this.leave(left) : ok(undefined);
+		await this.heartbeat.flush();
+		return done;
+	}
+
+	/** @returns undefined where others hold the key */
+	private async attempt<A>(
+		attempt: Attempt,
+		acquirer: Acquirer<A>,
+		before: readonly TableRow[] | undefined,
+	): Promise<Result<Acquired<A> | undefined>> {
+		let rows = before;
+		let isConfirmed = false;
+		for (let stays = 0; ;) {
+			const answer = rows && acquirer.answer(rows);
+			if (answer !== undefined) return ok({ kind: 'known', answer });
+			const sight = this.look(attempt, rows);
+			if (sight.kind === 'held' && rows) {
+				// After so long a step others may have gone ahead: one more look shows most of them.
+				if (isConfirmed || !this.heartbeat.isLate(attempt.owner)) {
+					return ok({ kind: 'held', lease: attempt.leaseOf(rows) });
+				}
+				isConfirmed = true;
+			}
+			if (sight.kind === 'others' && (!sight.isFirst || stays++ >= STAYS)) return ok(undefined);
+			const stop = acquirer.whyStop();
+			if (stop) return fail(attempt.isLost ? { ...SHOWS_LATE, kind: stop.kind } : stop);
+			const next = await this.step(attempt, acquirer, sight);
+			if (!next.ok) return next;
+			rows = next.value;
+		}
+	}
+
+	private look(attempt: Attempt, rows: readonly TableRow[] | undefined): Sight {
+		if (!rows) return { kind: 'takeable', owner: FREE, beat: 0 };
+		const { clock, sightings } = this.parts;
+		const own = rows.filter(({ owner }) => owner === attempt.owner);
+		const others = rows.filter((row) => row.owner !== attempt.owner && !isFree(row));
+		const living = others.filter((row) => !sightings.isDead(row, clock));
+		attempt.sees(own);
+		if (living.length > 0) {
+			const lowest = Math.min(...living.map(({ id }) => Number(id)));
+			return { kind: 'others', isFirst: own.some(({ id }) => Number(id) < lowest) };
+		}
+		if (others.length === 0 && own.length > 0) return { kind: 'held' };
+		const [row] = others.length > 0 ? others : rows;
+		return row ? { kind: 'takeable', owner: row.owner ?? null, beat: row.beat ?? null } : { kind: 'none' };
+	}
+
+	/** @returns the rows after it */
+	private async step<A>(
+		attempt: Attempt,
+		{ entryKey, row }: Acquirer<A>,
+		sight: Sight,
+	): Promise<Result<readonly TableRow[]>> {
+		const cells = { owner: attempt.owner, beat: 0 };
+		for (let tries = 1; ; tries++) {
+			const isFirst = sight.kind === 'none' && !attempt.hasAdded;
+			const isRepeated = tries > 1 || (attempt.isUnseen && !isFirst);
+			if (isRepeated) await this.sleep(RETRY_MS * tries);
+			let done: Result<readonly TableRow[]>;
+			if (sight.kind === 'takeable') {
+				attempt.hasTaken = true;
+				const { owner, beat } = sight;
+				done = await this.takes.add({ where: { entryKey, owner, beat }, cells });
+			} else if (sight.kind === 'none' && attempt.mayAdd()) {
+				attempt.hasAdded = true;
+				done = await this.inserts.add({ ...row(), entryKey, ...cells });
+			} else done = await this.reads.add(entryKey, STEPS_TOGETHER_MS);
+			if (done.ok) return ok(rowsOf(done.value, entryKey));
+			if (tries >= TRIES || this.parts.signal.aborted) return done;
+			// Whether it was done shows when it is read.
+			const read = await this.read(entryKey, RETRY_MS * tries);
+			if (read.ok) return read;
+		}
+	}
+
+	private async giveBack(leaving: Leaving): Promise<void> {
+		const { owner, hasTaken, hasAdded } = leaving;
+		if (!hasTaken && !hasAdded) {
+			this.heartbeat.stop(owner);
+			return;
+		}
+		await this.leaves.add({ owner, hasTaken, hasAdded });
+	}
+
+	private async leave(all: readonly Leaving[]): Promise<Result<undefined>> {
+		const { table } = this.parts;
+		for (const one of all) {
+			this.stuck.set(one.owner, one);
+			this.heartbeat.stop(one.owner);
+		}
+		// What was taken may be the row of a session, and goes on without an owner.
+		const added = all.flatMap(({ owner, hasAdded, hasTaken }) => (hasAdded && !hasTaken ? [owner] : []));
+		const removed = added.length > 0 ? await table.remove('owner', added) : ok(undefined);
+		if (!removed.ok) return removed;
+		const taken = all.flatMap(({ owner, hasTaken }) => (hasTaken ? [owner] : []));
+		const cells = { owner: FREE, beat: 0 };
+		const freed = taken.length > 0 ? await table.updateAlike('owner', [{ values: taken, cells }]) : removed;
+		if (freed.ok) for (const { owner } of all) this.stuck.delete(owner);
+		return freed;
+	}
+
+	private async read(entryKey: string, withinMs: number): Promise<Result<readonly TableRow[]>> {
+		const read = await this.reads.add(entryKey, withinMs);
+		return read.ok ? ok(rowsOf(read.value, entryKey)) : read;
+	}
+
+	/** Once rows of `owner` are gone, as they are for writes: reads may lag behind. */
+	private async readWithout(owner: string, entryKey: string): Promise<Result<readonly TableRow[]>> {
+		for (let reads = 1; ; reads++) {
+			const read = await this.parts.table.read('entryKey', [entryKey]);
+			if (!read.ok || reads > UNSEEN_READS || !read.value.some((row) => row.owner === owner)) return read;
+			await this.sleep(RETRY_MS);
+		}
+	}
+
+	/** Of a key that others hold. */
+	private async readAgain(entryKey: string, waits: number): Promise<Result<readonly TableRow[]>> {
+		for (let tries = 1; ; tries++) {
+			const read = await this.read(entryKey, this.pauseMs(waits + tries - 1));
+			if (read.ok || tries >= TRIES || this.parts.signal.aborted) return read;
+		}
+	}
+
+	private async sleep(ms: number): Promise<void> {
+		await this.parts.clock.sleep(ms, this.parts.signal);
+	}
+
+	/**
+	 * Random, so that two who met do not meet again. Longer after a while and on a slow n8n: each read is a
+	 * sub-execution, and those who only wait must not slow down those who work.
+	 */
+	private pauseMs(reads: number): number {
+		const usual = 450 * 1.25 ** Math.max(0, reads - 5);
+		const spread = Math.min(LONGEST_PAUSE_MS, Math.max(usual, this.readMs * READS_TO_REST));
+		return Math.round(50 + this.parts.random() * spread);
+	}
+}
+
+/** What the rows of a key say to one who wants it; `isFirst` if its own row comes before those of the others. */
+type Sight =
+	| { readonly kind: 'held' | 'none' }
+	| { readonly kind: 'takeable'; readonly owner: CellValue; readonly beat: CellValue }
+	| { readonly kind: 'others'; readonly isFirst: boolean };
+
+interface Leaving {
+	readonly owner: string;
+	readonly hasTaken: boolean;
+	readonly hasAdded: boolean;
+}
+
+/** One try to get a key. */
+class Attempt implements Leaving {
+	hasTaken = false;
+	hasAdded = false;
+	/** Reads in a row that did not show what was written. */
+	private unseen = 0;
+
+	constructor(
+		readonly owner: string,
+		private readonly entryKey: string,
+		private readonly hasWaited: boolean,
+	) {}
+
+	get isUnseen(): boolean {
+		return this.unseen > 0;
+	}
+
+	/** It was not seen for so long that nobody else can be the reason. */
+	get isLost(): boolean {
+		return this.unseen >= UNSEEN_READS;
+	}
+
+	sees(own: readonly TableRow[]): void {
+		this.unseen = own.length > 0 || !(this.hasTaken || this.hasAdded) ? 0 : this.unseen + 1;
+	}
+
+	/** A row that was added may not be seen yet, or somebody deleted it. */
+	mayAdd(): boolean {
+		return !this.hasAdded || this.unseen % UNSEEN_READS === 0;
+	}
+
+	leaseOf(rows: readonly TableRow[]): Lease {
+		const { owner, entryKey, hasWaited } = this;
+		const isNew = this.hasAdded && rows.length === 1;
+		return { owner, entryKey, rows, hasWaited, isNew };
+	}
+}
+
+const SHOWS_LATE = badInput(
+	'The Data Table does not show what was written to it in time',
+	'Nothing was sent for this item. Check whether the database of n8n reads from a replica that lags behind.',
+);
+
+/** Also one whose owner a person removed. */
+function isFree({ owner }: TableRow): boolean {
+	const text = textOrNumber(owner).trim();
+	return text === '' || text === FREE;
+}
+
+function rowsOf(rows: readonly TableRow[], entryKey: string): TableRow[] {
+	return rows.filter((row) => row.entryKey === entryKey);
+}

@@ -1,0 +1,120 @@
+import { isWebAddress } from '../text/webAddress';
+
+/** Whether a link, or the target of a redirect, may be fetched. */
+export type MayFetch = (url: string) => boolean;
+
+/**
+ * - `public`: a name, or an address of the internet. What a name resolves to is n8n's own protection to judge
+ * - `local`: loopback, private, unique-local and carrier-grade NAT addresses, and `localhost`
+ * - `special`: link-local, where clouds answer with their machines' keys, multicast, unspecified and reserved ones
+ */
+export type Network = 'public' | 'local' | 'special';
+
+type Range = readonly [network: Network, first: string, bits: number];
+
+/** The first that holds an address is used. */
+const IPV4_RANGES: readonly Range[] = [
+	['local', '10.0.0.0', 8],
+	['local', '100.64.0.0', 10],
+	['local', '127.0.0.0', 8],
+	['local', '172.16.0.0', 12],
+	['local', '192.168.0.0', 16],
+	['special', '0.0.0.0', 8],
+	['special', '169.254.0.0', 16],
+	['special', '192.0.0.0', 24],
+	['special', '198.18.0.0', 15],
+	['special', '224.0.0.0', 3],
+];
+
+/** What to do where a link is refused. */
+export const ALLOW_HOST =
+	'If your files are there, add the host to "File Hosts" in the FlowPlatform API credential, under "Show Expert Fields".';
+
+/** How the first 16 bits of an IPv6 address begin: value and mask. */
+const IPV6_RANGES: ReadonlyArray<readonly [network: Network, value: number, mask: number]> = [
+	['local', 0xfc00, 0xfe00],
+	['special', 0xfe80, 0xffc0],
+	['local', 0xfec0, 0xffc0],
+	['special', 0xff00, 0xff00],
+];
+
+/** @param hostname as the URL parser gives it: it has read decimal, octal and hex spellings already */
+export function networkOf(hostname: string): Network {
+	const host = hostname.toLowerCase().replace(/\.$/, '');
+	if (host.startsWith('[')) return networkOfIpv6(groupsOf(host.slice(1, -1)));
+	if (/^\d+(?:\.\d+){3}$/.test(host)) return networkOfIpv4(ipv4Of(host));
+	return host === 'localhost' || host.endsWith('.localhost') ? 'local' : 'public';
+}
+
+function ipv4Of(address: string): number {
+	return address.split('.').reduce((all, part) => all * 256 + Number(part), 0);
+}
+
+function networkOfIpv4(address: number): Network {
+	const found = IPV4_RANGES.find(([, first, bits]) => {
+		const size = 2 ** (32 - bits);
+		return Math.floor(address / size) === Math.floor(ipv4Of(first) / size);
+	});
+	return found?.[0] ?? 'public';
+}
+
+/** The eight numbers of an IPv6 address as the URL parser writes it, without brackets. */
+function groupsOf(address: string): number[] {
+	const [before = [], after = []] = address
+		.split('::')
+		.map((part) => (part ? part.split(':').map((group) => Number.parseInt(group, 16)) : []));
+	const missing = Math.max(0, 8 - before.length - after.length);
+	return [...before, ...Array.from({ length: missing }, () => 0), ...after];
+}
+
+function networkOfIpv6(groups: readonly number[]): Network {
+	const [first = 0, second = 0, third = 0] = groups;
+	const [high = 0, low = 0] = groups.slice(6);
+	const isZeroUntil = (end: number): boolean => groups.slice(0, end).every((group) => group === 0);
+	if (isZeroUntil(7)) return low === 1 ? 'local' : 'special';
+	// IPv4-mapped (also translated), IPv4-compatible and NAT64 addresses end with an IPv4 address; 6to4 begins with it.
+	const isMapped =
+		(isZeroUntil(5) && groups[5] === 0xffff) || (isZeroUntil(4) && groups[4] === 0xffff && groups[5] === 0);
+	if (isMapped || isZeroUntil(6) || (first === 0x64 && second === 0xff9b)) {
+		return networkOfIpv4(high * 65_536 + low);
+	}
+	if (first === 0x2002) return networkOfIpv4(second * 65_536 + third);
+	return IPV6_RANGES.find(([, value, mask]) => (first & mask) === value)?.[0] ?? 'public';
+}
+
+/**
+ * Which links may be fetched. A platform, an agent or data from outside chooses them, so they must not reach into the
+ * network that n8n is in, unless the platform itself is there.
+ *
+ * @param baseUrl of the credential
+ * @param listed hosts that `readFileHosts` has read
+ */
+export function fileHostRule(baseUrl: string, listed: readonly string[]): MayFetch {
+	const base = URL.parse(baseUrl)?.hostname ?? '';
+	const allowed = new Set([...listed, base]);
+	const isInside = networkOf(base) === 'local';
+	return (link) => {
+		if (!isWebAddress(link)) return false;
+		const { hostname, port, protocol } = new URL(link);
+		const network = networkOf(hostname);
+		if (network === 'public' || (network === 'local' && isInside)) return true;
+		return allowed.has(hostname) || allowed.has(`${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`);
+	};
+}
+
+/**
+ * Reads the list of *File Hosts*: names or addresses, with or without a port.
+ * @returns them as the URL parser writes them, or the first entry that is no host
+ */
+export function readFileHosts(entered: string): { readonly hosts: string[] } | { readonly wrong: string } {
+	const hosts: string[] = [];
+	for (const entry of entered.split(/[\s,;]+/).filter(Boolean)) {
+		const [, name = '', port] =
+			/^(\[[^\]]*\]|[^[\]:]+|[^[\]]*:[^[\]]*:[^[\]]*?)(?::(\d{1,5}))?$/.exec(entry) ?? [];
+		const bracketed = /^[^[]*:/.test(name) ? `[${name}]` : name;
+		const url = /[/?#@\\]/.test(bracketed) ? null : URL.parse(`http://${bracketed}`);
+		if (!url) return { wrong: entry };
+		hosts.push(port === undefined ? url.hostname : `${url.hostname}:${port}`);
+	}
+	return { hosts };
+}

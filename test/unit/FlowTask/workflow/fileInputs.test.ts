@@ -1,0 +1,24 @@
+import { isFileInput } from '../../../../nodes/FlowTask/workflow/roles';
+
+it.each([
+	['image', true],
+	['mask', true],
+	['mask_image', true],
+	['control_image', true],
+	['start_image', true],
+	['end_image', true],
+	['first_frame', true],
+	['image1', true],
+	['image_2', true],
+	['reference_image_1', true],
+	['image_path', true],
+	['video', true],
+	['image_format', false],
+	['image_size', false],
+	['batch_image_mode', false],
+	['frame_rate', false],
+	['filename_prefix', false],
+	['text', false],
+])('an input %s that holds a file name takes a file: %s', (name, expected) => {
+	expect(isFileInput({ name, value: 'a.png', isLink: false })).toBe(expected);
+});

@@ -1,0 +1,312 @@
+import fc from 'fast-check';
+
+import { Sightings, OWNER_COLUMNS } from '../../../../nodes/shared/dataTable/heartbeat';
+import { TableLock, type Released } from '../../../../nodes/shared/dataTable/tableLock';
+import type { DataTable } from '../../../../nodes/shared/dataTable/table';
+import { badInput, type Failure } from '../../../../nodes/shared/errors/failure';
+import type { Clock } from '../../../../nodes/shared/run/clock';
+import { TestClock } from '../../testClock';
+import { MemoryTable } from '../memoryTable';
+
+/*
+ * Processes lock a few keys of a table that behaves as PostgreSQL does, each with its own clock and its own luck with the
+ * database: steps that take long, writes that fail although they were done, reads that show too little, sudden deaths.
+ */
+
+const WAITED_LONG_MS = 20 * 60_000;
+
+interface World {
+	readonly seed: number;
+	readonly processes: number;
+	readonly keys: number;
+	/** The longest that one way to the database takes. */
+	readonly slowMs: number;
+	/** So long signs of life of the first process hang. */
+	readonly signsHangMs: number;
+	readonly mishaps: number;
+	readonly repeats: number;
+	readonly behindMs: number;
+	/** The first process dies at so many table calls. */
+	readonly diesAt: number;
+	/** A person edits or deletes a row at this time. */
+	readonly editedAtMs: number;
+	readonly holdMs: number;
+}
+
+interface Hold {
+	readonly process: number;
+	readonly key: string;
+	readonly fromMs: number;
+	toMs: number;
+	end: Released | 'open' | 'died' | 'failed';
+}
+
+const worlds = (over: Partial<{ [K in keyof World]: fc.Arbitrary<World[K]> }> = {}): fc.Arbitrary<World> =>
+	fc.record({
+		seed: fc.integer({ min: 1, max: 2 ** 31 - 1 }),
+		processes: fc.integer({ min: 2, max: 6 }),
+		keys: fc.integer({ min: 1, max: 2 }),
+		slowMs: fc.constantFrom(0, 30, 500, 5_000),
+		signsHangMs: fc.constant(0),
+		mishaps: fc.constantFrom(0, 0, 0.05),
+		repeats: fc.constantFrom(0, 0, 0.3),
+		behindMs: fc.constantFrom(0, 0, 300, 1_500),
+		diesAt: fc.constant(Infinity),
+		editedAtMs: fc.constant(Infinity),
+		holdMs: fc.constantFrom(0, 500, 20_000),
+		...over,
+	});
+
+function lucky(seed: number): () => number {
+	let state = seed | 1;
+	return () => {
+		state ^= state << 13;
+		state ^= state >>> 17;
+		state ^= state << 5;
+		return (state >>> 0) / 2 ** 32;
+	};
+}
+
+interface Played {
+	readonly holds: readonly Hold[];
+	readonly failures: readonly Failure[];
+	readonly table: MemoryTable;
+	readonly clock: TestClock;
+}
+
+async function play(world: World): Promise<Played> {
+	const clock = new TestClock();
+	const random = lucky(world.seed);
+	const table = new MemoryTable(clock, random, world.slowMs);
+	table.mishap = () => {
+		if (random() >= world.mishaps) return 'none';
+		return random() < 0.5 ? 'before' : 'after';
+	};
+	table.repeats = () => random() < world.repeats;
+	table.hides = (ageMs) => ageMs < world.behindMs;
+	const holds: Hold[] = [];
+	const failures: Failure[] = [];
+	const runs = Array.from({ length: world.processes }, async (_, process) => {
+		const clockOf = processClock(clock, Math.round((random() - 0.5) * 7_200_000));
+		const death = Promise.withResolvers<undefined>();
+		const open = mortal(
+			table.open(),
+			process === 0 ? world : { diesAt: Infinity, signsHangMs: 0 },
+			clock,
+			() => death.resolve(undefined),
+		);
+		const sightings = new Sightings();
+		const work = async (): Promise<void> => {
+			await clock.sleep(Math.round(random() * 3_000));
+			for (let round = 0; round < 2; round++) {
+				const { signal } = new AbortController();
+				const lock = new TableLock({ table: open, clock: clockOf, random, signal, sightings });
+				await lockOnce(lock, `k${Math.floor(random() * world.keys)}`, process);
+				await lock.flush();
+			}
+		};
+		const lockOnce = async (lock: TableLock, key: string, process: number): Promise<void> => {
+			const untilMs = clock.now() + WAITED_LONG_MS;
+			const got = await lock.acquire<never>({
+				entryKey: key,
+				row: () => ({ note: '' }),
+				answer: () => undefined,
+				whyStop: () => (clock.now() > untilMs ? badInput('Waited in vain', '') : undefined),
+				pause: () => undefined,
+			});
+			if (!got.ok) {
+				failures.push(got.failure);
+				return;
+			}
+			if (got.value.kind !== 'held') return;
+			const { lease } = got.value;
+			const hold: Hold = { process, key, fromMs: clock.elapsedMs, toMs: Infinity, end: 'open' };
+			holds.push(hold);
+			await clockOf.sleep(Math.round(random() * world.holdMs) + (process === 0 ? world.signsHangMs : 0));
+			hold.toMs = clock.elapsedMs;
+			// As a session: the first one stays.
+			const note = lease.rows.map((row) => row.note).find(Boolean) ?? lease.owner;
+			for (let tries = 0; tries < 20; tries++) {
+				const released = await lock.release(lease, { note }, (row) => row.note === note);
+				if (released.ok) {
+					hold.end = released.value;
+					return;
+				}
+				await clockOf.sleep(1_000);
+			}
+			hold.end = 'failed';
+		};
+		await Promise.race([work(), death.promise]);
+	});
+	const editing = (async () => {
+		if (world.editedAtMs === Infinity) return;
+		await clock.sleep(world.editedAtMs);
+		const kind = Math.floor(random() * 3);
+		table.edit((row) => (kind === 0 ? undefined : { ...row, [kind === 1 ? 'owner' : 'beat']: null }));
+	})();
+	await clock.run(Promise.all([...runs, editing]));
+	return { holds, failures, table, clock };
+}
+
+/** Its steady clock is as far off as it likes: nobody compares it with another's. */
+function processClock(clock: TestClock, aheadMs: number): Clock {
+	return {
+		now: () => clock.now() + aheadMs,
+		wallNow: () => clock.wallNow() - 3 * aheadMs,
+		sleep: async (ms, signal) => await clock.sleep(ms, signal),
+	};
+}
+
+function mortal(
+	table: DataTable,
+	{ diesAt, signsHangMs }: Pick<World, 'diesAt' | 'signsHangMs'>,
+	clock: TestClock,
+	die: () => void,
+): DataTable {
+	let calls = 0;
+	const live = async <T>(work: () => Promise<T>): Promise<T> => {
+		calls++;
+		if (calls < diesAt) return await work();
+		// The last thing that leaves it.
+		if (calls === diesAt) void work();
+		die();
+		return await new Promise<never>(() => undefined);
+	};
+	return {
+		read: async (...all) => await live(async () => await table.read(...all)),
+		insert: async (...all) => await live(async () => await table.insert(...all)),
+		update: async (...all) => await live(async () => await table.update(...all)),
+		updateAlike: async (column, changes) => {
+			const isSign = changes.some(({ cells }) => cells.owner === undefined);
+			if (isSign && signsHangMs > 0) await clock.sleep(signsHangMs);
+			return await live(async () => await table.updateAlike(column, changes));
+		},
+		swap: async (...all) => await live(async () => await table.swap(...all)),
+		swapThenRead: async (...all) => await live(async () => await table.swapThenRead(...all)),
+		insertThenRead: async (...all) => await live(async () => await table.insertThenRead(...all)),
+		remove: async (...all) => await live(async () => await table.remove(...all)),
+		removeBelow: async (...all) => await live(async () => await table.removeBelow(...all)),
+	};
+}
+
+/** Two at once, of which none has died. */
+function overlaps(holds: readonly Hold[]): Array<readonly [Hold, Hold]> {
+	return holds.flatMap((one, index) =>
+		holds
+			.slice(index + 1)
+			.filter((other) => one.key === other.key && one.fromMs < other.toMs && other.fromMs < one.toMs)
+			.map((other) => [one, other] as const),
+	);
+}
+
+function expectToEnd({ failures, holds }: Played): void {
+	expect(failures.map(({ message }) => message)).toEqual([]);
+	expect(holds.filter(({ end, process }) => (end === 'open' && process !== 0) || end === 'failed')).toEqual(
+		[],
+	);
+}
+
+it('the columns are those that the lock writes', () => {
+	expect(OWNER_COLUMNS.map(({ name }) => name)).toEqual(['owner', 'beat']);
+});
+
+it('never two hold a key, nobody who lives loses one, and every wait ends', async () => {
+	let held = 0;
+	await fc.assert(
+		fc.asyncProperty(worlds({ mishaps: fc.constant(0) }), async (world) => {
+			const played = await play(world);
+			held += played.holds.length;
+			expect(overlaps(played.holds)).toEqual([]);
+			expect(played.holds.filter(({ end }) => end !== 'written')).toEqual([]);
+			expectToEnd(played);
+			expect(played.clock.sleepers).toBe(0);
+			expect(played.table.all().filter(({ owner }) => owner !== 'free')).toEqual([]);
+		}),
+		{ numRuns: 300 },
+	);
+	expect(held).toBeGreaterThan(1_000);
+}, 240_000);
+
+it('the same where calls fail before or after they did their work', async () => {
+	await fc.assert(
+		fc.asyncProperty(
+			worlds({ mishaps: fc.constant(0.05), slowMs: fc.constantFrom(0, 30, 500) }),
+			async (world) => {
+				const played = await play(world);
+				expect(overlaps(played.holds)).toEqual([]);
+				expect(played.holds.filter(({ end }) => end !== 'written')).toEqual([]);
+			},
+		),
+		{ numRuns: 300 },
+	);
+}, 240_000);
+
+it('a key of the dead is free after a minute of silence, whatever they were doing', async () => {
+	await fc.assert(
+		fc.asyncProperty(
+			worlds({
+				diesAt: fc.integer({ min: 1, max: 14 }),
+				slowMs: fc.constantFrom(0, 30, 500),
+				mishaps: fc.constant(0),
+			}),
+			async (world) => {
+				const played = await play(world);
+				const living = played.holds.filter(({ process }) => process !== 0);
+				expect(overlaps(living)).toEqual([]);
+				expect(living.filter(({ end }) => end !== 'written')).toEqual([]);
+				expectToEnd(played);
+			},
+		),
+		{ numRuns: 200 },
+	);
+}, 240_000);
+
+it('one whose signs of life hang is replaced at most, and learns it', async () => {
+	let lost = 0;
+	await fc.assert(
+		fc.asyncProperty(
+			worlds({
+				signsHangMs: fc.integer({ min: 45_000, max: 200_000 }),
+				slowMs: fc.constantFrom(0, 30, 20_000),
+				mishaps: fc.constant(0),
+			}),
+			async (world) => {
+				const played = await play(world);
+				const told = played.holds.filter(({ end }) => end === 'lost');
+				lost += told.length;
+				for (const pair of overlaps(played.holds))
+					expect(pair.some((hold) => told.includes(hold))).toBe(true);
+				expectToEnd(played);
+			},
+		),
+		{ numRuns: 200 },
+	);
+	expect(lost).toBeGreaterThan(0);
+}, 240_000);
+
+it('one that nobody contests keeps its key, however long its signs hang', async () => {
+	await fc.assert(
+		fc.asyncProperty(
+			worlds({ processes: fc.constant(1), signsHangMs: fc.integer({ min: 45_000, max: 200_000 }) }),
+			async (world) => {
+				const { holds } = await play(world);
+				expect(holds.map(({ end }) => end)).toEqual(['written', 'written']);
+			},
+		),
+		{ numRuns: 100 },
+	);
+}, 240_000);
+
+it('rows that a person edits or deletes stop nobody, and who lost one learns it', async () => {
+	await fc.assert(
+		fc.asyncProperty(
+			worlds({ editedAtMs: fc.integer({ min: 0, max: 20_000 }), mishaps: fc.constant(0) }),
+			async (world) => {
+				const played = await play(world);
+				for (const pair of overlaps(played.holds)) expect(pair.some(({ end }) => end === 'lost')).toBe(true);
+				expectToEnd(played);
+			},
+		),
+		{ numRuns: 200 },
+	);
+}, 240_000);

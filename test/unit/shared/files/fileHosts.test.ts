@@ -1,0 +1,117 @@
+import {
+	fileHostRule,
+	networkOf,
+	readFileHosts,
+	type Network,
+} from '../../../../nodes/shared/files/fileHosts';
+
+const PUBLIC = fileHostRule('https://platform.example.com', []);
+
+describe('networkOf', () => {
+	it.each<[string, Network]>([
+		['platform.example.com', 'public'],
+		['8.8.8.8', 'public'],
+		['172.15.255.255', 'public'],
+		['172.16.0.0', 'local'],
+		['172.31.255.255', 'local'],
+		['172.32.0.0', 'public'],
+		['10.1.2.3', 'local'],
+		['192.168.0.1', 'local'],
+		['192.169.0.1', 'public'],
+		['100.63.255.255', 'public'],
+		['100.64.0.1', 'local'],
+		['100.127.255.255', 'local'],
+		['100.128.0.0', 'public'],
+		['127.0.0.1', 'local'],
+		['127.1', 'local'],
+		['127.255.255.254', 'local'],
+		['2130706433', 'local'],
+		['0x7f000001', 'local'],
+		['0177.0.0.1', 'local'],
+		['0x7f.0.0.1', 'local'],
+		['127.0.0.1.', 'local'],
+		['127。0。0。1', 'local'],
+		['１２７.0.0.1', 'local'],
+		['localhost', 'local'],
+		['LOCALHOST', 'local'],
+		['localhost.', 'local'],
+		['a.b.localhost', 'local'],
+		['notlocalhost', 'public'],
+		['localhost.example.com', 'public'],
+		['0.0.0.0', 'special'],
+		['0', 'special'],
+		['169.254.169.254', 'special'],
+		['2852039166', 'special'],
+		['224.0.0.1', 'special'],
+		['239.255.255.250', 'special'],
+		['255.255.255.255', 'special'],
+		['198.18.0.1', 'special'],
+		['[::1]', 'local'],
+		['[0:0:0:0:0:0:0:1]', 'local'],
+		['[::]', 'special'],
+		['[::ffff:127.0.0.1]', 'local'],
+		['[::ffff:7f00:1]', 'local'],
+		['[::ffff:0:127.0.0.1]', 'local'],
+		['[::127.0.0.1]', 'local'],
+		['[::ffff:169.254.169.254]', 'special'],
+		['[::ffff:8.8.8.8]', 'public'],
+		['[64:ff9b::10.0.0.1]', 'local'],
+		['[2002:7f00:1::]', 'local'],
+		['[2002:808:808::1]', 'public'],
+		['[fc00::1]', 'local'],
+		['[fdff:ffff::1]', 'local'],
+		['[fe80::1]', 'special'],
+		['[febf::1]', 'special'],
+		['[fec0::1]', 'local'],
+		['[ff02::1]', 'special'],
+		['[2606:4700:4700::1111]', 'public'],
+		['[2001:db8::]', 'public'],
+	])('%s is %s', (host, network) => {
+		const { hostname } = new URL(`http://${host}/`);
+		expect(networkOf(hostname)).toBe(network);
+		expect(PUBLIC(`http://${host}:8080/a.png`)).toBe(network === 'public');
+	});
+});
+
+describe('fileHostRule', () => {
+	it.each<[string, string[], string, boolean]>([
+		['http://127.0.0.1:8188', [], 'http://127.0.0.1:9000/a', true],
+		['http://127.0.0.1:8188', [], 'http://10.0.0.9/a', true],
+		['http://10.0.0.5', [], 'http://localhost/a', true],
+		['http://10.0.0.5', [], 'http://169.254.169.254/latest', false],
+		['http://169.254.1.1', [], 'http://169.254.1.1/a', true],
+		['http://169.254.1.1', [], 'http://169.254.169.254/a', false],
+		['https://p.example', [], 'http://10.0.0.5/a', false],
+		['https://p.example', ['10.0.0.5'], 'http://10.0.0.5:9000/a', true],
+		['https://p.example', ['10.0.0.5:9000'], 'http://10.0.0.5:9000/a', true],
+		['https://p.example', ['10.0.0.5:80'], 'http://10.0.0.5/a', true],
+		['https://p.example', ['10.0.0.5:9000'], 'http://10.0.0.5:9001/a', false],
+		['https://p.example', ['10.0.0.5'], 'http://10.0.0.50/a', false],
+		['https://p.example', ['[::1]'], 'http://[0::1]:1/a', true],
+		['https://p.example', ['localhost'], 'http://127.0.0.1/a', false],
+		['https://p.example', [], 'javascript:alert(1)', false],
+		['https://p.example', [], 'https://user@127.0.0.1/', false],
+	])('%s with %j: %s is %s', (base, listed, link, expected) => {
+		expect(fileHostRule(base, listed)(link)).toBe(expected);
+	});
+});
+
+describe('readFileHosts', () => {
+	it.each<[string, string[]]>([
+		['', []],
+		[
+			' files.internal, 10.0.0.5:9000\n[::1] ::1;fd00::5',
+			['files.internal', '10.0.0.5:9000', '[::1]', '[::1]', '[fd00::5]'],
+		],
+		['LocalHost 0x7f.1 [::1]:80', ['localhost', '127.0.0.1', '[::1]:80']],
+	])('%j', (entered, hosts) => {
+		expect(readFileHosts(entered)).toEqual({ hosts });
+	});
+
+	it.each(['http://10.0.0.5', '10.0.0.5/files', 'a b@c', '999.1.1.1', '10.0.0.0/8', '[::1'])(
+		'no host: %j',
+		(entered) => {
+			expect(readFileHosts(entered)).toEqual({ wrong: entered.split(' ').at(-1) });
+		},
+	);
+});

@@ -1,0 +1,164 @@
+import { AdaptiveRate, adaptiveRateOf } from '../../../../nodes/shared/http/adaptiveRate';
+import {
+	AS_DATE,
+	bucket,
+	changing,
+	concurrent,
+	fixedWindow,
+	IN_SECONDS,
+	NOTHING,
+	randomly,
+	runWorld,
+	slidingWindow,
+	UNTOLD,
+	type RetryAfter,
+	type World,
+} from './limitedPlatform';
+
+const SEEDS = 100;
+
+interface Spread {
+	readonly median: number;
+	readonly late: number;
+	readonly worst: number;
+}
+
+function spreadOf(values: readonly number[]): Spread {
+	const sorted = [...values].sort((one, other) => one - other);
+	const at = (share: number): number => sorted[Math.floor((sorted.length - 1) * share)] ?? NaN;
+	return { median: at(0.5), late: at(0.95), worst: at(1) };
+}
+
+/** Runs a world with many seeds. @returns how long it took in relation to the ideal, and what was refused */
+function tried(world: World, idealS: number): { readonly time: Spread; readonly refused: Spread } {
+	const runs = Array.from({ length: SEEDS }, (_, seed) => runWorld(world, seed + 1));
+	expect(runs.map(({ unfinished }) => unfinished)).toEqual(runs.map(() => 0));
+	const result = {
+		time: spreadOf(runs.map(({ seconds }) => seconds / idealS)),
+		refused: spreadOf(runs.map(({ refused }) => refused)),
+	};
+	if (process.env.SHOW_RATES) console.log(expect.getState().currentTestName, JSON.stringify(result));
+	return result;
+}
+
+/** Refusals that do not depend on the rate: median and 95th percentile, × the time without them. */
+const RANDOM: ReadonlyArray<readonly [number, number, number]> = [
+	[0.05, 1.2, 1.35],
+	[0.1, 1.4, 2],
+	[0.2, 2.6, 8],
+];
+const LINES: ReadonlyArray<readonly [string, Partial<World>]> = [
+	['60 a second', { requestsPerSecond: 60, latencyMs: [200, 300], jitterMs: 20 }],
+	['20 a second, slow', { requestsPerSecond: 20, latencyMs: [50, 1_500], jitterMs: 20 }],
+];
+
+describe.each(LINES)('a line of %s', (_, line) => {
+	const free = runWorld({ ...line, items: 300, limit: () => randomly(0, Math.random) }, 1).seconds;
+
+	test.each(RANDOM)('%d refused at random hardly slow it down', (share, median, late) => {
+		const { time } = tried({ ...line, items: 300, limit: (random) => randomly(share, random) }, free);
+		expect(time.median).toBeLessThan(median);
+		expect(time.late).toBeLessThan(late);
+	});
+
+	test('a fifth refused at random does not slow a long run down ever more', () => {
+		const world = { ...line, items: 2_000, limit: (random: () => number) => randomly(0.2, random) };
+		expect(tried(world, (free * 2_000) / 300).time.median).toBeLessThan(2);
+	});
+});
+
+const TOLD: ReadonlyArray<readonly [string, RetryAfter]> = [
+	['without Retry-After', UNTOLD],
+	['with Retry-After', IN_SECONDS],
+	['with a date', AS_DATE],
+];
+
+/** A poll takes one turn in fifteen where submits wait. */
+const WITH_POLLS = 16 / 15;
+
+describe.each(TOLD)('%s', (_, retryAfter) => {
+	const LATENCIES = [
+		[20, 20],
+		[200, 600],
+		[3_000, 3_000],
+	] as const;
+
+	test.each(LATENCIES.flatMap((latencyMs) => [1, 2, 5].map((rate) => [rate, latencyMs] as const)))(
+		'%d a second, answers after %j ms',
+		(rate, latencyMs) => {
+			const world = { items: 200, limit: () => bucket(rate), retryAfter, latencyMs };
+			const { time, refused } = tried(world, (200 / rate) * WITH_POLLS);
+			expect(time.median).toBeLessThan(rate === 1 ? 1.45 : 1.25);
+			expect(refused.median).toBeLessThan(rate === 5 ? 0.2 : 0.13);
+		},
+	);
+
+	test.each<readonly [string, number, () => World['limit']]>([
+		['1 a second, saved up to 10', 1, () => () => bucket(1, 10)],
+		['2 in any second', 2, () => () => slidingWindow(2, 1_000)],
+		['5 in any second', 5, () => () => slidingWindow(5, 1_000)],
+		['5 in each second by the clock', 5, () => () => fixedWindow(5, 1_000)],
+		['20 in each ten seconds by the clock', 2, () => () => fixedWindow(20, 10_000)],
+		['60 a minute by the clock', 1, () => () => fixedWindow(60, 60_000)],
+		['60 in any minute', 1, () => () => slidingWindow(60, 60_000)],
+	])('%s: the limit is used', (_name, rate, limit) => {
+		const { time, refused } = tried({ items: 200, limit: limit(), retryAfter }, (200 / rate) * WITH_POLLS);
+		expect(time.median).toBeLessThan(1.75);
+		expect(refused.median).toBeLessThan(0.45);
+	});
+});
+
+test.each([
+	['2 a second, Retry-After 5 s', 2, 200, 5_000, 1.7],
+	['2 a second, Retry-After 5 s, few items', 2, 60, 5_000, 2.2],
+	['2 a second, Retry-After too short', 2, 200, 200, 1.25],
+])('%s', (_, rate, items, askedMs, most) => {
+	const world = { items, limit: () => bucket(rate), retryAfter: () => askedMs };
+	expect(tried(world, items / rate).time.median).toBeLessThan(most);
+});
+
+test.each([1_000, 3_000])('four at once, each for %d ms', (latencyMs) => {
+	const world: World = { items: 200, limit: () => concurrent(4), latencyMs: [latencyMs, latencyMs] };
+	expect(tried(world, ((200 / 4) * (latencyMs + 50)) / 1_000).time.median).toBeLessThan(1.3);
+});
+
+test('executions of a process share what is known of the account', () => {
+	const world = { items: 200, executions: 2, limit: () => bucket(5) };
+	const { time, refused } = tried(world, 400 / 5);
+	expect(time.median).toBeLessThan(1.15);
+	expect(refused.median).toBeLessThan(0.15);
+});
+
+test('a platform that refuses everything for a minute is asked now and then, and fast again after it', () => {
+	const limit: World['limit'] = (_, startMs) =>
+		changing(changing(bucket(10), NOTHING, startMs + 10_000), bucket(10), startMs + 70_000);
+	const { time, refused } = tried({ items: 300, limit }, 60 + 30);
+	expect(time.median).toBeLessThan(1.7);
+	expect(refused.median).toBeLessThan(0.25);
+});
+
+test('a limit that falls to a tenth, and one that rises twentyfold', () => {
+	const falling: World['limit'] = (_, startMs) => changing(bucket(10), bucket(1), startMs + 20_000);
+	expect(tried({ items: 300, limit: falling }, 20 + 100).time.median).toBeLessThan(1.6);
+	const rising: World['limit'] = (_, startMs) => changing(bucket(0.5), bucket(10), startMs + 60_000);
+	expect(tried({ items: 300, limit: rising }, 60 + 27).time.median).toBeLessThan(4);
+});
+
+test('refusals of one moment count once', () => {
+	const rate = new AdaptiveRate();
+	const requests = Array.from({ length: 16 }, (_, index) => rate.start(index));
+	for (const request of requests) rate.refused(request, 100);
+	// The first says that the platform refuses; those that were under way then say the same.
+	expect(rate.reserve('work', 1_000).startMs).toBe(1_000);
+	rate.refused(rate.start(1_100), 1_110);
+	expect(rate.reserve('work', 1_110).startMs).toBe(1_350);
+});
+
+test('all who use an account share its rate, until nobody has used it for a minute', () => {
+	const rate = adaptiveRateOf('account', 1_000_000);
+	expect(adaptiveRateOf('account', 1_060_000)).toBe(rate);
+	expect(adaptiveRateOf('other', 1_060_000)).not.toBe(rate);
+	rate.refused(rate.start(1_090_000), 1_100_000, 30_000);
+	expect(adaptiveRateOf('account', 1_190_000)).toBe(rate);
+	expect(adaptiveRateOf('account', 1_251_000)).not.toBe(rate);
+});
