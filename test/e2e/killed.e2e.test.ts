@@ -131,6 +131,7 @@ test(
 const TASKS = 40;
 /** A row is written two seconds after its ID is known, at most. */
 const WRITTEN_MS = 2_500;
+const N8N_TIMEOUT_S = 5;
 
 describe('without idempotency keys', () => {
 	const time = new HandWoundTime();
@@ -138,6 +139,7 @@ describe('without idempotency keys', () => {
 	let slow: LocalPlatform;
 	let account: SavedCredential;
 	let batch: SavedWorkflow;
+	let timed: SavedWorkflow;
 
 	beforeAll(async () => {
 		slow = await startPlatform({ runners: 4, taskMs: 60_000, pictures: 'prepared', time });
@@ -152,6 +154,7 @@ describe('without idempotency keys', () => {
 			...{ operation: 'run', workflowId, overridesMode: 'fields', overrideFields: { override } },
 		});
 		batch = await serve('batch', 'onReceived', make);
+		timed = await serve('timed', 'onReceived', make, { executionTimeout: N8N_TIMEOUT_S });
 		const collect = flowTask('Collect', account, {
 			...{ operation: 'wait', taskSource: 'execution', executionId: '={{ $json.key }}' },
 			...{ output: 'urls', options: { recordTasks: 'always' } },
@@ -161,14 +164,21 @@ describe('without idempotency keys', () => {
 
 	afterAll(async () => await slow?.close());
 
-	beforeEach(() => slow.resetBooks());
+	beforeEach(() => {
+		slow.faults.clear();
+		slow.resetBooks();
+	});
 
 	async function serve(
 		path: string,
 		answers: 'lastNode' | 'onReceived',
 		step: ReturnType<typeof flowTask>,
+		settings: Record<string, unknown> = {},
 	): Promise<SavedWorkflow> {
-		const saved = await n8n.client.createWorkflow(batchService({ path, answers, steps: [step] }));
+		const saved = await n8n.client.createWorkflow({
+			...batchService({ path, answers, steps: [step] }),
+			settings,
+		});
 		await n8n.client.activate(saved);
 		return saved;
 	}
@@ -255,6 +265,26 @@ describe('without idempotency keys', () => {
 			expect(own.filter(({ status }) => status === 'unclear')).toEqual([]);
 			expect(slow.books().requests.submit).toBe(sent);
 			expect(made()).toHaveLength(sent);
+		},
+		TEST_DEADLINE_MS,
+	);
+
+	test(
+		"an execution that n8n's timeout ends while it submits leaves every ID in the table",
+		async () => {
+			// More answers than fit into the time, so that some come after its end.
+			slow.faults.add({ on: 'submit', kind: 'slowBody', ms: 1_500 });
+			const keys = Array.from({ length: 2 * TASKS }, (_, index) => `timed ${index}`);
+			await n8n.client.callWebhook('timed', { keys });
+			const ended = async () => (await n8n.client.listExecutions(timed))[0]?.status === 'canceled';
+			await until(ended, 'the timeout', PATIENCE);
+			await until(async () => (await rowsOfMade()).length === made().length, 'the rows', PATIENCE);
+			expect(made().length).toBeGreaterThan(UNDER_WAY);
+			expect(made().length).toBeLessThan(keys.length);
+			const rows = await dataTableRows(n8n.client, 'flow_task_runs');
+			const own = rows.filter(({ executionId }) => executionId === rows.at(-1)?.executionId);
+			expect(new Set(own.map(({ taskId }) => taskId))).toEqual(new Set(made()));
+			expect(own.filter(({ status }) => status === 'unclear')).toEqual([]);
 		},
 		TEST_DEADLINE_MS,
 	);
