@@ -51,26 +51,6 @@ const budget = (per: string, most: number) => ({
 });
 
 test(
-	'sixty executions at once send what a budget has left, and no more',
-	async () => {
-		const document = askAgent('at-once', account, { options: budget('node', 20) });
-		for (const node of document.nodes)
-			if (node.id === 'agent') Object.assign(node, { onError: 'continueRegularOutput' });
-		await serve(document);
-		platform.resetBooks();
-		const all = Array.from(
-			{ length: 60 },
-			async (_, i) => await call('at-once', { key: `at once ${i}`, say: 'a' }),
-		);
-		const answers = await Promise.all(all);
-		expect(platform.books().invocations).toHaveLength(20);
-		expect(answers.filter((answer) => answer.includes('you said'))).toHaveLength(20);
-		platform.resetBooks();
-	},
-	TEST_DEADLINE_MS,
-);
-
-test(
 	'a budget per key holds across executions, and each turn has its row',
 	async () => {
 		const document = askAgent('per-key', account, { options: budget('key', 3) });
@@ -125,6 +105,25 @@ test(
 		expect(await call('per-node', { says: ['one more'] })).toContain('you said');
 		await call('per-node', { says: ['too many'] });
 		expect(platform.books().invocations).toHaveLength(1_501);
+	},
+	CALL_DEADLINE_MS,
+);
+
+test(
+	'sixty executions at once send what a budget has left, and no more',
+	async () => {
+		const document = askAgent('at-once', account, { options: budget('node', 20) });
+		for (const node of document.nodes)
+			if (node.id === 'agent') Object.assign(node, { onError: 'continueRegularOutput' });
+		await serve(document);
+		platform.resetBooks();
+		const all = Array.from(
+			{ length: 60 },
+			async (_, i) => await call('at-once', { key: `at once ${i}`, say: 'a' }),
+		);
+		const answers = await Promise.all(all);
+		expect(platform.books().invocations).toHaveLength(20);
+		expect(answers.filter((answer) => answer.includes('you said'))).toHaveLength(20);
 	},
 	CALL_DEADLINE_MS,
 );
