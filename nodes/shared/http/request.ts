@@ -106,7 +106,8 @@ function stopSignals(context: IExecuteFunctions): (request: HttpRequest) => Abor
 	const wait = (): void => {
 		AbortSignal.timeout(OUTLIVES_STOP_MS).addEventListener('abort', () => late.abort(), { once: true });
 	};
-	stop?.addEventListener('abort', wait, { once: true });
+	if (stop?.aborted) wait();
+	else stop?.addEventListener('abort', wait, { once: true });
 	return ({ outlivesStop }) => (outlivesStop ? late.signal : stop);
 }
 
