@@ -30,6 +30,7 @@ const ROOMS: Record<string, readonly string[]> = {
 		'chat',
 	],
 	'nodes/FlowTask': ['workflow', 'tasks'],
+	'nodes/AgentInvoke': ['wire'],
 };
 
 function layerOf(path: string): Layer | undefined {
@@ -61,6 +62,7 @@ const PACKAGES: Record<string, { layers: readonly Layer[]; alsoIn?: readonly str
 	},
 	'@n8n/ai-node-sdk': { layers: ['node'] },
 	valibot: { layers: ['protocol', 'shared'] },
+	jmespath: { layers: ['protocol'] },
 	jsonschema: { layers: ['protocol'] },
 	'p-limit': { layers: ['action', 'protocol', 'shared'] },
 	'eventsource-parser': { layers: ['protocol', 'shared'] },

@@ -1,0 +1,364 @@
+import { fail, ok, type Result } from '../../shared/errors/failure';
+import {
+	excerpt,
+	isJsonObject,
+	isTooDeep,
+	parseJson,
+	type Json,
+	type JsonObject,
+} from '../../shared/text/json';
+import { JsonTemplates } from '../../shared/text/jsonTemplate';
+import { compileExpression, type Expression } from './expression';
+
+/** What an event of a stream means. The first rule that fits an event decides. */
+export interface StreamRule {
+	/** Where it stands in the description: `stream.rules[2]`. */
+	readonly place: string;
+	/** Names of events; a `*` stands for any characters, so each is the parts between them. Undefined where any name fits. */
+	readonly on: ReadonlyArray<readonly string[]> | undefined;
+	/** What the data has to be, as text. */
+	readonly data: string | undefined;
+	readonly when: Expression | undefined;
+	/** A piece of the text. */
+	readonly delta: Expression | undefined;
+	/** All of the text up to here, which goes on from what came before. */
+	readonly whole: Expression | undefined;
+	/** All of the text up to here, whatever came before. */
+	readonly replace: Expression | undefined;
+	/** The agent failed, in these words. */
+	readonly fail: Expression | undefined;
+	readonly step: boolean;
+	readonly end: boolean;
+}
+
+/** A checked description of how a deployment is asked and what its answers mean. */
+export interface Wire {
+	readonly request: {
+		/** Empty where the credential's Invoke Path counts. */
+		readonly path: string;
+		readonly headers: JsonObject;
+		readonly message: JsonObject;
+		readonly resume: JsonObject;
+		readonly file: Json;
+		/** One of several results. */
+		readonly result: Json;
+	};
+	readonly answer: {
+		readonly envelope: boolean;
+		readonly text: Expression | undefined;
+		readonly session: Expression | undefined;
+		/** Lower case; empty where no header tells the session. */
+		readonly sessionHeader: string;
+		readonly usage: Expression | undefined;
+		readonly requestId: Expression | undefined;
+		readonly error: Expression | undefined;
+		readonly incomplete: Expression | undefined;
+		readonly interrupt: Readonly<
+			Record<'at' | 'id' | 'tool' | 'arguments' | 'question', Expression | undefined>
+		>;
+	};
+	readonly stream: {
+		readonly format: 'sse' | 'jsonLines';
+		readonly event: Expression | undefined;
+		readonly end: 'event' | 'body';
+		readonly rules: readonly StreamRule[];
+	};
+	readonly refusal: {
+		readonly code: Expression | undefined;
+		readonly detail: Expression | undefined;
+		readonly busy: readonly string[];
+		readonly notRun: readonly string[];
+		readonly sessionUnknown: readonly string[];
+		readonly tokenRefused: readonly string[];
+		/** What a refusal may consist of where the agent has not run. */
+		readonly only: readonly string[];
+	};
+	readonly upload: {
+		readonly part: string;
+		readonly url: Expression | undefined;
+		readonly id: Expression | undefined;
+		readonly expires: Expression | undefined;
+	};
+}
+
+const OF_A_PATH = ['session'];
+const OF_A_MESSAGE = ['message', 'session', 'sessionNumber', 'files', 'stream', 'streamBoolean', 'uuid'];
+const OF_A_RESUME = [
+	...['interruptId', 'result', 'resultText', 'results', 'session', 'sessionNumber'],
+	...['stream', 'streamBoolean', 'uuid'],
+];
+const OF_A_RESULT = ['interruptId', 'result', 'resultText'];
+const OF_A_FILE = ['url', 'name', 'mimeType', 'id'];
+
+const MOST_LEVELS = 100;
+const MOST_RULES = 100;
+/** Placeholders in a template, found as `fillBody` finds them. */
+const TEMPLATES = new JsonTemplates({ choice: 'stream', dropsEmptied: true });
+
+/** @returns or else a sentence that names the place and what is accepted there */
+export function readWire(text: string): Result<Wire, string> {
+	const parsed = parseJson(text);
+	if (!isJsonObject(parsed)) return fail('The description is not a JSON object.');
+	if (isTooDeep(parsed, MOST_LEVELS)) return fail('The description is nested too deeply.');
+	const check = new Check();
+	const root = check.section(parsed, '', ['request', 'answer', 'stream', 'refusal', 'upload']);
+	const wire: Wire = {
+		request: readRequest(root.inner('request', ['path', 'headers', 'message', 'resume', 'file', 'result'])),
+		answer: readAnswer(root),
+		stream: readStream(root.inner('stream', ['format', 'event', 'end', 'rules'])),
+		refusal: readRefusal(root),
+		upload: readUpload(root.inner('upload', ['part', 'url', 'id', 'expires'])),
+	};
+	return check.complaint === undefined ? ok(wire) : fail(check.complaint);
+}
+
+/** Keeps the first complaint; what could not be read is absent. */
+class Check {
+	complaint: string | undefined;
+
+	refuse(place: string, why: string): void {
+		this.complaint ??= `"${place}" ${why}.`;
+	}
+
+	section(value: JsonObject, place: string, known: readonly string[]): Section {
+		const unknown = Object.keys(value).find((key) => !known.includes(key));
+		if (unknown !== undefined) {
+			const path = place ? `${place}.${excerpt(unknown, 40)}` : excerpt(unknown, 40);
+			this.refuse(path, `is not known. Known there are ${known.join(', ')}`);
+		}
+		return new Section(value, place, this);
+	}
+}
+
+class Section {
+	constructor(
+		private readonly value: JsonObject,
+		readonly place: string,
+		private readonly check: Check,
+	) {}
+
+	at(name: string): string {
+		return this.place ? `${this.place}.${name}` : name;
+	}
+
+	has(name: string): boolean {
+		return Object.hasOwn(this.value, name);
+	}
+
+	refuse(name: string, why: string): void {
+		this.check.refuse(this.at(name), why);
+	}
+
+	inner(name: string, known: readonly string[]): Section {
+		const value = this.value[name] ?? {};
+		if (!isJsonObject(value)) this.refuse(name, 'has to be a JSON object');
+		return this.check.section(isJsonObject(value) ? value : {}, this.at(name), known);
+	}
+
+	list(name: string, known: readonly string[]): Section[] {
+		const value = this.value[name] ?? [];
+		if (!Array.isArray(value) || value.length > MOST_RULES) {
+			this.refuse(name, `has to be a list of at most ${MOST_RULES} objects`);
+			return [];
+		}
+		return value.map((one, index) => {
+			const place = `${this.at(name)}[${index}]`;
+			if (!isJsonObject(one)) this.check.refuse(place, 'has to be a JSON object');
+			return this.check.section(isJsonObject(one) ? one : {}, place, known);
+		});
+	}
+
+	text(name: string): string {
+		const value = this.value[name] ?? '';
+		if (typeof value === 'string') return value;
+		this.refuse(name, 'has to be a text');
+		return '';
+	}
+
+	flag(name: string): boolean {
+		const value = this.value[name] ?? false;
+		if (typeof value !== 'boolean') this.refuse(name, 'has to be true or false');
+		return value === true;
+	}
+
+	texts(name: string): string[] {
+		const value = this.value[name] ?? [];
+		const list = Array.isArray(value) ? value : [value];
+		const texts = list.filter((one) => typeof one === 'string');
+		if (texts.length < list.length) this.refuse(name, 'has to be a list of texts');
+		return texts;
+	}
+
+	choice<T extends string>(name: string, known: readonly [T, ...T[]]): T {
+		if (!this.has(name)) return known[0];
+		const found = known.find((one) => one === this.value[name]);
+		if (found === undefined) {
+			this.refuse(name, `has to be ${known.map((one) => `"${one}"`).join(' or ')}`);
+		}
+		return found ?? known[0];
+	}
+
+	expression(name: string): Expression | undefined {
+		const text = this.text(name).trim();
+		if (text === '') return undefined;
+		const compiled = compileExpression(text);
+		if (compiled.ok) return compiled.value;
+		this.refuse(
+			name,
+			`("${excerpt(text, 60)}") has to be JMESPath without backslashes and names that every object has: ${compiled.failure}`,
+		);
+		return undefined;
+	}
+
+	template(name: string, known: readonly string[], needed: readonly string[] = []): Json {
+		const value = this.value[name] ?? null;
+		const names = TEMPLATES.placeholdersIn(value).map((one) => one.name);
+		const unknown = names.find((one) => !known.includes(one));
+		if (unknown !== undefined) {
+			const list = known.map((one) => `$${one}`).join(', ');
+			this.refuse(
+				name,
+				`contains "$${excerpt(unknown, 40)}". Known there are ${list}; "$$" is a dollar sign`,
+			);
+		}
+		if (needed.length > 0 && !needed.some((one) => names.includes(one))) {
+			this.refuse(name, `has to contain ${needed.map((one) => `"$${one}"`).join(' or ')}`);
+		}
+		return value;
+	}
+
+	body(name: string, known: readonly string[], needed: readonly string[] = []): JsonObject {
+		const value = this.template(name, known, needed);
+		if (isJsonObject(value)) return value;
+		if (value !== null) this.refuse(name, 'has to be a JSON object');
+		return {};
+	}
+}
+
+function readRequest(at: Section): Wire['request'] {
+	const path = at.template('path', OF_A_PATH) ?? '';
+	if (typeof path !== 'string') at.refuse('path', 'has to be a text');
+	const headers = at.body('headers', OF_A_PATH);
+	for (const [name, value] of Object.entries(headers)) {
+		const isName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/.test(name);
+		if (!isName || typeof value !== 'string' || /[\r\n\0]/.test(value)) {
+			at.refuse(`headers.${excerpt(name, 40)}`, 'has to be a header and its text on one line');
+		}
+		if (/^authorization$/i.test(name)) {
+			at.refuse(`headers.${name}`, 'is set by the node, from the token of the credential');
+		}
+	}
+	return {
+		path: typeof path === 'string' ? path : '',
+		headers,
+		message: at.body('message', OF_A_MESSAGE, ['message']),
+		resume: at.has('resume') ? at.body('resume', OF_A_RESUME, ['result', 'resultText', 'results']) : {},
+		file: at.template('file', OF_A_FILE),
+		result: at.template('result', OF_A_RESULT),
+	};
+}
+
+function readAnswer(root: Section): Wire['answer'] {
+	const at = root.inner('answer', [
+		...[
+			'envelope',
+			'text',
+			'session',
+			'sessionHeader',
+			'usage',
+			'requestId',
+			'error',
+			'incomplete',
+			'interrupt',
+		],
+	]);
+	const interrupt = at.inner('interrupt', ['at', 'id', 'tool', 'arguments', 'question']);
+	const text = at.expression('text');
+	if (!text) at.refuse('text', 'has to be JMESPath that leads to the text of an answer');
+	return {
+		envelope: at.flag('envelope'),
+		text,
+		session: at.expression('session'),
+		sessionHeader: at.text('sessionHeader').trim().toLowerCase(),
+		usage: at.expression('usage'),
+		requestId: at.expression('requestId'),
+		error: at.expression('error'),
+		incomplete: at.expression('incomplete'),
+		interrupt: {
+			at: interrupt.expression('at'),
+			id: interrupt.expression('id'),
+			tool: interrupt.expression('tool'),
+			arguments: interrupt.expression('arguments'),
+			question: interrupt.expression('question'),
+		},
+	};
+}
+
+function readStream(at: Section): Wire['stream'] {
+	const end = at.choice('end', ['event', 'body']);
+	const rules = at
+		.list('rules', ['on', 'data', 'when', 'delta', 'whole', 'replace', 'fail', 'step', 'end'])
+		.map(readRule);
+	if (end === 'event' && rules.length > 0 && !rules.some((rule) => rule.end)) {
+		at.refuse('rules', 'has to contain a rule with "end": true, or "stream.end" has to be "body"');
+	}
+	return { format: at.choice('format', ['sse', 'jsonLines']), event: at.expression('event'), end, rules };
+}
+
+function readRule(at: Section): StreamRule {
+	return {
+		place: at.place,
+		on: at.has('on') ? at.texts('on').map(patternOf) : undefined,
+		data: at.has('data') ? at.text('data') : undefined,
+		when: at.expression('when'),
+		delta: at.expression('delta'),
+		whole: at.expression('whole'),
+		replace: at.expression('replace'),
+		fail: at.expression('fail'),
+		step: at.flag('step'),
+		end: at.flag('end'),
+	};
+}
+
+function patternOf(name: string): string[] {
+	return name.toLowerCase().split('*');
+}
+
+/** Whether a name begins with the first part of a pattern, ends with the last and holds the others between, in order. */
+export function fitsName(name: string, [first = '', ...others]: readonly string[]): boolean {
+	const word = name.toLowerCase();
+	const last = others.pop();
+	if (last === undefined) return word === first;
+	if (!word.startsWith(first)) return false;
+	let at = first.length;
+	for (const part of others) {
+		const found = word.indexOf(part, at);
+		if (found < 0) return false;
+		at = found + part.length;
+	}
+	return word.length - last.length >= at && word.endsWith(last);
+}
+
+function readRefusal(root: Section): Wire['refusal'] {
+	const at = root.inner('refusal', [
+		...['code', 'detail', 'busy', 'notRun', 'sessionUnknown', 'tokenRefused', 'only'],
+	]);
+	return {
+		code: at.expression('code'),
+		detail: at.expression('detail'),
+		busy: at.texts('busy'),
+		notRun: at.texts('notRun'),
+		sessionUnknown: at.texts('sessionUnknown'),
+		tokenRefused: at.texts('tokenRefused'),
+		only: at.texts('only'),
+	};
+}
+
+function readUpload(at: Section): Wire['upload'] {
+	return {
+		part: at.text('part') || 'file',
+		url: at.expression('url'),
+		id: at.expression('id'),
+		expires: at.expression('expires'),
+	};
+}

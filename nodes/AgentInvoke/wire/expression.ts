@@ -1,0 +1,68 @@
+import { compile, search, tokenize } from 'jmespath';
+
+import { fail, ok, type Result } from '../../shared/errors/failure';
+import { excerpt, jsonText, parseJson, type Json } from '../../shared/text/json';
+
+/** A JMESPath that is known to be readable. */
+export interface Expression {
+	readonly text: string;
+	/** @returns `undefined` where nothing stands there, or where the expression does not fit what came */
+	read(from: Json): Json | undefined;
+}
+
+/** What every object has without saying so: the library would read it. */
+const INHERITED: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(Object.prototype));
+const MOST_CHARS = 2_000;
+
+/** @returns or else why it cannot be used, as a clause */
+export function compileExpression(text: string): Result<Expression, string> {
+	if (text.length > MOST_CHARS) return fail(`it is longer than ${MOST_CHARS} characters`);
+	if (text.includes('\\')) return fail('it contains a backslash');
+	try {
+		compile(text);
+		const inherited = namesIn(text).find((name) => INHERITED.has(name));
+		if (inherited !== undefined) return fail(`it contains the name "${inherited}"`);
+	} catch (error) {
+		return fail(error instanceof Error ? excerpt(error.message, 120) : 'it is not JMESPath');
+	}
+	return ok({ text, read: (from) => evaluate(from, text) });
+}
+
+function namesIn(text: string): string[] {
+	const tokens: unknown = tokenize(text);
+	if (!Array.isArray(tokens)) return [];
+	return tokens.flatMap((token: unknown) => {
+		const value: unknown = typeof token === 'object' && token ? Reflect.get(token, 'value') : undefined;
+		return typeof value === 'string' ? [value] : [];
+	});
+}
+
+function evaluate(from: Json, text: string): Json | undefined {
+	try {
+		const found: unknown = search(from, text);
+		if (found === null || found === undefined) return undefined;
+		const isPlain = ['string', 'number', 'boolean'].includes(typeof found);
+		// What an expression like `&name` gives is no JSON.
+		const written = isPlain || typeof found === 'object' ? jsonText(found) : undefined;
+		return written === undefined || hasExpression(found) ? undefined : parseJson(written);
+	} catch {
+		return undefined;
+	}
+}
+
+/** The library returns a part of its own tree for a bare reference to an expression. */
+function hasExpression(found: unknown): boolean {
+	return typeof found === 'object' && found !== null && Reflect.get(found, 'jmespathType') !== undefined;
+}
+
+/** Text, or a number or truth value in its place; what is an object or a list is no word. */
+export function wordOf(value: Json | undefined): string {
+	if (typeof value === 'string') return value;
+	return typeof value === 'number' || typeof value === 'boolean' ? String(value) : '';
+}
+
+/** As JMESPath has it: nothing, false, and what is empty. */
+export function isThere(value: Json | undefined): value is Json {
+	if (value === undefined || value === null || value === '' || value === false) return false;
+	return typeof value !== 'object' || Object.keys(value).length > 0;
+}

@@ -1,0 +1,328 @@
+import { excerpt, isJsonObject, parseJson, whyNotJson, type Json } from '../../shared/text/json';
+import { redactJson } from '../../shared/text/redact';
+import { fitsName, type StreamRule, type Wire } from './description';
+import { isThere, wordOf, type Expression } from './expression';
+
+/** The agent waits for someone else to act: a person to answer, or the flow to carry out a tool. */
+export interface WireInterrupt {
+	readonly id: string;
+	readonly kind: 'question' | 'tool';
+	readonly tool: string;
+	readonly arguments: Json;
+	readonly question: string;
+}
+
+/** A piece of an answer: an event of a stream, or all of a body. */
+export interface WireEvent {
+	readonly name?: string | undefined;
+	readonly data: string;
+	readonly isWholeBody: boolean;
+}
+
+/** What said that the answer is no success. */
+export interface WireFault {
+	/** Which entry of the description decides it. */
+	readonly entry: string;
+	readonly expected: string;
+	readonly code: string;
+	readonly detail: string;
+	readonly body: Json;
+}
+
+export interface WireStep {
+	readonly name: string;
+	readonly data: Json;
+}
+
+/** All that is known of an answer so far. */
+export interface WireState {
+	readonly text: string;
+	/** What the last event added to the text. */
+	readonly delta: string;
+	readonly sessionId: string;
+	readonly requestId: string;
+	readonly usage: Json;
+	readonly interrupts: readonly WireInterrupt[];
+	readonly steps: readonly WireStep[];
+	readonly stepsOmitted: number;
+	/** The entry that said that the answer is incomplete; empty where none did. */
+	readonly incomplete: string;
+	/** What ended it; empty as long as it goes on. */
+	readonly endedBy: string;
+	/** The first thing that is no success. */
+	readonly fault: WireFault | undefined;
+	/** Why a part of the answer is missing; empty where none is. */
+	readonly gap: string;
+	/** A running agent said something. */
+	readonly hasBegun: boolean;
+	readonly isWholeBody: boolean;
+	readonly names: readonly string[];
+	readonly keys: readonly string[];
+	/** Which entry gave what. */
+	readonly readFrom: Readonly<Record<string, string>>;
+	readonly raw: Json;
+}
+
+export const NOTHING_READ: WireState = {
+	text: '',
+	delta: '',
+	sessionId: '',
+	requestId: '',
+	usage: null,
+	interrupts: [],
+	steps: [],
+	stepsOmitted: 0,
+	incomplete: '',
+	endedBy: '',
+	fault: undefined,
+	gap: '',
+	hasBegun: false,
+	isWholeBody: false,
+	names: [],
+	keys: [],
+	readFrom: {},
+	raw: null,
+};
+
+export interface ReadingOf {
+	readonly wire: Wire;
+	/** Hides the token; it sees a text before anything else does. */
+	readonly hide: (text: string) => string;
+}
+
+const MOST_NAMES = 20;
+const MOST_STEPS = 1_000;
+/** As much as one event may hold. */
+const MOST_CHARS = 32 * 1024 * 1024;
+/** What the standard of event streams calls an event without a name. */
+const UNNAMED = 'message';
+/** What many servers end a stream with, and no beginning of JSON. */
+const DONE = '[DONE]';
+
+/** One event more. Nothing that follows an end or a fault changes what is known. */
+export function readEvent(of: ReadingOf, state: WireState, event: WireEvent): WireState {
+	const before = state.delta === '' ? state : { ...state, delta: '' };
+	if (before.endedBy !== '' || before.fault) return before;
+	const { format } = of.wire.stream;
+	if (event.isWholeBody && format === 'jsonLines') {
+		const lines = event.data.split('\n').filter((line) => line.trim() !== '');
+		// A single line may be an answer in one piece; it is an event where a rule says so.
+		const isEvent = lines.length > 1 || isOfRule(of.wire, event.data);
+		if (isEvent) {
+			const read = lines.reduce((known, data) => readEvent(of, known, { data, isWholeBody: false }), before);
+			return read;
+		}
+	}
+	return event.isWholeBody ? readBody(of, before, event.data) : readPart(of, before, event);
+}
+
+function readBody({ wire, hide }: ReadingOf, state: WireState, text: string): WireState {
+	const parsed = parseJson(text);
+	const whole = { ...state, isWholeBody: true };
+	if (!isJsonObject(parsed)) {
+		const why =
+			parsed !== undefined ? 'the body is JSON, but no object' : `the body is no JSON: ${whyNotJson(text)}`;
+		return { ...whole, gap: why, raw: hide(excerpt(text)) };
+	}
+	const json = redactJson(parsed, hide);
+	const known = readShared(wire, whole, json);
+	if (known.fault) return known;
+	if (wire.answer.envelope && saidSuccess(json) === undefined) {
+		return { ...known, gap: '"success_response" is missing' };
+	}
+	const found = textAt(wire.answer.text, dataOf(wire, json));
+	const replaced = found ? replaceText(known, found, 'answer.text') : known;
+	return { ...replaced, endedBy: 'the whole body' };
+}
+
+function readPart({ wire, hide }: ReadingOf, state: WireState, event: WireEvent): WireState {
+	const parsed = parseJson(event.data);
+	const json = parsed === undefined ? hide(event.data) : redactJson(parsed, hide);
+	const name = textAt(wire.stream.event, json) || event.name || UNNAMED;
+	const named = addName(state, hide(name));
+	const rule = wire.stream.rules.find((one) => fits(one, name, event.data, json));
+	const isBroken =
+		parsed === undefined &&
+		/^\s*[[{]/.test(event.data) &&
+		event.data.trim() !== DONE &&
+		rule?.data === undefined;
+	if (isBroken) {
+		return {
+			...named,
+			gap: `the data of an event "${excerpt(name, 40)}" could not be read: ${whyNotJson(event.data)}`,
+		};
+	}
+	if (rule?.fail)
+		return { ...named, fault: faultOf(wire, json, `${rule.place}.fail`, 'no such event', rule.fail) };
+	const known = readShared(wire, named, json);
+	if (known.fault || !rule) return known;
+	return applyRule(wire, known, rule, { name, json });
+}
+
+function applyRule(
+	wire: Wire,
+	state: WireState,
+	rule: StreamRule,
+	{ name, json }: { readonly name: string; readonly json: Json },
+): WireState {
+	if (rule.step) {
+		const isFull = state.steps.length >= MOST_STEPS;
+		const steps = isFull ? state.steps : [...state.steps, { name, data: json }];
+		return endIf(rule, {
+			...state,
+			hasBegun: true,
+			steps,
+			stepsOmitted: state.stepsOmitted + (isFull ? 1 : 0),
+		});
+	}
+	const data = dataOf(wire, json);
+	const whole = textAt(rule.whole, data);
+	if (whole !== '') {
+		const isAll = rule.end || whole.startsWith(state.text);
+		if (isAll) return endIf(rule, replaceText(state, whole, `${rule.place}.whole`));
+		return { ...state, gap: `two events gave different texts at "${rule.place}.whole"` };
+	}
+	const replaced = textAt(rule.replace, data);
+	if (replaced !== '') return endIf(rule, replaceText(state, replaced, `${rule.place}.replace`));
+	const delta = textAt(rule.delta, data);
+	if (delta === '') return endIf(rule, state);
+	if (state.text.length + delta.length > MOST_CHARS) {
+		return { ...state, gap: `it contains more than ${MOST_CHARS} characters` };
+	}
+	return endIf(rule, {
+		...state,
+		delta,
+		text: state.text + delta,
+		hasBegun: true,
+		readFrom: note(state.readFrom, 'text', `${rule.place}.delta`),
+	});
+}
+
+function endIf(rule: StreamRule, state: WireState): WireState {
+	return rule.end ? { ...state, endedBy: rule.place } : state;
+}
+
+/** What is new of a whole text goes on as a piece. */
+function replaceText(state: WireState, text: string, entry: string): WireState {
+	const delta = text.startsWith(state.text) ? text.slice(state.text.length) : '';
+	return { ...state, text, delta, hasBegun: true, readFrom: note(state.readFrom, 'text', entry) };
+}
+
+/** What may stand in any event, whatever its rule. */
+function readShared(wire: Wire, state: WireState, json: Json): WireState {
+	const { answer } = wire;
+	const data = dataOf(wire, json);
+	const fault = whatFails(wire, json);
+	const session = textAt(answer.session, data);
+	const requestId = textAt(answer.requestId, json);
+	const usage = answer.usage?.read(data);
+	const interrupts = fault ? [] : interruptsIn(wire, data);
+	const incomplete = isThere(answer.incomplete?.read(data));
+	const found = {
+		...(session && { session: 'answer.session' }),
+		...(requestId && { requestId: 'answer.requestId' }),
+		...(isThere(usage) && { usage: 'answer.usage' }),
+		...(interrupts.length > 0 && { interrupt: 'answer.interrupt.at' }),
+	};
+	return {
+		...state,
+		sessionId: session || state.sessionId,
+		requestId: requestId || state.requestId,
+		usage: isThere(usage) ? usage : state.usage,
+		// An empty one does not take the place of a real one.
+		interrupts: interrupts.length > 0 ? interrupts : state.interrupts,
+		incomplete: incomplete ? 'answer.incomplete' : state.incomplete,
+		fault,
+		hasBegun: state.hasBegun || interrupts.length > 0,
+		keys: addKeys(state.keys, isJsonObject(data) ? Object.keys(data) : []),
+		readFrom: Object.keys(found).length > 0 ? { ...state.readFrom, ...found } : state.readFrom,
+		raw: json,
+	};
+}
+
+function whatFails(wire: Wire, json: Json): WireFault | undefined {
+	const said = saidSuccess(json);
+	// Wherever the envelope says no, it counts: a gateway may send it for an agent that has none.
+	if (said === false) return faultOf(wire, json, 'answer.envelope', '"success_response": true');
+	const status = isJsonObject(json) ? Number(json.http_status_code ?? 200) : 200;
+	if (wire.answer.envelope && said !== undefined && !(status >= 200 && status < 300)) {
+		return faultOf(wire, json, 'answer.envelope', 'an "http_status_code" from 200 to 299');
+	}
+	if (isThere(wire.answer.error?.read(json)))
+		return faultOf(wire, json, 'answer.error', 'nothing there', wire.answer.error);
+	return undefined;
+}
+
+function faultOf(wire: Wire, body: Json, entry: string, expected: string, words?: Expression): WireFault {
+	const { refusal } = wire;
+	const code = textAt(refusal.code, body);
+	const said = words?.read(body);
+	const detail = textAt(refusal.detail, body) || (isThere(said) ? wordOf(said) || JSON.stringify(said) : '');
+	return { entry, expected, code, detail: detail || (typeof body === 'string' ? body : ''), body };
+}
+
+/** @returns undefined where an answer is no envelope */
+function saidSuccess(json: Json): boolean | undefined {
+	const said = isJsonObject(json) ? json.success_response : undefined;
+	if (said === undefined) return undefined;
+	const word = wordOf(said).trim().toLowerCase();
+	return word === 'true' || word === '1';
+}
+
+/** What the entries of an answer start from: the data of an envelope, where there is one. */
+function dataOf({ answer }: Wire, json: Json): Json {
+	return answer.envelope && isJsonObject(json) && isJsonObject(json.data) ? json.data : json;
+}
+
+function interruptsIn({ answer: { interrupt } }: Wire, data: Json): WireInterrupt[] {
+	const waiting = interrupt.at?.read(data);
+	if (!isThere(waiting)) return [];
+	return (Array.isArray(waiting) ? waiting : [waiting]).flatMap((one) => {
+		if (typeof one === 'string') return one.trim() ? [asked(one)] : [];
+		const [id, tool, question] = [interrupt.id, interrupt.tool, interrupt.question].map((at) =>
+			textAt(at, one),
+		);
+		if (!id && !tool && !question?.trim()) return [];
+		const given = interrupt.arguments?.read(one);
+		const kind = tool ? 'tool' : 'question';
+		const parsed = typeof given === 'string' ? (parseJson(given) ?? given) : given;
+		return [
+			{ id: id ?? '', kind, tool: tool ?? '', arguments: parsed ?? {}, question: question ?? '' } as const,
+		];
+	});
+}
+
+function asked(question: string): WireInterrupt {
+	return { id: '', kind: 'question', tool: '', arguments: {}, question };
+}
+
+function isOfRule({ stream }: Wire, text: string): boolean {
+	const json = parseJson(text) ?? text;
+	const name = textAt(stream.event, json) || UNNAMED;
+	return stream.rules.some((rule) => fits(rule, name, text, json));
+}
+
+function fits(rule: StreamRule, name: string, data: string, json: Json): boolean {
+	if (rule.data !== undefined && data.trim() !== rule.data) return false;
+	if (rule.on && !rule.on.some((pattern) => fitsName(name, pattern))) return false;
+	return rule.when === undefined || isThere(rule.when.read(json));
+}
+
+function textAt(at: Expression | undefined, from: Json): string {
+	return wordOf(at?.read(from));
+}
+
+function addName(state: WireState, name: string): WireState {
+	const isKnown = state.names.includes(name) || state.names.length >= MOST_NAMES;
+	return isKnown ? state : { ...state, names: [...state.names, excerpt(name, 40)] };
+}
+
+function addKeys(known: readonly string[], keys: readonly string[]): readonly string[] {
+	if (known.length >= MOST_NAMES) return known;
+	const more = keys.map((key) => excerpt(key, 40)).filter((key) => !known.includes(key));
+	return more.length > 0 ? [...known, ...more].slice(0, MOST_NAMES) : known;
+}
+
+function note(known: WireState['readFrom'], what: string, entry: string): WireState['readFrom'] {
+	return known[what] === entry ? known : { ...known, [what]: entry };
+}

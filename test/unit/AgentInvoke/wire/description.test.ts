@@ -1,0 +1,100 @@
+import { STANDARD_WIRE } from '../../../../credentials/standardWire';
+import { wireRequest } from '../../../../nodes/AgentInvoke/wire/body';
+import { readWire } from '../../../../nodes/AgentInvoke/wire/description';
+import { compileExpression } from '../../../../nodes/AgentInvoke/wire/expression';
+import { wireOf, wireText } from './wires';
+
+const NAMES = ['standard', 'dify', 'coze', 'responses'];
+
+test.each(NAMES)('the description "%s" can be read', (name) => {
+	expect(readWire(wireText(name))).toMatchObject({ ok: true });
+});
+
+test('the standard is what the credential begins with', () => {
+	expect(JSON.parse(wireText('standard'))).toEqual(JSON.parse(STANDARD_WIRE));
+});
+
+const MINIMAL = { request: { message: { m: '$message' } }, answer: { text: 'a' } };
+
+test.each([
+	['{', 'The description is not a JSON object.'],
+	[{ ...MINIMAL, anwser: {} }, '"anwser" is not known'],
+	[{ ...MINIMAL, answer: {} }, '"answer.text" has to be JMESPath'],
+	[{ ...MINIMAL, answer: { text: 'a[' } }, '"answer.text" ("a[") has to be JMESPath'],
+	[{ ...MINIMAL, answer: { text: 'a\\b' } }, 'it contains a backslash'],
+	[{ ...MINIMAL, answer: { text: 'a.constructor' } }, 'it contains the name "constructor"'],
+	[{ ...MINIMAL, answer: { text: 'a."__proto__"' } }, 'it contains the name "__proto__"'],
+	[{ ...MINIMAL, request: { message: {} } }, '"request.message" has to contain "$message"'],
+	[{ ...MINIMAL, request: { message: { m: '$message', f: '$fiels' } } }, 'contains "$fiels"'],
+	[{ ...MINIMAL, request: { ...MINIMAL.request, headers: { Authorization: 'x' } } }, 'is set by the node'],
+	[{ ...MINIMAL, stream: { format: 'xml' } }, '"stream.format" has to be "sse" or "jsonLines"'],
+	[
+		{ ...MINIMAL, stream: { rules: [{ delta: 'x' }] } },
+		'"stream.rules" has to contain a rule with "end": true',
+	],
+	[
+		{ ...MINIMAL, stream: { rules: [{ end: true }, { delta: 4 }] } },
+		'"stream.rules[1].delta" has to be a text',
+	],
+	[{ ...MINIMAL, stream: { rules: [{ end: true, dleta: '' }] } }, '"stream.rules[0].dleta" is not known'],
+])('%j is refused with its place', (description, sentence) => {
+	const text = typeof description === 'string' ? description : JSON.stringify(description);
+	const read = readWire(text);
+	expect(read.ok ? '' : read.failure).toContain(sentence);
+});
+
+test('a bare reference to an expression and a type error give nothing', () => {
+	const read = (text: string): unknown => {
+		const compiled = compileExpression(text);
+		return compiled.ok ? compiled.value.read({ a: 1 }) : compiled.failure;
+	};
+	expect(read('&a')).toBeUndefined();
+	expect(read("join('', b)")).toBeUndefined();
+	expect(read('a')).toBe(1);
+});
+
+describe('a request', () => {
+	const call = { sessionId: '', stream: false, uuid: 'u-1' };
+	const message = { kind: 'message', message: 'Hi', files: [] } as const;
+	const result = { interruptId: 'c1', result: { ok: true } };
+
+	test('of the standard wire holds what has a value', () => {
+		const wire = wireOf(wireText('standard'));
+		expect(wireRequest(wire, message, call).body).toEqual({ message: 'Hi' });
+		const more = { ...call, sessionId: 's1', stream: true };
+		expect(wireRequest(wire, message, more).body).toEqual({ message: 'Hi', session_id: 's1', stream: true });
+		expect(wireRequest(wire, { kind: 'results', results: [result] }, call).body).toEqual({
+			interrupt_result: { id: 'c1', result: { ok: true } },
+		});
+	});
+
+	test('can hold a real false, a number, an ID, a path and headers', () => {
+		const wire = wireOf(
+			JSON.stringify({
+				...MINIMAL,
+				request: {
+					path: '/threads/$session/runs',
+					headers: { 'X-Session': '$session' },
+					message: { m: '$message', s: '$streamBoolean', n: '$sessionNumber', id: '$uuid' },
+				},
+			}),
+		);
+		expect(wireRequest(wire, message, { ...call, sessionId: '../7' })).toEqual({
+			path: '/threads/..%2F7/runs',
+			headers: { 'X-Session': '../7' },
+			body: { m: 'Hi', s: false, n: '../7', id: 'u-1' },
+		});
+		expect(wireRequest(wire, message, { ...call, sessionId: '7' }).body).toMatchObject({ n: 7 });
+	});
+
+	test('can hold several results as text', () => {
+		const results = [result, { interruptId: 'c2', result: 'done' }];
+		expect(wireRequest(wireOf(wireText('coze')), { kind: 'results', results }, call).body).toEqual({
+			stream: false,
+			tool_outputs: [
+				{ tool_call_id: 'c1', output: '{"ok":true}' },
+				{ tool_call_id: 'c2', output: 'done' },
+			],
+		});
+	});
+});

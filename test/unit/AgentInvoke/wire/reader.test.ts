@@ -1,0 +1,314 @@
+import { body, event, eventsIn, read, TOKEN, wireOf, wireText } from './wires';
+
+const standard = wireOf(wireText('standard'));
+const dify = wireOf(wireText('dify'));
+const coze = wireOf(wireText('coze'));
+const responses = wireOf(wireText('responses'));
+const envelope = (data: unknown) => ({ success_response: true, http_status_code: 200, data });
+
+describe('a success', () => {
+	test.each([
+		['standard', standard, [body(envelope({ answer: 'Hi', session_id: 's' }))]],
+		['dify', dify, [body({ answer: 'Hi', conversation_id: 's' })]],
+		[
+			'coze',
+			coze,
+			[
+				body({
+					conversation_id: 's',
+					messages: [
+						{ type: 'answer', content: 'H' },
+						{ type: 'answer', content: 'i' },
+					],
+				}),
+			],
+		],
+		[
+			'responses',
+			responses,
+			[
+				body({
+					id: 's',
+					output: [
+						{ type: 'reasoning' },
+						{ type: 'message', content: [{ type: 'output_text', text: 'Hi' }] },
+					],
+				}),
+			],
+		],
+		[
+			'standard, streamed',
+			standard,
+			[event({ session_id: 's', delta: 'H' }), event({ delta: 'i' }), event('[DONE]')],
+		],
+		['whole envelope', standard, [event({ delta: 'H' }), event(envelope({ answer: 'Hi', session_id: 's' }))]],
+		[
+			'dify, streamed',
+			dify,
+			[
+				event({ event: 'message', answer: 'Hx', conversation_id: 's' }),
+				event({ event: 'message_replace', answer: 'Hi' }),
+				event({ event: 'message_end' }),
+			],
+		],
+		[
+			'coze, streamed',
+			coze,
+			[
+				event({ type: 'answer', content: 'Hi', conversation_id: 's' }, 'conversation.message.delta'),
+				event('[DONE]', 'done'),
+			],
+		],
+		[
+			'responses, streamed',
+			responses,
+			[
+				event({ type: 'response.output_text.delta', delta: 'Hi' }),
+				event({ type: 'response.completed', response: { id: 's' } }),
+			],
+		],
+	])('%s', (_, wire, events) => {
+		expect(read(wire, events)).toMatchObject({ ok: true, value: { text: 'Hi', sessionId: 's' } });
+	});
+
+	test.each(['ok', 'null', '[]', '"[DONE]"', '[DONE]', '{}'])('ends by a named event with %s', (data) => {
+		expect(read(standard, [event({ delta: 'Hi' }), event(data, 'done')])).toMatchObject({ ok: true });
+	});
+
+	test('takes the session from a header, and hides the token', () => {
+		const wire = { ...dify, answer: { ...dify.answer, sessionHeader: 'x-session' } };
+		const events = [body({ answer: `Hi ${TOKEN}` })];
+		expect(read(wire, events, { headers: { 'x-session': 's9' } })).toMatchObject({
+			ok: true,
+			value: { text: 'Hi [hidden]', sessionId: 's9', readFrom: { session: 'answer.sessionHeader' } },
+		});
+	});
+
+	test('takes several interrupts, and keeps a real one before an empty one', () => {
+		const one = { id: 'i1', tool_name: 'search', arguments: '{"q":1}' };
+		const found = read(standard, [
+			event({ interrupt: [one, { question: 'Sure?' }] }),
+			event({ interrupt: { id: null } }),
+			event('[DONE]'),
+		]);
+		expect(found).toMatchObject({
+			ok: true,
+			value: {
+				interrupts: [
+					{ id: 'i1', kind: 'tool', tool: 'search', arguments: { q: 1 } },
+					{ kind: 'question', question: 'Sure?' },
+				],
+			},
+		});
+	});
+});
+
+describe('no success', () => {
+	const text = event({ delta: 'Half' });
+	const done = event('[DONE]');
+	test.each([
+		['a status that is no success', standard, [text, done], { status: 500 }, 'the HTTP status'],
+		[
+			'an error in the middle',
+			standard,
+			[text, event({ error: { message: 'x' } }), done],
+			{},
+			'answer.error',
+		],
+		['an event that fails', standard, [text, event('boom', 'error'), done], {}, 'stream.rules[1].fail'],
+		['an envelope that says no', standard, [body({ success_response: false })], {}, 'answer.envelope'],
+		[
+			'an envelope that says no in a stream',
+			standard,
+			[text, event({ success_response: false }), done],
+			{},
+			'answer.envelope',
+		],
+		[
+			'an envelope with another status',
+			standard,
+			[body({ ...envelope({ answer: 'x' }), http_status_code: 500 })],
+			{},
+			'answer.envelope',
+		],
+		['no envelope', standard, [body({ answer: 'x' })], {}, 'answer.envelope'],
+		[
+			'incomplete',
+			responses,
+			[
+				body({
+					status: 'incomplete',
+					output: [{ type: 'message', content: [{ type: 'output_text', text: 'x' }] }],
+				}),
+			],
+			{},
+			'answer.incomplete',
+		],
+		['no end', standard, [text], {}, 'stream.rules[0]'],
+		['no text', standard, [body(envelope({ other: 1 }))], {}, 'answer.text'],
+		[
+			'an interrupt of nulls',
+			standard,
+			[body(envelope({ interrupt: { id: null, tool: null } }))],
+			{},
+			'answer.text',
+		],
+		['a piece that cannot be read', standard, [text, event('{"delta":"x'), done], {}, 'stream.rules'],
+		['two texts', standard, [event({ answer: 'One' }), event({ answer: 'Two' }), done], {}, 'stream.rules'],
+		['no JSON', standard, [{ data: '<html>', isWholeBody: true }], {}, 'answer.envelope'],
+	])('%s', (_, wire, events, ended, entry) => {
+		expect(read(wire, events, ended)).toMatchObject({ ok: false, failure: { entry } });
+	});
+
+	test('says what came', () => {
+		expect(read(dify, [event({ event: 'message', text: 'x' }), event({ event: 'ping' })])).toMatchObject({
+			failure: {
+				message: expect.stringContaining('The events were message, ping. The events contained event, text.'),
+			},
+		});
+		expect(read(standard, [body({ reply: 'x' })])).toMatchObject({
+			failure: {
+				message: expect.stringContaining('"success_response" is missing. The answer contained reply.'),
+			},
+		});
+	});
+
+	test.each([400, 422])('HTTP %i is told with the body of the deployment', (status) => {
+		const error = { code: 'invalid_param', message: 'inputs is required' };
+		expect(read(dify, [body(error)], { status })).toMatchObject({
+			failure: {
+				kind: 'refused',
+				mayHaveRun: false,
+				body: error,
+				message: expect.stringContaining('invalid_param: inputs is required'),
+			},
+		});
+	});
+
+	test('a refusal that says more may be that of an agent that has run', () => {
+		expect(
+			read(standard, [body({ success_response: false, data: { reason: 'session_busy' } })], { status: 409 }),
+		).toMatchObject({
+			failure: { kind: 'refused', meaning: 'busy', mayHaveRun: false },
+		});
+		expect(
+			read(
+				standard,
+				[body({ success_response: false, data: { reason: 'session_busy', usage: { tokens: 4 } } })],
+				{ status: 409 },
+			),
+		).toMatchObject({ failure: { mayHaveRun: true } });
+	});
+});
+
+test('JSON lines are events, and a cut line is none', () => {
+	const wire = { ...dify, stream: { ...dify.stream, format: 'jsonLines' as const } };
+	const lines = ['{"event":"message","answer":"Hi"}', '{"event":"message_end"}'];
+	const ofLines = (data: string) => read(wire, [{ data, isWholeBody: true }]);
+	expect(ofLines(lines.join('\n'))).toMatchObject({ ok: true, value: { text: 'Hi' } });
+	for (let end = 0; end < lines.join('\n').length; end++) {
+		expect(ofLines(lines.join('\n').slice(0, end))).toMatchObject({ ok: false });
+	}
+});
+
+const STREAMS = [
+	[
+		'standard',
+		standard,
+		'event: x\ndata: {"delta":"Héllo "}\n\ndata: {"delta":"you"}\n\ndata: {"success_response":true,"data":{"answer":"Héllo you"}}\n\n',
+	],
+	[
+		'dify',
+		dify,
+		'data: {"event":"message","answer":"Héllo "}\n\ndata: {"event":"message","answer":"you"}\n\ndata: {"event":"message_end"}\n\n',
+	],
+] as const;
+
+test.each(STREAMS)('a stream of %s that is cut anywhere is never half an answer', async (_, wire, text) => {
+	const bytes = Buffer.from(text);
+	expect(read(wire, await eventsIn(bytes))).toMatchObject({ ok: true, value: { text: 'Héllo you' } });
+	for (let end = 0; end < bytes.length; end++) {
+		const found = read(wire, await eventsIn(bytes.subarray(0, end)));
+		if (found.ok) expect(found.value.text).toBe('Héllo you');
+	}
+});
+
+/** Numbers in [0, 1) that are the same in each run. */
+function numbersFrom(seed: number): () => number {
+	let state = seed;
+	return () => {
+		state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+		return state / 2 ** 32;
+	};
+}
+
+const PIECES = [
+	event({ delta: 'a' }),
+	event({ delta: 'b', session_id: 's' }),
+	event('{"delta":'),
+	event({ error: 'x' }),
+	event('x', 'error'),
+	event('[DONE]'),
+	event({}, 'done'),
+	event(envelope({ answer: 'ab' })),
+	event({ success_response: false }),
+	event({ interrupt: { id: null } }),
+	event({ interrupt: { id: 'i' } }),
+	event('null'),
+	event('[1]'),
+	event({ usage: {} }),
+	event({ answer: 'ab' }),
+	event(5),
+	event({}, 'tool_call'),
+];
+
+test('10,000 orders of events are green only with all proofs', () => {
+	const random = numbersFrom(7);
+	const pick = () => PIECES[Math.floor(random() * PIECES.length)] ?? event('null');
+	let successes = 0;
+	for (let round = 0; round < 10_000; round++) {
+		const events = Array.from({ length: 1 + Math.floor(random() * 6) }, pick);
+		const status = random() < 0.1 ? 500 : 200;
+		if (!read(standard, events, { status }).ok) continue;
+		successes++;
+		const last = events.findIndex(
+			({ data, name }) =>
+				data === '[DONE]' ||
+				name === 'done' ||
+				data.includes('"answer":"ab"},') ||
+				/^\{"success_response":true/.test(data),
+		);
+		const seen = events.slice(0, last + 1);
+		expect(last).toBeGreaterThanOrEqual(0);
+		expect(status).toBe(200);
+		expect(seen.some(({ data, name }) => name === 'error' || /"error"|:false|"delta":$/.test(data))).toBe(
+			false,
+		);
+		expect(seen.some(({ data }) => /"delta":"|"answer"|"id":"i"/.test(data))).toBe(true);
+	}
+	expect(successes).toBeGreaterThan(100);
+});
+
+test('10,000 mutations of a body are never green without success_response and a text', async () => {
+	const random = numbersFrom(11);
+	const text = JSON.stringify(envelope({ answer: 'Hello', session_id: 's', usage: { total: 3 } }));
+	for (let round = 0; round < 10_000; round++) {
+		const at = Math.floor(random() * text.length);
+		const letter = String.fromCharCode(32 + Math.floor(random() * 95));
+		const mutated = text.slice(0, at) + (random() < 0.5 ? letter : '') + text.slice(at + 1);
+		if (!read(standard, [{ data: mutated, isWholeBody: true }]).ok) continue;
+		expect(mutated).toMatch(/"success_response":\s*(true|1)\s*,/);
+		expect(mutated).toContain('"answer":');
+	}
+});
+
+test('40,000 events take little time', () => {
+	const events = Array.from({ length: 40_000 }, () =>
+		event({ event: 'message', answer: 'word ', conversation_id: 's' }),
+	);
+	const startedMs = performance.now();
+	expect(read(dify, [...events, event({ event: 'message_end' })])).toMatchObject({ ok: true });
+	const tookMs = performance.now() - startedMs;
+	if (process.env.SHOW_TIMES) process.stdout.write(`40,000 events: ${Math.round(tookMs)} ms\n`);
+	expect(tookMs).toBeLessThan(8_000);
+});

@@ -1,0 +1,43 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+
+import { concludeAnswer, type WireEnded } from '../../../../nodes/AgentInvoke/wire/conclusion';
+import { readWire, type Wire } from '../../../../nodes/AgentInvoke/wire/description';
+import { NOTHING_READ, readEvent, type WireEvent } from '../../../../nodes/AgentInvoke/wire/reader';
+import { readStream } from '../../../../nodes/shared/http/sse';
+import { redactor } from '../../../../nodes/shared/text/redact';
+
+export const TOKEN = 'agt_wire_test_0123456789';
+
+export function wireText(name: string): string {
+	return readFileSync(join(__dirname, '../../../../docs/wires', `${name}.json`), 'utf8');
+}
+
+export function wireOf(text: string): Wire {
+	const wire = readWire(text);
+	if (!wire.ok) throw new Error(wire.failure);
+	return wire.value;
+}
+
+export function body(json: unknown): WireEvent {
+	return { data: JSON.stringify(json), isWholeBody: true };
+}
+
+export function event(json: unknown, name?: string): WireEvent {
+	return { name, data: typeof json === 'string' ? json : JSON.stringify(json), isWholeBody: false };
+}
+
+export function read(wire: Wire, events: readonly WireEvent[], ended: Partial<WireEnded> = {}) {
+	const of = { wire, hide: redactor([TOKEN]).known };
+	const state = events.reduce((known, one) => readEvent(of, known, one), NOTHING_READ);
+	return concludeAnswer(of, state, { status: 200, headers: {}, broken: '', sessionId: '', ...ended });
+}
+
+/** As the transport reads a body that ends after these bytes. */
+export async function eventsIn(bytes: Buffer): Promise<WireEvent[]> {
+	const stream = Readable.from(bytes.length > 0 ? [bytes] : []);
+	const events: WireEvent[] = [];
+	for await (const some of readStream(stream)) events.push(...some);
+	return events;
+}
