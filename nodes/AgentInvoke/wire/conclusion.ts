@@ -153,7 +153,7 @@ function refusalOf(wire: Wire, state: WireState, { status, sessionId }: WireEnde
 	const code = fault?.code || read(wire.refusal.code);
 	const detail = fault?.detail || read(wire.refusal.detail);
 	const meaning = meaningOf(wire, code);
-	const isProof = meaning !== undefined || (counts >= 400 && counts < 500 && ![408, 499].includes(counts));
+	const isProof = provesRefusal(counts, meaning, fault?.entry === 'answer.envelope');
 	const sessionIsOther = state.sessionId !== '' && state.sessionId !== sessionId;
 	const mayHaveRun =
 		state.hasBegun || sessionIsOther || !isProof || !saysNoMore(body, wire.refusal.only, sessionId);
@@ -167,6 +167,13 @@ function refusalOf(wire: Wire, state: WireState, { status, sessionId }: WireEnde
 		message: `${excerpt(words, 400)} (HTTP ${counts}). ${expected}. ${whatCame(state)}`,
 		...{ entry, status: counts, code, detail, meaning, mayHaveRun, body },
 	};
+}
+
+/** What is refused for its form or for load has not begun; a server error may come from an agent that has. */
+function provesRefusal(status: number, meaning: RefusalMeaning | undefined, isInEnvelope: boolean): boolean {
+	if (status === 503) return isInEnvelope || meaning === 'notRun' || meaning === 'busy';
+	if (status < 300) return meaning !== undefined;
+	return status >= 400 && status < 500 && status !== 408 && status !== 499;
 }
 
 function meaningOf({ refusal }: Wire, code: string): RefusalMeaning | undefined {

@@ -10,6 +10,23 @@ test.each(NAMES)('the description "%s" can be read', (name) => {
 	expect(readWire(wireText(name))).toMatchObject({ ok: true });
 });
 
+test.each(['dify', 'coze', 'responses'])('"%s" differs from the standard in at most ten entries', (name) => {
+	const standard = entriesOf(wireText('standard'));
+	const own = entriesOf(wireText(name));
+	const others = [...own].filter(([entry, value]) => standard.get(entry) !== value);
+	expect([...own.keys()]).toEqual([...standard.keys()]);
+	expect(others.length).toBeLessThanOrEqual(10);
+});
+
+function entriesOf(text: string): Map<string, string> {
+	const sections = Object.entries<Record<string, unknown>>(JSON.parse(text));
+	return new Map(
+		sections.flatMap(([section, entries]) =>
+			Object.entries(entries).map(([name, value]) => [`${section}.${name}`, JSON.stringify(value)] as const),
+		),
+	);
+}
+
 test('the standard is what the credential begins with', () => {
 	expect(JSON.parse(wireText('standard'))).toEqual(JSON.parse(STANDARD_WIRE));
 });

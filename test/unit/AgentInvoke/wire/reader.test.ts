@@ -63,8 +63,8 @@ describe('a success', () => {
 			'responses, streamed',
 			responses,
 			[
-				event({ type: 'response.output_text.delta', delta: 'Hi' }),
-				event({ type: 'response.completed', response: { id: 's' } }),
+				event({ delta: 'Hi' }, 'response.output_text.delta'),
+				event({ response: { id: 's' } }, 'response.completed'),
 			],
 		],
 	])('%s', (_, wire, events) => {
@@ -201,6 +201,29 @@ describe('no success', () => {
 	});
 });
 
+test.each([
+	[503, { code: 'rate_limited' }, false],
+	[503, { message: 'upstream' }, true],
+	[500, { code: 'rate_limited' }, true],
+	[408, { code: 'session_busy' }, true],
+	[409, { code: 'session_busy' }, false],
+	[404, { code: 'session_not_found', conversation_id: 's1' }, false],
+	[404, { code: 'session_not_found', conversation_id: 's2' }, true],
+	[302, {}, true],
+])('HTTP %i with %j may be of an agent that has run: %s', (status, json, mayHaveRun) => {
+	expect(read(dify, [body(json)], { status, sessionId: 's1' })).toMatchObject({ failure: { mayHaveRun } });
+});
+
+test('an agent that began to answer has run, whatever comes then', () => {
+	const events = [
+		event({ delta: 'x' }),
+		event({ success_response: false, data: { reason: 'session_busy' } }),
+	];
+	expect(read(standard, events, { status: 409 })).toMatchObject({
+		failure: { kind: 'failed', mayHaveRun: true, text: 'x' },
+	});
+});
+
 test('JSON lines are events, and a cut line is none', () => {
 	const wire = { ...dify, stream: { ...dify.stream, format: 'jsonLines' as const } };
 	const lines = ['{"event":"message","answer":"Hi"}', '{"event":"message_end"}'];
@@ -301,6 +324,21 @@ test('10,000 mutations of a body are never green without success_response and a 
 		expect(mutated).toContain('"answer":');
 	}
 });
+
+test.each(STREAMS)(
+	'10,000 mutations of a stream of %s are never green without an end',
+	async (name, wire, text) => {
+		const random = numbersFrom(13);
+		const end = name === 'dify' ? /"event":\s*"message_end"/i : /"success_response":\s*(true|1)\s*,|\[DONE\]/;
+		for (let round = 0; round < 10_000; round++) {
+			const at = Math.floor(random() * text.length);
+			const letter = String.fromCharCode(32 + Math.floor(random() * 95));
+			const mutated = text.slice(0, at) + (random() < 0.5 ? letter : '') + text.slice(at + 1);
+			const found = read(wire, await eventsIn(Buffer.from(mutated)));
+			if (found.ok) expect(mutated).toMatch(end);
+		}
+	},
+);
 
 test('40,000 events take little time', () => {
 	const events = Array.from({ length: 40_000 }, () =>
