@@ -14,7 +14,7 @@ export const STANDARD_WIRE = `{
 	},
 	"answer": {
 		"envelope": true,
-		"text": "answer",
+		"text": "answer || delta",
 		"session": "session_id",
 		"sessionHeader": "",
 		"usage": "usage",
@@ -24,7 +24,7 @@ export const STANDARD_WIRE = `{
 		"interrupt": {
 			"at": "interrupt",
 			"id": "id || interrupt_id || tool_call_id",
-			"tool": "tool_name || tool || name",
+			"tool": "!contains(['question', 'user_question', 'input', 'user_input', 'human_input', 'input_required', 'ask', 'ask_user'], not_null(kind, type, '')) && (tool_name || tool || name) || ''",
 			"arguments": "arguments || args || input",
 			"question": "question || prompt || message || text"
 		}
@@ -42,7 +42,11 @@ export const STANDARD_WIRE = `{
 				"whole": "answer",
 				"end": true
 			},
-			{ "when": "success_response && (data.answer || data.interrupt)", "whole": "answer", "end": true },
+			{
+				"when": "!(data.answer || data.delta || data.interrupt) && (contains(data.reason, 'fail') || contains(data.reason, 'error') || contains(data.reason, 'exceed') || contains(data.reason, 'denied'))",
+				"fail": "data.reason"
+			},
+			{ "when": "success_response && (data.answer || data.interrupt)", "whole": "answer", "end": "unlessMore" },
 			{ "on": ["*"], "delta": "delta", "whole": "answer" }
 		]
 	},

@@ -28,7 +28,8 @@ export interface StreamRule {
 	/** The agent failed, in these words. */
 	readonly fail: Expression | undefined;
 	readonly step: boolean;
-	readonly end: boolean;
+	/** `open`: more may follow, but no other text. */
+	readonly end: 'closed' | 'open' | undefined;
 }
 
 /** A checked description of how a deployment is asked and what its answers mean. */
@@ -181,6 +182,13 @@ class Section {
 		return value === true;
 	}
 
+	end(): StreamRule['end'] {
+		if (this.value.end === 'unlessMore') return 'open';
+		const isBoolean = typeof (this.value.end ?? false) === 'boolean';
+		if (!isBoolean) this.refuse('end', 'has to be true, false or "unlessMore"');
+		return this.value.end === true ? 'closed' : undefined;
+	}
+
 	texts(name: string): string[] {
 		const value = this.value[name] ?? [];
 		const list = Array.isArray(value) ? value : [value];
@@ -316,7 +324,7 @@ function readRule(at: Section): StreamRule {
 		replace: at.expression('replace'),
 		fail: at.expression('fail'),
 		step: at.flag('step'),
-		end: at.flag('end'),
+		end: at.end(),
 	};
 }
 

@@ -49,6 +49,8 @@ export interface WireState {
 	readonly incomplete: string;
 	/** What ended it; empty as long as it goes on. */
 	readonly endedBy: string;
+	/** Nothing after it counts. */
+	readonly isClosed: boolean;
 	/** The first thing that is no success. */
 	readonly fault: WireFault | undefined;
 	/** Why a part of the answer is missing; empty where none is. */
@@ -74,6 +76,7 @@ export const NOTHING_READ: WireState = {
 	stepsOmitted: 0,
 	incomplete: '',
 	endedBy: '',
+	isClosed: false,
 	fault: undefined,
 	gap: '',
 	hasBegun: false,
@@ -102,7 +105,7 @@ const DONE = '[DONE]';
 /** One event more. Nothing that follows an end or a fault changes what is known. */
 export function readEvent(of: ReadingOf, state: WireState, event: WireEvent): WireState {
 	const before = state.delta === '' ? state : { ...state, delta: '' };
-	if (before.endedBy !== '' || before.fault) return before;
+	if (before.isClosed || before.fault) return before;
 	const { format } = of.wire.stream;
 	if (event.isWholeBody && format === 'jsonLines') {
 		const lines = event.data.split('\n').filter((line) => line.trim() !== '');
@@ -132,7 +135,7 @@ function readBody({ wire, hide }: ReadingOf, state: WireState, text: string): Wi
 	}
 	const found = textAt(wire.answer.text, dataOf(wire, json));
 	const replaced = found ? replaceText(known, found, 'answer.text') : known;
-	return { ...replaced, endedBy: 'the whole body' };
+	return { ...replaced, endedBy: 'the whole body', isClosed: true };
 }
 
 function readPart({ wire, hide }: ReadingOf, state: WireState, event: WireEvent): WireState {
@@ -178,7 +181,7 @@ function applyRule(
 	const data = dataOf(wire, json);
 	const whole = textAt(rule.whole, data);
 	if (whole !== '') {
-		const isAll = rule.end || whole.startsWith(state.text);
+		const isAll = (rule.end && state.endedBy === '') || whole.startsWith(state.text);
 		if (isAll) return endIf(rule, replaceText(state, whole, `${rule.place}.whole`));
 		return { ...state, gap: `two events gave different texts at "${rule.place}.whole"` };
 	}
@@ -186,6 +189,7 @@ function applyRule(
 	if (replaced !== '') return endIf(rule, replaceText(state, replaced, `${rule.place}.replace`));
 	const delta = textAt(rule.delta, data);
 	if (delta === '') return endIf(rule, state);
+	if (state.endedBy !== '') return { ...state, gap: `more text came after the end by "${state.endedBy}"` };
 	if (state.text.length + delta.length > MOST_CHARS) {
 		return { ...state, gap: `it contains more than ${MOST_CHARS} characters` };
 	}
@@ -199,7 +203,7 @@ function applyRule(
 }
 
 function endIf(rule: StreamRule, state: WireState): WireState {
-	return rule.end ? { ...state, endedBy: rule.place } : state;
+	return rule.end ? { ...state, endedBy: rule.place, isClosed: rule.end === 'closed' } : state;
 }
 
 /** What is new of a whole text goes on as a piece. */
@@ -233,7 +237,8 @@ function readShared(wire: Wire, state: WireState, json: Json): WireState {
 		interrupts: interrupts.length > 0 ? interrupts : state.interrupts,
 		incomplete: incomplete ? 'answer.incomplete' : state.incomplete,
 		fault,
-		hasBegun: state.hasBegun || interrupts.length > 0,
+		// Whatever an event says, something runs that sends events.
+		hasBegun: state.hasBegun || interrupts.length > 0 || (!state.isWholeBody && !fault && isJsonObject(json)),
 		keys: addKeys(state.keys, isJsonObject(data) ? Object.keys(data) : []),
 		readFrom: Object.keys(found).length > 0 ? { ...state.readFrom, ...found } : state.readFrom,
 		raw: json,
@@ -244,7 +249,11 @@ function whatFails(wire: Wire, json: Json): WireFault | undefined {
 	const said = saidSuccess(json);
 	// Wherever the envelope says no, it counts: a gateway may send it for an agent that has none.
 	if (said === false) return faultOf(wire, json, 'answer.envelope', '"success_response": true');
-	const status = isJsonObject(json) ? Number(json.http_status_code ?? 200) : 200;
+	const told = isJsonObject(json) ? json.http_status_code : undefined;
+	const status = Number(told ?? 200);
+	if (wire.answer.envelope && said === undefined && told !== undefined) {
+		return faultOf(wire, json, 'answer.envelope', '"success_response": true');
+	}
 	if (wire.answer.envelope && said !== undefined && !(status >= 200 && status < 300)) {
 		return faultOf(wire, json, 'answer.envelope', 'an "http_status_code" from 200 to 299');
 	}

@@ -214,6 +214,32 @@ test.each([
 	expect(read(dify, [body(json)], { status, sessionId: 's1' })).toMatchObject({ failure: { mayHaveRun } });
 });
 
+test.each([
+	[
+		'more text after a whole answer',
+		[event(envelope({ answer: 'ab' })), event({ delta: 'c' }), event('[DONE]')],
+	],
+	[
+		'an envelope that says nothing of success',
+		[event({ http_status_code: 200, data: { answer: 'q' } }), event('[DONE]')],
+	],
+	[
+		'a reason of failure after text',
+		[event({ delta: 'a' }), event(envelope({ reason: 'agent_failed' })), event('[DONE]')],
+	],
+])('%s is no success', (_, events) => {
+	expect(read(standard, events)).toMatchObject({ ok: false, failure: { mayHaveRun: true } });
+});
+
+test('usage and an interrupt may follow a whole answer', () => {
+	const asked = { id: 'i', kind: 'question', name: 'n', question: 'Sure?' };
+	const events = [event(envelope({ answer: 'ab' })), event({ usage: { n: 1 } }), event({ interrupt: asked })];
+	expect(read(standard, events)).toMatchObject({
+		ok: true,
+		value: { text: 'ab', usage: { n: 1 }, interrupts: [{ kind: 'question', tool: '', question: 'Sure?' }] },
+	});
+});
+
 test('an agent that began to answer has run, whatever comes then', () => {
 	const events = [
 		event({ delta: 'x' }),
