@@ -311,6 +311,10 @@ describe('with an idempotency key', () => {
 		const first = await stage.run([asked()], parameters, { id: 'a' });
 		const mapped = stage.tables.rows('flow_agent_sessions');
 		expect(mapped).toHaveLength(1);
+		// The same key may stand for a task as well.
+		expect(new Set(stage.tables.rows('flow_task_ledger').map(({ scope }) => scope))).toEqual(
+			new Set(['agent']),
+		);
 		const other = { id: 'b', account: { invokePath: '/api/agents/Invoke?of=another' } };
 		const second = await stage.run([asked()], parameters, other);
 		expect(second.error?.message).toContain('was used by execution');

@@ -104,6 +104,19 @@ test('an answer that is not the JSON that was asked for is paid for, and counts'
 	]);
 });
 
+test.each([
+	['broke off', '[words: 9] [cut after: 4]', undefined, 1],
+	['did not come in time', SAY, { kind: 'hang' }, 1],
+	['was refused', SAY, { kind: 'code', code: 40_000 }, 0],
+] as const)('an answer that %s counts where it may be billed', async (_, say, fault, untold) => {
+	if (fault) stage.platform.faults.add({ on: 'chat', ...fault });
+	const options = { timeoutSeconds: 1, tokenBudget: 1_000 };
+	const run = await stage.run(sayings(say), { options }, CONTINUE);
+	expect(run.output(NODE_NAME)[0]?.json.error).toBeDefined();
+	const said = /(\d+) answer\(s\) told nothing of their tokens/.exec(hintsOf(run))?.[1];
+	expect(Number(said ?? 0)).toBe(untold);
+});
+
 test('without token counts nothing is guessed: all is asked, and a hint says so', async () => {
 	const options = { tokenBudget: 1, includeUsage: false };
 	const run = await stage.run(sayings(SAY, SAY), { options });

@@ -69,6 +69,21 @@ async function run(
 	return await stage.harness.run({ workflow, items, credentials, executeWorkflow });
 }
 
+test('no account reads the key of another one in an error, not even without what all keys begin with', async () => {
+	const { anna = '', ben = '' } = keys;
+	const msg = `known keys: ${ben}, ${ben.slice(3)}, ${anna.slice(3)}`;
+	stage.platform.faults.add({ on: 'submit', kind: 'code', msg });
+	const done = await run(itemsOf(['anna', 'ben']), {}, CONTINUE);
+	const errors = done
+		.output(NODE_NAME)
+		.map(({ json: { error, message, details } }) => JSON.stringify([error, message, details]));
+	expect(errors).toHaveLength(2);
+	for (const error of errors) {
+		expect(error).toContain('known keys');
+		for (const key of [anna, ben]) expect(error).not.toContain(key.slice(3));
+	}
+});
+
 /** Which account made the task of each item, by the prompt that it was made with. */
 function makers(): Record<string, string> {
 	const { tasks } = stage.platform.books();

@@ -58,6 +58,19 @@ test('Max Failures finishes what runs and submits no more', async () => {
 	expect(stage.platform.books().tasksMade).toBeLessThan(15);
 });
 
+test.each([
+	['error', 1],
+	['returnStatus', 3],
+])(
+	'a task that stands still counts for Max Failures where "On Timeout" is %s',
+	async (onTimeout, submits) => {
+		stage.platform.faults.add({ on: 'submit', kind: 'stuckTask', times: 1 });
+		const options = { maxInFlight: 1, maxFailures: 1, noProgressMinutes: 0.04, onTimeout };
+		await stage.run(prompts(3), { options }, CONTINUE);
+		expect(stage.platform.books().tasksMade).toBe(submits);
+	},
+);
+
 test('Max Tasks in Flight is kept', async () => {
 	await stage.run(prompts(12), { options: { maxInFlight: 3, progressChannel: 'polling' } });
 	const { polls, tasksMade } = stage.platform.books();

@@ -286,6 +286,19 @@ describe('a key', () => {
 		expect(done.output(NODE_NAME, 0)).toHaveLength(2);
 	});
 
+	test.each([
+		['node', /^task \S+ \S+$/],
+		['project', /^task$/],
+	])('has rows that name what they are for and who made them; scope %s', async (idempotencyScope, scope) => {
+		const done = await run([order()], { idempotencyScope });
+		const rows = tables.rows(LEDGER);
+		expect(rows.length).toBeGreaterThan(0);
+		for (const row of rows) {
+			expect(row.scope).toMatch(scope);
+			expect(row.executionId).toBe(done.executionId);
+		}
+	});
+
 	test('cannot be kept where there is no table, so nothing is sent', async () => {
 		const none = await run([order()], {}, { executeWorkflow: noDataTables });
 		expect(none.error?.message).toContain('no Data Tables');

@@ -247,6 +247,19 @@ describe('runTasks: a batch', () => {
 		expect(notes.sort()).toEqual(['0 t-1 @0', '1 spoiled', '1 t-2 @0', '2 unclear']);
 	});
 
+	it.each([
+		[3, 'done', 0],
+		[4, 'taskFailed', 1],
+		[5, 'taskDenied', 1],
+	])('lets a task that ended without a result be made again: status %d', async (status, kind, times) => {
+		const { clock, platform, run } = scene();
+		platform.courseOf = () => course(1_000, { status });
+		const record = { submitted: jest.fn(), unclear: jest.fn(), spoiled: jest.fn() };
+		const outcomes = await clock.run(run([submitJob(0, { record, wantsFiles: false })]));
+		expect(kinds(outcomes)).toEqual([kind]);
+		expect(record.spoiled).toHaveBeenCalledTimes(times);
+	});
+
 	it('says of a submit without an answer that a task may exist', async () => {
 		const { clock, platform, run } = scene();
 		platform.submitFails = () => UNCLEAR;
