@@ -69,7 +69,7 @@ export function createOutbox({ clock, transmit, isHeldOff, onLost }: OutboxParts
 			}
 			if (waiting.length === 0 && transmit(text)) return;
 			if (waitingChars + text.length > MAX_WAITING_CHARS) {
-				onLost([name], 'too much waits for the connection already');
+				onLost([name], 'the send queue is full');
 				return;
 			}
 			waiting.push({ text, name, giveUpAtMs: clock.now() + KEPT_MS });

@@ -138,7 +138,7 @@ export function composeReply(
 	if (!isJsonObject(filled)) return fail('what the Reply Frame makes of the item is not a JSON object');
 	const rounded = roundedIn(filled);
 	if (rounded !== undefined) {
-		return fail(`it holds the number ${rounded}, whose last digits n8n rounds; pass it on as text`);
+		return fail(`it contains the number ${rounded}, which n8n rounds; pass it on as text`);
 	}
 	return writeReply(redactJson(filled, known), replyPath, correlation);
 }

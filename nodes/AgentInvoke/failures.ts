@@ -219,7 +219,7 @@ function explainBusy({ text, status, sparesOthers, details }: Of<'busy'>, call: 
 		return {
 			kind: 'refused',
 			message: 'This session is busy with another message',
-			advice: `A session takes one message at a time, and this one was not taken. Run the item again once the other has its answer. The platform said: ${said}`,
+			advice: `A session handles one message at a time; this one was rejected. Run the item again once the other has its answer. The platform said: ${said}`,
 			details,
 		};
 	}

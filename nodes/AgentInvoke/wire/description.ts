@@ -71,7 +71,7 @@ export interface Wire {
 		readonly notRun: readonly string[];
 		readonly sessionUnknown: readonly string[];
 		readonly tokenRefused: readonly string[];
-		/** What a refusal may consist of where the agent has not run. */
+		/** Fields that a refusal may contain where the agent has not run. */
 		readonly only: readonly string[];
 	};
 	readonly upload: {

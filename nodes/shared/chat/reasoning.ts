@@ -138,7 +138,7 @@ const REFUSALS = {
 		),
 	none: (name: string) =>
 		badInput(
-			`${name} takes no reasoning switch`,
+			`${name} has no reasoning switch`,
 			'Set "Reasoning" to Default, or choose another model or another "Reasoning Control".',
 		),
 	unknown: (name: string) =>

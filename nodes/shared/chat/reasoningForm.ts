@@ -7,13 +7,13 @@ const SENT_BY_TABLE: Readonly<Record<'on' | 'off', Readonly<Record<ReasoningCont
 		enable_thinking: 'Sends <code>enable_thinking: true</code> to this model.',
 		thinking: 'Sends <code>thinking: { "type": "enabled" }</code> to this model.',
 		always: 'Nothing is sent: this model always reasons.',
-		none: 'This model takes no reasoning switch. Choose Default.',
+		none: 'This model has no reasoning switch. Choose Default.',
 	},
 	off: {
 		enable_thinking: 'Sends <code>enable_thinking: false</code> to this model.',
 		thinking: "This model's reasoning can be switched on, but not off. Choose Default or another model.",
 		always: 'This model always reasons: it cannot be switched off. Choose Default or another model.',
-		none: 'This model takes no reasoning switch. Choose Default.',
+		none: 'This model has no reasoning switch. Choose Default.',
 	},
 };
 

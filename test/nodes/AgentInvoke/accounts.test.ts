@@ -55,6 +55,21 @@ test('each item talks to its own agent, and is answered in the order of the item
 	expect(stage.platform.books().agentRefusals).toEqual({});
 });
 
+test('no agent reads the token of another one in an error, not even without what all tokens begin with', async () => {
+	const tokens = Object.values(agents).map(({ token }) => token);
+	const bare = tokens.map((token) => token.slice(token.indexOf('_') + 1));
+	stage.platform.faults.add({ on: 'invoke', kind: 'code', code: 40_000, msg: `known: ${bare.join(', ')}` });
+	const outcome = await run(itemsOf('anna', 'ben'), {}, CONTINUE);
+	const errors = outcome
+		.output(NODE_NAME)
+		.map(({ json: { error, message, details } }) => JSON.stringify([error, message, details]));
+	expect(errors).toHaveLength(2);
+	for (const error of errors) {
+		expect(error).toContain('known: ');
+		for (const secret of bare) expect(error).not.toContain(secret);
+	}
+});
+
 test('one session key stands for a session of each agent, also in the next execution', async () => {
 	const first = sessionsOf(await run(itemsOf(...TURNS), MAPPED));
 	expect(new Set(first).size).toBe(2);

@@ -184,7 +184,8 @@ describe('hosts of our own', () => {
 				response.on('close', () => {
 					clearInterval(more);
 				});
-			} else response.end(png);
+			} else if (request.url?.startsWith('/empty')) response.end();
+			else response.end(png);
 		}).listen(0);
 		base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 	});
@@ -220,6 +221,19 @@ describe('hosts of our own', () => {
 		for (const error of errors) expect(error).toContain('must not reach into the network of this n8n');
 		expect(errors.at(-1)).toContain('it redirects to localhost');
 		expect(seen).toEqual([]);
+	});
+
+	test('an empty text is a file, an empty picture is none', async () => {
+		const items = ['empty/notes.txt', 'empty/a.png'].map((path) => ({
+			json: { finalFiles: `${base}/${path}` },
+		}));
+		const run = await stage.run(items, { resource: 'file', operation: 'download' }, CONTINUE);
+		const [note] = run.output(NODE_NAME);
+		expect(note?.binary?.data).toMatchObject({ fileName: 'notes_1.txt', mimeType: 'text/plain' });
+		expect(note && (await run.binary(note, 'data')).byteLength).toBe(0);
+		expect(run.output(NODE_NAME, 1).map(({ json }) => json.error)).toEqual([
+			expect.stringContaining('the file is empty'),
+		]);
 	});
 
 	test('a web page is not a file, an endless file is cut, a file without a type gets one', async () => {

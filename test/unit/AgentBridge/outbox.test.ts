@@ -89,7 +89,7 @@ test('there is an end to what waits', () => {
 	const at = scene();
 	at.isUp = false;
 	for (let i = 0; i < 6; i++) at.outbox.send('x'.repeat(10_000_000), `${i}`);
-	expect(at.lost).toEqual(['5: too much waits for the connection already']);
+	expect(at.lost).toEqual(['5: the send queue is full']);
 	at.isUp = true;
 	at.outbox.flush();
 	at.isUp = false;
