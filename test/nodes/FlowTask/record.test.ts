@@ -89,10 +89,19 @@ test('a failed task is recorded with its reason, and the secret in it is hidden'
 	expect(JSON.stringify(tables.rows(TABLE))).not.toContain(stage.platform.apiKey);
 });
 
-test('a run that is stopped while all tasks wait leaves every ID in the table', async () => {
+test('a run that is stopped before its first rows are written leaves every ID in the table', async () => {
+	const stopped = Promise.withResolvers<undefined>();
+	let held = 0;
+	tables.before = async (operation) => {
+		if (!operation.startsWith('insert')) return;
+		held++;
+		await stopped.promise;
+	};
 	const live = await start(prompts(30));
-	await until(() => made().size === 30);
+	await until(() => made().size === 30 && held > 0);
+	expect(recorded().size).toBe(0);
 	live.cancel();
+	stopped.resolve(undefined);
 	await live.done;
 	await until(() => recorded().size === 30, 'the rows', { withinMs: 5_000 });
 	expect(recorded()).toEqual(made());
