@@ -168,6 +168,33 @@ test(
 	ROUND_DEADLINE_MS,
 );
 
+test.each(['arrival', 'strict'])(
+	'twenty keys with five messages each, a second apart and all under load: order %s is that of the calls',
+	async (turnOrder) => {
+		const path = `${SERVICE}_order_${turnOrder}`;
+		await n8n.client.activate(
+			await n8n.client.createWorkflow(askAgent(path, account, { options: { turnOrder } })),
+		);
+		platform.resetBooks();
+		const messagesOf = (key: string): string[] =>
+			[1, 2, 3, 4, 5].map((number) => `${turnOrder} ${key} says ${number} [takes: 300]`);
+		const keys = Array.from({ length: 20 }, (_, index) => `${turnOrder} in order ${index}`);
+		const calls = keys.map(async (key) => {
+			const answers = messagesOf(key).map(async (say, index) => {
+				await sleep(index * 1_000);
+				return await ask({ key, say }, path);
+			});
+			return await Promise.all(answers);
+		});
+		await Promise.all(calls);
+		const { sessions, agentRefusals } = platform.books();
+		const heard = sessions.map(({ messages }) => messages).toSorted();
+		expect(heard).toEqual(keys.map(messagesOf).toSorted());
+		expect(agentRefusals).toEqual({});
+	},
+	ROUND_DEADLINE_MS,
+);
+
 test(
 	'in strict order, too',
 	async () => {
