@@ -180,6 +180,26 @@ test.each(['arrival', 'strict'])(
 	},
 );
 
+test('who was taken for dead while it opened a session says so, and leaves the session of the other', async () => {
+	const options = { timeoutSeconds: 300 };
+	await stage.run([said('makes the table')], MAPPED);
+	stage.tables.before = (operation) => {
+		if (operation.startsWith('update')) throw new Error('SQLITE_BUSY: database is locked');
+	};
+	const slow = stage.run([said('k', 'slow [takes: 60000]')], { ...MAPPED, options });
+	await until(() => stage.tables.rows(TABLE).length === 2);
+	await new Promise((resolve) => setTimeout(resolve, 50_000));
+	stage.tables.edit(TABLE, (row) =>
+		row.sessionKey === 'k' ? { ...row, rowKey: 'of another worker', sessionId: 'other', turns: 1 } : row,
+	);
+	stage.tables.before = () => undefined;
+	const run = await slow;
+	expect(sessionOf(run).id).not.toBe('other');
+	expect(run.output(NODE_NAME)[0]?.json.hint).toMatch(/^The session of this answer is not kept for its key/);
+	const kept = stage.tables.rows(TABLE).filter(({ sessionKey }) => sessionKey === 'k');
+	expect(kept.map(({ sessionId }) => sessionId)).toEqual(['other']);
+}, 60_000);
+
 test('in strict order the turns of a key follow each other, and the line is left empty', async () => {
 	const calls = Array.from({ length: 12 }, (_, i) => said(`k${i % 3}`, `${i} [takes: 40]`));
 	const options = { turnOrder: 'strict' };
