@@ -1,6 +1,7 @@
 import { harnessWorkflowId } from '../harness/dataTables';
 import { NODE_NAME, stopwatch, type HarnessRun, type ItemInput } from '../harness';
 import { noDataTables } from '../harness/dataTables';
+import { everythingSaid } from '../harness/stage';
 import { until } from '../../until';
 import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
 
@@ -327,6 +328,18 @@ test.each([MAPPED, { operation: 'forgetSession', forgetKey: '={{ $json.key }}' }
 		expect(run.error?.description).toMatch(/Nothing was sent\..*"By ID" or "New Each Time"/);
 	},
 );
+
+test('what n8n says of its table is told without the token', async () => {
+	const { agentToken } = stage.platform;
+	stage.tables.before = () => {
+		throw new Error(`the value "${agentToken}" is too long for a column`);
+	};
+	const run = await stage.run([said('k')], MAPPED);
+	expect(run.error?.message).toBeDefined();
+	expect(everythingSaid(run)).toContain('is too long for a column');
+	expect(everythingSaid(run)).not.toContain(agentToken);
+	expect(stage.platform.books().invocations).toEqual([]);
+});
 
 test('where the table is full, nothing is sent for keys without a session', async () => {
 	stage.tables.before = (operation) => {
