@@ -27,18 +27,19 @@ function detailsOf(run: HarnessRun, item = 0): JsonObject {
 	return json.details as JsonObject;
 }
 
+// A letter at the end might be held back for a moment, as the beginning of a secret.
 test.each(['webhook', 'manual'] as const)(
 	'in mode %s the answer is passed on as it is written',
 	async (mode) => {
-		const run = await stage.run(sayings('[answer: one two three] [chunks: 3]'), STREAM, {
+		const run = await stage.run(sayings('[answer: one two three!] [chunks: 3]'), STREAM, {
 			mode,
 			streaming: true,
 		});
 		const chunks = chunksOf(run);
 		expect(chunks.length).toBe(5);
-		expect(chunks.slice(1, -1).join('')).toBe('one two three');
+		expect(chunks.slice(1, -1).join('')).toBe('one two three!');
 		expect([chunks[0], chunks.at(-1)]).toEqual(['<begin>', '<end>']);
-		expect(run.output(NODE_NAME)[0]?.json.answer).toBe('one two three');
+		expect(run.output(NODE_NAME)[0]?.json.answer).toBe('one two three!');
 	},
 );
 
@@ -102,14 +103,14 @@ test('a retry does not say once more what was heard in the first try', async () 
 test('what is not streamed is said all the same, an interrupt by its question', async () => {
 	for (const stream of [true, false]) {
 		const run = await stage.run(
-			sayings('[answer: whole] [no deltas]', '[question: sure?]'),
+			sayings('[answer: whole!] [no deltas]', '[question: sure?]'),
 			{ stream },
 			{
 				mode: 'webhook',
 				streaming: true,
 			},
 		);
-		expect(chunksOf(run)).toEqual(['<begin>', 'whole', '<end>', '<begin>', 'sure?', '<end>']);
+		expect(chunksOf(run)).toEqual(['<begin>', 'whole!', '<end>', '<begin>', 'sure?', '<end>']);
 	}
 });
 
