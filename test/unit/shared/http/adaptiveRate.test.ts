@@ -129,6 +129,25 @@ test('executions of a process share what is known of the account', () => {
 	expect(refused.median).toBeLessThan(0.15);
 });
 
+/** Processes know nothing of each other: each finds its share of the limit by itself. */
+test.each([
+	[2, 2, UNTOLD, 1.4],
+	[2, 5, IN_SECONDS, 1.2],
+	[4, 5, UNTOLD, 1.9],
+	[4, 10, IN_SECONDS, 1.3],
+])('%d processes on one account, %d a second', (executions, rate, retryAfter, most) => {
+	const world: World = {
+		items: 400 / executions,
+		executions,
+		isApart: true,
+		limit: () => bucket(rate),
+		retryAfter,
+	};
+	const { time, refused } = tried(world, (400 / rate) * WITH_POLLS);
+	expect(time.median).toBeLessThan(most);
+	expect(refused.median).toBeLessThan(0.2);
+});
+
 test('a platform that refuses everything for a minute is asked now and then, and fast again after it', () => {
 	const limit: World['limit'] = (_, startMs) =>
 		changing(changing(bucket(10), NOTHING, startMs + 10_000), bucket(10), startMs + 70_000);

@@ -104,6 +104,8 @@ export interface World {
 	readonly jitterMs?: number;
 	/** Executions on the account, each with so many items. */
 	readonly executions?: number;
+	/** Whether each execution is in a process of its own, which knows nothing of the others. */
+	readonly isApart?: boolean;
 	readonly requestsPerSecond?: number;
 }
 
@@ -131,7 +133,6 @@ interface Waiting {
 }
 
 class Run {
-	private readonly rate = new AdaptiveRate();
 	private readonly limit: Limit;
 	private readonly events: Array<{ readonly atMs: number; readonly act: () => void }> = [];
 	private nowMs: number;
@@ -153,7 +154,9 @@ class Run {
 	}
 
 	toEnd(): Ran {
-		for (let count = this.world.executions ?? 1; count > 0; count--) this.execution();
+		const { executions = 1, isApart } = this.world;
+		const shared = new AdaptiveRate();
+		for (let count = executions; count > 0; count--) this.execution(isApart ? new AdaptiveRate() : shared);
 		while (this.left > 0 && this.nowMs - this.startMs < LONGEST_MS) {
 			const event = this.events.shift();
 			if (!event) throw new Error('Nothing happens any more');
@@ -169,7 +172,7 @@ class Run {
 		this.events.splice(index, 0, { atMs, act });
 	}
 
-	private execution(): void {
+	private execution(rate: AdaptiveRate): void {
 		const lanes = { work: [] as Waiting[], watch: [] as Waiting[] };
 		const spacingMs = 1_000 / (this.world.requestsPerSecond ?? 100);
 		let items = this.world.items;
@@ -181,14 +184,14 @@ class Run {
 			const ownMs = Math.max(this.nowMs, ownNextMs);
 			ownNextMs = ownMs + spacingMs;
 			const tryToStart = (): void => {
-				const reservation = this.rate.reserve(lane, this.nowMs);
+				const reservation = rate.reserve(lane, this.nowMs);
 				this.at(Math.ceil(reservation.startMs), () => {
-					if (!this.rate.isValid(reservation)) {
+					if (!rate.isValid(reservation)) {
 						tryToStart();
 						return;
 					}
 					lanes[lane].shift();
-					this.exchange(first, () => request(first));
+					this.exchange(rate, first, () => request(first));
 					nextOf(lane);
 				});
 			};
@@ -200,7 +203,7 @@ class Run {
 		};
 		const submit = (): void => {
 			if (items-- <= 0) return;
-			const leave = this.rate.expect('work');
+			const leave = rate.expect('work');
 			request({
 				lane: 'work',
 				done: () => {
@@ -218,16 +221,16 @@ class Run {
 		poll();
 	}
 
-	private exchange({ done }: Waiting, again: () => void): void {
+	private exchange(rate: AdaptiveRate, { done }: Waiting, again: () => void): void {
 		const { jitterMs = 100, latencyMs: [least, most] = [50, 150], retryAfter = UNTOLD } = this.world;
-		const started = this.rate.start(this.nowMs);
+		const started = rate.start(this.nowMs);
 		this.at(this.nowMs + this.random() * jitterMs, () => {
 			this.asked++;
 			if (this.limit.admit(this.nowMs, this.underWay)) {
 				this.underWay++;
 				this.at(this.nowMs + least + this.random() * (most - least), () => {
 					this.underWay--;
-					this.rate.answered(started, this.nowMs);
+					rate.answered(started, this.nowMs);
 					done();
 				});
 				return;
@@ -235,7 +238,7 @@ class Run {
 			this.refused++;
 			const askedMs = retryAfter(this.limit.nextMs(this.nowMs), this.nowMs);
 			this.at(this.nowMs + REFUSAL_MS, () => {
-				this.rate.refused(started, this.nowMs, askedMs);
+				rate.refused(started, this.nowMs, askedMs);
 				again();
 			});
 		});
