@@ -238,7 +238,8 @@ export class AdaptiveRate {
 		const leastPerSecond = isKnown ? Math.max(this.perSecond / 2, 1_000 / LONGEST_SPACING_MS) : 1;
 		this.trial = isMostly
 			? undefined
-			: { rateBefore: this.perSecond, refusedBefore: refusedSinceChange / sinceChange };
+			: // Of a whole window: the first request since the change, refused by chance, is no share.
+				{ rateBefore: this.perSecond, refusedBefore: 1 - lately.acceptedCount / lately.count };
 		if (isMostly) this.holdWindows = 1;
 		this.change(Math.max(leastPerSecond, MARGIN * acceptedPerSecond));
 	}
