@@ -21,18 +21,20 @@ export async function keepAliveById(
 	if (!read.ok) return ok(undefined);
 	const nowMs = clock.wallNow();
 	// Two agents may number their sessions alike.
-	const rows = read.value.filter(
-		(row) => row.agent === agent && Number(row.expiresAtMs) > nowMs && textOrNumber(row.rowKey) !== '',
+	const rows = read.value.filter((row) => row.agent === agent && Number(row.expiresAtMs) > nowMs);
+	const touched = await table.swap(
+		rows.map((row) => ({
+			where: { entryKey: row.entryKey ?? null, sessionId: row.sessionId ?? null },
+			cells: {
+				workflowId,
+				lastExecutionId: executionId,
+				lastUsedAt: new Date(nowMs).toISOString(),
+				turns: (Number(row.turns) || 0) + (turns.get(textOrNumber(row.sessionId)) ?? 0),
+				expiresAtMs: expiryAfter(row, nowMs),
+			},
+		})),
 	);
-	if (rows.length === 0) return ok(undefined);
-	const touched = rows.map((row): TableRow => ({
-		rowKey: textOrNumber(row.rowKey),
-		...{ workflowId, lastExecutionId: executionId },
-		lastUsedAt: new Date(nowMs).toISOString(),
-		turns: (Number(row.turns) || 0) + (turns.get(textOrNumber(row.sessionId)) ?? 0),
-		expiresAtMs: expiryAfter(row, nowMs),
-	}));
-	return await table.update('rowKey', touched);
+	return touched.ok ? ok(undefined) : touched;
 }
 
 /** The lifetime is an option of who opened the session: it begins anew. */

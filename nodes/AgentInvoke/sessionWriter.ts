@@ -1,11 +1,11 @@
-import { randomUUID } from 'crypto';
-
 import type { Clock } from '../shared/run/clock';
 import { keyText, NEVER_MS, storable } from '../shared/dataTable/cells';
-import type { DataTable, TableRow } from '../shared/dataTable/table';
+import { UNOWNED } from '../shared/dataTable/lockRows';
+import type { CellValue, DataTable, TableRow } from '../shared/dataTable/table';
+import type { Lease, TableLock } from '../shared/dataTable/tableLock';
 import { ok, type Result } from '../shared/errors/failure';
 import { createBatcher, type Batcher } from '../shared/run/batcher';
-import type { KeyRows, StoredSession } from './sessionRows';
+import { textOrNumber } from '../shared/text/textOf';
 
 export interface SessionSettings {
 	/** Which agent the sessions belong to. Never the token: a new token would lose all of them. */
@@ -17,36 +17,37 @@ export interface SessionSettings {
 }
 
 /** The session of a key as this run knows it. */
-export interface Mapping extends StoredSession {
-	/** Turns that its row lacks. */
+export interface Mapping {
+	readonly sessionId: string;
+	/** The session that the row of the key has, as it stands there; undefined if there was none. */
+	readonly stored: CellValue | undefined;
+	/** Turns that the row has. */
+	readonly turns: number;
+	/** Turns that it lacks. */
 	readonly added: number;
-	/** Whether the table knows the session. */
-	readonly isStored: boolean;
 }
 
-/**
- * - `insert`: a row of its own
- * - `settle`: the claim of `owner` becomes the row; `isLate` if others may have taken it for one of the dead
- * - `replace`: all rows of the key get another session, and the claim of `owner` goes
- * - `touch`: the session stays as it is: another execution may have changed it meanwhile
- */
-export type Change =
-	| { readonly kind: 'insert' | 'touch' }
-	| { readonly kind: 'replace'; readonly owner: string | undefined }
-	| { readonly kind: 'settle'; readonly owner: string; readonly isLate: boolean };
+/** Whether the table has the session that the run knows. */
+export function isStored({ sessionId, stored }: Mapping): boolean {
+	return textOrNumber(stored).trim() === storable(sessionId).trim();
+}
+
+/** A key whose row this run holds. */
+export interface HeldKey {
+	readonly lease: Lease;
+	/** It is held until the turn is over, whatever is written before. */
+	readonly isStrict: boolean;
+}
 
 export interface WriterParts {
 	readonly table: DataTable;
+	readonly lock: TableLock;
 	readonly clock: Clock;
 	readonly mappings: Map<string, Mapping>;
+	readonly held: Map<string, HeldKey>;
 	readonly entryKey: (key: string) => string;
-	/** What the table says of keys that others may have taken over, without the rows of `ignored`, which are one's own. */
-	readonly look: (
-		keys: readonly string[],
-		ignored: ReadonlySet<string>,
-	) => Promise<Result<ReadonlyMap<string, KeyRows>>>;
-	/** Told of a key whose session was not written, because another execution has opened one meanwhile. */
-	readonly dropped: (key: string) => void;
+	/** Told of a key whose row another execution has taken over, or somebody deleted: nothing was written. */
+	readonly lost: (key: string) => Promise<void>;
 	/** Whether a write of new rows also removes expired ones. */
 	readonly isSweepDue: () => boolean;
 }
@@ -58,13 +59,16 @@ const WRITE_WITHIN_MS = 500;
 const REPEAT_MS = 5_000;
 const LAST_PAUSES_MS = [500, 1_000, 2_000];
 
-type Entry = readonly [key: string, change: Change];
+/** A row to write for a key, made with all that is known by then. */
+interface Change {
+	readonly key: string;
+	readonly mapping: Mapping;
+	readonly row: TableRow;
+}
 
 /** Writes what a run learns of sessions: in batches, and one after the other, so that the last word stays. */
 export class SessionWriter {
-	private readonly pending = new Map<string, Change>();
-	/** Whether others may have opened a session that this run opened as well. */
-	hasLate = false;
+	private readonly pending = new Set<string>();
 	private readonly ending = new AbortController();
 	private readonly batches: Batcher<string, Result<undefined>>;
 	private readonly writes: Array<Promise<Result<undefined>>> = [];
@@ -81,31 +85,19 @@ export class SessionWriter {
 		this.batches = createBatcher(parts.clock, WRITE_WITHIN_MS, write, this.ending.signal);
 	}
 
-	/** Writes a change within a second. Rows are made at the time of writing, with all that is known by then. */
-	later(key: string, change: Change): void {
-		if (change.kind === 'settle' && change.isLate) this.hasLate = true;
-		const before = this.pending.get(key);
-		if (!before || before.kind === 'touch') this.pending.set(key, change);
-		else if ('owner' in change && change.owner !== undefined) void this.remove([change.owner]);
+	/** Writes what is known of a key within a second. */
+	later(key: string): void {
+		this.pending.add(key);
 		this.writes.push(this.batches.add(key));
 	}
 
 	/** Writes what is unwritten of these keys, and what waits to be written. */
 	async now(keys: Iterable<string>): Promise<Result<undefined>> {
-		for (const key of keys) {
-			const { added = 0 } = this.parts.mappings.get(key) ?? {};
-			if (added > 0 && !this.pending.has(key)) this.pending.set(key, { kind: 'touch' });
-		}
+		const { mappings, held } = this.parts;
+		for (const key of keys) if (mappings.get(key)?.added || held.has(key)) this.pending.add(key);
 		const written = this.writeInTurn();
 		this.writes.push(written);
 		return await written;
-	}
-
-	/** Removes rows by their `rowKey`, in the background. */
-	remove(rowKeys: readonly string[]): Promise<Result<undefined>> {
-		const removed = this.parts.table.remove('rowKey', rowKeys);
-		this.writes.push(removed);
-		return removed;
 	}
 
 	/** Ends the waiting for more. @returns what became of all writes */
@@ -135,69 +127,82 @@ export class SessionWriter {
 	}
 
 	private async writeAll(): Promise<Result<undefined>> {
-		const before = new Map(this.parts.mappings);
-		const entries = await this.takePending();
-		const { table, clock, isSweepDue } = this.parts;
-		const rowsOf = (...kinds: ReadonlyArray<Change['kind']>): TableRow[] =>
-			entries.flatMap((entry) => (kinds.includes(entry[1].kind) ? [this.row(entry)] : []));
-		const inserts = rowsOf('insert');
-		const settled = rowsOf('settle');
-		const others = rowsOf('replace', 'touch');
-		const steps = [
-			async () => (inserts.length > 0 ? await table.insert(inserts) : ok(undefined)),
-			async () => (settled.length > 0 ? await table.update('rowKey', settled) : ok(undefined)),
-			async () => (others.length > 0 ? await table.update('entryKey', others) : ok(undefined)),
-		];
-		for (const step of steps) {
-			const done = await step();
-			if (done.ok) continue;
-			this.putBack(entries, before);
-			return done;
-		}
-		this.markStored(entries);
-		const leftOver = entries.flatMap(([, change]) => (change.kind === 'replace' ? (change.owner ?? []) : []));
-		if (leftOver.length > 0) void this.remove(leftOver);
-		if (inserts.length + settled.length === 0 || !isSweepDue()) return ok(undefined);
-		return await table.removeBelow('expiresAtMs', clock.wallNow());
-	}
-
-	/** Without late ones whose key has got another session meanwhile: that one counts. */
-	private async takePending(): Promise<Entry[]> {
-		const entries = [...this.pending];
-		this.pending.clear();
-		const late = entries.flatMap(([key, change]) =>
-			change.kind === 'settle' && change.isLate ? [{ key, owner: change.owner }] : [],
-		);
-		if (late.length === 0) return entries;
-		const seen = await this.parts.look(
-			late.map(({ key }) => key),
-			new Set(late.map(({ owner }) => owner)),
-		);
-		if (!seen.ok) return entries;
-		return entries.filter(([key, change]) => {
-			if (change.kind !== 'settle' || !change.isLate) return true;
-			const { session, claimId } = seen.value.get(key) ?? {};
-			if (!session && claimId === undefined) return true;
-			void this.remove([change.owner]);
-			this.parts.dropped(key);
-			if (session) this.parts.mappings.set(key, { ...session, added: 0, isStored: true });
-			return false;
-		});
-	}
-
-	/** What was not written is written with the next batch, unless more is known by then. */
-	private putBack(entries: readonly Entry[], before: ReadonlyMap<string, Mapping>): void {
-		this.hasFailed = true;
-		const { mappings } = this.parts;
-		for (const [key, change] of entries) {
-			const later = this.pending.get(key);
-			if (!later || later.kind === 'touch') this.pending.set(key, change);
+		const { mappings, held, table, clock, isSweepDue } = this.parts;
+		const changes = [...this.pending].flatMap((key): Change[] => {
 			const mapping = mappings.get(key);
-			const unwritten = before.get(key)?.added ?? 0;
-			if (mapping)
-				mappings.set(key, { ...mapping, added: mapping.added + unwritten, turns: mapping.turns - unwritten });
+			return mapping ? [{ key, mapping, row: this.row(key, mapping) }] : [];
+		});
+		this.pending.clear();
+		const leased = changes.filter(({ key }) => held.has(key));
+		const others = changes.filter(({ key }) => !held.has(key));
+		const added = others.filter(({ mapping }) => mapping.stored === undefined);
+		const changed = others.filter(({ mapping }) => mapping.stored !== undefined);
+		const done = [
+			...(await Promise.all(leased.map(async (change) => await this.release(change)))),
+			await this.write(
+				added,
+				async () => await table.insert(added.map(({ row }) => ({ ...row, ...UNOWNED }))),
+			),
+			// Of a session that another execution has replaced meanwhile nothing is to be written.
+			await this.write(
+				changed,
+				async () =>
+					await table.swap(
+						changed.map(({ row: { entryKey = '', ...cells }, mapping: { stored = null } }) => ({
+							where: { entryKey, sessionId: stored },
+							cells,
+						})),
+					),
+			),
+		];
+		const failed = done.find(({ ok: isOk }) => !isOk);
+		if (failed) {
+			this.hasFailed = true;
+			void this.writeAgain();
+			return failed;
 		}
-		void this.writeAgain();
+		const isNew = leased.some(({ mapping }) => mapping.stored === undefined) || added.length > 0;
+		if (!isNew || !isSweepDue()) return ok(undefined);
+		return await table.removeBelow('expiresAtMs', clock.wallNow(), { owner: UNOWNED.owner });
+	}
+
+	/** Writes into the row that is held, and gives it back unless the turn goes on. */
+	private async release(change: Change): Promise<Result<undefined>> {
+		const { key, row } = change;
+		const { lock, held, lost } = this.parts;
+		const holds = held.get(key);
+		if (!holds) return ok(undefined);
+		const { entryKey, ...cells } = row;
+		const isWritten = ({ sessionId }: TableRow): boolean => sessionId === row.sessionId;
+		const released = await lock.release(holds.lease, cells, isWritten, holds.isStrict);
+		if (!released.ok) {
+			this.pending.add(key);
+			return released;
+		}
+		if (released.value === 'lost') {
+			held.delete(key);
+			await lost(key);
+			return ok(undefined);
+		}
+		// Until now it would have gone with its row.
+		if (holds.isStrict) held.set(key, { ...holds, lease: { ...holds.lease, isNew: false } });
+		else held.delete(key);
+		this.markStored(change);
+		return ok(undefined);
+	}
+
+	/** What was not written is written with the next batch, with what more is known by then. */
+	private async write(
+		changes: readonly Change[],
+		work: () => Promise<Result<unknown>>,
+	): Promise<Result<undefined>> {
+		if (changes.length === 0) return ok(undefined);
+		const done = await work();
+		for (const change of changes) {
+			if (done.ok) this.markStored(change);
+			else this.pending.add(change.key);
+		}
+		return done.ok ? ok(undefined) : done;
 	}
 
 	private async writeAgain(): Promise<void> {
@@ -208,28 +213,29 @@ export class SessionWriter {
 		if (this.pending.size > 0) this.writes.push(this.writeInTurn());
 	}
 
-	private markStored(entries: readonly Entry[]): void {
+	private markStored({ key, mapping, row }: Change): void {
 		const { mappings } = this.parts;
-		for (const [key, { kind }] of entries) {
-			const mapping = mappings.get(key);
-			if (mapping && kind !== 'touch') mappings.set(key, { ...mapping, isStored: true });
-		}
+		const now = mappings.get(key);
+		if (!now) return;
+		const { sessionId: stored = '' } = row;
+		const isSame = now.sessionId === mapping.sessionId;
+		const counted = isSame ? { turns: now.turns + mapping.added, added: now.added - mapping.added } : {};
+		mappings.set(key, { ...now, ...counted, stored });
 	}
 
-	private row([key, change]: Entry): TableRow {
-		const { mappings, clock, entryKey } = this.parts;
+	private row(key: string, { sessionId, turns, added }: Mapping): TableRow {
+		const { clock, entryKey } = this.parts;
 		const { agent, workflowId, executionId, ttlMs } = this.settings;
-		const { sessionId = '', turns: known = 0, added = 0, isStored = false } = mappings.get(key) ?? {};
-		const turns = known + added;
-		mappings.set(key, { sessionId, turns, added: 0, isStored });
-		const { kind } = change;
 		const nowMs = clock.wallNow();
 		return {
-			...(kind === 'settle' ? { rowKey: change.owner } : { entryKey: entryKey(key) }),
-			...(kind !== 'touch' && { sessionId: storable(sessionId) }),
-			...(kind === 'insert' && { sessionKey: keyText(key), agent, rowKey: randomUUID() }),
-			...{ workflowId, turns, lastExecutionId: executionId },
+			entryKey: entryKey(key),
+			sessionKey: keyText(key),
+			agent,
+			sessionId: storable(sessionId),
+			workflowId,
+			lastExecutionId: executionId,
 			lastUsedAt: new Date(nowMs).toISOString(),
+			turns: turns + added,
 			expiresAtMs: ttlMs > 0 ? nowMs + ttlMs : NEVER_MS,
 		};
 	}

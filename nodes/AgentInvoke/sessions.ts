@@ -2,23 +2,14 @@ import { randomInt } from 'crypto';
 
 import type { Clock } from '../shared/run/clock';
 import { keyText } from '../shared/dataTable/cells';
+import { Sightings } from '../shared/dataTable/heartbeat';
 import type { DataTable, TableRow } from '../shared/dataTable/table';
+import { TableLock, type Acquirer } from '../shared/dataTable/tableLock';
 import { fail, ok, type Result } from '../shared/errors/failure';
-import type { Contender, Sight } from '../shared/idempotency/contest';
 import { textOrNumber } from '../shared/text/textOf';
 import { keepAliveById } from './resumedSessions';
-import { RowKeeper } from './rowKeeper';
-import { SessionClaims } from './sessionClaims';
-import {
-	CLAIM_ROW_LIFE_MS,
-	readKeyRows,
-	sessionEntry,
-	Sightings,
-	type KeyRows,
-	type StoredSession,
-} from './sessionRows';
-import { SessionWriter, type Mapping, type SessionSettings } from './sessionWriter';
-import { StrictOrder, type StrictPlace } from './strictOrder';
+import { sessionEntry, sessionIn, UNOPENED_LIFE_MS, type StoredSession } from './sessionRows';
+import { isStored, SessionWriter, type HeldKey, type Mapping, type SessionSettings } from './sessionWriter';
 import type { Waiting } from './waiting';
 
 export { SESSION_TABLE } from './sessionRows';
@@ -41,17 +32,16 @@ const SWEEP_ONE_IN = 20;
 /** The mapped sessions of one agent in one node run. */
 export class SessionStore {
 	private readonly mappings = new Map<string, Mapping>();
-	/** Keys that others were opening when they were read. */
-	private readonly contested = new Set<string>();
+	/** What was read of keys that have no session. */
+	private readonly unopened = new Map<string, readonly TableRow[]>();
+	/** Keys whose session is being opened here, or whose turn is taken in strict order. */
+	private readonly held = new Map<string, HeldKey>();
 	/** Turns in sessions that were used by their ID. */
 	private readonly resumed = new Map<string, number>();
-	/** Keys whose session another execution opened as well: theirs counts. */
-	private readonly replaced = new Set<string>();
-	private readonly parts: SessionParts;
+	/** Keys whose row another execution took over while it was held, or somebody deleted. */
+	private readonly lost = new Set<string>();
 	private readonly writer: SessionWriter;
-	private readonly keeper: RowKeeper;
-	private readonly claims: SessionClaims;
-	private readonly strictOrder: StrictOrder;
+	private readonly lock: TableLock;
 
 	constructor(
 		private readonly settings: SessionSettings,
@@ -59,31 +49,23 @@ export class SessionStore {
 		private readonly clock: Clock,
 		parts: Partial<SessionParts> = {},
 	) {
-		const usual = { random: Math.random, signal: new AbortController().signal, sightings: new Sightings() };
-		this.parts = { ...usual, isSweepDue: () => randomInt(SWEEP_ONE_IN) === 0, ...parts };
-		const { random, signal, sightings, isSweepDue } = this.parts;
+		const {
+			random = Math.random,
+			signal = new AbortController().signal,
+			sightings = new Sightings(),
+			isSweepDue = () => randomInt(SWEEP_ONE_IN) === 0,
+		} = parts;
+		this.lock = new TableLock({ table, clock, random, signal, sightings });
 		this.writer = new SessionWriter(settings, {
-			...{ table, clock, isSweepDue, mappings: this.mappings },
+			table,
+			clock,
+			isSweepDue,
+			lock: this.lock,
+			mappings: this.mappings,
+			held: this.held,
 			entryKey: (key) => this.entryKey(key),
-			look: async (keys, ignored) => await this.readKeys(keys, ignored),
-			dropped: (key) => this.replaced.add(key),
+			lost: async (key) => await this.learnLoss(key),
 		});
-		const keeper = new RowKeeper(table, clock);
-		this.keeper = keeper;
-		this.claims = new SessionClaims({
-			...{ table, clock, random, signal, keeper },
-			remove: async (rowKeys) => await this.writer.remove(rowKeys),
-			contender: (key) => this.contender(key, () => undefined),
-			isFree: (key) => !this.mappings.has(key) && !this.contested.has(key),
-			found: (key, sight) => {
-				if (sight.kind === 'known') this.learn(key, sight.answer);
-				else this.contested.add(key);
-			},
-		});
-		this.strictOrder = new StrictOrder({ table, clock, random, signal, sightings, keeper }, (key) => ({
-			...this.stamp(key),
-			entryKey: sessionEntry(settings.agent, key, 'turns'),
-		}));
 	}
 
 	/** Reads the sessions of these keys; before that, none is known. */
@@ -91,13 +73,12 @@ export class SessionStore {
 		if (keys.length === 0) return ok(undefined);
 		const read = await this.readKeys(keys);
 		if (!read.ok) return read;
-		const surplus: string[] = [];
-		for (const [key, { session, claimId, surplus: left }] of read.value) {
+		for (const key of keys) {
+			const rows = read.value.get(this.entryKey(key)) ?? [];
+			const session = sessionIn(rows, this.clock.wallNow());
 			if (session) this.learn(key, session);
-			else if (claimId !== undefined) this.contested.add(key);
-			surplus.push(...left);
+			else this.unopened.set(key, rows);
 		}
-		if (surplus.length > 0) void this.writer.remove(surplus);
 		return ok(undefined);
 	}
 
@@ -106,15 +87,31 @@ export class SessionStore {
 		return this.mappings.get(key)?.sessionId ?? '';
 	}
 
-	/** Tells which keys turns will be taken with, in their order, and how many at once. */
-	expect(keys: readonly string[], atOnce: number): void {
-		this.claims.expect(keys, atOnce);
-	}
-
-	/** Waits for the key's turn among all that are taken in strict order, in whatever process. */
-	async lineUp(key: string, waiting: Waiting): Promise<Result<StrictPlace>> {
-		const place = await this.strictOrder.lineUp(key, waiting);
-		return explainTable(place);
+	/**
+	 * Waits for the key's turn among all that are taken in strict order, in whatever process; ends with `release`.
+	 * @returns the session; empty where a new one is to be opened
+	 */
+	async hold(key: string, waiting: Waiting): Promise<Result<string>> {
+		const still = this.held.get(key);
+		if (still) {
+			// The row could not be given back after the turn before.
+			this.held.set(key, { ...still, isStrict: true });
+			return ok(this.find(key));
+		}
+		const acquirer: Acquirer<never> = {
+			...this.acquirer(key, waiting),
+			answer: () => undefined,
+			isOrdered: true,
+		};
+		const acquired = await this.lock.acquire(acquirer);
+		if (!acquired.ok) return explainTable(acquired);
+		if (acquired.value.kind === 'known') return ok('');
+		const { lease } = acquired.value;
+		this.held.set(key, { lease, isStrict: true });
+		const session = sessionIn(lease.rows, this.clock.wallNow());
+		if (session) return ok(this.learn(key, session));
+		this.mappings.delete(key);
+		return ok('');
 	}
 
 	/**
@@ -129,39 +126,33 @@ export class SessionStore {
 		waiting: Waiting,
 		{ isOld = false, voidId = '' }: { readonly isOld?: boolean; readonly voidId?: string } = {},
 	): Promise<Result<string>> {
-		if (await this.claims.has(key)) return ok('');
-		const contender = this.contender(key, waiting.whyStop, voidId);
-		let sight = this.sightFromMemory(key, isOld, voidId);
-		for (let reads = 0; ; reads++) {
-			if (!sight) {
-				const stop = waiting.whyStop();
-				if (stop) return fail(stop);
-				const seen = await this.claims.look(contender, reads);
-				if (!seen.ok) return explainTable(seen);
-				sight = seen.value;
-			}
-			if (sight.kind === 'free') {
-				// Somebody forgot the session that this run knew.
-				if (!voidId) this.mappings.delete(key);
-				const claimed = await this.claims.claim(key, contender);
-				if (!claimed.ok) return explainTable(claimed);
-				if (claimed.value.kind === 'won') return ok('');
-				sight = claimed.value;
-			}
-			if (sight.kind === 'known') return ok(this.learn(key, sight.answer));
-			waiting.pause();
-			sight = undefined;
-		}
+		const known = this.mappings.get(key);
+		const isKnown = known !== undefined && known.sessionId !== voidId;
+		if (this.held.has(key)) return ok(isKnown ? known.sessionId : '');
+		if (isKnown && !(isOld && isStored(known))) return ok(known.sessionId);
+		const unopened = isOld || voidId ? undefined : this.unopened.get(key);
+		const read = unopened ? ok(unopened) : await this.readOne(key);
+		if (!read.ok) return explainTable(read);
+		const acquired = await this.lock.acquire<StoredSession>({
+			...this.acquirer(key, waiting),
+			rows: read.value,
+			answer: (rows) => sessionIn(rows, this.clock.wallNow(), voidId),
+		});
+		if (!acquired.ok) return explainTable(acquired);
+		this.unopened.delete(key);
+		if (acquired.value.kind === 'known') return ok(this.learn(key, acquired.value.answer));
+		// Where somebody forgot the session that this run knew.
+		if (!voidId) this.mappings.delete(key);
+		this.held.set(key, { lease: acquired.value.lease, isStrict: false });
+		return ok('');
 	}
 
 	/** Gives a key a session, and writes it within a second. */
 	opened(key: string, sessionId: string): void {
-		const known = this.find(key);
-		if (known === sessionId) return;
-		this.mappings.set(key, { sessionId, turns: 0, added: 0, isStored: false });
-		const claim = this.claims.letGo(key);
-		if (known) this.writer.later(key, { kind: 'replace', owner: claim?.owner });
-		else this.writer.later(key, claim ? { kind: 'settle', ...claim } : { kind: 'insert' });
+		const known = this.mappings.get(key);
+		if (known?.sessionId === sessionId) return;
+		this.mappings.set(key, { sessionId, stored: known?.stored, turns: 0, added: 0 });
+		this.writer.later(key);
 	}
 
 	/** Counts a turn in the key's session. */
@@ -175,23 +166,28 @@ export class SessionStore {
 		this.resumed.set(sessionId, (this.resumed.get(sessionId) ?? 0) + 1);
 	}
 
-	/** Frees a key that was to get a session and got none. */
-	async release(key: string): Promise<void> {
-		await this.claims.release(key);
+	/**
+	 * The turn of a key is over: what it held goes back, at once where nothing is to be written.
+	 * @param isWanted others of this process wait for the key, and are to find what is known of it
+	 */
+	async release(key: string, isWanted = false): Promise<void> {
+		const holds = this.held.get(key);
+		const mapping = this.mappings.get(key);
+		if (holds && (!mapping || (mapping.added === 0 && isStored(mapping)))) {
+			this.held.delete(key);
+			await this.lock.abandon(holds.lease);
+		} else if (holds?.isStrict) this.held.set(key, { ...holds, isStrict: false });
+		else if (holds) this.writer.later(key);
+		if (isWanted || holds?.isStrict) await this.writer.now([key]);
 	}
 
 	/**
-	 * Keys of sessions that this run opened and that are not kept, because another execution took it for dead and opened
-	 * one of its own.
+	 * Writes what is unwritten, and tells which keys this run does not hold any more although nobody gave them back.
+	 * Their session is now that of `find`.
 	 */
-	async replacedKeys(): Promise<ReadonlySet<string>> {
-		if (this.writer.hasLate) await this.writer.now([]);
-		return this.replaced;
-	}
-
-	/** Writes what is known of a key, so that the next turn finds it. */
-	async settle(key: string): Promise<void> {
-		await this.writer.now([key]);
+	async lostKeys(): Promise<ReadonlySet<string>> {
+		if (this.held.size > 0) await this.writer.now(this.mappings.keys());
+		return this.lost;
 	}
 
 	/**
@@ -208,91 +204,62 @@ export class SessionStore {
 
 	/** Writes what is still unwritten; must be called before the node ends. */
 	async flush(): Promise<Result<undefined>> {
-		const released = this.claims.releaseAll();
+		await Promise.all([...this.held.keys()].map(async (key) => await this.release(key)));
 		const resumed = keepAliveById(this.resumed, this.settings, this.table, this.clock);
-		const written = await this.writer.flush(this.mappings.keys());
-		await released;
-		const results = [written, await resumed, await this.strictOrder.flush()];
-		await this.keeper.flush();
+		const results = [await this.writer.flush(this.mappings.keys()), await resumed, await this.lock.flush()];
 		return results.find(({ ok: isOk }) => !isOk) ?? ok(undefined);
 	}
 
-	/** What needs no look into the table. */
-	private sightFromMemory(key: string, isOld: boolean, voidId: string): Sight<StoredSession> | undefined {
-		const mapping = this.mappings.get(key);
-		const isContested = this.contested.delete(key);
-		if (mapping && mapping.sessionId !== voidId && !(isOld && mapping.isStored)) {
-			return { kind: 'known', answer: mapping };
-		}
-		// A claim sees what happened since, so a key that was free is not read again.
-		return isOld || isContested ? undefined : { kind: 'free' };
-	}
-
-	private learn(key: string, { sessionId, turns }: StoredSession): string {
+	private learn(key: string, { sessionId, stored, turns }: StoredSession): string {
 		const known = this.mappings.get(key);
-		const isSame = known?.sessionId === sessionId;
-		if (!isSame) this.mappings.set(key, { sessionId, turns, added: 0, isStored: true });
-		else if (known.isStored) this.mappings.set(key, { ...known, turns });
+		const added = known?.sessionId === sessionId ? known.added : 0;
+		this.mappings.set(key, { sessionId, stored, turns, added });
 		return sessionId;
 	}
 
-	private contender(key: string, whyStop: Waiting['whyStop'], voidId = ''): Contender<StoredSession> {
+	/** What the key has now counts. */
+	private async learnLoss(key: string): Promise<void> {
+		this.lost.add(key);
+		const rows = await this.readOne(key);
+		const session = rows.ok ? sessionIn(rows.value, this.clock.wallNow()) : undefined;
+		if (session) this.learn(key, session);
+		else this.mappings.delete(key);
+	}
+
+	private acquirer(key: string, waiting: Waiting): Omit<Acquirer<never>, 'answer'> {
+		const { agent, workflowId, executionId } = this.settings;
 		return {
 			entryKey: this.entryKey(key),
-			claimRow: (rowKey) => ({ ...this.stamp(key), entryKey: this.entryKey(key), rowKey }),
-			sightOf: (rows, ignored) => {
-				const { session, claimId } = this.readRows(rows, { ignored, voidId });
-				if (session) return { kind: 'known', answer: session };
-				return claimId === undefined ? { kind: 'free' } : { kind: 'pending', firstId: claimId };
+			row: () => {
+				const nowMs = this.clock.wallNow();
+				return {
+					sessionKey: keyText(key),
+					agent,
+					sessionId: '',
+					workflowId,
+					lastExecutionId: executionId,
+					lastUsedAt: new Date(nowMs).toISOString(),
+					turns: 0,
+					expiresAtMs: nowMs + UNOPENED_LIFE_MS,
+				};
 			},
-			whyStop,
+			whyStop: waiting.whyStop,
+			pause: waiting.pause,
 		};
 	}
 
-	/** A row that tells of this run, and of no session. */
-	private stamp(key: string): TableRow {
-		const { agent, workflowId, executionId } = this.settings;
-		const nowMs = this.clock.wallNow();
-		return {
-			...{ sessionKey: keyText(key), agent, sessionId: '', workflowId, lastExecutionId: executionId },
-			lastUsedAt: new Date(nowMs).toISOString(),
-			turns: 0,
-			expiresAtMs: nowMs + CLAIM_ROW_LIFE_MS,
-		};
+	private async readOne(key: string): Promise<Result<readonly TableRow[]>> {
+		const read = await this.readKeys([key]);
+		return read.ok ? ok(read.value.get(this.entryKey(key)) ?? []) : read;
 	}
 
-	private async readKeys(
-		keys: readonly string[],
-		ignored?: ReadonlySet<string>,
-	): Promise<Result<ReadonlyMap<string, KeyRows>>> {
-		const byEntry = new Map(keys.map((key) => [this.entryKey(key), key]));
-		const read = await this.table.read('entryKey', [...byEntry.keys()]);
-		if (!read.ok) return read;
-		const found = [...Map.groupBy(read.value, (row) => textOrNumber(row.entryKey))];
-		return ok(
-			new Map(
-				found.flatMap(([entryKey, rows]): Array<[string, KeyRows]> => {
-					const key = byEntry.get(entryKey);
-					return key === undefined ? [] : [[key, this.readRows(rows, { ignored })]];
-				}),
-			),
+	/** @returns the rows of each entry */
+	private async readKeys(keys: readonly string[]): Promise<Result<ReadonlyMap<string, readonly TableRow[]>>> {
+		const read = await this.table.read(
+			'entryKey',
+			keys.map((key) => this.entryKey(key)),
 		);
-	}
-
-	private readRows(
-		rows: readonly TableRow[],
-		{
-			ignored,
-			voidId = '',
-		}: { readonly ignored?: ReadonlySet<string> | undefined; readonly voidId?: string } = {},
-	): KeyRows {
-		const { clock } = this;
-		return readKeyRows(rows, {
-			nowMs: clock.wallNow(),
-			isDead: (row) => this.parts.sightings.isDead(row, clock),
-			ignored: ignored ?? this.claims.owners,
-			voidId,
-		});
+		return read.ok ? ok(Map.groupBy(read.value, (row) => textOrNumber(row.entryKey))) : read;
 	}
 
 	private entryKey(key: string): string {

@@ -2,7 +2,6 @@ import type { Clock } from '../shared/run/clock';
 import { fail, ok, type Result } from '../shared/errors/failure';
 import type { UsedSession } from './record';
 import type { SessionStore } from './sessions';
-import type { StrictPlace } from './strictOrder';
 import type { Slot } from '../shared/run/keyedQueue';
 import type { Waiting } from './waiting';
 
@@ -32,7 +31,6 @@ export interface TurnSessionParts {
 export class TurnSession {
 	/** Empty if the session is not mapped. */
 	readonly key: string;
-	private place: StrictPlace | undefined;
 
 	constructor(
 		private readonly choice: SessionChoice,
@@ -53,7 +51,7 @@ export class TurnSession {
 
 	/**
 	 * Waits for the turn of this key, and for its session or the right to open one. Whoever holds something here waits
-	 * only for what comes later in this order, so that no two wait for each other: queue, line, session.
+	 * only for what comes later in this order, so that no two wait for each other: queue, row of the key.
 	 * `end` must follow, however it ends.
 	 */
 	async begin(waiting: Waiting): Promise<Result<undefined>> {
@@ -61,21 +59,15 @@ export class TurnSession {
 		const { sessions, slot, clock } = parts;
 		if (slot && !slot.isFirst) {
 			waiting.pause();
-			// Those before it may be waiting for what this run claimed ahead.
-			if (key) await sessions.release(key);
 			await slot.wait(waiting.untilMs - clock.now(), clock, waiting.signal);
 		}
 		const stop = waiting.whyStop();
 		if (stop) return fail(stop);
 		if (!key) return ok(undefined);
-		if (parts.turnOrder === 'strict') {
-			await sessions.release(key);
-			const place = await sessions.lineUp(key, waiting);
-			if (!place.ok) return place;
-			this.place = place.value;
-		}
-		const isOld = slot?.isBehindOthers === true || this.place?.hasWaited === true;
-		const obtained = await sessions.obtain(key, waiting, { isOld });
+		const obtained =
+			parts.turnOrder === 'strict'
+				? await sessions.hold(key, waiting)
+				: await sessions.obtain(key, waiting, { isOld: slot?.isBehindOthers === true });
 		return obtained.ok ? ok(undefined) : obtained;
 	}
 
@@ -103,16 +95,10 @@ export class TurnSession {
 
 	/** The turn is over: the next one finds what is known of the session. @param isStopped nothing is waited for */
 	async end(isStopped: boolean): Promise<void> {
-		const { key, place } = this;
-		const { slot } = this.parts;
-		const told = async (): Promise<void> => {
-			if (!key) return;
-			await this.parts.sessions.release(key);
-			if (place || slot?.isWanted) await this.parts.sessions.settle(key);
-			await place?.leave();
-		};
-		const telling = told();
-		if (!isStopped) await telling;
+		const { key } = this;
+		const { slot, sessions } = this.parts;
+		const told = key ? sessions.release(key, slot?.isWanted === true) : undefined;
+		if (!isStopped) await told;
 		slot?.leave();
 	}
 }

@@ -58,7 +58,6 @@ export async function takeTurns(
 		await parts.received(outcome);
 		return outcome;
 	};
-	if (settings.turnOrder === 'arrival') expectKeys(turns, settings.concurrency);
 	const conversations = [...Map.groupBy(turns, conversationOf).values()].map(async (conversation) => {
 		const outcomes: TurnOutcome[] = [];
 		for (const turn of conversation) outcomes.push(await takeOne(turn));
@@ -81,14 +80,6 @@ async function takePlace(limit: LimitFunction): Promise<() => void> {
 	});
 	await entered.promise;
 	return () => left.resolve(undefined);
-}
-
-/** Each agent has sessions of its own. */
-function expectKeys(turns: readonly AgentTurn[], atOnce: number): void {
-	for (const [sessions, own] of Map.groupBy(turns, ({ line }) => line.sessions)) {
-		const keys = own.flatMap(({ session }) => (session.kind === 'mapped' ? [session.key] : []));
-		sessions.expect(keys, atOnce);
-	}
 }
 
 /** What tells conversations apart; a turn in a new session is one of its own. */

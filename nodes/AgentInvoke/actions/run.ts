@@ -5,6 +5,7 @@ import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 import { mapAccounts, readAccounts, type Accounts } from '../../shared/platform/accounts';
 import { isStartedByChat } from '../../shared/run/chatTrigger';
 import { inRunFrame, type RunFrame } from '../../shared/run/frame';
+import { Sightings } from '../../shared/dataTable/heartbeat';
 import { openTable } from '../../shared/dataTable/table';
 import { isTool } from '../../shared/errors/nodeError';
 import { failInput, ok, type Result } from '../../shared/errors/failure';
@@ -25,7 +26,6 @@ import { Budget } from '../budget';
 import { DayAccounts } from '../dayAccounts';
 import { isTimeZone, TURN_TABLE, TurnJournal } from '../journal';
 import { createInterruptRounds, type InterruptRounds } from '../rounds';
-import { Sightings } from '../sessionRows';
 import { SESSION_TABLE, SessionStore } from '../sessions';
 import { TurnOwners } from '../turnOwners';
 import type { SessionChoice } from '../turnSession';
@@ -63,7 +63,7 @@ export interface AgentRun extends RunFrame {
 	readonly asTool: boolean;
 }
 
-/** Of this n8n process: its executions watch claims together. */
+/** Of this n8n process: its executions watch the owners of rows together. */
 const SIGHTINGS = new Sightings();
 
 const CREDENTIAL = 'flowAgentApi';

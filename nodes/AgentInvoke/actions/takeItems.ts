@@ -16,6 +16,7 @@ import type { DueTurn } from '../budget';
 import type { EndedTurn } from '../journal';
 import { explainTable } from '../sessions';
 import { CallLimit, type TurnCalls } from '../turnCalls';
+import type { TurnOrder } from '../turnSession';
 import { takeTurns, type AgentTurn, type SessionChoice, type TurnOutcome } from '../turns';
 import { readExtraBody } from './inputs';
 import type { AgentLine, AgentRun } from './run';
@@ -76,7 +77,9 @@ export async function takeItems(
 	}
 	// A message that is only shown must not hold up those behind it in the queue of its session.
 	for (const itemIndex of previewed.keys()) run.slots.of(itemIndex)?.leave();
-	const loaded = await loadSessions(run, prepared);
+	// In strict order a turn reads its session once it has the row of its key.
+	const isStrict = run.options.turnOrder === 'strict';
+	const loaded = await loadSessions(run, isStrict ? previewed : new Map(prepared.entries()));
 	if (!loaded.ok) return failRun(context, loaded.failure);
 	const previews = new Map(
 		[...previewed].map(([itemIndex, item]) => [
@@ -150,7 +153,7 @@ async function takeAll(
 	if (run.budget?.hint) showHint(context, run.budget.hint);
 	if ([...prepared.values()].some((item) => item.ok && item.value.lacksKey))
 		showHint(context, NO_KEY, 'info');
-	const told = run.cancelled() ? outcomes : await tellReplaced(outcomes, turnOf);
+	const told = run.cancelled() ? outcomes : await tellLost(outcomes, turnOf, run.options.turnOrder);
 	const outcomeOf = new Map(told.map((outcome) => [outcome.itemIndex, outcome]));
 	const all = [...prepared].map(([itemIndex, item]): DeliveredTurn => {
 		if (!item.ok) return { itemIndex, result: item, simplify: true, previewResponse: false };
@@ -162,24 +165,31 @@ async function takeAll(
 	return ok(all);
 }
 
-const REPLACED =
-	'The session of this answer is not kept for its key: this execution was taken for dead while it opened it, and another one opened the session that counts.';
+const NOT_KEPT = 'The session of this answer is not kept for its key:';
+const REPLACED = `${NOT_KEPT} this execution was taken for dead while it opened it, and another one opened the session that counts.`;
+const REMOVED = `${NOT_KEPT} its row in the Data Table flow_agent_sessions was removed or changed while the agent answered.`;
+const OVERTAKEN =
+	'Another message of this key may have been sent at the same time: this execution was taken for dead while the agent answered.';
 
-/** Adds a hint to answers in a session that later messages of the key will not go on with. */
-async function tellReplaced(
+/** Adds a hint to answers whose key another execution has taken over meanwhile. */
+async function tellLost(
 	outcomes: readonly TurnOutcome[],
 	turnOf: ReadonlyMap<number, AgentTurn>,
+	turnOrder: TurnOrder,
 ): Promise<TurnOutcome[]> {
 	return await Promise.all(
 		outcomes.map(async (outcome): Promise<TurnOutcome> => {
 			const { itemIndex, result } = outcome;
 			const { session, line } = turnOf.get(itemIndex) ?? {};
 			if (!result.ok || session?.kind !== 'mapped' || !line) return outcome;
-			const replaced = await line.sessions.replacedKeys();
-			const isKept = line.sessions.find(session.key) === result.value.session.id;
-			if (!replaced.has(session.key) || isKept) return outcome;
+			const lost = await line.sessions.lostKeys();
+			if (!lost.has(session.key)) return outcome;
+			const now = line.sessions.find(session.key);
+			const isKept = now === result.value.session.id;
+			if (isKept && turnOrder !== 'strict') return outcome;
 			const { reply } = result.value;
-			const hint = [reply.hint, REPLACED].filter(Boolean).join(' ');
+			const notKept = now ? REPLACED : REMOVED;
+			const hint = [reply.hint, isKept ? OVERTAKEN : notKept].filter(Boolean).join(' ');
 			return { itemIndex, result: ok({ ...result.value, reply: { ...reply, hint } }) };
 		}),
 	);
@@ -299,13 +309,10 @@ async function bodyOf(
 }
 
 /** Sessions belong to an agent, so that each has the keys of its own items to look up. */
-async function loadSessions(
-	{ lines }: AgentRun,
-	prepared: ReadonlyArray<Result<ReadTurn>>,
-): Promise<Result<undefined>> {
+async function loadSessions({ lines }: AgentRun, prepared: ItemTurns): Promise<Result<undefined>> {
 	const loads = [...itemsByAccount(lines, prepared.keys())].map(async ([{ sessions }, itemIndexes]) => {
 		const keys = itemIndexes.flatMap((itemIndex) => {
-			const item = prepared[itemIndex];
+			const item = prepared.get(itemIndex);
 			return item?.ok && item.value.session.kind === 'mapped' ? [item.value.session.key] : [];
 		});
 		return await sessions.load([...new Set(keys)]);

@@ -22,6 +22,7 @@ export class SharedTable {
 	private readonly inserts = new Map<string, Batches<TableRow, undefined>>();
 	private readonly updates = new Map<string, Batches<TableRow, undefined>>();
 	private readonly swaps = new Map<string, Batches<RowSwap, readonly TableRow[]>>();
+	private readonly swapsThenRead = new Map<string, Batches<RowSwap, readonly TableRow[]>>();
 	private readonly insertsThenRead = new Map<string, Batches<TableRow, readonly TableRow[]>>();
 	private readonly removals = new Map<string, Batches<CellValue, undefined>>();
 
@@ -52,8 +53,13 @@ export class SharedTable {
 		return of(this.updates, id, column);
 	}
 
-	swapsOf(id: string, column: string): Batches<RowSwap, readonly TableRow[]> {
-		return of(this.swaps, id, column);
+	/** @param compared the columns that all of them compare */
+	swapsOf(id: string, compared: string): Batches<RowSwap, readonly TableRow[]> {
+		return of(this.swaps, id, compared);
+	}
+
+	swapsThenReadOf(id: string, column: string): Batches<RowSwap, readonly TableRow[]> {
+		return of(this.swapsThenRead, id, column);
 	}
 
 	insertsThenReadOf(id: string, column: string): Batches<TableRow, readonly TableRow[]> {

@@ -16,6 +16,7 @@ import {
 	insertionOfCells,
 	listing,
 	readingAfter,
+	removalBelow,
 	selection,
 	swapping,
 	updating,
@@ -70,8 +71,12 @@ export interface DataTable {
 	insertThenRead(rows: readonly TableRow[], column: string): Promise<Result<readonly TableRow[]>>;
 	/** Removes all rows that have one of `values` in `column`. */
 	remove(column: string, values: readonly CellValue[]): Promise<Result<undefined>>;
-	/** Removes all rows with a number below `before` in `column`; those without a number stay. */
-	removeBelow(column: string, before: number): Promise<Result<undefined>>;
+	/** Removes all rows that hold all of `where` and a number below `before` in `column`; those without a number stay. */
+	removeBelow(
+		column: string,
+		before: number,
+		where?: Readonly<Record<string, CellValue>>,
+	): Promise<Result<undefined>>;
 }
 
 /** A table that can be made before there are rows for it. */
@@ -148,7 +153,7 @@ class OpenTable implements PreparableTable {
 		values: readonly CellValue[],
 		tries = READ_TRIES,
 	): Outcome<readonly TableRow[]> {
-		const read = await this.runOn(id, selection('get', column, 'eq', values));
+		const read = await this.runOn(id, selection('get', column, values));
 		const isWhole = read.ok && (read.value.length <= PAGE_ROWS || values.length === 1);
 		const isShifted = !read.ok && PAGES_SHIFTED.test(read.failure.said) && tries > 1;
 		if (isWhole || (!read.ok && !isShifted)) return read;
@@ -191,22 +196,29 @@ class OpenTable implements PreparableTable {
 
 	async swap(swaps: readonly RowSwap[]): Outcome<readonly TableRow[]> {
 		if (swaps.length === 0) return ok([]);
+		const compared = Object.keys(swaps[0]?.where ?? {}).join();
 		return await this.onTable('leave', [], async (id) => {
-			const changed: TableRow[] = [];
-			for (const part of partsOf(swaps, ROWS_AT_ONCE)) {
-				const done = await this.runOn(id, swapping(part));
-				if (!done.ok) return done;
-				changed.push(...done.value);
-			}
-			return ok(changed);
+			const batches = this.shared.swapsOf(id, compared);
+			const done = await batches.add(swaps, async (all) => await this.swapAll(id, all));
+			return done.ok ? ok(resultsOf(swaps, done.value)) : done;
 		});
+	}
+
+	private async swapAll(id: string, swaps: readonly RowSwap[]): Outcome<readonly TableRow[]> {
+		const changed: TableRow[] = [];
+		for (const part of partsOf(swaps, ROWS_AT_ONCE)) {
+			const done = await this.runOn(id, swapping(part));
+			if (!done.ok) return done;
+			changed.push(...done.value);
+		}
+		return ok(changed);
 	}
 
 	async swapThenRead(swaps: readonly RowSwap[], column: string): Outcome<readonly TableRow[]> {
 		return await this.onTable('leave', [], async (id) => {
 			const keyOfSwap = ({ where }: RowSwap): CellValue => where[column] ?? null;
 			const done = await this.shared
-				.swapsOf(id, column)
+				.swapsThenReadOf(id, column)
 				.add(swaps, async (all) => await this.thenRead(id, all, swapping, column, keyOfSwap));
 			if (!done.ok) return done;
 			const wanted = new Set<CellValue | undefined>(swaps.map(keyOfSwap));
@@ -249,16 +261,20 @@ class OpenTable implements PreparableTable {
 
 	async remove(column: string, values: readonly CellValue[]): Outcome<undefined> {
 		return await this.change('leave', values, async (id) => {
-			const removal = (part: readonly CellValue[]) => selection('deleteRows', column, 'eq', part);
+			const removal = (part: readonly CellValue[]) => selection('deleteRows', column, part);
 			return await this.shared
 				.removalsOf(id, column)
 				.add(values, async (all) => await this.inParts(id, [...new Set(all)], removal));
 		});
 	}
 
-	async removeBelow(column: string, before: number): Outcome<undefined> {
+	async removeBelow(
+		column: string,
+		before: number,
+		where: Readonly<Record<string, CellValue>> = {},
+	): Outcome<undefined> {
 		return await this.change('leave', [before], async (id) => {
-			return await this.inParts(id, [before], (part) => selection('deleteRows', column, 'lt', part));
+			return await this.inParts(id, [before], () => removalBelow(column, before, where));
 		});
 	}
 
@@ -403,6 +419,20 @@ function partsOf<T>(list: readonly T[], size: number): T[][] {
 	const parts: T[][] = [];
 	for (let start = 0; start < list.length; start += size) parts.push(list.slice(start, start + size));
 	return parts;
+}
+
+/** The rows that these swaps changed, of those that were changed by a batch in which others' swaps took part. */
+function resultsOf(swaps: readonly RowSwap[], rows: readonly TableRow[]): TableRow[] {
+	const [{ where, cells } = { where: {}, cells: {} }] = swaps;
+	// What is compared and not written still tells which swap it was.
+	const lasting = Object.keys(where).filter((column) => !(column in cells));
+	const nameOf = (row: TableRow): string => JSON.stringify(lasting.map((column) => row[column] ?? null));
+	const byName = Map.groupBy(swaps, (swap) => nameOf(swap.where));
+	return rows.filter((row) =>
+		(byName.get(nameOf(row)) ?? []).some((swap) =>
+			Object.entries(swap.cells).every(([column, value]) => (row[column] ?? null) === value),
+		),
+	);
 }
 
 function rowOf(json: IDataObject): TableRow {

@@ -3,9 +3,19 @@ import { randomUUID } from 'crypto';
 import { createBatcher, type Batcher } from '../run/batcher';
 import type { Clock } from '../run/clock';
 import { badInput, fail, ok, type Failure, type Result } from '../errors/failure';
-import { textOrNumber } from '../text/textOf';
 import { Heartbeat, type Sightings } from './heartbeat';
-import type { CellValue, DataTable, RowSwap, TableRow } from './table';
+import {
+	Attempt,
+	isWaiting,
+	sightOf,
+	UNOWNED,
+	UNSEEN_READS,
+	waitingBefore,
+	WAITS,
+	type Leaving,
+	type Sight,
+} from './lockRows';
+import type { DataTable, RowSwap, TableRow } from './table';
 
 /** Who wants a key. `A` is what makes the lock unnecessary. */
 export interface Acquirer<A> {
@@ -19,18 +29,18 @@ export interface Acquirer<A> {
 	readonly whyStop: () => Failure | undefined;
 	/** Told before it waits for others. */
 	readonly pause: () => void;
-	/** The rows of the key, where they were read a moment ago. */
+	/** The rows of the key, where they were read before. */
 	readonly rows?: readonly TableRow[] | undefined;
+	/** Stands in line behind those who have come before, in whatever process. */
+	readonly isOrdered?: boolean;
 }
 
 /** A key that is held; `release` or `abandon` must follow. */
 export interface Lease {
 	readonly entryKey: string;
 	readonly owner: string;
-	/** All rows of the key as they were when it was got. */
+	/** All rows of the key as they were when it was got, without those that wait. */
 	readonly rows: readonly TableRow[];
-	/** Whether others were before it. */
-	readonly hasWaited: boolean;
 	/** Whether no row was there before. */
 	readonly isNew: boolean;
 }
@@ -52,15 +62,12 @@ export interface LockParts {
 	readonly sightings: Sightings;
 }
 
-const FREE = 'free';
 const STEPS_TOGETHER_MS = 10;
 const BATCH_READS_MS = 50;
 const LONGEST_PAUSE_MS = 3_000;
 const READS_TO_REST = 6;
 /** How often the first of several reads again, while the others go, before it goes as well. */
 const STAYS = 5;
-/** How often the own new row may be missing in a row of reads before it is added again. */
-const UNSEEN_READS = 5;
 const TRIES = 3;
 const RETRY_MS = 500;
 
@@ -74,6 +81,9 @@ const RETRY_MS = 500;
  *
  * Owners without a sign of life are replaced, by a compare-and-set on their last sign. Who is replaced but alive after all
  * learns it when it releases, and writes nothing. Within one run a key must be asked for once at a time.
+ *
+ * Who is to keep the order of all processes and cannot have the key at once adds a row that waits: ids tell who came
+ * first, and only the first one tries to take the key.
  */
 export class TableLock {
 	private readonly run = randomUUID();
@@ -84,11 +94,13 @@ export class TableLock {
 	private readonly reads: Batcher<string, Result<readonly TableRow[]>>;
 	private readonly takes: Batcher<RowSwap, Result<readonly TableRow[]>>;
 	private readonly inserts: Batcher<TableRow, Result<readonly TableRow[]>>;
+	private readonly writes: Batcher<RowSwap, Result<readonly TableRow[]>>;
 	private readonly leaves: Batcher<Leaving, Result<undefined>>;
 	/** Owners whose last write may have been done. */
 	private readonly unclear = new Set<string>();
 	/** What could not be given back yet. */
 	private readonly stuck = new Map<string, Leaving>();
+	private readonly givingBack = new Set<Promise<unknown>>();
 
 	constructor(private readonly parts: LockParts) {
 		const { table, clock, signal } = parts;
@@ -104,26 +116,41 @@ export class TableLock {
 		this.reads = createBatcher(clock, BATCH_READS_MS, read, signal);
 		this.takes = createBatcher(clock, STEPS_TOGETHER_MS, take);
 		this.inserts = createBatcher(clock, STEPS_TOGETHER_MS, insert);
+		this.writes = createBatcher(clock, STEPS_TOGETHER_MS, async (swaps) => await table.swap(swaps));
 		this.leaves = createBatcher(clock, STEPS_TOGETHER_MS, async (all) => await this.leave(all));
 	}
 
 	/** Waits until the key is held, or until its rows hold the answer. */
 	async acquire<A>(acquirer: Acquirer<A>): Promise<Result<Acquired<A>>> {
+		const { entryKey } = acquirer;
+		const line = acquirer.isOrdered ? new Attempt(`${WAITS}${this.nextOwner()}`) : undefined;
 		let rows = acquirer.rows;
-		for (let waits = 0; ; waits++) {
-			const attempt = new Attempt(`${this.run} ${++this.attempts}`, acquirer.entryKey, waits > 0);
-			this.heartbeat.start(attempt.owner);
-			const tried = await this.attempt(attempt, acquirer, rows);
-			if (tried.ok && tried.value?.kind === 'held') return ok(tried.value);
-			await this.giveBack(attempt);
-			if (!tried.ok) return tried;
-			if (tried.value) return ok(tried.value);
-			acquirer.pause();
-			const read = await this.readAgain(acquirer.entryKey, waits);
-			if (!read.ok) return read;
-			const stop = acquirer.whyStop();
-			if (stop) return fail(stop);
-			rows = read.value;
+		let before = 0;
+		try {
+			for (let waits = 0; ; waits++) {
+				const attempt = new Attempt(this.nextOwner());
+				this.heartbeat.start(attempt.owner);
+				const tried = await this.attempt(attempt, line, acquirer, rows);
+				if (tried.ok && tried.value?.kind === 'held') return ok(tried.value);
+				await this.giveBack(attempt);
+				if (!tried.ok) return tried;
+				if (tried.value) return ok(tried.value);
+				acquirer.pause();
+				const read = line?.mayAdd()
+					? await this.lineUp(line, acquirer)
+					: await this.readAgain(entryKey, waits);
+				if (!read.ok) return read;
+				const stop = acquirer.whyStop();
+				if (stop) return fail(stop);
+				rows = read.value;
+				if (!line) continue;
+				const now = waitingBefore(line.owner, rows, this.isDead);
+				if (now !== before) waits = 0;
+				before = now;
+			}
+		} finally {
+			// Nobody waits for it: whoever is next in line sees who holds the key.
+			if (line) void this.giveBack(line);
 		}
 	}
 
@@ -137,18 +164,13 @@ export class TableLock {
 		isWritten: (row: TableRow) => boolean,
 		keep = false,
 	): Promise<Result<Released>> {
-		const { table } = this.parts;
 		const { owner, entryKey, rows } = lease;
-		const own = rows.filter((row) => row.owner === owner);
-		const surplus = rows.flatMap(({ id }) => (id !== undefined && id !== own[0]?.id ? [id] : []));
+		const own = rows.find((row) => row.owner === owner);
+		const surplus = rows.flatMap(({ id }) => (id !== undefined && id !== own?.id ? [id] : []));
 		const isLast = surplus.length === 0 && !keep;
-		const free = { owner: FREE, beat: 0 };
-		const written = await table.swap([{ where: { owner }, cells: { ...cells, ...(isLast && free) } }]);
-		if (!written.ok) {
-			this.unclear.add(owner);
-			return written;
-		}
-		if (written.value.length === 0) {
+		const written = await this.write(lease, { ...cells, ...(isLast && UNOWNED) });
+		if (!written.ok) return written;
+		if (!written.value) {
 			// A write that was repeated finds that the first one worked.
 			const mayBeWritten = this.unclear.delete(owner);
 			const seen = await this.readWithout(owner, entryKey);
@@ -160,13 +182,10 @@ export class TableLock {
 			return ok(mayBeWritten && seen.value.some(isWritten) ? 'written' : 'lost');
 		}
 		if (surplus.length > 0) {
-			const removed = await table.remove('id', surplus);
+			const removed = await this.parts.table.remove('id', surplus);
 			if (!removed.ok) return removed;
-			const freed = keep ? removed : await table.swap([{ where: { owner }, cells: free }]);
-			if (!freed.ok) {
-				this.unclear.add(owner);
-				return freed;
-			}
+			const freed = keep ? removed : await this.write(lease, UNOWNED);
+			if (!freed.ok) return freed;
 		}
 		if (!keep) this.heartbeat.stop(owner);
 		return ok('written');
@@ -179,15 +198,27 @@ export class TableLock {
 
 	/** Tries once more to give back what is left. */
 	async flush(): Promise<Result<undefined>> {
+		await Promise.all(this.givingBack);
 		const left = [...this.stuck.values()];
 		const done = left.length > 0 ? await this.leave(left) : ok(undefined);
 		await this.heartbeat.flush();
 		return done;
 	}
 
+	/** @returns whether the row of the lease is as it should be */
+	private async write({ entryKey, owner }: Lease, cells: TableRow): Promise<Result<boolean>> {
+		const written = await this.writes.add({ where: { entryKey, owner }, cells });
+		if (!written.ok) {
+			this.unclear.add(owner);
+			return written;
+		}
+		return ok(written.value.some((row) => row.entryKey === entryKey));
+	}
+
 	/** @returns undefined where others hold the key */
 	private async attempt<A>(
 		attempt: Attempt,
+		line: Attempt | undefined,
 		acquirer: Acquirer<A>,
 		before: readonly TableRow[] | undefined,
 	): Promise<Result<Acquired<A> | undefined>> {
@@ -196,11 +227,11 @@ export class TableLock {
 		for (let stays = 0; ;) {
 			const answer = rows && acquirer.answer(rows);
 			if (answer !== undefined) return ok({ kind: 'known', answer });
-			const sight = this.look(attempt, rows);
+			const sight = this.look(attempt, line, rows);
 			if (sight.kind === 'held' && rows) {
 				// After so long a step others may have gone ahead: one more look shows most of them.
 				if (isConfirmed || !this.heartbeat.isLate(attempt.owner)) {
-					return ok({ kind: 'held', lease: attempt.leaseOf(rows) });
+					return ok({ kind: 'held', lease: leaseOf(attempt, acquirer.entryKey, rows) });
 				}
 				isConfirmed = true;
 			}
@@ -213,20 +244,31 @@ export class TableLock {
 		}
 	}
 
-	private look(attempt: Attempt, rows: readonly TableRow[] | undefined): Sight {
-		if (!rows) return { kind: 'takeable', owner: FREE, beat: 0 };
-		const { clock, sightings } = this.parts;
-		const own = rows.filter(({ owner }) => owner === attempt.owner);
-		const others = rows.filter((row) => row.owner !== attempt.owner && !isFree(row));
-		const living = others.filter((row) => !sightings.isDead(row, clock));
-		attempt.sees(own);
-		if (living.length > 0) {
-			const lowest = Math.min(...living.map(({ id }) => Number(id)));
-			return { kind: 'others', isFirst: own.some(({ id }) => Number(id) < lowest) };
+	private look(attempt: Attempt, line: Attempt | undefined, rows: readonly TableRow[] | undefined): Sight {
+		attempt.sees(rows);
+		line?.sees(rows);
+		if (line && rows && waitingBefore(line.owner, rows, this.isDead) > 0) {
+			return { kind: 'others', isFirst: false };
 		}
-		if (others.length === 0 && own.length > 0) return { kind: 'held' };
-		const [row] = others.length > 0 ? others : rows;
-		return row ? { kind: 'takeable', owner: row.owner ?? null, beat: row.beat ?? null } : { kind: 'none' };
+		const holdable = rows?.filter((row) => !isWaiting(row));
+		return sightOf(attempt.owner, holdable, this.isDead);
+	}
+
+	private readonly isDead = (row: TableRow): boolean => this.parts.sightings.isDead(row, this.parts.clock);
+
+	private nextOwner(): string {
+		return `${this.run} ${++this.attempts}`;
+	}
+
+	/** @returns the rows of the key, with the one that waits */
+	private async lineUp<A>(
+		line: Attempt,
+		{ entryKey, row }: Acquirer<A>,
+	): Promise<Result<readonly TableRow[]>> {
+		this.heartbeat.start(line.owner);
+		line.hasAdded = true;
+		const added = await this.inserts.add({ ...row(), entryKey, owner: line.owner, beat: 0 });
+		return added.ok ? ok(rowsOf(added.value, entryKey)) : await this.readAgain(entryKey, 0);
 	}
 
 	/** @returns the rows after it */
@@ -238,22 +280,23 @@ export class TableLock {
 		const cells = { owner: attempt.owner, beat: 0 };
 		for (let tries = 1; ; tries++) {
 			const isFirst = sight.kind === 'none' && !attempt.hasAdded;
-			const isRepeated = tries > 1 || (attempt.isUnseen && !isFirst);
-			if (isRepeated) await this.sleep(RETRY_MS * tries);
+			if (tries === 1 && attempt.isUnseen && !isFirst) await this.sleep(RETRY_MS);
 			let done: Result<readonly TableRow[]>;
 			if (sight.kind === 'takeable') {
 				attempt.hasTaken = true;
 				const { owner, beat } = sight;
 				done = await this.takes.add({ where: { entryKey, owner, beat }, cells });
-			} else if (sight.kind === 'none' && attempt.mayAdd()) {
+			} else if (sight.kind === 'none' && (tries > 1 || attempt.mayAdd())) {
 				attempt.hasAdded = true;
 				done = await this.inserts.add({ ...row(), entryKey, ...cells });
 			} else done = await this.reads.add(entryKey, STEPS_TOGETHER_MS);
 			if (done.ok) return ok(rowsOf(done.value, entryKey));
 			if (tries >= TRIES || this.parts.signal.aborted) return done;
-			// Whether it was done shows when it is read.
+			// Whether it was done shows when it is read; a table that takes no write is not asked for ever.
 			const read = await this.read(entryKey, RETRY_MS * tries);
-			if (read.ok) return read;
+			if (!read.ok) continue;
+			const { kind } = this.look(attempt, undefined, read.value);
+			if (kind === 'held' || kind === 'others') return read;
 		}
 	}
 
@@ -263,7 +306,10 @@ export class TableLock {
 			this.heartbeat.stop(owner);
 			return;
 		}
-		await this.leaves.add({ owner, hasTaken, hasAdded });
+		const given = this.leaves.add({ owner, hasTaken, hasAdded });
+		this.givingBack.add(given);
+		await given;
+		this.givingBack.delete(given);
 	}
 
 	private async leave(all: readonly Leaving[]): Promise<Result<undefined>> {
@@ -277,8 +323,8 @@ export class TableLock {
 		const removed = added.length > 0 ? await table.remove('owner', added) : ok(undefined);
 		if (!removed.ok) return removed;
 		const taken = all.flatMap(({ owner, hasTaken }) => (hasTaken ? [owner] : []));
-		const cells = { owner: FREE, beat: 0 };
-		const freed = taken.length > 0 ? await table.updateAlike('owner', [{ values: taken, cells }]) : removed;
+		const freed =
+			taken.length > 0 ? await table.updateAlike('owner', [{ values: taken, cells: UNOWNED }]) : removed;
 		if (freed.ok) for (const { owner } of all) this.stuck.delete(owner);
 		return freed;
 	}
@@ -320,66 +366,16 @@ export class TableLock {
 	}
 }
 
-/** What the rows of a key say to one who wants it; `isFirst` if its own row comes before those of the others. */
-type Sight =
-	| { readonly kind: 'held' | 'none' }
-	| { readonly kind: 'takeable'; readonly owner: CellValue; readonly beat: CellValue }
-	| { readonly kind: 'others'; readonly isFirst: boolean };
-
-interface Leaving {
-	readonly owner: string;
-	readonly hasTaken: boolean;
-	readonly hasAdded: boolean;
-}
-
-/** One try to get a key. */
-class Attempt implements Leaving {
-	hasTaken = false;
-	hasAdded = false;
-	/** Reads in a row that did not show what was written. */
-	private unseen = 0;
-
-	constructor(
-		readonly owner: string,
-		private readonly entryKey: string,
-		private readonly hasWaited: boolean,
-	) {}
-
-	get isUnseen(): boolean {
-		return this.unseen > 0;
-	}
-
-	/** It was not seen for so long that nobody else can be the reason. */
-	get isLost(): boolean {
-		return this.unseen >= UNSEEN_READS;
-	}
-
-	sees(own: readonly TableRow[]): void {
-		this.unseen = own.length > 0 || !(this.hasTaken || this.hasAdded) ? 0 : this.unseen + 1;
-	}
-
-	/** A row that was added may not be seen yet, or somebody deleted it. */
-	mayAdd(): boolean {
-		return !this.hasAdded || this.unseen % UNSEEN_READS === 0;
-	}
-
-	leaseOf(rows: readonly TableRow[]): Lease {
-		const { owner, entryKey, hasWaited } = this;
-		const isNew = this.hasAdded && rows.length === 1;
-		return { owner, entryKey, rows, hasWaited, isNew };
-	}
+/** Of rows that show nobody else. */
+function leaseOf({ owner, hasAdded }: Attempt, entryKey: string, all: readonly TableRow[]): Lease {
+	const rows = all.filter((row) => !isWaiting(row));
+	return { owner, entryKey, rows, isNew: hasAdded && rows.length === 1 };
 }
 
 const SHOWS_LATE = badInput(
 	'The Data Table does not show what was written to it in time',
 	'Nothing was sent for this item. Check whether the database of n8n reads from a replica that lags behind.',
 );
-
-/** Also one whose owner a person removed. */
-function isFree({ owner }: TableRow): boolean {
-	const text = textOrNumber(owner).trim();
-	return text === '' || text === FREE;
-}
 
 function rowsOf(rows: readonly TableRow[], entryKey: string): TableRow[] {
 	return rows.filter((row) => row.entryKey === entryKey);

@@ -81,7 +81,7 @@ export function updatingAlike(keyName: string, changes: readonly RowChange[]): R
 		parameters: {
 			operation: 'update',
 			matchType: 'anyCondition',
-			filters: { conditions: conditionsFor(keyName, 'eq', most) },
+			filters: { conditions: conditionsFor(keyName, most) },
 			columns: { mappingMode: 'defineBelow', value: '={{ $json.cells }}', schema: [] },
 		},
 		items: changes.map(({ values, cells }) => ({ v: padded(values), cells: { ...cells } })),
@@ -117,15 +117,10 @@ export function swapping(swaps: readonly RowSwap[]): RowWork {
 }
 
 /** One condition for each value in a list of an item. */
-function conditionsFor(
-	keyName: string,
-	condition: 'eq' | 'lt',
-	count: number,
-	list: 'v' | 'keys' = 'v',
-): INodeParameters[] {
+function conditionsFor(keyName: string, count: number, list: 'v' | 'keys' = 'v'): INodeParameters[] {
 	return Array.from({ length: count }, (_, index) => ({
 		keyName,
-		condition,
+		condition: 'eq',
 		keyValue: `={{ $json.${list}[${index}] }}`,
 	}));
 }
@@ -135,21 +130,41 @@ function copiesOf(rows: readonly IDataObject[]): IDataObject[] {
 	return rows.map((row) => ({ ...row }));
 }
 
-/** Rows that have one of `values` in the column `keyName`, or a number below. */
+/** Rows that have one of `values` in the column `keyName`. */
 export function selection(
 	operation: 'get' | 'deleteRows',
 	keyName: string,
-	condition: 'eq' | 'lt',
 	values: readonly CellValue[],
 ): RowWork {
 	return {
 		parameters: {
 			operation,
 			matchType: 'anyCondition',
-			filters: { conditions: conditionsFor(keyName, condition, values.length) },
+			filters: { conditions: conditionsFor(keyName, values.length) },
 			...(operation === 'get' && { returnAll: true }),
 		},
 		items: [{ v: [...values] }],
+	};
+}
+
+/** Rows with a number below `before` that hold all of `where`. */
+export function removalBelow(
+	keyName: string,
+	before: number,
+	where: Readonly<Record<string, CellValue>>,
+): RowWork {
+	const columns = Object.keys(where);
+	const conditions = [
+		{ keyName, condition: 'lt', keyValue: '={{ $json.v[0] }}' },
+		...columns.map((column, index) => ({
+			keyName: column,
+			condition: 'eq',
+			keyValue: `={{ $json.v[${index + 1}] }}`,
+		})),
+	];
+	return {
+		parameters: { operation: 'deleteRows', matchType: 'allConditions', filters: { conditions } },
+		items: [{ v: [before, ...Object.values(where)] }],
 	};
 }
 
@@ -158,7 +173,7 @@ export function readingAfter(keyName: string, count: number): Work {
 	return {
 		operation: 'get',
 		matchType: 'anyCondition',
-		filters: { conditions: conditionsFor(keyName, 'eq', count, 'keys') },
+		filters: { conditions: conditionsFor(keyName, count, 'keys') },
 		returnAll: true,
 	};
 }

@@ -186,19 +186,42 @@ test('who was taken for dead while it opened a session says so, and leaves the s
 	stage.tables.before = (operation) => {
 		if (operation.startsWith('update')) throw new Error('SQLITE_BUSY: database is locked');
 	};
-	const slow = stage.run([said('k', 'slow [takes: 60000]')], { ...MAPPED, options });
-	await until(() => stage.tables.rows(TABLE).length === 2);
-	await new Promise((resolve) => setTimeout(resolve, 50_000));
+	const slow = stage.run([said('k', '[hold]')], { ...MAPPED, options });
+	await until(() => stage.platform.agent.held === 1);
 	stage.tables.edit(TABLE, (row) =>
-		row.sessionKey === 'k' ? { ...row, rowKey: 'of another worker', sessionId: 'other', turns: 1 } : row,
+		row.sessionKey === 'k' ? { ...row, owner: 'free', sessionId: 'other', turns: 1 } : row,
 	);
 	stage.tables.before = () => undefined;
+	stage.platform.agent.release();
 	const run = await slow;
 	expect(sessionOf(run).id).not.toBe('other');
 	expect(run.output(NODE_NAME)[0]?.json.hint).toMatch(/^The session of this answer is not kept for its key/);
 	const kept = stage.tables.rows(TABLE).filter(({ sessionKey }) => sessionKey === 'k');
 	expect(kept.map(({ sessionId }) => sessionId)).toEqual(['other']);
-}, 60_000);
+});
+
+test('so does one whose row was removed meanwhile', async () => {
+	const slow = stage.run([said('k', '[hold]')], MAPPED);
+	await until(() => stage.platform.agent.held === 1);
+	stage.tables.edit(TABLE, () => undefined);
+	stage.platform.agent.release();
+	const run = await slow;
+	expect(run.output(NODE_NAME)[0]?.json.hint).toMatch(/removed or changed while the agent answered\.$/);
+	expect(stage.tables.rows(TABLE)).toEqual([]);
+});
+
+test('and a turn in strict order says that another one may have gone beside it', async () => {
+	const parameters = { ...MAPPED, options: { turnOrder: 'strict' } };
+	const { id } = sessionOf(await stage.run([said('k')], parameters));
+	const slow = stage.run([said('k', '[hold]')], parameters);
+	await until(() => stage.platform.agent.held === 1);
+	stage.tables.edit(TABLE, (row) => ({ ...row, owner: 'of another worker' }));
+	stage.platform.agent.release();
+	const run = await slow;
+	expect(sessionOf(run).id).toBe(id);
+	expect(run.output(NODE_NAME)[0]?.json.hint).toMatch(/^Another message of this key may have been sent/);
+	expect(stage.tables.rows(TABLE)).toMatchObject([{ sessionId: id, owner: 'of another worker' }]);
+});
 
 test('in strict order the turns of a key follow each other, and the line is left empty', async () => {
 	const calls = Array.from({ length: 12 }, (_, i) => said(`k${i % 3}`, `${i} [takes: 40]`));

@@ -2,6 +2,7 @@ import {
 	NodeOperationError,
 	type ExecuteWorkflowData,
 	type IDataObject,
+	type INode,
 	type INodeExecutionData,
 	type INodeParameters,
 	type IWorkflowBase,
@@ -26,7 +27,7 @@ export interface DataTables {
 	rows(table: string): DataTableRow[];
 	/** What a person does in n8n: changes a row, or deletes it by `undefined`. */
 	edit(table: string, change: (row: DataTableRow) => DataTableRow | undefined): void;
-	/** Operations so far, as `insert flow_agent_sessions`. */
+	/** Operations so far, as `insert flow_agent_sessions` or `insert, then get flow_agent_sessions`. */
 	readonly operations: string[];
 	/** Called before each operation; if it throws, n8n throws that. */
 	before: (operation: string) => void | Promise<void>;
@@ -73,14 +74,17 @@ class MemoryDataTables implements DataTables {
 	}
 
 	readonly executeWorkflow: ExecuteWorkflow = async (info, _additionalData, options) => {
-		const parameters = tableParameters(info.code);
+		const [parameters, reading] = tableParameters(info.code);
 		const items = (options.inputData ?? []).map(({ json }) => json);
-		const operation = `${text(parameters.operation)} ${this.nameOf(parameters)}`;
+		const steps = reading ? `${text(parameters.operation)}, then ${text(reading.operation)}` : '';
+		const operation = `${steps || text(parameters.operation)} ${this.nameOf(parameters)}`;
 		this.operations.push(operation);
 		await this.before(operation);
 		// A sub-execution takes a moment, and others run meanwhile.
 		await new Promise((resolve) => setImmediate(resolve));
-		const output = this.work(parameters, items);
+		const written = this.work(parameters, items);
+		// A second node is fed by the trigger too, and runs once.
+		const output = reading ? this.work(reading, items.slice(0, 1)) : written;
 		const data: INodeExecutionData[] = structuredClone(output).map((json, item) => ({
 			json,
 			pairedItem: { item },
@@ -144,11 +148,10 @@ class MemoryDataTables implements DataTables {
 	}
 
 	private insert(table: StoredTable, parameters: INodeParameters, items: IDataObject[]): IDataObject[] {
-		expectAutoMap(parameters);
 		const added = items.map((item): DataTableRow => {
 			const empty = Object.fromEntries(table.columns.map(({ name }) => [name, null]));
 			const stamps = { id: ++this.lastId, createdAt: now(), updatedAt: now() };
-			return { ...empty, ...cellsOf(table, item), ...stamps };
+			return { ...empty, ...cellsOf(table, changesIn(parameters, item)), ...stamps };
 		});
 		table.rows.push(...added);
 		return [{ success: true, insertedRows: items.length }];
@@ -173,27 +176,35 @@ class MemoryDataTables implements DataTables {
 	}
 }
 
-/** The only Data Table node after the only trigger; its JSON may contain only expressions that name places. */
-function tableParameters(code: IWorkflowBase | undefined): INodeParameters {
-	const [trigger, node, ...others] = code?.nodes ?? [];
+/** One Data Table node or two after the only trigger; their JSON may contain only expressions that name places. */
+function tableParameters(code: IWorkflowBase | undefined): [INodeParameters, INodeParameters?] {
+	const [trigger, node, reading, ...others] = code?.nodes ?? [];
+	const isTable = (one: INode | undefined): boolean =>
+		one?.type === 'n8n-nodes-base.dataTable' && one.typeVersion === 1.1;
 	const isKnown =
 		trigger?.type === 'n8n-nodes-base.executeWorkflowTrigger' &&
-		node?.type === 'n8n-nodes-base.dataTable' &&
-		node.typeVersion === 1.1 &&
+		isTable(node) &&
+		(!reading || (isTable(reading) && reading.executeOnce === true)) &&
 		others.length === 0;
-	if (!isKnown) throw unknown('this workflow');
-	for (const value of textsIn(node.parameters)) {
+	if (!node || !isKnown) throw unknown('this workflow');
+	const targets = code?.connections?.[trigger.name]?.main?.[0]?.map((target) => target.node);
+	const expected = [node, ...(reading ? [reading] : [])].map(({ name }) => name);
+	if (targets && JSON.stringify(targets) !== JSON.stringify(expected)) throw unknown('these connections');
+	for (const value of textsIn([node.parameters, reading?.parameters])) {
 		if (value.startsWith('=') && !PLACE.test(value)) throw unknown(`the expression ${value}`);
 	}
-	return node.parameters;
+	return [node.parameters, reading?.parameters];
 }
 
-/** A place in the list `v` of the item, or a field of the item. */
-const PLACE = /^=\{\{ \$json\.(?:v\[(\d+)\]|(\w+)) \}\}$/;
+/** A place in the list `v` or `keys` of the item, or a field of the item. */
+const PLACE = /^=\{\{ \$json\.(?:(v|keys)\[(\d+)\]|(\w+)) \}\}$/;
 
 function valueAt(expression: unknown, item: IDataObject): unknown {
-	const [, index, name] = PLACE.exec(text(expression)) ?? [];
-	if (index !== undefined) return Array.isArray(item.v) ? item.v[Number(index)] : undefined;
+	const [, list, index, name] = PLACE.exec(text(expression)) ?? [];
+	if (list !== undefined) {
+		const values = item[list];
+		return Array.isArray(values) ? values[Number(index)] : undefined;
+	}
 	if (name === undefined) throw unknown(`the value ${text(expression)}`);
 	return item[name];
 }
@@ -207,7 +218,8 @@ function select(table: StoredTable, parameters: INodeParameters, item: IDataObje
 	const tests = conditions.map((one) => {
 		const name = text(field(one, 'keyName'));
 		const condition = field(one, 'condition');
-		if (!table.columns.some((column) => column.name === name)) throw new Error(`unknown column "${name}"`);
+		if (name !== 'id' && !table.columns.some((column) => column.name === name))
+			throw new Error(`unknown column "${name}"`);
 		const value = valueAt(field(one, 'keyValue'), item);
 		return (row: DataTableRow): boolean => {
 			if (condition === 'eq') return row[name] === value;
@@ -243,7 +255,7 @@ function expectAutoMap({ columns }: INodeParameters): void {
 	if (field(columns, 'mappingMode') !== 'autoMapInputData') throw unknown('columns by hand');
 }
 
-/** What an update writes: all of the item, or what it has under `cells`. */
+/** What is written: all of the item, or what it has under `cells`. */
 function changesIn(parameters: INodeParameters, item: IDataObject): IDataObject {
 	const { columns } = parameters;
 	if (field(columns, 'mappingMode') !== 'defineBelow') {

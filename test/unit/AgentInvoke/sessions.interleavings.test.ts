@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { CLAIM_LIFE_MS } from '../../../nodes/AgentInvoke/sessionRows';
+import { SILENT_MS } from '../../../nodes/shared/dataTable/heartbeat';
 import type { TurnOrder } from '../../../nodes/AgentInvoke/turnSession';
 import type { TurnOutcome } from '../../../nodes/AgentInvoke/turns';
 import { MemoryTable } from '../shared/memoryTable';
@@ -112,7 +112,7 @@ it('a key has one session, whoever asks first, and all that is said is said in i
 			expect(outcomes.flat().every((one) => one !== 'died' && one.result.ok)).toBe(true);
 			expectWhole(world, plans);
 		}),
-		{ numRuns: 400 },
+		{ numRuns: 120 },
 	);
 }, 240_000);
 
@@ -129,7 +129,7 @@ it('a key has one session, although rows are written twice where an insert was r
 			const rows = world.table.all().map(({ sessionId }) => sessionId);
 			expect(new Set(rows)).toEqual(new Set(world.agent.opened));
 		}),
-		{ numRuns: 200 },
+		{ numRuns: 120 },
 	);
 }, 240_000);
 
@@ -149,7 +149,7 @@ it('in strict order no turn meets a busy session, and those of one execution sta
 				}
 			});
 		}),
-		{ numRuns: 300 },
+		{ numRuns: 150 },
 	);
 }, 240_000);
 
@@ -166,7 +166,7 @@ it('where the table shows what was written a moment later, there is still one se
 				expectWhole(world, plans);
 			},
 		),
-		{ numRuns: 200 },
+		{ numRuns: 120 },
 	);
 }, 240_000);
 
@@ -180,10 +180,10 @@ it('a refused opening frees the key at once', async () => {
 			await play(world, plans);
 			for (const ids of sessionsOf(world).values()) expect(ids.size).toBe(1);
 			expect(world.agent.heard).toHaveLength(asked(plans).length - refused.size);
-			expect(world.clock.elapsedMs).toBeLessThan(CLAIM_LIFE_MS);
+			expect(world.clock.elapsedMs).toBeLessThan(SILENT_MS);
 			expect(world.table.all().every(({ sessionId }) => sessionId)).toBe(true);
 		}),
-		{ numRuns: 300 },
+		{ numRuns: 150 },
 	);
 }, 240_000);
 
@@ -219,10 +219,10 @@ it.each(['arrival', 'strict'] as const)(
 							plans[execution]?.keys.map(() => true),
 						);
 					});
-					expect(world.clock.elapsedMs).toBeLessThan(3 * CLAIM_LIFE_MS);
+					expect(world.clock.elapsedMs).toBeLessThan(3 * SILENT_MS);
 				},
 			),
-			{ numRuns: 200 },
+			{ numRuns: 120 },
 		);
 	},
 	300_000,
@@ -249,16 +249,16 @@ it('clocks that are an hour apart make no difference', async () => {
 			await play(world, plans);
 			expectWhole(world, plans);
 		}),
-		{ numRuns: 200 },
+		{ numRuns: 120 },
 	);
 }, 240_000);
 
 it('a session that takes minutes to open is waited for, and its claim outlives its life', async () => {
 	const world = worldOf(7);
-	world.agent.takesMs = () => 5 * CLAIM_LIFE_MS;
+	world.agent.takesMs = () => 5 * SILENT_MS;
 	world.agent.tellsAfterMs = undefined;
 	const plans = [0, 1].map((worker) => ({ worker, startMs: worker * 100, keys: [0] }));
 	await play(world, plans);
 	expectWhole(world, plans);
-	expect(world.clock.elapsedMs).toBeGreaterThan(10 * CLAIM_LIFE_MS);
+	expect(world.clock.elapsedMs).toBeGreaterThan(10 * SILENT_MS);
 });

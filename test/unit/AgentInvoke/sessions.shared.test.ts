@@ -1,5 +1,5 @@
 import { keepAliveById } from '../../../nodes/AgentInvoke/resumedSessions';
-import { CLAIM_LIFE_MS } from '../../../nodes/AgentInvoke/sessionRows';
+import { SILENT_MS } from '../../../nodes/shared/dataTable/heartbeat';
 import { SessionStore } from '../../../nodes/AgentInvoke/sessions';
 import type { TurnOutcome } from '../../../nodes/AgentInvoke/turns';
 import { NEVER_MS } from '../../../nodes/shared/dataTable/cells';
@@ -52,8 +52,8 @@ test('messages a second apart to an agent that takes four are turns of one sessi
 });
 
 test.each([
-	['known', ['read', 'update']],
-	['new', ['read', 'insert', 'read', 'update']],
+	['known', ['read', 'swap']],
+	['new', ['read', 'insertThenRead', 'swap']],
 ])('a turn in a %s session costs so many operations', async (what, operations) => {
 	if (what === 'known') await clock.run(worker().run(ask('first')));
 	table.calls.length = 0;
@@ -65,8 +65,8 @@ test('a database that takes ten seconds a statement costs a new session no furth
 	table = new MemoryTable(clock, () => 1, 5_000);
 	await clock.run(worker().run(ask('m')));
 	const [first, ...rest] = table.calls;
-	expect([first, ...rest.filter((call, at) => call !== 'update' || at === rest.length - 1)]).toEqual([
-		...['read', 'insert', 'read', 'update'],
+	expect([first, ...rest.filter((call) => call !== 'updateAlike')]).toEqual([
+		...['read', 'insertThenRead', 'swap'],
 	]);
 });
 
@@ -77,7 +77,7 @@ test('the session of a stream is in the table while the agent still answers, for
 	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 0 }]);
 	await clock.run(run);
 	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 1 }]);
-	expect(table.calls).toEqual(['read', 'insert', 'read', 'update', 'update']);
+	expect(table.calls).toEqual(['read', 'insertThenRead', 'swap', 'swap']);
 });
 
 test('another worker waits for the session, and goes on in it', async () => {
@@ -223,7 +223,7 @@ test('a claim whose owner died is taken over after its life, also by those who c
 	for (let i = 0; i < 5; i++)
 		told.push(...kinds(await clock.run(n8n.run(ask(`m${i}`), { timeoutMs: 20_000 }))));
 	expect(told).toEqual(['notSubmitted', 'notSubmitted', 'new', 'mapped', 'mapped']);
-	expect(clock.elapsedMs).toBeLessThan(CLAIM_LIFE_MS + 60_000);
+	expect(clock.elapsedMs).toBeLessThan(SILENT_MS + 60_000);
 	expect(table.all().filter(({ sessionId }) => sessionId)).toMatchObject([{ sessionId: 's2' }]);
 });
 
@@ -235,11 +235,11 @@ test('who slept through the life of its claim does not take the key back', async
 	};
 	expect(await clock.run(sleeper.obtain('k', waiting))).toEqual({ ok: true, value: '' });
 	// Its signs of life are lost until another has taken the claim for one of the dead.
-	table.mishap = (call) => (call === 'update' ? 'before' : 'none');
+	table.mishap = (call) => (call === 'updateAlike' ? 'before' : 'none');
 	agent.takesMs = () => 30_000;
 	agent.tellsAfterMs = undefined;
 	const awake = worker().run(ask('awake'));
-	await clock.advance(CLAIM_LIFE_MS + 10_000);
+	await clock.advance(SILENT_MS + 10_000);
 	expect(heard()).toEqual(['awake in s1']);
 	table.mishap = () => 'none';
 	await clock.run(awake);
@@ -250,33 +250,19 @@ test('who slept through the life of its claim does not take the key back', async
 	expect(table.all().some(({ sessionId }) => sessionId === 's9')).toBe(false);
 });
 
-test('a batch claims the next keys along, and gives them up where turns take long', async () => {
-	const keys = Array.from({ length: 6 }, (_, i) => `k${i}`);
-	const asks = keys.map((key) => ({ key, said: key }));
-	agent.takesMs = () => 1_000;
-	await clock.run(worker().run(asks, { concurrency: 2 }));
-	expect(table.calls.filter((call) => call === 'insert')).toHaveLength(2);
-	table = new MemoryTable(clock);
-	agent.takesMs = (said) => (said.startsWith('k') ? 60_000 : 10);
-	const batch = worker().run(asks, { concurrency: 2 });
-	await clock.advance(1_000);
-	const outcome = worker().run([{ key: 'k2', said: 'urgent' }]);
-	await clock.advance(12_000);
-	expect(agent.heard.at(-1)?.said).toBe('urgent');
-	await clock.run(Promise.all([batch, outcome]));
-	expect(new Set(table.all().map(({ sessionId }) => sessionId)).size).toBe(6);
-});
-
 test('where nobody can be sure who opens a session, nothing is sent', async () => {
 	let reads = 0;
-	table.mishap = (call) => (call === 'read' && ++reads > 1 ? 'before' : 'none');
+	table.mishap = (call) => {
+		if (call === 'insertThenRead') return 'after';
+		return call === 'read' && ++reads > 1 ? 'before' : 'none';
+	};
 	const [outcome] = (await clock.run(worker().run(ask('m')))) as TurnOutcome[];
 	expect(outcome?.result).toMatchObject({ failure: { advice: expect.stringMatching(/^Nothing was sent/) } });
 	expect([heard(), table.all()]).toEqual([[], []]);
 });
 
 test('where the table takes no row, nothing is sent for any key', async () => {
-	table.mishap = (call) => (call === 'insert' ? 'before' : 'none');
+	table.mishap = (call) => (call === 'insertThenRead' ? 'before' : 'none');
 	const asks = ['a', 'b', 'c'].map((key) => ({ key, said: key }));
 	const outcomes = (await clock.run(worker().run(asks))) as TurnOutcome[];
 	for (const { result } of outcomes) {
@@ -287,7 +273,7 @@ test('where the table takes no row, nothing is sent for any key', async () => {
 
 test('a run whose signs of life fail keeps the session that nobody else wants', async () => {
 	agent.takesMs = () => 90_000;
-	table.mishap = (call) => (call === 'update' && clock.elapsedMs < 80_000 ? 'before' : 'none');
+	table.mishap = (call) => (call === 'updateAlike' && clock.elapsedMs < 80_000 ? 'before' : 'none');
 	await clock.run(worker().run(ask('first')));
 	expect(table.all().map(({ sessionId }) => sessionId)).toEqual(['s1']);
 	agent.takesMs = () => 10;
@@ -308,8 +294,8 @@ test.each(['before', 'after'] as const)(
 	'a write that fails once %s it was done is repeated, and the mapping is kept',
 	async (mishap) => {
 		agent.takesMs = (said) => (said === 'long' ? 40_000 : 10);
-		let updates = 0;
-		table.mishap = (call) => (call === 'update' && ++updates === 1 ? mishap : 'none');
+		let writes = 0;
+		table.mishap = (call) => (call === 'swap' && ++writes === 1 ? mishap : 'none');
 		const long = worker().run([
 			{ key: 'k', said: 'short' },
 			{ key: 'l', said: 'long' },
@@ -333,22 +319,18 @@ test('after a failure that ends the run, what was claimed is free', async () => 
 	expect(clock.sleepers).toBe(0);
 });
 
-test('in strict order, a turn whose row is seen late does not go beside one that goes', async () => {
+test('in strict order, a turn whose row is seen late goes beside none', async () => {
 	await clock.run(worker().run(ask('opens')));
 	agent.takesMs = () => 4_000;
-	// The first row, with the lower id, comes to light after the second one's turn has begun.
-	const rows: unknown[] = [];
-	table.hides = (ageMs, { rowKey }) => {
-		const isTurn = typeof rowKey === 'string' && rowKey.startsWith('turn ');
-		if (isTurn && !rows.includes(rowKey)) rows.push(rowKey);
-		return isTurn && rowKey === rows[0] && ageMs < 1_000;
-	};
-	const first = worker().run(ask('first'), { turnOrder: 'strict' });
-	await clock.advance(20);
-	const second = worker().run(ask('second'), { turnOrder: 'strict' });
-	await clock.run(Promise.all([first, second]));
+	const turns = ['first', 'second', 'third'];
+	table.hides = (ageMs, { owner }) => ageMs < 1_500 && owner !== 'free';
+	const runs = turns.map(async (said, at) => {
+		await clock.sleep(at * 20);
+		return await worker().run(ask(said), { turnOrder: 'strict' });
+	});
+	await clock.run(Promise.all(runs));
 	expect(agent.refusedAsBusy).toBe(0);
-	expect(heard()).toEqual(['opens in s1', 'second in s1', 'first in s1']);
+	expect(heard().toSorted()).toEqual(['first in s1', 'opens in s1', 'second in s1', 'third in s1']);
 });
 
 test('in strict order those of all workers go as they lined up, and one of the dead is passed over', async () => {
@@ -384,7 +366,7 @@ describe('a session that is used by its ID', () => {
 		await remember(HOUR);
 		await clock.advance(HOUR - 1_000);
 		expect((await keep()).ok).toBe(true);
-		expect(table.calls).toEqual(['read', 'update']);
+		expect(table.calls).toEqual(['read', 'swap']);
 		const [row] = table.all();
 		expect(row).toMatchObject({ turns: 3, lastExecutionId: 'e2', workflowId: 'w2' });
 		expect(Date.parse(String(row?.lastUsedAt))).toBeGreaterThan(clock.wallNow() - 1_000);

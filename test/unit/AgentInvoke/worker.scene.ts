@@ -1,9 +1,9 @@
 import type { InvokeCall } from '../../../nodes/AgentInvoke/api';
 import { createInterruptRounds } from '../../../nodes/AgentInvoke/rounds';
-import { Sightings } from '../../../nodes/AgentInvoke/sessionRows';
 import { SessionStore } from '../../../nodes/AgentInvoke/sessions';
 import { KeyedQueue } from '../../../nodes/shared/run/keyedQueue';
 import { takeTurns, type TurnOutcome, type TurnSettings } from '../../../nodes/AgentInvoke/turns';
+import { Sightings } from '../../../nodes/shared/dataTable/heartbeat';
 import type { DataTable } from '../../../nodes/shared/dataTable/table';
 import { fail, ok } from '../../../nodes/shared/errors/failure';
 import type { Clock } from '../../../nodes/shared/run/clock';
@@ -128,7 +128,8 @@ export class WorkerProcess {
 			clock,
 			{ random, sightings, signal, isSweepDue: () => random() < 0.05 },
 		);
-		const loaded = await sessions.load(asks.map(({ key }) => key));
+		const isStrict = settings.turnOrder === 'strict';
+		const loaded = await sessions.load(isStrict ? [] : asks.map(({ key }) => key));
 		if (!loaded.ok) throw new Error(loaded.failure.message);
 		const outcomes = await takeTurns(
 			asks.map(({ key, said }, itemIndex) => ({
@@ -191,7 +192,7 @@ export class WorkerProcess {
 			insertThenRead: async (rows, column) =>
 				await live(async () => await table.insertThenRead(rows, column)),
 			remove: async (column, values) => await live(async () => await table.remove(column, values)),
-			removeBelow: async (column, before) => await live(async () => await table.removeBelow(column, before)),
+			removeBelow: async (...all) => await live(async () => await table.removeBelow(...all)),
 		};
 	}
 }

@@ -93,7 +93,8 @@ export class MemoryTable {
 					}
 					return undefined;
 				}),
-			swap: async (swaps) => await this.call('swap', undefined, async () => this.swapped(swaps)),
+			swap: async (swaps) =>
+				swaps.length > 0 ? await this.call('swap', undefined, async () => this.swapped(swaps)) : ok([]),
 			swapThenRead: async (swaps, column) =>
 				await this.call('swapThenRead', column, async () => {
 					this.swapped(swaps);
@@ -119,9 +120,11 @@ export class MemoryTable {
 					this.drop((row) => wanted.has(row[column]));
 					return undefined;
 				}),
-			removeBelow: async (column, before) =>
+			removeBelow: async (column, before, where = {}) =>
 				await this.call('removeBelow', column, async () => {
-					this.drop((row) => typeof row[column] === 'number' && row[column] < before);
+					const isMeant = (row: TableRow): boolean =>
+						Object.entries(where).every(([name, value]) => (row[name] ?? null) === value);
+					this.drop((row) => isMeant(row) && typeof row[column] === 'number' && row[column] < before);
 					return undefined;
 				}),
 		};

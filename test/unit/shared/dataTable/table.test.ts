@@ -48,7 +48,11 @@ class FakeN8n {
 		Object.assign(code, { id: 'parent' });
 		await Promise.resolve();
 		this.before(operation, items);
-		return { executionId: '1', data: [this.work(operation, parameters, items).map((json) => ({ json }))] };
+		const done = this.work(operation, parameters, items);
+		// A second node is fed by the trigger too, and runs once.
+		const reading = code.nodes[2]?.parameters as NodeParameters | undefined;
+		const output = reading ? this.work(reading.operation, reading, items.slice(0, 1)) : done;
+		return { executionId: '1', data: [output.map((json) => ({ json: { ...json } }))] };
 	};
 
 	private work(operation: string, parameters: NodeParameters, items: IDataObject[]): IDataObject[] {
@@ -70,7 +74,9 @@ class FakeN8n {
 		const table = this.tables.find((one) => one.id === id);
 		if (!table) throw new Error(`Data table with ID '${id}' could not be found in this project`);
 		if (operation === 'insert') {
-			table.rows.push(...items.map((json) => ({ id: ++this.lastId, ...json })));
+			const { mappingMode } = parameters.columns as { mappingMode: string };
+			const cells = items.map((json) => (mappingMode === 'defineBelow' ? (json.cells as IDataObject) : json));
+			table.rows.push(...cells.map((json) => ({ id: ++this.lastId, ...json })));
 			return [{ success: true, insertedRows: items.length }];
 		}
 		if (operation === 'update') return items.flatMap((item) => this.update(parameters, item, table.rows));
@@ -86,17 +92,21 @@ class FakeN8n {
 		return this.select(parameters, item, rows).map((row) => Object.assign(row, item.cells));
 	}
 
-	/** Any condition; the values are expressions over the one input item. */
+	/** The values are expressions over the item. */
 	private select(parameters: IDataObject, item: IDataObject, rows: IDataObject[]): IDataObject[] {
 		const { conditions } = parameters.filters as { conditions: Array<Record<string, string>> };
 		if (conditions.length > 1000) throw new Error('Expression tree is too large');
 		const tests = conditions.map(({ keyName = '', condition, keyValue = '' }) => {
-			const place = /^=\{\{ \$json\.v\[(\d+)\] \}\}$/.exec(keyValue)?.[1];
-			const value = (item.v as unknown[])[Number(place)];
+			const [, list = '', place] = /^=\{\{ \$json\.(v|keys)\[(\d+)\] \}\}$/.exec(keyValue) ?? [];
+			const value = (item[list] as unknown[])[Number(place)];
 			return (row: IDataObject) =>
 				condition === 'lt' ? Number(row[keyName] ?? NaN) < Number(value) : row[keyName] === value;
 		});
-		return rows.filter((row) => tests.some((test) => test(row)));
+		return rows.filter((row) =>
+			parameters.matchType === 'allConditions'
+				? tests.every((test) => test(row))
+				: tests.some((test) => test(row)),
+		);
 	}
 
 	get operations(): string[] {

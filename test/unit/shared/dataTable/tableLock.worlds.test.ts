@@ -31,6 +31,9 @@ interface World {
 	/** A person edits or deletes a row at this time. */
 	readonly editedAtMs: number;
 	readonly holdMs: number;
+	readonly isOrdered: boolean;
+	/** Each process begins so long after the one before it; at random where 0. */
+	readonly apartMs: number;
 }
 
 interface Hold {
@@ -54,6 +57,8 @@ const worlds = (over: Partial<{ [K in keyof World]: fc.Arbitrary<World[K]> }> = 
 		diesAt: fc.constant(Infinity),
 		editedAtMs: fc.constant(Infinity),
 		holdMs: fc.constantFrom(0, 500, 20_000),
+		isOrdered: fc.boolean(),
+		apartMs: fc.constant(0),
 		...over,
 	});
 
@@ -97,7 +102,7 @@ async function play(world: World): Promise<Played> {
 		);
 		const sightings = new Sightings();
 		const work = async (): Promise<void> => {
-			await clock.sleep(Math.round(random() * 3_000));
+			await clock.sleep(world.apartMs > 0 ? process * world.apartMs : Math.round(random() * 3_000));
 			for (let round = 0; round < 2; round++) {
 				const { signal } = new AbortController();
 				const lock = new TableLock({ table: open, clock: clockOf, random, signal, sightings });
@@ -113,6 +118,7 @@ async function play(world: World): Promise<Played> {
 				answer: () => undefined,
 				whyStop: () => (clock.now() > untilMs ? badInput('Waited in vain', '') : undefined),
 				pause: () => undefined,
+				isOrdered: world.isOrdered,
 			});
 			if (!got.ok) {
 				failures.push(got.failure);
@@ -225,6 +231,30 @@ it('never two hold a key, nobody who lives loses one, and every wait ends', asyn
 		{ numRuns: 300 },
 	);
 	expect(held).toBeGreaterThan(1_000);
+}, 240_000);
+
+it('in order, those of all processes hold a key as they came', async () => {
+	await fc.assert(
+		fc.asyncProperty(
+			worlds({
+				keys: fc.constant(1),
+				mishaps: fc.constant(0),
+				slowMs: fc.constantFrom(0, 30, 60),
+				behindMs: fc.constant(0),
+				holdMs: fc.constantFrom(500, 5_000, 20_000),
+				isOrdered: fc.constant(true),
+				apartMs: fc.constantFrom(1_000, 3_000),
+			}),
+			async (world) => {
+				const { holds } = await play(world);
+				const first = holds.filter(
+					(hold, at) => holds.findIndex(({ process }) => process === hold.process) === at,
+				);
+				expect(first.map(({ process }) => process)).toEqual([...Array(world.processes).keys()]);
+			},
+		),
+		{ numRuns: 200 },
+	);
 }, 240_000);
 
 it('the same where calls fail before or after they did their work', async () => {

@@ -1,0 +1,95 @@
+import { textOrNumber } from '../text/textOf';
+import type { CellValue, TableRow } from './table';
+
+/** What the cells of `OWNER_COLUMNS` say of a row that nobody holds. */
+export const UNOWNED = { owner: 'free', beat: 0 } as const;
+
+/** How the owner of a row begins that only stands in line. */
+export const WAITS = 'waits ';
+/** How often the own new row may be missing in a row of reads before it is added again. */
+export const UNSEEN_READS = 5;
+
+/** Whether nobody holds the row; also one whose owner a person removed. */
+export function isFree({ owner }: TableRow): boolean {
+	const text = textOrNumber(owner).trim();
+	return text === '' || text === UNOWNED.owner;
+}
+
+/** Whether a row stands in line for its key, and is no row that could be held. */
+export function isWaiting({ owner }: TableRow): boolean {
+	return textOrNumber(owner).startsWith(WAITS);
+}
+
+/** What the rows of a key say to one who wants it; `isFirst` if its own row comes before those of the others. */
+export type Sight =
+	| { readonly kind: 'held' | 'none' }
+	| { readonly kind: 'takeable'; readonly owner: CellValue; readonly beat: CellValue }
+	| { readonly kind: 'others'; readonly isFirst: boolean };
+
+/**
+ * @param rows of the key, without those that wait; undefined where nothing was read yet
+ * @param isDead whether nothing has been heard of a row's owner for so long that it may be replaced
+ */
+export function sightOf(
+	owner: string,
+	rows: readonly TableRow[] | undefined,
+	isDead: (row: TableRow) => boolean,
+): Sight {
+	if (!rows) return { kind: 'takeable', ...UNOWNED };
+	const own = rows.filter((row) => row.owner === owner);
+	const others = rows.filter((row) => row.owner !== owner && !isFree(row));
+	const living = others.filter((row) => !isDead(row));
+	if (living.length > 0) {
+		const lowest = Math.min(...living.map(({ id }) => Number(id)));
+		return { kind: 'others', isFirst: own.some(({ id }) => Number(id) < lowest) };
+	}
+	if (others.length === 0 && own.length > 0) return { kind: 'held' };
+	const [row] = others.length > 0 ? others : rows;
+	return row ? { kind: 'takeable', owner: row.owner ?? null, beat: row.beat ?? null } : { kind: 'none' };
+}
+
+/** How many wait in line before `owner`; all who wait, where its own row cannot be seen. */
+export function waitingBefore(
+	owner: string,
+	rows: readonly TableRow[],
+	isDead: (row: TableRow) => boolean,
+): number {
+	const own = rows.find((row) => row.owner === owner);
+	const others = rows.filter((row) => isWaiting(row) && row.owner !== owner && !isDead(row));
+	return others.filter(({ id }) => !own || Number(id) < Number(own.id)).length;
+}
+
+export interface Leaving {
+	readonly owner: string;
+	readonly hasTaken: boolean;
+	readonly hasAdded: boolean;
+}
+
+/** What one try to get a key has written, or a place in its line. */
+export class Attempt implements Leaving {
+	hasTaken = false;
+	hasAdded = false;
+	/** Reads in a row that did not show what was written. */
+	private unseen = 0;
+
+	constructor(readonly owner: string) {}
+
+	get isUnseen(): boolean {
+		return this.unseen > 0;
+	}
+
+	/** It was not seen for so long that nobody else can be the reason. */
+	get isLost(): boolean {
+		return this.unseen >= UNSEEN_READS;
+	}
+
+	sees(rows: readonly TableRow[] | undefined): void {
+		const isSeen = !rows || rows.some(({ owner }) => owner === this.owner);
+		this.unseen = isSeen || !(this.hasTaken || this.hasAdded) ? 0 : this.unseen + 1;
+	}
+
+	/** A row that was added may not be seen yet, or somebody deleted it. */
+	mayAdd(): boolean {
+		return !this.hasAdded || (this.unseen > 0 && this.unseen % UNSEEN_READS === 0);
+	}
+}
