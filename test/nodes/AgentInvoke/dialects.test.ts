@@ -158,8 +158,10 @@ describe.each(NAMES)('%s', (dialect) => {
 	});
 
 	test.each([false, true])('a busy session was not asked (stream: %s)', async (stream) => {
-		const id = sessionOf(item(await ask(sayings('hi'))));
-		const slow = ask(sayings('[hold]'), inSession(id));
+		// By its key, which no message by the session's ID queues behind.
+		const ofKey = { sessionMode: 'mapped', sessionKey: 'k' };
+		const id = sessionOf(item(await ask(sayings('hi'), ofKey)));
+		const slow = ask(sayings('[hold]'), ofKey);
 		await until(() => agent.held === 1);
 		const json = item(await ask(sayings('and now?'), { stream, ...inSession(id) }));
 		agent.release();
