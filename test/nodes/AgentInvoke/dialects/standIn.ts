@@ -13,8 +13,8 @@ export interface SeenRequest {
 	verdict: 'ran' | RefusalKind;
 	/** What was wrong with its form. */
 	problem: string;
-	/** How far each event of the answer reaches, in bytes. */
-	boundaries: readonly number[];
+	/** The answer, event by event, as it would have been without a cut. */
+	answer: readonly string[];
 }
 
 export interface Conversation {
@@ -45,6 +45,9 @@ export class StandIn {
 	/** Where each ID leads; where answers have their own, an older one leads to the talk as it was then. */
 	private sessions = new Map<string, { readonly talk: Talk; readonly length: number }>();
 	private lastNumber = 0;
+	private running = 0;
+	/** Turns under way at the same time, at most. */
+	mostAtOnce = 0;
 
 	private constructor(
 		private readonly app: FastifyInstance,
@@ -87,6 +90,7 @@ export class StandIn {
 		this.plan = () => ({});
 		this.seen = [];
 		this.talks = [];
+		this.mostAtOnce = this.running;
 		this.forgetSessions();
 	}
 
@@ -100,7 +104,7 @@ export class StandIn {
 		refuse: (reply: FastifyReply, kind: RefusalKind, detail?: string) => Promise<void>,
 	): Promise<void> {
 		const { body, query } = request;
-		const seen: SeenRequest = { body, query, verdict: 'ran', problem: '', boundaries: [] };
+		const seen: SeenRequest = { body, query, verdict: 'ran', problem: '', answer: [] };
 		this.seen.push(seen);
 		const asked = this.dialect.read(body, query);
 		const isKnown = request.headers.authorization === `Bearer ${TOKEN}`;
@@ -140,10 +144,12 @@ export class StandIn {
 	private async run(asked: AskedTurn, plan: Plan, seen: SeenRequest, reply: FastifyReply): Promise<void> {
 		const talk = this.talkOf(asked);
 		talk.isBusy = true;
+		this.mostAtOnce = Math.max(this.mostAtOnce, ++this.running);
 		if (plan.takesMs) await pause(plan.takesMs);
 		const turn = this.take(talk, asked, plan);
 		// Free before the answer leaves: whoever has it may go on at once.
 		talk.isBusy = false;
+		this.running--;
 		const isStreamed = plan.form ? plan.form === 'streamed' : asked.isStreamed;
 		if (!isStreamed) {
 			const whole = plan.fails && this.dialect.failedWhole(turn, plan.fails);
@@ -197,15 +203,14 @@ export class StandIn {
 		raw.flushHeaders();
 		let left = cut?.afterBytes ?? Infinity;
 		let length = 0;
-		const boundaries: number[] = [];
+		seen.answer = texts;
 		for (const text of texts) {
 			const bytes = Buffer.from(text);
-			boundaries.push((length += bytes.length));
+			length += bytes.length;
 			const part = bytes.subarray(0, left);
 			left -= part.length;
 			if (part.length > 0) await new Promise<void>((resolve) => raw.write(part, () => resolve()));
 		}
-		seen.boundaries = boundaries;
 		if (cut?.how === 'broken' && cut.afterBytes < length) raw.destroy();
 		else raw.end();
 	}

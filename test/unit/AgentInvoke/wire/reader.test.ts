@@ -11,19 +11,6 @@ describe('a success', () => {
 		['standard', standard, [body(envelope({ answer: 'Hi', session_id: 's' }))]],
 		['dify', dify, [body({ answer: 'Hi', conversation_id: 's' })]],
 		[
-			'coze',
-			coze,
-			[
-				body({
-					conversation_id: 's',
-					messages: [
-						{ type: 'answer', content: 'H' },
-						{ type: 'answer', content: 'i' },
-					],
-				}),
-			],
-		],
-		[
 			'responses',
 			responses,
 			[
