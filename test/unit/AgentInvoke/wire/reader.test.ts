@@ -269,6 +269,18 @@ test.each(STREAMS)('a stream of %s that is cut anywhere is never half an answer'
 	}
 });
 
+test.each([
+	['an interrupt', { interrupt: { id: 'i1', question: 'Sure?' } }],
+	['a refusal', { success_response: false, data: { reason: 'agent_failed' } }],
+])('%s in the last event is not lost where that is cut', async (_, last) => {
+	const bytes = Buffer.from(`data: {"delta":"Hi"}\n\nevent: done\ndata: ${JSON.stringify(last)}\n\n`);
+	const whole = read(standard, await eventsIn(bytes));
+	for (let end = 0; end < bytes.length; end++) {
+		const found = read(standard, await eventsIn(bytes.subarray(0, end)));
+		if (found.ok) expect(found).toEqual(whole);
+	}
+});
+
 /** Numbers in [0, 1) that are the same in each run. */
 function numbersFrom(seed: number): () => number {
 	let state = seed;
