@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+import type { RefusalMeaning } from '../../../../nodes/AgentInvoke/wire/conclusion';
 import { openCoze } from './cozeServer';
 import { openDify } from './difyServer';
 import type { RefusalKind } from './plan';
@@ -10,7 +11,7 @@ import { TOKEN, type StandIn } from './standIn';
 /** How a refusal comes out. */
 export interface RefusalExpected {
 	readonly kind: 'refused' | 'failed';
-	readonly meaning?: 'busy' | 'notRun' | 'sessionUnknown' | 'tokenRefused';
+	readonly meaning: RefusalMeaning | undefined;
 	readonly status: number;
 	readonly code: string;
 	readonly detail: string;
@@ -49,7 +50,7 @@ function proven(
 ): Refusals {
 	const of = (kind: RefusalKind, meaning?: RefusalExpected['meaning']): RefusalExpected => {
 		const [status, code, detail] = kinds[kind];
-		return { kind: 'refused', ...(meaning && { meaning }), status, code, detail, mayHaveRun: false };
+		return { kind: 'refused', meaning, status, code, detail, mayHaveRun: false };
 	};
 	return {
 		noSuchPath: of('noSuchPath'),
