@@ -53,13 +53,13 @@ export const STANDARD_WIRE = `{
 	"refusal": {
 		"code": "data.reason || reason || error.code || code",
 		"detail": "data.detail || detail || error.message || message || msg",
-		"busy": ["session_busy", "agent_busy", "conversation_busy", "busy", "session_locked", "concurrent_call"],
-		"notRun": ["rate_limit", "rate_limited", "rate_limit_exceeded", "too_many_requests", "overloaded"],
-		"sessionUnknown": ["session_not_found", "session_expired", "unknown_session", "conversation_not_found"],
-		"tokenRefused": ["unauthorized", "forbidden", "token_expired", "token_invalid", "invalid_token"],
+		"busy": ["session_busy", "agent_busy", "conversation_busy", "busy", "session_locked", "concurrent_call", "conversation_locked"],
+		"notRun": ["rate_limit", "rate_limited", "rate_limit_exceeded", "rate_limit_error", "too_many_requests", "overloaded"],
+		"sessionUnknown": ["session_not_found", "session_expired", "unknown_session", "conversation_not_found", "previous_response_not_found"],
+		"tokenRefused": ["unauthorized", "forbidden", "token_expired", "token_invalid", "invalid_token", "invalid_api_key"],
 		"only": [
 			"success_response", "http_status_code", "data", "reason", "detail", "details", "message", "msg", "error",
-			"errors", "code", "type", "status", "param", "params", "request_id", "trace_id", "retry_after"
+			"errors", "code", "type", "status", "param", "params", "request_id", "trace_id", "logid", "retry_after"
 		]
 	},
 	"upload": { "part": "file", "url": "data.url || url", "id": "", "expires": "data.expires_at || expires_at" }

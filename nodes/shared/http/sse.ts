@@ -54,9 +54,16 @@ function createStreamReader(): StreamReader {
 	};
 	return {
 		push,
-		// Many servers leave out the empty line that ends the last event.
-		end: () => (form === 'events' ? push('\n\n') : [{ name: undefined, data: text, isWholeBody: true }]),
+		end: () => (form === 'events' ? leftOpen(push) : [{ name: undefined, data: text, isWholeBody: true }]),
 	};
+}
+
+/**
+ * Many servers leave out the empty line that ends the last event. Where no data had come, though, it was cut off: its
+ * name alone would say that the stream is over, and what its data says would be lost.
+ */
+function leftOpen(push: StreamReader['push']): readonly StreamEvent[] {
+	return push('\n\n').filter(({ data }) => data !== '');
 }
 
 /**

@@ -107,7 +107,7 @@ describe('a request', () => {
 	test('can hold several results as text', () => {
 		const results = [result, { interruptId: 'c2', result: 'done' }];
 		expect(wireRequest(wireOf(wireText('coze')), { kind: 'results', results }, call).body).toEqual({
-			stream: false,
+			stream: true,
 			tool_outputs: [
 				{ tool_call_id: 'c1', output: '{"ok":true}' },
 				{ tool_call_id: 'c2', output: 'done' },

@@ -11,19 +11,6 @@ describe('a success', () => {
 		['standard', standard, [body(envelope({ answer: 'Hi', session_id: 's' }))]],
 		['dify', dify, [body({ answer: 'Hi', conversation_id: 's' })]],
 		[
-			'coze',
-			coze,
-			[
-				body({
-					conversation_id: 's',
-					messages: [
-						{ type: 'answer', content: 'H' },
-						{ type: 'answer', content: 'i' },
-					],
-				}),
-			],
-		],
-		[
 			'responses',
 			responses,
 			[
@@ -279,6 +266,18 @@ test.each(STREAMS)('a stream of %s that is cut anywhere is never half an answer'
 	for (let end = 0; end < bytes.length; end++) {
 		const found = read(wire, await eventsIn(bytes.subarray(0, end)));
 		if (found.ok) expect(found.value.text).toBe('Héllo you');
+	}
+});
+
+test.each([
+	['an interrupt', { interrupt: { id: 'i1', question: 'Sure?' } }],
+	['a refusal', { success_response: false, data: { reason: 'agent_failed' } }],
+])('%s in the last event is not lost where that is cut', async (_, last) => {
+	const bytes = Buffer.from(`data: {"delta":"Hi"}\n\nevent: done\ndata: ${JSON.stringify(last)}\n\n`);
+	const whole = read(standard, await eventsIn(bytes));
+	for (let end = 0; end < bytes.length; end++) {
+		const found = read(standard, await eventsIn(bytes.subarray(0, end)));
+		if (found.ok) expect(found).toEqual(whole);
 	}
 });
 

@@ -37,6 +37,8 @@ test.each<[string, string[], object[]]>([
 	['a name', ['event: done\ndata: a\n\n'], [event('a', 'done')]],
 	['a line of the field "error"', ['data: a\n\nerror: {"b":1}\n'], [event('a'), event('{"b":1}', 'error')]],
 	['an event that is not ended', ['data: a\n\ndata: b'], [event('a'), event('b')]],
+	['an event whose data is cut off', ['data: a\n\nevent: done\ndata: '], [event('a')]],
+	['an event without data that is ended', ['event: done\ndata:\n\n'], [event('', 'done')]],
 	['an event that ends within its line end', ['data: a\r\n\r'], [event('a')]],
 	['an object', [' {"a"', ':1} '], [document('{"a":1} ')]],
 	['a list', ['[', ']'], [document('[]')]],

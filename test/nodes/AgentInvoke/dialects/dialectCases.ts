@@ -1,0 +1,158 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import type { RefusalMeaning } from '../../../../nodes/AgentInvoke/wire/conclusion';
+import { openCoze } from './cozeServer';
+import { openDify } from './difyServer';
+import type { RefusalKind } from './plan';
+import { openResponses } from './responsesServer';
+import { TOKEN, type StandIn } from './standIn';
+
+/** How a refusal comes out. */
+export interface RefusalExpected {
+	readonly kind: 'refused' | 'failed';
+	readonly meaning: RefusalMeaning | undefined;
+	readonly status: number;
+	readonly code: string;
+	readonly detail: string;
+	readonly mayHaveRun: boolean;
+}
+
+export interface DialectCase {
+	readonly name: string;
+	/** The name of the description in `docs/wires`. */
+	readonly description: string;
+	readonly invokePath: string;
+	open(): Promise<StandIn>;
+	/** Whether each answer brings another session ID. */
+	readonly renewsSession: boolean;
+	/** Whether the product answers in one piece, too; else the description always asks for a stream. */
+	readonly answersWhole: boolean;
+	usage(tokensIn: number, tokensOut: number): object;
+	readonly refusals: Readonly<Record<RefusalKind, RefusalExpected>>;
+	/** Of an agent that ran and failed; in one piece where that is told in HTTP 200. */
+	readonly failure: { readonly code: string; readonly detail: string; readonly isWholeIn200: boolean };
+	/** Whether the description says where the files of a message go. */
+	readonly takesFiles: boolean;
+	/** How many results of tools go into one call. */
+	readonly mostResults: number;
+	/** What a question of the agent comes out as. */
+	readonly question: 'interrupt' | 'text' | 'tool';
+	/** Stands in the event without which no stream is whole. */
+	readonly endMark: string;
+}
+
+type Refusals = DialectCase['refusals'];
+
+/** Refusals that prove that nothing ran. */
+function proven(
+	kinds: Readonly<Record<RefusalKind, readonly [status: number, code: string, detail: string]>>,
+): Refusals {
+	const of = (kind: RefusalKind, meaning?: RefusalExpected['meaning']): RefusalExpected => {
+		const [status, code, detail] = kinds[kind];
+		return { kind: 'refused', meaning, status, code, detail, mayHaveRun: false };
+	};
+	return {
+		noSuchPath: of('noSuchPath'),
+		malformed: of('malformed'),
+		token: of('token', 'tokenRefused'),
+		sessionUnknown: of('sessionUnknown', 'sessionUnknown'),
+		busy: of('busy', 'busy'),
+		load: of('load', 'notRun'),
+		forGood: of('forGood'),
+	};
+}
+
+const COZE_REFUSALS = proven({
+	noSuchPath: [404, '4200', 'Requested resource not found.'],
+	malformed: [400, '4000', 'bot_id is required'],
+	token: [401, 'unauthorized', 'authentication is invalid'],
+	sessionUnknown: [200, 'session_not_found', 'Invalid conversation.'],
+	busy: [200, 'session_busy', 'A chat is already running in this conversation.'],
+	load: [200, 'rate_limited', 'The system has reached its limit of requests.'],
+	forGood: [200, '4006', 'Invalid bot.'],
+});
+
+export const dialectCases: readonly DialectCase[] = [
+	{
+		name: 'Dify',
+		description: 'dify',
+		invokePath: '/v1/chat-messages',
+		open: openDify,
+		renewsSession: false,
+		answersWhole: true,
+		usage: (tokensIn, tokensOut) => ({ prompt_tokens: tokensIn, completion_tokens: tokensOut }),
+		refusals: proven({
+			noSuchPath: [404, 'not_found', 'The requested URL was not found on the server.'],
+			malformed: [400, 'invalid_param', 'query is required'],
+			token: [401, 'unauthorized', 'Access token is invalid'],
+			sessionUnknown: [404, 'conversation_not_found', 'Conversation Not Exists.'],
+			busy: [409, 'conversation_busy', 'A message of this conversation is being answered.'],
+			load: [429, 'rate_limit_error', 'Rate limit exceeded, please try again later.'],
+			forGood: [400, 'app_unavailable', 'App unavailable, please check your app configurations.'],
+		}),
+		failure: { code: 'completion_request_error', detail: 'The model gave up.', isWholeIn200: false },
+		takesFiles: true,
+		mostResults: 1,
+		question: 'interrupt',
+		endMark: '"event":"message_end"',
+	},
+	{
+		name: 'Coze',
+		description: 'coze',
+		invokePath: '/v3/chat',
+		open: openCoze,
+		renewsSession: false,
+		answersWhole: false,
+		usage: (tokensIn, tokensOut) => ({ input_count: tokensIn, output_count: tokensOut }),
+		refusals: {
+			...COZE_REFUSALS,
+			// Nothing but a code that is not known tells it from an agent that ran and failed.
+			forGood: { ...COZE_REFUSALS.forGood, kind: 'failed', mayHaveRun: true },
+		},
+		failure: { code: '', detail: 'Model error.', isWholeIn200: true },
+		takesFiles: false,
+		mostResults: 2,
+		question: 'text',
+		endMark: 'event:done',
+	},
+	{
+		name: 'Responses',
+		description: 'responses',
+		invokePath: '/v1/responses',
+		open: openResponses,
+		renewsSession: true,
+		answersWhole: true,
+		usage: (tokensIn, tokensOut) => ({ input_tokens: tokensIn, output_tokens: tokensOut }),
+		refusals: proven({
+			noSuchPath: [404, 'not_found', 'Invalid URL'],
+			malformed: [400, 'invalid_value', "Missing required parameter: 'model'."],
+			token: [401, 'invalid_api_key', 'Incorrect API key provided.'],
+			sessionUnknown: [400, 'previous_response_not_found', 'Previous response not found.'],
+			busy: [400, 'conversation_locked', 'Another process is currently operating on this conversation.'],
+			load: [429, 'rate_limit_exceeded', 'Rate limit reached.'],
+			forGood: [400, 'context_length_exceeded', 'Your input exceeds the context window.'],
+		}),
+		failure: { code: '', detail: 'The model produced an error.', isWholeIn200: true },
+		takesFiles: false,
+		mostResults: 2,
+		question: 'tool',
+		endMark: '"type":"response.completed"',
+	},
+];
+
+export function descriptionOf({ description }: DialectCase): string {
+	return readFileSync(join(__dirname, '../../../../docs/wires', `${description}.json`), 'utf8');
+}
+
+/** The only place that knows what the fields of the credential are called. */
+export function accountOf(dialect: DialectCase, server: StandIn, agentToken = TOKEN): Record<string, string> {
+	return {
+		agentToken,
+		baseUrl: server.baseUrl,
+		invokePath: dialect.invokePath,
+		mediaUploadPath: '',
+		wire: 'described',
+		wireDescription: descriptionOf(dialect),
+	};
+}

@@ -1,0 +1,141 @@
+import {
+	fieldsOf,
+	isText,
+	oddKey,
+	type AskedTurn,
+	type Dialect,
+	type OpenAsk,
+	type Refusal,
+	type TurnFacts,
+} from './dialect';
+import type { Failing, RefusalKind } from './plan';
+import { StandIn } from './standIn';
+
+/*
+ * Dify: POST /v1/chat-messages. The names of events stand in their data, `message_end` is the last that counts, and
+ * `message_replace` takes back what was said. The product has no interrupts here and does not guard a conversation: what
+ * deployments add to it is an `interrupt` beside the answer, which the next message answers, and a code for a busy one.
+ */
+
+const KEYS = [
+	...['query', 'inputs', 'user', 'conversation_id', 'response_mode', 'files'],
+	...['auto_generate_name', 'workflow_id', 'trace_id'],
+];
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const FILE_TYPES = ['document', 'image', 'audio', 'video', 'custom'];
+const CREATED_S = 1_705_398_420;
+
+const REFUSALS: Readonly<Record<RefusalKind, readonly [status: number, code: string, message: string]>> = {
+	noSuchPath: [404, 'not_found', 'The requested URL was not found on the server.'],
+	malformed: [400, 'invalid_param', ''],
+	token: [401, 'unauthorized', 'Access token is invalid'],
+	sessionUnknown: [404, 'not_found', 'Conversation Not Exists.'],
+	busy: [409, 'conversation_busy', 'A message of this conversation is being answered.'],
+	load: [429, 'rate_limit_error', 'Rate limit exceeded, please try again later.'],
+	forGood: [400, 'app_unavailable', 'App unavailable, please check your app configurations.'],
+};
+const FAILED = [400, 'completion_request_error', 'The model gave up.'] as const;
+
+function read(body: unknown): AskedTurn | string {
+	const { query, inputs, user, conversation_id: id, response_mode: mode, files } = fieldsOf(body);
+	const odd = oddKey(body, KEYS);
+	if (odd !== undefined) return `${odd} is not known`;
+	if (!isText(query)) return 'query is required';
+	if (typeof inputs !== 'object' || inputs === null || Array.isArray(inputs)) return 'inputs is required';
+	if (!isText(user)) return 'user is required';
+	if (mode !== 'streaming' && mode !== 'blocking') return 'response_mode is streaming or blocking';
+	const session = id ?? '';
+	if (typeof session !== 'string' || !(session === '' || UUID.test(session)))
+		return 'conversation_id must be a valid UUID';
+	if (files !== undefined && !(Array.isArray(files) && files.every(isFile))) return 'files is wrong';
+	return { session, said: query, results: [], isStreamed: mode === 'streaming' };
+}
+
+function isFile(value: unknown): boolean {
+	const { type, transfer_method: method, url, upload_file_id: id } = fieldsOf(value);
+	const isLed = method === 'remote_url' ? isText(url) : method === 'local_file' && isText(id);
+	return isText(type) && FILE_TYPES.includes(type) && isLed;
+}
+
+function refusal(kind: RefusalKind, detail: string): Refusal {
+	const [status, code, message] = REFUSALS[kind];
+	return { status, body: { code, message: message || detail, status } };
+}
+
+const ids = ({ number, session }: TurnFacts) => ({
+	task_id: `00000000-0000-4000-8001-${number}`,
+	message_id: `00000000-0000-4000-8002-${number}`,
+	conversation_id: session,
+});
+
+function metadata({ tokensIn, tokensOut }: TurnFacts): object {
+	const usage = { prompt_tokens: tokensIn, completion_tokens: tokensOut, total_tokens: tokensIn + tokensOut };
+	return { usage: { ...usage, total_price: '0.0012890', currency: 'USD' }, retriever_resources: [] };
+}
+
+function interruptOf({ asks: [ask] }: TurnFacts): object {
+	return ask ? { interrupt: written(ask) } : {};
+}
+
+function written(ask: OpenAsk): object {
+	const { id, kind } = ask;
+	if (kind === 'question') return { id, kind, question: ask.question };
+	return { id, kind, tool_name: ask.tool, arguments: ask.arguments };
+}
+
+function whole(turn: TurnFacts): object {
+	const answer = turn.preamble + turn.text;
+	const { message_id: id } = ids(turn);
+	return {
+		...{ event: 'message', id, ...ids(turn), mode: 'chat', answer, metadata: metadata(turn) },
+		...{ ...interruptOf(turn), created_at: CREATED_S },
+	};
+}
+
+function event(turn: TurnFacts, name: string, data: object): string {
+	return `data: ${JSON.stringify({ event: name, ...ids(turn), ...data, created_at: CREATED_S })}\n\n`;
+}
+
+function said(turn: TurnFacts): string[] {
+	const { draft, preamble, pieces } = turn;
+	const thought = { position: 1, thought: '', tool: 'search', tool_input: '{"q":"x"}', observation: 'ok' };
+	const texts = [preamble, ...pieces].filter((text) => text !== '');
+	return [
+		'event: ping\n\n',
+		event(turn, 'agent_thought', thought),
+		...(draft ? [event(turn, 'message', { answer: draft })] : []),
+		...(draft ? [event(turn, 'message_replace', { answer: texts.shift() ?? '' })] : []),
+		...texts.map((answer) => event(turn, 'message', { answer })),
+	];
+}
+
+function events(turn: TurnFacts): string[] {
+	return [
+		...said(turn),
+		event(turn, 'message_end', { metadata: metadata(turn), ...interruptOf(turn) }),
+		event(turn, 'tts_message_end', { audio: '' }),
+	];
+}
+
+/** In one piece it is told as a refusal. */
+function failedWhole(): Refusal {
+	const [status, code, message] = FAILED;
+	return { status, body: { code, message, status } };
+}
+
+function failedEvents(turn: TurnFacts, _how: Failing): string[] {
+	const [status, code, message] = FAILED;
+	return [...said(turn), event(turn, 'error', { status, code, message })];
+}
+
+const DIFY: Dialect = {
+	path: '/v1/chat-messages',
+	renewsSession: false,
+	sessionId: (number) => `00000000-0000-4000-8000-${number}`,
+	isAnsweredByMessage: () => true,
+	...{ read, refusal, whole, events, failedWhole, failedEvents },
+};
+
+export async function openDify(): Promise<StandIn> {
+	return await StandIn.open(DIFY);
+}

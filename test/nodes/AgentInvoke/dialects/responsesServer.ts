@@ -1,0 +1,180 @@
+import {
+	fieldsOf,
+	isText,
+	oddKey,
+	type AskedTurn,
+	type Dialect,
+	type GivenResult,
+	type OpenAsk,
+	type Refusal,
+	type TurnFacts,
+} from './dialect';
+import type { Failing, RefusalKind } from './plan';
+import { StandIn } from './standIn';
+
+/*
+ * The Responses API: POST /v1/responses. Every answer has an ID of its own, which the next call names as
+ * `previous_response_id`; what failed or stopped early is an answer, too; calls of functions are parts of it.
+ */
+
+const KEYS = [
+	...['model', 'input', 'previous_response_id', 'stream', 'instructions', 'metadata', 'store', 'tools'],
+	...['user', 'temperature', 'max_output_tokens', 'reasoning'],
+];
+const CREATED_S = 1_762_302_535;
+const INVALID = 'invalid_request_error';
+
+type Wording = readonly [status: number, code: string, message: string, type?: string];
+
+const REFUSALS: Readonly<Record<RefusalKind, Wording>> = {
+	noSuchPath: [404, 'not_found', 'Invalid URL'],
+	malformed: [400, 'invalid_value', ''],
+	token: [401, 'invalid_api_key', 'Incorrect API key provided.'],
+	sessionUnknown: [400, 'previous_response_not_found', 'Previous response not found.'],
+	busy: [400, 'conversation_locked', 'Another process is currently operating on this conversation.'],
+	load: [429, 'rate_limit_exceeded', 'Rate limit reached.', 'requests'],
+	forGood: [400, 'context_length_exceeded', 'Your input exceeds the context window.'],
+};
+const FAILURE = { code: 'server_error', message: 'The model produced an error.' };
+
+function read(body: unknown): AskedTurn | string {
+	const { model, input, previous_response_id: session = '', stream = false } = fieldsOf(body);
+	const odd = oddKey(body, KEYS);
+	if (odd !== undefined) return `Unknown parameter: '${odd}'.`;
+	if (!isText(model)) return "Missing required parameter: 'model'.";
+	if (
+		typeof session !== 'string' ||
+		('previous_response_id' in fieldsOf(body) && !/^resp_\d+$/.test(session))
+	)
+		return "Invalid 'previous_response_id'.";
+	if (typeof stream !== 'boolean') return "Invalid type for 'stream'.";
+	const said = readInput(input);
+	return typeof said === 'string' ? said : { session, isStreamed: stream, ...said };
+}
+
+function readInput(input: unknown): Pick<AskedTurn, 'said' | 'results'> | string {
+	if (isText(input)) return { said: input, results: [] };
+	const items = Array.isArray(input) ? input : [];
+	const results = items.flatMap((one: unknown): GivenResult[] => {
+		const { type, call_id: id, output } = fieldsOf(one);
+		return type === 'function_call_output' && isText(id) && typeof output === 'string'
+			? [{ id, output }]
+			: [];
+	});
+	const isWhole = results.length > 0 && results.length === items.length;
+	return isWhole ? { said: undefined, results } : "Invalid value for 'input'.";
+}
+
+function refusal(kind: RefusalKind, detail: string): Refusal {
+	const [status, code, message, type = INVALID] = REFUSALS[kind];
+	return { status, body: { error: { message: message || detail, type, param: null, code } } };
+}
+
+function response(turn: TurnFacts, status: string, output: readonly object[], more: object = {}): object {
+	const { tokensIn, tokensOut, session } = turn;
+	const usage = {
+		...{ input_tokens: tokensIn, output_tokens: tokensOut, total_tokens: tokensIn + tokensOut },
+		output_tokens_details: { reasoning_tokens: 0 },
+	};
+	return {
+		...{ id: session, object: 'response', created_at: CREATED_S, status, model: 'a-model', output },
+		...{ error: null, incomplete_details: null, parallel_tool_calls: true, store: true },
+		usage: status === 'in_progress' ? null : usage,
+		...more,
+	};
+}
+
+function outputOf(turn: TurnFacts): object[] {
+	const reasoning = { id: `rs_${turn.number}`, type: 'reasoning', summary: [] };
+	const messages = [turn.preamble, turn.text].filter((text) => text !== '');
+	return [
+		reasoning,
+		...messages.map((text, index) => messageOf(turn, index, text)),
+		...turn.asks.map((ask) => callOf(ask)),
+	];
+}
+
+function messageOf({ number }: TurnFacts, index: number, text: string): object {
+	const content = [{ type: 'output_text', text, annotations: [] }];
+	return {
+		...{ id: `msg_${number}_${index}`, type: 'message', status: 'completed', role: 'assistant', content },
+	};
+}
+
+/** It has no questions: who has one calls a function for it. */
+function callOf(ask: OpenAsk): object {
+	const [name, input] =
+		ask.kind === 'tool' ? [ask.tool, ask.arguments] : ['ask_user', { question: ask.question }];
+	return {
+		...{ id: `fc_${ask.id}`, type: 'function_call', status: 'completed', name },
+		...{ call_id: ask.id, arguments: JSON.stringify(input) },
+	};
+}
+
+function event(type: string, data: object): string {
+	return `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`;
+}
+
+function said(turn: TurnFacts): string[] {
+	const begun = response(turn, 'in_progress', []);
+	const texts = [turn.preamble === '' ? [] : [turn.preamble], turn.pieces].filter(({ length }) => length > 0);
+	return [
+		event('response.created', { response: begun }),
+		event('response.in_progress', { response: begun }),
+		event('response.web_search_call.searching', { output_index: 0, item_id: `ws_${turn.number}` }),
+		...texts.flatMap((pieces, index) => ofMessage(turn, index, pieces)),
+	];
+}
+
+function ofMessage(turn: TurnFacts, index: number, pieces: readonly string[]): string[] {
+	const text = pieces.join('');
+	const place = { item_id: `msg_${turn.number}_${index}`, output_index: index + 1, content_index: 0 };
+	const item = messageOf(turn, index, text);
+	return [
+		event('response.output_item.added', { output_index: index + 1, item: { ...item, content: [] } }),
+		...pieces.map((delta) => event('response.output_text.delta', { ...place, delta })),
+		event('response.output_text.done', { ...place, text }),
+		event('response.output_item.done', { output_index: index + 1, item }),
+	];
+}
+
+function events(turn: TurnFacts): string[] {
+	const calls = turn.asks.flatMap((ask, index) => {
+		const place = { item_id: `fc_${ask.id}`, output_index: index + 2 };
+		return [
+			event('response.function_call_arguments.delta', { ...place, delta: '{' }),
+			event('response.output_item.done', { output_index: index + 2, item: callOf(ask) }),
+		];
+	});
+	const completed = response(turn, 'completed', outputOf(turn));
+	return [...said(turn), ...calls, event('response.completed', { response: completed })];
+}
+
+function failed(turn: TurnFacts, how: Failing): object {
+	if (how === 'error') return response(turn, 'failed', [], { error: FAILURE });
+	return response(turn, 'incomplete', outputOf(turn), {
+		incomplete_details: { reason: 'max_output_tokens' },
+	});
+}
+
+function failedWhole(turn: TurnFacts, how: Failing): Refusal {
+	return { status: 200, body: failed(turn, how) };
+}
+
+function failedEvents(turn: TurnFacts, how: Failing): string[] {
+	const name = how === 'error' ? 'response.failed' : 'response.incomplete';
+	return [...said(turn), event(name, { response: failed(turn, how) })];
+}
+
+const RESPONSES: Dialect = {
+	path: '/v1/responses',
+	renewsSession: true,
+	sessionId: (number) => `resp_${number}`,
+	isAnsweredByMessage: () => false,
+	...{ read, refusal, whole: (turn) => response(turn, 'completed', outputOf(turn)), events },
+	...{ failedWhole, failedEvents },
+};
+
+export async function openResponses(): Promise<StandIn> {
+	return await StandIn.open(RESPONSES);
+}

@@ -1,0 +1,228 @@
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+
+import { pause } from '../../../platform/time';
+import type { AskedTurn, Dialect, OpenAsk, TurnFacts } from './dialect';
+import type { Plan, RefusalKind } from './plan';
+
+export const TOKEN = 'agt_dialect-0123456789abcdef';
+
+export interface SeenRequest {
+	readonly body: unknown;
+	readonly query: unknown;
+	/** `ran`, or why it did not. */
+	verdict: 'ran' | RefusalKind;
+	/** What was wrong with its form. */
+	problem: string;
+	/** The answer, event by event, as it would have been without a cut. */
+	answer: readonly string[];
+}
+
+export interface Conversation {
+	/** What was said in it, and the results that it was given, in the order in which the agent ran. */
+	readonly turns: readonly string[];
+	readonly results: ReadonlyArray<{ readonly id: string; readonly output: string }>;
+}
+
+interface Talk {
+	turns: string[];
+	results: Array<{ id: string; output: string }>;
+	asks: OpenAsk[];
+	isBusy: boolean;
+}
+
+const PIECES = 3;
+
+/**
+ * A small real server that speaks as a product's public API does, and shares no code with the local platform. It lets
+ * nothing through that the product does not know, and keeps books to assert on.
+ */
+export class StandIn {
+	/** What the agent does with what is said to it; results are said as their texts. */
+	plan: (said: string, turn: number) => Plan = () => ({});
+	baseUrl = '';
+	private seen: SeenRequest[] = [];
+	private talks: Talk[] = [];
+	/** Where each ID leads; where answers have their own, an older one leads to the talk as it was then. */
+	private sessions = new Map<string, { readonly talk: Talk; readonly length: number }>();
+	private lastNumber = 0;
+	private running = 0;
+	/** Turns under way at the same time, at most. */
+	mostAtOnce = 0;
+
+	private constructor(
+		private readonly app: FastifyInstance,
+		private readonly dialect: Dialect,
+	) {}
+
+	static async open(dialect: Dialect): Promise<StandIn> {
+		const app = fastify({ forceCloseConnections: true });
+		const server = new StandIn(app, dialect);
+		const refuse = async (reply: FastifyReply, kind: RefusalKind, detail = ''): Promise<void> => {
+			const { status, body } = dialect.refusal(kind, detail);
+			await reply.code(status).send(body);
+		};
+		app.setNotFoundHandler(async (_request, reply) => await refuse(reply, 'noSuchPath'));
+		app.setErrorHandler(async (error, _request, reply) => await refuse(reply, 'malformed', String(error)));
+		app.post(dialect.path, async (request, reply) => {
+			await server.receive(request, reply, refuse);
+			return reply;
+		});
+		server.baseUrl = await app.listen({ port: 0, host: '127.0.0.1' });
+		return server;
+	}
+
+	/** In the order in which they came. */
+	get requests(): readonly SeenRequest[] {
+		return this.seen;
+	}
+
+	/** In the order in which they were opened. */
+	get conversations(): Conversation[] {
+		return this.talks.map(({ turns, results }) => ({ turns: [...turns], results: [...results] }));
+	}
+
+	/** From now on it knows none of its sessions. */
+	forgetSessions(): void {
+		this.sessions = new Map();
+	}
+
+	reset(): void {
+		this.plan = () => ({});
+		this.seen = [];
+		this.talks = [];
+		this.mostAtOnce = this.running;
+		this.forgetSessions();
+	}
+
+	async close(): Promise<void> {
+		await this.app.close();
+	}
+
+	private async receive(
+		request: FastifyRequest,
+		reply: FastifyReply,
+		refuse: (reply: FastifyReply, kind: RefusalKind, detail?: string) => Promise<void>,
+	): Promise<void> {
+		const { body, query } = request;
+		const seen: SeenRequest = { body, query, verdict: 'ran', problem: '', answer: [] };
+		this.seen.push(seen);
+		const asked = this.dialect.read(body, query);
+		const isKnown = request.headers.authorization === `Bearer ${TOKEN}`;
+		const planned = typeof asked === 'string' ? {} : this.planOf(asked);
+		const why = isKnown ? this.whyNot(asked, planned) : ({ kind: 'token' } as const);
+		if (why || typeof asked === 'string') {
+			seen.verdict = why?.kind ?? 'malformed';
+			seen.problem = why?.problem ?? '';
+			await refuse(reply, seen.verdict, seen.problem);
+			return;
+		}
+		await this.run(asked, planned, seen, reply);
+	}
+
+	private planOf({ session, said, results }: AskedTurn): Plan {
+		const turns = this.sessions.get(session)?.length ?? 0;
+		return this.plan(said ?? results.map(({ output }) => output).join(', '), turns + 1);
+	}
+
+	private whyNot(
+		asked: AskedTurn | string,
+		{ refuses }: Plan,
+	): { readonly kind: RefusalKind; readonly problem?: string } | undefined {
+		if (typeof asked === 'string') return { kind: 'malformed', problem: asked };
+		const talk = this.sessions.get(asked.session)?.talk;
+		if (asked.session !== '' && !talk) return { kind: 'sessionUnknown' };
+		if (refuses) return { kind: refuses };
+		if (talk?.isBusy) return { kind: 'busy' };
+		const open = (talk?.asks ?? []).filter((ask) => !this.dialect.isAnsweredByMessage(ask));
+		const given = asked.results.map(({ id }) => id);
+		const missing = open.find(({ id }) => !given.includes(id));
+		if (missing) return { kind: 'malformed', problem: `no result for ${missing.id}` };
+		const unknown = given.find((id) => !open.some((ask) => ask.id === id));
+		return unknown === undefined ? undefined : { kind: 'malformed', problem: `nothing waits for ${unknown}` };
+	}
+
+	private async run(asked: AskedTurn, plan: Plan, seen: SeenRequest, reply: FastifyReply): Promise<void> {
+		const talk = this.talkOf(asked);
+		talk.isBusy = true;
+		this.mostAtOnce = Math.max(this.mostAtOnce, ++this.running);
+		if (plan.takesMs) await pause(plan.takesMs);
+		const turn = this.take(talk, asked, plan);
+		// Free before the answer leaves: whoever has it may go on at once.
+		talk.isBusy = false;
+		this.running--;
+		const isStreamed = plan.form ? plan.form === 'streamed' : asked.isStreamed;
+		if (!isStreamed) {
+			const whole = plan.fails && this.dialect.failedWhole(turn, plan.fails);
+			const text = JSON.stringify(whole?.body ?? this.dialect.whole(turn));
+			await this.write(reply, whole?.status ?? 200, 'application/json', [text], plan, seen);
+			return;
+		}
+		const { fails } = plan;
+		const events = fails ? this.dialect.failedEvents(turn, fails) : this.dialect.events(turn);
+		await this.write(reply, 200, 'text/event-stream; charset=utf-8', events, plan, seen);
+	}
+
+	private talkOf({ session }: AskedTurn): Talk {
+		const found = this.sessions.get(session);
+		if (found && (!this.dialect.renewsSession || found.length === lengthOf(found.talk))) return found.talk;
+		// Going on from an older answer is another conversation.
+		const turns = found?.talk.turns.slice(0, found.length) ?? [];
+		const talk: Talk = { turns, results: [], asks: [], isBusy: false };
+		this.talks.push(talk);
+		return talk;
+	}
+
+	private take(talk: Talk, { session: named, said, results }: AskedTurn, plan: Plan): TurnFacts {
+		const number = String(++this.lastNumber).padStart(12, '0');
+		const [waiting] = talk.asks;
+		const given = said !== undefined && waiting ? [{ id: waiting.id, output: said }] : results;
+		talk.results.push(...given);
+		if (said !== undefined && !waiting) talk.turns.push(said);
+		talk.asks = (plan.asks ?? []).map((ask, index) => ({ ...ask, id: `ask_${number}_${index}` }));
+		const session = named !== '' && !this.dialect.renewsSession ? named : this.dialect.sessionId(number);
+		this.sessions.set(session, { talk, length: lengthOf(talk) });
+		const outputs = given.map(({ output }) => output).join(', ');
+		const usual = given.length > 0 ? `given ${outputs}` : `${talk.turns.length}: ${said ?? ''}`;
+		const text = plan.says ?? (talk.asks.length > 0 ? '' : usual);
+		const { preamble = '', draft = '' } = plan;
+		const tokens = { tokensIn: said?.length ?? 0, tokensOut: preamble.length + text.length };
+		return { number, session, pieces: piecesOf(text), text, preamble, draft, asks: talk.asks, ...tokens };
+	}
+
+	private async write(
+		reply: FastifyReply,
+		status: number,
+		type: string,
+		texts: readonly string[],
+		{ cut }: Plan,
+		seen: SeenRequest,
+	): Promise<void> {
+		const { raw } = reply.hijack();
+		raw.on('error', () => undefined);
+		raw.writeHead(status, { 'content-type': type });
+		raw.flushHeaders();
+		let left = cut?.afterBytes ?? Infinity;
+		let length = 0;
+		seen.answer = texts;
+		for (const text of texts) {
+			const bytes = Buffer.from(text);
+			length += bytes.length;
+			const part = bytes.subarray(0, left);
+			left -= part.length;
+			if (part.length > 0) await new Promise<void>((resolve) => raw.write(part, () => resolve()));
+		}
+		if (cut?.how === 'broken' && cut.afterBytes < length) raw.destroy();
+		else raw.end();
+	}
+}
+
+function lengthOf({ turns, results }: Talk): number {
+	return turns.length + results.length;
+}
+
+function piecesOf(text: string): string[] {
+	const letters = [...text];
+	const size = Math.max(1, Math.ceil(letters.length / PIECES));
+	const starts = Array.from({ length: Math.ceil(letters.length / size) }, (_, index) => index * size);
+	return starts.map((at) => letters.slice(at, at + size).join(''));
+}

@@ -1,0 +1,63 @@
+import { Readable } from 'node:stream';
+
+import { wireRequest, type WireTurn } from '../../../../nodes/AgentInvoke/wire/body';
+import { concludeAnswer } from '../../../../nodes/AgentInvoke/wire/conclusion';
+import type { Wire } from '../../../../nodes/AgentInvoke/wire/description';
+import { NOTHING_READ, readEvent, type WireState } from '../../../../nodes/AgentInvoke/wire/reader';
+import { readStream } from '../../../../nodes/shared/http/sse';
+import { redactor } from '../../../../nodes/shared/text/redact';
+
+export interface Account {
+	readonly wire: Wire;
+	readonly baseUrl: string;
+	readonly invokePath: string;
+	readonly token: string;
+}
+
+export interface Asking {
+	readonly sessionId?: string;
+	readonly stream?: boolean;
+	/** A path or a body in place of what the description makes. */
+	readonly path?: string;
+	readonly body?: object;
+}
+
+export function message(text: string): WireTurn {
+	return { kind: 'message', message: text, files: [] };
+}
+
+/** One call by the wire's own library over a real connection, read until it is over. */
+export async function ask(account: Account, turn: WireTurn, asking: Asking = {}) {
+	const { wire, baseUrl, invokePath, token } = account;
+	const { sessionId = '', stream = false } = asking;
+	const request = wireRequest(wire, turn, { sessionId, stream, uuid: 'u-1' });
+	const of = { wire, hide: redactor([token]).known };
+	let state: WireState = NOTHING_READ;
+	let status = 0;
+	let broken = '';
+	const deltas: string[] = [];
+	try {
+		const response = await fetch(`${baseUrl}${asking.path ?? (request.path || invokePath)}`, {
+			method: 'POST',
+			headers: {
+				...request.headers,
+				'content-type': 'application/json',
+				authorization: `Bearer ${token}`,
+			},
+			body: JSON.stringify(asking.body ?? request.body),
+		});
+		({ status } = response);
+		const body = response.body ? Readable.fromWeb(response.body) : Readable.from([]);
+		for await (const events of readStream(body)) {
+			for (const event of events) {
+				state = readEvent(of, state, event);
+				if (state.delta !== '') deltas.push(state.delta);
+			}
+			if (state.isClosed) break;
+		}
+	} catch (error) {
+		broken = String(error);
+	}
+	const outcome = concludeAnswer(of, state, { status, headers: {}, broken, sessionId });
+	return { outcome, deltas, request };
+}

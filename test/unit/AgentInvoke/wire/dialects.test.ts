@@ -1,0 +1,263 @@
+import { dialectCases, descriptionOf } from '../../../nodes/AgentInvoke/dialects/dialectCases';
+import type { Plan, RefusalKind } from '../../../nodes/AgentInvoke/dialects/plan';
+import { TOKEN, type StandIn } from '../../../nodes/AgentInvoke/dialects/standIn';
+import type { WireTurn } from '../../../../nodes/AgentInvoke/wire/body';
+import type { WireFailure, WireReply } from '../../../../nodes/AgentInvoke/wire/conclusion';
+import type { Json } from '../../../../nodes/shared/text/json';
+import { ask, message, type Account, type Asking } from './asking';
+import { wireOf } from './wires';
+
+const TEXT = 'Grüße, “you”: 日本語 and 🙂 {"data": "x"}\n\nevent: done';
+const FORMS = [
+	['in one piece', false],
+	['as a stream', true],
+] as const;
+
+describe.each(dialectCases)('$name', (dialect) => {
+	let server: StandIn;
+	beforeAll(async () => {
+		server = await dialect.open();
+	});
+	afterAll(async () => {
+		await server.close();
+	});
+	beforeEach(() => {
+		server.reset();
+	});
+
+	const wire = wireOf(descriptionOf(dialect));
+	const account = (token = TOKEN): Account => ({
+		...{ wire, token, baseUrl: server.baseUrl, invokePath: dialect.invokePath },
+	});
+	const tell = async (turn: WireTurn, asking: Asking = {}) => await ask(account(), turn, asking);
+	const reply = async (turn: WireTurn, asking: Asking = {}): Promise<WireReply> => {
+		const { outcome } = await tell(turn, asking);
+		if (!outcome.ok) throw new Error(JSON.stringify(outcome.failure));
+		return outcome.value;
+	};
+	const failure = async (asking: Asking = {}): Promise<WireFailure> => {
+		const { outcome } = await tell(message('hi'), asking);
+		if (outcome.ok) throw new Error(JSON.stringify(outcome.value));
+		return outcome.failure;
+	};
+	const plan = (one: Plan): void => {
+		server.plan = () => one;
+	};
+	const results = (...given: ReadonlyArray<readonly [id: string, result: Json]>): WireTurn => ({
+		kind: 'results',
+		results: given.map(([interruptId, result]) => ({ interruptId, result })),
+	});
+
+	describe.each(FORMS)('%s', (_form, stream) => {
+		test('a session goes on over three turns', async () => {
+			let sessionId = '';
+			const ids = new Set<string>();
+			for (const [index, said] of ['one', 'two', 'three'].entries()) {
+				const answer = await reply(message(said), { sessionId, stream });
+				expect(answer).toMatchObject({ text: `${index + 1}: ${said}`, interrupts: [] });
+				({ sessionId } = answer);
+				ids.add(sessionId);
+			}
+			expect(server.conversations).toEqual([{ turns: ['one', 'two', 'three'], results: [] }]);
+			expect(ids.size).toBe(dialect.renewsSession ? 3 : 1);
+			expect(server.requests.map(({ problem }) => problem)).toEqual(['', '', '']);
+		});
+
+		test('four conversations at once stay apart', async () => {
+			plan({ takesMs: 5 });
+			const names = ['a', 'b', 'c', 'd'];
+			await Promise.all(
+				names.map(async (name) => {
+					let sessionId = '';
+					for (const turn of [1, 2, 3])
+						({ sessionId } = await reply(message(`${name}${turn}`), { sessionId, stream }));
+				}),
+			);
+			const turns = server.conversations.map((one) => one.turns.join(' ')).sort();
+			expect(turns).toEqual(names.map((name) => `${name}1 ${name}2 ${name}3`));
+			expect(server.mostAtOnce).toBeGreaterThan(1);
+		});
+
+		test('usage and all letters arrive', async () => {
+			plan({ says: TEXT });
+			const { outcome, deltas } = await tell(message('count me'), { stream });
+			const value = { text: TEXT, usage: dialect.usage(8, TEXT.length) };
+			expect(outcome).toMatchObject({ ok: true, value });
+			expect(deltas.join('')).toBe(TEXT);
+			expect(deltas.length > 1).toBe(stream || !dialect.answersWhole);
+			plan({ says: 'two', preamble: 'One and ' });
+			expect(await reply(message('hi'), { stream })).toMatchObject({ text: 'One and two' });
+		});
+
+		const ofTools = Array.from({ length: dialect.mostResults }, (_, index) => index + 1);
+		test.each(ofTools)('%i calls of tools are asked for and answered', async (count) => {
+			const tools = ['refund', 'notify'].slice(0, count);
+			plan({ asks: tools.map((tool) => ({ kind: 'tool', tool, arguments: { order: 7 } })) });
+			const { interrupts, sessionId } = await reply(message('go'), { stream });
+			expect(interrupts).toMatchObject(
+				tools.map((tool) => ({ kind: 'tool', tool, arguments: { order: 7 } })),
+			);
+			plan({});
+			const given = interrupts.map(({ id, tool }) => [id, { done: tool }] as const);
+			const outputs = tools.map((tool) => `{"done":"${tool}"}`);
+			const done = await reply(results(...given), { sessionId, stream });
+			expect(done).toMatchObject({ text: `given ${outputs.join(', ')}`, interrupts: [] });
+			const last = await reply(message('thanks'), { sessionId: done.sessionId, stream });
+			expect(last.text).toBe('2: thanks');
+			expect(server.conversations).toMatchObject([
+				{ turns: ['go', 'thanks'], results: interrupts.map(({ id }, at) => ({ id, output: outputs[at] })) },
+			]);
+		});
+
+		test('a question is asked and answered', async () => {
+			plan({ asks: [{ kind: 'question', question: 'Which colour?' }] });
+			const asked = await reply(message('paint'), { stream });
+			const { text, sessionId, interrupts } = asked;
+			const [interrupt] = interrupts;
+			plan({});
+			if (dialect.question === 'text') {
+				expect(asked).toMatchObject({ text: 'Which colour?', interrupts: [] });
+				expect(await reply(message('red'), { sessionId, stream })).toMatchObject({ text: 'given red' });
+			} else {
+				const isTool = dialect.question === 'tool';
+				const wanted = isTool
+					? { kind: 'tool', tool: 'ask_user', arguments: { question: 'Which colour?' } }
+					: { kind: 'question', tool: '', question: 'Which colour?' };
+				expect(text).toBe('');
+				expect(interrupts).toMatchObject([wanted]);
+				const answer = results([interrupt!.id, 'red']);
+				expect(await reply(answer, { sessionId, stream })).toMatchObject({ text: 'given red' });
+			}
+			expect(server.conversations).toMatchObject([{ turns: ['paint'], results: [{ output: 'red' }] }]);
+		});
+
+		const KINDS: readonly RefusalKind[] = ['busy', 'load', 'forGood'];
+		test.each(KINDS)('a refusal (%s) comes out as that', async (refuses) => {
+			plan({ refuses });
+			expect(await failure({ stream })).toMatchObject(dialect.refusals[refuses]);
+			expect(server.conversations).toEqual([]);
+		});
+
+		test('a session that is not known is told as such', async () => {
+			const { sessionId } = await reply(message('hi'), { stream });
+			server.forgetSessions();
+			expect(await failure({ sessionId, stream })).toMatchObject(dialect.refusals.sessionUnknown);
+		});
+
+		test('a second call for a session that is at work is told as such', async () => {
+			const { sessionId } = await reply(message('hi'), { stream });
+			plan({ takesMs: 200 });
+			const slow = reply(message('slow'), { sessionId, stream });
+			while (server.requests.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+			expect(await failure({ sessionId, stream })).toMatchObject(dialect.refusals.busy);
+			expect((await slow).text).toBe('2: slow');
+		});
+
+		test('an agent that ran and failed has no answer', async () => {
+			plan({ fails: 'error', says: 'half an answer' });
+			const { code, detail, isWholeIn200 } = dialect.failure;
+			const isIn200 = stream || isWholeIn200 || !dialect.answersWhole;
+			expect(await failure({ stream })).toMatchObject({
+				...(isIn200 && { kind: 'failed', status: 200, mayHaveRun: true }),
+				detail,
+				...(code && { code }),
+			});
+			plan({ fails: 'incomplete', says: 'half an answer' });
+			expect(await failure({ stream })).toMatchObject({ ...(isIn200 && { kind: 'failed', status: 200 }) });
+		});
+	});
+
+	test('what the product would not take is refused', async () => {
+		expect(await failure({ body: { stream: false } })).toMatchObject({
+			kind: 'refused',
+			mayHaveRun: false,
+			status: dialect.refusals.malformed.status,
+			code: dialect.refusals.malformed.code,
+		});
+		expect(await failure({ path: '/v9/elsewhere' })).toMatchObject(dialect.refusals.noSuchPath);
+		const { outcome } = await ask(account('agt_wrong'), message('hi'));
+		expect(outcome).toMatchObject({ ok: false, failure: dialect.refusals.token });
+		expect(server.requests.map(({ verdict }) => verdict)).toEqual(['malformed', 'token']);
+	});
+
+	test('what comes in another form than was asked for is read all the same', async () => {
+		plan({ form: 'streamed', says: 'streamed' });
+		expect(await reply(message('hi'), { stream: false })).toMatchObject({ text: 'streamed' });
+		plan({ form: 'whole', says: 'whole' });
+		const { outcome } = await tell(message('hi'), { stream: true });
+		if (dialect.answersWhole) expect(outcome).toMatchObject({ ok: true, value: { text: 'whole' } });
+		// It has only begun.
+		else expect(outcome).toMatchObject({ ok: false, failure: { kind: 'notAnAnswer', mayHaveRun: true } });
+	});
+
+	if (dialect.takesFiles) {
+		test('a file goes along', async () => {
+			const file = { url: 'https://files.example/a.pdf', name: 'a.pdf', mimeType: 'application/pdf' };
+			await reply({ kind: 'message', message: 'read it', files: [file] });
+			expect(JSON.stringify(server.requests[0]?.body)).toContain(file.url);
+		});
+	}
+
+	describe('a stream that is cut', () => {
+		const PLANS: Readonly<Record<string, Plan>> = {
+			'an answer': { says: TEXT, preamble: 'First. ' },
+			'a call of a tool': {
+				says: 'Wait. ',
+				asks: [{ kind: 'tool', tool: 'refund', arguments: { order: 7 } }],
+			},
+			...(dialect.description === 'dify' && { 'an answer in place of another': { says: TEXT, draft: 'No' } }),
+		};
+		const HOWS = ['broken', 'ended'] as const;
+		const cases = Object.keys(PLANS).flatMap((name) => HOWS.map((how) => [name, how] as const));
+
+		test.each(cases)(
+			'in the middle of %s (%s) is no success without the proof of its end',
+			async (name, how) => {
+				const whole = PLANS[name] ?? {};
+				plan(whole);
+				const wanted = await reply(message('hi'), { stream: true });
+				const events = server.requests[0]?.answer ?? [];
+				const length = Buffer.byteLength(events.join(''));
+				const random = numbersFrom(17);
+				const anywhere = Array.from({ length: 200 }, () => Math.floor(random() * length));
+				const mark = events.findIndex((event) => event.includes(dialect.endMark));
+				const endAt = Buffer.byteLength(events.slice(0, mark).join(''));
+				let successes = 0;
+				for (const afterBytes of [...edgesOf(events), ...anywhere]) {
+					plan({ ...whole, cut: { afterBytes, how } });
+					const { outcome } = await tell(message('hi'), { stream: true });
+					if (!outcome.ok) {
+						expect(outcome.failure).toMatchObject({ mayHaveRun: true });
+						continue;
+					}
+					successes++;
+					expect(afterBytes).toBeGreaterThan(endAt);
+					const { text, usage, interrupts } = wanted;
+					expect(outcome.value).toMatchObject({
+						...{ text, usage },
+						interrupts: interrupts.map(({ kind, tool }) => ({ kind, tool })),
+					});
+				}
+				expect(successes).toBeGreaterThan(0);
+			},
+		);
+	});
+});
+
+/** Around the end of each event and of each line, and before and behind the names of their fields. */
+function edgesOf(events: readonly string[]): number[] {
+	const text = events.join('');
+	const edges = [...text.matchAll(/\n|data: ?|event: ?/g)].flatMap(({ 0: { length }, index }) =>
+		[index, index + 1, index + length - 1, index + length].map((at) => Buffer.byteLength(text.slice(0, at))),
+	);
+	return [...new Set(edges)].filter((at) => at < Buffer.byteLength(text));
+}
+
+/** Numbers in [0, 1) that are the same in each run. */
+function numbersFrom(seed: number): () => number {
+	let state = seed;
+	return () => {
+		state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+		return state / 2 ** 32;
+	};
+}
