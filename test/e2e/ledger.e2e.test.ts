@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { ClaimReport, Order } from './ledger/LedgerDriver.node';
 import { DRIVER_TYPE, packDriver } from './ledger/packDriver';
 import { ownDatabase, postgresIsThere } from './ledger/postgres';
+import type { TableRow } from '../../nodes/shared/dataTable/table';
 import { startN8n } from './runner';
 import type { RunningN8n, WorkflowDocument } from './runner';
 
@@ -113,6 +114,47 @@ function shownOn(database: 'SQLite' | 'PostgreSQL'): void {
 		expect(await read()).toBe(1_000);
 		await order({ does: 'remove', column: 'entryKey', values: keys });
 		expect(await read()).toBe(0);
+	});
+
+	test('of twenty executions that swap the same row exactly one gets it, and all read what it wrote', async () => {
+		for (let round = 0; round < 5; round++) {
+			const entryKey = `swapped ${round}`;
+			const rows = [{ entryKey, owner: 'free' }];
+			const added = await order<TableRow[]>({ does: 'insertThenRead', rows });
+			expect(added.result.value).toMatchObject(rows);
+			const done = await Promise.all(
+				Array.from({ length: 20 }, async (_, index) => {
+					const swaps = [{ where: { entryKey, owner: 'free' }, cells: { owner: `execution ${index}` } }];
+					const does = index % 2 === 0 ? 'swap' : 'swapThenRead';
+					return await order<TableRow[]>({ does, swaps });
+				}),
+			);
+			const owners = done.map(({ result }) => result.value.map(({ owner }) => owner));
+			const winners = owners.flatMap((seen, index) => (seen.includes(`execution ${index}`) ? [index] : []));
+			expect(winners).toHaveLength(1);
+			for (const [index, seen] of owners.entries()) {
+				const isRead = index % 2 === 1 || index === winners[0];
+				expect(seen).toEqual(isRead ? [`execution ${winners[0]}`] : []);
+			}
+		}
+	});
+
+	test('what nobody wrote is compared too, hostile values as they are, and what is held is not swept', async () => {
+		for (const entryKey of HOSTILE) {
+			const rows = [{ entryKey, expiresAtMs: 1 }];
+			const [added] = (await order<TableRow[]>({ does: 'insertThenRead', rows })).result.value;
+			expect(added).toMatchObject({ entryKey, owner: null });
+			const swaps = [{ where: { entryKey, owner: null }, cells: { owner: entryKey || 'empty' } }];
+			const [swapped] = (await order<TableRow[]>({ does: 'swap', swaps })).result.value;
+			expect(swapped).toMatchObject({ id: added?.id, owner: entryKey || 'empty' });
+		}
+		await order({ does: 'removeBelow', column: 'expiresAtMs', before: 100, where: { owner: 'free' } });
+		const read = await order<TableRow[]>({ does: 'read', column: 'entryKey', values: HOSTILE });
+		expect(read.result.value).toHaveLength(HOSTILE.length);
+		const ids = read.result.value.map(({ id = null }) => id);
+		await order({ does: 'remove', column: 'id', values: ids });
+		const left = await order<TableRow[]>({ does: 'read', column: 'entryKey', values: HOSTILE });
+		expect(left.result.value).toEqual([]);
 	});
 
 	test('a table whose name contains its name is left alone', async () => {

@@ -4,7 +4,13 @@ import { NodeConnectionTypes } from 'n8n-workflow';
 import type { IDataObject, IExecuteFunctions, INodeExecutionData, INodeType } from 'n8n-workflow';
 import { systemClock } from '../../../nodes/shared/run/clock';
 import { openTable } from '../../../nodes/shared/dataTable/table';
-import type { CellValue, DataTable, InlineWorkflows, TableRow } from '../../../nodes/shared/dataTable/table';
+import type {
+	CellValue,
+	DataTable,
+	InlineWorkflows,
+	RowSwap,
+	TableRow,
+} from '../../../nodes/shared/dataTable/table';
 import type { Result } from '../../../nodes/shared/errors/failure';
 import { createLedger, ledgerScope } from '../../../nodes/shared/idempotency/ledger';
 import { LEDGER_TABLE } from '../../../nodes/shared/idempotency/rows';
@@ -15,7 +21,9 @@ type ClaimOrder = { does: 'claim'; keys: string[]; holdMs: number };
 export type Order = { tableName?: string } & (
 	| { does: 'read' | 'remove'; column: string; values: CellValue[] }
 	| { does: 'insert'; rows: TableRow[] }
-	| { does: 'removeBelow'; column: string; before: number }
+	| { does: 'removeBelow'; column: string; before: number; where?: Record<string, CellValue> }
+	| { does: 'swap' | 'swapThenRead'; swaps: RowSwap[] }
+	| { does: 'insertThenRead'; rows: TableRow[] }
 	| ClaimOrder
 );
 
@@ -58,7 +66,13 @@ async function obey(order: Order, table: DataTable, context: IExecuteFunctions):
 		case 'insert':
 			return await table.insert(order.rows);
 		case 'removeBelow':
-			return await table.removeBelow(order.column, order.before);
+			return await table.removeBelow(order.column, order.before, order.where);
+		case 'swap':
+			return await table.swap(order.swaps);
+		case 'swapThenRead':
+			return await table.swapThenRead(order.swaps, 'entryKey');
+		case 'insertThenRead':
+			return await table.insertThenRead(order.rows, 'entryKey');
 		case 'claim':
 			return await claimAll(order, table, context);
 	}

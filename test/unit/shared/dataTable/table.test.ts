@@ -89,7 +89,7 @@ class FakeN8n {
 	private update(parameters: IDataObject, item: IDataObject, rows: IDataObject[]): IDataObject[] {
 		const { mappingMode, value } = parameters.columns as { mappingMode: string; value: unknown };
 		expect([mappingMode, value]).toEqual(['defineBelow', '={{ $json.cells }}']);
-		return this.select(parameters, item, rows).map((row) => Object.assign(row, item.cells));
+		return this.select(parameters, item, rows).map((row) => ({ ...Object.assign(row, item.cells as IDataObject) }));
 	}
 
 	/** The values are expressions over the item. */
@@ -342,6 +342,88 @@ it('removes what lies below a number, and leaves what has none', async () => {
 	await table.insert([row('a', 1), row('b', 5), row('c', 9), { entryKey: 'd', atMs: null }]);
 	expect(await table.removeBelow('atMs', 5)).toEqual(DONE);
 	expect(await readKeys(['a', 'b', 'c', 'd'])).toEqual(['b', 'c', 'd']);
+});
+
+describe('compare and set', () => {
+	const swapTo = (entryKey: string, from: number, to: number) => {
+		return { where: { entryKey, atMs: from }, cells: { atMs: to } };
+	};
+
+	it('changes rows that hold all that is compared, and gives them back', async () => {
+		n8n.add(SPEC.name, SPEC.columns, [
+			{ id: 1, ...row('a', 1) },
+			{ id: 2, ...row('a', 2) },
+			{ id: 3, ...row('b', 1) },
+		]);
+		const swapped = await open().swap([swapTo('a', 1, 5), swapTo('b', 7, 8)]);
+		expect(swapped).toEqual({ ok: true, value: [{ id: 1, ...row('a', 5) }] });
+		expect(n8n.tables[0]?.rows.map(({ atMs }) => atMs)).toEqual([5, 2, 1]);
+		expect(n8n.operations).toEqual(['list', 'update']);
+	});
+
+	it('reads in the same sub-execution all rows of the keys that it compared', async () => {
+		n8n.add(SPEC.name, SPEC.columns, [
+			{ id: 1, ...row('a', 1) },
+			{ id: 2, ...row('b', 1) },
+			{ id: 3, ...row('a', 9) },
+		]);
+		const read = await open().swapThenRead([swapTo('a', 1, 5), swapTo('c', 1, 5)], 'entryKey');
+		expect(read).toEqual({
+			ok: true,
+			value: [
+				{ id: 1, ...row('a', 5) },
+				{ id: 3, ...row('a', 9) },
+			],
+		});
+		expect(n8n.operations).toEqual(['list', 'update']);
+	});
+
+	it('adds rows and reads all of their keys, and makes the table', async () => {
+		const read = await open().insertThenRead([row('a', 1), row('b', 2)], 'entryKey');
+		expect(read).toEqual({
+			ok: true,
+			value: [
+				{ id: 1, ...row('a', 1) },
+				{ id: 2, ...row('b', 2) },
+			],
+		});
+		expect(n8n.operations).toEqual(['list', 'create', 'list', 'insert']);
+	});
+
+	it('none of them is no work, and a table that is missing is not made', async () => {
+		expect(await open().swap([])).toEqual({ ok: true, value: [] });
+		expect(await open().swap([swapTo('a', 1, 2)])).toEqual({ ok: true, value: [] });
+		expect(n8n.operations).toEqual(['list']);
+	});
+
+	it('removes below a number only what holds all that is named', async () => {
+		n8n.add(SPEC.name, SPEC.columns, [
+			{ id: 1, ...row('a', 1) },
+			{ id: 2, ...row('b', 1) },
+			{ id: 3, ...row('a', 9) },
+		]);
+		expect(await open().removeBelow('atMs', 5, { entryKey: 'a' })).toEqual(DONE);
+		expect(n8n.tables[0]?.rows.map(({ id }) => id)).toEqual([2, 3]);
+	});
+
+	it('of several runs together gives each what it changed, also where they want the same row', async () => {
+		n8n.add(SPEC.name, SPEC.columns, [
+			{ id: 1, ...row('a', 1) },
+			{ id: 2, ...row('b', 1) },
+		]);
+		const shared = Object.assign(n8n, { getWorkflow: () => ({ id: 'swaps', name: '', active: false }) });
+		const runs = [2, 3, 4].map(() => openTable(shared, SPEC));
+		const done = await Promise.all(
+			runs.map(
+				async (table, index) =>
+					await table.swap([swapTo('a', 1, index + 2), swapTo('b', index + 1, index + 2)]),
+			),
+		);
+		expect(done.map((one) => one.ok && one.value.map(({ entryKey, atMs }) => `${entryKey} ${atMs}`))).toEqual(
+			[['a 2', 'b 2'], ['b 3'], ['b 4']],
+		);
+		expect(n8n.operations.filter((one) => one === 'update')).toHaveLength(2);
+	});
 });
 
 describe('failures', () => {
