@@ -89,7 +89,9 @@ class FakeN8n {
 	private update(parameters: IDataObject, item: IDataObject, rows: IDataObject[]): IDataObject[] {
 		const { mappingMode, value } = parameters.columns as { mappingMode: string; value: unknown };
 		expect([mappingMode, value]).toEqual(['defineBelow', '={{ $json.cells }}']);
-		return this.select(parameters, item, rows).map((row) => ({ ...Object.assign(row, item.cells as IDataObject) }));
+		return this.select(parameters, item, rows).map((row) => ({
+			...Object.assign(row, item.cells as IDataObject),
+		}));
 	}
 
 	/** The values are expressions over the item. */
