@@ -29,6 +29,7 @@ const ROOMS: Record<string, readonly string[]> = {
 		'platform',
 		'chat',
 	],
+	'nodes/ChatCompletion': ['json', 'request', 'answer'],
 	'nodes/FlowTask': ['workflow', 'tasks'],
 	'nodes/AgentInvoke': ['wire'],
 };

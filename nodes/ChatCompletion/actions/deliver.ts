@@ -1,8 +1,8 @@
 import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { sentence, type Json, type JsonObject } from '../../shared/text/json';
 import { redactJson, type Redact } from '../../shared/text/redact';
-import { parseAnswer, type AnswerFormat } from '../format';
-import type { ChatAnswer } from '../response';
+import { parseAnswer, type AnswerFormat } from '../json/schema';
+import type { ChatAnswer } from '../answer/answerBuilder';
 
 /** Finish reasons of answers that are cut off. */
 const CUTTING_REASONS: ReadonlySet<string> = new Set(['length', 'max_tokens', 'content_filter']);

@@ -4,11 +4,11 @@ import { badInput, fail, failInput, ok, type Failure, type Result } from '../../
 import { megabytes, readBinaryField } from '../../shared/files/inputFile';
 import { excerpt, jsonText, member, objectsIn, type Json, type JsonObject } from '../../shared/text/json';
 import { readWish } from '../../shared/chat/reasoning';
-import { readSchema, type AnswerFormat } from '../format';
-import { messagesFromJson, messagesFromRows, type ImagePart, type MessageRow } from '../messages';
-import { chatBody } from '../request';
-import { readToolCalls, readToolResults } from '../toolMessages';
-import { toolFields } from '../tools';
+import { readSchema, type AnswerFormat } from '../json/schema';
+import { messagesFromJson, messagesFromRows, type ImagePart, type MessageRow } from '../request/messages';
+import { chatBody } from '../request/body';
+import { readToolCalls, readToolResults } from '../request/toolMessages';
+import { toolFields } from '../request/tools';
 import { readItemOptions, type ItemOptions } from './options';
 
 /** One item's question, read from the form and checked. */

@@ -19,7 +19,7 @@ import { createRateLimiter } from '../../shared/http/rateLimiter';
 import { readPreviewSwitches } from '../../shared/form/previewRequest';
 import { createChatApi, type CompleteChat } from '../api';
 import { describeAnswer } from './deliver';
-import type { ChatPiece } from '../response';
+import type { ChatPiece } from '../answer/answerBuilder';
 import { TokenBudget } from '../tokenBudget';
 import { openAnswerMemory, type AnswerMemory } from './answerMemory';
 import { prepareQuestion } from './inputs';

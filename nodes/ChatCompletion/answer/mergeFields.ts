@@ -1,7 +1,7 @@
-import { isJsonObject, jsonText, type Json, type JsonObject } from '../shared/text/json';
+import { isJsonObject, jsonText, type Json, type JsonObject } from '../../shared/text/json';
 
 /** How two values of one field become one; objects are joined field by field. */
-interface JoinRule {
+interface MergeRule {
 	readonly scalars: (known: Json, more: Json) => Json;
 	readonly lists: (known: Json[], more: Json[]) => Json[];
 }
@@ -10,14 +10,14 @@ interface JoinRule {
 const MOST_CHARS = 16 * 1024 * 1024;
 
 /** Token counts only grow, so the largest is right if they are sent several times. */
-const LARGEST: JoinRule = {
+const LARGEST: MergeRule = {
 	scalars: (known, more) =>
 		typeof known === 'number' && typeof more === 'number' ? Math.max(known, more) : more,
 	lists: (_known, more) => more,
 };
 
 /** A list grows piece by piece, or is sent again with all its earlier elements. */
-function joinLists(known: Json[], more: Json[]): Json[] {
+function mergeLists(known: Json[], more: Json[]): Json[] {
 	const isRepeated = (): boolean => known.every((one, at) => jsonText(one) === jsonText(more[at]));
 	if (more.length >= known.length && isRepeated()) return [...more];
 	for (const one of more) known.push(one);
@@ -25,15 +25,15 @@ function joinLists(known: Json[], more: Json[]): Json[] {
 }
 
 /** Text grows piece by piece, too; text that is repeated unchanged is not doubled. */
-function joinTexts(known: Json, more: Json): Json {
+function mergeTexts(known: Json, more: Json): Json {
 	const isText = typeof known === 'string' && typeof more === 'string';
 	return isText && known !== more ? known + more : more;
 }
 
 /** Joins the fields that a platform adds to the chunks of an answer. */
-export class FieldJoiner {
+export class FieldMerger {
 	readonly fields: JsonObject = {};
-	private readonly rule: JoinRule;
+	private readonly rule: MergeRule;
 	private chars = 0;
 
 	/**
@@ -44,7 +44,7 @@ export class FieldJoiner {
 		private readonly skipped: ReadonlySet<string>,
 		textsGrow: boolean,
 	) {
-		this.rule = { scalars: textsGrow ? joinTexts : (_known, more) => more, lists: joinLists };
+		this.rule = { scalars: textsGrow ? mergeTexts : (_known, more) => more, lists: mergeLists };
 	}
 
 	add(from: JsonObject): void {
@@ -52,28 +52,28 @@ export class FieldJoiner {
 		if (others.length === 0) return;
 		const own = Object.fromEntries(others);
 		this.chars += jsonText(own)?.length ?? Infinity;
-		if (this.chars <= MOST_CHARS) joinInto(this.fields, own, this.rule);
+		if (this.chars <= MOST_CHARS) mergeInto(this.fields, own, this.rule);
 	}
 }
 
 export function mergeUsage(into: JsonObject, from: JsonObject): void {
-	joinInto(into, from, LARGEST);
+	mergeInto(into, from, LARGEST);
 }
 
-function joinInto(into: JsonObject, from: JsonObject, rule: JoinRule): void {
+function mergeInto(into: JsonObject, from: JsonObject, rule: MergeRule): void {
 	for (const [key, more] of Object.entries(from)) {
 		const known = Object.hasOwn(into, key) ? into[key] : undefined;
 		if (more === null && known !== undefined) continue;
 		// A plain assignment to "__proto__" would set the prototype.
-		const value = joined(known, more, rule);
+		const value = merged(known, more, rule);
 		Object.defineProperty(into, key, { value, writable: true, enumerable: true, configurable: true });
 	}
 }
 
-function joined(known: Json | undefined, more: Json, rule: JoinRule): Json {
+function merged(known: Json | undefined, more: Json, rule: MergeRule): Json {
 	if (isJsonObject(more)) {
 		const into = isJsonObject(known) ? known : {};
-		joinInto(into, more, rule);
+		mergeInto(into, more, rule);
 		return into;
 	}
 	if (Array.isArray(more)) return Array.isArray(known) ? rule.lists(known, more) : [...more];

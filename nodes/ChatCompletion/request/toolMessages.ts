@@ -1,7 +1,7 @@
-import { fail, ok, type Result } from '../shared/errors/failure';
-import { lostDigitsIn } from '../shared/form/pastedJson';
-import { excerpt, isJsonObject, jsonText, parseJson, type JsonObject } from '../shared/text/json';
-import { textOrNumber } from '../shared/text/textOf';
+import { fail, ok, type Result } from '../../shared/errors/failure';
+import { lostDigitsIn } from '../../shared/form/pastedJson';
+import { excerpt, isJsonObject, jsonText, parseJson, type JsonObject } from '../../shared/text/json';
+import { textOrNumber } from '../../shared/text/textOf';
 
 /** What a tool gave for one of the model's calls. */
 export interface ToolResult {

@@ -1,8 +1,8 @@
-import { readExtraBody } from '../shared/form/extraBody';
-import { ok, type Result } from '../shared/errors/failure';
-import type { Json, JsonObject } from '../shared/text/json';
-import { reasoningFields, type ReasoningWish } from '../shared/chat/reasoning';
-import { responseFormat, type AnswerFormat } from './format';
+import { readExtraBody } from '../../shared/form/extraBody';
+import { ok, type Result } from '../../shared/errors/failure';
+import type { Json, JsonObject } from '../../shared/text/json';
+import { reasoningFields, type ReasoningWish } from '../../shared/chat/reasoning';
+import { responseFormat, type AnswerFormat } from '../json/schema';
 
 /** What one item asks the model. */
 export interface ChatQuestion {

@@ -1,6 +1,6 @@
-import { badInput, fail, failInput, ok, type Failure, type Result } from '../shared/errors/failure';
-import { excerpt, isJsonObject, parseRounded, type JsonObject } from '../shared/text/json';
-import { refuseRoundedBound, refuseSchema } from './format';
+import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
+import { excerpt, isJsonObject, parseRounded, type JsonObject } from '../../shared/text/json';
+import { refuseRoundedBound, refuseSchema } from '../json/schema';
 
 /** A tool that the model may call, as the form gives it. */
 export interface ToolRow {
@@ -24,14 +24,14 @@ export function toolFields(rows: readonly ToolRow[], choice: ToolChoice, wanted:
 	const tools: JsonObject[] = [];
 	const names = new Set<string>();
 	for (const [index, row] of rows.entries()) {
-		const place = `Tool ${index + 1}`;
-		if (!row.name) return failInput(`${place} has no name`, 'Enter a name such as get_order.');
+		const tool = `Tool ${index + 1}`;
+		if (!row.name) return failInput(`${tool} has no name`, 'Enter a name such as get_order.');
 		if (names.has(row.name)) {
-			const message = `${place} has the same name as another tool: "${excerpt(row.name, NAME_CHARS)}"`;
+			const message = `${tool} has the same name as another tool: "${excerpt(row.name, NAME_CHARS)}"`;
 			return failInput(message, 'Give each tool a name of its own: the model calls it by that.');
 		}
 		names.add(row.name);
-		const parameters = readParameters(row.parameters, `${place} ("${excerpt(row.name, NAME_CHARS)}")`);
+		const parameters = readParameters(row.parameters, `${tool} ("${excerpt(row.name, NAME_CHARS)}")`);
 		if (!parameters.ok) return parameters;
 		const { name, description } = row;
 		tools.push({
@@ -60,26 +60,26 @@ function noSuchTool(wanted: string, names: readonly string[]): Failure {
 }
 
 /** Arguments are always an object, so a schema of anything else, or a whole tool pasted there, is a mistake. */
-function readParameters(value: unknown, place: string): Result<JsonObject> {
+function readParameters(value: unknown, tool: string): Result<JsonObject> {
 	const isBlank = (value ?? '') === '' || (typeof value === 'string' && !value.trim());
 	const parsed = isBlank ? {} : typeof value === 'string' ? parseRounded(value) : value;
 	const advice =
 		'Enter an object such as { "type": "object", "properties": { "order_id": { "type": "string" } } }, or {} for a tool without parameters.';
-	if (!isJsonObject(parsed)) return failInput(`${place}: "Parameters" is not a JSON object`, advice);
+	if (!isJsonObject(parsed)) return failInput(`${tool}: "Parameters" is not a JSON object`, advice);
 	const { type = 'object', ...rest } = parsed;
 	if (type !== 'object') {
-		return failInput(`${place}: "Parameters" is not the JSON schema of an object`, advice);
+		return failInput(`${tool}: "Parameters" is not the JSON schema of an object`, advice);
 	}
 	const isSchema =
 		Object.keys(rest).length === 0 || Object.keys(rest).some((key) => SCHEMA_KEYWORDS.has(key));
 	if (!isSchema) {
 		return failInput(
-			`${place}: "Parameters" is not a JSON schema: it has ${excerpt(Object.keys(rest).join(', '), 120)}`,
+			`${tool}: "Parameters" is not a JSON schema: it has ${excerpt(Object.keys(rest).join(', '), 120)}`,
 			advice,
 		);
 	}
 	const refusal =
-		refuseSchema(`${place}: "Parameters"`, parsed) ?? refuseRoundedBound(`${place}: "Parameters"`, value);
+		refuseSchema(`${tool}: "Parameters"`, parsed) ?? refuseRoundedBound(`${tool}: "Parameters"`, value);
 	// Some servers insist on both.
 	return refusal ? fail(refusal) : ok({ ...parsed, type, properties: parsed.properties ?? {} });
 }

@@ -1,6 +1,6 @@
-import type { Json, JsonObject } from '../../../nodes/shared/text/json';
-import { AnswerBuilder } from '../../../nodes/ChatCompletion/response';
-import { delta } from './askChat';
+import type { Json, JsonObject } from '../../../../nodes/shared/text/json';
+import { AnswerBuilder } from '../../../../nodes/ChatCompletion/answer/answerBuilder';
+import { delta } from '../askChat';
 
 function build(...chunks: JsonObject[]) {
 	const builder = new AnswerBuilder();

@@ -1,5 +1,5 @@
-import { isJsonObject, jsonText, parseJson, type Json, type JsonObject } from '../shared/text/json';
-import { createBracketCount, type BracketCount } from './brackets';
+import { isJsonObject, jsonText, parseJson, type Json, type JsonObject } from '../../shared/text/json';
+import { createBracketCount, type BracketCount } from '../json/jsonInText';
 
 /** A tool call that the model asks for. */
 export interface ToolCall {

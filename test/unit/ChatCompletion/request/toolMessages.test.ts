@@ -1,5 +1,5 @@
-import { messagesFromRows, type MessageRow } from '../../../nodes/ChatCompletion/messages';
-import { readToolCalls, readToolResults } from '../../../nodes/ChatCompletion/toolMessages';
+import { messagesFromRows, type MessageRow } from '../../../../nodes/ChatCompletion/request/messages';
+import { readToolCalls, readToolResults } from '../../../../nodes/ChatCompletion/request/toolMessages';
 
 const call = (id: string, args = '{"order_id":"17"}') => ({
 	id,

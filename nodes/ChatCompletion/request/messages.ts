@@ -1,5 +1,5 @@
-import { badInput, fail, failInput, ok, type Failure, type Result } from '../shared/errors/failure';
-import { refuseLostDigits } from '../shared/form/pastedJson';
+import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
+import { refuseLostDigits } from '../../shared/form/pastedJson';
 import {
 	excerpt,
 	isJsonObject,
@@ -8,7 +8,7 @@ import {
 	whyNotJson,
 	type Json,
 	type JsonObject,
-} from '../shared/text/json';
+} from '../../shared/text/json';
 import { whyUnpaired, type ToolResult } from './toolMessages';
 
 /** An image of a message, ready to be sent. */

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 
-import type { Json } from '../../../nodes/shared/text/json';
-import { ToolCallJoiner } from '../../../nodes/ChatCompletion/toolCalls';
-import { deeplyNested, hostileJson } from '../FlowTask/hostileJson';
+import type { Json } from '../../../../nodes/shared/text/json';
+import { ToolCallJoiner } from '../../../../nodes/ChatCompletion/answer/toolCalls';
+import { deeplyNested, hostileJson } from '../../FlowTask/hostileJson';
 
 function join(...deltas: Json[]) {
 	const joiner = new ToolCallJoiner();

@@ -1,7 +1,7 @@
 import { Validator } from 'jsonschema';
 
-import { badInput, fail, failInput, ok, type Failure, type Result } from '../shared/errors/failure';
-import { lostDigitsIn } from '../shared/form/pastedJson';
+import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
+import { lostDigitsIn } from '../../shared/form/pastedJson';
 import {
 	excerpt,
 	isJsonObject,
@@ -10,7 +10,7 @@ import {
 	parseRounded,
 	type Json,
 	type JsonObject,
-} from '../shared/text/json';
+} from '../../shared/text/json';
 import { BROKEN, jsonInText, type FoundValue } from './jsonInText';
 
 /** What the answer must be. */

@@ -1,26 +1,26 @@
 /** Where a model's reasoning can be (§2.6); servers use one or several of these. */
-export type ReasoningPlace = 'reasoning_content' | 'reasoning' | 'reasoning_details' | 'parts' | 'tags';
+export type ReasoningSource = 'reasoning_content' | 'reasoning' | 'reasoning_details' | 'parts' | 'tags';
 
-/** Collects the reasoning of one answer from all places. */
+/** Collects the reasoning of one answer from all sources. */
 export class ReasoningCollector {
-	private readonly texts = new Map<ReasoningPlace, string>();
+	private readonly texts = new Map<ReasoningSource, string>();
 	private isCumulative = false;
 	/** In characters. */
 	size = 0;
 
 	/** @returns what is new to someone who follows the stream */
-	add(place: ReasoningPlace, text: string): string {
+	add(source: ReasoningSource, text: string): string {
 		if (!text) return '';
-		const known = this.texts.get(place) ?? '';
-		const news = place === 'reasoning_details' ? this.newsIn(known, text) : text;
-		this.texts.set(place, known + news);
+		const known = this.texts.get(source) ?? '';
+		const news = source === 'reasoning_details' ? this.newsIn(known, text) : text;
+		this.texts.set(source, known + news);
 		this.size += news.length;
-		// The stream shows only one place, because the others usually repeat it.
+		// The stream shows only one source, because the others usually repeat it.
 		const [leading] = this.texts.keys();
-		return place === leading ? news : '';
+		return source === leading ? news : '';
 	}
 
-	/** The whole reasoning; what came in several places is kept once. */
+	/** The whole reasoning; what came from several sources is kept once. */
 	text(): string {
 		return distinct([...this.texts.values()]).join('\n\n');
 	}

@@ -1,5 +1,5 @@
-import { toolFields, type ToolChoice, type ToolRow } from '../../../nodes/ChatCompletion/tools';
-import { deeplyNested } from '../FlowTask/hostileJson';
+import { toolFields, type ToolChoice, type ToolRow } from '../../../../nodes/ChatCompletion/request/tools';
+import { deeplyNested } from '../../FlowTask/hostileJson';
 
 const SCHEMA = { type: 'object', properties: { order_id: { type: 'string' } }, required: ['order_id'] };
 

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 
-import { ReasoningCollector } from '../../../nodes/ChatCompletion/reasoning';
-import { textIn } from '../../../nodes/shared/chat/contentParts';
-import { deeplyNested, hostileJson } from '../FlowTask/hostileJson';
-import { parseJson } from '../../../nodes/shared/text/json';
+import { ReasoningCollector } from '../../../../nodes/ChatCompletion/answer/reasoning';
+import { textIn } from '../../../../nodes/shared/chat/contentParts';
+import { deeplyNested, hostileJson } from '../../FlowTask/hostileJson';
+import { parseJson } from '../../../../nodes/shared/text/json';
 
-type Place = Parameters<ReasoningCollector['add']>[0];
+type Source = Parameters<ReasoningCollector['add']>[0];
 
-function collect(...pieces: [Place, string][]) {
+function collect(...pieces: [Source, string][]) {
 	const collector = new ReasoningCollector();
 	const news = pieces.map(([place, text]) => collector.add(place, text));
 	return { news, text: collector.text() };
@@ -46,14 +46,14 @@ test('different texts are kept both, in the order in which they came', () => {
 
 test('details that repeat all that came before are told once', () => {
 	const chunks = ['Let me', 'Let me see', 'Let me see', 'Let me see it.', 'Let me see it.'];
-	expect(collect(...chunks.map((text): [Place, string] => ['reasoning_details', text]))).toEqual({
+	expect(collect(...chunks.map((text): [Source, string] => ['reasoning_details', text]))).toEqual({
 		news: ['Let me', ' see', '', ' it.', ''],
 		text: 'Let me see it.',
 	});
 });
 
 test('details in pieces are joined, the same word twice included', () => {
-	const pieces = ['no', 'no', ', ', 'never'].map((text): [Place, string] => ['reasoning_details', text]);
+	const pieces = ['no', 'no', ', ', 'never'].map((text): [Source, string] => ['reasoning_details', text]);
 	expect(collect(...pieces).text).toBe('nono, never');
 });
 

@@ -1,6 +1,6 @@
-import { partsOf, textIn } from '../shared/chat/contentParts';
-import { isJsonObject, objectsIn, type Json, type JsonObject } from '../shared/text/json';
-import { FieldJoiner, mergeUsage } from './fieldJoiner';
+import { partsOf, textIn } from '../../shared/chat/contentParts';
+import { isJsonObject, objectsIn, type Json, type JsonObject } from '../../shared/text/json';
+import { FieldMerger, mergeUsage } from './mergeFields';
 import { ReasoningCollector } from './reasoning';
 import { splitAtLoneClosing, ThinkSplitter, type SplitText } from './thinkTags';
 import { MOST_TOOL_CALLS, ToolCallJoiner, type ToolCall } from './toolCalls';
@@ -57,9 +57,9 @@ export class AnswerBuilder {
 	private readonly toolCalls = new ToolCallJoiner();
 	private readonly names: JsonObject = {};
 	private readonly usage: JsonObject = {};
-	private readonly ofChunk = new FieldJoiner(READ_IN_CHUNK, false);
-	private readonly ofChoice = new FieldJoiner(READ_IN_CHOICE, false);
-	private readonly ofDelta = new FieldJoiner(READ_IN_DELTA, true);
+	private readonly ofChunk = new FieldMerger(READ_IN_CHUNK, false);
+	private readonly ofChoice = new FieldMerger(READ_IN_CHOICE, false);
+	private readonly ofDelta = new FieldMerger(READ_IN_DELTA, true);
 	private textSize = 0;
 	private content = '';
 	private refusal = '';

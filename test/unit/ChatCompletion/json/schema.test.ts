@@ -5,8 +5,8 @@ import {
 	readSchema,
 	responseFormat,
 	type AnswerFormat,
-} from '../../../nodes/ChatCompletion/format';
-import { deeplyNested, hostileJson, hostileSource } from '../FlowTask/hostileJson';
+} from '../../../../nodes/ChatCompletion/json/schema';
+import { deeplyNested, hostileJson, hostileSource } from '../../FlowTask/hostileJson';
 
 const OBJECT: AnswerFormat = { kind: 'jsonObject' };
 

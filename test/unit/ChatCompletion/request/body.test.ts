@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 
-import { chatBody, type ChatQuestion } from '../../../nodes/ChatCompletion/request';
-import { deeplyNested, hostileSource } from '../FlowTask/hostileJson';
+import { chatBody, type ChatQuestion } from '../../../../nodes/ChatCompletion/request/body';
+import { deeplyNested, hostileSource } from '../../FlowTask/hostileJson';
 
 function body(over: Partial<ChatQuestion> = {}) {
 	return chatBody({

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 
-import { messagesFromJson, messagesFromRows } from '../../../nodes/ChatCompletion/messages';
-import { deeplyNested, hostileJson, hostileSource } from '../FlowTask/hostileJson';
+import { messagesFromJson, messagesFromRows } from '../../../../nodes/ChatCompletion/request/messages';
+import { deeplyNested, hostileJson, hostileSource } from '../../FlowTask/hostileJson';
 
 const HELLO = { role: 'user', content: 'hello' };
 const image = (url: string, detail = '') => ({ url, detail });

@@ -1,6 +1,5 @@
-import { fail, ok, type Result } from '../shared/errors/failure';
-import { isTextTooDeep, parseJson, type Json } from '../shared/text/json';
-import { createBracketCount } from './brackets';
+import { fail, ok, type Result } from '../../shared/errors/failure';
+import { isTextTooDeep, parseJson, type Json } from '../../shared/text/json';
 
 export interface FoundValue {
 	readonly value: Json;
@@ -64,4 +63,39 @@ function outermostBrackets(text: string): string[] | undefined {
 		else if (outermost === 'strays') return undefined;
 	}
 	return brackets.depth === 0 ? sources : undefined;
+}
+
+/** Follows the brackets of text that contains JSON, one character at a time. */
+export interface BracketCount {
+	/** @returns what the character does to the outermost brackets: `strays` closes what was never opened */
+	take(char: string): 'opens' | 'closes' | 'strays' | undefined;
+	readonly depth: number;
+	/** How many outermost objects and lists are complete. */
+	readonly closed: number;
+}
+
+/** Brackets within JSON strings do not count, and a string can only begin within brackets. */
+export function createBracketCount(): BracketCount {
+	const count = { depth: 0, closed: 0 };
+	let isInText = false;
+	let isEscaped = false;
+	return Object.assign(count, {
+		take: (char: string) => {
+			if (isEscaped) isEscaped = false;
+			else if (isInText) {
+				if (char === '\\') isEscaped = true;
+				else if (char === '"') isInText = false;
+			} else if (char === '"') isInText = count.depth > 0;
+			else if (char === '{' || char === '[') {
+				if (++count.depth === 1) return 'opens';
+			} else if (char === '}' || char === ']') {
+				count.depth--;
+				if (count.depth < 0) return 'strays';
+				if (count.depth > 0) return undefined;
+				count.closed++;
+				return 'closes';
+			}
+			return undefined;
+		},
+	} as const);
 }
