@@ -30,6 +30,7 @@ const ROOMS: Record<string, readonly string[]> = {
 		'chat',
 	],
 	'nodes/ChatCompletion': ['json', 'request', 'answer'],
+	'nodes/AgentBridge': ['frames', 'connection', 'reply'],
 	'nodes/FlowTask': ['workflow', 'tasks'],
 	'nodes/AgentInvoke': ['wire'],
 };
