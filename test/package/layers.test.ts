@@ -23,7 +23,8 @@ describe('the check itself', () => {
 		['nodes/shared/http/client.ts', "import { x } from '../text/json'"],
 		['nodes/shared/http/client.ts', "import { x } from './request'"],
 		['nodes/FlowTask/tasks/engine.ts', "import { x } from '../workflow/prompt'"],
-		['nodes/FlowTask/api.ts', "import { x } from './tasks/taskInfo'"],
+		['nodes/FlowTask/tasks/engine.ts', "import { x } from '../api/taskInfo'"],
+		['nodes/ChatCompletion/api.ts', "import { x } from './failures'"],
 		['nodes/A/task.engine.ts', "import type { IDataObject } from 'n8n-workflow'"],
 		['nodes/shared/errors/nodeError.ts', "import { NodeApiError } from 'n8n-workflow'"],
 	])('allows %s: %s', (path, source) => {
@@ -68,6 +69,19 @@ describe('the check itself', () => {
 			"import { x } from '../tasks/watch'",
 			'stands above',
 		],
+		[
+			'up to a file of the node',
+			'nodes/ChatCompletion/answer/reasoning.ts',
+			"import { x } from '../api'",
+			'stands above',
+		],
+		[
+			'up from a file of the node',
+			'nodes/ChatCompletion/failures.ts',
+			"import { x } from './answer/reasoning'",
+			'stands above',
+		],
+		['a file beside the rooms', 'nodes/ChatCompletion/x.ts', '', 'lies in no layer'],
 	])('catches %s', (_name, path, source, reason) => {
 		expect(breaches(path, source)).toEqual([expect.stringContaining(reason)]);
 	});

@@ -8,7 +8,7 @@ import type { ChatAnswer } from '../answer/answerBuilder';
 const CUTTING_REASONS: ReadonlySet<string> = new Set(['length', 'max_tokens', 'content_filter']);
 
 /** How an answer leaves the node. */
-export interface AnswerForm {
+export interface ChatAnswerForm {
 	readonly format: AnswerFormat;
 	/** What to do with an answer that is not the requested JSON. */
 	readonly onInvalidJson: 'fail' | 'returnText';
@@ -21,7 +21,7 @@ export interface AnswerForm {
 }
 
 /** The fields of the item that an answer becomes. */
-export function describeAnswer(answer: ChatAnswer, form: AnswerForm, redact: Redact): Result<JsonObject> {
+export function describeAnswer(answer: ChatAnswer, form: ChatAnswerForm, redact: Redact): Result<JsonObject> {
 	const text = redact.known(answer.content);
 	const warning = whatIsOdd(answer);
 	const content = readContent(text, form, answer, redact);
@@ -63,7 +63,7 @@ function partOf(answer: ChatAnswer, redact: Redact): JsonObject {
 
 function readContent(
 	text: string,
-	{ format }: AnswerForm,
+	{ format }: ChatAnswerForm,
 	{ toolCalls, finishReason }: ChatAnswer,
 	redact: Redact,
 ): Result<Json, string> {

@@ -10,14 +10,14 @@ export interface ToolCall {
 }
 
 /** The part of a delta that matters. */
-interface Piece {
+interface CallPiece {
 	readonly index: number | undefined;
 	readonly id: string;
 	readonly name: string;
 	readonly text: string;
 }
 
-interface OpenCall extends Piece {
+interface OpenCall extends CallPiece {
 	id: string;
 	name: string;
 	text: string;
@@ -69,7 +69,7 @@ export class ToolCallJoiner {
 		}));
 	}
 
-	private addPiece(piece: Piece): void {
+	private addPiece(piece: CallPiece): void {
 		const { id, name, text } = piece;
 		const call = this.callOf(piece);
 		this.size += id.length + name.length + text.length;
@@ -85,7 +85,7 @@ export class ToolCallJoiner {
 		for (const char of text) call.brackets.take(char);
 	}
 
-	private callOf(piece: Piece): OpenCall {
+	private callOf(piece: CallPiece): OpenCall {
 		const { index, id, name } = piece;
 		const last = this.open.at(-1);
 		let same = last;
@@ -101,7 +101,7 @@ export class ToolCallJoiner {
 	}
 }
 
-function pieceIn(delta: JsonObject): Piece {
+function pieceIn(delta: JsonObject): CallPiece {
 	const inner = isJsonObject(delta.function) ? delta.function : delta;
 	const { arguments: given = null } = inner;
 	return {
@@ -113,7 +113,7 @@ function pieceIn(delta: JsonObject): Piece {
 }
 
 /** Whether a piece that seems to belong to `call` actually begins a new one. */
-function beginsAnother(call: OpenCall, { index, id, name, text }: Piece): boolean {
+function beginsAnother(call: OpenCall, { index, id, name, text }: CallPiece): boolean {
 	if (id && call.id && id !== call.id) return true;
 	if (!name || !call.name || (id && id === call.id)) return false;
 	// Without an ID, the name decides, unless the server repeats it with every piece or sends it in pieces.

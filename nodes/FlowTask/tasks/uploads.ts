@@ -3,7 +3,7 @@ import pLimit from 'p-limit';
 import { ok, type Result } from '../../shared/errors/failure';
 import { HeldFiles } from '../../shared/files/heldFiles';
 import type { UploadFile } from '../../shared/files/uploadFile';
-import type { TaskApi } from '../api';
+import type { TaskApi } from '../api/api';
 import type { UploadedImages } from './memory';
 
 /**

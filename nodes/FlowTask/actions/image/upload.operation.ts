@@ -11,7 +11,7 @@ import { imageAtUrl, imageInField, type ImageSource } from '../imageSource';
 import { inNodeRun, type NodeRun } from '../run';
 import type { Operation } from '../../../shared/form/operation';
 import { optionsWith } from '../options';
-import { textParameter } from '../task/inputs';
+import { textParameter } from '../enteredText';
 
 /** Uploads a file and returns its `image_id` (§4.3), which many tasks can use. */
 export const upload: Operation = {
