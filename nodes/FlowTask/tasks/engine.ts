@@ -3,7 +3,7 @@ import pLimit from 'p-limit';
 import type { Accounts } from '../../shared/platform/accounts';
 import type { Clock } from '../../shared/run/clock';
 import { ok, type Failure, type FailureKind, type Result } from '../../shared/errors/failure';
-import { HeldFiles } from '../../shared/files/heldFiles';
+import { MemoryBudget } from '../../shared/files/memoryBudget';
 import type { Ledger } from '../../shared/idempotency/ledger';
 import type { Redact } from '../../shared/text/redact';
 import type { Download } from '../../shared/files/download';
@@ -142,7 +142,7 @@ interface AccountWork {
 class TaskRun {
 	private readonly accounts = new Map<TaskLine, AccountWork>();
 	private readonly downloads = pLimit(DOWNLOADS_AT_ONCE);
-	private readonly held = new HeldFiles();
+	private readonly memoryBudget = new MemoryBudget();
 	private failures = 0;
 	private stopped: StopReason | undefined;
 
@@ -182,7 +182,7 @@ class TaskRun {
 		const { clock, ledger, ending, download, observer } = this.parts;
 		const { fileSelection, urlExpireSeconds } = this.settings;
 		const { signal } = ending;
-		const { held, downloads: slots } = this;
+		const { memoryBudget, downloads: slots } = this;
 		const stopReason = (): StopReason | undefined => this.stopReason();
 		const backlog = (): number => this.unsubmitted;
 		const onNews = (info: TaskInfo): void => observer?.news(info, owner);
@@ -190,7 +190,7 @@ class TaskRun {
 		if (signal.aborted) watcher.stop();
 		return {
 			watcher,
-			submitter: new TaskSubmitter({ api, clock, images, held, owner, ledger, stopReason }),
+			submitter: new TaskSubmitter({ api, clock, images, memoryBudget, owner, ledger, stopReason }),
 			files: new ResultFiles({
 				api,
 				clock,

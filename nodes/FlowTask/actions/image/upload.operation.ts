@@ -4,7 +4,7 @@ import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 import { mapAccounts } from '../../../shared/platform/accounts';
 import { deliverResults } from '../../../shared/run/deliver';
 import { fail, ok, type Failure } from '../../../shared/errors/failure';
-import { HeldFiles } from '../../../shared/files/heldFiles';
+import { MemoryBudget } from '../../../shared/files/memoryBudget';
 import { createImageUploads, type UploadImage } from '../../tasks/uploads';
 import { readItem } from '../../../shared/errors/expressionError';
 import { imageAtUrl, imageInField, type ImageSource } from '../imageSource';
@@ -61,8 +61,10 @@ export const upload: Operation = {
 const ITEMS_AT_ONCE = 8;
 
 async function uploadItems(context: IExecuteFunctions, run: NodeRun): Promise<INodeExecutionData[][]> {
-	const held = new HeldFiles();
-	const uploaders = mapAccounts(run.lines, ({ api, images }) => createImageUploads(api, images, held));
+	const memoryBudget = new MemoryBudget();
+	const uploaders = mapAccounts(run.lines, ({ api, images }) =>
+		createImageUploads(api, images, memoryBudget),
+	);
 	const limit = pLimit(ITEMS_AT_ONCE);
 	let stop = false;
 	const results = await Promise.all(

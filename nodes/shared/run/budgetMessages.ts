@@ -21,7 +21,7 @@ export function budgetSpent(budget: SpentBudget): string {
 }
 
 /** Tokens that nobody told are not guessed: a budget counts none for them and says so. Empty if there is nothing to say. */
-export function untoldTokens(count: number, what: string, option: string, remedy: string): string {
+export function unreportedTokens(count: number, what: string, option: string, remedy: string): string {
 	if (count === 0) return '';
 	return `${count} ${what} told nothing of their tokens, so "${option}" counts none for them. ${remedy}`;
 }

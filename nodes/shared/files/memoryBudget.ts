@@ -9,19 +9,19 @@ const SHARE_BYTES = BYTES_AT_ONCE / 4;
 
 type Held = Pick<UploadFile, 'heldBytes' | 'close'>;
 
-interface Waiting {
+interface QueuedFile {
 	readonly bytes: number;
 	readonly enter: () => void;
 }
 
 /** Limits the memory of files that are being uploaded. */
-export class HeldFiles {
-	private held = 0;
-	private readonly waiting: Waiting[] = [];
+export class MemoryBudget {
+	private usedBytes = 0;
+	private readonly queued: QueuedFile[] = [];
 
 	/**
 	 * Loads a file as soon as there is room for it, and holds the room until `use` is done with it, then closes it. A file that is
-	 * larger than all of the room is held alone, and one that is streamed takes no room.
+	 * larger than the whole budget is held alone, and one that is streamed takes no room.
 	 * @param load fails for a file that is larger than `mostBytes`, with that number as `maxBytes` in its failure's
 	 *   details; `Infinity` if the size is known
 	 * @param bytes the most memory that it may take, if that is known before it is loaded
@@ -43,12 +43,12 @@ export class HeldFiles {
 		use: (file: F) => Promise<Result<T>>,
 	): Promise<Result<T>> {
 		await new Promise<void>((enter) => {
-			this.waiting.push({ bytes, enter });
+			this.queued.push({ bytes, enter });
 			this.admit();
 		});
 		let reserved = bytes;
 		const correct = (needed: number): void => {
-			this.held += needed - reserved;
+			this.usedBytes += needed - reserved;
 			reserved = needed;
 			this.admit();
 		};
@@ -68,10 +68,10 @@ export class HeldFiles {
 
 	/** In order, so that a large file does not wait forever. */
 	private admit(): void {
-		for (let next = this.waiting[0]; next; next = this.waiting[0]) {
-			if (this.held > 0 && this.held + next.bytes > BYTES_AT_ONCE) return;
-			this.waiting.shift();
-			this.held += next.bytes;
+		for (let next = this.queued[0]; next; next = this.queued[0]) {
+			if (this.usedBytes > 0 && this.usedBytes + next.bytes > BYTES_AT_ONCE) return;
+			this.queued.shift();
+			this.usedBytes += next.bytes;
 			next.enter();
 		}
 	}
