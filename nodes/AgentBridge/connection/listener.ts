@@ -1,10 +1,10 @@
 import type { Failure } from '../../shared/errors/failure';
+import { growingPauseMs, type PauseGrowth } from '../../shared/run/growingPause';
 import type { BridgeEnd, BridgeConnection } from './connection';
 import { whyEnded, type Bridge } from './failures';
 
-/** The pause after the first failure; it doubles with each further one, and there is no last try. */
-const FIRST_PAUSE_MS = 1_000;
-const LONGEST_PAUSE_MS = 60_000;
+/** Tries go on for as long as the trigger lives. */
+const PAUSES: PauseGrowth = { firstMs: 1_000, factor: 2, longestMs: 60_000 };
 /** After a connection that lived this long, the next failure counts as the first. */
 const STABLE_AFTER_MS = 60_000;
 /**
@@ -134,8 +134,6 @@ export class Pauses {
 		if (this.openedAtMs !== undefined && this.now() - this.openedAtMs >= STABLE_AFTER_MS) this.failures = 0;
 		this.openedAtMs = undefined;
 		this.failures++;
-		// From 2^6 on the pause is the longest one; the exponent must not grow forever.
-		const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(this.failures - 1, 6));
-		return Math.round(pauseMs * (0.5 + this.random() / 2));
+		return Math.round(growingPauseMs(PAUSES, this.failures) * (0.5 + this.random() / 2));
 	}
 }

@@ -1,6 +1,6 @@
 import type { IHttpRequestOptions } from 'n8n-workflow';
 
-import type { Clock } from '../../shared/run/clock';
+import { within, type Clock } from '../../shared/run/clock';
 import { isJsonObject } from '../../shared/text/json';
 import { certificateWasRejected } from '../../shared/http/exchange';
 
@@ -45,15 +45,8 @@ export async function probeHandshake(
 		ignoreHttpStatusErrors: true,
 		returnFullResponse: true,
 	};
-	const settled = new AbortController();
 	const answer = request(options).then(readStatus, readError);
-	const late = clock.sleep(PROBE_DEADLINE_MS, settled.signal).then((): Probe => ({ kind: 'nothing' }));
-	try {
-		return await Promise.race([answer, late]);
-	} finally {
-		// Only now: an early wake would win the race against the answer that caused it.
-		settled.abort();
-	}
+	return await within(clock, PROBE_DEADLINE_MS, answer, { kind: 'nothing' as const });
 }
 
 function readStatus(response: unknown): Probe {

@@ -2,6 +2,7 @@ import * as v from 'valibot';
 
 import type { Result } from '../../shared/errors/failure';
 import type { CallFailure } from '../api/failures';
+import { growingPauseMs, type PauseGrowth } from '../../shared/run/growingPause';
 import { isJsonObject } from '../../shared/text/json';
 import type { PolledInfos } from '../api/poll';
 import { isFinal, waitsUnnumbered, type TaskInfo } from '../api/taskInfo';
@@ -50,6 +51,7 @@ export interface SuspendSettings {
 /** n8n may take about a minute to wake an execution, so a shorter sleep makes no sense. */
 export const SHORTEST_SLEEP_MS = 60_000;
 const LONGEST_SLEEP_MS = 15 * 60_000;
+const SLEEPS: PauseGrowth = { firstMs: SHORTEST_SLEEP_MS, factor: 1.25, longestMs: LONGEST_SLEEP_MS };
 
 /** A rough estimate per place in the queue: an extra poll costs little. */
 const PLACE_IN_QUEUE_MS = 1_000;
@@ -153,9 +155,8 @@ export function sleepMs(
 			return (elapsedMs * (100 - info.progress)) / info.progress;
 		return info.position === null ? 0 : info.position * PLACE_IN_QUEUE_MS;
 	});
-	const grownMs = SHORTEST_SLEEP_MS * 1.25 ** Math.min(state.polls - 1, 20);
 	const guessedMs = Math.min(elapsedMs, Math.max(0, ...estimates));
-	const wantedMs = Math.min(LONGEST_SLEEP_MS, Math.max(grownMs, guessedMs));
+	const wantedMs = Math.min(LONGEST_SLEEP_MS, Math.max(growingPauseMs(SLEEPS, state.polls), guessedMs));
 	const leftMs = state.startedAtMs + settings.timeoutMs - nowMs;
 	return Math.max(SHORTEST_SLEEP_MS, Math.min(wantedMs, leftMs));
 }

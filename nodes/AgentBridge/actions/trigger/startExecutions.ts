@@ -1,6 +1,7 @@
 import { ExecutionCancelledError, type IRun, type ITriggerFunctions } from 'n8n-workflow';
 
 import { wordsOfError } from '../../../shared/errors/expressionError';
+import { growingPauseMs, type PauseGrowth } from '../../../shared/run/growingPause';
 import { shortId, type RecentIds } from '../../frames/frames';
 import { createIncomingQueue, type IncomingQueue } from '../../frames/incomingQueue';
 import type { BridgeSetup } from '../openBridge';
@@ -25,7 +26,7 @@ export interface ExecutionStarter {
 
 /** For a batch whose execution did not start, e.g. while n8n's database is away. */
 const MAX_TRIES = 3;
-const FIRST_PAUSE_MS = 2_000;
+const PAUSES: PauseGrowth = { firstMs: 2_000, factor: 4, longestMs: 8_000 };
 /** The text of all waiting frames together. Parsed, they take several times as much. */
 const MAX_QUEUED_CHARS = 50_000_000;
 
@@ -80,7 +81,7 @@ export function createExecutionStarter(
 					);
 					return;
 				}
-				const pauseMs = FIRST_PAUSE_MS * 4 ** (tries - 1);
+				const pauseMs = growingPauseMs(PAUSES, tries);
 				log('warn', `${frames} did not start: ${why}. Next try in ${pauseMs / 1000} s`);
 				// Closing ends the pause: the next try is then the last.
 				await clock.sleep(pauseMs, closing.signal);
