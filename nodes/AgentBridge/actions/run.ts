@@ -162,15 +162,15 @@ export function readFrame(value: unknown): Result<OutgoingFrame> {
 	if (rounded) return fail(rounded);
 	const { frame, text } = parseFrame(value);
 	if (isJsonObject(frame) && Object.keys(frame).length > 0 && text !== undefined) return ok({ frame, text });
-	const whatItIs = !isJsonObject(frame)
-		? 'not a JSON object'
-		: Object.keys(frame).length === 0
-			? 'empty'
-			: 'nested too deeply';
 	return fail(
 		badInput(
-			`The frame is ${whatItIs}`,
+			`The frame is ${whyNoFrame(frame)}`,
 			'Enter what your platform expects, e.g. {"type": "message", "text": "Hello"}. Switch the field to Expression to put fields of the item into it.',
 		),
 	);
+}
+
+function whyNoFrame(frame: unknown): string {
+	if (!isJsonObject(frame)) return 'not a JSON object';
+	return Object.keys(frame).length === 0 ? 'empty' : 'nested too deeply';
 }

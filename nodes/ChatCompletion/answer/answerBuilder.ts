@@ -133,7 +133,9 @@ export class AnswerBuilder {
 		return {
 			id: nameIn(names.id),
 			model: nameIn(names.model),
-			...{ content, reasoning, finishReason },
+			content,
+			reasoning,
+			finishReason,
 			usage: readUsage(usage),
 			toolCalls: this.toolCalls.calls(),
 			laterError: '',

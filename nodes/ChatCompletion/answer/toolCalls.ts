@@ -103,12 +103,12 @@ export class ToolCallJoiner {
 
 function pieceIn(delta: JsonObject): CallPiece {
 	const inner = isJsonObject(delta.function) ? delta.function : delta;
-	const { arguments: given = null } = inner;
+	const given = inner.arguments ?? '';
 	return {
 		index: typeof delta.index === 'number' ? delta.index : undefined,
 		id: typeof delta.id === 'string' ? delta.id : '',
 		name: typeof inner.name === 'string' ? inner.name : '',
-		text: typeof given === 'string' ? given : given === null ? '' : (jsonText(given) ?? ''),
+		text: typeof given === 'string' ? given : (jsonText(given) ?? ''),
 	};
 }
 

@@ -61,8 +61,9 @@ function noSuchTool(wanted: string, names: readonly string[]): Failure {
 
 /** Arguments are always an object, so a schema of anything else, or a whole tool pasted there, is a mistake. */
 function readParameters(value: unknown, tool: string): Result<JsonObject> {
-	const isBlank = (value ?? '') === '' || (typeof value === 'string' && !value.trim());
-	const parsed = isBlank ? {} : typeof value === 'string' ? parseRounded(value) : value;
+	const given = typeof value === 'string' ? value.trim() : value;
+	const entered = (given ?? '') === '' ? {} : given;
+	const parsed = typeof entered === 'string' ? parseRounded(entered) : entered;
 	const advice =
 		'Enter an object such as { "type": "object", "properties": { "order_id": { "type": "string" } } }, or {} for a tool without parameters.';
 	if (!isJsonObject(parsed)) return failInput(`${tool}: "Parameters" is not a JSON object`, advice);

@@ -30,7 +30,9 @@ export async function openRecorder(
 	if (recordTasks === 'auto' && taskCount <= MOST_UNRECORDED && !areListed) return undefined;
 	const { id: workflowId = '', name: workflow = '' } = context.getWorkflow();
 	const origin = {
-		...{ workflow, workflowId, executionId: context.getExecutionId() },
+		workflow,
+		workflowId,
+		executionId: context.getExecutionId(),
 		node: context.getNode().name,
 	};
 	const table = openTable(context, TASK_TABLE);

@@ -116,7 +116,11 @@ async function openNodeRun(
 				adaptiveRate: adaptiveRateOf(`task ${accountId}`, clock.now()),
 			}),
 			random: Math.random,
-			...{ send, clock, redact, signal, deadlineMs },
+			send,
+			clock,
+			redact,
+			signal,
+			deadlineMs,
 		});
 		return {
 			baseUrl: account.baseUrl,
@@ -129,9 +133,17 @@ async function openNodeRun(
 	});
 	return ok({
 		...frame,
-		...{ lines, memory, redact, options, deadlineMs },
+		lines,
+		memory,
+		redact,
+		options,
+		deadlineMs,
 		download: createDownload({
-			...{ context, clock, redact, deadlineMs, signal },
+			context,
+			clock,
+			redact,
+			deadlineMs,
+			signal,
 			random: Math.random,
 			maxBytes: options.maxFileBytes,
 		}),

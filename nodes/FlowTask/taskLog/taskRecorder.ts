@@ -104,7 +104,10 @@ export class TaskRecorder implements TaskObserver {
 		submittedAtMs: number | undefined,
 	): LoggedTask {
 		const entry: LoggedTask = {
-			...{ itemIndex: job.itemIndex, taskId, source, submittedAtMs },
+			itemIndex: job.itemIndex,
+			taskId,
+			source,
+			submittedAtMs,
 			hostedWorkflow: this.parts.hostedWorkflowOf(job),
 			cells: source === 'made' ? { error: '' } : {},
 			kept: {},

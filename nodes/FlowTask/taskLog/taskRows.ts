@@ -64,7 +64,9 @@ export function newRow(
 	rowKey: string,
 ): TableRow {
 	return {
-		...{ executionId, workflowId, rowKey },
+		executionId,
+		workflowId,
+		rowKey,
 		workflow: cellText(workflow, TEXT_CHARS),
 		node: cellText(node, TEXT_CHARS),
 		item: itemIndex,
@@ -87,7 +89,8 @@ export function cellsAfter(last: TaskCells, info: TaskInfo, nowMs: number): Task
 	const isGenerating = status === 'generating' && last.startedAt === undefined;
 	return {
 		...last,
-		...{ status, progress },
+		status,
+		progress,
 		queuePosition: status === 'queued' ? info.position : null,
 		...(isGenerating && { startedAt: secondOf(nowMs) }),
 	};

@@ -110,7 +110,10 @@ export function describeForAgent(
 	return {
 		...(files.length > 0 && !isShown && { markdown: markdownOf(files) }),
 		...(files.length > 0 && { note: isShown ? IMAGES_SHOWN : SHOW_IMAGES }),
-		...{ taskId, status, ...(seed !== undefined && { seed }), files },
+		taskId,
+		status,
+		...(seed !== undefined && { seed }),
+		files,
 	};
 }
 

@@ -199,7 +199,8 @@ export class TaskWatcher {
 			calls: portions.length,
 			finished,
 			changed,
-			...{ remaining, failed },
+			remaining,
+			failed,
 			backlog: backlog > 0,
 			endsInMs: this.finishRate.endsInMs(remaining),
 		});

@@ -95,12 +95,16 @@ function checkValue(
 	const typed = convertTo(kind, value);
 	if (!typed.ok || typeof typed.value !== 'number') return typed;
 	const { value: number } = typed;
-	const passed =
-		min !== undefined && number < min ? min : max !== undefined && number > max ? max : undefined;
+	const passed = passedBound(number, min, max);
 	if (passed === undefined) return typed;
 	// A limit of so many digits is not shown.
 	const isLong = Math.min(Math.abs(number), Math.abs(passed)) > Number.MAX_SAFE_INTEGER;
 	return fail(isLong ? 'a number with fewer digits' : 'a number');
+}
+
+function passedBound(number: number, min: number | undefined, max: number | undefined): number | undefined {
+	if (min !== undefined && number < min) return min;
+	return max !== undefined && number > max ? max : undefined;
 }
 
 interface KnownInput {

@@ -113,12 +113,17 @@ export function isFileInput({ name, value, isLink }: DefinitionInput): boolean {
 	return !isLink && typeof value === 'string' && FILE.test(name);
 }
 
+function rankByName(name: string): 'seed' | 'setting' | undefined {
+	if (isSeedName(name)) return 'seed';
+	return isSetting(name) ? 'setting' : undefined;
+}
+
 /** Values on a node of their own, by what they are linked to. */
 function findHolders(graph: Graph): ReadonlyMap<DefinitionInput, Rank> {
 	const found = new Map<DefinitionInput, Rank>();
 	for (const { inputs } of graph.values()) {
 		for (const input of inputs) {
-			const rank = isSeedName(input.name) ? 'seed' : isSetting(input.name) ? 'setting' : undefined;
+			const rank = rankByName(input.name);
 			const holder = rank && input.isLink ? holderOf(graph, input)?.input : undefined;
 			// The same number may be a seed here and something else there.
 			if (rank && holder && found.get(holder) !== 'seed') found.set(holder, rank);

@@ -4,6 +4,7 @@ import type { ICredentialTestFunctions, IHttpRequestOptions, INodeCredentialTest
 import { within, type Clock } from '../run/clock';
 import { excerpt, sentence } from '../text/json';
 import type { Redact } from '../text/redact';
+import { textOf } from '../text/textOf';
 import { fail, ok, type Result } from '../errors/failure';
 import type { Exchange, Unanswered } from './exchange';
 import { exchangeOfError, plainHeaders } from './request';
@@ -78,7 +79,7 @@ function readResponse(response: unknown): Exchange {
 		return { kind: 'lost', sent: 'unknown', code: '', reason: 'the answer could not be read' };
 	}
 	const { statusCode: status, headers, body } = response;
-	const text = typeof body === 'string' ? body : Buffer.isBuffer(body) ? body.toString('utf8') : '';
+	const text = Buffer.isBuffer(body) ? body.toString('utf8') : textOf(body);
 	return { kind: 'reply', status, headers: plainHeaders(headers), text };
 }
 

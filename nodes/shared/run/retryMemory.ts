@@ -171,11 +171,11 @@ export function requestFingerprints(
  * entered and the item's json. Resolved values would not do: `{{ $now }}` differs at each try. Never throws.
  */
 export function fingerprinter(rawParameters: unknown): (itemJson: unknown) => string {
-	const ofNode = shortSha256(textOf(rawParameters));
-	return (itemJson) => shortSha256(ofNode + textOf(itemJson));
+	const ofNode = shortSha256(fingerprintedText(rawParameters));
+	return (itemJson) => shortSha256(ofNode + fingerprintedText(itemJson));
 }
 
-function textOf(value: unknown): string {
+function fingerprintedText(value: unknown): string {
 	return jsonText([value]) ?? piecesOf(value);
 }
 

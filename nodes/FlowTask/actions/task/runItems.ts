@@ -51,7 +51,9 @@ export async function runTasksOf(
 	// If the first failure ends the run anyway, an item that cannot be submitted keeps all others back.
 	const doomed = jobs.length < prepared.length && !context.continueOnFail();
 	const settings = {
-		...{ ...options, goal, deadlineMs },
+		...options,
+		goal,
+		deadlineMs,
 		stopAtFailure: !context.continueOnFail(),
 		lateIsFailure: options.onTimeout === 'error',
 	};

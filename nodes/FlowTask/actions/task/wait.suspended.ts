@@ -148,11 +148,8 @@ async function pollAccount(
 		? notePoll(last, infos, taskIds, nowMs)
 		: noteFailedPoll(last, read.failure.passing, settings, nowMs);
 	waits[name] = state;
-	const end = read.ok
-		? waitEnd(state, infos, taskIds, settings, nowMs)
-		: toleratesFailedPoll(state)
-			? undefined
-			: 'timedOut';
+	const endOfFailed = toleratesFailedPoll(state) ? undefined : 'timedOut';
+	const end = read.ok ? waitEnd(state, infos, taskIds, settings, nowMs) : endOfFailed;
 	return end
 		? { infos, ends: endsOf(taskIds, read, state, end, nowMs) }
 		: { infos, wakeAtMs: nowMs + sleepMs(state, infos, settings, nowMs) };

@@ -76,7 +76,9 @@ function prepareTask(
 		const outputs = readOutputNodes(context, itemIndex, run);
 		if (!outputs.ok) return outputs;
 		const delivery = {
-			...{ ...readDelivery(context, itemIndex), workflowId, seeds },
+			...readDelivery(context, itemIndex),
+			workflowId,
+			seeds,
 			outputs: outputs.value,
 		};
 		const record = run.memory.record(itemIndex, fingerprint, seeds);
