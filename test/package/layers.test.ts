@@ -1,6 +1,12 @@
 import { readFileSync } from 'node:fs';
-import { breaches, circles, importsOf } from './layers';
+import { dirname } from 'node:path/posix';
+import { breaches, circles, importsOf, ROOMS } from './layers';
 import { findFiles } from './packageFiles';
+
+/** What one can look through at a glance. */
+const MOST_FILES = 12;
+/** Folders that still hold more. */
+const CROWDED: ReadonlySet<string> = new Set(['nodes/AgentInvoke', 'nodes/shared/http']);
 
 it('imports run downwards only', () => {
 	const files = findFiles(['{nodes,credentials}/**/*.ts']);
@@ -11,6 +17,22 @@ it('imports run downwards only', () => {
 it('imports run in no circle, types included', () => {
 	const files = findFiles(['{nodes,credentials}/**/*.ts']);
 	expect(circles(new Map(files.map((path) => [path, readFileSync(path, 'utf8')])))).toEqual([]);
+});
+
+it('no other folder becomes crowded', () => {
+	const byFolder = Map.groupBy(findFiles(['{nodes,credentials}/**/*.ts']), (path) => dirname(path));
+	const crowded = [...byFolder].filter(([, files]) => files.length > MOST_FILES);
+	expect(crowded.map(([folder]) => folder).filter((folder) => !CROWDED.has(folder))).toEqual([]);
+});
+
+it('CONTRIBUTING.md lists the rooms in their order', () => {
+	const rows = readFileSync('CONTRIBUTING.md', 'utf8').split('\n');
+	const documented = rows.flatMap((row) => {
+		const [folder = '', ...rooms] = [...row.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
+		return row.startsWith('| `nodes/') ? [[folder, rooms] as const] : [];
+	});
+	const whole = Object.entries(ROOMS).filter(([, rooms]) => !rooms.includes('*'));
+	expect(Object.fromEntries(documented)).toEqual(Object.fromEntries(whole));
 });
 
 describe('the check itself', () => {

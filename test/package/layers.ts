@@ -21,7 +21,7 @@ const REST = '*';
  * Rooms look down only: into those before them. A file that lies in the node's folder itself is a room of its own;
  * `REST` stands for all such files that are not named.
  */
-const ROOMS: Record<string, readonly string[]> = {
+export const ROOMS: Record<string, readonly string[]> = {
 	'nodes/shared': [
 		'text',
 		'errors',
