@@ -175,7 +175,7 @@ function endingWith(intervalMs: number, endsInMs: number): number {
 function stretch(previousMs: number, facts: PollFacts): number {
 	if (facts.failed) return previousMs * 2;
 	if (facts.remaining <= FEW_TASKS) return facts.changed ? previousMs / 2 : previousMs * 1.25;
-	// Free places are worth more than calls: while one goes unnoticed, no task is submitted.
+	// Free slots are worth more than calls: while one goes unnoticed, no task is submitted.
 	if (facts.backlog && facts.finished > 0) return SHORTEST_POLL_INTERVAL_MS;
 	if (facts.finished < FINISHED_PER_CALL * facts.calls) return previousMs * 1.5;
 	if (facts.finished > 2 * FINISHED_PER_CALL * facts.calls) return previousMs / 1.5;

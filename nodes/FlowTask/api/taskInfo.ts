@@ -19,7 +19,7 @@ export function isFinal(state: TaskState): boolean {
 	return state === 'succeeded' || state === 'failed' || state === 'denied';
 }
 
-/** Whether a task waits in the queue at a place that the platform does not number: it may not move for long. */
+/** Whether a task waits in the queue at a position that the platform does not number: it may not move for long. */
 export function waitsUnnumbered({ state, position }: Pick<TaskInfo, 'state' | 'position'>): boolean {
 	return state === 'queued' && position === null;
 }

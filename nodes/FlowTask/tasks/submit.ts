@@ -86,7 +86,7 @@ export class TaskSubmitter {
 		return await this.sendOnce(ledger, { ...start, idempotency }, prompt, payloadHash, record);
 	}
 
-	/** @returns each image by its place and digest too: an upload has another `image_id` in each run */
+	/** @returns each image by its input and digest too: an upload has another `image_id` in each run */
 	private async uploadImages(
 		start: SubmitStart,
 	): Promise<Result<{ readonly prompt: Prompt; readonly placed: string[][] }>> {

@@ -53,8 +53,8 @@ export const SHORTEST_SLEEP_MS = 60_000;
 const LONGEST_SLEEP_MS = 15 * 60_000;
 const SLEEPS: PauseGrowth = { firstMs: SHORTEST_SLEEP_MS, factor: 1.25, longestMs: LONGEST_SLEEP_MS };
 
-/** A rough estimate per place in the queue: an extra poll costs little. */
-const PLACE_IN_QUEUE_MS = 1_000;
+/** A rough estimate per position in the queue: an extra poll costs little. */
+const QUEUE_POSITION_MS = 1_000;
 
 /** How many polls in a row may miss an ID before it counts as missing. */
 const POLLS_FOR_MISSING = 2;
@@ -139,7 +139,7 @@ export function waitEnd(
 
 /**
  * How long to sleep before the next poll: as long as the slowest task is likely to take, judged by its progress or
- * its place in the queue, and longer with each poll. The estimate can be far off, so no sleep is longer than the wait
+ * its position in the queue, and longer with each poll. The estimate can be far off, so no sleep is longer than the wait
  * so far: an early end is seen after twice its time at most.
  */
 export function sleepMs(
@@ -153,7 +153,7 @@ export function sleepMs(
 	const estimates = unfinished.map((info) => {
 		if (info.progress !== null && info.progress > 0)
 			return (elapsedMs * (100 - info.progress)) / info.progress;
-		return info.position === null ? 0 : info.position * PLACE_IN_QUEUE_MS;
+		return info.position === null ? 0 : info.position * QUEUE_POSITION_MS;
 	});
 	const guessedMs = Math.min(elapsedMs, Math.max(0, ...estimates));
 	const wantedMs = Math.min(LONGEST_SLEEP_MS, Math.max(growingPauseMs(SLEEPS, state.polls), guessedMs));

@@ -57,13 +57,13 @@ export function toNodeError(
 ): NodeApiError | NodeOperationError {
 	const { kind, advice: description } = failure;
 	const message = isTool(node) ? forAgent(failure) : failure.message;
-	const place = itemIndex === undefined ? {} : { itemIndex };
+	const item = itemIndex === undefined ? {} : { itemIndex };
 	const httpStatus = failure.details?.httpStatus;
 	const httpCode = typeof httpStatus === 'number' ? { httpCode: String(httpStatus) } : {};
 	const cause: N8nJsonObject = { message };
 	const error = OF_THE_SERVICE.has(kind)
-		? new NodeApiError(node, cause, { message, description, ...httpCode, ...place })
-		: new NodeOperationError(node, message, { description, ...place });
+		? new NodeApiError(node, cause, { message, description, ...httpCode, ...item })
+		: new NodeOperationError(node, message, { description, ...item });
 	error.message = message;
 	error.description = description;
 	error.messages = [];
