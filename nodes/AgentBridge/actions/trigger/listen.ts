@@ -59,14 +59,7 @@ async function listenOn(
 		onLost: (names, why) =>
 			log('error', `${names.length} frame(s) to ${whom.host} were not sent: ${why}${listNames(names)}`),
 	});
-	const { redact } = setup;
-	const executions = createReplySender({
-		nodeName: node.name,
-		settings: settings.reply,
-		outbox,
-		redact,
-		log,
-	});
+	const executions = createReplySender(node.name, settings.reply, { outbox, redact: setup.redact, log });
 	const delivery = createExecutionStarter(context, setup, settings, { log, seen, executions });
 	const { queue } = delivery;
 	const intake = createIntake(setup, settings, { queue, seen }, log);

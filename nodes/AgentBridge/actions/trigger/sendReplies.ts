@@ -2,7 +2,7 @@ import type { IRun } from 'n8n-workflow';
 
 import { wordsOfError } from '../../../shared/errors/expressionError';
 import type { Redact } from '../../../shared/text/redact';
-import { assignFrames, lastItems } from '../../reply/pairedItems';
+import { assignFrames, lastItems, type LastItem } from '../../reply/pairedItems';
 import { readHandedOver } from '../../reply/handOver';
 import type { Outbox } from '../../connection/outbox';
 import { composeReply, type ReplySettings } from '../../reply/replyTemplate';
@@ -10,22 +10,21 @@ import type { ExecutionListener, Log } from './startExecutions';
 import { listNames, nameOf, type IncomingFrame } from './incomingFrame';
 
 interface ReplySenderParts {
-	readonly nodeName: string;
-	/** Absent: the trigger does not reply by itself. */
-	readonly settings: ReplySettings | undefined;
 	readonly outbox: Pick<Outbox, 'send'>;
 	readonly redact: Redact;
 	readonly log: Log;
 }
 
-/** Sends what executions put out, and what their nodes hand over, on the trigger's connection. */
-export function createReplySender({
-	nodeName,
-	settings,
-	outbox,
-	redact,
-	log,
-}: ReplySenderParts): ExecutionListener {
+/**
+ * Sends what executions put out, and what their nodes hand over, on the trigger's connection.
+ * @param nodeName the trigger's
+ * @param settings absent: the trigger does not reply by itself
+ */
+export function createReplySender(
+	nodeName: string,
+	settings: ReplySettings | undefined,
+	{ outbox, redact, log }: ReplySenderParts,
+): ExecutionListener {
 	let hasWarnedOfQueue = false;
 
 	const refuse = (batch: readonly IncomingFrame[], why: string, level: 'debug' | 'warn' = 'warn'): void => {
@@ -44,25 +43,17 @@ export function createReplySender({
 			refuse(batch, 'no node follows the trigger', 'debug');
 			return;
 		}
-		const items = lastItems(runData, lastNodeExecuted, nodeName);
-		const frames = assignFrames(
-			items.map(({ origin }) => origin),
-			batch.length,
-		);
+		const paired = pairWithFrames(lastItems(runData, lastNodeExecuted, nodeName), batch);
 		const failed = new Map<string, Set<IncomingFrame>>();
-		let lost = 0;
-		for (const [index, { json }] of items.entries()) {
-			const received = batch[frames[index] ?? -1];
-			if (!received) {
-				lost++;
-				continue;
-			}
+		for (const { json, received } of paired) {
+			if (!received) continue;
 			const { frame, correlation } = received;
 			const text = composeReply(how, { item: json, frame, correlation }, redact);
 			if (text.ok) outbox.send(text.value, nameOf(received));
 			else failed.set(text.failure, (failed.get(text.failure) ?? new Set()).add(received));
 		}
 		for (const [why, those] of failed) refuse([...those], why);
+		const lost = paired.filter(({ received }) => !received).length;
 		if (lost > 0) log('warn', `${lost} item(s) of "${lastNodeExecuted}" are not sent: ${NOT_PAIRED}`);
 	};
 
@@ -82,6 +73,13 @@ export function createReplySender({
 			for (const text of readHandedOver(response)) outbox.send(text, '');
 		},
 	};
+}
+
+/** Items with the frames that they reply to; without one where it cannot be told. */
+function pairWithFrames(items: readonly LastItem[], batch: readonly IncomingFrame[]) {
+	const origins = items.map(({ origin }) => origin);
+	const frames = assignFrames(origins, batch.length);
+	return items.map(({ json }, index) => ({ json, received: batch[frames[index] ?? -1] }));
 }
 
 const NO_OUTPUT =

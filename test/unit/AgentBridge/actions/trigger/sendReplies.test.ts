@@ -8,9 +8,8 @@ import { redactor } from '../../../../../nodes/shared/text/redact';
 function scene(replyPath = '') {
 	const sent: string[] = [];
 	const lines: string[] = [];
-	const replies = createReplySender({
-		nodeName: 'Trigger',
-		settings: { template: { text: '$json.text' }, correlationPath: '', replyPath },
+	const settings = { template: { text: '$json.text' }, correlationPath: '', replyPath };
+	const replies = createReplySender('Trigger', settings, {
 		outbox: { send: (text) => void sent.push(text) },
 		redact: redactor(['wst_secret']),
 		log: (level, text) => lines.push(`${level}: ${text}`),
