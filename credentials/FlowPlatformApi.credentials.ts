@@ -69,7 +69,9 @@ const EXPERT_FIELDS: readonly INodeProperties[] = [
 const expertFields = EXPERT_FIELDS.flatMap((field): INodeProperties[] => [
 	{ ...field, displayOptions: { show: { showExpertFields: [true] } } },
 	{
-		...{ displayName: field.displayName, name: field.name, default: field.default },
+		displayName: field.displayName,
+		name: field.name,
+		default: field.default,
 		type: 'hidden',
 		displayOptions: { show: { showExpertFields: [false] } },
 	},

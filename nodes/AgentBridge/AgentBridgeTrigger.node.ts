@@ -8,8 +8,8 @@ import {
 
 import { AUTH_FIELDS } from './actions/fields.bridge';
 import { testBridgeConnection } from './actions/credentialTest';
-import { listen } from './actions/listen';
-import { LISTEN_FIELDS } from './actions/fields.listen';
+import { listen } from './actions/trigger/listen';
+import { LISTEN_FIELDS } from './actions/trigger/fields.listen';
 
 export class AgentBridgeTrigger implements INodeType {
 	description: INodeTypeDescription = {

@@ -2,7 +2,7 @@ import type { DataTable } from '../shared/dataTable/table';
 import { fail, ok, type Failure, type Result } from '../shared/errors/failure';
 import { excerpt } from '../shared/text/json';
 import type { Clock } from '../shared/run/clock';
-import { budgetSpent, untoldTokens } from '../shared/run/spentBudget';
+import { budgetSpent, unreportedTokens } from '../shared/run/budgetMessages';
 import type { DayAccount, DayAccounts } from './dayAccounts';
 import { dayAfter, dayOf, mayHaveRun, tokensOf, turnIdOf, type EndedTurn } from './journal';
 import { ownerDay, type PlacedTurn, type TurnOwners } from './turnOwners';
@@ -129,7 +129,7 @@ export class Budget {
 	get hint(): string {
 		if (this.settings.limit.unit === 'turns') return '';
 		const remedy = 'Set "Usage Path" in the FlowAgent credential, or count turns instead of tokens.';
-		return untoldTokens(this.untold, 'turn(s)', 'Budget', remedy);
+		return unreportedTokens(this.untold, 'turn(s)', 'Budget', remedy);
 	}
 
 	private today(): string {

@@ -1,7 +1,7 @@
 import { cellText, keyText } from '../shared/dataTable/cells';
 import type { DataTable, TableRow, TableSpec } from '../shared/dataTable/table';
 import { ok, type Result } from '../shared/errors/failure';
-import { countTokens } from '../shared/run/spentBudget';
+import { countTokens } from '../shared/run/budgetMessages';
 import { jsonText, type Json } from '../shared/text/json';
 import type { TurnResult } from './record';
 import type { TurnCalls } from './turnCalls';

@@ -19,11 +19,12 @@ export function errorIn(json: Json): ServiceError | undefined {
 	if (!isJsonObject(json)) return undefined;
 	const told = errorOf(json);
 	if (told) return told;
-	if (json.object === 'error' || json.type === 'error') return { text: textOf(json), status: statusIn(json) };
+	if (json.object === 'error' || json.type === 'error')
+		return { text: messageIn(json), status: statusIn(json) };
 	const hasAnswer = 'choices' in json || (isJsonObject(json.data) && 'choices' in json.data);
 	const hasCode = 'code' in json && json.code !== null && numberIn(json.code) !== 0;
 	const isEnvelope = hasCode && ('msg' in json || 'message' in json);
-	return isEnvelope && !hasAnswer ? { text: textOf(json), status: statusIn(json) } : undefined;
+	return isEnvelope && !hasAnswer ? { text: messageIn(json), status: statusIn(json) } : undefined;
 }
 
 /** An error within the first choice: gateways report a failed model this way. */
@@ -36,7 +37,7 @@ function errorOf(json: JsonObject): ServiceError | undefined {
 	const { error } = json;
 	if (typeof error === 'string' && error) return { text: error, status: statusIn(json) };
 	if (!isJsonObject(error) || Object.keys(error).length === 0) return undefined;
-	return { text: textOf(error), status: statusIn(error) ?? statusIn(json) };
+	return { text: messageIn(error), status: statusIn(error) ?? statusIn(json) };
 }
 
 /** NaN for objects, because `Number` throws for one with its own "toString". */
@@ -44,7 +45,7 @@ function numberIn(value: Json | undefined): number {
 	return typeof value === 'number' || typeof value === 'string' ? Number(value) : NaN;
 }
 
-function textOf(error: JsonObject): string {
+function messageIn(error: JsonObject): string {
 	for (const key of ['message', 'msg', 'detail', 'reason', 'type', 'code']) {
 		const value = error[key];
 		if (typeof value === 'string' && value.trim()) return value;

@@ -1,5 +1,5 @@
 import type { Failure } from '../shared/errors/failure';
-import { budgetSpent, countTokens, untoldTokens } from '../shared/run/spentBudget';
+import { budgetSpent, countTokens, unreportedTokens } from '../shared/run/budgetMessages';
 
 const OPTION = 'Token Budget';
 
@@ -10,7 +10,7 @@ const OPTION = 'Token Budget';
 export class TokenBudget {
 	private used = 0;
 	/** Answers that may be billed and told no counts. */
-	private untold = 0;
+	private unreported = 0;
 
 	/** @param most 0 = no limit */
 	constructor(private readonly most: number) {}
@@ -22,7 +22,7 @@ export class TokenBudget {
 	/** @param usage as the output has it, or of an answer that broke off */
 	count(usage: unknown): void {
 		const tokens = countTokens(usage);
-		if (tokens === undefined) this.untold++;
+		if (tokens === undefined) this.unreported++;
 		else this.used += tokens;
 	}
 
@@ -48,6 +48,6 @@ export class TokenBudget {
 	get hint(): string {
 		const remedy =
 			'Leave the option "Include Usage" on, or limit the number of items if the platform tells no token counts.';
-		return untoldTokens(this.isSet ? this.untold : 0, 'answer(s)', OPTION, remedy);
+		return unreportedTokens(this.isSet ? this.unreported : 0, 'answer(s)', OPTION, remedy);
 	}
 }

@@ -1,6 +1,12 @@
 import { readFileSync } from 'node:fs';
-import { breaches, circles, importsOf } from './layers';
+import { dirname } from 'node:path/posix';
+import { breaches, circles, importsOf, ROOMS } from './layers';
 import { findFiles } from './packageFiles';
+
+/** What one can look through at a glance. */
+const MOST_FILES = 12;
+/** Folders that still hold more. */
+const CROWDED: ReadonlySet<string> = new Set(['nodes/AgentInvoke', 'nodes/shared/http']);
 
 it('imports run downwards only', () => {
 	const files = findFiles(['{nodes,credentials}/**/*.ts']);
@@ -13,6 +19,22 @@ it('imports run in no circle, types included', () => {
 	expect(circles(new Map(files.map((path) => [path, readFileSync(path, 'utf8')])))).toEqual([]);
 });
 
+it('no other folder becomes crowded', () => {
+	const byFolder = Map.groupBy(findFiles(['{nodes,credentials}/**/*.ts']), (path) => dirname(path));
+	const crowded = [...byFolder].filter(([, files]) => files.length > MOST_FILES);
+	expect(crowded.map(([folder]) => folder).filter((folder) => !CROWDED.has(folder))).toEqual([]);
+});
+
+it('CONTRIBUTING.md lists the rooms in their order', () => {
+	const rows = readFileSync('CONTRIBUTING.md', 'utf8').split('\n');
+	const documented = rows.flatMap((row) => {
+		const [folder = '', ...rooms] = [...row.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
+		return row.startsWith('| `nodes/') ? [[folder, rooms] as const] : [];
+	});
+	const whole = Object.entries(ROOMS).filter(([, rooms]) => !rooms.includes('*'));
+	expect(Object.fromEntries(documented)).toEqual(Object.fromEntries(whole));
+});
+
 describe('the check itself', () => {
 	it.each([
 		['nodes/A/A.node.ts', "import { x } from './actions/router'"],
@@ -23,7 +45,8 @@ describe('the check itself', () => {
 		['nodes/shared/http/client.ts', "import { x } from '../text/json'"],
 		['nodes/shared/http/client.ts', "import { x } from './request'"],
 		['nodes/FlowTask/tasks/engine.ts', "import { x } from '../workflow/prompt'"],
-		['nodes/FlowTask/api.ts', "import { x } from './tasks/taskInfo'"],
+		['nodes/FlowTask/tasks/engine.ts', "import { x } from '../api/taskInfo'"],
+		['nodes/ChatCompletion/api.ts', "import { x } from './failures'"],
 		['nodes/A/task.engine.ts', "import type { IDataObject } from 'n8n-workflow'"],
 		['nodes/shared/errors/nodeError.ts', "import { NodeApiError } from 'n8n-workflow'"],
 	])('allows %s: %s', (path, source) => {
@@ -68,6 +91,19 @@ describe('the check itself', () => {
 			"import { x } from '../tasks/watch'",
 			'stands above',
 		],
+		[
+			'up to a file of the node',
+			'nodes/ChatCompletion/answer/reasoning.ts',
+			"import { x } from '../api'",
+			'stands above',
+		],
+		[
+			'up from a file of the node',
+			'nodes/ChatCompletion/failures.ts',
+			"import { x } from './answer/reasoning'",
+			'stands above',
+		],
+		['a file beside the rooms', 'nodes/ChatCompletion/x.ts', '', 'lies in no layer'],
 	])('catches %s', (_name, path, source, reason) => {
 		expect(breaches(path, source)).toEqual([expect.stringContaining(reason)]);
 	});

@@ -15,8 +15,13 @@ const LAYERS = {
 
 type Layer = keyof typeof LAYERS;
 
-/** Rooms look down only: into those before them. Files that lie in a node's folder itself may look into any of its rooms. */
-const ROOMS: Record<string, readonly string[]> = {
+const REST = '*';
+
+/**
+ * Rooms look down only: into those before them. A file that lies in the node's folder itself is a room of its own;
+ * `REST` stands for all such files that are not named.
+ */
+export const ROOMS: Record<string, readonly string[]> = {
 	'nodes/shared': [
 		'text',
 		'errors',
@@ -29,8 +34,10 @@ const ROOMS: Record<string, readonly string[]> = {
 		'platform',
 		'chat',
 	],
-	'nodes/FlowTask': ['workflow', 'tasks'],
-	'nodes/AgentInvoke': ['wire'],
+	'nodes/ChatCompletion': ['json', 'request', 'failures.ts', 'answer', 'api.ts', 'tokenBudget.ts'],
+	'nodes/AgentBridge': ['frames', 'connection', 'reply', 'account.ts'],
+	'nodes/FlowTask': ['workflow', 'api', 'tasks', 'taskLog'],
+	'nodes/AgentInvoke': ['wire', REST],
 };
 
 function layerOf(path: string): Layer | undefined {
@@ -38,14 +45,15 @@ function layerOf(path: string): Layer | undefined {
 	if (path.startsWith('nodes/shared/')) return roomOf(path) ? 'shared' : undefined;
 	if (/^nodes\/[^/]+\/[^/]+\.node\.ts$/.test(path)) return 'node';
 	if (/^nodes\/[^/]+\/(actions|methods)\//.test(path)) return 'action';
-	if (/^nodes\/[^/]+\/[^/]+\.ts$/.test(path) || roomOf(path)) return 'protocol';
-	return undefined;
+	return path.startsWith('nodes/') && roomOf(path) ? 'protocol' : undefined;
 }
 
-/** The room that a file lies in, where its folder has rooms. */
+/** The room that a file lies in; a node without rooms is a single one. */
 function roomOf(path: string): string | undefined {
-	const room = path.split('/').at(2);
-	return path.split('/').length === 4 && room && ROOMS[folderOf(path)]?.includes(room) ? room : undefined;
+	const [, , inFolder = '', inRoom, ...deeper] = path.split('/');
+	const rooms = ROOMS[folderOf(path)] ?? [REST];
+	if (inRoom !== undefined) return deeper.length === 0 && rooms.includes(inFolder) ? inFolder : undefined;
+	return [inFolder, REST].find((room) => rooms.includes(room));
 }
 
 /**
@@ -123,8 +131,8 @@ function whyNotRoom(path: string, file: string): string | undefined {
 	const from = roomOf(path);
 	const to = roomOf(file);
 	const rooms = ROOMS[folderOf(path)] ?? [];
-	if (!from || !to || folderOf(file) !== folderOf(path) || rooms.indexOf(to) <= rooms.indexOf(from))
-		return undefined;
+	const isElsewhere = folderOf(file) !== folderOf(path);
+	if (!from || !to || isElsewhere || rooms.indexOf(to) <= rooms.indexOf(from)) return undefined;
 	return `"${to}" stands above "${from}"`;
 }
 

@@ -8,9 +8,9 @@ import { systemClock } from '../../shared/run/clock';
 import { redactor } from '../../shared/text/redact';
 import { getByTestHelper, testFailed } from '../../shared/http/testRequest';
 import { readBridgeAccount } from '../account';
-import { openBridge, subprotocols, type BridgeEnd } from '../connection';
-import { whyEnded } from '../failures';
-import { probeHandshake } from '../probe';
+import { openConnection, subprotocols, type BridgeEnd } from '../connection/connection';
+import { whyEnded } from '../connection/failures';
+import { probeHandshake } from '../connection/probe';
 
 /** A server that accepts everyone and then closes has done so by now. */
 const SECOND_THOUGHTS_MS = 700;
@@ -33,12 +33,12 @@ export async function testBridgeConnection(
 	const { url, host, protocol, bearer, secrets } = account.value;
 	const ended = new AbortController();
 	const end = await new Promise<BridgeEnd | undefined>((resolve) => {
-		const line = openBridge(
+		const connection = openConnection(
 			{ url, protocol, bearer, idleMs: 0 },
 			{
 				onOpen: () => {
 					void systemClock.sleep(SECOND_THOUGHTS_MS, ended.signal).then(async () => {
-						await line.close();
+						await connection.close();
 						resolve(undefined);
 					});
 				},

@@ -3,7 +3,7 @@ import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 import { fail, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { isJsonObject } from '../../shared/text/json';
 import { openRetryMemory, requestFingerprints } from '../../shared/run/retryMemory';
-import { SENT_BUT } from '../session';
+import { SENT_BUT } from '../connection/requestSession';
 import { REQUEST_OPTIONS } from './fields.message';
 
 /** What became of the frames of earlier tries of this node run: a retry sends the others only. */

@@ -10,12 +10,12 @@ import { optionsCollection, readNumbers } from '../../shared/form/options';
 import { lostDigits } from '../../shared/form/pastedJson';
 import { readItem } from '../../shared/errors/expressionError';
 import { isTool } from '../../shared/errors/nodeError';
-import { createEventFilter, readName, withValueAt, type Frame, type ReplyRule } from '../frames';
+import { createEventFilter, readName, withValueAt, type Frame, type ReplyRule } from '../frames/frames';
 import { FRAME_FIELD, REPLY_FIELDS, REPLY_TIMEOUT, REQUEST_OPTIONS } from './fields.message';
 import type { Operation } from '../../shared/form/operation';
 import { inSession, readFrame, type OutgoingFrame } from './run';
 
-interface Request {
+interface ItemRequest {
 	/** The frame to send. */
 	readonly text: string;
 	readonly rule: ReplyRule;
@@ -61,7 +61,7 @@ export const request: Operation = {
 	},
 };
 
-function readRequest(context: IExecuteFunctions, itemIndex: number): Result<Request> {
+function readRequest(context: IExecuteFunctions, itemIndex: number): Result<ItemRequest> {
 	const text = (name: string): string => {
 		const value: unknown = context.getNodeParameter(name, itemIndex, '');
 		return typeof value === 'string' ? value.trim() : '';

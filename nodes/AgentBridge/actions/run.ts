@@ -9,17 +9,17 @@ import { redactor, type Redact } from '../../shared/text/redact';
 import { readItem } from '../../shared/errors/expressionError';
 import { deliverResults } from '../../shared/run/deliver';
 import { inRunFrame, type RunFrame } from '../../shared/run/frame';
-import type { Frame } from '../frames';
+import type { Frame } from '../frames/frames';
 import { readBridgeAccount, type BridgeAccount } from '../account';
-import { BridgeSession } from '../session';
-import { CREDENTIAL, parseFrame, setUpBridge, type BridgeSetup } from './bridgeSetup';
+import { RequestSession } from '../connection/requestSession';
+import { CREDENTIAL, parseFrame, openBridgeOf, type BridgeSetup } from './openBridge';
 import { openFrameMemory } from './frameMemory';
 
 /** How one item ended: the fields of its output, or why there are none. */
-export type Outcome = Result<IDataObject>;
+export type ItemOutcome = Result<IDataObject>;
 
 /** Outcomes by the indexes of their items. */
-export type Outcomes = ReadonlyMap<number, Outcome>;
+export type ItemOutcomes = ReadonlyMap<number, ItemOutcome>;
 
 /** The items that go over one connection: those of one account with the same authentication frame. */
 interface Connection {
@@ -45,20 +45,20 @@ const CONNECTIONS_AT_ONCE = 32;
  */
 export async function inSession(
 	context: IExecuteFunctions,
-	work: (session: BridgeSession, itemIndex: number) => Promise<Outcome>,
-	confirm?: (session: BridgeSession, outcomes: Outcomes) => Promise<Outcomes>,
+	work: (session: RequestSession, itemIndex: number) => Promise<ItemOutcome>,
+	confirm?: (session: RequestSession, outcomes: ItemOutcomes) => Promise<ItemOutcomes>,
 ): Promise<INodeExecutionData[][]> {
 	return await inRunFrame(
 		context,
 		async (frame) => await openBridgeRun(context, frame),
 		async ({ lines, setups, signal }) => {
 			const memory = openFrameMemory(context);
-			const outcomeOf = new Map<number, Outcome>();
+			const outcomeOf = new Map<number, ItemOutcome>();
 			let hasFailed = false;
 			const converse = async (setup: BridgeSetup, itemIndexes: readonly number[]): Promise<void> => {
-				const session = new BridgeSession(setup, signal);
+				const session = new RequestSession(setup, signal);
 				try {
-					const own = new Map<number, Outcome>();
+					const own = new Map<number, ItemOutcome>();
 					for (const itemIndex of itemIndexes) {
 						const known = memory.recall(itemIndex);
 						// The run ends with the first failure, so nothing more is sent.
@@ -79,7 +79,7 @@ export async function inSession(
 			// All of them, however one ends: a connection is closed by its conversation.
 			await Promise.allSettled(conversations);
 			await Promise.all(conversations);
-			const outcomes = context.getInputData().map((_, itemIndex): Outcome => {
+			const outcomes = context.getInputData().map((_, itemIndex): ItemOutcome => {
 				const setup = lines.of(itemIndex);
 				return setup.ok ? (outcomeOf.get(itemIndex) ?? fail(NOT_SENT)) : setup;
 			});
@@ -140,7 +140,7 @@ async function setUp(
 	});
 	if (!read.ok) return read;
 	const auth = { authMode: context.getNodeParameter('authMode', first), authFrame };
-	return await setUpBridge(context, account, redact, auth, read.value);
+	return await openBridgeOf(context, account, redact, auth, read.value);
 }
 
 const NOT_SENT: Failure = {
@@ -162,15 +162,15 @@ export function readFrame(value: unknown): Result<OutgoingFrame> {
 	if (rounded) return fail(rounded);
 	const { frame, text } = parseFrame(value);
 	if (isJsonObject(frame) && Object.keys(frame).length > 0 && text !== undefined) return ok({ frame, text });
-	const whatItIs = !isJsonObject(frame)
-		? 'not a JSON object'
-		: Object.keys(frame).length === 0
-			? 'empty'
-			: 'nested too deeply';
 	return fail(
 		badInput(
-			`The frame is ${whatItIs}`,
+			`The frame is ${whyNoFrame(frame)}`,
 			'Enter what your platform expects, e.g. {"type": "message", "text": "Hello"}. Switch the field to Expression to put fields of the item into it.',
 		),
 	);
+}
+
+function whyNoFrame(frame: unknown): string {
+	if (!isJsonObject(frame)) return 'not a JSON object';
+	return Object.keys(frame).length === 0 ? 'empty' : 'nested too deeply';
 }

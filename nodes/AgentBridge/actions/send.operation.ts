@@ -6,7 +6,7 @@ import { isJsonObject } from '../../shared/text/json';
 import type { Operation } from '../../shared/form/operation';
 import { optionsCollection } from '../../shared/form/options';
 import { FRAME_FIELD, SEND_OPTIONS } from './fields.message';
-import { inSession, readFrame, type Outcome } from './run';
+import { inSession, readFrame, type ItemOutcome } from './run';
 import { reachTrigger } from './triggerConnection';
 
 const MAY_HAVE_ARRIVED =
@@ -41,7 +41,7 @@ export const send: Operation = {
 			async (session, outcomes) => {
 				// A frame has left when the other side has answered our closing, which comes behind it.
 				const lost = await session.close();
-				const confirm = (itemIndex: number, outcome: Outcome): Outcome => {
+				const confirm = (itemIndex: number, outcome: ItemOutcome): ItemOutcome => {
 					const failure = lost.get(connectionOf.get(itemIndex) ?? 0);
 					if (!outcome.ok || !failure) return outcome;
 					if (failure.kind === 'credential') return fail(failure);

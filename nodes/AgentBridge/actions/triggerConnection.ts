@@ -3,8 +3,8 @@ import type { IExecuteFunctions } from 'n8n-workflow';
 import { wordsOfError } from '../../shared/errors/expressionError';
 import { badInput, fail, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { isStartedBy } from '../../shared/run/startedBy';
-import { MAX_FRAME_CHARS } from '../frames';
-import { toHandOver } from '../handOver';
+import { MAX_FRAME_CHARS } from '../frames/frames';
+import { toHandOver } from '../reply/handOver';
 
 const TRIGGER = /(^|\.)agentBridgeTrigger$/;
 

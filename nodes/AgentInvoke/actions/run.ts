@@ -9,7 +9,7 @@ import { Sightings } from '../../shared/dataTable/heartbeat';
 import { openTable } from '../../shared/dataTable/table';
 import { isTool } from '../../shared/errors/nodeError';
 import { failInput, ok, type Result } from '../../shared/errors/failure';
-import { HeldFiles } from '../../shared/files/heldFiles';
+import { MemoryBudget } from '../../shared/files/memoryBudget';
 import type { Ledger } from '../../shared/idempotency/ledger';
 import { openLedger } from '../../shared/idempotency/openLedger';
 import { redactor, type Redact } from '../../shared/text/redact';
@@ -58,7 +58,7 @@ export interface AgentRun extends RunFrame {
 	readonly journal: TurnJournal | undefined;
 	readonly budget: Budget | undefined;
 	/** Shared by all agents of the run. */
-	readonly heldFiles: HeldFiles;
+	readonly heldFiles: MemoryBudget;
 	readonly forChat: boolean;
 	readonly asTool: boolean;
 }
@@ -134,7 +134,7 @@ async function openAgentRun(
 		...frame,
 		...record.value,
 		...{ lines, redact, asTool, options: options.value },
-		heldFiles: new HeldFiles(),
+		heldFiles: new MemoryBudget(),
 		ledger: openLedger(context, frame, 'agent', idempotency, { onUnknown, deadlineMs: Infinity }),
 		memory: openRetryMemory(context, 'flowAgentRuns', 'turns'),
 		rounds: createInterruptRounds(context.getContext('flow'), maxInterrupts),

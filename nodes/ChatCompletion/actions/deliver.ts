@@ -1,14 +1,14 @@
 import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { sentence, type Json, type JsonObject } from '../../shared/text/json';
 import { redactJson, type Redact } from '../../shared/text/redact';
-import { parseAnswer, type AnswerFormat } from '../format';
-import type { ChatAnswer } from '../response';
+import { parseAnswer, type AnswerFormat } from '../json/schema';
+import type { ChatAnswer } from '../answer/answerBuilder';
 
 /** Finish reasons of answers that are cut off. */
 const CUTTING_REASONS: ReadonlySet<string> = new Set(['length', 'max_tokens', 'content_filter']);
 
 /** How an answer leaves the node. */
-export interface AnswerForm {
+export interface ChatAnswerForm {
 	readonly format: AnswerFormat;
 	/** What to do with an answer that is not the requested JSON. */
 	readonly onInvalidJson: 'fail' | 'returnText';
@@ -21,7 +21,7 @@ export interface AnswerForm {
 }
 
 /** The fields of the item that an answer becomes. */
-export function describeAnswer(answer: ChatAnswer, form: AnswerForm, redact: Redact): Result<JsonObject> {
+export function describeAnswer(answer: ChatAnswer, form: ChatAnswerForm, redact: Redact): Result<JsonObject> {
 	const text = redact.known(answer.content);
 	const warning = whatIsOdd(answer);
 	const content = readContent(text, form, answer, redact);
@@ -63,7 +63,7 @@ function partOf(answer: ChatAnswer, redact: Redact): JsonObject {
 
 function readContent(
 	text: string,
-	{ format }: AnswerForm,
+	{ format }: ChatAnswerForm,
 	{ toolCalls, finishReason }: ChatAnswer,
 	redact: Redact,
 ): Result<Json, string> {

@@ -4,11 +4,11 @@ import { badInput, fail, failInput, ok, type Failure, type Result } from '../../
 import { megabytes, readBinaryField } from '../../shared/files/inputFile';
 import { excerpt, jsonText, member, objectsIn, type Json, type JsonObject } from '../../shared/text/json';
 import { readWish } from '../../shared/chat/reasoning';
-import { readSchema, type AnswerFormat } from '../format';
-import { messagesFromJson, messagesFromRows, type ImagePart, type MessageRow } from '../messages';
-import { chatBody } from '../request';
-import { readToolCalls, readToolResults } from '../toolMessages';
-import { toolFields } from '../tools';
+import { readSchema, type AnswerFormat } from '../json/schema';
+import { messagesFromJson, messagesFromRows, type ImagePart, type MessageRow } from '../request/messages';
+import { chatBody } from '../request/body';
+import { readToolCalls, readToolResults } from '../request/toolMessages';
+import { toolFields } from '../request/tools';
 import { readItemOptions, type ItemOptions } from './options';
 
 /** One item's question, read from the form and checked. */
@@ -74,8 +74,8 @@ function readTools(
 ): Result<JsonObject> {
 	const rows = objectsIn(context.getNodeParameter('tools.tool', itemIndex, [])).map(
 		({ name, description, parameters }) => ({
-			name: textOf(name).trim(),
-			description: textOf(description).trim(),
+			name: sentText(name).trim(),
+			description: sentText(description).trim(),
 			parameters,
 		}),
 	);
@@ -99,7 +99,7 @@ async function readMessages(
 			const { failure } = images;
 			return fail({ ...failure, message: `Message ${index + 1}: ${failure.message}` });
 		}
-		const role = textOf(row.role) || 'user';
+		const role = sentText(row.role) || 'user';
 		const ofTools = readToolPart(row, role);
 		if (!ofTools.ok) return failInput(`Message ${index + 1} (${role}) ${ofTools.failure}`, TOOL_ADVICE);
 		rows.push({ role, content: contentOf(row), images: images.value, ...ofTools.value });
@@ -131,11 +131,11 @@ function readToolPart(row: IDataObject, role: string): Result<ToolPart, string> 
 
 /** A missing field is the form's empty default; `null` is an expression that gave nothing. */
 function contentOf(row: IDataObject): string | null {
-	return 'content' in row && (row.content ?? null) === null ? null : textOf(row.content);
+	return 'content' in row && (row.content ?? null) === null ? null : sentText(row.content);
 }
 
 /** If an expression gives an object, it becomes JSON instead of "[object Object]". */
-function textOf(value: unknown): string {
+function sentText(value: unknown): string {
 	if (typeof value === 'string') return value;
 	return value === undefined || value === null ? '' : (jsonText(value) ?? '');
 }
@@ -150,10 +150,10 @@ async function readImages(
 	for (const row of objectsIn(member(message.images, 'image'))) {
 		const urls =
 			row.source === 'url'
-				? checkImageUrl(textOf(row.url).trim(), maxBytes)
-				: await readImageFields(context, itemIndex, textOf(row.binaryPropertyName) || 'data', maxBytes);
+				? checkImageUrl(sentText(row.url).trim(), maxBytes)
+				: await readImageFields(context, itemIndex, sentText(row.binaryPropertyName) || 'data', maxBytes);
 		if (!urls.ok) return urls;
-		for (const url of urls.value) images.push({ url, detail: textOf(row.detail) });
+		for (const url of urls.value) images.push({ url, detail: sentText(row.detail) });
 	}
 	return ok(images);
 }

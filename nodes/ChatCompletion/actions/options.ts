@@ -11,7 +11,7 @@ const MS_PER_SECOND = 1_000;
 const BYTES_PER_MB = 1024 * 1024;
 
 /** Options of the whole run. */
-export type RunOptions = Extract<ReturnType<typeof readRunOptions>, { ok: true }>['value'];
+export type ChatRunOptions = Extract<ReturnType<typeof readRunOptions>, { ok: true }>['value'];
 
 /** Options of one item. */
 export type ItemOptions = Extract<ReturnType<typeof readItemOptions>, { ok: true }>['value'];

@@ -19,12 +19,12 @@ import { createRateLimiter } from '../../shared/http/rateLimiter';
 import { readPreviewSwitches } from '../../shared/form/previewRequest';
 import { createChatApi, type CompleteChat } from '../api';
 import { describeAnswer } from './deliver';
-import type { ChatPiece } from '../response';
+import type { ChatPiece } from '../answer/answerBuilder';
 import { TokenBudget } from '../tokenBudget';
 import { openAnswerMemory, type AnswerMemory } from './answerMemory';
 import { prepareQuestion } from './inputs';
 import { previewQuestion } from './preview';
-import { readRunOptions, type RunOptions } from './options';
+import { readRunOptions, type ChatRunOptions } from './options';
 
 /** How late an idle timeout may be noticed. */
 const IDLE_CHECK_MS = 500;
@@ -78,7 +78,7 @@ async function openChatRun(context: IExecuteFunctions, frame: RunFrame): Promise
 function openChat(
 	{ account, accountId, open }: Platform,
 	redact: Redact,
-	{ requestsPerSecond, concurrency }: RunOptions,
+	{ requestsPerSecond, concurrency }: ChatRunOptions,
 	{ clock, signal }: RunFrame,
 ): CompleteChat {
 	const { baseUrl } = account;

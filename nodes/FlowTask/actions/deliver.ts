@@ -15,7 +15,7 @@ import {
 	type OutcomeFacts,
 	type OutputForm,
 	type OutputNode,
-} from '../tasks/outputs';
+} from '../tasks/describeTask';
 import type { NodeRun } from './run';
 
 /** How an item's outcome should leave the node. */

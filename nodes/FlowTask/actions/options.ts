@@ -11,10 +11,10 @@ const MS_PER_MINUTE = 60_000;
 const BYTES_PER_MB = 1024 * 1024;
 
 /** The node's checked options, read once because they apply to the whole run. 0 = no limit or forever. */
-export type RunOptions = Extract<ReturnType<typeof checkOptions>, { ok: true }>['value'];
+export type TaskRunOptions = Extract<ReturnType<typeof checkOptions>, { ok: true }>['value'];
 
 /** Reads the "Options" collection; expressions may have given wrong numbers. */
-export function readRunOptions(context: IExecuteFunctions): Result<RunOptions> {
+export function readRunOptions(context: IExecuteFunctions): Result<TaskRunOptions> {
 	return readItem(() => {
 		const given = givenOptions(context);
 		// A chat is read later than the next node.

@@ -5,9 +5,9 @@ import { openRunStream, type ChatStream } from '../../shared/run/chatStream';
 import type { Redact } from '../../shared/text/redact';
 import type { TaskOutcome } from '../tasks/engine';
 import type { BegunTask, EndedTask, ObservedJob, TaskObserver } from '../tasks/observer';
-import { markdownOf, shownFiles } from '../tasks/outputs';
-import { progressText, type JobProgress } from '../tasks/progressText';
-import type { TaskInfo } from '../tasks/taskInfo';
+import { markdownOf, shownFiles } from '../tasks/describeTask';
+import { progressText, type JobProgress } from './progressText';
+import type { TaskInfo } from '../api/taskInfo';
 import type { NodeRun } from './run';
 
 /** How soon a run says something for the first time, and how often after that. */

@@ -20,12 +20,12 @@ import { openSocket } from '../../shared/http/webSocket';
 import { adaptiveRateOf } from '../../shared/http/adaptiveRate';
 import { createRateLimiter } from '../../shared/http/rateLimiter';
 import { readKnowledge, type WorkflowKnowledge } from '../workflow/checks';
-import { createClient, createTaskApi } from '../api';
+import { createClient, createTaskApi } from '../api/api';
 import type { TaskLine } from '../tasks/engine';
 import { createTaskMemory, createToolMemory, type TaskMemory } from '../tasks/memory';
-import { createProgressSockets, type ProgressSockets } from '../tasks/progressSocket';
+import { createProgressSockets, type ProgressSockets } from '../api/progressSocket';
 import type { RandomSeed } from '../workflow/seeds';
-import { readRunOptions, type RunOptions } from './options';
+import { readRunOptions, type TaskRunOptions } from './options';
 
 /** One account in a run. Limits belong to a key, so each has its own rate limiter, watcher and uploads. */
 export interface AccountLine extends TaskLine {
@@ -42,11 +42,11 @@ export interface NodeRun extends RunFrame {
 	readonly download: Download;
 	/** Set if the operator set an idempotency key. */
 	readonly ledger: Ledger | undefined;
-	readonly options: RunOptions;
+	readonly options: TaskRunOptions;
 	/** When the run stops waiting, by the clock's `now()`. */
 	readonly deadlineMs: number;
 	/** Shown beside the output, each once. */
-	readonly remarks: Set<string>;
+	readonly hints: Set<string>;
 	/** What an earlier try of this run has sent. */
 	readonly memory: TaskMemory & { release?(): void };
 	readonly randomSeed: RandomSeed;
@@ -116,7 +116,11 @@ async function openNodeRun(
 				adaptiveRate: adaptiveRateOf(`task ${accountId}`, clock.now()),
 			}),
 			random: Math.random,
-			...{ send, clock, redact, signal, deadlineMs },
+			send,
+			clock,
+			redact,
+			signal,
+			deadlineMs,
 		});
 		return {
 			baseUrl: account.baseUrl,
@@ -129,9 +133,17 @@ async function openNodeRun(
 	});
 	return ok({
 		...frame,
-		...{ lines, memory, redact, options, deadlineMs },
+		lines,
+		memory,
+		redact,
+		options,
+		deadlineMs,
 		download: createDownload({
-			...{ context, clock, redact, deadlineMs, signal },
+			context,
+			clock,
+			redact,
+			deadlineMs,
+			signal,
 			random: Math.random,
 			maxBytes: options.maxFileBytes,
 		}),
@@ -140,7 +152,7 @@ async function openNodeRun(
 			onUnknown: options.onUnknownSubmit === 'submitAgain' ? 'again' : 'error',
 			claimsAtOnce: claimsAtOnce(options.requestsPerSecond),
 		}),
-		remarks: new Set<string>(),
+		hints: new Set<string>(),
 		randomSeed: (least, most) => (least < most ? randomInt(least, most + 1) : least),
 		knowledge: rememberingKnowledge(),
 	});
@@ -158,7 +170,7 @@ function imagesOf(images: TaskMemory['images'], owner: string): TaskMemory['imag
 async function openProgress(
 	context: IExecuteFunctions,
 	account: PlatformAccount,
-	{ progressChannel }: RunOptions,
+	{ progressChannel }: TaskRunOptions,
 ): Promise<ProgressSockets | undefined> {
 	if (progressChannel === 'polling') return undefined;
 	if (!(await allowsSocketTo(context.helpers, account.wsBaseUrl))) return undefined;

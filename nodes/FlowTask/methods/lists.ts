@@ -2,7 +2,7 @@ import type { ILoadOptionsFunctions, INodeListSearchItems, INodeListSearchResult
 
 import { readDefinition, type WorkflowDefinition } from '../workflow/definition';
 import { graphOf, sourceOf } from '../workflow/graph';
-import { isFileInput } from '../workflow/roles';
+import { isFileInput } from '../workflow/inputRanking';
 import { keyOf, seedsIn } from '../workflow/seeds';
 
 /** The nodes of the pasted export that take an image; empty without one, and the node's ID can be entered instead. */

@@ -3,22 +3,22 @@ import pLimit from 'p-limit';
 import type { Accounts } from '../../shared/platform/accounts';
 import type { Clock } from '../../shared/run/clock';
 import { ok, type Failure, type FailureKind, type Result } from '../../shared/errors/failure';
-import { HeldFiles } from '../../shared/files/heldFiles';
+import { MemoryBudget } from '../../shared/files/memoryBudget';
 import type { Ledger } from '../../shared/idempotency/ledger';
 import type { Redact } from '../../shared/text/redact';
 import type { Download } from '../../shared/files/download';
 import type { MayFetch } from '../../shared/files/fileHosts';
-import type { TaskApi } from '../api';
-import { explainMistake, explainWatchEnd, type StopReason, type TaskOrigin } from '../failures';
-import { DOWNLOADS_AT_ONCE, ResultFiles, type ResultFile, type WantedFiles } from './files';
+import type { TaskApi } from '../api/api';
+import { explainMistake, explainWatchEnd, type StopReason, type TaskOrigin } from './failures';
+import { DOWNLOADS_AT_ONCE, ResultFiles, type ResultFile, type WantedFiles } from './resultFiles';
 import type { TaskObserver, TaskSource } from './observer';
-import type { TaskInfo } from './taskInfo';
-import type { FileSelection } from './links';
+import type { TaskInfo } from '../api/taskInfo';
+import type { FileSelection } from './resultLinks';
 import type { SubmitRecord, UploadedImages } from './memory';
-import { tokenHider, type ProgressSockets } from './progressSocket';
+import { tokenHider, type ProgressSockets } from '../api/progressSocket';
 import { TaskSubmitter, type ItemTask, type SubmitStart } from './submit';
-import { KNOWN_MISSING_MS, TaskWatcher } from './watch';
-import type { TaskSnapshot, WatchEnd } from './watched';
+import { KNOWN_MISSING_MS, TaskWatcher } from './watcher';
+import type { TaskSnapshot, WatchEnd } from './watchedTask';
 
 /** A task that exists already. */
 export interface WatchStart {
@@ -132,7 +132,7 @@ export async function runTasks(
 }
 
 /** The work for one account. Counts and limits apply to all accounts together. */
-interface Lane {
+interface AccountWork {
 	readonly watcher: TaskWatcher;
 	readonly submitter: TaskSubmitter;
 	readonly files: ResultFiles;
@@ -140,9 +140,9 @@ interface Lane {
 }
 
 class TaskRun {
-	private readonly lanes = new Map<TaskLine, Lane>();
+	private readonly accounts = new Map<TaskLine, AccountWork>();
 	private readonly downloads = pLimit(DOWNLOADS_AT_ONCE);
-	private readonly held = new HeldFiles();
+	private readonly memoryBudget = new MemoryBudget();
 	private failures = 0;
 	private stopped: StopReason | undefined;
 
@@ -162,7 +162,7 @@ class TaskRun {
 	}
 
 	private stopWatching(): void {
-		for (const { watcher } of this.lanes.values()) watcher.stop();
+		for (const { watcher } of this.accounts.values()) watcher.stop();
 	}
 
 	private readonly end = (): void => {
@@ -170,19 +170,19 @@ class TaskRun {
 		this.stopWatching();
 	};
 
-	private laneOf(itemIndex: number): Result<Lane> {
+	private accountOf(itemIndex: number): Result<AccountWork> {
 		const line = this.parts.lines.of(itemIndex);
 		if (!line.ok) return line;
-		const lane = this.lanes.get(line.value) ?? this.openLane(line.value);
-		this.lanes.set(line.value, lane);
-		return ok(lane);
+		const account = this.accounts.get(line.value) ?? this.openAccount(line.value);
+		this.accounts.set(line.value, account);
+		return ok(account);
 	}
 
-	private openLane({ api, mayFetch, sockets, images, owner = '' }: TaskLine): Lane {
+	private openAccount({ api, mayFetch, sockets, images, owner = '' }: TaskLine): AccountWork {
 		const { clock, ledger, ending, download, observer } = this.parts;
 		const { fileSelection, urlExpireSeconds } = this.settings;
 		const { signal } = ending;
-		const { held, downloads: slots } = this;
+		const { memoryBudget, downloads: slots } = this;
 		const stopReason = (): StopReason | undefined => this.stopReason();
 		const backlog = (): number => this.unsubmitted;
 		const onNews = (info: TaskInfo): void => observer?.news(info, owner);
@@ -190,7 +190,7 @@ class TaskRun {
 		if (signal.aborted) watcher.stop();
 		return {
 			watcher,
-			submitter: new TaskSubmitter({ api, clock, images, held, owner, ledger, stopReason }),
+			submitter: new TaskSubmitter({ api, clock, images, memoryBudget, owner, ledger, stopReason }),
 			files: new ResultFiles({
 				api,
 				clock,
@@ -233,32 +233,32 @@ class TaskRun {
 
 	private async outcomeOf(job: TaskJob, number: number | undefined): Promise<TaskOutcome> {
 		const { itemIndex, start, record } = job;
-		const lane = this.laneOf(itemIndex);
-		if (!lane.ok || start.kind === 'watch') this.unsubmitted--;
-		if (!lane.ok) return outcome(itemIndex, { failure: lane.failure });
+		const account = this.accountOf(itemIndex);
+		if (!account.ok || start.kind === 'watch') this.unsubmitted--;
+		if (!account.ok) return outcome(itemIndex, { failure: account.failure });
 		if (start.kind === 'watch') {
 			const { taskId, submittedAtMs } = start;
-			return await this.proceed(job, number, lane.value, { ...FOREIGN, taskId, submittedAtMs });
+			return await this.proceed(job, number, account.value, { ...FOREIGN, taskId, submittedAtMs });
 		}
-		const task = await lane.value.submitter.submit(start, record).finally(() => {
+		const task = await account.value.submitter.submit(start, record).finally(() => {
 			this.unsubmitted--;
 		});
 		if (!task.ok) return outcome(itemIndex, { failure: task.failure });
-		return await this.proceed(job, number, lane.value, task.value);
+		return await this.proceed(job, number, account.value, task.value);
 	}
 
 	/** A bug in the node must cost neither the task's id nor the other items' results. */
 	private async proceed(
 		job: TaskJob,
 		number: number | undefined,
-		lane: Lane,
+		account: AccountWork,
 		task: ItemTask,
 	): Promise<TaskOutcome> {
 		const { taskId, reused, submittedAtMs } = task;
 		try {
 			const source = sourceOf(job, reused);
-			this.parts.observer?.began(job, { taskId, submittedAtMs, source, owner: lane.owner });
-			if (this.settings.goal === 'finished') return await this.follow(job, number, lane, task);
+			this.parts.observer?.began(job, { taskId, submittedAtMs, source, owner: account.owner });
+			if (this.settings.goal === 'finished') return await this.follow(job, number, account, task);
 			job.record?.delivered?.();
 			const snapshot = { sinceMs: submittedAtMs, endedAtMs: this.parts.clock.wallNow() };
 			return outcome(job.itemIndex, { taskId, reused, snapshot });
@@ -270,17 +270,17 @@ class TaskRun {
 	private async follow(
 		{ itemIndex, wantsFiles, outputNodes, record, start }: TaskJob,
 		number: number | undefined,
-		lane: Lane,
+		account: AccountWork,
 		task: ItemTask,
 	): Promise<TaskOutcome> {
 		const { taskId, promptToken, submittedAtMs, reused } = task;
 		const seen = start.kind === 'watch' ? start.seen : undefined;
-		const end = seen ?? (await lane.watcher.watch(taskId, promptToken, submittedAtMs, this.isKnown(task)));
+		const end = seen ?? (await account.watcher.watch(taskId, promptToken, submittedAtMs, this.isKnown(task)));
 		const known = { taskId, reused, snapshot: end.snapshot };
 		const origin = originOf(start, reused, record !== undefined);
 		const failure = explainWatchEnd(taskId, end, this.parts.redact, origin);
 		if (failure && SPOILED.has(failure.kind)) {
-			record?.spoiled();
+			record?.failed();
 			task.ended('failed');
 		}
 		if (failure || end.kind !== 'final') return outcome(itemIndex, { ...known, failure });
@@ -288,7 +288,7 @@ class TaskRun {
 		record?.delivered?.();
 		if (!wantsFiles) return outcome(itemIndex, known);
 		const wanted = { info: end.info, outputNodes, number };
-		return outcome(itemIndex, { ...known, ...(await this.fetchFiles(lane, wanted, promptToken)) });
+		return outcome(itemIndex, { ...known, ...(await this.fetchFiles(account, wanted, promptToken)) });
 	}
 
 	/** Whether the platform certainly has the task, even if its index is behind with a new one. */
@@ -299,12 +299,12 @@ class TaskRun {
 
 	/** @returns links without the prompt token, which is for the download only */
 	private async fetchFiles(
-		lane: Lane,
+		account: AccountWork,
 		wanted: WantedFiles,
 		promptToken: string | undefined,
 	): Promise<Pick<TaskOutcome, 'files' | 'failure'>> {
 		const { info } = wanted;
-		const { files, links, failure } = await lane.files.fetch(wanted);
+		const { files, links, failure } = await account.files.fetch(wanted);
 		const hide = tokenHider(promptToken);
 		const shown = files.map(({ link, stored }) => ({ link: { ...link, url: hide(link.url) }, stored }));
 		if (!failure) return { files: shown, failure };

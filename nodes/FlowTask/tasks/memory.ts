@@ -40,7 +40,7 @@ export interface SubmitRecord {
 	/** The submit was sent, and no answer says what became of it. */
 	unclear(): void;
 	/** The task failed, so a retry must make a new one. */
-	spoiled(): void;
+	failed(): void;
 	/** The task succeeded; left out if the same item keeps its task anyway. */
 	delivered?(): void;
 }
@@ -91,7 +91,7 @@ function recorder(
 		submitted: (taskId, atMs, reused = false) =>
 			memory.keep(itemIndex, fingerprint, { taskId, atMs, seeds: reused ? {} : { ...seeds } }),
 		unclear: () => memory.keep(itemIndex, fingerprint, { unclear: true }),
-		spoiled: () => memory.forget(itemIndex, fingerprint),
+		failed: () => memory.forget(itemIndex, fingerprint),
 	};
 }
 

@@ -1,6 +1,6 @@
 import type { Failure } from '../../shared/errors/failure';
-import type { TaskInfo } from './taskInfo';
-import type { TaskSnapshot } from './watched';
+import type { TaskInfo } from '../api/taskInfo';
+import type { TaskSnapshot } from './watchedTask';
 
 /** The work of one item; the object itself is its identity. */
 export interface ObservedJob {

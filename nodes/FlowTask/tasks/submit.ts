@@ -2,12 +2,12 @@ import type { Clock } from '../../shared/run/clock';
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { excerpt } from '../../shared/text/json';
 import { sha256 } from '../../shared/text/sha256';
-import type { HeldFiles } from '../../shared/files/heldFiles';
+import type { MemoryBudget } from '../../shared/files/memoryBudget';
 import type { Ledger, LedgerAnswer } from '../../shared/idempotency/ledger';
 import type { LedgerClaim } from '../../shared/idempotency/claim';
-import type { TaskApi } from '../api';
-import { LONGEST_ID_CHARS } from './taskInfo';
-import { explainSubmit, notSubmitted, type StopReason } from '../failures';
+import type { TaskApi } from '../api/api';
+import { LONGEST_ID_CHARS } from '../api/taskInfo';
+import { explainSubmit, notSubmitted, type StopReason } from './failures';
 import type { SubmitRecord, UploadedImages } from './memory';
 import { withInput, type Prompt } from '../workflow/prompt';
 import { createImageUploads, type LoadImage, type UploadImage } from './uploads';
@@ -59,7 +59,7 @@ export interface SubmitParts {
 	/** The account, if items have different ones: a task of one account is useless to another. */
 	readonly owner?: string | undefined;
 	/** Limits the memory of uploads; shared by all accounts of a run. */
-	readonly held?: HeldFiles | undefined;
+	readonly memoryBudget?: MemoryBudget | undefined;
 	/** Left out if no item has a key. */
 	readonly ledger?: Ledger | undefined;
 	readonly stopReason: () => StopReason | undefined;
@@ -70,7 +70,7 @@ export class TaskSubmitter {
 	private readonly upload: UploadImage;
 
 	constructor(private readonly parts: SubmitParts) {
-		this.upload = createImageUploads(parts.api, parts.images, parts.held);
+		this.upload = createImageUploads(parts.api, parts.images, parts.memoryBudget);
 	}
 
 	async submit(start: SubmitStart, record: SubmitRecord | undefined): Promise<Result<ItemTask>> {
@@ -86,7 +86,7 @@ export class TaskSubmitter {
 		return await this.sendOnce(ledger, { ...start, idempotency }, prompt, payloadHash, record);
 	}
 
-	/** @returns each image by its place and digest too: an upload has another `image_id` in each run */
+	/** @returns each image by its input and digest too: an upload has another `image_id` in each run */
 	private async uploadImages(
 		start: SubmitStart,
 	): Promise<Result<{ readonly prompt: Prompt; readonly placed: string[][] }>> {

@@ -1,9 +1,9 @@
 import pLimit from 'p-limit';
 
 import { ok, type Result } from '../../shared/errors/failure';
-import { HeldFiles } from '../../shared/files/heldFiles';
+import { MemoryBudget } from '../../shared/files/memoryBudget';
 import type { UploadFile } from '../../shared/files/uploadFile';
-import type { TaskApi } from '../api';
+import type { TaskApi } from '../api/api';
 import type { UploadedImages } from './memory';
 
 /**
@@ -28,12 +28,12 @@ const UPLOADS_AT_ONCE = 4;
 
 /**
  * @param known images that an earlier try of the same run uploaded
- * @param held limits the memory of all uploads of a run, of all accounts
+ * @param memoryBudget limits the memory of all uploads of a run, of all accounts
  */
 export function createImageUploads(
 	api: Pick<TaskApi, 'upload'>,
 	known?: UploadedImages,
-	held = new HeldFiles(),
+	memoryBudget = new MemoryBudget(),
 ): UploadImage {
 	const limit = pLimit(UPLOADS_AT_ONCE);
 	const uploads = new Map<string, ReturnType<TaskApi['upload']>>();
@@ -51,5 +51,5 @@ export function createImageUploads(
 		if (uploads.get(digest) === upload) uploads.delete(digest);
 		return uploaded;
 	};
-	return async (load, bytes) => await limit(async () => await held.hold(load, uploadOnce, bytes));
+	return async (load, bytes) => await limit(async () => await memoryBudget.hold(load, uploadOnce, bytes));
 }

@@ -11,7 +11,7 @@ import {
 import { graphOf, holderOf } from './graph';
 import { inputName, inputsIn, withInput, type Prompt, type PromptInput } from './prompt';
 import { describeSpec, readParameterView, type ParameterSpec, type ParameterView } from './parameterView';
-import { rankInputs } from './roles';
+import { rankInputs } from './inputRanking';
 import { convertTo, kindOf, showValue, type Kind } from './values';
 
 /** What is known about a workflow before anything is sent; the definition may be missing and the view empty. */
@@ -68,17 +68,17 @@ function checkOne(
 	known: WorkflowKnowledge,
 	isSeed: boolean,
 ): Result<Json, string> {
-	const found = findPlace(nodeId, parameter, known);
+	const found = findInput(nodeId, parameter, known);
 	if (!found.ok) return found;
-	const { place, input, spec } = found.value;
+	const { label, input, spec } = found.value;
 	// A pair of numbers is a value if the export has a list there too, or if its first is not a node.
 	const isNode = (id: string): boolean =>
 		!Array.isArray(input?.value) && (known.definition === undefined || nodeOf(known, id) !== undefined);
-	if (isLink(value, isNode)) return fail(`${place} is set to a link; only values can be set`);
+	if (isLink(value, isNode)) return fail(`${label} is set to a link; only values can be set`);
 	const checked = checkValue(value, kindOf(input?.value ?? spec?.default, spec, isSeed), spec);
 	if (checked.ok) return checked;
 	const wanted = [checked.failure, describeSpec(spec)].filter(Boolean).join(', ');
-	return fail(`${place} is ${showValue(value)}, but must be ${wanted}`);
+	return fail(`${label} is ${showValue(value)}, but must be ${wanted}`);
 }
 
 /** @returns the converted value, or what it must be, apart from what the spec says */
@@ -95,40 +95,44 @@ function checkValue(
 	const typed = convertTo(kind, value);
 	if (!typed.ok || typeof typed.value !== 'number') return typed;
 	const { value: number } = typed;
-	const passed =
-		min !== undefined && number < min ? min : max !== undefined && number > max ? max : undefined;
+	const passed = passedBound(number, min, max);
 	if (passed === undefined) return typed;
 	// A limit of so many digits is not shown.
 	const isLong = Math.min(Math.abs(number), Math.abs(passed)) > Number.MAX_SAFE_INTEGER;
 	return fail(isLong ? 'a number with fewer digits' : 'a number');
 }
 
-interface Place {
-	readonly place: string;
+function passedBound(number: number, min: number | undefined, max: number | undefined): number | undefined {
+	if (min !== undefined && number < min) return min;
+	return max !== undefined && number > max ? max : undefined;
+}
+
+interface KnownInput {
+	readonly label: string;
 	readonly input: DefinitionInput | undefined;
 	readonly spec: ParameterSpec | undefined;
 }
 
 /** Finds an input that can be set, as far as the workflow is known. */
-function findPlace(nodeId: string, parameter: string, known: WorkflowKnowledge): Result<Place, string> {
+function findInput(nodeId: string, parameter: string, known: WorkflowKnowledge): Result<KnownInput, string> {
 	const spec = known.view.get(nodeId)?.get(parameter);
-	const place = placeOf(nodeId, parameter, known);
-	if (!known.definition) return ok({ place, input: undefined, spec });
+	const label = labelOf(nodeId, parameter, known);
+	if (!known.definition) return ok({ label, input: undefined, spec });
 	const node = nodeOf(known, nodeId);
 	if (!node) return fail(`there is no node ${excerpt(nodeId, 40)} in the workflow definition`);
 	const input = node.inputs.find(({ name }) => name === parameter);
 	if (input?.isLink)
-		return fail(`${place} comes from another node, so it cannot be set${heldBy(input, known)}`);
-	if (input || spec) return ok({ place, input, spec });
+		return fail(`${label} comes from another node, so it cannot be set${heldBy(input, known)}`);
+	if (input || spec) return ok({ label, input, spec });
 	const names = node.inputs.filter(({ isLink: linked }) => !linked).map(({ name }) => name);
 	const has = names.length > 0 ? `it has ${names.slice(0, 12).join(', ')}` : 'it has none that can be set';
-	return fail(`${place} is not an input of that node (${has})`);
+	return fail(`${label} is not an input of that node (${has})`);
 }
 
 /** Where the number of a linked input can be set instead, as the end of a sentence. */
 function heldBy(input: DefinitionInput, known: WorkflowKnowledge): string {
 	const holder = known.definition && holderOf(graphOf(known.definition), input);
-	return holder ? `; set ${placeOf(holder.node.nodeId, holder.input.name, known)} instead` : '';
+	return holder ? `; set ${labelOf(holder.node.nodeId, holder.input.name, known)} instead` : '';
 }
 
 function nodeOf({ definition }: WorkflowKnowledge, nodeId: string): DefinitionNode | undefined {
@@ -136,18 +140,18 @@ function nodeOf({ definition }: WorkflowKnowledge, nodeId: string): DefinitionNo
 }
 
 /** How messages call an input: by the node's title, if it is known. */
-function placeOf(nodeId: string, parameter: string, known: WorkflowKnowledge): string {
+function labelOf(nodeId: string, parameter: string, known: WorkflowKnowledge): string {
 	const node = nodeOf(known, nodeId);
 	return node ? `${node.title} (node ${nodeId}) · ${parameter}` : inputName(nodeId, parameter);
 }
 
 /** Checks the inputs for images before they are uploaded; their values are known only afterwards. */
-export function checkImagePlaces(
+export function checkImageInputs(
 	images: ReadonlyArray<{ readonly nodeId: string; readonly parameter: string }>,
 	known: WorkflowKnowledge,
 ): Result<undefined> {
 	for (const { nodeId, parameter } of images) {
-		const found = findPlace(nodeId, parameter, known);
+		const found = findInput(nodeId, parameter, known);
 		if (found.ok) continue;
 		return failInput(
 			`"Input Images" does not fit the workflow: ${found.failure}`,
@@ -171,7 +175,7 @@ export function refuseEmptyPrompts(prompt: Prompt, known: WorkflowKnowledge): Fa
 		.filter(({ nodeId, parameter }) =>
 			positive.some(({ node, input }) => node.nodeId === nodeId && input.name === parameter),
 		)
-		.map(({ nodeId, parameter }) => placeOf(nodeId, parameter, known));
+		.map(({ nodeId, parameter }) => labelOf(nodeId, parameter, known));
 	if (names.length === 0) return undefined;
 	return badInput(
 		`The prompt is empty: ${names.join('; ')}`,
@@ -203,8 +207,8 @@ function acceptedInputs(
 ): Array<{ readonly parameter: string; readonly text: string }> {
 	return inputsIn(prompt).flatMap(({ nodeId, parameter, value }) => {
 		const accepted = describeSpec(known.view.get(nodeId)?.get(parameter));
-		const place = placeOf(nodeId, parameter, known);
-		const text = `${place} takes a value ${accepted} (sent: ${showValue(value)})`;
+		const label = labelOf(nodeId, parameter, known);
+		const text = `${label} takes a value ${accepted} (sent: ${showValue(value)})`;
 		return accepted ? [{ parameter, text }] : [];
 	});
 }

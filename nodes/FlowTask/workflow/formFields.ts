@@ -1,7 +1,7 @@
 import { excerpt, isJsonObject, jsonText, type Json } from '../../shared/text/json';
 import { isLongInteger, type WorkflowDefinition } from './definition';
 import { describeSpec, type ParameterView, type Scalar } from './parameterView';
-import { rankInputs, type RankedInput } from './roles';
+import { rankInputs, type RankedInput } from './inputRanking';
 
 /** A row that the form offers for one value input of the workflow. */
 export interface FormField {
@@ -71,10 +71,10 @@ function fieldOf({ node, input, role }: RankedInput, view: ParameterView): FormF
 	const range = options.length === 0 ? describeSpec(spec) : '';
 	const type = options.length > 0 ? 'options' : typeOf(value);
 	const defaultValue = defaultOf(type, value);
-	const place = `${node.title} (${node.nodeId}${role ? `, ${role}` : ''}) · ${name}`;
+	const label = `${node.title} (${node.nodeId}${role ? `, ${role}` : ''}) · ${name}`;
 	return {
 		id: fieldId(node.nodeId, name),
-		displayName: `${place}${range && ` (${range})`}${defaultValue === undefined ? hostedNote(value) : ''}`,
+		displayName: `${label}${range && ` (${range})`}${defaultValue === undefined ? hostedNote(value) : ''}`,
 		type,
 		...(options.length > 0 && { options }),
 		...(defaultValue !== undefined && { defaultValue }),

@@ -32,14 +32,14 @@ export function promptFromForm(value: unknown, entered?: unknown): Result<Prompt
 	let prompt: Prompt = {};
 	for (const [id, rowValue] of Object.entries(isJsonObject(rows) ? rows : {})) {
 		if (untouched.has(id)) continue;
-		const place = readFieldId(id);
-		if (!place) {
+		const input = readFieldId(id);
+		if (!input) {
 			return failInput(
 				`"Inputs to Change" contains a row "${excerpt(id, 60)}" that is not an input of a workflow`,
 				'Remove this row and add it again from the list.',
 			);
 		}
-		const { nodeId, parameter } = place;
+		const { nodeId, parameter } = input;
 		const rounded = roundedNumber(isJsonObject(value) ? value[id] : undefined);
 		if (rounded !== undefined) {
 			return failInput(
@@ -83,8 +83,8 @@ export function withRowTitles(message: string, { entered, schema }: FormRows): s
 function rowTitle(schema: unknown, id: string): string {
 	const title = rowIn(schema, id, 'displayName');
 	if (typeof title === 'string' && title.trim() && title !== id) return excerpt(shortTitle(title), 120);
-	const place = readFieldId(id);
-	return excerpt(place ? `${place.parameter} of node ${place.nodeId}` : id, 120);
+	const input = readFieldId(id);
+	return excerpt(input ? `${input.parameter} of node ${input.nodeId}` : id, 120);
 }
 
 function rowIn(schema: unknown, id: string, key: string): unknown {

@@ -124,7 +124,7 @@ function readNodes(nodes: JsonObject): Result<Prompt> {
 
 /**
  * Finds a value that an expression did not give: the hosted value would be used and paid for instead.
- * @returns the name of the place without a value
+ * @returns the name of the node or input without a value
  */
 function missingIn(nodes: unknown): string | undefined {
 	for (const [nodeId, node] of membersOf(nodes)) {

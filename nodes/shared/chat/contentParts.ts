@@ -25,8 +25,8 @@ export function textIn(value: Json | undefined, depth = 0): string {
 
 /** The `content` of a message (§4.5): text, or a list of parts, some of which may be reasoning. */
 export function partsOf(value: Json | undefined): ContentParts {
-	const parts = Array.isArray(value) ? value : isJsonObject(value) ? [value] : undefined;
-	if (!parts) return { content: textIn(value), reasoning: '' };
+	const parts = isJsonObject(value) ? [value] : value;
+	if (!Array.isArray(parts)) return { content: textIn(value), reasoning: '' };
 	let content = '';
 	let reasoning = '';
 	for (const part of parts) {

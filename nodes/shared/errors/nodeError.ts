@@ -24,7 +24,7 @@ const OF_THE_SERVICE: ReadonlySet<FailureKind> = new Set([
 	'file',
 ]);
 
-type Context = Pick<IExecuteFunctions, 'continueOnFail' | 'getInputData' | 'getNode'>;
+type FailingContext = Pick<IExecuteFunctions, 'continueOnFail' | 'getInputData' | 'getNode'>;
 
 export interface FailedItem {
 	readonly itemIndex: number;
@@ -57,13 +57,13 @@ export function toNodeError(
 ): NodeApiError | NodeOperationError {
 	const { kind, advice: description } = failure;
 	const message = isTool(node) ? forAgent(failure) : failure.message;
-	const place = itemIndex === undefined ? {} : { itemIndex };
+	const item = itemIndex === undefined ? {} : { itemIndex };
 	const httpStatus = failure.details?.httpStatus;
 	const httpCode = typeof httpStatus === 'number' ? { httpCode: String(httpStatus) } : {};
 	const cause: N8nJsonObject = { message };
 	const error = OF_THE_SERVICE.has(kind)
-		? new NodeApiError(node, cause, { message, description, ...httpCode, ...place })
-		: new NodeOperationError(node, message, { description, ...place });
+		? new NodeApiError(node, cause, { message, description, ...httpCode, ...item })
+		: new NodeOperationError(node, message, { description, ...item });
 	error.message = message;
 	error.description = description;
 	error.messages = [];
@@ -91,14 +91,14 @@ export function asNodeError(node: INode, error: unknown): NodeApiError | NodeOpe
  * Fails the whole run. With Continue On Fail every item gets the failure: if it were thrown, n8n would pass the
  * input items on as if all were well.
  */
-export function failRun(context: Context, failure: Failure): INodeExecutionData[][] {
+export function failRun(context: FailingContext, failure: Failure): INodeExecutionData[][] {
 	const node = context.getNode();
 	if (!context.continueOnFail()) throw toNodeError(node, failure);
 	return [context.getInputData().map((_, itemIndex) => toErrorItem(node, failure, itemIndex))];
 }
 
 /** Throws the failure of an item, or returns its error item with Continue On Fail. */
-export function failItem(context: Context, failure: Failure, itemIndex: number): INodeExecutionData {
+export function failItem(context: FailingContext, failure: Failure, itemIndex: number): INodeExecutionData {
 	if (!context.continueOnFail()) throw toNodeError(context.getNode(), failure, itemIndex);
 	return toErrorItem(context.getNode(), failure, itemIndex);
 }
@@ -116,7 +116,7 @@ const CONSEQUENCES: ReadonlySet<FailureKind> = new Set(['notSubmitted', 'cancell
  * @param more advice about the other items, and what the error's context says of them
  */
 export function throwFirst(
-	context: Context,
+	context: FailingContext,
 	failed: readonly FailedItem[],
 	more: { readonly advice?: readonly string[]; readonly context?: IDataObject } = {},
 ): void {

@@ -22,14 +22,14 @@ function wordsIn(value: Json | undefined, levels: number): string {
 	if (!Array.isArray(value)) return errorWords(value, levels - 1);
 	const mistakes = value.slice(0, MOST_MISTAKES).map((one) => {
 		const words = typeof one === 'string' ? one.trim() : errorWords(one, levels - 1);
-		const place = isJsonObject(one) && words ? placeIn(one.loc) : '';
-		return `${place}${words}`;
+		const location = isJsonObject(one) && words ? locationIn(one.loc) : '';
+		return `${location}${words}`;
 	});
 	return mistakes.filter(Boolean).join('; ');
 }
 
 /** Where in the request a mistake is, as validators of Python services say it: `["body", "workflow_id"]`. */
-function placeIn(loc: Json | undefined): string {
+function locationIn(loc: Json | undefined): string {
 	const list = Array.isArray(loc) ? loc : [];
 	const steps = list.filter((step) => typeof step === 'string' || typeof step === 'number');
 	return steps.length > 0 ? `${steps.join('.')}: ` : '';

@@ -23,11 +23,8 @@ function decodeExtended(value: string): string | undefined {
 		text.replace(/%([0-9a-f]{2})/gi, (_escape, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))),
 		'latin1',
 	);
-	return /^utf-?8$/i.test(charset)
-		? bytes.toString('utf8')
-		: /^iso-8859-1$/i.test(charset)
-			? bytes.toString('latin1')
-			: undefined;
+	if (/^utf-?8$/i.test(charset)) return bytes.toString('utf8');
+	return /^iso-8859-1$/i.test(charset) ? bytes.toString('latin1') : undefined;
 }
 
 /** Node gives the bytes of a header as Latin-1, whatever they were. */

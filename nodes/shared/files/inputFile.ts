@@ -140,7 +140,11 @@ export async function fetchInputFile(
 	const name = nameIn(url);
 	const fetched = await fetchFile({
 		...patience,
-		...{ context, signal, url, mayFetch, maxBytes },
+		context,
+		signal,
+		url,
+		mayFetch,
+		maxBytes,
 		idleMs: FETCH_TIMEOUT_MS,
 		endByMs: (nowMs) => nowMs + FETCH_TIMEOUT_MS,
 		lastTryMs: Infinity,

@@ -84,7 +84,7 @@ export function readNumbers<F extends Named<F, OptionField>, G extends Named<G, 
 	const entered = new Map<PropertyKey, number>();
 	const fallbacks = new Map<PropertyKey, number>();
 	const complaints: string[] = [];
-	const places = new Set<string>();
+	const locations = new Set<string>();
 	for (const [name, field] of Object.entries<OptionField>({ ...options, ...formFields })) {
 		if (field.type !== 'number') continue;
 		fallbacks.set(name, field.whenAbsent ?? field.default);
@@ -95,11 +95,11 @@ export function readNumbers<F extends Named<F, OptionField>, G extends Named<G, 
 		if (value >= minValue && value <= maxValue) entered.set(name, value);
 		else {
 			complaints.push(`"${field.displayName}" must be a number from ${minValue} to ${maxValue}`);
-			places.add(name in options ? 'under "Options"' : `in the field "${field.displayName}"`);
+			locations.add(name in options ? 'under "Options"' : `in the field "${field.displayName}"`);
 		}
 	}
 	if (complaints.length > 0) {
-		const where = [...places].join(' and ');
+		const where = [...locations].join(' and ');
 		return failInput(complaints.join('; '), `Correct it ${where} in the node. Nothing was sent.`);
 	}
 	return ok({

@@ -1,3 +1,4 @@
+import { growingPauseMs, type PauseGrowth } from '../run/growingPause';
 import { connectionWasRefused } from './exchange';
 import type { Outcome } from './outcome';
 
@@ -7,9 +8,7 @@ import type { Outcome } from './outcome';
  */
 export type Repeatability = 'read' | 'write';
 
-/** First back-off step; doubles with each try. */
-const BACKOFF_BASE_MS = 500;
-const BACKOFF_CAP_MS = 20_000;
+const BACKOFF: PauseGrowth = { firstMs: 500, factor: 2, longestMs: 20_000 };
 /** A longer Retry-After is cut to this; the node's own timeout does the rest. */
 export const LONGEST_PAUSE_MS = 5 * 60_000;
 
@@ -45,8 +44,7 @@ export function repeatDelayMs(
 	const askedMs = retryAfterMs(asked.retryAfter, nowMs);
 	// If the two clocks differ, a date may be over already; our own steps then keep the tries from running out.
 	if (askedMs) return Math.min(askedMs, LONGEST_PAUSE_MS);
-	const step = Math.min(BACKOFF_CAP_MS, BACKOFF_BASE_MS * 2 ** Math.min(tries - 1, 20));
-	return Math.round(random() * step);
+	return Math.round(random() * growingPauseMs(BACKOFF, tries));
 }
 
 /**

@@ -24,7 +24,7 @@ export interface IdleTimeouts {
 	watch(body: ByteStream, limits: PatienceLimits): WatchedBody;
 }
 
-interface Entry {
+interface WatchedStream {
 	limits: PatienceLimits;
 	receivedAtMs: number;
 }
@@ -36,7 +36,7 @@ interface Entry {
  * @param signal ends the watch and all bodies still being read; must be aborted when the run is over
  */
 export function createIdleTimeouts(clock: Clock, checkMs: number, signal: AbortSignal): IdleTimeouts {
-	const entries = new Map<ByteStream, Entry>();
+	const entries = new Map<ByteStream, WatchedStream>();
 	const check = (): void => {
 		const nowMs = clock.now();
 		for (const [body, { limits, receivedAtMs }] of entries) {
@@ -56,7 +56,7 @@ export function createIdleTimeouts(clock: Clock, checkMs: number, signal: AbortS
 	void watchAll();
 	return {
 		watch: (body, first) => {
-			const entry: Entry = { limits: first, receivedAtMs: clock.now() };
+			const entry: WatchedStream = { limits: first, receivedAtMs: clock.now() };
 			entries.set(body, entry);
 			const received = (): void => {
 				entry.receivedAtMs = clock.now();

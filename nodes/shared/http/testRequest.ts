@@ -1,9 +1,10 @@
 import * as v from 'valibot';
 import type { ICredentialTestFunctions, IHttpRequestOptions, INodeCredentialTestResult } from 'n8n-workflow';
 
-import type { Clock } from '../run/clock';
+import { within, type Clock } from '../run/clock';
 import { excerpt, sentence } from '../text/json';
 import type { Redact } from '../text/redact';
+import { textOf } from '../text/textOf';
 import { fail, ok, type Result } from '../errors/failure';
 import type { Exchange, Unanswered } from './exchange';
 import { exchangeOfError, plainHeaders } from './request';
@@ -19,6 +20,7 @@ export type Reply = Extract<Exchange, { kind: 'reply' }>;
 
 /** A person is waiting. */
 const DEADLINE_MS = 10_000;
+const TOO_LATE: Unanswered = { kind: 'lost', sent: 'unknown', code: 'ETIMEDOUT', reason: '' };
 
 /** Errors are answers, too. Redirects are not followed, because they would get the key. */
 const PLAIN = {
@@ -46,14 +48,9 @@ export async function sendTest(
 		Authorization: `Bearer ${token}`,
 	};
 	const options = { ...PLAIN, method: 'POST', uri: url, headers, body: JSON.stringify(json) };
-	const settled = new AbortController();
 	const answer = helpers.request(options).then(readResponse, (error: unknown) => exchangeOfError(error));
 	// The helper's own timeout starts again with each byte.
-	const late = clock
-		.sleep(DEADLINE_MS, settled.signal)
-		.then((): Unanswered => ({ kind: 'lost', sent: 'unknown', code: 'ETIMEDOUT', reason: '' }));
-	const exchange = await Promise.race([answer, late]);
-	settled.abort();
+	const exchange = await within(clock, DEADLINE_MS, answer, TOO_LATE);
 	if (exchange.kind !== 'reply') return fail(whyNoAnswer(exchange, new URL(url).host, redact));
 	const { status, headers: received } = exchange;
 	if (status < 300 || status > 399 || !received.location) return ok(exchange);
@@ -82,7 +79,7 @@ function readResponse(response: unknown): Exchange {
 		return { kind: 'lost', sent: 'unknown', code: '', reason: 'the answer could not be read' };
 	}
 	const { statusCode: status, headers, body } = response;
-	const text = typeof body === 'string' ? body : Buffer.isBuffer(body) ? body.toString('utf8') : '';
+	const text = Buffer.isBuffer(body) ? body.toString('utf8') : textOf(body);
 	return { kind: 'reply', status, headers: plainHeaders(headers), text };
 }
 

@@ -24,7 +24,7 @@ export interface ReadAccount<T> {
 	readonly fields: ICredentialDataDecryptedObject;
 }
 
-type Context = Pick<
+type CredentialContext = Pick<
 	IExecuteFunctions,
 	'getCredentials' | 'getExecuteData' | 'getInputData' | 'getMode' | 'getNode'
 >;
@@ -41,7 +41,7 @@ const READS_AT_ONCE = 16;
  * @returns a failure if no item can have an account
  */
 export async function readAccounts<T>(
-	context: Context,
+	context: CredentialContext,
 	type: CredentialType,
 	check: (fields: ICredentialDataDecryptedObject) => Result<T>,
 ): Promise<Result<Accounts<ReadAccount<T>>>> {
@@ -137,7 +137,7 @@ function ofOneItem({ kind, message, details }: Failure, itemIndex: number): Fail
  * @returns `undefined` if it cannot be read
  */
 async function varyingFields(
-	context: Context,
+	context: CredentialContext,
 	type: CredentialType,
 ): Promise<ReadonlySet<string> | undefined> {
 	const additionalData = member(context, 'additionalData');

@@ -24,7 +24,7 @@ export interface CallAdvice {
 	readonly check: string;
 }
 
-type Of<K extends FailedOutcome['kind']> = Extract<FailedOutcome, { kind: K }>;
+type OutcomeOf<K extends FailedOutcome['kind']> = Extract<FailedOutcome, { kind: K }>;
 
 /** Turns the outcome that ended a call into a sentence for the operator, with what to do about it. */
 export function explainCall(outcome: FailedOutcome, facts: CallFacts, advice: CallAdvice): Failure {
@@ -47,7 +47,7 @@ export function explainCall(outcome: FailedOutcome, facts: CallFacts, advice: Ca
 
 /** Explains a request that was stopped, not sent or redirected, so the service did nothing. */
 export function explainUnsent(
-	outcome: Of<'cancelled' | 'notSent' | 'redirected'>,
+	outcome: OutcomeOf<'cancelled' | 'notSent' | 'redirected'>,
 	facts: CallFacts,
 ): Failure {
 	const { purpose, baseUrl, redact } = facts;
@@ -77,7 +77,7 @@ export function explainUnsent(
 /** How a service names a missing address, as opposed to a missing workflow or task. */
 const NO_SUCH_PATH = /\b(path|route|url|endpoint|page|cannot (get|post))\b|^(404 )?not found\W*$/i;
 
-function explainRefused(outcome: Of<'refused'>, facts: CallFacts, advice: CallAdvice): Failure {
+function explainRefused(outcome: OutcomeOf<'refused'>, facts: CallFacts, advice: CallAdvice): Failure {
 	const { status, code, text } = outcome;
 	const { purpose, redact } = facts;
 	const details: JsonObject = { httpStatus: status, ...(code !== null && { code }) };
@@ -114,7 +114,10 @@ function explainRefused(outcome: Of<'refused'>, facts: CallFacts, advice: CallAd
 	};
 }
 
-export function explainUnclear({ text, status, code, inItsForm }: Of<'unclear'>, facts: CallFacts): Failure {
+export function explainUnclear(
+	{ text, status, code, inItsForm }: OutcomeOf<'unclear'>,
+	facts: CallFacts,
+): Failure {
 	const { purpose, repeatability, redact } = facts;
 	// Gateways of a platform with problems send pages, too, but not as a success.
 	const isElsewhere = /^a web page\b/.test(text) && status !== undefined && status < 300;

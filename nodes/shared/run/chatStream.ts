@@ -17,7 +17,7 @@ export interface ChatStream {
 	fail(message: string): Promise<void>;
 }
 
-interface Waiting {
+interface QueuedChunk {
 	readonly kind: ChunkKind;
 	readonly text: string | undefined;
 }
@@ -32,13 +32,13 @@ export function createChatStreams(
 	itemCount: number,
 	redact: Pick<Redact, 'inPieces'>,
 ): (itemIndex: number) => ChatStream {
-	const kept = Array.from({ length: itemCount }, (): Waiting[] => []);
+	const kept = Array.from({ length: itemCount }, (): QueuedChunk[] => []);
 	const isOver = Array.from({ length: itemCount }, () => false);
 	let live = 0;
 	// A chunk that overtakes another garbles the text.
 	let lastSent: Promise<void> = Promise.resolve();
 
-	const sendInTurn = async (itemIndex: number, { kind, text }: Waiting): Promise<void> => {
+	const sendInTurn = async (itemIndex: number, { kind, text }: QueuedChunk): Promise<void> => {
 		const previous = lastSent;
 		lastSent = (async () => {
 			await previous;
@@ -51,7 +51,7 @@ export function createChatStreams(
 		await lastSent;
 	};
 
-	const put = async (itemIndex: number, chunk: Waiting): Promise<void> => {
+	const put = async (itemIndex: number, chunk: QueuedChunk): Promise<void> => {
 		if (itemIndex === live) await sendInTurn(itemIndex, chunk);
 		else kept[itemIndex]?.push(chunk);
 	};
@@ -78,7 +78,7 @@ export function createChatStreams(
 			await begin();
 			if (text) await put(itemIndex, { kind: 'item', text });
 		};
-		const finish = async (chunk: Waiting): Promise<void> => {
+		const finish = async (chunk: QueuedChunk): Promise<void> => {
 			if (isOver[itemIndex]) return;
 			await write(redacted.end());
 			await put(itemIndex, chunk);

@@ -21,6 +21,22 @@ export function timerMs(ms: number): number {
 	return Math.min(Math.max(0, Math.ceil(ms)), LONGEST_TIMER_MS);
 }
 
+/** What `work` gives, or `late` if it takes longer than `ms`. */
+export async function within<T, L>(
+	clock: Pick<Clock, 'sleep'>,
+	ms: number,
+	work: Promise<T>,
+	late: L,
+): Promise<T | L> {
+	const settled = new AbortController();
+	try {
+		return await Promise.race([work, clock.sleep(ms, settled.signal).then(() => late)]);
+	} finally {
+		// Only now: an early wake would win the race against the work that caused it.
+		settled.abort();
+	}
+}
+
 export const systemClock: Clock = {
 	now: () => Math.floor(performance.timeOrigin + performance.now()),
 	wallNow: () => Date.now(),

@@ -2,7 +2,7 @@ import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { failedItems, failRun, throwFirst } from '../errors/nodeError';
 import { badInput, type Failure, type Result } from '../errors/failure';
-import { systemClock, type Clock } from './clock';
+import { systemClock, within, type Clock } from './clock';
 import { showHint } from './deliver';
 
 /** What every run of a node has. */
@@ -67,14 +67,7 @@ export async function inRunFrame<T extends Opened>(
 async function finish(written: Promise<Result<unknown>>, isCancelled: boolean): Promise<boolean> {
 	const isWritten = written.then(({ ok }) => ok);
 	if (!isCancelled) return await isWritten;
-	const settled = new AbortController();
-	const late = systemClock.sleep(AFTER_CANCEL_MS, settled.signal).then(() => true);
-	try {
-		return await Promise.race([isWritten, late]);
-	} finally {
-		// Only now: an early wake would win the race.
-		settled.abort();
-	}
+	return await within(systemClock, AFTER_CANCEL_MS, isWritten, true);
 }
 
 /**

@@ -25,7 +25,7 @@ export interface RetryMemory {
 }
 
 /** Where entries are in the node context; its form is read by other versions of this package, too. */
-export interface Place {
+export interface MemoryScope {
 	/** Keeps this node's entries apart from others'. */
 	readonly node: string;
 	/** Counts the runs of the node within the execution; a word if entries outlive the run. */
@@ -42,8 +42,8 @@ export function openRetryMemory(context: IExecuteFunctions, node: string, part: 
 }
 
 /** @param nodeContext n8n's own object; what is written into it is stored with the execution */
-export function createRetryMemory(nodeContext: Record<string, unknown>, place: Place): RetryMemory {
-	const entries = openEntries(nodeContext, place);
+export function createRetryMemory(nodeContext: Record<string, unknown>, scope: MemoryScope): RetryMemory {
+	const entries = openEntries(nodeContext, scope);
 	const entryOf = (itemIndex: number): JsonObject | undefined => {
 		const entry = entries.get(String(itemIndex));
 		return isJsonObject(entry) ? entry : undefined;
@@ -72,9 +72,9 @@ const underWay = new WeakSet<object>();
  */
 export function createToolMemory(
 	nodeContext: Record<string, unknown>,
-	place: Omit<Place, 'run'>,
+	scope: Omit<MemoryScope, 'run'>,
 ): Omit<RetryMemory, 'clear'> & { release(): void } {
-	const entries = openEntries(nodeContext, { ...place, run: 'tool' });
+	const entries = openEntries(nodeContext, { ...scope, run: 'tool' });
 	const own = new Map<string, object>();
 	const hold = (fingerprint: string, entry: object): void => {
 		own.set(fingerprint, entry);
@@ -103,7 +103,7 @@ export function createToolMemory(
 }
 
 /** What n8n stores with the execution at a place of its node context. */
-export function openEntries(nodeContext: Record<string, unknown>, { node, run, part }: Place) {
+export function openEntries(nodeContext: Record<string, unknown>, { node, run, part }: MemoryScope) {
 	const path = [node, String(run), part];
 	const find = (): JsonObject => {
 		let found: unknown = nodeContext;
@@ -171,11 +171,11 @@ export function requestFingerprints(
  * entered and the item's json. Resolved values would not do: `{{ $now }}` differs at each try. Never throws.
  */
 export function fingerprinter(rawParameters: unknown): (itemJson: unknown) => string {
-	const ofNode = shortSha256(textOf(rawParameters));
-	return (itemJson) => shortSha256(ofNode + textOf(itemJson));
+	const ofNode = shortSha256(fingerprintedText(rawParameters));
+	return (itemJson) => shortSha256(ofNode + fingerprintedText(itemJson));
 }
 
-function textOf(value: unknown): string {
+function fingerprintedText(value: unknown): string {
 	return jsonText([value]) ?? piecesOf(value);
 }
 

@@ -1,6 +1,6 @@
 import { jsonText, type Json } from './json';
 
-/** A place in a template where a value is put in. */
+/** Where a template takes a value. */
 export interface Placeholder {
 	/** As it stands in the template, e.g. `$json.items[0].id`. */
 	readonly written: string;

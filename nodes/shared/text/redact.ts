@@ -52,9 +52,9 @@ export function redactor(secrets: readonly string[]): Redact {
 		// Without escapes, all of them were found already.
 		const found = plain === text ? [] : findSecret(plain);
 		if (found.length > 0) {
-			const places = placesIn(text);
+			const positions = positionsIn(text);
 			for (const { start, end } of found) {
-				spans.push({ start: places[start] ?? 0, end: places[end] ?? text.length });
+				spans.push({ start: positions[start] ?? 0, end: positions[end] ?? text.length });
 			}
 		}
 		return hideSpans(text, spans);
@@ -103,9 +103,9 @@ function redactPieces(secrets: readonly string[], hide: (text: string) => string
 function openEnd(text: string, mayGoOn: (text: string) => boolean): number {
 	const whole = text.replace(CUT_ESCAPE, '');
 	const plain = unescaped(whole);
-	const places = placesIn(whole);
+	const positions = positionsIn(whole);
 	for (let at = 0; at < plain.length; at++) {
-		if (mayGoOn(plain.slice(at))) return places[at] ?? 0;
+		if (mayGoOn(plain.slice(at))) return positions[at] ?? 0;
 	}
 	return whole.length;
 }
@@ -226,20 +226,20 @@ function charOf([unit, byte, hexEntity, entity, name]: readonly unknown[]): stri
 	return typeof name === 'string' ? (ENTITIES.get(name.toLowerCase()) ?? '') : '';
 }
 
-/** For each place in a text without its escapes, the place in the text itself. */
-function placesIn(text: string): number[] {
-	const places = [0];
+/** For each position in a text without its escapes, the position in the text itself. */
+function positionsIn(text: string): number[] {
+	const positions = [0];
 	let end = 0;
 	const addChars = (until: number): void => {
-		while (end < until) places.push(++end);
+		while (end < until) positions.push(++end);
 	};
 	for (const match of text.matchAll(ESCAPES)) {
 		addChars(match.index);
 		end += match[0].length;
-		if (charOf(match.slice(1)) !== '') places.push(end);
+		if (charOf(match.slice(1)) !== '') positions.push(end);
 	}
 	addChars(text.length);
-	return places;
+	return positions;
 }
 
 /** Deeper than anything that is parsed or that n8n could store. */

@@ -3,7 +3,7 @@ import { DayAccounts } from '../../../nodes/AgentInvoke/dayAccounts';
 import { TurnJournal, type EndedTurn } from '../../../nodes/AgentInvoke/journal';
 import { TurnOwners } from '../../../nodes/AgentInvoke/turnOwners';
 import type { SessionChoice } from '../../../nodes/AgentInvoke/turns';
-import { countTokens } from '../../../nodes/shared/run/spentBudget';
+import { countTokens } from '../../../nodes/shared/run/budgetMessages';
 import { sha256 } from '../../../nodes/shared/text/sha256';
 import { MemoryTable } from '../shared/memoryTable';
 import { TestClock } from '../testClock';

@@ -8,7 +8,7 @@ import {
 } from '../../../nodes/AgentInvoke/journal';
 import type { Interrupt } from '../../../nodes/AgentInvoke/envelope';
 import { TurnOwners } from '../../../nodes/AgentInvoke/turnOwners';
-import { countTokens } from '../../../nodes/shared/run/spentBudget';
+import { countTokens } from '../../../nodes/shared/run/budgetMessages';
 import type { Json } from '../../../nodes/shared/text/json';
 import { MemoryTable } from '../shared/memoryTable';
 import { TestClock } from '../testClock';

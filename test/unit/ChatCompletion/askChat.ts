@@ -1,5 +1,5 @@
 import { createChatApi, type ChatCall } from '../../../nodes/ChatCompletion/api';
-import type { ChatAnswer } from '../../../nodes/ChatCompletion/response';
+import type { ChatAnswer } from '../../../nodes/ChatCompletion/answer/answerBuilder';
 import type { Failure, Result } from '../../../nodes/shared/errors/failure';
 import type { JsonObject } from '../../../nodes/shared/text/json';
 import { redactor } from '../../../nodes/shared/text/redact';

@@ -1,9 +1,9 @@
-import type { SubmittedTask, TaskApi } from '../../../nodes/FlowTask/api';
+import type { SubmittedTask, TaskApi } from '../../../nodes/FlowTask/api/api';
 import type { Prompt } from '../../../nodes/FlowTask/workflow/prompt';
-import type { TaskInfo } from '../../../nodes/FlowTask/tasks/taskInfo';
+import type { TaskInfo } from '../../../nodes/FlowTask/api/taskInfo';
 import type { Json } from '../../../nodes/shared/text/json';
 import { fail, ok, type Result } from '../../../nodes/shared/errors/failure';
-import type { CallFailure } from '../../../nodes/FlowTask/failures';
+import type { CallFailure } from '../../../nodes/FlowTask/api/failures';
 import type { TestClock } from '../testClock';
 import { taskInfo } from './taskInfo.builder';
 

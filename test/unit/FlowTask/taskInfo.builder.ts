@@ -1,4 +1,4 @@
-import { readTaskInfo, type TaskInfo } from '../../../nodes/FlowTask/tasks/taskInfo';
+import { readTaskInfo, type TaskInfo } from '../../../nodes/FlowTask/api/taskInfo';
 import type { Json } from '../../../nodes/shared/text/json';
 
 /** A task info as the platform would send it, read by the product's own reader. */

@@ -4,14 +4,14 @@ import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 import { failItem } from '../../../shared/errors/nodeError';
 import { badInput, fail, ok, type Result } from '../../../shared/errors/failure';
 import { parseJson } from '../../../shared/text/json';
-import { decodeLink } from '../../tasks/taskInfo';
-import { namesFor, type FileLink, type FileNames } from '../../tasks/links';
+import { decodeLink } from '../../api/taskInfo';
+import { namesFor, type FileLink, type FileNames } from '../../tasks/resultLinks';
 import { fileHostRule, type MayFetch } from '../../../shared/files/fileHosts';
 import { readItem } from '../../../shared/errors/expressionError';
 import { inNodeRun, type NodeRun } from '../run';
 import type { Operation } from '../../../shared/form/operation';
 import { optionsWith } from '../options';
-import { textParameter } from '../task/inputs';
+import { textParameter } from '../enteredText';
 
 /** Downloads result links (§2.4) without any credential. */
 export const download: Operation = {
@@ -46,7 +46,7 @@ export const download: Operation = {
 const DOWNLOADS_AT_ONCE = 8;
 
 /** One file to get. */
-interface Wanted {
+interface WantedFile {
 	readonly link: FileLink;
 	readonly names: FileNames;
 	readonly field: string;
@@ -55,7 +55,7 @@ interface Wanted {
 interface WantedOfItem {
 	readonly itemIndex: number;
 	/** A failure if the item has none. */
-	readonly wanted: Result<Wanted>;
+	readonly wanted: Result<WantedFile>;
 }
 
 async function downloadItems(context: IExecuteFunctions, run: NodeRun): Promise<INodeExecutionData[][]> {
@@ -75,7 +75,7 @@ async function downloadItems(context: IExecuteFunctions, run: NodeRun): Promise<
 async function downloadItem(
 	run: NodeRun,
 	itemIndex: number,
-	{ link: { index, url }, names, field }: Wanted,
+	{ link: { index, url }, names, field }: WantedFile,
 ): Promise<Result<INodeExecutionData>> {
 	const stored = await run.download({ url, ...names, mayFetch: hostRuleOf(run, itemIndex) });
 	if (!stored.ok) return stored;

@@ -4,14 +4,14 @@ import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 import { mapAccounts } from '../../../shared/platform/accounts';
 import { deliverResults } from '../../../shared/run/deliver';
 import { fail, ok, type Failure } from '../../../shared/errors/failure';
-import { HeldFiles } from '../../../shared/files/heldFiles';
+import { MemoryBudget } from '../../../shared/files/memoryBudget';
 import { createImageUploads, type UploadImage } from '../../tasks/uploads';
 import { readItem } from '../../../shared/errors/expressionError';
 import { imageAtUrl, imageInField, type ImageSource } from '../imageSource';
 import { inNodeRun, type NodeRun } from '../run';
 import type { Operation } from '../../../shared/form/operation';
 import { optionsWith } from '../options';
-import { textParameter } from '../task/inputs';
+import { textParameter } from '../enteredText';
 
 /** Uploads a file and returns its `image_id` (§4.3), which many tasks can use. */
 export const upload: Operation = {
@@ -61,8 +61,10 @@ export const upload: Operation = {
 const ITEMS_AT_ONCE = 8;
 
 async function uploadItems(context: IExecuteFunctions, run: NodeRun): Promise<INodeExecutionData[][]> {
-	const held = new HeldFiles();
-	const uploaders = mapAccounts(run.lines, ({ api, images }) => createImageUploads(api, images, held));
+	const memoryBudget = new MemoryBudget();
+	const uploaders = mapAccounts(run.lines, ({ api, images }) =>
+		createImageUploads(api, images, memoryBudget),
+	);
 	const limit = pLimit(ITEMS_AT_ONCE);
 	let stop = false;
 	const results = await Promise.all(

@@ -5,15 +5,15 @@ import { failItem } from '../../../shared/errors/nodeError';
 import { showHint } from '../../../shared/run/deliver';
 import { ok, type Failure, type Result } from '../../../shared/errors/failure';
 import { excerpt } from '../../../shared/text/json';
-import { explainWatchEnd } from '../../failures';
-import { infoOfMany } from '../../tasks/poll';
-import { describeTask, leftOutHint, rawTaskInfo } from '../../tasks/outputs';
+import { explainWatchEnd } from '../../tasks/failures';
+import { infoOfMany } from '../../api/poll';
+import { describeTask, leftOutHint, rawTaskInfo } from '../../tasks/describeTask';
 import { readItem } from '../../../shared/errors/expressionError';
 import { inNodeRun, type NodeRun } from '../run';
 import type { Operation } from '../../../shared/form/operation';
 import { optionsWith } from '../options';
 import { simplifyField, taskIdsField } from './fields';
-import { readDelivery } from './inputs';
+import { readDelivery } from './inputs/readTask';
 import { taskIdsOf } from './taskIds';
 
 /** Reads the current state of tasks, many ids in one call (§4.2). */

@@ -1,57 +1,23 @@
-import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
+import type { IExecuteFunctions } from 'n8n-workflow';
 
-import { failRun } from '../../../shared/errors/nodeError';
 import { fail, ok, type Result } from '../../../shared/errors/failure';
-import {
-	previewRequestField,
-	readPreviewSwitches,
-	shownRequest,
-	withPreviews,
-} from '../../../shared/form/previewRequest';
+import { previewRequestField, shownRequest } from '../../../shared/form/previewRequest';
 import { overBudget } from '../../../shared/run/frame';
 import { objectsIn, type JsonObject } from '../../../shared/text/json';
 import { redactJson } from '../../../shared/text/redact';
 import { textOrNumber } from '../../../shared/text/textOf';
-import { submitCall } from '../../api';
-import type { EngineSettings } from '../../tasks/engine';
+import { submitCall } from '../../api/api';
 import type { ImageInput, SubmitStart } from '../../tasks/submit';
 import { withInput } from '../../workflow/prompt';
-import { inNodeRun, type NodeRun } from '../run';
-import { taskReader, type PreparedTask, type PrepareItem, type ReadTask } from './inputs';
-import { runTasksOf } from './taskRun';
+import type { NodeRun } from '../run';
+import type { PreparedTask, ReadTask } from './inputs/readTask';
 
 export const previewField = previewRequestField(
 	'All checks are made and seeds are chosen; nothing is uploaded, submitted or written to a table.',
 );
 
-/** Submits the tasks of all items, and shows what would be submitted for those that are only previewed. */
-export async function submitOrPreview(
-	context: IExecuteFunctions,
-	goal: EngineSettings['goal'],
-): Promise<INodeExecutionData[][]> {
-	const switches = readPreviewSwitches(context);
-	const isShown = (itemIndex: number): boolean => switchedOn(switches[itemIndex]);
-	const readTask = taskReader(context);
-	return await inNodeRun(context, async (run) => {
-		const previews = await previewTasks(context, run, [...switches.keys()].filter(isShown), readTask);
-		if (!previews.ok) return failRun(context, previews.failure);
-		if (previews.value.size === switches.length) return [withPreviews([], previews.value)];
-		const prepareItem: PrepareItem = (itemIndex) => {
-			const wanted = switches[itemIndex];
-			if (wanted?.ok === false) return [wanted];
-			return isShown(itemIndex) ? [] : [readTask(itemIndex, run)];
-		};
-		const [items = []] = await runTasksOf(context, run, goal, prepareItem);
-		return [withPreviews(items, previews.value)];
-	});
-}
-
-function switchedOn(preview: Result<boolean> | undefined): boolean {
-	return preview?.ok === true && preview.value;
-}
-
 /** One item after the other: images are read into memory. */
-async function previewTasks(
+export async function previewTasks(
 	context: IExecuteFunctions,
 	run: NodeRun,
 	itemIndexes: readonly number[],

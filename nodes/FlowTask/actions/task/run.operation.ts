@@ -1,7 +1,16 @@
-import { optionsWith } from '../options';
+import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
+
+import type { Result } from '../../../shared/errors/failure';
+import { failRun } from '../../../shared/errors/nodeError';
 import type { Operation } from '../../../shared/form/operation';
+import { readPreviewSwitches, withPreviews } from '../../../shared/form/previewRequest';
+import type { EngineSettings } from '../../tasks/engine';
+import { optionsWith } from '../options';
+import { inNodeRun } from '../run';
 import { outputFields, simplifyField, submitForm } from './fields';
-import { previewField, submitOrPreview } from './preview';
+import { taskReader, type PrepareItem } from './inputs/readTask';
+import { previewField, previewTasks } from './preview';
+import { runTasksOf } from './runItems';
 
 /** Upload, submit, wait and download for all input items together (§1.2, §4.1 to §4.3). */
 export const run: Operation = {
@@ -14,3 +23,29 @@ export const run: Operation = {
 		return await submitOrPreview(context, 'finished');
 	},
 };
+
+/** Submits the tasks of all items, and shows what would be submitted for those that are only previewed. */
+export async function submitOrPreview(
+	context: IExecuteFunctions,
+	goal: EngineSettings['goal'],
+): Promise<INodeExecutionData[][]> {
+	const switches = readPreviewSwitches(context);
+	const isShown = (itemIndex: number): boolean => switchedOn(switches[itemIndex]);
+	const readTask = taskReader(context);
+	return await inNodeRun(context, async (run) => {
+		const previews = await previewTasks(context, run, [...switches.keys()].filter(isShown), readTask);
+		if (!previews.ok) return failRun(context, previews.failure);
+		if (previews.value.size === switches.length) return [withPreviews([], previews.value)];
+		const prepareItem: PrepareItem = (itemIndex) => {
+			const wanted = switches[itemIndex];
+			if (wanted?.ok === false) return [wanted];
+			return isShown(itemIndex) ? [] : [readTask(itemIndex, run)];
+		};
+		const [items = []] = await runTasksOf(context, run, goal, prepareItem);
+		return [withPreviews(items, previews.value)];
+	});
+}
+
+function switchedOn(preview: Result<boolean> | undefined): boolean {
+	return preview?.ok === true && preview.value;
+}

@@ -1,7 +1,8 @@
 import { optionsWith } from '../options';
 import type { Operation } from '../../../shared/form/operation';
 import { submitForm } from './fields';
-import { previewField, submitOrPreview } from './preview';
+import { previewField } from './preview';
+import { submitOrPreview } from './run.operation';
 
 /** Submits and returns at once with the task id (§4.1). */
 export const submit: Operation = {

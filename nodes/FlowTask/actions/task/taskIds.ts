@@ -4,7 +4,7 @@ import { readItem } from '../../../shared/errors/expressionError';
 import { fail, failInput, ok, type Result } from '../../../shared/errors/failure';
 import { parsePasted, refuseRounded } from '../../../shared/form/pastedJson';
 import { excerpt } from '../../../shared/text/json';
-import { LONGEST_ID_CHARS } from '../../tasks/taskInfo';
+import { LONGEST_ID_CHARS } from '../../api/taskInfo';
 
 /** Reads the "Task IDs" of an item: text with commas or line breaks, a JSON list, a list, or items with a taskId. */
 export function taskIdsOf(context: IExecuteFunctions, itemIndex: number): Result<string[]> {

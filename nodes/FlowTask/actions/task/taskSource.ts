@@ -6,7 +6,7 @@ import { fail, failInput, ok, type Result } from '../../../shared/errors/failure
 import { showHint } from '../../../shared/run/deliver';
 import { excerpt } from '../../../shared/text/json';
 import { textOrNumber } from '../../../shared/text/textOf';
-import { recordedTasks, TASK_TABLE } from '../../tasks/taskRows';
+import { recordedTasks, TASK_TABLE } from '../../taskLog/taskRows';
 import { taskIdsField } from './fields';
 import { taskIdsOf } from './taskIds';
 

@@ -5,10 +5,10 @@ import { readItem } from '../../../shared/errors/expressionError';
 import { optionsWith } from '../options';
 import type { Operation } from '../../../shared/form/operation';
 import { outputFields, simplifyField } from './fields';
-import { readDelivery, type PrepareItem } from './inputs';
-import { readOutputNodes } from './outputNodes';
+import { readDelivery, type PrepareItem } from './inputs/readTask';
+import { readOutputNodes } from './inputs/outputNodes';
 import { readTaskIds, taskSourceFields, type TaskIdsOfItems } from './taskSource';
-import { runItems } from './taskRun';
+import { runItems } from './runItems';
 import { pollAndSleep, type SeenEnds } from './wait.suspended';
 
 /** Time to get the files at the end of a suspended wait, when its timeout may be over. */

@@ -5,8 +5,8 @@ import { badInput } from '../../../shared/errors/failure';
 import { isJsonObject, member } from '../../../shared/text/json';
 import { sha256 } from '../../../shared/text/sha256';
 import { failRun, isTool } from '../../../shared/errors/nodeError';
-import type { TaskInfo } from '../../tasks/taskInfo';
-import { infoOfMany } from '../../tasks/poll';
+import type { TaskInfo } from '../../api/taskInfo';
+import { infoOfMany } from '../../api/poll';
 import {
 	toleratesFailedPoll,
 	endsOf,
@@ -16,10 +16,10 @@ import {
 	sleepMs,
 	waitEnd,
 	type SuspendSettings,
-} from '../../tasks/suspend';
-import type { WatchEnd } from '../../tasks/watched';
+} from '../../tasks/suspendedWait';
+import type { WatchEnd } from '../../tasks/watchedTask';
 import { inNodeRun, type AccountLine, type NodeRun } from '../run';
-import { openRecorder } from '../record';
+import { openRecorder } from '../openRecorder';
 import type { TaskIdsOfItems } from './taskSource';
 
 const CONTEXT_KEY = 'flowTaskWaits';
@@ -148,11 +148,8 @@ async function pollAccount(
 		? notePoll(last, infos, taskIds, nowMs)
 		: noteFailedPoll(last, read.failure.passing, settings, nowMs);
 	waits[name] = state;
-	const end = read.ok
-		? waitEnd(state, infos, taskIds, settings, nowMs)
-		: toleratesFailedPoll(state)
-			? undefined
-			: 'timedOut';
+	const endOfFailed = toleratesFailedPoll(state) ? undefined : 'timedOut';
+	const end = read.ok ? waitEnd(state, infos, taskIds, settings, nowMs) : endOfFailed;
 	return end
 		? { infos, ends: endsOf(taskIds, read, state, end, nowMs) }
 		: { infos, wakeAtMs: nowMs + sleepMs(state, infos, settings, nowMs) };

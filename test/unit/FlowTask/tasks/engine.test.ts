@@ -9,7 +9,7 @@ import {
 import type { ImageInput } from '../../../../nodes/FlowTask/tasks/submit';
 import { ok, fail, type Result } from '../../../../nodes/shared/errors/failure';
 import { redactor } from '../../../../nodes/shared/text/redact';
-import type { CallFailure } from '../../../../nodes/FlowTask/failures';
+import type { CallFailure } from '../../../../nodes/FlowTask/api/failures';
 import type { Download, DownloadFailure, DownloadRequest } from '../../../../nodes/shared/files/download';
 import { heldFile } from '../../../../nodes/shared/files/uploadFile';
 import { TestClock, turn } from '../../testClock';
@@ -173,7 +173,7 @@ describe('runTasks: a batch', () => {
 							record: {
 								submitted: (taskId) => taskOf.set(index, taskId),
 								unclear: jest.fn(),
-								spoiled: jest.fn(),
+								failed: jest.fn(),
 							},
 						}),
 					);
@@ -239,12 +239,12 @@ describe('runTasks: a batch', () => {
 				record: {
 					submitted: (taskId) => notes.push(`${index} ${taskId} @${clock.elapsedMs}`),
 					unclear: () => notes.push(`${index} unclear`),
-					spoiled: () => notes.push(`${index} spoiled`),
+					failed: () => notes.push(`${index} failed`),
 				},
 			}),
 		);
 		await clock.run(run(jobs));
-		expect(notes.sort()).toEqual(['0 t-1 @0', '1 spoiled', '1 t-2 @0', '2 unclear']);
+		expect(notes.sort()).toEqual(['0 t-1 @0', '1 failed', '1 t-2 @0', '2 unclear']);
 	});
 
 	it.each([
@@ -254,10 +254,10 @@ describe('runTasks: a batch', () => {
 	])('lets a task that ended without a result be made again: status %d', async (status, kind, times) => {
 		const { clock, platform, run } = scene();
 		platform.courseOf = () => course(1_000, { status });
-		const record = { submitted: jest.fn(), unclear: jest.fn(), spoiled: jest.fn() };
+		const record = { submitted: jest.fn(), unclear: jest.fn(), failed: jest.fn() };
 		const outcomes = await clock.run(run([submitJob(0, { record, wantsFiles: false })]));
 		expect(kinds(outcomes)).toEqual([kind]);
-		expect(record.spoiled).toHaveBeenCalledTimes(times);
+		expect(record.failed).toHaveBeenCalledTimes(times);
 	});
 
 	it('says of a submit without an answer that a task may exist', async () => {

@@ -57,13 +57,13 @@ describe('a memory', () => {
 		expect(next.recall(0, 'f')).toMatchObject({ kind: 'task', taskId: 't-1' });
 	});
 
-	it('forgets a spoiled task, and no other', () => {
+	it('forgets a failed task, and no other', () => {
 		const context: Context = {};
 		const memory = createTaskMemory(context, 0);
 		memory.record(0, 'f', {}).submitted('t-1', 1);
 		memory.record(1, 'f', {}).submitted('t-2', 1);
-		memory.record(0, 'f', {}).spoiled();
-		memory.record(7, 'f', {}).spoiled();
+		memory.record(0, 'f', {}).failed();
+		memory.record(7, 'f', {}).failed();
 		const next = createTaskMemory(stored(context), 0);
 		expect(next.recall(0, 'f')).toEqual({ kind: 'new' });
 		expect(next.recall(1, 'f')).toMatchObject({ taskId: 't-2' });
@@ -145,7 +145,7 @@ describe('the memory of a tool', () => {
 		expect(createToolMemory(context).recall(0, 'f')).toEqual(task);
 	});
 
-	it.each(['delivered', 'spoiled'] as const)(
+	it.each(['delivered', 'failed'] as const)(
 		'makes a new task for the same words after one that is %s',
 		(end) => {
 			const context: Context = {};

@@ -1,4 +1,4 @@
-import { withoutToken } from '../../../../nodes/FlowTask/tasks/progressSocket';
+import { withoutToken } from '../../../../nodes/FlowTask/api/progressSocket';
 import { taskInfo } from '../taskInfo.builder';
 
 const TOKEN = 'to+ken/"1"=';

@@ -1,4 +1,4 @@
-import { createClient, createTaskApi } from '../../../../nodes/FlowTask/api';
+import { createClient, createTaskApi } from '../../../../nodes/FlowTask/api/api';
 import { TaskSubmitter, type SubmitStart } from '../../../../nodes/FlowTask/tasks/submit';
 import type { Clock } from '../../../../nodes/shared/run/clock';
 import type { DataTable } from '../../../../nodes/shared/dataTable/table';

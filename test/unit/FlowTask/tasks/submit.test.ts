@@ -1,7 +1,7 @@
 import { heldFile } from '../../../../nodes/shared/files/uploadFile';
-import type { SubmittedTask } from '../../../../nodes/FlowTask/api';
+import type { SubmittedTask } from '../../../../nodes/FlowTask/api/api';
 import type { Prompt } from '../../../../nodes/FlowTask/workflow/prompt';
-import type { StopReason } from '../../../../nodes/FlowTask/failures';
+import type { StopReason } from '../../../../nodes/FlowTask/tasks/failures';
 import type { SubmitRecord } from '../../../../nodes/FlowTask/tasks/memory';
 import {
 	TaskSubmitter,
@@ -12,7 +12,7 @@ import {
 } from '../../../../nodes/FlowTask/tasks/submit';
 import { fail, ok, type Failure, type Result } from '../../../../nodes/shared/errors/failure';
 import type { Ledger, LedgerAnswer, LedgerEntry } from '../../../../nodes/shared/idempotency/ledger';
-import type { CallFailure } from '../../../../nodes/FlowTask/failures';
+import type { CallFailure } from '../../../../nodes/FlowTask/api/failures';
 import { TestClock } from '../../testClock';
 
 const REFUSED: CallFailure = { kind: 'refused', message: 'Bad value', advice: 'Fix it', passing: false };
@@ -42,7 +42,7 @@ class Scene {
 	readonly record: SubmitRecord = {
 		submitted: (taskId, atMs) => this.log.push(`record submitted ${taskId} ${atMs - this.startMs}`),
 		unclear: () => this.log.push('record unclear'),
-		spoiled: () => this.log.push('record spoiled'),
+		failed: () => this.log.push('record failed'),
 	};
 	private readonly startMs = this.clock.now();
 

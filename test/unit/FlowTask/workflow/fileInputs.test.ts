@@ -1,4 +1,4 @@
-import { isFileInput } from '../../../../nodes/FlowTask/workflow/roles';
+import { isFileInput } from '../../../../nodes/FlowTask/workflow/inputRanking';
 
 it.each([
 	['image', true],

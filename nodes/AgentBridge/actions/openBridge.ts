@@ -1,0 +1,137 @@
+import type { IExecuteFunctions, IHttpRequestOptions, ITriggerFunctions } from 'n8n-workflow';
+
+import { systemClock } from '../../shared/run/clock';
+import { readCredential } from '../../shared/platform/credential';
+import { badInput, fail, ok, type Failure, type Result } from '../../shared/errors/failure';
+import { isJsonObject, jsonText, parseJson } from '../../shared/text/json';
+import { readNumbers } from '../../shared/form/options';
+import { redactor, type Redact } from '../../shared/text/redact';
+import { allowsSocketTo } from '../../shared/http/egress';
+import { fillAuthFrame, readBridgeAccount, type BridgeAccount } from '../account';
+import { openConnection, subprotocols, type BridgeSettings } from '../connection/connection';
+import type { Bridge } from '../connection/failures';
+import { probeHandshake } from '../connection/probe';
+import { LISTEN_OPTIONS } from './trigger/fields.listen';
+
+export const CREDENTIAL = 'flowBridgeApi';
+
+/** What both nodes need to open connections. */
+export interface BridgeSetup extends Bridge {
+	readonly redact: Redact;
+}
+
+/** The fields of the form that are about authentication. */
+interface AuthFields {
+	readonly authMode: unknown;
+	readonly authFrame: unknown;
+}
+
+/** The node's options. */
+type ConnectionOptions = Readonly<Record<string, unknown>>;
+
+type BridgeContext = Pick<IExecuteFunctions | ITriggerFunctions, 'getCredentials' | 'helpers'>;
+
+/** Reads the credential and the fields about the connection, before anything is opened. */
+export async function openBridge(
+	context: BridgeContext,
+	auth: AuthFields,
+	options: ConnectionOptions,
+): Promise<Result<BridgeSetup>> {
+	const fields = await readCredential(context, CREDENTIAL);
+	if (!fields.ok) return fields;
+	const account = readBridgeAccount(fields.value);
+	if (!account.ok) return account;
+	return await openBridgeOf(context, account.value, redactor(account.value.secrets), auth, options);
+}
+
+/** The same for an account that was already read. */
+export async function openBridgeOf(
+	context: Pick<BridgeContext, 'helpers'>,
+	account: BridgeAccount,
+	redact: Redact,
+	auth: AuthFields,
+	options: ConnectionOptions,
+): Promise<Result<BridgeSetup>> {
+	const settings = readSettings(account, auth, options);
+	if (!settings.ok) return settings;
+	const refusal = async (): Promise<Failure | undefined> => await egressRefusal(context.helpers, account);
+	const refused = await refusal();
+	if (refused) return fail(refused);
+
+	const clock = systemClock;
+	const { protocol, bearer, authFrame } = settings.value;
+	const target = { url: account.url, protocols: subprotocols(settings.value) };
+	const withoutBearer = authFrame === undefined ? 'nothing' : 'frame';
+	const tokenIn = bearer === undefined ? withoutBearer : 'handshake';
+	const ask = async (request: IHttpRequestOptions): Promise<unknown> => {
+		const response: unknown = await context.helpers.httpRequest(request);
+		return response;
+	};
+	return ok({
+		clock,
+		redact,
+		whom: { host: account.host, protocol, tokenIn, redact },
+		open: (events) => openConnection(settings.value, events, clock),
+		probe: async () => await probeHandshake(target, ask, clock),
+		refusal,
+	});
+}
+
+function readSettings(
+	account: BridgeAccount,
+	{ authMode, authFrame }: AuthFields,
+	options: ConnectionOptions,
+): Result<BridgeSettings> {
+	const seconds = readNumbers({ ...options }, LISTEN_OPTIONS);
+	if (!seconds.ok) return seconds;
+	const { number } = seconds.value;
+	const heartbeat = readHeartbeat(options.heartbeatFrame);
+	if (!heartbeat.ok) return heartbeat;
+	const everyMs = Math.max(1, number('heartbeatSeconds')) * 1000;
+	const { url, protocol, bearer } = account;
+	const connection = {
+		url,
+		protocol,
+		...(heartbeat.value && { heartbeat: { frame: heartbeat.value, everyMs } }),
+		idleMs: number('idleTimeoutSeconds') * 1000,
+	};
+	// Mutually exclusive (§5.4): nothing of the one not in use is sent.
+	if (authMode !== 'inFrame') return ok({ ...connection, bearer });
+	const filled = fillAuthFrame(authFrame, account.token);
+	return filled.ok ? ok({ ...connection, authFrame: filled.value }) : filled;
+}
+
+/** @returns the frame's text, if there is one */
+function readHeartbeat(entered: unknown): Result<string | undefined> {
+	const isBlank = typeof entered === 'string' && !entered.trim();
+	const { frame, text } = parseFrame(isBlank ? {} : (entered ?? {}));
+	if (isJsonObject(frame) && text !== undefined) {
+		return ok(Object.keys(frame).length > 0 ? text : undefined);
+	}
+	return fail(
+		badInput(
+			'The Heartbeat Frame is not a JSON object',
+			'Enter one such as {"type": "ping"}, or leave it empty.',
+		),
+	);
+}
+
+/** Pasted text is sent unchanged: parsed, a long ID would lose its last digits. */
+export function parseFrame(value: unknown): { readonly frame: unknown; readonly text: string | undefined } {
+	return typeof value === 'string'
+		? { frame: parseJson(value), text: value.trim() }
+		: { frame: value, text: jsonText(value) };
+}
+
+/** Never throws, because a listener asks again before each connection. */
+async function egressRefusal(
+	helpers: BridgeContext['helpers'],
+	{ url, host }: BridgeAccount,
+): Promise<Failure | undefined> {
+	const isAllowed = await allowsSocketTo(helpers, url).catch(() => false);
+	if (isAllowed) return undefined;
+	return badInput(
+		`This n8n does not allow connections to ${host}`,
+		"n8n's protection against server-side request forgery (SSRF) blocks this address. Ask the administrator of this n8n to allow it.",
+	);
+}

@@ -1,0 +1,119 @@
+import type { INodeProperties } from 'n8n-workflow';
+
+import { defineOptions, optionsCollection } from '../../../shared/form/options';
+import { REPLY_TEMPLATE } from '../../reply/replyTemplate';
+import { EVENT_PATH, HEARTBEAT_OPTIONS, MAX_SECONDS } from '../fields.bridge';
+
+const MAX_FRAMES = 1_000_000_000;
+
+const REPLY_FRAME_HELP =
+	'What is sent for each item of the last node, as your platform expects it. <code>"$json.text"</code> stands for a value of the item, <code>"$json"</code> for the whole item, <code>"$frame.path"</code> for a value of the frame that came. A value that is missing leaves its field out; <code>$$</code> is a dollar.';
+
+export const MAX_BATCH = defineOptions({
+	maxBatch: {
+		displayName: 'Max Frames per Execution',
+		name: 'maxBatch',
+		type: 'number',
+		default: 100,
+		typeOptions: { minValue: 1, maxValue: MAX_FRAMES },
+		description:
+			'Frames that arrive while the workflow runs go into its next execution together, as items, in order. 1 means one execution per frame, one after another.',
+	},
+});
+
+export const LISTEN_OPTIONS = defineOptions({
+	...HEARTBEAT_OPTIONS,
+	idleTimeoutSeconds: {
+		displayName: 'Idle Timeout (Seconds)',
+		name: 'idleTimeoutSeconds',
+		type: 'number',
+		default: 90,
+		typeOptions: { minValue: 0, maxValue: MAX_SECONDS },
+		whenAbsent: 0,
+		description:
+			'If nothing arrives for this long, the connection counts as dead and is opened again. Set it together with a heartbeat that the platform answers. 0 means never.',
+	},
+	maxQueued: {
+		displayName: 'Max Waiting Frames',
+		name: 'maxQueued',
+		type: 'number',
+		default: 10_000,
+		typeOptions: { minValue: 1, maxValue: MAX_FRAMES },
+		description:
+			'If more frames wait for the workflow, the connection is closed until they are processed, and a failed execution reports it',
+	},
+	reply: {
+		displayName: 'Reply',
+		name: 'reply',
+		type: 'fixedCollection',
+		default: {},
+		placeholder: 'Add reply',
+		description:
+			'What the last node of the workflow puts out is sent as a frame over the trigger\'s own connection once the execution has succeeded. Not in tests in the editor, and not in queue mode, where n8n does not hand the output over: use "Agent Bridge" with "Use the Trigger\'s Connection" there.',
+		options: [
+			{
+				displayName: 'Frame',
+				name: 'frame',
+				values: [
+					{
+						displayName: 'Reply Frame',
+						name: 'template',
+						type: 'json',
+						default: REPLY_TEMPLATE,
+						description: REPLY_FRAME_HELP,
+					},
+					{
+						displayName: 'Correlation Path',
+						name: 'correlationPath',
+						type: 'string',
+						default: '',
+						placeholder: 'e.g. message_id',
+						description:
+							'Where the frame that came holds the value that its reply repeats. Empty: the ID Path.',
+					},
+					{
+						displayName: 'Reply Correlation Path',
+						name: 'replyPath',
+						type: 'string',
+						default: 'reply_to',
+						description:
+							'Where the reply repeats that value. Leave it empty if your platform does not correlate frames.',
+					},
+				],
+			},
+		],
+	},
+	testTimeoutSeconds: {
+		displayName: 'Test Timeout (Seconds)',
+		name: 'testTimeoutSeconds',
+		type: 'number',
+		default: 120,
+		typeOptions: { minValue: 0, maxValue: MAX_SECONDS },
+		description: 'How long a test in the editor waits for the first frame',
+	},
+});
+
+/** What the trigger asks for; all paths are the operator's, since the frames' fields are not shown (§6.2). */
+export const LISTEN_FIELDS: readonly INodeProperties[] = [
+	EVENT_PATH,
+	{
+		displayName: 'Events',
+		name: 'eventFilter',
+		type: 'string',
+		default: '',
+		placeholder: 'e.g. message, interrupt',
+		description:
+			'The events that start the workflow, separated by commas. Empty means every frame, including answers to a heartbeat.',
+	},
+	{
+		displayName: 'ID Path',
+		name: 'idPath',
+		type: 'string',
+		default: '',
+		placeholder: 'e.g. message_id',
+		description:
+			'Where a frame holds its own ID. A frame whose ID has been seen is skipped. Leave empty if your platform gives no ID, or gives the same ID to different frames.',
+	},
+	MAX_BATCH.maxBatch,
+	optionsCollection(LISTEN_OPTIONS),
+];

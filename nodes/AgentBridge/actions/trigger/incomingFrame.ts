@@ -1,0 +1,106 @@
+import type { IDataObject, INodeExecutionData, ITriggerFunctions } from 'n8n-workflow';
+
+import { ok, type Result } from '../../../shared/errors/failure';
+import { readNumbers } from '../../../shared/form/options';
+import { textOf } from '../../../shared/text/textOf';
+import { excerpt, isJsonObject } from '../../../shared/text/json';
+import { createEventFilter, readIncoming, readName, type EventFilter, type Frame } from '../../frames/frames';
+import {
+	readCorrelation,
+	readReplySettings,
+	type Correlation,
+	type ReplySettings,
+} from '../../reply/replyTemplate';
+import type { BridgeSetup } from '../openBridge';
+import { LISTEN_OPTIONS, MAX_BATCH } from './fields.listen';
+
+/** A frame on its way to n8n. */
+export interface IncomingFrame {
+	readonly frame: Frame;
+	readonly event: string | undefined;
+	readonly id: string | undefined;
+	readonly receivedAt: string;
+	/** What a reply repeats; only with the option "Reply". */
+	readonly correlation?: Correlation;
+}
+
+/** The trigger's fields about frames. */
+export interface ListenSettings {
+	readonly filter: EventFilter;
+	readonly idPath: string;
+	readonly maxBatch: number;
+	readonly maxQueued: number;
+	readonly testTimeoutMs: number;
+	/** Absent: the trigger does not reply. */
+	readonly reply?: ReplySettings;
+}
+
+export function readListenSettings(context: ITriggerFunctions, options: IDataObject): Result<ListenSettings> {
+	const filter = createEventFilter(
+		textOf(context.getNodeParameter('eventPath', '')),
+		textOf(context.getNodeParameter('eventFilter', '')),
+	);
+	if (!filter.ok) return filter;
+	const given = { ...options, maxBatch: context.getNodeParameter('maxBatch', 100) };
+	const numbers = readNumbers(given, LISTEN_OPTIONS, MAX_BATCH);
+	if (!numbers.ok) return numbers;
+	const { number } = numbers.value;
+	const idPath = textOf(context.getNodeParameter('idPath', ''));
+	// "Reply" is added in two steps: the option, and then its frame.
+	const asked = isJsonObject(options.reply) ? options.reply.frame : undefined;
+	const reply = isJsonObject(asked) ? readReplySettings(asked, idPath) : undefined;
+	if (reply?.ok === false) return reply;
+	return ok({
+		filter: filter.value,
+		idPath,
+		maxBatch: Math.floor(number('maxBatch')),
+		maxQueued: Math.floor(number('maxQueued')),
+		testTimeoutMs: number('testTimeoutSeconds') * 1000,
+		...(reply && { reply: reply.value }),
+	});
+}
+
+/** A frame that came, with its event and ID. A failure follows "a frame that is". */
+export function receive(
+	text: string,
+	{ redact }: BridgeSetup,
+	{ filter, idPath, reply }: ListenSettings,
+): Result<IncomingFrame, string> {
+	const incoming = readIncoming(text, redact);
+	if (!incoming.ok) return incoming;
+	const frame = incoming.value;
+	const receivedAt = new Date().toISOString();
+	const correlation = reply && readCorrelation(text, frame, reply.correlationPath);
+	return ok({
+		frame,
+		event: filter.eventOf(frame),
+		id: readName(frame, idPath),
+		receivedAt,
+		...(correlation && { correlation }),
+	});
+}
+
+export function toItem({ frame, event, id, receivedAt }: IncomingFrame): INodeExecutionData {
+	return {
+		json: {
+			frame,
+			...(event !== undefined && { event }),
+			...(id !== undefined && { frameId: id }),
+			receivedAt,
+		},
+	};
+}
+
+/** What the log calls a frame: nothing where it has neither an ID nor a value that its reply repeats. */
+export function nameOf({ id, correlation }: Pick<IncomingFrame, 'id' | 'correlation'>): string {
+	return id ?? String(correlation?.value ?? '');
+}
+
+/** Of names, in a line of the log. */
+const NAMES_SHOWN_CHARS = 1_000;
+
+/** The names of frames after a sentence about them, to find them on the platform. */
+export function listNames(names: readonly string[]): string {
+	const known = names.filter(Boolean);
+	return known.length > 0 ? ` (IDs: ${excerpt(known.join(', '), NAMES_SHOWN_CHARS)})` : '';
+}

@@ -1,0 +1,86 @@
+import type { ITriggerFunctions, ITriggerResponse } from 'n8n-workflow';
+
+import { toNodeError } from '../../../shared/errors/nodeError';
+import { badInput, fail, type Failure, type Result } from '../../../shared/errors/failure';
+import { excerpt } from '../../../shared/text/json';
+import type { BridgeConnection } from '../../connection/connection';
+import { whyEnded } from '../../connection/failures';
+import type { BridgeSetup } from '../openBridge';
+import { receive, toItem, type ListenSettings, type IncomingFrame } from './incomingFrame';
+
+/** In the advice. */
+const EVENTS_SHOWN = 8;
+const EVENT_SHOWN_CHARS = 60;
+
+/** "Listen for test event": waits for the first frame that fits, or fails with what to check. */
+export function listenOnce(
+	context: ITriggerFunctions,
+	setup: BridgeSetup,
+	settings: ListenSettings,
+): ITriggerResponse {
+	const over = new AbortController();
+	let connection: BridgeConnection | undefined;
+
+	const firstFrame = async (): Promise<Result<IncomingFrame> | undefined> => {
+		const others = new Set<string>();
+		const noteOther = (what: string): void => {
+			if (others.size < EVENTS_SHOWN) others.add(what);
+		};
+		return await new Promise((resolve) => {
+			over.signal.addEventListener('abort', () => resolve(undefined), { once: true });
+			connection = setup.open({
+				onOpen: () => undefined,
+				onText: (text) => {
+					const received = receive(text, setup, settings);
+					if (received.ok && settings.filter.takes(received.value.frame)) resolve(received);
+					else noteOther(received.ok ? eventSeen(received.value) : `a frame that is ${received.failure}`);
+				},
+				onBinary: () => noteOther('a binary frame'),
+				onEnd: (end) => void whyEnded(end, setup).then((failure) => resolve(fail(failure))),
+			});
+			void setup.clock.sleep(settings.testTimeoutMs, over.signal).then(() => {
+				if (!over.signal.aborted) resolve(fail(nothingCame(settings, others)));
+			});
+		});
+	};
+
+	const stop = async (): Promise<void> => {
+		over.abort();
+		await connection?.close();
+	};
+	return {
+		manualTriggerFunction: async () => {
+			const outcome = await firstFrame();
+			await stop();
+			// Stopped by the operator: an empty answer ends n8n's wait and shows nothing.
+			if (!outcome) context.emit([]);
+			else if (outcome.ok) {
+				// "Execute step" runs the trigger alone: its own item would go out as the answer.
+				if (settings.reply) context.logger.info('Agent Bridge Trigger: a test in the editor sends no reply');
+				context.emit([[toItem(outcome.value)]]);
+			} else throw toNodeError(context.getNode(), outcome.failure);
+		},
+		closeFunction: stop,
+	};
+}
+
+function eventSeen({ event }: IncomingFrame): string {
+	return event === undefined ? 'a frame that names no event' : excerpt(event, EVENT_SHOWN_CHARS);
+}
+
+function nothingCame({ testTimeoutMs }: ListenSettings, others: ReadonlySet<string>): Failure {
+	const seconds = testTimeoutMs / 1000;
+	if (others.size > 0) {
+		const shown = [...others].join(', ');
+		return badInput(
+			`Frames came within ${seconds} seconds, but none of the listed events`,
+			`Received: ${shown}. Compare this with "Event Path" and "Events".`,
+		);
+	}
+	return {
+		kind: 'timedOut',
+		message: `The connection is open, but no frame came within ${seconds} seconds`,
+		advice:
+			"Send a message over this channel account while the test runs. Check in the platform's console that the account is bound to an agent, and that no other client, such as an active workflow, takes its frames. Some platforms expect a first frame or a heartbeat before they send.",
+	};
+}

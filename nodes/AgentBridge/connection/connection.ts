@@ -1,0 +1,51 @@
+import type { Clock } from '../../shared/run/clock';
+import { openSocket, type Connect, type Socket, type SocketEvents } from '../../shared/http/webSocket';
+
+export {
+	HANDSHAKE_DEADLINE_MS,
+	type Socket as BridgeConnection,
+	type SocketEnd as BridgeEnd,
+} from '../../shared/http/webSocket';
+
+export interface BridgeSettings {
+	readonly url: string;
+	/** The version of the bridge's protocol (§9), which the server has to choose; undefined to offer none. */
+	readonly protocol: string | undefined;
+	/** The `bearer.…` sub-protocol; undefined with in-frame authentication. */
+	readonly bearer?: string | undefined;
+	/** The frame that holds the token; absent with sub-protocol authentication. */
+	readonly authFrame?: string;
+	readonly heartbeat?: { readonly frame: string; readonly everyMs: number };
+	/** How long the connection may be quiet, ms; 0 = forever. */
+	readonly idleMs: number;
+}
+
+/** `onOpen` comes after the frame with the token. A binary frame is none of the bridge's. */
+export type BridgeEvents = Required<SocketEvents>;
+
+/** Opens one connection to the bridge (§4.7, §5.4). */
+export function openConnection(
+	{ url, protocol, bearer, authFrame, heartbeat, idleMs }: BridgeSettings,
+	events: BridgeEvents,
+	clock: Clock,
+	connect?: Connect,
+): Socket {
+	const beat = async (everyMs: number, frame: string): Promise<void> => {
+		do {
+			await clock.sleep(everyMs, socket.over);
+		} while (socket.send(frame));
+	};
+	const onOpen = (): void => {
+		if (authFrame !== undefined) socket.send(authFrame);
+		events.onOpen();
+		if (heartbeat) void beat(heartbeat.everyMs, heartbeat.frame);
+	};
+	const protocols = subprotocols({ protocol, bearer });
+	const socket = openSocket({ url, protocols, idleMs }, { ...events, onOpen }, clock, connect);
+	return socket;
+}
+
+/** What a handshake offers. */
+export function subprotocols({ protocol, bearer }: Pick<BridgeSettings, 'bearer' | 'protocol'>): string[] {
+	return [protocol, bearer].filter((one) => one !== undefined);
+}

@@ -1,0 +1,139 @@
+import type { Failure, FailureKind } from '../../shared/errors/failure';
+import type { Clock } from '../../shared/run/clock';
+import { excerpt } from '../../shared/text/json';
+import type { Redact } from '../../shared/text/redact';
+import { explainUnreached } from '../../shared/http/unreached';
+import {
+	HANDSHAKE_DEADLINE_MS,
+	type BridgeEnd,
+	type BridgeEvents,
+	type BridgeConnection,
+} from './connection';
+import type { Probe } from './probe';
+
+/** Whom the sentences are about; they show nothing of the address but the host. */
+export interface Whom {
+	readonly host: string;
+	readonly protocol: string | undefined;
+	/** Where the token goes: into the handshake, into the first frame, or nowhere. */
+	readonly tokenIn: 'frame' | 'handshake' | 'nothing';
+	readonly redact: Redact;
+}
+
+/** How to open connections to a bridge, and how to find out why one ended. */
+export interface Bridge {
+	readonly clock: Clock;
+	readonly whom: Whom;
+	readonly open: (events: BridgeEvents) => BridgeConnection;
+	/** Why n8n's guard allows no connection now, if so. Asked before each one: the host's address may change. */
+	readonly refusal: () => Promise<Failure | undefined>;
+	readonly probe: () => Promise<Probe>;
+}
+
+/**
+ * Close codes by which a server refuses the account. The bridge's own are not shown (§7.7); these are the usual
+ * ones: 1008 of RFC 6455, and HTTP's 401 and 403 in the range for applications.
+ */
+const REFUSAL_CODES: ReadonlySet<number> = new Set([1008, 4401, 4403]);
+const REFUSAL_STATUSES: ReadonlySet<number> = new Set([401, 403]);
+
+const TOKEN_ADVICE =
+	'The channel token may be mistyped, revoked or of another deployment. Copy it again from the channel account in the platform\'s console, and check "Authentication" in the node.';
+
+const NO_TOKEN_ADVICE =
+	'No token was sent: the Sub-Protocol in the credential is "-", and "Authentication" in the node puts no token into a frame. Enter the sub-protocol that the platform expects, or choose "In a Frame".';
+const TOKEN_LATER_ADVICE =
+	'The handshake holds no token: with this "Authentication" it comes in the first frame. Check the address in the credential, and whether the platform wants the token as a sub-protocol.';
+
+const HANDSHAKE_ADVICE: Readonly<Record<Whom['tokenIn'], string>> = {
+	frame: TOKEN_LATER_ADVICE,
+	handshake: TOKEN_ADVICE,
+	nothing: NO_TOKEN_ADVICE,
+};
+
+/** Like `explainEnd`, but asks by HTTP why a handshake failed: the native WebSocket does not say. */
+export async function whyEnded(
+	end: BridgeEnd,
+	{ whom, probe }: Pick<Bridge, 'whom' | 'probe'>,
+): Promise<Failure> {
+	return explainEnd(end, whom, end.cause === 'handshake' ? await probe() : undefined);
+}
+
+/** Why there is no connection. The kind `credential` means that trying again is no use: the account is refused. */
+export function explainEnd(end: BridgeEnd, whom: Whom, probe: Probe = { kind: 'nothing' }): Failure {
+	const { host, protocol = '' } = whom;
+	const ended = (kind: FailureKind, message: string, advice: string): Failure => ({
+		kind,
+		message,
+		advice,
+		details: { closeCode: end.code, cause: end.cause },
+	});
+	switch (end.cause) {
+		case 'protocol':
+			return ended(
+				'refused',
+				`${host} did not choose the sub-protocol ${protocol}`,
+				'The platform may use another version of the bridge protocol. Ask the platform provider which, and enter it as "Sub-Protocol" in the credential.',
+			);
+		case 'idle':
+			return ended(
+				'unreachable',
+				`Nothing came from ${host} within the idle timeout`,
+				'Set a heartbeat that the platform answers, or a longer idle timeout.',
+			);
+		case 'silent':
+			return ended(
+				'unreachable',
+				`${host} did not answer the WebSocket handshake within ${HANDSHAKE_DEADLINE_MS / 1000} seconds`,
+				'Check the WebSocket Base URL and Bridge Path in the credential, and that no proxy or firewall blocks WebSockets: n8n connects directly.',
+			);
+		// "ours" too: a refusal may arrive while we are already closing.
+		case 'closed':
+		case 'ours':
+			return explainClose(end, whom);
+		case 'handshake':
+			return explainHandshake(whom, probe);
+	}
+}
+
+function explainClose({ code, reason }: BridgeEnd, { host, redact, tokenIn }: Whom): Failure {
+	const said = reason && excerpt(redact(reason), 120);
+	const why = said && `: ${said}`;
+	const details = { closeCode: code, ...(said && { reason: said }) };
+	if (REFUSAL_CODES.has(code)) {
+		const message = `${host} refused the channel account (close code ${code}${why})`;
+		const advice = tokenIn === 'nothing' ? NO_TOKEN_ADVICE : TOKEN_ADVICE;
+		return { kind: 'credential', message, advice, details };
+	}
+	const how = code === 1006 ? 'The connection was lost' : `It was closed with code ${code}${why}`;
+	const advice =
+		'If this keeps happening, check whether another client uses the same channel account: some platforms allow only one connection.';
+	return { kind: 'unreachable', message: `The connection to ${host} ended. ${how}`, advice, details };
+}
+
+function explainHandshake({ host, protocol, tokenIn }: Whom, probe: Probe): Failure {
+	if (probe.kind === 'unreachable') {
+		const { message, advice } = explainUnreached(probe.code, host, 'ws');
+		return { kind: 'unreachable', message, advice: `${advice}.`, details: { networkCode: probe.code } };
+	}
+	if (probe.kind === 'nothing') {
+		return {
+			kind: 'unreachable',
+			message: `${host} did not accept the WebSocket connection and does not say why`,
+			advice: `Either the connection was lost, or the platform ${protocol === undefined ? 'expects a sub-protocol' : `does not choose the sub-protocol ${protocol}`}. Check the address and the "Sub-Protocol" in the credential.`,
+		};
+	}
+	const { status } = probe;
+	const details = { httpStatus: status };
+	if (REFUSAL_STATUSES.has(status)) {
+		const refused = tokenIn === 'handshake' ? 'the channel token' : 'the WebSocket connection';
+		const message = `${host} refused ${refused} (HTTP ${status})`;
+		return { kind: 'credential', message, advice: HANDSHAKE_ADVICE[tokenIn], details };
+	}
+	const message = `${host} did not accept the WebSocket connection (HTTP ${status})`;
+	const advice =
+		status >= 500 || status === 429
+			? 'The platform is not available at the moment. Try again later.'
+			: `Check the WebSocket Base URL, the Bridge Path and the Sub-Protocol (${protocol ?? 'none'}) in the credential.`;
+	return { kind: 'refused', message, advice, details };
+}

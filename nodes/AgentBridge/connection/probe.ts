@@ -1,0 +1,75 @@
+import type { IHttpRequestOptions } from 'n8n-workflow';
+
+import { within, type Clock } from '../../shared/run/clock';
+import { isJsonObject } from '../../shared/text/json';
+import { certificateWasRejected } from '../../shared/http/exchange';
+
+/** What a plain HTTP request finds after a failed handshake. */
+export type Probe =
+	| { readonly kind: 'status'; readonly status: number }
+	| { readonly kind: 'unreachable'; readonly code: string }
+	/** No answer: a bridge that accepts the upgrade gives none that an HTTP client can read. */
+	| { readonly kind: 'nothing' };
+
+export interface ProbeTarget {
+	readonly url: string;
+	/** The sub-protocols of the handshake, as they were offered. */
+	readonly protocols: readonly string[];
+}
+
+/** Only an HTTP client tells why a handshake is refused; it must not take long. */
+const PROBE_DEADLINE_MS = 3_000;
+/** Any 16 bytes; the answer to them is not checked, because no upgrade is wanted. */
+const HANDSHAKE_KEY = Buffer.from('flowtask-bridge!').toString('base64');
+
+type SendRequest = (options: IHttpRequestOptions) => Promise<unknown>;
+
+/** Repeats the handshake once as an HTTP request through n8n's helper, for its status. */
+export async function probeHandshake(
+	target: ProbeTarget,
+	request: SendRequest,
+	clock: Clock,
+): Promise<Probe> {
+	const options: IHttpRequestOptions = {
+		method: 'GET',
+		url: target.url.replace(/^ws/, 'http'),
+		headers: {
+			Connection: 'Upgrade',
+			Upgrade: 'websocket',
+			'Sec-WebSocket-Version': '13',
+			'Sec-WebSocket-Key': HANDSHAKE_KEY,
+			...(target.protocols.length > 0 && { 'Sec-WebSocket-Protocol': target.protocols.join(', ') }),
+		},
+		timeout: PROBE_DEADLINE_MS,
+		disableFollowRedirect: true,
+		ignoreHttpStatusErrors: true,
+		returnFullResponse: true,
+	};
+	const answer = request(options).then(readStatus, readError);
+	return await within(clock, PROBE_DEADLINE_MS, answer, { kind: 'nothing' as const });
+}
+
+function readStatus(response: unknown): Probe {
+	if (!isJsonObject(response) || typeof response.statusCode !== 'number') return { kind: 'nothing' };
+	const { statusCode: status } = response;
+	// The bridge accepts the upgrade now.
+	return status === 101 ? { kind: 'nothing' } : { kind: 'status', status };
+}
+
+/** Codes of the HTTP client and of Node's own errors begin with ERR_. */
+function isOfNetwork(code: string): boolean {
+	return certificateWasRejected(code) || /^E(?!RR_)[A-Z_]+$/.test(code);
+}
+
+/** Node's name of a network error, which n8n puts below its own error. */
+function readError(error: unknown): Probe {
+	for (let cause = error; typeof cause === 'object' && cause !== null;) {
+		if ('code' in cause && typeof cause.code === 'string' && isOfNetwork(cause.code)) {
+			// A connection that breaks says nothing about the bridge; one that cannot be made does.
+			const isCut = cause.code === 'ECONNRESET' || cause.code === 'ECONNABORTED';
+			return isCut ? { kind: 'nothing' } : { kind: 'unreachable', code: cause.code };
+		}
+		cause = 'cause' in cause ? cause.cause : undefined;
+	}
+	return { kind: 'nothing' };
+}

@@ -1,0 +1,226 @@
+import { fail, ok, type Failure, type Result } from '../../shared/errors/failure';
+import type { BridgeEnd, BridgeConnection } from './connection';
+import { explainEnd, whyEnded, type Bridge, type Whom } from './failures';
+import { belongs, isReply, isUncorrelated, readIncoming, type Frame, type ReplyRule } from '../frames/frames';
+
+/** What a request brought. */
+export interface FrameExchange {
+	readonly reply: Frame;
+	/** The frames that came before the reply and belong to the request. */
+	readonly collected: readonly Frame[];
+	/** How many more of these came than are kept. */
+	readonly notCollected: number;
+	/** Until the reply came, including the opening of a connection. */
+	readonly elapsedMs: number;
+}
+
+/** Frames kept per request, for its item or its error. A chatty platform must not fill the memory. */
+const MAX_COLLECTED = 200;
+/** Their text in a whole run: its items are held until it ends. */
+const MAX_COLLECTED_CHARS = 32_000_000;
+/** New connections per run, so a platform that closes each one at once does not keep the run going forever. */
+const MAX_CONNECTIONS = 1_000;
+/** The other side answers a close once it has received everything sent before; this is how long it may take. */
+const CLOSE_CONFIRM_MS = 15_000;
+
+const CANCELLED: Failure = { kind: 'cancelled', message: 'The execution was stopped', advice: '' };
+export const SENT_BUT =
+	'The frame was sent and may have been processed, so it was not sent again. Your workflow decides whether to send it again.';
+
+/** Frames that came while a request waited for its reply. */
+class CollectedFrames {
+	readonly collected: Frame[] = [];
+	/** Frames that belong to the request but were too many to keep. */
+	notCollected = 0;
+	/** Frames that belong to something else. */
+	others = 0;
+	unreadable = 0;
+	/** What the first unreadable one is; it follows "a frame that is". */
+	firstUnreadable = '';
+}
+
+interface Collector {
+	onText(text: string): void;
+	onFailure(failure: Failure): void;
+}
+
+/** The connection that the items of one account share in a run; the first item that needs it opens it. */
+export class RequestSession {
+	private readonly lost = new Map<number, Failure>();
+	private connection: BridgeConnection | undefined;
+	private connections = 0;
+	private collectedChars = 0;
+	private fatal: Failure | undefined;
+	private collector: Collector | undefined;
+
+	/** @param signal aborted when the execution is stopped */
+	constructor(
+		private readonly bridge: Bridge,
+		private readonly signal: AbortSignal,
+	) {}
+
+	/** Sends a frame. @returns the number of the connection that took it */
+	async send(text: string): Promise<Result<number>> {
+		return await this.transmit(text, () => undefined);
+	}
+
+	/** Sends a frame and collects others until one is the reply or the time is up. */
+	async request(text: string, rule: ReplyRule, timeoutMs: number): Promise<Result<FrameExchange>> {
+		const { clock, whom } = this.bridge;
+		const startedMs = clock.now();
+		const received = new CollectedFrames();
+		const over = new AbortController();
+		const { promise, resolve } = Promise.withResolvers<Result<Frame>>();
+		const sent = await this.transmit(text, () => {
+			this.collector = {
+				onText: (incoming) => {
+					const reply = this.collect(incoming, rule, received);
+					if (reply) resolve(ok(reply));
+				},
+				onFailure: (failure) => resolve(fail(failure)),
+			};
+			this.signal.addEventListener('abort', () => resolve(fail(CANCELLED)), { signal: over.signal });
+			void clock.sleep(timeoutMs, over.signal).then(() => resolve(fail(timedOut(timeoutMs, whom))));
+		});
+		if (!sent.ok) return sent;
+		const outcome = await promise;
+		this.collector = undefined;
+		over.abort();
+		const { collected, notCollected } = received;
+		if (outcome.ok) {
+			return ok({ reply: outcome.value, collected, notCollected, elapsedMs: clock.now() - startedMs });
+		}
+		if (outcome.failure.kind === 'timedOut' && isUncorrelated(rule)) await this.leave();
+		return fail(withReceived(outcome.failure, received));
+	}
+
+	/**
+	 * Closes the connection. @returns why connections ended other than by our closing, by number: what was sent over
+	 * them may not have arrived
+	 */
+	async close(): Promise<ReadonlyMap<number, Failure>> {
+		const number = this.connections;
+		const end = await this.connection?.close(undefined, this.signal.aborted ? undefined : CLOSE_CONFIRM_MS);
+		// 1000 and 1005 answer our own closing frame.
+		if (end && end.code !== 1000 && end.code !== 1005) {
+			this.lost.set(number, explainEnd(end, this.bridge.whom));
+		}
+		return this.lost;
+	}
+
+	/** @returns the reply, if the frame is the reply */
+	private collect(text: string, rule: ReplyRule, received: CollectedFrames): Frame | undefined {
+		const incoming = readIncoming(text, this.bridge.whom.redact);
+		if (!incoming.ok) {
+			if (received.unreadable++ === 0) received.firstUnreadable = incoming.failure;
+			return undefined;
+		}
+		const frame = incoming.value;
+		if (isReply(frame, rule)) return frame;
+		const { collected } = received;
+		if (!belongs(frame, rule)) {
+			received.others++;
+		} else if (collected.length >= MAX_COLLECTED || this.collectedChars + text.length > MAX_COLLECTED_CHARS) {
+			received.notCollected++;
+		} else {
+			this.collectedChars += text.length;
+			collected.push(frame);
+		}
+		return undefined;
+	}
+
+	/** @param onSent called at the very moment the frame is on its way, before anything can come back */
+	private async transmit(text: string, onSent: () => void): Promise<Result<number>> {
+		for (;;) {
+			if (this.signal.aborted) return fail(CANCELLED);
+			if (this.fatal) return fail(this.fatal);
+			const open = this.connection ? ok(this.connection) : await this.connect();
+			if (!open.ok) return open;
+			const number = this.connections;
+			if (open.value.send(text)) {
+				onSent();
+				return ok(number);
+			}
+			// The other side is closing. Nothing was sent, so a new connection may send it.
+			const end: BridgeEnd = { ...(await open.value.close()), cause: 'closed' };
+			if (this.connection === open.value) this.onEnd(number, end);
+			if (this.connections >= MAX_CONNECTIONS) this.fatal ??= explainEnd(end, this.bridge.whom);
+		}
+	}
+
+	private async connect(): Promise<Result<BridgeConnection>> {
+		// The guard was asked before the first connection.
+		const refused = this.connections > 0 ? await this.bridge.refusal() : undefined;
+		if (refused) return fail((this.fatal = refused));
+		return this.signal.aborted ? fail(CANCELLED) : await this.openNew();
+	}
+
+	private async openNew(): Promise<Result<BridgeConnection>> {
+		const number = ++this.connections;
+		let isOpen = false;
+		const { promise, resolve } = Promise.withResolvers<BridgeEnd | BridgeConnection>();
+		const opening = this.bridge.open({
+			onOpen: () => {
+				isOpen = true;
+				resolve(opening);
+			},
+			onText: (text) => this.collector?.onText(text),
+			onBinary: () => undefined,
+			onEnd: (end) => {
+				if (isOpen) this.onEnd(number, end);
+				else resolve(end);
+			},
+		});
+		this.signal.addEventListener('abort', () => void opening.close().then(resolve), { once: true });
+		const outcome = await promise;
+		if (this.signal.aborted) return fail(CANCELLED);
+		if (!('cause' in outcome)) return ok((this.connection = outcome));
+		// The following items do not try again: each would wait as long for the same answer.
+		this.fatal = await whyEnded(outcome, this.bridge);
+		return fail(this.fatal);
+	}
+
+	private onEnd(number: number, end: BridgeEnd): void {
+		const failure = explainEnd(end, this.bridge.whom);
+		this.connection = undefined;
+		this.lost.set(number, failure);
+		if (failure.kind === 'credential') this.fatal = failure;
+		this.collector?.onFailure(failure);
+	}
+
+	/** Nothing tells a late reply from the reply to the next frame, so the connection it would come over is closed. */
+	private async leave(): Promise<void> {
+		const left = this.connection;
+		this.connection = undefined;
+		await left?.close();
+	}
+}
+
+function timedOut(timeoutMs: number, { host }: Whom): Failure {
+	return {
+		kind: 'timedOut',
+		message: `No reply came from ${host} within ${timeoutMs / 1000} seconds`,
+		advice:
+			'Check "Reply Path" and "Reply Events" against the frames in the error\'s details, or allow more time.',
+	};
+}
+
+/** The error shows what came, so that one can see why nothing of it was taken for the reply. */
+function withReceived(failure: Failure, received: CollectedFrames): Failure {
+	const { collected, notCollected, others, unreadable, firstUnreadable } = received;
+	const isUnclear = failure.kind === 'unreachable';
+	const advice =
+		unreadable > 0 ? `${failure.advice} A frame came that is ${firstUnreadable}.`.trim() : failure.advice;
+	return {
+		...failure,
+		kind: isUnclear ? 'unclear' : failure.kind,
+		advice: isUnclear ? `${SENT_BUT} ${advice}` : advice,
+		details: {
+			...failure.details,
+			collected,
+			otherFrames: others,
+			...(notCollected > 0 && { notCollected }),
+			...(unreadable > 0 && { unreadableFrames: unreadable }),
+		},
+	};
+}

@@ -1,0 +1,137 @@
+import { sha256 } from '../../shared/text/sha256';
+import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
+import { isJsonObject, parseJson, type Json, type JsonObject } from '../../shared/text/json';
+import { pathSteps, readPath } from '../../shared/text/jsonPath';
+import { redactJson, type Redact } from '../../shared/text/redact';
+
+/** An opaque JSON object: the names of its fields are not shown (§6.2), so the operator sets paths to read it by. */
+export type Frame = JsonObject;
+
+/** No message is that large, and a few of them at once would fill the memory. */
+export const MAX_FRAME_CHARS = 16_000_000;
+
+/** Reads a frame that came, and hides the token in it: a platform may echo it. A failure follows "a frame that is". */
+export function readIncoming(text: string, { known }: Redact): Result<Frame, string> {
+	if (text.length > MAX_FRAME_CHARS) return fail('larger than 16 million characters');
+	const frame = parseJson(text);
+	if (isJsonObject(frame)) return ok(redactJson(frame, known));
+	return fail('not a JSON object, or is nested too deeply');
+}
+
+/** The text at a path, by which ids and event names are compared. */
+export function readName(frame: Frame, path: string): string | undefined {
+	const value = readPath(frame, path);
+	if (typeof value === 'string') return value === '' ? undefined : value;
+	return typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined;
+}
+
+/** A copy of the frame with `value` at a path; missing objects on the way are added. */
+export function withValueAt(frame: Frame, path: string, value: Json): Result<Frame> {
+	const changed = put(frame, pathSteps(path), value);
+	if (changed) return ok(changed);
+	return fail(
+		badInput(
+			`The frame has no place for an ID at "${path}"`,
+			'Enter a path of field names such as "id" or "data.id", or put the ID into the frame yourself.',
+		),
+	);
+}
+
+function put(frame: Frame, [step, ...rest]: readonly string[], value: Json): Frame | undefined {
+	if (step === undefined || step === '__proto__') return undefined;
+	if (rest.length === 0) return { ...frame, [step]: value };
+	const below = Object.hasOwn(frame, step) ? frame[step] : {};
+	const changed = isJsonObject(below) ? put(below, rest, value) : undefined;
+	return changed && { ...frame, [step]: changed };
+}
+
+/** Picks frames by the event they name. */
+export interface EventFilter {
+	eventOf(frame: Frame): string | undefined;
+	/** Whether the frame names one of the events; without a list every frame is taken. */
+	takes(frame: Frame): boolean;
+	/** Whether every frame is taken. */
+	readonly isOpen: boolean;
+}
+
+/** @param list event names, separated by commas or line breaks; empty: every frame */
+export function createEventFilter(eventPath: string, list: string): Result<EventFilter> {
+	const names = new Set(
+		list
+			.split(/[,\n]/)
+			.map((name) => name.trim())
+			.filter(Boolean),
+	);
+	if (names.size > 0 && pathSteps(eventPath).length === 0) {
+		return fail(
+			badInput(
+				'Events are listed, but "Event Path" is empty',
+				'Enter the path at which a frame names its event, e.g. type.',
+			),
+		);
+	}
+	const eventOf = (frame: Frame): string | undefined => readName(frame, eventPath);
+	return ok({
+		eventOf,
+		takes: (frame) => names.size === 0 || names.has(eventOf(frame) ?? ''),
+		isOpen: names.size === 0,
+	});
+}
+
+/** n8n stores a deduplication key in a column of 255 characters. */
+const LONGEST_ID_CHARS = 100;
+
+/** A platform's id as it may be kept: one that is too long is replaced by its SHA-256. */
+export function shortId(id: string): string {
+	return id.length <= LONGEST_ID_CHARS ? id : sha256(id, 'hex');
+}
+
+/** Remembers the newest ids, `limit` of them, so that memory stays bounded however long a trigger lives. */
+export class RecentIds {
+	private readonly ids = new Set<string>();
+
+	constructor(private readonly limit: number) {}
+
+	get size(): number {
+		return this.ids.size;
+	}
+
+	has(id: string): boolean {
+		return this.ids.has(shortId(id));
+	}
+
+	add(id: string): void {
+		// An id that comes again is among the newest again.
+		this.remove(id);
+		this.ids.add(shortId(id));
+		const [oldest] = this.ids;
+		if (this.ids.size > this.limit && oldest !== undefined) this.ids.delete(oldest);
+	}
+
+	remove(id: string): void {
+		this.ids.delete(shortId(id));
+	}
+}
+
+/** How the reply to a frame is recognised. */
+export interface ReplyRule {
+	/** Where a reply repeats the correlation value; empty if it does not. */
+	readonly replyPath: string;
+	/** What the sent frame has at its correlation path. */
+	readonly correlation: string | undefined;
+	readonly filter: EventFilter;
+}
+
+/** Whether nothing tells which frames belong to the sent one, so that any may. */
+export function isUncorrelated({ replyPath }: ReplyRule): boolean {
+	return pathSteps(replyPath).length === 0;
+}
+
+/** Whether a frame belongs to the request: it repeats its value, or frames are not correlated. */
+export function belongs(frame: Frame, rule: ReplyRule): boolean {
+	return isUncorrelated(rule) || readName(frame, rule.replyPath) === rule.correlation;
+}
+
+export function isReply(frame: Frame, rule: ReplyRule): boolean {
+	return belongs(frame, rule) && rule.filter.takes(frame);
+}

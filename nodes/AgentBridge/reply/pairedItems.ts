@@ -1,0 +1,94 @@
+import type { INodeExecutionData, IPairedItemData, IRunData, ISourceData, ITaskData } from 'n8n-workflow';
+
+/** Where an item stands in the data of an execution. */
+interface ItemPosition {
+	readonly node: string;
+	readonly run: number;
+	readonly output: number;
+	readonly item: number;
+}
+
+/** An item that the last node put out. */
+export interface LastItem {
+	readonly json: INodeExecutionData['json'];
+	/** The position of the trigger's item that it is paired with; absent if that is none, or several. */
+	readonly origin: number | undefined;
+}
+
+/** What the last run of a node put out, over all of its outputs, with the trigger's items that it comes from. */
+export function lastItems(runData: IRunData, lastNode: string, trigger: string): LastItem[] {
+	const run = (runData[lastNode]?.length ?? 0) - 1;
+	const outputs = taskAt(runData, lastNode, run)?.data?.main ?? [];
+	return outputs.flatMap((items, output) =>
+		(items ?? []).map(({ json }, item) => ({
+			json,
+			origin: originOf(runData, { node: lastNode, run, output, item }, trigger),
+		})),
+	);
+}
+
+/**
+ * Gives each item the frame that it replies to.
+ *
+ * An execution with one frame has one answer. With several, an item replies to the frame that it is paired with. Where
+ * n8n does not know that (a Code node that names no pairs, an aggregation), the position counts, but only if there is
+ * one item for each frame and no pair says otherwise.
+ * @returns the position of the frame for each item; `undefined`: it cannot be told
+ */
+export function assignFrames(
+	origins: ReadonlyArray<number | undefined>,
+	frameCount: number,
+): Array<number | undefined> {
+	if (frameCount === 1) return origins.map(() => 0);
+	const isByPosition =
+		origins.length === frameCount &&
+		origins.every((origin, position) => origin === undefined || origin === position);
+	return origins.map((origin, position) => origin ?? (isByPosition ? position : undefined));
+}
+
+/** Follows the pairs back to the trigger. A list instead of a recursion: a workflow with a loop has thousands of runs. */
+function originOf(runData: IRunData, from: ItemPosition, trigger: string): number | undefined {
+	const open: ItemPosition[] = [from];
+	const seen = new Set<string>();
+	let origin: number | undefined;
+	for (let position = open.pop(); position; position = open.pop()) {
+		if (position.node === trigger) {
+			if (origin !== undefined && origin !== position.item) return undefined;
+			origin = position.item;
+			continue;
+		}
+		const name = JSON.stringify(Object.values(position));
+		if (seen.has(name)) continue;
+		seen.add(name);
+		const before = positionsBefore(runData, position);
+		// One way that leads nowhere is enough: nobody knows where it would have led.
+		if (before.length === 0 || before.includes(undefined)) return undefined;
+		open.push(...before.filter((one) => one !== undefined));
+	}
+	return origin;
+}
+
+function positionsBefore(
+	runData: IRunData,
+	{ node, run, output, item }: ItemPosition,
+): Array<ItemPosition | undefined> {
+	const task = taskAt(runData, node, run);
+	const paired = task?.data?.main?.[output]?.[item]?.pairedItem;
+	if (task === undefined || paired === undefined) return [];
+	return (Array.isArray(paired) ? paired : [paired]).map((pair) => positionOf(task.source, pair));
+}
+
+function positionOf(
+	sources: ReadonlyArray<ISourceData | null>,
+	paired: IPairedItemData | number,
+): ItemPosition | undefined {
+	const { item, input = 0, sourceOverwrite } = typeof paired === 'number' ? { item: paired } : paired;
+	const source = sourceOverwrite ?? sources[input];
+	if (!source) return undefined;
+	const { previousNode, previousNodeRun = 0, previousNodeOutput = 0 } = source;
+	return { node: previousNode, run: previousNodeRun, output: previousNodeOutput, item };
+}
+
+function taskAt(runData: IRunData, node: string, run: number): ITaskData | undefined {
+	return Object.hasOwn(runData, node) ? runData[node]?.[run] : undefined;
+}

@@ -1,0 +1,178 @@
+import { randomUUID } from 'crypto';
+
+import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
+import { refuseLostDigits } from '../../shared/form/pastedJson';
+import { excerpt, isJsonObject, jsonText, parseJson, parseRounded, type Json } from '../../shared/text/json';
+import { pathSteps, readPath } from '../../shared/text/jsonPath';
+import { JsonTemplates, type Placeholder } from '../../shared/text/jsonTemplate';
+import { redactJson, type Redact } from '../../shared/text/redact';
+import { textOf } from '../../shared/text/textOf';
+import { MAX_FRAME_CHARS, readName, withValueAt, type Frame } from '../frames/frames';
+
+/** How the trigger makes a frame of what the workflow put out. */
+export interface ReplySettings {
+	readonly template: Json;
+	/** Where a frame that came holds the value that its reply repeats; empty: replies are not correlated. */
+	readonly correlationPath: string;
+	/** Where the reply repeats it. */
+	readonly replyPath: string;
+}
+
+/** The value by which the platform tells to what a frame replies. */
+export interface Correlation {
+	readonly value: string | number | boolean;
+	/** Whether `value` holds the digits of a number beyond 2^53, which is sent as the number that it was. */
+	readonly isLongNumber: boolean;
+}
+
+export const REPLY_TEMPLATE = '{"type": "message", "text": "$json.text"}';
+
+const TEMPLATES = new JsonTemplates({ hasPaths: true });
+const KNOWN_PLACEHOLDERS: ReadonlySet<string> = new Set(['json', 'frame']);
+/** Of the operator's texts and of numbers, in sentences. */
+const SHOWN_CHARS = 60;
+
+/** @param given the fields of the option "Reply" */
+export function readReplySettings(
+	given: Readonly<Record<string, unknown>>,
+	idPath: string,
+): Result<ReplySettings> {
+	const template = readTemplate(given.template ?? REPLY_TEMPLATE);
+	if (!template.ok) return template;
+	const replyPath = textOf(given.replyPath ?? 'reply_to').trim();
+	const correlationPath = textOf(given.correlationPath).trim() || idPath.trim();
+	if (pathSteps(replyPath).length === 0) {
+		return ok({ template: template.value, correlationPath: '', replyPath: '' });
+	}
+	if (pathSteps(correlationPath).length === 0) {
+		return fail(
+			badInput(
+				'The reply has a "Reply Correlation Path", but nothing says where a frame holds the value to repeat',
+				'Fill in "Correlation Path" in the option "Reply", or "ID Path". If your platform does not correlate frames, empty "Reply Correlation Path".',
+			),
+		);
+	}
+	// A placeholder may well stand for an object, in which the path goes on.
+	const example = TEMPLATES.fill(template.value, () => ({}));
+	if (isJsonObject(example) && withValueAt(example, replyPath, '').ok) {
+		return ok({ template: template.value, correlationPath, replyPath });
+	}
+	return fail(
+		badInput(
+			`The Reply Frame has no place for a value at "${excerpt(replyPath, SHOWN_CHARS)}"`,
+			'Enter a "Reply Correlation Path" of field names, such as "reply_to" or "data.reply_to".',
+		),
+	);
+}
+
+function readTemplate(entered: unknown): Result<Json> {
+	const template =
+		typeof entered === 'string' ? parseJson(entered) : (parseJson(jsonText(entered) ?? '') ?? '');
+	const isFrame = isJsonObject(template) ? Object.keys(template).length > 0 : isPlaceholder(template);
+	if (template === undefined || !isFrame) {
+		return fail(
+			badInput(
+				'The Reply Frame is not a JSON object',
+				`Enter the frame that your platform expects, with placeholders for the values of the last node's item, e.g. ${REPLY_TEMPLATE}`,
+			),
+		);
+	}
+	const lost = refuseLostDigits('Reply Frame', entered);
+	if (lost) return fail(lost);
+	const unknown = TEMPLATES.placeholdersIn(template).find(({ name }) => !KNOWN_PLACEHOLDERS.has(name));
+	if (!unknown) return ok(template);
+	return fail(
+		badInput(
+			`The Reply Frame has an unknown placeholder: ${excerpt(unknown.written, SHOWN_CHARS)}`,
+			"Use $json for the last node's item, $json.path for a value in it, or $frame.path for a value in the frame that came. Write $$ where you mean a dollar.",
+		),
+	);
+}
+
+/** A template such as "$json" makes the frame of the whole item. */
+function isPlaceholder(template: Json | undefined): boolean {
+	return typeof template === 'string' && TEMPLATES.placeholdersIn(template).length > 0;
+}
+
+/**
+ * What a reply to a frame will repeat.
+ * @param text the frame as it came: in `frame`, a number beyond 2^53 is a text already
+ */
+export function readCorrelation(text: string, frame: Frame, path: string): Correlation | undefined {
+	if (readName(frame, path) === undefined) return undefined;
+	const value = readPath(frame, path);
+	if (typeof value === 'number' || typeof value === 'boolean') return { value, isLongNumber: false };
+	if (typeof value !== 'string') return undefined;
+	const mayBeNumber = /^-?\d{16,}$/.test(value);
+	const isLongNumber = mayBeNumber && typeof readPath(parseRounded(text) ?? null, path) === 'number';
+	return { value, isLongNumber };
+}
+
+/** What a reply is made of. */
+export interface ReplyContent {
+	/** The last node's item. */
+	readonly item: unknown;
+	/** The frame that it replies to. */
+	readonly frame: Frame;
+	readonly correlation: Correlation | undefined;
+}
+
+/** Makes the text of a reply. A failure says why there is none, as a clause. */
+export function composeReply(
+	{ template, replyPath }: ReplySettings,
+	{ item, frame, correlation }: ReplyContent,
+	{ known }: Redact,
+): Result<string, string> {
+	const json = parseRounded(jsonText(item) ?? '');
+	if (json === undefined) return fail("the last node's item cannot be written as JSON");
+	const wanted = TEMPLATES.placeholdersIn(template).filter(({ name }) => name === 'json');
+	const lookup = ({ name, path }: Placeholder): Json | undefined => {
+		const from = name === 'json' ? json : frame;
+		return path === '' ? from : readPath(from, path);
+	};
+	if (wanted.length > 0 && wanted.every((placeholder) => lookup(placeholder) === undefined)) {
+		const names = excerpt(wanted.map(({ written }) => written).join(', '), SHOWN_CHARS);
+		return fail(`the last node's item has nothing at ${names}`);
+	}
+	const filled = TEMPLATES.fill(template, lookup);
+	if (!isJsonObject(filled)) return fail('what the Reply Frame makes of the item is not a JSON object');
+	const rounded = roundedIn(filled);
+	if (rounded !== undefined) {
+		return fail(`it contains the number ${rounded}, which n8n rounds; pass it on as text`);
+	}
+	return writeReply(redactJson(filled, known), replyPath, correlation);
+}
+
+function writeReply(
+	filled: Frame,
+	replyPath: string,
+	correlation: Correlation | undefined,
+): Result<string, string> {
+	if (replyPath === '') return checkText(jsonText(filled));
+	if (!correlation) return fail('the frame that came has nothing at the Correlation Path');
+	const { value, isLongNumber } = correlation;
+	// JSON.stringify cannot write such a number, so a text that stands nowhere else holds its place.
+	const holder = isLongNumber ? randomUUID() : value;
+	const correlated = withValueAt(filled, replyPath, holder);
+	if (!correlated.ok) return fail('it has no place at the Reply Correlation Path');
+	const text = jsonText(correlated.value);
+	return checkText(isLongNumber ? text?.replace(`"${holder}"`, () => String(value)) : text);
+}
+
+function checkText(text: string | undefined): Result<string, string> {
+	if (text === undefined) return fail('it cannot be written as JSON');
+	return text.length > MAX_FRAME_CHARS ? fail('it is larger than 16 million characters') : ok(text);
+}
+
+/** The first number of which nobody knows the last digits. */
+function roundedIn(value: Json): number | undefined {
+	if (typeof value === 'number') {
+		return Number.isInteger(value) && !Number.isSafeInteger(value) ? value : undefined;
+	}
+	if (typeof value !== 'object' || value === null) return undefined;
+	for (const inner of Object.values(value)) {
+		const rounded = roundedIn(inner);
+		if (rounded !== undefined) return rounded;
+	}
+	return undefined;
+}

@@ -1,0 +1,211 @@
+import { partsOf, textIn } from '../../shared/chat/contentParts';
+import { isJsonObject, objectsIn, type Json, type JsonObject } from '../../shared/text/json';
+import { FieldMerger, mergeUsage } from './mergeFields';
+import { ReasoningCollector } from './reasoning';
+import { splitAtLoneClosing, ThinkSplitter, type SplitText } from './thinkTags';
+import { MOST_TOOL_CALLS, ToolCallJoiner, type ToolCall } from './toolCalls';
+
+/** Token counts, as far as the platform sends them. */
+export interface ChatUsage {
+	readonly promptTokens?: number;
+	readonly completionTokens?: number;
+	readonly totalTokens?: number;
+	readonly reasoningTokens?: number;
+	readonly cachedTokens?: number;
+}
+
+/** A chat answer, streamed or not. */
+export interface ChatAnswer {
+	readonly id: string;
+	readonly model: string;
+	/** The answer itself, without reasoning. */
+	readonly content: string;
+	readonly reasoning: string;
+	/** `stop`, `length`, `tool_calls`, …; empty if the platform sent none. */
+	readonly finishReason: string;
+	readonly usage: ChatUsage;
+	readonly toolCalls: readonly ToolCall[];
+	/** An error that the platform sent after the answer was finished; usually empty. */
+	readonly laterError: string;
+	/** The answer in the interface's own shape (§4.5, non-streamed), with any fields that the platform adds. */
+	readonly raw: JsonObject;
+}
+
+/** What a chunk adds to the stream. */
+export type ChatPiece = SplitText;
+
+/** The finish reason of an answer that broke off at the model. */
+const FAILED = 'error';
+
+/** The same as for one event. */
+const MOST_CHARS = 32 * 1024 * 1024;
+
+/** The same in each chunk; the first non-empty one is taken. */
+const NAMES = ['id', 'model', 'created', 'system_fingerprint'] as const;
+const READ_IN_CHUNK: ReadonlySet<string> = new Set([...NAMES, 'object', 'choices', 'usage']);
+const READ_IN_CHOICE: ReadonlySet<string> = new Set(['index', 'delta', 'message', 'text', 'finish_reason']);
+const READ_IN_DELTA: ReadonlySet<string> = new Set([
+	...['role', 'content', 'reasoning_content', 'reasoning', 'thinking', 'tool_calls', 'function_call'],
+]);
+
+const NOTHING: ChatPiece = { content: '', reasoning: '' };
+
+/** Puts an answer together from the chunks of a stream, or from one whole response (§4.5). */
+export class AnswerBuilder {
+	private readonly reasoning = new ReasoningCollector();
+	private readonly splitter = new ThinkSplitter();
+	private readonly toolCalls = new ToolCallJoiner();
+	private readonly names: JsonObject = {};
+	private readonly usage: JsonObject = {};
+	private readonly ofChunk = new FieldMerger(READ_IN_CHUNK, false);
+	private readonly ofChoice = new FieldMerger(READ_IN_CHOICE, false);
+	private readonly ofDelta = new FieldMerger(READ_IN_DELTA, true);
+	private textSize = 0;
+	private content = '';
+	private refusal = '';
+	private finishReason = '';
+	private sawDelta = false;
+	/** The index of the choice that is the answer; undefined before the first one. */
+	private answering: Json | undefined;
+	private whole: JsonObject | undefined;
+
+	/** A chunk without choices or delta may still add, say, usage. */
+	add(chunk: JsonObject): ChatPiece {
+		for (const key of NAMES) {
+			const value = chunk[key] ?? '';
+			if (value !== '') this.names[key] ??= value;
+		}
+		this.ofChunk.add(chunk);
+		const choice = this.answeringChoice(chunk.choices);
+		for (const counts of usagesIn(chunk, choice)) mergeUsage(this.usage, counts);
+		if (!choice) return NOTHING;
+		this.ofChoice.add(choice);
+		if (isJsonObject(choice.message) && !this.sawDelta) this.whole = chunk;
+		return this.addChoice(choice);
+	}
+
+	/** Returns what was held back because it might have been the beginning of a think tag. */
+	end(): ChatPiece {
+		const { content, reasoning } = this.splitter.end();
+		this.content += content;
+		return { content, reasoning: this.reasoning.add('tags', reasoning) };
+	}
+
+	/** Whether the platform said that the answer is finished. */
+	get isFinished(): boolean {
+		return this.finishReason !== '' && !this.hasFailed;
+	}
+
+	/** Whether the platform said that an error ended the answer. */
+	get hasFailed(): boolean {
+		return this.finishReason === FAILED;
+	}
+
+	/** Characters of text, reasoning and tool calls: grows with each meaningful piece. */
+	get size(): number {
+		return this.textSize + this.reasoning.size + this.toolCalls.size;
+	}
+
+	/**
+	 * Why the answer is too large; empty if it is not.
+	 * @param moreChars of a chunk that is about to be added
+	 */
+	excessWith(moreChars: number): string {
+		if (this.toolCalls.isTooMany) return `it contains more than ${MOST_TOOL_CALLS} tool calls`;
+		return this.size + moreChars > MOST_CHARS ? `it contains more than ${MOST_CHARS} characters` : '';
+	}
+
+	answer(): ChatAnswer {
+		const { names, usage, finishReason } = this;
+		const thought = this.reasoning.text();
+		const lone = thought ? undefined : splitAtLoneClosing(this.content);
+		const { content, reasoning } = lone ?? { content: this.content || this.refusal, reasoning: thought };
+		const calls = this.toolCalls.raw();
+		const message: JsonObject = {
+			...this.ofDelta.fields,
+			role: 'assistant',
+			content,
+			...(reasoning && { reasoning_content: reasoning }),
+			...(calls.length > 0 && { tool_calls: calls }),
+		};
+		const choice = { ...this.ofChoice.fields, index: 0, message, finish_reason: finishReason || null };
+		const joined = { ...this.ofChunk.fields, ...names, object: 'chat.completion', choices: [choice], usage };
+		return {
+			id: nameIn(names.id),
+			model: nameIn(names.model),
+			content,
+			reasoning,
+			finishReason,
+			usage: readUsage(usage),
+			toolCalls: this.toolCalls.calls(),
+			laterError: '',
+			raw: this.whole ?? joined,
+		};
+	}
+
+	/** Of several choices, the first one to arrive is the answer. */
+	private answeringChoice(choices: Json | undefined): JsonObject | undefined {
+		const objects = objectsIn(choices);
+		if (!objects[0]) return undefined;
+		this.answering ??= objects[0].index ?? 0;
+		return objects.find(({ index }) => (index ?? this.answering) === this.answering);
+	}
+
+	private addChoice({ finish_reason: reason, delta, message, text }: JsonObject): ChatPiece {
+		// Some servers print the `null` of their language as text.
+		if (typeof reason === 'string' && reason !== 'null') this.finishReason = reason || this.finishReason;
+		if (isJsonObject(delta)) {
+			this.sawDelta ||= Object.keys(delta).length > 0;
+			this.ofDelta.add(delta);
+			return this.addMessage(delta);
+		}
+		// Some servers end a stream with the whole message, which repeats the deltas.
+		if (isJsonObject(message) && !this.sawDelta) return this.addMessage(message);
+		return typeof text === 'string' ? this.addMessage({ content: text }) : NOTHING;
+	}
+
+	private addMessage(message: JsonObject): ChatPiece {
+		const parts = partsOf(message.content);
+		const refused = textIn(message.refusal);
+		const split = this.splitter.push(parts.content);
+		const { reasoning } = this;
+		const news = [
+			reasoning.add('reasoning_content', textIn(message.reasoning_content)),
+			reasoning.add('reasoning', textIn(message.reasoning ?? message.thinking)),
+			reasoning.add('reasoning_details', textIn(message.reasoning_details)),
+			reasoning.add('parts', parts.reasoning),
+			reasoning.add('tags', split.reasoning),
+		];
+		this.textSize += parts.content.length + refused.length;
+		this.content += split.content;
+		this.refusal += refused;
+		// The older form of a tool call; servers that send both repeat themselves.
+		this.toolCalls.add(message.tool_calls ?? message.function_call);
+		return { content: split.content, reasoning: news.join('') };
+	}
+}
+
+/** An ID, which some servers send as a number. */
+function nameIn(value: Json | undefined): string {
+	return typeof value === 'number' ? String(value) : textIn(value);
+}
+
+/** Token counts of a chunk: in its own field, in a vendor's such as "x_groq", or in the choice. */
+function usagesIn(chunk: JsonObject, choice: JsonObject | undefined): JsonObject[] {
+	const vendors = Object.keys(chunk).filter((key) => key.startsWith('x_'));
+	const holders = [...vendors.map((key) => chunk[key]), choice, chunk].filter(isJsonObject);
+	return holders.map((holder) => holder.usage).filter(isJsonObject);
+}
+
+function readUsage(usage: JsonObject): ChatUsage {
+	const completion = isJsonObject(usage.completion_tokens_details) ? usage.completion_tokens_details : {};
+	const prompt = isJsonObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {};
+	const counts = {
+		promptTokens: usage.prompt_tokens ?? usage.input_tokens,
+		completionTokens: usage.completion_tokens ?? usage.output_tokens,
+		totalTokens: usage.total_tokens,
+		reasoningTokens: completion.reasoning_tokens ?? usage.reasoning_tokens,
+		cachedTokens: prompt.cached_tokens,
+	};
+	return Object.fromEntries(Object.entries(counts).filter(([, count]) => typeof count === 'number'));
+}

@@ -1,0 +1,213 @@
+import { fail, ok, type Failure, type Result } from '../../shared/errors/failure';
+import {
+	whyBroken,
+	type AnswerStreamParts,
+	type BrokenOff,
+	type EventMeaning,
+	type ReadAnswer,
+} from '../../shared/http/answerStream';
+import type { Outcome } from '../../shared/http/outcome';
+import { BodyEnded } from '../../shared/http/request';
+import type { StreamEvent } from '../../shared/http/sse';
+import { quote } from '../../shared/platform/failures';
+import { excerpt, isJsonObject, parseJson, type Json, type JsonObject } from '../../shared/text/json';
+import type { Redact } from '../../shared/text/redact';
+import { errorIn, errorInChoice, outcomeOfError, type ServiceError } from '../failures';
+import { AnswerBuilder, type ChatAnswer, type ChatPiece } from './answerBuilder';
+
+/** How long an answer may take, and who gets its pieces. */
+export interface AnswerTerms {
+	/** Called and awaited for each piece of the answer, in order. */
+	readonly onPiece: (piece: ChatPiece) => Promise<void>;
+	/** The idle timeout: before the answer begins, and between two pieces that say anything. */
+	readonly idleMs: number;
+	/** When the whole answer must be there, by the clock's `now()`. */
+	readonly endByMs: number;
+}
+
+export interface AnswerReaderParts extends Pick<AnswerStreamParts, 'clock'> {
+	readonly redact: Redact;
+}
+
+/** A whole answer, or one that broke off. Both are billed, so neither is requested again. */
+export type BilledAnswer = Result<ChatAnswer>;
+
+/** How many characters of a cut-off part go into the error. */
+const CUT_OFF_SHOWN = 2_000;
+
+/** Reads the events of one answer and decides its outcome. */
+export class AnswerReader {
+	private readonly builder = new AnswerBuilder();
+	/** Whether any chunk of an answer arrived, even a broken one. */
+	private started = false;
+	/** Whether any chunk arrived, even one without a choice. */
+	private spoke = false;
+	/** The server said that this is all. */
+	private closed = false;
+	private error: ServiceError | undefined;
+	/** The answer contains an error, so it failed, however it ended. */
+	private failed = false;
+	/** A chunk or body that is cut off, as far as it arrived. */
+	private gap: string | undefined;
+
+	constructor(
+		private readonly parts: AnswerReaderParts,
+		private readonly terms: AnswerTerms,
+	) {}
+
+	async take({ name, data, isWholeBody }: StreamEvent): Promise<EventMeaning> {
+		const text = data.trim();
+		if (text === '[DONE]') {
+			this.closed = true;
+			return 'closed';
+		}
+		const json = parseJson(text);
+		this.error = errorIn(json ?? null) ?? (name === 'error' ? errorEvent(json, text) : undefined);
+		if (this.error) return 'closed';
+		if (isJsonObject(json)) return await this.takeChunk(unwrapped(json), text.length, isWholeBody);
+		// Text between the chunks ("ping") means nothing; an unreadable chunk is a gap in an answer that is billed.
+		if (text.startsWith('{')) {
+			this.started = true;
+			this.gap ??= text;
+		}
+		return 'nothing';
+	}
+
+	private async takeChunk(chunk: JsonObject, chars: number, isWholeBody: boolean): Promise<EventMeaning> {
+		const { builder } = this;
+		const { size, isFinished } = builder;
+		this.started ||= Array.isArray(chunk.choices) && chunk.choices.some(isJsonObject);
+		this.spoke ||= 'choices' in chunk;
+		this.error = errorInChoice(chunk);
+		// An error after the finish reason does not make the answer fail.
+		this.failed ||= this.error !== undefined && !isFinished;
+		this.refuseExcess(chars);
+		await this.tell(builder.add(chunk));
+		this.refuseExcess(0);
+		if (isWholeBody) this.closed = this.spoke;
+		if (this.closed || this.error) return 'closed';
+		if (builder.isFinished || builder.hasFailed) return 'finished';
+		// Comments, empty chunks and blanks only keep the connection alive.
+		return builder.size > size ? 'progress' : 'nothing';
+	}
+
+	/** A whole body of the largest size is within the limit, so `chars` may count what is not text of the answer. */
+	private refuseExcess(chars: number): void {
+		const excess = this.builder.excessWith(chars);
+		if (!excess) return;
+		this.failed = true;
+		throw new BodyEnded('ERR_TOO_LARGE', excess);
+	}
+
+	private async tell(piece: ChatPiece): Promise<void> {
+		if (piece.content || piece.reasoning) await this.terms.onPiece(piece);
+	}
+
+	async outcome({ status, headers, broken }: ReadAnswer): Promise<Outcome<BilledAnswer>> {
+		const { parts, builder, error } = this;
+		const rest = builder.end();
+		if (!broken) await this.tell(rest);
+		const isEnded = (this.closed && !error) || builder.isFinished;
+		const isFailed = this.failed || builder.hasFailed;
+		if (this.started && isEnded && !isFailed && this.gap === undefined) {
+			const laterError = error ? quote(parts.redact, error.text) : '';
+			return { kind: 'answered', data: ok({ ...builder.answer(), laterError }) };
+		}
+		if (this.started) return failed(this.brokeOff(broken));
+		if (error) return outcomeOfError(error, status);
+		if (broken?.isTimeout) return failed(timedOut(parts, this.terms, this.partial()));
+		if (broken) return { kind: 'unclear', code: broken.code, text: broken.reason };
+		if (this.spoke) return failed(this.noChoice());
+		const isPage = /html/i.test(headers['content-type'] ?? '');
+		const text = isPage ? 'a web page instead of an answer' : 'an answer without content';
+		return { kind: 'unclear', status, text };
+	}
+
+	/** The interface did answer, so a second answer would be the same, and billed as well. */
+	private noChoice(): Failure {
+		return {
+			kind: 'unclear',
+			message: 'The platform ended its answer without giving one: "choices" is empty',
+			advice:
+				'The question was not sent again, because it may be billed. A content filter may be the reason: check the messages, or choose another model.',
+			details: this.partial(),
+		};
+	}
+
+	private brokeOff(broken: BrokenOff | undefined): Failure {
+		const { builder, gap, parts } = this;
+		const { content, reasoning } = builder.answer();
+		const length = content.length + reasoning.length;
+		const isIdle = broken?.code === 'ETIMEDOUT' && !builder.hasFailed;
+		return {
+			kind: isIdle || broken?.code === 'ERR_TOO_LATE' ? 'timedOut' : 'unclear',
+			message: `The answer broke off after ${length} characters: ${this.why(broken)}`,
+			advice: `${isIdle ? 'Raise "Idle Timeout" in the node\'s options if the model needs longer pauses. ' : ''}What had arrived is in the error's details. The question was not sent again, because what was generated is billed.`,
+			details: {
+				...this.partial(),
+				...(gap !== undefined && { cutOff: excerpt(parts.redact(gap), CUT_OFF_SHOWN) }),
+			},
+		};
+	}
+
+	private why(broken: BrokenOff | undefined): string {
+		const { builder, error, gap } = this;
+		const { redact } = this.parts;
+		if (error) return `the platform said: ${quote(redact, error.text)}`;
+		if (builder.hasFailed) return 'the platform ended it with the finish reason "error", and said no more';
+		const isGap = !broken && gap !== undefined;
+		return isGap
+			? 'a part of it is cut off, is not JSON, or is nested too deeply'
+			: whyBroken(broken, redact);
+	}
+
+	/** The part of a broken answer that arrived. It goes into the error because it is paid for. */
+	private partial(): JsonObject {
+		const { content, reasoning, finishReason, id, model, usage } = this.builder.answer();
+		const { known } = this.parts.redact;
+		const counts: Json = { ...usage };
+		return {
+			content: known(content),
+			reasoning: known(reasoning),
+			...(finishReason && { finishReason: known(finishReason) }),
+			...(id && { id: known(id) }),
+			...(model && { model: known(model) }),
+			...(Object.keys(counts).length > 0 && { usage: counts }),
+		};
+	}
+}
+
+/** What an event named "error" says: an error of its own shape, or words. */
+function errorEvent(json: Json | undefined, text: string): ServiceError {
+	return errorIn({ error: json ?? text }) ?? { text, status: undefined };
+}
+
+/** Some gateways put the answer into the envelope of the other interfaces (§7.1). */
+function unwrapped(json: JsonObject): JsonObject {
+	return !('choices' in json) && isJsonObject(json.data) && 'choices' in json.data ? json.data : json;
+}
+
+/** A failure that is not asked for again. */
+export function failed(failure: Failure): Outcome<BilledAnswer> {
+	return { kind: 'answered', data: fail(failure) };
+}
+
+export function timedOut(
+	{ clock }: AnswerReaderParts,
+	{ idleMs, endByMs }: AnswerTerms,
+	details: JsonObject = {},
+): Failure {
+	const kind = 'timedOut';
+	if (clock.now() >= endByMs) {
+		const message = 'The answer did not arrive before the timeout';
+		const advice = 'Raise "Timeout" in the node\'s options, or set it to 0 for none.';
+		return { kind, message, advice, details };
+	}
+	return {
+		kind,
+		message: `No answer began within ${Math.round(idleMs / 1000)} seconds`,
+		advice:
+			'Raise "Idle Timeout" in the node\'s options if the model needs more time to think. The question was not sent again, because it may still be answered and billed.',
+		details,
+	};
+}

@@ -1,0 +1,49 @@
+/** Where a model's reasoning can be (§2.6); servers use one or several of these. */
+export type ReasoningSource = 'reasoning_content' | 'reasoning' | 'reasoning_details' | 'parts' | 'tags';
+
+/** Collects the reasoning of one answer from all sources. */
+export class ReasoningCollector {
+	private readonly texts = new Map<ReasoningSource, string>();
+	private isCumulative = false;
+	/** In characters. */
+	size = 0;
+
+	/** @returns what is new to someone who follows the stream */
+	add(source: ReasoningSource, text: string): string {
+		if (!text) return '';
+		const known = this.texts.get(source) ?? '';
+		const news = source === 'reasoning_details' ? this.newsIn(known, text) : text;
+		this.texts.set(source, known + news);
+		this.size += news.length;
+		// The stream shows only one source, because the others usually repeat it.
+		const [leading] = this.texts.keys();
+		return source === leading ? news : '';
+	}
+
+	/** The whole reasoning; what came from several sources is kept once. */
+	text(): string {
+		return distinct([...this.texts.values()]).join('\n\n');
+	}
+
+	/** The shape of `reasoning_details` is not documented (§2.6), and some servers repeat everything before it. */
+	private newsIn(known: string, text: string): string {
+		if (this.isCumulative && text === known) return '';
+		if (known === '' || text.length <= known.length || !text.startsWith(known)) return text;
+		this.isCumulative = true;
+		return text.slice(known.length);
+	}
+}
+
+/** Leaves out blank texts, and those that another one contains. */
+function distinct(texts: readonly string[]): string[] {
+	const letters = texts.map((text) => text.replace(/\s+/g, ''));
+	return texts
+		.filter((_, index) => {
+			const own = letters[index] ?? '';
+			const isContained = letters.some(
+				(other, at) => at !== index && other.includes(own) && (other.length > own.length || at < index),
+			);
+			return own !== '' && !isContained;
+		})
+		.map((text) => text.trim());
+}

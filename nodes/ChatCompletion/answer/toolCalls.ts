@@ -1,0 +1,128 @@
+import { isJsonObject, jsonText, parseJson, type Json, type JsonObject } from '../../shared/text/json';
+import { createBracketCount, type BracketCount } from '../json/jsonInText';
+
+/** A tool call that the model asks for. */
+export interface ToolCall {
+	readonly id: string;
+	readonly name: string;
+	/** Parsed if they are JSON, else text. */
+	readonly arguments: Json;
+}
+
+/** The part of a delta that matters. */
+interface CallPiece {
+	readonly index: number | undefined;
+	readonly id: string;
+	readonly name: string;
+	readonly text: string;
+}
+
+interface OpenCall extends CallPiece {
+	id: string;
+	name: string;
+	text: string;
+	/** Updated with each piece, because reading the whole text each time would take quadratic time. */
+	brackets: BracketCount;
+}
+
+/** No real answer has so many; what comes after the first call beyond them is dropped. */
+export const MOST_TOOL_CALLS = 1_000;
+
+/**
+ * Joins tool calls that come in pieces. Servers differ in how they assign a piece to a call: by `index`, which may
+ * begin at any number; by `id`, which may come once, always or be empty; or not at all.
+ */
+export class ToolCallJoiner {
+	private readonly open: OpenCall[] = [];
+	/** The newest call of each index, and the first call of each ID. */
+	private readonly byIndex = new Map<number, OpenCall>();
+	private readonly byId = new Map<string, OpenCall>();
+	/** Characters of IDs, names and arguments. */
+	size = 0;
+
+	/** Whether there were more calls than are read. */
+	get isTooMany(): boolean {
+		return this.open.length > MOST_TOOL_CALLS;
+	}
+
+	add(deltas: Json | undefined): void {
+		for (const delta of Array.isArray(deltas) ? deltas : [deltas]) {
+			if (this.isTooMany) return;
+			const piece = isJsonObject(delta) ? pieceIn(delta) : undefined;
+			if (piece && (piece.id || piece.name || piece.text)) this.addPiece(piece);
+		}
+	}
+
+	calls(): ToolCall[] {
+		return this.open.map(({ id, name, text }) => {
+			const parsed = text ? parseJson(text) : {};
+			return { id, name, arguments: parsed === undefined ? text : parsed };
+		});
+	}
+
+	/** In the shape of the interface, with arguments as text. */
+	raw(): JsonObject[] {
+		return this.open.map(({ id, name, text }) => ({
+			id,
+			type: 'function',
+			function: { name, arguments: text },
+		}));
+	}
+
+	private addPiece(piece: CallPiece): void {
+		const { id, name, text } = piece;
+		const call = this.callOf(piece);
+		this.size += id.length + name.length + text.length;
+		call.id ||= id;
+		if (id && !this.byId.has(id)) this.byId.set(id, call);
+		if (name !== call.name) call.name += name;
+		// Some servers open a call with empty arguments and send the real ones afterwards.
+		if (isEmptyObject(call.text) && text.trimStart().startsWith('{')) {
+			call.text = '';
+			call.brackets = createBracketCount();
+		}
+		call.text += text;
+		for (const char of text) call.brackets.take(char);
+	}
+
+	private callOf(piece: CallPiece): OpenCall {
+		const { index, id, name } = piece;
+		const last = this.open.at(-1);
+		let same = last;
+		if (index !== undefined) same = this.byIndex.get(index);
+		else if (id) same = this.byId.get(id);
+		if (same && !beginsAnother(same, piece)) return same;
+		// A piece that belongs to no known call continues the last one.
+		if (!same && last && !id && !name) return last;
+		const call: OpenCall = { index, id: '', name: '', text: '', brackets: createBracketCount() };
+		this.open.push(call);
+		if (index !== undefined) this.byIndex.set(index, call);
+		return call;
+	}
+}
+
+function pieceIn(delta: JsonObject): CallPiece {
+	const inner = isJsonObject(delta.function) ? delta.function : delta;
+	const given = inner.arguments ?? '';
+	return {
+		index: typeof delta.index === 'number' ? delta.index : undefined,
+		id: typeof delta.id === 'string' ? delta.id : '',
+		name: typeof inner.name === 'string' ? inner.name : '',
+		text: typeof given === 'string' ? given : (jsonText(given) ?? ''),
+	};
+}
+
+/** Whether a piece that seems to belong to `call` actually begins a new one. */
+function beginsAnother(call: OpenCall, { index, id, name, text }: CallPiece): boolean {
+	if (id && call.id && id !== call.id) return true;
+	if (!name || !call.name || (id && id === call.id)) return false;
+	// Without an ID, the name decides, unless the server repeats it with every piece or sends it in pieces.
+	const isComplete = call.brackets.closed === 1 && call.brackets.depth === 0;
+	if (index === undefined && !id) return name !== call.name || isComplete;
+	return isComplete && (name !== call.name || text.trim() !== '') && !isEmptyObject(call.text);
+}
+
+/** Long text is not checked, because trimming it for each piece would take too long. */
+function isEmptyObject(text: string): boolean {
+	return text.length < 100 && text.trim() === '{}';
+}

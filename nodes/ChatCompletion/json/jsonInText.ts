@@ -1,0 +1,101 @@
+import { fail, ok, type Result } from '../../shared/errors/failure';
+import { isTextTooDeep, parseJson, type Json } from '../../shared/text/json';
+
+export interface FoundValue {
+	readonly value: Json;
+	/** The text that it was read from. */
+	readonly source: string;
+	/** Whether the text holds nothing else. */
+	readonly isWhole: boolean;
+}
+
+export const BROKEN = 'it is JSON that breaks off or is malformed';
+/** Prose may hold many references such as "[1]", but each is parsed and checked. */
+const MOST_PIECES = 1_000;
+
+/** Looks like a JSON object, or a list of strings or other JSON: "{name}" and "[see below]" are prose. */
+const MEANT_AS_JSON = /^\{[^]*[":]|^\[\s*[{["]/;
+
+/**
+ * Finds the JSON in an answer: the whole text, with or without a fence around it, or else all outermost brackets.
+ * Nothing within those counts: the inner parts of a cut-off answer are complete and would pass for the answer. Each
+ * character is read once.
+ *
+ * @returns a clause ("it is …") if some of the JSON is incomplete or malformed, because the rest may then not be the
+ * answer
+ */
+export function jsonInText(text: string): Result<FoundValue[], string> {
+	for (const source of [text, ...fenced(text)]) {
+		const value = parseJson(source);
+		if (value !== undefined) return ok([{ value, source, isWhole: true }]);
+	}
+	const sources = outermostBrackets(text);
+	if (!sources) return fail(BROKEN);
+	if (sources.length > MOST_PIECES) return fail('it contains more brackets than an answer could');
+	const values: FoundValue[] = [];
+	for (const source of sources) {
+		const value = parseJson(source);
+		if (value !== undefined) values.push({ value, source, isWhole: false });
+		else if (MEANT_AS_JSON.test(source)) {
+			return fail(isTextTooDeep(source) ? 'it is nested too deeply' : BROKEN);
+		}
+	}
+	return ok(values);
+}
+
+/** The text without the fence around it, closed or not; nothing if it has none. */
+function fenced(text: string): string[] {
+	const trimmed = text.trim();
+	const opening = /^```[a-zA-Z]*/.exec(trimmed)?.[0];
+	if (opening === undefined) return [];
+	return [trimmed.slice(opening.length, trimmed.endsWith('```') ? -'```'.length : undefined)];
+}
+
+/** @returns `undefined` if a bracket is never closed, or never opened */
+function outermostBrackets(text: string): string[] | undefined {
+	const sources: string[] = [];
+	const brackets = createBracketCount();
+	let start = 0;
+	for (let at = 0; at < text.length && sources.length <= MOST_PIECES; at++) {
+		const outermost = brackets.take(text.charAt(at));
+		if (outermost === 'opens') start = at;
+		else if (outermost === 'closes') sources.push(text.slice(start, at + 1));
+		else if (outermost === 'strays') return undefined;
+	}
+	return brackets.depth === 0 ? sources : undefined;
+}
+
+/** Follows the brackets of text that contains JSON, one character at a time. */
+export interface BracketCount {
+	/** @returns what the character does to the outermost brackets: `strays` closes what was never opened */
+	take(char: string): 'opens' | 'closes' | 'strays' | undefined;
+	readonly depth: number;
+	/** How many outermost objects and lists are complete. */
+	readonly closed: number;
+}
+
+/** Brackets within JSON strings do not count, and a string can only begin within brackets. */
+export function createBracketCount(): BracketCount {
+	const count = { depth: 0, closed: 0 };
+	let isInText = false;
+	let isEscaped = false;
+	return Object.assign(count, {
+		take: (char: string) => {
+			if (isEscaped) isEscaped = false;
+			else if (isInText) {
+				if (char === '\\') isEscaped = true;
+				else if (char === '"') isInText = false;
+			} else if (char === '"') isInText = count.depth > 0;
+			else if (char === '{' || char === '[') {
+				if (++count.depth === 1) return 'opens';
+			} else if (char === '}' || char === ']') {
+				count.depth--;
+				if (count.depth < 0) return 'strays';
+				if (count.depth > 0) return undefined;
+				count.closed++;
+				return 'closes';
+			}
+			return undefined;
+		},
+	} as const);
+}

@@ -1,0 +1,177 @@
+import { Validator } from 'jsonschema';
+
+import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
+import { lostDigitsIn } from '../../shared/form/pastedJson';
+import {
+	excerpt,
+	isJsonObject,
+	isTooDeep,
+	jsonText,
+	parseRounded,
+	type Json,
+	type JsonObject,
+} from '../../shared/text/json';
+import { BROKEN, jsonInText, type FoundValue } from './jsonInText';
+
+/** What the answer must be. */
+export type AnswerFormat =
+	| { readonly kind: 'text' }
+	| { readonly kind: 'jsonObject' }
+	| {
+			readonly kind: 'jsonSchema';
+			readonly name: string;
+			readonly schema: JsonObject;
+			/** Strict if absent; strict schemas allow less (§4.5). */
+			readonly strict?: false;
+	  };
+
+/** An answer may break a schema in more places than anyone reads. */
+const PROBLEMS_SHOWN = 3;
+
+/** The library needs a base address to follow a reference such as "#/$defs/title". Nothing is loaded from it. */
+const SCHEMA_BASE = 'https://schema.invalid/answer';
+
+/** The `response_format` of a request; nothing for plain text. */
+export function responseFormat(format: AnswerFormat): JsonObject {
+	if (format.kind === 'text') return {};
+	if (format.kind === 'jsonObject') return { response_format: { type: 'json_object' } };
+	const { name, schema, strict = true } = format;
+	return { response_format: { type: 'json_schema', json_schema: { name, schema, strict } } };
+}
+
+/** Reads the operator's schema, alone or in the wrapping that the chat interface uses. */
+export function readSchema(value: unknown): Result<AnswerFormat> {
+	const parsed = typeof value === 'string' ? parseRounded(value) : value;
+	if (!isJsonObject(parsed) || Object.keys(parsed).length === 0) {
+		return failInput(
+			'"JSON Schema" contains no schema',
+			'Enter an object such as { "type": "object", "properties": { "title": { "type": "string" } } }.',
+		);
+	}
+	const wrapping = isJsonObject(parsed.json_schema) ? parsed.json_schema : parsed;
+	const schema = isJsonObject(wrapping.schema) ? wrapping.schema : wrapping;
+	const refusal = refuseSchema('"JSON Schema"', schema) ?? refuseRoundedBound('"JSON Schema"', value);
+	if (refusal) return fail(refusal);
+	const given = typeof wrapping.name === 'string' ? wrapping.name : '';
+	const name = given.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'answer';
+	const isLoose = wrapping !== schema && wrapping.strict === false;
+	return ok({ kind: 'jsonSchema', name, schema, ...(isLoose && { strict: false }) });
+}
+
+/** Why a schema cannot be used, if so. @param name what the message calls it */
+export function refuseSchema(name: string, schema: JsonObject): Failure | undefined {
+	if (isTooDeep(schema)) return badInput(`${name} is nested too deeply`, 'Enter a schema with fewer levels.');
+	const [missing] = missingReferences(schema, schema);
+	if (missing === undefined) return undefined;
+	return badInput(
+		`${name} refers to "${excerpt(missing, 80)}", which is not in it`,
+		'Correct the "$ref", or add what it refers to, e.g. under "$defs".',
+	);
+}
+
+/** Refuses a schema with an integer beyond 2^53, e.g. as a bound: it would be sent as another number. */
+export function refuseRoundedBound(name: string, value: unknown): Failure | undefined {
+	const lost = lostDigitsIn(value);
+	if (lost === undefined) return undefined;
+	return badInput(
+		`${name} contains the number ${excerpt(lost, 40)}, which would lose digits`,
+		`Enter a number up to ${Number.MAX_SAFE_INTEGER}, or leave the bound out.`,
+	);
+}
+
+/**
+ * Reads an answer as the requested JSON: models put fences around it, or a sentence before it. If several different
+ * values fit, none is taken, because one of them may be an old record that the model quotes.
+ *
+ * @param isCut the answer reached the token limit. It must then be JSON as a whole, because JSON in a part of it may
+ *   not be the answer.
+ * @returns or a clause that says why it is not: "it is …"
+ */
+export function parseAnswer(text: string, format: AnswerFormat, isCut = false): Result<Json, string> {
+	const found = jsonInText(text);
+	if (!found.ok) return found;
+	const values = isCut ? found.value.filter(isSurelyWhole) : found.value;
+	const checked = values.map((one) => ({ ...one, problem: problemOf(one, format, text) }));
+	const fitting = new Map(
+		checked.filter(({ problem }) => problem === '').map(({ value }) => [jsonText(value), value]),
+	);
+	if (fitting.size > 1) {
+		return fail(
+			`it contains ${fitting.size} different pieces of JSON that would do, so it is not clear which one is the answer`,
+		);
+	}
+	for (const fits of fitting.values()) return ok(fits);
+	if (isCut && found.value.length > 0) return fail('it was cut off');
+	const [longest] = checked.sort((left, right) => right.source.length - left.source.length);
+	return fail(longest?.problem ?? describeText(text));
+}
+
+/** Whether nothing can be missing even if the text ends too early; a number may have had more digits. */
+function isSurelyWhole({ value, isWhole }: FoundValue): boolean {
+	return isWhole && typeof value !== 'number';
+}
+
+/** Why a value is not what was asked for; empty if it is. */
+function problemOf({ value, source }: FoundValue, format: AnswerFormat, text: string): string {
+	if (format.kind !== 'jsonSchema') {
+		if (isJsonObject(value)) return '';
+		return Array.isArray(value) ? 'it is a list instead of a JSON object' : describeText(text);
+	}
+	// Checked with rounded numbers: `value` holds the digits of a very long integer as text.
+	const problems = violations(parseRounded(source) ?? value, format.schema);
+	if (problems.length === 0) return '';
+	const shown = problems.slice(0, PROBLEMS_SHOWN).join('; ');
+	const more = problems.length - PROBLEMS_SHOWN;
+	return `it does not fit the schema: ${shown}${more > 0 ? ` and ${more} more` : ''}`;
+}
+
+/** Keywords whose values are data, in which a "$ref" refers to nothing. */
+const DATA_KEYWORDS: ReadonlySet<string> = new Set(['const', 'default', 'enum', 'example', 'examples']);
+
+/** Broken references within the schema; the library would notice only after an answer is paid for. */
+function missingReferences(value: Json, root: JsonObject): string[] {
+	if (typeof value !== 'object' || value === null) return [];
+	return Object.entries<Json>(value).flatMap(([key, inner]) => {
+		if (DATA_KEYWORDS.has(key)) return [];
+		const isPointer = key === '$ref' && typeof inner === 'string' && inner.startsWith('#/');
+		return isPointer && !leadsSomewhere(inner, root) ? [inner] : missingReferences(inner, root);
+	});
+}
+
+function leadsSomewhere(pointer: string, root: JsonObject): boolean {
+	let at: Json | undefined = root;
+	for (const step of decoded(pointer).slice(2).split('/')) {
+		const key = step.replaceAll('~1', '/').replaceAll('~0', '~');
+		if (typeof at !== 'object' || at === null || !Object.hasOwn(at, key)) return false;
+		at = Array.isArray(at) ? at[Number(key)] : at[key];
+	}
+	return true;
+}
+
+function decoded(pointer: string): string {
+	try {
+		return decodeURIComponent(pointer);
+	} catch {
+		return pointer;
+	}
+}
+
+function describeText(text: string): string {
+	if (!text.trim()) return 'it is empty';
+	const opens = /^\s*(?:```\w*\s*)?[{[]/.test(text);
+	return opens ? BROKEN : `it is text: "${excerpt(text, 80)}"`;
+}
+
+function violations(value: Json, schema: JsonObject): string[] {
+	try {
+		const options = { nestedErrors: true, base: SCHEMA_BASE };
+		const { errors } = new Validator().validate(value, { ...schema }, options);
+		return errors.map(({ property, message }) =>
+			excerpt(`${property.replace(/^instance\.?/, '') || 'the answer'} ${message}`, 160),
+		);
+	} catch (error) {
+		// The library throws if the schema itself is wrong.
+		const said = error instanceof Error ? error.message : 'it cannot be read';
+		return [`the schema itself has a mistake: ${excerpt(said, 160)}`];
+	}
+}

@@ -1,0 +1,70 @@
+import { readExtraBody } from '../../shared/form/extraBody';
+import { ok, type Result } from '../../shared/errors/failure';
+import type { Json, JsonObject } from '../../shared/text/json';
+import { reasoningFields, type ReasoningWish } from '../../shared/chat/reasoning';
+import { responseFormat, type AnswerFormat } from '../json/schema';
+
+/** What one item asks the model. */
+export interface ChatQuestion {
+	readonly messages: readonly Json[];
+	readonly reasoning: ReasoningWish;
+	readonly stream: boolean;
+	/** Whether token counts are asked for at the end of a stream. */
+	readonly includeUsage: boolean;
+	readonly format: AnswerFormat;
+	/** With the interface's names; undefined ones are not sent. */
+	readonly sampling: SamplingFields;
+	/** `tools` and `tool_choice`, if the form sets them. */
+	readonly tools?: JsonObject;
+	/** More fields of the body, as the operator wrote them. */
+	readonly extraBody: unknown;
+}
+
+export interface SamplingFields {
+	readonly temperature?: number;
+	readonly top_p?: number;
+	readonly max_tokens?: number;
+	readonly frequency_penalty?: number;
+	readonly presence_penalty?: number;
+	readonly seed?: number;
+	readonly stop?: string[];
+}
+
+/** Fields that the node alone decides, and where the operator sets them. */
+const RESERVED: ReadonlyMap<string, string> = new Map([
+	['model', 'the field "Model"'],
+	['messages', 'the field "Messages"'],
+	['stream', 'the field "Stream"'],
+]);
+
+/** The body of `POST /maas/v1/chat/completions` (§4.5), or why it cannot be made. */
+export function chatBody(question: ChatQuestion): Result<JsonObject> {
+	const { messages, stream, includeUsage, format, sampling } = question;
+	const reasoning = reasoningFields(question.reasoning);
+	if (!reasoning.ok) return reasoning;
+	const body: JsonObject = {
+		model: question.reasoning.model,
+		messages: [...messages],
+		stream,
+		...(stream && includeUsage && { stream_options: { include_usage: true } }),
+		...reasoning.value,
+		...responseFormat(format),
+		...definedFields(sampling),
+		...question.tools,
+	};
+	const extra = readExtraBody(
+		question.extraBody,
+		'{ "top_k": 20 }',
+		(name) =>
+			RESERVED.get(name) ?? (Object.hasOwn(body, name) ? 'a field or an option of this node' : undefined),
+	);
+	return extra.ok ? ok({ ...body, ...extra.value }) : extra;
+}
+
+function definedFields(sampling: SamplingFields): JsonObject {
+	const fields: JsonObject = {};
+	for (const [key, value] of Object.entries(sampling) as [string, Json | undefined][]) {
+		if (value !== undefined) fields[key] = value;
+	}
+	return fields;
+}

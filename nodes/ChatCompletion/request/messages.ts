@@ -1,0 +1,147 @@
+import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
+import { refuseLostDigits } from '../../shared/form/pastedJson';
+import {
+	excerpt,
+	isJsonObject,
+	jsonText,
+	parseJson,
+	whyNotJson,
+	type Json,
+	type JsonObject,
+} from '../../shared/text/json';
+import { whyUnpaired, type ToolResult } from './toolMessages';
+
+/** An image of a message, ready to be sent. */
+export interface ImagePart {
+	/** A web address, or a `data:` URL that holds the image. */
+	readonly url: string;
+	/** How closely the model looks; if empty, the model decides. */
+	readonly detail: string;
+}
+
+/** A message as the form gives it. */
+export interface MessageRow {
+	readonly role: string;
+	/** `null` if an expression gave nothing: a mistake, unlike text that is empty on purpose. */
+	readonly content: string | null;
+	readonly images: readonly ImagePart[];
+	/** The calls that an assistant made, in the interface's shape. */
+	readonly toolCalls?: readonly JsonObject[];
+	/** What a row of the role `tool` is sent as: a message for each. */
+	readonly results?: readonly ToolResult[];
+}
+
+const ROLES: ReadonlySet<string> = new Set(['system', 'developer', 'user', 'assistant', 'tool', 'function']);
+
+/** Roles that tell the model how to behave, but ask nothing. */
+const INSTRUCTING: ReadonlySet<string> = new Set(['system', 'developer']);
+
+/** Messages of the form (§4.5); rows whose text is empty for this item are left out. */
+export function messagesFromRows(rows: readonly MessageRow[]): Result<Json[]> {
+	const missing = rows.findIndex(({ content }) => content === null);
+	if (missing >= 0) return fail(noText(missing, rows[missing]?.role ?? ''));
+	const filled = rows.filter(isFilled);
+	if (filled.length === 0) {
+		return failInput(
+			rows.length === 0 ? 'There is no message' : 'All messages are empty',
+			'Add a message and enter its text. In a chat, use {{ $json.chatInput }} as an expression.',
+		);
+	}
+	const wrong = rows.findIndex(({ role }) => !ROLES.has(role));
+	if (wrong >= 0) return fail(noMessages(`Message ${wrong + 1} ${badRole(rows[wrong]?.role)}`));
+	// Otherwise the model would be paid for inventing something, and the item would look done.
+	if (filled.every(({ role }) => INSTRUCTING.has(role))) return fail(noQuestion(rows));
+	const messages = filled.flatMap(messagesOf);
+	const unpaired = whyUnpaired(messages);
+	return unpaired ? failInput(unpaired, PAIRING) : ok(messages);
+}
+
+const PAIRING =
+	'An assistant row with "Tool Calls" is followed by a Tool row for each of its calls, whose "Call ID" is the id of the call. Nothing was sent for this item.';
+
+function isFilled({ content, images, toolCalls = [], results = [] }: MessageRow): boolean {
+	return Boolean(content?.trim()) || images.length + toolCalls.length + results.length > 0;
+}
+
+function noText(index: number, role: string): Failure {
+	return badInput(
+		`Message ${index + 1} (${excerpt(role, 40)}) has no text: its expression gave nothing for this item`,
+		"Check the expression in its content. If the text is optional, {{ $json.text ?? '' }} leaves the message out.",
+	);
+}
+
+function noQuestion(rows: readonly MessageRow[]): Failure {
+	const empty = rows.findIndex(({ role }) => !INSTRUCTING.has(role));
+	const row = rows[empty];
+	return badInput(
+		row
+			? `Nothing is asked: message ${empty + 1} (${excerpt(row.role, 40)}) is empty for this item, so only the system message is left`
+			: 'Nothing is asked: there is only a system message',
+		'Add a message with the role User and enter its text, or check the expression in it.',
+	);
+}
+
+function messagesOf(row: MessageRow): JsonObject[] {
+	const { role, toolCalls = [], results = [] } = row;
+	if (role === 'tool') {
+		return results.map(({ callId, content }) => ({ role, tool_call_id: callId, content }));
+	}
+	return [{ ...messageOf(row), ...(toolCalls.length > 0 && { tool_calls: [...toolCalls] }) }];
+}
+
+function messageOf({ role, content, images }: MessageRow): JsonObject {
+	if (images.length === 0) return { role, content };
+	const imageParts = images.map(({ url, detail }): JsonObject => ({
+		type: 'image_url',
+		image_url: { url, ...(detail && { detail }) },
+	}));
+	return { role, content: content?.trim() ? [{ type: 'text', text: content }, ...imageParts] : imageParts };
+}
+
+/**
+ * Messages that the operator wrote as JSON: a list, a single message, or a whole request body with `messages`.
+ * Other fields of a message are kept, such as the reasoning of earlier turns.
+ */
+export function messagesFromJson(value: unknown): Result<Json[]> {
+	const parsed = typeof value === 'string' ? parseJson(value) : value;
+	if (parsed === undefined) {
+		const why = typeof value === 'string' ? `: ${whyNotJson(value)}` : '';
+		return fail(noMessages(`"Messages" cannot be read as JSON${why}`));
+	}
+	const unwrapped = isJsonObject(parsed) && 'messages' in parsed ? parsed.messages : parsed;
+	const list: unknown = isJsonObject(unwrapped) ? [unwrapped] : unwrapped;
+	if (!Array.isArray(list)) return fail(noMessages('"Messages" is not a list of messages'));
+	if (list.length === 0) return fail(noMessages('"Messages" is an empty list'));
+	for (const [index, message] of list.entries()) {
+		const problem = whyNoMessage(message);
+		if (problem) return fail(noMessages(`Message ${index + 1} ${problem}`));
+	}
+	const rounded = refuseLostDigits('Messages', value);
+	if (rounded) return fail(rounded);
+	// An expression may give a value that cannot be sent, e.g. one that contains itself.
+	return jsonText(list) === undefined
+		? fail(noMessages('"Messages" cannot be written as JSON'))
+		: ok(list.filter(isJsonObject));
+}
+
+function noMessages(message: string): Failure {
+	return badInput(
+		message,
+		'Messages are a list such as [{ "role": "system", "content": "Be brief." }, { "role": "user", "content": "Hello" }].',
+	);
+}
+
+function whyNoMessage(message: unknown): string {
+	if (!isJsonObject(message)) return 'is not an object with "role" and "content"';
+	const { role, content } = message;
+	if (typeof role !== 'string' || !ROLES.has(role)) return badRole(role);
+	if (typeof content === 'string' || Array.isArray(content)) return '';
+	const speaksByTools = Array.isArray(message.tool_calls) || isJsonObject(message.function_call);
+	if ((content === undefined || content === null) && speaksByTools) return '';
+	return 'has no "content": it must be text, or a list of parts';
+}
+
+function badRole(role: unknown): string {
+	const shown = typeof role === 'string' ? ` "${excerpt(role, 40)}"` : '';
+	return `has ${shown ? `the role${shown}` : 'no "role"'}: it must be one of ${[...ROLES].join(', ')}`;
+}

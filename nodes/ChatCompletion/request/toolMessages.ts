@@ -1,0 +1,83 @@
+import { fail, ok, type Result } from '../../shared/errors/failure';
+import { lostDigitsIn } from '../../shared/form/pastedJson';
+import { excerpt, isJsonObject, jsonText, parseJson, type JsonObject } from '../../shared/text/json';
+import { textOrNumber } from '../../shared/text/textOf';
+
+/** What a tool gave for one of the model's calls. */
+export interface ToolResult {
+	readonly callId: string;
+	readonly content: string;
+}
+
+const ID_CHARS = 80;
+
+/**
+ * The tool calls of an earlier answer, as this node puts them out (`toolCalls`) or as the interface has them.
+ * @returns the calls in the interface's shape, or a clause that says what is wrong
+ */
+export function readToolCalls(value: unknown): Result<JsonObject[], string> {
+	if ((value ?? '') === '') return ok([]);
+	const parsed = typeof value === 'string' ? parseJson(value) : value;
+	const list: unknown = isJsonObject(parsed) ? [parsed] : parsed;
+	if (!Array.isArray(list)) return fail('is not a list of tool calls');
+	const lost = lostDigitsIn(value);
+	if (lost !== undefined)
+		return fail(`contains the number ${excerpt(lost, ID_CHARS)}, which would lose digits`);
+	const calls: JsonObject[] = [];
+	for (const [index, one] of list.entries()) {
+		const inner: unknown = isJsonObject(one) && isJsonObject(one.function) ? one.function : one;
+		if (!isJsonObject(one) || !isJsonObject(inner) || typeof inner.name !== 'string' || !inner.name) {
+			return fail(`has no tool's name in call ${index + 1}`);
+		}
+		const id = textOrNumber(one.id);
+		if (!id) return fail(`has no "id" in call ${index + 1}, so that no result can belong to it`);
+		const { name, arguments: given = {} } = inner;
+		const text = typeof given === 'string' ? given : (jsonText(given) ?? '{}');
+		calls.push({ id, type: 'function', function: { name, arguments: text } });
+	}
+	return ok(calls);
+}
+
+/**
+ * The results of a row: one, or as many as there are IDs if an expression gives a list of them. A row with neither ID
+ * nor result is left out.
+ */
+export function readToolResults(callId: unknown, content: unknown): Result<ToolResult[], string> {
+	const isList = Array.isArray(callId);
+	const ids: unknown[] = isList ? callId : [callId];
+	const contents: unknown[] = isList && Array.isArray(content) ? content : [content];
+	if (!isList && !textOrNumber(callId)) {
+		return (content ?? '') === '' ? ok([]) : fail('has no "Call ID"');
+	}
+	if (ids.length !== contents.length)
+		return fail(`has ${ids.length} call IDs, but ${contents.length} results`);
+	const results: ToolResult[] = [];
+	for (const [index, id] of ids.entries()) {
+		const text = textOrNumber(id);
+		if (!text) return fail(`has an empty "Call ID" in place ${index + 1}`);
+		const given = contents[index] ?? undefined;
+		if (given === undefined) return fail(`has no result for the call "${excerpt(text, ID_CHARS)}"`);
+		results.push({ callId: text, content: typeof given === 'string' ? given : (jsonText(given) ?? '') });
+	}
+	return ok(results);
+}
+
+/**
+ * Why calls and results do not belong together, as a sentence without its full stop; empty if they do. The interface
+ * takes a result only after its call, and nothing else before all calls have theirs.
+ */
+export function whyUnpaired(messages: readonly JsonObject[]): string {
+	let open = new Set<string>();
+	for (const { role, tool_calls: calls, tool_call_id: id } of messages) {
+		if (role === 'tool') {
+			const callId = textOrNumber(id);
+			if (open.delete(callId)) continue;
+			return `A tool message answers the call "${excerpt(callId, ID_CHARS)}", which no assistant message before it made, or which has a result already`;
+		}
+		if (open.size > 0) break;
+		const made = Array.isArray(calls) ? calls.filter(isJsonObject) : [];
+		open = new Set(made.map((call) => textOrNumber(call.id)));
+	}
+	const [missing] = open;
+	return missing === undefined ? '' : `The tool call "${excerpt(missing, ID_CHARS)}" has no result after it`;
+}

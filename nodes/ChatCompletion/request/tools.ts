@@ -1,0 +1,92 @@
+import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
+import { excerpt, isJsonObject, parseRounded, type JsonObject } from '../../shared/text/json';
+import { refuseRoundedBound, refuseSchema } from '../json/schema';
+
+/** A tool that the model may call, as the form gives it. */
+export interface ToolRow {
+	readonly name: string;
+	readonly description: string;
+	/** A JSON schema: an object, or its text. */
+	readonly parameters: unknown;
+}
+
+/** What the model does with the tools; `auto` leaves it to the model. */
+export type ToolChoice = 'auto' | 'none' | 'required' | 'tool';
+
+const NAME_CHARS = 80;
+
+/**
+ * The `tools` and `tool_choice` of a request, which is OpenAI-compatible (§1.5).
+ * @param wanted the name of the tool that must be called, if the choice is `tool`
+ */
+export function toolFields(rows: readonly ToolRow[], choice: ToolChoice, wanted: string): Result<JsonObject> {
+	if (rows.length === 0) return choice === 'auto' ? ok({}) : fail(noTools());
+	const tools: JsonObject[] = [];
+	const names = new Set<string>();
+	for (const [index, row] of rows.entries()) {
+		const tool = `Tool ${index + 1}`;
+		if (!row.name) return failInput(`${tool} has no name`, 'Enter a name such as get_order.');
+		if (names.has(row.name)) {
+			const message = `${tool} has the same name as another tool: "${excerpt(row.name, NAME_CHARS)}"`;
+			return failInput(message, 'Give each tool a name of its own: the model calls it by that.');
+		}
+		names.add(row.name);
+		const parameters = readParameters(row.parameters, `${tool} ("${excerpt(row.name, NAME_CHARS)}")`);
+		if (!parameters.ok) return parameters;
+		const { name, description } = row;
+		tools.push({
+			type: 'function',
+			function: { name, ...(description && { description }), parameters: parameters.value },
+		});
+	}
+	if (choice === 'auto') return ok({ tools });
+	if (choice !== 'tool') return ok({ tools, tool_choice: choice });
+	if (!names.has(wanted)) return fail(noSuchTool(wanted, [...names]));
+	return ok({ tools, tool_choice: { type: 'function', function: { name: wanted } } });
+}
+
+function noTools(): Failure {
+	return badInput(
+		'"Tool Choice" is set, but the node has no tools',
+		'Add a tool under "Tools", or remove the option. If "Extra Body" has the tools, it takes "tool_choice", too.',
+	);
+}
+
+function noSuchTool(wanted: string, names: readonly string[]): Failure {
+	const message = wanted
+		? `"Tool to Call" is "${excerpt(wanted, NAME_CHARS)}", which is not a tool of this node`
+		: '"Tool to Call" is empty';
+	return badInput(message, `Enter the name of one of the tools: ${excerpt(names.join(', '), 400)}.`);
+}
+
+/** Arguments are always an object, so a schema of anything else, or a whole tool pasted there, is a mistake. */
+function readParameters(value: unknown, tool: string): Result<JsonObject> {
+	const given = typeof value === 'string' ? value.trim() : value;
+	const entered = (given ?? '') === '' ? {} : given;
+	const parsed = typeof entered === 'string' ? parseRounded(entered) : entered;
+	const advice =
+		'Enter an object such as { "type": "object", "properties": { "order_id": { "type": "string" } } }, or {} for a tool without parameters.';
+	if (!isJsonObject(parsed)) return failInput(`${tool}: "Parameters" is not a JSON object`, advice);
+	const { type = 'object', ...rest } = parsed;
+	if (type !== 'object') {
+		return failInput(`${tool}: "Parameters" is not the JSON schema of an object`, advice);
+	}
+	const isSchema =
+		Object.keys(rest).length === 0 || Object.keys(rest).some((key) => SCHEMA_KEYWORDS.has(key));
+	if (!isSchema) {
+		return failInput(
+			`${tool}: "Parameters" is not a JSON schema: it has ${excerpt(Object.keys(rest).join(', '), 120)}`,
+			advice,
+		);
+	}
+	const refusal =
+		refuseSchema(`${tool}: "Parameters"`, parsed) ?? refuseRoundedBound(`${tool}: "Parameters"`, value);
+	// Some servers insist on both.
+	return refusal ? fail(refusal) : ok({ ...parsed, type, properties: parsed.properties ?? {} });
+}
+
+/** One of them is in every schema that says anything about an object. */
+const SCHEMA_KEYWORDS: ReadonlySet<string> = new Set([
+	...['properties', 'additionalProperties', 'patternProperties', 'required'],
+	...['$ref', 'allOf', 'anyOf', 'oneOf'],
+]);

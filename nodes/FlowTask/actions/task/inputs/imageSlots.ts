@@ -1,0 +1,91 @@
+import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
+
+import { fail, failInput, ok, type Result } from '../../../../shared/errors/failure';
+import { refuseMissingFile } from '../../../../shared/files/inputFile';
+import { refuseRounded } from '../../../../shared/form/pastedJson';
+import { excerpt, objectsIn } from '../../../../shared/text/json';
+import { isWebAddress } from '../../../../shared/text/webAddress';
+import type { ImageInput } from '../../../tasks/submit';
+import { imageAtUrl, imageInField, type ImageSource } from '../../imageSource';
+import type { NodeRun } from '../../run';
+import { chosenText, enteredText } from '../../enteredText';
+
+export interface ImageSlots {
+	readonly images: readonly ImageInput[];
+	/** Images that need no upload. An ID from the platform is sent unchecked: a list in the view may be older. */
+	readonly imageIds: readonly ImageIdInput[];
+}
+
+type ImageIdInput = Pick<ImageInput, 'nodeId' | 'parameter'> & { readonly imageId: string };
+
+/** Reads "Input Images". Nothing is fetched or uploaded yet. */
+export function readImageSlots(
+	context: IExecuteFunctions,
+	itemIndex: number,
+	run: NodeRun,
+): Result<ImageSlots> {
+	const images: ImageInput[] = [];
+	const imageIds: ImageIdInput[] = [];
+	const rows = objectsIn(context.getNodeParameter('imageSlots.slot', itemIndex, []));
+	for (const [index, row] of rows.entries()) {
+		const name = `Image ${index + 1} of "Input Images"`;
+		const nodeId = chosenText(row.nodeId);
+		const input = { nodeId, parameter: enteredText(row.parameter) || 'image' };
+		if (!nodeId)
+			return failInput(`${name} has no node`, 'Choose the node that loads the image, or enter its ID.');
+		if (row.source === 'imageId') {
+			const imageId = readImageId(row, name);
+			if (!imageId.ok) return imageId;
+			imageIds.push({ ...input, imageId: imageId.value });
+			continue;
+		}
+		const source =
+			row.source === 'url'
+				? readUrl(context, row, name, itemIndex, run)
+				: readField(context, row, itemIndex, run);
+		if (!source.ok) return source;
+		images.push({ ...input, ...source.value });
+	}
+	return ok({ images, imageIds });
+}
+
+function readImageId(row: IDataObject, name: string): Result<string> {
+	const rounded = refuseRounded('Image ID', row.imageId);
+	if (rounded) return fail(rounded);
+	const imageId = enteredText(row.imageId);
+	if (imageId) return ok(imageId);
+	return failInput(`${name} has no image ID`, 'Upload the image first, or choose another source.');
+}
+
+function readUrl(
+	context: IExecuteFunctions,
+	row: IDataObject,
+	name: string,
+	itemIndex: number,
+	run: NodeRun,
+): Result<ImageSource> {
+	const url = enteredText(row.url);
+	if (!isWebAddress(url)) {
+		return failInput(
+			`${name} has ${url ? `"${excerpt(url, 60)}" as its URL, which is not a web address` : 'no URL'}`,
+			'Enter a URL that starts with http:// or https://.',
+		);
+	}
+	return ok(imageAtUrl(context, itemIndex, url, run));
+}
+
+/** A missing file is reported before anything is sent for any item. */
+function readField(
+	context: IExecuteFunctions,
+	row: IDataObject,
+	itemIndex: number,
+	run: NodeRun,
+): Result<ImageSource> {
+	const field = row.binaryField === undefined ? 'data' : enteredText(row.binaryField);
+	try {
+		context.helpers.assertBinaryData(itemIndex, field);
+	} catch {
+		return refuseMissingFile(context, itemIndex, field);
+	}
+	return ok(imageInField(context, itemIndex, field, run));
+}

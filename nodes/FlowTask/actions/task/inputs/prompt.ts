@@ -1,0 +1,80 @@
+import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
+
+import { fail, failInput, ok, type Result } from '../../../../shared/errors/failure';
+import { excerpt, objectsIn } from '../../../../shared/text/json';
+import { enteredText } from '../../enteredText';
+import {
+	promptFromFields,
+	type OverrideField,
+	type OverrideType,
+	type Prompt,
+} from '../../../workflow/prompt';
+import {
+	promptFromForm,
+	refuseMissingRows,
+	withRowTitles,
+	type FormRows,
+} from '../../../workflow/promptForm';
+import { promptFromJson } from '../../../workflow/promptJson';
+
+const OVERRIDE_TYPES: readonly OverrideType[] = ['auto', 'string', 'number', 'boolean', 'json'];
+
+/** Reads which inputs an item changes, in each of the ways to enter them. */
+export function readPrompt(context: IExecuteFunctions, itemIndex: number): Result<Prompt> {
+	const mode: unknown = context.getNodeParameter('overridesMode', itemIndex, 'form');
+	if (mode === 'json') return readJson(context, itemIndex);
+	if (mode !== 'fields') return readForm(context, itemIndex);
+	return promptFromFields(
+		objectsIn(context.getNodeParameter('overrideFields.override', itemIndex, [])).map(readRow),
+	);
+}
+
+/** An empty field changes nothing, but an expression that gives nothing is a mistake. */
+function readJson(context: IExecuteFunctions, itemIndex: number): Result<Prompt> {
+	const value: unknown = context.getNodeParameter('prompt', itemIndex, {});
+	const entered: unknown = context.getNodeParameter('prompt', itemIndex, '', { rawExpressions: true });
+	const isBlank = typeof value === 'string' && !value.trim();
+	if (isBlank && typeof entered === 'string' && entered.startsWith('=')) {
+		return failInput(
+			'"Prompt (JSON)" is empty (its expression gave nothing)',
+			'Correct the expression; for an item that changes nothing, let it give {}. Nothing was submitted for this item.',
+		);
+	}
+	return promptFromJson(value, enteredText(context.getNodeParameter('workflowId', itemIndex, '')));
+}
+
+function readForm(context: IExecuteFunctions, itemIndex: number): Result<Prompt> {
+	const name = 'overrides.value';
+	const rows: FormRows = {
+		entered: context.getNodeParameter(name, itemIndex, {}, { rawExpressions: true }),
+		given: context.getNodeParameter(name, itemIndex, {}, { skipValidation: true }),
+		schema: context.getNodeParameter('overrides.schema', itemIndex, [], { rawExpressions: true }),
+	};
+	// The editor keeps a form without rows as null, which n8n cannot look through.
+	if (rows.entered === null) return ok({});
+	const missing = refuseMissingRows(rows);
+	if (missing) return fail(missing);
+	try {
+		// n8n converts the rows' values to their types, and throws if it cannot.
+		return promptFromForm(context.getNodeParameter(name, itemIndex, {}), rows.entered);
+	} catch (error) {
+		const reason = error instanceof Error ? error.message : 'a row contains a value of another type';
+		const more =
+			error instanceof Error && 'description' in error && typeof error.description === 'string'
+				? `: ${error.description}`
+				: '';
+		return failInput(
+			`"Inputs to Change" cannot be sent: ${excerpt(withRowTitles(reason + more, rows), 400)}`,
+			'Correct the value of this row. Nothing was submitted for this item.',
+		);
+	}
+}
+
+function readRow(row: IDataObject): OverrideField {
+	return {
+		nodeId: enteredText(row.nodeId),
+		parameter: enteredText(row.parameter),
+		value: 'value' in row ? row.value : '',
+		valueType: OVERRIDE_TYPES.find((type) => type === row.valueType) ?? 'auto',
+	};
+}

@@ -1,0 +1,112 @@
+import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
+
+import { failRun } from '../../../shared/errors/nodeError';
+import type { Failure, Result } from '../../../shared/errors/failure';
+import { showHint } from '../../../shared/run/deliver';
+import { overBudget } from '../../../shared/run/frame';
+import { outcome, runTasks, type EngineSettings, type TaskJob, type TaskOutcome } from '../../tasks/engine';
+import { allOf, type ObservedJob } from '../../tasks/observer';
+import { explainWatchEnd } from '../../tasks/failures';
+import { emptyTexts } from '../../workflow/checks';
+import { deliver, type DeliveredTask } from '../deliver';
+import { openProgress } from '../progress';
+import { openRecorder } from '../openRecorder';
+import { inNodeRun, type NodeRun } from '../run';
+import type { PreparedTask, PrepareItem } from './inputs/readTask';
+
+/**
+ * Runs the tasks of all items in one engine and delivers them. Nothing is sent before every item was read.
+ *
+ * @param leastMs the shortest time for the run, whatever the timeout in the options
+ */
+export async function runItems(
+	context: IExecuteFunctions,
+	goal: EngineSettings['goal'],
+	prepareItem: PrepareItem,
+	leastMs?: number,
+): Promise<INodeExecutionData[][]> {
+	return await inNodeRun(context, async (run) => await runTasksOf(context, run, goal, prepareItem), leastMs);
+}
+
+/** The same within a run that was opened. */
+export async function runTasksOf(
+	context: IExecuteFunctions,
+	run: NodeRun,
+	goal: EngineSettings['goal'],
+	prepareItem: PrepareItem,
+): Promise<INodeExecutionData[][]> {
+	const { options, deadlineMs } = run;
+	const items = context.getInputData().map((_, itemIndex) => {
+		const line = run.lines.of(itemIndex);
+		return line.ok ? prepareItem(itemIndex, run) : [line];
+	});
+	const prepared = items.flatMap((tasks, itemIndex) => tasks.map((task) => ({ itemIndex, task })));
+	const jobs = prepared.flatMap(({ task }) => (task.ok ? [task.value.job] : []));
+	const count = jobs.filter(({ start }) => start.kind === 'submit').length;
+	const refusal = overBudget(count, options.maxTasks, `submit ${count} tasks`, 'Max Tasks');
+	if (refusal) return failRun(context, refusal);
+
+	const empty = jobs.filter(({ start }) => start.kind === 'submit' && emptyTexts(start.prompt).length > 0);
+	if (empty.length > 0) run.hints.add(withEmptyTexts(empty.length));
+	// If the first failure ends the run anyway, an item that cannot be submitted keeps all others back.
+	const doomed = jobs.length < prepared.length && !context.continueOnFail();
+	const settings = {
+		...options,
+		goal,
+		deadlineMs,
+		stopAtFailure: !context.continueOnFail(),
+		lateIsFailure: options.onTimeout === 'error',
+	};
+	const due = doomed ? [] : jobs;
+	const recorder = await openRecorder(context, run, due.length, hostedWorkflowOf(prepared));
+	const progress = openProgress(context, run, jobs.length);
+	const observer = allOf([recorder, progress].filter((one) => one !== undefined));
+	const outcomes = await runTasks(due, settings, { ...run, observer });
+	await progress?.end(outcomes);
+	const outcomeOf = new Map(outcomes.map((result, index) => [jobs[index], result]));
+	const tasks = prepared.map(({ itemIndex, task }): DeliveredTask => {
+		if (!task.ok) return { outcome: outcome(itemIndex, { failure: task.failure }), delivery: UNUSED };
+		const { job, delivery } = task.value;
+		return { outcome: outcomeOf.get(job) ?? notStarted(job, run), delivery };
+	});
+	const hasSockets = run.lines.all.some(({ sockets }) => sockets?.available === true);
+	if (options.progressChannel === 'websocket' && !hasSockets) run.hints.add(NO_SOCKET);
+	for (const message of run.hints) showHint(context, message, 'info');
+	return deliver(context, tasks, run, progress !== undefined);
+}
+
+/** The hosted workflow of a job, as far as the form says it. */
+function hostedWorkflowOf(
+	prepared: ReadonlyArray<{ readonly task: Result<PreparedTask> }>,
+): (job: ObservedJob) => string {
+	const known = new Map<ObservedJob, string>(
+		prepared.flatMap(({ task }) => (task.ok ? [[task.value.job, task.value.delivery.workflowId ?? '']] : [])),
+	);
+	return (job) => known.get(job) ?? '';
+}
+
+function withEmptyTexts(count: number): string {
+	return `${count} task(s) were sent with an empty text in place of the hosted one. To keep the hosted text, remove this input from the node.`;
+}
+
+const NO_SOCKET =
+	'No progress WebSocket could be opened, so the tasks were followed by polling. Check "WebSocket Base URL" and "Progress Path" in the credential, under "Show Expert Fields".';
+
+const NOT_STARTED: Failure = {
+	kind: 'notSubmitted',
+	message: 'No task was submitted for this item, because another item cannot be submitted',
+	advice: 'Correct the other item first.',
+	details: { status: 'notSubmitted' },
+};
+
+/** A job that did not start: nothing was sent for it, or an earlier try made its task. */
+function notStarted({ itemIndex, start }: TaskJob, { clock, redact }: NodeRun): TaskOutcome {
+	if (start.kind === 'submit') return outcome(itemIndex, { failure: NOT_STARTED });
+	const { taskId, submittedAtMs: sinceMs } = start;
+	const snapshot = { sinceMs, endedAtMs: clock.wallNow() };
+	const failure = explainWatchEnd(taskId, { kind: 'left', snapshot }, redact);
+	return outcome(itemIndex, { failure, taskId, snapshot });
+}
+
+/** An item that failed has no files to deliver. */
+const UNUSED: DeliveredTask['delivery'] = { form: 'urls', binaryField: 'data', simplify: true };

@@ -1,0 +1,174 @@
+import * as v from 'valibot';
+
+import { fail, ok, type Result } from '../../shared/errors/failure';
+import type { HttpRequest, SendHttp } from '../../shared/http/exchange';
+import { createRetry, type RetryParts, type RetryTerms } from '../../shared/http/retry';
+import { classify, type BusyTerms } from '../../shared/platform/envelope';
+import type { Json, JsonObject } from '../../shared/text/json';
+import type { Redact } from '../../shared/text/redact';
+import { explainTaskCall, type CallFailure } from './failures';
+import { Id, readTaskInfos, type TaskInfo } from './taskInfo';
+import type { Prompt } from '../workflow/prompt';
+
+export interface SubmittedTask {
+	readonly taskId: string;
+	/** Opens the progress WebSocket for 24 hours (§5.2); never shown, and one sample answer has none. */
+	readonly promptToken: string | undefined;
+}
+
+/** The workflow service's calls (§4.1 to §4.3). None of them throws. */
+export interface TaskApi {
+	/** @param sendByMs not sent after this time (by the clock's `now()`), but given up as `cancelled` */
+	submit(workflowId: string, prompt: Prompt, sendByMs?: number): Promise<Result<SubmittedTask, CallFailure>>;
+	/** At most `IDS_PER_CALL` ids (`poll.ts`). Ids that the platform does not know are missing from the answer. */
+	info(taskIds: readonly string[], urlExpireSeconds: number): Promise<Result<TaskInfo[], CallFailure>>;
+	/** @param file sent anew by each try, from its start */
+	upload(file: File): Promise<Result<string, CallFailure>>;
+}
+
+const BASE_PATH = '/api/maas/flow_task_api';
+
+const SUBMIT_TIMEOUT_MS = 60_000;
+const INFO_TIMEOUT_MS = 30_000;
+/** Images may be large and connections slow. */
+const UPLOAD_TIMEOUT_MS = 5 * 60_000;
+
+const READ_TRIES = 4;
+/** Only 429 and refused connections are repeated, so many tries cost only time. */
+const WRITE_TRIES = 10;
+const UPLOAD_TRIES = 6;
+
+/** A longer token makes an address that no server accepts; such a task is polled. */
+const LONGEST_TOKEN_CHARS = 8_192;
+
+const PromptToken = v.optional(
+	v.fallback(v.nullable(v.pipe(v.string(), v.maxLength(LONGEST_TOKEN_CHARS))), null),
+	null,
+);
+
+/** A call of the workflow service. */
+export interface ApiCall
+	extends Omit<RetryTerms, 'endByMs'>, Pick<HttpRequest, 'json' | 'form' | 'timeoutMs' | 'outlivesStop'> {
+	/** Path below the base URL. */
+	readonly path: string;
+	/** What the call does, as it reads after "could not": `submit the task`. */
+	readonly purpose: string;
+}
+
+/** Calls the service and unwraps its envelope (§7.1); never throws. */
+export type CallApi = (call: ApiCall) => Promise<Result<Json | undefined, CallFailure>>;
+
+export interface ClientParts extends RetryParts {
+	readonly baseUrl: string;
+	readonly busyTerms: BusyTerms;
+	readonly send: SendHttp;
+	readonly redact: Redact;
+	/** When the run stops waiting, by the clock's `now()`: no call begins or is repeated after it. */
+	readonly deadlineMs: number;
+}
+
+/** A call that is under way at the run's deadline gets so long: a task that it made would be lost. */
+const DEADLINE_GRACE_MS = 10_000;
+
+export function createClient(parts: ClientParts): CallApi {
+	const { baseUrl, busyTerms, send, redact, clock, deadlineMs } = parts;
+	const retry = createRetry(parts);
+	return async (call) => {
+		const { path, purpose, repeatability, json, form, outlivesStop } = call;
+		const { outcome, tries } = await retry({ ...call, endByMs: deadlineMs }, async () => {
+			const leftMs = Math.max(0, deadlineMs - clock.now()) + DEADLINE_GRACE_MS;
+			const timeoutMs = Math.min(call.timeoutMs, leftMs);
+			const url = `${baseUrl}${path}`;
+			const exchange = await send({ method: 'POST', url, json, form, timeoutMs, outlivesStop });
+			return classify(exchange, busyTerms);
+		});
+		if (outcome.kind === 'answered') return ok(outcome.data);
+		return fail(explainTaskCall(outcome, { purpose, repeatability, baseUrl, tries, redact }));
+	};
+}
+
+/** A success without the id that it should carry: the task may exist and cannot be found again. */
+function withoutId(purpose: string, field: string): CallFailure {
+	return {
+		kind: 'unclear',
+		message: `The node tried to ${purpose}, but the platform's answer contains no usable "${field}"`,
+		advice: 'It was not tried again, because the platform may have carried it out.',
+		passing: false,
+	};
+}
+
+/** What a submit sends, for a preview too (§4.1). */
+export function submitCall(
+	workflowId: string,
+	prompt: Prompt,
+): { readonly path: string; readonly json: JsonObject } {
+	return { path: `${BASE_PATH}/prompt`, json: { workflow_id: workflowId, prompt } };
+}
+
+/** @param redact knows the API key: an ID that contains it must not get into items, logs or the ledger */
+export function createTaskApi(call: CallApi, redact: Redact): TaskApi {
+	const SafeId = v.pipe(
+		Id,
+		v.check((id) => redact.known(id) === id),
+	);
+	const SubmitData = v.object({ prompt_id: SafeId, prompt_token: PromptToken });
+	const UploadData = v.object({ image_id: SafeId });
+	return {
+		async submit(workflowId, prompt, sendByMs) {
+			const answer = await call({
+				...submitCall(workflowId, prompt),
+				purpose: 'submit the task',
+				repeatability: 'write',
+				lane: 'work',
+				sendByMs,
+				timeoutMs: SUBMIT_TIMEOUT_MS,
+				outlivesStop: true,
+				tries: WRITE_TRIES,
+			});
+			if (!answer.ok) return answer;
+			const data = v.safeParse(SubmitData, answer.value);
+			if (!data.success) return fail(withoutId('submit the task', 'prompt_id'));
+			return ok({ taskId: data.output.prompt_id, promptToken: data.output.prompt_token ?? undefined });
+		},
+
+		async info(taskIds, urlExpireSeconds) {
+			const answer = await call({
+				path: `${BASE_PATH}/get_task_info`,
+				purpose: 'read the state of its tasks',
+				repeatability: 'read',
+				lane: 'watch',
+				json: { flow_task_ids: taskIds, url_expire_period: urlExpireSeconds },
+				timeoutMs: INFO_TIMEOUT_MS,
+				tries: READ_TRIES,
+			});
+			if (!answer.ok) return answer;
+			const infos = readTaskInfos(answer.value);
+			if (infos) return ok(infos);
+			return fail({
+				kind: 'unclear',
+				message: 'The platform answered without a task list when the node asked for the state of its tasks',
+				advice: 'The platform seems to have problems at the moment. Run the node again later.',
+				passing: true,
+			});
+		},
+
+		async upload(file) {
+			const form = new FormData();
+			form.append('source_file', file);
+			const answer = await call({
+				path: `${BASE_PATH}/upload/image`,
+				purpose: 'upload the image',
+				// It makes no task, so a second copy of an image costs nothing.
+				repeatability: 'read',
+				lane: 'work',
+				form,
+				timeoutMs: UPLOAD_TIMEOUT_MS,
+				tries: UPLOAD_TRIES,
+			});
+			if (!answer.ok) return answer;
+			const data = v.safeParse(UploadData, answer.value);
+			if (!data.success) return fail(withoutId('upload the image', 'image_id'));
+			return ok(data.output.image_id);
+		},
+	};
+}

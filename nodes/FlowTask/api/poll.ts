@@ -1,0 +1,183 @@
+import { fail, ok, type Result } from '../../shared/errors/failure';
+import type { CallFailure } from './failures';
+import type { TaskApi } from './api';
+import type { TaskInfo } from './taskInfo';
+
+/** How many task ids one get_task_info call asks for; the interface names no limit (§4.2). */
+export const IDS_PER_CALL = 100;
+
+/** After this many refused calls without an answer the call itself is wrong, not an ID in it. */
+const CALLS_WITHOUT_ANSWER = 20;
+/** The same for unreadable answers: just enough to find one task among `IDS_PER_CALL`. */
+const UNREADABLE_WITHOUT_ANSWER = 9;
+
+/** Task ids that were asked for together, and the answer. */
+export interface PolledPiece {
+	readonly ids: readonly string[];
+	readonly answer: Result<TaskInfo[], CallFailure>;
+}
+
+/** The result of one poll of any number of tasks. */
+export interface PolledInfos {
+	/** Ids that the platform does not know are missing. */
+	readonly infos: ReadonlyMap<string, TaskInfo>;
+	/** Ids that the platform refuses to report while it reports others. */
+	readonly refused: ReadonlyMap<string, CallFailure>;
+}
+
+/** Task IDs in portions of one call each. */
+export function portionsOf(taskIds: readonly string[]): string[][] {
+	return Array.from({ length: Math.ceil(taskIds.length / IDS_PER_CALL) }, (_, index) =>
+		taskIds.slice(index * IDS_PER_CALL, (index + 1) * IDS_PER_CALL),
+	);
+}
+
+/**
+ * Asks for one portion. If it is refused or its answer cannot be read, a single id may be the cause: the portion is
+ * halved until that id is alone, so that one bad task costs no other its result.
+ */
+export async function askInPieces(
+	api: Pick<TaskApi, 'info'>,
+	portion: readonly string[],
+	urlExpireSeconds: number,
+): Promise<PolledPiece[]> {
+	const pieces: PolledPiece[] = [];
+	const open: Array<readonly string[]> = [portion];
+	let answered = false;
+	for (let calls = 1, ids = open.pop(); ids; calls++, ids = open.pop()) {
+		const answer = await api.info(ids, urlExpireSeconds);
+		answered ||= answer.ok;
+		const mostCalls = answer.ok ? 0 : mostCallsAfter(answer.failure);
+		if (mostCalls > 0 && !answered && calls >= mostCalls) {
+			return [...pieces, { ids: [...ids, ...open.flat()], answer }];
+		}
+		if (mostCalls > 0 && ids.length > 1) {
+			const middle = Math.ceil(ids.length / 2);
+			open.push(ids.slice(middle), ids.slice(0, middle));
+		} else {
+			pieces.push({ ids, answer });
+		}
+	}
+	return pieces;
+}
+
+/** How many calls to make in search of the id that caused a failure; 0 if no id can be the cause. */
+function mostCallsAfter({ kind, passing, details }: CallFailure): number {
+	// The service itself said no, and not because of the key or its rights.
+	if (kind === 'refused' && !passing) return CALLS_WITHOUT_ANSWER;
+	const { httpStatus, networkCode } = details ?? {};
+	const answered = typeof httpStatus === 'number' && httpStatus >= 200 && httpStatus < 300;
+	// The answer is too large, nested too deeply, not JSON or an error code: one task's report may be the cause.
+	const isUnreadable =
+		((kind === 'unclear' || kind === 'refused') && answered) || networkCode === 'ERR_TOO_LARGE';
+	return isUnreadable ? UNREADABLE_WITHOUT_ANSWER : 0;
+}
+
+/** One poll of any number of tasks, without waiting for any. */
+export async function infoOfMany(
+	api: Pick<TaskApi, 'info'>,
+	taskIds: readonly string[],
+	urlExpireSeconds: number,
+): Promise<Result<PolledInfos, CallFailure>> {
+	const portions = portionsOf([...new Set(taskIds)]);
+	const asked = await Promise.all(portions.map(async (ids) => await askInPieces(api, ids, urlExpireSeconds)));
+	const pieces = asked.flat();
+	const infos = new Map<string, TaskInfo>();
+	const refused = new Map<string, CallFailure>();
+	for (const { ids, answer } of pieces) {
+		if (answer.ok) {
+			for (const info of answer.value) infos.set(info.taskId, info);
+			continue;
+		}
+		if (mostCallsAfter(answer.failure) === 0) return answer;
+		for (const id of ids) refused.set(id, answer.failure);
+	}
+	const [first] = refused.values();
+	return first && !pieces.some(({ answer }) => answer.ok) ? fail(first) : ok({ infos, refused });
+}
+
+/** The shortest time between two polls; the platform limits the frequency of requests (§8.1). */
+export const SHORTEST_POLL_INTERVAL_MS = 1_000;
+export const LONGEST_POLL_INTERVAL_MS = 10_000;
+
+/** With this many tasks or fewer each is worth a poll of its own, and a socket. */
+export const FEW_TASKS = 20;
+
+/** A poll of many tasks should find about this many finished for each call it takes. */
+const FINISHED_PER_CALL = 10;
+
+export interface PollFacts {
+	/** Calls that the poll took. */
+	readonly calls: number;
+	/** Tasks that the poll found finished. */
+	readonly finished: number;
+	/** Whether the poll brought news about any task. */
+	readonly changed: boolean;
+	/** Unfinished tasks, including those not submitted yet. */
+	readonly remaining: number;
+	/** Whether items wait for a task to finish before they can be submitted. */
+	readonly backlog: boolean;
+	/** Whether at least one call of the poll got no answer. */
+	readonly failed: boolean;
+	/** When the last task will be done, at the rate of the last polls; Infinity if that cannot be told. */
+	readonly endsInMs: number;
+}
+
+/** So many intervals tell the rate: fewer are ruled by chance, more by what is long over. */
+const RATE_INTERVALS = 5;
+
+/** How fast tasks finish, from the first poll on: before it none could. */
+export class FinishRate {
+	private readonly polls: Array<{ readonly atMs: number; readonly finished: number }> = [];
+
+	/** A poll found so many more finished. */
+	note(atMs: number, finished: number): void {
+		this.polls.push({ atMs, finished });
+		if (this.polls.length > RATE_INTERVALS + 1) this.polls.shift();
+	}
+
+	/** How long after the last poll the last of so many will be done. */
+	endsInMs(remaining: number): number {
+		const [first, ...others] = this.polls;
+		const last = others.at(-1);
+		const finished = others.reduce((sum, poll) => sum + poll.finished, 0);
+		if (!first || !last || finished === 0) return Infinity;
+		return (remaining * (last.atMs - first.atMs)) / finished;
+	}
+}
+
+/** Tasks end a little later than their rate says more often than a little sooner, and a poll too soon costs another. */
+const END_MARGIN_MS = 100;
+
+/**
+ * How long to wait before the next poll: short while something moves, longer while a poll learns little.
+ * @param previousMs the interval before the poll that `facts` describe
+ */
+export function nextIntervalMs(previousMs: number, facts: PollFacts): number {
+	const { finished, remaining } = facts;
+	// The time until few tasks are left, at the rate of the last interval: the end of a batch must not be slept through.
+	const untilFewMs =
+		finished === 0 || remaining <= FEW_TASKS ? Infinity : ((remaining - FEW_TASKS) * previousMs) / finished;
+	const wantedMs = inBounds(Math.min(stretch(previousMs, facts), untilFewMs));
+	return facts.backlog || facts.failed ? wantedMs : inBounds(endingWith(wantedMs, facts.endsInMs));
+}
+
+function inBounds(intervalMs: number): number {
+	return Math.min(LONGEST_POLL_INTERVAL_MS, Math.max(SHORTEST_POLL_INTERVAL_MS, intervalMs));
+}
+
+/** Stretched so that a poll comes just after the last task is done, instead of up to an interval later. */
+function endingWith(intervalMs: number, endsInMs: number): number {
+	const leftMs = endsInMs + END_MARGIN_MS;
+	return Number.isFinite(leftMs) ? leftMs / Math.max(1, Math.floor(leftMs / intervalMs)) : intervalMs;
+}
+
+function stretch(previousMs: number, facts: PollFacts): number {
+	if (facts.failed) return previousMs * 2;
+	if (facts.remaining <= FEW_TASKS) return facts.changed ? previousMs / 2 : previousMs * 1.25;
+	// Free slots are worth more than calls: while one goes unnoticed, no task is submitted.
+	if (facts.backlog && facts.finished > 0) return SHORTEST_POLL_INTERVAL_MS;
+	if (facts.finished < FINISHED_PER_CALL * facts.calls) return previousMs * 1.5;
+	if (facts.finished > 2 * FINISHED_PER_CALL * facts.calls) return previousMs / 1.5;
+	return previousMs;
+}

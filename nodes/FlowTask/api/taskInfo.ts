@@ -1,0 +1,186 @@
+import * as v from 'valibot';
+
+import { errorWords } from '../../shared/errors/serviceMessage';
+import { excerpt, isJsonObject, jsonText, type Json, type JsonObject } from '../../shared/text/json';
+
+/**
+ * The states of a task by `status` (§2.4, §3.1), under the names that the node's output uses. `unknown` is any number
+ * that the interface does not define: such a task is not finished.
+ */
+const STATES = ['unknown', 'queued', 'generating', 'succeeded', 'failed', 'denied'] as const;
+export type TaskState = (typeof STATES)[number];
+
+export function stateOf(status: number | null): TaskState {
+	return STATES[status ?? 0] ?? 'unknown';
+}
+
+/** Whether the platform is done with a task in this state. */
+export function isFinal(state: TaskState): boolean {
+	return state === 'succeeded' || state === 'failed' || state === 'denied';
+}
+
+/** Whether a task waits in the queue at a position that the platform does not number: it may not move for long. */
+export function waitsUnnumbered({ state, position }: Pick<TaskInfo, 'state' | 'position'>): boolean {
+	return state === 'queued' && position === null;
+}
+
+/** A task as the platform reports it (§2.4), read into our own type. */
+export interface TaskInfo {
+	readonly taskId: string;
+	readonly state: TaskState;
+	/** The number as it came; `null` if none came. */
+	readonly statusCode: number | null;
+	readonly progress: number | null;
+	readonly queueSize: number | null;
+	readonly position: number | null;
+	readonly errorMessage: string;
+	/** Output node id -> decoded links. */
+	readonly files: Readonly<Record<string, readonly string[]>>;
+	readonly finalFiles: readonly string[];
+	/** Links that were not read: beyond `MOST_FILES`, or too long. */
+	readonly filesLeftOut: number;
+	/** The element as it came. */
+	readonly raw: JsonObject;
+}
+
+/** No real workflow saves more. */
+export const MOST_FILES = 1_000;
+/** Signed links are long, but no server accepts more. */
+const LONGEST_LINK_CHARS = 16_384;
+/** An engine may send its whole log. */
+const LONGEST_ERROR_CHARS = 10_000;
+/** Longer than any platform's ids. */
+export const LONGEST_ID_CHARS = 1_000;
+
+/** A number beyond 2^53 has already lost its last digits, so it is not an id. */
+export const Id = v.union([
+	v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(LONGEST_ID_CHARS)),
+	v.pipe(v.number(), v.safeInteger(), v.transform(String)),
+]);
+
+/** Servers send numbers as text, and `null` or nothing if there is none yet. */
+const LooseNumber = v.fallback(
+	v.nullable(
+		v.union([
+			v.pipe(v.number(), v.finite()),
+			v.pipe(v.string(), v.trim(), v.regex(/^-?\d+(\.\d+)?$/), v.transform(Number)),
+		]),
+	),
+	null,
+);
+
+/** A task's id as it was submitted: not trimmed, because it is compared. */
+const TaskId = v.union([
+	v.pipe(v.string(), v.minLength(1), v.maxLength(LONGEST_ID_CHARS)),
+	v.pipe(v.number(), v.transform(String)),
+]);
+
+const Texts = v.fallback(
+	v.pipe(
+		v.array(v.unknown()),
+		v.transform((links) => links.filter((link) => typeof link === 'string')),
+	),
+	[],
+);
+
+/** Some engines send the exception as an object: its message, or the whole object if it has none. */
+const ErrorObject = v.pipe(
+	v.custom<JsonObject>((error) => isJsonObject(error) && Object.keys(error).length > 0),
+	v.transform((error) => errorWords(error) || excerpt(jsonText(error) ?? '', 500)),
+);
+
+const InfoItem = v.object({
+	flow_task_id: TaskId,
+	status: v.optional(LooseNumber, null),
+	queue_size: v.optional(LooseNumber, null),
+	current_position: v.optional(LooseNumber, null),
+	errMsg: v.optional(v.fallback(v.union([v.string(), ErrorObject]), ''), ''),
+	files: v.optional(v.fallback(v.record(v.string(), Texts), {}), {}),
+	final_files: v.optional(Texts, []),
+	progress_num: v.optional(LooseNumber, null),
+});
+
+/** Reads one `flow_task_info` element; `undefined` if the value is not one. */
+export function readTaskInfo(value: unknown): TaskInfo | undefined {
+	if (!isJsonObject(value)) return undefined;
+	const parsed = v.safeParse(InfoItem, value);
+	if (!parsed.success) return undefined;
+	const { output } = parsed;
+	const state = stateOf(output.status);
+	// Final files are read at 100 (§6.1.4); status 3 also means that all of them are there (§3.1).
+	const hasFinalFiles = output.progress_num === 100 || state === 'succeeded';
+	const final = readLinks(hasFinalFiles ? output.final_files : [], MOST_FILES);
+	const files = readFiles(output.files);
+	return {
+		taskId: output.flow_task_id,
+		state,
+		statusCode: output.status,
+		progress: output.progress_num,
+		queueSize: output.queue_size,
+		position: output.current_position,
+		errorMessage: output.errMsg.slice(0, LONGEST_ERROR_CHARS),
+		files: files.byNode,
+		finalFiles: final.links,
+		filesLeftOut: Math.max(files.leftOut, final.leftOut),
+		raw: value,
+	};
+}
+
+function readLinks(
+	texts: readonly string[],
+	most: number,
+): { readonly links: readonly string[]; readonly leftOut: number } {
+	const usable = texts.filter((text) => text.length <= LONGEST_LINK_CHARS).slice(0, most);
+	return { links: usable.map(decodeLink).filter(Boolean), leftOut: texts.length - usable.length };
+}
+
+/** The links of all output nodes, which share one limit. */
+function readFiles(files: Readonly<Record<string, readonly string[]>>): {
+	readonly byNode: TaskInfo['files'];
+	readonly leftOut: number;
+} {
+	let room = MOST_FILES;
+	let leftOut = 0;
+	const byNode = new Map<string, readonly string[]>();
+	for (const [nodeId, texts] of Object.entries(files)) {
+		const isUsable = nodeId.length <= LONGEST_ID_CHARS && byNode.size < MOST_FILES;
+		const read = readLinks(texts, isUsable ? room : 0);
+		if (isUsable) byNode.set(nodeId, read.links);
+		room -= read.links.length;
+		leftOut += read.leftOut;
+	}
+	return { byNode: Object.fromEntries(byNode), leftOut };
+}
+
+/** Reads `data.flow_task_info` of §4.2; elements that are not task info are left out. */
+export function readTaskInfos(data: Json | undefined): TaskInfo[] | undefined {
+	if (data !== null && !isJsonObject(data)) return undefined;
+	const list = data === null ? null : data.flow_task_info;
+	// What the platform sends if it knows none of the ids.
+	if (list === null) return [];
+	if (Array.isArray(list)) return list.map(readTaskInfo).filter((info) => info !== undefined);
+	// The WebSocket's messages hold a single object (§6.1), and some servers use that shape for both.
+	const only = readTaskInfo(list);
+	return only && [only];
+}
+
+/**
+ * Decodes a link (§2.4): literal six-character escapes such as backslash-u-0-0-2-6, and percent-encoding if the whole
+ * link is encoded. A signed link that is only partly encoded is kept: decoding it would break its signature.
+ */
+export function decodeLink(link: string): string {
+	const plain = unescapeText(link.trim().replace(/%5Cu0026/gi, '&'));
+	if (plain.includes('://') || !/^https?%3a%2f%2f/i.test(plain)) return plain;
+	try {
+		// A link that was escaped before it was encoded shows its escapes only now.
+		return unescapeText(decodeURIComponent(plain));
+	} catch {
+		return plain;
+	}
+}
+
+function unescapeText(text: string): string {
+	return text.replace(/\\u([0-9a-f]{4})/gi, (_, hex: string) =>
+		String.fromCharCode(Number.parseInt(hex, 16)),
+	);
+}

@@ -1,0 +1,290 @@
+import { randomUUID } from 'crypto';
+
+import type { Clock } from '../../shared/run/clock';
+import type { DataTable, TableRow } from '../../shared/dataTable/table';
+import { ok, type Result } from '../../shared/errors/failure';
+import type { Redact } from '../../shared/text/redact';
+import { textOrNumber } from '../../shared/text/textOf';
+import type { BegunTask, EndedTask, ObservedJob, TaskObserver, TaskSource } from '../tasks/observer';
+import type { TaskInfo } from '../api/taskInfo';
+import { cellsAfter, cellsAtEnd, newRow, type RowFacts, type RowOrigin, type TaskCells } from './taskRows';
+
+export interface RecorderParts {
+	readonly table: DataTable;
+	readonly clock: Clock;
+	readonly redact: Redact;
+	/** The platform's workflow of a job, if it is known. */
+	readonly hostedWorkflowOf: (job: ObservedJob) => string;
+}
+
+/** How long the first rows wait for others: a run that is over sooner needs one write. */
+const FIRST_WRITE_MS = 1_000;
+const WRITE_INTERVAL_MS = 2_000;
+/** A write that is refused is tried again after twice as long each time, as often as this. */
+const MOST_FAILURES = 5;
+/** Most statements that change rows in one write; what is left over goes with the next one. */
+const MOST_CHANGES = 10;
+/** Changes are written less often the longer it takes: they may cost a 50th of the time. IDs never wait. */
+const REST_PER_CHANGE_MS = 50;
+/** A statement that changes rows takes n8n 40 ms, hundreds of new rows hardly longer: from here on rows are replaced. */
+const MOST_LAST_CHANGES = 5;
+
+interface LoggedTask extends RowFacts {
+	readonly source: TaskSource;
+	cells: TaskCells;
+	/** What rows of earlier runs say already. */
+	kept: TaskCells;
+	/** The cells as the table has them, as JSON. */
+	written: string;
+	/** The rows of the task; `undefined` until they were looked for. */
+	rowKeys: readonly string[] | undefined;
+	/** Whether the table has the task, as it should. */
+	isListed: boolean;
+	/** When it was last written, by the clock's `now()`. */
+	writtenAtMs: number;
+}
+
+/**
+ * Writes a row for each task of a node run, soon after its ID is known, and keeps the rows up to date: at most one
+ * write in two seconds, so that it costs a batch next to nothing. What it cannot write never fails the run.
+ */
+export class TaskRecorder implements TaskObserver {
+	private readonly entries = new Map<ObservedJob, LoggedTask>();
+	private readonly byTask = new Map<string, LoggedTask[]>();
+	private readonly runKey = randomUUID().slice(0, 13);
+	private rowsMade = 0;
+	private working: Promise<void> | undefined;
+	private readonly flushNow = new AbortController();
+	private failures = 0;
+	private lastWriteMs = -Infinity;
+	private nextChangeMs = -Infinity;
+
+	constructor(
+		private readonly origin: RowOrigin,
+		private readonly parts: RecorderParts,
+	) {}
+
+	began(job: ObservedJob, { taskId, submittedAtMs, source, owner }: BegunTask): void {
+		const entry = this.open(job, taskId, source, submittedAtMs);
+		const name = `${owner} ${taskId}`;
+		const same = this.byTask.get(name);
+		if (same) same.push(entry);
+		else this.byTask.set(name, [entry]);
+		this.start();
+	}
+
+	news(info: TaskInfo, owner: string): void {
+		const nowMs = this.parts.clock.wallNow();
+		for (const entry of this.byTask.get(`${owner} ${info.taskId}`) ?? []) {
+			entry.cells = cellsAfter(entry.cells, info, nowMs);
+		}
+		this.start();
+	}
+
+	ended(job: ObservedJob, end: EndedTask): void {
+		const mayExist = end.failure?.details?.mayExist === true;
+		const known = this.entries.get(job);
+		if (!known && !mayExist) return;
+		const entry = known ?? this.open(job, '', 'made', this.parts.clock.wallNow());
+		entry.cells = cellsAtEnd(entry.cells, end, this.parts.redact);
+		this.start();
+	}
+
+	/** Writes now what is left. @returns the failure if something could not be written */
+	async flush(): Promise<Result<undefined>> {
+		this.flushNow.abort();
+		await this.working;
+		return this.isBehind() ? await this.write(true) : ok(undefined);
+	}
+
+	private open(
+		job: ObservedJob,
+		taskId: string,
+		source: TaskSource,
+		submittedAtMs: number | undefined,
+	): LoggedTask {
+		const entry: LoggedTask = {
+			itemIndex: job.itemIndex,
+			taskId,
+			source,
+			submittedAtMs,
+			hostedWorkflow: this.parts.hostedWorkflowOf(job),
+			cells: source === 'made' ? { error: '' } : {},
+			kept: {},
+			written: '{}',
+			rowKeys: source === 'made' ? [] : undefined,
+			isListed: false,
+			writtenAtMs: -Infinity,
+		};
+		this.entries.set(job, entry);
+		return entry;
+	}
+
+	private isBehind(): boolean {
+		return [...this.entries.values()].some(isStale);
+	}
+
+	private start(): void {
+		if (!this.flushNow.signal.aborted && this.failures < MOST_FAILURES) this.working ??= this.work();
+	}
+
+	private async work(): Promise<void> {
+		const { clock } = this.parts;
+		const { signal } = this.flushNow;
+		do {
+			const restMs = this.lastWriteMs + WRITE_INTERVAL_MS * 2 ** this.failures - clock.now();
+			await clock.sleep(Math.max(FIRST_WRITE_MS, restMs), signal);
+			if (signal.aborted) break;
+			const written = await this.write(false);
+			this.failures = written.ok ? 0 : this.failures + 1;
+		} while (this.isBehind() && this.failures < MOST_FAILURES);
+		this.working = undefined;
+	}
+
+	private async write(isLast: boolean): Promise<Result<undefined>> {
+		const { clock } = this.parts;
+		this.lastWriteMs = clock.now();
+		const found = await this.find();
+		if (!found.ok) return found;
+		const inserted = await this.insert();
+		if (!inserted.ok) return inserted;
+		const beganMs = clock.now();
+		if (!isLast && beganMs < this.nextChangeMs) return inserted;
+		const replaced = isLast ? await this.replace() : inserted;
+		if (!replaced.ok) return replaced;
+		const changed = await this.change(isLast ? Infinity : MOST_CHANGES);
+		const endedMs = clock.now();
+		this.nextChangeMs = endedMs + (endedMs - beganMs) * REST_PER_CHANGE_MS;
+		return changed;
+	}
+
+	/** Looks for the rows of tasks that were there before this run. */
+	private async find(): Promise<Result<undefined>> {
+		const unknown = [...this.entries.values()].filter(({ rowKeys }) => rowKeys === undefined);
+		if (unknown.length === 0) return ok(undefined);
+		const taskIds = unknown.map(({ taskId }) => taskId);
+		const read = await this.parts.table.read('taskId', taskIds);
+		if (!read.ok) return read;
+		const rowsOf = Map.groupBy(read.value, (row) => textOrNumber(row.taskId));
+		for (const entry of unknown) {
+			const rows = rowsOf.get(entry.taskId) ?? [];
+			entry.rowKeys = rows.map(({ rowKey }) => textOrNumber(rowKey)).filter(Boolean);
+			entry.kept = { ...timeIn('startedAt', rows), ...timeIn('finishedAt', rows) };
+			entry.written = JSON.stringify(entry.kept);
+			// A task that was given by its ID belongs to the execution that made it.
+			entry.isListed =
+				rows.some(({ executionId }) => executionId === this.origin.executionId) ||
+				(entry.source === 'given' && rows.length > 0);
+		}
+		return ok(undefined);
+	}
+
+	private async insert(): Promise<Result<undefined>> {
+		const added = [...this.entries.values()].flatMap((entry) =>
+			entry.isListed ? [] : [{ entry, cells: cellsOf(entry), rowKey: this.nextRowKey() }],
+		);
+		if (added.length === 0) return ok(undefined);
+		const rows = added.map(({ entry, cells, rowKey }) => newRow(this.origin, entry, cells, rowKey));
+		const inserted = await this.parts.table.insert(rows);
+		if (!inserted.ok) return inserted;
+		for (const { entry, cells, rowKey } of added) {
+			// Rows of other executions still have to learn what the new one says.
+			if (entry.rowKeys?.length === 0) this.noteWritten(entry, cells);
+			entry.rowKeys = [...(entry.rowKeys ?? []), rowKey];
+			entry.isListed = true;
+		}
+		return inserted;
+	}
+
+	private nextRowKey(): string {
+		return `${this.runKey}-${this.rowsMade++}`;
+	}
+
+	/**
+	 * Writes the rows of this run anew where that takes fewer statements than changing them. The new ones come first, so
+	 * that no ID is missing at any time. Rows that are not seen are left to `change`: what a person has deleted stays
+	 * away, and what a database that is behind does not show yet is changed.
+	 */
+	private async replace(): Promise<Result<undefined>> {
+		const { table } = this.parts;
+		const stale = [...this.entries.values()].filter((entry) => isStale(entry) && isOwn(entry));
+		if (alikeIn(stale).length <= MOST_LAST_CHANGES) return ok(undefined);
+		const read = await table.read('executionId', [this.origin.executionId]);
+		const present = new Set((read.ok ? read.value : []).map(({ rowKey }) => rowKey));
+		const replaced = stale.flatMap((entry) => {
+			const [oldKey = ''] = entry.rowKeys ?? [];
+			return present.has(oldKey) ? [{ entry, oldKey, rowKey: this.nextRowKey() }] : [];
+		});
+		if (replaced.length === 0) return ok(undefined);
+		const rows = replaced.map(({ entry, rowKey }) => newRow(this.origin, entry, cellsOf(entry), rowKey));
+		const inserted = await table.insert(rows);
+		if (!inserted.ok) return inserted;
+		for (const { entry, oldKey, rowKey } of replaced) entry.rowKeys = [oldKey, rowKey];
+		const removed = await table.remove(
+			'rowKey',
+			replaced.map(({ oldKey }) => oldKey),
+		);
+		if (!removed.ok) return removed;
+		for (const { entry, rowKey } of replaced) {
+			entry.rowKeys = [rowKey];
+			this.noteWritten(entry, cellsOf(entry));
+		}
+		return removed;
+	}
+
+	/** @param most statements; changes that are alike share them */
+	private async change(most: number): Promise<Result<undefined>> {
+		const stale = [...this.entries.values()].filter(isStale).sort(byUrgency);
+		const sent = alikeIn(stale)
+			.slice(0, most)
+			.map((entries) => {
+				const values = entries.flatMap(({ rowKeys = [] }) => rowKeys);
+				const cells = entries[0] ? cellsOf(entries[0]) : {};
+				return { entries, cells, change: { values, cells: changesOf(cells) } };
+			});
+		const changes = sent.map(({ change }) => change).filter(({ values }) => values.length > 0);
+		const changed = await this.parts.table.updateAlike('rowKey', changes);
+		if (!changed.ok) return changed;
+		for (const { entries, cells } of sent) for (const entry of entries) this.noteWritten(entry, cells);
+		return changed;
+	}
+
+	private noteWritten(entry: LoggedTask, cells: TaskCells): void {
+		entry.written = JSON.stringify(cells);
+		entry.writtenAtMs = this.parts.clock.now();
+	}
+}
+
+function cellsOf({ cells, kept }: LoggedTask): TaskCells {
+	return { ...cells, ...kept };
+}
+
+/** Whether the table lacks the task, or what is known of it. */
+function isStale(entry: LoggedTask): boolean {
+	return !entry.isListed || JSON.stringify(cellsOf(entry)) !== entry.written;
+}
+
+/** Whether its only row is one that this run has made. */
+function isOwn({ source, isListed, rowKeys }: LoggedTask): boolean {
+	return source === 'made' && isListed && rowKeys?.length === 1;
+}
+
+/** Entries whose rows get the same cells. */
+function alikeIn(entries: readonly LoggedTask[]): LoggedTask[][] {
+	return [...Map.groupBy(entries, (entry) => JSON.stringify(cellsOf(entry))).values()];
+}
+
+/** Ends first, then what was written longest ago. */
+function byUrgency(one: LoggedTask, other: LoggedTask): number {
+	const isEnd = ({ cells }: LoggedTask): number => Number(Boolean(cells.finishedAt ?? cells.error));
+	return isEnd(other) - isEnd(one) || one.writtenAtMs - other.writtenAtMs;
+}
+
+function timeIn(column: 'finishedAt' | 'startedAt', rows: readonly TableRow[]): TaskCells {
+	const time = rows.map((row) => textOrNumber(row[column])).find(Boolean);
+	return time === undefined ? {} : { [column]: time };
+}
+
+function changesOf(cells: TaskCells): TableRow {
+	return Object.fromEntries(Object.entries(cells));
+}

@@ -1,0 +1,137 @@
+import { cellText } from '../../shared/dataTable/cells';
+import type { CellValue, TableRow, TableSpec } from '../../shared/dataTable/table';
+import type { Redact } from '../../shared/text/redact';
+import { textOrNumber } from '../../shared/text/textOf';
+import type { EndedTask } from '../tasks/observer';
+import { isFinal, LONGEST_ID_CHARS, type TaskInfo } from '../api/taskInfo';
+
+/**
+ * The tasks of node runs: one n8n Data Table per project, which people can read, edit and empty. n8n's own column
+ * `updatedAt` says when a row was last written.
+ */
+export const TASK_TABLE: TableSpec = {
+	name: 'flow_task_runs',
+	columns: [
+		// What people look for comes first: n8n's page shows five or six columns at once.
+		{ name: 'executionId', type: 'string' },
+		{ name: 'item', type: 'number' },
+		{ name: 'status', type: 'string' }, // see RowStatus
+		{ name: 'progress', type: 'number' },
+		{ name: 'taskId', type: 'string' }, // empty if a submit had no answer
+		{ name: 'queuePosition', type: 'number' },
+		{ name: 'error', type: 'string' },
+		{ name: 'node', type: 'string' }, // its name
+		{ name: 'workflow', type: 'string' }, // n8n's workflow, by its name
+		{ name: 'submittedAt', type: 'string' }, // times in ISO 8601
+		{ name: 'startedAt', type: 'string' }, // first seen generating
+		{ name: 'finishedAt', type: 'string' },
+		{ name: 'hostedWorkflow', type: 'string' }, // of the platform, by its ID
+		{ name: 'workflowId', type: 'string' }, // of n8n
+		{ name: 'rowKey', type: 'string' }, // unique to the row
+	],
+};
+
+/** States of the platform, and two that the node adds: no report came yet, or the submit had no answer. */
+export type RowStatus = TaskInfo['state'] | 'submitted' | 'unclear';
+
+/** The cells that change while a task runs, as far as they are known. */
+export type TaskCells = {
+	readonly [Column in 'error' | 'finishedAt' | 'progress' | 'queuePosition' | 'startedAt']?: CellValue;
+} & { readonly status?: RowStatus };
+
+/** What a row says from the beginning. */
+export interface RowOrigin {
+	readonly executionId: string;
+	readonly workflow: string;
+	readonly workflowId: string;
+	readonly node: string;
+}
+
+export interface RowFacts {
+	readonly itemIndex: number;
+	readonly taskId: string;
+	readonly submittedAtMs: number | undefined;
+	readonly hostedWorkflow: string;
+}
+
+const TEXT_CHARS = 300;
+const ERROR_CHARS = 1_000;
+
+export function newRow(
+	{ executionId, workflow, workflowId, node }: RowOrigin,
+	{ itemIndex, taskId, submittedAtMs, hostedWorkflow }: RowFacts,
+	cells: TaskCells,
+	rowKey: string,
+): TableRow {
+	return {
+		executionId,
+		workflowId,
+		rowKey,
+		workflow: cellText(workflow, TEXT_CHARS),
+		node: cellText(node, TEXT_CHARS),
+		item: itemIndex,
+		taskId: cellText(taskId, LONGEST_ID_CHARS),
+		status: 'submitted',
+		submittedAt: submittedAtMs === undefined ? null : new Date(submittedAtMs).toISOString(),
+		hostedWorkflow: cellText(hostedWorkflow, TEXT_CHARS),
+		...cells,
+	};
+}
+
+/** Whole seconds: rows of tasks that move together are then alike and can be written together. */
+function secondOf(ms: number): string {
+	return new Date(Math.floor(ms / 1_000) * 1_000).toISOString();
+}
+
+/** The cells after a report. @param nowMs time of day */
+export function cellsAfter(last: TaskCells, info: TaskInfo, nowMs: number): TaskCells {
+	const { state: status, progress } = info;
+	const isGenerating = status === 'generating' && last.startedAt === undefined;
+	return {
+		...last,
+		status,
+		progress,
+		queuePosition: status === 'queued' ? info.position : null,
+		...(isGenerating && { startedAt: secondOf(nowMs) }),
+	};
+}
+
+/** The cells of a task that the run is done with. */
+export function cellsAtEnd(
+	last: TaskCells,
+	{ taskId, snapshot, failure }: EndedTask,
+	redact: Redact,
+): TaskCells {
+	const { info, generatingAtMs, endedAtMs = 0 } = snapshot ?? {};
+	const seen = info ? cellsAfter(last, info, generatingAtMs ?? endedAtMs) : last;
+	const isOver = info !== undefined && isFinal(info.state);
+	const said = (isOver && redact(info.errorMessage)) || (failure ? redact(failure.message) : '');
+	// The ID stands in its own column, and without it such texts are alike.
+	const error = taskId ? said.replaceAll(` ${taskId}`, '') : said;
+	return {
+		...seen,
+		...(taskId === undefined && { status: 'unclear' as const }),
+		...(isOver && { finishedAt: secondOf(endedAtMs) }),
+		error: cellText(error, ERROR_CHARS),
+	};
+}
+
+/** The tasks of an execution as the table has them, in the order of their items. */
+export interface RecordedTasks {
+	readonly taskIds: readonly string[];
+	/** Submits without an answer, which may have made tasks. */
+	readonly unclear: number;
+}
+
+/**
+ * Reads the rows of an execution; people can edit them.
+ * @param node the name of the node; empty for all of the execution
+ */
+export function recordedTasks(rows: readonly TableRow[], node: string): RecordedTasks {
+	const ofNode = rows
+		.filter((row) => node === '' || textOrNumber(row.node).trim() === node)
+		.map((row) => ({ item: Number(row.item) || 0, taskId: textOrNumber(row.taskId).trim() }))
+		.sort((one, other) => one.item - other.item);
+	const taskIds = new Set(ofNode.map(({ taskId }) => taskId).filter(Boolean));
+	return { taskIds: [...taskIds], unclear: ofNode.filter(({ taskId }) => taskId === '').length };
+}

@@ -1,0 +1,191 @@
+import type { Failure } from '../../shared/errors/failure';
+import { excerpt, isJsonObject, parseJson, type Json, type JsonObject } from '../../shared/text/json';
+import { markdownLink } from '../../shared/text/markdown';
+import { redactJson, type Redact } from '../../shared/text/redact';
+import type { TaskOutcome } from './engine';
+import { isPlainText, nameInLink } from './resultLinks';
+import { isFinal, MOST_FILES, type TaskInfo } from '../api/taskInfo';
+import type { TaskSnapshot } from './watchedTask';
+
+/** How result files leave the node. */
+export type OutputForm = 'filePerItem' | 'allFiles' | 'urls';
+
+/** An output node whose files are wanted, and the binary field for them. */
+export interface OutputNode {
+	readonly nodeId: string;
+	readonly field: string;
+}
+
+/** What an item adds to the task's own report. */
+export interface OutcomeFacts {
+	readonly workflowId?: string | undefined;
+	/** Seeds that were sent: `node.parameter` -> value. */
+	readonly seeds?: Readonly<Record<string, number>> | undefined;
+}
+
+/** A task's report as the node outputs it (§2.4 under names that read well in n8n). */
+export function describeTask(info: TaskInfo, redact: Redact): JsonObject {
+	return {
+		taskId: info.taskId,
+		status: info.state,
+		statusCode: info.statusCode,
+		progress: info.progress,
+		queue: { position: info.position, size: info.queueSize },
+		files: Object.fromEntries(
+			Object.entries(info.files).map(([nodeId, urls]) => [nodeId, urls.map(redact.known)]),
+		),
+		finalFiles: info.finalFiles.map(redact.known),
+		errorMessage: redact(info.errorMessage),
+	};
+}
+
+/** When things happened, as far as this run saw them. */
+export function describeTiming({ info, sinceMs, generatingAtMs, endedAtMs }: TaskSnapshot): JsonObject {
+	const finishedMs = info && isFinal(info.state) ? endedAtMs : undefined;
+	return {
+		submittedAt: isoTime(sinceMs),
+		finishedAt: isoTime(finishedMs),
+		queuedMs: msBetween(sinceMs, generatingAtMs),
+		runMs: msBetween(generatingAtMs, finishedMs),
+	};
+}
+
+function isoTime(ms: number | undefined): string | null {
+	return ms === undefined ? null : new Date(ms).toISOString();
+}
+
+function msBetween(startMs: number | undefined, endMs: number | undefined): number | null {
+	return startMs === undefined || endMs === undefined ? null : Math.max(0, endMs - startMs);
+}
+
+/** The JSON of a task, finished or as last seen. */
+export function describeOutcome(outcome: TaskOutcome, facts: OutcomeFacts, redact: Redact): JsonObject {
+	const { snapshot, taskId = null, reused } = outcome;
+	const sent = {
+		...(facts.workflowId !== undefined && { workflowId: facts.workflowId }),
+		// If the task existed already, the seeds of this run were not sent.
+		...(reused ? { reused } : describeSeeds(facts.seeds)),
+	};
+	if (!snapshot?.info) {
+		const status = outcome.failure ? 'unknown' : 'submitted';
+		return { taskId, status, ...sent, submittedAt: isoTime(snapshot?.sinceMs) };
+	}
+	return { ...describeTask(snapshot.info, redact), ...sent, timing: describeTiming(snapshot) };
+}
+
+/** One seed is the common case; different ones are listed by node and parameter too. */
+function describeSeeds(seeds: OutcomeFacts['seeds'] = {}): JsonObject {
+	const [seed, ...others] = new Set(Object.values(seeds));
+	if (seed === undefined) return {};
+	return others.length === 0 ? { seed } : { seed, seeds: { ...seeds } };
+}
+
+/** The task info as the platform sent it, without its prompt token and anything that looks like a key. */
+export function rawTaskInfo({ raw }: TaskInfo, redact: Redact): JsonObject {
+	const withoutTokens = JSON.stringify(raw, (key, value: Json) =>
+		key === 'prompt_token' ? undefined : value,
+	);
+	const safe = redactJson(parseJson(withoutTokens) ?? {}, redact);
+	return isJsonObject(safe) ? safe : {};
+}
+
+/** For an agent, which would otherwise describe the link, or copy it with a mistake. */
+const SHOW_IMAGES =
+	'Put the text of "markdown" into your answer exactly as it is: it shows the files. Do not change or shorten the links.';
+
+const IMAGES_SHOWN = 'The user sees the files already. Do not repeat their links.';
+
+/**
+ * What an AI agent reads: the images in a form that it only has to pass on, and the end of the task.
+ * @param isShown whether the chat shows the images already
+ */
+export function describeForAgent(
+	outcome: TaskOutcome,
+	json: JsonObject,
+	redact: Redact,
+	isShown = false,
+): JsonObject {
+	const files = shownFiles(outcome, redact);
+	const { taskId = null, status = null, seed } = json;
+	return {
+		...(files.length > 0 && !isShown && { markdown: markdownOf(files) }),
+		...(files.length > 0 && { note: isShown ? IMAGES_SHOWN : SHOW_IMAGES }),
+		taskId,
+		status,
+		...(seed !== undefined && { seed }),
+		files,
+	};
+}
+
+/** The links that stand for a task's result. */
+export function shownFiles({ snapshot }: Pick<TaskOutcome, 'snapshot'>, redact: Redact): string[] {
+	const { finalFiles = [], files = {} } = snapshot?.info ?? {};
+	return (finalFiles.length > 0 ? finalFiles : Object.values(files).flat()).map(redact.known);
+}
+
+/** Endings of what every browser shows as an image. */
+const SHOWN_AS_IMAGE = /\.(?:png|apng|jpe?g|jfif|gif|webp|avif|svg|bmp|ico)$/i;
+
+/** Links as Markdown: images are shown, other files can be opened. */
+export function markdownOf(urls: readonly string[]): string {
+	const lines = urls.map((url) => {
+		const name = nameInLink(url);
+		return markdownLink(isPlainText(url) ? excerpt(url) : name || 'file', url, SHOWN_AS_IMAGE.test(name));
+	});
+	return lines.join('\n');
+}
+
+/** The wanted nodes of which the platform reports no file. */
+export function missingOutputs(info: TaskInfo, wanted: readonly OutputNode[]): string[] {
+	return wanted.map(({ nodeId }) => nodeId).filter((nodeId) => !info.files[nodeId]?.length);
+}
+
+/** What to say about tasks without a file of each wanted node; `undefined` if there are none. */
+export function missingOutputsHint(
+	tasks: ReadonlyArray<{ readonly info: TaskInfo; readonly wanted: readonly OutputNode[] }>,
+): string | undefined {
+	const lacking = tasks
+		.map(({ info, wanted }) => ({ info, missing: missingOutputs(info, wanted) }))
+		.filter(({ missing }) => missing.length > 0);
+	const [first] = lacking;
+	if (!first) return undefined;
+	const makers = Object.keys(first.info.files).filter((nodeId) => first.info.files[nodeId]?.length);
+	const count = `${lacking.length} task(s)`;
+	if (makers.length === 0 && first.info.finalFiles.length > 0) {
+		return `The platform did not say which node made the files of ${count}, so there are none for "Output Nodes". Without that option you get the final files.`;
+	}
+	const found = makers.length > 0 ? ` Files came from ${listNodes(makers)}.` : '';
+	return `${count} have no file of output node ${listNodes(first.missing)}.${found}`;
+}
+
+function listNodes(nodeIds: readonly string[]): string {
+	return nodeIds
+		.slice(0, 10)
+		.map((nodeId) => excerpt(nodeId, 40))
+		.join(', ');
+}
+
+/** What to say about tasks with links that were not read; `undefined` if there are none. */
+export function leftOutHint(infos: ReadonlyArray<TaskInfo | undefined>): string | undefined {
+	const count = infos.filter((info) => info && info.filesLeftOut > 0).length;
+	if (count === 0) return undefined;
+	return `${count} task(s) list more than ${MOST_FILES} files, or links that are too long for any server; those files were left out.`;
+}
+
+/** "37 done, 2 failed, 1 still running": one line for the whole run. */
+export function summarise(outcomes: readonly TaskOutcome[]): string {
+	const order = ['done', 'failed', 'still running', 'not submitted', 'unclear whether submitted'];
+	const groups = Map.groupBy(outcomes, ({ failure }) => groupOf(failure));
+	return order
+		.filter((group) => groups.has(group))
+		.map((group) => `${groups.get(group)?.length} ${group}`)
+		.join(', ');
+}
+
+function groupOf(failure: Failure | undefined): string {
+	if (!failure) return 'done';
+	const { kind, details } = failure;
+	if (kind === 'timedOut' || kind === 'stalled') return 'still running';
+	if (kind === 'notSubmitted') return 'not submitted';
+	return kind === 'unclear' && details?.mayExist === true ? 'unclear whether submitted' : 'failed';
+}

@@ -1,0 +1,178 @@
+import type { Failure } from '../../shared/errors/failure';
+import { excerpt, type JsonObject } from '../../shared/text/json';
+import type { Redact } from '../../shared/text/redact';
+import { wordsOfError } from '../../shared/errors/expressionError';
+import type { WatchEnd } from './watchedTask';
+
+/** Why no more tasks are submitted in this run. */
+export type StopReason = 'failure' | 'maxFailures' | 'timeout' | 'cancelled';
+
+const WHY_NOT_SUBMITTED: Record<StopReason, string> = {
+	failure: 'another item failed first',
+	maxFailures: '"Max Failures" was reached',
+	timeout: 'the timeout was reached first',
+	cancelled: 'the execution was stopped',
+};
+
+/** For an item whose turn did not come: nothing was sent or spent. */
+export function notSubmitted(reason: StopReason): Failure {
+	return {
+		kind: 'notSubmitted',
+		message: `No task was submitted for this item, because ${WHY_NOT_SUBMITTED[reason]}`,
+		advice: 'Nothing was spent for it. Run the node again with this item.',
+		details: { status: 'notSubmitted' },
+	};
+}
+
+/** Says for a failed submit whether a task may exist anyway (§4.1 has no way to ask). */
+export function explainSubmit(failure: Failure): Failure {
+	if (failure.kind !== 'unclear') return failure;
+	return {
+		...failure,
+		message: `A task may have been made, but its id is not known. ${failure.message}`,
+		advice:
+			"The submit was not repeated, so that nothing is paid for twice. Look for the task in the platform's console before you run this item again.",
+		details: { ...failure.details, status: 'unknown', mayExist: true },
+	};
+}
+
+/** An earlier try submitted this item and got no answer. */
+export function stillUnclear(): Failure {
+	return {
+		kind: 'unclear',
+		message: 'A task may have been made for this item in an earlier try, but its id is not known',
+		advice:
+			'It was not submitted again, so that nothing is paid for twice. Look for the task in the platform\'s console. To submit it anyway, set "If a Submit Had No Answer" in the options to Submit Again, or start a new execution.',
+		details: { status: 'unknown', mayExist: true },
+	};
+}
+
+/** A bug in the node, after the task was made. */
+export function explainMistake(fullTaskId: string, error: unknown): Failure {
+	const taskId = excerpt(fullTaskId, 100);
+	return {
+		kind: 'unclear',
+		message: `The node failed while it worked on task ${taskId}: ${wordsOfError(error)}`,
+		advice: `This is a mistake in the node, not in your workflow. Please report it. The task keeps running on the platform: use the "Wait for Completion" operation with task id ${taskId}.`,
+		details: { taskId: fullTaskId, status: 'unknown' },
+	};
+}
+
+/** Why an item has a task that this run did not make. */
+export type TaskOrigin = { readonly key: string } | { readonly key?: undefined; readonly earlierTry: true };
+
+/**
+ * What a watch's end means for its item.
+ * @param origin left out if this run made the task, or the item names it
+ * @returns `undefined` if the task succeeded
+ */
+export function explainWatchEnd(
+	fullTaskId: string,
+	end: WatchEnd,
+	redact: Redact,
+	origin?: TaskOrigin,
+): Failure | undefined {
+	const { snapshot } = end;
+	const taskId = excerpt(fullTaskId, 100);
+	const said = excerpt(redact(snapshot.info?.errorMessage ?? ''), 500);
+	const details: JsonObject = {
+		taskId: fullTaskId,
+		status: snapshot.info?.state ?? 'unknown',
+		statusCode: snapshot.info?.statusCode ?? null,
+		progress: snapshot.info?.progress ?? null,
+		...(snapshot.sinceMs !== undefined && {
+			elapsedMs: Math.max(0, snapshot.endedAtMs - snapshot.sinceMs),
+		}),
+	};
+	const trouble = snapshot.trouble ? `. Its state could not be read the last time: ${snapshot.trouble}` : '';
+	const goOn = `To go on, use the "Wait for Completion" operation with task id ${taskId}.`;
+	switch (end.kind) {
+		case 'final':
+			return explainFinal(taskId, end.info.state, said, details);
+		case 'timedOut':
+			return {
+				kind: 'timedOut',
+				message: `Task ${taskId} was not done within the timeout; ${lastSeen(details)}${trouble}`,
+				advice: `Nothing is lost: submitted tasks keep running on the platform. ${goOn}`,
+				details,
+			};
+		case 'stalled':
+			return {
+				kind: 'stalled',
+				message: `Task ${taskId} has shown no progress for too long; ${lastSeen(details)}${trouble}`,
+				advice: `The task may still be running on the platform. ${goOn} "No Progress for (Minutes)" in the options sets how long the node waits.`,
+				details,
+			};
+		case 'unknown':
+			return explainUnknown(taskId, details, origin);
+		case 'left':
+			return {
+				kind: 'cancelled',
+				message: `Task ${taskId} was left running; ${lastSeen(details)}${trouble}`,
+				advice: goOn,
+				details,
+			};
+		case 'refused':
+			return {
+				...end.failure,
+				message: `Task ${taskId} was submitted, but its state cannot be read. ${end.failure.message}`,
+				// The advice of a refusal is about submits.
+				advice: `${end.failure.kind === 'refused' ? '' : `${end.failure.advice} `}Nothing is lost, and running the item again would pay for a new task. ${goOn}`,
+				details: { ...end.failure.details, ...details },
+			};
+	}
+}
+
+/** An item keeps finding its lost task again, so the advice says how to make a new one. */
+function explainUnknown(taskId: string, details: JsonObject, origin: TaskOrigin | undefined): Failure {
+	const message = `The platform does not know task ${taskId}`;
+	const credential =
+		'the credential belongs to the account and the platform that the task was submitted with';
+	const failure = { kind: 'taskUnknown', details } as const;
+	if (!origin) {
+		return { ...failure, message, advice: `Check that the id is complete and that ${credential}.` };
+	}
+	if (origin.key === undefined) {
+		return {
+			...failure,
+			message: `${message}, which an earlier try made for this item`,
+			advice: `Check that ${credential}. To make a new task, start a new execution; if the item has an idempotency key, delete its rows in the Data Table flow_task_ledger first.`,
+		};
+	}
+	const key = excerpt(origin.key, 80);
+	return {
+		...failure,
+		message: `${message}, which was made for the idempotency key "${key}"`,
+		advice: `Check that ${credential}. To make a new task for the key, delete its rows in the Data Table flow_task_ledger. If the platform forgets tasks before their keys expire, shorten "Idempotency Lifetime (Hours)" in the options.`,
+		details: { ...details, idempotencyKey: key },
+	};
+}
+
+function explainFinal(taskId: string, state: string, said: string, details: JsonObject): Failure | undefined {
+	if (state !== 'failed' && state !== 'denied') return undefined;
+	const reason = said ? `: ${said}` : '. The platform gave no reason';
+	const failure = { details: { ...details, errorMessage: said } };
+	return state === 'failed'
+		? {
+				...failure,
+				kind: 'taskFailed',
+				message: `Task ${taskId} failed on the platform${reason}`,
+				advice:
+					'Check the values of this item against what the workflow accepts. Running the item again makes a new task.',
+			}
+		: {
+				...failure,
+				kind: 'taskDenied',
+				message: `The account has no permission for task ${taskId}${reason}`,
+				advice:
+					'The workflow may use a private model of another account. Use the credential of the account that owns the model, or upload the model in the console.',
+			};
+}
+
+function lastSeen(details: JsonObject): string {
+	const state = typeof details.status === 'string' ? details.status : 'unknown';
+	const progress = typeof details.progress === 'number' ? ` at ${details.progress} %` : '';
+	const elapsed =
+		typeof details.elapsedMs === 'number' ? ` after ${Math.round(details.elapsedMs / 1000)} seconds` : '';
+	return `it was last seen as ${state}${progress}${elapsed}`;
+}

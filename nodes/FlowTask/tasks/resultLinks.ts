@@ -1,0 +1,106 @@
+import type { DownloadRequest } from '../../shared/files/download';
+import { isWebAddress } from '../../shared/text/webAddress';
+import type { TaskInfo } from '../api/taskInfo';
+
+/** Which result links of a task are wanted: the final ones, those of every output node, or those of some. */
+export type FileSelection = 'finalFiles' | 'all' | readonly string[];
+
+export interface FileLink {
+	/** The output node that made the file; `null` if the platform does not say. */
+	readonly nodeId: string | null;
+	/** Position among the links of the task. */
+	readonly index: number;
+	readonly url: string;
+}
+
+/**
+ * The links to download, each once and in a steady order. If a platform reports files but no final ones (samples show
+ * both as optional), all are final. A file whose node the platform does not name belongs to none.
+ */
+export function linksOf(info: TaskInfo, selection: FileSelection): FileLink[] {
+	if (typeof selection !== 'string') {
+		const ofNodes = [...new Set(selection)].flatMap((nodeId) =>
+			(info.files[nodeId] ?? []).map((url) => ({ nodeId, url })),
+		);
+		return ofNodes.map((link, index) => ({ ...link, index }));
+	}
+	const byNode = Object.entries(info.files).flatMap(([nodeId, urls]) => urls.map((url) => ({ nodeId, url })));
+	const nodes = new Map(byNode.map(({ nodeId, url }) => [url, nodeId]));
+	const nodesOfFiles = new Map(byNode.map(({ nodeId, url }) => [fileIn(url), nodeId]));
+	const chosen = new Map<string, string | null>();
+	if (byNode.length === 0 || (selection === 'finalFiles' && info.finalFiles.length > 0)) {
+		for (const url of info.finalFiles)
+			chosen.set(url, nodes.get(url) ?? nodesOfFiles.get(fileIn(url)) ?? null);
+	} else {
+		for (const { nodeId, url } of byNode) if (!chosen.has(url)) chosen.set(url, nodeId);
+	}
+	return [...chosen].map(([url, nodeId], index) => ({ nodeId, index, url }));
+}
+
+/** Whether it is a text that a node of the workflow shows, which some platforms list among the files. */
+export function isPlainText(entry: string): boolean {
+	return !isWebAddress(entry) && (/\s/.test(entry.trim()) || !/[:/]/.test(entry));
+}
+
+/** The part of a link that a new signature does not change: its path and the parameters that name a file. */
+function fileIn(url: string): string {
+	const [path = '', query = ''] = url.split('?');
+	const parameters = new URLSearchParams(query);
+	return JSON.stringify([path, ...['filename', 'subfolder', 'type'].map((name) => parameters.get(name))]);
+}
+
+/** The file's name: the `filename` parameter of the link, or the last part of its path. */
+export function nameInLink(url: string): string {
+	try {
+		const { pathname, searchParams } = new URL(url);
+		const last = pathname.split('/').at(-1) ?? '';
+		const named = searchParams.get('filename');
+		if (named && !/\.[A-Za-z0-9]{1,8}$/.test(last)) return named;
+		return decodeURIComponent(last);
+	} catch {
+		return '';
+	}
+}
+
+/** Inserts a mark before a name's ending: `cat.png`, `2` -> `cat_2.png`. */
+export function markName(name: string, mark: string): string {
+	const dot = name.lastIndexOf('.');
+	return dot > 0 ? `${name.slice(0, dot)}_${mark}${name.slice(dot)}` : `${name}_${mark}`;
+}
+
+/**
+ * Names for a task's files that collide neither with each other nor with those of other items, which platforms tend
+ * to name alike.
+ * @param itemNumber counted from 1; `undefined` if the run has only one task
+ */
+export function namesFor(links: readonly FileLink[], itemNumber: number | undefined): FileNames[] {
+	const owners = new Map<string, number>();
+	const take = (raw: string, index: number): string => {
+		const plain = shortened(raw) || 'image';
+		const ofItem = itemNumber === undefined ? plain : markName(plain, String(itemNumber));
+		let name = ofItem;
+		const isTaken = (): boolean => (owners.get(name.toLowerCase()) ?? index) !== index;
+		for (let mark = index + 1; isTaken(); mark++) name = markName(ofItem, `f${mark}`);
+		owners.set(name.toLowerCase(), index);
+		return name;
+	};
+	return links.map(({ url }, index) => ({
+		fileName: take(nameInLink(url), index),
+		nameBySaid: (said) => take(said.split(/[\\/]/).at(-1) ?? '', index),
+	}));
+}
+
+/** The names of a file: by its link, and if the server names it. */
+export type FileNames = Required<Pick<DownloadRequest, 'fileName' | 'nameBySaid'>>;
+
+const LONG_NAME_BYTES = 160;
+const LONG_NAME_CHARS = 80;
+const SHORT_NAME_CHARS = 40;
+
+/** Storing cuts long names at the end, where the distinguishing marks are. */
+function shortened(name: string): string {
+	const dot = name.lastIndexOf('.');
+	const stem = dot > 0 ? name.slice(0, dot) : name;
+	if (stem.length <= LONG_NAME_CHARS && Buffer.byteLength(stem) <= LONG_NAME_BYTES) return name;
+	return [...stem].slice(0, SHORT_NAME_CHARS).join('') + (dot > 0 ? name.slice(dot) : '');
+}

@@ -1,0 +1,187 @@
+import * as v from 'valibot';
+
+import type { Result } from '../../shared/errors/failure';
+import type { CallFailure } from '../api/failures';
+import { growingPauseMs, type PauseGrowth } from '../../shared/run/growingPause';
+import { isJsonObject } from '../../shared/text/json';
+import type { PolledInfos } from '../api/poll';
+import { isFinal, waitsUnnumbered, type TaskInfo } from '../api/taskInfo';
+import type { WatchEnd } from './watchedTask';
+
+/** What a suspended wait keeps from poll to poll for one set of tasks; n8n stores it with the execution. */
+const Wait = v.object({
+	/** When the tasks were first polled, ms since the epoch. */
+	startedAtMs: v.number(),
+	/** When anything about them last changed, and how they were then. */
+	changedAtMs: v.number(),
+	progressMark: v.string(),
+	/** Polls that got an answer. */
+	polls: v.number(),
+	/** For each task, in order: how many answers in a row did not show it. */
+	missing: v.optional(v.array(v.number())),
+	/** How many polls in a row the platform refused. */
+	refusals: v.optional(v.number()),
+	/** How many polls have failed since the timeout. */
+	lateFailures: v.optional(v.number()),
+});
+
+export type WaitState = Readonly<v.InferOutput<typeof Wait>>;
+
+/** Reads a stored wait; `undefined` if there is none. Earlier versions called polls "looks" and the mark "picture". */
+export function readWait(stored: unknown): WaitState | undefined {
+	const { looks, picture, ...state } = isJsonObject(stored) ? stored : {};
+	const read = v.safeParse(Wait, { polls: looks, progressMark: picture, ...state });
+	return read.success ? read.output : undefined;
+}
+
+/**
+ * Why a wait is over:
+ * - `done`: all tasks are done, or have been missing for long
+ * - `timedOut`: the timeout
+ * - `stalled`: nothing about any task has changed for too long
+ */
+export type WaitEnd = 'done' | 'timedOut' | 'stalled';
+
+export interface SuspendSettings {
+	readonly timeoutMs: number;
+	/** 0 = forever. */
+	readonly noProgressMs: number;
+}
+
+/** n8n may take about a minute to wake an execution, so a shorter sleep makes no sense. */
+export const SHORTEST_SLEEP_MS = 60_000;
+const LONGEST_SLEEP_MS = 15 * 60_000;
+const SLEEPS: PauseGrowth = { firstMs: SHORTEST_SLEEP_MS, factor: 1.25, longestMs: LONGEST_SLEEP_MS };
+
+/** A rough estimate per position in the queue: an extra poll costs little. */
+const QUEUE_POSITION_MS = 1_000;
+
+/** How many polls in a row may miss an ID before it counts as missing. */
+const POLLS_FOR_MISSING = 2;
+
+/** A gateway may refuse a poll now and then; a deleted key is refused each time. */
+const REFUSALS_TOLERATED = 2;
+
+/** The timeout may fall into an outage: after it this many polls may fail. */
+const LATE_FAILURES_TOLERATED = 3;
+
+/** The state after a poll. */
+export function notePoll(
+	last: WaitState | undefined,
+	infos: ReadonlyMap<string, TaskInfo>,
+	taskIds: readonly string[],
+	nowMs: number,
+): WaitState {
+	// Tasks do not all vanish at once: the platform's index must be empty.
+	if (last && infos.size === 0 && taskIds.length > 1 && /[^- ]/.test(last.progressMark)) {
+		return { ...last, polls: last.polls + 1, refusals: 0 };
+	}
+	const marks = taskIds.map((id) => {
+		const info = infos.get(id);
+		return info ? `${info.state}/${info.progress ?? ''}/${info.position ?? ''}` : '-';
+	});
+	const progressMark = marks.join(' ');
+	const changed = last?.progressMark !== progressMark;
+	return {
+		startedAtMs: last?.startedAtMs ?? nowMs,
+		changedAtMs: changed ? nowMs : last.changedAtMs,
+		progressMark,
+		polls: (last?.polls ?? 0) + 1,
+		missing: taskIds.map((id, index) => (infos.has(id) ? 0 : (last?.missing?.[index] ?? 0) + 1)),
+		refusals: 0,
+	};
+}
+
+/** The state after a poll that failed, which says nothing about the tasks. */
+export function noteFailedPoll(
+	last: WaitState | undefined,
+	passing: boolean,
+	settings: SuspendSettings,
+	nowMs: number,
+): WaitState {
+	const state = last ?? { startedAtMs: nowMs, changedAtMs: nowMs, progressMark: '', polls: 0 };
+	return {
+		...state,
+		refusals: passing ? 0 : (state.refusals ?? 0) + 1,
+		...(isLate(state, settings, nowMs) && { lateFailures: (state.lateFailures ?? 0) + 1 }),
+	};
+}
+
+function isLate({ startedAtMs }: WaitState, { timeoutMs }: SuspendSettings, nowMs: number): boolean {
+	return nowMs >= startedAtMs + timeoutMs;
+}
+
+/** Whether it makes sense to poll again after a poll that failed. */
+export function toleratesFailedPoll({ polls, refusals = 0, lateFailures = 0 }: WaitState): boolean {
+	if (lateFailures >= LATE_FAILURES_TOLERATED) return false;
+	// Refused from the first poll on: the address or the key is wrong.
+	return refusals === 0 || (polls > 0 && refusals <= REFUSALS_TOLERATED);
+}
+
+/** @returns why the wait is over after a poll; `undefined` if it goes on */
+export function waitEnd(
+	state: WaitState,
+	infos: ReadonlyMap<string, TaskInfo>,
+	taskIds: readonly string[],
+	settings: SuspendSettings,
+	nowMs: number,
+): WaitEnd | undefined {
+	const done = taskIds.every((id, index) => {
+		const info = infos.get(id);
+		return info ? isFinal(info.state) : (state.missing?.[index] ?? 0) > POLLS_FOR_MISSING;
+	});
+	if (done) return 'done';
+	if (isLate(state, settings, nowMs)) return 'timedOut';
+	const { noProgressMs } = settings;
+	const stands = noProgressMs > 0 && nowMs >= state.changedAtMs + noProgressMs;
+	return stands && ![...infos.values()].some(waitsUnnumbered) ? 'stalled' : undefined;
+}
+
+/**
+ * How long to sleep before the next poll: as long as the slowest task is likely to take, judged by its progress or
+ * its position in the queue, and longer with each poll. The estimate can be far off, so no sleep is longer than the wait
+ * so far: an early end is seen after twice its time at most.
+ */
+export function sleepMs(
+	state: WaitState,
+	infos: ReadonlyMap<string, TaskInfo>,
+	settings: SuspendSettings,
+	nowMs: number,
+): number {
+	const elapsedMs = nowMs - state.startedAtMs;
+	const unfinished = [...infos.values()].filter((info) => !isFinal(info.state));
+	const estimates = unfinished.map((info) => {
+		if (info.progress !== null && info.progress > 0)
+			return (elapsedMs * (100 - info.progress)) / info.progress;
+		return info.position === null ? 0 : info.position * QUEUE_POSITION_MS;
+	});
+	const guessedMs = Math.min(elapsedMs, Math.max(0, ...estimates));
+	const wantedMs = Math.min(LONGEST_SLEEP_MS, Math.max(growingPauseMs(SLEEPS, state.polls), guessedMs));
+	const leftMs = state.startedAtMs + settings.timeoutMs - nowMs;
+	return Math.max(SHORTEST_SLEEP_MS, Math.min(wantedMs, leftMs));
+}
+
+/**
+ * How watching ended for each task of a wait that is over, by its last poll: a task is late only if it was polled
+ * after the timeout, and nothing is polled again.
+ * @param wallMs time of day of that poll
+ */
+export function endsOf(
+	taskIds: readonly string[],
+	poll: Result<PolledInfos, CallFailure>,
+	state: WaitState,
+	end: WaitEnd,
+	wallMs: number,
+): Map<string, WatchEnd> {
+	const late = end === 'stalled' ? 'stalled' : 'timedOut';
+	const endOf = (taskId: string, index: number): WatchEnd => {
+		const info = poll.ok ? poll.value.infos.get(taskId) : undefined;
+		const failure = poll.ok ? poll.value.refused.get(taskId) : poll.failure;
+		const snapshot = { info, endedAtMs: wallMs, trouble: failure?.message };
+		if (info) return isFinal(info.state) ? { kind: 'final', info, snapshot } : { kind: late, snapshot };
+		if (failure && !failure.passing) return { kind: 'refused', failure, snapshot };
+		const gone = poll.ok && !failure && (state.missing?.[index] ?? 0) > POLLS_FOR_MISSING;
+		return { kind: gone ? 'unknown' : late, snapshot };
+	};
+	return new Map(taskIds.map((taskId, index) => [taskId, endOf(taskId, index)]));
+}

@@ -1,0 +1,376 @@
+import type { Clock } from '../../shared/run/clock';
+import { wordsOfError } from '../../shared/errors/expressionError';
+import type { CallFailure } from '../api/failures';
+import type { TaskApi } from '../api/api';
+import {
+	askInPieces,
+	FEW_TASKS,
+	LONGEST_POLL_INTERVAL_MS,
+	nextIntervalMs,
+	FinishRate,
+	portionsOf,
+	SHORTEST_POLL_INTERVAL_MS,
+} from '../api/poll';
+import type { ProgressSockets } from '../api/progressSocket';
+import { isFinal, waitsUnnumbered, type TaskInfo } from '../api/taskInfo';
+import { WatchedTask, type WatchEnd } from './watchedTask';
+
+export interface WatchSettings {
+	/** When the run stops waiting, by the clock's `now()`. */
+	readonly deadlineMs: number;
+	/** How long a task may go without a change; 0 = forever. */
+	readonly noProgressMs: number;
+	readonly urlExpireSeconds: number;
+}
+
+export interface WatchParts {
+	readonly api: Pick<TaskApi, 'info'>;
+	readonly clock: Clock;
+	/** Left out if only polling is wanted. */
+	readonly sockets?: ProgressSockets | undefined;
+	/** How many items are not submitted yet. */
+	readonly backlog: () => number;
+	/** Called with each report that differs from the last one of its task. */
+	readonly onNews?: ((info: TaskInfo) => void) | undefined;
+}
+
+/** Up to this many tasks are polled at once when a socket reports an end. */
+const TASKS_WITH_INSTANT_POLLS = 4;
+
+/** Tasks that run together end together: a poll that waits a little serves them all. */
+const BATCH_SIGNALS_MS = 100;
+
+/** A poll that would find more than those few still running waits for their ends, so long after the last poll. */
+const POLL_HELD_MS = 2_000;
+
+/** Time for the other tasks of the run to join before the first poll. */
+const FIRST_POLL_AT_OLD_MS = 50;
+const FIRST_POLL_AT_NEW_MS = 500;
+
+/** An id must be missing this often and this long before it counts as unknown: the platform's index may be behind. */
+const MISSING_POLLS = 5;
+const MISSING_MS = 10_000;
+/** The same for a task that the platform certainly has. */
+export const KNOWN_MISSING_MS = 5 * 60_000;
+
+/** Once the platform has answered, this many refusals over this time are final: gateways say 404 now and then. */
+const REFUSED_POLLS = 3;
+const REFUSED_MS = 10_000;
+
+/** A socket that keeps dropping is given up. */
+const SOCKETS_PER_TASK = 3;
+
+/** A poll that hangs must not hold the run beyond its timeout for longer than this. */
+const DEADLINE_GRACE_MS = 5_000;
+
+/**
+ * Watches all unfinished tasks of a node run together: one poll asks for all of them, up to `IDS_PER_CALL` a
+ * call. While few are left, progress sockets tell when a poll is worth it. Only task info decides: a socket that is
+ * wrong, lost or silent delays a task by one polling interval at most.
+ */
+export class TaskWatcher {
+	private readonly tasks = new Map<string, WatchedTask>();
+	private readonly stopping = new AbortController();
+	private wakeUp = new AbortController();
+	private looping = false;
+	private intervalMs = SHORTEST_POLL_INTERVAL_MS;
+	private lastPollMs = 0;
+	private finishRate = new FinishRate();
+	/** Whether any poll got an answer, so the address and the key are right. */
+	private answered = false;
+	/** When a socket first asked for a poll. */
+	private pollWantedMs: number | undefined;
+
+	constructor(
+		private readonly parts: WatchParts,
+		private readonly settings: WatchSettings,
+	) {
+		void this.endAtDeadline();
+	}
+
+	/**
+	 * Watches a task to its end; never rejects. The same id may be given more than once.
+	 * @param sinceMs when it was submitted, time of day
+	 * @param known whether the platform certainly has it
+	 */
+	async watch(
+		taskId: string,
+		promptToken?: string,
+		sinceMs?: number,
+		known = sinceMs !== undefined,
+	): Promise<WatchEnd> {
+		const watched = this.tasks.get(taskId);
+		if (watched) return await watched.end;
+		const nowMs = this.parts.clock.now();
+		const task = new WatchedTask(taskId, promptToken, sinceMs, known, nowMs);
+		if (this.stopping.signal.aborted) {
+			return { kind: 'left', snapshot: task.snapshot(this.parts.clock.wallNow()) };
+		}
+		if (this.tasks.size === 0) {
+			// A task of an earlier run may be done already; a new one needs a moment.
+			const firstPollMs = sinceMs === undefined ? FIRST_POLL_AT_OLD_MS : FIRST_POLL_AT_NEW_MS;
+			this.intervalMs = SHORTEST_POLL_INTERVAL_MS;
+			this.lastPollMs = Math.max(this.lastPollMs, nowMs + firstPollMs - this.intervalMs);
+			this.finishRate = new FinishRate();
+		}
+		this.tasks.set(taskId, task);
+		this.openSockets();
+		if (!this.looping) void this.loop();
+		return await task.end;
+	}
+
+	/** Ends all watching: every open task is reported as `left`, sockets are closed, timers are gone. */
+	stop(): void {
+		if (this.stopping.signal.aborted) return;
+		this.stopping.abort();
+		this.wakeUp.abort();
+		for (const task of [...this.tasks.values()]) this.settle(task, 'left');
+	}
+
+	private async loop(): Promise<void> {
+		this.looping = true;
+		try {
+			while (this.tasks.size > 0) {
+				await this.untilNextPoll();
+				if (this.tasks.size > 0) await this.poll();
+			}
+		} catch (error) {
+			for (const task of [...this.tasks.values()]) this.giveUp(task, error);
+		} finally {
+			this.looping = false;
+		}
+	}
+
+	private async untilNextPoll(): Promise<void> {
+		for (;;) {
+			const waitMs = this.nextPollMs() - this.parts.clock.now();
+			if (waitMs <= 0 || this.tasks.size === 0) return;
+			await this.parts.clock.sleep(waitMs, this.wakeUp.signal);
+			if (this.wakeUp.signal.aborted) this.wakeUp = new AbortController();
+		}
+	}
+
+	private nextPollMs(): number {
+		const tasks = [...this.tasks.values()];
+		const soonestMs = this.lastPollMs + SHORTEST_POLL_INTERVAL_MS;
+		if (this.pollWantedMs !== undefined) {
+			if (tasks.length <= TASKS_WITH_INSTANT_POLLS) return 0;
+			const wantedMs = Math.max(soonestMs, this.pollWantedMs + BATCH_SIGNALS_MS);
+			const running = tasks.filter(({ isSaidDone }) => !isSaidDone).length;
+			return running <= TASKS_WITH_INSTANT_POLLS
+				? wantedMs
+				: Math.max(wantedMs, this.lastPollMs + POLL_HELD_MS);
+		}
+		const allSpeak = tasks.every(({ socketSpoke }) => socketSpoke);
+		const regularMs = this.lastPollMs + (allSpeak ? LONGEST_POLL_INTERVAL_MS : this.intervalMs);
+		const ends = [this.settings.deadlineMs, ...tasks.map((task) => this.stallsAtMs(task))];
+		return Math.min(regularMs, Math.max(soonestMs, Math.min(...ends)));
+	}
+
+	/** One poll of all unfinished tasks. */
+	private async poll(): Promise<void> {
+		const { api, clock } = this.parts;
+		const tasks = [...this.tasks.values()];
+		this.lastPollMs = clock.now();
+		this.pollWantedMs = undefined;
+		for (const task of tasks) task.isSaidDone = false;
+		const idsOf = (alone: boolean): string[] =>
+			tasks.filter(({ askedAlone }) => askedAlone === alone).map(({ taskId }) => taskId);
+		const portions = [...portionsOf(idsOf(false)), ...idsOf(true).map((id) => [id])];
+		let changed = false;
+		let failed = false;
+		await Promise.all(
+			portions.map(async (portion) => {
+				const pieces = await askInPieces(api, portion, this.settings.urlExpireSeconds);
+				this.answered ||= pieces.some(({ answer }) => answer.ok);
+				for (const { ids, answer } of pieces) {
+					failed ||= !answer.ok;
+					if (answer.ok) changed = this.takeAll(ids, answer.value) || changed;
+					else this.noteTrouble(ids, answer.failure, ids.length === 1 && portion.length > 1);
+				}
+			}),
+		);
+		this.endOverdue();
+		const finished = tasks.filter(({ taskId }) => !this.tasks.has(taskId)).length;
+		const backlog = this.parts.backlog();
+		const remaining = this.tasks.size + backlog;
+		this.finishRate.note(this.lastPollMs, finished);
+		this.intervalMs = nextIntervalMs(this.intervalMs, {
+			calls: portions.length,
+			finished,
+			changed,
+			remaining,
+			failed,
+			backlog: backlog > 0,
+			endsInMs: this.finishRate.endsInMs(remaining),
+		});
+		this.openSockets();
+	}
+
+	private tasksOf(ids: readonly string[]): WatchedTask[] {
+		return ids.map((id) => this.tasks.get(id)).filter((task) => task !== undefined);
+	}
+
+	/** @param isolated whether the other tasks in the same call were reported */
+	private noteTrouble(ids: readonly string[], failure: CallFailure, isolated: boolean): void {
+		const nowMs = this.parts.clock.now();
+		for (const task of this.tasksOf(ids)) {
+			task.trouble = failure.message;
+			task.askedAlone ||= isolated;
+			if (failure.passing) continue;
+			const longMs = task.known ? KNOWN_MISSING_MS : REFUSED_MS;
+			const isFinalRefusal = task.refused.lasts(nowMs, REFUSED_POLLS, longMs);
+			// Where a task was made, the address and the key were right, whatever the first poll says.
+			if ((this.answered || task.known) && !isFinalRefusal) continue;
+			this.resolve(task, { kind: 'refused', failure, snapshot: task.snapshot(this.parts.clock.wallNow()) });
+		}
+	}
+
+	/** Takes an answer. @returns whether anything in it is news */
+	private takeAll(ids: readonly string[], answer: readonly TaskInfo[]): boolean {
+		const infos = new Map(answer.map((info) => [info.taskId, info]));
+		const tasks = this.tasksOf(ids);
+		// Tasks do not all vanish at once: the platform's index must be empty.
+		const isBlank = infos.size === 0 && tasks.filter(({ known }) => known).length > 1;
+		let changed = false;
+		for (const task of tasks) {
+			task.refused.end();
+			task.askedAlone = false;
+			this.guard(task, () => {
+				const info = infos.get(task.taskId);
+				if (info) changed = this.take(task, info) || changed;
+				else if (isBlank && task.known) task.trouble = 'The platform returned none of the tasks';
+				else this.miss(task);
+			});
+		}
+		return changed;
+	}
+
+	/** @returns whether it is news */
+	private take(task: WatchedTask, info: TaskInfo): boolean {
+		const { clock } = this.parts;
+		task.trouble = undefined;
+		const isNews = task.note(info, clock.now(), clock.wallNow());
+		if (isNews) this.parts.onNews?.(info);
+		if (isFinal(info.state)) {
+			this.resolve(task, { kind: 'final', info, snapshot: task.snapshot(clock.wallNow()) });
+		}
+		return isNews;
+	}
+
+	private miss(task: WatchedTask): void {
+		const longMs = task.known ? KNOWN_MISSING_MS : MISSING_MS;
+		if (task.missing.lasts(this.parts.clock.now(), MISSING_POLLS, longMs)) this.settle(task, 'unknown');
+	}
+
+	private endOverdue(): void {
+		const nowMs = this.parts.clock.now();
+		for (const task of [...this.tasks.values()]) {
+			if (nowMs >= this.settings.deadlineMs) this.settle(task, 'timedOut');
+			else if (nowMs >= this.stallsAtMs(task)) this.settle(task, 'stalled');
+		}
+	}
+
+	private stallsAtMs({ info, changedAtMs }: WatchedTask): number {
+		const { noProgressMs } = this.settings;
+		return noProgressMs > 0 && !(info && waitsUnnumbered(info)) ? changedAtMs + noProgressMs : Infinity;
+	}
+
+	private async endAtDeadline(): Promise<void> {
+		const { clock } = this.parts;
+		const endMs = this.settings.deadlineMs + DEADLINE_GRACE_MS;
+		while (clock.now() < endMs && !this.stopping.signal.aborted) {
+			await clock.sleep(endMs - clock.now(), this.stopping.signal);
+		}
+		this.endOverdue();
+	}
+
+	private settle(task: WatchedTask, kind: 'timedOut' | 'stalled' | 'unknown' | 'left'): void {
+		this.guard(task, () => {
+			this.resolve(task, { kind, snapshot: task.snapshot(this.parts.clock.wallNow()) });
+		});
+	}
+
+	private resolve(task: WatchedTask, end: WatchEnd): void {
+		task.resolve(end);
+		this.tasks.delete(task.taskId);
+		if (this.tasks.size === 0) this.wakeUp.abort();
+		const { socket } = task;
+		task.socket = undefined;
+		try {
+			socket?.close();
+		} catch {
+			// A socket that cannot be closed is gone.
+		}
+	}
+
+	/** An error in `work` ends only this task, not the run or n8n. */
+	private guard(task: WatchedTask, work: () => void): void {
+		try {
+			work();
+		} catch (error) {
+			this.giveUp(task, error);
+		}
+	}
+
+	private giveUp(task: WatchedTask, error: unknown): void {
+		this.resolve(task, {
+			kind: 'refused',
+			failure: {
+				kind: 'unclear',
+				message: `The node failed to read the platform's answer: ${wordsOfError(error)}`,
+				advice: 'This is a bug in the node, not in your workflow. Please report it.',
+			},
+			snapshot: task.times(this.parts.clock.wallNow()),
+		});
+	}
+
+	/** Opens the missing sockets once few enough tasks are left to make them worth it. */
+	private openSockets(): void {
+		const { sockets, backlog } = this.parts;
+		if (!sockets?.available || this.tasks.size + backlog() > FEW_TASKS) return;
+		for (const task of this.tasks.values()) {
+			const { taskId, promptToken, socket, socketsOpened } = task;
+			if (socket || promptToken === undefined || socketsOpened >= SOCKETS_PER_TASK) continue;
+			task.socketsOpened++;
+			try {
+				task.socket = sockets.open(taskId, promptToken, {
+					onInfo: (info) => {
+						this.guard(task, () => {
+							this.receive(task, info);
+						});
+					},
+					onLost: () => {
+						task.socket = undefined;
+						task.socketSpoke = false;
+						this.wakeUp.abort();
+					},
+				});
+			} catch {
+				// Without a socket, polling does the work.
+			}
+		}
+	}
+
+	/** Takes a socket's message: progress is noted, an end is a reason to poll. */
+	private receive(task: WatchedTask, info: TaskInfo): void {
+		if (!this.tasks.has(task.taskId)) return;
+		const nowMs = this.parts.clock.now();
+		task.socketSpoke = true;
+		// The task exists, whatever the platform's index says.
+		task.known = true;
+		task.missing.end();
+		if (!isFinal(info.state)) {
+			if (task.note(info, nowMs, this.parts.clock.wallNow())) this.parts.onNews?.(info);
+			return;
+		}
+		if (nowMs - task.calledAtMs < SHORTEST_POLL_INTERVAL_MS) return;
+		task.calledAtMs = nowMs;
+		task.isSaidDone = true;
+		// Task info may be a moment behind, and this was the socket's last message, so polling takes over.
+		task.socketSpoke = false;
+		this.intervalMs = SHORTEST_POLL_INTERVAL_MS;
+		this.pollWantedMs ??= nowMs;
+		this.wakeUp.abort();
+	}
+}

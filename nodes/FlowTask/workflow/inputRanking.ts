@@ -1,0 +1,273 @@
+import {
+	isLongInteger,
+	type DefinitionInput,
+	type DefinitionNode,
+	type WorkflowDefinition,
+} from './definition';
+import type { Json } from '../../shared/text/json';
+import { graphOf, holderOf, isSeedName, sourceOf, type Graph, type GraphInput } from './graph';
+
+/** What a value is for, as far as the links of the workflow show it. */
+export type InputRole = 'positive' | 'negative' | 'seed';
+
+/** An input that can be set, and what it is for. */
+export interface RankedInput {
+	readonly node: DefinitionNode;
+	readonly input: DefinitionInput;
+	readonly role: InputRole | undefined;
+}
+
+/** A pattern for names that contain one of the words, which Chinese and Japanese do not separate from others. */
+function anyOf(...words: string[]): RegExp {
+	const bounded = words
+		.flatMap((some) => some.split(' '))
+		.map((word) => (/^[a-z]/.test(word) ? `(?<!\\p{L})${word}(?!\\p{L})` : word));
+	return new RegExp(bounded.join('|'), 'iu');
+}
+
+const NEGATIVE = anyOf('negative neg uncond exclude', '负 負 反向 否定 ネガ');
+const POSITIVE = anyOf('positive pos', '正面 正向 正提示 肯定 ポジ');
+
+/** The last word of a name says what it is: a "negative prompt" is a prompt, a "prompt enhancer" is none. */
+const TEXT = anyOf(
+	'prompts? texts? strings? captions? tags lyrics wildcards? descriptions? instructions? questions? query system',
+	'clip xxl llama', // the encoders' texts: clip_l, t5xxl
+	'提示词 提示詞 プロンプト 文本 テキスト',
+);
+/** What a node that only holds or joins texts calls them. */
+const HELD_TEXT = anyOf('value str inputs?');
+/** Words after which the one that counts comes earlier: `text_positive`, `text_input`. */
+const QUALIFIER = anyOf('positive pos negative neg input');
+/** A switch by its value, whatever its name: `log_prompt` is "No". */
+const SWITCH_VALUE = /^(yes|no|on|off|true|false|enabled?|disabled?)$/i;
+/** Several words in a row, or a sentence of a language without spaces: a prompt, whatever its name. */
+const PROSE = /(\p{L}\S*\s+){5}|[，。、]/u;
+const PROSE_LOOKED_AT_CHARS = 200;
+
+/** What only a model that writes or reads texts is asked: its words are seldom those of the image. */
+const ASIDE = 'system question query';
+const SIDE_TEXT = anyOf(ASIDE);
+const LANGUAGE_MODEL = anyOf(ASIDE, 'temperature tokens');
+
+/** Links that lead to no text of this image, by their last words. */
+const OTHER_LINK = anyOf('images? pixels latents? model clip');
+
+const FILE =
+	/^((start|end|first|last|mask|control|input|init|source|target|reference|ref|style|pose|depth|face)_)?(image|video|audio|file|mask|frame)(_?\d{1,2})?(_?(path|file|name|url|image))?$/i;
+const SETTINGS: ReadonlySet<string> = new Set(
+	[
+		'width height resolution aspect_ratio megapixels scale_by upscale_by batch_size',
+		'length frames num_frames fps frame_rate duration seconds',
+		'steps cfg guidance denoise sampler_name scheduler',
+	].flatMap((some) => some.split(' ')),
+);
+/** What a node shows or remembers in the editor, which has no effect on the image. */
+const EDITOR_STATE =
+	/^(upload|choose .*upload|➕.*|select to add .*|control_(after|before)_generate|rgthree_.*|.*header ?widget|.*preview.*|audioui|speak_and_recog.*|is_changed|last_seed|.*divider.*)$/i;
+const DISPLAY_NODE = anyOf('show display preview');
+
+/** In the order in which people need them. */
+const RANKS = ['positive', 'negative', 'text', 'file', 'seed', 'setting', 'rest', 'editorState'] as const;
+type Rank = (typeof RANKS)[number];
+const ROLES: readonly InputRole[] = ['positive', 'negative', 'seed'];
+
+/** The inputs that can be set: prompts, images, seeds, sizes and steps, the rest; what only the editor needs last. */
+export function rankInputs(definition: WorkflowDefinition): RankedInput[] {
+	const graph = graphOf(definition);
+	const texts = findTexts(graph);
+	const held = findHolders(graph);
+	const ranked = definition.nodes.flatMap((node) =>
+		node.inputs
+			.filter(({ isLink }) => !isLink)
+			.map((input) => {
+				const text = texts.get(input);
+				const rank = held.get(input) ?? text?.rank ?? rankOf(node, input);
+				const isHeldSeed = held.get(input) === 'seed';
+				const role = ROLES.find((one) => one === rank && (one !== 'seed' || isHeldSeed));
+				return { order: [RANKS.indexOf(rank), ...(text?.order ?? [])], ranked: { node, input, role } };
+			}),
+	);
+	return ranked.sort((one, other) => compare(one.order, other.order)).map((one) => one.ranked);
+}
+
+function compare(one: readonly number[], other: readonly number[]): number {
+	const at = one.findIndex((value, index) => value !== other[index]);
+	return at < 0 ? 0 : (one[at] ?? 0) - (other[at] ?? 0);
+}
+
+function rankOf({ classType }: DefinitionNode, input: DefinitionInput): Rank {
+	const { name } = input;
+	if (EDITOR_STATE.test(name) || DISPLAY_NODE.test(wordsOf(classType))) return 'editorState';
+	if (isSeedName(name)) return 'seed';
+	if (isFileInput(input)) return 'file';
+	return isSetting(name) ? 'setting' : 'rest';
+}
+
+/** Newer nodes name the inputs of a choice after it: `model.resolution`. */
+function isSetting(name: string): boolean {
+	return SETTINGS.has(name.slice(name.lastIndexOf('.') + 1));
+}
+
+/** Whether an input takes an image or another file. */
+export function isFileInput({ name, value, isLink }: DefinitionInput): boolean {
+	return !isLink && typeof value === 'string' && FILE.test(name);
+}
+
+function rankByName(name: string): 'seed' | 'setting' | undefined {
+	if (isSeedName(name)) return 'seed';
+	return isSetting(name) ? 'setting' : undefined;
+}
+
+/** Values on a node of their own, by what they are linked to. */
+function findHolders(graph: Graph): ReadonlyMap<DefinitionInput, Rank> {
+	const found = new Map<DefinitionInput, Rank>();
+	for (const { inputs } of graph.values()) {
+		for (const input of inputs) {
+			const rank = rankByName(input.name);
+			const holder = rank && input.isLink ? holderOf(graph, input)?.input : undefined;
+			// The same number may be a seed here and something else there.
+			if (rank && holder && found.get(holder) !== 'seed') found.set(holder, rank);
+		}
+	}
+	return found;
+}
+
+type Polarity = 'positive' | 'negative';
+
+interface RankedText {
+	readonly rank: Polarity | 'text';
+	/** Compared number by number; the larger, the less likely the text is the prompt of the main image. */
+	readonly order: readonly number[];
+}
+
+/** Where the search for texts begins, and what is found from there. */
+type Start = readonly [
+	rank: RankedText['rank'],
+	isStart: (input: DefinitionInput, node: DefinitionNode) => boolean,
+];
+
+/**
+ * The first search that reaches a text decides. A text that reaches both sides is positive: a zeroed copy of the prompt
+ * often stands for the negative one.
+ */
+const SEARCHES: readonly Start[] = [
+	['positive', ({ name }, node) => isSampler(node) && polarityOf(name, node) === 'positive'],
+	['positive', ({ name }, node) => polarityOf(name, node) === 'positive'],
+	['negative', ({ name }, node) => isSampler(node) && polarityOf(name, node) === 'negative'],
+	['negative', ({ name }, node) => polarityOf(name, node) === 'negative'],
+	['positive', (input, node) => isTextName(input.name) && node.inputs.some(isNegativeText)],
+	['text', ({ name }) => isTextName(name)],
+	['text', ({ value }) => isProse(value)],
+];
+
+/** The texts that reach a prompt's input, through whatever lies between; the nearest first. */
+function findTexts(graph: Graph): ReadonlyMap<DefinitionInput, RankedText> {
+	const found = new Map<DefinitionInput, RankedText>();
+	for (const [search, [rank, isStart]] of SEARCHES.entries()) {
+		for (const { node, input } of textsBehind(graph, rank, isStart)) {
+			if (found.has(input)) continue;
+			const polarity = rank === 'text' ? titlePolarity(node) : undefined;
+			const drawbacks = [SIDE_TEXT.test(wordsOf(input.name)), usesLanguageModel(node), isEmptyText(input)];
+			found.set(input, { rank: polarity ?? rank, order: [search, ...drawbacks.map(Number), found.size] });
+		}
+	}
+	return found;
+}
+
+function isEmptyText({ value }: DefinitionInput): boolean {
+	return typeof value === 'string' && value.trim() === '';
+}
+
+/** Where no link shows what a text is for, its node's title may. */
+function titlePolarity({ title }: DefinitionNode): Polarity | undefined {
+	return polarityIn(wordsOf(title));
+}
+
+function isSampler({ classType }: DefinitionNode): boolean {
+	return /sampl|guider/i.test(classType);
+}
+
+/** A guider and some samplers have one conditioning, which is what the image is to be. */
+function polarityOf(name: string, node: DefinitionNode): Polarity | undefined {
+	const isOnly = isSampler(node) && /cond|embeds/i.test(name);
+	return polarityIn(wordsOf(name)) ?? (isOnly ? 'positive' : undefined);
+}
+
+function polarityIn(words: string): Polarity | undefined {
+	if (NEGATIVE.test(words)) return 'negative';
+	return POSITIVE.test(words) ? 'positive' : undefined;
+}
+
+/** A `negative` that is linked takes a conditioning, so it says nothing of the texts beside it. */
+function isNegativeText({ name, value }: DefinitionInput): boolean {
+	return polarityIn(wordsOf(name)) === 'negative' && (isTextName(name) || typeof value === 'string');
+}
+
+/** A captioner sees an image, too, but unlike an encoder it has no text encoder. */
+function usesLanguageModel({ inputs }: DefinitionNode): boolean {
+	const hasLink = (word: RegExp): boolean => inputs.some(({ name, isLink }) => isLink && word.test(name));
+	return (
+		inputs.some(({ name }) => LANGUAGE_MODEL.test(wordsOf(name))) || (hasLink(/image/i) && !hasLink(/clip/i))
+	);
+}
+
+/** Every text behind an input that `isStart`, in the order of the texts that lie between. */
+function textsBehind(graph: Graph, rank: RankedText['rank'], isStart: Start[1]): GraphInput[] {
+	const texts: GraphInput[] = [];
+	const seen = new Set<DefinitionNode>();
+	let level: GraphInput[] = [...graph.values()].flatMap((node) =>
+		node.inputs.filter((input) => isStart(input, node)).map((input) => ({ node, input })),
+	);
+	while (level.length > 0) {
+		const further: GraphInput[] = [];
+		const stack = level.toReversed();
+		for (let at = stack.pop(); at; at = stack.pop()) {
+			if (isText(at)) texts.push(at);
+			const source = sourceOf(graph, at.input);
+			if (!source || seen.has(source)) continue;
+			seen.add(source);
+			const inputs = inputsToFollow(source, rank);
+			if (isTextName(at.input.name)) further.push(...inputs);
+			else stack.push(...inputs.toReversed());
+		}
+		level = further;
+	}
+	return texts;
+}
+
+function inputsToFollow(node: DefinitionNode, rank: RankedText['rank']): GraphInput[] {
+	return (
+		node.inputs
+			.filter((input) => !(input.isLink && OTHER_LINK.test(headOf(input.name))))
+			// Nodes that hold or pass on both keep them apart by the names of their inputs.
+			.filter(({ name }) => (polarityOf(name, node) ?? rank) === rank)
+			.map((input) => ({ node, input }))
+	);
+}
+
+/** The words of a name with single letters and numbers left out: `clip_l`, `text2`, `positivePrompt`. */
+function wordsOf(name: string): string {
+	const words = name.replace(/(\p{Ll})(\p{Lu})/gu, '$1 $2').match(/\p{L}{2,}/gu) ?? [];
+	return words.join(' ');
+}
+
+/** The last word that is more than a qualifier; empty if there is none. */
+function headOf(name: string): string {
+	const words = wordsOf(name).split(' ');
+	return words.findLast((word) => !QUALIFIER.test(word)) ?? '';
+}
+
+function isTextName(name: string): boolean {
+	return TEXT.test(headOf(name));
+}
+
+function isText({ node, input: { name, value } }: GraphInput): boolean {
+	if (typeof value !== 'string' || isLongInteger(value) || SWITCH_VALUE.test(value)) return false;
+	if (EDITOR_STATE.test(name) || DISPLAY_NODE.test(wordsOf(node.classType)) || FILE.test(name)) return false;
+	const head = headOf(name);
+	return head === '' || TEXT.test(head) || HELD_TEXT.test(head) || isProse(value);
+}
+
+function isProse(value: Json): boolean {
+	return typeof value === 'string' && PROSE.test(value.slice(0, PROSE_LOOKED_AT_CHARS));
+}

@@ -1,0 +1,78 @@
+import type { Result } from '../errors/failure';
+import type { UploadFile } from './uploadFile';
+
+/** How much memory the files of all uploads may take together. */
+const BYTES_AT_ONCE = 32 * 1024 * 1024;
+
+/** How much a file of unknown size gets at first; a larger one is loaded again, alone. */
+const SHARE_BYTES = BYTES_AT_ONCE / 4;
+
+type Held = Pick<UploadFile, 'heldBytes' | 'close'>;
+
+interface QueuedFile {
+	readonly bytes: number;
+	readonly enter: () => void;
+}
+
+/** Limits the memory of files that are being uploaded. */
+export class MemoryBudget {
+	private usedBytes = 0;
+	private readonly queued: QueuedFile[] = [];
+
+	/**
+	 * Loads a file as soon as there is room for it, and holds the room until `use` is done with it, then closes it. A file that is
+	 * larger than the whole budget is held alone, and one that is streamed takes no room.
+	 * @param load fails for a file that is larger than `mostBytes`, with that number as `maxBytes` in its failure's
+	 *   details; `Infinity` if the size is known
+	 * @param bytes the most memory that it may take, if that is known before it is loaded
+	 */
+	async hold<F extends Held, T>(
+		load: (mostBytes: number) => Promise<Result<F>>,
+		use: (file: F) => Promise<Result<T>>,
+		bytes?: number,
+	): Promise<Result<T>> {
+		if (bytes !== undefined) return await this.holdIn(bytes, async () => await load(Infinity), use);
+		const held = await this.holdIn(SHARE_BYTES, async () => await load(SHARE_BYTES), use);
+		const isLarger = !held.ok && held.failure.details?.maxBytes === SHARE_BYTES;
+		return isLarger ? await this.holdIn(BYTES_AT_ONCE, async () => await load(Infinity), use) : held;
+	}
+
+	private async holdIn<F extends Held, T>(
+		bytes: number,
+		load: () => Promise<Result<F>>,
+		use: (file: F) => Promise<Result<T>>,
+	): Promise<Result<T>> {
+		await new Promise<void>((enter) => {
+			this.queued.push({ bytes, enter });
+			this.admit();
+		});
+		let reserved = bytes;
+		const correct = (needed: number): void => {
+			this.usedBytes += needed - reserved;
+			reserved = needed;
+			this.admit();
+		};
+		try {
+			const file = await load();
+			if (!file.ok) return file;
+			correct(file.value.heldBytes);
+			try {
+				return await use(file.value);
+			} finally {
+				file.value.close();
+			}
+		} finally {
+			correct(0);
+		}
+	}
+
+	/** In order, so that a large file does not wait forever. */
+	private admit(): void {
+		for (let next = this.queued[0]; next; next = this.queued[0]) {
+			if (this.usedBytes > 0 && this.usedBytes + next.bytes > BYTES_AT_ONCE) return;
+			this.queued.shift();
+			this.usedBytes += next.bytes;
+			next.enter();
+		}
+	}
+}

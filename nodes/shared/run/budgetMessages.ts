@@ -1,0 +1,55 @@
+import { isJsonObject } from '../text/json';
+
+/** A budget that is used up. */
+export interface SpentBudget {
+	/** The label of the option that holds the budget. */
+	readonly option: string;
+	readonly most: number;
+	readonly unit: 'turns' | 'tokens';
+	/** What the budget is for, e.g. `a run`. */
+	readonly scope: string;
+	readonly taken: number;
+	/** What `taken` counts. */
+	readonly ofThem?: string;
+}
+
+/** Why nothing more is sent, as a sentence without its full stop. */
+export function budgetSpent(budget: SpentBudget): string {
+	const { option, most, unit, scope, taken, ofThem = 'used so far' } = budget;
+	const allowed = `${most} ${most === 1 ? unit.slice(0, -1) : unit}`;
+	return `"${option}" allows ${allowed} ${scope}; ${ofThem}: ${taken}`;
+}
+
+/** Tokens that nobody told are not guessed: a budget counts none for them and says so. Empty if there is nothing to say. */
+export function unreportedTokens(count: number, what: string, option: string, remedy: string): string {
+	if (count === 0) return '';
+	return `${count} ${what} told nothing of their tokens, so "${option}" counts none for them. ${remedy}`;
+}
+
+const TOTALS = ['total_tokens', 'totalTokens'];
+/** The names that are customary in usage. */
+const PAIRS = [
+	['input_tokens', 'output_tokens'],
+	['prompt_tokens', 'completion_tokens'],
+	['promptTokens', 'completionTokens'],
+];
+
+/**
+ * The tokens that a usage tells of, or a number that stands for it: the total, else the sum of its parts. A total of 0
+ * beside other counts is none.
+ * @returns undefined where it tells of no tokens; what is negative or no number tells nothing
+ */
+export function countTokens(usage: unknown): number | undefined {
+	if (!isJsonObject(usage)) return countOf(usage);
+	const counts = (names: readonly string[]): number[] =>
+		names.map((name) => countOf(usage[name])).filter((count) => count !== undefined);
+	const [total] = counts(TOTALS);
+	if (total) return total;
+	const parts = PAIRS.map(counts).find((pair) => pair.length > 0);
+	return parts?.reduce((sum, count) => sum + count, 0) ?? total;
+}
+
+function countOf(value: unknown): number | undefined {
+	const count = typeof value === 'string' && value.trim() ? Number(value) : value;
+	return typeof count === 'number' && Number.isFinite(count) && count >= 0 ? count : undefined;
+}

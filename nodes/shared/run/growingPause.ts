@@ -1,0 +1,12 @@
+/** How pauses grow while something keeps failing. */
+export interface PauseGrowth {
+	readonly firstMs: number;
+	/** By what each pause is longer than the one before it. */
+	readonly factor: number;
+	readonly longestMs: number;
+}
+
+/** @param tries so far, 1 or more */
+export function growingPauseMs({ firstMs, factor, longestMs }: PauseGrowth, tries: number): number {
+	return Math.min(longestMs, firstMs * factor ** (tries - 1));
+}

@@ -1,0 +1,67 @@
+import { openBridge } from '../../../../nodes/AgentBridge/actions/openBridge';
+
+type Context = Parameters<typeof openBridge>[0];
+
+const CREDENTIAL = { channelToken: 'wst_0123456789', wsBaseUrl: 'wss://inner.example.com' };
+const SUBPROTOCOL = { authMode: 'subprotocol', authFrame: '' };
+const NO_OPTIONS = { heartbeatFrame: undefined, heartbeatSeconds: undefined, idleTimeoutSeconds: undefined };
+
+function context(verdict?: { ok: boolean }): { readonly context: Context; readonly asked: string[] } {
+	const asked: string[] = [];
+	const getSecureEgressFilter = () => ({
+		validateUrl: async (url: string) => {
+			asked.push(url);
+			return verdict;
+		},
+	});
+	const helpers = verdict ? { getSecureEgressFilter } : {};
+	return {
+		asked,
+		context: { getCredentials: async () => CREDENTIAL, helpers } as unknown as Context,
+	};
+}
+
+test("n8n's guard against internal addresses is asked before a socket is opened", async () => {
+	const open = context({ ok: true });
+	expect(await openBridge(open.context, SUBPROTOCOL, NO_OPTIONS)).toMatchObject({ ok: true });
+	expect(open.asked).toEqual(['https://inner.example.com/ws/v1']);
+
+	const shut = await openBridge(context({ ok: false }).context, SUBPROTOCOL, NO_OPTIONS);
+	expect(shut).toMatchObject({
+		ok: false,
+		failure: { message: 'This n8n does not allow connections to inner.example.com' },
+	});
+	// An n8n that is too old to have it.
+	expect(await openBridge(context().context, SUBPROTOCOL, NO_OPTIONS)).toMatchObject({ ok: true });
+});
+
+test.each([
+	[undefined, true],
+	['', true],
+	['{}', true],
+	[{}, true],
+	['{"type":"ping"}', true],
+	[{ type: 'ping' }, true],
+	['ping', false],
+	['[1]', false],
+	[17, false],
+])('the heartbeat %j is accepted: %j', async (heartbeatFrame, accepted) => {
+	const setup = await openBridge(context().context, SUBPROTOCOL, { ...NO_OPTIONS, heartbeatFrame });
+	expect(setup.ok).toBe(accepted);
+});
+
+test.each([
+	['5', true],
+	[1.5, true],
+	[undefined, true],
+	['', true],
+	['soon', false],
+	[-5, false],
+	[true, false],
+	[Number.NaN, false],
+])('an interval of %j seconds is accepted: %j', async (seconds, accepted) => {
+	for (const name of ['heartbeatSeconds', 'idleTimeoutSeconds']) {
+		const setup = await openBridge(context().context, SUBPROTOCOL, { ...NO_OPTIONS, [name]: seconds });
+		expect(setup.ok).toBe(accepted);
+	}
+});

@@ -1,0 +1,200 @@
+import {
+	openConnection,
+	type BridgeEnd,
+	type BridgeConnection,
+	type BridgeSettings,
+} from '../../../../nodes/AgentBridge/connection/connection';
+import { TestClock, turn } from '../../testClock';
+import { scriptedSockets, type ScriptedSocket } from './sockets.script';
+
+const SETTINGS: BridgeSettings = {
+	url: 'ws://bridge.test/ws/v1',
+	protocol: 'neutral.bridge.v1',
+	bearer: 'bearer.d3N0X3g',
+	idleMs: 0,
+};
+
+function open(settings: Partial<BridgeSettings> = {}): {
+	clock: TestClock;
+	socket: ScriptedSocket;
+	line: BridgeConnection;
+	heard: string[];
+	ends: BridgeEnd[];
+} {
+	const clock = new TestClock();
+	const { sockets, connect } = scriptedSockets();
+	const heard: string[] = [];
+	const ends: BridgeEnd[] = [];
+	const line = openConnection(
+		{ ...SETTINGS, ...settings },
+		{
+			onOpen: () => heard.push('(open)'),
+			onText: (text) => heard.push(text),
+			onBinary: () => heard.push('(binary)'),
+			onEnd: (end) => ends.push(end),
+		},
+		clock,
+		connect,
+	);
+	const [socket] = sockets;
+	if (!socket) throw new Error('no socket');
+	return { clock, socket, line, heard, ends };
+}
+
+describe('authentication: the two ways exclude each other', () => {
+	test('sub-protocol: the token goes along, and no frame with it', () => {
+		const { socket } = open();
+		expect(socket.protocols).toEqual(['neutral.bridge.v1', 'bearer.d3N0X3g']);
+		socket.open();
+		expect(socket.sent).toEqual([]);
+	});
+
+	test('without a sub-protocol none is offered, and the server chooses none', () => {
+		const { socket, heard } = open({ protocol: undefined, bearer: undefined, authFrame: '{"token":"x"}' });
+		expect(socket.protocols).toEqual([]);
+		socket.open('');
+		expect([socket.sent, heard]).toEqual([['{"token":"x"}'], ['(open)']]);
+	});
+
+	test('in-frame: the token is the first frame, and no sub-protocol', () => {
+		const { socket, heard } = open({ bearer: undefined, authFrame: '{"token":"x"}' });
+		expect(socket.protocols).toEqual(['neutral.bridge.v1']);
+		socket.open();
+		expect([socket.sent, heard]).toEqual([['{"token":"x"}'], ['(open)']]);
+	});
+});
+
+test.each(['bearer.d3N0X3g', '', 'other'])('a server that chooses %j is none of ours', (protocol) => {
+	const { socket, heard, ends } = open();
+	socket.open(protocol);
+	socket.say('{}');
+	expect(heard).toEqual([]);
+	expect(ends).toMatchObject([{ cause: 'protocol' }]);
+	expect(socket.closes).toHaveLength(1);
+});
+
+test('a handshake that nobody answers is given up after 10 seconds', async () => {
+	const { clock, socket, ends } = open();
+	await clock.advance(9_999);
+	expect(ends).toEqual([]);
+	await clock.advance(1);
+	expect(ends).toMatchObject([{ cause: 'silent' }]);
+	expect(socket.closes).toHaveLength(1);
+	socket.end();
+	expect(ends).toHaveLength(1);
+	expect(clock.sleepers).toBe(0);
+});
+
+test('a refused handshake as Node 22 tells it, and an error of an open connection, which its close tells', () => {
+	const refused = open();
+	refused.socket.fail();
+	expect(refused.ends).toEqual([{ cause: 'handshake', code: 1006, reason: '' }]);
+
+	const broken = open();
+	broken.socket.open();
+	broken.socket.fail();
+	expect(broken.ends).toEqual([]);
+	broken.socket.end(1002, 'no frame');
+	expect(broken.ends).toEqual([{ cause: 'closed', code: 1002, reason: 'no frame' }]);
+});
+
+test('a refused handshake, and an address that the runtime refuses', async () => {
+	const { socket, ends, clock } = open();
+	socket.end(1006);
+	expect(ends).toEqual([{ cause: 'handshake', code: 1006, reason: '' }]);
+	await turn();
+	expect(clock.sleepers).toBe(0);
+
+	const thrown: BridgeEnd[] = [];
+	const events = {
+		onOpen: () => {},
+		onText: () => {},
+		onBinary: () => {},
+		onEnd: (end: BridgeEnd) => thrown.push(end),
+	};
+	openConnection(SETTINGS, events, new TestClock(), () => {
+		throw new Error(`bad ${SETTINGS.bearer}`);
+	});
+	await turn();
+	expect(thrown).toEqual([{ cause: 'handshake', code: 1006, reason: '' }]);
+});
+
+test('texts are handed on, binary frames are told apart, and the end is told once', () => {
+	const { socket, heard, ends } = open();
+	socket.open();
+	socket.say('{"a":1}');
+	socket.say(new Blob([]));
+	socket.end(4409, 'displaced');
+	socket.end(1006);
+	socket.say('late');
+	expect(heard).toEqual(['(open)', '{"a":1}', '(binary)']);
+	expect(ends).toEqual([{ cause: 'closed', code: 4409, reason: 'displaced' }]);
+});
+
+test('the heartbeat beats while the connection lives, and no longer', async () => {
+	const { clock, socket } = open({ heartbeat: { frame: '{"type":"ping"}', everyMs: 30_000 } });
+	await clock.advance(60_000 - 55_000);
+	socket.open();
+	await clock.advance(90_000);
+	expect(socket.sent).toEqual(Array(3).fill('{"type":"ping"}'));
+	socket.end(1001);
+	await clock.advance(90_000);
+	expect(socket.sent).toHaveLength(3);
+	expect(clock.sleepers).toBe(0);
+});
+
+test('a quiet connection is taken for dead, counted from the last frame of any kind', async () => {
+	const { clock, socket, ends } = open({ idleMs: 60_000 });
+	socket.open();
+	await clock.advance(59_000);
+	socket.say(new Blob([]));
+	await clock.advance(59_999);
+	expect(ends).toEqual([]);
+	await clock.advance(1);
+	expect(ends).toMatchObject([{ cause: 'idle' }]);
+	expect(socket.closes).toHaveLength(1);
+	expect(clock.sleepers).toBe(0);
+});
+
+describe('closing', () => {
+	test('waits for the answer of the other side, and tells nobody of an end', async () => {
+		const { socket, line, ends, clock } = open();
+		socket.open();
+		const closed = line.close();
+		expect(socket.closes).toEqual([1000]);
+		expect(line.send('{}')).toBe(false);
+		socket.say('late');
+		socket.end(1000);
+		expect(await closed).toEqual({ cause: 'ours', code: 1000, reason: '' });
+		expect(ends).toEqual([]);
+		await turn();
+		expect(clock.sleepers).toBe(0);
+	});
+
+	test('does not wait longer than a second for one that is silent', async () => {
+		const { socket, line, clock } = open();
+		socket.open();
+		const closed = line.close();
+		expect(await clock.run(closed, 1_000)).toMatchObject({ cause: 'ours', code: 1006 });
+		expect(clock.elapsedMs).toBeLessThan(1_000);
+	});
+
+	test('in mid handshake, twice, and after the end', async () => {
+		const { socket, line, clock, ends } = open();
+		const first = line.close();
+		const second = line.close();
+		socket.end();
+		expect([await first, await second]).toMatchObject([{ cause: 'ours' }, { cause: 'ours' }]);
+		expect(await line.close()).toMatchObject({ cause: 'ours' });
+		expect(ends).toEqual([]);
+		expect(clock.sleepers).toBe(0);
+	});
+});
+
+test('before it is open nothing is sent', () => {
+	const { line, socket } = open();
+	expect(line.send('{}')).toBe(false);
+	socket.open();
+	expect(line.send('{}')).toBe(true);
+	expect(socket.sent).toEqual(['{}']);
+});

@@ -1,0 +1,24 @@
+import { explainEnd, type Whom } from '../../../../nodes/AgentBridge/connection/failures';
+import { redactor } from '../../../../nodes/shared/text/redact';
+
+const END = { cause: 'handshake', code: 1006, reason: '' } as const;
+
+test.each<[Whom['tokenIn'], string, string]>([
+	['handshake', 'refused the channel token (HTTP 401)', 'may be mistyped'],
+	['frame', 'refused the WebSocket connection (HTTP 401)', 'The handshake holds no token'],
+	['nothing', 'refused the WebSocket connection (HTTP 401)', 'No token was sent'],
+])('a 401 names the token only if the handshake holds it: %s', (tokenIn, message, advice) => {
+	const whom = { host: 'h', protocol: undefined, tokenIn, redact: redactor([]) };
+	expect(explainEnd(END, whom, { kind: 'status', status: 401 })).toMatchObject({
+		kind: 'credential',
+		message: `h ${message}`,
+		advice: expect.stringContaining(advice),
+	});
+});
+
+test('no sub-protocol is named where none is offered', () => {
+	const whom = { host: 'h', protocol: undefined, tokenIn: 'frame', redact: redactor([]) } as const;
+	const { advice } = explainEnd(END, whom);
+	expect(advice).toContain('the platform expects a sub-protocol');
+	expect(explainEnd(END, whom, { kind: 'status', status: 404 }).advice).toContain('(none)');
+});

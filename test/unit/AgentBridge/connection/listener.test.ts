@@ -1,0 +1,264 @@
+import fc from 'fast-check';
+
+import { Pauses, startListener, type Listener } from '../../../../nodes/AgentBridge/connection/listener';
+import type { Failure } from '../../../../nodes/shared/errors/failure';
+import type { Probe } from '../../../../nodes/AgentBridge/connection/probe';
+import { TestClock, turn } from '../../testClock';
+import { bridgeScene, type BridgeScene } from './bridge.scene';
+import type { ScriptedSocket } from './sockets.script';
+
+interface Scene extends BridgeScene {
+	readonly said: string[];
+	readonly listener: Listener;
+	probe: Probe | Promise<Probe>;
+	refusal: Failure | undefined;
+	hasRoom: boolean;
+	makeRoom: () => void;
+}
+
+function listenTo(): Scene {
+	const said: string[] = [];
+	const bridge = bridgeScene(
+		() => {
+			said.push('probe');
+			return scene.probe;
+		},
+		() => scene.refusal,
+	);
+	const scene: Omit<Scene, 'listener'> = {
+		...bridge,
+		said,
+		probe: { kind: 'nothing' },
+		refusal: undefined,
+		hasRoom: true,
+		makeRoom: () => undefined,
+	};
+	const listener = startListener({
+		...bridge.bridge,
+		// Without jitter, so that a test can say when.
+		random: () => 1,
+		onText: (text) => {
+			if (scene.hasRoom) said.push(text);
+			return scene.hasRoom;
+		},
+		onBinary: () => said.push('binary'),
+		room: async () => await new Promise((resolve) => (scene.makeRoom = resolve)),
+		onUp: (failures) => said.push(`up ${failures}`),
+		onDown: (_failure, pauseMs, failures) => said.push(`down ${failures}, ${pauseMs} ms`),
+		onRefused: ({ message }) => said.push(`refused: ${message}`),
+		onFull: () => said.push('full'),
+	});
+	return Object.assign(scene, { listener });
+}
+
+test('an outage of a night: it tries on, a minute apart, and is back within a minute', async () => {
+	const { clock, sockets, said, last } = listenTo();
+	last().open();
+	await clock.advance(60_000);
+	last().end(1006);
+	const endMs = clock.now() + 8 * 60 * 60 * 1000;
+	while (clock.now() < endMs) {
+		await clock.advance(1_000);
+		if (last().readyState === 0) last().end(1006);
+		await turn();
+	}
+	expect(sockets.length).toBeGreaterThan(8 * 59);
+	expect(sockets.length).toBeLessThan(8 * 61 + 10);
+	for (let seconds = 0; last().readyState !== 0 && seconds < 61; seconds++) await clock.advance(1_000);
+	last().open();
+	expect(said.at(-1)).toMatch(/^up \d+$/);
+});
+
+test('a stable minute makes the next failure a first one', async () => {
+	const { clock, said, last } = listenTo();
+	for (let failure = 0; failure < 4; failure++) {
+		last().end();
+		await clock.advance(1_000 * 2 ** failure);
+	}
+	last().open();
+	await clock.advance(10_000);
+	last().end(1001);
+	await clock.advance(16_000);
+	last().open();
+	await clock.advance(60_000);
+	last().end(1001);
+	await turn();
+	expect(said.filter((line) => line.startsWith('down'))).toEqual([
+		'down 1, 1000 ms',
+		'down 2, 2000 ms',
+		'down 3, 4000 ms',
+		'down 4, 8000 ms',
+		'down 5, 16000 ms',
+		'down 1, 1000 ms',
+	]);
+});
+
+test('a refused handshake is asked about once, and a refusal ends it all', async () => {
+	const scene = listenTo();
+	scene.probe = { kind: 'status', status: 401 };
+	scene.last().end();
+	await turn();
+	expect(scene.said).toEqual(['probe', 'refused: bridge.test refused the channel token (HTTP 401)']);
+	await scene.listener.started;
+	await scene.clock.advance(600_000);
+	expect(scene.sockets).toHaveLength(1);
+	expect(scene.clock.sleepers).toBe(0);
+});
+
+test.each([4401, 4403, 1008])('a close with %d after it opened ends it all, unasked', async (code) => {
+	const { clock, sockets, said, last } = listenTo();
+	last().open();
+	last().end(code);
+	await clock.advance(600_000);
+	expect([sockets.length, said.length, said.at(-1)?.startsWith('refused')]).toEqual([1, 2, true]);
+});
+
+test.each([1000, 1001, 1006, 1011, 1013, 4000, 4409])('a close with %d is none', async (code) => {
+	const { clock, sockets, last } = listenTo();
+	last().open();
+	last().end(code);
+	await clock.advance(1_000);
+	expect(sockets).toHaveLength(2);
+});
+
+test('without room the connection is closed, and opened again when there is some', async () => {
+	const scene = listenTo();
+	scene.last().open();
+	scene.hasRoom = false;
+	scene.last().say('one too many');
+	scene.last().say('not heard any more');
+	await turn();
+	expect(scene.last().closes).toEqual([4013]);
+	expect(scene.said).toEqual(['up 0', 'full']);
+	await scene.clock.advance(600_000);
+	expect(scene.sockets).toHaveLength(1);
+	scene.hasRoom = true;
+	scene.makeRoom();
+	await turn();
+	scene.last().open();
+	scene.last().say('again');
+	// It counts as a failure, so that a workflow that never keeps up does not connect without pause.
+	expect(scene.said.slice(-2)).toEqual(['up 1', 'again']);
+});
+
+test('stopped while it asks why a handshake was refused: nothing is told any more', async () => {
+	const scene = listenTo();
+	let answer: (probe: Probe) => void = () => undefined;
+	scene.probe = new Promise<Probe>((resolve) => (answer = resolve));
+	scene.last().end();
+	await turn();
+	await scene.clock.run(scene.listener.stop(), 1_000);
+	answer({ kind: 'status', status: 401 });
+	await turn();
+	expect(scene.said).toEqual(['probe']);
+});
+
+test('it has started once the first try has had its outcome', async () => {
+	for (const outcome of [
+		(socket: ScriptedSocket) => socket.open(),
+		(socket: ScriptedSocket) => socket.end(),
+	]) {
+		const { listener, last } = listenTo();
+		let started = false;
+		void listener.started.then(() => {
+			started = true;
+		});
+		await turn();
+		expect(started).toBe(false);
+		outcome(last());
+		await turn();
+		expect(started).toBe(true);
+	}
+});
+
+test.each([
+	['while it waits for the handshake', () => undefined],
+	['while it is connected', (socket: ScriptedSocket) => socket.open()],
+	['while it waits for the next try', (socket: ScriptedSocket) => socket.end()],
+])('stopped %s: within a second, and nothing is left', async (_when, before) => {
+	const { listener, last, clock, sockets } = listenTo();
+	before(last());
+	await turn();
+	await clock.run(listener.stop(), 1_000);
+	expect(clock.elapsedMs).toBeLessThan(1_000);
+	last().end(1000);
+	await clock.advance(600_000);
+	expect([sockets.length, clock.sleepers]).toEqual([1, 0]);
+	await listener.started;
+});
+
+function pausesWith(random: () => number): { clock: TestClock; pauses: Pauses } {
+	const clock = new TestClock();
+	return { clock, pauses: new Pauses(() => clock.now(), random) };
+}
+
+test('pauses double to a minute, and there is no last try', () => {
+	const { pauses } = pausesWith(() => 1);
+	const all = Array.from({ length: 10_000 }, () => pauses.ended());
+	expect(all.slice(0, 8)).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
+	expect(all.at(-1)).toBe(60_000);
+	expect(pauses.failures).toBe(10_000);
+});
+
+test('jitter: half of the pause is fixed, the other drawn', () => {
+	fc.assert(
+		fc.property(fc.double({ min: 0, max: 0.999, noNaN: true }), fc.nat(12), (drawn, before) => {
+			const { pauses } = pausesWith(() => drawn);
+			for (let failure = 0; failure < before; failure++) pauses.ended();
+			const fullMs = Math.min(60_000, 1_000 * 2 ** Math.min(before, 6));
+			const pauseMs = pauses.ended();
+			expect(pauseMs).toBeGreaterThanOrEqual(fullMs / 2);
+			expect(pauseMs).toBeLessThanOrEqual(fullMs);
+		}),
+	);
+});
+
+test('a connection that lived a minute makes the next failure a first one; a shorter one does not', async () => {
+	const { clock, pauses } = pausesWith(() => 1);
+	for (let failure = 0; failure < 5; failure++) pauses.ended();
+	pauses.opened();
+	await clock.advance(59_999);
+	expect(pauses.ended()).toBe(32_000);
+	pauses.opened();
+	await clock.advance(60_000);
+	expect(pauses.ended()).toBe(1_000);
+	expect(pauses.failures).toBe(1);
+	// A handshake that fails is no connection, whenever the last one was.
+	await clock.advance(3_600_000);
+	expect(pauses.ended()).toBe(2_000);
+});
+
+test('what is sent leaves over an open connection, and over no other', async () => {
+	const { clock, last, listener } = listenTo();
+	expect(listener.send('too early')).toBe(false);
+	last().open();
+	const first = last();
+	expect(listener.send('one')).toBe(true);
+	first.end(1006);
+	expect(listener.send('in between')).toBe(false);
+	await clock.advance(1_000);
+	expect(listener.send('before it is open')).toBe(false);
+	last().open();
+	expect(listener.send('two')).toBe(true);
+	expect([first.sent, last().sent]).toEqual([['one'], ['two']]);
+	void listener.stop();
+	expect(listener.send('too late')).toBe(false);
+});
+
+test("n8n's guard is asked again before each further connection, and a refusal is tried again", async () => {
+	const scene = listenTo();
+	scene.last().open();
+	scene.refusal = {
+		kind: 'badInput',
+		message: 'This n8n does not allow connections to bridge.test',
+		advice: '',
+	};
+	scene.last().end(1006);
+	await scene.clock.advance(4_000);
+	expect(scene.sockets).toHaveLength(1);
+	expect(scene.said).toEqual(['up 0', 'down 1, 1000 ms', 'down 2, 2000 ms', 'down 3, 4000 ms']);
+	scene.refusal = undefined;
+	await scene.clock.advance(4_000);
+	expect(scene.sockets).toHaveLength(2);
+	await scene.clock.run(scene.listener.stop(), 1_000);
+});

@@ -1,0 +1,62 @@
+import type { IHttpRequestOptions } from 'n8n-workflow';
+
+import { probeHandshake } from '../../../../nodes/AgentBridge/connection/probe';
+import { TestClock } from '../../testClock';
+
+const TARGET = { url: 'wss://bridge.test/ws/v1', protocols: ['neutral.bridge.v1', 'bearer.abc'] };
+
+test('asks with the headers of the handshake, follows no redirect and takes any status', async () => {
+	const asked: IHttpRequestOptions[] = [];
+	const clock = new TestClock();
+	const request = async (options: IHttpRequestOptions): Promise<unknown> => {
+		asked.push(options);
+		return { statusCode: 403, headers: {}, body: '' };
+	};
+	expect(await probeHandshake(TARGET, request, clock)).toEqual({ kind: 'status', status: 403 });
+	expect(asked).toMatchObject([
+		{
+			method: 'GET',
+			url: 'https://bridge.test/ws/v1',
+			disableFollowRedirect: true,
+			ignoreHttpStatusErrors: true,
+			headers: { Upgrade: 'websocket', 'Sec-WebSocket-Protocol': 'neutral.bridge.v1, bearer.abc' },
+		},
+	]);
+	const { 'Sec-WebSocket-Key': key } = asked[0]?.headers ?? {};
+	expect(typeof key === 'string' && Buffer.from(key, 'base64').length).toBe(16);
+	expect(clock.sleepers).toBe(0);
+});
+
+test('a bridge that accepts the upgrade never answers an HTTP client: 3 seconds are enough', async () => {
+	const clock = new TestClock();
+	const probing = probeHandshake(TARGET, async () => await new Promise(() => undefined), clock);
+	expect(await clock.run(probing)).toEqual({ kind: 'nothing' });
+	expect(clock.elapsedMs).toBe(3_000);
+});
+
+test.each([
+	[{ statusCode: 101 }, { kind: 'nothing' }],
+	['text', { kind: 'nothing' }],
+	[{ statusCode: '401' }, { kind: 'nothing' }],
+	[null, { kind: 'nothing' }],
+])('the answer %j is %j', async (answer, probe) => {
+	expect(await probeHandshake(TARGET, async () => answer, new TestClock())).toEqual(probe);
+});
+
+test.each([
+	[
+		Object.assign(new Error('x'), { cause: { code: 'ECONNREFUSED' } }),
+		{ kind: 'unreachable', code: 'ECONNREFUSED' },
+	],
+	[Object.assign(new Error('x'), { code: 'ENOTFOUND' }), { kind: 'unreachable', code: 'ENOTFOUND' }],
+	[Object.assign(new Error('x'), { code: 'ECONNRESET' }), { kind: 'nothing' }],
+	[Object.assign(new Error('x'), { code: 'ERR_BAD_REQUEST' }), { kind: 'nothing' }],
+	[
+		Object.assign(new Error('x'), { code: 'SELF_SIGNED_CERT_IN_CHAIN' }),
+		{ kind: 'unreachable', code: 'SELF_SIGNED_CERT_IN_CHAIN' },
+	],
+	[new Error('socket hang up wst_secret'), { kind: 'nothing' }],
+])('the error %s is %j', async (error, probe) => {
+	const request = async (): Promise<unknown> => await Promise.reject(error);
+	expect(await probeHandshake(TARGET, request, new TestClock())).toEqual(probe);
+});

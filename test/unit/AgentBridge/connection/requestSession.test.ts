@@ -1,0 +1,328 @@
+import { createEventFilter, type ReplyRule } from '../../../../nodes/AgentBridge/frames/frames';
+import type { Failure } from '../../../../nodes/shared/errors/failure';
+import type { Probe } from '../../../../nodes/AgentBridge/connection/probe';
+import { RequestSession } from '../../../../nodes/AgentBridge/connection/requestSession';
+import { turn } from '../../testClock';
+import { bridgeScene, type BridgeScene } from './bridge.scene';
+import type { ScriptedSocket } from './sockets.script';
+
+interface Scene extends BridgeScene {
+	readonly session: RequestSession;
+	readonly stopping: AbortController;
+	/** The newest socket, as soon as there are so many. */
+	socket(count?: number): Promise<ScriptedSocket>;
+}
+
+function scene(
+	probe: Probe = { kind: 'nothing' },
+	refusal: () => Failure | undefined = () => undefined,
+): Scene {
+	const bridge = bridgeScene(() => probe, refusal);
+	const { sockets, last } = bridge;
+	const stopping = new AbortController();
+	return {
+		...bridge,
+		stopping,
+		session: new RequestSession(bridge.bridge, stopping.signal),
+		socket: async (count = 1) => {
+			for (let round = 0; sockets.length < count && round < 50; round++) await turn();
+			if (sockets.length !== count) throw new Error(`${sockets.length} sockets, not ${count}`);
+			return last();
+		},
+	};
+}
+
+function rule(correlation = '1'): ReplyRule {
+	const filter = createEventFilter('type', 'reply');
+	if (!filter.ok) throw new Error(filter.failure.message);
+	return { replyPath: 're', correlation, filter: filter.value };
+}
+
+test('a reply is the frame that repeats the value and names the event; the token is hidden in it', async () => {
+	const { session, socket, clock } = scene();
+	const asking = session.request('{"id":1}', rule(), 1_000);
+	const open = await socket();
+	open.open();
+	await clock.advance(400);
+	expect(open.sent).toEqual(['{"id":1}']);
+	open.say('{"type":"tool","re":1}');
+	open.say('no frame');
+	open.say('{"type":"reply","re":2}');
+	open.say('{"type":"reply","re":1,"text":"you are wst_secret"}');
+	expect(await asking).toEqual({
+		ok: true,
+		value: {
+			reply: { type: 'reply', re: 1, text: 'you are [hidden]' },
+			collected: [{ type: 'tool', re: 1 }],
+			notCollected: 0,
+			elapsedMs: 400,
+		},
+	});
+});
+
+test('a token with the escapes of JSON is hidden, in what is collected too', async () => {
+	const { session, socket } = scene();
+	const asking = session.request('{"id":1}', rule(), 1_000);
+	const open = await socket();
+	open.open();
+	await turn();
+	open.say(String.raw`{"type":"tool","re":1,"\u0077st_secret":"wst\u005fsecret"}`);
+	open.say(String.raw`{"type":"reply","re":1,"text":"you are wst_secre\u0074"}`);
+	expect(await asking).toMatchObject({
+		value: {
+			reply: { text: 'you are [hidden]' },
+			collected: [{ '[hidden]': '[hidden]' }],
+		},
+	});
+});
+
+test('an id of 64 bits is recognised as a number and as a text, and keeps its digits', async () => {
+	const { session, socket } = scene();
+	for (const repeated of ['12345678901234567891', '"12345678901234567891"']) {
+		const asking = session.request('{}', rule('12345678901234567891'), 1_000);
+		const open = await socket();
+		if (open.readyState === 0) open.open();
+		await turn();
+		open.say('{"type":"reply","re":12345678901234567890}');
+		open.say(`{"type":"reply","re":${repeated}}`);
+		expect(await asking).toMatchObject({ value: { reply: { re: '12345678901234567891' } } });
+	}
+});
+
+test('the timeout counts from the sending on, and tells what was collected and what was not', async () => {
+	const { session, socket, clock } = scene();
+	const asking = session.request('{}', rule(), 1_000);
+	const open = await socket();
+	await clock.advance(5_000);
+	open.open();
+	await clock.advance(999);
+	open.say('{"type":"tool","re":1}');
+	open.say('{"type":"tool","re":2}');
+	const outcome = await clock.run(asking);
+	expect(outcome).toMatchObject({
+		ok: false,
+		failure: { kind: 'timedOut', details: { collected: [{ type: 'tool', re: 1 }], otherFrames: 1 } },
+	});
+	expect(clock.elapsedMs).toBe(6_000);
+	expect(clock.sleepers).toBe(0);
+});
+
+test.each([
+	['where nothing correlates, the line is left, and with it a reply that comes too late', '', 2],
+	['where replies repeat a value, the line stays', 're', 1],
+])('after a timeout: %s', async (_what, replyPath, connections) => {
+	const { session, socket, sockets, clock } = scene();
+	const first = session.request('{"id":1}', { ...rule('1'), replyPath }, 1_000);
+	const old = await socket();
+	old.open();
+	await turn();
+	expect(await clock.run(first)).toMatchObject({ ok: false, failure: { kind: 'timedOut' } });
+	const second = session.request('{"id":2}', { ...rule('2'), replyPath }, 1_000);
+	await turn();
+	old.say('{"type":"reply","re":1}');
+	const current = await socket(connections);
+	if (connections > 1) current.open();
+	await turn();
+	old.say('{"type":"reply","re":1}');
+	current.say('{"type":"reply","re":2}');
+	expect(await clock.run(second)).toMatchObject({ ok: true, value: { reply: { re: 2 } } });
+	expect(sockets.map(({ sent }) => sent)).toEqual(
+		connections > 1 ? [['{"id":1}'], ['{"id":2}']] : [['{"id":1}', '{"id":2}']],
+	);
+	const closing = session.close();
+	current.end(1000);
+	expect((await closing).size).toBe(0);
+	expect(clock.sleepers).toBe(0);
+});
+
+test('a chatty platform does not fill the memory', async () => {
+	const { session, socket } = scene();
+	const asking = session.request('{}', rule(), 1_000);
+	const open = await socket();
+	open.open();
+	await turn();
+	for (let frame = 0; frame < 5_000; frame++) open.say('{"type":"tool","re":1}');
+	open.say('{"type":"reply","re":1}');
+	const outcome = await asking;
+	expect(outcome.ok && outcome.value.collected).toHaveLength(200);
+	expect(outcome).toMatchObject({ value: { notCollected: 4_800 } });
+});
+
+test('nor does one with large frames: all items of a run share the room for them', async () => {
+	const { session, socket, clock } = scene();
+	const large = `{"type":"tool","re":1,"text":"${'x'.repeat(8_000_000)}"}`;
+	const first = session.request('{}', rule(), 1_000);
+	const open = await socket();
+	open.open();
+	await turn();
+	for (let frame = 0; frame < 60; frame++) open.say(large);
+	open.say('{"type":"reply","re":1}');
+	const outcome = await first;
+	expect(outcome.ok && [outcome.value.collected.length, outcome.value.notCollected]).toEqual([3, 57]);
+
+	const second = session.request('{}', rule(), 1_000);
+	await turn();
+	open.say(large);
+	open.say('{"type":"tool","re":2}');
+	const late = await clock.run(second);
+	expect(late).toMatchObject({ failure: { details: { collected: [], otherFrames: 1, notCollected: 1 } } });
+});
+
+test('a frame that cannot be read is told of where no reply came', async () => {
+	const { session, socket, clock } = scene();
+	const asking = session.request('{}', rule(), 1_000);
+	const open = await socket();
+	open.open();
+	await turn();
+	open.say(`{"type":"reply","re":1,"text":"${'x'.repeat(16_000_000)}"}`);
+	open.say('no frame');
+	expect(await clock.run(asking)).toMatchObject({
+		failure: {
+			kind: 'timedOut',
+			advice: expect.stringContaining('A frame came that is larger than 16 million characters.'),
+			details: { collected: [], otherFrames: 0, unreadableFrames: 2 },
+		},
+	});
+});
+
+test('a connection that is closing takes nothing more: the frame goes over a new one', async () => {
+	const { session, socket, clock } = scene();
+	const first = session.send('one');
+	const old = await socket();
+	old.open();
+	expect(await first).toEqual({ ok: true, value: 1 });
+	// The other side has begun to close; the end is not told yet.
+	old.readyState = 2;
+	const second = session.send('two');
+	await clock.advance(1_000);
+	const fresh = await socket(2);
+	fresh.open();
+	expect(await second).toEqual({ ok: true, value: 2 });
+	expect([old.sent, fresh.sent]).toEqual([['one'], ['two']]);
+	const closing = session.close();
+	fresh.end(1000);
+	// What went over the first one may not have arrived.
+	expect([...(await closing).keys()]).toEqual([1]);
+});
+
+test('a refused handshake is answered once for all', async () => {
+	const { session, socket, sockets } = scene({ kind: 'status', status: 401 });
+	const first = session.send('one');
+	(await socket()).end();
+	expect(await first).toMatchObject({ ok: false, failure: { kind: 'credential' } });
+	expect(await session.send('two')).toMatchObject({ ok: false, failure: { kind: 'credential' } });
+	expect(sockets).toHaveLength(1);
+	expect((await session.close()).size).toBe(0);
+});
+
+test('what comes after the reply belongs to no request any more', async () => {
+	const { session, socket } = scene();
+	const asking = session.request('{}', rule(), 1_000);
+	const open = await socket();
+	open.open();
+	await turn();
+	open.say('{"type":"reply","re":1}');
+	const outcome = await asking;
+	open.say('{"type":"tool","re":1}');
+	expect(outcome).toMatchObject({ ok: true, value: { collected: [] } });
+});
+
+test('a token that is refused while frames go out: the next frame does not knock again', async () => {
+	const { session, socket, sockets } = scene();
+	const first = session.send('one');
+	const open = await socket();
+	open.open();
+	await first;
+	open.end(4401);
+	expect(await session.send('two')).toMatchObject({ ok: false, failure: { kind: 'credential' } });
+	expect(sockets).toHaveLength(1);
+});
+
+test('a platform that closes each connection at once is not asked forever', async () => {
+	const { session, sockets, clock } = scene();
+	let sent: unknown;
+	void session.send('one').then((result) => (sent = result));
+	for (let round = 0; sent === undefined && round < 5_000; round++) {
+		const newest = sockets.at(-1);
+		if (newest?.readyState === 0) {
+			newest.open();
+			newest.readyState = 2;
+		}
+		await clock.advance(800);
+	}
+	expect(sent).toMatchObject({ ok: false, failure: { kind: 'unreachable' } });
+	expect(sockets).toHaveLength(1_000);
+});
+
+test('a break in mid request is unclear, and the next one has a new connection', async () => {
+	const { session, socket } = scene();
+	const first = session.request('{}', rule(), 1_000);
+	const old = await socket();
+	old.open();
+	await turn();
+	old.end(1006);
+	expect(await first).toMatchObject({ ok: false, failure: { kind: 'unclear' } });
+	const second = session.request('{}', rule(), 1_000);
+	const fresh = await socket(2);
+	fresh.open();
+	await turn();
+	fresh.say('{"type":"reply","re":1}');
+	expect(await second).toMatchObject({ ok: true });
+});
+
+test.each([
+	[1000, []],
+	[1005, []],
+	[1006, ['unreachable']],
+	[4401, ['credential']],
+	[4409, ['unreachable']],
+])('closed with %d in answer: %j', async (code, kinds) => {
+	const { session, socket } = scene();
+	const sending = session.send('one');
+	const open = await socket();
+	open.open();
+	await sending;
+	const closing = session.close();
+	open.end(code);
+	expect([...(await closing).values()].map(({ kind }) => kind)).toEqual(kinds);
+});
+
+test('a platform that does not answer the closing: given up after 15 seconds, as not confirmed', async () => {
+	const { session, socket, clock } = scene();
+	const sending = session.send('one');
+	(await socket()).open();
+	await sending;
+	expect((await clock.run(session.close())).size).toBe(1);
+	expect(clock.elapsedMs).toBe(15_000);
+});
+
+test.each([
+	['in mid handshake', false],
+	['in mid request', true],
+])('stopped %s: within a second, nothing is left', async (_when, isOpen) => {
+	const { session, socket, clock, stopping } = scene();
+	const asking = session.request('{}', rule(), 60_000);
+	const open = await socket();
+	if (isOpen) open.open();
+	await turn();
+	stopping.abort();
+	expect(await clock.run(asking, 1_000)).toMatchObject({ ok: false, failure: { kind: 'cancelled' } });
+	await clock.run(session.close(), 1_000);
+	expect(clock.elapsedMs).toBeLessThan(1_000);
+	expect(open.closes.length).toBeGreaterThan(0);
+	expect(await session.send('late')).toMatchObject({ ok: false, failure: { kind: 'cancelled' } });
+	expect(clock.sleepers).toBe(0);
+});
+
+test("n8n's guard is asked again before a second connection, and nothing is sent where it refuses", async () => {
+	let refusal: Failure | undefined = undefined;
+	const { session, socket, sockets } = scene(undefined, () => refusal);
+	const first = session.send('{"id":1}');
+	const open = await socket();
+	open.open();
+	expect(await first).toEqual({ ok: true, value: 1 });
+	refusal = { kind: 'badInput', message: 'This n8n does not allow connections to bridge.test', advice: '' };
+	open.end(1006);
+	expect(await session.send('{"id":2}')).toEqual({ ok: false, failure: refusal });
+	expect(sockets).toHaveLength(1);
+});

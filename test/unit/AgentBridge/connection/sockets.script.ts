@@ -1,0 +1,61 @@
+import type { Connect, NativeSocket } from '../../../../nodes/shared/http/webSocket';
+
+/** A socket that does what the test says. */
+export class ScriptedSocket extends EventTarget implements NativeSocket {
+	protocol = '';
+	readyState = 0;
+	readonly sent: string[] = [];
+	readonly closes: Array<number | undefined> = [];
+
+	constructor(
+		readonly url: string,
+		readonly protocols: readonly string[],
+	) {
+		super();
+	}
+
+	/** The handshake succeeds. */
+	open(protocol = this.protocols[0] ?? ''): void {
+		this.protocol = protocol;
+		this.readyState = 1;
+		this.dispatchEvent(new Event('open'));
+	}
+
+	say(data: unknown): void {
+		this.dispatchEvent(new MessageEvent('message', { data }));
+	}
+
+	/** The other side closes, or the handshake fails. */
+	end(code = 1006, reason = ''): void {
+		this.readyState = 3;
+		this.dispatchEvent(new CloseEvent('close', { code, reason }));
+	}
+
+	/** What Node 22 does about a refused handshake: no "close" follows. */
+	fail(): void {
+		this.dispatchEvent(new Event('error'));
+	}
+
+	send(data: unknown): void {
+		this.sent.push(String(data));
+	}
+
+	close(code?: number): void {
+		// What the native one refuses: a client may send only these.
+		if (code !== undefined && code !== 1000 && (code < 3000 || code > 4999)) throw new Error('invalid code');
+		this.closes.push(code);
+		this.readyState = 2;
+	}
+}
+
+export function scriptedSockets(): { readonly sockets: ScriptedSocket[]; readonly connect: Connect } {
+	const sockets: ScriptedSocket[] = [];
+	return {
+		sockets,
+		connect: (url, protocols) => {
+			const socket = new ScriptedSocket(url, protocols);
+			sockets.push(socket);
+			return socket;
+		},
+	};
+}

@@ -1,0 +1,168 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import fc from 'fast-check';
+
+import {
+	belongs,
+	createEventFilter,
+	isReply,
+	readIncoming,
+	readName,
+	RecentIds,
+	withValueAt,
+	type EventFilter,
+} from '../../../../nodes/AgentBridge/frames/frames';
+import { parseJson, type JsonObject } from '../../../../nodes/shared/text/json';
+import { readPath } from '../../../../nodes/shared/text/jsonPath';
+import { redactor } from '../../../../nodes/shared/text/redact';
+
+function filterOf(path: string, list: string): EventFilter {
+	const filter = createEventFilter(path, list);
+	if (!filter.ok) throw new Error(filter.failure.message);
+	return filter.value;
+}
+
+const jsonObject = fc.dictionary(fc.string(), fc.jsonValue()).map((value) => value as JsonObject);
+
+describe('readIncoming', () => {
+	const redact = redactor(['wst_ab/cd']);
+	const parseFrame = (text: string): JsonObject | undefined => {
+		const incoming = readIncoming(text, redact);
+		return incoming.ok ? incoming.value : undefined;
+	};
+
+	test('hides the token with the escapes of JSON, in values and in keys', () => {
+		const text = String.raw`{"a":["wst_ab\/cd"],"wst\u005fab\/cd":{"b":"\u0077st_ab\u002fcd!"}}`;
+		expect(parseFrame(text)).toEqual({ a: ['[hidden]'], '[hidden]': { b: '[hidden]!' } });
+	});
+
+	test('keeps all digits of an id', () => {
+		expect(parseFrame('{"id":12345678901234567891,"n":17}')).toEqual({ id: '12345678901234567891', n: 17 });
+	});
+
+	test.each([
+		['too large', `{"a":"${'x'.repeat(16_000_000)}"}`, 'larger than 16 million characters'],
+		['too deep', `{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, 'nested too deeply'],
+		['too deep to be JSON', '{"a":'.repeat(3_000_000), 'nested too deeply'],
+		['no object', '[]', 'not a JSON object'],
+	])('a frame that is %s is none, and says why', (_what, text, why) => {
+		expect(readIncoming(text, redact)).toMatchObject({ ok: false, failure: expect.stringContaining(why) });
+	});
+
+	test.each(['', 'null', '[]', '"text"', '17', '{"a":', '<html>', '\u0000'])('%j is not a frame', (text) => {
+		expect(parseFrame(text)).toBeUndefined();
+	});
+
+	test('any JSON object is one, with all that is in it', () => {
+		fc.assert(
+			fc.property(jsonObject, (frame) => {
+				const text = JSON.stringify(frame);
+				expect(JSON.stringify(parseFrame(text))).toBe(JSON.stringify(parseJson(text)));
+			}),
+		);
+	});
+
+	test('no text makes it throw', () => {
+		fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => void parseFrame(text)));
+	});
+});
+
+describe('paths', () => {
+	const frame = { type: 'message', data: { 'a.b': 1, list: [{ id: 7 }], empty: '' }, ok: false, none: null };
+
+	test('a name is text, a number or a truth value', () => {
+		expect(['type', 'data.list[0].id', 'ok'].map((path) => readName(frame, path))).toEqual([
+			'message',
+			'7',
+			'false',
+		]);
+		expect(['data', 'data.list', 'none', 'data.empty', 'gone'].map((path) => readName(frame, path))).toEqual(
+			Array(5).fill(undefined),
+		);
+	});
+
+	test('what is put at a path is found there, and the frame itself stays as it was', () => {
+		const names = fc.array(fc.stringMatching(/^[a-z]{1,4}$/), { minLength: 1, maxLength: 4 });
+		fc.assert(
+			fc.property(jsonObject, names, fc.string(), (given, steps, value) => {
+				const before = JSON.stringify(given);
+				const changed = withValueAt(given, steps.join('.'), value);
+				expect(JSON.stringify(given)).toBe(before);
+				if (changed.ok) expect(readPath(changed.value, steps.join('.'))).toBe(value);
+			}),
+		);
+	});
+
+	test.each(['', '__proto__', 'type.below', 'data.list.id', '__proto__.polluted'])(
+		'there is no place at %j',
+		(path) => {
+			expect(withValueAt(frame, path, 'x')).toMatchObject({ ok: false, failure: { kind: 'badInput' } });
+			expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false);
+		},
+	);
+});
+
+describe('event filter', () => {
+	test('without a list every frame is taken, with one those that name an event of it', () => {
+		expect(filterOf('type', '').takes({})).toBe(true);
+		const filter = filterOf('data.event', ' message,interrupt\n tool ');
+		const taken = ['message', 'interrupt', 'tool', 'messages', ''].map((event) =>
+			filter.takes({ data: { event } }),
+		);
+		expect(taken).toEqual([true, true, true, false, false]);
+		expect(filter.takes({ type: 'message' })).toBe(false);
+		expect([filterOf('type', ',').isOpen, filter.isOpen]).toEqual([true, false]);
+	});
+
+	test('a list without a path is refused', () => {
+		expect(createEventFilter(' ', 'message')).toMatchObject({ ok: false });
+	});
+});
+
+test('ids of megabytes are told apart, and take no memory', () => {
+	setFlagsFromString('--expose-gc');
+	const collectGarbage = runInNewContext('gc') as () => void;
+	const seen = new RecentIds(100);
+	const long = 'x'.repeat(5_000_000);
+	seen.add(`${long}1`);
+	expect([seen.has(`${long}1`), seen.has(`${long}2`), seen.size]).toEqual([true, false, 1]);
+	collectGarbage();
+	const before = process.memoryUsage().heapUsed;
+	for (let id = 0; id < 60; id++) seen.add(JSON.stringify({ id }).repeat(400_000));
+	collectGarbage();
+	expect(process.memoryUsage().heapUsed - before).toBeLessThan(50_000_000);
+	seen.remove(`${long}1`);
+	expect(seen.has(`${long}1`)).toBe(false);
+});
+
+test('seen ids are the newest so many, however many come', () => {
+	fc.assert(
+		fc.property(fc.array(fc.integer({ min: 0, max: 30 })), fc.integer({ min: 1, max: 10 }), (ids, limit) => {
+			const seen = new RecentIds(limit);
+			for (const id of ids) seen.add(String(id));
+			expect(seen.size).toBeLessThanOrEqual(limit);
+			const newest = [...new Set([...ids].reverse())].slice(0, limit);
+			for (let id = 0; id <= 30; id++) expect(seen.has(String(id))).toBe(newest.includes(id));
+		}),
+	);
+});
+
+describe('replies', () => {
+	const filter = filterOf('type', 'message, interrupt');
+	const rule = { replyPath: 'correlation_id', correlation: 'm-1', filter };
+
+	test.each([
+		[{ type: 'message', correlation_id: 'm-1' }, true, true],
+		[{ type: 'tool_event', correlation_id: 'm-1' }, true, false],
+		[{ type: 'message', correlation_id: 'm-2' }, false, false],
+		[{ type: 'message' }, false, false],
+	])('%j belongs: %j, is the reply: %j', (frame, ofIt, reply) => {
+		expect([belongs(frame, rule), isReply(frame, rule)]).toEqual([ofIt, reply]);
+	});
+
+	test('without a reply path the event alone decides', () => {
+		const open = { ...rule, replyPath: '', correlation: undefined };
+		expect(isReply({ type: 'interrupt' }, open)).toBe(true);
+		expect(isReply({ type: 'pong' }, open)).toBe(false);
+	});
+});

@@ -1,0 +1,118 @@
+import fc from 'fast-check';
+
+import { createIncomingQueue } from '../../../../nodes/AgentBridge/frames/incomingQueue';
+import { turn } from '../../testClock';
+
+const LIMITS = { maxBatch: 100, maxQueued: 10_000, maxQueuedChars: 1_000_000 };
+
+/** Executions that end when the test says so. */
+function executions(): {
+	batches: number[][];
+	deliver: (batch: number[]) => Promise<void>;
+	endOne: () => Promise<void>;
+} {
+	const batches: number[][] = [];
+	const running: Array<() => void> = [];
+	return {
+		batches,
+		deliver: async (batch) => {
+			batches.push(batch);
+			await new Promise<void>((resolve) => running.push(resolve));
+		},
+		endOne: async () => {
+			running.shift()?.();
+			await turn();
+		},
+	};
+}
+
+test('one execution at a time; what comes meanwhile is the next batch, in order, none lost', async () => {
+	const { batches, deliver, endOne } = executions();
+	const queue = createIncomingQueue(LIMITS, deliver);
+	for (let frame = 0; frame < 3; frame++) queue.push(frame, 1);
+	await turn();
+	expect(batches).toEqual([[0, 1, 2]]);
+	for (let frame = 3; frame < 250; frame++) queue.push(frame, 1);
+	await turn();
+	expect(batches).toHaveLength(1);
+	await endOne();
+	await endOne();
+	await endOne();
+	expect(batches.map(({ length }) => length)).toEqual([3, 100, 100, 47]);
+	expect(batches.flat()).toEqual(Array.from({ length: 250 }, (_, frame) => frame));
+});
+
+test('whatever comes whenever: order kept, batches within their size', async () => {
+	const steps = fc.array(fc.oneof(fc.constant('push' as const), fc.constant('end' as const)), {
+		maxLength: 60,
+	});
+	await fc.assert(
+		fc.asyncProperty(steps, fc.integer({ min: 1, max: 5 }), async (script, maxBatch) => {
+			const { batches, deliver, endOne } = executions();
+			const queue = createIncomingQueue({ ...LIMITS, maxBatch }, deliver);
+			let pushed = 0;
+			for (const step of script) {
+				if (step === 'push') queue.push(pushed++, 1);
+				else await endOne();
+			}
+			for (let round = 0; batches.flat().length < pushed && round <= pushed; round++) {
+				await turn();
+				await endOne();
+			}
+			expect(batches.flat()).toEqual(Array.from({ length: pushed }, (_, frame) => frame));
+			expect(Math.max(0, ...batches.map(({ length }) => length))).toBeLessThanOrEqual(maxBatch);
+		}),
+		{ numRuns: 50 },
+	);
+});
+
+test('a full queue takes no more, by number and by size, until there is room', async () => {
+	const { deliver, endOne } = executions();
+	const queue = createIncomingQueue({ maxBatch: 1, maxQueued: 2, maxQueuedChars: 100 }, deliver);
+	queue.push(0, 1);
+	await turn();
+	expect([queue.push(1, 1), queue.push(2, 1), queue.push(3, 1)]).toEqual([true, true, false]);
+	expect(queue.queued).toBe(2);
+	let idle = false;
+	void queue.idle().then(() => {
+		idle = true;
+	});
+	await endOne();
+	await endOne();
+	expect(idle).toBe(false);
+	await endOne();
+	expect(idle).toBe(true);
+	await queue.idle();
+
+	// What was handed out takes no room any more.
+	expect(queue.push(4, 100)).toBe(true);
+	await turn();
+	expect([queue.push(5, 99), queue.push(6, 2), queue.push(7, 1), queue.push(8, 0)]).toEqual([
+		true,
+		false,
+		true,
+		false,
+	]);
+});
+
+test('a frame larger than all the room is taken where nothing else waits', async () => {
+	const { deliver, endOne, batches } = executions();
+	const queue = createIncomingQueue({ maxBatch: 1, maxQueued: 10, maxQueuedChars: 100 }, deliver);
+	queue.push(0, 1);
+	await turn();
+	expect([queue.push(1, 1_000), queue.push(2, 1)]).toEqual([true, false]);
+	await endOne();
+	expect([queue.push(2, 60), queue.push(3, 60)]).toEqual([true, false]);
+	expect(batches).toEqual([[0], [1]]);
+});
+
+test('closed, it gives back what waited and starts nothing more', async () => {
+	const { batches, deliver, endOne } = executions();
+	const queue = createIncomingQueue({ ...LIMITS, maxBatch: 1 }, deliver);
+	for (let frame = 0; frame < 4; frame++) queue.push(frame, 1);
+	await turn();
+	expect(queue.close()).toEqual([1, 2, 3]);
+	expect(queue.push(9, 1)).toBe(false);
+	await endOne();
+	expect(batches).toEqual([[0]]);
+});

@@ -1,0 +1,92 @@
+import fc from 'fast-check';
+
+import {
+	composeReply,
+	readCorrelation,
+	readReplySettings,
+	type ReplySettings,
+} from '../../../../nodes/AgentBridge/reply/replyTemplate';
+import { parseJson, isJsonObject, type JsonObject } from '../../../../nodes/shared/text/json';
+import { redactor } from '../../../../nodes/shared/text/redact';
+
+const redact = redactor(['wst_secret']);
+
+function settings(given: Record<string, unknown>, idPath = 'id'): ReplySettings {
+	const read = readReplySettings(given, idPath);
+	if (!read.ok) throw new Error(read.failure.message);
+	return read.value;
+}
+
+function frameOf(text: string): JsonObject {
+	const frame = parseJson(text);
+	if (!isJsonObject(frame)) throw new Error('no frame');
+	return frame;
+}
+
+/** The reply's text, or why there is none. */
+function reply(given: Record<string, unknown>, item: unknown, came = '{"id":"f-1"}'): string {
+	const how = settings(given);
+	const frame = frameOf(came);
+	const correlation = readCorrelation(came, frame, how.correlationPath);
+	const made = composeReply(how, { item, frame, correlation }, redact);
+	return made.ok ? made.value : made.failure;
+}
+
+test('the defaults: the ID of the frame is where the local platform wants it', () => {
+	expect(reply({}, { text: 'hi' })).toBe('{"type":"message","text":"hi","reply_to":"f-1"}');
+});
+
+test.each([
+	['{"id":7}', '7'],
+	['{"id":false}', 'false'],
+	['{"id":"12345678901234567890"}', '"12345678901234567890"'],
+	['{"id":12345678901234567890}', '12345678901234567890'],
+	['{"id":-9007199254740993}', '-9007199254740993'],
+])('%s is repeated with its type and digits', (came, repeated) => {
+	expect(reply({ template: '{"t":"$json.text"}' }, { text: 'x' }, came)).toBe(
+		`{"t":"x","reply_to":${repeated}}`,
+	);
+});
+
+test.each(['{}', '{"id":""}', '{"id":null}', '{"id":{"a":1}}'])('%s has nothing to repeat', (came) => {
+	expect(reply({}, { text: 'x' }, came)).toBe('the frame that came has nothing at the Correlation Path');
+});
+
+test('a place in what a placeholder gave, and none there', () => {
+	const given = { template: '{"data":"$json.data"}', replyPath: 'data.to' };
+	expect(reply(given, { data: { a: 1 } })).toBe('{"data":{"a":1,"to":"f-1"}}');
+	expect(reply(given, { data: [1] })).toBe('it has no place at the Reply Correlation Path');
+});
+
+test('an item of objects that are no JSON', () => {
+	const circle: Record<string, unknown> = {};
+	circle.self = circle;
+	expect(reply({ template: '"$json"' }, circle)).toContain('cannot be written as JSON');
+	expect(reply({ template: '"$json"' }, undefined)).toContain('cannot be written as JSON');
+	expect(reply({ template: '{"d":"on $json.d"}' }, { d: new Date(0) })).toBe(
+		'{"d":"on 1970-01-01T00:00:00.000Z","reply_to":"f-1"}',
+	);
+});
+
+test.each([2 ** 53, -(2 ** 60), 1e21])('%d: n8n has rounded it, so nobody gets it', (n) => {
+	expect(reply({ template: '{"a":"$json"}' }, { list: [{ n }] })).toContain(`the number ${n}`);
+	expect(reply({ template: '{"n":"$json.n"}' }, { n: 0.5, big: n })).toBe('{"n":0.5,"reply_to":"f-1"}');
+});
+
+test('the token is hidden in values and keys, and the reply stays JSON', () => {
+	expect(reply({ template: '{"a":"$json"}' }, { wst_secret: 'my wst_secret"' })).toBe(
+		'{"a":{"[hidden]":"my [hidden]\\""},"reply_to":"f-1"}',
+	);
+});
+
+test('whatever an item holds, it arrives as it is or not at all', () => {
+	fc.assert(
+		fc.property(fc.jsonValue(), fc.string({ minLength: 1 }), (value, id) => {
+			const made = reply({ template: '{"v":"$json.v"}' }, { v: value }, JSON.stringify({ id }));
+			const parsed: unknown = made.startsWith('{') ? JSON.parse(made) : undefined;
+			if (parsed !== undefined) {
+				expect(parsed).toEqual({ v: JSON.parse(JSON.stringify(value)) as unknown, reply_to: id });
+			} else expect(made).toContain('n8n rounds');
+		}),
+	);
+});

@@ -1,0 +1,309 @@
+import type { Json, JsonObject } from '../../../../nodes/shared/text/json';
+import { AnswerBuilder } from '../../../../nodes/ChatCompletion/answer/answerBuilder';
+import { delta } from '../askChat';
+
+function build(...chunks: JsonObject[]) {
+	const builder = new AnswerBuilder();
+	for (const chunk of chunks) builder.add(chunk);
+	builder.end();
+	return builder;
+}
+
+const answer = (...chunks: JsonObject[]) => build(...chunks).answer();
+const choices = (...list: Json[]): JsonObject => ({ choices: list });
+const say = (index: Json, content: string): JsonObject => ({ index, delta: { content } });
+
+describe('of several choices the first that speaks is the answer', () => {
+	test.each<[string, JsonObject[], string]>([
+		['numbered from 0', [choices(say(0, 'a'), say(1, 'x')), choices(say(1, 'y'), say(0, 'b'))], 'ab'],
+		['numbered from 1', [choices(say(1, 'a')), choices(say(2, 'x')), choices(say(1, 'b'))], 'ab'],
+		['not numbered', [choices({ delta: { content: 'a' } }), choices({ delta: { content: 'b' } })], 'ab'],
+		[
+			'numbered now and then',
+			[choices({ delta: { content: 'a' } }), choices(say(0, 'b'), say(1, 'x'))],
+			'ab',
+		],
+		['numbered in words', [choices(say('first', 'a')), choices(say('second', 'x'), say('first', 'b'))], 'ab'],
+		['numbered at first alone', [choices(say(1, 'a')), choices({ delta: { content: 'b' } })], 'ab'],
+		['in the other order', [choices(say(1, 'a')), choices(say(0, 'x'), say(1, 'b'))], 'ab'],
+		['with holes', [choices(null, 5, say(3, 'a')), choices(), choices([], say(3, 'b'))], 'ab'],
+	])('%s', (_name, chunks, content) => {
+		expect(answer(...chunks).content).toBe(content);
+	});
+
+	test('a document whose choices are numbered from 1', () => {
+		const message = { role: 'assistant', content: 'a' };
+		expect(answer(choices({ index: 1, message, finish_reason: 'stop' }))).toMatchObject({
+			content: 'a',
+			finishReason: 'stop',
+		});
+	});
+});
+
+test('a message behind deltas that said nothing is the answer, and behind others it says nothing new', () => {
+	const message = { message: { content: 'a' }, finish_reason: 'stop' };
+	expect(answer(choices({ delta: {} }), choices(message)).content).toBe('a');
+	expect(answer(choices({ delta: { content: 'a' } }), choices(message)).content).toBe('a');
+});
+
+test.each([
+	['stop', true, false],
+	['length', true, false],
+	['error', false, true],
+	['null', false, false],
+	[null, false, false],
+])('the finish reason %j', (finish_reason, isFinished, hasFailed) => {
+	expect(build(choices({ delta: { content: 'a' }, finish_reason }))).toMatchObject({ isFinished, hasFailed });
+});
+
+test('a refusal is the answer where there is no other', () => {
+	expect(answer(delta({ refusal: 'I ' }), delta({ refusal: 'cannot.' })).content).toBe('I cannot.');
+	expect(answer(delta({ refusal: 'no' }), delta({ content: 'yes' })).content).toBe('yes');
+});
+
+test('a function call of the older form is a tool call, and one beside tool calls says the same twice', () => {
+	const function_call = { name: 'f', arguments: '{"a":1}' };
+	const call = { id: '', name: 'f', arguments: { a: 1 } };
+	expect(answer(delta({ function_call })).toolCalls).toEqual([call]);
+	const tool_calls = [{ id: 'c', function: function_call }];
+	expect(answer(delta({ function_call, tool_calls })).toolCalls).toEqual([{ ...call, id: 'c' }]);
+});
+
+test('of the names of an answer the first that is not empty holds', () => {
+	const named = (id: Json, model: Json): JsonObject => ({ id, model, choices: [] });
+	expect(answer(named('', null), named('a', 5), named('b', 'm'))).toMatchObject({ id: 'a', model: '5' });
+});
+
+test('thinking whose opening tag stands in the template of the model is told from the answer', () => {
+	const text = 'I think so.\n</think>\n\nYes';
+	expect(answer(delta({ content: text }))).toMatchObject({ content: 'Yes', reasoning: 'I think so.' });
+	const both = answer(delta({ content: text, reasoning_content: 'hm' }));
+	expect(both).toMatchObject({ content: text, reasoning: 'hm' });
+});
+
+test('content in parts: thinking is told from text, and files are neither', () => {
+	const content: Json = [
+		{ type: 'thinking', thinking: 'hm ' },
+		{ type: 'reasoning', text: 'so' },
+		{ type: 'text', text: 'a' },
+		{ type: 'image_url', text: 'x' },
+		'b',
+	];
+	expect(answer(delta({ content }))).toMatchObject({ content: 'ab', reasoning: 'hm so' });
+});
+
+describe('token counts are found', () => {
+	const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
+	const counts = { promptTokens: 1, completionTokens: 2, totalTokens: 3 };
+
+	test.each<[string, JsonObject]>([
+		['in the chunk', delta({}, { usage })],
+		['in the field of a vendor', delta({}, { x_groq: { id: 'req_1', usage } })],
+		['in the field of a vendor, without choices', { choices: [], x_other: { usage } }],
+		['in the choice', choices({ index: 0, delta: {}, usage })],
+		['in the field of a vendor beside none of its own', delta({}, { usage: null, x_groq: { usage } })],
+	])('%s', (_name, chunk) => {
+		expect(answer(delta({ content: 'a' }), chunk).usage).toEqual(counts);
+	});
+
+	test('under the names of other interfaces', () => {
+		const other = {
+			input_tokens: 1,
+			output_tokens: 2,
+			reasoning_tokens: 3,
+			prompt_tokens_details: { cached_tokens: 4 },
+		};
+		const found = { promptTokens: 1, completionTokens: 2, reasoningTokens: 3, cachedTokens: 4 };
+		expect(answer(delta({}, { usage: other })).usage).toEqual(found);
+		const details = { completion_tokens_details: { reasoning_tokens: 5 } };
+		expect(answer(delta({}, { usage: details })).usage).toEqual({ reasoningTokens: 5 });
+		expect(answer(delta({}, { usage: { total_tokens: 'many' } })).usage).toEqual({});
+	});
+
+	test('the largest of each holds', () => {
+		const smaller = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
+		expect(answer(delta({}, { usage: smaller }), delta({}, { x_groq: { usage } })).usage).toEqual(counts);
+		expect(answer(delta({}, { usage }), delta({}, { usage: smaller })).usage).toEqual(counts);
+	});
+});
+
+describe('raw data of a stream', () => {
+	test('holds what the platform adds to chunks, choices and deltas', () => {
+		const { raw } = answer(
+			delta(
+				{ role: 'assistant', content: 'a' },
+				{ created: 5, model: 'm', object: 'chat.completion.chunk', provider: 'p' },
+			),
+			delta({ annotations: [{ url: 'https://a.example' }] }, { citations: ['https://a.example'] }),
+			delta(
+				{ annotations: [{ url: 'https://b.example' }] },
+				{ citations: ['https://a.example', 'https://b.example'] },
+			),
+			delta({ executed_tools: [{ index: 0, type: 'search' }], audio: { id: 'x', transcript: 'Hel' } }),
+			delta({ audio: { id: 'x', transcript: 'lo' } }, { moderation: { flagged: false } }),
+			choices({ index: 0, delta: {}, logprobs: { content: [{ token: 'a' }] }, finish_reason: 'stop' }),
+			choices({ index: 0, delta: {}, logprobs: { content: [{ token: 'b' }] } }),
+			{
+				choices: [],
+				moderation: { flagged: true, categories: ['x'] },
+				service_tier: null,
+				x_groq: { id: 'r' },
+			},
+		);
+		expect(raw).toEqual({
+			id: 'chatcmpl-1',
+			object: 'chat.completion',
+			created: 5,
+			model: 'm',
+			provider: 'p',
+			citations: ['https://a.example', 'https://b.example'],
+			moderation: { flagged: true, categories: ['x'] },
+			service_tier: null,
+			x_groq: { id: 'r' },
+			choices: [
+				{
+					index: 0,
+					message: {
+						role: 'assistant',
+						content: 'a',
+						annotations: [{ url: 'https://a.example' }, { url: 'https://b.example' }],
+						executed_tools: [{ index: 0, type: 'search' }],
+						audio: { id: 'x', transcript: 'Hello' },
+					},
+					logprobs: { content: [{ token: 'a' }, { token: 'b' }] },
+					finish_reason: 'stop',
+				},
+			],
+			usage: {},
+		});
+	});
+
+	test('is no second copy of text, thinking and tool calls', () => {
+		const { raw } = answer(
+			delta({
+				content: 'a',
+				reasoning: 'hm',
+				tool_calls: [{ index: 0, id: 'c', function: { name: 'f', arguments: '{}' } }],
+			}),
+		);
+		expect(raw.choices).toEqual([
+			{
+				index: 0,
+				message: {
+					role: 'assistant',
+					content: 'a',
+					reasoning_content: 'hm',
+					tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }],
+				},
+				finish_reason: null,
+			},
+		]);
+	});
+
+	test('takes fields that have names of their own in JavaScript for what they are', () => {
+		const chunk = JSON.parse(
+			'{"__proto__":{"a":1},"constructor":"x","choices":[{"delta":{"toString":"y"}}]}',
+		) as JsonObject;
+		const raw = JSON.stringify(answer(chunk, chunk).raw);
+		expect(raw).toContain('"__proto__":{"a":1}');
+		expect(raw).toContain('"constructor":"x"');
+		expect(raw).toContain('"toString":"y"');
+		expect({}).not.toHaveProperty('a');
+	});
+
+	test('of fields without end it holds the beginning', () => {
+		const megabyte = 'x'.repeat(1024 * 1024);
+		const builder = new AnswerBuilder();
+		for (let count = 0; count < 40; count++)
+			builder.add(delta({ notes: [`${count} ${megabyte}`] }, { more: { [`k${count}`]: megabyte } }));
+		expect(JSON.stringify(builder.answer().raw).length).toBeLessThan(36 * 1024 * 1024);
+		expect(JSON.stringify(builder.answer().raw).length).toBeGreaterThan(20 * 1024 * 1024);
+	});
+});
+
+/* Each of these takes minutes or hours where a piece is paid for with all that came before it. */
+describe('pieces without number cost no more than their size', () => {
+	const COUNT = 100_000;
+
+	function feed(piece: (count: number) => JsonObject) {
+		const builder = new AnswerBuilder();
+		for (let count = 0; count < COUNT; count++) builder.add(piece(count));
+		return builder.answer();
+	}
+
+	const call = (index: number | undefined, args: string, name = 'f'): JsonObject =>
+		delta({ tool_calls: [{ ...(index !== undefined && { index }), function: { name, arguments: args } }] });
+
+	test('of one tool call whose name comes with each', () => {
+		const { toolCalls } = feed((count) => call(0, count === 0 ? '{"a":"' : `${'x'.repeat(50)}{}`));
+		expect(toolCalls).toHaveLength(1);
+	});
+
+	test('of one tool call without a number', () => {
+		const { toolCalls } = feed((count) => call(undefined, count === 0 ? '[' : '{"a":"}"},'));
+		expect(toolCalls).toHaveLength(1);
+	});
+
+	test('of thinking in details', () => {
+		const { reasoning } = feed(() => delta({ reasoning_details: [{ text: 'hm '.repeat(20) }] }));
+		expect(reasoning).toHaveLength(COUNT * 60 - 1);
+	});
+
+	test('of blanks before the answer', () => {
+		expect(
+			feed((count) => delta({ content: count < COUNT - 1 ? ' '.repeat(50) : 'a' })).content,
+		).toHaveLength((COUNT - 1) * 50 + 1);
+	});
+
+	test('of think blocks in one piece', () => {
+		const { content } = answer(delta({ content: `${'<think></think>'.repeat(COUNT)}a` }));
+		expect(content).toBe('a');
+	});
+
+	test('of fields of the platform', () => {
+		const { raw } = feed((count) => delta({ annotations: [{ n: count }] }, { tier: String(count) }));
+		expect(raw).toMatchObject({ tier: String(COUNT - 1) });
+	});
+});
+
+describe('an answer has a size', () => {
+	const megabyte = 'x'.repeat(1024 * 1024);
+
+	test.each<[string, JsonObject]>([
+		['text', { content: megabyte }],
+		['thinking', { reasoning_content: megabyte }],
+		['a refusal', { refusal: megabyte }],
+		['arguments', { tool_calls: [{ index: 0, function: { name: 'f', arguments: megabyte } }] }],
+		['the name of a tool', { tool_calls: [{ index: 0, function: { name: megabyte } }] }],
+	])('%s', (_name, fields) => {
+		const builder = new AnswerBuilder();
+		for (let count = 0; count < 32; count++) builder.add(delta(fields));
+		const first = builder.excessWith(0);
+		builder.add(delta(fields));
+		builder.add(delta(fields));
+		expect([first.includes('tool calls'), builder.excessWith(0)]).toEqual([
+			false,
+			'it contains more than 33554432 characters',
+		]);
+	});
+
+	test('a thousand tool calls', () => {
+		const builder = new AnswerBuilder();
+		const more = (index: number): void => {
+			builder.add(
+				delta({ tool_calls: [{ index, id: `c${index}`, function: { name: 'f', arguments: '{}' } }] }),
+			);
+		};
+		for (let index = 0; index < 1_000; index++) more(index);
+		expect(builder.excessWith(0)).toBe('');
+		more(1_000);
+		expect(builder.excessWith(0)).toBe('it contains more than 1000 tool calls');
+	});
+
+	test('the text that is about to be added counts, too', () => {
+		const builder = new AnswerBuilder();
+		builder.add(delta({ content: megabyte }));
+		expect(builder.excessWith(31 * 1024 * 1024)).toBe('');
+		expect(builder.excessWith(31 * 1024 * 1024 + 1)).toBe('it contains more than 33554432 characters');
+	});
+});

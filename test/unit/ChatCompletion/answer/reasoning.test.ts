@@ -1,0 +1,90 @@
+import fc from 'fast-check';
+
+import { ReasoningCollector } from '../../../../nodes/ChatCompletion/answer/reasoning';
+import { textIn } from '../../../../nodes/shared/chat/contentParts';
+import { deeplyNested, hostileJson } from '../../FlowTask/hostileJson';
+import { parseJson } from '../../../../nodes/shared/text/json';
+
+type Source = Parameters<ReasoningCollector['add']>[0];
+
+function collect(...pieces: [Source, string][]) {
+	const collector = new ReasoningCollector();
+	const news = pieces.map(([place, text]) => collector.add(place, text));
+	return { news, text: collector.text() };
+}
+
+test('pieces of one place are joined as they are', () => {
+	expect(
+		collect(['reasoning_content', 'a'], ['reasoning_content', ' a'], ['reasoning_content', ' b']),
+	).toEqual({
+		news: ['a', ' a', ' b'],
+		text: 'a a b',
+	});
+});
+
+test('the same text in two places is kept once, and a reader hears it once', () => {
+	expect(
+		collect(
+			['reasoning_content', 'first '],
+			['reasoning_details', 'first '],
+			['reasoning_content', 'then'],
+			['reasoning_details', 'then'],
+		),
+	).toEqual({ news: ['first ', '', 'then', ''], text: 'first then' });
+});
+
+test('a place that holds less, or other blanks, adds nothing', () => {
+	expect(collect(['reasoning', 'a b\nc'], ['tags', 'b c']).text).toBe('a b\nc');
+	expect(collect(['tags', 'b c'], ['reasoning', 'a b\nc']).text).toBe('a b\nc');
+});
+
+test('different texts are kept both, in the order in which they came', () => {
+	expect(collect(['reasoning_content', 'short'], ['tags', 'a longer one']).text).toBe(
+		'short\n\na longer one',
+	);
+});
+
+test('details that repeat all that came before are told once', () => {
+	const chunks = ['Let me', 'Let me see', 'Let me see', 'Let me see it.', 'Let me see it.'];
+	expect(collect(...chunks.map((text): [Source, string] => ['reasoning_details', text]))).toEqual({
+		news: ['Let me', ' see', '', ' it.', ''],
+		text: 'Let me see it.',
+	});
+});
+
+test('details in pieces are joined, the same word twice included', () => {
+	const pieces = ['no', 'no', ', ', 'never'].map((text): [Source, string] => ['reasoning_details', text]);
+	expect(collect(...pieces).text).toBe('nono, never');
+});
+
+test('blank reasoning is none', () => {
+	expect(collect(['reasoning_content', '\n\n']).text).toBe('');
+});
+
+test.each([
+	['text', 'text'],
+	[[{ text: 'a' }, { text: 'b' }], 'ab'],
+	[[{ type: 'reasoning.text', text: 'a' }], 'a'],
+	[[{ type: 'thinking', thinking: 'a' }], 'a'],
+	[[{ summary: [{ text: 'a' }, 'b'] }], 'ab'],
+	[{ content: [{ text: 'a' }] }, 'a'],
+	[[{ type: 'reasoning.encrypted', data: 'x' }], ''],
+	[[{ text: '', content: 'a' }], 'a'],
+	[null, ''],
+	[undefined, ''],
+	[7, ''],
+	[true, ''],
+	[[], ''],
+])('textIn(%j) is %j', (value, expected) => {
+	expect(textIn(value)).toBe(expected);
+});
+
+test('no value of any shape throws', () => {
+	expect(textIn(parseJson(deeplyNested('list')))).toBe('');
+	expect(textIn(parseJson(deeplyNested('object')))).toBe('');
+	fc.assert(
+		fc.property(hostileJson(), (value) => {
+			expect(typeof textIn(value)).toBe('string');
+		}),
+	);
+});

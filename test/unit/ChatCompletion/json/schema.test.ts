@@ -1,0 +1,218 @@
+import fc from 'fast-check';
+
+import {
+	parseAnswer,
+	readSchema,
+	responseFormat,
+	type AnswerFormat,
+} from '../../../../nodes/ChatCompletion/json/schema';
+import { deeplyNested, hostileJson, hostileSource } from '../../FlowTask/hostileJson';
+
+const OBJECT: AnswerFormat = { kind: 'jsonObject' };
+
+function schema(value: unknown): AnswerFormat {
+	const read = readSchema(value);
+	if (!read.ok) throw new Error(read.failure.message);
+	return read.value;
+}
+
+const TITLE = schema({ type: 'object', properties: { title: { type: 'string' } }, required: ['title'] });
+
+test.each([
+	['{"a":1}', { a: 1 }],
+	[' \n{"a":1}\n ', { a: 1 }],
+	['```json\n{"a":1}\n```', { a: 1 }],
+	['```\n{"a":1}\n```', { a: 1 }],
+	['```JSON {"a":1}```', { a: 1 }],
+	['Here you are:\n\n```json\n{"a":1}\n```\nAnything else?', { a: 1 }],
+	['```json\n{"a":1}', { a: 1 }],
+	['```json\r\n{"a":1}\r\n```', { a: 1 }],
+	['Sure! {"a":1}', { a: 1 }],
+	['Sure! {"a":{"b":[1]}} Done.', { a: { b: [1] } }],
+	['{"code":"```js\\nx\\n```"}', { code: '```js\nx\n```' }],
+	['```json\n{"code":"```js```"}\n```', { code: '```js```' }],
+	['\uFEFF{"a":1}', { a: 1 }],
+])('%j is read', (text, value) => {
+	expect(parseAnswer(text, OBJECT)).toEqual({ ok: true, value });
+});
+
+test.each([
+	['', 'it is empty'],
+	['  ', 'it is empty'],
+	['{"a":', 'it is JSON that breaks off or is malformed'],
+	['```json\n{"a":1,', 'it is JSON that breaks off or is malformed'],
+	['I cannot do that.', 'it is text: "I cannot do that."'],
+	['5', 'it is text: "5"'],
+	['[{"a":1}]', 'it is a list instead of a JSON object'],
+	['The list: [{"a":1},{"a":2}].', 'it is a list instead of a JSON object'],
+	[deeplyNested('object'), 'it is nested too deeply'],
+])('%# is none, and it is said why', (text, problem) => {
+	expect(parseAnswer(text, OBJECT)).toEqual({ ok: false, failure: problem });
+});
+
+test('a schema is checked', () => {
+	expect(parseAnswer('{"title":"x"}', TITLE)).toEqual({ ok: true, value: { title: 'x' } });
+	expect(parseAnswer('{"title":5}', TITLE)).toEqual({
+		ok: false,
+		failure: 'it does not fit the schema: title is not of a type(s) string',
+	});
+	expect(parseAnswer('[]', TITLE)).toEqual({
+		ok: false,
+		failure: expect.stringContaining('the answer is not of a type(s) object'),
+	});
+});
+
+test('of several values none of which fits, the problem of the longest is said', () => {
+	const parsed = parseAnswer('[1] {"title":5,"more":1} {"a":1}', TITLE);
+	expect(parsed).toMatchObject({ failure: 'it does not fit the schema: title is not of a type(s) string' });
+});
+
+test('a wrapping may say that the model is not held to the schema', () => {
+	const wrapped = { name: 'a', strict: false, schema: { type: 'object' } };
+	expect(responseFormat(schema(wrapped))).toMatchObject({
+		response_format: { json_schema: { strict: false } },
+	});
+	expect(responseFormat(schema({ type: 'object', strict: false }))).toMatchObject({
+		response_format: { json_schema: { strict: true } },
+	});
+});
+
+test('three problems are said, and how many more there are', () => {
+	const many = schema({ required: ['a', 'b', 'c', 'd', 'e'] });
+	const parsed = parseAnswer('{}', many);
+	expect(parsed.ok ? '' : parsed.failure).toMatch(/"a".*; .*"b".*; .*"c" and 2 more$/);
+});
+
+test('a schema may ask for a scalar', () => {
+	expect(parseAnswer('"red"', schema({ enum: ['red', 'green'] }))).toEqual({ ok: true, value: 'red' });
+	expect(parseAnswer('7', schema({ type: 'integer' }))).toEqual({ ok: true, value: 7 });
+	expect(parseAnswer('7.5', schema({ type: 'integer' })).ok).toBe(false);
+});
+
+test.each([
+	[{ name: 'my answer!', schema: { type: 'object' } }, 'my_answer_', { type: 'object' }],
+	[{ type: 'json_schema', json_schema: { name: 'x', schema: { type: 'array' } } }, 'x', { type: 'array' }],
+	[{ type: 'object' }, 'answer', { type: 'object' }],
+	['{"type":"object"}', 'answer', { type: 'object' }],
+	[{ schema: { type: 'object' }, name: 'a'.repeat(100) }, 'a'.repeat(64), { type: 'object' }],
+])('a schema in any wrapping: %j', (given, name, inner) => {
+	const format = schema(given);
+	expect(format).toEqual({ kind: 'jsonSchema', name, schema: inner });
+	expect(responseFormat(format)).toEqual({
+		response_format: { type: 'json_schema', json_schema: { name, schema: inner, strict: true } },
+	});
+});
+
+test.each([['', '{}', 'no json', '[]', null, undefined, 5, {}, []]].flat())('%j is no schema', (given) => {
+	expect(readSchema(given)).toMatchObject({
+		ok: false,
+		failure: { message: '"JSON Schema" contains no schema' },
+	});
+});
+
+test.each([
+	[{ $ref: '#/$defs/gone' }, '#/$defs/gone'],
+	[{ properties: { a: { items: { $ref: '#/definitions/b' } } }, definitions: { c: {} } }, '#/definitions/b'],
+])('a reference that leads nowhere is said before the call: %j', (given, pointer) => {
+	expect(readSchema(given)).toMatchObject({
+		ok: false,
+		failure: { message: `"JSON Schema" refers to "${pointer}", which is not in it` },
+	});
+});
+
+test.each([
+	[{ $ref: '#/$defs/x', $defs: { x: { type: 'object' } } }, '{}'],
+	[{ $ref: '#/$defs/a~1b%20c', $defs: { 'a/b c': { type: 'object' } } }, undefined],
+	[{ anyOf: [{ type: 'object' }, { $ref: '#/anyOf/0' }] }, '{}'],
+	[{ properties: { $ref: { type: 'string' } } }, '{"$ref":"x"}'],
+	[{ enum: [{ $ref: '#/nowhere' }] }, '{"$ref":"#/nowhere"}'],
+	[{ $ref: '#/%E0%A4%A', '%E0%A4%A': {} }, undefined],
+])('references that lead somewhere are taken: %j', (given, answer) => {
+	const format = schema(given);
+	if (answer) expect(parseAnswer(answer, format)).toMatchObject({ ok: true });
+});
+
+test("a schema that the library cannot read is the operator's, and said so", () => {
+	for (const broken of [{ $ref: '#' }, { $ref: 'http://nowhere.example/x' }, { enum: 5 }]) {
+		expect(parseAnswer('{}', schema(broken))).toMatchObject({
+			ok: false,
+			failure: expect.stringContaining('the schema itself has a mistake'),
+		});
+	}
+});
+
+test('hostile texts and schemas neither throw nor hang', () => {
+	fc.assert(
+		fc.property(hostileSource(), fc.oneof(hostileSource(), hostileJson()), (given, answer) => {
+			const text = typeof answer === 'string' ? answer : JSON.stringify(answer);
+			const read = readSchema(given);
+			for (const format of [OBJECT, ...(read.ok ? [read.value] : [])]) {
+				const parsed = parseAnswer(text, format);
+				if (!parsed.ok) expect(parsed.failure).not.toBe('');
+			}
+		}),
+		{ numRuns: 1_000 },
+	);
+	for (const text of ['```'.repeat(50_000), '{'.repeat(200_000), '[{'.repeat(100_000)]) {
+		expect(parseAnswer(text, OBJECT).ok).toBe(false);
+	}
+	expect(readSchema(deeplyNested('object')).ok).toBe(false);
+});
+
+test.each([
+	['As noted in [1], here it is: {"title":"x"}', { title: 'x' }],
+	['Use {name} as placeholder: {"title":"x"}', { title: 'x' }],
+	['{"title":"a ] and a } in text"} and more', { title: 'a ] and a } in text' }],
+])('brackets in prose are told from the answer: %s', (text, value) => {
+	expect(parseAnswer(text, { kind: 'jsonObject' })).toEqual({ ok: true, value });
+});
+
+test('of several, the one that fits the schema is the answer', () => {
+	const schema = { type: 'object', required: ['title'], properties: { title: { type: 'string' } } };
+	const text = 'First {"thoughts":"a long list of them, longer than the rest"} then {"title":"x"}';
+	expect(parseAnswer(text, { kind: 'jsonSchema', name: 'answer', schema })).toEqual({
+		ok: true,
+		value: { title: 'x' },
+	});
+});
+
+describe('an integer beyond 2^53', () => {
+	const ID = schema({
+		type: 'object',
+		properties: { id: { type: 'integer', minimum: 5 } },
+		required: ['id'],
+	});
+
+	test.each([
+		'{"id":12345678901234567890}',
+		'```json\n{"id":12345678901234567890}\n```',
+		'It is {"id":12345678901234567890}.',
+	])('fits a schema that wants an integer, and keeps its digits as a text: %s', (text) => {
+		expect(parseAnswer(text, ID)).toEqual({ ok: true, value: { id: '12345678901234567890' } });
+	});
+
+	test('is another than its neighbour, though both are rounded to one number', () => {
+		expect(parseAnswer('{"id":9007199254740992} {"id":9007199254740993}', ID)).toMatchObject({
+			failure: expect.stringContaining('2 different pieces'),
+		});
+	});
+
+	test('is not text for a schema, and a text of digits is not an integer', () => {
+		const text = schema({ type: 'object', properties: { id: { type: 'string' } } });
+		expect(parseAnswer('{"id":12345678901234567890}', text)).toMatchObject({
+			failure: expect.stringContaining('id is not of a type(s) string'),
+		});
+		expect(parseAnswer('{"id":"12345678901234567890"}', ID)).toMatchObject({
+			failure: expect.stringContaining('id is not of a type(s) integer'),
+		});
+	});
+
+	test.each([
+		['9223372036854775807', '{"type":"integer","minimum":0,"maximum":9223372036854775807}'],
+		['1152921504606847000', { enum: [2 ** 60] }],
+	])('is refused in a schema, where it would be sent as another: %s', (number, given) => {
+		expect(readSchema(given)).toMatchObject({
+			failure: { message: `"JSON Schema" contains the number ${number}, which would lose digits` },
+		});
+	});
+});

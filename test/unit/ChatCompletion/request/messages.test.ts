@@ -1,0 +1,131 @@
+import fc from 'fast-check';
+
+import { messagesFromJson, messagesFromRows } from '../../../../nodes/ChatCompletion/request/messages';
+import { deeplyNested, hostileJson, hostileSource } from '../../FlowTask/hostileJson';
+
+const HELLO = { role: 'user', content: 'hello' };
+const image = (url: string, detail = '') => ({ url, detail });
+
+test('rows become messages; those that are empty for this item are left out', () => {
+	expect(
+		messagesFromRows([
+			{ role: 'system', content: 'Be brief.', images: [] },
+			{ role: 'user', content: ' \n', images: [] },
+			{ role: 'user', content: 'What is this?', images: [image('https://a/b.png', 'low'), image('data:x')] },
+			{ role: 'user', content: '', images: [image('https://a/c.png')] },
+		]),
+	).toEqual({
+		ok: true,
+		value: [
+			{ role: 'system', content: 'Be brief.' },
+			{
+				role: 'user',
+				content: [
+					{ type: 'text', text: 'What is this?' },
+					{ type: 'image_url', image_url: { url: 'https://a/b.png', detail: 'low' } },
+					{ type: 'image_url', image_url: { url: 'data:x' } },
+				],
+			},
+			{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'https://a/c.png' } }] },
+		],
+	});
+});
+
+test.each([
+	[[], 'There is no message'],
+	[[{ role: 'user', content: ' ', images: [] }], 'All messages are empty'],
+	[[{ role: 'boss', content: 'x', images: [] }], /^Message 1 has the role "boss": it must be one of system/],
+	[
+		[
+			{ role: 'system', content: 'Be brief', images: [] },
+			{ role: 'user', content: null, images: [] },
+		],
+		/^Message 2 \(user\) has no text: its expression gave nothing/,
+	],
+	[
+		[
+			{ role: 'user', content: 'x', images: [] },
+			{ role: 'assistant', content: null, images: [image('https://a/b.png')] },
+		],
+		/^Message 2 \(assistant\) has no text/,
+	],
+	[
+		[
+			{ role: 'system', content: 'Be brief', images: [] },
+			{ role: 'user', content: ' ', images: [] },
+		],
+		/^Nothing is asked: message 2 \(user\) is empty for this item/,
+	],
+	[
+		[{ role: 'developer', content: 'Be brief', images: [] }],
+		/^Nothing is asked: there is only a system message/,
+	],
+])('rows %j are refused', (rows, message) => {
+	const read = messagesFromRows(rows);
+	expect(read.ok ? '' : read.failure.message).toMatch(message);
+});
+
+test.each([
+	[[HELLO]],
+	[HELLO],
+	[{ model: 'x', messages: [HELLO] }],
+	[JSON.stringify([HELLO])],
+	[JSON.stringify({ messages: HELLO })],
+])('%j is a conversation', (given) => {
+	expect(messagesFromJson(given)).toEqual({ ok: true, value: [HELLO] });
+});
+
+test('what stands beside role and content is kept', () => {
+	const turns = [
+		{ role: 'assistant', content: null, tool_calls: [{ id: 'a' }], reasoning_content: 'hm' },
+		{ role: 'tool', tool_call_id: 'a', content: '5' },
+		{ role: 'user', content: [{ type: 'text', text: 'x' }], name: 'Ann' },
+	];
+	expect(messagesFromJson(turns)).toEqual({ ok: true, value: turns });
+});
+
+const circular: Record<string, unknown> = { role: 'user', content: 'x' };
+circular.self = circular;
+
+test.each<[unknown, string]>([
+	['not json', '"Messages" cannot be read as JSON'],
+	['', '"Messages" cannot be read as JSON'],
+	[undefined, '"Messages" cannot be read as JSON'],
+	[null, '"Messages" is not a list of messages'],
+	[5, '"Messages" is not a list of messages'],
+	[[], '"Messages" is an empty list'],
+	[{ messages: [] }, '"Messages" is an empty list'],
+	[['hello'], 'Message 1 is not an object with "role" and "content"'],
+	[[HELLO, { content: 'x' }], 'Message 2 has no "role"'],
+	[[HELLO, { role: 'boss', content: 'x' }], 'Message 2 has the role "boss"'],
+	[[{ role: 'user' }], 'Message 1 has no "content"'],
+	[[{ role: 'assistant', content: null }], 'Message 1 has no "content"'],
+	[[circular], '"Messages" cannot be written as JSON'],
+	[
+		'[{"role":"user","content":"x","tool_calls":[{"n":9007199254740993}]}]',
+		'"Messages" contains the number 9007199254740993, which would lose digits',
+	],
+	[`[{"role":"user","content":${deeplyNested('list')}}]`, 'it is nested too deeply'],
+])('%# is refused', (given, message) => {
+	const read = messagesFromJson(given);
+	expect(read.ok ? '' : read.failure.message).toContain(message);
+	expect(read.ok ? '' : read.failure.kind).toBe('badInput');
+});
+
+test('hostile input never throws', () => {
+	fc.assert(
+		fc.property(
+			fc.oneof(hostileSource(), fc.array(fc.record({ role: hostileJson(), content: hostileJson() }))),
+			(given) => {
+				const read = messagesFromJson(given);
+				if (!read.ok) expect(read.failure.message).not.toBe('');
+			},
+		),
+		{ numRuns: 1_000 },
+	);
+});
+
+test('a text of millions of line ends and quotation marks is read', () => {
+	const given = [{ role: 'user', content: '\n"'.repeat(8_000_000) }];
+	expect(messagesFromJson(JSON.stringify(given)).ok).toBe(true);
+});

@@ -1,0 +1,113 @@
+import { messagesFromRows, type MessageRow } from '../../../../nodes/ChatCompletion/request/messages';
+import { readToolCalls, readToolResults } from '../../../../nodes/ChatCompletion/request/toolMessages';
+
+const call = (id: string, args = '{"order_id":"17"}') => ({
+	id,
+	type: 'function',
+	function: { name: 'get_order', arguments: args },
+});
+
+test.each([
+	[[{ id: 'c1', name: 'get_order', arguments: { order_id: '17' } }], [call('c1')]],
+	[{ id: 'c1', name: 'get_order', arguments: { order_id: '17' } }, [call('c1')]],
+	[JSON.stringify([{ id: 'c1', name: 'get_order', arguments: { order_id: '17' } }]), [call('c1')]],
+	[[call('c1')], [call('c1')]],
+	[[{ id: 7, name: 'get_order' }], [call('7', '{}')]],
+	[[{ id: 'c1', name: 'get_order', arguments: 'not JSON' }], [call('c1', 'not JSON')]],
+	[[], []],
+	['', []],
+	[undefined, []],
+])('calls of an earlier answer: %j', (given, calls) => {
+	expect(readToolCalls(given)).toEqual({ ok: true, value: calls });
+});
+
+test.each([
+	['[object Object]', 'is not a list of tool calls'],
+	[7, 'is not a list of tool calls'],
+	[['x'], "has no tool's name in call 1"],
+	[[call('c1'), { id: 'c2' }], "has no tool's name in call 2"],
+	[[{ id: '', name: 'x' }], 'has no "id" in call 1, so that no result can belong to it'],
+	[
+		'[{"id":"c1","name":"f","arguments":{"id":9007199254740993}}]',
+		'contains the number 9007199254740993, which would lose digits',
+	],
+])('calls that cannot be sent: %j', (given, failure) => {
+	expect(readToolCalls(given)).toEqual({ ok: false, failure });
+});
+
+test.each([
+	['c1', 'sent', [{ callId: 'c1', content: 'sent' }]],
+	['c1', '', [{ callId: 'c1', content: '' }]],
+	['c1', { state: 'sent' }, [{ callId: 'c1', content: '{"state":"sent"}' }]],
+	['c1', ['a', 'b'], [{ callId: 'c1', content: '["a","b"]' }]],
+	[
+		['c1', 2],
+		['a', { b: 1 }],
+		[
+			{ callId: 'c1', content: 'a' },
+			{ callId: '2', content: '{"b":1}' },
+		],
+	],
+	[['c1'], 'a', [{ callId: 'c1', content: 'a' }]],
+	[[], [], []],
+	['', '', []],
+])('results by their calls: %j %j', (callId, content, results) => {
+	expect(readToolResults(callId, content)).toEqual({ ok: true, value: results });
+});
+
+test.each([
+	['', 'sent', 'has no "Call ID"'],
+	['c1', null, 'has no result for the call "c1"'],
+	[['c1', 'c2'], ['a'], 'has 2 call IDs, but 1 results'],
+	[['c1', 'c2'], 'a', 'has 2 call IDs, but 1 results'],
+	[['c1', ''], ['a', 'b'], 'has an empty "Call ID" in place 2'],
+	[['c1', 'c2'], ['a', null], 'has no result for the call "c2"'],
+])('results that belong to no call: %j %j', (callId, content, failure) => {
+	expect(readToolResults(callId, content)).toEqual({ ok: false, failure });
+});
+
+const asked: MessageRow = { role: 'user', content: 'Where is order 17?', images: [] };
+const calling = (...ids: string[]): MessageRow => ({
+	...{ role: 'assistant', content: '', images: [] },
+	toolCalls: ids.map((id) => call(id)),
+});
+const result = (...ids: string[]): MessageRow => ({
+	...{ role: 'tool', content: '', images: [] },
+	results: ids.map((callId) => ({ callId, content: `of ${callId}` })),
+});
+
+test('a row with several results becomes as many messages', () => {
+	expect(messagesFromRows([asked, calling('a', 'b'), result('b', 'a'), asked])).toEqual({
+		ok: true,
+		value: [
+			{ role: 'user', content: 'Where is order 17?' },
+			{ role: 'assistant', content: '', tool_calls: [call('a'), call('b')] },
+			{ role: 'tool', tool_call_id: 'b', content: 'of b' },
+			{ role: 'tool', tool_call_id: 'a', content: 'of a' },
+			{ role: 'user', content: 'Where is order 17?' },
+		],
+	});
+});
+
+test('rows without calls or results are left out', () => {
+	expect(messagesFromRows([asked, calling(), result()])).toEqual({
+		ok: true,
+		value: [{ role: 'user', content: 'Where is order 17?' }],
+	});
+});
+
+test.each<[MessageRow[], RegExp]>([
+	[[asked, result('a')], /^A tool message answers the call "a", which no assistant message before it made/],
+	[
+		[asked, calling('a'), result('a', 'a')],
+		/^A tool message answers the call "a", .* which has a result already$/,
+	],
+	[[asked, calling('a', 'b'), result('a')], /^The tool call "b" has no result after it$/],
+	[[asked, calling('a'), asked, result('a')], /^The tool call "a" has no result after it$/],
+	[[asked, calling('a')], /^The tool call "a" has no result after it$/],
+])('calls and results that do not belong together cost nothing: %#', (rows, message) => {
+	expect(messagesFromRows(rows)).toMatchObject({
+		ok: false,
+		failure: { kind: 'badInput', message: expect.stringMatching(message) },
+	});
+});

@@ -1,0 +1,326 @@
+import { redactor } from '../../../../nodes/shared/text/redact';
+import { createClient, type ApiCall, type CallApi } from '../../../../nodes/FlowTask/api/api';
+import type { Exchange, HttpRequest } from '../../../../nodes/shared/http/exchange';
+import { createRateLimiter } from '../../../../nodes/shared/http/rateLimiter';
+import { TestClock } from '../../testClock';
+
+const KEY = 'sk-Abcdef0123456789';
+
+function reply(status: number, body: unknown, headers: Record<string, string> = {}): Exchange {
+	return { kind: 'reply', status, headers, text: typeof body === 'string' ? body : JSON.stringify(body) };
+}
+const DONE = reply(200, { code: 0, msg: 'Success', data: { prompt_id: 'p' } });
+const BUSY = reply(429, { code: 429, msg: 'slow down' });
+const UNREACHED: Exchange = { kind: 'lost', sent: 'no', code: 'ECONNREFUSED', reason: 'refused' };
+const RESET: Exchange = { kind: 'lost', sent: 'unknown', code: 'ECONNRESET', reason: 'socket hang up' };
+const BAD_GATEWAY = reply(502, '<html></html>');
+const OUTAGE = reply(500, { code: 5, msg: 'out of memory' });
+const CUT_OFF = reply(200, '{"code":0,"da');
+
+const WRITE: ApiCall = {
+	path: '/api/prompt',
+	purpose: 'submit the task',
+	repeatability: 'write',
+	lane: 'work',
+	json: { workflow_id: 'w' },
+	timeoutMs: 60_000,
+	tries: 5,
+};
+const READ: ApiCall = { ...WRITE, repeatability: 'read', lane: 'watch', purpose: 'read the state' };
+
+interface Setting {
+	readonly clock: TestClock;
+	readonly call: CallApi;
+	readonly sent: Array<HttpRequest & { readonly atMs: number }>;
+	readonly stop: AbortController;
+}
+
+interface Options {
+	readonly deadlineMs?: number;
+	readonly takesMs?: number;
+	readonly concurrency?: number;
+	readonly requestsPerSecond?: number;
+}
+
+/** A service that gives the answers of the script, the last one forever. */
+function setting(script: readonly Exchange[], options: Options = {}): Setting {
+	const clock = new TestClock();
+	const stop = new AbortController();
+	const sent: Array<HttpRequest & { readonly atMs: number }> = [];
+	const { concurrency = 16, requestsPerSecond = 0 } = options;
+	const call = createClient({
+		baseUrl: 'https://platform.example',
+		busyTerms: ['7001', 'too frequent'],
+		send: async (request) => {
+			const answer = script[Math.min(sent.length, script.length - 1)];
+			sent.push({ ...request, atMs: clock.elapsedMs });
+			if (options.takesMs) await clock.sleep(options.takesMs);
+			if (!answer) throw new Error('the script is empty');
+			return answer;
+		},
+		rateLimiter: createRateLimiter({ requestsPerSecond, concurrency }, { clock, signal: stop.signal }),
+		clock,
+		redact: redactor([KEY]),
+		random: () => 1,
+		signal: stop.signal,
+		deadlineMs: clock.now() + (options.deadlineMs ?? Infinity),
+	});
+	return { clock, call, sent, stop };
+}
+
+describe('createClient', () => {
+	it('posts to the address below the base URL and hands out the data', async () => {
+		const { call, clock, sent } = setting([DONE]);
+		await expect(clock.run(call(WRITE))).resolves.toEqual({ ok: true, value: { prompt_id: 'p' } });
+		expect(sent).toEqual([
+			{
+				method: 'POST',
+				url: 'https://platform.example/api/prompt',
+				json: { workflow_id: 'w' },
+				timeoutMs: 60_000,
+				atMs: 0,
+			},
+		]);
+	});
+
+	it('hands a form on as a form', async () => {
+		const { call, clock, sent } = setting([DONE]);
+		const form = new FormData();
+		const { json: _none, ...rest } = WRITE;
+		await clock.run(call({ ...rest, form }));
+		expect(sent[0]?.form).toBe(form);
+		expect(sent[0]?.json).toBeUndefined();
+	});
+
+	it.each([
+		['too many requests', BUSY],
+		['a refused connection', UNREACHED],
+	])('repeats a write after %s', async (_name, first) => {
+		const { call, clock, sent } = setting([first, first, DONE]);
+		await expect(clock.run(call(WRITE))).resolves.toMatchObject({ ok: true });
+		expect(sent).toHaveLength(3);
+	});
+
+	it.each([
+		['a reset connection', RESET, 'unclear'],
+		['an answer of a gateway', BAD_GATEWAY, 'unclear'],
+		['an answer that is cut off', CUT_OFF, 'unclear'],
+		['an outage that the service tells of', OUTAGE, 'unclear'],
+		['a page under HTTP 400', reply(400, '<html></html>'), 'unclear'],
+		['a page under HTTP 404', reply(404, '<html></html>'), 'credential'],
+		['a pointer to what was made', reply(303, '', { location: '/made' }), 'unclear'],
+		['a timeout of a gateway in JSON', reply(408, { code: 408, msg: 'x' }), 'unclear'],
+		['a caller that a gateway took for gone', reply(499, { code: 499, msg: 'x' }), 'unclear'],
+		['a refusal', reply(200, { code: 7, msg: 'no' }), 'refused'],
+		['a refused key', reply(401, ''), 'credential'],
+		['a redirect', reply(302, '', { location: 'https://elsewhere.example' }), 'credential'],
+	])('never repeats a write after %s', async (_name, answer, kind) => {
+		const { call, clock, sent } = setting([answer, DONE]);
+		await expect(clock.run(call(WRITE))).resolves.toMatchObject({ ok: false, failure: { kind } });
+		expect(sent).toHaveLength(1);
+	});
+
+	it.each([
+		['a reset connection', RESET],
+		['an answer of a gateway', BAD_GATEWAY],
+		['an answer that is cut off', CUT_OFF],
+		['an outage that the service tells of', OUTAGE],
+		['too many requests', BUSY],
+		['a refused connection', UNREACHED],
+	])('repeats a read after %s', async (_name, answer) => {
+		const { call, clock, sent } = setting([answer, DONE]);
+		await expect(clock.run(call(READ))).resolves.toMatchObject({ ok: true });
+		expect(sent).toHaveLength(2);
+	});
+
+	it('repeats no read after a refusal', async () => {
+		const { call, clock, sent } = setting([reply(403, ''), DONE]);
+		await expect(clock.run(call(READ))).resolves.toMatchObject({ ok: false, failure: { passing: false } });
+		expect(sent).toHaveLength(1);
+	});
+
+	it('makes as many tries as allowed, and tells how many', async () => {
+		const { call, clock, sent } = setting([OUTAGE]);
+		const result = await clock.run(call(READ));
+		expect(sent).toHaveLength(5);
+		expect(result).toMatchObject({
+			ok: false,
+			failure: { message: expect.stringContaining('after 5 tries') },
+		});
+		expect(sent.map(({ atMs }) => atMs)).toEqual([0, 500, 1_500, 3_500, 7_500]);
+	});
+
+	it('repeats what was one request too many until the time is up, slower and slower', async () => {
+		const { call, clock, sent } = setting([BUSY], { deadlineMs: 30_000 });
+		const result = await clock.run(call(WRITE));
+		expect(sent.map(({ atMs }) => atMs)).toEqual([
+			0, 40, 290, 790, 1_790, 3_790, 7_790, 12_790, 17_790, 22_790, 27_790,
+		]);
+		expect(result).toMatchObject({
+			ok: false,
+			failure: { message: expect.stringContaining('after 11 tries') },
+		});
+	});
+
+	it('gives an address that never answered three tries, and one that did all of them', async () => {
+		const never = setting([UNREACHED]);
+		await never.clock.run(never.call(WRITE));
+		expect(never.sent).toHaveLength(3);
+
+		const once = setting([DONE, UNREACHED]);
+		await once.clock.run(once.call(WRITE));
+		await once.clock.run(once.call(WRITE));
+		expect(once.sent).toHaveLength(1 + 5);
+	});
+
+	it('makes one try where one is allowed', async () => {
+		const { call, clock, sent } = setting([BUSY, DONE]);
+		await expect(clock.run(call({ ...WRITE, tries: 1 }))).resolves.toMatchObject({ ok: false });
+		expect(sent).toHaveLength(1);
+	});
+
+	it('waits as long as Retry-After says', async () => {
+		const { call, clock, sent } = setting([reply(429, '', { 'retry-after': '30' }), DONE]);
+		await clock.run(call(WRITE));
+		expect(sent.map(({ atMs }) => atMs)).toEqual([0, 30_000]);
+	});
+
+	it('holds all requests of the run back after one 429', async () => {
+		const { call, clock, sent } = setting([reply(429, '', { 'retry-after': '30' }), DONE], {
+			concurrency: 1,
+		});
+		await clock.run(Promise.all([call(WRITE), call(WRITE), call(WRITE)]));
+		const [first, again, ...others] = sent.map(({ atMs }) => atMs);
+		expect([first, again]).toEqual([0, 30_000]);
+		expect(Math.min(...others)).toBeGreaterThan(30_000);
+	});
+
+	it('ends at once when it is stopped while it waits to repeat', async () => {
+		const { call, clock, sent, stop } = setting([reply(429, '', { 'retry-after': '200' }), DONE]);
+		const result = call(WRITE);
+		await clock.advance(1_000);
+		stop.abort();
+		await expect(clock.run(result)).resolves.toMatchObject({ ok: false, failure: { kind: 'cancelled' } });
+		expect(sent).toHaveLength(1);
+		expect([clock.elapsedMs, clock.sleepers]).toEqual([1_000, 0]);
+	});
+
+	it('sends nothing of what still queues when it is stopped', async () => {
+		const { call, clock, sent, stop } = setting([DONE], { requestsPerSecond: 1 });
+		const results = Promise.all([call(WRITE), call(WRITE), call(WRITE)]);
+		await clock.advance(500);
+		stop.abort();
+		const [first, ...others] = await clock.run(results);
+		expect(first).toMatchObject({ ok: true });
+		expect(others).toMatchObject([{ failure: { kind: 'cancelled' } }, { failure: { kind: 'cancelled' } }]);
+		expect(sent).toHaveLength(1);
+	});
+
+	it('hands out an answer that comes after the stop: it may hold the id of a paid task', async () => {
+		const { call, clock, stop } = setting([DONE], { takesMs: 2_000 });
+		const result = call(WRITE);
+		await clock.advance(1_000);
+		stop.abort();
+		await expect(clock.run(result)).resolves.toMatchObject({ ok: true });
+	});
+
+	it('does not claim that nothing was sent where the stop cut a write off', async () => {
+		const write = setting([{ kind: 'cancelled' }]);
+		await expect(write.clock.run(write.call(WRITE))).resolves.toMatchObject({ failure: { kind: 'unclear' } });
+		expect(write.sent).toHaveLength(1);
+		const read = setting([{ kind: 'cancelled' }]);
+		await expect(read.clock.run(read.call(READ))).resolves.toMatchObject({ failure: { kind: 'cancelled' } });
+	});
+
+	it('does not wait for a try that would come after the deadline', async () => {
+		const { call, clock, sent } = setting([reply(429, '', { 'retry-after': '60' })], { deadlineMs: 30_000 });
+		await expect(clock.run(call(WRITE))).resolves.toMatchObject({ ok: false, failure: { kind: 'refused' } });
+		expect(sent).toHaveLength(1);
+		expect(clock.elapsedMs).toBe(0);
+	});
+
+	it('submits nothing whose turn comes after the deadline', async () => {
+		const { call, clock, sent } = setting([DONE], { deadlineMs: 2_500, requestsPerSecond: 1 });
+		const results = await clock.run(Promise.all(Array.from({ length: 5 }, async () => await call(WRITE))));
+		expect(sent.map(({ atMs }) => atMs)).toEqual([0, 1_000, 2_000]);
+		expect(results.filter(({ ok }) => !ok)).toMatchObject([
+			{ failure: { kind: 'cancelled' } },
+			{ failure: { kind: 'cancelled' } },
+		]);
+	});
+
+	it('submits nothing whose turn comes after the time that its claim is good for', async () => {
+		const { call, clock, sent } = setting([DONE], { requestsPerSecond: 1 });
+		const sendByMs = clock.now() + 1_500;
+		const calls = Array.from({ length: 4 }, async () => await call({ ...WRITE, sendByMs }));
+		const results = await clock.run(Promise.all(calls));
+		expect(sent.map(({ atMs }) => atMs)).toEqual([0, 1_000]);
+		expect(results.map((result) => (result.ok ? 'sent' : result.failure.kind))).toEqual([
+			...['sent', 'sent'],
+			...['cancelled', 'cancelled'],
+		]);
+	});
+
+	it('submits nothing after a sleep of the machine that its claim has not outlived', async () => {
+		const { call, clock, sent } = setting([DONE], { requestsPerSecond: 1 });
+		const first = call(WRITE);
+		const second = call({ ...WRITE, sendByMs: clock.now() + 60_000 });
+		await clock.advance(500);
+		clock.wallAheadMs = 3_600_000;
+		expect(await clock.run(Promise.all([first, second]))).toMatchObject([
+			{ ok: true },
+			{ ok: false, failure: { kind: 'cancelled' } },
+		]);
+		expect(sent).toHaveLength(1);
+	});
+
+	it('does not wait to repeat a submit for longer than its claim is good for', async () => {
+		const { call, clock, sent } = setting([reply(429, '', { 'retry-after': '30' }), DONE]);
+		const late = await clock.run(call({ ...WRITE, sendByMs: clock.now() + 20_000 }));
+		expect(late).toMatchObject({ ok: false, failure: { kind: 'cancelled' } });
+		expect([sent.length, clock.elapsedMs]).toEqual([1, 0]);
+	});
+
+	it('still reads after the deadline: the last look at the tasks is taken there', async () => {
+		const { call, clock, sent } = setting([DONE], { deadlineMs: 0 });
+		await expect(clock.run(call(READ))).resolves.toMatchObject({ ok: true });
+		expect(sent).toHaveLength(1);
+	});
+
+	it('puts the key into no failure, though the service echoes it', async () => {
+		const echo = `denied for Bearer ${KEY}`;
+		for (const answer of [
+			reply(401, { code: 401, msg: echo }),
+			reply(200, { code: 9, msg: echo }),
+			reply(500, { code: 9, msg: echo }),
+			reply(302, '', { location: `https://x.example/?authorization=${KEY}` }),
+			{ ...UNREACHED, reason: echo },
+			{ ...RESET, reason: echo },
+			{ ...BUSY, text: JSON.stringify({ msg: echo }) },
+		]) {
+			const { call, clock } = setting([answer], { deadlineMs: 60_000 });
+			const result = await clock.run(call(WRITE));
+			expect(result.ok).toBe(false);
+			expect(JSON.stringify(result)).not.toContain(KEY);
+		}
+	});
+
+	it('does not wait for an answer long after the deadline of the run', async () => {
+		const { call, clock, sent } = setting([DONE], { deadlineMs: 3_000 });
+		await clock.run(call(WRITE));
+		expect(sent.map(({ timeoutMs }) => timeoutMs)).toEqual([13_000]);
+	});
+
+	it('repeats a submit that was refused by a code under HTTP 200', async () => {
+		const frequent = reply(200, { code: 12, msg: 'Requests are too frequent' });
+		const { call, clock, sent } = setting([frequent, frequent, DONE]);
+		await expect(clock.run(call(WRITE))).resolves.toMatchObject({ ok: true });
+		expect(sent).toHaveLength(3);
+	});
+
+	it.each([500, 502, 504])('does not repeat a submit that was answered by code %d', async (code) => {
+		const { call, clock, sent } = setting([reply(200, { code, msg: 'trouble' }), DONE]);
+		await expect(clock.run(call(WRITE))).resolves.toMatchObject({ ok: false, failure: { kind: 'unclear' } });
+		expect(sent).toHaveLength(1);
+	});
+});

@@ -1,0 +1,181 @@
+import fc from 'fast-check';
+
+import { explainChat } from '../../../../nodes/ChatCompletion/failures';
+import { explainTaskCall as explain } from '../../../../nodes/FlowTask/api/failures';
+import type { FailedOutcome } from '../../../../nodes/shared/http/outcome';
+import { classify } from '../../../../nodes/shared/platform/envelope';
+import { explainCall } from '../../../../nodes/shared/platform/failures';
+import { redactor } from '../../../../nodes/shared/text/redact';
+
+const KEY = 'sk-Abcdef0123456789';
+
+function facts(repeatability: 'read' | 'write' = 'write', tries = 1): Parameters<typeof explain>[1] {
+	return {
+		purpose: 'submit the task',
+		repeatability,
+		baseUrl: 'https://platform.example/base?tenant=42',
+		tries,
+		redact: redactor([KEY]),
+	};
+}
+
+/** Every kind of bad outcome, each with a text that no operator should read in full. */
+const text = `no: Bearer ${KEY}`;
+const OUTCOMES: readonly FailedOutcome[] = [
+	{ kind: 'cancelled' },
+	{ kind: 'busy', retryAfter: '9', text },
+	{ kind: 'refused', status: 200, code: 1003, text },
+	{ kind: 'refused', status: 401, code: null, text },
+	{ kind: 'refused', status: 200, code: 401, text },
+	{ kind: 'refused', status: 403, code: 12, text },
+	{ kind: 'refused', status: 200, code: 403, text },
+	{ kind: 'refused', status: 404, code: null, text },
+	{ kind: 'refused', status: 404, code: 9, text },
+	{ kind: 'notSent', code: 'ECONNREFUSED', text },
+	{ kind: 'notSent', code: 'CERT_HAS_EXPIRED', text },
+	{ kind: 'notSent', code: '', text },
+	{ kind: 'redirected', status: 302, location: `https://u:${KEY}@login.example/x?authorization=${KEY}` },
+	{ kind: 'redirected', status: 302, location: '' },
+	{ kind: 'redirected', status: 302, location: `/login?token=${KEY}` },
+	{ kind: 'unclear', status: 502, inItsForm: false, text },
+	{ kind: 'unclear', status: 500, inItsForm: true, text },
+	{ kind: 'unclear', status: 200, inItsForm: false, text },
+	{ kind: 'unclear', code: 'ECONNRESET', text },
+];
+const named = OUTCOMES.map((outcome) => [JSON.stringify(outcome).slice(0, 60), outcome] as const);
+
+it.each([
+	['https://h/api', 'Remove "/api" from the end of the Base URL'],
+	['https://h/gate/api/v1/', 'Remove "/api/v1" from the end of the Base URL'],
+	['https://h/gate', 'Check the Base URL in the credential'],
+	['https://h', 'Check the Base URL in the credential'],
+])('under %s nothing is found: the path to remove is named', (baseUrl, said) => {
+	const outcome = { kind: 'refused', status: 404, code: null, text: 'not found' } as const;
+	expect(explain(outcome, { ...facts(), baseUrl }).advice).toContain(said);
+	expect(explainChat(outcome, { ...facts(), baseUrl }).advice).toContain(said);
+});
+
+describe('explainTaskCall', () => {
+	it.each(named)('gives a sentence and advice without key or query: %s', (_name, outcome) => {
+		for (const repeatability of ['read', 'write'] as const) {
+			const failure = explain(outcome, facts(repeatability, 3));
+			expect(failure.message).toContain('submit the task');
+			expect(failure.message).toMatch(/^[A-Z]/);
+			if (outcome.kind !== 'cancelled') expect(failure.advice).toMatch(/^[A-Z].{20}/);
+			const shown = JSON.stringify(failure);
+			expect(shown).not.toContain(KEY);
+			expect(shown).not.toContain('tenant=42');
+			expect(shown).not.toMatch(/[?&](authorization|token)=/);
+			expect(shown).not.toMatch(/undefined|\[object|NaN/);
+		}
+	});
+
+	it.each([
+		['cancelled', { kind: 'cancelled' }, 'cancelled', false],
+		['busy', { kind: 'busy', retryAfter: undefined, text: '' }, 'refused', true],
+		['refused', { kind: 'refused', status: 200, code: 5, text: '' }, 'refused', false],
+		['a refused key', { kind: 'refused', status: 401, code: null, text: '' }, 'credential', false],
+		['a missing right', { kind: 'refused', status: 200, code: 403, text: '' }, 'credential', false],
+		['a wrong address', { kind: 'refused', status: 404, code: null, text: '' }, 'credential', false],
+		['an unknown thing', { kind: 'refused', status: 404, code: 5, text: '' }, 'refused', false],
+		['notSent', { kind: 'notSent', code: 'ENOTFOUND', text: '' }, 'unreachable', true],
+		['a bad certificate', { kind: 'notSent', code: 'ERR_TLS_X', text: '' }, 'unreachable', false],
+		['redirected', { kind: 'redirected', status: 301, location: '/' }, 'credential', false],
+		['a broken answer', { kind: 'unclear', status: 502, inItsForm: false, text: '' }, 'unclear', true],
+		['an outage that says so', { kind: 'unclear', status: 500, inItsForm: true, text: '' }, 'unclear', true],
+		['lost', { kind: 'unclear', code: 'ECONNRESET', text: '' }, 'unclear', true],
+	] as const)(
+		'tells what kind of failure it is and whether it may pass: %s',
+		(_name, outcome, kind, passing) => {
+			expect(explain(outcome, facts('write'))).toMatchObject({ kind, passing });
+		},
+	);
+
+	it('says of a write without an answer that it was not repeated, and of a read to come back later', () => {
+		const lost = { kind: 'unclear', code: 'ECONNRESET', text: 'gone' } as const;
+		expect(explain(lost, facts('write')).advice).toContain('not tried again');
+		expect(explain(lost, facts('read', 4))).toMatchObject({
+			message: 'The platform could not submit the task after 4 tries: gone',
+			advice: expect.stringContaining('later'),
+		});
+	});
+
+	it.each([408, 499, 500, 503])('takes no word of a gateway for the end of a write: HTTP %d', (status) => {
+		const said = { kind: 'unclear', status, inItsForm: true, text: 'gave up' } as const;
+		expect(explain(said, facts('write')).advice).toContain('may have carried it out');
+		expect(explain(said, facts('read'))).toMatchObject({ kind: 'refused', passing: true });
+	});
+
+	it('tells a base URL with a path from a workflow that is not there, envelope or not', () => {
+		const refused = (text: string) => ({ kind: 'refused', status: 404, code: 40400, text }) as const;
+		const path = explain(refused('There is no such path'), facts('write'));
+		expect(path).toMatchObject({ kind: 'credential', passing: false });
+		expect(path.message).toBe('The API was not found at the base URL, so the node could not submit the task');
+		expect(path.advice).toContain('without a path such as "/api"');
+		expect(path.advice).not.toContain('workflow ID');
+		expect(explain(refused('Not Found'), facts('write')).kind).toBe('credential');
+		expect(explain(refused('no workflow w-1'), facts('write')).advice).toContain('workflow ID');
+	});
+
+	it('names the base URL where a web page came as a success, and not where a gateway sent one', () => {
+		const page = (status: number) =>
+			({ kind: 'unclear', status, inItsForm: false, text: 'a web page instead of JSON' }) as const;
+		expect(explain(page(200), facts('write')).message).toMatch(
+			/The Base URL in the credential may be wrong$/,
+		);
+		expect(explain(page(200), facts('read')).advice).toContain('and not of its console');
+		expect(JSON.stringify(explain(page(502), facts('read')))).not.toContain('Base URL');
+	});
+
+	it('advises a read in other words than a submit, or in those of the caller', () => {
+		const refused = (status: number) => ({ kind: 'refused', status, code: null, text: 'a hiccup' }) as const;
+		expect(explain(refused(422), facts('write')).advice).toContain('workflow ID');
+		expect(explain(refused(422), facts('read')).advice).not.toMatch(/workflow|Nothing was made/);
+		expect(explain(refused(403), facts('read')).advice).not.toContain('workflow');
+		const own = { busy: 'Ask Cat.', rightful: 'Ask Ann.', check: 'Ask Bob.' };
+		expect(explainCall(refused(422), facts(), own).advice).toBe('Ask Bob.');
+		expect(explainCall(refused(403), facts(), own).advice).toBe('Ask Ann. The platform said: a hiccup.');
+	});
+
+	it('counts tries only where there was more than one', () => {
+		const busy = { kind: 'busy', retryAfter: undefined, text: '' } as const;
+		expect(explain(busy, facts('write', 1)).message).not.toContain('tries');
+		expect(explain(busy, facts('write', 10)).message).toContain('after 10 tries');
+	});
+
+	it('says where a redirect leads, and no more of it than the origin', () => {
+		const outcome = { kind: 'redirected', status: 307, location: 'https://eu.example:8443/a?b=c' } as const;
+		expect(explain(outcome, facts()).advice).toContain('to https://eu.example:8443.');
+	});
+
+	it('carries status and code for the error output', () => {
+		expect(explain({ kind: 'refused', status: 400, code: 7, text: 'x' }, facts()).details).toEqual({
+			httpStatus: 400,
+			code: 7,
+		});
+		expect(explain({ kind: 'unclear', code: 'ECONNRESET', text: 'x' }, facts()).details).toEqual({
+			networkCode: 'ECONNRESET',
+		});
+	});
+
+	it('cuts what a service says to a readable length', () => {
+		const failure = explain({ kind: 'refused', status: 400, code: 7, text: 'word '.repeat(10_000) }, facts());
+		expect(failure.message.length).toBeLessThan(700);
+	});
+
+	it('lets no part of the key through, wherever a long answer is cut', () => {
+		// With a colon in it, the part before the cut does not look like a key any more.
+		const key = 'sk-ab:Secret0123456789Secret0123456789';
+		const redact = redactor([key]);
+		fc.assert(
+			fc.property(fc.integer({ min: 400, max: 560 }), fc.constantFrom('msg', 'error'), (offset, field) => {
+				const said = JSON.stringify({ code: 7, [field]: `${'x'.repeat(offset)} ${key}` });
+				for (const status of [200, 401, 403, 429, 503]) {
+					const outcome = classify({ kind: 'reply', status, headers: {}, text: said });
+					if (outcome.kind === 'answered') throw new Error('a refusal was taken for success');
+					expect(JSON.stringify(explain(outcome, { ...facts(), redact }))).not.toContain('Secret');
+				}
+			}),
+		);
+	});
+});

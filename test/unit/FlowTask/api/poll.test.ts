@@ -1,0 +1,173 @@
+import fc from 'fast-check';
+
+import {
+	askInPieces,
+	FEW_TASKS,
+	infoOfMany,
+	LONGEST_POLL_INTERVAL_MS,
+	nextIntervalMs,
+	FinishRate,
+	SHORTEST_POLL_INTERVAL_MS,
+	type PollFacts,
+} from '../../../../nodes/FlowTask/api/poll';
+import { TestClock } from '../../testClock';
+import { course, failing, ScriptedPlatform } from '../platform.script';
+
+const NOT_FOUND = { ...failing(false), kind: 'refused' } as const;
+
+/** A platform with tasks `t0`, `t1`, …, which refuses every call that asks for one of the bad ones. */
+function platformWith(count: number, bad: readonly string[]): { platform: ScriptedPlatform; ids: string[] } {
+	const platform = new ScriptedPlatform(new TestClock());
+	const ids = Array.from({ length: count }, (_, index) => platform.add(`t${index}`, course(60_000)));
+	platform.lookFails = ({ ids: asked }) => (bad.some((id) => asked.includes(id)) ? NOT_FOUND : undefined);
+	return { platform, ids };
+}
+
+describe('askInPieces', () => {
+	it.each([1, 2, 7, 100])('asks once for %d ids where nothing is refused', async (count) => {
+		const { platform, ids } = platformWith(count, []);
+		expect(await askInPieces(platform, ids, 60)).toMatchObject([{ ids, answer: { ok: true } }]);
+		expect(platform.looks).toHaveLength(1);
+	});
+
+	it.each([[['t0']], [['t99']], [['t13', 't14', 't77']]])('tells %j from the others', async (bad) => {
+		const { platform, ids } = platformWith(100, bad);
+		const pieces = await askInPieces(platform, ids, 60);
+		expect(pieces.flatMap((piece) => piece.ids)).toEqual(ids);
+		expect(pieces.filter(({ answer }) => !answer.ok).map((piece) => piece.ids)).toEqual(
+			bad.map((id) => [id]),
+		);
+		expect(platform.looks.length).toBeLessThan(50);
+	});
+
+	it('gives up where nothing at all is answered', async () => {
+		const { platform, ids } = platformWith(100, []);
+		platform.lookFails = () => NOT_FOUND;
+		const pieces = await askInPieces(platform, ids, 60);
+		expect(new Set(pieces.flatMap((piece) => piece.ids))).toEqual(new Set(ids));
+		expect(pieces.every(({ answer }) => !answer.ok)).toBe(true);
+		expect(platform.looks).toHaveLength(20);
+	});
+
+	it.each([
+		['is not JSON', { httpStatus: 200 }],
+		['is too large', { networkCode: 'ERR_TOO_LARGE' }],
+	])('tells the one task from the others for which an answer %s', async (_name, details) => {
+		const { platform, ids } = platformWith(100, []);
+		const unreadable = { ...failing(true), details };
+		platform.lookFails = ({ ids: asked }) => (asked.includes('t63') ? unreadable : undefined);
+		const pieces = await askInPieces(platform, ids, 60);
+		expect(pieces.filter(({ answer }) => !answer.ok).map((piece) => piece.ids)).toEqual([['t63']]);
+	});
+
+	it('soon gives up where no answer at all can be read', async () => {
+		const { platform, ids } = platformWith(100, []);
+		platform.lookFails = () => ({ ...failing(true), details: { httpStatus: 200 } });
+		await askInPieces(platform, ids, 60);
+		expect(platform.looks).toHaveLength(9);
+	});
+
+	it.each([true, false])(
+		'asks once where the key or an outage is to blame (passing: %s)',
+		async (passing) => {
+			const { platform, ids } = platformWith(100, []);
+			platform.lookFails = () => failing(passing);
+			await askInPieces(platform, ids, 60);
+			expect(platform.looks).toHaveLength(1);
+		},
+	);
+});
+
+describe('infoOfMany', () => {
+	it('tells of all that the platform tells of', async () => {
+		const { platform, ids } = platformWith(250, ['t7', 't180']);
+		const look = await infoOfMany(platform, [...ids, 'gone', 't1'], 60);
+		if (!look.ok) throw new Error(look.failure.message);
+		expect(look.value.infos.size).toBe(248);
+		expect([...look.value.refused.keys()]).toEqual(['t7', 't180']);
+	});
+
+	it('fails where all is refused, and where a part got no answer', async () => {
+		const { platform, ids } = platformWith(2, ['t0', 't1']);
+		expect(await infoOfMany(platform, ids, 60)).toEqual({ ok: false, failure: NOT_FOUND });
+		const many = platformWith(101, []);
+		many.platform.lookFails = ({ ids: asked }) => (asked.includes('t100') ? failing(true) : undefined);
+		expect(await infoOfMany(many.platform, many.ids, 60)).toEqual({ ok: false, failure: failing(true) });
+	});
+});
+
+const MANY: PollFacts = {
+	calls: 1,
+	finished: 15,
+	changed: true,
+	remaining: 80,
+	backlog: false,
+	failed: false,
+	endsInMs: Infinity,
+};
+
+describe('Pace', () => {
+	it('tells nothing before two polls, or while nothing finishes', () => {
+		const pace = new FinishRate();
+		expect(pace.endsInMs(10)).toBe(Infinity);
+		pace.note(0, 40);
+		expect(pace.endsInMs(10)).toBe(Infinity);
+		pace.note(1_000, 0);
+		expect(pace.endsInMs(10)).toBe(Infinity);
+	});
+
+	it('is that of the last intervals: what is long over does not count', () => {
+		const pace = new FinishRate();
+		for (let second = 0; second < 20; second++) pace.note(second * 1_000, second < 10 ? 1_000 : 20);
+		expect(pace.endsInMs(30)).toBe(1_500);
+	});
+});
+
+describe('nextIntervalMs', () => {
+	it.each<[string, Partial<PollFacts>, number]>([
+		['stays where a call finds its share', {}, 4_000],
+		['stretches where a call finds little', { finished: 9 }, 6_000],
+		['stretches where nothing is finished', { finished: 0, changed: false }, 6_000],
+		['shrinks where a call finds much', { finished: 21 }, 2_667],
+		['wants more of a look that takes more calls', { calls: 3, finished: 21, remaining: 250 }, 6_000],
+		['is shortest where places are free for items that wait', { finished: 1, backlog: true }, 1_000],
+		['does not hurry for items that wait while no place is free', { finished: 0, backlog: true }, 6_000],
+		['halves where one of few tasks moves', { remaining: FEW_TASKS, finished: 0 }, 2_000],
+		[
+			'stretches gently where none of few tasks moves',
+			{ remaining: FEW_TASKS, finished: 0, changed: false },
+			5_000,
+		],
+		['doubles after a look that failed', { failed: true }, 8_000],
+		['doubles after one that failed for few tasks, too', { failed: true, remaining: 1 }, 8_000],
+		['ends just after the last task, if that comes before the second interval', { endsInMs: 5_000 }, 5_100],
+		['fits a whole number of times into what is left', { endsInMs: 13_900 }, 4_667],
+		['is cut to what is left', { endsInMs: 1_900 }, 2_000],
+		['is not stretched for items that wait', { endsInMs: 1_900, backlog: true }, 1_000],
+		['is not changed after a look that failed', { endsInMs: 1_900, failed: true }, 8_000],
+	])('%s', (_name, facts, expected) => {
+		expect(Math.round(nextIntervalMs(4_000, { ...MANY, ...facts }))).toBe(expected);
+	});
+
+	it('stays within its bounds for every course of a batch', () => {
+		const facts = fc.record({
+			calls: fc.integer({ min: 1, max: 100 }),
+			finished: fc.nat(10_000),
+			changed: fc.boolean(),
+			remaining: fc.nat(10_000),
+			backlog: fc.boolean(),
+			failed: fc.boolean(),
+			endsInMs: fc.oneof(fc.nat(100_000), fc.constant(Infinity)),
+		});
+		fc.assert(
+			fc.property(fc.array(facts, { maxLength: 50 }), (course) => {
+				let intervalMs = SHORTEST_POLL_INTERVAL_MS;
+				for (const look of course) {
+					intervalMs = nextIntervalMs(intervalMs, look);
+					expect(intervalMs).toBeGreaterThanOrEqual(SHORTEST_POLL_INTERVAL_MS);
+					expect(intervalMs).toBeLessThanOrEqual(LONGEST_POLL_INTERVAL_MS);
+				}
+			}),
+		);
+	});
+});

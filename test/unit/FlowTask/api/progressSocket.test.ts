@@ -1,0 +1,197 @@
+import fc from 'fast-check';
+
+import { createProgressSockets, type ProgressSockets } from '../../../../nodes/FlowTask/api/progressSocket';
+import type { TaskInfo } from '../../../../nodes/FlowTask/api/taskInfo';
+import { openSocket } from '../../../../nodes/shared/http/webSocket';
+import { TestClock, turn } from '../../testClock';
+import { playedSockets, type PlayedSocket } from '../sockets.script';
+
+const FIRST = '/mass/api/progress';
+const SECOND = '/api/mass/progress';
+
+interface Scene {
+	readonly sockets: ProgressSockets;
+	readonly opened: PlayedSocket[];
+	readonly paths: () => string[];
+	readonly infos: TaskInfo[];
+	readonly lost: string[];
+	open(taskId: string): { close(): void };
+}
+
+function scene(): Scene {
+	const { factory, opened } = playedSockets();
+	const sockets = createProgressSockets('wss://platform.example', [FIRST, SECOND], factory);
+	const infos: TaskInfo[] = [];
+	const lost: string[] = [];
+	return {
+		sockets,
+		opened,
+		infos,
+		lost,
+		paths: () => opened.map(({ url }) => new URL(url).pathname),
+		open: (taskId) =>
+			sockets.open(taskId, `token of ${taskId}`, {
+				onInfo: (info) => infos.push(info),
+				onLost: () => lost.push(taskId),
+			}),
+	};
+}
+
+const message = (taskId: string, status = 2): unknown => ({
+	flow_task_info: { flow_task_id: taskId, status },
+});
+
+describe('createProgressSockets', () => {
+	it('opens the address of the interface, with the token encoded in its query', () => {
+		const { open, opened } = scene();
+		open('t');
+		expect(opened.map(({ url }) => url)).toEqual([
+			'wss://platform.example/mass/api/progress?authorization=token%20of%20t',
+		]);
+	});
+
+	it('tries the other path form where the first is refused, and says nothing of it', () => {
+		const { open, opened, paths, lost, infos, sockets } = scene();
+		open('t');
+		opened[0]?.refuse();
+		expect(paths()).toEqual([FIRST, SECOND]);
+		opened[1]?.open();
+		opened[1]?.say(message('t'));
+		expect(infos).toMatchObject([{ taskId: 't', state: 'generating' }]);
+		expect(lost).toEqual([]);
+		expect(sockets.available).toBe(true);
+	});
+
+	it('stays with the form that brought a frame', () => {
+		const { open, opened, paths } = scene();
+		open('a');
+		opened[0]?.refuse();
+		opened[1]?.open();
+		opened[1]?.say(message('a'));
+		open('b');
+		expect(paths()).toEqual([FIRST, SECOND, SECOND]);
+	});
+
+	it('does not go back to the other form when a proven one is refused later', () => {
+		const { open, opened, paths, lost, sockets } = scene();
+		open('a');
+		opened[0]?.open();
+		opened[0]?.say(message('a'));
+		open('b');
+		opened[1]?.refuse();
+		expect(paths()).toEqual([FIRST, FIRST]);
+		expect(lost).toEqual(['b']);
+		expect(sockets.available).toBe(true);
+	});
+
+	it('gives up for the run once both forms were refused', () => {
+		const { open, opened, lost, sockets } = scene();
+		open('t');
+		opened[0]?.refuse();
+		expect(sockets.available).toBe(true);
+		opened[1]?.refuse();
+		expect(sockets.available).toBe(false);
+		expect(lost).toEqual(['t']);
+	});
+
+	it('does not give up because of one task while another proves a form', () => {
+		const { open, opened, lost, sockets } = scene();
+		open('a');
+		open('b');
+		opened[1]?.open();
+		opened[1]?.say(message('b'));
+		opened[0]?.refuse();
+		opened[2]?.refuse();
+		expect(lost).toEqual(['a']);
+		expect(sockets.available).toBe(true);
+	});
+
+	it.each([
+		['nothing', undefined],
+		['what is no message of the interface', { hello: 1 }],
+	])('tries the other form where the first opens and brings %s', (_name, said) => {
+		const { open, opened, paths, infos, lost } = scene();
+		open('t');
+		opened[0]?.open();
+		if (said) opened[0]?.say(said);
+		opened[0]?.drop();
+		expect(paths()).toEqual([FIRST, SECOND]);
+		opened[1]?.open();
+		opened[1]?.say(message('t'));
+		opened[1]?.drop();
+		expect([infos.length, lost]).toEqual([1, ['t']]);
+	});
+
+	it('tells of a socket that drops after it brought a frame', () => {
+		const { open, opened, lost, sockets, paths } = scene();
+		open('t');
+		opened[0]?.open();
+		opened[0]?.say(message('t'));
+		opened[0]?.drop();
+		expect(lost).toEqual(['t']);
+		expect(paths()).toEqual([FIRST]);
+		expect(sockets.available).toBe(true);
+	});
+
+	it('closes the socket that is open now, not the one that was refused', () => {
+		const { open, opened } = scene();
+		const handle = open('t');
+		opened[0]?.refuse();
+		handle.close();
+		expect(opened.map(({ closed }) => closed)).toEqual([false, true]);
+	});
+
+	it('opens nothing after it was closed', () => {
+		const { open, opened, lost } = scene();
+		open('t').close();
+		opened[0]?.refuse();
+		expect([opened.map(({ closed }) => closed), lost]).toEqual([[true], []]);
+	});
+
+	it('passes over messages about another task', () => {
+		const { open, opened, infos } = scene();
+		open('t');
+		opened[0]?.open();
+		opened[0]?.say(message('u', 3));
+		expect(infos).toEqual([]);
+	});
+
+	it('takes a socket that cannot even be made for one that is refused', async () => {
+		const connect = (): never => {
+			throw new SyntaxError('The URL is invalid');
+		};
+		const clock = new TestClock();
+		const sockets = createProgressSockets('wss://platform.example', [FIRST, SECOND], (url, events) =>
+			openSocket({ url }, events, clock, connect),
+		);
+		const lost = jest.fn();
+		const socket = sockets.open('t', 'token', { onInfo: jest.fn(), onLost: lost });
+		await turn();
+		expect(() => {
+			socket.close();
+		}).not.toThrow();
+		expect(lost).toHaveBeenCalledTimes(1);
+		expect(sockets.available).toBe(false);
+	});
+
+	it('passes over garbage, and hears the next good message', () => {
+		const garbage = fc.oneof(
+			fc.string(),
+			fc.json(),
+			fc.jsonValue().map((value) => JSON.stringify({ flow_task_info: value })),
+			fc
+				.jsonValue()
+				.map((value) => JSON.stringify({ flow_task_info: [{ flow_task_id: 't', status: value }] })),
+		);
+		fc.assert(
+			fc.property(fc.array(garbage), (frames) => {
+				const { open, opened, infos } = scene();
+				open('t');
+				opened[0]?.open();
+				for (const frame of frames) opened[0]?.say(frame);
+				opened[0]?.say(message('t', 1));
+				expect(infos).toMatchObject([{ taskId: 't', state: 'queued' }]);
+			}),
+		);
+	});
+});

@@ -1,0 +1,358 @@
+import fc from 'fast-check';
+
+import {
+	isFinal,
+	stateOf,
+	decodeLink,
+	MOST_FILES,
+	readTaskInfo,
+	readTaskInfos,
+} from '../../../../nodes/FlowTask/api/taskInfo';
+
+const WHOLE = {
+	flow_task_id: 't-1',
+	status: 3,
+	queue_size: 4,
+	current_position: 2,
+	errMsg: '',
+	files: { '9': ['https://h.example/a.png'], '12': ['https://h.example/b.png', 'https://h.example/c.png'] },
+	final_files: ['https://h.example/c.png'],
+	progress_num: 100,
+};
+
+describe('readTaskInfo', () => {
+	it('reads all fields of the interface and keeps the element as it came', () => {
+		expect(readTaskInfo(WHOLE)).toEqual({
+			taskId: 't-1',
+			state: 'succeeded',
+			statusCode: 3,
+			progress: 100,
+			queueSize: 4,
+			position: 2,
+			errorMessage: '',
+			files: WHOLE.files,
+			finalFiles: WHOLE.final_files,
+			filesLeftOut: 0,
+			raw: WHOLE,
+		});
+	});
+
+	it('needs no more than an id', () => {
+		expect(readTaskInfo({ flow_task_id: 't' })).toEqual({
+			taskId: 't',
+			state: 'unknown',
+			statusCode: null,
+			progress: null,
+			queueSize: null,
+			position: null,
+			errorMessage: '',
+			files: {},
+			finalFiles: [],
+			filesLeftOut: 0,
+			raw: { flow_task_id: 't' },
+		});
+	});
+
+	it.each([
+		['a number', 4, 4],
+		['a number as text', '4', 4],
+		['a number as text with blanks', ' 4 ', 4],
+		['a fraction', 37.5, 37.5],
+		['a fraction as text', '37.5', 37.5],
+		['less than zero', '-1', -1],
+		['null', null, null],
+		['empty text', '', null],
+		['a word', 'four', null],
+		['hexadecimal text', '0x4', null],
+		['text with an exponent', '4e0', null],
+		['an endless number', Infinity, null],
+		['a truth value', true, null],
+		['a list', [4], null],
+		['an object', { value: 4 }, null],
+	])('reads a count that is %s', (_name, sent, expected) => {
+		const info = readTaskInfo({
+			flow_task_id: 't',
+			status: sent,
+			queue_size: sent,
+			current_position: sent,
+			progress_num: sent,
+		});
+		expect([info?.statusCode, info?.queueSize, info?.position, info?.progress]).toEqual(
+			Array.from({ length: 4 }, () => expected),
+		);
+	});
+
+	it.each([
+		['null', null, {}],
+		['missing', undefined, {}],
+		['text', 'none', {}],
+		['a node without files', { '9': null }, { '9': [] }],
+		['a node with one link instead of a list', { '9': 'https://h/a.png' }, { '9': [] }],
+		['links among other things', { '9': [1, 'https://h/a.png', null, {}] }, { '9': ['https://h/a.png'] }],
+		['empty links', { '9': ['', ' ', 'https://h/a.png'] }, { '9': ['https://h/a.png'] }],
+	])('reads files that are %s', (_name, files, expected) => {
+		expect(readTaskInfo({ flow_task_id: 't', status: 3, files })?.files).toEqual(expected);
+	});
+
+	it.each([
+		['null', null, []],
+		['text', 'https://h/a.png', []],
+		['a list of other things', [1, null], []],
+		['empty links', ['', 'https://h/a.png'], ['https://h/a.png']],
+	])('reads final files that are %s', (_name, final_files, expected) => {
+		expect(readTaskInfo({ flow_task_id: 't', status: 3, final_files })?.finalFiles).toEqual(expected);
+	});
+
+	it.each([
+		['half way', 2, 50, false],
+		['at 99', 2, 99, false],
+		['that says no progress', 2, null, false],
+		['at 100', 2, 100, true],
+		['at 100 as text', 2, '100', true],
+		['that is done at 100', 3, 100, true],
+		['that is done and says no progress', 3, undefined, true],
+		['that is done at 99', 3, 99, true],
+		['that failed half way', 4, 50, false],
+	])('reads the final files of a task %s or not', (_name, status, progress_num, read) => {
+		const final_files = ['https://h/a.png'];
+		const info = readTaskInfo({ flow_task_id: 't', status, progress_num, final_files });
+		expect(info?.finalFiles).toEqual(read ? final_files : []);
+	});
+
+	it.each([
+		['null', null, ''],
+		['an empty object', {}, ''],
+		['an object', { code: 1 }, '{"code":1}'],
+		['an exception', { exception_message: 'CUDA out of memory', node_id: '3' }, 'CUDA out of memory'],
+		['text', 'out of memory', 'out of memory'],
+	])('reads an error text that is %s', (_name, errMsg, expected) => {
+		expect(readTaskInfo({ flow_task_id: 't', errMsg })?.errorMessage).toBe(expected);
+	});
+
+	it('takes an id that is a number, as text', () => {
+		expect(readTaskInfo({ flow_task_id: 77 })?.taskId).toBe('77');
+	});
+
+	it.each([
+		undefined,
+		null,
+		'x',
+		7,
+		[],
+		[WHOLE],
+		{},
+		{ flow_task_id: '' },
+		{ flow_task_id: null },
+		{ status: 3 },
+	])('takes %j for no task info', (value) => {
+		expect(readTaskInfo(value)).toBeUndefined();
+	});
+
+	it('lets no key of files reach a prototype', () => {
+		const parsed: unknown = JSON.parse(
+			'{"flow_task_id":"t","files":{"__proto__":["https://h/x"],"constructor":["https://h/y"],"9":["https://h/z"]}}',
+		);
+		const info = readTaskInfo(parsed);
+		expect(info?.files['9']).toEqual(['https://h/z']);
+		expect(Object.getPrototypeOf(info?.files)).toBe(Object.prototype);
+	});
+
+	it('never throws and always gives lists of texts, whatever comes', () => {
+		const field = fc.oneof(fc.jsonValue(), fc.anything());
+		const hostile = fc.record(
+			{
+				flow_task_id: fc.oneof(fc.string(), fc.integer(), field),
+				status: field,
+				queue_size: field,
+				current_position: field,
+				errMsg: field,
+				files: fc.oneof(field, fc.dictionary(fc.string(), fc.oneof(fc.array(fc.string()), field))),
+				final_files: fc.oneof(field, fc.array(fc.string())),
+				progress_num: field,
+			},
+			{ requiredKeys: [] },
+		);
+		fc.assert(
+			fc.property(fc.oneof(hostile, fc.anything()), (value) => {
+				const info = readTaskInfo(value);
+				if (!info) return;
+				const links = [...Object.values(info.files).flat(), ...info.finalFiles];
+				expect(links.every((link) => typeof link === 'string' && link !== '')).toBe(true);
+				expect(typeof info.errorMessage).toBe('string');
+				for (const count of [info.statusCode, info.progress, info.position, info.queueSize]) {
+					expect(count === null || Number.isFinite(count)).toBe(true);
+				}
+			}),
+			{ numRuns: 1_000 },
+		);
+	});
+});
+
+describe('readTaskInfos', () => {
+	it('leaves out what is not a task info', () => {
+		expect(readTaskInfos({ flow_task_info: [WHOLE, null, {}, 'x', { flow_task_id: 2 }] })).toMatchObject([
+			{ taskId: 't-1' },
+			{ taskId: '2' },
+		]);
+	});
+
+	it.each([
+		['an empty list', { flow_task_info: [] }, []],
+		['a list that is null', { flow_task_info: null }, []],
+		['no list', {}, undefined],
+		['an object that is not a task info in place of a list', { flow_task_info: {} }, undefined],
+		['no data', undefined, undefined],
+		['data that is null', null, []],
+		['data that is a list', [], undefined],
+	])('reads %s', (_name, data, expected) => {
+		expect(readTaskInfos(data)).toEqual(expected);
+	});
+
+	it('takes one object for a list of one', () => {
+		expect(readTaskInfos({ flow_task_info: WHOLE })).toMatchObject([{ taskId: 't-1' }]);
+	});
+});
+
+describe('decodeLink', () => {
+	it.each([
+		['a good link', 'https://h.example/a.png?x=1&y=2', 'https://h.example/a.png?x=1&y=2'],
+		[
+			'the literal escape',
+			String.raw`https://h.example/a?x=1\u0026y=2\u0026z=3`,
+			'https://h.example/a?x=1&y=2&z=3',
+		],
+		['other literal escapes', String.raw`https://h.example/\u4f60\u003D\u003d`, 'https://h.example/你=='],
+		[
+			'a pair of escapes for one character',
+			String.raw`https://h.example/\ud83d\ude00`,
+			'https://h.example/😀',
+		],
+		[
+			'a link encoded as a whole',
+			'https%3A%2F%2Fh.example%2Fa.png%3Fx%3D1%26y%3D2',
+			'https://h.example/a.png?x=1&y=2',
+		],
+		['the same in small letters', 'http%3a%2f%2fh.example%2fa', 'http://h.example/a'],
+		['both', String.raw`https%3A%2F%2Fh.example%2Fa%3Fx%3D1\u0026y%3D2`, 'https://h.example/a?x=1&y=2'],
+		[
+			'a link that was escaped first and then encoded as a whole',
+			'https%3A%2F%2Fh%2Ff.png%3Fa%3D1%5Cu0026b%3D2%5cu003d',
+			'https://h/f.png?a=1&b=2=',
+		],
+		['the escape, encoded', 'https://h/f.png?a=1%5Cu0026b=2%5cu0026c', 'https://h/f.png?a=1&b=2&c'],
+		['no other encoded escape', 'https://h/f.png?a=%5Cu4f60', 'https://h/f.png?a=%5Cu4f60'],
+		[
+			'a signed link that is encoded in part',
+			'https://h.example/a%2Fb?sig=x%2By%3D',
+			'https://h.example/a%2Fb?sig=x%2By%3D',
+		],
+		[
+			'a link with a link in its query',
+			'https://h.example/?u=https%3A%2F%2Fx',
+			'https://h.example/?u=https%3A%2F%2Fx',
+		],
+		['a whole encoding inside of which stands another', 'https%3A%2F%2Fh%2Fa%253D', 'https://h/a%3D'],
+		[
+			'what is encoded at its start only',
+			'https%3A%2F%2Fh/a%2Fb?u=http://x',
+			'https%3A%2F%2Fh/a%2Fb?u=http://x',
+		],
+		['a whole encoding that is broken', 'https%3A%2F%2Fh%2F%E0%A4%A', 'https%3A%2F%2Fh%2F%E0%A4%A'],
+		['an escape that is cut off', String.raw`https://h.example/a\u002`, String.raw`https://h.example/a\u002`],
+		['blanks around it', ' https://h.example/a \n', 'https://h.example/a'],
+		['a path alone', '/view?filename=a%20b.png', '/view?filename=a%20b.png'],
+		['nothing', '', ''],
+	])('decodes %s', (_name, link, expected) => {
+		expect(decodeLink(link)).toBe(expected);
+	});
+
+	it('gives back every link that the service escaped or encoded', () => {
+		fc.assert(
+			fc.property(fc.webUrl({ withQueryParameters: true, withFragments: true }), (url) => {
+				expect(decodeLink(url)).toBe(url);
+				expect(decodeLink(url.replaceAll('&', String.raw`\u0026`))).toBe(url);
+				expect(decodeLink(encodeURIComponent(url))).toBe(url);
+				expect(decodeLink(encodeURIComponent(url.replaceAll('&', String.raw`\u0026`)))).toBe(url);
+			}),
+		);
+	});
+
+	it('never throws', () => {
+		fc.assert(
+			fc.property(
+				fc.oneof(
+					fc.string(),
+					fc.string().map((text) => `https%3A%2F%2F${text}`),
+				),
+				(link) => {
+					expect(typeof decodeLink(link)).toBe('string');
+				},
+			),
+		);
+	});
+});
+
+describe('readTaskInfo: reports without measure', () => {
+	const links = (count: number, name = 'a'): string[] =>
+		Array.from({ length: count }, (_, index) => `https://h/${name}${index}.png`);
+
+	it('takes a thousand links of a task, and counts those that it left out', () => {
+		const info = readTaskInfo({
+			flow_task_id: 't',
+			status: 3,
+			files: { '9': links(800, 'a'), '12': links(800, 'b'), '13': links(5, 'c') },
+			final_files: links(1_500),
+		});
+		expect(Object.values(info?.files ?? {}).map((urls) => urls.length)).toEqual([800, 200, 0]);
+		expect(info?.finalFiles).toEqual(links(MOST_FILES));
+		expect(info?.filesLeftOut).toBe(605);
+	});
+
+	it('leaves links out that no server takes, and output nodes without measure', () => {
+		const long = `https://h/${'x'.repeat(20_000)}`;
+		const nodes = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`n${index}`, []]));
+		const info = readTaskInfo({
+			flow_task_id: 't',
+			status: 3,
+			files: { ...nodes, ['n'.repeat(5_000_000)]: links(2) },
+			final_files: [long, ...links(1)],
+		});
+		expect(info?.finalFiles).toEqual(links(1));
+		expect(Object.keys(info?.files ?? {})).toHaveLength(MOST_FILES);
+		expect(info?.filesLeftOut).toBe(2);
+	});
+
+	it('cuts an error text, and takes no id of megabytes', () => {
+		const megabytes = 'e'.repeat(5_000_000);
+		expect(readTaskInfo({ flow_task_id: 't', errMsg: megabytes })?.errorMessage).toHaveLength(10_000);
+		expect(readTaskInfo({ flow_task_id: megabytes })).toBeUndefined();
+		expect(readTaskInfos({ flow_task_info: [{ flow_task_id: megabytes }, WHOLE] })).toHaveLength(1);
+	});
+});
+
+describe('stateOf', () => {
+	it.each([
+		[1, 'queued', false],
+		[2, 'generating', false],
+		[3, 'succeeded', true],
+		[4, 'failed', true],
+		[5, 'denied', true],
+		[0, 'unknown', false],
+		[6, 'unknown', false],
+		[-1, 'unknown', false],
+		[3.5, 'unknown', false],
+		[NaN, 'unknown', false],
+		[null, 'unknown', false],
+	] as const)('reads %p as %s, final: %s', (status, state, final) => {
+		expect(stateOf(status)).toBe(state);
+		expect(isFinal(stateOf(status))).toBe(final);
+	});
+
+	it('never ends a task for a number that the interface does not define', () => {
+		fc.assert(
+			fc.property(fc.double(), (status) => {
+				if (![3, 4, 5].includes(status)) expect(isFinal(stateOf(status))).toBe(false);
+			}),
+		);
+	});
+});

@@ -1,0 +1,281 @@
+import { badInput } from '../../../../nodes/shared/errors/failure';
+import { redactor } from '../../../../nodes/shared/text/redact';
+import type { TaskSource } from '../../../../nodes/FlowTask/tasks/observer';
+import { TaskRecorder } from '../../../../nodes/FlowTask/taskLog/taskRecorder';
+import { MemoryTable } from '../../shared/memoryTable';
+import { TestClock, turn } from '../../testClock';
+import { succeeded, taskInfo } from '../taskInfo.builder';
+
+let clock: TestClock;
+let table: MemoryTable;
+let recorder: TaskRecorder;
+beforeEach(() => {
+	clock = new TestClock();
+	table = new MemoryTable(clock, undefined, 0);
+	recorder = open('7');
+});
+
+function open(executionId: string): TaskRecorder {
+	const place = { executionId, workflow: 'Shop', workflowId: 'w1', node: 'FlowTask' };
+	const parts = {
+		table: table.open(),
+		clock,
+		redact: redactor(['sk-secret']),
+		hostedWorkflowOf: () => 'wf_1',
+	};
+	return new TaskRecorder(place, parts);
+}
+
+const job = (itemIndex: number) => ({ itemIndex });
+const jobs = (count: number) => Array.from({ length: count }, (_, index) => job(index));
+
+function begin(one: { itemIndex: number }, source: TaskSource = 'made', by = recorder): void {
+	const taskId = `t${one.itemIndex}`;
+	by.began(one, { taskId, source, owner: '', submittedAtMs: clock.wallNow() });
+}
+
+function finish(one: { itemIndex: number }, by = recorder): void {
+	const info = succeeded(`t${one.itemIndex}`);
+	by.ended(one, { taskId: info.taskId, snapshot: { info, endedAtMs: clock.wallNow() }, failure: undefined });
+}
+
+async function flush(by = recorder) {
+	const flushing = by.flush();
+	await clock.advance(1);
+	return await flushing;
+}
+
+test('an ID is in the table within two seconds, with what is known of its run', async () => {
+	for (const one of jobs(30)) begin(one);
+	await clock.advance(2_000);
+	expect(table.all()).toHaveLength(30);
+	expect(table.all()[3]).toMatchObject({
+		...{ executionId: '7', workflow: 'Shop', workflowId: 'w1', node: 'FlowTask', item: 3 },
+		...{ taskId: 't3', status: 'submitted', hostedWorkflow: 'wf_1', submittedAt: '2030-01-01T12:00:00.000Z' },
+	});
+});
+
+test('however many tasks change, there is one write in two seconds, of an insert and an update at most', async () => {
+	const all = jobs(100);
+	for (let second = 0; second < 20; second++) {
+		for (const one of all.slice(second * 5, second * 5 + 5)) begin(one);
+		for (const { itemIndex } of all.slice(0, second * 5)) {
+			recorder.news(taskInfo(`t${itemIndex}`, { progress_num: second }), '');
+		}
+		await clock.advance(1_000);
+	}
+	await clock.advance(2_000);
+	const count = (call: string): number => table.calls.filter((one) => one === call).length;
+	expect(count('insert')).toBeLessThanOrEqual(12);
+	expect(count('updateAlike')).toBeLessThanOrEqual(12);
+	expect(table.all()).toHaveLength(100);
+	expect(new Set(table.all().map(({ taskId }) => taskId)).size).toBe(100);
+});
+
+test('rows follow their tasks to the end', async () => {
+	const one = job(0);
+	begin(one);
+	recorder.news(taskInfo('t0', { status: 1, current_position: 4 }), '');
+	await clock.advance(1_000);
+	expect(table.all()[0]).toMatchObject({ status: 'queued', queuePosition: 4, progress: 0, error: '' });
+	recorder.news(taskInfo('t0', { progress_num: 35 }), '');
+	await clock.advance(4_000);
+	expect(table.all()[0]).toMatchObject({
+		...{ status: 'generating', queuePosition: null, progress: 35, startedAt: '2030-01-01T12:00:01.000Z' },
+	});
+	finish(one);
+	await flush();
+	expect(table.all()).toHaveLength(1);
+	expect(table.all()[0]).toMatchObject({
+		...{ status: 'succeeded', progress: 100, finishedAt: '2030-01-01T12:00:05.000Z', error: '' },
+	});
+	expect(clock.sleepers).toBe(0);
+});
+
+test('news of another account with the same ID changes nothing', async () => {
+	begin(job(0));
+	recorder.news(taskInfo('t0'), 'another');
+	await clock.advance(1_000);
+	expect(table.all()[0]?.status).toBe('submitted');
+});
+
+test('what is left is written at the end, ends of many tasks in few statements', async () => {
+	const all = jobs(500);
+	for (const one of all) begin(one);
+	await clock.advance(1_000);
+	for (const one of all) finish(one);
+	const changes: number[] = [];
+	table.mishap = (call) => {
+		changes.push(call === 'updateAlike' ? 1 : 0);
+		return 'none';
+	};
+	await flush();
+	expect(table.all().every(({ status }) => status === 'succeeded')).toBe(true);
+	expect(changes).toEqual([1]);
+});
+
+describe('ends of many kinds at the end', () => {
+	const all = jobs(40);
+
+	/** Each ends in a second of its own, while the table is slow to follow. */
+	async function endAll(): Promise<void> {
+		for (const one of all) begin(one);
+		await clock.advance(1_000);
+		table.mishap = () => 'before';
+		for (const one of all) {
+			await clock.advance(1_000);
+			finish(one);
+		}
+		table.calls.length = 0;
+	}
+
+	test('are written in one go: new rows in the order of the items, then the old ones are removed', async () => {
+		await endAll();
+		table.mishap = () => 'none';
+		expect(await flush()).toEqual({ ok: true, value: undefined });
+		// Nothing is left for the last one, which asks n8n for nothing then.
+		expect(table.calls).toEqual(['read', 'insert', 'remove', 'updateAlike']);
+		expect(table.all().map(({ item, status }) => [item, status])).toEqual(
+			all.map(({ itemIndex }) => [itemIndex, 'succeeded']),
+		);
+		expect(new Set(table.all().map(({ finishedAt }) => finishedAt)).size).toBe(40);
+	});
+
+	test('bring no row back that a person has deleted', async () => {
+		await endAll();
+		table.mishap = () => 'none';
+		table.edit((row) => (row.item === 3 ? undefined : row));
+		await flush();
+		expect(table.all().map(({ item }) => item)).toEqual(
+			all.map(({ itemIndex }) => itemIndex).filter((item) => item !== 3),
+		);
+	});
+
+	test('are written in place where the database does not show the rows yet', async () => {
+		await endAll();
+		table.mishap = () => 'none';
+		table.hides = () => true;
+		await flush();
+		expect(table.all().map(({ item, status }) => [item, status])).toEqual(
+			all.map(({ itemIndex }) => [itemIndex, 'succeeded']),
+		);
+	});
+
+	test('are written in place if the rows cannot be read', async () => {
+		await endAll();
+		table.mishap = (call) => (call === 'read' ? 'before' : 'none');
+		expect((await flush()).ok).toBe(true);
+		expect(table.all().every(({ status }) => status === 'succeeded')).toBe(true);
+		expect(table.all()).toHaveLength(40);
+	});
+
+	test.each(['insert', 'remove'])('lose no ID if %s fails', async (failing) => {
+		for (const when of ['before', 'after'] as const) {
+			table = new MemoryTable(clock, undefined, 0);
+			recorder = open('7');
+			await endAll();
+			table.mishap = (call) => (call === failing ? when : 'none');
+			expect((await flush()).ok).toBe(false);
+			expect(new Set(table.all().map(({ taskId }) => taskId)).size).toBe(40);
+		}
+	});
+});
+
+test('a failure says why, without the ID and without a key', async () => {
+	const one = job(0);
+	begin(one);
+	const failure = { kind: 'timedOut' as const, message: 'Task t0 was not done; sk-secret', advice: '' };
+	recorder.ended(one, { taskId: 't0', snapshot: { endedAtMs: 0 }, failure });
+	await flush();
+	expect(table.all()[0]).toMatchObject({ status: 'submitted', error: 'Task was not done; [hidden]' });
+});
+
+test('a submit without an answer has a row, because it may have made a task', async () => {
+	const failure = { kind: 'unclear' as const, message: 'Maybe', advice: '', details: { mayExist: true } };
+	recorder.ended(job(4), { taskId: undefined, snapshot: undefined, failure });
+	recorder.ended(job(5), { taskId: undefined, snapshot: undefined, failure: badInput('Wrong', '') });
+	await flush();
+	expect(table.all()).toEqual([
+		expect.objectContaining({ item: 4, taskId: '', status: 'unclear', error: 'Maybe' }),
+	]);
+});
+
+describe('a task that was there before', () => {
+	beforeEach(async () => {
+		begin(job(0));
+		recorder.news(taskInfo('t0', { progress_num: 10 }), '');
+		await clock.advance(10_000);
+	});
+
+	test.each<[TaskSource, string, number]>([
+		['given', '8', 1],
+		['known', '7', 1],
+		['known', '8', 2],
+	])('is %s to execution %s: %i row(s), all up to date', async (source, executionId, count) => {
+		const later = open(executionId);
+		begin(job(0), source, later);
+		await clock.advance(1_000);
+		expect(table.all()[0]).toMatchObject({ status: 'generating', progress: 10 });
+		finish(job(0), later);
+		const same = job(0);
+		begin(same, source, later);
+		finish(same, later);
+		await flush(later);
+		const rows = table.all();
+		expect(new Set(rows.map((row) => row.executionId)).size).toBe(count);
+		for (const row of rows) {
+			expect(row).toMatchObject({ status: 'succeeded', progress: 100 });
+			expect(row.startedAt).toBe('2030-01-01T12:00:00.000Z');
+		}
+	});
+
+	test('is written where nobody has a row of it', async () => {
+		table.edit(() => undefined);
+		const later = open('8');
+		begin(job(0), 'given', later);
+		await flush(later);
+		expect(table.all()).toEqual([expect.objectContaining({ executionId: '8', taskId: 't0' })]);
+	});
+});
+
+describe('a table that fails', () => {
+	test('costs no row if it comes back, and is asked less and less often', async () => {
+		table.mishap = () => (clock.elapsedMs < 20_000 ? 'before' : 'none');
+		for (const one of jobs(3)) begin(one);
+		await clock.advance(20_000);
+		expect(table.calls.length).toBeLessThanOrEqual(4);
+		await clock.advance(40_000);
+		expect(table.all()).toHaveLength(3);
+	});
+
+	test('is given up after a minute, and the end says so', async () => {
+		table.mishap = () => 'before';
+		begin(job(0));
+		await clock.advance(600_000);
+		const calls = table.calls.length;
+		expect(calls).toBeLessThanOrEqual(6);
+		recorder.news(taskInfo('t0'), '');
+		await clock.advance(600_000);
+		expect(table.calls).toHaveLength(calls);
+		const flushed = await flush();
+		expect(flushed.ok).toBe(false);
+		expect(clock.sleepers).toBe(0);
+	});
+
+	test('rows that a person deletes stay away, and the rest goes on', async () => {
+		const all = jobs(2);
+		for (const one of all) begin(one);
+		await clock.advance(1_000);
+		table.edit((row) => (row.item === 0 ? undefined : row));
+		for (const one of all) finish(one);
+		expect(await flush()).toEqual({ ok: true, value: undefined });
+		expect(table.all()).toEqual([expect.objectContaining({ item: 1, status: 'succeeded' })]);
+	});
+});
+
+test('nothing is written while nothing is known', async () => {
+	await clock.advance(60_000);
+	await flush();
+	await turn();
+	expect(table.calls).toEqual([]);
+});

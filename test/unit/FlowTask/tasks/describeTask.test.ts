@@ -1,0 +1,279 @@
+import fc from 'fast-check';
+
+import type { TaskOutcome } from '../../../../nodes/FlowTask/tasks/engine';
+import {
+	describeForAgent,
+	describeOutcome,
+	describeTask,
+	describeTiming,
+	markdownOf,
+	missingOutputsHint,
+	rawTaskInfo,
+	summarise,
+} from '../../../../nodes/FlowTask/tasks/describeTask';
+import { redactor } from '../../../../nodes/shared/text/redact';
+import type { Failure } from '../../../../nodes/shared/errors/failure';
+import { succeeded, taskInfo } from '../taskInfo.builder';
+
+const KEY = 'sk-Abcdef0123456789';
+const redact = redactor([KEY]);
+const AT = Date.UTC(2030, 0, 1, 12);
+
+function outcome(fields: Partial<TaskOutcome> = {}): TaskOutcome {
+	return {
+		itemIndex: 0,
+		taskId: 't',
+		reused: false,
+		snapshot: undefined,
+		files: [],
+		failure: undefined,
+		...fields,
+	};
+}
+function failed(kind: Failure['kind'], details?: Failure['details']): TaskOutcome {
+	return outcome({ failure: { kind, message: 'm', advice: 'a', ...(details && { details }) } });
+}
+
+describe('describeTask', () => {
+	it('names what the interface numbers', () => {
+		const info = taskInfo('t', { status: 1, queue_size: 9, current_position: 4, progress_num: null });
+		expect(describeTask(info, redact)).toEqual({
+			taskId: 't',
+			status: 'queued',
+			statusCode: 1,
+			progress: null,
+			queue: { position: 4, size: 9 },
+			files: {},
+			finalFiles: [],
+			errorMessage: '',
+		});
+	});
+
+	it('hides a key in what the platform says', () => {
+		expect(describeTask(taskInfo('t', { errMsg: `bad key ${KEY}` }), redact).errorMessage).toBe(
+			'bad key [hidden]',
+		);
+	});
+});
+
+describe('describeTiming', () => {
+	it('tells queueing and running apart', () => {
+		const info = taskInfo('t', { status: 3 });
+		const snapshot = { info, sinceMs: AT, generatingAtMs: AT + 2_000, endedAtMs: AT + 5_000 };
+		const unfinished = { ...snapshot, info: taskInfo('t', { status: 2 }) };
+		expect(describeTiming(unfinished)).toMatchObject({ finishedAt: null, queuedMs: 2_000, runMs: null });
+		expect(describeTiming(snapshot)).toEqual({
+			submittedAt: '2030-01-01T12:00:00.000Z',
+			finishedAt: '2030-01-01T12:00:05.000Z',
+			queuedMs: 2_000,
+			runMs: 3_000,
+		});
+	});
+
+	it('leaves open what this run did not see', () => {
+		const snapshot = { info: undefined, sinceMs: undefined, generatingAtMs: undefined, endedAtMs: AT };
+		expect(describeTiming(snapshot)).toMatchObject({ submittedAt: null, queuedMs: null, runMs: null });
+	});
+});
+
+describe('describeOutcome', () => {
+	it('puts one seed by itself, and more beside it', () => {
+		expect(describeOutcome(outcome(), { seeds: { '3.seed': 7, '8.seed': 7 } }, redact)).toMatchObject({
+			seed: 7,
+		});
+		expect(describeOutcome(outcome(), { seeds: { '3.seed': 7 } }, redact)).not.toHaveProperty('seeds');
+		expect(describeOutcome(outcome(), { seeds: { '3.seed': 7, '8.seed': 0 } }, redact)).toMatchObject({
+			seed: 7,
+			seeds: { '3.seed': 7, '8.seed': 0 },
+		});
+		expect(describeOutcome(outcome(), { seeds: {} }, redact)).not.toHaveProperty('seed');
+	});
+
+	it('says of a task that nobody has looked at that it is submitted', () => {
+		const snapshot = { info: undefined, sinceMs: AT, generatingAtMs: undefined, endedAtMs: AT };
+		expect(describeOutcome(outcome({ snapshot }), { workflowId: 'w' }, redact)).toEqual({
+			taskId: 't',
+			status: 'submitted',
+			workflowId: 'w',
+			submittedAt: '2030-01-01T12:00:00.000Z',
+		});
+	});
+
+	it('does not say so of a failure', () => {
+		expect(describeOutcome(failed('timedOut'), {}, redact)).toMatchObject({ status: 'unknown' });
+		expect(describeOutcome(outcome({ taskId: undefined }), {}, redact)).toMatchObject({ taskId: null });
+	});
+
+	it('is JSON that comes back the same', () => {
+		const snapshot = { info: succeeded('t'), sinceMs: AT, generatingAtMs: undefined, endedAtMs: AT };
+		const json = describeOutcome(outcome({ snapshot }), { workflowId: 'w', seeds: { '3.seed': 1 } }, redact);
+		expect(JSON.parse(JSON.stringify(json))).toEqual(json);
+		expect(json).toMatchObject({ status: 'succeeded', workflowId: 'w', seed: 1, timing: { runMs: null } });
+	});
+});
+
+describe('rawTaskInfo', () => {
+	it('is the element as it came', () => {
+		const info = taskInfo('t', { trace: { id: 1 }, errMsg: null });
+		expect(rawTaskInfo(info, redact)).toEqual(info.raw);
+	});
+
+	it('hides keys at any depth', () => {
+		const info = taskInfo('t', { errMsg: KEY, debug: { headers: [`Bearer ${KEY}`] } });
+		expect(JSON.stringify(rawTaskInfo(info, redact))).not.toContain(KEY);
+	});
+
+	it('survives a text in which a hidden token ends at a quotation mark', () => {
+		const info = taskInfo('t', { errMsg: 'see "https://h/?token=abc" or \'?token=abc\\' });
+		expect(rawTaskInfo(info, redact)).toMatchObject({ flow_task_id: 't', status: 2 });
+	});
+
+	it('keeps all fields, whatever they hold', () => {
+		const piece = fc.constantFrom(
+			'?token=',
+			'&authorization=x',
+			'"',
+			'\\',
+			"'",
+			' Bearer abcdefgh1',
+			KEY,
+			'\n',
+			'a',
+		);
+		const text = fc.array(piece, { maxLength: 8 }).map((pieces) => pieces.join(''));
+		fc.assert(
+			fc.property(fc.dictionary(fc.stringMatching(/^[a-z]{1,5}$/), text), (fields) => {
+				const raw = rawTaskInfo(taskInfo('t', { extra: fields }), redact);
+				expect(Object.keys(raw)).toContain('flow_task_id');
+				expect(JSON.stringify(raw)).not.toContain(KEY);
+			}),
+		);
+	});
+});
+
+describe('describeForAgent', () => {
+	it('gives the end and the pictures, and no more', () => {
+		const snapshot = { info: succeeded('t'), sinceMs: AT, generatingAtMs: undefined, endedAtMs: AT };
+		const one = outcome({ snapshot });
+		expect(describeForAgent(one, describeOutcome(one, { seeds: { '3.seed': 0 } }, redact), redact)).toEqual({
+			markdown: '![t.png](https://files.example/t.png)',
+			note: expect.stringContaining('exactly as it is') as unknown,
+			taskId: 't',
+			status: 'succeeded',
+			seed: 0,
+			files: ['https://files.example/t.png'],
+		});
+	});
+
+	it('takes the files of all nodes where none is final', () => {
+		const info = taskInfo('t', { status: 3, files: { '9': ['https://h/a'], '12': ['https://h/b'] } });
+		const snapshot = { info, sinceMs: AT, generatingAtMs: undefined, endedAtMs: AT };
+		expect(describeForAgent(outcome({ snapshot }), {}, redact)).toMatchObject({
+			files: ['https://h/a', 'https://h/b'],
+		});
+	});
+});
+
+describe('describeForAgent: links', () => {
+	it('hides a key that a link repeats', () => {
+		const info = succeeded('t', [`https://h/a.png?authorization=${KEY}`]);
+		const snapshot = { info, sinceMs: AT, generatingAtMs: undefined, endedAtMs: AT };
+		expect(describeForAgent(outcome({ snapshot }), {}, redact)).toMatchObject({
+			files: ['https://h/a.png?authorization=[hidden]'],
+		});
+	});
+});
+
+describe('summarise', () => {
+	it.each<[string, TaskOutcome[], string]>([
+		['nothing', [], ''],
+		['what is done', [outcome(), outcome()], '2 done'],
+		[
+			'all ways to end',
+			[
+				outcome(),
+				failed('taskFailed'),
+				failed('file'),
+				failed('timedOut'),
+				failed('stalled'),
+				failed('notSubmitted'),
+				failed('unclear', { mayExist: true }),
+				failed('unclear'),
+			],
+			'1 done, 3 failed, 2 still running, 1 not submitted, 1 unclear whether submitted',
+		],
+	])('counts %s', (_name, outcomes, said) => {
+		expect(summarise(outcomes)).toBe(said);
+	});
+
+	it('counts every outcome once', () => {
+		const kind = fc.constantFrom<Failure['kind']>(
+			'taskFailed',
+			'timedOut',
+			'notSubmitted',
+			'unclear',
+			'cancelled',
+		);
+		fc.assert(
+			fc.property(fc.array(fc.option(kind)), (kinds) => {
+				const said = summarise(kinds.map((one) => (one ? failed(one) : outcome())));
+				const total = [...said.matchAll(/\d+/g)].reduce((sum, [count]) => sum + Number(count), 0);
+				expect(total).toBe(kinds.length);
+			}),
+		);
+	});
+});
+
+describe('markdownOf', () => {
+	it.each([
+		['https://f.example/a.png?x=1&y=2', '![a.png](https://f.example/a.png?x=1&y=2)'],
+		['https://f.example/a(1).png', '![a(1).png](<https://f.example/a(1).png>)'],
+		[
+			'https://f.example/view?filename=a%5Bb%5D%20c.png',
+			String.raw`![a\[b\] c.png](https://f.example/view?filename=a%5Bb%5D%20c.png)`,
+		],
+		['https://f.example/a b>.png', String.raw`![a b\>.png](<https://f.example/a%20b%3E.png>)`],
+		['https://f.example/clip.mp4?s=1', '[clip.mp4](https://f.example/clip.mp4?s=1)'],
+		['https://f.example/scene.usdz', '[scene.usdz](https://f.example/scene.usdz)'],
+		['https://f.example/cat.tif', '[cat.tif](https://f.example/cat.tif)'],
+		['https://f.example/', '[file](https://f.example/)'],
+		['javascript:alert(1)//a.png', 'a.png'],
+		['data:text/html;base64,PHA+.png', 'html;base64,PHA+.png'],
+		['//evil.example/a.png', 'file'],
+		['https://f.example/a.png?x=1&copy;=2', '![a.png](<https://f.example/a.png?x=1&amp;copy;=2>)'],
+		[
+			`https://f.example/x](https:%2F%2Fevil.example)![y.png`,
+			String.raw`![x\](https\://evil.example)\!\[y.png](<https://f.example/x](https:%2F%2Fevil.example)![y.png>)`,
+		],
+		[
+			'https://f.example/%3Cimg%20src=x%3E%60a%60%0A%0A.png',
+			'![\\<img src=x\\>\\`a\\` .png](https://f.example/%3Cimg%20src=x%3E%60a%60%0A%0A.png)',
+		],
+	])('%s', (url, text) => {
+		expect(markdownOf([url])).toBe(text);
+	});
+
+	it('puts each on a line of its own', () => {
+		expect(markdownOf(['https://f.example/a.png', 'https://f.example/b.png']).split('\n')).toHaveLength(2);
+	});
+});
+
+describe('missingOutputsHint', () => {
+	const wanted = [{ nodeId: '9', field: 'image' }];
+
+	it('says nothing where each node has a file', () => {
+		expect(missingOutputsHint([{ info: succeeded('t'), wanted }])).toBeUndefined();
+	});
+
+	it('does not guess where the platform names no node', () => {
+		const info = taskInfo('t', { status: 3, progress_num: 100, final_files: ['https://f.example/a.png'] });
+		expect(missingOutputsHint([{ info, wanted }])).toContain(
+			'did not say which node made the files of 1 task(s)',
+		);
+	});
+
+	it('names the nodes that have files', () => {
+		const hint = missingOutputsHint([{ info: succeeded('t'), wanted: [{ nodeId: '4', field: 'data' }] }]);
+		expect(hint).toBe('1 task(s) have no file of output node 4. Files came from 9.');
+	});
+});

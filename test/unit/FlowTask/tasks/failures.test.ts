@@ -1,0 +1,177 @@
+import {
+	explainSubmit,
+	explainWatchEnd,
+	notSubmitted,
+	stillUnclear,
+	type StopReason,
+} from '../../../../nodes/FlowTask/tasks/failures';
+import type { WatchEnd } from '../../../../nodes/FlowTask/tasks/watchedTask';
+import type { Failure } from '../../../../nodes/shared/errors/failure';
+import { redactor } from '../../../../nodes/shared/text/redact';
+import { taskInfo } from '../taskInfo.builder';
+
+const KEY = 'sk-Abcdef0123456789';
+const redact = redactor([KEY]);
+const AT = Date.UTC(2030, 0, 1, 12);
+
+function snapshotOf(fields?: Parameters<typeof taskInfo>[1], taskId = 't-1'): WatchEnd['snapshot'] {
+	const info = fields && taskInfo(taskId, fields);
+	return { info, sinceMs: AT, generatingAtMs: undefined, endedAtMs: AT + 90_000 };
+}
+function final(fields: Parameters<typeof taskInfo>[1]): WatchEnd {
+	const snapshot = snapshotOf(fields);
+	if (!snapshot.info) throw new Error('no info');
+	return { kind: 'final', info: snapshot.info, snapshot };
+}
+const refusedLook: Failure = {
+	kind: 'credential',
+	message: 'No right',
+	advice: 'Use another',
+	details: { httpStatus: 403 },
+};
+
+describe('notSubmitted', () => {
+	it.each<StopReason>(['failure', 'maxFailures', 'timeout', 'cancelled'])('says why: %s', (reason) => {
+		const failure = notSubmitted(reason);
+		expect(failure).toMatchObject({ kind: 'notSubmitted', details: { status: 'notSubmitted' } });
+		expect(failure.message).toMatch(/^No task was submitted for this item, because .{20}/);
+	});
+
+	it('has another sentence for each reason', () => {
+		const all: StopReason[] = ['failure', 'maxFailures', 'timeout', 'cancelled'];
+		expect(new Set(all.map((reason) => notSubmitted(reason).message)).size).toBe(4);
+	});
+});
+
+describe('explainSubmit', () => {
+	it('says that a task may exist where no clear answer came', () => {
+		const lost: Failure = {
+			kind: 'unclear',
+			message: 'The line broke',
+			advice: 'x',
+			details: { networkCode: 'E' },
+		};
+		expect(explainSubmit(lost)).toMatchObject({
+			kind: 'unclear',
+			message: expect.stringMatching(/^A task may have been made.*The line broke$/),
+			details: { networkCode: 'E', mayExist: true, status: 'unknown' },
+		});
+	});
+
+	it.each<Failure['kind']>(['refused', 'unreachable', 'credential', 'cancelled'])(
+		'leaves %s as it is',
+		(kind) => {
+			const failure: Failure = { kind, message: 'm', advice: 'a' };
+			expect(explainSubmit(failure)).toBe(failure);
+		},
+	);
+});
+
+describe('stillUnclear', () => {
+	it('counts as a submit that may have made a task', () => {
+		expect(stillUnclear()).toMatchObject({ kind: 'unclear', details: { mayExist: true } });
+	});
+});
+
+describe('explainWatchEnd', () => {
+	it('has nothing to say of success', () => {
+		expect(explainWatchEnd('t-1', final({ status: 3, progress_num: 100 }), redact)).toBeUndefined();
+	});
+
+	it.each<[string, WatchEnd, Failure['kind'], string, string]>([
+		[
+			'failed',
+			final({ status: 4, errMsg: 'CUDA out of memory' }),
+			'taskFailed',
+			'CUDA out of memory',
+			'failed',
+		],
+		['failed without a reason', final({ status: 4, errMsg: ' ' }), 'taskFailed', 'gave no reason', 'failed'],
+		['denied', final({ status: 5, errMsg: 'private model' }), 'taskDenied', 'private model', 'denied'],
+		[
+			'not done in time',
+			{ kind: 'timedOut', snapshot: snapshotOf({ status: 2, progress_num: 40 }) },
+			'timedOut',
+			'last seen as generating at 40 % after 90 seconds',
+			'generating',
+		],
+		[
+			'never seen in time',
+			{ kind: 'timedOut', snapshot: snapshotOf() },
+			'timedOut',
+			'last seen as unknown after 90 seconds',
+			'unknown',
+		],
+		['stalled', { kind: 'stalled', snapshot: snapshotOf({ status: 1 }) }, 'stalled', 'no progress', 'queued'],
+		['unknown', { kind: 'unknown', snapshot: snapshotOf() }, 'taskUnknown', 'does not know', 'unknown'],
+		[
+			'left running',
+			{ kind: 'left', snapshot: snapshotOf({ status: 2 }) },
+			'cancelled',
+			'left running',
+			'generating',
+		],
+		[
+			'unreadable',
+			{ kind: 'refused', failure: refusedLook, snapshot: snapshotOf() },
+			'credential',
+			'No right',
+			'unknown',
+		],
+	])('names the task and what to do where it is %s', (_name, end, kind, said, status) => {
+		const failure = explainWatchEnd('t-1', end, redact);
+		expect(failure).toMatchObject({ kind, details: { taskId: 't-1', status, elapsedMs: 90_000 } });
+		expect(failure?.message).toContain(said);
+		if (kind !== 'credential') expect(failure?.message).toContain('t-1');
+		expect(failure?.advice).not.toBe('');
+		expect(JSON.stringify(failure)).not.toMatch(/undefined|NaN|\[object/);
+	});
+
+	it('says how to go on with a task that still runs', () => {
+		for (const kind of ['timedOut', 'stalled', 'left'] as const) {
+			expect(explainWatchEnd('t-1', { kind, snapshot: snapshotOf() }, redact)?.advice).toContain(
+				'task id t-1',
+			);
+		}
+	});
+
+	it('names the way out where an item stands for a task that is gone', () => {
+		const end: WatchEnd = { kind: 'unknown', snapshot: snapshotOf() };
+		expect(explainWatchEnd('t-1', end, redact, { key: 'order 7' })).toMatchObject({
+			message: 'The platform does not know task t-1, which was made for the idempotency key "order 7"',
+			advice: expect.stringContaining('delete its rows in the Data Table flow_task_ledger') as unknown,
+			details: { idempotencyKey: 'order 7', taskId: 't-1' },
+		});
+		expect(explainWatchEnd('t-1', end, redact, { earlierTry: true })?.advice).toContain(
+			'start a new execution',
+		);
+		expect(explainWatchEnd('t-1', end, redact)?.advice).toContain('the id is complete');
+	});
+
+	it('keeps what an unreadable look said beside the task', () => {
+		const end: WatchEnd = { kind: 'refused', failure: refusedLook, snapshot: snapshotOf() };
+		expect(explainWatchEnd('t-1', end, redact)?.details).toMatchObject({ httpStatus: 403, taskId: 't-1' });
+	});
+
+	it('tells no time where another run submitted the task', () => {
+		const snapshot = { ...snapshotOf({ status: 2 }), sinceMs: undefined };
+		const failure = explainWatchEnd('t-1', { kind: 'timedOut', snapshot }, redact);
+		expect(failure?.details).not.toHaveProperty('elapsedMs');
+		expect(failure?.message).not.toContain('seconds');
+	});
+
+	it('hides a key in what the platform says, wherever the text is cut', () => {
+		const key = 'sk-ab:Secret0123456789Secret';
+		for (let offset = 470; offset < 510; offset++) {
+			const end = final({ status: 4, errMsg: `${'x'.repeat(offset)} ${key}` });
+			expect(JSON.stringify(explainWatchEnd('t-1', end, redactor([key])))).not.toContain('Secret');
+		}
+	});
+
+	it('cuts an id of any length in its sentence, and keeps it whole in its details', () => {
+		const taskId = 't'.repeat(5_000);
+		const failure = explainWatchEnd(taskId, { kind: 'unknown', snapshot: snapshotOf() }, redact);
+		expect(failure?.message.length).toBeLessThan(200);
+		expect(failure?.details?.taskId).toBe(taskId);
+	});
+});

@@ -1,0 +1,308 @@
+import fc from 'fast-check';
+
+import type { TaskInfo } from '../../../../nodes/FlowTask/api/taskInfo';
+import {
+	toleratesFailedPoll,
+	endsOf,
+	noteFailedPoll,
+	notePoll,
+	readWait,
+	SHORTEST_SLEEP_MS,
+	sleepMs,
+	waitEnd,
+	type WaitEnd,
+	type WaitState,
+} from '../../../../nodes/FlowTask/tasks/suspendedWait';
+import type { WatchEnd } from '../../../../nodes/FlowTask/tasks/watchedTask';
+import { fail, ok } from '../../../../nodes/shared/errors/failure';
+import type { Json } from '../../../../nodes/shared/text/json';
+import type { CallFailure } from '../../../../nodes/FlowTask/api/failures';
+import { succeeded, taskInfo } from '../taskInfo.builder';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const SETTINGS = { timeoutMs: HOUR, noProgressMs: 10 * MINUTE };
+
+function infosOf(...infos: readonly TaskInfo[]): ReadonlyMap<string, TaskInfo> {
+	return new Map(infos.map((info) => [info.taskId, info]));
+}
+
+const at = (progress: number, over: Readonly<Record<string, Json>> = {}): TaskInfo =>
+	taskInfo('a', { progress_num: progress, ...over });
+const state = (over: Partial<WaitState> = {}): WaitState => ({
+	...{ startedAtMs: 0, changedAtMs: 0, progressMark: '', polls: 1 },
+	...over,
+});
+
+describe('notePoll', () => {
+	it('begins with the first look', () => {
+		expect(notePoll(undefined, infosOf(at(5)), ['a'], 7)).toMatchObject({
+			...{ startedAtMs: 7, changedAtMs: 7, polls: 1 },
+		});
+		expect(notePoll(undefined, new Map(), [], 7)).toMatchObject({ changedAtMs: 7, progressMark: '' });
+	});
+
+	it.each<[string, TaskInfo | undefined, TaskInfo | undefined, boolean]>([
+		['progress', at(5), at(6), true],
+		['a state', at(5), at(5, { status: 3 }), true],
+		[
+			'a place in the queue',
+			at(0, { status: 1, current_position: 4 }),
+			at(0, { status: 1, current_position: 3 }),
+			true,
+		],
+		['nothing', at(5), at(5), false],
+		['a task that is shown now', undefined, at(0), true],
+		['a task that is not shown any more', at(5), undefined, true],
+		['the length of the queue, which is others', at(5, { queue_size: 9 }), at(5, { queue_size: 2 }), false],
+		['nothing of a task that is not shown', undefined, undefined, false],
+	])('tells whether %s has changed', (_name, before, after, changed) => {
+		const first = notePoll(undefined, infosOf(...(before ? [before] : [])), ['a'], 100);
+		const second = notePoll(first, infosOf(...(after ? [after] : [])), ['a'], 200);
+		expect(second).toMatchObject({ startedAtMs: 100, changedAtMs: changed ? 200 : 100, polls: 2 });
+	});
+
+	it('polls at its own tasks, in their order', () => {
+		const infos = infosOf(at(5), taskInfo('b', { progress_num: 9 }));
+		const first = notePoll(undefined, infos, ['a'], 0);
+		expect(notePoll(first, infosOf(at(5), taskInfo('b', { progress_num: 10 })), ['a'], 1).changedAtMs).toBe(
+			0,
+		);
+		expect(notePoll(undefined, infos, ['b', 'a'], 0).progressMark).not.toBe(
+			notePoll(undefined, infos, ['a', 'b'], 0).progressMark,
+		);
+	});
+
+	it('survives being stored', () => {
+		const first = notePoll(undefined, infosOf(at(5)), ['a', 'gone'], 3);
+		const stored: unknown = JSON.parse(JSON.stringify(first));
+		expect(readWait(stored)).toEqual(first);
+	});
+
+	it('reads a wait that an earlier version stored', () => {
+		const stored = { startedAtMs: 1, changedAtMs: 2, picture: 'generating/5/0', looks: 3, missing: [0] };
+		expect(readWait(stored)).toEqual({
+			...{ startedAtMs: 1, changedAtMs: 2, progressMark: 'generating/5/0', polls: 3, missing: [0] },
+		});
+	});
+
+	it.each([undefined, null, 'x', [], {}, { startedAtMs: 1, changedAtMs: 2 }])(
+		'knows no wait in %j',
+		(stored) => {
+			expect(readWait(stored)).toBeUndefined();
+		},
+	);
+});
+
+describe('polls that fail', () => {
+	it('leave what is known of the tasks as it is', () => {
+		const first = notePoll(undefined, infosOf(at(5)), ['a', 'gone'], 3);
+		expect(noteFailedPoll(first, true, SETTINGS, 9)).toEqual(first);
+		expect(noteFailedPoll(first, false, SETTINGS, 9)).toEqual({ ...first, refusals: 1 });
+		expect(
+			notePoll(noteFailedPoll(first, false, SETTINGS, 9), infosOf(at(5)), ['a', 'gone'], 12),
+		).toMatchObject({
+			...{ changedAtMs: 3, polls: 2, missing: [0, 2], refusals: 0 },
+		});
+	});
+
+	it('may be the first ones', () => {
+		const state = noteFailedPoll(undefined, true, SETTINGS, 7);
+		expect(state).toMatchObject({ startedAtMs: 7, polls: 0 });
+		expect(notePoll(state, infosOf(at(5)), ['a'], 9)).toMatchObject({
+			startedAtMs: 7,
+			changedAtMs: 9,
+			polls: 1,
+		});
+		expect(sleepMs(state, new Map(), SETTINGS, 7)).toBe(SHORTEST_SLEEP_MS);
+	});
+
+	it('are borne with until the timeout, however many there are and however long nothing has changed', () => {
+		let failed = state({ polls: 40 });
+		for (let polls = 0; polls < 50; polls++) failed = noteFailedPoll(failed, true, SETTINGS, HOUR - 1);
+		expect(toleratesFailedPoll(failed)).toBe(true);
+	});
+
+	it('are borne with twice more where the timeout falls into an outage', () => {
+		let failed = state({ polls: 40 });
+		const borne = [1, 2, 3].map(() => {
+			failed = noteFailedPoll(failed, true, SETTINGS, HOUR);
+			return toleratesFailedPoll(failed);
+		});
+		expect(borne).toEqual([true, true, false]);
+	});
+
+	it('end the wait where the platform refuses from the beginning, or three times in a row', () => {
+		expect(toleratesFailedPoll(noteFailedPoll(undefined, false, SETTINGS, 0))).toBe(false);
+		let refused: WaitState = state();
+		const borne = [1, 2, 3].map(() => {
+			refused = noteFailedPoll(refused, false, SETTINGS, 0);
+			return toleratesFailedPoll(refused);
+		});
+		expect(borne).toEqual([true, true, false]);
+		expect(toleratesFailedPoll(noteFailedPoll(refused, true, SETTINGS, 0))).toBe(true);
+	});
+});
+
+describe('an index that is empty', () => {
+	const shown = notePoll(undefined, infosOf(at(5)), ['a', 'b'], 0);
+
+	it('is no news of tasks that were shown', () => {
+		let empty = shown;
+		for (let polls = 1; polls <= 5; polls++) empty = notePoll(empty, new Map(), ['a', 'b'], polls);
+		expect(empty).toEqual({ ...shown, polls: 6 });
+		expect(waitEnd(empty, new Map(), ['a', 'b'], SETTINGS, 5)).toBeUndefined();
+	});
+
+	it('tells of ids that were never shown, and of the only one', () => {
+		let never = notePoll(undefined, new Map(), ['a', 'b'], 0);
+		let only = notePoll(undefined, infosOf(at(5)), ['a'], 0);
+		for (let polls = 1; polls <= 2; polls++) never = notePoll(never, new Map(), ['a', 'b'], polls);
+		for (let polls = 1; polls <= 3; polls++) only = notePoll(only, new Map(), ['a'], polls);
+		expect(waitEnd(never, new Map(), ['a', 'b'], SETTINGS, 5)).toBe('done');
+		expect(waitEnd(only, new Map(), ['a'], SETTINGS, 5)).toBe('done');
+	});
+});
+
+describe('endsOf', () => {
+	const done = succeeded('done');
+	const running = taskInfo('running', { progress_num: 40 });
+	const no: CallFailure = { kind: 'refused', message: 'No', advice: '', passing: false };
+	const ids = ['done', 'running', 'lost', 'late', 'bad'];
+	const known = state({ missing: [0, 0, 3, 1, 3] });
+	const poll = ok({ infos: infosOf(done, running), refused: new Map([['bad', no]]) });
+	const kinds = (ends: ReadonlyMap<string, WatchEnd>): string[] => ids.map((id) => ends.get(id)?.kind ?? '-');
+
+	it.each(['timedOut', 'stalled'] as const)('tells of each task as the last poll has shown it: %s', (end) => {
+		const ends = endsOf(ids, poll, known, end, 7);
+		expect(kinds(ends)).toEqual(['final', end, 'unknown', end, 'refused']);
+		expect(ends.get('running')?.snapshot).toMatchObject({ info: { progress: 40 }, endedAtMs: 7 });
+	});
+
+	it('ends nothing as unknown that a failed poll could not show, and says why it failed', () => {
+		const outage = endsOf(ids, fail({ ...no, passing: true }), known, 'timedOut', 7);
+		expect(new Set(kinds(outage))).toEqual(new Set(['timedOut']));
+		expect(outage.get('lost')?.snapshot.trouble).toBe('No');
+		expect(new Set(kinds(endsOf(ids, fail(no), known, 'timedOut', 7)))).toEqual(new Set(['refused']));
+	});
+});
+
+describe('waitEnd', () => {
+	const end = (
+		of: Partial<WaitState>,
+		infos: ReadonlyMap<string, TaskInfo>,
+		nowMs = 0,
+		ids = ['a'],
+		settings = SETTINGS,
+	): WaitEnd | undefined => waitEnd(state(of), infos, ids, settings, nowMs);
+
+	it('ends with the last task, however it ends', () => {
+		expect(end({}, infosOf(succeeded('a')))).toBe('done');
+		for (const status of [4, 5]) expect(end({}, infosOf(taskInfo('a', { status })))).toBe('done');
+		for (const status of [1, 2, 0, 99]) expect(end({}, infosOf(taskInfo('a', { status })))).toBeUndefined();
+		expect(end({}, infosOf(succeeded('a'), taskInfo('b')), 0, ['a', 'b'])).toBeUndefined();
+		expect(end({}, infosOf(succeeded('a'), succeeded('b')), 2 * HOUR, ['a', 'b'])).toBe('done');
+	});
+
+	it('ends with the timeout, to the millisecond', () => {
+		const settings = { ...SETTINGS, noProgressMs: 0 };
+		expect(end({ startedAtMs: 5 }, infosOf(at(5)), HOUR + 4, ['a'], settings)).toBeUndefined();
+		expect(end({ startedAtMs: 5 }, infosOf(at(5)), HOUR + 5, ['a'], settings)).toBe('timedOut');
+	});
+
+	it('ends where nothing has changed for too long, unless that is borne with', () => {
+		const nowMs = 20 * MINUTE;
+		expect(end({ changedAtMs: nowMs - SETTINGS.noProgressMs + 1 }, infosOf(at(5)), nowMs)).toBeUndefined();
+		expect(end({ changedAtMs: nowMs - SETTINGS.noProgressMs }, infosOf(at(5)), nowMs)).toBe('stalled');
+		expect(end({}, infosOf(at(5)), nowMs, ['a'], { ...SETTINGS, noProgressMs: 0 })).toBeUndefined();
+	});
+
+	it('bears with a queue that gives no places, until the timeout', () => {
+		const queued = taskInfo('a', { status: 1, current_position: null });
+		expect(end({}, infosOf(queued), 20 * MINUTE)).toBeUndefined();
+		expect(end({}, infosOf(queued, taskInfo('b')), 20 * MINUTE, ['a', 'b'])).toBeUndefined();
+		expect(end({}, infosOf(queued), HOUR)).toBe('timedOut');
+		expect(end({}, infosOf(taskInfo('a', { status: 1, current_position: 4 })), 20 * MINUTE)).toBe('stalled');
+	});
+
+	it('bears with a task that is not shown for two answers in a row', () => {
+		expect([1, 2, 3].map((polls) => end({ missing: [polls] }, new Map()))).toEqual([
+			...[undefined, undefined, 'done'],
+		]);
+		expect(end({ polls: 30, missing: [1] }, new Map())).toBeUndefined();
+		expect(end({ missing: [0, 3] }, infosOf(at(5)), 0, ['a', 'gone'])).toBeUndefined();
+		expect(end({ missing: [0, 1] }, infosOf(succeeded('a')), 0, ['a', 'gone'])).toBeUndefined();
+		expect(end({ missing: [0, 3] }, infosOf(succeeded('a')), 0, ['a', 'gone'])).toBe('done');
+	});
+
+	it('counts anew for a task that is shown again', () => {
+		const polls = [infosOf(), infosOf(), infosOf(at(5)), infosOf()];
+		let seen: WaitState | undefined;
+		for (const infos of polls) seen = notePoll(seen, infos, ['a'], 0);
+		expect(seen?.missing).toEqual([1]);
+	});
+});
+
+describe('sleepMs', () => {
+	const settings = { ...SETTINGS, timeoutMs: 100 * HOUR };
+	const sleep = (polls: number, infos: ReadonlyMap<string, TaskInfo>, nowMs = 0, of = settings): number =>
+		sleepMs(state({ polls: polls }), infos, of, nowMs);
+
+	it('grows from a minute to a quarter of an hour', () => {
+		expect([1, 2, 3].map((polls) => sleep(polls, new Map()))).toEqual([60_000, 75_000, 93_750]);
+		expect(sleep(13, new Map())).toBe(60_000 * 1.25 ** 12);
+		expect([14, 30, 1_000_000].map((polls) => sleep(polls, new Map()))).toEqual([900_000, 900_000, 900_000]);
+	});
+
+	it.each<[string, TaskInfo, number, number]>([
+		['half done after 4 minutes: 4 more', at(50), 4 * MINUTE, 4 * MINUTE],
+		['three quarters done after 9 minutes: 3 more', at(75), 9 * MINUTE, 3 * MINUTE],
+		['a first look tells no speed: a minute', at(5), 0, MINUTE],
+		['a tenth done after 2 minutes: no longer than it took', at(10), 2 * MINUTE, 2 * MINUTE],
+		['hardly begun after half an hour: a quarter of one', at(1), 30 * MINUTE, 15 * MINUTE],
+		['almost done: a minute', at(99), 5 * MINUTE, MINUTE],
+		['more than all', at(150), 5 * MINUTE, MINUTE],
+		['not begun, no place: a minute', at(0), 5 * MINUTE, MINUTE],
+		['a place in the queue', at(0, { status: 1, current_position: 200 }), 5 * MINUTE, 200_000],
+		['a place in the queue, at the first look', at(0, { status: 1, current_position: 200 }), 0, MINUTE],
+		['far back in the queue', at(0, { status: 1, current_position: 1e9 }), 20 * MINUTE, 15 * MINUTE],
+		['progress counts before the place', at(50, { current_position: 800 }), 4 * MINUTE, 4 * MINUTE],
+		['a task that is done is waited for no more', at(10, { status: 4 }), 5 * MINUTE, MINUTE],
+	])('%s', (_name, info, nowMs, expected) => {
+		expect(sleep(1, infosOf(info), nowMs)).toBe(expected);
+	});
+
+	it('waits for the slowest', () => {
+		const infos = infosOf(at(50), taskInfo('b', { progress_num: 25 }), succeeded('c'));
+		expect(sleep(1, infos, 4 * MINUTE)).toBe(4 * MINUTE);
+		const nearer = infosOf(at(90), taskInfo('b', { progress_num: 80 }), succeeded('c'));
+		expect(sleep(1, nearer, 40 * MINUTE)).toBe(10 * MINUTE);
+	});
+
+	it('does not sleep past the timeout, but for the shortest sleep that n8n keeps', () => {
+		const infos = infosOf(at(10));
+		expect(sleep(1, infos, 10 * MINUTE, { ...settings, timeoutMs: 13 * MINUTE })).toBe(3 * MINUTE);
+		expect(sleep(1, infos, 10 * MINUTE, { ...settings, timeoutMs: 10 * MINUTE + 1 })).toBe(MINUTE);
+		expect(sleep(1, infos, 10 * MINUTE, { ...settings, timeoutMs: MINUTE })).toBe(MINUTE);
+	});
+
+	it('is a number between a minute and a quarter of an hour, whatever the platform says', () => {
+		const number = fc.oneof(fc.integer(), fc.double(), fc.constant(null), fc.string());
+		fc.assert(
+			fc.property(
+				number,
+				number,
+				fc.nat(),
+				fc.integer(),
+				fc.double({ min: 0.01, noNaN: true }),
+				(progress, place, polls, nowMs, timeoutMs) => {
+					const info = at(0, { progress_num: progress, current_position: place });
+					const ms = sleepMs(state({ polls: polls }), infosOf(info), { ...settings, timeoutMs }, nowMs);
+					expect(ms).toBeGreaterThanOrEqual(SHORTEST_SLEEP_MS);
+					expect(ms).toBeLessThanOrEqual(15 * MINUTE);
+				},
+			),
+			{ numRuns: 1_000 },
+		);
+	});
+});

@@ -1,0 +1,886 @@
+import fc from 'fast-check';
+
+import type { TaskInfo } from '../../../../nodes/FlowTask/api/taskInfo';
+import { createProgressSockets } from '../../../../nodes/FlowTask/api/progressSocket';
+import { TaskWatcher, type WatchSettings } from '../../../../nodes/FlowTask/tasks/watcher';
+import type { WatchEnd } from '../../../../nodes/FlowTask/tasks/watchedTask';
+import type { JsonObject } from '../../../../nodes/shared/text/json';
+import { TestClock, turn } from '../../testClock';
+import { course, failing, gaps, ScriptedPlatform, SUCCEEDED } from '../platform.script';
+import { playedSockets, type PlayedSocket } from '../sockets.script';
+
+const MINUTE = 60_000;
+
+interface Scene {
+	readonly clock: TestClock;
+	readonly platform: ScriptedPlatform;
+	readonly watcher: TaskWatcher;
+	readonly sockets: PlayedSocket[];
+	/** Watches tasks of this run. */
+	watch(...taskIds: string[]): Promise<WatchEnd[]>;
+	socketOf(taskId: string): PlayedSocket;
+}
+
+interface Options {
+	readonly timeoutMs?: number;
+	readonly noProgressMs?: number;
+	readonly withSockets?: boolean;
+	readonly backlog?: () => number;
+}
+
+const running: TaskWatcher[] = [];
+afterEach(() => {
+	for (const watcher of running.splice(0)) watcher.stop();
+});
+
+function scene(options: Options = {}): Scene {
+	const clock = new TestClock();
+	const platform = new ScriptedPlatform(clock);
+	const { factory, opened } = playedSockets();
+	const settings: WatchSettings = {
+		deadlineMs: clock.now() + (options.timeoutMs ?? 60 * MINUTE),
+		noProgressMs: options.noProgressMs ?? 0,
+		urlExpireSeconds: 3_600,
+	};
+	const watcher = new TaskWatcher(
+		{
+			api: platform,
+			clock,
+			sockets: options.withSockets ? createProgressSockets('wss://h', ['/progress'], factory) : undefined,
+			backlog: options.backlog ?? (() => 0),
+		},
+		settings,
+	);
+	running.push(watcher);
+	return {
+		clock,
+		platform,
+		watcher,
+		sockets: opened,
+		watch: async (...taskIds) =>
+			await Promise.all(taskIds.map(async (id) => await watcher.watch(id, `token-${id}`, clock.now()))),
+		socketOf: (taskId) => {
+			const socket = opened.filter(({ url }) => url.endsWith(`=token-${taskId}`)).at(-1);
+			if (!socket) throw new Error(`no socket for ${taskId}`);
+			return socket;
+		},
+	};
+}
+
+function many(platform: ScriptedPlatform, count: number, takesMs: (index: number) => number): string[] {
+	return Array.from({ length: count }, (_, index) => platform.add(`t${index}`, course(takesMs(index))));
+}
+
+const message = (taskId: string, status: number, progress = 50): unknown => ({
+	flow_task_info: { flow_task_id: taskId, status, progress_num: progress },
+});
+
+describe('TaskWatcher: looks', () => {
+	it('follows a task to its end and tells what it saw', async () => {
+		const { clock, platform, watch } = scene();
+		platform.add('t', course(4_000));
+		const startMs = clock.now();
+		const [end] = await clock.run(watch('t'));
+		expect(end).toMatchObject({ kind: 'final', info: { taskId: 't', state: 'succeeded' } });
+		expect(end?.snapshot.sinceMs).toBe(startMs);
+		expect(end?.snapshot.generatingAtMs).toBeGreaterThan(startMs);
+		expect(end?.snapshot.endedAtMs).toBe(clock.now());
+	});
+
+	it.each([
+		[3, 'succeeded'],
+		[4, 'failed'],
+		[5, 'denied'],
+	])('takes status %d for an end', async (status, state) => {
+		const { clock, platform, watch } = scene();
+		platform.add('t', course(2_000, { status, errMsg: 'why' }));
+		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'final', info: { state } }]);
+	});
+
+	it('asks for all unfinished tasks at once, a hundred a call', async () => {
+		const { clock, platform, watch } = scene();
+		const ids = many(platform, 250, (index) => 1_000 + index * 40);
+		await clock.run(watch(...ids));
+		let unfinished = new Set(ids);
+		for (const { atMs, calls, ids: asked } of platform.rounds()) {
+			expect(new Set(asked)).toEqual(unfinished);
+			expect(calls).toBe(Math.ceil(unfinished.size / 100));
+			unfinished = new Set(ids.filter((_, index) => 1_000 + index * 40 > atMs));
+		}
+		expect(platform.looks.every(({ ids: asked }) => asked.length <= 100)).toBe(true);
+	});
+
+	it('asks for links that live as long as the run wants', async () => {
+		const { clock, platform, watch } = scene();
+		platform.add('t', course(100));
+		await clock.run(watch('t'));
+		expect(platform.asked).toMatchObject([{ urlExpireSeconds: 3_600 }]);
+	});
+
+	it('keeps looks a second apart and does not let them become rare', async () => {
+		await fc.assert(
+			fc.asyncProperty(
+				fc.array(fc.integer({ min: 1, max: 120_000 }), { minLength: 1, maxLength: 40 }),
+				async (lengths) => {
+					const { clock, platform, watch, watcher } = scene();
+					const ids = many(platform, lengths.length, (index) => lengths[index] ?? 0);
+					const ends = await clock.run(watch(...ids));
+					watcher.stop();
+					expect(ends.every(({ kind }) => kind === 'final')).toBe(true);
+					const distances = gaps(platform.rounds());
+					expect(Math.min(Infinity, ...distances)).toBeGreaterThanOrEqual(1_000);
+					expect(Math.max(0, ...distances)).toBeLessThanOrEqual(10_000);
+				},
+			),
+			{ numRuns: 40 },
+		);
+	});
+
+	it('does not begin a look while one is under way', async () => {
+		const { clock, platform, watch } = scene();
+		platform.lookTakesMs = 7_000;
+		platform.add('t', course(20_000));
+		await clock.run(watch('t'));
+		expect(Math.min(...gaps(platform.rounds()))).toBeGreaterThanOrEqual(7_000);
+	});
+
+	it('looks at a task of an earlier run sooner than at a new one, and lets the others of the run join', async () => {
+		const older = scene();
+		older.platform.add('t', () => SUCCEEDED);
+		await older.clock.run(older.watcher.watch('t'));
+		const newer = scene();
+		newer.platform.add('t', course(10));
+		newer.platform.add('u', course(10));
+		const first = newer.watch('t');
+		await newer.clock.advance(300);
+		await newer.clock.run(Promise.all([first, newer.watch('u')]));
+		expect(older.platform.looks).toMatchObject([{ atMs: 50, ids: ['t'] }]);
+		expect(newer.platform.looks).toMatchObject([{ atMs: 500, ids: ['t', 'u'] }]);
+	});
+
+	it('keeps the distance when tasks come after all earlier ones have ended', async () => {
+		const { clock, platform, watch, watcher } = scene();
+		platform.add('a', course(10));
+		await clock.run(watch('a'));
+		platform.add('b', () => SUCCEEDED);
+		await clock.run(watcher.watch('b'));
+		expect(Math.min(...gaps(platform.rounds()))).toBeGreaterThanOrEqual(1_000);
+	});
+
+	it('watches one id once, though it is asked for twice', async () => {
+		const { clock, platform, watch } = scene();
+		platform.add('t', course(3_000));
+		const ends = await clock.run(watch('t', 't'));
+		expect(ends[0]).toBe(ends[1]);
+		expect(platform.looks.every(({ ids }) => ids.length === 1)).toBe(true);
+	});
+
+	it('watches an id again that has come to its end before', async () => {
+		const { clock, platform, watch } = scene();
+		platform.add('t', course(1_000));
+		await clock.run(watch('t'));
+		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'final' }]);
+	});
+
+	it('tells tasks apart, whatever their ids are', async () => {
+		const { clock, platform, watch } = scene();
+		const ids = ['__proto__', 'constructor', 'a b', '日本', '7'];
+		for (const id of ids) platform.add(id, course(1_000));
+		const ends = await clock.run(watch(...ids));
+		expect(ends.map((end) => (end.kind === 'final' ? end.info.taskId : ''))).toEqual(ids);
+	});
+});
+
+describe('TaskWatcher: tasks that come to no end', () => {
+	it('bears with statuses that the interface does not define, until the task is done', async () => {
+		const { clock, platform, watch } = scene();
+		platform.add('t', (ageMs) => (ageMs < 30_000 ? { status: 77 } : SUCCEEDED));
+		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'final', info: { statusCode: 3 } }]);
+	});
+
+	it('ends a task in an unknown status at the timeout, and tells the status', async () => {
+		const { clock, platform, watch } = scene({ timeoutMs: 2 * MINUTE });
+		platform.add('t', () => ({ status: 77 }));
+		await expect(clock.run(watch('t'))).resolves.toMatchObject([
+			{ kind: 'timedOut', snapshot: { info: { state: 'unknown', statusCode: 77 } } },
+		]);
+	});
+
+	it('takes an id for unknown only after it was missing for a while', async () => {
+		const { clock, platform, watch, watcher } = scene();
+		platform.add('known', course(60_000));
+		const known = watch('known');
+		const end = await clock.run(watcher.watch('mistyped'));
+		expect(end).toMatchObject({ kind: 'unknown', snapshot: { info: undefined } });
+		expect(clock.elapsedMs).toBeGreaterThanOrEqual(10_000);
+		expect(clock.elapsedMs).toBeLessThan(60_000);
+		expect(platform.looks.filter(({ ids }) => ids.includes('mistyped')).length).toBeGreaterThanOrEqual(5);
+		await expect(clock.run(known)).resolves.toMatchObject([{ kind: 'final' }]);
+	});
+
+	it('wants several looks before it takes an id for unknown, though looks are slow', async () => {
+		const { clock, platform, watcher } = scene();
+		platform.lookTakesMs = 8_000;
+		await expect(clock.run(watcher.watch('mistyped'))).resolves.toMatchObject({ kind: 'unknown' });
+		expect(platform.looks.length).toBeGreaterThanOrEqual(5);
+	});
+
+	it('bears with a task of this run that takes minutes to show', async () => {
+		const { clock, platform, watch } = scene();
+		platform.add('other', course(10 * MINUTE));
+		platform.add('t', (ageMs) => (ageMs < 4 * MINUTE ? undefined : SUCCEEDED));
+		const other = watch('other');
+		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'final' }]);
+		await clock.run(other);
+	});
+
+	it('gives a task of this run up that is missing for minutes while others are shown', async () => {
+		const { clock, platform, watch } = scene();
+		platform.add('other', course(20 * MINUTE));
+		const other = watch('other');
+		await expect(clock.run(watch('lost'))).resolves.toMatchObject([{ kind: 'unknown' }]);
+		expect(clock.elapsedMs).toBeGreaterThanOrEqual(5 * MINUTE);
+		expect(clock.elapsedMs).toBeLessThan(6 * MINUTE);
+		await clock.run(other);
+	});
+
+	it('never gives all tasks of this run up because the index is empty', async () => {
+		const { clock, platform, watch } = scene();
+		for (const id of ['a', 'b', 'c']) {
+			platform.add(id, (ageMs) => (ageMs < 40 * MINUTE ? undefined : SUCCEEDED));
+		}
+		await expect(clock.run(watch('a', 'b', 'c'))).resolves.toMatchObject([
+			{ kind: 'final' },
+			{ kind: 'final' },
+			{ kind: 'final' },
+		]);
+	});
+
+	it('says at the timeout that the platform showed none of the tasks', async () => {
+		const { clock, watch } = scene({ timeoutMs: 8 * MINUTE });
+		await expect(clock.run(watch('a', 'b'))).resolves.toMatchObject([
+			{ kind: 'timedOut', snapshot: { trouble: expect.stringContaining('returned none') as string } },
+			{ kind: 'timedOut' },
+		]);
+	});
+
+	it('still takes ids of others for unknown where none of them is shown', async () => {
+		const { clock, watcher } = scene();
+		const ends = Promise.all(['x', 'y'].map(async (id) => await watcher.watch(id)));
+		await expect(clock.run(ends)).resolves.toMatchObject([{ kind: 'unknown' }, { kind: 'unknown' }]);
+		expect(clock.elapsedMs).toBeLessThan(30_000);
+	});
+
+	it("bears with an index that loses sight of another run's task once it was shown", async () => {
+		const { clock, platform, watcher } = scene();
+		platform.add('t', (ageMs) => {
+			if (ageMs > 3 * MINUTE) return SUCCEEDED;
+			return ageMs < 5_000 ? { status: 2, progress_num: 1 } : undefined;
+		});
+		await expect(clock.run(watcher.watch('t'))).resolves.toMatchObject({ kind: 'final' });
+	});
+
+	it('takes a task that only its socket shows for known', async () => {
+		const { clock, platform, watcher, socketOf } = scene({ withSockets: true });
+		platform.add('t', (ageMs) => (ageMs < 2 * MINUTE ? undefined : SUCCEEDED));
+		const end = watcher.watch('t', 'token-t');
+		await clock.advance(1_000);
+		socketOf('t').open();
+		socketOf('t').say(message('t', 2, 5));
+		await expect(clock.run(end)).resolves.toMatchObject({ kind: 'final' });
+	});
+
+	it('bears with an id that is missing now and then', async () => {
+		const { clock, platform, watch } = scene();
+		platform.add('t', (ageMs) => {
+			if (ageMs > 90_000) return SUCCEEDED;
+			return Math.floor(ageMs / 6_000) % 2 === 0 ? { status: 2, progress_num: 1 } : undefined;
+		});
+		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'final' }]);
+	});
+
+	it('ends a task at which nothing changes for too long', async () => {
+		const { clock, platform, watch } = scene({ noProgressMs: 5 * MINUTE });
+		platform.add('t', (ageMs) => ({ status: 2, progress_num: Math.min(40, Math.floor(ageMs / 1_000)) }));
+		const [end] = await clock.run(watch('t'));
+		expect(end).toMatchObject({ kind: 'stalled', snapshot: { info: { progress: 40 } } });
+		expect(clock.elapsedMs).toBeGreaterThanOrEqual(40_000 + 5 * MINUTE - 10_000);
+		expect(clock.elapsedMs).toBeLessThan(40_000 + 5 * MINUTE + 11_000);
+	});
+
+	it.each([
+		['progress', (step: number) => ({ status: 2, progress_num: step })],
+		['a place in the queue', (step: number) => ({ status: 1, current_position: 100 - step })],
+	])('bears with slow but steady %s', async (_name, fields) => {
+		const { clock, platform, watch } = scene({ noProgressMs: MINUTE });
+		platform.add('t', (ageMs) => (ageMs > 10 * MINUTE ? SUCCEEDED : fields(Math.floor(ageMs / 45_000))));
+		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'final' }]);
+	});
+
+	it('bears with a queue that gives no places', async () => {
+		const { clock, platform, watch } = scene({ noProgressMs: MINUTE });
+		platform.add('t', (ageMs) => (ageMs > 10 * MINUTE ? SUCCEEDED : { status: 1, current_position: null }));
+		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'final' }]);
+	});
+
+	it('waits forever for progress where the operator wants that', async () => {
+		const { clock, platform, watch } = scene({ noProgressMs: 0 });
+		platform.add('t', (ageMs) => (ageMs > 50 * MINUTE ? SUCCEEDED : { status: 2, progress_num: 1 }));
+		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'final' }]);
+	});
+
+	it('takes a last look at the timeout: what is done then is done', async () => {
+		const { clock, platform, watch } = scene({ timeoutMs: 30_000 });
+		platform.add('late', course(60_000));
+		platform.add('just', course(29_990));
+		const [late, just] = await clock.run(watch('late', 'just'));
+		expect(late).toMatchObject({ kind: 'timedOut', snapshot: { info: { state: 'generating' } } });
+		expect(just).toMatchObject({ kind: 'final' });
+		expect(clock.elapsedMs).toBeGreaterThanOrEqual(30_000);
+		expect(clock.elapsedMs).toBeLessThanOrEqual(31_000);
+	});
+
+	it('ends at the timeout though a look hangs', async () => {
+		const { clock, platform, watch } = scene({ timeoutMs: 30_000 });
+		platform.lookTakesMs = 30 * MINUTE;
+		platform.add('t', course(60_000));
+		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'timedOut' }]);
+		expect(clock.elapsedMs).toBeLessThanOrEqual(35_000);
+	});
+
+	it('ends a task that comes after the timeout', async () => {
+		const { clock, platform, watch } = scene({ timeoutMs: 1_000 });
+		platform.add('t', course(60_000));
+		await clock.advance(10_000);
+		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'timedOut' }]);
+	});
+});
+
+describe('TaskWatcher: looks that fail', () => {
+	it('bears with an outage, and looks less often meanwhile', async () => {
+		const { clock, platform, watch } = scene();
+		platform.lookFails = ({ atMs }) => (atMs < 100_000 ? failing(true) : undefined);
+		platform.add('t', course(5_000));
+		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'final' }]);
+		expect(platform.looks.length).toBeLessThan(20);
+	});
+
+	it('ends at the timeout in an outage without end', async () => {
+		const { clock, platform, watch } = scene({ timeoutMs: 2 * MINUTE });
+		platform.lookFails = () => failing(true);
+		platform.add('t', course(5_000));
+		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'timedOut' }]);
+	});
+
+	it('does not count a failed look as one in which the id was missing', async () => {
+		const { clock, platform, watch } = scene();
+		platform.lookFails = ({ atMs }) => (atMs > 400 && atMs < 120_000 ? failing(true) : undefined);
+		platform.add('t', (ageMs) => (ageMs < 120_000 ? undefined : SUCCEEDED));
+		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'final' }]);
+	});
+
+	it('ends at once where the answer will not change, for IDs that were given', async () => {
+		const { clock, platform, watcher } = scene();
+		platform.lookFails = () => failing(false);
+		for (const id of ['a', 'b']) platform.add(id, course(5_000));
+		await expect(clock.run(Promise.all([watcher.watch('a'), watcher.watch('b')]))).resolves.toMatchObject([
+			{ kind: 'refused', failure: { message: 'The look failed' } },
+			{ kind: 'refused' },
+		]);
+		expect(platform.looks).toHaveLength(1);
+	});
+
+	it('gives tasks of its own minutes, whatever the first polls are answered', async () => {
+		const { clock, platform, watch } = scene();
+		platform.lookFails = ({ atMs }) => (atMs < 4 * MINUTE ? failing(false) : undefined);
+		for (const id of ['a', 'b']) platform.add(id, course(5_000));
+		await expect(clock.run(watch('a', 'b'))).resolves.toMatchObject([{ kind: 'final' }, { kind: 'final' }]);
+	});
+
+	it('gives up tasks of its own, too, where nothing but refusals comes', async () => {
+		const { clock, platform, watch } = scene();
+		platform.lookFails = () => failing(false);
+		platform.add('a', course(5_000));
+		await expect(clock.run(watch('a'))).resolves.toMatchObject([{ kind: 'refused' }]);
+		expect(clock.elapsedMs).toBeLessThan(6 * MINUTE);
+	});
+
+	it('ends only the tasks of the call that was refused', async () => {
+		const { clock, platform, watch } = scene();
+		const ids = many(platform, 101, () => 3_000);
+		platform.lookFails = (look) => (look.ids.includes('t100') ? failing(false) : undefined);
+		const ends = await clock.run(watch(...ids));
+		expect(ends.filter(({ kind }) => kind === 'refused')).toHaveLength(1);
+		expect(ends.filter(({ kind }) => kind === 'final')).toHaveLength(100);
+	});
+});
+
+describe('TaskWatcher: mistakes of ours', () => {
+	const mistake = (): never => {
+		throw new RangeError('Maximum call stack size exceeded');
+	};
+
+	it('end all that wait with a sentence when a poll throws, and none that comes later', async () => {
+		const { clock, platform, watch } = scene();
+		platform.add('t', course(4_000));
+		platform.add('u', course(4_000));
+		const info = jest.spyOn(platform, 'info').mockImplementationOnce(mistake);
+		const ends = await clock.run(watch('t', 'u'));
+		expect(ends).toMatchObject([
+			{ kind: 'refused', failure: { message: expect.stringContaining('Maximum call stack') as string } },
+			{ kind: 'refused', failure: { advice: expect.stringContaining('bug in the node') as string } },
+		]);
+		info.mockRestore();
+		expect(await clock.run(watch('t'))).toMatchObject([{ kind: 'final' }]);
+	});
+
+	it.each([
+		['in progress', 30_000],
+		['done', 0],
+	])(
+		'end the one task whose report cannot be read while it is %s, and not the others',
+		async (_name, takesMs) => {
+			const { clock, platform, watch } = scene();
+			platform.add('bad', course(takesMs));
+			platform.add('good', course(2_000));
+			const info = platform.info.bind(platform);
+			jest.spyOn(platform, 'info').mockImplementation(async (ids, seconds) => {
+				const answer = await info(ids, seconds);
+				if (!answer.ok) return answer;
+				const spoil = (one: TaskInfo): TaskInfo =>
+					one.taskId === 'bad' ? Object.defineProperty({ ...one }, 'state', { get: mistake }) : one;
+				return { ok: true, value: answer.value.map(spoil) };
+			});
+			await expect(clock.run(watch('bad', 'good'), MINUTE)).resolves.toMatchObject([
+				{ kind: 'refused' },
+				{ kind: 'final' },
+			]);
+		},
+	);
+
+	it('end a task whose report cannot be shown when the timeout or the stop comes', async () => {
+		const made = scene({ timeoutMs: 20_000 });
+		const broken: JsonObject = Object.defineProperty({}, 'node', { get: mistake, enumerable: true });
+		made.platform.add('t', course(MINUTE));
+		const info = made.platform.info.bind(made.platform);
+		jest.spyOn(made.platform, 'info').mockImplementation(async (ids, seconds) => {
+			const answer = await info(ids, seconds);
+			return answer.ok ? { ok: true, value: answer.value.map((one) => ({ ...one, raw: broken })) } : answer;
+		});
+		await expect(made.clock.run(made.watch('t'), MINUTE)).resolves.toMatchObject([{ kind: 'refused' }]);
+	});
+
+	it('in what a socket brings end its task, and do not reach the socket', async () => {
+		const { clock, platform, watch, socketOf } = scene({ withSockets: true });
+		platform.add('t', course(MINUTE));
+		const ends = watch('t');
+		await clock.advance(100);
+		const wallNow = jest.spyOn(clock, 'wallNow').mockImplementationOnce(mistake);
+		expect(() => socketOf('t').say(message('t', 2, 5))).not.toThrow();
+		wallNow.mockRestore();
+		await expect(clock.run(ends)).resolves.toMatchObject([{ kind: 'refused' }]);
+	});
+
+	it('in opening or closing a socket cost no task', async () => {
+		const clock = new TestClock();
+		const platform = new ScriptedPlatform(clock);
+		let opened = 0;
+		const sockets = {
+			available: true,
+			open: () => (++opened === 1 ? mistake() : { close: mistake }),
+		};
+		const settings = { deadlineMs: clock.now() + MINUTE, noProgressMs: 0, urlExpireSeconds: 60 };
+		const watcher = new TaskWatcher({ api: platform, clock, sockets, backlog: () => 0 }, settings);
+		running.push(watcher);
+		for (const id of ['a', 'b']) platform.add(id, course(3_000));
+		const ends = Promise.all(
+			['a', 'b'].map(async (id) => await watcher.watch(id, `token-${id}`, clock.now())),
+		);
+		await expect(clock.run(ends)).resolves.toMatchObject([{ kind: 'final' }, { kind: 'final' }]);
+		expect(opened).toBeGreaterThanOrEqual(2);
+	});
+});
+
+describe('TaskWatcher: looks that are refused', () => {
+	const notFound = { ...failing(false), kind: 'refused', message: 'task not found: bad' } as const;
+
+	it('bears with a refusal after a look that got an answer', async () => {
+		const { clock, platform, watch } = scene();
+		platform.lookFails = ({ atMs }) => (atMs > 1_000 && atMs < 5_000 ? failing(false) : undefined);
+		for (const id of ['a', 'b']) platform.add(id, course(20_000));
+		await expect(clock.run(watch('a', 'b'))).resolves.toMatchObject([{ kind: 'final' }, { kind: 'final' }]);
+	});
+
+	it('counts refusals anew after an answer', async () => {
+		const { clock, platform, watch } = scene();
+		// One in three is answered: never three refusals in a row.
+		let polls = 0;
+		platform.lookFails = () => (polls++ % 3 === 0 ? undefined : failing(false));
+		for (const id of ['a', 'b']) platform.add(id, course(2 * MINUTE));
+		await expect(clock.run(watch('a', 'b'))).resolves.toMatchObject([{ kind: 'final' }, { kind: 'final' }]);
+	});
+
+	it('ends where the refusals of tasks that were reported go on for minutes', async () => {
+		const { clock, platform, watch } = scene();
+		platform.lookFails = ({ atMs }) => (atMs > 1_000 ? failing(false) : undefined);
+		for (const id of ['a', 'b']) platform.add(id, course(MINUTE));
+		await expect(clock.run(watch('a', 'b'))).resolves.toMatchObject([
+			{ kind: 'refused', failure: { message: 'The look failed' }, snapshot: { info: { state: 'queued' } } },
+			{ kind: 'refused' },
+		]);
+		expect(clock.elapsedMs).toBeGreaterThan(5 * MINUTE);
+		expect(clock.elapsedMs).toBeLessThan(6 * MINUTE);
+	});
+
+	it('ends no task but the one that the platform refuses to tell of', async () => {
+		const { clock, platform, watch } = scene();
+		const ids = many(platform, 100, () => MINUTE);
+		platform.lookFails = ({ ids: asked }) => (asked.includes('t37') ? notFound : undefined);
+		const ends = await clock.run(watch(...ids));
+		expect(ends.flatMap(({ kind }, index) => (kind === 'final' ? [] : [`${index} ${kind}`]))).toEqual([
+			'37 refused',
+		]);
+		// Found once, and asked for by itself from then on.
+		const shared = platform.looks.filter(({ ids: asked }) => asked.length > 1 && asked.includes('t37'));
+		expect(new Set(shared.map(({ atMs }) => atMs)).size).toBe(1);
+	});
+
+	it('waits for a task that is told of later', async () => {
+		const { clock, platform, watch } = scene();
+		platform.lookFails = ({ ids: asked, atMs }) =>
+			asked.includes('late') && atMs < 8_000 ? notFound : undefined;
+		for (const id of ['a', 'late']) platform.add(id, course(20_000));
+		await expect(clock.run(watch('a', 'late'))).resolves.toMatchObject([
+			{ kind: 'final' },
+			{ kind: 'final' },
+		]);
+	});
+});
+
+describe('TaskWatcher: stop', () => {
+	it('reports every open task as left, and leaves no timer and no socket', async () => {
+		const { clock, platform, watch, watcher, sockets } = scene({ withSockets: true });
+		for (const id of ['a', 'b']) platform.add(id, course(10 * MINUTE));
+		const ends = watch('a', 'b');
+		await clock.advance(20_000);
+		watcher.stop();
+		await expect(clock.run(ends)).resolves.toMatchObject([
+			{ kind: 'left', snapshot: { info: { state: 'queued' } } },
+			{ kind: 'left' },
+		]);
+		await turn();
+		expect(clock.sleepers).toBe(0);
+		expect(sockets.map(({ closed }) => closed)).toEqual([true, true]);
+		expect(clock.elapsedMs).toBe(20_000);
+	});
+
+	it('leaves no timer when all tasks have ended before', async () => {
+		const { clock, platform, watch, watcher } = scene();
+		platform.add('t', course(1_000));
+		await clock.run(watch('t'));
+		watcher.stop();
+		await turn();
+		expect(clock.sleepers).toBe(0);
+	});
+
+	it('leaves no timer when nothing was ever watched', async () => {
+		const { clock, watcher } = scene();
+		watcher.stop();
+		await turn();
+		expect(clock.sleepers).toBe(0);
+	});
+
+	it('ends during a look, and looks no more', async () => {
+		const { clock, platform, watch, watcher } = scene();
+		platform.lookTakesMs = 5_000;
+		platform.add('t', course(10 * MINUTE));
+		const ends = watch('t');
+		await clock.advance(1_000);
+		watcher.stop();
+		await expect(clock.run(ends)).resolves.toMatchObject([{ kind: 'left' }]);
+		await clock.advance(10 * MINUTE);
+		expect(platform.looks).toHaveLength(1);
+		expect(clock.sleepers).toBe(0);
+	});
+
+	it('leaves a task that comes after the stop, without a look', async () => {
+		const { clock, platform, watch, watcher } = scene();
+		watcher.stop();
+		watcher.stop();
+		platform.add('t', course(1_000));
+		await expect(clock.run(watch('t'))).resolves.toMatchObject([{ kind: 'left' }]);
+		expect(platform.looks).toEqual([]);
+	});
+});
+
+describe('TaskWatcher: sockets', () => {
+	it('opens one for each task while 20 or fewer are left', async () => {
+		const { clock, platform, watch, sockets } = scene({ withSockets: true });
+		const ids = many(platform, 21, (index) => (index === 0 ? 3_000 : 60_000));
+		const ends = watch(...ids);
+		await clock.advance(2_000);
+		expect(sockets).toHaveLength(20);
+		await clock.run(ends);
+		expect(sockets.every(({ closed }) => closed)).toBe(true);
+	});
+
+	it('opens none while more tasks run', async () => {
+		let waiting = 40;
+		const { clock, platform, watch, sockets } = scene({ withSockets: true, backlog: () => waiting });
+		const ends = Promise.all(
+			many(platform, 40, () => 30_000).map(async (id) => {
+				waiting--;
+				return await watch(id);
+			}),
+		);
+		await clock.advance(10_000);
+		expect(sockets).toEqual([]);
+		await clock.run(ends);
+		expect(sockets).toEqual([]);
+	});
+
+	it('counts items that are not submitted yet', async () => {
+		let waiting = 20;
+		const { clock, platform, watch, sockets } = scene({ withSockets: true, backlog: () => waiting });
+		platform.add('t', course(60_000));
+		const ends = watch('t');
+		await clock.advance(5_000);
+		expect(sockets).toEqual([]);
+		waiting = 19;
+		await clock.run(ends);
+		expect(sockets).toHaveLength(1);
+	});
+
+	it('opens none for a task without a token', async () => {
+		const { clock, platform, watcher, sockets } = scene({ withSockets: true });
+		platform.add('t', course(5_000));
+		await clock.run(watcher.watch('t'));
+		expect(sockets).toEqual([]);
+	});
+
+	it('looks at once when a socket says that a task is done', async () => {
+		const { clock, platform, watch, socketOf } = scene({ withSockets: true });
+		platform.add('t', course(3_210));
+		const ends = watch('t');
+		socketOf('t').open();
+		await clock.advance(1_700);
+		socketOf('t').say(message('t', 2));
+		await clock.advance(3_210 - 1_700);
+		socketOf('t').say(message('t', 3, 100));
+		await expect(clock.run(ends)).resolves.toMatchObject([{ kind: 'final' }]);
+		expect(clock.elapsedMs).toBe(3_210);
+	});
+
+	it('looks less often while all sockets speak', async () => {
+		const { clock, platform, watch, socketOf } = scene({ withSockets: true });
+		platform.add('t', course(MINUTE));
+		const ends = watch('t');
+		socketOf('t').open();
+		for (let second = 1; second < 60; second++) {
+			socketOf('t').say(message('t', 2, second));
+			await clock.advance(1_000);
+		}
+		socketOf('t').say(message('t', 3, 100));
+		await clock.run(ends);
+		expect(platform.looks.length).toBeLessThanOrEqual(9);
+	});
+
+	it('lets what a socket says count as progress', async () => {
+		const { clock, platform, watch, socketOf } = scene({ withSockets: true, noProgressMs: MINUTE });
+		platform.add('t', (ageMs) => (ageMs < 5 * MINUTE ? { status: 2, progress_num: 1 } : SUCCEEDED));
+		const ends = watch('t');
+		socketOf('t').open();
+		for (let step = 0; step < 11; step++) {
+			await clock.advance(30_000);
+			socketOf('t').say(message('t', 2, step));
+		}
+		await expect(clock.run(ends)).resolves.toMatchObject([{ kind: 'final' }]);
+	});
+
+	it('waits a second between looks that sockets ask for where more than four tasks run', async () => {
+		const { clock, platform, watch, socketOf } = scene({ withSockets: true });
+		const ids = many(platform, 10, (index) => 5_000 + index * 100);
+		const ends = watch(...ids);
+		for (const id of ids) socketOf(id).open();
+		await clock.advance(4_900);
+		for (const id of ids) {
+			await clock.advance(100);
+			socketOf(id).say(message(id, 3, 100));
+		}
+		await clock.run(ends);
+		const few = platform.rounds().filter(({ ids: asked }) => asked.length > 4);
+		expect(Math.min(...gaps(few))).toBeGreaterThanOrEqual(1_000);
+		expect(clock.elapsedMs).toBeLessThan(8_000);
+	});
+
+	it('waits two seconds at most for the ends of more than four that run, so that one look finds them', async () => {
+		const { clock, platform, watch, sockets, socketOf } = scene({ withSockets: true });
+		const ids = many(platform, 10, (index) => (index < 3 ? 700 : 1_900));
+		const ends = watch(...ids);
+		await turn();
+		for (const socket of sockets) socket.open();
+		await clock.advance(600);
+		await clock.advance(200);
+		for (const id of ids.slice(0, 3)) socketOf(id).say(message(id, 3, 100));
+		await clock.advance(1_200);
+		for (const id of ids.slice(3)) socketOf(id).say(message(id, 3, 100));
+		await clock.run(ends);
+		expect(platform.rounds().map(({ atMs }) => atMs)).toEqual([500, 2_000]);
+		expect(clock.elapsedMs).toBeLessThan(2_200);
+
+		const stuck = scene({ withSockets: true });
+		const others = many(stuck.platform, 10, (index) => (index < 3 ? 700 : 9_000));
+		void stuck.watch(...others);
+		await stuck.clock.advance(800);
+		for (const id of others.slice(0, 3)) stuck.socketOf(id).say(message(id, 3, 100));
+		await stuck.clock.advance(2_000);
+		expect(stuck.platform.rounds().map(({ atMs }) => atMs)).toEqual([500, 2_500]);
+	});
+
+	it('looks just after the last of many ends, where they end at a steady pace', async () => {
+		const { clock, platform, watch } = scene();
+		const ids = many(platform, 200, (index) => (Math.floor(index / 8) + 1) * 300);
+		await clock.run(watch(...ids));
+		expect(clock.elapsedMs).toBeGreaterThanOrEqual(7_500);
+		expect(clock.elapsedMs).toBeLessThan(7_900);
+		expect(Math.min(...gaps(platform.rounds()))).toBeGreaterThanOrEqual(1_000);
+	});
+
+	it('is not led by a socket that lies: task info alone ends a task', async () => {
+		const { clock, platform, watch, socketOf } = scene({ withSockets: true });
+		platform.add('t', course(60_000));
+		const ends = watch('t');
+		socketOf('t').open();
+		for (let frame = 0; frame < 300; frame++) {
+			socketOf('t').say(message('t', 3, 100));
+			await clock.advance(100);
+		}
+		expect(platform.rounds().length).toBeLessThanOrEqual(35);
+		await expect(clock.run(ends)).resolves.toMatchObject([{ kind: 'final', info: { state: 'succeeded' } }]);
+		expect(clock.elapsedMs).toBeGreaterThanOrEqual(60_000);
+		expect(clock.elapsedMs).toBeLessThanOrEqual(70_100);
+	});
+
+	it('looks again soon where task info is behind what the socket said', async () => {
+		const { clock, platform, watch, socketOf } = scene({ withSockets: true });
+		platform.add('t', course(5_300));
+		const ends = watch('t');
+		socketOf('t').open();
+		await clock.advance(1_000);
+		socketOf('t').say(message('t', 2));
+		await clock.advance(4_000);
+		// Task info will say so 300 ms later, and the socket does not speak again.
+		socketOf('t').say(message('t', 3, 100));
+		await clock.run(ends);
+		expect(clock.elapsedMs).toBeLessThanOrEqual(7_000);
+	});
+
+	it.each([
+		['never opens', (): void => undefined],
+		['is refused', (socket: PlayedSocket): void => socket.refuse()],
+		['opens and says nothing', (socket: PlayedSocket): void => socket.open()],
+		[
+			'drops at once',
+			(socket: PlayedSocket): void => {
+				socket.open();
+				socket.drop();
+			},
+		],
+		[
+			'speaks once and falls silent',
+			(socket: PlayedSocket): void => {
+				socket.open();
+				socket.say(message('t', 2, 1));
+			},
+		],
+		[
+			'speaks once and drops',
+			(socket: PlayedSocket): void => {
+				socket.open();
+				socket.say(message('t', 2, 1));
+				socket.drop();
+			},
+		],
+		[
+			'says garbage',
+			(socket: PlayedSocket): void => {
+				socket.open();
+				for (const frame of ['', '{', 'null', '[]', '{"flow_task_info":null}']) socket.say(frame);
+			},
+		],
+		[
+			'speaks of another task',
+			(socket: PlayedSocket): void => {
+				socket.open();
+				socket.say(message('u', 4));
+			},
+		],
+		[
+			'says failed of a task that is not',
+			(socket: PlayedSocket): void => {
+				socket.open();
+				socket.say(message('t', 4));
+			},
+		],
+	])('stalls no task when its socket %s', async (_name, play) => {
+		const { clock, platform, watch, sockets } = scene({ withSockets: true });
+		platform.add('t', course(25_000));
+		const ends = watch('t');
+		let played = 0;
+		for (let second = 0; second < 40; second++) {
+			for (; played < sockets.length; played++) {
+				const socket = sockets[played];
+				if (socket) play(socket);
+			}
+			await clock.advance(1_000);
+		}
+		await expect(clock.run(ends)).resolves.toMatchObject([{ kind: 'final', info: { state: 'succeeded' } }]);
+		expect(platform.rounds().at(-1)?.atMs).toBeLessThanOrEqual(35_000);
+	});
+
+	it('goes back to polling at its own pace when the socket that spared it drops', async () => {
+		const { clock, platform, watch, sockets, socketOf } = scene({ withSockets: true });
+		platform.add('t', course(25_000));
+		const ends = watch('t');
+		socketOf('t').open();
+		socketOf('t').say(message('t', 2, 1));
+		await clock.advance(5_000);
+		sockets[0]?.drop();
+		await clock.run(ends);
+		expect(clock.elapsedMs).toBeLessThanOrEqual(27_000);
+	});
+
+	it('opens another socket after one dropped, but not forever', async () => {
+		const { clock, platform, watch, sockets } = scene({ withSockets: true });
+		platform.add('t', course(5 * MINUTE));
+		const ends = watch('t');
+		for (let second = 0; second < 200; second++) {
+			const socket = sockets.at(-1);
+			if (socket && second % 10 === 0) {
+				socket.open();
+				socket.say(message('t', 2, second));
+				socket.drop();
+			}
+			await clock.advance(1_000);
+		}
+		expect(sockets).toHaveLength(3);
+		await expect(clock.run(ends)).resolves.toMatchObject([{ kind: 'final' }]);
+	});
+
+	it('passes over what a socket says after its task has ended', async () => {
+		const { clock, platform, watch, socketOf } = scene({ withSockets: true });
+		platform.add('t', course(2_000));
+		const [end] = await clock.run(watch('t'));
+		const looks = platform.looks.length;
+		socketOf('t').say(message('t', 2));
+		socketOf('t').say(message('t', 3));
+		socketOf('t').drop();
+		await clock.advance(MINUTE);
+		expect(platform.looks).toHaveLength(looks);
+		expect(end).toMatchObject({ kind: 'final' });
+		const nextMs = clock.elapsedMs;
+		platform.add('u', course(100));
+		await clock.run(watch('u'));
+		expect(platform.looks.at(-1)?.atMs).toBe(nextMs + 500);
+	});
+});

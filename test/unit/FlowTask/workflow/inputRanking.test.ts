@@ -1,0 +1,243 @@
+import { readDefinition, type WorkflowDefinition } from '../../../../nodes/FlowTask/workflow/definition';
+import { rankInputs } from '../../../../nodes/FlowTask/workflow/inputRanking';
+import { BUILT_EXPORTS } from '../exports.builder';
+import { TEXT_EXPORTS } from '../exports.texts';
+
+/* The order of the form's rows, over exports of many kinds. */
+
+function define(source: unknown): WorkflowDefinition {
+	const result = readDefinition(source);
+	if (!result.ok) throw new Error(result.failure.message);
+	return result.value;
+}
+
+function rowsOf(source: unknown): string[] {
+	return rankInputs(define(source)).map(({ node, input }) => `${node.nodeId}/${input.name}`);
+}
+
+/** As the export lists them, which is what a form without an order would do. */
+function inExportOrder(source: unknown): string[] {
+	return define(source).nodes.flatMap(({ nodeId, inputs }) =>
+		inputs.filter(({ isLink }) => !isLink).map(({ name }) => `${nodeId}/${name}`),
+	);
+}
+
+const SENTENCE = 'a red fox that sits in the deep snow';
+const LITERAL = { class_type: 'Literal', inputs: { text: 'fox' } };
+
+const ALL = [...BUILT_EXPORTS, ...TEXT_EXPORTS];
+
+test('the exports are many, and their own order is no help', () => {
+	expect(new Set(ALL.map(({ name }) => name)).size).toBe(ALL.length);
+	expect(BUILT_EXPORTS).toHaveLength(44);
+	expect(TEXT_EXPORTS.length).toBeGreaterThan(80);
+	const first = ALL.filter(({ source, prompt }) => prompt.includes(inExportOrder(source)[0] ?? ''));
+	expect(first.length).toBeLessThan(ALL.length / 10);
+});
+
+/** Values that people do not write prompts with. */
+const SWITCHES = [
+	'No',
+	'AUTO',
+	'ON',
+	'on',
+	'off',
+	'true',
+	'false',
+	'enabled',
+	'basic',
+	'oil on canvas',
+	'None',
+];
+
+test.each(ALL.map((one) => [one.name, one] as const))('%s: the prompt is the first row', (_name, one) => {
+	const ranked = rankInputs(define(one.source));
+	expect(one.prompt).toContain(rowsOf(one.source)[0]);
+	const withRole = ranked.filter(({ role }) => role === 'positive' || role === 'negative');
+	for (const { input } of withRole) expect(SWITCHES).not.toContain(input.value);
+});
+
+test.each(ALL.map((one) => [one.name, one] as const))('%s: each text has its role', (_name, one) => {
+	const ranked = rankInputs(define(one.source));
+	const withRole = (wanted: string): string[] =>
+		ranked.filter(({ role }) => role === wanted).map(({ node, input }) => `${node.nodeId}/${input.name}`);
+	expect(rowsOf(one.source).sort()).toEqual(inExportOrder(one.source).sort());
+	if (one.negative) {
+		const main = withRole('negative').filter((place) => one.negative?.includes(place));
+		expect(main.sort()).toEqual([...one.negative].sort());
+		expect(withRole('positive')).toContain(one.prompt[0]);
+		// No row between the positive and the negative ones.
+		const roles = ranked.map(({ role }) => role);
+		expect(roles.lastIndexOf('positive')).toBe(roles.filter((role) => role === 'positive').length - 1);
+	}
+});
+
+test('after the texts: images, seeds, sizes and steps, the rest, and what only the editor keeps', () => {
+	const source = {
+		'1': {
+			class_type: 'LoadImage',
+			inputs: { upload: 'image', ckpt_name: 'x', steps: 4, seed: 1, image: 'a.png', caption: 'fox' },
+		},
+		'2': {
+			class_type: 'Image Comparer (rgthree)',
+			inputs: { rgthree_comparer: {}, '➕ Add Lora': '', width: 8 },
+		},
+		'3': { class_type: 'PreviewAny', inputs: { preview_text: 'a', text: 'shown' } },
+	};
+	expect(rowsOf(source)).toEqual([
+		...['1/caption', '1/image', '1/seed', '1/steps', '2/width', '1/ckpt_name'],
+		...['1/upload', '2/rgthree_comparer', '2/➕ Add Lora', '3/preview_text', '3/text'],
+	]);
+});
+
+test.each([
+	...['upload', 'choose video to upload', '➕ Add Lora', 'Select to add LoRA', 'control_after_generate'],
+	...[
+		'control_before_generate',
+		'rgthree_comparer',
+		'PowerLoraLoaderHeaderWidget',
+		'videopreview',
+		'audioUI',
+	],
+	...[
+		'speak_and_recognation',
+		'is_changed',
+		'last_seed',
+		'OptionalDivider',
+		'preview_method',
+		'HEADER WIDGET',
+	],
+])('"%s" is for the editor: last, even as a text', (name) => {
+	const source = { '1': { class_type: 'X', inputs: { [name]: SENTENCE, other: 'x', text: 'fox' } } };
+	expect(rowsOf(source)).toEqual(['1/text', '1/other', `1/${name}`]);
+});
+
+test.each([
+	'ShowText|pysssss',
+	'easy showAnything',
+	'Display Any (rgthree)',
+	'PreviewAny',
+	'LayerUtility: ShowText',
+])('what the node "%s" shows is no prompt', (classType) => {
+	const source = { '1': { class_type: classType, inputs: { text: SENTENCE } }, '2': LITERAL };
+	expect(rankInputs(define(source)).map(({ node, role }) => `${node.nodeId} ${role ?? ''}`)).toEqual([
+		'2 ',
+		'1 ',
+	]);
+});
+
+test.each([
+	...['width', 'height', 'length', 'frames', 'num_frames', 'fps', 'frame_rate', 'duration', 'seconds'],
+	...['batch_size', 'resolution', 'aspect_ratio', 'megapixels', 'scale_by', 'upscale_by', 'steps', 'cfg'],
+	...['guidance', 'denoise', 'sampler_name', 'scheduler', 'model.resolution'],
+])('"%s" is a setting, before what is rarely changed', (name) => {
+	const source = { '1': { class_type: 'X', inputs: { ckpt_name: 'a', [name]: 'b' } } };
+	expect(rowsOf(source)).toEqual([`1/${name}`, '1/ckpt_name']);
+	const held = {
+		'1': { class_type: 'X', inputs: { [name]: ['2', 0], a: 1 } },
+		'2': { class_type: 'N', inputs: { value: 4 } },
+	};
+	expect(rowsOf(held)).toEqual(['2/value', '1/a']);
+});
+
+test.each([
+	'image',
+	'video',
+	'audio',
+	'file',
+	'mask',
+	'image_path',
+	'videofile',
+	'audio_name',
+	'image_url',
+	'Image',
+])('"%s" is a file, before seeds and settings', (name) => {
+	for (const value of ['a', `${SENTENCE}.png`]) {
+		const source = { '1': { class_type: 'X', inputs: { seed: 1, steps: 4, [name]: value, text: 'fox' } } };
+		expect(rowsOf(source)).toEqual(['1/text', `1/${name}`, '1/seed', '1/steps']);
+	}
+});
+
+test.each(['image', 'images', 'pixels', 'latent', 'latents', 'model', 'clip'])(
+	'what lies behind a link "%s" is no text of this image',
+	(name) => {
+		const source = {
+			'1': { class_type: 'KSampler', inputs: { positive: ['2', 0] } },
+			'2': { class_type: 'Encode', inputs: { [name]: ['3', 0], text: ['4', 0] } },
+			'3': { class_type: 'Other', inputs: { text: 'owl' } },
+			'4': LITERAL,
+		};
+		const ranked = rankInputs(define(source));
+		expect(ranked.map(({ node, role }) => `${node.nodeId} ${role ?? ''}`)).toEqual(['4 positive', '3 ']);
+	},
+);
+
+test('of texts for the same, the main negative comes before that of a detailer', () => {
+	const one = ALL.find(({ name }) => name.endsWith('words before the sampler'));
+	expect(rowsOf(one?.source).slice(0, 4)).toEqual(['6/text', '0/text', '7/text', '1/text']);
+});
+
+test.each(['yes', 'No', 'on', 'OFF', 'true', 'False', 'enable', 'enabled', 'disable', 'disabled'])(
+	'a text that is "%s" is a switch',
+	(value) => {
+		const source = { '1': { class_type: 'X', inputs: { log_prompt: value, steps: 4, text: 'fox' } } };
+		expect(rowsOf(source)).toEqual(['1/text', '1/steps', '1/log_prompt']);
+	},
+);
+
+test('digits of a seed, which JSON cannot hold, are no text', () => {
+	const source = '{"1": {"class_type": "X", "inputs": {"text": 18446744073709551615, "steps": 4}}}';
+	expect(rowsOf(source)).toEqual(['1/steps', '1/text']);
+});
+
+test('a number on a node of its own counts as what it is linked to', () => {
+	const held = BUILT_EXPORTS.find(({ name }) => name === 'a seed and a size on nodes of their own');
+	const ranked = rankInputs(define(held?.source));
+	const places = ranked.map(({ node, input, role }) => `${node.nodeId}/${input.name} ${role ?? ''}`);
+	expect(places.slice(0, 4)).toEqual(['6/text positive', '7/text negative', '1/value seed', '2/value ']);
+});
+
+test('a number that is a seed here and a size there is a seed', () => {
+	const seed = { class_type: 'KSampler', inputs: { seed: ['9', 0] } };
+	const size = { class_type: 'Latent', inputs: { width: ['9', 0] } };
+	const held = { class_type: 'Int', inputs: { value: 5 } };
+	for (const source of [
+		{ '1': seed, '2': size, '9': held },
+		{ '1': size, '2': seed, '9': held },
+	]) {
+		expect(rankInputs(define(source))).toMatchObject([{ role: 'seed' }]);
+	}
+});
+
+test('what stands beside a negative conditioning is no prompt for that', () => {
+	const one = ALL.find(({ name }) => name === 'a face detailer with words of its own before');
+	const wildcard = rankInputs(define(one?.source)).find(({ input }) => input.name === 'wildcard');
+	expect(wildcard).toMatchObject({ role: undefined });
+});
+
+test('a positive text without a negative one has its role', () => {
+	const source = { '1': { class_type: 'easy positive', inputs: { positive: 'fox' } }, '2': LITERAL };
+	expect(rankInputs(define(source)).map(({ role }) => role)).toEqual(['positive', undefined]);
+});
+
+test('links in a circle, and into nodes that are not there, end', () => {
+	const source = {
+		'1': { class_type: 'KSampler', inputs: { positive: ['2', 0], negative: ['99', 0], seed: ['2', 0] } },
+		'2': { class_type: 'Reroute', inputs: { '': ['3', 0] } },
+		'3': { class_type: 'Reroute', inputs: { '': ['2', 0], text: 'fox' } },
+	};
+	expect(rankInputs(define(source))).toMatchObject([{ role: 'positive' }]);
+});
+
+test('a workflow of 5,000 nodes is ranked in a moment', () => {
+	const nodes = Array.from({ length: 5_000 }, (_, index) => [
+		String(index),
+		{
+			class_type: 'KSampler',
+			inputs: { positive: [String(index + 1), 0], seed: [String(index + 1), 0], a: 1 },
+		},
+	]);
+	const started = performance.now();
+	expect(rowsOf(Object.fromEntries(nodes))).toHaveLength(5_000);
+	expect(performance.now() - started).toBeLessThan(2_000);
+});
