@@ -187,7 +187,8 @@ function tableParameters(code: IWorkflowBase | undefined): [INodeParameters, INo
 		(!reading || (isTable(reading) && reading.executeOnce === true)) &&
 		others.length === 0;
 	if (!node || !isKnown) throw unknown('this workflow');
-	const targets = code?.connections?.[trigger.name]?.main?.[0]?.map((target) => target.node);
+	const { connections }: Partial<IWorkflowBase> = code ?? {};
+	const targets = connections?.[trigger.name]?.main?.[0]?.map((target) => target.node);
 	const expected = [node, ...(reading ? [reading] : [])].map(({ name }) => name);
 	if (targets && JSON.stringify(targets) !== JSON.stringify(expected)) throw unknown('these connections');
 	for (const value of textsIn([node.parameters, reading?.parameters])) {
