@@ -84,7 +84,7 @@ export class TurnTaker {
 
 	async take(): Promise<Result<TurnResult>> {
 		const { agent, session, parts } = this;
-		const known = this.recall();
+		const known = await this.recall();
 		if (known) return known;
 		const tooMany = this.turn.isResume ? parts.rounds.whyNoMore({ agent, sessionId: session.id }) : undefined;
 		if (tooMany) return fail(tooMany);
@@ -105,12 +105,12 @@ export class TurnTaker {
 		const { ledger, clock } = this.parts;
 		if (!ledger || !idempotency) return await this.ask();
 		const once = await askOnce(idempotency, { agent, ledger, clock }, async (claim) => await this.ask(claim));
-		if (once.ok && once.value.replayed) session.restore(once.value.session.id);
+		if (once.ok && once.value.replayed) await session.restore(once.value.session.id);
 		return once;
 	}
 
 	/** What an earlier try of this node run left; undefined if the agent is to be asked. */
-	private recall(): Result<TurnResult> | undefined {
+	private async recall(): Promise<Result<TurnResult> | undefined> {
 		const known = this.parts.memory.recall(this.turn.itemIndex, this.turn.fingerprint);
 		const { outcome, unclear } = known ?? {};
 		if (!isJsonObject(outcome)) {
@@ -120,7 +120,7 @@ export class TurnTaker {
 		const result = readRecord(outcome);
 		if (!result) return undefined;
 		// Even if the credential has been changed since, the agent is not asked a second time.
-		if (!isOfAnother(outcome, this.agent)) this.session.restore(result.session.id);
+		if (!isOfAnother(outcome, this.agent)) await this.session.restore(result.session.id);
 		return ok({ ...result, recalled: true });
 	}
 

@@ -89,8 +89,12 @@ export class TurnSession {
 	}
 
 	/** Takes a recorded answer's session, which the table may lack if the try that asked ended early. */
-	restore(id: string): void {
-		if (id && !this.id) this.opened(id);
+	async restore(id: string): Promise<void> {
+		const { key } = this;
+		if (!id || !key || this.id) return;
+		// In strict order nothing has been read of a key whose turn has not come.
+		if (this.parts.turnOrder === 'strict') await this.parts.sessions.load([key]);
+		if (!this.id) this.opened(id);
 	}
 
 	/** The turn is over: the next one finds what is known of the session. @param isStopped nothing is waited for */
