@@ -57,6 +57,7 @@ export const STANDARD_WIRE = `{
 		"notRun": ["rate_limit", "rate_limited", "rate_limit_exceeded", "too_many_requests", "overloaded"],
 		"sessionUnknown": ["session_not_found", "session_expired", "unknown_session", "conversation_not_found"],
 		"tokenRefused": ["unauthorized", "forbidden", "token_expired", "token_invalid", "invalid_token"],
+		"failed": ["*fail*"],
 		"only": [
 			"success_response", "http_status_code", "data", "reason", "detail", "details", "message", "msg", "error",
 			"errors", "code", "type", "status", "param", "params", "request_id", "trace_id", "retry_after"

@@ -1,14 +1,15 @@
 import { fail, ok, type Result } from '../../shared/errors/failure';
+import { lostDigits, parsePasted } from '../../shared/form/pastedJson';
 import {
 	excerpt,
 	isJsonObject,
 	isTooDeep,
-	parseJson,
+	sentence,
 	type Json,
 	type JsonObject,
 } from '../../shared/text/json';
-import { JsonTemplates } from '../../shared/text/jsonTemplate';
 import { compileExpression, type Expression } from './expression';
+import { hasBrokenChoice, TEMPLATES } from './templates';
 
 /** What an event of a stream means. The first rule that fits an event decides. */
 export interface StreamRule {
@@ -67,10 +68,13 @@ export interface Wire {
 	readonly refusal: {
 		readonly code: Expression | undefined;
 		readonly detail: Expression | undefined;
+		/** Words; spelling does not matter, and a `*` stands for any characters. */
 		readonly busy: readonly string[];
 		readonly notRun: readonly string[];
 		readonly sessionUnknown: readonly string[];
 		readonly tokenRefused: readonly string[];
+		/** Of an agent that has run, whatever the status. */
+		readonly failed: readonly string[];
 		/** Fields that a refusal may contain where the agent has not run. */
 		readonly only: readonly string[];
 	};
@@ -93,13 +97,21 @@ const OF_A_FILE = ['url', 'name', 'mimeType', 'id'];
 
 const MOST_LEVELS = 100;
 const MOST_RULES = 100;
-/** Placeholders in a template, found as `fillBody` finds them. */
-const TEMPLATES = new JsonTemplates({ choice: 'stream', dropsEmptied: true });
 
 /** @returns or else a sentence that names the place and what is accepted there */
 export function readWire(text: string): Result<Wire, string> {
-	const parsed = parseJson(text);
-	if (!isJsonObject(parsed)) return fail('The description is not a JSON object.');
+	const pasted = parsePasted(text);
+	const parsed = pasted.ok ? pasted.value : undefined;
+	if (!isJsonObject(parsed)) {
+		const why = pasted.ok || pasted.failure === '' ? '' : ` ${sentence(pasted.failure)}`;
+		return fail(`The description is not a JSON object.${why}`);
+	}
+	const lost = lostDigits(text);
+	if (lost !== undefined) {
+		return fail(
+			`The description contains the number ${excerpt(lost, 40)}, which would lose digits. Put it in quotation marks.`,
+		);
+	}
 	if (isTooDeep(parsed, MOST_LEVELS)) return fail('The description is nested too deeply.');
 	const check = new Check();
 	const root = check.section(parsed, '', ['request', 'answer', 'stream', 'refusal', 'upload']);
@@ -229,6 +241,9 @@ class Section {
 				`contains "$${excerpt(unknown, 40)}". Known there are ${list}; "$$" is a dollar sign`,
 			);
 		}
+		if (hasBrokenChoice(value)) {
+			this.refuse(name, 'contains a "$stream(…)" without two words, such as "$stream(streaming, blocking)"');
+		}
 		if (needed.length > 0 && !needed.some((one) => names.includes(one))) {
 			this.refuse(name, `has to contain ${needed.map((one) => `"$${one}"`).join(' or ')}`);
 		}
@@ -328,7 +343,8 @@ function readRule(at: Section): StreamRule {
 	};
 }
 
-function patternOf(name: string): string[] {
+/** A pattern in lower case, as the parts between its stars. */
+export function patternOf(name: string): string[] {
 	return name.toLowerCase().split('*');
 }
 
@@ -349,7 +365,7 @@ export function fitsName(name: string, [first = '', ...others]: readonly string[
 
 function readRefusal(root: Section): Wire['refusal'] {
 	const at = root.inner('refusal', [
-		...['code', 'detail', 'busy', 'notRun', 'sessionUnknown', 'tokenRefused', 'only'],
+		...['code', 'detail', 'busy', 'notRun', 'sessionUnknown', 'tokenRefused', 'failed', 'only'],
 	]);
 	return {
 		code: at.expression('code'),
@@ -358,6 +374,7 @@ function readRefusal(root: Section): Wire['refusal'] {
 		notRun: at.texts('notRun'),
 		sessionUnknown: at.texts('sessionUnknown'),
 		tokenRefused: at.texts('tokenRefused'),
+		failed: at.texts('failed'),
 		only: at.texts('only'),
 	};
 }

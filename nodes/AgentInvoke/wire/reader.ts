@@ -45,6 +45,8 @@ export interface WireState {
 	readonly interrupts: readonly WireInterrupt[];
 	readonly steps: readonly WireStep[];
 	readonly stepsOmitted: number;
+	/** Of the steps that were kept. */
+	readonly stepChars: number;
 	/** The entry that said that the answer is incomplete; empty where none did. */
 	readonly incomplete: string;
 	/** What ended it; empty as long as it goes on. */
@@ -53,8 +55,10 @@ export interface WireState {
 	readonly isClosed: boolean;
 	/** The first thing that is no success. */
 	readonly fault: WireFault | undefined;
-	/** Why a part of the answer is missing; empty where none is. */
+	/** Why a part of the answer is missing; empty where none is, or where the end held all of it. */
 	readonly gap: string;
+	/** What could not be read, even where nothing is missing in the end. */
+	readonly unread: string;
 	/** A running agent said something. */
 	readonly hasBegun: boolean;
 	readonly isWholeBody: boolean;
@@ -74,11 +78,13 @@ export const NOTHING_READ: WireState = {
 	interrupts: [],
 	steps: [],
 	stepsOmitted: 0,
+	stepChars: 0,
 	incomplete: '',
 	endedBy: '',
 	isClosed: false,
 	fault: undefined,
 	gap: '',
+	unread: '',
 	hasBegun: false,
 	isWholeBody: false,
 	names: [],
@@ -94,7 +100,9 @@ export interface ReadingOf {
 }
 
 const MOST_NAMES = 20;
+/** An agent that works for hours tells of many steps; these are enough to see what it does. */
 const MOST_STEPS = 1_000;
+const MOST_STEP_CHARS = 1_000_000;
 /** As much as one event may hold. */
 const MOST_CHARS = 32 * 1024 * 1024;
 /** What the standard of event streams calls an event without a name. */
@@ -129,7 +137,7 @@ function readBody({ wire, hide }: ReadingOf, state: WireState, text: string): Wi
 	}
 	const json = redactJson(parsed, hide);
 	const known = readShared(wire, whole, json);
-	if (known.fault) return known;
+	if (known.fault) return withText(wire, known, json);
 	if (wire.answer.envelope && saidSuccess(json) === undefined) {
 		return { ...known, gap: '"success_response" is missing' };
 	}
@@ -150,39 +158,44 @@ function readPart({ wire, hide }: ReadingOf, state: WireState, event: WireEvent)
 		event.data.trim() !== DONE &&
 		rule?.data === undefined;
 	if (isBroken) {
-		return {
-			...named,
-			gap: `the data of an event "${excerpt(name, 40)}" could not be read: ${whyNotJson(event.data)}`,
-		};
+		const gap = `the data of an event "${excerpt(name, 40)}" could not be read: ${whyNotJson(event.data)}`;
+		return { ...named, gap, unread: gap };
 	}
-	if (rule?.fail)
-		return { ...named, fault: faultOf(wire, json, `${rule.place}.fail`, 'no such event', rule.fail) };
 	const known = readShared(wire, named, json);
-	if (known.fault || !rule) return known;
-	return applyRule(wire, known, rule, { name, json });
+	if (rule?.fail) {
+		const fault = faultOf(wire, json, `${rule.place}.fail`, 'no such event', rule.fail);
+		return withText(wire, { ...known, fault, hasBegun: named.hasBegun }, json);
+	}
+	if (known.fault) return withText(wire, known, json);
+	return rule ? applyRule(wire, known, rule, { name, json, chars: event.data.length }) : known;
+}
+
+/** What stands beside a failure where an answer would is told with it. */
+function withText(wire: Wire, state: WireState, json: Json): WireState {
+	return state.text === '' ? { ...state, text: textAt(wire.answer.text, dataOf(wire, json)) } : state;
 }
 
 function applyRule(
 	wire: Wire,
 	state: WireState,
 	rule: StreamRule,
-	{ name, json }: { readonly name: string; readonly json: Json },
+	{ name, json, chars }: { readonly name: string; readonly json: Json; readonly chars: number },
 ): WireState {
 	if (rule.step) {
-		const isFull = state.steps.length >= MOST_STEPS;
-		const steps = isFull ? state.steps : [...state.steps, { name, data: json }];
-		return endIf(rule, {
-			...state,
-			hasBegun: true,
-			steps,
-			stepsOmitted: state.stepsOmitted + (isFull ? 1 : 0),
-		});
+		const stepChars = state.stepChars + chars;
+		const isFull = state.steps.length >= MOST_STEPS || stepChars > MOST_STEP_CHARS;
+		const kept = isFull
+			? { stepsOmitted: state.stepsOmitted + 1 }
+			: { steps: [...state.steps, { name, data: json }], stepChars };
+		return endIf(rule, { ...state, ...kept, hasBegun: true });
 	}
 	const data = dataOf(wire, json);
 	const whole = textAt(rule.whole, data);
 	if (whole !== '') {
-		const isAll = (rule.end && state.endedBy === '') || whole.startsWith(state.text);
-		if (isAll) return endIf(rule, replaceText(state, whole, `${rule.place}.whole`));
+		const isLast = rule.end === 'closed' || (rule.end === 'open' && state.endedBy === '');
+		// The end that says all proves that nothing is missing, whatever came before.
+		if (isLast) return endIf(rule, { ...replaceText(state, whole, `${rule.place}.whole`), gap: '' });
+		if (whole.startsWith(state.text)) return endIf(rule, replaceText(state, whole, `${rule.place}.whole`));
 		return { ...state, gap: `two events gave different texts at "${rule.place}.whole"` };
 	}
 	const replaced = textAt(rule.replace, data);
@@ -191,7 +204,7 @@ function applyRule(
 	if (delta === '') return endIf(rule, state);
 	if (state.endedBy !== '') return { ...state, gap: `more text came after the end by "${state.endedBy}"` };
 	if (state.text.length + delta.length > MOST_CHARS) {
-		return { ...state, gap: `it contains more than ${MOST_CHARS} characters` };
+		return { ...state, gap: `it contains more than ${MOST_CHARS} characters`, isClosed: true };
 	}
 	return endIf(rule, {
 		...state,
@@ -241,7 +254,7 @@ function readShared(wire: Wire, state: WireState, json: Json): WireState {
 		hasBegun: state.hasBegun || interrupts.length > 0 || (!state.isWholeBody && !fault && isJsonObject(json)),
 		keys: addKeys(state.keys, isJsonObject(data) ? Object.keys(data) : []),
 		readFrom: Object.keys(found).length > 0 ? { ...state.readFrom, ...found } : state.readFrom,
-		raw: json,
+		raw: isJsonObject(json) ? json : state.raw,
 	};
 }
 
@@ -271,7 +284,7 @@ function faultOf(wire: Wire, body: Json, entry: string, expected: string, words?
 }
 
 /** @returns undefined where an answer is no envelope */
-function saidSuccess(json: Json): boolean | undefined {
+export function saidSuccess(json: Json): boolean | undefined {
 	const said = isJsonObject(json) ? json.success_response : undefined;
 	if (said === undefined) return undefined;
 	const word = wordOf(said).trim().toLowerCase();
