@@ -26,7 +26,8 @@ export const STANDARD_WIRE = `{
 			"id": "id || interrupt_id || tool_call_id",
 			"tool": "!contains(['question', 'user_question', 'input', 'user_input', 'human_input', 'input_required', 'ask', 'ask_user'], not_null(kind, type, '')) && (tool_name || tool || name) || ''",
 			"arguments": "arguments || args || input",
-			"question": "question || prompt || message || text"
+			"question": "question || prompt || message || text",
+			"waits": "contains(['interrupt', 'interrupted', 'interrupt_required', 'requires_action'], reason) && !answer"
 		}
 	},
 	"stream": {
@@ -55,12 +56,17 @@ export const STANDARD_WIRE = `{
 		"detail": "data.detail || detail || error.message || message || msg",
 		"busy": ["session_busy", "agent_busy", "conversation_busy", "busy", "session_locked", "concurrent_call"],
 		"notRun": ["rate_limit", "rate_limited", "rate_limit_exceeded", "too_many_requests", "overloaded"],
-		"sessionUnknown": ["session_not_found", "session_expired", "unknown_session", "conversation_not_found"],
-		"tokenRefused": ["unauthorized", "forbidden", "token_expired", "token_invalid", "invalid_token"],
+		"sessionUnknown": [
+			"session_not_found", "session_expired", "unknown_session", "session_unknown", "invalid_session", "conversation_not_found", "conversation_expired"
+		],
+		"tokenRefused": [
+			"unauthorized", "forbidden", "permission_denied", "token_expired", "token_invalid", "token_kind", "invalid_token"
+		],
 		"failed": ["*fail*"],
 		"only": [
 			"success_response", "http_status_code", "data", "reason", "detail", "details", "message", "msg", "error",
-			"errors", "code", "type", "status", "param", "params", "request_id", "trace_id", "retry_after"
+			"errors", "code", "type", "status", "param", "params", "field", "loc", "path", "title", "request_id",
+			"trace_id", "retry_after"
 		]
 	},
 	"upload": { "part": "file", "url": "data.url || url", "id": "", "expires": "data.expires_at || expires_at" }

@@ -82,11 +82,11 @@ function unfinished(failure: WireFailure, state: WireState, facts: RefusalFacts)
 				advice: `What had arrived is in the error's details. The agent was not asked again, because it has run at least in part. ${expected}`,
 			};
 		case 'notAnAnswer': {
-			const reason = [failure.code, failure.detail].find(Boolean);
+			const reason = failure.code && ` (${quote(redact, failure.code)})`;
 			return {
 				...({ kind: 'unclear', details } as const),
-				message: `The agent's answer is empty: ${whatCameIn(expected)}`,
-				advice: `The agent was not asked again, because it has run. Compare the entry with what came, which "Preview Response" and "Simplify" turned off show.${reason ? ` The platform said: ${quote(redact, reason)}` : ''}`,
+				message: `The agent's answer is empty${reason}: ${whatCameIn(expected)}`,
+				advice: `The agent was not asked again, because it has run. Compare the entry with what came, which "Preview Response" and "Simplify" turned off show.`,
 			};
 		}
 		default: {

@@ -7,7 +7,7 @@ import { explainUnclear, explainUnsent, quote, type CallFacts } from '../shared/
 import type { AgentAccount } from './account';
 import type { Redact } from '../shared/text/redact';
 import type { WireFailure } from './wire/conclusion';
-import { saidSuccess } from './wire/reader';
+import { wordOf } from './wire/expression';
 
 export interface AgentFailure extends Failure {
 	/** The session that was named is not known, so that a new one may be opened. */
@@ -95,7 +95,8 @@ const NOT_SAID = 'The answer does not say that the call succeeded: "success_resp
 
 /** Whether an envelope that tells of no failure does not tell of success either. */
 function saysNothing({ entry, status, body }: WireFailure): boolean {
-	return entry === 'answer.envelope' && status < 300 && isJsonObject(body) && saidSuccess(body) === undefined;
+	if (entry !== 'answer.envelope' || status >= 300 || !isJsonObject(body)) return false;
+	return !/^(false|0)$/i.test(wordOf(body.success_response).trim());
 }
 
 /** The agent has run, or nobody knows: with what the answer tells of it. */

@@ -2,7 +2,14 @@ import { fail, ok, type Result } from '../../shared/errors/failure';
 import { excerpt, isJsonObject, type Json } from '../../shared/text/json';
 import { fitsName, patternOf, type Wire } from './description';
 import { wordOf } from './expression';
-import { saidSuccess, type ReadingOf, type WireInterrupt, type WireState, type WireStep } from './reader';
+import {
+	asked,
+	saidSuccess,
+	type ReadingOf,
+	type WireInterrupt,
+	type WireState,
+	type WireStep,
+} from './reader';
 
 /** How an answer ended. */
 export interface WireEnded {
@@ -80,7 +87,8 @@ export function concludeAnswer(
 	const text = hide(state.text);
 	if (failure)
 		return fail({ ...failure, text, sessionId: sessionId || ended.sessionId, requestId: state.requestId });
-	const { requestId, usage, interrupts, steps, stepsOmitted, raw, readFrom, keys, names, unread } = state;
+	const { requestId, usage, steps, stepsOmitted, raw, readFrom, keys, names, unread } = state;
+	const interrupts = state.interrupts.length === 0 && state.waits ? [asked(text)] : state.interrupts;
 	return ok({
 		...{ text, sessionId, requestId, usage, interrupts, steps, stepsOmitted, raw, keys, names, unread },
 		reason: wordOf(wire.refusal.code?.read(raw)),
@@ -139,15 +147,18 @@ function whyRefused(wire: Wire, state: WireState, ended: WireEnded): Why | undef
 }
 
 function whyNotRead(wire: Wire, state: WireState, ended: WireEnded): Why | undefined {
-	if (state.gap === '') return undefined;
+	const isScattered = state.isScattered && state.isDraft;
+	const gap =
+		state.gap || (isScattered ? 'several events hold different texts, and none holds all of it' : '');
+	if (gap === '') return undefined;
 	const isNone = state.isWholeBody && !state.hasBegun;
 	const kind = isNone ? 'notAnAnswer' : 'brokeOff';
 	return isNone && wire.answer.envelope
 		? because(wire, state, ended, {
-				...{ kind, entry: 'answer.envelope', why: state.gap, expected: 'an envelope' },
+				...{ kind, entry: 'answer.envelope', why: gap, expected: 'an envelope' },
 			})
 		: because(wire, state, ended, {
-				...{ kind, entry: 'stream.rules', why: state.gap, expected: 'an answer without gaps' },
+				...{ kind, entry: 'stream.rules', why: gap, expected: 'an answer without gaps' },
 			});
 }
 
@@ -185,13 +196,15 @@ function whatCame({ isWholeBody, keys, names }: WireState): string {
 function refusalOf(wire: Wire, state: WireState, { status, sessionId }: WireEnded): Why {
 	const { fault } = state;
 	const body = fault?.body ?? state.raw;
-	const said = isJsonObject(body) ? Number(body.http_status_code ?? NaN) : NaN;
+	const said = statusIn(body) ?? NaN;
 	// The envelope's own comes first: the status of HTTP may be that of a gateway.
 	const counts = !Number.isNaN(said) && !isGood(said) ? said : status;
 	const read = (at: Wire['refusal']['code']): string => wordOf(at?.read(body)).trim();
 	const code = fault?.code.trim() || read(wire.refusal.code);
 	const detail = fault?.detail || read(wire.refusal.detail);
-	const meaning = meaningOf(wire, code);
+	// In a sentence a word may be that of a tool or a model that the agent had called already.
+	const isSentence = isGood(counts) && /\s/.test(code);
+	const meaning = isSentence ? undefined : meaningOf(wire, code);
 	const isProof = provesRefusal(counts, meaning, fault?.entry === 'answer.envelope');
 	const sessionIsOther = state.sessionId !== '' && state.sessionId !== sessionId;
 	const mayHaveRun =
@@ -214,7 +227,7 @@ function refusalOf(wire: Wire, state: WireState, { status, sessionId }: WireEnde
 /** What is refused for its form or for load has not begun; a server error may come from an agent that has. */
 function provesRefusal(status: number, meaning: RefusalMeaning | undefined, isInEnvelope: boolean): boolean {
 	if (status === 503) return isInEnvelope || meaning === 'notRun' || meaning === 'busy';
-	if (status < 300) return meaning !== undefined;
+	if (isGood(status)) return meaning !== undefined;
 	return status >= 400 && status < 500 && status !== 408 && status !== 499;
 }
 
@@ -246,12 +259,11 @@ function isWord(said: string, word: string): boolean {
 const MOST_CODE_CHARS = 2_000;
 
 /** Whether a body consists of what a refusal says of itself, and of the session that the call named. */
-function saysNoMore(value: Json, only: readonly string[], sessionId: string): boolean {
-	if (Array.isArray(value)) return value.every((one) => saysNoMore(one, only, sessionId));
-	if (!isJsonObject(value)) return true;
-	return Object.entries(value).every(([key, inner]) => {
-		const isEmpty = inner === null || inner === '' || inner === false;
-		if (isEmpty || (sessionId !== '' && wordOf(inner) === sessionId)) return true;
-		return only.includes(key) && saysNoMore(inner, only, sessionId);
-	});
+function saysNoMore(body: Json, only: readonly string[], sessionId: string): boolean {
+	const walk = (value: Json, mayTell: boolean): boolean => {
+		if (Array.isArray(value)) return value.every((one) => walk(one, mayTell));
+		if (!isJsonObject(value)) return mayTell || !value || wordOf(value) === sessionId;
+		return Object.entries(value).every(([key, inner]) => walk(inner, mayTell && only.includes(key)));
+	};
+	return walk(body, true);
 }

@@ -56,7 +56,7 @@ export interface Wire {
 		readonly error: Expression | undefined;
 		readonly incomplete: Expression | undefined;
 		readonly interrupt: Readonly<
-			Record<'at' | 'id' | 'tool' | 'arguments' | 'question', Expression | undefined>
+			Record<'at' | 'id' | 'tool' | 'arguments' | 'question' | 'waits', Expression | undefined>
 		>;
 	};
 	readonly stream: {
@@ -295,7 +295,7 @@ function readAnswer(root: Section): Wire['answer'] {
 			'interrupt',
 		],
 	]);
-	const interrupt = at.inner('interrupt', ['at', 'id', 'tool', 'arguments', 'question']);
+	const interrupt = at.inner('interrupt', ['at', 'id', 'tool', 'arguments', 'question', 'waits']);
 	const text = at.expression('text');
 	if (!text) at.refuse('text', 'has to be JMESPath that leads to the text of an answer');
 	return {
@@ -313,6 +313,8 @@ function readAnswer(root: Section): Wire['answer'] {
 			tool: interrupt.expression('tool'),
 			arguments: interrupt.expression('arguments'),
 			question: interrupt.expression('question'),
+			// There, the text itself is the question.
+			waits: interrupt.expression('waits'),
 		},
 	};
 }

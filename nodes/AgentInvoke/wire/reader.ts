@@ -37,12 +37,18 @@ export interface WireStep {
 /** All that is known of an answer so far. */
 export interface WireState {
 	readonly text: string;
+	/** The text came as a whole before the end, so that it is a draft where pieces come, too. */
+	readonly isDraft: boolean;
+	/** Wholes came before the end, and none holds the others. */
+	readonly isScattered: boolean;
 	/** What the last event added to the text. */
 	readonly delta: string;
 	readonly sessionId: string;
 	readonly requestId: string;
 	readonly usage: Json;
 	readonly interrupts: readonly WireInterrupt[];
+	/** The text is a question. */
+	readonly waits: boolean;
 	readonly steps: readonly WireStep[];
 	readonly stepsOmitted: number;
 	/** Of the steps that were kept. */
@@ -71,11 +77,14 @@ export interface WireState {
 
 export const NOTHING_READ: WireState = {
 	text: '',
+	isDraft: false,
+	isScattered: false,
 	delta: '',
 	sessionId: '',
 	requestId: '',
 	usage: null,
 	interrupts: [],
+	waits: false,
 	steps: [],
 	stepsOmitted: 0,
 	stepChars: 0,
@@ -191,28 +200,44 @@ function applyRule(
 	}
 	const data = dataOf(wire, json);
 	const whole = textAt(rule.whole, data);
-	if (whole !== '') {
-		const isLast = rule.end === 'closed' || (rule.end === 'open' && state.endedBy === '');
-		// The end that says all proves that nothing is missing, whatever came before.
-		if (isLast) return endIf(rule, { ...replaceText(state, whole, `${rule.place}.whole`), gap: '' });
-		if (whole.startsWith(state.text)) return endIf(rule, replaceText(state, whole, `${rule.place}.whole`));
-		return { ...state, gap: `two events gave different texts at "${rule.place}.whole"` };
-	}
+	if (whole !== '') return takeWhole(state, whole, rule);
 	const replaced = textAt(rule.replace, data);
 	if (replaced !== '') return endIf(rule, replaceText(state, replaced, `${rule.place}.replace`));
 	const delta = textAt(rule.delta, data);
-	if (delta === '') return endIf(rule, state);
-	if (state.endedBy !== '') return { ...state, gap: `more text came after the end by "${state.endedBy}"` };
-	if (state.text.length + delta.length > MOST_CHARS) {
+	if (delta === '') return endIf(rule, isUnread(rule, json) ? { ...state, ...unreadAt(name) } : state);
+	const before = state.isDraft ? '' : state.text;
+	if (before.length + delta.length > MOST_CHARS) {
 		return { ...state, gap: `it contains more than ${MOST_CHARS} characters`, isClosed: true };
 	}
+	const isLate = state.endedBy !== '';
 	return endIf(rule, {
 		...state,
-		delta,
-		text: state.text + delta,
-		hasBegun: true,
+		...(isLate && { gap: `more text came after the end by "${state.endedBy}"` }),
+		...{ delta, text: before + delta, isDraft: false, hasBegun: true },
 		readFrom: note(state.readFrom, 'text', `${rule.place}.delta`),
 	});
+}
+
+function takeWhole(state: WireState, whole: string, rule: StreamRule): WireState {
+	const entry = `${rule.place}.whole`;
+	const isLast = rule.end === 'closed' || (rule.end === 'open' && state.endedBy === '');
+	// The end that says all proves that nothing is missing, whatever came before.
+	if (isLast) return endIf(rule, { ...replaceText(state, whole, entry), gap: '', isDraft: false });
+	// Where pieces come, they are the text.
+	if (state.text !== '' && !state.isDraft && state.endedBy === '') return { ...state, hasBegun: true };
+	const isScattered = state.isScattered || !whole.startsWith(state.text);
+	return endIf(rule, { ...replaceText(state, whole, entry), isScattered, isDraft: true });
+}
+
+/** Whether an event that is named as one of text holds words that are not where the text is. */
+function isUnread({ on, delta, whole, end }: StreamRule, json: Json): boolean {
+	const isNamed = end === undefined && on?.every((parts) => parts.join('') !== '');
+	return isNamed === true && (delta ?? whole) !== undefined && typeof json === 'string';
+}
+
+function unreadAt(name: string): Pick<WireState, 'gap' | 'unread'> {
+	const gap = `the data of an event "${excerpt(name, 40)}" is not JSON`;
+	return { gap, unread: gap };
 }
 
 function endIf(rule: StreamRule, state: WireState): WireState {
@@ -248,11 +273,12 @@ function readShared(wire: Wire, state: WireState, json: Json): WireState {
 		usage: isThere(usage) ? usage : state.usage,
 		// An empty one does not take the place of a real one.
 		interrupts: interrupts.length > 0 ? interrupts : state.interrupts,
+		waits: state.waits || isThere(answer.interrupt.waits?.read(data)),
 		incomplete: incomplete ? 'answer.incomplete' : state.incomplete,
 		fault,
 		// Whatever an event says, something runs that sends events.
 		hasBegun: state.hasBegun || interrupts.length > 0 || (!state.isWholeBody && !fault && isJsonObject(json)),
-		keys: addKeys(state.keys, isJsonObject(data) ? Object.keys(data) : []),
+		keys: addKeys(state.keys, keysOf(data).length > 0 ? keysOf(data) : keysOf(json)),
 		readFrom: Object.keys(found).length > 0 ? { ...state.readFrom, ...found } : state.readFrom,
 		raw: isJsonObject(json) ? json : state.raw,
 	};
@@ -263,7 +289,7 @@ function whatFails(wire: Wire, json: Json): WireFault | undefined {
 	// Wherever the envelope says no, it counts: a gateway may send it for an agent that has none.
 	if (said === false) return faultOf(wire, json, 'answer.envelope', '"success_response": true');
 	const told = isJsonObject(json) ? json.http_status_code : undefined;
-	const status = Number(told ?? 200);
+	const status = statusIn(json) ?? 200;
 	if (wire.answer.envelope && said === undefined && told !== undefined) {
 		return faultOf(wire, json, 'answer.envelope', '"success_response": true');
 	}
@@ -281,6 +307,12 @@ function faultOf(wire: Wire, body: Json, entry: string, expected: string, words?
 	const said = words?.read(body);
 	const detail = textAt(refusal.detail, body) || (isThere(said) ? wordOf(said) || JSON.stringify(said) : '');
 	return { entry, expected, code, detail: detail || (typeof body === 'string' ? body : ''), body };
+}
+
+/** The status that an envelope tells; `NaN` where it is none, and undefined where it tells none. */
+export function statusIn(json: Json): number | undefined {
+	const told = isJsonObject(json) ? json.http_status_code : undefined;
+	return told === undefined || told === null ? undefined : Number(wordOf(told) || NaN);
 }
 
 /** @returns undefined where an answer is no envelope */
@@ -314,7 +346,8 @@ function interruptsIn({ answer: { interrupt } }: Wire, data: Json): WireInterrup
 	});
 }
 
-function asked(question: string): WireInterrupt {
+/** A question in plain words. */
+export function asked(question: string): WireInterrupt {
 	return { id: '', kind: 'question', tool: '', arguments: {}, question };
 }
 
@@ -337,6 +370,10 @@ function textAt(at: Expression | undefined, from: Json): string {
 function addName(state: WireState, name: string): WireState {
 	const isKnown = state.names.includes(name) || state.names.length >= MOST_NAMES;
 	return isKnown ? state : { ...state, names: [...state.names, excerpt(name, 40)] };
+}
+
+function keysOf(json: Json): string[] {
+	return isJsonObject(json) ? Object.keys(json) : [];
 }
 
 function addKeys(known: readonly string[], keys: readonly string[]): readonly string[] {

@@ -4,6 +4,7 @@ import type { JsonObject } from '../../../nodes/shared/text/json';
 import { BodyEnded } from '../../../nodes/shared/http/request';
 import { hostileJson } from '../FlowTask/hostileJson';
 import { bytes, invoke, TOKEN } from './servedAnswer.fixture';
+import { describedBy } from './wire.fixture';
 
 const envelope = (data: JsonObject, more: JsonObject = {}): string =>
 	JSON.stringify({ success_response: true, http_status_code: 200, request_id: 'r', data, ...more });
@@ -97,7 +98,10 @@ const FORMS: ReadonlyArray<readonly [string, string, Expected]> = [
 	[
 		'another service',
 		'{"code":0,"data":{}}',
-		{ error: /^No clear answer came from the agent: an answer without the fields of an agent$/ },
+		{
+			error:
+				/^No clear answer came from the agent: .*"success_response" is missing.*contained code, data\.?$/,
+		},
 	],
 ];
 
@@ -135,7 +139,11 @@ test('pieces alone tell of the request they belong to', async () => {
 
 test('where pieces and answer have one path, what was heard piece by piece is not heard once more', async () => {
 	const body = `data: ${envelope({ answer: 'Füchse ' })}\n\ndata: ${envelope({ answer: '🦊' })}\n\n${done}`;
-	const fields = { customFields: true, deltaPath: 'answer' };
+	const own = [
+		{ on: ['done'], whole: 'answer', end: true },
+		{ on: ['*'], delta: 'answer' },
+	];
+	const fields = describedBy({ stream: { rules: own } });
 	const { result, heard } = await invoke({ pieces: [bytes(body)] }, {}, fields);
 	expect(result).toMatchObject({ value: { reply: { answer: 'Füchse 🦊' } } });
 	expect(heard).toBe('Füchse 🦊');

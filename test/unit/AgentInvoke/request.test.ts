@@ -149,7 +149,9 @@ describe('account', () => {
 		expect(read({ wire: 'described', description: '{"anwser":{}}' })).toMatchObject({
 			failure: {
 				kind: 'credential',
-				message: expect.stringContaining('"Description" in the credential cannot be used: "anwser" is not known'),
+				message: expect.stringContaining(
+					'"Description" in the credential cannot be used: "anwser" is not known',
+				),
 			},
 		});
 	});

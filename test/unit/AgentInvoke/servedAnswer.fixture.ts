@@ -49,7 +49,13 @@ export async function invoke(
 	});
 	const result = await clock.run(
 		api.invoke({
-			...{ request: { path: '', headers: {}, body: { message: 'hi' } }, sessionId: '', timeoutMs: 5_000, tries: 1, retryAmbiguous: false },
+			...{
+				request: { path: '', headers: {}, body: { message: 'hi' } },
+				sessionId: '',
+				timeoutMs: 5_000,
+				tries: 1,
+				retryAmbiguous: false,
+			},
 			onDelta: async (text) => void heard.push(text),
 			onSession: (id) => void sessions.push(id),
 			...over,
