@@ -5,6 +5,7 @@ import { wordOf } from './expression';
 import {
 	asked,
 	saidSuccess,
+	statusIn,
 	type ReadingOf,
 	type WireInterrupt,
 	type WireState,
