@@ -27,7 +27,9 @@ export function outcomeOf(reading: WholeReading, call: InvokeCall, facts: Refusa
 	const { of, state, body, ended } = reading;
 	const { status, headers, broken } = ended;
 	const { sessionId } = call;
-	const why = broken ? whyBroken(broken, facts.redact) : '';
+	// Who waits for more after the end has waited for nothing.
+	const isOver = state.endedBy !== '' && broken?.isTimeout === true;
+	const why = broken && !isOver ? whyBroken(broken, facts.redact) : '';
 	const concluded = concludeAnswer(of, state, { status, headers, broken: why, sessionId });
 	if (concluded.ok) {
 		call.onSession(concluded.value.sessionId);

@@ -92,7 +92,7 @@ async function invokeOnce(parts: AgentApiParts, call: InvokeCall): Promise<Outco
 		// What came in one piece is no news on the way.
 		if (event.isWholeBody) body = event.data;
 		else if (state.delta !== '') await call.onDelta(state.delta);
-		if (state.isClosed || state.fault) return 'closed';
+		if ((state.isClosed && !state.endedBare) || state.fault) return 'closed';
 		return state.endedBy === '' ? 'progress' : 'finished';
 	});
 	if (ended.kind === 'timedOut') return failed(timedOut(call));

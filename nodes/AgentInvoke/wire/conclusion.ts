@@ -111,7 +111,7 @@ type Why = Omit<WireFailure, 'text' | 'sessionId' | 'requestId'>;
 
 /** Empty where nothing that the description names ended it. */
 function endOf(wire: Wire, state: WireState, { broken }: WireEnded): string {
-	if (state.endedBy !== '') return state.endedBy;
+	if (state.endedBy !== '' && !(state.endedBare && broken !== '')) return state.endedBy;
 	const isWhole = broken === '' && !state.isWholeBody && state.names.length > 0;
 	return wire.stream.end === 'body' && isWhole ? 'stream.end' : '';
 }

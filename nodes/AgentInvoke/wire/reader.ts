@@ -57,6 +57,8 @@ export interface WireState {
 	readonly incomplete: string;
 	/** What ended it; empty as long as it goes on. */
 	readonly endedBy: string;
+	/** Only the name of an event said so: where the line broke then, its data may be missing. */
+	readonly endedBare: boolean;
 	/** Nothing after it counts. */
 	readonly isClosed: boolean;
 	/** The first thing that is no success. */
@@ -90,6 +92,7 @@ export const NOTHING_READ: WireState = {
 	stepChars: 0,
 	incomplete: '',
 	endedBy: '',
+	endedBare: false,
 	isClosed: false,
 	fault: undefined,
 	gap: '',
@@ -176,7 +179,9 @@ function readPart({ wire, hide }: ReadingOf, state: WireState, event: WireEvent)
 		return withText(wire, { ...known, fault, hasBegun: named.hasBegun }, json);
 	}
 	if (known.fault) return withText(wire, known, json);
-	return rule ? applyRule(wire, known, rule, { name, json, chars: event.data.length }) : known;
+	if (!rule) return known;
+	const applied = applyRule(wire, known, rule, { name, json, chars: event.data.length });
+	return applied.endedBy === known.endedBy ? applied : { ...applied, endedBare: event.data === '' };
 }
 
 /** What stands beside a failure where an answer would is told with it. */

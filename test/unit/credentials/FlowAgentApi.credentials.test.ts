@@ -44,7 +44,7 @@ describe('form', () => {
 	it('has five fields, and one more for a wire that is described, which begins as the standard', () => {
 		const shown = (wire: string) =>
 			credential.properties.filter(({ type, displayOptions }) => {
-				const wires: readonly unknown[] | undefined = displayOptions?.show?.wire as unknown[] | undefined;
+				const wires: readonly unknown[] | undefined = displayOptions?.show?.wire;
 				return type !== 'notice' && (wires === undefined || wires.includes(wire));
 			});
 		const names = ['agentToken', 'baseUrl', 'invokePath', 'mediaUploadPath', 'wire'];
