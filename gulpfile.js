@@ -42,9 +42,10 @@ async function types() {
 /** What libraries call their own parts, seen by nobody else: with short names they are a fifth smaller. */
 const OWN_NAMES = {
 	jmespath:
-		/^(_.*|types|children|parse\w+|visit\w*|tokens|advance|expression|nud|led|start|binds|matchedToken|lookahead\w*|index|interpreter|runtime|functionTable|callFunction|createKeyFunction|errorToken)$/,
+		/^(_.*|types|type|name|children|visit|tokens|advance|expression|nud|led|start|binds|matchedToken|lookahead\w*|index|interpreter|runtime|functionTable|callFunction|createKeyFunction|errorToken|parse[A-Z]\w+|computeSliceParams|capSliceRange)$/,
 	jsonschema:
-		/^(addError|importErrors|preValidateProperty|deepCompareStrict|getDecimalPlaces|makeChild|disableFormat|throwAll|propertyPath|validateSchema|testType)$/,
+		/^(addError|importErrors|preValidateProperty|deepCompareStrict|getDecimalPlaces|makeChild|disableFormat|throwAll|throwError|throwFirst|propertyPath|validateSchema|testType|instance|ValidatorResult\w*|SchemaError|SchemaContext|ValidationError|isSchema|ignoreProperties|isFormat|deepMerge|objectGetPath|encodePath|SchemaScanResult|attributes|unresolvedRefs|customFormats|preValidateProperty|skipAttributes|allowUnknownAttributes|superResolve|absoluteUri|FORMAT_REGEXPS)$/,
+	valibot: /^(reference|expects|received|requirement|abortEarly|abortPipeEarly)$/,
 };
 
 /** Libraries whose parts refer to each other by name, over several files: one cache keeps the names the same. */
@@ -52,7 +53,7 @@ const shortNames = {
 	name: 'short names',
 	setup({ onLoad }) {
 		const caches = new Map();
-		onLoad({ filter: /node_modules[\\/](jmespath|jsonschema)[\\/].*\.js$/ }, async ({ path }) => {
+		onLoad({ filter: /node_modules[\\/](jmespath|jsonschema|valibot)[\\/].*\.m?js$/ }, async ({ path }) => {
 			const [, library] = /node_modules[\\/](\w+)/.exec(path);
 			const source = await readFile(path, 'utf8');
 			// At once, so that no two files take the same name for different parts.
@@ -92,7 +93,7 @@ async function bundle() {
 		charset: 'utf8',
 		// n8n reads all of it at each start. Methods keep their names and lines stay short, for stack traces.
 		minify: true,
-		lineLimit: 500,
+		lineLimit: 1000,
 		legalComments: 'none',
 		logLevel: 'warning',
 	});

@@ -64,12 +64,12 @@ export class FlowAgentApi implements ICredentialType {
 				{
 					name: 'Standard',
 					value: 'standard',
-					description: 'The envelope of the interface, with the usual names in it',
+					description: 'The envelope of the interface with the usual names',
 				},
 				{
 					name: 'Described',
 					value: 'described',
-					description: 'Whatever the API-call page of your instance shows, as a JSON description says it',
+					description: 'As a JSON description says',
 				},
 			],
 			description: 'How requests are worded, and what answers mean',
@@ -82,7 +82,7 @@ export class FlowAgentApi implements ICredentialType {
 			default: STANDARD_WIRE,
 			displayOptions: { show: { wire: ['described'] } },
 			description:
-				'Requests are templates, answers are read by JMESPath. It begins as the standard: change what differs. "Preview Request" and "Preview Response" in the node show what comes of it. Ready descriptions and their entries are in the documentation.',
+				'Templates for requests, JMESPath for answers. It begins as the standard: change what differs. The documentation has ready ones.',
 		},
 	];
 

@@ -47,12 +47,10 @@ export function replyOf(read: WireReply): AgentReply {
 }
 
 function readFromOf({ readFrom, keys, names, unread }: WireReply): JsonObject {
+	const others = ['session', 'usage', 'interrupt', 'requestId'].map((name) => [name, readFrom[name] ?? null]);
 	return {
 		answer: readFrom.text ?? null,
-		session: readFrom.session ?? null,
-		usage: readFrom.usage ?? null,
-		interrupt: readFrom.interrupt ?? null,
-		requestId: readFrom.requestId ?? null,
+		...Object.fromEntries(others),
 		found: [...keys],
 		...(names.length > 0 && { events: [...names] }),
 		...(unread && { unread }),

@@ -55,8 +55,8 @@ export function explainRefusal(failure: WireFailure, facts: RefusalFacts): Agent
 	const { account, sessionId, redact, isUpload } = facts;
 	const { status, meaning } = failure;
 	const reason = failure.code || failure.detail;
-	const said = quote(redact, failure.why || 'no reason was given');
-	if (!isUpload && failure.mayHaveRun) return explainFailed(failure, facts, said);
+	const said = quote(redact, failure.why || NO_REASON);
+	if (!isUpload && failure.mayHaveRun) return explainRun(failure, facts, false);
 	const details = detailsOf(failure, facts);
 	// Before the token: a session that has expired may come with the status of a token that has.
 	if (sessionId && isAboutSession(failure)) {
@@ -91,6 +91,8 @@ export function explainRefusal(failure: WireFailure, facts: RefusalFacts): Agent
 const WHAT_TO_COMPARE =
 	'Nothing was run. Compare what is sent ("Preview Request") with the instance\'s API-call page in the console.';
 
+export const NO_REASON = 'no reason was given';
+
 const NOT_SAID = 'The answer does not say that the call succeeded: "success_response" must be true';
 
 /** Whether an envelope that tells of no failure does not tell of success either. */
@@ -99,23 +101,36 @@ function saysNothing({ entry, status, body }: WireFailure): boolean {
 	return !/^(false|0)$/i.test(wordOf(body.success_response).trim());
 }
 
-/** The agent has run, or nobody knows: with what the answer tells of it. */
-function explainFailed(failure: WireFailure, facts: RefusalFacts, said: string): Failure {
-	const isSilent = saysNothing(failure);
-	const sessionId = failure.sessionId || facts.sessionId;
-	const { text, code, detail } = failure;
+/** The agent has run, or nobody knows: with what there is of an answer. */
+export function explainRun(failure: WireFailure, facts: RefusalFacts, isMidway: boolean): AgentFailure {
+	const { redact } = facts;
+	const { kind, code, why, text } = failure;
+	const expected = quote(redact, failure.expected);
+	const isEmpty = kind === 'notAnAnswer';
+	const answer = redact.known(text);
 	return {
-		kind: isSilent ? 'unclear' : 'agentFailed',
-		message: isSilent
-			? `${NOT_SAID}${code || detail ? `. The platform said: ${said}` : ''}`
-			: `The agent failed: ${said}`,
-		advice: `It may have run, so what it did up to then is done, and it was not asked again. Look at the agent in the console before you run the item again. ${quote(facts.redact, failure.expected)}`,
+		kind: kind === 'failed' && !saysNothing(failure) ? 'agentFailed' : 'unclear',
+		message: isEmpty
+			? `The agent's answer is empty${code && ` (${quote(redact, code)})`}. ${expected.replace(/\.$/, '')}`
+			: whatHappened(failure, quote(redact, why), isMidway),
+		advice: `It may have run, so it was not asked again. What had arrived is in the error's details. Look at the agent in the console before you run the item again.${isEmpty ? '' : ` ${expected}`}`,
 		details: {
-			...detailsOf(failure, { ...facts, sessionId }),
-			...(text && { answer: facts.redact.known(text) }),
 			mayHaveRun: true,
+			...detailsOf(failure, { redact, sessionId: failure.sessionId || facts.sessionId }),
+			answer: answer.length <= CUT_OFF_SHOWN ? answer : `${answer.slice(0, CUT_OFF_SHOWN)}…`,
 		},
 	};
+}
+
+/** How much of an answer that broke off goes into the error, in characters. */
+const CUT_OFF_SHOWN = 100_000;
+
+function whatHappened(failure: WireFailure, said: string, isMidway: boolean): string {
+	if (failure.kind === 'brokeOff') {
+		return `The agent's answer broke off after ${failure.text.length} characters: ${said}`;
+	}
+	if (saysNothing(failure)) return said ? `${NOT_SAID}. The platform said: ${said}` : NOT_SAID;
+	return `The agent failed${isMidway ? ' while it answered' : ''}: ${said || NO_REASON}`;
 }
 
 type Sentences = readonly [message: string, advice: string];

@@ -67,7 +67,7 @@ export function whyNoPlace(
 	if (isResume && Object.keys(resume).length === 0) {
 		return badInput(
 			'The description does not say how an interrupt is answered',
-			`Add "request.resume" to the description in the FlowAgent credential. Nothing was sent.`,
+			'Add "request.resume" to it in the FlowAgent credential. Nothing was sent.',
 		);
 	}
 	if (hasSession && !places.has('session') && !places.has('sessionNumber')) {

@@ -1,5 +1,5 @@
 import { badInput, fail, ok, type Result } from '../shared/errors/failure';
-import { isJsonObject, type Json } from '../shared/text/json';
+import { excerpt, isJsonObject, jsonText, type Json } from '../shared/text/json';
 import type { Redact } from '../shared/text/redact';
 import type { Retry } from '../shared/http/retry';
 import type { Clock } from '../shared/run/clock';
@@ -8,7 +8,7 @@ import { ofUnanswered, type Outcome } from '../shared/http/outcome';
 import { classify } from '../shared/platform/envelope';
 import type { AgentAccount } from './account';
 import { isOwnWord, notOfAnAgent } from './foreign';
-import { explainCall, explainRefusal, isPassing } from './failures';
+import { explainCall, explainRefusal, isPassing, NO_REASON } from './failures';
 import type { WireFile } from './wire/body';
 import { concludeRefusal } from './wire/conclusion';
 import { isThere, wordOf, type Expression } from './wire/expression';
@@ -85,7 +85,7 @@ async function uploadOnce(
 		return outcome.kind === 'answered' ? notOfAnAgent(status) : outcome;
 	}
 	if (isPassing(failure)) {
-		const said = failure.why || 'no reason was given';
+		const said = failure.why || NO_REASON;
 		const told = failure.status >= 300 ? failure.status : undefined;
 		return { kind: 'busy', retryAfter: headers['retry-after'], text: said, status: told };
 	}
@@ -119,7 +119,7 @@ function readMedia(
 		return fail(
 			badInput(
 				'The file was uploaded, but the answer holds no address of it',
-				`Check "upload.url" of the description in the credential: the answer contained ${isJsonObject(data) ? Object.keys(data).slice(0, 20).join(', ') : 'no fields'}.`,
+				`Check "upload.url" of the description in the credential: the answer was ${excerpt(jsonText(data) ?? '')}`,
 			),
 		);
 	}

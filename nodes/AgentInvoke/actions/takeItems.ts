@@ -6,7 +6,7 @@ import { itemsByAccount } from '../../shared/platform/accounts';
 import { failRun } from '../../shared/errors/nodeError';
 import { fail, ok, type Result } from '../../shared/errors/failure';
 import { readPreviewSwitches, shownRequest, withPreviews } from '../../shared/form/previewRequest';
-import { isJsonObject, type JsonObject } from '../../shared/text/json';
+import type { JsonObject } from '../../shared/text/json';
 import { openChatStreams, type ChatStream } from '../../shared/run/chatStream';
 import { showHint } from '../../shared/run/deliver';
 import { overBudget } from '../../shared/run/frame';
@@ -338,9 +338,7 @@ function previewOf(
 	if (!open.ok) return open;
 	const known = session.kind === 'mapped' ? line.sessions.find(session.key) : '';
 	const request = open.value(session.kind === 'explicit' ? session.id : known);
-	const shown = shownRequest(addressOf(line.account, request), 'agent token', request.body);
-	const headers = isJsonObject(shown.headers) ? shown.headers : {};
-	return ok({ ...shown, headers: { ...headers, ...request.headers } });
+	return ok(shownRequest(addressOf(line.account, request), 'agent token', request.body, request.headers));
 }
 
 /** A call has its own, so that a preview cannot know it. */

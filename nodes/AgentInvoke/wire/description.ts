@@ -221,10 +221,7 @@ class Section {
 		if (text === '') return undefined;
 		const compiled = compileExpression(text);
 		if (compiled.ok) return compiled.value;
-		this.refuse(
-			name,
-			`("${excerpt(text, 60)}") has to be JMESPath without backslashes and names that every object has: ${compiled.failure}`,
-		);
+		this.refuse(name, `("${excerpt(text, 60)}") has to be JMESPath: ${compiled.failure}`);
 		return undefined;
 	}
 
@@ -240,7 +237,7 @@ class Section {
 			);
 		}
 		if (hasBrokenChoice(value)) {
-			this.refuse(name, 'contains a "$stream(…)" without two words, such as "$stream(streaming, blocking)"');
+			this.refuse(name, 'contains a "$stream(…)" without two words');
 		}
 		if (needed.length > 0 && !needed.some((one) => names.includes(one))) {
 			this.refuse(name, `has to contain ${needed.map((one) => `"$${one}"`).join(' or ')}`);
@@ -286,7 +283,7 @@ function readRequest(at: Section): Wire['request'] {
 function readAnswer(at: Section): Wire['answer'] {
 	const interrupt = at.inner('interrupt');
 	const text = at.expression('text');
-	if (!text) at.refuse('text', 'has to be JMESPath that leads to the text of an answer');
+	if (!text) at.refuse('text', 'has to be JMESPath');
 	return {
 		envelope: at.choice('envelope', [false, true]),
 		text,

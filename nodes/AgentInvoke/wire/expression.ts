@@ -63,10 +63,8 @@ function evaluate(from: Json, text: string): Json | undefined {
 	try {
 		const found: unknown = search(from, text);
 		if (found === null || found === undefined) return undefined;
-		const isPlain = ['string', 'number', 'boolean'].includes(typeof found);
 		// What an expression like `&name` gives is no JSON.
-		const written = isPlain || typeof found === 'object' ? jsonText(found) : undefined;
-		return written === undefined || hasExpression(found) ? undefined : parseJson(written);
+		return hasExpression(found) ? undefined : parseJson(jsonText(found) ?? '');
 	} catch {
 		return undefined;
 	}
