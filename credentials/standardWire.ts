@@ -1,5 +1,5 @@
 /** §4.6 with the names that a deployment has where nobody changed them. */
-const WIRE = {
+export const WIRE = {
 	request: {
 		path: '',
 		headers: {},

@@ -1,3 +1,4 @@
+import { WIRE } from '../../../credentials/standardWire';
 import { fail, ok, type Result } from '../../shared/errors/failure';
 import { lostDigits, parsePasted } from '../../shared/form/pastedJson';
 import {
@@ -364,7 +365,7 @@ function readRefusal(at: Section): Wire['refusal'] {
 		sessionUnknown: words('sessionUnknown'),
 		tokenRefused: words('tokenRefused'),
 		failed: words('failed'),
-		only: words('only'),
+		only: at.texts('only') ?? WIRE.refusal.only,
 	};
 }
 
