@@ -129,5 +129,5 @@ export const previewResponseField: INodeProperties = {
 	default: false,
 	displayOptions: { show: { previewRequest: [false] } },
 	description:
-		'Whether to add "readFrom" to the output, which names the entry of the credential\'s description that gave the answer, the session and so on.',
+		'Whether to add "readFrom" to the output, which names the entry of the credential\'s description that gave the answer, the session and so on',
 };
