@@ -6,10 +6,16 @@ import type { WireFailure } from './wire/conclusion';
 import { saidSuccess, type ReadingOf, type WireState } from './wire/reader';
 
 /** Whether the deployment said it itself, as opposed to a gateway before it. */
-export function isOwnWord({ body }: WireFailure, { fault }: WireState, { wire }: ReadingOf): boolean {
+export function isOwnWord(
+	{ body, code, status }: WireFailure,
+	{ fault }: WireState,
+	{ wire }: ReadingOf,
+): boolean {
 	if (fault) return true;
 	if (!isJsonObject(body) || Object.keys(body).length === 0) return false;
-	return !wire.answer.envelope || saidSuccess(body) !== undefined;
+	// A code in words, other than that of any server that lacks a path.
+	const isCode = status >= 400 && status < 500 && /^(?!.*not.?found$).*[a-z]/i.test(code);
+	return !wire.answer.envelope || isCode || saidSuccess(body) !== undefined;
 }
 
 /** No answer, or one that does not come from an agent: a plain client error says that there is none here. */

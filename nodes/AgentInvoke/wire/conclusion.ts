@@ -154,13 +154,9 @@ function whyNotRead(wire: Wire, state: WireState, ended: WireEnded): Why | undef
 	if (gap === '') return undefined;
 	const isNone = state.isWholeBody && !state.hasBegun;
 	const kind = isNone ? 'notAnAnswer' : 'brokeOff';
-	return isNone && wire.answer.envelope
-		? because(wire, state, ended, {
-				...{ kind, entry: 'answer.envelope', why: gap, expected: 'an envelope' },
-			})
-		: because(wire, state, ended, {
-				...{ kind, entry: 'stream.rules', why: gap, expected: 'an answer without gaps' },
-			});
+	const entry = isNone && wire.answer.envelope ? 'answer.envelope' : 'stream.rules';
+	const expected = isNone ? 'an envelope' : 'an answer without gaps';
+	return because(wire, state, ended, { kind, entry, why: gap, expected });
 }
 
 function because(

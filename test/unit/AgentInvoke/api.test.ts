@@ -228,6 +228,50 @@ test.each([
 	expect((await invoke({ pieces: [bytes('busy')], status }, { tries: 4 })).asked).toBe(times);
 });
 
+test('a call goes where its description says, with its headers', async () => {
+	const served = { pieces: [bytes(envelope(ANSWER))] };
+	const request = { path: '/threads/7/runs', headers: { 'X-Thread': '7' }, body: {} };
+	const { requests } = await invoke(served, { request });
+	expect(requests).toMatchObject([
+		{ url: 'https://p.example/threads/7/runs', headers: { 'X-Thread': '7' }, json: {} },
+	]);
+	const usual = await invoke(served);
+	expect(usual.requests).toMatchObject([{ url: 'https://p.example/api/agents/Invoke' }]);
+});
+
+test('a session that a header tells is told, too', async () => {
+	const served = { pieces: [bytes(envelope({ answer: 'hi' }))], headers: { 'x-thread': 't1' } };
+	const fields = describedBy({ answer: { sessionHeader: 'X-Thread' } });
+	const { result, sessions } = await invoke(served, {}, fields);
+	expect(sessions).toEqual(['t1']);
+	expect(result).toMatchObject({ value: { reply: { sessionId: 't1' } } });
+});
+
+test('an end without data waits a little, and counts only where the line holds', async () => {
+	const bare = [bytes(`${pieces}event: done\ndata:\n\n`)];
+	expect((await invoke({ pieces: bare })).result).toMatchObject({ ok: true });
+	const late = new BodyEnded('ETIMEDOUT', 'late');
+	expect((await invoke({ pieces: bare, brokenBy: late })).result).toMatchObject({ ok: true });
+	const reset = new BodyEnded('ECONNRESET', 'reset');
+	expect((await invoke({ pieces: bare, brokenBy: reset })).result).toMatchObject({ ok: false });
+});
+
+test.each([
+	[
+		{ code: 'agent_disabled', message: 'The agent is off.' },
+		/^The platform refused the call: agent_disabled: The agent is off\.$/,
+	],
+	[{ code: 'NOT_FOUND' }, /^There is no agent at/],
+	[{ detail: 'Not Found' }, /^There is no agent at/],
+])('HTTP 404 with %j is told with the words of whoever said it', async (json, said) => {
+	const { result, asked } = await invoke(
+		{ pieces: [bytes(JSON.stringify(json))], status: 404 },
+		{ tries: 4 },
+	);
+	expect(asked).toBe(1);
+	expect(result).toMatchObject({ ok: false, failure: { message: expect.stringMatching(said) } });
+});
+
 test('bytes that were changed anywhere come to an end, as an answer or a failure', async () => {
 	const bodies = FORMS.map(([, body]) => bytes(body));
 	const mutated = fc
