@@ -47,7 +47,9 @@ export function replyOf(read: WireReply): AgentReply {
 }
 
 function readFromOf({ readFrom, keys, names, unread }: WireReply): JsonObject {
-	const others = ['session', 'usage', 'interrupt', 'requestId'].map((name) => [name, readFrom[name] ?? null]);
+	const others = ['session', 'usage', 'interrupt', 'requestId'].map(
+		(name) => [name, readFrom[name] ?? null] as const,
+	);
 	return {
 		answer: readFrom.text ?? null,
 		...Object.fromEntries(others),

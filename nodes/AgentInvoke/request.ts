@@ -70,7 +70,8 @@ export function whyNoPlace(
 			'Add "request.resume" to it in the FlowAgent credential. Nothing was sent.',
 		);
 	}
-	if (hasSession && !places.has('session') && !places.has('sessionNumber')) {
+	// An interrupt may be known by its ID alone.
+	if (hasSession && !isResume && !places.has('session') && !places.has('sessionNumber')) {
 		return badInput(
 			'The description has no place for the session, so each message would begin a new one',
 			advice('session', 'set "Session" to "New Each Time"'),

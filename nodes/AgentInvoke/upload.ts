@@ -9,7 +9,7 @@ import { classify } from '../shared/platform/envelope';
 import type { AgentAccount } from './account';
 import { isOwnWord, notOfAnAgent } from './foreign';
 import { explainCall, explainRefusal, isPassing, NO_REASON } from './failures';
-import type { WireFile } from './wire/body';
+import { wireRequest, type WireFile } from './wire/body';
 import { concludeRefusal } from './wire/conclusion';
 import { isThere, wordOf, type Expression } from './wire/expression';
 import { NOTHING_READ, readEvent } from './wire/reader';
@@ -73,7 +73,9 @@ async function uploadOnce(
 ): Promise<Outcome<Result<UploadedMedia>>> {
 	const form = new FormData();
 	form.append(account.wire.upload.part, media);
-	const exchange = await send({ method: 'POST', url, form, timeoutMs });
+	const call = { sessionId: '', stream: false, uuid: '' };
+	const { headers: more } = wireRequest(account.wire, { kind: 'nothing' }, call);
+	const exchange = await send({ method: 'POST', url, form, headers: more, timeoutMs });
 	if (exchange.kind !== 'reply') return ofUnanswered(exchange);
 	const { status, headers, text } = exchange;
 	const of = { wire: account.wire, hide: redact.known };

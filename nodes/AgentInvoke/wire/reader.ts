@@ -162,7 +162,8 @@ function readPart({ wire, hide }: ReadingOf, state: WireState, event: WireEvent)
 	const parsed = parseJson(event.data);
 	const json = parsed === undefined ? hide(event.data) : redactJson(parsed, hide);
 	const name = textAt(wire.stream.event, json) || event.name || UNNAMED;
-	const named = addName(state, hide(name));
+	const shown = hide(name);
+	const named = addName(state, shown);
 	const rule = wire.stream.rules.find((one) => fits(one, name, event.data, json));
 	const isBroken =
 		parsed === undefined &&
@@ -170,7 +171,7 @@ function readPart({ wire, hide }: ReadingOf, state: WireState, event: WireEvent)
 		event.data.trim() !== DONE &&
 		rule?.data === undefined;
 	if (isBroken) {
-		const gap = `the data of an event "${excerpt(name, 40)}" could not be read: ${whyNotJson(event.data)}`;
+		const gap = `the data of an event "${excerpt(shown, 40)}" could not be read: ${whyNotJson(event.data)}`;
 		return { ...named, gap, unread: gap };
 	}
 	const known = readShared(wire, named, json);
@@ -180,7 +181,7 @@ function readPart({ wire, hide }: ReadingOf, state: WireState, event: WireEvent)
 	}
 	if (known.fault) return withText(wire, known, json);
 	if (!rule) return known;
-	const applied = applyRule(wire, known, rule, { name, json, chars: event.data.length });
+	const applied = applyRule(wire, known, rule, { name: shown, json, chars: event.data.length });
 	return applied.endedBy === known.endedBy ? applied : { ...applied, endedBare: event.data === '' };
 }
 
