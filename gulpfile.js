@@ -7,6 +7,7 @@ const { basename, dirname, join, posix, relative } = require('node:path');
 const { promisify } = require('node:util');
 const esbuild = require('esbuild');
 const { series } = require('gulp');
+const { shortNames } = require('./scripts/shortNames.js');
 
 const root = __dirname;
 const dist = join(root, 'dist');
@@ -38,34 +39,6 @@ async function types() {
 		throw new Error(`tsc found errors:\n${error.stdout || error.message}`);
 	}
 }
-
-/** What libraries call their own parts, seen by nobody else: with short names they are a fifth smaller. */
-const OWN_NAMES = {
-	jmespath:
-		/^(_.*|types|type|name|children|visit|tokens|advance|expression|nud|led|start|binds|matchedToken|lookahead\w*|index|interpreter|runtime|functionTable|callFunction|createKeyFunction|errorToken|parse[A-Z]\w+|computeSliceParams|capSliceRange)$/,
-	jsonschema:
-		/^(addError|importErrors|preValidateProperty|deepCompareStrict|getDecimalPlaces|makeChild|disableFormat|throwAll|throwError|throwFirst|propertyPath|validateSchema|testType|instance|ValidatorResult\w*|SchemaError|SchemaContext|ValidationError|isSchema|ignoreProperties|isFormat|deepMerge|objectGetPath|encodePath|SchemaScanResult|attributes|unresolvedRefs|customFormats|preValidateProperty|skipAttributes|allowUnknownAttributes|superResolve|absoluteUri|FORMAT_REGEXPS)$/,
-	valibot: /^(reference|expects|received|requirement|abortEarly|abortPipeEarly)$/,
-};
-
-/** Libraries whose parts refer to each other by name, over several files: one cache keeps the names the same. */
-const shortNames = {
-	name: 'short names',
-	setup({ onLoad }) {
-		const caches = new Map();
-		onLoad({ filter: /node_modules[\\/](jmespath|jsonschema|valibot)[\\/].*\.m?js$/ }, async ({ path }) => {
-			const [, library] = /node_modules[\\/](\w+)/.exec(path);
-			const source = await readFile(path, 'utf8');
-			// At once, so that no two files take the same name for different parts.
-			const { code, mangleCache } = esbuild.transformSync(source, {
-				mangleProps: OWN_NAMES[library],
-				mangleCache: caches.get(library) ?? {},
-			});
-			caches.set(library, mangleCache);
-			return { contents: code, loader: 'js' };
-		});
-	},
-};
 
 /** n8n finds a class by the name of its file. */
 const classOf = (entry) => basename(entry).split('.')[0];
