@@ -128,7 +128,7 @@ const VALUES = [
 
 function told(work: () => unknown): string {
 	try {
-		return String(JSON.stringify(work()));
+		return JSON.stringify(work());
 	} catch (error) {
 		return error instanceof Error ? error.message : 'failed';
 	}
