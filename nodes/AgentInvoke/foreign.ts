@@ -1,7 +1,7 @@
 import type { Exchange } from '../shared/http/exchange';
 import { ofUnanswered, ofWrite, type FailedOutcome, type Outcome } from '../shared/http/outcome';
 import { classify } from '../shared/platform/envelope';
-import { isJsonObject } from '../shared/text/json';
+import { isJsonObject, parseJson } from '../shared/text/json';
 import type { WireFailure } from './wire/conclusion';
 import { saidSuccess, type ReadingOf, type WireState } from './wire/reader';
 
@@ -25,7 +25,7 @@ export function ofForeign(exchange: Exchange, failure?: WireFailure): FailedOutc
 	const { status } = exchange;
 	const outcome = asFailed(classify(exchange), status);
 	if (outcome.kind !== 'refused' && outcome.kind !== 'busy') {
-		const isJson = failure?.kind === 'notAnAnswer' && isJsonObject(failure.body);
+		const isJson = failure?.kind === 'notAnAnswer' && parseJson(exchange.text) !== undefined;
 		return isJson && outcome.kind === 'unclear'
 			? { ...outcome, text: `${failure.why}. ${failure.expected}` }
 			: outcome;

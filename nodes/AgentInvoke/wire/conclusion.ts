@@ -154,8 +154,11 @@ function whyNotRead(wire: Wire, state: WireState, ended: WireEnded): Why | undef
 	if (gap === '') return undefined;
 	const isNone = state.isWholeBody && !state.hasBegun;
 	const kind = isNone ? 'notAnAnswer' : 'brokeOff';
-	const entry = isNone && wire.answer.envelope ? 'answer.envelope' : 'stream.rules';
-	const expected = isNone ? 'an envelope' : 'an answer without gaps';
+	const { envelope } = wire.answer;
+	const wanted = envelope
+		? (['answer.envelope', 'an envelope'] as const)
+		: (['answer.text', 'a JSON object'] as const);
+	const [entry, expected] = isNone ? wanted : (['stream.rules', 'an answer without gaps'] as const);
 	return because(wire, state, ended, { kind, entry, why: gap, expected });
 }
 

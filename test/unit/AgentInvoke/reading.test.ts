@@ -200,6 +200,14 @@ describe('without an envelope', () => {
 		expect(result).toMatchObject({ failure: { isSessionUnknown: true, details: { reason: 'GONE' } } });
 	});
 
+	test('a list is no answer, and says what was expected', async () => {
+		const wire = describedBy({ answer: { envelope: false } });
+		const { result } = await invoke({ pieces: [bytes('[1]')] }, {}, wire);
+		expect(result).toMatchObject({
+			failure: { message: expect.stringContaining('Expected was a JSON object, by "answer.text"') },
+		});
+	});
+
 	test('a redirect is no answer', async () => {
 		const { result } = await says({ answer: 'hi' }, 302);
 		expect(result).toMatchObject({ ok: false });
