@@ -1,7 +1,7 @@
 import type { DialectName } from '../../platform/agents/dialects';
 import { describedBy } from '../../unit/AgentInvoke/wire.fixture';
 
-/** Nested bodies and an envelope. docs/deployments.md shows it. */
+/** Nested bodies and an envelope. */
 const NESTED = describedBy({
 	request: {
 		message: {
