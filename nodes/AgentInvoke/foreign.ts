@@ -8,10 +8,10 @@ import { saidSuccess, type ReadingOf, type WireState } from './wire/reader';
 /** Whether the deployment said it itself, as opposed to a gateway before it. */
 export function isOwnWord(
 	{ body, code, status }: WireFailure,
-	{ fault }: WireState,
+	{ fault, isWholeBody }: WireState,
 	{ wire }: ReadingOf,
 ): boolean {
-	if (fault) return true;
+	if (fault && (!isWholeBody || fault.entry === 'answer.envelope')) return true;
 	if (!isJsonObject(body) || Object.keys(body).length === 0) return false;
 	// A code in words, other than that of any server that lacks a path.
 	const isCode = status >= 400 && status < 500 && /^(?!.*not.?found$).*[a-z]/i.test(code);

@@ -16,7 +16,7 @@ import { isOwnWord } from '../foreign';
 import { addressOf } from '../request';
 import { wireRequest } from '../wire/body';
 import { concludeRefusal } from '../wire/conclusion';
-import { NOTHING_READ, readEvent } from '../wire/reader';
+import { NOTHING_READ, readEvent, saidSuccess } from '../wire/reader';
 
 const TOKEN_REFUSED =
 	'The platform refused this token. It may be mistyped, revoked or expired: a dbg_ token works only until the time that the console shows. Copy it again from the API-call page of the instance.';
@@ -56,7 +56,8 @@ function judge({ status, headers, text }: Reply, { baseUrl, wire }: AgentAccount
 	const failure = concludeRefusal(of, state, { status, headers, broken: '', sessionId: '' });
 	if (!failure) return undefined;
 	// With an envelope the outer HTTP status says nothing (§4.6), and what answers without one is no agent.
-	if (!isOwnWord(failure, state, of)) return withoutEnvelope(status, baseUrl);
+	const hasForm = !wire.answer.envelope || saidSuccess(state.raw) !== undefined;
+	if (!hasForm || !isOwnWord(failure, state, of)) return withoutEnvelope(status, baseUrl);
 	const { meaning, status: counts } = failure;
 	if (counts === 403) return NO_RIGHT;
 	if (meaning === 'tokenRefused' || counts === 401) return TOKEN_REFUSED;

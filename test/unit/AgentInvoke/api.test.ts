@@ -263,6 +263,7 @@ test.each([
 	],
 	[{ code: 'NOT_FOUND' }, /^There is no agent at/],
 	[{ detail: 'Not Found' }, /^There is no agent at/],
+	[{ error: 'Not Found' }, /^There is no agent at/],
 ])('HTTP 404 with %j is told with the words of whoever said it', async (json, said) => {
 	const { result, asked } = await invoke(
 		{ pieces: [bytes(JSON.stringify(json))], status: 404 },
@@ -270,6 +271,14 @@ test.each([
 	);
 	expect(asked).toBe(1);
 	expect(result).toMatchObject({ ok: false, failure: { message: expect.stringMatching(said) } });
+});
+
+test('an error of a gateway is no word of the agent, and asked again where that does no harm', async () => {
+	const served = { pieces: [bytes('{"error":"Bad Gateway"}')], status: 502 };
+	const { result, asked } = await invoke(served, { tries: 3, retryAmbiguous: true });
+	expect(asked).toBe(3);
+	expect(result).toMatchObject({ failure: { details: { mayHaveRun: true } } });
+	expect((await invoke(served, { tries: 3 })).asked).toBe(1);
 });
 
 test('bytes that were changed anywhere come to an end, as an answer or a failure', async () => {
