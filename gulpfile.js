@@ -7,6 +7,7 @@ const { basename, dirname, join, posix, relative } = require('node:path');
 const { promisify } = require('node:util');
 const esbuild = require('esbuild');
 const { series } = require('gulp');
+const { shortNames } = require('./scripts/shortNames.js');
 
 const root = __dirname;
 const dist = join(root, 'dist');
@@ -55,6 +56,7 @@ async function bundle() {
 		bundle: true,
 		write: false,
 		metafile: true,
+		plugins: [shortNames],
 		external: PROVIDED_BY_N8N,
 		format: 'cjs',
 		platform: 'node',
@@ -64,7 +66,7 @@ async function bundle() {
 		charset: 'utf8',
 		// n8n reads all of it at each start. Methods keep their names and lines stay short, for stack traces.
 		minify: true,
-		lineLimit: 160,
+		lineLimit: 2000,
 		legalComments: 'none',
 		logLevel: 'warning',
 	});

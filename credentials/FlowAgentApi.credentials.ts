@@ -4,7 +4,7 @@ import type {
 	IHttpRequestOptions,
 	INodeProperties,
 } from 'n8n-workflow';
-import { deploymentFields } from './agentFields';
+import { STANDARD_WIRE } from './standardWire';
 import { withBearer, wrongSecretNotices } from './tokenKinds';
 
 /** The token of one agent instance (§5.3). AgentInvoke tests it, by an Invoke without a message. */
@@ -56,14 +56,34 @@ export class FlowAgentApi implements ICredentialType {
 				'Path for file uploads, appended to the base URL. Leave empty if your deployment offers no upload: the agent then gets the web addresses of files.',
 		},
 		{
-			displayName: 'Set Field Names',
-			name: 'customFields',
-			type: 'boolean',
-			default: false,
-			description:
-				'Whether the API-call page of your instance shows names that differ from the defaults, in requests, answers or streams. "Preview Request" in the node shows what would be sent.',
+			displayName: 'Wire',
+			name: 'wire',
+			type: 'options',
+			default: 'standard',
+			options: [
+				{
+					name: 'Standard',
+					value: 'standard',
+					description: 'The envelope of the interface with the usual names',
+				},
+				{
+					name: 'Described',
+					value: 'described',
+					description: 'As a JSON description says',
+				},
+			],
+			description: 'How requests are worded, and what answers mean',
 		},
-		...deploymentFields,
+		{
+			displayName: 'Description',
+			name: 'description',
+			type: 'json',
+			typeOptions: { rows: 20 },
+			default: STANDARD_WIRE,
+			displayOptions: { show: { wire: ['described'] } },
+			description:
+				'Templates for requests, JMESPath for answers. It begins as the standard: change what differs. The documentation has ready ones.',
+		},
 	];
 
 	// A function, because n8n's declarative form cannot check the token before it is sent.

@@ -1,67 +1,128 @@
-/** §4.6 with the names that a deployment has where nobody changed them. Also what the credential's field begins with. */
-export const STANDARD_WIRE = `{
-	"request": {
-		"path": "",
-		"headers": {},
-		"message": { "message": "$message", "session_id": "$session", "files": "$files", "stream": "$stream" },
-		"resume": {
-			"interrupt_result": { "id": "$interruptId", "result": "$result" },
-			"session_id": "$session",
-			"stream": "$stream"
+/** §4.6 with the names that a deployment has where nobody changed them. */
+export const WIRE = {
+	request: {
+		path: '',
+		headers: {},
+		message: { message: '$message', session_id: '$session', files: '$files', stream: '$stream' },
+		resume: {
+			interrupt_result: { id: '$interruptId', result: '$result' },
+			session_id: '$session',
+			stream: '$stream',
 		},
-		"file": { "url": "$url", "name": "$name", "mime_type": "$mimeType" },
-		"result": { "id": "$interruptId", "result": "$result" }
+		file: { url: '$url', name: '$name', mime_type: '$mimeType' },
+		result: { id: '$interruptId', result: '$result' },
 	},
-	"answer": {
-		"envelope": true,
-		"text": "answer || delta",
-		"session": "session_id",
-		"sessionHeader": "",
-		"usage": "usage",
-		"requestId": "request_id || data.request_id",
-		"error": "error",
-		"incomplete": "",
-		"interrupt": {
-			"at": "interrupt",
-			"id": "id || interrupt_id || tool_call_id",
-			"tool": "!contains(['question', 'user_question', 'input', 'user_input', 'human_input', 'input_required', 'ask', 'ask_user'], not_null(kind, type, '')) && (tool_name || tool || name) || ''",
-			"arguments": "arguments || args || input",
-			"question": "question || prompt || message || text"
-		}
+	answer: {
+		envelope: true,
+		text: 'answer || delta',
+		session: 'session_id',
+		sessionHeader: '',
+		usage: 'usage',
+		requestId: 'request_id || data.request_id',
+		error: 'error',
+		incomplete: '',
+		interrupt: {
+			at: 'interrupt',
+			id: 'id || interrupt_id || tool_call_id',
+			tool: "!contains(['question', 'user_question', 'input', 'user_input', 'human_input', 'input_required', 'ask', 'ask_user'], not_null(kind, type, '')) && (tool_name || tool || name) || ''",
+			arguments: 'arguments || args || input',
+			question: 'question || prompt || message || text',
+			waits:
+				"contains(['interrupt', 'interrupted', 'interrupt_required', 'requires_action'], reason) && !answer",
+		},
 	},
-	"stream": {
-		"format": "sse",
-		"event": "",
-		"end": "event",
-		"rules": [
-			{ "data": "[DONE]", "end": true },
-			{ "on": ["error"], "fail": "data.reason || reason || message || error" },
-			{ "on": ["tool", "tool_*", "step", "function_call"], "step": true },
+	stream: {
+		format: 'sse',
+		event: '',
+		end: 'event',
+		rules: [
+			{ data: '[DONE]', end: true },
+			{ on: ['error'], fail: 'data.reason || reason || message || error' },
+			{ on: ['tool', 'tool_*', 'step', 'function_call'], step: true },
 			{
-				"on": ["done", "end", "final", "finish", "finished", "complete", "completed"],
-				"whole": "answer",
-				"end": true
+				on: ['done', 'end', 'final', 'finish', 'finished', 'complete', 'completed'],
+				whole: 'answer',
+				end: true,
 			},
 			{
-				"when": "!(data.answer || data.delta || data.interrupt) && (contains(data.reason, 'fail') || contains(data.reason, 'error') || contains(data.reason, 'exceed') || contains(data.reason, 'denied'))",
-				"fail": "data.reason"
+				when: "!(data.answer || data.delta || data.interrupt) && (contains(data.reason, 'fail') || contains(data.reason, 'error') || contains(data.reason, 'exceed') || contains(data.reason, 'denied'))",
+				fail: 'data.reason',
 			},
-			{ "when": "success_response && (data.answer || data.interrupt)", "whole": "answer", "end": "unlessMore" },
-			{ "on": ["*"], "delta": "delta", "whole": "answer" }
-		]
+			{ when: 'success_response && (data.answer || data.interrupt)', whole: 'answer', end: 'unlessMore' },
+			{ on: ['*'], delta: 'delta', whole: 'answer' },
+		],
 	},
-	"refusal": {
-		"code": "data.reason || reason || error.code || code",
-		"detail": "data.detail || detail || error.message || message || msg",
-		"busy": ["session_busy", "agent_busy", "conversation_busy", "busy", "session_locked", "concurrent_call", "conversation_locked"],
-		"notRun": ["rate_limit", "rate_limited", "rate_limit_exceeded", "rate_limit_error", "too_many_requests", "overloaded"],
-		"sessionUnknown": ["session_not_found", "session_expired", "unknown_session", "conversation_not_found", "previous_response_not_found"],
-		"tokenRefused": ["unauthorized", "forbidden", "token_expired", "token_invalid", "invalid_token", "invalid_api_key"],
-		"only": [
-			"success_response", "http_status_code", "data", "reason", "detail", "details", "message", "msg", "error",
-			"errors", "code", "type", "status", "param", "params", "request_id", "trace_id", "logid", "retry_after"
-		]
+	refusal: {
+		code: 'data.reason || reason || error.code || code',
+		detail: 'data.detail || detail || error.message || message || msg',
+		busy: [
+			'session_busy',
+			'agent_busy',
+			'conversation_busy',
+			'busy',
+			'session_locked',
+			'concurrent_call',
+			'conversation_locked',
+		],
+		notRun: [
+			'rate_limit',
+			'rate_limited',
+			'rate_limit_exceeded',
+			'too_many_requests',
+			'overloaded',
+			'rate_limit_error',
+		],
+		sessionUnknown: [
+			'session_not_found',
+			'session_expired',
+			'unknown_session',
+			'session_unknown',
+			'invalid_session',
+			'conversation_not_found',
+			'conversation_expired',
+			'previous_response_not_found',
+		],
+		tokenRefused: [
+			'unauthorized',
+			'forbidden',
+			'permission_denied',
+			'token_expired',
+			'token_invalid',
+			'token_kind',
+			'invalid_token',
+			'invalid_api_key',
+		],
+		failed: ['*fail*'],
+		only: [
+			'success_response',
+			'http_status_code',
+			'data',
+			'reason',
+			'detail',
+			'details',
+			'message',
+			'msg',
+			'error',
+			'errors',
+			'code',
+			'type',
+			'status',
+			'param',
+			'params',
+			'field',
+			'loc',
+			'path',
+			'title',
+			'request_id',
+			'trace_id',
+			'logid',
+			'retry_after',
+		],
 	},
-	"upload": { "part": "file", "url": "data.url || url", "id": "", "expires": "data.expires_at || expires_at" }
-}
-`;
+	upload: { part: 'file', url: 'data.url || url', id: '', expires: 'data.expires_at || expires_at' },
+};
+
+/** Also what the credential's field begins with: lists of words on one line each. */
+export const STANDARD_WIRE = JSON.stringify(WIRE, null, '\t').replace(/\[\s+("[^[{]*?)\s+\]/g, (list) =>
+	list.replace(/\s+/g, ' '),
+);

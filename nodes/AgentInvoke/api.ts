@@ -1,11 +1,14 @@
 import { fail, ok, type Result } from '../shared/errors/failure';
 import { readAnswer, type AnswerStreamParts } from '../shared/http/answerStream';
 import type { Outcome } from '../shared/http/outcome';
-import { failed, notAskedInTime, timedOut, withoutEnvelope, type InvokeCall, type Turn } from './call';
-import type { AgentReply } from './envelope';
+import type { AgentReply } from './agentReply';
+import { outcomeOf } from './answer';
+import { failed, notAskedInTime, timedOut, type InvokeCall, type Turn } from './call';
 import { explainCall, type AgentFailure } from './failures';
-import { Reading } from './reading';
+import { ofForeign } from './foreign';
+import { addressOf } from './request';
 import { uploadMedia, type UploadedMedia, type UploadParts } from './upload';
+import { NOTHING_READ, readEvent } from './wire/reader';
 
 export type { InvokeCall } from './call';
 
@@ -70,28 +73,42 @@ async function invokeWithTries(
 }
 
 async function invokeOnce(parts: AgentApiParts, call: InvokeCall): Promise<Outcome<Turn>> {
-	const { account, clock, open } = parts;
-	const reading = new Reading(parts, call);
+	const { account, clock, redact } = parts;
+	const { path, headers, body: json } = call.request;
+	const of = { wire: account.wire, hide: redact.known };
+	let state = NOTHING_READ;
+	let body = '';
 	const request = {
-		url: `${account.baseUrl}${account.invokePath}`,
-		json: call.body,
+		...{ url: addressOf(account, { path }), headers, json },
 		accept: 'application/json, text/event-stream',
 		idleMs: Infinity,
 		endByMs: clock.now() + call.timeoutMs,
 		hasErrorEvents: true,
 	};
-	const opening: typeof open = async (asked) => {
-		const opened = await open(asked);
-		// Where there is no envelope the status has to be known before the first event is read.
-		if (opened.kind === 'open') reading.opened(opened.reply.status);
-		return opened;
-	};
-	const ended = await readAnswer(
-		{ ...parts, open: opening },
-		request,
-		async (event) => await reading.take(event),
-	);
+	const told = tellOnce(call);
+	const ended = await readAnswer(parts, request, async (event) => {
+		state = readEvent(of, state, event);
+		told.onSession(state.sessionId);
+		// What came in one piece is no news on the way.
+		if (event.isWholeBody) body = event.data;
+		else if (state.delta !== '') await call.onDelta(state.delta);
+		if ((state.isClosed && !state.endedBare) || state.fault) return 'closed';
+		return state.endedBy === '' ? 'progress' : 'finished';
+	});
 	if (ended.kind === 'timedOut') return failed(timedOut(call));
-	if (ended.kind === 'read') return reading.outcome(ended);
-	return withoutEnvelope(ended, call.sessionId, account.deployment);
+	if (ended.kind !== 'read') return ofForeign(ended);
+	return outcomeOf({ of, state, body, ended }, told, { account, redact, sessionId: call.sessionId });
+}
+
+/** A call that is told of each session once. */
+function tellOnce(call: InvokeCall): InvokeCall {
+	let told = '';
+	return {
+		...call,
+		onSession: (sessionId) => {
+			if (sessionId === '' || sessionId === told) return;
+			told = sessionId;
+			call.onSession(sessionId);
+		},
+	};
 }

@@ -128,7 +128,8 @@ export class Budget {
 	/** What an operator should know of turns that could not be counted; empty if there is nothing. */
 	get hint(): string {
 		if (this.settings.limit.unit === 'turns') return '';
-		const remedy = 'Set "Usage Path" in the FlowAgent credential, or count turns instead of tokens.';
+		const remedy =
+			'Let "answer.usage" of the description in the FlowAgent credential lead to it, or count turns instead of tokens.';
 		return unreportedTokens(this.untold, 'turn(s)', 'Budget', remedy);
 	}
 

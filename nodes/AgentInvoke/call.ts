@@ -1,17 +1,14 @@
 import { fail, type Failure, type Result } from '../shared/errors/failure';
-import { parseJson, type JsonObject } from '../shared/text/json';
-import type { Exchange } from '../shared/http/exchange';
-import { ofUnanswered, ofWrite, type Outcome } from '../shared/http/outcome';
-import { classify } from '../shared/platform/envelope';
-import type { Deployment } from './deployment';
-import { notOfAnAgent, saysNoMore, type AgentReply } from './envelope';
+import type { Outcome } from '../shared/http/outcome';
+import type { AgentReply } from './agentReply';
 import type { AgentFailure } from './failures';
+import type { AgentRequest } from './request';
 import type { TurnCalls } from './turnCalls';
 
 export interface InvokeCall {
 	/** With the session in it, where it goes on with one. */
-	readonly body: JsonObject;
-	/** The session in the body; empty where a new one is opened. */
+	readonly request: AgentRequest;
+	/** The session in the request; empty where a new one is opened. */
 	readonly sessionId: string;
 	readonly timeoutMs: number;
 	/** In all where the agent cannot have run, the first included. */
@@ -26,27 +23,8 @@ export interface InvokeCall {
 	readonly calls?: TurnCalls | undefined;
 }
 
-/** An envelope that failed settles a call as much as one that succeeded. */
+/** An answer that says no settles a call as much as one that says yes. */
 export type Turn = Result<AgentReply, AgentFailure>;
-
-/** No answer, or one that does not come from an agent: a plain client error says that there is none here. */
-export function withoutEnvelope(
-	exchange: Exchange,
-	sessionId: string,
-	deployment: Deployment,
-): Outcome<Turn> {
-	// An agent that was asked does not stop with the execution.
-	if (exchange.kind !== 'reply') return ofWrite(ofUnanswered(exchange));
-	const outcome = classify(exchange);
-	if (outcome.kind !== 'answered' && outcome.kind !== 'refused' && outcome.kind !== 'busy') return outcome;
-	const { status } = exchange;
-	// One that says more than a refusal may be that of an agent that has run.
-	if (!saysNoMore(parseJson(exchange.text) ?? '', sessionId, deployment)) return notOfAnAgent(status);
-	if (outcome.kind === 'busy') return { ...outcome, status };
-	return outcome.kind === 'refused' && status >= 400
-		? { kind: 'refused', status, code: null, text: outcome.text }
-		: notOfAnAgent(status);
-}
 
 export function failed(failure: AgentFailure): Outcome<Turn> {
 	return { kind: 'answered', data: fail(failure) };

@@ -1,13 +1,13 @@
 import { adviceOnPath } from '../../credentials/baseUrl';
 import type { Failure } from '../shared/errors/failure';
-import { excerpt, type JsonObject } from '../shared/text/json';
+import { excerpt, isJsonObject, type JsonObject } from '../shared/text/json';
 import type { FailedOutcome } from '../shared/http/outcome';
 import { originOf } from '../shared/http/unreached';
 import { explainUnclear, explainUnsent, quote, type CallFacts } from '../shared/platform/failures';
 import type { AgentAccount } from './account';
-import { isAboutSession, isSilent, provesNotRun, wordsOf, type Refusal } from './envelope';
-import { textAt } from './paths';
 import type { Redact } from '../shared/text/redact';
+import type { WireFailure } from './wire/conclusion';
+import { wordOf } from './wire/expression';
 
 export interface AgentFailure extends Failure {
 	/** The session that was named is not known, so that a new one may be opened. */
@@ -27,35 +27,46 @@ export interface RefusalFacts {
 
 /** @returns what stands under `details` for every refusal */
 export function detailsOf(
-	{ saidStatus, reason, requestId }: Refusal,
+	{ status, code, detail, requestId }: WireFailure,
 	{ redact, sessionId }: Pick<RefusalFacts, 'redact' | 'sessionId'>,
 ): JsonObject {
+	const reason = code || detail;
 	return {
-		...(saidStatus !== undefined && { httpStatus: saidStatus }),
+		...(status >= 300 && { httpStatus: status }),
 		...(reason && { reason: excerpt(redact(reason), 200) }),
 		...(requestId && { requestId }),
 		...(sessionId && { sessionId }),
 	};
 }
 
-/** Turns a failing envelope into sentences; the error codes are not shown (§7.7), so status and codes decide. */
-export function explainRefusal(refusal: Refusal, facts: RefusalFacts): AgentFailure {
+/** Whether the failure may well be over a little later; whether the agent ran is another question. */
+export function isPassing({ status, meaning }: Pick<WireFailure, 'status' | 'meaning'>): boolean {
+	return [408, 429, 499, 503].includes(status) || meaning === 'busy' || meaning === 'notRun';
+}
+
+/** A plain "not found" is about what the call named, and that is the session. */
+function isAboutSession({ status, meaning, code, detail }: WireFailure): boolean {
+	if (meaning !== undefined) return meaning === 'sessionUnknown';
+	return (status === 404 || status === 410) && /^\s*$|^(http.?)?(404.?)?not.?found$/i.test(code || detail);
+}
+
+/** Turns a refusal into sentences; the error codes are not shown (§7.7), so status and description decide. */
+export function explainRefusal(failure: WireFailure, facts: RefusalFacts): AgentFailure {
 	const { account, sessionId, redact, isUpload } = facts;
-	const { status = 0, reason, raw } = refusal;
-	const said = quote(redact, wordsOf(refusal));
-	if (!isUpload && !provesNotRun(refusal, account.deployment, sessionId)) {
-		return explainFailed(refusal, facts, said);
-	}
-	const details = detailsOf(refusal, facts);
+	const { status, meaning } = failure;
+	const reason = failure.code || failure.detail;
+	const said = quote(redact, failure.why || NO_REASON);
+	if (!isUpload && failure.mayHaveRun) return explainRun(failure, facts, false);
+	const details = detailsOf(failure, facts);
 	// Before the token: a session that has expired may come with the status of a token that has.
-	if (sessionId && isAboutSession(refusal)) {
+	if (sessionId && isAboutSession(failure)) {
 		return {
 			...{ kind: 'refused', details, isSessionUnknown: true },
 			message: `The platform does not know the session "${excerpt(sessionId, 80)}" any more`,
 			advice: `It may have expired, or belong to another agent instance. Turn on "Renew Expired Session" in the options to go on in a new one, or use "Forget Session". The platform said: ${said}`,
 		};
 	}
-	const isOfToken = status === 401 || status === 403;
+	const isOfToken = status === 401 || status === 403 || meaning === 'tokenRefused';
 	const known = isOfToken ? tokenSentences(account, status, reason) : sentencesFor(status, reason);
 	if (known) {
 		const [message, advice] = known;
@@ -65,10 +76,7 @@ export function explainRefusal(refusal: Refusal, facts: RefusalFacts): AgentFail
 	if (isUpload) {
 		return {
 			...{ kind: 'refused', details },
-			message:
-				account.deployment.hasEnvelope && isSilent(raw)
-					? NOT_SAID
-					: `The file could not be uploaded: ${said}`,
+			message: saysNothing(failure) ? NOT_SAID : `The file could not be uploaded: ${said}`,
 			advice:
 				'The agent was not asked. Run the item again later, or compare "Media Upload Path" in the FlowAgent credential with what your deployment offers.',
 		};
@@ -83,28 +91,46 @@ export function explainRefusal(refusal: Refusal, facts: RefusalFacts): AgentFail
 const WHAT_TO_COMPARE =
 	'Nothing was run. Compare what is sent ("Preview Request") with the instance\'s API-call page in the console.';
 
+export const NO_REASON = 'no reason was given';
+
 const NOT_SAID = 'The answer does not say that the call succeeded: "success_response" must be true';
 
-/** The agent has run, or nobody knows: with what the envelope tells of it. */
-function explainFailed(refusal: Refusal, facts: RefusalFacts, said: string): Failure {
-	const { data, raw } = refusal;
-	const saysNothing = facts.account.deployment.hasEnvelope && isSilent(raw);
-	const { paths } = facts.account.deployment;
-	const answer = textAt(data, paths.answer);
-	const sessionId = textAt(data, paths.session) || facts.sessionId;
+/** Whether an envelope that tells of no failure does not tell of success either. */
+function saysNothing({ entry, status, body }: WireFailure): boolean {
+	if (entry !== 'answer.envelope' || status >= 300 || !isJsonObject(body)) return false;
+	return !/^(false|0)$/i.test(wordOf(body.success_response).trim());
+}
+
+/** The agent has run, or nobody knows: with what there is of an answer. */
+export function explainRun(failure: WireFailure, facts: RefusalFacts, isMidway: boolean): AgentFailure {
+	const { redact } = facts;
+	const { kind, code, why, text } = failure;
+	const expected = quote(redact, failure.expected);
+	const isEmpty = kind === 'notAnAnswer';
+	const answer = redact.known(text);
 	return {
-		kind: saysNothing ? 'unclear' : 'agentFailed',
-		message: saysNothing
-			? `${NOT_SAID}${refusal.reason && `. The platform said: ${said}`}`
-			: `The agent failed: ${said}`,
-		advice:
-			'It may have run, so what it did up to then is done, and it was not asked again. Look at the agent in the console before you run the item again.',
+		kind: kind === 'failed' && !saysNothing(failure) ? 'agentFailed' : 'unclear',
+		message: isEmpty
+			? `The agent's answer is empty${code && ` (${quote(redact, code)})`}. ${expected.replace(/\.$/, '')}`
+			: whatHappened(failure, quote(redact, why), isMidway),
+		advice: `It may have run, so it was not asked again. What had arrived is in the error's details. Look at the agent in the console before you run the item again.${isEmpty ? '' : ` ${expected}`}`,
 		details: {
-			...detailsOf(refusal, { ...facts, sessionId }),
-			...(answer && { answer: facts.redact.known(answer) }),
 			mayHaveRun: true,
+			...detailsOf(failure, { redact, sessionId: failure.sessionId || facts.sessionId }),
+			answer: answer.length <= CUT_OFF_SHOWN ? answer : `${answer.slice(0, CUT_OFF_SHOWN)}…`,
 		},
 	};
+}
+
+/** How much of an answer that broke off goes into the error, in characters. */
+const CUT_OFF_SHOWN = 100_000;
+
+function whatHappened(failure: WireFailure, said: string, isMidway: boolean): string {
+	if (failure.kind === 'brokeOff') {
+		return `The agent's answer broke off after ${failure.text.length} characters: ${said}`;
+	}
+	if (saysNothing(failure)) return said ? `${NOT_SAID}. The platform said: ${said}` : NOT_SAID;
+	return `The agent failed${isMidway ? ' while it answered' : ''}: ${said || NO_REASON}`;
 }
 
 type Sentences = readonly [message: string, advice: string];

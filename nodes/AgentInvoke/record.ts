@@ -1,5 +1,6 @@
 import { isJsonObject, parseJson, type Json, type JsonObject } from '../shared/text/json';
-import { textOf, type AgentReply, type Interrupt } from './envelope';
+import { textOf } from '../shared/text/textOf';
+import type { AgentReply, Interrupt } from './agentReply';
 
 const SOURCES = ['mapped', 'new', 'explicit', 'renewed'] as const;
 

@@ -1,78 +1,85 @@
-import { badInput, fail, ok, type Result } from '../shared/errors/failure';
+import { badInput, fail, ok, type Failure, type Result } from '../shared/errors/failure';
 import { readExtraBody } from '../shared/form/extraBody';
-import { excerpt, isJsonObject, type Json, type JsonObject } from '../shared/text/json';
-import type { Deployment } from './deployment';
-import { PLACEHOLDERS } from './requestShape';
-import { clashWith, fillTemplate, mergeDeep } from './template';
+import { excerpt, isJsonObject } from '../shared/text/json';
+import type { AgentAccount } from './account';
+import { wireRequest, type WireRequest, type WireTurn } from './wire/body';
+import type { Wire } from './wire/description';
+import { clashWith, mergeDeep, placeholdersOf } from './wire/templates';
 
-/** A file that the agent can load (§4.8): a web address, mostly one that is good for some time only. */
-export interface AgentFile {
-	readonly url: string;
-	readonly name: string;
-	readonly mimeType: string;
+export type { WireFile, WireTurn } from './wire/body';
+
+/** A call as it is sent. */
+export type AgentRequest = WireRequest;
+
+/** A call; only the session is still open, and empty for a new one. */
+export type OpenRequest = (sessionId: string) => AgentRequest;
+
+/** How an item's call is made. */
+export interface CallForm {
+	readonly stream: boolean;
+	readonly extraBody: unknown;
+	/** The same for all tries. */
+	readonly uuid: string;
 }
 
-/** What is said to an agent. */
-export type Turn =
-	| { readonly kind: 'message'; readonly message: string; readonly files: readonly AgentFile[] }
-	| { readonly kind: 'result'; readonly interruptId: string; readonly result: Json };
-
-/** The body of a call; only the session is still open, and empty for a new one. */
-export type OpenBody = (sessionId: string) => JsonObject;
-
-/** The body of an Invoke call (§4.6), as the deployment describes it, with the extra body merged in last. */
-export function invokeBody(
-	turn: Turn,
-	stream: boolean,
-	extraBody: unknown,
-	{ request }: Pick<Deployment, 'request'>,
-): Result<OpenBody> {
-	const isMessage = turn.kind === 'message';
+/** An Invoke call (§4.6), as the wire describes it, with the extra body merged in last. */
+export function openRequest(turn: WireTurn, form: CallForm, wire: Wire): Result<OpenRequest> {
+	const { stream, extraBody, uuid } = form;
 	const extra = readExtraBody(extraBody, '{ "language": "en" }', () => undefined);
 	if (!extra.ok) return extra;
-	const reserved = isMessage ? request.reservedInMessage : request.reservedInResume;
-	const clash = reserved.map((template) => clashWith(template, extra.value)).find(Boolean);
+	const { message, resume } = wire.request;
+	const clash = [message, resume].map((template) => clashWith(template, extra.value)).find(Boolean);
 	if (clash !== undefined) {
-		const message = `"Extra Body" sets "${excerpt(clash, 60)}", which a field of this node sets`;
-		return fail(badInput(message, 'Remove it from "Extra Body".'));
+		const said = `"Extra Body" sets "${excerpt(clash, 60)}", which a field of this node sets`;
+		return fail(badInput(said, 'Remove it from "Extra Body".'));
 	}
-	const values = [
-		...(isMessage ? messageValues(turn.message, turn.files, request.file) : resultValues(turn)),
-		...(stream ? [[PLACEHOLDERS.stream, true] as const] : []),
-	];
-	const template = isMessage ? request.message : request.resume;
 	return ok((sessionId) => {
-		const ofSession = sessionId ? [[PLACEHOLDERS.session, sessionId] as const] : [];
-		const body = mergeDeep(
-			fillTemplate(template, new Map<string, Json>([...values, ...ofSession])),
-			extra.value,
+		const request = wireRequest(wire, turn, { sessionId, stream, uuid });
+		const body = mergeDeep(request.body, extra.value);
+		return { ...request, body: isJsonObject(body) ? body : {} };
+	});
+}
+
+/** Where a call goes. */
+export function addressOf(
+	{ baseUrl, invokePath }: AgentAccount,
+	{ path }: Pick<AgentRequest, 'path'>,
+): string {
+	return `${baseUrl}${path || invokePath}`;
+}
+
+interface Needs {
+	readonly isResume: boolean;
+	readonly hasSession: boolean;
+	readonly hasFiles: boolean;
+}
+
+/** Why a call with a session or with files cannot be described; they would be lost without a word. */
+export function whyNoPlace(
+	{ request }: Wire,
+	{ isResume, hasSession, hasFiles }: Needs,
+): Failure | undefined {
+	const { path, headers, message, resume } = request;
+	const entry = isResume ? 'request.resume' : 'request.message';
+	const places = placeholdersOf([path, headers, isResume ? resume : message]);
+	const advice = (placeholder: string, instead: string): string =>
+		`Put "$${placeholder}" into "${entry}" of the description in the FlowAgent credential, or ${instead}. Nothing was sent.`;
+	if (isResume && Object.keys(resume).length === 0) {
+		return badInput(
+			'The description does not say how an interrupt is answered',
+			'Add "request.resume" to it in the FlowAgent credential. Nothing was sent.',
 		);
-		return isJsonObject(body) ? body : {};
-	});
-}
-
-type Value = readonly [placeholder: string, value: Json];
-
-function messageValues(message: string, files: readonly AgentFile[], template: Json): Value[] {
-	const entries = files.map(({ url, name, mimeType }) => {
-		const given = Object.entries({ url, name, mimeType }).filter(([, text]) => text !== '');
-		return fillTemplate(template, new Map(given)) ?? url;
-	});
-	return [
-		[PLACEHOLDERS.message, message],
-		...(entries.length > 0 ? [[PLACEHOLDERS.files, entries] as const] : []),
-	];
-}
-
-function resultValues({ interruptId, result }: Extract<Turn, { kind: 'result' }>): Value[] {
-	return [
-		[PLACEHOLDERS.interruptId, interruptId],
-		[PLACEHOLDERS.result, result],
-	];
-}
-
-/** The body of a call that asks for nothing: what the deployment sends with each message, and no message. */
-export function emptyBody({ request }: Pick<Deployment, 'request'>): JsonObject {
-	const body = fillTemplate(request.message, new Map());
-	return isJsonObject(body) ? body : {};
+	}
+	// An interrupt may be known by its ID alone.
+	if (hasSession && !isResume && !places.has('session') && !places.has('sessionNumber')) {
+		return badInput(
+			'The description has no place for the session, so each message would begin a new one',
+			advice('session', 'set "Session" to "New Each Time"'),
+		);
+	}
+	if (!hasFiles || places.has('files')) return undefined;
+	return badInput(
+		'The description has no place for the files of this item',
+		advice('files', 'remove the files'),
+	);
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../shared/run/clock';
 import { fail, ok, type Failure, type Result } from '../shared/errors/failure';
-import { excerpt, isJsonObject, type JsonObject } from '../shared/text/json';
+import { excerpt, isJsonObject } from '../shared/text/json';
 import type { RetryMemory } from '../shared/run/retryMemory';
 import type { LedgerClaim } from '../shared/idempotency/claim';
 import type { Ledger } from '../shared/idempotency/ledger';
@@ -8,6 +8,7 @@ import type { AgentApi } from './api';
 import type { AgentFailure } from './failures';
 import { askOnce, type Idempotency } from './once';
 import { isOfAnother, readRecord, recordOf, shortRecord, type TurnResult, type UsedSession } from './record';
+import type { OpenRequest } from './request';
 import type { InterruptRounds } from './rounds';
 import type { SessionStore } from './sessions';
 import { textOf } from '../shared/text/textOf';
@@ -31,10 +32,8 @@ export interface AgentTurn {
 	readonly slot?: Slot | undefined;
 	/** Answers an interrupt, so it counts as a round of the same step. */
 	readonly isResume: boolean;
-	/** Uploads files and builds the body; called when the item's turn comes. */
-	readonly prepare: () => Promise<Result<JsonObject>>;
-	/** Adds the session to the body. */
-	readonly bodyFor: (body: JsonObject, sessionId: string) => JsonObject;
+	/** Uploads files and builds the request, but for its session; called when the item's turn comes. */
+	readonly prepare: () => Promise<Result<OpenRequest>>;
 	/** Undefined if the item has no idempotency key. */
 	readonly idempotency: Idempotency | undefined;
 	readonly fingerprint: string;
@@ -126,16 +125,16 @@ export class TurnTaker {
 
 	private async ask(claim?: LedgerClaim): Promise<Result<TurnResult>> {
 		// Only now, so that files are uploaded only if the agent is really asked.
-		const body = await this.turn.prepare();
-		if (!body.ok) {
+		const open = await this.turn.prepare();
+		if (!open.ok) {
 			claim?.released();
-			return body;
+			return open;
 		}
 		const startedMs = this.parts.clock.now();
-		let called = await this.call(body.value, this.session.id, this.session.source);
+		let called = await this.call(open.value, this.session.id, this.session.source);
 		const isExpired = !called.ok && called.failure.isSessionUnknown;
 		if (isExpired && this.settings.renewExpired && !this.turn.isResume) {
-			called = await this.callRenewed(body.value);
+			called = await this.callRenewed(open.value);
 		}
 		if (called.ok) {
 			const elapsedMs = this.parts.clock.now() - startedMs;
@@ -146,22 +145,22 @@ export class TurnTaker {
 	}
 
 	/** In the session that another execution has renewed meanwhile, or else in a new one. */
-	private async callRenewed(body: JsonObject): ReturnType<TurnTaker['call']> {
+	private async callRenewed(open: OpenRequest): ReturnType<TurnTaker['call']> {
 		const renewed = await this.session.renew(this.parts.waiting.again());
 		if (!renewed.ok) return renewed;
-		return await this.call(body, renewed.value, renewed.value ? 'mapped' : 'renewed');
+		return await this.call(open, renewed.value, renewed.value ? 'mapped' : 'renewed');
 	}
 
 	private async call(
-		body: JsonObject,
+		open: OpenRequest,
 		sessionId: string,
 		source: UsedSession['source'],
 	): Promise<Result<Pick<TurnResult, 'reply' | 'session' | 'attempts'>, AgentFailure>> {
-		const { line, bodyFor, onDelta } = this.turn;
+		const { line, onDelta } = this.turn;
 		const { timeoutMs, attempts, retryAmbiguous } = this.settings;
 		const invoked = await untilFree(this.parts, async () => {
 			return await line.api.invoke({
-				...{ body: bodyFor(body, sessionId), sessionId, timeoutMs, tries: attempts, retryAmbiguous, onDelta },
+				...{ request: open(sessionId), sessionId, timeoutMs, tries: attempts, retryAmbiguous, onDelta },
 				onSession: (id) => this.session.opened(id),
 				calls: this.turn.calls,
 			});

@@ -1,18 +1,20 @@
 import { badInput, fail, ok, type Result } from '../shared/errors/failure';
-import { parseJson } from '../shared/text/json';
-import { redactJson, type Redact } from '../shared/text/redact';
+import { excerpt, isJsonObject, jsonText, type Json } from '../shared/text/json';
+import type { Redact } from '../shared/text/redact';
 import type { Retry } from '../shared/http/retry';
 import type { Clock } from '../shared/run/clock';
 import type { SendHttp } from '../shared/http/exchange';
-import type { Outcome } from '../shared/http/outcome';
+import { ofUnanswered, type Outcome } from '../shared/http/outcome';
 import { classify } from '../shared/platform/envelope';
 import type { AgentAccount } from './account';
-import { isPassing, notOfAnAgent, readEnvelope, withStatus, wordsOf, type Envelope } from './envelope';
-import { explainCall, explainRefusal } from './failures';
-import { textAt } from './paths';
-import type { AgentFile } from './request';
+import { isOwnWord, notOfAnAgent } from './foreign';
+import { explainCall, explainRefusal, isPassing, NO_REASON } from './failures';
+import { wireRequest, type WireFile } from './wire/body';
+import { concludeRefusal } from './wire/conclusion';
+import { isThere, wordOf, type Expression } from './wire/expression';
+import { NOTHING_READ, readEvent } from './wire/reader';
 
-export interface UploadedMedia extends AgentFile {
+export interface UploadedMedia extends WireFile {
 	/** As the platform says it; empty where it does not. */
 	readonly expiresAt: string;
 }
@@ -70,50 +72,62 @@ async function uploadOnce(
 	timeoutMs: number,
 ): Promise<Outcome<Result<UploadedMedia>>> {
 	const form = new FormData();
-	form.append(account.deployment.mediaPart, media);
-	const exchange = await send({ method: 'POST', url, form, timeoutMs });
-	const status = exchange.kind === 'reply' ? exchange.status : 0;
-	const parsed = exchange.kind === 'reply' ? parseJson(exchange.text) : undefined;
-	const envelope = readEnvelope(parsed && redactJson(parsed, redact.known), account.deployment, status);
-	if (!envelope) {
+	form.append(account.wire.upload.part, media);
+	const call = { sessionId: '', stream: false, uuid: '' };
+	const { headers: more } = wireRequest(account.wire, { kind: 'nothing' }, call);
+	const exchange = await send({ method: 'POST', url, form, headers: more, timeoutMs });
+	if (exchange.kind !== 'reply') return ofUnanswered(exchange);
+	const { status, headers, text } = exchange;
+	const of = { wire: account.wire, hide: redact.known };
+	const state = readEvent(of, NOTHING_READ, { data: text, isWholeBody: true });
+	const failure = concludeRefusal(of, state, { status, headers, broken: '', sessionId: '' });
+	if (!failure) return { kind: 'answered', data: readMedia(state.raw, media, account) };
+	if (!isOwnWord(failure, state, of)) {
 		const outcome = classify(exchange);
 		return outcome.kind === 'answered' ? notOfAnAgent(status) : outcome;
 	}
-	if (envelope.succeeded) return { kind: 'answered', data: readMedia(envelope, media, account) };
-	const refusal = withStatus(envelope, status, account.deployment);
-	if (isPassing(refusal)) {
-		return { kind: 'busy', retryAfter: undefined, text: wordsOf(refusal), status: refusal.saidStatus };
+	if (isPassing(failure)) {
+		const said = failure.why || NO_REASON;
+		const told = failure.status >= 300 ? failure.status : undefined;
+		return { kind: 'busy', retryAfter: headers['retry-after'], text: said, status: told };
 	}
 	const facts = { account, redact, sessionId: '', isUpload: true };
-	return { kind: 'answered', data: fail(explainRefusal(refusal, facts)) };
+	return { kind: 'answered', data: fail(explainRefusal(failure, facts)) };
 }
 
 function readMedia(
-	{ data }: Envelope,
+	answer: Json,
 	{ name, type: mimeType }: File,
-	{ deployment, baseUrl }: AgentAccount,
+	{
+		wire: {
+			upload,
+			answer: { envelope },
+		},
+		baseUrl,
+	}: AgentAccount,
 ): Result<UploadedMedia> {
-	const given = textAt(data, deployment.paths.mediaUrl);
-	const url = URL.canParse(given, baseUrl) && given ? new URL(given, baseUrl).href : '';
-	if (Object.keys(data).length === 0) {
+	const read = (at: Expression | undefined): string => wordOf(at?.read(answer));
+	const [given, id, expiresAt] = [read(upload.url), read(upload.id), read(upload.expires)];
+	const data = envelope && isJsonObject(answer) ? answer.data : answer;
+	if (!isThere(data)) {
 		return fail({
 			kind: 'unclear',
 			message: 'The platform took the file, but its answer holds no data',
 			advice: 'The agent was not asked. Run the item again later.',
 		});
 	}
-	if (!url) {
+	const url = URL.canParse(given, baseUrl) && given ? new URL(given, baseUrl).href : '';
+	if (!url && !id) {
 		return fail(
 			badInput(
 				'The file was uploaded, but the answer holds no address of it',
-				`Check "Media URL Path" in the credential: the node looked at "${deployment.paths.mediaUrl.join('" and "')}" in the answer's data.`,
+				`Check "upload.url" of the description in the credential: the answer was ${excerpt(jsonText(data) ?? '')}`,
 			),
 		);
 	}
 	return ok({
 		url: given.includes('://') ? given : url,
-		name,
-		mimeType,
-		expiresAt: textAt(data, deployment.paths.mediaExpiry),
+		...(id && { id }),
+		...{ name, mimeType, expiresAt },
 	});
 }

@@ -142,14 +142,16 @@ describe('the credential form', () => {
 	}
 
 	test(
-		'a good token is confirmed, and field names are shown where they are asked for',
+		'a good token is confirmed, and the description is shown where it is asked for',
 		async () => {
 			await open(account.id);
 			await page.getByText('Connection tested successfully').waitFor();
-			expect(await page.getByText('Message Field').count()).toBe(0);
-			await page.getByTestId('parameter-input-customFields').locator('.el-switch').click();
-			await page.getByText('Message Field').waitFor();
-			await page.getByText('Session Field').scrollIntoViewIfNeeded();
+			const description = page.getByTestId('parameter-input-description');
+			expect(await description.count()).toBe(0);
+			await page.getByTestId('parameter-input-wire').click();
+			await page.getByRole('option', { name: 'Described' }).click();
+			await description.waitFor();
+			await description.scrollIntoViewIfNeeded();
 			await docsPicture(page, 'agent-credential');
 		},
 		TEST_DEADLINE_MS,

@@ -4,7 +4,7 @@ import { throwFirst, toErrorItem } from '../../shared/errors/nodeError';
 import type { Failure } from '../../shared/errors/failure';
 import { hintFailed, listIds, logStopped, otherAnswers, showHint } from '../../shared/run/deliver';
 import type { Redact } from '../../shared/text/redact';
-import type { Interrupt } from '../envelope';
+import type { Interrupt } from '../agentReply';
 import type { TurnResult } from '../record';
 import type { TurnOutcome } from '../turns';
 import type { AgentRun } from './run';
@@ -13,7 +13,7 @@ import type { AgentRun } from './run';
 interface AnswerForm {
 	readonly redact: Redact;
 	readonly simplify: boolean;
-	/** Whether to show which path gave what. */
+	/** Whether to show which entry of the description gave what. */
 	readonly readFrom: boolean;
 	readonly forChat: boolean;
 }

@@ -119,7 +119,7 @@ export const streamField: INodeProperties = {
 };
 
 export const previewField = previewRequestField(
-	'Compare it with the API-call page of the instance; field names are set in the credential.',
+	'Compare it with the API-call page of the instance; the credential describes what is sent.',
 );
 
 export const previewResponseField: INodeProperties = {
@@ -129,5 +129,5 @@ export const previewResponseField: INodeProperties = {
 	default: false,
 	displayOptions: { show: { previewRequest: [false] } },
 	description:
-		'Whether to add "readFrom" to the output, which names the path that gave the answer, the session and so on. Paths are set in the credential.',
+		'Whether to add "readFrom" to the output, which names the entry of the credential\'s description that gave the answer, the session and so on',
 };

@@ -5,12 +5,12 @@ import { digestBinaryField } from '../../shared/files/inputFile';
 import { bytesToHold, openBinaryField } from '../../shared/files/uploadFile';
 import { excerpt } from '../../shared/text/json';
 import { isWebAddress } from '../../shared/text/webAddress';
-import type { AgentFile } from '../request';
+import type { WireFile } from '../request';
 import type { UploadedMedia } from '../upload';
 import type { AgentRun } from './run';
 
 /** A file as the form gives it: a web address, or a field of the item. */
-export type FileRow = AgentFile | { readonly field: string };
+export type FileRow = WireFile | { readonly field: string };
 
 export function readFileRows(context: IExecuteFunctions, itemIndex: number): Result<FileRow[]> {
 	const given: unknown = context.getNodeParameter('files.file', itemIndex, []);
@@ -61,8 +61,8 @@ export async function uploadFiles(
 	itemIndex: number,
 	rows: readonly FileRow[],
 	run: AgentRun,
-): Promise<Result<AgentFile[]>> {
-	const files: AgentFile[] = [];
+): Promise<Result<WireFile[]>> {
+	const files: WireFile[] = [];
 	for (const row of rows) {
 		const file = 'field' in row ? await uploadField(context, itemIndex, row.field, run) : ok(row);
 		if (!file.ok) return file;
@@ -88,7 +88,7 @@ export async function uploadField(
 }
 
 /** The files of a preview, for which nothing is uploaded. */
-export function previewFiles(rows: readonly FileRow[]): AgentFile[] {
+export function previewFiles(rows: readonly FileRow[]): WireFile[] {
 	return rows.map((row) =>
 		'field' in row
 			? { url: `<address of the file in "${row.field}", once it is uploaded>`, name: '', mimeType: '' }

@@ -2,7 +2,7 @@ import type { IExecuteFunctions, INodeProperties } from 'n8n-workflow';
 
 import { ok, type Result } from '../../shared/errors/failure';
 import type { Json } from '../../shared/text/json';
-import type { Turn } from '../request';
+import type { WireTurn } from '../request';
 import type { SessionChoice } from '../turnSession';
 import { previewField, previewResponseField, simplifyField, streamField } from './fields';
 import { readFilled, readIdempotency, readResult, readText } from './inputs';
@@ -131,7 +131,8 @@ function prepare(context: IExecuteFunctions, run: AgentRun, itemIndex: number): 
 			: readResult(context, itemIndex);
 	if (!result.ok) return result;
 	const { id } = session.value;
-	const turn: Turn = { kind: 'result', interruptId: interrupt.value.trim(), result: result.value };
+	const answered = { interruptId: interrupt.value.trim(), result: result.value };
+	const turn: WireTurn = { kind: 'results', results: [answered] };
 	const idempotency = readIdempotency(context, itemIndex, run, [turn, id], []);
 	if (!idempotency.ok) return idempotency;
 	return ok({

@@ -1,3 +1,5 @@
+import { randomUUID } from 'crypto';
+
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { itemsByAccount } from '../../shared/platform/accounts';
@@ -10,8 +12,7 @@ import { showHint } from '../../shared/run/deliver';
 import { overBudget } from '../../shared/run/frame';
 import { requestFingerprints } from '../../shared/run/retryMemory';
 import { readItem, workItem } from '../../shared/errors/expressionError';
-import { invokeBody, type OpenBody, type Turn } from '../request';
-import { whyNoPlace } from '../requestShape';
+import { addressOf, openRequest, whyNoPlace, type OpenRequest, type WireTurn } from '../request';
 import type { DueTurn } from '../budget';
 import type { EndedTurn } from '../journal';
 import { explainTable } from '../sessions';
@@ -30,9 +31,9 @@ export interface PreparedTurn {
 	readonly stream: boolean;
 	readonly idempotency: AgentTurn['idempotency'];
 	/** Uploads what must be uploaded. */
-	readonly turn: () => Promise<Result<Turn>>;
+	readonly turn: () => Promise<Result<WireTurn>>;
 	/** What a preview shows of it, where nothing is uploaded. */
-	readonly previewed: Turn;
+	readonly previewed: WireTurn;
 }
 
 /** With what is read for the output, now and not once the agent has been asked. */
@@ -253,28 +254,14 @@ function agentTurns(
 				fingerprint: fingerprintOf(itemIndex),
 				keepRaw: !simplify,
 				calls: limit.forTurn(),
-				...lateSession(async () => {
+				prepare: async () => {
 					const admitted = await run.budget?.admit({ itemIndex, agent: line.agent, session });
-					return admitted?.ok === false ? admitted : await bodyOf(context, item.value, itemIndex);
-				}),
+					return admitted?.ok === false ? admitted : await requestOf(context, item.value, itemIndex);
+				},
 				onDelta: async (text) => await onDelta(itemIndex, text),
 			},
 		];
 	});
-}
-
-/** A body whose session is put in when the call is made: only then is it known. */
-function lateSession(prepare: () => Promise<Result<OpenBody>>): Pick<AgentTurn, 'prepare' | 'bodyFor'> {
-	let open: OpenBody | undefined;
-	return {
-		prepare: async () => {
-			const prepared = await prepare();
-			if (!prepared.ok) return prepared;
-			open = prepared.value;
-			return ok(open(''));
-		},
-		bodyFor: (body, sessionId) => open?.(sessionId) ?? body,
-	};
 }
 
 /** Writes what was not streamed, or the chat would stay empty, and ends the stream. */
@@ -296,15 +283,17 @@ async function endStream(
 	await chatStream.end();
 }
 
-async function bodyOf(
+/** The session is put in when the call is made: only then is it known. */
+async function requestOf(
 	context: IExecuteFunctions,
 	{ turn, stream, line }: ReadTurn,
 	itemIndex: number,
-): Promise<Result<OpenBody>> {
+): Promise<Result<OpenRequest>> {
 	return await workItem(async () => {
 		const read = await turn();
 		if (!read.ok) return read;
-		return invokeBody(read.value, stream, readExtraBody(context, itemIndex), line.account.deployment);
+		const form = { stream, extraBody: readExtraBody(context, itemIndex), uuid: randomUUID() };
+		return openRequest(read.value, form, line.account.wire);
 	});
 }
 
@@ -332,11 +321,10 @@ function readTurn(
 	const turn = prepareTurn(itemIndex);
 	if (!turn.ok) return turn;
 	const { session, isResume, previewed } = turn.value;
-	if (previewed.kind === 'message') {
-		const needs = { hasSession: session.kind !== 'new', hasFiles: previewed.files.length > 0 };
-		const noPlace = whyNoPlace(line.value.account.deployment.request, needs);
-		if (noPlace) return fail(noPlace);
-	}
+	const hasFiles = previewed.kind === 'message' && previewed.files.length > 0;
+	const needs = { isResume, hasSession: session.kind !== 'new', hasFiles };
+	const noPlace = whyNoPlace(line.value.account.wire, needs);
+	if (noPlace) return fail(noPlace);
 	const wantsKey = !isResume && context.getNodeParameter('sessionMode', itemIndex, 'new') === 'mapped';
 	return ok({
 		...turn.value,
@@ -352,10 +340,13 @@ function previewOf(
 	{ session, line, previewed, stream }: ReadTurn,
 	itemIndex: number,
 ): Result<JsonObject> {
-	const { baseUrl, invokePath, deployment } = line.account;
-	const body = invokeBody(previewed, stream, readExtraBody(context, itemIndex), deployment);
-	if (!body.ok) return body;
+	const form = { stream, extraBody: readExtraBody(context, itemIndex), uuid: SHOWN_UUID };
+	const open = openRequest(previewed, form, line.account.wire);
+	if (!open.ok) return open;
 	const known = session.kind === 'mapped' ? line.sessions.find(session.key) : '';
-	const sent = body.value(session.kind === 'explicit' ? session.id : known);
-	return ok(shownRequest(`${baseUrl}${invokePath}`, 'agent token', sent));
+	const request = open.value(session.kind === 'explicit' ? session.id : known);
+	return ok(shownRequest(addressOf(line.account, request), 'agent token', request.body, request.headers));
 }
+
+/** A call has its own, so that a preview cannot know it. */
+const SHOWN_UUID = '<UUID of the call>';

@@ -1,3 +1,5 @@
+import { randomUUID } from 'crypto';
+
 import type {
 	ICredentialsDecrypted,
 	ICredentialTestFunctions,
@@ -7,12 +9,14 @@ import type {
 import { adviceOnPath } from '../../../credentials/baseUrl';
 import { cleanToken } from '../../../credentials/tokenKinds';
 import { systemClock } from '../../shared/run/clock';
-import { isJsonObject, parseJson, type Json } from '../../shared/text/json';
 import { redactor } from '../../shared/text/redact';
-import { sendTest, testFailed } from '../../shared/http/testRequest';
+import { sendTest, testFailed, type Reply } from '../../shared/http/testRequest';
 import { readAgentAccount, type AgentAccount } from '../account';
-import { readEnvelope, withStatus } from '../envelope';
-import { emptyBody } from '../request';
+import { isOwnWord } from '../foreign';
+import { addressOf } from '../request';
+import { wireRequest } from '../wire/body';
+import { concludeRefusal } from '../wire/conclusion';
+import { NOTHING_READ, readEvent, saidSuccess } from '../wire/reader';
 
 const TOKEN_REFUSED =
 	'The platform refused this token. It may be mistyped, revoked or expired: a dbg_ token works only until the time that the console shows. Copy it again from the API-call page of the instance.';
@@ -23,7 +27,7 @@ const NOT_AN_AGENT =
 
 /**
  * The test of the FlowAgent credential. It invokes without a message: the token is checked, and the agent has nothing
- * to run on, so no prompt is sent. What a template sends beside the message is sent.
+ * to run on, so no prompt is sent. What the description sends beside the message is sent.
  */
 export async function testAgentToken(
 	this: ICredentialTestFunctions,
@@ -31,34 +35,37 @@ export async function testAgentToken(
 ): Promise<INodeCredentialTestResult> {
 	const account = readAgentAccount(data);
 	if (!account.ok) return testFailed(`${account.failure.message}. ${account.failure.advice}`);
-	const { baseUrl, invokePath, secrets, deployment } = account.value;
+	const { secrets, wire } = account.value;
 	const redact = redactor(secrets);
 	const token = cleanToken(data.agentToken);
-	const request = { url: `${baseUrl}${invokePath}`, token, json: emptyBody(deployment) };
+	const call = { sessionId: '', stream: false, uuid: randomUUID() };
+	const { path, headers, body: json } = wireRequest(wire, { kind: 'nothing' }, call);
+	const request = { url: addressOf(account.value, { path }), token, headers, json };
 	const asked = await sendTest(this.helpers, request, redact, systemClock);
 	if (!asked.ok) return testFailed(asked.failure);
-	const { status, text } = asked.value;
-	const refused = judge(status, parseJson(text), account.value);
+	const refused = judge(asked.value, account.value);
 	return refused === undefined
 		? { status: 'OK', message: 'The agent platform accepted the token' }
 		: testFailed(refused);
 }
 
 /** Why an answer does not tell of a token that is accepted; `undefined` if it does. */
-function judge(status: number, body: Json | undefined, account: AgentAccount): string | undefined {
-	const { baseUrl, deployment } = account;
-	const { hasEnvelope } = deployment;
+function judge({ status, headers, text }: Reply, { baseUrl, wire }: AgentAccount): string | undefined {
+	const of = { wire, hide: (said: string) => said };
+	const state = readEvent(of, NOTHING_READ, { data: text, isWholeBody: true });
+	const failure = concludeRefusal(of, state, { status, headers, broken: '', sessionId: '' });
+	if (!failure) return undefined;
 	// With an envelope the outer HTTP status says nothing (§4.6), and what answers without one is no agent.
-	const isAgent = isJsonObject(body) && (!hasEnvelope || 'success_response' in body);
-	const envelope = isAgent ? readEnvelope(body, deployment, status) : undefined;
-	if (!envelope) return withoutEnvelope(status, baseUrl);
-	if (envelope.succeeded) return undefined;
-	const { status: counts, meaning } = withStatus(envelope, hasEnvelope ? 0 : status, deployment);
-	if (meaning === 'tokenRefused' || counts === 401) return counts === 403 ? NO_RIGHT : TOKEN_REFUSED;
+	const hasForm = !wire.answer.envelope || saidSuccess(state.raw) !== undefined;
+	if (!hasForm || !isOwnWord(failure, state, of)) return withoutEnvelope(status, baseUrl);
+	const { meaning, status: counts } = failure;
 	if (counts === 403) return NO_RIGHT;
+	if (meaning === 'tokenRefused' || counts === 401) return TOKEN_REFUSED;
 	// A call without a message is refused, and that is all that HTTP alone can tell of an agent.
 	const isHttpError = status === 404 || status === 405 || status >= 500;
-	return !hasEnvelope && isHttpError && meaning === undefined ? withoutEnvelope(status, baseUrl) : undefined;
+	return !wire.answer.envelope && isHttpError && meaning === undefined
+		? withoutEnvelope(status, baseUrl)
+		: undefined;
 }
 
 /** A gateway before the platform refuses and fails without an envelope. */

@@ -1,6 +1,6 @@
 import { isJsonObject, jsonText, type Json, type JsonObject } from '../../shared/text/json';
-import { JsonTemplates } from '../../shared/text/jsonTemplate';
 import type { Wire } from './description';
+import { TEMPLATES } from './templates';
 
 /** A file that the agent can load: by its address, or by the ID that an upload gave it. */
 export interface WireFile {
@@ -13,7 +13,9 @@ export interface WireFile {
 /** What is said to an agent. */
 export type WireTurn =
 	| { readonly kind: 'message'; readonly message: string; readonly files: readonly WireFile[] }
-	| { readonly kind: 'results'; readonly results: readonly WireResult[] };
+	| { readonly kind: 'results'; readonly results: readonly WireResult[] }
+	/** All that goes with a message, and none: what a token is tested with. */
+	| { readonly kind: 'nothing' };
 
 export interface WireResult {
 	readonly interruptId: string;
@@ -37,13 +39,10 @@ export interface WireRequest {
 
 type Values = ReadonlyMap<string, Json>;
 
-/** What was empty in a template stays; what became empty through absent values goes. */
-const TEMPLATES = new JsonTemplates({ choice: 'stream', dropsEmptied: true });
-
 /** The request that a description makes of a turn; nothing else adds to it. */
 export function wireRequest({ request }: Wire, turn: WireTurn, call: CallValues): WireRequest {
 	const values: Values = new Map([...callValues(call), ...turnValues(request, turn)]);
-	const body = fill(turn.kind === 'message' ? request.message : request.resume, values);
+	const body = fill(turn.kind === 'results' ? request.resume : request.message, values);
 	// Letters of a session must not lead to another path.
 	const inPath: Values = new Map([['session', encodeURIComponent(call.sessionId)]]);
 	const path = fill(request.path, inPath);
@@ -52,7 +51,13 @@ export function wireRequest({ request }: Wire, turn: WireTurn, call: CallValues)
 		return typeof text === 'string' && text !== '' && !/[\r\n\0]/.test(text) ? [[name, text] as const] : [];
 	});
 	return {
-		path: typeof path === 'string' ? path.replace(/\/+$/, '') : '',
+		path:
+			typeof path === 'string'
+				? path
+						.trim()
+						.replace(/\/+$/, '')
+						.replace(/^\/*(?=.)/, '/')
+				: '',
 		headers: Object.fromEntries(headers),
 		body: isJsonObject(body) ? body : {},
 	};
@@ -78,6 +83,7 @@ function* callValues({ sessionId, stream, uuid }: CallValues): Generator<readonl
 }
 
 function* turnValues({ file, result }: Wire['request'], turn: WireTurn): Generator<readonly [string, Json]> {
+	if (turn.kind === 'nothing') return;
 	if (turn.kind === 'message') {
 		yield ['message', turn.message];
 		if (turn.files.length > 0)

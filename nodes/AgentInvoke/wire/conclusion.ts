@@ -1,8 +1,16 @@
 import { fail, ok, type Result } from '../../shared/errors/failure';
 import { excerpt, isJsonObject, type Json } from '../../shared/text/json';
-import type { Wire } from './description';
+import { fitsName, patternOf, type Wire } from './description';
 import { wordOf } from './expression';
-import type { ReadingOf, WireInterrupt, WireState, WireStep } from './reader';
+import {
+	asked,
+	saidSuccess,
+	statusIn,
+	type ReadingOf,
+	type WireInterrupt,
+	type WireState,
+	type WireStep,
+} from './reader';
 
 /** How an answer ended. */
 export interface WireEnded {
@@ -20,14 +28,21 @@ export interface WireReply {
 	readonly text: string;
 	readonly sessionId: string;
 	readonly requestId: string;
+	/** How the turn ended, where the last event says so. */
+	readonly reason: string;
 	readonly usage: Json;
 	/** All that wait for an answer. */
 	readonly interrupts: readonly WireInterrupt[];
 	readonly steps: readonly WireStep[];
 	readonly stepsOmitted: number;
 	readonly raw: Json;
-	/** Which entry of the description gave what. */
+	/** Which entry of the description gave what, and what came. */
 	readonly readFrom: WireState['readFrom'];
+	readonly keys: readonly string[];
+	/** Of the events of a stream. */
+	readonly names: readonly string[];
+	/** What could not be read, though nothing is missing; else empty. */
+	readonly unread: string;
 }
 
 export type RefusalMeaning = 'busy' | 'notRun' | 'sessionUnknown' | 'tokenRefused';
@@ -40,8 +55,10 @@ export interface WireFailure {
 	 * - `notAnAnswer`: nothing that the description knows
 	 */
 	readonly kind: 'refused' | 'failed' | 'brokeOff' | 'notAnAnswer';
+	/** Why it is no success, as a clause: the deployment's own words, if it has some. */
+	readonly why: string;
 	/** What was expected, and what came instead. */
-	readonly message: string;
+	readonly expected: string;
 	/** The entry of the description that decides it. */
 	readonly entry: string;
 	readonly status: number;
@@ -71,65 +88,98 @@ export function concludeAnswer(
 	const text = hide(state.text);
 	if (failure)
 		return fail({ ...failure, text, sessionId: sessionId || ended.sessionId, requestId: state.requestId });
-	const { requestId, usage, interrupts, steps, stepsOmitted, raw, readFrom } = state;
+	const { requestId, usage, steps, stepsOmitted, raw, readFrom, keys, names, unread } = state;
+	const interrupts = state.interrupts.length === 0 && state.waits ? [asked(text)] : state.interrupts;
 	return ok({
-		...{ text, sessionId, requestId, usage, interrupts, steps, stepsOmitted, raw },
+		...{ text, sessionId, requestId, usage, interrupts, steps, stepsOmitted, raw, keys, names, unread },
+		reason: wordOf(wire.refusal.code?.read(raw)),
 		readFrom: state.sessionId === '' && header ? { ...readFrom, session: 'answer.sessionHeader' } : readFrom,
 	});
+}
+
+/** Why a call that asks for no answer, such as an upload, did not succeed; undefined if it did. */
+export function concludeRefusal(
+	{ wire }: ReadingOf,
+	state: WireState,
+	ended: WireEnded,
+): WireFailure | undefined {
+	const why = whyRefused(wire, state, ended) ?? whyNotRead(wire, state, ended);
+	return why && { ...why, text: '', sessionId: '', requestId: state.requestId };
 }
 
 type Why = Omit<WireFailure, 'text' | 'sessionId' | 'requestId'>;
 
 /** Empty where nothing that the description names ended it. */
 function endOf(wire: Wire, state: WireState, { broken }: WireEnded): string {
-	if (state.endedBy !== '') return state.endedBy;
+	if (state.endedBy !== '' && !(state.endedBare && broken !== '')) return state.endedBy;
 	const isWhole = broken === '' && !state.isWholeBody && state.names.length > 0;
 	return wire.stream.end === 'body' && isWhole ? 'stream.end' : '';
 }
 
 function whyNoSuccess(wire: Wire, state: WireState, ended: WireEnded, ending: string): Why | undefined {
-	const { status } = ended;
-	const isGood = status >= 200 && status < 300;
-	if (state.fault || !isGood) return refusalOf(wire, state, ended);
-	const because = (kind: Why['kind'], entry: string, why: string): Why => ({
-		...{ kind, entry, status, code: '', detail: '', meaning: undefined, body: state.raw },
-		message: `${why}. ${whatCame(state)}`,
-		mayHaveRun: true,
-	});
-	if (state.gap !== '') {
-		const isNone = state.isWholeBody && !state.hasBegun;
-		const entry = wire.answer.envelope && isNone ? 'answer.envelope' : 'stream.rules';
-		const expected =
-			wire.answer.envelope && isNone
-				? 'The answer has to be an envelope: '
-				: 'A part of the answer is missing: ';
-		return because(isNone ? 'notAnAnswer' : 'brokeOff', entry, `${expected}${state.gap}`);
-	}
+	const known = whyRefused(wire, state, ended) ?? whyNotRead(wire, state, ended);
+	if (known) return known;
 	if (ending === '') {
 		const wanted = wire.stream.end === 'body' ? 'stream.end' : endRules(wire);
 		const why = ended.broken || 'the connection ended before the answer was finished';
-		return because(
-			'brokeOff',
-			wanted,
-			`The answer broke off after ${state.text.length} characters: ${excerpt(why)}. Expected was the end that "${wanted}" describes`,
-		);
+		return because(wire, state, ended, {
+			...{ kind: 'brokeOff', entry: wanted, why: excerpt(why) },
+			expected: `the end that "${wanted}" describes`,
+		});
 	}
 	if (state.incomplete !== '') {
-		return because(
-			'failed',
-			state.incomplete,
-			`The agent says that its answer is incomplete, at "${state.incomplete}"`,
-		);
+		return because(wire, state, ended, {
+			...{ kind: 'failed', entry: state.incomplete, why: 'the agent says that its answer is incomplete' },
+			expected: `nothing at "${state.incomplete}"`,
+		});
 	}
 	if (state.text.trim() === '' && state.interrupts.length === 0) {
 		const entry = state.isWholeBody ? 'answer.text' : 'stream.rules';
-		return because(
-			'notAnAnswer',
-			entry,
-			`No text and no interrupt stood where "${entry}" and "answer.interrupt.at" say`,
-		);
+		return because(wire, state, ended, {
+			...{ kind: 'notAnAnswer', entry, why: 'the answer is empty' },
+			expected: `a text where "${entry}" says, or an interrupt at "answer.interrupt.at"`,
+		});
 	}
 	return undefined;
+}
+
+function whyRefused(wire: Wire, state: WireState, ended: WireEnded): Why | undefined {
+	return state.fault || !isGood(ended.status) ? refusalOf(wire, state, ended) : undefined;
+}
+
+function whyNotRead(wire: Wire, state: WireState, ended: WireEnded): Why | undefined {
+	const isScattered = state.isScattered && state.isDraft;
+	const gap =
+		state.gap || (isScattered ? 'several events hold different texts, and none holds all of it' : '');
+	if (gap === '') return undefined;
+	const isNone = state.isWholeBody && !state.hasBegun;
+	const kind = isNone ? 'notAnAnswer' : 'brokeOff';
+	const { envelope } = wire.answer;
+	const wanted = envelope
+		? (['answer.envelope', 'an envelope'] as const)
+		: (['answer.text', 'a JSON object'] as const);
+	const [entry, expected] = isNone ? wanted : (['stream.rules', 'an answer without gaps'] as const);
+	return because(wire, state, ended, { kind, entry, why: gap, expected });
+}
+
+function because(
+	wire: Wire,
+	state: WireState,
+	{ status }: WireEnded,
+	{ expected, ...why }: Pick<Why, 'kind' | 'entry' | 'why' | 'expected'>,
+): Why {
+	const { refusal } = wire;
+	return {
+		...why,
+		expected: `Expected was ${expected}, by "${why.entry}" of the description. ${whatCame(state)}`,
+		...{ status, meaning: undefined, mayHaveRun: true, body: state.raw },
+		code: wordOf(refusal.code?.read(state.raw)),
+		detail: wordOf(refusal.detail?.read(state.raw)),
+	};
+}
+
+function isGood(status: number): boolean {
+	return status >= 200 && status < 300;
 }
 
 function endRules({ stream }: Wire): string {
@@ -145,26 +195,31 @@ function whatCame({ isWholeBody, keys, names }: WireState): string {
 
 function refusalOf(wire: Wire, state: WireState, { status, sessionId }: WireEnded): Why {
 	const { fault } = state;
-	const isGood = status >= 200 && status < 300;
-	const said = isJsonObject(state.raw) ? Number(state.raw.http_status_code ?? NaN) : NaN;
-	const counts = isGood && said >= 300 ? said : status;
 	const body = fault?.body ?? state.raw;
-	const read = (at: Wire['refusal']['code']): string => wordOf(at?.read(body));
-	const code = fault?.code || read(wire.refusal.code);
+	const said = statusIn(body) ?? NaN;
+	// The envelope's own comes first: the status of HTTP may be that of a gateway.
+	const counts = !Number.isNaN(said) && !isGood(said) ? said : status;
+	const read = (at: Wire['refusal']['code']): string => wordOf(at?.read(body)).trim();
+	const code = fault?.code.trim() || read(wire.refusal.code);
 	const detail = fault?.detail || read(wire.refusal.detail);
-	const meaning = meaningOf(wire, code);
+	// In a sentence a word may be that of a tool or a model that the agent had called already.
+	const isSentence = isGood(counts) && /\s/.test(code);
+	const meaning = isSentence ? undefined : meaningOf(wire, code);
 	const isProof = provesRefusal(counts, meaning, fault?.entry === 'answer.envelope');
 	const sessionIsOther = state.sessionId !== '' && state.sessionId !== sessionId;
 	const mayHaveRun =
-		state.hasBegun || sessionIsOther || !isProof || !saysNoMore(body, wire.refusal.only, sessionId);
+		state.hasBegun ||
+		state.text.trim() !== '' ||
+		sessionIsOther ||
+		!isProof ||
+		tellsOfRun(wire, body, { counts, code, detail }) ||
+		!saysNoMore(body, wire.refusal.only, sessionId);
 	const entry = fault?.entry ?? 'the HTTP status';
-	const words = [code, detail].filter(Boolean).join(': ') || excerpt(wordOf(body)) || 'no reason was given';
-	const expected = fault
-		? `"${fault.entry}" says that this is no success`
-		: 'Expected was a status from 200 to 299';
+	const expected = fault ? `${fault.expected}, by "${entry}" of the description` : 'a status from 200 to 299';
 	return {
 		kind: mayHaveRun ? 'failed' : 'refused',
-		message: `${excerpt(words, 400)} (HTTP ${counts}). ${expected}. ${whatCame(state)}`,
+		why: [...new Set([code, detail])].filter(Boolean).join(': '),
+		expected: `Expected was ${expected}. ${whatCame(state)}`,
 		...{ entry, status: counts, code, detail, meaning, mayHaveRun, body },
 	};
 }
@@ -172,25 +227,43 @@ function refusalOf(wire: Wire, state: WireState, { status, sessionId }: WireEnde
 /** What is refused for its form or for load has not begun; a server error may come from an agent that has. */
 function provesRefusal(status: number, meaning: RefusalMeaning | undefined, isInEnvelope: boolean): boolean {
 	if (status === 503) return isInEnvelope || meaning === 'notRun' || meaning === 'busy';
-	if (status < 300) return meaning !== undefined;
+	if (isGood(status)) return meaning !== undefined;
 	return status >= 400 && status < 500 && status !== 408 && status !== 499;
 }
 
-function meaningOf({ refusal }: Wire, code: string): RefusalMeaning | undefined {
-	const spelt = (word: string): string => word.toLowerCase().replace(/[\s_-]+/g, '');
-	const kinds = ['sessionUnknown', 'busy', 'notRun', 'tokenRefused'] as const;
-	return code === ''
-		? undefined
-		: kinds.find((kind) => refusal[kind].some((word) => spelt(word) === spelt(code)));
+/** Whether what looks like a refusal for load says that something has run. */
+function tellsOfRun(
+	wire: Wire,
+	body: Json,
+	{ counts, code, detail }: { readonly counts: number; readonly code: string; readonly detail: string },
+): boolean {
+	if (wire.answer.envelope && isJsonObject(body) && body.data && !isJsonObject(body.data)) return true;
+	if (counts !== 429 && counts !== 503) return false;
+	// Neither is a success.
+	if (saidSuccess(body)) return true;
+	return wire.refusal.failed.some((word) => isWord(`${code}: ${detail}`, word));
 }
 
+function meaningOf({ refusal }: Wire, code: string): RefusalMeaning | undefined {
+	const kinds = ['sessionUnknown', 'busy', 'notRun', 'tokenRefused'] as const;
+	return code === '' ? undefined : kinds.find((kind) => refusal[kind].some((word) => isWord(code, word)));
+}
+
+/** Case, and what stands between the parts of a word, mean nothing. */
+function isWord(said: string, word: string): boolean {
+	const spelt = (text: string): string => text.toLowerCase().replace(/[\s_-]+/g, '');
+	return fitsName(spelt(said.slice(0, MOST_CODE_CHARS)), patternOf(spelt(word)));
+}
+
+/** As much of a code as is compared. */
+const MOST_CODE_CHARS = 2_000;
+
 /** Whether a body consists of what a refusal says of itself, and of the session that the call named. */
-function saysNoMore(value: Json, only: readonly string[], sessionId: string): boolean {
-	if (Array.isArray(value)) return value.every((one) => saysNoMore(one, only, sessionId));
-	if (!isJsonObject(value)) return true;
-	return Object.entries(value).every(([key, inner]) => {
-		const isEmpty = inner === null || inner === '' || inner === false;
-		if (isEmpty || (sessionId !== '' && wordOf(inner) === sessionId)) return true;
-		return only.includes(key) && saysNoMore(inner, only, sessionId);
-	});
+function saysNoMore(body: Json, only: readonly string[], sessionId: string): boolean {
+	const walk = (value: Json, mayTell: boolean): boolean => {
+		if (Array.isArray(value)) return value.every((one) => walk(one, mayTell));
+		if (!isJsonObject(value)) return mayTell || !value || wordOf(value) === sessionId;
+		return Object.entries(value).every(([key, inner]) => walk(inner, mayTell && only.includes(key)));
+	};
+	return walk(body, true);
 }

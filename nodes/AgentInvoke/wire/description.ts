@@ -1,14 +1,16 @@
+import { WIRE } from '../../../credentials/standardWire';
 import { fail, ok, type Result } from '../../shared/errors/failure';
+import { lostDigits, parsePasted } from '../../shared/form/pastedJson';
 import {
 	excerpt,
 	isJsonObject,
 	isTooDeep,
-	parseJson,
+	sentence,
 	type Json,
 	type JsonObject,
 } from '../../shared/text/json';
-import { JsonTemplates } from '../../shared/text/jsonTemplate';
 import { compileExpression, type Expression } from './expression';
+import { hasBrokenChoice, TEMPLATES } from './templates';
 
 /** What an event of a stream means. The first rule that fits an event decides. */
 export interface StreamRule {
@@ -55,7 +57,7 @@ export interface Wire {
 		readonly error: Expression | undefined;
 		readonly incomplete: Expression | undefined;
 		readonly interrupt: Readonly<
-			Record<'at' | 'id' | 'tool' | 'arguments' | 'question', Expression | undefined>
+			Record<'at' | 'id' | 'tool' | 'arguments' | 'question' | 'waits', Expression | undefined>
 		>;
 	};
 	readonly stream: {
@@ -67,10 +69,13 @@ export interface Wire {
 	readonly refusal: {
 		readonly code: Expression | undefined;
 		readonly detail: Expression | undefined;
+		/** Words; spelling does not matter, and a `*` stands for any characters. */
 		readonly busy: readonly string[];
 		readonly notRun: readonly string[];
 		readonly sessionUnknown: readonly string[];
 		readonly tokenRefused: readonly string[];
+		/** Of an agent that has run, whatever the status. */
+		readonly failed: readonly string[];
 		/** Fields that a refusal may contain where the agent has not run. */
 		readonly only: readonly string[];
 	};
@@ -93,115 +98,121 @@ const OF_A_FILE = ['url', 'name', 'mimeType', 'id'];
 
 const MOST_LEVELS = 100;
 const MOST_RULES = 100;
-/** Placeholders in a template, found as `fillBody` finds them. */
-const TEMPLATES = new JsonTemplates({ choice: 'stream', dropsEmptied: true });
 
 /** @returns or else a sentence that names the place and what is accepted there */
 export function readWire(text: string): Result<Wire, string> {
-	const parsed = parseJson(text);
-	if (!isJsonObject(parsed)) return fail('The description is not a JSON object.');
+	const pasted = parsePasted(text);
+	const parsed = pasted.ok ? pasted.value : undefined;
+	if (!isJsonObject(parsed)) {
+		const why = pasted.ok || pasted.failure === '' ? '' : ` ${sentence(pasted.failure)}`;
+		return fail(`The description is not a JSON object.${why}`);
+	}
+	const lost = lostDigits(text);
+	if (lost !== undefined) {
+		return fail(
+			`The description contains the number ${excerpt(lost, 40)}, which would lose digits. Put it in quotation marks.`,
+		);
+	}
 	if (isTooDeep(parsed, MOST_LEVELS)) return fail('The description is nested too deeply.');
 	const check = new Check();
-	const root = check.section(parsed, '', ['request', 'answer', 'stream', 'refusal', 'upload']);
+	const root = check.section(parsed, '');
 	const wire: Wire = {
-		request: readRequest(root.inner('request', ['path', 'headers', 'message', 'resume', 'file', 'result'])),
-		answer: readAnswer(root),
-		stream: readStream(root.inner('stream', ['format', 'event', 'end', 'rules'])),
-		refusal: readRefusal(root),
-		upload: readUpload(root.inner('upload', ['part', 'url', 'id', 'expires'])),
+		request: readRequest(root.inner('request')),
+		answer: readAnswer(root.inner('answer')),
+		stream: readStream(root.inner('stream')),
+		refusal: readRefusal(root.inner('refusal')),
+		upload: readUpload(root.inner('upload')),
 	};
-	return check.complaint === undefined ? ok(wire) : fail(check.complaint);
+	const complaint = check.whyNot();
+	return complaint === undefined ? ok(wire) : fail(complaint);
 }
 
 /** Keeps the first complaint; what could not be read is absent. */
 class Check {
-	complaint: string | undefined;
+	private complaint: string | undefined;
+	private readonly sections: Section[] = [];
 
 	refuse(place: string, why: string): void {
 		this.complaint ??= `"${place}" ${why}.`;
 	}
 
-	section(value: JsonObject, place: string, known: readonly string[]): Section {
-		const unknown = Object.keys(value).find((key) => !known.includes(key));
-		if (unknown !== undefined) {
-			const path = place ? `${place}.${excerpt(unknown, 40)}` : excerpt(unknown, 40);
-			this.refuse(path, `is not known. Known there are ${known.join(', ')}`);
-		}
-		return new Section(value, place, this);
+	section(value: Json, place: string): Section {
+		if (!isJsonObject(value)) this.refuse(place, 'has to be a JSON object');
+		const section = new Section(isJsonObject(value) ? value : {}, place, this);
+		this.sections.push(section);
+		return section;
+	}
+
+	/** What is misspelt comes first: it may be what is missing. */
+	whyNot(): string | undefined {
+		return this.sections.map((section) => section.whyUnknown()).find(Boolean) ?? this.complaint;
 	}
 }
 
 class Section {
+	/** All that were asked for. */
+	private readonly known = new Set<string>();
+
 	constructor(
-		private readonly value: JsonObject,
+		private readonly fields: JsonObject,
 		readonly place: string,
 		private readonly check: Check,
 	) {}
 
-	at(name: string): string {
-		return this.place ? `${this.place}.${name}` : name;
+	whyUnknown(): string | undefined {
+		const unknown = Object.keys(this.fields).find((key) => !this.known.has(key));
+		if (unknown === undefined) return undefined;
+		return `"${this.at(excerpt(unknown, 40))}" is not known. Known there are ${[...this.known].join(', ')}.`;
 	}
 
-	has(name: string): boolean {
-		return Object.hasOwn(this.value, name);
+	private value(name: string): Json | undefined {
+		this.known.add(name);
+		return Object.hasOwn(this.fields, name) ? (this.fields[name] ?? undefined) : undefined;
+	}
+
+	private at(name: string): string {
+		return this.place ? `${this.place}.${name}` : name;
 	}
 
 	refuse(name: string, why: string): void {
 		this.check.refuse(this.at(name), why);
 	}
 
-	inner(name: string, known: readonly string[]): Section {
-		const value = this.value[name] ?? {};
-		if (!isJsonObject(value)) this.refuse(name, 'has to be a JSON object');
-		return this.check.section(isJsonObject(value) ? value : {}, this.at(name), known);
+	inner(name: string): Section {
+		return this.check.section(this.value(name) ?? {}, this.at(name));
 	}
 
-	list(name: string, known: readonly string[]): Section[] {
-		const value = this.value[name] ?? [];
+	list(name: string): Section[] {
+		const value = this.value(name) ?? [];
 		if (!Array.isArray(value) || value.length > MOST_RULES) {
 			this.refuse(name, `has to be a list of at most ${MOST_RULES} objects`);
 			return [];
 		}
-		return value.map((one, index) => {
-			const place = `${this.at(name)}[${index}]`;
-			if (!isJsonObject(one)) this.check.refuse(place, 'has to be a JSON object');
-			return this.check.section(isJsonObject(one) ? one : {}, place, known);
-		});
+		return value.map((one, index) => this.check.section(one, `${this.at(name)}[${index}]`));
 	}
 
 	text(name: string): string {
-		const value = this.value[name] ?? '';
+		const value = this.value(name) ?? '';
 		if (typeof value === 'string') return value;
 		this.refuse(name, 'has to be a text');
 		return '';
 	}
 
-	flag(name: string): boolean {
-		const value = this.value[name] ?? false;
-		if (typeof value !== 'boolean') this.refuse(name, 'has to be true or false');
-		return value === true;
-	}
-
-	end(): StreamRule['end'] {
-		if (this.value.end === 'unlessMore') return 'open';
-		const isBoolean = typeof (this.value.end ?? false) === 'boolean';
-		if (!isBoolean) this.refuse('end', 'has to be true, false or "unlessMore"');
-		return this.value.end === true ? 'closed' : undefined;
-	}
-
-	texts(name: string): string[] {
-		const value = this.value[name] ?? [];
+	texts(name: string): string[] | undefined {
+		const value = this.value(name);
+		if (value === undefined) return undefined;
 		const list = Array.isArray(value) ? value : [value];
 		const texts = list.filter((one) => typeof one === 'string');
 		if (texts.length < list.length) this.refuse(name, 'has to be a list of texts');
 		return texts;
 	}
 
-	choice<T extends string>(name: string, known: readonly [T, ...T[]]): T {
-		if (!this.has(name)) return known[0];
-		const found = known.find((one) => one === this.value[name]);
+	/** One of several values; the first is the usual one. */
+	choice<T extends string | boolean>(name: string, known: readonly [T, ...T[]]): T {
+		const value = this.value(name) ?? known[0];
+		const found = known.find((one) => one === value);
 		if (found === undefined) {
-			this.refuse(name, `has to be ${known.map((one) => `"${one}"`).join(' or ')}`);
+			this.refuse(name, `has to be ${known.map((one) => JSON.stringify(one)).join(' or ')}`);
 		}
 		return found ?? known[0];
 	}
@@ -211,15 +222,12 @@ class Section {
 		if (text === '') return undefined;
 		const compiled = compileExpression(text);
 		if (compiled.ok) return compiled.value;
-		this.refuse(
-			name,
-			`("${excerpt(text, 60)}") has to be JMESPath without backslashes and names that every object has: ${compiled.failure}`,
-		);
+		this.refuse(name, `("${excerpt(text, 60)}") has to be JMESPath: ${compiled.failure}`);
 		return undefined;
 	}
 
 	template(name: string, known: readonly string[], needed: readonly string[] = []): Json {
-		const value = this.value[name] ?? null;
+		const value = this.value(name) ?? null;
 		const names = TEMPLATES.placeholdersIn(value).map((one) => one.name);
 		const unknown = names.find((one) => !known.includes(one));
 		if (unknown !== undefined) {
@@ -228,6 +236,9 @@ class Section {
 				name,
 				`contains "$${excerpt(unknown, 40)}". Known there are ${list}; "$$" is a dollar sign`,
 			);
+		}
+		if (hasBrokenChoice(value)) {
+			this.refuse(name, 'contains a "$stream(…)" without two words');
 		}
 		if (needed.length > 0 && !needed.some((one) => names.includes(one))) {
 			this.refuse(name, `has to contain ${needed.map((one) => `"$${one}"`).join(' or ')}`);
@@ -240,6 +251,10 @@ class Section {
 		if (isJsonObject(value)) return value;
 		if (value !== null) this.refuse(name, 'has to be a JSON object');
 		return {};
+	}
+
+	bodyIfAny(name: string, known: readonly string[], needed: readonly string[]): JsonObject {
+		return this.value(name) === undefined ? {} : this.body(name, known, needed);
 	}
 }
 
@@ -260,31 +275,18 @@ function readRequest(at: Section): Wire['request'] {
 		path: typeof path === 'string' ? path : '',
 		headers,
 		message: at.body('message', OF_A_MESSAGE, ['message']),
-		resume: at.has('resume') ? at.body('resume', OF_A_RESUME, ['result', 'resultText', 'results']) : {},
+		resume: at.bodyIfAny('resume', OF_A_RESUME, ['result', 'resultText', 'results']),
 		file: at.template('file', OF_A_FILE),
 		result: at.template('result', OF_A_RESULT),
 	};
 }
 
-function readAnswer(root: Section): Wire['answer'] {
-	const at = root.inner('answer', [
-		...[
-			'envelope',
-			'text',
-			'session',
-			'sessionHeader',
-			'usage',
-			'requestId',
-			'error',
-			'incomplete',
-			'interrupt',
-		],
-	]);
-	const interrupt = at.inner('interrupt', ['at', 'id', 'tool', 'arguments', 'question']);
+function readAnswer(at: Section): Wire['answer'] {
+	const interrupt = at.inner('interrupt');
 	const text = at.expression('text');
-	if (!text) at.refuse('text', 'has to be JMESPath that leads to the text of an answer');
+	if (!text) at.refuse('text', 'has to be JMESPath');
 	return {
-		envelope: at.flag('envelope'),
+		envelope: at.choice('envelope', [false, true]),
 		text,
 		session: at.expression('session'),
 		sessionHeader: at.text('sessionHeader').trim().toLowerCase(),
@@ -298,15 +300,15 @@ function readAnswer(root: Section): Wire['answer'] {
 			tool: interrupt.expression('tool'),
 			arguments: interrupt.expression('arguments'),
 			question: interrupt.expression('question'),
+			// There, the text itself is the question.
+			waits: interrupt.expression('waits'),
 		},
 	};
 }
 
 function readStream(at: Section): Wire['stream'] {
 	const end = at.choice('end', ['event', 'body']);
-	const rules = at
-		.list('rules', ['on', 'data', 'when', 'delta', 'whole', 'replace', 'fail', 'step', 'end'])
-		.map(readRule);
+	const rules = at.list('rules').map(readRule);
 	if (end === 'event' && rules.length > 0 && !rules.some((rule) => rule.end)) {
 		at.refuse('rules', 'has to contain a rule with "end": true, or "stream.end" has to be "body"');
 	}
@@ -316,19 +318,25 @@ function readStream(at: Section): Wire['stream'] {
 function readRule(at: Section): StreamRule {
 	return {
 		place: at.place,
-		on: at.has('on') ? at.texts('on').map(patternOf) : undefined,
-		data: at.has('data') ? at.text('data') : undefined,
+		on: at.texts('on')?.map(patternOf),
+		data: at.text('data') || undefined,
 		when: at.expression('when'),
 		delta: at.expression('delta'),
 		whole: at.expression('whole'),
 		replace: at.expression('replace'),
 		fail: at.expression('fail'),
-		step: at.flag('step'),
-		end: at.end(),
+		step: at.choice('step', [false, true]),
+		end: endOf(at.choice<boolean | string>('end', [false, true, 'unlessMore'])),
 	};
 }
 
-function patternOf(name: string): string[] {
+function endOf(said: boolean | string): StreamRule['end'] {
+	if (said === false) return undefined;
+	return said === true ? 'closed' : 'open';
+}
+
+/** A pattern in lower case, as the parts between its stars. */
+export function patternOf(name: string): string[] {
 	return name.toLowerCase().split('*');
 }
 
@@ -347,18 +355,17 @@ export function fitsName(name: string, [first = '', ...others]: readonly string[
 	return word.length - last.length >= at && word.endsWith(last);
 }
 
-function readRefusal(root: Section): Wire['refusal'] {
-	const at = root.inner('refusal', [
-		...['code', 'detail', 'busy', 'notRun', 'sessionUnknown', 'tokenRefused', 'only'],
-	]);
+function readRefusal(at: Section): Wire['refusal'] {
+	const words = (name: string): string[] => at.texts(name) ?? [];
 	return {
 		code: at.expression('code'),
 		detail: at.expression('detail'),
-		busy: at.texts('busy'),
-		notRun: at.texts('notRun'),
-		sessionUnknown: at.texts('sessionUnknown'),
-		tokenRefused: at.texts('tokenRefused'),
-		only: at.texts('only'),
+		busy: words('busy'),
+		notRun: words('notRun'),
+		sessionUnknown: words('sessionUnknown'),
+		tokenRefused: words('tokenRefused'),
+		failed: words('failed'),
+		only: at.texts('only') ?? WIRE.refusal.only,
 	};
 }
 

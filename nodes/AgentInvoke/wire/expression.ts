@@ -1,7 +1,7 @@
 import { compile, search, tokenize } from 'jmespath';
 
 import { fail, ok, type Result } from '../../shared/errors/failure';
-import { excerpt, jsonText, parseJson, type Json } from '../../shared/text/json';
+import { excerpt, isJsonObject, jsonText, parseJson, type Json } from '../../shared/text/json';
 
 /** A JMESPath that is known to be readable. */
 export interface Expression {
@@ -25,7 +25,8 @@ export function compileExpression(text: string): Result<Expression, string> {
 	} catch (error) {
 		return fail(error instanceof Error ? excerpt(error.message, 120) : 'it is not JMESPath');
 	}
-	return ok({ text, read: (from) => evaluate(from, text) });
+	const paths = pathsIn(text);
+	return ok({ text, read: (from) => (paths ? firstAt(from, paths) : evaluate(from, text)) });
 }
 
 function namesIn(text: string): string[] {
@@ -37,14 +38,33 @@ function namesIn(text: string): string[] {
 	});
 }
 
+/**
+ * The library reads an expression anew at each use, which is too slow for tens of thousands of events. Most are names
+ * with dots and `||` between them, and these are read here, to the same result.
+ */
+function pathsIn(text: string): string[][] | undefined {
+	if (!/^\s*\w+(?:\s*(?:\.|\|\|)\s*\w+)*\s*$/.test(text)) return undefined;
+	return text.split('||').map((path) => path.split('.').map((name) => name.trim()));
+}
+
+function firstAt(from: Json, paths: readonly string[][]): Json | undefined {
+	let found: Json | undefined;
+	for (const path of paths) {
+		found = from;
+		for (const name of path) {
+			found = isJsonObject(found) && Object.hasOwn(found, name) ? found[name] : undefined;
+		}
+		if (isThere(found)) return found;
+	}
+	return found ?? undefined;
+}
+
 function evaluate(from: Json, text: string): Json | undefined {
 	try {
 		const found: unknown = search(from, text);
 		if (found === null || found === undefined) return undefined;
-		const isPlain = ['string', 'number', 'boolean'].includes(typeof found);
 		// What an expression like `&name` gives is no JSON.
-		const written = isPlain || typeof found === 'object' ? jsonText(found) : undefined;
-		return written === undefined || hasExpression(found) ? undefined : parseJson(written);
+		return hasExpression(found) ? undefined : parseJson(jsonText(found) ?? '');
 	} catch {
 		return undefined;
 	}

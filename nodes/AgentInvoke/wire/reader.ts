@@ -37,24 +37,36 @@ export interface WireStep {
 /** All that is known of an answer so far. */
 export interface WireState {
 	readonly text: string;
+	/** The text came as a whole before the end, so that it is a draft where pieces come, too. */
+	readonly isDraft: boolean;
+	/** Wholes came before the end, and none holds the others. */
+	readonly isScattered: boolean;
 	/** What the last event added to the text. */
 	readonly delta: string;
 	readonly sessionId: string;
 	readonly requestId: string;
 	readonly usage: Json;
 	readonly interrupts: readonly WireInterrupt[];
+	/** The text is a question. */
+	readonly waits: boolean;
 	readonly steps: readonly WireStep[];
 	readonly stepsOmitted: number;
+	/** Of the steps that were kept. */
+	readonly stepChars: number;
 	/** The entry that said that the answer is incomplete; empty where none did. */
 	readonly incomplete: string;
 	/** What ended it; empty as long as it goes on. */
 	readonly endedBy: string;
+	/** Only the name of an event said so: where the line broke then, its data may be missing. */
+	readonly endedBare: boolean;
 	/** Nothing after it counts. */
 	readonly isClosed: boolean;
 	/** The first thing that is no success. */
 	readonly fault: WireFault | undefined;
-	/** Why a part of the answer is missing; empty where none is. */
+	/** Why a part of the answer is missing; empty where none is, or where the end held all of it. */
 	readonly gap: string;
+	/** What could not be read, even where nothing is missing in the end. */
+	readonly unread: string;
 	/** A running agent said something. */
 	readonly hasBegun: boolean;
 	readonly isWholeBody: boolean;
@@ -67,18 +79,24 @@ export interface WireState {
 
 export const NOTHING_READ: WireState = {
 	text: '',
+	isDraft: false,
+	isScattered: false,
 	delta: '',
 	sessionId: '',
 	requestId: '',
 	usage: null,
 	interrupts: [],
+	waits: false,
 	steps: [],
 	stepsOmitted: 0,
+	stepChars: 0,
 	incomplete: '',
 	endedBy: '',
+	endedBare: false,
 	isClosed: false,
 	fault: undefined,
 	gap: '',
+	unread: '',
 	hasBegun: false,
 	isWholeBody: false,
 	names: [],
@@ -94,7 +112,9 @@ export interface ReadingOf {
 }
 
 const MOST_NAMES = 20;
+/** An agent that works for hours tells of many steps; these are enough to see what it does. */
 const MOST_STEPS = 1_000;
+const MOST_STEP_CHARS = 1_000_000;
 /** As much as one event may hold. */
 const MOST_CHARS = 32 * 1024 * 1024;
 /** What the standard of event streams calls an event without a name. */
@@ -129,7 +149,7 @@ function readBody({ wire, hide }: ReadingOf, state: WireState, text: string): Wi
 	}
 	const json = redactJson(parsed, hide);
 	const known = readShared(wire, whole, json);
-	if (known.fault) return known;
+	if (known.fault) return withText(wire, known, json);
 	if (wire.answer.envelope && saidSuccess(json) === undefined) {
 		return { ...known, gap: '"success_response" is missing' };
 	}
@@ -142,7 +162,8 @@ function readPart({ wire, hide }: ReadingOf, state: WireState, event: WireEvent)
 	const parsed = parseJson(event.data);
 	const json = parsed === undefined ? hide(event.data) : redactJson(parsed, hide);
 	const name = textAt(wire.stream.event, json) || event.name || UNNAMED;
-	const named = addName(state, hide(name));
+	const shown = hide(name);
+	const named = addName(state, shown);
 	const rule = wire.stream.rules.find((one) => fits(one, name, event.data, json));
 	const isBroken =
 		parsed === undefined &&
@@ -150,56 +171,79 @@ function readPart({ wire, hide }: ReadingOf, state: WireState, event: WireEvent)
 		event.data.trim() !== DONE &&
 		rule?.data === undefined;
 	if (isBroken) {
-		return {
-			...named,
-			gap: `the data of an event "${excerpt(name, 40)}" could not be read: ${whyNotJson(event.data)}`,
-		};
+		const gap = `the data of an event "${excerpt(shown, 40)}" could not be read: ${whyNotJson(event.data)}`;
+		return { ...named, gap, unread: gap };
 	}
-	if (rule?.fail)
-		return { ...named, fault: faultOf(wire, json, `${rule.place}.fail`, 'no such event', rule.fail) };
 	const known = readShared(wire, named, json);
-	if (known.fault || !rule) return known;
-	return applyRule(wire, known, rule, { name, json });
+	if (rule?.fail) {
+		const fault = faultOf(wire, json, `${rule.place}.fail`, 'no such event', rule.fail);
+		return withText(wire, { ...known, fault, hasBegun: named.hasBegun }, json);
+	}
+	if (known.fault) return withText(wire, known, json);
+	if (!rule) return known;
+	const applied = applyRule(wire, known, rule, { name: shown, json, chars: event.data.length });
+	return applied.endedBy === known.endedBy ? applied : { ...applied, endedBare: event.data === '' };
+}
+
+/** What stands beside a failure where an answer would is told with it. */
+function withText(wire: Wire, state: WireState, json: Json): WireState {
+	return state.text === '' ? { ...state, text: textAt(wire.answer.text, dataOf(wire, json)) } : state;
 }
 
 function applyRule(
 	wire: Wire,
 	state: WireState,
 	rule: StreamRule,
-	{ name, json }: { readonly name: string; readonly json: Json },
+	{ name, json, chars }: { readonly name: string; readonly json: Json; readonly chars: number },
 ): WireState {
 	if (rule.step) {
-		const isFull = state.steps.length >= MOST_STEPS;
-		const steps = isFull ? state.steps : [...state.steps, { name, data: json }];
-		return endIf(rule, {
-			...state,
-			hasBegun: true,
-			steps,
-			stepsOmitted: state.stepsOmitted + (isFull ? 1 : 0),
-		});
+		const stepChars = state.stepChars + chars;
+		const isFull = state.steps.length >= MOST_STEPS || stepChars > MOST_STEP_CHARS;
+		const kept = isFull
+			? { stepsOmitted: state.stepsOmitted + 1 }
+			: { steps: [...state.steps, { name, data: json }], stepChars };
+		return endIf(rule, { ...state, ...kept, hasBegun: true });
 	}
 	const data = dataOf(wire, json);
 	const whole = textAt(rule.whole, data);
-	if (whole !== '') {
-		const isAll = (rule.end && state.endedBy === '') || whole.startsWith(state.text);
-		if (isAll) return endIf(rule, replaceText(state, whole, `${rule.place}.whole`));
-		return { ...state, gap: `two events gave different texts at "${rule.place}.whole"` };
-	}
+	if (whole !== '') return takeWhole(state, whole, rule);
 	const replaced = textAt(rule.replace, data);
 	if (replaced !== '') return endIf(rule, replaceText(state, replaced, `${rule.place}.replace`));
 	const delta = textAt(rule.delta, data);
-	if (delta === '') return endIf(rule, state);
-	if (state.endedBy !== '') return { ...state, gap: `more text came after the end by "${state.endedBy}"` };
-	if (state.text.length + delta.length > MOST_CHARS) {
-		return { ...state, gap: `it contains more than ${MOST_CHARS} characters` };
+	if (delta === '') return endIf(rule, isUnread(rule, json) ? { ...state, ...unreadAt(name) } : state);
+	const before = state.isDraft ? '' : state.text;
+	if (before.length + delta.length > MOST_CHARS) {
+		return { ...state, gap: `it contains more than ${MOST_CHARS} characters`, isClosed: true };
 	}
+	const isLate = state.endedBy !== '';
 	return endIf(rule, {
 		...state,
-		delta,
-		text: state.text + delta,
-		hasBegun: true,
+		...(isLate && { gap: `more text came after the end by "${state.endedBy}"` }),
+		...{ delta, text: before + delta, isDraft: false, hasBegun: true },
 		readFrom: note(state.readFrom, 'text', `${rule.place}.delta`),
 	});
+}
+
+function takeWhole(state: WireState, whole: string, rule: StreamRule): WireState {
+	const entry = `${rule.place}.whole`;
+	const isLast = rule.end === 'closed' || (rule.end === 'open' && state.endedBy === '');
+	// The end that says all proves that nothing is missing, whatever came before.
+	if (isLast) return endIf(rule, { ...replaceText(state, whole, entry), gap: '', isDraft: false });
+	// Where pieces come, they are the text.
+	if (state.text !== '' && !state.isDraft && state.endedBy === '') return { ...state, hasBegun: true };
+	const isScattered = state.isScattered || !whole.startsWith(state.text);
+	return endIf(rule, { ...replaceText(state, whole, entry), isScattered, isDraft: true });
+}
+
+/** Whether an event that is named as one of text holds words that are not where the text is. */
+function isUnread({ on, delta, whole, end }: StreamRule, json: Json): boolean {
+	const isNamed = end === undefined && on?.every((parts) => parts.join('') !== '');
+	return isNamed === true && (delta ?? whole) !== undefined && typeof json === 'string';
+}
+
+function unreadAt(name: string): Pick<WireState, 'gap' | 'unread'> {
+	const gap = `the data of an event "${excerpt(name, 40)}" is not JSON`;
+	return { gap, unread: gap };
 }
 
 function endIf(rule: StreamRule, state: WireState): WireState {
@@ -235,13 +279,14 @@ function readShared(wire: Wire, state: WireState, json: Json): WireState {
 		usage: isThere(usage) ? usage : state.usage,
 		// An empty one does not take the place of a real one.
 		interrupts: interrupts.length > 0 ? interrupts : state.interrupts,
+		waits: state.waits || isThere(answer.interrupt.waits?.read(data)),
 		incomplete: incomplete ? 'answer.incomplete' : state.incomplete,
 		fault,
 		// Whatever an event says, something runs that sends events.
 		hasBegun: state.hasBegun || interrupts.length > 0 || (!state.isWholeBody && !fault && isJsonObject(json)),
-		keys: addKeys(state.keys, isJsonObject(data) ? Object.keys(data) : []),
+		keys: addKeys(state.keys, keysOf(data).length > 0 ? keysOf(data) : keysOf(json)),
 		readFrom: Object.keys(found).length > 0 ? { ...state.readFrom, ...found } : state.readFrom,
-		raw: json,
+		raw: isJsonObject(json) ? json : state.raw,
 	};
 }
 
@@ -250,7 +295,7 @@ function whatFails(wire: Wire, json: Json): WireFault | undefined {
 	// Wherever the envelope says no, it counts: a gateway may send it for an agent that has none.
 	if (said === false) return faultOf(wire, json, 'answer.envelope', '"success_response": true');
 	const told = isJsonObject(json) ? json.http_status_code : undefined;
-	const status = Number(told ?? 200);
+	const status = statusIn(json) ?? 200;
 	if (wire.answer.envelope && said === undefined && told !== undefined) {
 		return faultOf(wire, json, 'answer.envelope', '"success_response": true');
 	}
@@ -270,8 +315,14 @@ function faultOf(wire: Wire, body: Json, entry: string, expected: string, words?
 	return { entry, expected, code, detail: detail || (typeof body === 'string' ? body : ''), body };
 }
 
+/** The status that an envelope tells; `NaN` where it is none, and undefined where it tells none. */
+export function statusIn(json: Json): number | undefined {
+	const told = isJsonObject(json) ? json.http_status_code : undefined;
+	return told === undefined || told === null ? undefined : Number(wordOf(told) || NaN);
+}
+
 /** @returns undefined where an answer is no envelope */
-function saidSuccess(json: Json): boolean | undefined {
+export function saidSuccess(json: Json): boolean | undefined {
 	const said = isJsonObject(json) ? json.success_response : undefined;
 	if (said === undefined) return undefined;
 	const word = wordOf(said).trim().toLowerCase();
@@ -301,7 +352,8 @@ function interruptsIn({ answer: { interrupt } }: Wire, data: Json): WireInterrup
 	});
 }
 
-function asked(question: string): WireInterrupt {
+/** A question in plain words. */
+export function asked(question: string): WireInterrupt {
 	return { id: '', kind: 'question', tool: '', arguments: {}, question };
 }
 
@@ -324,6 +376,10 @@ function textAt(at: Expression | undefined, from: Json): string {
 function addName(state: WireState, name: string): WireState {
 	const isKnown = state.names.includes(name) || state.names.length >= MOST_NAMES;
 	return isKnown ? state : { ...state, names: [...state.names, excerpt(name, 40)] };
+}
+
+function keysOf(json: Json): string[] {
+	return isJsonObject(json) ? Object.keys(json) : [];
 }
 
 function addKeys(known: readonly string[], keys: readonly string[]): readonly string[] {

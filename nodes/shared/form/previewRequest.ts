@@ -40,9 +40,15 @@ function isSwitchedOn(value: unknown): boolean {
 /**
  * A request as a preview shows it.
  * @param secret what the Authorization header holds, e.g. `agent token`
+ * @param more headers
  */
-export function shownRequest(url: string, secret: string, body: JsonObject): JsonObject {
-	const headers = { Authorization: `Bearer <${secret}>`, 'Content-Type': 'application/json' };
+export function shownRequest(
+	url: string,
+	secret: string,
+	body: JsonObject,
+	more: JsonObject = {},
+): JsonObject {
+	const headers = { Authorization: `Bearer <${secret}>`, 'Content-Type': 'application/json', ...more };
 	return { method: 'POST', url, headers, body };
 }
 

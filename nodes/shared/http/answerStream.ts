@@ -14,7 +14,7 @@ export interface AnswerStreamParts {
 	readonly signal?: AbortSignal | undefined;
 }
 
-export interface AnswerRequest extends Pick<HttpRequest, 'url' | 'json' | 'accept'> {
+export interface AnswerRequest extends Pick<HttpRequest, 'url' | 'json' | 'accept' | 'headers'> {
 	/** Until the answer begins, and between two meaningful events. */
 	readonly idleMs: number;
 	/** When the whole answer must be there, by the clock's `now()`. */
@@ -64,10 +64,10 @@ export async function readAnswer(
 	take: (event: StreamEvent) => Promise<EventMeaning>,
 ): Promise<AnswerEnd> {
 	const { open, clock, signal } = parts;
-	const { url, json, accept, idleMs, endByMs, hasErrorEvents } = request;
+	const { idleMs, endByMs, hasErrorEvents, ...asked } = request;
 	const timeoutMs = Math.min(idleMs, endByMs - clock.now());
 	if (timeoutMs <= 0) return { kind: 'timedOut' };
-	const opening = await open({ method: 'POST', url, json, accept, timeoutMs, signal });
+	const opening = await open({ ...asked, method: 'POST', timeoutMs, signal });
 	if (opening.kind !== 'open') {
 		return opening.kind === 'lost' && isTimeout(opening.code) ? { kind: 'timedOut' } : opening;
 	}

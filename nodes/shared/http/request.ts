@@ -129,11 +129,11 @@ export async function readWhole(
 
 /** A request in the terms of n8n's helper. */
 export function requestOptions(request: HttpRequest): IHttpRequestOptions {
-	const { method, url, json, form, timeoutMs, accept = 'application/json' } = request;
+	const { method, url, json, form, headers, timeoutMs, accept = 'application/json' } = request;
 	return {
 		method,
 		url,
-		headers: { Accept: accept, ...(json && { 'Content-Type': 'application/json' }) },
+		headers: { Accept: accept, ...(json && { 'Content-Type': 'application/json' }), ...headers },
 		...(json && { body: JSON.stringify(json) }),
 		...(form && { body: form }),
 		encoding: 'stream',

@@ -18,6 +18,14 @@ export type TestHelpers = Pick<ICredentialTestFunctions['helpers'], 'request'>;
 
 export type Reply = Extract<Exchange, { kind: 'reply' }>;
 
+export interface TestRequest {
+	readonly url: string;
+	readonly token: string;
+	readonly json: object;
+	/** Beside those that every request has. */
+	readonly headers?: Readonly<Record<string, string>>;
+}
+
 /** A person is waiting. */
 const DEADLINE_MS = 10_000;
 const TOO_LATE: Unanswered = { kind: 'lost', sent: 'unknown', code: 'ETIMEDOUT', reason: '' };
@@ -38,13 +46,14 @@ const PLAIN = {
  */
 export async function sendTest(
 	helpers: TestHelpers,
-	{ url, token, json }: { readonly url: string; readonly token: string; readonly json: object },
+	{ url, token, json, headers: more }: TestRequest,
 	redact: Redact,
 	clock: Clock,
 ): Promise<Result<Reply, string>> {
 	const headers = {
 		Accept: 'application/json',
 		'Content-Type': 'application/json',
+		...more,
 		Authorization: `Bearer ${token}`,
 	};
 	const options = { ...PLAIN, method: 'POST', uri: url, headers, body: JSON.stringify(json) };

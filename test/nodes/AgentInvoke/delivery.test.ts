@@ -9,6 +9,7 @@ import {
 import { createHarness, NODE_NAME, TRIGGER_NAME } from '../harness';
 import { openScriptedServer, type ScriptedServer } from '../ChatCompletion/scriptedServer';
 import { everythingSaid, sayings } from '../harness/stage';
+import { describedBy } from '../../unit/AgentInvoke/wire.fixture';
 import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
 
 let stage: AgentStage;
@@ -231,17 +232,19 @@ describe('an interrupt that asks in plain text', () => {
 });
 
 describe('a deployment with names of its own', () => {
-	const names = {
-		...{ messageField: 'prompt', sessionField: 'conversation', streamField: 'sse', filesField: 'docs' },
-		...{
-			interruptResultField: 'tool_output',
-			answerPath: 'output.text',
-			deltaPath: 'chunk',
-			sessionPath: 'conv["the id"]',
-		},
-		interruptPath: 'pending[0]',
+	const session = { conversation: '$session', sse: '$stream' };
+	const request = {
+		message: { prompt: '$message', docs: '$files', ...session },
+		resume: { tool_output: { id: '$interruptId', result: '$result' }, ...session },
 	};
-	const account = () => ({ baseUrl: server.baseUrl, customFields: true, ...names });
+	const interrupt = { at: 'pending', id: 'id', tool: 'tool', question: 'question' };
+	const answer = { text: 'output.text || chunk', session: 'conv."the id"', interrupt };
+	const rules = [
+		{ on: ['done'], whole: 'output.text', end: true },
+		{ on: ['*'], delta: 'chunk' },
+	];
+	const described = describedBy({ request, answer, stream: { rules } });
+	const account = () => ({ baseUrl: server.baseUrl, ...described });
 	const data = { output: { text: 'hello' }, conv: { 'the id': 42 } };
 
 	test('they are sent and read', async () => {
@@ -288,7 +291,13 @@ describe('a deployment with names of its own', () => {
 				`data: ${piece('one ')}\n\ndata: ${piece('two')}\n\nevent: done\ndata: ${piece('one two')}\n\n`,
 			);
 		};
-		const own = { ...account(), answerPath: 'text', deltaPath: 'text', sessionPath: 'session_id' };
+		const stream = {
+			rules: [
+				{ on: ['done'], whole: 'text', end: true },
+				{ on: ['*'], delta: 'text' },
+			],
+		};
+		const own = { ...account(), ...describedBy({ answer: { text: 'text' }, stream }) };
 		const run = await stage.run(sayings('hi'), { stream: true }, { account: own });
 		expect(run.output(NODE_NAME)[0]?.json.answer).toBe('one two');
 	});
@@ -321,9 +330,9 @@ describe('a deployment with names of its own', () => {
 		expect(everythingSaid(run)).not.toContain(stage.platform.agentToken);
 	});
 
-	test('names that are not switched on do not count', async () => {
+	test('a description that is not switched on does not count', async () => {
 		server.answer = (_body, response) => response.end(envelope({ answer: 'hi', session_id: 's' }));
-		await stage.run(sayings('hi'), {}, { account: { ...account(), customFields: false } });
+		await stage.run(sayings('hi'), {}, { account: { ...account(), wire: 'standard' } });
 		expect(server.requests).toEqual([{ message: 'hi' }]);
 	});
 });

@@ -1,93 +1,88 @@
 import type { DialectName } from '../../platform/agents/dialects';
+import { describedBy } from '../../unit/AgentInvoke/wire.fixture';
 
-const json = (value: unknown): string => JSON.stringify(value);
+/** Nested bodies and an envelope. */
+const NESTED = describedBy({
+	request: {
+		message: {
+			input: { query: '$message', attachments: '$files' },
+			thread: { id: '$session' },
+			mode: '$stream(sse, sync)',
+		},
+		resume: {
+			thread: { id: '$session' },
+			decision: { ref: '$interruptId', value: '$result' },
+			mode: '$stream(sse, sync)',
+		},
+		file: { href: '$url', title: '$name', media: '$mimeType' },
+	},
+	answer: {
+		text: 'output.messages[0].content[0].text',
+		session: 'thread.id',
+		usage: 'billing',
+		interrupt: {
+			...{ at: 'waiting', id: 'ref', tool: 'action.title', arguments: 'action.params', question: 'prompt' },
+		},
+	},
+	stream: {
+		rules: [
+			{ on: ['problem'], fail: 'data.detail || data.reason' },
+			{ on: ['step'], step: true },
+			{ on: ['chunk'], delta: 'token' },
+			{ on: ['summary'], whole: 'output.messages[0].content[0].text', end: true },
+		],
+	},
+	refusal: {
+		busy: ['THREAD_LOCKED'],
+		notRun: ['QUEUE_FULL', 'SLOW_DOWN'],
+		sessionUnknown: ['THREAD_LOST'],
+		tokenRefused: ['TOKEN_REFUSED'],
+	},
+	upload: { part: 'blob', url: 'data.location.href', expires: 'data.location.until' },
+});
 
-const USUAL = {};
-
-/** Nested bodies and an envelope. docs/deployments.md shows it. */
-const NESTED = {
-	customFields: true,
-	requestFormat: 'template',
-	messageTemplate: json({
-		input: { query: '$message', attachments: '$files' },
-		thread: { id: '$session' },
-		mode: '$stream(sse, sync)',
-	}),
-	resumeTemplate: json({
-		thread: { id: '$session' },
-		decision: { ref: '$interruptId', value: '$result' },
-		mode: '$stream(sse, sync)',
-	}),
-	fileTemplate: json({ href: '$url', title: '$name', media: '$mimeType' }),
-	answerPath: 'output.messages[0].content[0].text',
-	deltaPath: 'token',
-	sessionPath: 'thread.id',
-	usagePath: 'billing',
-	interruptPath: 'waiting',
-	interruptIdPath: 'ref',
-	interruptToolPath: 'action.title',
-	interruptArgumentsPath: 'action.params',
-	interruptQuestionPath: 'prompt',
-	busyCodes: 'THREAD_LOCKED',
-	notRunCodes: 'QUEUE_FULL, SLOW_DOWN',
-	sessionUnknownCodes: 'THREAD_LOST',
-	tokenRefusedCodes: 'TOKEN_REFUSED',
-	interruptCodes: 'WAITING',
-	endEvents: 'summary',
-	errorEvents: 'problem',
-	textEvents: 'chunk',
-	toolEvents: 'step',
-	mediaPartField: 'blob',
-	mediaUrlPath: 'location.href',
-	mediaExpiryPath: 'location.until',
-};
-
-/** No envelope, no event names. docs/deployments.md shows it. */
-const BARE = {
-	customFields: true,
-	requestFormat: 'template',
-	messageTemplate: json({
-		text: '$message',
-		links: '$files',
-		conversation: '$session',
-		live: '$stream(yes, )',
-	}),
-	resumeTemplate: json({
-		conversation: '$session',
-		reply_to: '$interruptId',
-		reply: '$result',
-		live: '$stream(yes, )',
-	}),
-	fileTemplate: json('$url'),
-	envelope: 'none',
-	answerPath: 'say',
-	deltaPath: 'part',
-	sessionPath: 'conversation',
-	usagePath: 'tokens',
-	interruptPath: 'hold',
-	interruptIdPath: 'key',
-	interruptToolPath: 'act',
-	interruptArgumentsPath: 'using',
-	interruptQuestionPath: 'why',
-	reasonPath: 'error.code',
-	detailPath: 'error.message',
-	busyCodes: 'conversation_in_use',
-	notRunCodes: 'no_capacity',
-	sessionUnknownCodes: 'no_such_conversation',
-	tokenRefusedCodes: 'bad_key',
-	streamEnd: 'body',
-	eventNamePath: 'type',
-	errorEvents: 'failure',
-	textEvents: 'text',
-	toolEvents: 'tool_use',
-	mediaPartField: 'upload',
-	mediaUrlPath: 'link',
-	mediaExpiryPath: 'until',
-};
+/** No envelope, and streams that end with their body. docs/deployments.md shows it. */
+const BARE = describedBy({
+	request: {
+		message: { text: '$message', links: '$files', conversation: '$session', live: '$stream(yes, )' },
+		resume: {
+			conversation: '$session',
+			reply_to: '$interruptId',
+			reply: '$result',
+			live: '$stream(yes, )',
+		},
+		file: '$url',
+	},
+	answer: {
+		envelope: false,
+		text: 'say',
+		session: 'conversation',
+		usage: 'tokens',
+		interrupt: { at: 'hold', id: 'key', tool: 'act', arguments: 'using', question: 'why' },
+	},
+	stream: {
+		event: 'type',
+		end: 'body',
+		rules: [
+			{ on: ['failure'], fail: 'error.message' },
+			{ on: ['tool_use'], step: true },
+			{ on: ['text'], delta: 'part' },
+		],
+	},
+	refusal: {
+		code: 'error.code',
+		detail: 'error.message',
+		busy: ['conversation_in_use'],
+		notRun: ['no_capacity'],
+		sessionUnknown: ['no_such_conversation'],
+		tokenRefused: ['bad_key'],
+	},
+	upload: { part: 'upload', url: 'link', expires: 'until' },
+});
 
 /** What a credential says of each dialect of the local platform. */
-export const DIALECT_ACCOUNTS: Readonly<Record<DialectName, Record<string, string | boolean>>> = {
-	usual: USUAL,
+export const DIALECT_ACCOUNTS: Readonly<Record<DialectName, Record<string, string>>> = {
+	usual: {},
 	nested: NESTED,
 	bare: BARE,
 };

@@ -5,6 +5,7 @@ import type { DialectName } from '../../platform/agents/dialects';
 import { until } from '../../until';
 import { NODE_NAME, type HarnessRun, type ItemInput } from '../harness';
 import { sayings } from '../harness/stage';
+import { describedBy } from '../../unit/AgentInvoke/wire.fixture';
 import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
 import { DIALECT_ACCOUNTS } from './dialectAccounts';
 
@@ -13,32 +14,26 @@ const NAMES: readonly DialectName[] = ['usual', 'nested', 'bare'];
 const OPTIONS = { requestsPerSecond: 0, timeoutSeconds: 3, retries: 0 };
 
 interface Facts {
-	readonly paths: object;
 	readonly busy: string;
 	readonly load: string;
 	readonly lost: string;
 	readonly refused: string;
-	/** An answer in pieces leaves by another path. */
-	readonly delta: string;
+	/** The rule that gives the text of a stream. */
+	readonly rule: string;
 	readonly body: (message: string, session?: string) => object;
 	readonly usage: unknown;
 }
 
 const FACTS: Readonly<Record<DialectName, Facts>> = {
 	usual: {
-		paths: { answer: 'answer', session: 'session_id', usage: 'usage', interrupt: null },
 		...{ busy: 'session_busy', load: 'overloaded', lost: 'session_not_found', refused: 'token_expired' },
-		delta: 'delta',
+		rule: 'stream.rules[3].whole',
 		body: (message, session) => ({ message, ...(session && { session_id: session }) }),
 		usage: { invocations: 1 },
 	},
 	nested: {
-		paths: {
-			answer: 'output.messages[0].content[0].text',
-			...{ session: 'thread.id', usage: 'billing', interrupt: null },
-		},
 		...{ busy: 'THREAD_LOCKED', load: 'QUEUE_FULL', lost: 'THREAD_LOST', refused: 'TOKEN_REFUSED' },
-		delta: 'token',
+		rule: 'stream.rules[3].whole',
 		body: (query, session) => ({
 			...{ input: { query }, mode: 'sync' },
 			...(session && { thread: { id: session } }),
@@ -46,9 +41,8 @@ const FACTS: Readonly<Record<DialectName, Facts>> = {
 		usage: { units: expect.any(Number) },
 	},
 	bare: {
-		paths: { answer: 'say', session: 'conversation', usage: 'tokens', interrupt: null },
 		...{ busy: 'conversation_in_use', load: 'no_capacity', lost: 'no_such_conversation', refused: 'bad_key' },
-		delta: 'part',
+		rule: 'stream.rules[2].delta',
 		body: (text, session) => ({ text, ...(session && { conversation: session }) }),
 		usage: expect.any(Number),
 	},
@@ -117,7 +111,7 @@ describe.each(NAMES)('%s', (dialect) => {
 		const chunks = run.chunks.filter(({ type }) => type === 'item').map(({ content }) => content);
 		expect(chunks.length).toBeGreaterThan(1);
 		expect(chunks.join('')).toBe('one two three');
-		expect(item(run)).toMatchObject({ answer: 'one two three', readFrom: { delta: facts.delta } });
+		expect(item(run)).toMatchObject({ answer: 'one two three', readFrom: { answer: facts.rule } });
 		const { events } = item(run) as { events: Array<{ data: object }> };
 		expect(events).toHaveLength(2);
 		expect(JSON.stringify(events[0])).toContain('search');
@@ -229,19 +223,17 @@ describe.each(NAMES)('%s', (dialect) => {
 		expect(books().invocations).toHaveLength(1);
 	});
 
-	test('a preview shows the body as it is sent, and after a run which path gave what', async () => {
+	test('a preview shows the body as it is sent, and after a run which entry gave what', async () => {
 		const preview = item(await ask(sayings('hello'), { previewRequest: true, ...inSession('s 1') }));
 		expect(preview).toMatchObject({ preview: { body: facts.body('hello', 's 1') } });
 		expect(books().requests.invoke).toBe(0);
 		const json = item(await ask(sayings('hello'), { previewResponse: true }));
-		expect(json.readFrom).toEqual(facts.paths);
+		expect(json.readFrom).toMatchObject({
+			...{ answer: 'answer.text', session: 'answer.session', usage: 'answer.usage', interrupt: null },
+		});
 		expect(json).not.toHaveProperty('raw');
 		expect(books().invocations).toMatchObject([{ message: 'hello', extraBody: {} }]);
-		const paths = { account: { ...account(), customFields: true, answerPath: 'elsewhere' }, ...CONTINUE };
-		const empty = item(await ask(sayings('hello'), {}, paths));
-		expect(empty.hint).toMatch(
-			/looked at "elsewhere" in .*It found session at ".+", usage at ".+"\. .*"Answer Path"/,
-		);
+		expect(json.readFrom).toHaveProperty('found');
 	});
 
 	test('the extra body is merged in, at any depth, and never in the place of a value', async () => {
@@ -291,18 +283,6 @@ describe('a platform whose dialect the credential does not say', () => {
 		stage.reset();
 	});
 
-	test('a credential of an earlier version holds only what it was saved with, and works as before', async () => {
-		const account = {
-			customFields: true,
-			messageField: 'message',
-			answerPath: '',
-			sessionPath: 'session_id',
-		};
-		const run = await stage.run(sayings('hello'), { stream: true, options: OPTIONS }, { account });
-		expect(run.output(NODE_NAME)[0]?.json).toMatchObject({ answer: 'Turn 1: you said "hello"' });
-		expect(stage.platform.books().invocations).toMatchObject([{ extraBody: {} }]);
-	});
-
 	test('an envelope that says no counts, though the deployment has none', async () => {
 		const account = { ...DIALECT_ACCOUNTS.bare, agentToken: 'agt_unknown0000' };
 		const run = await stage.run(sayings('hello'), { options: OPTIONS }, { account, ...CONTINUE });
@@ -323,17 +303,21 @@ describe('a platform whose dialect the credential does not say', () => {
 	);
 
 	test.each([
+		['no JSON', { description: '{"a":' }, 'is not a JSON object'],
 		[
-			'a template that is not JSON',
-			{ messageTemplate: '{"a":' },
-			'"Message Template" in the credential is not JSON',
+			'an unknown placeholder',
+			describedBy({ request: { message: { a: '$messsage' } } }),
+			'"request.message" contains "$messsage"',
 		],
-		['an unknown placeholder', { messageTemplate: '{"a":"$messsage"}' }, 'contains "$messsage"'],
-		['no place for the message', { messageTemplate: '{"a":1}' }, 'has no place for "$message"'],
-		['no place for the result', { resumeTemplate: '{"a":"$session"}' }, 'has no place for "$result"'],
-		['no place for the address', { fileTemplate: '{"a":"$name"}' }, 'has no place for "$url"'],
+		[
+			'no place for the message',
+			describedBy({ request: { message: { a: 1 } } }),
+			'has to contain "$message"',
+		],
+		['no place for the result', describedBy({ request: { resume: { a: 1 } } }), 'has to contain "$result"'],
+		['no JMESPath', describedBy({ answer: { text: 'a[' } }), '"answer.text" ("a[") has to be JMESPath'],
 	])('%s: said when the node starts, and by the credential test', async (_name, fields, said) => {
-		const account = { customFields: true, requestFormat: 'template', ...fields };
+		const account = { wire: 'described', ...fields };
 		const run = await stage.run(sayings('hello', 'again'), {}, { account });
 		expect(run.error?.message).toContain(said);
 		const test = await stage.harness.testCredential('flowAgentApi', {
@@ -344,10 +328,8 @@ describe('a platform whose dialect the credential does not say', () => {
 		expect(stage.platform.books().requests.invoke).toBe(0);
 	});
 
-	test('what a template has no place for is refused, and never left out', async () => {
-		const account = {
-			...{ customFields: true, requestFormat: 'template', messageTemplate: '{"message":"$message"}' },
-		};
+	test('what a description has no place for is refused, and never left out', async () => {
+		const account = describedBy({ request: { message: { message: '$message' } } });
 		const keyed = { sessionMode: 'mapped', sessionKey: 'k' };
 		const json = async (parameters: INodeParameters) =>
 			(await stage.run(sayings('hi'), parameters, { account, ...CONTINUE })).output(NODE_NAME)[0]?.json;

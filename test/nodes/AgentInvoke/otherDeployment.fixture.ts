@@ -1,91 +1,105 @@
 import type { INodeParameters } from 'n8n-workflow';
 
 import { createHarness, singleNode, type Harness, type HarnessRun, type ItemInput } from '../harness';
+import { describedBy, type Changes } from '../../unit/AgentInvoke/wire.fixture';
 import { createDataTables, type DataTables } from '../harness/dataTables';
 import { BLOBS_PATH, OtherDeployment, TOKEN, TURNS_PATH } from './otherDeployment';
 import type { OtherOptions } from './otherDeployment.plan';
 
-type Fields = Readonly<Record<string, string | boolean>>;
+type Fields = Readonly<Record<string, string>>;
 
-/** What a person reads off the documentation of the second server; nothing in it is a default of the credential. */
-const WORDS: Fields = {
-	customFields: true,
-	invokePath: TURNS_PATH,
-	mediaUploadPath: BLOBS_PATH,
-	agentToken: TOKEN,
-	fileTemplate: '{"at":"$url","called":"$name","media":"$mimeType"}',
-	answerPath: 'outcome.blocks[0].text',
-	deltaPath: 'bit.text',
-	sessionPath: 'talk.no',
-	usagePath: 'cost',
-	interruptPath: 'open_tickets',
-	interruptIdPath: 'ticket',
-	interruptToolPath: 'wants.fn',
-	interruptArgumentsPath: 'wants.with',
-	interruptQuestionPath: 'ask.title',
-	requestIdPath: 'trace.id',
-	busyCodes: 'LINE_TAKEN',
-	notRunCodes: 'KITCHEN_FULL',
-	sessionUnknownCodes: 'NO_SUCH_TALK',
-	tokenRefusedCodes: 'BADGE_INVALID',
-	eventNamePath: 'kind',
-	endEvents: 'over',
-	errorEvents: 'alarm',
-	textEvents: 'bit',
-	toolEvents: 'tool_use, result',
-	mediaPartField: 'payload',
-	mediaUrlPath: 'blob.at',
-	mediaExpiryPath: 'blob.good_until',
-};
+const SESSION = { talk: { no: '$session' }, reply_mode: '$stream(streaming, blocking)' };
+const TEXT = 'outcome.blocks[0].text';
 
-/** The body in full, the message as a list of parts, one of two words for streaming. */
-const TEMPLATE: Fields = {
-	requestFormat: 'template',
-	messageTemplate: JSON.stringify({
-		turn: { parts: [{ kind: 'text', body: '$message' }], attachments: '$files' },
-		talk: { no: '$session' },
-		reply_mode: '$stream(streaming, blocking)',
-		profile: { price: '5 $$' },
-	}),
-	resumeTemplate: JSON.stringify({
-		answer_to: { ticket: '$interruptId', value: '$result' },
-		talk: { no: '$session' },
-		reply_mode: '$stream(streaming, blocking)',
-	}),
-};
+/** What a person reads off the documentation of the second server; nothing in it is an entry of the standard. */
+const WORDS = {
+	request: {
+		message: {
+			turn: { parts: [{ kind: 'text', body: '$message' }], attachments: '$files' },
+			...SESSION,
+			profile: { price: '5 $$' },
+		},
+		resume: { answer_to: { ticket: '$interruptId', value: '$result' }, ...SESSION },
+		file: { at: '$url', called: '$name', media: '$mimeType' },
+	},
+	answer: {
+		...{ text: TEXT, session: 'talk.no', usage: 'cost', requestId: 'trace.id' },
+		interrupt: {
+			...{
+				at: 'open_tickets',
+				id: 'ticket',
+				tool: 'wants.fn',
+				arguments: 'wants.with',
+				question: 'ask.title',
+			},
+		},
+	},
+	stream: {
+		event: 'kind',
+		rules: [
+			{ on: ['alarm'], fail: 'data.words || fault.words' },
+			{ on: ['tool_use', 'result'], step: true },
+			{ on: ['bit'], delta: 'bit.text' },
+			{ on: ['over'], whole: TEXT, end: true },
+		],
+	},
+	refusal: {
+		...{ code: 'data.reason', detail: 'data.words' },
+		busy: ['LINE_TAKEN'],
+		notRun: ['KITCHEN_FULL'],
+		sessionUnknown: ['NO_SUCH_TALK'],
+		tokenRefused: ['BADGE_INVALID'],
+		only: [
+			...['success_response', 'http_status_code', 'data', 'reason', 'words', 'fault', 'code', 'trace', 'id'],
+			'kind',
+		],
+	},
+	upload: {
+		part: 'payload',
+		url: 'data.blob.at || blob.at',
+		expires: 'data.blob.good_until || blob.good_until',
+	},
+} satisfies Changes;
 
-/** The same by the names of fields, which are paths. */
-const FIELDS: Fields = {
-	requestFormat: 'fields',
-	messageField: 'turn.parts',
-	sessionField: 'talk.no',
-	streamField: 'live',
-	filesField: 'turn.attachments',
-	interruptResultField: 'answer_to',
-	interruptResultTemplate: '{"ticket":"$interruptId","value":"$result"}',
-};
-
-const WITH_ENVELOPE: Fields = { envelope: 'required', reasonPath: 'data.reason', detailPath: 'data.words' };
-const BARE: Fields = { envelope: 'none', reasonPath: 'fault.code', detailPath: 'fault.words' };
+const BARE = {
+	...WORDS,
+	answer: { ...WORDS.answer, envelope: false },
+	refusal: { ...WORDS.refusal, code: 'fault.code', detail: 'fault.words' },
+} satisfies Changes;
 
 export interface Make {
 	readonly options: OtherOptions;
-	readonly account: Fields;
+	readonly wire: Changes;
 }
 
-/** Deployments of that make, each with the credential that describes it. */
+/** Deployments of that make, each with the description that a credential holds. */
 export const MAKES: Readonly<Record<string, Make>> = {
-	'envelope, by template': { options: {}, account: { ...WORDS, ...WITH_ENVELOPE, ...TEMPLATE } },
-	'envelope, by fields': { options: {}, account: { ...WORDS, ...WITH_ENVELOPE, ...FIELDS } },
-	'no envelope, by template': { options: { envelope: false }, account: { ...WORDS, ...BARE, ...TEMPLATE } },
-	'no envelope, streams that end with their body, by fields': {
+	envelope: { options: {}, wire: WORDS },
+	'no envelope': { options: { envelope: false }, wire: BARE },
+	'no envelope, streams that end with their body': {
 		options: { envelope: false, streamEnd: 'body' },
-		account: { ...WORDS, ...BARE, ...FIELDS, streamEnd: 'body' },
+		wire: { ...BARE, stream: { ...BARE.stream, end: 'body' } },
 	},
 };
 
 /** The make that is taken where the make does not matter. */
-export const ONE_MAKE = 'envelope, by template';
+export const ONE_MAKE = 'envelope';
+
+/** The credential of a make whose description has some other entries. */
+export function accountOf(make: string, changes: Changes = {}): Fields {
+	const { wire = {} } = MAKES[make] ?? {};
+	const { request, answer, stream, refusal, upload } = changes;
+	return {
+		...{ invokePath: TURNS_PATH, mediaUploadPath: BLOBS_PATH, agentToken: TOKEN },
+		...describedBy({
+			request: { ...wire.request, ...request },
+			answer: { ...wire.answer, ...answer },
+			stream: { ...wire.stream, ...stream },
+			refusal: { ...wire.refusal, ...refusal },
+			upload: { ...wire.upload, ...upload },
+		}),
+	};
+}
 
 export interface OtherStage {
 	readonly deployment: OtherDeployment;
@@ -104,12 +118,12 @@ export interface OtherStage {
 
 /** One deployment of the second make, and n8n-core with the built nodes: the local platform has no part in it. */
 export async function openOtherStage(make = ONE_MAKE): Promise<OtherStage> {
-	const { options, account: described } = MAKES[make] ?? {};
+	const { options } = MAKES[make] ?? {};
 	// The harness comes first: it also rules the time that the deployment lives in.
 	const harness = await createHarness();
 	const deployment = await OtherDeployment.open(options);
 	let tables = createDataTables();
-	const credentials = { flowAgentApi: { baseUrl: deployment.baseUrl, ...described } };
+	const credentials = { flowAgentApi: { baseUrl: deployment.baseUrl, ...accountOf(make) } };
 	return {
 		deployment,
 		harness,

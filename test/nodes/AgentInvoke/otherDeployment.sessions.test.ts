@@ -1,7 +1,7 @@
 import { harnessWorkflowId } from '../harness/dataTables';
 import { NODE_NAME, type HarnessRun, type ItemInput } from '../harness';
 import { sayings } from '../harness/stage';
-import { openOtherStage, UNHURRIED, type OtherStage } from './otherDeployment.fixture';
+import { accountOf, ONE_MAKE, openOtherStage, UNHURRIED, type OtherStage } from './otherDeployment.fixture';
 
 /* Who talks to whom, in which order and how often: by the books of a server that is not ours. */
 
@@ -164,7 +164,7 @@ describe('what is on record', () => {
 	test('a budget of tokens counts the usage that the deployment tells', async () => {
 		stage.deployment.plan = () => ({ says: 'a b c d' }); // 1 in, 4 out
 		const options = { ...UNHURRIED, budget: { limit: { per: 'key', unit: 'tokens', most: 9 } } };
-		const account = { usagePath: 'cost.tok_all' };
+		const account = accountOf(ONE_MAKE, { answer: { usage: 'cost.tok_all' } });
 		const ask = async () => await stage.run([said('a', 'x')], { ...MAPPED, options }, account);
 		const answers = jsonOf([await ask(), await ask(), await ask()]);
 		// 5 tokens, then 6 more: the turn that crosses the limit is the last one.

@@ -3,7 +3,14 @@ import type { INodeParameters } from 'n8n-workflow';
 import { NODE_NAME, type HarnessRun } from '../harness';
 import { everythingSaid, sayings } from '../harness/stage';
 import { TOKEN } from './otherDeployment';
-import { MAKES, ONE_MAKE, openOtherStage, UNHURRIED, type OtherStage } from './otherDeployment.fixture';
+import {
+	accountOf,
+	MAKES,
+	ONE_MAKE,
+	openOtherStage,
+	UNHURRIED,
+	type OtherStage,
+} from './otherDeployment.fixture';
 
 /* A deployment that nobody guesses: everything that AgentInvoke knows of it stands in its credential. */
 
@@ -174,15 +181,6 @@ describe.each(Object.keys(MAKES))('%s', (make) => {
 			expect(stage.deployment.verdicts()).toEqual({ KITCHEN_FULL: 2, ran: 1 });
 		});
 
-		test('a code of the operator counts, whatever stands beside it', async () => {
-			const account = { detailPath: 'nowhere' };
-			const refused = { refuses: { status: 503, code: 'KITCHEN_FULL' } };
-			stage.deployment.plan = () => (stage.deployment.calls.length < 2 ? refused : {});
-			const run = await stage.run(sayings('hi'), {}, account);
-			expect(item(run)).toMatchObject({ answer: '1: hi' });
-			expect(stage.deployment.verdicts()).toEqual({ KITCHEN_FULL: 1, ran: 1 });
-		});
-
 		test.each([500, 502])('what is not said to have not run may have run (%d)', async (status) => {
 			stage.deployment.plan = () => ({ fails: { status, code: 'STOVE_BROKE' } });
 			for (const stream of [false, true]) {
@@ -230,19 +228,20 @@ describe.each(Object.keys(MAKES))('%s', (make) => {
 		expect(stage.deployment.calls.map((call) => call.body)).toEqual([body]);
 	});
 
-	test('Preview Response tells which path gave what, after one call', async () => {
+	test('Preview Response tells which entry gave what, after one call', async () => {
 		const run = await stage.run(sayings('hi'), { previewResponse: true });
-		const told = JSON.stringify(item(run));
-		for (const path of ['outcome.blocks[0].text', 'talk.no', 'cost']) expect(told).toContain(path);
+		expect(item(run).readFrom).toMatchObject({
+			...{ answer: 'answer.text', session: 'answer.session', usage: 'answer.usage', interrupt: null },
+			found: expect.arrayContaining(['outcome', 'talk', 'cost']),
+		});
 		expect(stage.deployment.verdicts()).toEqual({ ran: 1 });
 	});
 
-	test('an empty answer says where the node looked, and what was there', async () => {
-		const run = await stage.run(sayings('hi'), {}, { answerPath: 'outcome.words' });
-		expect(item(run).answer).toBe('');
-		const [hint] = run.hints(NODE_NAME);
-		expect(hint?.message).toMatch(/"outcome\.words"/);
-		expect(hint?.message).toMatch(/talk.*cost|cost.*talk|outcome/);
+	test('an empty answer is none: it says where the node looked, and what was there', async () => {
+		const account = accountOf(make, { answer: { text: 'outcome.words' } });
+		const { error, details } = failure(await stage.run(sayings('hi'), {}, account));
+		expect(error).toMatch(/answer is empty.*"answer\.text".*talk/);
+		expect(details).toMatchObject({ mayHaveRun: true });
 	});
 });
 
@@ -255,16 +254,17 @@ describe('a description that cannot be right is told before anything is sent', (
 		await stage.close();
 	});
 
+	const described = (message: unknown) => accountOf(ONE_MAKE, { request: { message } });
 	test.each([
-		['no JSON', { messageTemplate: '{"turn": $message}' }],
-		['a placeholder that is none', { messageTemplate: '{"a":"$message","b":"$mesage"}' }],
-		['no place for the message', { messageTemplate: '{"talk":"$session"}' }],
-		['no place for the result', { resumeTemplate: '{"talk":"$session"}' }],
-		['a choice of one word', { messageTemplate: '{"a":"$message","b":"$stream(on)"}' }],
-		['a list', { messageTemplate: '["$message"]' }],
+		['no JSON', { wire: 'described', description: '{"request": $message}' }],
+		['a placeholder that is none', described({ a: '$message', b: '$mesage' })],
+		['no place for the message', described({ talk: '$session' })],
+		['no place for the result', accountOf(ONE_MAKE, { request: { resume: { talk: '$session' } } })],
+		['a choice of one word', described({ a: '$message', b: '$stream(on)' })],
+		['a list', described(['$message'])],
 	])('%s', async (_what, account) => {
 		const run = await stage.run(sayings('hi'), {}, account);
-		expect(run.error?.message ?? failure(run).error).toMatch(/Template/);
+		expect(run.error?.message ?? failure(run).error).toContain('"Description" in the credential');
 		expect(stage.deployment.calls).toEqual([]);
 	});
 

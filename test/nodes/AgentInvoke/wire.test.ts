@@ -169,7 +169,7 @@ describe('uploads', () => {
 		media = (response) => response.end(envelope({ id: 7 }));
 		const json = item(await send());
 		expect(json.error).toBe('The file was uploaded, but the answer holds no address of it');
-		expect(json.message).toContain('"Media URL Path"');
+		expect(json.message).toContain('"upload.url" of the description');
 		expect(calls).toEqual([]);
 	});
 

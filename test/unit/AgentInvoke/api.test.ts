@@ -4,6 +4,7 @@ import type { JsonObject } from '../../../nodes/shared/text/json';
 import { BodyEnded } from '../../../nodes/shared/http/request';
 import { hostileJson } from '../FlowTask/hostileJson';
 import { bytes, invoke, TOKEN } from './servedAnswer.fixture';
+import { describedBy } from './wire.fixture';
 
 const envelope = (data: JsonObject, more: JsonObject = {}): string =>
 	JSON.stringify({ success_response: true, http_status_code: 200, request_id: 'r', data, ...more });
@@ -97,7 +98,10 @@ const FORMS: ReadonlyArray<readonly [string, string, Expected]> = [
 	[
 		'another service',
 		'{"code":0,"data":{}}',
-		{ error: /^No clear answer came from the agent: an answer without the fields of an agent$/ },
+		{
+			error:
+				/^No clear answer came from the agent: .*"success_response" is missing.*contained code, data\.?$/,
+		},
 	],
 ];
 
@@ -135,7 +139,11 @@ test('pieces alone tell of the request they belong to', async () => {
 
 test('where pieces and answer have one path, what was heard piece by piece is not heard once more', async () => {
 	const body = `data: ${envelope({ answer: 'Füchse ' })}\n\ndata: ${envelope({ answer: '🦊' })}\n\n${done}`;
-	const fields = { customFields: true, deltaPath: 'answer' };
+	const own = [
+		{ on: ['done'], whole: 'answer', end: true },
+		{ on: ['*'], delta: 'answer' },
+	];
+	const fields = describedBy({ stream: { rules: own } });
 	const { result, heard } = await invoke({ pieces: [bytes(body)] }, {}, fields);
 	expect(result).toMatchObject({ value: { reply: { answer: 'Füchse 🦊' } } });
 	expect(heard).toBe('Füchse 🦊');
@@ -218,6 +226,59 @@ test.each([
 	['503 of a gateway', 503, 1],
 ])('%s without an envelope', async (_name, status, times) => {
 	expect((await invoke({ pieces: [bytes('busy')], status }, { tries: 4 })).asked).toBe(times);
+});
+
+test('a call goes where its description says, with its headers', async () => {
+	const served = { pieces: [bytes(envelope(ANSWER))] };
+	const request = { path: '/threads/7/runs', headers: { 'X-Thread': '7' }, body: {} };
+	const { requests } = await invoke(served, { request });
+	expect(requests).toMatchObject([
+		{ url: 'https://p.example/threads/7/runs', headers: { 'X-Thread': '7' }, json: {} },
+	]);
+	const usual = await invoke(served);
+	expect(usual.requests).toMatchObject([{ url: 'https://p.example/api/agents/Invoke' }]);
+});
+
+test('a session that a header tells is told, too', async () => {
+	const served = { pieces: [bytes(envelope({ answer: 'hi' }))], headers: { 'x-thread': 't1' } };
+	const fields = describedBy({ answer: { sessionHeader: 'X-Thread' } });
+	const { result, sessions } = await invoke(served, {}, fields);
+	expect(sessions).toEqual(['t1']);
+	expect(result).toMatchObject({ value: { reply: { sessionId: 't1' } } });
+});
+
+test('an end without data waits a little, and counts only where the line holds', async () => {
+	const bare = [bytes(`${pieces}event: done\ndata:\n\n`)];
+	expect((await invoke({ pieces: bare })).result).toMatchObject({ ok: true });
+	const late = new BodyEnded('ETIMEDOUT', 'late');
+	expect((await invoke({ pieces: bare, brokenBy: late })).result).toMatchObject({ ok: true });
+	const reset = new BodyEnded('ECONNRESET', 'reset');
+	expect((await invoke({ pieces: bare, brokenBy: reset })).result).toMatchObject({ ok: false });
+});
+
+test.each([
+	[
+		{ code: 'agent_disabled', message: 'The agent is off.' },
+		/^The platform refused the call: agent_disabled: The agent is off\.$/,
+	],
+	[{ code: 'NOT_FOUND' }, /^There is no agent at/],
+	[{ detail: 'Not Found' }, /^There is no agent at/],
+	[{ error: 'Not Found' }, /^There is no agent at/],
+])('HTTP 404 with %j is told with the words of whoever said it', async (json, said) => {
+	const { result, asked } = await invoke(
+		{ pieces: [bytes(JSON.stringify(json))], status: 404 },
+		{ tries: 4 },
+	);
+	expect(asked).toBe(1);
+	expect(result).toMatchObject({ ok: false, failure: { message: expect.stringMatching(said) } });
+});
+
+test('an error of a gateway is no word of the agent, and asked again where that does no harm', async () => {
+	const served = { pieces: [bytes('{"error":"Bad Gateway"}')], status: 502 };
+	const { result, asked } = await invoke(served, { tries: 3, retryAmbiguous: true });
+	expect(asked).toBe(3);
+	expect(result).toMatchObject({ failure: { details: { mayHaveRun: true } } });
+	expect((await invoke(served, { tries: 3 })).asked).toBe(1);
 });
 
 test('bytes that were changed anywhere come to an end, as an answer or a failure', async () => {

@@ -1,10 +1,13 @@
 import { readAgentAccount } from '../../../nodes/AgentInvoke/account';
-import { isPassing, provesNotRun, readEnvelope, withStatus } from '../../../nodes/AgentInvoke/envelope';
-import { explainCall, explainRefusal } from '../../../nodes/AgentInvoke/failures';
+import { explainCall, explainRefusal, isPassing } from '../../../nodes/AgentInvoke/failures';
+import { concludeRefusal, type WireFailure } from '../../../nodes/AgentInvoke/wire/conclusion';
+import { NOTHING_READ, readEvent } from '../../../nodes/AgentInvoke/wire/reader';
 import type { Failure } from '../../../nodes/shared/errors/failure';
 import type { JsonObject } from '../../../nodes/shared/text/json';
 import { redactor } from '../../../nodes/shared/text/redact';
-import { deploymentOf, USUAL } from './deployment.fixture';
+import { wireWith } from './wire.fixture';
+
+const USUAL = wireWith();
 
 function accountOf(agentToken: string) {
 	const account = readAgentAccount({ agentToken, baseUrl: 'https://p.example' });
@@ -13,13 +16,24 @@ function accountOf(agentToken: string) {
 }
 
 function told(body: JsonObject, { outer = 200, sessionId = '', token = 'agt_SECRETPART' } = {}) {
-	const envelope = withStatus(readEnvelope({ success_response: false, ...body }, USUAL, 200)!, outer, USUAL);
+	const failure = failureOf(body, { outer, sessionId });
 	const redact = redactor([token]);
 	return {
-		passing: isPassing(envelope),
+		passing: isPassing(failure) && !failure.mayHaveRun,
 		isSessionUnknown: false,
-		...explainRefusal(envelope, { account: accountOf(token), sessionId, redact }),
+		...explainRefusal(failure, { account: accountOf(token), sessionId, redact }),
 	};
+}
+
+/** What an envelope that says no comes to. */
+function failureOf(body: JsonObject, { outer = 200, sessionId = '', wire = USUAL } = {}): WireFailure {
+	const of = { wire, hide: (text: string) => text };
+	const data = JSON.stringify({ success_response: false, ...body });
+	const state = readEvent(of, NOTHING_READ, { data, isWholeBody: true });
+	const ended = { status: outer, headers: {}, broken: '', sessionId };
+	const failure = concludeRefusal(of, state, ended);
+	if (!failure) throw new Error('no failure');
+	return failure;
 }
 
 const because = (reason: string, status?: number): JsonObject => ({
@@ -110,11 +124,9 @@ test('a debugging token that expired is told from a formal one', () => {
 });
 
 describe('what proves that the agent did not run', () => {
-	const OWN = deploymentOf({ answerPath: 'message', deltaPath: 'detail' });
-	const proves = (body: JsonObject, { outer = 200, sessionId = '', own = false } = {}): boolean => {
-		const refusal = withStatus(readEnvelope({ success_response: false, ...body }, USUAL, 200)!, outer, USUAL);
-		return provesNotRun(refusal, own ? OWN : USUAL, sessionId);
-	};
+	const OWN = wireWith({ answer: { text: 'message || detail' } });
+	const proves = (body: JsonObject, { outer = 200, sessionId = '', own = false } = {}): boolean =>
+		!failureOf(body, { outer, sessionId, wire: own ? OWN : USUAL }).mayHaveRun;
 	const telling = (data: JsonObject, http_status_code = 503): JsonObject => ({ http_status_code, data });
 
 	test.each([400, 401, 403, 404, 409, 413, 422, 429, 503])('%d and a reason', (status) => {

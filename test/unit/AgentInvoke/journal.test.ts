@@ -6,7 +6,7 @@ import {
 	TURN_TABLE,
 	type EndedTurn,
 } from '../../../nodes/AgentInvoke/journal';
-import type { Interrupt } from '../../../nodes/AgentInvoke/envelope';
+import type { Interrupt } from '../../../nodes/AgentInvoke/agentReply';
 import { TurnOwners } from '../../../nodes/AgentInvoke/turnOwners';
 import { countTokens } from '../../../nodes/shared/run/budgetMessages';
 import type { Json } from '../../../nodes/shared/text/json';

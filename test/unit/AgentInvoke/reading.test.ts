@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { BodyEnded } from '../../../nodes/shared/http/request';
 import type { JsonObject } from '../../../nodes/shared/text/json';
 import { bytes, invoke } from './servedAnswer.fixture';
+import { describedBy, type Changes } from './wire.fixture';
 
 /** What ends a stream, what carries text and what is a step: by the credential, and by nothing else. */
 
@@ -15,10 +16,15 @@ const event = (data: JsonObject, name = ''): string =>
 const pieces = event(envelope({ delta: 'one ', session_id: 's' })) + event(envelope({ delta: 'two' }));
 const DONE = 'data: [DONE]\n\n';
 
-async function answerTo(body: string, fields: object = {}, isCut = false) {
+/** Text comes from any event. */
+const ANY = { on: ['*'], delta: 'delta', whole: 'answer' };
+const TEXT = { on: ['text'], delta: 'delta' };
+const rules = (...own: object[]): Changes => ({ stream: { rules: own } });
+
+async function answerTo(body: string, changes: Changes = {}, isCut = false) {
 	const brokenBy = new BodyEnded('ECONNRESET', 'reset');
 	const served = { pieces: [bytes(body)], ...(isCut && { brokenBy }) };
-	return (await invoke(served, {}, { customFields: true, ...fields })).result;
+	return (await invoke(served, {}, describedBy(changes))).result;
 }
 
 const answered = (answer: string, more: object = {}) => ({ ok: true, value: { reply: { answer, ...more } } });
@@ -42,7 +48,7 @@ describe('the end of a stream', () => {
 	});
 
 	test('is an event that the credential names, and then no other', async () => {
-		const fields = { endEvents: 'turn.over, stop' };
+		const fields = rules({ on: ['turn.over', 'stop'], end: true }, ANY);
 		const over = event({}, 'turn.over');
 		expect(await answerTo(`${pieces}${over}${event({ delta: 'x' })}`, fields)).toMatchObject(
 			answered('one two'),
@@ -63,7 +69,7 @@ describe('the end of a stream', () => {
 	});
 
 	test('by its body: every ending but a broken one', async () => {
-		const fields = { streamEnd: 'body' };
+		const fields = { stream: { end: 'body', rules: [ANY] } };
 		expect(await answerTo(pieces, fields)).toMatchObject(answered('one two', { sessionId: 's' }));
 		expect(await answerTo(pieces, fields, true)).toMatchObject(brokenOff('one two'));
 		const more = `${event({}, 'done')}${event(envelope({ delta: ' three' }))}`;
@@ -76,8 +82,9 @@ describe('the end of a stream', () => {
 	test('by its body: what earlier events said stays', async () => {
 		const interrupt = { id: 'i', question: 'sure?' };
 		const body = event(envelope({ interrupt })) + event(envelope({ usage: { n: 1 } })) + event(envelope({}));
-		expect(await answerTo(body, { streamEnd: 'body' })).toMatchObject(
-			answered('', { interrupt, usage: { n: 1 }, readFrom: { interrupt: 'interrupt', usage: 'usage' } }),
+		const readFrom = { interrupt: 'answer.interrupt.at', usage: 'answer.usage' };
+		expect(await answerTo(body, { stream: { end: 'body', rules: [ANY] } })).toMatchObject(
+			answered('', { interrupt, usage: { n: 1 }, readFrom }),
 		);
 		expect(await answerTo(`${body}${DONE}`)).toMatchObject(answered('', { interrupt }));
 	});
@@ -87,9 +94,9 @@ describe('the end of a stream', () => {
 		for (const body of [scattered, `${scattered}${DONE}`]) {
 			const result = await answerTo(body);
 			expect(result).toMatchObject({ ok: false, failure: { details: { mayHaveRun: true } } });
-			expect(JSON.stringify(result)).toContain('"Delta Path\\"');
+			expect(JSON.stringify(result)).toContain('several events hold different texts');
 		}
-		expect(await answerTo(scattered, { streamEnd: 'body' })).toMatchObject({ ok: false });
+		expect(await answerTo(scattered, { stream: { end: 'body', rules: [ANY] } })).toMatchObject({ ok: false });
 		const growing = ['Hello ', 'Hello world'].map((answer) => event(envelope({ answer }))).join('');
 		expect(await answerTo(growing)).toMatchObject(answered('Hello world'));
 		const last = event(envelope({ answer: 'Hello world' }), 'done');
@@ -99,11 +106,15 @@ describe('the end of a stream', () => {
 
 describe('the kinds of events', () => {
 	const typed = (type: string, more: JsonObject): string => event({ type, ...more });
-	const BARE = { envelope: 'none', streamEnd: 'body', eventNamePath: 'type, kind' };
+	const bare = (...own: object[]): Changes => ({
+		answer: { envelope: false },
+		stream: { event: 'type || kind', end: 'body', rules: own },
+		refusal: { code: 'error.code' },
+	});
 
 	test('names come from the event line or from the data', async () => {
 		const body = typed('text', { delta: 'a' }) + typed('failed', { error: { code: 'x' } });
-		const fields = { ...BARE, errorEvents: 'failed', reasonPath: 'error.code' };
+		const fields = bare({ on: ['failed'], fail: 'error.message' }, ANY);
 		expect(await answerTo(body, fields)).toMatchObject({
 			ok: false,
 			failure: { kind: 'agentFailed', message: 'The agent failed while it answered: x' },
@@ -116,10 +127,10 @@ describe('the kinds of events', () => {
 	test('text comes from the events that carry text, where they are named', async () => {
 		const body =
 			typed('text', { delta: 'a' }) + typed('thinking', { delta: 'hm' }) + typed('text', { delta: 'b' });
-		expect(await answerTo(body, BARE)).toMatchObject(answered('ahmb'));
-		expect(await answerTo(body, { ...BARE, textEvents: 'text' })).toMatchObject(answered('ab'));
+		expect(await answerTo(body, bare(ANY))).toMatchObject(answered('ahmb'));
+		expect(await answerTo(body, bare(TEXT))).toMatchObject(answered('ab'));
 		const words = `event: text\ndata: plain words\n\n${typed('text', { delta: 'a' })}`;
-		expect(await answerTo(words, { ...BARE, textEvents: 'text' })).toMatchObject({ ok: false });
+		expect(await answerTo(words, bare(TEXT))).toMatchObject({ ok: false });
 	});
 
 	test('steps are collected, and never text', async () => {
@@ -144,12 +155,14 @@ describe('the kinds of events', () => {
 });
 
 describe('without an envelope', () => {
-	const NONE = { envelope: 'none', reasonPath: 'error.code', detailPath: 'error.message' };
-	const says = async (body: JsonObject, status: number, fields: object = {}, over = {}) =>
+	const says = async (body: JsonObject, status: number, own: Changes['refusal'] = {}, over = {}) =>
 		await invoke(
 			{ pieces: [bytes(JSON.stringify(body))], status },
 			{ tries: 3, ...over },
-			{ customFields: true, ...NONE, ...fields },
+			describedBy({
+				answer: { envelope: false },
+				refusal: { code: 'error.code', detail: 'error.message', ...own },
+			}),
 		);
 	const error = (code: string): JsonObject => ({ error: { code, message: 'words' } });
 
@@ -159,7 +172,8 @@ describe('without an envelope', () => {
 
 	// Calls follow each other ever more slowly: in five seconds there is time for six.
 	test.each<[string, JsonObject, number, number, boolean]>([
-		['a code that was not run, with any status', error('FULL'), 500, 6, false],
+		['a code that was not run with a status that agrees', error('FULL'), 503, 6, false],
+		['the same beside a server error, which may come of a run', error('FULL'), 500, 1, true],
 		['the same with HTTP 200', error('FULL'), 200, 6, false],
 		['a usual code with a status that agrees', error('overloaded'), 503, 6, false],
 		['a usual code with one that does not', error('overloaded'), 500, 1, true],
@@ -169,21 +183,29 @@ describe('without an envelope', () => {
 		['a 500', error('other'), 500, 1, true],
 		['a 408', error('other'), 408, 1, true],
 		['a 400', error('other'), 400, 1, false],
-		['a code that was not run beside an answer', { ...error('FULL'), answer: 'done' }, 500, 1, true],
-		['beside usage', { ...error('FULL'), usage: { n: 1 } }, 500, 1, true],
-		['beside another session', { ...error('FULL'), session_id: 'other' }, 500, 1, true],
-		['beside its own session', { ...error('FULL'), session_id: 's' }, 500, 6, false],
+		['a code that was not run beside an answer', { ...error('FULL'), answer: 'done' }, 503, 1, true],
+		['beside usage', { ...error('FULL'), usage: { n: 1 } }, 503, 1, true],
+		['beside another session', { ...error('FULL'), session_id: 'other' }, 503, 1, true],
+		['beside its own session', { ...error('FULL'), session_id: 's' }, 503, 6, false],
 	])('%s: HTTP %#', async (_name, body, status, asked, mayHaveRun) => {
-		const call = await says(body, status, { notRunCodes: 'FULL, overloaded' }, { sessionId: 's' });
+		const call = await says(body, status, { notRun: ['FULL', 'overloaded'] }, { sessionId: 's' });
 		expect(call.asked).toBe(asked);
 		expect(call.result.ok).toBe(false);
 		expect(JSON.stringify(call.result).includes('"mayHaveRun":true')).toBe(mayHaveRun);
 	});
 
-	test('a session that is unknown, by a code of the operator with any status', async () => {
-		const fields = { sessionUnknownCodes: 'GONE' };
-		const { result } = await says(error('GONE'), 500, fields, { sessionId: 's' });
+	test('a session that is unknown, by a code of the operator', async () => {
+		const fields = { sessionUnknown: ['GONE'] };
+		const { result } = await says(error('GONE'), 400, fields, { sessionId: 's' });
 		expect(result).toMatchObject({ failure: { isSessionUnknown: true, details: { reason: 'GONE' } } });
+	});
+
+	test('a list is no answer, and says what was expected', async () => {
+		const wire = describedBy({ answer: { envelope: false } });
+		const { result } = await invoke({ pieces: [bytes('[1]')] }, {}, wire);
+		expect(result).toMatchObject({
+			failure: { message: expect.stringContaining('Expected was a JSON object, by "answer.text"') },
+		});
 	});
 
 	test('a redirect is no answer', async () => {
@@ -199,21 +221,33 @@ test('whatever is named how, a cut stream never passes as a whole one', async ()
 		...[envelope({ delta: 'd' }), envelope({ usage: 1 })],
 	);
 	const fields = fc.record({
-		endEvents: fc.constantFrom('', 'summary', 'done, stop'),
-		textEvents: fc.constantFrom('', 'text', 'message'),
-		toolEvents: fc.constantFrom('', 'tool', 'result'),
-		eventNamePath: fc.constantFrom('', 'type'),
-		streamEnd: fc.constantFrom('event', 'body'),
-		envelope: fc.constantFrom('required', 'none'),
+		ends: fc.constantFrom<string[]>(['done'], ['summary'], ['done', 'stop']),
+		texts: fc.constantFrom<string[]>(['*'], ['text'], ['message']),
+		tools: fc.constantFrom<string[]>(['step'], ['tool'], ['tool', 'result']),
+		event: fc.constantFrom('', 'type'),
+		end: fc.constantFrom('event', 'body'),
+		envelope: fc.boolean(),
 	});
 	await fc.assert(
 		fc.asyncProperty(fc.array(fc.tuple(name, data), { maxLength: 6 }), fields, async (events, own) => {
-			const ends = (own.endEvents || 'done').split(', ');
+			const { ends, texts, tools, event: named, end, envelope: hasEnvelope } = own;
+			const changes = {
+				answer: { envelope: hasEnvelope },
+				stream: {
+					...{ event: named, end },
+					rules: [
+						{ data: '[DONE]', end: true },
+						{ on: ends, whole: 'answer', end: true },
+						{ on: tools, step: true },
+						{ ...ANY, on: texts },
+					],
+				},
+			};
 			const body = events
 				.filter(([called]) => !ends.includes(called))
 				.map(([called, json]) => event(json, called))
 				.join('');
-			const result = await answerTo(`: begin\n\n${body}`, own, true);
+			const result = await answerTo(`: begin\n\n${body}`, changes, true);
 			expect(result.ok).toBe(false);
 		}),
 		{ numRuns: 500 },

@@ -1,19 +1,21 @@
 import { readAgentAccount } from '../../../nodes/AgentInvoke/account';
-import { invokeBody, type Turn } from '../../../nodes/AgentInvoke/request';
+import { openRequest, whyNoPlace, type WireTurn } from '../../../nodes/AgentInvoke/request';
 import { createInterruptRounds } from '../../../nodes/AgentInvoke/rounds';
 import type { Result } from '../../../nodes/shared/errors/failure';
 import type { JsonObject } from '../../../nodes/shared/text/json';
-import { USUAL } from './deployment.fixture';
+import { describedBy, wireWith } from './wire.fixture';
+
+const USUAL = wireWith();
 
 function bodyOf(
-	turn: Turn,
+	turn: WireTurn,
 	stream: boolean,
 	extra: unknown,
-	deployment = USUAL,
+	wire = USUAL,
 	sessionId = '',
 ): Result<JsonObject> {
-	const body = invokeBody(turn, stream, extra, deployment);
-	return body.ok ? { ok: true, value: body.value(sessionId) } : body;
+	const open = openRequest(turn, { stream, extraBody: extra, uuid: 'u' }, wire);
+	return open.ok ? { ok: true, value: open.value(sessionId).body } : open;
 }
 
 const hello = { kind: 'message', message: 'hello', files: [] } as const;
@@ -42,6 +44,37 @@ describe('body', () => {
 			ok: true,
 			value: { message: 'hello', session_id: 's' },
 		});
+	});
+
+	test('the extra body is merged last, at any depth, and its dollar signs are its own', () => {
+		const nested = wireWith({ request: { message: { input: { query: '$message' } } } });
+		expect(bodyOf(hello, false, '{"input":{"lang":"$message"}}', nested)).toMatchObject({
+			value: { input: { query: 'hello', lang: '$message' } },
+		});
+		expect(bodyOf(hello, false, '{"input":{"query":"x"}}', nested)).toMatchObject({
+			failure: { message: expect.stringContaining('"input.query"') },
+		});
+	});
+
+	test('the call that tests a token holds no message', () => {
+		const message = { input: { query: 'Say: $message', lang: 'en' }, mode: '$stream(sse, sync)' };
+		expect(bodyOf({ kind: 'nothing' }, false, '')).toMatchObject({ value: {} });
+		expect(bodyOf({ kind: 'nothing' }, false, '', wireWith({ request: { message } }))).toEqual({
+			ok: true,
+			value: { input: { lang: 'en' }, mode: 'sync' },
+		});
+	});
+
+	test('what there is no place for is told', () => {
+		const needs = { isResume: false, hasSession: true, hasFiles: false };
+		const none = wireWith({ request: { message: { q: '$message' }, path: '' } });
+		expect(whyNoPlace(none, needs)?.message).toContain('no place for the session');
+		expect(whyNoPlace(none, { ...needs, hasSession: false, hasFiles: true })?.message).toContain('the files');
+		expect(whyNoPlace(none, { ...needs, isResume: true })).toBeUndefined();
+		const inPath = wireWith({ request: { message: { q: '$message' }, path: '/threads/$session/runs' } });
+		expect(whyNoPlace(inPath, needs)).toBeUndefined();
+		const mute = wireWith({ request: { resume: undefined } });
+		expect(whyNoPlace(mute, { ...needs, isResume: true })?.advice).toContain('"request.resume"');
 	});
 
 	test.each(['[]', '1', 'x', '{"a":', true, 7, []])('%j is no extra body', (extra) => {
@@ -96,16 +129,31 @@ describe('account', () => {
 		});
 	});
 
-	test('own names count where they are switched on, and an empty one is the usual one', () => {
-		const names = { messageField: 'prompt', answerPath: ' ', deltaPath: 7 };
-		const nameOf = (fields: object): unknown => {
-			const account = read({ ...names, ...fields });
-			return account.ok && account.value.deployment.request.message;
+	test('a description counts where it is switched on, and an empty one is the standard', () => {
+		const described = describedBy({ request: { message: { prompt: '$message' } } });
+		const messageOf = (fields: object): unknown => {
+			const account = read({ ...described, ...fields });
+			return account.ok && account.value.wire.request.message;
 		};
 		const usual = { message: '$message', session_id: '$session', files: '$files', stream: '$stream' };
-		expect(nameOf({})).toEqual(usual);
-		const { message, ...others } = usual;
-		expect(nameOf({ customFields: true })).toEqual({ ...others, prompt: message });
+		expect(messageOf({ wire: 'standard' })).toEqual(usual);
+		expect(messageOf({ description: ' ' })).toEqual(usual);
+		expect(messageOf({})).toEqual({ prompt: '$message' });
+		// An expression may have given the JSON itself.
+		expect(messageOf({ description: JSON.parse(described.description) as object })).toEqual({
+			prompt: '$message',
+		});
+	});
+
+	test('a description that cannot be used is refused with its place', () => {
+		expect(read({ wire: 'described', description: '{"anwser":{}}' })).toMatchObject({
+			failure: {
+				kind: 'credential',
+				message: expect.stringContaining(
+					'"Description" in the credential cannot be used: "anwser" is not known',
+				),
+			},
+		});
 	});
 
 	test.each([

@@ -4,6 +4,7 @@ import { redactor } from '../../../nodes/shared/text/redact';
 import { createRetry } from '../../../nodes/shared/http/retry';
 import type { Opening } from '../../../nodes/shared/http/request';
 import { createRateLimiter } from '../../../nodes/shared/http/rateLimiter';
+import type { HttpRequest } from '../../../nodes/shared/http/exchange';
 import { TestClock } from '../testClock';
 
 export const TOKEN = 'agt_SECRETPART0';
@@ -11,6 +12,7 @@ export const TOKEN = 'agt_SECRETPART0';
 export interface Served {
 	readonly pieces: readonly Uint8Array[];
 	readonly status?: number;
+	readonly headers?: Readonly<Record<string, string>>;
 	/** What ends the body in place of its end. */
 	readonly brokenBy?: Error;
 }
@@ -29,11 +31,11 @@ export async function invoke(
 	const window = createRateLimiter({ requestsPerSecond: 0, concurrency: 1 }, { clock, signal });
 	const heard: string[] = [];
 	const sessions: string[] = [];
-	let asked = 0;
+	const requests: HttpRequest[] = [];
 	const api = createAgentApi({
 		...{ account: account.value, clock, redact, signal },
-		open: async () => {
-			asked++;
+		open: async (request) => {
+			requests.push(request);
 			return 'kind' in served ? served : openingOf(served);
 		},
 		send: async () => ({ kind: 'cancelled' }),
@@ -49,22 +51,28 @@ export async function invoke(
 	});
 	const result = await clock.run(
 		api.invoke({
-			...{ body: { message: 'hi' }, sessionId: '', timeoutMs: 5_000, tries: 1, retryAmbiguous: false },
+			...{
+				request: { path: '', headers: {}, body: { message: 'hi' } },
+				sessionId: '',
+				timeoutMs: 5_000,
+				tries: 1,
+				retryAmbiguous: false,
+			},
 			onDelta: async (text) => void heard.push(text),
 			onSession: (id) => void sessions.push(id),
 			...over,
 		}),
 	);
-	return { result, heard: heard.join(''), sessions, asked };
+	return { result, heard: heard.join(''), sessions, requests, asked: requests.length };
 }
 
-function openingOf({ pieces, status = 200, brokenBy }: Served): Opening {
+function openingOf({ pieces, status = 200, headers = {}, brokenBy }: Served): Opening {
 	async function* read(): AsyncGenerator<Uint8Array> {
 		yield* pieces;
 		if (brokenBy) throw brokenBy;
 	}
 	const body = Object.assign(read(), { destroy: () => undefined });
-	return { kind: 'open', reply: { status, headers: {}, body } };
+	return { kind: 'open', reply: { status, headers, body } };
 }
 
 export const bytes = (text: string): Uint8Array => Buffer.from(text);

@@ -1,3 +1,4 @@
+import type { OpenRequest } from '../../../nodes/AgentInvoke/request';
 import type { InvokeCall } from '../../../nodes/AgentInvoke/api';
 import { createInterruptRounds, type InterruptRounds } from '../../../nodes/AgentInvoke/rounds';
 import { SessionStore } from '../../../nodes/AgentInvoke/sessions';
@@ -27,7 +28,7 @@ class ScriptedAgent {
 
 	constructor(private readonly clock: TestClock) {}
 
-	readonly invoke = async ({ body, sessionId, onSession }: InvokeCall) => {
+	readonly invoke = async ({ request: { body }, sessionId, onSession }: InvokeCall) => {
 		const said = textOf(body.message);
 		const call = { said, sessionId: textOf(body.session_id), fromMs: this.clock.elapsedMs, toMs: 0 };
 		this.calls.push(call);
@@ -76,11 +77,14 @@ const NEW: SessionChoice = { kind: 'new' };
 
 type Question = Omit<AgentTurn, 'line'>;
 
+const saying =
+	(message: string): OpenRequest =>
+	(id) => ({ path: '', headers: {}, body: { message, ...(id && { session_id: id }) } });
+
 function turn(itemIndex: number, session: SessionChoice, over: Partial<Question> = {}): Question {
 	return {
 		...{ itemIndex, session, isResume: false, idempotency: undefined, fingerprint: 'f', keepRaw: false },
-		prepare: async () => ok({ message: `m${itemIndex}` }),
-		bodyFor: (body, id) => (id ? { ...body, session_id: id } : body),
+		prepare: async () => ok(saying(`m${itemIndex}`)),
 		onDelta: async () => undefined,
 		...over,
 	};
@@ -338,7 +342,7 @@ describe('with a ledger', () => {
 		'what another agent answered is none of this one’s: it is told, and no session is taken over (%d characters)',
 		async (length) => {
 			const idempotency = { key: 'order 7', payload: async () => ok('p') };
-			const say = { prepare: async () => ok({ message: 'x'.repeat(length) }) };
+			const say = { prepare: async () => ok(saying('x'.repeat(length))) };
 			await take([turn(0, key('k'), { idempotency, ...say })], {}, { ledger: ledgerOf('e1') });
 			nodeContext = {};
 			const again = [turn(0, key('k'), { idempotency })];

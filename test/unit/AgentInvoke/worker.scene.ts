@@ -37,7 +37,7 @@ export class OneAtATime {
 		for (const id of this.opened) this.gone.add(id);
 	}
 
-	readonly invoke = async ({ body, sessionId, onSession }: InvokeCall) => {
+	readonly invoke = async ({ request: { body }, sessionId, onSession }: InvokeCall) => {
 		const said = typeof body.message === 'string' ? body.message : '';
 		const refused = { kind: 'refused', message: 'No', advice: '' } as const;
 		await this.clock.sleep(5);
@@ -137,8 +137,7 @@ export class WorkerProcess {
 				line: { agent: 'a', sessions, api: { invoke: async (call) => await this.invoke(call) } },
 				session: { kind: 'mapped', key } as const,
 				slot: slots[itemIndex],
-				prepare: async () => ok({ message: said }),
-				bodyFor: (body) => body,
+				prepare: async () => ok(() => ({ path: '', headers: {}, body: { message: said } })),
 				onDelta: async () => undefined,
 			})),
 			{

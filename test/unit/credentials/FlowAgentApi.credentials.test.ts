@@ -1,6 +1,7 @@
 import type { ICredentialDataDecryptedObject, IHttpRequestOptions } from 'n8n-workflow';
 import { FlowAgentApi } from '../../../credentials/FlowAgentApi.credentials';
-import { DEPLOYMENT_DEFAULTS, readAgentAccount } from '../../../nodes/AgentInvoke/account';
+import { STANDARD_WIRE } from '../../../credentials/standardWire';
+import { readAgentAccount } from '../../../nodes/AgentInvoke/account';
 
 const credential = new FlowAgentApi();
 
@@ -40,12 +41,16 @@ describe('authenticate', () => {
 });
 
 describe('form', () => {
-	it('has a field for each name of the deployment, with the default that holds without it', () => {
-		const fields = credential.properties.filter(({ displayOptions }) => displayOptions?.show?.customFields);
-		expect(Object.fromEntries(fields.map(({ name, default: value }) => [name, value]))).toEqual(
-			DEPLOYMENT_DEFAULTS,
-		);
-		for (const { description } of fields) expect(description).toMatch(/^\w.*$/);
+	it('has five fields, and one more for a wire that is described, which begins as the standard', () => {
+		const shown = (wire: string) =>
+			credential.properties.filter(({ type, displayOptions }) => {
+				const wires: readonly unknown[] | undefined = displayOptions?.show?.wire;
+				return type !== 'notice' && (wires === undefined || wires.includes(wire));
+			});
+		const names = ['agentToken', 'baseUrl', 'invokePath', 'mediaUploadPath', 'wire'];
+		expect(shown('standard').map(({ name }) => name)).toEqual(names);
+		expect(shown('described').map(({ name }) => name)).toEqual([...names, 'description']);
+		expect(shown('described').at(-1)).toMatchObject({ type: 'json', default: STANDARD_WIRE });
 	});
 
 	it('is what the node reads', () => {

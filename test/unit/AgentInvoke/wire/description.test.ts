@@ -1,3 +1,6 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
 import { STANDARD_WIRE } from '../../../../credentials/standardWire';
 import { wireRequest } from '../../../../nodes/AgentInvoke/wire/body';
 import { readWire } from '../../../../nodes/AgentInvoke/wire/description';
@@ -26,6 +29,12 @@ function entriesOf(text: string): Map<string, string> {
 		),
 	);
 }
+
+test('the page shows a description that can be used', () => {
+	const page = readFileSync(join(__dirname, '../../../../docs/deployments.md'), 'utf8');
+	const shown = [...page.matchAll(/```json\n([\s\S]*?)```/g)].map(([, text = '']) => readWire(text));
+	expect(shown).toMatchObject([{ ok: true }]);
+});
 
 test('the standard is what the credential begins with', () => {
 	expect(JSON.parse(wireText('standard'))).toEqual(JSON.parse(STANDARD_WIRE));

@@ -1,21 +1,22 @@
 import fc from 'fast-check';
 
-import { invokeBody, emptyBody, type AgentFile, type Turn } from '../../../nodes/AgentInvoke/request';
-import { readDeployment } from '../../../nodes/AgentInvoke/deployment';
 import {
 	clashWith,
-	fillTemplate,
 	hasBrokenChoice,
 	mergeDeep,
 	placeholdersOf,
-} from '../../../nodes/AgentInvoke/template';
-import type { Json, JsonObject } from '../../../nodes/shared/text/json';
-import { hostileJson } from '../FlowTask/hostileJson';
-import { deploymentOf } from './deployment.fixture';
+	TEMPLATES,
+} from '../../../../nodes/AgentInvoke/wire/templates';
+import type { Json } from '../../../../nodes/shared/text/json';
+import { hostileJson } from '../../FlowTask/hostileJson';
 
+const fillWith = (template: Json, given: ReadonlyMap<string, Json>) =>
+	TEMPLATES.fill(template, ({ name, words: [on, off] }) =>
+		on === undefined ? given.get(name) : (given.get('stream') === true ? on : off) || undefined,
+	);
 const values = (given: Readonly<Record<string, Json>>) => new Map(Object.entries(given));
 const fill = (template: Json, given: Readonly<Record<string, Json>> = {}) =>
-	fillTemplate(template, values(given));
+	fillWith(template, values(given));
 
 describe('filling', () => {
 	test.each<[string, Json, Record<string, Json>, Json | undefined]>([
@@ -98,7 +99,7 @@ describe('filling', () => {
 		fc.assert(
 			fc.property(template, (given) => {
 				const all = values(Object.fromEntries(NAMES.map((name) => [name, mark])));
-				const filled = fillTemplate(given, all);
+				const filled = fillWith(given, all);
 				const left = JSON.stringify(filled ?? null);
 				const source = JSON.stringify(given);
 				// What had no dollar sign is what it was.
@@ -129,9 +130,9 @@ describe('filling', () => {
 	test('without values only what is constant is left, and filling twice is filling once', () => {
 		fc.assert(
 			fc.property(template, (given) => {
-				const filled = fillTemplate(given, new Map());
+				const filled = fillWith(given, new Map());
 				if (filled === undefined || JSON.stringify(given).includes('$')) return;
-				expect(fillTemplate(filled, new Map())).toEqual(filled);
+				expect(fillWith(filled, new Map())).toEqual(filled);
 			}),
 			{ numRuns: 1_000 },
 		);
@@ -173,104 +174,5 @@ describe('merging', () => {
 		const merged = mergeDeep({ a: 1 }, more);
 		expect(JSON.stringify(merged)).toContain('"__proto__":{"polluted":1}');
 		expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false);
-	});
-});
-
-describe('the description of a request', () => {
-	const FILE: AgentFile = { url: 'https://x/a', name: 'a.txt', mimeType: '' };
-	const message: Turn = { kind: 'message', message: 'hello', files: [FILE] };
-	const result: Turn = { kind: 'result', interruptId: 'i', result: { ok: true } };
-
-	function bodyOf(turn: Turn, fields: object, { stream = false, session = '', extra = '' } = {}): Json {
-		const body = invokeBody(turn, stream, extra, deploymentOf({ ...fields }));
-		if (!body.ok) throw new Error(body.failure.message);
-		return body.value(session);
-	}
-
-	test('fields may be paths, lists included, and share what is around them', () => {
-		const fields = {
-			messageField: 'input.messages[0].content',
-			filesField: 'input.messages[0].files',
-			sessionField: 'thread["id"]',
-			streamField: 'options.stream',
-			interruptResultField: 'input.decision',
-			interruptResultTemplate: '{"ref":"$interruptId","value":["$result"]}',
-			fileTemplate: '"$url"',
-		};
-		expect(bodyOf(message, fields, { stream: true, session: 's' })).toEqual({
-			input: { messages: [{ content: 'hello', files: ['https://x/a'] }] },
-			...{ thread: { id: 's' }, options: { stream: true } },
-		});
-		expect(bodyOf(result, fields)).toEqual({ input: { decision: { ref: 'i', value: [{ ok: true }] } } });
-	});
-
-	test('both formats make the same body of the defaults', () => {
-		for (const turn of [message, result]) {
-			for (const over of [{}, { stream: true, session: 's', extra: '{"a":{"b":1}}' }]) {
-				expect(bodyOf(turn, { requestFormat: 'template' }, over)).toEqual(bodyOf(turn, {}, over));
-			}
-		}
-	});
-
-	test('a name with a blank or a comma is one name', () => {
-		expect(bodyOf({ ...message, files: [] }, { messageField: 'user input, please' })).toEqual({
-			'user input, please': 'hello',
-		});
-	});
-
-	test.each([
-		[{ messageField: 'a', sessionField: 'a' }, 'Session Field'],
-		[{ messageField: 'a', sessionField: 'a.b' }, 'Session Field'],
-		[{ messageField: 'a.b', sessionField: 'a' }, 'Session Field'],
-		[{ messageField: 'a[1]' }, 'gap'],
-		[{ messageField: '.' }, 'names no field'],
-		[{ requestFormat: 'template', messageTemplate: '["$message"]' }, 'not a JSON object'],
-		[
-			{ requestFormat: 'template', messageTemplate: '{"a":"$message","b":"$stream(x)"}' },
-			'without two words',
-		],
-		[{ requestFormat: 'template', messageTemplate: '{"a":"$message","b":"$url"}' }, '"$url"'],
-		[{ requestFormat: 'template', messageTemplate: '{"a":"$message","b":"$constructor"}' }, '"$constructor"'],
-		[{ requestFormat: 'template', messageTemplate: '{"a":"$message","b":9007199254740993}' }, 'lose digits'],
-		[
-			{
-				requestFormat: 'template',
-				messageTemplate: `{"a":"$message","b":${'['.repeat(200)}${']'.repeat(200)}}`,
-			},
-			'nested too deeply',
-		],
-		[{ requestFormat: 'template', messageTemplate: '{“a”:“$message”}' }, 'curly quotes'],
-		[{ fileTemplate: '$url' }, 'quotation marks'],
-	])('%j is refused: %s', (fields, said) => {
-		const read = readDeployment({ customFields: true, ...fields });
-		expect(read).toMatchObject({
-			ok: false,
-			failure: { kind: expect.stringMatching(/^(credential|badInput)$/) },
-		});
-		expect(JSON.stringify(read)).toContain(JSON.stringify(said).slice(1, -1));
-	});
-
-	test('JSON that an expression gave is a template, too', () => {
-		const fields = { requestFormat: 'template', messageTemplate: { a: { b: '$message' } } };
-		expect(bodyOf({ ...message, files: [] }, fields)).toEqual({ a: { b: 'hello' } });
-	});
-
-	test('the extra body is merged last, and its dollar signs are its own', () => {
-		const fields = { messageField: 'input.query' };
-		const plain = { ...message, files: [] };
-		expect(bodyOf(plain, fields, { extra: '{"input":{"lang":"$message"}}' })).toEqual({
-			input: { query: 'hello', lang: '$message' },
-		});
-		expect(() => bodyOf(plain, fields, { extra: '{"input":{"query":"x"}}' })).toThrow('"input.query"');
-	});
-
-	test('the call that tests a token holds no message', () => {
-		const template: JsonObject = {
-			input: { query: 'Say: $message', lang: 'en' },
-			mode: '$stream(sse, sync)',
-		};
-		const fields = { requestFormat: 'template', messageTemplate: JSON.stringify(template) };
-		expect(emptyBody(deploymentOf())).toEqual({});
-		expect(emptyBody(deploymentOf(fields))).toEqual({ input: { lang: 'en' }, mode: 'sync' });
 	});
 });

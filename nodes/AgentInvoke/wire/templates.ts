@@ -1,0 +1,43 @@
+import { JsonTemplates } from '../../shared/text/jsonTemplate';
+import { isJsonObject, type Json } from '../../shared/text/json';
+
+/** What was empty in a template stays; what became empty through absent values goes. */
+export const TEMPLATES = new JsonTemplates({ choice: 'stream', dropsEmptied: true });
+
+/** The placeholders of a template, by their names. */
+export function placeholdersOf(template: Json): Set<string> {
+	return new Set(TEMPLATES.placeholdersIn(template).map(({ name }) => name));
+}
+
+/** A choice that opens without two words, behind a dollar that does not stand for itself. */
+const BROKEN_CHOICE = /(?<!\$)(?:\$\$)*\$stream\((?![^(),]*,[^(),]*\))/;
+
+/** Whether a text opens a choice of words that is none, such as "$stream(a)". */
+export function hasBrokenChoice(template: Json): boolean {
+	if (typeof template === 'string') return BROKEN_CHOICE.test(template);
+	if (typeof template !== 'object' || template === null) return false;
+	return Object.values(template).some((inner: Json) => hasBrokenChoice(inner));
+}
+
+/**
+ * Where a value that is merged into a filled template would take the place of a placeholder's value.
+ * @returns the path of the place, or `undefined` if there is none
+ */
+export function clashWith(template: Json | undefined, more: Json): string | undefined {
+	if (template === undefined || placeholdersOf(template).size === 0) return undefined;
+	if (!isJsonObject(template) || !isJsonObject(more)) return '';
+	const fields = new Map(Object.entries(template));
+	for (const [key, inner] of Object.entries(more)) {
+		const clash = clashWith(fields.get(key), inner);
+		if (clash !== undefined) return clash ? `${key}.${clash}` : key;
+	}
+	return undefined;
+}
+
+/** Adds the fields of one value to another, at any depth; whatever is not an object takes the place of what was there. */
+export function mergeDeep(base: Json | undefined, more: Json): Json {
+	if (base === undefined || !isJsonObject(base) || !isJsonObject(more)) return more;
+	const merged = new Map(Object.entries(base));
+	for (const [key, inner] of Object.entries(more)) merged.set(key, mergeDeep(merged.get(key), inner));
+	return Object.fromEntries(merged);
+}
