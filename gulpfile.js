@@ -7,7 +7,6 @@ const { basename, dirname, join, posix, relative } = require('node:path');
 const { promisify } = require('node:util');
 const esbuild = require('esbuild');
 const { series } = require('gulp');
-const { shortNames } = require('./scripts/shortNames.js');
 
 const root = __dirname;
 const dist = join(root, 'dist');
@@ -56,7 +55,6 @@ async function bundle() {
 		bundle: true,
 		write: false,
 		metafile: true,
-		plugins: [shortNames],
 		external: PROVIDED_BY_N8N,
 		format: 'cjs',
 		platform: 'node',

@@ -63,7 +63,8 @@ function requiredIn(paths: readonly string[]): { path: string; name: string }[] 
 }
 
 describe('dist', () => {
-	const BUDGET_BYTES = 480 * 1024;
+	// n8n reads all of it at each start. 20 KiB of it are the JMESPath library, which descriptions of wires are written in.
+	const BUDGET_BYTES = 500 * 1024;
 
 	it('stays within its size budget', () => {
 		const bytes = dist.reduce((sum, path) => sum + Buffer.byteLength(read(path)), 0);

@@ -20,7 +20,6 @@ export class SharedTable {
 	creating: Outcome<string | undefined> | undefined;
 	private readonly reads = new Map<string, Batches<CellValue, readonly TableRow[]>>();
 	private readonly inserts = new Map<string, Batches<TableRow, undefined>>();
-	private readonly updates = new Map<string, Batches<TableRow, undefined>>();
 	private readonly swaps = new Map<string, Batches<RowSwap, readonly TableRow[]>>();
 	private readonly swapsThenRead = new Map<string, Batches<RowSwap, readonly TableRow[]>>();
 	private readonly insertsThenRead = new Map<string, Batches<TableRow, readonly TableRow[]>>();
@@ -47,10 +46,6 @@ export class SharedTable {
 
 	insertsOf(id: string): Batches<TableRow, undefined> {
 		return of(this.inserts, id);
-	}
-
-	updatesOf(id: string, column: string): Batches<TableRow, undefined> {
-		return of(this.updates, id, column);
 	}
 
 	/** @param compared the columns that all of them compare */

@@ -19,7 +19,6 @@ import {
 	removalBelow,
 	selection,
 	swapping,
-	updating,
 	updatingAlike,
 	type CellValue,
 	type RowChange,
@@ -49,8 +48,6 @@ export interface DataTable {
 	 * @param mayRepeat a row that is there twice means the same as once
 	 */
 	insert(rows: readonly TableRow[], mayRepeat?: boolean): Promise<Result<undefined>>;
-	/** For each of `rows`: changes all rows that have its value in `column`; what it does not name stays. */
-	update(column: string, rows: readonly TableRow[]): Promise<Result<undefined>>;
 	/** Writes the cells of each change into all rows that have one of its values in `column`: cheap where many are alike. */
 	updateAlike(column: string, changes: readonly RowChange[]): Promise<Result<undefined>>;
 	/**
@@ -173,15 +170,6 @@ class OpenTable implements PreparableTable {
 		return await this.change('create', rows, async (id) => {
 			const insert = async (all: readonly TableRow[]) => await this.inParts(id, all, insertion);
 			return mayRepeat ? await this.shared.insertsOf(id).add(rows, insert) : await insert(rows);
-		});
-	}
-
-	async update(column: string, rows: readonly TableRow[]): Outcome<undefined> {
-		return await this.change('leave', rows, async (id) => {
-			const update = (part: readonly TableRow[]) => updating(column, part);
-			return await this.shared
-				.updatesOf(id, column)
-				.add(rows, async (all) => await this.inParts(id, all, update));
 		});
 	}
 

@@ -51,20 +51,6 @@ export function insertionOfCells(rows: readonly IDataObject[]): RowWork {
 	};
 }
 
-/** Each row says by `keyName` which rows of the table it is about, and what to write into them. */
-export function updating(keyName: string, rows: readonly IDataObject[]): RowWork {
-	const conditions = [{ keyName, condition: 'eq', keyValue: `={{ $json.${keyName} }}` }];
-	return {
-		parameters: {
-			operation: 'update',
-			matchType: 'allConditions',
-			filters: { conditions },
-			columns: columnsOfItem(),
-		},
-		items: copiesOf(rows),
-	};
-}
-
 /** The same cells for all rows that have one of `values` in a column. */
 export interface RowChange {
 	readonly values: readonly CellValue[];

@@ -183,7 +183,6 @@ export class WorkerProcess {
 		return {
 			read: async (column, values) => await live(async () => await table.read(column, values)),
 			insert: async (rows, mayRepeat) => await live(async () => await table.insert(rows, mayRepeat)),
-			update: async (column, rows) => await live(async () => await table.update(column, rows)),
 			updateAlike: async (column, changes) =>
 				await live(async () => await table.updateAlike(column, changes)),
 			swap: async (swaps) => await live(async () => await table.swap(swaps)),

@@ -70,17 +70,6 @@ export class MemoryTable {
 					if (mayRepeat && this.repeats()) await this.add(rows);
 					return undefined;
 				}),
-			update: async (column, rows) =>
-				await this.call('update', column, async () => {
-					for (const changed of rows) {
-						this.rows = this.rows.map((stored) =>
-							stored.committed && stored.row[column] === changed[column]
-								? { ...stored, row: { ...stored.row, ...changed } }
-								: stored,
-						);
-					}
-					return undefined;
-				}),
 			updateAlike: async (column, changes) =>
 				await this.call('updateAlike', column, async () => {
 					for (const { values, cells } of changes) {

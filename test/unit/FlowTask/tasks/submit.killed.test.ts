@@ -41,7 +41,6 @@ class Process {
 		return {
 			read: async (column, values) => await this.live(async () => await table.read(column, values)),
 			insert: async (rows, mayRepeat) => await this.live(async () => await table.insert(rows, mayRepeat)),
-			update: async (column, rows) => await this.live(async () => await table.update(column, rows)),
 			updateAlike: async (column, changes) =>
 				await this.live(async () => await table.updateAlike(column, changes)),
 			swap: async (swaps) => await this.live(async () => await table.swap(swaps)),

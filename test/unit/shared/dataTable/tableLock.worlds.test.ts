@@ -181,7 +181,6 @@ function mortal(
 	return {
 		read: async (...all) => await live(async () => await table.read(...all)),
 		insert: async (...all) => await live(async () => await table.insert(...all)),
-		update: async (...all) => await live(async () => await table.update(...all)),
 		updateAlike: async (column, changes) => {
 			const isSign = changes.some(({ cells }) => cells.owner === undefined);
 			if (isSign && signsHangMs > 0) await clock.sleep(signsHangMs);

@@ -94,7 +94,6 @@ function mortal(table: DataTable, diesAt: number | undefined, die: () => void): 
 	return {
 		read: async (column, values) => await live(async () => await table.read(column, values)),
 		insert: async (rows, mayRepeat) => await live(async () => await table.insert(rows, mayRepeat)),
-		update: async (column, rows) => await live(async () => await table.update(column, rows)),
 		updateAlike: async (column, changes) => await live(async () => await table.updateAlike(column, changes)),
 		swap: async (swaps) => await live(async () => await table.swap(swaps)),
 		swapThenRead: async (swaps, column) => await live(async () => await table.swapThenRead(swaps, column)),
