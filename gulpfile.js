@@ -64,7 +64,7 @@ async function bundle() {
 		charset: 'utf8',
 		// n8n reads all of it at each start. Methods keep their names and lines stay short, for stack traces.
 		minify: true,
-		lineLimit: 2000,
+		lineLimit: 160,
 		legalComments: 'none',
 		logLevel: 'warning',
 	});

@@ -153,6 +153,6 @@ export function accountOf(dialect: DialectCase, server: StandIn, agentToken = TO
 		invokePath: dialect.invokePath,
 		mediaUploadPath: '',
 		wire: 'described',
-		wireDescription: descriptionOf(dialect),
+		description: descriptionOf(dialect),
 	};
 }
