@@ -12,7 +12,8 @@ export interface AgentSession {
 export interface InterruptRounds {
 	/** A message begins a new step. */
 	begin(session: AgentSession): void;
-	interrupted(session: AgentSession): void;
+	/** @param asked the session in which the agent was asked, which its answer may go on with by another ID */
+	interrupted(session: AgentSession, asked: AgentSession): void;
 	/** Why another interrupt of this session is not answered; undefined if it may be. */
 	whyNoMore(session: AgentSession): Failure | undefined;
 }
@@ -42,7 +43,7 @@ export function createInterruptRounds(
 		begin: (session) => {
 			if (countOf(session) > 0) set(session, 0);
 		},
-		interrupted: (session) => set(session, countOf(session) + 1),
+		interrupted: (session, asked) => set(session, countOf(asked) + 1),
 		whyNoMore: (session) => {
 			const count = countOf(session);
 			if (maxInterrupts === 0 || count <= maxInterrupts) return undefined;

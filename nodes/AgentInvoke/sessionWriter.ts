@@ -19,6 +19,8 @@ export interface SessionSettings {
 /** The session of a key as this run knows it. */
 export interface Mapping {
 	readonly sessionId: string;
+	/** The same where a session goes on under another ID. */
+	readonly conversation: symbol;
 	/** The session that the row of the key has, as it stands there; undefined if there was none. */
 	readonly stored: CellValue | undefined;
 	/** Turns that the row has. */
@@ -218,7 +220,7 @@ export class SessionWriter {
 		const now = mappings.get(key);
 		if (!now) return;
 		const { sessionId: stored = '' } = row;
-		const isSame = now.sessionId === mapping.sessionId;
+		const isSame = now.conversation === mapping.conversation;
 		const counted = isSame ? { turns: now.turns + mapping.added, added: now.added - mapping.added } : {};
 		mappings.set(key, { ...now, ...counted, stored });
 	}

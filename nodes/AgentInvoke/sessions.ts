@@ -7,7 +7,7 @@ import type { DataTable, TableRow } from '../shared/dataTable/table';
 import { TableLock, type Acquirer } from '../shared/dataTable/tableLock';
 import { fail, ok, type Result } from '../shared/errors/failure';
 import { textOrNumber } from '../shared/text/textOf';
-import { keepAliveById } from './resumedSessions';
+import { keepAliveById, type Resumed } from './resumedSessions';
 import { sessionEntry, sessionIn, UNOPENED_LIFE_MS, type StoredSession } from './sessionRows';
 import { isStored, SessionWriter, type HeldKey, type Mapping, type SessionSettings } from './sessionWriter';
 import type { Waiting } from './waiting';
@@ -36,8 +36,10 @@ export class SessionStore {
 	private readonly unopened = new Map<string, readonly TableRow[]>();
 	/** Keys whose session is being opened here, or whose turn is taken in strict order. */
 	private readonly held = new Map<string, HeldKey>();
-	/** Turns in sessions that were used by their ID. */
-	private readonly resumed = new Map<string, number>();
+	/** Sessions that were used by their ID. */
+	private readonly resumed = new Map<string, Resumed>();
+	/** By the session with which each of them goes on. */
+	private readonly resumedFrom = new Map<string, string>();
 	/** Keys whose row another execution took over while it was held, or somebody deleted. */
 	private readonly lost = new Set<string>();
 	private readonly writer: SessionWriter;
@@ -147,11 +149,16 @@ export class SessionStore {
 		return ok('');
 	}
 
-	/** Gives a key a session, and writes it within a second. */
-	opened(key: string, sessionId: string): void {
+	/**
+	 * Gives a key a session, and writes it within a second.
+	 * @param isContinued it is another ID for the session that the key had
+	 */
+	opened(key: string, sessionId: string, isContinued = false): void {
 		const known = this.mappings.get(key);
 		if (known?.sessionId === sessionId) return;
-		this.mappings.set(key, { sessionId, stored: known?.stored, turns: 0, added: 0 });
+		const begun = { conversation: Symbol(sessionId), turns: 0, added: 0 };
+		const { conversation, turns, added } = isContinued && known ? known : begun;
+		this.mappings.set(key, { sessionId, conversation, stored: known?.stored, turns, added });
 		this.writer.later(key);
 	}
 
@@ -161,9 +168,15 @@ export class SessionStore {
 		if (mapping) this.mappings.set(key, { ...mapping, added: mapping.added + 1 });
 	}
 
-	/** Counts a turn in a session that was used by its ID, and that may be that of a key. */
-	resumedById(sessionId: string): void {
-		this.resumed.set(sessionId, (this.resumed.get(sessionId) ?? 0) + 1);
+	/**
+	 * Counts a turn in a session that was used by its ID, and that may be that of a key.
+	 * @param nextId the session that the answer names
+	 */
+	resumedById(sessionId: string, nextId: string): void {
+		const first = this.resumedFrom.get(sessionId) ?? sessionId;
+		const { turns = 0 } = this.resumed.get(first) ?? {};
+		this.resumed.set(first, { turns: turns + 1, nextId });
+		this.resumedFrom.set(nextId, first);
 	}
 
 	/**
@@ -212,8 +225,9 @@ export class SessionStore {
 
 	private learn(key: string, { sessionId, stored, turns }: StoredSession): string {
 		const known = this.mappings.get(key);
-		const added = known?.sessionId === sessionId ? known.added : 0;
-		this.mappings.set(key, { sessionId, stored, turns, added });
+		const { conversation, added } =
+			known?.sessionId === sessionId ? known : { conversation: Symbol(sessionId), added: 0 };
+		this.mappings.set(key, { sessionId, conversation, stored, turns, added });
 		return sessionId;
 	}
 

@@ -161,7 +161,7 @@ export class TurnTaker {
 		const invoked = await untilFree(this.parts, async () => {
 			return await line.api.invoke({
 				...{ request: open(sessionId), sessionId, timeoutMs, tries: attempts, retryAmbiguous, onDelta },
-				onSession: (id) => this.session.opened(id),
+				onSession: (id) => this.session.opened(id, sessionId),
 				calls: this.turn.calls,
 			});
 		});
@@ -177,10 +177,11 @@ export class TurnTaker {
 		const { memory, rounds } = this.parts;
 		const { itemIndex, fingerprint, isResume, keepRaw } = this.turn;
 		claim?.ended('succeeded', shortRecord({ ...result, elapsedMs: 0 }, agent));
-		this.session.used();
 		const answered = { agent, sessionId: result.session.id };
+		this.session.used(answered.sessionId);
 		if (!isResume) rounds.begin(answered);
-		if (result.reply.interrupt) rounds.interrupted(answered);
+		const asked = isResume ? { agent, sessionId: this.session.id } : answered;
+		if (result.reply.interrupt) rounds.interrupted(answered, asked);
 		memory.keep(itemIndex, fingerprint, { outcome: recordOf(result, agent, keepRaw) });
 		return result;
 	}

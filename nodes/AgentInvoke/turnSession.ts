@@ -77,15 +77,15 @@ export class TurnSession {
 		return await this.parts.sessions.obtain(this.key, waiting, { voidId: this.id });
 	}
 
-	/** The call opened a session, or was told its ID. */
-	opened(id: string): void {
-		if (this.key) this.parts.sessions.opened(this.key, id);
+	/** The call opened a session, or was told its ID. @param askedIn the session in which the agent was asked, if any */
+	opened(id: string, askedIn = ''): void {
+		if (this.key) this.parts.sessions.opened(this.key, id, askedIn !== '');
 	}
 
-	/** A turn was taken in it. */
-	used(): void {
+	/** A turn was taken in it. @param answeredId the session that the answer names */
+	used(answeredId: string): void {
 		if (this.key) this.parts.sessions.used(this.key);
-		else if (this.parts.isResume) this.parts.sessions.resumedById(this.id);
+		else if (this.parts.isResume) this.parts.sessions.resumedById(this.id, answeredId);
 	}
 
 	/** Takes a recorded answer's session, which the table may lack if the try that asked ended early. */

@@ -154,7 +154,7 @@ async function takeAll(
 	if (run.budget?.hint) showHint(context, run.budget.hint);
 	if ([...prepared.values()].some((item) => item.ok && item.value.lacksKey))
 		showHint(context, NO_KEY, 'info');
-	const told = run.cancelled() ? outcomes : await tellLost(outcomes, turnOf, run.options.turnOrder);
+	const told = run.cancelled() ? outcomes : await tellSessions(outcomes, turnOf, run.options.turnOrder);
 	const outcomeOf = new Map(told.map((outcome) => [outcome.itemIndex, outcome]));
 	const all = [...prepared].map(([itemIndex, item]): DeliveredTurn => {
 		if (!item.ok) return { itemIndex, result: item, simplify: true, previewResponse: false };
@@ -166,14 +166,16 @@ async function takeAll(
 	return ok(all);
 }
 
+const NO_SESSION =
+	'The answer names no session, so the next message with this key begins a new one. Let "answer.session" of the description in the FlowAgent credential lead to the session ID, or set "Session" to "New Each Time".';
 const NOT_KEPT = 'The session of this answer is not kept for its key:';
 const REPLACED = `${NOT_KEPT} this execution was taken for dead while it opened it, and another one opened the session that counts.`;
 const REMOVED = `${NOT_KEPT} its row in the Data Table flow_agent_sessions was removed or changed while the agent answered.`;
 const OVERTAKEN =
 	'Another message of this key may have been sent at the same time: this execution was taken for dead while the agent answered.';
 
-/** Adds a hint to answers whose key another execution has taken over meanwhile. */
-async function tellLost(
+/** Adds hints to answers whose session later messages of the key will not go on with. */
+async function tellSessions(
 	outcomes: readonly TurnOutcome[],
 	turnOf: ReadonlyMap<number, AgentTurn>,
 	turnOrder: TurnOrder,
@@ -183,17 +185,29 @@ async function tellLost(
 			const { itemIndex, result } = outcome;
 			const { session, line } = turnOf.get(itemIndex) ?? {};
 			if (!result.ok || session?.kind !== 'mapped' || !line) return outcome;
-			const lost = await line.sessions.lostKeys();
-			if (!lost.has(session.key)) return outcome;
-			const now = line.sessions.find(session.key);
-			const isKept = now === result.value.session.id;
-			if (isKept && turnOrder !== 'strict') return outcome;
-			const { reply } = result.value;
-			const notKept = now ? REPLACED : REMOVED;
-			const hint = [reply.hint, isKept ? OVERTAKEN : notKept].filter(Boolean).join(' ');
+			const { reply, session: answered } = result.value;
+			const told = answered.id
+				? await whyNotKept(line.sessions, session.key, answered.id, turnOrder)
+				: NO_SESSION;
+			if (!told) return outcome;
+			const hint = [reply.hint, told].filter(Boolean).join(' ');
 			return { itemIndex, result: ok({ ...result.value, reply: { ...reply, hint } }) };
 		}),
 	);
+}
+
+/** Empty where nothing has come between. */
+async function whyNotKept(
+	sessions: AgentLine['sessions'],
+	key: string,
+	answeredId: string,
+	turnOrder: TurnOrder,
+): Promise<string> {
+	const lost = await sessions.lostKeys();
+	if (!lost.has(key)) return '';
+	const now = sessions.find(key);
+	if (now === answeredId) return turnOrder === 'strict' ? OVERTAKEN : '';
+	return now ? REPLACED : REMOVED;
 }
 
 /** A turn whose calls are counted. */

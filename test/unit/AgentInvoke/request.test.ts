@@ -174,9 +174,9 @@ describe('rounds', () => {
 	test('count within a step and over nodes, a message begins anew', () => {
 		const flow: Record<string, unknown> = {};
 		const open = () => createInterruptRounds(flow, 2);
-		for (let round = 0; round < 2; round++) open().interrupted(session('s'));
+		for (let round = 0; round < 2; round++) open().interrupted(session('s'), session('s'));
 		expect(open().whyNoMore(session('s'))).toBeUndefined();
-		open().interrupted(session('s'));
+		open().interrupted(session('s'), session('s'));
 		expect(open().whyNoMore(session('s'))).toMatchObject({
 			kind: 'notSubmitted',
 			details: { interrupts: 3 },
@@ -195,17 +195,29 @@ describe('rounds', () => {
 
 	test('are those of one agent, though another numbers its sessions alike', () => {
 		const bounded = createInterruptRounds({}, 2);
-		for (let round = 0; round < 5; round++) bounded.interrupted(session('1', 'anna'));
+		for (let round = 0; round < 5; round++) {
+			bounded.interrupted(session('1', 'anna'), session('1', 'anna'));
+		}
 		expect(bounded.whyNoMore(session('1', 'anna'))).toBeDefined();
 		expect(bounded.whyNoMore(session('1', 'ben'))).toBeUndefined();
 		bounded.begin(session('1', 'ben'));
 		expect(bounded.whyNoMore(session('1', 'anna'))).toBeDefined();
 	});
 
+	test('go on where each answer has another session ID', () => {
+		const rounds = createInterruptRounds({}, 2);
+		rounds.interrupted(session('s1'), session('s1'));
+		for (let at = 1; at < 3; at++) {
+			expect(rounds.whyNoMore(session(`s${at}`))).toBeUndefined();
+			rounds.interrupted(session(`s${at + 1}`), session(`s${at}`));
+		}
+		expect(rounds.whyNoMore(session('s3'))).toBeDefined();
+	});
+
 	test('of thousands of sessions are counted', () => {
 		const rounds = createInterruptRounds({}, 2);
 		for (let at = 0; at < 20_000; at++) {
-			for (let round = 0; round < 3; round++) rounds.interrupted(session(`s${at}`));
+			for (let round = 0; round < 3; round++) rounds.interrupted(session(`s${at}`), session(`s${at}`));
 		}
 		expect(rounds.whyNoMore(session('s7'))).toBeDefined();
 		expect(rounds.whyNoMore(session('s20000'))).toBeUndefined();

@@ -350,9 +350,9 @@ test('in strict order those of all workers go as they lined up, and one of the d
 });
 
 describe('a session that is used by its ID', () => {
-	const turnsOf = new Map([['s1', 2]]);
+	const resumed = new Map([['s1', { turns: 2, nextId: 's1' }]]);
 	const settings = { agent: 'a', workflowId: 'w2', executionId: 'e2', ttlMs: 720 * HOUR };
-	const keep = async () => await clock.run(keepAliveById(turnsOf, settings, table.open(), clock));
+	const keep = async () => await clock.run(keepAliveById(resumed, settings, table.open(), clock));
 
 	async function remember(ttlMs: number, name = 'a'): Promise<void> {
 		const sessions = new SessionStore({ ...settings, agent: name, ttlMs }, table.open(), clock);
@@ -372,6 +372,19 @@ describe('a session that is used by its ID', () => {
 		expect(Date.parse(String(row?.lastUsedAt))).toBeGreaterThan(clock.wallNow() - 1_000);
 		expect(Number(row?.expiresAtMs) - clock.wallNow()).toBeGreaterThan(HOUR - 1_000);
 		expect(Number(row?.expiresAtMs) - clock.wallNow()).toBeLessThanOrEqual(HOUR);
+	});
+
+	test('leads to where it goes on, over several answers', async () => {
+		await remember(HOUR);
+		const sessions = new SessionStore(settings, table.open(), clock);
+		for (const [from, to] of [
+			['s1', 's2'],
+			['s2', 's3'],
+			['x1', 'x2'],
+		] as const)
+			sessions.resumedById(from, to);
+		await clock.run(sessions.flush());
+		expect(table.all()).toMatchObject([{ sessionId: 's3', turns: 3, lastExecutionId: 'e2' }]);
 	});
 
 	test('does not shorten one that lasts forever', async () => {

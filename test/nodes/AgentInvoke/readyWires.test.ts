@@ -1,0 +1,167 @@
+import type { INodeParameters } from 'n8n-workflow';
+
+import { NODE_NAME, type HarnessRun, type ItemInput } from '../harness';
+import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
+import { accountOf, dialectCases } from './dialects/dialectCases';
+import type { StandIn } from './dialects/standIn';
+
+/* The descriptions that docs/wires/ offers, in the node, each against a server that lets nothing else through. */
+
+const OPTIONS = { requestsPerSecond: 0, timeoutSeconds: 20, retries: 0 };
+const BY_KEY = { sessionMode: 'mapped', sessionKey: '={{ $json.key }}' };
+const FORMS = [
+	['in one piece', false],
+	['as a stream', true],
+] as const;
+
+let stage: AgentStage;
+beforeAll(async () => {
+	stage = await openAgentStage();
+});
+afterAll(async () => {
+	await stage.close();
+});
+
+const said = (say: string, key = 'k'): ItemInput => ({ json: { say, key } });
+const out = (run: HarnessRun, output = 0) => run.output(NODE_NAME, output).map(({ json }) => json);
+
+describe.each(dialectCases)('$name', (dialect) => {
+	let server: StandIn;
+	beforeAll(async () => {
+		server = await dialect.open();
+	});
+	afterAll(async () => {
+		await server.close();
+	});
+	beforeEach(() => {
+		server.reset();
+		stage.reset();
+	});
+
+	async function ask(
+		items: ItemInput[],
+		parameters: INodeParameters = {},
+		settings: Parameters<AgentStage['run']>[2] = CONTINUE,
+	): Promise<HarnessRun> {
+		const account = accountOf(dialect, server);
+		return await stage.run(items, { options: OPTIONS, ...parameters }, { account, ...settings });
+	}
+
+	test.each(FORMS)(
+		'a key keeps its session over three executions, and four at once theirs (%s)',
+		async (_, stream) => {
+			const keys = ['a', 'b', 'c', 'd'];
+			for (const turn of [1, 2, 3]) {
+				const runs = await Promise.all(
+					keys.map(async (key) => await ask([said(`${key}${turn}`, key)], { ...BY_KEY, stream })),
+				);
+				expect(runs.flatMap((run) => out(run))).toMatchObject(
+					keys.map((key) => ({ answer: `${turn}: ${key}${turn}`, session: { key } })),
+				);
+			}
+			const turns = server.conversations.map((one) => one.turns.join(' ')).sort();
+			expect(turns).toEqual(keys.map((key) => `${key}1 ${key}2 ${key}3`));
+			expect(stage.tables.rows('flow_agent_sessions')).toHaveLength(4);
+		},
+	);
+
+	test.each(FORMS)('what a tool gave goes back, and the key goes on behind it (%s)', async (_, stream) => {
+		server.plan = (text) =>
+			text === 'go' ? { asks: [{ kind: 'tool', tool: 'refund', arguments: { order: 7 } }] } : {};
+		const [asked] = out(await ask([said('go')], { ...BY_KEY, stream }), 1);
+		expect(asked).toMatchObject({
+			interrupt: { kind: 'tool', tool: 'refund', arguments: { order: 7 } },
+			session: { key: 'k' },
+		});
+		const resume = { operation: 'resume', result: '{ "refunded": true }', stream };
+		const resumed = await ask([{ json: asked ?? {} }], resume);
+		expect(out(resumed)).toMatchObject([{ answer: expect.stringContaining('"refunded":true') }]);
+		expect(out(await ask([said('thanks')], { ...BY_KEY, stream }))).toMatchObject([{ answer: '2: thanks' }]);
+		expect(server.conversations).toMatchObject([
+			{ turns: ['go', 'thanks'], results: [{ output: '{"refunded":true}' }] },
+		]);
+		expect(stage.tables.rows('flow_agent_sessions')).toMatchObject([{ sessionKey: 'k', turns: 3 }]);
+	});
+
+	test('a stream that was cut off is no answer', async () => {
+		await ask([said('hi')], { stream: true });
+		const [beforeEnd = ''] = server.requests[0]?.answer.join('').split(dialect.endMark) ?? [];
+		const length = Buffer.byteLength(beforeEnd);
+		for (const afterBytes of [0, Math.round(length / 3), Math.round((length * 2) / 3), length]) {
+			for (const how of ['broken', 'ended'] as const) {
+				server.reset();
+				server.plan = () => ({ cut: { afterBytes, how } });
+				const [json] = out(await ask([said('hi')], { stream: true }));
+				expect(json).toMatchObject({ error: expect.stringMatching(/./), details: { mayHaveRun: true } });
+				expect(server.conversations).toHaveLength(1);
+			}
+		}
+	});
+
+	test.each(FORMS)('usage is told as it comes, and counts (%s)', async (_, stream) => {
+		const options = { ...OPTIONS, recordTurns: true };
+		const [json] = out(await ask([said('count me')], { stream, simplify: true, options }));
+		expect(json).toMatchObject({ usage: dialect.usage(8, 11) });
+	});
+
+	test.each(['busy', 'load', 'forGood', 'token'] as const)(
+		'a refusal (%s) is told with its words',
+		async (refuses) => {
+			server.plan = () => ({ refuses });
+			const { detail, mayHaveRun } = dialect.refusals[refuses];
+			const options = { ...OPTIONS, timeoutSeconds: 2 };
+			const [json] = out(await ask([said('hi')], { options }));
+			expect(JSON.stringify(json)).toContain(detail.replace(/"/g, '\\"'));
+			expect(json?.details).toEqual(
+				mayHaveRun
+					? expect.objectContaining({ mayHaveRun })
+					: expect.not.objectContaining({ mayHaveRun: true }),
+			);
+			expect(server.conversations).toEqual([]);
+		},
+	);
+
+	test('a session that is gone is an error, and renewed where that is wanted', async () => {
+		await ask([said('hi')], BY_KEY);
+		server.forgetSessions();
+		const [refused] = out(await ask([said('and now?')], BY_KEY));
+		expect(refused).toMatchObject({ error: expect.stringMatching(/session/i), details: { kind: 'refused' } });
+		const options = { ...OPTIONS, renewExpiredSession: true };
+		const [renewed] = out(await ask([said('and now?')], { ...BY_KEY, options }));
+		expect(renewed).toMatchObject({ answer: '1: and now?', session: { source: 'renewed' } });
+	});
+
+	test('an agent that ran and failed is no answer', async () => {
+		for (const fails of ['error', 'incomplete'] as const) {
+			server.plan = () => ({ fails });
+			const [json] = out(await ask([said('hi')], { stream: true }));
+			expect(json).toMatchObject({ error: expect.stringMatching(/./), details: { mayHaveRun: true } });
+		}
+	});
+
+	test('a preview shows what would be sent, and nothing is', async () => {
+		const [json] = out(await ask([said('hi')], { previewRequest: true }));
+		expect(JSON.stringify(json)).toContain('"hi"');
+		expect(JSON.stringify(json)).not.toContain('agt_dialect');
+		expect(server.requests).toEqual([]);
+	});
+});
+
+test('a key whose answers name no session is told at once', async () => {
+	const [dialect] = dialectCases;
+	const server = await dialect!.open();
+	const account = accountOf(dialect!, server);
+	const description = JSON.parse(account.description ?? '') as { answer: object };
+	const nowhere = { ...description, answer: { ...description.answer, session: 'nowhere' } };
+	const settings = { ...CONTINUE, account: { ...account, description: JSON.stringify(nowhere) } };
+	stage.reset();
+	const run = await stage.run([said('hi')], { ...BY_KEY, options: OPTIONS }, settings);
+	expect(out(run)).toMatchObject([
+		{ answer: '1: hi', hint: expect.stringMatching(/^The answer names no session/) },
+	]);
+	expect(run.hints(NODE_NAME).map(({ message }) => message)).toEqual([
+		expect.stringMatching(/^The answer names no session/),
+	]);
+	expect(stage.tables.rows('flow_agent_sessions')).toEqual([]);
+	await server.close();
+});
