@@ -12,13 +12,29 @@ const filesIn = (text: string): string[] =>
 it('has a section for each § in the source code', () => {
 	const known = new Set(sections.map(numberOf));
 	const references = findFiles(['{nodes,credentials}/**/*.ts']).flatMap((path) =>
-		[...readFileSync(path, 'utf8').matchAll(/§(\d+(?:\.\d+)?)/g)].map(([, number = '']) => ({
+		[...readFileSync(path, 'utf8').matchAll(/§(\d+(?:\.\d+)*)/g)].map(([, number = '']) => ({
 			path,
 			number,
 		})),
 	);
 	expect(references.length).toBeGreaterThan(50);
 	expect(references.filter(({ number }) => !known.has(number))).toEqual([]);
+});
+
+it('has a numbered rule for each "§4.1, rule 4" in the source code', () => {
+	const rules = findFiles(['{nodes,credentials}/**/*.ts']).flatMap((path) =>
+		[...readFileSync(path, 'utf8').matchAll(/§(\d+(?:\.\d+)?), rule (\d+)/g)].map(([, number, rule]) => ({
+			path,
+			number,
+			rule,
+		})),
+	);
+	expect(rules.length).toBeGreaterThan(2);
+	const isLost = ({ number, rule }: { number?: string | undefined; rule?: string | undefined }): boolean => {
+		const section = sections.find((one) => numberOf(one) === number) ?? '';
+		return !new RegExp(`^${rule}\\. `, 'm').test(section);
+	};
+	expect(rules.filter(isLost)).toEqual([]);
 });
 
 it('names files that exist', () => {

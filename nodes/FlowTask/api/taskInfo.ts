@@ -107,7 +107,7 @@ export function readTaskInfo(value: unknown): TaskInfo | undefined {
 	if (!parsed.success) return undefined;
 	const { output } = parsed;
 	const state = stateOf(output.status);
-	// Final files are read at 100 (§6.1.4); status 3 also means that all of them are there (§3.1).
+	// Final files are read at 100 (§6.1); status 3 also means that all of them are there (§3.1).
 	const hasFinalFiles = output.progress_num === 100 || state === 'succeeded';
 	const final = readLinks(hasFinalFiles ? output.final_files : [], MOST_FILES);
 	const files = readFiles(output.files);

@@ -21,7 +21,7 @@ export function isWaiting({ owner }: TableRow): boolean {
 }
 
 /** What the rows of a key say to one who wants it; `isFirst` if its own row comes before those of the others. */
-export type Sight =
+export type KeyState =
 	| { readonly kind: 'held' | 'none' }
 	| { readonly kind: 'takeable'; readonly owner: CellValue; readonly beat: CellValue }
 	| { readonly kind: 'others'; readonly isFirst: boolean };
@@ -30,11 +30,11 @@ export type Sight =
  * @param rows of the key, without those that wait; undefined where nothing was read yet
  * @param isDead whether nothing has been heard of a row's owner for so long that it may be replaced
  */
-export function sightOf(
+export function keyStateOf(
 	owner: string,
 	rows: readonly TableRow[] | undefined,
 	isDead: (row: TableRow) => boolean,
-): Sight {
+): KeyState {
 	if (!rows) return { kind: 'takeable', ...UNOWNED };
 	const own = rows.filter((row) => row.owner === owner);
 	const others = rows.filter((row) => row.owner !== owner && !isFree(row));
@@ -66,7 +66,7 @@ export interface Leaving {
 }
 
 /** What one try to get a key has written, or a place in its line. */
-export class Attempt implements Leaving {
+export class LockAttempt implements Leaving {
 	hasTaken = false;
 	hasAdded = false;
 	/** Reads in a row that did not show what was written. */

@@ -4,7 +4,7 @@ import type { TableFailure } from './failures';
 import { SharedBatches } from './sharedBatches';
 import type { CellValue, RowSwap, TableRow } from './workflow';
 
-export type Outcome<T> = Promise<Result<T, TableFailure>>;
+export type TableResult<T> = Promise<Result<T, TableFailure>>;
 type Batches<T, R> = SharedBatches<T, Result<R, TableFailure>>;
 
 /** Runs that begin use a table for so long after somebody renamed it. */
@@ -16,8 +16,8 @@ const MOST_SHARED = 200;
 export class SharedTable {
 	private found: { readonly id: string; readonly atMs: number } | undefined;
 	/** Under way. */
-	looking: Outcome<string | undefined> | undefined;
-	creating: Outcome<string | undefined> | undefined;
+	looking: TableResult<string | undefined> | undefined;
+	creating: TableResult<string | undefined> | undefined;
 	private readonly reads = new Map<string, Batches<CellValue, readonly TableRow[]>>();
 	private readonly inserts = new Map<string, Batches<TableRow, undefined>>();
 	private readonly swaps = new Map<string, Batches<RowSwap, readonly TableRow[]>>();

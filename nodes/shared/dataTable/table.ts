@@ -30,7 +30,7 @@ import {
 	type Work,
 } from './workflow';
 import { ofOthers } from './sharedBatches';
-import { sharedTable, type Outcome, type SharedTable } from './sharedTable';
+import { sharedTable, type TableResult, type SharedTable } from './sharedTable';
 import { fail, ok, type Result } from '../errors/failure';
 import { isJsonObject } from '../text/json';
 
@@ -119,7 +119,7 @@ class OpenTable implements PreparableTable {
 		private readonly shared: SharedTable,
 	) {}
 
-	async read(column: string, values: readonly CellValue[]): Outcome<readonly TableRow[]> {
+	async read(column: string, values: readonly CellValue[]): TableResult<readonly TableRow[]> {
 		return await this.onTable('leave', [], async (id) => {
 			const reads = this.shared.readsOf(id, column);
 			const read = await reads.add(values, async (all) => await this.readAll(id, column, all));
@@ -133,7 +133,7 @@ class OpenTable implements PreparableTable {
 		id: string,
 		column: string,
 		values: readonly CellValue[],
-	): Outcome<readonly TableRow[]> {
+	): TableResult<readonly TableRow[]> {
 		const rows = new Map<CellValue, TableRow>();
 		for (const part of partsOf([...new Set(values)], VALUES_PER_READ)) {
 			const read = await this.readPart(id, column, part);
@@ -149,7 +149,7 @@ class OpenTable implements PreparableTable {
 		column: string,
 		values: readonly CellValue[],
 		tries = READ_TRIES,
-	): Outcome<readonly TableRow[]> {
+	): TableResult<readonly TableRow[]> {
 		const read = await this.runOn(id, selection('get', column, values));
 		const isWhole = read.ok && (read.value.length <= PAGE_ROWS || values.length === 1);
 		const isShifted = !read.ok && PAGES_SHIFTED.test(read.failure.said) && tries > 1;
@@ -162,18 +162,18 @@ class OpenTable implements PreparableTable {
 		return second.ok ? ok([...first.value, ...second.value]) : second;
 	}
 
-	async prepare(): Outcome<undefined> {
+	async prepare(): TableResult<undefined> {
 		return await this.onTable('create', undefined, async () => await Promise.resolve(ok(undefined)));
 	}
 
-	async insert(rows: readonly TableRow[], mayRepeat = false): Outcome<undefined> {
+	async insert(rows: readonly TableRow[], mayRepeat = false): TableResult<undefined> {
 		return await this.change('create', rows, async (id) => {
 			const insert = async (all: readonly TableRow[]) => await this.inParts(id, all, insertion);
 			return mayRepeat ? await this.shared.insertsOf(id).add(rows, insert) : await insert(rows);
 		});
 	}
 
-	async updateAlike(column: string, changes: readonly RowChange[]): Outcome<undefined> {
+	async updateAlike(column: string, changes: readonly RowChange[]): TableResult<undefined> {
 		const parts = changes.flatMap(({ values, cells }) =>
 			partsOf([...new Set(values)], VALUES_PER_CHANGE).map((part) => ({ values: part, cells })),
 		);
@@ -182,7 +182,7 @@ class OpenTable implements PreparableTable {
 		});
 	}
 
-	async swap(swaps: readonly RowSwap[]): Outcome<readonly TableRow[]> {
+	async swap(swaps: readonly RowSwap[]): TableResult<readonly TableRow[]> {
 		if (swaps.length === 0) return ok([]);
 		const compared = Object.keys(swaps[0]?.where ?? {}).join();
 		return await this.onTable('leave', [], async (id) => {
@@ -192,7 +192,7 @@ class OpenTable implements PreparableTable {
 		});
 	}
 
-	private async swapAll(id: string, swaps: readonly RowSwap[]): Outcome<readonly TableRow[]> {
+	private async swapAll(id: string, swaps: readonly RowSwap[]): TableResult<readonly TableRow[]> {
 		const changed: TableRow[] = [];
 		for (const part of partsOf(swaps, ROWS_AT_ONCE)) {
 			const done = await this.runOn(id, swapping(part));
@@ -202,7 +202,7 @@ class OpenTable implements PreparableTable {
 		return ok(changed);
 	}
 
-	async swapThenRead(swaps: readonly RowSwap[], column: string): Outcome<readonly TableRow[]> {
+	async swapThenRead(swaps: readonly RowSwap[], column: string): TableResult<readonly TableRow[]> {
 		return await this.onTable('leave', [], async (id) => {
 			const keyOfSwap = ({ where }: RowSwap): CellValue => where[column] ?? null;
 			const done = await this.shared
@@ -214,7 +214,7 @@ class OpenTable implements PreparableTable {
 		});
 	}
 
-	async insertThenRead(rows: readonly TableRow[], column: string): Outcome<readonly TableRow[]> {
+	async insertThenRead(rows: readonly TableRow[], column: string): TableResult<readonly TableRow[]> {
 		return await this.onTable('create', [], async (id) => {
 			const keyOfRow = (row: TableRow): CellValue => row[column] ?? null;
 			const done = await this.shared
@@ -233,7 +233,7 @@ class OpenTable implements PreparableTable {
 		writing: (part: readonly T[]) => RowWork,
 		column: string,
 		keyOf: (one: T) => CellValue,
-	): Outcome<readonly TableRow[]> {
+	): TableResult<readonly TableRow[]> {
 		const read: TableRow[] = [];
 		for (const part of partsOf(all, VALUES_PER_READ)) {
 			const keys = [...new Set(part.map(keyOf))];
@@ -247,7 +247,7 @@ class OpenTable implements PreparableTable {
 		return ok(read.sort((a, b) => Number(a.id) - Number(b.id)));
 	}
 
-	async remove(column: string, values: readonly CellValue[]): Outcome<undefined> {
+	async remove(column: string, values: readonly CellValue[]): TableResult<undefined> {
 		return await this.change('leave', values, async (id) => {
 			const removal = (part: readonly CellValue[]) => selection('deleteRows', column, part);
 			return await this.shared
@@ -260,7 +260,7 @@ class OpenTable implements PreparableTable {
 		column: string,
 		before: number,
 		where: Readonly<Record<string, CellValue>> = {},
-	): Outcome<undefined> {
+	): TableResult<undefined> {
 		return await this.change('leave', [before], async (id) => {
 			return await this.inParts(id, [before], () => removalBelow(column, before, where));
 		});
@@ -269,8 +269,8 @@ class OpenTable implements PreparableTable {
 	private async change(
 		ifMissing: IfMissing,
 		all: readonly unknown[],
-		work: (tableId: string) => Outcome<undefined>,
-	): Outcome<undefined> {
+		work: (tableId: string) => TableResult<undefined>,
+	): TableResult<undefined> {
 		return all.length > 0 ? await this.onTable(ifMissing, undefined, work) : ok(undefined);
 	}
 
@@ -278,7 +278,7 @@ class OpenTable implements PreparableTable {
 		id: string,
 		all: readonly T[],
 		workOn: (part: readonly T[]) => RowWork,
-	): Outcome<undefined> {
+	): TableResult<undefined> {
 		for (const part of partsOf(all, ROWS_AT_ONCE)) {
 			const work = workOn(part);
 			const done = await this.runOn(id, work);
@@ -294,8 +294,8 @@ class OpenTable implements PreparableTable {
 	private async onTable<T>(
 		ifMissing: IfMissing,
 		nothing: T,
-		work: (tableId: string) => Outcome<T>,
-	): Outcome<T> {
+		work: (tableId: string) => TableResult<T>,
+	): TableResult<T> {
 		for (let tries = 1; ; tries++) {
 			const found = await this.find(ifMissing);
 			if (!found.ok) return found;
@@ -308,7 +308,7 @@ class OpenTable implements PreparableTable {
 	}
 
 	/** Calls at the same time share one lookup; only a table that exists is remembered. */
-	private async find(ifMissing: IfMissing): Outcome<string | undefined> {
+	private async find(ifMissing: IfMissing): TableResult<string | undefined> {
 		const known = (this.id ??= this.shared.id);
 		if (known !== undefined) return ok(known);
 		const found = await this.together('looking', async () => await this.lookUp());
@@ -324,8 +324,8 @@ class OpenTable implements PreparableTable {
 	 */
 	private async together(
 		what: 'looking' | 'creating',
-		work: () => Outcome<string | undefined>,
-	): Outcome<string | undefined> {
+		work: () => TableResult<string | undefined>,
+	): TableResult<string | undefined> {
 		const { shared } = this;
 		for (const beganLater of [false, true]) {
 			const underWay = shared[what];
@@ -340,7 +340,7 @@ class OpenTable implements PreparableTable {
 		return done;
 	}
 
-	private async create(): Outcome<string | undefined> {
+	private async create(): TableResult<string | undefined> {
 		for (let tries = 1; ; tries++) {
 			const made = await this.run(creation(this.table), [{}]);
 			// If creating it failed, another execution was probably faster: the table is there now, or in a moment if a
@@ -355,7 +355,7 @@ class OpenTable implements PreparableTable {
 	}
 
 	/** By the exact name: by name, a Data Table node also finds tables that merely contain it. */
-	private async lookUp(): Outcome<string | undefined> {
+	private async lookUp(): TableResult<string | undefined> {
 		const tables = await this.run(listing(this.table.name), [{}]);
 		if (!tables.ok) return tables;
 		const table = tables.value.find(({ name }) => name === this.table.name);
@@ -374,7 +374,7 @@ class OpenTable implements PreparableTable {
 		tableId: string,
 		{ parameters, items }: RowWork,
 		{ reading, doNotWaitToFinish }: { readonly reading?: Work; readonly doNotWaitToFinish?: boolean } = {},
-	): Outcome<TableRow[]> {
+	): TableResult<TableRow[]> {
 		const onTable = (work: Work): Work => {
 			return { resource: 'row', dataTableId: { __rl: true, mode: 'id', value: tableId }, ...work };
 		};
@@ -389,7 +389,7 @@ class OpenTable implements PreparableTable {
 		work: Work,
 		items: readonly IDataObject[],
 		how: { readonly reading?: Work | undefined; readonly doNotWaitToFinish?: boolean | undefined } = {},
-	): Outcome<IDataObject[]> {
+	): TableResult<IDataObject[]> {
 		const { reading, doNotWaitToFinish } = how;
 		const code = inlineWorkflow(`${this.table.name} ${work.operation}`, work, reading);
 		const input = items.map((json, item): INodeExecutionData => ({ json, pairedItem: { item } }));

@@ -5,15 +5,15 @@ import type { Clock } from '../run/clock';
 import { badInput, fail, ok, type Failure, type Result } from '../errors/failure';
 import { Heartbeat, type Sightings } from './heartbeat';
 import {
-	Attempt,
+	LockAttempt,
 	isWaiting,
-	sightOf,
+	keyStateOf,
 	UNOWNED,
 	UNSEEN_READS,
 	waitingBefore,
 	WAITS,
 	type Leaving,
-	type Sight,
+	type KeyState,
 } from './lockRows';
 import type { DataTable, RowSwap, TableRow } from './table';
 
@@ -123,12 +123,12 @@ export class TableLock {
 	/** Waits until the key is held, or until its rows hold the answer. */
 	async acquire<A>(acquirer: Acquirer<A>): Promise<Result<Acquired<A>>> {
 		const { entryKey } = acquirer;
-		const line = acquirer.isOrdered ? new Attempt(`${WAITS}${this.nextOwner()}`) : undefined;
+		const line = acquirer.isOrdered ? new LockAttempt(`${WAITS}${this.nextOwner()}`) : undefined;
 		let rows = acquirer.rows;
 		let before = 0;
 		try {
 			for (let waits = 0; ; waits++) {
-				const attempt = new Attempt(this.nextOwner());
+				const attempt = new LockAttempt(this.nextOwner());
 				this.heartbeat.start(attempt.owner);
 				const tried = await this.attempt(attempt, line, acquirer, rows);
 				if (tried.ok && tried.value?.kind === 'held') return ok(tried.value);
@@ -217,8 +217,8 @@ export class TableLock {
 
 	/** @returns undefined where others hold the key */
 	private async attempt<A>(
-		attempt: Attempt,
-		line: Attempt | undefined,
+		attempt: LockAttempt,
+		line: LockAttempt | undefined,
 		acquirer: Acquirer<A>,
 		before: readonly TableRow[] | undefined,
 	): Promise<Result<Acquired<A> | undefined>> {
@@ -227,31 +227,35 @@ export class TableLock {
 		for (let stays = 0; ;) {
 			const answer = rows && acquirer.answer(rows);
 			if (answer !== undefined) return ok({ kind: 'known', answer });
-			const sight = this.look(attempt, line, rows);
-			if (sight.kind === 'held' && rows) {
+			const state = this.look(attempt, line, rows);
+			if (state.kind === 'held' && rows) {
 				// After so long a step others may have gone ahead: one more look shows most of them.
 				if (isConfirmed || !this.heartbeat.isLate(attempt.owner)) {
 					return ok({ kind: 'held', lease: leaseOf(attempt, acquirer.entryKey, rows) });
 				}
 				isConfirmed = true;
 			}
-			if (sight.kind === 'others' && (!sight.isFirst || stays++ >= STAYS)) return ok(undefined);
+			if (state.kind === 'others' && (!state.isFirst || stays++ >= STAYS)) return ok(undefined);
 			const stop = acquirer.whyStop();
 			if (stop) return fail(attempt.isLost ? { ...SHOWS_LATE, kind: stop.kind } : stop);
-			const next = await this.step(attempt, acquirer, sight);
+			const next = await this.step(attempt, acquirer, state);
 			if (!next.ok) return next;
 			rows = next.value;
 		}
 	}
 
-	private look(attempt: Attempt, line: Attempt | undefined, rows: readonly TableRow[] | undefined): Sight {
+	private look(
+		attempt: LockAttempt,
+		line: LockAttempt | undefined,
+		rows: readonly TableRow[] | undefined,
+	): KeyState {
 		attempt.sees(rows);
 		line?.sees(rows);
 		if (line && rows && waitingBefore(line.owner, rows, this.isDead) > 0) {
 			return { kind: 'others', isFirst: false };
 		}
 		const holdable = rows?.filter((row) => !isWaiting(row));
-		return sightOf(attempt.owner, holdable, this.isDead);
+		return keyStateOf(attempt.owner, holdable, this.isDead);
 	}
 
 	private readonly isDead = (row: TableRow): boolean => this.parts.sightings.isDead(row, this.parts.clock);
@@ -262,7 +266,7 @@ export class TableLock {
 
 	/** @returns the rows of the key, with the one that waits */
 	private async lineUp<A>(
-		line: Attempt,
+		line: LockAttempt,
 		{ entryKey, row }: Acquirer<A>,
 	): Promise<Result<readonly TableRow[]>> {
 		this.heartbeat.start(line.owner);
@@ -273,20 +277,20 @@ export class TableLock {
 
 	/** @returns the rows after it */
 	private async step<A>(
-		attempt: Attempt,
+		attempt: LockAttempt,
 		{ entryKey, row }: Acquirer<A>,
-		sight: Sight,
+		state: KeyState,
 	): Promise<Result<readonly TableRow[]>> {
 		const cells = { owner: attempt.owner, beat: 0 };
 		for (let tries = 1; ; tries++) {
-			const isFirst = sight.kind === 'none' && !attempt.hasAdded;
+			const isFirst = state.kind === 'none' && !attempt.hasAdded;
 			if (tries === 1 && attempt.isUnseen && !isFirst) await this.sleep(RETRY_MS);
 			let done: Result<readonly TableRow[]>;
-			if (sight.kind === 'takeable') {
+			if (state.kind === 'takeable') {
 				attempt.hasTaken = true;
-				const { owner, beat } = sight;
+				const { owner, beat } = state;
 				done = await this.takes.add({ where: { entryKey, owner, beat }, cells });
-			} else if (sight.kind === 'none' && (tries > 1 || attempt.mayAdd())) {
+			} else if (state.kind === 'none' && (tries > 1 || attempt.mayAdd())) {
 				attempt.hasAdded = true;
 				done = await this.inserts.add({ ...row(), entryKey, ...cells });
 			} else done = await this.reads.add(entryKey, STEPS_TOGETHER_MS);
@@ -367,7 +371,7 @@ export class TableLock {
 }
 
 /** Of rows that show nobody else. */
-function leaseOf({ owner, hasAdded }: Attempt, entryKey: string, all: readonly TableRow[]): Lease {
+function leaseOf({ owner, hasAdded }: LockAttempt, entryKey: string, all: readonly TableRow[]): Lease {
 	const rows = all.filter((row) => !isWaiting(row));
 	return { owner, entryKey, rows, isNew: hasAdded && rows.length === 1 };
 }

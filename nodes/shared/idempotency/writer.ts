@@ -88,6 +88,7 @@ export class LedgerWriter {
 		this.leaving.clear();
 		const removed = leaving.length > 0 ? await this.table.remove('owner', leaving) : ok(undefined);
 		if (!removed.ok) for (const owner of leaving) this.leaving.add(owner);
-		this.failure = added.ok ? (removed.ok ? undefined : removed.failure) : added.failure;
+		this.failure = undefined;
+		for (const done of [removed, added]) if (!done.ok) this.failure = done.failure;
 	}
 }
