@@ -5,8 +5,8 @@ import { digestBinaryField } from '../../shared/files/inputFile';
 import { bytesToHold, openBinaryField } from '../../shared/files/uploadFile';
 import { excerpt } from '../../shared/text/json';
 import { isWebAddress } from '../../shared/text/webAddress';
-import type { WireFile } from '../request';
-import type { UploadedMedia } from '../upload';
+import type { WireFile } from '../wire/request';
+import type { UploadedMedia } from '../api/upload';
 import type { AgentRun } from './run';
 
 /** A file as the form gives it: a web address, or a field of the item. */

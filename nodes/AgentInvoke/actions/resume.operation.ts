@@ -2,14 +2,14 @@ import type { IExecuteFunctions, INodeProperties } from 'n8n-workflow';
 
 import { ok, type Result } from '../../shared/errors/failure';
 import type { Json } from '../../shared/text/json';
-import type { WireTurn } from '../request';
-import type { SessionChoice } from '../turnSession';
+import type { WireTurn } from '../wire/request';
+import type { SessionChoice } from '../turns/turnSession';
 import { previewField, previewResponseField, simplifyField, streamField } from './fields';
 import { readFilled, readIdempotency, readResult, readText } from './inputs';
 import { optionsWith } from './options';
 import { inAgentRun, type AgentRun } from './run';
 import type { Operation } from '../../shared/form/operation';
-import { takeItems, type PreparedTurn } from './takeItems';
+import { takeItems, type PreparedTurn } from './runItems';
 
 const fields: readonly INodeProperties[] = [
 	{

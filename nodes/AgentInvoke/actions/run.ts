@@ -20,15 +20,15 @@ import { authenticatedOpen, authenticatedSend, credentialOf } from '../../shared
 import { createIdleTimeouts } from '../../shared/http/idleTimeout';
 import { adaptiveRateOf } from '../../shared/http/adaptiveRate';
 import { createRateLimiter } from '../../shared/http/rateLimiter';
-import { readAgentAccount, type AgentAccount } from '../account';
-import { createAgentApi, type AgentApi } from '../api';
-import { Budget } from '../budget';
-import { DayAccounts } from '../dayAccounts';
-import { isTimeZone, TURN_TABLE, TurnJournal } from '../journal';
-import { createInterruptRounds, type InterruptRounds } from '../rounds';
-import { SESSION_TABLE, SessionStore } from '../sessions';
-import { TurnOwners } from '../turnOwners';
-import type { SessionChoice } from '../turnSession';
+import { readAgentAccount, type AgentAccount } from '../wire/account';
+import { createAgentApi, type AgentApi } from '../api/api';
+import { Budget } from '../turnLog/dailyBudget';
+import { DayAccounts } from '../turnLog/dayAccounts';
+import { isTimeZone, TURN_TABLE, TurnJournal } from '../turnLog/turnLog';
+import { createInterruptRounds, type InterruptRounds } from '../turns/interruptLimit';
+import { SESSION_TABLE, SessionStore } from '../sessions/sessionStore';
+import { TurnOwners } from '../turnLog/owner';
+import type { SessionChoice } from '../turns/turnSession';
 import { readAgentOptions, type AgentOptions } from './options';
 import { enterQueue, type ItemSlots } from './slots';
 
