@@ -9,7 +9,7 @@ import { readFilled, readIdempotency, readResult, readText } from './inputs';
 import { optionsWith } from './options';
 import { inAgentRun, type AgentRun } from './run';
 import type { Operation } from '../../shared/form/operation';
-import { takeItems, type PreparedTurn } from './runItems';
+import { runItems, type PreparedTurn } from './runItems';
 
 const fields: readonly INodeProperties[] = [
 	{
@@ -98,7 +98,7 @@ export const resume: Operation = {
 	async execute(context) {
 		return await inAgentRun(
 			context,
-			async (run) => await takeItems(context, run, (itemIndex) => prepare(context, run, itemIndex)),
+			async (run) => await runItems(context, run, (itemIndex) => prepare(context, run, itemIndex)),
 			(itemIndex) => readResumed(context, itemIndex),
 		);
 	},

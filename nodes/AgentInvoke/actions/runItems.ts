@@ -18,7 +18,7 @@ import type { EndedTurn } from '../turnLog/turnLog';
 import { explainTable } from '../sessions/sessionStore';
 import { CallLimit, type TurnCalls } from '../api/callLimit';
 import type { TurnOrder } from '../turns/turnSession';
-import { takeTurns, type AgentTurn, type SessionChoice, type TurnOutcome } from '../turns/runTurns';
+import { runTurns, type AgentTurn, type SessionChoice, type TurnOutcome } from '../turns/runTurns';
 import { readExtraBody } from './inputs';
 import type { AgentLine, AgentRun } from './run';
 import { AGENT_OPTIONS } from './options';
@@ -53,7 +53,7 @@ const NO_KEY =
  * Reads every item first, then takes the turns of all good ones, then delivers. Nothing is sent before every item
  * was read.
  */
-export async function takeItems(
+export async function runItems(
 	context: IExecuteFunctions,
 	run: AgentRun,
 	prepareTurn: PrepareTurn,
@@ -139,14 +139,14 @@ async function takeAll(
 		else if (hopeless) await chatStreamOf(itemIndex).fail(NOT_ASKED.message);
 	}
 	const turnOf = new Map(turns.map((turn) => [turn.itemIndex, turn]));
-	const outcomes = await takeTurns(
+	const outcomes = await runTurns(
 		turns,
 		{ ...run.options, stopAtFailure },
 		{
 			...run,
 			received: async ({ itemIndex, result }) => {
 				const turn = turnOf.get(itemIndex);
-				if (turn) record(run, turn, result);
+				if (turn) reportEnd(run, turn, result);
 				await endStream(chatStreamOf(itemIndex), result, streamed.has(itemIndex));
 			},
 		},
@@ -214,9 +214,9 @@ function dueTurn({ itemIndex, line, session }: AgentTurn): DueTurn {
 	return { itemIndex, agent: line.agent, session };
 }
 
-/** The only place where the end of a turn is told to journal, budget and the limit of calls. */
-function record(run: AgentRun, turn: CountedTurn, result: TurnOutcome['result']): void {
-	const { clock, journal, budget } = run;
+/** The only place where the end of a turn is reported to turn log, budget and the limit of calls. */
+function reportEnd(run: AgentRun, turn: CountedTurn, result: TurnOutcome['result']): void {
+	const { clock, turnLog, budget } = run;
 	const ended: EndedTurn = {
 		...dueTurn(turn),
 		...{ isResume: turn.isResume, calls: turn.calls, result },
@@ -224,7 +224,7 @@ function record(run: AgentRun, turn: CountedTurn, result: TurnOutcome['result'])
 		ended: { nowMs: clock.now(), wallMs: clock.wallNow() },
 	};
 	turn.calls.ended();
-	journal?.add(ended);
+	turnLog?.add(ended);
 	budget?.ended(ended);
 }
 

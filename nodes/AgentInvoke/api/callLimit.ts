@@ -9,9 +9,9 @@ export interface TurnCalls {
 	readonly started: { readonly nowMs: number; readonly wallMs: number } | undefined;
 	/** Whether one of them got no clear answer, so that the agent may have run whatever the last one says. */
 	readonly wasUnclear: boolean;
-	/** Takes a place for a call; the first of a turn has one. @returns the last failure where there is none left */
+	/** Takes a slot for a call; the first of a turn has one. @returns the last failure where there is none left */
 	begin(): Failure | undefined;
-	/** Takes a place for a repeat, if there is one left. */
+	/** Takes a slot for a repeat, if there is one left. */
 	mayRepeat(): boolean;
 	sent(): void;
 	unclear(): void;
@@ -22,7 +22,7 @@ export interface TurnCalls {
 }
 
 /**
- * How many calls a run of the node may make in all. The first call of each turn has its place from the beginning, so
+ * How many calls a run of the node may make in all. The first call of each turn has its slot from the beginning, so
  * that repeats never use up what other items need.
  */
 export class CallLimit {

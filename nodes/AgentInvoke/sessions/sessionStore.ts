@@ -10,7 +10,7 @@ import { textOrNumber } from '../../shared/text/textOf';
 import { keepAliveById } from './resumedSessions';
 import { sessionEntry, sessionIn, UNOPENED_LIFE_MS, type StoredSession } from './sessionRows';
 import { isStored, SessionWriter, type HeldKey, type Mapping, type SessionSettings } from './sessionWriter';
-import type { Waiting } from './waitLimit';
+import type { WaitLimit } from './waitLimit';
 
 export { SESSION_TABLE } from './sessionRows';
 export type { SessionSettings } from './sessionWriter';
@@ -91,7 +91,7 @@ export class SessionStore {
 	 * Waits for the key's turn among all that are taken in strict order, in whatever process; ends with `release`.
 	 * @returns the session; empty where a new one is to be opened
 	 */
-	async hold(key: string, waiting: Waiting): Promise<Result<string>> {
+	async hold(key: string, waiting: WaitLimit): Promise<Result<string>> {
 		const still = this.held.get(key);
 		if (still) {
 			// The row could not be given back after the turn before.
@@ -123,7 +123,7 @@ export class SessionStore {
 	 */
 	async obtain(
 		key: string,
-		waiting: Waiting,
+		waiting: WaitLimit,
 		{ isOld = false, voidId = '' }: { readonly isOld?: boolean; readonly voidId?: string } = {},
 	): Promise<Result<string>> {
 		const known = this.mappings.get(key);
@@ -226,7 +226,7 @@ export class SessionStore {
 		else this.mappings.delete(key);
 	}
 
-	private acquirer(key: string, waiting: Waiting): Omit<Acquirer<never>, 'answer'> {
+	private acquirer(key: string, waiting: WaitLimit): Omit<Acquirer<never>, 'answer'> {
 		const { agent, workflowId, executionId } = this.settings;
 		return {
 			entryKey: this.entryKey(key),

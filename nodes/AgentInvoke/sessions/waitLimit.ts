@@ -2,7 +2,7 @@ import type { Clock } from '../../shared/run/clock';
 import type { Failure } from '../../shared/errors/failure';
 
 /** How a turn waits for others. */
-export interface Waiting {
+export interface WaitLimit {
 	/** By the clock's `now()`. */
 	readonly untilMs: number;
 	/** Ends the waiting early. */
@@ -12,10 +12,10 @@ export interface Waiting {
 	/** Why the turn is not to be taken any more. */
 	readonly whyStop: () => Failure | undefined;
 	/** The same from now on: what the turn itself took is no waiting. */
-	readonly again: () => Waiting;
+	readonly again: () => WaitLimit;
 }
 
-export interface WaitingParts {
+export interface WaitLimitParts {
 	readonly clock: Clock;
 	readonly timeoutMs: number;
 	/** The execution was stopped. */
@@ -25,8 +25,8 @@ export interface WaitingParts {
 	readonly pause: () => void;
 }
 
-/** The waiting of one turn, which begins now. */
-export function startWaiting(parts: WaitingParts): Waiting {
+/** How long one turn waits, from now on. */
+export function startWaitLimit(parts: WaitLimitParts): WaitLimit {
 	const { clock, timeoutMs, signal, ending, pause } = parts;
 	const untilMs = clock.now() + timeoutMs;
 	return {
@@ -37,7 +37,7 @@ export function startWaiting(parts: WaitingParts): Waiting {
 			if (signal.aborted || ending.aborted) return notRun(signal.aborted);
 			return clock.now() < untilMs ? undefined : waitedInVain(timeoutMs);
 		},
-		again: () => startWaiting(parts),
+		again: () => startWaitLimit(parts),
 	};
 }
 

@@ -5,7 +5,7 @@ import type { Clock } from '../../shared/run/clock';
 import { budgetSpent, unreportedTokens } from '../../shared/run/budgetMessages';
 import type { DayAccount, DayAccounts } from './dayAccounts';
 import { dayAfter, dayOf, mayHaveRun, tokensOf, turnIdOf, type EndedTurn } from './turnLog';
-import { ownerDay, type PlacedTurn, type TurnOwners } from './owner';
+import { ownerDay, type OwnedTurn, type TurnOwners } from './owner';
 
 /** The most that a day may take. */
 export interface BudgetLimit {
@@ -23,7 +23,7 @@ export interface BudgetSettings {
 }
 
 /** A turn that is to be taken. */
-export interface DueTurn extends PlacedTurn {
+export interface DueTurn extends OwnedTurn {
 	readonly itemIndex: number;
 }
 
@@ -42,12 +42,12 @@ const READ_HOLDS_MS = 1_000;
  * Keeps the turns of a day within a budget that all executions share. Within a process the count is exact; what other
  * processes took is in the table, which is read again when a turn comes.
  */
-export class Budget {
+export class DailyBudget {
 	private readonly entered = new Map<string, DayAccount>();
 	private readonly admitted = new Map<number, DayAccount>();
 	private reading: Reading | undefined;
-	/** Turns that may have used tokens of which nothing was told. */
-	private untold = 0;
+	/** Turns that may have used tokens of which nothing was reported. */
+	private unreported = 0;
 
 	constructor(
 		private readonly settings: BudgetSettings,
@@ -112,7 +112,7 @@ export class Budget {
 			return;
 		}
 		const tokens = tokensOf(turn);
-		if (tokens === undefined) this.untold++;
+		if (tokens === undefined) this.unreported++;
 		account.ended(turnId, tokens ?? 0);
 	}
 
@@ -130,7 +130,7 @@ export class Budget {
 		if (this.settings.limit.unit === 'turns') return '';
 		const remedy =
 			'Let "answer.usage" of the description in the FlowAgent credential lead to it, or count turns instead of tokens.';
-		return unreportedTokens(this.untold, 'turn(s)', 'Budget', remedy);
+		return unreportedTokens(this.unreported, 'turn(s)', 'Budget', remedy);
 	}
 
 	private today(): string {

@@ -5,13 +5,13 @@ import { textOrNumber } from '../../shared/text/textOf';
 import type { SessionChoice } from '../turns/turnSession';
 
 /** Which node of which workflow takes the turns. */
-export interface NodePlace {
+export interface NodeIds {
 	readonly workflowId: string;
 	readonly nodeId: string;
 }
 
 /** Where a turn belongs. */
-export interface PlacedTurn {
+export interface OwnedTurn {
 	readonly agent: string;
 	readonly session: SessionChoice;
 }
@@ -32,14 +32,14 @@ export class TurnOwners {
 	private readonly keys = new Map<string, KeyOfSession | undefined>();
 
 	constructor(
-		private readonly node: NodePlace,
+		private readonly node: NodeIds,
 		/** `flow_agent_sessions` */
 		private readonly sessions: DataTable,
 	) {}
 
 	/** Looks up the keys of sessions that are named by their IDs; of others there is nothing to look up. */
-	async load(turns: readonly PlacedTurn[]): Promise<Result<undefined>> {
-		const missing = new Map<string, PlacedTurn & { readonly id: string }>();
+	async load(turns: readonly OwnedTurn[]): Promise<Result<undefined>> {
+		const missing = new Map<string, OwnedTurn & { readonly id: string }>();
 		for (const { agent, session } of turns) {
 			if (session.kind !== 'explicit') continue;
 			const name = nameOf(agent, session.id);
@@ -63,14 +63,14 @@ export class TurnOwners {
 	}
 
 	/** Who has the turn, as a digest. */
-	ownerOf({ agent, session }: PlacedTurn): string {
+	ownerOf({ agent, session }: OwnedTurn): string {
 		if (session.kind === 'mapped') return digest(agent, session.key);
 		if (session.kind === 'new') return this.nodeOwner;
 		return this.keys.get(nameOf(agent, session.id))?.entryKey ?? digest('session', agent, session.id);
 	}
 
 	/** The key of a turn as far as it is known, uncut where it was given. */
-	keyOf({ agent, session }: PlacedTurn): string {
+	keyOf({ agent, session }: OwnedTurn): string {
 		if (session.kind === 'mapped') return session.key;
 		return session.kind === 'new' ? '' : (this.keys.get(nameOf(agent, session.id))?.sessionKey ?? '');
 	}

@@ -5,7 +5,7 @@ import { countTokens } from '../../shared/run/budgetMessages';
 import { jsonText, type Json } from '../../shared/text/json';
 import type { TurnResult } from '../turns/savedAnswer';
 import type { TurnCalls } from '../api/callLimit';
-import { ownerDay, type NodePlace, type PlacedTurn, type TurnOwners } from './owner';
+import { ownerDay, type NodeIds, type OwnedTurn, type TurnOwners } from './owner';
 
 /**
  * The turns that were taken (§1.8, §1.9): one n8n Data Table per project, which people can read and edit. Rows are only
@@ -27,7 +27,7 @@ export const TURN_TABLE: TableSpec = {
 		{ name: 'mayHaveRun', type: 'boolean' }, // whether it counts in a budget
 		{ name: 'attempts', type: 'number' }, // calls sent
 		{ name: 'requestId', type: 'string' },
-		{ name: 'tokens', type: 'number' }, // empty where the agent did not tell
+		{ name: 'tokens', type: 'number' }, // empty where the agent did not report them
 		{ name: 'usage', type: 'string' }, // JSON
 		{ name: 'startedAt', type: 'string' }, // ISO 8601
 		{ name: 'ms', type: 'number' },
@@ -52,7 +52,7 @@ export const TURN_TABLE: TableSpec = {
 export type TurnEnd =
 	'answered' | 'interrupted' | 'refused' | 'unreached' | 'failed' | 'unclear' | 'cancelled' | 'replayed';
 
-export interface JournalSettings extends NodePlace {
+export interface TurnLogSettings extends NodeIds {
 	readonly executionId: string;
 	/** The node's name. */
 	readonly node: string;
@@ -62,7 +62,7 @@ export interface JournalSettings extends NodePlace {
 }
 
 /** A turn of one item, as it is over. */
-export interface EndedTurn extends PlacedTurn {
+export interface EndedTurn extends OwnedTurn {
 	readonly itemIndex: number;
 	readonly isResume: boolean;
 	readonly result: Result<TurnResult>;
@@ -77,11 +77,11 @@ const TEXT_CHARS = 300;
 const USAGE_CHARS = 2_000;
 
 /** The turns of one node run; they are written together, as the run ends. */
-export class TurnJournal {
+export class TurnLog {
 	private readonly turns: EndedTurn[] = [];
 
 	constructor(
-		private readonly settings: JournalSettings,
+		private readonly settings: TurnLogSettings,
 		private readonly table: DataTable,
 		private readonly owners: TurnOwners,
 	) {}
@@ -105,7 +105,7 @@ export class TurnJournal {
 		const { executionId, workflowId, nodeId, node, timeZone, runId } = this.settings;
 		const { itemIndex, agent, isResume, calls, ended } = turn;
 		const { nowMs, wallMs } = calls.started ?? ended;
-		const { sessionId, requestId, usage } = toldOf(turn);
+		const { sessionId, requestId, usage } = reportedOf(turn);
 		const day = dayOf(wallMs, timeZone);
 		return {
 			...{ executionId, workflowId, nodeId, day },
@@ -135,15 +135,15 @@ export function turnIdOf(runId: string, itemIndex: number): string {
 	return `${runId} ${itemIndex}`;
 }
 
-/** What the platform told of a turn. */
-function toldOf({ result, session, calls }: EndedTurn): {
+/** What the platform reported of a turn. */
+function reportedOf({ result, session, calls }: EndedTurn): {
 	readonly sessionId: string;
 	readonly requestId: string;
 	readonly usage: Json;
 } {
 	if (result.ok) {
 		const { reply, session: used } = result.value;
-		// What a recorded answer cost stands in the row of the execution that asked.
+		// What a saved answer cost stands in the row of the execution that asked.
 		return { sessionId: used.id, requestId: reply.requestId, usage: calls.made > 0 ? reply.usage : null };
 	}
 	const { sessionId, requestId, usage = null } = result.failure.details ?? {};
@@ -173,9 +173,9 @@ export function mayHaveRun({ result, calls }: Pick<EndedTurn, 'result' | 'calls'
 	return result.ok || calls.wasUnclear || result.failure.details?.mayHaveRun === true;
 }
 
-/** The tokens of a turn as far as they were told. */
+/** The tokens of a turn as far as they were reported. */
 export function tokensOf(turn: EndedTurn): number | undefined {
-	return countTokens(toldOf(turn).usage);
+	return countTokens(reportedOf(turn).usage);
 }
 
 /** @returns null where there is none, or one so long that half of it would say nothing */

@@ -5,7 +5,7 @@ import { badInput, fail, ok, type Failure, type Result } from '../../shared/erro
 import { excerpt, isJsonObject, parseJson, type JsonObject } from '../../shared/text/json';
 import type { LedgerClaim } from '../../shared/idempotency/claim';
 import type { Ledger, LedgerAnswer } from '../../shared/idempotency/ledger';
-import { isOfAnother, readRecord, type TurnResult } from './savedAnswer';
+import { isOfAnother, readSavedAnswer, type TurnResult } from './savedAnswer';
 
 export interface Idempotency {
 	readonly key: string;
@@ -17,7 +17,7 @@ export interface Idempotency {
 const RENEW_CLAIM_MS = 60_000;
 
 /**
- * Asks the agent at most once per idempotency key, whichever execution asks; others get the recorded answer.
+ * Asks the agent at most once per idempotency key, whichever execution asks; others get the saved answer.
  * @param ask tells the claim what came of it
  */
 export async function askOnce(
@@ -49,7 +49,7 @@ async function keepAlive(claim: LedgerClaim, clock: Clock, ended: AbortSignal): 
 	}
 }
 
-/** The recorded answer, or why there is none; the agent is not asked either way. */
+/** The saved answer, or why there is none; the agent is not asked either way. */
 function replay(
 	key: string,
 	known: Exclude<LedgerAnswer, { kind: 'mine' }>,
@@ -59,9 +59,9 @@ function replay(
 	const who = executionId ? `execution ${executionId}` : 'another execution';
 	const details = { idempotencyKey: key, executionId };
 	if (known.kind !== 'exists') return fail(noAnswer(known.kind, key, who, details));
-	const record = parseJson(known.reference);
+	const saved = parseJson(known.reference);
 	// Neither the answer nor the session of another agent is any use to this one.
-	if (isJsonObject(record) && isOfAnother(record, agent)) {
+	if (isJsonObject(saved) && isOfAnother(saved, agent)) {
 		return fail(
 			badInput(
 				`The idempotency key "${key}" was used by ${who} to ask another agent`,
@@ -70,7 +70,7 @@ function replay(
 			),
 		);
 	}
-	const result = readRecord(record);
+	const result = readSavedAnswer(saved);
 	if (result) return ok({ ...result, replayed: true });
 	return fail({
 		kind: 'notSubmitted',

@@ -9,7 +9,7 @@ export interface AgentSession {
 }
 
 /** How often an agent has interrupted since its last message: a bound for loops of tool and result. */
-export interface InterruptRounds {
+export interface InterruptLimit {
 	/** A message begins a new step. */
 	begin(session: AgentSession): void;
 	interrupted(session: AgentSession): void;
@@ -24,10 +24,10 @@ const CONTEXT_KEY = 'flowAgentInterrupts';
  * even if it waits for a person in between
  * @param maxInterrupts 0 = no limit
  */
-export function createInterruptRounds(
+export function createInterruptLimit(
 	flowContext: Record<string, unknown>,
 	maxInterrupts: number,
-): InterruptRounds {
+): InterruptLimit {
 	const nameOf = ({ agent, sessionId }: AgentSession): string => JSON.stringify([agent, sessionId]);
 	const counts = () => {
 		const known = flowContext[CONTEXT_KEY];

@@ -3,14 +3,14 @@ import type { Clock } from '../../shared/run/clock';
 import type { Result } from '../../shared/errors/failure';
 import type { Invoked } from '../api/api';
 import type { AgentFailure } from '../api/failures';
-import type { Waiting } from '../sessions/waitLimit';
+import type { WaitLimit } from '../sessions/waitLimit';
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 5_000;
 const GROWTH = 1.5;
 
-export interface BusyParts {
-	readonly waiting: Waiting;
+export interface BusySessionParts {
+	readonly waiting: WaitLimit;
 	readonly clock: Clock;
 	/** A number in [0, 1). */
 	readonly random: () => number;
@@ -18,10 +18,10 @@ export interface BusyParts {
 
 /**
  * Calls again as long as the session is busy with another message, for which nothing was run. In between, neither a
- * place of the run nor one of the rate limiter is held.
+ * permit of the run nor one of the rate limiter is held.
  */
-export async function untilFree(
-	{ waiting, clock, random }: BusyParts,
+export async function retryBusySession(
+	{ waiting, clock, random }: BusySessionParts,
 	call: () => Promise<Result<Invoked, AgentFailure>>,
 ): Promise<Result<Invoked, AgentFailure>> {
 	const isStopped = (): boolean => waiting.signal.aborted;

@@ -3,7 +3,7 @@ import pLimit, { type LimitFunction } from 'p-limit';
 import { fail, type Result } from '../../shared/errors/failure';
 import type { TurnResult } from './savedAnswer';
 import { TurnTaker, type AgentTurn, type CallParts, type CallSettings } from './turn';
-import { notRun, startWaiting } from '../sessions/waitLimit';
+import { notRun, startWaitLimit } from '../sessions/waitLimit';
 
 export type { AgentTurn } from './turn';
 export type { SessionChoice } from './turnSession';
@@ -30,7 +30,7 @@ export interface TurnParts extends Omit<CallParts, 'waiting'> {
  * sessions run at the same time. When a failure ends the run, calls under way are still waited for: their answers
  * must not be lost.
  */
-export async function takeTurns(
+export async function runTurns(
 	turns: readonly AgentTurn[],
 	settings: TurnSettings,
 	parts: TurnParts,
@@ -39,13 +39,13 @@ export async function takeTurns(
 	const limit = pLimit(settings.concurrency);
 	const ending = new AbortController();
 	const take = async (turn: AgentTurn): Promise<Result<TurnResult>> => {
-		const giveBack = await takePlace(limit);
+		const giveBack = await takePermit(limit);
 		try {
 			if (ending.signal.aborted || signal.aborted) return fail(notRun(signal.aborted));
 			const { timeoutMs } = settings;
-			const waiting = startWaiting({ clock, timeoutMs, signal, ending: ending.signal, pause: giveBack });
+			const waiting = startWaitLimit({ clock, timeoutMs, signal, ending: ending.signal, pause: giveBack });
 			const result = await new TurnTaker(turn, settings, { ...parts, waiting }).take();
-			// Set while this turn still holds its place, or the next in line would slip through.
+			// Set while this turn still holds its permit, or the next in line would slip through.
 			if (!result.ok && settings.stopAtFailure) ending.abort();
 			return result;
 		} finally {
@@ -68,10 +68,10 @@ export async function takeTurns(
 }
 
 /**
- * Waits for one of the run's places. Who has to wait for others gives it back for good: the rate limiter alone then
- * bounds its call, so that none who holds something others wait for ever waits for a place.
+ * Waits for one of the run's permits. Who has to wait for others gives it back for good: the rate limiter alone then
+ * bounds its call, so that none who holds something others wait for ever waits for a permit.
  */
-async function takePlace(limit: LimitFunction): Promise<() => void> {
+async function takePermit(limit: LimitFunction): Promise<() => void> {
 	const entered = Promise.withResolvers<undefined>();
 	const left = Promise.withResolvers<undefined>();
 	void limit(async () => {

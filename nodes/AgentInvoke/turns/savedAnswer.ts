@@ -17,20 +17,20 @@ export interface TurnResult {
 	readonly session: UsedSession;
 	readonly attempts: number;
 	readonly elapsedMs: number;
-	/** The recorded answer of another execution. */
+	/** The saved answer of another execution. */
 	readonly replayed: boolean;
 	/** The answer that an earlier try of this node run got. */
 	readonly recalled?: boolean;
 }
 
 /** A longer answer is not kept in the ledger, which stores it in plain text. */
-const LONGEST_RECORD_CHARS = 32_000;
+const LONGEST_SAVED_CHARS = 32_000;
 
 /**
  * Everything that an item shows of an answer, as JSON.
  * @param agent who answered
  */
-export function recordOf(result: TurnResult, agent: string, keepRaw: boolean): JsonObject {
+export function savedAnswerOf(result: TurnResult, agent: string, keepRaw: boolean): JsonObject {
 	const { session, attempts, elapsedMs } = result;
 	const { interrupt, interrupts, raw, events, readFrom, ...reply } = result.reply;
 	return {
@@ -47,25 +47,25 @@ export function recordOf(result: TurnResult, agent: string, keepRaw: boolean): J
 	};
 }
 
-/** A record for the ledger; one that is too long loses the raw answer first, which says everything twice. */
-export function shortRecord(result: TurnResult, agent: string): string {
+/** An answer for the ledger; one that is too long loses the raw answer first, which says everything twice. */
+export function savedAnswerText(result: TurnResult, agent: string): string {
 	const fits = [true, false]
-		.map((keepRaw) => JSON.stringify(recordOf(result, agent, keepRaw)))
-		// A record that is nested too deeply could not be read back.
-		.find((record) => record.length <= LONGEST_RECORD_CHARS && parseJson(record) !== undefined);
+		.map((keepRaw) => JSON.stringify(savedAnswerOf(result, agent, keepRaw)))
+		// An answer that is nested too deeply could not be read back.
+		.find((saved) => saved.length <= LONGEST_SAVED_CHARS && parseJson(saved) !== undefined);
 	return fits ?? JSON.stringify({ agent });
 }
 
-/** Whether another agent gave the recorded answer; records of older versions do not say who did. */
-export function isOfAnother(record: JsonObject, agent: string): boolean {
-	const recorded = textOf(record.agent);
-	return recorded !== '' && recorded !== agent;
+/** Whether another agent gave the saved answer; those of older versions do not say who did. */
+export function isOfAnother(saved: JsonObject, agent: string): boolean {
+	const answeredBy = textOf(saved.agent);
+	return answeredBy !== '' && answeredBy !== agent;
 }
 
-/** @returns `undefined` if this is not a record: people can edit the ledger */
-export function readRecord(record: Json | undefined): TurnResult | undefined {
-	if (!isJsonObject(record)) return undefined;
-	const { reply, session } = record;
+/** @returns `undefined` if this is no saved answer: people can edit the ledger */
+export function readSavedAnswer(saved: Json | undefined): TurnResult | undefined {
+	if (!isJsonObject(saved)) return undefined;
+	const { reply, session } = saved;
 	if (!isJsonObject(reply) || !isJsonObject(session)) return undefined;
 	const { raw, interrupts, events, readFrom } = reply;
 	return {
@@ -87,18 +87,18 @@ export function readRecord(record: Json | undefined): TurnResult | undefined {
 			id: textOf(session.id),
 			source: SOURCES.find((source) => source === session.source) ?? 'explicit',
 		},
-		attempts: Number(record.attempts) || 0,
-		elapsedMs: Number(record.elapsedMs) || 0,
+		attempts: Number(saved.attempts) || 0,
+		elapsedMs: Number(saved.elapsedMs) || 0,
 		replayed: false,
 	};
 }
 
-function readInterrupts(records: readonly Json[]): Interrupt[] {
-	return records.filter(isJsonObject).map((record) => ({
-		id: textOf(record.id),
-		kind: record.kind === 'tool' ? 'tool' : 'question',
-		tool: textOf(record.tool),
-		arguments: record.arguments ?? {},
-		question: textOf(record.question),
+function readInterrupts(saved: readonly Json[]): Interrupt[] {
+	return saved.filter(isJsonObject).map((interrupt) => ({
+		id: textOf(interrupt.id),
+		kind: interrupt.kind === 'tool' ? 'tool' : 'question',
+		tool: textOf(interrupt.tool),
+		arguments: interrupt.arguments ?? {},
+		question: textOf(interrupt.question),
 	}));
 }

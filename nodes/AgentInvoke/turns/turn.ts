@@ -9,27 +9,27 @@ import type { AgentFailure } from '../api/failures';
 import { askOnce, type Idempotency } from './askOnce';
 import {
 	isOfAnother,
-	readRecord,
-	recordOf,
-	shortRecord,
+	readSavedAnswer,
+	savedAnswerOf,
+	savedAnswerText,
 	type TurnResult,
 	type UsedSession,
 } from './savedAnswer';
 import type { OpenRequest } from '../wire/request';
-import type { InterruptRounds } from './interruptLimit';
+import type { InterruptLimit } from './interruptLimit';
 import type { SessionStore } from '../sessions/sessionStore';
 import { textOf } from '../../shared/text/textOf';
-import { untilFree } from './retryBusySession';
+import { retryBusySession } from './retryBusySession';
 import type { Slot } from '../../shared/run/keyedQueue';
 import type { TurnCalls } from '../api/callLimit';
 import { TurnSession, type SessionChoice, type TurnOrder } from './turnSession';
-import type { Waiting } from '../sessions/waitLimit';
+import type { WaitLimit } from '../sessions/waitLimit';
 
 /** What one item says to its agent. */
 export interface AgentTurn {
 	readonly itemIndex: number;
 	readonly line: {
-		/** The agent's name in sessions and records. */
+		/** The agent's name in sessions and saved answers. */
 		readonly agent: string;
 		readonly api: Pick<AgentApi, 'invoke'>;
 		readonly sessions: SessionStore;
@@ -63,10 +63,10 @@ export interface CallParts {
 	readonly clock: Clock;
 	readonly ledger: Ledger | undefined;
 	readonly memory: RetryMemory;
-	readonly rounds: InterruptRounds;
+	readonly interruptLimit: InterruptLimit;
 	/** A number in [0, 1). */
 	readonly random: () => number;
-	readonly waiting: Waiting;
+	readonly waiting: WaitLimit;
 }
 
 /** Takes one turn, unless an earlier try or another execution has taken it already. */
@@ -92,7 +92,9 @@ export class TurnTaker {
 		const { agent, session, parts } = this;
 		const known = await this.recall();
 		if (known) return known;
-		const tooMany = this.turn.isResume ? parts.rounds.whyNoMore({ agent, sessionId: session.id }) : undefined;
+		const tooMany = this.turn.isResume
+			? parts.interruptLimit.whyNoMore({ agent, sessionId: session.id })
+			: undefined;
 		if (tooMany) return fail(tooMany);
 		try {
 			const begun = await session.begin(parts.waiting);
@@ -123,7 +125,7 @@ export class TurnTaker {
 			if (unclear === undefined || this.settings.retryAmbiguous) return undefined;
 			return fail(stillUnclear(textOf(unclear)));
 		}
-		const result = readRecord(outcome);
+		const result = readSavedAnswer(outcome);
 		if (!result) return undefined;
 		// Even if the credential has been changed since, the agent is not asked a second time.
 		if (!isOfAnother(outcome, this.agent)) await this.session.restore(result.session.id);
@@ -165,7 +167,7 @@ export class TurnTaker {
 	): Promise<Result<Pick<TurnResult, 'reply' | 'session' | 'attempts'>, AgentFailure>> {
 		const { line, onDelta } = this.turn;
 		const { timeoutMs, attempts, retryAmbiguous } = this.settings;
-		const invoked = await untilFree(this.parts, async () => {
+		const invoked = await retryBusySession(this.parts, async () => {
 			return await line.api.invoke({
 				...{ request: open(sessionId), sessionId, timeoutMs, tries: attempts, retryAmbiguous, onDelta },
 				onSession: (id) => this.session.opened(id),
@@ -178,21 +180,21 @@ export class TurnTaker {
 		return ok({ reply, session, attempts: invoked.value.tries });
 	}
 
-	/** The only place where the good end of a turn is told: to claim, session, rounds and memory. */
+	/** The only place where the good end of a turn is reported: to claim, session, interrupt limit and memory. */
 	private answered(result: TurnResult, claim: LedgerClaim | undefined): TurnResult {
 		const { agent } = this;
-		const { memory, rounds } = this.parts;
+		const { memory, interruptLimit } = this.parts;
 		const { itemIndex, fingerprint, isResume, keepRaw } = this.turn;
-		claim?.ended('succeeded', shortRecord({ ...result, elapsedMs: 0 }, agent));
+		claim?.ended('succeeded', savedAnswerText({ ...result, elapsedMs: 0 }, agent));
 		this.session.used();
 		const answered = { agent, sessionId: result.session.id };
-		if (!isResume) rounds.begin(answered);
-		if (result.reply.interrupt) rounds.interrupted(answered);
-		memory.keep(itemIndex, fingerprint, { outcome: recordOf(result, agent, keepRaw) });
+		if (!isResume) interruptLimit.begin(answered);
+		if (result.reply.interrupt) interruptLimit.interrupted(answered);
+		memory.keep(itemIndex, fingerprint, { outcome: savedAnswerOf(result, agent, keepRaw) });
 		return result;
 	}
 
-	/** The only place where the bad end of a call is told: the agent may be asked again only if it cannot have run. */
+	/** The only place where the bad end of a call is reported: the agent may be asked again only if it cannot have run. */
 	private failed({ message, details }: AgentFailure, claim: LedgerClaim | undefined): void {
 		if (details?.mayHaveRun !== true) {
 			claim?.released();

@@ -3,7 +3,7 @@ import { fail, ok, type Result } from '../../shared/errors/failure';
 import type { UsedSession } from './savedAnswer';
 import type { SessionStore } from '../sessions/sessionStore';
 import type { Slot } from '../../shared/run/keyedQueue';
-import type { Waiting } from '../sessions/waitLimit';
+import type { WaitLimit } from '../sessions/waitLimit';
 
 /** Which session an item's turn belongs to. */
 export type SessionChoice =
@@ -54,7 +54,7 @@ export class TurnSession {
 	 * only for what comes later in this order, so that no two wait for each other: queue, row of the key.
 	 * `end` must follow, however it ends.
 	 */
-	async begin(waiting: Waiting): Promise<Result<undefined>> {
+	async begin(waiting: WaitLimit): Promise<Result<undefined>> {
 		const { key, parts } = this;
 		const { sessions, slot, clock } = parts;
 		if (slot && !slot.isFirst) {
@@ -72,7 +72,7 @@ export class TurnSession {
 	}
 
 	/** The platform no longer knows the session. @returns the one to go on with; empty where a new one is to be opened */
-	async renew(waiting: Waiting): Promise<Result<string>> {
+	async renew(waiting: WaitLimit): Promise<Result<string>> {
 		if (!this.key) return ok('');
 		return await this.parts.sessions.obtain(this.key, waiting, { voidId: this.id });
 	}
@@ -88,7 +88,7 @@ export class TurnSession {
 		else if (this.parts.isResume) this.parts.sessions.resumedById(this.id);
 	}
 
-	/** Takes a recorded answer's session, which the table may lack if the try that asked ended early. */
+	/** Takes a saved answer's session, which the table may lack if the try that asked ended early. */
 	async restore(id: string): Promise<void> {
 		const { key } = this;
 		if (!id || !key || this.id) return;

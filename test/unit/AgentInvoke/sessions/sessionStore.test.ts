@@ -3,13 +3,13 @@ import {
 	SESSION_TABLE,
 	SessionStore,
 } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
-import type { Waiting } from '../../../../nodes/AgentInvoke/sessions/waitLimit';
+import type { WaitLimit } from '../../../../nodes/AgentInvoke/sessions/waitLimit';
 import { badInput, fail } from '../../../../nodes/shared/errors/failure';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';
 
 const HOUR = 3_600_000;
-const PATIENT: Waiting = {
+const PATIENT: WaitLimit = {
 	untilMs: Infinity,
 	signal: new AbortController().signal,
 	pause: () => undefined,

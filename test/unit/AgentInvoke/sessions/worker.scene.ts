@@ -1,8 +1,8 @@
 import type { InvokeCall } from '../../../../nodes/AgentInvoke/api/api';
-import { createInterruptRounds } from '../../../../nodes/AgentInvoke/turns/interruptLimit';
+import { createInterruptLimit } from '../../../../nodes/AgentInvoke/turns/interruptLimit';
 import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
 import { KeyedQueue } from '../../../../nodes/shared/run/keyedQueue';
-import { takeTurns, type TurnOutcome, type TurnSettings } from '../../../../nodes/AgentInvoke/turns/runTurns';
+import { runTurns, type TurnOutcome, type TurnSettings } from '../../../../nodes/AgentInvoke/turns/runTurns';
 import { Sightings } from '../../../../nodes/shared/dataTable/heartbeat';
 import type { DataTable } from '../../../../nodes/shared/dataTable/table';
 import { fail, ok } from '../../../../nodes/shared/errors/failure';
@@ -131,7 +131,7 @@ export class WorkerProcess {
 		const isStrict = settings.turnOrder === 'strict';
 		const loaded = await sessions.load(isStrict ? [] : asks.map(({ key }) => key));
 		if (!loaded.ok) throw new Error(loaded.failure.message);
-		const outcomes = await takeTurns(
+		const outcomes = await runTurns(
 			asks.map(({ key, said }, itemIndex) => ({
 				...{ itemIndex, isResume: false, idempotency: undefined, fingerprint: 'f', keepRaw: false },
 				line: { agent: 'a', sessions, api: { invoke: async (call) => await this.invoke(call) } },
@@ -148,7 +148,7 @@ export class WorkerProcess {
 			{
 				...{ clock, random, signal, ledger: undefined },
 				memory: createRetryMemory({}, { node: 'n', run: 0, part: 'turns' }),
-				rounds: createInterruptRounds({}, 0),
+				interruptLimit: createInterruptLimit({}, 0),
 				received: async () => undefined,
 			},
 		);

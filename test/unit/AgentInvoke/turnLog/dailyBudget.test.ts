@@ -1,6 +1,10 @@
-import { Budget, type BudgetLimit, type DueTurn } from '../../../../nodes/AgentInvoke/turnLog/dailyBudget';
+import {
+	DailyBudget,
+	type BudgetLimit,
+	type DueTurn,
+} from '../../../../nodes/AgentInvoke/turnLog/dailyBudget';
 import { DayAccounts } from '../../../../nodes/AgentInvoke/turnLog/dayAccounts';
-import { TurnJournal, type EndedTurn } from '../../../../nodes/AgentInvoke/turnLog/turnLog';
+import { TurnLog, type EndedTurn } from '../../../../nodes/AgentInvoke/turnLog/turnLog';
 import { TurnOwners } from '../../../../nodes/AgentInvoke/turnLog/owner';
 import type { SessionChoice } from '../../../../nodes/AgentInvoke/turns/runTurns';
 import { countTokens } from '../../../../nodes/shared/run/budgetMessages';
@@ -31,10 +35,10 @@ interface Place {
 	nodeId?: string;
 }
 
-/** One run of a node: its budget and its journal. */
+/** One run of a node: its budget and its turn log. */
 class Run {
-	readonly budget: Budget;
-	private readonly journal: TurnJournal;
+	readonly budget: DailyBudget;
+	private readonly turnLog: TurnLog;
 
 	/** @param accounts of its process */
 	constructor(limit: Partial<BudgetLimit>, place: Place = {}, accounts = new DayAccounts()) {
@@ -42,8 +46,14 @@ class Run {
 		const opened = table.open();
 		const usual = { per: 'key', unit: 'turns', most: 2 } as const;
 		const owners = new TurnOwners(settings, sessions.open());
-		this.budget = new Budget({ ...settings, limit: { ...usual, ...limit } }, opened, owners, clock, accounts);
-		this.journal = new TurnJournal({ ...settings, executionId: 'e', node: 'Ask' }, opened, owners);
+		this.budget = new DailyBudget(
+			{ ...settings, limit: { ...usual, ...limit } },
+			opened,
+			owners,
+			clock,
+			accounts,
+		);
+		this.turnLog = new TurnLog({ ...settings, executionId: 'e', node: 'Ask' }, opened, owners);
 	}
 
 	async open(turns: DueTurn[], answered: number[] = []): Promise<this> {
@@ -65,11 +75,11 @@ class Run {
 	end(turn: DueTurn, over: Partial<EndedTurn> = {}): void {
 		const ended = endedTurn(clock, { ...turn, ...over });
 		this.budget.ended(ended);
-		this.journal.add(ended);
+		this.turnLog.add(ended);
 	}
 
 	async close(): Promise<void> {
-		const { ok } = await clock.run(this.journal.flush());
+		const { ok } = await clock.run(this.turnLog.flush());
 		this.budget.close(ok);
 	}
 }

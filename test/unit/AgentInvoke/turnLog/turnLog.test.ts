@@ -2,7 +2,7 @@ import {
 	dayAfter,
 	dayOf,
 	isTimeZone,
-	TurnJournal,
+	TurnLog,
 	TURN_TABLE,
 	type EndedTurn,
 } from '../../../../nodes/AgentInvoke/turnLog/turnLog';
@@ -32,9 +32,9 @@ const SETTINGS = {
 
 async function rowsOf(turns: EndedTurn[], settings: Partial<typeof SETTINGS> = {}): Promise<unknown[]> {
 	const owners = new TurnOwners(SETTINGS, new MemoryTable(clock).open());
-	const journal = new TurnJournal({ ...SETTINGS, ...settings }, table.open(), owners);
-	for (const turn of turns) journal.add(turn);
-	expect((await clock.run(journal.flush())).ok).toBe(true);
+	const turnLog = new TurnLog({ ...SETTINGS, ...settings }, table.open(), owners);
+	for (const turn of turns) turnLog.add(turn);
+	expect((await clock.run(turnLog.flush())).ok).toBe(true);
 	return table.all();
 }
 

@@ -1,12 +1,12 @@
 import type { OpenRequest } from '../../../../nodes/AgentInvoke/wire/request';
 import type { InvokeCall } from '../../../../nodes/AgentInvoke/api/api';
 import {
-	createInterruptRounds,
-	type InterruptRounds,
+	createInterruptLimit,
+	type InterruptLimit,
 } from '../../../../nodes/AgentInvoke/turns/interruptLimit';
 import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
 import {
-	takeTurns,
+	runTurns,
 	type AgentTurn,
 	type SessionChoice,
 	type TurnOutcome,
@@ -107,8 +107,8 @@ async function take(
 		ledger,
 		signal,
 		agentName = 'a',
-		rounds = createInterruptRounds({}, 0),
-	}: { ledger?: Ledger; signal?: AbortSignal; agentName?: string; rounds?: InterruptRounds } = {},
+		interruptLimit = createInterruptLimit({}, 0),
+	}: { ledger?: Ledger; signal?: AbortSignal; agentName?: string; interruptLimit?: InterruptLimit } = {},
 ): Promise<TurnOutcome[]> {
 	const sessions = new SessionStore(
 		{ agent: agentName, workflowId: 'w', executionId: 'e', ttlMs: 0 },
@@ -127,13 +127,13 @@ async function take(
 		turnOrder: 'arrival' as const,
 	};
 	const work = async () => {
-		const outcomes = await takeTurns(
+		const outcomes = await runTurns(
 			turns.map((one) => ({ ...one, line: { agent: agentName, api: agent, sessions } })),
 			{ ...usual, ...settings },
 			{
 				...{ clock, ledger, random: () => 0 },
 				memory: createRetryMemory(nodeContext, { node: 'n', run: 0, part: 'turns' }),
-				rounds,
+				interruptLimit,
 				signal: signal ?? new AbortController().signal,
 				received: async () => undefined,
 			},
@@ -231,9 +231,9 @@ test('an unknown session is an error where it is not to be renewed', async () =>
 });
 
 test('an answer that asks for nothing is no interrupt, however often the session is resumed', async () => {
-	const rounds = createInterruptRounds({}, 1);
+	const interruptLimit = createInterruptLimit({}, 1);
 	const resumes = [0, 1, 2, 3].map((i) => turn(i, { kind: 'explicit', id: 's9' }, { isResume: true }));
-	expect(kinds(await take(resumes, {}, { rounds }))).toEqual(Array(4).fill('explicit'));
+	expect(kinds(await take(resumes, {}, { interruptLimit }))).toEqual(Array(4).fill('explicit'));
 });
 
 test.each(['arrival', 'strict'] as const)(

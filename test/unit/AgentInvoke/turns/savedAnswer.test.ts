@@ -1,4 +1,8 @@
-import { readRecord, shortRecord, type TurnResult } from '../../../../nodes/AgentInvoke/turns/savedAnswer';
+import {
+	readSavedAnswer,
+	savedAnswerText,
+	type TurnResult,
+} from '../../../../nodes/AgentInvoke/turns/savedAnswer';
 import { isJsonObject, parseJson, type Json } from '../../../../nodes/shared/text/json';
 
 function answered(raw: Json, args: Json = {}): TurnResult {
@@ -28,8 +32,8 @@ function nested(levels: number): Json {
 }
 
 const read = (result: TurnResult): TurnResult | undefined => {
-	const record = parseJson(shortRecord(result, 'a'));
-	return isJsonObject(record) ? readRecord(record) : undefined;
+	const record = parseJson(savedAnswerText(result, 'a'));
+	return isJsonObject(record) ? readSavedAnswer(record) : undefined;
 };
 
 test('an answer is read again as it was recorded', () => {
@@ -43,5 +47,5 @@ test('a raw answer that would make the record too deep to be read is left out of
 });
 
 test('arguments that are too deep leave no record but who answered', () => {
-	expect(shortRecord(answered({}, nested(498)), 'a')).toBe('{"agent":"a"}');
+	expect(savedAnswerText(answered({}, nested(498)), 'a')).toBe('{"agent":"a"}');
 });

@@ -1,6 +1,5 @@
 import { readAgentAccount } from '../../../../nodes/AgentInvoke/wire/account';
 import { openRequest, whyNoPlace, type WireTurn } from '../../../../nodes/AgentInvoke/wire/request';
-import { createInterruptRounds } from '../../../../nodes/AgentInvoke/turns/interruptLimit';
 import type { Result } from '../../../../nodes/shared/errors/failure';
 import type { JsonObject } from '../../../../nodes/shared/text/json';
 import { describedBy, wireWith } from './wire.fixture';
@@ -165,49 +164,5 @@ describe('account', () => {
 		{ agentToken: undefined },
 	])('%j is refused', (fields) => {
 		expect(read(fields)).toMatchObject({ ok: false, failure: { message: expect.stringMatching(/[^.]$/) } });
-	});
-});
-
-describe('rounds', () => {
-	const session = (sessionId: string, agent = 'a') => ({ agent, sessionId });
-
-	test('count within a step and over nodes, a message begins anew', () => {
-		const flow: Record<string, unknown> = {};
-		const open = () => createInterruptRounds(flow, 2);
-		for (let round = 0; round < 2; round++) open().interrupted(session('s'));
-		expect(open().whyNoMore(session('s'))).toBeUndefined();
-		open().interrupted(session('s'));
-		expect(open().whyNoMore(session('s'))).toMatchObject({
-			kind: 'notSubmitted',
-			details: { interrupts: 3 },
-		});
-		expect(open().whyNoMore(session('other'))).toBeUndefined();
-		open().begin(session('s'));
-		expect(open().whyNoMore(session('s'))).toBeUndefined();
-	});
-
-	test('0 is no bound, and what is no count is none', () => {
-		const flow = { flowAgentInterrupts: { '["a","s"]': 99, '["a","t"]': 'x' } };
-		expect(createInterruptRounds(flow, 0).whyNoMore(session('s'))).toBeUndefined();
-		expect(createInterruptRounds(flow, 1).whyNoMore(session('s'))).toBeDefined();
-		expect(createInterruptRounds(flow, 1).whyNoMore(session('t'))).toBeUndefined();
-	});
-
-	test('are those of one agent, though another numbers its sessions alike', () => {
-		const bounded = createInterruptRounds({}, 2);
-		for (let round = 0; round < 5; round++) bounded.interrupted(session('1', 'anna'));
-		expect(bounded.whyNoMore(session('1', 'anna'))).toBeDefined();
-		expect(bounded.whyNoMore(session('1', 'ben'))).toBeUndefined();
-		bounded.begin(session('1', 'ben'));
-		expect(bounded.whyNoMore(session('1', 'anna'))).toBeDefined();
-	});
-
-	test('of thousands of sessions are counted', () => {
-		const rounds = createInterruptRounds({}, 2);
-		for (let at = 0; at < 20_000; at++) {
-			for (let round = 0; round < 3; round++) rounds.interrupted(session(`s${at}`));
-		}
-		expect(rounds.whyNoMore(session('s7'))).toBeDefined();
-		expect(rounds.whyNoMore(session('s20000'))).toBeUndefined();
 	});
 });
