@@ -77,12 +77,12 @@ export async function uploadField(
 	field: string,
 	run: AgentRun,
 ): Promise<Result<UploadedMedia>> {
-	const line = run.lines.of(itemIndex);
-	if (!line.ok) return line;
+	const client = run.clients.of(itemIndex);
+	if (!client.ok) return client;
 	const { clock, options } = run;
 	return await run.heldFiles.hold(
 		async () => await openBinaryField(context, itemIndex, field, options.maxFileBytes),
-		async ({ file }) => await line.value.api.upload(file, clock.now() + options.timeoutMs),
+		async ({ file }) => await client.value.api.upload(file, clock.now() + options.timeoutMs),
 		bytesToHold(context, itemIndex, field),
 	);
 }

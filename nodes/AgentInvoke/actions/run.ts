@@ -33,7 +33,7 @@ import { readAgentOptions, type AgentOptions } from './options';
 import { enterQueue, type ItemSlots } from './slots';
 
 /** One account in a run. Limits belong to a token, so each has a rate limiter of its own. */
-export interface AgentLine {
+export interface AgentClient {
 	/** Which agent this is: what sessions and saved answers belong to. */
 	readonly agent: string;
 	readonly account: AgentAccount;
@@ -44,7 +44,7 @@ export interface AgentLine {
 /** The effects that one run of the node works with. */
 export interface AgentRun extends RunFrame {
 	/** The agent of each item. */
-	readonly lines: Accounts<AgentLine>;
+	readonly clients: Accounts<AgentClient>;
 	readonly options: AgentOptions;
 	readonly redact: Redact;
 	/** Where the operator set an idempotency key. */
@@ -107,7 +107,7 @@ async function openAgentRun(
 	const redact = redactor(accounts.value.all.flatMap(({ account }) => account.secrets));
 	const { requestsPerSecond, concurrency, maxInterrupts, idempotency, retryAmbiguous } = options.value;
 	const isTokenOfItem = accounts.value.varying.has('agentToken');
-	const lines = mapAccounts(accounts.value, ({ account, fields }): AgentLine => {
+	const clients = mapAccounts(accounts.value, ({ account, fields }): AgentClient => {
 		const credential = credentialOf(context, CREDENTIAL, fields);
 		const agent = agentOf(account, credential.id, isTokenOfItem);
 		const api = createAgentApi({
@@ -133,7 +133,7 @@ async function openAgentRun(
 	return ok({
 		...frame,
 		...log.value,
-		...{ lines, redact, asTool, options: options.value },
+		...{ clients, redact, asTool, options: options.value },
 		heldFiles: new MemoryBudget(),
 		ledger: openLedger(context, frame, 'agent', idempotency, { onUnknown, deadlineMs: Infinity }),
 		memory: openRetryMemory(context, 'flowAgentRuns', 'turns'),

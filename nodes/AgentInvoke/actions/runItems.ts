@@ -20,7 +20,7 @@ import { CallLimit, type TurnCalls } from '../api/callLimit';
 import type { TurnOrder } from '../turns/turnSession';
 import { runTurns, type AgentTurn, type SessionChoice, type TurnOutcome } from '../turns/runTurns';
 import { readExtraBody } from './inputs';
-import type { AgentLine, AgentRun } from './run';
+import type { AgentClient, AgentRun } from './run';
 import { AGENT_OPTIONS } from './options';
 import { deliverTurns, type DeliveredTurn } from './deliver';
 
@@ -38,7 +38,7 @@ export interface PreparedTurn {
 
 /** With what is read for the output, now and not once the agent has been asked. */
 interface ReadTurn extends PreparedTurn {
-	readonly line: AgentLine;
+	readonly client: AgentClient;
 	readonly simplify: boolean;
 	readonly previewResponse: boolean;
 	readonly lacksKey: boolean;
@@ -181,11 +181,11 @@ async function tellLost(
 	return await Promise.all(
 		outcomes.map(async (outcome): Promise<TurnOutcome> => {
 			const { itemIndex, result } = outcome;
-			const { session, line } = turnOf.get(itemIndex) ?? {};
-			if (!result.ok || session?.kind !== 'mapped' || !line) return outcome;
-			const lost = await line.sessions.lostKeys();
+			const { session, client } = turnOf.get(itemIndex) ?? {};
+			if (!result.ok || session?.kind !== 'mapped' || !client) return outcome;
+			const lost = await client.sessions.lostKeys();
 			if (!lost.has(session.key)) return outcome;
-			const now = line.sessions.find(session.key);
+			const now = client.sessions.find(session.key);
 			const isKept = now === result.value.session.id;
 			if (isKept && turnOrder !== 'strict') return outcome;
 			const { reply } = result.value;
@@ -210,8 +210,8 @@ async function openBudget(run: AgentRun, turns: readonly CountedTurn[]): Promise
 	);
 }
 
-function dueTurn({ itemIndex, line, session }: AgentTurn): DueTurn {
-	return { itemIndex, agent: line.agent, session };
+function dueTurn({ itemIndex, client, session }: AgentTurn): DueTurn {
+	return { itemIndex, agent: client.agent, session };
 }
 
 /** The only place where the end of a turn is reported to turn log, budget and the limit of calls. */
@@ -246,16 +246,16 @@ function agentTurns(
 			run.slots.of(itemIndex)?.leave();
 			return [];
 		}
-		const { line, session, isResume, idempotency, simplify } = item.value;
+		const { client, session, isResume, idempotency, simplify } = item.value;
 		return [
 			{
-				...{ itemIndex, line, session, isResume, idempotency },
+				...{ itemIndex, client, session, isResume, idempotency },
 				slot: run.slots.of(itemIndex),
 				fingerprint: fingerprintOf(itemIndex),
 				keepRaw: !simplify,
 				calls: limit.forTurn(),
 				prepare: async () => {
-					const admitted = await run.budget?.admit({ itemIndex, agent: line.agent, session });
+					const admitted = await run.budget?.admit({ itemIndex, agent: client.agent, session });
 					return admitted?.ok === false ? admitted : await requestOf(context, item.value, itemIndex);
 				},
 				onDelta: async (text) => await onDelta(itemIndex, text),
@@ -286,20 +286,20 @@ async function endStream(
 /** The session is put in when the call is made: only then is it known. */
 async function requestOf(
 	context: IExecuteFunctions,
-	{ turn, stream, line }: ReadTurn,
+	{ turn, stream, client }: ReadTurn,
 	itemIndex: number,
 ): Promise<Result<OpenRequest>> {
 	return await workItem(async () => {
 		const read = await turn();
 		if (!read.ok) return read;
 		const form = { stream, extraBody: readExtraBody(context, itemIndex), uuid: randomUUID() };
-		return openRequest(read.value, form, line.account.wire);
+		return openRequest(read.value, form, client.account.wire);
 	});
 }
 
 /** Sessions belong to an agent, so that each has the keys of its own items to look up. */
-async function loadSessions({ lines }: AgentRun, prepared: ItemTurns): Promise<Result<undefined>> {
-	const loads = [...itemsByAccount(lines, prepared.keys())].map(async ([{ sessions }, itemIndexes]) => {
+async function loadSessions({ clients }: AgentRun, prepared: ItemTurns): Promise<Result<undefined>> {
+	const loads = [...itemsByAccount(clients, prepared.keys())].map(async ([{ sessions }, itemIndexes]) => {
 		const keys = itemIndexes.flatMap((itemIndex) => {
 			const item = prepared.get(itemIndex);
 			return item?.ok && item.value.session.kind === 'mapped' ? [item.value.session.key] : [];
@@ -312,23 +312,23 @@ async function loadSessions({ lines }: AgentRun, prepared: ItemTurns): Promise<R
 
 function readTurn(
 	context: IExecuteFunctions,
-	{ lines }: AgentRun,
+	{ clients }: AgentRun,
 	prepareTurn: PrepareTurn,
 	itemIndex: number,
 ): Result<ReadTurn> {
-	const line = lines.of(itemIndex);
-	if (!line.ok) return line;
+	const client = clients.of(itemIndex);
+	if (!client.ok) return client;
 	const turn = prepareTurn(itemIndex);
 	if (!turn.ok) return turn;
 	const { session, isResume, previewed } = turn.value;
 	const hasFiles = previewed.kind === 'message' && previewed.files.length > 0;
 	const needs = { isResume, hasSession: session.kind !== 'new', hasFiles };
-	const noPlace = whyNoPlace(line.value.account.wire, needs);
+	const noPlace = whyNoPlace(client.value.account.wire, needs);
 	if (noPlace) return fail(noPlace);
 	const wantsKey = !isResume && context.getNodeParameter('sessionMode', itemIndex, 'new') === 'mapped';
 	return ok({
 		...turn.value,
-		line: line.value,
+		client: client.value,
 		simplify: context.getNodeParameter('simplify', itemIndex, true) !== false,
 		previewResponse: context.getNodeParameter('previewResponse', itemIndex, false) === true,
 		lacksKey: wantsKey && session.kind === 'new',
@@ -337,15 +337,15 @@ function readTurn(
 
 function previewOf(
 	context: IExecuteFunctions,
-	{ session, line, previewed, stream }: ReadTurn,
+	{ session, client, previewed, stream }: ReadTurn,
 	itemIndex: number,
 ): Result<JsonObject> {
 	const form = { stream, extraBody: readExtraBody(context, itemIndex), uuid: SHOWN_UUID };
-	const open = openRequest(previewed, form, line.account.wire);
+	const open = openRequest(previewed, form, client.account.wire);
 	if (!open.ok) return open;
-	const known = session.kind === 'mapped' ? line.sessions.find(session.key) : '';
+	const known = session.kind === 'mapped' ? client.sessions.find(session.key) : '';
 	const request = open.value(session.kind === 'explicit' ? session.id : known);
-	return ok(shownRequest(addressOf(line.account, request), 'agent token', request.body, request.headers));
+	return ok(shownRequest(addressOf(client.account, request), 'agent token', request.body, request.headers));
 }
 
 /** A call has its own, so that a preview cannot know it. */

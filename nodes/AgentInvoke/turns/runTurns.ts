@@ -84,7 +84,7 @@ async function takePermit(limit: LimitFunction): Promise<() => void> {
 
 /** What tells conversations apart; a turn in a new session is one of its own. */
 function conversationOf(turn: AgentTurn): unknown {
-	const { session, line } = turn;
+	const { session, client } = turn;
 	if (session.kind === 'new') return turn;
-	return JSON.stringify([line.agent, session.kind, session.kind === 'mapped' ? session.key : session.id]);
+	return JSON.stringify([client.agent, session.kind, session.kind === 'mapped' ? session.key : session.id]);
 }

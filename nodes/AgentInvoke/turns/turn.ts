@@ -28,7 +28,7 @@ import type { WaitLimit } from '../sessions/waitLimit';
 /** What one item says to its agent. */
 export interface AgentTurn {
 	readonly itemIndex: number;
-	readonly line: {
+	readonly client: {
 		/** The agent's name in sessions and saved answers. */
 		readonly agent: string;
 		readonly api: Pick<AgentApi, 'invoke'>;
@@ -79,8 +79,8 @@ export class TurnTaker {
 		private readonly settings: CallSettings,
 		private readonly parts: CallParts,
 	) {
-		this.agent = turn.line.agent;
-		const { sessions } = turn.line;
+		this.agent = turn.client.agent;
+		const { sessions } = turn.client;
 		const { clock } = parts;
 		const { turnOrder } = settings;
 		this.session = new TurnSession(turn.session, {
@@ -165,10 +165,10 @@ export class TurnTaker {
 		sessionId: string,
 		source: UsedSession['source'],
 	): Promise<Result<Pick<TurnResult, 'reply' | 'session' | 'attempts'>, AgentFailure>> {
-		const { line, onDelta } = this.turn;
+		const { client, onDelta } = this.turn;
 		const { timeoutMs, attempts, retryAmbiguous } = this.settings;
 		const invoked = await retryBusySession(this.parts, async () => {
-			return await line.api.invoke({
+			return await client.api.invoke({
 				...{ request: open(sessionId), sessionId, timeoutMs, tries: attempts, retryAmbiguous, onDelta },
 				onSession: (id) => this.session.opened(id),
 				calls: this.turn.calls,

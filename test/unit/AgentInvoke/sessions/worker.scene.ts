@@ -134,7 +134,7 @@ export class WorkerProcess {
 		const outcomes = await runTurns(
 			asks.map(({ key, said }, itemIndex) => ({
 				...{ itemIndex, isResume: false, idempotency: undefined, fingerprint: 'f', keepRaw: false },
-				line: { agent: 'a', sessions, api: { invoke: async (call) => await this.invoke(call) } },
+				client: { agent: 'a', sessions, api: { invoke: async (call) => await this.invoke(call) } },
 				session: { kind: 'mapped', key } as const,
 				slot: slots[itemIndex],
 				prepare: async () => ok(() => ({ path: '', headers: {}, body: { message: said } })),

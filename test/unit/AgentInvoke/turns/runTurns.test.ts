@@ -78,7 +78,7 @@ beforeEach(() => {
 const key = (name: string): SessionChoice => ({ kind: 'mapped', key: name });
 const NEW: SessionChoice = { kind: 'new' };
 
-type Question = Omit<AgentTurn, 'line'>;
+type Question = Omit<AgentTurn, 'client'>;
 
 const saying =
 	(message: string): OpenRequest =>
@@ -128,7 +128,7 @@ async function take(
 	};
 	const work = async () => {
 		const outcomes = await runTurns(
-			turns.map((one) => ({ ...one, line: { agent: agentName, api: agent, sessions } })),
+			turns.map((one) => ({ ...one, client: { agent: agentName, api: agent, sessions } })),
 			{ ...usual, ...settings },
 			{
 				...{ clock, ledger, random: () => 0 },
