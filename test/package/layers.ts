@@ -15,12 +15,7 @@ const LAYERS = {
 
 type Layer = keyof typeof LAYERS;
 
-const REST = '*';
-
-/**
- * Rooms look down only: into those before them. A file that lies in the node's folder itself is a room of its own;
- * `REST` stands for all such files that are not named.
- */
+/** Rooms look down only: into those before them. A file that lies in the node's folder itself is a room of its own. */
 export const ROOMS: Record<string, readonly string[]> = {
 	'nodes/shared': [
 		'text',
@@ -37,7 +32,7 @@ export const ROOMS: Record<string, readonly string[]> = {
 	'nodes/ChatCompletion': ['json', 'request', 'failures.ts', 'answer', 'api.ts', 'tokenBudget.ts'],
 	'nodes/AgentBridge': ['frames', 'connection', 'reply', 'account.ts'],
 	'nodes/FlowTask': ['workflow', 'api', 'tasks', 'taskLog'],
-	'nodes/AgentInvoke': ['wire', REST],
+	'nodes/AgentInvoke': ['wire', 'api', 'sessions', 'turns', 'turnLog'],
 };
 
 function layerOf(path: string): Layer | undefined {
@@ -51,9 +46,9 @@ function layerOf(path: string): Layer | undefined {
 /** The room that a file lies in; a node without rooms is a single one. */
 function roomOf(path: string): string | undefined {
 	const [, , inFolder = '', inRoom, ...deeper] = path.split('/');
-	const rooms = ROOMS[folderOf(path)] ?? [REST];
-	if (inRoom !== undefined) return deeper.length === 0 && rooms.includes(inFolder) ? inFolder : undefined;
-	return [inFolder, REST].find((room) => rooms.includes(room));
+	const rooms = ROOMS[folderOf(path)];
+	if (inRoom !== undefined) return deeper.length === 0 && rooms?.includes(inFolder) ? inFolder : undefined;
+	return !rooms || rooms.includes(inFolder) ? inFolder : undefined;
 }
 
 /**

@@ -31,7 +31,7 @@ interface Connection {
 
 interface BridgeRun extends RunFrame {
 	/** How each item's connection is opened. */
-	readonly lines: { readonly of: (itemIndex: number) => Result<BridgeSetup> };
+	readonly clients: { readonly of: (itemIndex: number) => Result<BridgeSetup> };
 	readonly setups: ReadonlyMap<Connection, Result<BridgeSetup>>;
 }
 
@@ -51,7 +51,7 @@ export async function inSession(
 	return await inRunFrame(
 		context,
 		async (frame) => await openBridgeRun(context, frame),
-		async ({ lines, setups, signal }) => {
+		async ({ clients, setups, signal }) => {
 			const memory = openFrameMemory(context);
 			const outcomeOf = new Map<number, ItemOutcome>();
 			let hasFailed = false;
@@ -80,7 +80,7 @@ export async function inSession(
 			await Promise.allSettled(conversations);
 			await Promise.all(conversations);
 			const outcomes = context.getInputData().map((_, itemIndex): ItemOutcome => {
-				const setup = lines.of(itemIndex);
+				const setup = clients.of(itemIndex);
 				return setup.ok ? (outcomeOf.get(itemIndex) ?? fail(NOT_SENT)) : setup;
 			});
 			memory.keep(outcomes);
@@ -105,7 +105,7 @@ async function openBridgeRun(context: IExecuteFunctions, frame: RunFrame): Promi
 	// The same failure for all items is about the node, and not about one of them.
 	const [first] = setupOf;
 	if (first?.ok === false && setups.size === 1 && setupOf.every((one) => one === first)) return first;
-	return ok({ ...frame, setups, lines: { of: (itemIndex) => setupOf[itemIndex] ?? fail(NOT_SENT) } });
+	return ok({ ...frame, setups, clients: { of: (itemIndex) => setupOf[itemIndex] ?? fail(NOT_SENT) } });
 }
 
 /** @returns the connection of each item, or why it has none */

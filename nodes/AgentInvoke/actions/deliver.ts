@@ -4,9 +4,9 @@ import { throwFirst, toErrorItem } from '../../shared/errors/nodeError';
 import type { Failure } from '../../shared/errors/failure';
 import { hintFailed, listIds, logStopped, otherAnswers, showHint } from '../../shared/run/deliver';
 import type { Redact } from '../../shared/text/redact';
-import type { Interrupt } from '../agentReply';
-import type { TurnResult } from '../record';
-import type { TurnOutcome } from '../turns';
+import type { Interrupt } from '../api/agentReply';
+import type { TurnResult } from '../turns/savedAnswer';
+import type { TurnOutcome } from '../turns/runTurns';
 import type { AgentRun } from './run';
 
 /** How an answer leaves the node. */

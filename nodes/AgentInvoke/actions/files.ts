@@ -5,8 +5,8 @@ import { digestBinaryField } from '../../shared/files/inputFile';
 import { bytesToHold, openBinaryField } from '../../shared/files/uploadFile';
 import { excerpt } from '../../shared/text/json';
 import { isWebAddress } from '../../shared/text/webAddress';
-import type { WireFile } from '../request';
-import type { UploadedMedia } from '../upload';
+import type { WireFile } from '../wire/request';
+import type { UploadedMedia } from '../api/upload';
 import type { AgentRun } from './run';
 
 /** A file as the form gives it: a web address, or a field of the item. */
@@ -77,12 +77,12 @@ export async function uploadField(
 	field: string,
 	run: AgentRun,
 ): Promise<Result<UploadedMedia>> {
-	const line = run.lines.of(itemIndex);
-	if (!line.ok) return line;
+	const client = run.clients.of(itemIndex);
+	if (!client.ok) return client;
 	const { clock, options } = run;
 	return await run.heldFiles.hold(
 		async () => await openBinaryField(context, itemIndex, field, options.maxFileBytes),
-		async ({ file }) => await line.value.api.upload(file, clock.now() + options.timeoutMs),
+		async ({ file }) => await client.value.api.upload(file, clock.now() + options.timeoutMs),
 		bytesToHold(context, itemIndex, field),
 	);
 }

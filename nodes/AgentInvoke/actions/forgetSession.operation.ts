@@ -39,13 +39,13 @@ async function forgetAll(context: IExecuteFunctions, run: AgentRun): Promise<INo
 			),
 		);
 	throwFirst(context, failedItems(read));
-	const itemsOf = itemsByAccount(run.lines, read.keys());
-	const forgotten = mapAccounts(run.lines, async (line) => {
-		const keys = (itemsOf.get(line) ?? []).flatMap((itemIndex) => {
+	const itemsOf = itemsByAccount(run.clients, read.keys());
+	const forgotten = mapAccounts(run.clients, async (client) => {
+		const keys = (itemsOf.get(client) ?? []).flatMap((itemIndex) => {
 			const key = read[itemIndex];
 			return key?.ok ? [key.value] : [];
 		});
-		return await line.sessions.forget(keys);
+		return await client.sessions.forget(keys);
 	});
 	const tables = await Promise.all(forgotten.all);
 	const broken = tables.find(({ ok: isOk }) => !isOk);

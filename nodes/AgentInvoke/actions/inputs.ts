@@ -3,8 +3,8 @@ import type { IExecuteFunctions } from 'n8n-workflow';
 import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
 import { refuseRounded } from '../../shared/form/pastedJson';
 import { jsonText, parseJson, type Json } from '../../shared/text/json';
-import type { Idempotency } from '../once';
-import type { SessionChoice } from '../turnSession';
+import type { Idempotency } from '../turns/askOnce';
+import type { SessionChoice } from '../turns/turnSession';
 import { digestFiles, type FileRow } from './files';
 import type { AgentRun } from './run';
 

@@ -15,7 +15,7 @@ import { readIdempotency, readSession, readText } from './inputs';
 import { optionsWith } from './options';
 import { inAgentRun, type AgentRun } from './run';
 import type { Operation } from '../../shared/form/operation';
-import { takeItems, type PreparedTurn } from './takeItems';
+import { runItems, type PreparedTurn } from './runItems';
 
 /** Sends a message to the agent and returns its answer, or its interrupt (§4.6). */
 export const invoke: Operation = {
@@ -53,7 +53,7 @@ export const invoke: Operation = {
 	async execute(context) {
 		return await inAgentRun(
 			context,
-			async (run) => await takeItems(context, run, (itemIndex) => prepare(context, run, itemIndex)),
+			async (run) => await runItems(context, run, (itemIndex) => prepare(context, run, itemIndex)),
 			(itemIndex) => readSession(context, itemIndex),
 		);
 	},

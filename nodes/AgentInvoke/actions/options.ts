@@ -5,7 +5,7 @@ import { idempotencyFields, idempotencyOf } from '../../shared/form/idempotencyO
 import { callOptions } from '../../shared/form/callOptions';
 import { defineRequestOptions, optionsCollection, readNumbers } from '../../shared/form/options';
 import { isJsonObject } from '../../shared/text/json';
-import type { BudgetLimit } from '../budget';
+import type { BudgetLimit } from '../turnLog/dailyBudget';
 
 const MS_PER_SECOND = 1_000;
 const MS_PER_HOUR = 3_600_000;

@@ -2,14 +2,14 @@ import type { IExecuteFunctions, INodeProperties } from 'n8n-workflow';
 
 import { ok, type Result } from '../../shared/errors/failure';
 import type { Json } from '../../shared/text/json';
-import type { WireTurn } from '../request';
-import type { SessionChoice } from '../turnSession';
+import type { WireTurn } from '../wire/request';
+import type { SessionChoice } from '../turns/turnSession';
 import { previewField, previewResponseField, simplifyField, streamField } from './fields';
 import { readFilled, readIdempotency, readResult, readText } from './inputs';
 import { optionsWith } from './options';
 import { inAgentRun, type AgentRun } from './run';
 import type { Operation } from '../../shared/form/operation';
-import { takeItems, type PreparedTurn } from './takeItems';
+import { runItems, type PreparedTurn } from './runItems';
 
 const fields: readonly INodeProperties[] = [
 	{
@@ -98,7 +98,7 @@ export const resume: Operation = {
 	async execute(context) {
 		return await inAgentRun(
 			context,
-			async (run) => await takeItems(context, run, (itemIndex) => prepare(context, run, itemIndex)),
+			async (run) => await runItems(context, run, (itemIndex) => prepare(context, run, itemIndex)),
 			(itemIndex) => readResumed(context, itemIndex),
 		);
 	},

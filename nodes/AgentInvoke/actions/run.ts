@@ -20,21 +20,21 @@ import { authenticatedOpen, authenticatedSend, credentialOf } from '../../shared
 import { createIdleTimeouts } from '../../shared/http/idleTimeout';
 import { adaptiveRateOf } from '../../shared/http/adaptiveRate';
 import { createRateLimiter } from '../../shared/http/rateLimiter';
-import { readAgentAccount, type AgentAccount } from '../account';
-import { createAgentApi, type AgentApi } from '../api';
-import { Budget } from '../budget';
-import { DayAccounts } from '../dayAccounts';
-import { isTimeZone, TURN_TABLE, TurnJournal } from '../journal';
-import { createInterruptRounds, type InterruptRounds } from '../rounds';
-import { SESSION_TABLE, SessionStore } from '../sessions';
-import { TurnOwners } from '../turnOwners';
-import type { SessionChoice } from '../turnSession';
+import { readAgentAccount, type AgentAccount } from '../wire/account';
+import { createAgentApi, type AgentApi } from '../api/api';
+import { DailyBudget } from '../turnLog/dailyBudget';
+import { DayAccounts } from '../turnLog/dayAccounts';
+import { isTimeZone, TURN_TABLE, TurnLog } from '../turnLog/turnLog';
+import { createInterruptLimit, type InterruptLimit } from '../turns/interruptLimit';
+import { SESSION_TABLE, SessionStore } from '../sessions/sessionStore';
+import { TurnOwners } from '../turnLog/owner';
+import type { SessionChoice } from '../turns/turnSession';
 import { readAgentOptions, type AgentOptions } from './options';
 import { enterQueue, type ItemSlots } from './slots';
 
 /** One account in a run. Limits belong to a token, so each has a rate limiter of its own. */
-export interface AgentLine {
-	/** Which agent this is: what sessions and recorded answers belong to. */
+export interface AgentClient {
+	/** Which agent this is: what sessions and saved answers belong to. */
 	readonly agent: string;
 	readonly account: AgentAccount;
 	readonly api: AgentApi;
@@ -44,19 +44,19 @@ export interface AgentLine {
 /** The effects that one run of the node works with. */
 export interface AgentRun extends RunFrame {
 	/** The agent of each item. */
-	readonly lines: Accounts<AgentLine>;
+	readonly clients: Accounts<AgentClient>;
 	readonly options: AgentOptions;
 	readonly redact: Redact;
 	/** Where the operator set an idempotency key. */
 	readonly ledger: Ledger | undefined;
 	readonly memory: RetryMemory;
-	readonly rounds: InterruptRounds;
+	readonly interruptLimit: InterruptLimit;
 	/** Of the items' sessions, in the order in which executions began. */
 	readonly slots: ItemSlots;
 	readonly random: () => number;
 	/** Where turns are recorded. */
-	readonly journal: TurnJournal | undefined;
-	readonly budget: Budget | undefined;
+	readonly turnLog: TurnLog | undefined;
+	readonly budget: DailyBudget | undefined;
 	/** Shared by all agents of the run. */
 	readonly heldFiles: MemoryBudget;
 	readonly forChat: boolean;
@@ -107,7 +107,7 @@ async function openAgentRun(
 	const redact = redactor(accounts.value.all.flatMap(({ account }) => account.secrets));
 	const { requestsPerSecond, concurrency, maxInterrupts, idempotency, retryAmbiguous } = options.value;
 	const isTokenOfItem = accounts.value.varying.has('agentToken');
-	const lines = mapAccounts(accounts.value, ({ account, fields }): AgentLine => {
+	const clients = mapAccounts(accounts.value, ({ account, fields }): AgentClient => {
 		const credential = credentialOf(context, CREDENTIAL, fields);
 		const agent = agentOf(account, credential.id, isTokenOfItem);
 		const api = createAgentApi({
@@ -126,18 +126,18 @@ async function openAgentRun(
 		});
 		return { agent, account, api, sessions: openSessions(context, agent, options.value, frame) };
 	});
-	const record = openRecord(context, options.value, frame);
-	if (!record.ok) return record;
+	const log = openTurnLog(context, options.value, frame);
+	if (!log.ok) return log;
 	const onUnknown = retryAmbiguous ? 'again' : 'error';
 	const asTool = isTool(context.getNode());
 	return ok({
 		...frame,
-		...record.value,
-		...{ lines, redact, asTool, options: options.value },
+		...log.value,
+		...{ clients, redact, asTool, options: options.value },
 		heldFiles: new MemoryBudget(),
 		ledger: openLedger(context, frame, 'agent', idempotency, { onUnknown, deadlineMs: Infinity }),
 		memory: openRetryMemory(context, 'flowAgentRuns', 'turns'),
-		rounds: createInterruptRounds(context.getContext('flow'), maxInterrupts),
+		interruptLimit: createInterruptLimit(context.getContext('flow'), maxInterrupts),
 		...{ slots, random: Math.random },
 		forChat: isStartedByChat(context),
 	});
@@ -177,13 +177,13 @@ function openSessions(
 /** Of this n8n process. */
 const DAY_ACCOUNTS = new DayAccounts();
 
-/** Journal and budget share a table, so that it is looked up once. */
-function openRecord(
+/** Turn log and budget share a table, so that it is looked up once. */
+function openTurnLog(
 	context: IExecuteFunctions,
 	{ recordTurns, budget: limit }: AgentOptions,
 	{ clock, writeLast }: RunFrame,
-): Result<Pick<AgentRun, 'journal' | 'budget'>> {
-	if (!recordTurns) return ok({ journal: undefined, budget: undefined });
+): Result<Pick<AgentRun, 'turnLog' | 'budget'>> {
+	if (!recordTurns) return ok({ turnLog: undefined, budget: undefined });
 	const timeZone = context.getTimezone();
 	if (!isTimeZone(timeZone)) {
 		return failInput(
@@ -197,15 +197,15 @@ function openRecord(
 	const owners = new TurnOwners({ workflowId, nodeId }, openTable(context, SESSION_TABLE));
 	const runId = randomUUID();
 	const settings = { workflowId, nodeId, node, timeZone, runId, executionId: context.getExecutionId() };
-	const journal = new TurnJournal(settings, table, owners);
-	const budget = limit && new Budget({ limit, timeZone, runId }, table, owners, clock, DAY_ACCOUNTS);
+	const turnLog = new TurnLog(settings, table, owners);
+	const budget = limit && new DailyBudget({ limit, timeZone, runId }, table, owners, clock, DAY_ACCOUNTS);
 	writeLast(
 		async () => {
-			const written = await journal.flush();
+			const written = await turnLog.flush();
 			budget?.close(written.ok);
 			return written;
 		},
 		limit ? TURNS_NOT_COUNTED : TURNS_NOT_WRITTEN,
 	);
-	return ok({ journal, budget });
+	return ok({ turnLog, budget });
 }

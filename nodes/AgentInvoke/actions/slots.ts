@@ -3,7 +3,7 @@ import type { IExecuteFunctions } from 'n8n-workflow';
 import type { Result } from '../../shared/errors/failure';
 import { readItem } from '../../shared/errors/expressionError';
 import { KeyedQueue, type Slot } from '../../shared/run/keyedQueue';
-import type { SessionChoice } from '../turnSession';
+import type { SessionChoice } from '../turns/turnSession';
 
 /** The slots of a run's items; an item whose session is its own has none. */
 export interface ItemSlots {

@@ -10,7 +10,7 @@ import { CHAT_PATH } from '../api';
 import { prepareQuestion } from './inputs';
 
 interface PreviewRun {
-	readonly lines: Accounts<{ readonly baseUrl: string }>;
+	readonly clients: Accounts<{ readonly baseUrl: string }>;
 	readonly redact: Redact;
 }
 
@@ -25,11 +25,11 @@ export async function previewQuestion(
 
 async function requestOf(
 	context: IExecuteFunctions,
-	{ lines, redact }: PreviewRun,
+	{ clients, redact }: PreviewRun,
 	itemIndex: number,
 ): Promise<Result<JsonObject>> {
-	const line = lines.of(itemIndex);
-	if (!line.ok) return line;
+	const client = clients.of(itemIndex);
+	if (!client.ok) return client;
 	const question = await prepareQuestion(context, itemIndex);
 	if (!question.ok) return question;
 	const body = Object.fromEntries(
@@ -38,7 +38,7 @@ async function requestOf(
 			redactJson(withoutFiles(value), redact.known),
 		]),
 	);
-	return ok(shownRequest(`${line.value.baseUrl}${CHAT_PATH}`, 'API key', body));
+	return ok(shownRequest(`${client.value.baseUrl}${CHAT_PATH}`, 'API key', body));
 }
 
 /** Files in a question are shown by type and size: as text, they would be megabytes. */

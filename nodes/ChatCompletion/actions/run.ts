@@ -30,7 +30,7 @@ import { readRunOptions, type ChatRunOptions } from './options';
 const IDLE_CHECK_MS = 500;
 
 /** How one account is asked. */
-interface ChatLine {
+interface ChatClient {
 	readonly baseUrl: string;
 	readonly complete: CompleteChat;
 }
@@ -38,7 +38,7 @@ interface ChatLine {
 /** What all items of a run share. */
 interface ChatRun extends RunFrame {
 	/** Asks with each item's account. Each has its own rate limit, because limits belong to a key. */
-	readonly lines: Accounts<ChatLine>;
+	readonly clients: Accounts<ChatClient>;
 	readonly redact: Redact;
 	readonly concurrency: number;
 	readonly forChat: boolean;
@@ -63,7 +63,7 @@ async function openChatRun(context: IExecuteFunctions, frame: RunFrame): Promise
 	const { redact } = platforms.value;
 	return ok({
 		...frame,
-		lines: mapAccounts(platforms.value, (platform) => ({
+		clients: mapAccounts(platforms.value, (platform) => ({
 			baseUrl: platform.account.baseUrl,
 			complete: openChat(platform, redact, options.value, frame),
 		})),
@@ -155,13 +155,13 @@ async function answerItem(
 	if (known) return ok(known);
 	const spent = run.budget.refusal();
 	if (spent) return fail(spent);
-	const line = run.lines.of(itemIndex);
-	if (!line.ok) return line;
+	const client = run.clients.of(itemIndex);
+	if (!client.ok) return client;
 	return await workItem(async () => {
 		const question = await prepareQuestion(context, itemIndex);
 		if (!question.ok) return question;
 		const { body, options, ...form } = question.value;
-		const answer = await line.value.complete({
+		const answer = await client.value.complete({
 			body,
 			onPiece: pieceWriter(chatStream, options.streamReasoning),
 			idleMs: options.idleMs,

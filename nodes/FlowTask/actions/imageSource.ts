@@ -13,14 +13,14 @@ export function imageAtUrl(
 	context: IExecuteFunctions,
 	itemIndex: number,
 	url: string,
-	{ options: { maxFileBytes }, lines, signal }: NodeRun,
+	{ options: { maxFileBytes }, clients, signal }: NodeRun,
 ): ImageSource {
 	return {
 		load: async (mostBytes) => {
-			const line = lines.of(itemIndex);
-			if (!line.ok) return line;
+			const client = clients.of(itemIndex);
+			if (!client.ok) return client;
 			const most = Math.min(maxFileBytes, mostBytes);
-			const fetched = await fetchInputFile(context, url, most, line.value.mayFetch, signal);
+			const fetched = await fetchInputFile(context, url, most, client.value.mayFetch, signal);
 			return fetched.ok ? ok(heldFile(fetched.value)) : fetched;
 		},
 	};

@@ -21,14 +21,14 @@ import { adaptiveRateOf } from '../../shared/http/adaptiveRate';
 import { createRateLimiter } from '../../shared/http/rateLimiter';
 import { readKnowledge, type WorkflowKnowledge } from '../workflow/checks';
 import { createClient, createTaskApi } from '../api/api';
-import type { TaskLine } from '../tasks/engine';
+import type { TaskClient } from '../tasks/engine';
 import { createTaskMemory, createToolMemory, type TaskMemory } from '../tasks/memory';
 import { createProgressSockets, type ProgressSockets } from '../api/progressSocket';
 import type { RandomSeed } from '../workflow/seeds';
 import { readRunOptions, type TaskRunOptions } from './options';
 
 /** One account in a run. Limits belong to a key, so each has its own rate limiter, watcher and uploads. */
-export interface AccountLine extends TaskLine {
+export interface AccountClient extends TaskClient {
 	readonly baseUrl: string;
 	readonly images: TaskMemory['images'];
 	readonly owner: string;
@@ -37,7 +37,7 @@ export interface AccountLine extends TaskLine {
 /** Everything that one run of the node works with. */
 export interface NodeRun extends RunFrame {
 	/** How each item's account is reached. */
-	readonly lines: Accounts<AccountLine>;
+	readonly clients: Accounts<AccountClient>;
 	readonly redact: Redact;
 	readonly download: Download;
 	/** Set if the operator set an idempotency key. */
@@ -103,7 +103,7 @@ async function openNodeRun(
 	const memory = isTool(context.getNode())
 		? createToolMemory(nodeContext)
 		: createTaskMemory(nodeContext, runIndexOf(context));
-	const lines = mapAccounts(platforms.value, (platform): AccountLine => {
+	const clients = mapAccounts(platforms.value, (platform): AccountClient => {
 		const { account, accountId, send } = platform;
 		const owner = platforms.value.varying.size > 0 ? accountId : '';
 		const rate = { requestsPerSecond: options.requestsPerSecond, concurrency: CONCURRENCY };
@@ -133,7 +133,7 @@ async function openNodeRun(
 	});
 	return ok({
 		...frame,
-		lines,
+		clients,
 		memory,
 		redact,
 		options,

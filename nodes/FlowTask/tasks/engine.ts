@@ -42,7 +42,7 @@ export interface TaskJob {
 }
 
 /** How the tasks of one account are reached: a task is visible only to its own key. */
-export interface TaskLine {
+export interface TaskClient {
 	readonly api: TaskApi;
 	readonly mayFetch: MayFetch;
 	readonly sockets?: ProgressSockets | undefined;
@@ -87,7 +87,7 @@ export interface EngineSettings {
 }
 
 export interface EngineParts {
-	readonly lines: Pick<Accounts<TaskLine>, 'of'>;
+	readonly clients: Pick<Accounts<TaskClient>, 'of'>;
 	readonly clock: Clock;
 	readonly redact: Redact;
 	readonly download: Download;
@@ -140,7 +140,7 @@ interface AccountWork {
 }
 
 class TaskRun {
-	private readonly accounts = new Map<TaskLine, AccountWork>();
+	private readonly accounts = new Map<TaskClient, AccountWork>();
 	private readonly downloads = pLimit(DOWNLOADS_AT_ONCE);
 	private readonly memoryBudget = new MemoryBudget();
 	private failures = 0;
@@ -171,14 +171,14 @@ class TaskRun {
 	};
 
 	private accountOf(itemIndex: number): Result<AccountWork> {
-		const line = this.parts.lines.of(itemIndex);
-		if (!line.ok) return line;
-		const account = this.accounts.get(line.value) ?? this.openAccount(line.value);
-		this.accounts.set(line.value, account);
+		const client = this.parts.clients.of(itemIndex);
+		if (!client.ok) return client;
+		const account = this.accounts.get(client.value) ?? this.openAccount(client.value);
+		this.accounts.set(client.value, account);
 		return ok(account);
 	}
 
-	private openAccount({ api, mayFetch, sockets, images, owner = '' }: TaskLine): AccountWork {
+	private openAccount({ api, mayFetch, sockets, images, owner = '' }: TaskClient): AccountWork {
 		const { clock, ledger, ending, download, observer } = this.parts;
 		const { fileSelection, urlExpireSeconds } = this.settings;
 		const { signal } = ending;

@@ -19,7 +19,7 @@ export interface RunFrame {
 
 /** What a run was opened with: the account of each item, or why it has none. */
 interface Opened {
-	readonly lines: { readonly of: (itemIndex: number) => Result<unknown> };
+	readonly clients: { readonly of: (itemIndex: number) => Result<unknown> };
 }
 
 /** A stopped node has to end within a second. */
@@ -48,9 +48,9 @@ export async function inRunFrame<T extends Opened>(
 	try {
 		const opened = await open({ clock: systemClock, ending, signal: ending.signal, cancelled, writeLast });
 		if (!opened.ok) return failRun(context, opened.failure);
-		const { lines } = opened.value;
+		const { clients } = opened.value;
 		// If one item has no account, nothing is sent for the others either.
-		throwFirst(context, failedItems(context.getInputData().map((_, itemIndex) => lines.of(itemIndex))));
+		throwFirst(context, failedItems(context.getInputData().map((_, itemIndex) => clients.of(itemIndex))));
 		return await work(opened.value);
 	} finally {
 		const hints = await Promise.all(lastWrites.map(async (write) => await write()));

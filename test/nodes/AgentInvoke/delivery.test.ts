@@ -9,7 +9,7 @@ import {
 import { createHarness, NODE_NAME, TRIGGER_NAME } from '../harness';
 import { openScriptedServer, type ScriptedServer } from '../ChatCompletion/scriptedServer';
 import { everythingSaid, sayings } from '../harness/stage';
-import { describedBy } from '../../unit/AgentInvoke/wire.fixture';
+import { describedBy } from '../../unit/AgentInvoke/wire/wire.fixture';
 import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
 
 let stage: AgentStage;

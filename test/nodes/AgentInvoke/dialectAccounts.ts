@@ -1,5 +1,5 @@
 import type { DialectName } from '../../platform/agents/dialects';
-import { describedBy } from '../../unit/AgentInvoke/wire.fixture';
+import { describedBy } from '../../unit/AgentInvoke/wire/wire.fixture';
 
 /** Nested bodies and an envelope. */
 const NESTED = describedBy({

@@ -5,7 +5,7 @@ import type { DialectName } from '../../platform/agents/dialects';
 import { until } from '../../until';
 import { NODE_NAME, type HarnessRun, type ItemInput } from '../harness';
 import { sayings } from '../harness/stage';
-import { describedBy } from '../../unit/AgentInvoke/wire.fixture';
+import { describedBy } from '../../unit/AgentInvoke/wire/wire.fixture';
 import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
 import { DIALECT_ACCOUNTS } from './dialectAccounts';
 

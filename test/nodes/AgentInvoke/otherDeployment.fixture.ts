@@ -1,7 +1,7 @@
 import type { INodeParameters } from 'n8n-workflow';
 
 import { createHarness, singleNode, type Harness, type HarnessRun, type ItemInput } from '../harness';
-import { describedBy, type Changes } from '../../unit/AgentInvoke/wire.fixture';
+import { describedBy, type Changes } from '../../unit/AgentInvoke/wire/wire.fixture';
 import { createDataTables, type DataTables } from '../harness/dataTables';
 import { BLOBS_PATH, OtherDeployment, TOKEN, TURNS_PATH } from './otherDeployment';
 import type { OtherOptions } from './otherDeployment.plan';

@@ -1,7 +1,7 @@
 import type { ICredentialDataDecryptedObject, IHttpRequestOptions } from 'n8n-workflow';
 import { FlowAgentApi } from '../../../credentials/FlowAgentApi.credentials';
 import { STANDARD_WIRE } from '../../../credentials/standardWire';
-import { readAgentAccount } from '../../../nodes/AgentInvoke/account';
+import { readAgentAccount } from '../../../nodes/AgentInvoke/wire/account';
 
 const credential = new FlowAgentApi();
 

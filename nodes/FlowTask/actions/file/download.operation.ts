@@ -89,10 +89,10 @@ async function downloadItem(
 }
 
 /** A link needs no key, so an item whose account cannot be used may fetch what every other account may. */
-function hostRuleOf({ lines }: NodeRun, itemIndex: number): MayFetch {
-	const line = lines.of(itemIndex);
-	if (line.ok) return line.value.mayFetch;
-	const rules = lines.all.map(({ mayFetch }) => mayFetch);
+function hostRuleOf({ clients }: NodeRun, itemIndex: number): MayFetch {
+	const client = clients.of(itemIndex);
+	if (client.ok) return client.value.mayFetch;
+	const rules = clients.all.map(({ mayFetch }) => mayFetch);
 	return rules.length > 0 ? (link) => rules.every((rule) => rule(link)) : fileHostRule('', []);
 }
 

@@ -62,7 +62,7 @@ const ITEMS_AT_ONCE = 8;
 
 async function uploadItems(context: IExecuteFunctions, run: NodeRun): Promise<INodeExecutionData[][]> {
 	const memoryBudget = new MemoryBudget();
-	const uploaders = mapAccounts(run.lines, ({ api, images }) =>
+	const uploaders = mapAccounts(run.clients, ({ api, images }) =>
 		createImageUploads(api, images, memoryBudget),
 	);
 	const limit = pLimit(ITEMS_AT_ONCE);

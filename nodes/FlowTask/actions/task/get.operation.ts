@@ -30,11 +30,11 @@ export const get: Operation = {
 
 async function getTasks(context: IExecuteFunctions, run: NodeRun): Promise<INodeExecutionData[][]> {
 	const wanted = context.getInputData().map((_, itemIndex) => readWanted(context, itemIndex));
-	const itemsOf = itemsByAccount(run.lines, wanted.keys());
-	const polls = mapAccounts(run.lines, async (line) => {
-		const own = itemsOf.get(line)?.map((itemIndex) => wanted[itemIndex]) ?? [];
+	const itemsOf = itemsByAccount(run.clients, wanted.keys());
+	const polls = mapAccounts(run.clients, async (client) => {
+		const own = itemsOf.get(client)?.map((itemIndex) => wanted[itemIndex]) ?? [];
 		const taskIds = own.flatMap((read) => (read?.ok ? read.value.taskIds : []));
-		return await infoOfMany(line.api, taskIds, run.options.urlExpireSeconds);
+		return await infoOfMany(client.api, taskIds, run.options.urlExpireSeconds);
 	});
 	const items = await Promise.all(
 		wanted.map(async (read, itemIndex): Promise<INodeExecutionData[]> => {

@@ -24,8 +24,8 @@ export async function previewTasks(
 	readTask: ReadTask,
 ): Promise<Result<ReadonlyMap<number, Result<JsonObject>>>> {
 	const tasks = itemIndexes.map((itemIndex) => {
-		const line = run.lines.of(itemIndex);
-		return [itemIndex, line.ok ? readTask(itemIndex, run) : line] as const;
+		const client = run.clients.of(itemIndex);
+		return [itemIndex, client.ok ? readTask(itemIndex, run) : client] as const;
 	});
 	const count = tasks.filter(([, task]) => task.ok && task.value.job.start.kind === 'submit').length;
 	const refusal = overBudget(count, run.options.maxTasks, `submit ${count} tasks`, 'Max Tasks');
@@ -48,8 +48,8 @@ async function previewTask(
 		const notes = ['An earlier try of this execution made this task, so nothing would be submitted.'];
 		return ok({ taskId: start.taskId, notes });
 	}
-	const line = run.lines.of(itemIndex);
-	if (!line.ok) return line;
+	const client = run.clients.of(itemIndex);
+	if (!client.ok) return client;
 	const uploads: JsonObject[] = [];
 	let { prompt } = start;
 	const sources = imageSources(context, itemIndex);
@@ -63,7 +63,7 @@ async function previewTask(
 	}
 	const { path, json } = submitCall(start.workflowId, prompt);
 	const shown = {
-		...shownRequest(`${line.value.baseUrl}${path}`, 'API key', json),
+		...shownRequest(`${client.value.baseUrl}${path}`, 'API key', json),
 		seeds: { ...delivery.seeds },
 		uploads,
 		...(start.idempotency && { idempotencyKey: start.idempotency.key }),

@@ -37,8 +37,8 @@ export async function runTasksOf(
 ): Promise<INodeExecutionData[][]> {
 	const { options, deadlineMs } = run;
 	const items = context.getInputData().map((_, itemIndex) => {
-		const line = run.lines.of(itemIndex);
-		return line.ok ? prepareItem(itemIndex, run) : [line];
+		const client = run.clients.of(itemIndex);
+		return client.ok ? prepareItem(itemIndex, run) : [client];
 	});
 	const prepared = items.flatMap((tasks, itemIndex) => tasks.map((task) => ({ itemIndex, task })));
 	const jobs = prepared.flatMap(({ task }) => (task.ok ? [task.value.job] : []));
@@ -69,7 +69,7 @@ export async function runTasksOf(
 		const { job, delivery } = task.value;
 		return { outcome: outcomeOf.get(job) ?? notStarted(job, run), delivery };
 	});
-	const hasSockets = run.lines.all.some(({ sockets }) => sockets?.available === true);
+	const hasSockets = run.clients.all.some(({ sockets }) => sockets?.available === true);
 	if (options.progressChannel === 'websocket' && !hasSockets) run.hints.add(NO_SOCKET);
 	for (const message of run.hints) showHint(context, message, 'info');
 	return deliver(context, tasks, run, progress !== undefined);

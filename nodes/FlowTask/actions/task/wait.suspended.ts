@@ -18,7 +18,7 @@ import {
 	type SuspendSettings,
 } from '../../tasks/suspendedWait';
 import type { WatchEnd } from '../../tasks/watchedTask';
-import { inNodeRun, type AccountLine, type NodeRun } from '../run';
+import { inNodeRun, type AccountClient, type NodeRun } from '../run';
 import { openRecorder } from '../openRecorder';
 import type { TaskIdsOfItems } from './taskSource';
 
@@ -86,7 +86,7 @@ type Poll = { readonly ends: SeenEnds } | { readonly ends?: undefined; readonly 
 
 /** The wait ends when all accounts are done; until then all are polled. */
 async function pollOnce(context: IExecuteFunctions, run: NodeRun, idsOfItems: TaskIdsOfItems): Promise<Poll> {
-	const itemsOf = itemsByAccount(run.lines, context.getInputData().keys());
+	const itemsOf = itemsByAccount(run.clients, context.getInputData().keys());
 	const waits = waitsIn(context.getContext('node'));
 	const idsOf = (itemIndex: number): readonly string[] => {
 		const ids = idsOfItems[itemIndex];
@@ -95,12 +95,12 @@ async function pollOnce(context: IExecuteFunctions, run: NodeRun, idsOfItems: Ta
 	const taskCount = context.getInputData().reduce((sum, _, itemIndex) => sum + idsOf(itemIndex).length, 0);
 	const recorder = await openRecorder(context, run, taskCount);
 	const polls = await Promise.all(
-		run.lines.all.map(async (line) => {
-			const { owner } = line;
-			const itemIndexes = itemsOf.get(line) ?? [];
+		run.clients.all.map(async (client) => {
+			const { owner } = client;
+			const itemIndexes = itemsOf.get(client) ?? [];
 			const taskIds = itemIndexes.flatMap(idsOf);
-			const name = waitName(line, taskIds);
-			const poll = await pollAccount(run, line, taskIds, waits, name);
+			const name = waitName(client, taskIds);
+			const poll = await pollAccount(run, client, taskIds, waits, name);
 			for (const itemIndex of itemIndexes) {
 				for (const taskId of idsOf(itemIndex))
 					recorder?.began({ itemIndex }, { taskId, source: 'given', owner });
@@ -118,7 +118,7 @@ async function pollOnce(context: IExecuteFunctions, run: NodeRun, idsOfItems: Ta
 	return { ends: new Map(ofItems) };
 }
 
-function waitName({ owner }: AccountLine, taskIds: readonly string[]): string {
+function waitName({ owner }: AccountClient, taskIds: readonly string[]): string {
 	const wait = owner ? [owner, taskIds] : taskIds;
 	return sha256(JSON.stringify(wait));
 }
@@ -133,12 +133,12 @@ interface AccountPoll {
 /** A poll of the tasks of one account. */
 async function pollAccount(
 	run: NodeRun,
-	line: AccountLine,
+	client: AccountClient,
 	taskIds: readonly string[],
 	waits: Record<string, unknown>,
 	name: string,
 ): Promise<AccountPoll> {
-	const read = await infoOfMany(line.api, taskIds, run.options.urlExpireSeconds);
+	const read = await infoOfMany(client.api, taskIds, run.options.urlExpireSeconds);
 	const infos: ReadonlyMap<string, TaskInfo> = read.ok ? read.value.infos : new Map();
 	const settings: SuspendSettings = run.options;
 	// Time of day, because it is stored and read in another process.

@@ -35,7 +35,7 @@ interface Scene {
 function scene(): Scene {
 	const clock = new TestClock();
 	const platform = new ScriptedPlatform(clock);
-	const line = { api: platform, mayFetch: () => true };
+	const client = { api: platform, mayFetch: () => true };
 	const ending = new AbortController();
 	const downloads: DownloadRequest[] = [];
 	const download: Download = async (request) => {
@@ -67,7 +67,7 @@ function scene(): Scene {
 					urlExpireSeconds: 3_600,
 					...settings,
 				},
-				{ lines: { of: () => ok(line) }, clock, redact: redactor([]), download, ending },
+				{ clients: { of: () => ok(client) }, clock, redact: redactor([]), download, ending },
 			),
 	};
 	return made;

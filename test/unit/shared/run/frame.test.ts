@@ -24,14 +24,14 @@ function contextOf({ items = 1, goesOn = false, cancelSignal }: Given = {}) {
 	return { context, hints };
 }
 
-const LINES = { of: (): Result<string> => ok('an account') };
+const CLIENTS = { of: (): Result<string> => ok('an account') };
 
 /** Runs with nothing opened but the frame, which it hands back. */
 async function frameOf(context: IExecuteFunctions, work: (frame: RunFrame) => unknown): Promise<RunFrame> {
 	let frame: RunFrame | undefined;
 	await inRunFrame(
 		context,
-		async (given) => ok({ ...given, lines: LINES }),
+		async (given) => ok({ ...given, clients: CLIENTS }),
 		async (run) => {
 			frame = run;
 			await work(run);
@@ -96,7 +96,7 @@ it.each([{ goesOn: false }, { goesOn: true }])(
 		const of = (itemIndex: number) => (itemIndex === 1 ? fail(REFUSED) : ok('an account'));
 		const run = inRunFrame(
 			contextOf({ ...given, items: 3 }).context,
-			async () => ok({ lines: { of } }),
+			async () => ok({ clients: { of } }),
 			work,
 		);
 		const error: unknown = await run.then(

@@ -1,0 +1,366 @@
+import { randomUUID } from 'crypto';
+
+import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
+
+import { itemsByAccount } from '../../shared/platform/accounts';
+import { failRun } from '../../shared/errors/nodeError';
+import { fail, ok, type Result } from '../../shared/errors/failure';
+import { readPreviewSwitches, shownRequest, withPreviews } from '../../shared/form/previewRequest';
+import type { JsonObject } from '../../shared/text/json';
+import { openChatStreams, type ChatStream } from '../../shared/run/chatStream';
+import { showHint } from '../../shared/run/deliver';
+import { overBudget } from '../../shared/run/frame';
+import { requestFingerprints } from '../../shared/run/retryMemory';
+import { readItem, workItem } from '../../shared/errors/expressionError';
+import { addressOf, openRequest, whyNoPlace, type OpenRequest, type WireTurn } from '../wire/request';
+import type { DueTurn } from '../turnLog/dailyBudget';
+import type { EndedTurn } from '../turnLog/turnLog';
+import { explainTable } from '../sessions/sessionStore';
+import { CallLimit, type TurnCalls } from '../api/callLimit';
+import type { TurnOrder } from '../turns/turnSession';
+import { runTurns, type AgentTurn, type SessionChoice, type TurnOutcome } from '../turns/runTurns';
+import { readExtraBody } from './inputs';
+import type { AgentClient, AgentRun } from './run';
+import { AGENT_OPTIONS } from './options';
+import { deliverTurns, type DeliveredTurn } from './deliver';
+
+/** What one item asks, read from the form and checked; nothing is sent yet. */
+export interface PreparedTurn {
+	readonly session: SessionChoice;
+	readonly isResume: boolean;
+	readonly stream: boolean;
+	readonly idempotency: AgentTurn['idempotency'];
+	/** Uploads what must be uploaded. */
+	readonly turn: () => Promise<Result<WireTurn>>;
+	/** What a preview shows of it, where nothing is uploaded. */
+	readonly previewed: WireTurn;
+}
+
+/** With what is read for the output, now and not once the agent has been asked. */
+interface ReadTurn extends PreparedTurn {
+	readonly client: AgentClient;
+	readonly simplify: boolean;
+	readonly previewResponse: boolean;
+	readonly lacksKey: boolean;
+}
+
+export type PrepareTurn = (itemIndex: number) => Result<PreparedTurn>;
+
+const NO_KEY =
+	'Some items have no session key, so each of them began a new session. Check "Session Key" if they were to go on with one.';
+
+/**
+ * Reads every item first, then takes the turns of all good ones, then delivers. Nothing is sent before every item
+ * was read.
+ */
+export async function runItems(
+	context: IExecuteFunctions,
+	run: AgentRun,
+	prepareTurn: PrepareTurn,
+): Promise<INodeExecutionData[][]> {
+	const items = context.getInputData();
+	const prepared = items.map((_, itemIndex) =>
+		readItem(() => readTurn(context, run, prepareTurn, itemIndex)),
+	);
+	const isShown = readPreviewSwitches(context);
+	const previewed: ItemTurns = new Map();
+	const asked: ItemTurns = new Map();
+	for (const [itemIndex, item] of prepared.entries()) {
+		const shown = isShown[itemIndex] ?? ok(false);
+		if (!shown.ok) asked.set(itemIndex, shown);
+		else (shown.value ? previewed : asked).set(itemIndex, item);
+	}
+	for (const group of [previewed, asked]) {
+		const calls = [...group.values()].filter((item) => item.ok || context.continueOnFail()).length;
+		const { maxInvocations } = run.options;
+		const refusal = overBudget(calls, maxInvocations, `call the agent ${calls} times`, 'Max Invocations');
+		if (refusal) return failRun(context, refusal);
+	}
+	// A message that is only shown must not hold up those behind it in the queue of its session.
+	for (const itemIndex of previewed.keys()) run.slots.of(itemIndex)?.leave();
+	// In strict order a turn reads its session once it has the row of its key.
+	const isStrict = run.options.turnOrder === 'strict';
+	const loaded = await loadSessions(run, isStrict ? previewed : new Map(prepared.entries()));
+	if (!loaded.ok) return failRun(context, loaded.failure);
+	const previews = new Map(
+		[...previewed].map(([itemIndex, item]) => [
+			itemIndex,
+			item.ok ? previewOf(context, item.value, itemIndex) : item,
+		]),
+	);
+	if (asked.size === 0) return outputsOf(run, [], previews);
+	const taken = await takeAll(context, run, asked);
+	if (!taken.ok) return failRun(context, taken.failure);
+	return outputsOf(run, deliverTurns(context, taken.value, run), previews);
+}
+
+/** The outputs of the turns, with what is only shown on the first. */
+function outputsOf(
+	{ asTool }: AgentRun,
+	[answers = [], ...others]: INodeExecutionData[][],
+	previews: ReadonlyMap<number, Result<JsonObject>>,
+): INodeExecutionData[][] {
+	const first = withPreviews(answers, previews);
+	return asTool ? [first] : [first, others[0] ?? []];
+}
+
+/** Turns by item: of all items, or of some. */
+type ItemTurns = Map<number, Result<ReadTurn>>;
+
+const NOTHING: ItemTurns = new Map();
+
+const NOT_ASKED = {
+	kind: 'notSubmitted',
+	message: 'The agent was not asked for this item, because another item could not be read',
+	advice: 'Nothing was sent for it.',
+} as const;
+
+async function takeAll(
+	context: IExecuteFunctions,
+	run: AgentRun,
+	prepared: ItemTurns,
+): Promise<Result<DeliveredTurn[]>> {
+	const chatStreamOf = openChatStreams(context, run.redact);
+	const streamed = new Set<number>();
+	const stopAtFailure = !context.continueOnFail();
+	// Where the first failure ends the run anyway, the agent is not asked for the other items either.
+	const hopeless = stopAtFailure && [...prepared.values()].some((item) => !item.ok);
+	const turns = agentTurns(context, run, hopeless ? NOTHING : prepared, async (itemIndex, text) => {
+		streamed.add(itemIndex);
+		await chatStreamOf(itemIndex).write(text);
+	});
+	const counted = await openBudget(run, turns);
+	if (!counted.ok) return counted;
+	// Their streams must end all the same: what the items behind them say would wait for them forever.
+	for (const itemIndex of context.getInputData().keys()) {
+		const item = prepared.get(itemIndex);
+		if (!item) await chatStreamOf(itemIndex).end();
+		else if (!item.ok) await chatStreamOf(itemIndex).fail(item.failure.message);
+		else if (hopeless) await chatStreamOf(itemIndex).fail(NOT_ASKED.message);
+	}
+	const turnOf = new Map(turns.map((turn) => [turn.itemIndex, turn]));
+	const outcomes = await runTurns(
+		turns,
+		{ ...run.options, stopAtFailure },
+		{
+			...run,
+			received: async ({ itemIndex, result }) => {
+				const turn = turnOf.get(itemIndex);
+				if (turn) reportEnd(run, turn, result);
+				await endStream(chatStreamOf(itemIndex), result, streamed.has(itemIndex));
+			},
+		},
+	);
+	if (run.budget?.hint) showHint(context, run.budget.hint);
+	if ([...prepared.values()].some((item) => item.ok && item.value.lacksKey))
+		showHint(context, NO_KEY, 'info');
+	const told = run.cancelled() ? outcomes : await tellSessions(outcomes, turnOf, run.options.turnOrder);
+	const outcomeOf = new Map(told.map((outcome) => [outcome.itemIndex, outcome]));
+	const all = [...prepared].map(([itemIndex, item]): DeliveredTurn => {
+		if (!item.ok) return { itemIndex, result: item, simplify: true, previewResponse: false };
+		const { simplify, previewResponse } = item.value;
+		const outcome = outcomeOf.get(itemIndex) ?? { itemIndex, result: fail(NOT_ASKED) };
+		return { ...outcome, simplify, previewResponse };
+	});
+	if (all.every(({ result }) => result.ok)) run.memory.clear();
+	return ok(all);
+}
+
+const NO_SESSION =
+	'The answer names no session, so the next message with this key begins a new one. Let "answer.session" of the description in the FlowAgent credential lead to the session ID, or set "Session" to "New Each Time".';
+const NOT_KEPT = 'The session of this answer is not kept for its key:';
+const REPLACED = `${NOT_KEPT} this execution was taken for dead while it opened it, and another one opened the session that counts.`;
+const REMOVED = `${NOT_KEPT} its row in the Data Table flow_agent_sessions was removed or changed while the agent answered.`;
+const OVERTAKEN =
+	'Another message of this key may have been sent at the same time: this execution was taken for dead while the agent answered.';
+
+/** Adds hints to answers whose session later messages of the key will not go on with. */
+async function tellSessions(
+	outcomes: readonly TurnOutcome[],
+	turnOf: ReadonlyMap<number, AgentTurn>,
+	turnOrder: TurnOrder,
+): Promise<TurnOutcome[]> {
+	return await Promise.all(
+		outcomes.map(async (outcome): Promise<TurnOutcome> => {
+			const { itemIndex, result } = outcome;
+			const { session, client } = turnOf.get(itemIndex) ?? {};
+			if (!result.ok || session?.kind !== 'mapped' || !client) return outcome;
+			const { reply, session: answered } = result.value;
+			const told = answered.id
+				? await whyNotKept(client.sessions, session.key, answered.id, turnOrder)
+				: NO_SESSION;
+			if (!told) return outcome;
+			const hint = [reply.hint, told].filter(Boolean).join(' ');
+			return { itemIndex, result: ok({ ...result.value, reply: { ...reply, hint } }) };
+		}),
+	);
+}
+
+/** Empty where nothing has come between. */
+async function whyNotKept(
+	sessions: AgentClient['sessions'],
+	key: string,
+	answeredId: string,
+	turnOrder: TurnOrder,
+): Promise<string> {
+	const lost = await sessions.lostKeys();
+	if (!lost.has(key)) return '';
+	const now = sessions.find(key);
+	if (now === answeredId) return turnOrder === 'strict' ? OVERTAKEN : '';
+	return now ? REPLACED : REMOVED;
+}
+
+/** A turn whose calls are counted. */
+type CountedTurn = AgentTurn & { readonly calls: TurnCalls };
+
+/** Counts what the day's budget has left, where there is one; what cannot be counted is not sent. */
+async function openBudget(run: AgentRun, turns: readonly CountedTurn[]): Promise<Result<undefined>> {
+	const { budget, memory } = run;
+	if (!budget) return ok(undefined);
+	const fingerprints = new Map(turns.map(({ itemIndex, fingerprint }) => [itemIndex, fingerprint]));
+	return await budget.open(
+		turns.map(dueTurn),
+		(itemIndex) => memory.recall(itemIndex, fingerprints.get(itemIndex) ?? '') !== undefined,
+	);
+}
+
+function dueTurn({ itemIndex, client, session }: AgentTurn): DueTurn {
+	return { itemIndex, agent: client.agent, session };
+}
+
+/** The only place where the end of a turn is reported to turn log, budget and the limit of calls. */
+function reportEnd(run: AgentRun, turn: CountedTurn, result: TurnOutcome['result']): void {
+	const { clock, turnLog, budget } = run;
+	const ended: EndedTurn = {
+		...dueTurn(turn),
+		...{ isResume: turn.isResume, calls: turn.calls, result },
+		isCancelled: run.cancelled(),
+		ended: { nowMs: clock.now(), wallMs: clock.wallNow() },
+	};
+	turn.calls.ended();
+	turnLog?.add(ended);
+	budget?.ended(ended);
+}
+
+function agentTurns(
+	context: IExecuteFunctions,
+	run: AgentRun,
+	prepared: ItemTurns,
+	onDelta: (itemIndex: number, text: string) => Promise<void>,
+): CountedTurn[] {
+	const fingerprintOf = requestFingerprints(context, AGENT_OPTIONS, ['simplify', 'previewResponse']);
+	const limit = new CallLimit(
+		run.options.maxInvocations,
+		[...prepared.values()].filter((item) => item.ok).length,
+		run.clock,
+	);
+	return [...prepared].flatMap(([itemIndex, item]) => {
+		if (!item.ok) {
+			// Those behind it in the queue of its session must not wait for it.
+			run.slots.of(itemIndex)?.leave();
+			return [];
+		}
+		const { client, session, isResume, idempotency, simplify } = item.value;
+		return [
+			{
+				...{ itemIndex, client, session, isResume, idempotency },
+				slot: run.slots.of(itemIndex),
+				fingerprint: fingerprintOf(itemIndex),
+				keepRaw: !simplify,
+				calls: limit.forTurn(),
+				prepare: async () => {
+					const admitted = await run.budget?.admit({ itemIndex, agent: client.agent, session });
+					return admitted?.ok === false ? admitted : await requestOf(context, item.value, itemIndex);
+				},
+				onDelta: async (text) => await onDelta(itemIndex, text),
+			},
+		];
+	});
+}
+
+/** Writes what was not streamed, or the chat would stay empty, and ends the stream. */
+async function endStream(
+	chatStream: ChatStream,
+	result: TurnOutcome['result'],
+	isStreamed: boolean,
+): Promise<void> {
+	if (!result.ok) {
+		await chatStream.fail(result.failure.message);
+		return;
+	}
+	const { recalled, reply } = result.value;
+	const { answer, interrupt } = reply;
+	const question = interrupt?.question === answer ? '' : (interrupt?.question ?? '');
+	const rest = [isStreamed ? '' : answer, question].filter(Boolean).join('\n\n');
+	// A recalled answer was streamed in the try that asked.
+	if (rest && !recalled) await chatStream.write(rest);
+	await chatStream.end();
+}
+
+/** The session is put in when the call is made: only then is it known. */
+async function requestOf(
+	context: IExecuteFunctions,
+	{ turn, stream, client }: ReadTurn,
+	itemIndex: number,
+): Promise<Result<OpenRequest>> {
+	return await workItem(async () => {
+		const read = await turn();
+		if (!read.ok) return read;
+		const form = { stream, extraBody: readExtraBody(context, itemIndex), uuid: randomUUID() };
+		return openRequest(read.value, form, client.account.wire);
+	});
+}
+
+/** Sessions belong to an agent, so that each has the keys of its own items to look up. */
+async function loadSessions({ clients }: AgentRun, prepared: ItemTurns): Promise<Result<undefined>> {
+	const loads = [...itemsByAccount(clients, prepared.keys())].map(async ([{ sessions }, itemIndexes]) => {
+		const keys = itemIndexes.flatMap((itemIndex) => {
+			const item = prepared.get(itemIndex);
+			return item?.ok && item.value.session.kind === 'mapped' ? [item.value.session.key] : [];
+		});
+		return await sessions.load([...new Set(keys)]);
+	});
+	const loaded = await Promise.all(loads);
+	return explainTable(loaded.find(({ ok: isOk }) => !isOk) ?? ok(undefined));
+}
+
+function readTurn(
+	context: IExecuteFunctions,
+	{ clients }: AgentRun,
+	prepareTurn: PrepareTurn,
+	itemIndex: number,
+): Result<ReadTurn> {
+	const client = clients.of(itemIndex);
+	if (!client.ok) return client;
+	const turn = prepareTurn(itemIndex);
+	if (!turn.ok) return turn;
+	const { session, isResume, previewed } = turn.value;
+	const hasFiles = previewed.kind === 'message' && previewed.files.length > 0;
+	const needs = { isResume, hasSession: session.kind !== 'new', hasFiles };
+	const noPlace = whyNoPlace(client.value.account.wire, needs);
+	if (noPlace) return fail(noPlace);
+	const wantsKey = !isResume && context.getNodeParameter('sessionMode', itemIndex, 'new') === 'mapped';
+	return ok({
+		...turn.value,
+		client: client.value,
+		simplify: context.getNodeParameter('simplify', itemIndex, true) !== false,
+		previewResponse: context.getNodeParameter('previewResponse', itemIndex, false) === true,
+		lacksKey: wantsKey && session.kind === 'new',
+	});
+}
+
+function previewOf(
+	context: IExecuteFunctions,
+	{ session, client, previewed, stream }: ReadTurn,
+	itemIndex: number,
+): Result<JsonObject> {
+	const form = { stream, extraBody: readExtraBody(context, itemIndex), uuid: SHOWN_UUID };
+	const open = openRequest(previewed, form, client.account.wire);
+	if (!open.ok) return open;
+	const known = session.kind === 'mapped' ? client.sessions.find(session.key) : '';
+	const request = open.value(session.kind === 'explicit' ? session.id : known);
+	return ok(shownRequest(addressOf(client.account, request), 'agent token', request.body, request.headers));
+}
+
+/** A call has its own, so that a preview cannot know it. */
+const SHOWN_UUID = '<UUID of the call>';

@@ -1,0 +1,69 @@
+import { isJsonObject, type Json, type JsonObject } from '../../shared/text/json';
+import type { WireReply } from '../wire/conclusion';
+import type { WireInterrupt } from '../wire/reader';
+
+/** The agent waits for someone else to act. */
+export type Interrupt = WireInterrupt;
+
+/** What the agent said in one turn. */
+export interface AgentReply {
+	readonly answer: string;
+	readonly sessionId: string;
+	readonly interrupt: Interrupt | undefined;
+	/** All that wait for an answer where there are several, the one above included; else empty. */
+	readonly interrupts: readonly Interrupt[];
+	readonly reason: string;
+	readonly requestId: string;
+	/** Token counts and the like, as they came. */
+	readonly usage: Json;
+	/** What to know of the answer; else empty. */
+	readonly hint: string;
+	readonly raw: JsonObject;
+	/** The steps that a stream told of, in their order; the last entry counts those that were too many. */
+	readonly events?: readonly JsonObject[];
+	/** Which entry of the description gave which value, `null` where none did, and what stood in the answer. */
+	readonly readFrom?: JsonObject;
+}
+
+/** An answer as items show it. */
+export function replyOf(read: WireReply): AgentReply {
+	const { interrupts, steps, stepsOmitted, raw, sessionId, reason, requestId, usage } = read;
+	const answer = read.text;
+	const [first] = interrupts;
+	const isAlone = interrupts.length === 1;
+	const events = [
+		...steps.map(({ name, data }) => ({ name, data })),
+		...(stepsOmitted > 0 ? [{ omitted: stepsOmitted }] : []),
+	];
+	return {
+		...{ answer, sessionId, reason, requestId, usage, hint: '' },
+		// Of several the text does not say which one it is about.
+		interrupt: first && (isAlone ? askedIn(answer, first) : first),
+		interrupts: isAlone ? [] : interrupts,
+		raw: isJsonObject(raw) ? raw : {},
+		...(events.length > 0 && { events }),
+		readFrom: readFromOf(read),
+	};
+}
+
+function readFromOf({ readFrom, keys, names, unread }: WireReply): JsonObject {
+	const others = ['session', 'usage', 'interrupt', 'requestId'].map(
+		(name) => [name, readFrom[name] ?? null] as const,
+	);
+	return {
+		answer: readFrom.text ?? null,
+		...Object.fromEntries(others),
+		found: [...keys],
+		...(names.length > 0 && { events: [...names] }),
+		...(unread && { unread }),
+	};
+}
+
+/**
+ * An agent may put its question as plain text and then only say that it waits: that text is what must be answered,
+ * and the interrupt alone would not tell anybody what it is about.
+ */
+function askedIn(text: string, interrupt: Interrupt): Interrupt {
+	const asksNothing = interrupt.kind === 'question' && interrupt.question.trim() === '';
+	return asksNothing ? { ...interrupt, question: text } : interrupt;
+}

@@ -1,0 +1,114 @@
+import { fail, ok, type Result } from '../../shared/errors/failure';
+import { readAnswer, type AnswerStreamParts } from '../../shared/http/answerStream';
+import type { Outcome } from '../../shared/http/outcome';
+import type { AgentReply } from './agentReply';
+import { outcomeOf } from './answer';
+import { failed, notAskedInTime, timedOut, type InvokeCall, type Turn } from './invokeCall';
+import { explainCall, type AgentFailure } from './failures';
+import { ofForeign } from '../wire/foreign';
+import { addressOf } from '../wire/request';
+import { uploadMedia, type UploadedMedia, type UploadParts } from './upload';
+import { NOTHING_READ, readEvent } from '../wire/reader';
+
+export type { InvokeCall } from './invokeCall';
+
+export interface Invoked {
+	readonly reply: AgentReply;
+	readonly tries: number;
+}
+
+/** The calls of an agent instance; they never throw. */
+export interface AgentApi {
+	/** `POST …/Invoke` (§4.6), in one piece or as a stream. */
+	invoke(call: InvokeCall): Promise<Result<Invoked, AgentFailure>>;
+	/**
+	 * Uploads a file that an Invoke call names by its address (§4.8).
+	 * @param endByMs when nobody waits for it any more, by the clock's `now()`
+	 */
+	upload(media: File, endByMs: number): Promise<Result<UploadedMedia>>;
+}
+
+export interface AgentApiParts extends UploadParts, AnswerStreamParts {}
+
+export function createAgentApi(parts: AgentApiParts): AgentApi {
+	return {
+		invoke: async (call) => {
+			const { calls } = call;
+			const heldBack = calls?.begin();
+			if (heldBack) return fail(heldBack);
+			const invoked = await invokeWithTries(parts, call);
+			return invoked.ok || !calls ? invoked : fail(calls.failed(invoked.failure));
+		},
+		upload: async (media, endByMs) => await uploadMedia(parts, media, endByMs),
+	};
+}
+
+async function invokeWithTries(
+	parts: AgentApiParts,
+	call: InvokeCall,
+): Promise<Result<Invoked, AgentFailure>> {
+	const { account, redact, retry } = parts;
+	const { calls } = call;
+	const repeatability = call.retryAmbiguous ? 'read' : 'write';
+	const { outcome, tries } = await retry(
+		{
+			...{ repeatability, lane: 'work', tries: call.tries, endByMs: parts.clock.now() + call.timeoutMs },
+			mayRepeat: () => calls?.mayRepeat() ?? true,
+		},
+		async () => {
+			calls?.sent();
+			const answer = await invokeOnce(parts, call);
+			if (answer.kind === 'unclear') calls?.unclear();
+			return answer;
+		},
+	);
+	if (outcome.kind === 'cancelled' && !parts.signal?.aborted) return fail(notAskedInTime(call));
+	if (outcome.kind !== 'answered') {
+		const facts = { account, redact, sessionId: call.sessionId };
+		const failure = explainCall(outcome, { repeatability, tries }, facts);
+		if (outcome.kind !== 'busy' || !outcome.sparesOthers) return fail(failure);
+		return fail({ ...failure, busySession: { retryAfter: outcome.retryAfter, tries } });
+	}
+	return outcome.data.ok ? ok({ reply: outcome.data.value, tries }) : outcome.data;
+}
+
+async function invokeOnce(parts: AgentApiParts, call: InvokeCall): Promise<Outcome<Turn>> {
+	const { account, clock, redact } = parts;
+	const { path, headers, body: json } = call.request;
+	const of = { wire: account.wire, hide: redact.known };
+	let state = NOTHING_READ;
+	let body = '';
+	const request = {
+		...{ url: addressOf(account, { path }), headers, json },
+		accept: 'application/json, text/event-stream',
+		idleMs: Infinity,
+		endByMs: clock.now() + call.timeoutMs,
+		hasErrorEvents: true,
+	};
+	const told = tellOnce(call);
+	const ended = await readAnswer(parts, request, async (event) => {
+		state = readEvent(of, state, event);
+		told.onSession(state.sessionId);
+		// What came in one piece is no news on the way.
+		if (event.isWholeBody) body = event.data;
+		else if (state.delta !== '') await call.onDelta(state.delta);
+		if ((state.isClosed && !state.endedBare) || state.fault) return 'closed';
+		return state.endedBy === '' ? 'progress' : 'finished';
+	});
+	if (ended.kind === 'timedOut') return failed(timedOut(call));
+	if (ended.kind !== 'read') return ofForeign(ended);
+	return outcomeOf({ of, state, body, ended }, told, { account, redact, sessionId: call.sessionId });
+}
+
+/** A call that is told of each session once. */
+function tellOnce(call: InvokeCall): InvokeCall {
+	let told = '';
+	return {
+		...call,
+		onSession: (sessionId) => {
+			if (sessionId === '' || sessionId === told) return;
+			told = sessionId;
+			call.onSession(sessionId);
+		},
+	};
+}

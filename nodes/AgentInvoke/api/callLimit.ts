@@ -1,0 +1,110 @@
+import type { Failure } from '../../shared/errors/failure';
+import type { Clock } from '../../shared/run/clock';
+
+/** The requests of one item's turn. */
+export interface TurnCalls {
+	/** Sent so far, repeats included. */
+	readonly made: number;
+	/** When the first was sent, by the clock's two times; undefined as long as none was. */
+	readonly started: { readonly nowMs: number; readonly wallMs: number } | undefined;
+	/** Whether one of them got no clear answer, so that the agent may have run whatever the last one says. */
+	readonly wasUnclear: boolean;
+	/** Takes a slot for a call; the first of a turn has one. @returns the last failure where there is none left */
+	begin(): Failure | undefined;
+	/** Takes a slot for a repeat, if there is one left. */
+	mayRepeat(): boolean;
+	sent(): void;
+	unclear(): void;
+	/** @returns the failure, with the reason why it was not repeated where the run has no calls left */
+	failed<F extends Failure>(failure: F): F;
+	/** The turn is over: a call that it did not need is free for others. */
+	ended(): void;
+}
+
+/**
+ * How many calls a run of the node may make in all. The first call of each turn has its slot from the beginning, so
+ * that repeats never use up what other items need.
+ */
+export class CallLimit {
+	private taken: number;
+
+	/**
+	 * @param most 0 = no limit
+	 * @param turns how many turns will be taken
+	 */
+	constructor(
+		private readonly most: number,
+		turns: number,
+		private readonly clock: Clock,
+	) {
+		this.taken = turns;
+	}
+
+	/** The calls of one of the turns. */
+	forTurn(): TurnCalls {
+		return new CountedCalls(this, this.clock);
+	}
+
+	take(): boolean {
+		if (this.most > 0 && this.taken >= this.most) return false;
+		this.taken++;
+		return true;
+	}
+
+	giveBack(): void {
+		this.taken--;
+	}
+
+	get sentence(): string {
+		return `It was not sent again, because "Max Invocations" allows ${this.most} call(s) in one run, repeats included. Raise "Max Invocations" in the options if that is too few.`;
+	}
+}
+
+class CountedCalls implements TurnCalls {
+	made = 0;
+	started: TurnCalls['started'];
+	wasUnclear = false;
+	private hasBegun = false;
+	private isHeldBack = false;
+	private last: Failure | undefined;
+
+	constructor(
+		private readonly limit: CallLimit,
+		private readonly clock: Clock,
+	) {}
+
+	begin(): Failure | undefined {
+		const isFree = !this.hasBegun || this.mayRepeat();
+		this.hasBegun = true;
+		if (isFree || !this.last) return undefined;
+		const { kind, message, advice, details } = this.last;
+		return this.explained({ kind, message, advice, ...(details && { details }) });
+	}
+
+	mayRepeat(): boolean {
+		this.isHeldBack = !this.limit.take();
+		return !this.isHeldBack;
+	}
+
+	sent(): void {
+		this.started ??= { nowMs: this.clock.now(), wallMs: this.clock.wallNow() };
+		this.made++;
+	}
+
+	unclear(): void {
+		this.wasUnclear = true;
+	}
+
+	failed<F extends Failure>(failure: F): F {
+		this.last = failure;
+		return this.isHeldBack ? this.explained(failure) : failure;
+	}
+
+	ended(): void {
+		if (this.made === 0) this.limit.giveBack();
+	}
+
+	private explained<F extends Failure>(failure: F): F {
+		return { ...failure, advice: `${this.limit.sentence} ${failure.advice}`.trim() };
+	}
+}

@@ -1,0 +1,303 @@
+import { adviceOnPath } from '../../../credentials/baseUrl';
+import type { Failure } from '../../shared/errors/failure';
+import { excerpt, isJsonObject, type JsonObject } from '../../shared/text/json';
+import type { FailedOutcome } from '../../shared/http/outcome';
+import { originOf } from '../../shared/http/unreached';
+import { explainUnclear, explainUnsent, quote, type CallFacts } from '../../shared/platform/failures';
+import type { AgentAccount } from '../wire/account';
+import type { Redact } from '../../shared/text/redact';
+import type { WireFailure } from '../wire/conclusion';
+import { wordOf } from '../wire/expression';
+
+export interface AgentFailure extends Failure {
+	/** The session that was named is not known, so that a new one may be opened. */
+	readonly isSessionUnknown?: boolean;
+	/** The session is busy with another message, so that this one may be sent again: what was said, and the tries. */
+	readonly busySession?: { readonly retryAfter: string | undefined; readonly tries: number };
+}
+
+export interface RefusalFacts {
+	readonly account: AgentAccount;
+	/** Of the call; empty where it opened a session. */
+	readonly sessionId: string;
+	readonly redact: Redact;
+	/** An upload was refused, for which no agent runs. */
+	readonly isUpload?: boolean;
+}
+
+/** @returns what stands under `details` for every refusal */
+export function detailsOf(
+	{ status, code, detail, requestId }: WireFailure,
+	{ redact, sessionId }: Pick<RefusalFacts, 'redact' | 'sessionId'>,
+): JsonObject {
+	const reason = code || detail;
+	return {
+		...(status >= 300 && { httpStatus: status }),
+		...(reason && { reason: excerpt(redact(reason), 200) }),
+		...(requestId && { requestId }),
+		...(sessionId && { sessionId }),
+	};
+}
+
+/** Whether the failure may well be over a little later; whether the agent ran is another question. */
+export function isPassing({ status, meaning }: Pick<WireFailure, 'status' | 'meaning'>): boolean {
+	return [408, 429, 499, 503].includes(status) || meaning === 'busy' || meaning === 'notRun';
+}
+
+/** A plain "not found" is about what the call named, and that is the session. */
+function isAboutSession({ status, meaning, code, detail }: WireFailure): boolean {
+	if (meaning !== undefined) return meaning === 'sessionUnknown';
+	return (status === 404 || status === 410) && /^\s*$|^(http.?)?(404.?)?not.?found$/i.test(code || detail);
+}
+
+/** Turns a refusal into sentences; the error codes are not shown (§7.7), so status and description decide. */
+export function explainRefusal(failure: WireFailure, facts: RefusalFacts): AgentFailure {
+	const { account, sessionId, redact, isUpload } = facts;
+	const { status, meaning } = failure;
+	const reason = failure.code || failure.detail;
+	const said = quote(redact, failure.why || NO_REASON);
+	if (!isUpload && failure.mayHaveRun) return explainRun(failure, facts, false);
+	const details = detailsOf(failure, facts);
+	// Before the token: a session that has expired may come with the status of a token that has.
+	if (sessionId && isAboutSession(failure)) {
+		return {
+			...{ kind: 'refused', details, isSessionUnknown: true },
+			message: `The platform does not know the session "${excerpt(sessionId, 80)}" any more`,
+			advice: `It may have expired, or belong to another agent instance. Turn on "Renew Expired Session" in the options to go on in a new one, or use "Forget Session". The platform said: ${said}`,
+		};
+	}
+	const isOfToken = status === 401 || status === 403 || meaning === 'tokenRefused';
+	const known = isOfToken ? tokenSentences(account, status, reason) : sentencesFor(status, reason);
+	if (known) {
+		const [message, advice] = known;
+		const kind = isOfToken ? 'credential' : 'refused';
+		return { kind, message, advice: `${advice} The platform said: ${said}`, details };
+	}
+	if (isUpload) {
+		return {
+			...{ kind: 'refused', details },
+			message: saysNothing(failure) ? NOT_SAID : `The file could not be uploaded: ${said}`,
+			advice:
+				'The agent was not asked. Run the item again later, or compare "Media Upload Path" in the FlowAgent credential with what your deployment offers.',
+		};
+	}
+	return {
+		...{ kind: 'refused', details },
+		message: `The platform refused the call: ${said}`,
+		advice: WHAT_TO_COMPARE,
+	};
+}
+
+const WHAT_TO_COMPARE =
+	'Nothing was run. Compare what is sent ("Preview Request") with the instance\'s API-call page in the console.';
+
+export const NO_REASON = 'no reason was given';
+
+const NOT_SAID = 'The answer does not say that the call succeeded: "success_response" must be true';
+
+/** Whether an envelope that tells of no failure does not tell of success either. */
+function saysNothing({ entry, status, body }: WireFailure): boolean {
+	if (entry !== 'answer.envelope' || status >= 300 || !isJsonObject(body)) return false;
+	return !/^(false|0)$/i.test(wordOf(body.success_response).trim());
+}
+
+/** The agent has run, or nobody knows: with what there is of an answer. */
+export function explainRun(failure: WireFailure, facts: RefusalFacts, isMidway: boolean): AgentFailure {
+	const { redact } = facts;
+	const { kind, code, why, text } = failure;
+	const expected = quote(redact, failure.expected);
+	const isEmpty = kind === 'notAnAnswer';
+	const answer = redact.known(text);
+	return {
+		kind: kind === 'failed' && !saysNothing(failure) ? 'agentFailed' : 'unclear',
+		message: isEmpty
+			? `The agent's answer is empty${code && ` (${quote(redact, code)})`}. ${expected.replace(/\.$/, '')}`
+			: whatHappened(failure, quote(redact, why), isMidway),
+		advice: `It may have run, so it was not asked again. What had arrived is in the error's details. Look at the agent in the console before you run the item again.${isEmpty ? '' : ` ${expected}`}`,
+		details: {
+			mayHaveRun: true,
+			...detailsOf(failure, { redact, sessionId: failure.sessionId || facts.sessionId }),
+			answer: answer.length <= CUT_OFF_SHOWN ? answer : `${answer.slice(0, CUT_OFF_SHOWN)}…`,
+		},
+	};
+}
+
+/** How much of an answer that broke off goes into the error, in characters. */
+const CUT_OFF_SHOWN = 100_000;
+
+function whatHappened(failure: WireFailure, said: string, isMidway: boolean): string {
+	if (failure.kind === 'brokeOff') {
+		return `The agent's answer broke off after ${failure.text.length} characters: ${said}`;
+	}
+	if (saysNothing(failure)) return said ? `${NOT_SAID}. The platform said: ${said}` : NOT_SAID;
+	return `The agent failed${isMidway ? ' while it answered' : ''}: ${said || NO_REASON}`;
+}
+
+type Sentences = readonly [message: string, advice: string];
+
+/** Only the wording depends on these words; what is done with a refusal is decided by the status and the lists. */
+function sentencesFor(status: number, reason: string): Sentences | undefined {
+	if (status < 400 || status >= 500) return undefined;
+	if (/interrupt/i.test(reason)) {
+		return /pending/i.test(reason)
+			? [
+					'The agent still waits for the answer to its interrupt',
+					'Answer it with the operation "Resume" first, with the interrupt and session of the "Interrupt" output.',
+				]
+			: [
+					'The agent does not wait for this interrupt any more',
+					'It may have been answered already. Check "Interrupt ID" and "Session ID".',
+				];
+	}
+	if (!/file|media|attachment/i.test(reason)) return undefined;
+	if (/expire/i.test(reason)) {
+		return [
+			'The address of a file has expired',
+			'An uploaded file is good for a limited time only. Upload it right before the call: choose "Input File" as its source. Nothing was run.',
+		];
+	}
+	const limit = 'is a setting of your deployment. Nothing was run.';
+	if (status === 413 || /large|size/i.test(reason)) {
+		return ['A file is larger than the platform takes', `The limit ${limit}`];
+	}
+	if (status === 415 || /type/i.test(reason)) {
+		return ['The platform does not take files of this type', `Which types it takes ${limit}`];
+	}
+	return [
+		'The platform could not use a file',
+		'Check that its address can be opened without signing in, and that it is not empty. Nothing was run.',
+	];
+}
+
+const DEBUG_TOKEN_ENDS =
+	' A debugging token (dbg_) works only until the time that the console shows: this one may have run out.';
+
+function tokenSentences({ isDebugToken }: AgentAccount, status: number, reason: string): Sentences {
+	if (status === 403) {
+		return [
+			'The agent token has no right to do this',
+			'A token belongs to one agent instance: use the token of the instance that you want to call.',
+		];
+	}
+	if (/expire/i.test(reason)) {
+		return isDebugToken
+			? [
+					'The debugging token (dbg_) has expired',
+					'Such a token works only until the time that the console shows. Create a new one, or use the formal token (agt_) of the instance.',
+				]
+			: ['The agent token has expired', 'Copy the token again from the API-call page of the instance.'];
+	}
+	if (/kind/i.test(reason)) {
+		return [
+			'The platform takes a token of another kind here',
+			'An agent is called with the token of its instance (agt_ or dbg_), from its API-call page.',
+		];
+	}
+	return [
+		'The platform does not accept the agent token',
+		`Check that the token in the FlowAgent credential is complete, has not been replaced and belongs to this base URL.${isDebugToken ? DEBUG_TOKEN_ENDS : ''}`,
+	];
+}
+
+/** Sentences for a call that no envelope ended. */
+export function explainCall(
+	outcome: FailedOutcome,
+	{ repeatability, tries }: Pick<CallFacts, 'repeatability' | 'tries'>,
+	facts: RefusalFacts,
+): Failure {
+	const { account, sessionId, redact, isUpload } = facts;
+	const purpose = isUpload ? 'upload the file' : 'call the agent';
+	const call = { purpose, repeatability, baseUrl: account.baseUrl, tries, redact };
+	const explain = (): Failure => {
+		switch (outcome.kind) {
+			case 'busy':
+				return explainBusy(outcome, call);
+			case 'refused':
+				return explainPlainRefusal(outcome, facts);
+			case 'unclear':
+				return isUpload ? explainUnclear(outcome, call) : explainUnclearCall(outcome, call);
+			default:
+				return explainUnsent(outcome, call);
+		}
+	};
+	const failure = explain();
+	return { ...failure, details: { ...failure.details, ...(sessionId && { sessionId }) } };
+}
+
+type Of<K extends FailedOutcome['kind']> = Extract<FailedOutcome, { kind: K }>;
+
+function explainUnclearCall(outcome: Of<'unclear'>, call: CallFacts): Failure {
+	const failure = explainUnclear(outcome, call);
+	const details = { ...failure.details, mayHaveRun: true };
+	if (call.repeatability === 'read') return { ...failure, details };
+	return {
+		kind: 'unclear',
+		message: `No clear answer came from the agent: ${quote(call.redact, outcome.text)}`,
+		advice:
+			'It was not asked again, because it may have run. Look into the session before you run the item again, or turn on "Retry Ambiguous Failures" if asking twice does no harm.',
+		details,
+	};
+}
+
+function explainBusy({ text, status, sparesOthers, details }: Of<'busy'>, call: CallFacts): Failure {
+	const said = quote(call.redact, text);
+	if (sparesOthers) {
+		return {
+			kind: 'refused',
+			message: 'This session is busy with another message',
+			advice: `A session handles one message at a time; this one was rejected. Run the item again once the other has its answer. The platform said: ${said}`,
+			details,
+		};
+	}
+	const isTaking =
+		call.tries > 1 ? `still taking no calls after ${call.tries} tries` : 'taking no more calls at the moment';
+	return {
+		kind: 'refused',
+		message: `The agent is ${isTaking}: ${said}`,
+		advice: 'It was not run. Lower "Concurrency" in the options, or run the workflow later.',
+		details: status === undefined ? {} : { httpStatus: status },
+	};
+}
+
+/** A client error without an envelope is a gateway's: of the token, of the address, or of what was sent. */
+function explainPlainRefusal(
+	{ status, text }: Of<'refused'>,
+	{ account: { baseUrl, isDebugToken }, redact, isUpload }: RefusalFacts,
+): Failure {
+	const said = quote(redact, text);
+	const failure = { details: { httpStatus: status } };
+	if (status === 401 || status === 403) {
+		return {
+			...failure,
+			kind: 'credential',
+			message: 'The platform does not accept the agent token',
+			advice: `Check the token in the FlowAgent credential.${isDebugToken ? DEBUG_TOKEN_ENDS : ''} The address said: ${said}`,
+		};
+	}
+	const whatToCheck = isUpload
+		? 'Check "Media Upload Path" in the FlowAgent credential.'
+		: `Check Invoke Path in the FlowAgent credential against the instance's API-call page. ${adviceOnPath(baseUrl)}`;
+	if (!SAY_NOT_HERE.has(status)) {
+		// Servers of another kind answer 400 to whatever they do not know.
+		const mayBeElsewhere = status === 400;
+		return {
+			...failure,
+			kind: mayBeElsewhere ? 'credential' : 'refused',
+			message: `The platform refused the ${isUpload ? 'file' : 'call'} (HTTP ${status}): ${said}`,
+			advice: status === 413 ? TOO_LARGE : `${WHAT_TO_COMPARE}${mayBeElsewhere ? ` ${whatToCheck}` : ''}`,
+		};
+	}
+	const where = `${originOf(baseUrl)} under this path (HTTP ${status})`;
+	return {
+		...failure,
+		kind: 'credential',
+		message: isUpload ? `Files cannot be uploaded to ${where}` : `There is no agent at ${where}`,
+		advice: `${whatToCheck} The address said: ${said}`,
+	};
+}
+
+/** HTTP statuses of an address or a method that a server does not have. */
+const SAY_NOT_HERE: ReadonlySet<number> = new Set([404, 405, 410]);
+
+const TOO_LARGE =
+	'Nothing was run. Send less text or smaller files: the limit is a setting of your deployment.';

@@ -1,0 +1,133 @@
+import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
+import { excerpt, isJsonObject, jsonText, type Json } from '../../shared/text/json';
+import type { Redact } from '../../shared/text/redact';
+import type { Retry } from '../../shared/http/retry';
+import type { Clock } from '../../shared/run/clock';
+import type { SendHttp } from '../../shared/http/exchange';
+import { ofUnanswered, type Outcome } from '../../shared/http/outcome';
+import { classify } from '../../shared/platform/envelope';
+import type { AgentAccount } from '../wire/account';
+import { isOwnWord, notOfAnAgent } from '../wire/foreign';
+import { explainCall, explainRefusal, isPassing, NO_REASON } from './failures';
+import { wireRequest, type WireFile } from '../wire/body';
+import { concludeRefusal } from '../wire/conclusion';
+import { isThere, wordOf, type Expression } from '../wire/expression';
+import { NOTHING_READ, readEvent } from '../wire/reader';
+
+export interface UploadedMedia extends WireFile {
+	/** As the platform says it; empty where it does not. */
+	readonly expiresAt: string;
+}
+
+export interface UploadParts {
+	readonly account: AgentAccount;
+	readonly send: SendHttp;
+	readonly retry: Retry;
+	readonly clock: Clock;
+	readonly redact: Redact;
+}
+
+const UPLOAD_TIMEOUT_MS = 120_000;
+const UPLOAD_TRIES = 4;
+
+/**
+ * Uploads a file that an Invoke call names by its address (§4.8).
+ * @param media sent anew by each try, from its start
+ * @param endByMs when nobody waits for it any more, by the clock's `now()`
+ */
+export async function uploadMedia(
+	parts: UploadParts,
+	media: File,
+	endByMs: number,
+): Promise<Result<UploadedMedia>> {
+	const { account, redact } = parts;
+	const { mediaUploadPath, baseUrl } = account;
+	if (!mediaUploadPath) {
+		return fail(
+			badInput(
+				'Files cannot be uploaded, because the credential has no "Media Upload Path"',
+				'Enter it in the FlowAgent credential if your deployment offers uploads, or pass the file by its web address.',
+			),
+		);
+	}
+	// Two uploads of a file do no harm: only the address of one is used.
+	const repeatability = 'read';
+	const { outcome, tries } = await parts.retry(
+		{ repeatability, lane: 'work', tries: UPLOAD_TRIES, endByMs },
+		async () => {
+			const timeoutMs = Math.min(UPLOAD_TIMEOUT_MS, Math.max(0, endByMs - parts.clock.now()));
+			return await uploadOnce(parts, `${baseUrl}${mediaUploadPath}`, media, timeoutMs);
+		},
+	);
+	if (outcome.kind === 'answered') return outcome.data;
+	return fail(
+		explainCall(outcome, { repeatability, tries }, { account, redact, sessionId: '', isUpload: true }),
+	);
+}
+
+async function uploadOnce(
+	{ account, send, redact }: UploadParts,
+	url: string,
+	media: File,
+	timeoutMs: number,
+): Promise<Outcome<Result<UploadedMedia>>> {
+	const form = new FormData();
+	form.append(account.wire.upload.part, media);
+	const call = { sessionId: '', stream: false, uuid: '' };
+	const { headers: more } = wireRequest(account.wire, { kind: 'nothing' }, call);
+	const exchange = await send({ method: 'POST', url, form, headers: more, timeoutMs });
+	if (exchange.kind !== 'reply') return ofUnanswered(exchange);
+	const { status, headers, text } = exchange;
+	const of = { wire: account.wire, hide: redact.known };
+	const state = readEvent(of, NOTHING_READ, { data: text, isWholeBody: true });
+	const failure = concludeRefusal(of, state, { status, headers, broken: '', sessionId: '' });
+	if (!failure) return { kind: 'answered', data: readMedia(state.raw, media, account) };
+	if (!isOwnWord(failure, state, of)) {
+		const outcome = classify(exchange);
+		return outcome.kind === 'answered' ? notOfAnAgent(status) : outcome;
+	}
+	if (isPassing(failure)) {
+		const said = failure.why || NO_REASON;
+		const told = failure.status >= 300 ? failure.status : undefined;
+		return { kind: 'busy', retryAfter: headers['retry-after'], text: said, status: told };
+	}
+	const facts = { account, redact, sessionId: '', isUpload: true };
+	return { kind: 'answered', data: fail(explainRefusal(failure, facts)) };
+}
+
+function readMedia(
+	answer: Json,
+	{ name, type: mimeType }: File,
+	{
+		wire: {
+			upload,
+			answer: { envelope },
+		},
+		baseUrl,
+	}: AgentAccount,
+): Result<UploadedMedia> {
+	const read = (at: Expression | undefined): string => wordOf(at?.read(answer));
+	const [given, id, expiresAt] = [read(upload.url), read(upload.id), read(upload.expires)];
+	const data = envelope && isJsonObject(answer) ? answer.data : answer;
+	if (!isThere(data)) {
+		return fail({
+			kind: 'unclear',
+			message: 'The platform took the file, but its answer holds no data',
+			advice: 'The agent was not asked. Run the item again later.',
+		});
+	}
+	const url = URL.canParse(given, baseUrl) && given ? new URL(given, baseUrl).href : '';
+	if (!url && !id) {
+		return fail(
+			badInput(
+				'The file was uploaded, but the answer holds no address of it',
+				`Check "upload.url" of the description in the credential: the answer was ${excerpt(jsonText(data) ?? '')}`,
+			),
+		);
+	}
+	return ok({
+		url: given.includes('://') ? given : url,
+		...(id && { id }),
+		...{ name, mimeType, expiresAt },
+	});
+}

@@ -1,0 +1,58 @@
+import type { DataTable, TableRow } from '../../shared/dataTable/table';
+import type { Clock } from '../../shared/run/clock';
+import { NEVER_MS, storable } from '../../shared/dataTable/cells';
+import { ok, type Result } from '../../shared/errors/failure';
+import { textOrNumber } from '../../shared/text/textOf';
+import type { SessionSettings } from './sessionWriter';
+
+/** What was done in a session that was used by its ID. */
+export interface Resumed {
+	readonly turns: number;
+	/** With which it goes on: that of the last answer. */
+	readonly nextId: string;
+}
+
+/**
+ * Keeps mappings alive whose sessions were used by their ID, and lets them lead to where those sessions go on. Where
+ * there are no Data Tables there is no mapping either, so that a table that cannot be read is no failure.
+ * @param resumed by session
+ */
+export async function keepAliveById(
+	resumed: ReadonlyMap<string, Resumed>,
+	{ agent, workflowId, executionId }: SessionSettings,
+	table: DataTable,
+	clock: Clock,
+): Promise<Result<undefined>> {
+	if (resumed.size === 0) return ok(undefined);
+	const read = await table.read('sessionId', [...resumed.keys()]);
+	if (!read.ok) return ok(undefined);
+	const nowMs = clock.wallNow();
+	// Two agents may number their sessions alike.
+	const rows = read.value.filter((row) => row.agent === agent && Number(row.expiresAtMs) > nowMs);
+	const touched = await table.swap(
+		rows.map((row) => {
+			const { sessionId = null, entryKey = null } = row;
+			const { turns, nextId } = resumed.get(textOrNumber(sessionId)) ?? { turns: 0, nextId: '' };
+			return {
+				where: { entryKey, sessionId },
+				cells: {
+					sessionId: nextId ? storable(nextId) : sessionId,
+					workflowId,
+					lastExecutionId: executionId,
+					lastUsedAt: new Date(nowMs).toISOString(),
+					turns: (Number(row.turns) || 0) + turns,
+					expiresAtMs: expiryAfter(row, nowMs),
+				},
+			};
+		}),
+	);
+	return touched.ok ? ok(undefined) : touched;
+}
+
+/** The lifetime is an option of who opened the session: it begins anew. */
+function expiryAfter({ expiresAtMs, lastUsedAt }: TableRow, nowMs: number): number {
+	const expiryMs = Number(expiresAtMs);
+	const lifeMs = expiryMs - Date.parse(textOrNumber(lastUsedAt));
+	if (expiryMs >= NEVER_MS || !(lifeMs > 0)) return expiryMs;
+	return Math.max(expiryMs, nowMs + lifeMs);
+}

@@ -1,0 +1,62 @@
+import { OWNER_COLUMNS } from '../../shared/dataTable/heartbeat';
+import type { CellValue, TableRow, TableSpec } from '../../shared/dataTable/table';
+import { CLOCKS_APART_MS } from '../../shared/idempotency/rows';
+import { sha256 } from '../../shared/text/sha256';
+import { textOrNumber } from '../../shared/text/textOf';
+
+/**
+ * Which session of an agent belongs to which key (§1.8: keeping that mapping is up to the flow). One n8n Data Table
+ * per project, which people can read and edit. If a key has several rows, the one with the lowest id counts.
+ *
+ * Who opens the session of a key, or takes a turn in strict order, holds its row meanwhile (see `tableLock.ts`): a row
+ * without a session is one that is being opened, or that waits in line.
+ */
+export const SESSION_TABLE: TableSpec = {
+	name: 'flow_agent_sessions',
+	columns: [
+		{ name: 'sessionKey', type: 'string' }, // for people to read, at most 200 characters
+		{ name: 'agent', type: 'string' },
+		{ name: 'sessionId', type: 'string' },
+		{ name: 'workflowId', type: 'string' },
+		{ name: 'lastExecutionId', type: 'string' },
+		{ name: 'lastUsedAt', type: 'string' }, // ISO 8601
+		{ name: 'turns', type: 'number' },
+		{ name: 'expiresAtMs', type: 'number' }, // the row is ignored from then on
+		{ name: 'entryKey', type: 'string' }, // digest of agent and whole key: the column that is searched
+		...OWNER_COLUMNS,
+	],
+};
+
+const MS_PER_HOUR = 3_600_000;
+/** When a row without a session may go: later than the longest timeout ends, by any clock. */
+export const UNOPENED_LIFE_MS = 24 * MS_PER_HOUR + CLOCKS_APART_MS;
+
+/** A digest of the whole key, so that long keys never collide; JSON keeps its parts apart. */
+export function sessionEntry(...parts: readonly string[]): string {
+	return sha256(JSON.stringify(parts));
+}
+
+/** A session as the table has it. */
+export interface StoredSession {
+	readonly sessionId: string;
+	/** Its cell as it stands there. */
+	readonly stored: CellValue;
+	readonly turns: number;
+}
+
+/**
+ * The session that the rows of a key name; nothing here trusts a cell, since people can edit them.
+ * @param rows in the order of their ids
+ * @param nowMs time of day
+ * @param voidId a session that does not count
+ */
+export function sessionIn(rows: readonly TableRow[], nowMs: number, voidId = ''): StoredSession | undefined {
+	for (const { sessionId: cell = null, turns, expiresAtMs } of rows) {
+		const sessionId = textOrNumber(cell).trim();
+		const isOver = Number(expiresAtMs) <= nowMs;
+		if (!isOver && sessionId !== '' && sessionId !== voidId) {
+			return { sessionId, stored: cell, turns: Number(turns) || 0 };
+		}
+	}
+	return undefined;
+}

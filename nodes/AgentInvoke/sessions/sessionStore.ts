@@ -1,0 +1,292 @@
+import { randomInt } from 'crypto';
+
+import type { Clock } from '../../shared/run/clock';
+import { keyText } from '../../shared/dataTable/cells';
+import { Sightings } from '../../shared/dataTable/heartbeat';
+import type { DataTable, TableRow } from '../../shared/dataTable/table';
+import { TableLock, type Acquirer } from '../../shared/dataTable/tableLock';
+import { fail, ok, type Result } from '../../shared/errors/failure';
+import { textOrNumber } from '../../shared/text/textOf';
+import { keepAliveById, type Resumed } from './resumedSessions';
+import { sessionEntry, sessionIn, UNOPENED_LIFE_MS, type StoredSession } from './sessionRows';
+import { isStored, SessionWriter, type HeldKey, type Mapping, type SessionSettings } from './sessionWriter';
+import type { WaitLimit } from './waitLimit';
+
+export { SESSION_TABLE } from './sessionRows';
+export type { SessionSettings } from './sessionWriter';
+
+export interface SessionParts {
+	/** A number in [0, 1). */
+	readonly random: () => number;
+	/** Ends all waiting. */
+	readonly signal: AbortSignal;
+	/** Shared by all runs of the process. */
+	readonly sightings: Sightings;
+	/** Whether a write of new rows also removes expired ones. */
+	readonly isSweepDue: () => boolean;
+}
+
+/** Expired rows are ignored, so removing them with one batch of new rows in twenty is enough. */
+const SWEEP_ONE_IN = 20;
+
+/** The mapped sessions of one agent in one node run. */
+export class SessionStore {
+	private readonly mappings = new Map<string, Mapping>();
+	/** What was read of keys that have no session. */
+	private readonly unopened = new Map<string, readonly TableRow[]>();
+	/** Keys whose session is being opened here, or whose turn is taken in strict order. */
+	private readonly held = new Map<string, HeldKey>();
+	/** Sessions that were used by their ID. */
+	private readonly resumed = new Map<string, Resumed>();
+	/** By the session with which each of them goes on. */
+	private readonly resumedFrom = new Map<string, string>();
+	/** Keys whose row another execution took over while it was held, or somebody deleted. */
+	private readonly lost = new Set<string>();
+	private readonly writer: SessionWriter;
+	private readonly lock: TableLock;
+
+	constructor(
+		private readonly settings: SessionSettings,
+		private readonly table: DataTable,
+		private readonly clock: Clock,
+		parts: Partial<SessionParts> = {},
+	) {
+		const {
+			random = Math.random,
+			signal = new AbortController().signal,
+			sightings = new Sightings(),
+			isSweepDue = () => randomInt(SWEEP_ONE_IN) === 0,
+		} = parts;
+		this.lock = new TableLock({ table, clock, random, signal, sightings });
+		this.writer = new SessionWriter(settings, {
+			table,
+			clock,
+			isSweepDue,
+			lock: this.lock,
+			mappings: this.mappings,
+			held: this.held,
+			entryKey: (key) => this.entryKey(key),
+			lost: async (key) => await this.learnLoss(key),
+		});
+	}
+
+	/** Reads the sessions of these keys; before that, none is known. */
+	async load(keys: readonly string[]): Promise<Result<undefined>> {
+		if (keys.length === 0) return ok(undefined);
+		const read = await this.readKeys(keys);
+		if (!read.ok) return read;
+		for (const key of keys) {
+			const rows = read.value.get(this.entryKey(key)) ?? [];
+			const session = sessionIn(rows, this.clock.wallNow());
+			if (session) this.learn(key, session);
+			else this.unopened.set(key, rows);
+		}
+		return ok(undefined);
+	}
+
+	/** The session of a key as far as this run knows; empty if it has none. */
+	find(key: string): string {
+		return this.mappings.get(key)?.sessionId ?? '';
+	}
+
+	/**
+	 * Waits for the key's turn among all that are taken in strict order, in whatever process; ends with `release`.
+	 * @returns the session; empty where a new one is to be opened
+	 */
+	async hold(key: string, waiting: WaitLimit): Promise<Result<string>> {
+		const still = this.held.get(key);
+		if (still) {
+			// The row could not be given back after the turn before.
+			this.held.set(key, { ...still, isStrict: true });
+			return ok(this.find(key));
+		}
+		const acquirer: Acquirer<never> = {
+			...this.acquirer(key, waiting),
+			answer: () => undefined,
+			isOrdered: true,
+		};
+		const acquired = await this.lock.acquire(acquirer);
+		if (!acquired.ok) return explainTable(acquired);
+		if (acquired.value.kind === 'known') return ok('');
+		const { lease } = acquired.value;
+		this.held.set(key, { lease, isStrict: true });
+		const session = sessionIn(lease.rows, this.clock.wallNow());
+		if (session) return ok(this.learn(key, session));
+		this.mappings.delete(key);
+		return ok('');
+	}
+
+	/**
+	 * Gets the session of a key, or the right to open it, which ends with `opened` or `release`. Waits while others
+	 * open it.
+	 * @param over.isOld what was read before may have changed
+	 * @param over.voidId a session that the platform no longer knows
+	 * @returns the session; empty where a new one is to be opened
+	 */
+	async obtain(
+		key: string,
+		waiting: WaitLimit,
+		{ isOld = false, voidId = '' }: { readonly isOld?: boolean; readonly voidId?: string } = {},
+	): Promise<Result<string>> {
+		const known = this.mappings.get(key);
+		const isKnown = known !== undefined && known.sessionId !== voidId;
+		if (this.held.has(key)) return ok(isKnown ? known.sessionId : '');
+		if (isKnown && !(isOld && isStored(known))) return ok(known.sessionId);
+		const unopened = isOld || voidId ? undefined : this.unopened.get(key);
+		const read = unopened ? ok(unopened) : await this.readOne(key);
+		if (!read.ok) return explainTable(read);
+		const acquired = await this.lock.acquire<StoredSession>({
+			...this.acquirer(key, waiting),
+			rows: read.value,
+			answer: (rows) => sessionIn(rows, this.clock.wallNow(), voidId),
+		});
+		if (!acquired.ok) return explainTable(acquired);
+		this.unopened.delete(key);
+		if (acquired.value.kind === 'known') return ok(this.learn(key, acquired.value.answer));
+		// Where somebody forgot the session that this run knew.
+		if (!voidId) this.mappings.delete(key);
+		this.held.set(key, { lease: acquired.value.lease, isStrict: false });
+		return ok('');
+	}
+
+	/**
+	 * Gives a key a session, and writes it within a second.
+	 * @param isContinued it is another ID for the session that the key had
+	 */
+	opened(key: string, sessionId: string, isContinued = false): void {
+		const known = this.mappings.get(key);
+		if (known?.sessionId === sessionId) return;
+		const begun = { conversation: Symbol(sessionId), turns: 0, added: 0 };
+		const { conversation, turns, added } = isContinued && known ? known : begun;
+		this.mappings.set(key, { sessionId, conversation, stored: known?.stored, turns, added });
+		this.writer.later(key);
+	}
+
+	/** Counts a turn in the key's session. */
+	used(key: string): void {
+		const mapping = this.mappings.get(key);
+		if (mapping) this.mappings.set(key, { ...mapping, added: mapping.added + 1 });
+	}
+
+	/**
+	 * Counts a turn in a session that was used by its ID, and that may be that of a key.
+	 * @param nextId the session that the answer names
+	 */
+	resumedById(sessionId: string, nextId: string): void {
+		const first = this.resumedFrom.get(sessionId) ?? sessionId;
+		const { turns = 0 } = this.resumed.get(first) ?? {};
+		this.resumed.set(first, { turns: turns + 1, nextId });
+		this.resumedFrom.set(nextId, first);
+	}
+
+	/**
+	 * The turn of a key is over: what it held goes back, at once where nothing is to be written.
+	 * @param isWanted others of this process wait for the key, and are to find what is known of it
+	 */
+	async release(key: string, isWanted = false): Promise<void> {
+		const holds = this.held.get(key);
+		const mapping = this.mappings.get(key);
+		if (holds && (!mapping || (mapping.added === 0 && isStored(mapping)))) {
+			this.held.delete(key);
+			await this.lock.abandon(holds.lease);
+		} else if (holds?.isStrict) this.held.set(key, { ...holds, isStrict: false });
+		else if (holds) this.writer.later(key);
+		if (isWanted || holds?.isStrict) await this.writer.now([key]);
+	}
+
+	/**
+	 * Writes what is unwritten, and tells which keys this run does not hold any more although nobody gave them back.
+	 * Their session is now that of `find`.
+	 */
+	async lostKeys(): Promise<ReadonlySet<string>> {
+		if (this.held.size > 0) await this.writer.now(this.mappings.keys());
+		return this.lost;
+	}
+
+	/**
+	 * Removes the mappings of these keys.
+	 * @returns the sessions that they had
+	 */
+	async forget(keys: readonly string[]): Promise<Result<ReadonlyMap<string, string>>> {
+		const loaded = await this.load(keys);
+		if (!loaded.ok) return loaded;
+		const entries = keys.map((key) => this.entryKey(key));
+		const removed = await this.table.remove('entryKey', entries);
+		return removed.ok ? ok(new Map(keys.map((key) => [key, this.find(key)]))) : removed;
+	}
+
+	/** Writes what is still unwritten; must be called before the node ends. */
+	async flush(): Promise<Result<undefined>> {
+		await Promise.all([...this.held.keys()].map(async (key) => await this.release(key)));
+		const resumed = keepAliveById(this.resumed, this.settings, this.table, this.clock);
+		const results = [await this.writer.flush(this.mappings.keys()), await resumed, await this.lock.flush()];
+		return results.find(({ ok: isOk }) => !isOk) ?? ok(undefined);
+	}
+
+	private learn(key: string, { sessionId, stored, turns }: StoredSession): string {
+		const known = this.mappings.get(key);
+		const { conversation, added } =
+			known?.sessionId === sessionId ? known : { conversation: Symbol(sessionId), added: 0 };
+		this.mappings.set(key, { sessionId, conversation, stored, turns, added });
+		return sessionId;
+	}
+
+	/** What the key has now counts. */
+	private async learnLoss(key: string): Promise<void> {
+		this.lost.add(key);
+		const rows = await this.readOne(key);
+		const session = rows.ok ? sessionIn(rows.value, this.clock.wallNow()) : undefined;
+		if (session) this.learn(key, session);
+		else this.mappings.delete(key);
+	}
+
+	private acquirer(key: string, waiting: WaitLimit): Omit<Acquirer<never>, 'answer'> {
+		const { agent, workflowId, executionId } = this.settings;
+		return {
+			entryKey: this.entryKey(key),
+			row: () => {
+				const nowMs = this.clock.wallNow();
+				return {
+					sessionKey: keyText(key),
+					agent,
+					sessionId: '',
+					workflowId,
+					lastExecutionId: executionId,
+					lastUsedAt: new Date(nowMs).toISOString(),
+					turns: 0,
+					expiresAtMs: nowMs + UNOPENED_LIFE_MS,
+				};
+			},
+			whyStop: waiting.whyStop,
+			pause: waiting.pause,
+		};
+	}
+
+	private async readOne(key: string): Promise<Result<readonly TableRow[]>> {
+		const read = await this.readKeys([key]);
+		return read.ok ? ok(read.value.get(this.entryKey(key)) ?? []) : read;
+	}
+
+	/** @returns the rows of each entry */
+	private async readKeys(keys: readonly string[]): Promise<Result<ReadonlyMap<string, readonly TableRow[]>>> {
+		const read = await this.table.read(
+			'entryKey',
+			keys.map((key) => this.entryKey(key)),
+		);
+		return read.ok ? ok(Map.groupBy(read.value, (row) => textOrNumber(row.entryKey))) : read;
+	}
+
+	private entryKey(key: string): string {
+		return sessionEntry(this.settings.agent, key);
+	}
+}
+
+/** Adds the modes that need no table, for n8n instances without Data Tables. */
+export function explainTable<T>(result: Result<T>): Result<T> {
+	if (result.ok) return result;
+	const { failure } = result;
+	return fail({
+		...failure,
+		advice: `Nothing was sent. ${failure.advice} Without Data Tables, set "Session" to "By ID" or "New Each Time".`,
+	});
+}

@@ -1,0 +1,244 @@
+import type { Clock } from '../../shared/run/clock';
+import { keyText, NEVER_MS, storable } from '../../shared/dataTable/cells';
+import { UNOWNED } from '../../shared/dataTable/lockRows';
+import type { CellValue, DataTable, TableRow } from '../../shared/dataTable/table';
+import type { Lease, TableLock } from '../../shared/dataTable/tableLock';
+import { ok, type Result } from '../../shared/errors/failure';
+import { createBatcher, type Batcher } from '../../shared/run/batcher';
+import { textOrNumber } from '../../shared/text/textOf';
+
+export interface SessionSettings {
+	/** Which agent the sessions belong to. Never the token: a new token would lose all of them. */
+	readonly agent: string;
+	readonly workflowId: string;
+	readonly executionId: string;
+	/** How long an unused mapping lasts, in ms; 0 = forever. */
+	readonly ttlMs: number;
+}
+
+/** The session of a key as this run knows it. */
+export interface Mapping {
+	readonly sessionId: string;
+	/** The same where a session goes on under another ID. */
+	readonly conversation: symbol;
+	/** The session that the row of the key has, as it stands there; undefined if there was none. */
+	readonly stored: CellValue | undefined;
+	/** Turns that the row has. */
+	readonly turns: number;
+	/** Turns that it lacks. */
+	readonly added: number;
+}
+
+/** Whether the table has the session that the run knows. */
+export function isStored({ sessionId, stored }: Mapping): boolean {
+	return textOrNumber(stored).trim() === storable(sessionId).trim();
+}
+
+/** A key whose row this run holds. */
+export interface HeldKey {
+	readonly lease: Lease;
+	/** It is held until the turn is over, whatever is written before. */
+	readonly isStrict: boolean;
+}
+
+export interface WriterParts {
+	readonly table: DataTable;
+	readonly lock: TableLock;
+	readonly clock: Clock;
+	readonly mappings: Map<string, Mapping>;
+	readonly held: Map<string, HeldKey>;
+	readonly entryKey: (key: string) => string;
+	/** Told of a key whose row another execution has taken over, or somebody deleted: nothing was written. */
+	readonly lost: (key: string) => Promise<void>;
+	/** Whether a write of new rows also removes expired ones. */
+	readonly isSweepDue: () => boolean;
+}
+
+/** A new session ID is in the table within a second. */
+const WRITE_WITHIN_MS = 500;
+
+/** After a failed write, and at the end of the run. */
+const REPEAT_MS = 5_000;
+const LAST_PAUSES_MS = [500, 1_000, 2_000];
+
+/** A row to write for a key, made with all that is known by then. */
+interface Change {
+	readonly key: string;
+	readonly mapping: Mapping;
+	readonly row: TableRow;
+}
+
+/** Writes what a run learns of sessions: in batches, and one after the other, so that the last word stays. */
+export class SessionWriter {
+	private readonly pending = new Set<string>();
+	private readonly ending = new AbortController();
+	private readonly batches: Batcher<string, Result<undefined>>;
+	private readonly writes: Array<Promise<Result<undefined>>> = [];
+	private last: Promise<unknown> = Promise.resolve();
+	private isWaitingToRepeat = false;
+	/** Whether a write had to be repeated. */
+	private hasFailed = false;
+
+	constructor(
+		private readonly settings: SessionSettings,
+		private readonly parts: WriterParts,
+	) {
+		const write = async () => await this.writeInTurn();
+		this.batches = createBatcher(parts.clock, WRITE_WITHIN_MS, write, this.ending.signal);
+	}
+
+	/** Writes what is known of a key within a second. */
+	later(key: string): void {
+		this.pending.add(key);
+		this.writes.push(this.batches.add(key));
+	}
+
+	/** Writes what is unwritten of these keys, and what waits to be written. */
+	async now(keys: Iterable<string>): Promise<Result<undefined>> {
+		const { mappings, held } = this.parts;
+		for (const key of keys) if (mappings.get(key)?.added || held.has(key)) this.pending.add(key);
+		const written = this.writeInTurn();
+		this.writes.push(written);
+		return await written;
+	}
+
+	/** Ends the waiting for more. @returns what became of all writes */
+	async flush(keys: Iterable<string>): Promise<Result<undefined>> {
+		this.ending.abort();
+		await this.now(keys);
+		const written = await Promise.all(this.writes.splice(0));
+		// A failure that was repeated with success is none.
+		let last: Result<undefined> = written.find(({ ok: isOk }) => !isOk) ?? ok(undefined);
+		if (this.hasFailed && this.pending.size === 0) last = ok(undefined);
+		for (const pauseMs of LAST_PAUSES_MS) {
+			if (this.pending.size === 0) break;
+			await this.parts.clock.sleep(pauseMs);
+			last = await this.writeInTurn();
+		}
+		return last;
+	}
+
+	private async writeInTurn(): Promise<Result<undefined>> {
+		const before = this.last;
+		const written = (async () => {
+			await before;
+			return await this.writeAll();
+		})();
+		this.last = written;
+		return await written;
+	}
+
+	private async writeAll(): Promise<Result<undefined>> {
+		const { mappings, held, table, clock, isSweepDue } = this.parts;
+		const changes = [...this.pending].flatMap((key): Change[] => {
+			const mapping = mappings.get(key);
+			return mapping ? [{ key, mapping, row: this.row(key, mapping) }] : [];
+		});
+		this.pending.clear();
+		const leased = changes.filter(({ key }) => held.has(key));
+		const others = changes.filter(({ key }) => !held.has(key));
+		const added = others.filter(({ mapping }) => mapping.stored === undefined);
+		const changed = others.filter(({ mapping }) => mapping.stored !== undefined);
+		const done = [
+			...(await Promise.all(leased.map(async (change) => await this.release(change)))),
+			await this.write(
+				added,
+				async () => await table.insert(added.map(({ row }) => ({ ...row, ...UNOWNED }))),
+			),
+			// Of a session that another execution has replaced meanwhile nothing is to be written.
+			await this.write(
+				changed,
+				async () =>
+					await table.swap(
+						changed.map(({ row: { entryKey = '', ...cells }, mapping: { stored = null } }) => ({
+							where: { entryKey, sessionId: stored },
+							cells,
+						})),
+					),
+			),
+		];
+		const failed = done.find(({ ok: isOk }) => !isOk);
+		if (failed) {
+			this.hasFailed = true;
+			void this.writeAgain();
+			return failed;
+		}
+		const isNew = leased.some(({ mapping }) => mapping.stored === undefined) || added.length > 0;
+		if (!isNew || !isSweepDue()) return ok(undefined);
+		return await table.removeBelow('expiresAtMs', clock.wallNow(), { owner: UNOWNED.owner });
+	}
+
+	/** Writes into the row that is held, and gives it back unless the turn goes on. */
+	private async release(change: Change): Promise<Result<undefined>> {
+		const { key, row } = change;
+		const { lock, held, lost } = this.parts;
+		const holds = held.get(key);
+		if (!holds) return ok(undefined);
+		const { entryKey, ...cells } = row;
+		const isWritten = ({ sessionId }: TableRow): boolean => sessionId === row.sessionId;
+		const released = await lock.release(holds.lease, cells, isWritten, holds.isStrict);
+		if (!released.ok) {
+			this.pending.add(key);
+			return released;
+		}
+		if (released.value === 'lost') {
+			held.delete(key);
+			await lost(key);
+			return ok(undefined);
+		}
+		// Until now it would have gone with its row.
+		if (holds.isStrict) held.set(key, { ...holds, lease: { ...holds.lease, isNew: false } });
+		else held.delete(key);
+		this.markStored(change);
+		return ok(undefined);
+	}
+
+	/** What was not written is written with the next batch, with what more is known by then. */
+	private async write(
+		changes: readonly Change[],
+		work: () => Promise<Result<unknown>>,
+	): Promise<Result<undefined>> {
+		if (changes.length === 0) return ok(undefined);
+		const done = await work();
+		for (const change of changes) {
+			if (done.ok) this.markStored(change);
+			else this.pending.add(change.key);
+		}
+		return done.ok ? ok(undefined) : done;
+	}
+
+	private async writeAgain(): Promise<void> {
+		if (this.isWaitingToRepeat || this.ending.signal.aborted) return;
+		this.isWaitingToRepeat = true;
+		await this.parts.clock.sleep(REPEAT_MS, this.ending.signal);
+		this.isWaitingToRepeat = false;
+		if (this.pending.size > 0) this.writes.push(this.writeInTurn());
+	}
+
+	private markStored({ key, mapping, row }: Change): void {
+		const { mappings } = this.parts;
+		const now = mappings.get(key);
+		if (!now) return;
+		const { sessionId: stored = '' } = row;
+		const isSame = now.conversation === mapping.conversation;
+		const counted = isSame ? { turns: now.turns + mapping.added, added: now.added - mapping.added } : {};
+		mappings.set(key, { ...now, ...counted, stored });
+	}
+
+	private row(key: string, { sessionId, turns, added }: Mapping): TableRow {
+		const { clock, entryKey } = this.parts;
+		const { agent, workflowId, executionId, ttlMs } = this.settings;
+		const nowMs = clock.wallNow();
+		return {
+			entryKey: entryKey(key),
+			sessionKey: keyText(key),
+			agent,
+			sessionId: storable(sessionId),
+			workflowId,
+			lastExecutionId: executionId,
+			lastUsedAt: new Date(nowMs).toISOString(),
+			turns: turns + added,
+			expiresAtMs: ttlMs > 0 ? nowMs + ttlMs : NEVER_MS,
+		};
+	}
+}

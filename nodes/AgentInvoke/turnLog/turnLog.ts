@@ -1,0 +1,223 @@
+import { cellText, keyText } from '../../shared/dataTable/cells';
+import type { DataTable, TableRow, TableSpec } from '../../shared/dataTable/table';
+import { ok, type Result } from '../../shared/errors/failure';
+import { countTokens } from '../../shared/run/budgetMessages';
+import { jsonText, type Json } from '../../shared/text/json';
+import type { TurnResult } from '../turns/savedAnswer';
+import type { TurnCalls } from '../api/callLimit';
+import { ownerDay, type NodeIds, type OwnedTurn, type TurnOwners } from './owner';
+
+/**
+ * The turns that were taken (§1.8, §1.9): one n8n Data Table per project, which people can read and edit. Rows are only
+ * added; a budget is counted from them.
+ */
+export const TURN_TABLE: TableSpec = {
+	name: 'flow_agent_turns',
+	columns: [
+		{ name: 'executionId', type: 'string' },
+		{ name: 'workflowId', type: 'string' },
+		{ name: 'nodeId', type: 'string' },
+		{ name: 'node', type: 'string' }, // its name
+		{ name: 'item', type: 'number' },
+		{ name: 'sessionKey', type: 'string' }, // for people to read, at most 200 characters
+		{ name: 'sessionId', type: 'string' },
+		{ name: 'agent', type: 'string' },
+		{ name: 'kind', type: 'string' }, // message | result
+		{ name: 'outcome', type: 'string' }, // see TurnEnd
+		{ name: 'mayHaveRun', type: 'boolean' }, // whether it counts in a budget
+		{ name: 'attempts', type: 'number' }, // calls sent
+		{ name: 'requestId', type: 'string' },
+		{ name: 'tokens', type: 'number' }, // empty where the agent did not report them
+		{ name: 'usage', type: 'string' }, // JSON
+		{ name: 'startedAt', type: 'string' }, // ISO 8601
+		{ name: 'ms', type: 'number' },
+		{ name: 'day', type: 'string' }, // of `startedAt`, in the workflow's time zone
+		{ name: 'keyDay', type: 'string' }, // digest of whose turn it was and the day, see `TurnOwners`
+		{ name: 'nodeDay', type: 'string' }, // digest of the node and the day
+		{ name: 'turnId', type: 'string' }, // unique to the turn, so that a budget counts it once
+	],
+};
+
+/**
+ * How a turn ended.
+ *
+ * - `answered`, `interrupted`: the agent gave an answer, or waits for one
+ * - `refused`: the platform said no; the agent did not run
+ * - `unreached`: no call arrived
+ * - `failed`: the agent ran and failed
+ * - `unclear`: no usable answer came; the agent may have run
+ * - `cancelled`: the execution was stopped meanwhile
+ * - `replayed`: another execution's answer to the same idempotency key; nothing was sent
+ */
+export type TurnEnd =
+	'answered' | 'interrupted' | 'refused' | 'unreached' | 'failed' | 'unclear' | 'cancelled' | 'replayed';
+
+export interface TurnLogSettings extends NodeIds {
+	readonly executionId: string;
+	/** The node's name. */
+	readonly node: string;
+	readonly timeZone: string;
+	/** Of this run of the node. */
+	readonly runId: string;
+}
+
+/** A turn of one item, as it is over. */
+export interface EndedTurn extends OwnedTurn {
+	readonly itemIndex: number;
+	readonly isResume: boolean;
+	readonly result: Result<TurnResult>;
+	readonly calls: TurnCalls;
+	/** Whether the operator stopped the execution meanwhile. */
+	readonly isCancelled: boolean;
+	/** By the clock's two times. */
+	readonly ended: { readonly nowMs: number; readonly wallMs: number };
+}
+
+const TEXT_CHARS = 300;
+const USAGE_CHARS = 2_000;
+
+/** The turns of one node run; they are written together, as the run ends. */
+export class TurnLog {
+	private readonly turns: EndedTurn[] = [];
+
+	constructor(
+		private readonly settings: TurnLogSettings,
+		private readonly table: DataTable,
+		private readonly owners: TurnOwners,
+	) {}
+
+	/** Notes a turn, unless nothing was sent for it. An answer that an earlier try of this run got has its row already. */
+	add(turn: EndedTurn): void {
+		const isReplayed = turn.result.ok && turn.result.value.replayed && !turn.result.value.recalled;
+		if (turn.calls.made > 0 || isReplayed) this.turns.push(turn);
+	}
+
+	/** Writes what was noted; must be called before the node ends. */
+	async flush(): Promise<Result<undefined>> {
+		const turns = this.turns.splice(0);
+		if (turns.length === 0) return ok(undefined);
+		// Where it cannot be read, the turns of a session count for the session.
+		await this.owners.load(turns);
+		return await this.table.insert(turns.map((turn) => this.rowOf(turn)));
+	}
+
+	private rowOf(turn: EndedTurn): TableRow {
+		const { executionId, workflowId, nodeId, node, timeZone, runId } = this.settings;
+		const { itemIndex, agent, isResume, calls, ended } = turn;
+		const { nowMs, wallMs } = calls.started ?? ended;
+		const { sessionId, requestId, usage } = reportedOf(turn);
+		const day = dayOf(wallMs, timeZone);
+		return {
+			...{ executionId, workflowId, nodeId, day },
+			node: cellText(node, TEXT_CHARS),
+			item: itemIndex,
+			sessionKey: keyText(this.owners.keyOf(turn)),
+			sessionId: cellText(sessionId, TEXT_CHARS),
+			agent: cellText(agent, TEXT_CHARS),
+			kind: isResume ? 'result' : 'message',
+			outcome: endOf(turn),
+			mayHaveRun: mayHaveRun(turn),
+			attempts: calls.made,
+			requestId: cellText(requestId, TEXT_CHARS),
+			tokens: countTokens(usage) ?? null,
+			usage: usageText(usage),
+			startedAt: new Date(wallMs).toISOString(),
+			ms: ended.nowMs - nowMs,
+			keyDay: ownerDay(this.owners.ownerOf(turn), day),
+			nodeDay: ownerDay(this.owners.nodeOwner, day),
+			turnId: turnIdOf(runId, itemIndex),
+		};
+	}
+}
+
+/** An item has one turn in a run of its node. */
+export function turnIdOf(runId: string, itemIndex: number): string {
+	return `${runId} ${itemIndex}`;
+}
+
+/** What the platform reported of a turn. */
+function reportedOf({ result, session, calls }: EndedTurn): {
+	readonly sessionId: string;
+	readonly requestId: string;
+	readonly usage: Json;
+} {
+	if (result.ok) {
+		const { reply, session: used } = result.value;
+		// What a saved answer cost stands in the row of the execution that asked.
+		return { sessionId: used.id, requestId: reply.requestId, usage: calls.made > 0 ? reply.usage : null };
+	}
+	const { sessionId, requestId, usage = null } = result.failure.details ?? {};
+	const given = session.kind === 'explicit' ? session.id : '';
+	return {
+		sessionId: typeof sessionId === 'string' ? sessionId : given,
+		requestId: typeof requestId === 'string' ? requestId : '',
+		usage,
+	};
+}
+
+function endOf({ result, isCancelled }: EndedTurn): TurnEnd {
+	if (result.ok) {
+		if (result.value.replayed) return 'replayed';
+		return result.value.reply.interrupt ? 'interrupted' : 'answered';
+	}
+	const { kind, details } = result.failure;
+	if (kind === 'agentFailed') return 'failed';
+	if (kind === 'cancelled' || (isCancelled && kind === 'unclear')) return 'cancelled';
+	if (details?.mayHaveRun === true) return 'unclear';
+	return kind === 'unreachable' ? 'unreached' : 'refused';
+}
+
+/** Whether the agent ran for a turn in this run of the node, or may have: then it counts in a budget. */
+export function mayHaveRun({ result, calls }: Pick<EndedTurn, 'result' | 'calls'>): boolean {
+	if (calls.made === 0) return false;
+	return result.ok || calls.wasUnclear || result.failure.details?.mayHaveRun === true;
+}
+
+/** The tokens of a turn as far as they were reported. */
+export function tokensOf(turn: EndedTurn): number | undefined {
+	return countTokens(reportedOf(turn).usage);
+}
+
+/** @returns null where there is none, or one so long that half of it would say nothing */
+function usageText(usage: Json): string | null {
+	const text = usage === null ? undefined : jsonText(usage);
+	return text === undefined || text.length > USAGE_CHARS ? null : cellText(text, USAGE_CHARS);
+}
+
+/** The day that it is in a time zone, as 2030-01-31. */
+export function dayOf(wallMs: number, timeZone: string): string {
+	const parts = new Intl.DateTimeFormat('en-US', {
+		...{ timeZone, calendar: 'gregory', numberingSystem: 'latn' },
+		...{ year: 'numeric', month: '2-digit', day: '2-digit' },
+	}).formatToParts(wallMs);
+	const part = (type: string): string => parts.find((one) => one.type === type)?.value ?? '';
+	return `${part('year')}-${part('month')}-${part('day')}`;
+}
+
+export function isTimeZone(timeZone: string): boolean {
+	try {
+		dayOf(0, timeZone);
+		return true;
+	} catch {
+		return false;
+	}
+}
+
+const MS_PER_DAY = 86_400_000;
+
+/** The day after one that `dayOf` gave. */
+export function dayAfter(day: string): string {
+	return new Date(Date.parse(day) + MS_PER_DAY).toISOString().slice(0, 10);
+}
+
+/** A row that was read, as far as a budget counts it. */
+export interface CountedRow {
+	readonly turns: number;
+	readonly tokens: number;
+}
+
+/** What a row of the table counts; people can edit it. */
+export function countedIn({ mayHaveRun: isCounted, tokens }: TableRow): CountedRow {
+	if (isCounted === false) return { turns: 0, tokens: 0 };
+	return { turns: 1, tokens: countTokens(tokens ?? null) ?? 0 };
+}

@@ -1,0 +1,98 @@
+import { createHash } from 'crypto';
+
+import type { Clock } from '../../shared/run/clock';
+import { badInput, fail, ok, type Failure, type Result } from '../../shared/errors/failure';
+import { excerpt, isJsonObject, parseJson, type JsonObject } from '../../shared/text/json';
+import type { LedgerClaim } from '../../shared/idempotency/claim';
+import type { Ledger, LedgerAnswer } from '../../shared/idempotency/ledger';
+import { isOfAnother, readSavedAnswer, type TurnResult } from './savedAnswer';
+
+export interface Idempotency {
+	readonly key: string;
+	/** Everything that will be sent, files by their digests; asked for when the item's turn comes. */
+	readonly payload: () => Promise<Result<string>>;
+}
+
+/** Other executions take a claim without a sign of life for abandoned after some minutes; an agent may take longer. */
+const RENEW_CLAIM_MS = 60_000;
+
+/**
+ * Asks the agent at most once per idempotency key, whichever execution asks; others get the saved answer.
+ * @param ask tells the claim what came of it
+ */
+export async function askOnce(
+	{ key, payload }: Idempotency,
+	{ agent, ledger, clock }: { readonly agent: string; readonly ledger: Ledger; readonly clock: Clock },
+	ask: (claim: LedgerClaim) => Promise<Result<TurnResult>>,
+): Promise<Result<TurnResult>> {
+	const described = await payload();
+	if (!described.ok) return described;
+	const payloadHash = createHash('sha256').update(described.value).digest('base64url');
+	const answer = await ledger.claim({ key, payloadHash });
+	if (!answer.ok) return answer;
+	if (answer.value.kind !== 'mine') return replay(excerpt(key, 80), answer.value, agent);
+	const { claim } = answer.value;
+	const ended = new AbortController();
+	void keepAlive(claim, clock, ended.signal);
+	try {
+		return await ask(claim);
+	} finally {
+		ended.abort();
+	}
+}
+
+async function keepAlive(claim: LedgerClaim, clock: Clock, ended: AbortSignal): Promise<void> {
+	for (;;) {
+		await clock.sleep(RENEW_CLAIM_MS, ended);
+		if (ended.aborted) return;
+		claim.renew();
+	}
+}
+
+/** The saved answer, or why there is none; the agent is not asked either way. */
+function replay(
+	key: string,
+	known: Exclude<LedgerAnswer, { kind: 'mine' }>,
+	agent: string,
+): Result<TurnResult> {
+	const { executionId } = known.by;
+	const who = executionId ? `execution ${executionId}` : 'another execution';
+	const details = { idempotencyKey: key, executionId };
+	if (known.kind !== 'exists') return fail(noAnswer(known.kind, key, who, details));
+	const saved = parseJson(known.reference);
+	// Neither the answer nor the session of another agent is any use to this one.
+	if (isJsonObject(saved) && isOfAnother(saved, agent)) {
+		return fail(
+			badInput(
+				`The idempotency key "${key}" was used by ${who} to ask another agent`,
+				'This agent was not asked. Use separate keys for each agent, or set "Idempotency Scope" to "This Node". Two credentials count as two agents, even if they lead to the same one.',
+				details,
+			),
+		);
+	}
+	const result = readSavedAnswer(saved);
+	if (result) return ok({ ...result, replayed: true });
+	return fail({
+		kind: 'notSubmitted',
+		message: `The agent has already answered for the idempotency key "${key}", but the answer was too long to be kept`,
+		advice: `It was not asked again. Find the answer in the output of ${executionId ? who : 'the execution that asked first'}, or use another key to ask again.`,
+		details,
+	});
+}
+
+function noAnswer(kind: 'conflict' | 'unknown', key: string, who: string, details: JsonObject): Failure {
+	if (kind === 'conflict') {
+		return badInput(
+			`The idempotency key "${key}" was used by ${who} for another message`,
+			'The agent was not asked. A key stands for one question: use another key, or delete its rows in the Data Table flow_task_ledger.',
+			details,
+		);
+	}
+	return {
+		kind: 'unclear',
+		message: `The agent may have run for the idempotency key "${key}" in ${who}, but its answer is unknown`,
+		advice:
+			'It was not asked again, so that nothing is done twice. Check the session on the platform. To ask anyway, turn on "Retry Ambiguous Failures" in the options.',
+		details: { ...details, mayHaveRun: true },
+	};
+}

@@ -1,0 +1,90 @@
+import pLimit, { type LimitFunction } from 'p-limit';
+
+import { fail, type Result } from '../../shared/errors/failure';
+import type { TurnResult } from './savedAnswer';
+import { TurnTaker, type AgentTurn, type CallParts, type CallSettings } from './turn';
+import { notRun, startWaitLimit } from '../sessions/waitLimit';
+
+export type { AgentTurn } from './turn';
+export type { SessionChoice } from './turnSession';
+
+export interface TurnOutcome {
+	readonly itemIndex: number;
+	readonly result: Result<TurnResult>;
+}
+
+export interface TurnSettings extends CallSettings {
+	readonly concurrency: number;
+	/** After a failure no further turn begins. */
+	readonly stopAtFailure: boolean;
+}
+
+export interface TurnParts extends Omit<CallParts, 'waiting'> {
+	readonly signal: AbortSignal;
+	/** Called with each outcome as it comes. */
+	readonly received: (outcome: TurnOutcome) => Promise<void>;
+}
+
+/**
+ * Takes the turns of all items. A session is one conversation, so its turns follow each other in order; different
+ * sessions run at the same time. When a failure ends the run, calls under way are still waited for: their answers
+ * must not be lost.
+ */
+export async function runTurns(
+	turns: readonly AgentTurn[],
+	settings: TurnSettings,
+	parts: TurnParts,
+): Promise<TurnOutcome[]> {
+	const { clock, signal } = parts;
+	const limit = pLimit(settings.concurrency);
+	const ending = new AbortController();
+	const take = async (turn: AgentTurn): Promise<Result<TurnResult>> => {
+		const giveBack = await takePermit(limit);
+		try {
+			if (ending.signal.aborted || signal.aborted) return fail(notRun(signal.aborted));
+			const { timeoutMs } = settings;
+			const waiting = startWaitLimit({ clock, timeoutMs, signal, ending: ending.signal, pause: giveBack });
+			const result = await new TurnTaker(turn, settings, { ...parts, waiting }).take();
+			// Set while this turn still holds its permit, or the next in line would slip through.
+			if (!result.ok && settings.stopAtFailure) ending.abort();
+			return result;
+		} finally {
+			giveBack();
+		}
+	};
+	const takeOne = async (turn: AgentTurn): Promise<TurnOutcome> => {
+		const outcome: TurnOutcome = { itemIndex: turn.itemIndex, result: await take(turn) };
+		turn.slot?.leave();
+		await parts.received(outcome);
+		return outcome;
+	};
+	const conversations = [...Map.groupBy(turns, conversationOf).values()].map(async (conversation) => {
+		const outcomes: TurnOutcome[] = [];
+		for (const turn of conversation) outcomes.push(await takeOne(turn));
+		return outcomes;
+	});
+	const outcomes = await Promise.all(conversations);
+	return outcomes.flat().sort((a, b) => a.itemIndex - b.itemIndex);
+}
+
+/**
+ * Waits for one of the run's permits. Who has to wait for others gives it back for good: the rate limiter alone then
+ * bounds its call, so that none who holds something others wait for ever waits for a permit.
+ */
+async function takePermit(limit: LimitFunction): Promise<() => void> {
+	const entered = Promise.withResolvers<undefined>();
+	const left = Promise.withResolvers<undefined>();
+	void limit(async () => {
+		entered.resolve(undefined);
+		await left.promise;
+	});
+	await entered.promise;
+	return () => left.resolve(undefined);
+}
+
+/** What tells conversations apart; a turn in a new session is one of its own. */
+function conversationOf(turn: AgentTurn): unknown {
+	const { session, client } = turn;
+	if (session.kind === 'new') return turn;
+	return JSON.stringify([client.agent, session.kind, session.kind === 'mapped' ? session.key : session.id]);
+}

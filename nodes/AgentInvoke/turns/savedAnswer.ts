@@ -1,0 +1,104 @@
+import { isJsonObject, parseJson, type Json, type JsonObject } from '../../shared/text/json';
+import { textOf } from '../../shared/text/textOf';
+import type { AgentReply, Interrupt } from '../api/agentReply';
+
+const SOURCES = ['mapped', 'new', 'explicit', 'renewed'] as const;
+
+/** Which session an answer belongs to, and where it came from. */
+export interface UsedSession {
+	/** Empty if the item has none. */
+	readonly key: string;
+	readonly id: string;
+	readonly source: (typeof SOURCES)[number];
+}
+
+export interface TurnResult {
+	readonly reply: AgentReply;
+	readonly session: UsedSession;
+	readonly attempts: number;
+	readonly elapsedMs: number;
+	/** The saved answer of another execution. */
+	readonly replayed: boolean;
+	/** The answer that an earlier try of this node run got. */
+	readonly recalled?: boolean;
+}
+
+/** A longer answer is not kept in the ledger, which stores it in plain text. */
+const LONGEST_SAVED_CHARS = 32_000;
+
+/**
+ * Everything that an item shows of an answer, as JSON.
+ * @param agent who answered
+ */
+export function savedAnswerOf(result: TurnResult, agent: string, keepRaw: boolean): JsonObject {
+	const { session, attempts, elapsedMs } = result;
+	const { interrupt, interrupts, raw, events, readFrom, ...reply } = result.reply;
+	return {
+		reply: {
+			...reply,
+			raw: keepRaw ? raw : {},
+			...(keepRaw && events && { events: [...events] }),
+			...(readFrom && { readFrom }),
+			interrupt: interrupt ? { ...interrupt } : null,
+			interrupts: interrupts.map((one) => ({ ...one })),
+		},
+		session: { ...session },
+		...{ attempts, elapsedMs, agent },
+	};
+}
+
+/** An answer for the ledger; one that is too long loses the raw answer first, which says everything twice. */
+export function savedAnswerText(result: TurnResult, agent: string): string {
+	const fits = [true, false]
+		.map((keepRaw) => JSON.stringify(savedAnswerOf(result, agent, keepRaw)))
+		// An answer that is nested too deeply could not be read back.
+		.find((saved) => saved.length <= LONGEST_SAVED_CHARS && parseJson(saved) !== undefined);
+	return fits ?? JSON.stringify({ agent });
+}
+
+/** Whether another agent gave the saved answer; those of older versions do not say who did. */
+export function isOfAnother(saved: JsonObject, agent: string): boolean {
+	const answeredBy = textOf(saved.agent);
+	return answeredBy !== '' && answeredBy !== agent;
+}
+
+/** @returns `undefined` if this is no saved answer: people can edit the ledger */
+export function readSavedAnswer(saved: Json | undefined): TurnResult | undefined {
+	if (!isJsonObject(saved)) return undefined;
+	const { reply, session } = saved;
+	if (!isJsonObject(reply) || !isJsonObject(session)) return undefined;
+	const { raw, interrupts, events, readFrom } = reply;
+	return {
+		reply: {
+			answer: textOf(reply.answer),
+			sessionId: textOf(reply.sessionId),
+			reason: textOf(reply.reason),
+			requestId: textOf(reply.requestId),
+			usage: reply.usage ?? null,
+			hint: textOf(reply.hint),
+			raw: isJsonObject(raw) ? raw : {},
+			interrupt: readInterrupts([reply.interrupt ?? null])[0],
+			interrupts: Array.isArray(interrupts) ? readInterrupts(interrupts) : [],
+			...(Array.isArray(events) && { events: events.filter(isJsonObject) }),
+			...(isJsonObject(readFrom) && { readFrom }),
+		},
+		session: {
+			key: textOf(session.key),
+			id: textOf(session.id),
+			source: SOURCES.find((source) => source === session.source) ?? 'explicit',
+		},
+		attempts: Number(saved.attempts) || 0,
+		elapsedMs: Number(saved.elapsedMs) || 0,
+		replayed: false,
+	};
+}
+
+function readInterrupts(saved: readonly Json[]): Interrupt[] {
+	return saved.filter(isJsonObject).map((interrupt) => ({
+		id: textOf(interrupt.id),
+		kind: interrupt.kind === 'tool' ? 'tool' : 'question',
+		tool: textOf(interrupt.tool),
+		arguments: interrupt.arguments ?? {},
+		question: textOf(interrupt.question),
+	}));
+}

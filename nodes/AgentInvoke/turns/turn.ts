@@ -1,0 +1,219 @@
+import type { Clock } from '../../shared/run/clock';
+import { fail, ok, type Failure, type Result } from '../../shared/errors/failure';
+import { excerpt, isJsonObject } from '../../shared/text/json';
+import type { RetryMemory } from '../../shared/run/retryMemory';
+import type { LedgerClaim } from '../../shared/idempotency/claim';
+import type { Ledger } from '../../shared/idempotency/ledger';
+import type { AgentApi } from '../api/api';
+import type { AgentFailure } from '../api/failures';
+import { askOnce, type Idempotency } from './askOnce';
+import {
+	isOfAnother,
+	readSavedAnswer,
+	savedAnswerOf,
+	savedAnswerText,
+	type TurnResult,
+	type UsedSession,
+} from './savedAnswer';
+import type { OpenRequest } from '../wire/request';
+import type { InterruptLimit } from './interruptLimit';
+import type { SessionStore } from '../sessions/sessionStore';
+import { textOf } from '../../shared/text/textOf';
+import { retryBusySession } from './retryBusySession';
+import type { Slot } from '../../shared/run/keyedQueue';
+import type { TurnCalls } from '../api/callLimit';
+import { TurnSession, type SessionChoice, type TurnOrder } from './turnSession';
+import type { WaitLimit } from '../sessions/waitLimit';
+
+/** What one item says to its agent. */
+export interface AgentTurn {
+	readonly itemIndex: number;
+	readonly client: {
+		/** The agent's name in sessions and saved answers. */
+		readonly agent: string;
+		readonly api: Pick<AgentApi, 'invoke'>;
+		readonly sessions: SessionStore;
+	};
+	readonly session: SessionChoice;
+	/** In the queue of its session; without it nobody is waited for. */
+	readonly slot?: Slot | undefined;
+	/** Answers an interrupt, so it counts as a round of the same step. */
+	readonly isResume: boolean;
+	/** Uploads files and builds the request, but for its session; called when the item's turn comes. */
+	readonly prepare: () => Promise<Result<OpenRequest>>;
+	/** Undefined if the item has no idempotency key. */
+	readonly idempotency: Idempotency | undefined;
+	readonly fingerprint: string;
+	/** Whether the item shows the raw answer, which must then be remembered too. */
+	readonly keepRaw: boolean;
+	readonly onDelta: (text: string) => Promise<void>;
+	/** Counts the requests; without it they are neither counted nor limited. */
+	readonly calls?: TurnCalls | undefined;
+}
+
+export interface CallSettings {
+	readonly timeoutMs: number;
+	readonly attempts: number;
+	readonly retryAmbiguous: boolean;
+	readonly renewExpired: boolean;
+	readonly turnOrder: TurnOrder;
+}
+
+export interface CallParts {
+	readonly clock: Clock;
+	readonly ledger: Ledger | undefined;
+	readonly memory: RetryMemory;
+	readonly interruptLimit: InterruptLimit;
+	/** A number in [0, 1). */
+	readonly random: () => number;
+	readonly waiting: WaitLimit;
+}
+
+/** Takes one turn, unless an earlier try or another execution has taken it already. */
+export class TurnTaker {
+	private readonly agent: string;
+	private readonly session: TurnSession;
+
+	constructor(
+		private readonly turn: AgentTurn,
+		private readonly settings: CallSettings,
+		private readonly parts: CallParts,
+	) {
+		this.agent = turn.client.agent;
+		const { sessions } = turn.client;
+		const { clock } = parts;
+		const { turnOrder } = settings;
+		this.session = new TurnSession(turn.session, {
+			...{ sessions, clock, turnOrder, slot: turn.slot, isResume: turn.isResume },
+		});
+	}
+
+	async take(): Promise<Result<TurnResult>> {
+		const { agent, session, parts } = this;
+		const known = await this.recall();
+		if (known) return known;
+		const tooMany = this.turn.isResume
+			? parts.interruptLimit.whyNoMore({ agent, sessionId: session.id })
+			: undefined;
+		if (tooMany) return fail(tooMany);
+		try {
+			const begun = await session.begin(parts.waiting);
+			if (!begun.ok) return begun;
+			// Waiting took its time, in which the run may have ended.
+			const stop = parts.waiting.whyStop();
+			return stop ? fail(stop) : await this.askAtMostOnce();
+		} finally {
+			await session.end(parts.waiting.signal.aborted);
+		}
+	}
+
+	private async askAtMostOnce(): Promise<Result<TurnResult>> {
+		const { agent, session } = this;
+		const { idempotency } = this.turn;
+		const { ledger, clock } = this.parts;
+		if (!ledger || !idempotency) return await this.ask();
+		const once = await askOnce(idempotency, { agent, ledger, clock }, async (claim) => await this.ask(claim));
+		if (once.ok && once.value.replayed) await session.restore(once.value.session.id);
+		return once;
+	}
+
+	/** What an earlier try of this node run left; undefined if the agent is to be asked. */
+	private async recall(): Promise<Result<TurnResult> | undefined> {
+		const known = this.parts.memory.recall(this.turn.itemIndex, this.turn.fingerprint);
+		const { outcome, unclear } = known ?? {};
+		if (!isJsonObject(outcome)) {
+			if (unclear === undefined || this.settings.retryAmbiguous) return undefined;
+			return fail(stillUnclear(textOf(unclear)));
+		}
+		const result = readSavedAnswer(outcome);
+		if (!result) return undefined;
+		// Even if the credential has been changed since, the agent is not asked a second time.
+		if (!isOfAnother(outcome, this.agent)) await this.session.restore(result.session.id);
+		return ok({ ...result, recalled: true });
+	}
+
+	private async ask(claim?: LedgerClaim): Promise<Result<TurnResult>> {
+		// Only now, so that files are uploaded only if the agent is really asked.
+		const open = await this.turn.prepare();
+		if (!open.ok) {
+			claim?.released();
+			return open;
+		}
+		const startedMs = this.parts.clock.now();
+		let called = await this.call(open.value, this.session.id, this.session.source);
+		const isExpired = !called.ok && called.failure.isSessionUnknown;
+		if (isExpired && this.settings.renewExpired && !this.turn.isResume) {
+			called = await this.callRenewed(open.value);
+		}
+		if (called.ok) {
+			const elapsedMs = this.parts.clock.now() - startedMs;
+			return ok(this.answered({ ...called.value, elapsedMs, replayed: false }, claim));
+		}
+		this.failed(called.failure, claim);
+		return called;
+	}
+
+	/** In the session that another execution has renewed meanwhile, or else in a new one. */
+	private async callRenewed(open: OpenRequest): ReturnType<TurnTaker['call']> {
+		const renewed = await this.session.renew(this.parts.waiting.again());
+		if (!renewed.ok) return renewed;
+		return await this.call(open, renewed.value, renewed.value ? 'mapped' : 'renewed');
+	}
+
+	private async call(
+		open: OpenRequest,
+		sessionId: string,
+		source: UsedSession['source'],
+	): Promise<Result<Pick<TurnResult, 'reply' | 'session' | 'attempts'>, AgentFailure>> {
+		const { client, onDelta } = this.turn;
+		const { timeoutMs, attempts, retryAmbiguous } = this.settings;
+		const invoked = await retryBusySession(this.parts, async () => {
+			return await client.api.invoke({
+				...{ request: open(sessionId), sessionId, timeoutMs, tries: attempts, retryAmbiguous, onDelta },
+				onSession: (id) => this.session.opened(id, sessionId),
+				calls: this.turn.calls,
+			});
+		});
+		if (!invoked.ok) return invoked;
+		const { reply } = invoked.value;
+		const session = { key: this.session.key, id: reply.sessionId || sessionId, source };
+		return ok({ reply, session, attempts: invoked.value.tries });
+	}
+
+	/** The only place where the good end of a turn is reported: to claim, session, interrupt limit and memory. */
+	private answered(result: TurnResult, claim: LedgerClaim | undefined): TurnResult {
+		const { agent } = this;
+		const { memory, interruptLimit } = this.parts;
+		const { itemIndex, fingerprint, isResume, keepRaw } = this.turn;
+		claim?.ended('succeeded', savedAnswerText({ ...result, elapsedMs: 0 }, agent));
+		const answered = { agent, sessionId: result.session.id };
+		this.session.used(answered.sessionId);
+		if (!isResume) interruptLimit.begin(answered);
+		const asked = isResume ? { agent, sessionId: this.session.id } : answered;
+		if (result.reply.interrupt) interruptLimit.interrupted(answered, asked);
+		memory.keep(itemIndex, fingerprint, { outcome: savedAnswerOf(result, agent, keepRaw) });
+		return result;
+	}
+
+	/** The only place where the bad end of a call is reported: the agent may be asked again only if it cannot have run. */
+	private failed({ message, details }: AgentFailure, claim: LedgerClaim | undefined): void {
+		if (details?.mayHaveRun !== true) {
+			claim?.released();
+			return;
+		}
+		this.parts.memory.keep(this.turn.itemIndex, this.turn.fingerprint, {
+			unclear: excerpt(message, 300),
+		});
+		claim?.unanswered();
+	}
+}
+
+function stillUnclear(said: string): Failure {
+	return {
+		kind: 'unclear',
+		message:
+			'An earlier try asked the agent for this item without getting a usable answer, so it may have run',
+		advice: `It was not asked again. Check the session on the platform, or turn on "Retry Ambiguous Failures" in the options if asking twice does no harm.${said ? ` The earlier try said: ${said}` : ''}`,
+		details: { mayHaveRun: true },
+	};
+}

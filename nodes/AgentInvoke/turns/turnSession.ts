@@ -1,0 +1,108 @@
+import type { Clock } from '../../shared/run/clock';
+import { fail, ok, type Result } from '../../shared/errors/failure';
+import type { UsedSession } from './savedAnswer';
+import type { SessionStore } from '../sessions/sessionStore';
+import type { Slot } from '../../shared/run/keyedQueue';
+import type { WaitLimit } from '../sessions/waitLimit';
+
+/** Which session an item's turn belongs to. */
+export type SessionChoice =
+	| { readonly kind: 'mapped'; readonly key: string }
+	| { readonly kind: 'explicit'; readonly id: string }
+	| { readonly kind: 'new' };
+
+/**
+ * - `arrival`: the turns of a key in one n8n process follow each other as they came
+ * - `strict`: those of all processes do, in the order of the table
+ */
+export type TurnOrder = 'arrival' | 'strict';
+
+export interface TurnSessionParts {
+	readonly sessions: SessionStore;
+	/** In the queue of the process for this session. */
+	readonly slot: Slot | undefined;
+	readonly clock: Clock;
+	readonly turnOrder: TurnOrder;
+	/** It answers an interrupt in a session that may be that of a key. */
+	readonly isResume: boolean;
+}
+
+/** The session of one turn: the only place where a turn obtains it and says what became of it. */
+export class TurnSession {
+	/** Empty if the session is not mapped. */
+	readonly key: string;
+
+	constructor(
+		private readonly choice: SessionChoice,
+		private readonly parts: TurnSessionParts,
+	) {
+		this.key = choice.kind === 'mapped' ? choice.key : '';
+	}
+
+	/** Empty if the call is to open a new session. */
+	get id(): string {
+		if (this.choice.kind === 'explicit') return this.choice.id;
+		return this.key && this.parts.sessions.find(this.key);
+	}
+
+	get source(): UsedSession['source'] {
+		return this.id ? this.choice.kind : 'new';
+	}
+
+	/**
+	 * Waits for the turn of this key, and for its session or the right to open one. Whoever holds something here waits
+	 * only for what comes later in this order, so that no two wait for each other: queue, row of the key.
+	 * `end` must follow, however it ends.
+	 */
+	async begin(waiting: WaitLimit): Promise<Result<undefined>> {
+		const { key, parts } = this;
+		const { sessions, slot, clock } = parts;
+		if (slot && !slot.isFirst) {
+			waiting.pause();
+			await slot.wait(waiting.untilMs - clock.now(), clock, waiting.signal);
+		}
+		const stop = waiting.whyStop();
+		if (stop) return fail(stop);
+		if (!key) return ok(undefined);
+		const obtained =
+			parts.turnOrder === 'strict'
+				? await sessions.hold(key, waiting)
+				: await sessions.obtain(key, waiting, { isOld: slot?.isBehindOthers === true });
+		return obtained.ok ? ok(undefined) : obtained;
+	}
+
+	/** The platform no longer knows the session. @returns the one to go on with; empty where a new one is to be opened */
+	async renew(waiting: WaitLimit): Promise<Result<string>> {
+		if (!this.key) return ok('');
+		return await this.parts.sessions.obtain(this.key, waiting, { voidId: this.id });
+	}
+
+	/** The call opened a session, or was told its ID. @param askedIn the session in which the agent was asked, if any */
+	opened(id: string, askedIn = ''): void {
+		if (this.key) this.parts.sessions.opened(this.key, id, askedIn !== '');
+	}
+
+	/** A turn was taken in it. @param answeredId the session that the answer names */
+	used(answeredId: string): void {
+		if (this.key) this.parts.sessions.used(this.key);
+		else if (this.parts.isResume) this.parts.sessions.resumedById(this.id, answeredId);
+	}
+
+	/** Takes a saved answer's session, which the table may lack if the try that asked ended early. */
+	async restore(id: string): Promise<void> {
+		const { key } = this;
+		if (!id || !key || this.id) return;
+		// In strict order nothing has been read of a key whose turn has not come.
+		if (this.parts.turnOrder === 'strict') await this.parts.sessions.load([key]);
+		if (!this.id) this.opened(id);
+	}
+
+	/** The turn is over: the next one finds what is known of the session. @param isStopped nothing is waited for */
+	async end(isStopped: boolean): Promise<void> {
+		const { key } = this;
+		const { slot, sessions } = this.parts;
+		const told = key ? sessions.release(key, slot?.isWanted === true) : undefined;
+		if (!isStopped) await told;
+		slot?.leave();
+	}
+}

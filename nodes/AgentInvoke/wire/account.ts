@@ -1,0 +1,60 @@
+import { BASE_URL } from '../../../credentials/baseUrl';
+import { STANDARD_WIRE } from '../../../credentials/standardWire';
+import { fail, ok, type Result } from '../../shared/errors/failure';
+import { openCredential, readAddress, readToken } from '../../shared/platform/credential';
+import { jsonText } from '../../shared/text/json';
+import { textOf } from '../../shared/text/textOf';
+import { readWire, type Wire } from './description';
+
+/** A decrypted `flowAgentApi` credential, checked. */
+export interface AgentAccount {
+	/** Without a trailing slash. */
+	readonly baseUrl: string;
+	/** Where the wire names no path. */
+	readonly invokePath: string;
+	/** Empty if the deployment offers no upload. */
+	readonly mediaUploadPath: string;
+	/** How requests are worded and what answers mean (§4.6, §4.8); nothing else decides it. */
+	readonly wire: Wire;
+	/** Whether the token is a temporary one, `dbg_` (§2.7). */
+	readonly isDebugToken: boolean;
+	readonly secrets: readonly string[];
+}
+
+type Credential = Readonly<Record<string, unknown>>;
+
+/** Checks the fields of a `flowAgentApi` credential. */
+export function readAgentAccount(credential: Credential): Result<AgentAccount> {
+	const token = readToken(credential.agentToken, 'flowAgentApi');
+	if (!token.ok) return token;
+	const baseUrl = textOf(credential.baseUrl).trim().replace(/\/+$/, '');
+	const address = readAddress(baseUrl, BASE_URL, 'flowAgentApi');
+	if (!address.ok) return address;
+	const wire = wireOf(credential);
+	if (!wire.ok) return wire;
+	return ok({
+		baseUrl,
+		invokePath: pathOf(textOf(credential.invokePath).trim() || '/api/agents/Invoke'),
+		mediaUploadPath: pathOf(textOf(credential.mediaUploadPath).trim()),
+		wire: wire.value,
+		isDebugToken: token.value.startsWith('dbg_'),
+		secrets: [token.value],
+	});
+}
+
+function wireOf({ wire, description }: Credential): Result<Wire> {
+	const isDescribed = wire === 'described';
+	// An expression may have given the JSON itself.
+	const given = typeof description === 'string' ? description.trim() : (jsonText(description) ?? '');
+	const read = readWire(isDescribed && given ? given : STANDARD_WIRE);
+	if (read.ok) return read;
+	return fail({
+		kind: 'credential',
+		message: `"Description" in the credential cannot be used: ${read.failure.replace(/\.$/, '')}`,
+		advice: `${openCredential('flowAgentApi')} and correct it. Nothing was sent.`,
+	});
+}
+
+function pathOf(text: string): string {
+	return text.replace(/^\/*(?=.)/, '/');
+}

@@ -1,0 +1,390 @@
+import fc from 'fast-check';
+
+import type { JsonObject } from '../../../../nodes/shared/text/json';
+import { BodyEnded } from '../../../../nodes/shared/http/request';
+import { hostileJson } from '../../FlowTask/hostileJson';
+import { bytes, invoke, TOKEN } from './servedAnswer.fixture';
+import { describedBy } from '../wire/wire.fixture';
+
+const envelope = (data: JsonObject, more: JsonObject = {}): string =>
+	JSON.stringify({ success_response: true, http_status_code: 200, request_id: 'r', data, ...more });
+const piece = (delta: string): string => `data: ${envelope({ reason: 'delta', delta, session_id: 's' })}\n\n`;
+const ANSWER = { reason: 'completed', answer: 'Füchse 🦊', session_id: 's' };
+const done = `event: done\ndata: ${envelope(ANSWER)}\n\n`;
+const pieces = `${piece('Füchse ')}${piece('🦊')}`;
+const refused = (reason: string, status: number): string =>
+	envelope({ reason }, { success_response: false, http_status_code: status });
+
+type Expected = { readonly answer: string } | { readonly error: RegExp; readonly details?: object };
+const whole = { answer: 'Füchse 🦊' };
+const broken = {
+	error: /^The agent's answer broke off after 9 characters: /,
+	details: { mayHaveRun: true, answer: 'Füchse 🦊', sessionId: 's' },
+};
+
+const FORMS: ReadonlyArray<readonly [string, string, Expected]> = [
+	['a stream', `${pieces}${done}`, whole],
+	[
+		'a stream with comments, CRLF and a byte order mark',
+		`\uFEFF: hi\r\n\r\n${`${pieces}${done}`.replaceAll('\n', '\r\n')}`,
+		whole,
+	],
+	['pieces and [DONE]', `${pieces}data: [DONE]\n\n`, whole],
+	['the last event without a blank line', `${pieces}${done}`.trimEnd(), whole],
+	['no pieces at all', done, whole],
+	['an answer without a name', `${pieces}data: ${envelope(ANSWER)}\n\n`, whole],
+	[
+		'data without an envelope',
+		`data: {"delta":"Füchse "}\n\ndata: {"delta":"🦊"}\n\ndata: [DONE]\n\n`,
+		whole,
+	],
+	[
+		'a last event whose reason speaks of an error that was overcome',
+		`${pieces}event: done\ndata: ${envelope({ reason: 'tool_error_overcome', session_id: 's' })}\n\n`,
+		whole,
+	],
+	['more after the end', `${pieces}${done}${piece('never heard')}`, whole],
+	['words and empty events between', `data: ping\n\n${piece('')}${pieces}data: 7\n\n${done}`, whole],
+	['a broken event before the whole answer', `data: {"suc\n\n${done}`, whole],
+	['one document', envelope(ANSWER), whole],
+	['one document, indented', JSON.stringify(JSON.parse(envelope(ANSWER)), null, '\t'), whole],
+	['pieces without an end', pieces, broken],
+	['half an event at the end', `${pieces}event: done\ndata: {"success_resp`, broken],
+	['a broken event among pieces', `${pieces}data: {"delta\n\ndata: [DONE]\n\n`, broken],
+	[
+		'a failure in the middle',
+		`${pieces}event: error\ndata: ${refused('agent_failed', 500)}\n\n`,
+		{
+			error: /^The agent failed while it answered: agent_failed$/,
+			details: { mayHaveRun: true, answer: 'Füchse 🦊' },
+		},
+	],
+	[
+		'a refusal in the middle',
+		`${pieces}event: error\ndata: ${refused('rate_limited', 429)}\n\n`,
+		{ error: /^The agent failed while it answered/, details: { mayHaveRun: true } },
+	],
+	[
+		'a failure in plain words',
+		`${pieces}event: error\ndata: out of fuel\n\n`,
+		{ error: /^The agent failed while it answered: out of fuel$/ },
+	],
+	[
+		'a failure at once',
+		`event: error\ndata: ${refused('session_not_found', 404)}\n\n`,
+		{ error: /^The platform refused the call: session_not_found$/ },
+	],
+	[
+		'a refusal',
+		refused('overloaded', 503),
+		{ error: /^The agent is taking no more calls at the moment: overloaded$/ },
+	],
+	[
+		'a token in the answer',
+		`${piece('agt_SECRET')}${piece('PART0')}data: [DONE]\n\n`,
+		{ answer: '[hidden]' },
+	],
+	['a token in one document', envelope({ ...ANSWER, answer: TOKEN }), { answer: '[hidden]' }],
+	[
+		'nothing',
+		'',
+		{ error: /^No clear answer came from the agent: an empty answer$/, details: { mayHaveRun: true } },
+	],
+	[
+		'a web page',
+		'<!doctype html><p>hi',
+		{ error: /^No clear answer came from the agent: a web page instead of JSON$/ },
+	],
+	[
+		'another service',
+		'{"code":0,"data":{}}',
+		{
+			error:
+				/^No clear answer came from the agent: .*"success_response" is missing.*contained code, data\.?$/,
+		},
+	],
+];
+
+function expectIt({ result }: Awaited<ReturnType<typeof invoke>>, expected: Expected): void {
+	if ('answer' in expected) {
+		expect(result).toMatchObject({ ok: true, value: { reply: { answer: expected.answer }, tries: 1 } });
+	} else {
+		expect(result).toMatchObject({
+			ok: false,
+			failure: { message: expect.stringMatching(expected.error), details: expected.details ?? {} },
+		});
+	}
+	expect(JSON.stringify(result)).not.toContain('SECRETPART');
+}
+
+test.each(FORMS)('%s, cut anywhere', async (_name, body, expected) => {
+	const all = bytes(body);
+	expectIt(await invoke({ pieces: [all] }), expected);
+	expectIt(await invoke({ pieces: [...all].map((byte) => Uint8Array.of(byte)) }), expected);
+	for (let at = 1; at < all.length; at++) {
+		expectIt(await invoke({ pieces: [all.subarray(0, at), all.subarray(at)] }), expected);
+	}
+});
+
+test('pieces are passed on once and in order, and the session is told once, as soon as it is known', async () => {
+	const call = await invoke({ pieces: [bytes(`${pieces}${done}`)] });
+	expect(call.heard).toBe('Füchse 🦊');
+	expect(call.sessions).toEqual(['s']);
+});
+
+test('pieces alone tell of the request they belong to', async () => {
+	const { result } = await invoke({ pieces: [bytes(`${pieces}data: [DONE]\n\n`)] });
+	expect(result).toMatchObject({ value: { reply: { requestId: 'r', hint: '' } } });
+});
+
+test('where pieces and answer have one path, what was heard piece by piece is not heard once more', async () => {
+	const body = `data: ${envelope({ answer: 'Füchse ' })}\n\ndata: ${envelope({ answer: '🦊' })}\n\n${done}`;
+	const own = [
+		{ on: ['done'], whole: 'answer', end: true },
+		{ on: ['*'], delta: 'answer' },
+	];
+	const fields = describedBy({ stream: { rules: own } });
+	const { result, heard } = await invoke({ pieces: [bytes(body)] }, {}, fields);
+	expect(result).toMatchObject({ value: { reply: { answer: 'Füchse 🦊' } } });
+	expect(heard).toBe('Füchse 🦊');
+});
+
+test('an answer in pieces that never ends is given up with a sentence, and the error shows its beginning', async () => {
+	const part = bytes(piece('a'.repeat(4 * 1024 * 1024)));
+	const { result, asked } = await invoke({ pieces: Array.from({ length: 20 }, () => part) }, { tries: 3 });
+	expect(asked).toBe(1);
+	expect(result).toMatchObject({
+		failure: {
+			kind: 'unclear',
+			message:
+				"The agent's answer broke off after 33554432 characters: it contains more than 33554432 characters",
+			details: { mayHaveRun: true, sessionId: 's' },
+		},
+	});
+	expect(JSON.stringify(result).length).toBeLessThan(200_000);
+});
+
+test.each([
+	['agent_failed', 500, 1],
+	['tool_failed', 503, 3],
+	['timeout', 408, 3],
+	['session_busy', 409, 3],
+])(
+	'where asking twice does no harm, "%s" (%d) beside an answer is asked %d times',
+	async (reason, status, times) => {
+		const data = { reason, answer: 'done' };
+		const body = envelope(data, { success_response: false, http_status_code: status });
+		const once = await invoke({ pieces: [bytes(body)] }, { tries: 3 });
+		expect(once.asked).toBe(1);
+		const { result, asked } = await invoke({ pieces: [bytes(body)] }, { tries: 3, retryAmbiguous: true });
+		expect(asked).toBe(times);
+		expect(result).toMatchObject({ failure: { details: { mayHaveRun: true, httpStatus: status } } });
+	},
+);
+
+test('wherever a line is cut, an answer that was not whole is never taken for one, nor asked for again', async () => {
+	const all = bytes(`${pieces}${done}`);
+	const brokenBy = new BodyEnded('ECONNRESET', 'reset');
+	for (let at = 0; at < all.length; at++) {
+		const { result, asked } = await invoke({ pieces: [all.subarray(0, at)], brokenBy }, { tries: 4 });
+		expect(asked).toBe(1);
+		// The last event lacks but its blank line.
+		if (at < all.length - 2)
+			expect(result).toMatchObject({ ok: false, failure: { details: { mayHaveRun: true } } });
+	}
+});
+
+test('a call that was cancelled on the way may have run, one that was refused by the network has not', async () => {
+	for (const retryAmbiguous of [false, true]) {
+		const { result } = await invoke({ kind: 'cancelled' }, { retryAmbiguous });
+		expect(result).toMatchObject({ failure: { details: { mayHaveRun: true } } });
+	}
+	const unsent = await invoke(
+		{ kind: 'lost', sent: 'no', code: 'ECONNREFUSED', reason: 'refused' },
+		{ tries: 3 },
+	);
+	expect(unsent.asked).toBe(3);
+	expect(unsent.result).not.toHaveProperty('failure.details.mayHaveRun');
+	const late = await invoke(
+		{ kind: 'lost', sent: 'unknown', code: 'ETIMEDOUT', reason: 'late' },
+		{ tries: 3 },
+	);
+	expect(late.asked).toBe(1);
+	expect(late.result).toMatchObject({ failure: { kind: 'timedOut', details: { mayHaveRun: true } } });
+});
+
+test.each([400, 401, 403, 404, 405])('HTTP %d without an envelope is no agent', async (status) => {
+	const { result, asked } = await invoke({ pieces: [bytes('nope')], status }, { tries: 4 });
+	expect(asked).toBe(1);
+	expect(result).toMatchObject({ ok: false, failure: { kind: 'credential' } });
+});
+
+test.each([
+	// In five seconds there is time for six, each after a longer pause.
+	['429', 429, 6],
+	['502', 502, 1],
+	['503 of a gateway', 503, 1],
+])('%s without an envelope', async (_name, status, times) => {
+	expect((await invoke({ pieces: [bytes('busy')], status }, { tries: 4 })).asked).toBe(times);
+});
+
+test('a call goes where its description says, with its headers', async () => {
+	const served = { pieces: [bytes(envelope(ANSWER))] };
+	const request = { path: '/threads/7/runs', headers: { 'X-Thread': '7' }, body: {} };
+	const { requests } = await invoke(served, { request });
+	expect(requests).toMatchObject([
+		{ url: 'https://p.example/threads/7/runs', headers: { 'X-Thread': '7' }, json: {} },
+	]);
+	const usual = await invoke(served);
+	expect(usual.requests).toMatchObject([{ url: 'https://p.example/api/agents/Invoke' }]);
+});
+
+test('a session that a header tells is told, too', async () => {
+	const served = { pieces: [bytes(envelope({ answer: 'hi' }))], headers: { 'x-thread': 't1' } };
+	const fields = describedBy({ answer: { sessionHeader: 'X-Thread' } });
+	const { result, sessions } = await invoke(served, {}, fields);
+	expect(sessions).toEqual(['t1']);
+	expect(result).toMatchObject({ value: { reply: { sessionId: 't1' } } });
+});
+
+test('an end without data waits a little, and counts only where the line holds', async () => {
+	const bare = [bytes(`${pieces}event: done\ndata:\n\n`)];
+	expect((await invoke({ pieces: bare })).result).toMatchObject({ ok: true });
+	const late = new BodyEnded('ETIMEDOUT', 'late');
+	expect((await invoke({ pieces: bare, brokenBy: late })).result).toMatchObject({ ok: true });
+	const reset = new BodyEnded('ECONNRESET', 'reset');
+	expect((await invoke({ pieces: bare, brokenBy: reset })).result).toMatchObject({ ok: false });
+});
+
+test.each([
+	[
+		{ code: 'agent_disabled', message: 'The agent is off.' },
+		/^The platform refused the call: agent_disabled: The agent is off\.$/,
+	],
+	[{ code: 'NOT_FOUND' }, /^There is no agent at/],
+	[{ detail: 'Not Found' }, /^There is no agent at/],
+	[{ error: 'Not Found' }, /^There is no agent at/],
+])('HTTP 404 with %j is told with the words of whoever said it', async (json, said) => {
+	const { result, asked } = await invoke(
+		{ pieces: [bytes(JSON.stringify(json))], status: 404 },
+		{ tries: 4 },
+	);
+	expect(asked).toBe(1);
+	expect(result).toMatchObject({ ok: false, failure: { message: expect.stringMatching(said) } });
+});
+
+test('an error of a gateway is no word of the agent, and asked again where that does no harm', async () => {
+	const served = { pieces: [bytes('{"error":"Bad Gateway"}')], status: 502 };
+	const { result, asked } = await invoke(served, { tries: 3, retryAmbiguous: true });
+	expect(asked).toBe(3);
+	expect(result).toMatchObject({ failure: { details: { mayHaveRun: true } } });
+	expect((await invoke(served, { tries: 3 })).asked).toBe(1);
+});
+
+test('bytes that were changed anywhere come to an end, as an answer or a failure', async () => {
+	const bodies = FORMS.map(([, body]) => bytes(body));
+	const mutated = fc
+		.tuple(
+			fc.constantFrom(...bodies),
+			fc.array(fc.tuple(fc.nat(), fc.nat(3), fc.nat(255)), { minLength: 1, maxLength: 6 }),
+			fc.nat(),
+		)
+		.map(([body, changes, cut]) => {
+			const changed = [...body];
+			for (const [place, kind, byte] of changes) {
+				const at = changed.length > 0 ? place % changed.length : 0;
+				if (kind === 0) changed[at] = byte;
+				else if (kind === 1) changed.splice(at, 1 + (byte % 8));
+				else if (kind === 2) changed.splice(at, 0, byte);
+				else changed.splice(at, 0, ...changed.slice(at, at + byte));
+			}
+			const all = Uint8Array.from(changed);
+			const at = cut % (all.length + 1);
+			return [all.subarray(0, at), all.subarray(at)];
+		});
+	const status = fc.constantFrom(200, 200, 200, 204, 302, 400, 401, 429, 500, 503);
+	await fc.assert(
+		fc.asyncProperty(mutated, status, fc.boolean(), async (given, code, isBroken) => {
+			const { result } = await invoke({
+				...{ pieces: given, status: code },
+				...(isBroken && { brokenBy: new BodyEnded('ECONNRESET', 'reset') }),
+			});
+			expectSound(result);
+		}),
+		{ numRuns: 4_000 },
+	);
+});
+
+test('events that hold anything come to an end, as an answer or a failure', async () => {
+	const data = fc.oneof(
+		hostileJson(),
+		fc.record(
+			{
+				success_response: hostileJson(),
+				http_status_code: hostileJson(),
+				data: fc.oneof(
+					hostileJson(),
+					fc.record(
+						{
+							delta: hostileJson(),
+							answer: hostileJson(),
+							session_id: hostileJson(),
+							interrupt: hostileJson(),
+							reason: hostileJson(),
+						},
+						{ requiredKeys: [] },
+					),
+				),
+			},
+			{ requiredKeys: [] },
+		),
+	);
+	const event = fc.tuple(fc.constantFrom('', 'event: done\n', 'event: error\n', 'event: x\n'), data);
+	await fc.assert(
+		fc.asyncProperty(fc.array(event, { maxLength: 5 }), fc.boolean(), async (events, isStream) => {
+			const body = isStream
+				? events.map(([name, value]) => `${name}data: ${JSON.stringify(value)}\n\n`).join('')
+				: JSON.stringify(events[0]?.[1] ?? null);
+			expectSound((await invoke({ pieces: [bytes(body)] })).result);
+		}),
+		{ numRuns: 700 },
+	);
+});
+
+test('an answer that is nested too deeply is told', async () => {
+	const deep = `${'{"a":'.repeat(5_000)}1${'}'.repeat(5_000)}`;
+	for (const body of [
+		deep,
+		`{"success_response":true,"data":{"answer":${deep}}}`,
+		`data: {"success_response":true,"data":{"delta":${deep}}}\n\n`,
+	]) {
+		expect((await invoke({ pieces: [bytes(body)] })).result).toMatchObject({
+			ok: false,
+			failure: { kind: 'unclear' },
+		});
+	}
+});
+
+function expectSound(result: Awaited<ReturnType<typeof invoke>>['result']): void {
+	if (result.ok) {
+		expect(typeof result.value.reply.answer).toBe('string');
+		return;
+	}
+	expect(result.failure.message).toMatch(/\S/);
+	expect(result.failure.message).not.toMatch(/undefined|not a function|Cannot read|\[object/);
+}
+
+test('a session that is busy is told as what it is, so that the turn waits for it', async () => {
+	const served = { pieces: [bytes(refused('session_busy', 409))] };
+	const { result, asked } = await invoke(served, { tries: 3, sessionId: 's' });
+	expect(asked).toBe(1);
+	expect(result).toMatchObject({
+		failure: {
+			busySession: { tries: 1 },
+			kind: 'refused',
+			message: 'This session is busy with another message',
+			details: { httpStatus: 409, reason: 'session_busy', sessionId: 's' },
+		},
+	});
+	expect((await invoke(served)).asked).toBe(1);
+});

@@ -1,0 +1,61 @@
+import { CallLimit } from '../../../../nodes/AgentInvoke/api/callLimit';
+import { TestClock } from '../../testClock';
+
+const clock = new TestClock();
+
+test('the first call of each turn has its place; repeats take what is left', () => {
+	const limit = new CallLimit(3, 2, clock);
+	const [one, two] = [limit.forTurn(), limit.forTurn()];
+	one.sent();
+	expect(one.mayRepeat()).toBe(true);
+	one.sent();
+	expect(one.mayRepeat()).toBe(false);
+	two.sent();
+	expect([one.made, two.made]).toEqual([2, 1]);
+});
+
+test('a turn that sent nothing leaves its call to others', () => {
+	const limit = new CallLimit(2, 2, clock);
+	const [one, two] = [limit.forTurn(), limit.forTurn()];
+	one.sent();
+	expect(one.mayRepeat()).toBe(false);
+	two.ended();
+	expect(one.mayRepeat()).toBe(true);
+	one.sent();
+	one.ended();
+	expect(one.mayRepeat()).toBe(false);
+});
+
+test('0 limits nothing', () => {
+	const calls = new CallLimit(0, 1, clock).forTurn();
+	for (let call = 0; call < 100; call++) expect(calls.mayRepeat()).toBe(true);
+});
+
+test('what is known stays, and the sentence names the option', () => {
+	const refused = {
+		kind: 'refused',
+		message: 'It is busy',
+		advice: 'Wait.',
+		details: { httpStatus: 429 },
+	} as const;
+	const advice =
+		'It was not sent again, because "Max Invocations" allows 1 call(s) in one run, repeats included. Raise "Max Invocations" in the options if that is too few. Wait.';
+	const calls = new CallLimit(1, 1, clock).forTurn();
+	expect(calls.begin()).toBeUndefined();
+	calls.sent();
+	expect(calls.failed(refused)).toEqual(refused);
+	// Another call of the same turn, such as one in a renewed session.
+	expect(calls.begin()).toEqual({ ...refused, advice });
+	expect(calls.mayRepeat()).toBe(false);
+	expect(calls.failed(refused)).toEqual({ ...refused, advice });
+});
+
+test('the time of the first call is kept', async () => {
+	const calls = new CallLimit(0, 1, clock).forTurn();
+	expect(calls.started).toBeUndefined();
+	calls.sent();
+	const atMs = clock.now();
+	await clock.advance(1_000);
+	calls.sent();
+	expect(calls.started).toEqual({ nowMs: atMs, wallMs: atMs });
+});

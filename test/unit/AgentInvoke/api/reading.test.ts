@@ -1,0 +1,255 @@
+import fc from 'fast-check';
+
+import { BodyEnded } from '../../../../nodes/shared/http/request';
+import type { JsonObject } from '../../../../nodes/shared/text/json';
+import { bytes, invoke } from './servedAnswer.fixture';
+import { describedBy, type Changes } from '../wire/wire.fixture';
+
+/** What ends a stream, what carries text and what is a step: by the credential, and by nothing else. */
+
+const envelope = (data: JsonObject, more: JsonObject = {}): JsonObject => ({
+	...{ success_response: true, http_status_code: 200, request_id: 'r', data },
+	...more,
+});
+const event = (data: JsonObject, name = ''): string =>
+	`${name && `event: ${name}\n`}data: ${JSON.stringify(data)}\n\n`;
+const pieces = event(envelope({ delta: 'one ', session_id: 's' })) + event(envelope({ delta: 'two' }));
+const DONE = 'data: [DONE]\n\n';
+
+/** Text comes from any event. */
+const ANY = { on: ['*'], delta: 'delta', whole: 'answer' };
+const TEXT = { on: ['text'], delta: 'delta' };
+const rules = (...own: object[]): Changes => ({ stream: { rules: own } });
+
+async function answerTo(body: string, changes: Changes = {}, isCut = false) {
+	const brokenBy = new BodyEnded('ECONNRESET', 'reset');
+	const served = { pieces: [bytes(body)], ...(isCut && { brokenBy }) };
+	return (await invoke(served, {}, describedBy(changes))).result;
+}
+
+const answered = (answer: string, more: object = {}) => ({ ok: true, value: { reply: { answer, ...more } } });
+const brokenOff = (answer: string) => ({
+	ok: false,
+	failure: { message: expect.stringContaining('broke off'), details: { mayHaveRun: true, answer } },
+});
+
+describe('the end of a stream', () => {
+	test.each([
+		['a named event with text and no delta', event({ answer: 'so far' }, 'thought')],
+		['an unnamed one', event({ answer: 'so far' })],
+		['the result of a tool', event({ result: 'found 3' }, 'result')],
+		['a result that holds an answer of the data alone', event({ answer: 'found 3' }, 'result')],
+		['a part that stops', event({ delta: '' }, 'stop')],
+		['an event of a name that nobody knows', event(envelope({ usage: { n: 1 } }), 'turn.over')],
+	])('is not %s', async (_name, more) => {
+		expect(await answerTo(`${pieces}${more}`)).toMatchObject(brokenOff('one two'));
+		const goesOn = `${pieces}${more}${event(envelope({ delta: ' three' }))}${DONE}`;
+		expect(await answerTo(goesOn)).toMatchObject(answered('one two three'));
+	});
+
+	test('is an event that the credential names, and then no other', async () => {
+		const fields = rules({ on: ['turn.over', 'stop'], end: true }, ANY);
+		const over = event({}, 'turn.over');
+		expect(await answerTo(`${pieces}${over}${event({ delta: 'x' })}`, fields)).toMatchObject(
+			answered('one two'),
+		);
+		expect(await answerTo(`${pieces}${event({}, 'stop')}`, fields)).toMatchObject(answered('one two'));
+		expect(await answerTo(`${pieces}${event({}, 'done')}`, fields)).toMatchObject(brokenOff('one two'));
+	});
+
+	test('is an unnamed envelope that holds all, unless more text follows', async () => {
+		const all = event(envelope({ answer: 'one two', usage: { n: 1 } }));
+		expect(await answerTo(`${pieces}${all}`)).toMatchObject(answered('one two', { usage: { n: 1 } }));
+		expect(await answerTo(`${pieces}${all}`, {}, true)).toMatchObject(answered('one two'));
+		const more = event(envelope({ delta: ' three' }));
+		expect(await answerTo(`${pieces}${all}${more}`)).toMatchObject(brokenOff('one two three'));
+		expect(await answerTo(`${all}${event(envelope({ usage: { n: 2 } }), 'usage')}`)).toMatchObject(
+			answered('one two'),
+		);
+	});
+
+	test('by its body: every ending but a broken one', async () => {
+		const fields = { stream: { end: 'body', rules: [ANY] } };
+		expect(await answerTo(pieces, fields)).toMatchObject(answered('one two', { sessionId: 's' }));
+		expect(await answerTo(pieces, fields, true)).toMatchObject(brokenOff('one two'));
+		const more = `${event({}, 'done')}${event(envelope({ delta: ' three' }))}`;
+		expect(await answerTo(`${pieces}${more}`, fields)).toMatchObject(answered('one two three'));
+		expect(await answerTo('', fields)).toMatchObject({ failure: { details: { mayHaveRun: true } } });
+		const half = `${pieces}data: {"success_resp`;
+		expect(await answerTo(half, fields)).toMatchObject(brokenOff('one two'));
+	});
+
+	test('by its body: what earlier events said stays', async () => {
+		const interrupt = { id: 'i', question: 'sure?' };
+		const body = event(envelope({ interrupt })) + event(envelope({ usage: { n: 1 } })) + event(envelope({}));
+		const readFrom = { interrupt: 'answer.interrupt.at', usage: 'answer.usage' };
+		expect(await answerTo(body, { stream: { end: 'body', rules: [ANY] } })).toMatchObject(
+			answered('', { interrupt, usage: { n: 1 }, readFrom }),
+		);
+		expect(await answerTo(`${body}${DONE}`)).toMatchObject(answered('', { interrupt }));
+	});
+
+	test('where several events hold answers and no one holds the others, nobody knows whether it is all', async () => {
+		const scattered = ['Hello ', 'world'].map((answer) => event(envelope({ answer }))).join('');
+		for (const body of [scattered, `${scattered}${DONE}`]) {
+			const result = await answerTo(body);
+			expect(result).toMatchObject({ ok: false, failure: { details: { mayHaveRun: true } } });
+			expect(JSON.stringify(result)).toContain('several events hold different texts');
+		}
+		expect(await answerTo(scattered, { stream: { end: 'body', rules: [ANY] } })).toMatchObject({ ok: false });
+		const growing = ['Hello ', 'Hello world'].map((answer) => event(envelope({ answer }))).join('');
+		expect(await answerTo(growing)).toMatchObject(answered('Hello world'));
+		const last = event(envelope({ answer: 'Hello world' }), 'done');
+		expect(await answerTo(`${scattered}${last}`)).toMatchObject(answered('Hello world'));
+	});
+});
+
+describe('the kinds of events', () => {
+	const typed = (type: string, more: JsonObject): string => event({ type, ...more });
+	const bare = (...own: object[]): Changes => ({
+		answer: { envelope: false },
+		stream: { event: 'type || kind', end: 'body', rules: own },
+		refusal: { code: 'error.code' },
+	});
+
+	test('names come from the event line or from the data', async () => {
+		const body = typed('text', { delta: 'a' }) + typed('failed', { error: { code: 'x' } });
+		const fields = bare({ on: ['failed'], fail: 'error.message' }, ANY);
+		expect(await answerTo(body, fields)).toMatchObject({
+			ok: false,
+			failure: { kind: 'agentFailed', message: 'The agent failed while it answered: x' },
+		});
+		expect(await answerTo(`event: failed\n${typed('', { delta: 'a' })}`, fields)).toMatchObject({
+			ok: false,
+		});
+	});
+
+	test('text comes from the events that carry text, where they are named', async () => {
+		const body =
+			typed('text', { delta: 'a' }) + typed('thinking', { delta: 'hm' }) + typed('text', { delta: 'b' });
+		expect(await answerTo(body, bare(ANY))).toMatchObject(answered('ahmb'));
+		expect(await answerTo(body, bare(TEXT))).toMatchObject(answered('ab'));
+		const words = `event: text\ndata: plain words\n\n${typed('text', { delta: 'a' })}`;
+		expect(await answerTo(words, bare(TEXT))).toMatchObject({ ok: false });
+	});
+
+	test('steps are collected, and never text', async () => {
+		const step = event(envelope({ delta: 'not text', answer: 'nor this', session_id: 's' }), 'tool');
+		const result = await answerTo(`${step}${pieces}${step}${DONE}`);
+		expect(result).toMatchObject(answered('one two', { events: [{ name: 'tool' }, { name: 'tool' }] }));
+		expect(await answerTo(step)).toMatchObject(brokenOff(''));
+	});
+
+	test('steps without number are cut, and counted', async () => {
+		const body = `${event({ n: 1 }, 'step').repeat(1_200)}${pieces}${DONE}`;
+		const result = await answerTo(body);
+		if (!result.ok) throw new Error(result.failure.message);
+		const { events = [] } = result.value.reply;
+		expect([events.length, events.at(-1)]).toEqual([1_001, { omitted: 200 }]);
+	});
+
+	test('a step that fails as an envelope is a failure', async () => {
+		const step = event(envelope({ reason: 'x' }, { success_response: false, http_status_code: 500 }), 'tool');
+		expect(await answerTo(`${pieces}${step}${DONE}`)).toMatchObject({ failure: { kind: 'agentFailed' } });
+	});
+});
+
+describe('without an envelope', () => {
+	const says = async (body: JsonObject, status: number, own: Changes['refusal'] = {}, over = {}) =>
+		await invoke(
+			{ pieces: [bytes(JSON.stringify(body))], status },
+			{ tries: 3, ...over },
+			describedBy({
+				answer: { envelope: false },
+				refusal: { code: 'error.code', detail: 'error.message', ...own },
+			}),
+		);
+	const error = (code: string): JsonObject => ({ error: { code, message: 'words' } });
+
+	test.each([200, 201, 204])('HTTP %d is an answer', async (status) => {
+		expect((await says({ answer: 'hi' }, status)).result).toMatchObject(answered('hi'));
+	});
+
+	// Calls follow each other ever more slowly: in five seconds there is time for six.
+	test.each<[string, JsonObject, number, number, boolean]>([
+		['a code that was not run with a status that agrees', error('FULL'), 503, 6, false],
+		['the same beside a server error, which may come of a run', error('FULL'), 500, 1, true],
+		['the same with HTTP 200', error('FULL'), 200, 6, false],
+		['a usual code with a status that agrees', error('overloaded'), 503, 6, false],
+		['a usual code with one that does not', error('overloaded'), 500, 1, true],
+		['a 503 that says nothing', {}, 503, 1, true],
+		['a 503 of another code', error('other'), 503, 1, true],
+		['a 429', error('other'), 429, 6, false],
+		['a 500', error('other'), 500, 1, true],
+		['a 408', error('other'), 408, 1, true],
+		['a 400', error('other'), 400, 1, false],
+		['a code that was not run beside an answer', { ...error('FULL'), answer: 'done' }, 503, 1, true],
+		['beside usage', { ...error('FULL'), usage: { n: 1 } }, 503, 1, true],
+		['beside another session', { ...error('FULL'), session_id: 'other' }, 503, 1, true],
+		['beside its own session', { ...error('FULL'), session_id: 's' }, 503, 6, false],
+	])('%s: HTTP %#', async (_name, body, status, asked, mayHaveRun) => {
+		const call = await says(body, status, { notRun: ['FULL', 'overloaded'] }, { sessionId: 's' });
+		expect(call.asked).toBe(asked);
+		expect(call.result.ok).toBe(false);
+		expect(JSON.stringify(call.result).includes('"mayHaveRun":true')).toBe(mayHaveRun);
+	});
+
+	test('a session that is unknown, by a code of the operator', async () => {
+		const fields = { sessionUnknown: ['GONE'] };
+		const { result } = await says(error('GONE'), 400, fields, { sessionId: 's' });
+		expect(result).toMatchObject({ failure: { isSessionUnknown: true, details: { reason: 'GONE' } } });
+	});
+
+	test('a list is no answer, and says what was expected', async () => {
+		const wire = describedBy({ answer: { envelope: false } });
+		const { result } = await invoke({ pieces: [bytes('[1]')] }, {}, wire);
+		expect(result).toMatchObject({
+			failure: { message: expect.stringContaining('Expected was a JSON object, by "answer.text"') },
+		});
+	});
+
+	test('a redirect is no answer', async () => {
+		const { result } = await says({ answer: 'hi' }, 302);
+		expect(result).toMatchObject({ ok: false });
+	});
+});
+
+test('whatever is named how, a cut stream never passes as a whole one', async () => {
+	const name = fc.constantFrom('', 'done', 'result', 'stop', 'tool', 'text', 'summary', 'message');
+	const data = fc.constantFrom<JsonObject>(
+		...[{ delta: 'a' }, { answer: 'b' }, { usage: 1 }, {}, { type: 'text', delta: 'c' }, { type: 'tool' }],
+		...[envelope({ delta: 'd' }), envelope({ usage: 1 })],
+	);
+	const fields = fc.record({
+		ends: fc.constantFrom<string[]>(['done'], ['summary'], ['done', 'stop']),
+		texts: fc.constantFrom<string[]>(['*'], ['text'], ['message']),
+		tools: fc.constantFrom<string[]>(['step'], ['tool'], ['tool', 'result']),
+		event: fc.constantFrom('', 'type'),
+		end: fc.constantFrom('event', 'body'),
+		envelope: fc.boolean(),
+	});
+	await fc.assert(
+		fc.asyncProperty(fc.array(fc.tuple(name, data), { maxLength: 6 }), fields, async (events, own) => {
+			const { ends, texts, tools, event: named, end, envelope: hasEnvelope } = own;
+			const changes = {
+				answer: { envelope: hasEnvelope },
+				stream: {
+					...{ event: named, end },
+					rules: [
+						{ data: '[DONE]', end: true },
+						{ on: ends, whole: 'answer', end: true },
+						{ on: tools, step: true },
+						{ ...ANY, on: texts },
+					],
+				},
+			};
+			const body = events
+				.filter(([called]) => !ends.includes(called))
+				.map(([called, json]) => event(json, called))
+				.join('');
+			const result = await answerTo(`: begin\n\n${body}`, changes, true);
+			expect(result.ok).toBe(false);
+		}),
+		{ numRuns: 500 },
+	);
+});

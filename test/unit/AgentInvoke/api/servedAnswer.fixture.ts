@@ -1,0 +1,78 @@
+import { readAgentAccount } from '../../../../nodes/AgentInvoke/wire/account';
+import { createAgentApi, type InvokeCall } from '../../../../nodes/AgentInvoke/api/api';
+import { redactor } from '../../../../nodes/shared/text/redact';
+import { createRetry } from '../../../../nodes/shared/http/retry';
+import type { Opening } from '../../../../nodes/shared/http/request';
+import { createRateLimiter } from '../../../../nodes/shared/http/rateLimiter';
+import type { HttpRequest } from '../../../../nodes/shared/http/exchange';
+import { TestClock } from '../../testClock';
+
+export const TOKEN = 'agt_SECRETPART0';
+
+export interface Served {
+	readonly pieces: readonly Uint8Array[];
+	readonly status?: number;
+	readonly headers?: Readonly<Record<string, string>>;
+	/** What ends the body in place of its end. */
+	readonly brokenBy?: Error;
+}
+
+/** One call, answered with these pieces; what it came to, and what was heard of it on the way. */
+export async function invoke(
+	served: Served | Opening,
+	over: Partial<InvokeCall> = {},
+	fields: Record<string, unknown> = {},
+) {
+	const account = readAgentAccount({ agentToken: TOKEN, baseUrl: 'https://p.example', ...fields });
+	if (!account.ok) throw new Error('no account');
+	const clock = new TestClock();
+	const redact = redactor([TOKEN]);
+	const signal = new AbortController().signal;
+	const window = createRateLimiter({ requestsPerSecond: 0, concurrency: 1 }, { clock, signal });
+	const heard: string[] = [];
+	const sessions: string[] = [];
+	const requests: HttpRequest[] = [];
+	const api = createAgentApi({
+		...{ account: account.value, clock, redact, signal },
+		open: async (request) => {
+			requests.push(request);
+			return 'kind' in served ? served : openingOf(served);
+		},
+		send: async () => ({ kind: 'cancelled' }),
+		retry: createRetry({
+			rateLimiter: window,
+			clock,
+			signal,
+			random: () => 0,
+		}),
+		idleTimeouts: {
+			watch: () => ({ received: () => undefined, expect: () => undefined, release: () => undefined }),
+		},
+	});
+	const result = await clock.run(
+		api.invoke({
+			...{
+				request: { path: '', headers: {}, body: { message: 'hi' } },
+				sessionId: '',
+				timeoutMs: 5_000,
+				tries: 1,
+				retryAmbiguous: false,
+			},
+			onDelta: async (text) => void heard.push(text),
+			onSession: (id) => void sessions.push(id),
+			...over,
+		}),
+	);
+	return { result, heard: heard.join(''), sessions, requests, asked: requests.length };
+}
+
+function openingOf({ pieces, status = 200, headers = {}, brokenBy }: Served): Opening {
+	async function* read(): AsyncGenerator<Uint8Array> {
+		yield* pieces;
+		if (brokenBy) throw brokenBy;
+	}
+	const body = Object.assign(read(), { destroy: () => undefined });
+	return { kind: 'open', reply: { status, headers, body } };
+}
+
+export const bytes = (text: string): Uint8Array => Buffer.from(text);

@@ -1,0 +1,46 @@
+import { readAgentAccount } from '../../../../nodes/AgentInvoke/wire/account';
+import { uploadMedia } from '../../../../nodes/AgentInvoke/api/upload';
+import { createRateLimiter } from '../../../../nodes/shared/http/rateLimiter';
+import { createRetry } from '../../../../nodes/shared/http/retry';
+import type { Exchange, HttpRequest } from '../../../../nodes/shared/http/exchange';
+import { redactor } from '../../../../nodes/shared/text/redact';
+import { TestClock } from '../../testClock';
+
+const MEDIA = new File(['image'], 'image.png', { type: 'image/png' });
+const BUSY: Exchange = { kind: 'reply', status: 429, headers: {}, text: '{"code":429,"msg":"slow down"}' };
+
+/** An upload that is given 5 s. */
+async function upload(answer: Exchange): Promise<{ clock: TestClock; sent: HttpRequest[]; result: unknown }> {
+	const fields = { agentToken: 'agt_SECRETPART0', baseUrl: 'https://p.example', mediaUploadPath: '/upload' };
+	const account = readAgentAccount(fields);
+	if (!account.ok) throw new Error('no account');
+	const clock = new TestClock();
+	const sent: HttpRequest[] = [];
+	const rateLimiter = createRateLimiter({ requestsPerSecond: 0, concurrency: 1 }, { clock });
+	const parts = {
+		account: account.value,
+		clock,
+		redact: redactor([]),
+		retry: createRetry({ rateLimiter, clock, random: () => 0.5 }),
+		send: async (request: HttpRequest): Promise<Exchange> => {
+			sent.push(request);
+			await clock.sleep(20);
+			return answer;
+		},
+	};
+	const result: unknown = await clock.run(uploadMedia(parts, MEDIA, clock.now() + 5_000));
+	return { clock, sent, result };
+}
+
+test('an upload that is refused for ever ends with its timeout', async () => {
+	const { clock, sent, result } = await upload(BUSY);
+	expect(result).toMatchObject({ ok: false });
+	expect(sent.length).toBeGreaterThan(3);
+	expect(clock.elapsedMs).toBeLessThanOrEqual(5_020);
+});
+
+test('no request of an upload may take longer than is left', async () => {
+	const { sent } = await upload(BUSY);
+	expect(sent[0]?.timeoutMs).toBe(5_000);
+	expect(Math.max(...sent.slice(1).map(({ timeoutMs }) => timeoutMs))).toBeLessThan(5_000);
+});

@@ -1,0 +1,411 @@
+import { keepAliveById } from '../../../../nodes/AgentInvoke/sessions/resumedSessions';
+import { SILENT_MS } from '../../../../nodes/shared/dataTable/heartbeat';
+import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
+import type { TurnOutcome } from '../../../../nodes/AgentInvoke/turns/runTurns';
+import { NEVER_MS } from '../../../../nodes/shared/dataTable/cells';
+import { MemoryTable } from '../../shared/memoryTable';
+import { TestClock } from '../../testClock';
+import { OneAtATime, WorkerProcess } from './worker.scene';
+
+/* What executions of one process, and of several, have of each other's sessions. */
+
+const HOUR = 3_600_000;
+let clock: TestClock;
+let table: MemoryTable;
+let agent: OneAtATime;
+beforeEach(() => {
+	clock = new TestClock();
+	table = new MemoryTable(clock);
+	agent = new OneAtATime(clock);
+});
+
+/** Never sweeps, and always pauses as long as it can. */
+const worker = (): WorkerProcess => new WorkerProcess(clock, table, agent, () => 0.9);
+const ask = (said: string, key = 'k') => [{ key, said }];
+const heard = (): string[] => agent.heard.map(({ said, sessionId }) => `${said} in ${sessionId}`);
+const kinds = (outcomes: TurnOutcome[] | 'died'): string[] =>
+	outcomes === 'died'
+		? ['died']
+		: outcomes.map(({ result }) => (result.ok ? result.value.session.source : result.failure.kind));
+
+function store(executionId = 'other'): SessionStore {
+	const settings = { agent: 'a', workflowId: 'w', executionId, ttlMs: 0 };
+	return new SessionStore(settings, table.open(), clock, { isSweepDue: () => false });
+}
+
+async function forget(key = 'k'): Promise<void> {
+	expect((await store().forget([key])).ok).toBe(true);
+}
+
+test('messages a second apart to an agent that takes four are turns of one session, as they came', async () => {
+	agent.takesMs = () => 4_000;
+	const n8n = worker();
+	const runs = [1, 2, 3, 4, 5].map(async (number) => {
+		await clock.sleep(number * 1_000);
+		return await n8n.run(ask(`m${number}`));
+	});
+	const outcomes = await clock.run(Promise.all(runs));
+	expect(outcomes.map(kinds)).toEqual([['new'], ['mapped'], ['mapped'], ['mapped'], ['mapped']]);
+	expect(heard()).toEqual([1, 2, 3, 4, 5].map((number) => `m${number} in s1`));
+	expect([agent.refusedAsBusy, n8n.queue.size]).toEqual([0, 0]);
+	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 5 }]);
+});
+
+test.each([
+	['known', ['read', 'swap']],
+	['new', ['read', 'insertThenRead', 'swap']],
+])('a turn in a %s session costs so many operations', async (what, operations) => {
+	if (what === 'known') await clock.run(worker().run(ask('first')));
+	table.calls.length = 0;
+	await clock.run(worker().run(ask('second')));
+	expect(table.calls).toEqual(operations);
+});
+
+test('a database that takes ten seconds a statement costs a new session no further operation but signs of life', async () => {
+	table = new MemoryTable(clock, () => 1, 5_000);
+	await clock.run(worker().run(ask('m')));
+	const [first, ...rest] = table.calls;
+	expect([first, ...rest.filter((call) => call !== 'updateAlike')]).toEqual([
+		...['read', 'insertThenRead', 'swap'],
+	]);
+});
+
+test('the session of a stream is in the table while the agent still answers, for one operation more', async () => {
+	Object.assign(agent, { takesMs: () => 10_000, tellsAfterMs: 100 });
+	const run = worker().run(ask('m'));
+	await clock.advance(1_500);
+	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 0 }]);
+	await clock.run(run);
+	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 1 }]);
+	expect(table.calls).toEqual(['read', 'insertThenRead', 'swap', 'swap']);
+});
+
+test('another worker waits for the session, and goes on in it', async () => {
+	agent.takesMs = () => 3_000;
+	const first = worker().run(ask('one'));
+	await clock.advance(500);
+	const outcomes = await clock.run(Promise.all([first, worker().run(ask('two'))]));
+	expect(outcomes.map(kinds)).toEqual([['new'], ['mapped']]);
+	expect(heard()).toEqual(['one in s1', 'two in s1']);
+});
+
+test('executions that use the same keys in different order do not wait for each other', async () => {
+	const [one, other] = [worker(), worker()];
+	const keys = ['a', 'b', 'c', 'd'];
+	const asks = keys.map((key) => ({ key, said: key }));
+	const there = one.run(asks, { concurrency: 1 });
+	const back = [one, other].map(async (n8n) => await n8n.run(asks.toReversed(), { concurrency: 1 }));
+	await clock.run(Promise.all([there, ...back]), 60_000);
+	expect(agent.heard).toHaveLength(12);
+	expect(agent.opened).toHaveLength(4);
+	expect(clock.sleepers).toBe(0);
+});
+
+test('who waits for a key holds up none of the other items of its run', async () => {
+	agent.takesMs = (said) => (said === 'slow' ? 60_000 : 100);
+	const n8n = worker();
+	const slow = n8n.run(ask('slow'));
+	await clock.advance(500);
+	const asks = [{ key: 'k', said: 'waits' }, ...['x', 'y', 'z'].map((key) => ({ key, said: key }))];
+	const run = n8n.run(asks, { concurrency: 1 });
+	await clock.advance(5_000);
+	expect(agent.heard.map(({ said }) => said)).toEqual(['slow', 'x', 'y', 'z']);
+	await clock.run(Promise.all([slow, run]));
+	expect(agent.heard.at(-1)?.said).toBe('waits');
+});
+
+test.each(['one process', 'two processes'])(
+	'waiting ends with the timeout, and nothing is sent (%s)',
+	async (where) => {
+		agent.takesMs = () => 30_000;
+		agent.tellsAfterMs = undefined;
+		const n8n = worker();
+		const first = n8n.run(ask('one'));
+		await clock.advance(500);
+		const second = (where === 'one process' ? n8n : worker()).run(ask('two'), { timeoutMs: 5_000 });
+		const [outcome] = (await clock.run(second)) as TurnOutcome[];
+		expect(outcome?.result).toMatchObject({
+			failure: {
+				kind: 'notSubmitted',
+				message: expect.stringContaining('other messages of its session key took more than 5 seconds'),
+			},
+		});
+		expect(clock.elapsedMs).toBeLessThan(9_000);
+		await clock.run(first);
+		expect(heard()).toEqual(['one in s1']);
+		expect([n8n.queue.size, clock.sleepers]).toEqual([0, 0]);
+	},
+);
+
+test.each(['one process', 'two processes'])(
+	'waiting ends when the execution is stopped (%s)',
+	async (where) => {
+		agent.takesMs = () => 30_000;
+		const n8n = worker();
+		const first = n8n.run(ask('one'));
+		await clock.advance(500);
+		const stop = new AbortController();
+		const second = (where === 'one process' ? n8n : worker()).run(ask('two'), {}, stop.signal);
+		await clock.advance(2_000);
+		stop.abort();
+		expect(kinds(await clock.run(second))).toEqual(['cancelled']);
+		expect(clock.elapsedMs).toBeLessThan(4_000);
+		await clock.run(first);
+		expect(heard()).toEqual(['one in s1']);
+	},
+);
+
+test('a busy session is waited for until the timeout, and no longer', async () => {
+	await clock.run(worker().run(ask('opens')));
+	agent.takesMs = (said) => (said === 'slow' ? 100_000 : 10);
+	const slow = worker().run(ask('slow'));
+	await clock.advance(500);
+	const startMs = clock.elapsedMs;
+	const patient = worker().run(ask('patient'));
+	const hasty = worker().run(ask('hasty'), { timeoutMs: 20_000 });
+	expect(kinds(await clock.run(hasty))).toEqual(['refused']);
+	expect(clock.elapsedMs - startMs).toBeGreaterThanOrEqual(20_000);
+	expect(clock.elapsedMs - startMs).toBeLessThan(20_200);
+	const [, outcome] = await clock.run(Promise.all([slow, patient]));
+	expect(kinds(outcome)).toEqual(['mapped']);
+	expect(outcome).toMatchObject([{ result: { value: { attempts: expect.any(Number) } } }]);
+	// Longer pauses each time.
+	expect(agent.refusedAsBusy).toBeLessThan(50);
+	expect(heard().map((one) => one.split(' ')[0])).toEqual(['opens', 'slow', 'patient']);
+});
+
+test('a key that was forgotten while it was opened begins anew, and the old session is not remembered', async () => {
+	agent.takesMs = () => 5_000;
+	const n8n = worker();
+	const first = n8n.run(ask('one'));
+	await clock.advance(1_000);
+	await clock.run(forget());
+	const second = worker().run(ask('two'));
+	await clock.advance(1_000);
+	expect(heard()).toEqual(['one in s1', 'two in s2']);
+	await clock.run(Promise.all([first, second]));
+	expect(table.all()).toMatchObject([{ sessionId: 's2' }]);
+});
+
+test('a row that a person deleted makes who waited for its turn open another session', async () => {
+	await clock.run(worker().run(ask('opens')));
+	agent.takesMs = () => 5_000;
+	const n8n = worker();
+	const runs = ['one', 'two', 'three'].map(async (said) => await n8n.run(ask(said)));
+	await clock.advance(1_000);
+	table.edit(() => undefined);
+	await clock.run(Promise.all(runs));
+	expect(heard()).toEqual(['opens in s1', 'one in s1', 'two in s2', 'three in s2']);
+});
+
+test.each(['one process', 'two processes'])('a session that is gone is renewed once (%s)', async (where) => {
+	await clock.run(worker().run(ask('opens')));
+	agent.expire();
+	const [one, other] = [worker(), worker()];
+	const workers = where === 'one process' ? [one, one, one] : [one, other, worker()];
+	const runs = workers.map(async (n8n, i) => await n8n.run(ask(`m${i}`), { renewExpired: true }));
+	const outcomes = await clock.run(Promise.all(runs));
+	expect(outcomes.flatMap(kinds).toSorted()).toEqual(['mapped', 'mapped', 'renewed']);
+	expect(agent.opened).toEqual(['s1', 's2']);
+	expect(table.all()).toMatchObject([{ sessionId: 's2' }]);
+});
+
+test('a claim whose owner died is taken over after its life, also by those who cannot wait so long', async () => {
+	agent.tellsAfterMs = undefined;
+	agent.takesMs = () => 10_000;
+	const dying = worker();
+	const lost = dying.run(ask('lost'));
+	await clock.advance(1_000);
+	dying.die();
+	await lost;
+	const n8n = worker();
+	const told: string[] = [];
+	for (let i = 0; i < 5; i++)
+		told.push(...kinds(await clock.run(n8n.run(ask(`m${i}`), { timeoutMs: 20_000 }))));
+	expect(told).toEqual(['notSubmitted', 'notSubmitted', 'new', 'mapped', 'mapped']);
+	expect(clock.elapsedMs).toBeLessThan(SILENT_MS + 60_000);
+	expect(table.all().filter(({ sessionId }) => sessionId)).toMatchObject([{ sessionId: 's2' }]);
+});
+
+test('who slept through the life of its claim does not take the key back', async () => {
+	const sleeper = store('sleeper');
+	const waiting = {
+		...{ untilMs: Infinity, signal: new AbortController().signal, pause: () => undefined },
+		...{ whyStop: () => undefined, again: () => waiting },
+	};
+	expect(await clock.run(sleeper.obtain('k', waiting))).toEqual({ ok: true, value: '' });
+	// Its signs of life are lost until another has taken the claim for one of the dead.
+	table.mishap = (call) => (call === 'updateAlike' ? 'before' : 'none');
+	agent.takesMs = () => 30_000;
+	agent.tellsAfterMs = undefined;
+	const awake = worker().run(ask('awake'));
+	await clock.advance(SILENT_MS + 10_000);
+	expect(heard()).toEqual(['awake in s1']);
+	table.mishap = () => 'none';
+	await clock.run(awake);
+	sleeper.opened('k', 's9');
+	await clock.run(sleeper.flush());
+	expect(kinds(await clock.run(worker().run(ask('last'))))).toEqual(['mapped']);
+	expect(heard()).toEqual(['awake in s1', 'last in s1']);
+	expect(table.all().some(({ sessionId }) => sessionId === 's9')).toBe(false);
+});
+
+test('where nobody can be sure who opens a session, nothing is sent', async () => {
+	let reads = 0;
+	table.mishap = (call) => {
+		if (call === 'insertThenRead') return 'after';
+		return call === 'read' && ++reads > 1 ? 'before' : 'none';
+	};
+	const [outcome] = (await clock.run(worker().run(ask('m')))) as TurnOutcome[];
+	expect(outcome?.result).toMatchObject({ failure: { advice: expect.stringMatching(/^Nothing was sent/) } });
+	expect([heard(), table.all()]).toEqual([[], []]);
+});
+
+test('where the table takes no row, nothing is sent for any key', async () => {
+	table.mishap = (call) => (call === 'insertThenRead' ? 'before' : 'none');
+	const asks = ['a', 'b', 'c'].map((key) => ({ key, said: key }));
+	const outcomes = (await clock.run(worker().run(asks))) as TurnOutcome[];
+	for (const { result } of outcomes) {
+		expect(result).toMatchObject({ failure: { advice: expect.stringMatching(/^Nothing was sent/) } });
+	}
+	expect([heard(), table.all()]).toEqual([[], []]);
+});
+
+test('a run whose signs of life fail keeps the session that nobody else wants', async () => {
+	agent.takesMs = () => 90_000;
+	table.mishap = (call) => (call === 'updateAlike' && clock.elapsedMs < 80_000 ? 'before' : 'none');
+	await clock.run(worker().run(ask('first')));
+	expect(table.all().map(({ sessionId }) => sessionId)).toEqual(['s1']);
+	agent.takesMs = () => 10;
+	await clock.run(worker().run(ask('second')));
+	expect(heard()).toEqual(['first in s1', 'second in s1']);
+});
+
+test('so does one whose time of day jumps meanwhile', async () => {
+	agent.takesMs = () => 30_000;
+	const run = worker().run(ask('first'));
+	await clock.advance(10_000);
+	clock.wallAheadMs = 60_000;
+	await clock.run(run);
+	expect(table.all().map(({ sessionId }) => sessionId)).toEqual(['s1']);
+});
+
+test.each(['before', 'after'] as const)(
+	'a write that fails once %s it was done is repeated, and the mapping is kept',
+	async (mishap) => {
+		agent.takesMs = (said) => (said === 'long' ? 40_000 : 10);
+		let writes = 0;
+		table.mishap = (call) => (call === 'swap' && ++writes === 1 ? mishap : 'none');
+		const long = worker().run([
+			{ key: 'k', said: 'short' },
+			{ key: 'l', said: 'long' },
+		]);
+		await clock.advance(20_000);
+		expect(table.all().map(({ sessionId }) => sessionId)).toContain('s1');
+		await clock.run(long);
+		expect(table.all()).toMatchObject([
+			{ sessionId: expect.stringMatching(/^s\d$/), turns: 1 },
+			{ sessionId: expect.stringMatching(/^s\d$/), turns: 1 },
+		]);
+	},
+);
+
+test('after a failure that ends the run, what was claimed is free', async () => {
+	agent.refuses = (said) => said === 'k0';
+	const asks = ['k0', 'k1', 'k2', 'k3'].map((key) => ({ key, said: key }));
+	const outcomes = await clock.run(worker().run(asks, { concurrency: 1, stopAtFailure: true }));
+	expect(kinds(outcomes)).toEqual(['refused', 'notSubmitted', 'notSubmitted', 'notSubmitted']);
+	expect(table.all()).toEqual([]);
+	expect(clock.sleepers).toBe(0);
+});
+
+test('in strict order, a turn whose row is seen late goes beside none', async () => {
+	await clock.run(worker().run(ask('opens')));
+	agent.takesMs = () => 4_000;
+	const turns = ['first', 'second', 'third'];
+	table.hides = (ageMs, { owner }) => ageMs < 1_500 && owner !== 'free';
+	const runs = turns.map(async (said, at) => {
+		await clock.sleep(at * 20);
+		return await worker().run(ask(said), { turnOrder: 'strict' });
+	});
+	await clock.run(Promise.all(runs));
+	expect(agent.refusedAsBusy).toBe(0);
+	expect(heard().toSorted()).toEqual(['first in s1', 'opens in s1', 'second in s1', 'third in s1']);
+});
+
+test('in strict order those of all workers go as they lined up, and one of the dead is passed over', async () => {
+	agent.takesMs = () => 2_000;
+	const workers = [worker(), worker(), worker()];
+	const runs = [0, 1, 2, 3, 4, 5].map(async (number) => {
+		await clock.sleep(number * 300);
+		return await workers[number % 3]?.run(ask(`m${number}`), { turnOrder: 'strict' });
+	});
+	await clock.advance(3_000);
+	workers[1]?.die();
+	await clock.run(Promise.all(runs));
+	expect(agent.heard.map(({ said }) => said)).toEqual(expect.arrayContaining(['m0', 'm2', 'm3', 'm5']));
+	const living = agent.heard.map(({ said }) => said).filter((said) => !['m1', 'm4'].includes(said));
+	expect(living).toEqual(['m0', 'm2', 'm3', 'm5']);
+	expect(agent.opened).toEqual(['s1']);
+});
+
+describe('a session that is used by its ID', () => {
+	const resumed = new Map([['s1', { turns: 2, nextId: 's1' }]]);
+	const settings = { agent: 'a', workflowId: 'w2', executionId: 'e2', ttlMs: 720 * HOUR };
+	const keep = async () => await clock.run(keepAliveById(resumed, settings, table.open(), clock));
+
+	async function remember(ttlMs: number, name = 'a'): Promise<void> {
+		const sessions = new SessionStore({ ...settings, agent: name, ttlMs }, table.open(), clock);
+		sessions.opened('k', 's1');
+		sessions.used('k');
+		await clock.run(sessions.flush());
+		table.calls.length = 0;
+	}
+
+	test('keeps the mapping of its key alive: turns, last use and its own lifetime', async () => {
+		await remember(HOUR);
+		await clock.advance(HOUR - 1_000);
+		expect((await keep()).ok).toBe(true);
+		expect(table.calls).toEqual(['read', 'swap']);
+		const [row] = table.all();
+		expect(row).toMatchObject({ turns: 3, lastExecutionId: 'e2', workflowId: 'w2' });
+		expect(Date.parse(String(row?.lastUsedAt))).toBeGreaterThan(clock.wallNow() - 1_000);
+		expect(Number(row?.expiresAtMs) - clock.wallNow()).toBeGreaterThan(HOUR - 1_000);
+		expect(Number(row?.expiresAtMs) - clock.wallNow()).toBeLessThanOrEqual(HOUR);
+	});
+
+	test('leads to where it goes on, over several answers', async () => {
+		await remember(HOUR);
+		const sessions = new SessionStore(settings, table.open(), clock);
+		for (const [from, to] of [
+			['s1', 's2'],
+			['s2', 's3'],
+			['x1', 'x2'],
+		] as const)
+			sessions.resumedById(from, to);
+		await clock.run(sessions.flush());
+		expect(table.all()).toMatchObject([{ sessionId: 's3', turns: 3, lastExecutionId: 'e2' }]);
+	});
+
+	test('does not shorten one that lasts forever', async () => {
+		await remember(0);
+		await keep();
+		expect(table.all()).toMatchObject([{ expiresAtMs: NEVER_MS, turns: 3 }]);
+	});
+
+	test('is not that of another agent, nor of a mapping that is over', async () => {
+		await remember(HOUR, 'b');
+		await keep();
+		expect(table.calls).toEqual(['read']);
+		table = new MemoryTable(clock);
+		await remember(HOUR);
+		await clock.advance(HOUR + 1);
+		await keep();
+		expect(table.calls).toEqual(['read']);
+	});
+
+	test('needs no Data Tables', async () => {
+		table.mishap = () => 'before';
+		expect(await keep()).toEqual({ ok: true, value: undefined });
+	});
+});

@@ -1,0 +1,319 @@
+import {
+	explainTable,
+	SESSION_TABLE,
+	SessionStore,
+} from '../../../../nodes/AgentInvoke/sessions/sessionStore';
+import type { WaitLimit } from '../../../../nodes/AgentInvoke/sessions/waitLimit';
+import { badInput, fail } from '../../../../nodes/shared/errors/failure';
+import { MemoryTable } from '../../shared/memoryTable';
+import { TestClock } from '../../testClock';
+
+const HOUR = 3_600_000;
+const PATIENT: WaitLimit = {
+	untilMs: Infinity,
+	signal: new AbortController().signal,
+	pause: () => undefined,
+	whyStop: () => undefined,
+	again: () => PATIENT,
+};
+let clock: TestClock;
+let table: MemoryTable;
+let isSweepDue: boolean;
+beforeEach(() => {
+	isSweepDue = true;
+	clock = new TestClock();
+	table = new MemoryTable(clock);
+});
+
+function open(settings: { agent?: string; executionId?: string; ttlMs?: number } = {}): SessionStore {
+	const usual = { agent: 'a', workflowId: 'w', executionId: 'e1', ttlMs: 0 };
+	return new SessionStore({ ...usual, ...settings }, table.open(), clock, { isSweepDue: () => isSweepDue });
+}
+
+async function loaded(keys: string[], settings?: Parameters<typeof open>[0]): Promise<SessionStore> {
+	const store = open(settings);
+	expect(await clock.run(store.load(keys))).toEqual({ ok: true, value: undefined });
+	return store;
+}
+
+async function remember(key: string, id: string, settings?: Parameters<typeof open>[0]): Promise<void> {
+	const store = await loaded([key], settings);
+	store.opened(key, id);
+	store.used(key);
+	expect((await clock.run(store.flush())).ok).toBe(true);
+}
+
+const found = async (key: string, settings?: Parameters<typeof open>[0]): Promise<string> => {
+	const store = await loaded([key], settings);
+	await clock.run(store.flush());
+	return store.find(key);
+};
+
+test('a key is found again, with all that the row is to hold', async () => {
+	await remember('anna', 's1');
+	expect(await found('anna')).toBe('s1');
+	expect(Object.keys(table.all()[0]!).sort()).toEqual(
+		['id', ...SESSION_TABLE.columns.map(({ name }) => name)].sort(),
+	);
+	expect(table.all()).toMatchObject([
+		{ sessionKey: 'anna', agent: 'a', sessionId: 's1', workflowId: 'w', lastExecutionId: 'e1', turns: 1 },
+	]);
+});
+
+test('a new session is written within a second, and before a flush ends', async () => {
+	const store = await loaded(['k']);
+	store.opened('k', 's1');
+	await clock.advance(999);
+	expect(table.all()).toHaveLength(1);
+	store.opened('other', 's2');
+	await clock.run(store.flush());
+	expect(table.all()).toHaveLength(2);
+	expect(clock.sleepers).toBe(0);
+});
+
+test('many new sessions are one write', async () => {
+	const keys = Array.from({ length: 200 }, (_, i) => `k${i}`);
+	const store = await loaded(keys);
+	for (const key of keys) store.opened(key, `s ${key}`);
+	await clock.run(store.flush());
+	expect(table.calls).toEqual(['read', 'insert', 'removeBelow']);
+});
+
+test('a first turn is one write, which tells of the turn too', async () => {
+	isSweepDue = false;
+	await remember('k', 's1');
+	expect(table.calls).toEqual(['read', 'insert']);
+	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 1 }]);
+});
+
+test('a turn that takes long is counted once it is over', async () => {
+	isSweepDue = false;
+	const store = await loaded(['k']);
+	store.opened('k', 's1');
+	await clock.advance(5_000);
+	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 0 }]);
+	store.used('k');
+	await clock.run(store.flush());
+	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 1 }]);
+	expect(table.calls).toEqual(['read', 'insert', 'swap']);
+});
+
+test('of two executions that open one key the first row counts, and who holds the key next removes the other', async () => {
+	const [one, two] = [await loaded(['k']), await loaded(['k'], { executionId: 'e2' })];
+	one.opened('k', 's1');
+	two.opened('k', 's2');
+	expect([one.find('k'), two.find('k')]).toEqual(['s1', 's2']);
+	for (const store of [one, two]) {
+		store.used('k');
+		await clock.run(store.flush());
+	}
+	expect(table.all()).toHaveLength(2);
+	expect(await found('k')).toBe('s1');
+	const strict = open();
+	expect(await clock.run(strict.hold('k', PATIENT))).toEqual({ ok: true, value: 's1' });
+	strict.used('k');
+	await clock.run(strict.release('k'));
+	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 2, owner: 'free' }]);
+});
+
+test('a key that is held says so in the table, and a refused turn leaves its row as it was', async () => {
+	await remember('k', 's1');
+	const before = table.all();
+	const store = open();
+	await clock.run(store.hold('k', PATIENT));
+	expect(table.all()).toMatchObject([{ sessionId: 's1', owner: expect.stringMatching(/^[\w-]{36} \d+$/) }]);
+	await clock.run(store.release('k'));
+	expect(table.all()).toEqual(before);
+	await clock.run(store.hold('new', PATIENT));
+	expect(table.all()).toHaveLength(2);
+	await clock.run(store.release('new'));
+	expect(table.all()).toEqual(before);
+});
+
+test('a row that is held is not swept away, although its session is over', async () => {
+	await remember('old', 's1', { ttlMs: HOUR });
+	await clock.advance(HOUR + 1);
+	const store = await loaded(['old']);
+	expect(await clock.run(store.obtain('old', PATIENT))).toEqual({ ok: true, value: '' });
+	await remember('new', 's2');
+	expect(table.all()).toHaveLength(2);
+	store.opened('old', 's3');
+	await clock.run(store.flush());
+	expect(await found('old')).toBe('s3');
+});
+
+test('whose row is deleted while it holds it learns it, and writes none', async () => {
+	const store = await loaded(['k']);
+	await clock.run(store.obtain('k', PATIENT));
+	table.edit(() => undefined);
+	store.opened('k', 's1');
+	expect(await clock.run(store.lostKeys())).toEqual(new Set(['k']));
+	expect([store.find('k'), table.all()]).toEqual(['', []]);
+	await clock.run(store.flush());
+});
+
+test('a key that could not be given back is held on to by the next turn of the run', async () => {
+	const store = open();
+	await clock.run(store.hold('k', PATIENT));
+	store.opened('k', 's1');
+	store.used('k');
+	table.mishap = (call) => (call === 'swap' ? 'before' : 'none');
+	await clock.run(store.release('k'));
+	expect(await clock.run(store.hold('k', PATIENT))).toEqual({ ok: true, value: 's1' });
+	table.mishap = () => 'none';
+	store.used('k');
+	await clock.run(store.release('k'));
+	await clock.run(store.flush());
+	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 2, owner: 'free' }]);
+});
+
+test('a session that is renewed takes the place of the old one', async () => {
+	await remember('k', 's1');
+	const store = await loaded(['k']);
+	store.opened('k', 's2');
+	await clock.run(store.flush());
+	expect(table.all()).toMatchObject([{ sessionId: 's2', turns: 0 }]);
+});
+
+test('a turn that is counted leaves the session that another execution wrote meanwhile', async () => {
+	await remember('k', 's1');
+	const store = await loaded(['k']);
+	await remember('k', 's2', { executionId: 'e2' });
+	store.used('k');
+	await clock.run(store.flush());
+	expect(table.all()).toMatchObject([{ sessionId: 's2', lastExecutionId: 'e2', turns: 1 }]);
+});
+
+test('the turns of all executions add up, and the last use is told with its time', async () => {
+	await remember('k', 's1');
+	await clock.advance(HOUR);
+	await remember('k', 's1', { executionId: 'e2' });
+	const { lastUsedAt, ...row } = table.all()[0]!;
+	expect(row).toMatchObject({ turns: 2, lastExecutionId: 'e2' });
+	expect(Math.abs(Date.parse(String(lastUsedAt)) - clock.now())).toBeLessThan(1_000);
+});
+
+test('a session that is opened again as it is costs no write', async () => {
+	await remember('k', 's1');
+	table.calls.length = 0;
+	const store = await loaded(['k']);
+	store.opened('k', 's1');
+	await clock.run(store.flush());
+	expect(table.calls).toEqual(['read']);
+});
+
+test('sessions that are opened within a moment are one write', async () => {
+	isSweepDue = false;
+	const store = await loaded(['k', 'l']);
+	store.opened('k', 's1');
+	await clock.advance(300);
+	store.opened('l', 's2');
+	await clock.advance(600);
+	expect(table.calls).toEqual(['read', 'insert']);
+	expect(table.all()).toHaveLength(2);
+	await clock.run(store.flush());
+});
+
+test('one that is opened and renewed at once is one row', async () => {
+	const store = await loaded(['k']);
+	store.opened('k', 's1');
+	store.opened('k', 's2');
+	await clock.run(store.flush());
+	expect(table.all()).toMatchObject([{ sessionId: 's2' }]);
+});
+
+test('an unused mapping expires, a used one lives on', async () => {
+	await remember('k', 's1', { ttlMs: HOUR });
+	await clock.advance(HOUR - 1_000);
+	const store = await loaded(['k'], { ttlMs: HOUR });
+	store.used('k');
+	await clock.run(store.flush());
+	await clock.advance(HOUR - 1_000);
+	expect(await found('k', { ttlMs: HOUR })).toBe('s1');
+	await clock.advance(1_001);
+	expect(await found('k', { ttlMs: HOUR })).toBe('');
+});
+
+test('rows that are over go when new ones come', async () => {
+	await remember('old', 's1', { ttlMs: HOUR });
+	await clock.advance(HOUR + 1);
+	await remember('new', 's2');
+	expect(table.all()).toMatchObject([{ sessionKey: 'new' }]);
+});
+
+test('keys that begin alike, look alike or hold anything never meet', async () => {
+	const long = 'x'.repeat(200);
+	const keys = [
+		`${long}a`,
+		`${long}b`,
+		long,
+		'={{ 1+1 }}',
+		'2',
+		`'"`,
+		'🦊',
+		'\uD83E',
+		'\0',
+		'\uFFFD',
+		'a b',
+		'a\nb',
+		'__proto__',
+	];
+	const store = await loaded(keys);
+	keys.forEach((key, i) => store.opened(key, `s${i}`));
+	await clock.run(store.flush());
+	const again = await loaded(keys);
+	expect(keys.map((key) => again.find(key))).toEqual(keys.map((_, i) => `s${i}`));
+	for (const { sessionKey } of table.all()) {
+		expect(String(sessionKey).length).toBeLessThanOrEqual(200);
+		expect(sessionKey).not.toContain('\0');
+		expect(String(sessionKey).isWellFormed() || sessionKey === '\uFFFD').toBe(true);
+	}
+});
+
+test('keys belong to an agent, and the two parts cannot run into each other', async () => {
+	await remember('b c', 's1', { agent: 'a' });
+	expect(await found('b c', { agent: 'other' })).toBe('');
+	expect(await found('c', { agent: 'a b' })).toBe('');
+});
+
+test('what a person did to the table holds: another session, none, no row', async () => {
+	for (const key of ['other', 'emptied', 'deleted']) await remember(key, `s ${key}`);
+	table.edit((row) => {
+		if (row.sessionKey === 'other') return { ...row, sessionId: ' mine ' };
+		if (row.sessionKey === 'emptied') return { ...row, sessionId: null };
+		return undefined;
+	});
+	expect(await found('other')).toBe('mine');
+	expect(await found('emptied')).toBe('');
+	expect(await found('deleted')).toBe('');
+});
+
+test('forgetting removes every row of a key and no other', async () => {
+	await remember('k', 's1');
+	await remember('stays', 's2');
+	expect((await clock.run(open().forget(['k', 'never']))).ok).toBe(true);
+	expect(table.all()).toMatchObject([{ sessionKey: 'stays' }]);
+});
+
+test.each(['read', 'insert', 'swap', 'removeBelow'])(
+	'a table that fails at %s is told, and nothing is thrown',
+	async (call) => {
+		await remember('known', 's0');
+		table.mishap = (name) => (name === call ? 'before' : 'none');
+		const store = open();
+		const read = await clock.run(store.load(['known', 'k']));
+		store.opened('k', 's1');
+		store.used('known');
+		const written = await clock.run(store.flush());
+		expect(read.ok && written.ok).toBe(false);
+		expect(store.find('k')).toBe('s1');
+	},
+);
+
+test('where the table cannot be used, the modes that need none are named', () => {
+	expect(explainTable(fail(badInput('No table', 'Update n8n.')))).toMatchObject({
+		failure: {
+			advice: expect.stringMatching(/^Nothing was sent\. Update n8n\..*"By ID" or "New Each Time"/),
+		},
+	});
+});

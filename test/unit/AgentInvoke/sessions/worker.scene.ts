@@ -1,0 +1,207 @@
+import type { InvokeCall } from '../../../../nodes/AgentInvoke/api/api';
+import { createInterruptLimit } from '../../../../nodes/AgentInvoke/turns/interruptLimit';
+import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
+import { KeyedQueue } from '../../../../nodes/shared/run/keyedQueue';
+import { runTurns, type TurnOutcome, type TurnSettings } from '../../../../nodes/AgentInvoke/turns/runTurns';
+import { Sightings } from '../../../../nodes/shared/dataTable/heartbeat';
+import type { DataTable } from '../../../../nodes/shared/dataTable/table';
+import { fail, ok } from '../../../../nodes/shared/errors/failure';
+import type { Clock } from '../../../../nodes/shared/run/clock';
+import { createRetryMemory } from '../../../../nodes/shared/run/retryMemory';
+import type { MemoryTable } from '../../shared/memoryTable';
+import type { TestClock } from '../../testClock';
+
+/** One turn as the agent saw it. */
+export interface Heard {
+	readonly said: string;
+	readonly sessionId: string;
+	readonly fromMs: number;
+}
+
+/** An agent whose sessions take one call at a time; it never forgets a session but by `expire`. */
+export class OneAtATime {
+	readonly heard: Heard[] = [];
+	readonly opened: string[] = [];
+	refusedAsBusy = 0;
+	takesMs: (said: string) => number = () => 1_000;
+	/** Whether a call is refused without a run. */
+	refuses: (said: string) => boolean = () => false;
+	/** So long after it began a stream tells its session; never where undefined. */
+	tellsAfterMs: number | undefined;
+	private readonly busy = new Set<string>();
+	private readonly gone = new Set<string>();
+
+	constructor(private readonly clock: TestClock) {}
+
+	expire(): void {
+		for (const id of this.opened) this.gone.add(id);
+	}
+
+	readonly invoke = async ({ request: { body }, sessionId, onSession }: InvokeCall) => {
+		const said = typeof body.message === 'string' ? body.message : '';
+		const refused = { kind: 'refused', message: 'No', advice: '' } as const;
+		await this.clock.sleep(5);
+		if (this.gone.has(sessionId)) return fail({ ...refused, isSessionUnknown: true });
+		if (this.busy.has(sessionId)) {
+			this.refusedAsBusy++;
+			return fail({ ...refused, busySession: { retryAfter: undefined, tries: 1 } });
+		}
+		if (this.refuses(said)) return fail(refused);
+		const id = sessionId || `s${this.opened.length + 1}`;
+		if (!sessionId) this.opened.push(id);
+		this.busy.add(id);
+		this.heard.push({ said, sessionId: id, fromMs: this.clock.elapsedMs });
+		const takesMs = this.takesMs(said);
+		const tellMs = Math.min(this.tellsAfterMs ?? takesMs, takesMs);
+		await this.clock.sleep(tellMs);
+		if (this.tellsAfterMs !== undefined) onSession(id);
+		await this.clock.sleep(takesMs - tellMs);
+		this.busy.delete(id);
+		onSession(id);
+		const reply = { answer: `re ${said}`, sessionId: id, interrupt: undefined, interrupts: [] };
+		return ok({ reply: { ...reply, reason: '', requestId: '', usage: null, hint: '', raw: {} }, tries: 1 });
+	};
+}
+
+export interface Ask {
+	readonly key: string;
+	readonly said: string;
+}
+
+/** One n8n process: what its executions share, its own clocks, and its end. */
+export class WorkerProcess {
+	readonly queue = new KeyedQueue();
+	private readonly sightings = new Sightings();
+	private readonly death = Promise.withResolvers<'died'>();
+	private readonly clock: Clock;
+	private isAlive = true;
+	private calls = 0;
+	/** It dies at its so many-th call of the table, whose effect is there or not. */
+	diesAt = Infinity;
+
+	constructor(
+		time: TestClock,
+		private readonly table: MemoryTable,
+		private readonly agent: OneAtATime,
+		private readonly random: () => number = () => 0,
+		skewMs = 0,
+	) {
+		this.clock = {
+			now: () => time.now() + skewMs,
+			wallNow: () => time.wallNow() + skewMs,
+			sleep: async (ms, signal) => {
+				await time.sleep(ms, signal);
+				if (this.isDead()) await new Promise<never>(() => undefined);
+			},
+		};
+	}
+
+	private isDead(): boolean {
+		return !this.isAlive;
+	}
+
+	die(): void {
+		this.isAlive = false;
+		this.death.resolve('died');
+	}
+
+	/** One execution. */
+	async run(
+		asks: readonly Ask[],
+		settings: Partial<TurnSettings> = {},
+		signal: AbortSignal = new AbortController().signal,
+	): Promise<TurnOutcome[] | 'died'> {
+		return await Promise.race([this.work(asks, settings, signal), this.death.promise]);
+	}
+
+	private async work(
+		asks: readonly Ask[],
+		settings: Partial<TurnSettings>,
+		signal: AbortSignal,
+	): Promise<TurnOutcome[]> {
+		const { clock, random, sightings, queue } = this;
+		const owner = Symbol('run');
+		const slots = asks.map(({ key }) => queue.enter(key, owner));
+		const sessions = new SessionStore(
+			{ agent: 'a', workflowId: 'w', executionId: 'e', ttlMs: 0 },
+			this.mortal(this.table.open()),
+			clock,
+			{ random, sightings, signal, isSweepDue: () => random() < 0.05 },
+		);
+		const isStrict = settings.turnOrder === 'strict';
+		const loaded = await sessions.load(isStrict ? [] : asks.map(({ key }) => key));
+		if (!loaded.ok) throw new Error(loaded.failure.message);
+		const outcomes = await runTurns(
+			asks.map(({ key, said }, itemIndex) => ({
+				...{ itemIndex, isResume: false, idempotency: undefined, fingerprint: 'f', keepRaw: false },
+				client: { agent: 'a', sessions, api: { invoke: async (call) => await this.invoke(call) } },
+				session: { kind: 'mapped', key } as const,
+				slot: slots[itemIndex],
+				prepare: async () => ok(() => ({ path: '', headers: {}, body: { message: said } })),
+				onDelta: async () => undefined,
+			})),
+			{
+				...{ concurrency: 8, timeoutMs: 600_000, attempts: 1, retryAmbiguous: false, renewExpired: false },
+				...{ stopAtFailure: false, turnOrder: 'arrival' as const },
+				...settings,
+			},
+			{
+				...{ clock, random, signal, ledger: undefined },
+				memory: createRetryMemory({}, { node: 'n', run: 0, part: 'turns' }),
+				interruptLimit: createInterruptLimit({}, 0),
+				received: async () => undefined,
+			},
+		);
+		const written = await sessions.flush();
+		if (!written.ok) throw new Error(written.failure.message);
+		return outcomes;
+	}
+
+	/** What a dead process asked is answered to nobody. */
+	private async invoke(call: InvokeCall): ReturnType<OneAtATime['invoke']> {
+		if (this.isDead()) return await new Promise<never>(() => undefined);
+		const answer = await this.agent.invoke({
+			...call,
+			onSession: (id) => (this.isDead() ? undefined : call.onSession(id)),
+		});
+		return this.isDead() ? await new Promise<never>(() => undefined) : answer;
+	}
+
+	private mortal(table: DataTable): DataTable {
+		const live = async <T>(work: () => Promise<T>): Promise<T> => {
+			if (this.isDead()) return await new Promise<never>(() => undefined);
+			this.calls++;
+			if (this.calls < this.diesAt) {
+				const done = await work();
+				return this.isDead() ? await new Promise<never>(() => undefined) : done;
+			}
+			// The last thing that leaves it.
+			void work();
+			this.die();
+			return await new Promise<never>(() => undefined);
+		};
+		return {
+			read: async (column, values) => await live(async () => await table.read(column, values)),
+			insert: async (rows, mayRepeat) => await live(async () => await table.insert(rows, mayRepeat)),
+			updateAlike: async (column, changes) =>
+				await live(async () => await table.updateAlike(column, changes)),
+			swap: async (swaps) => await live(async () => await table.swap(swaps)),
+			swapThenRead: async (swaps, column) => await live(async () => await table.swapThenRead(swaps, column)),
+			insertThenRead: async (rows, column) =>
+				await live(async () => await table.insertThenRead(rows, column)),
+			remove: async (column, values) => await live(async () => await table.remove(column, values)),
+			removeBelow: async (...all) => await live(async () => await table.removeBelow(...all)),
+		};
+	}
+}
+
+/** Numbers in [0, 1) that follow from a seed. */
+export function lucky(seed: number): () => number {
+	let state = seed | 1;
+	return () => {
+		state ^= state << 13;
+		state ^= state >>> 17;
+		state ^= state << 5;
+		return (state >>> 0) / 2 ** 32;
+	};
+}

@@ -1,0 +1,401 @@
+import {
+	DailyBudget,
+	type BudgetLimit,
+	type DueTurn,
+} from '../../../../nodes/AgentInvoke/turnLog/dailyBudget';
+import { DayAccounts } from '../../../../nodes/AgentInvoke/turnLog/dayAccounts';
+import { TurnLog, type EndedTurn } from '../../../../nodes/AgentInvoke/turnLog/turnLog';
+import { TurnOwners } from '../../../../nodes/AgentInvoke/turnLog/owner';
+import type { SessionChoice } from '../../../../nodes/AgentInvoke/turns/runTurns';
+import { countTokens } from '../../../../nodes/shared/run/budgetMessages';
+import { sha256 } from '../../../../nodes/shared/text/sha256';
+import { MemoryTable } from '../../shared/memoryTable';
+import { TestClock } from '../../testClock';
+import { answer, callsMade, endedTurn, failure } from './turnRecords';
+
+let clock: TestClock;
+let table: MemoryTable;
+let sessions: MemoryTable;
+beforeEach(() => {
+	clock = new TestClock();
+	table = new MemoryTable(clock);
+	sessions = new MemoryTable(clock);
+});
+
+const key = (name: string): SessionChoice => ({ kind: 'mapped', key: name });
+const due = (itemIndex: number, session: SessionChoice = key('anna'), agent = 'a'): DueTurn => ({
+	...{ itemIndex, session, agent },
+});
+
+let runs = 0;
+
+interface Place {
+	timeZone?: string;
+	workflowId?: string;
+	nodeId?: string;
+}
+
+/** One run of a node: its budget and its turn log. */
+class Run {
+	readonly budget: DailyBudget;
+	private readonly turnLog: TurnLog;
+
+	/** @param accounts of its process */
+	constructor(limit: Partial<BudgetLimit>, place: Place = {}, accounts = new DayAccounts()) {
+		const settings = { timeZone: 'UTC', workflowId: 'w', nodeId: 'n', runId: `run ${++runs}`, ...place };
+		const opened = table.open();
+		const usual = { per: 'key', unit: 'turns', most: 2 } as const;
+		const owners = new TurnOwners(settings, sessions.open());
+		this.budget = new DailyBudget(
+			{ ...settings, limit: { ...usual, ...limit } },
+			opened,
+			owners,
+			clock,
+			accounts,
+		);
+		this.turnLog = new TurnLog({ ...settings, executionId: 'e', node: 'Ask' }, opened, owners);
+	}
+
+	async open(turns: DueTurn[], answered: number[] = []): Promise<this> {
+		const opened = await clock.run(this.budget.open(turns, (itemIndex) => answered.includes(itemIndex)));
+		expect(opened.ok).toBe(true);
+		return this;
+	}
+
+	async admits(turn: DueTurn): Promise<boolean> {
+		return (await clock.run(this.budget.admit(turn))).ok;
+	}
+
+	async refusal(turn: DueTurn) {
+		const admitted = await clock.run(this.budget.admit(turn));
+		if (admitted.ok) throw new Error('It was admitted');
+		return admitted.failure;
+	}
+
+	end(turn: DueTurn, over: Partial<EndedTurn> = {}): void {
+		const ended = endedTurn(clock, { ...turn, ...over });
+		this.budget.ended(ended);
+		this.turnLog.add(ended);
+	}
+
+	async close(): Promise<void> {
+		const { ok } = await clock.run(this.turnLog.flush());
+		this.budget.close(ok);
+	}
+}
+
+/** A run that takes these turns one after the other. @returns which were admitted */
+async function takes(
+	limit: Partial<BudgetLimit>,
+	turns: DueTurn[],
+	over: Partial<EndedTurn> = {},
+	place: Place = {},
+) {
+	const run = await new Run(limit, place).open(turns);
+	const admitted: boolean[] = [];
+	for (const turn of turns) {
+		admitted.push(await run.admits(turn));
+		if (admitted.at(-1)) run.end(turn, over);
+	}
+	await run.close();
+	return admitted;
+}
+
+test('what is over is refused, in the run and in those after it', async () => {
+	expect(await takes({ most: 3 }, [due(0), due(1)])).toEqual([true, true]);
+	expect(await takes({ most: 3 }, [due(0), due(1), due(2, key('ben'))])).toEqual([true, false, true]);
+	expect(await takes({ most: 3 }, [due(0)])).toEqual([false]);
+});
+
+test('the refusal says how much, how much is used, where to raise it and when it is free again', async () => {
+	await takes({}, [due(0), due(1)]);
+	const run = await new Run({}).open([due(0)]);
+	expect(await run.refusal(due(0))).toEqual({
+		kind: 'notSubmitted',
+		message: '"Budget" allows 2 turns a day for the key "anna"; used so far: 2',
+		advice:
+			'Nothing was sent for this item. Raise "Budget" in the options of the node, or run the item again from 2030-01-02 on: the count begins anew at midnight (UTC).',
+		details: {
+			budget: { per: 'key', unit: 'turns', most: 2, used: 2, day: '2030-01-01' },
+			freeFrom: '2030-01-02',
+		},
+	});
+});
+
+test('counting is one read, however many items and keys', async () => {
+	await takes(
+		{},
+		Array.from({ length: 200 }, (_, i) => due(i, key(`k${i % 50}`))),
+	);
+	expect(table.calls).toEqual(['read', 'insert']);
+});
+
+describe('places in a run', () => {
+	test('the first items have them, also where later ones come first', async () => {
+		const run = await new Run({ per: 'node' }).open([due(0), due(1), due(2, key('ben'))]);
+		expect(await run.admits(due(2, key('ben')))).toBe(false);
+		expect(await run.admits(due(0))).toBe(true);
+		expect(await run.admits(due(1))).toBe(true);
+		expect((await run.refusal(due(2))).message).toContain('for this node; used or under way: 2');
+	});
+
+	test('what did not run gives its place back', async () => {
+		const turns = [0, 1, 2, 3, 4].map((item) => due(item));
+		const run = await new Run({}).open(turns);
+		for (const turn of turns.slice(0, 2)) {
+			expect(await run.admits(turn)).toBe(true);
+			run.end(turn, { result: failure('refused') });
+		}
+		expect(await run.admits(turns[2]!)).toBe(true);
+		run.end(turns[2]!, { result: failure('timedOut', { mayHaveRun: true }) });
+		expect(await run.admits(turns[3]!)).toBe(true);
+		expect(await run.admits(turns[4]!)).toBe(false);
+	});
+
+	test('an item that has its answer needs none, nor does one that got a recorded answer', async () => {
+		const turns = [due(0), due(1), due(2), due(3)];
+		const run = await new Run({}).open(turns, [0]);
+		run.end(turns[0]!, { calls: callsMade(clock, 0), result: answer(null, { recalled: true }) });
+		run.end(turns[1]!, { calls: callsMade(clock, 0), result: answer(null, { replayed: true }) });
+		expect(await run.admits(turns[2]!)).toBe(true);
+		expect(await run.admits(turns[3]!)).toBe(true);
+	});
+});
+
+describe('whose turns are counted', () => {
+	test("a key's at one agent, in all nodes and workflows", async () => {
+		await takes({}, [due(0), due(1)]);
+		expect(
+			await takes({}, [due(0), due(1, key('anna'), 'other')], {}, { workflowId: 'v', nodeId: 'm' }),
+		).toEqual([...[false, true]]);
+	});
+
+	test("a node's, with all keys and agents", async () => {
+		await takes({ per: 'node' }, [due(0), due(1, key('ben'), 'other')]);
+		expect(await takes({ per: 'node' }, [due(0, key('carl'))])).toEqual([false]);
+		expect(await takes({ per: 'node' }, [due(0)], {}, { nodeId: 'm' })).toEqual([true]);
+		expect(await takes({ per: 'node' }, [due(0)], {}, { workflowId: 'v' })).toEqual([true]);
+	});
+
+	test('without a key the turns of a session count, and those of new sessions together', async () => {
+		const [one, two]: SessionChoice[] = [
+			{ kind: 'explicit', id: 's1' },
+			{ kind: 'explicit', id: 's2' },
+		];
+		expect(await takes({}, [due(0, one), due(1, one), due(2, one), due(3, two)])).toEqual([
+			...[true, true, false, true],
+		]);
+		const fresh: SessionChoice = { kind: 'new' };
+		expect(await takes({}, [due(0, fresh), due(1, fresh), due(2, fresh)])).toEqual([true, true, false]);
+		const run = await new Run({}).open([due(0, fresh), due(1, one)]);
+		expect((await run.refusal(due(0, fresh))).message).toContain(
+			'for all items of this node that have no key',
+		);
+		expect((await run.refusal(due(1, one))).message).toContain('for the session "s1"');
+	});
+
+	test('a session that is named by its ID counts for the key that opened it, at its agent', async () => {
+		const row = { sessionKey: 'anna', entryKey: sha256(JSON.stringify(['a', 'anna'])), sessionId: 's1' };
+		sessions.put({ ...row, agent: 'other', sessionKey: 'ben', entryKey: 'x' });
+		sessions.put({ ...row, agent: 'a' });
+		const named: SessionChoice = { kind: 'explicit', id: 's1' };
+		expect(await takes({}, [due(0), due(1, named), due(2, named)])).toEqual([true, true, false]);
+		expect(table.all().map(({ sessionKey }) => sessionKey)).toEqual(['anna', 'anna']);
+		expect(sessions.calls).toEqual(['read']);
+		const run = await new Run({}).open([due(0)]);
+		expect((await run.refusal(due(0))).message).toContain('for the key "anna"; used so far: 2');
+	});
+
+	test('where sessions cannot be read, nothing is admitted; what is only recorded is their own', async () => {
+		sessions.mishap = () => 'before';
+		const named: SessionChoice = { kind: 'explicit', id: 's1' };
+		const { budget } = new Run({});
+		expect((await clock.run(budget.open([due(0, named)], () => false))).ok).toBe(false);
+		expect(await takes({ per: 'node' }, [due(0, named)])).toEqual([true]);
+		expect(table.all()).toHaveLength(1);
+	});
+
+	test('keys that share their first 200 characters do not share a budget', async () => {
+		const long = 'x'.repeat(200);
+		expect(await takes({ most: 1 }, [due(0, key(`${long}a`)), due(1, key(`${long}b`))])).toEqual([
+			true,
+			true,
+		]);
+	});
+});
+
+describe('tokens', () => {
+	const TOKENS = { unit: 'tokens', most: 100 } as const;
+
+	test('count once the answer is there: the turn that crosses the limit is still taken', async () => {
+		const result = answer({ total_tokens: 60 });
+		expect(await takes(TOKENS, [due(0), due(1), due(2)], { result })).toEqual([true, true, false]);
+		const run = await new Run(TOKENS).open([due(0)]);
+		expect((await run.refusal(due(0))).message).toBe(
+			'"Budget" allows 100 tokens a day for the key "anna"; used so far: 120',
+		);
+		expect(run.budget.hint).toBe('');
+	});
+
+	test('that nobody tells count nothing, and a hint says so', async () => {
+		const run = await new Run(TOKENS).open([due(0), due(1)]);
+		expect(await run.admits(due(0))).toBe(true);
+		run.end(due(0), { result: answer({ units: 5 }) });
+		expect(run.budget.hint).toContain('1 turn(s) told nothing of their tokens');
+		expect(run.budget.hint).toContain('"answer.usage"');
+		run.end(due(1), { result: failure('refused') });
+		expect(run.budget.hint).toContain('1 turn(s)');
+	});
+
+	test('of a failed agent count where they are told', async () => {
+		const result = failure('agentFailed', { mayHaveRun: true, usage: { total_tokens: 100 } });
+		expect(await takes(TOKENS, [due(0), due(1)], { result })).toEqual([true, false]);
+	});
+});
+
+describe('days', () => {
+	test('a new day begins at midnight in the time zone, with a new count', async () => {
+		const zone = { timeZone: 'Asia/Tokyo' }; // noon in UTC is 21:00 there
+		await takes({}, [due(0), due(1)], {}, zone);
+		await clock.advance(3 * 3_600_000 - 1_000);
+		expect(await takes({}, [due(0)], {}, zone)).toEqual([false]);
+		await clock.advance(1_000);
+		expect(await takes({}, [due(0)], {}, zone)).toEqual([true]);
+		expect(table.all().map(({ day }) => day)).toEqual(['2030-01-01', '2030-01-01', '2030-01-02']);
+	});
+
+	test('a run that goes on past midnight reads the new day, where others have begun', async () => {
+		const run = await new Run({}).open([due(0), due(1), due(2)]);
+		expect(await run.admits(due(0))).toBe(true);
+		await clock.advance(12 * 3_600_000);
+		await takes({}, [due(0)]);
+		run.end(due(0));
+		expect(await run.admits(due(1))).toBe(true);
+		expect(await run.admits(due(2))).toBe(false);
+		expect(table.calls.filter((call) => call === 'read')).toHaveLength(3);
+	});
+});
+
+describe('a table that people or accidents changed', () => {
+	test('rows that are deleted, or said not to have run, count no more; odd cells count nothing', async () => {
+		await takes({}, [due(0), due(1)]);
+		table.edit((row) => (row.id === 1 ? undefined : { ...row, mayHaveRun: null, tokens: -5 }));
+		expect(await takes({}, [due(0), due(1)])).toEqual([true, false]);
+		table.edit((row) => ({ ...row, mayHaveRun: false }));
+		expect(await takes({}, [due(0)])).toEqual([true]);
+		table.edit((row) => ({ ...row, tokens: -5, mayHaveRun: true }));
+		expect(await takes({ unit: 'tokens', most: 1 }, [due(0)])).toEqual([true]);
+	});
+
+	test('one that cannot be read: nothing is admitted, and the sentence says why', async () => {
+		table.mishap = () => 'before';
+		const { budget } = new Run({});
+		const opened = await clock.run(budget.open([due(0)], () => false));
+		expect(opened).toMatchObject({
+			ok: false,
+			failure: {
+				message: 'The Data Table could not be used',
+				advice: expect.stringMatching(
+					/^Nothing was sent, because "Budget" is counted from Data Tables\. /,
+				) as string,
+			},
+		});
+		expect((await clock.run(budget.admit(due(0)))).ok).toBe(false);
+	});
+});
+
+test('two runs at once do not see each other, and the third is refused', async () => {
+	const runs = await Promise.all([1, 2].map(async () => await new Run({}).open([due(0), due(1)])));
+	for (const run of runs) {
+		for (const turn of [due(0), due(1)]) {
+			expect(await run.admits(turn)).toBe(true);
+			run.end(turn);
+		}
+	}
+	for (const run of runs) await run.close();
+	const third = await new Run({}).open([due(0)]);
+	expect((await third.refusal(due(0))).message).toContain('used so far: 4');
+});
+
+describe('runs at the same time', () => {
+	const LIMIT = { most: 20 };
+	/** Sixty executions of one message each. */
+	async function sixty(accountsOf: (run: number) => DayAccounts): Promise<Run[]> {
+		const all = Array.from({ length: 60 }, (_, run) => new Run(LIMIT, {}, accountsOf(run)));
+		await clock.run(Promise.all(all.map(async (run) => await run.budget.open([due(0)], () => false))));
+		return all;
+	}
+
+	async function admitted(all: readonly Run[]): Promise<Run[]> {
+		const asked = await clock.run(
+			Promise.all(all.map(async (run) => [run, (await run.budget.admit(due(0))).ok] as const)),
+		);
+		return asked.flatMap(([run, isAdmitted]) => (isAdmitted ? [run] : []));
+	}
+
+	test('in one process take no more than there is', async () => {
+		const accounts = new DayAccounts();
+		const all = await sixty(() => accounts);
+		expect(await admitted(all)).toHaveLength(20);
+	});
+
+	test('in one process take no more also one after the other, whether the table shows their turns or not', async () => {
+		const accounts = new DayAccounts();
+		const all = await sixty(() => accounts);
+		let count = 0;
+		for (const [index, run] of all.entries()) {
+			if (await run.admits(due(0))) {
+				count++;
+				run.end(due(0));
+				if (index % 2 === 0) await run.close();
+			}
+			await clock.advance(3_000);
+		}
+		expect(count).toBe(20);
+	});
+
+	test('what was not run is free for others of the process', async () => {
+		const accounts = new DayAccounts();
+		const [first, ...others] = await sixty(() => accounts);
+		expect(await first!.admits(due(0))).toBe(true);
+		first!.end(due(0), { result: failure('refused') });
+		expect(await admitted(others)).toHaveLength(20);
+	});
+
+	test('in two processes take at most what is under way elsewhere beyond it', async () => {
+		const processes = [new DayAccounts(), new DayAccounts()];
+		const all = await sixty((run) => processes[run % 2]!);
+		const before = await admitted(all.filter((_, run) => run % 2 === 0));
+		expect(before).toHaveLength(20);
+		for (const run of before) {
+			run.end(due(0));
+			await run.close();
+		}
+		await clock.advance(2_000);
+		// They began before any of those was in the table, and their turn comes now.
+		const late = all.filter((_, run) => run % 2 === 1);
+		expect(await admitted(late)).toHaveLength(0);
+	});
+
+	test('nothing is kept of a run that is over', async () => {
+		const accounts = new DayAccounts();
+		const run = await new Run(LIMIT, {}, accounts).open([due(0)]);
+		expect(accounts.size).toBe(1);
+		await run.close();
+		expect(accounts.size).toBe(0);
+	});
+});
+
+test.each([
+	[{ total_tokens: -5, prompt_tokens: 3, completion_tokens: 4 }, 7],
+	[{ total_tokens: 0, input_tokens: 3, output_tokens: 4 }, 7],
+	[{ total_tokens: 0, input_tokens: -3, output_tokens: 4 }, 4],
+	[{ total_tokens: 0 }, 0],
+	[{ total_tokens: -1 }, undefined],
+	[{ totalTokens: 9, promptTokens: 1 }, 9],
+	[-3, undefined],
+	['12', 12],
+	[Number.NaN, undefined],
+])('%j tells of %j tokens', (usage, tokens) => {
+	expect(countTokens(usage)).toBe(tokens);
+});

@@ -1,0 +1,189 @@
+import {
+	dayAfter,
+	dayOf,
+	isTimeZone,
+	TurnLog,
+	TURN_TABLE,
+	type EndedTurn,
+} from '../../../../nodes/AgentInvoke/turnLog/turnLog';
+import type { Interrupt } from '../../../../nodes/AgentInvoke/api/agentReply';
+import { TurnOwners } from '../../../../nodes/AgentInvoke/turnLog/owner';
+import { countTokens } from '../../../../nodes/shared/run/budgetMessages';
+import type { Json } from '../../../../nodes/shared/text/json';
+import { MemoryTable } from '../../shared/memoryTable';
+import { TestClock } from '../../testClock';
+import { answer, callsMade, endedTurn, failure } from './turnRecords';
+
+let clock: TestClock;
+let table: MemoryTable;
+beforeEach(() => {
+	clock = new TestClock();
+	table = new MemoryTable(clock);
+});
+
+const SETTINGS = {
+	executionId: 'e1',
+	workflowId: 'w',
+	nodeId: 'n',
+	node: 'Ask',
+	timeZone: 'UTC',
+	runId: 'r',
+};
+
+async function rowsOf(turns: EndedTurn[], settings: Partial<typeof SETTINGS> = {}): Promise<unknown[]> {
+	const owners = new TurnOwners(SETTINGS, new MemoryTable(clock).open());
+	const turnLog = new TurnLog({ ...SETTINGS, ...settings }, table.open(), owners);
+	for (const turn of turns) turnLog.add(turn);
+	expect((await clock.run(turnLog.flush())).ok).toBe(true);
+	return table.all();
+}
+
+test('a row holds all columns, and says what a person wants to know', async () => {
+	const calls = callsMade(clock, 2);
+	await clock.advance(1_500);
+	const usage = { total_tokens: 12, invocations: 1 };
+	const rows = await rowsOf([endedTurn(clock, { itemIndex: 3, calls, result: answer(usage) })]);
+	expect(Object.keys(rows[0] as object).sort()).toEqual(
+		['id', ...TURN_TABLE.columns.map(({ name }) => name)].sort(),
+	);
+	expect(rows).toMatchObject([
+		{
+			...{ executionId: 'e1', workflowId: 'w', nodeId: 'n', node: 'Ask', item: 3, agent: 'a' },
+			...{ sessionKey: 'anna', sessionId: 's1', kind: 'message', outcome: 'answered', mayHaveRun: true },
+			...{ attempts: 2, requestId: 'r1', tokens: 12, usage: '{"total_tokens":12,"invocations":1}' },
+			...{ startedAt: '2030-01-01T12:00:00.000Z', ms: 1_500, day: '2030-01-01' },
+		},
+	]);
+});
+
+const QUESTION: Interrupt = { id: 'i', kind: 'question', tool: '', arguments: {}, question: '?' };
+const INTERRUPTED = () => {
+	const result = answer();
+	return result.ok ? answer(null, { reply: { ...result.value.reply, interrupt: QUESTION } }) : result;
+};
+
+test.each([
+	['answered', true, answer(), false],
+	['interrupted', true, INTERRUPTED(), false],
+	['refused', false, failure('refused'), false],
+	['refused', false, failure('credential'), false],
+	['unreached', false, failure('unreachable'), false],
+	['failed', true, failure('agentFailed', { mayHaveRun: true }), false],
+	['unclear', true, failure('unclear', { mayHaveRun: true }), false],
+	['unclear', true, failure('timedOut', { mayHaveRun: true }), false],
+	['cancelled', true, failure('unclear', { mayHaveRun: true }), true],
+	['cancelled', false, failure('cancelled'), true],
+	['answered', true, answer(), true],
+])('%s (may have run: %s)', async (outcome, mayHaveRun, result, isCancelled) => {
+	expect(await rowsOf([endedTurn(clock, { result, isCancelled })])).toMatchObject([{ outcome, mayHaveRun }]);
+});
+
+test('a refusal after a call without a clear answer may have run all the same', async () => {
+	const calls = callsMade(clock, 2);
+	calls.unclear();
+	expect(await rowsOf([endedTurn(clock, { calls, result: failure('refused') })])).toMatchObject([
+		{ outcome: 'refused', mayHaveRun: true },
+	]);
+});
+
+test("what nothing was sent for has no row; another execution's answer has one that costs nothing", async () => {
+	const calls = callsMade(clock, 0);
+	const usage = { total_tokens: 12 };
+	const rows = await rowsOf([
+		endedTurn(clock, { calls, result: failure('notSubmitted') }),
+		endedTurn(clock, { calls, result: failure('unclear', { mayHaveRun: true }) }),
+		endedTurn(clock, { calls, result: answer(usage, { recalled: true }) }),
+		endedTurn(clock, { calls, result: answer(usage, { replayed: true, recalled: true }) }),
+		endedTurn(clock, { calls, itemIndex: 4, result: answer(usage, { replayed: true }) }),
+	]);
+	expect(rows).toMatchObject([
+		...[{ item: 4, outcome: 'replayed', mayHaveRun: false, attempts: 0, tokens: null, usage: null, ms: 0 }],
+	]);
+	expect(rows).toHaveLength(1);
+});
+
+test('a failure tells session and request as far as it knows them', async () => {
+	const session = { kind: 'explicit', id: 'given' } as const;
+	const rows = await rowsOf([
+		endedTurn(clock, {
+			...{ session, isResume: true },
+			result: failure('agentFailed', { sessionId: 's9', requestId: 'r9', mayHaveRun: true, usage: 7 }),
+		}),
+		endedTurn(clock, { session, result: failure('refused') }),
+		endedTurn(clock, { session: { kind: 'new' }, result: failure('refused') }),
+	]);
+	expect(rows).toMatchObject([
+		{ sessionId: 's9', requestId: 'r9', tokens: 7, kind: 'result', sessionKey: '' },
+		{ sessionId: 'given', requestId: '', tokens: null, kind: 'message' },
+		{ sessionId: '' },
+	]);
+});
+
+test('rows can be stored whatever they hold', async () => {
+	const long = `\0${'x'.repeat(5_000)}`;
+	const session = { key: long, id: long, source: 'mapped' as const };
+	const calls = callsMade(clock);
+	const result = answer({ text: long }, { session });
+	const [row] = await rowsOf(
+		[endedTurn(clock, { session: { kind: 'mapped', key: long }, agent: long, calls, result })],
+		{
+			node: long,
+		},
+	);
+	const cells: unknown[] = Object.values(row as object);
+	const texts = cells.filter((cell): cell is string => typeof cell === 'string');
+	expect(texts.every((text) => !text.includes('\0') && text.length <= 300)).toBe(true);
+	expect(row).toMatchObject({ usage: null, tokens: null });
+	expect(String((row as { sessionKey: unknown }).sessionKey)).toHaveLength(200);
+});
+
+test('200 turns are one write; none are none', async () => {
+	const turns = Array.from({ length: 200 }, (_, itemIndex) => endedTurn(clock, { itemIndex }));
+	expect(await rowsOf(turns)).toHaveLength(200);
+	expect(table.calls).toEqual(['insert']);
+	await rowsOf([]);
+	expect(table.calls).toEqual(['insert']);
+});
+
+test.each<[Json, number | undefined]>([
+	[{ total_tokens: 8, input_tokens: 1, output_tokens: 2 }, 8],
+	[{ input_tokens: 3, output_tokens: 4 }, 7],
+	[{ prompt_tokens: '3', completion_tokens: 4 }, 7],
+	[{ output_tokens: 4 }, 4],
+	[{ total_tokens: '8' }, 8],
+	[{ total_tokens: 0 }, 0],
+	[9, 9],
+	['9', 9],
+	[{ total_tokens: -1 }, undefined],
+	[{ units: 8 }, undefined],
+	[{}, undefined],
+	[null, undefined],
+	['', undefined],
+	['many', undefined],
+	[[8], undefined],
+	[true, undefined],
+])('the tokens in %j are %s', (usage, tokens) => {
+	expect(countTokens(usage)).toBe(tokens);
+});
+
+test.each([
+	['2030-01-01T12:00:00Z', 'UTC', '2030-01-01'],
+	['2030-01-01T23:59:59.999Z', 'UTC', '2030-01-01'],
+	['2030-01-02T00:00:00Z', 'UTC', '2030-01-02'],
+	['2030-01-01T23:30:00Z', 'Europe/Berlin', '2030-01-02'],
+	['2030-01-02T04:59:59Z', 'America/New_York', '2030-01-01'],
+	['2030-01-01T10:00:00Z', 'Pacific/Kiritimati', '2030-01-02'],
+	['2030-03-31T22:30:00Z', 'Europe/Berlin', '2030-04-01'], // summer time since this morning
+	['2030-03-31T22:30:00Z', 'America/New_York', '2030-03-31'],
+])('%s is in %s the %s', (at, timeZone, day) => {
+	expect(dayOf(Date.parse(at), timeZone)).toBe(day);
+});
+
+test('the day after one, and zones that are not known', () => {
+	expect(['2030-01-31', '2028-02-28', '2030-12-31'].map(dayAfter)).toEqual([
+		...['2030-02-01', '2028-02-29', '2031-01-01'],
+	]);
+	expect(['UTC', 'Asia/Kolkata', 'DEFAULT', 'Nowhere/Else'].map(isTimeZone)).toEqual([
+		...[true, true, false, false],
+	]);
+});

@@ -1,0 +1,57 @@
+import { createInterruptLimit } from '../../../../nodes/AgentInvoke/turns/interruptLimit';
+
+describe('interrupts', () => {
+	const session = (sessionId: string, agent = 'a') => ({ agent, sessionId });
+
+	test('count within a step and over nodes, a message begins anew', () => {
+		const flow: Record<string, unknown> = {};
+		const open = () => createInterruptLimit(flow, 2);
+		for (let round = 0; round < 2; round++) open().interrupted(session('s'), session('s'));
+		expect(open().whyNoMore(session('s'))).toBeUndefined();
+		open().interrupted(session('s'), session('s'));
+		expect(open().whyNoMore(session('s'))).toMatchObject({
+			kind: 'notSubmitted',
+			details: { interrupts: 3 },
+		});
+		expect(open().whyNoMore(session('other'))).toBeUndefined();
+		open().begin(session('s'));
+		expect(open().whyNoMore(session('s'))).toBeUndefined();
+	});
+
+	test('0 is no bound, and what is no count is none', () => {
+		const flow = { flowAgentInterrupts: { '["a","s"]': 99, '["a","t"]': 'x' } };
+		expect(createInterruptLimit(flow, 0).whyNoMore(session('s'))).toBeUndefined();
+		expect(createInterruptLimit(flow, 1).whyNoMore(session('s'))).toBeDefined();
+		expect(createInterruptLimit(flow, 1).whyNoMore(session('t'))).toBeUndefined();
+	});
+
+	test('are those of one agent, though another numbers its sessions alike', () => {
+		const bounded = createInterruptLimit({}, 2);
+		for (let round = 0; round < 5; round++) {
+			bounded.interrupted(session('1', 'anna'), session('1', 'anna'));
+		}
+		expect(bounded.whyNoMore(session('1', 'anna'))).toBeDefined();
+		expect(bounded.whyNoMore(session('1', 'ben'))).toBeUndefined();
+		bounded.begin(session('1', 'ben'));
+		expect(bounded.whyNoMore(session('1', 'anna'))).toBeDefined();
+	});
+
+	test('go on where each answer has another session ID', () => {
+		const limit = createInterruptLimit({}, 2);
+		limit.interrupted(session('s1'), session('s1'));
+		for (let at = 1; at < 3; at++) {
+			expect(limit.whyNoMore(session(`s${at}`))).toBeUndefined();
+			limit.interrupted(session(`s${at + 1}`), session(`s${at}`));
+		}
+		expect(limit.whyNoMore(session('s3'))).toBeDefined();
+	});
+
+	test('of thousands of sessions are counted', () => {
+		const limit = createInterruptLimit({}, 2);
+		for (let at = 0; at < 20_000; at++) {
+			for (let round = 0; round < 3; round++) limit.interrupted(session(`s${at}`), session(`s${at}`));
+		}
+		expect(limit.whyNoMore(session('s7'))).toBeDefined();
+		expect(limit.whyNoMore(session('s20000'))).toBeUndefined();
+	});
+});

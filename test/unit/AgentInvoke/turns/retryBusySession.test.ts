@@ -1,0 +1,39 @@
+import { retryBusySession } from '../../../../nodes/AgentInvoke/turns/retryBusySession';
+import type { Invoked } from '../../../../nodes/AgentInvoke/api/api';
+import type { AgentFailure } from '../../../../nodes/AgentInvoke/api/failures';
+import { startWaitLimit } from '../../../../nodes/AgentInvoke/sessions/waitLimit';
+import { fail, type Result } from '../../../../nodes/shared/errors/failure';
+import { TestClock } from '../../testClock';
+
+/** A session that is always busy and says for how long. @returns when it was asked, ms */
+async function askedAt(retryAfter: string | undefined, timeoutMs = 60_000): Promise<number[]> {
+	const clock = new TestClock();
+	const { signal } = new AbortController();
+	const times: number[] = [];
+	const waiting = startWaitLimit({ clock, timeoutMs, signal, ending: signal, pause: () => undefined });
+	const call = async (): Promise<Result<Invoked, AgentFailure>> => {
+		times.push(clock.elapsedMs);
+		const failure: AgentFailure = {
+			kind: 'refused',
+			message: 'busy',
+			advice: '',
+			busySession: { retryAfter, tries: 1 },
+		};
+		return await Promise.resolve(fail(failure));
+	};
+	await clock.run(retryBusySession({ waiting, clock, random: () => 1 }, call));
+	return times;
+}
+
+test('a busy session is asked again when it said', async () => {
+	expect(await askedAt('20')).toEqual([0, 20_000, 40_000, 60_000]);
+});
+
+test('one that says nothing is asked again after growing pauses', async () => {
+	const times = await askedAt(undefined, 3_000);
+	expect(times.slice(0, 4)).toEqual([0, 500, 1_250, 2_375]);
+});
+
+test('nobody waits longer than the timeout, whatever it said', async () => {
+	expect(await askedAt('3600', 5_000)).toEqual([0, 5_000]);
+});

@@ -1,0 +1,421 @@
+import type { OpenRequest } from '../../../../nodes/AgentInvoke/wire/request';
+import type { InvokeCall } from '../../../../nodes/AgentInvoke/api/api';
+import {
+	createInterruptLimit,
+	type InterruptLimit,
+} from '../../../../nodes/AgentInvoke/turns/interruptLimit';
+import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
+import {
+	runTurns,
+	type AgentTurn,
+	type SessionChoice,
+	type TurnOutcome,
+	type TurnSettings,
+} from '../../../../nodes/AgentInvoke/turns/runTurns';
+import { badInput, fail, ok, type FailureKind } from '../../../../nodes/shared/errors/failure';
+import type { JsonObject } from '../../../../nodes/shared/text/json';
+import { createLedger, type Ledger } from '../../../../nodes/shared/idempotency/ledger';
+import { createRetryMemory } from '../../../../nodes/shared/run/retryMemory';
+import { MemoryTable } from '../../shared/memoryTable';
+import { TestClock } from '../../testClock';
+
+/** An agent in virtual time: it opens sessions, takes so long, and fails as a test says. */
+class ScriptedAgent {
+	readonly calls: Array<{ said: string; sessionId: string; fromMs: number; toMs: number }> = [];
+	takesMs = 1_000;
+	failure: (
+		said: string,
+		sessionId: string,
+	) => { kind: FailureKind; mayHaveRun?: boolean; gone?: boolean } | undefined = () => undefined;
+	private opened = 0;
+
+	constructor(private readonly clock: TestClock) {}
+
+	readonly invoke = async ({ request: { body }, sessionId, onSession }: InvokeCall) => {
+		const said = textOf(body.message);
+		const call = { said, sessionId: textOf(body.session_id), fromMs: this.clock.elapsedMs, toMs: 0 };
+		this.calls.push(call);
+		await this.clock.sleep(this.takesMs);
+		call.toMs = this.clock.elapsedMs;
+		const failure = this.failure(said, sessionId);
+		if (failure) {
+			const { kind, mayHaveRun, gone = false } = failure;
+			const details: JsonObject = { ...(mayHaveRun && { mayHaveRun }) };
+			return fail({ kind, message: 'It failed', advice: '', details, isSessionUnknown: gone });
+		}
+		const id = sessionId || `s${++this.opened}`;
+		onSession(id);
+		const reply = {
+			answer: `re ${said}`,
+			sessionId: id,
+			interrupt: undefined,
+			interrupts: [],
+			reason: '',
+			requestId: '',
+			usage: null,
+			hint: '',
+			raw: { said },
+		};
+		return ok({ reply, tries: 1 });
+	};
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+let clock: TestClock;
+let agent: ScriptedAgent;
+let table: MemoryTable;
+let ledgerTable: MemoryTable;
+let nodeContext: Record<string, unknown>;
+beforeEach(() => {
+	clock = new TestClock();
+	agent = new ScriptedAgent(clock);
+	table = new MemoryTable(clock);
+	ledgerTable = new MemoryTable(clock);
+	nodeContext = {};
+});
+
+const key = (name: string): SessionChoice => ({ kind: 'mapped', key: name });
+const NEW: SessionChoice = { kind: 'new' };
+
+type Question = Omit<AgentTurn, 'client'>;
+
+const saying =
+	(message: string): OpenRequest =>
+	(id) => ({ path: '', headers: {}, body: { message, ...(id && { session_id: id }) } });
+
+function turn(itemIndex: number, session: SessionChoice, over: Partial<Question> = {}): Question {
+	return {
+		...{ itemIndex, session, isResume: false, idempotency: undefined, fingerprint: 'f', keepRaw: false },
+		prepare: async () => ok(saying(`m${itemIndex}`)),
+		onDelta: async () => undefined,
+		...over,
+	};
+}
+
+function ledgerOf(executionId: string): Ledger {
+	return createLedger(
+		{ scope: 'x', workflowId: 'w', executionId, ttlMs: 0, onUnknown: 'error', deadlineMs: Infinity },
+		{ table: ledgerTable.open(), clock, random: () => 0, signal: new AbortController().signal },
+	);
+}
+
+async function take(
+	turns: Question[],
+	settings: Partial<TurnSettings> = {},
+	{
+		ledger,
+		signal,
+		agentName = 'a',
+		interruptLimit = createInterruptLimit({}, 0),
+	}: { ledger?: Ledger; signal?: AbortSignal; agentName?: string; interruptLimit?: InterruptLimit } = {},
+): Promise<TurnOutcome[]> {
+	const sessions = new SessionStore(
+		{ agent: agentName, workflowId: 'w', executionId: 'e', ttlMs: 0 },
+		table.open(),
+		clock,
+	);
+	const keys = turns.flatMap(({ session }) => (session.kind === 'mapped' ? [session.key] : []));
+	await clock.run(sessions.load(settings.turnOrder === 'strict' ? [] : keys));
+	const usual = {
+		concurrency: 8,
+		timeoutMs: 1_000,
+		attempts: 1,
+		retryAmbiguous: false,
+		renewExpired: false,
+		stopAtFailure: false,
+		turnOrder: 'arrival' as const,
+	};
+	const work = async () => {
+		const outcomes = await runTurns(
+			turns.map((one) => ({ ...one, client: { agent: agentName, api: agent, sessions } })),
+			{ ...usual, ...settings },
+			{
+				...{ clock, ledger, random: () => 0 },
+				memory: createRetryMemory(nodeContext, { node: 'n', run: 0, part: 'turns' }),
+				interruptLimit,
+				signal: signal ?? new AbortController().signal,
+				received: async () => undefined,
+			},
+		);
+		await Promise.all([sessions.flush(), ledger?.flush()]);
+		return outcomes;
+	};
+	return await clock.run(work());
+}
+
+const kinds = (outcomes: TurnOutcome[]): string[] =>
+	outcomes.map(({ result }) => (result.ok ? result.value.session.source : result.failure.kind));
+
+test('turns of a session follow each other in order, those of others run beside them', async () => {
+	const turns = [0, 1, 2, 3, 4, 5].map((i) => turn(i, key(`k${i % 2}`)));
+	expect(kinds(await take(turns))).toEqual(['new', 'new', 'mapped', 'mapped', 'mapped', 'mapped']);
+	expect(
+		agent.calls.map(({ said, sessionId, fromMs }) => [said, sessionId, fromMs - agent.calls[0]!.fromMs]),
+	).toEqual([
+		['m0', '', 0],
+		['m1', '', 0],
+		['m2', 's1', 1_000],
+		['m3', 's2', 1_000],
+		['m4', 's1', 2_000],
+		['m5', 's2', 2_000],
+	]);
+});
+
+test('a session that waits holds no place: others use it', async () => {
+	const turns = [
+		turn(0, key('k')),
+		turn(1, key('k')),
+		turn(2, key('k')),
+		turn(3, NEW),
+		turn(4, NEW),
+		turn(5, NEW),
+	];
+	await take(turns, { concurrency: 2 });
+	expect(agent.calls.slice(0, 2).map(({ said }) => said)).toEqual(['m3', 'm0']);
+	// It claims its key before it asks.
+	expect((agent.calls[1]?.fromMs ?? 0) - (agent.calls[0]?.fromMs ?? 0)).toBeLessThan(100);
+});
+
+test.each([1, 3])(
+	'after a failure no further turn begins, and what runs is heard (%d at once)',
+	async (concurrency) => {
+		agent.failure = (said) => (said === 'm1' ? { kind: 'refused' } : undefined);
+		const outcomes = await take(
+			[0, 1, 2, 3, 4, 5].map((i) => turn(i, NEW)),
+			{ concurrency, stopAtFailure: true },
+		);
+		expect(kinds(outcomes)).toEqual(
+			concurrency === 1
+				? ['new', 'refused', ...Array<string>(4).fill('notSubmitted')]
+				: ['new', 'refused', 'new', ...kinds(outcomes).slice(3)],
+		);
+		expect(kinds(outcomes).slice(concurrency === 1 ? 2 : 4)).toEqual(
+			Array(concurrency === 1 ? 4 : 2).fill('notSubmitted'),
+		);
+	},
+);
+
+test('turns of a session that is named by its id follow each other, too', async () => {
+	const [one, other]: SessionChoice[] = [
+		{ kind: 'explicit', id: 's9' },
+		{ kind: 'explicit', id: 's8' },
+	];
+	await take([turn(0, one!), turn(1, one!), turn(2, other!)]);
+	const [firstMs = 0] = agent.calls.map(({ fromMs }) => fromMs);
+	expect(agent.calls.map(({ said, fromMs }) => [said, fromMs - firstMs])).toEqual([
+		['m0', 0],
+		['m2', 0],
+		['m1', 1_000],
+	]);
+});
+
+test('where items go on beside failed ones, those behind a failure are asked', async () => {
+	agent.failure = (said) => (said === 'm0' ? { kind: 'refused' } : undefined);
+	expect(kinds(await take([turn(0, NEW), turn(1, NEW)], { concurrency: 1 }))).toEqual(['refused', 'new']);
+});
+
+test('each turn is counted in the table', async () => {
+	await take([turn(0, key('k')), turn(1, key('k'))]);
+	nodeContext = {};
+	await take([turn(0, key('k'))]);
+	expect(table.all()).toMatchObject([{ turns: 3 }]);
+});
+
+test('an unknown session is an error where it is not to be renewed', async () => {
+	await take([turn(0, key('k'))]);
+	agent.failure = () => ({ kind: 'refused', gone: true });
+	nodeContext = {};
+	expect(kinds(await take([turn(0, key('k'))]))).toEqual(['refused']);
+	expect(agent.calls).toHaveLength(2);
+});
+
+test('an answer that asks for nothing is no interrupt, however often the session is resumed', async () => {
+	const interruptLimit = createInterruptLimit({}, 1);
+	const resumes = [0, 1, 2, 3].map((i) => turn(i, { kind: 'explicit', id: 's9' }, { isResume: true }));
+	expect(kinds(await take(resumes, {}, { interruptLimit }))).toEqual(Array(4).fill('explicit'));
+});
+
+test.each(['arrival', 'strict'] as const)(
+	'a recalled answer leaves the session that the key has got since (%s)',
+	async (turnOrder) => {
+		await take([turn(0, key('k'))], { turnOrder });
+		table.edit((row) => ({ ...row, sessionId: 's9' }));
+		await take([turn(0, key('k'))], { turnOrder });
+		expect(table.all()).toMatchObject([{ sessionId: 's9' }]);
+	},
+);
+
+test('an unknown session is renewed once, its later turns go on in the new one, a resume never is', async () => {
+	await take([turn(0, key('k'))]);
+	agent.failure = (_said, sessionId) => (sessionId === 's1' ? { kind: 'refused', gone: true } : undefined);
+	nodeContext = {};
+	expect(kinds(await take([turn(0, key('k')), turn(1, key('k'))], { renewExpired: true }))).toEqual([
+		'renewed',
+		'mapped',
+	]);
+	expect(table.all()).toMatchObject([{ sessionId: 's2' }]);
+	const resume = turn(3, { kind: 'explicit', id: 's1' }, { isResume: true });
+	expect(kinds(await take([resume], { renewExpired: true }))).toEqual(['refused']);
+});
+
+test('a second try asks only for what was not answered and cannot have run', async () => {
+	agent.failure = (said) =>
+		said === 'm1'
+			? { kind: 'refused' }
+			: said === 'm2'
+				? { kind: 'unclear', mayHaveRun: true }
+				: said === 'm3'
+					? { kind: 'agentFailed', mayHaveRun: true }
+					: undefined;
+	const turns = [0, 1, 2, 3].map((i) => turn(i, NEW));
+	await take(turns);
+	agent.failure = () => undefined;
+	agent.calls.length = 0;
+	expect(kinds(await take(turns))).toEqual(['new', 'new', 'unclear', 'unclear']);
+	expect(agent.calls.map(({ said }) => said)).toEqual(['m1']);
+	expect(kinds(await take(turns, { retryAmbiguous: true }))).toEqual(['new', 'new', 'new', 'new']);
+});
+
+test('the raw answer is remembered only where the item shows it', async () => {
+	await take([turn(0, NEW), turn(1, NEW, { keepRaw: true })]);
+	const again = await take([turn(0, NEW), turn(1, NEW, { keepRaw: true })]);
+	expect(again.map(({ result }) => result.ok && result.value.reply.raw)).toEqual([{}, { said: 'm1' }]);
+	expect(agent.calls).toHaveLength(2);
+});
+
+test('a recalled answer brings its session back where the table lost it', async () => {
+	await take([turn(0, key('k'))]);
+	table = new MemoryTable(clock);
+	expect(kinds(await take([turn(0, key('k')), turn(1, key('k'))]))).toEqual(['new', 'mapped']);
+	expect(agent.calls.map(({ sessionId }) => sessionId)).toEqual(['', 's1']);
+	expect(table.all()).toMatchObject([{ sessionId: 's1' }]);
+});
+
+test('an answer of another agent is remembered, and its session not taken for one of this agent', async () => {
+	await take([turn(0, key('k'))]);
+	const outcomes = await take([turn(0, key('k'))], {}, { agentName: 'b' });
+	expect(outcomes[0]?.result).toMatchObject({ value: { recalled: true, session: { id: 's1' } } });
+	expect(table.all()).toMatchObject([{ agent: 'a', sessionId: 's1' }]);
+	expect(agent.calls).toHaveLength(1);
+});
+
+test('an item that was edited since asks anew', async () => {
+	await take([turn(0, NEW)]);
+	await take([turn(0, NEW, { fingerprint: 'other' })]);
+	expect(agent.calls).toHaveLength(2);
+});
+
+test('nothing is sent once the run has ended, or where the body cannot be put together', async () => {
+	expect(kinds(await take([turn(0, NEW)], {}, { signal: AbortSignal.abort() }))).toEqual(['cancelled']);
+	const unreadable = turn(0, NEW, { prepare: async () => fail(badInput('No file', 'Check it.')) });
+	expect(kinds(await take([unreadable]))).toEqual(['badInput']);
+	expect(agent.calls).toEqual([]);
+});
+
+describe('with a ledger', () => {
+	const keyed = (i: number, payload = 'p', over: Partial<Question> = {}): Question =>
+		turn(i, NEW, { idempotency: { key: 'order 7', payload: async () => ok(payload) }, ...over });
+
+	test('another execution gets the recorded answer, or is told that the key stands for something else', async () => {
+		await take([keyed(0)], {}, { ledger: ledgerOf('e1') });
+		nodeContext = {};
+		const outcomes = await take([keyed(0), keyed(1, 'other')], {}, { ledger: ledgerOf('e2') });
+		expect(outcomes[0]?.result).toMatchObject({
+			ok: true,
+			value: { replayed: true, reply: { answer: 're m0' }, session: { id: 's1' } },
+		});
+		expect(outcomes[1]?.result).toMatchObject({
+			failure: { kind: 'badInput', details: { executionId: 'e1' } },
+		});
+		expect(agent.calls).toHaveLength(1);
+	});
+
+	test('a replay brings its session back where the table lost it', async () => {
+		const idempotency = { key: 'order 7', payload: async () => ok('p') };
+		await take([turn(0, key('k'), { idempotency })], {}, { ledger: ledgerOf('e1') });
+		nodeContext = {};
+		table = new MemoryTable(clock);
+		await take([turn(0, key('k'), { idempotency })], {}, { ledger: ledgerOf('e2') });
+		expect(table.all()).toMatchObject([{ sessionId: 's1' }]);
+		expect(agent.calls).toHaveLength(1);
+	});
+
+	test.each([10, 40_000])(
+		'what another agent answered is none of this one’s: it is told, and no session is taken over (%d characters)',
+		async (length) => {
+			const idempotency = { key: 'order 7', payload: async () => ok('p') };
+			const say = { prepare: async () => ok(saying('x'.repeat(length))) };
+			await take([turn(0, key('k'), { idempotency, ...say })], {}, { ledger: ledgerOf('e1') });
+			nodeContext = {};
+			const again = [turn(0, key('k'), { idempotency })];
+			const outcomes = await take(again, {}, { ledger: ledgerOf('e2'), agentName: 'b' });
+			expect(outcomes[0]?.result).toMatchObject({
+				failure: {
+					kind: 'badInput',
+					message: 'The idempotency key "order 7" was used by execution e1 to ask another agent',
+				},
+			});
+			expect(table.all()).toMatchObject([{ agent: 'a' }]);
+			expect(agent.calls).toHaveLength(1);
+		},
+	);
+
+	test('a record that does not say who answered, as those of older versions, is replayed', async () => {
+		await take([keyed(0)], {}, { ledger: ledgerOf('e1') });
+		ledgerTable.edit((row) =>
+			row.kind === 'done' ? { ...row, reference: textOf(row.reference).replace(',"agent":"a"', '') } : row,
+		);
+		nodeContext = {};
+		const outcomes = await take([keyed(0)], {}, { ledger: ledgerOf('e2') });
+		expect(outcomes[0]?.result).toMatchObject({ ok: true, value: { replayed: true } });
+	});
+
+	test('nothing is prepared for a replay, and what cannot be prepared frees the key', async () => {
+		const prepare = jest.fn(async () => fail(badInput('No file', 'Check it.')));
+		await take([keyed(0, 'p', { prepare })], {}, { ledger: ledgerOf('e1') });
+		expect(kinds(await take([keyed(0)], {}, { ledger: ledgerOf('e2') }))).toEqual(['new']);
+		nodeContext = {};
+		await take([keyed(0, 'p', { prepare })], {}, { ledger: ledgerOf('e3') });
+		expect(prepare).toHaveBeenCalledTimes(1);
+	});
+
+	test('a claim is kept alive as long as the agent takes', async () => {
+		agent.takesMs = 30 * 60_000;
+		const first = take([keyed(0)], {}, { ledger: ledgerOf('e1') });
+		await first;
+		const claims = ledgerTable.all().filter(({ kind }) => kind === 'claim');
+		expect(claims.length).toBeGreaterThan(20);
+		expect(clock.sleepers).toBe(0);
+	});
+
+	test('one that waits for another execution gets its answer', async () => {
+		agent.takesMs = 10 * 60_000;
+		const turns = [keyed(0), keyed(1)];
+		const outcomes = await take(turns, {}, { ledger: ledgerOf('e1') });
+		expect(outcomes.map(({ result }) => result.ok && result.value.replayed)).toEqual([false, true]);
+		expect(agent.calls).toHaveLength(1);
+	});
+
+	test.each<[FailureKind, boolean, string]>([
+		['refused', false, 'new'],
+		['unclear', true, 'unclear'],
+		['timedOut', true, 'unclear'],
+		['agentFailed', true, 'unclear'],
+		['cancelled', true, 'unclear'],
+	])('after %s (may have run: %s) the next execution comes to "%s"', async (kind, mayHaveRun, then) => {
+		agent.failure = () => ({ kind, mayHaveRun });
+		await take([keyed(0)], {}, { ledger: ledgerOf('e1') });
+		agent.failure = () => undefined;
+		nodeContext = {};
+		expect(kinds(await take([keyed(0)], {}, { ledger: ledgerOf('e2') }))).toEqual([then]);
+	});
+
+	test('a record that a person made unreadable is no reason to ask again', async () => {
+		await take([keyed(0)], {}, { ledger: ledgerOf('e1') });
+		ledgerTable.edit((row) => (row.kind === 'done' ? { ...row, reference: 'scribble' } : row));
+		nodeContext = {};
+		expect(kinds(await take([keyed(0)], {}, { ledger: ledgerOf('e2') }))).toEqual(['notSubmitted']);
+		expect(agent.calls).toHaveLength(1);
+	});
+});

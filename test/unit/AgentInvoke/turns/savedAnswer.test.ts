@@ -1,0 +1,51 @@
+import {
+	readSavedAnswer,
+	savedAnswerText,
+	type TurnResult,
+} from '../../../../nodes/AgentInvoke/turns/savedAnswer';
+import { isJsonObject, parseJson, type Json } from '../../../../nodes/shared/text/json';
+
+function answered(raw: Json, args: Json = {}): TurnResult {
+	return {
+		reply: {
+			...{
+				answer: 'hello',
+				sessionId: 's',
+				interrupts: [],
+				reason: 'r',
+				requestId: 'q',
+				usage: 7,
+				hint: 'h',
+			},
+			interrupt: { id: 'i', kind: 'tool', tool: 't', arguments: args, question: '' },
+			raw: { raw },
+		},
+		session: { key: 'k', id: 's', source: 'mapped' },
+		attempts: 2,
+		elapsedMs: 0,
+		replayed: false,
+	};
+}
+
+function nested(levels: number): Json {
+	return levels === 0 ? 1 : [nested(levels - 1)];
+}
+
+const read = (result: TurnResult): TurnResult | undefined => {
+	const record = parseJson(savedAnswerText(result, 'a'));
+	return isJsonObject(record) ? readSavedAnswer(record) : undefined;
+};
+
+test('an answer is read again as it was recorded', () => {
+	const result = answered({ a: 1 }, { order: 7 });
+	expect(read(result)).toEqual(result);
+});
+
+test('a raw answer that would make the record too deep to be read is left out of it', () => {
+	const result = answered(nested(498));
+	expect(read(result)).toEqual({ ...result, reply: { ...result.reply, raw: {} } });
+});
+
+test('arguments that are too deep leave no record but who answered', () => {
+	expect(savedAnswerText(answered({}, nested(498)), 'a')).toBe('{"agent":"a"}');
+});

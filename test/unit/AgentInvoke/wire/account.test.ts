@@ -1,0 +1,31 @@
+import { readAgentAccount } from '../../../../nodes/AgentInvoke/wire/account';
+
+const CREDENTIAL = { agentToken: 'agt_0123456789', baseUrl: 'https://p.example' };
+
+test.each([
+	['', 'no Base URL'],
+	['p.example', 'not a complete address'],
+	['ftp://p.example', 'must start with https://'],
+	['https://me:0123456789@p.example', 'a user name or password'],
+	['https://0123456789@p.example', 'a user name or password'],
+	['https://p.example/?t=0123456789', 'contains a "?"'],
+	['https://p.example/#/agents', 'contains a "#"'],
+	['https://p.example/api/agents/Invoke', 'contains an API path, "/api/agents"'],
+])('the base URL %j is refused: %s', (baseUrl, said) => {
+	const account = readAgentAccount({ ...CREDENTIAL, baseUrl });
+	expect(account).toMatchObject({
+		ok: false,
+		failure: {
+			message: expect.stringContaining(said),
+			advice: expect.stringContaining('Enter only scheme and host'),
+		},
+	});
+	expect(JSON.stringify(account)).not.toContain('0123456789');
+});
+
+test.each([
+	['https://p.example//', 'https://p.example'],
+	[' https://p.example/gate/way/ ', 'https://p.example/gate/way'],
+])('the base URL %j is taken as %s', (baseUrl, taken) => {
+	expect(readAgentAccount({ ...CREDENTIAL, baseUrl })).toMatchObject({ ok: true, value: { baseUrl: taken } });
+});

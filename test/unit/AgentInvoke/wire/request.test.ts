@@ -1,0 +1,168 @@
+import { readAgentAccount } from '../../../../nodes/AgentInvoke/wire/account';
+import { openRequest, whyNoPlace, type WireTurn } from '../../../../nodes/AgentInvoke/wire/request';
+import type { Result } from '../../../../nodes/shared/errors/failure';
+import type { JsonObject } from '../../../../nodes/shared/text/json';
+import { describedBy, wireWith } from './wire.fixture';
+
+const USUAL = wireWith();
+
+function bodyOf(
+	turn: WireTurn,
+	stream: boolean,
+	extra: unknown,
+	wire = USUAL,
+	sessionId = '',
+): Result<JsonObject> {
+	const open = openRequest(turn, { stream, extraBody: extra, uuid: 'u' }, wire);
+	return open.ok ? { ok: true, value: open.value(sessionId).body } : open;
+}
+
+const hello = { kind: 'message', message: 'hello', files: [] } as const;
+
+describe('body', () => {
+	test('holds what was asked and no more', () => {
+		expect(bodyOf(hello, false, '')).toEqual({
+			ok: true,
+			value: { message: 'hello' },
+		});
+		const file = { url: 'https://x/a', name: '', mimeType: 'text/plain' };
+		expect(bodyOf({ ...hello, files: [file] }, true, '{"a":{"b":1}}')).toEqual({
+			ok: true,
+			value: {
+				message: 'hello',
+				files: [{ url: 'https://x/a', mime_type: 'text/plain' }],
+				stream: true,
+				a: { b: 1 },
+			},
+		});
+	});
+
+	test('a session is named where there is one', () => {
+		expect(bodyOf(hello, false, '', USUAL, '')).toEqual({ ok: true, value: { message: 'hello' } });
+		expect(bodyOf(hello, false, '', USUAL, 's')).toEqual({
+			ok: true,
+			value: { message: 'hello', session_id: 's' },
+		});
+	});
+
+	test('the extra body is merged last, at any depth, and its dollar signs are its own', () => {
+		const nested = wireWith({ request: { message: { input: { query: '$message' } } } });
+		expect(bodyOf(hello, false, '{"input":{"lang":"$message"}}', nested)).toMatchObject({
+			value: { input: { query: 'hello', lang: '$message' } },
+		});
+		expect(bodyOf(hello, false, '{"input":{"query":"x"}}', nested)).toMatchObject({
+			failure: { message: expect.stringContaining('"input.query"') },
+		});
+	});
+
+	test('the call that tests a token holds no message', () => {
+		const message = { input: { query: 'Say: $message', lang: 'en' }, mode: '$stream(sse, sync)' };
+		expect(bodyOf({ kind: 'nothing' }, false, '')).toMatchObject({ value: {} });
+		expect(bodyOf({ kind: 'nothing' }, false, '', wireWith({ request: { message } }))).toEqual({
+			ok: true,
+			value: { input: { lang: 'en' }, mode: 'sync' },
+		});
+	});
+
+	test('what there is no place for is told', () => {
+		const needs = { isResume: false, hasSession: true, hasFiles: false };
+		const none = wireWith({ request: { message: { q: '$message' }, path: '' } });
+		expect(whyNoPlace(none, needs)?.message).toContain('no place for the session');
+		expect(whyNoPlace(none, { ...needs, hasSession: false, hasFiles: true })?.message).toContain('the files');
+		expect(whyNoPlace(none, { ...needs, isResume: true })).toBeUndefined();
+		const inPath = wireWith({ request: { message: { q: '$message' }, path: '/threads/$session/runs' } });
+		expect(whyNoPlace(inPath, needs)).toBeUndefined();
+		const mute = wireWith({ request: { resume: undefined } });
+		expect(whyNoPlace(mute, { ...needs, isResume: true })?.advice).toContain('"request.resume"');
+	});
+
+	test.each(['[]', '1', 'x', '{"a":', true, 7, []])('%j is no extra body', (extra) => {
+		expect(bodyOf(hello, false, extra)).toMatchObject({ ok: false });
+	});
+
+	test.each(['message', 'session_id', 'stream', 'files', 'interrupt_result'])(
+		'an extra body may not set %s',
+		(name) => {
+			expect(bodyOf(hello, false, { [name]: 1 })).toMatchObject({
+				failure: { message: expect.stringContaining(`"${name}"`) },
+			});
+		},
+	);
+
+	test.each(['{"user":{"id":-9007199254740993}}', { user: { id: -(2 ** 60) } }])(
+		'an extra body with a number of which digits would be lost is refused: %j',
+		(extra) => {
+			expect(bodyOf(hello, false, extra)).toMatchObject({
+				failure: {
+					message: expect.stringMatching(/^"Extra Body" contains the number -\d+, which would lose digits/),
+				},
+			});
+		},
+	);
+
+	test('an extra body keeps numbers that a double holds, and digits in texts', () => {
+		const extra = '{"seed":9007199254740991,"scale":1e300,"id":"9007199254740993"}';
+		expect(bodyOf(hello, false, extra)).toMatchObject({
+			value: { seed: Number.MAX_SAFE_INTEGER, scale: 1e300, id: '9007199254740993' },
+		});
+	});
+
+	test('an extra body does not change what objects are by nature', () => {
+		bodyOf(hello, false, '{"__proto__":{"polluted":1}}');
+		expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false);
+	});
+});
+
+describe('account', () => {
+	const read = (fields: Record<string, unknown>) =>
+		readAgentAccount({ agentToken: 'agt_x', baseUrl: 'https://p.example', ...fields });
+
+	test('addresses are put together whatever slashes they have', () => {
+		expect(
+			read({ baseUrl: ' https://p.example// ', invokePath: 'a/b', mediaUploadPath: '//m' }),
+		).toMatchObject({
+			value: { baseUrl: 'https://p.example', invokePath: '/a/b', mediaUploadPath: '/m', isDebugToken: false },
+		});
+		expect(read({ agentToken: 'dbg_x' })).toMatchObject({
+			value: { isDebugToken: true, invokePath: '/api/agents/Invoke' },
+		});
+	});
+
+	test('a description counts where it is switched on, and an empty one is the standard', () => {
+		const described = describedBy({ request: { message: { prompt: '$message' } } });
+		const messageOf = (fields: object): unknown => {
+			const account = read({ ...described, ...fields });
+			return account.ok && account.value.wire.request.message;
+		};
+		const usual = { message: '$message', session_id: '$session', files: '$files', stream: '$stream' };
+		expect(messageOf({ wire: 'standard' })).toEqual(usual);
+		expect(messageOf({ description: ' ' })).toEqual(usual);
+		expect(messageOf({})).toEqual({ prompt: '$message' });
+		// An expression may have given the JSON itself.
+		expect(messageOf({ description: JSON.parse(described.description) as object })).toEqual({
+			prompt: '$message',
+		});
+	});
+
+	test('a description that cannot be used is refused with its place', () => {
+		expect(read({ wire: 'described', description: '{"anwser":{}}' })).toMatchObject({
+			failure: {
+				kind: 'credential',
+				message: expect.stringContaining(
+					'"Description" in the credential cannot be used: "anwser" is not known',
+				),
+			},
+		});
+	});
+
+	test.each([
+		{ baseUrl: '' },
+		{ baseUrl: 'p.example' },
+		{ baseUrl: 'ftp://p' },
+		{ baseUrl: 7 },
+		{ agentToken: 'sk-x' },
+		{ agentToken: undefined },
+	])('%j is refused', (fields) => {
+		expect(read(fields)).toMatchObject({ ok: false, failure: { message: expect.stringMatching(/[^.]$/) } });
+	});
+});

@@ -1,0 +1,34 @@
+import { STANDARD_WIRE } from '../../../../credentials/standardWire';
+import { readWire, type Wire } from '../../../../nodes/AgentInvoke/wire/description';
+
+type Entries = Readonly<Record<string, unknown>>;
+
+/** Entries of a description that differ from those of the standard, by section. */
+export interface Changes {
+	readonly request?: Entries;
+	readonly answer?: Entries;
+	readonly stream?: Entries;
+	readonly refusal?: Entries;
+	readonly upload?: Entries;
+}
+
+/** The standard description with other entries, as text. */
+export function descriptionOf(changes: Changes = {}): string {
+	const standard = Object.entries(JSON.parse(STANDARD_WIRE) as Record<string, Entries>);
+	const own = new Map(Object.entries<Entries>({ ...changes }));
+	return JSON.stringify(
+		Object.fromEntries(standard.map(([name, entries]) => [name, { ...entries, ...own.get(name) }])),
+	);
+}
+
+/** The fields of a credential whose wire is described so. */
+export function describedBy(changes: Changes): { readonly wire: string; readonly description: string } {
+	return { wire: 'described', description: descriptionOf(changes) };
+}
+
+/** The standard wire, or one that differs from it. */
+export function wireWith(changes: Changes = {}): Wire {
+	const read = readWire(descriptionOf(changes));
+	if (!read.ok) throw new Error(read.failure);
+	return read.value;
+}
