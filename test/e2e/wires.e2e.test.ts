@@ -153,14 +153,16 @@ describe.each(WIRES)('$name', (dialect: DialectCase) => {
 		expect(server.conversations).toEqual([]);
 	});
 
-	test('an interrupt leaves by its own output, and Resume answers it in its conversation', async () => {
+	test('an interrupt leaves by its own output, Resume answers it, and the key goes on behind it', async () => {
 		const refund = { kind: 'tool', tool: 'refund', arguments: { order: 'A-1043' } } as const;
 		server.plan = (said) => (said === 'refund it' ? { asks: [refund] } : {});
 		expect(await ask({ key: 'interrupted', say: 'refund it' })).toMatchObject({ answer: 'given paid' });
+		const next = await ask({ key: 'interrupted', say: 'thank you' });
+		expect(next).toMatchObject({ answer: '2: thank you', session: { source: 'mapped' } });
 		expect(server.conversations).toEqual([
-			{ turns: ['refund it'], results: [{ id: expect.any(String), output: 'paid' }] },
+			{ turns: ['refund it', 'thank you'], results: [{ id: expect.any(String), output: 'paid' }] },
 		]);
-		expect(server.requests.map(({ verdict, problem }) => verdict + problem)).toEqual(['ran', 'ran']);
+		expect(server.requests.map(({ verdict, problem }) => verdict + problem)).toEqual(['ran', 'ran', 'ran']);
 	});
 });
 
