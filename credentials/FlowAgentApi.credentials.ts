@@ -64,12 +64,12 @@ export class FlowAgentApi implements ICredentialType {
 				{
 					name: 'Standard',
 					value: 'standard',
-					description: 'The envelope of the interface with the usual names',
+					description: 'The usual names: message, session_id, answer and so on',
 				},
 				{
 					name: 'Described',
 					value: 'described',
-					description: 'As a JSON description says',
+					description: 'As the JSON below says, where a deployment uses other names',
 				},
 			],
 			description: 'How requests are worded, and what answers mean',
@@ -82,7 +82,8 @@ export class FlowAgentApi implements ICredentialType {
 			default: STANDARD_WIRE,
 			displayOptions: { show: { wire: ['described'] } },
 			description:
-				'Templates for requests, JMESPath for answers. It begins as the standard: change what differs. The documentation has ready ones.',
+				'Templates for requests, JMESPath for answers; nothing else decides what is sent and what an answer means. Empty, it is the standard.',
+			hint: 'It begins as the standard: change what differs, or paste a <a href="https://github.com/flowtask/n8n-nodes-flowtask/blob/main/docs/deployments.md#agents-from-the-api-call-page-to-a-description" target="_blank">ready one</a>. "Preview Request" in Agent Invoke shows what it sends.',
 		},
 	];
 

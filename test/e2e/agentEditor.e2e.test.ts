@@ -151,7 +151,8 @@ describe('the credential form', () => {
 			await page.getByTestId('parameter-input-wire').click();
 			await page.getByRole('option', { name: 'Described' }).click();
 			await description.waitFor();
-			await description.scrollIntoViewIfNeeded();
+			// From the label down: what was chosen, and what it opens.
+			await page.getByTestId('wire').evaluate((field) => field.scrollIntoView({ block: 'start' }));
 			await docsPicture(page, 'agent-credential');
 		},
 		TEST_DEADLINE_MS,

@@ -1,0 +1,171 @@
+// Ready descriptions in a real n8n, as a person pastes them into the credential, against the strict stand-ins of their
+// products: sessions of a key over several executions, a stream, a refusal, an interrupt and its answer.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { accountOf, dialectCases, type DialectCase } from '../nodes/AgentInvoke/dialects/dialectCases';
+import type { StandIn } from '../nodes/AgentInvoke/dialects/standIn';
+import { askAgent, type AgentItem, type Ask } from './agentWorkflows';
+import { chunksOf, textOf, webhook, type Chunk } from './chatWorkflows';
+import { packedTarball } from './packOnce';
+import { startN8n, type RunningN8n, type SavedCredential, type WorkflowDocument } from './runner';
+
+const START_DEADLINE_MS = 300_000;
+const CALL_DEADLINE_MS = 30_000;
+/** Long enough for calls of several executions to meet. */
+const TURN_MS = 500;
+/** Text with everything that a cut between two pieces could spoil. */
+const TEXT = 'Grüße, “you”: 日本語 and 🙂';
+
+const userFolder = mkdtempSync(join(tmpdir(), 'flowtask-wires-'));
+let n8n: RunningN8n;
+
+beforeAll(async () => {
+	n8n = await startN8n({ userFolder, tarball: packedTarball() });
+}, START_DEADLINE_MS);
+
+afterAll(async () => {
+	await n8n?.stop();
+	rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
+}, 120_000);
+
+const WIRES = dialectCases.filter(({ description }) => ['dify', 'responses'].includes(description));
+
+test('there are two of them', () => {
+	expect(WIRES).toHaveLength(2);
+});
+
+/** `askAgent`, whose interrupts a second node answers, and which answers with the error where the agent refuses. */
+function service(path: string, account: SavedCredential): WorkflowDocument {
+	const asking = askAgent(path, account);
+	const resume = {
+		id: 'resume',
+		name: 'Resume',
+		type: 'n8n-nodes-flowtask.agentInvoke',
+		typeVersion: 1,
+		position: [440, 100] satisfies [number, number],
+		parameters: { operation: 'resume', result: 'paid' },
+		credentials: { flowAgentApi: { id: account.id, name: account.name } },
+	};
+	return {
+		...asking,
+		nodes: [
+			...asking.nodes.map((node) =>
+				node.id === 'agent' ? { ...node, onError: 'continueRegularOutput' } : node,
+			),
+			resume,
+		],
+		connections: {
+			...asking.connections,
+			'Agent Invoke': { main: [[], [{ node: 'Resume', type: 'main', index: 0 }]] },
+		},
+	};
+}
+
+function streamed(path: string, account: SavedCredential): WorkflowDocument {
+	const asking = askAgent(path, account, { stream: true });
+	const hook = webhook(path, 'streaming');
+	return { ...asking, nodes: asking.nodes.map((node) => (node.id === 'hook' ? { ...node, ...hook } : node)) };
+}
+
+describe.each(WIRES)('$name', (dialect: DialectCase) => {
+	const path = `ask-${dialect.description}`;
+	let server: StandIn;
+	let account: SavedCredential;
+
+	beforeAll(async () => {
+		server = await dialect.open();
+		account = await n8n.client.createCredential('flowAgentApi', dialect.name, accountOf(dialect, server));
+		for (const document of [service(path, account), streamed(`${path}-streamed`, account)])
+			await n8n.client.activate(await n8n.client.createWorkflow(document));
+	}, CALL_DEADLINE_MS);
+
+	afterAll(async () => {
+		await server?.close();
+	});
+
+	beforeEach(() => {
+		server.reset();
+	});
+
+	/** One execution. */
+	async function ask(body: Ask): Promise<AgentItem & { readonly error?: string }> {
+		const response = await n8n.client.callWebhook(path, body, CALL_DEADLINE_MS);
+		return JSON.parse(await response.text()) as AgentItem;
+	}
+
+	test('the credential test accepts it, and the agent does not run', async () => {
+		const { id, name, type } = account;
+		const data = accountOf(dialect, server);
+		const credentials = { id, name, type, data };
+		expect(await n8n.client.call('POST', '/rest/credentials/test', { credentials })).toMatchObject({
+			status: 'OK',
+		});
+		expect(server.requests.filter(({ verdict }) => verdict === 'ran')).toEqual([]);
+	});
+
+	test('three executions one after another are turns of one conversation', async () => {
+		const ids: string[] = [];
+		for (const [index, say] of ['one', 'two', 'three'].entries()) {
+			const { answer, session } = await ask({ key: 'anna', say });
+			expect(answer).toBe(`${index + 1}: ${say}`);
+			expect(session).toMatchObject({ key: 'anna', source: index === 0 ? 'new' : 'mapped' });
+			ids.push(session.id);
+		}
+		expect(server.conversations).toEqual([{ turns: ['one', 'two', 'three'], results: [] }]);
+		expect(server.requests.map(({ verdict, problem }) => verdict + problem)).toEqual(['ran', 'ran', 'ran']);
+		expect(new Set(ids).size).toBe(dialect.renewsSession ? 3 : 1);
+	});
+
+	test('four keys at once keep their conversations', async () => {
+		server.plan = () => ({ takesMs: TURN_MS });
+		const keys = ['ada', 'bob', 'cem', 'dan'];
+		for (const turn of [1, 2]) {
+			const answers = await Promise.all(
+				keys.map(async (key) => await ask({ key, say: `${key} says ${turn}` })),
+			);
+			expect(answers.map(({ answer }) => answer)).toEqual(keys.map((key) => `${turn}: ${key} says ${turn}`));
+		}
+		const turns = server.conversations.map((conversation) => conversation.turns).toSorted();
+		expect(turns).toEqual(keys.map((key) => [`${key} says 1`, `${key} says 2`]));
+		expect(server.requests).toHaveLength(8);
+		expect(server.mostAtOnce).toBeGreaterThan(1);
+	});
+
+	test('a streamed answer reaches the caller of the webhook in pieces', async () => {
+		server.plan = () => ({ says: TEXT });
+		const body: Ask = { key: 'streams', say: 'hello' };
+		const response = await n8n.client.callWebhook(`${path}-streamed`, body, CALL_DEADLINE_MS);
+		const chunks: Chunk[] = [];
+		for await (const chunk of chunksOf(response)) chunks.push(chunk);
+		expect(textOf(chunks)).toBe(TEXT);
+		expect(chunks.filter(({ type }) => type === 'item').length).toBeGreaterThan(1);
+		expect(server.requests.map(({ verdict }) => verdict)).toEqual(['ran']);
+	});
+
+	test("a refusal is told in the agent's words, and nothing is sent again", async () => {
+		server.plan = () => ({ refuses: 'forGood' });
+		const { error } = await ask({ key: 'refused', say: 'hello' });
+		const { code, detail } = dialect.refusals.forGood;
+		expect(error).toContain(detail);
+		expect(error).toContain(code);
+		expect(server.requests.map(({ verdict }) => verdict)).toEqual(['forGood']);
+		expect(server.conversations).toEqual([]);
+	});
+
+	test('an interrupt leaves by its own output, Resume answers it, and the key goes on behind it', async () => {
+		const refund = { kind: 'tool', tool: 'refund', arguments: { order: 'A-1043' } } as const;
+		server.plan = (said) => (said === 'refund it' ? { asks: [refund] } : {});
+		expect(await ask({ key: 'interrupted', say: 'refund it' })).toMatchObject({ answer: 'given paid' });
+		const next = await ask({ key: 'interrupted', say: 'thank you' });
+		expect(next).toMatchObject({ answer: '2: thank you', session: { source: 'mapped' } });
+		expect(server.conversations).toEqual([
+			{ turns: ['refund it', 'thank you'], results: [{ id: expect.any(String), output: 'paid' }] },
+		]);
+		expect(server.requests.map(({ verdict, problem }) => verdict + problem)).toEqual(['ran', 'ran', 'ran']);
+	});
+});
+
+test('n8n complains about nothing', () => {
+	expect(n8n.log.errors()).toEqual([]);
+});
