@@ -8,7 +8,7 @@ import { ensureInstalled, isInstalled, packageRoot, withNode24 } from './install
 import { runJest } from './jest-run.mjs';
 
 /** Tests that need no browser, Redis or PostgreSQL. */
-const TESTS = ['flowtask', 'once', 'ledger', 'suspend', 'chat', 'sessions', 'bridge', 'schemas'];
+const TESTS = ['flowtask', 'once', 'ledger', 'suspend', 'chat', 'sessions', 'wires', 'bridge', 'schemas'];
 
 /** The Node versions that this package supports. */
 const OLDEST_NODE = 22;

@@ -43,8 +43,9 @@ type Values = ReadonlyMap<string, Json>;
 export function wireRequest({ request }: Wire, turn: WireTurn, call: CallValues): WireRequest {
 	const values: Values = new Map([...callValues(call), ...turnValues(request, turn)]);
 	const body = fill(turn.kind === 'results' ? request.resume : request.message, values);
-	// Letters of a session must not lead to another path.
-	const inPath: Values = new Map([['session', encodeURIComponent(call.sessionId)]]);
+	// Letters of a session must not lead to another path; without one, a path that names it counts no more.
+	const { sessionId } = call;
+	const inPath: Values = new Map(sessionId === '' ? [] : [['session', encodeURIComponent(sessionId)]]);
 	const path = fill(request.path, inPath);
 	const headers = Object.entries(request.headers).flatMap(([name, template]) => {
 		const text = fill(template, values);

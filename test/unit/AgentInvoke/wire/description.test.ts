@@ -111,6 +111,8 @@ describe('a request', () => {
 			body: { m: 'Hi', s: false, n: '../7', id: 'u-1' },
 		});
 		expect(wireRequest(wire, message, { ...call, sessionId: '7' }).body).toMatchObject({ n: 7 });
+		// Where there is no session yet, the credential's Invoke Path begins one.
+		expect(wireRequest(wire, message, { ...call, sessionId: '' })).toMatchObject({ path: '', headers: {} });
 	});
 
 	test('can hold several results as text', () => {
