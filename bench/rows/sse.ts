@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createChatApi, type CompleteChat } from '../../nodes/ChatCompletion/api';
 import { redactor } from '../../nodes/shared/text/redact';
-import type { Retry } from '../../nodes/shared/http/retry';
+import type { Retry } from '../../nodes/shared/retry/retry';
 import { chatCompletion, chunksOf, asks, inARow, modelById, webhook } from '../../test/e2e/chatWorkflows';
 import type { RunningN8n, SavedCredential } from '../../test/e2e/runner';
 import { atLeast, atMost, median, told, type Figure } from '../figures';

@@ -4,7 +4,7 @@ import type { Redact } from '../shared/text/redact';
 import { readAnswer, type AnswerStreamParts } from '../shared/http/answerStream';
 import type { Exchange } from '../shared/http/exchange';
 import type { Outcome } from '../shared/http/outcome';
-import type { Retry } from '../shared/http/retry';
+import type { Retry } from '../shared/retry/retry';
 import { classify } from '../shared/platform/envelope';
 import { errorIn, explainChat, isOutOfCredit } from './failures';
 import type { ChatAnswer } from './answer/answerBuilder';

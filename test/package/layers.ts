@@ -22,6 +22,7 @@ export const ROOMS: Record<string, readonly string[]> = {
 		'errors',
 		'run',
 		'http',
+		'retry',
 		'files',
 		'form',
 		'dataTable',

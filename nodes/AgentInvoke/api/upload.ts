@@ -1,7 +1,7 @@
 import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
 import { excerpt, isJsonObject, jsonText, type Json } from '../../shared/text/json';
 import type { Redact } from '../../shared/text/redact';
-import type { Retry } from '../../shared/http/retry';
+import type { Retry } from '../../shared/retry/retry';
 import type { Clock } from '../../shared/run/clock';
 import type { SendHttp } from '../../shared/http/exchange';
 import { ofUnanswered, type Outcome } from '../../shared/http/outcome';

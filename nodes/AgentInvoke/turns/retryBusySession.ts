@@ -1,4 +1,4 @@
-import { retryAfterMs } from '../../shared/http/backoff';
+import { retryAfterMs } from '../../shared/retry/backoff';
 import type { Clock } from '../../shared/run/clock';
 import type { Result } from '../../shared/errors/failure';
 import type { Invoked } from '../api/api';

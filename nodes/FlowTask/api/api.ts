@@ -2,7 +2,7 @@ import * as v from 'valibot';
 
 import { fail, ok, type Result } from '../../shared/errors/failure';
 import type { HttpRequest, SendHttp } from '../../shared/http/exchange';
-import { createRetry, type RetryParts, type RetryTerms } from '../../shared/http/retry';
+import { createRetry, type RetryParts, type RetryTerms } from '../../shared/retry/retry';
 import { classify, type BusyTerms } from '../../shared/platform/envelope';
 import type { Json, JsonObject } from '../../shared/text/json';
 import type { Redact } from '../../shared/text/redact';

@@ -6,7 +6,7 @@ import { HEAD_BYTES } from './fileType';
 import type { Clock } from '../run/clock';
 import { fail, ok, type Result } from '../errors/failure';
 import { cuttable, type ByteStream } from '../http/abortableStream';
-import { repeatDelayMs } from '../http/backoff';
+import { repeatDelayMs } from '../retry/backoff';
 import { createIdleTimeouts } from '../http/idleTimeout';
 import { isWebAddress } from '../text/webAddress';
 import { describeError, openReply, type OpenReply } from '../http/request';

@@ -1,6 +1,6 @@
 import { adviceOnPath } from '../../../credentials/baseUrl';
 import type { Failure } from '../errors/failure';
-import type { Repeatability } from '../http/backoff';
+import type { Repeatability } from '../retry/backoff';
 import type { FailedOutcome } from '../http/outcome';
 import { explainUnreached, originOf } from '../http/unreached';
 import { excerpt, sentence, type JsonObject } from '../text/json';

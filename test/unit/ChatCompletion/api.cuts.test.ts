@@ -3,10 +3,10 @@ import fc from 'fast-check';
 import { createChatApi } from '../../../nodes/ChatCompletion/api';
 import { systemClock } from '../../../nodes/shared/run/clock';
 import { redactor } from '../../../nodes/shared/text/redact';
-import { createRetry } from '../../../nodes/shared/http/retry';
+import { createRetry } from '../../../nodes/shared/retry/retry';
 import { BodyEnded, type Opening } from '../../../nodes/shared/http/request';
 import type { ByteStream } from '../../../nodes/shared/http/abortableStream';
-import { createRateLimiter } from '../../../nodes/shared/http/rateLimiter';
+import { createRateLimiter } from '../../../nodes/shared/retry/rateLimiter';
 import { hostileBodies, RAW_ERROR } from '../../nodes/ChatCompletion/hostileBodies';
 import { STREAM_FORMS, type StreamForm } from '../../nodes/ChatCompletion/streamForms';
 

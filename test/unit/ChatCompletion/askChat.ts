@@ -3,10 +3,10 @@ import type { ChatAnswer } from '../../../nodes/ChatCompletion/answer/answerBuil
 import type { Failure, Result } from '../../../nodes/shared/errors/failure';
 import type { JsonObject } from '../../../nodes/shared/text/json';
 import { redactor } from '../../../nodes/shared/text/redact';
-import { createRetry } from '../../../nodes/shared/http/retry';
+import { createRetry } from '../../../nodes/shared/retry/retry';
 import { cuttable } from '../../../nodes/shared/http/abortableStream';
 import { createIdleTimeouts } from '../../../nodes/shared/http/idleTimeout';
-import { createRateLimiter } from '../../../nodes/shared/http/rateLimiter';
+import { createRateLimiter } from '../../../nodes/shared/retry/rateLimiter';
 import { TestClock } from '../testClock';
 
 export const KEY = 'sk-0123456789abcdef/xyz';

@@ -1,9 +1,9 @@
 import { readAgentAccount } from '../../../../nodes/AgentInvoke/wire/account';
 import { createAgentApi, type InvokeCall } from '../../../../nodes/AgentInvoke/api/api';
 import { redactor } from '../../../../nodes/shared/text/redact';
-import { createRetry } from '../../../../nodes/shared/http/retry';
+import { createRetry } from '../../../../nodes/shared/retry/retry';
 import type { Opening } from '../../../../nodes/shared/http/request';
-import { createRateLimiter } from '../../../../nodes/shared/http/rateLimiter';
+import { createRateLimiter } from '../../../../nodes/shared/retry/rateLimiter';
 import type { HttpRequest } from '../../../../nodes/shared/http/exchange';
 import { TestClock } from '../../testClock';
 

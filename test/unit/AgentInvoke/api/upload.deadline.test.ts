@@ -1,7 +1,7 @@
 import { readAgentAccount } from '../../../../nodes/AgentInvoke/wire/account';
 import { uploadMedia } from '../../../../nodes/AgentInvoke/api/upload';
-import { createRateLimiter } from '../../../../nodes/shared/http/rateLimiter';
-import { createRetry } from '../../../../nodes/shared/http/retry';
+import { createRateLimiter } from '../../../../nodes/shared/retry/rateLimiter';
+import { createRetry } from '../../../../nodes/shared/retry/retry';
 import type { Exchange, HttpRequest } from '../../../../nodes/shared/http/exchange';
 import { redactor } from '../../../../nodes/shared/text/redact';
 import { TestClock } from '../../testClock';

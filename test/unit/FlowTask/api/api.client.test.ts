@@ -1,7 +1,7 @@
 import { redactor } from '../../../../nodes/shared/text/redact';
 import { createClient, type ApiCall, type CallApi } from '../../../../nodes/FlowTask/api/api';
 import type { Exchange, HttpRequest } from '../../../../nodes/shared/http/exchange';
-import { createRateLimiter } from '../../../../nodes/shared/http/rateLimiter';
+import { createRateLimiter } from '../../../../nodes/shared/retry/rateLimiter';
 import { TestClock } from '../../testClock';
 
 const KEY = 'sk-Abcdef0123456789';

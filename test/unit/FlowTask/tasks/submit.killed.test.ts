@@ -5,7 +5,7 @@ import type { DataTable } from '../../../../nodes/shared/dataTable/table';
 import { createLedger } from '../../../../nodes/shared/idempotency/ledger';
 import { CLAIM_FRESH_MS } from '../../../../nodes/shared/idempotency/rows';
 import { redactor } from '../../../../nodes/shared/text/redact';
-import { createRateLimiter } from '../../../../nodes/shared/http/rateLimiter';
+import { createRateLimiter } from '../../../../nodes/shared/retry/rateLimiter';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-import { mayRepeat, repeatDelayMs, retryAfterMs } from '../../../../nodes/shared/http/backoff';
+import { mayRepeat, repeatDelayMs, retryAfterMs } from '../../../../nodes/shared/retry/backoff';
 import type { FailedOutcome, Outcome } from '../../../../nodes/shared/http/outcome';
 
 const busy = (retryAfter?: string): FailedOutcome => ({ kind: 'busy', retryAfter, text: '' });

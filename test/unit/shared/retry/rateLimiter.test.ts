@@ -1,5 +1,5 @@
-import { createRateLimiter, type RateLimiter } from '../../../../nodes/shared/http/rateLimiter';
-import type { Lane } from '../../../../nodes/shared/http/adaptiveRate';
+import { createRateLimiter, type RateLimiter } from '../../../../nodes/shared/retry/rateLimiter';
+import type { Lane } from '../../../../nodes/shared/retry/adaptiveRate';
 import { TestClock } from '../../testClock';
 
 interface Probe {

@@ -1,6 +1,6 @@
 import { growingPauseMs, type PauseGrowth } from '../run/growingPause';
-import { connectionWasRefused } from './exchange';
-import type { Outcome } from './outcome';
+import { connectionWasRefused } from '../http/exchange';
+import type { Outcome } from '../http/outcome';
 
 /**
  * What may be repeated. A `read` changes nothing that counts (an upload makes no task). A `write` (a submit) is

@@ -1,6 +1,6 @@
 import type { Outcome } from '../../../../nodes/shared/http/outcome';
-import { createRateLimiter } from '../../../../nodes/shared/http/rateLimiter';
-import { createRetry, type Retry, type RetryTerms } from '../../../../nodes/shared/http/retry';
+import { createRateLimiter } from '../../../../nodes/shared/retry/rateLimiter';
+import { createRetry, type Retry, type RetryTerms } from '../../../../nodes/shared/retry/retry';
 import { TestClock } from '../../testClock';
 
 const LONG_MS = 600_000;

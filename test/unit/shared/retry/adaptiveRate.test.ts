@@ -1,4 +1,4 @@
-import { AdaptiveRate, adaptiveRateOf } from '../../../../nodes/shared/http/adaptiveRate';
+import { AdaptiveRate, adaptiveRateOf } from '../../../../nodes/shared/retry/adaptiveRate';
 import {
 	AS_DATE,
 	bucket,

@@ -1,6 +1,6 @@
 import type { Outcome } from '../../../../nodes/shared/http/outcome';
-import { createRateLimiter } from '../../../../nodes/shared/http/rateLimiter';
-import { createRetry, type RetryTerms } from '../../../../nodes/shared/http/retry';
+import { createRateLimiter } from '../../../../nodes/shared/retry/rateLimiter';
+import { createRetry, type RetryTerms } from '../../../../nodes/shared/retry/retry';
 import { TestClock } from '../../testClock';
 
 const BUSY: Outcome<string> = { kind: 'busy', retryAfter: '30', text: 'later' };

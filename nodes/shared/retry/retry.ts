@@ -1,6 +1,6 @@
 import type { Clock } from '../run/clock';
 import { LONGEST_PAUSE_MS, mayRepeat, repeatDelayMs, retryAfterMs, type Repeatability } from './backoff';
-import { ofWrite, type Outcome } from './outcome';
+import { ofWrite, type Outcome } from '../http/outcome';
 import type { Lane, StartedRequest } from './adaptiveRate';
 import type { LaneSlot, RateLimiter } from './rateLimiter';
 

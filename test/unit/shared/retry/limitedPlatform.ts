@@ -1,4 +1,4 @@
-import { AdaptiveRate, type Lane } from '../../../../nodes/shared/http/adaptiveRate';
+import { AdaptiveRate, type Lane } from '../../../../nodes/shared/retry/adaptiveRate';
 
 /*
  * Platforms with a limit in simulated time: a queue of events, so that hundreds of runs take a second.
