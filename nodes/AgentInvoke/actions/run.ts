@@ -119,10 +119,14 @@ async function openAgentRun(
 					{ requestsPerSecond, concurrency },
 					{ clock, signal, adaptiveRate: adaptiveRateOf(`agent ${agent}`, clock.now()) },
 				),
-				...{ clock, signal, random: Math.random },
+				clock,
+				signal,
+				random: Math.random,
 			}),
 			idleTimeouts: createIdleTimeouts(clock, IDLE_CHECK_MS, signal),
-			...{ clock, redact, signal },
+			clock,
+			redact,
+			signal,
 		});
 		return { agent, account, api, sessions: openSessions(context, agent, options.value, frame) };
 	});
@@ -133,12 +137,16 @@ async function openAgentRun(
 	return ok({
 		...frame,
 		...log.value,
-		...{ clients, redact, asTool, options: options.value },
+		clients,
+		redact,
+		asTool,
+		options: options.value,
 		heldFiles: new MemoryBudget(),
 		ledger: openLedger(context, frame, 'agent', idempotency, { onUnknown, deadlineMs: Infinity }),
 		memory: openRetryMemory(context, 'flowAgentRuns', 'turns'),
 		interruptLimit: createInterruptLimit(context.getContext('flow'), maxInterrupts),
-		...{ slots, random: Math.random },
+		slots,
+		random: Math.random,
 		forChat: isStartedByChat(context),
 	});
 }

@@ -233,7 +233,9 @@ function reportEnd(run: AgentRun, turn: CountedTurn, result: TurnOutcome['result
 	const { clock, turnLog, budget } = run;
 	const ended: EndedTurn = {
 		...dueTurn(turn),
-		...{ isResume: turn.isResume, calls: turn.calls, result },
+		isResume: turn.isResume,
+		calls: turn.calls,
+		result,
 		isCancelled: run.cancelled(),
 		ended: { nowMs: clock.now(), wallMs: clock.wallNow() },
 	};
@@ -263,7 +265,11 @@ function agentTurns(
 		const { client, session, isResume, idempotency, simplify } = item.value;
 		return [
 			{
-				...{ itemIndex, client, session, isResume, idempotency },
+				itemIndex,
+				client,
+				session,
+				isResume,
+				idempotency,
 				slot: run.slots.of(itemIndex),
 				fingerprint: fingerprintOf(itemIndex),
 				keepRaw: !simplify,

@@ -36,7 +36,12 @@ export function replyOf(read: WireReply): AgentReply {
 		...(stepsOmitted > 0 ? [{ omitted: stepsOmitted }] : []),
 	];
 	return {
-		...{ answer, sessionId, reason, requestId, usage, hint: '' },
+		answer,
+		sessionId,
+		reason,
+		requestId,
+		usage,
+		hint: '',
 		// Of several the text does not say which one it is about.
 		interrupt: first && (isAlone ? askedIn(answer, first) : first),
 		interrupts: isAlone ? [] : interrupts,

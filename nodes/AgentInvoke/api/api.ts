@@ -52,7 +52,10 @@ async function invokeWithTries(
 	const repeatability = call.retryAmbiguous ? 'read' : 'write';
 	const { outcome, tries } = await retry(
 		{
-			...{ repeatability, lane: 'work', tries: call.tries, endByMs: parts.clock.now() + call.timeoutMs },
+			repeatability,
+			lane: 'work',
+			tries: call.tries,
+			endByMs: parts.clock.now() + call.timeoutMs,
 			mayRepeat: () => calls?.mayRepeat() ?? true,
 		},
 		async () => {
@@ -79,7 +82,9 @@ async function invokeOnce(parts: AgentApiParts, call: InvokeCall): Promise<Outco
 	let state = NOTHING_READ;
 	let body = '';
 	const request = {
-		...{ url: addressOf(account, { path }), headers, json },
+		url: addressOf(account, { path }),
+		headers,
+		json,
 		accept: 'application/json, text/event-stream',
 		idleMs: Infinity,
 		endByMs: clock.now() + call.timeoutMs,

@@ -61,7 +61,9 @@ export function explainRefusal(failure: WireFailure, facts: RefusalFacts): Agent
 	// Before the token: a session that has expired may come with the status of a token that has.
 	if (sessionId && isAboutSession(failure)) {
 		return {
-			...{ kind: 'refused', details, isSessionUnknown: true },
+			kind: 'refused',
+			details,
+			isSessionUnknown: true,
 			message: `The platform does not know the session "${excerpt(sessionId, 80)}" any more`,
 			advice: `It may have expired, or belong to another agent instance. Turn on "Renew Expired Session" in the options to go on in a new one, or use "Forget Session". The platform said: ${said}`,
 		};
@@ -75,14 +77,16 @@ export function explainRefusal(failure: WireFailure, facts: RefusalFacts): Agent
 	}
 	if (isUpload) {
 		return {
-			...{ kind: 'refused', details },
+			kind: 'refused',
+			details,
 			message: saysNothing(failure) ? NOT_SAID : `The file could not be uploaded: ${said}`,
 			advice:
 				'The agent was not asked. Run the item again later, or compare "Media Upload Path" in the FlowAgent credential with what your deployment offers.',
 		};
 	}
 	return {
-		...{ kind: 'refused', details },
+		kind: 'refused',
+		details,
 		message: `The platform refused the call: ${said}`,
 		advice: WHAT_TO_COMPARE,
 	};

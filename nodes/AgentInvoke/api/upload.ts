@@ -128,6 +128,8 @@ function readMedia(
 	return ok({
 		url: given.includes('://') ? given : url,
 		...(id && { id }),
-		...{ name, mimeType, expiresAt },
+		name,
+		mimeType,
+		expiresAt,
 	});
 }

@@ -108,7 +108,10 @@ export class TurnLog {
 		const { sessionId, requestId, usage } = reportedOf(turn);
 		const day = dayOf(wallMs, timeZone);
 		return {
-			...{ executionId, workflowId, nodeId, day },
+			executionId,
+			workflowId,
+			nodeId,
+			day,
 			node: cellText(node, TEXT_CHARS),
 			item: itemIndex,
 			sessionKey: keyText(this.owners.keyOf(turn)),
@@ -187,8 +190,12 @@ function usageText(usage: Json): string | null {
 /** The day that it is in a time zone, as 2030-01-31. */
 export function dayOf(wallMs: number, timeZone: string): string {
 	const parts = new Intl.DateTimeFormat('en-US', {
-		...{ timeZone, calendar: 'gregory', numberingSystem: 'latn' },
-		...{ year: 'numeric', month: '2-digit', day: '2-digit' },
+		timeZone,
+		calendar: 'gregory',
+		numberingSystem: 'latn',
+		year: 'numeric',
+		month: '2-digit',
+		day: '2-digit',
 	}).formatToParts(wallMs);
 	const part = (type: string): string => parts.find((one) => one.type === type)?.value ?? '';
 	return `${part('year')}-${part('month')}-${part('day')}`;

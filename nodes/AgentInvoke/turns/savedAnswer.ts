@@ -43,7 +43,9 @@ export function savedAnswerOf(result: TurnResult, agent: string, keepRaw: boolea
 			interrupts: interrupts.map((one) => ({ ...one })),
 		},
 		session: { ...session },
-		...{ attempts, elapsedMs, agent },
+		attempts,
+		elapsedMs,
+		agent,
 	};
 }
 

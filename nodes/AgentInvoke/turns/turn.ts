@@ -84,7 +84,11 @@ export class TurnTaker {
 		const { clock } = parts;
 		const { turnOrder } = settings;
 		this.session = new TurnSession(turn.session, {
-			...{ sessions, clock, turnOrder, slot: turn.slot, isResume: turn.isResume },
+			sessions,
+			clock,
+			turnOrder,
+			slot: turn.slot,
+			isResume: turn.isResume,
 		});
 	}
 
@@ -169,7 +173,12 @@ export class TurnTaker {
 		const { timeoutMs, attempts, retryAmbiguous } = this.settings;
 		const invoked = await retryBusySession(this.parts, async () => {
 			return await client.api.invoke({
-				...{ request: open(sessionId), sessionId, timeoutMs, tries: attempts, retryAmbiguous, onDelta },
+				request: open(sessionId),
+				sessionId,
+				timeoutMs,
+				tries: attempts,
+				retryAmbiguous,
+				onDelta,
 				onSession: (id) => this.session.opened(id, sessionId),
 				calls: this.turn.calls,
 			});

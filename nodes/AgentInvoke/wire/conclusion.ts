@@ -91,7 +91,17 @@ export function concludeAnswer(
 	const { requestId, usage, steps, stepsOmitted, raw, readFrom, keys, names, unread } = state;
 	const interrupts = state.interrupts.length === 0 && state.waits ? [asked(text)] : state.interrupts;
 	return ok({
-		...{ text, sessionId, requestId, usage, interrupts, steps, stepsOmitted, raw, keys, names, unread },
+		text,
+		sessionId,
+		requestId,
+		usage,
+		interrupts,
+		steps,
+		stepsOmitted,
+		raw,
+		keys,
+		names,
+		unread,
 		reason: wordOf(wire.refusal.code?.read(raw)),
 		readFrom: state.sessionId === '' && header ? { ...readFrom, session: 'answer.sessionHeader' } : readFrom,
 	});
@@ -123,20 +133,26 @@ function whyNoSuccess(wire: Wire, state: WireState, ended: WireEnded, ending: st
 		const wanted = wire.stream.end === 'body' ? 'stream.end' : endRules(wire);
 		const why = ended.broken || 'the connection ended before the answer was finished';
 		return because(wire, state, ended, {
-			...{ kind: 'brokeOff', entry: wanted, why: excerpt(why) },
+			kind: 'brokeOff',
+			entry: wanted,
+			why: excerpt(why),
 			expected: `the end that "${wanted}" describes`,
 		});
 	}
 	if (state.incomplete !== '') {
 		return because(wire, state, ended, {
-			...{ kind: 'failed', entry: state.incomplete, why: 'the agent says that its answer is incomplete' },
+			kind: 'failed',
+			entry: state.incomplete,
+			why: 'the agent says that its answer is incomplete',
 			expected: `nothing at "${state.incomplete}"`,
 		});
 	}
 	if (state.text.trim() === '' && state.interrupts.length === 0) {
 		const entry = state.isWholeBody ? 'answer.text' : 'stream.rules';
 		return because(wire, state, ended, {
-			...{ kind: 'notAnAnswer', entry, why: 'the answer is empty' },
+			kind: 'notAnAnswer',
+			entry,
+			why: 'the answer is empty',
 			expected: `a text where "${entry}" says, or an interrupt at "answer.interrupt.at"`,
 		});
 	}
@@ -172,7 +188,10 @@ function because(
 	return {
 		...why,
 		expected: `Expected was ${expected}, by "${why.entry}" of the description. ${whatCame(state)}`,
-		...{ status, meaning: undefined, mayHaveRun: true, body: state.raw },
+		status,
+		meaning: undefined,
+		mayHaveRun: true,
+		body: state.raw,
 		code: wordOf(refusal.code?.read(state.raw)),
 		detail: wordOf(refusal.detail?.read(state.raw)),
 	};
@@ -220,7 +239,13 @@ function refusalOf(wire: Wire, state: WireState, { status, sessionId }: WireEnde
 		kind: mayHaveRun ? 'failed' : 'refused',
 		why: [...new Set([code, detail])].filter(Boolean).join(': '),
 		expected: `Expected was ${expected}. ${whatCame(state)}`,
-		...{ entry, status: counts, code, detail, meaning, mayHaveRun, body },
+		entry,
+		status: counts,
+		code,
+		detail,
+		meaning,
+		mayHaveRun,
+		body,
 	};
 }
 

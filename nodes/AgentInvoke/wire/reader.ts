@@ -219,7 +219,10 @@ function applyRule(
 	return endIf(rule, {
 		...state,
 		...(isLate && { gap: `more text came after the end by "${state.endedBy}"` }),
-		...{ delta, text: before + delta, isDraft: false, hasBegun: true },
+		delta,
+		text: before + delta,
+		isDraft: false,
+		hasBegun: true,
 		readFrom: note(state.readFrom, 'text', `${rule.place}.delta`),
 	});
 }

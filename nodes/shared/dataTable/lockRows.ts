@@ -21,7 +21,7 @@ export function isWaiting({ owner }: TableRow): boolean {
 }
 
 /** What the rows of a key say to one who wants it; `isFirst` if its own row comes before those of the others. */
-export type KeyState =
+export type LockState =
 	| { readonly kind: 'held' | 'none' }
 	| { readonly kind: 'takeable'; readonly owner: CellValue; readonly beat: CellValue }
 	| { readonly kind: 'others'; readonly isFirst: boolean };
@@ -30,11 +30,11 @@ export type KeyState =
  * @param rows of the key, without those that wait; undefined where nothing was read yet
  * @param isDead whether nothing has been heard of a row's owner for so long that it may be replaced
  */
-export function keyStateOf(
+export function lockStateOf(
 	owner: string,
 	rows: readonly TableRow[] | undefined,
 	isDead: (row: TableRow) => boolean,
-): KeyState {
+): LockState {
 	if (!rows) return { kind: 'takeable', ...UNOWNED };
 	const own = rows.filter((row) => row.owner === owner);
 	const others = rows.filter((row) => row.owner !== owner && !isFree(row));

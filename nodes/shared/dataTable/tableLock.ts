@@ -7,13 +7,13 @@ import { Heartbeat, type Sightings } from './heartbeat';
 import {
 	LockAttempt,
 	isWaiting,
-	keyStateOf,
+	lockStateOf,
 	UNOWNED,
 	UNSEEN_READS,
 	waitingBefore,
 	WAITS,
 	type Leaving,
-	type KeyState,
+	type LockState,
 } from './lockRows';
 import type { DataTable, RowSwap, TableRow } from './table';
 
@@ -248,14 +248,14 @@ export class TableLock {
 		attempt: LockAttempt,
 		line: LockAttempt | undefined,
 		rows: readonly TableRow[] | undefined,
-	): KeyState {
+	): LockState {
 		attempt.sees(rows);
 		line?.sees(rows);
 		if (line && rows && waitingBefore(line.owner, rows, this.isDead) > 0) {
 			return { kind: 'others', isFirst: false };
 		}
 		const holdable = rows?.filter((row) => !isWaiting(row));
-		return keyStateOf(attempt.owner, holdable, this.isDead);
+		return lockStateOf(attempt.owner, holdable, this.isDead);
 	}
 
 	private readonly isDead = (row: TableRow): boolean => this.parts.sightings.isDead(row, this.parts.clock);
@@ -279,7 +279,7 @@ export class TableLock {
 	private async step<A>(
 		attempt: LockAttempt,
 		{ entryKey, row }: Acquirer<A>,
-		state: KeyState,
+		state: LockState,
 	): Promise<Result<readonly TableRow[]>> {
 		const cells = { owner: attempt.owner, beat: 0 };
 		for (let tries = 1; ; tries++) {

@@ -136,7 +136,8 @@ class TableLedger implements Ledger {
 		this.lines = parts.lines ?? new KeyLines();
 		this.isSilent = silenceSeenBy(clock);
 		const rows: ContestRows = {
-			...{ ownerColumn: 'owner', ownerPrefix: '' },
+			ownerColumn: 'owner',
+			ownerPrefix: '',
 			read: async (keys) => await table.read('entryKey', keys),
 			insert: async (claims) => {
 				this.cleaning ??= table.removeBelow('expiresAtMs', clock.wallNow() - CLOCKS_APART_MS);
@@ -303,7 +304,14 @@ class TableLedger implements Ledger {
 			keyText: keyText(key),
 			reference: storable(cells.reference ?? ''),
 			outcome: cells.outcome ?? '',
-			...{ kind, scope, entryKey, payloadHash, owner, workflowId, executionId, atMs },
+			kind,
+			scope,
+			entryKey,
+			payloadHash,
+			owner,
+			workflowId,
+			executionId,
+			atMs,
 			expiresAtMs: ttlMs > 0 ? atMs + Math.max(ttlMs, SHORTEST_LIFE_MS) : NEVER_MS,
 		};
 	}

@@ -32,7 +32,10 @@ export function openLedger(
 	const ledger = createLedger(
 		{ ...settings, scope, workflowId, executionId: context.getExecutionId(), ttlMs },
 		{
-			...{ table: openTable(context, LEDGER_TABLE), clock, random: Math.random, signal },
+			table: openTable(context, LEDGER_TABLE),
+			clock,
+			random: Math.random,
+			signal,
 			// The key of a workflow that was never saved may be anybody's.
 			...(workflowId && { lines: LINES }),
 		},
