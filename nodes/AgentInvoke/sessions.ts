@@ -219,7 +219,12 @@ export class SessionStore {
 	async flush(): Promise<Result<undefined>> {
 		await Promise.all([...this.held.keys()].map(async (key) => await this.release(key)));
 		const resumed = keepAliveById(this.resumed, this.settings, this.table, this.clock);
-		const results = [await this.writer.flush(this.mappings.keys()), await resumed, await this.lock.flush()];
+		const written = await this.writer.flush(this.mappings.keys());
+		// What could not be written must not keep its key from others as long as this process lives. Its row stays: it may
+		// have been written after all.
+		const left = [...this.held.values()].map(({ lease }) => ({ ...lease, isNew: false }));
+		await Promise.all(left.map(async (lease) => await this.lock.abandon(lease)));
+		const results = [written, await resumed, await this.lock.flush()];
 		return results.find(({ ok: isOk }) => !isOk) ?? ok(undefined);
 	}
 
