@@ -23,6 +23,16 @@ function waiting(timeoutMs = 600_000): Waiting {
 	return startWaiting({ clock, timeoutMs, signal, ending: signal, pause: () => undefined });
 }
 
+async function rowOf(sessionId: string): Promise<Record<string, string | number>> {
+	const aside = new MemoryTable(clock);
+	const settings = { agent: 'a', workflowId: 'w', executionId: 'e', ttlMs: 0 };
+	const first = new SessionStore(settings, aside.open(), clock, { isSweepDue: () => false });
+	await clock.run(first.obtain('k', waiting()));
+	first.opened('k', sessionId);
+	await clock.run(first.flush());
+	return { ...aside.all()[0], id: 1 } as Record<string, string | number>;
+}
+
 test('a run whose last writes fail stops all the same, and its key is free for others later', async () => {
 	const one = store('one');
 	expect(await clock.run(one.obtain('k', waiting()))).toMatchObject({ ok: true, value: '' });
@@ -34,4 +44,20 @@ test('a run whose last writes fail stops all the same, and its key is free for o
 	const other = store('other');
 	expect(await clock.run(other.obtain('k', waiting()))).toMatchObject({ ok: true, value: '' });
 	expect(clock.elapsedMs).toBeLessThan(2 * SILENT_MS);
+});
+
+test('a session that changed its ID twice goes on, although the first write was done in spite of a failure', async () => {
+	table.put({ ...(await rowOf('s1')) });
+	const one = store('one');
+	await clock.run(one.load(['k']));
+	await clock.run(one.obtain('k', waiting()));
+	table.mishap = (call) => (call === 'swap' ? 'after' : 'none');
+	one.opened('k', 's2', true);
+	one.used('k');
+	await clock.advance(1_500);
+	table.mishap = () => 'none';
+	one.opened('k', 's3', true);
+	one.used('k');
+	expect(await clock.run(one.flush())).toMatchObject({ ok: true });
+	expect(table.all()).toMatchObject([{ sessionId: 's3', turns: 2 }]);
 });
