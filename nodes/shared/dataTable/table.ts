@@ -411,14 +411,17 @@ function partsOf<T>(list: readonly T[], size: number): T[][] {
 
 /** The rows that these swaps changed, of those that were changed by a batch in which others' swaps took part. */
 function resultsOf(swaps: readonly RowSwap[], rows: readonly TableRow[]): TableRow[] {
-	const [{ where, cells } = { where: {}, cells: {} }] = swaps;
-	// What is compared and not written still tells which swap it was.
-	const lasting = Object.keys(where).filter((column) => !(column in cells));
+	const [{ where } = { where: {} }] = swaps;
+	// What is compared and written by none of them still tells which swap it was.
+	const written = new Set(swaps.flatMap(({ cells }) => Object.keys(cells)));
+	const lasting = Object.keys(where).filter((column) => !written.has(column));
 	const nameOf = (row: TableRow): string => JSON.stringify(lasting.map((column) => row[column] ?? null));
 	const byName = Map.groupBy(swaps, (swap) => nameOf(swap.where));
 	return rows.filter((row) =>
 		(byName.get(nameOf(row)) ?? []).some((swap) =>
-			Object.entries(swap.cells).every(([column, value]) => (row[column] ?? null) === value),
+			Object.entries({ ...swap.where, ...swap.cells }).every(
+				([column, value]) => (row[column] ?? null) === value,
+			),
 		),
 	);
 }

@@ -426,6 +426,22 @@ describe('compare and set', () => {
 		);
 		expect(n8n.operations.filter((one) => one === 'update')).toHaveLength(2);
 	});
+
+	it.each([0, 1])('that write different columns are told apart, whichever comes first', async (first) => {
+		n8n.add(SPEC.name, SPEC.columns, [
+			{ id: 1, ...row('a', 1), more: '' },
+			{ id: 2, ...row('b', 1), more: '' },
+		]);
+		const swaps = [
+			{ where: { entryKey: 'a', atMs: 1 }, cells: { more: 'kept' } },
+			{ where: { entryKey: 'b', atMs: 1 }, cells: { more: 'freed', atMs: 0 } },
+		];
+		const done = await open().swap(first === 0 ? swaps : swaps.toReversed());
+		expect(done.ok && done.value.map(({ entryKey, more }) => `${entryKey} ${more}`).toSorted()).toEqual([
+			'a kept',
+			'b freed',
+		]);
+	});
 });
 
 describe('failures', () => {
