@@ -42,6 +42,8 @@ export class SessionStore {
 	private readonly resumedFrom = new Map<string, string>();
 	/** Keys whose row another execution took over while it was held, or somebody deleted. */
 	private readonly lost = new Set<string>();
+	/** The write after which losses are known. */
+	private telling: Promise<unknown> | undefined;
 	private readonly writer: SessionWriter;
 	private readonly lock: TableLock;
 
@@ -195,11 +197,14 @@ export class SessionStore {
 	}
 
 	/**
-	 * Writes what is unwritten, and tells which keys this run does not hold any more although nobody gave them back.
+	 * Writes what is unwritten, once all turns are over, and tells which keys this run does not hold any more although nobody gave them back.
 	 * Their session is now that of `find`.
 	 */
 	async lostKeys(): Promise<ReadonlySet<string>> {
-		if (this.held.size > 0) await this.writer.now(this.mappings.keys());
+		// A write for all who ask at once; as persistent as the last one, in which a loss would be told to nobody.
+		if (this.held.size > 0) this.telling ??= this.writer.flush(this.mappings.keys());
+		await this.telling;
+		this.telling = undefined;
 		return this.lost;
 	}
 

@@ -61,3 +61,25 @@ test('a session that changed its ID twice goes on, although the first write was 
 	expect(await clock.run(one.flush())).toMatchObject({ ok: true });
 	expect(table.all()).toMatchObject([{ sessionId: 's3', turns: 2 }]);
 });
+
+test('telling what was lost costs one write where the table fails, however many ask', async () => {
+	const one = store('one');
+	const keys = Array.from({ length: 50 }, (_, index) => `k${index}`);
+	await clock.run(Promise.all(keys.map(async (key) => await one.obtain(key, waiting()))));
+	for (const key of keys) one.opened(key, `s ${key}`);
+	table.mishap = () => 'before';
+	table.calls.length = 0;
+	await clock.run(Promise.all(keys.map(async () => await one.lostKeys())));
+	expect(table.calls.filter((call) => call === 'swap').length).toBeLessThan(10);
+});
+
+test('a replaced holder learns it, although the table could not be used at first', async () => {
+	const one = store('one');
+	await clock.run(one.obtain('k', waiting()));
+	table.edit((row) => ({ ...row, sessionId: 's of another', owner: 'free' }));
+	one.opened('k', 's1');
+	let fails = 2;
+	table.mishap = (call) => (call === 'swap' && fails-- > 0 ? 'before' : 'none');
+	expect([...(await clock.run(one.lostKeys()))]).toEqual(['k']);
+	expect(one.find('k')).toBe('s of another');
+});
