@@ -212,7 +212,9 @@ export class TableLock {
 			this.unclear.add(owner);
 			return written;
 		}
-		return ok(written.value.some((row) => row.entryKey === entryKey));
+		const isDone = written.value.some((row) => row.entryKey === entryKey);
+		if (isDone) this.unclear.delete(owner);
+		return ok(isDone);
 	}
 
 	/** @returns undefined where others hold the key */

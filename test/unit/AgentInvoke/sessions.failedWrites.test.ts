@@ -83,3 +83,19 @@ test('a replaced holder learns it, although the table could not be used at first
 	expect([...(await clock.run(one.lostKeys()))]).toEqual(['k']);
 	expect(one.find('k')).toBe('s of another');
 });
+
+test('a replaced holder learns it, although a write before had to be repeated', async () => {
+	table.put(await rowOf('s1'));
+	const one = store('one');
+	await clock.run(one.hold('k', waiting()));
+	let fails = 1;
+	table.mishap = (call) => (call === 'swap' && fails-- > 0 ? 'before' : 'none');
+	one.opened('k', 's2', true);
+	await clock.advance(20_000);
+	expect(table.all()).toMatchObject([{ sessionId: 's2' }]);
+	// Taken for dead by another process, which goes on in the session.
+	table.edit((row) => ({ ...row, owner: 'another 1', beat: 0 }));
+	one.used('k');
+	await clock.run(one.release('k'));
+	expect([...(await clock.run(one.lostKeys()))]).toEqual(['k']);
+});
