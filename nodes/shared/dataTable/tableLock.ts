@@ -3,6 +3,7 @@ import { randomUUID } from 'crypto';
 import { createBatcher, type Batcher } from '../run/batcher';
 import type { Clock } from '../run/clock';
 import { badInput, fail, ok, type Failure, type Result } from '../errors/failure';
+import { textOrNumber } from '../text/textOf';
 import { Heartbeat, type Sightings } from './heartbeat';
 import {
 	Attempt,
@@ -233,6 +234,7 @@ export class TableLock {
 			if (sight.kind === 'held' && rows) {
 				// After so long a step others may have gone ahead: one more look shows most of them.
 				if (isConfirmed || !this.heartbeat.isLate(attempt.owner)) {
+					this.removeDead(rows);
 					return ok({ kind: 'held', lease: leaseOf(attempt, acquirer.entryKey, rows) });
 				}
 				isConfirmed = true;
@@ -312,6 +314,13 @@ export class TableLock {
 		this.givingBack.add(given);
 		await given;
 		this.givingBack.delete(given);
+	}
+
+	/** Nobody else removes rows that stand in line for the dead, and each new process would wait for them again. */
+	private removeDead(rows: readonly TableRow[]): void {
+		const dead = rows.filter((row) => isWaiting(row) && this.isDead(row));
+		const owners = new Set(dead.map(({ owner }) => textOrNumber(owner)));
+		for (const owner of owners) void this.giveBack({ owner, hasTaken: false, hasAdded: true });
 	}
 
 	private async leave(all: readonly Leaving[]): Promise<Result<undefined>> {

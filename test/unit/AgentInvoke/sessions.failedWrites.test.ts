@@ -99,3 +99,16 @@ test('a replaced holder learns it, although a write before had to be repeated', 
 	await clock.run(one.release('k'));
 	expect([...(await clock.run(one.lostKeys()))]).toEqual(['k']);
 });
+
+test('strict: rows of dead processes that stood in line are gone once the key was held again', async () => {
+	const dead = { ...(await rowOf('s1')) };
+	table.put(dead);
+	table.put({ ...dead, id: 2, sessionId: '', owner: 'waits dead 1', beat: 3 });
+	const one = store('one');
+	expect(await clock.run(one.hold('k', waiting()))).toMatchObject({ ok: true, value: 's1' });
+	expect(clock.elapsedMs).toBeGreaterThan(SILENT_MS / 2);
+	one.used('k');
+	await clock.run(one.release('k'));
+	await clock.run(one.flush());
+	expect(table.all().map(({ owner }) => owner)).toEqual(['free']);
+});
