@@ -1,6 +1,11 @@
 import fc from 'fast-check';
 import type { ExecuteWorkflowData, IDataObject, INodeExecutionData, IWorkflowBase } from 'n8n-workflow';
-import { openTable, type TableRow, type TableSpec } from '../../../../nodes/shared/dataTable/table';
+import {
+	openTable,
+	type InlineWorkflows,
+	type TableRow,
+	type TableSpec,
+} from '../../../../nodes/shared/dataTable/table';
 
 const SPEC: TableSpec = {
 	name: 'some_table',
@@ -425,6 +430,22 @@ describe('compare and set', () => {
 			[['a 2', 'b 2'], ['b 3'], ['b 4']],
 		);
 		expect(n8n.operations.filter((one) => one === 'update')).toHaveLength(2);
+	});
+
+	it('are begun where the timeout of the execution is over, and not waited for', async () => {
+		n8n.add(SPEC.name, SPEC.columns, [{ id: 1, ...row('a', 1) }]);
+		const timedOut: InlineWorkflows = {
+			executeWorkflow: async (info, input, _parent, options) => {
+				const { operation } = info.code?.nodes[1]?.parameters ?? {};
+				if (operation === 'list' || options?.doNotWaitToFinish) return await n8n.executeWorkflow(info, input);
+				throw new Error('The execution was cancelled because it timed out');
+			},
+		};
+		expect(await openTable(timedOut, SPEC).swap([swapTo('a', 1, 2)])).toMatchObject({
+			ok: true,
+			value: [{ entryKey: 'a', atMs: 2 }],
+		});
+		expect(n8n.tables[0]?.rows).toMatchObject([{ entryKey: 'a', atMs: 2 }]);
 	});
 
 	it.each([0, 1])('that write different columns are told apart, whichever comes first', async (first) => {
