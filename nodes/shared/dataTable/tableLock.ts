@@ -180,7 +180,10 @@ export class TableLock {
 				return seen;
 			}
 			if (!keep) this.heartbeat.stop(owner);
-			return ok(mayBeWritten && seen.value.some(isWritten) ? 'written' : 'lost');
+			// Also one that was made twice because it was shared with others.
+			const isDone = (row: TableRow): boolean =>
+				(mayBeWritten && isWritten(row)) || (isLast && hasAll(row, cells));
+			return ok(seen.value.some(isDone) ? 'written' : 'lost');
 		}
 		if (surplus.length > 0) {
 			const removed = await this.parts.table.remove('id', surplus);
@@ -387,6 +390,10 @@ const SHOWS_LATE = badInput(
 	'The Data Table does not show what was written to it in time',
 	'Nothing was sent for this item. Check whether the database of n8n reads from a replica that lags behind.',
 );
+
+function hasAll(row: TableRow, cells: TableRow): boolean {
+	return Object.entries(cells).every(([column, value]) => (row[column] ?? null) === value);
+}
 
 function rowsOf(rows: readonly TableRow[], entryKey: string): TableRow[] {
 	return rows.filter((row) => row.entryKey === entryKey);

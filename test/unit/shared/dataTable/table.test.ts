@@ -453,7 +453,7 @@ describe('compare and set', () => {
 			{ id: 1, ...row('a', 1), more: '' },
 			{ id: 2, ...row('b', 1), more: '' },
 		]);
-		const swaps = [
+		const swaps: RowSwap[] = [
 			{ where: { entryKey: 'a', atMs: 1 }, cells: { more: 'kept' } },
 			{ where: { entryKey: 'b', atMs: 1 }, cells: { more: 'freed', atMs: 0 } },
 		];
