@@ -96,10 +96,11 @@ export class SessionStore {
 	 * @returns the session; empty where a new one is to be opened
 	 */
 	async hold(key: string, waiting: Waiting): Promise<Result<string>> {
-		const still = this.held.get(key);
-		if (still) {
+		const still = await this.heldStill(key);
+		if (!still.ok) return explainTable(still);
+		if (still.value) {
 			// The row could not be given back after the turn before.
-			this.held.set(key, { ...still, isStrict: true });
+			this.held.set(key, { ...still.value, isStrict: true });
 			return ok(this.find(key));
 		}
 		const acquirer: Acquirer<never> = {
@@ -132,7 +133,9 @@ export class SessionStore {
 	): Promise<Result<string>> {
 		const known = this.mappings.get(key);
 		const isKnown = known !== undefined && known.sessionId !== voidId;
-		if (this.held.has(key)) return ok(isKnown ? known.sessionId : '');
+		const still = isKnown ? ok(this.held.get(key)) : await this.heldStill(key);
+		if (!still.ok) return explainTable(still);
+		if (still.value) return ok(isKnown ? known.sessionId : '');
 		if (isKnown && !(isOld && isStored(known))) return ok(known.sessionId);
 		const unopened = isOld || voidId ? undefined : this.unopened.get(key);
 		const read = unopened ? ok(unopened) : await this.readOne(key);
@@ -231,6 +234,17 @@ export class SessionStore {
 		await Promise.all(left.map(async (lease) => await this.lock.abandon(lease)));
 		const results = [written, await resumed, await this.lock.flush()];
 		return results.find(({ ok: isOk }) => !isOk) ?? ok(undefined);
+	}
+
+	/** A row whose release failed may have been given back all the same; then what is known of it is written first. */
+	private async heldStill(key: string): Promise<Result<HeldKey | undefined>> {
+		const held = this.held.get(key);
+		if (!held) return ok(undefined);
+		const holds = await this.lock.holds(held.lease);
+		if (!holds.ok) return holds;
+		if (holds.value) return ok(this.held.get(key));
+		const written = await this.writer.now([key]);
+		return written.ok ? ok(this.held.get(key)) : written;
 	}
 
 	private learn(key: string, { sessionId, stored, turns }: StoredSession): string {

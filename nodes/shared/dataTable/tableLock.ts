@@ -195,6 +195,17 @@ export class TableLock {
 		return ok('written');
 	}
 
+	/** Whether the key is held still, where a release that failed may have been done. */
+	async holds(lease: Lease): Promise<Result<boolean>> {
+		const { owner } = lease;
+		for (let tries = 1; this.unclear.has(owner); tries++) {
+			const written = await this.write(lease, { owner });
+			if (written.ok || tries >= TRIES || this.parts.signal.aborted) return written;
+			await this.sleep(RETRY_MS * tries);
+		}
+		return ok(true);
+	}
+
 	/** Frees a key of which nothing new is known; a row that was added for it goes. */
 	async abandon({ owner, isNew }: Lease): Promise<void> {
 		await this.giveBack({ owner, hasTaken: !isNew, hasAdded: isNew });

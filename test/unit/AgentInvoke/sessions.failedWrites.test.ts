@@ -132,3 +132,29 @@ test('a write that was made twice, because a shared one took too long, is no los
 	await clock.run(one.flush());
 	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 1, owner: 'free' }]);
 });
+
+test('strict: a row that was given back in spite of a failure is not taken for held', async () => {
+	table.put(await rowOf('s1'));
+	const [one, other] = [store('one'), store('other')];
+	await clock.run(one.hold('k', waiting()));
+	one.used('k');
+	table.mishap = (call) => (call === 'swap' ? 'after' : 'none');
+	await clock.run(one.release('k'));
+	table.mishap = () => 'none';
+	expect(await clock.run(other.hold('k', waiting()))).toMatchObject({ ok: true, value: 's1' });
+	const again = one.hold('k', waiting());
+	let isHeldAgain = false;
+	void again.then(() => {
+		isHeldAgain = true;
+	});
+	await clock.advance(20_000);
+	expect(isHeldAgain).toBe(false);
+	other.used('k');
+	await clock.run(other.release('k'));
+	expect(await clock.run(again)).toMatchObject({ ok: true, value: 's1' });
+	one.used('k');
+	await clock.run(Promise.all([one.release('k'), other.flush()]));
+	await clock.run(one.flush());
+	expect([...(await clock.run(one.lostKeys()))]).toEqual([]);
+	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 3, owner: 'free' }]);
+});

@@ -3,6 +3,7 @@ import type { ExecuteWorkflowData, IDataObject, INodeExecutionData, IWorkflowBas
 import {
 	openTable,
 	type InlineWorkflows,
+	type RowSwap,
 	type TableRow,
 	type TableSpec,
 } from '../../../../nodes/shared/dataTable/table';
