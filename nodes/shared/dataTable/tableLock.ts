@@ -179,7 +179,8 @@ export class TableLock {
 				if (mayBeWritten) this.unclear.add(owner);
 				return seen;
 			}
-			if (!keep) this.heartbeat.stop(owner);
+			this.heartbeat.stop(owner);
+			if (keep) return ok('lost');
 			// Also one that was made twice because it was shared with others.
 			const isDone = (row: TableRow): boolean =>
 				(mayBeWritten && isWritten(row)) || (isLast && hasAll(row, cells));

@@ -158,3 +158,16 @@ test('strict: a row that was given back in spite of a failure is not taken for h
 	expect([...(await clock.run(one.lostKeys()))]).toEqual([]);
 	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 3, owner: 'free' }]);
 });
+
+test('strict: a holder that is replaced while the agent answers gives no sign of life any more', async () => {
+	table.put(await rowOf('s1'));
+	const one = store('one');
+	await clock.run(one.hold('k', waiting()));
+	table.edit((row) => ({ ...row, owner: 'another 1' }));
+	one.opened('k', 's2', true);
+	await clock.advance(5_000);
+	expect([...(await clock.run(one.lostKeys()))]).toEqual(['k']);
+	await clock.run(one.release('k'));
+	await clock.run(one.flush());
+	expect(clock.sleepers).toBe(0);
+});
