@@ -212,11 +212,14 @@ export class TableLock {
 		await this.giveBack({ owner, hasTaken: !isNew, hasAdded: isNew });
 	}
 
-	/** Tries once more to give back what is left. */
+	/** Tries again to give back what is left. */
 	async flush(): Promise<Result<undefined>> {
 		await Promise.all(this.givingBack);
-		const left = [...this.stuck.values()];
-		const done = left.length > 0 ? await this.leave(left) : ok(undefined);
+		let done: Result<undefined> = ok(undefined);
+		for (let tries = 1; this.stuck.size > 0 && tries <= TRIES; tries++) {
+			if (tries > 1) await this.sleep(RETRY_MS * tries);
+			done = await this.leave([...this.stuck.values()]);
+		}
 		await this.heartbeat.flush();
 		return done;
 	}

@@ -171,3 +171,14 @@ test('strict: a holder that is replaced while the agent answers gives no sign of
 	await clock.run(one.flush());
 	expect(clock.sleepers).toBe(0);
 });
+
+test('what could not be given back at once is given back when the run ends', async () => {
+	table.put(await rowOf('s1'));
+	const one = store('one');
+	await clock.run(one.hold('k', waiting()));
+	let fails = 3;
+	table.mishap = (call) => (call === 'updateAlike' && fails-- > 0 ? 'before' : 'none');
+	await clock.run(one.release('k'));
+	expect(await clock.run(one.flush())).toMatchObject({ ok: true });
+	expect(table.all()).toMatchObject([{ sessionId: 's1', owner: 'free' }]);
+});
