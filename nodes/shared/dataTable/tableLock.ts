@@ -231,7 +231,7 @@ export class TableLock {
 			this.unclear.add(owner);
 			return written;
 		}
-		const isDone = written.value.some((row) => row.entryKey === entryKey);
+		const isDone = rowsOf(written.value, entryKey).length > 0;
 		if (isDone) this.unclear.delete(owner);
 		return ok(isDone);
 	}
@@ -410,6 +410,11 @@ function hasAll(row: TableRow, cells: TableRow): boolean {
 	return Object.entries(cells).every(([column, value]) => (row[column] ?? null) === value);
 }
 
-function rowsOf(rows: readonly TableRow[], entryKey: string): TableRow[] {
-	return rows.filter((row) => row.entryKey === entryKey);
+/** By key, of what a batch gave to all who were in it: each of ten thousand would look through the rows of all. */
+const BY_KEY = new WeakMap<readonly TableRow[], ReadonlyMap<unknown, readonly TableRow[]>>();
+
+function rowsOf(rows: readonly TableRow[], entryKey: string): readonly TableRow[] {
+	const byKey = BY_KEY.get(rows) ?? Map.groupBy(rows, (row) => row.entryKey);
+	BY_KEY.set(rows, byKey);
+	return byKey.get(entryKey) ?? [];
 }
