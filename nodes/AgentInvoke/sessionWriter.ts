@@ -59,7 +59,7 @@ const WRITE_WITHIN_MS = 500;
 
 /** After a failed write, and at the end of the run. */
 const REPEAT_MS = 5_000;
-const LAST_PAUSES_MS = [500, 1_000, 2_000];
+export const LAST_PAUSES_MS = [500, 1_000, 2_000];
 
 /** A row to write for a key, made with all that is known by then. */
 interface Change {

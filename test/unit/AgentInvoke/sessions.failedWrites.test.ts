@@ -182,3 +182,13 @@ test('what could not be given back at once is given back when the run ends', asy
 	expect(await clock.run(one.flush())).toMatchObject({ ok: true });
 	expect(table.all()).toMatchObject([{ sessionId: 's1', owner: 'free' }]);
 });
+
+test('a key leads to where a session that was used by its ID goes on, although the write failed at first', async () => {
+	table.put(await rowOf('s1'));
+	const one = store('one');
+	one.resumedById('s1', 's2');
+	let fails = 2;
+	table.mishap = (call) => (call === 'swap' && fails-- > 0 ? 'before' : 'none');
+	expect(await clock.run(one.flush())).toMatchObject({ ok: true });
+	expect(table.all()).toMatchObject([{ sessionId: 's2', turns: 1 }]);
+});
