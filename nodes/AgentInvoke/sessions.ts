@@ -167,6 +167,12 @@ export class SessionStore {
 		this.writer.later(key);
 	}
 
+	/** Whether a key that this run has lost goes on in another session than this one. */
+	isReplaced(key: string, sessionId: string): boolean {
+		const now = this.lost.has(key) && !this.held.has(key) ? this.find(key) : '';
+		return now !== '' && now !== sessionId;
+	}
+
 	/** Counts a turn in the key's session. */
 	used(key: string): void {
 		const mapping = this.mappings.get(key);

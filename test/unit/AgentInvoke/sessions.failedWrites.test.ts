@@ -1,5 +1,6 @@
 import { SILENT_MS } from '../../../nodes/shared/dataTable/heartbeat';
 import { SessionStore } from '../../../nodes/AgentInvoke/sessions';
+import { TurnSession } from '../../../nodes/AgentInvoke/turnSession';
 import { startWaiting, type Waiting } from '../../../nodes/AgentInvoke/waiting';
 import type { DataTable } from '../../../nodes/shared/dataTable/table';
 import { MemoryTable } from '../shared/memoryTable';
@@ -191,4 +192,30 @@ test('a key leads to where a session that was used by its ID goes on, although t
 	table.mishap = (call) => (call === 'swap' && fails-- > 0 ? 'before' : 'none');
 	expect(await clock.run(one.flush())).toMatchObject({ ok: true });
 	expect(table.all()).toMatchObject([{ sessionId: 's2', turns: 1 }]);
+});
+
+test('who was replaced on the way does not write over the session that counts', async () => {
+	const one = store('one');
+	const turn = new TurnSession(
+		{ kind: 'mapped', key: 'k' },
+		{ sessions: one, slot: undefined, clock, turnOrder: 'arrival', isResume: false },
+	);
+	await clock.run(turn.begin(waiting()));
+	table.edit((row) => ({ ...row, sessionId: 's2', turns: 1, owner: 'free' }));
+	turn.opened('s1');
+	await clock.advance(5_000);
+	expect(turn.id).toBe('s2');
+	// A call that is repeated opens another session, and its turn ends there.
+	turn.opened('s3');
+	turn.used('s3');
+	await clock.run(turn.end(false));
+	expect([...(await clock.run(one.lostKeys()))]).toEqual(['k']);
+	await clock.run(one.flush());
+	expect(table.all()).toMatchObject([{ sessionId: 's2', turns: 1 }]);
+	expect(turn.id).toBe('s2');
+	// The next turn goes on in that session, whatever its ID becomes.
+	turn.opened('s4', 's2');
+	turn.used('s4');
+	await clock.run(one.flush());
+	expect(table.all()).toMatchObject([{ sessionId: 's4', turns: 2 }]);
 });
