@@ -1,9 +1,9 @@
-import type { DataTable, TableRow } from '../../shared/dataTable/table';
+import type { DataTable, RowSwap, TableRow } from '../../shared/dataTable/table';
 import type { Clock } from '../../shared/run/clock';
 import { NEVER_MS, storable } from '../../shared/dataTable/cells';
 import { ok, type Result } from '../../shared/errors/failure';
 import { textOrNumber } from '../../shared/text/textOf';
-import type { SessionSettings } from './sessionWriter';
+import { LAST_PAUSES_MS, type SessionSettings } from './sessionWriter';
 
 /** What was done in a session that was used by its ID. */
 export interface Resumed {
@@ -29,23 +29,27 @@ export async function keepAliveById(
 	const nowMs = clock.wallNow();
 	// Two agents may number their sessions alike.
 	const rows = read.value.filter((row) => row.agent === agent && Number(row.expiresAtMs) > nowMs);
-	const touched = await table.swap(
-		rows.map((row) => {
-			const { sessionId = null, entryKey = null } = row;
-			const { turns, nextId } = resumed.get(textOrNumber(sessionId)) ?? { turns: 0, nextId: '' };
-			return {
-				where: { entryKey, sessionId },
-				cells: {
-					sessionId: nextId ? storable(nextId) : sessionId,
-					workflowId,
-					lastExecutionId: executionId,
-					lastUsedAt: new Date(nowMs).toISOString(),
-					turns: (Number(row.turns) || 0) + turns,
-					expiresAtMs: expiryAfter(row, nowMs),
-				},
-			};
-		}),
-	);
+	const swaps = rows.map((row): RowSwap => {
+		const { sessionId = null, entryKey = null } = row;
+		const { turns, nextId } = resumed.get(textOrNumber(sessionId)) ?? { turns: 0, nextId: '' };
+		return {
+			where: { entryKey, sessionId },
+			cells: {
+				sessionId: nextId ? storable(nextId) : sessionId,
+				workflowId,
+				lastExecutionId: executionId,
+				lastUsedAt: new Date(nowMs).toISOString(),
+				turns: (Number(row.turns) || 0) + turns,
+				expiresAtMs: expiryAfter(row, nowMs),
+			},
+		};
+	});
+	let touched: Result<unknown> = await table.swap(swaps);
+	for (const pauseMs of LAST_PAUSES_MS) {
+		if (touched.ok) break;
+		await clock.sleep(pauseMs);
+		touched = await table.swap(swaps);
+	}
 	return touched.ok ? ok(undefined) : touched;
 }
 

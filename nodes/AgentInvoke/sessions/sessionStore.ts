@@ -42,6 +42,8 @@ export class SessionStore {
 	private readonly resumedFrom = new Map<string, string>();
 	/** Keys whose row another execution took over while it was held, or somebody deleted. */
 	private readonly lost = new Set<string>();
+	/** The write after which losses are known. */
+	private telling: Promise<unknown> | undefined;
 	private readonly writer: SessionWriter;
 	private readonly lock: TableLock;
 
@@ -94,10 +96,11 @@ export class SessionStore {
 	 * @returns the session; empty where a new one is to be opened
 	 */
 	async hold(key: string, waiting: WaitLimit): Promise<Result<string>> {
-		const still = this.held.get(key);
-		if (still) {
+		const still = await this.heldStill(key);
+		if (!still.ok) return explainTable(still);
+		if (still.value) {
 			// The row could not be given back after the turn before.
-			this.held.set(key, { ...still, isStrict: true });
+			this.held.set(key, { ...still.value, isStrict: true });
 			return ok(this.find(key));
 		}
 		const acquirer: Acquirer<never> = {
@@ -130,7 +133,9 @@ export class SessionStore {
 	): Promise<Result<string>> {
 		const known = this.mappings.get(key);
 		const isKnown = known !== undefined && known.sessionId !== voidId;
-		if (this.held.has(key)) return ok(isKnown ? known.sessionId : '');
+		const still = isKnown ? ok(this.held.get(key)) : await this.heldStill(key);
+		if (!still.ok) return explainTable(still);
+		if (still.value) return ok(isKnown ? known.sessionId : '');
 		if (isKnown && !(isOld && isStored(known))) return ok(known.sessionId);
 		const unopened = isOld || voidId ? undefined : this.unopened.get(key);
 		const read = unopened ? ok(unopened) : await this.readOne(key);
@@ -160,6 +165,12 @@ export class SessionStore {
 		const { conversation, turns, added } = isContinued && known ? known : begun;
 		this.mappings.set(key, { sessionId, conversation, stored: known?.stored, turns, added });
 		this.writer.later(key);
+	}
+
+	/** Whether a key that this run has lost goes on in another session than this one. */
+	isReplaced(key: string, sessionId: string): boolean {
+		const now = this.lost.has(key) && !this.held.has(key) ? this.find(key) : '';
+		return now !== '' && now !== sessionId;
 	}
 
 	/** Counts a turn in the key's session. */
@@ -195,11 +206,14 @@ export class SessionStore {
 	}
 
 	/**
-	 * Writes what is unwritten, and tells which keys this run does not hold any more although nobody gave them back.
+	 * Writes what is unwritten, once all turns are over, and tells which keys this run does not hold any more although nobody gave them back.
 	 * Their session is now that of `find`.
 	 */
 	async lostKeys(): Promise<ReadonlySet<string>> {
-		if (this.held.size > 0) await this.writer.now(this.mappings.keys());
+		// A write for all who ask at once; as persistent as the last one, in which a loss would be told to nobody.
+		if (this.held.size > 0) this.telling ??= this.writer.flush(this.mappings.keys());
+		await this.telling;
+		this.telling = undefined;
 		return this.lost;
 	}
 
@@ -219,8 +233,24 @@ export class SessionStore {
 	async flush(): Promise<Result<undefined>> {
 		await Promise.all([...this.held.keys()].map(async (key) => await this.release(key)));
 		const resumed = keepAliveById(this.resumed, this.settings, this.table, this.clock);
-		const results = [await this.writer.flush(this.mappings.keys()), await resumed, await this.lock.flush()];
+		const written = await this.writer.flush(this.mappings.keys());
+		// What could not be written must not keep its key from others as long as this process lives. Its row stays: it may
+		// have been written after all.
+		const left = [...this.held.values()].map(({ lease }) => ({ ...lease, isNew: false }));
+		await Promise.all(left.map(async (lease) => await this.lock.abandon(lease)));
+		const results = [written, await resumed, await this.lock.flush()];
 		return results.find(({ ok: isOk }) => !isOk) ?? ok(undefined);
+	}
+
+	/** A row whose release failed may have been given back all the same; then what is known of it is written first. */
+	private async heldStill(key: string): Promise<Result<HeldKey | undefined>> {
+		const held = this.held.get(key);
+		if (!held) return ok(undefined);
+		const holds = await this.lock.holds(held.lease);
+		if (!holds.ok) return holds;
+		if (holds.value) return ok(this.held.get(key));
+		const written = await this.writer.now([key]);
+		return written.ok ? ok(this.held.get(key)) : written;
 	}
 
 	private learn(key: string, { sessionId, stored, turns }: StoredSession): string {

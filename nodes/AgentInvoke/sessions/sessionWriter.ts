@@ -59,7 +59,7 @@ const WRITE_WITHIN_MS = 500;
 
 /** After a failed write, and at the end of the run. */
 const REPEAT_MS = 5_000;
-const LAST_PAUSES_MS = [500, 1_000, 2_000];
+export const LAST_PAUSES_MS = [500, 1_000, 2_000];
 
 /** A row to write for a key, made with all that is known by then. */
 interface Change {
@@ -71,6 +71,8 @@ interface Change {
 /** Writes what a run learns of sessions: in batches, and one after the other, so that the last word stays. */
 export class SessionWriter {
 	private readonly pending = new Set<string>();
+	/** Of keys whose write failed: the sessions that the table may have all the same. */
+	private readonly unclear = new Map<string, ReadonlySet<CellValue>>();
 	private readonly ending = new AbortController();
 	private readonly batches: Batcher<string, Result<undefined>>;
 	private readonly writes: Array<Promise<Result<undefined>>> = [];
@@ -150,10 +152,10 @@ export class SessionWriter {
 				changed,
 				async () =>
 					await table.swap(
-						changed.map(({ row: { entryKey = '', ...cells }, mapping: { stored = null } }) => ({
-							where: { entryKey, sessionId: stored },
-							cells,
-						})),
+						changed.flatMap(({ key, row: { entryKey = '', ...cells }, mapping: { stored = null } }) => {
+							const before = new Set([stored, ...(this.unclear.get(key) ?? [])]);
+							return [...before].map((sessionId) => ({ where: { entryKey, sessionId }, cells }));
+						}),
 					),
 			),
 		];
@@ -201,8 +203,14 @@ export class SessionWriter {
 		if (changes.length === 0) return ok(undefined);
 		const done = await work();
 		for (const change of changes) {
-			if (done.ok) this.markStored(change);
-			else this.pending.add(change.key);
+			const { key, row } = change;
+			if (done.ok) {
+				this.markStored(change);
+				this.unclear.delete(key);
+			} else {
+				this.pending.add(key);
+				this.unclear.set(key, new Set([...(this.unclear.get(key) ?? []), row.sessionId ?? null]));
+			}
 		}
 		return done.ok ? ok(undefined) : done;
 	}

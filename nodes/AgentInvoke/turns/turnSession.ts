@@ -79,13 +79,15 @@ export class TurnSession {
 
 	/** The call opened a session, or was told its ID. @param askedIn the session in which the agent was asked, if any */
 	opened(id: string, askedIn = ''): void {
-		if (this.key) this.parts.sessions.opened(this.key, id, askedIn !== '');
+		const { key, parts } = this;
+		if (key && !parts.sessions.isReplaced(key, askedIn)) parts.sessions.opened(key, id, askedIn !== '');
 	}
 
 	/** A turn was taken in it. @param answeredId the session that the answer names */
 	used(answeredId: string): void {
-		if (this.key) this.parts.sessions.used(this.key);
-		else if (this.parts.isResume) this.parts.sessions.resumedById(this.id, answeredId);
+		const { key, parts } = this;
+		if (key && !parts.sessions.isReplaced(key, answeredId)) parts.sessions.used(key);
+		else if (!key && parts.isResume) parts.sessions.resumedById(this.id, answeredId);
 	}
 
 	/** Takes a saved answer's session, which the table may lack if the try that asked ended early. */

@@ -188,8 +188,18 @@ class OpenTable implements PreparableTable {
 		return await this.onTable('leave', [], async (id) => {
 			const batches = this.shared.swapsOf(id, compared);
 			const done = await batches.add(swaps, async (all) => await this.swapAll(id, all));
-			return done.ok ? ok(resultsOf(swaps, done.value)) : done;
+			if (done.ok) return ok(resultsOf(swaps, done.value));
+			return TIMED_OUT.test(done.failure.said) ? await this.beginSwaps(id, swaps) : done;
 		});
+	}
+
+	/** After the execution's timeout, when nobody is told any more which of them found their rows: as if all had. */
+	private async beginSwaps(id: string, swaps: readonly RowSwap[]): TableResult<readonly TableRow[]> {
+		for (const part of partsOf(swaps, ROWS_AT_ONCE)) {
+			const begun = await this.runOn(id, swapping(part), { doNotWaitToFinish: true });
+			if (!begun.ok) return begun;
+		}
+		return ok(swaps.map(({ where, cells }) => ({ ...where, ...cells })));
 	}
 
 	private async swapAll(id: string, swaps: readonly RowSwap[]): TableResult<readonly TableRow[]> {
@@ -411,14 +421,17 @@ function partsOf<T>(list: readonly T[], size: number): T[][] {
 
 /** The rows that these swaps changed, of those that were changed by a batch in which others' swaps took part. */
 function resultsOf(swaps: readonly RowSwap[], rows: readonly TableRow[]): TableRow[] {
-	const [{ where, cells } = { where: {}, cells: {} }] = swaps;
-	// What is compared and not written still tells which swap it was.
-	const lasting = Object.keys(where).filter((column) => !(column in cells));
+	const [{ where } = { where: {} }] = swaps;
+	// What is compared and written by none of them still tells which swap it was.
+	const written = new Set(swaps.flatMap(({ cells }) => Object.keys(cells)));
+	const lasting = Object.keys(where).filter((column) => !written.has(column));
 	const nameOf = (row: TableRow): string => JSON.stringify(lasting.map((column) => row[column] ?? null));
 	const byName = Map.groupBy(swaps, (swap) => nameOf(swap.where));
 	return rows.filter((row) =>
 		(byName.get(nameOf(row)) ?? []).some((swap) =>
-			Object.entries(swap.cells).every(([column, value]) => (row[column] ?? null) === value),
+			Object.entries({ ...swap.where, ...swap.cells }).every(
+				([column, value]) => (row[column] ?? null) === value,
+			),
 		),
 	);
 }

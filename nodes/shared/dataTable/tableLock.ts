@@ -3,6 +3,7 @@ import { randomUUID } from 'crypto';
 import { createBatcher, type Batcher } from '../run/batcher';
 import type { Clock } from '../run/clock';
 import { badInput, fail, ok, type Failure, type Result } from '../errors/failure';
+import { textOrNumber } from '../text/textOf';
 import { Heartbeat, type Sightings } from './heartbeat';
 import {
 	LockAttempt,
@@ -178,8 +179,12 @@ export class TableLock {
 				if (mayBeWritten) this.unclear.add(owner);
 				return seen;
 			}
-			if (!keep) this.heartbeat.stop(owner);
-			return ok(mayBeWritten && seen.value.some(isWritten) ? 'written' : 'lost');
+			this.heartbeat.stop(owner);
+			if (keep) return ok('lost');
+			// Also one that was made twice because it was shared with others.
+			const isDone = (row: TableRow): boolean =>
+				(mayBeWritten && isWritten(row)) || (isLast && hasAll(row, cells));
+			return ok(seen.value.some(isDone) ? 'written' : 'lost');
 		}
 		if (surplus.length > 0) {
 			const removed = await this.parts.table.remove('id', surplus);
@@ -191,16 +196,30 @@ export class TableLock {
 		return ok('written');
 	}
 
+	/** Whether the key is held still, where a release that failed may have been done. */
+	async holds(lease: Lease): Promise<Result<boolean>> {
+		const { owner } = lease;
+		for (let tries = 1; this.unclear.has(owner); tries++) {
+			const written = await this.write(lease, { owner });
+			if (written.ok || tries >= TRIES || this.parts.signal.aborted) return written;
+			await this.sleep(RETRY_MS * tries);
+		}
+		return ok(true);
+	}
+
 	/** Frees a key of which nothing new is known; a row that was added for it goes. */
 	async abandon({ owner, isNew }: Lease): Promise<void> {
 		await this.giveBack({ owner, hasTaken: !isNew, hasAdded: isNew });
 	}
 
-	/** Tries once more to give back what is left. */
+	/** Tries again to give back what is left. */
 	async flush(): Promise<Result<undefined>> {
 		await Promise.all(this.givingBack);
-		const left = [...this.stuck.values()];
-		const done = left.length > 0 ? await this.leave(left) : ok(undefined);
+		let done: Result<undefined> = ok(undefined);
+		for (let tries = 1; this.stuck.size > 0 && tries <= TRIES; tries++) {
+			if (tries > 1) await this.sleep(RETRY_MS * tries);
+			done = await this.leave([...this.stuck.values()]);
+		}
 		await this.heartbeat.flush();
 		return done;
 	}
@@ -212,7 +231,9 @@ export class TableLock {
 			this.unclear.add(owner);
 			return written;
 		}
-		return ok(written.value.some((row) => row.entryKey === entryKey));
+		const isDone = rowsOf(written.value, entryKey).length > 0;
+		if (isDone) this.unclear.delete(owner);
+		return ok(isDone);
 	}
 
 	/** @returns undefined where others hold the key */
@@ -231,6 +252,7 @@ export class TableLock {
 			if (state.kind === 'held' && rows) {
 				// After so long a step others may have gone ahead: one more look shows most of them.
 				if (isConfirmed || !this.heartbeat.isLate(attempt.owner)) {
+					this.removeDead(rows);
 					return ok({ kind: 'held', lease: leaseOf(attempt, acquirer.entryKey, rows) });
 				}
 				isConfirmed = true;
@@ -316,6 +338,13 @@ export class TableLock {
 		this.givingBack.delete(given);
 	}
 
+	/** Nobody else removes rows that stand in line for the dead, and each new process would wait for them again. */
+	private removeDead(rows: readonly TableRow[]): void {
+		const dead = rows.filter((row) => isWaiting(row) && this.isDead(row));
+		const owners = new Set(dead.map(({ owner }) => textOrNumber(owner)));
+		for (const owner of owners) void this.giveBack({ owner, hasTaken: false, hasAdded: true });
+	}
+
 	private async leave(all: readonly Leaving[]): Promise<Result<undefined>> {
 		const { table } = this.parts;
 		for (const one of all) {
@@ -381,6 +410,15 @@ const SHOWS_LATE = badInput(
 	'Nothing was sent for this item. Check whether the database of n8n reads from a replica that lags behind.',
 );
 
-function rowsOf(rows: readonly TableRow[], entryKey: string): TableRow[] {
-	return rows.filter((row) => row.entryKey === entryKey);
+function hasAll(row: TableRow, cells: TableRow): boolean {
+	return Object.entries(cells).every(([column, value]) => (row[column] ?? null) === value);
+}
+
+/** By key, of what a batch gave to all who were in it: each of ten thousand would look through the rows of all. */
+const BY_KEY = new WeakMap<readonly TableRow[], ReadonlyMap<unknown, readonly TableRow[]>>();
+
+function rowsOf(rows: readonly TableRow[], entryKey: string): readonly TableRow[] {
+	const byKey = BY_KEY.get(rows) ?? Map.groupBy(rows, (row) => row.entryKey);
+	BY_KEY.set(rows, byKey);
+	return byKey.get(entryKey) ?? [];
 }

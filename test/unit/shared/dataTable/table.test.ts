@@ -1,6 +1,12 @@
 import fc from 'fast-check';
 import type { ExecuteWorkflowData, IDataObject, INodeExecutionData, IWorkflowBase } from 'n8n-workflow';
-import { openTable, type TableRow, type TableSpec } from '../../../../nodes/shared/dataTable/table';
+import {
+	openTable,
+	type InlineWorkflows,
+	type RowSwap,
+	type TableRow,
+	type TableSpec,
+} from '../../../../nodes/shared/dataTable/table';
 
 const SPEC: TableSpec = {
 	name: 'some_table',
@@ -425,6 +431,38 @@ describe('compare and set', () => {
 			[['a 2', 'b 2'], ['b 3'], ['b 4']],
 		);
 		expect(n8n.operations.filter((one) => one === 'update')).toHaveLength(2);
+	});
+
+	it('are begun where the timeout of the execution is over, and not waited for', async () => {
+		n8n.add(SPEC.name, SPEC.columns, [{ id: 1, ...row('a', 1) }]);
+		const timedOut: InlineWorkflows = {
+			executeWorkflow: async (info, input, _parent, options) => {
+				const { operation } = info.code?.nodes[1]?.parameters ?? {};
+				if (operation === 'list' || options?.doNotWaitToFinish) return await n8n.executeWorkflow(info, input);
+				throw new Error('The execution was cancelled because it timed out');
+			},
+		};
+		expect(await openTable(timedOut, SPEC).swap([swapTo('a', 1, 2)])).toMatchObject({
+			ok: true,
+			value: [{ entryKey: 'a', atMs: 2 }],
+		});
+		expect(n8n.tables[0]?.rows).toMatchObject([{ entryKey: 'a', atMs: 2 }]);
+	});
+
+	it.each([0, 1])('that write different columns are told apart, whichever comes first', async (first) => {
+		n8n.add(SPEC.name, SPEC.columns, [
+			{ id: 1, ...row('a', 1), more: '' },
+			{ id: 2, ...row('b', 1), more: '' },
+		]);
+		const swaps: RowSwap[] = [
+			{ where: { entryKey: 'a', atMs: 1 }, cells: { more: 'kept' } },
+			{ where: { entryKey: 'b', atMs: 1 }, cells: { more: 'freed', atMs: 0 } },
+		];
+		const done = await open().swap(first === 0 ? swaps : swaps.toReversed());
+		expect(done.ok && done.value.map(({ entryKey, more }) => `${entryKey} ${more}`).toSorted()).toEqual([
+			'a kept',
+			'b freed',
+		]);
 	});
 });
 

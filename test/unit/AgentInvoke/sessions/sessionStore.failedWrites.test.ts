@@ -1,0 +1,221 @@
+import { SILENT_MS } from '../../../../nodes/shared/dataTable/heartbeat';
+import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
+import { TurnSession } from '../../../../nodes/AgentInvoke/turns/turnSession';
+import { startWaiting, type WaitLimit } from '../../../../nodes/AgentInvoke/sessions/waitLimit';
+import type { DataTable } from '../../../../nodes/shared/dataTable/table';
+import { MemoryTable } from '../../shared/memoryTable';
+import { TestClock } from '../../testClock';
+
+/* What becomes of sessions where writes fail, are done in spite of a failure, or come too late. */
+
+let clock: TestClock;
+let table: MemoryTable;
+beforeEach(() => {
+	clock = new TestClock();
+	table = new MemoryTable(clock);
+});
+
+function store(executionId: string): SessionStore {
+	const settings = { agent: 'a', workflowId: 'w', executionId, ttlMs: 0 };
+	return new SessionStore(settings, table.open(), clock, { random: () => 0.5, isSweepDue: () => false });
+}
+
+function waiting(timeoutMs = 600_000): WaitLimit {
+	const { signal } = new AbortController();
+	return startWaiting({ clock, timeoutMs, signal, ending: signal, pause: () => undefined });
+}
+
+async function rowOf(sessionId: string): Promise<Record<string, string | number>> {
+	const aside = new MemoryTable(clock);
+	const settings = { agent: 'a', workflowId: 'w', executionId: 'e', ttlMs: 0 };
+	const first = new SessionStore(settings, aside.open(), clock, { isSweepDue: () => false });
+	await clock.run(first.obtain('k', waiting()));
+	first.opened('k', sessionId);
+	await clock.run(first.flush());
+	return { ...aside.all()[0], id: 1 } as Record<string, string | number>;
+}
+
+test('a run whose last writes fail stops all the same, and its key is free for others later', async () => {
+	const one = store('one');
+	expect(await clock.run(one.obtain('k', waiting()))).toMatchObject({ ok: true, value: '' });
+	one.opened('k', 's1');
+	table.mishap = () => 'before';
+	expect(await clock.run(one.flush())).toMatchObject({ ok: false });
+	expect(clock.sleepers).toBe(0);
+	table.mishap = () => 'none';
+	const other = store('other');
+	expect(await clock.run(other.obtain('k', waiting()))).toMatchObject({ ok: true, value: '' });
+	expect(clock.elapsedMs).toBeLessThan(2 * SILENT_MS);
+});
+
+test('a session that changed its ID twice goes on, although the first write was done in spite of a failure', async () => {
+	table.put({ ...(await rowOf('s1')) });
+	const one = store('one');
+	await clock.run(one.load(['k']));
+	await clock.run(one.obtain('k', waiting()));
+	table.mishap = (call) => (call === 'swap' ? 'after' : 'none');
+	one.opened('k', 's2', true);
+	one.used('k');
+	await clock.advance(1_500);
+	table.mishap = () => 'none';
+	one.opened('k', 's3', true);
+	one.used('k');
+	expect(await clock.run(one.flush())).toMatchObject({ ok: true });
+	expect(table.all()).toMatchObject([{ sessionId: 's3', turns: 2 }]);
+});
+
+test('telling what was lost costs one write where the table fails, however many ask', async () => {
+	const one = store('one');
+	const keys = Array.from({ length: 50 }, (_, index) => `k${index}`);
+	await clock.run(Promise.all(keys.map(async (key) => await one.obtain(key, waiting()))));
+	for (const key of keys) one.opened(key, `s ${key}`);
+	table.mishap = () => 'before';
+	table.calls.length = 0;
+	await clock.run(Promise.all(keys.map(async () => await one.lostKeys())));
+	expect(table.calls.filter((call) => call === 'swap').length).toBeLessThan(10);
+});
+
+test('a replaced holder learns it, although the table could not be used at first', async () => {
+	const one = store('one');
+	await clock.run(one.obtain('k', waiting()));
+	table.edit((row) => ({ ...row, sessionId: 's of another', owner: 'free' }));
+	one.opened('k', 's1');
+	let fails = 2;
+	table.mishap = (call) => (call === 'swap' && fails-- > 0 ? 'before' : 'none');
+	expect([...(await clock.run(one.lostKeys()))]).toEqual(['k']);
+	expect(one.find('k')).toBe('s of another');
+});
+
+test('a replaced holder learns it, although a write before had to be repeated', async () => {
+	table.put(await rowOf('s1'));
+	const one = store('one');
+	await clock.run(one.hold('k', waiting()));
+	let fails = 1;
+	table.mishap = (call) => (call === 'swap' && fails-- > 0 ? 'before' : 'none');
+	one.opened('k', 's2', true);
+	await clock.advance(20_000);
+	expect(table.all()).toMatchObject([{ sessionId: 's2' }]);
+	// Taken for dead by another process, which goes on in the session.
+	table.edit((row) => ({ ...row, owner: 'another 1', beat: 0 }));
+	one.used('k');
+	await clock.run(one.release('k'));
+	expect([...(await clock.run(one.lostKeys()))]).toEqual(['k']);
+});
+
+test('strict: rows of dead processes that stood in line are gone once the key was held again', async () => {
+	const dead = { ...(await rowOf('s1')) };
+	table.put(dead);
+	table.put({ ...dead, id: 2, sessionId: '', owner: 'waits dead 1', beat: 3 });
+	const one = store('one');
+	expect(await clock.run(one.hold('k', waiting()))).toMatchObject({ ok: true, value: 's1' });
+	expect(clock.elapsedMs).toBeGreaterThan(SILENT_MS / 2);
+	one.used('k');
+	await clock.run(one.release('k'));
+	await clock.run(one.flush());
+	expect(table.all().map(({ owner }) => owner)).toEqual(['free']);
+});
+
+test('a write that was made twice, because a shared one took too long, is no loss and one turn', async () => {
+	const settings = { agent: 'a', workflowId: 'w', executionId: 'one', ttlMs: 0 };
+	const open = table.open();
+	const twice: DataTable = {
+		...open,
+		swap: async (swaps) => {
+			await open.swap(swaps);
+			return await open.swap(swaps);
+		},
+	};
+	const one = new SessionStore(settings, twice, clock, { random: () => 0.5, isSweepDue: () => false });
+	await clock.run(one.obtain('k', waiting()));
+	one.opened('k', 's1');
+	one.used('k');
+	expect([...(await clock.run(one.lostKeys()))]).toEqual([]);
+	await clock.run(one.flush());
+	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 1, owner: 'free' }]);
+});
+
+test('strict: a row that was given back in spite of a failure is not taken for held', async () => {
+	table.put(await rowOf('s1'));
+	const [one, other] = [store('one'), store('other')];
+	await clock.run(one.hold('k', waiting()));
+	one.used('k');
+	table.mishap = (call) => (call === 'swap' ? 'after' : 'none');
+	await clock.run(one.release('k'));
+	table.mishap = () => 'none';
+	expect(await clock.run(other.hold('k', waiting()))).toMatchObject({ ok: true, value: 's1' });
+	const again = one.hold('k', waiting());
+	let isHeldAgain = false;
+	void again.then(() => {
+		isHeldAgain = true;
+	});
+	await clock.advance(20_000);
+	expect(isHeldAgain).toBe(false);
+	other.used('k');
+	await clock.run(other.release('k'));
+	expect(await clock.run(again)).toMatchObject({ ok: true, value: 's1' });
+	one.used('k');
+	await clock.run(Promise.all([one.release('k'), other.flush()]));
+	await clock.run(one.flush());
+	expect([...(await clock.run(one.lostKeys()))]).toEqual([]);
+	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 3, owner: 'free' }]);
+});
+
+test('strict: a holder that is replaced while the agent answers gives no sign of life any more', async () => {
+	table.put(await rowOf('s1'));
+	const one = store('one');
+	await clock.run(one.hold('k', waiting()));
+	table.edit((row) => ({ ...row, owner: 'another 1' }));
+	one.opened('k', 's2', true);
+	await clock.advance(5_000);
+	expect([...(await clock.run(one.lostKeys()))]).toEqual(['k']);
+	await clock.run(one.release('k'));
+	await clock.run(one.flush());
+	expect(clock.sleepers).toBe(0);
+});
+
+test('what could not be given back at once is given back when the run ends', async () => {
+	table.put(await rowOf('s1'));
+	const one = store('one');
+	await clock.run(one.hold('k', waiting()));
+	let fails = 3;
+	table.mishap = (call) => (call === 'updateAlike' && fails-- > 0 ? 'before' : 'none');
+	await clock.run(one.release('k'));
+	expect(await clock.run(one.flush())).toMatchObject({ ok: true });
+	expect(table.all()).toMatchObject([{ sessionId: 's1', owner: 'free' }]);
+});
+
+test('a key leads to where a session that was used by its ID goes on, although the write failed at first', async () => {
+	table.put(await rowOf('s1'));
+	const one = store('one');
+	one.resumedById('s1', 's2');
+	let fails = 2;
+	table.mishap = (call) => (call === 'swap' && fails-- > 0 ? 'before' : 'none');
+	expect(await clock.run(one.flush())).toMatchObject({ ok: true });
+	expect(table.all()).toMatchObject([{ sessionId: 's2', turns: 1 }]);
+});
+
+test('who was replaced on the way does not write over the session that counts', async () => {
+	const one = store('one');
+	const turn = new TurnSession(
+		{ kind: 'mapped', key: 'k' },
+		{ sessions: one, slot: undefined, clock, turnOrder: 'arrival', isResume: false },
+	);
+	await clock.run(turn.begin(waiting()));
+	table.edit((row) => ({ ...row, sessionId: 's2', turns: 1, owner: 'free' }));
+	turn.opened('s1');
+	await clock.advance(5_000);
+	expect(turn.id).toBe('s2');
+	// A call that is repeated opens another session, and its turn ends there.
+	turn.opened('s3');
+	turn.used('s3');
+	await clock.run(turn.end(false));
+	expect([...(await clock.run(one.lostKeys()))]).toEqual(['k']);
+	await clock.run(one.flush());
+	expect(table.all()).toMatchObject([{ sessionId: 's2', turns: 1 }]);
+	expect(turn.id).toBe('s2');
+	// The next turn goes on in that session, whatever its ID becomes.
+	turn.opened('s4', 's2');
+	turn.used('s4');
+	await clock.run(one.flush());
+	expect(table.all()).toMatchObject([{ sessionId: 's4', turns: 2 }]);
+});

@@ -1,0 +1,43 @@
+import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
+import { startWaiting } from '../../../../nodes/AgentInvoke/sessions/waitLimit';
+import type { DataTable, TableRow } from '../../../../nodes/shared/dataTable/table';
+import { ok, type Result } from '../../../../nodes/shared/errors/failure';
+import { MemoryTable } from '../../shared/memoryTable';
+import { TestClock } from '../../testClock';
+
+/* Many keys at once: n8n runs all its executions in one thread. */
+
+const MANY = 300;
+
+test('of the rows that are read together each key looks at its own only', async () => {
+	const clock = new TestClock();
+	const table = new MemoryTable(clock).open();
+	let looks = 0;
+	const watched = (read: Result<readonly TableRow[]>): Result<readonly TableRow[]> => {
+		if (!read.ok) return read;
+		const withLooks = ({ entryKey = null, ...others }: TableRow): TableRow => ({
+			...others,
+			get entryKey() {
+				looks++;
+				return entryKey;
+			},
+		});
+		return ok(read.value.map(withLooks));
+	};
+	const counting: DataTable = {
+		...table,
+		insertThenRead: async (rows, column) => watched(await table.insertThenRead(rows, column)),
+		swap: async (swaps) => watched(await table.swap(swaps)),
+	};
+	const settings = { agent: 'a', workflowId: 'w', executionId: 'e', ttlMs: 0 };
+	const sessions = new SessionStore(settings, counting, clock, { isSweepDue: () => false });
+	const keys = Array.from({ length: MANY }, (_, index) => `k${index}`);
+	const { signal } = new AbortController();
+	const waiting = startWaiting({
+		...{ clock, timeoutMs: 60_000, signal, ending: signal, pause: () => undefined },
+	});
+	await clock.run(Promise.all(keys.map(async (key) => await sessions.obtain(key, waiting))));
+	for (const key of keys) sessions.opened(key, `s ${key}`);
+	expect(await clock.run(sessions.flush())).toEqual(ok(undefined));
+	expect(looks).toBeLessThan(10 * MANY);
+});
