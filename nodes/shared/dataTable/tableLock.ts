@@ -181,10 +181,7 @@ export class TableLock {
 			}
 			this.heartbeat.stop(owner);
 			if (keep) return ok('lost');
-			// Also one that was made twice because it was shared with others.
-			const isDone = (row: TableRow): boolean =>
-				(mayBeWritten && isWritten(row)) || (isLast && hasAll(row, cells));
-			return ok(seen.value.some(isDone) ? 'written' : 'lost');
+			return ok(mayBeWritten && seen.value.some(isWritten) ? 'written' : 'lost');
 		}
 		if (surplus.length > 0) {
 			const removed = await this.parts.table.remove('id', surplus);
@@ -201,8 +198,11 @@ export class TableLock {
 		const { owner } = lease;
 		for (let tries = 1; this.unclear.has(owner); tries++) {
 			const written = await this.write(lease, { owner });
-			if (written.ok || tries >= TRIES || this.parts.signal.aborted) return written;
-			await this.sleep(RETRY_MS * tries);
+			if (written.ok) return written;
+			// A table that takes no write may still tell.
+			const read = await this.read(lease.entryKey, RETRY_MS * tries);
+			if (read.ok) return ok(read.value.some((row) => row.owner === owner));
+			if (tries >= TRIES || this.parts.signal.aborted) return written;
 		}
 		return ok(true);
 	}
@@ -409,10 +409,6 @@ const SHOWS_LATE = badInput(
 	'The Data Table does not show what was written to it in time',
 	'Nothing was sent for this item. Check whether the database of n8n reads from a replica that lags behind.',
 );
-
-function hasAll(row: TableRow, cells: TableRow): boolean {
-	return Object.entries(cells).every(([column, value]) => (row[column] ?? null) === value);
-}
 
 /** By key, of what a batch gave to all who were in it: each of ten thousand would look through the rows of all. */
 const BY_KEY = new WeakMap<readonly TableRow[], ReadonlyMap<unknown, readonly TableRow[]>>();

@@ -1,8 +1,7 @@
 import { SILENT_MS } from '../../../../nodes/shared/dataTable/heartbeat';
 import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
 import { TurnSession } from '../../../../nodes/AgentInvoke/turns/turnSession';
-import { startWaiting, type WaitLimit } from '../../../../nodes/AgentInvoke/sessions/waitLimit';
-import type { DataTable } from '../../../../nodes/shared/dataTable/table';
+import { startWaitLimit, type WaitLimit } from '../../../../nodes/AgentInvoke/sessions/waitLimit';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';
 
@@ -22,7 +21,7 @@ function store(executionId: string): SessionStore {
 
 function waiting(timeoutMs = 600_000): WaitLimit {
 	const { signal } = new AbortController();
-	return startWaiting({ clock, timeoutMs, signal, ending: signal, pause: () => undefined });
+	return startWaitLimit({ clock, timeoutMs, signal, ending: signal, pause: () => undefined });
 }
 
 async function rowOf(sessionId: string): Promise<Record<string, string | number>> {
@@ -32,7 +31,7 @@ async function rowOf(sessionId: string): Promise<Record<string, string | number>
 	await clock.run(first.obtain('k', waiting()));
 	first.opened('k', sessionId);
 	await clock.run(first.flush());
-	return { ...aside.all()[0], id: 1 } as Record<string, string | number>;
+	return { ...aside.all()[0], id: 1 };
 }
 
 test('a run whose last writes fail stops all the same, and its key is free for others later', async () => {
@@ -113,25 +112,6 @@ test('strict: rows of dead processes that stood in line are gone once the key wa
 	await clock.run(one.release('k'));
 	await clock.run(one.flush());
 	expect(table.all().map(({ owner }) => owner)).toEqual(['free']);
-});
-
-test('a write that was made twice, because a shared one took too long, is no loss and one turn', async () => {
-	const settings = { agent: 'a', workflowId: 'w', executionId: 'one', ttlMs: 0 };
-	const open = table.open();
-	const twice: DataTable = {
-		...open,
-		swap: async (swaps) => {
-			await open.swap(swaps);
-			return await open.swap(swaps);
-		},
-	};
-	const one = new SessionStore(settings, twice, clock, { random: () => 0.5, isSweepDue: () => false });
-	await clock.run(one.obtain('k', waiting()));
-	one.opened('k', 's1');
-	one.used('k');
-	expect([...(await clock.run(one.lostKeys()))]).toEqual([]);
-	await clock.run(one.flush());
-	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 1, owner: 'free' }]);
 });
 
 test('strict: a row that was given back in spite of a failure is not taken for held', async () => {
