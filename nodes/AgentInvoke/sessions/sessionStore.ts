@@ -206,8 +206,8 @@ export class SessionStore {
 	}
 
 	/**
-	 * Writes what is unwritten, once all turns are over, and tells which keys this run does not hold any more although nobody gave them back.
-	 * Their session is now that of `find`.
+	 * Writes what is unwritten, once all turns are over, and tells which keys this run does not hold any more although
+	 * nobody gave them back. Their session is now that of `find`.
 	 */
 	async lostKeys(): Promise<ReadonlySet<string>> {
 		// A write for all who ask at once; as persistent as the last one, in which a loss would be told to nobody.

@@ -19,12 +19,30 @@ export class SharedBatches<T, R extends Result<unknown>> {
 	 * @returns the result for the whole batch
 	 */
 	async add(items: readonly T[], work: (items: readonly T[]) => Promise<R>): Promise<R> {
-		const { next } = this;
-		if (!next) return await this.begin([...items], work);
-		for (const item of items) next.items.push(item);
-		const result = await ofOthers(next.done);
+		const joined = this.join(items);
+		if (!joined) return await this.begin([...items], work);
+		const result = await joined;
 		// The reason may be another's: the timeout of its execution, or something it added.
 		return result?.ok ? result : await work(items);
+	}
+
+	/**
+	 * The same for work that must not be repeated: whoever does it a second time finds it done, as if by somebody else.
+	 * @param unclear the result where others had it under way, and nobody knows what became of it
+	 */
+	async addOnce(items: readonly T[], work: (items: readonly T[]) => Promise<R>, unclear: R): Promise<R> {
+		const joined = this.join(items);
+		if (!joined) return await this.begin([...items], work);
+		const result = await joined;
+		return result?.ok ? result : unclear;
+	}
+
+	/** Hands the items to the batch that others have opened, where there is one. */
+	private join(items: readonly T[]): Promise<R | undefined> | undefined {
+		const { next } = this;
+		if (!next) return undefined;
+		for (const item of items) next.items.push(item);
+		return ofOthers(next.done);
 	}
 
 	private async begin(items: T[], work: (items: readonly T[]) => Promise<R>): Promise<R> {

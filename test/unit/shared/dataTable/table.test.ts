@@ -464,6 +464,33 @@ describe('compare and set', () => {
 			'b freed',
 		]);
 	});
+
+	it('is not made twice where the write of another run fails although it was done', async () => {
+		n8n.add(SPEC.name, SPEC.columns, [
+			{ id: 1, ...row('a', 1) },
+			{ id: 2, ...row('b', 1) },
+			{ id: 3, ...row('c', 1) },
+		]);
+		const shared = Object.assign(n8n, { getWorkflow: () => ({ id: 'unclear', name: '', active: false }) });
+		await openTable(shared, SPEC).read('entryKey', ['a']);
+		let updates = 0;
+		const { executeWorkflow } = n8n;
+		const failing = Object.assign(Object.create(n8n) as typeof shared, {
+			executeWorkflow: async (...all: Parameters<typeof executeWorkflow>) => {
+				const done = await executeWorkflow(...all);
+				if (n8n.operations.at(-1) === 'update' && ++updates === 2) throw new Error('SQLITE_BUSY');
+				return done;
+			},
+		});
+		const keys = ['a', 'b', 'c'];
+		const done = await Promise.all(
+			keys.map(async (key) => await openTable(failing, SPEC).swap([swapTo(key, 1, 2)])),
+		);
+		// The first goes alone; the others go together, and none of them is told that it found no row.
+		expect(done.map(({ ok }) => ok)).toEqual([true, false, false]);
+		expect(n8n.tables[0]?.rows.map(({ atMs }) => atMs)).toEqual([2, 2, 2]);
+		expect(updates).toBe(2);
+	});
 });
 
 describe('failures', () => {
