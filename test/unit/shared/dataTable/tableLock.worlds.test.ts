@@ -14,6 +14,9 @@ import { MemoryTable } from '../memoryTable';
  */
 
 const WAITED_LONG_MS = 20 * 60_000;
+const ROUNDS = 2;
+/** So many ways to the database lie between two holders at most: a sign of life, a read, a take, a look, a release. */
+const WAYS_BETWEEN = 12;
 
 interface World {
 	readonly seed: number;
@@ -103,7 +106,7 @@ async function play(world: World): Promise<Played> {
 		const sightings = new Sightings();
 		const work = async (): Promise<void> => {
 			await clock.sleep(world.apartMs > 0 ? process * world.apartMs : Math.round(random() * 3_000));
-			for (let round = 0; round < 2; round++) {
+			for (let round = 0; round < ROUNDS; round++) {
 				const { signal } = new AbortController();
 				const lock = new TableLock({ table: open, clock: clockOf, random, signal, sightings });
 				await lockOnce(lock, `k${Math.floor(random() * world.keys)}`, process);
@@ -111,7 +114,8 @@ async function play(world: World): Promise<Played> {
 			}
 		};
 		const lockOnce = async (lock: TableLock, key: string, process: number): Promise<void> => {
-			const untilMs = clock.now() + WAITED_LONG_MS;
+			const othersMs = world.processes * ROUNDS * (WAYS_BETWEEN * world.slowMs + world.holdMs);
+			const untilMs = clock.now() + WAITED_LONG_MS + othersMs;
 			const got = await lock.acquire<never>({
 				entryKey: key,
 				row: () => ({ note: '' }),
