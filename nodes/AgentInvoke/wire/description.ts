@@ -5,6 +5,7 @@ import {
 	excerpt,
 	isJsonObject,
 	isTooDeep,
+	jsonText,
 	sentence,
 	type Json,
 	type JsonObject,
@@ -95,6 +96,9 @@ const OF_A_RESUME = [
 ];
 const OF_A_RESULT = ['interruptId', 'result', 'resultText'];
 const OF_A_FILE = ['url', 'name', 'mimeType', 'id'];
+
+/** What the ready descriptions leave to the operator: a deployment may answer green without it, as somebody else's bot. */
+const TO_FILL_IN = /\bYOUR-[A-Z]+(?:-[A-Z]+)*\b/;
 
 const MOST_LEVELS = 100;
 const MOST_RULES = 100;
@@ -240,6 +244,8 @@ class Section {
 		if (hasBrokenChoice(value)) {
 			this.refuse(name, 'contains a "$stream(…)" without two words');
 		}
+		const [unfilled] = TO_FILL_IN.exec(jsonText(value) ?? '') ?? [];
+		if (unfilled !== undefined) this.refuse(name, `still contains "${unfilled}". Put your own there`);
 		if (needed.length > 0 && !needed.some((one) => names.includes(one))) {
 			this.refuse(name, `has to contain ${needed.map((one) => `"$${one}"`).join(' or ')}`);
 		}

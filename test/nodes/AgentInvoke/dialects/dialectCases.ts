@@ -141,8 +141,10 @@ export const dialectCases: readonly DialectCase[] = [
 	},
 ];
 
+/** With what an operator puts in. */
 export function descriptionOf({ description }: DialectCase): string {
-	return readFileSync(join(__dirname, '../../../../docs/wires', `${description}.json`), 'utf8');
+	const text = readFileSync(join(__dirname, '../../../../docs/wires', `${description}.json`), 'utf8');
+	return text.replace(/YOUR-[A-Z-]+/g, 'mine-1');
 }
 
 /** The only place that knows what the fields of the credential are called. */

@@ -5,7 +5,7 @@ import { STANDARD_WIRE } from '../../../../credentials/standardWire';
 import { wireRequest } from '../../../../nodes/AgentInvoke/wire/body';
 import { readWire } from '../../../../nodes/AgentInvoke/wire/description';
 import { compileExpression } from '../../../../nodes/AgentInvoke/wire/expression';
-import { wireOf, wireText } from './wires';
+import { wireAsShipped, wireOf, wireText } from './wires';
 
 const NAMES = ['standard', 'dify', 'coze', 'responses'];
 
@@ -19,6 +19,14 @@ test.each(['dify', 'coze', 'responses'])('"%s" differs from the standard in at m
 	const others = [...own].filter(([entry, value]) => standard.get(entry) !== value);
 	expect([...own.keys()]).toEqual([...standard.keys()]);
 	expect(others.length).toBeLessThanOrEqual(10);
+});
+
+test.each([
+	['coze', '"request.message" still contains "YOUR-BOT-ID"'],
+	['responses', '"request.message" still contains "YOUR-MODEL"'],
+])('"%s" is refused until it is filled in', (name, complaint) => {
+	const read = readWire(wireAsShipped(name));
+	expect(read.ok ? '' : read.failure).toBe(`${complaint}. Put your own there.`);
 });
 
 function entriesOf(text: string): Map<string, string> {

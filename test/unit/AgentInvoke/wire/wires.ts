@@ -10,8 +10,13 @@ import { redactor } from '../../../../nodes/shared/text/redact';
 
 export const TOKEN = 'agt_wire_test_0123456789';
 
-export function wireText(name: string): string {
+export function wireAsShipped(name: string): string {
 	return readFileSync(join(__dirname, '../../../../docs/wires', `${name}.json`), 'utf8');
+}
+
+/** With what an operator puts in. */
+export function wireText(name: string): string {
+	return wireAsShipped(name).replace(/YOUR-[A-Z-]+/g, 'mine-1');
 }
 
 export function wireOf(text: string): Wire {
