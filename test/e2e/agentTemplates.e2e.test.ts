@@ -68,19 +68,25 @@ describe('Agent step with approval', () => {
 	const untilAsleep = async (id: string): Promise<Execution> =>
 		await n8n.client.waitForExecution(id, { until: ['waiting'], timeoutMs: DEADLINE_MS });
 
-	/** Opens a link, as a person does. */
-	async function follow(execution: Execution, link: 'approve' | 'decline'): Promise<void> {
-		const url = String(field(execution, 'What the agent asks', link));
-		const response = await fetch(url);
-		await response.arrayBuffer();
-		expect(response.status).toBe(200);
+	/** Opens the form, as a preview of the link does, and sends it, as a person does. */
+	async function decide(execution: Execution, decision: 'Yes' | 'No'): Promise<void> {
+		const url = String(field(execution, 'What the agent asks', 'form'));
+		const page = await (await fetch(url)).text();
+		expect(page).toContain(String(field(execution, 'What the agent asks', 'question')));
+		const { status } = await n8n.client.waitForExecution(execution.id, { until: ['waiting'] });
+		expect(status).toBe('waiting');
+		const form = new FormData();
+		form.set('field-0', decision);
+		const sent = await fetch(url, { method: 'POST', body: form });
+		await sent.arrayBuffer();
+		expect(sent.status).toBe(200);
 	}
 
 	test('a person agrees: the agent goes on in its session and acts once', async () => {
 		const id = await start('[question: May I refund 20 EUR?] [side effect: refunded]');
 		const asleep = await untilAsleep(id);
 		expect(field(asleep, 'What the agent asks', 'question')).toBe('May I refund 20 EUR?');
-		await follow(asleep, 'approve');
+		await decide(asleep, 'Yes');
 		const ended = await n8n.client.waitForExecution(id, { timeoutMs: DEADLINE_MS });
 		succeeded(ended);
 		expect(field(ended, 'What the agent says', 'answer')).toContain('the result was yes');
@@ -90,11 +96,11 @@ describe('Agent step with approval', () => {
 
 	test('a person agrees to the first question and not to the tool after it', async () => {
 		const id = await start('[question: May I refund?] [tool: refund {"order":"A-1042"}]');
-		await follow(await untilAsleep(id), 'approve');
+		await decide(await untilAsleep(id), 'Yes');
 		await until(() => platform.books().invocations.length === 2, 'the agent asks again', PATIENCE);
 		const again = await untilAsleep(id);
 		expect(field(again, 'What the agent asks', 'question')).toBe('May I run refund?');
-		await follow(again, 'decline');
+		await decide(again, 'No');
 		const ended = await n8n.client.waitForExecution(id, { timeoutMs: DEADLINE_MS });
 		succeeded(ended);
 		expect(field(ended, 'What the agent says', 'answer')).toContain('"declined":true');
