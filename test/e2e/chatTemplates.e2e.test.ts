@@ -32,7 +32,7 @@ test('"Chat with reasoning on" streams its answer, and the model was told to thi
 		}),
 	);
 	const heard = await say(path, '[think: Rivers, rivers.] [answer: The Nile, or the Amazon.] The longest?');
-	expect(textOf(heard)).toBe('The Nile, or the Amazon.');
+	expect(textOf(heard)).toBe('> Rivers, rivers.\n\nThe Nile, or the Amazon.');
 	expect(heard.filter(({ type }) => type === 'item').length).toBeGreaterThan(1);
 	expect(stage.platform.books().chats).toEqual([
 		expect.objectContaining({

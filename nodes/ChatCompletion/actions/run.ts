@@ -180,13 +180,14 @@ async function answerItem(
 	});
 }
 
-/** Streams the answer and, if wanted, the thinking before it. */
+/** Streams the answer and, if wanted, the thinking before it: as a quotation, so that nobody takes it for the answer. */
 function pieceWriter(chatStream: ChatStream, streamReasoning: boolean): (piece: ChatPiece) => Promise<void> {
 	let isThinking = false;
 	return async ({ content, reasoning }) => {
 		if (reasoning && streamReasoning) {
+			const quoted = reasoning.replaceAll('\n', '\n> ');
+			await chatStream.write(isThinking ? quoted : `> ${quoted}`);
 			isThinking = true;
-			await chatStream.write(reasoning);
 		}
 		if (content) {
 			await chatStream.write(isThinking ? `\n\n${content}` : content);

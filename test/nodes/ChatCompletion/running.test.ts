@@ -228,9 +228,9 @@ test('streaming: items one after the other, thinking by option, an error chunk f
 	const streamed = async (options: object) => {
 		const run = await stage.run(
 			sayings(
-				'[think: hm] [answer: a b] [takes: 150]',
+				'[think: hm\nand so on] [answer: a b] [takes: 150]',
 				'[words: 5] [error after: 3]',
-				'[think: hm] [answer: c]',
+				'[think: hm\nand so on] [answer: c]',
 			),
 			{ reasoning: 'on', options: { ...options } },
 			{ onError: 'continueRegularOutput', mode: 'webhook', streaming: true },
@@ -251,9 +251,9 @@ test('streaming: items one after the other, thinking by option, an error chunk f
 		'<begin>c<end>',
 	]);
 	expect(await streamed({ streamReasoning: true })).toEqual([
-		'<begin>hm\n\na b<end>',
+		'<begin>> hm\n> and so on\n\na b<end>',
 		expect.stringMatching(/<error>$/),
-		'<begin>hm\n\nc<end>',
+		'<begin>> hm\n> and so on\n\nc<end>',
 	]);
 });
 
