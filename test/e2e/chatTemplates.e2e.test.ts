@@ -104,3 +104,80 @@ test('"Agent that makes pictures" makes the one it is asked for, and remembers t
 	expect(JSON.stringify(stage.platform.books().chats[2]?.body.messages)).toContain('A fox, please.');
 	expect(stage.n8n.log.errors()).toEqual([]);
 });
+
+describe('MCP server for pictures', () => {
+	const TOKEN = 'a-long-random-token';
+	interface Answer {
+		readonly result?: {
+			readonly tools?: ReadonlyArray<{ readonly name: string }>;
+			readonly content?: ReadonlyArray<{ readonly text: string }>;
+		};
+	}
+
+	/** Speaks Streamable HTTP, as a program does that knows nothing of n8n. */
+	async function connect(url: string, token: string) {
+		let session = {};
+		let id = 0;
+		const post = async (message: object): Promise<Response> => {
+			const headers = {
+				'Content-Type': 'application/json',
+				Accept: 'application/json, text/event-stream',
+				Authorization: `Bearer ${token}`,
+				...session,
+			};
+			const body = JSON.stringify({ jsonrpc: '2.0', ...message });
+			return await fetch(url, { method: 'POST', headers, body });
+		};
+		const ask = async (method: string, params: object = {}): Promise<Answer> => {
+			const said = await (await post({ id: ++id, method, params })).text();
+			return JSON.parse(/^data: (.*)$/m.exec(said)?.[1] ?? said) as Answer;
+		};
+		const params = {
+			protocolVersion: '2025-03-26',
+			capabilities: {},
+			clientInfo: { name: 'test', version: '1' },
+		};
+		const greeted = await post({ id: ++id, method: 'initialize', params });
+		await greeted.text();
+		session = { 'Mcp-Session-Id': greeted.headers.get('mcp-session-id') ?? '' };
+		if (greeted.ok) await (await post({ method: 'notifications/initialized' })).text();
+		const call = async (name: string, args: object): Promise<Record<string, unknown>> => {
+			const { result } = await ask('tools/call', { name, arguments: args });
+			const [first] = [JSON.parse(result?.content?.[0]?.text ?? '')].flat(2) as Array<
+				Record<string, unknown>
+			>;
+			return first ?? {};
+		};
+		return { status: greeted.status, ask, call };
+	}
+
+	test('a program submits a picture, asks how far it is and gets its link; without the token it gets nothing', async () => {
+		const { workflowId } = await stage.platform.hostWorkflow(textToImage);
+		const httpBearerAuth = await stage.n8n.client.createCredential('httpBearerAuth', 'MCP', { token: TOKEN });
+		const document = fillTemplate(readTemplate('mcp-server.json'), {
+			values: { PASTE_YOUR_WORKFLOW_ID: workflowId },
+			credentials: { flowPlatformApi: stage.account },
+		});
+		const server = document.nodes.find(({ name }) => name === 'MCP Server');
+		Object.assign(server ?? {}, { credentials: { httpBearerAuth } });
+		await stage.n8n.client.activate(await stage.n8n.client.createWorkflow(document));
+		const url = `${stage.n8n.url}/mcp/pictures`;
+
+		expect((await connect(url, 'guessed')).status).toBe(403);
+		const client = await connect(url, TOKEN);
+		const { result } = await client.ask('tools/list');
+		expect(result?.tools?.map(({ name }) => name).sort()).toEqual([
+			'Get_a_picture',
+			'Progress_of_a_picture',
+			'Submit_a_picture',
+		]);
+		const { taskId } = await client.call('Submit_a_picture', { prompt: 'a red fox in snow' });
+		expect(await client.call('Progress_of_a_picture', { taskId })).toMatchObject({ taskId });
+		const picture = await client.call('Get_a_picture', { taskId });
+		expect(JSON.stringify(picture)).toMatch(/"http[^"]+\/files\/[^"]+"/);
+		const { tasks, tasksMade } = stage.platform.books();
+		expect(tasksMade).toBe(1);
+		expect(JSON.stringify(tasks[0]?.prompt)).toContain('a red fox in snow');
+		expect(stage.n8n.log.errors()).toEqual([]);
+	});
+});
