@@ -39,8 +39,8 @@ beforeEach(() => {
 });
 
 /** In the order of the list, not of their choice. */
-const TWO_ROWS = ['KSampler (3) · steps (from 1 to 150)', 'KSampler (3) · sampler_name'];
-const PROMPT_ROW = 'Positive Prompt (6, positive) · text – hosted: a red fox in a snow forest at sunrise';
+const TWO_ROWS = ['steps (3), from 1 to 150 · KSampler', 'sampler_name (3) · KSampler'];
+const PROMPT_ROW = 'Prompt (6) · Positive Prompt · text – hosted: a red fox in a snow forest at sunrise';
 
 const CHANGES = { '3': { inputs: { sampler_name: 'heun', steps: 12 } } };
 
@@ -109,13 +109,13 @@ test('an export that is pasted becomes rows, and what is changed in them reaches
 	const offered = await editor.untilOffered(TWO_ROWS[0] ?? '');
 	expect(offered.slice(0, 3)).toEqual([
 		PROMPT_ROW,
-		'Negative Prompt (7, negative) · text – hosted: text, watermark',
-		'KSampler (3) · seed (0 or more)',
+		'Negative prompt (7) · Negative Prompt · text – hosted: text, watermark',
+		'seed (3), 0 or more · KSampler',
 	]);
 	expect(offered).toHaveLength(13);
-	await editor.addRow('KSampler (3) · sampler_name');
+	await editor.addRow('sampler_name (3) · KSampler');
 	await editor.openRowMenu();
-	await editor.addRow('KSampler (3) · steps (from 1 to 150)');
+	await editor.addRow('steps (3), from 1 to 150 · KSampler');
 	expect(await editor.rows()).toEqual(TWO_ROWS);
 	expect([await editor.shown('3/sampler_name'), await editor.shown('3/steps')]).toEqual(['euler', '20']);
 
@@ -161,8 +161,8 @@ test('a newer export keeps what was filled in, and what it adds is not sent', as
 	await editor.openNode('Flow Task');
 
 	// What is new stands there without a value.
-	await editor.untilRow('Enlarge (12) · width');
-	expect(await editor.rows()).toEqual([...TWO_ROWS, 'Enlarge (12) · width']);
+	await editor.untilRow('width (12) · Enlarge');
+	expect(await editor.rows()).toEqual([...TWO_ROWS, 'width (12) · Enlarge']);
 	expect(await editor.shown('12/width')).toBe('');
 	expect([await editor.shown('3/sampler_name'), await editor.shown('3/steps')]).toEqual(['heun', '12']);
 	await editor.executeStep();
@@ -364,13 +364,13 @@ test('a node of another service with two prompts: the one to change comes first,
 	await editor.paste('workflowDefinition', JSON.stringify(service));
 	await editor.page.getByTestId('add-fields-select').waitFor();
 	await editor.paste('parameterSpec', JSON.stringify(large));
-	const offered = await editor.untilOffered('KlingTextToVideoNode (2) · cfg_scale');
+	const offered = await editor.untilOffered('cfg_scale (2) · KlingTextToVideoNode');
 	expect(offered).toEqual([
-		'KlingTextToVideoNode (2, positive) · prompt – hosted: a fox',
-		'KlingTextToVideoNode (2, negative) · negative_prompt – hosted: blurry',
-		'KlingTextToVideoNode (2) · prompt_enhancer – hosted: off',
-		'KlingTextToVideoNode (2) · mode – hosted: std',
-		'KlingTextToVideoNode (2) · cfg_scale',
-		'SaveVideo (3) · filename_prefix – hosted: x',
+		'Prompt (2) · KlingTextToVideoNode · prompt – hosted: a fox',
+		'Negative prompt (2) · KlingTextToVideoNode · negative_prompt – hosted: blurry',
+		'prompt_enhancer (2) · KlingTextToVideoNode – hosted: off',
+		'mode (2) · KlingTextToVideoNode – hosted: std',
+		'cfg_scale (2) · KlingTextToVideoNode',
+		'filename_prefix (3) · SaveVideo – hosted: x',
 	]);
 });

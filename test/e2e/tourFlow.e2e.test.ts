@@ -91,7 +91,7 @@ test(
 		await editor.paste('workflowDefinition', exported);
 
 		const [row = ''] = await editor.openRowMenu();
-		expect(row).toBe('Positive Prompt (6, positive) · text – hosted: a red fox in a snow forest at sunrise');
+		expect(row).toBe('Prompt (6) · Positive Prompt · text – hosted: a red fox in a snow forest at sunrise');
 		await editor.addRow(row);
 		await editor.map('prompt', '6/text');
 		await editor.field('6/text').getByText('{{ $json.body.prompt }}').waitFor();
@@ -157,7 +157,7 @@ test(
 		await act(async () => await editor.paste('workflowDefinition', exported));
 		// No closing and opening again: the rows are there.
 		await page.getByTestId('add-fields-select').waitFor();
-		const prompt = 'Positive Prompt (6, positive) · text';
+		const prompt = 'Prompt (6) · Positive Prompt · text';
 		await act(async () => {
 			const [first = ''] = await editor.openRowMenu();
 			expect(first).toContain(prompt);

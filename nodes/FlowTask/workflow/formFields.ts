@@ -58,23 +58,34 @@ export interface OfferedFields {
 /** One field for each value input of the definition; never links, `class_type` or `_meta` (§4.1). */
 export function formFields(definition: WorkflowDefinition, view: ParameterView): OfferedFields {
 	const ranked = rankInputs(definition).filter(({ node, input }) => hasFieldId(node.nodeId, input.name));
+	const sharing = Map.groupBy(ranked, ({ node, role }) => `${role ?? ''} ${node.nodeId}`);
+	const isAlone = ({ node, role }: RankedInput): boolean =>
+		sharing.get(`${role ?? ''} ${node.nodeId}`)?.length === 1;
 	return {
-		fields: ranked.slice(0, MOST_FIELDS).map((one) => fieldOf(one, view)),
+		fields: ranked.slice(0, MOST_FIELDS).map((one) => fieldOf(one, view, isAlone(one))),
 		leftOut: Math.max(0, ranked.length - MOST_FIELDS),
 	};
 }
 
-function fieldOf({ node, input, role }: RankedInput, view: ParameterView): FormField {
+const ROLE_NAMES = { positive: 'Prompt', negative: 'Negative prompt', seed: 'Seed' };
+
+/**
+ * The panel cuts long titles, so what tells rows apart comes first.
+ * @param isAlone whether no other input of the node has this role
+ */
+function fieldOf({ node, input, role }: RankedInput, view: ParameterView, isAlone: boolean): FormField {
 	const { name, value } = input;
 	const spec = view.get(node.nodeId)?.get(name);
 	const options = spec?.list?.length ? listOptions(spec.list, value) : [];
 	const range = options.length === 0 ? describeSpec(spec) : '';
 	const type = options.length > 0 ? 'options' : typeOf(value);
 	const defaultValue = defaultOf(type, value);
-	const label = `${node.title} (${node.nodeId}${role ? `, ${role}` : ''}) · ${name}`;
+	const roleName = role && isAlone ? ROLE_NAMES[role] : undefined;
+	const origin = roleName === undefined ? node.title : `${node.title} · ${name}`;
+	const label = `${roleName ?? name} (${node.nodeId})${range && `, ${range}`} · ${origin}`;
 	return {
 		id: fieldId(node.nodeId, name),
-		displayName: `${label}${range && ` (${range})`}${defaultValue === undefined ? hostedNote(value) : ''}`,
+		displayName: `${label}${defaultValue === undefined ? hostedNote(value) : ''}`,
 		type,
 		...(options.length > 0 && { options }),
 		...(defaultValue !== undefined && { defaultValue }),

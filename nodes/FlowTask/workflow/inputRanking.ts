@@ -15,6 +15,8 @@ export interface RankedInput {
 	readonly node: DefinitionNode;
 	readonly input: DefinitionInput;
 	readonly role: InputRole | undefined;
+	/** Whether it is a text of which no link says what it is for. */
+	readonly isOtherText: boolean;
 }
 
 /** A pattern for names that contain one of the words, which Chinese and Japanese do not separate from others. */
@@ -84,10 +86,21 @@ export function rankInputs(definition: WorkflowDefinition): RankedInput[] {
 				const rank = held.get(input) ?? text?.rank ?? rankOf(node, input);
 				const isHeldSeed = held.get(input) === 'seed';
 				const role = ROLES.find((one) => one === rank && (one !== 'seed' || isHeldSeed));
-				return { order: [RANKS.indexOf(rank), ...(text?.order ?? [])], ranked: { node, input, role } };
+				const isOtherText = rank === 'text';
+				return {
+					order: [RANKS.indexOf(rank), ...(text?.order ?? [])],
+					ranked: { node, input, role, isOtherText },
+				};
 			}),
 	);
 	return ranked.sort((one, other) => compare(one.order, other.order)).map((one) => one.ranked);
+}
+
+/** What says what the image shows: the likeliest positive text, else the only text that the workflow has. */
+export function promptInputOf(definition: WorkflowDefinition): GraphInput | undefined {
+	const ranked = rankInputs(definition);
+	const others = ranked.filter(({ isOtherText }) => isOtherText);
+	return ranked.find(({ role }) => role === 'positive') ?? (others.length === 1 ? others[0] : undefined);
 }
 
 function compare(one: readonly number[], other: readonly number[]): number {

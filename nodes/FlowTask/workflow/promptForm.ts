@@ -1,7 +1,9 @@
 import { badInput, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { ROUNDED, roundedNumber } from '../../shared/form/pastedJson';
 import { excerpt, isJsonObject } from '../../shared/text/json';
+import type { WorkflowDefinition } from './definition';
 import { readFieldId, shortTitle } from './formFields';
+import { promptInputOf } from './inputRanking';
 import { membersOf } from './pasted';
 import { inputName, toJson, withInput, type Prompt } from './prompt';
 
@@ -69,6 +71,36 @@ export function refuseMissingRows({ entered, given, schema }: FormRows): Failure
 		`"Inputs to Change" cannot be sent: ${complaints.join('; ')}`,
 		'Correct the expression or enter a value, or remove the row to keep the hosted value. Nothing was submitted for this item.',
 	);
+}
+
+/** The prompt (§4.1) with the text of the field *Prompt*, in the input that says what the image shows. */
+export function withPromptText(
+	prompt: Prompt,
+	text: string,
+	definition: WorkflowDefinition | undefined,
+): Result<Prompt> {
+	if (!definition) {
+		return failInput(
+			'"Prompt" cannot be sent: the node does not know which input of the workflow takes it',
+			'Paste the API-format export into "Workflow Definition", or set "Change Inputs By" to Node ID and Parameter and enter the prompt there. Nothing was submitted for this item.',
+		);
+	}
+	const target = promptInputOf(definition);
+	if (!target) {
+		return failInput(
+			'"Prompt" cannot be sent: the workflow has no input that is clearly its prompt',
+			'Clear "Prompt" and choose the input under "Inputs to Change". Nothing was submitted for this item.',
+		);
+	}
+	const { node, input } = target;
+	const inputs = Object.hasOwn(prompt, node.nodeId) ? prompt[node.nodeId]?.inputs : undefined;
+	if (inputs && Object.hasOwn(inputs, input.name)) {
+		return failInput(
+			`"Prompt" and "Inputs to Change" both set "${input.name}" of node ${node.nodeId}`,
+			'Clear one of them. Nothing was submitted for this item.',
+		);
+	}
+	return ok(withInput(prompt, node.nodeId, input.name, text));
 }
 
 /** A message of n8n with the rows' titles in place of their ids, which the editor never shows. */

@@ -21,6 +21,8 @@ export interface SeededPrompt {
 	readonly prompt: Prompt;
 	/** `node.parameter` -> the seed that is sent. */
 	readonly seeds: Readonly<Record<string, number>>;
+	/** Whether a new seed was wanted, but nothing is known of the workflow's seeds. */
+	readonly isUnknown?: boolean;
 }
 
 /** Some samplers refuse seeds beyond 32 bits. */
@@ -43,15 +45,20 @@ export function applySeed(
 	const hosted = seedsIn(plan.definition);
 	const isHosted = new Set(hosted.map(keyOf));
 	const named = inputsIn(prompt).filter((input) => isSeedName(input.parameter) || isHosted.has(keyOf(input)));
-	if (plan.mode === 'keep') {
-		const sent = named.flatMap((input) =>
-			typeof input.value === 'number' ? [[keyOf(input), input.value] as const] : [],
-		);
-		return ok({ prompt, seeds: Object.fromEntries(sent) });
-	}
+	const entered = Object.fromEntries(
+		named.flatMap((input) => (typeof input.value === 'number' ? [[keyOf(input), input.value] as const] : [])),
+	);
+	if (plan.mode === 'keep') return ok({ prompt, seeds: entered });
 	const targets = readTargets(plan.targets);
 	if (!targets.ok) return targets;
-	const chosen = withoutRepeats(targets.value.length > 0 ? targets.value : [...named, ...hosted]);
+	const all = withoutRepeats(targets.value.length > 0 ? targets.value : [...named, ...hosted]);
+	// Random is the default: a seed that somebody entered is meant, and a workflow without one is no mistake.
+	const isByDefault = plan.mode === 'random' && targets.value.length === 0;
+	const chosen = all.filter((input) => !isByDefault || !Object.hasOwn(entered, keyOf(input)));
+	if (isByDefault && chosen.length === 0) {
+		const isUnknown = all.length === 0 && !plan.definition;
+		return ok({ prompt, seeds: entered, isUnknown });
+	}
 	if (chosen.length === 0) return noSeed(plan.definition);
 	const limits = limitsOf(chosen, plan.view);
 	const seed = plan.mode === 'random' ? drawSeed(limits, randomSeed) : countSeed(plan, itemIndex, limits);
@@ -61,7 +68,10 @@ export function applySeed(
 			(changed, { nodeId, parameter }) => withInput(changed, nodeId, parameter, seed.value),
 			prompt,
 		),
-		seeds: Object.fromEntries(chosen.map((target) => [keyOf(target), seed.value])),
+		seeds: {
+			...(isByDefault && entered),
+			...Object.fromEntries(chosen.map((target) => [keyOf(target), seed.value])),
+		},
 	});
 }
 

@@ -11,12 +11,19 @@ const TEXT = String.raw`"[^"\\]*(?:\\[\s\S][^"\\]*)*\\?(?:"|$)`;
 export function parsePasted(source: string): Result<Json, string> {
 	const text = withoutFence(source.trim());
 	try {
-		const parsed = parseJson(text) ?? parseJson(withoutNaN(text));
+		const parsed =
+			parseJson(text) ?? parseJson(withoutNaN(text)) ?? parseJson(withoutNaN(withoutDefault(text)));
 		return parsed === undefined ? fail(explain(text)) : ok(parsed);
 	} catch {
 		// A text that is too long for a regular expression.
 		return fail('');
 	}
+}
+
+/** A field begins with `{}`, and a paste goes before, into or behind it. */
+function withoutDefault(text: string): string {
+	const beside = text.replace(/^\{\s*\}(?=\s*\{)|(?<=\}\s*)\{\s*\}$/, '');
+	return beside === text ? text.replace(/^\{(\s*\{[\s\S]*\}\s*)\}$/, '$1') : beside;
 }
 
 /** The only object of a list of one, because some tools wrap a single object in a list. */

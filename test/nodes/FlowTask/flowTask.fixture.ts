@@ -24,7 +24,14 @@ export async function openStage(options: PlatformOptions = {}): Promise<Stage> {
 	const workflow: Stage['workflow'] = (parameters = {}, settings = {}) =>
 		singleNode({
 			type: 'n8n-nodes-flowtask.flowTask',
-			parameters: { resource: 'task', operation: 'run', workflowId, ...PROMPT_FIELD, ...parameters },
+			parameters: {
+				resource: 'task',
+				operation: 'run',
+				workflowId,
+				seedMode: 'keep',
+				...PROMPT_FIELD,
+				...parameters,
+			},
 			...settings,
 		});
 	return {

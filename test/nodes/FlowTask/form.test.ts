@@ -48,8 +48,8 @@ function form(
 
 /** What the editor shows in place of a row's id. */
 const TITLES: Record<string, string> = {
-	'6/text': 'Positive (6, positive) · text – hosted: a red fox',
-	'3/steps': 'KSampler (3) · steps (from 1 to 100)',
+	'6/text': 'Prompt (6) · Positive · text – hosted: a red fox',
+	'3/steps': 'steps (3), from 1 to 100 · KSampler',
 	'57%3A43/seed': 'Inner · seed',
 };
 
@@ -69,6 +69,46 @@ test('only rows that were added are sent, typed as in the definition', async () 
 	expect(sentPrompts()).toEqual([
 		{ '6': { inputs: { text: 'picture 0' } }, '3': { inputs: { steps: 25, cfg: 6.5 } } },
 	]);
+});
+
+describe('the field Prompt', () => {
+	const definition = JSON.stringify(textToImage);
+	const asked = (more: INodeParameters): INodeParameters => ({
+		...{ overridesMode: 'form', overrideFields: {}, workflowDefinition: `{}${definition}` },
+		...{ promptText: '={{ $json.prompt }}', ...more },
+	});
+
+	test('is sent to the prompt of the pasted export, beside the rows, with a new seed for each item by default', async () => {
+		const rows = form({ '3/steps': '25' }, { '3/steps': 'number' });
+		const run = await stage.run(prompts(2), { ...rows, ...asked({ seedMode: 'random' }) });
+		expect(run.error).toBeUndefined();
+		const sent = sentPrompts() as Array<Record<string, { inputs: Record<string, unknown> }>>;
+		expect(sent.map((prompt) => prompt['6']?.inputs)).toEqual([{ text: 'picture 0' }, { text: 'picture 1' }]);
+		expect(sent.map((prompt) => prompt['3']?.inputs.steps)).toEqual([25, 25]);
+		expect(new Set(sent.map((prompt) => prompt['3']?.inputs.seed)).size).toBe(2);
+	});
+
+	test.each([
+		[{ promptText: '={{ $json.nothing }}' }, '"Prompt" is empty for this item'],
+		[{ promptText: '={{ [1] }}' }, '"Prompt" is a list or an object, not text'],
+		[{ workflowDefinition: '{}' }, 'the node does not know which input of the workflow takes it'],
+		[
+			{ workflowDefinition: '{"1": {"class_type": "Upscale", "inputs": {"scale": 2}}}' },
+			'the workflow has no input that is clearly its prompt',
+		],
+		[
+			{ overrides: { mappingMode: 'defineBelow', value: { '6/text': 'x' }, schema: [] } },
+			'"Prompt" and "Inputs to Change" both set "text" of node 6',
+		],
+	])('is told where it cannot be sent: %#', async (more, message) => {
+		const run = await stage.run(prompts(1), {
+			...asked({}),
+			...more,
+			promptText: asked(more).promptText ?? '',
+		});
+		expect(run.error?.message).toContain(message);
+		expect(sentPrompts()).toEqual([]);
+	});
 });
 
 test('the default form with no rows runs the workflow as it was hosted', async () => {
@@ -285,17 +325,17 @@ test('a UI-format file is named as such, with how to export the right one', asyn
 test('a value of another type is told with the title of its row', async () => {
 	const rows = { '3/steps': "={{ 'many' }}" };
 	const run = await stage.run(prompts(1), form(rows, { '3/steps': 'number' }));
-	expect(run.error?.message).toContain('"KSampler (3) · steps (from 1 to 100)" expects a number');
+	expect(run.error?.message).toContain('"steps (3), from 1 to 100 · KSampler" expects a number');
 	expect(run.error?.message).not.toContain('3/steps');
 	expect(run.error?.message).not.toContain('TypeError');
 	expect(stage.platform.books().requests.submit).toBe(0);
 });
 
 test.each<[string, unknown, string, string]>([
-	['6/text', '={{ $json.nothing }}', 'string', 'Positive (6, positive) · text'],
-	['6/text', '={{ null }}', 'string', 'Positive (6, positive) · text'],
-	['3/steps', "={{ '' }}", 'number', 'KSampler (3) · steps (from 1 to 100)'],
-	['3/steps', '', 'number', 'KSampler (3) · steps (from 1 to 100)'],
+	['6/text', '={{ $json.nothing }}', 'string', 'Prompt (6) · Positive · text'],
+	['6/text', '={{ null }}', 'string', 'Prompt (6) · Positive · text'],
+	['3/steps', "={{ '' }}", 'number', 'steps (3), from 1 to 100 · KSampler'],
+	['3/steps', '', 'number', 'steps (3), from 1 to 100 · KSampler'],
 	['57%3A43/seed', '={{ $json.nothing }}', 'number', 'Inner · seed'],
 	['57%3A43/noise_seed', '={{ $json.nothing }}', 'number', 'noise_seed of node 57:43'],
 ])('the row %s with %j for an item pays for no other picture', async (id, value, type, title) => {

@@ -79,7 +79,14 @@ async function run(
 	return await harness.run({
 		workflow: singleNode({
 			type: 'n8n-nodes-flowtask.flowTask',
-			parameters: { resource: 'task', operation: 'run', workflowId: 'wf', ...PROMPT_FIELD, ...parameters },
+			parameters: {
+				resource: 'task',
+				operation: 'run',
+				workflowId: 'wf',
+				seedMode: 'keep',
+				...PROMPT_FIELD,
+				...parameters,
+			},
 			...settings,
 		}),
 		items: prompts(count),
@@ -261,7 +268,7 @@ test('a stop while a submit is open says in the log what may have been made', as
 	const live = await harness.start({
 		workflow: singleNode({
 			type: 'n8n-nodes-flowtask.flowTask',
-			parameters: { resource: 'task', operation: 'run', workflowId: 'wf', ...PROMPT_FIELD },
+			parameters: { resource: 'task', operation: 'run', workflowId: 'wf', seedMode: 'keep', ...PROMPT_FIELD },
 		}),
 		items: prompts(3),
 		credentials: { flowPlatformApi: { apiKey: KEY, baseUrl: base } },

@@ -161,7 +161,7 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 		/which is not a web address/,
 		/http/,
 	],
-	['a seed mode without a target', { seedMode: 'random' }, /cannot tell which input is the seed/, /3\.seed/],
+	['a seed mode without a target', { seedMode: 'fixed' }, /cannot tell which input is the seed/, /3\.seed/],
 	[
 		'an option out of its range',
 		{ options: { urlExpirePeriod: 5 } },

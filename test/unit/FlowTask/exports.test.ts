@@ -152,8 +152,7 @@ describe.each(EXPORT_SAMPLES.map((sample) => [sample.name, sample] as const))('%
 		const plan = { mode: 'random' as const, base: 1, targets: '', ...known };
 		const seeded = applySeed({}, plan, 0, () => 4_294_967_295);
 		const seeds = values.filter(({ parameter }) => parameter === 'seed' || parameter === 'noise_seed');
-		expect(seeded.ok).toBe(seeds.length > 0);
-		if (!seeded.ok) return;
+		if (!seeded.ok) throw new Error(seeded.failure.message);
 		const isSeed = (): boolean => true;
 		const sent = valueOf(checkOverrides(seeded.value.prompt, known, isSeed));
 		expect(sent).toEqual(promptOf(seeds.map((one) => ({ ...one, value: 4_294_967_295 }))));

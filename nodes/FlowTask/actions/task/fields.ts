@@ -13,6 +13,20 @@ export const workflowIdField: INodeProperties = {
 	description: "The ID that the platform's console shows for the hosted workflow",
 };
 
+/** A row of the form has one line only, and most change nothing else. */
+export const promptField: INodeProperties = {
+	displayName: 'Prompt',
+	name: 'promptText',
+	type: 'string',
+	typeOptions: { rows: 4 },
+	default: '',
+	placeholder: 'e.g. a red fox in the snow at sunrise',
+	displayOptions: { show: { overridesMode: ['form'] } },
+	hint: 'Empty keeps the prompt of the hosted workflow',
+	description:
+		'What the image shows. It is sent to the first prompt of the workflow: the row "Prompt" of "Inputs to Change" below. Needs the "Workflow Definition".',
+};
+
 /**
  * n8n reads the rows of the form again whenever this changes, and drops what was entered in them. So it follows the two
  * pasted fields while no row holds a value, and fails on purpose as soon as one does: n8n then leaves the rows alone.
@@ -245,12 +259,21 @@ export const seedFields: INodeProperties[] = [
 		displayName: 'Seed Mode',
 		name: 'seedMode',
 		type: 'options',
-		default: 'keep',
+		default: 'random',
 		options: [
 			{ name: 'Fixed', value: 'fixed', description: 'The same seed for each item' },
 			{ name: 'Increment by Item', value: 'increment', description: 'Seed, seed + 1, seed + 2 …' },
-			{ name: 'Keep', value: 'keep', description: "The workflow's own seed, or what is set above" },
-			{ name: 'Random', value: 'random', description: 'A new seed for each item; it is in the output' },
+			{
+				name: 'Keep',
+				value: 'keep',
+				description:
+					"The workflow's own seed, or what is set above: the same inputs give the same image again",
+			},
+			{
+				name: 'Random',
+				value: 'random',
+				description: 'A new seed for each item, unless one is set above; it is in the output',
+			},
 		],
 		description: 'The same seed and inputs give the same image',
 	},
@@ -300,7 +323,7 @@ const seedNotice: INodeProperties = {
 	default: '',
 	displayOptions: {
 		show: {
-			seedMode: ['fixed', 'increment', 'random'],
+			seedMode: ['fixed', 'increment'],
 			workflowDefinition: ['{}', ''],
 			seedTargets: [''],
 		},
@@ -310,6 +333,7 @@ const seedNotice: INodeProperties = {
 /** The fields that decide what is submitted. */
 export const SUBMITTED_FIELDS: readonly INodeProperties[] = [
 	workflowIdField,
+	promptField,
 	...overrideFields,
 	imageSlotFields,
 	...seedFields,
@@ -318,6 +342,7 @@ export const SUBMITTED_FIELDS: readonly INodeProperties[] = [
 /** The form of operations that submit. */
 export const submitForm: readonly INodeProperties[] = [
 	workflowIdField,
+	promptField,
 	...definitionFields,
 	...overrideFields,
 	imageSlotFields,

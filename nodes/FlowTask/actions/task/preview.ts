@@ -115,7 +115,7 @@ function checksOf(
 	const notes = [
 		checkedAgainst.length === 0 &&
 			'The inputs were not checked: paste "Workflow Definition" and "Parameter View" for that.',
-		context.getNodeParameter('seedMode', itemIndex, 'keep') === 'random' &&
+		context.getNodeParameter('seedMode', itemIndex, '') === 'random' &&
 			'"Seed Mode" is Random, so the run will draw another seed.',
 		uploads.length > 0 && 'Equal images are uploaded once a run.',
 		uploads.some((upload) => 'url' in upload) && 'Images behind a URL were not opened.',

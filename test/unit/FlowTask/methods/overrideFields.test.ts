@@ -25,11 +25,11 @@ test('a row for each value input, with its range or its list', () => {
 	const { fields } = overrideFieldsOf(definition, view);
 	expect(fields).toMatchObject([
 		// The end of all seeds is no limit to a person.
-		{ id: '3/seed', displayName: 'KSampler (3) · seed (0 or more)', type: 'number', defaultValue: 5 },
-		{ id: '3/steps', displayName: 'KSampler (3) · steps (from 1 to 150)', type: 'number', defaultValue: 20 },
+		{ id: '3/seed', displayName: 'seed (3), 0 or more · KSampler', type: 'number', defaultValue: 5 },
+		{ id: '3/steps', displayName: 'steps (3), from 1 to 150 · KSampler', type: 'number', defaultValue: 20 },
 		{
 			id: '3/sampler_name',
-			displayName: 'KSampler (3) · sampler_name',
+			displayName: 'sampler_name (3) · KSampler',
 			type: 'options',
 			options: [{ value: 'euler' }, { value: 'heun' }],
 			defaultValue: 'euler',
@@ -43,7 +43,7 @@ test('an empty list leaves the field free, and the value of the export is always
 		overrideFieldsOf(definition, spec).fields.find(({ id }) => id === '3/sampler_name');
 	expect(samplerOf(lists([]))).toMatchObject({
 		type: 'string',
-		displayName: 'KSampler (3) · sampler_name – hosted: euler',
+		displayName: 'sampler_name (3) · KSampler – hosted: euler',
 	});
 	expect(samplerOf(lists(['heun']))?.options).toMatchObject([{ value: 'heun' }, { value: 'euler' }]);
 });
@@ -76,10 +76,10 @@ test('a row is as n8n wants it; numbers and switches start with the hosted value
 	const common = { required: false, display: true, defaultMatch: false, canBeUsedToMatch: false };
 	expect(overrideFieldsOf(source, undefined)).toEqual({
 		fields: [
-			{ ...common, id: '3/a', displayName: 'X (3) · a – hosted: empty', type: 'string' },
-			{ ...common, id: '3/b', displayName: 'X (3) · b', type: 'boolean', defaultValue: false },
-			{ ...common, id: '3/c', displayName: 'X (3) · c', type: 'number', defaultValue: 0 },
-			{ ...common, id: '3/d', displayName: `X (3) · d – hosted: ${'x'.repeat(59)}…`, type: 'string' },
+			{ ...common, id: '3/a', displayName: 'a (3) · X – hosted: empty', type: 'string' },
+			{ ...common, id: '3/b', displayName: 'b (3) · X', type: 'boolean', defaultValue: false },
+			{ ...common, id: '3/c', displayName: 'c (3) · X', type: 'number', defaultValue: 0 },
+			{ ...common, id: '3/d', displayName: `d (3) · X – hosted: ${'x'.repeat(59)}…`, type: 'string' },
 		],
 	});
 });

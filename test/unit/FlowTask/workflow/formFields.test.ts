@@ -87,7 +87,7 @@ describe('formFields', () => {
 			'4': { class_type: 'Y', inputs: {} },
 		};
 		expect(fieldsOf(source)).toEqual([
-			{ id: '3/a', displayName: 'T (3) · a', type: 'number', defaultValue: 1 },
+			{ id: '3/a', displayName: 'a (3) · T', type: 'number', defaultValue: 1 },
 		]);
 	});
 
@@ -100,9 +100,9 @@ describe('formFields', () => {
 			'12': { class_type: 'PrimitiveInt', inputs: { value: 5 }, _meta: { title: 'Int' } },
 		};
 		expect(fieldsOf(source).map(({ displayName }) => displayName)).toEqual([
-			'Text (6, positive) · text – hosted: fox',
-			'Text (57:43, negative) · text – hosted: bad',
-			'Int (12, seed) · value',
+			'Prompt (6) · Text · text – hosted: fox',
+			'Negative prompt (57:43) · Text · text – hosted: bad',
+			'Seed (12) · Int · value',
 		]);
 	});
 
@@ -128,31 +128,31 @@ describe('formFields', () => {
 	])(
 		'makes of %# a row that starts with the hosted value, or names it',
 		(value, type, ...[defaultValue, named]) => {
-			const displayName = `X (3) · a${named === undefined ? '' : ` – hosted: ${named}`}`;
+			const displayName = `a (3) · X${named === undefined ? '' : ` – hosted: ${named}`}`;
 			expect(fieldOf(value)).toEqual({
 				...{ id: '3/a', displayName, type },
 				...(defaultValue !== undefined && { defaultValue }),
 			});
-			expect(shortTitle(displayName)).toBe('X (3) · a');
+			expect(shortTitle(displayName)).toBe('a (3) · X');
 		},
 	);
 
 	it.each<[Json, Json, string, Array<string | number | boolean> | undefined]>([
-		[20, { min: 1, max: 100 }, 'X (3) · a (from 1 to 100)', undefined],
-		[20, { min: 1 }, 'X (3) · a (1 or more)', undefined],
-		[20, { min: 0, max: '18446744073709551615' }, 'X (3) · a (0 or more)', undefined],
-		[20, { max: '18446744073709551615' }, 'X (3) · a', undefined],
-		[20, { min: '-9223372036854775808', max: '9223372036854775807' }, 'X (3) · a', undefined],
-		[20, { min: '-9223372036854775808', max: 100 }, 'X (3) · a (100 or less)', undefined],
-		[20, { max: Number.MAX_SAFE_INTEGER }, 'X (3) · a (9007199254740991 or less)', undefined],
-		[20, { list: [] }, 'X (3) · a', undefined],
-		[20, { list: [], min: 1 }, 'X (3) · a (1 or more)', undefined],
-		['a', ['b', 'a', 'b'], 'X (3) · a', ['b', 'a']],
-		['c', { list: ['a', 'b'] }, 'X (3) · a', ['a', 'b', 'c']],
-		[true, { list: [true, false] }, 'X (3) · a', [true, false]],
-		[null, { list: ['a'], min: 1 }, 'X (3) · a', ['a']],
-		[{}, { list: ['a'] }, 'X (3) · a', ['a']],
-		[1, { list: ['1', 1] }, 'X (3) · a', ['1', 1]],
+		[20, { min: 1, max: 100 }, 'a (3), from 1 to 100 · X', undefined],
+		[20, { min: 1 }, 'a (3), 1 or more · X', undefined],
+		[20, { min: 0, max: '18446744073709551615' }, 'a (3), 0 or more · X', undefined],
+		[20, { max: '18446744073709551615' }, 'a (3) · X', undefined],
+		[20, { min: '-9223372036854775808', max: '9223372036854775807' }, 'a (3) · X', undefined],
+		[20, { min: '-9223372036854775808', max: 100 }, 'a (3), 100 or less · X', undefined],
+		[20, { max: Number.MAX_SAFE_INTEGER }, 'a (3), 9007199254740991 or less · X', undefined],
+		[20, { list: [] }, 'a (3) · X', undefined],
+		[20, { list: [], min: 1 }, 'a (3), 1 or more · X', undefined],
+		['a', ['b', 'a', 'b'], 'a (3) · X', ['b', 'a']],
+		['c', { list: ['a', 'b'] }, 'a (3) · X', ['a', 'b', 'c']],
+		[true, { list: [true, false] }, 'a (3) · X', [true, false]],
+		[null, { list: ['a'], min: 1 }, 'a (3) · X', ['a']],
+		[{}, { list: ['a'] }, 'a (3) · X', ['a']],
+		[1, { list: ['1', 1] }, 'a (3) · X', ['1', 1]],
 	])('with %j in the export and %j as spec', (value, spec, displayName, options) => {
 		const field = fieldOf(value, spec);
 		expect(field?.displayName).toBe(displayName);
@@ -165,7 +165,7 @@ describe('formFields', () => {
 		const source = { '10': { class_type: 'Load', inputs: { [parameter]: 'old.png' } } };
 		const view = { '10': { [parameter]: { spec: [['old.png', 'b.png'], {}] } } };
 		expect(fieldsOf(source, view)).toEqual([
-			{ id: `10/${parameter}`, displayName: `Load (10) · ${parameter} – hosted: old.png`, type: 'string' },
+			{ id: `10/${parameter}`, displayName: `${parameter} (10) · Load – hosted: old.png`, type: 'string' },
 		]);
 	});
 

@@ -65,7 +65,7 @@ describe('a linked seed', () => {
 	it('that is calculated is named, with the node it comes from', () => {
 		const math = node('Math Expression', { a: ['3', 0], b: ['3', 0] });
 		const definition = define({ '3': SAMPLER, '9': math });
-		const plan = { mode: 'random' as const, base: 1, targets: '', definition };
+		const plan = { mode: 'increment' as const, base: 1, targets: '', definition };
 		expect(applySeed({}, plan, 0, () => 0)).toMatchObject({
 			failure: {
 				message:
@@ -75,7 +75,7 @@ describe('a linked seed', () => {
 	});
 
 	it('without a definition asks for one', () => {
-		const result = applySeed({}, { mode: 'random', base: 1, targets: '' }, 0, () => 0);
+		const result = applySeed({}, { mode: 'fixed', base: 1, targets: '' }, 0, () => 0);
 		expect(result).toMatchObject({
 			failure: {
 				message: '"Seed Mode" cannot tell which input is the seed',

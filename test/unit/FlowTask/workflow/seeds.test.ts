@@ -150,9 +150,26 @@ describe('applySeed', () => {
 	});
 
 	it('says so where nothing is known to be a seed', () => {
-		expect(applySeed({ '6': { inputs: { text: 'x' } } }, plan('random'), 0, () => 1)).toMatchObject({
+		expect(applySeed({ '6': { inputs: { text: 'x' } } }, plan('fixed'), 0, noDice)).toMatchObject({
 			ok: false,
 			failure: { kind: 'badInput', message: expect.stringContaining('which input is the seed') },
+		});
+	});
+
+	it('random, the default, leaves what is entered, what is calculated and what nobody knows', () => {
+		const twice = plan('random', { definition: DEFINITION });
+		expect(applySeed({ '3': { inputs: { seed: 7 } } }, twice, 0, () => 9)).toMatchObject({
+			value: {
+				prompt: { '3': { inputs: { seed: 7 } }, '7': { inputs: { noise_seed: 9 } } },
+				seeds: { '3.seed': 7, '7.noise_seed': 9 },
+			},
+		});
+		expect(applySeed({}, plan('random', { definition: { nodes: [] } }), 0, noDice)).toEqual({
+			ok: true,
+			value: { prompt: {}, seeds: {}, isUnknown: false },
+		});
+		expect(applySeed({}, plan('random'), 0, noDice)).toMatchObject({
+			value: { prompt: {}, isUnknown: true },
 		});
 	});
 

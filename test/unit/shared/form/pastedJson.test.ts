@@ -15,6 +15,9 @@ describe('parsePasted', () => {
 		['\n \uFEFF{"a": 1}', { a: 1 }],
 		['```json\n{"a": "```"}\n```', { a: '```' }],
 		['```\n{"a": 1}```', { a: 1 }],
+		['{}\n{"a": {}}', { a: {} }],
+		['{"a": {}} { }', { a: {} }],
+		['{\n{"a": {}}\n}', { a: {} }],
 		['{"a": "“,}”"}', { a: '“,}”' }],
 	])('reads %j', (text, value) => {
 		expect(parsePasted(text)).toEqual({ ok: true, value });

@@ -2,6 +2,7 @@ import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 
 import { fail, failInput, ok, type Result } from '../../../../shared/errors/failure';
 import { excerpt, objectsIn } from '../../../../shared/text/json';
+import { textOrNumber } from '../../../../shared/text/textOf';
 import { enteredText } from '../../enteredText';
 import {
 	promptFromFields,
@@ -12,20 +13,49 @@ import {
 import {
 	promptFromForm,
 	refuseMissingRows,
+	withPromptText,
 	withRowTitles,
 	type FormRows,
 } from '../../../workflow/promptForm';
 import { promptFromJson } from '../../../workflow/promptJson';
+import type { WorkflowKnowledge } from '../../../workflow/checks';
 
 const OVERRIDE_TYPES: readonly OverrideType[] = ['auto', 'string', 'number', 'boolean', 'json'];
 
 /** Reads which inputs an item changes, in each of the ways to enter them. */
-export function readPrompt(context: IExecuteFunctions, itemIndex: number): Result<Prompt> {
+export function readPrompt(
+	context: IExecuteFunctions,
+	itemIndex: number,
+	known: WorkflowKnowledge,
+): Result<Prompt> {
 	const mode: unknown = context.getNodeParameter('overridesMode', itemIndex, 'form');
 	if (mode === 'json') return readJson(context, itemIndex);
-	if (mode !== 'fields') return readForm(context, itemIndex);
+	if (mode !== 'fields') {
+		const text = readPromptText(context, itemIndex);
+		if (!text.ok) return text;
+		const rows = readForm(context, itemIndex);
+		return rows.ok && text.value ? withPromptText(rows.value, text.value, known.definition) : rows;
+	}
 	return promptFromFields(
 		objectsIn(context.getNodeParameter('overrideFields.override', itemIndex, [])).map(readRow),
+	);
+}
+
+/** An empty field changes nothing, but an expression that gives nothing is a mistake. */
+function readPromptText(context: IExecuteFunctions, itemIndex: number): Result<string> {
+	const value: unknown = context.getNodeParameter('promptText', itemIndex, '');
+	const entered: unknown = context.getNodeParameter('promptText', itemIndex, '', { rawExpressions: true });
+	const text = textOrNumber(value);
+	if (text.trim() || entered === '' || entered === undefined) return ok(text.trim() && text);
+	if (typeof value === 'object' && value !== null) {
+		return failInput(
+			'"Prompt" is a list or an object, not text',
+			'Correct the expression, so that it gives the text itself. Nothing was submitted for this item.',
+		);
+	}
+	return failInput(
+		'"Prompt" is empty for this item',
+		'Check the expression, or whether the cell behind it is blank. To keep the hosted prompt for all items, clear the field. Nothing was submitted for this item.',
 	);
 }
 

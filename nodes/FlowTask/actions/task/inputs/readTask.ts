@@ -105,6 +105,9 @@ function prepareTask(
 const EDITED =
 	'The node or its input was changed since an earlier try, so new tasks were submitted for the changed items. The earlier tasks keep running on the platform.';
 
+const SEED_KEPT =
+	'"Seed Mode" is Random, but the node does not know the seeds of the workflow, so the hosted seed was kept: the same inputs give the same image. Paste the export into "Workflow Definition", enter the names under "Seed Targets", or choose Keep.';
+
 type SubmitInputs = Pick<SubmitStart, 'prompt' | 'images' | 'idempotency' | 'acceptedFor'> & {
 	readonly seeds: Readonly<Record<string, number>>;
 };
@@ -113,7 +116,7 @@ type SubmitInputs = Pick<SubmitStart, 'prompt' | 'images' | 'idempotency' | 'acc
 function readSubmit(context: IExecuteFunctions, itemIndex: number, run: NodeRun): Result<SubmitInputs> {
 	const known = run.knowledge(context, itemIndex);
 	if (!known.ok) return known;
-	const prompt = readPrompt(context, itemIndex);
+	const prompt = readPrompt(context, itemIndex, known.value);
 	if (!prompt.ok) return prompt;
 	const slots = readImageSlots(context, itemIndex, run);
 	if (!slots.ok) return slots;
@@ -122,7 +125,7 @@ function readSubmit(context: IExecuteFunctions, itemIndex: number, run: NodeRun)
 	if (!inputs.ok) return inputs;
 	const plan = {
 		mode: oneOf(
-			['keep', 'random', 'fixed', 'increment'],
+			['random', 'keep', 'fixed', 'increment'],
 			context.getNodeParameter('seedMode', itemIndex, ''),
 		),
 		base: seedOf(context.getNodeParameter('seed', itemIndex, 1)),
@@ -130,7 +133,8 @@ function readSubmit(context: IExecuteFunctions, itemIndex: number, run: NodeRun)
 	};
 	const seeded = applySeed(prompt.value, { ...plan, ...known.value }, itemIndex, run.randomSeed);
 	if (!seeded.ok) return seeded;
-	const { seeds } = seeded.value;
+	const { seeds, isUnknown } = seeded.value;
+	if (isUnknown) run.hints.add(SEED_KEPT);
 	const isSeed = (nodeId: string, parameter: string): boolean =>
 		isSeedName(parameter) || Object.hasOwn(seeds, `${nodeId}.${parameter}`);
 	const checked = checkOverrides(seeded.value.prompt, known.value, isSeed);
