@@ -1,10 +1,10 @@
 // npm run compat -- 2.35.7: the end-to-end tests without a browser, in another version of n8n on the oldest Node that it
 // supports. The default is the newest published version; test names after the version select tests.
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { ensureN8nInstalled, ensureNativeModules, npm } from '../test/e2e/install.mjs';
-import { ensureInstalled, isInstalled, packageRoot, withNode24 } from './install.mjs';
+import { ensureInstalled, ensureNode, isInstalled, packageRoot, withNode24 } from './install.mjs';
 import { runJest } from './jest-run.mjs';
 
 /** Tests that need no browser, Redis or PostgreSQL. */
@@ -62,11 +62,7 @@ async function install(version, node) {
 		console.log('n8n: installing (3 to 5 minutes and 2.2 GB, once a version) …');
 		await npm(['install', '--no-audit', '--no-fund'], folder, withNode24());
 	}
-	const nodeFolder = join(folder, 'node_modules', 'node');
-	// An install script fetches the binary.
-	if (!existsSync(join(nodeFolder, 'bin', 'node'))) {
-		await npm(['rebuild', 'node', '--ignore-scripts=false'], folder, withNode24());
-	}
+	const nodeFolder = await ensureNode(folder);
 	const env = withNode24();
 	const path = [join(nodeFolder, 'bin'), env.PATH].join(delimiter);
 	await ensureNativeModules({ folder, env: { ...env, PATH: path }, nodeFolder });
