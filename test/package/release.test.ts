@@ -1,6 +1,14 @@
 // The release workflow runs where nobody looks: its steps are run here as they stand in the file, and its rights are read.
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, copyFileSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import {
+	appendFileSync,
+	copyFileSync,
+	existsSync,
+	mkdtempSync,
+	readFileSync,
+	rmSync,
+	symlinkSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { parse } from 'yaml';
@@ -117,4 +125,21 @@ describe('the steps of a release', () => {
 		appendFileSync(copy, '\n');
 		expect(check).toThrow();
 	});
+});
+
+it('docs/verification.md names evidence that exists', () => {
+	const rows =
+		read('docs/verification.md')
+			.match(/^\|.*\|$/gm)
+			?.slice(2) ?? [];
+	const named = rows.map(
+		(row) =>
+			row
+				.split(' | ')
+				.at(-1)
+				?.match(/[\w./-]+(?=`)/g) ?? [],
+	);
+	expect(named.filter((files) => files.length === 0)).toEqual([]);
+	const files = named.flat();
+	expect(files.filter((file) => !existsSync(join(packageRoot, file)))).toEqual([]);
 });
