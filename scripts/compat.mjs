@@ -34,11 +34,17 @@ try {
  * @returns {Promise<{ version: string, node: number }>}
  */
 async function findVersion(wanted) {
-	const { stdout } = await npm(
-		['view', `n8n@${wanted}`, 'version', 'engines.node', '--json'],
-		packageRoot,
-		withNode24(),
-	);
+	// An address or an image of a container.
+	if (/[/:]/.test(wanted)) {
+		throw new Error(
+			`"${wanted}" is no version. The tests start, stop and kill their n8n and read its folder and log, which they can do only with one that npm installs here.`,
+		);
+	}
+	const query = ['view', `n8n@${wanted}`, 'version', 'engines.node', '--json'];
+	const { stdout } = await npm(query, packageRoot, withNode24()).catch((error) => {
+		if (!String(error).includes('E404')) throw error;
+		throw new Error(`npm has no n8n ${wanted}. One that comes in a container only cannot be tested here.`);
+	});
 	const found = JSON.parse(stdout);
 	const { version, 'engines.node': engines } = Array.isArray(found) ? found.at(-1) : found;
 	const oldest = Number(/>=\s*(\d+)/.exec(engines)?.[1] ?? NEXT_NODE);
