@@ -1,10 +1,10 @@
 // npm run compat -- 2.35.7: the end-to-end tests without a browser, in another version of n8n on the oldest Node that it
 // supports. The default is the newest published version; test names after the version select tests.
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { ensureN8nInstalled, ensureNativeModules, npm } from '../test/e2e/install.mjs';
-import { ensureInstalled, isInstalled, packageRoot, withNode24 } from './install.mjs';
+import { ensureInstalled, ensureNode, isInstalled, packageRoot, withNode24 } from './install.mjs';
 import { runJest } from './jest-run.mjs';
 
 /** Tests that need no browser, Redis or PostgreSQL. */
@@ -34,11 +34,17 @@ try {
  * @returns {Promise<{ version: string, node: number }>}
  */
 async function findVersion(wanted) {
-	const { stdout } = await npm(
-		['view', `n8n@${wanted}`, 'version', 'engines.node', '--json'],
-		packageRoot,
-		withNode24(),
-	);
+	// An address or an image of a container.
+	if (/[/:]/.test(wanted)) {
+		throw new Error(
+			`"${wanted}" is no version. The tests start, stop and kill their n8n and read its folder and log, which they can do only with one that npm installs here.`,
+		);
+	}
+	const query = ['view', `n8n@${wanted}`, 'version', 'engines.node', '--json'];
+	const { stdout } = await npm(query, packageRoot, withNode24()).catch((error) => {
+		if (!String(error).includes('E404')) throw error;
+		throw new Error(`npm has no n8n ${wanted}. One that comes in a container only cannot be tested here.`);
+	});
 	const found = JSON.parse(stdout);
 	const { version, 'engines.node': engines } = Array.isArray(found) ? found.at(-1) : found;
 	const oldest = Number(/>=\s*(\d+)/.exec(engines)?.[1] ?? NEXT_NODE);
@@ -62,11 +68,7 @@ async function install(version, node) {
 		console.log('n8n: installing (3 to 5 minutes and 2.2 GB, once a version) …');
 		await npm(['install', '--no-audit', '--no-fund'], folder, withNode24());
 	}
-	const nodeFolder = join(folder, 'node_modules', 'node');
-	// An install script fetches the binary.
-	if (!existsSync(join(nodeFolder, 'bin', 'node'))) {
-		await npm(['rebuild', 'node', '--ignore-scripts=false'], folder, withNode24());
-	}
+	const nodeFolder = await ensureNode(folder);
 	const env = withNode24();
 	const path = [join(nodeFolder, 'bin'), env.PATH].join(delimiter);
 	await ensureNativeModules({ folder, env: { ...env, PATH: path }, nodeFolder });

@@ -23,7 +23,6 @@ function succeeds(command, args) {
 
 try {
 	await ensureInstalled({ dir: packageRoot, label: 'n8n-nodes-flowtask' });
-	withNode24();
 	await ensureN8nInstalled();
 	await ensureChromium();
 } catch (error) {

@@ -42,25 +42,49 @@ function readPackages(file) {
 }
 
 /**
- * Runs `npm ci` in `dir` unless what is installed there already matches its package-lock.json.
+ * Brings `dir` to the state of its package-lock.json, and this package's own folder also to its Node 24.
  *
- * @param {{ dir: string, args?: string[], label?: string, onProgress?: (line: string) => void }} options
- *   `args` are added to `npm ci`; `onProgress` gets whole sentences for a person (default: standard output).
+ * @param {{ dir: string, label?: string, onProgress?: (line: string) => void }} options
+ *   `onProgress` gets whole sentences for a person (default: standard output).
  * @returns {Promise<void>}
  */
-export async function ensureInstalled({ dir, args = [], label = dir, onProgress = console.log }) {
-	if (isInstalled(dir)) return;
+export async function ensureInstalled({ dir, label = dir, onProgress = console.log }) {
+	if (!isInstalled(dir)) await install(dir, label, onProgress);
+	if (dir === packageRoot) await ensureNode(dir);
+}
+
+/**
+ * @param {string} dir
+ * @param {string} label
+ * @param {(line: string) => void} onProgress
+ */
+async function install(dir, label, onProgress) {
 	const started = Date.now();
 	onProgress(`${label}: installing dependencies (npm ci, once; this takes a minute or more) …`);
 	const heartbeat = setInterval(() => {
 		onProgress(`${label}: still installing, ${secondsSince(started)} s`);
 	}, HEARTBEAT_MS);
 	try {
-		await run('npm', ['ci', '--no-audit', '--no-fund', ...args], dir);
+		await run('npm', ['ci', '--no-audit', '--no-fund'], dir);
 	} finally {
 		clearInterval(heartbeat);
 	}
 	onProgress(`${label}: installed in ${secondsSince(started)} s`);
+}
+
+/**
+ * Fetches the binary of the package "node" in `dir`, unless it is there: npm installs the package without it, because
+ * .npmrc lets no install script run.
+ *
+ * @param {string} dir
+ * @returns {Promise<string>} The package's folder.
+ */
+export async function ensureNode(dir) {
+	const folder = join(dir, 'node_modules', 'node');
+	const isFetched = () => ['node', 'node.exe'].some((name) => existsSync(join(folder, 'bin', name)));
+	if (!isFetched()) await run('npm', ['rebuild', '--ignore-scripts=false', 'node'], dir);
+	if (!isFetched()) throw new Error(`npm has fetched no Node into ${folder}.`);
+	return folder;
 }
 
 /** @param {number} started */
@@ -103,11 +127,6 @@ function run(command, args, cwd) {
  * @returns {NodeJS.ProcessEnv}
  */
 export function withNode24(env = process.env) {
-	const folder = join(packageRoot, 'node_modules', 'node', 'bin');
-	// An install script fetches it, and npm may be configured to run none.
-	if (!existsSync(join(folder, 'node')) && !existsSync(join(folder, 'node.exe'))) {
-		throw new Error(`There is no Node 24 in ${folder}. Fetch it: npm rebuild node --ignore-scripts=false`);
-	}
 	// Windows spells it "Path", and a plain object does not fold case as process.env does.
 	const pathKey = Object.keys(env).find((key) => key.toLowerCase() === 'path') ?? 'PATH';
 	const bin = join(packageRoot, 'node_modules', '.bin');

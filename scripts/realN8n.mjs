@@ -7,7 +7,6 @@ import { ensureInstalled, packageRoot, withNode24 } from './install.mjs';
 
 try {
 	await ensureInstalled({ dir: packageRoot, label: 'n8n-nodes-flowtask' });
-	withNode24();
 	await ensureN8nInstalled();
 } catch (error) {
 	console.error(error instanceof Error ? error.message : error);

@@ -42,7 +42,6 @@ async function gate(name, command) {
 
 try {
 	await ensureInstalled({ dir: packageRoot, label: 'n8n-nodes-flowtask' });
-	withNode24();
 } catch (error) {
 	console.error(error instanceof Error ? error.message : error);
 	console.log('\n0 passed, 1 failed');

@@ -23,7 +23,7 @@ export class AgentBridge implements INodeType {
 		icon: { light: 'file:agentBridge.svg', dark: 'file:agentBridge.dark.svg' },
 		group: ['output'],
 		version: 1,
-		subtitle: '={{ $parameter["operation"] + " a frame" }}',
+		subtitle: '={{ $parameter["operation"] + " frame" }}',
 		description: 'Send frames over a WebSocket channel account of the agent platform and get replies',
 		defaults: { name: 'Agent Bridge' },
 		inputs: [NodeConnectionTypes.Main],

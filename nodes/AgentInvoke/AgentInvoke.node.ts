@@ -34,6 +34,10 @@ export class AgentInvoke implements INodeType {
 		inputs: [NodeConnectionTypes.Main],
 		outputs: OUTPUTS,
 		usableAsTool: true,
+		builderHint: {
+			searchHint:
+				'For agents that are hosted on the platform, not for the AI Agent of n8n. Remembers the session of a key by itself. The second output is an interrupt: let a person or a workflow decide, then use the operation Resume',
+		},
 		credentials: [{ name: 'flowAgentApi', required: true, testedBy: 'testAgentToken' }],
 		properties: operationProperties(OPERATIONS, invoke),
 	};

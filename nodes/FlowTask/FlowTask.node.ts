@@ -30,6 +30,10 @@ export class FlowTask implements INodeType {
 		inputs: [NodeConnectionTypes.Main],
 		outputs: OUTPUTS,
 		usableAsTool: true,
+		builderHint: {
+			searchHint:
+				'Takes all items at once: pass the whole list to one node, without a loop around it. Run submits, waits and downloads, so no Wait node or polling is needed behind it',
+		},
 		credentials: [{ name: 'flowPlatformApi', required: true, testedBy: 'testPlatformKey' }],
 		properties: resourceProperties(),
 	};

@@ -82,9 +82,9 @@ test(
 
 		const panel = await editor.addBehind('Webhook');
 		await (await panel.find('picture', FLOW_TASK)).click();
-		await panel.choice('Run an image workflow').waitFor();
+		await panel.choice('Run image workflow').waitFor();
 		await docsPicture(page, 'search', { x: 400, y: 0, width: 880, height: 720 });
-		await panel.choice('Run an image workflow').click();
+		await panel.choice('Run image workflow').click();
 		await page.getByTestId('node-parameters').waitFor();
 		await editor.chooseCredential(account.name);
 		await editor.type('workflowId', workflowId);
@@ -120,7 +120,7 @@ test(
 		expect(response.headers.get('content-type')).toBe('image/png');
 		const { width, format } = await sharp(await response.arrayBuffer()).metadata();
 		expect({ width, format }).toEqual({ width: 512, format: 'png' });
-		await editor.canvasNode('Run an image workflow').getByTestId('canvas-node-status-success').waitFor();
+		await editor.canvasNode('Run image workflow').getByTestId('canvas-node-status-success').waitFor();
 		const { tasks, leaks } = platform.books();
 		expect(tasks.map(({ prompt }) => prompt)).toEqual(PROMPTS.slice(0, 2).map(promptOf));
 		expect(leaks).toEqual([]);
@@ -150,7 +150,7 @@ test(
 			entry = await panel.find('flow task', FLOW_TASK);
 		});
 		await act(async () => await entry.click());
-		await act(async () => await panel.choice('Run an image workflow').click());
+		await act(async () => await panel.choice('Run image workflow').click());
 		await page.getByTestId('node-parameters').waitFor();
 		await act(async () => await editor.chooseCredential(account.name));
 		await act(async () => await editor.type('workflowId', workflowId));

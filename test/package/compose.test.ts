@@ -23,7 +23,7 @@ const document = parseDocument(read('docs/docker-compose.queue.yml'), { merge: t
 const { services, volumes }: ComposeFile = document.toJS();
 
 /** Read by n8n's other packages; the rest has a class in @n8n/config. */
-const READ_ELSEWHERE = ['OFFLOAD_MANUAL_EXECUTIONS_TO_WORKERS', 'N8N_REINSTALL_MISSING_PACKAGES'];
+const READ_ELSEWHERE = ['OFFLOAD_MANUAL_EXECUTIONS_TO_WORKERS'];
 
 it('is YAML without a mistake', () => {
 	expect([...document.errors, ...document.warnings]).toEqual([]);
@@ -47,6 +47,9 @@ it('gives main and workers the same n8n and the same settings', () => {
 	expect(worker?.environment).toEqual(shared);
 	expect(worker?.image).toBe(main?.image);
 	expect(worker?.command).toMatch(/^worker\b/);
+	// Workers load the packages that main has installed.
+	expect(worker?.volumes).toEqual(main?.volumes);
+	expect(worker?.depends_on).toHaveProperty('main');
 	expect(shared).toMatchObject({ EXECUTIONS_MODE: 'queue', DB_TYPE: 'postgresdb' });
 	expect(services.postgres?.environment?.POSTGRES_PASSWORD).toBe(shared.DB_POSTGRESDB_PASSWORD);
 });

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, renameSync, symlinkSync } from 'node:fs';
+import { globSync, mkdirSync, mkdtempSync, readFileSync, renameSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { INodeTypeDescription } from 'n8n-workflow';
@@ -14,6 +14,7 @@ export function findFiles(patterns: string[], cwd = packageRoot): string[] {
 }
 
 export interface Manifest {
+	readonly name: string;
 	readonly version: string;
 	readonly scripts: Record<string, string>;
 	readonly engines: { readonly node: string };
@@ -50,20 +51,20 @@ export interface Installed {
 	readonly dir: string;
 	/** What the tarball holds, relative to the package. */
 	readonly files: string[];
+	readonly tarball: string;
+	/** By the script that packs. */
+	readonly printed: string;
 }
 
-/** Packs the package as npm publishes it and unpacks it the way it lies in n8n's own folder. */
+/** Packs the package as a release does and unpacks it the way it lies in n8n's own folder. */
 export function packAndUnpack(): Installed {
-	if (!existsSync(join(packageRoot, 'dist'))) throw new Error('There is no dist/: run "npm run build" first');
 	const home = mkdtempSync(join(tmpdir(), 'flowtask-pack-'));
-	const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm';
-	const report = execFileSync(npm, ['pack', '--json', '--pack-destination', home], {
-		cwd: packageRoot,
+	const printed = execFileSync(process.execPath, [join(packageRoot, 'scripts/pack.mjs'), home], {
 		encoding: 'utf8',
-		stdio: ['ignore', 'pipe', 'ignore'],
-		shell: process.platform === 'win32',
+		stdio: ['ignore', 'pipe', 'inherit'],
 	});
-	const [{ filename, files }]: [{ filename: string; files: Array<{ path: string }> }] = JSON.parse(report);
+	const [filename = ''] = findFiles(['*.tgz'], home);
+	const listed = execFileSync('tar', ['-tzf', filename], { cwd: home, encoding: 'utf8' }).trim().split('\n');
 	execFileSync('tar', ['-xzf', filename], { cwd: home });
 	const modules = join(home, 'node_modules');
 	mkdirSync(modules);
@@ -71,12 +72,13 @@ export function packAndUnpack(): Installed {
 	renameSync(join(home, 'package'), dir);
 	// n8n strips peer dependencies when it installs a package and lets its own copy be found instead.
 	symlinkSync(join(packageRoot, 'node_modules/n8n-workflow'), join(modules, 'n8n-workflow'), 'junction');
-	return { home, dir, files: files.map(({ path }) => path).sort() };
+	const files = listed.map((path) => path.replace(/^package\//, '')).sort();
+	return { home, dir, files, tarball: join(home, filename), printed };
 }
 
-/** Runs a script beside this file in a process of its own and reads the JSON that it prints last. */
+/** Runs a script of the folder n8n/ in a process of its own and reads the JSON that it prints last. */
 export function runScript(script: string, args: string[]): unknown {
-	const output = execFileSync(process.execPath, [join(__dirname, script), ...args], {
+	const output = execFileSync(process.execPath, [join(__dirname, 'n8n', script), ...args], {
 		cwd: packageRoot,
 		// Both n8n's lint rules and its loader behave otherwise where NODE_ENV is "test", as jest sets it.
 		env: { ...process.env, NODE_ENV: 'production' },

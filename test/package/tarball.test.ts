@@ -49,11 +49,8 @@ describe("n8n's official scanner", () => {
 		expect(runScript('scan.mjs', [packageRoot, ...patterns])).toEqual(clean);
 	});
 
-	it('accepts the tarball', () => {
-		expect(runScript('scan.mjs', [installed.dir, '**/*.js', 'package.json'])).toEqual(clean);
-	});
-
-	it('is really asked: it refuses the same tarball with a timer in it', () => {
+	it('accepts the tarball, but not with a timer in it', () => {
+		expect(installed.printed).toContain("n8n's scanner accepts it");
 		const intruder = join(installed.dir, 'dist/intruder.js');
 		writeFileSync(intruder, 'setTimeout(() => {}, 1);');
 		expect(runScript('scan.mjs', [installed.dir, '**/*.js', 'package.json'])).toMatchObject({

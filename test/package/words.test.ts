@@ -57,18 +57,26 @@ function mistakesIn(text: string): string[] {
 	];
 }
 
-function shownIn(value: unknown, key = ''): string[] {
-	if (typeof value === 'string') return SHOWN.has(key) ? [value] : [];
+/** The texts below these keys. */
+function textsIn(value: unknown, keys: ReadonlySet<string>, key = ''): string[] {
+	if (typeof value === 'string') return keys.has(key) ? [value] : [];
 	if (typeof value !== 'object' || value === null) return [];
-	return Object.entries(value).flatMap(([inner, one]) => shownIn(one, Array.isArray(value) ? key : inner));
+	return Object.entries(value).flatMap(([inner, one]) =>
+		textsIn(one, keys, Array.isArray(value) ? key : inner),
+	);
 }
 
 const { nodes, credentials } = readManifest().n8n;
 
 test.each([...nodes, ...credentials])('%s names fields and variables as they are written', (path) => {
-	const texts = shownIn(builtInstance(path));
+	const texts = textsIn(builtInstance(path), SHOWN);
 	expect(texts.length).toBeGreaterThan(3);
 	expect(texts.flatMap((text) => mistakesIn(text).map((mistake) => `${mistake}: ${text}`))).toEqual([]);
+});
+
+test.each(nodes)("%s names its actions as n8n's own nodes do: without articles", (path) => {
+	const actions = textsIn(builtInstance(path), new Set(['action']));
+	expect(actions.filter((action) => /\b(an?|the)\b/i.test(action))).toEqual([]);
 });
 
 test.each([

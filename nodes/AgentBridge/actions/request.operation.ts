@@ -28,7 +28,7 @@ export const request: Operation = {
 	value: 'request',
 	name: 'Request',
 	description: 'Send a frame, wait for the reply and collect the frames before it',
-	action: 'Send a frame and wait for the reply',
+	action: 'Send frame and wait for reply',
 	fields: [FRAME_FIELD, ...REPLY_FIELDS, optionsCollection(REQUEST_OPTIONS)],
 	execute: async (context) => {
 		const asTool = isTool(context.getNode());

@@ -17,7 +17,7 @@ export const send: Operation = {
 	value: 'send',
 	name: 'Send',
 	description: 'Send a frame without waiting for a reply',
-	action: 'Send a frame',
+	action: 'Send frame',
 	fields: [FRAME_FIELD, optionsCollection(SEND_OPTIONS)],
 	execute: async (context) => {
 		const connectionOf = new Map<number, number>();

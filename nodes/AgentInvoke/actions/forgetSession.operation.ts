@@ -23,7 +23,7 @@ export const forgetSession: Operation = {
 	value: 'forgetSession',
 	name: 'Forget Session',
 	description: 'Let the next message of a key begin a new session',
-	action: 'Forget a session',
+	action: 'Forget session',
 	fields: [field],
 	async execute(context) {
 		return await inAgentRun(context, async (run) => await forgetAll(context, run));

@@ -22,7 +22,7 @@ export const invoke: Operation = {
 	value: 'invoke',
 	name: 'Invoke',
 	description: 'Send a message to the agent and get its answer',
-	action: 'Invoke an agent',
+	action: 'Invoke agent',
 	fields: [
 		messageField,
 		...sessionFields,

@@ -72,7 +72,7 @@ export const resume: Operation = {
 	value: 'resume',
 	name: 'Resume',
 	description: 'Answer an interrupt so that the agent continues',
-	action: 'Resume an agent',
+	action: 'Resume agent',
 	fields: [
 		...fields,
 		streamField,

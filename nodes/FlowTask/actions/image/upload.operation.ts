@@ -18,7 +18,7 @@ export const upload: Operation = {
 	value: 'upload',
 	name: 'Upload',
 	description: 'Upload an image that workflows can start from',
-	action: 'Upload an image',
+	action: 'Upload image',
 	fields: [
 		{
 			displayName: 'Source',

@@ -17,7 +17,7 @@ export const run: Operation = {
 	value: 'run',
 	name: 'Run',
 	description: 'Run an image workflow for each item and get its images',
-	action: 'Run an image workflow',
+	action: 'Run image workflow',
 	fields: [...submitForm, ...outputFields, simplifyField, previewField, optionsWith()],
 	async execute(context) {
 		return await submitOrPreview(context, 'finished');

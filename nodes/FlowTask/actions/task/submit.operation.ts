@@ -9,7 +9,7 @@ export const submit: Operation = {
 	value: 'submit',
 	name: 'Submit',
 	description: 'Submit a task for each item and return its task ID at once',
-	action: 'Submit a task',
+	action: 'Submit task',
 	fields: [
 		...submitForm,
 		previewField,

@@ -1,0 +1,83 @@
+// node scripts/pack.mjs [folder]: packs what dist/ holds into the file that a release publishes, and looks at it as npm
+// and n8n will: npm's dry run, n8n's scanner. The last line is the entry for N8N_COMMUNITY_PACKAGES. npm run build first.
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { packageRoot } from './install.mjs';
+
+/** What n8n's scanner reads of a published package. */
+const SCANNED = ['**/*.js', 'package.json'];
+
+const scratch = mkdtempSync(join(tmpdir(), 'flowtask-release-'));
+try {
+	if (!existsSync(join(packageRoot, 'dist'))) throw new Error('There is no dist/: run "npm run build" first');
+	const [folder = scratch] = process.argv.slice(2);
+	mkdirSync(folder, { recursive: true });
+	const { tarball, name, version, files } = await pack(resolve(folder));
+	for (const { path, size } of files) console.log(`${String(size).padStart(9)}  ${path}`);
+	console.log(await dryRun(tarball));
+	console.log(await scan(tarball));
+	console.log(JSON.stringify({ name, version, checksum: integrityOf(tarball) }));
+} catch (error) {
+	console.error(error instanceof Error ? error.message : error);
+	process.exitCode = 1;
+} finally {
+	rmSync(scratch, { recursive: true, force: true });
+}
+
+/**
+ * @param {string} folder
+ * @returns {Promise<{ tarball: string, name: string, version: string, files: { path: string, size: number }[] }>}
+ */
+async function pack(folder) {
+	const { stdout } = await npm(['pack', '--json', '--ignore-scripts', '--pack-destination', folder]);
+	const [{ filename, name, version, files }] = JSON.parse(stdout);
+	return { tarball: join(folder, filename), name, version, files };
+}
+
+/**
+ * npm's checksum of a file, as its registry states it and n8n compares it.
+ *
+ * @param {string} tarball
+ */
+function integrityOf(tarball) {
+	return `sha512-${createHash('sha512').update(readFileSync(tarball)).digest('base64')}`;
+}
+
+/**
+ * The command of the release without its identity, which only the release has.
+ *
+ * @param {string} tarball
+ */
+async function dryRun(tarball) {
+	const { stdout } = await npm([
+		...['publish', tarball, '--dry-run', '--offline'],
+		...['--ignore-scripts', '--access', 'public'],
+	]);
+	return `npm would publish ${stdout.trim()}`;
+}
+
+/** @param {string} tarball */
+async function scan(tarball) {
+	const unpacked = join(scratch, 'unpacked');
+	mkdirSync(unpacked);
+	await promisify(execFile)('tar', ['-xzf', tarball, '-C', unpacked, '--strip-components=1']);
+	const scanner = join(packageRoot, 'test', 'package', 'n8n', 'scan.mjs');
+	const { stdout } = await promisify(execFile)(process.execPath, [scanner, unpacked, ...SCANNED], {
+		cwd: packageRoot,
+		// Its rules are others where jest sets "test".
+		env: { ...process.env, NODE_ENV: 'production' },
+	});
+	const { passed, message, details } = JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '');
+	if (!passed) throw new Error(`n8n's scanner refuses the package: ${message}\n${details}`);
+	return "n8n's scanner accepts it";
+}
+
+/** @param {string[]} args */
+async function npm(args) {
+	// Only Windows needs a shell: its npm is a .cmd file.
+	return await promisify(execFile)('npm', args, { cwd: packageRoot, shell: process.platform === 'win32' });
+}

@@ -1,0 +1,60 @@
+// The package as README and the compose file install it: by environment, where n8n takes no unverified package from its page.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { loadedNodes } from './installedPackages';
+import { packedTarball } from './packOnce';
+import { startRegistry } from './packageRegistry';
+import type { PackageRegistry } from './packageRegistry';
+import { killEveryN8n, startN8n } from './runner';
+
+const userFolder = mkdtempSync(join(tmpdir(), 'managed-package-'));
+const CLOSED = 'Community packages are managed via environment variables';
+
+let registry: PackageRegistry;
+
+beforeAll(async () => {
+	registry = await startRegistry(packedTarball(), join(userFolder, 'npm'));
+});
+
+afterAll(async () => {
+	await killEveryN8n();
+	await registry.close();
+	rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
+});
+
+const startWith = async (packages: readonly object[]) =>
+	await startN8n({
+		userFolder,
+		env: {
+			...registry.env,
+			N8N_UNVERIFIED_PACKAGES_ENABLED: 'false',
+			N8N_COMMUNITY_PACKAGES_MANAGED_BY_ENV: 'true',
+			N8N_COMMUNITY_PACKAGES: JSON.stringify(packages),
+		},
+	});
+
+it('does not let n8n start without the checksum', async () => {
+	const { name, version } = registry.entry;
+	const refusal = `no checksum available for '${name}@${version}' and unverified packages are disabled`;
+	await expect(startWith([{ name, version }])).rejects.toThrow(refusal);
+});
+
+it('is installed with the checksum, and the page installs nothing beside it', async () => {
+	const { name, version } = registry.entry;
+	const n8n = await startWith([registry.entry]);
+	expect(await loadedNodes(n8n.client, name)).toHaveLength(6);
+	expect(await n8n.client.call('GET', '/rest/community-packages')).toEqual([
+		expect.objectContaining({ packageName: name, installedVersion: version, failedLoading: false }),
+	]);
+	const another = n8n.client.call('POST', '/rest/community-packages', { name: 'n8n-nodes-another' });
+	await expect(another).rejects.toThrow(CLOSED);
+	await n8n.stop();
+});
+
+it('is removed when it is not listed any more', async () => {
+	const n8n = await startWith([]);
+	expect(n8n.log.text()).toContain(`Removed community package '${registry.entry.name}'`);
+	expect(await loadedNodes(n8n.client, registry.entry.name)).toEqual([]);
+	await n8n.stop();
+});
