@@ -42,7 +42,8 @@ beforeEach(() => {
 const TWO_ROWS = ['steps (3), from 1 to 150 · KSampler', 'sampler_name (3) · KSampler'];
 const PROMPT_ROW = 'Prompt (6) · Positive Prompt · text – hosted: a red fox in a snow forest at sunrise';
 
-const CHANGES = { '3': { inputs: { sampler_name: 'heun', steps: 12 } } };
+const SEED: unknown = expect.any(Number);
+const CHANGES = { '3': { inputs: { sampler_name: 'heun', steps: 12, seed: SEED } } };
 
 type Parameters = Record<string, unknown>;
 
@@ -134,9 +135,7 @@ test('an export that is pasted becomes rows, and what is changed in them reaches
 	await docsPicture(editor.page, 'output');
 
 	const { tasks, requests, leaks } = platform.books();
-	expect(tasks.map(({ prompt }) => prompt)).toEqual([
-		{ '3': { inputs: { sampler_name: 'heun', steps: 12 } } },
-	]);
+	expect(tasks.map(({ prompt }) => prompt)).toEqual([CHANGES]);
 	expect({ submits: requests.submit, uploads: requests.upload, leaks }).toEqual({
 		submits: 1,
 		uploads: 0,
@@ -237,7 +236,10 @@ test('a field that is dragged onto a text row stands there alone', async () => {
 	await editor.executeStep();
 	await editor.dismissMessages();
 	const [submitted, run] = platform.books().tasks;
-	expect(run?.prompt).toEqual({ '6': { inputs: { text: submitted?.taskId } } });
+	expect(run?.prompt).toEqual({
+		'3': { inputs: { seed: SEED } },
+		'6': { inputs: { text: submitted?.taskId } },
+	});
 });
 
 describe('lists made of the export', () => {
@@ -288,7 +290,7 @@ describe('lists made of the export', () => {
 		await editor.openWorkflow(await saveWorkflow('No export', { 'Flow Task': { workflowId } }));
 		await editor.openNode('Flow Task');
 		await editor.openList('seedMode');
-		await editor.choose('Random');
+		await editor.choose('Fixed');
 		await editor.page.getByText('cannot tell which inputs are seeds').waitFor();
 	});
 });
