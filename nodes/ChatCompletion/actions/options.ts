@@ -129,7 +129,8 @@ export const CHAT_OPTIONS = defineRequestOptions({
 		name: 'streamReasoning',
 		type: 'boolean',
 		default: false,
-		description: 'Whether a streaming chat or webhook also shows the thinking, as a quotation before the answer',
+		description:
+			'Whether a streaming chat or webhook also shows the thinking, as a quotation before the answer',
 		isPartOfRequest: false,
 	},
 	timeoutSeconds: {
