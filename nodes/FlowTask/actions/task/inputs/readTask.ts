@@ -2,7 +2,7 @@ import { NodeHelpers, type IExecuteFunctions } from 'n8n-workflow';
 
 import { isTool } from '../../../../shared/errors/nodeError';
 import { readItem } from '../../../../shared/errors/expressionError';
-import { badInput, fail, failInput, ok, type Failure, type Result } from '../../../../shared/errors/failure';
+import { fail, failInput, ok, type Result } from '../../../../shared/errors/failure';
 import { refuseRounded } from '../../../../shared/form/pastedJson';
 import { fingerprinter } from '../../../../shared/run/retryMemory';
 import { oneOf } from '../../../../shared/form/options';
@@ -21,7 +21,7 @@ import { SUBMITTED_FIELDS } from '../fields';
 import { readImageSlots } from './imageSlots';
 import { readOutputNodes } from './outputNodes';
 import { readPrompt } from './prompt';
-import { textParameter } from '../../enteredText';
+import { chosenText, textParameter } from '../../enteredText';
 
 /** Reads the tasks of one input item: one to submit, or several to wait for. */
 export type PrepareItem = (itemIndex: number, run: NodeRun) => Array<Result<PreparedTask>>;
@@ -54,7 +54,7 @@ function submittedParameters(context: IExecuteFunctions): unknown {
 	const parameters = NodeHelpers.getNodeParameters(fields, node.parameters, true, false, node, null);
 	// The editor refreshes the rows' schema whenever it likes.
 	const values = member(parameters?.overrides, 'value') ?? null;
-	return { ...parameters, overrides: values };
+	return { ...parameters, workflowId: chosenText(parameters?.workflowId), overrides: values };
 }
 
 /**
@@ -68,7 +68,7 @@ function prepareTask(
 	fingerprint: string,
 ): Result<PreparedTask> {
 	const past = run.memory.recall(itemIndex, fingerprint);
-	const workflowId = textParameter(context, 'workflowId', itemIndex);
+	const workflowId = readWorkflowId(context, itemIndex, run);
 	const prepare = (
 		start: TaskJob['start'],
 		seeds: Readonly<Record<string, number>>,
@@ -77,7 +77,7 @@ function prepareTask(
 		if (!outputs.ok) return outputs;
 		const delivery = {
 			...readDelivery(context, itemIndex),
-			workflowId,
+			workflowId: workflowId.ok ? workflowId.value : '',
 			seeds,
 			outputs: outputs.value,
 		};
@@ -92,14 +92,11 @@ function prepareTask(
 	}
 	if (past.kind === 'unclear' && run.options.onUnknownSubmit === 'error') return fail(stillUnclear());
 	if (past.kind === 'edited') run.hints.add(EDITED);
-	const wrongId =
-		refuseRounded('Workflow ID', context.getNodeParameter('workflowId', itemIndex, '')) ??
-		refuseWorkflowId(workflowId);
-	if (wrongId) return fail(wrongId);
-	const read = readSubmit(context, itemIndex, run);
+	if (!workflowId.ok) return workflowId;
+	const read = readSubmit(context, itemIndex, run, workflowId.value);
 	if (!read.ok) return read;
 	const { seeds, ...sent } = read.value;
-	return prepare({ kind: 'submit', workflowId, ...sent }, seeds);
+	return prepare({ kind: 'submit', workflowId: workflowId.value, ...sent }, seeds);
 }
 
 const EDITED =
@@ -113,10 +110,15 @@ type SubmitInputs = Pick<SubmitStart, 'prompt' | 'images' | 'idempotency' | 'acc
 };
 
 /** Reads what will be sent for an item, and checks it against what is known of the workflow. */
-function readSubmit(context: IExecuteFunctions, itemIndex: number, run: NodeRun): Result<SubmitInputs> {
-	const known = run.knowledge(context, itemIndex);
+function readSubmit(
+	context: IExecuteFunctions,
+	itemIndex: number,
+	run: NodeRun,
+	workflowId: string,
+): Result<SubmitInputs> {
+	const known = run.workflows.knowledge(context, itemIndex);
 	if (!known.ok) return known;
-	const prompt = readPrompt(context, itemIndex, known.value);
+	const prompt = readPrompt(context, itemIndex, workflowId, known.value);
 	if (!prompt.ok) return prompt;
 	const slots = readImageSlots(context, itemIndex, run);
 	if (!slots.ok) return slots;
@@ -185,20 +187,24 @@ export function readDelivery(context: IExecuteFunctions, itemIndex: number): Del
 	};
 }
 
-function refuseWorkflowId(workflowId: string): Failure | undefined {
-	if (!workflowId) {
-		return badInput(
-			'"Workflow ID" is empty',
-			"Enter the ID that the platform's console shows for the hosted workflow. If it is an expression, check that it gives a value for this item.",
+function readWorkflowId(context: IExecuteFunctions, itemIndex: number, run: NodeRun): Result<string> {
+	const rounded = refuseRounded('Workflow', context.getNodeParameter('workflowId', itemIndex, ''));
+	if (rounded) return fail(rounded);
+	const workflowId = run.workflows.workflowId(context, itemIndex);
+	if (!workflowId.ok) return workflowId;
+	if (!workflowId.value) {
+		return failInput(
+			'"Workflow" is empty',
+			"Choose a saved workflow, or enter the ID that the platform's console shows for the hosted one. If it is an expression, check that it gives a value for this item.",
 		);
 	}
-	if (/[\s{}"<>]/.test(workflowId)) {
-		return badInput(
-			`"Workflow ID" contains "${excerpt(workflowId, 40)}", which is not an ID`,
-			"Enter only the ID that the platform's console shows for the hosted workflow, not the workflow itself or its address.",
+	if (/[\s{}"<>]/.test(workflowId.value)) {
+		return failInput(
+			`"Workflow" contains "${excerpt(workflowId.value, 40)}", which is not an ID`,
+			"Choose a saved workflow, or enter only the ID that the platform's console shows for the hosted one, not the workflow itself or its address.",
 		);
 	}
-	return undefined;
+	return workflowId;
 }
 
 /** An empty expression is not a seed, but as a number it would be 0. */
