@@ -15,11 +15,9 @@ import { openLedger } from '../../shared/idempotency/openLedger';
 import { redactor, type Redact } from '../../shared/text/redact';
 import { openRetryMemory, type RetryMemory } from '../../shared/run/retryMemory';
 import { shortSha256 } from '../../shared/text/sha256';
-import { createRetry } from '../../shared/retry/retry';
+import { openRetry } from '../../shared/retry/retry';
 import { authenticatedOpen, authenticatedSend, credentialOf } from '../../shared/http/request';
 import { createIdleTimeouts } from '../../shared/http/idleTimeout';
-import { adaptiveRateOf } from '../../shared/retry/adaptiveRate';
-import { createRateLimiter } from '../../shared/retry/rateLimiter';
 import { readAgentAccount, type AgentAccount } from '../wire/account';
 import { createAgentApi, type AgentApi } from '../api/api';
 import { DailyBudget } from '../turnLog/dailyBudget';
@@ -114,15 +112,7 @@ async function openAgentRun(
 			account,
 			open: authenticatedOpen(context, CREDENTIAL, credential),
 			send: authenticatedSend(context, CREDENTIAL, credential),
-			retry: createRetry({
-				rateLimiter: createRateLimiter(
-					{ requestsPerSecond, concurrency },
-					{ clock, signal, adaptiveRate: adaptiveRateOf(`agent ${agent}`, clock.now()) },
-				),
-				clock,
-				signal,
-				random: Math.random,
-			}),
+			retry: openRetry(`agent ${agent}`, { requestsPerSecond, concurrency }, frame),
 			idleTimeouts: createIdleTimeouts(clock, IDLE_CHECK_MS, signal),
 			clock,
 			redact,

@@ -2,7 +2,8 @@ import * as v from 'valibot';
 
 import { fail, ok, type Result } from '../../shared/errors/failure';
 import type { HttpRequest, SendHttp } from '../../shared/http/exchange';
-import { createRetry, type RetryParts, type RetryTerms } from '../../shared/retry/retry';
+import type { Retry, RetryTerms } from '../../shared/retry/retry';
+import type { Clock } from '../../shared/run/clock';
 import { classify, type BusyTerms } from '../../shared/platform/envelope';
 import type { Json, JsonObject } from '../../shared/text/json';
 import type { Redact } from '../../shared/text/redact';
@@ -58,24 +59,27 @@ export interface ApiCall
 /** Calls the service and unwraps its envelope (§7.1); never throws. */
 export type CallApi = (call: ApiCall) => Promise<Result<Json | undefined, CallFailure>>;
 
-export interface ClientParts extends RetryParts {
+/** An account of the service, and the way to it. */
+export interface ServiceAccount {
 	readonly baseUrl: string;
 	readonly busyTerms: BusyTerms;
 	readonly send: SendHttp;
 	readonly redact: Redact;
-	/** When the run stops waiting, by the clock's `now()`: no call begins or is repeated after it. */
-	readonly deadlineMs: number;
 }
 
 /** A call that is under way at the run's deadline gets so long: a task that it made would be lost. */
 const DEADLINE_GRACE_MS = 10_000;
 
-export function createClient(parts: ClientParts): CallApi {
-	const { baseUrl, busyTerms, send, redact, clock, deadlineMs } = parts;
-	const retry = createRetry(parts);
+/** @param deadlineMs when the run stops waiting, by the clock's `now()`: no call begins or is repeated after it */
+export function createClient(
+	{ baseUrl, busyTerms, send, redact }: ServiceAccount,
+	retry: Pick<Retry, 'run'>,
+	clock: Clock,
+	deadlineMs: number,
+): CallApi {
 	return async (call) => {
 		const { path, purpose, repeatability, json, form, outlivesStop } = call;
-		const { outcome, tries } = await retry({ ...call, endByMs: deadlineMs }, async () => {
+		const { outcome, tries } = await retry.run({ ...call, endByMs: deadlineMs }, async () => {
 			const leftMs = Math.max(0, deadlineMs - clock.now()) + DEADLINE_GRACE_MS;
 			const timeoutMs = Math.min(call.timeoutMs, leftMs);
 			const url = `${baseUrl}${path}`;
