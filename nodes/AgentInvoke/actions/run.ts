@@ -2,7 +2,7 @@ import { randomUUID } from 'crypto';
 
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
-import { mapAccounts, readAccounts, type Accounts } from '../../shared/platform/accounts';
+import { mapAccounts, readAccounts, type Accounts, type ReadAccount } from '../../shared/platform/accounts';
 import { isStartedByChat } from '../../shared/run/chatTrigger';
 import { inRunFrame, type RunFrame } from '../../shared/run/frame';
 import { Sightings } from '../../shared/dataTable/heartbeat';
@@ -97,15 +97,44 @@ async function openAgentRun(
 	frame: RunFrame,
 	slots: ItemSlots,
 ): Promise<Result<AgentRun>> {
-	const { clock, signal } = frame;
 	const options = readAgentOptions(context);
 	if (!options.ok) return options;
 	const accounts = await readAccounts(context, CREDENTIAL, readAgentAccount);
 	if (!accounts.ok) return accounts;
 	const redact = redactor(accounts.value.all.flatMap(({ account }) => account.secrets));
-	const { requestsPerSecond, concurrency, maxInterrupts, idempotency, retryAmbiguous } = options.value;
-	const isTokenOfItem = accounts.value.varying.has('agentToken');
-	const clients = mapAccounts(accounts.value, ({ account, fields }): AgentClient => {
+	const clients = openClients(context, accounts.value, options.value, frame, redact);
+	const log = openTurnLog(context, options.value, frame);
+	if (!log.ok) return log;
+	const { maxInterrupts, idempotency, retryAmbiguous } = options.value;
+	const onUnknown = retryAmbiguous ? 'again' : 'error';
+	return ok({
+		...frame,
+		...log.value,
+		clients,
+		redact,
+		asTool: isTool(context.getNode()),
+		options: options.value,
+		heldFiles: new MemoryBudget(),
+		ledger: openLedger(context, frame, 'agent', idempotency, { onUnknown, deadlineMs: Infinity }),
+		memory: openRetryMemory(context, 'flowAgentRuns', 'turns'),
+		interruptLimit: createInterruptLimit(context.getContext('flow'), maxInterrupts),
+		slots,
+		random: Math.random,
+		forChat: isStartedByChat(context),
+	});
+}
+
+function openClients(
+	context: IExecuteFunctions,
+	accounts: Accounts<ReadAccount<AgentAccount>>,
+	options: AgentOptions,
+	frame: RunFrame,
+	redact: Redact,
+): Accounts<AgentClient> {
+	const { clock, signal } = frame;
+	const { requestsPerSecond, concurrency } = options;
+	const isTokenOfItem = accounts.varying.has('agentToken');
+	return mapAccounts(accounts, ({ account, fields }): AgentClient => {
 		const credential = credentialOf(context, CREDENTIAL, fields);
 		const agent = agentOf(account, credential.id, isTokenOfItem);
 		const api = createAgentApi({
@@ -118,26 +147,7 @@ async function openAgentRun(
 			redact,
 			signal,
 		});
-		return { agent, account, api, sessions: openSessions(context, agent, options.value, frame) };
-	});
-	const log = openTurnLog(context, options.value, frame);
-	if (!log.ok) return log;
-	const onUnknown = retryAmbiguous ? 'again' : 'error';
-	const asTool = isTool(context.getNode());
-	return ok({
-		...frame,
-		...log.value,
-		clients,
-		redact,
-		asTool,
-		options: options.value,
-		heldFiles: new MemoryBudget(),
-		ledger: openLedger(context, frame, 'agent', idempotency, { onUnknown, deadlineMs: Infinity }),
-		memory: openRetryMemory(context, 'flowAgentRuns', 'turns'),
-		interruptLimit: createInterruptLimit(context.getContext('flow'), maxInterrupts),
-		slots,
-		random: Math.random,
-		forChat: isStartedByChat(context),
+		return { agent, account, api, sessions: openSessions(context, agent, options, frame) };
 	});
 }
 
