@@ -9,7 +9,7 @@ import { isTool } from '../../shared/errors/nodeError';
 import { ok, type Result } from '../../shared/errors/failure';
 import type { Ledger } from '../../shared/idempotency/ledger';
 import { openLedger } from '../../shared/idempotency/openLedger';
-import { openPlatforms } from '../../shared/platform/platform';
+import { openPlatforms, type Platforms } from '../../shared/platform/platform';
 import { PROGRESS_PATHS, type PlatformAccount } from '../../shared/platform/account';
 import type { Redact } from '../../shared/text/redact';
 import { runIndexOf } from '../../shared/run/retryMemory';
@@ -17,12 +17,11 @@ import { createDownload, type Download } from '../../shared/files/download';
 import { fileHostRule } from '../../shared/files/fileHosts';
 import { allowsSocketTo } from '../../shared/http/egress';
 import { openSocket } from '../../shared/http/webSocket';
-import { adaptiveRateOf } from '../../shared/retry/adaptiveRate';
-import { createRateLimiter } from '../../shared/retry/rateLimiter';
+import { openRetry } from '../../shared/retry/retry';
 import { createClient, createTaskApi } from '../api/api';
 import type { TaskClient } from '../tasks/engine';
 import { createTaskMemory, createToolMemory, type TaskMemory } from '../tasks/memory';
-import { createProgressSockets, type ProgressSockets } from '../api/progressSocket';
+import { ProgressSockets } from '../api/progressSocket';
 import type { RandomSeed } from '../workflow/seeds';
 import { readRunOptions, type TaskRunOptions } from './options';
 import { knownWorkflows, type KnownWorkflows } from './workflow/knownWorkflows';
@@ -91,52 +90,12 @@ async function openNodeRun(
 	const platforms = await openPlatforms(context);
 	if (!platforms.ok) return platforms;
 	const { redact } = platforms.value;
-
 	const { clock, signal } = frame;
 	const deadlineMs = clock.now() + Math.max(options.timeoutMs, leastMs);
-	const withSockets = platforms.value.all
-		.slice(0, ACCOUNTS_WITH_SOCKETS)
-		.map(async (one) => [one, await openProgress(context, one.account, options)] as const);
-	const socketsOf = new Map(await Promise.all(withSockets));
-	const nodeContext = context.getContext('node');
-	const memory = isTool(context.getNode())
-		? createToolMemory(nodeContext)
-		: createTaskMemory(nodeContext, runIndexOf(context));
-	const clients = mapAccounts(platforms.value, (platform): AccountClient => {
-		const { account, accountId, send } = platform;
-		const owner = platforms.value.varying.size > 0 ? accountId : '';
-		const rate = { requestsPerSecond: options.requestsPerSecond, concurrency: CONCURRENCY };
-		const call = createClient({
-			baseUrl: account.baseUrl,
-			busyTerms: account.busyTerms,
-			rateLimiter: createRateLimiter(rate, {
-				clock,
-				signal,
-				adaptiveRate: adaptiveRateOf(`task ${accountId}`, clock.now()),
-			}),
-			random: Math.random,
-			send,
-			clock,
-			redact,
-			signal,
-			deadlineMs,
-		});
-		return {
-			baseUrl: account.baseUrl,
-			api: createTaskApi(call, redact),
-			mayFetch: fileHostRule(account.baseUrl, account.fileHosts),
-			sockets: socketsOf.get(platform),
-			images: owner ? imagesOf(memory.images, owner) : memory.images,
-			owner,
-		};
-	});
+	const opened = { ...frame, options, redact, deadlineMs, memory: openMemory(context) };
 	return ok({
-		...frame,
-		clients,
-		memory,
-		redact,
-		options,
-		deadlineMs,
+		...opened,
+		clients: await openClients(context, platforms.value, opened),
 		download: createDownload({
 			context,
 			clock,
@@ -160,6 +119,41 @@ async function openNodeRun(
 	});
 }
 
+function openMemory(context: IExecuteFunctions): NodeRun['memory'] {
+	const nodeContext = context.getContext('node');
+	return isTool(context.getNode())
+		? createToolMemory(nodeContext)
+		: createTaskMemory(nodeContext, runIndexOf(context));
+}
+
+async function openClients(
+	context: IExecuteFunctions,
+	platforms: Platforms,
+	run: RunFrame & Pick<NodeRun, 'options' | 'redact' | 'deadlineMs' | 'memory'>,
+): Promise<Accounts<AccountClient>> {
+	const { clock, options, redact, deadlineMs, memory } = run;
+	const { requestsPerSecond } = options;
+	const withSockets = platforms.all
+		.slice(0, ACCOUNTS_WITH_SOCKETS)
+		.map(async (one) => [one, await openProgress(context, one.account, options)] as const);
+	const socketsOf = new Map(await Promise.all(withSockets));
+	return mapAccounts(platforms, (platform): AccountClient => {
+		const { accountId, send } = platform;
+		const { baseUrl, busyTerms, fileHosts } = platform.account;
+		const owner = platforms.varying.size > 0 ? accountId : '';
+		const retry = openRetry(`task ${accountId}`, { requestsPerSecond, concurrency: CONCURRENCY }, run);
+		const call = createClient({ baseUrl, busyTerms, send, redact }, retry, clock, deadlineMs);
+		return {
+			baseUrl,
+			api: createTaskApi(call, redact),
+			mayFetch: fileHostRule(baseUrl, fileHosts),
+			sockets: socketsOf.get(platform),
+			images: owner ? imagesOf(memory.images, owner) : memory.images,
+			owner,
+		};
+	});
+}
+
 /** An image is known to the account that it was uploaded to. */
 function imagesOf(images: TaskMemory['images'], owner: string): TaskMemory['images'] {
 	return {
@@ -177,7 +171,7 @@ async function openProgress(
 	if (progressChannel === 'polling') return undefined;
 	if (!(await allowsSocketTo(context.helpers, account.wsBaseUrl))) return undefined;
 	const others = PROGRESS_PATHS.filter((path) => path !== account.progressPath);
-	return createProgressSockets(account.wsBaseUrl, [account.progressPath, ...others], (url, events) =>
+	return new ProgressSockets(account.wsBaseUrl, [account.progressPath, ...others], (url, events) =>
 		openSocket({ url }, events, systemClock),
 	);
 }
