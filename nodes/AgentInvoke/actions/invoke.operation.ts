@@ -40,6 +40,7 @@ export const invoke: Operation = {
 			'idempotencyTtlHours',
 			'maxFileSizeMb',
 			'maxInvocations',
+			'recordLifetimeDays',
 			'recordTurns',
 			'renewExpiredSession',
 			'requestsPerSecond',

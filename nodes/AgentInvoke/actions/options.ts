@@ -4,6 +4,7 @@ import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { idempotencyFields, idempotencyOf } from '../../shared/form/idempotencyOptions';
 import { callOptions } from '../../shared/form/callOptions';
 import { defineRequestOptions, optionsCollection, readNumbers } from '../../shared/form/options';
+import { recordLifetimeMs, recordOptions } from '../../shared/form/recordOptions';
 import { isJsonObject } from '../../shared/text/json';
 import type { BudgetLimit } from '../turnLog/dailyBudget';
 
@@ -25,6 +26,7 @@ export function readAgentOptions(context: IExecuteFunctions) {
 		budget: budget.value,
 		// A budget is counted from what is recorded.
 		recordTurns: given.recordTurns === true || budget.value !== undefined,
+		recordLifeMs: recordLifetimeMs(number('recordLifetimeDays')),
 		concurrency: Math.floor(number('concurrency')),
 		requestsPerSecond: number('requestsPerSecond'),
 		attempts: Math.floor(number('retries')) + 1,
@@ -165,6 +167,7 @@ export const AGENT_OPTIONS = defineRequestOptions({
 			'Maximum calls to the agent per run, including repeats. A run with more items is refused before anything is sent, and a repeat beyond the limit is not made. 0 means no limit.',
 		isPartOfRequest: false,
 	},
+	...recordOptions('flow_agent_turns'),
 	recordTurns: {
 		displayName: 'Record Turns',
 		name: 'recordTurns',

@@ -88,6 +88,7 @@ export const resume: Operation = {
 			'idempotencyTtlHours',
 			'maxInterrupts',
 			'maxInvocations',
+			'recordLifetimeDays',
 			'recordTurns',
 			'requestsPerSecond',
 			'retries',

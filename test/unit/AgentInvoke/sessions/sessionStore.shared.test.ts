@@ -30,7 +30,7 @@ const kinds = (outcomes: TurnOutcome[] | 'died'): string[] =>
 
 function store(executionId = 'other'): SessionStore {
 	const settings = { agent: 'a', workflowId: 'w', executionId, ttlMs: 0 };
-	return new SessionStore(settings, table.open(), clock, { isSweepDue: () => false });
+	return new SessionStore(settings, table.open(), clock);
 }
 
 async function forget(key = 'k'): Promise<void> {
