@@ -32,7 +32,7 @@ const sweeps = (): string[] => tables.operations.filter((one) => !/^(list|insert
 function open(lifetime: Lifetime, workflowId = harnessWorkflowId()) {
 	const context: InlineWorkflows = {
 		executeWorkflow: async (info, inputData = []) =>
-			(await tables.executeWorkflow(info, {} as never, { inputData } as never)),
+			await tables.executeWorkflow(info, {} as never, { inputData } as never),
 		getWorkflow: () => ({ id: workflowId, name: '', active: false }),
 	};
 	return openTable(context, SPEC, lifetime);
