@@ -35,6 +35,7 @@ export const invoke: Operation = {
 			'budget',
 			'concurrency',
 			'extraBody',
+			'idempotencyAnswers',
 			'idempotencyKey',
 			'idempotencyScope',
 			'idempotencyTtlHours',

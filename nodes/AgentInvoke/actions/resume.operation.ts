@@ -83,6 +83,7 @@ export const resume: Operation = {
 			'budget',
 			'concurrency',
 			'extraBody',
+			'idempotencyAnswers',
 			'idempotencyKey',
 			'idempotencyScope',
 			'idempotencyTtlHours',

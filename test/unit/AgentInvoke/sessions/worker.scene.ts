@@ -142,7 +142,7 @@ export class WorkerProcess {
 			})),
 			{
 				...{ concurrency: 8, timeoutMs: 600_000, attempts: 1, retryAmbiguous: false, renewExpired: false },
-				...{ stopAtFailure: false, turnOrder: 'arrival' as const },
+				...{ idempotencyAnswers: 'keep' as const, stopAtFailure: false, turnOrder: 'arrival' as const },
 				...settings,
 			},
 			{
