@@ -269,7 +269,9 @@ describe('with an idempotency key', () => {
 			const [one, two] = [first, second].map((run) => run.output(NODE_NAME)[0]?.json);
 			expect(one?.answer).toContain('my secret');
 			expect(one).not.toHaveProperty('answerDigest');
-			const answerDigest = createHash('sha256').update(one?.answer as string).digest('base64url');
+			const answerDigest = createHash('sha256')
+				.update(one?.answer as string)
+				.digest('base64url');
 			expect(two).toMatchObject({ answer: '', answerDigest, replayed: true, session: one?.session });
 			expect(two?.hint).toContain(`execution ${first.executionId}`);
 			expect(JSON.stringify(stage.tables.rows('flow_task_ledger'))).not.toContain('secret');
