@@ -171,8 +171,8 @@ export class SessionWriter {
 		const holds = held.get(key);
 		if (!holds) return ok(undefined);
 		const { entryKey, ...cells } = row;
-		const isWritten = ({ sessionId }: TableRow): boolean => sessionId === row.sessionId;
-		const released = await lock.release(holds.lease, cells, isWritten, holds.isStrict);
+		const isContinued = ({ sessionId }: TableRow): boolean => sessionId === row.sessionId;
+		const released = await lock.release(holds.lease, cells, isContinued, holds.isStrict);
 		if (!released.ok) {
 			this.pending.add(key);
 			return released;

@@ -174,6 +174,60 @@ test('a key leads to where a session that was used by its ID goes on, although t
 	expect(table.all()).toMatchObject([{ sessionId: 's2', turns: 1 }]);
 });
 
+test('a key leads to where a session that was used by its ID goes on, although the read failed at first', async () => {
+	table.put(await rowOf('s1'));
+	const one = store('one');
+	one.resumedById('s1', 's2');
+	let fails = 3;
+	table.mishap = (call) => (call === 'read' && fails-- > 0 ? 'before' : 'none');
+	expect(await clock.run(one.flush())).toMatchObject({ ok: true });
+	expect(table.all()).toMatchObject([{ sessionId: 's2', turns: 1 }]);
+});
+
+test('a session that was used by its ID and whose key cannot be read is told', async () => {
+	const one = store('one');
+	one.resumedById('s1', 's2');
+	table.mishap = (call) => (call === 'read' ? 'before' : 'none');
+	expect(await clock.run(one.flush())).toMatchObject({ ok: false });
+	expect(clock.sleepers).toBe(0);
+});
+
+describe('strict: the last write is not answered, and another has gone on with the same session', () => {
+	const byOther = (turns: number) =>
+		table.edit((row) => ({ ...row, turns, owner: 'free', lastExecutionId: 'other' }));
+
+	test('after it was done', async () => {
+		table.put(await rowOf('s1'));
+		const one = store('one');
+		await clock.run(one.hold('k', waiting()));
+		one.used('k');
+		table.mishap = (call) => (call === 'swap' ? 'after' : 'none');
+		await clock.run(one.release('k'));
+		byOther(2);
+		table.mishap = () => 'none';
+		await clock.run(one.flush());
+		expect([...(await clock.run(one.lostKeys()))]).toEqual([]);
+		expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 2, lastExecutionId: 'other' }]);
+	});
+
+	test('instead of it, having taken this execution for dead', async () => {
+		table.put(await rowOf('s1'));
+		const one = store('one');
+		await clock.run(one.hold('k', waiting()));
+		table.mishap = (call) => (call === 'updateAlike' ? 'before' : 'none');
+		await clock.advance(SILENT_MS + 1_000);
+		byOther(1);
+		table.mishap = (call) => (call === 'swap' ? 'before' : 'none');
+		one.used('k');
+		await clock.run(one.release('k'));
+		await clock.advance(20_000);
+		table.mishap = () => 'none';
+		expect([...(await clock.run(one.lostKeys()))]).toEqual(['k']);
+		await clock.run(one.flush());
+		expect(clock.sleepers).toBe(0);
+	});
+});
+
 test('who was replaced on the way does not write over the session that counts', async () => {
 	const one = store('one');
 	const turn = new TurnSession(
