@@ -4,6 +4,7 @@ import { ok, type Result } from '../../shared/errors/failure';
 import { isTool } from '../../shared/errors/nodeError';
 import { readItem } from '../../shared/errors/expressionError';
 import { idempotencyFields, idempotencyOf } from '../../shared/form/idempotencyOptions';
+import { recordLifetimeMs, recordOptions } from '../../shared/form/recordOptions';
 import { defineOptions, oneOf, optionsCollection, readNumbers } from '../../shared/form/options';
 import { nodeField } from './nodeField';
 
@@ -58,6 +59,7 @@ function checkOptions(given: Readonly<Record<string, unknown>>) {
 		progressChannel: oneOf(['auto', 'polling', 'websocket'], given.progressChannel),
 		fileSelection: oneOf(['finalFiles', 'all'], given.files),
 		recordTasks: oneOf(['auto', 'always', 'never'], given.recordTasks),
+		recordLifeMs: recordLifetimeMs(number('recordLifetimeDays')),
 		streamProgress: given.streamProgress === true,
 		maxFileBytes: Math.floor(number('maxFileSizeMb') * BYTES_PER_MB),
 	});
@@ -204,6 +206,7 @@ export const TASK_OPTIONS = defineOptions({
 		],
 		description: 'How the node follows a task. A lost socket never fails a task: polling takes over.',
 	},
+	...recordOptions('flow_task_runs'),
 	recordTasks: {
 		displayName: 'Record Tasks',
 		name: 'recordTasks',

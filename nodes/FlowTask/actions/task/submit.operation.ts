@@ -21,6 +21,7 @@ export const submit: Operation = {
 			'maxFileSizeMb',
 			'maxTasks',
 			'onUnknownSubmit',
+			'recordLifetimeDays',
 			'recordTasks',
 			'requestsPerSecond',
 			'timeoutMinutes',

@@ -55,6 +55,7 @@ export const wait: Operation = {
 			'noProgressMinutes',
 			'onTimeout',
 			'outputNodes',
+			'recordLifetimeDays',
 			'recordTasks',
 			'requestsPerSecond',
 			'streamProgress',
