@@ -27,7 +27,7 @@ export function readRunOptions(context: IExecuteFunctions): Result<TaskRunOption
 const CHAT_LINK_SECONDS = 86_400;
 
 /** Options that may differ per item. An error in one for the first item must not fail the others. */
-const PER_ITEM: ReadonlySet<string> = new Set(['idempotencyKey', 'outputNodes']);
+const PER_ITEM: ReadonlySet<string> = new Set(['fileName', 'idempotencyKey', 'outputNodes']);
 
 /** The options that were added; those that may differ per item are not evaluated here. */
 function givenOptions(context: IExecuteFunctions): Readonly<Record<string, unknown>> {
@@ -74,6 +74,15 @@ export const TASK_OPTIONS = defineOptions({
 		},
 		false,
 	),
+	fileName: {
+		displayName: 'File Name',
+		name: 'fileName',
+		type: 'string',
+		default: '',
+		placeholder: 'e.g. {{ $json.orderId }}',
+		description:
+			'What the result files are called, without ending. Empty means the first words of the prompt and the number of the item. Files that would have the same name get a number.',
+	},
 	files: {
 		displayName: 'Files',
 		name: 'files',

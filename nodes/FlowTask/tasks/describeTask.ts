@@ -21,6 +21,9 @@ export interface OutcomeFacts {
 	readonly workflowId?: string | undefined;
 	/** Seeds that were sent: `node.parameter` -> value. */
 	readonly seeds?: Readonly<Record<string, number>> | undefined;
+	/** Of a task that the table has: the item that it was submitted for, and what the image shows. */
+	readonly item?: number | undefined;
+	readonly prompt?: string | undefined;
 }
 
 /** A task's report as the node outputs it (§2.4 under names that read well in n8n). */
@@ -63,6 +66,7 @@ export function describeOutcome(outcome: TaskOutcome, facts: OutcomeFacts, redac
 	const { snapshot, taskId = null, reused } = outcome;
 	const sent = {
 		...(facts.workflowId !== undefined && { workflowId: facts.workflowId }),
+		...(facts.item !== undefined && { item: facts.item, prompt: facts.prompt ?? '' }),
 		// If the task existed already, the seeds of this run were not sent.
 		...(reused ? { reused } : describeSeeds(facts.seeds)),
 	};

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../../shared/text/json';
+import { excerpt, isJsonObject, type JsonObject } from '../../shared/text/json';
 import {
 	createRetryMemory,
 	createToolMemory as createToolCallMemory,
@@ -11,10 +11,13 @@ export interface TaskMemory {
 	/** What is known of an item; `fingerprint` tells whether it is still the same item. */
 	recall(itemIndex: number, fingerprint: string): Recollection;
 	/** Records what becomes of an item's task. */
-	record(itemIndex: number, fingerprint: string, seeds: Readonly<Record<string, number>>): SubmitRecord;
+	record(itemIndex: number, fingerprint: string, seeds: SentSeeds, prompt?: string): SubmitRecord;
 	/** Uploaded images by the digest of their bytes. */
 	readonly images: UploadedImages;
 }
+
+/** `node.parameter` -> the seed that is sent. */
+export type SentSeeds = Readonly<Record<string, number>>;
 
 /**
  * - `new`: nothing was submitted for the item
@@ -30,7 +33,9 @@ export type Recollection =
 			readonly kind: 'task';
 			readonly taskId: string;
 			readonly submittedAtMs: number | undefined;
-			readonly seeds: Readonly<Record<string, number>>;
+			readonly seeds: SentSeeds;
+			/** What the image shows, for the names of its files. */
+			readonly prompt: string | undefined;
 	  };
 
 /** The engine calls it at once, before anything else can fail. */
@@ -51,6 +56,7 @@ export interface UploadedImages {
 }
 
 const NODE = 'flowTaskRuns';
+const PROMPT_CHARS = 200;
 
 /**
  * @param nodeContext n8n's own object; what is written into it is stored with the execution
@@ -60,7 +66,7 @@ export function createTaskMemory(nodeContext: Record<string, unknown>, runIndex:
 	const memory = createRetryMemory(nodeContext, { node: NODE, run: runIndex, part: 'tasks' });
 	return {
 		recall: (itemIndex, fingerprint) => recollect(memory, itemIndex, fingerprint),
-		record: (itemIndex, fingerprint, seeds) => recorder(memory, itemIndex, fingerprint, seeds),
+		record: (...item) => recorder(memory, ...item),
 		images: uploadedImages(nodeContext, runIndex),
 	};
 }
@@ -70,8 +76,8 @@ export function createToolMemory(nodeContext: Record<string, unknown>): TaskMemo
 	const memory = createToolCallMemory(nodeContext, { node: NODE, part: 'tasks' });
 	return {
 		recall: (itemIndex, fingerprint) => recollect(memory, itemIndex, fingerprint),
-		record: (itemIndex, fingerprint, seeds) => ({
-			...recorder(memory, itemIndex, fingerprint, seeds),
+		record: (itemIndex, fingerprint, ...sent) => ({
+			...recorder(memory, itemIndex, fingerprint, ...sent),
 			delivered: () => memory.forget(itemIndex, fingerprint),
 		}),
 		images: uploadedImages(nodeContext, 'tool'),
@@ -85,11 +91,17 @@ function recorder(
 	memory: TaskEntries,
 	itemIndex: number,
 	fingerprint: string,
-	seeds: Readonly<Record<string, number>>,
+	seeds: SentSeeds,
+	prompt = '',
 ): SubmitRecord {
 	return {
 		submitted: (taskId, atMs, reused = false) =>
-			memory.keep(itemIndex, fingerprint, { taskId, atMs, seeds: reused ? {} : { ...seeds } }),
+			memory.keep(itemIndex, fingerprint, {
+				taskId,
+				atMs,
+				seeds: reused ? {} : { ...seeds },
+				...(prompt && { prompt: excerpt(prompt, PROMPT_CHARS) }),
+			}),
 		unclear: () => memory.keep(itemIndex, fingerprint, { unclear: true }),
 		failed: () => memory.forget(itemIndex, fingerprint),
 	};
@@ -98,13 +110,14 @@ function recorder(
 function recollect(memory: TaskEntries, itemIndex: number, fingerprint: string): Recollection {
 	const entry = memory.recall(itemIndex, fingerprint);
 	if (!entry) return { kind: memory.isEdited(itemIndex, fingerprint) ? 'edited' : 'new' };
-	const { taskId, atMs, seeds, unclear } = entry;
+	const { taskId, atMs, seeds, prompt, unclear } = entry;
 	if (typeof taskId !== 'string') return { kind: unclear === true ? 'unclear' : 'new' };
 	return {
 		kind: 'task',
 		taskId,
 		submittedAtMs: typeof atMs === 'number' ? atMs : undefined,
 		seeds: isJsonObject(seeds) ? numbersOf(seeds) : {},
+		prompt: typeof prompt === 'string' ? prompt : undefined,
 	};
 }
 

@@ -10,14 +10,17 @@ import { excerpt, member } from '../../../../shared/text/json';
 import { textOrNumber } from '../../../../shared/text/textOf';
 import { stillUnclear } from '../../../tasks/failures';
 import type { TaskJob } from '../../../tasks/engine';
+import type { SentSeeds } from '../../../tasks/memory';
 import type { IdempotencyKey, SubmitStart } from '../../../tasks/submit';
 import { acceptedFor, checkImageInputs, checkOverrides, refuseEmptyPrompts } from '../../../workflow/checks';
 import { isSeedName } from '../../../workflow/graph';
+import { promptTextOf } from '../../../workflow/inputRanking';
 import { withInput } from '../../../workflow/prompt';
 import { applySeed } from '../../../workflow/seeds';
 import type { Delivery } from '../../deliver';
 import type { NodeRun } from '../../run';
 import { SUBMITTED_FIELDS } from '../fields';
+import { fileStem, readFileName } from './fileName';
 import { readImageSlots } from './imageSlots';
 import { readOutputNodes } from './outputNodes';
 import { readPrompt } from './prompt';
@@ -30,6 +33,8 @@ export type PrepareItem = (itemIndex: number, run: NodeRun) => Array<Result<Prep
 export interface PreparedTask {
 	readonly job: TaskJob;
 	readonly delivery: Delivery;
+	/** What the image shows, as far as it is sent. */
+	readonly prompt?: string | undefined;
 }
 
 /** Reads the task of one input item. */
@@ -71,7 +76,8 @@ function prepareTask(
 	const workflowId = textParameter(context, 'workflowId', itemIndex);
 	const prepare = (
 		start: TaskJob['start'],
-		seeds: Readonly<Record<string, number>>,
+		seeds: SentSeeds,
+		prompt: string | undefined,
 	): Result<PreparedTask> => {
 		const outputs = readOutputNodes(context, itemIndex, run);
 		if (!outputs.ok) return outputs;
@@ -81,14 +87,19 @@ function prepareTask(
 			seeds,
 			outputs: outputs.value,
 		};
-		const record = run.memory.record(itemIndex, fingerprint, seeds);
-		const outputNodes = outputs.value?.map(({ nodeId }) => nodeId);
-		const job = { itemIndex, wantsFiles: delivery.form !== 'urls', outputNodes, start, record };
-		return ok({ job, delivery });
+		const job = {
+			itemIndex,
+			wantsFiles: delivery.form !== 'urls',
+			outputNodes: outputs.value?.map(({ nodeId }) => nodeId),
+			fileStem: fileStem(readFileName(context, itemIndex), { item: itemIndex, prompt }),
+			start,
+			record: run.memory.record(itemIndex, fingerprint, seeds, prompt),
+		};
+		return ok({ job, delivery, prompt });
 	};
 	if (past.kind === 'task') {
-		const { taskId, submittedAtMs, seeds } = past;
-		return prepare({ kind: 'watch', taskId, submittedAtMs }, seeds);
+		const { taskId, submittedAtMs, seeds, prompt } = past;
+		return prepare({ kind: 'watch', taskId, submittedAtMs }, seeds, prompt);
 	}
 	if (past.kind === 'unclear' && run.options.onUnknownSubmit === 'error') return fail(stillUnclear());
 	if (past.kind === 'edited') run.hints.add(EDITED);
@@ -98,8 +109,8 @@ function prepareTask(
 	if (wrongId) return fail(wrongId);
 	const read = readSubmit(context, itemIndex, run);
 	if (!read.ok) return read;
-	const { seeds, ...sent } = read.value;
-	return prepare({ kind: 'submit', workflowId, ...sent }, seeds);
+	const { seeds, text, ...sent } = read.value;
+	return prepare({ kind: 'submit', workflowId, ...sent }, seeds, text);
 }
 
 const EDITED =
@@ -109,7 +120,9 @@ const SEED_KEPT =
 	'"Seed Mode" is Random, but the node does not know the seeds of the workflow, so the hosted seed was kept: the same inputs give the same image. Paste the export into "Workflow Definition", enter the names under "Seed Targets", or choose Keep.';
 
 type SubmitInputs = Pick<SubmitStart, 'prompt' | 'images' | 'idempotency' | 'acceptedFor'> & {
-	readonly seeds: Readonly<Record<string, number>>;
+	readonly seeds: SentSeeds;
+	/** What the image shows, as far as it is sent. */
+	readonly text: string;
 };
 
 /** Reads what will be sent for an item, and checks it against what is known of the workflow. */
@@ -152,6 +165,7 @@ function readSubmit(context: IExecuteFunctions, itemIndex: number, run: NodeRun)
 		prompt: sent,
 		images,
 		seeds,
+		text: promptTextOf(sent, known.value.definition),
 		acceptedFor: acceptedFor(sent, known.value),
 		idempotency: idempotency.value,
 	});
