@@ -20,6 +20,7 @@ export const TASK_TABLE: TableSpec = {
 		{ name: 'prompt', type: 'string' }, // its beginning
 		{ name: 'taskId', type: 'string' }, // empty if a submit had no answer
 		{ name: 'queuePosition', type: 'number' },
+		{ name: 'variant', type: 'number' }, // of the item, counted from 1; empty if it makes one image
 		{ name: 'error', type: 'string' },
 		{ name: 'node', type: 'string' }, // its name
 		{ name: 'workflow', type: 'string' }, // n8n's workflow, by its name
@@ -53,6 +54,8 @@ export interface TaskFacts {
 	readonly hostedWorkflow?: string | undefined;
 	/** What the image shows, as far as it was sent. */
 	readonly prompt?: string | undefined;
+	/** Which of the item's images it is; left out if there is one. */
+	readonly variant?: number | undefined;
 }
 
 export interface RowFacts extends TaskFacts {
@@ -67,7 +70,7 @@ const PROMPT_CHARS = 200;
 
 export function newRow(
 	{ executionId, workflow, workflowId, node }: RowOrigin,
-	{ itemIndex, taskId, submittedAtMs, hostedWorkflow = '', prompt = '' }: RowFacts,
+	{ itemIndex, taskId, submittedAtMs, hostedWorkflow = '', prompt = '', variant }: RowFacts,
 	cells: TaskCells,
 	rowKey: string,
 ): TableRow {
@@ -79,6 +82,7 @@ export function newRow(
 		node: cellText(node, TEXT_CHARS),
 		item: itemIndex,
 		prompt: cellText(prompt, PROMPT_CHARS),
+		variant: variant ?? null,
 		taskId: cellText(taskId, LONGEST_ID_CHARS),
 		status: 'submitted',
 		submittedAt: submittedAtMs === undefined ? null : new Date(submittedAtMs).toISOString(),
@@ -136,6 +140,7 @@ export interface RecordedTask {
 	readonly taskId: string;
 	/** Of the execution that submitted it, counted from 0. */
 	readonly item: number;
+	readonly variant: number | undefined;
 	readonly prompt: string;
 }
 
@@ -149,9 +154,10 @@ export function recordedTasks(rows: readonly TableRow[], node: string): Recorded
 		.map((row) => ({
 			item: Number(row.item) || 0,
 			taskId: textOrNumber(row.taskId).trim(),
+			variant: Number(row.variant) || undefined,
 			prompt: textOrNumber(row.prompt),
 		}))
-		.sort((one, other) => one.item - other.item);
+		.sort((one, other) => one.item - other.item || (one.variant ?? 0) - (other.variant ?? 0));
 	const known = Map.groupBy(ofNode, ({ taskId }) => taskId);
 	const tasks = [...known].flatMap(([taskId, rows]) => (taskId ? rows.slice(0, 1) : []));
 	return { tasks, unclear: known.get('')?.length ?? 0 };

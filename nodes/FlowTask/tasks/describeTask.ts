@@ -21,6 +21,8 @@ export interface OutcomeFacts {
 	readonly workflowId?: string | undefined;
 	/** Seeds that were sent: `node.parameter` -> value. */
 	readonly seeds?: Readonly<Record<string, number>> | undefined;
+	/** Which of the item's images it is, counted from 1; left out if there is one. */
+	readonly variant?: number | undefined;
 	/** Of a task that the table has: the item that it was submitted for, and what the image shows. */
 	readonly item?: number | undefined;
 	readonly prompt?: string | undefined;
@@ -67,6 +69,7 @@ export function describeOutcome(outcome: TaskOutcome, facts: OutcomeFacts, redac
 	const sent = {
 		...(facts.workflowId !== undefined && { workflowId: facts.workflowId }),
 		...(facts.item !== undefined && { item: facts.item, prompt: facts.prompt ?? '' }),
+		...(facts.variant !== undefined && { variant: facts.variant }),
 		// If the task existed already, the seeds of this run were not sent.
 		...(reused ? { reused } : describeSeeds(facts.seeds)),
 	};
@@ -110,13 +113,14 @@ export function describeForAgent(
 	isShown = false,
 ): JsonObject {
 	const files = shownFiles(outcome, redact);
-	const { taskId = null, status = null, seed } = json;
+	const { taskId = null, status = null, seed, variant } = json;
 	return {
 		...(files.length > 0 && !isShown && { markdown: markdownOf(files) }),
 		...(files.length > 0 && { note: isShown ? IMAGES_SHOWN : SHOW_IMAGES }),
 		taskId,
 		status,
 		...(seed !== undefined && { seed }),
+		...(variant !== undefined && { variant }),
 		files,
 	};
 }

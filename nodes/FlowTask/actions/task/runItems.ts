@@ -87,7 +87,8 @@ function factsOf(
 }
 
 function rowFacts({ delivery, prompt }: PreparedTask): TaskFacts {
-	return { hostedWorkflow: delivery.workflowId, prompt: prompt ?? delivery.prompt };
+	const { workflowId: hostedWorkflow, variant } = delivery;
+	return { hostedWorkflow, variant, prompt: prompt ?? delivery.prompt };
 }
 
 function withEmptyTexts(count: number): string {

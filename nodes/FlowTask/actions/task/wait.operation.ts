@@ -98,7 +98,7 @@ async function collect(
 				fileStem: fileStem(fileName, task),
 				start: { kind: 'watch', taskId, seen: ends?.get(itemIndex)?.get(taskId) } as const,
 			};
-			return ok({ job, delivery: { ...delivery, prompt: task.prompt, item: task.item } });
+			return ok({ job, delivery: { ...delivery, ...task } });
 		});
 	};
 	return await runItems(context, 'finished', prepareItem, ends && COLLECT_MS);

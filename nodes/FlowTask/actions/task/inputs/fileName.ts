@@ -7,6 +7,8 @@ import { enteredText } from '../../enteredText';
 export interface NamedTask {
 	/** Counted from 0. */
 	readonly item?: number | undefined;
+	/** Counted from 1; left out if the item makes one image. */
+	readonly variant?: number | undefined;
 	readonly prompt?: string | undefined;
 }
 
@@ -16,11 +18,13 @@ export function readFileName(context: IExecuteFunctions, itemIndex: number): str
 }
 
 /**
- * The name of a task's files without their ending: as entered, or the first words of the prompt and the item's number.
+ * The name of a task's files without their ending: as entered, or the first words of the prompt and the item's number,
+ * with the number of the variant.
  * @returns `undefined` for the names in the links
  */
-export function fileStem(entered: string, { item, prompt = '' }: NamedTask): string | undefined {
+export function fileStem(entered: string, { item, variant, prompt = '' }: NamedTask): string | undefined {
 	const slug = slugOf(prompt);
 	const named = slug && item !== undefined ? `${slug}_${item + 1}` : undefined;
-	return enteredStem(entered) || named;
+	const stem = enteredStem(entered) || named;
+	return stem === undefined || variant === undefined ? stem : `${stem}_v${variant}`;
 }
