@@ -58,6 +58,7 @@ function checkOptions(given: Readonly<Record<string, unknown>>) {
 		progressChannel: oneOf(['auto', 'polling', 'websocket'], given.progressChannel),
 		fileSelection: oneOf(['finalFiles', 'all'], given.files),
 		recordTasks: oneOf(['auto', 'always', 'never'], given.recordTasks),
+		includeRequest: given.includeRequest === true,
 		streamProgress: given.streamProgress === true,
 		maxFileBytes: Math.floor(number('maxFileSizeMb') * BYTES_PER_MB),
 	});
@@ -93,6 +94,14 @@ export const TASK_OPTIONS = defineOptions({
 			{ name: 'All Files', value: 'all', description: 'What every output node of the workflow saved' },
 		],
 		description: "Which of a task's files to return",
+	},
+	includeRequest: {
+		displayName: 'Include Request',
+		name: 'includeRequest',
+		type: 'boolean',
+		default: false,
+		description:
+			'Whether to put the body that was sent into the output, as "request". To make the same image again, use it as the "Prompt (JSON)", with the seed mode Keep.',
 	},
 	maxFailures: {
 		displayName: 'Max Failures',

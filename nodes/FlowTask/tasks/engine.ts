@@ -18,6 +18,7 @@ import type { FileSelection, TaskLabel } from './resultLinks';
 import type { SubmitRecord, UploadedImages } from './memory';
 import { tokenHider, type ProgressSockets } from '../api/progressSocket';
 import { TaskSubmitter, type ItemTask, type SubmitStart } from './submit';
+import type { Prompt } from '../workflow/prompt';
 import { KNOWN_MISSING_MS, TaskWatcher } from './watcher';
 import type { TaskSnapshot, WatchEnd } from './watchedTask';
 
@@ -64,6 +65,8 @@ export interface TaskOutcome {
 	readonly snapshot: TaskSnapshot | undefined;
 	readonly files: readonly ResultFile[];
 	readonly failure: Failure | undefined;
+	/** The inputs as this run has sent them; left out for a task that it has not made. */
+	readonly sent?: Prompt | undefined;
 }
 
 export function outcome(itemIndex: number, known: Partial<TaskOutcome>): TaskOutcome {
@@ -258,14 +261,14 @@ class TaskRun {
 		account: AccountWork,
 		task: ItemTask,
 	): Promise<TaskOutcome> {
-		const { taskId, reused, submittedAtMs } = task;
+		const { taskId, reused, submittedAtMs, sent } = task;
 		try {
 			const source = sourceOf(job, reused);
 			this.parts.observer?.began(job, { taskId, submittedAtMs, source, owner: account.owner });
 			if (this.settings.goal === 'finished') return await this.follow(job, label, account, task);
 			job.record?.delivered?.();
 			const snapshot = { sinceMs: submittedAtMs, endedAtMs: this.parts.clock.wallNow() };
-			return outcome(job.itemIndex, { taskId, reused, snapshot });
+			return outcome(job.itemIndex, { taskId, reused, snapshot, sent });
 		} catch (error) {
 			return outcome(job.itemIndex, { taskId, reused, failure: explainMistake(taskId, error) });
 		}
@@ -277,10 +280,10 @@ class TaskRun {
 		account: AccountWork,
 		task: ItemTask,
 	): Promise<TaskOutcome> {
-		const { taskId, promptToken, submittedAtMs, reused } = task;
+		const { taskId, promptToken, submittedAtMs, reused, sent } = task;
 		const seen = start.kind === 'watch' ? start.seen : undefined;
 		const end = seen ?? (await account.watcher.watch(taskId, promptToken, submittedAtMs, this.isKnown(task)));
-		const known = { taskId, reused, snapshot: end.snapshot };
+		const known = { taskId, reused, snapshot: end.snapshot, sent };
 		const origin = originOf(start, reused, record !== undefined);
 		const failure = explainWatchEnd(taskId, end, this.parts.redact, origin);
 		if (failure && SPOILED.has(failure.kind)) {

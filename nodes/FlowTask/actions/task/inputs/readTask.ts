@@ -100,7 +100,12 @@ function preparer(
 	if (!outputs.ok) return outputs;
 	const workflowId = textParameter(context, 'workflowId', itemIndex);
 	const fileName = readFileName(context, itemIndex);
-	const delivery = { ...readDelivery(context, itemIndex), workflowId, outputs: outputs.value };
+	const delivery = {
+		...readDelivery(context, itemIndex),
+		workflowId,
+		includeRequest: run.options.includeRequest,
+		outputs: outputs.value,
+	};
 	const outputNodes = outputs.value?.map(({ nodeId }) => nodeId);
 	return ok((index, start, { seeds, prompt }) => {
 		const variant = numberOf(index, variants);
