@@ -17,6 +17,7 @@ export const submit: Operation = {
 			'idempotencyKey',
 			'idempotencyScope',
 			'idempotencyTtlHours',
+			'includeRequest',
 			'maxFailures',
 			'maxFileSizeMb',
 			'maxTasks',
