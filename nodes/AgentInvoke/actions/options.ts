@@ -44,7 +44,7 @@ export function readAgentOptions(context: IExecuteFunctions) {
 }
 
 const MOST_FIELD = {
-	displayName: 'Most',
+	displayName: 'Most per Day',
 	name: 'most',
 	type: 'number',
 	default: 100,
@@ -58,16 +58,16 @@ function readBudget(given: unknown): Result<BudgetLimit | undefined> {
 	const limit: unknown = isJsonObject(given) ? given.limit : undefined;
 	if (!isJsonObject(limit)) {
 		return failInput(
-			'"Budget" has no limit',
-			'Add one under "Budget" in the options, or remove the option. Nothing was sent.',
+			'"Limit per Day" is empty',
+			'Add one under "Limit per Day" in the options, or remove the option. Nothing was sent.',
 		);
 	}
 	const { per, unit } = limit;
 	const isKnown = (per === 'key' || per === 'node') && (unit === 'turns' || unit === 'tokens');
 	if (!isKnown) {
 		return failInput(
-			'"Budget" counts per "key" or "node", in "turns" or "tokens"',
-			'Choose them under "Budget" in the options. Nothing was sent.',
+			'"Limit per Day" counts per "key" or "node", in "turns" or "tokens"',
+			'Choose them under "Limit per Day" in the options. Nothing was sent.',
 		);
 	}
 	const most = readNumbers({ most: limit.most }, { most: MOST_FIELD });
@@ -77,7 +77,7 @@ function readBudget(given: unknown): Result<BudgetLimit | undefined> {
 
 export const AGENT_OPTIONS = defineRequestOptions({
 	budget: {
-		displayName: 'Budget',
+		displayName: 'Limit per Day',
 		name: 'budget',
 		type: 'fixedCollection',
 		placeholder: 'Set Limit',

@@ -74,7 +74,7 @@ const SESSIONS_NOT_WRITTEN =
 
 const TURNS_NOT_WRITTEN =
 	'Some turns could not be written to the Data Table flow_agent_turns, so their rows are missing there.';
-const TURNS_NOT_COUNTED = `${TURNS_NOT_WRITTEN} Until the table can be written again, "Budget" undercounts.`;
+const TURNS_NOT_COUNTED = `${TURNS_NOT_WRITTEN} Until the table can be written again, "Limit per Day" undercounts.`;
 
 /**
  * The frame of every operation.
