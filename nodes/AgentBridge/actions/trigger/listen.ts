@@ -116,7 +116,7 @@ function createReporter({ host }: Whom, log: Log) {
 	return {
 		onUp: (failures: number): void => {
 			lastReason = '';
-			log('info', failures === 0 ? `connected to ${host}` : `connected again after ${failures} failure(s)`);
+			log('info', failures === 0 ? `connected to ${host}` : `reconnected after ${failures} failure(s)`);
 		},
 		onDown: ({ message }: Failure, pauseMs: number): void => {
 			// During an outage the same line would repeat with each try.
@@ -150,7 +150,7 @@ function createIntake(
 			const { id, frame } = received.value;
 			if (!settings.filter.takes(frame)) return true;
 			if (id !== undefined && seen.has(id)) {
-				log('debug', 'skipped a frame that came twice');
+				log('debug', 'skipped a frame that arrived twice');
 				return true;
 			}
 			if (!queue.push(received.value, text.length)) return false;
@@ -173,7 +173,7 @@ function reportFull(context: ITriggerFunctions, waiting: number, maxQueued: numb
 	const failure: Failure = {
 		kind: 'stalled',
 		message: `${waiting} frames wait for the workflow, so the connection was closed until they are processed`,
-		advice: `Frames come faster than the workflow runs. ${remedy} Frames that the platform sends in the meantime may be lost.`,
+		advice: `Frames arrive faster than the workflow can process them. ${remedy} Frames that the platform sends in the meantime may be lost.`,
 		details: { waiting },
 	};
 	log('error', failure.message);
