@@ -89,7 +89,7 @@ function unclearOf(keys: string[], told: Told[]): number {
 		const made = madeFor(key);
 		if (error === undefined) expect([key, made]).toEqual([key, [taskId]]);
 		else {
-			expect(error).toContain(`A task may have been made for the idempotency key "${key}"`);
+			expect(error).toContain(`A task may have been created for the idempotency key "${key}"`);
 			expect(made.length).toBeLessThanOrEqual(1);
 		}
 	}

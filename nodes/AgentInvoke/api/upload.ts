@@ -112,7 +112,7 @@ function readMedia(
 	if (!isThere(data)) {
 		return fail({
 			kind: 'unclear',
-			message: 'The platform took the file, but its answer holds no data',
+			message: 'The platform accepted the file, but its answer contains no data',
 			advice: 'The agent was not asked. Run the item again later.',
 		});
 	}
@@ -120,7 +120,7 @@ function readMedia(
 	if (!url && !id) {
 		return fail(
 			badInput(
-				'The file was uploaded, but the answer holds no address of it',
+				'The file was uploaded, but the answer contains no address for it',
 				`Check "upload.url" of the description in the credential: the answer was ${excerpt(jsonText(data) ?? '')}`,
 			),
 		);

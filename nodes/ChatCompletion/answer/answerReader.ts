@@ -142,7 +142,7 @@ export class AnswerReader {
 		return {
 			kind: isIdle || broken?.code === 'ERR_TOO_LATE' ? 'timedOut' : 'unclear',
 			message: `The answer broke off after ${length} characters: ${this.why(broken)}`,
-			advice: `${isIdle ? 'Raise "Idle Timeout" in the node\'s options if the model needs longer pauses. ' : ''}What had arrived is in the error's details. The question was not sent again, because what was generated is billed.`,
+			advice: `${isIdle ? 'Raise "Idle Timeout" in the node\'s options if the model needs longer pauses. ' : ''}What arrived is in the error's details. The question was not sent again, because what was generated is billed.`,
 			details: {
 				...this.partial(),
 				...(gap !== undefined && { cutOff: excerpt(parts.redact(gap), CUT_OFF_SHOWN) }),
@@ -154,7 +154,7 @@ export class AnswerReader {
 		const { builder, error, gap } = this;
 		const { redact } = this.parts;
 		if (error) return `the platform said: ${quote(redact, error.text)}`;
-		if (builder.hasFailed) return 'the platform ended it with the finish reason "error", and said no more';
+		if (builder.hasFailed) return 'the platform ended it with the finish reason "error", without saying why';
 		const isGap = !broken && gap !== undefined;
 		return isGap
 			? 'a part of it is cut off, is not JSON, or is nested too deeply'

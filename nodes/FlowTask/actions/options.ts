@@ -71,7 +71,7 @@ export const TASK_OPTIONS = defineOptions({
 	...idempotencyFields(
 		{
 			key: 'Identifies this image, e.g. an order number. The same key never makes a second task, whichever execution asks: it gets the existing one. Keys are kept in the Data Table flow_task_ledger.',
-			thisNode: 'Other nodes with the same key make tasks of their own',
+			thisNode: 'Other nodes with the same key create their own tasks',
 			project: 'One task for all Flow Task nodes of the n8n project',
 			lifetime: 'How long a key returns its task; after that it makes a new one. 0 means forever.',
 		},
@@ -158,7 +158,7 @@ export const TASK_OPTIONS = defineOptions({
 				name: 'Return Status',
 				value: 'returnStatus',
 				description:
-					'The item goes on with status "timedOut" and the task ID, so that you can wait for it later',
+					'The item continues with status "timedOut" and the task ID, so that you can wait for it later',
 			},
 		],
 		description: 'What to do with tasks that are not done in time',
@@ -245,7 +245,7 @@ export const TASK_OPTIONS = defineOptions({
 		default: 100,
 		typeOptions: { minValue: 0, maxValue: 10_000, numberPrecision: 2 },
 		description:
-			'Maximum number of requests to the platform per second, not counting downloads. If the platform takes fewer, the node slows down by itself. The number applies to one run of this node: two executions at once send twice as many. 0 means no limit.',
+			'Maximum number of requests to the platform per second, not counting downloads. If the platform accepts fewer, the node slows down by itself. The number applies to one run of this node: two executions at once send twice as many. 0 means no limit.',
 	},
 	streamProgress: {
 		displayName: 'Stream Progress',
@@ -253,7 +253,7 @@ export const TASK_OPTIONS = defineOptions({
 		type: 'boolean',
 		default: false,
 		description:
-			'Whether to say in a chat or a webhook response that streams how far the tasks are, at most every 5 seconds, and to show their images at the end',
+			'Whether to report progress in a streaming chat or webhook response, at most every 5 seconds, and to show the images at the end',
 	},
 	timeoutMinutes: {
 		displayName: 'Timeout (Minutes)',

@@ -25,7 +25,7 @@ test('300 tasks with 10 % of all requests failing: nothing twice, nothing lost, 
 	const said = JSON.stringify(run.stored.data.resultData);
 	const lost = books.tasks.filter((task) => task.answer === 'whole' && !said.includes(task.taskId));
 	expect(lost).toEqual([]);
-	const unclear = failed.filter(({ json }) => text(json.error).startsWith('A task may have been made'));
+	const unclear = failed.filter(({ json }) => text(json.error).startsWith('A task may have been created'));
 	expect(unclear).toHaveLength(books.unclearSubmits);
 	expect(unclear.length).toBeGreaterThanOrEqual(books.undeliveredSubmits);
 	// Everything else came to its good end, but for a file that failed at all four tries: one in ten thousand.
@@ -123,7 +123,7 @@ describe('one fault at a time', () => {
 		const run = await stage.run(prompts(1), {}, CONTINUE);
 		expect(stage.platform.books().requests.submit).toBe(1);
 		expect(run.output(NODE_NAME, 1)[0]?.json).toMatchObject({
-			error: expect.stringContaining('A task may have been made') as unknown,
+			error: expect.stringContaining('A task may have been created') as unknown,
 			details: { mayExist: true },
 		});
 	});
@@ -132,7 +132,7 @@ describe('one fault at a time', () => {
 		stage.platform.faults.add({ on: 'submit', kind: 'code', times: 1 });
 		const run = await stage.run(prompts(1));
 		expect(run.error?.message).toContain('The platform refused to submit the task');
-		expect(run.error?.message).not.toContain('may have been made');
+		expect(run.error?.message).not.toContain('may have been created');
 		expect(stage.platform.books().requests.submit).toBe(1);
 	});
 

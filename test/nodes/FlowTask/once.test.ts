@@ -70,7 +70,7 @@ describe.each(MADE_WITHOUT_A_WORD)('a submit that was carried out and is answere
 		stage.platform.faults.add({ on: 'submit', ...mishap });
 		for (const _ of [1, 2]) {
 			const failed = await run([order()], {}, RETRY);
-			expect(failed.error?.message).toContain('A task may have been made');
+			expect(failed.error?.message).toContain('A task may have been created');
 		}
 		expect(stage.platform.books().requests.submit).toBe(1);
 		expect(made()).toBe(1);
@@ -196,7 +196,7 @@ describe('a key', () => {
 		stage.platform.faults.add({ on: 'submit', kind: 'resetBefore', times: 1 });
 		await run([order()]);
 		const asked = await run([order()]);
-		expect(asked.error?.message).toContain('A task may have been made for the idempotency key "k"');
+		expect(asked.error?.message).toContain('A task may have been created for the idempotency key "k"');
 		expect(made()).toBe(0);
 		const again = await run([order()], { onUnknownSubmit: 'submitAgain' });
 		expect(again.output(NODE_NAME)).toHaveLength(1);
@@ -215,7 +215,7 @@ describe('a key', () => {
 		live.cancel();
 		await live.done;
 		const next = await run([order()]);
-		expect(next.error?.message).toContain('may have been made for the idempotency key');
+		expect(next.error?.message).toContain('may have been created for the idempotency key');
 		expect(made()).toBe(1);
 	});
 

@@ -130,7 +130,7 @@ test('uploads are named by file, type and size; an address is not opened', async
 				bytes: png.byteLength,
 			},
 		],
-		notes: [expect.stringContaining('not checked'), 'Equal images are uploaded once a run.'],
+		notes: [expect.stringContaining('not checked'), 'Identical images are uploaded once per run.'],
 	});
 	const url = 'http://127.0.0.1:9/b.png';
 	const rows = [slot({ source: 'imageId', imageId: 'im-1', nodeId: '11' }), slot({ source: 'url', url })];
@@ -173,7 +173,7 @@ test('a random seed and an idempotency key say what the preview cannot know', as
 		seeds: { '3.seed': expect.any(Number) },
 		notes: [
 			'"Seed Mode" is Random, so the run will draw another seed.',
-			'If the idempotency key has a task already, that one is returned; the preview does not look.',
+			'If the idempotency key already has a task, that task is returned; the preview does not check.',
 		],
 	});
 	await run(prompts(1), { ...KNOWN, options: { idempotencyKey: 'order 7' } });

@@ -120,12 +120,12 @@ test('a submit without an answer is not repeated by a retry, and may be by choic
 	stage.platform.faults.add({ on: 'submit', kind: 'resetAfter', times: 1 });
 	const settings = { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 };
 	const run = await stage.run(prompts(ITEMS), OPTIONS, settings);
-	expect(run.error?.message).toContain('A task may have been made for this item in an earlier try');
+	expect(run.error?.message).toContain('A task may have been created for this item in an earlier try');
 	expect(stage.platform.books().duplicates).toBe(0);
 	expect(stage.platform.books().tasksMade).toBeLessThanOrEqual(ITEMS);
 
 	const once = await stage.harness.retry(run, { workflow: stage.workflow(OPTIONS) });
-	expect(once.error?.message).toContain('A task may have been made');
+	expect(once.error?.message).toContain('A task may have been created');
 	const options = { ...OPTIONS.options, onUnknownSubmit: 'submitAgain' };
 	const chosen = await stage.harness.retry(run, { workflow: stage.workflow({ options }) });
 	expect(chosen.output(NODE_NAME)).toHaveLength(ITEMS);

@@ -122,10 +122,10 @@ function checksOf(
 			'The inputs were not checked: paste "Workflow Definition" and "Parameter View" for that.',
 		context.getNodeParameter('seedMode', itemIndex, '') === 'random' &&
 			'"Seed Mode" is Random, so the run will draw another seed.',
-		uploads.length > 0 && 'Equal images are uploaded once a run.',
+		uploads.length > 0 && 'Identical images are uploaded once per run.',
 		uploads.some((upload) => 'url' in upload) && 'Images behind a URL were not opened.',
 		idempotency !== undefined &&
-			'If the idempotency key has a task already, that one is returned; the preview does not look.',
+			'If the idempotency key already has a task, that task is returned; the preview does not check.',
 	];
 	return { checkedAgainst, notes: notes.filter((note) => note !== false) };
 }

@@ -191,7 +191,7 @@ describe('with a key', () => {
 		scene.answerSubmit = () => fail(UNCLEAR);
 		expect(failureOf(await submit())).toMatchObject({
 			kind: 'unclear',
-			message: 'A task may have been made, but its id is not known. Line broke',
+			message: 'A task may have been created, but its ID is unknown. Line broke',
 			details: { mayExist: true },
 		});
 		expect(scene.log).toEqual(['claim order 1', 'submit wf by 1000', 'record unclear', '1 unanswered']);
@@ -225,7 +225,7 @@ describe('with a key', () => {
 			'',
 			{ kind: 'badInput', message: expect.stringContaining('by another execution for other') },
 		],
-		['unknown', '41', { kind: 'unclear', message: expect.stringContaining('by execution 41, but its id') }],
+		['unknown', '41', { kind: 'unclear', message: expect.stringContaining('by execution 41, but its ID') }],
 		['unknown', '', { kind: 'unclear', message: expect.stringContaining('by another execution, but its') }],
 	])('that is in %s (of "%s") fails, and nothing is submitted', async (kind, executionId, expected) => {
 		scene.answerClaim = () => ok({ kind, by: { ...BY, executionId } });
