@@ -12,12 +12,11 @@ import type { TaskApi } from '../api/api';
 import { explainMistake, explainWatchEnd, type StopReason, type TaskOrigin } from './failures';
 import { DOWNLOADS_AT_ONCE, ResultFiles, type ResultFile, type WantedFiles } from './resultFiles';
 import type { TaskObserver, TaskSource } from './observer';
-import type { TaskInfo } from '../api/taskInfo';
 import type { FileSelection } from './resultLinks';
-import type { SubmitRecord, UploadedImages } from './memory';
-import { tokenHider, type ProgressSockets } from '../api/progressSocket';
-import { TaskSubmitter, type ItemTask, type SubmitStart } from './submit';
-import { KNOWN_MISSING_MS, TaskWatcher } from './watcher';
+import type { SubmitRecord } from './memory';
+import { tokenHider } from '../api/progressSocket';
+import { TaskSubmitter, type ItemTask, type SubmitClient, type SubmitStart } from './submit';
+import { KNOWN_MISSING_MS, TaskWatcher, type WatchClient } from './watcher';
 import type { TaskSnapshot, WatchEnd } from './watchedTask';
 
 /** A task that exists already. */
@@ -42,14 +41,9 @@ export interface TaskJob {
 }
 
 /** How the tasks of one account are reached: a task is visible only to its own key. */
-export interface TaskClient {
+export interface TaskClient extends SubmitClient, WatchClient {
 	readonly api: TaskApi;
 	readonly mayFetch: MayFetch;
-	readonly sockets?: ProgressSockets | undefined;
-	/** Images that an earlier try of the same run uploaded to this account. */
-	readonly images?: UploadedImages | undefined;
-	/** Stands for the account among the inputs of an idempotency key; empty if all items have the same one. */
-	readonly owner?: string | undefined;
 }
 
 /** What became of a job. With a `failure` the rest is what was known when it failed. */
@@ -86,7 +80,8 @@ export interface EngineSettings {
 	readonly urlExpireSeconds: number;
 }
 
-export interface EngineParts {
+/** What the tasks of a run work with. */
+export interface EngineRun {
 	readonly clients: Pick<Accounts<TaskClient>, 'of'>;
 	readonly clock: Clock;
 	readonly redact: Redact;
@@ -115,9 +110,9 @@ const FOREIGN = { promptToken: undefined, reused: false, ended: (): void => unde
 export async function runTasks(
 	jobs: readonly TaskJob[],
 	settings: EngineSettings,
-	parts: EngineParts,
+	effects: EngineRun,
 ): Promise<TaskOutcome[]> {
-	const run = new TaskRun(jobs.length, settings, parts);
+	const run = new TaskRun(jobs.length, settings, effects);
 	try {
 		const slots = pLimit(settings.maxInFlight);
 		return await Promise.all(
@@ -149,15 +144,15 @@ class TaskRun {
 	constructor(
 		private unsubmitted: number,
 		private readonly settings: EngineSettings,
-		private readonly parts: EngineParts,
+		private readonly run: EngineRun,
 	) {
-		const { signal } = parts.ending;
+		const { signal } = run.ending;
 		signal.addEventListener('abort', this.end, { once: true });
 		if (signal.aborted) this.end();
 	}
 
 	close(): void {
-		this.parts.ending.signal.removeEventListener('abort', this.end);
+		this.run.ending.signal.removeEventListener('abort', this.end);
 		this.stopWatching();
 	}
 
@@ -171,32 +166,32 @@ class TaskRun {
 	};
 
 	private accountOf(itemIndex: number): Result<AccountWork> {
-		const client = this.parts.clients.of(itemIndex);
+		const client = this.run.clients.of(itemIndex);
 		if (!client.ok) return client;
 		const account = this.accounts.get(client.value) ?? this.openAccount(client.value);
 		this.accounts.set(client.value, account);
 		return ok(account);
 	}
 
-	private openAccount({ api, mayFetch, sockets, images, owner = '' }: TaskClient): AccountWork {
-		const { clock, ledger, ending, download, observer } = this.parts;
+	private openAccount(client: TaskClient): AccountWork {
+		const { api, mayFetch, owner = '' } = client;
+		const { clock, ledger, ending, download, observer } = this.run;
 		const { fileSelection, urlExpireSeconds } = this.settings;
 		const { signal } = ending;
-		const { memoryBudget, downloads: slots } = this;
-		const stopReason = (): StopReason | undefined => this.stopReason();
-		const backlog = (): number => this.unsubmitted;
-		const onNews = (info: TaskInfo): void => observer?.news(info, owner);
-		const watcher = new TaskWatcher({ api, clock, sockets, backlog, onNews }, this.settings);
+		const watcher = new TaskWatcher(client, clock, this.settings, {
+			backlog: () => this.unsubmitted,
+			onNews: (info) => observer?.news(info, owner),
+		});
 		if (signal.aborted) watcher.stop();
 		return {
 			watcher,
-			submitter: new TaskSubmitter({ api, clock, images, memoryBudget, owner, ledger, stopReason }),
+			submitter: new TaskSubmitter(client, clock, () => this.stopReason(), ledger, this.memoryBudget),
 			files: new ResultFiles({
 				api,
 				clock,
 				download,
 				mayFetch,
-				slots,
+				slots: this.downloads,
 				signal,
 				fileSelection,
 				urlExpireSeconds,
@@ -206,14 +201,14 @@ class TaskRun {
 	}
 
 	private stopReason(): StopReason | undefined {
-		if (this.parts.clock.now() >= this.settings.deadlineMs) this.stopped ??= 'timeout';
+		if (this.run.clock.now() >= this.settings.deadlineMs) this.stopped ??= 'timeout';
 		return this.stopped;
 	}
 
 	/** @param number counted from 1, it tells the files of tasks apart; left out if there is one task */
 	async job(job: TaskJob, number: number | undefined): Promise<TaskOutcome> {
 		const result = await this.outcomeOf(job, number);
-		this.parts.observer?.ended(job, result);
+		this.run.observer?.ended(job, result);
 		if (result.failure) this.countFailure(result.failure);
 		return result;
 	}
@@ -225,7 +220,7 @@ class TaskRun {
 		this.failures++;
 		if (stopAtFailure) {
 			this.stopped ??= 'failure';
-			this.parts.ending.abort();
+			this.run.ending.abort();
 		} else if (maxFailures > 0 && this.failures >= maxFailures) {
 			this.stopped ??= 'maxFailures';
 		}
@@ -257,10 +252,10 @@ class TaskRun {
 		const { taskId, reused, submittedAtMs } = task;
 		try {
 			const source = sourceOf(job, reused);
-			this.parts.observer?.began(job, { taskId, submittedAtMs, source, owner: account.owner });
+			this.run.observer?.began(job, { taskId, submittedAtMs, source, owner: account.owner });
 			if (this.settings.goal === 'finished') return await this.follow(job, number, account, task);
 			job.record?.delivered?.();
-			const snapshot = { sinceMs: submittedAtMs, endedAtMs: this.parts.clock.wallNow() };
+			const snapshot = { sinceMs: submittedAtMs, endedAtMs: this.run.clock.wallNow() };
 			return outcome(job.itemIndex, { taskId, reused, snapshot });
 		} catch (error) {
 			return outcome(job.itemIndex, { taskId, reused, failure: explainMistake(taskId, error) });
@@ -278,7 +273,7 @@ class TaskRun {
 		const end = seen ?? (await account.watcher.watch(taskId, promptToken, submittedAtMs, this.isKnown(task)));
 		const known = { taskId, reused, snapshot: end.snapshot };
 		const origin = originOf(start, reused, record !== undefined);
-		const failure = explainWatchEnd(taskId, end, this.parts.redact, origin);
+		const failure = explainWatchEnd(taskId, end, this.run.redact, origin);
 		if (failure && SPOILED.has(failure.kind)) {
 			record?.failed();
 			task.ended('failed');
@@ -294,7 +289,7 @@ class TaskRun {
 	/** Whether the platform certainly has the task, even if its index is behind with a new one. */
 	private isKnown({ submittedAtMs, reused, finished }: ItemTask): boolean {
 		if (submittedAtMs === undefined) return false;
-		return !reused || (!finished && this.parts.clock.wallNow() - submittedAtMs < KNOWN_MISSING_MS);
+		return !reused || (!finished && this.run.clock.wallNow() - submittedAtMs < KNOWN_MISSING_MS);
 	}
 
 	/** @returns links without the prompt token, which is for the download only */
@@ -308,7 +303,7 @@ class TaskRun {
 		const hide = tokenHider(promptToken);
 		const shown = files.map(({ link, stored }) => ({ link: { ...link, url: hide(link.url) }, stored }));
 		if (!failure) return { files: shown, failure };
-		const urls = links.map(({ url }) => hide(this.parts.redact.known(url)));
+		const urls = links.map(({ url }) => hide(this.run.redact.known(url)));
 		const details = { ...failure.details, taskId: info.taskId, status: info.state, urls };
 		return { files: shown, failure: { ...failure, details } };
 	}
