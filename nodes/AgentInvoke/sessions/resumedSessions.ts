@@ -1,3 +1,4 @@
+import { hasNoTables } from '../../shared/dataTable/failures';
 import type { DataTable, RowSwap, TableRow } from '../../shared/dataTable/table';
 import type { Clock } from '../../shared/run/clock';
 import { NEVER_MS, storable } from '../../shared/dataTable/cells';
@@ -34,24 +35,32 @@ export class ResumedSessions {
 
 	/**
 	 * Keeps their mappings alive, and lets them lead to where the sessions go on. Where there are no Data Tables there is
-	 * no mapping either, so that a table that cannot be read is no failure.
+	 * no mapping either, so that this is no failure.
 	 */
 	async flush(): Promise<Result<undefined>> {
 		if (this.resumed.size === 0) return ok(undefined);
-		const read = await this.table.read('sessionId', [...this.resumed.keys()]);
-		if (!read.ok) return ok(undefined);
+		const read = await this.repeated(
+			async () => await this.table.read('sessionId', [...this.resumed.keys()]),
+		);
+		if (!read.ok) return hasNoTables(read.failure) ? ok(undefined) : read;
 		const nowMs = this.clock.wallNow();
 		const swaps = read.value
 			// Two agents may number their sessions alike.
 			.filter(({ agent, expiresAtMs }) => agent === this.settings.agent && Number(expiresAtMs) > nowMs)
 			.map((row) => this.swapOf(row, nowMs));
-		let touched: Result<unknown> = await this.table.swap(swaps);
-		for (const pauseMs of LAST_PAUSES_MS) {
-			if (touched.ok) break;
-			await this.clock.sleep(pauseMs);
-			touched = await this.table.swap(swaps);
-		}
+		const touched = await this.repeated(async () => await this.table.swap(swaps));
 		return touched.ok ? ok(undefined) : touched;
+	}
+
+	/** Until it works, for a few seconds. */
+	private async repeated<T>(work: () => Promise<Result<T>>): Promise<Result<T>> {
+		let done = await work();
+		for (const pauseMs of LAST_PAUSES_MS) {
+			if (done.ok || hasNoTables(done.failure)) break;
+			await this.clock.sleep(pauseMs);
+			done = await work();
+		}
+		return done;
 	}
 
 	private swapOf(row: TableRow, nowMs: number): RowSwap {

@@ -1,5 +1,3 @@
-import { randomInt } from 'crypto';
-
 import type { Clock } from '../../shared/run/clock';
 import { keyText } from '../../shared/dataTable/cells';
 import { Sightings } from '../../shared/dataTable/heartbeat';
@@ -23,12 +21,7 @@ export interface StoreOptions {
 	readonly signal: AbortSignal;
 	/** Shared by all runs of the process. */
 	readonly sightings: Sightings;
-	/** Whether a write of new rows also removes expired ones. */
-	readonly isSweepDue: () => boolean;
 }
-
-/** Expired rows are ignored, so removing them with one batch of new rows in twenty is enough. */
-const SWEEP_ONE_IN = 20;
 
 /** The mapped sessions of one agent in one node run. */
 export class SessionStore {
@@ -53,7 +46,6 @@ export class SessionStore {
 			random = Math.random,
 			signal = new AbortController().signal,
 			sightings = new Sightings(),
-			isSweepDue = () => randomInt(SWEEP_ONE_IN) === 0,
 		}: Partial<StoreOptions> = {},
 	) {
 		const keys = {
@@ -63,7 +55,7 @@ export class SessionStore {
 			lost: async (key: string) => await this.learnLoss(key),
 		};
 		this.lock = new TableLock({ table, clock, random, signal, sightings });
-		this.writer = new SessionWriter(settings, keys, table, this.lock, clock, isSweepDue);
+		this.writer = new SessionWriter(settings, keys, table, this.lock, clock);
 		this.resumed = new ResumedSessions(settings, table, clock);
 	}
 

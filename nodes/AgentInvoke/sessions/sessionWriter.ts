@@ -78,14 +78,12 @@ export class SessionWriter {
 	/** Whether a write had to be repeated. */
 	private hasFailed = false;
 
-	/** @param isSweepDue whether a write of new rows also removes expired ones */
 	constructor(
 		private readonly settings: SessionSettings,
 		private readonly keys: RunKeys,
 		private readonly table: DataTable,
 		private readonly lock: TableLock,
 		private readonly clock: Clock,
-		private readonly isSweepDue: () => boolean,
 	) {
 		const write = async () => await this.writeInTurn();
 		this.batches = createBatcher(clock, WRITE_WITHIN_MS, write, this.ending.signal);
@@ -163,14 +161,10 @@ export class SessionWriter {
 			),
 		];
 		const failed = done.find(({ ok: isOk }) => !isOk);
-		if (failed) {
-			this.hasFailed = true;
-			void this.writeAgain();
-			return failed;
-		}
-		const isNew = leased.some(({ mapping }) => mapping.stored === undefined) || added.length > 0;
-		if (!isNew || !this.isSweepDue()) return ok(undefined);
-		return await table.removeBelow('expiresAtMs', this.clock.wallNow(), { owner: UNOWNED.owner });
+		if (!failed) return ok(undefined);
+		this.hasFailed = true;
+		void this.writeAgain();
+		return failed;
 	}
 
 	/** Writes into the row that is held, and gives it back unless the turn goes on. */
@@ -180,8 +174,8 @@ export class SessionWriter {
 		const held = leases.get(key);
 		if (!held) return ok(undefined);
 		const { entryKey, ...cells } = row;
-		const isWritten = ({ sessionId }: TableRow): boolean => sessionId === row.sessionId;
-		const released = await this.lock.release(held.lease, cells, isWritten, held.isStrict);
+		const isContinued = ({ sessionId }: TableRow): boolean => sessionId === row.sessionId;
+		const released = await this.lock.release(held.lease, cells, isContinued, held.isStrict);
 		if (!released.ok) {
 			this.pending.add(key);
 			return released;

@@ -18,13 +18,13 @@ import { fileHostRule } from '../../shared/files/fileHosts';
 import { allowsSocketTo } from '../../shared/http/egress';
 import { openSocket } from '../../shared/http/webSocket';
 import { openRetry } from '../../shared/retry/retry';
-import { readKnowledge, type WorkflowKnowledge } from '../workflow/checks';
 import { createClient, createTaskApi } from '../api/api';
 import type { TaskClient } from '../tasks/engine';
 import { createTaskMemory, createToolMemory, type TaskMemory } from '../tasks/memory';
 import { ProgressSockets } from '../api/progressSocket';
 import type { RandomSeed } from '../workflow/seeds';
 import { readRunOptions, type TaskRunOptions } from './options';
+import { knownWorkflows, type KnownWorkflows } from './workflow/knownWorkflows';
 
 /** One account in a run. Limits belong to a key, so each has its own rate limiter, watcher and uploads. */
 export interface AccountClient extends TaskClient {
@@ -49,8 +49,7 @@ export interface NodeRun extends RunFrame {
 	/** What an earlier try of this run has sent. */
 	readonly memory: TaskMemory & { release?(): void };
 	readonly randomSeed: RandomSeed;
-	/** Reads what the operator pasted about the workflow, once for all items with the same. */
-	readonly knowledge: (context: IExecuteFunctions, itemIndex: number) => Result<WorkflowKnowledge>;
+	readonly workflows: KnownWorkflows;
 }
 
 /** Requests under way at once, in each lane of each account. */
@@ -113,7 +112,10 @@ async function openNodeRun(
 		}),
 		hints: new Set<string>(),
 		randomSeed: (least, most) => (least < most ? randomInt(least, most + 1) : least),
-		knowledge: rememberingKnowledge(),
+		workflows: knownWorkflows((itemIndex) => {
+			const platform = platforms.value.of(itemIndex);
+			return platform.ok ? platform.value.account.savedWorkflows : undefined;
+		}),
 	});
 }
 
@@ -178,16 +180,4 @@ async function openProgress(
 function claimsAtOnce(requestsPerSecond: number): number {
 	const perThird = requestsPerSecond > 0 ? Math.floor(requestsPerSecond * 20) : CONCURRENCY;
 	return Math.max(1, Math.min(CONCURRENCY, perThird));
-}
-
-/** Keeps the last result: an export can be a megabyte, and usually all items have the same one. */
-function rememberingKnowledge(): NodeRun['knowledge'] {
-	let last: { definition: unknown; view: unknown; knowledge: Result<WorkflowKnowledge> } | undefined;
-	return (context, itemIndex) => {
-		const definition: unknown = context.getNodeParameter('workflowDefinition', itemIndex, '');
-		const view: unknown = context.getNodeParameter('parameterSpec', itemIndex, '');
-		if (!last || last.definition !== definition || last.view !== view)
-			last = { definition, view, knowledge: readKnowledge(definition, view) };
-		return last.knowledge;
-	};
 }
