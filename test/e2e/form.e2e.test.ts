@@ -103,6 +103,7 @@ test('an export that is pasted becomes rows, and what is changed in them reaches
 	await editor.search('workflowId', workflowId, 'Workflow with the ID');
 	expect(await editor.rowsNotice.innerText()).toContain('"Workflow Definition" above');
 	await editor.paste('workflowDefinition', exported);
+	await editor.untilRow('Found: 7 nodes, 13 inputs, 1 prompt');
 	// The rows are there now; the view gives them their lists and ranges.
 	await editor.page.getByTestId('add-fields-select').waitFor();
 	await editor.paste('parameterSpec', JSON.stringify(view, null, 2));

@@ -207,6 +207,7 @@ test(
 		await act(async () => await editor.chooseCredential(account.name));
 		await act(async () => await editor.search('workflowId', '', SAVED));
 		await page.getByTestId('add-fields-select').waitFor();
+		await editor.untilRow('Found: 7 nodes, 13 inputs, 1 prompt');
 		expect(await editor.field('workflowDefinition').count()).toBe(0);
 		await act(async () => await editor.type('promptText', PROMPTS[1] ?? ''));
 		await docsPicture(page, 'saved-workflow');

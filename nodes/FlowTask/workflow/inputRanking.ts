@@ -106,9 +106,23 @@ function rankAnew(definition: WorkflowDefinition): RankedInput[] {
 	return ranked.sort((one, other) => compare(one.order, other.order)).map((one) => one.ranked);
 }
 
+/** What an export holds, in numbers that tell whether it is the right one. */
+export function countsOf(definition: WorkflowDefinition): Record<'nodes' | 'inputs' | 'prompts', number> {
+	const ranked = rankInputs(definition);
+	const positive = ranked.filter(({ role }) => role === 'positive').length;
+	return {
+		nodes: definition.nodes.length,
+		inputs: ranked.length,
+		prompts: positive || (promptAmong(ranked) ? 1 : 0),
+	};
+}
+
 /** What says what the image shows: the likeliest positive text, else the only text that the workflow has. */
 export function promptInputOf(definition: WorkflowDefinition): GraphInput | undefined {
-	const ranked = rankInputs(definition);
+	return promptAmong(rankInputs(definition));
+}
+
+function promptAmong(ranked: readonly RankedInput[]): GraphInput | undefined {
 	const others = ranked.filter(({ isOtherText }) => isOtherText);
 	return ranked.find(({ role }) => role === 'positive') ?? (others.length === 1 ? others[0] : undefined);
 }

@@ -75,6 +75,14 @@ test.each([
 	expect(stage.platform.books().tasks).toEqual([]);
 });
 
+test('an entry that cannot be read is named', async () => {
+	const broken = { workflowId: stage.workflowId, definition: { nodes: [], links: [] } };
+	const done = await run(JSON.stringify({ Poster: broken }), { workflowId: chosen('Poster') });
+	expect(done.error?.message).toMatch(/^In the saved workflow "Poster" of the account: .*UI format/);
+	expect(done.error?.description).toContain('"Workflow" > "Save" replaces');
+	expect(stage.platform.books().tasks).toEqual([]);
+});
+
 test('a broken list disturbs nobody who enters an ID', async () => {
 	const done = await run('{"Poster": ', { workflowId: stage.workflowId });
 	expect(done.status).toBe('success');

@@ -95,7 +95,7 @@ export const overrideFields: INodeProperties[] = [
 			loadOptionsDependsOn: ['formSource[0]'],
 			resourceMapper: {
 				resourceMapperMethod: 'getOverrideFields',
-				mode: 'add',
+				mode: 'map',
 				valuesLabel: 'Inputs to Change',
 				fieldWords: { singular: 'input', plural: 'inputs' },
 				addAllFields: false,

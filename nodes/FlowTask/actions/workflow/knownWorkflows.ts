@@ -2,7 +2,7 @@ import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { ok, type Result } from '../../../shared/errors/failure';
 import { readKnowledge, type WorkflowKnowledge } from '../../workflow/checks';
-import { findWorkflow, readSavedWorkflows, type WorkflowSource } from './savedWorkflows';
+import { findWorkflow, namingEntry, readSavedWorkflows, type WorkflowSource } from './savedWorkflows';
 import { textParameter } from '../enteredText';
 
 /** What is known of each item's hosted workflow before anything is sent. */
@@ -34,7 +34,8 @@ export function knownWorkflows(savedOf: (itemIndex: number) => unknown): KnownWo
 		},
 		knowledge: (context, itemIndex) => {
 			const source = sourceOf(context, itemIndex);
-			return source.ok ? read(source.value.definition, source.value.view) : source;
+			if (!source.ok) return source;
+			return namingEntry(source.value, read(source.value.definition, source.value.view));
 		},
 	};
 }

@@ -5,7 +5,7 @@ import { failRun } from '../../../shared/errors/nodeError';
 import type { Operation } from '../../../shared/form/operation';
 import { openPlatforms } from '../../../shared/platform/platform';
 import { readDefinition } from '../../workflow/definition';
-import { rankInputs } from '../../workflow/inputRanking';
+import { countsOf } from '../../workflow/inputRanking';
 import { readParameterView } from '../../workflow/parameterView';
 import { readSavedWorkflows, savedWorkflowsText, type SavedWorkflows } from './savedWorkflows';
 import { textParameter } from '../enteredText';
@@ -89,11 +89,5 @@ function readOne(context: IExecuteFunctions, itemIndex: number) {
 	if (!read.ok) return read;
 	const readView = readParameterView(view);
 	if (!readView.ok) return readView;
-	const inputs = rankInputs(read.value);
-	const counts = {
-		nodes: read.value.nodes.length,
-		inputs: inputs.length,
-		prompts: inputs.filter(({ role }) => role === 'positive').length,
-	};
-	return ok({ name, source: { workflowId, definition, view }, counts });
+	return ok({ name, source: { workflowId, definition, view }, counts: countsOf(read.value) });
 }

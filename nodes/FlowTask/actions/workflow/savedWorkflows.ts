@@ -1,4 +1,4 @@
-import { failInput, ok, type Result } from '../../../shared/errors/failure';
+import { fail, failInput, ok, type Result } from '../../../shared/errors/failure';
 import { parsePasted } from '../../../shared/form/pastedJson';
 import { excerpt, isJsonObject, type Json } from '../../../shared/text/json';
 import { textOrNumber } from '../../../shared/text/textOf';
@@ -11,6 +11,8 @@ export interface WorkflowSource {
 	readonly definition: unknown;
 	/** The parameter view, unread; empty if there is none. */
 	readonly view: unknown;
+	/** The name in the account, if it is saved there. */
+	readonly savedAs?: string;
 }
 
 /** By name, as the account keeps them. */
@@ -51,7 +53,12 @@ function readEntry(name: string, entry: Json): Result<WorkflowSource> {
 			`Open the credential and correct it. It looks like ${SHAPE}.`,
 		);
 	}
-	return ok({ workflowId, definition: entry.definition ?? '', view: entry.parameterView ?? '' });
+	return ok({
+		workflowId,
+		definition: entry.definition ?? '',
+		view: entry.parameterView ?? '',
+		savedAs: name,
+	});
 }
 
 /** The list as the credential takes it. */
@@ -81,7 +88,7 @@ function asJson(source: unknown): unknown {
  */
 export function findWorkflow(
 	chosen: string,
-	pasted: Omit<WorkflowSource, 'workflowId'>,
+	pasted: Pick<WorkflowSource, 'definition' | 'view'>,
 	saved: () => Result<SavedWorkflows>,
 ): Result<WorkflowSource> {
 	if (!chosen.startsWith(SAVED_PREFIX)) return ok({ workflowId: chosen, ...pasted });
@@ -97,4 +104,14 @@ export function findWorkflow(
 			? `Choose another one in "Workflow"; the account has: ${excerpt(names, 400)}. Nothing was submitted for this item.`
 			: 'Its "Saved Workflows" are empty: fill them in, or choose the workflow by its ID. Nothing was submitted for this item.',
 	);
+}
+
+/** What is wrong with a definition or a view, with the entry of the account that has it. */
+export function namingEntry<T>({ savedAs }: WorkflowSource, read: Result<T>): Result<T> {
+	if (read.ok || savedAs === undefined) return read;
+	return fail({
+		...read.failure,
+		message: `In the saved workflow "${excerpt(savedAs, 60)}" of the account: ${read.failure.message}`,
+		advice: `${read.failure.advice} "Workflow" > "Save" replaces what is saved under the name.`,
+	});
 }
