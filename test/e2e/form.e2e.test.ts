@@ -100,7 +100,7 @@ test('an export that is pasted becomes rows, and what is changed in them reaches
 	const view = platform.parameterView(workflowId);
 	await editor.openWorkflow(await saveWorkflow('Picture of the day', { 'Flow Task': {} }));
 	await editor.openNode('Flow Task');
-	await editor.type('workflowId', workflowId);
+	await editor.search('workflowId', workflowId, 'Workflow with the ID');
 	expect(await editor.rowsNotice.innerText()).toContain('"Workflow Definition" above');
 	await editor.paste('workflowDefinition', exported);
 	// The rows are there now; the view gives them their lists and ranges.
@@ -362,7 +362,7 @@ test('a node of another service with two prompts: the one to change comes first,
 	const large = { '2': { cfg_scale: { spec: { min: -(2 ** 63), max: 2 ** 63 } } } };
 	await editor.openWorkflow(await saveWorkflow('Another service', { 'Flow Task': {} }));
 	await editor.openNode('Flow Task');
-	await editor.type('workflowId', workflowId);
+	await editor.search('workflowId', workflowId, 'Workflow with the ID');
 	await editor.paste('workflowDefinition', JSON.stringify(service));
 	await editor.page.getByTestId('add-fields-select').waitFor();
 	await editor.paste('parameterSpec', JSON.stringify(large));

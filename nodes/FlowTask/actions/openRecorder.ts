@@ -1,5 +1,6 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
+import { recordLifetime } from '../../shared/dataTable/lifetime';
 import { openTable } from '../../shared/dataTable/table';
 import { ok, type Failure } from '../../shared/errors/failure';
 import { showHint } from '../../shared/run/deliver';
@@ -20,7 +21,7 @@ const LONGEST_PREPARATION_MS = 5_000;
  */
 export async function openRecorder(
 	context: IExecuteFunctions,
-	{ options: { recordTasks }, clock, redact, writeLast, signal }: NodeRun,
+	{ options: { recordTasks, recordLifeMs }, clock, redact, writeLast, signal }: NodeRun,
 	taskCount: number,
 	factsOf: (job: ObservedJob) => TaskFacts = () => ({}),
 ): Promise<TaskRecorder | undefined> {
@@ -35,7 +36,7 @@ export async function openRecorder(
 		executionId: context.getExecutionId(),
 		node: context.getNode().name,
 	};
-	const table = openTable(context, TASK_TABLE);
+	const table = openTable(context, TASK_TABLE, recordLifetime(workflowId, recordLifeMs));
 	const prepared = new AbortController();
 	const ended = AbortSignal.any([prepared.signal, signal]);
 	// A failure shows again when the rows are written, and is told then.

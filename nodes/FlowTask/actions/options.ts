@@ -4,6 +4,7 @@ import { ok, type Result } from '../../shared/errors/failure';
 import { isTool } from '../../shared/errors/nodeError';
 import { readItem } from '../../shared/errors/expressionError';
 import { idempotencyFields, idempotencyOf } from '../../shared/form/idempotencyOptions';
+import { recordLifetimeMs, recordOptions } from '../../shared/form/recordOptions';
 import { defineOptions, oneOf, optionsCollection, readNumbers } from '../../shared/form/options';
 import { previewRequestField } from '../../shared/form/previewRequest';
 import { isJsonObject } from '../../shared/text/json';
@@ -67,6 +68,7 @@ function checkOptions(given: Readonly<Record<string, unknown>>) {
 		progressChannel: oneOf(['auto', 'polling', 'websocket'], given.progressChannel),
 		fileSelection: oneOf(['finalFiles', 'all'], given.files),
 		recordTasks: oneOf(['auto', 'always', 'never'], given.recordTasks),
+		recordLifeMs: recordLifetimeMs(number('recordLifetimeDays')),
 		includeRequest: given.includeRequest === true,
 		streamProgress: given.streamProgress === true,
 		maxFileBytes: Math.floor(number('maxFileSizeMb') * BYTES_PER_MB),
@@ -234,6 +236,7 @@ export const TASK_OPTIONS = defineOptions({
 		],
 		description: 'How the node follows a task. A lost socket never fails a task: polling takes over.',
 	},
+	...recordOptions('flow_task_runs'),
 	recordTasks: {
 		displayName: 'Record Tasks',
 		name: 'recordTasks',
@@ -292,6 +295,7 @@ const IN_LIMITS: ReadonlySet<string> = new Set<OptionName>([
 	'idempotencyScope',
 	'idempotencyTtlHours',
 	'maxFailures',
+	'maxFileSizeMb',
 	'maxInFlight',
 	'maxTasks',
 	'onUnknownSubmit',

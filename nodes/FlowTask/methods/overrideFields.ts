@@ -1,6 +1,6 @@
 import type { ILoadOptionsFunctions, ResourceMapperField, ResourceMapperFields } from 'n8n-workflow';
 
-import { ok, type Result } from '../../shared/errors/failure';
+import { ok, type Failure, type Result } from '../../shared/errors/failure';
 import { member, objectsIn } from '../../shared/text/json';
 import { isEmptyDefinition, readDefinition } from '../workflow/definition';
 import {
@@ -12,13 +12,14 @@ import {
 } from '../workflow/formFields';
 import { readParameterView } from '../workflow/parameterView';
 import { membersOf } from '../workflow/pasted';
+import { shownWorkflow } from './shownWorkflow';
 
 /** What the editor calls while the form is open. */
 export async function getOverrideFields(this: ILoadOptionsFunctions): Promise<ResourceMapperFields> {
-	const source = (name: string): unknown => this.getCurrentNodeParameter(name);
-	return await Promise.resolve(
-		overrideFieldsOf(source('workflowDefinition'), source('parameterSpec'), source('overrides')),
-	);
+	const workflow = await shownWorkflow(this);
+	const rows: unknown = this.getCurrentNodeParameter('overrides');
+	if (!workflow.ok) return complaining(workflow.failure, keptRows(rows));
+	return overrideFieldsOf(workflow.value.definition, workflow.value.view, rows);
 }
 
 /**
@@ -37,11 +38,7 @@ export function overrideFieldsOf(
 		return kept.length > 0 ? { fields: kept } : notice(NOTHING_PASTED);
 	}
 	const read = readOffered(definitionSource, specSource);
-	if (!read.ok) {
-		const complaint = `${read.failure.message}. ${read.failure.advice}`;
-		if (kept.length === 0) return notice(complaint);
-		return { fields: [remark('complaint', complaint), ...kept] };
-	}
+	if (!read.ok) return complaining(read.failure, kept);
 	const { fields, leftOut } = read.value;
 	if (fields.length === 0) {
 		return notice('This workflow has no input that can be set: all of them come from other nodes.');
@@ -51,7 +48,16 @@ export function overrideFieldsOf(
 }
 
 const NOTHING_PASTED =
-	'To see the workflow\'s inputs here, paste its API-format export into "Workflow Definition" above. If they do not appear, close this node and open it again.';
+	'To see the workflow\'s inputs here, choose a saved workflow, or paste the API-format export into "Workflow Definition" above. If they do not appear, close this node and open it again.';
+
+function complaining(
+	{ message, advice }: Failure,
+	kept: readonly ResourceMapperField[],
+): ResourceMapperFields {
+	const complaint = `${message}. ${advice}`;
+	if (kept.length === 0) return notice(complaint);
+	return { fields: [remark('complaint', complaint), ...kept] };
+}
 
 function moreInputs(count: number): string {
 	return `${count} more inputs are not listed: set them by "Node ID and Parameter"`;

@@ -161,7 +161,7 @@ test('a file that is missing or too large is told as it would be then', async ()
 	const problemOf = async (field: string): Promise<unknown> => {
 		const shown = await preview([{ json: { prompt: 'x' }, binary }], {
 			imageSlots: { slot: [slot(field)] },
-			options: { maxFileSizeMb: 1 },
+			limits: { maxFileSizeMb: 1 },
 		});
 		return shown.output(NODE_NAME)[0]?.json.problem;
 	};

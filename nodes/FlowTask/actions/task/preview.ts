@@ -109,7 +109,7 @@ function checksOf(
 	{ idempotency }: SubmitStart,
 	uploads: readonly JsonObject[],
 ): JsonObject {
-	const known = run.knowledge(context, itemIndex);
+	const known = run.workflows.knowledge(context, itemIndex);
 	const definition = known.ok && known.value.definition ? ['Workflow Definition'] : [];
 	const view = known.ok && known.value.view.size > 0 ? ['Parameter View'] : [];
 	const checkedAgainst = [...definition, ...view];

@@ -21,6 +21,7 @@ export const submit: Operation = {
 			'maxTasks',
 			'onUnknownSubmit',
 			'previewRequest',
+			'recordLifetimeDays',
 			'recordTasks',
 			'requestsPerSecond',
 			'timeoutMinutes',

@@ -57,6 +57,7 @@ export const wait: Operation = {
 			'noProgressMinutes',
 			'onTimeout',
 			'outputNodes',
+			'recordLifetimeDays',
 			'recordTasks',
 			'requestsPerSecond',
 			'streamProgress',

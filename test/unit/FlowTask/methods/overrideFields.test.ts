@@ -49,7 +49,7 @@ test('an empty list leaves the field free, and the value of the export is always
 });
 
 test.each<[string, unknown, unknown, string]>([
-	['nothing pasted', '{}', '{}', 'paste its API-format export into "Workflow Definition" above'],
+	['nothing pasted', '{}', '{}', 'paste the API-format export into "Workflow Definition" above'],
 	['a cut file', definition.slice(0, -5), '{}', 'is not valid JSON'],
 	['a file of the editor', '{"nodes": [], "links": []}', '{}', 'UI format'],
 	['a view that is none', definition, '{"3": {}}', '"Parameter View" is JSON, but'],

@@ -16,7 +16,7 @@ import { fileStem, readFileName } from './fileName';
 import { readOutputNodes } from './outputNodes';
 import { readSubmits, type SentFacts } from './submits';
 import { numberOf, ofVariant, readVariants, variantKey, type ItemVariants } from './variants';
-import { textParameter } from '../../enteredText';
+import { chosenText, textParameter } from '../../enteredText';
 
 /** Reads the tasks of one input item: one to submit, or several to wait for. */
 export type PrepareItem = (itemIndex: number, run: NodeRun) => Array<Result<PreparedTask>>;
@@ -52,7 +52,7 @@ function submittedParameters(context: IExecuteFunctions): unknown {
 	const parameters = NodeHelpers.getNodeParameters(fields, node.parameters, true, false, node, null);
 	// The editor refreshes the rows' schema whenever it likes.
 	const values = member(parameters?.overrides, 'value') ?? null;
-	return { ...parameters, overrides: values };
+	return { ...parameters, workflowId: chosenText(parameters?.workflowId), overrides: values };
 }
 
 /**
@@ -98,11 +98,11 @@ function preparer(
 ): Result<(index: number, start: TaskJob['start'], facts: SentFacts) => PreparedTask> {
 	const outputs = readOutputNodes(context, itemIndex, run);
 	if (!outputs.ok) return outputs;
-	const workflowId = textParameter(context, 'workflowId', itemIndex);
+	const workflowId = run.workflows.workflowId(context, itemIndex);
 	const fileName = readFileName(context, itemIndex);
 	const delivery = {
 		...readDelivery(context, itemIndex),
-		workflowId,
+		workflowId: workflowId.ok ? workflowId.value : '',
 		includeRequest: run.options.includeRequest,
 		outputs: outputs.value,
 	};

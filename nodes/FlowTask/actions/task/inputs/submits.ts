@@ -1,6 +1,6 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
-import { badInput, fail, failInput, ok, type Failure, type Result } from '../../../../shared/errors/failure';
+import { fail, failInput, ok, type Result } from '../../../../shared/errors/failure';
 import { refuseRounded } from '../../../../shared/form/pastedJson';
 import { oneOf } from '../../../../shared/form/options';
 import { excerpt } from '../../../../shared/text/json';
@@ -70,14 +70,11 @@ export function readSubmits(
 }
 
 function readInputs(context: IExecuteFunctions, itemIndex: number, run: NodeRun): Result<ItemInputs> {
-	const workflowId = textParameter(context, 'workflowId', itemIndex);
-	const wrongId =
-		refuseRounded('Workflow ID', context.getNodeParameter('workflowId', itemIndex, '')) ??
-		refuseWorkflowId(workflowId);
-	if (wrongId) return fail(wrongId);
-	const known = run.knowledge(context, itemIndex);
+	const workflowId = readWorkflowId(context, itemIndex, run);
+	if (!workflowId.ok) return workflowId;
+	const known = run.workflows.knowledge(context, itemIndex);
 	if (!known.ok) return known;
-	const prompt = readPrompt(context, itemIndex, known.value);
+	const prompt = readPrompt(context, itemIndex, workflowId.value, known.value);
 	if (!prompt.ok) return prompt;
 	const slots = readImageSlots(context, itemIndex, run);
 	if (!slots.ok) return slots;
@@ -95,7 +92,7 @@ function readInputs(context: IExecuteFunctions, itemIndex: number, run: NodeRun)
 		targets: textParameter(context, 'seedTargets', itemIndex),
 	};
 	return ok({
-		workflowId,
+		workflowId: workflowId.value,
 		prompt: prompt.value,
 		images,
 		imageIds,
@@ -163,20 +160,24 @@ function readIdempotencyKey(
 	);
 }
 
-function refuseWorkflowId(workflowId: string): Failure | undefined {
-	if (!workflowId) {
-		return badInput(
-			'"Workflow ID" is empty',
-			"Enter the ID that the platform's console shows for the hosted workflow. If it is an expression, check that it gives a value for this item.",
+function readWorkflowId(context: IExecuteFunctions, itemIndex: number, run: NodeRun): Result<string> {
+	const rounded = refuseRounded('Workflow', context.getNodeParameter('workflowId', itemIndex, ''));
+	if (rounded) return fail(rounded);
+	const workflowId = run.workflows.workflowId(context, itemIndex);
+	if (!workflowId.ok) return workflowId;
+	if (!workflowId.value) {
+		return failInput(
+			'"Workflow" is empty',
+			"Choose a saved workflow, or enter the ID that the platform's console shows for the hosted one. If it is an expression, check that it gives a value for this item.",
 		);
 	}
-	if (/[\s{}"<>]/.test(workflowId)) {
-		return badInput(
-			`"Workflow ID" contains "${excerpt(workflowId, 40)}", which is not an ID`,
-			"Enter only the ID that the platform's console shows for the hosted workflow, not the workflow itself or its address.",
+	if (/[\s{}"<>]/.test(workflowId.value)) {
+		return failInput(
+			`"Workflow" contains "${excerpt(workflowId.value, 40)}", which is not an ID`,
+			"Choose a saved workflow, or enter only the ID that the platform's console shows for the hosted one, not the workflow itself or its address.",
 		);
 	}
-	return undefined;
+	return workflowId;
 }
 
 /** An empty expression is not a seed, but as a number it would be 0. */
