@@ -138,8 +138,8 @@ describe('without a key', () => {
 		if (!result.ok) throw new Error(result.failure.message);
 		const { ended, ...task } = result.value;
 		const submittedAtMs = scene.clock.now();
-		const sent = { '3': { inputs: { steps: 20 } } };
-		expect(task).toEqual({ taskId: 't-1', promptToken: 'token', submittedAtMs, reused: false, sent });
+		const { prompt: sent } = start(over);
+		expect(task).toEqual({ taskId: 't-1', promptToken: 'token', submittedAtMs, sent, reused: false });
 		ended('failed');
 		expect(scene.log).toHaveLength(2);
 	});
