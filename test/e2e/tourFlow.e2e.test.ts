@@ -362,6 +362,7 @@ test(
 		await editor.openNode('Make the pictures');
 		await editor.chooseCredential(account.name);
 		await editor.search('workflowId', workflowId, 'Workflow with the ID');
+		await editor.paste('workflowDefinition', exported);
 		await editor.closeNode();
 		await page.getByTestId('execute-workflow-button').first().click();
 		await editor.canvasNode('Pictures').getByTestId('canvas-node-status-success').waitFor();

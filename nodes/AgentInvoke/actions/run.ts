@@ -6,6 +6,7 @@ import { mapAccounts, readAccounts, type Accounts, type ReadAccount } from '../.
 import { isStartedByChat } from '../../shared/run/chatTrigger';
 import { inRunFrame, type RunFrame } from '../../shared/run/frame';
 import { Sightings } from '../../shared/dataTable/heartbeat';
+import { recordLifetime, UNTIL_EXPIRY } from '../../shared/dataTable/lifetime';
 import { openTable } from '../../shared/dataTable/table';
 import { isTool } from '../../shared/errors/nodeError';
 import { failInput, ok, type Result } from '../../shared/errors/failure';
@@ -73,7 +74,7 @@ const SESSIONS_NOT_WRITTEN =
 
 const TURNS_NOT_WRITTEN =
 	'Some turns could not be written to the Data Table flow_agent_turns, so their rows are missing there.';
-const TURNS_NOT_COUNTED = `${TURNS_NOT_WRITTEN} Until the table can be written again, "Budget" undercounts.`;
+const TURNS_NOT_COUNTED = `${TURNS_NOT_WRITTEN} Until the table can be written again, "Limit per Day" undercounts.`;
 
 /**
  * The frame of every operation.
@@ -174,7 +175,7 @@ function openSessions(
 	const workflowId = context.getWorkflow().id ?? '';
 	const sessions = new SessionStore(
 		{ agent, workflowId, executionId: context.getExecutionId(), ttlMs },
-		openTable(context, SESSION_TABLE),
+		openTable(context, SESSION_TABLE, UNTIL_EXPIRY),
 		clock,
 		{ signal, sightings: SIGHTINGS },
 	);
@@ -188,7 +189,7 @@ const DAY_ACCOUNTS = new DayAccounts();
 /** Turn log and budget share a table, so that it is looked up once. */
 function openTurnLog(
 	context: IExecuteFunctions,
-	{ recordTurns, budget: limit }: AgentOptions,
+	{ recordTurns, recordLifeMs, budget: limit }: AgentOptions,
 	{ clock, writeLast }: RunFrame,
 ): Result<Pick<AgentRun, 'turnLog' | 'budget'>> {
 	if (!recordTurns) return ok({ turnLog: undefined, budget: undefined });
@@ -201,7 +202,7 @@ function openTurnLog(
 	}
 	const { id: nodeId, name: node } = context.getNode();
 	const workflowId = context.getWorkflow().id ?? '';
-	const table = openTable(context, TURN_TABLE);
+	const table = openTable(context, TURN_TABLE, recordLifetime(workflowId, recordLifeMs));
 	const owners = new TurnOwners({ workflowId, nodeId }, openTable(context, SESSION_TABLE));
 	const runId = randomUUID();
 	const settings = { workflowId, nodeId, node, timeZone, runId, executionId: context.getExecutionId() };

@@ -133,24 +133,32 @@ export function selection(
 	};
 }
 
-/** Rows with a number below `before` that hold all of `where`. */
-export function removalBelow(
-	keyName: string,
-	before: number,
-	where: Readonly<Record<string, CellValue>>,
+/** What a row has to meet, in columns of the table or in n8n's own. */
+export interface RowCondition {
+	readonly column: string;
+	readonly condition: 'eq' | 'lt' | 'lte';
+	/** For n8n's own `createdAt` and `updatedAt` a time in ISO 8601. */
+	readonly value: CellValue;
+}
+
+/** Rows that meet all conditions: the first of them by their ids, or all. */
+export function meeting(
+	conditions: readonly RowCondition[],
+	work: { readonly operation: 'get'; readonly limit: number } | { readonly operation: 'deleteRows' },
 ): RowWork {
-	const columns = Object.keys(where);
-	const conditions = [
-		{ keyName, condition: 'lt', keyValue: '={{ $json.v[0] }}' },
-		...columns.map((column, index) => ({
-			keyName: column,
-			condition: 'eq',
-			keyValue: `={{ $json.v[${index + 1}] }}`,
-		})),
-	];
 	return {
-		parameters: { operation: 'deleteRows', matchType: 'allConditions', filters: { conditions } },
-		items: [{ v: [before, ...Object.values(where)] }],
+		parameters: {
+			...work,
+			matchType: 'allConditions',
+			filters: {
+				conditions: conditions.map(({ column, condition }, index) => ({
+					keyName: column,
+					condition,
+					keyValue: `={{ $json.v[${index}] }}`,
+				})),
+			},
+		},
+		items: [{ v: conditions.map(({ value }) => value) }],
 	};
 }
 

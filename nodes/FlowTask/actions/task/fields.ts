@@ -257,6 +257,19 @@ export const imageSlotFields: INodeProperties = {
 	],
 };
 
+export const MOST_VARIANTS = 16;
+
+/** Not among the fields that decide what is submitted: with more variants, the tasks of the first ones stay. */
+const variantsField: INodeProperties = {
+	displayName: 'Variants',
+	name: 'variants',
+	type: 'number',
+	default: 1,
+	typeOptions: { minValue: 1, maxValue: MOST_VARIANTS, numberPrecision: 0 },
+	description:
+		'How many images each item makes, each a task of its own. With the seed mode Random each has a new seed; any other seed, and one that you enter above, counts up: seed, seed + 1, and so on.',
+};
+
 export const seedFields: INodeProperties[] = [
 	{
 		displayName: 'Seed Mode',
@@ -349,6 +362,7 @@ export const submitForm: readonly INodeProperties[] = [
 	...definitionFields,
 	...overrideFields,
 	imageSlotFields,
+	variantsField,
 	...seedFields,
 	seedNotice,
 ];

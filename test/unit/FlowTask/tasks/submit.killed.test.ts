@@ -50,8 +50,6 @@ class Process {
 			insertThenRead: async (rows, column) =>
 				await this.live(async () => await table.insertThenRead(rows, column)),
 			remove: async (column, values) => await this.live(async () => await table.remove(column, values)),
-			removeBelow: async (column, before) =>
-				await this.live(async () => await table.removeBelow(column, before)),
 		};
 	}
 }
