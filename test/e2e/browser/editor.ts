@@ -134,6 +134,14 @@ export class Editor {
 		return await entries.allInnerTexts();
 	}
 
+	/** Searches the list of such a field, and chooses the first entry with this text. */
+	async search(parameter: string, words: string, entry: string): Promise<void> {
+		await this.openSearch(parameter);
+		await this.page.getByTestId('rlc-search').fill(words);
+		await this.page.getByTestId('rlc-item').filter({ hasText: entry }).first().click();
+		await this.page.waitForTimeout(TAKEN_OVER_AFTER_MS);
+	}
+
 	/** What a text, number or drop-down field shows. */
 	async shown(parameter: string): Promise<string> {
 		return await this.field(parameter).locator('input, textarea').first().inputValue();

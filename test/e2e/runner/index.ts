@@ -1,5 +1,6 @@
 export { failureOf, outputItems } from './executionData';
 export type { BinaryFile, Execution, Item } from './executionData';
+export { LIKE_N8N_3 } from './likeN8n3';
 export { freePorts, LOOPBACK } from './loopback';
 export { N8nClient, OWNER } from './n8nClient';
 export type { SavedCredential, SavedWorkflow } from './n8nClient';
