@@ -1,4 +1,5 @@
 // The templates of the chat nodes, imported into a real n8n and used as a visitor uses them.
+import { startPlatform } from '../platform';
 import textToImage from '../platform/workflows/text-to-image.json';
 import { chunksOf, modelById, textOf, type Chunk } from './chatWorkflows';
 import { failureOf, fillTemplate, hostedWorkflow, outputItems, readTemplate } from './runner';
@@ -108,6 +109,45 @@ test('"Agent that makes pictures" makes the one it is asked for, and remembers t
 	expect(JSON.stringify(stage.platform.books().chats[2]?.body.messages)).toContain('A fox, please.');
 	expect(stage.n8n.log.errors()).toEqual([]);
 });
+
+test('"Long render as a tool": agent and picture sleep, and the agent goes on with the links', async () => {
+	const slow = await startPlatform({ runners: 1, taskMs: 20_000, pictures: 'prepared' });
+	try {
+		const { client } = stage.n8n;
+		const flowPlatformApi = await client.createCredential('flowPlatformApi', 'Slow platform', {
+			apiKey: slow.apiKey,
+			baseUrl: slow.apiUrl,
+			wsBaseUrl: '',
+		});
+		const { workflowId } = await slow.hostWorkflow(textToImage);
+		const request = 'Make a poster of a lighthouse at dawn, and write two sentences to go with it.';
+		const orders =
+			'[tool: Render_a_picture {"prompt": "a lighthouse at dawn"}] [answer: Here it is: {result}]';
+		const document = fillTemplate(readTemplate('agent-long-render.json'), {
+			fields: {
+				Model: { model: modelById('plain-1') },
+				Submit: hostedWorkflow(workflowId, textToImage),
+			},
+			values: { [request]: `${request} ${orders}` },
+			credentials: { flowPlatformApi },
+		});
+		const workflow = await client.createWorkflow(document);
+		await client.activate(workflow);
+		const id = await client.run(workflow, 'Run now');
+		await client.waitForExecution(id, { until: ['waiting'] });
+		const execution = await client.waitForExecution(id, { timeoutMs: 240_000 });
+
+		expect([execution.status, failureOf(execution)]).toEqual(['success', undefined]);
+		expect(outputItems(execution, 'Answer')[0]?.json.output).toMatch(/Here it is: .*\/files\//);
+		const { tasks, tasksMade } = slow.books();
+		expect(tasksMade).toBe(1);
+		expect(JSON.stringify(tasks[0]?.prompt)).toContain('a lighthouse at dawn');
+		await client.deactivate(workflow);
+		expect(stage.n8n.log.errors()).toEqual([]);
+	} finally {
+		await slow.close();
+	}
+}, 300_000);
 
 describe('MCP server for pictures', () => {
 	const TOKEN = 'a-long-random-token';

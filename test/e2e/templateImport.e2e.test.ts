@@ -10,11 +10,13 @@ const stage = editorStage('template-import-', {});
 /** The nodes that n8n marks in red: all that have something to fill in, and no more. */
 const MARKED: Record<string, string[]> = {
 	'agent-approval.json': ['Ask the agent', 'Decline', 'Tell the agent'],
+	'agent-long-render.json': ['Model', 'Submit', 'Wait'],
 	'agent-pictures.json': ['Make a picture', 'Model'],
 	'agent-tool.json': ['Ask the agent', 'Give the result', 'No such tool'],
 	'chat-reasoning.json': ['Think and answer'],
 	'chat-tool.json': ['Answer', 'Ask'],
 	'image-batch.json': ['Make the pictures'],
+	'image-review.json': ['Make the pictures'],
 	'image-to-image-form.json': ['Repaint the picture'],
 	'long-render.json': ['Submit', 'Wait'],
 	'mcp-server.json': ['Get a picture', 'MCP Server', 'Progress of a picture', 'Submit a picture'],

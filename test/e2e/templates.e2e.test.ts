@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import sharp from 'sharp';
 import { startPlatform } from '../platform';
+import { until } from '../until';
 import imageToImage from '../platform/workflows/image-to-image.json';
 import textToImage from '../platform/workflows/text-to-image.json';
 import { savePictures } from './demoPictures';
@@ -179,6 +180,62 @@ describe('Image to image from a form', () => {
 		expect(outputItems(execution, 'Repaint the picture', 1).map(({ json }) => json.error)).toEqual([
 			expect.stringContaining('out of memory'),
 		]);
+		expect(stage.n8n.log.errors()).toEqual([]);
+	});
+});
+
+describe('Review of a batch', () => {
+	test('what is ticked is made again until nothing is, and each picture is kept once', async () => {
+		const { workflowId } = await stage.platform.hostWorkflow(textToImage);
+		const document = fillTemplate(readTemplate('image-review.json'), {
+			fields: { 'Make the pictures': hostedWorkflow(workflowId, textToImage) },
+			credentials: { flowPlatformApi: stage.account },
+		});
+		const workflow = await stage.n8n.client.createWorkflow(document);
+		await stage.n8n.client.activate(workflow);
+		const fault = stage.platform.faults.add({
+			on: 'submit',
+			kind: 'failTask',
+			match: 'a tram',
+			msg: 'out of memory',
+		});
+		const form = new FormData();
+		form.set('field-0', 'a lighthouse\n\na tram\n a fox ');
+		const start = document.nodes.find(({ name }) => name === 'What to make')?.webhookId;
+		const sent = await fetch(`${stage.n8n.url}/form/${String(start)}`, { method: 'POST', body: form });
+		const { formWaitingUrl } = (await sent.json()) as { formWaitingUrl: string };
+		const id = await newestExecution(workflow.id);
+
+		const pageOf = async (): Promise<string> => {
+			await stage.n8n.client.waitForExecution(id, { until: ['waiting'] });
+			return await (await fetch(formWaitingUrl)).text();
+		};
+		const tick = async (...numbers: string[]): Promise<void> => {
+			const ticks = new FormData();
+			ticks.set('field-1', JSON.stringify(numbers));
+			await (await fetch(formWaitingUrl, { method: 'POST', body: ticks })).arrayBuffer();
+		};
+		const first = await pageOf();
+		fault.remove();
+		expect(first.match(/<img [^>]*\/files\//g)).toHaveLength(2);
+		expect(first).toContain('out of memory');
+		await tick('2', '3');
+		await until(() => stage.platform.books().tasksMade === 5, 'two pictures are made again');
+		const second = await pageOf();
+		expect(second.match(/<img [^>]*\/files\//g)).toHaveLength(2);
+		expect(second).not.toContain('a lighthouse');
+		await tick();
+		const execution = await stage.n8n.client.waitForExecution(id);
+
+		expect([execution.status, failureOf(execution)]).toEqual(['success', undefined]);
+		expect(outputItems(execution, 'Kept').map(({ json }) => json.prompt)).toEqual([
+			'a lighthouse',
+			'a tram',
+			'a fox',
+		]);
+		const { tasks, leaks } = stage.platform.books();
+		expect({ tasks: tasks.length, leaks }).toEqual({ tasks: 5, leaks: [] });
+		await stage.n8n.client.deactivate(workflow);
 		expect(stage.n8n.log.errors()).toEqual([]);
 	});
 });

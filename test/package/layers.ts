@@ -62,6 +62,7 @@ const PACKAGES: Record<string, { layers: readonly Layer[]; alsoIn?: readonly str
 		alsoIn: [
 			'nodes/shared/errors/nodeError.ts', // alone makes node errors
 			'nodes/shared/run/clock.ts', // n8n's sleep, since timers are refused by the scanner
+			'nodes/shared/run/tokenUsage.ts', // n8n's sum of tokens, which older versions lack
 		],
 	},
 	'@n8n/ai-node-sdk': { layers: ['node'] },

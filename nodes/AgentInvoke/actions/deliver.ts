@@ -106,7 +106,7 @@ function hasAsked(result: TurnOutcome['result']): boolean {
 
 /** A failure without the key `error`, by which n8n knows what it tries once more. */
 function describeProblem({ kind, message, advice, details }: Failure): IDataObject {
-	return { problem: message, advice, details: { kind, ...details } };
+	return { problem: message, adviceForOperator: advice, details: { kind, ...details } };
 }
 
 /** An AI agent reads text: the answer, or what is needed to go on. */

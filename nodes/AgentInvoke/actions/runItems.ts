@@ -11,6 +11,7 @@ import { openChatStreams, type ChatStream } from '../../shared/run/chatStream';
 import { showHint } from '../../shared/run/deliver';
 import { overBudget } from '../../shared/run/frame';
 import { requestFingerprints } from '../../shared/run/retryMemory';
+import { reportTokens } from '../../shared/run/tokenUsage';
 import { readItem, workItem } from '../../shared/errors/expressionError';
 import { addressOf, openRequest, whyNoPlace, type OpenRequest, type WireTurn } from '../wire/request';
 import type { DueTurn } from '../turnLog/dailyBudget';
@@ -135,7 +136,7 @@ async function takeAll(
 	const turnOf = new Map(turns.map((turn) => [turn.itemIndex, turn]));
 	const received = async ({ itemIndex, result }: TurnOutcome): Promise<void> => {
 		const turn = turnOf.get(itemIndex);
-		if (turn) reportEnd(run, turn, result);
+		if (turn) reportEnd(context, run, turn, result);
 		await endStream(chatStreamOf(itemIndex), result, streamed.has(itemIndex));
 	};
 	const outcomes = await runTurns(turns, { ...run.options, stopAtFailure }, run, received);
@@ -235,8 +236,13 @@ function dueTurn({ itemIndex, client, session }: AgentTurn): DueTurn {
 	return { itemIndex, agent: client.agent, session };
 }
 
-/** The only place where the end of a turn is reported to turn log, budget and the limit of calls. */
-function reportEnd(run: AgentRun, turn: CountedTurn, result: TurnOutcome['result']): void {
+/** The only place where the end of a turn is reported to turn log, budget, the limit of calls and n8n's sum of tokens. */
+function reportEnd(
+	context: IExecuteFunctions,
+	run: AgentRun,
+	turn: CountedTurn,
+	result: TurnOutcome['result'],
+): void {
 	const { clock, turnLog, budget } = run;
 	const ended: EndedTurn = {
 		...dueTurn(turn),
@@ -249,6 +255,8 @@ function reportEnd(run: AgentRun, turn: CountedTurn, result: TurnOutcome['result
 	turn.calls.ended();
 	turnLog?.add(ended);
 	budget?.ended(ended);
+	const wasAsked = turn.calls.made > 0;
+	if (result.ok && wasAsked) reportTokens(context, result.value.reply.usage);
 }
 
 function agentTurns(

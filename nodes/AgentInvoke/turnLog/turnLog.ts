@@ -13,21 +13,22 @@ import { ownerDay, type NodeIds, type OwnedTurn, type TurnOwners } from './owner
  */
 export const TURN_TABLE: TableSpec = {
 	name: 'flow_agent_turns',
+	// What is looked for first stands first: n8n shows columns in this order, and few fit on a screen.
 	columns: [
+		{ name: 'sessionKey', type: 'string' }, // for people to read, at most 200 characters
+		{ name: 'outcome', type: 'string' }, // see TurnEnd
+		{ name: 'tokens', type: 'number' }, // empty where the agent did not report them
 		{ name: 'executionId', type: 'string' },
 		{ name: 'workflowId', type: 'string' },
 		{ name: 'nodeId', type: 'string' },
 		{ name: 'node', type: 'string' }, // its name
 		{ name: 'item', type: 'number' },
-		{ name: 'sessionKey', type: 'string' }, // for people to read, at most 200 characters
 		{ name: 'sessionId', type: 'string' },
 		{ name: 'agent', type: 'string' },
 		{ name: 'kind', type: 'string' }, // message | result
-		{ name: 'outcome', type: 'string' }, // see TurnEnd
 		{ name: 'mayHaveRun', type: 'boolean' }, // whether it counts in a budget
 		{ name: 'attempts', type: 'number' }, // calls sent
 		{ name: 'requestId', type: 'string' },
-		{ name: 'tokens', type: 'number' }, // empty where the agent did not report them
 		{ name: 'usage', type: 'string' }, // JSON
 		{ name: 'startedAt', type: 'string' }, // ISO 8601
 		{ name: 'ms', type: 'number' },

@@ -5,6 +5,7 @@ import { mapAccounts, type Accounts } from '../../shared/platform/accounts';
 import { isStartedByChat } from '../../shared/run/chatTrigger';
 import { deliverResults, hintFailed, otherAnswers, showHint } from '../../shared/run/deliver';
 import { inRunFrame, type RunFrame } from '../../shared/run/frame';
+import { reportTokens } from '../../shared/run/tokenUsage';
 import { isTool } from '../../shared/errors/nodeError';
 import { fail, ok, type Failure, type Result } from '../../shared/errors/failure';
 import type { JsonObject } from '../../shared/text/json';
@@ -163,6 +164,7 @@ async function answerItem(
 			return answer;
 		}
 		run.budget.count(answer.value.usage);
+		reportTokens(context, answer.value.usage);
 		const asTool = isTool(context.getNode());
 		const described = describeAnswer(answer.value, { ...form, forChat: run.forChat, asTool }, run.redact);
 		if (described.ok) run.memory.keep(itemIndex, described.value);

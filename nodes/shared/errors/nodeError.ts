@@ -36,9 +36,12 @@ export function isTool(node: Pick<INode, 'type'>): boolean {
 	return node.type.endsWith('Tool');
 }
 
-/** n8n passes an AI agent one text only, so the advice joins it. */
+/**
+ * n8n passes an AI agent one text only, so the advice joins it. A model tells whoever chats with it what it reads, so the
+ * text says whom the advice is for.
+ */
 function forAgent({ message, advice }: Failure): string {
-	return advice ? `${message}. ${advice}` : message;
+	return advice ? `${message}. (For the operator of this workflow, not for the user: ${advice})` : message;
 }
 
 /**

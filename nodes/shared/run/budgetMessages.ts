@@ -32,7 +32,7 @@ const PAIRS = [
 	['input_tokens', 'output_tokens'],
 	['prompt_tokens', 'completion_tokens'],
 	['promptTokens', 'completionTokens'],
-];
+] as const;
 
 /**
  * The tokens that a usage tells of, or a number that stands for it: the total, else the sum of its parts. A total of 0
@@ -45,8 +45,27 @@ export function countTokens(usage: unknown): number | undefined {
 		names.map((name) => countOf(usage[name])).filter((count) => count !== undefined);
 	const [total] = counts(TOTALS);
 	if (total) return total;
-	const parts = PAIRS.map(counts).find((pair) => pair.length > 0);
-	return parts?.reduce((sum, count) => sum + count, 0) ?? total;
+	const parts = partsOf(usage);
+	return parts ? parts.input + parts.output : total;
+}
+
+interface TokenParts {
+	readonly input: number;
+	readonly output: number;
+}
+
+/** The tokens that were read and written. A usage that tells only their sum has it as `input`. */
+export function tokenParts(usage: unknown): TokenParts | undefined {
+	const parts = isJsonObject(usage) ? partsOf(usage) : undefined;
+	if (parts) return parts;
+	const total = countTokens(usage);
+	return total === undefined ? undefined : { input: total, output: 0 };
+}
+
+function partsOf(usage: Readonly<Record<string, unknown>>): TokenParts | undefined {
+	const pairs = PAIRS.map(([input, output]) => [countOf(usage[input]), countOf(usage[output])] as const);
+	const told = pairs.find(([input, output]) => input !== undefined || output !== undefined);
+	return told && { input: told[0] ?? 0, output: told[1] ?? 0 };
 }
 
 function countOf(value: unknown): number | undefined {

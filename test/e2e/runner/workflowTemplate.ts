@@ -50,7 +50,10 @@ interface Filling {
 
 /** What is entered where a node runs a hosted workflow. */
 export function hostedWorkflow(workflowId: string, exported: object): Record<string, unknown> {
-	return { workflowId, workflowDefinition: JSON.stringify(exported) };
+	return {
+		workflowId: { __rl: true, mode: 'id', value: workflowId },
+		workflowDefinition: JSON.stringify(exported),
+	};
 }
 
 /**

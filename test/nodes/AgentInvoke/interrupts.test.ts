@@ -226,14 +226,17 @@ describe('as a tool of an agent', () => {
 		expect(said).toMatch(/"interruptId":"[^"]+","sessionId":"ses_/);
 	});
 
-	test('a failure tells its advice, too', async () => {
-		expect(await asTool({ message: '' })).toContain('Enter a message for the agent');
+	test('a failure tells its advice, too, and whom it is for', async () => {
+		expect(await asTool({ message: '' })).toMatch(
+			/"Message" is empty for this item\. \(For the operator of this workflow, not for the user: Enter a message/,
+		);
 	});
 
 	test('what may have run is told in an item that n8n does not try again', async () => {
 		const settings = { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 };
 		const said = await asTool({ message: '[side effect: a] [fail: no fuel]' }, settings);
 		expect(said).toContain('"problem":"The agent failed: ');
+		expect(said).toContain('"adviceForOperator":"');
 		expect(said).toContain('"mayHaveRun":true');
 		expect(said).not.toContain('"error"');
 		expect(stage.platform.books().effects).toEqual({ a: 1 });

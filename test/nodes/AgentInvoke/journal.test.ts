@@ -107,6 +107,11 @@ test('what Retry On Fail and Retry Execution find answered has its row already',
 		[1, 'answered'],
 	]);
 	expect(stage.platform.books().invocations).toHaveLength(2);
+	// Each answer once, although the second try delivers the first one again.
+	const spent = rows().reduce((sum, { tokens }) => sum + Number(tokens ?? 0), 0);
+	const { inputTokens, outputTokens } = run.runs(NODE_NAME).at(-1)?.metadata?.tokenUsage ?? {};
+	expect(Number(inputTokens) + Number(outputTokens)).toBe(spent);
+	expect(spent).toBeGreaterThan(0);
 });
 
 test('a stop in the middle loses no row', async () => {

@@ -78,6 +78,21 @@ test('answers of an earlier try count, and are delivered though the budget is us
 	expect(asked()).toBe(1);
 });
 
+test('n8n is told the tokens of each answer once, whichever try got it', async () => {
+	stage.platform.faults.add({ on: 'chat', kind: 'code', code: 40000, match: 'second', times: 1 });
+	const settings = { retryOnFail: true, maxTries: 2, waitBetweenTries: 1 };
+	const run = await stage.run(
+		sayings(SAY, `${SAY} second`),
+		{ options: { concurrency: 1, retries: 0 } },
+		settings,
+	);
+	expect(run.status).toBe('success');
+	const usages = run.output(NODE_NAME).map(({ json }) => json.usage as { totalTokens: number });
+	const spent = usages.reduce((sum, { totalTokens }) => sum + totalTokens, 0);
+	const { inputTokens, outputTokens } = run.runs(NODE_NAME).at(-1)?.metadata?.tokenUsage ?? {};
+	expect(Number(inputTokens) + Number(outputTokens)).toBe(spent);
+});
+
 test('answers under way when the budget is used are read and delivered', async () => {
 	const options = { concurrency: 3, tokenBudget: 1 };
 	const run = await stage.run(sayings(SAY, SAY, SAY, SAY), { options }, CONTINUE);

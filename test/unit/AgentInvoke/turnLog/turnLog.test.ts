@@ -38,6 +38,11 @@ async function rowsOf(turns: EndedTurn[], settings: Partial<typeof SETTINGS> = {
 	return table.all();
 }
 
+test('what is looked for first stands first', () => {
+	const names = TURN_TABLE.columns.map(({ name }) => name);
+	expect(names.slice(0, 3)).toEqual(['sessionKey', 'outcome', 'tokens']);
+});
+
 test('a row holds all columns, and says what a person wants to know', async () => {
 	const calls = callsMade(clock, 2);
 	await clock.advance(1_500);
