@@ -75,49 +75,6 @@ describe('which model reasons', () => {
 	});
 });
 
-describe('the four places of reasoning', () => {
-	const places: Array<[string, Fields, Fields, Fields]> = [
-		['', {}, { reasoning_content: THOUGHT, content: 'You said: hello' }, { reasoning_content: THOUGHT }],
-		['[place: reasoning]', {}, { reasoning: THOUGHT, content: 'You said: hello' }, { reasoning: THOUGHT }],
-		[
-			'',
-			{ model: 'family_e-m2', reasoning_split: true },
-			{ reasoning_details: [{ type: 'reasoning.text', text: THOUGHT }], content: 'You said: hello' },
-			{ content: 'You said: hello' },
-		],
-		[
-			'',
-			{ model: 'family_e-m2' },
-			{ content: `<think>\n${THOUGHT}\n</think>\n\nYou said: hello` },
-			{ content: `<think>\n${THOUGHT}\n</think>\n\nYou said: hello` },
-		],
-	];
-
-	test.each(places)('%s %j', async (directive, more, message, inStream) => {
-		await withChat(async (client) => {
-			const request = { model: 'family_c-4.6', ...more };
-			const choice = await client.choice(`hello ${directive}`, request);
-			expect(choice).toMatchObject({ finish_reason: 'stop' });
-			expect(choice.message).toEqual({ role: 'assistant', ...message });
-			const streamed = joined(await client.stream(`hello ${directive}`, request));
-			expect(streamed).toMatchObject({ role: 'assistant', ...inStream });
-			expect(Object.keys(streamed).sort()).toEqual(['role', ...Object.keys(message)].sort());
-			const details = streamed.reasoning_details;
-			if (Array.isArray(details)) expect(details.map(({ text }) => text).join('')).toBe(THOUGHT);
-		});
-	});
-
-	test('a directive chooses any place for any model', async () => {
-		await withChat(async (client) => {
-			const inPlace = async (place: string): Promise<Fields> =>
-				(await client.choice(`[think: hm][answer: so][place: ${place}]`, { model: 'family_c-4.6' })).message;
-			expect(await inPlace('tags')).toEqual({ role: 'assistant', content: '<think>\nhm\n</think>\n\nso' });
-			expect(await inPlace('details')).toMatchObject({ reasoning_details: [{ text: 'hm' }], content: 'so' });
-			expect(await inPlace('content')).toMatchObject({ reasoning_content: 'hm', content: 'so' });
-		});
-	});
-});
-
 describe('answers', () => {
 	test('come as one object or as chunks with one id, usage and an end', async () => {
 		await withChat(async (client) => {
