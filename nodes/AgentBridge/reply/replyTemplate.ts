@@ -84,7 +84,7 @@ function readTemplate(entered: unknown): Result<Json> {
 	return fail(
 		badInput(
 			`The Reply Frame has an unknown placeholder: ${excerpt(unknown.written, SHOWN_CHARS)}`,
-			"Use $json for the last node's item, $json.path for a value in it, or $frame.path for a value in the frame that came. Write $$ where you mean a dollar.",
+			"Use $json for the last node's item, $json.path for a value in it, or $frame.path for a value in the received frame. Write $$ where you mean a dollar.",
 		),
 	);
 }
@@ -135,7 +135,7 @@ export function composeReply(
 		return fail(`the last node's item has nothing at ${names}`);
 	}
 	const filled = TEMPLATES.fill(template, lookup);
-	if (!isJsonObject(filled)) return fail('what the Reply Frame makes of the item is not a JSON object');
+	if (!isJsonObject(filled)) return fail('the Reply Frame, filled in for the item, is not a JSON object');
 	const rounded = roundedIn(filled);
 	if (rounded !== undefined) {
 		return fail(`it contains the number ${rounded}, which n8n rounds; pass it on as text`);
@@ -149,7 +149,7 @@ function writeReply(
 	correlation: Correlation | undefined,
 ): Result<string, string> {
 	if (replyPath === '') return checkText(jsonText(filled));
-	if (!correlation) return fail('the frame that came has nothing at the ID to Repeat');
+	if (!correlation) return fail('the received frame has nothing at the ID to Repeat');
 	const { value, isLongNumber } = correlation;
 	// JSON.stringify cannot write such a number, so a text that stands nowhere else holds its place.
 	const holder = isLongNumber ? randomUUID() : value;

@@ -45,7 +45,7 @@ const fields: readonly INodeProperties[] = [
 			{
 				name: 'Decline',
 				value: 'decline',
-				description: 'Tell the agent that it was not done; it continues without it',
+				description: 'Tell the agent that it was not done, so that it continues without it',
 			},
 		],
 		description: 'What to tell the agent',

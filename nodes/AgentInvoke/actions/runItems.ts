@@ -47,7 +47,7 @@ interface ReadTurn extends PreparedTurn {
 export type PrepareTurn = (itemIndex: number) => Result<PreparedTurn>;
 
 const NO_KEY =
-	'Some items have no session key, so each of them began a new session. Check "Session Key" if they were to go on with one.';
+	'Some items have no session key, so each of them began a new session. Check "Session Key" if they should continue one.';
 
 /**
  * Reads every item first, then takes the turns of all good ones, then delivers. Nothing is sent before every item
@@ -138,7 +138,7 @@ async function takeAll(
 		if (turn) reportEnd(run, turn, result);
 		await endStream(chatStreamOf(itemIndex), result, streamed.has(itemIndex));
 	};
-	const outcomes = await runTurns(turns, { ...run.options, stopAtFailure }, { ...run, received });
+	const outcomes = await runTurns(turns, { ...run.options, stopAtFailure }, run, received);
 	if (run.budget?.hint) showHint(context, run.budget.hint);
 	if ([...prepared.values()].some((item) => item.ok && item.value.lacksKey))
 		showHint(context, NO_KEY, 'info');
@@ -174,12 +174,12 @@ function deliveredTurns(prepared: ItemTurns, outcomes: readonly TurnOutcome[]): 
 }
 
 const NO_SESSION =
-	'The answer names no session, so the next message with this key begins a new one. Let "answer.session" of the description in the FlowAgent credential lead to the session ID, or set "Session" to "New Each Time".';
+	'The answer names no session, so the next message with this key begins a new one. Point "answer.session" of the description in the FlowAgent credential to the session ID, or set "Session" to "New Each Time".';
 const NOT_KEPT = 'The session of this answer is not kept for its key:';
-const REPLACED = `${NOT_KEPT} this execution was taken for dead while it opened it, and another one opened the session that counts.`;
+const REPLACED = `${NOT_KEPT} this execution was presumed dead while it opened the session, and another one opened the session that is kept.`;
 const REMOVED = `${NOT_KEPT} its row in the Data Table flow_agent_sessions was removed or changed while the agent answered.`;
 const OVERTAKEN =
-	'Another message of this key may have been sent at the same time: this execution was taken for dead while the agent answered.';
+	'Another message of this key may have been sent at the same time: this execution was presumed dead while the agent answered.';
 
 /** Adds hints to answers whose session later messages of the key will not go on with. */
 async function tellSessions(

@@ -129,7 +129,7 @@ export class DailyBudget {
 	get hint(): string {
 		if (this.settings.limit.unit === 'turns') return '';
 		const remedy =
-			'Let "answer.usage" of the description in the FlowAgent credential lead to it, or count turns instead of tokens.';
+			'Point "answer.usage" of the description in the FlowAgent credential to it, or count turns instead of tokens.';
 		return unreportedTokens(this.unreported, 'turn(s)', 'Limit per Day', remedy);
 	}
 
@@ -189,7 +189,7 @@ export class DailyBudget {
 		const { per, unit, most } = this.settings.limit;
 		const taken = account.used[unit];
 		const scope = `a day for ${this.nameOf(turn)}`;
-		const ofThem = account.hasOpen ? 'used or under way' : 'used so far';
+		const ofThem = account.hasOpen ? 'used or in progress' : 'used so far';
 		const freeFrom = dayAfter(day);
 		return {
 			kind: 'notSubmitted',

@@ -155,7 +155,8 @@ function logCancelled(context: IExecuteFunctions, outcomes: readonly TaskOutcome
 	const ids = knownIds(outcomes);
 	const unanswered = outcomes.filter(({ failure }) => failure?.details?.mayExist === true).length;
 	if (ids.length === 0 && unanswered === 0) return;
-	const open = unanswered > 0 ? `; ${unanswered} submit(s) had no answer yet, and may have made a task` : '';
+	const open =
+		unanswered > 0 ? `; ${unanswered} submit(s) had no answer yet, and may have created a task` : '';
 	logStopped(
 		context,
 		'FlowTask',

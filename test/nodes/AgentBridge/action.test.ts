@@ -171,7 +171,7 @@ describe('request', () => {
 		[{ correlationPath: '', replyPath: '', eventFilter: '' }, 'cannot tell which frame is the reply'],
 		[{ correlationPath: '' }, '"ID to Repeat" is not'],
 		[{ correlationPath: 'type.id' }, 'no place for an ID'],
-		[{ authMode: 'inFrame', authFrame: '{}' }, 'no place for the token'],
+		[{ authMode: 'inFrame', authFrame: '{}' }, 'no placeholder for the token'],
 		[{ frame: '={{ { user: 2 ** 60 } }}' }, '"Frame" contains 1152921504606847000'],
 		[{ frame: '{"user": 12345678901234567891}' }, 'when an ID is added'],
 	])('%j is refused and nothing is sent', async (parameters, said) => {

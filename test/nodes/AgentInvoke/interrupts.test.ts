@@ -88,7 +88,7 @@ test('a resume may interrupt again, and belongs to the same session', async () =
 test('an unknown interrupt, no session: each says what to do', async () => {
 	const first = await stage.run(sayings('[tool: a {}]'));
 	const wrong = await resume(first, { interruptId: 'int_other', result: 'x' });
-	expect(wrong.error?.message).toBe('The agent does not wait for this interrupt any more');
+	expect(wrong.error?.message).toBe('The agent is no longer waiting for this interrupt');
 	const without = await stage.run([{ json: {} }], { operation: 'resume', result: 'x' }, CONTINUE);
 	expect(without.output(NODE_NAME)[0]?.json.error).toBe('"Session ID" is empty for this item');
 });

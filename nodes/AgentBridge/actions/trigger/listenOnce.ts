@@ -88,13 +88,13 @@ function nothingCame({ testTimeoutMs }: ListenSettings, others: ReadonlySet<stri
 	if (others.size > 0) {
 		const shown = [...others].join(', ');
 		return badInput(
-			`Frames came within ${seconds} seconds, but none of the listed events`,
+			`Frames arrived within ${seconds} seconds, but none of the listed events`,
 			`Received: ${shown}. Compare this with "Event Path" and "Events".`,
 		);
 	}
 	return {
 		kind: 'timedOut',
-		message: `The connection is open, but no frame came within ${seconds} seconds`,
+		message: `The connection is open, but no frame arrived within ${seconds} seconds`,
 		advice:
 			"Send a message over this channel account while the test runs. Check in the platform's console that the account is bound to an agent, and that no other client, such as an active workflow, takes its frames. Some platforms expect a first frame or a heartbeat before they send.",
 	};

@@ -89,14 +89,14 @@ function pairWithFrames(items: readonly LastItem[], batch: readonly IncomingFram
 }
 
 const NO_OUTPUT =
-	'n8n did not hand over what the workflow put out, as is usual in queue mode. Send the reply with an "Agent Bridge" node and its option "Use the Trigger\'s Connection"';
+	'n8n did not hand over the output of the workflow, as is usual in queue mode. Send the reply with an "Agent Bridge" node and its option "Use the Trigger\'s Connection"';
 const NOT_PAIRED =
 	'n8n cannot tell to which frames they belong. Keep the pairs of items in the workflow, or set "Max Frames per Execution" to 1';
 
 /** Why an execution has no reply at all, as a clause. */
 function whyNoReply({ status, waitTill, data }: IRun): string | undefined {
 	if (waitTill || status === 'waiting') {
-		return 'the execution waits, and n8n does not tell the trigger how it goes on';
+		return 'the execution waits, and n8n does not tell the trigger how it continues';
 	}
 	if (data.resultData.error || status !== 'success') return 'the execution failed';
 	return undefined;

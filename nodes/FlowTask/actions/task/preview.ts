@@ -1,7 +1,7 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { fail, ok, type Result } from '../../../shared/errors/failure';
-import { previewRequestField, shownRequest } from '../../../shared/form/previewRequest';
+import { shownRequest } from '../../../shared/form/previewRequest';
 import { overBudget } from '../../../shared/run/frame';
 import { objectsIn, type JsonObject } from '../../../shared/text/json';
 import { redactJson } from '../../../shared/text/redact';
@@ -11,10 +11,6 @@ import type { ImageInput, SubmitStart } from '../../tasks/submit';
 import { withInput } from '../../workflow/prompt';
 import type { NodeRun } from '../run';
 import type { PreparedTask, PrepareItem } from './inputs/readTask';
-
-export const previewField = previewRequestField(
-	'All checks are made and seeds are chosen; nothing is uploaded, submitted or written to a table.',
-);
 
 /** What is shown for an item; several for one that makes several images. */
 type Previews = ReadonlyArray<readonly [itemIndex: number, preview: Result<JsonObject>]>;
@@ -122,10 +118,10 @@ function checksOf(
 			'The inputs were not checked: paste "Workflow Definition" and "Parameter View" for that.',
 		context.getNodeParameter('seedMode', itemIndex, '') === 'random' &&
 			'"Seed Mode" is Random, so the run will draw another seed.',
-		uploads.length > 0 && 'Equal images are uploaded once a run.',
+		uploads.length > 0 && 'Identical images are uploaded once per run.',
 		uploads.some((upload) => 'url' in upload) && 'Images behind a URL were not opened.',
 		idempotency !== undefined &&
-			'If the idempotency key has a task already, that one is returned; the preview does not look.',
+			'If the idempotency key already has a task, that task is returned; the preview does not check.',
 	];
 	return { checkedAgainst, notes: notes.filter((note) => note !== false) };
 }

@@ -49,7 +49,7 @@ test.each([
 });
 
 test.each(['{}', '{"id":""}', '{"id":null}', '{"id":{"a":1}}'])('%s has nothing to repeat', (came) => {
-	expect(reply({}, { text: 'x' }, came)).toBe('the frame that came has nothing at the ID to Repeat');
+	expect(reply({}, { text: 'x' }, came)).toBe('the received frame has nothing at the ID to Repeat');
 });
 
 test('a place in what a placeholder gave, and none there', () => {

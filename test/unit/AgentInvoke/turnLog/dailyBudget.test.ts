@@ -136,7 +136,7 @@ describe('places in a run', () => {
 		expect(await run.admits(due(2, key('ben')))).toBe(false);
 		expect(await run.admits(due(0))).toBe(true);
 		expect(await run.admits(due(1))).toBe(true);
-		expect((await run.refusal(due(2))).message).toContain('for this node; used or under way: 2');
+		expect((await run.refusal(due(2))).message).toContain('for this node; used or in progress: 2');
 	});
 
 	test('what did not run gives its place back', async () => {
