@@ -38,15 +38,15 @@ const TOOL_FIELDS = ['descriptionType', 'toolDescription'];
 /** Beside the account, which each of the package's nodes asks for. */
 const TO_FILL_IN: Readonly<Record<string, readonly string[]>> = {
 	'agent-approval.json': [],
-	'agent-pictures.json': ['Make a picture: Workflow ID', 'Model: Model'],
+	'agent-pictures.json': ['Make a picture: Workflow', 'Model: Model'],
 	'agent-tool.json': [],
 	'chat-reasoning.json': ['Think and answer: Model'],
 	'chat-tool.json': ['Answer: Model', 'Ask: Model'],
-	'image-batch.json': ['Make the pictures: Workflow ID'],
-	'image-to-image-form.json': ['Repaint the picture: Node', 'Repaint the picture: Workflow ID'],
-	'long-render.json': ['Submit: Workflow ID'],
-	'mcp-server.json': ['Submit a picture: Workflow ID'],
-	'submit-now-collect-later.json': ['Submit: Workflow ID'],
+	'image-batch.json': ['Make the pictures: Workflow'],
+	'image-to-image-form.json': ['Repaint the picture: Node', 'Repaint the picture: Workflow'],
+	'long-render.json': ['Submit: Workflow'],
+	'mcp-server.json': ['Submit a picture: Workflow'],
+	'submit-now-collect-later.json': ['Submit: Workflow'],
 	'support-inbox.json': [],
 };
 
