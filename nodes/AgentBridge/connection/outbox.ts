@@ -56,7 +56,7 @@ export function createOutbox({ clock, transmit, isHeldOff, onLost }: OutboxParts
 			if (isHeldOff()) for (const entry of queued) entry.giveUpAtMs = nowMs + KEPT_MS;
 			const late = queued.findIndex(({ giveUpAtMs }) => giveUpAtMs > nowMs);
 			const lost = queued.splice(0, late < 0 ? queued.length : late);
-			if (lost.length > 0) lose(lost, `the connection was not back within ${KEPT_MS / 1000} seconds`);
+			if (lost.length > 0) lose(lost, `the connection was not restored within ${KEPT_MS / 1000} seconds`);
 		}
 		watch = undefined;
 	};
