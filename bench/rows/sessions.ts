@@ -21,11 +21,10 @@ const SQL_LOGGED: NodeJS.ProcessEnv = {
 interface Statements {
 	readonly reads: number;
 	readonly writes: number;
-	/** Removals of expired rows: they come with one lot of new rows in twenty. */
+	/** Removals of expired rows, of which there are none. */
 	readonly sweeps: number;
 }
 
-const SWEEPS_A_RUN = 0.2;
 /** What a node run may cost. A turn takes less than a second, so that it is counted in the same write. */
 const KNOWN_SESSION = { reads: 1, writes: 1 };
 /** It is claimed, and made sure that nobody else has. */
@@ -127,9 +126,6 @@ function figuresOf(
 		none(lost, what('mappings lost')),
 		atMost(most.reads, reads / callers, { what: what('reads a node run'), kind: 'count' }),
 		atMost(most.writes, writes / callers, { what: what('writes a node run'), kind: 'count' }),
-		atMost(SWEEPS_A_RUN, sweeps / callers, {
-			what: what('removals of expired rows a node run'),
-			kind: 'count',
-		}),
+		none(sweeps, what('removals of expired rows')),
 	];
 }

@@ -20,7 +20,7 @@ export interface ChatCall extends AnswerTerms {
 export interface ChatParts extends AnswerStreamParts {
 	/** Without a trailing slash. */
 	readonly baseUrl: string;
-	readonly retry: Retry;
+	readonly retry: Pick<Retry, 'run'>;
 	readonly redact: Redact;
 }
 
@@ -38,7 +38,7 @@ export function createChatApi(parts: ChatParts): CompleteChat {
 	return async (call) => {
 		const { tries: mostTries, endByMs } = call;
 		const terms = { repeatability: 'read', lane: 'work', tries: mostTries, endByMs } as const;
-		const { outcome, tries } = await parts.retry(terms, async () => await askOnce(parts, call));
+		const { outcome, tries } = await parts.retry.run(terms, async () => await askOnce(parts, call));
 		if (outcome.kind === 'answered') return outcome.data;
 		const purpose = 'get an answer from the model';
 		return fail(explainChat(outcome, { purpose, repeatability: 'read', baseUrl, tries, redact }));

@@ -103,17 +103,39 @@ function shownOn(database: 'SQLite' | 'PostgreSQL'): void {
 		expect(left.result.value).toEqual([]);
 	});
 
-	test('hundreds of keys are read and removed together, and what lies below a number goes', async () => {
+	test('hundreds of keys are read and removed together, and what is over goes in lots', async () => {
+		const tableName = 'swept_table';
 		const keys = Array.from({ length: 1_100 }, (_, index) => `k${index}`);
 		const rows = keys.map((entryKey, index) => ({ entryKey, owner: entryKey, expiresAtMs: index }));
-		expect((await order({ does: 'insert', rows })).result.ok).toBe(true);
+		expect((await order({ does: 'insert', rows, tableName })).result.ok).toBe(true);
 		const read = async () =>
-			(await order<unknown[]>({ does: 'read', column: 'entryKey', values: keys })).result.value.length;
+			(await order<unknown[]>({ does: 'read', column: 'entryKey', values: keys, tableName })).result.value
+				.length;
 		expect(await read()).toBe(1_100);
-		await order({ does: 'removeBelow', column: 'expiresAtMs', before: 100 });
-		expect(await read()).toBe(1_000);
-		await order({ does: 'remove', column: 'entryKey', values: keys });
+		const over = [
+			{ column: 'expiresAtMs', condition: 'lt', value: 700 },
+			{ column: 'updatedAt', condition: 'lt', value: new Date(Date.now() + 3_600_000).toISOString() },
+		] as const;
+		const more = [{ entryKey: 'later', expiresAtMs: 9_999 }];
+		await order({ does: 'insert', rows: more, over: [...over], tableName });
+		while ((await read()) > 400) await new Promise((resolve) => setTimeout(resolve, 100));
+		expect(await read()).toBe(400);
+		await order({ does: 'remove', column: 'entryKey', values: keys, tableName });
 		expect(await read()).toBe(0);
+	});
+
+	test('what was written lately stays, whatever it says of its end', async () => {
+		const tableName = 'kept_table';
+		const over = [
+			{ column: 'expiresAtMs', condition: 'lt', value: 700 },
+			{ column: 'updatedAt', condition: 'lt', value: new Date(Date.now() - 3_600_000).toISOString() },
+		] as const;
+		const rows = [{ entryKey: 'new', expiresAtMs: 1 }];
+		await order({ does: 'insert', rows, over: [...over], tableName });
+		const read = { does: 'read', column: 'entryKey', values: ['new'], tableName } as const;
+		for (let reads = 0; reads < 5; reads++) {
+			expect((await order<unknown[]>({ ...read, values: ['new'] })).result.value).toHaveLength(1);
+		}
 	});
 
 	test('of twenty executions that swap the same row exactly one gets it, and all read what it wrote', async () => {
@@ -139,7 +161,7 @@ function shownOn(database: 'SQLite' | 'PostgreSQL'): void {
 		}
 	});
 
-	test('what nobody wrote is compared too, hostile values as they are, and what is held is not swept', async () => {
+	test('what nobody wrote is compared too, hostile values as they are', async () => {
 		for (const entryKey of HOSTILE) {
 			const rows = [{ entryKey, expiresAtMs: 1 }];
 			const [added] = (await order<TableRow[]>({ does: 'insertThenRead', rows })).result.value;
@@ -148,7 +170,6 @@ function shownOn(database: 'SQLite' | 'PostgreSQL'): void {
 			const [swapped] = (await order<TableRow[]>({ does: 'swap', swaps })).result.value;
 			expect(swapped).toMatchObject({ id: added?.id, owner: entryKey || 'empty' });
 		}
-		await order({ does: 'removeBelow', column: 'expiresAtMs', before: 100, where: { owner: 'free' } });
 		const read = await order<TableRow[]>({ does: 'read', column: 'entryKey', values: HOSTILE });
 		expect(read.result.value).toHaveLength(HOSTILE.length);
 		const ids = read.result.value.map(({ id = null }) => id);

@@ -201,7 +201,7 @@ function timedOut(timeoutMs: number, { host }: Whom): Failure {
 		kind: 'timedOut',
 		message: `No reply arrived from ${host} within ${timeoutMs / 1000} seconds`,
 		advice:
-			'Check "Reply Path" and "Reply Events" against the frames in the error\'s details, or allow more time.',
+			'Check "ID in Reply" and "Reply Events" against the frames in the error\'s details, or allow more time.',
 	};
 }
 

@@ -79,7 +79,7 @@ function shown(interrupt: Interrupt): IDataObject {
 }
 
 function describe(result: TurnResult, { redact, simplify, readFrom, forChat }: AnswerForm): IDataObject {
-	const { reply, session, attempts, elapsedMs, replayed } = result;
+	const { reply, session, attempts, elapsedMs, replayed, answerDigest } = result;
 	const { interrupt, interrupts } = reply;
 	const answer = redact.known(reply.answer);
 	const text = interrupt?.question || answer;
@@ -93,6 +93,7 @@ function describe(result: TurnResult, { redact, simplify, readFrom, forChat }: A
 		...(reply.usage !== null && { usage: reply.usage }),
 		trace: { attempts, elapsedMs, requestId: reply.requestId },
 		...(replayed && { replayed: true }),
+		...(answerDigest && { answerDigest }),
 		...(reply.hint && { hint: reply.hint }),
 		...(readFrom && reply.readFrom && { readFrom: reply.readFrom }),
 		...(!simplify && { raw: reply.raw, events: reply.events ?? [] }),

@@ -3,7 +3,8 @@ import type { IDataObject, IExecuteFunctions, INodeProperties } from 'n8n-workfl
 import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { idempotencyFields, idempotencyOf } from '../../shared/form/idempotencyOptions';
 import { callOptions } from '../../shared/form/callOptions';
-import { defineRequestOptions, optionsCollection, readNumbers } from '../../shared/form/options';
+import { defineRequestOptions, oneOf, optionsCollection, readNumbers } from '../../shared/form/options';
+import { recordLifetimeMs, recordOptions } from '../../shared/form/recordOptions';
 import { isJsonObject } from '../../shared/text/json';
 import type { BudgetLimit } from '../turnLog/dailyBudget';
 
@@ -25,6 +26,7 @@ export function readAgentOptions(context: IExecuteFunctions) {
 		budget: budget.value,
 		// A budget is counted from what is recorded.
 		recordTurns: given.recordTurns === true || budget.value !== undefined,
+		recordLifeMs: recordLifetimeMs(number('recordLifetimeDays')),
 		concurrency: Math.floor(number('concurrency')),
 		requestsPerSecond: number('requestsPerSecond'),
 		attempts: Math.floor(number('retries')) + 1,
@@ -36,12 +38,13 @@ export function readAgentOptions(context: IExecuteFunctions) {
 		renewExpired: given.renewExpiredSession === true,
 		retryAmbiguous: given.retryAmbiguous === true,
 		turnOrder: given.turnOrder === 'strict' ? ('strict' as const) : ('arrival' as const),
+		idempotencyAnswers: oneOf(['keep', 'digest'], given.idempotencyAnswers),
 		idempotency: idempotencyOf(given, number('idempotencyTtlHours')),
 	});
 }
 
 const MOST_FIELD = {
-	displayName: 'Most',
+	displayName: 'Most per Day',
 	name: 'most',
 	type: 'number',
 	default: 100,
@@ -55,16 +58,16 @@ function readBudget(given: unknown): Result<BudgetLimit | undefined> {
 	const limit: unknown = isJsonObject(given) ? given.limit : undefined;
 	if (!isJsonObject(limit)) {
 		return failInput(
-			'"Budget" has no limit',
-			'Add one under "Budget" in the options, or remove the option. Nothing was sent.',
+			'"Limit per Day" is empty',
+			'Add one under "Limit per Day" in the options, or remove the option. Nothing was sent.',
 		);
 	}
 	const { per, unit } = limit;
 	const isKnown = (per === 'key' || per === 'node') && (unit === 'turns' || unit === 'tokens');
 	if (!isKnown) {
 		return failInput(
-			'"Budget" counts per "key" or "node", in "turns" or "tokens"',
-			'Choose them under "Budget" in the options. Nothing was sent.',
+			'"Limit per Day" counts per "key" or "node", in "turns" or "tokens"',
+			'Choose them under "Limit per Day" in the options. Nothing was sent.',
 		);
 	}
 	const most = readNumbers({ most: limit.most }, { most: MOST_FIELD });
@@ -74,7 +77,7 @@ function readBudget(given: unknown): Result<BudgetLimit | undefined> {
 
 export const AGENT_OPTIONS = defineRequestOptions({
 	budget: {
-		displayName: 'Budget',
+		displayName: 'Limit per Day',
 		name: 'budget',
 		type: 'fixedCollection',
 		placeholder: 'Set Limit',
@@ -136,6 +139,23 @@ export const AGENT_OPTIONS = defineRequestOptions({
 		},
 		true,
 	),
+	idempotencyAnswers: {
+		displayName: 'Idempotency Answers',
+		name: 'idempotencyAnswers',
+		type: 'options',
+		default: 'keep',
+		options: [
+			{ name: 'Keep', value: 'keep', description: 'Who repeats the key gets the answer' },
+			{
+				name: 'Digest Only',
+				value: 'digest',
+				description: 'Who repeats the key is told that the agent has answered, and gets no words of it',
+			},
+		],
+		description:
+			'What the Data Table flow_task_ledger keeps of answers, in plain text. The agent is asked once either way.',
+		isPartOfRequest: false,
+	},
 	maxFileSizeMb: {
 		displayName: 'Max File Size (MB)',
 		name: 'maxFileSizeMb',
@@ -165,6 +185,7 @@ export const AGENT_OPTIONS = defineRequestOptions({
 			'Maximum calls to the agent per run, including repeats. A run with more items is refused before anything is sent, and a repeat beyond the limit is not sent. 0 means no limit.',
 		isPartOfRequest: false,
 	},
+	...recordOptions('flow_agent_turns'),
 	recordTurns: {
 		displayName: 'Record Turns',
 		name: 'recordTurns',

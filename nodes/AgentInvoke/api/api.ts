@@ -50,7 +50,7 @@ async function invokeWithTries(
 	const { account, redact, retry } = parts;
 	const { calls } = call;
 	const repeatability = call.retryAmbiguous ? 'read' : 'write';
-	const { outcome, tries } = await retry(
+	const { outcome, tries } = await retry.run(
 		{
 			repeatability,
 			lane: 'work',

@@ -22,7 +22,7 @@ export interface UploadedMedia extends WireFile {
 export interface UploadParts {
 	readonly account: AgentAccount;
 	readonly send: SendHttp;
-	readonly retry: Retry;
+	readonly retry: Pick<Retry, 'run'>;
 	readonly clock: Clock;
 	readonly redact: Redact;
 }
@@ -52,7 +52,7 @@ export async function uploadMedia(
 	}
 	// Two uploads of a file do no harm: only the address of one is used.
 	const repeatability = 'read';
-	const { outcome, tries } = await parts.retry(
+	const { outcome, tries } = await parts.retry.run(
 		{ repeatability, lane: 'work', tries: UPLOAD_TRIES, endByMs },
 		async () => {
 			const timeoutMs = Math.min(UPLOAD_TIMEOUT_MS, Math.max(0, endByMs - parts.clock.now()));

@@ -1,3 +1,4 @@
+import { hasNoTables } from '../../shared/dataTable/failures';
 import type { DataTable, RowSwap, TableRow } from '../../shared/dataTable/table';
 import type { Clock } from '../../shared/run/clock';
 import { NEVER_MS, storable } from '../../shared/dataTable/cells';
@@ -14,7 +15,7 @@ export interface Resumed {
 
 /**
  * Keeps mappings alive whose sessions were used by their ID, and lets them lead to where those sessions go on. Where
- * there are no Data Tables there is no mapping either, so that a table that cannot be read is no failure.
+ * there are no Data Tables there is no mapping either, so that this is no failure.
  * @param resumed by session
  */
 export async function keepAliveById(
@@ -24,8 +25,8 @@ export async function keepAliveById(
 	clock: Clock,
 ): Promise<Result<undefined>> {
 	if (resumed.size === 0) return ok(undefined);
-	const read = await table.read('sessionId', [...resumed.keys()]);
-	if (!read.ok) return ok(undefined);
+	const read = await repeated(clock, async () => await table.read('sessionId', [...resumed.keys()]));
+	if (!read.ok) return hasNoTables(read.failure) ? ok(undefined) : read;
 	const nowMs = clock.wallNow();
 	// Two agents may number their sessions alike.
 	const rows = read.value.filter((row) => row.agent === agent && Number(row.expiresAtMs) > nowMs);
@@ -44,13 +45,19 @@ export async function keepAliveById(
 			},
 		};
 	});
-	let touched: Result<unknown> = await table.swap(swaps);
-	for (const pauseMs of LAST_PAUSES_MS) {
-		if (touched.ok) break;
-		await clock.sleep(pauseMs);
-		touched = await table.swap(swaps);
-	}
+	const touched = await repeated(clock, async () => await table.swap(swaps));
 	return touched.ok ? ok(undefined) : touched;
+}
+
+/** Until it works, for a few seconds. */
+async function repeated<T>(clock: Clock, work: () => Promise<Result<T>>): Promise<Result<T>> {
+	let done = await work();
+	for (const pauseMs of LAST_PAUSES_MS) {
+		if (done.ok || hasNoTables(done.failure)) break;
+		await clock.sleep(pauseMs);
+		done = await work();
+	}
+	return done;
 }
 
 /** The lifetime is an option of who opened the session: it begins anew. */

@@ -1,6 +1,6 @@
 import { OWNER_COLUMNS } from '../../shared/dataTable/heartbeat';
+import { CLOCKS_APART_MS } from '../../shared/dataTable/lifetime';
 import type { CellValue, TableRow, TableSpec } from '../../shared/dataTable/table';
-import { CLOCKS_APART_MS } from '../../shared/idempotency/rows';
 import { sha256 } from '../../shared/text/sha256';
 import { textOrNumber } from '../../shared/text/textOf';
 

@@ -1,5 +1,3 @@
-import { randomInt } from 'crypto';
-
 import type { Clock } from '../../shared/run/clock';
 import { keyText } from '../../shared/dataTable/cells';
 import { Sightings } from '../../shared/dataTable/heartbeat';
@@ -22,12 +20,7 @@ export interface SessionParts {
 	readonly signal: AbortSignal;
 	/** Shared by all runs of the process. */
 	readonly sightings: Sightings;
-	/** Whether a write of new rows also removes expired ones. */
-	readonly isSweepDue: () => boolean;
 }
-
-/** Expired rows are ignored, so removing them with one batch of new rows in twenty is enough. */
-const SWEEP_ONE_IN = 20;
 
 /** The mapped sessions of one agent in one node run. */
 export class SessionStore {
@@ -57,13 +50,11 @@ export class SessionStore {
 			random = Math.random,
 			signal = new AbortController().signal,
 			sightings = new Sightings(),
-			isSweepDue = () => randomInt(SWEEP_ONE_IN) === 0,
 		} = parts;
 		this.lock = new TableLock({ table, clock, random, signal, sightings });
 		this.writer = new SessionWriter(settings, {
 			table,
 			clock,
-			isSweepDue,
 			lock: this.lock,
 			mappings: this.mappings,
 			held: this.held,

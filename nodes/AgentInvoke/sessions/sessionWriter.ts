@@ -50,8 +50,6 @@ export interface WriterParts {
 	readonly entryKey: (key: string) => string;
 	/** Told of a key whose row another execution has taken over, or somebody deleted: nothing was written. */
 	readonly lost: (key: string) => Promise<void>;
-	/** Whether a write of new rows also removes expired ones. */
-	readonly isSweepDue: () => boolean;
 }
 
 /** A new session ID is in the table within a second. */
@@ -131,7 +129,7 @@ export class SessionWriter {
 	}
 
 	private async writeAll(): Promise<Result<undefined>> {
-		const { mappings, held, table, clock, isSweepDue } = this.parts;
+		const { mappings, held, table } = this.parts;
 		const changes = [...this.pending].flatMap((key): Change[] => {
 			const mapping = mappings.get(key);
 			return mapping ? [{ key, mapping, row: this.row(key, mapping) }] : [];
@@ -160,14 +158,10 @@ export class SessionWriter {
 			),
 		];
 		const failed = done.find(({ ok: isOk }) => !isOk);
-		if (failed) {
-			this.hasFailed = true;
-			void this.writeAgain();
-			return failed;
-		}
-		const isNew = leased.some(({ mapping }) => mapping.stored === undefined) || added.length > 0;
-		if (!isNew || !isSweepDue()) return ok(undefined);
-		return await table.removeBelow('expiresAtMs', clock.wallNow(), { owner: UNOWNED.owner });
+		if (!failed) return ok(undefined);
+		this.hasFailed = true;
+		void this.writeAgain();
+		return failed;
 	}
 
 	/** Writes into the row that is held, and gives it back unless the turn goes on. */
@@ -177,8 +171,8 @@ export class SessionWriter {
 		const holds = held.get(key);
 		if (!holds) return ok(undefined);
 		const { entryKey, ...cells } = row;
-		const isWritten = ({ sessionId }: TableRow): boolean => sessionId === row.sessionId;
-		const released = await lock.release(holds.lease, cells, isWritten, holds.isStrict);
+		const isContinued = ({ sessionId }: TableRow): boolean => sessionId === row.sessionId;
+		const released = await lock.release(holds.lease, cells, isContinued, holds.isStrict);
 		if (!released.ok) {
 			this.pending.add(key);
 			return released;

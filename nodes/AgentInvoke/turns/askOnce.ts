@@ -71,6 +71,11 @@ function replay(
 		);
 	}
 	const result = readSavedAnswer(saved);
+	if (result?.answerDigest) {
+		const where = executionId ? who : 'the execution that asked';
+		const hint = `The agent has answered for this key already, and was not asked again. Its answer was not kept, as "Idempotency Answers" says: find it in ${where}.`;
+		return ok({ ...result, replayed: true, reply: { ...result.reply, hint } });
+	}
 	if (result) return ok({ ...result, replayed: true });
 	return fail({
 		kind: 'notSubmitted',

@@ -1,13 +1,12 @@
 import { retryAfterMs } from '../../shared/retry/backoff';
 import type { Clock } from '../../shared/run/clock';
+import { growingPauseMs, type PauseGrowth } from '../../shared/run/growingPause';
 import type { Result } from '../../shared/errors/failure';
 import type { Invoked } from '../api/api';
 import type { AgentFailure } from '../api/failures';
 import type { WaitLimit } from '../sessions/waitLimit';
 
-const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 5_000;
-const GROWTH = 1.5;
+const PAUSES: PauseGrowth = { firstMs: 500, factor: 1.5, longestMs: 5_000 };
 
 export interface BusySessionParts {
 	readonly waiting: WaitLimit;
@@ -42,6 +41,6 @@ export async function retryBusySession(
 
 /** Longer each time, and of random length, so that those who met at a session do not come back as one. */
 function pauseMs(calls: number, random: () => number): number {
-	const step = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * GROWTH ** (calls - 1));
+	const step = growingPauseMs(PAUSES, calls);
 	return Math.round(step / 2 + (random() * step) / 2);
 }

@@ -1,4 +1,5 @@
 import { isJsonObject, parseJson, type Json, type JsonObject } from '../../shared/text/json';
+import { sha256 } from '../../shared/text/sha256';
 import { textOf } from '../../shared/text/textOf';
 import type { AgentReply, Interrupt } from '../api/agentReply';
 
@@ -21,7 +22,12 @@ export interface TurnResult {
 	readonly replayed: boolean;
 	/** The answer that an earlier try of this node run got. */
 	readonly recalled?: boolean;
+	/** Of a saved answer whose words were not kept. */
+	readonly answerDigest?: string;
 }
+
+/** What the ledger keeps of an answer. */
+export type AnswerKeeping = 'keep' | 'digest';
 
 /** A longer answer is not kept in the ledger, which stores it in plain text. */
 const LONGEST_SAVED_CHARS = 32_000;
@@ -50,12 +56,33 @@ export function savedAnswerOf(result: TurnResult, agent: string, keepRaw: boolea
 }
 
 /** An answer for the ledger; one that is too long loses the raw answer first, which says everything twice. */
-export function savedAnswerText(result: TurnResult, agent: string): string {
+export function savedAnswerText(result: TurnResult, agent: string, keeping: AnswerKeeping): string {
+	if (keeping === 'digest') {
+		const answerDigest = sha256(result.reply.answer);
+		return JSON.stringify({ ...savedAnswerOf(withoutWords(result), agent, false), answerDigest });
+	}
 	const fits = [true, false]
 		.map((keepRaw) => JSON.stringify(savedAnswerOf(result, agent, keepRaw)))
 		// An answer that is nested too deeply could not be read back.
 		.find((saved) => saved.length <= LONGEST_SAVED_CHARS && parseJson(saved) !== undefined);
 	return fits ?? JSON.stringify({ agent });
+}
+
+/** That it was answered, where, and what it cost. An interrupt without its arguments must not be acted on. */
+function withoutWords(result: TurnResult): TurnResult {
+	const { sessionId, reason, requestId, usage } = result.reply;
+	const reply: AgentReply = {
+		sessionId,
+		reason,
+		requestId,
+		usage,
+		answer: '',
+		hint: '',
+		interrupt: undefined,
+		interrupts: [],
+		raw: {},
+	};
+	return { ...result, reply };
 }
 
 /** Whether another agent gave the saved answer; those of older versions do not say who did. */
@@ -92,6 +119,7 @@ export function readSavedAnswer(saved: Json | undefined): TurnResult | undefined
 		attempts: Number(saved.attempts) || 0,
 		elapsedMs: Number(saved.elapsedMs) || 0,
 		replayed: false,
+		...(typeof saved.answerDigest === 'string' && { answerDigest: saved.answerDigest }),
 	};
 }
 

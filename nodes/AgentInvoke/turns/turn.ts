@@ -12,6 +12,7 @@ import {
 	readSavedAnswer,
 	savedAnswerOf,
 	savedAnswerText,
+	type AnswerKeeping,
 	type TurnResult,
 	type UsedSession,
 } from './savedAnswer';
@@ -57,6 +58,7 @@ export interface CallSettings {
 	readonly retryAmbiguous: boolean;
 	readonly renewExpired: boolean;
 	readonly turnOrder: TurnOrder;
+	readonly idempotencyAnswers: AnswerKeeping;
 }
 
 export interface CallParts {
@@ -194,7 +196,8 @@ export class TurnTaker {
 		const { agent } = this;
 		const { memory, interruptLimit } = this.parts;
 		const { itemIndex, fingerprint, isResume, keepRaw } = this.turn;
-		claim?.ended('succeeded', savedAnswerText({ ...result, elapsedMs: 0 }, agent));
+		const saved = savedAnswerText({ ...result, elapsedMs: 0 }, agent, this.settings.idempotencyAnswers);
+		claim?.ended('succeeded', saved);
 		const answered = { agent, sessionId: result.session.id };
 		this.session.used(answered.sessionId);
 		if (!isResume) interruptLimit.begin(answered);

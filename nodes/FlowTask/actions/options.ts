@@ -4,6 +4,7 @@ import { ok, type Result } from '../../shared/errors/failure';
 import { isTool } from '../../shared/errors/nodeError';
 import { readItem } from '../../shared/errors/expressionError';
 import { idempotencyFields, idempotencyOf } from '../../shared/form/idempotencyOptions';
+import { recordLifetimeMs, recordOptions } from '../../shared/form/recordOptions';
 import { defineOptions, oneOf, optionsCollection, readNumbers } from '../../shared/form/options';
 import { nodeField } from './nodeField';
 
@@ -27,7 +28,7 @@ export function readRunOptions(context: IExecuteFunctions): Result<TaskRunOption
 const CHAT_LINK_SECONDS = 86_400;
 
 /** Options that may differ per item. An error in one for the first item must not fail the others. */
-const PER_ITEM: ReadonlySet<string> = new Set(['idempotencyKey', 'outputNodes']);
+const PER_ITEM: ReadonlySet<string> = new Set(['fileName', 'idempotencyKey', 'outputNodes']);
 
 /** The options that were added; those that may differ per item are not evaluated here. */
 function givenOptions(context: IExecuteFunctions): Readonly<Record<string, unknown>> {
@@ -58,6 +59,8 @@ function checkOptions(given: Readonly<Record<string, unknown>>) {
 		progressChannel: oneOf(['auto', 'polling', 'websocket'], given.progressChannel),
 		fileSelection: oneOf(['finalFiles', 'all'], given.files),
 		recordTasks: oneOf(['auto', 'always', 'never'], given.recordTasks),
+		recordLifeMs: recordLifetimeMs(number('recordLifetimeDays')),
+		includeRequest: given.includeRequest === true,
 		streamProgress: given.streamProgress === true,
 		maxFileBytes: Math.floor(number('maxFileSizeMb') * BYTES_PER_MB),
 	});
@@ -74,6 +77,15 @@ export const TASK_OPTIONS = defineOptions({
 		},
 		false,
 	),
+	fileName: {
+		displayName: 'File Name',
+		name: 'fileName',
+		type: 'string',
+		default: '',
+		placeholder: 'e.g. {{ $json.orderId }}',
+		description:
+			'What the result files are called, without ending. Empty means the first words of the prompt and the number of the item. Files that would have the same name get a number.',
+	},
 	files: {
 		displayName: 'Files',
 		name: 'files',
@@ -84,6 +96,14 @@ export const TASK_OPTIONS = defineOptions({
 			{ name: 'All Files', value: 'all', description: 'What every output node of the workflow saved' },
 		],
 		description: "Which of a task's files to return",
+	},
+	includeRequest: {
+		displayName: 'Include Request',
+		name: 'includeRequest',
+		type: 'boolean',
+		default: false,
+		description:
+			'Whether to put the body that was sent into the output, as "request". To make the same image again, use it as the "Prompt (JSON)", with the seed mode Keep.',
 	},
 	maxFailures: {
 		displayName: 'Max Failures',
@@ -204,6 +224,7 @@ export const TASK_OPTIONS = defineOptions({
 		],
 		description: 'How the node follows a task. A lost socket never fails a task: polling takes over.',
 	},
+	...recordOptions('flow_task_runs'),
 	recordTasks: {
 		displayName: 'Record Tasks',
 		name: 'recordTasks',

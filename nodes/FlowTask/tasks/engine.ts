@@ -3,6 +3,7 @@ import pLimit from 'p-limit';
 import type { Accounts } from '../../shared/platform/accounts';
 import type { Clock } from '../../shared/run/clock';
 import { ok, type Failure, type FailureKind, type Result } from '../../shared/errors/failure';
+import { uniqueStems } from '../../shared/files/fileStem';
 import { MemoryBudget } from '../../shared/files/memoryBudget';
 import type { Ledger } from '../../shared/idempotency/ledger';
 import type { Redact } from '../../shared/text/redact';
@@ -13,10 +14,11 @@ import { explainMistake, explainWatchEnd, type StopReason, type TaskOrigin } fro
 import { DOWNLOADS_AT_ONCE, ResultFiles, type ResultFile, type WantedFiles } from './resultFiles';
 import type { TaskObserver, TaskSource } from './observer';
 import type { TaskInfo } from '../api/taskInfo';
-import type { FileSelection } from './resultLinks';
+import type { FileSelection, TaskLabel } from './resultLinks';
 import type { SubmitRecord, UploadedImages } from './memory';
 import { tokenHider, type ProgressSockets } from '../api/progressSocket';
 import { TaskSubmitter, type ItemTask, type SubmitStart } from './submit';
+import type { Prompt } from '../workflow/prompt';
 import { KNOWN_MISSING_MS, TaskWatcher } from './watcher';
 import type { TaskSnapshot, WatchEnd } from './watchedTask';
 
@@ -37,6 +39,8 @@ export interface TaskJob {
 	readonly start: SubmitStart | WatchStart;
 	/** The output nodes whose files are wanted; left out for those that `EngineSettings` name. */
 	readonly outputNodes?: readonly string[] | undefined;
+	/** What its files are called; left out for the names in their links. */
+	readonly fileStem?: string | undefined;
 	/** Notes what becomes of the submit; left out for tasks that this run does not own. */
 	readonly record?: SubmitRecord | undefined;
 }
@@ -61,6 +65,8 @@ export interface TaskOutcome {
 	readonly snapshot: TaskSnapshot | undefined;
 	readonly files: readonly ResultFile[];
 	readonly failure: Failure | undefined;
+	/** The inputs as this run has sent them; left out for a task that it has not made. */
+	readonly sent?: Prompt | undefined;
 }
 
 export function outcome(itemIndex: number, known: Partial<TaskOutcome>): TaskOutcome {
@@ -120,10 +126,11 @@ export async function runTasks(
 	const run = new TaskRun(jobs.length, settings, parts);
 	try {
 		const slots = pLimit(settings.maxInFlight);
+		const stems = uniqueStems(jobs.map(({ fileStem }) => fileStem));
 		return await Promise.all(
 			jobs.map(async (job, index) => {
-				const number = jobs.length > 1 ? index + 1 : undefined;
-				return await slots(async () => await run.job(job, number));
+				const label = { number: jobs.length > 1 ? index + 1 : undefined, stem: stems[index] };
+				return await slots(async () => await run.job(job, label));
 			}),
 		);
 	} finally {
@@ -210,9 +217,9 @@ class TaskRun {
 		return this.stopped;
 	}
 
-	/** @param number counted from 1, it tells the files of tasks apart; left out if there is one task */
-	async job(job: TaskJob, number: number | undefined): Promise<TaskOutcome> {
-		const result = await this.outcomeOf(job, number);
+	/** @param label tells the task's files from those of others */
+	async job(job: TaskJob, label: TaskLabel): Promise<TaskOutcome> {
+		const result = await this.outcomeOf(job, label);
 		this.parts.observer?.ended(job, result);
 		if (result.failure) this.countFailure(result.failure);
 		return result;
@@ -231,37 +238,37 @@ class TaskRun {
 		}
 	}
 
-	private async outcomeOf(job: TaskJob, number: number | undefined): Promise<TaskOutcome> {
+	private async outcomeOf(job: TaskJob, label: TaskLabel): Promise<TaskOutcome> {
 		const { itemIndex, start, record } = job;
 		const account = this.accountOf(itemIndex);
 		if (!account.ok || start.kind === 'watch') this.unsubmitted--;
 		if (!account.ok) return outcome(itemIndex, { failure: account.failure });
 		if (start.kind === 'watch') {
 			const { taskId, submittedAtMs } = start;
-			return await this.proceed(job, number, account.value, { ...FOREIGN, taskId, submittedAtMs });
+			return await this.proceed(job, label, account.value, { ...FOREIGN, taskId, submittedAtMs });
 		}
 		const task = await account.value.submitter.submit(start, record).finally(() => {
 			this.unsubmitted--;
 		});
 		if (!task.ok) return outcome(itemIndex, { failure: task.failure });
-		return await this.proceed(job, number, account.value, task.value);
+		return await this.proceed(job, label, account.value, task.value);
 	}
 
 	/** A bug in the node must cost neither the task's id nor the other items' results. */
 	private async proceed(
 		job: TaskJob,
-		number: number | undefined,
+		label: TaskLabel,
 		account: AccountWork,
 		task: ItemTask,
 	): Promise<TaskOutcome> {
-		const { taskId, reused, submittedAtMs } = task;
+		const { taskId, reused, submittedAtMs, sent } = task;
 		try {
 			const source = sourceOf(job, reused);
 			this.parts.observer?.began(job, { taskId, submittedAtMs, source, owner: account.owner });
-			if (this.settings.goal === 'finished') return await this.follow(job, number, account, task);
+			if (this.settings.goal === 'finished') return await this.follow(job, label, account, task);
 			job.record?.delivered?.();
 			const snapshot = { sinceMs: submittedAtMs, endedAtMs: this.parts.clock.wallNow() };
-			return outcome(job.itemIndex, { taskId, reused, snapshot });
+			return outcome(job.itemIndex, { taskId, reused, snapshot, sent });
 		} catch (error) {
 			return outcome(job.itemIndex, { taskId, reused, failure: explainMistake(taskId, error) });
 		}
@@ -269,14 +276,14 @@ class TaskRun {
 
 	private async follow(
 		{ itemIndex, wantsFiles, outputNodes, record, start }: TaskJob,
-		number: number | undefined,
+		label: TaskLabel,
 		account: AccountWork,
 		task: ItemTask,
 	): Promise<TaskOutcome> {
-		const { taskId, promptToken, submittedAtMs, reused } = task;
+		const { taskId, promptToken, submittedAtMs, reused, sent } = task;
 		const seen = start.kind === 'watch' ? start.seen : undefined;
 		const end = seen ?? (await account.watcher.watch(taskId, promptToken, submittedAtMs, this.isKnown(task)));
-		const known = { taskId, reused, snapshot: end.snapshot };
+		const known = { taskId, reused, snapshot: end.snapshot, sent };
 		const origin = originOf(start, reused, record !== undefined);
 		const failure = explainWatchEnd(taskId, end, this.parts.redact, origin);
 		if (failure && SPOILED.has(failure.kind)) {
@@ -287,7 +294,7 @@ class TaskRun {
 		task.ended('succeeded');
 		record?.delivered?.();
 		if (!wantsFiles) return outcome(itemIndex, known);
-		const wanted = { info: end.info, outputNodes, number };
+		const wanted = { info: end.info, outputNodes, label };
 		return outcome(itemIndex, { ...known, ...(await this.fetchFiles(account, wanted, promptToken)) });
 	}
 

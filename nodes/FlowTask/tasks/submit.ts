@@ -44,6 +44,8 @@ export interface ItemTask {
 	readonly taskId: string;
 	readonly promptToken: string | undefined;
 	readonly submittedAtMs: number | undefined;
+	/** What this run has sent; left out if it has sent nothing. */
+	readonly sent?: Prompt;
 	/** Whether another execution or another item made it. */
 	readonly reused: boolean;
 	/** Whether another execution saw its end. */
@@ -143,7 +145,14 @@ export class TaskSubmitter {
 			const submittedAtMs = this.parts.clock.wallNow();
 			record?.submitted(taskId, submittedAtMs);
 			claim?.submitted(taskId);
-			return ok({ taskId, promptToken, submittedAtMs, reused: false, ended: (end) => claim?.ended(end) });
+			return ok({
+				taskId,
+				promptToken,
+				submittedAtMs,
+				sent: prompt,
+				reused: false,
+				ended: (end) => claim?.ended(end),
+			});
 		}
 		if (submitted.failure.kind === 'unclear') {
 			record?.unclear();

@@ -27,7 +27,7 @@ export interface WatchParts {
 	readonly api: Pick<TaskApi, 'info'>;
 	readonly clock: Clock;
 	/** Left out if only polling is wanted. */
-	readonly sockets?: ProgressSockets | undefined;
+	readonly sockets?: Pick<ProgressSockets, 'available' | 'open'> | undefined;
 	/** How many items are not submitted yet. */
 	readonly backlog: () => number;
 	/** Called with each report that differs from the last one of its task. */

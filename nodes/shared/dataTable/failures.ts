@@ -50,6 +50,11 @@ const CAUSES: ReadonlyArray<readonly [RegExp, string, string]> = [
 	],
 ];
 
+/** Whether this workflow can have no Data Tables, now or later. */
+export function hasNoTables(failure: Failure): boolean {
+	return 'said' in failure && NEVER_MADE.test(textOf(failure.said));
+}
+
 /** A row's values may be in what a database says. */
 const hideTokens = redactor([]);
 

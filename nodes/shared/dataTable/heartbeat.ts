@@ -42,7 +42,7 @@ export class Heartbeat {
 		if (this.aliveMs.size === 0) this.idle.abort();
 	}
 
-	/** Whether others may take the owner for dead by now. */
+	/** Whether others may have taken the owner for dead; once they may, signs that come later do not undo it. */
 	isLate(owner: string): boolean {
 		return this.clock.now() - (this.aliveMs.get(owner) ?? 0) > LATE_MS;
 	}
@@ -64,7 +64,10 @@ export class Heartbeat {
 			this.lastBeat = beat;
 			const { ok: isTold } = await beat;
 			if (isIdle()) return;
-			for (const owner of isTold ? values : []) if (this.aliveMs.has(owner)) this.aliveMs.set(owner, sinceMs);
+			if (!isTold) continue;
+			for (const owner of values) {
+				if (this.aliveMs.has(owner) && !this.isLate(owner)) this.aliveMs.set(owner, sinceMs);
+			}
 		}
 	}
 }

@@ -9,6 +9,8 @@ type Batches<T, R> = SharedBatches<T, Result<R, TableFailure>>;
 
 /** Runs that begin use a table for so long after somebody renamed it. */
 const FOUND_HOLDS_MS = 60_000;
+/** How long after a sweep of a table the next one begins at the earliest. */
+const BETWEEN_SWEEPS_MS = 10 * 60_000;
 /** Of how many workflows and tables something is remembered. */
 const MOST_SHARED = 200;
 
@@ -18,6 +20,7 @@ export class SharedTable {
 	/** Under way. */
 	looking: TableResult<string | undefined> | undefined;
 	creating: TableResult<string | undefined> | undefined;
+	private swept: { readonly id: string; readonly atMs: number } | undefined;
 	private readonly reads = new Map<string, Batches<CellValue, readonly TableRow[]>>();
 	private readonly inserts = new Map<string, Batches<TableRow, undefined>>();
 	private readonly swaps = new Map<string, Batches<RowSwap, readonly TableRow[]>>();
@@ -37,6 +40,15 @@ export class SharedTable {
 
 	isGone(id: string): void {
 		if (this.found?.id === id) this.found = undefined;
+	}
+
+	/** Whether a sweep is due; if it is, the caller does it. */
+	takeSweep(id: string): boolean {
+		const { swept } = this;
+		const nowMs = systemClock.now();
+		if (swept?.id === id && nowMs - swept.atMs < BETWEEN_SWEEPS_MS) return false;
+		this.swept = { id, atMs: nowMs };
+		return true;
 	}
 
 	/** Each operation on a column has batches of its own. */

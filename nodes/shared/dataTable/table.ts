@@ -16,7 +16,6 @@ import {
 	insertionOfCells,
 	listing,
 	readingAfter,
-	removalBelow,
 	selection,
 	swapping,
 	updatingAlike,
@@ -29,8 +28,10 @@ import {
 	type TableSpec,
 	type Work,
 } from './workflow';
+import { FOREVER, removeLots, type Lifetime } from './lifetime';
 import { ofOthers } from './sharedBatches';
 import { sharedTable, type TableResult, type SharedTable } from './sharedTable';
+import { systemClock } from '../run/clock';
 import { fail, ok, type Result } from '../errors/failure';
 import { isJsonObject } from '../text/json';
 
@@ -68,12 +69,6 @@ export interface DataTable {
 	insertThenRead(rows: readonly TableRow[], column: string): Promise<Result<readonly TableRow[]>>;
 	/** Removes all rows that have one of `values` in `column`. */
 	remove(column: string, values: readonly CellValue[]): Promise<Result<undefined>>;
-	/** Removes all rows that hold all of `where` and a number below `before` in `column`; those without a number stay. */
-	removeBelow(
-		column: string,
-		before: number,
-		where?: Readonly<Record<string, CellValue>>,
-	): Promise<Result<undefined>>;
 }
 
 /** A table that can be made before there are rows for it. */
@@ -102,9 +97,14 @@ const CREATE_TRIES = 4;
 /**
  * Opens a table by running n8n's own node on it; nothing is asked of n8n before the first operation. Runs of the same
  * workflow share what they know of the table, and sub-executions.
+ * @param lifetime of its rows: when rows are added, those that are over are removed
  */
-export function openTable(context: InlineWorkflows, table: TableSpec): PreparableTable {
-	return new OpenTable(context, table, sharedTable(context.getWorkflow?.().id, table.name));
+export function openTable(
+	context: InlineWorkflows,
+	table: TableSpec,
+	lifetime: Lifetime = FOREVER,
+): PreparableTable {
+	return new OpenTable(context, table, lifetime, sharedTable(context.getWorkflow?.().id, table.name));
 }
 
 type IfMissing = 'create' | 'leave';
@@ -116,6 +116,7 @@ class OpenTable implements PreparableTable {
 	constructor(
 		private readonly context: InlineWorkflows,
 		private readonly table: TableSpec,
+		private readonly lifetime: Lifetime,
 		private readonly shared: SharedTable,
 	) {}
 
@@ -169,7 +170,9 @@ class OpenTable implements PreparableTable {
 	async insert(rows: readonly TableRow[], mayRepeat = false): TableResult<undefined> {
 		return await this.change('create', rows, async (id) => {
 			const insert = async (all: readonly TableRow[]) => await this.inParts(id, all, insertion);
-			return mayRepeat ? await this.shared.insertsOf(id).add(rows, insert) : await insert(rows);
+			const done = mayRepeat ? await this.shared.insertsOf(id).add(rows, insert) : await insert(rows);
+			this.sweep(id);
+			return done;
 		});
 	}
 
@@ -231,6 +234,7 @@ class OpenTable implements PreparableTable {
 			const done = await this.shared
 				.insertsThenReadOf(id, column)
 				.add(rows, async (all) => await this.thenRead(id, all, insertionOfCells, column, keyOfRow));
+			this.sweep(id);
 			if (!done.ok) return done;
 			const wanted = new Set<CellValue | undefined>(rows.map(keyOfRow));
 			return ok(done.value.filter((row) => wanted.has(row[column])));
@@ -267,16 +271,6 @@ class OpenTable implements PreparableTable {
 		});
 	}
 
-	async removeBelow(
-		column: string,
-		before: number,
-		where: Readonly<Record<string, CellValue>> = {},
-	): TableResult<undefined> {
-		return await this.change('leave', [before], async (id) => {
-			return await this.inParts(id, [before], () => removalBelow(column, before, where));
-		});
-	}
-
 	private async change(
 		ifMissing: IfMissing,
 		all: readonly unknown[],
@@ -299,6 +293,12 @@ class OpenTable implements PreparableTable {
 			if (!begun.ok) return begun;
 		}
 		return ok(undefined);
+	}
+
+	/** Nothing waits for it. A full table needs it most, so that it does not depend on rows being added. */
+	private sweep(id: string): void {
+		const over = this.lifetime(systemClock.wallNow());
+		if (over && this.shared.takeSweep(id)) void removeLots(over, async (work) => await this.runOn(id, work));
 	}
 
 	/** Finds the table and works on it; starts again, once, if it was deleted since it was found. */

@@ -157,12 +157,12 @@ export class TableLock {
 
 	/**
 	 * Writes `cells` into the row of the key, and frees it unless `keep`. May be repeated after a failure.
-	 * @param isWritten tells a row that has what was to be written
+	 * @param isContinued tells a row that others may have gone on with after it was written
 	 */
 	async release(
 		lease: Lease,
 		cells: TableRow,
-		isWritten: (row: TableRow) => boolean,
+		isContinued: (row: TableRow) => boolean,
 		keep = false,
 	): Promise<Result<Released>> {
 		const { owner, entryKey, rows } = lease;
@@ -179,9 +179,11 @@ export class TableLock {
 				if (mayBeWritten) this.unclear.add(owner);
 				return seen;
 			}
+			// Where nobody could take it for dead, others have come by what it wrote.
+			const isInTime = !this.heartbeat.isLate(owner);
 			this.heartbeat.stop(owner);
-			if (keep) return ok('lost');
-			return ok(mayBeWritten && seen.value.some(isWritten) ? 'written' : 'lost');
+			const isDone = (row: TableRow): boolean => hasCells(row, cells) || (isInTime && isContinued(row));
+			return ok(!keep && mayBeWritten && seen.value.some(isDone) ? 'written' : 'lost');
 		}
 		if (surplus.length > 0) {
 			const removed = await this.parts.table.remove('id', surplus);
@@ -397,6 +399,10 @@ export class TableLock {
 		const spread = Math.min(LONGEST_PAUSE_MS, Math.max(usual, this.readMs * READS_TO_REST));
 		return Math.round(50 + this.parts.random() * spread);
 	}
+}
+
+function hasCells(row: TableRow, cells: TableRow): boolean {
+	return Object.entries(cells).every(([column, value]) => (row[column] ?? null) === value);
 }
 
 /** Of rows that show nobody else. */

@@ -1,4 +1,4 @@
-import type { IDataObject, INodeParameters, IWorkflowBase } from 'n8n-workflow';
+import type { IDataObject, INode, INodeParameters, IWorkflowBase } from 'n8n-workflow';
 
 /*
  * Only n8n's own nodes can reach Data Tables, so we run its Data Table node in a workflow made for the purpose.
@@ -133,24 +133,32 @@ export function selection(
 	};
 }
 
-/** Rows with a number below `before` that hold all of `where`. */
-export function removalBelow(
-	keyName: string,
-	before: number,
-	where: Readonly<Record<string, CellValue>>,
+/** What a row has to meet, in columns of the table or in n8n's own. */
+export interface RowCondition {
+	readonly column: string;
+	readonly condition: 'eq' | 'lt' | 'lte';
+	/** For n8n's own `createdAt` and `updatedAt` a time in ISO 8601. */
+	readonly value: CellValue;
+}
+
+/** Rows that meet all conditions: the first of them by their ids, or all. */
+export function meeting(
+	conditions: readonly RowCondition[],
+	work: { readonly operation: 'get'; readonly limit: number } | { readonly operation: 'deleteRows' },
 ): RowWork {
-	const columns = Object.keys(where);
-	const conditions = [
-		{ keyName, condition: 'lt', keyValue: '={{ $json.v[0] }}' },
-		...columns.map((column, index) => ({
-			keyName: column,
-			condition: 'eq',
-			keyValue: `={{ $json.v[${index + 1}] }}`,
-		})),
-	];
 	return {
-		parameters: { operation: 'deleteRows', matchType: 'allConditions', filters: { conditions } },
-		items: [{ v: [before, ...Object.values(where)] }],
+		parameters: {
+			...work,
+			matchType: 'allConditions',
+			filters: {
+				conditions: conditions.map(({ column, condition }, index) => ({
+					keyName: column,
+					condition,
+					keyValue: `={{ $json.v[${index}] }}`,
+				})),
+			},
+		},
+		items: [{ v: conditions.map(({ value }) => value) }],
 	};
 }
 
@@ -188,24 +196,9 @@ export function inlineWorkflow(
 	reading?: INodeParameters,
 ): IWorkflowBase {
 	const now = new Date();
-	const tableNode = {
-		id: 'table',
-		name: 'Table',
-		type: 'n8n-nodes-base.dataTable',
-		typeVersion: 1.1,
-		position: [200, 0] as [number, number],
-		parameters,
-	};
 	// Both are fed by the trigger, because a write that changes nothing hands on nothing; n8n runs the upper one first.
-	const readNode = reading && {
-		...tableNode,
-		id: 'read',
-		name: 'Read',
-		position: [200, 200] as [number, number],
-		parameters: reading,
-		executeOnce: true,
-	};
-	const targets = [tableNode, ...(readNode ? [readNode] : [])];
+	const targets = [tableNode('Table', 0, parameters)];
+	if (reading) targets.push({ ...tableNode('Read', 200, reading), executeOnce: true });
 	return {
 		id: '',
 		name,
@@ -214,17 +207,7 @@ export function inlineWorkflow(
 		isArchived: false,
 		createdAt: now,
 		updatedAt: now,
-		nodes: [
-			{
-				id: 'input',
-				name: 'Input',
-				type: 'n8n-nodes-base.executeWorkflowTrigger',
-				typeVersion: 1.1,
-				position: [0, 0],
-				parameters: { inputSource: 'passthrough' },
-			},
-			...targets,
-		],
+		nodes: [inputNode(), ...targets],
 		connections: {
 			Input: { main: [targets.map(({ name: node }) => ({ node, type: 'main', index: 0 }))] },
 		},
@@ -236,5 +219,27 @@ export function inlineWorkflow(
 			saveExecutionProgress: false,
 			saveManualExecutions: false,
 		},
+	};
+}
+
+function inputNode(): INode {
+	return {
+		id: 'input',
+		name: 'Input',
+		type: 'n8n-nodes-base.executeWorkflowTrigger',
+		typeVersion: 1.1,
+		position: [0, 0],
+		parameters: { inputSource: 'passthrough' },
+	};
+}
+
+function tableNode(name: string, y: number, parameters: INodeParameters): INode {
+	return {
+		id: name.toLowerCase(),
+		name,
+		type: 'n8n-nodes-base.dataTable',
+		typeVersion: 1.1,
+		position: [200, y],
+		parameters,
 	};
 }

@@ -62,7 +62,7 @@ export function shownPreview(preview: Result<JsonObject>): JsonObject {
 /** The items that were sent and those that were only shown, in the order of the input. */
 export function withPreviews(
 	sent: readonly INodeExecutionData[],
-	previews: ReadonlyMap<number, Result<JsonObject>>,
+	previews: Iterable<readonly [item: number, preview: Result<JsonObject>]>,
 ): INodeExecutionData[] {
 	const shown = [...previews].map(([item, preview]): INodeExecutionData => {
 		return { json: shownPreview(preview), pairedItem: { item } };

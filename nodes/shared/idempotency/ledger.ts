@@ -8,7 +8,7 @@ import { HeldClaim, type ClaimCells, type LedgerClaim } from './claim';
 import { Contest, type Contender, type ContestRows, type Sight } from './contest';
 import { KeyLines } from './keyLines';
 import { ClaimPlaces } from './places';
-import { CLAIM_FRESH_MS, CLOCKS_APART_MS, silenceSeenBy, stateOf } from './rows';
+import { CLAIM_FRESH_MS, silenceSeenBy, stateOf } from './rows';
 import type { Holder, IsSilent, KeyState, RowKind } from './rows';
 import { LedgerWriter } from './writer';
 
@@ -123,7 +123,6 @@ class TableLedger implements Ledger {
 	private readonly held = new Set<HeldClaim>();
 	/** Who wants the same key in this process goes one after the other. */
 	private readonly lines: KeyLines<HeldClaim>;
-	private cleaning: Promise<unknown> | undefined;
 	private readonly places: ClaimPlaces;
 
 	constructor(
@@ -139,10 +138,7 @@ class TableLedger implements Ledger {
 			ownerColumn: 'owner',
 			ownerPrefix: '',
 			read: async (keys) => await table.read('entryKey', keys),
-			insert: async (claims) => {
-				this.cleaning ??= table.removeBelow('expiresAtMs', clock.wallNow() - CLOCKS_APART_MS);
-				return await writer.writeWith(claims);
-			},
+			insert: async (claims) => await writer.writeWith(claims),
 			remove: async (owners) => await table.remove('owner', owners),
 			removeLater: (owner) => writer.takeBack(owner),
 			isLate: (_owner, elapsedMs) => elapsedMs > CLAIM_WITHIN_MS,
@@ -162,7 +158,6 @@ class TableLedger implements Ledger {
 
 	async flush(): Promise<Result<undefined>> {
 		for (const claim of this.held) claim.letGo();
-		await this.cleaning;
 		return await this.writer.flush();
 	}
 

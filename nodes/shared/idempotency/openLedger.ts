@@ -1,5 +1,6 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
+import { UNTIL_EXPIRY } from '../dataTable/lifetime';
 import { openTable } from '../dataTable/table';
 import type { IdempotencyOptions } from '../form/idempotencyOptions';
 import type { RunFrame } from '../run/frame';
@@ -32,7 +33,7 @@ export function openLedger(
 	const ledger = createLedger(
 		{ ...settings, scope, workflowId, executionId: context.getExecutionId(), ttlMs },
 		{
-			table: openTable(context, LEDGER_TABLE),
+			table: openTable(context, LEDGER_TABLE, UNTIL_EXPIRY),
 			clock,
 			random: Math.random,
 			signal,

@@ -1,4 +1,5 @@
 import type { Clock } from '../run/clock';
+import { CLOCKS_APART_MS } from '../dataTable/lifetime';
 import type { TableRow, TableSpec } from '../dataTable/table';
 import { excerpt } from '../text/json';
 import { textOrNumber } from '../text/textOf';
@@ -79,8 +80,6 @@ export type KeyState =
  * databases and for clocks that differ.
  */
 export const CLAIM_FRESH_MS = 200_000;
-/** Wall clocks can be an hour apart if one was set. Within this, an old claim alone does not mean a dead owner. */
-export const CLOCKS_APART_MS = 2 * 60 * 60_000;
 
 /** Whether a claim got no new row for `CLAIM_FRESH_MS` of the asker's own time; `lastId` is its last row's. */
 export type IsSilent = (owner: string, lastId: number) => boolean;

@@ -11,6 +11,7 @@ import type {
 	RowSwap,
 	TableRow,
 } from '../../../nodes/shared/dataTable/table';
+import type { RowCondition } from '../../../nodes/shared/dataTable/workflow';
 import type { Result } from '../../../nodes/shared/errors/failure';
 import { createLedger, ledgerScope } from '../../../nodes/shared/idempotency/ledger';
 import { LEDGER_TABLE } from '../../../nodes/shared/idempotency/rows';
@@ -20,8 +21,7 @@ type ClaimOrder = { does: 'claim'; keys: string[]; holdMs: number };
 /** The body of the call that starts the workflow. */
 export type Order = { tableName?: string } & (
 	| { does: 'read' | 'remove'; column: string; values: CellValue[] }
-	| { does: 'insert'; rows: TableRow[] }
-	| { does: 'removeBelow'; column: string; before: number; where?: Record<string, CellValue> }
+	| { does: 'insert'; rows: TableRow[]; over?: RowCondition[] }
 	| { does: 'swap' | 'swapThenRead'; swaps: RowSwap[] }
 	| { does: 'insertThenRead'; rows: TableRow[] }
 	| ClaimOrder
@@ -50,7 +50,9 @@ export class LedgerDriver implements INodeType {
 		const order = this.getInputData()[0]?.json.body as unknown as Order;
 		// n8n's types are here twice: those of test/e2e, and those of the package.
 		const inline = this as unknown as InlineWorkflows;
-		const table = openTable(inline, { ...LEDGER_TABLE, name: order.tableName ?? LEDGER_TABLE.name });
+		const spec = { ...LEDGER_TABLE, name: order.tableName ?? LEDGER_TABLE.name };
+		const over = order.does === 'insert' ? order.over : undefined;
+		const table = openTable(inline, spec, () => over);
 		const startedMs = Date.now();
 		const result = await obey(order, table, this);
 		return [[{ json: { result, ms: Date.now() - startedMs } as unknown as IDataObject }]];
@@ -65,8 +67,6 @@ async function obey(order: Order, table: DataTable, context: IExecuteFunctions):
 			return await table.remove(order.column, order.values);
 		case 'insert':
 			return await table.insert(order.rows);
-		case 'removeBelow':
-			return await table.removeBelow(order.column, order.before, order.where);
 		case 'swap':
 			return await table.swap(order.swaps);
 		case 'swapThenRead':

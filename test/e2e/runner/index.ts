@@ -8,5 +8,5 @@ export { killEveryN8n } from './n8nProcess';
 export { installPackage, packTarball } from './packageInstall';
 export { startN8n, startWorker } from './startN8n';
 export type { N8nOptions, RunningN8n } from './startN8n';
-export { fillTemplate, readTemplate } from './workflowTemplate';
+export { fillTemplate, hostedWorkflow, readTemplate, templatePath } from './workflowTemplate';
 export type { WorkflowDocument } from './workflowTemplate';

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+
 import type { FaultRule } from '../../platform';
 import { NODE_NAME, type HarnessRun, type ItemInput } from '../harness';
 import { noDataTables } from '../harness/dataTables';
@@ -254,6 +256,37 @@ describe('with an idempotency key', () => {
 		expect(second.output(NODE_NAME, 1)[0]?.json).toMatchObject({
 			interrupt: { kind: 'tool', tool: 'refund', arguments: { order: 7 } },
 			replayed: true,
+		});
+	});
+
+	describe('with a digest instead of answers', () => {
+		const DIGEST = { options: { ...KEYED.options, idempotencyAnswers: 'digest' } };
+
+		test('a repeat is told that it is done, and the table has no word of what was said', async () => {
+			const say = 'my secret [side effect: a]';
+			const first = await stage.run([asked(say)], DIGEST);
+			const second = await stage.run([asked(say)], DIGEST);
+			const [one, two] = [first, second].map((run) => run.output(NODE_NAME)[0]?.json);
+			expect(one?.answer).toContain('my secret');
+			expect(one).not.toHaveProperty('answerDigest');
+			const answerDigest = createHash('sha256')
+				.update(one?.answer as string)
+				.digest('base64url');
+			expect(two).toMatchObject({ answer: '', answerDigest, replayed: true, session: one?.session });
+			expect(two?.hint).toContain(`execution ${first.executionId}`);
+			expect(JSON.stringify(stage.tables.rows('flow_task_ledger'))).not.toContain('secret');
+			expect(stage.platform.books().effects).toEqual({ a: 1 });
+			expect(stage.platform.books().requests.invoke).toBe(1);
+		});
+
+		test('an interrupt without its arguments is no interrupt', async () => {
+			const say = '[tool: refund {"order": 7}]';
+			const first = await stage.run([asked(say)], DIGEST);
+			expect(first.output(NODE_NAME, 1)).toHaveLength(1);
+			const second = await stage.run([asked(say)], DIGEST);
+			expect(second.output(NODE_NAME, 1)).toEqual([]);
+			expect(second.output(NODE_NAME)[0]?.json).toMatchObject({ answer: '', replayed: true });
+			expect(JSON.stringify(stage.tables.rows('flow_task_ledger'))).not.toContain('refund');
 		});
 	});
 

@@ -11,9 +11,11 @@ export const said = (say: string, key = 'anna'): ItemInput => ({ json: { key, sa
 export const messages = (run: HarnessRun): string[] =>
 	run.output(NODE_NAME).map(({ json }) => (typeof json.error === 'string' ? json.error : 'answered'));
 
-/** Operations on the table of turns so far, by name. */
+/** Operations on the table of turns so far, by name, without those that look for rows that are over. */
 export const operationsOn = ({ operations }: DataTables): string[] =>
-	operations.filter((one) => one.endsWith(TABLE)).map((one) => one.split(' ')[0]!);
+	operations
+		.filter((one) => one.endsWith(TABLE) && !one.startsWith('sweep'))
+		.map((one) => one.split(' ')[0]!);
 
 /** A table of the same name, made by someone else. */
 export async function addForeignTable({ executeWorkflow, operations }: DataTables): Promise<void> {

@@ -31,7 +31,7 @@ const editorFile = {
 };
 
 test.each<[string, INodeParameters, RegExp, RegExp]>([
-	['an empty workflow ID', { workflowId: '  ' }, /"Workflow ID" is empty/, /console/],
+	['an empty workflow ID', { workflowId: '  ' }, /"Workflow" is empty/, /console/],
 	[
 		'a workflow ID that is JSON',
 		{ workflowId: '{"3": {}}' },
@@ -55,8 +55,8 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 	[
 		"another workflow's request body as prompt",
 		json({ workflow_id: 'wf_other', prompt: { '6': { inputs: {} } } }),
-		/is a request body for the workflow "wf_other", but "Workflow ID" is "/,
-		/correct "Workflow ID"/,
+		/is a request body for the workflow "wf_other", but "Workflow" is "/,
+		/correct "Workflow"/,
 	],
 	[
 		'a wrapped export of other wrappers as prompt',

@@ -7,6 +7,7 @@ import {
 	type INodeParameters,
 	type IWorkflowBase,
 } from 'n8n-workflow';
+import type { TableSpec } from '../../../nodes/shared/dataTable/workflow';
 import type { ExecuteWorkflow } from './additional.data';
 
 type Cell = string | number | boolean | null;
@@ -25,9 +26,14 @@ export interface DataTables {
 	readonly executeWorkflow: ExecuteWorkflow;
 	/** Rows of a table in the order of their IDs; none if there is no table. */
 	rows(table: string): DataTableRow[];
+	/** Rows that are there from before, in a table that is made for them; what they leave out is empty, or of today. */
+	seed(table: TableSpec, rows: readonly DataTableRow[]): void;
 	/** What a person does in n8n: changes a row, or deletes it by `undefined`. */
 	edit(table: string, change: (row: DataTableRow) => DataTableRow | undefined): void;
-	/** Operations so far, as `insert flow_agent_sessions` or `insert, then get flow_agent_sessions`. */
+	/**
+	 * Operations so far, as `insert flow_agent_sessions` or `insert, then get flow_agent_sessions`; `sweep` where rows are
+	 * looked for that are over.
+	 */
 	readonly operations: string[];
 	/** Called before each operation; if it throws, n8n throws that. */
 	before: (operation: string) => void | Promise<void>;
@@ -67,6 +73,15 @@ class MemoryDataTables implements DataTables {
 		return (this.find(({ name: other }) => other === name)?.rows ?? []).map((row) => ({ ...row }));
 	}
 
+	seed({ name, columns }: TableSpec, rows: readonly DataTableRow[]): void {
+		const table = { id: `table${this.tables.length + 1}`, name, columns, rows: [] as DataTableRow[] };
+		const empty = Object.fromEntries(columns.map((column) => [column.name, null]));
+		table.rows = rows.map((row) => {
+			return { ...empty, id: ++this.lastId, createdAt: now(), updatedAt: now(), ...row };
+		});
+		this.tables.push(table);
+	}
+
 	edit(name: string, change: (row: DataTableRow) => DataTableRow | undefined): void {
 		const table = this.find(({ name: other }) => other === name);
 		if (!table) throw new Error(`There is no table "${name}"`);
@@ -77,7 +92,8 @@ class MemoryDataTables implements DataTables {
 		const [parameters, reading] = tableParameters(info.code);
 		const items = (options.inputData ?? []).map(({ json }) => json);
 		const steps = reading ? `${text(parameters.operation)}, then ${text(reading.operation)}` : '';
-		const operation = `${steps || text(parameters.operation)} ${this.nameOf(parameters)}`;
+		const isSweep = parameters.operation === 'get' && parameters.returnAll !== true;
+		const operation = `${steps || (isSweep ? 'sweep' : text(parameters.operation))} ${this.nameOf(parameters)}`;
 		this.operations.push(operation);
 		await this.before(operation);
 		// A sub-execution takes a moment, and others run meanwhile.
@@ -102,10 +118,9 @@ class MemoryDataTables implements DataTables {
 			case 'insert':
 				return this.insert(table, parameters, items);
 			case 'get':
-				if (parameters.returnAll !== true) throw unknown('a read that n8n would end after 50 rows');
-				return unique(items.flatMap((item) => select(table, parameters, item))).filter(
-					(row) => !this.hides(Date.now() - Date.parse(text(row.createdAt)), row),
-				);
+				return unique(items.flatMap((item) => select(table, parameters, item)))
+					.filter((row) => !this.hides(Date.now() - Date.parse(text(row.createdAt)), row))
+					.slice(0, mostRows(parameters));
 			case 'deleteRows': {
 				const gone = unique(items.flatMap((item) => select(table, parameters, item)));
 				table.rows = table.rows.filter((row) => !gone.includes(row));
@@ -219,18 +234,36 @@ function select(table: StoredTable, parameters: INodeParameters, item: IDataObje
 	const tests = conditions.map((one) => {
 		const name = text(field(one, 'keyName'));
 		const condition = field(one, 'condition');
-		if (name !== 'id' && !table.columns.some((column) => column.name === name))
+		if (!SYSTEM_COLUMNS.has(name) && !table.columns.some((column) => column.name === name))
 			throw new Error(`unknown column "${name}"`);
 		const value = valueAt(field(one, 'keyValue'), item);
 		return (row: DataTableRow): boolean => {
-			if (condition === 'eq') return row[name] === value;
-			if (condition !== 'lt') throw unknown(`the condition "${text(condition)}"`);
-			return typeof row[name] === 'number' && row[name] < Number(value);
+			const cell = row[name] ?? null;
+			if (condition === 'eq') return cell === value;
+			if (condition !== 'lt' && condition !== 'lte') throw unknown(`the condition "${text(condition)}"`);
+			if (cell === null) return false;
+			const distance = numberIn(name, cell) - numberIn(name, value);
+			return condition === 'lt' ? distance < 0 : distance <= 0;
 		};
 	});
 	return table.rows.filter((row) =>
 		matchType === 'allConditions' ? tests.every((test) => test(row)) : tests.some((test) => test(row)),
 	);
+}
+
+const SYSTEM_COLUMNS = new Set(['id', 'createdAt', 'updatedAt']);
+
+/** What is compared by size; of n8n's own times, their moment. */
+function numberIn(column: string, value: unknown): number {
+	const number = column.endsWith('edAt') ? Date.parse(text(value)) : value;
+	if (typeof number !== 'number' || Number.isNaN(number)) throw unknown(`a comparison with ${String(value)}`);
+	return number;
+}
+
+function mostRows({ returnAll, limit }: INodeParameters): number {
+	if (returnAll === true) return Infinity;
+	if (typeof limit !== 'number') throw unknown('a read that n8n would end after 50 rows');
+	return limit;
 }
 
 function cellsOf({ columns }: StoredTable, item: IDataObject): DataTableRow {

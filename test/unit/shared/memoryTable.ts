@@ -109,13 +109,6 @@ export class MemoryTable {
 					this.drop((row) => wanted.has(row[column]));
 					return undefined;
 				}),
-			removeBelow: async (column, before, where = {}) =>
-				await this.call('removeBelow', column, async () => {
-					const isMeant = (row: TableRow): boolean =>
-						Object.entries(where).every(([name, value]) => (row[name] ?? null) === value);
-					this.drop((row) => isMeant(row) && typeof row[column] === 'number' && row[column] < before);
-					return undefined;
-				}),
 		};
 	}
 

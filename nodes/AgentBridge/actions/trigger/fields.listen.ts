@@ -46,8 +46,9 @@ export const LISTEN_OPTIONS = defineOptions({
 		displayName: 'Reply',
 		name: 'reply',
 		type: 'fixedCollection',
-		default: {},
-		placeholder: 'Add reply',
+		// Replies as soon as the option is added.
+		default: { frame: { template: REPLY_TEMPLATE, correlationPath: '', replyPath: 'reply_to' } },
+		placeholder: 'Add Frame',
 		description:
 			'The output of the last node is sent, a frame for each item, over the trigger\'s own connection once the execution has succeeded. It does not work in tests in the editor or in queue mode, where n8n does not hand the output over: use "Agent Bridge" with "Use the Trigger\'s Connection" there.',
 		options: [
@@ -63,7 +64,7 @@ export const LISTEN_OPTIONS = defineOptions({
 						description: REPLY_FRAME_HELP,
 					},
 					{
-						displayName: 'Correlation Path',
+						displayName: 'ID to Repeat',
 						name: 'correlationPath',
 						type: 'string',
 						default: '',
@@ -72,7 +73,7 @@ export const LISTEN_OPTIONS = defineOptions({
 							'Where the received frame holds the value that its reply repeats. Empty means the ID Path.',
 					},
 					{
-						displayName: 'Reply Correlation Path',
+						displayName: 'ID in Reply',
 						name: 'replyPath',
 						type: 'string',
 						default: 'reply_to',

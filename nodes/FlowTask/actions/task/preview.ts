@@ -10,30 +10,34 @@ import { submitCall } from '../../api/api';
 import type { ImageInput, SubmitStart } from '../../tasks/submit';
 import { withInput } from '../../workflow/prompt';
 import type { NodeRun } from '../run';
-import type { PreparedTask, ReadTask } from './inputs/readTask';
+import type { PreparedTask, PrepareItem } from './inputs/readTask';
 
 export const previewField = previewRequestField(
 	'All checks are made and seeds are chosen; nothing is uploaded, submitted or written to a table.',
 );
+
+/** What is shown for an item; several for one that makes several images. */
+type Previews = ReadonlyArray<readonly [itemIndex: number, preview: Result<JsonObject>]>;
 
 /** One item after the other: images are read into memory. */
 export async function previewTasks(
 	context: IExecuteFunctions,
 	run: NodeRun,
 	itemIndexes: readonly number[],
-	readTask: ReadTask,
-): Promise<Result<ReadonlyMap<number, Result<JsonObject>>>> {
-	const tasks = itemIndexes.map((itemIndex) => {
+	readTasks: PrepareItem,
+): Promise<Result<Previews>> {
+	const tasks = itemIndexes.flatMap((itemIndex) => {
 		const client = run.clients.of(itemIndex);
-		return [itemIndex, client.ok ? readTask(itemIndex, run) : client] as const;
+		const own = client.ok ? readTasks(itemIndex, run) : [client];
+		return own.map((task) => [itemIndex, task] as const);
 	});
 	const count = tasks.filter(([, task]) => task.ok && task.value.job.start.kind === 'submit').length;
 	const refusal = overBudget(count, run.options.maxTasks, `submit ${count} tasks`, 'Max Tasks');
 	if (refusal) return fail(refusal);
-	const previews = new Map<number, Result<JsonObject>>();
+	const previews: Array<Previews[number]> = [];
 	for (const [itemIndex, task] of tasks) {
 		if (run.signal.aborted) break;
-		previews.set(itemIndex, task.ok ? await previewTask(context, run, itemIndex, task.value) : task);
+		previews.push([itemIndex, task.ok ? await previewTask(context, run, itemIndex, task.value) : task]);
 	}
 	return ok(previews);
 }
@@ -65,6 +69,7 @@ async function previewTask(
 	const shown = {
 		...shownRequest(`${client.value.baseUrl}${path}`, 'API key', json),
 		seeds: { ...delivery.seeds },
+		...(delivery.variant !== undefined && { variant: delivery.variant }),
 		uploads,
 		...(start.idempotency && { idempotencyKey: start.idempotency.key }),
 		...checksOf(context, run, itemIndex, start, uploads),
@@ -108,7 +113,7 @@ function checksOf(
 	{ idempotency }: SubmitStart,
 	uploads: readonly JsonObject[],
 ): JsonObject {
-	const known = run.knowledge(context, itemIndex);
+	const known = run.workflows.knowledge(context, itemIndex);
 	const definition = known.ok && known.value.definition ? ['Workflow Definition'] : [];
 	const view = known.ok && known.value.view.size > 0 ? ['Parameter View'] : [];
 	const checkedAgainst = [...definition, ...view];

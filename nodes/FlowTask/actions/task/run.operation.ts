@@ -31,15 +31,16 @@ export async function submitOrPreview(
 ): Promise<INodeExecutionData[][]> {
 	const switches = readPreviewSwitches(context);
 	const isShown = (itemIndex: number): boolean => switchedOn(switches[itemIndex]);
-	const readTask = taskReader(context);
+	const readTasks = taskReader(context);
 	return await inNodeRun(context, async (run) => {
-		const previews = await previewTasks(context, run, [...switches.keys()].filter(isShown), readTask);
+		const shown = [...switches.keys()].filter(isShown);
+		const previews = await previewTasks(context, run, shown, readTasks);
 		if (!previews.ok) return failRun(context, previews.failure);
-		if (previews.value.size === switches.length) return [withPreviews([], previews.value)];
+		if (shown.length === switches.length) return [withPreviews([], previews.value)];
 		const prepareItem: PrepareItem = (itemIndex) => {
 			const wanted = switches[itemIndex];
 			if (wanted?.ok === false) return [wanted];
-			return isShown(itemIndex) ? [] : [readTask(itemIndex, run)];
+			return isShown(itemIndex) ? [] : readTasks(itemIndex, run);
 		};
 		const [items = []] = await runTasksOf(context, run, goal, prepareItem);
 		return [withPreviews(items, previews.value)];

@@ -16,7 +16,7 @@ beforeEach(() => {
 
 function store(executionId: string): SessionStore {
 	const settings = { agent: 'a', workflowId: 'w', executionId, ttlMs: 0 };
-	return new SessionStore(settings, table.open(), clock, { random: () => 0.5, isSweepDue: () => false });
+	return new SessionStore(settings, table.open(), clock, { random: () => 0.5 });
 }
 
 function waiting(timeoutMs = 600_000): WaitLimit {
@@ -27,7 +27,7 @@ function waiting(timeoutMs = 600_000): WaitLimit {
 async function rowOf(sessionId: string): Promise<Record<string, string | number>> {
 	const aside = new MemoryTable(clock);
 	const settings = { agent: 'a', workflowId: 'w', executionId: 'e', ttlMs: 0 };
-	const first = new SessionStore(settings, aside.open(), clock, { isSweepDue: () => false });
+	const first = new SessionStore(settings, aside.open(), clock);
 	await clock.run(first.obtain('k', waiting()));
 	first.opened('k', sessionId);
 	await clock.run(first.flush());
@@ -172,6 +172,60 @@ test('a key leads to where a session that was used by its ID goes on, although t
 	table.mishap = (call) => (call === 'swap' && fails-- > 0 ? 'before' : 'none');
 	expect(await clock.run(one.flush())).toMatchObject({ ok: true });
 	expect(table.all()).toMatchObject([{ sessionId: 's2', turns: 1 }]);
+});
+
+test('a key leads to where a session that was used by its ID goes on, although the read failed at first', async () => {
+	table.put(await rowOf('s1'));
+	const one = store('one');
+	one.resumedById('s1', 's2');
+	let fails = 3;
+	table.mishap = (call) => (call === 'read' && fails-- > 0 ? 'before' : 'none');
+	expect(await clock.run(one.flush())).toMatchObject({ ok: true });
+	expect(table.all()).toMatchObject([{ sessionId: 's2', turns: 1 }]);
+});
+
+test('a session that was used by its ID and whose key cannot be read is told', async () => {
+	const one = store('one');
+	one.resumedById('s1', 's2');
+	table.mishap = (call) => (call === 'read' ? 'before' : 'none');
+	expect(await clock.run(one.flush())).toMatchObject({ ok: false });
+	expect(clock.sleepers).toBe(0);
+});
+
+describe('strict: the last write is not answered, and another has gone on with the same session', () => {
+	const byOther = (turns: number) =>
+		table.edit((row) => ({ ...row, turns, owner: 'free', lastExecutionId: 'other' }));
+
+	test('after it was done', async () => {
+		table.put(await rowOf('s1'));
+		const one = store('one');
+		await clock.run(one.hold('k', waiting()));
+		one.used('k');
+		table.mishap = (call) => (call === 'swap' ? 'after' : 'none');
+		await clock.run(one.release('k'));
+		byOther(2);
+		table.mishap = () => 'none';
+		await clock.run(one.flush());
+		expect([...(await clock.run(one.lostKeys()))]).toEqual([]);
+		expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 2, lastExecutionId: 'other' }]);
+	});
+
+	test('instead of it, having taken this execution for dead', async () => {
+		table.put(await rowOf('s1'));
+		const one = store('one');
+		await clock.run(one.hold('k', waiting()));
+		table.mishap = (call) => (call === 'updateAlike' ? 'before' : 'none');
+		await clock.advance(SILENT_MS + 1_000);
+		byOther(1);
+		table.mishap = (call) => (call === 'swap' ? 'before' : 'none');
+		one.used('k');
+		await clock.run(one.release('k'));
+		await clock.advance(20_000);
+		table.mishap = () => 'none';
+		expect([...(await clock.run(one.lostKeys()))]).toEqual(['k']);
+		await clock.run(one.flush());
+		expect(clock.sleepers).toBe(0);
+	});
 });
 
 test('who was replaced on the way does not write over the session that counts', async () => {

@@ -30,7 +30,7 @@ test('of the rows that are read together each key looks at its own only', async 
 		swap: async (swaps) => watched(await table.swap(swaps)),
 	};
 	const settings = { agent: 'a', workflowId: 'w', executionId: 'e', ttlMs: 0 };
-	const sessions = new SessionStore(settings, counting, clock, { isSweepDue: () => false });
+	const sessions = new SessionStore(settings, counting, clock);
 	const keys = Array.from({ length: MANY }, (_, index) => `k${index}`);
 	const { signal } = new AbortController();
 	const waiting = startWaitLimit({

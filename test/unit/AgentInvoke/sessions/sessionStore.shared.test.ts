@@ -1,8 +1,9 @@
 import { keepAliveById } from '../../../../nodes/AgentInvoke/sessions/resumedSessions';
 import { SILENT_MS } from '../../../../nodes/shared/dataTable/heartbeat';
-import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
+import { SESSION_TABLE, SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
 import type { TurnOutcome } from '../../../../nodes/AgentInvoke/turns/runTurns';
 import { NEVER_MS } from '../../../../nodes/shared/dataTable/cells';
+import { openTable } from '../../../../nodes/shared/dataTable/table';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';
 import { OneAtATime, WorkerProcess } from './worker.scene';
@@ -30,7 +31,7 @@ const kinds = (outcomes: TurnOutcome[] | 'died'): string[] =>
 
 function store(executionId = 'other'): SessionStore {
 	const settings = { agent: 'a', workflowId: 'w', executionId, ttlMs: 0 };
-	return new SessionStore(settings, table.open(), clock, { isSweepDue: () => false });
+	return new SessionStore(settings, table.open(), clock);
 }
 
 async function forget(key = 'k'): Promise<void> {
@@ -405,7 +406,9 @@ describe('a session that is used by its ID', () => {
 	});
 
 	test('needs no Data Tables', async () => {
-		table.mishap = () => 'before';
-		expect(await keep()).toEqual({ ok: true, value: undefined });
+		const executeWorkflow = async () => await Promise.reject(new Error('Unrecognized node type: dataTable'));
+		const none = openTable({ executeWorkflow }, SESSION_TABLE);
+		expect(await keepAliveById(resumed, settings, none, clock)).toEqual({ ok: true, value: undefined });
+		expect(clock.elapsedMs).toBe(0);
 	});
 });

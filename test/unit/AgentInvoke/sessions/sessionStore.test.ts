@@ -18,16 +18,14 @@ const PATIENT: WaitLimit = {
 };
 let clock: TestClock;
 let table: MemoryTable;
-let isSweepDue: boolean;
 beforeEach(() => {
-	isSweepDue = true;
 	clock = new TestClock();
 	table = new MemoryTable(clock);
 });
 
 function open(settings: { agent?: string; executionId?: string; ttlMs?: number } = {}): SessionStore {
 	const usual = { agent: 'a', workflowId: 'w', executionId: 'e1', ttlMs: 0 };
-	return new SessionStore({ ...usual, ...settings }, table.open(), clock, { isSweepDue: () => isSweepDue });
+	return new SessionStore({ ...usual, ...settings }, table.open(), clock);
 }
 
 async function loaded(keys: string[], settings?: Parameters<typeof open>[0]): Promise<SessionStore> {
@@ -76,18 +74,16 @@ test('many new sessions are one write', async () => {
 	const store = await loaded(keys);
 	for (const key of keys) store.opened(key, `s ${key}`);
 	await clock.run(store.flush());
-	expect(table.calls).toEqual(['read', 'insert', 'removeBelow']);
+	expect(table.calls).toEqual(['read', 'insert']);
 });
 
 test('a first turn is one write, which tells of the turn too', async () => {
-	isSweepDue = false;
 	await remember('k', 's1');
 	expect(table.calls).toEqual(['read', 'insert']);
 	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 1 }]);
 });
 
 test('a turn that takes long is counted once it is over', async () => {
-	isSweepDue = false;
 	const store = await loaded(['k']);
 	store.opened('k', 's1');
 	await clock.advance(5_000);
@@ -203,7 +199,6 @@ test('a session that is opened again as it is costs no write', async () => {
 });
 
 test('sessions that are opened within a moment are one write', async () => {
-	isSweepDue = false;
 	const store = await loaded(['k', 'l']);
 	store.opened('k', 's1');
 	await clock.advance(300);
@@ -232,13 +227,6 @@ test('an unused mapping expires, a used one lives on', async () => {
 	expect(await found('k', { ttlMs: HOUR })).toBe('s1');
 	await clock.advance(1_001);
 	expect(await found('k', { ttlMs: HOUR })).toBe('');
-});
-
-test('rows that are over go when new ones come', async () => {
-	await remember('old', 's1', { ttlMs: HOUR });
-	await clock.advance(HOUR + 1);
-	await remember('new', 's2');
-	expect(table.all()).toMatchObject([{ sessionKey: 'new' }]);
 });
 
 test('keys that begin alike, look alike or hold anything never meet', async () => {
@@ -295,7 +283,7 @@ test('forgetting removes every row of a key and no other', async () => {
 	expect(table.all()).toMatchObject([{ sessionKey: 'stays' }]);
 });
 
-test.each(['read', 'insert', 'swap', 'removeBelow'])(
+test.each(['read', 'insert', 'swap'])(
 	'a table that fails at %s is told, and nothing is thrown',
 	async (call) => {
 		await remember('known', 's0');

@@ -126,7 +126,7 @@ export class WorkerProcess {
 			{ agent: 'a', workflowId: 'w', executionId: 'e', ttlMs: 0 },
 			this.mortal(this.table.open()),
 			clock,
-			{ random, sightings, signal, isSweepDue: () => random() < 0.05 },
+			{ random, sightings, signal },
 		);
 		const isStrict = settings.turnOrder === 'strict';
 		const loaded = await sessions.load(isStrict ? [] : asks.map(({ key }) => key));
@@ -142,7 +142,7 @@ export class WorkerProcess {
 			})),
 			{
 				...{ concurrency: 8, timeoutMs: 600_000, attempts: 1, retryAmbiguous: false, renewExpired: false },
-				...{ stopAtFailure: false, turnOrder: 'arrival' as const },
+				...{ idempotencyAnswers: 'keep' as const, stopAtFailure: false, turnOrder: 'arrival' as const },
 				...settings,
 			},
 			{
@@ -190,7 +190,6 @@ export class WorkerProcess {
 			insertThenRead: async (rows, column) =>
 				await live(async () => await table.insertThenRead(rows, column)),
 			remove: async (column, values) => await live(async () => await table.remove(column, values)),
-			removeBelow: async (...all) => await live(async () => await table.removeBelow(...all)),
 		};
 	}
 }

@@ -123,6 +123,7 @@ async function take(
 		attempts: 1,
 		retryAmbiguous: false,
 		renewExpired: false,
+		idempotencyAnswers: 'keep' as const,
 		stopAtFailure: false,
 		turnOrder: 'arrival' as const,
 	};

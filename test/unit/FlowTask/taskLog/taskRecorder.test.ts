@@ -21,7 +21,7 @@ function open(executionId: string): TaskRecorder {
 		table: table.open(),
 		clock,
 		redact: redactor(['sk-secret']),
-		hostedWorkflowOf: () => 'wf_1',
+		factsOf: () => ({ hostedWorkflow: 'wf_1', prompt: 'a red fox' }),
 	};
 	return new TaskRecorder(place, parts);
 }

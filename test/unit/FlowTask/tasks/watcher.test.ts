@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 
 import type { TaskInfo } from '../../../../nodes/FlowTask/api/taskInfo';
-import { createProgressSockets } from '../../../../nodes/FlowTask/api/progressSocket';
+import { ProgressSockets } from '../../../../nodes/FlowTask/api/progressSocket';
 import { TaskWatcher, type WatchSettings } from '../../../../nodes/FlowTask/tasks/watcher';
 import type { WatchEnd } from '../../../../nodes/FlowTask/tasks/watchedTask';
 import type { JsonObject } from '../../../../nodes/shared/text/json';
@@ -46,7 +46,7 @@ function scene(options: Options = {}): Scene {
 		{
 			api: platform,
 			clock,
-			sockets: options.withSockets ? createProgressSockets('wss://h', ['/progress'], factory) : undefined,
+			sockets: options.withSockets ? new ProgressSockets('wss://h', ['/progress'], factory) : undefined,
 			backlog: options.backlog ?? (() => 0),
 		},
 		settings,

@@ -345,13 +345,6 @@ describe('changes that are alike', () => {
 	});
 });
 
-it('removes what lies below a number, and leaves what has none', async () => {
-	const table = open();
-	await table.insert([row('a', 1), row('b', 5), row('c', 9), { entryKey: 'd', atMs: null }]);
-	expect(await table.removeBelow('atMs', 5)).toEqual(DONE);
-	expect(await readKeys(['a', 'b', 'c', 'd'])).toEqual(['b', 'c', 'd']);
-});
-
 describe('compare and set', () => {
 	const swapTo = (entryKey: string, from: number, to: number) => {
 		return { where: { entryKey, atMs: from }, cells: { atMs: to } };
@@ -402,16 +395,6 @@ describe('compare and set', () => {
 		expect(await open().swap([])).toEqual({ ok: true, value: [] });
 		expect(await open().swap([swapTo('a', 1, 2)])).toEqual({ ok: true, value: [] });
 		expect(n8n.operations).toEqual(['list']);
-	});
-
-	it('removes below a number only what holds all that is named', async () => {
-		n8n.add(SPEC.name, SPEC.columns, [
-			{ id: 1, ...row('a', 1) },
-			{ id: 2, ...row('b', 1) },
-			{ id: 3, ...row('a', 9) },
-		]);
-		expect(await open().removeBelow('atMs', 5, { entryKey: 'a' })).toEqual(DONE);
-		expect(n8n.tables[0]?.rows.map(({ id }) => id)).toEqual([2, 3]);
 	});
 
 	it('of several runs together gives each what it changed, also where they want the same row', async () => {

@@ -194,7 +194,6 @@ function mortal(
 		swapThenRead: async (...all) => await live(async () => await table.swapThenRead(...all)),
 		insertThenRead: async (...all) => await live(async () => await table.insertThenRead(...all)),
 		remove: async (...all) => await live(async () => await table.remove(...all)),
-		removeBelow: async (...all) => await live(async () => await table.removeBelow(...all)),
 	};
 }
 

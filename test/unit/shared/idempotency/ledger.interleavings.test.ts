@@ -99,7 +99,6 @@ function mortal(table: DataTable, diesAt: number | undefined, die: () => void): 
 		swapThenRead: async (swaps, column) => await live(async () => await table.swapThenRead(swaps, column)),
 		insertThenRead: async (rows, column) => await live(async () => await table.insertThenRead(rows, column)),
 		remove: async (column, values) => await live(async () => await table.remove(column, values)),
-		removeBelow: async (column, before) => await live(async () => await table.removeBelow(column, before)),
 	};
 }
 

@@ -1,0 +1,59 @@
+import type { TableResult } from './sharedTable';
+import { meeting, type RowCondition, type RowWork, type TableRow } from './workflow';
+
+/*
+ * All Data Tables of an n8n share one size limit, and a full table stops agents: rows of every table end some day.
+ * n8n's own column `updatedAt` tells rows that are in use, since whoever holds one gives signs of life there.
+ */
+
+/** What a row meets that is over by now, a time of day; undefined where none ever is. */
+export type Lifetime = (nowMs: number) => readonly RowCondition[] | undefined;
+
+/** Wall clocks can be an hour apart if one was set. */
+export const CLOCKS_APART_MS = 2 * 60 * 60_000;
+/** Longer than any wait for a task or an agent takes: what is under way stays, however short a life was asked for. */
+const SHORTEST_LIFE_MS = 8 * 24 * 60 * 60_000;
+
+/** Rows that one statement removes: n8n reads and returns what it removes. */
+const ROWS_A_LOT = 500;
+const LOTS_A_SWEEP = 20;
+
+export const FOREVER: Lifetime = () => undefined;
+
+/** Of rows that say themselves when they end, in `expiresAtMs`. */
+export const UNTIL_EXPIRY: Lifetime = (nowMs) => {
+	const beforeMs = nowMs - CLOCKS_APART_MS;
+	return [{ column: 'expiresAtMs', condition: 'lt', value: beforeMs }, untouchedSince(beforeMs)];
+};
+
+/**
+ * Of what a workflow recorded. Another workflow may keep its rows for longer.
+ * @param lifeMs since a row was last written; 0 = forever
+ */
+export function recordLifetime(workflowId: string, lifeMs: number): Lifetime {
+	if (lifeMs <= 0) return FOREVER;
+	return (nowMs) => [
+		{ column: 'workflowId', condition: 'eq', value: workflowId },
+		untouchedSince(nowMs - Math.max(lifeMs, SHORTEST_LIFE_MS)),
+	];
+}
+
+function untouchedSince(ms: number): RowCondition {
+	return { column: 'updatedAt', condition: 'lt', value: new Date(ms).toISOString() };
+}
+
+/** Removes rows that meet all conditions, a lot after the other; what fails is left to the next sweep. */
+export async function removeLots(
+	over: readonly RowCondition[],
+	run: (work: RowWork) => TableResult<readonly TableRow[]>,
+): Promise<void> {
+	for (let lots = 1; lots <= LOTS_A_SWEEP; lots++) {
+		const lot = await run(meeting(over, { operation: 'get', limit: ROWS_A_LOT }));
+		const lastId = lot.ok ? lot.value.at(-1)?.id : undefined;
+		if (!lot.ok || lastId === undefined) return;
+		// The conditions are asked again: a row that somebody took meanwhile stays.
+		const upToLast: RowCondition = { column: 'id', condition: 'lte', value: lastId };
+		const removed = await run(meeting([...over, upToLast], { operation: 'deleteRows' }));
+		if (!removed.ok || lot.value.length < ROWS_A_LOT) return;
+	}
+}
