@@ -67,7 +67,7 @@ export const SEND_OPTIONS = defineRequestOptions({
 		type: 'boolean',
 		default: true,
 		description:
-			'Whether the Agent Bridge Trigger that started the execution sends the frame, over its own connection. Turn this on where an account may have one connection only. It works in queue mode too. Tests in the editor and retries of an execution open a connection of their own.',
+			'Whether the Agent Bridge Trigger that started the execution sends the frame, over its own connection. Turn this on if an account may have only one connection. It works in queue mode too. Tests in the editor and retries of an execution open a connection of their own.',
 		isPartOfRequest: true,
 	},
 });

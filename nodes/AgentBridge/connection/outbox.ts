@@ -78,7 +78,7 @@ export class Outbox {
 			if (this.connection.isHeldOff()) for (const entry of queued) entry.giveUpAtMs = nowMs + KEPT_MS;
 			const inTime = queued.findIndex(({ giveUpAtMs }) => giveUpAtMs > nowMs);
 			const late = inTime < 0 ? queued.length : inTime;
-			this.lose(late, `the connection was not back within ${KEPT_MS / 1000} seconds`);
+			this.lose(late, `the connection was not restored within ${KEPT_MS / 1000} seconds`);
 		}
 		this.watch = undefined;
 	}

@@ -192,7 +192,7 @@ export const AGENT_OPTIONS = defineRequestOptions({
 		type: 'boolean',
 		default: false,
 		description:
-			'Whether to write a row for each turn to the Data Table flow_agent_turns: which item and session, how it ended, how long it took and its usage. It does not hold what was said.',
+			'Whether to write a row for each turn to the Data Table flow_agent_turns: which item and session, how it ended, how long it took and its usage. The rows do not contain what was said.',
 		isPartOfRequest: false,
 	},
 	renewExpiredSession: {

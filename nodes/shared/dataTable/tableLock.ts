@@ -412,7 +412,7 @@ function leaseOf({ owner, hasAdded }: LockAttempt, entryKey: string, all: readon
 }
 
 const SHOWS_LATE = badInput(
-	'The Data Table did not return in time what was written to it',
+	'What was written to the Data Table did not appear there in time',
 	'Nothing was sent for this item. Check whether the database of n8n reads from a replica that lags behind.',
 );
 

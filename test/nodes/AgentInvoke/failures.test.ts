@@ -155,7 +155,7 @@ describe.each(['always200', 'same'] as const)('outer status %s', (agentOuterStat
 	test('a refusal of its own words, and a failing agent', async () => {
 		const refused = await toldFor(sayings('[refuse: not on Sundays]'));
 		expect(refused.error).toBe('The agent is not accepting calls at the moment: overloaded: not on Sundays');
-		expect(refused.message).toContain('It was not run');
+		expect(refused.message).toContain('It did not run');
 		expect(invocations()).toBe(0);
 		const failed = await toldFor(sayings('[fail: no fuel]'));
 		expect(failed.error).toMatch(/^The agent failed: .*no fuel/);

@@ -82,10 +82,7 @@ export class ActiveTrigger implements ListenerEvents {
 		this.isFull = false;
 		this.lastReason = '';
 		const { host } = this.setup.whom;
-		this.log(
-			'info',
-			failures === 0 ? `connected to ${host}` : `connected again after ${failures} failure(s)`,
-		);
+		this.log('info', failures === 0 ? `connected to ${host}` : `reconnected after ${failures} failure(s)`);
 		this.outbox.flush();
 	}
 
@@ -135,7 +132,7 @@ class Intake {
 		const { id, frame } = received.value;
 		if (!this.settings.filter.takes(frame)) return true;
 		if (id !== undefined && this.seen.has(id)) {
-			this.log('debug', 'skipped a frame that came twice');
+			this.log('debug', 'skipped a frame that arrived twice');
 			return true;
 		}
 		if (!this.queue.push(received.value, text.length)) return false;
@@ -163,7 +160,7 @@ function queueFull(waiting: number, maxQueued: number): Failure {
 	return {
 		kind: 'stalled',
 		message: `${waiting} frames wait for the workflow, so the connection was closed until they are processed`,
-		advice: `Frames come faster than the workflow runs. ${remedy} Frames that the platform sends in the meantime may be lost.`,
+		advice: `Frames arrive faster than the workflow can process them. ${remedy} Frames that the platform sends in the meantime may be lost.`,
 		details: { waiting },
 	};
 }

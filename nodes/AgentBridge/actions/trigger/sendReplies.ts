@@ -33,7 +33,7 @@ export class ReplySender implements ExecutionListener {
 			else this.reply(batch, run, this.settings);
 		} catch (error) {
 			// The execution has run: an error here must not look like one that did not start.
-			this.refuse(batch, `it could not be made: ${wordsOfError(error)}`);
+			this.refuse(batch, `it could not be built: ${wordsOfError(error)}`);
 		}
 	}
 

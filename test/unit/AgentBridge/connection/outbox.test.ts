@@ -52,7 +52,7 @@ test('each frame is given up after its own time, and never sent later', async ()
 	await at.clock.advance(KEPT_MS / 2);
 	at.outbox.send('b', '2');
 	await at.clock.advance(KEPT_MS / 2);
-	expect(at.lost).toEqual(['1: the connection was not back within 120 seconds']);
+	expect(at.lost).toEqual(['1: the connection was not restored within 120 seconds']);
 	at.isUp = true;
 	at.outbox.flush();
 	expect(at.sent).toEqual(['b']);
