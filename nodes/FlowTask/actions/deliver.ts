@@ -41,22 +41,24 @@ const IDS_SHOWN = 5;
  * Turns the outcomes of a run into items, in order. Without Continue On Fail the first failure is thrown, with every
  * known task ID.
  * @param isShown whether a chat shows the images already
+ * @param isRecorded whether the table has the tasks
  */
 export function deliver(
 	context: IExecuteFunctions,
 	tasks: readonly DeliveredTask[],
 	{ cancelled, options, redact }: NodeRun,
 	isShown: boolean,
+	isRecorded: boolean,
 ): INodeExecutionData[][] {
 	const outcomes = tasks.map(({ outcome }) => outcome);
 	if (cancelled()) {
-		logCancelled(context, outcomes);
+		logCancelled(context, outcomes, isRecorded);
 		return [[]];
 	}
 	/** Whether the task was not done in time and leaves as an item with status "timedOut". */
 	const isLate = ({ failure }: TaskOutcome): boolean =>
 		options.onTimeout === 'returnStatus' && (failure?.kind === 'timedOut' || failure?.kind === 'stalled');
-	throwFailed(context, outcomes, isLate);
+	throwFailed(context, outcomes, isLate, isRecorded);
 
 	const items = tasks.flatMap(({ outcome, delivery }): INodeExecutionData[] => {
 		const { itemIndex, failure } = outcome;
@@ -151,7 +153,11 @@ function fieldFor(nodeId: string | null, { outputs, binaryField }: Delivery): st
 	return outputs?.find((output) => output.nodeId === nodeId)?.field ?? binaryField;
 }
 
-function logCancelled(context: IExecuteFunctions, outcomes: readonly TaskOutcome[]): void {
+function logCancelled(
+	context: IExecuteFunctions,
+	outcomes: readonly TaskOutcome[],
+	isRecorded: boolean,
+): void {
 	const ids = knownIds(outcomes);
 	const unanswered = outcomes.filter(({ failure }) => failure?.details?.mayExist === true).length;
 	if (ids.length === 0 && unanswered === 0) return;
@@ -160,14 +166,20 @@ function logCancelled(context: IExecuteFunctions, outcomes: readonly TaskOutcome
 	logStopped(
 		context,
 		'FlowTask',
-		`${ids.length} submitted task(s) keep running on the platform: ${listIds(ids)}${open}`,
+		`${ids.length} submitted task(s) keep running on the platform: ${listIds(ids)}${open}${isRecorded ? `. ${collectBy(context)}` : ''}`,
 	);
+}
+
+/** How to get the images of an execution that has ended. */
+function collectBy(context: IExecuteFunctions): string {
+	return `The Data Table flow_task_runs has them: "Wait for Completion" with "Tasks" set to Of an Execution and the number ${context.getExecutionId()} collects their images.`;
 }
 
 function throwFailed(
 	context: IExecuteFunctions,
 	outcomes: readonly TaskOutcome[],
 	isLate: (outcome: TaskOutcome) => boolean,
+	isRecorded: boolean,
 ): void {
 	const failed = outcomes.flatMap((outcome) => {
 		const { itemIndex, failure } = outcome;
@@ -185,7 +197,8 @@ function throwFailed(
 			status: snapshot?.info?.state ?? (failure ? 'unknown' : 'submitted'),
 		}));
 	throwFirst(context, failed, {
-		advice: ids.length > 0 && outcomes.length > 1 ? [tasksOfRun] : [],
+		advice:
+			ids.length > 0 && outcomes.length > 1 ? [tasksOfRun, ...(isRecorded ? [collectBy(context)] : [])] : [],
 		context: { tasks },
 	});
 }

@@ -1,6 +1,7 @@
 import { cellText } from '../../shared/dataTable/cells';
 import type { CellValue, TableRow, TableSpec } from '../../shared/dataTable/table';
 import type { Redact } from '../../shared/text/redact';
+import { sentence } from '../../shared/text/json';
 import { textOrNumber } from '../../shared/text/textOf';
 import type { EndedTask } from '../tasks/observer';
 import { isFinal, LONGEST_ID_CHARS, type TaskInfo } from '../api/taskInfo';
@@ -109,6 +110,8 @@ export function cellsAfter(last: TaskCells, info: TaskInfo, nowMs: number): Task
 	};
 }
 
+const NOBODY_FOLLOWS = 'Nobody follows it any more: "Wait for Completion" of this execution collects it.';
+
 /** The cells of a task that the run is done with. */
 export function cellsAtEnd(
 	last: TaskCells,
@@ -120,7 +123,9 @@ export function cellsAtEnd(
 	const isOver = info !== undefined && isFinal(info.state);
 	const said = (isOver && redact(info.errorMessage)) || (failure ? redact(failure.message) : '');
 	// The ID stands in its own column, and without it such texts are alike.
-	const error = taskId ? said.replaceAll(` ${taskId}`, '') : said;
+	const bare = taskId ? said.replaceAll(` ${taskId}`, '') : said;
+	const isLeft = taskId !== undefined && !isOver && failure !== undefined;
+	const error = isLeft ? `${sentence(bare)} ${NOBODY_FOLLOWS}` : bare;
 	return {
 		...seen,
 		...(taskId === undefined && { status: 'unclear' as const }),

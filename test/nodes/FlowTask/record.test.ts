@@ -242,3 +242,18 @@ test.each<[string, DataTables['executeWorkflow']]>([
 	expect(hints(done).split('Not all tasks could be recorded')).toHaveLength(2);
 	expect(hints(done)).toContain('set \\"Record Tasks\\" to Never');
 });
+
+test('a run that is stopped says where its tasks are, in the log and in their rows', async () => {
+	stage.platform.faults.add({ on: 'info', kind: 'noProgress' });
+	const live = await start(prompts(12), { limits: { progressChannel: 'polling' } });
+	for (let tries = 0; tries < 400 && recorded().size < 12; tries++) {
+		time.pass(100);
+		await new Promise((resolve) => setTimeout(resolve, 5));
+	}
+	live.cancel();
+	const { executionId, logs } = await live.done;
+	await until(() => tables.rows(TABLE).every(({ error }) => String(error).includes('Nobody follows it')));
+	expect(logs.map(({ message }) => message).join()).toContain(
+		`The Data Table flow_task_runs has them: "Wait for Completion" with "Tasks" set to Of an Execution and the number ${executionId}`,
+	);
+});

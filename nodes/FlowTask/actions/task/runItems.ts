@@ -73,7 +73,7 @@ export async function runTasksOf(
 	const hasSockets = run.clients.all.some(({ sockets }) => sockets?.available === true);
 	if (options.progressChannel === 'websocket' && !hasSockets) run.hints.add(NO_SOCKET);
 	for (const message of run.hints) showHint(context, message, 'info');
-	return deliver(context, tasks, run, progress !== undefined);
+	return deliver(context, tasks, run, progress !== undefined, recorder !== undefined);
 }
 
 /** What the form says of a job. */

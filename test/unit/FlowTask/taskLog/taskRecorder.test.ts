@@ -187,7 +187,11 @@ test('a failure says why, without the ID and without a key', async () => {
 	const failure = { kind: 'timedOut' as const, message: 'Task t0 was not done; sk-secret', advice: '' };
 	recorder.ended(one, { taskId: 't0', snapshot: { endedAtMs: 0 }, failure });
 	await flush();
-	expect(table.all()[0]).toMatchObject({ status: 'submitted', error: 'Task was not done; [hidden]' });
+	expect(table.all()[0]).toMatchObject({
+		status: 'submitted',
+		error:
+			'Task was not done; [hidden]. Nobody follows it any more: "Wait for Completion" of this execution collects it.',
+	});
 });
 
 test('a submit without an answer has a row, because it may have created a task', async () => {
