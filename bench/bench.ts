@@ -22,6 +22,7 @@ import { sessions } from './rows/sessions';
 import { downloads, upload } from './rows/slowLines';
 import { sse } from './rows/sse';
 import { Stage, type Row } from './stage';
+import { pictureOf, summaryOf, type Results } from './summary';
 
 const ROWS: readonly Row[] = [
 	...[batch, latency, rivals, faults, pressure, files, upload, downloads, growth, record],
@@ -29,14 +30,8 @@ const ROWS: readonly Row[] = [
 ];
 
 const resultsFile = join(__dirname, 'results.json');
-
-interface Results {
-	/** Of the last measuring of each row. */
-	rows: Record<string, { date: string; figures: readonly Figure[] }>;
-	n8n: string;
-	node: string;
-	cores: number;
-}
+const summaryFile = join(__dirname, 'SUMMARY.md');
+const pictureFile = join(__dirname, '..', 'docs', 'images', 'figures.svg');
 
 const versionIn = (file: string): string =>
 	(JSON.parse(readFileSync(join(__dirname, '..', file), 'utf8')) as { version: string }).version;
@@ -64,6 +59,8 @@ function save(name: string, figures: readonly Figure[]): void {
 		),
 	};
 	writeFileSync(resultsFile, `${JSON.stringify(results, null, 2)}\n`);
+	writeFileSync(summaryFile, summaryOf(results));
+	writeFileSync(pictureFile, pictureOf(results));
 }
 
 function print(figures: readonly Figure[]): void {

@@ -69,7 +69,7 @@ export class FlowAgentApi implements ICredentialType {
 				{
 					name: 'Described',
 					value: 'described',
-					description: 'As the JSON below says, where a deployment uses other names',
+					description: 'As described in the JSON below, for deployments that use other names',
 				},
 			],
 			description: 'How requests are worded, and what answers mean',
@@ -82,7 +82,7 @@ export class FlowAgentApi implements ICredentialType {
 			default: STANDARD_WIRE,
 			displayOptions: { show: { wire: ['described'] } },
 			description:
-				'Templates for requests, JMESPath for answers; nothing else decides what is sent and what an answer means. Empty, it is the standard.',
+				'Templates for requests, JMESPath for answers; nothing else decides what is sent and what an answer means. Leave it empty for the standard.',
 			hint: 'It begins as the standard: change what differs, or paste a <a href="https://github.com/flowtask/n8n-nodes-flowtask/blob/main/docs/deployments.md#agents-from-the-api-call-page-to-a-description" target="_blank">ready one</a>. "Preview Request" in Agent Invoke shows what it sends.',
 		},
 	];

@@ -110,6 +110,16 @@ export class FlowPlatformApi implements ICredentialType {
 				'Scheme and host of the platform only. The nodes add paths such as <code>/api/maas/…</code>.',
 		},
 		{
+			displayName: 'Saved Workflows',
+			name: 'savedWorkflows',
+			type: 'json',
+			typeOptions: { rows: 4 },
+			default: '{}',
+			hint: 'Optional. Flow Task\'s "Workflow" > "Save" makes the text to paste here.',
+			description:
+				'Hosted workflows that everybody with this account chooses by name in Flow Task. For each name its <code>workflowId</code> and, from its API-format export, its <code>definition</code>.',
+		},
+		{
 			displayName: 'Show Expert Fields',
 			name: 'showExpertFields',
 			type: 'boolean',

@@ -1,8 +1,10 @@
 // npm run compat -- 2.35.7: the end-to-end tests without a browser, in another version of n8n on the oldest Node that it
-// supports. The default is the newest published version; test names after the version select tests.
+// supports. The default is the newest published version; test names after the version select tests. "like-3" is the n8n
+// of the lock file with what n8n 3 has announced switched on, as far as it can be.
 import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { ensureChromium } from '../test/e2e/browser/install.mjs';
 import { ensureN8nInstalled, ensureNativeModules, npm } from '../test/e2e/install.mjs';
 import { ensureInstalled, ensureNode, isInstalled, packageRoot, withNode24 } from './install.mjs';
 import { runJest } from './jest-run.mjs';
@@ -10,9 +12,14 @@ import { runJest } from './jest-run.mjs';
 /** Tests that need no browser, Redis or PostgreSQL. */
 const TESTS = ['flowtask', 'once', 'ledger', 'suspend', 'chat', 'sessions', 'wires', 'bridge', 'schemas'];
 
+/** Tests that need Redis and PostgreSQL, or a browser. */
+const OF_A_SERVER = ['queue', 'killed', 'chatForm'];
+
 /** The Node versions that this package supports. */
 const OLDEST_NODE = 22;
 const NEXT_NODE = 24;
+
+const LIKE_N8N_3 = 'like-3';
 
 const e2eFolder = join(packageRoot, 'test', 'e2e');
 
@@ -20,10 +27,19 @@ try {
 	await ensureInstalled({ dir: packageRoot, label: 'n8n-nodes-flowtask' });
 	// The tests' own libraries come with the n8n of the lock file.
 	await ensureN8nInstalled();
-	const { version, node } = await findVersion(process.argv[2] ?? 'latest');
-	console.log(`▶ n8n ${version} on Node ${node}`);
-	const folder = await install(version, node);
-	await test(folder, `n8n ${version}, Node ${installedVersion(folder, 'node')}`);
+	const wanted = process.argv[2] ?? 'latest';
+	if (wanted === LIKE_N8N_3) {
+		const title = `n8n ${installedVersion(e2eFolder, 'n8n')} with the settings of n8n 3`;
+		console.log(`▶ ${title}`);
+		await ensureChromium();
+		await test({ FLOWTASK_LIKE_N8N_3: 'true' }, title, [...TESTS, ...OF_A_SERVER]);
+	} else {
+		const { version, node } = await findVersion(wanted);
+		console.log(`▶ n8n ${version} on Node ${node}`);
+		const folder = await install(version, node);
+		const title = `n8n ${version}, Node ${installedVersion(folder, 'node')}`;
+		await test({ FLOWTASK_N8N_FOLDER: folder }, title, TESTS);
+	}
 } catch (error) {
 	console.error(error instanceof Error ? error.message : error);
 	process.exitCode = 1;
@@ -84,11 +100,12 @@ function installedVersion(folder, name) {
 }
 
 /**
- * @param {string} folder Of the n8n to test in.
+ * @param {Record<string, string>} settings Which n8n to test in.
  * @param {string} title
+ * @param {string[]} tests Unless the command line names others.
  */
-async function test(folder, title) {
-	const env = { ...withNode24(), FLOWTASK_N8N_FOLDER: folder };
+async function test(settings, title, tests) {
+	const env = { ...withNode24(), ...settings };
 	/**
 	 * @param {string} command
 	 * @param {string[]} args
@@ -104,7 +121,7 @@ async function test(folder, title) {
 			child.on('close', (code) => resolve(code === 0));
 		});
 	const names = process.argv.slice(3);
-	const files = (names.length > 0 ? names : TESTS).map((name) => join('test', 'e2e', `${name}.e2e.test.ts`));
+	const files = (names.length > 0 ? names : tests).map((name) => join('test', 'e2e', `${name}.e2e.test.ts`));
 	const { passed, failed } = await runJest(succeeds, [
 		...['--config', 'test/e2e/jest.config.js', '--runTestsByPath'],
 		...files,

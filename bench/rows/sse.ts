@@ -59,7 +59,9 @@ const LAST = `data: ${JSON.stringify({ choices: [{ index: 0, delta: {}, finish_r
 
 /** Reads bodies that are handed to it in place of a server's. */
 function reader(piecesOf: () => AsyncIterable<Uint8Array>): CompleteChat {
-	const retry: Retry = async (_terms, exchange) => ({ outcome: await exchange(), tries: 1 });
+	const retry: Pick<Retry, 'run'> = {
+		run: async (_terms, exchange) => ({ outcome: await exchange(), tries: 1 }),
+	};
 	const quiet = { received: () => undefined, expect: () => undefined, release: () => undefined };
 	return createChatApi({
 		baseUrl: 'http://127.0.0.1',

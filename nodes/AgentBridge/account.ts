@@ -84,7 +84,7 @@ export function fillAuthFrame(template: unknown, token: string): Result<string> 
 	if (filled === undefined || filled === jsonText(frame)) {
 		return fail(
 			badInput(
-				`The authentication frame has no place for the token: it does not contain ${TOKEN_PLACEHOLDER}`,
+				`The authentication frame has no placeholder for the token: it does not contain ${TOKEN_PLACEHOLDER}`,
 				`Write ${TOKEN_PLACEHOLDER} where the token belongs. It is filled in when the connection opens and never shown.`,
 			),
 		);

@@ -126,10 +126,10 @@ function adviceFor(status: number, said: string, baseUrl: string): string {
 		return 'Name every property under "required" and set "additionalProperties": false in each object of "JSON Schema". Or keep the schema as it is and wrap it: { "name": "answer", "strict": false, "schema": … }.';
 	}
 	if (/thinking|reasoning/i.test(said)) {
-		return 'Set "Reasoning" to Default, or choose under "Reasoning Control" what this model takes.';
+		return 'Set "Reasoning" to Default, or choose its switch under "Reasoning Control".';
 	}
 	if (/stream_options|include_usage/i.test(said)) {
-		return 'Turn "Include Usage" off in the node\'s options: this deployment does not take it.';
+		return 'Turn "Include Usage" off in the node\'s options: this deployment does not support it.';
 	}
 	if (/response_format|json_schema/i.test(said)) {
 		return 'Set "Response Format" to Text and ask for JSON in the message, or choose another model.';

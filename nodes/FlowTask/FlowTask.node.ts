@@ -6,7 +6,7 @@ import {
 	type INodeTypeDescription,
 } from 'n8n-workflow';
 
-import { searchImageNodes, searchOutputNodes, searchSeeds } from './methods/lists';
+import { searchImageNodes, searchOutputNodes, searchSeeds, searchWorkflows } from './methods/lists';
 import { getOverrideFields } from './methods/overrideFields';
 import { testPlatformKey } from '../shared/platform/platformTest';
 import { resourceProperties, route } from './actions/router';
@@ -40,7 +40,7 @@ export class FlowTask implements INodeType {
 
 	methods = {
 		resourceMapping: { getOverrideFields },
-		listSearch: { searchImageNodes, searchOutputNodes, searchSeeds },
+		listSearch: { searchImageNodes, searchOutputNodes, searchSeeds, searchWorkflows },
 		credentialTest: { testPlatformKey },
 	};
 

@@ -152,7 +152,7 @@ function judge(platform: LocalPlatform, results: Record<string, Item[]>): Figure
 	const lost = books.tasks.filter(
 		({ answer, taskId }) => answer === 'whole' && !said.includes(taskId),
 	).length;
-	const unclear = count(tasks, /^A task may have been made/);
+	const unclear = count(tasks, /^A task may have been created/);
 	const ran = books.invocations.filter(({ message }) => message?.startsWith('turns '));
 	const ranTwice = ran.length - new Set(ran.map(({ message }) => message)).size;
 	const answered = new Set(turns.filter((item) => !isError(item)).map(({ answer }) => String(answer)));
@@ -180,7 +180,7 @@ function judge(platform: LocalPlatform, results: Record<string, Item[]>): Figure
 		moreThan('tasks: done', tasks.filter((item) => !isError(item)).length, 850),
 		zero('tasks: made twice', books.duplicates),
 		zero('tasks: ids lost', lost),
-		whole('tasks: told as "may have been made"', unclear, books.unclearSubmits),
+		whole('tasks: told as "may have been created"', unclear, books.unclearSubmits),
 		whole('turns: items that came out', turns.length, 300),
 		moreThan('turns: answered', turns.filter((item) => !isError(item)).length, 240),
 		zero('turns: run twice', ranTwice),

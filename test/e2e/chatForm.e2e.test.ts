@@ -86,11 +86,11 @@ test('what a model is going to be sent is said while the form is filled in', asy
 	await enterModel('family_d-k2');
 	await expectNotice('Sends thinking: { "type": "enabled" } to this model.');
 	await enterModel('acme/large-1');
-	await expectNotice('The node does not know how this model is switched.');
+	await expectNotice('The node does not know how to switch the reasoning of this model.');
 	await choose('reasoningControl', 'Enable_thinking');
 	await expectNotice('Sends enable_thinking: true to this model.');
 	await choose('reasoningControl', 'Automatic');
-	await expectNotice('The node does not know how this model is switched.');
+	await expectNotice('The node does not know how to switch the reasoning of this model.');
 	await enterModel('family_b-14b');
 	await expectNotice('Nothing is sent: this model always reasons.');
 	await choose('reasoning', 'Off');
@@ -219,6 +219,5 @@ async function addOption(name: string): Promise<void> {
 
 test('an agent with the model and a tool, as the template draws it', async () => {
 	await editor.openWorkflow(await n8n.client.createWorkflow(readTemplate('agent-pictures.json')));
-	await editor.canvasNode('Model').getByText('PASTE_YOUR_MODEL_ID', { exact: true }).waitFor();
 	await docsPicture(editor.page, 'chat-agent');
 });

@@ -1,7 +1,7 @@
 // The templates of the chat nodes, imported into a real n8n and used as a visitor uses them.
 import textToImage from '../platform/workflows/text-to-image.json';
-import { chunksOf, textOf, type Chunk } from './chatWorkflows';
-import { failureOf, fillTemplate, outputItems, readTemplate } from './runner';
+import { chunksOf, modelById, textOf, type Chunk } from './chatWorkflows';
+import { failureOf, fillTemplate, hostedWorkflow, outputItems, readTemplate } from './runner';
 import type { Execution, WorkflowDocument } from './runner';
 import { templateStage } from './stage';
 
@@ -27,7 +27,7 @@ async function say(path: string, chatInput: string): Promise<Chunk[]> {
 test('"Chat with reasoning on" streams its answer, and the model was told to think', async () => {
 	const path = await publish(
 		fillTemplate(readTemplate('chat-reasoning.json'), {
-			values: { PASTE_YOUR_MODEL_ID: 'vendor/family_c-4.6' },
+			fields: { 'Think and answer': { model: modelById('vendor/family_c-4.6') } },
 			credentials: { flowPlatformApi: stage.account },
 		}),
 	);
@@ -49,7 +49,8 @@ describe('Chat with a tool', () => {
 
 	async function ask(orders: string): Promise<Execution> {
 		const document = fillTemplate(readTemplate('chat-tool.json'), {
-			values: { PASTE_YOUR_MODEL_ID: 'plain-1', [QUESTION]: `${QUESTION} ${orders}` },
+			fields: { Ask: { model: modelById('plain-1') }, Answer: { model: modelById('plain-1') } },
+			values: { [QUESTION]: `${QUESTION} ${orders}` },
 			credentials: { flowPlatformApi: stage.account },
 		});
 		const { client } = stage.n8n;
@@ -83,7 +84,10 @@ test('"Agent that makes pictures" makes the one it is asked for, and remembers t
 	const { workflowId } = await stage.platform.hostWorkflow(textToImage);
 	const path = await publish(
 		fillTemplate(readTemplate('agent-pictures.json'), {
-			values: { PASTE_YOUR_MODEL_ID: 'plain-1', PASTE_YOUR_WORKFLOW_ID: workflowId },
+			fields: {
+				Model: { model: modelById('plain-1') },
+				'Make a picture': hostedWorkflow(workflowId, textToImage),
+			},
 			credentials: { flowPlatformApi: stage.account },
 		}),
 	);
@@ -155,7 +159,7 @@ describe('MCP server for pictures', () => {
 		const { workflowId } = await stage.platform.hostWorkflow(textToImage);
 		const httpBearerAuth = await stage.n8n.client.createCredential('httpBearerAuth', 'MCP', { token: TOKEN });
 		const document = fillTemplate(readTemplate('mcp-server.json'), {
-			values: { PASTE_YOUR_WORKFLOW_ID: workflowId },
+			fields: { 'Submit a picture': hostedWorkflow(workflowId, textToImage) },
 			credentials: { flowPlatformApi: stage.account },
 		});
 		const server = document.nodes.find(({ name }) => name === 'MCP Server');

@@ -8,6 +8,7 @@ import { savePictures } from './demoPictures';
 import {
 	failureOf,
 	fillTemplate,
+	hostedWorkflow,
 	killEveryN8n,
 	outputItems,
 	packTarball,
@@ -79,7 +80,7 @@ async function runBatch({ platform, n8n }: Awaited<ReturnType<typeof startEveryt
 		});
 		const { workflowId } = await platform.hostWorkflow(textToImage);
 		const template = fillTemplate(readTemplate('image-batch.json'), {
-			values: { PASTE_YOUR_WORKFLOW_ID: workflowId },
+			fields: { 'Make the pictures': hostedWorkflow(workflowId, textToImage) },
 			credentials: { flowPlatformApi: account },
 		});
 		return await n8n.client.createWorkflow(template);

@@ -100,9 +100,10 @@ test('an export that is pasted becomes rows, and what is changed in them reaches
 	const view = platform.parameterView(workflowId);
 	await editor.openWorkflow(await saveWorkflow('Picture of the day', { 'Flow Task': {} }));
 	await editor.openNode('Flow Task');
-	await editor.type('workflowId', workflowId);
+	await editor.search('workflowId', workflowId, 'Workflow with the ID');
 	expect(await editor.rowsNotice.innerText()).toContain('"Workflow Definition" above');
 	await editor.paste('workflowDefinition', exported);
+	await editor.untilRow('Found: 7 nodes, 13 inputs, 1 prompt');
 	// The rows are there now; the view gives them their lists and ranges.
 	await editor.page.getByTestId('add-fields-select').waitFor();
 	await editor.paste('parameterSpec', JSON.stringify(view, null, 2));
@@ -362,7 +363,7 @@ test('a node of another service with two prompts: the one to change comes first,
 	const large = { '2': { cfg_scale: { spec: { min: -(2 ** 63), max: 2 ** 63 } } } };
 	await editor.openWorkflow(await saveWorkflow('Another service', { 'Flow Task': {} }));
 	await editor.openNode('Flow Task');
-	await editor.type('workflowId', workflowId);
+	await editor.search('workflowId', workflowId, 'Workflow with the ID');
 	await editor.paste('workflowDefinition', JSON.stringify(service));
 	await editor.page.getByTestId('add-fields-select').waitFor();
 	await editor.paste('parameterSpec', JSON.stringify(large));

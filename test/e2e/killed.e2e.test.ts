@@ -44,7 +44,7 @@ beforeAll(async () => {
 	const step = flowTask('Flow Task', account, {
 		...{ operation: 'run', workflowId, output: 'urls' },
 		...{ overridesMode: 'fields', overrideFields: { override } },
-		options: { idempotencyKey: '={{ $json.key }}', requestsPerSecond: 0 },
+		limits: { idempotencyKey: '={{ $json.key }}', requestsPerSecond: 0 },
 	});
 	const service = batchService({
 		...{ path: 'orders', answers: 'lastNode' },
@@ -89,7 +89,7 @@ function unclearOf(keys: string[], told: Told[]): number {
 		const made = madeFor(key);
 		if (error === undefined) expect([key, made]).toEqual([key, [taskId]]);
 		else {
-			expect(error).toContain(`A task may have been made for the idempotency key "${key}"`);
+			expect(error).toContain(`A task may have been created for the idempotency key "${key}"`);
 			expect(made.length).toBeLessThanOrEqual(1);
 		}
 	}

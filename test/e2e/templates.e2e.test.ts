@@ -7,7 +7,7 @@ import { startPlatform } from '../platform';
 import imageToImage from '../platform/workflows/image-to-image.json';
 import textToImage from '../platform/workflows/text-to-image.json';
 import { savePictures } from './demoPictures';
-import { failureOf, fillTemplate, outputItems, readTemplate } from './runner';
+import { failureOf, fillTemplate, hostedWorkflow, outputItems, readTemplate } from './runner';
 import type { WorkflowDocument } from './runner';
 import { templateStage } from './stage';
 
@@ -28,7 +28,7 @@ describe('Image batch', () => {
 	async function ready(): Promise<WorkflowDocument> {
 		const { workflowId } = await stage.platform.hostWorkflow(textToImage);
 		return fillTemplate(readTemplate('image-batch.json'), {
-			values: { PASTE_YOUR_WORKFLOW_ID: workflowId },
+			fields: { 'Make the pictures': hostedWorkflow(workflowId, textToImage) },
 			credentials: { flowPlatformApi: stage.account },
 		});
 	}
@@ -51,8 +51,8 @@ describe('Image batch', () => {
 		const items = outputItems(execution, 'Pictures');
 		const pictures = await savePictures(stage.n8n.client, items, join(stage.userFolder, 'pictures'));
 		// In the order of the list: each picture stands beside the prompt that it was made of.
-		expect(pictures.map(({ prompt, seed, width, height }) => ({ prompt, seed, width, height }))).toEqual(
-			prompts.map((prompt, index) => ({ prompt, seed: String(1001 + index), width: 512, height: 512 })),
+		expect(pictures.map(({ prompt, width, height }) => ({ prompt, width, height }))).toEqual(
+			prompts.map((prompt) => ({ prompt, width: 512, height: 512 })),
 		);
 		expect(new Set(pictures.map(({ pixelHash }) => pixelHash)).size).toBe(prompts.length);
 
@@ -60,8 +60,7 @@ describe('Image batch', () => {
 		const sent = new Map(books.tasks.map(({ taskId, prompt }) => [taskId, prompt]));
 		expect(pictures.map(({ taskId }) => sent.get(taskId))).toEqual(
 			prompts.map((text, index) => ({
-				'3': { inputs: { seed: 1001 + index } },
-				'5': { inputs: { width: 512, height: 512 } },
+				'3': { inputs: { seed: Number(pictures[index]?.seed) } },
 				'6': { inputs: { text } },
 			})),
 		);
@@ -97,12 +96,10 @@ describe('Image batch', () => {
 		expect(stage.n8n.log.errors()).toEqual([]);
 	});
 
-	test('an account with the default name is taken by itself, and the weekly run can be published', async () => {
-		const imported = await stage.n8n.client.createWorkflow(readTemplate('image-batch.json'));
-		const slots = imported.nodes.flatMap(({ credentials }) => credentials?.flowPlatformApi ?? []);
-		expect(slots).toEqual([{ id: stage.account.id, name: stage.account.name }]);
-		await stage.n8n.client.activate(imported);
-		await stage.n8n.client.deactivate(imported);
+	test('the weekly run can be published once it is filled in', async () => {
+		const workflow = await stage.n8n.client.createWorkflow(await ready());
+		await stage.n8n.client.activate(workflow);
+		await stage.n8n.client.deactivate(workflow);
 	});
 });
 
@@ -130,7 +127,16 @@ describe('Image to image from a form', () => {
 	async function ready(): Promise<WorkflowDocument> {
 		const { workflowId } = await stage.platform.hostWorkflow(imageToImage);
 		return fillTemplate(readTemplate('image-to-image-form.json'), {
-			values: { PASTE_YOUR_WORKFLOW_ID: workflowId },
+			fields: {
+				'Repaint the picture': {
+					...hostedWorkflow(workflowId, imageToImage),
+					imageSlots: {
+						slot: [
+							{ nodeId: { __rl: true, mode: 'list', value: '10' }, source: 'binary', binaryField: 'Picture' },
+						],
+					},
+				},
+			},
 			credentials: { flowPlatformApi: stage.account },
 		});
 	}
@@ -145,11 +151,11 @@ describe('Image to image from a form', () => {
 
 		expect([execution.status, failureOf(execution)]).toEqual(['success', undefined]);
 		const [result] = outputItems(execution, 'Repaint the picture');
-		const file = result?.binary?.data;
-		expect(file?.mimeType).toBe('image/png');
-		expect((await sharp(await stage.n8n.client.download(file!)).metadata()).format).toBe('png');
 		expect(answer).toContain('Here is your picture');
-		expect(answer).toContain(String(file?.fileName));
+		const shown = /<img src="([^"]+)"/.exec(answer)?.[1]?.replaceAll('&amp;', '&') ?? '';
+		expect([shown]).toEqual(result?.json.finalFiles);
+		const picture = Buffer.from(await (await fetch(shown)).arrayBuffer());
+		expect((await sharp(picture).metadata()).format).toBe('png');
 		const { tasks, requests, leaks } = stage.platform.books();
 		expect(tasks.map(({ prompt }) => prompt)).toEqual([
 			{
@@ -182,7 +188,7 @@ describe('Submit now, collect later', () => {
 		const { workflowId } = await stage.platform.hostWorkflow(textToImage);
 		const workflow = await stage.n8n.client.createWorkflow(
 			fillTemplate(readTemplate('submit-now-collect-later.json'), {
-				values: { PASTE_YOUR_WORKFLOW_ID: workflowId },
+				fields: { Submit: hostedWorkflow(workflowId, textToImage) },
 				credentials: { flowPlatformApi: stage.account },
 			}),
 		);
@@ -236,7 +242,7 @@ describe('Long render', () => {
 			const { workflowId } = await slow.hostWorkflow(textToImage);
 			const workflow = await stage.n8n.client.createWorkflow(
 				fillTemplate(readTemplate('long-render.json'), {
-					values: { PASTE_YOUR_WORKFLOW_ID: workflowId },
+					fields: { Submit: hostedWorkflow(workflowId, textToImage) },
 					credentials: { flowPlatformApi: slowAccount },
 				}),
 			);

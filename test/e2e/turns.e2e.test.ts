@@ -60,7 +60,7 @@ test(
 		for (const say of ['1', '2', '3'])
 			expect(await call('per-key', { key: 'anna', say })).toContain('you said');
 		const over = JSON.parse(await call('per-key', { key: 'anna', say: '4' })) as Record<string, unknown>;
-		expect(over.error).toBe('"Budget" allows 3 turns a day for the key "anna"; used so far: 3');
+		expect(over.error).toBe('"Limit per Day" allows 3 turns a day for the key "anna"; used so far: 3');
 		expect(await call('per-key', { key: 'ben', say: '1' })).toContain('you said');
 		expect(platform.books().invocations).toHaveLength(4);
 		const rows = await rowsOf();

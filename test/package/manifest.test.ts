@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
-import { findFiles, packageRoot, readManifest } from './packageFiles';
+import { sublimeSearch } from '@n8n/utils/search/sublime-search';
+import { describedNode, findFiles, packageRoot, readManifest } from './packageFiles';
 
 const manifest = readManifest();
 const BUNDLE = 'dist/bundle.js';
@@ -117,6 +118,31 @@ describe('dist', () => {
 });
 
 describe('the search of the editor', () => {
+	interface Codex {
+		readonly alias: string[];
+	}
+	const nodes = manifest.n8n.nodes.map((path) => ({
+		properties: {
+			displayName: describedNode(path).displayName,
+			codex: JSON.parse(read(path.replace(/\.js$/, '.json'))) as Codex,
+		},
+	}));
+
+	// By the search that the editor uses: it looks for a phrase within one name or one alias, never across two.
+	it.each([
+		['generate image', 'Flow Task'],
+		['text to image', 'Flow Task'],
+		['image to image', 'Flow Task'],
+		['chat completion', 'Chat Completion'],
+		['reasoning', 'Chat Completion'],
+		['agent session', 'Agent Invoke'],
+		['websocket', 'Agent Bridge'],
+		['language model', 'FlowPlatform Chat Model'],
+	])('finds "%s": %s', (phrase, name) => {
+		const found = sublimeSearch(phrase, nodes).map(({ item }) => item.properties.displayName);
+		expect(found).toContain(name);
+	});
+
 	// n8n lists both as one entry, by whichever of them it finds.
 	it("finds the bridge's action by its trigger's words, and the other way round", () => {
 		const [words, wordsOfTrigger] = ['AgentBridge', 'AgentBridgeTrigger'].map((name) => {

@@ -1,7 +1,13 @@
 // What can be said of a template without running it; test/e2e runs each of them.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { INodeTypeDescription } from 'n8n-workflow';
+import {
+	NodeHelpers,
+	type INode,
+	type INodeCredentials,
+	type INodeParameters,
+	type INodeTypeDescription,
+} from 'n8n-workflow';
 import { describedNode, findFiles, packageRoot, readManifest } from './packageFiles';
 
 interface TemplateNode {
@@ -9,8 +15,8 @@ interface TemplateNode {
 	readonly type: string;
 	readonly typeVersion: number;
 	readonly position: readonly [number, number];
-	readonly parameters: Readonly<Record<string, unknown>>;
-	readonly credentials?: Readonly<Record<string, { readonly id: string | null; readonly name: string }>>;
+	readonly parameters: INodeParameters;
+	readonly credentials?: INodeCredentials;
 }
 
 interface Template {
@@ -29,6 +35,21 @@ const CORE = ['n8n-nodes-base.', '@n8n/n8n-nodes-langchain.'];
 /** What n8n adds to a node that an agent uses as a tool. */
 const TOOL_FIELDS = ['descriptionType', 'toolDescription'];
 
+/** Beside the account, which each of the package's nodes asks for. */
+const TO_FILL_IN: Readonly<Record<string, readonly string[]>> = {
+	'agent-approval.json': [],
+	'agent-pictures.json': ['Make a picture: Workflow ID', 'Model: Model'],
+	'agent-tool.json': [],
+	'chat-reasoning.json': ['Think and answer: Model'],
+	'chat-tool.json': ['Answer: Model', 'Ask: Model'],
+	'image-batch.json': ['Make the pictures: Workflow ID'],
+	'image-to-image-form.json': ['Repaint the picture: Node', 'Repaint the picture: Workflow ID'],
+	'long-render.json': ['Submit: Workflow ID'],
+	'mcp-server.json': ['Submit a picture: Workflow ID'],
+	'submit-now-collect-later.json': ['Submit: Workflow ID'],
+	'support-inbox.json': [],
+};
+
 const read = (path: string) => readFileSync(join(packageRoot, path), 'utf8');
 const readme = read('templates/README.md');
 
@@ -39,11 +60,30 @@ const descriptions = new Map(
 	}),
 );
 
+/** The labels of the fields that n8n marks as missing. */
+function emptyFields({ type, parameters, ...node }: TemplateNode): string[] {
+	const description = descriptions.get(type) ?? descriptions.get(type.replace(/Tool$/, ''));
+	if (!description) throw new Error(`There is no node ${type}.`);
+	const { properties } = description;
+	const imported = { ...node, id: node.name, type, position: [0, 0], parameters } satisfies INode;
+	const shown = NodeHelpers.getNodeParameters(properties, parameters, true, false, imported, description);
+	const filled = { ...imported, parameters: shown ?? {} };
+	const issues = NodeHelpers.getNodeParametersIssues(properties, filled, description);
+	return Object.values(issues?.parameters ?? {}).flatMap((messages) =>
+		messages.map((message) => /"([^"]+)"/.exec(message)?.[1] ?? message),
+	);
+}
+
 describe.each(findFiles(['templates/*.json']))('%s', (path) => {
 	const template: Template = JSON.parse(read(path));
 	const notes = template.nodes.filter(({ type }) => type === STICKY);
 	const nodes = template.nodes.filter(({ type }) => type !== STICKY);
 	const own = nodes.filter(({ type }) => type.startsWith(OWN));
+
+	it('leaves empty what is to be filled in, so that n8n marks it in red', () => {
+		const marked = own.flatMap((node) => emptyFields(node).map((field) => `${node.name}: ${field}`));
+		expect(marked.sort()).toEqual(TO_FILL_IN[path.split('/').at(-1)!]);
+	});
 
 	it('has a row in the list of templates', () => {
 		expect(readme).toContain(`| \`${path.split('/').at(-1)!}\` |`);
@@ -56,11 +96,11 @@ describe.each(findFiles(['templates/*.json']))('%s', (path) => {
 	});
 
 	it('tells in notes what it is for and what to fill in', () => {
-		const said = notes.map(({ parameters }) => String(parameters.content));
+		const said = notes.map(({ parameters: { content } }) => (typeof content === 'string' ? content : ''));
 		expect(notes.length).toBeGreaterThanOrEqual(2);
 		expect(said.join('\n')).toMatch(/^## /m);
-		const placeholders = new Set(JSON.stringify(nodes).match(/PASTE_[A-Z_]+/g) ?? []);
-		expect([...placeholders].filter((text) => !said.join('\n').includes(text))).toEqual([]);
+		const toOpen = own.filter((node) => emptyFields(node).length > 0).map(({ name }) => name);
+		expect(toOpen.filter((name) => !said.join('\n').includes(`**${name}**`))).toEqual([]);
 	});
 
 	it('covers no node with a note', () => {
@@ -75,9 +115,9 @@ describe.each(findFiles(['templates/*.json']))('%s', (path) => {
 		expect(covered).toEqual([]);
 	});
 
-	it('holds the credentials of nobody', () => {
-		const slots = template.nodes.flatMap(({ credentials = {} }) => Object.values(credentials));
-		expect(slots.filter(({ id }) => id !== null && id !== '')).toEqual([]);
+	// Not even the name of one: n8n would show an account that is not there.
+	it('holds no credentials', () => {
+		expect(template.nodes.filter(({ credentials }) => credentials)).toEqual([]);
 		expect(JSON.stringify(template)).not.toMatch(/\b(sk-|agt_|dbg_|wst_)[A-Za-z0-9]{6}/);
 	});
 

@@ -7,7 +7,7 @@ import type {
 import { systemClock } from '../../shared/run/clock';
 import { redactor } from '../../shared/text/redact';
 import { getByTestHelper, testFailed } from '../../shared/http/testRequest';
-import { readBridgeAccount } from '../account';
+import { readBridgeAccount, type BridgeAccount } from '../account';
 import { openConnection, subprotocols, type BridgeEnd } from '../connection/connection';
 import { whyEnded } from '../connection/failures';
 import { probeHandshake } from '../connection/probe';
@@ -30,27 +30,10 @@ export async function testBridgeConnection(
 		const { message, advice } = account.failure;
 		return testFailed(`${message}. ${advice}`);
 	}
-	const { url, host, protocol, bearer, secrets } = account.value;
-	const ended = new AbortController();
-	const end = await new Promise<BridgeEnd | undefined>((resolve) => {
-		const connection = openConnection(
-			{ url, protocol, bearer, idleMs: 0 },
-			{
-				onOpen: () => {
-					void systemClock.sleep(SECOND_THOUGHTS_MS, ended.signal).then(async () => {
-						await connection.close();
-						resolve(undefined);
-					});
-				},
-				onText: () => undefined,
-				onBinary: () => undefined,
-				onEnd: resolve,
-			},
-			systemClock,
-		);
-	});
-	ended.abort();
+	const end = await tryConnection(account.value);
+	const { host, protocol, bearer, secrets } = account.value;
 	if (!end) return { status: 'OK', message: bearer === undefined ? TOKEN_UNTESTED : ACCEPTED };
+	const target = { url: account.value.url, protocols: subprotocols(account.value) };
 	const { message, advice, details } = await whyEnded(end, {
 		whom: {
 			host,
@@ -60,7 +43,7 @@ export async function testBridgeConnection(
 		},
 		probe: async () =>
 			await probeHandshake(
-				{ url, protocols: subprotocols({ protocol, bearer }) },
+				target,
 				async (request) => await getByTestHelper(this.helpers, request),
 				systemClock,
 			),
@@ -69,4 +52,28 @@ export async function testBridgeConnection(
 	const isHandshake = end.cause === 'handshake' && details?.networkCode === undefined;
 	const more = isHandshake || end.cause === 'protocol' ? ` ${IN_A_FRAME}` : '';
 	return testFailed(`${message}. ${advice}${more}`);
+}
+
+/** @returns why the connection ended; `undefined` if we closed it, because the bridge accepted it */
+async function tryConnection({ url, protocol, bearer }: BridgeAccount): Promise<BridgeEnd | undefined> {
+	const ended = new AbortController();
+	const { promise, resolve } = Promise.withResolvers<BridgeEnd | undefined>();
+	const closeLater = async (): Promise<void> => {
+		await systemClock.sleep(SECOND_THOUGHTS_MS, ended.signal);
+		await connection.close();
+		resolve(undefined);
+	};
+	const connection = openConnection(
+		{ url, protocol, bearer, idleMs: 0 },
+		{
+			onOpen: () => void closeLater(),
+			onText: () => undefined,
+			onBinary: () => undefined,
+			onEnd: resolve,
+		},
+		systemClock,
+	);
+	const end = await promise;
+	ended.abort();
+	return end;
 }

@@ -29,7 +29,7 @@ export const REPLY_TIMEOUT = defineOptions({
 /** How the reply is recognised; what the fields of a frame are called is not shown (§6.2). */
 export const REPLY_FIELDS: readonly INodeProperties[] = [
 	{
-		displayName: 'Correlation Path',
+		displayName: 'ID to Repeat',
 		name: 'correlationPath',
 		type: 'string',
 		default: '',
@@ -38,7 +38,7 @@ export const REPLY_FIELDS: readonly INodeProperties[] = [
 			'Where the sent frame holds the value that its reply repeats. If the frame has nothing there, a new ID is inserted.',
 	},
 	{
-		displayName: 'Reply Path',
+		displayName: 'ID in Reply',
 		name: 'replyPath',
 		type: 'string',
 		default: '',

@@ -77,7 +77,7 @@ function readRequest(context: IExecuteFunctions, itemIndex: number): Result<Item
 		return fail(
 			badInput(
 				'The node cannot tell which frame is the reply',
-				'Fill in "Correlation Path" and "Reply Path", or list the "Reply Events".',
+				'Fill in "ID to Repeat" and "ID in Reply", or list the "Reply Events".',
 			),
 		);
 	}
@@ -106,7 +106,7 @@ function correlate(
 	if (!hasPath && pathSteps(replyPath).length > 0) {
 		return fail(
 			badInput(
-				'"Reply Path" is filled in, but "Correlation Path" is not',
+				'"ID in Reply" is filled in, but "ID to Repeat" is not',
 				'Enter the path in the sent frame of the value that the reply repeats, e.g. id.',
 			),
 		);

@@ -13,7 +13,7 @@ import type { Frame } from '../frames/frames';
 import { readBridgeAccount, type BridgeAccount } from '../account';
 import { RequestSession } from '../connection/requestSession';
 import { CREDENTIAL, parseFrame, openBridgeOf, type BridgeSetup } from './openBridge';
-import { openFrameMemory } from './frameMemory';
+import { openFrameMemory, type FrameMemory } from './frameMemory';
 
 /** How one item ended: the fields of its output, or why there are none. */
 export type ItemOutcome = Result<IDataObject>;
@@ -38,55 +38,70 @@ interface BridgeRun extends RunFrame {
 /** Each item may have an account of its own, but no machine and no platform takes thousands of connections. */
 const CONNECTIONS_AT_ONCE = 32;
 
+/** What an operation does with one item over the connection of its account. */
+type WorkOnItem = (session: RequestSession, itemIndex: number) => Promise<ItemOutcome>;
+/** What is known of the outcomes of a connection in the end. */
+type ConfirmOutcomes = (session: RequestSession, outcomes: ItemOutcomes) => Promise<ItemOutcomes>;
+
 /**
  * The frame of both operations: the items of each account are worked on one after the other over a connection of
  * their own, beside those of the other accounts.
- * @param confirm what is known of the outcomes of a connection in the end
  */
 export async function inSession(
 	context: IExecuteFunctions,
-	work: (session: RequestSession, itemIndex: number) => Promise<ItemOutcome>,
-	confirm?: (session: RequestSession, outcomes: ItemOutcomes) => Promise<ItemOutcomes>,
+	work: WorkOnItem,
+	confirm: ConfirmOutcomes = async (_session, outcomes) => await Promise.resolve(outcomes),
 ): Promise<INodeExecutionData[][]> {
 	return await inRunFrame(
 		context,
 		async (frame) => await openBridgeRun(context, frame),
-		async ({ clients, setups, signal }) => {
+		async (run) => {
 			const memory = openFrameMemory(context);
-			const outcomeOf = new Map<number, ItemOutcome>();
-			let hasFailed = false;
-			const converse = async (setup: BridgeSetup, itemIndexes: readonly number[]): Promise<void> => {
-				const session = new RequestSession(setup, signal);
-				try {
-					const own = new Map<number, ItemOutcome>();
-					for (const itemIndex of itemIndexes) {
-						const known = memory.recall(itemIndex);
-						// The run ends with the first failure, so nothing more is sent.
-						const outcome = known ?? (hasFailed ? fail(NOT_SENT) : await work(session, itemIndex));
-						own.set(itemIndex, outcome);
-						if (!outcome.ok && !context.continueOnFail()) hasFailed = true;
-					}
-					const confirmed = confirm ? await confirm(session, own) : own;
-					for (const [itemIndex, outcome] of confirmed) outcomeOf.set(itemIndex, outcome);
-				} finally {
-					await session.close();
-				}
-			};
-			const limit = pLimit(CONNECTIONS_AT_ONCE);
-			const conversations = [...setups].map(async ([{ itemIndexes }, setup]) => {
-				if (setup.ok) await limit(async () => await converse(setup.value, itemIndexes));
-			});
-			// All of them, however one ends: a connection is closed by its conversation.
-			await Promise.allSettled(conversations);
-			await Promise.all(conversations);
+			const outcomeOf = await workOnAll(context, run, memory, work, confirm);
 			const outcomes = context.getInputData().map((_, itemIndex): ItemOutcome => {
-				const setup = clients.of(itemIndex);
+				const setup = run.clients.of(itemIndex);
 				return setup.ok ? (outcomeOf.get(itemIndex) ?? fail(NOT_SENT)) : setup;
 			});
 			memory.keep(outcomes);
 			return [deliverResults(context, outcomes)];
 		},
 	);
+}
+
+/** @param memory items that an earlier try of the run has sent are not sent again */
+async function workOnAll(
+	context: IExecuteFunctions,
+	{ setups, signal }: BridgeRun,
+	memory: FrameMemory,
+	work: WorkOnItem,
+	confirm: ConfirmOutcomes,
+): Promise<ItemOutcomes> {
+	const outcomeOf = new Map<number, ItemOutcome>();
+	let hasFailed = false;
+	const converse = async (setup: BridgeSetup, itemIndexes: readonly number[]): Promise<void> => {
+		const session = new RequestSession(setup, signal);
+		try {
+			const own = new Map<number, ItemOutcome>();
+			for (const itemIndex of itemIndexes) {
+				const known = memory.recall(itemIndex);
+				// The run ends with the first failure, so nothing more is sent.
+				const outcome = known ?? (hasFailed ? fail(NOT_SENT) : await work(session, itemIndex));
+				own.set(itemIndex, outcome);
+				if (!outcome.ok && !context.continueOnFail()) hasFailed = true;
+			}
+			for (const [itemIndex, outcome] of await confirm(session, own)) outcomeOf.set(itemIndex, outcome);
+		} finally {
+			await session.close();
+		}
+	};
+	const limit = pLimit(CONNECTIONS_AT_ONCE);
+	const conversations = [...setups].map(async ([{ itemIndexes }, setup]) => {
+		if (setup.ok) await limit(async () => await converse(setup.value, itemIndexes));
+	});
+	// All of them, however one ends: a connection is closed by its conversation.
+	await Promise.allSettled(conversations);
+	await Promise.all(conversations);
+	return outcomeOf;
 }
 
 /** Reads the accounts and all that is about their connections, before anything is opened. */

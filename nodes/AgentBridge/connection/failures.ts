@@ -43,7 +43,7 @@ const TOKEN_ADVICE =
 const NO_TOKEN_ADVICE =
 	'No token was sent: the Sub-Protocol in the credential is "-", and "Authentication" in the node puts no token into a frame. Enter the sub-protocol that the platform expects, or choose "In a Frame".';
 const TOKEN_LATER_ADVICE =
-	'The handshake holds no token: with this "Authentication" it comes in the first frame. Check the address in the credential, and whether the platform wants the token as a sub-protocol.';
+	'The handshake contains no token: with this "Authentication" it comes in the first frame. Check the address in the credential, and whether the platform wants the token as a sub-protocol.';
 
 const HANDSHAKE_ADVICE: Readonly<Record<Whom['tokenIn'], string>> = {
 	frame: TOKEN_LATER_ADVICE,
@@ -78,7 +78,7 @@ export function explainEnd(end: BridgeEnd, whom: Whom, probe: Probe = { kind: 'n
 		case 'idle':
 			return ended(
 				'unreachable',
-				`Nothing came from ${host} within the idle timeout`,
+				`Nothing arrived from ${host} within the idle timeout`,
 				'Set a heartbeat that the platform answers, or a longer idle timeout.',
 			);
 		case 'silent':

@@ -13,102 +13,109 @@ const STABLE_AFTER_MS = 60_000;
  */
 const FULL_CLOSE = 4013;
 
-/** What the listener does not do itself. */
-export interface ListenerParts extends Bridge {
-	readonly random: () => number;
+/** Who hears what comes, and how the connection fares. */
+export interface ListenerEvents {
 	/** @returns false if there is no room for it: the connection is closed until there is */
-	readonly onText: (text: string) => boolean;
-	readonly onBinary: () => void;
-	/** Resolves as soon as there is room again. */
-	readonly room: () => Promise<void>;
+	onText(text: string): boolean;
+	onBinary(): void;
 	/** The connection is open, after this many failures. */
-	readonly onUp: (failures: number) => void;
+	onUp(failures: number): void;
 	/** The connection is lost, and is tried again after the pause. */
-	readonly onDown: (failure: Failure, pauseMs: number, failures: number) => void;
+	onDown(failure: Failure, pauseMs: number, failures: number): void;
 	/** The platform refuses the account, so the listener stops. */
-	readonly onRefused: (failure: Failure) => void;
-	readonly onFull: () => void;
-}
-
-export interface Listener {
-	/** Resolves with the outcome of the first try: open, refused, or to be tried again. */
-	readonly started: Promise<void>;
-	/** @returns false where no connection is open at the moment */
-	send(text: string): boolean;
-	/** Closes the connection within a second and opens none again. */
-	stop(): Promise<void>;
+	onRefused(failure: Failure): void;
+	/** The connection was closed for want of room. Resolves as soon as there is room again. */
+	onFull(): Promise<void>;
 }
 
 /** Keeps one connection open for as long as the trigger lives (§1.7: long-lived exchange). */
-export function startListener(parts: ListenerParts): Listener {
-	const { clock } = parts;
-	const stopping = new AbortController();
-	const isStopped = (): boolean => stopping.signal.aborted;
-	const started = Promise.withResolvers<undefined>();
-	const pauses = new Pauses(() => clock.now(), parts.random);
-	let connection: BridgeConnection | undefined;
+export class Listener {
+	private readonly stopping = new AbortController();
+	private readonly firstTry = Promise.withResolvers<undefined>();
+	private readonly pauses: Pauses;
+	private connection: BridgeConnection | undefined;
 	/** The newest connection that is authenticated; it refuses what is sent once it has ended. */
-	let open: BridgeConnection | undefined;
+	private open: BridgeConnection | undefined;
 
-	/** One connection, from its opening to its end. */
-	const live = async (): Promise<BridgeEnd | 'full' | 'stopped'> =>
-		await new Promise((resolve) => {
-			stopping.signal.addEventListener('abort', () => resolve('stopped'), { once: true });
-			const current = parts.open({
-				onOpen: () => {
-					open = current;
-					parts.onUp(pauses.failures);
-					pauses.opened();
-					started.resolve(undefined);
-				},
-				onText: (text) => {
-					if (parts.onText(text)) return;
-					resolve('full');
-					void current.close(FULL_CLOSE);
-				},
-				onBinary: parts.onBinary,
-				onEnd: resolve,
-			});
-			connection = current;
-		});
+	constructor(
+		private readonly bridge: Bridge,
+		private readonly events: ListenerEvents,
+		random: () => number,
+	) {
+		this.pauses = new Pauses(() => bridge.clock.now(), random);
+	}
 
-	const run = async (): Promise<void> => {
-		let isFirst = true;
-		while (!isStopped()) {
-			// The guard was asked before the first connection.
-			const refusal = isFirst ? undefined : await parts.refusal();
-			isFirst = false;
-			if (isStopped()) return;
-			const end = refusal ?? (await live());
-			if (end === 'stopped' || isStopped()) return;
+	/** Begins to listen. Resolves with the outcome of the first try: open, refused, or to be tried again. */
+	async start(): Promise<void> {
+		void this.keepOpen().finally(() => this.firstTry.resolve(undefined));
+		await this.firstTry.promise;
+	}
+
+	/** @returns false where no connection is open at the moment */
+	send(text: string): boolean {
+		return this.open?.send(text) ?? false;
+	}
+
+	/** Closes the connection within a second and opens none again. */
+	async stop(): Promise<void> {
+		this.stopping.abort();
+		await this.connection?.close();
+	}
+
+	private isStopped(): boolean {
+		return this.stopping.signal.aborted;
+	}
+
+	private async keepOpen(): Promise<void> {
+		for (let isFirst = true; !this.isStopped(); isFirst = false) {
+			const end = await this.connect(isFirst);
+			if (end === 'stopped' || this.isStopped()) return;
 			if (end === 'full') {
-				parts.onFull();
-				pauses.ended();
-				await parts.room();
-				continue;
-			}
-			const failure = 'cause' in end ? await whyEnded(end, parts) : end;
-			if (isStopped()) return;
-			if (failure.kind === 'credential') {
-				parts.onRefused(failure);
+				this.pauses.ended();
+				await this.events.onFull();
+			} else if (end.kind === 'credential') {
+				this.events.onRefused(end);
 				return;
+			} else {
+				const pauseMs = this.pauses.ended();
+				this.events.onDown(end, pauseMs, this.pauses.failures);
+				this.firstTry.resolve(undefined);
+				await this.bridge.clock.sleep(pauseMs, this.stopping.signal);
 			}
-			const pauseMs = pauses.ended();
-			parts.onDown(failure, pauseMs, pauses.failures);
-			started.resolve(undefined);
-			await clock.sleep(pauseMs, stopping.signal);
 		}
-	};
-	void run().finally(() => started.resolve(undefined));
+	}
 
-	return {
-		started: started.promise,
-		send: (text) => open?.send(text) ?? false,
-		stop: async () => {
-			stopping.abort();
-			await connection?.close();
-		},
-	};
+	/** One connection, from its opening to its end. @returns why it ended */
+	private async connect(isFirst: boolean): Promise<Failure | 'full' | 'stopped'> {
+		// The guard was asked before the first connection.
+		const refusal = isFirst ? undefined : await this.bridge.refusal();
+		if (refusal) return refusal;
+		if (this.isStopped()) return 'stopped';
+		const end = await this.live();
+		return typeof end === 'string' ? end : await whyEnded(end, this.bridge);
+	}
+
+	private async live(): Promise<BridgeEnd | 'full' | 'stopped'> {
+		const { promise, resolve } = Promise.withResolvers<BridgeEnd | 'full' | 'stopped'>();
+		this.stopping.signal.addEventListener('abort', () => resolve('stopped'), { once: true });
+		const current = this.bridge.open({
+			onOpen: () => {
+				this.open = current;
+				this.events.onUp(this.pauses.failures);
+				this.pauses.opened();
+				this.firstTry.resolve(undefined);
+			},
+			onText: (text) => {
+				if (this.events.onText(text)) return;
+				resolve('full');
+				void current.close(FULL_CLOSE);
+			},
+			onBinary: () => this.events.onBinary(),
+			onEnd: resolve,
+		});
+		this.connection = current;
+		return await promise;
+	}
 }
 
 /**

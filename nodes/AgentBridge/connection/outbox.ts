@@ -1,95 +1,101 @@
 import type { Clock } from '../../shared/run/clock';
 
-/** Frames on their way from executions to the trigger's connection. Each leaves once at most. */
-export interface Outbox {
-	/** Sends a frame, or keeps it until the connection is back. @param name what the log calls it */
-	send(text: string, name: string): void;
-	/** The connection is open: what waited leaves, in order. */
-	flush(): void;
-	/** Nothing leaves any more. */
-	close(): void;
-}
-
 /** How long a frame waits for the connection: the longest pause between two tries, and as long again. */
 export const KEPT_MS = 120_000;
 /** The text of all frames that wait. */
 const MAX_QUEUED_CHARS = 50_000_000;
+const NOT_ACTIVE = 'the workflow is no longer active';
 
-interface OutboxParts {
-	readonly clock: Pick<Clock, 'now' | 'sleep'>;
-	/** @returns false where no connection is open */
-	readonly transmit: (text: string) => boolean;
-	/** Whether we keep the connection closed ourselves: waiting for it is then no use to be given up. */
-	readonly isHeldOff: () => boolean;
-	/** @param why a clause */
-	readonly onLost: (names: readonly string[], why: string) => void;
+/** The connection that frames leave over. */
+export interface OutboxConnection {
+	/** @returns false where it is not open */
+	send(text: string): boolean;
+	/** Whether we keep it closed ourselves: waiting for it is then no use to be given up. */
+	isHeldOff(): boolean;
 }
 
-interface QueuedFrame {
+interface OutgoingText {
 	readonly text: string;
 	readonly name: string;
 	giveUpAtMs: number;
 }
 
-export function createOutbox({ clock, transmit, isHeldOff, onLost }: OutboxParts): Outbox {
-	const queued: QueuedFrame[] = [];
-	let queuedChars = 0;
-	let watch: AbortController | undefined;
-	let closed = false;
+/** Frames on their way from executions to the trigger's connection. Each leaves once at most. */
+export class Outbox {
+	private readonly queued: OutgoingText[] = [];
+	private queuedChars = 0;
+	private watch: AbortController | undefined;
+	private isClosed = false;
 
-	const lose = (lost: readonly QueuedFrame[], why: string): void => {
-		for (const { text } of lost) queuedChars -= text.length;
-		onLost(
-			lost.map(({ name }) => name),
-			why,
-		);
-	};
-	const stopWatch = (): void => {
-		watch?.abort();
-		watch = undefined;
-	};
-	const watchTime = async ({ signal }: AbortController): Promise<void> => {
+	/** @param onLost hears of frames that will not be sent; `why` is a clause */
+	constructor(
+		private readonly clock: Pick<Clock, 'now' | 'sleep'>,
+		private readonly connection: OutboxConnection,
+		private readonly onLost: (names: readonly string[], why: string) => void,
+	) {}
+
+	/** Sends a frame, or keeps it until the connection is back. @param name what the log calls it */
+	send(text: string, name: string): void {
+		if (this.isClosed) {
+			this.onLost([name], NOT_ACTIVE);
+			return;
+		}
+		if (this.queued.length === 0 && this.connection.send(text)) return;
+		if (this.queuedChars + text.length > MAX_QUEUED_CHARS) {
+			this.onLost([name], 'the send queue is full');
+			return;
+		}
+		this.queued.push({ text, name, giveUpAtMs: this.clock.now() + KEPT_MS });
+		this.queuedChars += text.length;
+		if (this.watch) return;
+		this.watch = new AbortController();
+		void this.watchTime(this.watch.signal);
+	}
+
+	/** The connection is open: what waited leaves, in order. */
+	flush(): void {
+		for (let [first] = this.queued; first && this.connection.send(first.text); [first] = this.queued) {
+			this.queued.shift();
+			this.queuedChars -= first.text.length;
+		}
+		if (this.queued.length === 0) this.stopWatch();
+	}
+
+	/** Nothing leaves any more. */
+	close(): void {
+		this.isClosed = true;
+		this.stopWatch();
+		this.lose(this.queued.length, NOT_ACTIVE);
+	}
+
+	/** Gives up frames that are late, until none waits. */
+	private async watchTime(signal: AbortSignal): Promise<void> {
+		const { clock, queued } = this;
 		for (let [first] = queued; first; [first] = queued) {
 			await clock.sleep(first.giveUpAtMs - clock.now(), signal);
 			if (signal.aborted) return;
 			const nowMs = clock.now();
-			if (isHeldOff()) for (const entry of queued) entry.giveUpAtMs = nowMs + KEPT_MS;
-			const late = queued.findIndex(({ giveUpAtMs }) => giveUpAtMs > nowMs);
-			const lost = queued.splice(0, late < 0 ? queued.length : late);
-			if (lost.length > 0) lose(lost, `the connection was not back within ${KEPT_MS / 1000} seconds`);
+			if (this.connection.isHeldOff()) for (const entry of queued) entry.giveUpAtMs = nowMs + KEPT_MS;
+			const inTime = queued.findIndex(({ giveUpAtMs }) => giveUpAtMs > nowMs);
+			const late = inTime < 0 ? queued.length : inTime;
+			this.lose(late, `the connection was not back within ${KEPT_MS / 1000} seconds`);
 		}
-		watch = undefined;
-	};
+		this.watch = undefined;
+	}
 
-	return {
-		send: (text, name) => {
-			if (closed) {
-				onLost([name], 'the workflow is no longer active');
-				return;
-			}
-			if (queued.length === 0 && transmit(text)) return;
-			if (queuedChars + text.length > MAX_QUEUED_CHARS) {
-				onLost([name], 'the send queue is full');
-				return;
-			}
-			queued.push({ text, name, giveUpAtMs: clock.now() + KEPT_MS });
-			queuedChars += text.length;
-			if (watch) return;
-			watch = new AbortController();
-			void watchTime(watch);
-		},
-		flush: () => {
-			for (let [first] = queued; first && transmit(first.text); [first] = queued) {
-				queued.shift();
-				queuedChars -= first.text.length;
-			}
-			if (queued.length === 0) stopWatch();
-		},
-		close: () => {
-			closed = true;
-			stopWatch();
-			const left = queued.splice(0);
-			if (left.length > 0) lose(left, 'the workflow is no longer active');
-		},
-	};
+	private stopWatch(): void {
+		this.watch?.abort();
+		this.watch = undefined;
+	}
+
+	/** Gives up the oldest frames. */
+	private lose(count: number, why: string): void {
+		if (count === 0) return;
+		const lost = this.queued.splice(0, count);
+		for (const { text } of lost) this.queuedChars -= text.length;
+		this.onLost(
+			lost.map(({ name }) => name),
+			why,
+		);
+	}
 }

@@ -199,9 +199,9 @@ export class RequestSession {
 function timedOut(timeoutMs: number, { host }: Whom): Failure {
 	return {
 		kind: 'timedOut',
-		message: `No reply came from ${host} within ${timeoutMs / 1000} seconds`,
+		message: `No reply arrived from ${host} within ${timeoutMs / 1000} seconds`,
 		advice:
-			'Check "Reply Path" and "Reply Events" against the frames in the error\'s details, or allow more time.',
+			'Check "ID in Reply" and "Reply Events" against the frames in the error\'s details, or allow more time.',
 	};
 }
 
@@ -210,7 +210,7 @@ function withReceived(failure: Failure, received: CollectedFrames): Failure {
 	const { collected, notCollected, others, unreadable, firstUnreadable } = received;
 	const isUnclear = failure.kind === 'unreachable';
 	const advice =
-		unreadable > 0 ? `${failure.advice} A frame came that is ${firstUnreadable}.`.trim() : failure.advice;
+		unreadable > 0 ? `${failure.advice} A frame arrived that is ${firstUnreadable}.`.trim() : failure.advice;
 	return {
 		...failure,
 		kind: isUnclear ? 'unclear' : failure.kind,

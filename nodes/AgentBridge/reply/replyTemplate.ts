@@ -47,8 +47,8 @@ export function readReplySettings(
 	if (pathSteps(correlationPath).length === 0) {
 		return fail(
 			badInput(
-				'The reply has a "Reply Correlation Path", but nothing says where a frame holds the value to repeat',
-				'Fill in "Correlation Path" in the option "Reply", or "ID Path". If your platform does not correlate frames, empty "Reply Correlation Path".',
+				'The reply has a "ID in Reply", but nothing says where a frame holds the value to repeat',
+				'Fill in "ID to Repeat" in the option "Reply", or "ID Path". If your platform does not correlate frames, empty "ID in Reply".',
 			),
 		);
 	}
@@ -60,7 +60,7 @@ export function readReplySettings(
 	return fail(
 		badInput(
 			`The Reply Frame has no place for a value at "${excerpt(replyPath, SHOWN_CHARS)}"`,
-			'Enter a "Reply Correlation Path" of field names, such as "reply_to" or "data.reply_to".',
+			'Enter a "ID in Reply" of field names, such as "reply_to" or "data.reply_to".',
 		),
 	);
 }
@@ -84,7 +84,7 @@ function readTemplate(entered: unknown): Result<Json> {
 	return fail(
 		badInput(
 			`The Reply Frame has an unknown placeholder: ${excerpt(unknown.written, SHOWN_CHARS)}`,
-			"Use $json for the last node's item, $json.path for a value in it, or $frame.path for a value in the frame that came. Write $$ where you mean a dollar.",
+			"Use $json for the last node's item, $json.path for a value in it, or $frame.path for a value in the received frame. Write $$ where you mean a dollar.",
 		),
 	);
 }
@@ -135,7 +135,7 @@ export function composeReply(
 		return fail(`the last node's item has nothing at ${names}`);
 	}
 	const filled = TEMPLATES.fill(template, lookup);
-	if (!isJsonObject(filled)) return fail('what the Reply Frame makes of the item is not a JSON object');
+	if (!isJsonObject(filled)) return fail('the Reply Frame, filled in for the item, is not a JSON object');
 	const rounded = roundedIn(filled);
 	if (rounded !== undefined) {
 		return fail(`it contains the number ${rounded}, which n8n rounds; pass it on as text`);
@@ -149,12 +149,12 @@ function writeReply(
 	correlation: Correlation | undefined,
 ): Result<string, string> {
 	if (replyPath === '') return checkText(jsonText(filled));
-	if (!correlation) return fail('the frame that came has nothing at the Correlation Path');
+	if (!correlation) return fail('the received frame has nothing at the ID to Repeat');
 	const { value, isLongNumber } = correlation;
 	// JSON.stringify cannot write such a number, so a text that stands nowhere else holds its place.
 	const holder = isLongNumber ? randomUUID() : value;
 	const correlated = withValueAt(filled, replyPath, holder);
-	if (!correlated.ok) return fail('it has no place at the Reply Correlation Path');
+	if (!correlated.ok) return fail('it has no place at the ID in Reply');
 	const text = jsonText(correlated.value);
 	return checkText(isLongNumber ? text?.replace(`"${holder}"`, () => String(value)) : text);
 }

@@ -9,8 +9,12 @@ export const messageField: INodeProperties = {
 	name: 'message',
 	type: 'string',
 	typeOptions: { rows: 3 },
-	default: '={{ $json.chatInput }}',
-	description: "The message for the agent. In a chat, the person's message is in the field chatInput.",
+	// Not the chat's message as an expression: a field that is dragged here would be put behind it.
+	default: '',
+	placeholder: 'e.g. Where is my order?',
+	hint: "Empty in a chat: the person's message",
+	description:
+		'What you say to the agent. If it is empty, the field chatInput of the item is sent, in which a chat leaves the message.',
 };
 
 /** Which conversation a message belongs to. */

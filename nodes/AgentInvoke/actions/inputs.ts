@@ -3,6 +3,7 @@ import type { IExecuteFunctions } from 'n8n-workflow';
 import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
 import { refuseRounded } from '../../shared/form/pastedJson';
 import { jsonText, parseJson, type Json } from '../../shared/text/json';
+import { textOf } from '../../shared/text/textOf';
 import type { Idempotency } from '../turns/askOnce';
 import type { SessionChoice } from '../turns/turnSession';
 import { digestFiles, type FileRow } from './files';
@@ -24,6 +25,14 @@ export function readText(
 	const text = jsonText(value);
 	if (text !== undefined) return ok(text);
 	return fail(badInput(`"${label}" is nested too deeply`, 'Pass text. Nothing was sent for this item.'));
+}
+
+/** What the agent is told: what is entered, or the message of a chat. An expression that gives nothing is neither. */
+export function readMessage(context: IExecuteFunctions, itemIndex: number): Result<string> {
+	const entered: unknown = context.getNodeParameter('message', itemIndex, '', { rawExpressions: true });
+	if (entered !== '') return readText(context, itemIndex, 'message', 'Message');
+	const { chatInput } = context.getInputData()[itemIndex]?.json ?? {};
+	return ok(textOf(chatInput));
 }
 
 /** The same for a field that must not be blank. */

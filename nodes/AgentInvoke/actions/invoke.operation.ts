@@ -11,7 +11,7 @@ import {
 	streamField,
 } from './fields';
 import { previewFiles, readFileRows, uploadFiles } from './files';
-import { readIdempotency, readSession, readText } from './inputs';
+import { readIdempotency, readMessage, readSession } from './inputs';
 import { optionsWith } from './options';
 import { inAgentRun, type AgentRun } from './run';
 import type { Operation } from '../../shared/form/operation';
@@ -62,7 +62,7 @@ export const invoke: Operation = {
 };
 
 function prepare(context: IExecuteFunctions, run: AgentRun, itemIndex: number): Result<PreparedTurn> {
-	const text = readText(context, itemIndex, 'message', 'Message');
+	const text = readMessage(context, itemIndex);
 	if (!text.ok) return text;
 	const message = text.value;
 	const files = readFileRows(context, itemIndex);
@@ -72,7 +72,7 @@ function prepare(context: IExecuteFunctions, run: AgentRun, itemIndex: number): 
 		return fail(
 			badInput(
 				'"Message" is empty for this item',
-				'Enter a message for the agent. In a chat, use {{ $json.chatInput }} as an expression.',
+				'Enter a message for the agent. In a chat, leave it empty and connect the node to the trigger directly, or use the chatInput of the trigger by its name.',
 			),
 		);
 	}

@@ -44,7 +44,7 @@ export function readAgentOptions(context: IExecuteFunctions) {
 }
 
 const MOST_FIELD = {
-	displayName: 'Most',
+	displayName: 'Most per Day',
 	name: 'most',
 	type: 'number',
 	default: 100,
@@ -58,16 +58,16 @@ function readBudget(given: unknown): Result<BudgetLimit | undefined> {
 	const limit: unknown = isJsonObject(given) ? given.limit : undefined;
 	if (!isJsonObject(limit)) {
 		return failInput(
-			'"Budget" has no limit',
-			'Add one under "Budget" in the options, or remove the option. Nothing was sent.',
+			'"Limit per Day" is empty',
+			'Add one under "Limit per Day" in the options, or remove the option. Nothing was sent.',
 		);
 	}
 	const { per, unit } = limit;
 	const isKnown = (per === 'key' || per === 'node') && (unit === 'turns' || unit === 'tokens');
 	if (!isKnown) {
 		return failInput(
-			'"Budget" counts per "key" or "node", in "turns" or "tokens"',
-			'Choose them under "Budget" in the options. Nothing was sent.',
+			'"Limit per Day" counts per "key" or "node", in "turns" or "tokens"',
+			'Choose them under "Limit per Day" in the options. Nothing was sent.',
 		);
 	}
 	const most = readNumbers({ most: limit.most }, { most: MOST_FIELD });
@@ -77,7 +77,7 @@ function readBudget(given: unknown): Result<BudgetLimit | undefined> {
 
 export const AGENT_OPTIONS = defineRequestOptions({
 	budget: {
-		displayName: 'Budget',
+		displayName: 'Limit per Day',
 		name: 'budget',
 		type: 'fixedCollection',
 		placeholder: 'Set Limit',
@@ -108,7 +108,7 @@ export const AGENT_OPTIONS = defineRequestOptions({
 								name: 'Tokens',
 								value: 'tokens',
 								description:
-									"As reported in the agent's usage. The turn that crosses the limit is still taken.",
+									"As reported in the agent's usage. The turn that crosses the limit is still sent.",
 							},
 							{ name: 'Turns', value: 'turns', description: 'Messages and answers to interrupts' },
 						],
@@ -119,21 +119,21 @@ export const AGENT_OPTIONS = defineRequestOptions({
 			},
 		],
 		description:
-			"Maximum turns or tokens per day, counted from midnight in the workflow's time zone. Items beyond it fail before they are sent. Counted from the Data Table flow_agent_turns, so turns are recorded too. Executions on different workers may overshoot by what they have under way.",
+			"Maximum turns or tokens per day, counted from midnight in the workflow's time zone. Items beyond it fail before they are sent. Counted from the Data Table flow_agent_turns, so turns are recorded too. Executions on different workers may overshoot by what they have in progress.",
 		isPartOfRequest: false,
 	},
 	...callOptions({
 		concurrency:
 			'How many sessions to serve at the same time. Items of one session always go one after another.',
 		extraBody: 'as the API-call page of the instance shows them',
-		requestsPerSecond: 'Most calls in a second',
+		requestsPerSecond: 'Maximum number of calls per second',
 		retries:
 			'How often to send a call again if the agent cannot have run. A call that was refused for load is sent again until the timeout; with 0 nothing is sent again.',
 	}),
 	...idempotencyFields(
 		{
 			key: 'Identifies this question, e.g. an order number. For the same key the agent is asked once, whichever execution asks: the others get the recorded answer. Keys are kept in the Data Table flow_task_ledger.',
-			thisNode: 'Other nodes with the same key ask on their own',
+			thisNode: 'Other nodes with the same key ask separately',
 			project: 'Once for all Agent Invoke nodes of the n8n project',
 			lifetime: 'How long an answer is kept; after that the key asks again. 0 means forever.',
 		},
@@ -182,7 +182,7 @@ export const AGENT_OPTIONS = defineRequestOptions({
 		default: 0,
 		typeOptions: { minValue: 0, maxValue: 1_000_000 },
 		description:
-			'Maximum calls to the agent per run, including repeats. A run with more items is refused before anything is sent, and a repeat beyond the limit is not made. 0 means no limit.',
+			'Maximum calls to the agent per run, including repeats. A run with more items is refused before anything is sent, and a repeat beyond the limit is not sent. 0 means no limit.',
 		isPartOfRequest: false,
 	},
 	...recordOptions('flow_agent_turns'),
@@ -192,7 +192,7 @@ export const AGENT_OPTIONS = defineRequestOptions({
 		type: 'boolean',
 		default: false,
 		description:
-			'Whether to write a row for each turn to the Data Table flow_agent_turns: which item and session, how it ended, how long it took and its usage. Not what was said.',
+			'Whether to write a row for each turn to the Data Table flow_agent_turns: which item and session, how it ended, how long it took and its usage. It does not hold what was said.',
 		isPartOfRequest: false,
 	},
 	renewExpiredSession: {
@@ -228,7 +228,7 @@ export const AGENT_OPTIONS = defineRequestOptions({
 		default: 600,
 		typeOptions: { minValue: 1, maxValue: 86_400 },
 		description:
-			'How long the agent may take for one answer. An item also waits so long for other messages of its session.',
+			'How long the agent may take for one answer. An item also waits this long for other messages of its session.',
 		isPartOfRequest: false,
 	},
 	turnOrder: {
@@ -247,7 +247,7 @@ export const AGENT_OPTIONS = defineRequestOptions({
 				name: 'Strictly One After the Other',
 				value: 'strict',
 				description:
-					'Across all workers, in the order of a queue in the Data Table. Costs a few table operations more.',
+					'Across all workers, in the order of a queue in the Data Table. Needs a few more table operations.',
 			},
 		],
 		description:

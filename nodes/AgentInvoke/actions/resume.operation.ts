@@ -1,11 +1,12 @@
 import type { IExecuteFunctions, INodeProperties } from 'n8n-workflow';
 
-import { ok, type Result } from '../../shared/errors/failure';
+import { failInput, ok, type Result } from '../../shared/errors/failure';
 import type { Json } from '../../shared/text/json';
 import type { WireTurn } from '../wire/request';
 import type { SessionChoice } from '../turns/turnSession';
 import { previewField, previewResponseField, simplifyField, streamField } from './fields';
-import { readFilled, readIdempotency, readResult, readText } from './inputs';
+import { earlierValue } from '../../shared/form/earlierValue';
+import { readIdempotency, readResult, readText } from './inputs';
 import { optionsWith } from './options';
 import { inAgentRun, type AgentRun } from './run';
 import type { Operation } from '../../shared/form/operation';
@@ -18,6 +19,7 @@ const fields: readonly INodeProperties[] = [
 		type: 'string',
 		required: true,
 		default: '={{ $json.session.id }}',
+		hint: "Behind a Wait node: {{ $('Agent Invoke').item.json.session.id }}",
 		description:
 			'The session of the "Interrupt" output. If other nodes come between, refer to that node by its name.',
 	},
@@ -26,6 +28,7 @@ const fields: readonly INodeProperties[] = [
 		name: 'interruptId',
 		type: 'string',
 		default: '={{ $json.interrupt.id }}',
+		hint: "Behind a Wait node: {{ $('Agent Invoke').item.json.interrupt.id }}",
 		description: 'ID of the interrupt, from the "Interrupt" output',
 	},
 	{
@@ -42,7 +45,7 @@ const fields: readonly INodeProperties[] = [
 			{
 				name: 'Decline',
 				value: 'decline',
-				description: 'Tell the agent that it was not done; it continues without it',
+				description: 'Tell the agent that it was not done, so that it continues without it',
 			},
 		],
 		description: 'What to tell the agent',
@@ -110,20 +113,37 @@ function readResumed(
 	context: IExecuteFunctions,
 	itemIndex: number,
 ): Result<Extract<SessionChoice, { kind: 'explicit' }>> {
-	const id = readFilled(
-		context,
-		itemIndex,
-		'resumeSessionId',
-		'Session ID',
-		'An interrupt is answered in the session that it came from. Use session.id of the "Interrupt" output.',
+	const text = readText(context, itemIndex, 'resumeSessionId', 'Session ID');
+	if (!text.ok) return text;
+	const id = text.value.trim();
+	if (id) return ok({ kind: 'explicit', id });
+	const earlier = earlierValue(context, itemIndex, 'session.id');
+	const remedy = earlier ? useEarlier(earlier) : 'Use session.id of the "Interrupt" output.';
+	return failInput(
+		'"Session ID" is empty for this item',
+		`An interrupt is answered in the session that it came from. ${remedy}`,
 	);
-	return id.ok ? ok({ kind: 'explicit', id: id.value.trim() }) : id;
+}
+
+/** Some agents have no IDs for interrupts; where there is one, nobody means to answer without it. */
+function readInterruptId(context: IExecuteFunctions, itemIndex: number): Result<string> {
+	const text = readText(context, itemIndex, 'interruptId', 'Interrupt ID');
+	if (!text.ok) return text;
+	const id = text.value.trim();
+	const entered: unknown = context.getNodeParameter('interruptId', itemIndex, '', { rawExpressions: true });
+	const earlier = id || entered === '' ? undefined : earlierValue(context, itemIndex, 'interrupt.id');
+	if (!earlier) return ok(id);
+	return failInput('"Interrupt ID" is empty for this item', useEarlier(earlier));
+}
+
+function useEarlier(expression: string): string {
+	return `The item no longer holds it, as behind a Wait node. Enter ${expression} as an expression. Nothing was sent for this item.`;
 }
 
 function prepare(context: IExecuteFunctions, run: AgentRun, itemIndex: number): Result<PreparedTurn> {
 	const session = readResumed(context, itemIndex);
 	if (!session.ok) return session;
-	const interrupt = readText(context, itemIndex, 'interruptId', 'Interrupt ID');
+	const interrupt = readInterruptId(context, itemIndex);
 	if (!interrupt.ok) return interrupt;
 	const reason = readText(context, itemIndex, 'declineReason', 'Reason');
 	if (!reason.ok) return reason;
@@ -133,7 +153,7 @@ function prepare(context: IExecuteFunctions, run: AgentRun, itemIndex: number): 
 			: readResult(context, itemIndex);
 	if (!result.ok) return result;
 	const { id } = session.value;
-	const answered = { interruptId: interrupt.value.trim(), result: result.value };
+	const answered = { interruptId: interrupt.value, result: result.value };
 	const turn: WireTurn = { kind: 'results', results: [answered] };
 	const idempotency = readIdempotency(context, itemIndex, run, [turn, id], []);
 	if (!idempotency.ok) return idempotency;

@@ -2,7 +2,7 @@ import { randomUUID } from 'crypto';
 
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
-import { mapAccounts, readAccounts, type Accounts } from '../../shared/platform/accounts';
+import { mapAccounts, readAccounts, type Accounts, type ReadAccount } from '../../shared/platform/accounts';
 import { isStartedByChat } from '../../shared/run/chatTrigger';
 import { inRunFrame, type RunFrame } from '../../shared/run/frame';
 import { Sightings } from '../../shared/dataTable/heartbeat';
@@ -16,11 +16,9 @@ import { openLedger } from '../../shared/idempotency/openLedger';
 import { redactor, type Redact } from '../../shared/text/redact';
 import { openRetryMemory, type RetryMemory } from '../../shared/run/retryMemory';
 import { shortSha256 } from '../../shared/text/sha256';
-import { createRetry } from '../../shared/retry/retry';
+import { openRetry } from '../../shared/retry/retry';
 import { authenticatedOpen, authenticatedSend, credentialOf } from '../../shared/http/request';
 import { createIdleTimeouts } from '../../shared/http/idleTimeout';
-import { adaptiveRateOf } from '../../shared/retry/adaptiveRate';
-import { createRateLimiter } from '../../shared/retry/rateLimiter';
 import { readAgentAccount, type AgentAccount } from '../wire/account';
 import { createAgentApi, type AgentApi } from '../api/api';
 import { DailyBudget } from '../turnLog/dailyBudget';
@@ -76,7 +74,7 @@ const SESSIONS_NOT_WRITTEN =
 
 const TURNS_NOT_WRITTEN =
 	'Some turns could not be written to the Data Table flow_agent_turns, so their rows are missing there.';
-const TURNS_NOT_COUNTED = `${TURNS_NOT_WRITTEN} Until the table can be written again, "Budget" undercounts.`;
+const TURNS_NOT_COUNTED = `${TURNS_NOT_WRITTEN} Until the table can be written again, "Limit per Day" undercounts.`;
 
 /**
  * The frame of every operation.
@@ -100,47 +98,22 @@ async function openAgentRun(
 	frame: RunFrame,
 	slots: ItemSlots,
 ): Promise<Result<AgentRun>> {
-	const { clock, signal } = frame;
 	const options = readAgentOptions(context);
 	if (!options.ok) return options;
 	const accounts = await readAccounts(context, CREDENTIAL, readAgentAccount);
 	if (!accounts.ok) return accounts;
 	const redact = redactor(accounts.value.all.flatMap(({ account }) => account.secrets));
-	const { requestsPerSecond, concurrency, maxInterrupts, idempotency, retryAmbiguous } = options.value;
-	const isTokenOfItem = accounts.value.varying.has('agentToken');
-	const clients = mapAccounts(accounts.value, ({ account, fields }): AgentClient => {
-		const credential = credentialOf(context, CREDENTIAL, fields);
-		const agent = agentOf(account, credential.id, isTokenOfItem);
-		const api = createAgentApi({
-			account,
-			open: authenticatedOpen(context, CREDENTIAL, credential),
-			send: authenticatedSend(context, CREDENTIAL, credential),
-			retry: createRetry({
-				rateLimiter: createRateLimiter(
-					{ requestsPerSecond, concurrency },
-					{ clock, signal, adaptiveRate: adaptiveRateOf(`agent ${agent}`, clock.now()) },
-				),
-				clock,
-				signal,
-				random: Math.random,
-			}),
-			idleTimeouts: createIdleTimeouts(clock, IDLE_CHECK_MS, signal),
-			clock,
-			redact,
-			signal,
-		});
-		return { agent, account, api, sessions: openSessions(context, agent, options.value, frame) };
-	});
+	const clients = openClients(context, accounts.value, options.value, frame, redact);
 	const log = openTurnLog(context, options.value, frame);
 	if (!log.ok) return log;
+	const { maxInterrupts, idempotency, retryAmbiguous } = options.value;
 	const onUnknown = retryAmbiguous ? 'again' : 'error';
-	const asTool = isTool(context.getNode());
 	return ok({
 		...frame,
 		...log.value,
 		clients,
 		redact,
-		asTool,
+		asTool: isTool(context.getNode()),
 		options: options.value,
 		heldFiles: new MemoryBudget(),
 		ledger: openLedger(context, frame, 'agent', idempotency, { onUnknown, deadlineMs: Infinity }),
@@ -149,6 +122,33 @@ async function openAgentRun(
 		slots,
 		random: Math.random,
 		forChat: isStartedByChat(context),
+	});
+}
+
+function openClients(
+	context: IExecuteFunctions,
+	accounts: Accounts<ReadAccount<AgentAccount>>,
+	options: AgentOptions,
+	frame: RunFrame,
+	redact: Redact,
+): Accounts<AgentClient> {
+	const { clock, signal } = frame;
+	const { requestsPerSecond, concurrency } = options;
+	const isTokenOfItem = accounts.varying.has('agentToken');
+	return mapAccounts(accounts, ({ account, fields }): AgentClient => {
+		const credential = credentialOf(context, CREDENTIAL, fields);
+		const agent = agentOf(account, credential.id, isTokenOfItem);
+		const api = createAgentApi({
+			account,
+			open: authenticatedOpen(context, CREDENTIAL, credential),
+			send: authenticatedSend(context, CREDENTIAL, credential),
+			retry: openRetry(`agent ${agent}`, { requestsPerSecond, concurrency }, frame),
+			idleTimeouts: createIdleTimeouts(clock, IDLE_CHECK_MS, signal),
+			clock,
+			redact,
+			signal,
+		});
+		return { agent, account, api, sessions: openSessions(context, agent, options, frame) };
 	});
 }
 

@@ -47,7 +47,7 @@ interface ReadTurn extends PreparedTurn {
 export type PrepareTurn = (itemIndex: number) => Result<PreparedTurn>;
 
 const NO_KEY =
-	'Some items have no session key, so each of them began a new session. Check "Session Key" if they were to go on with one.';
+	'Some items have no session key, so each of them began a new session. Check "Session Key" if they should continue one.';
 
 /**
  * Reads every item first, then takes the turns of all good ones, then delivers. Nothing is sent before every item
@@ -124,55 +124,62 @@ async function takeAll(
 	const streamed = new Set<number>();
 	const stopAtFailure = !context.continueOnFail();
 	// Where the first failure ends the run anyway, the agent is not asked for the other items either.
-	const hopeless = stopAtFailure && [...prepared.values()].some((item) => !item.ok);
-	const turns = agentTurns(context, run, hopeless ? NOTHING : prepared, async (itemIndex, text) => {
+	const isDoomed = stopAtFailure && [...prepared.values()].some((item) => !item.ok);
+	const turns = agentTurns(context, run, isDoomed ? NOTHING : prepared, async (itemIndex, text) => {
 		streamed.add(itemIndex);
 		await chatStreamOf(itemIndex).write(text);
 	});
 	const counted = await openBudget(run, turns);
 	if (!counted.ok) return counted;
-	// Their streams must end all the same: what the items behind them say would wait for them forever.
-	for (const itemIndex of context.getInputData().keys()) {
-		const item = prepared.get(itemIndex);
-		if (!item) await chatStreamOf(itemIndex).end();
-		else if (!item.ok) await chatStreamOf(itemIndex).fail(item.failure.message);
-		else if (hopeless) await chatStreamOf(itemIndex).fail(NOT_ASKED.message);
-	}
+	await endUnasked(context.getInputData().length, prepared, isDoomed, chatStreamOf);
 	const turnOf = new Map(turns.map((turn) => [turn.itemIndex, turn]));
-	const outcomes = await runTurns(
-		turns,
-		{ ...run.options, stopAtFailure },
-		{
-			...run,
-			received: async ({ itemIndex, result }) => {
-				const turn = turnOf.get(itemIndex);
-				if (turn) reportEnd(run, turn, result);
-				await endStream(chatStreamOf(itemIndex), result, streamed.has(itemIndex));
-			},
-		},
-	);
+	const received = async ({ itemIndex, result }: TurnOutcome): Promise<void> => {
+		const turn = turnOf.get(itemIndex);
+		if (turn) reportEnd(run, turn, result);
+		await endStream(chatStreamOf(itemIndex), result, streamed.has(itemIndex));
+	};
+	const outcomes = await runTurns(turns, { ...run.options, stopAtFailure }, run, received);
 	if (run.budget?.hint) showHint(context, run.budget.hint);
 	if ([...prepared.values()].some((item) => item.ok && item.value.lacksKey))
 		showHint(context, NO_KEY, 'info');
 	const told = run.cancelled() ? outcomes : await tellSessions(outcomes, turnOf, run.options.turnOrder);
-	const outcomeOf = new Map(told.map((outcome) => [outcome.itemIndex, outcome]));
-	const all = [...prepared].map(([itemIndex, item]): DeliveredTurn => {
+	const delivered = deliveredTurns(prepared, told);
+	if (delivered.every(({ result }) => result.ok)) run.memory.clear();
+	return ok(delivered);
+}
+
+/** Streams of items that are not asked must end all the same: what the items behind them say would wait forever. */
+async function endUnasked(
+	itemCount: number,
+	prepared: ItemTurns,
+	isDoomed: boolean,
+	chatStreamOf: (itemIndex: number) => ChatStream,
+): Promise<void> {
+	for (let itemIndex = 0; itemIndex < itemCount; itemIndex++) {
+		const item = prepared.get(itemIndex);
+		if (!item) await chatStreamOf(itemIndex).end();
+		else if (!item.ok) await chatStreamOf(itemIndex).fail(item.failure.message);
+		else if (isDoomed) await chatStreamOf(itemIndex).fail(NOT_ASKED.message);
+	}
+}
+
+function deliveredTurns(prepared: ItemTurns, outcomes: readonly TurnOutcome[]): DeliveredTurn[] {
+	const outcomeOf = new Map(outcomes.map((outcome) => [outcome.itemIndex, outcome]));
+	return [...prepared].map(([itemIndex, item]) => {
 		if (!item.ok) return { itemIndex, result: item, simplify: true, previewResponse: false };
 		const { simplify, previewResponse } = item.value;
 		const outcome = outcomeOf.get(itemIndex) ?? { itemIndex, result: fail(NOT_ASKED) };
 		return { ...outcome, simplify, previewResponse };
 	});
-	if (all.every(({ result }) => result.ok)) run.memory.clear();
-	return ok(all);
 }
 
 const NO_SESSION =
-	'The answer names no session, so the next message with this key begins a new one. Let "answer.session" of the description in the FlowAgent credential lead to the session ID, or set "Session" to "New Each Time".';
+	'The answer names no session, so the next message with this key begins a new one. Point "answer.session" of the description in the FlowAgent credential to the session ID, or set "Session" to "New Each Time".';
 const NOT_KEPT = 'The session of this answer is not kept for its key:';
-const REPLACED = `${NOT_KEPT} this execution was taken for dead while it opened it, and another one opened the session that counts.`;
+const REPLACED = `${NOT_KEPT} this execution was presumed dead while it opened the session, and another one opened the session that is kept.`;
 const REMOVED = `${NOT_KEPT} its row in the Data Table flow_agent_sessions was removed or changed while the agent answered.`;
 const OVERTAKEN =
-	'Another message of this key may have been sent at the same time: this execution was taken for dead while the agent answered.';
+	'Another message of this key may have been sent at the same time: this execution was presumed dead while the agent answered.';
 
 /** Adds hints to answers whose session later messages of the key will not go on with. */
 async function tellSessions(

@@ -64,8 +64,8 @@ export function explainRefusal(failure: WireFailure, facts: RefusalFacts): Agent
 			kind: 'refused',
 			details,
 			isSessionUnknown: true,
-			message: `The platform does not know the session "${excerpt(sessionId, 80)}" any more`,
-			advice: `It may have expired, or belong to another agent instance. Turn on "Renew Expired Session" in the options to go on in a new one, or use "Forget Session". The platform said: ${said}`,
+			message: `The platform no longer knows the session "${excerpt(sessionId, 80)}"`,
+			advice: `It may have expired, or belong to another agent instance. Turn on "Renew Expired Session" in the options to continue in a new one, or use "Forget Session". The platform said: ${said}`,
 		};
 	}
 	const isOfToken = status === 401 || status === 403 || meaning === 'tokenRefused';
@@ -117,7 +117,7 @@ export function explainRun(failure: WireFailure, facts: RefusalFacts, isMidway: 
 		message: isEmpty
 			? `The agent's answer is empty${code && ` (${quote(redact, code)})`}. ${expected.replace(/\.$/, '')}`
 			: whatHappened(failure, quote(redact, why), isMidway),
-		advice: `It may have run, so it was not asked again. What had arrived is in the error's details. Look at the agent in the console before you run the item again.${isEmpty ? '' : ` ${expected}`}`,
+		advice: `It may have run, so it was not asked again. What arrived is in the error's details. Look at the agent in the console before you run the item again.${isEmpty ? '' : ` ${expected}`}`,
 		details: {
 			mayHaveRun: true,
 			...detailsOf(failure, { redact, sessionId: failure.sessionId || facts.sessionId }),
@@ -145,11 +145,11 @@ function sentencesFor(status: number, reason: string): Sentences | undefined {
 	if (/interrupt/i.test(reason)) {
 		return /pending/i.test(reason)
 			? [
-					'The agent still waits for the answer to its interrupt',
+					'The agent is still waiting for the answer to its interrupt',
 					'Answer it with the operation "Resume" first, with the interrupt and session of the "Interrupt" output.',
 				]
 			: [
-					'The agent does not wait for this interrupt any more',
+					'The agent is no longer waiting for this interrupt',
 					'It may have been answered already. Check "Interrupt ID" and "Session ID".',
 				];
 	}
@@ -157,15 +157,15 @@ function sentencesFor(status: number, reason: string): Sentences | undefined {
 	if (/expire/i.test(reason)) {
 		return [
 			'The address of a file has expired',
-			'An uploaded file is good for a limited time only. Upload it right before the call: choose "Input File" as its source. Nothing was run.',
+			'An uploaded file is valid for a limited time only. Upload it right before the call: choose "Input File" as its source. Nothing was run.',
 		];
 	}
 	const limit = 'is a setting of your deployment. Nothing was run.';
 	if (status === 413 || /large|size/i.test(reason)) {
-		return ['A file is larger than the platform takes', `The limit ${limit}`];
+		return ['A file is larger than the platform accepts', `The limit ${limit}`];
 	}
 	if (status === 415 || /type/i.test(reason)) {
-		return ['The platform does not take files of this type', `Which types it takes ${limit}`];
+		return ['The platform does not accept files of this type', `Which types it accepts ${limit}`];
 	}
 	return [
 		'The platform could not use a file',
@@ -174,7 +174,7 @@ function sentencesFor(status: number, reason: string): Sentences | undefined {
 }
 
 const DEBUG_TOKEN_ENDS =
-	' A debugging token (dbg_) works only until the time that the console shows: this one may have run out.';
+	' A debugging token (dbg_) works only until the time that the console shows: this one may have expired.';
 
 function tokenSentences({ isDebugToken }: AgentAccount, status: number, reason: string): Sentences {
 	if (status === 403) {
@@ -193,7 +193,7 @@ function tokenSentences({ isDebugToken }: AgentAccount, status: number, reason: 
 	}
 	if (/kind/i.test(reason)) {
 		return [
-			'The platform takes a token of another kind here',
+			'The platform expects a different kind of token here',
 			'An agent is called with the token of its instance (agt_ or dbg_), from its API-call page.',
 		];
 	}
@@ -238,7 +238,7 @@ function explainUnclearCall(outcome: Of<'unclear'>, call: CallFacts): Failure {
 		kind: 'unclear',
 		message: `No clear answer came from the agent: ${quote(call.redact, outcome.text)}`,
 		advice:
-			'It was not asked again, because it may have run. Look into the session before you run the item again, or turn on "Retry Ambiguous Failures" if asking twice does no harm.',
+			'It was not asked again, because it may have run. Check the session before you run the item again, or turn on "Retry Ambiguous Failures" if asking twice does no harm.',
 		details,
 	};
 }
@@ -254,11 +254,13 @@ function explainBusy({ text, status, sparesOthers, details }: Of<'busy'>, call: 
 		};
 	}
 	const isTaking =
-		call.tries > 1 ? `still taking no calls after ${call.tries} tries` : 'taking no more calls at the moment';
+		call.tries > 1
+			? `still not accepting calls after ${call.tries} tries`
+			: 'not accepting calls at the moment';
 	return {
 		kind: 'refused',
 		message: `The agent is ${isTaking}: ${said}`,
-		advice: 'It was not run. Lower "Concurrency" in the options, or run the workflow later.',
+		advice: 'It did not run. Lower "Concurrency" in the options, or run the workflow later.',
 		details: status === undefined ? {} : { httpStatus: status },
 	};
 }

@@ -129,8 +129,8 @@ export class DailyBudget {
 	get hint(): string {
 		if (this.settings.limit.unit === 'turns') return '';
 		const remedy =
-			'Let "answer.usage" of the description in the FlowAgent credential lead to it, or count turns instead of tokens.';
-		return unreportedTokens(this.unreported, 'turn(s)', 'Budget', remedy);
+			'Point "answer.usage" of the description in the FlowAgent credential to it, or count turns instead of tokens.';
+		return unreportedTokens(this.unreported, 'turn(s)', 'Limit per Day', remedy);
 	}
 
 	private today(): string {
@@ -189,12 +189,12 @@ export class DailyBudget {
 		const { per, unit, most } = this.settings.limit;
 		const taken = account.used[unit];
 		const scope = `a day for ${this.nameOf(turn)}`;
-		const ofThem = account.hasOpen ? 'used or under way' : 'used so far';
+		const ofThem = account.hasOpen ? 'used or in progress' : 'used so far';
 		const freeFrom = dayAfter(day);
 		return {
 			kind: 'notSubmitted',
-			message: budgetSpent({ option: 'Budget', most, unit, scope, taken, ofThem }),
-			advice: `Nothing was sent for this item. Raise "Budget" in the options of the node, or run the item again from ${freeFrom} on: the count begins anew at midnight (${timeZone}).`,
+			message: budgetSpent({ option: 'Limit per Day', most, unit, scope, taken, ofThem }),
+			advice: `Nothing was sent for this item. Raise "Limit per Day" in the options of the node, or run the item again from ${freeFrom} on: the count begins anew at midnight (${timeZone}).`,
 			details: { budget: { per, unit, most, used: taken, day }, freeFrom },
 		};
 	}
@@ -213,6 +213,6 @@ export class DailyBudget {
 function notCounted(failure: Failure): Failure {
 	return {
 		...failure,
-		advice: `Nothing was sent, because "Budget" is counted from Data Tables. ${failure.advice} Without Data Tables, remove "Budget" from the options.`,
+		advice: `Nothing was sent, because "Limit per Day" is counted from Data Tables. ${failure.advice} Without Data Tables, remove "Limit per Day" from the options.`,
 	};
 }

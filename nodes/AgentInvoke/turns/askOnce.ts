@@ -65,7 +65,7 @@ function replay(
 		return fail(
 			badInput(
 				`The idempotency key "${key}" was used by ${who} to ask another agent`,
-				'This agent was not asked. Use separate keys for each agent, or set "Idempotency Scope" to "This Node". Two credentials count as two agents, even if they lead to the same one.',
+				'This agent was not asked. Use separate keys for each agent, or set "Idempotency Scope" to "This Node". Two credentials are treated as two agents, even if they belong to the same one.',
 				details,
 			),
 		);

@@ -187,7 +187,7 @@ function because(
 	const { refusal } = wire;
 	return {
 		...why,
-		expected: `Expected was ${expected}, by "${why.entry}" of the description. ${whatCame(state)}`,
+		expected: `Expected: ${expected}, by "${why.entry}" of the description. ${whatCame(state)}`,
 		status,
 		meaning: undefined,
 		mayHaveRun: true,
@@ -238,7 +238,7 @@ function refusalOf(wire: Wire, state: WireState, { status, sessionId }: WireEnde
 	return {
 		kind: mayHaveRun ? 'failed' : 'refused',
 		why: [...new Set([code, detail])].filter(Boolean).join(': '),
-		expected: `Expected was ${expected}. ${whatCame(state)}`,
+		expected: `Expected: ${expected}. ${whatCame(state)}`,
 		entry,
 		status: counts,
 		code,

@@ -141,7 +141,7 @@ class Check {
 	}
 
 	section(value: Json, place: string): Section {
-		if (!isJsonObject(value)) this.refuse(place, 'has to be a JSON object');
+		if (!isJsonObject(value)) this.refuse(place, 'must be a JSON object');
 		const section = new Section(isJsonObject(value) ? value : {}, place, this);
 		this.sections.push(section);
 		return section;
@@ -166,7 +166,7 @@ class Section {
 	whyUnknown(): string | undefined {
 		const unknown = Object.keys(this.fields).find((key) => !this.known.has(key));
 		if (unknown === undefined) return undefined;
-		return `"${this.at(excerpt(unknown, 40))}" is not known. Known there are ${[...this.known].join(', ')}.`;
+		return `"${this.at(excerpt(unknown, 40))}" is not known. Known entries are ${[...this.known].join(', ')}.`;
 	}
 
 	private value(name: string): Json | undefined {
@@ -189,7 +189,7 @@ class Section {
 	list(name: string): Section[] {
 		const value = this.value(name) ?? [];
 		if (!Array.isArray(value) || value.length > MOST_RULES) {
-			this.refuse(name, `has to be a list of at most ${MOST_RULES} objects`);
+			this.refuse(name, `must be a list of at most ${MOST_RULES} objects`);
 			return [];
 		}
 		return value.map((one, index) => this.check.section(one, `${this.at(name)}[${index}]`));
@@ -198,7 +198,7 @@ class Section {
 	text(name: string): string {
 		const value = this.value(name) ?? '';
 		if (typeof value === 'string') return value;
-		this.refuse(name, 'has to be a text');
+		this.refuse(name, 'must be text');
 		return '';
 	}
 
@@ -207,7 +207,7 @@ class Section {
 		if (value === undefined) return undefined;
 		const list = Array.isArray(value) ? value : [value];
 		const texts = list.filter((one) => typeof one === 'string');
-		if (texts.length < list.length) this.refuse(name, 'has to be a list of texts');
+		if (texts.length < list.length) this.refuse(name, 'must be a list of texts');
 		return texts;
 	}
 
@@ -226,7 +226,7 @@ class Section {
 		if (text === '') return undefined;
 		const compiled = compileExpression(text);
 		if (compiled.ok) return compiled.value;
-		this.refuse(name, `("${excerpt(text, 60)}") has to be JMESPath: ${compiled.failure}`);
+		this.refuse(name, `("${excerpt(text, 60)}") must be a JMESPath expression: ${compiled.failure}`);
 		return undefined;
 	}
 
@@ -238,7 +238,7 @@ class Section {
 			const list = known.map((one) => `$${one}`).join(', ');
 			this.refuse(
 				name,
-				`contains "$${excerpt(unknown, 40)}". Known there are ${list}; "$$" is a dollar sign`,
+				`contains "$${excerpt(unknown, 40)}". Known entries are ${list}; "$$" is a dollar sign`,
 			);
 		}
 		if (hasBrokenChoice(value)) {
@@ -247,7 +247,7 @@ class Section {
 		const [unfilled] = TO_FILL_IN.exec(jsonText(value) ?? '') ?? [];
 		if (unfilled !== undefined) this.refuse(name, `still contains "${unfilled}". Put your own there`);
 		if (needed.length > 0 && !needed.some((one) => names.includes(one))) {
-			this.refuse(name, `has to contain ${needed.map((one) => `"$${one}"`).join(' or ')}`);
+			this.refuse(name, `must contain ${needed.map((one) => `"$${one}"`).join(' or ')}`);
 		}
 		return value;
 	}
@@ -255,7 +255,7 @@ class Section {
 	body(name: string, known: readonly string[], needed: readonly string[] = []): JsonObject {
 		const value = this.template(name, known, needed);
 		if (isJsonObject(value)) return value;
-		if (value !== null) this.refuse(name, 'has to be a JSON object');
+		if (value !== null) this.refuse(name, 'must be a JSON object');
 		return {};
 	}
 
@@ -266,12 +266,12 @@ class Section {
 
 function readRequest(at: Section): Wire['request'] {
 	const path = at.template('path', OF_A_PATH) ?? '';
-	if (typeof path !== 'string') at.refuse('path', 'has to be a text');
+	if (typeof path !== 'string') at.refuse('path', 'must be text');
 	const headers = at.body('headers', OF_A_PATH);
 	for (const [name, value] of Object.entries(headers)) {
 		const isName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/.test(name);
 		if (!isName || typeof value !== 'string' || /[\r\n\0]/.test(value)) {
-			at.refuse(`headers.${excerpt(name, 40)}`, 'has to be a header and its text on one line');
+			at.refuse(`headers.${excerpt(name, 40)}`, 'must be a header and its text on one line');
 		}
 		if (/^authorization$/i.test(name)) {
 			at.refuse(`headers.${name}`, 'is set by the node, from the token of the credential');
@@ -290,7 +290,7 @@ function readRequest(at: Section): Wire['request'] {
 function readAnswer(at: Section): Wire['answer'] {
 	const interrupt = at.inner('interrupt');
 	const text = at.expression('text');
-	if (!text) at.refuse('text', 'has to be JMESPath');
+	if (!text) at.refuse('text', 'must be a JMESPath expression');
 	return {
 		envelope: at.choice('envelope', [false, true]),
 		text,
@@ -316,7 +316,7 @@ function readStream(at: Section): Wire['stream'] {
 	const end = at.choice('end', ['event', 'body']);
 	const rules = at.list('rules').map(readRule);
 	if (end === 'event' && rules.length > 0 && !rules.some((rule) => rule.end)) {
-		at.refuse('rules', 'has to contain a rule with "end": true, or "stream.end" has to be "body"');
+		at.refuse('rules', 'must contain a rule with "end": true, or "stream.end" must be "body"');
 	}
 	return { format: at.choice('format', ['sse', 'jsonLines']), event: at.expression('event'), end, rules };
 }

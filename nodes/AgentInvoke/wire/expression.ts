@@ -23,7 +23,7 @@ export function compileExpression(text: string): Result<Expression, string> {
 		const inherited = namesIn(text).find((name) => INHERITED.has(name));
 		if (inherited !== undefined) return fail(`it contains the name "${inherited}"`);
 	} catch (error) {
-		return fail(error instanceof Error ? excerpt(error.message, 120) : 'it is not JMESPath');
+		return fail(error instanceof Error ? excerpt(error.message, 120) : 'it is not valid JMESPath');
 	}
 	const paths = pathsIn(text);
 	return ok({ text, read: (from) => (paths ? firstAt(from, paths) : evaluate(from, text)) });

@@ -144,7 +144,9 @@ function readBody({ wire, hide }: ReadingOf, state: WireState, text: string): Wi
 	const whole = { ...state, isWholeBody: true };
 	if (!isJsonObject(parsed)) {
 		const why =
-			parsed !== undefined ? 'the body is JSON, but no object' : `the body is no JSON: ${whyNotJson(text)}`;
+			parsed !== undefined
+				? 'the body is JSON, but not an object'
+				: `the body is not JSON: ${whyNotJson(text)}`;
 		return { ...whole, gap: why, raw: hide(excerpt(text)) };
 	}
 	const json = redactJson(parsed, hide);

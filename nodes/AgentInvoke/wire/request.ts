@@ -73,13 +73,13 @@ export function whyNoPlace(
 	// An interrupt may be known by its ID alone.
 	if (hasSession && !isResume && !places.has('session') && !places.has('sessionNumber')) {
 		return badInput(
-			'The description has no place for the session, so each message would begin a new one',
+			'The description has no placeholder for the session, so each message would begin a new one',
 			advice('session', 'set "Session" to "New Each Time"'),
 		);
 	}
 	if (!hasFiles || places.has('files')) return undefined;
 	return badInput(
-		'The description has no place for the files of this item',
+		'The description has no placeholder for the files of this item',
 		advice('files', 'remove the files'),
 	);
 }

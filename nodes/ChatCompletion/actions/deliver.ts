@@ -85,12 +85,12 @@ function oddEnd({ content, reasoning, finishReason, toolCalls }: ChatAnswer): st
 	const isEmpty = content.trim() === '' && toolCalls.length === 0;
 	if (finishReason === 'length') {
 		return isEmpty && reasoning
-			? 'The model spent all its tokens on thinking and gave no answer. Raise "Max Tokens", or set "Reasoning" to Off.'
+			? 'The model used all its tokens for reasoning and gave no answer. Raise "Max Tokens", or set "Reasoning" to Off.'
 			: 'The answer was cut off because it reached the maximum number of tokens. Raise "Max Tokens" in the node\'s options.';
 	}
 	if (finishReason === 'content_filter') return "The platform's content filter cut the answer off.";
 	if (!isEmpty) return '';
 	return reasoning
-		? 'The model thought, but gave no answer. Ask again, or set "Reasoning" to Off.'
+		? 'The model reasoned, but gave no answer. Ask again, or set "Reasoning" to Off.'
 		: 'The model gave an empty answer. Check the messages, or ask again.';
 }

@@ -23,7 +23,7 @@ export const callIdField: INodeProperties = {
 	placeholder: 'e.g. call_8f1c',
 	displayOptions: { show: { role: ['tool'] } },
 	description:
-		'The ID of the tool call whose result the content is. A list of IDs takes a list of as many results, as the Aggregate node makes them.',
+		'The ID of the tool call that the content answers. For a list of IDs, enter a list of as many results, such as the Aggregate node returns.',
 };
 
 /** The tools that the model may call. */
@@ -55,7 +55,7 @@ export const toolsField: INodeProperties = {
 					typeOptions: { rows: 2 },
 					default: '',
 					placeholder: 'e.g. Looks up an order by its number',
-					description: 'What the tool does and when to call it, in words for the model',
+					description: 'What the tool does and when to call it, written for the model',
 				},
 				{
 					displayName: 'Parameters (JSON Schema)',

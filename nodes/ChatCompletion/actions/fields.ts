@@ -188,7 +188,7 @@ const answerFields: readonly INodeProperties[] = [
 			{
 				name: 'Return Text',
 				value: 'returnText',
-				description: 'The text goes on, with the reason in parseError',
+				description: 'The text is passed on, with the reason in parseError',
 			},
 		],
 		description: 'What to do with an answer that is not the JSON that was asked for',

@@ -112,7 +112,7 @@ export const CHAT_OPTIONS = defineRequestOptions({
 		type: 'number',
 		default: 0,
 		typeOptions: { minValue: Number.MIN_SAFE_INTEGER, maxValue: Number.MAX_SAFE_INTEGER },
-		description: 'The same seed gives similar answers to the same question, for models that take one',
+		description: 'The same seed gives similar answers to the same question, for models that support it',
 		isPartOfRequest: true,
 	},
 	stop: {
@@ -151,7 +151,7 @@ export const CHAT_OPTIONS = defineRequestOptions({
 		default: 0,
 		typeOptions: { minValue: 0, maxValue: Number.MAX_SAFE_INTEGER },
 		description:
-			'How many tokens one run may use, as the platform counts them. Once they are used, no further item is asked; answers under way, as many as Concurrency allows, are still read and paid for. 0 means no limit.',
+			'How many tokens one run may use, as the platform counts them. Once they are used, no further item is asked; answers in progress, as many as Concurrency allows, are still read and paid for. 0 means no limit.',
 		isPartOfRequest: false,
 	},
 	...toolChoiceOptions,
@@ -159,7 +159,7 @@ export const CHAT_OPTIONS = defineRequestOptions({
 		maxTokens:
 			'Maximum number of tokens in the answer, thinking included. Not sent unless this option is added.',
 		separateReasoning:
-			'Whether to send reasoning_split, so that the model keeps its thinking out of its answer. Only some models take it; the output separates the two in any case.',
+			'Whether to send reasoning_split, so that the model keeps its thinking out of its answer. Only some models support it; the output separates the two in any case.',
 	}),
 });
 

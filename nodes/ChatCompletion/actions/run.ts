@@ -12,10 +12,8 @@ import { openChatStreams, type ChatStream } from '../../shared/run/chatStream';
 import { openPlatforms, type Platform } from '../../shared/platform/platform';
 import type { Redact } from '../../shared/text/redact';
 import { workItem } from '../../shared/errors/expressionError';
-import { createRetry } from '../../shared/retry/retry';
+import { openRetry } from '../../shared/retry/retry';
 import { createIdleTimeouts } from '../../shared/http/idleTimeout';
-import { adaptiveRateOf } from '../../shared/retry/adaptiveRate';
-import { createRateLimiter } from '../../shared/retry/rateLimiter';
 import { readPreviewSwitches } from '../../shared/form/previewRequest';
 import { createChatApi, type CompleteChat } from '../api';
 import { describeAnswer } from './deliver';
@@ -85,15 +83,7 @@ function openChat(
 	return createChatApi({
 		baseUrl,
 		open,
-		retry: createRetry({
-			rateLimiter: createRateLimiter(
-				{ requestsPerSecond, concurrency },
-				{ clock, signal, adaptiveRate: adaptiveRateOf(`chat ${accountId}`, clock.now()) },
-			),
-			clock,
-			random: Math.random,
-			signal,
-		}),
+		retry: openRetry(`chat ${accountId}`, { requestsPerSecond, concurrency }, { clock, signal }),
 		idleTimeouts: createIdleTimeouts(clock, IDLE_CHECK_MS, signal),
 		clock,
 		redact,

@@ -9,7 +9,7 @@ export interface FoundValue {
 	readonly isWhole: boolean;
 }
 
-export const BROKEN = 'it is JSON that breaks off or is malformed';
+export const BROKEN = 'it is JSON that is cut off or malformed';
 /** Prose may hold many references such as "[1]", but each is parsed and checked. */
 const MOST_PIECES = 1_000;
 

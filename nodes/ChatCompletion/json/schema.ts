@@ -97,7 +97,7 @@ export function parseAnswer(text: string, format: AnswerFormat, isCut = false): 
 	);
 	if (fitting.size > 1) {
 		return fail(
-			`it contains ${fitting.size} different pieces of JSON that would do, so it is not clear which one is the answer`,
+			`it contains ${fitting.size} different pieces of JSON that would fit, so it is not clear which one is the answer`,
 		);
 	}
 	for (const fits of fitting.values()) return ok(fits);
@@ -172,6 +172,6 @@ function violations(value: Json, schema: JsonObject): string[] {
 	} catch (error) {
 		// The library throws if the schema itself is wrong.
 		const said = error instanceof Error ? error.message : 'it cannot be read';
-		return [`the schema itself has a mistake: ${excerpt(said, 160)}`];
+		return [`the schema itself is invalid: ${excerpt(said, 160)}`];
 	}
 }

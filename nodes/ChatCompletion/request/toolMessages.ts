@@ -30,7 +30,7 @@ export function readToolCalls(value: unknown): Result<JsonObject[], string> {
 			return fail(`has no tool's name in call ${index + 1}`);
 		}
 		const id = textOrNumber(one.id);
-		if (!id) return fail(`has no "id" in call ${index + 1}, so that no result can belong to it`);
+		if (!id) return fail(`has no "id" in call ${index + 1}, so no result can refer to it`);
 		const { name, arguments: given = {} } = inner;
 		const text = typeof given === 'string' ? given : (jsonText(given) ?? '{}');
 		calls.push({ id, type: 'function', function: { name, arguments: text } });

@@ -28,7 +28,7 @@ export function toolFields(rows: readonly ToolRow[], choice: ToolChoice, wanted:
 		if (!row.name) return failInput(`${tool} has no name`, 'Enter a name such as get_order.');
 		if (names.has(row.name)) {
 			const message = `${tool} has the same name as another tool: "${excerpt(row.name, NAME_CHARS)}"`;
-			return failInput(message, 'Give each tool a name of its own: the model calls it by that.');
+			return failInput(message, 'Give each tool a unique name: the model calls it by that name.');
 		}
 		names.add(row.name);
 		const parameters = readParameters(row.parameters, `${tool} ("${excerpt(row.name, NAME_CHARS)}")`);

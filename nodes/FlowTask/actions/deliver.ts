@@ -16,6 +16,7 @@ import {
 	type OutputForm,
 	type OutputNode,
 } from '../tasks/describeTask';
+import { ofVariant } from './task/inputs/variants';
 import type { NodeRun } from './run';
 
 /** How an item's outcome should leave the node. */
@@ -59,7 +60,8 @@ export function deliver(
 
 	const items = tasks.flatMap(({ outcome, delivery }): INodeExecutionData[] => {
 		const { itemIndex, failure } = outcome;
-		if (failure && !isLate(outcome)) return [toErrorItem(context.getNode(), failure, itemIndex)];
+		if (failure && !isLate(outcome))
+			return [toErrorItem(context.getNode(), ofVariant(failure, delivery.variant), itemIndex)];
 		if (!isTool(context.getNode())) return itemsOf(outcome, delivery, redact, isLate(outcome));
 		const described = describeOutcome(outcome, delivery, redact);
 		const json = describeForAgent(outcome, described, redact, isShown);
@@ -153,7 +155,8 @@ function logCancelled(context: IExecuteFunctions, outcomes: readonly TaskOutcome
 	const ids = knownIds(outcomes);
 	const unanswered = outcomes.filter(({ failure }) => failure?.details?.mayExist === true).length;
 	if (ids.length === 0 && unanswered === 0) return;
-	const open = unanswered > 0 ? `; ${unanswered} submit(s) had no answer yet, and may have made a task` : '';
+	const open =
+		unanswered > 0 ? `; ${unanswered} submit(s) had no answer yet, and may have created a task` : '';
 	logStopped(
 		context,
 		'FlowTask',

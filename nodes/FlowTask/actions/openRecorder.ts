@@ -6,7 +6,7 @@ import { ok, type Failure } from '../../shared/errors/failure';
 import { showHint } from '../../shared/run/deliver';
 import type { ObservedJob } from '../tasks/observer';
 import { TaskRecorder } from '../taskLog/taskRecorder';
-import { TASK_TABLE } from '../taskLog/taskRows';
+import { TASK_TABLE, type TaskFacts } from '../taskLog/taskRows';
 import type { NodeRun } from './run';
 
 /** Larger runs are recorded unless the operator says otherwise. */
@@ -23,7 +23,7 @@ export async function openRecorder(
 	context: IExecuteFunctions,
 	{ options: { recordTasks, recordLifeMs }, clock, redact, writeLast, signal }: NodeRun,
 	taskCount: number,
-	hostedWorkflowOf: (job: ObservedJob) => string = () => '',
+	factsOf: (job: ObservedJob) => TaskFacts = () => ({}),
 ): Promise<TaskRecorder | undefined> {
 	if (recordTasks === 'never' || taskCount === 0) return undefined;
 	// Tasks that were found in the table have rows there, which would go stale.
@@ -42,7 +42,7 @@ export async function openRecorder(
 	// A failure shows again when the rows are written, and is told then.
 	void table.prepare().then(() => prepared.abort());
 	await clock.sleep(LONGEST_PREPARATION_MS, ended);
-	const recorder = new TaskRecorder(origin, { table, clock, redact, hostedWorkflowOf });
+	const recorder = new TaskRecorder(origin, { table, clock, redact, factsOf });
 	writeLast(async () => {
 		const flushed = await recorder.flush();
 		if (!flushed.ok) showHint(context, notRecorded(flushed.failure));

@@ -7,6 +7,7 @@ import { get } from './task/get.operation';
 import { run } from './task/run.operation';
 import { submit } from './task/submit.operation';
 import { wait } from './task/wait.operation';
+import { save } from './workflow/save.operation';
 
 interface Resource {
 	readonly value: string;
@@ -20,6 +21,7 @@ export const RESOURCES: readonly Resource[] = [
 	{ value: 'file', name: 'File', operations: [download], mostUsed: download },
 	{ value: 'image', name: 'Image', operations: [upload], mostUsed: upload },
 	{ value: 'task', name: 'Task', operations: [get, run, submit, wait], mostUsed: run },
+	{ value: 'workflow', name: 'Workflow', operations: [save], mostUsed: save },
 ];
 
 /** Runs the operation that the form names. */

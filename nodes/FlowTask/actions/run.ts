@@ -9,7 +9,7 @@ import { isTool } from '../../shared/errors/nodeError';
 import { ok, type Result } from '../../shared/errors/failure';
 import type { Ledger } from '../../shared/idempotency/ledger';
 import { openLedger } from '../../shared/idempotency/openLedger';
-import { openPlatforms } from '../../shared/platform/platform';
+import { openPlatforms, type Platforms } from '../../shared/platform/platform';
 import { PROGRESS_PATHS, type PlatformAccount } from '../../shared/platform/account';
 import type { Redact } from '../../shared/text/redact';
 import { runIndexOf } from '../../shared/run/retryMemory';
@@ -17,15 +17,14 @@ import { createDownload, type Download } from '../../shared/files/download';
 import { fileHostRule } from '../../shared/files/fileHosts';
 import { allowsSocketTo } from '../../shared/http/egress';
 import { openSocket } from '../../shared/http/webSocket';
-import { adaptiveRateOf } from '../../shared/retry/adaptiveRate';
-import { createRateLimiter } from '../../shared/retry/rateLimiter';
-import { readKnowledge, type WorkflowKnowledge } from '../workflow/checks';
+import { openRetry } from '../../shared/retry/retry';
 import { createClient, createTaskApi } from '../api/api';
 import type { TaskClient } from '../tasks/engine';
 import { createTaskMemory, createToolMemory, type TaskMemory } from '../tasks/memory';
-import { createProgressSockets, type ProgressSockets } from '../api/progressSocket';
+import { ProgressSockets } from '../api/progressSocket';
 import type { RandomSeed } from '../workflow/seeds';
 import { readRunOptions, type TaskRunOptions } from './options';
+import { knownWorkflows, type KnownWorkflows } from './workflow/knownWorkflows';
 
 /** One account in a run. Limits belong to a key, so each has its own rate limiter, watcher and uploads. */
 export interface AccountClient extends TaskClient {
@@ -50,8 +49,7 @@ export interface NodeRun extends RunFrame {
 	/** What an earlier try of this run has sent. */
 	readonly memory: TaskMemory & { release?(): void };
 	readonly randomSeed: RandomSeed;
-	/** Reads what the operator pasted about the workflow, once for all items with the same. */
-	readonly knowledge: (context: IExecuteFunctions, itemIndex: number) => Result<WorkflowKnowledge>;
+	readonly workflows: KnownWorkflows;
 }
 
 /** Requests under way at once, in each lane of each account. */
@@ -92,52 +90,12 @@ async function openNodeRun(
 	const platforms = await openPlatforms(context);
 	if (!platforms.ok) return platforms;
 	const { redact } = platforms.value;
-
 	const { clock, signal } = frame;
 	const deadlineMs = clock.now() + Math.max(options.timeoutMs, leastMs);
-	const withSockets = platforms.value.all
-		.slice(0, ACCOUNTS_WITH_SOCKETS)
-		.map(async (one) => [one, await openProgress(context, one.account, options)] as const);
-	const socketsOf = new Map(await Promise.all(withSockets));
-	const nodeContext = context.getContext('node');
-	const memory = isTool(context.getNode())
-		? createToolMemory(nodeContext)
-		: createTaskMemory(nodeContext, runIndexOf(context));
-	const clients = mapAccounts(platforms.value, (platform): AccountClient => {
-		const { account, accountId, send } = platform;
-		const owner = platforms.value.varying.size > 0 ? accountId : '';
-		const rate = { requestsPerSecond: options.requestsPerSecond, concurrency: CONCURRENCY };
-		const call = createClient({
-			baseUrl: account.baseUrl,
-			busyTerms: account.busyTerms,
-			rateLimiter: createRateLimiter(rate, {
-				clock,
-				signal,
-				adaptiveRate: adaptiveRateOf(`task ${accountId}`, clock.now()),
-			}),
-			random: Math.random,
-			send,
-			clock,
-			redact,
-			signal,
-			deadlineMs,
-		});
-		return {
-			baseUrl: account.baseUrl,
-			api: createTaskApi(call, redact),
-			mayFetch: fileHostRule(account.baseUrl, account.fileHosts),
-			sockets: socketsOf.get(platform),
-			images: owner ? imagesOf(memory.images, owner) : memory.images,
-			owner,
-		};
-	});
+	const opened = { ...frame, options, redact, deadlineMs, memory: openMemory(context) };
 	return ok({
-		...frame,
-		clients,
-		memory,
-		redact,
-		options,
-		deadlineMs,
+		...opened,
+		clients: await openClients(context, platforms.value, opened),
 		download: createDownload({
 			context,
 			clock,
@@ -154,7 +112,45 @@ async function openNodeRun(
 		}),
 		hints: new Set<string>(),
 		randomSeed: (least, most) => (least < most ? randomInt(least, most + 1) : least),
-		knowledge: rememberingKnowledge(),
+		workflows: knownWorkflows((itemIndex) => {
+			const platform = platforms.value.of(itemIndex);
+			return platform.ok ? platform.value.account.savedWorkflows : undefined;
+		}),
+	});
+}
+
+function openMemory(context: IExecuteFunctions): NodeRun['memory'] {
+	const nodeContext = context.getContext('node');
+	return isTool(context.getNode())
+		? createToolMemory(nodeContext)
+		: createTaskMemory(nodeContext, runIndexOf(context));
+}
+
+async function openClients(
+	context: IExecuteFunctions,
+	platforms: Platforms,
+	run: RunFrame & Pick<NodeRun, 'options' | 'redact' | 'deadlineMs' | 'memory'>,
+): Promise<Accounts<AccountClient>> {
+	const { clock, options, redact, deadlineMs, memory } = run;
+	const { requestsPerSecond } = options;
+	const withSockets = platforms.all
+		.slice(0, ACCOUNTS_WITH_SOCKETS)
+		.map(async (one) => [one, await openProgress(context, one.account, options)] as const);
+	const socketsOf = new Map(await Promise.all(withSockets));
+	return mapAccounts(platforms, (platform): AccountClient => {
+		const { accountId, send } = platform;
+		const { baseUrl, busyTerms, fileHosts } = platform.account;
+		const owner = platforms.varying.size > 0 ? accountId : '';
+		const retry = openRetry(`task ${accountId}`, { requestsPerSecond, concurrency: CONCURRENCY }, run);
+		const call = createClient({ baseUrl, busyTerms, send, redact }, retry, clock, deadlineMs);
+		return {
+			baseUrl,
+			api: createTaskApi(call, redact),
+			mayFetch: fileHostRule(baseUrl, fileHosts),
+			sockets: socketsOf.get(platform),
+			images: owner ? imagesOf(memory.images, owner) : memory.images,
+			owner,
+		};
 	});
 }
 
@@ -175,7 +171,7 @@ async function openProgress(
 	if (progressChannel === 'polling') return undefined;
 	if (!(await allowsSocketTo(context.helpers, account.wsBaseUrl))) return undefined;
 	const others = PROGRESS_PATHS.filter((path) => path !== account.progressPath);
-	return createProgressSockets(account.wsBaseUrl, [account.progressPath, ...others], (url, events) =>
+	return new ProgressSockets(account.wsBaseUrl, [account.progressPath, ...others], (url, events) =>
 		openSocket({ url }, events, systemClock),
 	);
 }
@@ -184,16 +180,4 @@ async function openProgress(
 function claimsAtOnce(requestsPerSecond: number): number {
 	const perThird = requestsPerSecond > 0 ? Math.floor(requestsPerSecond * 20) : CONCURRENCY;
 	return Math.max(1, Math.min(CONCURRENCY, perThird));
-}
-
-/** Keeps the last result: an export can be a megabyte, and usually all items have the same one. */
-function rememberingKnowledge(): NodeRun['knowledge'] {
-	let last: { definition: unknown; view: unknown; knowledge: Result<WorkflowKnowledge> } | undefined;
-	return (context, itemIndex) => {
-		const definition: unknown = context.getNodeParameter('workflowDefinition', itemIndex, '');
-		const view: unknown = context.getNodeParameter('parameterSpec', itemIndex, '');
-		if (!last || last.definition !== definition || last.view !== view)
-			last = { definition, view, knowledge: readKnowledge(definition, view) };
-		return last.knowledge;
-	};
 }

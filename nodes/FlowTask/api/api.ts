@@ -2,7 +2,8 @@ import * as v from 'valibot';
 
 import { fail, ok, type Result } from '../../shared/errors/failure';
 import type { HttpRequest, SendHttp } from '../../shared/http/exchange';
-import { createRetry, type RetryParts, type RetryTerms } from '../../shared/retry/retry';
+import type { Retry, RetryTerms } from '../../shared/retry/retry';
+import type { Clock } from '../../shared/run/clock';
 import { classify, type BusyTerms } from '../../shared/platform/envelope';
 import type { Json, JsonObject } from '../../shared/text/json';
 import type { Redact } from '../../shared/text/redact';
@@ -58,24 +59,27 @@ export interface ApiCall
 /** Calls the service and unwraps its envelope (§7.1); never throws. */
 export type CallApi = (call: ApiCall) => Promise<Result<Json | undefined, CallFailure>>;
 
-export interface ClientParts extends RetryParts {
+/** An account of the service, and the way to it. */
+export interface ServiceAccount {
 	readonly baseUrl: string;
 	readonly busyTerms: BusyTerms;
 	readonly send: SendHttp;
 	readonly redact: Redact;
-	/** When the run stops waiting, by the clock's `now()`: no call begins or is repeated after it. */
-	readonly deadlineMs: number;
 }
 
 /** A call that is under way at the run's deadline gets so long: a task that it made would be lost. */
 const DEADLINE_GRACE_MS = 10_000;
 
-export function createClient(parts: ClientParts): CallApi {
-	const { baseUrl, busyTerms, send, redact, clock, deadlineMs } = parts;
-	const retry = createRetry(parts);
+/** @param deadlineMs when the run stops waiting, by the clock's `now()`: no call begins or is repeated after it */
+export function createClient(
+	{ baseUrl, busyTerms, send, redact }: ServiceAccount,
+	retry: Pick<Retry, 'run'>,
+	clock: Clock,
+	deadlineMs: number,
+): CallApi {
 	return async (call) => {
 		const { path, purpose, repeatability, json, form, outlivesStop } = call;
-		const { outcome, tries } = await retry({ ...call, endByMs: deadlineMs }, async () => {
+		const { outcome, tries } = await retry.run({ ...call, endByMs: deadlineMs }, async () => {
 			const leftMs = Math.max(0, deadlineMs - clock.now()) + DEADLINE_GRACE_MS;
 			const timeoutMs = Math.min(call.timeoutMs, leftMs);
 			const url = `${baseUrl}${path}`;
@@ -105,70 +109,85 @@ export function submitCall(
 	return { path: `${BASE_PATH}/prompt`, json: { workflow_id: workflowId, prompt } };
 }
 
+class ServiceApi implements TaskApi {
+	private readonly SubmitData;
+	private readonly UploadData;
+
+	constructor(
+		private readonly call: CallApi,
+		redact: Redact,
+	) {
+		const SafeId = v.pipe(
+			Id,
+			v.check((id) => redact.known(id) === id),
+		);
+		this.SubmitData = v.object({ prompt_id: SafeId, prompt_token: PromptToken });
+		this.UploadData = v.object({ image_id: SafeId });
+	}
+
+	async submit(
+		workflowId: string,
+		prompt: Prompt,
+		sendByMs?: number,
+	): Promise<Result<SubmittedTask, CallFailure>> {
+		const answer = await this.call({
+			...submitCall(workflowId, prompt),
+			purpose: 'submit the task',
+			repeatability: 'write',
+			lane: 'work',
+			sendByMs,
+			timeoutMs: SUBMIT_TIMEOUT_MS,
+			outlivesStop: true,
+			tries: WRITE_TRIES,
+		});
+		if (!answer.ok) return answer;
+		const data = v.safeParse(this.SubmitData, answer.value);
+		if (!data.success) return fail(withoutId('submit the task', 'prompt_id'));
+		return ok({ taskId: data.output.prompt_id, promptToken: data.output.prompt_token ?? undefined });
+	}
+
+	async info(taskIds: readonly string[], urlExpireSeconds: number): Promise<Result<TaskInfo[], CallFailure>> {
+		const answer = await this.call({
+			path: `${BASE_PATH}/get_task_info`,
+			purpose: 'read the state of its tasks',
+			repeatability: 'read',
+			lane: 'watch',
+			json: { flow_task_ids: taskIds, url_expire_period: urlExpireSeconds },
+			timeoutMs: INFO_TIMEOUT_MS,
+			tries: READ_TRIES,
+		});
+		if (!answer.ok) return answer;
+		const infos = readTaskInfos(answer.value);
+		if (infos) return ok(infos);
+		return fail({
+			kind: 'unclear',
+			message: 'The platform answered without a task list when the node asked for the state of its tasks',
+			advice: 'The platform seems to have problems at the moment. Run the node again later.',
+			passing: true,
+		});
+	}
+
+	async upload(file: File): Promise<Result<string, CallFailure>> {
+		const form = new FormData();
+		form.append('source_file', file);
+		const answer = await this.call({
+			path: `${BASE_PATH}/upload/image`,
+			purpose: 'upload the image',
+			// It makes no task, so a second copy of an image costs nothing.
+			repeatability: 'read',
+			lane: 'work',
+			form,
+			timeoutMs: UPLOAD_TIMEOUT_MS,
+			tries: UPLOAD_TRIES,
+		});
+		if (!answer.ok) return answer;
+		const data = v.safeParse(this.UploadData, answer.value);
+		if (!data.success) return fail(withoutId('upload the image', 'image_id'));
+		return ok(data.output.image_id);
+	}
+}
+
 /** @param redact knows the API key: an ID that contains it must not get into items, logs or the ledger */
 export function createTaskApi(call: CallApi, redact: Redact): TaskApi {
-	const SafeId = v.pipe(
-		Id,
-		v.check((id) => redact.known(id) === id),
-	);
-	const SubmitData = v.object({ prompt_id: SafeId, prompt_token: PromptToken });
-	const UploadData = v.object({ image_id: SafeId });
-	return {
-		async submit(workflowId, prompt, sendByMs) {
-			const answer = await call({
-				...submitCall(workflowId, prompt),
-				purpose: 'submit the task',
-				repeatability: 'write',
-				lane: 'work',
-				sendByMs,
-				timeoutMs: SUBMIT_TIMEOUT_MS,
-				outlivesStop: true,
-				tries: WRITE_TRIES,
-			});
-			if (!answer.ok) return answer;
-			const data = v.safeParse(SubmitData, answer.value);
-			if (!data.success) return fail(withoutId('submit the task', 'prompt_id'));
-			return ok({ taskId: data.output.prompt_id, promptToken: data.output.prompt_token ?? undefined });
-		},
-
-		async info(taskIds, urlExpireSeconds) {
-			const answer = await call({
-				path: `${BASE_PATH}/get_task_info`,
-				purpose: 'read the state of its tasks',
-				repeatability: 'read',
-				lane: 'watch',
-				json: { flow_task_ids: taskIds, url_expire_period: urlExpireSeconds },
-				timeoutMs: INFO_TIMEOUT_MS,
-				tries: READ_TRIES,
-			});
-			if (!answer.ok) return answer;
-			const infos = readTaskInfos(answer.value);
-			if (infos) return ok(infos);
-			return fail({
-				kind: 'unclear',
-				message: 'The platform answered without a task list when the node asked for the state of its tasks',
-				advice: 'The platform seems to have problems at the moment. Run the node again later.',
-				passing: true,
-			});
-		},
-
-		async upload(file) {
-			const form = new FormData();
-			form.append('source_file', file);
-			const answer = await call({
-				path: `${BASE_PATH}/upload/image`,
-				purpose: 'upload the image',
-				// It makes no task, so a second copy of an image costs nothing.
-				repeatability: 'read',
-				lane: 'work',
-				form,
-				timeoutMs: UPLOAD_TIMEOUT_MS,
-				tries: UPLOAD_TRIES,
-			});
-			if (!answer.ok) return answer;
-			const data = v.safeParse(UploadData, answer.value);
-			if (!data.success) return fail(withoutId('upload the image', 'image_id'));
-			return ok(data.output.image_id);
-		},
-	};
+	return new ServiceApi(call, redact);
 }

@@ -10,68 +10,64 @@ export interface ProgressEvents {
 	onLost(): void;
 }
 
-/** `onLost` is not called once it is closed. */
 export interface ProgressSocket {
+	/** `onLost` is not called after it. */
 	close(): void;
 }
 
+export type OpenSocket = (url: string, events: SocketEvents) => { close(): unknown };
+
 /** The progress WebSockets of one node run (§4.4, §5.2, §6.1). A lost one never fails a task. */
-export interface ProgressSockets {
+export class ProgressSockets {
+	/** The path form that brought a frame. */
+	private provenPath: string | undefined;
+	private refusedForGood = false;
+
+	/**
+	 * @param paths the path forms in the order to try, because deployments differ. The form that brought a frame
+	 *   is kept for the run.
+	 */
+	constructor(
+		private readonly wsBaseUrl: string,
+		private readonly paths: readonly string[],
+		private readonly openSocket: OpenSocket,
+	) {}
+
 	/** False once both path forms were refused: it is useless to try again in this run. */
-	readonly available: boolean;
-	open(taskId: string, promptToken: string, events: ProgressEvents): ProgressSocket;
-}
+	get available(): boolean {
+		return !this.refusedForGood;
+	}
 
-/**
- * @param paths the path forms in the order to try, because deployments differ. The form that brought a frame
- *   is kept for the run.
- */
-export function createProgressSockets(
-	wsBaseUrl: string,
-	paths: readonly string[],
-	openSocket: (url: string, events: SocketEvents) => { close(): unknown },
-): ProgressSockets {
-	let proven: string | undefined;
-	let refusedForGood = false;
-
-	return {
-		get available() {
-			return !refusedForGood;
-		},
-		open: (taskId, token, events) => {
-			const authorization = encodeURIComponent(token.toWellFormed());
-			const untried = [...paths];
-			const openNext = (): { close(): unknown } | undefined => {
-				const path = proven ?? untried.shift();
-				if (path === undefined) {
-					refusedForGood = true;
-					events.onLost();
-					return undefined;
-				}
-				return openSocket(`${wsBaseUrl}${path}?authorization=${authorization}`, {
-					// Opening proves nothing: a proxy accepts any path.
-					onOpen: () => undefined,
-					onText: (text) => {
-						const info = readMessage(text);
-						if (!info) return;
-						proven ??= path;
-						if (info.taskId === taskId) events.onInfo(info);
-					},
-					onEnd: () => {
-						// A form that brought a frame is right, so it is this socket that is gone.
-						if (proven === path) events.onLost();
-						else current = openNext();
-					},
-				});
-			};
-			let current = openNext();
-			return {
-				close: () => {
-					current?.close();
+	open(taskId: string, promptToken: string, events: ProgressEvents): ProgressSocket {
+		const query = `?authorization=${encodeURIComponent(promptToken.toWellFormed())}`;
+		const untried = [...this.paths];
+		let current: ReturnType<OpenSocket> | undefined;
+		const openNext = (): void => {
+			const path = this.provenPath ?? untried.shift();
+			if (path === undefined) {
+				this.refusedForGood = true;
+				events.onLost();
+				return;
+			}
+			current = this.openSocket(`${this.wsBaseUrl}${path}${query}`, {
+				// Opening proves nothing: a proxy accepts any path.
+				onOpen: () => undefined,
+				onText: (text) => {
+					const info = readMessage(text);
+					if (!info) return;
+					this.provenPath ??= path;
+					if (info.taskId === taskId) events.onInfo(info);
 				},
-			};
-		},
-	};
+				onEnd: () => {
+					// A form that brought a frame is right, so it is this socket that is gone.
+					if (this.provenPath === path) events.onLost();
+					else openNext();
+				},
+			});
+		};
+		openNext();
+		return { close: () => void current?.close() };
+	}
 }
 
 /** A message contains one task info (§6.1); anything else is ignored. */

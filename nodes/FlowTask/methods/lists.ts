@@ -3,40 +3,69 @@ import type { ILoadOptionsFunctions, INodeListSearchItems, INodeListSearchResult
 import { readDefinition, type WorkflowDefinition } from '../workflow/definition';
 import { graphOf, sourceOf } from '../workflow/graph';
 import { isFileInput } from '../workflow/inputRanking';
+import { SAVED_PREFIX } from '../actions/workflow/savedWorkflows';
 import { keyOf, seedsIn } from '../workflow/seeds';
+import { savedInAccount, shownWorkflow } from './shownWorkflow';
 
-/** The nodes of the pasted export that take an image; empty without one, and the node's ID can be entered instead. */
+/** The workflows that are saved in the account. What is searched for may also be the ID of any other one. */
+export async function searchWorkflows(
+	this: ILoadOptionsFunctions,
+	filter = '',
+): Promise<INodeListSearchResult> {
+	const saved = await savedInAccount(this);
+	if (!saved.ok) throw new Error(`${saved.failure.message}. ${saved.failure.advice}`);
+	return { results: workflowChoices([...saved.value.keys()], filter) };
+}
+
+const NOTHING_SAVED = 'No workflow is saved in this account: enter the ID of one above';
+
+export function workflowChoices(names: readonly string[], filter: string): INodeListSearchItems[] {
+	const choices = names
+		.filter((name) => contains(name, filter))
+		.map((name) => ({ name, value: `${SAVED_PREFIX}${name}` }));
+	const id = filter.trim();
+	if (id) return [...choices, { name: `Workflow with the ID "${id}"`, value: id }];
+	if (choices.length > 0) return choices;
+	return [{ name: NOTHING_SAVED, value: '' }];
+}
+
+/** The nodes of the workflow that take an image; empty without its export, and the node's ID can be entered instead. */
 export async function searchImageNodes(
 	this: ILoadOptionsFunctions,
 	filter?: string,
 ): Promise<INodeListSearchResult> {
-	return await Promise.resolve(listOf(this, imageNodesIn, filter));
+	return await listOf(this, imageNodesIn, filter);
 }
 
-/** The seeds of the pasted export. */
+/** The seeds of the workflow. */
 export async function searchSeeds(
 	this: ILoadOptionsFunctions,
 	filter?: string,
 ): Promise<INodeListSearchResult> {
-	return await Promise.resolve(listOf(this, seedChoicesIn, filter));
+	return await listOf(this, seedChoicesIn, filter);
 }
 
-/** The nodes of the pasted export that may make files. */
+/** The nodes of the workflow that may make files. */
 export async function searchOutputNodes(
 	this: ILoadOptionsFunctions,
 	filter?: string,
 ): Promise<INodeListSearchResult> {
-	return await Promise.resolve(listOf(this, outputNodesIn, filter));
+	return await listOf(this, outputNodesIn, filter);
 }
 
-function listOf(
+async function listOf(
 	context: ILoadOptionsFunctions,
 	choicesIn: (definition: WorkflowDefinition) => INodeListSearchItems[],
 	filter = '',
-): INodeListSearchResult {
-	const definition = readDefinition(context.getCurrentNodeParameter('workflowDefinition'));
+): Promise<INodeListSearchResult> {
+	const source = await shownWorkflow(context);
+	const definition = source.ok ? readDefinition(source.value.definition) : source;
 	const choices = definition.ok ? choicesIn(definition.value) : [];
-	return { results: choices.filter(({ name }) => name.toLowerCase().includes(filter.toLowerCase())) };
+	return { results: choices.filter(({ name }) => contains(name, filter)) };
+}
+
+function contains(name: string, filter: string): boolean {
+	return name.toLowerCase().includes(filter.trim().toLowerCase());
 }
 
 /** Nodes whose input is called `image` come first, as the field "Parameter" has it. */

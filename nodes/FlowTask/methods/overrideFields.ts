@@ -1,7 +1,8 @@
 import type { ILoadOptionsFunctions, ResourceMapperField, ResourceMapperFields } from 'n8n-workflow';
 
-import { ok, type Result } from '../../shared/errors/failure';
+import { ok, type Failure, type Result } from '../../shared/errors/failure';
 import { member, objectsIn } from '../../shared/text/json';
+import { namingEntry, type WorkflowSource } from '../actions/workflow/savedWorkflows';
 import { isEmptyDefinition, readDefinition } from '../workflow/definition';
 import {
 	formFields,
@@ -10,58 +11,75 @@ import {
 	type FormField,
 	type OfferedFields,
 } from '../workflow/formFields';
+import { countsOf } from '../workflow/inputRanking';
 import { readParameterView } from '../workflow/parameterView';
 import { membersOf } from '../workflow/pasted';
+import { shownWorkflow } from './shownWorkflow';
 
 /** What the editor calls while the form is open. */
 export async function getOverrideFields(this: ILoadOptionsFunctions): Promise<ResourceMapperFields> {
-	const source = (name: string): unknown => this.getCurrentNodeParameter(name);
-	return await Promise.resolve(
-		overrideFieldsOf(source('workflowDefinition'), source('parameterSpec'), source('overrides')),
-	);
+	const workflow = await shownWorkflow(this);
+	const rows: unknown = this.getCurrentNodeParameter('overrides');
+	if (!workflow.ok) return complaining(workflow.failure, keptRows(rows));
+	return overrideFieldsOf(workflow.value, rows);
 }
 
 /**
- * The rows that the form offers, from what is pasted in the node. It never throws: n8n would show nothing then,
+ * The rows that the form offers, from what is pasted in the node or saved in the account. It never throws: n8n would show nothing then,
  * but it shows a notice in place of the rows.
  * @param rows the rows as the editor keeps them. n8n deletes what was entered in a row that is not offered any more, so
  *   they stay as long as nothing can be read
  */
-export function overrideFieldsOf(
-	definitionSource: unknown,
-	specSource: unknown,
-	rows?: unknown,
-): ResourceMapperFields {
+export function overrideFieldsOf(source: WorkflowSource, rows?: unknown): ResourceMapperFields {
 	const kept = keptRows(rows);
-	if (isEmptyDefinition(definitionSource)) {
-		return kept.length > 0 ? { fields: kept } : notice(NOTHING_PASTED);
+	if (isEmptyDefinition(source.definition)) {
+		if (kept.length > 0) return { fields: kept };
+		return notice(source.savedAs === undefined ? NOTHING_PASTED : NOTHING_SAVED);
 	}
-	const read = readOffered(definitionSource, specSource);
-	if (!read.ok) {
-		const complaint = `${read.failure.message}. ${read.failure.advice}`;
-		if (kept.length === 0) return notice(complaint);
-		return { fields: [remark('complaint', complaint), ...kept] };
-	}
-	const { fields, leftOut } = read.value;
+	const read = namingEntry(source, readOffered(source));
+	if (!read.ok) return complaining(read.failure, kept);
+	const { fields, leftOut, found } = read.value;
 	if (fields.length === 0) {
 		return notice('This workflow has no input that can be set: all of them come from other nodes.');
 	}
 	const more = leftOut > 0 ? [remark('more', moreInputs(leftOut))] : [];
-	return { fields: [...fields.map(asRow), ...more] };
+	return { fields: [shownAtOnce(remark('found', found)), ...fields.map(asRow), ...more] };
 }
 
 const NOTHING_PASTED =
-	'To see the workflow\'s inputs here, paste its API-format export into "Workflow Definition" above. If they do not appear, close this node and open it again.';
+	'To see the workflow\'s inputs here, choose a saved workflow, or paste the API-format export into "Workflow Definition" above. If they do not appear, close this node and open it again.';
+
+const NOTHING_SAVED =
+	'This workflow was saved without its export, so its inputs are not known here. Save it again with the export by "Workflow" > "Save", or set "Change Inputs By" to Node ID and Parameter.';
+
+function complaining(
+	{ message, advice }: Failure,
+	kept: readonly ResourceMapperField[],
+): ResourceMapperFields {
+	const complaint = `${message}. ${advice}`;
+	if (kept.length === 0) return notice(complaint);
+	return { fields: [remark('complaint', complaint), ...kept] };
+}
 
 function moreInputs(count: number): string {
 	return `${count} more inputs are not listed: set them by "Node ID and Parameter"`;
 }
 
-function readOffered(definitionSource: unknown, specSource: unknown): Result<OfferedFields> {
-	const definition = readDefinition(definitionSource);
+function readOffered(source: WorkflowSource): Result<OfferedFields & { readonly found: string }> {
+	const definition = readDefinition(source.definition);
 	if (!definition.ok) return definition;
-	const view = readParameterView(specSource);
-	return view.ok ? ok(formFields(definition.value, view.value)) : view;
+	const view = readParameterView(source.view);
+	if (!view.ok) return view;
+	const { nodes, inputs, prompts } = countsOf(definition.value);
+	const counts = [count(nodes, 'node'), count(inputs, 'input'), count(prompts, 'prompt')];
+	return ok({
+		...formFields(definition.value, view.value),
+		found: `Found: ${counts.join(', ')}`,
+	});
+}
+
+function count(number: number, noun: string): string {
+	return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }
 
 function asRow({ options, ...field }: FormField): ResourceMapperField {
@@ -75,9 +93,17 @@ function asRow({ options, ...field }: FormField): ResourceMapperField {
 	};
 }
 
-/** A line among the rows. Nothing can be entered in it, so nothing of it is ever sent. */
+/** A line among the rows. n8n draws no field for this type, so nothing can be entered, and nothing of it is ever sent. */
 function remark(id: string, displayName: string): ResourceMapperField {
-	return { ...asRow({ id, displayName, type: 'string' }), readOnly: true };
+	return { ...asRow({ id, displayName, type: 'string' }), type: 'jwt', readOnly: true };
+}
+
+/**
+ * A form that was just filled shows nothing but the rows that n8n calls required. In the mode "map" it asks for no
+ * value in them.
+ */
+function shownAtOnce(field: ResourceMapperField): ResourceMapperField {
+	return { ...field, required: true };
 }
 
 /** The rows as the node once offered them, if any of them holds a value. */

@@ -7,14 +7,21 @@ import type { Redact } from '../../shared/text/redact';
 import { textOrNumber } from '../../shared/text/textOf';
 import type { BegunTask, EndedTask, ObservedJob, TaskObserver, TaskSource } from '../tasks/observer';
 import type { TaskInfo } from '../api/taskInfo';
-import { cellsAfter, cellsAtEnd, newRow, type RowFacts, type RowOrigin, type TaskCells } from './taskRows';
+import {
+	cellsAfter,
+	cellsAtEnd,
+	newRow,
+	type RowFacts,
+	type RowOrigin,
+	type TaskCells,
+	type TaskFacts,
+} from './taskRows';
 
 export interface RecorderParts {
 	readonly table: DataTable;
 	readonly clock: Clock;
 	readonly redact: Redact;
-	/** The platform's workflow of a job, if it is known. */
-	readonly hostedWorkflowOf: (job: ObservedJob) => string;
+	readonly factsOf: (job: ObservedJob) => TaskFacts;
 }
 
 /** How long the first rows wait for others: a run that is over sooner needs one write. */
@@ -108,7 +115,7 @@ export class TaskRecorder implements TaskObserver {
 			taskId,
 			source,
 			submittedAtMs,
-			hostedWorkflow: this.parts.hostedWorkflowOf(job),
+			...this.parts.factsOf(job),
 			cells: source === 'made' ? { error: '' } : {},
 			kept: {},
 			written: '{}',

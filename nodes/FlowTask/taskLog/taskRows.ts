@@ -17,8 +17,10 @@ export const TASK_TABLE: TableSpec = {
 		{ name: 'item', type: 'number' },
 		{ name: 'status', type: 'string' }, // see RowStatus
 		{ name: 'progress', type: 'number' },
+		{ name: 'prompt', type: 'string' }, // its beginning
 		{ name: 'taskId', type: 'string' }, // empty if a submit had no answer
 		{ name: 'queuePosition', type: 'number' },
+		{ name: 'variant', type: 'number' }, // of the item, counted from 1; empty if it makes one image
 		{ name: 'error', type: 'string' },
 		{ name: 'node', type: 'string' }, // its name
 		{ name: 'workflow', type: 'string' }, // n8n's workflow, by its name
@@ -47,19 +49,28 @@ export interface RowOrigin {
 	readonly node: string;
 }
 
-export interface RowFacts {
+/** What the node knows of a task that it is asked for. */
+export interface TaskFacts {
+	readonly hostedWorkflow?: string | undefined;
+	/** What the image shows, as far as it was sent. */
+	readonly prompt?: string | undefined;
+	/** Which of the item's images it is; left out if there is one. */
+	readonly variant?: number | undefined;
+}
+
+export interface RowFacts extends TaskFacts {
 	readonly itemIndex: number;
 	readonly taskId: string;
 	readonly submittedAtMs: number | undefined;
-	readonly hostedWorkflow: string;
 }
 
 const TEXT_CHARS = 300;
 const ERROR_CHARS = 1_000;
+const PROMPT_CHARS = 200;
 
 export function newRow(
 	{ executionId, workflow, workflowId, node }: RowOrigin,
-	{ itemIndex, taskId, submittedAtMs, hostedWorkflow }: RowFacts,
+	{ itemIndex, taskId, submittedAtMs, hostedWorkflow = '', prompt = '', variant }: RowFacts,
 	cells: TaskCells,
 	rowKey: string,
 ): TableRow {
@@ -70,6 +81,8 @@ export function newRow(
 		workflow: cellText(workflow, TEXT_CHARS),
 		node: cellText(node, TEXT_CHARS),
 		item: itemIndex,
+		prompt: cellText(prompt, PROMPT_CHARS),
+		variant: variant ?? null,
 		taskId: cellText(taskId, LONGEST_ID_CHARS),
 		status: 'submitted',
 		submittedAt: submittedAtMs === undefined ? null : new Date(submittedAtMs).toISOString(),
@@ -118,9 +131,17 @@ export function cellsAtEnd(
 
 /** The tasks of an execution as the table has them, in the order of their items. */
 export interface RecordedTasks {
-	readonly taskIds: readonly string[];
+	readonly tasks: readonly RecordedTask[];
 	/** Submits without an answer, which may have made tasks. */
 	readonly unclear: number;
+}
+
+export interface RecordedTask {
+	readonly taskId: string;
+	/** Of the execution that submitted it, counted from 0. */
+	readonly item: number;
+	readonly variant: number | undefined;
+	readonly prompt: string;
 }
 
 /**
@@ -130,8 +151,14 @@ export interface RecordedTasks {
 export function recordedTasks(rows: readonly TableRow[], node: string): RecordedTasks {
 	const ofNode = rows
 		.filter((row) => node === '' || textOrNumber(row.node).trim() === node)
-		.map((row) => ({ item: Number(row.item) || 0, taskId: textOrNumber(row.taskId).trim() }))
-		.sort((one, other) => one.item - other.item);
-	const taskIds = new Set(ofNode.map(({ taskId }) => taskId).filter(Boolean));
-	return { taskIds: [...taskIds], unclear: ofNode.filter(({ taskId }) => taskId === '').length };
+		.map((row) => ({
+			item: Number(row.item) || 0,
+			taskId: textOrNumber(row.taskId).trim(),
+			variant: Number(row.variant) || undefined,
+			prompt: textOrNumber(row.prompt),
+		}))
+		.sort((one, other) => one.item - other.item || (one.variant ?? 0) - (other.variant ?? 0));
+	const known = Map.groupBy(ofNode, ({ taskId }) => taskId);
+	const tasks = [...known].flatMap(([taskId, rows]) => (taskId ? rows.slice(0, 1) : []));
+	return { tasks, unclear: known.get('')?.length ?? 0 };
 }

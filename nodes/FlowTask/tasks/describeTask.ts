@@ -4,6 +4,7 @@ import { markdownLink } from '../../shared/text/markdown';
 import { redactJson, type Redact } from '../../shared/text/redact';
 import type { TaskOutcome } from './engine';
 import { isPlainText, nameInLink } from './resultLinks';
+import { submitCall } from '../api/api';
 import { isFinal, MOST_FILES, type TaskInfo } from '../api/taskInfo';
 import type { TaskSnapshot } from './watchedTask';
 
@@ -21,6 +22,13 @@ export interface OutcomeFacts {
 	readonly workflowId?: string | undefined;
 	/** Seeds that were sent: `node.parameter` -> value. */
 	readonly seeds?: Readonly<Record<string, number>> | undefined;
+	/** Whether the body that was sent is put out. */
+	readonly includeRequest?: boolean | undefined;
+	/** Which of the item's images it is, counted from 1; left out if there is one. */
+	readonly variant?: number | undefined;
+	/** Of a task that the table has: the item that it was submitted for, and what the image shows. */
+	readonly item?: number | undefined;
+	readonly prompt?: string | undefined;
 }
 
 /** A task's report as the node outputs it (§2.4 under names that read well in n8n). */
@@ -63,6 +71,9 @@ export function describeOutcome(outcome: TaskOutcome, facts: OutcomeFacts, redac
 	const { snapshot, taskId = null, reused } = outcome;
 	const sent = {
 		...(facts.workflowId !== undefined && { workflowId: facts.workflowId }),
+		...(facts.item !== undefined && { item: facts.item, prompt: facts.prompt ?? '' }),
+		...(facts.variant !== undefined && { variant: facts.variant }),
+		...(facts.includeRequest === true && describeRequest(outcome, facts, redact)),
 		// If the task existed already, the seeds of this run were not sent.
 		...(reused ? { reused } : describeSeeds(facts.seeds)),
 	};
@@ -71,6 +82,12 @@ export function describeOutcome(outcome: TaskOutcome, facts: OutcomeFacts, redac
 		return { taskId, status, ...sent, submittedAt: isoTime(snapshot?.sinceMs) };
 	}
 	return { ...describeTask(snapshot.info, redact), ...sent, timing: describeTiming(snapshot) };
+}
+
+/** The body as JSON mode accepts it, to make the image again; none for a task that this run has not made. */
+function describeRequest({ sent }: TaskOutcome, { workflowId }: OutcomeFacts, redact: Redact): JsonObject {
+	if (sent === undefined || workflowId === undefined) return {};
+	return { request: redactJson(submitCall(workflowId, sent).json, redact.known) };
 }
 
 /** One seed is the common case; different ones are listed by node and parameter too. */
@@ -106,13 +123,14 @@ export function describeForAgent(
 	isShown = false,
 ): JsonObject {
 	const files = shownFiles(outcome, redact);
-	const { taskId = null, status = null, seed } = json;
+	const { taskId = null, status = null, seed, variant } = json;
 	return {
 		...(files.length > 0 && !isShown && { markdown: markdownOf(files) }),
 		...(files.length > 0 && { note: isShown ? IMAGES_SHOWN : SHOW_IMAGES }),
 		taskId,
 		status,
 		...(seed !== undefined && { seed }),
+		...(variant !== undefined && { variant }),
 		files,
 	};
 }

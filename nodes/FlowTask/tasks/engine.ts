@@ -3,6 +3,7 @@ import pLimit from 'p-limit';
 import type { Accounts } from '../../shared/platform/accounts';
 import type { Clock } from '../../shared/run/clock';
 import { ok, type Failure, type FailureKind, type Result } from '../../shared/errors/failure';
+import { uniqueStems } from '../../shared/files/fileStem';
 import { MemoryBudget } from '../../shared/files/memoryBudget';
 import type { Ledger } from '../../shared/idempotency/ledger';
 import type { Redact } from '../../shared/text/redact';
@@ -12,12 +13,12 @@ import type { TaskApi } from '../api/api';
 import { explainMistake, explainWatchEnd, type StopReason, type TaskOrigin } from './failures';
 import { DOWNLOADS_AT_ONCE, ResultFiles, type ResultFile, type WantedFiles } from './resultFiles';
 import type { TaskObserver, TaskSource } from './observer';
-import type { TaskInfo } from '../api/taskInfo';
-import type { FileSelection } from './resultLinks';
-import type { SubmitRecord, UploadedImages } from './memory';
-import { tokenHider, type ProgressSockets } from '../api/progressSocket';
-import { TaskSubmitter, type ItemTask, type SubmitStart } from './submit';
-import { KNOWN_MISSING_MS, TaskWatcher } from './watcher';
+import type { FileSelection, TaskLabel } from './resultLinks';
+import type { SubmitRecord } from './memory';
+import { tokenHider } from '../api/progressSocket';
+import { TaskSubmitter, type ItemTask, type SubmitClient, type SubmitStart } from './submit';
+import type { Prompt } from '../workflow/prompt';
+import { KNOWN_MISSING_MS, TaskWatcher, type WatchClient } from './watcher';
 import type { TaskSnapshot, WatchEnd } from './watchedTask';
 
 /** A task that exists already. */
@@ -37,19 +38,16 @@ export interface TaskJob {
 	readonly start: SubmitStart | WatchStart;
 	/** The output nodes whose files are wanted; left out for those that `EngineSettings` name. */
 	readonly outputNodes?: readonly string[] | undefined;
+	/** What its files are called; left out for the names in their links. */
+	readonly fileStem?: string | undefined;
 	/** Notes what becomes of the submit; left out for tasks that this run does not own. */
 	readonly record?: SubmitRecord | undefined;
 }
 
 /** How the tasks of one account are reached: a task is visible only to its own key. */
-export interface TaskClient {
+export interface TaskClient extends SubmitClient, WatchClient {
 	readonly api: TaskApi;
 	readonly mayFetch: MayFetch;
-	readonly sockets?: ProgressSockets | undefined;
-	/** Images that an earlier try of the same run uploaded to this account. */
-	readonly images?: UploadedImages | undefined;
-	/** Stands for the account among the inputs of an idempotency key; empty if all items have the same one. */
-	readonly owner?: string | undefined;
 }
 
 /** What became of a job. With a `failure` the rest is what was known when it failed. */
@@ -61,6 +59,8 @@ export interface TaskOutcome {
 	readonly snapshot: TaskSnapshot | undefined;
 	readonly files: readonly ResultFile[];
 	readonly failure: Failure | undefined;
+	/** The inputs as this run has sent them; left out for a task that it has not made. */
+	readonly sent?: Prompt | undefined;
 }
 
 export function outcome(itemIndex: number, known: Partial<TaskOutcome>): TaskOutcome {
@@ -86,7 +86,8 @@ export interface EngineSettings {
 	readonly urlExpireSeconds: number;
 }
 
-export interface EngineParts {
+/** What the tasks of a run work with. */
+export interface EngineRun {
 	readonly clients: Pick<Accounts<TaskClient>, 'of'>;
 	readonly clock: Clock;
 	readonly redact: Redact;
@@ -115,15 +116,16 @@ const FOREIGN = { promptToken: undefined, reused: false, ended: (): void => unde
 export async function runTasks(
 	jobs: readonly TaskJob[],
 	settings: EngineSettings,
-	parts: EngineParts,
+	effects: EngineRun,
 ): Promise<TaskOutcome[]> {
-	const run = new TaskRun(jobs.length, settings, parts);
+	const run = new TaskRun(jobs.length, settings, effects);
 	try {
 		const slots = pLimit(settings.maxInFlight);
+		const stems = uniqueStems(jobs.map(({ fileStem }) => fileStem));
 		return await Promise.all(
 			jobs.map(async (job, index) => {
-				const number = jobs.length > 1 ? index + 1 : undefined;
-				return await slots(async () => await run.job(job, number));
+				const label = { number: jobs.length > 1 ? index + 1 : undefined, stem: stems[index] };
+				return await slots(async () => await run.job(job, label));
 			}),
 		);
 	} finally {
@@ -149,15 +151,15 @@ class TaskRun {
 	constructor(
 		private unsubmitted: number,
 		private readonly settings: EngineSettings,
-		private readonly parts: EngineParts,
+		private readonly run: EngineRun,
 	) {
-		const { signal } = parts.ending;
+		const { signal } = run.ending;
 		signal.addEventListener('abort', this.end, { once: true });
 		if (signal.aborted) this.end();
 	}
 
 	close(): void {
-		this.parts.ending.signal.removeEventListener('abort', this.end);
+		this.run.ending.signal.removeEventListener('abort', this.end);
 		this.stopWatching();
 	}
 
@@ -171,32 +173,32 @@ class TaskRun {
 	};
 
 	private accountOf(itemIndex: number): Result<AccountWork> {
-		const client = this.parts.clients.of(itemIndex);
+		const client = this.run.clients.of(itemIndex);
 		if (!client.ok) return client;
 		const account = this.accounts.get(client.value) ?? this.openAccount(client.value);
 		this.accounts.set(client.value, account);
 		return ok(account);
 	}
 
-	private openAccount({ api, mayFetch, sockets, images, owner = '' }: TaskClient): AccountWork {
-		const { clock, ledger, ending, download, observer } = this.parts;
+	private openAccount(client: TaskClient): AccountWork {
+		const { api, mayFetch, owner = '' } = client;
+		const { clock, ledger, ending, download, observer } = this.run;
 		const { fileSelection, urlExpireSeconds } = this.settings;
 		const { signal } = ending;
-		const { memoryBudget, downloads: slots } = this;
-		const stopReason = (): StopReason | undefined => this.stopReason();
-		const backlog = (): number => this.unsubmitted;
-		const onNews = (info: TaskInfo): void => observer?.news(info, owner);
-		const watcher = new TaskWatcher({ api, clock, sockets, backlog, onNews }, this.settings);
+		const watcher = new TaskWatcher(client, clock, this.settings, {
+			backlog: () => this.unsubmitted,
+			onNews: (info) => observer?.news(info, owner),
+		});
 		if (signal.aborted) watcher.stop();
 		return {
 			watcher,
-			submitter: new TaskSubmitter({ api, clock, images, memoryBudget, owner, ledger, stopReason }),
+			submitter: new TaskSubmitter(client, clock, () => this.stopReason(), ledger, this.memoryBudget),
 			files: new ResultFiles({
 				api,
 				clock,
 				download,
 				mayFetch,
-				slots,
+				slots: this.downloads,
 				signal,
 				fileSelection,
 				urlExpireSeconds,
@@ -206,14 +208,14 @@ class TaskRun {
 	}
 
 	private stopReason(): StopReason | undefined {
-		if (this.parts.clock.now() >= this.settings.deadlineMs) this.stopped ??= 'timeout';
+		if (this.run.clock.now() >= this.settings.deadlineMs) this.stopped ??= 'timeout';
 		return this.stopped;
 	}
 
-	/** @param number counted from 1, it tells the files of tasks apart; left out if there is one task */
-	async job(job: TaskJob, number: number | undefined): Promise<TaskOutcome> {
-		const result = await this.outcomeOf(job, number);
-		this.parts.observer?.ended(job, result);
+	/** @param label tells the task's files from those of others */
+	async job(job: TaskJob, label: TaskLabel): Promise<TaskOutcome> {
+		const result = await this.outcomeOf(job, label);
+		this.run.observer?.ended(job, result);
 		if (result.failure) this.countFailure(result.failure);
 		return result;
 	}
@@ -225,43 +227,43 @@ class TaskRun {
 		this.failures++;
 		if (stopAtFailure) {
 			this.stopped ??= 'failure';
-			this.parts.ending.abort();
+			this.run.ending.abort();
 		} else if (maxFailures > 0 && this.failures >= maxFailures) {
 			this.stopped ??= 'maxFailures';
 		}
 	}
 
-	private async outcomeOf(job: TaskJob, number: number | undefined): Promise<TaskOutcome> {
+	private async outcomeOf(job: TaskJob, label: TaskLabel): Promise<TaskOutcome> {
 		const { itemIndex, start, record } = job;
 		const account = this.accountOf(itemIndex);
 		if (!account.ok || start.kind === 'watch') this.unsubmitted--;
 		if (!account.ok) return outcome(itemIndex, { failure: account.failure });
 		if (start.kind === 'watch') {
 			const { taskId, submittedAtMs } = start;
-			return await this.proceed(job, number, account.value, { ...FOREIGN, taskId, submittedAtMs });
+			return await this.proceed(job, label, account.value, { ...FOREIGN, taskId, submittedAtMs });
 		}
 		const task = await account.value.submitter.submit(start, record).finally(() => {
 			this.unsubmitted--;
 		});
 		if (!task.ok) return outcome(itemIndex, { failure: task.failure });
-		return await this.proceed(job, number, account.value, task.value);
+		return await this.proceed(job, label, account.value, task.value);
 	}
 
 	/** A bug in the node must cost neither the task's id nor the other items' results. */
 	private async proceed(
 		job: TaskJob,
-		number: number | undefined,
+		label: TaskLabel,
 		account: AccountWork,
 		task: ItemTask,
 	): Promise<TaskOutcome> {
-		const { taskId, reused, submittedAtMs } = task;
+		const { taskId, reused, submittedAtMs, sent } = task;
 		try {
 			const source = sourceOf(job, reused);
-			this.parts.observer?.began(job, { taskId, submittedAtMs, source, owner: account.owner });
-			if (this.settings.goal === 'finished') return await this.follow(job, number, account, task);
+			this.run.observer?.began(job, { taskId, submittedAtMs, source, owner: account.owner });
+			if (this.settings.goal === 'finished') return await this.follow(job, label, account, task);
 			job.record?.delivered?.();
-			const snapshot = { sinceMs: submittedAtMs, endedAtMs: this.parts.clock.wallNow() };
-			return outcome(job.itemIndex, { taskId, reused, snapshot });
+			const snapshot = { sinceMs: submittedAtMs, endedAtMs: this.run.clock.wallNow() };
+			return outcome(job.itemIndex, { taskId, reused, snapshot, sent });
 		} catch (error) {
 			return outcome(job.itemIndex, { taskId, reused, failure: explainMistake(taskId, error) });
 		}
@@ -269,16 +271,16 @@ class TaskRun {
 
 	private async follow(
 		{ itemIndex, wantsFiles, outputNodes, record, start }: TaskJob,
-		number: number | undefined,
+		label: TaskLabel,
 		account: AccountWork,
 		task: ItemTask,
 	): Promise<TaskOutcome> {
-		const { taskId, promptToken, submittedAtMs, reused } = task;
+		const { taskId, promptToken, submittedAtMs, reused, sent } = task;
 		const seen = start.kind === 'watch' ? start.seen : undefined;
 		const end = seen ?? (await account.watcher.watch(taskId, promptToken, submittedAtMs, this.isKnown(task)));
-		const known = { taskId, reused, snapshot: end.snapshot };
+		const known = { taskId, reused, snapshot: end.snapshot, sent };
 		const origin = originOf(start, reused, record !== undefined);
-		const failure = explainWatchEnd(taskId, end, this.parts.redact, origin);
+		const failure = explainWatchEnd(taskId, end, this.run.redact, origin);
 		if (failure && SPOILED.has(failure.kind)) {
 			record?.failed();
 			task.ended('failed');
@@ -287,14 +289,14 @@ class TaskRun {
 		task.ended('succeeded');
 		record?.delivered?.();
 		if (!wantsFiles) return outcome(itemIndex, known);
-		const wanted = { info: end.info, outputNodes, number };
+		const wanted = { info: end.info, outputNodes, label };
 		return outcome(itemIndex, { ...known, ...(await this.fetchFiles(account, wanted, promptToken)) });
 	}
 
 	/** Whether the platform certainly has the task, even if its index is behind with a new one. */
 	private isKnown({ submittedAtMs, reused, finished }: ItemTask): boolean {
 		if (submittedAtMs === undefined) return false;
-		return !reused || (!finished && this.parts.clock.wallNow() - submittedAtMs < KNOWN_MISSING_MS);
+		return !reused || (!finished && this.run.clock.wallNow() - submittedAtMs < KNOWN_MISSING_MS);
 	}
 
 	/** @returns links without the prompt token, which is for the download only */
@@ -308,7 +310,7 @@ class TaskRun {
 		const hide = tokenHider(promptToken);
 		const shown = files.map(({ link, stored }) => ({ link: { ...link, url: hide(link.url) }, stored }));
 		if (!failure) return { files: shown, failure };
-		const urls = links.map(({ url }) => hide(this.parts.redact.known(url)));
+		const urls = links.map(({ url }) => hide(this.run.redact.known(url)));
 		const details = { ...failure.details, taskId: info.taskId, status: info.state, urls };
 		return { files: shown, failure: { ...failure, details } };
 	}

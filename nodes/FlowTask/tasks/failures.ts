@@ -19,7 +19,7 @@ export function notSubmitted(reason: StopReason): Failure {
 	return {
 		kind: 'notSubmitted',
 		message: `No task was submitted for this item, because ${WHY_NOT_SUBMITTED[reason]}`,
-		advice: 'Nothing was spent for it. Run the node again with this item.',
+		advice: 'Nothing was billed for it. Run the node again with this item.',
 		details: { status: 'notSubmitted' },
 	};
 }
@@ -29,7 +29,7 @@ export function explainSubmit(failure: Failure): Failure {
 	if (failure.kind !== 'unclear') return failure;
 	return {
 		...failure,
-		message: `A task may have been made, but its id is not known. ${failure.message}`,
+		message: `A task may have been created, but its ID is unknown. ${failure.message}`,
 		advice:
 			"The submit was not repeated, so that nothing is paid for twice. Look for the task in the platform's console before you run this item again.",
 		details: { ...failure.details, status: 'unknown', mayExist: true },
@@ -40,9 +40,9 @@ export function explainSubmit(failure: Failure): Failure {
 export function stillUnclear(): Failure {
 	return {
 		kind: 'unclear',
-		message: 'A task may have been made for this item in an earlier try, but its id is not known',
+		message: 'A task may have been created for this item in an earlier try, but its ID is unknown',
 		advice:
-			'It was not submitted again, so that nothing is paid for twice. Look for the task in the platform\'s console. To submit it anyway, set "If a Submit Had No Answer" in the options to Submit Again, or start a new execution.',
+			'It was not submitted again, so that nothing is paid for twice. Look for the task in the platform\'s console. To submit it anyway, set "If a Submit Had No Answer" under "Cost and Speed" to Submit Again, or start a new execution.',
 		details: { status: 'unknown', mayExist: true },
 	};
 }
@@ -53,7 +53,7 @@ export function explainMistake(fullTaskId: string, error: unknown): Failure {
 	return {
 		kind: 'unclear',
 		message: `The node failed while it worked on task ${taskId}: ${wordsOfError(error)}`,
-		advice: `This is a mistake in the node, not in your workflow. Please report it. The task keeps running on the platform: use the "Wait for Completion" operation with task id ${taskId}.`,
+		advice: `This is a bug in the node, not in your workflow. Please report it. The task keeps running on the platform: use the "Wait for Completion" operation with task ID ${taskId}.`,
 		details: { taskId: fullTaskId, status: 'unknown' },
 	};
 }
@@ -84,8 +84,10 @@ export function explainWatchEnd(
 			elapsedMs: Math.max(0, snapshot.endedAtMs - snapshot.sinceMs),
 		}),
 	};
-	const trouble = snapshot.trouble ? `. Its state could not be read the last time: ${snapshot.trouble}` : '';
-	const goOn = `To go on, use the "Wait for Completion" operation with task id ${taskId}.`;
+	const trouble = snapshot.trouble
+		? `. At the last attempt its state could not be read: ${snapshot.trouble}`
+		: '';
+	const goOn = `To continue, use the "Wait for Completion" operation with task ID ${taskId}.`;
 	switch (end.kind) {
 		case 'final':
 			return explainFinal(taskId, end.info.state, said, details);
@@ -130,7 +132,7 @@ function explainUnknown(taskId: string, details: JsonObject, origin: TaskOrigin 
 		'the credential belongs to the account and the platform that the task was submitted with';
 	const failure = { kind: 'taskUnknown', details } as const;
 	if (!origin) {
-		return { ...failure, message, advice: `Check that the id is complete and that ${credential}.` };
+		return { ...failure, message, advice: `Check that the ID is complete and that ${credential}.` };
 	}
 	if (origin.key === undefined) {
 		return {
@@ -143,7 +145,7 @@ function explainUnknown(taskId: string, details: JsonObject, origin: TaskOrigin 
 	return {
 		...failure,
 		message: `${message}, which was made for the idempotency key "${key}"`,
-		advice: `Check that ${credential}. To make a new task for the key, delete its rows in the Data Table flow_task_ledger. If the platform forgets tasks before their keys expire, shorten "Idempotency Lifetime (Hours)" in the options.`,
+		advice: `Check that ${credential}. To make a new task for the key, delete its rows in the Data Table flow_task_ledger. If the platform forgets tasks before their keys expire, shorten "Idempotency Lifetime (Hours)" under "Cost and Speed".`,
 		details: { ...details, idempotencyKey: key },
 	};
 }

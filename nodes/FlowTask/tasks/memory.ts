@@ -1,20 +1,24 @@
-import { isJsonObject, type JsonObject } from '../../shared/text/json';
+import { excerpt, isJsonObject, type JsonObject } from '../../shared/text/json';
 import {
 	createRetryMemory,
 	createToolMemory as createToolCallMemory,
 	openEntries,
+	type ItemKey,
 	type RetryMemory,
 } from '../../shared/run/retryMemory';
 
 /** What earlier tries of this node run have sent, so that no task is paid for twice. */
 export interface TaskMemory {
 	/** What is known of an item; `fingerprint` tells whether it is still the same item. */
-	recall(itemIndex: number, fingerprint: string): Recollection;
+	recall(item: ItemKey, fingerprint: string): Recollection;
 	/** Records what becomes of an item's task. */
-	record(itemIndex: number, fingerprint: string, seeds: Readonly<Record<string, number>>): SubmitRecord;
+	record(item: ItemKey, fingerprint: string, seeds: SentSeeds, prompt?: string): SubmitRecord;
 	/** Uploaded images by the digest of their bytes. */
 	readonly images: UploadedImages;
 }
+
+/** `node.parameter` -> the seed that is sent. */
+export type SentSeeds = Readonly<Record<string, number>>;
 
 /**
  * - `new`: nothing was submitted for the item
@@ -30,7 +34,9 @@ export type Recollection =
 			readonly kind: 'task';
 			readonly taskId: string;
 			readonly submittedAtMs: number | undefined;
-			readonly seeds: Readonly<Record<string, number>>;
+			readonly seeds: SentSeeds;
+			/** What the image shows, for the names of its files. */
+			readonly prompt: string | undefined;
 	  };
 
 /** The engine calls it at once, before anything else can fail. */
@@ -51,6 +57,7 @@ export interface UploadedImages {
 }
 
 const NODE = 'flowTaskRuns';
+const PROMPT_CHARS = 200;
 
 /**
  * @param nodeContext n8n's own object; what is written into it is stored with the execution
@@ -59,8 +66,8 @@ const NODE = 'flowTaskRuns';
 export function createTaskMemory(nodeContext: Record<string, unknown>, runIndex: number): TaskMemory {
 	const memory = createRetryMemory(nodeContext, { node: NODE, run: runIndex, part: 'tasks' });
 	return {
-		recall: (itemIndex, fingerprint) => recollect(memory, itemIndex, fingerprint),
-		record: (itemIndex, fingerprint, seeds) => recorder(memory, itemIndex, fingerprint, seeds),
+		recall: (item, fingerprint) => recollect(memory, item, fingerprint),
+		record: (...sent) => recorder(memory, ...sent),
 		images: uploadedImages(nodeContext, runIndex),
 	};
 }
@@ -69,10 +76,10 @@ export function createTaskMemory(nodeContext: Record<string, unknown>, runIndex:
 export function createToolMemory(nodeContext: Record<string, unknown>): TaskMemory & { release(): void } {
 	const memory = createToolCallMemory(nodeContext, { node: NODE, part: 'tasks' });
 	return {
-		recall: (itemIndex, fingerprint) => recollect(memory, itemIndex, fingerprint),
-		record: (itemIndex, fingerprint, seeds) => ({
-			...recorder(memory, itemIndex, fingerprint, seeds),
-			delivered: () => memory.forget(itemIndex, fingerprint),
+		recall: (item, fingerprint) => recollect(memory, item, fingerprint),
+		record: (item, fingerprint, ...sent) => ({
+			...recorder(memory, item, fingerprint, ...sent),
+			delivered: () => memory.forget(item, fingerprint),
 		}),
 		images: uploadedImages(nodeContext, 'tool'),
 		release: () => memory.release(),
@@ -83,28 +90,35 @@ type TaskEntries = Omit<RetryMemory, 'clear'>;
 
 function recorder(
 	memory: TaskEntries,
-	itemIndex: number,
+	item: ItemKey,
 	fingerprint: string,
-	seeds: Readonly<Record<string, number>>,
+	seeds: SentSeeds,
+	prompt = '',
 ): SubmitRecord {
 	return {
 		submitted: (taskId, atMs, reused = false) =>
-			memory.keep(itemIndex, fingerprint, { taskId, atMs, seeds: reused ? {} : { ...seeds } }),
-		unclear: () => memory.keep(itemIndex, fingerprint, { unclear: true }),
-		failed: () => memory.forget(itemIndex, fingerprint),
+			memory.keep(item, fingerprint, {
+				taskId,
+				atMs,
+				seeds: reused ? {} : { ...seeds },
+				...(prompt && { prompt: excerpt(prompt, PROMPT_CHARS) }),
+			}),
+		unclear: () => memory.keep(item, fingerprint, { unclear: true }),
+		failed: () => memory.forget(item, fingerprint),
 	};
 }
 
-function recollect(memory: TaskEntries, itemIndex: number, fingerprint: string): Recollection {
-	const entry = memory.recall(itemIndex, fingerprint);
-	if (!entry) return { kind: memory.isEdited(itemIndex, fingerprint) ? 'edited' : 'new' };
-	const { taskId, atMs, seeds, unclear } = entry;
+function recollect(memory: TaskEntries, item: ItemKey, fingerprint: string): Recollection {
+	const entry = memory.recall(item, fingerprint);
+	if (!entry) return { kind: memory.isEdited(item, fingerprint) ? 'edited' : 'new' };
+	const { taskId, atMs, seeds, prompt, unclear } = entry;
 	if (typeof taskId !== 'string') return { kind: unclear === true ? 'unclear' : 'new' };
 	return {
 		kind: 'task',
 		taskId,
 		submittedAtMs: typeof atMs === 'number' ? atMs : undefined,
 		seeds: isJsonObject(seeds) ? numbersOf(seeds) : {},
+		prompt: typeof prompt === 'string' ? prompt : undefined,
 	};
 }
 

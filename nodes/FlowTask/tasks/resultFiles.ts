@@ -15,6 +15,7 @@ import {
 	type FileLink,
 	type FileNames,
 	type FileSelection,
+	type TaskLabel,
 } from './resultLinks';
 import { infoOfMany, type PolledInfos } from '../api/poll';
 
@@ -28,8 +29,7 @@ export interface WantedFiles {
 	readonly info: TaskInfo;
 	/** Only those of these output nodes. */
 	readonly outputNodes?: readonly string[] | undefined;
-	/** Of the task, counted from 1; `undefined` if the run has only one. */
-	readonly number?: number | undefined;
+	readonly label: TaskLabel;
 }
 
 /** The files of a task; with a `failure`, those that arrived. */
@@ -82,13 +82,13 @@ export class ResultFiles {
 		);
 	}
 
-	async fetch({ info, outputNodes, number }: WantedFiles): Promise<FetchedFiles> {
+	async fetch({ info, outputNodes, label }: WantedFiles): Promise<FetchedFiles> {
 		const selection = outputNodes ?? this.parts.fileSelection;
 		const reported = linksOf(info, selection);
 		// A node that made no file never will.
 		const isBehind = reported.length === 0 && linksOf(info, 'all').length === 0;
 		const links = isBehind ? await this.freshLinks(info.taskId, selection, LINKS_BEHIND_MS) : reported;
-		const names = namesFor(links, number);
+		const names = namesFor(links, label);
 		const renew = this.renewals(info.taskId, selection);
 		const results = await Promise.all(
 			links.flatMap((link, index) => {

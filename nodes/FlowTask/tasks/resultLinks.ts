@@ -68,16 +68,24 @@ export function markName(name: string, mark: string): string {
 	return dot > 0 ? `${name.slice(0, dot)}_${mark}${name.slice(dot)}` : `${name}_${mark}`;
 }
 
+/** What tells the files of a run's tasks apart. */
+export interface TaskLabel {
+	/** Of the task or item, counted from 1; `undefined` if the run has only one. */
+	readonly number?: number | undefined;
+	/** The name of the task's files, unique within the run; left out for the names in their links. */
+	readonly stem?: string | undefined;
+}
+
 /**
  * Names for a task's files that collide neither with each other nor with those of other items, which platforms tend
  * to name alike.
- * @param itemNumber counted from 1; `undefined` if the run has only one task
  */
-export function namesFor(links: readonly FileLink[], itemNumber: number | undefined): FileNames[] {
+export function namesFor(links: readonly FileLink[], { number, stem }: TaskLabel): FileNames[] {
 	const owners = new Map<string, number>();
 	const take = (raw: string, index: number): string => {
 		const plain = shortened(raw) || 'image';
-		const ofItem = itemNumber === undefined ? plain : markName(plain, String(itemNumber));
+		const linked = number === undefined ? plain : markName(plain, String(number));
+		const ofItem = stem === undefined ? linked : stem + endingIn(raw);
 		let name = ofItem;
 		const isTaken = (): boolean => (owners.get(name.toLowerCase()) ?? index) !== index;
 		for (let mark = index + 1; isTaken(); mark++) name = markName(ofItem, `f${mark}`);
@@ -88,6 +96,11 @@ export function namesFor(links: readonly FileLink[], itemNumber: number | undefi
 		fileName: take(nameInLink(url), index),
 		nameBySaid: (said) => take(said.split(/[\\/]/).at(-1) ?? '', index),
 	}));
+}
+
+/** A name without an ending gets one, because a dot within it would pass for the beginning of one. */
+function endingIn(name: string): string {
+	return /\.[A-Za-z0-9]{1,8}$/.exec(name)?.[0] ?? '.bin';
 }
 
 /** The names of a file: by its link, and if the server names it. */

@@ -51,5 +51,13 @@ export function createImageUploads(
 		if (uploads.get(digest) === upload) uploads.delete(digest);
 		return uploaded;
 	};
-	return async (load, bytes) => await limit(async () => await memoryBudget.hold(load, uploadOnce, bytes));
+	/** The variants of an item share its images, which are then read once. */
+	const loads = new WeakMap<LoadImage, Promise<Result<UploadedImage>>>();
+	return async (load, bytes) => {
+		const upload = loads.get(load) ?? limit(async () => await memoryBudget.hold(load, uploadOnce, bytes));
+		loads.set(load, upload);
+		const uploaded = await upload;
+		if (!uploaded.ok && loads.get(load) === upload) loads.delete(load);
+		return uploaded;
+	};
 }

@@ -197,7 +197,7 @@ export function acceptedFor(prompt: Prompt, known: WorkflowKnowledge): (message:
 	return (message) => {
 		const named = sent.filter(({ parameter }) => message.includes(parameter));
 		const texts = (named.length > 0 ? named : sent).slice(0, ACCEPTED_SHOWN).map(({ text }) => text);
-		return texts.length > 0 ? `By the parameter view: ${texts.join('; ')}.` : '';
+		return texts.length > 0 ? `According to the parameter view: ${texts.join('; ')}.` : '';
 	};
 }
 

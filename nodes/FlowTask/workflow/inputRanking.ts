@@ -5,6 +5,7 @@ import {
 	type WorkflowDefinition,
 } from './definition';
 import type { Json } from '../../shared/text/json';
+import { inputsIn, type Prompt, type PromptInput } from './prompt';
 import { graphOf, holderOf, isSeedName, sourceOf, type Graph, type GraphInput } from './graph';
 
 /** What a value is for, as far as the links of the workflow show it. */
@@ -73,8 +74,17 @@ const RANKS = ['positive', 'negative', 'text', 'file', 'seed', 'setting', 'rest'
 type Rank = (typeof RANKS)[number];
 const ROLES: readonly InputRole[] = ['positive', 'negative', 'seed'];
 
+/** An export can be a megabyte, and usually all items of a run have the same one. */
+const rankedBefore = new WeakMap<WorkflowDefinition, readonly RankedInput[]>();
+
 /** The inputs that can be set: prompts, images, seeds, sizes and steps, the rest; what only the editor needs last. */
-export function rankInputs(definition: WorkflowDefinition): RankedInput[] {
+export function rankInputs(definition: WorkflowDefinition): readonly RankedInput[] {
+	const ranked = rankedBefore.get(definition) ?? rankAnew(definition);
+	rankedBefore.set(definition, ranked);
+	return ranked;
+}
+
+function rankAnew(definition: WorkflowDefinition): RankedInput[] {
 	const graph = graphOf(definition);
 	const texts = findTexts(graph);
 	const held = findHolders(graph);
@@ -96,11 +106,58 @@ export function rankInputs(definition: WorkflowDefinition): RankedInput[] {
 	return ranked.sort((one, other) => compare(one.order, other.order)).map((one) => one.ranked);
 }
 
+/** What an export holds, in numbers that tell whether it is the right one. */
+export function countsOf(definition: WorkflowDefinition): Record<'nodes' | 'inputs' | 'prompts', number> {
+	const ranked = rankInputs(definition);
+	const positive = ranked.filter(({ role }) => role === 'positive').length;
+	return {
+		nodes: definition.nodes.length,
+		inputs: ranked.length,
+		prompts: positive || (promptAmong(ranked) ? 1 : 0),
+	};
+}
+
 /** What says what the image shows: the likeliest positive text, else the only text that the workflow has. */
 export function promptInputOf(definition: WorkflowDefinition): GraphInput | undefined {
-	const ranked = rankInputs(definition);
+	return promptAmong(rankInputs(definition));
+}
+
+function promptAmong(ranked: readonly RankedInput[]): GraphInput | undefined {
 	const others = ranked.filter(({ isOtherText }) => isOtherText);
 	return ranked.find(({ role }) => role === 'positive') ?? (others.length === 1 ? others[0] : undefined);
+}
+
+/** What an item says the image shows: the first text that it sends, the positive ones first; empty if it sends none. */
+export function promptTextOf(prompt: Prompt, definition: WorkflowDefinition | undefined): string {
+	const ranked = rankInputs(definition ?? definitionOf(prompt));
+	const texts = [
+		...ranked.filter(({ role }) => role === 'positive'),
+		...ranked.filter(({ isOtherText }) => isOtherText),
+	];
+	const sent = new Map(inputsIn(prompt).map((input) => [keyOf(input), input.value]));
+	const shown = texts
+		.map(({ node: { nodeId }, input }) => sent.get(keyOf({ nodeId, parameter: input.name })))
+		.find((value) => typeof value === 'string' && value.trim() !== '');
+	return typeof shown === 'string' ? shown : '';
+}
+
+function keyOf({ nodeId, parameter }: Pick<PromptInput, 'nodeId' | 'parameter'>): string {
+	return JSON.stringify([nodeId, parameter]);
+}
+
+/** As much of a workflow as its changed inputs show: without links only names tell what a text is for. */
+function definitionOf(prompt: Prompt): WorkflowDefinition {
+	const nodes = Object.entries(prompt).map(([nodeId, { inputs }]) => ({
+		nodeId,
+		title: '',
+		classType: '',
+		inputs: Object.entries(inputs).map(([name, value]) => ({
+			name,
+			value,
+			isLink: false,
+		})),
+	}));
+	return { nodes };
 }
 
 function compare(one: readonly number[], other: readonly number[]): number {

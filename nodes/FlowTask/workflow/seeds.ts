@@ -25,6 +25,18 @@ export interface SeededPrompt {
 	readonly isUnknown?: boolean;
 }
 
+/** Which of the images that one item makes; each has a seed of its own. */
+export interface Variant {
+	/** Counted from 0. */
+	readonly index: number;
+	readonly count: number;
+	/** Seeds that were drawn for the item; one more is added where one is drawn. */
+	readonly drawn: Set<number>;
+}
+
+/** The variant of an item that makes one image. */
+export const onlyVariant = (): Variant => ({ index: 0, count: 1, drawn: new Set() });
+
 /** Some samplers refuse seeds beyond 32 bits. */
 const LARGEST_RANDOM_SEED = 2 ** 32 - 1;
 
@@ -32,47 +44,116 @@ const LARGEST_RANDOM_SEED = 2 ** 32 - 1;
 export type RandomSeed = (least: number, most: number) => number;
 
 /**
- * Sets the seeds of one item's prompt.
- * @param itemIndex added to the base in mode `increment`
- * @param randomSeed draws a seed; called once per item, so that all its samplers share it
+ * Sets the seeds of one image's prompt. What is not drawn counts up with the variants of an item.
+ * @param before images of the items before, added to the base in mode `increment`
+ * @param randomSeed draws a seed; called once per image, so that all its samplers share it
  */
 export function applySeed(
 	prompt: Prompt,
 	plan: SeedPlan,
-	itemIndex: number,
+	before: number,
 	randomSeed: RandomSeed,
+	variant = onlyVariant(),
 ): Result<SeededPrompt> {
 	const hosted = seedsIn(plan.definition);
 	const isHosted = new Set(hosted.map(keyOf));
 	const named = inputsIn(prompt).filter((input) => isSeedName(input.parameter) || isHosted.has(keyOf(input)));
-	const entered = Object.fromEntries(
-		named.flatMap((input) => (typeof input.value === 'number' ? [[keyOf(input), input.value] as const] : [])),
+	const own = named.flatMap(({ nodeId, parameter, value }) =>
+		typeof value === 'number' ? [{ nodeId, parameter, value }] : [],
 	);
-	if (plan.mode === 'keep') return ok({ prompt, seeds: entered });
+	if (plan.mode === 'keep') return countUp(prompt, own, heldSeeds(hosted, named, plan), plan, variant);
 	const targets = readTargets(plan.targets);
 	if (!targets.ok) return targets;
 	const all = withoutRepeats(targets.value.length > 0 ? targets.value : [...named, ...hosted]);
 	// Random is the default: a seed that somebody entered is meant, and a workflow without one is no mistake.
 	const isByDefault = plan.mode === 'random' && targets.value.length === 0;
-	const chosen = all.filter((input) => !isByDefault || !Object.hasOwn(entered, keyOf(input)));
+	const isEntered = new Set(own.map(keyOf));
+	const chosen = all.filter((input) => !isByDefault || !isEntered.has(keyOf(input)));
 	if (isByDefault && chosen.length === 0) {
 		const isUnknown = all.length === 0 && !plan.definition;
-		return ok({ prompt, seeds: entered, isUnknown });
+		const counted = countUp(prompt, own, [], plan, variant);
+		return counted.ok ? ok({ ...counted.value, isUnknown }) : counted;
 	}
 	if (chosen.length === 0) return noSeed(plan.definition);
 	const limits = limitsOf(chosen, plan.view);
-	const seed = plan.mode === 'random' ? drawSeed(limits, randomSeed) : countSeed(plan, itemIndex, limits);
+	const seed =
+		plan.mode === 'random'
+			? drawSeed(limits, randomSeed, variant)
+			: countSeed(plan, (plan.mode === 'increment' ? before : 0) + variant.index, limits);
 	if (!seed.ok) return seed;
+	const rest =
+		isByDefault && own.length > 0 ? countUp(prompt, own, [], plan, variant) : ok({ prompt, seeds: {} });
+	if (!rest.ok) return rest;
 	return ok({
 		prompt: chosen.reduce(
 			(changed, { nodeId, parameter }) => withInput(changed, nodeId, parameter, seed.value),
-			prompt,
+			rest.value.prompt,
 		),
 		seeds: {
-			...(isByDefault && entered),
+			...rest.value.seeds,
 			...Object.fromEntries(chosen.map((target) => [keyOf(target), seed.value])),
 		},
 	});
+}
+
+/** A seed that is not drawn, with the number that the first variant has. */
+interface FirstSeed extends SeedTarget {
+	readonly value: number;
+}
+
+/** The hosted seeds that an item does not change, as far as they can be counted. */
+function heldSeeds(
+	hosted: readonly SeedTarget[],
+	named: readonly SeedTarget[],
+	{ definition }: SeedPlan,
+): FirstSeed[] {
+	const isNamed = new Set(named.map(keyOf));
+	return hosted.flatMap(({ nodeId, parameter }) => {
+		const node = definition?.nodes.find((one) => one.nodeId === nodeId);
+		const value = node?.inputs.find(({ name }) => name === parameter)?.value;
+		const isCounted = Number.isSafeInteger(value) && !isNamed.has(keyOf({ nodeId, parameter }));
+		return typeof value === 'number' && isCounted ? [{ nodeId, parameter, value }] : [];
+	});
+}
+
+/**
+ * The first variant has the seeds as they are, each further one a higher one.
+ * @param held hosted seeds, which the first variant does not send
+ */
+function countUp(
+	prompt: Prompt,
+	entered: readonly FirstSeed[],
+	held: readonly FirstSeed[],
+	plan: SeedPlan,
+	{ index, count }: Variant,
+): Result<SeededPrompt> {
+	const counted = [...entered, ...(index > 0 ? held : [])];
+	if (count > 1 && entered.length + held.length === 0) return noVariants(count, plan);
+	let changed = prompt;
+	const seeds: Record<string, number> = {};
+	for (const { nodeId, parameter, value } of counted) {
+		const target = { nodeId, parameter };
+		const { least, most, words } = limitsOf([target], plan.view);
+		const seed = value + index;
+		if (index > 0 && (seed < least || seed > most)) {
+			return failInput(
+				`"Variants" counts the seed of ${keyOf(target)} up from ${value} to ${seed}, but ${words || `the largest number is ${most}`}`,
+				'Enter a seed that leaves room for all variants, or remove it and set "Seed Mode" to Random. Nothing was submitted for this item.',
+			);
+		}
+		if (index > 0) changed = withInput(changed, nodeId, parameter, seed);
+		seeds[keyOf(target)] = seed;
+	}
+	return ok({ prompt: changed, seeds });
+}
+
+/** Equal images would each be paid for. */
+function noVariants(count: number, { definition }: SeedPlan): Result<never> {
+	const orPaste = definition ? '' : 'Paste the workflow\'s export into "Workflow Definition", or set ';
+	return failInput(
+		`"Variants" is ${count}, but the node knows no seed of the workflow that it can set: all ${count} images would be the same`,
+		`${orPaste || 'Set '}"Seed Mode" to Random and enter the seed under "Seed Targets" as node ID and parameter, e.g. 3.seed; or set "Variants" to 1. Nothing was submitted for this item.`,
+	);
 }
 
 /** The range that all of the chosen inputs accept, as numbers and in words. */
@@ -98,24 +179,42 @@ function limitsOf(chosen: readonly SeedTarget[], view: ParameterView | undefined
 	};
 }
 
-function drawSeed({ least, most, words }: SeedLimits, randomSeed: RandomSeed): Result<number> {
-	if (least <= most) return ok(randomSeed(least, Math.min(most, Math.max(LARGEST_RANDOM_SEED, least))));
+/** Draws one that no other variant of the item has: from as many fewer, and then past those. */
+function drawSeed(
+	{ least, most, words }: SeedLimits,
+	randomSeed: RandomSeed,
+	{ drawn, count }: Variant,
+): Result<number> {
+	const end = Math.min(most, Math.max(LARGEST_RANDOM_SEED, least + count - 1));
+	if (least + count - 1 <= end) {
+		let seed = randomSeed(least, end - drawn.size);
+		for (const taken of [...drawn].sort((one, other) => one - other)) if (taken <= seed) seed++;
+		drawn.add(seed);
+		return ok(seed);
+	}
+	if (least <= most) {
+		return failInput(
+			`"Variants" is ${count}, but there are fewer seeds: ${words}`,
+			'Make fewer variants. Nothing was submitted for this item.',
+		);
+	}
 	return failInput(
 		`"Seed Mode" finds no seed that fits all of its inputs: ${words}`,
 		'List under "Seed Targets" only inputs that accept the same seed. Nothing was submitted for this item.',
 	);
 }
 
-function countSeed({ mode, base }: SeedPlan, itemIndex: number, limits: SeedLimits): Result<number> {
-	const seed = base + (mode === 'increment' ? itemIndex : 0);
+function countSeed({ mode, base }: SeedPlan, steps: number, limits: SeedLimits): Result<number> {
+	const seed = base + steps;
 	if (!Number.isSafeInteger(seed) || seed < 0) {
 		return failInput(`"Seed" is not a whole number, 0 or more: ${seed}`, 'Enter a whole number such as 42.');
 	}
 	if (seed >= limits.least && seed <= limits.most) return ok(seed);
-	const counted = mode === 'increment' ? `${base}, which with Increment by Item gives ${seed} here` : seed;
+	const by = mode === 'increment' ? 'Increment by Item' : 'Variants';
+	const counted = mode === 'increment' || steps > 0 ? `${base}, which with ${by} gives ${seed} here` : seed;
 	return failInput(
 		`"Seed" is ${counted}, but ${limits.words}`,
-		'Enter another "Seed" that leaves room for all items. Nothing was submitted for this item.',
+		'Enter another "Seed" that leaves room for all images. Nothing was submitted for this item.',
 	);
 }
 

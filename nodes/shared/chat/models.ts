@@ -88,7 +88,7 @@ async function loadModels(context: ILoadOptionsFunctions): Promise<Result<string
 	}
 	const outcome = classify(exchange);
 	if (outcome.kind === 'answered' || (outcome.kind === 'unclear' && isGood)) {
-		return failInput('The platform listed no models', `Check "Models Path" in the credential, or ${BY_ID}.`);
+		return failInput('The platform lists no models', `Check "Models Path" in the credential, or ${BY_ID}.`);
 	}
 	const facts = { purpose: 'list the models', repeatability: 'read', baseUrl: url, tries: 1 } as const;
 	return fail(explainCall(outcome, { ...facts, redact }, ADVICE));

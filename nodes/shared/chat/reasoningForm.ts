@@ -62,7 +62,7 @@ function sentNotices(): INodeProperties[] {
 		notice(
 			choice,
 			'unknown',
-			'The node does not know how this model is switched. Choose what it takes under "Reasoning Control".',
+			'The node does not know how to switch the reasoning of this model. Choose its switch under "Reasoning Control".',
 		),
 	]);
 }
@@ -92,18 +92,18 @@ export const reasoningFormFields: readonly INodeProperties[] = [
 			{
 				name: 'Always Reasons',
 				value: 'always',
-				description: 'The model takes no switch and always reasons',
+				description: 'The model has no switch and always reasons',
 			},
 			{ name: 'Automatic', value: 'auto', description: "By the model's ID" },
 			{ name: 'Enable_thinking', value: 'enable_thinking', description: 'A boolean: true or false' },
-			{ name: 'None', value: 'none', description: 'The model takes no switch' },
+			{ name: 'None', value: 'none', description: 'The model has no switch' },
 			{
 				name: 'Thinking',
 				value: 'thinking',
 				description: 'An object with type enabled; cannot be switched off',
 			},
 		],
-		description: 'Which switch the model takes. Automatic knows the models of the platform.',
+		description: 'Which switch the model has. Automatic recognizes the models of the platform.',
 	},
 	...sentNotices(),
 ];

@@ -46,7 +46,7 @@ const CAUSES: ReadonlyArray<readonly [RegExp, string, string]> = [
 	[
 		/unknown column|column\(s\)|does not match column type/i,
 		'does not have the expected columns',
-		'Rename the Data Table so that a new one is made, or restore the columns.',
+		'Rename the Data Table so that a new one is created, or restore the columns.',
 	],
 ];
 
@@ -75,7 +75,7 @@ export function explainTableFailure({ name }: TableSpec, said: string): TableFai
 
 export function explainMissingColumns({ name }: TableSpec, missing: readonly TableColumn[]): TableFailure {
 	const list = missing.map((column) => `${column.name} (${column.type})`).join(', ');
-	const advice = `Add these columns, or rename the Data Table so that a new one is made: ${list}`;
+	const advice = `Add these columns, or rename the Data Table so that a new one is created: ${list}`;
 	return { ...badInput(`The Data Table "${name}" does not have the expected columns`, advice), said: '' };
 }
 

@@ -190,7 +190,7 @@ class OpenTable implements PreparableTable {
 		const compared = Object.keys(swaps[0]?.where ?? {}).join();
 		return await this.onTable('leave', [], async (id) => {
 			const batches = this.shared.swapsOf(id, compared);
-			const unclear = fail(explainTableFailure(this.table, 'the write of another execution did not end'));
+			const unclear = fail(explainTableFailure(this.table, 'the write of another execution did not finish'));
 			const done = await batches.addOnce(swaps, async (all) => await this.swapAll(id, all), unclear);
 			if (done.ok) return ok(resultsOf(swaps, done.value));
 			return TIMED_OUT.test(done.failure.said) ? await this.beginSwaps(id, swaps) : done;

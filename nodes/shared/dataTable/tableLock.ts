@@ -412,7 +412,7 @@ function leaseOf({ owner, hasAdded }: LockAttempt, entryKey: string, all: readon
 }
 
 const SHOWS_LATE = badInput(
-	'The Data Table does not show what was written to it in time',
+	'The Data Table did not return in time what was written to it',
 	'Nothing was sent for this item. Check whether the database of n8n reads from a replica that lags behind.',
 );
 

@@ -1,4 +1,4 @@
-import type { IDataObject, INodeParameters, IWorkflowBase } from 'n8n-workflow';
+import type { IDataObject, INode, INodeParameters, IWorkflowBase } from 'n8n-workflow';
 
 /*
  * Only n8n's own nodes can reach Data Tables, so we run its Data Table node in a workflow made for the purpose.
@@ -198,24 +198,9 @@ export function inlineWorkflow(
 	reading?: INodeParameters,
 ): IWorkflowBase {
 	const now = new Date();
-	const tableNode = {
-		id: 'table',
-		name: 'Table',
-		type: 'n8n-nodes-base.dataTable',
-		typeVersion: 1.1,
-		position: [200, 0] as [number, number],
-		parameters,
-	};
 	// Both are fed by the trigger, because a write that changes nothing hands on nothing; n8n runs the upper one first.
-	const readNode = reading && {
-		...tableNode,
-		id: 'read',
-		name: 'Read',
-		position: [200, 200] as [number, number],
-		parameters: reading,
-		executeOnce: true,
-	};
-	const targets = [tableNode, ...(readNode ? [readNode] : [])];
+	const targets = [tableNode('Table', 0, parameters)];
+	if (reading) targets.push({ ...tableNode('Read', 200, reading), executeOnce: true });
 	return {
 		id: '',
 		name,
@@ -224,17 +209,7 @@ export function inlineWorkflow(
 		isArchived: false,
 		createdAt: now,
 		updatedAt: now,
-		nodes: [
-			{
-				id: 'input',
-				name: 'Input',
-				type: 'n8n-nodes-base.executeWorkflowTrigger',
-				typeVersion: 1.1,
-				position: [0, 0],
-				parameters: { inputSource: 'passthrough' },
-			},
-			...targets,
-		],
+		nodes: [inputNode(), ...targets],
 		connections: {
 			Input: { main: [targets.map(({ name: node }) => ({ node, type: 'main', index: 0 }))] },
 		},
@@ -246,5 +221,27 @@ export function inlineWorkflow(
 			saveExecutionProgress: false,
 			saveManualExecutions: false,
 		},
+	};
+}
+
+function inputNode(): INode {
+	return {
+		id: 'input',
+		name: 'Input',
+		type: 'n8n-nodes-base.executeWorkflowTrigger',
+		typeVersion: 1.1,
+		position: [0, 0],
+		parameters: { inputSource: 'passthrough' },
+	};
+}
+
+function tableNode(name: string, y: number, parameters: INodeParameters): INode {
+	return {
+		id: name.toLowerCase(),
+		name,
+		type: 'n8n-nodes-base.dataTable',
+		typeVersion: 1.1,
+		position: [200, y],
+		parameters,
 	};
 }

@@ -160,7 +160,7 @@ function redirectIn({ status, headers }: OpenReply, from: string): string | unde
 }
 
 function forbidden(url: string, isRedirect: boolean): FetchFailure {
-	const host = isWebAddress(url) ? new URL(url).hostname : 'an address that is not one of the web';
+	const host = isWebAddress(url) ? new URL(url).hostname : 'an address that is not a web address';
 	const what = isRedirect ? `it redirects to ${host}` : `${host} is the address`;
 	return {
 		kind: 'forbidden',

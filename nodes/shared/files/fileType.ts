@@ -143,6 +143,11 @@ function saidType(contentType = ''): string {
 	return contentType.split(';')[0]?.trim().toLowerCase() ?? '';
 }
 
+/** Whether letters after a dot are the ending of a known type, and not the "2" of "v1.2". */
+export function isFileEnding(letters: string): boolean {
+	return TYPE_OF.has(letters.toLowerCase());
+}
+
 function endingOf(name: string): string {
 	return ENDING.exec(name)?.[1]?.toLowerCase() ?? '';
 }

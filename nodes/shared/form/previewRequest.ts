@@ -5,14 +5,14 @@ import { ok, type Result } from '../errors/failure';
 import type { JsonObject } from '../text/json';
 
 /** The switch of a dry run, under the same label in every node. */
-export function previewRequestField(more: string): INodeProperties {
+export function previewRequestField(more: string) {
 	return {
 		displayName: 'Preview Request',
 		name: 'previewRequest',
 		type: 'boolean',
 		default: false,
 		description: ['Whether to output what would be sent, without sending it.', more].join(' '),
-	};
+	} as const satisfies INodeProperties;
 }
 
 /**
@@ -21,11 +21,12 @@ export function previewRequestField(more: string): INodeProperties {
  */
 export function readPreviewSwitches(
 	context: Pick<IExecuteFunctions, 'getInputData' | 'getNodeParameter'>,
+	parameter = 'previewRequest',
 ): ReadonlyArray<Result<boolean>> {
 	return context
 		.getInputData()
 		.map((_, itemIndex) =>
-			readItem(() => ok(isSwitchedOn(context.getNodeParameter('previewRequest', itemIndex, false)))),
+			readItem(() => ok(isSwitchedOn(context.getNodeParameter(parameter, itemIndex, false)))),
 		);
 }
 
@@ -62,7 +63,7 @@ export function shownPreview(preview: Result<JsonObject>): JsonObject {
 /** The items that were sent and those that were only shown, in the order of the input. */
 export function withPreviews(
 	sent: readonly INodeExecutionData[],
-	previews: ReadonlyMap<number, Result<JsonObject>>,
+	previews: Iterable<readonly [item: number, preview: Result<JsonObject>]>,
 ): INodeExecutionData[] {
 	const shown = [...previews].map(([item, preview]): INodeExecutionData => {
 		return { json: shownPreview(preview), pairedItem: { item } };

@@ -35,15 +35,6 @@ export interface SocketEvents {
 	onEnd(end: SocketEnd): void;
 }
 
-export interface Socket {
-	/** Aborted as soon as the connection has ended, or we close it. */
-	readonly over: AbortSignal;
-	/** @returns false if the connection is not open */
-	send(text: string): boolean;
-	/** Waits up to `graceMs` for the other side's close, which follows all that was sent before. */
-	close(code?: number, graceMs?: number): Promise<SocketEnd>;
-}
-
 /** What is used of the native WebSocket; handed in by tests. */
 export type NativeSocket = Pick<WebSocket, 'protocol' | 'readyState' | 'send' | 'close' | 'addEventListener'>;
 export type Connect = (url: string, protocols: string[]) => NativeSocket;
@@ -59,97 +50,128 @@ const nativeConnect: Connect = (url, protocols) => new WebSocket(url, protocols)
 
 /** Opens a connection with the runtime's own WebSocket. Never throws. */
 export function openSocket(
-	{ url, protocols = [], idleMs = 0 }: SocketSettings,
+	settings: SocketSettings,
 	events: SocketEvents,
 	clock: Clock,
 	connect: Connect = nativeConnect,
 ): Socket {
-	const opening = new AbortController();
-	const living = new AbortController();
-	const closed = new AbortController();
-	let end: SocketEnd | undefined;
-	let opened = false;
-	let closing = false;
-	let receivedAtMs = 0;
-	let socket: NativeSocket | undefined;
+	return new Socket(settings, events, clock, connect);
+}
 
-	const finish = (cause: EndCause, code = 1006, reason = ''): SocketEnd => {
-		if (end) return end;
-		end = { cause: closing ? 'ours' : cause, code, reason };
-		for (const one of [opening, living, closed]) one.abort();
-		if (!closing) events.onEnd(end);
-		return end;
-	};
-	const shut = (code: number): void => {
+export class Socket {
+	/** Aborted as soon as the handshake is over, however it ended. */
+	private readonly opening = new AbortController();
+	private readonly living = new AbortController();
+	private readonly closed = new AbortController();
+	private readonly socket: NativeSocket | undefined;
+	private end: SocketEnd | undefined;
+	private isOpened = false;
+	private isClosing = false;
+	private receivedAtMs = 0;
+
+	constructor(
+		private readonly settings: SocketSettings,
+		private readonly events: SocketEvents,
+		private readonly clock: Clock,
+		connect: Connect,
+	) {
 		try {
-			socket?.close(code);
+			this.socket = connect(settings.url, [...(settings.protocols ?? [])]);
+			this.listenTo(this.socket);
+		} catch {
+			// The runtime throws for some addresses. Its message is not passed on, because it may contain a token.
+			queueMicrotask(() => this.finish('handshake'));
+		}
+		void this.watchHandshake();
+	}
+
+	/** Aborted as soon as the connection has ended, or we close it. */
+	get over(): AbortSignal {
+		return this.living.signal;
+	}
+
+	/** @returns false if the connection is not open */
+	send(text: string): boolean {
+		if (this.over.aborted || this.socket?.readyState !== OPEN) return false;
+		this.socket.send(text);
+		return true;
+	}
+
+	/** Waits up to `graceMs` for the other side's close, which follows all that was sent before. */
+	async close(code = NORMAL_CLOSE, graceMs = CLOSE_GRACE_MS): Promise<SocketEnd> {
+		if (!this.over.aborted) {
+			this.isClosing = true;
+			this.opening.abort();
+			this.living.abort();
+			this.shut(code);
+		}
+		await this.clock.sleep(graceMs, this.closed.signal);
+		return this.finish('ours');
+	}
+
+	private listenTo(socket: NativeSocket): void {
+		socket.addEventListener('open', () => this.onOpen(socket));
+		socket.addEventListener('message', ({ data }) => {
+			if (this.over.aborted || !this.isOpened) return;
+			this.receivedAtMs = this.clock.now();
+			if (typeof data === 'string') this.events.onText(data);
+			else this.events.onBinary?.();
+		});
+		socket.addEventListener('error', () => {
+			// Node 22 reports a refused handshake only this way. For an open connection "close" follows, with the reason.
+			if (!this.isOpened) this.finish('handshake');
+		});
+		socket.addEventListener('close', ({ code, reason }) => {
+			this.finish(this.isOpened ? 'closed' : 'handshake', code, reason);
+		});
+	}
+
+	private onOpen(socket: NativeSocket): void {
+		this.opening.abort();
+		if (this.over.aborted) return;
+		const [wanted] = this.settings.protocols ?? [];
+		if (wanted !== undefined && socket.protocol !== wanted) {
+			this.giveUp('protocol');
+			return;
+		}
+		this.isOpened = true;
+		this.receivedAtMs = this.clock.now();
+		this.events.onOpen();
+		void this.watchIdle();
+	}
+
+	private async watchHandshake(): Promise<void> {
+		await this.clock.sleep(HANDSHAKE_DEADLINE_MS, this.opening.signal);
+		if (!this.opening.signal.aborted) this.giveUp('silent');
+	}
+
+	private async watchIdle(): Promise<void> {
+		const { idleMs = 0 } = this.settings;
+		while (idleMs > 0 && !this.over.aborted) {
+			const leftMs = this.receivedAtMs + idleMs - this.clock.now();
+			if (leftMs <= 0) this.giveUp('idle');
+			else await this.clock.sleep(leftMs, this.over);
+		}
+	}
+
+	private giveUp(cause: EndCause): void {
+		this.finish(cause);
+		this.shut(NORMAL_CLOSE);
+	}
+
+	private finish(cause: EndCause, code = 1006, reason = ''): SocketEnd {
+		if (this.end) return this.end;
+		this.end = { cause: this.isClosing ? 'ours' : cause, code, reason };
+		for (const one of [this.opening, this.living, this.closed]) one.abort();
+		if (!this.isClosing) this.events.onEnd(this.end);
+		return this.end;
+	}
+
+	private shut(code: number): void {
+		try {
+			this.socket?.close(code);
 		} catch {
 			// A socket that is no longer open has nothing to close.
 		}
-	};
-	const giveUp = (cause: EndCause): void => {
-		finish(cause);
-		shut(NORMAL_CLOSE);
-	};
-	const watchIdle = async (): Promise<void> => {
-		while (idleMs > 0 && !living.signal.aborted) {
-			const leftMs = receivedAtMs + idleMs - clock.now();
-			if (leftMs <= 0) giveUp('idle');
-			else await clock.sleep(leftMs, living.signal);
-		}
-	};
-
-	try {
-		socket = connect(url, [...protocols]);
-	} catch {
-		// The runtime throws for some addresses. Its message is not passed on, because it may contain a token.
-		queueMicrotask(() => finish('handshake'));
 	}
-	socket?.addEventListener('open', () => {
-		opening.abort();
-		if (living.signal.aborted) return;
-		if (protocols.length > 0 && socket.protocol !== protocols[0]) {
-			giveUp('protocol');
-			return;
-		}
-		opened = true;
-		receivedAtMs = clock.now();
-		events.onOpen();
-		void watchIdle();
-	});
-	socket?.addEventListener('message', ({ data }) => {
-		if (living.signal.aborted || !opened) return;
-		receivedAtMs = clock.now();
-		if (typeof data === 'string') events.onText(data);
-		else events.onBinary?.();
-	});
-	socket?.addEventListener('error', () => {
-		// Node 22 reports a refused handshake only this way. For an open connection "close" follows, with the reason.
-		if (!opened) finish('handshake');
-	});
-	socket?.addEventListener('close', ({ code, reason }) => {
-		finish(opened ? 'closed' : 'handshake', code, reason);
-	});
-	void clock.sleep(HANDSHAKE_DEADLINE_MS, opening.signal).then(() => {
-		if (!opening.signal.aborted) giveUp('silent');
-	});
-
-	return {
-		over: living.signal,
-		send: (text) => {
-			if (living.signal.aborted || socket?.readyState !== OPEN) return false;
-			socket.send(text);
-			return true;
-		},
-		close: async (code = NORMAL_CLOSE, graceMs = CLOSE_GRACE_MS) => {
-			if (!living.signal.aborted) {
-				closing = true;
-				opening.abort();
-				living.abort();
-				shut(code);
-			}
-			await clock.sleep(graceMs, closed.signal);
-			return finish('ours');
-		},
-	};
 }

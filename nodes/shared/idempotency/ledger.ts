@@ -322,7 +322,7 @@ function known(answer: LedgerAnswer): Seen {
 const NO_LONGER: Failure = {
 	kind: 'notSubmitted',
 	message: 'The run ended before this item could be submitted',
-	advice: 'Nothing was spent for it. Run the node again with this item.',
+	advice: 'Nothing was billed for it. Run the node again with this item.',
 	details: { status: 'notSubmitted' },
 };
 

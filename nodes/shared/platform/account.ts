@@ -18,6 +18,8 @@ export interface PlatformAccount {
 	readonly modelsPath: string;
 	/** Hosts in a private network whose files may be fetched. */
 	readonly fileHosts: readonly string[];
+	/** What the operator saved of hosted workflows, unread: only Flow Task needs it. */
+	readonly savedWorkflows: unknown;
 	/** Codes or words by which the platform says that there are too many requests, in lower case. */
 	readonly busyTerms: readonly string[];
 	readonly apiKey: string;
@@ -55,6 +57,7 @@ export function readPlatformAccount(credential: Readonly<Record<string, unknown>
 			.trim()
 			.replace(/^\/*(?=.)/, '/'),
 		fileHosts: files.hosts,
+		savedWorkflows: credential.savedWorkflows,
 		busyTerms: readTerms(credential.busyCodes),
 		apiKey: apiKey.value,
 		secrets: [apiKey.value],

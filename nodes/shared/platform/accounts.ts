@@ -88,7 +88,7 @@ export function mapAccounts<T, U>(accounts: Accounts<T>, make: (account: T) => U
 			const account = accounts.of(itemIndex);
 			if (!account.ok) return account;
 			const own = made.get(account.value);
-			if (own === undefined) throw new TypeError('An item has an account that the run does not know');
+			if (own === undefined) throw new TypeError('An item uses an account that the run does not know');
 			return ok(own);
 		},
 	};

@@ -32,7 +32,7 @@ export function explainCall(outcome: FailedOutcome, facts: CallFacts, advice: Ca
 		case 'busy':
 			return {
 				kind: 'refused',
-				message: `The platform is taking no more requests, so the node could not ${facts.purpose}${afterTries(facts)}`,
+				message: `The platform is not accepting more requests, so the node could not ${facts.purpose}${afterTries(facts)}`,
 				advice: `${advice.busy} ${platformSaid(outcome, facts)}`,
 				details: { httpStatus: 429 },
 			};

@@ -45,7 +45,7 @@ function whyNot(outcome: FailedOutcome, status: number, baseUrl: string, redact:
 	if ([status, code].some((one) => one === 401 || one === 403)) return KEY_REFUSED;
 	const said = sentence(excerpt(redact('text' in outcome ? outcome.text : ''), 300));
 	if (status === 429 || outcome.kind === 'busy') {
-		return `The platform is taking no more requests at the moment, so the key could not be tested. Try again later. It said: ${said}`;
+		return `The platform is not accepting more requests at the moment, so the key could not be tested. Try again later. It said: ${said}`;
 	}
 	if (status >= 500) {
 		return `The platform could not answer (HTTP ${status}), so the key could not be tested. Try again later, or check the base URL. It said: ${said}`;

@@ -1,20 +1,13 @@
-import pLimit from 'p-limit';
+import pLimit, { type LimitFunction } from 'p-limit';
 
 import type { Clock } from '../run/clock';
 import { AdaptiveRate, type Lane, type StartedRequest } from './adaptiveRate';
 
-export interface RateLimiterSettings {
+export interface RateLimits {
 	/** 0 = no limit. */
 	readonly requestsPerSecond: number;
 	/** Most requests under way at once, for each lane. */
 	readonly concurrency: number;
-}
-
-export interface RateLimiterParts {
-	readonly clock: Clock;
-	readonly signal?: AbortSignal | undefined;
-	/** What is known of the account's limit, shared with others who use it. */
-	readonly adaptiveRate?: AdaptiveRate;
 }
 
 /** Room in a lane, for one request and its repetitions. */
@@ -24,52 +17,50 @@ export interface LaneSlot {
 }
 
 /** The rate limiter that all requests of one node run share (§8.1). */
-export interface RateLimiter {
+export class RateLimiter {
+	private readonly lanes: Readonly<Record<Lane, LimitFunction>>;
+	/** One request of a lane waits for its turn at a time: a queue of submits must not take all turns before a poll. */
+	private readonly turns = { work: pLimit(1), watch: pLimit(1) };
+	private readonly ownRate: AdaptiveRate | undefined;
+
+	/** @param adaptiveRate what is known of the account's limit, shared with others who use it */
+	constructor(
+		{ requestsPerSecond, concurrency }: RateLimits,
+		private readonly clock: Clock,
+		private readonly signal?: AbortSignal,
+		readonly adaptiveRate = new AdaptiveRate(),
+	) {
+		this.lanes = { work: pLimit(concurrency), watch: pLimit(concurrency) };
+		this.ownRate = requestsPerSecond > 0 ? new AdaptiveRate(requestsPerSecond) : undefined;
+	}
+
 	/** Runs `work` when its lane has room. */
-	run<T>(lane: Lane, work: (slot: LaneSlot) => Promise<T>): Promise<T>;
-	/** The rate learns from what became of a request. */
-	readonly adaptiveRate: Pick<AdaptiveRate, 'refused' | 'answered'>;
-}
+	async run<T>(lane: Lane, work: (slot: LaneSlot) => Promise<T>): Promise<T> {
+		let isFirstTry = true;
+		const slot: LaneSlot = {
+			turn: async (untilMs) => {
+				const started = this.turn(lane, untilMs, isFirstTry);
+				isFirstTry = false;
+				return await started;
+			},
+		};
+		return await this.lanes[lane](async () => await work(slot));
+	}
 
-export function createRateLimiter(
-	{ requestsPerSecond, concurrency }: RateLimiterSettings,
-	{ clock, signal, adaptiveRate = new AdaptiveRate() }: RateLimiterParts,
-): RateLimiter {
-	const lanes = { work: pLimit(concurrency), watch: pLimit(concurrency) };
-	const ownRate = requestsPerSecond > 0 ? new AdaptiveRate(requestsPerSecond) : undefined;
-	const rates = [ownRate, adaptiveRate].filter((rate) => rate !== undefined);
-	// One request of a lane waits for its turn at a time: a queue of submits must not take all turns before a poll.
-	const turns = { work: pLimit(1), watch: pLimit(1) };
-
-	const turn = async (lane: Lane, untilMs: number, isFirstTry: boolean): Promise<StartedRequest> => {
-		const waiting = { clock, signal, deadlineMs: untilMs, isFirstTry };
-		const served = rates.map((each) => each.expect(lane));
+	private async turn(lane: Lane, deadlineMs: number, isFirstTry: boolean): Promise<StartedRequest> {
+		const { clock, signal, ownRate, adaptiveRate } = this;
+		const wait = { clock, signal, deadlineMs, isFirstTry };
+		const served = [ownRate?.expect(lane), adaptiveRate.expect(lane)];
 		try {
-			return await turns[lane](async () => {
-				await ownRate?.turn(lane, waiting);
-				const request = await adaptiveRate.turn(lane, waiting);
+			return await this.turns[lane](async () => {
+				await ownRate?.turn(lane, wait);
+				const request = await adaptiveRate.turn(lane, wait);
 				// It may have waited there: the next one keeps its distance from the real start.
 				ownRate?.start(clock.now());
 				return request;
 			});
 		} finally {
-			for (const leave of served) leave();
+			for (const leave of served) leave?.();
 		}
-	};
-
-	const slotOf = (lane: Lane): LaneSlot => {
-		let isFirstTry = true;
-		return {
-			turn: async (untilMs) => {
-				const started = turn(lane, untilMs, isFirstTry);
-				isFirstTry = false;
-				return await started;
-			},
-		};
-	};
-
-	return {
-		run: async (lane, work) => await lanes[lane](async () => await work(slotOf(lane))),
-		adaptiveRate,
-	};
+	}
 }

@@ -1,8 +1,9 @@
 import type { Clock } from '../run/clock';
 import { LONGEST_PAUSE_MS, mayRepeat, repeatDelayMs, retryAfterMs, type Repeatability } from './backoff';
 import { ofWrite, type Outcome } from '../http/outcome';
-import type { Lane, StartedRequest } from './adaptiveRate';
-import type { LaneSlot, RateLimiter } from './rateLimiter';
+import type { RunFrame } from '../run/frame';
+import { adaptiveRateOf, type Lane, type StartedRequest } from './adaptiveRate';
+import { RateLimiter, type LaneSlot, type RateLimits } from './rateLimiter';
 
 /** How often a request may be sent, and until when; times are of the clock's `now()`. */
 export interface RetryTerms {
@@ -27,21 +28,10 @@ export interface Settled<T> {
 	readonly tries: number;
 }
 
-/** Runs an exchange and repeats it if the outcome allows; never throws. */
-export type Retry = <T>(terms: RetryTerms, exchange: () => Promise<Outcome<T>>) => Promise<Settled<T>>;
-
-export interface RetryParts {
-	readonly rateLimiter: RateLimiter;
-	readonly clock: Clock;
-	readonly random: () => number;
-	/** Ends waiting between tries; nothing is sent after it. */
-	readonly signal?: AbortSignal | undefined;
-}
-
 const FIRST_CONTACT_TRIES = 3;
 
 /** `sendByMs` also as time of day: the steady clock stops while a machine sleeps, but claims grow old. */
-type TimedTerms = RetryTerms & { readonly sendByWallMs: number };
+type TimedTerms = RetryTerms & { readonly sendByMs: number; readonly sendByWallMs: number };
 
 /** What becomes of a request after a try. */
 type Next<T> =
@@ -50,6 +40,7 @@ type Next<T> =
 	| { readonly kind: 'inTurn' }
 	| { readonly kind: 'later'; readonly delayMs: number };
 
+/** What was tried of one request. */
 interface Tries {
 	count: number;
 	/** Those that failed for another reason than too many requests. */
@@ -62,90 +53,114 @@ interface Tries {
  * A request that was refused because there are too many takes another turn, at a lower rate, until it is taken or its
  * time is up: nothing was carried out, and the limit counts for all requests of the key.
  */
-export function createRetry(parts: RetryParts): Retry {
-	const { rateLimiter, clock, random, signal } = parts;
-	const { adaptiveRate } = rateLimiter;
+export class Retry {
+	/**
+	 * An address that never answered in this run is most likely wrong, and an operator should not wait a minute to
+	 * learn that; a service that went away may well come back.
+	 */
+	private hasAnswered = false;
 
-	const inTime = async <T>(terms: TimedTerms, exchange: () => Promise<Outcome<T>>): Promise<Outcome<T>> => {
-		const { repeatability, endByMs, sendByMs = Infinity, sendByWallMs } = terms;
-		const isOver = clock.now() >= Math.min(endByMs, sendByMs) || clock.wallNow() >= sendByWallMs;
-		// Its turn may come too late: nobody would wait for the result any more.
-		if (signal?.aborted || (repeatability === 'write' && isOver)) return { kind: 'cancelled' };
-		const outcome = await exchange();
-		return repeatability === 'write' ? ofWrite(outcome) : outcome;
-	};
+	/** @param signal ends waiting between tries; nothing is sent after it */
+	constructor(
+		private readonly rateLimiter: RateLimiter,
+		private readonly clock: Clock,
+		private readonly random: () => number,
+		private readonly signal?: AbortSignal,
+	) {}
 
-	// An address that never answered in this run is most likely wrong, and an operator should not wait a minute to
-	// learn that; a service that went away may well come back.
-	let hasAnswered = false;
-	const triesFor = (terms: RetryTerms, { kind }: Outcome<unknown>): number =>
-		kind === 'notSent' && !hasAnswered ? Math.min(terms.tries, FIRST_CONTACT_TRIES) : terms.tries;
-
-	const learn = (request: StartedRequest, outcome: Outcome<unknown>): void => {
-		if (isUnanswered(outcome)) return;
-		hasAnswered = true;
-		const askedMs = askedToWaitMs(outcome, clock.wallNow());
-		if (isTooMany(outcome) || askedMs > 0) {
-			adaptiveRate.refused(request, clock.now(), askedMs);
-		} else {
-			adaptiveRate.answered(request, clock.now());
+	/** Runs an exchange and repeats it if the outcome allows; never throws. */
+	async run<T>(asked: RetryTerms, exchange: () => Promise<Outcome<T>>): Promise<Settled<T>> {
+		const { clock } = this;
+		const { sendByMs = Infinity } = asked;
+		const terms = { ...asked, sendByMs, sendByWallMs: clock.wallNow() + (sendByMs - clock.now()) };
+		const tries: Tries = { count: 0, faults: 0 };
+		for (;;) {
+			const next = await this.rateLimiter.run(
+				terms.lane,
+				async (slot) => await this.tryInTurn(slot, terms, exchange, tries),
+			);
+			if (next.kind === 'settled') return { outcome: next.outcome, tries: tries.count };
+			await clock.sleep(next.delayMs, this.signal);
 		}
-	};
-
-	const next = <T>(terms: TimedTerms, outcome: Outcome<T>, faults: number): Next<T> => {
-		const { endByMs, sendByMs = Infinity } = terms;
-		const inTurn = isTooMany(outcome);
-		const askedMs = askedToWaitMs(outcome, clock.wallNow());
-		const delayMs = inTurn ? askedMs : askedMs || repeatDelayMs({}, faults, clock.wallNow(), random);
-		const againMs = clock.now() + delayMs;
-		const isAllowed =
-			(inTurn ? terms.tries > 1 : faults < triesFor(terms, outcome)) &&
-			mayRepeat(outcome, terms.repeatability) &&
-			!signal?.aborted &&
-			againMs < endByMs &&
-			terms.mayRepeat?.() !== false;
-		if (!isAllowed) return { kind: 'settled', outcome };
-		if (againMs >= sendByMs) return { kind: 'settled', outcome: { kind: 'cancelled' } };
-		return inTurn ? { kind: 'inTurn' } : { kind: 'later', delayMs };
-	};
+	}
 
 	/** Tries until the request is settled or has to wait for its own sake. */
-	const tryInTurn = async <T>(
+	private async tryInTurn<T>(
 		slot: LaneSlot,
 		terms: TimedTerms,
 		exchange: () => Promise<Outcome<T>>,
 		tries: Tries,
-	): Promise<Exclude<Next<T>, { kind: 'inTurn' }>> => {
-		const { endByMs, sendByMs = Infinity } = terms;
+	): Promise<Exclude<Next<T>, { kind: 'inTurn' }>> {
+		const { endByMs, sendByMs } = terms;
 		let refusal: Outcome<T> | undefined;
 		for (;;) {
 			const request = await slot.turn(Math.min(endByMs, sendByMs));
 			// It waited in vain: the refusal says why.
-			const isOver = clock.now() >= endByMs;
-			if (refusal && isOver && !signal?.aborted) return { kind: 'settled', outcome: refusal };
-			const outcome = await inTime(terms, exchange);
+			const isOver = this.clock.now() >= endByMs;
+			if (refusal && isOver && !this.isStopped()) return { kind: 'settled', outcome: refusal };
+			const outcome = await this.inTime(terms, exchange);
 			tries.count++;
 			if (!isTooMany(outcome)) tries.faults++;
-			learn(request, outcome);
-			const then = next(terms, outcome, tries.faults);
-			if (then.kind !== 'inTurn') return then;
+			this.learn(request, outcome);
+			const next = this.next(terms, outcome, tries.faults);
+			if (next.kind !== 'inTurn') return next;
 			refusal = outcome;
 		}
-	};
+	}
 
-	return async (asked, exchange) => {
-		const { sendByMs = Infinity } = asked;
-		const terms = { ...asked, sendByWallMs: clock.wallNow() + (sendByMs - clock.now()) };
-		const tries: Tries = { count: 0, faults: 0 };
-		for (;;) {
-			const then = await rateLimiter.run(
-				terms.lane,
-				async (slot) => await tryInTurn(slot, terms, exchange, tries),
-			);
-			if (then.kind === 'settled') return { outcome: then.outcome, tries: tries.count };
-			await clock.sleep(then.delayMs, signal);
-		}
-	};
+	private async inTime<T>(terms: TimedTerms, exchange: () => Promise<Outcome<T>>): Promise<Outcome<T>> {
+		const { repeatability, endByMs, sendByMs, sendByWallMs } = terms;
+		const isOver = this.clock.now() >= Math.min(endByMs, sendByMs) || this.clock.wallNow() >= sendByWallMs;
+		// Its turn may come too late: nobody would wait for the result any more.
+		if (this.isStopped() || (repeatability === 'write' && isOver)) return { kind: 'cancelled' };
+		const outcome = await exchange();
+		return repeatability === 'write' ? ofWrite(outcome) : outcome;
+	}
+
+	/** The account's rate learns from an outcome. */
+	private learn(request: StartedRequest, outcome: Outcome<unknown>): void {
+		if (isUnanswered(outcome)) return;
+		this.hasAnswered = true;
+		const { adaptiveRate } = this.rateLimiter;
+		const askedMs = askedToWaitMs(outcome, this.clock.wallNow());
+		if (isTooMany(outcome) || askedMs > 0) adaptiveRate.refused(request, this.clock.now(), askedMs);
+		else adaptiveRate.answered(request, this.clock.now());
+	}
+
+	private next<T>(terms: TimedTerms, outcome: Outcome<T>, faults: number): Next<T> {
+		const { clock } = this;
+		const inTurn = isTooMany(outcome);
+		const askedMs = askedToWaitMs(outcome, clock.wallNow());
+		const delayMs = inTurn ? askedMs : askedMs || repeatDelayMs({}, faults, clock.wallNow(), this.random);
+		const againMs = clock.now() + delayMs;
+		const isAllowed =
+			(inTurn ? terms.tries > 1 : faults < this.triesFor(terms, outcome)) &&
+			mayRepeat(outcome, terms.repeatability) &&
+			!this.isStopped() &&
+			againMs < terms.endByMs &&
+			terms.mayRepeat?.() !== false;
+		if (!isAllowed) return { kind: 'settled', outcome };
+		if (againMs >= terms.sendByMs) return { kind: 'settled', outcome: { kind: 'cancelled' } };
+		return inTurn ? { kind: 'inTurn' } : { kind: 'later', delayMs };
+	}
+
+	private triesFor({ tries }: RetryTerms, { kind }: Outcome<unknown>): number {
+		return kind === 'notSent' && !this.hasAnswered ? Math.min(tries, FIRST_CONTACT_TRIES) : tries;
+	}
+
+	private isStopped(): boolean {
+		return this.signal?.aborted ?? false;
+	}
+}
+
+/** For the requests of a run to an account, whose rate it shares with the other runs of this n8n. */
+export function openRetry(
+	account: string,
+	limits: RateLimits,
+	{ clock, signal }: Pick<RunFrame, 'clock' | 'signal'>,
+): Retry {
+	const rateLimiter = new RateLimiter(limits, clock, signal, adaptiveRateOf(account, clock.now()));
+	return new Retry(rateLimiter, clock, Math.random, signal);
 }
 
 /** Whether it was refused only because there are too many requests, whatever it is about. */

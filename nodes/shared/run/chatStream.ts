@@ -2,7 +2,7 @@ import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { isTool } from '../errors/nodeError';
 import { escapeMarkdown } from '../text/markdown';
-import type { Redact } from '../text/redact';
+import type { PieceRedactor, Redact } from '../text/redact';
 
 /** A piece of output as n8n streams it to a chat or a webhook. */
 export type ChunkKind = 'begin' | 'item' | 'end' | 'error';
@@ -27,77 +27,99 @@ interface QueuedChunk {
  * first unfinished one is sent live, the others are kept until their turn. Secrets are redacted, even where a piece
  * holds only a part of one.
  */
-export function createChatStreams(
-	send: SendChunk,
-	itemCount: number,
-	redact: Pick<Redact, 'inPieces'>,
-): (itemIndex: number) => ChatStream {
-	const kept = Array.from({ length: itemCount }, (): QueuedChunk[] => []);
-	const isOver = Array.from({ length: itemCount }, () => false);
-	let live = 0;
-	// A chunk that overtakes another garbles the text.
-	let lastSent: Promise<void> = Promise.resolve();
+export class ChatStreams {
+	private readonly opened = new Map<number, ItemStream>();
+	/** The item that is sent live. */
+	private live = 0;
+	/** A chunk that overtakes another garbles the text. */
+	private lastSent: Promise<void> = Promise.resolve();
 
-	const sendInTurn = async (itemIndex: number, { kind, text }: QueuedChunk): Promise<void> => {
-		const previous = lastSent;
-		lastSent = (async () => {
+	constructor(
+		private readonly send: SendChunk,
+		private readonly redact: Pick<Redact, 'inPieces'>,
+	) {}
+
+	of(itemIndex: number): ChatStream {
+		const known = this.opened.get(itemIndex);
+		if (known) return known;
+		const stream = new ItemStream(
+			async (chunk) => await this.put(itemIndex, chunk),
+			async () => await this.goOn(),
+			this.redact.inPieces(),
+		);
+		this.opened.set(itemIndex, stream);
+		return stream;
+	}
+
+	private async put(itemIndex: number, chunk: QueuedChunk): Promise<void> {
+		if (itemIndex === this.live) await this.sendInTurn(itemIndex, chunk);
+		else this.opened.get(itemIndex)?.kept.push(chunk);
+	}
+
+	/** An item is over: those behind it are sent, up to the first that is not. */
+	private async goOn(): Promise<void> {
+		const sends: Promise<void>[] = [];
+		// Queued without a pause: what the next item writes meanwhile must come after what it wrote before.
+		while (this.opened.get(this.live)?.isOver) {
+			const next = ++this.live;
+			for (const chunk of this.opened.get(next)?.kept.splice(0) ?? [])
+				sends.push(this.sendInTurn(next, chunk));
+		}
+		await Promise.all(sends);
+	}
+
+	private async sendInTurn(itemIndex: number, { kind, text }: QueuedChunk): Promise<void> {
+		const previous = this.lastSent;
+		this.lastSent = (async () => {
 			await previous;
 			try {
-				await send(kind, itemIndex, text);
+				await this.send(kind, itemIndex, text);
 			} catch {
 				// The listener has gone; the answer is still in the output.
 			}
 		})();
-		await lastSent;
-	};
+		await this.lastSent;
+	}
+}
 
-	const put = async (itemIndex: number, chunk: QueuedChunk): Promise<void> => {
-		if (itemIndex === live) await sendInTurn(itemIndex, chunk);
-		else kept[itemIndex]?.push(chunk);
-	};
+class ItemStream implements ChatStream {
+	/** Chunks that wait for the items before it. */
+	readonly kept: QueuedChunk[] = [];
+	isOver = false;
+	private begun: Promise<void> | undefined;
 
-	const close = async (itemIndex: number): Promise<void> => {
-		isOver[itemIndex] = true;
-		const sends: Promise<void>[] = [];
-		// Queued without a pause: what the next item writes meanwhile must come after what it wrote before.
-		while (live < itemCount && isOver[live]) {
-			const next = ++live;
-			for (const chunk of kept[next]?.splice(0) ?? []) sends.push(sendInTurn(next, chunk));
-		}
-		await Promise.all(sends);
-	};
+	/** @param over called when its last chunk is out */
+	constructor(
+		private readonly emit: (chunk: QueuedChunk) => Promise<void>,
+		private readonly over: () => Promise<void>,
+		private readonly redacted: PieceRedactor,
+	) {}
 
-	const open = (itemIndex: number): ChatStream => {
-		let begun: Promise<void> | undefined;
-		const redacted = redact.inPieces();
-		const begin = async (): Promise<void> => {
-			begun ??= put(itemIndex, { kind: 'begin', text: undefined });
-			await begun;
-		};
-		const write = async (text: string): Promise<void> => {
-			await begin();
-			if (text) await put(itemIndex, { kind: 'item', text });
-		};
-		const finish = async (chunk: QueuedChunk): Promise<void> => {
-			if (isOver[itemIndex]) return;
-			await write(redacted.end());
-			await put(itemIndex, chunk);
-			await close(itemIndex);
-		};
-		return {
-			write: async (text) => {
-				await write(redacted.push(text));
-			},
-			end: async () => await finish({ kind: 'end', text: undefined }),
-			fail: async (message) => await finish({ kind: 'error', text: escapeMarkdown(message) }),
-		};
-	};
-	const opened = new Map<number, ChatStream>();
-	return (itemIndex) => {
-		const stream = opened.get(itemIndex) ?? open(itemIndex);
-		opened.set(itemIndex, stream);
-		return stream;
-	};
+	async write(text: string): Promise<void> {
+		await this.writeRedacted(this.redacted.push(text));
+	}
+
+	async end(): Promise<void> {
+		await this.finish({ kind: 'end', text: undefined });
+	}
+
+	async fail(message: string): Promise<void> {
+		await this.finish({ kind: 'error', text: escapeMarkdown(message) });
+	}
+
+	private async writeRedacted(text: string): Promise<void> {
+		this.begun ??= this.emit({ kind: 'begin', text: undefined });
+		await this.begun;
+		if (text) await this.emit({ kind: 'item', text });
+	}
+
+	private async finish(last: QueuedChunk): Promise<void> {
+		if (this.isOver) return;
+		await this.writeRedacted(this.redacted.end());
+		await this.emit(last);
+		this.isOver = true;
+		await this.over();
+	}
 }
 
 const NOBODY_LISTENS: ChatStream = {
@@ -127,9 +149,9 @@ function streamsOf(
 	redact: Pick<Redact, 'inPieces'>,
 ): ((itemIndex: number) => ChatStream) | undefined {
 	if (!context.isStreaming()) return undefined;
-	return createChatStreams(
+	const streams = new ChatStreams(
 		async (kind, itemIndex, text) => context.sendChunk(kind, itemIndex, text),
-		context.getInputData().length,
 		redact,
 	);
+	return (itemIndex) => streams.of(itemIndex);
 }

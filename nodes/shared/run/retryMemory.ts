@@ -4,6 +4,9 @@ import { isJsonObject, jsonText, type JsonObject } from '../text/json';
 import { shortSha256 } from '../text/sha256';
 import { isTool } from '../errors/nodeError';
 
+/** What stands for an item: its index, and for one of several requests of an item more than that. */
+export type ItemKey = number | string;
+
 /**
  * What earlier tries of a node run have done for its items, kept in n8n's node context: it survives Retry On Fail and
  * Retry Execution, so that neither does it twice.
@@ -14,12 +17,12 @@ import { isTool } from '../errors/nodeError';
  */
 export interface RetryMemory {
 	/** What was kept for the item, unless the item or the node was edited since. */
-	recall(itemIndex: number, fingerprint: string): JsonObject | undefined;
+	recall(item: ItemKey, fingerprint: string): JsonObject | undefined;
 	/** Whether something was kept for the item before it or the node was edited. */
-	isEdited(itemIndex: number, fingerprint: string): boolean;
+	isEdited(item: ItemKey, fingerprint: string): boolean;
 	/** @param entry JSON: it is stored with the execution */
-	keep(itemIndex: number, fingerprint: string, entry: object): void;
-	forget(itemIndex: number, fingerprint: string): void;
+	keep(item: ItemKey, fingerprint: string, entry: object): void;
+	forget(item: ItemKey, fingerprint: string): void;
 	/** Forgets all: when nothing failed, nothing is tried again. */
 	clear(): void;
 }
@@ -44,21 +47,21 @@ export function openRetryMemory(context: IExecuteFunctions, node: string, part: 
 /** @param nodeContext n8n's own object; what is written into it is stored with the execution */
 export function createRetryMemory(nodeContext: Record<string, unknown>, scope: MemoryScope): RetryMemory {
 	const entries = openEntries(nodeContext, scope);
-	const entryOf = (itemIndex: number): JsonObject | undefined => {
-		const entry = entries.get(String(itemIndex));
+	const entryOf = (item: ItemKey): JsonObject | undefined => {
+		const entry = entries.get(String(item));
 		return isJsonObject(entry) ? entry : undefined;
 	};
 	return {
-		recall: (itemIndex, fingerprint) => {
-			const entry = entryOf(itemIndex);
+		recall: (item, fingerprint) => {
+			const entry = entryOf(item);
 			return entry?.fingerprint === fingerprint ? entry : undefined;
 		},
-		isEdited: (itemIndex, fingerprint) => {
-			const entry = entryOf(itemIndex);
+		isEdited: (item, fingerprint) => {
+			const entry = entryOf(item);
 			return entry !== undefined && entry.fingerprint !== fingerprint;
 		},
-		keep: (itemIndex, fingerprint, entry) => entries.set(String(itemIndex), { fingerprint, ...entry }),
-		forget: (itemIndex) => entries.remove(String(itemIndex)),
+		keep: (item, fingerprint, entry) => entries.set(String(item), { fingerprint, ...entry }),
+		forget: (item) => entries.remove(String(item)),
 		clear: () => entries.clear(),
 	};
 }
@@ -81,19 +84,19 @@ export function createToolMemory(
 		underWay.add(entry);
 	};
 	return {
-		recall: (_itemIndex, fingerprint) => {
+		recall: (_item, fingerprint) => {
 			const entry = entries.get(fingerprint);
 			if (!isJsonObject(entry) || underWay.has(entry)) return undefined;
 			hold(fingerprint, entry);
 			return entry;
 		},
 		isEdited: () => false,
-		keep: (_itemIndex, fingerprint, entry) => {
+		keep: (_item, fingerprint, entry) => {
 			const kept = { fingerprint, ...entry };
 			entries.set(fingerprint, kept);
 			hold(fingerprint, kept);
 		},
-		forget: (_itemIndex, fingerprint) => {
+		forget: (_item, fingerprint) => {
 			if (entries.get(fingerprint) === own.get(fingerprint)) entries.remove(fingerprint);
 		},
 		release: () => {

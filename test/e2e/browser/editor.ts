@@ -31,6 +31,24 @@ export class Editor {
 		await this.page.getByTestId('canvas-node').first().waitFor();
 	}
 
+	/** A new workflow, by "Import from file" of its menu. */
+	async importWorkflow(path: string): Promise<void> {
+		await this.page.goto(`${this.url}/workflow/new`);
+		await this.page.getByTestId('canvas-add-button').waitFor();
+		await this.page.getByTestId('workflow-import-input').setInputFiles(path);
+		await this.page.getByTestId('canvas-node').first().waitFor();
+		// All that was imported is selected, and the frame of a selection lies over its nodes.
+		await this.page.locator('.vue-flow__pane').click({ position: { x: 300, y: 24 } });
+	}
+
+	/** The nodes with a red mark, by name. */
+	async marked(): Promise<string[]> {
+		const mark = this.page.getByTestId('node-issues');
+		const marked = await this.page.getByTestId('canvas-node').filter({ has: mark }).all();
+		const names = await Promise.all(marked.map((node) => node.getAttribute('data-node-name')));
+		return names.map((name) => name ?? '').sort();
+	}
+
 	/** The panel behind the plus at the end of a node's output; what is chosen in it is connected. */
 	async addBehind(name: string): Promise<NodePanel> {
 		await this.canvasNode(name).getByTestId('canvas-handle-plus').click();
@@ -114,6 +132,14 @@ export class Editor {
 		const entries = this.page.getByTestId('rlc-item');
 		await entries.first().waitFor();
 		return await entries.allInnerTexts();
+	}
+
+	/** Searches the list of such a field, and chooses the first entry with this text. */
+	async search(parameter: string, words: string, entry: string): Promise<void> {
+		await this.openSearch(parameter);
+		await this.page.getByTestId('rlc-search').fill(words);
+		await this.page.getByTestId('rlc-item').filter({ hasText: entry }).first().click();
+		await this.page.waitForTimeout(TAKEN_OVER_AFTER_MS);
 	}
 
 	/** What a text, number or drop-down field shows. */

@@ -1,3 +1,4 @@
+export { surveyCanvas } from './canvasSurvey';
 export { launchChromium, openWindow } from './chromium';
 export { CredentialForm } from './credentialForm';
 export { docsPicture } from './docsPicture';

@@ -1,5 +1,6 @@
 export { failureOf, outputItems } from './executionData';
 export type { BinaryFile, Execution, Item } from './executionData';
+export { LIKE_N8N_3 } from './likeN8n3';
 export { freePorts, LOOPBACK } from './loopback';
 export { N8nClient, OWNER } from './n8nClient';
 export type { SavedCredential, SavedWorkflow } from './n8nClient';
@@ -7,5 +8,5 @@ export { killEveryN8n } from './n8nProcess';
 export { installPackage, packTarball } from './packageInstall';
 export { startN8n, startWorker } from './startN8n';
 export type { N8nOptions, RunningN8n } from './startN8n';
-export { fillTemplate, readTemplate } from './workflowTemplate';
+export { fillTemplate, hostedWorkflow, readTemplate, templatePath } from './workflowTemplate';
 export type { WorkflowDocument } from './workflowTemplate';

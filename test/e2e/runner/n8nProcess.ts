@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { createWriteStream, existsSync, mkdirSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { LIKE_N8N_3 } from './likeN8n3';
 import { LOOPBACK } from './loopback';
 import { ProcessLog } from './processLog';
 
@@ -50,7 +51,8 @@ export function n8nEnvironment(own: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 	const pathName = env.Path === undefined ? 'PATH' : 'Path';
 	// n8n starts its task runner by the name "node": it must be the Node that runs n8n itself.
 	env[pathName] = [dirname(nodeBinary), env[pathName]].filter(Boolean).join(delimiter);
-	return { ...env, ...QUIET, ...own };
+	const next = process.env.FLOWTASK_LIKE_N8N_3 ? LIKE_N8N_3 : {};
+	return { ...env, ...QUIET, ...next, ...own };
 }
 
 /** Those that have not ended yet. */

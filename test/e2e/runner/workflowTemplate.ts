@@ -20,44 +20,74 @@ export interface WorkflowDocument {
 	settings?: Record<string, unknown>;
 }
 
+const OWN = 'n8n-nodes-flowtask.';
+
+/** The account that each of the package's nodes asks for. */
+const ACCOUNTS: ReadonlyArray<readonly [node: string, credential: string]> = [
+	['flowTask', 'flowPlatformApi'],
+	['chatCompletion', 'flowPlatformApi'],
+	['lmChatFlowPlatform', 'flowPlatformApi'],
+	['agentInvoke', 'flowAgentApi'],
+	['agentBridge', 'flowBridgeApi'],
+];
+
 const templatesFolder = join(__dirname, '..', '..', '..', 'templates');
 
+export const templatePath = (file: string): string => join(templatesFolder, file);
+
 export function readTemplate(file: string): WorkflowDocument {
-	return JSON.parse(readFileSync(join(templatesFolder, file), 'utf8')) as WorkflowDocument;
+	return JSON.parse(readFileSync(templatePath(file), 'utf8')) as WorkflowDocument;
 }
 
 interface Filling {
-	/** Placeholder, as it stands in the template, to what takes its place. */
+	/** Name of a node to what is entered in its fields. */
+	fields?: Record<string, Record<string, unknown>>;
+	/** Passage, as it stands in the template, to what takes its place. */
 	values?: Record<string, string>;
 	/** Credential type to the credential that every node of that type of account shall use. */
 	credentials?: Record<string, { id: string; name: string }>;
 }
 
+/** What is entered where a node runs a hosted workflow. */
+export function hostedWorkflow(workflowId: string, exported: object): Record<string, unknown> {
+	return { workflowId, workflowDefinition: JSON.stringify(exported) };
+}
+
 /**
- * What a person does after importing a template: choose the account, paste the workflow id. A placeholder that the
+ * What a person does after importing a template: choose the account, enter what is marked. A passage or a node that the
  * template does not hold is an error, or a renamed one would stay behind unnoticed.
  */
 export function fillTemplate(
 	template: WorkflowDocument,
-	{ values = {}, credentials = {} }: Filling,
+	{ fields = {}, values = {}, credentials = {} }: Filling,
 ): WorkflowDocument {
 	let text = JSON.stringify(template);
-	for (const [placeholder, value] of Object.entries(values)) {
-		if (!text.includes(placeholder)) {
-			throw new Error(`Template "${template.name}" has no placeholder "${placeholder}".`);
+	for (const [passage, value] of Object.entries(values)) {
+		if (!text.includes(passage)) {
+			throw new Error(`Template "${template.name}" has no passage "${passage}".`);
 		}
-		text = text.replaceAll(placeholder, JSON.stringify(value).slice(1, -1));
+		text = text.replaceAll(passage, JSON.stringify(value).slice(1, -1));
 	}
 	const workflow = JSON.parse(text) as WorkflowDocument;
+	for (const [name, entered] of Object.entries(fields)) {
+		const node = workflow.nodes.find((one) => one.name === name);
+		if (node === undefined) throw new Error(`Template "${template.name}" has no node "${name}".`);
+		Object.assign(node.parameters, entered);
+	}
 	for (const node of workflow.nodes) {
-		for (const [type, slot] of Object.entries(node.credentials ?? {})) {
+		for (const type of accountsOf(node)) {
 			const chosen = credentials[type];
 			if (chosen === undefined) {
 				throw new Error(`Node "${node.name}" needs a credential of type "${type}".`);
 			}
-			slot.id = chosen.id;
-			slot.name = chosen.name;
+			node.credentials = { ...node.credentials, [type]: { id: chosen.id, name: chosen.name } };
 		}
 	}
 	return workflow;
+}
+
+/** The types of account that a node asks for: its own, or those of its slots. */
+function accountsOf({ type, credentials = {} }: WorkflowNode): string[] {
+	const own = ACCOUNTS.find(([node]) => type.startsWith(OWN + node))?.[1];
+	return own === undefined ? Object.keys(credentials) : [own];
 }

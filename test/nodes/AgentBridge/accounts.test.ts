@@ -103,7 +103,7 @@ test('an authentication frame that is wrong for one item fails that item alone',
 		{ onError: 'continueRegularOutput' },
 	);
 	const errors = outcome.output(NODE_NAME).map(({ json }) => (json.error as string | undefined) ?? '');
-	expect(errors[1]).toContain('no place for the token');
+	expect(errors[1]).toContain('no placeholder for the token');
 	expect(errors[2]).not.toBe('');
 	expect([errors[0], errors[3]]).toEqual(['', '']);
 	expect(heard()).toEqual([['0', '3']]);

@@ -169,9 +169,9 @@ describe('request', () => {
 		[{ timeoutSeconds: '={{ "soon" }}' }, '"Timeout (Seconds)" must be a number'],
 		[{ frame: '[1]' }, 'The frame is not a JSON object'],
 		[{ correlationPath: '', replyPath: '', eventFilter: '' }, 'cannot tell which frame is the reply'],
-		[{ correlationPath: '' }, '"Correlation Path" is not'],
+		[{ correlationPath: '' }, '"ID to Repeat" is not'],
 		[{ correlationPath: 'type.id' }, 'no place for an ID'],
-		[{ authMode: 'inFrame', authFrame: '{}' }, 'no place for the token'],
+		[{ authMode: 'inFrame', authFrame: '{}' }, 'no placeholder for the token'],
 		[{ frame: '={{ { user: 2 ** 60 } }}' }, '"Frame" contains 1152921504606847000'],
 		[{ frame: '{"user": 12345678901234567891}' }, 'when an ID is added'],
 	])('%j is refused and nothing is sent', async (parameters, said) => {
@@ -370,5 +370,5 @@ test('as a tool of an agent: the reply as text, and advice in the message', asyn
 	const late = await stage.harness.run(
 		tool({ frame: '{"type":"message","text":"[silent]"}', timeoutSeconds: 1 }),
 	);
-	expect(JSON.stringify([late.output('Agent'), late.error])).toContain('Check \\"Reply Path');
+	expect(JSON.stringify([late.output('Agent'), late.error])).toContain('Check \\"ID in Reply');
 });

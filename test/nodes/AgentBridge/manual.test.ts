@@ -26,7 +26,7 @@ test('the first frame that fits is the test event, and the connection is closed'
 
 test('nothing comes: what to check', async () => {
 	const run = await stage.test({ options: { testTimeoutSeconds: 1 } });
-	expect(run.error?.message).toBe('The connection is open, but no frame came within 1 seconds');
+	expect(run.error?.message).toBe('The connection is open, but no frame arrived within 1 seconds');
 	expect(run.error?.description).toContain('bound to an agent');
 	await until(() => stage.platform.books().bridge.open === 0);
 });
@@ -86,7 +86,7 @@ test('Stop ends the test at once and closes the connection', async () => {
 
 test.each([
 	[{ eventPath: '', eventFilter: 'message' }, '"Event Path" is empty'],
-	[{ authMode: 'inFrame', authFrame: '{"type":"auth"}' }, 'no place for the token'],
+	[{ authMode: 'inFrame', authFrame: '{"type":"auth"}' }, 'no placeholder for the token'],
 	[{ options: { heartbeatFrame: 'ping' } }, 'Heartbeat Frame is not a JSON object'],
 ])('%j is refused before anything is opened', async (parameters, said) => {
 	const run = await stage.test(parameters);

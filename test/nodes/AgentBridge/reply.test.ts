@@ -8,6 +8,7 @@ import {
 	type INodeTypeDescription,
 } from 'n8n-workflow';
 
+import { LISTEN_OPTIONS } from '../../../nodes/AgentBridge/actions/trigger/fields.listen';
 import { until } from '../../until';
 import { NODE_NAME, type ActiveTrigger, type NodeJson } from '../harness';
 import { everythingSaid } from '../harness/stage';
@@ -132,6 +133,14 @@ describe('one frame', () => {
 		const id = stage.channel.push({ text: 'noon' });
 		await until(() => replies().length === 1);
 		expect(replies()).toEqual([{ type: 'message', text: 'It is noon', reply_to: id }]);
+	});
+
+	test('the option replies as soon as it is added', async () => {
+		const added = structuredClone(LISTEN_OPTIONS.reply.default);
+		await activate([work('', '={{ { text: "noon" } }}')], added);
+		const id = stage.channel.push({ text: 'time?' });
+		await until(() => replies().length === 1);
+		expect(replies()).toEqual([{ type: 'message', text: 'noon', reply_to: id }]);
 	});
 
 	test('all items answer it, whatever they are paired with', async () => {
@@ -276,7 +285,7 @@ describe('no reply', () => {
 		[{ t: 'x'.repeat(16_000_000) }, 'larger than 16 million', { frame: { template: '{"t":"$json.t"}' } }],
 		[
 			{},
-			'nothing at the Correlation Path',
+			'nothing at the ID to Repeat',
 			{ frame: { template: '{"t":"$json"}', correlationPath: 'conversation_id' } },
 		],
 	])('where it would be wrong: %#', async (fields, said, reply) => {
@@ -361,6 +370,7 @@ describe('a connection that is down as the execution ends', () => {
 
 describe('refused before anything is opened', () => {
 	test.each([
+		[{}, '"Reply" has no frame, so nothing would be sent'],
 		[{ frame: { template: '{"text": "$nobody"}' } }, 'unknown placeholder: $nobody'],
 		[{ frame: { template: 'text' } }, 'The Reply Frame is not a JSON object'],
 		[{ frame: { template: '{}' } }, 'The Reply Frame is not a JSON object'],

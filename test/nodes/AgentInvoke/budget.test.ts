@@ -36,12 +36,12 @@ describe('a budget', () => {
 		expect(messages(first)).toEqual([
 			'answered',
 			'answered',
-			expect.stringContaining('"Budget" allows 2 turns a day for the key "anna"; used so far: 2'),
+			expect.stringContaining('"Limit per Day" allows 2 turns a day for the key "anna"; used so far: 2'),
 			'answered',
 		]);
 		const over = first.output(NODE_NAME)[2]!.json;
 		expect(over.message).toMatch(
-			/Raise "Budget" in the options of the node, or run the item again from \d{4}-\d\d-\d\d on/,
+			/Raise "Limit per Day" in the options of the node, or run the item again from \d{4}-\d\d-\d\d on/,
 		);
 		expect(over.details).toMatchObject({ kind: 'notSubmitted', budget: { most: 2, used: 2 } });
 		expect(stage.platform.books().requests.invoke).toBe(3);
@@ -66,7 +66,9 @@ describe('a budget', () => {
 		await stage.run([said('[answer: one two three]')], withBudget({ unit: 'tokens', most: 3 }));
 		expect(Number(rows()[0]!.tokens)).toBeGreaterThanOrEqual(3);
 		const run = await stage.run([said('more')], withBudget({ unit: 'tokens', most: 3 }));
-		expect(run.error?.message).toMatch(/"Budget" allows 3 tokens a day for the key "anna"; used so far: \d+/);
+		expect(run.error?.message).toMatch(
+			/"Limit per Day" allows 3 tokens a day for the key "anna"; used so far: \d+/,
+		);
 		expect(stage.platform.books().invocations).toHaveLength(1);
 	});
 
@@ -74,7 +76,7 @@ describe('a budget', () => {
 		stage.platform.faults.add({ on: 'invoke', kind: 'resetAfter', match: 'cut off' });
 		const items = [said('[refuse: no]'), said('cut off'), said('[fail: x]'), said('late')];
 		const run = await stage.run(items, withBudget({}, { concurrency: 1, retries: 0 }), CONTINUE);
-		expect(messages(run)[3]).toContain('"Budget"');
+		expect(messages(run)[3]).toContain('"Limit per Day"');
 		expect(stage.platform.books().invocations).toHaveLength(2);
 	});
 
@@ -83,7 +85,7 @@ describe('a budget', () => {
 		await stage.run([said('order 1'), said('order 2')], withBudget({}, options));
 		const run = await stage.run([said('order 1'), said('order 3')], withBudget({}, options), CONTINUE);
 		expect(run.output(NODE_NAME)[0]!.json).toMatchObject({ replayed: true });
-		expect(messages(run)[1]).toContain('"Budget"');
+		expect(messages(run)[1]).toContain('"Limit per Day"');
 		expect(outcomes()).toEqual(['answered', 'answered', 'replayed']);
 		// The key is free again: nobody asked with it.
 		const raised = await stage.run([said('order 3')], withBudget({ most: 3 }, options));
@@ -100,7 +102,7 @@ describe('a budget', () => {
 		expect(runs.filter(({ status }) => status === 'success').length).toBeLessThanOrEqual(10);
 		const late = await stage.run([said('c')], withBudget({ per: 'node', most: 20 }));
 		expect(late.error?.message).toContain('used so far: 20');
-		expect(late.error?.description).toContain('Raise "Budget"');
+		expect(late.error?.description).toContain('Raise "Limit per Day"');
 	});
 
 	test('deleting rows, or a higher limit, lets it go on', async () => {
@@ -118,12 +120,14 @@ describe('a budget', () => {
 		const second = await resume(first.output(NODE_NAME, 1)[0]!.json, '1');
 		expect(rows()).toMatchObject([{ kind: 'message' }, { kind: 'result', sessionKey: 'anna' }]);
 		const over = await resume(second.output(NODE_NAME, 1)[0]!.json, '2');
-		expect(over.error?.message).toContain('"Budget" allows 2 turns a day for the key "anna"; used so far: 2');
+		expect(over.error?.message).toContain(
+			'"Limit per Day" allows 2 turns a day for the key "anna"; used so far: 2',
+		);
 		const keyless = await stage.run([asked], { ...withBudget({}), sessionMode: 'new' });
 		const third = await resume(keyless.output(NODE_NAME, 1)[0]!.json, '1');
 		const fourth = await resume(third.output(NODE_NAME, 1)[0]!.json, '2');
 		const last = await resume(fourth.output(NODE_NAME, 1)[0]!.json, '3');
-		expect(last.error?.message).toContain('"Budget" allows 2 turns a day for the session "ses_');
+		expect(last.error?.message).toContain('"Limit per Day" allows 2 turns a day for the session "ses_');
 	});
 
 	test.each([
@@ -142,7 +146,7 @@ describe('a budget', () => {
 		const run = await stage.run([said('hi')], parameters, { executeWorkflow: tables() });
 		expect(run.error?.message).toContain('The Data Table "flow_agent_turns"');
 		expect(run.error?.description).toContain(
-			'Nothing was sent, because "Budget" is counted from Data Tables.',
+			'Nothing was sent, because "Limit per Day" is counted from Data Tables.',
 		);
 		const items = await stage.run([said('hi')], parameters, { executeWorkflow: tables(), ...CONTINUE });
 		expect(messages(items)).toEqual([expect.stringContaining('The Data Table "flow_agent_turns"')]);
@@ -162,10 +166,16 @@ describe('a budget', () => {
 	});
 
 	test.each([
-		[{ budget: {} }, '"Budget" has no limit'],
-		[{ budget: { limit: { per: 'key', unit: 'turns', most: 0 } } }, '"Most" must be a number from 1'],
-		[{ budget: { limit: { per: 'key', unit: 'turns', most: 'some' } } }, '"Most" must be a number from 1'],
-		[{ budget: { limit: { per: 'day', unit: 'turns', most: 1 } } }, '"Budget" counts per "key" or "node"'],
+		[{ budget: {} }, '"Limit per Day" is empty'],
+		[{ budget: { limit: { per: 'key', unit: 'turns', most: 0 } } }, '"Most per Day" must be a number from 1'],
+		[
+			{ budget: { limit: { per: 'key', unit: 'turns', most: 'some' } } },
+			'"Most per Day" must be a number from 1',
+		],
+		[
+			{ budget: { limit: { per: 'day', unit: 'turns', most: 1 } } },
+			'"Limit per Day" counts per "key" or "node"',
+		],
 		[{ budget: { limit: { per: 'key', unit: 'euros', most: 1 } } }, 'in "turns" or "tokens"'],
 	])('that makes no sense is refused: %j', async (options, message) => {
 		const run = await stage.run([said('hi')], { options });
@@ -214,6 +224,6 @@ test('as a tool the budget counts too, and what is over is told to the AI agent'
 	const over = await ask();
 	expect(
 		JSON.stringify([over.error?.message, over.status === 'error' ? '' : over.output('Agent')]),
-	).toContain('Budget');
+	).toContain('Limit per Day');
 	expect(stage.platform.books().requests.invoke).toBe(1);
 });

@@ -78,6 +78,19 @@ describe('items', () => {
 		expect(stage.platform.books().requests.invoke).toBe(0);
 	});
 
+	test('an empty message is the one of the chat, but not where an expression gives nothing', async () => {
+		const items = [{ json: { chatInput: 'from the chat' } }, { json: { chatInput: 7 } }, { json: {} }];
+		const run = await stage.run(items, { message: '' }, CONTINUE);
+		expect(run.output(NODE_NAME).map(({ json }) => json.answer ?? json.error)).toEqual([
+			'Turn 1: you said "from the chat"',
+			'"Message" is empty for this item',
+			'"Message" is empty for this item',
+		]);
+		const [chat] = items;
+		const mapped = await stage.run([chat!], { message: '={{ $json.missing }}' }, CONTINUE);
+		expect(mapped.output(NODE_NAME)[0]?.json.error).toBe('"Message" is empty for this item');
+	});
+
 	test('the failure that ends a run names the sessions of the others', async () => {
 		const options = { concurrency: 1, requestsPerSecond: 0 };
 		const run = await stage.run(sayings('a', '[fail: no fuel]', 'c'), { options });

@@ -173,7 +173,7 @@ describe.each(NAMES)('%s', (dialect) => {
 			const options = { ...OPTIONS, retries: 1, timeoutSeconds: 20 };
 			const json = item(await ask(sayings('[refuse: too much]'), { stream, options }));
 			expect(json.error).toMatch(
-				new RegExp(`still taking no calls after \\d tries: ${facts.load}: too much`),
+				new RegExp(`still not accepting calls after \\d tries: ${facts.load}: too much`),
 			);
 			expect(json.details).not.toHaveProperty('mayHaveRun');
 			expect(books().requests.invoke).toBeGreaterThan(1);
@@ -197,7 +197,7 @@ describe.each(NAMES)('%s', (dialect) => {
 		agent.expireSessions();
 		const lost = item(await ask(sayings('again'), inSession(id)));
 		expect(lost).toMatchObject({
-			error: `The platform does not know the session "${id}" any more`,
+			error: `The platform no longer knows the session "${id}"`,
 			details: { reason: facts.lost },
 		});
 		const options = { ...OPTIONS, renewExpiredSession: true };
@@ -309,13 +309,13 @@ describe('a platform whose dialect the credential does not say', () => {
 			describedBy({ request: { message: { a: '$messsage' } } }),
 			'"request.message" contains "$messsage"',
 		],
+		['no place for the message', describedBy({ request: { message: { a: 1 } } }), 'must contain "$message"'],
+		['no place for the result', describedBy({ request: { resume: { a: 1 } } }), 'must contain "$result"'],
 		[
-			'no place for the message',
-			describedBy({ request: { message: { a: 1 } } }),
-			'has to contain "$message"',
+			'no JMESPath',
+			describedBy({ answer: { text: 'a[' } }),
+			'"answer.text" ("a[") must be a JMESPath expression',
 		],
-		['no place for the result', describedBy({ request: { resume: { a: 1 } } }), 'has to contain "$result"'],
-		['no JMESPath', describedBy({ answer: { text: 'a[' } }), '"answer.text" ("a[") has to be JMESPath'],
 	])('%s: said when the node starts, and by the credential test', async (_name, fields, said) => {
 		const account = { wire: 'described', ...fields };
 		const run = await stage.run(sayings('hello', 'again'), {}, { account });
@@ -333,9 +333,13 @@ describe('a platform whose dialect the credential does not say', () => {
 		const keyed = { sessionMode: 'mapped', sessionKey: 'k' };
 		const json = async (parameters: INodeParameters) =>
 			(await stage.run(sayings('hi'), parameters, { account, ...CONTINUE })).output(NODE_NAME)[0]?.json;
-		expect(await json(keyed)).toMatchObject({ error: expect.stringContaining('no place for the session') });
+		expect(await json(keyed)).toMatchObject({
+			error: expect.stringContaining('no placeholder for the session'),
+		});
 		const files = { file: [{ source: 'url', url: 'https://x.example/a' }] };
-		expect(await json({ files })).toMatchObject({ error: expect.stringContaining('no place for the files') });
+		expect(await json({ files })).toMatchObject({
+			error: expect.stringContaining('no placeholder for the files'),
+		});
 		expect(stage.platform.books().requests.invoke).toBe(0);
 		expect(await json({})).toMatchObject({ answer: 'Turn 1: you said "hi"' });
 	});

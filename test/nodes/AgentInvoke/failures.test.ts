@@ -103,7 +103,7 @@ describe.each(['always200', 'same'] as const)('outer status %s', (agentOuterStat
 
 	test('an unknown session', async () => {
 		const told = await toldFor(sayings('hi'), { sessionMode: 'explicit', sessionId: 'ses_nobody' });
-		expect(told.error).toBe('The platform does not know the session "ses_nobody" any more');
+		expect(told.error).toBe('The platform no longer knows the session "ses_nobody"');
 		expect(told.details).toMatchObject({
 			kind: 'refused',
 			reason: 'session_not_found',
@@ -115,12 +115,12 @@ describe.each(['always200', 'same'] as const)('outer status %s', (agentOuterStat
 		const first = await stage.run(sayings('[question: sure?]'));
 		const { id } = first.output(NODE_NAME, 1)[0]!.json.session as { id: string };
 		const pending = await toldFor(sayings('hello?'), { sessionMode: 'explicit', sessionId: id });
-		expect(pending.error).toBe('The agent still waits for the answer to its interrupt');
+		expect(pending.error).toBe('The agent is still waiting for the answer to its interrupt');
 		expect(pending.message).toContain('"Resume"');
 		const unknown = await toldFor(sayings('x'), {
 			...{ operation: 'resume', resumeSessionId: id, interruptId: 'int_nobody', result: 'x' },
 		});
-		expect(unknown.error).toBe('The agent does not wait for this interrupt any more');
+		expect(unknown.error).toBe('The agent is no longer waiting for this interrupt');
 		expect(unknown.details).toMatchObject({ kind: 'refused', reason: 'interrupt_not_found' });
 	});
 
@@ -139,8 +139,8 @@ describe.each(['always200', 'same'] as const)('outer status %s', (agentOuterStat
 	});
 
 	test.each([
-		[42900, 'The agent is taking no more calls at the moment', 'refused'],
-		[50300, 'The agent is taking no more calls at the moment', 'refused'],
+		[42900, 'The agent is not accepting calls at the moment', 'refused'],
+		[50300, 'The agent is not accepting calls at the moment', 'refused'],
 		[50000, 'The agent failed', 'agentFailed'],
 		[40000, 'The platform refused the call', 'refused'],
 		[40100, 'The platform does not accept the agent token', 'credential'],
@@ -154,7 +154,7 @@ describe.each(['always200', 'same'] as const)('outer status %s', (agentOuterStat
 
 	test('a refusal of its own words, and a failing agent', async () => {
 		const refused = await toldFor(sayings('[refuse: not on Sundays]'));
-		expect(refused.error).toBe('The agent is taking no more calls at the moment: overloaded: not on Sundays');
+		expect(refused.error).toBe('The agent is not accepting calls at the moment: overloaded: not on Sundays');
 		expect(refused.message).toContain('It was not run');
 		expect(invocations()).toBe(0);
 		const failed = await toldFor(sayings('[fail: no fuel]'));
@@ -163,11 +163,11 @@ describe.each(['always200', 'same'] as const)('outer status %s', (agentOuterStat
 	});
 
 	test.each([
-		['too large', holding(2000, 'a.txt', 'text/plain'), 'larger than the platform takes', 'file_too_large'],
+		['too large', holding(2000, 'a.txt', 'text/plain'), 'larger than the platform accepts', 'file_too_large'],
 		[
 			'of another type',
 			holding(9, 'a.png', 'image/png'),
-			'does not take files of this type',
+			'does not accept files of this type',
 			'file_type_refused',
 		],
 	])('a file that is %s', async (_name, item, sentence, reason) => {

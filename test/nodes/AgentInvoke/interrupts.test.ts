@@ -1,6 +1,13 @@
-import type { INodeParameters } from 'n8n-workflow';
+import {
+	NodeConnectionTypes,
+	type IExecuteFunctions,
+	type INodeExecutionData,
+	type INodeParameters,
+	type INodeType,
+	type INodeTypeDescription,
+} from 'n8n-workflow';
 
-import { NODE_NAME, type HarnessRun } from '../harness';
+import { NODE_NAME, createHarness, type HarnessRun } from '../harness';
 import { sayings } from '../harness/stage';
 import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
 
@@ -81,9 +88,73 @@ test('a resume may interrupt again, and belongs to the same session', async () =
 test('an unknown interrupt, no session: each says what to do', async () => {
 	const first = await stage.run(sayings('[tool: a {}]'));
 	const wrong = await resume(first, { interruptId: 'int_other', result: 'x' });
-	expect(wrong.error?.message).toBe('The agent does not wait for this interrupt any more');
+	expect(wrong.error?.message).toBe('The agent is no longer waiting for this interrupt');
 	const without = await stage.run([{ json: {} }], { operation: 'resume', result: 'x' }, CONTINUE);
 	expect(without.output(NODE_NAME)[0]?.json.error).toBe('"Session ID" is empty for this item');
+});
+
+describe('behind a node that passes nothing on, as Wait does', () => {
+	class Forget implements INodeType {
+		description: INodeTypeDescription = {
+			displayName: 'Forget',
+			name: 'test.forget',
+			group: ['transform'],
+			version: 1,
+			description: 'Passes nothing on but which item it was',
+			defaults: { name: 'Forget' },
+			inputs: [NodeConnectionTypes.Main],
+			outputs: [NodeConnectionTypes.Main],
+			properties: [],
+		};
+
+		async execute(this: IExecuteFunctions): Promise<INodeExecutionData[][]> {
+			return [this.getInputData().map((_, item) => ({ json: {}, pairedItem: { item } }))];
+		}
+	}
+	const ASKED = "Ada's agent";
+	const UP_TO_QUOTE = String.raw`{{ $('Ada\'s agent').item.json`;
+
+	async function resumeBehind(parameters: INodeParameters): Promise<HarnessRun> {
+		const harness = await createHarness({ nodes: [Forget] });
+		try {
+			const [trigger, node] = stage.workflow().nodes;
+			const { name: first } = trigger!;
+			const to = (name: string) => [{ node: name, type: NodeConnectionTypes.Main, index: 0 }];
+			return await harness.run({
+				workflow: {
+					nodes: [
+						trigger!,
+						{ ...node!, name: ASKED },
+						{ ...node!, name: 'Forget', type: 'test.forget', parameters: {} },
+						{ ...node!, parameters: { operation: 'resume', result: 'yes', ...parameters } },
+					],
+					connections: {
+						[first]: { main: [to(ASKED)] },
+						[ASKED]: { main: [[], to('Forget')] },
+						Forget: { main: [to(NODE_NAME)] },
+					},
+				},
+				items: sayings('[question: sure?]'),
+				credentials: stage.credentials,
+			});
+		} finally {
+			await harness.close();
+		}
+	}
+
+	test('the message has the expression that works', async () => {
+		const run = await resumeBehind({});
+		expect(run.error?.message).toBe('"Session ID" is empty for this item');
+		expect(run.error?.description).toContain(`Enter ${UP_TO_QUOTE}.session.id }} as an expression.`);
+		const resumeSessionId = `=${UP_TO_QUOTE}.session.id }}`;
+		const half = await resumeBehind({ resumeSessionId });
+		expect(half.error?.message).toBe('"Interrupt ID" is empty for this item');
+		expect(half.error?.description).toContain(`Enter ${UP_TO_QUOTE}.interrupt.id }} as an expression.`);
+		stage.reset();
+		const whole = await resumeBehind({ resumeSessionId, interruptId: `=${UP_TO_QUOTE}.interrupt.id }}` });
+		expect(whole.output(NODE_NAME)[0]?.json.answer).toContain('the result was yes');
+		expect(stage.platform.books().invocations).toHaveLength(2);
+	});
 });
 
 test.each([

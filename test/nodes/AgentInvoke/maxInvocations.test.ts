@@ -25,7 +25,7 @@ describe('Max Invocations', () => {
 		stage.platform.faults.add({ ...OVERLOADED, times: 5 });
 		const run = await stage.run([said('hi')], limited(3), CONTINUE);
 		const { error, message } = run.output(NODE_NAME)[0]!.json;
-		expect(error).toContain('The agent is still taking no calls after 3 tries');
+		expect(error).toContain('The agent is still not accepting calls after 3 tries');
 		expect(message).toContain('"Max Invocations" allows 3 call(s) in one run, repeats included');
 		expect(stage.platform.books().requests.invoke).toBe(3);
 		expect(rows()).toMatchObject([{ outcome: 'refused', attempts: 3, mayHaveRun: false }]);
@@ -63,7 +63,7 @@ describe('Max Invocations', () => {
 		await stage.run([said('hi')], { ...MAPPED, options });
 		stage.platform.agent.expireSessions();
 		const run = await stage.run([said('hi')], { ...MAPPED, options });
-		expect(run.error?.message).toContain('does not know the session');
+		expect(run.error?.message).toContain('no longer knows the session');
 		expect(run.error?.description).toContain('"Max Invocations" allows 1 call(s)');
 		expect(stage.platform.books().requests.invoke).toBe(2);
 	});

@@ -157,7 +157,7 @@ describe('what is on record', () => {
 		const second = await stage.run([said('a', '3'), said('a', '4'), said('b', '5')], { ...MAPPED, options });
 		const answers = jsonOf([first, second]);
 		expect(answers.map(({ error }) => error === undefined)).toEqual(answered);
-		expect(answers[3]?.error).toContain('Budget');
+		expect(answers[3]?.error).toContain('Limit per Day');
 		expect(stage.deployment.calls).toHaveLength(answered.filter(Boolean).length);
 	});
 

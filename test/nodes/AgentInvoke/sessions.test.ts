@@ -201,7 +201,7 @@ describe('a session that the platform does not know any more', () => {
 		await stage.run([said('k')], MAPPED);
 		stage.platform.agent.expireSessions();
 		const run = await stage.run([said('k')], MAPPED);
-		expect(run.error?.message).toMatch(/does not know the session "ses_[\w-]+" any more/);
+		expect(run.error?.message).toMatch(/no longer knows the session "ses_[\w-]+"/);
 		expect(run.error?.description).toContain('Renew Expired Session');
 	});
 

@@ -166,7 +166,7 @@ test.each(['slowBody', 'numbersAsStrings'] as const)('%s changes nothing', async
 
 test('a failure before the stream begins is told as the refusal that it is', async () => {
 	const run = await stage.run(sayings('[refuse: no]'), { ...STREAM, options: { retries: 0 } }, CONTINUE);
-	expect(run.output(NODE_NAME)[0]?.json.error).toContain('taking no more calls');
+	expect(run.output(NODE_NAME)[0]?.json.error).toContain('not accepting calls');
 	expect(detailsOf(run)).not.toHaveProperty('mayHaveRun');
 });
 

@@ -168,7 +168,7 @@ describe('uploads', () => {
 	test('an answer that holds no address: said, and the agent is not asked', async () => {
 		media = (response) => response.end(envelope({ id: 7 }));
 		const json = item(await send());
-		expect(json.error).toBe('The file was uploaded, but the answer holds no address of it');
+		expect(json.error).toBe('The file was uploaded, but the answer contains no address for it');
 		expect(json.message).toContain('"upload.url" of the description');
 		expect(calls).toEqual([]);
 	});
@@ -179,7 +179,7 @@ describe('uploads', () => {
 			media = (response) =>
 				response.end(JSON.stringify({ success_response: true, http_status_code: 200, data }));
 			const json = item(await send());
-			expect(json.error).toBe('The platform took the file, but its answer holds no data');
+			expect(json.error).toBe('The platform accepted the file, but its answer contains no data');
 			expect(json.message).not.toContain('credential');
 			expect(calls).toEqual([]);
 		},
@@ -205,7 +205,7 @@ describe('uploads', () => {
 			);
 		};
 		const json = item(await send());
-		expect(json.error).toBe('A file is larger than the platform takes');
+		expect(json.error).toBe('A file is larger than the platform accepts');
 		expect([uploads, calls.length]).toEqual([1, 0]);
 	});
 });

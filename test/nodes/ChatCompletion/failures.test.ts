@@ -68,7 +68,7 @@ test('tries end with the timeout of the answer, and say why', async () => {
 	stage.platform.faults.add({ on: 'chat', kind: '429', retryAfterSeconds: 30 });
 	const watch = stopwatch();
 	const run = await stage.run(sayings('x'), { options: { timeoutSeconds: 2 } });
-	expect(run.error?.message).toContain('The platform is taking no more requests');
+	expect(run.error?.message).toContain('The platform is not accepting more requests');
 	expect(run.error?.description).toContain('Lower "Concurrency"');
 	expect(watch.stop()).toBeLessThan(2_000);
 });
@@ -208,9 +208,9 @@ test('a platform that echoes the key gets it into nothing that is kept', async (
 
 test.each([
 	['[answer: a b c d]', { options: { maxTokens: 2 } }, 'The answer was cut off'],
-	['[think: a b c d]', { reasoning: 'on', options: { maxTokens: 2 } }, 'spent all its tokens on thinking'],
+	['[think: a b c d]', { reasoning: 'on', options: { maxTokens: 2 } }, 'used all its tokens for reasoning'],
 	['[empty]', {}, 'The model gave an empty answer'],
-	['[empty] [think: hm]', { reasoning: 'on' }, 'The model thought, but gave no answer'],
+	['[empty] [think: hm]', { reasoning: 'on' }, 'The model reasoned, but gave no answer'],
 	['[answer: a] [finish: content_filter]', {}, 'content filter'],
 ])('%s is explained', async (say, parameters, warning) => {
 	const run = await stage.run(sayings(say), parameters);

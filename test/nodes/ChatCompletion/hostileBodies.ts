@@ -5,7 +5,7 @@ import { STREAM_FORMS } from './streamForms';
 
 /** What no operator should read. */
 export const RAW_ERROR =
-	/TypeError|RangeError|ReferenceError|is not a function|Cannot (?:read|convert)|is not iterable|mistake in the node|has a bug|Invalid URL|call stack|\[object Object\]/;
+	/TypeError|RangeError|ReferenceError|is not a function|Cannot (?:read|convert)|is not iterable|bug in the node|has a bug|Invalid URL|call stack|\[object Object\]/;
 
 /** Bodies of answers: some right, most of them close to it, some of anything. */
 export function hostileBodies(): fc.Arbitrary<Buffer> {

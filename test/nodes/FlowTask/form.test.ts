@@ -266,7 +266,7 @@ test('what the platform refuses is told with what the parameter view accepts', a
 	const run = await stage.run(prompts(1), form(rows, { '3/steps': 'number' }));
 	expect(run.error?.message).toContain('parameter steps is out of range');
 	expect(run.error?.description).toMatch(
-		/By the parameter view: KSampler \(node 3\) · steps takes a value from 1 to \d+ \(sent: 25\)\./,
+		/According to the parameter view: KSampler \(node 3\) · steps takes a value from 1 to \d+ \(sent: 25\)\./,
 	);
 });
 

@@ -96,7 +96,7 @@ async function run(
 
 const KEY = 'sk-0123456789abcdef';
 const CONTINUE = { onError: 'continueErrorOutput' } as const;
-const POLLING = { options: { progressChannel: 'polling' } };
+const POLLING = { limits: { progressChannel: 'polling' } };
 
 test('an expression that cannot be evaluated fails its own item, and no other', async () => {
 	const workflowId = "={{ $json.prompt === 'picture 1' ? $('Nope').item.json.x : 'wf' }}";
@@ -197,15 +197,16 @@ test('final files are put out for a task at 100 % or done, and not before', asyn
 test('the last error of a retry names the tasks of the tries before', async () => {
 	script.submit = (count, response) => count === 3 && response.destroy();
 	const result = await run(3, POLLING, { retryOnFail: true, maxTries: 2, waitBetweenTries: 1 });
-	expect(result.error?.message).toContain('A task may have been made');
+	expect(result.error?.message).toContain('A task may have been created');
 	const known = (result.error?.context.tasks ?? []) as Array<{ taskId: string }>;
 	expect(known.map(({ taskId }) => taskId).sort()).toEqual(['t1', 't2']);
 });
 
 test('the timeout ends the wait for a turn, too', async () => {
 	const watch = stopwatch();
-	const options = { requestsPerSecond: 0.5, timeoutMinutes: 0.05, progressChannel: 'polling' };
-	const result = await run(10, { options }, CONTINUE);
+	const options = { timeoutMinutes: 0.05 };
+	const limits = { requestsPerSecond: 0.5, progressChannel: 'polling' };
+	const result = await run(10, { options, limits }, CONTINUE);
 	expect(watch.stop()).toBeLessThan(12_000);
 	expect(result.output(NODE_NAME, 0).length + result.output(NODE_NAME, 1).length).toBe(10);
 });
@@ -224,14 +225,14 @@ test('a refused look says that the task exists, and not to run the item again', 
 	};
 	const result = await run(1, POLLING);
 	expect(result.error?.message).toMatch(/^Task t1 was submitted, but its state cannot be read/);
-	expect(result.error?.description).toContain('"Wait for Completion" operation with task id t1');
+	expect(result.error?.description).toContain('"Wait for Completion" operation with task ID t1');
 	expect(result.error?.description).not.toContain('run the node again');
 });
 
 test('looks that get no answer are told with the timeout', async () => {
 	script.info = (_ids, response) => response.destroy();
-	const result = await run(1, { options: { ...POLLING.options, timeoutMinutes: 0.05 } });
-	expect(result.error?.message).toContain('Its state could not be read the last time');
+	const result = await run(1, { ...POLLING, options: { timeoutMinutes: 0.05 } });
+	expect(result.error?.message).toContain('At the last attempt its state could not be read');
 });
 
 test('neither a repeated prompt token nor a key in a link gets into an item', async () => {

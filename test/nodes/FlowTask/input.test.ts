@@ -31,7 +31,7 @@ const editorFile = {
 };
 
 test.each<[string, INodeParameters, RegExp, RegExp]>([
-	['an empty workflow ID', { workflowId: '  ' }, /"Workflow ID" is empty/, /console/],
+	['an empty workflow ID', { workflowId: '  ' }, /"Workflow" is empty/, /console/],
 	[
 		'a workflow ID that is JSON',
 		{ workflowId: '{"3": {}}' },
@@ -55,8 +55,8 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 	[
 		"another workflow's request body as prompt",
 		json({ workflow_id: 'wf_other', prompt: { '6': { inputs: {} } } }),
-		/is a request body for the workflow "wf_other", but "Workflow ID" is "/,
-		/correct "Workflow ID"/,
+		/is a request body for the workflow "wf_other", but "Workflow" is "/,
+		/correct "Workflow"/,
 	],
 	[
 		'a wrapped export of other wrappers as prompt',
@@ -72,7 +72,7 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 	],
 	[
 		'an idempotency key that n8n has rounded',
-		{ options: { idempotencyKey: '={{ 7.2e17 }}' } },
+		{ limits: { idempotencyKey: '={{ 7.2e17 }}' } },
 		/"Idempotency Key" contains 720000000000000000, which is a number beyond 9007199254740991/,
 		/as text, in quotation marks/,
 	],
@@ -170,7 +170,7 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 	],
 	[
 		'a budget that is too small',
-		{ options: { maxTasks: 1 } },
+		{ limits: { maxTasks: 1 } },
 		/would submit 2 tasks, more than the 1/,
 		/Max Tasks/,
 	],

@@ -26,7 +26,7 @@ test('an account that is refused all the time is asked ever more slowly, until t
 	await stage.close();
 
 	const errors = run.output(NODE_NAME).map(({ json }) => json.error);
-	expect(errors).toEqual(prompts(6).map(() => expect.stringContaining('is taking no more requests')));
+	expect(errors).toEqual(prompts(6).map(() => expect.stringContaining('is not accepting more requests')));
 	expect(tasksMade).toBe(0);
 	// Six at once, and one in five seconds after the first ten.
 	expect(requests.submit).toBeGreaterThan(8);

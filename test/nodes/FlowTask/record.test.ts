@@ -193,7 +193,7 @@ test('tasks of an execution are waited for, all or those of a node, and nothing 
 	expect(empty.error?.message).toBe('"Execution ID" is empty');
 });
 
-test('a submit without an answer has a row, and a wait for the execution says that it may have made a task', async () => {
+test('a submit without an answer has a row, and a wait for the execution says that it may have created a task', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'resetAfter', times: 1 });
 	const always = { options: { recordTasks: 'always' } };
 	const done = await run(
@@ -202,7 +202,10 @@ test('a submit without an answer has a row, and a wait for the execution says th
 		{ onError: 'continueRegularOutput' },
 	);
 	expect(tables.rows(TABLE).filter(({ status }) => status === 'unclear')).toEqual([
-		expect.objectContaining({ taskId: '', error: expect.stringContaining('may have been made') as unknown }),
+		expect.objectContaining({
+			taskId: '',
+			error: expect.stringContaining('may have been created') as unknown,
+		}),
 	]);
 	const { executionId } = done;
 	const waited = await run([{ json: {} }], { operation: 'wait', taskSource: 'execution', executionId });

@@ -3,10 +3,10 @@ import fc from 'fast-check';
 import { createChatApi } from '../../../nodes/ChatCompletion/api';
 import { systemClock } from '../../../nodes/shared/run/clock';
 import { redactor } from '../../../nodes/shared/text/redact';
-import { createRetry } from '../../../nodes/shared/retry/retry';
+import { Retry } from '../../../nodes/shared/retry/retry';
 import { BodyEnded, type Opening } from '../../../nodes/shared/http/request';
 import type { ByteStream } from '../../../nodes/shared/http/abortableStream';
-import { createRateLimiter } from '../../../nodes/shared/retry/rateLimiter';
+import { RateLimiter } from '../../../nodes/shared/retry/rateLimiter';
 import { hostileBodies, RAW_ERROR } from '../../nodes/ChatCompletion/hostileBodies';
 import { STREAM_FORMS, type StreamForm } from '../../nodes/ChatCompletion/streamForms';
 
@@ -36,11 +36,7 @@ async function ask(form: StreamForm, cuts: readonly number[]) {
 	const result = await createChatApi({
 		baseUrl: 'http://platform',
 		open: async () => await Promise.resolve(opening),
-		retry: createRetry({
-			rateLimiter: createRateLimiter({ requestsPerSecond: 0, concurrency: 1 }, { clock }),
-			clock,
-			random: () => 0,
-		}),
+		retry: new Retry(new RateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock), clock, () => 0),
 		idleTimeouts: {
 			watch: () => ({ received: () => undefined, expect: () => undefined, release: () => undefined }),
 		},

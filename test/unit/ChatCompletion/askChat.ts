@@ -3,10 +3,10 @@ import type { ChatAnswer } from '../../../nodes/ChatCompletion/answer/answerBuil
 import type { Failure, Result } from '../../../nodes/shared/errors/failure';
 import type { JsonObject } from '../../../nodes/shared/text/json';
 import { redactor } from '../../../nodes/shared/text/redact';
-import { createRetry } from '../../../nodes/shared/retry/retry';
+import { Retry } from '../../../nodes/shared/retry/retry';
 import { cuttable } from '../../../nodes/shared/http/abortableStream';
 import { createIdleTimeouts } from '../../../nodes/shared/http/idleTimeout';
-import { createRateLimiter } from '../../../nodes/shared/retry/rateLimiter';
+import { RateLimiter } from '../../../nodes/shared/retry/rateLimiter';
 import { TestClock } from '../testClock';
 
 export const KEY = 'sk-0123456789abcdef/xyz';
@@ -50,11 +50,7 @@ export async function askChat({
 				reply: { status, headers: { 'content-type': contentType }, body: stream },
 			});
 		},
-		retry: createRetry({
-			rateLimiter: createRateLimiter({ requestsPerSecond: 0, concurrency: 1 }, { clock }),
-			clock,
-			random: () => 0,
-		}),
+		retry: new Retry(new RateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock), clock, () => 0),
 		idleTimeouts: createIdleTimeouts(clock, 500, run.signal),
 		clock,
 		redact,

@@ -107,7 +107,7 @@ describe('form', () => {
 						NodeHelpers.displayParameter(values, property, null, null),
 				)
 				.map(({ name }) => name);
-		const always = ['apiKey', 'baseUrl', 'showExpertFields'];
+		const always = ['apiKey', 'baseUrl', 'savedWorkflows', 'showExpertFields'];
 		expect(shown({ apiKey: '', showExpertFields: false })).toEqual(always);
 		expect(shown({ apiKey: '', showExpertFields: true })).toEqual([...always, ...Object.keys(expert)]);
 	});

@@ -31,7 +31,7 @@ export const LISTEN_OPTIONS = defineOptions({
 		typeOptions: { minValue: 0, maxValue: MAX_SECONDS },
 		whenAbsent: 0,
 		description:
-			'If nothing arrives for this long, the connection counts as dead and is opened again. Set it together with a heartbeat that the platform answers. 0 means never.',
+			'If nothing arrives for this long, the connection is considered dead and is reopened. Set it together with a heartbeat that the platform answers. 0 means never.',
 	},
 	maxQueued: {
 		displayName: 'Max Waiting Frames',
@@ -46,10 +46,11 @@ export const LISTEN_OPTIONS = defineOptions({
 		displayName: 'Reply',
 		name: 'reply',
 		type: 'fixedCollection',
-		default: {},
-		placeholder: 'Add reply',
+		// Replies as soon as the option is added.
+		default: { frame: { template: REPLY_TEMPLATE, correlationPath: '', replyPath: 'reply_to' } },
+		placeholder: 'Add Frame',
 		description:
-			'What the last node of the workflow puts out is sent as a frame over the trigger\'s own connection once the execution has succeeded. Not in tests in the editor, and not in queue mode, where n8n does not hand the output over: use "Agent Bridge" with "Use the Trigger\'s Connection" there.',
+			'The output of the last node is sent, a frame for each item, over the trigger\'s own connection once the execution has succeeded. It does not work in tests in the editor or in queue mode, where n8n does not hand the output over: use "Agent Bridge" with "Use the Trigger\'s Connection" there.',
 		options: [
 			{
 				displayName: 'Frame',
@@ -63,16 +64,16 @@ export const LISTEN_OPTIONS = defineOptions({
 						description: REPLY_FRAME_HELP,
 					},
 					{
-						displayName: 'Correlation Path',
+						displayName: 'ID to Repeat',
 						name: 'correlationPath',
 						type: 'string',
 						default: '',
 						placeholder: 'e.g. message_id',
 						description:
-							'Where the frame that came holds the value that its reply repeats. Empty: the ID Path.',
+							'Where the received frame holds the value that its reply repeats. Empty means the ID Path.',
 					},
 					{
-						displayName: 'Reply Correlation Path',
+						displayName: 'ID in Reply',
 						name: 'replyPath',
 						type: 'string',
 						default: 'reply_to',

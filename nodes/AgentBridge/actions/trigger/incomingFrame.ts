@@ -1,6 +1,6 @@
 import type { IDataObject, INodeExecutionData, ITriggerFunctions } from 'n8n-workflow';
 
-import { ok, type Result } from '../../../shared/errors/failure';
+import { failInput, ok, type Result } from '../../../shared/errors/failure';
 import { readNumbers } from '../../../shared/form/options';
 import { textOf } from '../../../shared/text/textOf';
 import { excerpt, isJsonObject } from '../../../shared/text/json';
@@ -46,18 +46,27 @@ export function readListenSettings(context: ITriggerFunctions, options: IDataObj
 	if (!numbers.ok) return numbers;
 	const { number } = numbers.value;
 	const idPath = textOf(context.getNodeParameter('idPath', ''));
-	// "Reply" is added in two steps: the option, and then its frame.
-	const asked = isJsonObject(options.reply) ? options.reply.frame : undefined;
-	const reply = isJsonObject(asked) ? readReplySettings(asked, idPath) : undefined;
-	if (reply?.ok === false) return reply;
+	const reply = readReply(options.reply, idPath);
+	if (!reply.ok) return reply;
 	return ok({
 		filter: filter.value,
 		idPath,
 		maxBatch: Math.floor(number('maxBatch')),
 		maxQueued: Math.floor(number('maxQueued')),
 		testTimeoutMs: number('testTimeoutSeconds') * 1000,
-		...(reply && { reply: reply.value }),
+		...(reply.value && { reply: reply.value }),
 	});
+}
+
+/** @returns undefined where the option is not added */
+function readReply(given: unknown, idPath: string): Result<ReplySettings | undefined> {
+	if (given === undefined || given === null) return ok(undefined);
+	const asked = isJsonObject(given) ? given.frame : undefined;
+	if (isJsonObject(asked)) return readReplySettings(asked, idPath);
+	return failInput(
+		'"Reply" has no frame, so nothing would be sent',
+		'Add its frame in the options, or remove the option.',
+	);
 }
 
 /** A frame that came, with its event and ID. A failure follows "a frame that is". */

@@ -18,40 +18,11 @@ export function listenOnce(
 	setup: BridgeSetup,
 	settings: ListenSettings,
 ): ITriggerResponse {
-	const over = new AbortController();
-	let connection: BridgeConnection | undefined;
-
-	const firstFrame = async (): Promise<Result<IncomingFrame> | undefined> => {
-		const others = new Set<string>();
-		const noteOther = (what: string): void => {
-			if (others.size < EVENTS_SHOWN) others.add(what);
-		};
-		return await new Promise((resolve) => {
-			over.signal.addEventListener('abort', () => resolve(undefined), { once: true });
-			connection = setup.open({
-				onOpen: () => undefined,
-				onText: (text) => {
-					const received = receive(text, setup, settings);
-					if (received.ok && settings.filter.takes(received.value.frame)) resolve(received);
-					else noteOther(received.ok ? eventSeen(received.value) : `a frame that is ${received.failure}`);
-				},
-				onBinary: () => noteOther('a binary frame'),
-				onEnd: (end) => void whyEnded(end, setup).then((failure) => resolve(fail(failure))),
-			});
-			void setup.clock.sleep(settings.testTimeoutMs, over.signal).then(() => {
-				if (!over.signal.aborted) resolve(fail(nothingCame(settings, others)));
-			});
-		});
-	};
-
-	const stop = async (): Promise<void> => {
-		over.abort();
-		await connection?.close();
-	};
+	const wait = new WaitForFrame(setup, settings);
 	return {
 		manualTriggerFunction: async () => {
-			const outcome = await firstFrame();
-			await stop();
+			const outcome = await wait.first();
+			await wait.stop();
 			// Stopped by the operator: an empty answer ends n8n's wait and shows nothing.
 			if (!outcome) context.emit([]);
 			else if (outcome.ok) {
@@ -60,8 +31,52 @@ export function listenOnce(
 				context.emit([[toItem(outcome.value)]]);
 			} else throw toNodeError(context.getNode(), outcome.failure);
 		},
-		closeFunction: stop,
+		closeFunction: async () => await wait.stop(),
 	};
+}
+
+/** Waits on a connection of its own for one frame that fits. */
+class WaitForFrame {
+	private readonly over = new AbortController();
+	private readonly others = new Set<string>();
+	private connection: BridgeConnection | undefined;
+
+	constructor(
+		private readonly setup: BridgeSetup,
+		private readonly settings: ListenSettings,
+	) {}
+
+	/** @returns `undefined` if it was stopped before */
+	async first(): Promise<Result<IncomingFrame> | undefined> {
+		const { setup, settings } = this;
+		const { signal } = this.over;
+		const { promise, resolve } = Promise.withResolvers<Result<IncomingFrame> | undefined>();
+		signal.addEventListener('abort', () => resolve(undefined), { once: true });
+		this.connection = setup.open({
+			onOpen: () => undefined,
+			onText: (text) => {
+				const received = receive(text, setup, settings);
+				if (received.ok && settings.filter.takes(received.value.frame)) resolve(received);
+				else this.noteOther(received.ok ? eventSeen(received.value) : `a frame that is ${received.failure}`);
+			},
+			onBinary: () => this.noteOther('a binary frame'),
+			onEnd: (end) => void whyEnded(end, setup).then((failure) => resolve(fail(failure))),
+		});
+		void setup.clock.sleep(settings.testTimeoutMs, signal).then(() => {
+			resolve(fail(nothingCame(settings, this.others)));
+		});
+		return await promise;
+	}
+
+	async stop(): Promise<void> {
+		this.over.abort();
+		await this.connection?.close();
+	}
+
+	/** What came, but did not fit: shown in the advice. */
+	private noteOther(what: string): void {
+		if (this.others.size < EVENTS_SHOWN) this.others.add(what);
+	}
 }
 
 function eventSeen({ event }: IncomingFrame): string {
@@ -73,13 +88,13 @@ function nothingCame({ testTimeoutMs }: ListenSettings, others: ReadonlySet<stri
 	if (others.size > 0) {
 		const shown = [...others].join(', ');
 		return badInput(
-			`Frames came within ${seconds} seconds, but none of the listed events`,
+			`Frames arrived within ${seconds} seconds, but none of the listed events`,
 			`Received: ${shown}. Compare this with "Event Path" and "Events".`,
 		);
 	}
 	return {
 		kind: 'timedOut',
-		message: `The connection is open, but no frame came within ${seconds} seconds`,
+		message: `The connection is open, but no frame arrived within ${seconds} seconds`,
 		advice:
 			"Send a message over this channel account while the test runs. Check in the platform's console that the account is bound to an agent, and that no other client, such as an active workflow, takes its frames. Some platforms expect a first frame or a heartbeat before they send.",
 	};

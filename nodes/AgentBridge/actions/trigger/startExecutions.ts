@@ -3,7 +3,7 @@ import { ExecutionCancelledError, type IRun, type ITriggerFunctions } from 'n8n-
 import { wordsOfError } from '../../../shared/errors/expressionError';
 import { growingPauseMs, type PauseGrowth } from '../../../shared/run/growingPause';
 import { shortId, type RecentIds } from '../../frames/frames';
-import { createIncomingQueue, type IncomingQueue } from '../../frames/incomingQueue';
+import { IncomingQueue } from '../../frames/incomingQueue';
 import type { BridgeSetup } from '../openBridge';
 import { listNames, nameOf, toItem, type ListenSettings, type IncomingFrame } from './incomingFrame';
 
@@ -17,94 +17,83 @@ export interface ExecutionListener {
 	responded(response: unknown): void;
 }
 
-/** The way of frames into executions. */
-export interface ExecutionStarter {
-	readonly queue: IncomingQueue<IncomingFrame>;
-	/** Takes nothing more and hands all that waits to n8n at once: nobody could hand it out later. */
-	close(): void;
-}
-
 /** For a batch whose execution did not start, e.g. while n8n's database is away. */
 const MAX_TRIES = 3;
 const PAUSES: PauseGrowth = { firstMs: 2_000, factor: 4, longestMs: 8_000 };
 /** The text of all waiting frames together. Parsed, they take several times as much. */
 const MAX_QUEUED_CHARS = 50_000_000;
 
-/**
- * One execution per batch, and one at a time.
- * @param seen frames that n8n did not take are removed from it, so that they are not ignored when they come again
- */
-export function createExecutionStarter(
-	context: ITriggerFunctions,
-	{ redact, clock }: BridgeSetup,
-	{ maxBatch, maxQueued }: ListenSettings,
-	{
-		log,
-		seen,
-		executions,
-	}: {
-		readonly log: Log;
-		readonly seen: Pick<RecentIds, 'remove'>;
-		readonly executions?: ExecutionListener;
-	},
-): ExecutionStarter {
-	const workflowId = context.getWorkflow().id ?? '';
-	const { id: nodeId } = context.getNode();
+/** The way of frames into executions: one for each batch, and one at a time. */
+export class ExecutionStarter {
+	readonly queue: IncomingQueue<IncomingFrame>;
+	private readonly closing = new AbortController();
+	private readonly maxBatch: number;
 
-	/** Resolves when the execution has ended. */
-	const emit = async (batch: readonly IncomingFrame[]): Promise<IRun | undefined> => {
-		const done = context.helpers.createDeferredPromise<IRun>();
-		const key = deduplicationKey(workflowId, nodeId, batch);
-		context.emit([batch.map(toItem)], executions && responsesTo(executions), done, key);
-		return await done.promise;
-	};
-	const closing = new AbortController();
-	const deliver = async (batch: readonly IncomingFrame[]): Promise<void> => {
+	/**
+	 * @param seen frames that n8n did not take are removed from it, so that they are not ignored when they come again
+	 */
+	constructor(
+		private readonly context: ITriggerFunctions,
+		private readonly setup: Pick<BridgeSetup, 'redact' | 'clock'>,
+		{ maxBatch, maxQueued }: Pick<ListenSettings, 'maxBatch' | 'maxQueued'>,
+		private readonly log: Log,
+		private readonly seen: Pick<RecentIds, 'remove'>,
+		private readonly executions: ExecutionListener,
+	) {
+		this.maxBatch = maxBatch;
+		const limits = { maxBatch, maxQueued, maxQueuedChars: MAX_QUEUED_CHARS };
+		this.queue = new IncomingQueue(limits, async (batch) => await this.deliver(batch));
+	}
+
+	/** Takes nothing more and hands all that waits to n8n at once: nobody could hand it out later. */
+	close(): void {
+		this.closing.abort();
+		const left = this.queue.close();
+		if (left.length === 0) return;
+		this.log('info', `${left.length} frame(s) waited; their executions start now, all at once`);
+		for (let first = 0; first < left.length; first += this.maxBatch) {
+			void this.deliver(left.slice(first, first + this.maxBatch));
+		}
+	}
+
+	private async deliver(batch: readonly IncomingFrame[]): Promise<void> {
+		const frames = `the execution for ${batch.length} frame(s)`;
 		for (let tries = 1; ; tries++) {
-			const isLast = tries >= MAX_TRIES || closing.signal.aborted;
+			const isLast = tries >= MAX_TRIES || this.closing.signal.aborted;
 			try {
-				const run = await emit(batch);
-				executions?.ended(batch, run);
+				this.executions.ended(batch, await this.emit(batch));
 				return;
 			} catch (error) {
-				const why = redact(wordsOfError(error));
-				const frames = `the execution for ${batch.length} frame(s)`;
+				const why = this.setup.redact(wordsOfError(error));
 				if (hasBegun(error)) {
-					log('error', `${frames} did not finish: ${why}`);
+					this.log('error', `${frames} did not finish: ${why}`);
 					return;
 				}
 				if (isLast) {
-					for (const { id } of batch) if (id !== undefined) seen.remove(id);
-					log(
-						'error',
-						`${frames} did not start, and these frames are dropped: ${why}${listNames(batch.map(nameOf))}`,
-					);
+					this.drop(batch, `${frames} did not start, and these frames are dropped: ${why}`);
 					return;
 				}
 				const pauseMs = growingPauseMs(PAUSES, tries);
-				log('warn', `${frames} did not start: ${why}. Next try in ${pauseMs / 1000} s`);
+				this.log('warn', `${frames} did not start: ${why}. Next try in ${pauseMs / 1000} s`);
 				// Closing ends the pause: the next try is then the last.
-				await clock.sleep(pauseMs, closing.signal);
+				await this.setup.clock.sleep(pauseMs, this.closing.signal);
 			}
 		}
-	};
+	}
 
-	const queue = createIncomingQueue<IncomingFrame>(
-		{ maxBatch, maxQueued, maxQueuedChars: MAX_QUEUED_CHARS },
-		deliver,
-	);
-	return {
-		queue,
-		close: () => {
-			closing.abort();
-			const left = queue.close();
-			if (left.length === 0) return;
-			log('info', `${left.length} frame(s) waited; their executions start now, all at once`);
-			for (let first = 0; first < left.length; first += maxBatch) {
-				void deliver(left.slice(first, first + maxBatch));
-			}
-		},
-	};
+	/** Resolves when the execution has ended. */
+	private async emit(batch: readonly IncomingFrame[]): Promise<IRun | undefined> {
+		const { context } = this;
+		const done = context.helpers.createDeferredPromise<IRun>();
+		const key = deduplicationKey(context.getWorkflow().id ?? '', context.getNode().id, batch);
+		context.emit([batch.map(toItem)], responsesTo(this.executions), done, key);
+		return await done.promise;
+	}
+
+	private drop(batch: readonly IncomingFrame[], why: string): void {
+		for (const { id } of batch) if (id !== undefined) this.seen.remove(id);
+		this.log('error', `${why}${listNames(batch.map(nameOf))}`);
+	}
 }
 
 /**

@@ -112,7 +112,7 @@ function readWanted(context: IExecuteFunctions, itemIndex: number, itemCount: nu
 	const { urls, field } = read.value;
 	if (urls.length === 0) return [{ itemIndex, wanted: fail(NO_LINKS) }];
 	const links = urls.map((url, index) => ({ nodeId: null, index, url }));
-	const names = namesFor(links, itemCount > 1 ? itemIndex + 1 : undefined);
+	const names = namesFor(links, { number: itemCount > 1 ? itemIndex + 1 : undefined });
 	return links.flatMap((link, index) => {
 		const own = names[index];
 		return own ? [{ itemIndex, wanted: ok({ link, names: own, field }) }] : [];

@@ -1,16 +1,38 @@
 import type { INodeProperties } from 'n8n-workflow';
 import { nodeField } from '../nodeField';
+import { pastedFields } from '../workflow/pastedFields';
+import { SAVED_PREFIX } from '../workflow/savedWorkflows';
 
 export { simplifyField } from '../../../shared/form/simplifyField';
 
-export const workflowIdField: INodeProperties = {
-	displayName: 'Workflow ID',
+export const workflowField: INodeProperties = {
+	displayName: 'Workflow',
 	name: 'workflowId',
-	type: 'string',
+	type: 'resourceLocator',
 	required: true,
-	default: '',
-	placeholder: 'e.g. wf_8c1f0a',
-	description: "The ID that the platform's console shows for the hosted workflow",
+	default: { mode: 'list', value: '' },
+	modes: [
+		{
+			displayName: 'From List',
+			name: 'list',
+			type: 'list',
+			placeholder: 'Choose a saved workflow, or enter an ID',
+			typeOptions: { searchListMethod: 'searchWorkflows', searchable: true },
+		},
+		{
+			displayName: 'By ID',
+			name: 'id',
+			type: 'string',
+			placeholder: 'e.g. wf_8c1f0a',
+			hint: "The ID that the platform's console shows for the hosted workflow",
+		},
+	],
+	description: 'The hosted workflow: one that is saved in the account, or any other one by its ID',
+};
+
+/** What is pasted is not needed for a workflow that is saved in the account. */
+const NOT_SAVED: INodeProperties['displayOptions'] = {
+	hide: { workflowId: [{ _cnd: { startsWith: SAVED_PREFIX } }] },
 };
 
 /** A row of the form has one line only, and most change nothing else. */
@@ -24,37 +46,18 @@ export const promptField: INodeProperties = {
 	displayOptions: { show: { overridesMode: ['form'] } },
 	hint: 'Empty keeps the prompt of the hosted workflow',
 	description:
-		'What the image shows. It is sent to the first prompt of the workflow: the row "Prompt" of "Inputs to Change" below. Needs the "Workflow Definition".',
+		'What the image shows. It is sent to the first prompt of the workflow: the row "Prompt" of "Inputs to Change" below. Needs a saved workflow, or its "Workflow Definition".',
 };
 
 /**
- * n8n reads the rows of the form again whenever this changes, and drops what was entered in them. So it follows the two
- * pasted fields while no row holds a value, and fails on purpose as soon as one does: n8n then leaves the rows alone.
+ * n8n reads the rows of the form again whenever this changes, and drops what was entered in rows that are gone. So it
+ * follows the choice of a saved workflow. What is pasted may be half a text: it follows that while no row holds a value,
+ * and fails on purpose as soon as one does, so that n8n leaves the rows alone.
  */
-const FORM_SOURCE =
-	'={{ [Object.keys($parameter.overrides?.value ?? {}).length > 0 ? $jmespath() : JSON.stringify([$parameter.workflowDefinition, $parameter.parameterSpec])] }}';
+const FORM_SOURCE = `={{ [String($parameter.workflowId?.value ?? '').startsWith('${SAVED_PREFIX}') ? $parameter.workflowId.value : Object.keys($parameter.overrides?.value ?? {}).length > 0 ? $jmespath() : JSON.stringify([$parameter.workflowDefinition, $parameter.parameterSpec])] }}`;
 
-/** What is known of the workflow: pasted once, and read by the form and the checks. */
-export const definitionFields: INodeProperties[] = [
-	{
-		displayName: 'Workflow Definition',
-		name: 'workflowDefinition',
-		type: 'json',
-		typeOptions: { rows: 3 },
-		default: '{}',
-		hint: 'Paste the API-format export. The form below lists its inputs.',
-		description:
-			"The workflow's API-format export, as it was uploaded to the platform: paste the whole file. It stays in n8n. The node then checks all changed inputs before it submits anything.",
-	},
-	{
-		displayName: 'Parameter View',
-		name: 'parameterSpec',
-		type: 'json',
-		typeOptions: { rows: 2 },
-		default: '{}',
-		hint: 'Optional. Lists become drop-downs, and ranges are shown and checked.',
-		description: "The workflow's parameter view from the platform's console: paste all of it",
-	},
+const definitionFields: INodeProperties[] = [
+	...pastedFields.map((field): INodeProperties => ({ ...field, displayOptions: NOT_SAVED })),
 	{ displayName: 'Form Source', name: 'formSource', type: 'hidden', default: FORM_SOURCE },
 ];
 
@@ -92,7 +95,7 @@ export const overrideFields: INodeProperties[] = [
 			loadOptionsDependsOn: ['formSource[0]'],
 			resourceMapper: {
 				resourceMapperMethod: 'getOverrideFields',
-				mode: 'add',
+				mode: 'map',
 				valuesLabel: 'Inputs to Change',
 				fieldWords: { singular: 'input', plural: 'inputs' },
 				addAllFields: false,
@@ -236,6 +239,10 @@ const imageSlotValues: INodeProperties[] = [
 	},
 ];
 
+/**
+ * Always shown, though many workflows take no image: n8n drops what a hidden field holds before the node sees it, so an
+ * image for the wrong workflow would be left out, and paid for, without a word.
+ */
 export const imageSlotFields: INodeProperties = {
 	displayName: 'Input Images',
 	name: 'imageSlots',
@@ -252,6 +259,19 @@ export const imageSlotFields: INodeProperties = {
 			values: imageSlotValues,
 		},
 	],
+};
+
+export const MOST_VARIANTS = 16;
+
+/** Not among the fields that decide what is submitted: with more variants, the tasks of the first ones stay. */
+const variantsField: INodeProperties = {
+	displayName: 'Variants',
+	name: 'variants',
+	type: 'number',
+	default: 1,
+	typeOptions: { minValue: 1, maxValue: MOST_VARIANTS, numberPrecision: 0 },
+	description:
+		'How many images each item makes, each a task of its own. With the seed mode Random each has a new seed; any other seed, and one that you enter above, counts up: seed, seed + 1, and so on.',
 };
 
 export const seedFields: INodeProperties[] = [
@@ -298,7 +318,7 @@ export const seedFields: INodeProperties[] = [
 				name: 'list',
 				type: 'list',
 				placeholder: 'Every seed',
-				hint: 'From "Workflow Definition"; without it, enter the names',
+				hint: 'From the saved workflow or "Workflow Definition"; without it, enter the names',
 				typeOptions: { searchListMethod: 'searchSeeds', searchable: true },
 			},
 			{
@@ -332,7 +352,7 @@ const seedNotice: INodeProperties = {
 
 /** The fields that decide what is submitted. */
 export const SUBMITTED_FIELDS: readonly INodeProperties[] = [
-	workflowIdField,
+	workflowField,
 	promptField,
 	...overrideFields,
 	imageSlotFields,
@@ -341,11 +361,12 @@ export const SUBMITTED_FIELDS: readonly INodeProperties[] = [
 
 /** The form of operations that submit. */
 export const submitForm: readonly INodeProperties[] = [
-	workflowIdField,
+	workflowField,
 	promptField,
 	...definitionFields,
 	...overrideFields,
 	imageSlotFields,
+	variantsField,
 	...seedFields,
 	seedNotice,
 ];

@@ -1,7 +1,7 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { fail, ok, type Result } from '../../../shared/errors/failure';
-import { previewRequestField, shownRequest } from '../../../shared/form/previewRequest';
+import { shownRequest } from '../../../shared/form/previewRequest';
 import { overBudget } from '../../../shared/run/frame';
 import { objectsIn, type JsonObject } from '../../../shared/text/json';
 import { redactJson } from '../../../shared/text/redact';
@@ -10,30 +10,30 @@ import { submitCall } from '../../api/api';
 import type { ImageInput, SubmitStart } from '../../tasks/submit';
 import { withInput } from '../../workflow/prompt';
 import type { NodeRun } from '../run';
-import type { PreparedTask, ReadTask } from './inputs/readTask';
+import type { PreparedTask, PrepareItem } from './inputs/readTask';
 
-export const previewField = previewRequestField(
-	'All checks are made and seeds are chosen; nothing is uploaded, submitted or written to a table.',
-);
+/** What is shown for an item; several for one that makes several images. */
+type Previews = ReadonlyArray<readonly [itemIndex: number, preview: Result<JsonObject>]>;
 
 /** One item after the other: images are read into memory. */
 export async function previewTasks(
 	context: IExecuteFunctions,
 	run: NodeRun,
 	itemIndexes: readonly number[],
-	readTask: ReadTask,
-): Promise<Result<ReadonlyMap<number, Result<JsonObject>>>> {
-	const tasks = itemIndexes.map((itemIndex) => {
+	readTasks: PrepareItem,
+): Promise<Result<Previews>> {
+	const tasks = itemIndexes.flatMap((itemIndex) => {
 		const client = run.clients.of(itemIndex);
-		return [itemIndex, client.ok ? readTask(itemIndex, run) : client] as const;
+		const own = client.ok ? readTasks(itemIndex, run) : [client];
+		return own.map((task) => [itemIndex, task] as const);
 	});
 	const count = tasks.filter(([, task]) => task.ok && task.value.job.start.kind === 'submit').length;
 	const refusal = overBudget(count, run.options.maxTasks, `submit ${count} tasks`, 'Max Tasks');
 	if (refusal) return fail(refusal);
-	const previews = new Map<number, Result<JsonObject>>();
+	const previews: Array<Previews[number]> = [];
 	for (const [itemIndex, task] of tasks) {
 		if (run.signal.aborted) break;
-		previews.set(itemIndex, task.ok ? await previewTask(context, run, itemIndex, task.value) : task);
+		previews.push([itemIndex, task.ok ? await previewTask(context, run, itemIndex, task.value) : task]);
 	}
 	return ok(previews);
 }
@@ -65,6 +65,7 @@ async function previewTask(
 	const shown = {
 		...shownRequest(`${client.value.baseUrl}${path}`, 'API key', json),
 		seeds: { ...delivery.seeds },
+		...(delivery.variant !== undefined && { variant: delivery.variant }),
 		uploads,
 		...(start.idempotency && { idempotencyKey: start.idempotency.key }),
 		...checksOf(context, run, itemIndex, start, uploads),
@@ -108,7 +109,7 @@ function checksOf(
 	{ idempotency }: SubmitStart,
 	uploads: readonly JsonObject[],
 ): JsonObject {
-	const known = run.knowledge(context, itemIndex);
+	const known = run.workflows.knowledge(context, itemIndex);
 	const definition = known.ok && known.value.definition ? ['Workflow Definition'] : [];
 	const view = known.ok && known.value.view.size > 0 ? ['Parameter View'] : [];
 	const checkedAgainst = [...definition, ...view];
@@ -117,10 +118,10 @@ function checksOf(
 			'The inputs were not checked: paste "Workflow Definition" and "Parameter View" for that.',
 		context.getNodeParameter('seedMode', itemIndex, '') === 'random' &&
 			'"Seed Mode" is Random, so the run will draw another seed.',
-		uploads.length > 0 && 'Equal images are uploaded once a run.',
+		uploads.length > 0 && 'Identical images are uploaded once per run.',
 		uploads.some((upload) => 'url' in upload) && 'Images behind a URL were not opened.',
 		idempotency !== undefined &&
-			'If the idempotency key has a task already, that one is returned; the preview does not look.',
+			'If the idempotency key already has a task, that task is returned; the preview does not check.',
 	];
 	return { checkedAgainst, notes: notes.filter((note) => note !== false) };
 }

@@ -7,6 +7,7 @@ import { overBudget } from '../../../shared/run/frame';
 import { outcome, runTasks, type EngineSettings, type TaskJob, type TaskOutcome } from '../../tasks/engine';
 import { allOf, type ObservedJob } from '../../tasks/observer';
 import { explainWatchEnd } from '../../tasks/failures';
+import type { TaskFacts } from '../../taskLog/taskRows';
 import { emptyTexts } from '../../workflow/checks';
 import { deliver, type DeliveredTask } from '../deliver';
 import { openProgress } from '../progress';
@@ -58,7 +59,7 @@ export async function runTasksOf(
 		lateIsFailure: options.onTimeout === 'error',
 	};
 	const due = doomed ? [] : jobs;
-	const recorder = await openRecorder(context, run, due.length, hostedWorkflowOf(prepared));
+	const recorder = await openRecorder(context, run, due.length, factsOf(prepared));
 	const progress = openProgress(context, run, jobs.length);
 	const observer = allOf([recorder, progress].filter((one) => one !== undefined));
 	const outcomes = await runTasks(due, settings, { ...run, observer });
@@ -75,14 +76,19 @@ export async function runTasksOf(
 	return deliver(context, tasks, run, progress !== undefined);
 }
 
-/** The hosted workflow of a job, as far as the form says it. */
-function hostedWorkflowOf(
+/** What the form says of a job. */
+function factsOf(
 	prepared: ReadonlyArray<{ readonly task: Result<PreparedTask> }>,
-): (job: ObservedJob) => string {
-	const known = new Map<ObservedJob, string>(
-		prepared.flatMap(({ task }) => (task.ok ? [[task.value.job, task.value.delivery.workflowId ?? '']] : [])),
+): (job: ObservedJob) => TaskFacts {
+	const known = new Map<ObservedJob, TaskFacts>(
+		prepared.flatMap(({ task }) => (task.ok ? [[task.value.job, rowFacts(task.value)]] : [])),
 	);
-	return (job) => known.get(job) ?? '';
+	return (job) => known.get(job) ?? {};
+}
+
+function rowFacts({ delivery, prompt }: PreparedTask): TaskFacts {
+	const { workflowId: hostedWorkflow, variant } = delivery;
+	return { hostedWorkflow, variant, prompt: prompt ?? delivery.prompt };
 }
 
 function withEmptyTexts(count: number): string {

@@ -1,7 +1,6 @@
-import { optionsWith } from '../options';
+import { optionGroups } from '../options';
 import type { Operation } from '../../../shared/form/operation';
 import { submitForm } from './fields';
-import { previewField } from './preview';
 import { submitOrPreview } from './run.operation';
 
 /** Submits and returns at once with the task id (§4.1). */
@@ -12,15 +11,16 @@ export const submit: Operation = {
 	action: 'Submit task',
 	fields: [
 		...submitForm,
-		previewField,
-		optionsWith([
+		...optionGroups([
 			'idempotencyKey',
 			'idempotencyScope',
 			'idempotencyTtlHours',
+			'includeRequest',
 			'maxFailures',
 			'maxFileSizeMb',
 			'maxTasks',
 			'onUnknownSubmit',
+			'previewRequest',
 			'recordLifetimeDays',
 			'recordTasks',
 			'requestsPerSecond',

@@ -6,7 +6,7 @@ import { fail, failInput, ok, type Result } from '../../../shared/errors/failure
 import { showHint } from '../../../shared/run/deliver';
 import { excerpt } from '../../../shared/text/json';
 import { textOrNumber } from '../../../shared/text/textOf';
-import { recordedTasks, TASK_TABLE } from '../../taskLog/taskRows';
+import { recordedTasks, TASK_TABLE, type RecordedTask } from '../../taskLog/taskRows';
 import { taskIdsField } from './fields';
 import { taskIdsOf } from './taskIds';
 
@@ -52,14 +52,20 @@ export const taskSourceFields: INodeProperties[] = [
 	},
 ];
 
-/** The task IDs of each item. */
-export type TaskIdsOfItems = ReadonlyArray<Result<readonly string[]>>;
+/** A task that an item names, or that the table has of an execution. */
+export type GivenTask = Pick<RecordedTask, 'taskId'> & Partial<RecordedTask>;
 
-/** Reads the task IDs of all items: from the form, or from the table, which is asked once. */
-export async function readTaskIds(context: IExecuteFunctions): Promise<TaskIdsOfItems> {
+/** The tasks of each item. */
+export type TasksOfItems = ReadonlyArray<Result<readonly GivenTask[]>>;
+
+/** Reads the tasks of all items: from the form, or from the table, which is asked once. */
+export async function readGivenTasks(context: IExecuteFunctions): Promise<TasksOfItems> {
 	const items = context.getInputData();
 	if (context.getNodeParameter('taskSource', 0, 'ids') !== 'execution') {
-		return items.map((_, itemIndex) => taskIdsOf(context, itemIndex));
+		return items.map((_, itemIndex) => {
+			const ids = taskIdsOf(context, itemIndex);
+			return ids.ok ? ok(ids.value.map((taskId) => ({ taskId }))) : ids;
+		});
 	}
 	const wanted = items.map((_, itemIndex) => readItem(() => readExecution(context, itemIndex)));
 	const table = openTable(context, TASK_TABLE);
@@ -68,10 +74,10 @@ export async function readTaskIds(context: IExecuteFunctions): Promise<TaskIdsOf
 	if (unclear > 0) {
 		showHint(
 			context,
-			`${unclear} submit(s) of these executions had no answer. They may have made tasks whose IDs nobody knows: look for them in the platform's console.`,
+			`${unclear} submit(s) of these executions had no answer. They may have created tasks whose IDs are unknown: look for them in the platform's console.`,
 		);
 	}
-	return found.map((one) => (one.ok ? ok(one.value.taskIds) : one));
+	return found.map((one) => (one.ok ? ok(one.value.tasks) : one));
 }
 
 interface WantedExecution {
@@ -98,8 +104,8 @@ async function tasksOfExecutions(table: DataTable, wanted: ReadonlyArray<Result<
 		if (!one.ok) return one;
 		const { executionId, node } = one.value;
 		const rows = read.value.filter((row) => textOrNumber(row.executionId).trim() === executionId);
-		const tasks = recordedTasks(rows, node);
-		if (tasks.taskIds.length > 0) return ok(tasks);
+		const recorded = recordedTasks(rows, node);
+		if (recorded.tasks.length > 0) return ok(recorded);
 		const ofNode = node ? ` by the node "${excerpt(node, 60)}"` : '';
 		return failInput(
 			`The Data Table ${TASK_TABLE.name} has no tasks of execution ${excerpt(executionId, 40)}${ofNode}`,

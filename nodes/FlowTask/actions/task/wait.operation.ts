@@ -2,12 +2,13 @@ import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { ok } from '../../../shared/errors/failure';
 import { readItem } from '../../../shared/errors/expressionError';
-import { optionsWith } from '../options';
+import { optionGroups } from '../options';
 import type { Operation } from '../../../shared/form/operation';
 import { outputFields, simplifyField } from './fields';
 import { readDelivery, type PrepareItem } from './inputs/readTask';
+import { fileStem, readFileName } from './inputs/fileName';
 import { readOutputNodes } from './inputs/outputNodes';
-import { readTaskIds, taskSourceFields, type TaskIdsOfItems } from './taskSource';
+import { readGivenTasks, taskSourceFields, type TasksOfItems } from './taskSource';
 import { runItems } from './runItems';
 import { pollAndSleep, type SeenEnds } from './wait.suspended';
 
@@ -49,7 +50,8 @@ export const wait: Operation = {
 		},
 		...outputFields,
 		simplifyField,
-		optionsWith([
+		...optionGroups([
+			'fileName',
 			'files',
 			'maxFileSizeMb',
 			'noProgressMinutes',
@@ -64,31 +66,40 @@ export const wait: Operation = {
 		]),
 	],
 	async execute(context) {
-		const taskIds = await readTaskIds(context);
-		if (context.getNodeParameter('waitMode', 0, 'hold') !== 'suspend') return await collect(context, taskIds);
-		return await pollAndSleep(context, taskIds, async (ends) => await collect(context, taskIds, ends));
+		const tasks = await readGivenTasks(context);
+		if (context.getNodeParameter('waitMode', 0, 'hold') !== 'suspend') return await collect(context, tasks);
+		return await pollAndSleep(context, tasks, async (ends) => await collect(context, tasks, ends));
 	},
 };
 
 /** @param ends how a suspended wait saw the tasks end */
 async function collect(
 	context: IExecuteFunctions,
-	idsOfItems: TaskIdsOfItems,
+	tasksOfItems: TasksOfItems,
 	ends?: SeenEnds,
 ): Promise<INodeExecutionData[][]> {
 	const prepareItem: PrepareItem = (itemIndex, run) => {
-		const taskIds = idsOfItems[itemIndex];
-		if (!taskIds?.ok) return taskIds ? [taskIds] : [];
+		const tasks = tasksOfItems[itemIndex];
+		if (!tasks?.ok) return tasks ? [tasks] : [];
 		const read = readItem(() => {
 			const outputs = readOutputNodes(context, itemIndex, run);
-			return outputs.ok ? ok({ ...readDelivery(context, itemIndex), outputs: outputs.value }) : outputs;
+			if (!outputs.ok) return outputs;
+			const delivery = { ...readDelivery(context, itemIndex), outputs: outputs.value };
+			return ok({ delivery, fileName: readFileName(context, itemIndex) });
 		});
 		if (!read.ok) return [read];
-		const delivery = read.value;
+		const { delivery, fileName } = read.value;
 		const outputNodes = delivery.outputs?.map(({ nodeId }) => nodeId);
-		return taskIds.value.map((taskId) => {
-			const start = { kind: 'watch', taskId, seen: ends?.get(itemIndex)?.get(taskId) } as const;
-			return ok({ job: { itemIndex, wantsFiles: delivery.form !== 'urls', outputNodes, start }, delivery });
+		return tasks.value.map((task) => {
+			const { taskId } = task;
+			const job = {
+				itemIndex,
+				wantsFiles: delivery.form !== 'urls',
+				outputNodes,
+				fileStem: fileStem(fileName, task),
+				start: { kind: 'watch', taskId, seen: ends?.get(itemIndex)?.get(taskId) } as const,
+			};
+			return ok({ job, delivery: { ...delivery, ...task } });
 		});
 	};
 	return await runItems(context, 'finished', prepareItem, ends && COLLECT_MS);

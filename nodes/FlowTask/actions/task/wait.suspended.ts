@@ -20,7 +20,7 @@ import {
 import type { WatchEnd } from '../../tasks/watchedTask';
 import { inNodeRun, type AccountClient, type NodeRun } from '../run';
 import { openRecorder } from '../openRecorder';
-import type { TaskIdsOfItems } from './taskSource';
+import type { TasksOfItems } from './taskSource';
 
 const CONTEXT_KEY = 'flowTaskWaits';
 
@@ -34,14 +34,14 @@ export type SeenEnds = ReadonlyMap<number, ReadonlyMap<string, WatchEnd>>;
  */
 export async function pollAndSleep(
 	context: IExecuteFunctions,
-	idsOfItems: TaskIdsOfItems,
+	tasksOfItems: TasksOfItems,
 	endWait: (ends: SeenEnds) => Promise<INodeExecutionData[][]>,
 ): Promise<INodeExecutionData[][]> {
 	const refusal = refuseUnwired(context);
 	if (refusal) return failRun(context, refusal);
 	let ends: SeenEnds = new Map();
 	const outputs = await inNodeRun(context, async (run) => {
-		const poll = await pollOnce(context, run, idsOfItems);
+		const poll = await pollOnce(context, run, tasksOfItems);
 		if (poll.ends) {
 			({ ends } = poll);
 			return [];
@@ -85,12 +85,12 @@ function leadsBack(context: IExecuteFunctions): boolean | undefined {
 type Poll = { readonly ends: SeenEnds } | { readonly ends?: undefined; readonly wakeAtMs: number };
 
 /** The wait ends when all accounts are done; until then all are polled. */
-async function pollOnce(context: IExecuteFunctions, run: NodeRun, idsOfItems: TaskIdsOfItems): Promise<Poll> {
+async function pollOnce(context: IExecuteFunctions, run: NodeRun, tasksOfItems: TasksOfItems): Promise<Poll> {
 	const itemsOf = itemsByAccount(run.clients, context.getInputData().keys());
 	const waits = waitsIn(context.getContext('node'));
 	const idsOf = (itemIndex: number): readonly string[] => {
-		const ids = idsOfItems[itemIndex];
-		return ids?.ok ? ids.value : [];
+		const tasks = tasksOfItems[itemIndex];
+		return tasks?.ok ? tasks.value.map(({ taskId }) => taskId) : [];
 	};
 	const taskCount = context.getInputData().reduce((sum, _, itemIndex) => sum + idsOf(itemIndex).length, 0);
 	const recorder = await openRecorder(context, run, taskCount);

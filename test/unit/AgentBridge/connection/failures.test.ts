@@ -5,7 +5,7 @@ const END = { cause: 'handshake', code: 1006, reason: '' } as const;
 
 test.each<[Whom['tokenIn'], string, string]>([
 	['handshake', 'refused the channel token (HTTP 401)', 'may be mistyped'],
-	['frame', 'refused the WebSocket connection (HTTP 401)', 'The handshake holds no token'],
+	['frame', 'refused the WebSocket connection (HTTP 401)', 'The handshake contains no token'],
 	['nothing', 'refused the WebSocket connection (HTTP 401)', 'No token was sent'],
 ])('a 401 names the token only if the handshake holds it: %s', (tokenIn, message, advice) => {
 	const whom = { host: 'h', protocol: undefined, tokenIn, redact: redactor([]) };

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-import { Pauses, startListener, type Listener } from '../../../../nodes/AgentBridge/connection/listener';
+import { Listener, Pauses, type ListenerEvents } from '../../../../nodes/AgentBridge/connection/listener';
 import type { Failure } from '../../../../nodes/shared/errors/failure';
 import type { Probe } from '../../../../nodes/AgentBridge/connection/probe';
 import { TestClock, turn } from '../../testClock';
@@ -10,6 +10,7 @@ import type { ScriptedSocket } from './sockets.script';
 interface Scene extends BridgeScene {
 	readonly said: string[];
 	readonly listener: Listener;
+	readonly started: Promise<void>;
 	probe: Probe | Promise<Probe>;
 	refusal: Failure | undefined;
 	hasRoom: boolean;
@@ -25,7 +26,7 @@ function listenTo(): Scene {
 		},
 		() => scene.refusal,
 	);
-	const scene: Omit<Scene, 'listener'> = {
+	const scene: Omit<Scene, 'listener' | 'started'> = {
 		...bridge,
 		said,
 		probe: { kind: 'nothing' },
@@ -33,22 +34,23 @@ function listenTo(): Scene {
 		hasRoom: true,
 		makeRoom: () => undefined,
 	};
-	const listener = startListener({
-		...bridge.bridge,
-		// Without jitter, so that a test can say when.
-		random: () => 1,
+	const events: ListenerEvents = {
 		onText: (text) => {
 			if (scene.hasRoom) said.push(text);
 			return scene.hasRoom;
 		},
 		onBinary: () => said.push('binary'),
-		room: async () => await new Promise((resolve) => (scene.makeRoom = resolve)),
 		onUp: (failures) => said.push(`up ${failures}`),
 		onDown: (_failure, pauseMs, failures) => said.push(`down ${failures}, ${pauseMs} ms`),
 		onRefused: ({ message }) => said.push(`refused: ${message}`),
-		onFull: () => said.push('full'),
-	});
-	return Object.assign(scene, { listener });
+		onFull: async () => {
+			said.push('full');
+			await new Promise<void>((resolve) => (scene.makeRoom = resolve));
+		},
+	};
+	// Without jitter, so that a test can say when.
+	const listener = new Listener(bridge.bridge, events, () => 1);
+	return Object.assign(scene, { listener, started: listener.start() });
 }
 
 test('an outage of a night: it tries on, a minute apart, and is back within a minute', async () => {
@@ -99,7 +101,7 @@ test('a refused handshake is asked about once, and a refusal ends it all', async
 	scene.last().end();
 	await turn();
 	expect(scene.said).toEqual(['probe', 'refused: bridge.test refused the channel token (HTTP 401)']);
-	await scene.listener.started;
+	await scene.started;
 	await scene.clock.advance(600_000);
 	expect(scene.sockets).toHaveLength(1);
 	expect(scene.clock.sleepers).toBe(0);
@@ -158,16 +160,16 @@ test('it has started once the first try has had its outcome', async () => {
 		(socket: ScriptedSocket) => socket.open(),
 		(socket: ScriptedSocket) => socket.end(),
 	]) {
-		const { listener, last } = listenTo();
-		let started = false;
-		void listener.started.then(() => {
-			started = true;
+		const { started, last } = listenTo();
+		let hasStarted = false;
+		void started.then(() => {
+			hasStarted = true;
 		});
 		await turn();
-		expect(started).toBe(false);
+		expect(hasStarted).toBe(false);
 		outcome(last());
 		await turn();
-		expect(started).toBe(true);
+		expect(hasStarted).toBe(true);
 	}
 });
 
@@ -176,7 +178,7 @@ test.each([
 	['while it is connected', (socket: ScriptedSocket) => socket.open()],
 	['while it waits for the next try', (socket: ScriptedSocket) => socket.end()],
 ])('stopped %s: within a second, and nothing is left', async (_when, before) => {
-	const { listener, last, clock, sockets } = listenTo();
+	const { listener, started, last, clock, sockets } = listenTo();
 	before(last());
 	await turn();
 	await clock.run(listener.stop(), 1_000);
@@ -184,7 +186,7 @@ test.each([
 	last().end(1000);
 	await clock.advance(600_000);
 	expect([sockets.length, clock.sleepers]).toEqual([1, 0]);
-	await listener.started;
+	await started;
 });
 
 function pausesWith(random: () => number): { clock: TestClock; pauses: Pauses } {

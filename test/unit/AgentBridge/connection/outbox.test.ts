@@ -1,4 +1,4 @@
-import { createOutbox, KEPT_MS, type Outbox } from '../../../../nodes/AgentBridge/connection/outbox';
+import { KEPT_MS, Outbox } from '../../../../nodes/AgentBridge/connection/outbox';
 import { TestClock, turn } from '../../testClock';
 
 interface Scene {
@@ -13,15 +13,14 @@ interface Scene {
 function scene(): Scene {
 	const clock = new TestClock();
 	const state = { clock, sent: new Array<string>(), lost: new Array<string>(), isUp: true, isHeldOff: false };
-	const outbox = createOutbox({
-		clock,
-		transmit: (text) => {
+	const connection = {
+		send: (text: string) => {
 			if (state.isUp) state.sent.push(text);
 			return state.isUp;
 		},
 		isHeldOff: () => state.isHeldOff,
-		onLost: (names, why) => state.lost.push(`${names.join(' ')}: ${why}`),
-	});
+	};
+	const outbox = new Outbox(clock, connection, (names, why) => state.lost.push(`${names.join(' ')}: ${why}`));
 	return Object.assign(state, { outbox });
 }
 

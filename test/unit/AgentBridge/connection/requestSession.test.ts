@@ -179,7 +179,7 @@ test('a frame that cannot be read is told of where no reply came', async () => {
 	expect(await clock.run(asking)).toMatchObject({
 		failure: {
 			kind: 'timedOut',
-			advice: expect.stringContaining('A frame came that is larger than 16 million characters.'),
+			advice: expect.stringContaining('A frame arrived that is larger than 16 million characters.'),
 			details: { collected: [], otherFrames: 0, unreadableFrames: 2 },
 		},
 	});

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-import { createIncomingQueue } from '../../../../nodes/AgentBridge/frames/incomingQueue';
+import { IncomingQueue } from '../../../../nodes/AgentBridge/frames/incomingQueue';
 import { turn } from '../../testClock';
 
 const LIMITS = { maxBatch: 100, maxQueued: 10_000, maxQueuedChars: 1_000_000 };
@@ -28,7 +28,7 @@ function executions(): {
 
 test('one execution at a time; what comes meanwhile is the next batch, in order, none lost', async () => {
 	const { batches, deliver, endOne } = executions();
-	const queue = createIncomingQueue(LIMITS, deliver);
+	const queue = new IncomingQueue(LIMITS, deliver);
 	for (let frame = 0; frame < 3; frame++) queue.push(frame, 1);
 	await turn();
 	expect(batches).toEqual([[0, 1, 2]]);
@@ -49,7 +49,7 @@ test('whatever comes whenever: order kept, batches within their size', async () 
 	await fc.assert(
 		fc.asyncProperty(steps, fc.integer({ min: 1, max: 5 }), async (script, maxBatch) => {
 			const { batches, deliver, endOne } = executions();
-			const queue = createIncomingQueue({ ...LIMITS, maxBatch }, deliver);
+			const queue = new IncomingQueue({ ...LIMITS, maxBatch }, deliver);
 			let pushed = 0;
 			for (const step of script) {
 				if (step === 'push') queue.push(pushed++, 1);
@@ -68,7 +68,7 @@ test('whatever comes whenever: order kept, batches within their size', async () 
 
 test('a full queue takes no more, by number and by size, until there is room', async () => {
 	const { deliver, endOne } = executions();
-	const queue = createIncomingQueue({ maxBatch: 1, maxQueued: 2, maxQueuedChars: 100 }, deliver);
+	const queue = new IncomingQueue({ maxBatch: 1, maxQueued: 2, maxQueuedChars: 100 }, deliver);
 	queue.push(0, 1);
 	await turn();
 	expect([queue.push(1, 1), queue.push(2, 1), queue.push(3, 1)]).toEqual([true, true, false]);
@@ -97,7 +97,7 @@ test('a full queue takes no more, by number and by size, until there is room', a
 
 test('a frame larger than all the room is taken where nothing else waits', async () => {
 	const { deliver, endOne, batches } = executions();
-	const queue = createIncomingQueue({ maxBatch: 1, maxQueued: 10, maxQueuedChars: 100 }, deliver);
+	const queue = new IncomingQueue({ maxBatch: 1, maxQueued: 10, maxQueuedChars: 100 }, deliver);
 	queue.push(0, 1);
 	await turn();
 	expect([queue.push(1, 1_000), queue.push(2, 1)]).toEqual([true, false]);
@@ -108,7 +108,7 @@ test('a frame larger than all the room is taken where nothing else waits', async
 
 test('closed, it gives back what waited and starts nothing more', async () => {
 	const { batches, deliver, endOne } = executions();
-	const queue = createIncomingQueue({ ...LIMITS, maxBatch: 1 }, deliver);
+	const queue = new IncomingQueue({ ...LIMITS, maxBatch: 1 }, deliver);
 	for (let frame = 0; frame < 4; frame++) queue.push(frame, 1);
 	await turn();
 	expect(queue.close()).toEqual([1, 2, 3]);

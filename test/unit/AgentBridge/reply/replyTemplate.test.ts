@@ -49,13 +49,13 @@ test.each([
 });
 
 test.each(['{}', '{"id":""}', '{"id":null}', '{"id":{"a":1}}'])('%s has nothing to repeat', (came) => {
-	expect(reply({}, { text: 'x' }, came)).toBe('the frame that came has nothing at the Correlation Path');
+	expect(reply({}, { text: 'x' }, came)).toBe('the received frame has nothing at the ID to Repeat');
 });
 
 test('a place in what a placeholder gave, and none there', () => {
 	const given = { template: '{"data":"$json.data"}', replyPath: 'data.to' };
 	expect(reply(given, { data: { a: 1 } })).toBe('{"data":{"a":1,"to":"f-1"}}');
-	expect(reply(given, { data: [1] })).toBe('it has no place at the Reply Correlation Path');
+	expect(reply(given, { data: [1] })).toBe('it has no place at the ID in Reply');
 });
 
 test('an item of objects that are no JSON', () => {

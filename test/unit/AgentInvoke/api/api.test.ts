@@ -77,7 +77,7 @@ const FORMS: ReadonlyArray<readonly [string, string, Expected]> = [
 	[
 		'a refusal',
 		refused('overloaded', 503),
-		{ error: /^The agent is taking no more calls at the moment: overloaded$/ },
+		{ error: /^The agent is not accepting calls at the moment: overloaded$/ },
 	],
 	[
 		'a token in the answer',

@@ -1,9 +1,9 @@
 import { readAgentAccount } from '../../../../nodes/AgentInvoke/wire/account';
 import { createAgentApi, type InvokeCall } from '../../../../nodes/AgentInvoke/api/api';
 import { redactor } from '../../../../nodes/shared/text/redact';
-import { createRetry } from '../../../../nodes/shared/retry/retry';
+import { Retry } from '../../../../nodes/shared/retry/retry';
 import type { Opening } from '../../../../nodes/shared/http/request';
-import { createRateLimiter } from '../../../../nodes/shared/retry/rateLimiter';
+import { RateLimiter } from '../../../../nodes/shared/retry/rateLimiter';
 import type { HttpRequest } from '../../../../nodes/shared/http/exchange';
 import { TestClock } from '../../testClock';
 
@@ -28,7 +28,7 @@ export async function invoke(
 	const clock = new TestClock();
 	const redact = redactor([TOKEN]);
 	const signal = new AbortController().signal;
-	const window = createRateLimiter({ requestsPerSecond: 0, concurrency: 1 }, { clock, signal });
+	const window = new RateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock, signal);
 	const heard: string[] = [];
 	const sessions: string[] = [];
 	const requests: HttpRequest[] = [];
@@ -39,12 +39,7 @@ export async function invoke(
 			return 'kind' in served ? served : openingOf(served);
 		},
 		send: async () => ({ kind: 'cancelled' }),
-		retry: createRetry({
-			rateLimiter: window,
-			clock,
-			signal,
-			random: () => 0,
-		}),
+		retry: new Retry(window, clock, () => 0, signal),
 		idleTimeouts: {
 			watch: () => ({ received: () => undefined, expect: () => undefined, release: () => undefined }),
 		},

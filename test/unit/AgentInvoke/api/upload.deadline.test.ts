@@ -1,7 +1,7 @@
 import { readAgentAccount } from '../../../../nodes/AgentInvoke/wire/account';
 import { uploadMedia } from '../../../../nodes/AgentInvoke/api/upload';
-import { createRateLimiter } from '../../../../nodes/shared/retry/rateLimiter';
-import { createRetry } from '../../../../nodes/shared/retry/retry';
+import { RateLimiter } from '../../../../nodes/shared/retry/rateLimiter';
+import { Retry } from '../../../../nodes/shared/retry/retry';
 import type { Exchange, HttpRequest } from '../../../../nodes/shared/http/exchange';
 import { redactor } from '../../../../nodes/shared/text/redact';
 import { TestClock } from '../../testClock';
@@ -16,12 +16,12 @@ async function upload(answer: Exchange): Promise<{ clock: TestClock; sent: HttpR
 	if (!account.ok) throw new Error('no account');
 	const clock = new TestClock();
 	const sent: HttpRequest[] = [];
-	const rateLimiter = createRateLimiter({ requestsPerSecond: 0, concurrency: 1 }, { clock });
+	const rateLimiter = new RateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock);
 	const parts = {
 		account: account.value,
 		clock,
 		redact: redactor([]),
-		retry: createRetry({ rateLimiter, clock, random: () => 0.5 }),
+		retry: new Retry(rateLimiter, clock, () => 0.5),
 		send: async (request: HttpRequest): Promise<Exchange> => {
 			sent.push(request);
 			await clock.sleep(20);

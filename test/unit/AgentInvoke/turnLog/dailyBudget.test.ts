@@ -112,9 +112,9 @@ test('the refusal says how much, how much is used, where to raise it and when it
 	const run = await new Run({}).open([due(0)]);
 	expect(await run.refusal(due(0))).toEqual({
 		kind: 'notSubmitted',
-		message: '"Budget" allows 2 turns a day for the key "anna"; used so far: 2',
+		message: '"Limit per Day" allows 2 turns a day for the key "anna"; used so far: 2',
 		advice:
-			'Nothing was sent for this item. Raise "Budget" in the options of the node, or run the item again from 2030-01-02 on: the count begins anew at midnight (UTC).',
+			'Nothing was sent for this item. Raise "Limit per Day" in the options of the node, or run the item again from 2030-01-02 on: the count begins anew at midnight (UTC).',
 		details: {
 			budget: { per: 'key', unit: 'turns', most: 2, used: 2, day: '2030-01-01' },
 			freeFrom: '2030-01-02',
@@ -136,7 +136,7 @@ describe('places in a run', () => {
 		expect(await run.admits(due(2, key('ben')))).toBe(false);
 		expect(await run.admits(due(0))).toBe(true);
 		expect(await run.admits(due(1))).toBe(true);
-		expect((await run.refusal(due(2))).message).toContain('for this node; used or under way: 2');
+		expect((await run.refusal(due(2))).message).toContain('for this node; used or in progress: 2');
 	});
 
 	test('what did not run gives its place back', async () => {
@@ -232,7 +232,7 @@ describe('tokens', () => {
 		expect(await takes(TOKENS, [due(0), due(1), due(2)], { result })).toEqual([true, true, false]);
 		const run = await new Run(TOKENS).open([due(0)]);
 		expect((await run.refusal(due(0))).message).toBe(
-			'"Budget" allows 100 tokens a day for the key "anna"; used so far: 120',
+			'"Limit per Day" allows 100 tokens a day for the key "anna"; used so far: 120',
 		);
 		expect(run.budget.hint).toBe('');
 	});
@@ -296,7 +296,7 @@ describe('a table that people or accidents changed', () => {
 			failure: {
 				message: 'The Data Table could not be used',
 				advice: expect.stringMatching(
-					/^Nothing was sent, because "Budget" is counted from Data Tables\. /,
+					/^Nothing was sent, because "Limit per Day" is counted from Data Tables\. /,
 				) as string,
 			},
 		});

@@ -53,23 +53,20 @@ const MINIMAL = { request: { message: { m: '$message' } }, answer: { text: 'a' }
 test.each([
 	['{', 'The description is not a JSON object.'],
 	[{ ...MINIMAL, anwser: {} }, '"anwser" is not known'],
-	[{ ...MINIMAL, answer: {} }, '"answer.text" has to be JMESPath'],
-	[{ ...MINIMAL, answer: { text: 'a[' } }, '"answer.text" ("a[") has to be JMESPath'],
+	[{ ...MINIMAL, answer: {} }, '"answer.text" must be a JMESPath expression'],
+	[{ ...MINIMAL, answer: { text: 'a[' } }, '"answer.text" ("a[") must be a JMESPath expression'],
 	[{ ...MINIMAL, answer: { text: 'a\\b' } }, 'it contains a backslash'],
 	[{ ...MINIMAL, answer: { text: 'a.constructor' } }, 'it contains the name "constructor"'],
 	[{ ...MINIMAL, answer: { text: 'a."__proto__"' } }, 'it contains the name "__proto__"'],
-	[{ ...MINIMAL, request: { message: {} } }, '"request.message" has to contain "$message"'],
+	[{ ...MINIMAL, request: { message: {} } }, '"request.message" must contain "$message"'],
 	[{ ...MINIMAL, request: { message: { m: '$message', f: '$fiels' } } }, 'contains "$fiels"'],
 	[{ ...MINIMAL, request: { ...MINIMAL.request, headers: { Authorization: 'x' } } }, 'is set by the node'],
 	[{ ...MINIMAL, stream: { format: 'xml' } }, '"stream.format" has to be "sse" or "jsonLines"'],
 	[
 		{ ...MINIMAL, stream: { rules: [{ delta: 'x' }] } },
-		'"stream.rules" has to contain a rule with "end": true',
+		'"stream.rules" must contain a rule with "end": true',
 	],
-	[
-		{ ...MINIMAL, stream: { rules: [{ end: true }, { delta: 4 }] } },
-		'"stream.rules[1].delta" has to be a text',
-	],
+	[{ ...MINIMAL, stream: { rules: [{ end: true }, { delta: 4 }] } }, '"stream.rules[1].delta" must be text'],
 	[{ ...MINIMAL, stream: { rules: [{ end: true, dleta: '' }] } }, '"stream.rules[0].dleta" is not known'],
 ])('%j is refused with its place', (description, sentence) => {
 	const text = typeof description === 'string' ? description : JSON.stringify(description);

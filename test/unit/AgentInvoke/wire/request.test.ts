@@ -67,7 +67,7 @@ describe('body', () => {
 	test('what there is no place for is told', () => {
 		const needs = { isResume: false, hasSession: true, hasFiles: false };
 		const none = wireWith({ request: { message: { q: '$message' }, path: '' } });
-		expect(whyNoPlace(none, needs)?.message).toContain('no place for the session');
+		expect(whyNoPlace(none, needs)?.message).toContain('no placeholder for the session');
 		expect(whyNoPlace(none, { ...needs, hasSession: false, hasFiles: true })?.message).toContain('the files');
 		expect(whyNoPlace(none, { ...needs, isResume: true })).toBeUndefined();
 		const inPath = wireWith({ request: { message: { q: '$message' }, path: '/threads/$session/runs' } });

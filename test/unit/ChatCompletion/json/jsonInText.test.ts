@@ -13,7 +13,7 @@ const RECORD: AnswerFormat = {
 	name: 'answer',
 	schema: { type: 'object', required: ['id'] },
 };
-const BROKEN = { ok: false, failure: 'it is JSON that breaks off or is malformed' };
+const BROKEN = { ok: false, failure: 'it is JSON that is cut off or malformed' };
 
 test.each([
 	['an inner list', '{"items":[{"id":1}]'],
@@ -36,7 +36,7 @@ test.each([
 test('of several different records none is taken, and the same one twice is one', () => {
 	const several = 'Before: {"id":1}. After: {"id":2}.';
 	const problem =
-		'it contains 2 different pieces of JSON that would do, so it is not clear which one is the answer';
+		'it contains 2 different pieces of JSON that would fit, so it is not clear which one is the answer';
 	expect(parseAnswer(several, OBJECT)).toEqual({ ok: false, failure: problem });
 	expect(parseAnswer('{"id":1}\n{"id":2}\n', RECORD)).toEqual({ ok: false, failure: problem });
 	expect(parseAnswer('I give {"id":1}:\n```json\n{"id":1}\n```', OBJECT)).toEqual({

@@ -39,8 +39,8 @@ test.each([
 test.each([
 	['', 'it is empty'],
 	['  ', 'it is empty'],
-	['{"a":', 'it is JSON that breaks off or is malformed'],
-	['```json\n{"a":1,', 'it is JSON that breaks off or is malformed'],
+	['{"a":', 'it is JSON that is cut off or malformed'],
+	['```json\n{"a":1,', 'it is JSON that is cut off or malformed'],
 	['I cannot do that.', 'it is text: "I cannot do that."'],
 	['5', 'it is text: "5"'],
 	['[{"a":1}]', 'it is a list instead of a JSON object'],
@@ -136,7 +136,7 @@ test("a schema that the library cannot read is the operator's, and said so", () 
 	for (const broken of [{ $ref: '#' }, { $ref: 'http://nowhere.example/x' }, { enum: 5 }]) {
 		expect(parseAnswer('{}', schema(broken))).toMatchObject({
 			ok: false,
-			failure: expect.stringContaining('the schema itself has a mistake'),
+			failure: expect.stringContaining('the schema itself is invalid'),
 		});
 	}
 });

@@ -26,7 +26,7 @@ test.each([
 	[7, 'is not a list of tool calls'],
 	[['x'], "has no tool's name in call 1"],
 	[[call('c1'), { id: 'c2' }], "has no tool's name in call 2"],
-	[[{ id: '', name: 'x' }], 'has no "id" in call 1, so that no result can belong to it'],
+	[[{ id: '', name: 'x' }], 'has no "id" in call 1, so no result can refer to it'],
 	[
 		'[{"id":"c1","name":"f","arguments":{"id":9007199254740993}}]',
 		'contains the number 9007199254740993, which would lose digits',

@@ -1,7 +1,13 @@
 import { redactor } from '../../../../nodes/shared/text/redact';
-import { createClient, type ApiCall, type CallApi } from '../../../../nodes/FlowTask/api/api';
+import {
+	createClient,
+	type ApiCall,
+	type CallApi,
+	type ServiceAccount,
+} from '../../../../nodes/FlowTask/api/api';
 import type { Exchange, HttpRequest } from '../../../../nodes/shared/http/exchange';
-import { createRateLimiter } from '../../../../nodes/shared/retry/rateLimiter';
+import { RateLimiter } from '../../../../nodes/shared/retry/rateLimiter';
+import { Retry } from '../../../../nodes/shared/retry/retry';
 import { TestClock } from '../../testClock';
 
 const KEY = 'sk-Abcdef0123456789';
@@ -48,7 +54,7 @@ function setting(script: readonly Exchange[], options: Options = {}): Setting {
 	const stop = new AbortController();
 	const sent: Array<HttpRequest & { readonly atMs: number }> = [];
 	const { concurrency = 16, requestsPerSecond = 0 } = options;
-	const call = createClient({
+	const service: ServiceAccount = {
 		baseUrl: 'https://platform.example',
 		busyTerms: ['7001', 'too frequent'],
 		send: async (request) => {
@@ -58,13 +64,11 @@ function setting(script: readonly Exchange[], options: Options = {}): Setting {
 			if (!answer) throw new Error('the script is empty');
 			return answer;
 		},
-		rateLimiter: createRateLimiter({ requestsPerSecond, concurrency }, { clock, signal: stop.signal }),
-		clock,
 		redact: redactor([KEY]),
-		random: () => 1,
-		signal: stop.signal,
-		deadlineMs: clock.now() + (options.deadlineMs ?? Infinity),
-	});
+	};
+	const rateLimiter = new RateLimiter({ requestsPerSecond, concurrency }, clock, stop.signal);
+	const retry = new Retry(rateLimiter, clock, () => 1, stop.signal);
+	const call = createClient(service, retry, clock, clock.now() + (options.deadlineMs ?? Infinity));
 	return { clock, call, sent, stop };
 }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-import { createProgressSockets, type ProgressSockets } from '../../../../nodes/FlowTask/api/progressSocket';
+import { ProgressSockets } from '../../../../nodes/FlowTask/api/progressSocket';
 import type { TaskInfo } from '../../../../nodes/FlowTask/api/taskInfo';
 import { openSocket } from '../../../../nodes/shared/http/webSocket';
 import { TestClock, turn } from '../../testClock';
@@ -20,7 +20,7 @@ interface Scene {
 
 function scene(): Scene {
 	const { factory, opened } = playedSockets();
-	const sockets = createProgressSockets('wss://platform.example', [FIRST, SECOND], factory);
+	const sockets = new ProgressSockets('wss://platform.example', [FIRST, SECOND], factory);
 	const infos: TaskInfo[] = [];
 	const lost: string[] = [];
 	return {
@@ -41,7 +41,7 @@ const message = (taskId: string, status = 2): unknown => ({
 	flow_task_info: { flow_task_id: taskId, status },
 });
 
-describe('createProgressSockets', () => {
+describe('ProgressSockets', () => {
 	it('opens the address of the interface, with the token encoded in its query', () => {
 		const { open, opened } = scene();
 		open('t');
@@ -161,7 +161,7 @@ describe('createProgressSockets', () => {
 			throw new SyntaxError('The URL is invalid');
 		};
 		const clock = new TestClock();
-		const sockets = createProgressSockets('wss://platform.example', [FIRST, SECOND], (url, events) =>
+		const sockets = new ProgressSockets('wss://platform.example', [FIRST, SECOND], (url, events) =>
 			openSocket({ url }, events, clock, connect),
 		);
 		const lost = jest.fn();

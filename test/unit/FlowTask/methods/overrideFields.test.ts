@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-import { overrideFieldsOf } from '../../../../nodes/FlowTask/methods/overrideFields';
+import { overrideFieldsOf as fieldsOf } from '../../../../nodes/FlowTask/methods/overrideFields';
 import { deeplyNested, hostileSource } from '../hostileJson';
 
 const definition = JSON.stringify({
@@ -21,9 +21,18 @@ const view = JSON.stringify({
 	},
 });
 
+/** Of what is pasted in the node. */
+function overrideFieldsOf(source: unknown, view: unknown, rows?: unknown) {
+	return fieldsOf({ workflowId: 'wf', definition: source, view }, rows);
+}
+
+/** What a first look at an export offers, below what was found in it. */
+function offered(source: unknown, spec: unknown) {
+	return overrideFieldsOf(source, spec).fields.slice(1);
+}
+
 test('a row for each value input, with its range or its list', () => {
-	const { fields } = overrideFieldsOf(definition, view);
-	expect(fields).toMatchObject([
+	expect(offered(definition, view)).toMatchObject([
 		// The end of all seeds is no limit to a person.
 		{ id: '3/seed', displayName: 'seed (3), 0 or more · KSampler', type: 'number', defaultValue: 5 },
 		{ id: '3/steps', displayName: 'steps (3), from 1 to 150 · KSampler', type: 'number', defaultValue: 20 },
@@ -49,7 +58,7 @@ test('an empty list leaves the field free, and the value of the export is always
 });
 
 test.each<[string, unknown, unknown, string]>([
-	['nothing pasted', '{}', '{}', 'paste its API-format export into "Workflow Definition" above'],
+	['nothing pasted', '{}', '{}', 'paste the API-format export into "Workflow Definition" above'],
 	['a cut file', definition.slice(0, -5), '{}', 'is not valid JSON'],
 	['a file of the editor', '{"nodes": [], "links": []}', '{}', 'UI format'],
 	['a view that is none', definition, '{"3": {}}', '"Parameter View" is JSON, but'],
@@ -64,6 +73,32 @@ test.each([undefined, null, '', ' ', '{}', {}])('%j is nothing pasted yet', (sou
 	expect(overrideFieldsOf(source, '{').emptyFieldsNotice).toContain('close this node and open it again');
 });
 
+test.each([
+	['{}', 'saved without its export'],
+	[
+		definition.slice(0, -5),
+		'In the saved workflow "Portrait" of the account: "Workflow Definition" is not valid',
+	],
+])('of a workflow that is saved in the account with %j, the notice says where to go', (source, said) => {
+	const saved = { workflowId: 'wf', definition: source, view: '', savedAs: 'Portrait' };
+	expect(fieldsOf(saved).emptyFieldsNotice).toContain(said);
+	expect(fieldsOf(saved).emptyFieldsNotice).toContain('"Workflow" > "Save"');
+});
+
+test.each<[string, Record<string, object>]>([
+	[
+		'2 nodes, 2 inputs, 1 prompt',
+		{
+			'1': { class_type: 'CLIPTextEncode', inputs: { text: 'a' } },
+			'2': { class_type: 'X', inputs: { a: 1, b: ['1', 0] } },
+		},
+	],
+])('what was found stands there from the start: %s', (counts, source) => {
+	const [found] = overrideFieldsOf(source, '').fields;
+	// n8n asks for no value, because the mode is "map".
+	expect(found).toMatchObject({ displayName: `Found: ${counts}`, readOnly: true, required: true });
+});
+
 test('each notice says what to do about it', () => {
 	expect(overrideFieldsOf('{', '').emptyFieldsNotice).toMatch(/is not valid JSON\. Paste the whole content/);
 	expect(overrideFieldsOf(definition, '[]').emptyFieldsNotice).toMatch(
@@ -76,6 +111,14 @@ test('a row is as n8n wants it; numbers and switches start with the hosted value
 	const common = { required: false, display: true, defaultMatch: false, canBeUsedToMatch: false };
 	expect(overrideFieldsOf(source, undefined)).toEqual({
 		fields: [
+			{
+				...common,
+				id: 'found',
+				displayName: 'Found: 1 node, 4 inputs, 0 prompts',
+				type: 'jwt',
+				readOnly: true,
+				required: true,
+			},
 			{ ...common, id: '3/a', displayName: 'a (3) · X – hosted: empty', type: 'string' },
 			{ ...common, id: '3/b', displayName: 'b (3) · X', type: 'boolean', defaultValue: false },
 			{ ...common, id: '3/c', displayName: 'c (3) · X', type: 'number', defaultValue: 0 },
@@ -89,7 +132,7 @@ test.each(['list', 'object'] as const)('a %s nested too deeply has a row without
 	const type = kind === 'list' ? 'array' : 'object';
 	expect(overrideFieldsOf(source, '').emptyFieldsNotice).toContain('it is nested too deeply');
 	// An expression may give it as an object.
-	const { fields } = overrideFieldsOf(JSON.parse(source), '');
+	const fields = offered(JSON.parse(source), '');
 	expect(fields).toMatchObject([{ id: '3/a', type }]);
 	expect(fields[0]).not.toHaveProperty('defaultValue');
 });
@@ -102,19 +145,19 @@ test.each<[string, unknown]>([
 	const circular: unknown[] = [];
 	circular.push(circular);
 	const source = { '3': { class_type: 'X', inputs: { a: value, b: circular } } };
-	expect(overrideFieldsOf(source, '').fields).toHaveLength(2);
+	expect(offered(source, '')).toHaveLength(2);
 });
 
 test('more inputs than the editor can show are counted in a last line that takes no value', () => {
 	const inputs = Object.fromEntries(Array.from({ length: 310 }, (_, index) => [`p${index}`, index]));
-	const { fields } = overrideFieldsOf({ '3': { class_type: 'X', inputs } }, '');
+	const fields = offered({ '3': { class_type: 'X', inputs } }, '');
 	expect(fields).toHaveLength(301);
 	expect(fields.at(-1)).toMatchObject({ readOnly: true, required: false });
 	expect(fields.at(-1)?.displayName).toMatch(/^10 more inputs are not listed: set them by "Node ID/);
 });
 
 /** As the editor keeps the rows of the example, one of them with a value. */
-const KEPT = { value: { '3/steps': 12 }, schema: overrideFieldsOf(definition, view).fields };
+const KEPT = { value: { '3/steps': 12 }, schema: offered(definition, view) };
 
 test.each(['', '{}', undefined])('rows that hold a value stay while the definition is %j', (source) => {
 	expect(overrideFieldsOf(source, view, KEPT)).toEqual({ fields: KEPT.schema.map(withoutDefault) });
@@ -133,7 +176,9 @@ test.each<[string, string, string]>([
 	});
 	expect(fields.slice(1)).toEqual(KEPT.schema.map(withoutDefault));
 	// The complaint goes with what it was about.
-	expect(overrideFieldsOf(definition, view, { ...KEPT, schema: fields }).fields).toEqual(KEPT.schema);
+	expect(overrideFieldsOf(definition, view, { ...KEPT, schema: fields }).fields.slice(1)).toEqual(
+		KEPT.schema,
+	);
 });
 
 test.each([

@@ -21,7 +21,7 @@ function open(executionId: string): TaskRecorder {
 		table: table.open(),
 		clock,
 		redact: redactor(['sk-secret']),
-		hostedWorkflowOf: () => 'wf_1',
+		factsOf: () => ({ hostedWorkflow: 'wf_1', prompt: 'a red fox' }),
 	};
 	return new TaskRecorder(place, parts);
 }
@@ -190,7 +190,7 @@ test('a failure says why, without the ID and without a key', async () => {
 	expect(table.all()[0]).toMatchObject({ status: 'submitted', error: 'Task was not done; [hidden]' });
 });
 
-test('a submit without an answer has a row, because it may have made a task', async () => {
+test('a submit without an answer has a row, because it may have created a task', async () => {
 	const failure = { kind: 'unclear' as const, message: 'Maybe', advice: '', details: { mayExist: true } };
 	recorder.ended(job(4), { taskId: undefined, snapshot: undefined, failure });
 	recorder.ended(job(5), { taskId: undefined, snapshot: undefined, failure: badInput('Wrong', '') });

@@ -53,7 +53,7 @@ describe('explainSubmit', () => {
 		};
 		expect(explainSubmit(lost)).toMatchObject({
 			kind: 'unclear',
-			message: expect.stringMatching(/^A task may have been made.*The line broke$/),
+			message: expect.stringMatching(/^A task may have been created.*The line broke$/),
 			details: { networkCode: 'E', mayExist: true, status: 'unknown' },
 		});
 	});
@@ -68,7 +68,7 @@ describe('explainSubmit', () => {
 });
 
 describe('stillUnclear', () => {
-	it('counts as a submit that may have made a task', () => {
+	it('counts as a submit that may have created a task', () => {
 		expect(stillUnclear()).toMatchObject({ kind: 'unclear', details: { mayExist: true } });
 	});
 });
@@ -130,7 +130,7 @@ describe('explainWatchEnd', () => {
 	it('says how to go on with a task that still runs', () => {
 		for (const kind of ['timedOut', 'stalled', 'left'] as const) {
 			expect(explainWatchEnd('t-1', { kind, snapshot: snapshotOf() }, redact)?.advice).toContain(
-				'task id t-1',
+				'task ID t-1',
 			);
 		}
 	});
@@ -145,7 +145,7 @@ describe('explainWatchEnd', () => {
 		expect(explainWatchEnd('t-1', end, redact, { earlierTry: true })?.advice).toContain(
 			'start a new execution',
 		);
-		expect(explainWatchEnd('t-1', end, redact)?.advice).toContain('the id is complete');
+		expect(explainWatchEnd('t-1', end, redact)?.advice).toContain('the ID is complete');
 	});
 
 	it('keeps what an unreadable look said beside the task', () => {

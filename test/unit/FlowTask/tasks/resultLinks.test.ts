@@ -128,7 +128,7 @@ describe('namesFor', () => {
 		urls.map((url, index) => ({ nodeId: null, index, url }));
 
 	it('takes the name that the server gives, as often as it is asked, and never twice', () => {
-		const [first, second] = namesFor(links(A, B), 3);
+		const [first, second] = namesFor(links(A, B), { number: 3 });
 		expect(first?.nameBySaid('cat.png')).toBe('cat_3.png');
 		expect(first?.nameBySaid('cat.png')).toBe('cat_3.png');
 		expect(second?.nameBySaid('CAT.png')).toBe('CAT_3_f2.png');
@@ -136,19 +136,23 @@ describe('namesFor', () => {
 	});
 
 	it('leaves names alone in a run of one task', () => {
-		expect(namesOf(links(A, B), undefined)).toEqual(['a.png', 'b.png']);
+		expect(namesOf(links(A, B), {})).toEqual(['a.png', 'b.png']);
 	});
 
 	it('tells the files of items apart, which platforms name alike', () => {
-		expect(namesOf(links(A), 1)).toEqual(['a_1.png']);
-		expect(namesOf(links(A), 2)).toEqual(['a_2.png']);
+		expect(namesOf(links(A), { number: 1 })).toEqual(['a_1.png']);
+		expect(namesOf(links(A), { number: 2 })).toEqual(['a_2.png']);
+	});
+
+	it('takes the name of the task, with the ending of the link or of what the server says', () => {
+		const [first, second] = namesFor(links(A, B), { number: 3, stem: 'render v1.2' });
+		expect([first?.fileName, second?.fileName]).toEqual(['render v1.2.png', 'render v1.2_f2.png']);
+		expect(first?.nameBySaid('cat.webp')).toBe('render v1.2.webp');
+		expect(namesOf(links('https://h.example/view'), { stem: 'v1.2' })).toEqual(['v1.2.bin']);
 	});
 
 	it('gives a name where the link has none', () => {
-		expect(namesOf(links('https://h.example/', 'https://h.example/'), undefined)).toEqual([
-			'image',
-			'image_f2',
-		]);
+		expect(namesOf(links('https://h.example/', 'https://h.example/'), {})).toEqual(['image', 'image_f2']);
 	});
 
 	it('never uses a name twice, not even one that a mark would make', () => {
@@ -167,7 +171,7 @@ describe('namesFor', () => {
 				fc.array(path, { maxLength: 12 }),
 				fc.option(fc.nat(3), { nil: undefined }),
 				(paths, number) => {
-					const names = namesOf(links(...paths.map((one) => `https://h.example/${one}`)), number);
+					const names = namesOf(links(...paths.map((one) => `https://h.example/${one}`)), { number });
 					expect(new Set(names.map((name) => name.toLowerCase())).size).toBe(paths.length);
 				},
 			),
@@ -178,7 +182,7 @@ describe('namesFor', () => {
 	it('keeps names apart that are so long that they are cut', () => {
 		const long = `https://h.example/${'x'.repeat(300)}`;
 		const stored = [1, 2, 30].flatMap((number) =>
-			namesOf(links(`${long}.png`, `${long}.png?2`), number).map((name) => safeFileName(name, 'png')),
+			namesOf(links(`${long}.png`, `${long}.png?2`), { number }).map((name) => safeFileName(name, 'png')),
 		);
 		expect(new Set(stored).size).toBe(6);
 	});

@@ -1,11 +1,12 @@
-import { createClient, createTaskApi } from '../../../../nodes/FlowTask/api/api';
+import { createClient, createTaskApi, type ServiceAccount } from '../../../../nodes/FlowTask/api/api';
 import { TaskSubmitter, type SubmitStart } from '../../../../nodes/FlowTask/tasks/submit';
 import type { Clock } from '../../../../nodes/shared/run/clock';
 import type { DataTable } from '../../../../nodes/shared/dataTable/table';
 import { createLedger } from '../../../../nodes/shared/idempotency/ledger';
 import { CLAIM_FRESH_MS } from '../../../../nodes/shared/idempotency/rows';
 import { redactor } from '../../../../nodes/shared/text/redact';
-import { createRateLimiter } from '../../../../nodes/shared/retry/rateLimiter';
+import { RateLimiter } from '../../../../nodes/shared/retry/rateLimiter';
+import { Retry } from '../../../../nodes/shared/retry/retry';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';
 
@@ -75,7 +76,8 @@ class Scene {
 		};
 		const { signal } = new AbortController();
 		const deadlineMs = clock.now() + 3_600_000;
-		const call = createClient({
+		const rateLimiter = new RateLimiter({ requestsPerSecond, concurrency: AT_ONCE }, clock, signal);
+		const service: ServiceAccount = {
 			baseUrl: 'https://platform.example',
 			busyTerms: [],
 			send: async ({ json }) =>
@@ -86,9 +88,10 @@ class Scene {
 					const text = JSON.stringify({ code: 0, data: { prompt_id: `task ${key}` } });
 					return { kind: 'reply', status: 200, headers: {}, text };
 				}),
-			rateLimiter: createRateLimiter({ requestsPerSecond, concurrency: AT_ONCE }, { clock, signal }),
-			...{ clock, redact: redactor([]), random: this.random, signal, deadlineMs },
-		});
+			redact: redactor([]),
+		};
+		const retry = new Retry(rateLimiter, clock, this.random, signal);
+		const call = createClient(service, retry, clock, deadlineMs);
 		const ledger = createLedger(
 			{
 				...{ scope: 's', workflowId: 'w', executionId: '1', ttlMs: 0, onUnknown: 'error' },
@@ -97,7 +100,7 @@ class Scene {
 			{ table: process.table(this.table.open()), clock, random: this.random, signal },
 		);
 		const api = createTaskApi(call, redactor([]));
-		const submitter = new TaskSubmitter({ api, clock, ledger, stopReason: () => undefined });
+		const submitter = new TaskSubmitter({ api }, clock, () => undefined, ledger);
 		const outcomes = await Promise.all(
 			Array.from({ length: ITEMS }, async (_, index) => {
 				const done = await submitter.submit(startOf(`k${index}`), undefined);

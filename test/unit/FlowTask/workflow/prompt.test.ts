@@ -135,7 +135,7 @@ describe('promptFromJson', () => {
 		[
 			'a body of another workflow',
 			{ workflow_id: 'other', prompt: CHANGES },
-			'is a request body for the workflow "other", but "Workflow ID" is "w"',
+			'is a request body for the workflow "other", but "Workflow" is "w"',
 		],
 		['a body of no workflow', { workflow_id: null, prompt: CHANGES }, 'for the workflow "null", but'],
 		['a body with an empty id', { workflow_id: '', prompt: CHANGES }, 'for the workflow "", but'],

@@ -211,3 +211,87 @@ describe('applySeed', () => {
 		);
 	});
 });
+
+describe('applySeed for the variants of an item', () => {
+	const variantsOf = (
+		count: number,
+		prompt: Parameters<typeof applySeed>[0],
+		seedPlan: SeedPlan,
+		dice: (least: number, most: number) => number = noDice,
+		before = 0,
+	) => {
+		const drawn = new Set<number>();
+		return Array.from({ length: count }, (_, index) =>
+			applySeed(prompt, seedPlan, before, dice, { index, count, drawn }),
+		);
+	};
+	const seedsOf = (results: ReturnType<typeof variantsOf>): unknown[] =>
+		results.map((result) => (result.ok ? result.value.seeds : result.failure.message));
+
+	it('draws a seed for each, never the same twice', () => {
+		const view: ParameterView = new Map([['3', new Map([['seed', { min: 5, max: 8 }]])]]);
+		const few = plan('random', { targets: '3.seed', view });
+		fc.assert(
+			fc.property(
+				fc.infiniteStream(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })),
+				(dice) => {
+					const roll = (least: number, most: number): number =>
+						least + Math.floor((dice.next().value ?? 0) * (most - least + 1));
+					const seeds = seedsOf(variantsOf(4, {}, few, roll)).map((one) => Object(one)['3.seed'] as number);
+					expect(seeds.toSorted()).toEqual([5, 6, 7, 8]);
+				},
+			),
+		);
+		expect(seedsOf(variantsOf(5, {}, few))[0]).toBe(
+			'"Variants" is 5, but there are fewer seeds: 3.seed takes a number from 5 to 8',
+		);
+	});
+
+	it.each<[SeedMode, number, number[]]>([
+		['fixed', 3, [42, 43, 44]],
+		['increment', 3, [45, 46, 47]],
+	])('counts the seed of mode "%s" up', (mode, before, seeds) => {
+		const counted = variantsOf(3, {}, plan(mode, { targets: '3.seed' }), noDice, before);
+		expect(seedsOf(counted)).toEqual(seeds.map((seed) => ({ '3.seed': seed })));
+	});
+
+	it.each<SeedMode>(['keep', 'random'])('counts a seed that was entered up in mode "%s"', (mode) => {
+		const counted = variantsOf(2, { '3': { inputs: { seed: 7 } } }, plan(mode));
+		expect(counted).toMatchObject([
+			{ value: { prompt: { '3': { inputs: { seed: 7 } } }, seeds: { '3.seed': 7 } } },
+			{ value: { prompt: { '3': { inputs: { seed: 8 } } }, seeds: { '3.seed': 8 } } },
+		]);
+	});
+
+	it('counts the hosted seeds up in mode "keep", and leaves the first variant as it is hosted', () => {
+		const counted = variantsOf(2, {}, plan('keep', { definition: DEFINITION }));
+		expect(counted).toMatchObject([
+			{ value: { prompt: {}, seeds: {} } },
+			{ value: { prompt: { '3': { inputs: { seed: 6 } }, '7': { inputs: { noise_seed: 7 } } } } },
+		]);
+	});
+
+	it('refuses images that would all be the same, and says what to do', () => {
+		const known = plan('random', { definition: { nodes: [] } });
+		for (const unknown of [plan('keep'), plan('random'), known]) {
+			for (const result of variantsOf(2, {}, unknown)) {
+				expect(result).toMatchObject({
+					failure: {
+						message: expect.stringMatching(/^"Variants" is 2, .* all 2 images would be the same$/) as unknown,
+						advice: expect.stringContaining('set "Variants" to 1') as unknown,
+					},
+				});
+			}
+		}
+	});
+
+	it('refuses to count past what an input takes', () => {
+		const view: ParameterView = new Map([['3', new Map([['seed', { min: 0, max: 7 }]])]]);
+		expect(seedsOf(variantsOf(2, { '3': { inputs: { seed: 7 } } }, plan('keep', { view })))[1]).toBe(
+			'"Variants" counts the seed of 3.seed up from 7 to 8, but 3.seed takes a number from 0 to 7',
+		);
+		expect(seedsOf(variantsOf(2, {}, plan('fixed', { base: 7, targets: '3.seed', view })))[1]).toBe(
+			'"Seed" is 7, which with Variants gives 8 here, but 3.seed takes a number from 0 to 7',
+		);
+	});
+});

@@ -63,10 +63,10 @@ test('a filter finds parts of a name, upper or lower case', async () => {
 });
 
 test.each([
-	[{ body: '{"data":[]}' }, 'The platform listed no models'],
-	[{ body: '<html>' }, 'The platform listed no models'],
-	[{ body: `${'{"data":'.repeat(100_000)}[]${'}'.repeat(100_000)}` }, 'The platform listed no models'],
-	[{ body: '['.repeat(1_000_000) }, 'The platform listed no models'],
+	[{ body: '{"data":[]}' }, 'The platform lists no models'],
+	[{ body: '<html>' }, 'The platform lists no models'],
+	[{ body: `${'{"data":'.repeat(100_000)}[]${'}'.repeat(100_000)}` }, 'The platform lists no models'],
+	[{ body: '['.repeat(1_000_000) }, 'The platform lists no models'],
 	[{ statusCode: 400, body: '' }, 'refused to list the models: no reason was given (HTTP 400)'],
 	[{ body: undefined }, 'the answer could not be read'],
 	[{ statusCode: 404, body: 'Not found' }, 'The platform has no list of models under the "Models Path"'],
@@ -87,7 +87,7 @@ test.each([
 
 test('a platform that takes no more requests is told without an option that a list does not have', async () => {
 	await expect(search({ ...{ statusCode: 429 }, body: '{"msg":"slow down"}' })).rejects.toThrow(
-		'The platform is taking no more requests, so the node could not list the models. Open the list again later, or choose "By ID" and enter the model\'s ID. The platform said: slow down.',
+		'The platform is not accepting more requests, so the node could not list the models. Open the list again later, or choose "By ID" and enter the model\'s ID. The platform said: slow down.',
 	);
 });
 

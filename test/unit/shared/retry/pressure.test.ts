@@ -1,6 +1,6 @@
 import type { Outcome } from '../../../../nodes/shared/http/outcome';
-import { createRateLimiter } from '../../../../nodes/shared/retry/rateLimiter';
-import { createRetry, type Retry, type RetryTerms } from '../../../../nodes/shared/retry/retry';
+import { RateLimiter } from '../../../../nodes/shared/retry/rateLimiter';
+import { Retry, type RetryTerms } from '../../../../nodes/shared/retry/retry';
 import { TestClock } from '../../testClock';
 
 const LONG_MS = 600_000;
@@ -19,8 +19,8 @@ class Refusing {
 }
 
 function retryOn(clock: TestClock): Retry {
-	const rateLimiter = createRateLimiter({ requestsPerSecond: 20, concurrency: 16 }, { clock });
-	return createRetry({ rateLimiter, clock, random: () => 0.5 });
+	const rateLimiter = new RateLimiter({ requestsPerSecond: 20, concurrency: 16 }, clock);
+	return new Retry(rateLimiter, clock, () => 0.5);
 }
 
 function termsUntil(endByMs: number, tries = 10): RetryTerms {
@@ -30,7 +30,7 @@ function termsUntil(endByMs: number, tries = 10): RetryTerms {
 test('who refuses everything is asked every five seconds, until the deadline', async () => {
 	const clock = new TestClock();
 	const service = new Refusing(clock);
-	const settled = await clock.run(retryOn(clock)(termsUntil(clock.now() + LONG_MS), service.answer));
+	const settled = await clock.run(retryOn(clock).run(termsUntil(clock.now() + LONG_MS), service.answer));
 	expect(settled.outcome).toEqual({ kind: 'busy', retryAfter: undefined, text: 'slow down' });
 	expect(settled.tries).toBe(service.asked);
 	expect(service.asked).toBeGreaterThan(100);
@@ -41,6 +41,6 @@ test('who refuses everything is asked every five seconds, until the deadline', a
 test('who has one try has one, however busy the service is', async () => {
 	const clock = new TestClock();
 	const service = new Refusing(clock);
-	const settled = await clock.run(retryOn(clock)(termsUntil(clock.now() + LONG_MS, 1), service.answer));
+	const settled = await clock.run(retryOn(clock).run(termsUntil(clock.now() + LONG_MS, 1), service.answer));
 	expect([settled.outcome.kind, settled.tries, service.asked]).toEqual(['busy', 1, 1]);
 });

@@ -1,4 +1,4 @@
-import { createRateLimiter, type RateLimiter } from '../../../../nodes/shared/retry/rateLimiter';
+import { RateLimiter } from '../../../../nodes/shared/retry/rateLimiter';
 import type { Lane } from '../../../../nodes/shared/retry/adaptiveRate';
 import { TestClock } from '../../testClock';
 
@@ -44,7 +44,7 @@ describe('a rate limiter', () => {
 	it('starts requests no faster than the rate', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
-		const limiter = createRateLimiter({ requestsPerSecond: 4, concurrency: 100 }, { clock });
+		const limiter = new RateLimiter({ requestsPerSecond: 4, concurrency: 100 }, clock);
 		await clock.run(many(limiter, 6, probe.request(10)));
 		expect(probe.startedMs).toEqual([0, 250, 500, 750, 1_000, 1_250]);
 	});
@@ -52,7 +52,7 @@ describe('a rate limiter', () => {
 	it('counts both lanes for the rate', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
-		const limiter = createRateLimiter({ requestsPerSecond: 10, concurrency: 5 }, { clock });
+		const limiter = new RateLimiter({ requestsPerSecond: 10, concurrency: 5 }, clock);
 		const run = async (lane: 'work' | 'watch'): Promise<void> => await one(limiter, lane, probe.request(1));
 		await clock.run(Promise.all([run('work'), run('watch'), run('work'), run('watch')]));
 		expect(probe.startedMs).toEqual([0, 100, 200, 300]);
@@ -61,7 +61,7 @@ describe('a rate limiter', () => {
 	it('does not save up turns while nothing is asked for', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
-		const limiter = createRateLimiter({ requestsPerSecond: 1, concurrency: 10 }, { clock });
+		const limiter = new RateLimiter({ requestsPerSecond: 1, concurrency: 10 }, clock);
 		await clock.advance(60_000);
 		await clock.run(many(limiter, 3, probe.request(1)));
 		expect(probe.startedMs).toEqual([60_000, 61_000, 62_000]);
@@ -70,7 +70,7 @@ describe('a rate limiter', () => {
 	it('knows no rate where it is 0', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
-		const limiter = createRateLimiter({ requestsPerSecond: 0, concurrency: 50 }, { clock });
+		const limiter = new RateLimiter({ requestsPerSecond: 0, concurrency: 50 }, clock);
 		await clock.run(many(limiter, 50, probe.request(1)));
 		// The first are a little apart, so that a narrow limit shows before all of them are refused.
 		expect(Math.max(...probe.startedMs)).toBeLessThan(600);
@@ -79,7 +79,7 @@ describe('a rate limiter', () => {
 	it('keeps to so many at a time', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
-		const limiter = createRateLimiter({ requestsPerSecond: 0, concurrency: 3 }, { clock });
+		const limiter = new RateLimiter({ requestsPerSecond: 0, concurrency: 3 }, clock);
 		await clock.run(many(limiter, 10, probe.request(100)));
 		expect(probe.most).toBe(3);
 		expect(clock.elapsedMs).toBeLessThan(600);
@@ -88,7 +88,7 @@ describe('a rate limiter', () => {
 	it('lets a look through while a thousand submits queue', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
-		const limiter = createRateLimiter({ requestsPerSecond: 0, concurrency: 2 }, { clock });
+		const limiter = new RateLimiter({ requestsPerSecond: 0, concurrency: 2 }, clock);
 		void many(limiter, 1_000, probe.request(10_000));
 		await clock.advance(1);
 		const look = jest.fn(async () => 'seen');
@@ -99,7 +99,7 @@ describe('a rate limiter', () => {
 	it('gives a look the next turn, though submits wait for theirs', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
-		const limiter = createRateLimiter({ requestsPerSecond: 1, concurrency: 16 }, { clock });
+		const limiter = new RateLimiter({ requestsPerSecond: 1, concurrency: 16 }, clock);
 		void many(limiter, 16, probe.request(1));
 		await clock.advance(10);
 		await clock.run(one(limiter, 'watch', async () => 'seen'));
@@ -108,7 +108,7 @@ describe('a rate limiter', () => {
 
 	it('lets a submit through while looks hang', async () => {
 		const clock = new TestClock();
-		const limiter = createRateLimiter({ requestsPerSecond: 0, concurrency: 1 }, { clock });
+		const limiter = new RateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock);
 		void one(limiter, 'watch', async () => await new Promise(() => undefined));
 		await expect(clock.run(one(limiter, 'work', async () => 'sent'))).resolves.toBe('sent');
 	});
@@ -116,7 +116,7 @@ describe('a rate limiter', () => {
 	it('holds both lanes back for a pause', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
-		const limiter = createRateLimiter({ requestsPerSecond: 2, concurrency: 10 }, { clock });
+		const limiter = new RateLimiter({ requestsPerSecond: 2, concurrency: 10 }, clock);
 		refuse(limiter, clock.now(), 5_000);
 		const run = async (lane: 'work' | 'watch'): Promise<void> => await one(limiter, lane, probe.request(1));
 		await clock.run(Promise.all([run('work'), run('watch'), run('work')]));
@@ -126,7 +126,7 @@ describe('a rate limiter', () => {
 	it('holds back also what was waiting for its turn when the pause came', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
-		const limiter = createRateLimiter({ requestsPerSecond: 10, concurrency: 10 }, { clock });
+		const limiter = new RateLimiter({ requestsPerSecond: 10, concurrency: 10 }, clock);
 		const all = many(limiter, 4, probe.request(1));
 		await clock.advance(50);
 		refuse(limiter, clock.now(), 10_000);
@@ -142,7 +142,7 @@ describe('a rate limiter', () => {
 	it('is not shortened by a pause that ends sooner', async () => {
 		const clock = new TestClock();
 		const probe = probeOf(clock);
-		const limiter = createRateLimiter({ requestsPerSecond: 0, concurrency: 1 }, { clock });
+		const limiter = new RateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock);
 		refuse(limiter, clock.now(), 5_000);
 		refuse(limiter, clock.now(), 1_000);
 		await clock.run(one(limiter, 'work', probe.request(1)));
@@ -152,10 +152,7 @@ describe('a rate limiter', () => {
 	it('leaves nobody asleep once its signal is aborted', async () => {
 		const clock = new TestClock();
 		const stop = new AbortController();
-		const limiter = createRateLimiter(
-			{ requestsPerSecond: 1, concurrency: 10 },
-			{ clock, signal: stop.signal },
-		);
+		const limiter = new RateLimiter({ requestsPerSecond: 1, concurrency: 10 }, clock, stop.signal);
 		refuse(limiter, clock.now(), 300_000);
 		const all = many(limiter, 5, async () => undefined);
 		await clock.advance(10);
@@ -166,7 +163,7 @@ describe('a rate limiter', () => {
 
 	it('gives a place back when a request fails', async () => {
 		const clock = new TestClock();
-		const limiter = createRateLimiter({ requestsPerSecond: 0, concurrency: 1 }, { clock });
+		const limiter = new RateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock);
 		const failing = one(limiter, 'work', async () => await Promise.reject(new Error('no')));
 		await expect(clock.run(failing)).rejects.toThrow('no');
 		await expect(clock.run(one(limiter, 'work', async () => 'next'))).resolves.toBe('next');

@@ -1,6 +1,6 @@
 import type { Outcome } from '../../../../nodes/shared/http/outcome';
-import { createRateLimiter } from '../../../../nodes/shared/retry/rateLimiter';
-import { createRetry, type RetryTerms } from '../../../../nodes/shared/retry/retry';
+import { RateLimiter } from '../../../../nodes/shared/retry/rateLimiter';
+import { Retry, type RetryTerms } from '../../../../nodes/shared/retry/retry';
 import { TestClock } from '../../testClock';
 
 const BUSY: Outcome<string> = { kind: 'busy', retryAfter: '30', text: 'later' };
@@ -11,11 +11,11 @@ const isOwn = (outcome: Outcome<string>): boolean => outcome.kind === 'busy' && 
 /** Two requests in one lane; the first is busy at its first try. @returns when each was sent */
 async function sentAfter(busy: Outcome<string>): Promise<number[][]> {
 	const clock = new TestClock();
-	const rateLimiter = createRateLimiter({ requestsPerSecond: 0, concurrency: 1 }, { clock });
-	const retry = createRetry({ rateLimiter, clock, random: () => 0 });
+	const rateLimiter = new RateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock);
+	const retry = new Retry(rateLimiter, clock, () => 0);
 	const sent: number[][] = [[], []];
 	const ask = async (number: number): Promise<void> => {
-		const settled = await retry(TERMS, async () => {
+		const settled = await retry.run(TERMS, async () => {
 			const times = sent[number] ?? [];
 			times.push(clock.elapsedMs);
 			const isFirst = number === 0 && times.length === 1;
@@ -38,13 +38,13 @@ test('where only one thing is busy, all others go on, and who asked is told at o
 
 test('tells how many tries it took, whatever ended them', async () => {
 	const clock = new TestClock();
-	const rateLimiter = createRateLimiter({ requestsPerSecond: 0, concurrency: 1 }, { clock });
-	const retry = createRetry({ rateLimiter, clock, random: () => 0 });
+	const rateLimiter = new RateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock);
+	const retry = new Retry(rateLimiter, clock, () => 0);
 	const unclear: Outcome<string> = { kind: 'unclear', status: 502, text: 'a page' };
 	const ask = async () => await Promise.resolve(unclear);
-	expect(await clock.run(retry({ ...TERMS, repeatability: 'read' }, ask))).toEqual({
+	expect(await clock.run(retry.run({ ...TERMS, repeatability: 'read' }, ask))).toEqual({
 		outcome: unclear,
 		tries: 3,
 	});
-	expect(await clock.run(retry(TERMS, ask))).toEqual({ outcome: unclear, tries: 1 });
+	expect(await clock.run(retry.run(TERMS, ask))).toEqual({ outcome: unclear, tries: 1 });
 });

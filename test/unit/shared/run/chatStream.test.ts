@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-import { createChatStreams, type SendChunk } from '../../../../nodes/shared/run/chatStream';
+import { ChatStreams, type ChatStream, type SendChunk } from '../../../../nodes/shared/run/chatStream';
 import { redactor } from '../../../../nodes/shared/text/redact';
 import { turn } from '../../testClock';
 
@@ -18,8 +18,8 @@ function recorder(send?: SendChunk) {
 
 test('the first item is heard live, the next is kept until it is over', async () => {
 	const { sent, record } = recorder();
-	const outletOf = createChatStreams(record, 2, NOTHING_HIDDEN);
-	const [first, second] = [outletOf(0), outletOf(1)];
+	const outlets = new ChatStreams(record, NOTHING_HIDDEN);
+	const [first, second] = [outlets.of(0), outlets.of(1)];
 	await second.write('b');
 	await first.write('a');
 	expect(sent).toEqual(['0 begin', '0 item a']);
@@ -30,29 +30,29 @@ test('the first item is heard live, the next is kept until it is over', async ()
 
 test('an item that becomes live goes on live', async () => {
 	const { sent, record } = recorder();
-	const outletOf = createChatStreams(record, 2, NOTHING_HIDDEN);
-	await outletOf(0).end();
-	const second = outletOf(1);
+	const outlets = new ChatStreams(record, NOTHING_HIDDEN);
+	await outlets.of(0).end();
+	const second = outlets.of(1);
 	await second.write('b');
 	expect(sent.at(-1)).toBe('1 item b');
 });
 
 test('what ends badly ends with an error chunk, and the next is heard all the same', async () => {
 	const { sent, record } = recorder();
-	const outletOf = createChatStreams(record, 2, NOTHING_HIDDEN);
-	const first = outletOf(0);
+	const outlets = new ChatStreams(record, NOTHING_HIDDEN);
+	const first = outlets.of(0);
 	await first.write('half');
 	await first.fail('It broke off');
 	await first.end();
 	await first.fail('again');
-	await outletOf(1).end();
+	await outlets.of(1).end();
 	expect(sent).toEqual(['0 begin', '0 item half', '0 error It broke off', '1 begin', '1 end']);
 });
 
 test('an item that is over before it is heard says nothing more', async () => {
 	const { sent, record } = recorder();
-	const outletOf = createChatStreams(record, 2, NOTHING_HIDDEN);
-	const [first, second] = [outletOf(0), outletOf(1)];
+	const outlets = new ChatStreams(record, NOTHING_HIDDEN);
+	const [first, second] = [outlets.of(0), outlets.of(1)];
 	await second.end();
 	await second.fail('again');
 	await second.end();
@@ -64,9 +64,9 @@ test('an item that ends while others speak leaves each word with its item, in or
 	const { sent, record } = recorder(async () => {
 		for (let wait = 20; wait > 0; wait--) await Promise.resolve();
 	});
-	const outletOf = createChatStreams(record, 4, NOTHING_HIDDEN);
-	const [a, b, c, d] = [outletOf(0), outletOf(1), outletOf(2), outletOf(3)];
-	const speak = async (outlet: ReturnType<typeof outletOf>, name: string, words: number): Promise<void> => {
+	const outlets = new ChatStreams(record, NOTHING_HIDDEN);
+	const [a, b, c, d] = [outlets.of(0), outlets.of(1), outlets.of(2), outlets.of(3)];
+	const speak = async (outlet: ChatStream, name: string, words: number): Promise<void> => {
 		for (let word = 1; word <= words; word++) await outlet.write(`${name}${word}`);
 		await outlet.end();
 	};
@@ -81,8 +81,8 @@ test('an item that ends while others speak leaves each word with its item, in or
 
 test('a key that comes in pieces is heard of no item, and nothing else is lost', async () => {
 	const { sent, record } = recorder();
-	const outletOf = createChatStreams(record, 2, redactor([KEY]));
-	const [first, second] = [outletOf(0), outletOf(1)];
+	const outlets = new ChatStreams(record, redactor([KEY]));
+	const [first, second] = [outlets.of(0), outlets.of(1)];
 	await second.write(`b ${KEY.slice(0, 4)}`);
 	await first.write('a s');
 	await first.write(KEY.slice(1, 9));
@@ -98,22 +98,18 @@ test('a key that comes in pieces is heard of no item, and nothing else is lost',
 
 test('a failure is told as text, and makes no image in a chat', async () => {
 	const { sent, record } = recorder();
-	await createChatStreams(record, 1, redactor([KEY]))(0).fail('![x](https://evil.example)');
+	await new ChatStreams(record, redactor([KEY])).of(0).fail('![x](https://evil.example)');
 	expect(sent.at(-1)).toBe(String.raw`0 error \!\[x\](https\://evil.example)`);
 });
 
 test('a listener that has gone disturbs nobody', async () => {
 	let calls = 0;
-	const outletOf = createChatStreams(
-		async () => {
-			calls++;
-			await Promise.reject(new Error('gone'));
-		},
-		2,
-		NOTHING_HIDDEN,
-	);
+	const outlets = new ChatStreams(async () => {
+		calls++;
+		await Promise.reject(new Error('gone'));
+	}, NOTHING_HIDDEN);
 	for (const index of [0, 1]) {
-		const outlet = outletOf(index);
+		const outlet = outlets.of(index);
 		await outlet.write('x');
 		await outlet.end();
 	}
@@ -137,8 +133,8 @@ test('whoever speaks when, and however slow the listener is: item after item, ea
 				const { sent, record } = recorder(async () => {
 					for (let wait = delays[sends++ % delays.length] ?? 0; wait > 0; wait--) await Promise.resolve();
 				});
-				const outletOf = createChatStreams(record, count, NOTHING_HIDDEN);
-				const outlets = Array.from({ length: count }, (_, index) => outletOf(index));
+				const streams = new ChatStreams(record, NOTHING_HIDDEN);
+				const outlets = Array.from({ length: count }, (_, index) => streams.of(index));
 				const expected: string[][] = outlets.map(() => []);
 				const over = new Set<number>();
 				const under: Promise<void>[] = [];

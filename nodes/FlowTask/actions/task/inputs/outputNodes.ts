@@ -18,7 +18,7 @@ const NODES_SHOWN = 10;
 export function readOutputNodes(
 	context: IExecuteFunctions,
 	itemIndex: number,
-	run: Pick<NodeRun, 'knowledge'>,
+	run: Pick<NodeRun, 'workflows'>,
 ): Result<readonly OutputNode[] | undefined> {
 	const rows: unknown = context.getNodeParameter('options.outputNodes.node', itemIndex, []);
 	const wanted = (Array.isArray(rows) ? rows : []).filter(isJsonObject).map(({ nodeId, field }) => ({
@@ -32,7 +32,7 @@ export function readOutputNodes(
 			'Choose the node, or enter its ID or, with a workflow definition, its title. The item was not started.',
 		);
 	}
-	const known = run.knowledge(context, itemIndex);
+	const known = run.workflows.knowledge(context, itemIndex);
 	if (!known.ok) return known;
 	const nodes = known.value.definition?.nodes;
 	const found: OutputNode[] = [];

@@ -26,10 +26,11 @@ const OVERRIDE_TYPES: readonly OverrideType[] = ['auto', 'string', 'number', 'bo
 export function readPrompt(
 	context: IExecuteFunctions,
 	itemIndex: number,
+	workflowId: string,
 	known: WorkflowKnowledge,
 ): Result<Prompt> {
 	const mode: unknown = context.getNodeParameter('overridesMode', itemIndex, 'form');
-	if (mode === 'json') return readJson(context, itemIndex);
+	if (mode === 'json') return readJson(context, itemIndex, workflowId);
 	if (mode !== 'fields') {
 		const text = readPromptText(context, itemIndex);
 		if (!text.ok) return text;
@@ -60,7 +61,7 @@ function readPromptText(context: IExecuteFunctions, itemIndex: number): Result<s
 }
 
 /** An empty field changes nothing, but an expression that gives nothing is a mistake. */
-function readJson(context: IExecuteFunctions, itemIndex: number): Result<Prompt> {
+function readJson(context: IExecuteFunctions, itemIndex: number, workflowId: string): Result<Prompt> {
 	const value: unknown = context.getNodeParameter('prompt', itemIndex, {});
 	const entered: unknown = context.getNodeParameter('prompt', itemIndex, '', { rawExpressions: true });
 	const isBlank = typeof value === 'string' && !value.trim();
@@ -70,7 +71,7 @@ function readJson(context: IExecuteFunctions, itemIndex: number): Result<Prompt>
 			'Correct the expression; for an item that changes nothing, let it give {}. Nothing was submitted for this item.',
 		);
 	}
-	return promptFromJson(value, enteredText(context.getNodeParameter('workflowId', itemIndex, '')));
+	return promptFromJson(value, workflowId);
 }
 
 function readForm(context: IExecuteFunctions, itemIndex: number): Result<Prompt> {

@@ -1,7 +1,7 @@
 import type { IRun } from 'n8n-workflow';
 
 import { toHandOver } from '../../../../../nodes/AgentBridge/reply/handOver';
-import { createReplySender } from '../../../../../nodes/AgentBridge/actions/trigger/sendReplies';
+import { ReplySender } from '../../../../../nodes/AgentBridge/actions/trigger/sendReplies';
 import type { IncomingFrame } from '../../../../../nodes/AgentBridge/actions/trigger/incomingFrame';
 import { redactor } from '../../../../../nodes/shared/text/redact';
 
@@ -9,12 +9,14 @@ function scene(replyPath = '') {
 	const sent: string[] = [];
 	const lines: string[] = [];
 	const settings = { template: { text: '$json.text' }, correlationPath: '', replyPath };
-	const replies = createReplySender('Trigger', settings, {
-		outbox: { send: (text) => void sent.push(text) },
-		redact: redactor(['wst_secret']),
-		log: (level, text) => lines.push(`${level}: ${text}`),
-	});
-	return { ...replies, sent, lines };
+	const replies = new ReplySender(
+		'Trigger',
+		settings,
+		{ send: (text) => void sent.push(text) },
+		redactor(['wst_secret']),
+		(level, text) => lines.push(`${level}: ${text}`),
+	);
+	return { replies, sent, lines };
 }
 
 const FRAMES: IncomingFrame[] = [{ frame: {}, event: undefined, id: 'f-wst_secret', receivedAt: '' }];
@@ -29,9 +31,9 @@ const WHOLE = {
 };
 
 test('what n8n hands over in queue mode is no output: said once as a warning, without the token', () => {
-	const { ended, lines, sent } = scene();
-	ended(FRAMES, run({}, { lastNodeExecuted: 'Last' }));
-	ended(FRAMES, run({}, { lastNodeExecuted: 'Last' }));
+	const { replies, lines, sent } = scene();
+	replies.ended(FRAMES, run({}, { lastNodeExecuted: 'Last' }));
+	replies.ended(FRAMES, run({}, { lastNodeExecuted: 'Last' }));
 	expect(lines).toHaveLength(2);
 	expect(lines[0]).toMatch(
 		/^warn: no reply to 1 frame\(s\): n8n did not hand over .*queue mode.*\(IDs: f-\[hidden\]\)$/,
@@ -48,24 +50,27 @@ test.each<[Partial<IRun>, object, string]>([
 	[{}, { ...WHOLE, error: { message: 'no' } }, 'the execution failed'],
 	[{ status: 'canceled' }, WHOLE, 'the execution failed'],
 ])('%j: nothing is sent, and the log says why', (change, resultData, said) => {
-	const { ended, lines, sent } = scene();
-	ended(FRAMES, run(change, resultData));
+	const { replies, lines, sent } = scene();
+	replies.ended(FRAMES, run(change, resultData));
 	expect([lines[0]?.includes(said), sent]).toEqual([true, []]);
 });
 
 test('no run, and a run that cannot be read, throw nothing', () => {
-	const { ended, lines, sent } = scene();
-	ended(FRAMES, undefined);
+	const { replies, lines, sent } = scene();
+	replies.ended(FRAMES, undefined);
 	expect(lines).toEqual([]);
-	ended(FRAMES, run({}, { lastNodeExecuted: 'Last', runData: { Last: [{ data: { main: [[null]] } }] } }));
+	replies.ended(
+		FRAMES,
+		run({}, { lastNodeExecuted: 'Last', runData: { Last: [{ data: { main: [[null]] } }] } }),
+	);
 	expect(lines[0]).toContain('it could not be made');
-	ended(FRAMES, run({}, WHOLE));
+	replies.ended(FRAMES, run({}, WHOLE));
 	expect(sent).toEqual(['{"text":"hi"}']);
 });
 
 test("what nodes hand over is sent as it is; other responses are nobody's", () => {
-	const { responded, sent } = scene();
-	responded(toHandOver('{"a": 1}'));
-	for (const other of [{}, undefined, { body: {} }, { flowBridgeFrame: 3 }, 'text']) responded(other);
+	const { replies, sent } = scene();
+	replies.responded(toHandOver('{"a": 1}'));
+	for (const other of [{}, undefined, { body: {} }, { flowBridgeFrame: 3 }, 'text']) replies.responded(other);
 	expect(sent).toEqual(['{"a": 1}']);
 });

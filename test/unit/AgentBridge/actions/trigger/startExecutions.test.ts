@@ -5,16 +5,11 @@ import {
 	type ITriggerFunctions,
 } from 'n8n-workflow';
 
-import type { BridgeSetup } from '../../../../../nodes/AgentBridge/actions/openBridge';
 import {
-	createExecutionStarter,
 	deduplicationKey,
-	type ExecutionStarter,
+	ExecutionStarter,
 } from '../../../../../nodes/AgentBridge/actions/trigger/startExecutions';
-import type {
-	ListenSettings,
-	IncomingFrame,
-} from '../../../../../nodes/AgentBridge/actions/trigger/incomingFrame';
+import type { IncomingFrame } from '../../../../../nodes/AgentBridge/actions/trigger/incomingFrame';
 import { redactor } from '../../../../../nodes/shared/text/redact';
 import { TestClock, turn } from '../../../testClock';
 
@@ -44,14 +39,13 @@ function scene(maxBatch: number): Scene {
 			emitted.push({ ids: (items ?? []).map(({ json }) => json.frameId), done });
 		},
 	} as unknown as ITriggerFunctions;
-	const delivery = createExecutionStarter(
+	const delivery = new ExecutionStarter(
 		context,
-		{ clock, redact: redactor(['wst_secret']) } as unknown as BridgeSetup,
-		{ maxBatch, maxQueued: 100 } as unknown as ListenSettings,
-		{
-			log: (level, text) => lines.push(`${level}: ${text}`),
-			seen: { remove: (id) => void forgotten.push(id) },
-		},
+		{ clock, redact: redactor(['wst_secret']) },
+		{ maxBatch, maxQueued: 100 },
+		(level, text) => lines.push(`${level}: ${text}`),
+		{ remove: (id) => void forgotten.push(id) },
+		{ ended: () => undefined, responded: () => undefined },
 	);
 	const received = (id: string): IncomingFrame => ({ frame: { id }, event: undefined, id, receivedAt: '' });
 	return {

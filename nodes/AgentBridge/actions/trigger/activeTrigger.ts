@@ -1,0 +1,169 @@
+import type { ITriggerFunctions } from 'n8n-workflow';
+
+import type { Failure } from '../../../shared/errors/failure';
+import { toNodeError } from '../../../shared/errors/nodeError';
+import { Listener, type ListenerEvents } from '../../connection/listener';
+import { Outbox } from '../../connection/outbox';
+import type { IncomingQueue } from '../../frames/incomingQueue';
+import { RecentIds } from '../../frames/frames';
+import type { BridgeSetup } from '../openBridge';
+import { listNames, receive, type IncomingFrame, type ListenSettings } from './incomingFrame';
+import { ReplySender } from './sendReplies';
+import { ExecutionStarter, type Log } from './startExecutions';
+
+/** Ids remembered to recognise frames that come twice: twice as many as may wait by default. */
+const REMEMBERED_IDS = 20_000;
+
+/** The trigger of an active workflow: frames that come start executions, and their replies leave. */
+export class ActiveTrigger implements ListenerEvents {
+	private readonly log: Log;
+	private readonly intake: Intake;
+	private readonly executions: ExecutionStarter;
+	private readonly outbox: Outbox;
+	private readonly listener: Listener;
+	/** Whether we keep the connection closed until there is room for further frames. */
+	private isFull = false;
+	private isActive = false;
+	private refused: Failure | undefined;
+	private lastReason = '';
+
+	constructor(
+		private readonly context: ITriggerFunctions,
+		private readonly setup: BridgeSetup,
+		private readonly settings: ListenSettings,
+	) {
+		const { name } = context.getNode();
+		const workflowId = context.getWorkflow().id ?? '';
+		const log: Log = (level, text) =>
+			context.logger[level](`Agent Bridge Trigger "${name}": ${text}`, { workflowId });
+		const { host } = setup.whom;
+		const connection = {
+			send: (text: string) => this.listener.send(text),
+			isHeldOff: () => this.isFull,
+		};
+		const outbox = new Outbox(setup.clock, connection, (names, why) =>
+			log('error', `${names.length} frame(s) to ${host} were not sent: ${why}${listNames(names)}`),
+		);
+		const replies = new ReplySender(name, settings.reply, outbox, setup.redact, log);
+		const seen = new RecentIds(REMEMBERED_IDS);
+		this.log = log;
+		this.outbox = outbox;
+		this.executions = new ExecutionStarter(context, setup, settings, log, seen, replies);
+		this.intake = new Intake(setup, settings, this.executions.queue, seen, log);
+		this.listener = new Listener(setup, this, Math.random);
+	}
+
+	/** A token that is refused at once fails the activation, so whoever activates the workflow sees it. */
+	async start(): Promise<void> {
+		await this.listener.start();
+		if (this.refused) throw toNodeError(this.context.getNode(), this.refused);
+		this.isActive = true;
+	}
+
+	async stop(): Promise<void> {
+		// The socket first: frames that it still received wait with the others.
+		await this.listener.stop();
+		this.intake.summarise();
+		this.log('info', 'disconnected');
+		this.outbox.close();
+		this.executions.close();
+	}
+
+	onText(text: string): boolean {
+		return this.intake.take(text);
+	}
+
+	onBinary(): void {
+		this.intake.skip('binary');
+	}
+
+	onUp(failures: number): void {
+		this.intake.summarise();
+		this.isFull = false;
+		this.lastReason = '';
+		const { host } = this.setup.whom;
+		this.log(
+			'info',
+			failures === 0 ? `connected to ${host}` : `connected again after ${failures} failure(s)`,
+		);
+		this.outbox.flush();
+	}
+
+	onDown({ message }: Failure, pauseMs: number): void {
+		this.isFull = false;
+		// During an outage the same line would repeat with each try.
+		const level = message === this.lastReason ? 'debug' : 'warn';
+		this.log(level, `${message}. Next try in ${(pauseMs / 1000).toFixed(1)} s`);
+		this.lastReason = message;
+	}
+
+	onRefused(failure: Failure): void {
+		this.refused = failure;
+		this.log('error', failure.message);
+		if (this.isActive) this.context.emitError(toNodeError(this.context.getNode(), failure));
+	}
+
+	async onFull(): Promise<void> {
+		const { queue } = this.executions;
+		this.isFull = true;
+		const failure = queueFull(queue.queued, this.settings.maxQueued);
+		this.log('error', failure.message);
+		this.context.saveFailedExecution(toNodeError(this.context.getNode(), failure));
+		await queue.idle();
+	}
+}
+
+/** Takes what comes over the socket. Each connection logs its first unreadable frame, and at its end their number. */
+class Intake {
+	private skipped = 0;
+
+	constructor(
+		private readonly setup: BridgeSetup,
+		private readonly settings: ListenSettings,
+		private readonly queue: IncomingQueue<IncomingFrame>,
+		private readonly seen: RecentIds,
+		private readonly log: Log,
+	) {}
+
+	/** @returns false where there is no room for the frame */
+	take(text: string): boolean {
+		const received = receive(text, this.setup, this.settings);
+		if (!received.ok) {
+			this.skip(received.failure);
+			return true;
+		}
+		const { id, frame } = received.value;
+		if (!this.settings.filter.takes(frame)) return true;
+		if (id !== undefined && this.seen.has(id)) {
+			this.log('debug', 'skipped a frame that came twice');
+			return true;
+		}
+		if (!this.queue.push(received.value, text.length)) return false;
+		// Only after it was taken: a frame without room may come again.
+		if (id !== undefined) this.seen.add(id);
+		return true;
+	}
+
+	/** @param what follows "a frame that is" */
+	skip(what: string): void {
+		if (this.skipped++ === 0) this.log('warn', `skipped a frame that is ${what}`);
+	}
+
+	summarise(): void {
+		if (this.skipped > 1) this.log('warn', `skipped ${this.skipped} unreadable frames in all`);
+		this.skipped = 0;
+	}
+}
+
+function queueFull(waiting: number, maxQueued: number): Failure {
+	const remedy =
+		waiting < maxQueued
+			? 'Together they have reached the size limit. Raise "Max Frames per Execution" or make the workflow faster.'
+			: 'Raise "Max Frames per Execution", make the workflow faster, or raise "Max Waiting Frames".';
+	return {
+		kind: 'stalled',
+		message: `${waiting} frames wait for the workflow, so the connection was closed until they are processed`,
+		advice: `Frames come faster than the workflow runs. ${remedy} Frames that the platform sends in the meantime may be lost.`,
+		details: { waiting },
+	};
+}

@@ -1,0 +1,186 @@
+import type { IExecuteFunctions } from 'n8n-workflow';
+
+import { fail, failInput, ok, type Result } from '../../../../shared/errors/failure';
+import { refuseRounded } from '../../../../shared/form/pastedJson';
+import { oneOf } from '../../../../shared/form/options';
+import { excerpt } from '../../../../shared/text/json';
+import { textOrNumber } from '../../../../shared/text/textOf';
+import type { Recollection } from '../../../tasks/memory';
+import type { SubmitStart } from '../../../tasks/submit';
+import {
+	acceptedFor,
+	checkImageInputs,
+	checkOverrides,
+	refuseEmptyPrompts,
+	type WorkflowKnowledge,
+} from '../../../workflow/checks';
+import { isSeedName } from '../../../workflow/graph';
+import { promptTextOf } from '../../../workflow/inputRanking';
+import { withInput, type Prompt } from '../../../workflow/prompt';
+import { applySeed, type SeededPrompt, type SeedPlan } from '../../../workflow/seeds';
+import type { NodeRun } from '../../run';
+import { readImageSlots, type ImageSlots } from './imageSlots';
+import { readPrompt } from './prompt';
+import type { ItemVariants } from './variants';
+import { textParameter } from '../../enteredText';
+
+/** What is known of a task's inputs once they are sent. */
+export type SentFacts = Pick<Extract<Recollection, { kind: 'task' }>, 'seeds' | 'prompt'>;
+
+/** A task to be made. */
+export interface Submit extends SentFacts {
+	readonly start: SubmitStart;
+}
+
+const SEED_KEPT =
+	'"Seed Mode" is Random, but the node does not know the seeds of the workflow, so the hosted seed was kept: the same inputs give the same image. Paste the export into "Workflow Definition", enter the names under "Seed Targets", or choose Keep.';
+
+/** What the form says of an item, before its seeds are set. */
+interface ItemInputs extends ImageSlots {
+	readonly workflowId: string;
+	readonly prompt: Prompt;
+	readonly plan: Pick<SeedPlan, 'mode' | 'base' | 'targets'>;
+	readonly key: string | undefined;
+	readonly known: WorkflowKnowledge;
+}
+
+/** Reads what will be sent for an item, one request for each of its images. */
+export function readSubmits(
+	context: IExecuteFunctions,
+	itemIndex: number,
+	run: NodeRun,
+	{ count, before }: ItemVariants,
+): Result<Submit[]> {
+	const read = readInputs(context, itemIndex, run);
+	if (!read.ok) return read;
+	const inputs = read.value;
+	const plan = { ...inputs.plan, ...inputs.known };
+	const drawn = new Set<number>();
+	const submits: Submit[] = [];
+	for (let index = 0; index < count; index++) {
+		const variant = { index, count, drawn };
+		const seeded = applySeed(inputs.prompt, plan, before, run.randomSeed, variant);
+		if (!seeded.ok) return seeded;
+		if (seeded.value.isUnknown) run.hints.add(SEED_KEPT);
+		const submit = submitOf(inputs, seeded.value, index);
+		if (!submit.ok) return submit;
+		submits.push(submit.value);
+	}
+	return ok(submits);
+}
+
+function readInputs(context: IExecuteFunctions, itemIndex: number, run: NodeRun): Result<ItemInputs> {
+	const workflowId = readWorkflowId(context, itemIndex, run);
+	if (!workflowId.ok) return workflowId;
+	const known = run.workflows.knowledge(context, itemIndex);
+	if (!known.ok) return known;
+	const prompt = readPrompt(context, itemIndex, workflowId.value, known.value);
+	if (!prompt.ok) return prompt;
+	const slots = readImageSlots(context, itemIndex, run);
+	if (!slots.ok) return slots;
+	const { images, imageIds } = slots.value;
+	const fitting = checkImageInputs([...images, ...imageIds], known.value);
+	if (!fitting.ok) return fitting;
+	const key = readIdempotencyKey(context, itemIndex, run);
+	if (!key.ok) return key;
+	const plan = {
+		mode: oneOf(
+			['random', 'keep', 'fixed', 'increment'],
+			context.getNodeParameter('seedMode', itemIndex, ''),
+		),
+		base: seedOf(context.getNodeParameter('seed', itemIndex, 1)),
+		targets: textParameter(context, 'seedTargets', itemIndex),
+	};
+	return ok({
+		workflowId: workflowId.value,
+		prompt: prompt.value,
+		images,
+		imageIds,
+		plan,
+		key: key.value,
+		known: known.value,
+	});
+}
+
+/** Checks one request against what is known of the workflow. */
+function submitOf(inputs: ItemInputs, seeded: SeededPrompt, index: number): Result<Submit> {
+	const { workflowId, images, imageIds, plan, key, known } = inputs;
+	const checked = checkSeeded(seeded, known);
+	if (!checked.ok) return checked;
+	const sent = imageIds.reduce(
+		(changed, { nodeId, parameter, imageId }) => withInput(changed, nodeId, parameter, imageId),
+		checked.value,
+	);
+	const further = index > 0 ? [{ variant: index + 1 }] : [];
+	const idempotency =
+		key === undefined
+			? undefined
+			: {
+					key: index > 0 ? `${key} (variant ${index + 1})` : key,
+					// A random seed and the ID of an uploaded image differ each time, so they do not count.
+					payload: JSON.stringify([inputs.prompt, plan, ...further]),
+				};
+	return ok({
+		start: {
+			kind: 'submit',
+			workflowId,
+			prompt: sent,
+			images,
+			acceptedFor: acceptedFor(sent, known),
+			idempotency,
+		},
+		seeds: seeded.seeds,
+		prompt: promptTextOf(sent, known.definition),
+	});
+}
+
+function checkSeeded({ prompt, seeds }: SeededPrompt, known: WorkflowKnowledge): Result<Prompt> {
+	const isSeed = (nodeId: string, parameter: string): boolean =>
+		isSeedName(parameter) || Object.hasOwn(seeds, `${nodeId}.${parameter}`);
+	const checked = checkOverrides(prompt, known, isSeed);
+	if (!checked.ok) return checked;
+	const noPrompt = refuseEmptyPrompts(checked.value, known);
+	return noPrompt ? fail(noPrompt) : checked;
+}
+
+function readIdempotencyKey(
+	context: IExecuteFunctions,
+	itemIndex: number,
+	run: NodeRun,
+): Result<string | undefined> {
+	if (!run.options.idempotency) return ok(undefined);
+	const value: unknown = context.getNodeParameter('limits.idempotencyKey', itemIndex, '');
+	const rounded = refuseRounded('Idempotency Key', value);
+	if (rounded) return fail(rounded);
+	const key = textOrNumber(value);
+	if (key.trim()) return ok(key);
+	return failInput(
+		'"Idempotency Key" is empty for this item',
+		'Without a key a second task could be paid for. Check that the expression gives text or a number for each item, or remove the option. Nothing was submitted for this item.',
+	);
+}
+
+function readWorkflowId(context: IExecuteFunctions, itemIndex: number, run: NodeRun): Result<string> {
+	const rounded = refuseRounded('Workflow', context.getNodeParameter('workflowId', itemIndex, ''));
+	if (rounded) return fail(rounded);
+	const workflowId = run.workflows.workflowId(context, itemIndex);
+	if (!workflowId.ok) return workflowId;
+	if (!workflowId.value) {
+		return failInput(
+			'"Workflow" is empty',
+			"Choose a saved workflow, or enter the ID that the platform's console shows for the hosted one. If it is an expression, check that it gives a value for this item.",
+		);
+	}
+	if (/[\s{}"<>]/.test(workflowId.value)) {
+		return failInput(
+			`"Workflow" contains "${excerpt(workflowId.value, 40)}", which is not an ID`,
+			"Choose a saved workflow, or enter only the ID that the platform's console shows for the hosted one, not the workflow itself or its address.",
+		);
+	}
+	return workflowId;
+}
+
+/** An empty expression is not a seed, but as a number it would be 0. */
+function seedOf(value: unknown): number {
+	return typeof value === 'number' || (typeof value === 'string' && value.trim()) ? Number(value) : NaN;
+}

@@ -1,0 +1,49 @@
+import type { IExecuteFunctions } from 'n8n-workflow';
+
+import { readItem } from '../../../../shared/errors/expressionError';
+import { failInput, ok, type Failure, type Result } from '../../../../shared/errors/failure';
+import { MOST_VARIANTS } from '../fields';
+
+/** How many images an item makes, and how many the items before it make. */
+export interface ItemVariants {
+	readonly count: number;
+	readonly before: number;
+}
+
+/** Reads "Variants" of all items, because seeds that count up go through all images. */
+export function readVariants(context: IExecuteFunctions): (itemIndex: number) => Result<ItemVariants> {
+	let before = 0;
+	const items = context.getInputData().map((_, itemIndex): Result<ItemVariants> => {
+		const count = readItem(() => readCount(context.getNodeParameter('variants', itemIndex, 1)));
+		const own = count.ok ? ok({ count: count.value, before }) : count;
+		before += count.ok ? count.value : 1;
+		return own;
+	});
+	return (itemIndex) => items[itemIndex] ?? ok({ count: 1, before: 0 });
+}
+
+function readCount(value: unknown): Result<number> {
+	const count = typeof value === 'string' && value.trim() ? Number(value) : value;
+	if (typeof count === 'number' && Number.isInteger(count) && count >= 1 && count <= MOST_VARIANTS) {
+		return ok(count);
+	}
+	return failInput(
+		`"Variants" must be a whole number from 1 to ${MOST_VARIANTS}`,
+		'Correct it in the node; for more images of a prompt, send its item several times. Nothing was submitted for this item.',
+	);
+}
+
+/** The number of an image among those of its item; `undefined` if it is the only one. */
+export function numberOf(index: number, { count }: ItemVariants): number | undefined {
+	return count > 1 ? index + 1 : undefined;
+}
+
+/** What remembers an image apart from the item's others; the first one is the item's. */
+export function variantKey<Of extends number | string>(of: Of, index: number): Of | string {
+	return index === 0 ? of : `${of}.${index + 1}`;
+}
+
+/** A failure that says which of the item's images it is about. */
+export function ofVariant(failure: Failure, variant: number | undefined): Failure {
+	return variant === undefined ? failure : { ...failure, details: { ...failure.details, variant } };
+}

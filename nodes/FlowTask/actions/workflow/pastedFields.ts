@@ -1,0 +1,24 @@
+import type { INodeProperties } from 'n8n-workflow';
+
+/** What is known of the workflow: pasted once, and read by the form and the checks. */
+export const pastedFields: INodeProperties[] = [
+	{
+		displayName: 'Workflow Definition',
+		name: 'workflowDefinition',
+		type: 'json',
+		typeOptions: { rows: 3 },
+		default: '{}',
+		hint: 'Paste the API-format export. The form below lists its inputs.',
+		description:
+			"The workflow's API-format export, as it was uploaded to the platform: paste the whole file. It stays in n8n. The node then checks all changed inputs before it submits anything.",
+	},
+	{
+		displayName: 'Parameter View',
+		name: 'parameterSpec',
+		type: 'json',
+		typeOptions: { rows: 2 },
+		default: '{}',
+		hint: 'Optional. Lists become drop-downs, and ranges are shown and checked.',
+		description: "The workflow's parameter view from the platform's console: paste all of it",
+	},
+];

@@ -1,0 +1,93 @@
+import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
+
+import { failInput, ok, type Result } from '../../../shared/errors/failure';
+import { failRun } from '../../../shared/errors/nodeError';
+import type { Operation } from '../../../shared/form/operation';
+import { openPlatforms } from '../../../shared/platform/platform';
+import { readDefinition } from '../../workflow/definition';
+import { countsOf } from '../../workflow/inputRanking';
+import { readParameterView } from '../../workflow/parameterView';
+import { readSavedWorkflows, savedWorkflowsText, type SavedWorkflows } from './savedWorkflows';
+import { textParameter } from '../enteredText';
+import { pastedFields } from './pastedFields';
+
+/** Puts out the account's list of saved workflows with another one: n8n lets no node write into a credential. */
+export const save: Operation = {
+	value: 'save',
+	name: 'Save',
+	description: 'Make the text that saves a hosted workflow in the account, to be chosen by name',
+	action: 'Save workflow',
+	fields: [
+		{
+			displayName:
+				'Execute this step, copy <b>savedWorkflows</b> from the output, and paste it over the "Saved Workflows" of the account. Everybody with the account then finds the workflow in the list of "Workflow".',
+			name: 'saveNotice',
+			type: 'notice',
+			default: '',
+		},
+		{
+			displayName: 'Name',
+			name: 'savedName',
+			type: 'string',
+			required: true,
+			default: '',
+			placeholder: 'e.g. Portrait',
+			description: 'The name to choose it by. A workflow that was saved under this name is replaced.',
+		},
+		{
+			displayName: 'Workflow ID',
+			name: 'hostedId',
+			type: 'string',
+			required: true,
+			default: '',
+			placeholder: 'e.g. wf_8c1f0a',
+			description: "The ID that the platform's console shows for the hosted workflow",
+		},
+		...pastedFields,
+	],
+	async execute(context) {
+		const saved = await saveWorkflows(context);
+		return saved.ok ? [[saved.value]] : failRun(context, saved.failure);
+	},
+};
+
+/** One item with the whole list, whatever the number of items, because it is pasted as a whole. */
+async function saveWorkflows(context: IExecuteFunctions): Promise<Result<INodeExecutionData>> {
+	const platforms = await openPlatforms(context);
+	if (!platforms.ok) return platforms;
+	const platform = platforms.value.of(0);
+	if (!platform.ok) return platform;
+	let saved = readSavedWorkflows(platform.value.account.savedWorkflows);
+	const added = [];
+	for (const itemIndex of context.getInputData().keys()) {
+		if (!saved.ok) return saved;
+		const one = readOne(context, itemIndex);
+		if (!one.ok) return one;
+		const { name, source, counts } = one.value;
+		saved = ok(new Map(saved.value).set(name, source) satisfies SavedWorkflows);
+		added.push({ name, workflowId: source.workflowId, ...counts });
+	}
+	if (!saved.ok) return saved;
+	return ok({
+		json: { saved: added, savedWorkflows: savedWorkflowsText(saved.value) },
+		pairedItem: [...context.getInputData().keys()].map((item) => ({ item })),
+	});
+}
+
+function readOne(context: IExecuteFunctions, itemIndex: number) {
+	const name = textParameter(context, 'savedName', itemIndex);
+	const workflowId = textParameter(context, 'hostedId', itemIndex);
+	if (!name || !workflowId) {
+		return failInput(
+			`"${name ? 'Workflow ID' : 'Name'}" is empty`,
+			'Enter it. If it is an expression, check that it gives a value for each item.',
+		);
+	}
+	const definition: unknown = context.getNodeParameter('workflowDefinition', itemIndex, '');
+	const view: unknown = context.getNodeParameter('parameterSpec', itemIndex, '');
+	const read = readDefinition(definition);
+	if (!read.ok) return read;
+	const readView = readParameterView(view);
+	if (!readView.ok) return readView;
+	return ok({ name, source: { workflowId, definition, view }, counts: countsOf(read.value) });
+}

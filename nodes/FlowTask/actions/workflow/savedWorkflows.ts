@@ -1,0 +1,117 @@
+import { fail, failInput, ok, type Result } from '../../../shared/errors/failure';
+import { parsePasted } from '../../../shared/form/pastedJson';
+import { excerpt, isJsonObject, type Json } from '../../../shared/text/json';
+import { textOrNumber } from '../../../shared/text/textOf';
+import { isEmptyDefinition } from '../../workflow/definition';
+
+/** What the node knows of one hosted workflow: typed and pasted into the node, or saved in the account. */
+export interface WorkflowSource {
+	readonly workflowId: string;
+	/** The API-format export, unread; empty if there is none. */
+	readonly definition: unknown;
+	/** The parameter view, unread; empty if there is none. */
+	readonly view: unknown;
+	/** The name in the account, if it is saved there. */
+	readonly savedAs?: string;
+}
+
+/** By name, as the account keeps them. */
+export type SavedWorkflows = ReadonlyMap<string, WorkflowSource>;
+
+/** What marks the name of a saved workflow, where otherwise an ID stands. */
+export const SAVED_PREFIX = 'saved:';
+
+const FIELD = '"Saved Workflows" of the account';
+const SHAPE = '{"Portrait": {"workflowId": "wf_8c1f0a", "definition": {…}}}';
+
+/** Reads the list of a credential: text or object; nothing is an empty list. */
+export function readSavedWorkflows(source: unknown): Result<SavedWorkflows> {
+	if (isEmptyDefinition(source)) return ok(new Map());
+	const parsed = typeof source === 'string' ? parsePasted(source) : ok(source);
+	if (!parsed.ok || !isJsonObject(parsed.value)) {
+		const reason = !parsed.ok && parsed.failure ? `: ${parsed.failure}` : '';
+		return failInput(
+			`${FIELD} is not a JSON object${reason}`,
+			`Open the credential and correct it. It looks like ${SHAPE}.`,
+		);
+	}
+	const saved = new Map<string, WorkflowSource>();
+	for (const [name, entry] of Object.entries(parsed.value)) {
+		const workflow = readEntry(name, entry);
+		if (!workflow.ok) return workflow;
+		saved.set(name, workflow.value);
+	}
+	return ok(saved);
+}
+
+function readEntry(name: string, entry: Json): Result<WorkflowSource> {
+	const shown = excerpt(name, 60);
+	const workflowId = isJsonObject(entry) ? textOrNumber(entry.workflowId).trim() : '';
+	if (!isJsonObject(entry) || !workflowId) {
+		return failInput(
+			`${FIELD} has no "workflowId" for "${shown}"`,
+			`Open the credential and correct it. It looks like ${SHAPE}.`,
+		);
+	}
+	return ok({
+		workflowId,
+		definition: entry.definition ?? '',
+		view: entry.parameterView ?? '',
+		savedAs: name,
+	});
+}
+
+/** The list as the credential takes it. */
+export function savedWorkflowsText(saved: SavedWorkflows): string {
+	const entries = [...saved].map(([key, { workflowId, definition, view }]) => [
+		key,
+		{
+			workflowId,
+			...(isEmptyDefinition(definition) ? {} : { definition: asJson(definition) }),
+			...(isEmptyDefinition(view) ? {} : { parameterView: asJson(view) }),
+		},
+	]);
+	return JSON.stringify(Object.fromEntries(entries), null, 2);
+}
+
+/** What was pasted as text is kept as JSON, so that the list can be read. */
+function asJson(source: unknown): unknown {
+	const parsed = typeof source === 'string' ? parsePasted(source) : undefined;
+	return parsed?.ok ? parsed.value : source;
+}
+
+/**
+ * What the node knows of the workflow that was chosen.
+ * @param chosen an ID, or the name of a saved workflow after {@link SAVED_PREFIX}
+ * @param pasted what the node itself has
+ * @param saved what the account has
+ */
+export function findWorkflow(
+	chosen: string,
+	pasted: Pick<WorkflowSource, 'definition' | 'view'>,
+	saved: () => Result<SavedWorkflows>,
+): Result<WorkflowSource> {
+	if (!chosen.startsWith(SAVED_PREFIX)) return ok({ workflowId: chosen, ...pasted });
+	const list = saved();
+	if (!list.ok) return list;
+	const name = chosen.slice(SAVED_PREFIX.length);
+	const found = list.value.get(name);
+	if (found) return ok(found);
+	const names = [...list.value.keys()].map((known) => excerpt(known, 40)).join(', ');
+	return failInput(
+		`The account has no saved workflow "${excerpt(name, 60)}"`,
+		names
+			? `Choose another one in "Workflow"; the account has: ${excerpt(names, 400)}. Nothing was submitted for this item.`
+			: 'Its "Saved Workflows" are empty: fill them in, or choose the workflow by its ID. Nothing was submitted for this item.',
+	);
+}
+
+/** What is wrong with a definition or a view, with the entry of the account that has it. */
+export function namingEntry<T>({ savedAs }: WorkflowSource, read: Result<T>): Result<T> {
+	if (read.ok || savedAs === undefined) return read;
+	return fail({
+		...read.failure,
+		message: `In the saved workflow "${excerpt(savedAs, 60)}" of the account: ${read.failure.message}`,
+		advice: `${read.failure.advice} "Workflow" > "Save" replaces what is saved under the name.`,
+	});
+}

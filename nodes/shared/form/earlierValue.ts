@@ -1,0 +1,35 @@
+import type { IExecuteFunctions } from 'n8n-workflow';
+
+/**
+ * The expression that gets a value from an earlier node, for an item that no longer holds it, as behind a Wait node.
+ * The nearest node is the one that asked last.
+ * @param path in the earlier item, e.g. `session.id`
+ * @returns undefined if no earlier node has such a value
+ */
+export function earlierValue(
+	context: IExecuteFunctions,
+	itemIndex: number,
+	path: string,
+): string | undefined {
+	const { name: ownName } = context.getNode();
+	const earlier = context.getParentNodes(ownName).map(({ name }) => name);
+	return earlier
+		.reverse()
+		.filter((name) => name !== ownName)
+		.flatMap((name) => ['item', 'last()'].map((which) => `{{ $(${quoted(name)}).${which}.json.${path} }}`))
+		.find((expression) => givesValue(context, itemIndex, expression));
+}
+
+function givesValue(context: IExecuteFunctions, itemIndex: number, expression: string): boolean {
+	try {
+		const value = context.evaluateExpression(expression, itemIndex);
+		return typeof value === 'number' || (typeof value === 'string' && value !== '');
+	} catch {
+		// A node that has not run, or an item that cannot be traced back to it.
+		return false;
+	}
+}
+
+function quoted(name: string): string {
+	return `'${name.replace(/['\\]/g, String.raw`\$&`)}'`;
+}

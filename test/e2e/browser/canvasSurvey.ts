@@ -1,0 +1,68 @@
+import type { Page } from 'playwright-core';
+
+/** What disturbs a person who looks at a workflow. */
+export interface CanvasSurvey {
+	/** Notes that lie over or under a node or its name. */
+	coveredByNotes: string[];
+	/** Names that a connection runs through. */
+	struckThrough: string[];
+	/** Notes that a connection runs through. */
+	crossedNotes: string[];
+	/** Notes that are too small for their text. */
+	cutNotes: string[];
+}
+
+/** Runs in the page, where the drawn canvas is. */
+const SURVEY = `(() => {
+	const STICKY = '.vue-flow__node:has([data-test-id="sticky"])';
+	const boxOf = (element) => element.getBoundingClientRect();
+	const isOver = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+	const titleOf = (note) => note.textContent.trim().split('\\n')[0];
+	const notes = [...document.querySelectorAll(STICKY)];
+	const nodes = [...document.querySelectorAll('[data-test-id="canvas-node"]')]
+		.filter((node) => !node.closest(STICKY))
+		.map((node) => {
+			const words = [...node.querySelectorAll('[class*="description"] *')].filter(
+				(element) => element.children.length === 0 && element.textContent.trim(),
+			);
+			return {
+				name: node.getAttribute('data-node-name'),
+				boxes: [boxOf(node), ...words.map(textBox)],
+				label: words.map(textBox)[0],
+			};
+		});
+	/** As wide as its words, which may be fewer than the box that holds them. */
+	function textBox(element) {
+		const range = document.createRange();
+		range.selectNodeContents(element);
+		return range.getBoundingClientRect();
+	}
+	const lines = [...document.querySelectorAll('.vue-flow__edge-path')].map((path) => {
+		const length = path.getTotalLength();
+		const matrix = path.getScreenCTM();
+		const steps = Math.ceil(length / 4);
+		return Array.from({ length: steps + 1 }, (_, step) =>
+			path.getPointAtLength((length * step) / steps).matrixTransform(matrix),
+		);
+	});
+	const crosses = (box) =>
+		lines.some((points) =>
+			points.some(({ x, y }) => x > box.left + 2 && x < box.right - 2 && y > box.top + 2 && y < box.bottom - 2),
+		);
+	return {
+		coveredByNotes: notes.flatMap((note) =>
+			nodes
+				.filter(({ boxes }) => boxes.some((box) => isOver(box, boxOf(note))))
+				.map(({ name }) => titleOf(note) + ' / ' + name),
+		),
+		struckThrough: nodes.filter(({ label }) => label && crosses(label)).map(({ name }) => name),
+		crossedNotes: notes.filter((note) => crosses(boxOf(note))).map(titleOf),
+		cutNotes: notes
+			.filter((note) => textBox(note).bottom > boxOf(note).bottom)
+			.map(titleOf),
+	};
+})()`;
+
+export async function surveyCanvas(page: Page): Promise<CanvasSurvey> {
+	return await page.evaluate<CanvasSurvey>(SURVEY);
+}

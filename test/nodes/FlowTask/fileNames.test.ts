@@ -1,0 +1,115 @@
+import textToImage from '../../platform/workflows/text-to-image.json';
+import twoOutputs from '../../platform/workflows/two-outputs.json';
+import { NODE_NAME, type HarnessRun, type ItemInput } from '../harness';
+import { createDataTables } from '../harness/dataTables';
+import { openStage, prompts, type Stage } from './flowTask.fixture';
+
+/** What the files of a run are called. */
+let stage: Stage;
+beforeEach(async () => {
+	stage = await openStage();
+});
+afterEach(async () => {
+	await stage.close();
+});
+
+const saying = (...texts: string[]): ItemInput[] => texts.map((prompt) => ({ json: { prompt } }));
+
+function namesIn(run: HarnessRun): unknown[] {
+	return run
+		.output(NODE_NAME)
+		.flatMap(({ binary = {} }) => Object.values(binary).map(({ fileName }) => fileName));
+}
+
+test('files are named by the prompt and the item, in each way to enter it', async () => {
+	const items = saying('Red bicycle at dawn', 'Käfer: im "Schnee" / 雪', 'Red bicycle at dawn');
+	const names = ['red-bicycle-at-dawn_1.png', 'käfer-im-schnee-雪_2.png', 'red-bicycle-at-dawn_3.png'];
+	const entered = [
+		{},
+		{
+			overridesMode: 'json',
+			prompt: '={{ { "7": { inputs: { text: "blurry" } }, "6": { inputs: { text: $json.prompt } } } }}',
+			workflowDefinition: JSON.stringify(textToImage),
+		},
+		{
+			overridesMode: 'form',
+			promptText: '={{ $json.prompt }}',
+			workflowDefinition: JSON.stringify(textToImage),
+		},
+	];
+	for (const parameters of entered) {
+		const run = await stage.run(items, parameters);
+		expect(namesIn(run)).toEqual(names);
+		expect(run.output(NODE_NAME)[0]?.json.file).toMatchObject({ name: names[0] });
+	}
+});
+
+test('an item without a prompt keeps the name in the link', async () => {
+	const [withoutText] = namesIn(await stage.run(prompts(1), { overrideFields: {} }));
+	const [withoutWords] = namesIn(await stage.run(saying('…!')));
+	expect([withoutText, withoutWords]).toEqual([
+		expect.stringMatching(/^ComfyUI_.*\.png$/),
+		expect.stringMatching(/^ComfyUI_.*\.png$/),
+	]);
+});
+
+test('"File Name" names them, each name once, with the ending of what arrived', async () => {
+	const items = saying('cat.jpg', 'CAT', 'a/b:c', '', 'con');
+	const run = await stage.run(items, {
+		overrideFields: { override: [{ nodeId: '6', parameter: 'text', value: 'a fox', valueType: 'string' }] },
+		options: { fileName: '={{ $json.prompt }}' },
+	});
+	expect(namesIn(run)).toEqual(['cat.png', 'CAT_2.png', 'a-b_c.png', 'a-fox_4.png', 'con_.png']);
+});
+
+test('several files of a task are told apart', async () => {
+	const { workflowId } = await stage.platform.hostWorkflow(twoOutputs);
+	const run = await stage.run(prompts(2), {
+		workflowId,
+		overrideFields: {},
+		options: { files: 'all', fileName: 'photo' },
+	});
+	expect(namesIn(run)).toEqual(['photo.png', 'photo_f2.png', 'photo_2.png', 'photo_2_f2.png']);
+});
+
+test('tasks that are collected by their execution have their item, prompt and names', async () => {
+	const tables = createDataTables();
+	const start = async (items: ItemInput[], parameters: Parameters<Stage['workflow']>[0]) => {
+		const workflow = stage.workflow(parameters);
+		return await stage.harness.run({
+			workflow,
+			items,
+			credentials: stage.credentials,
+			executeWorkflow: tables.executeWorkflow,
+		});
+	};
+	const long = `a fox ${'in the snow '.repeat(50)}`;
+	const submitted = await start(saying('Red bicycle', long), {
+		operation: 'submit',
+		options: { recordTasks: 'always' },
+	});
+	expect(tables.rows('flow_task_runs').map(({ prompt }) => prompt)).toEqual([
+		'Red bicycle',
+		long.slice(0, 200),
+	]);
+	const { executionId } = submitted;
+	const by = { operation: 'wait', taskSource: 'execution', executionId };
+	const collected = await start([{ json: {} }], by);
+	expect(collected.output(NODE_NAME).map(({ json: { item, prompt } }) => ({ item, prompt }))).toEqual([
+		{ item: 0, prompt: 'Red bicycle' },
+		{ item: 1, prompt: long.slice(0, 200) },
+	]);
+	expect(namesIn(collected)).toEqual([
+		'red-bicycle_1.png',
+		'a-fox-in-the-snow-in-the-snow-in-the-snow-in-the_2.png',
+	]);
+	const named = await start([{ json: {} }], { ...by, options: { fileName: 'late' } });
+	expect(namesIn(named)).toEqual(['late.png', 'late_2.png']);
+});
+
+test('a retry names the files of the tasks that exist as the first try would have', async () => {
+	stage.platform.faults.add({ on: 'file', kind: 'expiredLink', times: 8 });
+	const run = await stage.run(saying('Red bicycle', 'Blue bicycle'), {}, { retryOnFail: true, maxTries: 2 });
+	expect(stage.platform.books().tasks).toHaveLength(2);
+	expect(namesIn(run)).toEqual(['red-bicycle_1.png', 'blue-bicycle_2.png']);
+});

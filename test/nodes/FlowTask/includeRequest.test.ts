@@ -1,0 +1,93 @@
+import type { INodeParameters } from 'n8n-workflow';
+
+import imageToImage from '../../platform/workflows/image-to-image.json';
+import textToImage from '../../platform/workflows/text-to-image.json';
+import { NODE_NAME, type HarnessRun, type ItemInput } from '../harness';
+import { openStage, prompts, type Stage } from './flowTask.fixture';
+
+/** What was sent, put out to make the same image again. */
+let stage: Stage;
+beforeEach(async () => {
+	stage = await openStage();
+});
+afterEach(async () => {
+	await stage.close();
+});
+
+const INCLUDED = { options: { includeRequest: true } };
+const AGAIN = { overridesMode: 'json', prompt: '={{ $json.request }}', seedMode: 'keep' };
+
+const sent = (): unknown[] => stage.platform.books().tasks.map(({ prompt }) => prompt);
+
+function requestsIn(run: HarnessRun): unknown[] {
+	return run.output(NODE_NAME).map(({ json }) => json.request);
+}
+
+async function expectSameAgain(items: ItemInput[], parameters: INodeParameters): Promise<void> {
+	const first = await stage.run(items, { ...INCLUDED, ...parameters });
+	const requests = requestsIn(first);
+	const bodies = sent();
+	const workflowId = parameters.workflowId ?? stage.workflowId;
+	expect(requests).toHaveLength(bodies.length);
+	expect(new Set(requests.map((request) => JSON.stringify(request)))).toEqual(
+		new Set(bodies.map((prompt) => JSON.stringify({ workflow_id: workflowId, prompt }))),
+	);
+	stage.platform.resetBooks();
+	const known = first.output(NODE_NAME).map(({ json }) => ({ json }));
+	const asObject = await stage.run(known, {
+		...INCLUDED,
+		...parameters,
+		imageSlots: {},
+		variants: 1,
+		...AGAIN,
+	});
+	const asText = await stage.run(known, {
+		...INCLUDED,
+		...parameters,
+		imageSlots: {},
+		variants: 1,
+		...AGAIN,
+		prompt: '={{ JSON.stringify($json.request) }}',
+	});
+	expect([requestsIn(asObject), requestsIn(asText)]).toEqual([requests, requests]);
+	expect(new Set(sent().map((prompt) => JSON.stringify(prompt)))).toEqual(
+		new Set(bodies.map((prompt) => JSON.stringify(prompt))),
+	);
+}
+
+test.each(['run', 'submit'])(
+	'"%s" puts out a body that JSON mode sends again as it is',
+	async (operation) => {
+		await expectSameAgain(prompts(2), { operation, seedMode: 'random', seedTargets: '3.seed', variants: 2 });
+	},
+);
+
+test('so do a form with its definition, and an image that was uploaded', async () => {
+	await expectSameAgain(prompts(1), {
+		overridesMode: 'form',
+		promptText: '={{ $json.prompt }}',
+		workflowDefinition: JSON.stringify(textToImage),
+		seedMode: 'random',
+	});
+	stage.platform.resetBooks();
+	const { workflowId } = await stage.platform.hostWorkflow(imageToImage);
+	const load = Object.entries(imageToImage).find(([, node]) => node.class_type === 'LoadImage')?.[0] ?? '';
+	const pixel =
+		'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+	const photo = { data: Buffer.from(pixel, 'base64'), fileName: 'a.png', mimeType: 'image/png' };
+	await expectSameAgain([{ json: {}, binary: { data: photo } }], {
+		workflowId,
+		overrideFields: {},
+		workflowDefinition: JSON.stringify(imageToImage),
+		imageSlots: { slot: [{ nodeId: load, parameter: 'image', source: 'binary', binaryField: 'data' }] },
+	});
+});
+
+test('a request holds no key, and none is put out unless it is asked for', async () => {
+	const [secret] = requestsIn(
+		await stage.run([{ json: { prompt: `a fox ${stage.platform.apiKey}` } }], INCLUDED),
+	);
+	expect(JSON.stringify(secret)).toContain('a fox');
+	expect(JSON.stringify(secret)).not.toContain(stage.platform.apiKey);
+	expect(requestsIn(await stage.run(prompts(1)))).toEqual([undefined]);
+});

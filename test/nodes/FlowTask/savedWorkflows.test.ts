@@ -1,0 +1,124 @@
+import type { INodeParameters } from 'n8n-workflow';
+
+import textToImage from '../../platform/workflows/text-to-image.json';
+import { NODE_NAME, type HarnessRun } from '../harness';
+import { openStage, text, type Stage } from './flowTask.fixture';
+
+/** Workflows that the account knows by name. */
+let stage: Stage;
+beforeAll(async () => {
+	stage = await openStage();
+});
+afterAll(async () => {
+	await stage.close();
+});
+beforeEach(() => {
+	stage.platform.resetBooks();
+});
+
+const chosen = (name: string) => ({ __rl: true, mode: 'list', value: `saved:${name}` });
+
+async function run(saved: string, parameters: INodeParameters): Promise<HarnessRun> {
+	const own = { overridesMode: 'form', overrides: { mappingMode: 'defineBelow', value: null } };
+	const workflow = stage.workflow({ ...own, overrideFields: {}, ...parameters });
+	const { flowPlatformApi } = stage.credentials;
+	const credentials = { flowPlatformApi: { ...flowPlatformApi, savedWorkflows: saved } };
+	return await stage.harness.run({ workflow, items: [{ json: { name: 'Second' } }], credentials });
+}
+
+const entry = () => ({ workflowId: stage.workflowId, definition: textToImage });
+
+test('a workflow is chosen by its name, and the prompt finds its way', async () => {
+	const done = await run(JSON.stringify({ Portrait: entry() }), {
+		workflowId: chosen('Portrait'),
+		promptText: 'a red door',
+	});
+	expect([done.status, done.output(NODE_NAME)[0]?.json.workflowId]).toEqual(['success', stage.workflowId]);
+	const [task] = stage.platform.books().tasks;
+	expect(task?.prompt).toEqual({ '6': { inputs: { text: 'a red door' } } });
+});
+
+test('inputs are checked against the saved definition before anything is sent', async () => {
+	const done = await run(JSON.stringify({ Portrait: entry() }), {
+		workflowId: chosen('Portrait'),
+		overridesMode: 'json',
+		prompt: '{"99": {"inputs": {"text": "x"}}}',
+	});
+	expect(done.error?.message).toContain('99');
+	expect(stage.platform.books().tasks).toEqual([]);
+});
+
+test('an expression chooses as well, by name or by ID', async () => {
+	const saved = JSON.stringify({ First: { workflowId: 'wf_gone' }, Second: entry() });
+	for (const workflowId of ['=saved:{{ $json.name }}', stage.workflowId]) {
+		const done = await run(saved, { workflowId: { __rl: true, mode: 'id', value: workflowId } });
+		expect([done.status, done.error?.message]).toEqual(['success', undefined]);
+	}
+	expect(stage.platform.books().tasksMade).toBe(2);
+});
+
+test.each([
+	['another name', '{"Portrait": {"workflowId": "w"}}', /no saved workflow "Poster"/, /has: Portrait/],
+	['an empty list', '{}', /no saved workflow "Poster"/, /by its ID/],
+	['no JSON', '{"Poster": ', /"Saved Workflows" of the account is not a JSON object/, /Open the credential/],
+	['a list', '[1, 2]', /is not a JSON object/, /Open the credential/],
+	[
+		'no ID',
+		'{"Poster": {"definition": {}}}',
+		/has no "workflowId" for "Poster"/,
+		/"workflowId": "wf_8c1f0a"/,
+	],
+])('%s is told with what to do, and nothing is sent', async (_, saved, message, advice) => {
+	const done = await run(saved, { workflowId: chosen('Poster') });
+	expect(done.error?.message).toMatch(message);
+	expect(done.error?.description).toMatch(advice);
+	expect(stage.platform.books().tasks).toEqual([]);
+});
+
+test('an entry that cannot be read is named', async () => {
+	const broken = { workflowId: stage.workflowId, definition: { nodes: [], links: [] } };
+	const done = await run(JSON.stringify({ Poster: broken }), { workflowId: chosen('Poster') });
+	expect(done.error?.message).toMatch(/^In the saved workflow "Poster" of the account: .*UI format/);
+	expect(done.error?.description).toContain('"Workflow" > "Save" replaces');
+	expect(stage.platform.books().tasks).toEqual([]);
+});
+
+test('a broken list disturbs nobody who enters an ID', async () => {
+	const done = await run('{"Poster": ', { workflowId: stage.workflowId });
+	expect(done.status).toBe('success');
+});
+
+describe('Save', () => {
+	const form = (name: string, own: INodeParameters = {}) => ({
+		...{ resource: 'workflow', operation: 'save', savedName: name },
+		...{ hostedId: stage.workflowId, workflowDefinition: JSON.stringify(textToImage), ...own },
+	});
+
+	test('puts out the list with the new workflow, which runs from there', async () => {
+		const before = JSON.stringify({ Old: { workflowId: 'wf_old', parameterView: { '3': {} } } });
+		const saved = await run(before, form('Portrait'));
+		const [item, ...others] = saved.output(NODE_NAME);
+		expect(others).toEqual([]);
+		expect(item?.json.saved).toEqual([
+			{ name: 'Portrait', workflowId: stage.workflowId, nodes: 7, inputs: expect.any(Number), prompts: 1 },
+		]);
+		const list = text(item?.json.savedWorkflows);
+		expect(JSON.parse(list)).toEqual({
+			Old: { workflowId: 'wf_old', parameterView: { '3': {} } },
+			Portrait: { workflowId: stage.workflowId, definition: textToImage },
+		});
+		const done = await run(list, { workflowId: chosen('Portrait'), promptText: 'a blue door' });
+		expect(done.status).toBe('success');
+		expect(stage.platform.books().tasksMade).toBe(1);
+	});
+
+	test.each([
+		['no name', "={{ '' }}", {}, '"Name" is empty'],
+		['no ID', 'Portrait', { hostedId: "={{ '' }}" }, '"Workflow ID" is empty'],
+		['no export', 'Portrait', { workflowDefinition: '{"a": 1}' }, 'contains no workflow nodes'],
+		['a wrong view', 'Portrait', { parameterSpec: '{"a": 1}' }, '"Parameter View"'],
+	])('%s is refused', async (_, name, own, message) => {
+		const done = await run('{}', form(name, own));
+		expect(done.error?.message).toContain(message);
+	});
+});

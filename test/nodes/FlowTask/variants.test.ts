@@ -1,0 +1,181 @@
+import type { INodeParameters } from 'n8n-workflow';
+
+import imageToImage from '../../platform/workflows/image-to-image.json';
+import textToImage from '../../platform/workflows/text-to-image.json';
+import { NODE_NAME, type HarnessRun, type ItemInput, type SingleNode } from '../harness';
+import { createDataTables, type DataTables } from '../harness/dataTables';
+import { openStage, prompts, type Stage } from './flowTask.fixture';
+
+/** Several images of an item, each a task of its own. */
+let stage: Stage;
+let tables: DataTables;
+beforeEach(async () => {
+	stage = await openStage();
+	tables = createDataTables();
+});
+afterEach(async () => {
+	await stage.close();
+});
+
+const RANDOM = { seedMode: 'random', seedTargets: '3.seed' };
+
+async function run(
+	items: ItemInput[],
+	parameters: INodeParameters,
+	settings: Partial<SingleNode> = {},
+): Promise<HarnessRun> {
+	return await stage.harness.run({
+		workflow: stage.workflow({ ...RANDOM, ...parameters }, settings),
+		items,
+		credentials: stage.credentials,
+		executeWorkflow: tables.executeWorkflow,
+	});
+}
+
+const sentSeeds = (): unknown[] =>
+	stage.platform
+		.books()
+		.tasks.map(({ prompt }) => (prompt as Record<string, { inputs: object }>)['3'])
+		.map((node) => new Map<string, unknown>(Object.entries(node?.inputs ?? {})).get('seed'));
+
+test.each(['run', 'submit'])('with "%s" each image is a task with a seed of its own', async (operation) => {
+	const done = await run(prompts(2), { operation, variants: 3 });
+	const items = done.output(NODE_NAME);
+	expect(items.map(({ json, pairedItem }) => [json.variant, pairedItem])).toEqual(
+		[0, 1].flatMap((item) => [1, 2, 3].map((variant) => [variant, { item }])),
+	);
+	const { tasks } = stage.platform.books();
+	expect(new Set(items.map(({ json }) => json.taskId))).toEqual(new Set(tasks.map(({ taskId }) => taskId)));
+	expect(new Set(items.map(({ json }) => json.seed))).toEqual(new Set(sentSeeds()));
+	expect(new Set(sentSeeds()).size).toBe(6);
+	if (operation === 'submit') return;
+	expect(items.map(({ binary }) => binary?.data?.fileName)).toEqual([
+		'picture-0_1_v1.png',
+		'picture-0_1_v2.png',
+		'picture-0_1_v3.png',
+		'picture-1_2_v1.png',
+		'picture-1_2_v2.png',
+		'picture-1_2_v3.png',
+	]);
+});
+
+test('one image is the default, and says nothing of variants', async () => {
+	const [item] = (await run(prompts(1), {})).output(NODE_NAME);
+	expect(item?.json).not.toHaveProperty('variant');
+	expect(item?.binary?.data?.fileName).toBe('picture-0_1.png');
+});
+
+test('the number may differ for each item, and a wrong one fails its item before anything is sent', async () => {
+	const items = [2, 17, 1, 'many', 1.5].map((count) => ({ json: { prompt: 'a fox', count } }));
+	const counted = { variants: '={{ $json.count }}', seedMode: 'increment', seed: 100 };
+	const done = await run(items, counted, { onError: 'continueErrorOutput' });
+	expect(done.output(NODE_NAME).map(({ json }) => json.seed)).toEqual([100, 101, 103]);
+	expect(done.output(NODE_NAME, 1).map(({ json }) => json.error)).toEqual(
+		[1, 3, 4].map(() => '"Variants" must be a whole number from 1 to 16'),
+	);
+	expect(sentSeeds()).toHaveLength(3);
+});
+
+test('one image that fails leaves the others of its item alone', async () => {
+	stage.platform.faults.add({ on: 'submit', kind: 'failTask', times: 1 });
+	const done = await run(prompts(1), { variants: 4 }, { onError: 'continueErrorOutput' });
+	const [failed, ...more] = done.output(NODE_NAME, 1);
+	expect(more).toEqual([]);
+	const good = done.output(NODE_NAME).map(({ json }) => json.variant);
+	expect(failed?.json).toMatchObject({ details: { taskId: expect.any(String) as unknown } });
+	expect(failed?.pairedItem).toEqual({ item: 0 });
+	expect([...good, (failed?.json.details as { variant: number }).variant].sort()).toEqual([1, 2, 3, 4]);
+});
+
+test('images that would be the same are refused before anything is sent, once for the item', async () => {
+	const done = await run(prompts(1), { variants: 4, seedMode: 'keep' }, { onError: 'continueErrorOutput' });
+	expect(done.output(NODE_NAME, 1).map(({ json }) => json.error)).toEqual([
+		'"Variants" is 4, but the node knows no seed of the workflow that it can set: all 4 images would be the same',
+	]);
+	expect(stage.platform.books().tasks).toEqual([]);
+	const kept = await run(prompts(1), {
+		variants: 2,
+		seedMode: 'keep',
+		workflowDefinition: JSON.stringify(textToImage),
+	});
+	const hosted = textToImage['3'].inputs.seed;
+	expect(kept.output(NODE_NAME).map(({ json }) => json.seed)).toEqual([undefined, hosted + 1]);
+});
+
+test('budgets count every image', async () => {
+	const refused = await run(prompts(2), { variants: 3, limits: { maxTasks: 5 } });
+	expect(refused.error?.message).toBe(
+		'This run would submit 6 tasks, more than the 5 that "Max Tasks" allows',
+	);
+	expect(stage.platform.books().tasks).toEqual([]);
+});
+
+test('the table has a row for each, which tells them apart, and so does what is collected', async () => {
+	const always = { options: { recordTasks: 'always' } };
+	const { executionId } = await run(prompts(2), { operation: 'submit', variants: 2, ...always });
+	const rows = tables.rows('flow_task_runs').map(({ item, variant, taskId }) => [item, variant, taskId]);
+	expect(rows.map(([item, variant]) => `${String(item)}.${String(variant)}`).sort()).toEqual([
+		'0.1',
+		'0.2',
+		'1.1',
+		'1.2',
+	]);
+	const by = { operation: 'wait', taskSource: 'execution', executionId };
+	const collected = (await run([{ json: {} }], by)).output(NODE_NAME);
+	expect(collected.map(({ json: { item, variant, taskId } }) => [item, variant, taskId])).toEqual(
+		rows.sort((one, other) => String(one).localeCompare(String(other))),
+	);
+	expect(collected[3]?.binary?.data?.fileName).toBe('picture-1_2_v2.png');
+});
+
+test('a retry goes on with the images that exist, and makes those that are missing', async () => {
+	stage.platform.faults.add({ on: 'submit', kind: 'code', msg: 'no', skip: 2, times: 1 });
+	const done = await run(
+		prompts(1),
+		{ variants: 3 },
+		{ retryOnFail: true, maxTries: 2, waitBetweenTries: 1 },
+	);
+	expect(stage.platform.books().tasks).toHaveLength(3);
+	const items = done.output(NODE_NAME).map(({ json }) => json);
+	expect(items.map(({ variant }) => variant)).toEqual([1, 2, 3]);
+	expect(new Set(items.map(({ seed }) => seed))).toEqual(new Set(sentSeeds()));
+});
+
+test('each image has an idempotency key of its own, and the first one that of the item', async () => {
+	const once = { limits: { idempotencyKey: '={{ $json.prompt }}' } };
+	const [first] = (await run(prompts(1), once)).output(NODE_NAME);
+	const three = (await run(prompts(1), { ...once, variants: 3 })).output(NODE_NAME);
+	expect(three[0]?.json).toMatchObject({ taskId: first?.json.taskId, reused: true });
+	expect(stage.platform.books().tasks).toHaveLength(3);
+	const again = (await run(prompts(1), { ...once, variants: 3 })).output(NODE_NAME);
+	expect(again.map(({ json }) => json.taskId)).toEqual(three.map(({ json }) => json.taskId));
+	expect(stage.platform.books().tasks).toHaveLength(3);
+});
+
+test('a preview shows each image', async () => {
+	const done = await run(prompts(1), { variants: 2, options: { previewRequest: true } });
+	const previews = done.output(NODE_NAME).map(({ json }) => json.preview);
+	expect(previews).toMatchObject([{ variant: 1 }, { variant: 2 }]);
+	expect(stage.platform.books().tasks).toEqual([]);
+});
+
+test('the images of an item share its input image, and no more are under way than allowed', async () => {
+	const { workflowId } = await stage.platform.hostWorkflow(imageToImage);
+	const load = Object.entries(imageToImage).find(([, node]) => node.class_type === 'LoadImage')?.[0] ?? '';
+	const slot = { nodeId: load, parameter: 'image', source: 'binary', binaryField: 'data' };
+	const pixel =
+		'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+	const photo = { data: Buffer.from(pixel, 'base64'), fileName: 'a.png', mimeType: 'image/png' };
+	const items = prompts(10).map((item) => ({ ...item, binary: { data: photo } }));
+	const done = await run(items, {
+		workflowId,
+		overrideFields: {},
+		imageSlots: { slot: [slot] },
+		variants: 16,
+		limits: { maxInFlight: 20, progressChannel: 'polling' },
+	});
+	expect(done.output(NODE_NAME)).toHaveLength(160);
+	const { requests, polls } = stage.platform.books();
+	expect(requests.upload).toBe(1);
+	expect(Math.max(...polls.map(({ ids }) => ids.length))).toBeLessThanOrEqual(20);
+}, 60_000);

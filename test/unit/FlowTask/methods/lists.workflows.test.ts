@@ -1,0 +1,21 @@
+import { workflowChoices } from '../../../../nodes/FlowTask/methods/lists';
+
+test('the saved workflows are listed by name', () => {
+	expect(workflowChoices(['Portrait', 'Poster'], '')).toEqual([
+		{ name: 'Portrait', value: 'saved:Portrait' },
+		{ name: 'Poster', value: 'saved:Poster' },
+	]);
+});
+
+test('what is searched for may be the ID of any workflow', () => {
+	expect(workflowChoices(['Portrait', 'Poster'], ' port ')).toEqual([
+		{ name: 'Portrait', value: 'saved:Portrait' },
+		{ name: 'Workflow with the ID "port"', value: 'port' },
+	]);
+});
+
+test('an account without saved workflows says what to do instead', () => {
+	expect(workflowChoices([], '')).toEqual([
+		{ name: expect.stringContaining('enter the ID of one above'), value: '' },
+	]);
+});
