@@ -256,8 +256,11 @@ class OpenTable implements PreparableTable {
 			const withKeys = items.map((item, index) => (index === 0 ? { ...item, keys } : item));
 			const work = { parameters, items: withKeys };
 			const done = await this.runOn(id, work, { reading: readingAfter(column, keys.length) });
-			if (!done.ok) return done;
-			read.push(...done.value);
+			const mayLackRows = done.ok ? done.value.length > PAGE_ROWS : PAGES_SHIFTED.test(done.failure.said);
+			// The write is done by then: only what was read is in doubt.
+			const whole = mayLackRows ? await this.readAll(id, column, keys) : done;
+			if (!whole.ok) return whole;
+			read.push(...whole.value);
 		}
 		return ok(read.sort((a, b) => Number(a.id) - Number(b.id)));
 	}

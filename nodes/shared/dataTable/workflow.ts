@@ -36,17 +36,19 @@ export interface RowWork {
 
 const columnsOfItem = () => ({ mappingMode: 'autoMapInputData', value: {}, schema: [] });
 
+/** One statement for many rows, instead of two per row. */
+const IN_BULK = { optimizeBulk: true };
+
 export function insertion(rows: readonly IDataObject[]): RowWork {
-	// One statement for many rows, instead of two per row.
-	const options = { optimizeBulk: true };
-	return { parameters: { operation: 'insert', columns: columnsOfItem(), options }, items: copiesOf(rows) };
+	const parameters = { operation: 'insert', columns: columnsOfItem(), options: IN_BULK };
+	return { parameters, items: copiesOf(rows) };
 }
 
-/** The same for items that hold their row under `cells`, because they hold something else as well; two statements a row. */
+/** The same for items that hold their row under `cells`, because they hold something else as well. */
 export function insertionOfCells(rows: readonly IDataObject[]): RowWork {
 	const columns = { mappingMode: 'defineBelow', value: '={{ $json.cells }}', schema: [] };
 	return {
-		parameters: { operation: 'insert', columns },
+		parameters: { operation: 'insert', columns, options: IN_BULK },
 		items: rows.map((cells) => ({ cells: { ...cells } })),
 	};
 }

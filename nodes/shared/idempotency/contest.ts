@@ -37,7 +37,8 @@ export interface ContestRows {
 	readonly ownerColumn: string;
 	readonly ownerPrefix: string;
 	read(entryKeys: readonly string[]): Promise<Result<readonly TableRow[]>>;
-	insert(rows: readonly TableRow[]): Promise<Result<undefined>>;
+	/** Adds claims, and then, in a later statement, reads all rows of their keys. */
+	insertThenRead(claims: readonly TableRow[]): Promise<Result<readonly TableRow[]>>;
 	remove(owners: readonly string[]): Promise<Result<undefined>>;
 	/** Removes them later: that failed. */
 	removeLater(owner: string): void;
@@ -90,7 +91,7 @@ export class Contest {
 	private readonly laterReads: Batcher<string, Result<Rows>>;
 	/** How long the last read took. */
 	private readMs = 0;
-	private readonly claims: Batcher<TableRow, Result<undefined>>;
+	private readonly claims: Batcher<TableRow, Result<Rows>>;
 	private readonly retreats: Batcher<string, Result<undefined>>;
 
 	constructor(
@@ -102,11 +103,13 @@ export class Contest {
 			const startedMs = clock.now();
 			const read = await rows.read(keys);
 			this.readMs = clock.now() - startedMs;
-			return read.ok ? ok(Map.groupBy(read.value, ({ entryKey }) => entryKey)) : read;
+			return byKey(read);
 		};
 		this.reads = createBatcher(clock, BATCH_READS_MS, readKeys, signal);
 		this.laterReads = createBatcher(clock, BATCH_READS_MS, readKeys, signal);
-		this.claims = createBatcher(clock, STEPS_TOGETHER_MS, async (claims) => await rows.insert(claims));
+		this.claims = createBatcher(clock, STEPS_TOGETHER_MS, async (claims) =>
+			byKey(await rows.insertThenRead(claims)),
+		);
 		this.retreats = createBatcher(clock, STEPS_TOGETHER_MS, async (owners) => await rows.remove(owners));
 	}
 
@@ -132,7 +135,7 @@ export class Contest {
 		this.abandoned.add(owner);
 		this.rows.began?.(owner);
 		const added = await this.claims.add(contender.claimRow(owner));
-		const others = added.ok ? await this.lookAtOthers(contender, owner, elapsedMs) : added;
+		const others = added.ok ? await this.lookAtOthers(contender, owner, elapsedMs, added.value) : added;
 		if (!others.ok || others.value.kind !== 'free') {
 			this.rows.gaveUp?.(owner);
 			const removed = await this.retreats.add(owner);
@@ -148,19 +151,18 @@ export class Contest {
 	/**
 	 * Of those who see each other, the first one stays a little and reads again, while the others go: if all of them
 	 * went it would be as safe, but twenty at once would need seconds to sort themselves out.
+	 * @param read what was read after the claim
 	 * @returns `free` if nobody else claims the key
 	 */
 	private async lookAtOthers<A>(
 		{ entryKey, sightOf, whyStop }: Contender<A>,
 		owner: string,
 		elapsedMs: () => number,
+		read: Rows,
 	): Promise<Result<Sight<A>>> {
-		for (let reads = 1; reads <= READS_IN_PLACE; reads++) {
-			// Those who claimed together are read together: there is nobody else to wait for.
-			const read = await this.reads.add(entryKey, STEPS_TOGETHER_MS);
-			if (!read.ok) return read;
+		for (let seen = read, reads = 1; ; reads++) {
 			if (this.rows.isLate(owner, elapsedMs()) || whyStop()) break;
-			const rows = read.value.get(entryKey) ?? [];
+			const rows = seen.get(entryKey) ?? [];
 			const own = rows.find((row) => row[this.rows.ownerColumn] === owner);
 			const others = sightOf(rows, this.abandoned);
 			if (others.kind === 'known') return ok(others);
@@ -168,6 +170,11 @@ export class Contest {
 			if (!own) break;
 			if (others.kind === 'free') return ok(others);
 			if (others.firstId === undefined || others.firstId < Number(own.id)) break;
+			if (reads >= READS_IN_PLACE) break;
+			// Those who claimed together are read together: there is nobody else to wait for.
+			const again = await this.reads.add(entryKey, STEPS_TOGETHER_MS);
+			if (!again.ok) return again;
+			seen = again.value;
 		}
 		return ok({ kind: 'pending' });
 	}
@@ -181,4 +188,8 @@ export class Contest {
 		const spread = Math.min(LONGEST_PAUSE_MS, Math.max(usual, this.readMs * READS_TO_REST));
 		return Math.round(50 + this.parts.random() * spread);
 	}
+}
+
+function byKey(read: Result<readonly TableRow[]>): Result<Rows> {
+	return read.ok ? ok(Map.groupBy(read.value, ({ entryKey }) => entryKey)) : read;
 }

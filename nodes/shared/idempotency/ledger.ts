@@ -82,8 +82,6 @@ export interface LedgerParts {
 const SEND_WITHIN_MS = 60_000;
 /** A claim that took longer to get than this leaves too little of that time. */
 const CLAIM_WITHIN_MS = 20_000;
-/** A free key that was seen longer ago is read again before it is claimed. */
-const READ_HOLDS_MS = 1_000;
 /** How often those in line look whether their run has ended. */
 const STOP_CHECK_MS = 1_000;
 /** However short a life was asked for, entries outlive the claims of others. */
@@ -138,7 +136,7 @@ class TableLedger implements Ledger {
 			ownerColumn: 'owner',
 			ownerPrefix: '',
 			read: async (keys) => await table.read('entryKey', keys),
-			insert: async (claims) => await writer.writeWith(claims),
+			insertThenRead: async (claims) => await writer.writeWith(claims),
 			remove: async (owners) => await table.remove('owner', owners),
 			removeLater: (owner) => writer.takeBack(owner),
 			isLate: (_owner, elapsedMs) => elapsedMs > CLAIM_WITHIN_MS,
@@ -231,16 +229,11 @@ class TableLedger implements Ledger {
 	/** Claims when there is a place, which is free again once the outcome of the claim is known. */
 	private async claimInPlace(wanted: Wanted): Promise<Result<Seen>> {
 		const { clock } = this.parts;
-		const seenMs = clock.now();
 		await this.places.take();
 		let claim: HeldClaim | undefined;
 		try {
 			const stop = this.whyStop(wanted);
 			if (stop) return fail(stop);
-			if (clock.now() - seenMs > READ_HOLDS_MS) {
-				const seen = await this.readKey(wanted, 0);
-				if (!seen.ok || seen.value.kind !== 'free') return seen;
-			}
 			const sinceMs = clock.now();
 			const claimed = await this.contest.claim(this.contender(wanted));
 			if (!claimed.ok) return fail(beforeAnything(claimed.failure));

@@ -31,13 +31,13 @@ export class LedgerWriter {
 
 	/**
 	 * Writes rows at once, in one statement with those that wait: nothing new begins before the outcome of the last is
-	 * in the table. @returns the failure if `rows` may not have been written
+	 * in the table. @returns all rows of their keys as they are then, or the failure if `rows` may not have been written
 	 */
-	async writeWith(rows: readonly TableRow[]): Promise<Result<undefined>> {
+	async writeWith(rows: readonly TableRow[]): Promise<Result<readonly TableRow[]>> {
 		await this.writing;
 		const before = this.rows;
 		this.rows = [];
-		const added = await this.table.insert([...before, ...rows], true);
+		const added = await this.table.insertThenRead([...before, ...rows], 'entryKey');
 		if (!added.ok && before.length > 0) {
 			this.rows = [...before, ...this.rows];
 			this.start();

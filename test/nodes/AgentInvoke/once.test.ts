@@ -259,6 +259,17 @@ describe('with an idempotency key', () => {
 		});
 	});
 
+	test('costs three operations: a look, the claim with another look, and what came of it', async () => {
+		await stage.run([asked('makes the table', 'first')], KEYED);
+		stage.tables.operations.length = 0;
+		await stage.run([asked()], KEYED);
+		expect(stage.tables.operations.map((one) => one.replace(' flow_task_ledger', ''))).toEqual([
+			'get',
+			'insert, then get',
+			'insert',
+		]);
+	});
+
 	describe('with a digest instead of answers', () => {
 		const DIGEST = { options: { ...KEYED.options, idempotencyAnswers: 'digest' } };
 

@@ -389,6 +389,20 @@ describe('compare and set', () => {
 			],
 		});
 		expect(n8n.operations).toEqual(['list', 'create', 'list', 'insert']);
+		expect(n8n.runs.at(-1)?.code).toContain('"optimizeBulk":true');
+	});
+
+	it('reads once more what rows that come and go kept from being read whole', async () => {
+		const shifting: InlineWorkflows = {
+			executeWorkflow: async (info, input) => {
+				const done = await n8n.executeWorkflow(info, input);
+				if (info.code?.nodes[2]) throw new Error('synchronization error: result count changed');
+				return done;
+			},
+		};
+		const read = await openTable(shifting, SPEC).insertThenRead([row('a', 1)], 'entryKey');
+		expect(read).toEqual({ ok: true, value: [{ id: 1, ...row('a', 1) }] });
+		expect(n8n.operations.slice(3)).toEqual(['insert', 'get']);
 	});
 
 	it('none of them is no work, and a table that is missing is not made', async () => {
