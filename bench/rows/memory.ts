@@ -35,7 +35,7 @@ const GROWTH_CASES: readonly GrowthCase[] = [
 	// As fast as the node can, which is harder than any real use.
 	{
 		name: 'no limit of requests',
-		parameters: { output: 'urls', options: { requestsPerSecond: 0 } },
+		parameters: { output: 'urls', limits: { requestsPerSecond: 0 } },
 		runs: RUNS,
 	},
 ];

@@ -36,7 +36,7 @@ export const racing: Row = {
 					const step = flowTask('FlowTask', account, {
 						...{ operation: 'run', workflowId, output: 'urls' },
 						...{ overridesMode: 'fields', overrideFields: { override } },
-						options: { idempotencyKey: '={{ $json.key }}' },
+						limits: { idempotencyKey: '={{ $json.key }}' },
 					});
 					const service = batchService({ path: SERVICE, answers: 'lastNode', steps: [step] });
 					await n8n.client.activate(await n8n.client.createWorkflow(service));

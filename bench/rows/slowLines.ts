@@ -111,7 +111,7 @@ export const downloads: Row = {
 				await platform.resetBooks();
 				const flow = await flowTaskFlow({
 					...{ n8n, platform, customer, count: DOWNLOADS, label: `downloads ${run}` },
-					parameters: { options: { requestsPerSecond: 0 } },
+					parameters: { limits: { requestsPerSecond: 0 } },
 				});
 				const { wallMs } = await runWell(n8n, flow);
 				const { bytes, fromMs, untilMs } = (await platform.books()).downloadLine;

@@ -1,7 +1,7 @@
 import { fail, type Result } from '../shared/errors/failure';
 import { parseJson, type JsonObject } from '../shared/text/json';
 import type { Redact } from '../shared/text/redact';
-import { readAnswer, type AnswerStreamParts } from '../shared/http/answerStream';
+import { readAnswer, type AnswerConnection } from '../shared/http/answerStream';
 import type { Exchange } from '../shared/http/exchange';
 import type { Outcome } from '../shared/http/outcome';
 import type { Retry } from '../shared/retry/retry';
@@ -17,7 +17,8 @@ export interface ChatCall extends AnswerTerms {
 	readonly tries: number;
 }
 
-export interface ChatParts extends AnswerStreamParts {
+/** The way to the models of an account. */
+export interface ChatConnection extends AnswerConnection {
 	/** Without a trailing slash. */
 	readonly baseUrl: string;
 	readonly retry: Pick<Retry, 'run'>;
@@ -33,27 +34,28 @@ export const CHAT_PATH = '/maas/v1/chat/completions';
 const ACCEPT = 'application/json, text/event-stream, */*';
 
 /** The chat interface (§4.5). A question is repeated only if nothing of an answer has arrived. */
-export function createChatApi(parts: ChatParts): CompleteChat {
-	const { baseUrl, redact } = parts;
+export function createChatApi(connection: ChatConnection): CompleteChat {
+	const { baseUrl, redact } = connection;
 	return async (call) => {
 		const { tries: mostTries, endByMs } = call;
 		const terms = { repeatability: 'read', lane: 'work', tries: mostTries, endByMs } as const;
-		const { outcome, tries } = await parts.retry.run(terms, async () => await askOnce(parts, call));
+		const { outcome, tries } = await connection.retry.run(terms, async () => await askOnce(connection, call));
 		if (outcome.kind === 'answered') return outcome.data;
 		const purpose = 'get an answer from the model';
 		return fail(explainChat(outcome, { purpose, repeatability: 'read', baseUrl, tries, redact }));
 	};
 }
 
-async function askOnce(parts: ChatParts, call: ChatCall): Promise<Outcome<BilledAnswer>> {
-	const reader = new AnswerReader(parts, call);
+async function askOnce(connection: ChatConnection, call: ChatCall): Promise<Outcome<BilledAnswer>> {
+	const { baseUrl, clock, redact } = connection;
+	const reader = new AnswerReader(clock, redact, call);
 	const { body: json, idleMs, endByMs } = call;
 	const ended = await readAnswer(
-		parts,
-		{ url: `${parts.baseUrl}${CHAT_PATH}`, json, accept: ACCEPT, idleMs, endByMs },
+		connection,
+		{ url: `${baseUrl}${CHAT_PATH}`, json, accept: ACCEPT, idleMs, endByMs },
 		async (event) => await reader.take(event),
 	);
-	if (ended.kind === 'timedOut') return failed(timedOut(parts, call));
+	if (ended.kind === 'timedOut') return failed(timedOut(clock, call));
 	return ended.kind === 'read' ? await reader.outcome(ended) : classifyError(ended);
 }
 

@@ -97,7 +97,7 @@ async function serviceOf(path: string, step: Node): Promise<(items: object[]) =>
 function pictures(name: string, account: SavedCredential, workflowId: string): Node {
 	const override = [{ nodeId: '6', parameter: 'text', value: '={{ $json.key.say }}', valueType: 'string' }];
 	return flowTask(name, account, {
-		...{ operation: 'run', workflowId, output: 'urls', options: { requestsPerSecond: 0 } },
+		...{ operation: 'run', workflowId, output: 'urls', limits: { requestsPerSecond: 0 } },
 		...{ overridesMode: 'fields', overrideFields: { override } },
 	});
 }

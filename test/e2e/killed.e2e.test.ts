@@ -44,7 +44,7 @@ beforeAll(async () => {
 	const step = flowTask('Flow Task', account, {
 		...{ operation: 'run', workflowId, output: 'urls' },
 		...{ overridesMode: 'fields', overrideFields: { override } },
-		options: { idempotencyKey: '={{ $json.key }}', requestsPerSecond: 0 },
+		limits: { idempotencyKey: '={{ $json.key }}', requestsPerSecond: 0 },
 	});
 	const service = batchService({
 		...{ path: 'orders', answers: 'lastNode' },

@@ -57,7 +57,7 @@ describe.each(HOSTS)('on %s', (host) => {
 			overridesMode: 'fields',
 			overrideFields: { override },
 			output: 'urls',
-			options: { idempotencyKey: '={{ $json.key }}', requestsPerSecond: 0 },
+			limits: { idempotencyKey: '={{ $json.key }}', requestsPerSecond: 0 },
 		});
 		const service = batchService({ path: NAME, answers: 'lastNode', steps: [step] });
 		await n8n.client.activate(await n8n.client.createWorkflow(service));

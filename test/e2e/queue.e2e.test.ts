@@ -421,7 +421,7 @@ onQueue('main and two workers', () => {
 		let workflow: SavedWorkflow;
 
 		beforeAll(async () => {
-			const steps = [pictures('Flow Task', { options: { idempotencyKey: '={{ $json.key }}' } })];
+			const steps = [pictures('Flow Task', { limits: { idempotencyKey: '={{ $json.key }}' } })];
 			workflow = await publish(batchService({ path, answers: 'onReceived', steps }));
 		}, DEADLINE_MS);
 

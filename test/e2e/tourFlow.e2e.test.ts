@@ -248,7 +248,7 @@ async function saveFlow(name: string, items: object[], steps: Step[]) {
 }
 
 /** FlowTask with a prompt and a number of steps for each item. */
-const flowTask = (options: Record<string, unknown> = {}): Step => ({
+const flowTask = (limits: Record<string, unknown> = {}): Step => ({
 	name: 'Flow Task',
 	type: FLOW_TASK,
 	parameters: {
@@ -262,7 +262,7 @@ const flowTask = (options: Record<string, unknown> = {}): Step => ({
 		},
 		workflowDefinition: exported,
 		parameterSpec: JSON.stringify(platform.parameterView(workflowId)),
-		options,
+		limits,
 	},
 	credentials: { flowPlatformApi: { id: account.id, name: account.name } },
 });

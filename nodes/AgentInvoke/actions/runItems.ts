@@ -138,7 +138,7 @@ async function takeAll(
 		if (turn) reportEnd(run, turn, result);
 		await endStream(chatStreamOf(itemIndex), result, streamed.has(itemIndex));
 	};
-	const outcomes = await runTurns(turns, { ...run.options, stopAtFailure }, { ...run, received });
+	const outcomes = await runTurns(turns, { ...run.options, stopAtFailure }, run, received);
 	if (run.budget?.hint) showHint(context, run.budget.hint);
 	if ([...prepared.values()].some((item) => item.ok && item.value.lacksKey))
 		showHint(context, NO_KEY, 'info');

@@ -1,5 +1,5 @@
 import { fail, ok, type Result } from '../../shared/errors/failure';
-import { readAnswer, type AnswerStreamParts } from '../../shared/http/answerStream';
+import { readAnswer, type AnswerConnection } from '../../shared/http/answerStream';
 import type { Outcome } from '../../shared/http/outcome';
 import type { AgentReply } from './agentReply';
 import { outcomeOf } from './answer';
@@ -7,7 +7,7 @@ import { failed, notAskedInTime, timedOut, type InvokeCall, type Turn } from './
 import { explainCall, type AgentFailure } from './failures';
 import { ofForeign } from '../wire/foreign';
 import { addressOf } from '../wire/request';
-import { uploadMedia, type UploadedMedia, type UploadParts } from './upload';
+import { uploadMedia, type UploadedMedia, type UploadConnection } from './upload';
 import { NOTHING_READ, readEvent } from '../wire/reader';
 
 export type { InvokeCall } from './invokeCall';
@@ -28,26 +28,27 @@ export interface AgentApi {
 	upload(media: File, endByMs: number): Promise<Result<UploadedMedia>>;
 }
 
-export interface AgentApiParts extends UploadParts, AnswerStreamParts {}
+/** The way to the agent of an account. */
+export interface AgentConnection extends UploadConnection, AnswerConnection {}
 
-export function createAgentApi(parts: AgentApiParts): AgentApi {
+export function createAgentApi(connection: AgentConnection): AgentApi {
 	return {
 		invoke: async (call) => {
 			const { calls } = call;
 			const heldBack = calls?.begin();
 			if (heldBack) return fail(heldBack);
-			const invoked = await invokeWithTries(parts, call);
+			const invoked = await invokeWithTries(connection, call);
 			return invoked.ok || !calls ? invoked : fail(calls.failed(invoked.failure));
 		},
-		upload: async (media, endByMs) => await uploadMedia(parts, media, endByMs),
+		upload: async (media, endByMs) => await uploadMedia(connection, media, endByMs),
 	};
 }
 
 async function invokeWithTries(
-	parts: AgentApiParts,
+	connection: AgentConnection,
 	call: InvokeCall,
 ): Promise<Result<Invoked, AgentFailure>> {
-	const { account, redact, retry } = parts;
+	const { account, redact, retry } = connection;
 	const { calls } = call;
 	const repeatability = call.retryAmbiguous ? 'read' : 'write';
 	const { outcome, tries } = await retry.run(
@@ -55,17 +56,17 @@ async function invokeWithTries(
 			repeatability,
 			lane: 'work',
 			tries: call.tries,
-			endByMs: parts.clock.now() + call.timeoutMs,
+			endByMs: connection.clock.now() + call.timeoutMs,
 			mayRepeat: () => calls?.mayRepeat() ?? true,
 		},
 		async () => {
 			calls?.sent();
-			const answer = await invokeOnce(parts, call);
+			const answer = await invokeOnce(connection, call);
 			if (answer.kind === 'unclear') calls?.unclear();
 			return answer;
 		},
 	);
-	if (outcome.kind === 'cancelled' && !parts.signal?.aborted) return fail(notAskedInTime(call));
+	if (outcome.kind === 'cancelled' && !connection.signal?.aborted) return fail(notAskedInTime(call));
 	if (outcome.kind !== 'answered') {
 		const facts = { account, redact, sessionId: call.sessionId };
 		const failure = explainCall(outcome, { repeatability, tries }, facts);
@@ -75,8 +76,8 @@ async function invokeWithTries(
 	return outcome.data.ok ? ok({ reply: outcome.data.value, tries }) : outcome.data;
 }
 
-async function invokeOnce(parts: AgentApiParts, call: InvokeCall): Promise<Outcome<Turn>> {
-	const { account, clock, redact } = parts;
+async function invokeOnce(connection: AgentConnection, call: InvokeCall): Promise<Outcome<Turn>> {
+	const { account, clock, redact } = connection;
 	const { path, headers, body: json } = call.request;
 	const of = { wire: account.wire, hide: redact.known };
 	let state = NOTHING_READ;
@@ -91,7 +92,7 @@ async function invokeOnce(parts: AgentApiParts, call: InvokeCall): Promise<Outco
 		hasErrorEvents: true,
 	};
 	const told = tellOnce(call);
-	const ended = await readAnswer(parts, request, async (event) => {
+	const ended = await readAnswer(connection, request, async (event) => {
 		state = readEvent(of, state, event);
 		told.onSession(state.sessionId);
 		// What came in one piece is no news on the way.

@@ -19,7 +19,8 @@ export interface UploadedMedia extends WireFile {
 	readonly expiresAt: string;
 }
 
-export interface UploadParts {
+/** The way to where an agent's files are uploaded. */
+export interface UploadConnection {
 	readonly account: AgentAccount;
 	readonly send: SendHttp;
 	readonly retry: Pick<Retry, 'run'>;
@@ -36,11 +37,11 @@ const UPLOAD_TRIES = 4;
  * @param endByMs when nobody waits for it any more, by the clock's `now()`
  */
 export async function uploadMedia(
-	parts: UploadParts,
+	connection: UploadConnection,
 	media: File,
 	endByMs: number,
 ): Promise<Result<UploadedMedia>> {
-	const { account, redact } = parts;
+	const { account, redact } = connection;
 	const { mediaUploadPath, baseUrl } = account;
 	if (!mediaUploadPath) {
 		return fail(
@@ -52,11 +53,11 @@ export async function uploadMedia(
 	}
 	// Two uploads of a file do no harm: only the address of one is used.
 	const repeatability = 'read';
-	const { outcome, tries } = await parts.retry.run(
+	const { outcome, tries } = await connection.retry.run(
 		{ repeatability, lane: 'work', tries: UPLOAD_TRIES, endByMs },
 		async () => {
-			const timeoutMs = Math.min(UPLOAD_TIMEOUT_MS, Math.max(0, endByMs - parts.clock.now()));
-			return await uploadOnce(parts, `${baseUrl}${mediaUploadPath}`, media, timeoutMs);
+			const timeoutMs = Math.min(UPLOAD_TIMEOUT_MS, Math.max(0, endByMs - connection.clock.now()));
+			return await uploadOnce(connection, `${baseUrl}${mediaUploadPath}`, media, timeoutMs);
 		},
 	);
 	if (outcome.kind === 'answered') return outcome.data;
@@ -66,7 +67,7 @@ export async function uploadMedia(
 }
 
 async function uploadOnce(
-	{ account, send, redact }: UploadParts,
+	{ account, send, redact }: UploadConnection,
 	url: string,
 	media: File,
 	timeoutMs: number,

@@ -7,57 +7,77 @@ import { textOrNumber } from '../../shared/text/textOf';
 import { LAST_PAUSES_MS, type SessionSettings } from './sessionWriter';
 
 /** What was done in a session that was used by its ID. */
-export interface Resumed {
+interface Resumed {
 	readonly turns: number;
 	/** With which it goes on: that of the last answer. */
 	readonly nextId: string;
 }
 
-/**
- * Keeps mappings alive whose sessions were used by their ID, and lets them lead to where those sessions go on. Where
- * there are no Data Tables there is no mapping either, so that this is no failure.
- * @param resumed by session
- */
-export async function keepAliveById(
-	resumed: ReadonlyMap<string, Resumed>,
-	{ agent, workflowId, executionId }: SessionSettings,
-	table: DataTable,
-	clock: Clock,
-): Promise<Result<undefined>> {
-	if (resumed.size === 0) return ok(undefined);
-	const read = await repeated(clock, async () => await table.read('sessionId', [...resumed.keys()]));
-	if (!read.ok) return hasNoTables(read.failure) ? ok(undefined) : read;
-	const nowMs = clock.wallNow();
-	// Two agents may number their sessions alike.
-	const rows = read.value.filter((row) => row.agent === agent && Number(row.expiresAtMs) > nowMs);
-	const swaps = rows.map((row): RowSwap => {
+/** Sessions that a run used by their ID, and that may be those of keys. */
+export class ResumedSessions {
+	private readonly resumed = new Map<string, Resumed>();
+	/** By the session with which each of them goes on. */
+	private readonly resumedFrom = new Map<string, string>();
+
+	constructor(
+		private readonly settings: SessionSettings,
+		private readonly table: DataTable,
+		private readonly clock: Clock,
+	) {}
+
+	/** Counts a turn. @param nextId the session that the answer names */
+	used(sessionId: string, nextId: string): void {
+		const first = this.resumedFrom.get(sessionId) ?? sessionId;
+		const { turns = 0 } = this.resumed.get(first) ?? {};
+		this.resumed.set(first, { turns: turns + 1, nextId });
+		this.resumedFrom.set(nextId, first);
+	}
+
+	/**
+	 * Keeps their mappings alive, and lets them lead to where the sessions go on. Where there are no Data Tables there is
+	 * no mapping either, so that this is no failure.
+	 */
+	async flush(): Promise<Result<undefined>> {
+		if (this.resumed.size === 0) return ok(undefined);
+		const read = await this.repeated(
+			async () => await this.table.read('sessionId', [...this.resumed.keys()]),
+		);
+		if (!read.ok) return hasNoTables(read.failure) ? ok(undefined) : read;
+		const nowMs = this.clock.wallNow();
+		const swaps = read.value
+			// Two agents may number their sessions alike.
+			.filter(({ agent, expiresAtMs }) => agent === this.settings.agent && Number(expiresAtMs) > nowMs)
+			.map((row) => this.swapOf(row, nowMs));
+		const touched = await this.repeated(async () => await this.table.swap(swaps));
+		return touched.ok ? ok(undefined) : touched;
+	}
+
+	/** Until it works, for a few seconds. */
+	private async repeated<T>(work: () => Promise<Result<T>>): Promise<Result<T>> {
+		let done = await work();
+		for (const pauseMs of LAST_PAUSES_MS) {
+			if (done.ok || hasNoTables(done.failure)) break;
+			await this.clock.sleep(pauseMs);
+			done = await work();
+		}
+		return done;
+	}
+
+	private swapOf(row: TableRow, nowMs: number): RowSwap {
 		const { sessionId = null, entryKey = null } = row;
-		const { turns, nextId } = resumed.get(textOrNumber(sessionId)) ?? { turns: 0, nextId: '' };
+		const { turns, nextId } = this.resumed.get(textOrNumber(sessionId)) ?? { turns: 0, nextId: '' };
 		return {
 			where: { entryKey, sessionId },
 			cells: {
 				sessionId: nextId ? storable(nextId) : sessionId,
-				workflowId,
-				lastExecutionId: executionId,
+				workflowId: this.settings.workflowId,
+				lastExecutionId: this.settings.executionId,
 				lastUsedAt: new Date(nowMs).toISOString(),
 				turns: (Number(row.turns) || 0) + turns,
 				expiresAtMs: expiryAfter(row, nowMs),
 			},
 		};
-	});
-	const touched = await repeated(clock, async () => await table.swap(swaps));
-	return touched.ok ? ok(undefined) : touched;
-}
-
-/** Until it works, for a few seconds. */
-async function repeated<T>(clock: Clock, work: () => Promise<Result<T>>): Promise<Result<T>> {
-	let done = await work();
-	for (const pauseMs of LAST_PAUSES_MS) {
-		if (done.ok || hasNoTables(done.failure)) break;
-		await clock.sleep(pauseMs);
-		done = await work();
 	}
-	return done;
 }
 
 /** The lifetime is an option of who opened the session: it begins anew. */

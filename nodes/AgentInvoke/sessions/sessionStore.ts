@@ -5,15 +5,16 @@ import type { DataTable, TableRow } from '../../shared/dataTable/table';
 import { TableLock, type Acquirer } from '../../shared/dataTable/tableLock';
 import { fail, ok, type Result } from '../../shared/errors/failure';
 import { textOrNumber } from '../../shared/text/textOf';
-import { keepAliveById, type Resumed } from './resumedSessions';
+import { ResumedSessions } from './resumedSessions';
 import { sessionEntry, sessionIn, UNOPENED_LIFE_MS, type StoredSession } from './sessionRows';
-import { isStored, SessionWriter, type HeldKey, type Mapping, type SessionSettings } from './sessionWriter';
+import { isStored, SessionWriter, type KeyLease, type Mapping, type SessionSettings } from './sessionWriter';
 import type { WaitLimit } from './waitLimit';
 
 export { SESSION_TABLE } from './sessionRows';
 export type { SessionSettings } from './sessionWriter';
 
-export interface SessionParts {
+/** How a process works on the table; each has a usual value. */
+export interface StoreOptions {
 	/** A number in [0, 1). */
 	readonly random: () => number;
 	/** Ends all waiting. */
@@ -28,11 +29,8 @@ export class SessionStore {
 	/** What was read of keys that have no session. */
 	private readonly unopened = new Map<string, readonly TableRow[]>();
 	/** Keys whose session is being opened here, or whose turn is taken in strict order. */
-	private readonly held = new Map<string, HeldKey>();
-	/** Sessions that were used by their ID. */
-	private readonly resumed = new Map<string, Resumed>();
-	/** By the session with which each of them goes on. */
-	private readonly resumedFrom = new Map<string, string>();
+	private readonly leases = new Map<string, KeyLease>();
+	private readonly resumed: ResumedSessions;
 	/** Keys whose row another execution took over while it was held, or somebody deleted. */
 	private readonly lost = new Set<string>();
 	/** The write after which losses are known. */
@@ -44,23 +42,21 @@ export class SessionStore {
 		private readonly settings: SessionSettings,
 		private readonly table: DataTable,
 		private readonly clock: Clock,
-		parts: Partial<SessionParts> = {},
-	) {
-		const {
+		{
 			random = Math.random,
 			signal = new AbortController().signal,
 			sightings = new Sightings(),
-		} = parts;
-		this.lock = new TableLock({ table, clock, random, signal, sightings });
-		this.writer = new SessionWriter(settings, {
-			table,
-			clock,
-			lock: this.lock,
+		}: Partial<StoreOptions> = {},
+	) {
+		const keys = {
 			mappings: this.mappings,
-			held: this.held,
-			entryKey: (key) => this.entryKey(key),
-			lost: async (key) => await this.learnLoss(key),
-		});
+			leases: this.leases,
+			entryKey: (key: string) => this.entryKey(key),
+			lost: async (key: string) => await this.learnLoss(key),
+		};
+		this.lock = new TableLock({ table, clock, random, signal, sightings });
+		this.writer = new SessionWriter(settings, keys, table, this.lock, clock);
+		this.resumed = new ResumedSessions(settings, table, clock);
 	}
 
 	/** Reads the sessions of these keys; before that, none is known. */
@@ -86,16 +82,16 @@ export class SessionStore {
 	 * Waits for the key's turn among all that are taken in strict order, in whatever process; ends with `release`.
 	 * @returns the session; empty where a new one is to be opened
 	 */
-	async hold(key: string, waiting: WaitLimit): Promise<Result<string>> {
-		const still = await this.heldStill(key);
+	async hold(key: string, waitLimit: Pick<WaitLimit, 'whyStop' | 'pause'>): Promise<Result<string>> {
+		const still = await this.leaseStill(key);
 		if (!still.ok) return explainTable(still);
 		if (still.value) {
 			// The row could not be given back after the turn before.
-			this.held.set(key, { ...still.value, isStrict: true });
+			this.leases.set(key, { ...still.value, isStrict: true });
 			return ok(this.find(key));
 		}
 		const acquirer: Acquirer<never> = {
-			...this.acquirer(key, waiting),
+			...this.acquirer(key, waitLimit),
 			answer: () => undefined,
 			isOrdered: true,
 		};
@@ -103,7 +99,7 @@ export class SessionStore {
 		if (!acquired.ok) return explainTable(acquired);
 		if (acquired.value.kind === 'known') return ok('');
 		const { lease } = acquired.value;
-		this.held.set(key, { lease, isStrict: true });
+		this.leases.set(key, { lease, isStrict: true });
 		const session = sessionIn(lease.rows, this.clock.wallNow());
 		if (session) return ok(this.learn(key, session));
 		this.mappings.delete(key);
@@ -119,12 +115,12 @@ export class SessionStore {
 	 */
 	async obtain(
 		key: string,
-		waiting: WaitLimit,
+		waitLimit: Pick<WaitLimit, 'whyStop' | 'pause'>,
 		{ isOld = false, voidId = '' }: { readonly isOld?: boolean; readonly voidId?: string } = {},
 	): Promise<Result<string>> {
 		const known = this.mappings.get(key);
 		const isKnown = known !== undefined && known.sessionId !== voidId;
-		const still = isKnown ? ok(this.held.get(key)) : await this.heldStill(key);
+		const still = isKnown ? ok(this.leases.get(key)) : await this.leaseStill(key);
 		if (!still.ok) return explainTable(still);
 		if (still.value) return ok(isKnown ? known.sessionId : '');
 		if (isKnown && !(isOld && isStored(known))) return ok(known.sessionId);
@@ -132,7 +128,7 @@ export class SessionStore {
 		const read = unopened ? ok(unopened) : await this.readOne(key);
 		if (!read.ok) return explainTable(read);
 		const acquired = await this.lock.acquire<StoredSession>({
-			...this.acquirer(key, waiting),
+			...this.acquirer(key, waitLimit),
 			rows: read.value,
 			answer: (rows) => sessionIn(rows, this.clock.wallNow(), voidId),
 		});
@@ -141,7 +137,7 @@ export class SessionStore {
 		if (acquired.value.kind === 'known') return ok(this.learn(key, acquired.value.answer));
 		// Where somebody forgot the session that this run knew.
 		if (!voidId) this.mappings.delete(key);
-		this.held.set(key, { lease: acquired.value.lease, isStrict: false });
+		this.leases.set(key, { lease: acquired.value.lease, isStrict: false });
 		return ok('');
 	}
 
@@ -160,7 +156,7 @@ export class SessionStore {
 
 	/** Whether a key that this run has lost goes on in another session than this one. */
 	isReplaced(key: string, sessionId: string): boolean {
-		const now = this.lost.has(key) && !this.held.has(key) ? this.find(key) : '';
+		const now = this.lost.has(key) && !this.leases.has(key) ? this.find(key) : '';
 		return now !== '' && now !== sessionId;
 	}
 
@@ -175,10 +171,7 @@ export class SessionStore {
 	 * @param nextId the session that the answer names
 	 */
 	resumedById(sessionId: string, nextId: string): void {
-		const first = this.resumedFrom.get(sessionId) ?? sessionId;
-		const { turns = 0 } = this.resumed.get(first) ?? {};
-		this.resumed.set(first, { turns: turns + 1, nextId });
-		this.resumedFrom.set(nextId, first);
+		this.resumed.used(sessionId, nextId);
 	}
 
 	/**
@@ -186,14 +179,14 @@ export class SessionStore {
 	 * @param isWanted others of this process wait for the key, and are to find what is known of it
 	 */
 	async release(key: string, isWanted = false): Promise<void> {
-		const holds = this.held.get(key);
+		const held = this.leases.get(key);
 		const mapping = this.mappings.get(key);
-		if (holds && (!mapping || (mapping.added === 0 && isStored(mapping)))) {
-			this.held.delete(key);
-			await this.lock.abandon(holds.lease);
-		} else if (holds?.isStrict) this.held.set(key, { ...holds, isStrict: false });
-		else if (holds) this.writer.later(key);
-		if (isWanted || holds?.isStrict) await this.writer.now([key]);
+		if (held && (!mapping || (mapping.added === 0 && isStored(mapping)))) {
+			this.leases.delete(key);
+			await this.lock.abandon(held.lease);
+		} else if (held?.isStrict) this.leases.set(key, { ...held, isStrict: false });
+		else if (held) this.writer.later(key);
+		if (isWanted || held?.isStrict) await this.writer.now([key]);
 	}
 
 	/**
@@ -202,7 +195,7 @@ export class SessionStore {
 	 */
 	async lostKeys(): Promise<ReadonlySet<string>> {
 		// A write for all who ask at once; as persistent as the last one, in which a loss would be told to nobody.
-		if (this.held.size > 0) this.telling ??= this.writer.flush(this.mappings.keys());
+		if (this.leases.size > 0) this.telling ??= this.writer.flush(this.mappings.keys());
 		await this.telling;
 		this.telling = undefined;
 		return this.lost;
@@ -222,26 +215,26 @@ export class SessionStore {
 
 	/** Writes what is still unwritten; must be called before the node ends. */
 	async flush(): Promise<Result<undefined>> {
-		await Promise.all([...this.held.keys()].map(async (key) => await this.release(key)));
-		const resumed = keepAliveById(this.resumed, this.settings, this.table, this.clock);
+		await Promise.all([...this.leases.keys()].map(async (key) => await this.release(key)));
+		const resumed = this.resumed.flush();
 		const written = await this.writer.flush(this.mappings.keys());
 		// What could not be written must not keep its key from others as long as this process lives. Its row stays: it may
 		// have been written after all.
-		const left = [...this.held.values()].map(({ lease }) => ({ ...lease, isNew: false }));
+		const left = [...this.leases.values()].map(({ lease }) => ({ ...lease, isNew: false }));
 		await Promise.all(left.map(async (lease) => await this.lock.abandon(lease)));
 		const results = [written, await resumed, await this.lock.flush()];
 		return results.find(({ ok: isOk }) => !isOk) ?? ok(undefined);
 	}
 
 	/** A row whose release failed may have been given back all the same; then what is known of it is written first. */
-	private async heldStill(key: string): Promise<Result<HeldKey | undefined>> {
-		const held = this.held.get(key);
+	private async leaseStill(key: string): Promise<Result<KeyLease | undefined>> {
+		const held = this.leases.get(key);
 		if (!held) return ok(undefined);
 		const holds = await this.lock.holds(held.lease);
 		if (!holds.ok) return holds;
-		if (holds.value) return ok(this.held.get(key));
+		if (holds.value) return ok(this.leases.get(key));
 		const written = await this.writer.now([key]);
-		return written.ok ? ok(this.held.get(key)) : written;
+		return written.ok ? ok(this.leases.get(key)) : written;
 	}
 
 	private learn(key: string, { sessionId, stored, turns }: StoredSession): string {
@@ -261,7 +254,10 @@ export class SessionStore {
 		else this.mappings.delete(key);
 	}
 
-	private acquirer(key: string, waiting: WaitLimit): Omit<Acquirer<never>, 'answer'> {
+	private acquirer(
+		key: string,
+		waitLimit: Pick<WaitLimit, 'whyStop' | 'pause'>,
+	): Omit<Acquirer<never>, 'answer'> {
 		const { agent, workflowId, executionId } = this.settings;
 		return {
 			entryKey: this.entryKey(key),
@@ -278,8 +274,8 @@ export class SessionStore {
 					expiresAtMs: nowMs + UNOPENED_LIFE_MS,
 				};
 			},
-			whyStop: waiting.whyStop,
-			pause: waiting.pause,
+			whyStop: () => waitLimit.whyStop(),
+			pause: () => waitLimit.pause(),
 		};
 	}
 

@@ -34,22 +34,21 @@ export function isStored({ sessionId, stored }: Mapping): boolean {
 	return textOrNumber(stored).trim() === storable(sessionId).trim();
 }
 
-/** A key whose row this run holds. */
-export interface HeldKey {
+/** The lease on the row of a key. */
+export interface KeyLease {
 	readonly lease: Lease;
-	/** It is held until the turn is over, whatever is written before. */
+	/** It is kept until the turn is over, whatever is written before. */
 	readonly isStrict: boolean;
 }
 
-export interface WriterParts {
-	readonly table: DataTable;
-	readonly lock: TableLock;
-	readonly clock: Clock;
+/** What a run knows of its keys: the store and its writer share it. */
+export interface RunKeys {
 	readonly mappings: Map<string, Mapping>;
-	readonly held: Map<string, HeldKey>;
-	readonly entryKey: (key: string) => string;
+	/** Keys whose session is being opened here, or whose turn is taken in strict order. */
+	readonly leases: Map<string, KeyLease>;
+	entryKey(key: string): string;
 	/** Told of a key whose row another execution has taken over, or somebody deleted: nothing was written. */
-	readonly lost: (key: string) => Promise<void>;
+	lost(key: string): Promise<void>;
 }
 
 /** A new session ID is in the table within a second. */
@@ -81,10 +80,13 @@ export class SessionWriter {
 
 	constructor(
 		private readonly settings: SessionSettings,
-		private readonly parts: WriterParts,
+		private readonly keys: RunKeys,
+		private readonly table: DataTable,
+		private readonly lock: TableLock,
+		private readonly clock: Clock,
 	) {
 		const write = async () => await this.writeInTurn();
-		this.batches = createBatcher(parts.clock, WRITE_WITHIN_MS, write, this.ending.signal);
+		this.batches = createBatcher(clock, WRITE_WITHIN_MS, write, this.ending.signal);
 	}
 
 	/** Writes what is known of a key within a second. */
@@ -95,8 +97,8 @@ export class SessionWriter {
 
 	/** Writes what is unwritten of these keys, and what waits to be written. */
 	async now(keys: Iterable<string>): Promise<Result<undefined>> {
-		const { mappings, held } = this.parts;
-		for (const key of keys) if (mappings.get(key)?.added || held.has(key)) this.pending.add(key);
+		const { mappings, leases } = this.keys;
+		for (const key of keys) if (mappings.get(key)?.added || leases.has(key)) this.pending.add(key);
 		const written = this.writeInTurn();
 		this.writes.push(written);
 		return await written;
@@ -112,7 +114,7 @@ export class SessionWriter {
 		if (this.hasFailed && this.pending.size === 0) last = ok(undefined);
 		for (const pauseMs of LAST_PAUSES_MS) {
 			if (this.pending.size === 0) break;
-			await this.parts.clock.sleep(pauseMs);
+			await this.clock.sleep(pauseMs);
 			last = await this.writeInTurn();
 		}
 		return last;
@@ -129,14 +131,15 @@ export class SessionWriter {
 	}
 
 	private async writeAll(): Promise<Result<undefined>> {
-		const { mappings, held, table } = this.parts;
+		const { table } = this;
+		const { mappings, leases } = this.keys;
 		const changes = [...this.pending].flatMap((key): Change[] => {
 			const mapping = mappings.get(key);
 			return mapping ? [{ key, mapping, row: this.row(key, mapping) }] : [];
 		});
 		this.pending.clear();
-		const leased = changes.filter(({ key }) => held.has(key));
-		const others = changes.filter(({ key }) => !held.has(key));
+		const leased = changes.filter(({ key }) => leases.has(key));
+		const others = changes.filter(({ key }) => !leases.has(key));
 		const added = others.filter(({ mapping }) => mapping.stored === undefined);
 		const changed = others.filter(({ mapping }) => mapping.stored !== undefined);
 		const done = [
@@ -167,24 +170,24 @@ export class SessionWriter {
 	/** Writes into the row that is held, and gives it back unless the turn goes on. */
 	private async release(change: Change): Promise<Result<undefined>> {
 		const { key, row } = change;
-		const { lock, held, lost } = this.parts;
-		const holds = held.get(key);
-		if (!holds) return ok(undefined);
+		const { leases } = this.keys;
+		const held = leases.get(key);
+		if (!held) return ok(undefined);
 		const { entryKey, ...cells } = row;
 		const isContinued = ({ sessionId }: TableRow): boolean => sessionId === row.sessionId;
-		const released = await lock.release(holds.lease, cells, isContinued, holds.isStrict);
+		const released = await this.lock.release(held.lease, cells, isContinued, held.isStrict);
 		if (!released.ok) {
 			this.pending.add(key);
 			return released;
 		}
 		if (released.value === 'lost') {
-			held.delete(key);
-			await lost(key);
+			leases.delete(key);
+			await this.keys.lost(key);
 			return ok(undefined);
 		}
 		// Until now it would have gone with its row.
-		if (holds.isStrict) held.set(key, { ...holds, lease: { ...holds.lease, isNew: false } });
-		else held.delete(key);
+		if (held.isStrict) leases.set(key, { ...held, lease: { ...held.lease, isNew: false } });
+		else leases.delete(key);
 		this.markStored(change);
 		return ok(undefined);
 	}
@@ -212,13 +215,13 @@ export class SessionWriter {
 	private async writeAgain(): Promise<void> {
 		if (this.isWaitingToRepeat || this.ending.signal.aborted) return;
 		this.isWaitingToRepeat = true;
-		await this.parts.clock.sleep(REPEAT_MS, this.ending.signal);
+		await this.clock.sleep(REPEAT_MS, this.ending.signal);
 		this.isWaitingToRepeat = false;
 		if (this.pending.size > 0) this.writes.push(this.writeInTurn());
 	}
 
 	private markStored({ key, mapping, row }: Change): void {
-		const { mappings } = this.parts;
+		const { mappings } = this.keys;
 		const now = mappings.get(key);
 		if (!now) return;
 		const { sessionId: stored = '' } = row;
@@ -228,11 +231,10 @@ export class SessionWriter {
 	}
 
 	private row(key: string, { sessionId, turns, added }: Mapping): TableRow {
-		const { clock, entryKey } = this.parts;
 		const { agent, workflowId, executionId, ttlMs } = this.settings;
-		const nowMs = clock.wallNow();
+		const nowMs = this.clock.wallNow();
 		return {
-			entryKey: entryKey(key),
+			entryKey: this.keys.entryKey(key),
 			sessionKey: keyText(key),
 			agent,
 			sessionId: storable(sessionId),

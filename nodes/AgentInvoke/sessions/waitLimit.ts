@@ -1,44 +1,39 @@
 import type { Clock } from '../../shared/run/clock';
 import type { Failure } from '../../shared/errors/failure';
 
-/** How a turn waits for others. */
-export interface WaitLimit {
+/** How long one turn waits for others, from its making on. */
+export class WaitLimit {
 	/** By the clock's `now()`. */
 	readonly untilMs: number;
 	/** Ends the waiting early. */
 	readonly signal: AbortSignal;
-	/** Told before it waits: others of the run go first. */
-	readonly pause: () => void;
+
+	/**
+	 * @param stopped the execution was stopped
+	 * @param ending a failure has ended the run
+	 * @param pause called before it waits: others of the run go first
+	 */
+	constructor(
+		private readonly clock: Clock,
+		private readonly timeoutMs: number,
+		private readonly stopped: AbortSignal,
+		private readonly ending: AbortSignal,
+		readonly pause: () => void,
+	) {
+		this.untilMs = clock.now() + timeoutMs;
+		this.signal = AbortSignal.any([stopped, ending]);
+	}
+
 	/** Why the turn is not to be taken any more. */
-	readonly whyStop: () => Failure | undefined;
+	whyStop(): Failure | undefined {
+		if (this.signal.aborted) return notRun(this.stopped.aborted);
+		return this.clock.now() < this.untilMs ? undefined : waitedInVain(this.timeoutMs);
+	}
+
 	/** The same from now on: what the turn itself took is no waiting. */
-	readonly again: () => WaitLimit;
-}
-
-export interface WaitLimitParts {
-	readonly clock: Clock;
-	readonly timeoutMs: number;
-	/** The execution was stopped. */
-	readonly signal: AbortSignal;
-	/** A failure has ended the run. */
-	readonly ending: AbortSignal;
-	readonly pause: () => void;
-}
-
-/** How long one turn waits, from now on. */
-export function startWaitLimit(parts: WaitLimitParts): WaitLimit {
-	const { clock, timeoutMs, signal, ending, pause } = parts;
-	const untilMs = clock.now() + timeoutMs;
-	return {
-		untilMs,
-		signal: AbortSignal.any([signal, ending]),
-		pause,
-		whyStop: () => {
-			if (signal.aborted || ending.aborted) return notRun(signal.aborted);
-			return clock.now() < untilMs ? undefined : waitedInVain(timeoutMs);
-		},
-		again: () => startWaitLimit(parts),
-	};
+	again(): WaitLimit {
+		return new WaitLimit(this.clock, this.timeoutMs, this.stopped, this.ending, this.pause);
+	}
 }
 
 export function notRun(isStopped: boolean): Failure {

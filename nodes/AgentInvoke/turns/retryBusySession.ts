@@ -8,33 +8,29 @@ import type { WaitLimit } from '../sessions/waitLimit';
 
 const PAUSES: PauseGrowth = { firstMs: 500, factor: 1.5, longestMs: 5_000 };
 
-export interface BusySessionParts {
-	readonly waiting: WaitLimit;
-	readonly clock: Clock;
-	/** A number in [0, 1). */
-	readonly random: () => number;
-}
-
 /**
  * Calls again as long as the session is busy with another message, for which nothing was run. In between, neither a
  * permit of the run nor one of the rate limiter is held.
+ * @param random a number in [0, 1)
  */
 export async function retryBusySession(
-	{ waiting, clock, random }: BusySessionParts,
 	call: () => Promise<Result<Invoked, AgentFailure>>,
+	waitLimit: WaitLimit,
+	clock: Clock,
+	random: () => number,
 ): Promise<Result<Invoked, AgentFailure>> {
-	const isStopped = (): boolean => waiting.signal.aborted;
+	const isStopped = (): boolean => waitLimit.signal.aborted;
 	let tries = 0;
 	for (let calls = 1; ; calls++) {
 		const invoked = await call();
 		if (invoked.ok) return { ok: true, value: { ...invoked.value, tries: tries + invoked.value.tries } };
 		const { busySession } = invoked.failure;
-		const leftMs = waiting.untilMs - clock.now();
+		const leftMs = waitLimit.untilMs - clock.now();
 		if (!busySession || leftMs <= 0 || isStopped()) return invoked;
 		tries += busySession.tries;
-		waiting.pause();
+		waitLimit.pause();
 		const askedMs = retryAfterMs(busySession.retryAfter, clock.wallNow()) ?? 0;
-		await clock.sleep(Math.min(leftMs, askedMs || pauseMs(calls, random)), waiting.signal);
+		await clock.sleep(Math.min(leftMs, askedMs || pauseMs(calls, random)), waitLimit.signal);
 		if (isStopped()) return invoked;
 	}
 }

@@ -2,8 +2,8 @@ import pLimit, { type LimitFunction } from 'p-limit';
 
 import { fail, type Result } from '../../shared/errors/failure';
 import type { TurnResult } from './savedAnswer';
-import { TurnTaker, type AgentTurn, type CallParts, type CallSettings } from './turn';
-import { notRun, startWaitLimit } from '../sessions/waitLimit';
+import { ItemTurn, type AgentTurn, type CallSettings, type TurnRun } from './turn';
+import { notRun, WaitLimit } from '../sessions/waitLimit';
 
 export type { AgentTurn } from './turn';
 export type { SessionChoice } from './turnSession';
@@ -19,23 +19,19 @@ export interface TurnSettings extends CallSettings {
 	readonly stopAtFailure: boolean;
 }
 
-export interface TurnParts extends Omit<CallParts, 'waiting'> {
-	readonly signal: AbortSignal;
-	/** Called with each outcome as it comes. */
-	readonly received: (outcome: TurnOutcome) => Promise<void>;
-}
-
 /**
  * Takes the turns of all items. A session is one conversation, so its turns follow each other in order; different
  * sessions run at the same time. When a failure ends the run, calls under way are still waited for: their answers
  * must not be lost.
+ * @param received called with each outcome as it comes
  */
 export async function runTurns(
 	turns: readonly AgentTurn[],
 	settings: TurnSettings,
-	parts: TurnParts,
+	run: TurnRun,
+	received: (outcome: TurnOutcome) => Promise<void>,
 ): Promise<TurnOutcome[]> {
-	const { clock, signal } = parts;
+	const { clock, signal } = run;
 	const limit = pLimit(settings.concurrency);
 	const ending = new AbortController();
 	const take = async (turn: AgentTurn): Promise<Result<TurnResult>> => {
@@ -43,8 +39,8 @@ export async function runTurns(
 		try {
 			if (ending.signal.aborted || signal.aborted) return fail(notRun(signal.aborted));
 			const { timeoutMs } = settings;
-			const waiting = startWaitLimit({ clock, timeoutMs, signal, ending: ending.signal, pause: giveBack });
-			const result = await new TurnTaker(turn, settings, { ...parts, waiting }).take();
+			const waitLimit = new WaitLimit(clock, timeoutMs, signal, ending.signal, giveBack);
+			const result = await new ItemTurn(turn, settings, run, waitLimit).take();
 			// Set while this turn still holds its permit, or the next in line would slip through.
 			if (!result.ok && settings.stopAtFailure) ending.abort();
 			return result;
@@ -55,7 +51,7 @@ export async function runTurns(
 	const takeOne = async (turn: AgentTurn): Promise<TurnOutcome> => {
 		const outcome: TurnOutcome = { itemIndex: turn.itemIndex, result: await take(turn) };
 		turn.slot?.leave();
-		await parts.received(outcome);
+		await received(outcome);
 		return outcome;
 	};
 	const conversations = [...Map.groupBy(turns, conversationOf).values()].map(async (conversation) => {

@@ -21,13 +21,12 @@ import type { InterruptLimit } from './interruptLimit';
 import type { SessionStore } from '../sessions/sessionStore';
 import { textOf } from '../../shared/text/textOf';
 import { retryBusySession } from './retryBusySession';
-import type { Slot } from '../../shared/run/keyedQueue';
 import type { TurnCalls } from '../api/callLimit';
-import { TurnSession, type SessionChoice, type TurnOrder } from './turnSession';
+import { TurnSession, type SessionUse, type TurnOrder } from './turnSession';
 import type { WaitLimit } from '../sessions/waitLimit';
 
 /** What one item says to its agent. */
-export interface AgentTurn {
+export interface AgentTurn extends SessionUse {
 	readonly itemIndex: number;
 	readonly client: {
 		/** The agent's name in sessions and saved answers. */
@@ -35,11 +34,6 @@ export interface AgentTurn {
 		readonly api: Pick<AgentApi, 'invoke'>;
 		readonly sessions: SessionStore;
 	};
-	readonly session: SessionChoice;
-	/** In the queue of its session; without it nobody is waited for. */
-	readonly slot?: Slot | undefined;
-	/** Answers an interrupt, so it counts as a round of the same step. */
-	readonly isResume: boolean;
 	/** Uploads files and builds the request, but for its session; called when the item's turn comes. */
 	readonly prepare: () => Promise<Result<OpenRequest>>;
 	/** Undefined if the item has no idempotency key. */
@@ -61,62 +55,56 @@ export interface CallSettings {
 	readonly idempotencyAnswers: AnswerKeeping;
 }
 
-export interface CallParts {
+/** What the turns of a run work with. */
+export interface TurnRun {
 	readonly clock: Clock;
 	readonly ledger: Ledger | undefined;
 	readonly memory: RetryMemory;
 	readonly interruptLimit: InterruptLimit;
 	/** A number in [0, 1). */
 	readonly random: () => number;
-	readonly waiting: WaitLimit;
+	/** The execution was stopped. */
+	readonly signal: AbortSignal;
 }
 
-/** Takes one turn, unless an earlier try or another execution has taken it already. */
-export class TurnTaker {
+/** The turn of one item, which is taken unless an earlier try or another execution has taken it already. */
+export class ItemTurn {
 	private readonly agent: string;
 	private readonly session: TurnSession;
 
 	constructor(
 		private readonly turn: AgentTurn,
 		private readonly settings: CallSettings,
-		private readonly parts: CallParts,
+		private readonly run: TurnRun,
+		private readonly waitLimit: WaitLimit,
 	) {
 		this.agent = turn.client.agent;
-		const { sessions } = turn.client;
-		const { clock } = parts;
-		const { turnOrder } = settings;
-		this.session = new TurnSession(turn.session, {
-			sessions,
-			clock,
-			turnOrder,
-			slot: turn.slot,
-			isResume: turn.isResume,
-		});
+		this.session = new TurnSession(turn, run.clock, settings.turnOrder);
 	}
 
 	async take(): Promise<Result<TurnResult>> {
-		const { agent, session, parts } = this;
+		const { agent, session, run, waitLimit } = this;
 		const known = await this.recall();
 		if (known) return known;
 		const tooMany = this.turn.isResume
-			? parts.interruptLimit.whyNoMore({ agent, sessionId: session.id })
+			? run.interruptLimit.whyNoMore({ agent, sessionId: session.id })
 			: undefined;
 		if (tooMany) return fail(tooMany);
 		try {
-			const begun = await session.begin(parts.waiting);
+			const begun = await session.begin(waitLimit);
 			if (!begun.ok) return begun;
 			// Waiting took its time, in which the run may have ended.
-			const stop = parts.waiting.whyStop();
+			const stop = waitLimit.whyStop();
 			return stop ? fail(stop) : await this.askAtMostOnce();
 		} finally {
-			await session.end(parts.waiting.signal.aborted);
+			await session.end(waitLimit.signal.aborted);
 		}
 	}
 
 	private async askAtMostOnce(): Promise<Result<TurnResult>> {
 		const { agent, session } = this;
 		const { idempotency } = this.turn;
-		const { ledger, clock } = this.parts;
+		const { ledger, clock } = this.run;
 		if (!ledger || !idempotency) return await this.ask();
 		const once = await askOnce(idempotency, { agent, ledger, clock }, async (claim) => await this.ask(claim));
 		if (once.ok && once.value.replayed) await session.restore(once.value.session.id);
@@ -125,7 +113,7 @@ export class TurnTaker {
 
 	/** What an earlier try of this node run left; undefined if the agent is to be asked. */
 	private async recall(): Promise<Result<TurnResult> | undefined> {
-		const known = this.parts.memory.recall(this.turn.itemIndex, this.turn.fingerprint);
+		const known = this.run.memory.recall(this.turn.itemIndex, this.turn.fingerprint);
 		const { outcome, unclear } = known ?? {};
 		if (!isJsonObject(outcome)) {
 			if (unclear === undefined || this.settings.retryAmbiguous) return undefined;
@@ -145,14 +133,14 @@ export class TurnTaker {
 			claim?.released();
 			return open;
 		}
-		const startedMs = this.parts.clock.now();
+		const startedMs = this.run.clock.now();
 		let called = await this.call(open.value, this.session.id, this.session.source);
 		const isExpired = !called.ok && called.failure.isSessionUnknown;
 		if (isExpired && this.settings.renewExpired && !this.turn.isResume) {
 			called = await this.callRenewed(open.value);
 		}
 		if (called.ok) {
-			const elapsedMs = this.parts.clock.now() - startedMs;
+			const elapsedMs = this.run.clock.now() - startedMs;
 			return ok(this.answered({ ...called.value, elapsedMs, replayed: false }, claim));
 		}
 		this.failed(called.failure, claim);
@@ -160,8 +148,8 @@ export class TurnTaker {
 	}
 
 	/** In the session that another execution has renewed meanwhile, or else in a new one. */
-	private async callRenewed(open: OpenRequest): ReturnType<TurnTaker['call']> {
-		const renewed = await this.session.renew(this.parts.waiting.again());
+	private async callRenewed(open: OpenRequest): ReturnType<ItemTurn['call']> {
+		const renewed = await this.session.renew(this.waitLimit.again());
 		if (!renewed.ok) return renewed;
 		return await this.call(open, renewed.value, renewed.value ? 'mapped' : 'renewed');
 	}
@@ -173,8 +161,8 @@ export class TurnTaker {
 	): Promise<Result<Pick<TurnResult, 'reply' | 'session' | 'attempts'>, AgentFailure>> {
 		const { client, onDelta } = this.turn;
 		const { timeoutMs, attempts, retryAmbiguous } = this.settings;
-		const invoked = await retryBusySession(this.parts, async () => {
-			return await client.api.invoke({
+		const invoke = async (): ReturnType<AgentApi['invoke']> =>
+			await client.api.invoke({
 				request: open(sessionId),
 				sessionId,
 				timeoutMs,
@@ -184,7 +172,8 @@ export class TurnTaker {
 				onSession: (id) => this.session.opened(id, sessionId),
 				calls: this.turn.calls,
 			});
-		});
+		const { clock, random } = this.run;
+		const invoked = await retryBusySession(invoke, this.waitLimit, clock, random);
 		if (!invoked.ok) return invoked;
 		const { reply } = invoked.value;
 		const session = { key: this.session.key, id: reply.sessionId || sessionId, source };
@@ -194,7 +183,7 @@ export class TurnTaker {
 	/** The only place where the good end of a turn is reported: to claim, session, interrupt limit and memory. */
 	private answered(result: TurnResult, claim: LedgerClaim | undefined): TurnResult {
 		const { agent } = this;
-		const { memory, interruptLimit } = this.parts;
+		const { memory, interruptLimit } = this.run;
 		const { itemIndex, fingerprint, isResume, keepRaw } = this.turn;
 		const saved = savedAnswerText({ ...result, elapsedMs: 0 }, agent, this.settings.idempotencyAnswers);
 		claim?.ended('succeeded', saved);
@@ -213,7 +202,7 @@ export class TurnTaker {
 			claim?.released();
 			return;
 		}
-		this.parts.memory.keep(this.turn.itemIndex, this.turn.fingerprint, {
+		this.run.memory.keep(this.turn.itemIndex, this.turn.fingerprint, {
 			unclear: excerpt(message, 300),
 		});
 		claim?.unanswered();

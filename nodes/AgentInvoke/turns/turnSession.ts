@@ -17,12 +17,12 @@ export type SessionChoice =
  */
 export type TurnOrder = 'arrival' | 'strict';
 
-export interface TurnSessionParts {
-	readonly sessions: SessionStore;
-	/** In the queue of the process for this session. */
-	readonly slot: Slot | undefined;
-	readonly clock: Clock;
-	readonly turnOrder: TurnOrder;
+/** What a turn says of its session. */
+export interface SessionUse {
+	readonly session: SessionChoice;
+	readonly client: { readonly sessions: SessionStore };
+	/** In the queue of the process for this session; without it nobody is waited for. */
+	readonly slot?: Slot | undefined;
 	/** It answers an interrupt in a session that may be that of a key. */
 	readonly isResume: boolean;
 }
@@ -33,20 +33,26 @@ export class TurnSession {
 	readonly key: string;
 
 	constructor(
-		private readonly choice: SessionChoice,
-		private readonly parts: TurnSessionParts,
+		private readonly use: SessionUse,
+		private readonly clock: Clock,
+		private readonly turnOrder: TurnOrder,
 	) {
-		this.key = choice.kind === 'mapped' ? choice.key : '';
+		this.key = use.session.kind === 'mapped' ? use.session.key : '';
 	}
 
 	/** Empty if the call is to open a new session. */
 	get id(): string {
-		if (this.choice.kind === 'explicit') return this.choice.id;
-		return this.key && this.parts.sessions.find(this.key);
+		const { session } = this.use;
+		if (session.kind === 'explicit') return session.id;
+		return this.key && this.sessions.find(this.key);
 	}
 
 	get source(): UsedSession['source'] {
-		return this.id ? this.choice.kind : 'new';
+		return this.id ? this.use.session.kind : 'new';
+	}
+
+	private get sessions(): SessionStore {
+		return this.use.client.sessions;
 	}
 
 	/**
@@ -54,40 +60,40 @@ export class TurnSession {
 	 * only for what comes later in this order, so that no two wait for each other: queue, row of the key.
 	 * `end` must follow, however it ends.
 	 */
-	async begin(waiting: WaitLimit): Promise<Result<undefined>> {
-		const { key, parts } = this;
-		const { sessions, slot, clock } = parts;
+	async begin(waitLimit: WaitLimit): Promise<Result<undefined>> {
+		const { key, sessions, clock } = this;
+		const { slot } = this.use;
 		if (slot && !slot.isFirst) {
-			waiting.pause();
-			await slot.wait(waiting.untilMs - clock.now(), clock, waiting.signal);
+			waitLimit.pause();
+			await slot.wait(waitLimit.untilMs - clock.now(), clock, waitLimit.signal);
 		}
-		const stop = waiting.whyStop();
+		const stop = waitLimit.whyStop();
 		if (stop) return fail(stop);
 		if (!key) return ok(undefined);
 		const obtained =
-			parts.turnOrder === 'strict'
-				? await sessions.hold(key, waiting)
-				: await sessions.obtain(key, waiting, { isOld: slot?.isBehindOthers === true });
+			this.turnOrder === 'strict'
+				? await sessions.hold(key, waitLimit)
+				: await sessions.obtain(key, waitLimit, { isOld: slot?.isBehindOthers === true });
 		return obtained.ok ? ok(undefined) : obtained;
 	}
 
 	/** The platform no longer knows the session. @returns the one to go on with; empty where a new one is to be opened */
-	async renew(waiting: WaitLimit): Promise<Result<string>> {
+	async renew(waitLimit: WaitLimit): Promise<Result<string>> {
 		if (!this.key) return ok('');
-		return await this.parts.sessions.obtain(this.key, waiting, { voidId: this.id });
+		return await this.sessions.obtain(this.key, waitLimit, { voidId: this.id });
 	}
 
 	/** The call opened a session, or was told its ID. @param askedIn the session in which the agent was asked, if any */
 	opened(id: string, askedIn = ''): void {
-		const { key, parts } = this;
-		if (key && !parts.sessions.isReplaced(key, askedIn)) parts.sessions.opened(key, id, askedIn !== '');
+		const { key, sessions } = this;
+		if (key && !sessions.isReplaced(key, askedIn)) sessions.opened(key, id, askedIn !== '');
 	}
 
 	/** A turn was taken in it. @param answeredId the session that the answer names */
 	used(answeredId: string): void {
-		const { key, parts } = this;
-		if (key && !parts.sessions.isReplaced(key, answeredId)) parts.sessions.used(key);
-		else if (!key && parts.isResume) parts.sessions.resumedById(this.id, answeredId);
+		const { key, sessions } = this;
+		if (key && !sessions.isReplaced(key, answeredId)) sessions.used(key);
+		else if (!key && this.use.isResume) sessions.resumedById(this.id, answeredId);
 	}
 
 	/** Takes a saved answer's session, which the table may lack if the try that asked ended early. */
@@ -95,14 +101,14 @@ export class TurnSession {
 		const { key } = this;
 		if (!id || !key || this.id) return;
 		// In strict order nothing has been read of a key whose turn has not come.
-		if (this.parts.turnOrder === 'strict') await this.parts.sessions.load([key]);
+		if (this.turnOrder === 'strict') await this.sessions.load([key]);
 		if (!this.id) this.opened(id);
 	}
 
 	/** The turn is over: the next one finds what is known of the session. @param isStopped nothing is waited for */
 	async end(isStopped: boolean): Promise<void> {
-		const { key } = this;
-		const { slot, sessions } = this.parts;
+		const { key, sessions } = this;
+		const { slot } = this.use;
 		const told = key ? sessions.release(key, slot?.isWanted === true) : undefined;
 		if (!isStopped) await told;
 		slot?.leave();

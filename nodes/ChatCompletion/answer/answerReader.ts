@@ -1,11 +1,11 @@
 import { fail, ok, type Failure, type Result } from '../../shared/errors/failure';
 import {
 	whyBroken,
-	type AnswerStreamParts,
 	type BrokenOff,
 	type EventMeaning,
 	type ReadAnswer,
 } from '../../shared/http/answerStream';
+import type { Clock } from '../../shared/run/clock';
 import type { Outcome } from '../../shared/http/outcome';
 import { BodyEnded } from '../../shared/http/request';
 import type { StreamEvent } from '../../shared/http/sse';
@@ -23,10 +23,6 @@ export interface AnswerTerms {
 	readonly idleMs: number;
 	/** When the whole answer must be there, by the clock's `now()`. */
 	readonly endByMs: number;
-}
-
-export interface AnswerReaderParts extends Pick<AnswerStreamParts, 'clock'> {
-	readonly redact: Redact;
 }
 
 /** A whole answer, or one that broke off. Both are billed, so neither is requested again. */
@@ -51,7 +47,8 @@ export class AnswerReader {
 	private gap: string | undefined;
 
 	constructor(
-		private readonly parts: AnswerReaderParts,
+		private readonly clock: Clock,
+		private readonly redact: Redact,
 		private readonly terms: AnswerTerms,
 	) {}
 
@@ -104,18 +101,18 @@ export class AnswerReader {
 	}
 
 	async outcome({ status, headers, broken }: ReadAnswer): Promise<Outcome<BilledAnswer>> {
-		const { parts, builder, error } = this;
+		const { builder, error } = this;
 		const rest = builder.end();
 		if (!broken) await this.tell(rest);
 		const isEnded = (this.closed && !error) || builder.isFinished;
 		const isFailed = this.failed || builder.hasFailed;
 		if (this.started && isEnded && !isFailed && this.gap === undefined) {
-			const laterError = error ? quote(parts.redact, error.text) : '';
+			const laterError = error ? quote(this.redact, error.text) : '';
 			return { kind: 'answered', data: ok({ ...builder.answer(), laterError }) };
 		}
 		if (this.started) return failed(this.brokeOff(broken));
 		if (error) return outcomeOfError(error, status);
-		if (broken?.isTimeout) return failed(timedOut(parts, this.terms, this.partial()));
+		if (broken?.isTimeout) return failed(timedOut(this.clock, this.terms, this.partial()));
 		if (broken) return { kind: 'unclear', code: broken.code, text: broken.reason };
 		if (this.spoke) return failed(this.noChoice());
 		const isPage = /html/i.test(headers['content-type'] ?? '');
@@ -135,7 +132,7 @@ export class AnswerReader {
 	}
 
 	private brokeOff(broken: BrokenOff | undefined): Failure {
-		const { builder, gap, parts } = this;
+		const { builder, gap } = this;
 		const { content, reasoning } = builder.answer();
 		const length = content.length + reasoning.length;
 		const isIdle = broken?.code === 'ETIMEDOUT' && !builder.hasFailed;
@@ -145,14 +142,13 @@ export class AnswerReader {
 			advice: `${isIdle ? 'Raise "Idle Timeout" in the node\'s options if the model needs longer pauses. ' : ''}What arrived is in the error's details. The question was not sent again, because what was generated is billed.`,
 			details: {
 				...this.partial(),
-				...(gap !== undefined && { cutOff: excerpt(parts.redact(gap), CUT_OFF_SHOWN) }),
+				...(gap !== undefined && { cutOff: excerpt(this.redact(gap), CUT_OFF_SHOWN) }),
 			},
 		};
 	}
 
 	private why(broken: BrokenOff | undefined): string {
-		const { builder, error, gap } = this;
-		const { redact } = this.parts;
+		const { builder, error, gap, redact } = this;
 		if (error) return `the platform said: ${quote(redact, error.text)}`;
 		if (builder.hasFailed) return 'the platform ended it with the finish reason "error", without saying why';
 		const isGap = !broken && gap !== undefined;
@@ -164,7 +160,7 @@ export class AnswerReader {
 	/** The part of a broken answer that arrived. It goes into the error because it is paid for. */
 	private partial(): JsonObject {
 		const { content, reasoning, finishReason, id, model, usage } = this.builder.answer();
-		const { known } = this.parts.redact;
+		const { known } = this.redact;
 		const counts: Json = { ...usage };
 		return {
 			content: known(content),
@@ -192,11 +188,7 @@ export function failed(failure: Failure): Outcome<BilledAnswer> {
 	return { kind: 'answered', data: fail(failure) };
 }
 
-export function timedOut(
-	{ clock }: AnswerReaderParts,
-	{ idleMs, endByMs }: AnswerTerms,
-	details: JsonObject = {},
-): Failure {
+export function timedOut(clock: Clock, { idleMs, endByMs }: AnswerTerms, details: JsonObject = {}): Failure {
 	const kind = 'timedOut';
 	if (clock.now() >= endByMs) {
 		const message = 'The answer did not arrive before the timeout';

@@ -1,4 +1,4 @@
-import type { IDataObject, IExecuteFunctions, INodeProperties } from 'n8n-workflow';
+import type { IExecuteFunctions, INodeProperties } from 'n8n-workflow';
 
 import { ok, type Result } from '../../shared/errors/failure';
 import { isTool } from '../../shared/errors/nodeError';
@@ -6,6 +6,8 @@ import { readItem } from '../../shared/errors/expressionError';
 import { idempotencyFields, idempotencyOf } from '../../shared/form/idempotencyOptions';
 import { recordLifetimeMs, recordOptions } from '../../shared/form/recordOptions';
 import { defineOptions, oneOf, optionsCollection, readNumbers } from '../../shared/form/options';
+import { previewRequestField } from '../../shared/form/previewRequest';
+import { isJsonObject } from '../../shared/text/json';
 import { nodeField } from './nodeField';
 
 const MS_PER_MINUTE = 60_000;
@@ -14,7 +16,7 @@ const BYTES_PER_MB = 1024 * 1024;
 /** The node's checked options, read once because they apply to the whole run. 0 = no limit or forever. */
 export type TaskRunOptions = Extract<ReturnType<typeof checkOptions>, { ok: true }>['value'];
 
-/** Reads the "Options" collection; expressions may have given wrong numbers. */
+/** Reads the options; expressions may have given wrong numbers. */
 export function readRunOptions(context: IExecuteFunctions): Result<TaskRunOptions> {
 	return readItem(() => {
 		const given = givenOptions(context);
@@ -28,21 +30,28 @@ export function readRunOptions(context: IExecuteFunctions): Result<TaskRunOption
 const CHAT_LINK_SECONDS = 86_400;
 
 /** Options that may differ per item. An error in one for the first item must not fail the others. */
-const PER_ITEM: ReadonlySet<string> = new Set(['fileName', 'idempotencyKey', 'outputNodes']);
+const PER_ITEM: ReadonlySet<string> = new Set([
+	'fileName',
+	'idempotencyKey',
+	'outputNodes',
+	'previewRequest',
+]);
 
 /** The options that were added; those that may differ per item are not evaluated here. */
 function givenOptions(context: IExecuteFunctions): Readonly<Record<string, unknown>> {
-	const entered: IDataObject = context.getNodeParameter('options', 0, {}, { rawExpressions: true });
 	const given: Record<string, unknown> = {};
-	for (const [name, raw] of Object.entries(entered)) {
-		given[name] = PER_ITEM.has(name) ? raw : context.getNodeParameter(`options.${name}`, 0, '');
+	for (const group of ['options', LIMITS]) {
+		const entered: unknown = context.getNodeParameter(group, 0, {}, { rawExpressions: true });
+		for (const [name, raw] of Object.entries(isJsonObject(entered) ? entered : {})) {
+			given[name] = PER_ITEM.has(name) ? raw : context.getNodeParameter(`${group}.${name}`, 0, '');
+		}
 	}
 	// Without a key there is nothing whose lifetime could be wrong.
 	return 'idempotencyKey' in given ? given : { ...given, idempotencyTtlHours: undefined };
 }
 
 function checkOptions(given: Readonly<Record<string, unknown>>) {
-	const read = readNumbers(given, TASK_OPTIONS);
+	const read = readNumbers(given, TASK_OPTIONS, undefined, groupOf);
 	if (!read.ok) return read;
 	const { number } = read.value;
 	return ok({
@@ -208,6 +217,9 @@ export const TASK_OPTIONS = defineOptions({
 		description:
 			'Get only the files of these nodes, each in a field of its own. "Files" and the field name of the form then do not apply.',
 	},
+	previewRequest: previewRequestField(
+		'All checks are made and seeds are chosen; nothing is uploaded, submitted or written to a table.',
+	),
 	progressChannel: {
 		displayName: 'Progress Channel',
 		name: 'progressChannel',
@@ -273,7 +285,45 @@ export const TASK_OPTIONS = defineOptions({
 	},
 });
 
-/** The "Options" collection with the given fields, or with all. */
-export function optionsWith(names?: ReadonlyArray<keyof typeof TASK_OPTIONS>): INodeProperties {
+type OptionName = keyof typeof TASK_OPTIONS;
+
+/** The group of what a run may cost, and how fast it goes. */
+const LIMITS = 'limits';
+const LIMITS_LABEL = 'Cost and Speed';
+const IN_LIMITS: ReadonlySet<string> = new Set<OptionName>([
+	'idempotencyKey',
+	'idempotencyScope',
+	'idempotencyTtlHours',
+	'maxFailures',
+	'maxFileSizeMb',
+	'maxInFlight',
+	'maxTasks',
+	'onUnknownSubmit',
+	'progressChannel',
+	'requestsPerSecond',
+]);
+
+/** The label of the group that an option of a task is in. */
+function groupOf(name: string): string {
+	return IN_LIMITS.has(name) ? LIMITS_LABEL : 'Options';
+}
+
+/** The options of tasks with the given names, or all, in groups that a person can look through. */
+export function optionGroups(
+	names: readonly OptionName[] = Object.values(TASK_OPTIONS).map(({ name }) => name),
+): [options: INodeProperties, limits: INodeProperties] {
+	const limits = optionsCollection(
+		TASK_OPTIONS,
+		names.filter((name) => IN_LIMITS.has(name)),
+	);
+	const others = names.filter((name) => !IN_LIMITS.has(name));
+	return [
+		optionsCollection(TASK_OPTIONS, others),
+		{ ...limits, displayName: LIMITS_LABEL, name: LIMITS, placeholder: 'Add limit' },
+	];
+}
+
+/** A few options, in one group. */
+export function optionsWith(names: readonly OptionName[]): INodeProperties {
 	return optionsCollection(TASK_OPTIONS, names);
 }

@@ -93,9 +93,9 @@ function asRow({ options, ...field }: FormField): ResourceMapperField {
 	};
 }
 
-/** A line among the rows. Nothing can be entered in it, so nothing of it is ever sent. */
+/** A line among the rows. n8n draws no field for this type, so nothing can be entered, and nothing of it is ever sent. */
 function remark(id: string, displayName: string): ResourceMapperField {
-	return { ...asRow({ id, displayName, type: 'string' }), readOnly: true };
+	return { ...asRow({ id, displayName, type: 'string' }), type: 'jwt', readOnly: true };
 }
 
 /**

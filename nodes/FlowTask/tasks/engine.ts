@@ -13,13 +13,12 @@ import type { TaskApi } from '../api/api';
 import { explainMistake, explainWatchEnd, type StopReason, type TaskOrigin } from './failures';
 import { DOWNLOADS_AT_ONCE, ResultFiles, type ResultFile, type WantedFiles } from './resultFiles';
 import type { TaskObserver, TaskSource } from './observer';
-import type { TaskInfo } from '../api/taskInfo';
 import type { FileSelection, TaskLabel } from './resultLinks';
-import type { SubmitRecord, UploadedImages } from './memory';
-import { tokenHider, type ProgressSockets } from '../api/progressSocket';
-import { TaskSubmitter, type ItemTask, type SubmitStart } from './submit';
+import type { SubmitRecord } from './memory';
+import { tokenHider } from '../api/progressSocket';
+import { TaskSubmitter, type ItemTask, type SubmitClient, type SubmitStart } from './submit';
 import type { Prompt } from '../workflow/prompt';
-import { KNOWN_MISSING_MS, TaskWatcher } from './watcher';
+import { KNOWN_MISSING_MS, TaskWatcher, type WatchClient } from './watcher';
 import type { TaskSnapshot, WatchEnd } from './watchedTask';
 
 /** A task that exists already. */
@@ -46,14 +45,9 @@ export interface TaskJob {
 }
 
 /** How the tasks of one account are reached: a task is visible only to its own key. */
-export interface TaskClient {
+export interface TaskClient extends SubmitClient, WatchClient {
 	readonly api: TaskApi;
 	readonly mayFetch: MayFetch;
-	readonly sockets?: ProgressSockets | undefined;
-	/** Images that an earlier try of the same run uploaded to this account. */
-	readonly images?: UploadedImages | undefined;
-	/** Stands for the account among the inputs of an idempotency key; empty if all items have the same one. */
-	readonly owner?: string | undefined;
 }
 
 /** What became of a job. With a `failure` the rest is what was known when it failed. */
@@ -92,7 +86,8 @@ export interface EngineSettings {
 	readonly urlExpireSeconds: number;
 }
 
-export interface EngineParts {
+/** What the tasks of a run work with. */
+export interface EngineRun {
 	readonly clients: Pick<Accounts<TaskClient>, 'of'>;
 	readonly clock: Clock;
 	readonly redact: Redact;
@@ -121,9 +116,9 @@ const FOREIGN = { promptToken: undefined, reused: false, ended: (): void => unde
 export async function runTasks(
 	jobs: readonly TaskJob[],
 	settings: EngineSettings,
-	parts: EngineParts,
+	effects: EngineRun,
 ): Promise<TaskOutcome[]> {
-	const run = new TaskRun(jobs.length, settings, parts);
+	const run = new TaskRun(jobs.length, settings, effects);
 	try {
 		const slots = pLimit(settings.maxInFlight);
 		const stems = uniqueStems(jobs.map(({ fileStem }) => fileStem));
@@ -156,15 +151,15 @@ class TaskRun {
 	constructor(
 		private unsubmitted: number,
 		private readonly settings: EngineSettings,
-		private readonly parts: EngineParts,
+		private readonly run: EngineRun,
 	) {
-		const { signal } = parts.ending;
+		const { signal } = run.ending;
 		signal.addEventListener('abort', this.end, { once: true });
 		if (signal.aborted) this.end();
 	}
 
 	close(): void {
-		this.parts.ending.signal.removeEventListener('abort', this.end);
+		this.run.ending.signal.removeEventListener('abort', this.end);
 		this.stopWatching();
 	}
 
@@ -178,32 +173,32 @@ class TaskRun {
 	};
 
 	private accountOf(itemIndex: number): Result<AccountWork> {
-		const client = this.parts.clients.of(itemIndex);
+		const client = this.run.clients.of(itemIndex);
 		if (!client.ok) return client;
 		const account = this.accounts.get(client.value) ?? this.openAccount(client.value);
 		this.accounts.set(client.value, account);
 		return ok(account);
 	}
 
-	private openAccount({ api, mayFetch, sockets, images, owner = '' }: TaskClient): AccountWork {
-		const { clock, ledger, ending, download, observer } = this.parts;
+	private openAccount(client: TaskClient): AccountWork {
+		const { api, mayFetch, owner = '' } = client;
+		const { clock, ledger, ending, download, observer } = this.run;
 		const { fileSelection, urlExpireSeconds } = this.settings;
 		const { signal } = ending;
-		const { memoryBudget, downloads: slots } = this;
-		const stopReason = (): StopReason | undefined => this.stopReason();
-		const backlog = (): number => this.unsubmitted;
-		const onNews = (info: TaskInfo): void => observer?.news(info, owner);
-		const watcher = new TaskWatcher({ api, clock, sockets, backlog, onNews }, this.settings);
+		const watcher = new TaskWatcher(client, clock, this.settings, {
+			backlog: () => this.unsubmitted,
+			onNews: (info) => observer?.news(info, owner),
+		});
 		if (signal.aborted) watcher.stop();
 		return {
 			watcher,
-			submitter: new TaskSubmitter({ api, clock, images, memoryBudget, owner, ledger, stopReason }),
+			submitter: new TaskSubmitter(client, clock, () => this.stopReason(), ledger, this.memoryBudget),
 			files: new ResultFiles({
 				api,
 				clock,
 				download,
 				mayFetch,
-				slots,
+				slots: this.downloads,
 				signal,
 				fileSelection,
 				urlExpireSeconds,
@@ -213,14 +208,14 @@ class TaskRun {
 	}
 
 	private stopReason(): StopReason | undefined {
-		if (this.parts.clock.now() >= this.settings.deadlineMs) this.stopped ??= 'timeout';
+		if (this.run.clock.now() >= this.settings.deadlineMs) this.stopped ??= 'timeout';
 		return this.stopped;
 	}
 
 	/** @param label tells the task's files from those of others */
 	async job(job: TaskJob, label: TaskLabel): Promise<TaskOutcome> {
 		const result = await this.outcomeOf(job, label);
-		this.parts.observer?.ended(job, result);
+		this.run.observer?.ended(job, result);
 		if (result.failure) this.countFailure(result.failure);
 		return result;
 	}
@@ -232,7 +227,7 @@ class TaskRun {
 		this.failures++;
 		if (stopAtFailure) {
 			this.stopped ??= 'failure';
-			this.parts.ending.abort();
+			this.run.ending.abort();
 		} else if (maxFailures > 0 && this.failures >= maxFailures) {
 			this.stopped ??= 'maxFailures';
 		}
@@ -264,10 +259,10 @@ class TaskRun {
 		const { taskId, reused, submittedAtMs, sent } = task;
 		try {
 			const source = sourceOf(job, reused);
-			this.parts.observer?.began(job, { taskId, submittedAtMs, source, owner: account.owner });
+			this.run.observer?.began(job, { taskId, submittedAtMs, source, owner: account.owner });
 			if (this.settings.goal === 'finished') return await this.follow(job, label, account, task);
 			job.record?.delivered?.();
-			const snapshot = { sinceMs: submittedAtMs, endedAtMs: this.parts.clock.wallNow() };
+			const snapshot = { sinceMs: submittedAtMs, endedAtMs: this.run.clock.wallNow() };
 			return outcome(job.itemIndex, { taskId, reused, snapshot, sent });
 		} catch (error) {
 			return outcome(job.itemIndex, { taskId, reused, failure: explainMistake(taskId, error) });
@@ -285,7 +280,7 @@ class TaskRun {
 		const end = seen ?? (await account.watcher.watch(taskId, promptToken, submittedAtMs, this.isKnown(task)));
 		const known = { taskId, reused, snapshot: end.snapshot, sent };
 		const origin = originOf(start, reused, record !== undefined);
-		const failure = explainWatchEnd(taskId, end, this.parts.redact, origin);
+		const failure = explainWatchEnd(taskId, end, this.run.redact, origin);
 		if (failure && SPOILED.has(failure.kind)) {
 			record?.failed();
 			task.ended('failed');
@@ -301,7 +296,7 @@ class TaskRun {
 	/** Whether the platform certainly has the task, even if its index is behind with a new one. */
 	private isKnown({ submittedAtMs, reused, finished }: ItemTask): boolean {
 		if (submittedAtMs === undefined) return false;
-		return !reused || (!finished && this.parts.clock.wallNow() - submittedAtMs < KNOWN_MISSING_MS);
+		return !reused || (!finished && this.run.clock.wallNow() - submittedAtMs < KNOWN_MISSING_MS);
 	}
 
 	/** @returns links without the prompt token, which is for the download only */
@@ -315,7 +310,7 @@ class TaskRun {
 		const hide = tokenHider(promptToken);
 		const shown = files.map(({ link, stored }) => ({ link: { ...link, url: hide(link.url) }, stored }));
 		if (!failure) return { files: shown, failure };
-		const urls = links.map(({ url }) => hide(this.parts.redact.known(url)));
+		const urls = links.map(({ url }) => hide(this.run.redact.known(url)));
 		const details = { ...failure.details, taskId: info.taskId, status: info.state, urls };
 		return { files: shown, failure: { ...failure, details } };
 	}

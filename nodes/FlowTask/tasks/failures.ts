@@ -42,7 +42,7 @@ export function stillUnclear(): Failure {
 		kind: 'unclear',
 		message: 'A task may have been created for this item in an earlier try, but its ID is unknown',
 		advice:
-			'It was not submitted again, so that nothing is paid for twice. Look for the task in the platform\'s console. To submit it anyway, set "If a Submit Had No Answer" in the options to Submit Again, or start a new execution.',
+			'It was not submitted again, so that nothing is paid for twice. Look for the task in the platform\'s console. To submit it anyway, set "If a Submit Had No Answer" under "Cost and Speed" to Submit Again, or start a new execution.',
 		details: { status: 'unknown', mayExist: true },
 	};
 }
@@ -145,7 +145,7 @@ function explainUnknown(taskId: string, details: JsonObject, origin: TaskOrigin 
 	return {
 		...failure,
 		message: `${message}, which was made for the idempotency key "${key}"`,
-		advice: `Check that ${credential}. To make a new task for the key, delete its rows in the Data Table flow_task_ledger. If the platform forgets tasks before their keys expire, shorten "Idempotency Lifetime (Hours)" in the options.`,
+		advice: `Check that ${credential}. To make a new task for the key, delete its rows in the Data Table flow_task_ledger. If the platform forgets tasks before their keys expire, shorten "Idempotency Lifetime (Hours)" under "Cost and Speed".`,
 		details: { ...details, idempotencyKey: key },
 	};
 }

@@ -54,25 +54,31 @@ export interface ItemTask {
 	readonly ended: (outcome: 'succeeded' | 'failed') => void;
 }
 
-export interface SubmitParts {
+/** The account that tasks are submitted with. */
+export interface SubmitClient {
 	readonly api: Pick<TaskApi, 'submit' | 'upload'>;
-	readonly clock: Clock;
+	/** Images that an earlier try of the same run uploaded to this account. */
 	readonly images?: UploadedImages | undefined;
-	/** The account, if items have different ones: a task of one account is useless to another. */
+	/** Stands for the account among the inputs of an idempotency key; empty if all items have the same one. */
 	readonly owner?: string | undefined;
-	/** Limits the memory of uploads; shared by all accounts of a run. */
-	readonly memoryBudget?: MemoryBudget | undefined;
-	/** Left out if no item has a key. */
-	readonly ledger?: Ledger | undefined;
-	readonly stopReason: () => StopReason | undefined;
 }
 
 /** Uploads what an item needs and submits it, or finds the task that stands for it. */
 export class TaskSubmitter {
 	private readonly upload: UploadImage;
 
-	constructor(private readonly parts: SubmitParts) {
-		this.upload = createImageUploads(parts.api, parts.images, parts.memoryBudget);
+	/**
+	 * @param ledger left out if no item has a key
+	 * @param memoryBudget limits the memory of uploads; shared by all accounts of a run
+	 */
+	constructor(
+		private readonly client: SubmitClient,
+		private readonly clock: Clock,
+		private readonly stopReason: () => StopReason | undefined,
+		private readonly ledger?: Ledger,
+		memoryBudget?: MemoryBudget,
+	) {
+		this.upload = createImageUploads(client.api, client.images, memoryBudget);
 	}
 
 	async submit(start: SubmitStart, record: SubmitRecord | undefined): Promise<Result<ItemTask>> {
@@ -80,7 +86,8 @@ export class TaskSubmitter {
 		if (!ready.ok) return ready;
 		const { prompt, placed } = ready.value;
 		const { idempotency } = start;
-		const { ledger, owner } = this.parts;
+		const { ledger } = this;
+		const { owner } = this.client;
 		if (!ledger || !idempotency) return await this.send(start, prompt, record);
 		const payloadHash = sha256(
 			JSON.stringify([start.workflowId, idempotency.payload, placed, ...(owner ? [owner] : [])]),
@@ -119,8 +126,8 @@ export class TaskSubmitter {
 			if (stop) return fail(stop);
 			const answer = await ledger.claim({ key, payloadHash, whyStop: () => this.whyStop() });
 			if (!answer.ok) return answer;
-			if (answer.value.kind === 'exists') return reuse(key, answer.value, record, this.parts.clock);
-			if (answer.value.kind !== 'mine') return fail(explainAnswer(key, answer.value, this.parts.owner));
+			if (answer.value.kind === 'exists') return reuse(key, answer.value, record, this.clock);
+			if (answer.value.kind !== 'mine') return fail(explainAnswer(key, answer.value, this.client.owner));
 			const { claim } = answer.value;
 			const sent = await this.send(start, prompt, record, claim);
 			const isExpired = !sent.ok && sent.failure.kind === 'cancelled' && this.whyStop() === undefined;
@@ -139,10 +146,10 @@ export class TaskSubmitter {
 			claim?.released();
 			return fail(stop);
 		}
-		const submitted = await this.parts.api.submit(start.workflowId, prompt, claim?.sendByMs);
+		const submitted = await this.client.api.submit(start.workflowId, prompt, claim?.sendByMs);
 		if (submitted.ok) {
 			const { taskId, promptToken } = submitted.value;
-			const submittedAtMs = this.parts.clock.wallNow();
+			const submittedAtMs = this.clock.wallNow();
 			record?.submitted(taskId, submittedAtMs);
 			claim?.submitted(taskId);
 			return ok({
@@ -171,7 +178,7 @@ export class TaskSubmitter {
 	}
 
 	private whyStop(): Failure | undefined {
-		const reason = this.parts.stopReason();
+		const reason = this.stopReason();
 		return reason && notSubmitted(reason);
 	}
 }
@@ -227,7 +234,7 @@ function explainAnswer(
 		kind: 'unclear',
 		message: `A task may have been created for the idempotency key "${shown}" by ${who}, but its ID is unknown`,
 		advice:
-			'Nothing was submitted, so nothing is paid for twice. Look for the task in the platform\'s console. To submit it anyway, set "If a Submit Had No Answer" in the options to Submit Again.',
+			'Nothing was submitted, so nothing is paid for twice. Look for the task in the platform\'s console. To submit it anyway, set "If a Submit Had No Answer" under "Cost and Speed" to Submit Again.',
 		details: { ...details, status: 'unknown', mayExist: true },
 	};
 }

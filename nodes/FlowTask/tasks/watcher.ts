@@ -23,15 +23,19 @@ export interface WatchSettings {
 	readonly urlExpireSeconds: number;
 }
 
-export interface WatchParts {
+/** The account whose tasks are watched. */
+export interface WatchClient {
 	readonly api: Pick<TaskApi, 'info'>;
-	readonly clock: Clock;
 	/** Left out if only polling is wanted. */
 	readonly sockets?: Pick<ProgressSockets, 'available' | 'open'> | undefined;
+}
+
+/** The run that a watcher belongs to. */
+export interface WatchRun {
 	/** How many items are not submitted yet. */
-	readonly backlog: () => number;
+	backlog(): number;
 	/** Called with each report that differs from the last one of its task. */
-	readonly onNews?: ((info: TaskInfo) => void) | undefined;
+	onNews?(info: TaskInfo): void;
 }
 
 /** Up to this many tasks are polled at once when a socket reports an end. */
@@ -82,8 +86,10 @@ export class TaskWatcher {
 	private pollWantedMs: number | undefined;
 
 	constructor(
-		private readonly parts: WatchParts,
+		private readonly client: WatchClient,
+		private readonly clock: Clock,
 		private readonly settings: WatchSettings,
+		private readonly run: WatchRun,
 	) {
 		void this.endAtDeadline();
 	}
@@ -101,10 +107,10 @@ export class TaskWatcher {
 	): Promise<WatchEnd> {
 		const watched = this.tasks.get(taskId);
 		if (watched) return await watched.end;
-		const nowMs = this.parts.clock.now();
+		const nowMs = this.clock.now();
 		const task = new WatchedTask(taskId, promptToken, sinceMs, known, nowMs);
 		if (this.stopping.signal.aborted) {
-			return { kind: 'left', snapshot: task.snapshot(this.parts.clock.wallNow()) };
+			return { kind: 'left', snapshot: task.snapshot(this.clock.wallNow()) };
 		}
 		if (this.tasks.size === 0) {
 			// A task of an earlier run may be done already; a new one needs a moment.
@@ -143,9 +149,9 @@ export class TaskWatcher {
 
 	private async untilNextPoll(): Promise<void> {
 		for (;;) {
-			const waitMs = this.nextPollMs() - this.parts.clock.now();
+			const waitMs = this.nextPollMs() - this.clock.now();
 			if (waitMs <= 0 || this.tasks.size === 0) return;
-			await this.parts.clock.sleep(waitMs, this.wakeUp.signal);
+			await this.clock.sleep(waitMs, this.wakeUp.signal);
 			if (this.wakeUp.signal.aborted) this.wakeUp = new AbortController();
 		}
 	}
@@ -169,7 +175,8 @@ export class TaskWatcher {
 
 	/** One poll of all unfinished tasks. */
 	private async poll(): Promise<void> {
-		const { api, clock } = this.parts;
+		const { clock } = this;
+		const { api } = this.client;
 		const tasks = [...this.tasks.values()];
 		this.lastPollMs = clock.now();
 		this.pollWantedMs = undefined;
@@ -192,7 +199,7 @@ export class TaskWatcher {
 		);
 		this.endOverdue();
 		const finished = tasks.filter(({ taskId }) => !this.tasks.has(taskId)).length;
-		const backlog = this.parts.backlog();
+		const backlog = this.run.backlog();
 		const remaining = this.tasks.size + backlog;
 		this.finishRate.note(this.lastPollMs, finished);
 		this.intervalMs = nextIntervalMs(this.intervalMs, {
@@ -213,7 +220,7 @@ export class TaskWatcher {
 
 	/** @param isolated whether the other tasks in the same call were reported */
 	private noteTrouble(ids: readonly string[], failure: CallFailure, isolated: boolean): void {
-		const nowMs = this.parts.clock.now();
+		const nowMs = this.clock.now();
 		for (const task of this.tasksOf(ids)) {
 			task.trouble = failure.message;
 			task.askedAlone ||= isolated;
@@ -222,7 +229,7 @@ export class TaskWatcher {
 			const isFinalRefusal = task.refused.lasts(nowMs, REFUSED_POLLS, longMs);
 			// Where a task was made, the address and the key were right, whatever the first poll says.
 			if ((this.answered || task.known) && !isFinalRefusal) continue;
-			this.resolve(task, { kind: 'refused', failure, snapshot: task.snapshot(this.parts.clock.wallNow()) });
+			this.resolve(task, { kind: 'refused', failure, snapshot: task.snapshot(this.clock.wallNow()) });
 		}
 	}
 
@@ -248,10 +255,10 @@ export class TaskWatcher {
 
 	/** @returns whether it is news */
 	private take(task: WatchedTask, info: TaskInfo): boolean {
-		const { clock } = this.parts;
+		const { clock } = this;
 		task.trouble = undefined;
 		const isNews = task.note(info, clock.now(), clock.wallNow());
-		if (isNews) this.parts.onNews?.(info);
+		if (isNews) this.run.onNews?.(info);
 		if (isFinal(info.state)) {
 			this.resolve(task, { kind: 'final', info, snapshot: task.snapshot(clock.wallNow()) });
 		}
@@ -260,11 +267,11 @@ export class TaskWatcher {
 
 	private miss(task: WatchedTask): void {
 		const longMs = task.known ? KNOWN_MISSING_MS : MISSING_MS;
-		if (task.missing.lasts(this.parts.clock.now(), MISSING_POLLS, longMs)) this.settle(task, 'unknown');
+		if (task.missing.lasts(this.clock.now(), MISSING_POLLS, longMs)) this.settle(task, 'unknown');
 	}
 
 	private endOverdue(): void {
-		const nowMs = this.parts.clock.now();
+		const nowMs = this.clock.now();
 		for (const task of [...this.tasks.values()]) {
 			if (nowMs >= this.settings.deadlineMs) this.settle(task, 'timedOut');
 			else if (nowMs >= this.stallsAtMs(task)) this.settle(task, 'stalled');
@@ -277,7 +284,7 @@ export class TaskWatcher {
 	}
 
 	private async endAtDeadline(): Promise<void> {
-		const { clock } = this.parts;
+		const { clock } = this;
 		const endMs = this.settings.deadlineMs + DEADLINE_GRACE_MS;
 		while (clock.now() < endMs && !this.stopping.signal.aborted) {
 			await clock.sleep(endMs - clock.now(), this.stopping.signal);
@@ -287,7 +294,7 @@ export class TaskWatcher {
 
 	private settle(task: WatchedTask, kind: 'timedOut' | 'stalled' | 'unknown' | 'left'): void {
 		this.guard(task, () => {
-			this.resolve(task, { kind, snapshot: task.snapshot(this.parts.clock.wallNow()) });
+			this.resolve(task, { kind, snapshot: task.snapshot(this.clock.wallNow()) });
 		});
 	}
 
@@ -321,14 +328,14 @@ export class TaskWatcher {
 				message: `The node failed to read the platform's answer: ${wordsOfError(error)}`,
 				advice: 'This is a bug in the node, not in your workflow. Please report it.',
 			},
-			snapshot: task.times(this.parts.clock.wallNow()),
+			snapshot: task.times(this.clock.wallNow()),
 		});
 	}
 
 	/** Opens the missing sockets once few enough tasks are left to make them worth it. */
 	private openSockets(): void {
-		const { sockets, backlog } = this.parts;
-		if (!sockets?.available || this.tasks.size + backlog() > FEW_TASKS) return;
+		const { sockets } = this.client;
+		if (!sockets?.available || this.tasks.size + this.run.backlog() > FEW_TASKS) return;
 		for (const task of this.tasks.values()) {
 			const { taskId, promptToken, socket, socketsOpened } = task;
 			if (socket || promptToken === undefined || socketsOpened >= SOCKETS_PER_TASK) continue;
@@ -355,13 +362,13 @@ export class TaskWatcher {
 	/** Takes a socket's message: progress is noted, an end is a reason to poll. */
 	private receive(task: WatchedTask, info: TaskInfo): void {
 		if (!this.tasks.has(task.taskId)) return;
-		const nowMs = this.parts.clock.now();
+		const nowMs = this.clock.now();
 		task.socketSpoke = true;
 		// The task exists, whatever the platform's index says.
 		task.known = true;
 		task.missing.end();
 		if (!isFinal(info.state)) {
-			if (task.note(info, nowMs, this.parts.clock.wallNow())) this.parts.onNews?.(info);
+			if (task.note(info, nowMs, this.clock.wallNow())) this.run.onNews?.(info);
 			return;
 		}
 		if (nowMs - task.calledAtMs < SHORTEST_POLL_INTERVAL_MS) return;

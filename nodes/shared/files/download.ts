@@ -38,7 +38,8 @@ export interface DownloadContext {
 	readonly helpers: Pick<IExecuteFunctions['helpers'], 'httpRequest' | 'prepareBinaryData'>;
 }
 
-export interface DownloadParts {
+/** The run that downloads. */
+export interface DownloadRun {
 	readonly context: DownloadContext;
 	readonly clock: Clock;
 	readonly redact: Redact;
@@ -56,14 +57,14 @@ const DEADLINE_GRACE_MS = 2 * 60_000;
 /** How long after the timeout a download may still begin: a host that hangs must not hold up the run for hours. */
 const BEGIN_GRACE_MS = 10 * 60_000;
 
-export function createDownload(parts: DownloadParts): Download {
-	const { context, clock, redact, deadlineMs, maxBytes, signal } = parts;
+export function createDownload(run: DownloadRun): Download {
+	const { context, clock, redact, deadlineMs, maxBytes, signal } = run;
 	return async ({ url, fileName, nameBySaid, mayFetch }) => {
 		if (!isWebAddress(url)) return fail({ ...NOT_A_LINK, expired: false });
 		const host = originOf(url);
 		if (clock.now() >= deadlineMs + BEGIN_GRACE_MS) return fail(explain(host, TOO_LATE, maxBytes));
 		const fetched = await fetchFile({
-			...parts,
+			...run,
 			url,
 			mayFetch,
 			idleMs: IDLE_TIMEOUT_MS,

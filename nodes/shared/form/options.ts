@@ -75,12 +75,14 @@ export interface Numbers<Name> {
 
 /**
  * Reads the numbers among the options, which expressions may have given, within the ranges of their fields.
- * @param formFields fields of the form itself, not under "Options"
+ * @param formFields fields of the form itself, not among the options
+ * @param groupOf the label of the collection that an option is in
  */
 export function readNumbers<F extends Named<F, OptionField>, G extends Named<G, OptionField> = object>(
 	given: Readonly<Record<string, unknown>>,
 	options: F,
 	formFields?: G,
+	groupOf: (name: string) => string = () => 'Options',
 ): Result<Numbers<NumberName<F> | NumberName<G>>> {
 	const entered = new Map<PropertyKey, number>();
 	const fallbacks = new Map<PropertyKey, number>();
@@ -96,7 +98,7 @@ export function readNumbers<F extends Named<F, OptionField>, G extends Named<G, 
 		if (value >= minValue && value <= maxValue) entered.set(name, value);
 		else {
 			complaints.push(`"${field.displayName}" must be a number from ${minValue} to ${maxValue}`);
-			locations.add(name in options ? 'under "Options"' : `in the field "${field.displayName}"`);
+			locations.add(name in options ? `under "${groupOf(name)}"` : `in the field "${field.displayName}"`);
 		}
 	}
 	if (complaints.length > 0) {

@@ -5,14 +5,14 @@ import { ok, type Result } from '../errors/failure';
 import type { JsonObject } from '../text/json';
 
 /** The switch of a dry run, under the same label in every node. */
-export function previewRequestField(more: string): INodeProperties {
+export function previewRequestField(more: string) {
 	return {
 		displayName: 'Preview Request',
 		name: 'previewRequest',
 		type: 'boolean',
 		default: false,
 		description: ['Whether to output what would be sent, without sending it.', more].join(' '),
-	};
+	} as const satisfies INodeProperties;
 }
 
 /**
@@ -21,11 +21,12 @@ export function previewRequestField(more: string): INodeProperties {
  */
 export function readPreviewSwitches(
 	context: Pick<IExecuteFunctions, 'getInputData' | 'getNodeParameter'>,
+	parameter = 'previewRequest',
 ): ReadonlyArray<Result<boolean>> {
 	return context
 		.getInputData()
 		.map((_, itemIndex) =>
-			readItem(() => ok(isSwitchedOn(context.getNodeParameter('previewRequest', itemIndex, false)))),
+			readItem(() => ok(isSwitchedOn(context.getNodeParameter(parameter, itemIndex, false)))),
 		);
 }
 

@@ -6,7 +6,8 @@ import type { IdleTimeouts } from './idleTimeout';
 import { exchangeOfError, readWhole, type OpenHttp, type OpenReply } from './request';
 import { readStream, type StreamEvent } from './sse';
 
-export interface AnswerStreamParts {
+/** How answers are asked for and read. */
+export interface AnswerConnection {
 	readonly open: OpenHttp;
 	readonly idleTimeouts: IdleTimeouts;
 	readonly clock: Clock;
@@ -59,11 +60,11 @@ const AFTER_FINISH_MS = 3_000;
  * @param take interprets an event; if it throws, the answer breaks off
  */
 export async function readAnswer(
-	parts: AnswerStreamParts,
+	connection: AnswerConnection,
 	request: AnswerRequest,
 	take: (event: StreamEvent) => Promise<EventMeaning>,
 ): Promise<AnswerEnd> {
-	const { open, clock, signal } = parts;
+	const { open, clock, signal } = connection;
 	const { idleMs, endByMs, hasErrorEvents, ...asked } = request;
 	const timeoutMs = Math.min(idleMs, endByMs - clock.now());
 	if (timeoutMs <= 0) return { kind: 'timedOut' };
@@ -76,7 +77,7 @@ export async function readAnswer(
 	const isGood = status >= 200 && status < 300;
 	if (!isGood && !hasErrorEvents) return await readWhole(opening, timeoutMs, signal);
 	try {
-		await follow(parts, request, reply, take);
+		await follow(connection, request, reply, take);
 		return { kind: 'read', status, headers, broken: undefined };
 	} catch (error) {
 		const ended = exchangeOfError(error, signal);
@@ -88,7 +89,7 @@ export async function readAnswer(
 }
 
 async function follow(
-	{ idleTimeouts, clock }: AnswerStreamParts,
+	{ idleTimeouts, clock }: AnswerConnection,
 	{ idleMs, endByMs }: AnswerRequest,
 	{ body }: OpenReply,
 	take: (event: StreamEvent) => Promise<EventMeaning>,

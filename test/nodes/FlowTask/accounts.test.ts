@@ -124,7 +124,7 @@ describe('run', () => {
 
 	test('tasks of one account go on together, those of another beside them', async () => {
 		const names = Array.from({ length: 40 }, (_, i) => (i % 2 ? 'anna' : 'ben'));
-		const outcome = await run(itemsOf(names), { options: { progressChannel: 'polling' } });
+		const outcome = await run(itemsOf(names), { limits: { progressChannel: 'polling' } });
 		expect(outcome.output(NODE_NAME)).toHaveLength(40);
 		const { polls } = stage.platform.books();
 		const inOneCall = Math.max(...polls.map(({ ids }) => ids.length));
@@ -172,13 +172,13 @@ describe('run', () => {
 	});
 
 	test('Max Tasks and Max Failures count for the run, not for each account', async () => {
-		const refused = await run(itemsOf(TURNS), { options: { maxTasks: 5 } });
+		const refused = await run(itemsOf(TURNS), { limits: { maxTasks: 5 } });
 		expect(refused.error?.message).toContain('6 tasks');
 		expect(stage.platform.books().tasksMade).toBe(0);
 
 		stage.platform.faults.add({ on: 'submit', kind: 'failTask', times: 2 });
 		const names = ['anna', 'ben', 'anna', 'ben', 'anna', 'ben'];
-		await run(itemsOf(names), { options: { maxFailures: 2, maxInFlight: 1 } }, CONTINUE);
+		await run(itemsOf(names), { limits: { maxFailures: 2, maxInFlight: 1 } }, CONTINUE);
 		expect(stage.platform.books().tasksMade).toBe(2);
 	});
 
@@ -194,7 +194,7 @@ describe('run', () => {
 	});
 
 	test('an idempotency key of one account is not answered with the task of another', async () => {
-		const keyed = { options: { idempotencyKey: 'order 7' } };
+		const keyed = { limits: { idempotencyKey: 'order 7' } };
 		const same = (name: string): ItemInput[] =>
 			itemsOf([name], () => ({ prompt: 'a cat', flow: flows.anna }));
 		const first = await run(same('anna'), keyed);

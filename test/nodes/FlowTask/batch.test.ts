@@ -39,9 +39,9 @@ test('200 items on 8 runners end in input order, every file there, with at most 
 test('every look asks for all unfinished ids, a hundred a call', async () => {
 	const time = new HandWoundTime();
 	stage = await openStage({ runners: 8, taskMs: 400, time });
-	const options = { requestsPerSecond: 0, progressChannel: 'polling' };
+	const limits = { requestsPerSecond: 0, progressChannel: 'polling' };
 	const live = await stage.harness.start({
-		workflow: stage.workflow({ options }),
+		workflow: stage.workflow({ limits }),
 		items: prompts(230),
 		credentials: stage.credentials,
 	});

@@ -38,7 +38,7 @@ test('without Continue On Fail the first failure ends the run, with every id tha
 		match: 'picture 1"',
 		msg: 'out of memory EPERM',
 	});
-	const run = await stage.run(prompts(30), { options: { maxInFlight: 10 } });
+	const run = await stage.run(prompts(30), { limits: { maxInFlight: 10 } });
 	expect(run.error?.message).toMatch(/^Task \S+ failed on the platform: out of memory EPERM/);
 	expect(run.error?.context.itemIndex).toBe(1);
 	const { tasks } = stage.platform.books();
@@ -50,7 +50,7 @@ test('without Continue On Fail the first failure ends the run, with every id tha
 
 test('Max Failures finishes what runs and submits no more', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'failTask', times: 3 });
-	const run = await stage.run(prompts(40), { options: { maxInFlight: 4, maxFailures: 2 } }, CONTINUE);
+	const run = await stage.run(prompts(40), { limits: { maxInFlight: 4, maxFailures: 2 } }, CONTINUE);
 	const failed = run.output(NODE_NAME, 1).map(({ json }) => (json.details as { kind: string }).kind);
 	expect(failed.filter((kind) => kind === 'taskFailed').length).toBeGreaterThanOrEqual(2);
 	expect(failed.filter((kind) => kind === 'notSubmitted').length).toBeGreaterThan(20);
@@ -65,14 +65,15 @@ test.each([
 	'a task that stands still counts for Max Failures where "On Timeout" is %s',
 	async (onTimeout, submits) => {
 		stage.platform.faults.add({ on: 'submit', kind: 'stuckTask', times: 1 });
-		const options = { maxInFlight: 1, maxFailures: 1, noProgressMinutes: 0.04, onTimeout };
-		await stage.run(prompts(3), { options }, CONTINUE);
+		const limits = { maxInFlight: 1, maxFailures: 1 };
+		const options = { noProgressMinutes: 0.04, onTimeout };
+		await stage.run(prompts(3), { options, limits }, CONTINUE);
 		expect(stage.platform.books().tasksMade).toBe(submits);
 	},
 );
 
 test('Max Tasks in Flight is kept', async () => {
-	await stage.run(prompts(12), { options: { maxInFlight: 3, progressChannel: 'polling' } });
+	await stage.run(prompts(12), { limits: { maxInFlight: 3, progressChannel: 'polling' } });
 	const { polls, tasksMade } = stage.platform.books();
 	expect(tasksMade).toBe(12);
 	expect(Math.max(...polls.map(({ ids }) => ids.length))).toBeLessThanOrEqual(3);

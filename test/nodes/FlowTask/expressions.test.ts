@@ -35,9 +35,9 @@ async function taskItems(): Promise<Array<{ json: { taskId: string; finalFiles: 
 }
 
 test("an idempotency key that cannot be read is its item's failure", async () => {
-	const options = { idempotencyKey: brokenAtFirst("'order-1'") };
+	const limits = { idempotencyKey: brokenAtFirst("'order-1'") };
 	const run = await stage.harness.run({
-		workflow: stage.workflow({ options }, CONTINUE),
+		workflow: stage.workflow({ limits }, CONTINUE),
 		items: prompts(2),
 		credentials: stage.credentials,
 		executeWorkflow: createDataTables().executeWorkflow,

@@ -58,7 +58,7 @@ describe('a task info nested thousands of levels deep', () => {
 			const items = prompts(3);
 			stage.platform.faults.add({ on: 'info', kind: 'deepInfo' });
 			const watch = stopwatch();
-			const run = await stage.run(items, { options: { ...POLLING, progressChannel } }, CONTINUE);
+			const run = await stage.run(items, { options: { ...POLLING }, limits: { progressChannel } }, CONTINUE);
 			expect(watch.stop()).toBeLessThan(25_000);
 			const ids = stage.platform.books().tasks.map(({ taskId }) => taskId);
 			const failed = run.output(NODE_NAME, 1);
@@ -162,7 +162,7 @@ describe('one fault at a time', () => {
 		['slowBody', { ms: 300 }],
 	] as const)('task info with %s %j ends well all the same', async (kind, more) => {
 		stage.platform.faults.add({ on: 'info', kind, ...more });
-		const run = await stage.run(prompts(3), { options: { progressChannel: 'polling' } });
+		const run = await stage.run(prompts(3), { limits: { progressChannel: 'polling' } });
 		expect(run.error).toBeUndefined();
 		expect(run.output(NODE_NAME).map(({ json }) => json.status)).toEqual([
 			'succeeded',
@@ -194,7 +194,8 @@ describe('one fault at a time', () => {
 	test('a task of an unknown status is pending until the timeout, with its id in the error', async () => {
 		stage.platform.faults.add({ on: 'info', kind: 'unknownStatus' });
 		const run = await stage.run(prompts(1), {
-			options: { progressChannel: 'polling', timeoutMinutes: 0.05 },
+			options: { timeoutMinutes: 0.05 },
+			limits: { progressChannel: 'polling' },
 		});
 		const [task] = stage.platform.books().tasks;
 		expect(run.error?.message).toContain(`Task ${String(task?.taskId)} was not done within the timeout`);
@@ -237,7 +238,7 @@ describe('one fault at a time', () => {
 	test('a key whose task the platform has forgotten names the way out', async () => {
 		const { executeWorkflow } = createDataTables();
 		const run = {
-			workflow: stage.workflow({ options: { idempotencyKey: 'order-1' } }),
+			workflow: stage.workflow({ limits: { idempotencyKey: 'order-1' } }),
 			...{ items: prompts(1), credentials: stage.credentials, executeWorkflow },
 		};
 		expect((await stage.harness.run(run)).output(NODE_NAME)).toHaveLength(1);

@@ -91,9 +91,9 @@ test('a file that lies about its type is told by its bytes', async () => {
 test('files beyond the size cap are not stored', async () => {
 	await stage.close();
 	stage = await openStage({ fileBytes: 3 * 1024 * 1024 });
-	const run = await stage.run(prompts(1), { options: { maxFileSizeMb: 1 } }, CONTINUE);
+	const run = await stage.run(prompts(1), { limits: { maxFileSizeMb: 1 } }, CONTINUE);
 	expect(run.output(NODE_NAME, 1)[0]?.json.error).toContain('larger than the 1 MB');
-	const fine = await stage.run(prompts(1), { options: { maxFileSizeMb: 4 } });
+	const fine = await stage.run(prompts(1), { limits: { maxFileSizeMb: 4 } });
 	expect((fine.output(NODE_NAME)[0]?.json.file as { bytes: number }).bytes).toBeGreaterThanOrEqual(
 		3 * 1024 * 1024,
 	);

@@ -96,7 +96,7 @@ async function run(
 
 const KEY = 'sk-0123456789abcdef';
 const CONTINUE = { onError: 'continueErrorOutput' } as const;
-const POLLING = { options: { progressChannel: 'polling' } };
+const POLLING = { limits: { progressChannel: 'polling' } };
 
 test('an expression that cannot be evaluated fails its own item, and no other', async () => {
 	const workflowId = "={{ $json.prompt === 'picture 1' ? $('Nope').item.json.x : 'wf' }}";
@@ -204,8 +204,9 @@ test('the last error of a retry names the tasks of the tries before', async () =
 
 test('the timeout ends the wait for a turn, too', async () => {
 	const watch = stopwatch();
-	const options = { requestsPerSecond: 0.5, timeoutMinutes: 0.05, progressChannel: 'polling' };
-	const result = await run(10, { options }, CONTINUE);
+	const options = { timeoutMinutes: 0.05 };
+	const limits = { requestsPerSecond: 0.5, progressChannel: 'polling' };
+	const result = await run(10, { options, limits }, CONTINUE);
 	expect(watch.stop()).toBeLessThan(12_000);
 	expect(result.output(NODE_NAME, 0).length + result.output(NODE_NAME, 1).length).toBe(10);
 });
@@ -230,7 +231,7 @@ test('a refused look says that the task exists, and not to run the item again', 
 
 test('looks that get no answer are told with the timeout', async () => {
 	script.info = (_ids, response) => response.destroy();
-	const result = await run(1, { options: { ...POLLING.options, timeoutMinutes: 0.05 } });
+	const result = await run(1, { ...POLLING, options: { timeoutMinutes: 0.05 } });
 	expect(result.error?.message).toContain('At the last attempt its state could not be read');
 });
 

@@ -72,7 +72,7 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 	],
 	[
 		'an idempotency key that n8n has rounded',
-		{ options: { idempotencyKey: '={{ 7.2e17 }}' } },
+		{ limits: { idempotencyKey: '={{ 7.2e17 }}' } },
 		/"Idempotency Key" contains 720000000000000000, which is a number beyond 9007199254740991/,
 		/as text, in quotation marks/,
 	],
@@ -170,7 +170,7 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 	],
 	[
 		'a budget that is too small',
-		{ options: { maxTasks: 1 } },
+		{ limits: { maxTasks: 1 } },
 		/would submit 2 tasks, more than the 1/,
 		/Max Tasks/,
 	],

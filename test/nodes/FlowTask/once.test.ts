@@ -32,12 +32,12 @@ type Settings = Partial<SingleNode> & { executeWorkflow?: DataTables['executeWor
 
 async function run(
 	items: ItemInput[],
-	options: INodeParameters = {},
+	limits: INodeParameters = {},
 	{ executeWorkflow = tables.executeWorkflow, ...settings }: Settings = {},
 	parameters: INodeParameters = {},
 ): Promise<HarnessRun> {
 	return await stage.harness.run({
-		workflow: stage.workflow({ options: { ...KEYED, ...options }, ...parameters }, settings),
+		workflow: stage.workflow({ limits: { ...KEYED, ...limits }, ...parameters }, settings),
 		items,
 		credentials: stage.credentials,
 		executeWorkflow,
@@ -79,7 +79,7 @@ describe.each(MADE_WITHOUT_A_WORD)('a submit that was carried out and is answere
 
 	test('is not sent again by a retry without a key', async () => {
 		stage.platform.faults.add({ on: 'submit', ...mishap });
-		const workflow = stage.workflow({ options: { progressChannel: 'polling' } }, RETRY);
+		const workflow = stage.workflow({ limits: { progressChannel: 'polling' } }, RETRY);
 		const items = prompts(1);
 		await stage.harness.run({ workflow, items, credentials: stage.credentials });
 		expect(stage.platform.books().requests.submit).toBe(1);
@@ -206,7 +206,7 @@ describe('a key', () => {
 	test('of an execution that was stopped while it submitted is kept', async () => {
 		stage.platform.faults.add({ on: 'submit', kind: 'hang', afterWork: true, times: 1 });
 		const live = await stage.harness.start({
-			workflow: stage.workflow({ options: KEYED }),
+			workflow: stage.workflow({ limits: KEYED }),
 			items: [order()],
 			credentials: stage.credentials,
 			executeWorkflow: tables.executeWorkflow,
@@ -226,7 +226,7 @@ describe('a key', () => {
 		stage.platform.faults.add({ on: 'submit', kind: 'hang', skip: 20, times: UNDER_WAY });
 		let isKilled = false;
 		const live = await stage.harness.start({
-			workflow: stage.workflow({ options: KEYED, operation: 'submit' }),
+			workflow: stage.workflow({ limits: KEYED, operation: 'submit' }),
 			items: orders,
 			credentials: stage.credentials,
 			// Of a process that is gone nothing reaches the table.

@@ -41,7 +41,10 @@ async function run(items: ItemInput[], parameters: INodeParameters): Promise<Har
 }
 
 async function preview(items: ItemInput[], parameters: INodeParameters): Promise<HarnessRun> {
-	const shown = await run(items, { ...parameters, previewRequest: true });
+	const shown = await run(items, {
+		...parameters,
+		options: { ...optionsIn(parameters), previewRequest: true },
+	});
 	const { requests, uploads, tasks } = stage.platform.books();
 	expect([Object.values(requests).reduce((sum, count) => sum + count, 0), uploads, tasks]).toEqual([
 		0,
@@ -51,6 +54,10 @@ async function preview(items: ItemInput[], parameters: INodeParameters): Promise
 	expect(tableCalls).toBe(0);
 	expect(JSON.stringify(shown.output(NODE_NAME))).not.toContain(stage.platform.apiKey);
 	return shown;
+}
+
+function optionsIn({ options }: INodeParameters): object {
+	return typeof options === 'object' && options !== null ? options : {};
 }
 
 const previews = (shown: HarnessRun): unknown[] => shown.output(NODE_NAME).map(({ json }) => json.preview);
@@ -154,7 +161,7 @@ test('a file that is missing or too large is told as it would be then', async ()
 	const problemOf = async (field: string): Promise<unknown> => {
 		const shown = await preview([{ json: { prompt: 'x' }, binary }], {
 			imageSlots: { slot: [slot(field)] },
-			options: { maxFileSizeMb: 1 },
+			limits: { maxFileSizeMb: 1 },
 		});
 		return shown.output(NODE_NAME)[0]?.json.problem;
 	};
@@ -166,7 +173,7 @@ test('a random seed and an idempotency key say what the preview cannot know', as
 	const shown = await preview(prompts(1), {
 		...KNOWN,
 		seedMode: 'random',
-		options: { idempotencyKey: 'order 7' },
+		limits: { idempotencyKey: 'order 7' },
 	});
 	expect(previews(shown)[0]).toMatchObject({
 		idempotencyKey: 'order 7',
@@ -176,12 +183,12 @@ test('a random seed and an idempotency key say what the preview cannot know', as
 			'If the idempotency key already has a task, that task is returned; the preview does not check.',
 		],
 	});
-	await run(prompts(1), { ...KNOWN, options: { idempotencyKey: 'order 7' } });
+	await run(prompts(1), { ...KNOWN, limits: { idempotencyKey: 'order 7' } });
 	expect(tableCalls).toBeGreaterThan(0);
 });
 
 test('a batch beyond its budget is refused as it would be then', async () => {
-	const shown = await preview(prompts(3), { options: { maxTasks: 2 } });
+	const shown = await preview(prompts(3), { limits: { maxTasks: 2 } });
 	expect(shown.error?.message).toBe('This run would submit 3 tasks, more than the 2 that "Max Tasks" allows');
 });
 
@@ -195,7 +202,7 @@ test('a preview leaves nothing behind that a run would take for a task of its ow
 test('the switch counts for each item: only what is plainly off is submitted', async () => {
 	const switches = [true, 'true', 1, 'yes', 'no', false, 'false', ' FALSE ', 0, '', null, undefined];
 	const items = switches.map((only, index) => ({ json: { prompt: `picture ${index}`, only } }));
-	const done = await run(items, { ...KNOWN, previewRequest: '={{ $json.only }}' });
+	const done = await run(items, { ...KNOWN, options: { previewRequest: '={{ $json.only }}' } });
 	expect(done.error).toBeUndefined();
 	const isShown = ({ json }: { json: object }): boolean => 'preview' in json;
 	expect(done.output(NODE_NAME).map(isShown)).toEqual(switches.map((_, index) => index < 5));
@@ -220,8 +227,8 @@ test('of an item that is only shown nothing is uploaded and nothing is written',
 	const items = ['a', 'b'].map((key, index) => ({ json: { key, only: index === 1 }, binary }));
 	const done = await run(items, {
 		...{ workflowId, overrideFields: {}, imageSlots: { slot: [slot] } },
-		previewRequest: '={{ $json.only }}',
-		options: { idempotencyKey: '={{ $json.key }}', recordTasks: 'always' },
+		options: { previewRequest: '={{ $json.only }}', recordTasks: 'always' },
+		limits: { idempotencyKey: '={{ $json.key }}' },
 	});
 	expect(done.error).toBeUndefined();
 	expect(stage.platform.books()).toMatchObject({ tasksMade: 1, uploads: [expect.anything()] });
@@ -232,7 +239,7 @@ test('of an item that is only shown nothing is uploaded and nothing is written',
 test('an item whose switch cannot be read is not submitted', async () => {
 	const done = await run(prompts(2), {
 		...KNOWN,
-		previewRequest: '={{ $itemIndex === 1 ? $("Nowhere").item.json.x : false }}',
+		options: { previewRequest: '={{ $itemIndex === 1 ? $("Nowhere").item.json.x : false }}' },
 	});
 	expect(done.error).toBeDefined();
 	expect(stage.platform.books().tasksMade).toBe(0);

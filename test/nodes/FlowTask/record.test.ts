@@ -202,7 +202,10 @@ test('a submit without an answer has a row, and a wait for the execution says th
 		{ onError: 'continueRegularOutput' },
 	);
 	expect(tables.rows(TABLE).filter(({ status }) => status === 'unclear')).toEqual([
-		expect.objectContaining({ taskId: '', error: expect.stringContaining('may have been created') as unknown }),
+		expect.objectContaining({
+			taskId: '',
+			error: expect.stringContaining('may have been created') as unknown,
+		}),
 	]);
 	const { executionId } = done;
 	const waited = await run([{ json: {} }], { operation: 'wait', taskSource: 'execution', executionId });

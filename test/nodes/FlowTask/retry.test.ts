@@ -15,7 +15,7 @@ beforeEach(() => {
 });
 
 const ITEMS = 5;
-const OPTIONS = { options: { progressChannel: 'polling' } };
+const OPTIONS = { limits: { progressChannel: 'polling' } };
 
 /** Submits, looks and downloads of a 5-item run are well below this. */
 const REQUESTS = Array.from({ length: 13 }, (_, k) => k);
@@ -126,15 +126,15 @@ test('a submit without an answer is not repeated by a retry, and may be by choic
 
 	const once = await stage.harness.retry(run, { workflow: stage.workflow(OPTIONS) });
 	expect(once.error?.message).toContain('A task may have been created');
-	const options = { ...OPTIONS.options, onUnknownSubmit: 'submitAgain' };
-	const chosen = await stage.harness.retry(run, { workflow: stage.workflow({ options }) });
+	const limits = { ...OPTIONS.limits, onUnknownSubmit: 'submitAgain' };
+	const chosen = await stage.harness.retry(run, { workflow: stage.workflow({ limits }) });
 	expect(chosen.output(NODE_NAME)).toHaveLength(ITEMS);
 	expect(stage.platform.books().duplicates).toBe(1);
 });
 
 test('a longer timeout at Retry goes on with the tasks that exist', async () => {
 	stage.platform.faults.add({ on: 'info', kind: 'noProgress' });
-	const late = await stage.run(prompts(ITEMS), { options: { ...OPTIONS.options, timeoutMinutes: 0.02 } });
+	const late = await stage.run(prompts(ITEMS), { ...OPTIONS, options: { timeoutMinutes: 0.02 } });
 	expect(late.error?.message).toContain('was not done within the timeout');
 	stage.platform.faults.clear();
 	expectEachTaskOnce(await stage.harness.retry(late, { workflow: stage.workflow(OPTIONS) }));

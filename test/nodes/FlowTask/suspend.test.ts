@@ -225,7 +225,7 @@ test('a wait that ends for want of progress says so', async () => {
 test('1,200 finished tasks with slow files: none is late, and the end of the wait polls nothing again', async () => {
 	const submitted = await stage.run(prompts(1_200), {
 		operation: 'submit',
-		options: { requestsPerSecond: 0 },
+		limits: { requestsPerSecond: 0 },
 	});
 	const items = submitted.output(NODE_NAME).map(({ json }) => ({ json: { taskId: json.taskId } }));
 	time.pass(600_000);

@@ -103,7 +103,7 @@ test('images that would be the same are refused before anything is sent, once fo
 });
 
 test('budgets count every image', async () => {
-	const refused = await run(prompts(2), { variants: 3, options: { maxTasks: 5 } });
+	const refused = await run(prompts(2), { variants: 3, limits: { maxTasks: 5 } });
 	expect(refused.error?.message).toBe(
 		'This run would submit 6 tasks, more than the 5 that "Max Tasks" allows',
 	);
@@ -142,7 +142,7 @@ test('a retry goes on with the images that exist, and makes those that are missi
 });
 
 test('each image has an idempotency key of its own, and the first one that of the item', async () => {
-	const once = { options: { idempotencyKey: '={{ $json.prompt }}' } };
+	const once = { limits: { idempotencyKey: '={{ $json.prompt }}' } };
 	const [first] = (await run(prompts(1), once)).output(NODE_NAME);
 	const three = (await run(prompts(1), { ...once, variants: 3 })).output(NODE_NAME);
 	expect(three[0]?.json).toMatchObject({ taskId: first?.json.taskId, reused: true });
@@ -153,7 +153,7 @@ test('each image has an idempotency key of its own, and the first one that of th
 });
 
 test('a preview shows each image', async () => {
-	const done = await run(prompts(1), { variants: 2, previewRequest: true });
+	const done = await run(prompts(1), { variants: 2, options: { previewRequest: true } });
 	const previews = done.output(NODE_NAME).map(({ json }) => json.preview);
 	expect(previews).toMatchObject([{ variant: 1 }, { variant: 2 }]);
 	expect(stage.platform.books().tasks).toEqual([]);
@@ -172,7 +172,7 @@ test('the images of an item share its input image, and no more are under way tha
 		overrideFields: {},
 		imageSlots: { slot: [slot] },
 		variants: 16,
-		options: { maxInFlight: 20, progressChannel: 'polling' },
+		limits: { maxInFlight: 20, progressChannel: 'polling' },
 	});
 	expect(done.output(NODE_NAME)).toHaveLength(160);
 	const { requests, polls } = stage.platform.books();

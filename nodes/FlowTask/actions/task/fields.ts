@@ -239,6 +239,10 @@ const imageSlotValues: INodeProperties[] = [
 	},
 ];
 
+/**
+ * Always shown, though many workflows take no image: n8n drops what a hidden field holds before the node sees it, so an
+ * image for the wrong workflow would be left out, and paid for, without a word.
+ */
 export const imageSlotFields: INodeProperties = {
 	displayName: 'Input Images',
 	name: 'imageSlots',

@@ -1,7 +1,7 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { fail, ok, type Result } from '../../../shared/errors/failure';
-import { previewRequestField, shownRequest } from '../../../shared/form/previewRequest';
+import { shownRequest } from '../../../shared/form/previewRequest';
 import { overBudget } from '../../../shared/run/frame';
 import { objectsIn, type JsonObject } from '../../../shared/text/json';
 import { redactJson } from '../../../shared/text/redact';
@@ -11,10 +11,6 @@ import type { ImageInput, SubmitStart } from '../../tasks/submit';
 import { withInput } from '../../workflow/prompt';
 import type { NodeRun } from '../run';
 import type { PreparedTask, PrepareItem } from './inputs/readTask';
-
-export const previewField = previewRequestField(
-	'All checks are made and seeds are chosen; nothing is uploaded, submitted or written to a table.',
-);
 
 /** What is shown for an item; several for one that makes several images. */
 type Previews = ReadonlyArray<readonly [itemIndex: number, preview: Result<JsonObject>]>;

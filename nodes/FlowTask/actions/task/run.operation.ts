@@ -5,11 +5,11 @@ import { failRun } from '../../../shared/errors/nodeError';
 import type { Operation } from '../../../shared/form/operation';
 import { readPreviewSwitches, withPreviews } from '../../../shared/form/previewRequest';
 import type { EngineSettings } from '../../tasks/engine';
-import { optionsWith } from '../options';
+import { optionGroups } from '../options';
 import { inNodeRun } from '../run';
 import { outputFields, simplifyField, submitForm } from './fields';
 import { taskReader, type PrepareItem } from './inputs/readTask';
-import { previewField, previewTasks } from './preview';
+import { previewTasks } from './preview';
 import { runTasksOf } from './runItems';
 
 /** Upload, submit, wait and download for all input items together (§1.2, §4.1 to §4.3). */
@@ -18,7 +18,7 @@ export const run: Operation = {
 	name: 'Run',
 	description: 'Run an image workflow for each item and get its images',
 	action: 'Run image workflow',
-	fields: [...submitForm, ...outputFields, simplifyField, previewField, optionsWith()],
+	fields: [...submitForm, ...outputFields, simplifyField, ...optionGroups()],
 	async execute(context) {
 		return await submitOrPreview(context, 'finished');
 	},
@@ -29,7 +29,7 @@ export async function submitOrPreview(
 	context: IExecuteFunctions,
 	goal: EngineSettings['goal'],
 ): Promise<INodeExecutionData[][]> {
-	const switches = readPreviewSwitches(context);
+	const switches = readPreviewSwitches(context, 'options.previewRequest');
 	const isShown = (itemIndex: number): boolean => switchedOn(switches[itemIndex]);
 	const readTasks = taskReader(context);
 	return await inNodeRun(context, async (run) => {

@@ -1,7 +1,6 @@
-import { optionsWith } from '../options';
+import { optionGroups } from '../options';
 import type { Operation } from '../../../shared/form/operation';
 import { submitForm } from './fields';
-import { previewField } from './preview';
 import { submitOrPreview } from './run.operation';
 
 /** Submits and returns at once with the task id (§4.1). */
@@ -12,8 +11,7 @@ export const submit: Operation = {
 	action: 'Submit task',
 	fields: [
 		...submitForm,
-		previewField,
-		optionsWith([
+		...optionGroups([
 			'idempotencyKey',
 			'idempotencyScope',
 			'idempotencyTtlHours',
@@ -22,6 +20,7 @@ export const submit: Operation = {
 			'maxFileSizeMb',
 			'maxTasks',
 			'onUnknownSubmit',
+			'previewRequest',
 			'recordLifetimeDays',
 			'recordTasks',
 			'requestsPerSecond',

@@ -2,7 +2,7 @@ import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { ok } from '../../../shared/errors/failure';
 import { readItem } from '../../../shared/errors/expressionError';
-import { optionsWith } from '../options';
+import { optionGroups } from '../options';
 import type { Operation } from '../../../shared/form/operation';
 import { outputFields, simplifyField } from './fields';
 import { readDelivery, type PrepareItem } from './inputs/readTask';
@@ -50,7 +50,7 @@ export const wait: Operation = {
 		},
 		...outputFields,
 		simplifyField,
-		optionsWith([
+		...optionGroups([
 			'fileName',
 			'files',
 			'maxFileSizeMb',

@@ -1,7 +1,7 @@
 import { SILENT_MS } from '../../../../nodes/shared/dataTable/heartbeat';
 import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
 import { TurnSession } from '../../../../nodes/AgentInvoke/turns/turnSession';
-import { startWaitLimit, type WaitLimit } from '../../../../nodes/AgentInvoke/sessions/waitLimit';
+import { WaitLimit } from '../../../../nodes/AgentInvoke/sessions/waitLimit';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';
 
@@ -21,7 +21,7 @@ function store(executionId: string): SessionStore {
 
 function waiting(timeoutMs = 600_000): WaitLimit {
 	const { signal } = new AbortController();
-	return startWaitLimit({ clock, timeoutMs, signal, ending: signal, pause: () => undefined });
+	return new WaitLimit(clock, timeoutMs, signal, signal, () => undefined);
 }
 
 async function rowOf(sessionId: string): Promise<Record<string, string | number>> {
@@ -231,8 +231,9 @@ describe('strict: the last write is not answered, and another has gone on with t
 test('who was replaced on the way does not write over the session that counts', async () => {
 	const one = store('one');
 	const turn = new TurnSession(
-		{ kind: 'mapped', key: 'k' },
-		{ sessions: one, slot: undefined, clock, turnOrder: 'arrival', isResume: false },
+		{ session: { kind: 'mapped', key: 'k' }, client: { sessions: one }, isResume: false },
+		clock,
+		'arrival',
 	);
 	await clock.run(turn.begin(waiting()));
 	table.edit((row) => ({ ...row, sessionId: 's2', turns: 1, owner: 'free' }));

@@ -1,5 +1,5 @@
 import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
-import { startWaitLimit } from '../../../../nodes/AgentInvoke/sessions/waitLimit';
+import { WaitLimit } from '../../../../nodes/AgentInvoke/sessions/waitLimit';
 import type { DataTable, TableRow } from '../../../../nodes/shared/dataTable/table';
 import { ok, type Result } from '../../../../nodes/shared/errors/failure';
 import { MemoryTable } from '../../shared/memoryTable';
@@ -33,9 +33,7 @@ test('of the rows that are read together each key looks at its own only', async 
 	const sessions = new SessionStore(settings, counting, clock);
 	const keys = Array.from({ length: MANY }, (_, index) => `k${index}`);
 	const { signal } = new AbortController();
-	const waiting = startWaitLimit({
-		...{ clock, timeoutMs: 60_000, signal, ending: signal, pause: () => undefined },
-	});
+	const waiting = new WaitLimit(clock, 60_000, signal, signal, () => undefined);
 	await clock.run(Promise.all(keys.map(async (key) => await sessions.obtain(key, waiting))));
 	for (const key of keys) sessions.opened(key, `s ${key}`);
 	expect(await clock.run(sessions.flush())).toEqual(ok(undefined));

@@ -1,4 +1,4 @@
-import { keepAliveById } from '../../../../nodes/AgentInvoke/sessions/resumedSessions';
+import { ResumedSessions } from '../../../../nodes/AgentInvoke/sessions/resumedSessions';
 import { SILENT_MS } from '../../../../nodes/shared/dataTable/heartbeat';
 import { SESSION_TABLE, SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
 import type { TurnOutcome } from '../../../../nodes/AgentInvoke/turns/runTurns';
@@ -351,9 +351,12 @@ test('in strict order those of all workers go as they lined up, and one of the d
 });
 
 describe('a session that is used by its ID', () => {
-	const resumed = new Map([['s1', { turns: 2, nextId: 's1' }]]);
 	const settings = { agent: 'a', workflowId: 'w2', executionId: 'e2', ttlMs: 720 * HOUR };
-	const keep = async () => await clock.run(keepAliveById(resumed, settings, table.open(), clock));
+	const keep = async (from = table.open()) => {
+		const resumed = new ResumedSessions(settings, from, clock);
+		for (let turns = 0; turns < 2; turns++) resumed.used('s1', 's1');
+		return await clock.run(resumed.flush());
+	};
 
 	async function remember(ttlMs: number, name = 'a'): Promise<void> {
 		const sessions = new SessionStore({ ...settings, agent: name, ttlMs }, table.open(), clock);
@@ -408,7 +411,7 @@ describe('a session that is used by its ID', () => {
 	test('needs no Data Tables', async () => {
 		const executeWorkflow = async () => await Promise.reject(new Error('Unrecognized node type: dataTable'));
 		const none = openTable({ executeWorkflow }, SESSION_TABLE);
-		expect(await keepAliveById(resumed, settings, none, clock)).toEqual({ ok: true, value: undefined });
+		expect(await keep(none)).toEqual({ ok: true, value: undefined });
 		expect(clock.elapsedMs).toBe(0);
 	});
 });

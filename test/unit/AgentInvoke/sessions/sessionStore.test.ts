@@ -9,12 +9,9 @@ import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';
 
 const HOUR = 3_600_000;
-const PATIENT: WaitLimit = {
-	untilMs: Infinity,
-	signal: new AbortController().signal,
+const PATIENT: Pick<WaitLimit, 'pause' | 'whyStop'> = {
 	pause: () => undefined,
 	whyStop: () => undefined,
-	again: () => PATIENT,
 };
 let clock: TestClock;
 let table: MemoryTable;

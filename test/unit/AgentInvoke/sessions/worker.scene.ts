@@ -149,8 +149,8 @@ export class WorkerProcess {
 				...{ clock, random, signal, ledger: undefined },
 				memory: createRetryMemory({}, { node: 'n', run: 0, part: 'turns' }),
 				interruptLimit: createInterruptLimit({}, 0),
-				received: async () => undefined,
 			},
+			async () => undefined,
 		);
 		const written = await sessions.flush();
 		if (!written.ok) throw new Error(written.failure.message);

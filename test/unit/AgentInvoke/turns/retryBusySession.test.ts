@@ -1,7 +1,7 @@
 import { retryBusySession } from '../../../../nodes/AgentInvoke/turns/retryBusySession';
 import type { Invoked } from '../../../../nodes/AgentInvoke/api/api';
 import type { AgentFailure } from '../../../../nodes/AgentInvoke/api/failures';
-import { startWaitLimit } from '../../../../nodes/AgentInvoke/sessions/waitLimit';
+import { WaitLimit } from '../../../../nodes/AgentInvoke/sessions/waitLimit';
 import { fail, type Result } from '../../../../nodes/shared/errors/failure';
 import { TestClock } from '../../testClock';
 
@@ -10,7 +10,7 @@ async function askedAt(retryAfter: string | undefined, timeoutMs = 60_000): Prom
 	const clock = new TestClock();
 	const { signal } = new AbortController();
 	const times: number[] = [];
-	const waiting = startWaitLimit({ clock, timeoutMs, signal, ending: signal, pause: () => undefined });
+	const waitLimit = new WaitLimit(clock, timeoutMs, signal, signal, () => undefined);
 	const call = async (): Promise<Result<Invoked, AgentFailure>> => {
 		times.push(clock.elapsedMs);
 		const failure: AgentFailure = {
@@ -21,7 +21,7 @@ async function askedAt(retryAfter: string | undefined, timeoutMs = 60_000): Prom
 		};
 		return await Promise.resolve(fail(failure));
 	};
-	await clock.run(retryBusySession({ waiting, clock, random: () => 1 }, call));
+	await clock.run(retryBusySession(call, waitLimit, clock, () => 1));
 	return times;
 }
 

@@ -136,8 +136,8 @@ async function take(
 				memory: createRetryMemory(nodeContext, { node: 'n', run: 0, part: 'turns' }),
 				interruptLimit,
 				signal: signal ?? new AbortController().signal,
-				received: async () => undefined,
 			},
+			async () => undefined,
 		);
 		await Promise.all([sessions.flush(), ledger?.flush()]);
 		return outcomes;

@@ -115,7 +115,7 @@ test('a row is as n8n wants it; numbers and switches start with the hosted value
 				...common,
 				id: 'found',
 				displayName: 'Found: 1 node, 4 inputs, 0 prompts',
-				type: 'string',
+				type: 'jwt',
 				readOnly: true,
 				required: true,
 			},

@@ -100,7 +100,7 @@ class Scene {
 			{ table: process.table(this.table.open()), clock, random: this.random, signal },
 		);
 		const api = createTaskApi(call, redactor([]));
-		const submitter = new TaskSubmitter({ api, clock, ledger, stopReason: () => undefined });
+		const submitter = new TaskSubmitter({ api }, clock, () => undefined, ledger);
 		const outcomes = await Promise.all(
 			Array.from({ length: ITEMS }, async (_, index) => {
 				const done = await submitter.submit(startOf(`k${index}`), undefined);

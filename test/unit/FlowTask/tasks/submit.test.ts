@@ -7,7 +7,7 @@ import {
 	TaskSubmitter,
 	type ImageInput,
 	type ItemTask,
-	type SubmitParts,
+	type SubmitClient,
 	type SubmitStart,
 } from '../../../../nodes/FlowTask/tasks/submit';
 import { fail, ok, type Failure, type Result } from '../../../../nodes/shared/errors/failure';
@@ -82,24 +82,19 @@ class Scene {
 		};
 	}
 
-	open(over: Partial<SubmitParts> = {}): TaskSubmitter {
-		return new TaskSubmitter({
-			api: {
-				submit: async (workflowId, prompt, sendByMs) => {
-					this.prompts.push(prompt);
-					this.log.push(`submit ${workflowId} by ${sendByMs ?? 'any time'}`);
-					return await this.answerSubmit(this.prompts.length);
-				},
-				upload: async () => {
-					this.log.push('upload');
-					return await Promise.resolve(this.answerUpload(++this.uploads));
-				},
+	open(hasLedger = true): TaskSubmitter {
+		const api: SubmitClient['api'] = {
+			submit: async (workflowId, prompt, sendByMs) => {
+				this.prompts.push(prompt);
+				this.log.push(`submit ${workflowId} by ${sendByMs ?? 'any time'}`);
+				return await this.answerSubmit(this.prompts.length);
 			},
-			clock: this.clock,
-			ledger: this.ledger,
-			stopReason: () => this.stopped,
-			...over,
-		});
+			upload: async () => {
+				this.log.push('upload');
+				return await Promise.resolve(this.answerUpload(++this.uploads));
+			},
+		};
+		return new TaskSubmitter({ api }, this.clock, () => this.stopped, hasLedger ? this.ledger : undefined);
 	}
 }
 
@@ -134,16 +129,17 @@ function failureOf(result: Result<ItemTask>): Failure {
 }
 
 describe('without a key', () => {
-	it.each<[string, Partial<SubmitStart>, Partial<SubmitParts>]>([
-		['of the item', { idempotency: undefined }, {}],
-		['of any item', {}, { ledger: undefined }],
-	])('%s, it is submitted and no ledger asked', async (_name, over, parts) => {
-		const result = await scene.open(parts).submit(start(over), scene.record);
+	it.each<[string, Partial<SubmitStart>, boolean]>([
+		['of the item', { idempotency: undefined }, true],
+		['of any item', {}, false],
+	])('%s, it is submitted and no ledger asked', async (_name, over, hasLedger) => {
+		const result = await scene.open(hasLedger).submit(start(over), scene.record);
 		expect(scene.log).toEqual(['submit wf by any time', 'record submitted t-1 0']);
 		if (!result.ok) throw new Error(result.failure.message);
 		const { ended, ...task } = result.value;
 		const submittedAtMs = scene.clock.now();
-		expect(task).toEqual({ taskId: 't-1', promptToken: 'token', submittedAtMs, reused: false });
+		const { prompt: sent } = start(over);
+		expect(task).toEqual({ taskId: 't-1', promptToken: 'token', submittedAtMs, sent, reused: false });
 		ended('failed');
 		expect(scene.log).toHaveLength(2);
 	});

@@ -42,15 +42,9 @@ function scene(options: Options = {}): Scene {
 		noProgressMs: options.noProgressMs ?? 0,
 		urlExpireSeconds: 3_600,
 	};
-	const watcher = new TaskWatcher(
-		{
-			api: platform,
-			clock,
-			sockets: options.withSockets ? new ProgressSockets('wss://h', ['/progress'], factory) : undefined,
-			backlog: options.backlog ?? (() => 0),
-		},
-		settings,
-	);
+	const sockets = options.withSockets ? new ProgressSockets('wss://h', ['/progress'], factory) : undefined;
+	const run = { backlog: options.backlog ?? (() => 0) };
+	const watcher = new TaskWatcher({ api: platform, sockets }, clock, settings, run);
 	running.push(watcher);
 	return {
 		clock,
@@ -490,7 +484,7 @@ describe('TaskWatcher: mistakes of ours', () => {
 			open: () => (++opened === 1 ? mistake() : { close: mistake }),
 		};
 		const settings = { deadlineMs: clock.now() + MINUTE, noProgressMs: 0, urlExpireSeconds: 60 };
-		const watcher = new TaskWatcher({ api: platform, clock, sockets, backlog: () => 0 }, settings);
+		const watcher = new TaskWatcher({ api: platform, sockets }, clock, settings, { backlog: () => 0 });
 		running.push(watcher);
 		for (const id of ['a', 'b']) platform.add(id, course(3_000));
 		const ends = Promise.all(

@@ -10,7 +10,7 @@ import {
 	createDownload,
 	type Download,
 	type DownloadContext,
-	type DownloadParts,
+	type DownloadRun,
 	type DownloadRequest,
 } from '../../../../nodes/shared/files/download';
 import { fileHostRule } from '../../../../nodes/shared/files/fileHosts';
@@ -48,7 +48,7 @@ async function collect(stream: Readable): Promise<Buffer> {
 /** n8n reduced to what a download needs: `answer` is the file host, `store` the binary store. */
 function scene(
 	answer: (attempt: number, url: string) => unknown,
-	parts: Partial<DownloadParts> & { store?: (body: Readable) => Promise<Buffer> } = {},
+	parts: Partial<DownloadRun> & { store?: (body: Readable) => Promise<Buffer> } = {},
 ): Scene {
 	const { store = collect, ...overrides } = parts;
 	const clock = parts.clock instanceof TestClock ? parts.clock : new TestClock();

@@ -149,7 +149,7 @@ function readIdempotencyKey(
 	run: NodeRun,
 ): Result<string | undefined> {
 	if (!run.options.idempotency) return ok(undefined);
-	const value: unknown = context.getNodeParameter('options.idempotencyKey', itemIndex, '');
+	const value: unknown = context.getNodeParameter('limits.idempotencyKey', itemIndex, '');
 	const rounded = refuseRounded('Idempotency Key', value);
 	if (rounded) return fail(rounded);
 	const key = textOrNumber(value);
