@@ -1,3 +1,5 @@
+import type { INodeParameters } from 'n8n-workflow';
+
 import { TURN_TABLE } from '../../nodes/AgentInvoke/turnLog/turnLog';
 import { SESSION_TABLE } from '../../nodes/AgentInvoke/sessions/sessionRows';
 import { TASK_TABLE } from '../../nodes/FlowTask/taskLog/taskRows';
@@ -54,9 +56,9 @@ async function ask(options: Record<string, string | number | boolean>): Promise<
 	expect(run.error).toBeUndefined();
 }
 
-async function paint(options: Record<string, string | number | boolean>): Promise<void> {
+async function paint(parameters: INodeParameters): Promise<void> {
 	const run = await tasks.harness.run({
-		workflow: tasks.workflow({ options }),
+		workflow: tasks.workflow(parameters),
 		items: prompts(1),
 		credentials: tasks.credentials,
 		executeWorkflow: tables.executeWorkflow,
@@ -72,14 +74,14 @@ test.each([
 		async () => await ask({ recordTurns: true, recordLifetimeDays: 30 }),
 		[],
 	],
-	['tasks', TASK_TABLE, async () => await paint({ recordTasks: 'always' }), [89]],
+	['tasks', TASK_TABLE, async () => await paint({ options: { recordTasks: 'always' } }), [89]],
 	[
 		'tasks, by the option',
 		TASK_TABLE,
-		async () => await paint({ recordTasks: 'always', recordLifetimeDays: 0 }),
+		async () => await paint({ options: { recordTasks: 'always', recordLifetimeDays: 0 } }),
 		[89, 91],
 	],
-	['keys of tasks', LEDGER_TABLE, async () => await paint({ idempotencyKey: 'k' }), []],
+	['keys of tasks', LEDGER_TABLE, async () => await paint({ limits: { idempotencyKey: 'k' } }), []],
 	['keys of questions', LEDGER_TABLE, async () => await ask({ idempotencyKey: 'k' }), []],
 ] as const)('%s that are over go when new ones come', async (_, table, work, days) => {
 	seed(table, [89, 91]);

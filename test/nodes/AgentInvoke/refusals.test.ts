@@ -42,7 +42,7 @@ describe.each([429, 503])('a failing envelope of status %d', (status) => {
 		);
 		const json = item(await agent.ask({ options: { ...OPTIONS, retries: 1, timeoutSeconds: 20 } }));
 		expect(agent.calls.length).toBeGreaterThan(1);
-		expect(json.message).toContain('It was not run');
+		expect(json.message).toContain('It did not run');
 		expect(json.details).toMatchObject({ httpStatus: status });
 		expect(json.details).not.toHaveProperty('mayHaveRun');
 	});
