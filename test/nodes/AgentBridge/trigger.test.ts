@@ -229,7 +229,7 @@ describe('a connection that does not last', () => {
 		stage.platform.faults.add({ on: 'bridge', kind: 'socketSilent', times: 1 });
 		const second = await stage.activate({ eventFilter: 'message', options });
 		await until(() => stage.platform.books().bridge.connections.length === 3, 'the new connection');
-		expect(messages(second).join('\n')).toContain('Nothing came');
+		expect(messages(second).join('\n')).toContain('Nothing arrived');
 	});
 });
 
