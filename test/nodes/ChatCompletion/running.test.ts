@@ -262,7 +262,9 @@ test('as a tool it gives the text and says in one message what went wrong', asyn
 	const good = await stage.run(sayings('[answer: yes]'), {}, tool);
 	expect(good.output(NODE_NAME).map(({ json }) => json)).toEqual([{ content: 'yes' }]);
 	const bad = await stage.run(sayings('[refuse: 400 no]'), {}, tool);
-	expect(bad.error?.message).toMatch(/^The platform refused the question: no\. \(For the operator of this workflow, not for the user: Compare /);
+	expect(bad.error?.message).toMatch(
+		/^The platform refused the question: no\. \(For the operator of this workflow, not for the user: Compare /,
+	);
 });
 
 class ChatTrigger implements INodeType {
