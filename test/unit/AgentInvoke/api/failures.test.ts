@@ -120,7 +120,7 @@ test.each([
 test('a debugging token that expired is told from a formal one', () => {
 	expect(told(because('token_expired', 401), { token: 'dbg_SECRETPART' }).message).toContain('(dbg_)');
 	expect(told(because('token_expired', 401)).message).toBe('The agent token has expired');
-	expect(told(because('token_kind', 401)).message).toContain('another kind');
+	expect(told(because('token_kind', 401)).message).toContain('a different kind');
 });
 
 describe('what proves that the agent did not run', () => {

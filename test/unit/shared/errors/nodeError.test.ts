@@ -127,14 +127,18 @@ describe('toErrorItem', () => {
 	});
 
 	it('gives an agent sentence and advice in one text', () => {
-		expect(toErrorItem(TOOL, failure('A sentence'), 0).json.message).toBe('A sentence. Do this.');
+		expect(toErrorItem(TOOL, failure('A sentence'), 0).json.message).toBe(
+			'A sentence. (For the operator of this workflow, not for the user: Do this.)',
+		);
 		const bare: Failure = { kind: 'cancelled', message: 'Stopped', advice: '' };
 		expect(toErrorItem(TOOL, bare, 0).json).toMatchObject({ error: 'Stopped' });
 	});
 });
 
 it('gives an agent sentence and advice in one error too', () => {
-	expect(toNodeError(TOOL, failure('A sentence'), 0).message).toBe('A sentence. Do this.');
+	expect(toNodeError(TOOL, failure('A sentence'), 0).message).toBe(
+		'A sentence. (For the operator of this workflow, not for the user: Do this.)',
+	);
 	expect(toNodeError(TOOL, { kind: 'cancelled', message: 'Stopped', advice: '' }).message).toBe('Stopped');
 });
 
