@@ -1,10 +1,10 @@
 import { hasNoTables } from '../../shared/dataTable/failures';
-import type { DataTable, RowSwap, TableRow } from '../../shared/dataTable/table';
+import type { CellValue, DataTable, RowSwap, TableRow } from '../../shared/dataTable/table';
 import type { Clock } from '../../shared/run/clock';
 import { NEVER_MS, storable } from '../../shared/dataTable/cells';
 import { ok, type Result } from '../../shared/errors/failure';
 import { textOrNumber } from '../../shared/text/textOf';
-import { LAST_PAUSES_MS, type SessionSettings } from './sessionWriter';
+import { COUNTING_TRIES, LAST_PAUSES_MS, type SessionSettings } from './sessionWriter';
 
 /** What was done in a session that was used by its ID. */
 interface Resumed {
@@ -39,17 +39,30 @@ export class ResumedSessions {
 	 */
 	async flush(): Promise<Result<undefined>> {
 		if (this.resumed.size === 0) return ok(undefined);
-		const read = await this.repeated(
-			async () => await this.table.read('sessionId', [...this.resumed.keys()]),
-		);
-		if (!read.ok) return hasNoTables(read.failure) ? ok(undefined) : read;
-		const nowMs = this.clock.wallNow();
-		const swaps = read.value
-			// Two agents may number their sessions alike.
-			.filter(({ agent, expiresAtMs }) => agent === this.settings.agent && Number(expiresAtMs) > nowMs)
-			.map((row) => this.swapOf(row, nowMs));
-		const touched = await this.repeated(async () => await this.table.swap(swaps));
-		return touched.ok ? ok(undefined) : touched;
+		const written = new Set<CellValue | undefined>();
+		for (let tries = 1; ; tries++) {
+			const read = await this.repeated(
+				async () => await this.table.read('sessionId', [...this.resumed.keys()]),
+			);
+			if (!read.ok) return hasNoTables(read.failure) ? ok(undefined) : read;
+			const rows = read.value.filter((row) => this.isOwn(row) && !written.has(row.entryKey));
+			const isCounting = tries < COUNTING_TRIES;
+			let writes = 0;
+			const touched = await this.repeated(async () => {
+				writes++;
+				return await this.table.swap(rows.map((row) => this.swapOf(row, isCounting)));
+			});
+			if (!touched.ok) return touched;
+			for (const { entryKey } of touched.value) written.add(entryKey);
+			// Where others have counted a turn since it was read; a write that was repeated may have found its own.
+			const isMissed = rows.some(({ entryKey }) => !written.has(entryKey));
+			if (!isMissed || !isCounting || writes > 1) return ok(undefined);
+		}
+	}
+
+	/** Two agents may number their sessions alike. */
+	private isOwn({ agent, expiresAtMs }: TableRow): boolean {
+		return agent === this.settings.agent && Number(expiresAtMs) > this.clock.wallNow();
 	}
 
 	/** Until it works, for a few seconds. */
@@ -63,17 +76,18 @@ export class ResumedSessions {
 		return done;
 	}
 
-	private swapOf(row: TableRow, nowMs: number): RowSwap {
-		const { sessionId = null, entryKey = null } = row;
+	private swapOf(row: TableRow, isCounting: boolean): RowSwap {
+		const { sessionId = null, entryKey = null, turns: counted = null } = row;
+		const nowMs = this.clock.wallNow();
 		const { turns, nextId } = this.resumed.get(textOrNumber(sessionId)) ?? { turns: 0, nextId: '' };
 		return {
-			where: { entryKey, sessionId },
+			where: isCounting ? { entryKey, sessionId, turns: counted } : { entryKey, sessionId },
 			cells: {
 				sessionId: nextId ? storable(nextId) : sessionId,
 				workflowId: this.settings.workflowId,
 				lastExecutionId: this.settings.executionId,
 				lastUsedAt: new Date(nowMs).toISOString(),
-				turns: (Number(row.turns) || 0) + turns,
+				turns: (Number(counted) || 0) + turns,
 				expiresAtMs: expiryAfter(row, nowMs),
 			},
 		};

@@ -60,7 +60,7 @@ const REPEAT_MS = 5_000;
 export const LAST_PAUSES_MS = [500, 1_000, 2_000];
 
 /** How often a row that others have written meanwhile is read again before its turns are no longer compared. */
-const COUNTING_TRIES = 5;
+export const COUNTING_TRIES = 5;
 
 /** A row to write for a key, made with all that is known by then. */
 interface Change {

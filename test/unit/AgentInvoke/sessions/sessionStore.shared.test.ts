@@ -406,6 +406,18 @@ describe('a session that is used by its ID', () => {
 		expect(Number(row?.expiresAtMs) - clock.wallNow()).toBeLessThanOrEqual(HOUR);
 	});
 
+	test('counts its turns on top of one that others count meanwhile', async () => {
+		await remember(HOUR);
+		let others = 1;
+		table.mishap = (call) => {
+			if (call === 'swap' && others-- > 0) table.edit((row) => ({ ...row, turns: 2 }));
+			return 'none';
+		};
+		expect((await keep()).ok).toBe(true);
+		expect(table.all()).toMatchObject([{ turns: 4 }]);
+		expect(table.calls).toEqual(['read', 'swap', 'read', 'swap']);
+	});
+
 	test('leads to where it goes on, over several answers', async () => {
 		await remember(HOUR);
 		const sessions = new SessionStore(settings, table.open(), clock);
