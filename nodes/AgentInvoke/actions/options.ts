@@ -59,7 +59,7 @@ function readBudget(given: unknown): Result<BudgetLimit | undefined> {
 	if (!isJsonObject(limit)) {
 		return failInput(
 			'"Limit per Day" is empty',
-			'Add one under "Limit per Day" in the options, or remove the option. Nothing was sent.',
+			'Add a limit under "Limit per Day" in the options, or remove the option. Nothing was sent.',
 		);
 	}
 	const { per, unit } = limit;

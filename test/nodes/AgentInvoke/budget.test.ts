@@ -183,6 +183,11 @@ describe('a budget', () => {
 		expect(stage.platform.books().requests.invoke).toBe(0);
 	});
 
+	test('that is empty says what is to be added', async () => {
+		const run = await stage.run([said('hi')], { options: { budget: {} } });
+		expect(run.error?.description).toContain('Add a limit under "Limit per Day"');
+	});
+
 	test('belongs to the day of the workflow, in its time zone', async () => {
 		for (const timezone of ['Pacific/Kiritimati', 'Pacific/Pago_Pago']) {
 			await stage.harness.run({
