@@ -30,12 +30,12 @@ export interface Variant {
 	/** Counted from 0. */
 	readonly index: number;
 	readonly count: number;
-	/** Seeds that were drawn for the item; one more is added where one is drawn. */
-	readonly drawn: Set<number>;
+	/** `node.parameter` -> seed of the item's other images, those of earlier tries too: none is drawn twice. */
+	readonly others: ReadonlyArray<Readonly<Record<string, number>>>;
 }
 
 /** The variant of an item that makes one image. */
-export const onlyVariant = (): Variant => ({ index: 0, count: 1, drawn: new Set() });
+const ONLY_VARIANT: Variant = { index: 0, count: 1, others: [] };
 
 /** Some samplers refuse seeds beyond 32 bits. */
 const LARGEST_RANDOM_SEED = 2 ** 32 - 1;
@@ -53,7 +53,7 @@ export function applySeed(
 	plan: SeedPlan,
 	before: number,
 	randomSeed: RandomSeed,
-	variant = onlyVariant(),
+	variant = ONLY_VARIANT,
 ): Result<SeededPrompt> {
 	const hosted = seedsIn(plan.definition);
 	const isHosted = new Set(hosted.map(keyOf));
@@ -78,7 +78,7 @@ export function applySeed(
 	const limits = limitsOf(chosen, plan.view);
 	const seed =
 		plan.mode === 'random'
-			? drawSeed(limits, randomSeed, variant)
+			? drawSeed(limits, randomSeed, variant.count, seedsAt(chosen, variant))
 			: countSeed(plan, (plan.mode === 'increment' ? before : 0) + variant.index, limits);
 	if (!seed.ok) return seed;
 	const rest =
@@ -179,17 +179,23 @@ function limitsOf(chosen: readonly SeedTarget[], view: ParameterView | undefined
 	};
 }
 
+/** The seeds that the item's other images have in any of these inputs, which share one. */
+function seedsAt(chosen: readonly SeedTarget[], { others }: Variant): Set<number> {
+	return new Set(others.flatMap((seeds) => chosen.flatMap((target) => seeds[keyOf(target)] ?? [])));
+}
+
 /** Draws one that no other variant of the item has: from as many fewer, and then past those. */
 function drawSeed(
 	{ least, most, words }: SeedLimits,
 	randomSeed: RandomSeed,
-	{ drawn, count }: Variant,
+	count: number,
+	ofOthers: ReadonlySet<number>,
 ): Result<number> {
 	const end = Math.min(most, Math.max(LARGEST_RANDOM_SEED, least + count - 1));
 	if (least + count - 1 <= end) {
-		let seed = randomSeed(least, end - drawn.size);
-		for (const taken of [...drawn].sort((one, other) => one - other)) if (taken <= seed) seed++;
-		drawn.add(seed);
+		const taken = [...ofOthers].filter((seed) => seed >= least && seed <= end);
+		let seed = randomSeed(least, end - taken.length);
+		for (const one of taken.sort((left, right) => left - right)) if (one <= seed) seed++;
 		return ok(seed);
 	}
 	if (least <= most) {

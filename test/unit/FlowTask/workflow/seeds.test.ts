@@ -220,10 +220,12 @@ describe('applySeed for the variants of an item', () => {
 		dice: (least: number, most: number) => number = noDice,
 		before = 0,
 	) => {
-		const drawn = new Set<number>();
-		return Array.from({ length: count }, (_, index) =>
-			applySeed(prompt, seedPlan, before, dice, { index, count, drawn }),
-		);
+		const others: Array<Readonly<Record<string, number>>> = [];
+		return Array.from({ length: count }, (_, index) => {
+			const seeded = applySeed(prompt, seedPlan, before, dice, { index, count, others });
+			if (seeded.ok) others.push(seeded.value.seeds);
+			return seeded;
+		});
 	};
 	const seedsOf = (results: ReturnType<typeof variantsOf>): unknown[] =>
 		results.map((result) => (result.ok ? result.value.seeds : result.failure.message));
