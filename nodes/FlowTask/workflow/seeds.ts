@@ -1,7 +1,8 @@
 import { failInput, ok, type Result } from '../../shared/errors/failure';
+import type { Json } from '../../shared/text/json';
 import type { WorkflowDefinition } from './definition';
 import { graphOf, holderOf, isSeedName, sourceOf } from './graph';
-import { inputsIn, withInput, type Prompt } from './prompt';
+import { inputsIn, withInput, type Prompt, type PromptInput } from './prompt';
 import { describeSpec, type ParameterView } from './parameterView';
 
 /** How seeds are set: with the one in the export, every run would give the same image. */
@@ -58,16 +59,15 @@ export function applySeed(
 	const hosted = seedsIn(plan.definition);
 	const isHosted = new Set(hosted.map(keyOf));
 	const named = inputsIn(prompt).filter((input) => isSeedName(input.parameter) || isHosted.has(keyOf(input)));
-	const own = named.flatMap(({ nodeId, parameter, value }) =>
-		typeof value === 'number' ? [{ nodeId, parameter, value }] : [],
-	);
+	const own = enteredSeeds(named);
 	if (plan.mode === 'keep') return countUp(prompt, own, heldSeeds(hosted, named, plan), plan, variant);
 	const targets = readTargets(plan.targets);
 	if (!targets.ok) return targets;
 	const all = withoutRepeats(targets.value.length > 0 ? targets.value : [...named, ...hosted]);
 	// Random is the default: a seed that somebody entered is meant, and a workflow without one is no mistake.
 	const isByDefault = plan.mode === 'random' && targets.value.length === 0;
-	const isEntered = new Set(own.map(keyOf));
+	// Digits that a number cannot hold are meant as well: the checks refuse them, instead of another seed being paid for.
+	const isEntered = new Set([...own, ...named.filter(({ value }) => isDigits(value))].map(keyOf));
 	const chosen = all.filter((input) => !isByDefault || !isEntered.has(keyOf(input)));
 	if (isByDefault && chosen.length === 0) {
 		const isUnknown = all.length === 0 && !plan.definition;
@@ -94,6 +94,20 @@ export function applySeed(
 			...Object.fromEntries(chosen.map((target) => [keyOf(target), seed.value])),
 		},
 	});
+}
+
+/** The seeds that an item enters, as far as a number can hold them. */
+function enteredSeeds(named: readonly PromptInput[]): FirstSeed[] {
+	return named.flatMap(({ nodeId, parameter, value }) => {
+		const seed = isDigits(value) ? Number(value) : value;
+		const isWhole = typeof value === 'number' || Number.isSafeInteger(seed);
+		return typeof seed === 'number' && isWhole ? [{ nodeId, parameter, value: seed }] : [];
+	});
+}
+
+/** A number in quotation marks, as JSON has it around an expression. */
+function isDigits(value: Json): boolean {
+	return typeof value === 'string' && /^\s*\d+\s*$/.test(value);
 }
 
 /** A seed that is not drawn, with the number that the first variant has. */
@@ -141,7 +155,7 @@ function countUp(
 				'Enter a seed that leaves room for all variants, or remove it and set "Seed Mode" to Random. Nothing was submitted for this item.',
 			);
 		}
-		if (index > 0) changed = withInput(changed, nodeId, parameter, seed);
+		changed = withInput(changed, nodeId, parameter, seed);
 		seeds[keyOf(target)] = seed;
 	}
 	return ok({ prompt: changed, seeds });

@@ -265,6 +265,20 @@ describe('applySeed for the variants of an item', () => {
 		]);
 	});
 
+	it.each<SeedMode>(['keep', 'random'])(
+		'takes a number in quotation marks as entered in mode "%s"',
+		(mode) => {
+			expect(seedsOf(variantsOf(2, { '3': { inputs: { seed: ' 7 ' } } }, plan(mode)))).toEqual([
+				{ '3.seed': 7 },
+				{ '3.seed': 8 },
+			]);
+			const [long] = variantsOf(1, { '3': { inputs: { seed: '18446744073709551615' } } }, plan(mode));
+			expect(long).toMatchObject({
+				value: { prompt: { '3': { inputs: { seed: '18446744073709551615' } } } },
+			});
+		},
+	);
+
 	it('counts the hosted seeds up in mode "keep", and leaves the first variant as it is hosted', () => {
 		const counted = variantsOf(2, {}, plan('keep', { definition: DEFINITION }));
 		expect(counted).toMatchObject([
