@@ -151,7 +151,7 @@ function countUp(
 		const seed = value + index;
 		if (index > 0 && (seed < least || seed > most)) {
 			return failInput(
-				`"Variants" counts the seed of ${keyOf(target)} up from ${value} to ${seed}, but ${words || `the largest number is ${most}`}`,
+				`"Variants" counts the seed of ${keyOf(target)} up from ${value} to ${seed}, but ${words || `a seed is a number from ${least} to ${most}`}`,
 				'Enter a seed that leaves room for all variants, or remove it and set "Seed Mode" to Random. Nothing was submitted for this item.',
 			);
 		}

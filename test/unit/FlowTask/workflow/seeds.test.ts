@@ -279,6 +279,13 @@ describe('applySeed for the variants of an item', () => {
 		},
 	);
 
+	it('says what a seed is where the view says nothing', () => {
+		const [, second] = seedsOf(variantsOf(2, { '3': { inputs: { seed: -5 } } }, plan('keep')));
+		expect(second).toBe(
+			'"Variants" counts the seed of 3.seed up from -5 to -4, but a seed is a number from 0 to 9007199254740991',
+		);
+	});
+
 	it('counts the hosted seeds up in mode "keep", and leaves the first variant as it is hosted', () => {
 		const counted = variantsOf(2, {}, plan('keep', { definition: DEFINITION }));
 		expect(counted).toMatchObject([
