@@ -19,10 +19,10 @@ export type TaskRunOptions = Extract<ReturnType<typeof checkOptions>, { ok: true
 /** Reads the options; expressions may have given wrong numbers. */
 export function readRunOptions(context: IExecuteFunctions): Result<TaskRunOptions> {
 	return readItem(() => {
-		const given = givenOptions(context);
+		const { given, groupOf } = givenOptions(context);
 		// A chat is read later than the next node.
 		const forChat = isTool(context.getNode()) || given.streamProgress === true;
-		return checkOptions(forChat ? { urlExpirePeriod: CHAT_LINK_SECONDS, ...given } : given);
+		return checkOptions(forChat ? { urlExpirePeriod: CHAT_LINK_SECONDS, ...given } : given, groupOf);
 	});
 }
 
@@ -37,20 +37,30 @@ const PER_ITEM: ReadonlySet<string> = new Set([
 	'previewRequest',
 ]);
 
+interface GivenOptions {
+	readonly given: Readonly<Record<string, unknown>>;
+	/** The label of the group that an option was added to: operations with a few have only one. */
+	readonly groupOf: (name: string) => string;
+}
+
 /** The options that were added; those that may differ per item are not evaluated here. */
-function givenOptions(context: IExecuteFunctions): Readonly<Record<string, unknown>> {
+function givenOptions(context: IExecuteFunctions): GivenOptions {
 	const given: Record<string, unknown> = {};
+	const inLimits = new Set<string>();
 	for (const group of ['options', LIMITS]) {
 		const entered: unknown = context.getNodeParameter(group, 0, {}, { rawExpressions: true });
 		for (const [name, raw] of Object.entries(isJsonObject(entered) ? entered : {})) {
+			if (group === LIMITS) inLimits.add(name);
 			given[name] = PER_ITEM.has(name) ? raw : context.getNodeParameter(`${group}.${name}`, 0, '');
 		}
 	}
+	const groupOf = (name: string): string => (inLimits.has(name) ? LIMITS_LABEL : 'Options');
 	// Without a key there is nothing whose lifetime could be wrong.
-	return 'idempotencyKey' in given ? given : { ...given, idempotencyTtlHours: undefined };
+	if (!('idempotencyKey' in given)) given.idempotencyTtlHours = undefined;
+	return { given, groupOf };
 }
 
-function checkOptions(given: Readonly<Record<string, unknown>>) {
+function checkOptions(given: Readonly<Record<string, unknown>>, groupOf: (name: string) => string) {
 	const read = readNumbers(given, TASK_OPTIONS, undefined, groupOf);
 	if (!read.ok) return read;
 	const { number } = read.value;
@@ -302,11 +312,6 @@ const IN_LIMITS: ReadonlySet<string> = new Set<OptionName>([
 	'progressChannel',
 	'requestsPerSecond',
 ]);
-
-/** The label of the group that an option of a task is in. */
-function groupOf(name: string): string {
-	return IN_LIMITS.has(name) ? LIMITS_LABEL : 'Options';
-}
 
 /** The options of tasks with the given names, or all, in groups that a person can look through. */
 export function optionGroups(

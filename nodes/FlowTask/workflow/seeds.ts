@@ -1,7 +1,8 @@
 import { failInput, ok, type Result } from '../../shared/errors/failure';
+import type { Json } from '../../shared/text/json';
 import type { WorkflowDefinition } from './definition';
 import { graphOf, holderOf, isSeedName, sourceOf } from './graph';
-import { inputsIn, withInput, type Prompt } from './prompt';
+import { inputsIn, withInput, type Prompt, type PromptInput } from './prompt';
 import { describeSpec, type ParameterView } from './parameterView';
 
 /** How seeds are set: with the one in the export, every run would give the same image. */
@@ -30,12 +31,12 @@ export interface Variant {
 	/** Counted from 0. */
 	readonly index: number;
 	readonly count: number;
-	/** Seeds that were drawn for the item; one more is added where one is drawn. */
-	readonly drawn: Set<number>;
+	/** `node.parameter` -> seed of the item's other images, those of earlier tries too: none is drawn twice. */
+	readonly others: ReadonlyArray<Readonly<Record<string, number>>>;
 }
 
 /** The variant of an item that makes one image. */
-export const onlyVariant = (): Variant => ({ index: 0, count: 1, drawn: new Set() });
+const ONLY_VARIANT: Variant = { index: 0, count: 1, others: [] };
 
 /** Some samplers refuse seeds beyond 32 bits. */
 const LARGEST_RANDOM_SEED = 2 ** 32 - 1;
@@ -53,21 +54,20 @@ export function applySeed(
 	plan: SeedPlan,
 	before: number,
 	randomSeed: RandomSeed,
-	variant = onlyVariant(),
+	variant = ONLY_VARIANT,
 ): Result<SeededPrompt> {
 	const hosted = seedsIn(plan.definition);
 	const isHosted = new Set(hosted.map(keyOf));
 	const named = inputsIn(prompt).filter((input) => isSeedName(input.parameter) || isHosted.has(keyOf(input)));
-	const own = named.flatMap(({ nodeId, parameter, value }) =>
-		typeof value === 'number' ? [{ nodeId, parameter, value }] : [],
-	);
+	const own = enteredSeeds(named);
 	if (plan.mode === 'keep') return countUp(prompt, own, heldSeeds(hosted, named, plan), plan, variant);
 	const targets = readTargets(plan.targets);
 	if (!targets.ok) return targets;
 	const all = withoutRepeats(targets.value.length > 0 ? targets.value : [...named, ...hosted]);
 	// Random is the default: a seed that somebody entered is meant, and a workflow without one is no mistake.
 	const isByDefault = plan.mode === 'random' && targets.value.length === 0;
-	const isEntered = new Set(own.map(keyOf));
+	// Digits that a number cannot hold are meant as well: the checks refuse them, instead of another seed being paid for.
+	const isEntered = new Set([...own, ...named.filter(({ value }) => isDigits(value))].map(keyOf));
 	const chosen = all.filter((input) => !isByDefault || !isEntered.has(keyOf(input)));
 	if (isByDefault && chosen.length === 0) {
 		const isUnknown = all.length === 0 && !plan.definition;
@@ -78,7 +78,7 @@ export function applySeed(
 	const limits = limitsOf(chosen, plan.view);
 	const seed =
 		plan.mode === 'random'
-			? drawSeed(limits, randomSeed, variant)
+			? drawSeed(limits, randomSeed, variant.count, seedsAt(chosen, variant))
 			: countSeed(plan, (plan.mode === 'increment' ? before : 0) + variant.index, limits);
 	if (!seed.ok) return seed;
 	const rest =
@@ -94,6 +94,20 @@ export function applySeed(
 			...Object.fromEntries(chosen.map((target) => [keyOf(target), seed.value])),
 		},
 	});
+}
+
+/** The seeds that an item enters, as far as a number can hold them. */
+function enteredSeeds(named: readonly PromptInput[]): FirstSeed[] {
+	return named.flatMap(({ nodeId, parameter, value }) => {
+		const seed = isDigits(value) ? Number(value) : value;
+		const isWhole = typeof value === 'number' || Number.isSafeInteger(seed);
+		return typeof seed === 'number' && isWhole ? [{ nodeId, parameter, value: seed }] : [];
+	});
+}
+
+/** A number in quotation marks, as JSON has it around an expression. */
+function isDigits(value: Json): boolean {
+	return typeof value === 'string' && /^\s*\d+\s*$/.test(value);
 }
 
 /** A seed that is not drawn, with the number that the first variant has. */
@@ -137,11 +151,11 @@ function countUp(
 		const seed = value + index;
 		if (index > 0 && (seed < least || seed > most)) {
 			return failInput(
-				`"Variants" counts the seed of ${keyOf(target)} up from ${value} to ${seed}, but ${words || `the largest number is ${most}`}`,
+				`"Variants" counts the seed of ${keyOf(target)} up from ${value} to ${seed}, but ${words || `a seed is a number from ${least} to ${most}`}`,
 				'Enter a seed that leaves room for all variants, or remove it and set "Seed Mode" to Random. Nothing was submitted for this item.',
 			);
 		}
-		if (index > 0) changed = withInput(changed, nodeId, parameter, seed);
+		changed = withInput(changed, nodeId, parameter, seed);
 		seeds[keyOf(target)] = seed;
 	}
 	return ok({ prompt: changed, seeds });
@@ -179,17 +193,23 @@ function limitsOf(chosen: readonly SeedTarget[], view: ParameterView | undefined
 	};
 }
 
+/** The seeds that the item's other images have in any of these inputs, which share one. */
+function seedsAt(chosen: readonly SeedTarget[], { others }: Variant): Set<number> {
+	return new Set(others.flatMap((seeds) => chosen.flatMap((target) => seeds[keyOf(target)] ?? [])));
+}
+
 /** Draws one that no other variant of the item has: from as many fewer, and then past those. */
 function drawSeed(
 	{ least, most, words }: SeedLimits,
 	randomSeed: RandomSeed,
-	{ drawn, count }: Variant,
+	count: number,
+	ofOthers: ReadonlySet<number>,
 ): Result<number> {
 	const end = Math.min(most, Math.max(LARGEST_RANDOM_SEED, least + count - 1));
 	if (least + count - 1 <= end) {
-		let seed = randomSeed(least, end - drawn.size);
-		for (const taken of [...drawn].sort((one, other) => one - other)) if (taken <= seed) seed++;
-		drawn.add(seed);
+		const taken = [...ofOthers].filter((seed) => seed >= least && seed <= end);
+		let seed = randomSeed(least, end - taken.length);
+		for (const one of taken.sort((left, right) => left - right)) if (one <= seed) seed++;
 		return ok(seed);
 	}
 	if (least <= most) {

@@ -203,3 +203,17 @@ test('one bad item without Continue On Fail keeps the good ones from being submi
 	expect(run.error?.message).toMatch(/has no value/);
 	expect(run.error?.context.itemIndex).toBe(1);
 });
+
+test.each([
+	['run', 'task', 'limits', 'Cost and Speed'],
+	['get', 'task', 'options', 'Options'],
+	['upload', 'image', 'options', 'Options'],
+])(
+	'a wrong number for "%s" is told with the group that its form has',
+	async (operation, resource, group, label) => {
+		const wrong = { [group]: { requestsPerSecond: '={{ -1 }}' } };
+		const { error } = await stage.run(prompts(1), { resource, operation, taskIds: 'task-1', ...wrong });
+		expect(error?.message).toContain('"Requests per Second" must be a number from 0');
+		expect(error?.description).toContain(`Correct it under "${label}" in the node`);
+	},
+);

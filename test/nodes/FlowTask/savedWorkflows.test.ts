@@ -38,6 +38,25 @@ test('a workflow is chosen by its name, and the prompt finds its way', async () 
 	expect(task?.prompt).toEqual({ '6': { inputs: { text: 'a red door' } } });
 });
 
+test.each(['__proto__', 'toString', ' Portrait\t', '"a": {b}', 'saved:', '🚲 夜'])(
+	'the name %j is found as it is chosen, and Save replaces it',
+	async (name) => {
+		const saved = `{${JSON.stringify(name)}: ${JSON.stringify(entry())}}`;
+		const done = await run(saved, { workflowId: chosen(name) });
+		expect([done.status, done.error?.message]).toEqual(['success', undefined]);
+		const again = await run(saved, {
+			resource: 'workflow',
+			operation: 'save',
+			savedName: name,
+			hostedId: stage.workflowId,
+			workflowDefinition: JSON.stringify(textToImage),
+		});
+		const list = text(again.output(NODE_NAME)[0]?.json.savedWorkflows);
+		expect(JSON.parse(list)).toHaveProperty([name.trim()], entry());
+		expect(list.match(/"workflowId"/g)).toHaveLength(1);
+	},
+);
+
 test('inputs are checked against the saved definition before anything is sent', async () => {
 	const done = await run(JSON.stringify({ Portrait: entry() }), {
 		workflowId: chosen('Portrait'),

@@ -141,6 +141,18 @@ test('a retry goes on with the images that exist, and makes those that are missi
 	expect(new Set(items.map(({ seed }) => seed))).toEqual(new Set(sentSeeds()));
 });
 
+test('a retry draws no seed that an image of the item has already', async () => {
+	stage.platform.faults.add({ on: 'submit', kind: 'code', msg: 'no', skip: 8, times: 1 });
+	const parameterSpec = { '3': { seed: { spec: { min: 1, max: 16 } } } };
+	await run(
+		prompts(1),
+		{ variants: 16, parameterSpec: JSON.stringify(parameterSpec) },
+		{ retryOnFail: true, maxTries: 2, waitBetweenTries: 1 },
+	);
+	expect(sentSeeds()).toHaveLength(16);
+	expect(new Set(sentSeeds()).size).toBe(16);
+});
+
 test('each image has an idempotency key of its own, and the first one that of the item', async () => {
 	const once = { limits: { idempotencyKey: '={{ $json.prompt }}' } };
 	const [first] = (await run(prompts(1), once)).output(NODE_NAME);

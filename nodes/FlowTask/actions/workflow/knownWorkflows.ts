@@ -12,12 +12,12 @@ export interface KnownWorkflows {
 }
 
 /**
- * Reads a list or an export once for all items with the same: it can be a megabyte, and usually all have the same one.
+ * Reads a list or an export once for all items with the same: it can be a megabyte.
  * @param savedOf what the account of an item has in *Saved Workflows*
  */
 export function knownWorkflows(savedOf: (itemIndex: number) => unknown): KnownWorkflows {
-	const readSaved = rememberingLast((list: unknown) => readSavedWorkflows(list));
-	const read = rememberingLast((definition: unknown, view: unknown) => readKnowledge(definition, view));
+	const readSaved = remembering((list: unknown) => readSavedWorkflows(list));
+	const read = remembering((definition: unknown, view: unknown) => readKnowledge(definition, view));
 	const sourceOf = (context: IExecuteFunctions, itemIndex: number): Result<WorkflowSource> =>
 		findWorkflow(
 			textParameter(context, 'workflowId', itemIndex),
@@ -40,14 +40,19 @@ export function knownWorkflows(savedOf: (itemIndex: number) => unknown): KnownWo
 	};
 }
 
-function rememberingLast<Sources extends unknown[], T>(
+/** Items choose among a few workflows; of so many it is remembered what was read. */
+const MOST_REMEMBERED = 32;
+
+function remembering<Sources extends unknown[], T>(
 	read: (...sources: Sources) => T,
 ): (...sources: Sources) => T {
-	let last: { readonly sources: Sources; readonly value: T } | undefined;
+	const known: Array<{ readonly sources: Sources; readonly value: T }> = [];
 	return (...sources) => {
-		if (!last?.sources.every((source, index) => source === sources[index])) {
-			last = { sources, value: read(...sources) };
-		}
-		return last.value;
+		const same = known.find((one) => sources.every((source, index) => source === one.sources[index]));
+		if (same) return same.value;
+		const value = read(...sources);
+		known.push({ sources, value });
+		if (known.length > MOST_REMEMBERED) known.shift();
+		return value;
 	};
 }

@@ -15,7 +15,7 @@ export interface WorkflowSource {
 	readonly savedAs?: string;
 }
 
-/** By name, as the account keeps them. */
+/** By name, without the blanks around it that a field drops. */
 export type SavedWorkflows = ReadonlyMap<string, WorkflowSource>;
 
 /** What marks the name of a saved workflow, where otherwise an ID stands. */
@@ -39,7 +39,7 @@ export function readSavedWorkflows(source: unknown): Result<SavedWorkflows> {
 	for (const [name, entry] of Object.entries(parsed.value)) {
 		const workflow = readEntry(name, entry);
 		if (!workflow.ok) return workflow;
-		saved.set(name, workflow.value);
+		saved.set(name.trim(), workflow.value);
 	}
 	return ok(saved);
 }
@@ -57,7 +57,7 @@ function readEntry(name: string, entry: Json): Result<WorkflowSource> {
 		workflowId,
 		definition: entry.definition ?? '',
 		view: entry.parameterView ?? '',
-		savedAs: name,
+		savedAs: name.trim(),
 	});
 }
 
@@ -94,7 +94,7 @@ export function findWorkflow(
 	if (!chosen.startsWith(SAVED_PREFIX)) return ok({ workflowId: chosen, ...pasted });
 	const list = saved();
 	if (!list.ok) return list;
-	const name = chosen.slice(SAVED_PREFIX.length);
+	const name = chosen.slice(SAVED_PREFIX.length).trim();
 	const found = list.value.get(name);
 	if (found) return ok(found);
 	const names = [...list.value.keys()].map((known) => excerpt(known, 40)).join(', ');

@@ -220,10 +220,12 @@ describe('applySeed for the variants of an item', () => {
 		dice: (least: number, most: number) => number = noDice,
 		before = 0,
 	) => {
-		const drawn = new Set<number>();
-		return Array.from({ length: count }, (_, index) =>
-			applySeed(prompt, seedPlan, before, dice, { index, count, drawn }),
-		);
+		const others: Array<Readonly<Record<string, number>>> = [];
+		return Array.from({ length: count }, (_, index) => {
+			const seeded = applySeed(prompt, seedPlan, before, dice, { index, count, others });
+			if (seeded.ok) others.push(seeded.value.seeds);
+			return seeded;
+		});
 	};
 	const seedsOf = (results: ReturnType<typeof variantsOf>): unknown[] =>
 		results.map((result) => (result.ok ? result.value.seeds : result.failure.message));
@@ -261,6 +263,27 @@ describe('applySeed for the variants of an item', () => {
 			{ value: { prompt: { '3': { inputs: { seed: 7 } } }, seeds: { '3.seed': 7 } } },
 			{ value: { prompt: { '3': { inputs: { seed: 8 } } }, seeds: { '3.seed': 8 } } },
 		]);
+	});
+
+	it.each<SeedMode>(['keep', 'random'])(
+		'takes a number in quotation marks as entered in mode "%s"',
+		(mode) => {
+			expect(seedsOf(variantsOf(2, { '3': { inputs: { seed: ' 7 ' } } }, plan(mode)))).toEqual([
+				{ '3.seed': 7 },
+				{ '3.seed': 8 },
+			]);
+			const [long] = variantsOf(1, { '3': { inputs: { seed: '18446744073709551615' } } }, plan(mode));
+			expect(long).toMatchObject({
+				value: { prompt: { '3': { inputs: { seed: '18446744073709551615' } } } },
+			});
+		},
+	);
+
+	it('says what a seed is where the view says nothing', () => {
+		const [, second] = seedsOf(variantsOf(2, { '3': { inputs: { seed: -5 } } }, plan('keep')));
+		expect(second).toBe(
+			'"Variants" counts the seed of 3.seed up from -5 to -4, but a seed is a number from 0 to 9007199254740991',
+		);
 	});
 
 	it('counts the hosted seeds up in mode "keep", and leaves the first variant as it is hosted', () => {

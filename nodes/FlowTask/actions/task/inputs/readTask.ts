@@ -71,7 +71,8 @@ function prepareTasks(
 	);
 	const isDue = ({ kind }: Recollection): boolean =>
 		kind !== 'task' && (kind !== 'unclear' || run.options.onUnknownSubmit !== 'error');
-	const submits = pasts.some(isDue) ? readSubmits(context, itemIndex, run, variants) : ok([]);
+	const made = pasts.map((past) => (past.kind === 'task' ? past.seeds : undefined));
+	const submits = pasts.some(isDue) ? readSubmits(context, itemIndex, run, variants, made) : ok([]);
 	const prepare = preparer(context, itemIndex, run, fingerprint, variants);
 	if (!prepare.ok) return [prepare];
 	const tasks = pasts.flatMap((past, index): Array<Result<PreparedTask>> => {

@@ -5,7 +5,7 @@ import { refuseRounded } from '../../../../shared/form/pastedJson';
 import { oneOf } from '../../../../shared/form/options';
 import { excerpt } from '../../../../shared/text/json';
 import { textOrNumber } from '../../../../shared/text/textOf';
-import type { Recollection } from '../../../tasks/memory';
+import type { Recollection, SentSeeds } from '../../../tasks/memory';
 import type { SubmitStart } from '../../../tasks/submit';
 import {
 	acceptedFor,
@@ -44,23 +44,32 @@ interface ItemInputs extends ImageSlots {
 	readonly known: WorkflowKnowledge;
 }
 
-/** Reads what will be sent for an item, one request for each of its images. */
+/**
+ * Reads what will be sent for an item, one request for each of its images.
+ * @param made by image: the seeds of those that an earlier try made, which are not sent again
+ */
 export function readSubmits(
 	context: IExecuteFunctions,
 	itemIndex: number,
 	run: NodeRun,
 	{ count, before }: ItemVariants,
-): Result<Submit[]> {
+	made: ReadonlyArray<SentSeeds | undefined>,
+): Result<Array<Submit | undefined>> {
 	const read = readInputs(context, itemIndex, run);
 	if (!read.ok) return read;
 	const inputs = read.value;
 	const plan = { ...inputs.plan, ...inputs.known };
-	const drawn = new Set<number>();
-	const submits: Submit[] = [];
+	const others = made.filter((seeds) => seeds !== undefined);
+	const submits: Array<Submit | undefined> = [];
 	for (let index = 0; index < count; index++) {
-		const variant = { index, count, drawn };
+		if (made[index]) {
+			submits.push(undefined);
+			continue;
+		}
+		const variant = { index, count, others };
 		const seeded = applySeed(inputs.prompt, plan, before, run.randomSeed, variant);
 		if (!seeded.ok) return seeded;
+		others.push(seeded.value.seeds);
 		if (seeded.value.isUnknown) run.hints.add(SEED_KEPT);
 		const submit = submitOf(inputs, seeded.value, index);
 		if (!submit.ok) return submit;
