@@ -106,9 +106,9 @@ test(
 
 		const [row = ''] = await editor.openRowMenu();
 		expect(row).toBe('Prompt (6) · Positive Prompt · text – hosted: a red fox in a snow forest at sunrise');
-		await editor.addRow(row);
-		await editor.map('prompt', '6/text');
-		await editor.field('6/text').getByText('{{ $json.body.prompt }}').waitFor();
+		await page.keyboard.press('Escape');
+		await editor.map('prompt', 'promptText');
+		await editor.field('promptText').getByText('{{ $json.body.prompt }}').waitFor();
 		// Out of the field: n8n then shows below it what the expression gives.
 		await page.getByTestId('tab-params').click();
 		await page.getByTestId('node-parameters').getByText(firstPrompt, { exact: true }).waitFor();
@@ -252,7 +252,7 @@ const flowTask = (limits: Record<string, unknown> = {}): Step => ({
 	name: 'Flow Task',
 	type: FLOW_TASK,
 	parameters: {
-		workflowId,
+		workflowId: { __rl: true, mode: 'id', value: workflowId },
 		overridesMode: 'fields',
 		overrideFields: {
 			override: [

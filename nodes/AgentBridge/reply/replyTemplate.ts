@@ -47,7 +47,7 @@ export function readReplySettings(
 	if (pathSteps(correlationPath).length === 0) {
 		return fail(
 			badInput(
-				'The reply has a "ID in Reply", but nothing says where a frame holds the value to repeat',
+				'"ID in Reply" is filled in, but nothing says where a frame holds the value to repeat',
 				'Fill in "ID to Repeat" in the option "Reply", or "ID Path". If your platform does not correlate frames, empty "ID in Reply".',
 			),
 		);
@@ -60,7 +60,7 @@ export function readReplySettings(
 	return fail(
 		badInput(
 			`The Reply Frame has no place for a value at "${excerpt(replyPath, SHOWN_CHARS)}"`,
-			'Enter a "ID in Reply" of field names, such as "reply_to" or "data.reply_to".',
+			'Enter an "ID in Reply" of field names, such as "reply_to" or "data.reply_to".',
 		),
 	);
 }

@@ -1,7 +1,5 @@
 import type { INodeProperties } from 'n8n-workflow';
 
-import { previewRequestField } from '../../shared/form/previewRequest';
-
 export { simplifyField } from '../../shared/form/simplifyField';
 
 export const messageField: INodeProperties = {
@@ -120,18 +118,4 @@ export const streamField: INodeProperties = {
 	type: 'boolean',
 	default: false,
 	description: 'Whether to read the answer as it is written. A streaming chat or webhook shows it at once.',
-};
-
-export const previewField = previewRequestField(
-	'Compare it with the API-call page of the instance; the credential describes what is sent.',
-);
-
-export const previewResponseField: INodeProperties = {
-	displayName: 'Preview Response',
-	name: 'previewResponse',
-	type: 'boolean',
-	default: false,
-	displayOptions: { show: { previewRequest: [false] } },
-	description:
-		'Whether to add "readFrom" to the output, which names the entry of the credential\'s description that gave the answer, the session and so on',
 };

@@ -1,15 +1,7 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
-import {
-	filesField,
-	messageField,
-	previewField,
-	previewResponseField,
-	sessionFields,
-	simplifyField,
-	streamField,
-} from './fields';
+import { filesField, messageField, sessionFields, simplifyField, streamField } from './fields';
 import { previewFiles, readFileRows, uploadFiles } from './files';
 import { readIdempotency, readMessage, readSession } from './inputs';
 import { optionsWith } from './options';
@@ -28,8 +20,6 @@ export const invoke: Operation = {
 		...sessionFields,
 		filesField,
 		streamField,
-		previewField,
-		previewResponseField,
 		simplifyField,
 		optionsWith([
 			'budget',
@@ -41,6 +31,8 @@ export const invoke: Operation = {
 			'idempotencyTtlHours',
 			'maxFileSizeMb',
 			'maxInvocations',
+			'previewRequest',
+			'previewResponse',
 			'recordLifetimeDays',
 			'recordTurns',
 			'renewExpiredSession',

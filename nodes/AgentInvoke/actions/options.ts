@@ -4,6 +4,7 @@ import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { idempotencyFields, idempotencyOf } from '../../shared/form/idempotencyOptions';
 import { callOptions } from '../../shared/form/callOptions';
 import { defineRequestOptions, oneOf, optionsCollection, readNumbers } from '../../shared/form/options';
+import { previewRequestField } from '../../shared/form/previewRequest';
 import { recordLifetimeMs, recordOptions } from '../../shared/form/recordOptions';
 import { isJsonObject } from '../../shared/text/json';
 import type { BudgetLimit } from '../turnLog/dailyBudget';
@@ -183,6 +184,21 @@ export const AGENT_OPTIONS = defineRequestOptions({
 		typeOptions: { minValue: 0, maxValue: 1_000_000 },
 		description:
 			'Maximum calls to the agent per run, including repeats. A run with more items is refused before anything is sent, and a repeat beyond the limit is not sent. 0 means no limit.',
+		isPartOfRequest: false,
+	},
+	previewRequest: {
+		...previewRequestField(
+			'Compare it with the API-call page of the instance; the credential describes what is sent.',
+		),
+		isPartOfRequest: false,
+	},
+	previewResponse: {
+		displayName: 'Preview Response',
+		name: 'previewResponse',
+		type: 'boolean',
+		default: false,
+		description:
+			'Whether to add "readFrom" to the output, which names the entry of the credential\'s description that gave the answer, the session and so on',
 		isPartOfRequest: false,
 	},
 	...recordOptions('flow_agent_turns'),

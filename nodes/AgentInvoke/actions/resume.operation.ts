@@ -4,7 +4,7 @@ import { failInput, ok, type Result } from '../../shared/errors/failure';
 import type { Json } from '../../shared/text/json';
 import type { WireTurn } from '../wire/request';
 import type { SessionChoice } from '../turns/turnSession';
-import { previewField, previewResponseField, simplifyField, streamField } from './fields';
+import { simplifyField, streamField } from './fields';
 import { earlierValue } from '../../shared/form/earlierValue';
 import { readIdempotency, readResult, readText } from './inputs';
 import { optionsWith } from './options';
@@ -79,8 +79,6 @@ export const resume: Operation = {
 	fields: [
 		...fields,
 		streamField,
-		previewField,
-		previewResponseField,
 		simplifyField,
 		optionsWith([
 			'budget',
@@ -92,6 +90,8 @@ export const resume: Operation = {
 			'idempotencyTtlHours',
 			'maxInterrupts',
 			'maxInvocations',
+			'previewRequest',
+			'previewResponse',
 			'recordLifetimeDays',
 			'recordTurns',
 			'requestsPerSecond',

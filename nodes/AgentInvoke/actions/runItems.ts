@@ -265,7 +265,7 @@ function agentTurns(
 	prepared: ItemTurns,
 	onDelta: (itemIndex: number, text: string) => Promise<void>,
 ): CountedTurn[] {
-	const fingerprintOf = requestFingerprints(context, AGENT_OPTIONS, ['simplify', 'previewResponse']);
+	const fingerprintOf = requestFingerprints(context, AGENT_OPTIONS, ['simplify']);
 	const limit = new CallLimit(
 		run.options.maxInvocations,
 		[...prepared.values()].filter((item) => item.ok).length,
@@ -365,7 +365,7 @@ function readTurn(
 		...turn.value,
 		client: client.value,
 		simplify: context.getNodeParameter('simplify', itemIndex, true) !== false,
-		previewResponse: context.getNodeParameter('previewResponse', itemIndex, false) === true,
+		previewResponse: context.getNodeParameter('options.previewResponse', itemIndex, false) === true,
 		lacksKey: wantsKey && session.kind === 'new',
 	});
 }

@@ -36,11 +36,16 @@ export function sessionEntry(...parts: readonly string[]): string {
 	return sha256(JSON.stringify(parts));
 }
 
+/** Cells of a row as they stand there. */
+export interface StoredCells {
+	readonly sessionId: CellValue;
+	readonly turns: CellValue;
+}
+
 /** A session as the table has it. */
 export interface StoredSession {
 	readonly sessionId: string;
-	/** Its cell as it stands there. */
-	readonly stored: CellValue;
+	readonly stored: StoredCells;
 	readonly turns: number;
 }
 
@@ -51,11 +56,11 @@ export interface StoredSession {
  * @param voidId a session that does not count
  */
 export function sessionIn(rows: readonly TableRow[], nowMs: number, voidId = ''): StoredSession | undefined {
-	for (const { sessionId: cell = null, turns, expiresAtMs } of rows) {
+	for (const { sessionId: cell = null, turns = null, expiresAtMs } of rows) {
 		const sessionId = textOrNumber(cell).trim();
 		const isOver = Number(expiresAtMs) <= nowMs;
 		if (!isOver && sessionId !== '' && sessionId !== voidId) {
-			return { sessionId, stored: cell, turns: Number(turns) || 0 };
+			return { sessionId, stored: { sessionId: cell, turns }, turns: Number(turns) || 0 };
 		}
 	}
 	return undefined;

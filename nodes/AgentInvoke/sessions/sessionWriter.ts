@@ -1,11 +1,12 @@
 import type { Clock } from '../../shared/run/clock';
 import { keyText, NEVER_MS, storable } from '../../shared/dataTable/cells';
 import { UNOWNED } from '../../shared/dataTable/lockRows';
-import type { CellValue, DataTable, TableRow } from '../../shared/dataTable/table';
+import type { DataTable, RowSwap, TableRow } from '../../shared/dataTable/table';
 import type { Lease, TableLock } from '../../shared/dataTable/tableLock';
 import { ok, type Result } from '../../shared/errors/failure';
 import { createBatcher, type Batcher } from '../../shared/run/batcher';
 import { textOrNumber } from '../../shared/text/textOf';
+import { sessionIn, type StoredCells } from './sessionRows';
 
 export interface SessionSettings {
 	/** Which agent the sessions belong to. Never the token: a new token would lose all of them. */
@@ -21,9 +22,9 @@ export interface Mapping {
 	readonly sessionId: string;
 	/** The same where a session goes on under another ID. */
 	readonly conversation: symbol;
-	/** The session that the row of the key has, as it stands there; undefined if there was none. */
-	readonly stored: CellValue | undefined;
-	/** Turns that the row has. */
+	/** What the row of the key has; undefined if there was none. */
+	readonly stored: StoredCells | undefined;
+	/** Turns of this session that the row has. */
 	readonly turns: number;
 	/** Turns that it lacks. */
 	readonly added: number;
@@ -31,7 +32,7 @@ export interface Mapping {
 
 /** Whether the table has the session that the run knows. */
 export function isStored({ sessionId, stored }: Mapping): boolean {
-	return textOrNumber(stored).trim() === storable(sessionId).trim();
+	return textOrNumber(stored?.sessionId).trim() === storable(sessionId).trim();
 }
 
 /** The lease on the row of a key. */
@@ -58,6 +59,9 @@ const WRITE_WITHIN_MS = 500;
 const REPEAT_MS = 5_000;
 export const LAST_PAUSES_MS = [500, 1_000, 2_000];
 
+/** How often a row that others have written meanwhile is read again before its turns are no longer compared. */
+const COUNTING_TRIES = 5;
+
 /** A row to write for a key, made with all that is known by then. */
 interface Change {
 	readonly key: string;
@@ -68,8 +72,8 @@ interface Change {
 /** Writes what a run learns of sessions: in batches, and one after the other, so that the last word stays. */
 export class SessionWriter {
 	private readonly pending = new Set<string>();
-	/** Of keys whose write failed: the sessions that the table may have all the same. */
-	private readonly unclear = new Map<string, ReadonlySet<CellValue>>();
+	/** Of keys whose write failed: what the table may have all the same. */
+	private readonly unclear = new Map<string, readonly StoredCells[]>();
 	private readonly ending = new AbortController();
 	private readonly batches: Batcher<string, Result<undefined>>;
 	private readonly writes: Array<Promise<Result<undefined>>> = [];
@@ -135,7 +139,7 @@ export class SessionWriter {
 		const { mappings, leases } = this.keys;
 		const changes = [...this.pending].flatMap((key): Change[] => {
 			const mapping = mappings.get(key);
-			return mapping ? [{ key, mapping, row: this.row(key, mapping) }] : [];
+			return mapping ? [this.changeOf(key, mapping)] : [];
 		});
 		this.pending.clear();
 		const leased = changes.filter(({ key }) => leases.has(key));
@@ -144,27 +148,74 @@ export class SessionWriter {
 		const changed = others.filter(({ mapping }) => mapping.stored !== undefined);
 		const done = [
 			...(await Promise.all(leased.map(async (change) => await this.release(change)))),
-			await this.write(
+			this.settle(
 				added,
-				async () => await table.insert(added.map(({ row }) => ({ ...row, ...UNOWNED }))),
+				added.length > 0
+					? await table.insert(added.map(({ row }) => ({ ...row, ...UNOWNED })))
+					: ok(undefined),
 			),
-			// Of a session that another execution has replaced meanwhile nothing is to be written.
-			await this.write(
-				changed,
-				async () =>
-					await table.swap(
-						changed.flatMap(({ key, row: { entryKey = '', ...cells }, mapping: { stored = null } }) => {
-							const before = new Set([stored, ...(this.unclear.get(key) ?? [])]);
-							return [...before].map((sessionId) => ({ where: { entryKey, sessionId }, cells }));
-						}),
-					),
-			),
+			await this.change(changed),
 		];
 		const failed = done.find(({ ok: isOk }) => !isOk);
 		if (!failed) return ok(undefined);
 		this.hasFailed = true;
 		void this.writeAgain();
 		return failed;
+	}
+
+	/**
+	 * Writes into rows that nobody holds. Of a session that another execution has replaced meanwhile nothing is to be
+	 * written; where others have counted turns in it, these are added to theirs.
+	 */
+	private async change(changes: readonly Change[], tries = 1): Promise<Result<undefined>> {
+		if (changes.length === 0) return ok(undefined);
+		const isCounting = tries < COUNTING_TRIES;
+		const swapped = await this.table.swap(changes.flatMap((change) => this.swapsOf(change, isCounting)));
+		if (!swapped.ok || !isCounting) return this.settle(changes, swapped);
+		const entries = new Set(swapped.value.map(({ entryKey }) => entryKey));
+		const groups = Map.groupBy(changes, ({ row }) => entries.has(row.entryKey ?? null));
+		const [written = [], missed = []] = [groups.get(true), groups.get(false)];
+		const done = this.settle(written, swapped);
+		if (missed.length === 0) return done;
+		const read = await this.table.read(
+			'entryKey',
+			missed.map(({ row: { entryKey = null } }) => entryKey),
+		);
+		if (!read.ok) {
+			for (const { key } of missed) this.pending.add(key);
+			return read;
+		}
+		const rows = Map.groupBy(read.value, ({ entryKey }) => entryKey);
+		const counted = missed.flatMap((change) => this.recount(change, rows.get(change.row.entryKey) ?? []));
+		return await this.change(counted, tries + 1);
+	}
+
+	private swapsOf({ key, row, mapping: { stored } }: Change, isCounting: boolean): RowSwap[] {
+		const { entryKey = null, ...cells } = row;
+		const before = [...(stored ? [stored] : []), ...(this.unclear.get(key) ?? [])];
+		return before.map(({ sessionId, turns }) => {
+			const where: TableRow = isCounting ? { entryKey, sessionId, turns } : { entryKey, sessionId };
+			return { where, cells };
+		});
+	}
+
+	/** What is to be written on top of what others have counted; nothing where the key has another session by now. */
+	private recount(change: Change, rows: readonly TableRow[]): Change[] {
+		const { key, mapping } = change;
+		const { mappings } = this.keys;
+		const before = [mapping.stored, ...(this.unclear.get(key) ?? [])];
+		const session = sessionIn(rows, this.clock.wallNow());
+		const isSame = before.some((cells) => cells?.sessionId === session?.stored.sessionId);
+		const now = mappings.get(key);
+		if (!session || !isSame || now?.conversation !== mapping.conversation) {
+			this.settle([change], ok(undefined));
+			return [];
+		}
+		// A session that was begun anew has none of the turns of the one before it.
+		const isContinued = now.turns === (Number(now.stored?.turns) || 0);
+		const counted = { ...now, stored: session.stored, turns: isContinued ? session.turns : now.turns };
+		mappings.set(key, counted);
+		return [this.changeOf(key, counted)];
 	}
 
 	/** Writes into the row that is held, and gives it back unless the turn goes on. */
@@ -193,12 +244,7 @@ export class SessionWriter {
 	}
 
 	/** What was not written is written with the next batch, with what more is known by then. */
-	private async write(
-		changes: readonly Change[],
-		work: () => Promise<Result<unknown>>,
-	): Promise<Result<undefined>> {
-		if (changes.length === 0) return ok(undefined);
-		const done = await work();
+	private settle(changes: readonly Change[], done: Result<unknown>): Result<undefined> {
 		for (const change of changes) {
 			const { key, row } = change;
 			if (done.ok) {
@@ -206,7 +252,7 @@ export class SessionWriter {
 				this.unclear.delete(key);
 			} else {
 				this.pending.add(key);
-				this.unclear.set(key, new Set([...(this.unclear.get(key) ?? []), row.sessionId ?? null]));
+				this.unclear.set(key, [...(this.unclear.get(key) ?? []), cellsOf(row)]);
 			}
 		}
 		return done.ok ? ok(undefined) : done;
@@ -224,10 +270,13 @@ export class SessionWriter {
 		const { mappings } = this.keys;
 		const now = mappings.get(key);
 		if (!now) return;
-		const { sessionId: stored = '' } = row;
 		const isSame = now.conversation === mapping.conversation;
-		const counted = isSame ? { turns: now.turns + mapping.added, added: now.added - mapping.added } : {};
-		mappings.set(key, { ...now, ...counted, stored });
+		const counted = isSame ? { turns: Number(row.turns), added: now.added - mapping.added } : {};
+		mappings.set(key, { ...now, ...counted, stored: cellsOf(row) });
+	}
+
+	private changeOf(key: string, mapping: Mapping): Change {
+		return { key, mapping, row: this.row(key, mapping) };
 	}
 
 	private row(key: string, { sessionId, turns, added }: Mapping): TableRow {
@@ -245,4 +294,8 @@ export class SessionWriter {
 			expiresAtMs: ttlMs > 0 ? nowMs + ttlMs : NEVER_MS,
 		};
 	}
+}
+
+function cellsOf({ sessionId = null, turns = null }: TableRow): StoredCells {
+	return { sessionId, turns };
 }

@@ -9,7 +9,7 @@ export type AnswerMemory = ReturnType<typeof openAnswerMemory>;
 
 export function openAnswerMemory(context: IExecuteFunctions) {
 	const memory = openRetryMemory(context, 'flowChatRuns', 'answers');
-	const fingerprintOf = requestFingerprints(context, CHAT_OPTIONS, ['previewRequest']);
+	const fingerprintOf = requestFingerprints(context, CHAT_OPTIONS);
 	return {
 		recall: (itemIndex: number): JsonObject | undefined => {
 			const { answer } = memory.recall(itemIndex, fingerprintOf(itemIndex)) ?? {};

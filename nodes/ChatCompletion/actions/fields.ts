@@ -3,7 +3,6 @@ import type { INodeProperties } from 'n8n-workflow';
 import { modelField } from '../../shared/chat/models';
 import { reasoningFormFields, reasoningSentField } from '../../shared/chat/reasoningForm';
 import { simplifyField } from '../../shared/form/simplifyField';
-import { previewRequestField } from '../../shared/form/previewRequest';
 import { callIdField, toolCallsField, toolsField } from './fields.tools';
 import { optionsField } from './options';
 
@@ -204,6 +203,5 @@ export const chatFields: readonly INodeProperties[] = [
 	...reasoningFormFields,
 	toolsField,
 	...answerFields,
-	previewRequestField('Images are shown by type and size.'),
 	optionsField,
 ];

@@ -3,6 +3,7 @@ import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 import { ok } from '../../shared/errors/failure';
 import { callOptions } from '../../shared/form/callOptions';
 import { defineRequestOptions, oneOf, optionsCollection, readNumbers } from '../../shared/form/options';
+import { previewRequestField } from '../../shared/form/previewRequest';
 import { textOf } from '../../shared/text/textOf';
 import { toolChoiceOptions } from './fields.tools';
 import { samplingOptions } from '../../shared/chat/samplingForm';
@@ -104,6 +105,10 @@ export const CHAT_OPTIONS = defineRequestOptions({
 		default: 20,
 		typeOptions: { minValue: 0.01, maxValue: 100, numberPrecision: 2 },
 		description: 'A larger input file is refused before anything is sent',
+		isPartOfRequest: false,
+	},
+	previewRequest: {
+		...previewRequestField('Images are shown by type and size.'),
 		isPartOfRequest: false,
 	},
 	seed: {

@@ -124,7 +124,8 @@ export function cellsAtEnd(
 	const said = (isOver && redact(info.errorMessage)) || (failure ? redact(failure.message) : '');
 	// The ID stands in its own column, and without it such texts are alike.
 	const bare = taskId ? said.replaceAll(` ${taskId}`, '') : said;
-	const isLeft = taskId !== undefined && !isOver && failure !== undefined;
+	// What the platform does not know cannot be collected either.
+	const isLeft = taskId !== undefined && !isOver && failure !== undefined && failure.kind !== 'taskUnknown';
 	const error = isLeft ? `${sentence(bare)} ${NOBODY_FOLLOWS}` : bare;
 	return {
 		...seen,

@@ -4,7 +4,7 @@ import { readItem } from '../errors/expressionError';
 import { ok, type Result } from '../errors/failure';
 import type { JsonObject } from '../text/json';
 
-/** The switch of a dry run, under the same label in every node. */
+/** The switch of a dry run, under the same label among the options of every node. */
 export function previewRequestField(more: string) {
 	return {
 		displayName: 'Preview Request',
@@ -21,12 +21,11 @@ export function previewRequestField(more: string) {
  */
 export function readPreviewSwitches(
 	context: Pick<IExecuteFunctions, 'getInputData' | 'getNodeParameter'>,
-	parameter = 'previewRequest',
 ): ReadonlyArray<Result<boolean>> {
 	return context
 		.getInputData()
 		.map((_, itemIndex) =>
-			readItem(() => ok(isSwitchedOn(context.getNodeParameter(parameter, itemIndex, false)))),
+			readItem(() => ok(isSwitchedOn(context.getNodeParameter('options.previewRequest', itemIndex, false)))),
 		);
 }
 

@@ -137,7 +137,7 @@ test('an item with a token of another kind is named; without Continue no agent i
 test('Max Invocations counts for the run, and a preview shows each item without its token', async () => {
 	const refused = await run(itemsOf(...TURNS), { options: { maxInvocations: 4 } });
 	expect(refused.error?.message).toContain('5 times');
-	const previews = await run(itemsOf('anna', 'ben'), { previewRequest: true });
+	const previews = await run(itemsOf('anna', 'ben'), { options: { previewRequest: true } });
 	expect(previews.output(NODE_NAME)).toHaveLength(2);
 	expect(stage.platform.books().invocations).toEqual([]);
 });
@@ -145,7 +145,7 @@ test('Max Invocations counts for the run, and a preview shows each item without 
 test('the preview switch counts for each item: only what is plainly off is asked', async () => {
 	const switches = [true, 'true', 'false', 1, false];
 	const items = itemsOf(...TURNS).map(({ json }, index) => ({ json: { ...json, only: switches[index] } }));
-	const outcome = await run(items, { previewRequest: '={{ $json.only }}' });
+	const outcome = await run(items, { options: { previewRequest: '={{ $json.only }}' } });
 	expect(outcome.error).toBeUndefined();
 	expect(outcome.output(NODE_NAME).map(({ json }) => 'preview' in json)).toEqual([
 		...[true, true],
@@ -161,7 +161,7 @@ test('an item that fails beside previewed ones is named by its own number', asyn
 	const items = itemsOf('anna', 'agt_wrong').map(({ json }, index) => ({
 		json: { ...json, only: index === 0 },
 	}));
-	const outcome = await run(items, { previewRequest: '={{ $json.only }}' });
+	const outcome = await run(items, { options: { previewRequest: '={{ $json.only }}' } });
 	expect(outcome.error).toMatchObject({ context: { itemIndex: 1 } });
 });
 

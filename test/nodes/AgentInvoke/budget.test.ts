@@ -161,7 +161,7 @@ describe('a budget', () => {
 	});
 
 	test('a preview counts nothing', async () => {
-		await stage.run([said('hi')], { ...withBudget({}), previewRequest: true });
+		await stage.run([said('hi')], withBudget({}, { previewRequest: true }));
 		expect(operations()).toEqual([]);
 	});
 

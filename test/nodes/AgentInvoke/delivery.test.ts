@@ -323,7 +323,7 @@ describe('a deployment with names of its own', () => {
 			sessionId: '41',
 			stream: true,
 			files,
-			previewRequest: true,
+			options: { previewRequest: true },
 		};
 		const run = await stage.run([item], parameters, { account: account() });
 		expect(run.output(NODE_NAME)[0]?.json).toEqual({

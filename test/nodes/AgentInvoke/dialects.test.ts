@@ -224,10 +224,12 @@ describe.each(NAMES)('%s', (dialect) => {
 	});
 
 	test('a preview shows the body as it is sent, and after a run which entry gave what', async () => {
-		const preview = item(await ask(sayings('hello'), { previewRequest: true, ...inSession('s 1') }));
+		const preview = item(
+			await ask(sayings('hello'), { options: { ...OPTIONS, previewRequest: true }, ...inSession('s 1') }),
+		);
 		expect(preview).toMatchObject({ preview: { body: facts.body('hello', 's 1') } });
 		expect(books().requests.invoke).toBe(0);
-		const json = item(await ask(sayings('hello'), { previewResponse: true }));
+		const json = item(await ask(sayings('hello'), { options: { ...OPTIONS, previewResponse: true } }));
 		expect(json.readFrom).toMatchObject({
 			...{ answer: 'answer.text', session: 'answer.session', usage: 'answer.usage', interrupt: null },
 		});

@@ -243,7 +243,7 @@ describe('as a tool of an agent', () => {
 	});
 
 	test('a preview sends nothing', async () => {
-		expect(await asTool({ message: 'hello', previewRequest: true })).toContain('"preview"');
+		expect(await asTool({ message: 'hello', options: { previewRequest: true } })).toContain('"preview"');
 		expect(stage.platform.books().requests.invoke).toBe(0);
 	});
 });

@@ -217,7 +217,9 @@ describe.each(Object.keys(MAKES))('%s', (make) => {
 	});
 
 	test('Preview Request shows what would be sent, and sends nothing', async () => {
-		const preview = item(await stage.run(sayings('hi'), goOn('41', { ...STREAM, previewRequest: true })));
+		const preview = item(
+			await stage.run(sayings('hi'), goOn('41', { ...STREAM, options: { previewRequest: true } })),
+		);
 		expect(preview).toMatchObject({
 			preview: { url: expect.stringMatching(/\/v3\/desk\/7\/turns$/), body: { talk: { no: '41' } } },
 		});
@@ -229,7 +231,7 @@ describe.each(Object.keys(MAKES))('%s', (make) => {
 	});
 
 	test('Preview Response tells which entry gave what, after one call', async () => {
-		const run = await stage.run(sayings('hi'), { previewResponse: true });
+		const run = await stage.run(sayings('hi'), { options: { previewResponse: true } });
 		expect(item(run).readFrom).toMatchObject({
 			...{ answer: 'answer.text', session: 'answer.session', usage: 'answer.usage', interrupt: null },
 			found: expect.arrayContaining(['outcome', 'talk', 'cost']),

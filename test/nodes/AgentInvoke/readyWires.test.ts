@@ -140,7 +140,7 @@ describe.each(dialectCases)('$name', (dialect) => {
 	});
 
 	test('a preview shows what would be sent, and nothing is', async () => {
-		const [json] = out(await ask([said('hi')], { previewRequest: true }));
+		const [json] = out(await ask([said('hi')], { options: { ...OPTIONS, previewRequest: true } }));
 		expect(JSON.stringify(json)).toContain('"hi"');
 		expect(JSON.stringify(json)).not.toContain('agt_dialect');
 		expect(server.requests).toEqual([]);

@@ -17,7 +17,7 @@ beforeEach(() => {
 	stage.platform.resetBooks();
 });
 
-const PREVIEW = { previewRequest: true };
+const PREVIEW = { options: { previewRequest: true } };
 
 function expectNothingSent(): void {
 	const { requests, chats } = stage.platform.books();
@@ -30,7 +30,10 @@ test('the body is the one that is sent, and the key is not in it', async () => {
 		tools: { tool: [{ name: 'weather', description: '', parameters: '{}' }] },
 		options: { temperature: 0, tokenBudget: 5 },
 	};
-	const run = await stage.run(sayings('hello', 'you'), { ...parameters, ...PREVIEW });
+	const run = await stage.run(sayings('hello', 'you'), {
+		...parameters,
+		options: { ...parameters.options, ...PREVIEW.options },
+	});
 	expectNothingSent();
 	await stage.run(sayings('hello', 'you'), { ...parameters, options: { temperature: 0 } });
 	const bodies = stage.platform.books().chats.map(({ body }) => body);
@@ -104,7 +107,7 @@ test('a key that stands in a message is not shown', async () => {
 test('the switch counts for each item: only what is plainly off is asked', async () => {
 	const switches = [false, 'true', 1, 'false', 0, true];
 	const items = switches.map((only, index) => ({ json: { say: `question ${index}`, only } }));
-	const run = await stage.run(items, { previewRequest: '={{ $json.only }}' });
+	const run = await stage.run(items, { options: { previewRequest: '={{ $json.only }}' } });
 	expect(run.error).toBeUndefined();
 	expect(run.output(NODE_NAME).map(({ json }) => 'preview' in json)).toEqual([
 		...[false, true, true],

@@ -29,7 +29,7 @@ export async function submitOrPreview(
 	context: IExecuteFunctions,
 	goal: EngineSettings['goal'],
 ): Promise<INodeExecutionData[][]> {
-	const switches = readPreviewSwitches(context, 'options.previewRequest');
+	const switches = readPreviewSwitches(context);
 	const isShown = (itemIndex: number): boolean => switchedOn(switches[itemIndex]);
 	const readTasks = taskReader(context);
 	return await inNodeRun(context, async (run) => {

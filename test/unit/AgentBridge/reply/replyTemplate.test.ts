@@ -90,3 +90,22 @@ test('whatever an item holds, it arrives as it is or not at all', () => {
 		}),
 	);
 });
+
+test.each([
+	[
+		'nothing to repeat',
+		{},
+		'',
+		'"ID in Reply" is filled in, but nothing says where a frame holds the value to repeat',
+	],
+	[
+		'no field name',
+		{ template: { data: [] }, replyPath: 'data.0' },
+		'id',
+		'Enter an "ID in Reply" of field names',
+	],
+])('an ID in the reply with %s is refused by its name', (_what, given, idPath, words) => {
+	const read = readReplySettings(given, idPath);
+	const said = read.ok ? '' : `${read.failure.message}. ${read.failure.advice}`;
+	expect(said).toContain(words);
+});

@@ -62,6 +62,34 @@ test.each([
 	expect(table.calls).toEqual(operations);
 });
 
+test('executions that know a key count every turn, although they write at the same time', async () => {
+	await clock.run(worker().run(ask('first')));
+	const asked = Array.from({ length: 8 }, async (_, index) => await worker().run(ask(`m${index}`)));
+	await clock.run(Promise.all(asked));
+	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 9 }]);
+});
+
+test('a turn that another execution counted meanwhile costs two operations more', async () => {
+	await clock.run(worker().run(ask('first')));
+	const [one, two] = [store('one'), store('two')];
+	for (const each of [one, two]) {
+		await clock.run(each.load(['k']));
+		each.used('k');
+	}
+	await clock.run(one.flush());
+	table.calls.length = 0;
+	await clock.run(two.flush());
+	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 3, lastExecutionId: 'two' }]);
+	expect(table.calls).toEqual(['swap', 'read', 'swap']);
+});
+
+test('a turn is counted in a row whose turns cannot be compared', async () => {
+	await clock.run(worker().run(ask('first')));
+	table.edit((row) => ({ ...row, turns: Number.NaN }));
+	await clock.run(worker().run(ask('second')));
+	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 1 }]);
+});
+
 test('a database that takes ten seconds a statement costs a new session no further operation but signs of life', async () => {
 	table = new MemoryTable(clock, () => 1, 5_000);
 	await clock.run(worker().run(ask('m')));

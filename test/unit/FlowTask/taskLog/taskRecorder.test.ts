@@ -194,6 +194,15 @@ test('a failure says why, without the ID and without a key', async () => {
 	});
 });
 
+test('of a task that the platform does not know, nobody is told to collect it', async () => {
+	const one = job(0);
+	begin(one);
+	const failure = { kind: 'taskUnknown' as const, message: 'The platform does not know task t0', advice: '' };
+	recorder.ended(one, { taskId: 't0', snapshot: { endedAtMs: 0 }, failure });
+	await flush();
+	expect(table.all()[0]).toMatchObject({ error: 'The platform does not know task' });
+});
+
 test('a submit without an answer has a row, because it may have created a task', async () => {
 	const failure = { kind: 'unclear' as const, message: 'Maybe', advice: '', details: { mayExist: true } };
 	recorder.ended(job(4), { taskId: undefined, snapshot: undefined, failure });
