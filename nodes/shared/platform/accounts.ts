@@ -18,10 +18,12 @@ export interface Accounts<T> {
 	readonly varying: ReadonlySet<string>;
 }
 
+type Fields = ICredentialDataDecryptedObject;
+
 /** A checked account and the decrypted fields it was read from. */
 export interface ReadAccount<T> {
 	readonly account: T;
-	readonly fields: ICredentialDataDecryptedObject;
+	readonly fields: Fields;
 }
 
 type CredentialContext = Pick<
@@ -43,23 +45,21 @@ const READS_AT_ONCE = 16;
 export async function readAccounts<T>(
 	context: CredentialContext,
 	type: CredentialType,
-	check: (fields: ICredentialDataDecryptedObject) => Result<T>,
+	check: (fields: Fields) => Result<T>,
 ): Promise<Result<Accounts<ReadAccount<T>>>> {
-	const first = await readCredential(context, type, 0);
+	const readOnce = sharingEqual(async (itemIndex) => await readCredential(context, type, itemIndex));
+	const first = await readOnce(0);
 	const expressions = await varyingFields(context, type);
 	if (!first.ok && !expressions?.size) return first;
 	const limit = pLimit(READS_AT_ONCE);
 	const others = expressions?.size === 0 ? [] : context.getInputData().slice(1);
-	const readNext = others.map(
-		async (_, index) => await limit(async () => await readCredential(context, type, index + 1)),
-	);
+	const readNext = others.map(async (_, index) => await limit(async () => await readOnce(index + 1)));
 	const reads = [first, ...(await Promise.all(readNext))];
-	const known = new Map<string, Result<ReadAccount<T>>>();
+	const known = new Map<Result<Fields>, Result<ReadAccount<T>>>();
 	const accounts = reads.map((fields): Result<ReadAccount<T>> => {
 		if (!fields.ok) return fields;
-		const name = JSON.stringify(fields.value);
-		const account = known.get(name) ?? checked(fields.value, check);
-		known.set(name, account);
+		const account = known.get(fields) ?? checked(fields.value, check);
+		known.set(fields, account);
 		return account;
 	});
 	const varying = expressions ?? differingFields(reads);
@@ -76,6 +76,21 @@ export async function readAccounts<T>(
 		of: (index) => ofItem[index] ?? fail(NO_SUCH_ITEM),
 		varying,
 	});
+}
+
+/** Keeps equal fields once: with saved workflows they can be a megabyte, and each read makes them anew. */
+function sharingEqual(
+	read: (itemIndex: number) => Promise<Result<Fields>>,
+): (itemIndex: number) => Promise<Result<Fields>> {
+	const known = new Map<string, Result<Fields>>();
+	return async (itemIndex) => {
+		const fields = await read(itemIndex);
+		if (!fields.ok) return fields;
+		const name = JSON.stringify(fields.value);
+		const same = known.get(name) ?? fields;
+		known.set(name, same);
+		return same;
+	};
 }
 
 /** The same items with the result of `make` for their accounts; it is called once per account. */
@@ -107,10 +122,7 @@ export function itemsByAccount<T>(
 	return items;
 }
 
-function checked<T>(
-	fields: ICredentialDataDecryptedObject,
-	check: (fields: ICredentialDataDecryptedObject) => Result<T>,
-): Result<ReadAccount<T>> {
+function checked<T>(fields: Fields, check: (fields: Fields) => Result<T>): Result<ReadAccount<T>> {
 	const account = check(fields);
 	return account.ok ? ok({ account: account.value, fields }) : account;
 }
@@ -165,8 +177,8 @@ function mayVary(value: unknown): boolean {
 }
 
 /** The fields whose values differ, for an n8n that does not show their expressions. */
-function differingFields(reads: ReadonlyArray<Result<ICredentialDataDecryptedObject>>): ReadonlySet<string> {
-	const values = reads.flatMap((read) => (read.ok ? [read.value] : []));
+function differingFields(reads: ReadonlyArray<Result<Fields>>): ReadonlySet<string> {
+	const values = [...new Set(reads)].flatMap((read) => (read.ok ? [read.value] : []));
 	const names = new Set(values.flatMap((fields) => Object.keys(fields)));
 	const differs = (name: string): boolean =>
 		new Set(values.map((fields) => JSON.stringify(fields[name]))).size > 1;

@@ -131,9 +131,23 @@ describe('Save', () => {
 		expect(stage.platform.books().tasksMade).toBe(1);
 	});
 
+	test('keeps all digits of a seed', async () => {
+		const definition = JSON.stringify(textToImage).replace(/"seed":\d+/, '"seed":18446744073709551615');
+		expect(definition).toContain('18446744073709551615');
+		const saved = await run('{}', form('Portrait', { workflowDefinition: definition }));
+		const list = text(saved.output(NODE_NAME)[0]?.json.savedWorkflows);
+		expect(list).toContain('18446744073709551615');
+		const again = await run(list, form('Other'));
+		expect(text(again.output(NODE_NAME)[0]?.json.savedWorkflows)).toContain('18446744073709551615');
+		const done = await run(list, { workflowId: chosen('Portrait'), promptText: 'a red door' });
+		expect(done.status).toBe('success');
+	});
+
 	test.each([
 		['no name', "={{ '' }}", {}, '"Name" is empty'],
 		['no ID', 'Portrait', { hostedId: "={{ '' }}" }, '"Workflow ID" is empty'],
+		['a rounded ID', 'Portrait', { hostedId: '={{ 12345678901234567890 }}' }, 'n8n rounds its last digits'],
+		['a sentence', 'Portrait', { hostedId: 'ID: wf_8c1f0a' }, 'contains "ID: wf_8c1f0a", which is not an ID'],
 		['no export', 'Portrait', { workflowDefinition: '{"a": 1}' }, 'contains no workflow nodes'],
 		['a wrong view', 'Portrait', { parameterSpec: '{"a": 1}' }, '"Parameter View"'],
 	])('%s is refused', async (_, name, own, message) => {

@@ -1,14 +1,16 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
-import { failInput, ok, type Result } from '../../../shared/errors/failure';
+import { fail, failInput, ok, type Result } from '../../../shared/errors/failure';
 import { failRun } from '../../../shared/errors/nodeError';
 import type { Operation } from '../../../shared/form/operation';
+import { refuseRounded } from '../../../shared/form/pastedJson';
 import { openPlatforms } from '../../../shared/platform/platform';
+import { excerpt } from '../../../shared/text/json';
 import { readDefinition } from '../../workflow/definition';
 import { countsOf } from '../../workflow/inputRanking';
 import { readParameterView } from '../../workflow/parameterView';
 import { readSavedWorkflows, savedWorkflowsText, type SavedWorkflows } from './savedWorkflows';
-import { textParameter } from '../enteredText';
+import { canBeId, textParameter } from '../enteredText';
 import { pastedFields } from './pastedFields';
 
 /** Puts out the account's list of saved workflows with another one: n8n lets no node write into a credential. */
@@ -81,6 +83,14 @@ function readOne(context: IExecuteFunctions, itemIndex: number) {
 		return failInput(
 			`"${name ? 'Workflow ID' : 'Name'}" is empty`,
 			'Enter it. If it is an expression, check that it gives a value for each item.',
+		);
+	}
+	const rounded = refuseRounded('Workflow ID', context.getNodeParameter('hostedId', itemIndex, ''));
+	if (rounded) return fail(rounded);
+	if (!canBeId(workflowId)) {
+		return failInput(
+			`"Workflow ID" contains "${excerpt(workflowId, 40)}", which is not an ID`,
+			"Enter only the ID that the platform's console shows for the hosted workflow.",
 		);
 	}
 	const definition: unknown = context.getNodeParameter('workflowDefinition', itemIndex, '');

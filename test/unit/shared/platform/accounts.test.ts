@@ -1,3 +1,7 @@
+import { setImmediate } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
 import type { ICredentialDataDecryptedObject, INode } from 'n8n-workflow';
 
 import {
@@ -77,4 +81,25 @@ test.each([
 	expect([...itemsByAccount(accounts, [0, 1, 2]).values()]).toEqual([[0, 2], [1]]);
 	const same = await read(contextOf(SAME, stored).context);
 	expect([same.all.length, same.varying.size]).toEqual([1, 0]);
+});
+
+test('of equal fields one is kept, because n8n makes them anew for each item', async () => {
+	setFlagsFromString('--expose-gc');
+	const collect = runInNewContext('gc') as () => void;
+	const { context } = contextOf(SAME);
+	const made: Array<WeakRef<Fields>> = [];
+	let alive = Infinity;
+	const getCredentials = async (_type: string, itemIndex = 0): Promise<Fields> => {
+		await setImmediate();
+		if (itemIndex === SAME.length - 1) {
+			collect();
+			alive = made.filter((fields) => fields.deref() !== undefined).length;
+		}
+		const fields = { key: 'k' };
+		made.push(new WeakRef(fields));
+		return fields;
+	};
+	await read({ ...context, getCredentials } as Context);
+	// The first, and those that are read at the same time.
+	expect(alive).toBeLessThan(20);
 });

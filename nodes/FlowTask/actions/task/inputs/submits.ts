@@ -22,7 +22,7 @@ import type { NodeRun } from '../../run';
 import { readImageSlots, type ImageSlots } from './imageSlots';
 import { readPrompt } from './prompt';
 import type { ItemVariants } from './variants';
-import { textParameter } from '../../enteredText';
+import { canBeId, textParameter } from '../../enteredText';
 
 /** What is known of a task's inputs once they are sent. */
 export type SentFacts = Pick<Extract<Recollection, { kind: 'task' }>, 'seeds' | 'prompt'>;
@@ -180,7 +180,7 @@ function readWorkflowId(context: IExecuteFunctions, itemIndex: number, run: Node
 			"Choose a saved workflow, or enter the ID that the platform's console shows for the hosted one. If it is an expression, check that it gives a value for this item.",
 		);
 	}
-	if (/[\s{}"<>]/.test(workflowId.value)) {
+	if (!canBeId(workflowId.value)) {
 		return failInput(
 			`"Workflow" contains "${excerpt(workflowId.value, 40)}", which is not an ID`,
 			"Choose a saved workflow, or enter only the ID that the platform's console shows for the hosted one, not the workflow itself or its address.",
