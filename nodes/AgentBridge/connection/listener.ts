@@ -97,7 +97,8 @@ export class Listener {
 
 	private async live(): Promise<BridgeEnd | 'full' | 'stopped'> {
 		const { promise, resolve } = Promise.withResolvers<BridgeEnd | 'full' | 'stopped'>();
-		this.stopping.signal.addEventListener('abort', () => resolve('stopped'), { once: true });
+		const stop = (): void => resolve('stopped');
+		this.stopping.signal.addEventListener('abort', stop, { once: true });
 		const current = this.bridge.open({
 			onOpen: () => {
 				this.open = current;
@@ -114,7 +115,10 @@ export class Listener {
 			onEnd: resolve,
 		});
 		this.connection = current;
-		return await promise;
+		const end = await promise;
+		// A trigger may reconnect for months.
+		this.stopping.signal.removeEventListener('abort', stop);
+		return end;
 	}
 }
 
