@@ -102,6 +102,13 @@ test('an entry that cannot be read is named', async () => {
 	expect(stage.platform.books().tasks).toEqual([]);
 });
 
+test('a wrong entry disturbs nobody who chooses another', async () => {
+	const done = await run(JSON.stringify({ Broken: {}, Portrait: entry() }), {
+		workflowId: chosen('Portrait'),
+	});
+	expect([done.status, stage.platform.books().tasksMade]).toEqual(['success', 1]);
+});
+
 test('a broken list disturbs nobody who enters an ID', async () => {
 	const done = await run('{"Poster": ', { workflowId: stage.workflowId });
 	expect(done.status).toBe('success');
@@ -141,6 +148,11 @@ describe('Save', () => {
 		expect(text(again.output(NODE_NAME)[0]?.json.savedWorkflows)).toContain('18446744073709551615');
 		const done = await run(list, { workflowId: chosen('Portrait'), promptText: 'a red door' });
 		expect(done.status).toBe('success');
+	});
+
+	test('a wrong entry of the list is not lost: nothing is put out before it is mended', async () => {
+		const done = await run('{"Broken": {}}', form('Portrait'));
+		expect(done.error?.message).toContain('no "workflowId" for "Broken"');
 	});
 
 	test.each([

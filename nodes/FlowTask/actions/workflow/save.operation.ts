@@ -1,7 +1,7 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { fail, failInput, ok, type Result } from '../../../shared/errors/failure';
-import { failRun } from '../../../shared/errors/nodeError';
+import { failItem, failRun } from '../../../shared/errors/nodeError';
 import type { Operation } from '../../../shared/form/operation';
 import { refuseRounded } from '../../../shared/form/pastedJson';
 import { openPlatforms } from '../../../shared/platform/platform';
@@ -9,7 +9,7 @@ import { excerpt } from '../../../shared/text/json';
 import { readDefinition } from '../../workflow/definition';
 import { countsOf } from '../../workflow/inputRanking';
 import { readParameterView } from '../../workflow/parameterView';
-import { readSavedWorkflows, savedWorkflowsText, type SavedWorkflows } from './savedWorkflows';
+import { readSavedWorkflows, savedWorkflowsText, type WorkflowSource } from './savedWorkflows';
 import { canBeId, textParameter } from '../enteredText';
 import { pastedFields } from './pastedFields';
 
@@ -45,35 +45,45 @@ export const save: Operation = {
 			placeholder: 'e.g. wf_8c1f0a',
 			description: "The ID that the platform's console shows for the hosted workflow",
 		},
-		...pastedFields,
+		...pastedFields.map((field) => ({ ...field, hint: undefined })),
 	],
 	async execute(context) {
-		const saved = await saveWorkflows(context);
-		return saved.ok ? [[saved.value]] : failRun(context, saved.failure);
+		const saved = await readSaved(context);
+		return saved.ok ? [[saveAll(context, saved.value)]] : failRun(context, saved.failure);
 	},
 };
 
-/** One item with the whole list, whatever the number of items, because it is pasted as a whole. */
-async function saveWorkflows(context: IExecuteFunctions): Promise<Result<INodeExecutionData>> {
+/** What the account has; a list with a wrong entry is not written anew, because the entry would be lost. */
+async function readSaved(context: IExecuteFunctions): Promise<Result<Map<string, WorkflowSource>>> {
 	const platforms = await openPlatforms(context);
 	if (!platforms.ok) return platforms;
 	const platform = platforms.value.of(0);
 	if (!platform.ok) return platform;
-	let saved = readSavedWorkflows(platform.value.account.savedWorkflows);
+	const list = readSavedWorkflows(platform.value.account.savedWorkflows);
+	if (!list.ok) return list;
+	const saved = new Map<string, WorkflowSource>();
+	for (const [name, workflow] of list.value) {
+		if (!workflow.ok) return workflow;
+		saved.set(name, workflow.value);
+	}
+	return ok(saved);
+}
+
+/** One item with the whole list, whatever the number of items, because it is pasted as a whole. */
+function saveAll(context: IExecuteFunctions, saved: Map<string, WorkflowSource>): INodeExecutionData {
+	const items = [...context.getInputData().keys()];
 	const added = [];
-	for (const itemIndex of context.getInputData().keys()) {
-		if (!saved.ok) return saved;
+	for (const itemIndex of items) {
 		const one = readOne(context, itemIndex);
-		if (!one.ok) return one;
+		if (!one.ok) return failItem(context, one.failure, itemIndex);
 		const { name, source, counts } = one.value;
-		saved = ok(new Map(saved.value).set(name, source) satisfies SavedWorkflows);
+		saved.set(name, source);
 		added.push({ name, workflowId: source.workflowId, ...counts });
 	}
-	if (!saved.ok) return saved;
-	return ok({
-		json: { saved: added, savedWorkflows: savedWorkflowsText(saved.value) },
-		pairedItem: [...context.getInputData().keys()].map((item) => ({ item })),
-	});
+	return {
+		json: { saved: added, savedWorkflows: savedWorkflowsText(saved) },
+		pairedItem: items.map((item) => ({ item })),
+	};
 }
 
 function readOne(context: IExecuteFunctions, itemIndex: number) {

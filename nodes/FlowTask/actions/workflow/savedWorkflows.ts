@@ -15,8 +15,8 @@ export interface WorkflowSource {
 	readonly savedAs?: string;
 }
 
-/** By name, without the blanks around it that a field drops. */
-export type SavedWorkflows = ReadonlyMap<string, WorkflowSource>;
+/** By name, without the blanks around it that a field drops. An entry that is wrong disturbs no other. */
+export type SavedWorkflows = ReadonlyMap<string, Result<WorkflowSource>>;
 
 /** What marks the name of a saved workflow, where otherwise an ID stands. */
 export const SAVED_PREFIX = 'saved:';
@@ -35,13 +35,9 @@ export function readSavedWorkflows(source: unknown): Result<SavedWorkflows> {
 			`Open the credential and correct it. It looks like ${SHAPE}.`,
 		);
 	}
-	const saved = new Map<string, WorkflowSource>();
-	for (const [name, entry] of Object.entries(parsed.value)) {
-		const workflow = readEntry(name, entry);
-		if (!workflow.ok) return workflow;
-		saved.set(name.trim(), workflow.value);
-	}
-	return ok(saved);
+	return ok(
+		new Map(Object.entries(parsed.value).map(([name, entry]) => [name.trim(), readEntry(name, entry)])),
+	);
 }
 
 function readEntry(name: string, entry: Json): Result<WorkflowSource> {
@@ -62,7 +58,7 @@ function readEntry(name: string, entry: Json): Result<WorkflowSource> {
 }
 
 /** The list as the credential takes it. */
-export function savedWorkflowsText(saved: SavedWorkflows): string {
+export function savedWorkflowsText(saved: ReadonlyMap<string, WorkflowSource>): string {
 	const entries = [...saved].map(([key, { workflowId, definition, view }]) => [
 		key,
 		{
@@ -96,7 +92,7 @@ export function findWorkflow(
 	if (!list.ok) return list;
 	const name = chosen.slice(SAVED_PREFIX.length).trim();
 	const found = list.value.get(name);
-	if (found) return ok(found);
+	if (found) return found;
 	const names = [...list.value.keys()].map((known) => excerpt(known, 40)).join(', ');
 	return failInput(
 		`The account has no saved workflow "${excerpt(name, 60)}"`,
