@@ -1,0 +1,77 @@
+import type { INodeProperties } from 'n8n-workflow';
+
+export const seedFields: INodeProperties[] = [
+	{
+		displayName: 'Seed Mode',
+		name: 'seedMode',
+		type: 'options',
+		default: 'random',
+		options: [
+			{ name: 'Fixed', value: 'fixed', description: 'The same seed for each item' },
+			{ name: 'Increment by Item', value: 'increment', description: 'Seed, seed + 1, seed + 2 …' },
+			{
+				name: 'Keep',
+				value: 'keep',
+				description:
+					"The workflow's own seed, or what is set above: the same inputs give the same image again",
+			},
+			{
+				name: 'Random',
+				value: 'random',
+				description: 'A new seed for each item, unless one is set above; it is in the output',
+			},
+		],
+		description: 'The same seed and inputs give the same image',
+	},
+	{
+		displayName: 'Seed',
+		name: 'seed',
+		type: 'number',
+		default: 1,
+		typeOptions: { minValue: 0 },
+		displayOptions: { show: { seedMode: ['fixed', 'increment'] } },
+		description: 'The seed of the first item',
+	},
+	{
+		displayName: 'Seed Targets',
+		name: 'seedTargets',
+		type: 'resourceLocator',
+		default: { mode: 'list', value: '' },
+		displayOptions: { show: { seedMode: ['fixed', 'increment', 'random'] } },
+		modes: [
+			{
+				displayName: 'From List',
+				name: 'list',
+				type: 'list',
+				placeholder: 'Every seed',
+				hint: 'From the saved workflow or "Workflow Definition"; without it, enter the names',
+				typeOptions: { searchListMethod: 'searchSeeds', searchable: true },
+			},
+			{
+				displayName: 'By Name',
+				name: 'id',
+				type: 'string',
+				placeholder: 'e.g. 3.seed',
+				hint: 'Node ID and parameter; several are separated by commas',
+			},
+		],
+		description:
+			'Which inputs are the seeds. Empty means every seed in the workflow definition, or in the inputs changed above.',
+	},
+];
+
+/** Shown at the field rather than when the run fails. */
+export const seedNotice: INodeProperties = {
+	displayName:
+		'Without a "Workflow Definition" the node cannot tell which inputs are seeds. Paste the export, enter the names under "Seed Targets", or set a seed in the inputs above.',
+	name: 'seedNotice',
+	type: 'notice',
+	default: '',
+	displayOptions: {
+		show: {
+			seedMode: ['fixed', 'increment'],
+			workflowDefinition: ['{}', ''],
+			seedTargets: [''],
+		},
+	},
+};
