@@ -1,11 +1,12 @@
 import type { Clock } from '../run/clock';
 import { keyText, NEVER_MS, storable } from '../dataTable/cells';
+import { KeyReads } from '../dataTable/keyRows';
 import type { DataTable, TableRow } from '../dataTable/table';
 import { fail, ok, type Failure, type Result } from '../errors/failure';
 import { excerpt } from '../text/json';
 import { sha256 } from '../text/sha256';
 import { HeldClaim, type ClaimCells, type LedgerClaim } from './claim';
-import { Contest, type Contender, type ContestRows, type Sight } from './contest';
+import { Contest, type Sight } from './contest';
 import { KeyLines } from './keyLines';
 import { ClaimPlaces } from './places';
 import { CLAIM_FRESH_MS, silenceSeenBy, stateOf } from './rows';
@@ -80,8 +81,6 @@ export interface LedgerParts {
 
 /** How long after a claim something may be sent. */
 const SEND_WITHIN_MS = 60_000;
-/** A claim that took longer to get than this leaves too little of that time. */
-const CLAIM_WITHIN_MS = 20_000;
 /** How often those in line look whether their run has ended. */
 const STOP_CHECK_MS = 1_000;
 /** However short a life was asked for, entries outlive the claims of others. */
@@ -116,6 +115,7 @@ type Seen = Sight<LedgerAnswer>;
 
 class TableLedger implements Ledger {
 	private readonly writer: LedgerWriter;
+	private readonly reads: KeyReads;
 	private readonly contest: Contest;
 	private readonly isSilent: IsSilent;
 	private readonly held = new Set<HeldClaim>();
@@ -128,20 +128,11 @@ class TableLedger implements Ledger {
 		private readonly parts: LedgerParts,
 	) {
 		const { table, clock, signal } = parts;
-		const writer = new LedgerWriter(table, clock);
-		this.writer = writer;
+		this.writer = new LedgerWriter(table, clock);
 		this.lines = parts.lines ?? new KeyLines();
 		this.isSilent = silenceSeenBy(clock);
-		const rows: ContestRows = {
-			ownerColumn: 'owner',
-			ownerPrefix: '',
-			read: async (keys) => await table.read('entryKey', keys),
-			insertThenRead: async (claims) => await writer.writeWith(claims),
-			remove: async (owners) => await table.remove('owner', owners),
-			removeLater: (owner) => writer.takeBack(owner),
-			isLate: (_owner, elapsedMs) => elapsedMs > CLAIM_WITHIN_MS,
-		};
-		this.contest = new Contest(rows, parts);
+		this.reads = new KeyReads(parts);
+		this.contest = new Contest(table, this.writer, this.reads, clock);
 		this.places = new ClaimPlaces(settings.claimsAtOnce ?? Infinity, clock, signal);
 	}
 
@@ -207,23 +198,15 @@ class TableLedger implements Ledger {
 	private async readKey(wanted: Wanted, reads: number): Promise<Result<Seen>> {
 		const stop = this.whyStop(wanted);
 		if (stop) return fail(stop);
-		const seen = await this.contest.look(this.contender(wanted), reads);
-		return seen.ok ? seen : fail(beforeAnything(seen.failure));
+		const { entryKey } = wanted;
+		const rows = await (reads === 0 ? this.reads.read(entryKey) : this.reads.readLater(entryKey, reads));
+		return rows.ok ? ok(this.sightOf(rows.value, wanted)) : fail(beforeAnything(rows.failure));
 	}
 
-	private contender(wanted: Wanted): Contender<LedgerAnswer> {
-		return {
-			entryKey: wanted.entryKey,
-			claimRow: (owner) => this.row('claim', wanted, owner),
-			sightOf: (rows, abandoned) => this.seenAs(this.stateOf(rows, abandoned), wanted),
-			whyStop: () => this.whyStop(wanted),
-		};
-	}
-
-	/** The state that others see, for this run's abandoned attempts do not count. */
-	private stateOf(rows: readonly TableRow[], abandoned: ReadonlySet<string>): KeyState {
+	private sightOf(rows: readonly TableRow[], wanted: Wanted): Seen {
 		const isSilent = this.settings.onUnknown === 'again' ? this.isSilent : undefined;
-		return stateOf(rows, this.parts.clock.wallNow(), abandoned, isSilent);
+		const state = stateOf(rows, this.parts.clock.wallNow(), this.contest.abandoned, isSilent);
+		return this.seenAs(state, wanted);
 	}
 
 	/** Claims when there is a place, which is free again once the outcome of the claim is known. */
@@ -235,11 +218,16 @@ class TableLedger implements Ledger {
 			const stop = this.whyStop(wanted);
 			if (stop) return fail(stop);
 			const sinceMs = clock.now();
-			const claimed = await this.contest.claim(this.contender(wanted));
-			if (!claimed.ok) return fail(beforeAnything(claimed.failure));
+			const won = await this.contest.claim({
+				entryKey: wanted.entryKey,
+				claimRow: (owner) => this.row('claim', wanted, owner),
+				sightOf: (rows) => this.sightOf(rows, wanted),
+				whyStop: () => this.whyStop(wanted),
+			});
+			if (!won.ok) return fail(beforeAnything(won.failure));
 			// What was seen meanwhile may be claims that come to nothing: it is read again.
-			if (claimed.value.kind !== 'won') return ok({ kind: 'pending' });
-			claim = this.hold(wanted, claimed.value.owner, sinceMs);
+			if (won.value === undefined) return ok({ kind: 'pending' });
+			claim = this.hold(wanted, won.value, sinceMs);
 			return ok({ kind: 'known', answer: { kind: 'mine', claim } });
 		} finally {
 			const { giveBack } = this.places;
