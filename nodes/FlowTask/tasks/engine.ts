@@ -181,28 +181,17 @@ class TaskRun {
 	}
 
 	private openAccount(client: TaskClient): AccountWork {
-		const { api, mayFetch, owner = '' } = client;
-		const { clock, ledger, ending, download, observer } = this.run;
-		const { fileSelection, urlExpireSeconds } = this.settings;
-		const { signal } = ending;
+		const { owner = '' } = client;
+		const { clock, ledger, ending, observer } = this.run;
 		const watcher = new TaskWatcher(client, clock, this.settings, {
 			backlog: () => this.unsubmitted,
 			onNews: (info) => observer?.news(info, owner),
 		});
-		if (signal.aborted) watcher.stop();
+		if (ending.signal.aborted) watcher.stop();
 		return {
 			watcher,
 			submitter: new TaskSubmitter(client, clock, () => this.stopReason(), ledger, this.memoryBudget),
-			files: new ResultFiles({
-				api,
-				clock,
-				download,
-				mayFetch,
-				slots: this.downloads,
-				signal,
-				fileSelection,
-				urlExpireSeconds,
-			}),
+			files: new ResultFiles(client, this.run, this.settings, this.downloads),
 			owner,
 		};
 	}
