@@ -93,8 +93,8 @@ export interface EngineRun {
 	readonly redact: Redact;
 	readonly download: Download;
 	readonly ledger?: Ledger | undefined;
-	/** Is told how the tasks go. */
-	readonly observer?: TaskObserver | undefined;
+	/** Are told how the tasks go. */
+	readonly observers?: readonly TaskObserver[];
 	/** Aborted by the engine when the run ends early; the parts that wait or transfer listen to it. */
 	readonly ending: AbortController;
 }
@@ -182,10 +182,10 @@ class TaskRun {
 
 	private openAccount(client: TaskClient): AccountWork {
 		const { owner = '' } = client;
-		const { clock, ledger, ending, observer } = this.run;
+		const { clock, ledger, ending } = this.run;
 		const watcher = new TaskWatcher(client, clock, this.settings, {
 			backlog: () => this.unsubmitted,
-			onNews: (info) => observer?.news(info, owner),
+			onNews: (info) => this.tell((observer) => observer.news(info, owner)),
 		});
 		if (ending.signal.aborted) watcher.stop();
 		return {
@@ -196,6 +196,10 @@ class TaskRun {
 		};
 	}
 
+	private tell(tell: (observer: TaskObserver) => void): void {
+		this.run.observers?.forEach(tell);
+	}
+
 	private stopReason(): StopReason | undefined {
 		if (this.run.clock.now() >= this.settings.deadlineMs) this.stopped ??= 'timeout';
 		return this.stopped;
@@ -204,7 +208,7 @@ class TaskRun {
 	/** @param label tells the task's files from those of others */
 	async job(job: TaskJob, label: TaskLabel): Promise<TaskOutcome> {
 		const result = await this.outcomeOf(job, label);
-		this.run.observer?.ended(job, result);
+		this.tell((observer) => observer.ended(job, result));
 		if (result.failure) this.countFailure(result.failure);
 		return result;
 	}
@@ -248,7 +252,8 @@ class TaskRun {
 		const { taskId, reused, submittedAtMs, sent } = task;
 		try {
 			const source = sourceOf(job, reused);
-			this.run.observer?.began(job, { taskId, submittedAtMs, source, owner: account.owner });
+			const { owner } = account;
+			this.tell((observer) => observer.began(job, { taskId, submittedAtMs, source, owner }));
 			if (this.settings.goal === 'finished') return await this.follow(job, label, account, task);
 			job.record?.delivered?.();
 			const snapshot = { sinceMs: submittedAtMs, endedAtMs: this.run.clock.wallNow() };
