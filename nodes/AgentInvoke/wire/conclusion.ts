@@ -2,15 +2,7 @@ import { fail, ok, type Result } from '../../shared/errors/failure';
 import { excerpt, isJsonObject, sentence, type Json } from '../../shared/text/json';
 import { fitsName, patternOf, type Wire } from './description';
 import { wordOf } from './expression';
-import {
-	asked,
-	saidSuccess,
-	statusIn,
-	type ReadingOf,
-	type WireInterrupt,
-	type WireState,
-	type WireStep,
-} from './reader';
+import { asked, saidSuccess, statusIn, type ReadingOf, type WireState } from './reader';
 
 /** How an answer ended. */
 export interface WireEnded {
@@ -23,27 +15,25 @@ export interface WireEnded {
 	readonly sessionId: string;
 }
 
-/** What the agent said in one turn. */
-export interface WireReply {
-	readonly text: string;
-	readonly sessionId: string;
-	readonly requestId: string;
+/** What the agent said in one turn: of all that was read, what tells of a success. */
+export interface WireReply extends Pick<
+	WireState,
+	| 'text'
+	| 'sessionId'
+	| 'requestId'
+	| 'usage'
+	| 'interrupts'
+	| 'steps'
+	| 'stepsOmitted'
+	| 'raw'
+	| 'readFrom'
+	| 'misfits'
+	| 'keys'
+	| 'names'
+	| 'unread'
+> {
 	/** How the turn ended, where the last event says so. */
 	readonly reason: string;
-	readonly usage: Json;
-	/** All that wait for an answer. */
-	readonly interrupts: readonly WireInterrupt[];
-	readonly steps: readonly WireStep[];
-	readonly stepsOmitted: number;
-	readonly raw: Json;
-	/** Which entry of the description gave what, and what came. */
-	readonly readFrom: WireState['readFrom'];
-	readonly misfits: WireState['misfits'];
-	readonly keys: readonly string[];
-	/** Of the events of a stream. */
-	readonly names: readonly string[];
-	/** What could not be read, though nothing is missing; else empty. */
-	readonly unread: string;
 }
 
 export type RefusalMeaning = 'busy' | 'notRun' | 'sessionUnknown' | 'tokenRefused';
@@ -89,23 +79,16 @@ export function concludeAnswer(
 	const text = hide(state.text);
 	if (failure)
 		return fail({ ...failure, text, sessionId: sessionId || ended.sessionId, requestId: state.requestId });
-	const { requestId, usage, steps, stepsOmitted, raw, readFrom, misfits, keys, names, unread } = state;
-	const interrupts = state.interrupts.length === 0 && state.waits ? [asked(text)] : state.interrupts;
 	return ok({
+		...state,
 		text,
 		sessionId,
-		requestId,
-		usage,
-		interrupts,
-		steps,
-		stepsOmitted,
-		raw,
-		misfits,
-		keys,
-		names,
-		unread,
-		reason: wordOf(wire.refusal.code?.read(raw)),
-		readFrom: state.sessionId === '' && header ? { ...readFrom, session: 'answer.sessionHeader' } : readFrom,
+		interrupts: state.interrupts.length === 0 && state.waits ? [asked(text)] : state.interrupts,
+		reason: wordOf(wire.refusal.code?.read(state.raw)),
+		readFrom:
+			state.sessionId === '' && header
+				? { ...state.readFrom, session: 'answer.sessionHeader' }
+				: state.readFrom,
 	});
 }
 

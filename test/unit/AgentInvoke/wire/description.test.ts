@@ -1,17 +1,25 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, parse } from 'node:path';
 
 import { STANDARD_WIRE } from '../../../../credentials/standardWire';
 import { wireRequest } from '../../../../nodes/AgentInvoke/wire/body';
 import { readWire } from '../../../../nodes/AgentInvoke/wire/description';
 import { compileExpression } from '../../../../nodes/AgentInvoke/wire/expression';
+import { dialectCases } from '../../../nodes/AgentInvoke/dialects/dialectCases';
 import { wireAsShipped, wireOf, wireText } from './wires';
 
-const FOREIGN = ['dify', 'coze', 'responses', 'langgraph', 'a2a'];
-const NAMES = ['standard', ...FOREIGN];
+const DOCS = join(__dirname, '../../../../docs');
+const NAMES = readdirSync(join(DOCS, 'wires')).map((file) => parse(file).name);
+const FOREIGN = NAMES.filter((name) => name !== 'standard');
+const PAGE = readFileSync(join(DOCS, 'deployments.md'), 'utf8');
 
-test.each(NAMES)('the description "%s" can be read', (name) => {
+test.each(NAMES)('the description "%s" is offered by the page, and can be read', (name) => {
+	expect(PAGE).toContain(`(wires/${name}.json)`);
 	expect(readWire(wireText(name))).toMatchObject({ ok: true });
+});
+
+test('each has a stand-in', () => {
+	expect(dialectCases.map(({ description }) => description)).toEqual(expect.arrayContaining(FOREIGN));
 });
 
 test.each(FOREIGN)('"%s" differs from the standard in at most ten entries', (name) => {
@@ -41,8 +49,7 @@ function entriesOf(text: string): Map<string, string> {
 }
 
 test('the page shows a description that can be used', () => {
-	const page = readFileSync(join(__dirname, '../../../../docs/deployments.md'), 'utf8');
-	const shown = [...page.matchAll(/```json\n([\s\S]*?)```/g)].map(([, text = '']) => readWire(text));
+	const shown = [...PAGE.matchAll(/```json\n([\s\S]*?)```/g)].map(([, text = '']) => readWire(text));
 	expect(shown).toMatchObject([{ ok: true }]);
 });
 
