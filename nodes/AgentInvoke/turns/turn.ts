@@ -135,7 +135,7 @@ export class ItemTurn {
 		}
 		const startedMs = this.run.clock.now();
 		let called = await this.call(open.value, this.session.id, this.session.source);
-		const isExpired = !called.ok && called.failure.isSessionUnknown;
+		const isExpired = !called.ok && called.failure.isSessionUnknown && !this.run.signal.aborted;
 		if (isExpired && this.settings.renewExpired && !this.turn.isResume) {
 			called = await this.callRenewed(open.value);
 		}
