@@ -11,6 +11,7 @@ import {
 	cellsAfter,
 	cellsAtEnd,
 	newRow,
+	type CountCells,
 	type RowFacts,
 	type RowOrigin,
 	type TaskCells,
@@ -22,6 +23,8 @@ export interface RecorderParts {
 	readonly clock: Clock;
 	readonly redact: Redact;
 	readonly factsOf: (job: ObservedJob) => TaskFacts;
+	/** What the submit of a job is counted by, if there was one. */
+	readonly countOf: (job: ObservedJob) => CountCells | undefined;
 }
 
 /** How long the first rows wait for others: a run that is over sooner needs one write. */
@@ -116,6 +119,7 @@ export class TaskRecorder implements TaskObserver {
 			source,
 			submittedAtMs,
 			...this.parts.factsOf(job),
+			counted: this.parts.countOf(job),
 			cells: source === 'made' ? { error: '' } : {},
 			kept: {},
 			written: '{}',

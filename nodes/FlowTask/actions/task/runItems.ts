@@ -11,7 +11,7 @@ import type { TaskFacts } from '../../taskLog/taskRows';
 import { emptyTexts } from '../../workflow/checks';
 import { deliver, type DeliveredTask } from '../deliver';
 import { openProgress } from '../progress';
-import { openRecorder } from '../openRecorder';
+import { openTaskLog } from '../openTaskLog';
 import { inNodeRun, type NodeRun } from '../run';
 import type { PreparedTask, PrepareItem } from './inputs/readTask';
 
@@ -59,10 +59,13 @@ export async function runTasksOf(
 		lateIsFailure: options.onTimeout === 'error',
 	};
 	const due = doomed ? [] : jobs;
-	const recorder = await openRecorder(context, run, due.length, factsOf(prepared));
+	const { daily, recorder } = (await openTaskLog(context, run, due.length, factsOf(prepared))) ?? {};
+	const counted = await daily?.open(due, !context.continueOnFail());
+	if (counted?.ok === false) return failRun(context, counted.failure);
 	const progress = openProgress(context, run, jobs.length);
-	const observer = allOf([recorder, progress].filter((one) => one !== undefined));
-	const outcomes = await runTasks(due, settings, { ...run, observer });
+	const observer = allOf([daily, recorder, progress].filter((one) => one !== undefined));
+	const admit = daily && (async (job: ObservedJob) => await daily.admit(job));
+	const outcomes = await runTasks(due, settings, { ...run, observer, admit });
 	await progress?.end(outcomes);
 	const outcomeOf = new Map(outcomes.map((result, index) => [jobs[index], result]));
 	const tasks = prepared.map(({ itemIndex, task }): DeliveredTask => {
