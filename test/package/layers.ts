@@ -26,6 +26,7 @@ export const ROOMS: Record<string, readonly string[]> = {
 		'files',
 		'form',
 		'dataTable',
+		'dailyLimit',
 		'idempotency',
 		'platform',
 		'chat',

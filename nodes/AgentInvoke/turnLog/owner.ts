@@ -1,14 +1,8 @@
 import type { DataTable } from '../../shared/dataTable/table';
+import { digestOf, nodeOwner, type NodeIds } from '../../shared/dailyLimit/calendarDay';
 import { ok, type Result } from '../../shared/errors/failure';
-import { sha256 } from '../../shared/text/sha256';
 import { textOrNumber } from '../../shared/text/textOf';
 import type { SessionChoice } from '../turns/turnSession';
-
-/** Which node of which workflow takes the turns. */
-export interface NodeIds {
-	readonly workflowId: string;
-	readonly nodeId: string;
-}
 
 /** Where a turn belongs. */
 export interface OwnedTurn {
@@ -64,9 +58,10 @@ export class TurnOwners {
 
 	/** Who has the turn, as a digest. */
 	ownerOf({ agent, session }: OwnedTurn): string {
-		if (session.kind === 'mapped') return digest(agent, session.key);
+		// As in the table of sessions, column `entryKey`.
+		if (session.kind === 'mapped') return digestOf(agent, session.key);
 		if (session.kind === 'new') return this.nodeOwner;
-		return this.keys.get(nameOf(agent, session.id))?.entryKey ?? digest('session', agent, session.id);
+		return this.keys.get(nameOf(agent, session.id))?.entryKey ?? digestOf('session', agent, session.id);
 	}
 
 	/** The key of a turn as far as it is known, uncut where it was given. */
@@ -76,18 +71,8 @@ export class TurnOwners {
 	}
 
 	get nodeOwner(): string {
-		return digest('node', this.node.workflowId, this.node.nodeId);
+		return nodeOwner(this.node);
 	}
-}
-
-/** What the table of turns is searched for: an owner's turns of one day. */
-export function ownerDay(owner: string, day: string): string {
-	return digest(owner, day);
-}
-
-/** Of agent and key as in the table of sessions, column `entryKey`. */
-function digest(...parts: readonly string[]): string {
-	return sha256(JSON.stringify(parts));
 }
 
 function nameOf(agent: string, sessionId: string): string {

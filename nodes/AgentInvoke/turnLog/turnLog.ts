@@ -1,11 +1,13 @@
 import { cellText, keyText } from '../../shared/dataTable/cells';
 import type { DataTable, TableRow, TableSpec } from '../../shared/dataTable/table';
+import { dayOf, ownerDay, type NodeIds } from '../../shared/dailyLimit/calendarDay';
+import type { Used } from '../../shared/dailyLimit/dayAccounts';
 import { ok, type Result } from '../../shared/errors/failure';
 import { countTokens } from '../../shared/run/budgetMessages';
 import { jsonText, type Json } from '../../shared/text/json';
 import type { TurnResult } from '../turns/savedAnswer';
 import type { TurnCalls } from '../api/callLimit';
-import { ownerDay, type NodeIds, type OwnedTurn, type TurnOwners } from './owner';
+import type { OwnedTurn, TurnOwners } from './owner';
 
 /**
  * The turns that were taken (§1.8, §1.9): one n8n Data Table per project, which people can read and edit. Rows are only
@@ -188,44 +190,8 @@ function usageText(usage: Json): string | null {
 	return text === undefined || text.length > USAGE_CHARS ? null : cellText(text, USAGE_CHARS);
 }
 
-/** The day that it is in a time zone, as 2030-01-31. */
-export function dayOf(wallMs: number, timeZone: string): string {
-	const parts = new Intl.DateTimeFormat('en-US', {
-		timeZone,
-		calendar: 'gregory',
-		numberingSystem: 'latn',
-		year: 'numeric',
-		month: '2-digit',
-		day: '2-digit',
-	}).formatToParts(wallMs);
-	const part = (type: string): string => parts.find((one) => one.type === type)?.value ?? '';
-	return `${part('year')}-${part('month')}-${part('day')}`;
-}
-
-export function isTimeZone(timeZone: string): boolean {
-	try {
-		dayOf(0, timeZone);
-		return true;
-	} catch {
-		return false;
-	}
-}
-
-const MS_PER_DAY = 86_400_000;
-
-/** The day after one that `dayOf` gave. */
-export function dayAfter(day: string): string {
-	return new Date(Date.parse(day) + MS_PER_DAY).toISOString().slice(0, 10);
-}
-
-/** A row that was read, as far as a budget counts it. */
-export interface CountedRow {
-	readonly turns: number;
-	readonly tokens: number;
-}
-
 /** What a row of the table counts; people can edit it. */
-export function countedIn({ mayHaveRun: isCounted, tokens }: TableRow): CountedRow {
-	if (isCounted === false) return { turns: 0, tokens: 0 };
-	return { turns: 1, tokens: countTokens(tokens ?? null) ?? 0 };
+export function countedIn({ mayHaveRun: isCounted, tokens }: TableRow): Used {
+	if (isCounted === false) return { count: 0, tokens: 0 };
+	return { count: 1, tokens: countTokens(tokens ?? null) ?? 0 };
 }

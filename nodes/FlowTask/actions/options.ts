@@ -75,6 +75,7 @@ function checkOptions(given: Readonly<Record<string, unknown>>, groupOf: (name: 
 		urlExpireSeconds: Math.floor(number('urlExpirePeriod')),
 		maxFailures: Math.floor(number('maxFailures')),
 		maxTasks: Math.floor(number('maxTasks')),
+		maxTasksPerDay: Math.floor(number('maxTasksPerDay')),
 		progressChannel: oneOf(['auto', 'polling', 'websocket'], given.progressChannel),
 		fileSelection: oneOf(['finalFiles', 'all'], given.files),
 		recordTasks: oneOf(['auto', 'always', 'never'], given.recordTasks),
@@ -157,6 +158,15 @@ export const TASK_OPTIONS = defineOptions({
 		typeOptions: { minValue: 0, maxValue: 1_000_000 },
 		description:
 			'The budget of one run: with more items than this nothing is submitted at all. 0 means no limit.',
+	},
+	maxTasksPerDay: {
+		displayName: 'Max Tasks per Day',
+		name: 'maxTasksPerDay',
+		type: 'number',
+		default: 0,
+		typeOptions: { minValue: 0, maxValue: 1_000_000 },
+		description:
+			'How many tasks this node may make in a day, across all executions; further items fail before anything is sent for them. Counted from the Data Table flow_task_runs, so every task is recorded there, whatever "Record Tasks" says. A day begins at midnight in the time zone of the workflow. 0 means no limit.',
 	},
 	noProgressMinutes: {
 		displayName: 'No Progress for (Minutes)',
@@ -308,6 +318,7 @@ const IN_LIMITS: ReadonlySet<string> = new Set<OptionName>([
 	'maxFileSizeMb',
 	'maxInFlight',
 	'maxTasks',
+	'maxTasksPerDay',
 	'onUnknownSubmit',
 	'progressChannel',
 	'requestsPerSecond',

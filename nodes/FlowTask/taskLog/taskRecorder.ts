@@ -13,6 +13,7 @@ import {
 	cellsAfter,
 	cellsAtEnd,
 	newRow,
+	type CountCells,
 	type RowFacts,
 	type RowOrigin,
 	type TaskCells,
@@ -24,6 +25,8 @@ export interface RecorderParts {
 	readonly clock: Clock;
 	readonly redact: Redact;
 	readonly factsOf: (job: ObservedJob) => TaskFacts;
+	/** What the submit of a job is counted by, if there was one. */
+	readonly countOf: (job: ObservedJob) => CountCells | undefined;
 }
 
 /** How long the first rows wait for others: a run that is over sooner needs one write. */
@@ -121,6 +124,7 @@ export class TaskRecorder implements TaskObserver {
 			source,
 			submittedAtMs,
 			...this.parts.factsOf(job),
+			counted: this.parts.countOf(job),
 			cells: source === 'made' ? { error: '' } : {},
 			kept: {},
 			written: '{}',

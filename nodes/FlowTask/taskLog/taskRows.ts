@@ -30,6 +30,8 @@ export const TASK_TABLE: TableSpec = {
 		{ name: 'finishedAt', type: 'string' },
 		{ name: 'hostedWorkflow', type: 'string' }, // of the platform, by its ID
 		{ name: 'workflowId', type: 'string' }, // of n8n
+		{ name: 'nodeDay', type: 'string' }, // digest of the node and the day; empty if the row tells of no submit
+		{ name: 'submitId', type: 'string' }, // unique to the submit, so that a limit counts it once
 		{ name: 'rowKey', type: 'string' }, // unique to the row
 	],
 };
@@ -50,6 +52,12 @@ export interface RowOrigin {
 	readonly node: string;
 }
 
+/** What a submit is counted by. */
+export interface CountCells {
+	readonly nodeDay: string;
+	readonly submitId: string;
+}
+
 /** What the node knows of a task that it is asked for. */
 export interface TaskFacts {
 	readonly hostedWorkflow?: string | undefined;
@@ -63,6 +71,8 @@ export interface RowFacts extends TaskFacts {
 	readonly itemIndex: number;
 	readonly taskId: string;
 	readonly submittedAtMs: number | undefined;
+	/** Empty for tasks that this run did not submit. */
+	readonly counted: CountCells | undefined;
 }
 
 const TEXT_CHARS = 300;
@@ -71,7 +81,7 @@ const PROMPT_CHARS = 200;
 
 export function newRow(
 	{ executionId, workflow, workflowId, node }: RowOrigin,
-	{ itemIndex, taskId, submittedAtMs, hostedWorkflow = '', prompt = '', variant }: RowFacts,
+	{ itemIndex, taskId, submittedAtMs, counted, hostedWorkflow = '', prompt = '', variant }: RowFacts,
 	cells: TaskCells,
 	rowKey: string,
 ): TableRow {
@@ -88,6 +98,8 @@ export function newRow(
 		status: 'submitted',
 		submittedAt: submittedAtMs === undefined ? null : new Date(submittedAtMs).toISOString(),
 		hostedWorkflow: cellText(hostedWorkflow, TEXT_CHARS),
+		nodeDay: counted?.nodeDay ?? null,
+		submitId: counted?.submitId ?? null,
 		...cells,
 	};
 }

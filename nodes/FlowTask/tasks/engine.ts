@@ -12,7 +12,7 @@ import type { MayFetch } from '../../shared/files/fileHosts';
 import type { TaskApi } from '../api/api';
 import { explainMistake, explainWatchEnd, type StopReason, type TaskOrigin } from './failures';
 import { DOWNLOADS_AT_ONCE, ResultFiles, type ResultFile, type WantedFiles } from './resultFiles';
-import type { TaskObserver, TaskSource } from './observer';
+import type { ObservedJob, TaskObserver, TaskSource } from './observer';
 import type { FileSelection, TaskLabel } from './resultLinks';
 import type { SubmitRecord } from './memory';
 import { tokenHider } from '../api/progressSocket';
@@ -93,6 +93,8 @@ export interface EngineRun {
 	readonly redact: Redact;
 	readonly download: Download;
 	readonly ledger?: Ledger | undefined;
+	/** Why a job's task must not be made; asked right before it is. Left out if nothing limits them. */
+	readonly admit?: ((job: ObservedJob) => Promise<Result<undefined>>) | undefined;
 	/** Are told how the tasks go. */
 	readonly observers?: readonly TaskObserver[];
 	/** Aborted by the engine when the run ends early; the parts that wait or transfer listen to it. */
@@ -235,7 +237,8 @@ class TaskRun {
 			const { taskId, submittedAtMs } = start;
 			return await this.proceed(job, label, account.value, { ...FOREIGN, taskId, submittedAtMs });
 		}
-		const task = await account.value.submitter.submit(start, record).finally(() => {
+		const admit = async (): Promise<Result<undefined>> => (await this.run.admit?.(job)) ?? ok(undefined);
+		const task = await account.value.submitter.submit(start, record, admit).finally(() => {
 			this.unsubmitted--;
 		});
 		if (!task.ok) return outcome(itemIndex, { failure: task.failure });

@@ -65,6 +65,11 @@ export interface SubmitClient {
 	readonly owner?: string | undefined;
 }
 
+/** Why a task must not be made. */
+type Admit = () => Promise<Result<undefined>>;
+
+const UNLIMITED: Admit = async () => await Promise.resolve(ok(undefined));
+
 /** Uploads what an item needs and submits it, or finds the task that stands for it. */
 export class TaskSubmitter {
 	private readonly upload: UploadImage;
@@ -83,18 +88,26 @@ export class TaskSubmitter {
 		this.upload = createImageUploads(client.api, client.images, memoryBudget);
 	}
 
-	async submit(start: SubmitStart, record: SubmitRecord | undefined): Promise<Result<ItemTask>> {
-		const ready = await this.uploadImages(start);
-		if (!ready.ok) return ready;
-		const { prompt, placed } = ready.value;
+	/** @param admit says why no task must be made; asked before anything is sent, and once a key is known to have none */
+	async submit(
+		start: SubmitStart,
+		record: SubmitRecord | undefined,
+		admit: Admit = UNLIMITED,
+	): Promise<Result<ItemTask>> {
 		const { idempotency } = start;
 		const { ledger } = this;
 		const { owner } = this.client;
-		if (!ledger || !idempotency) return await this.send(start, prompt, record);
+		const isOnce = ledger !== undefined && idempotency !== undefined;
+		const admitted = isOnce ? ok(undefined) : await admit();
+		if (!admitted.ok) return admitted;
+		const ready = await this.uploadImages(start);
+		if (!ready.ok) return ready;
+		const { prompt, placed } = ready.value;
+		if (!isOnce) return await this.send(start, prompt, record);
 		const payloadHash = sha256(
 			JSON.stringify([start.workflowId, idempotency.payload, placed, ...(owner ? [owner] : [])]),
 		);
-		return await this.sendOnce(ledger, { ...start, idempotency }, prompt, payloadHash, record);
+		return await this.sendOnce(ledger, { ...start, idempotency }, prompt, payloadHash, record, admit);
 	}
 
 	/** @returns each image by its input and digest too: an upload has another `image_id` in each run */
@@ -121,6 +134,7 @@ export class TaskSubmitter {
 		prompt: Prompt,
 		payloadHash: string,
 		record: SubmitRecord | undefined,
+		admit: Admit,
 	): Promise<Result<ItemTask>> {
 		const { key } = start.idempotency;
 		for (;;) {
@@ -131,6 +145,11 @@ export class TaskSubmitter {
 			if (answer.value.kind === 'exists') return reuse(key, answer.value, record, this.clock);
 			if (answer.value.kind !== 'mine') return fail(explainAnswer(key, answer.value, this.client.owner));
 			const { claim } = answer.value;
+			const admitted = await admit();
+			if (!admitted.ok) {
+				claim.released();
+				return admitted;
+			}
 			const sent = await this.send(start, prompt, record, claim);
 			const isExpired = !sent.ok && sent.failure.kind === 'cancelled' && this.whyStop() === undefined;
 			if (!isExpired) return sent;

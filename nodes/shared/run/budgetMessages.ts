@@ -5,7 +5,7 @@ export interface SpentBudget {
 	/** The label of the option that holds the budget. */
 	readonly option: string;
 	readonly most: number;
-	readonly unit: 'turns' | 'tokens';
+	readonly unit: 'tasks' | 'turns' | 'tokens';
 	/** What the budget is for, e.g. `a run`. */
 	readonly scope: string;
 	readonly taken: number;

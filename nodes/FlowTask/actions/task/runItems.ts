@@ -9,9 +9,9 @@ import type { ObservedJob } from '../../tasks/observer';
 import { explainWatchEnd } from '../../tasks/failures';
 import type { TaskFacts } from '../../taskLog/taskRows';
 import { emptyTexts } from '../../workflow/checks';
-import { deliver, type DeliveredTask, type Delivery } from '../deliver';
+import { deliver, type DeliveredTask } from '../deliver';
 import { openProgress } from '../progress';
-import { openRecorder } from '../openRecorder';
+import { openTaskLog } from '../openTaskLog';
 import { inNodeRun, type NodeRun } from '../run';
 import type { PrepareItem } from './inputs/readTask';
 import type { PreparedTask } from './inputs/taskMaker';
@@ -60,10 +60,13 @@ export async function runTasksOf(
 		lateIsFailure: options.onTimeout === 'error',
 	};
 	const due = doomed ? [] : jobs;
-	const recorder = await openRecorder(context, run, due.length, factsOf(prepared));
+	const { daily, recorder } = (await openTaskLog(context, run, due.length, factsOf(prepared))) ?? {};
+	const counted = await daily?.open(due, !context.continueOnFail());
+	if (counted?.ok === false) return failRun(context, counted.failure);
 	const progress = openProgress(context, run, jobs.length);
-	const observers = [recorder, progress].filter((one) => one !== undefined);
-	const outcomes = await runTasks(due, settings, { ...run, observers });
+	const observers = [daily, recorder, progress].filter((one) => one !== undefined);
+	const admit = daily && (async (job: ObservedJob) => await daily.admit(job));
+	const outcomes = await runTasks(due, settings, { ...run, observers, admit });
 	await progress?.end(outcomes);
 	const outcomeOf = new Map(outcomes.map((result, index) => [jobs[index], result]));
 	const tasks = prepared.map(({ itemIndex, task }): DeliveredTask => {

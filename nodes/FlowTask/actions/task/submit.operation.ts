@@ -19,6 +19,7 @@ export const submit: Operation = {
 			'maxFailures',
 			'maxFileSizeMb',
 			'maxTasks',
+			'maxTasksPerDay',
 			'onUnknownSubmit',
 			'previewRequest',
 			'recordLifetimeDays',

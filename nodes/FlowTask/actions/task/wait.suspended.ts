@@ -19,7 +19,7 @@ import {
 } from '../../tasks/suspendedWait';
 import type { WatchEnd } from '../../tasks/watchedTask';
 import { inNodeRun, type AccountClient, type NodeRun } from '../run';
-import { openRecorder } from '../openRecorder';
+import { openTaskLog } from '../openTaskLog';
 import type { TasksOfItems } from './taskSource';
 
 const CONTEXT_KEY = 'flowTaskWaits';
@@ -93,7 +93,7 @@ async function pollOnce(context: IExecuteFunctions, run: NodeRun, tasksOfItems: 
 		return tasks?.ok ? tasks.value.map(({ taskId }) => taskId) : [];
 	};
 	const taskCount = context.getInputData().reduce((sum, _, itemIndex) => sum + idsOf(itemIndex).length, 0);
-	const recorder = await openRecorder(context, run, taskCount);
+	const { recorder } = (await openTaskLog(context, run, taskCount)) ?? {};
 	const polls = await Promise.all(
 		run.clients.all.map(async (client) => {
 			const { owner } = client;

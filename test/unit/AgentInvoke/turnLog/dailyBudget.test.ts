@@ -3,7 +3,7 @@ import {
 	type BudgetLimit,
 	type DueTurn,
 } from '../../../../nodes/AgentInvoke/turnLog/dailyBudget';
-import { DayAccounts } from '../../../../nodes/AgentInvoke/turnLog/dayAccounts';
+import { DayAccounts } from '../../../../nodes/shared/dailyLimit/dayAccounts';
 import { TurnLog, type EndedTurn } from '../../../../nodes/AgentInvoke/turnLog/turnLog';
 import { TurnOwners } from '../../../../nodes/AgentInvoke/turnLog/owner';
 import type { SessionChoice } from '../../../../nodes/AgentInvoke/turns/runTurns';

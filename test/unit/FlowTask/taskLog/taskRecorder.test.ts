@@ -22,6 +22,7 @@ function open(executionId: string): TaskRecorder {
 		clock,
 		redact: redactor(['sk-secret']),
 		factsOf: () => ({ hostedWorkflow: 'wf_1', prompt: 'a red fox' }),
+		countOf: () => undefined,
 	};
 	return new TaskRecorder(place, parts);
 }

@@ -1,0 +1,144 @@
+import type { DataTable } from '../../shared/dataTable/table';
+import { dayAfter, dayOf, isTimeZone, nodeOwner, type NodeIds } from '../../shared/dailyLimit/calendarDay';
+import { DailyLimit, type Countable } from '../../shared/dailyLimit/dailyLimit';
+import type { DayAccounts, Used } from '../../shared/dailyLimit/dayAccounts';
+import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
+import type { Clock } from '../../shared/run/clock';
+import type { TaskJob } from '../tasks/engine';
+import type { BegunTask, EndedTask, ObservedJob, TaskObserver } from '../tasks/observer';
+import type { CountCells } from './taskRows';
+
+export interface DailyTaskSettings {
+	readonly node: NodeIds;
+	/** Days begin at midnight there. */
+	readonly timeZone: string;
+	/** Of this run of the node: its submits are told apart from others by it. */
+	readonly runId: string;
+	/** 0 = no limit; what is submitted is counted all the same. */
+	readonly most: number;
+}
+
+const OPTION = 'Max Tasks per Day';
+const FOUND_IN = 'under "Cost and Speed"';
+
+/** Keeps the tasks that a node makes in a day within a limit, and says what their rows are counted by. */
+export class DailyTasks implements TaskObserver {
+	private readonly limit: DailyLimit;
+	private readonly isZoneKnown: boolean;
+	private readonly submitIds = new Map<ObservedJob, string>();
+	/** Jobs that were, or are just being, submitted. */
+	private readonly admitted = new Set<ObservedJob>();
+	/** Of `admitted`, those that made a task. */
+	private readonly made = new Set<ObservedJob>();
+
+	constructor(
+		private readonly settings: DailyTaskSettings,
+		table: DataTable,
+		private readonly clock: Clock,
+		/** Of the process. */
+		accounts: DayAccounts,
+	) {
+		const { most, timeZone } = settings;
+		this.isZoneKnown = isTimeZone(timeZone);
+		this.limit = new DailyLimit(
+			{
+				most,
+				timeZone: this.isZoneKnown ? timeZone : 'UTC',
+				per: 'node',
+				unit: 'tasks',
+				option: OPTION,
+				foundIn: FOUND_IN,
+			},
+			{ table, columns: { ownerDay: 'nodeDay', id: 'submitId' }, countedIn },
+			clock,
+			accounts,
+		);
+	}
+
+	/**
+	 * Reads what was made already, and takes places for the first jobs that are sure to need one: a key may have its task.
+	 *
+	 * @param isAllOrNone whether the others are of no use if one of them has no place
+	 */
+	async open(jobs: readonly TaskJob[], isAllOrNone: boolean): Promise<Result<undefined>> {
+		const submits = jobs.filter(({ start }) => start.kind === 'submit');
+		if (this.settings.most === 0 || submits.length === 0) return ok(undefined);
+		if (!this.isZoneKnown) {
+			return failInput(
+				`The time zone "${this.settings.timeZone}" of the workflow is not known, so "${OPTION}" cannot be counted`,
+				'Choose another one in the settings of the workflow. Nothing was sent.',
+			);
+		}
+		const isSure = ({ start }: TaskJob): boolean => start.kind === 'submit' && !start.idempotency;
+		const due = submits.filter(isSure).map((job) => this.countable(job));
+		const opened = await this.limit.open(
+			submits.map((job) => this.countable(job)),
+			due,
+		);
+		if (!opened.ok || !isAllOrNone) return opened;
+		const left = due.filter((one) => this.limit.has(one)).length;
+		// Where no place is left at all, the items say so themselves.
+		if (left === 0 || left === due.length) return opened;
+		for (const one of due) this.limit.giveBack(one);
+		return fail(this.notForAll(due.length, left));
+	}
+
+	/** Why no task must be made for a job; asked right before it is. */
+	async admit(job: ObservedJob): Promise<Result<undefined>> {
+		const admitted = this.settings.most === 0 ? ok(undefined) : await this.limit.admit(this.countable(job));
+		if (admitted.ok) this.admitted.add(job);
+		return admitted;
+	}
+
+	/** What the row of a job is counted by; nothing if this run has submitted nothing for it. */
+	countOf(job: ObservedJob): CountCells | undefined {
+		if (!this.admitted.has(job)) return undefined;
+		const entry = this.countable(job);
+		return { nodeDay: this.limit.countedAt(entry).ownerDay, submitId: entry.id };
+	}
+
+	began(job: ObservedJob, { source }: BegunTask): void {
+		if (source === 'made') this.count(job);
+	}
+
+	news(): void {}
+
+	ended(job: ObservedJob, { failure }: EndedTask): void {
+		if (this.made.has(job)) return;
+		const mayExist = this.admitted.has(job) && failure?.details?.mayExist === true;
+		if (mayExist) this.count(job);
+		else this.limit.giveBack(this.countable(job));
+	}
+
+	/** The run is over. @param isWritten whether the table has its submits */
+	close(isWritten: boolean): void {
+		this.limit.close(isWritten);
+	}
+
+	private count(job: ObservedJob): void {
+		this.made.add(job);
+		this.limit.count(this.countable(job), 0);
+	}
+
+	private countable(job: ObservedJob): Countable {
+		const { node, runId } = this.settings;
+		const id = this.submitIds.get(job) ?? `${runId} ${this.submitIds.size}`;
+		this.submitIds.set(job, id);
+		return { id, owner: nodeOwner(node), ownerName: 'this node' };
+	}
+
+	private notForAll(count: number, left: number): Failure {
+		const { most, timeZone } = this.settings;
+		const freeFrom = dayAfter(dayOf(this.clock.wallNow(), timeZone));
+		return badInput(
+			`This run would submit ${count} tasks, more than the ${left} that are left today of the ${most} that "${OPTION}" allows`,
+			`Nothing was sent, because "On Error" is set to stop. Send fewer items, raise "${OPTION}" ${FOUND_IN}, or run them again from ${freeFrom} on: the count begins anew at midnight (${timeZone}).`,
+			{ freeFrom },
+		);
+	}
+}
+
+/** Only submits that made a task, or may have, have a day in their rows. */
+function countedIn(): Used {
+	return { count: 1, tokens: 0 };
+}

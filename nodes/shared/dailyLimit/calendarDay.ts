@@ -1,0 +1,51 @@
+import { sha256 } from '../text/sha256';
+
+/** Which node of which workflow does the work. */
+export interface NodeIds {
+	readonly workflowId: string;
+	readonly nodeId: string;
+}
+
+/** Who a node is, where work is counted for the node as a whole. */
+export function nodeOwner({ workflowId, nodeId }: NodeIds): string {
+	return digestOf('node', workflowId, nodeId);
+}
+
+/** What a table is searched for: an owner's rows of one day. */
+export function ownerDay(owner: string, day: string): string {
+	return digestOf(owner, day);
+}
+
+export function digestOf(...parts: readonly string[]): string {
+	return sha256(JSON.stringify(parts));
+}
+
+/** The day that it is in a time zone, as 2030-01-31. */
+export function dayOf(wallMs: number, timeZone: string): string {
+	const parts = new Intl.DateTimeFormat('en-US', {
+		timeZone,
+		calendar: 'gregory',
+		numberingSystem: 'latn',
+		year: 'numeric',
+		month: '2-digit',
+		day: '2-digit',
+	}).formatToParts(wallMs);
+	const part = (type: string): string => parts.find((one) => one.type === type)?.value ?? '';
+	return `${part('year')}-${part('month')}-${part('day')}`;
+}
+
+export function isTimeZone(timeZone: string): boolean {
+	try {
+		dayOf(0, timeZone);
+		return true;
+	} catch {
+		return false;
+	}
+}
+
+const MS_PER_DAY = 86_400_000;
+
+/** The day after one that `dayOf` gave. */
+export function dayAfter(day: string): string {
+	return new Date(Date.parse(day) + MS_PER_DAY).toISOString().slice(0, 10);
+}

@@ -1,0 +1,215 @@
+import type { DataTable, TableRow } from '../dataTable/table';
+import { fail, ok, type Failure, type Result } from '../errors/failure';
+import { budgetSpent, type SpentBudget } from '../run/budgetMessages';
+import type { Clock } from '../run/clock';
+import { textOrNumber } from '../text/textOf';
+import { dayAfter, dayOf, ownerDay } from './calendarDay';
+import type { CountedRow, DayAccount, DayAccounts, Used } from './dayAccounts';
+
+/** The most that a day may take. */
+export interface DailyLimitSettings {
+	readonly most: number;
+	readonly unit: SpentBudget['unit'];
+	readonly per: 'key' | 'node';
+	/** Days begin at midnight there. */
+	readonly timeZone: string;
+	/** The label of the option, and where an operator finds it. */
+	readonly option: string;
+	readonly foundIn: string;
+}
+
+/** Where what was done is recorded. */
+export interface CountedTable {
+	readonly table: DataTable;
+	readonly columns: {
+		/** Holds what `ownerDay` gives. */
+		readonly ownerDay: string;
+		/** Is unique to a turn or task. */
+		readonly id: string;
+	};
+	readonly countedIn: (row: TableRow) => Used;
+}
+
+/** A turn or task that is to be counted. */
+export interface Countable {
+	readonly id: string;
+	/** Whose it is, as a digest. */
+	readonly owner: string;
+	/** Whose it is, for people. */
+	readonly ownerName: string;
+}
+
+/** A read of so many accounts. */
+interface Reading {
+	readonly sinceMs: number;
+	readonly size: number;
+	readonly done: Promise<Result<undefined>>;
+}
+
+/** What the table said so lately is not read again. */
+const READ_HOLDS_MS = 1_000;
+
+/**
+ * Keeps what is done in a day within a limit that all executions share. Within a process the count is exact; what other
+ * processes did is in the table, which is read again when something comes.
+ */
+export class DailyLimit {
+	private readonly entered = new Map<string, DayAccount>();
+	private readonly admitted = new Map<string, DayAccount>();
+	private reading: Reading | undefined;
+
+	constructor(
+		private readonly settings: DailyLimitSettings,
+		private readonly counted: CountedTable,
+		private readonly clock: Clock,
+		/** Of the process. */
+		private readonly accounts: DayAccounts,
+	) {}
+
+	/**
+	 * Reads what was used already, and takes places for those that are `due`, in their order: one that is served early
+	 * must not take the place of one before it. Tokens are known afterwards only, so none are taken ahead.
+	 */
+	async open(all: readonly Countable[], due: readonly Countable[]): Promise<Result<undefined>> {
+		const day = this.today();
+		for (const entry of all) this.accountOf(entry, day);
+		const read = await this.readAgain();
+		if (!read.ok || this.settings.unit === 'tokens') return read;
+		for (const entry of due) {
+			const account = this.accountOf(entry, day);
+			if (this.isFree(account)) this.take(entry, account);
+		}
+		return ok(undefined);
+	}
+
+	/** Whether it has a place. */
+	has({ id }: Countable): boolean {
+		return this.admitted.has(id);
+	}
+
+	/** Why it must not be done; asked right before it is. */
+	async admit(entry: Countable): Promise<Result<undefined>> {
+		const { id } = entry;
+		const day = this.today();
+		const account = this.accountOf(entry, day);
+		const before = this.admitted.get(id);
+		if (before !== account) before?.giveBack(id);
+		const read = await this.readAgain();
+		if (!read.ok) return read;
+		// Nothing is awaited from here on: no other one comes between the count and the taking.
+		// A place that was taken ahead is given back where others have used it up meanwhile.
+		account.giveBack(id);
+		if (!this.isFree(account)) return fail(this.isUsedUp(entry, account, day));
+		if (this.settings.unit === 'tokens') this.admitted.set(id, account);
+		else this.take(entry, account);
+		return ok(undefined);
+	}
+
+	/** Counts what was done, or may have been. */
+	count(entry: Countable, tokens: number): void {
+		this.countedAt(entry).ended(entry.id, tokens);
+	}
+
+	/** It was not done after all. */
+	giveBack(entry: Countable): void {
+		this.countedAt(entry).giveBack(entry.id);
+	}
+
+	/** The account that it is counted in. */
+	countedAt(entry: Countable): DayAccount {
+		return this.admitted.get(entry.id) ?? this.accountOf(entry, this.today());
+	}
+
+	/** The run is over. @param isWritten whether the table has what it did */
+	close(isWritten: boolean): void {
+		for (const account of this.entered.values()) {
+			if (isWritten) account.written(this.admitted.keys(), this.clock.now());
+		}
+		this.accounts.leave(this);
+	}
+
+	private today(): string {
+		return dayOf(this.clock.wallNow(), this.settings.timeZone);
+	}
+
+	private accountOf({ owner }: Countable, day: string): DayAccount {
+		const digest = ownerDay(owner, day);
+		const account = this.entered.get(digest) ?? this.accounts.enter(digest, this);
+		this.entered.set(digest, account);
+		return account;
+	}
+
+	private take({ id }: Countable, account: DayAccount): void {
+		account.take(id);
+		this.admitted.set(id, account);
+	}
+
+	private usedOf({ used }: DayAccount): number {
+		return this.settings.unit === 'tokens' ? used.tokens : used.count;
+	}
+
+	private isFree(account: DayAccount): boolean {
+		return this.usedOf(account) < this.settings.most;
+	}
+
+	/** All accounts of the run in one read, unless that was done just now; who comes meanwhile waits for it. */
+	private async readAgain(): Promise<Result<undefined>> {
+		const nowMs = this.clock.now();
+		const isFresh = [...this.entered.values()].every(({ readMs }) => nowMs - readMs < READ_HOLDS_MS);
+		if (isFresh) return ok(undefined);
+		const { reading } = this;
+		const { size } = this.entered;
+		// At midnight accounts come along that a read under way does not ask for.
+		if (reading?.size === size && nowMs - reading.sinceMs < READ_HOLDS_MS) return await reading.done;
+		const done = this.read(nowMs);
+		this.reading = { sinceMs: nowMs, size, done };
+		return await done;
+	}
+
+	private async read(sinceMs: number): Promise<Result<undefined>> {
+		const { table, columns } = this.counted;
+		const entered = [...this.entered];
+		const read = await table.read(
+			columns.ownerDay,
+			entered.map(([digest]) => digest),
+		);
+		if (!read.ok) return fail(notCounted(read.failure, this.settings));
+		const rows = Map.groupBy(read.value, (row) => row[columns.ownerDay]);
+		for (const [digest, account] of entered) {
+			const ofAccount = rows.get(digest) ?? [];
+			account.showRows(
+				ofAccount.map((row) => this.countedRow(row)),
+				sinceMs,
+			);
+		}
+		return ok(undefined);
+	}
+
+	/** People can edit the table: a row without an ID stands for itself. */
+	private countedRow(row: TableRow): CountedRow {
+		const { columns, countedIn } = this.counted;
+		return { ...countedIn(row), id: textOrNumber(row[columns.id]) || `row ${textOrNumber(row.id)}` };
+	}
+
+	private isUsedUp({ ownerName }: Countable, account: DayAccount, day: string): Failure {
+		const { option, foundIn, per, unit, most, timeZone } = this.settings;
+		const taken = this.usedOf(account);
+		const scope = `a day for ${ownerName}`;
+		const ofThem = account.hasOpen ? 'used or in progress' : 'used so far';
+		const freeFrom = dayAfter(day);
+		return {
+			kind: 'notSubmitted',
+			message: budgetSpent({ option, most, unit, scope, taken, ofThem }),
+			advice: `Nothing was sent for this item. Raise "${option}" ${foundIn}, or run the item again from ${freeFrom} on: the count begins anew at midnight (${timeZone}).`,
+			details: { budget: { per, unit, most, used: taken, day }, freeFrom },
+		};
+	}
+}
+
+/** What cannot be counted is not kept, so that nothing is sent. */
+export function notCounted(failure: Failure, { option }: Pick<DailyLimitSettings, 'option'>): Failure {
+	return {
+		...failure,
+		advice: `Nothing was sent, because "${option}" is counted from Data Tables. ${failure.advice} Without Data Tables, remove "${option}" from the options.`,
+	};
+}

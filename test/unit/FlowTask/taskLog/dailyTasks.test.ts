@@ -1,0 +1,251 @@
+import { DailyTasks } from '../../../../nodes/FlowTask/taskLog/dailyTasks';
+import { TaskRecorder } from '../../../../nodes/FlowTask/taskLog/taskRecorder';
+import type { TaskJob } from '../../../../nodes/FlowTask/tasks/engine';
+import type { TaskSource } from '../../../../nodes/FlowTask/tasks/observer';
+import type { Failure } from '../../../../nodes/shared/errors/failure';
+import { DayAccounts } from '../../../../nodes/shared/dailyLimit/dayAccounts';
+import { redactor } from '../../../../nodes/shared/text/redact';
+import { MemoryTable } from '../../shared/memoryTable';
+import { TestClock } from '../../testClock';
+
+let clock: TestClock;
+let table: MemoryTable;
+beforeEach(() => {
+	clock = new TestClock();
+	table = new MemoryTable(clock);
+});
+
+let runs = 0;
+
+const submit = (itemIndex: number, key?: string): TaskJob => ({
+	itemIndex,
+	wantsFiles: false,
+	start: {
+		kind: 'submit',
+		workflowId: 'wf',
+		prompt: {},
+		images: [],
+		...(key !== undefined && { idempotency: { key, payload: '' } }),
+	},
+});
+const submits = (count: number): TaskJob[] => Array.from({ length: count }, (_, index) => submit(index));
+
+interface Place {
+	nodeId?: string;
+	timeZone?: string;
+}
+
+/** One run of a node. */
+class Run {
+	readonly daily: DailyTasks;
+	private readonly recorder: TaskRecorder;
+	private readonly runId = `run ${++runs}`;
+
+	/** @param accounts of its process */
+	constructor(most: number, { nodeId = 'n', timeZone = 'UTC' }: Place = {}, accounts = new DayAccounts()) {
+		const opened = table.open();
+		const settings = { node: { workflowId: 'w', nodeId }, timeZone, runId: this.runId, most };
+		this.daily = new DailyTasks(settings, opened, clock, accounts);
+		this.recorder = new TaskRecorder(
+			{ executionId: this.runId, workflow: 'Shop', workflowId: 'w', node: 'Flow Task' },
+			{
+				table: opened,
+				clock,
+				redact: redactor([]),
+				factsOf: () => ({}),
+				countOf: (job) => this.daily.countOf(job),
+			},
+		);
+	}
+
+	async open(jobs: TaskJob[], isAllOrNone = false) {
+		return await clock.run(this.daily.open(jobs, isAllOrNone));
+	}
+
+	async admits(job: TaskJob): Promise<boolean> {
+		return (await clock.run(this.daily.admit(job))).ok;
+	}
+
+	began(job: TaskJob, source: TaskSource = 'made'): void {
+		const taskId = `${this.runId} t${job.itemIndex}`;
+		const begun = { taskId, source, owner: '', submittedAtMs: clock.wallNow() };
+		for (const observer of [this.daily, this.recorder]) observer.began(job, begun);
+	}
+
+	failed(job: TaskJob, details?: Failure['details']): void {
+		const failure: Failure = { kind: 'refused', message: 'No', advice: '', ...(details && { details }) };
+		const end = { taskId: undefined, snapshot: undefined, failure };
+		for (const observer of [this.daily, this.recorder]) observer.ended(job, end);
+	}
+
+	/** Makes as many of the tasks as it may. */
+	async make(jobs: TaskJob[]): Promise<number> {
+		await this.open(jobs);
+		let made = 0;
+		for (const job of jobs) {
+			if (!(await this.admits(job))) continue;
+			this.began(job);
+			made++;
+		}
+		await this.close();
+		return made;
+	}
+
+	async close(): Promise<void> {
+		const { ok } = await clock.run(this.recorder.flush());
+		this.daily.close(ok);
+	}
+}
+
+test('what is over is refused, in the run and in those after it; another node has its own', async () => {
+	expect(await new Run(3).make(submits(2))).toBe(2);
+	expect(await new Run(3).make(submits(2))).toBe(1);
+	expect(await new Run(3).make(submits(1))).toBe(0);
+	expect(await new Run(3, { nodeId: 'm' }).make(submits(4))).toBe(3);
+});
+
+test('tasks that were recorded without a limit count once there is one', async () => {
+	expect(await new Run(0).make(submits(2))).toBe(2);
+	expect(await new Run(3).make(submits(3))).toBe(1);
+});
+
+test('tasks of earlier tries and of other executions do not count, nor do submits that were refused', async () => {
+	const run = new Run(1);
+	const [refused, made, over, known] = submits(4);
+	await run.open([refused!, made!, over!]);
+	run.began(known!, 'known');
+	expect(await run.admits(refused!)).toBe(true);
+	run.failed(refused!);
+	expect(await run.admits(made!)).toBe(true);
+	run.began(made!);
+	expect(await run.admits(over!)).toBe(false);
+	await run.close();
+	expect(table.all().map(({ nodeDay }) => Boolean(nodeDay))).toEqual([false, true]);
+});
+
+test('a submit without an answer counts, but not what another execution left unclear', async () => {
+	const run = new Run(2);
+	await run.open([submit(0, 'a'), submit(1, 'b')]);
+	run.failed(submit(9, 'x'), { mayExist: true });
+	const unclear = submit(0, 'a');
+	expect(await run.admits(unclear)).toBe(true);
+	run.failed(unclear, { mayExist: true });
+	await run.close();
+	expect(table.all().map(({ nodeDay }) => Boolean(nodeDay))).toEqual([false, true]);
+	expect(await new Run(2).make(submits(2))).toBe(1);
+});
+
+describe('a run whose first failure ends it', () => {
+	test('sends nothing where not all of its tasks have a place, and leaves the places to others', async () => {
+		const accounts = new DayAccounts();
+		expect(await new Run(20, {}, accounts).make(submits(8))).toBe(8);
+		const run = new Run(20, {}, accounts);
+		const opened = await run.open(submits(30), true);
+		expect(opened).toMatchObject({
+			ok: false,
+			failure: {
+				message:
+					'This run would submit 30 tasks, more than the 12 that are left today of the 20 that "Max Tasks per Day" allows',
+				advice: expect.stringContaining(
+					'from 2030-01-02 on: the count begins anew at midnight (UTC)',
+				) as string,
+			},
+		});
+		expect(await new Run(20, {}, accounts).make(submits(30))).toBe(12);
+		await run.close();
+	});
+
+	test('takes no place ahead for keys, which may have their tasks', async () => {
+		const run = new Run(1);
+		expect((await run.open([submit(0, 'a'), submit(1, 'b')], true)).ok).toBe(true);
+		expect(await run.admits(submit(1, 'b'))).toBe(true);
+	});
+});
+
+describe('at the same time', () => {
+	const all = (accountsOf: (run: number) => DayAccounts): Run[] =>
+		Array.from({ length: 60 }, (_, run) => new Run(20, {}, accountsOf(run)));
+
+	async function madeBy(runsOfIt: readonly Run[]): Promise<number> {
+		const made = await clock.run(
+			Promise.all(
+				runsOfIt.map(async (run) => {
+					const job = submit(0);
+					await run.daily.open([job], true);
+					const admitted = await run.daily.admit(job);
+					if (admitted.ok) run.began(job);
+					return admitted.ok ? 1 : 0;
+				}),
+			),
+		);
+		return made.filter(Boolean).length;
+	}
+
+	test('sixty executions of a process make no more than there is', async () => {
+		const accounts = new DayAccounts();
+		expect(await madeBy(all(() => accounts))).toBe(20);
+	});
+
+	test('a second process sees what the first has written, also while its runs go on', async () => {
+		const processes = [new DayAccounts(), new DayAccounts()];
+		const both = all((run) => processes[run % 2]!);
+		expect(await madeBy(both.filter((_, run) => run % 2 === 0))).toBe(20);
+		// Rows are written soon after a task is made, not only when its run ends.
+		await clock.advance(5_000);
+		expect(await madeBy(both.filter((_, run) => run % 2 === 1))).toBe(0);
+	});
+
+	test('nothing is kept of a run that is over', async () => {
+		const accounts = new DayAccounts();
+		await new Run(20, {}, accounts).make(submits(2));
+		expect(accounts.size).toBe(0);
+	});
+});
+
+describe('days', () => {
+	test('end at midnight in the time zone', async () => {
+		const zone = { timeZone: 'Asia/Tokyo' }; // noon in UTC is 21:00 there
+		expect(await new Run(2, zone).make(submits(2))).toBe(2);
+		await clock.advance(2 * 3_600_000);
+		expect(await new Run(2, zone).make(submits(1))).toBe(0);
+		await clock.advance(3_600_000);
+		expect(await new Run(2, zone).make(submits(3))).toBe(2);
+	});
+
+	test('a task counts for the day on which it was admitted, though its answer came after midnight', async () => {
+		await clock.advance(12 * 3_600_000 - 1_000);
+		const run = new Run(2);
+		const job = submit(0);
+		await run.open([job]);
+		expect(await run.admits(job)).toBe(true);
+		await clock.advance(2_000);
+		run.began(job);
+		await run.close();
+		expect(await new Run(2).make(submits(3))).toBe(2);
+	});
+
+	test('a zone that is not known is refused where there is a limit', async () => {
+		const zone = { timeZone: 'Nowhere/Else' };
+		const opened = await new Run(2, zone).open(submits(1));
+		expect(opened).toMatchObject({
+			failure: { message: expect.stringContaining('The time zone "Nowhere/Else"') as string },
+		});
+		expect(await new Run(0, zone).make(submits(1))).toBe(1);
+	});
+});
+
+test('a table that cannot be read: nothing is admitted', async () => {
+	table.mishap = (call) => (call === 'read' ? 'before' : 'none');
+	const run = new Run(5);
+	expect((await run.open(submits(1))).ok).toBe(false);
+	expect(await run.admits(submit(0))).toBe(false);
+});
+
+test('rows that were deleted do not count, and one that is there twice for a moment counts once', async () => {
+	await new Run(3).make(submits(2));
+	const [first] = table.all();
+	table.put({ ...first, id: 99, rowKey: 'anew' });
+	expect(await new Run(3).make(submits(2))).toBe(1);
+	table.edit(() => undefined);
+	expect(await new Run(3).make(submits(4))).toBe(3);
+});
