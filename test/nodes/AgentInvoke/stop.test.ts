@@ -73,7 +73,7 @@ test('a refusal that comes after the stop is repeated neither in the session nor
 	).done;
 	const before = sent();
 	stage.platform.agent.expireSessions();
-	stage.platform.faults.add({ on: 'invoke', kind: 'slowBody', ms: 500 });
+	stage.platform.faults.add({ on: 'invoke', kind: 'slowBody', ms: 100 });
 	const live = await start([said('again')], {}, { renewExpiredSession: true, retries: 3 });
 	await until(() => sent() === before + 1);
 	live.cancel();
