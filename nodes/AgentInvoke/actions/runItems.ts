@@ -196,34 +196,27 @@ async function tellSessions(
 	turnOf: ReadonlyMap<number, AgentTurn>,
 	turnOrder: TurnOrder,
 ): Promise<TurnOutcome[]> {
-	return await Promise.all(
-		outcomes.map(async (outcome): Promise<TurnOutcome> => {
-			const { itemIndex, result } = outcome;
-			const { session, client } = turnOf.get(itemIndex) ?? {};
-			if (!result.ok || session?.kind !== 'mapped' || !client) return outcome;
-			const { reply, session: answered } = result.value;
-			const told = answered.id
-				? await whyNotKept(client.sessions, session.key, answered.id, turnOrder)
-				: NO_SESSION;
-			if (!told) return outcome;
-			const hint = [reply.hint, told].filter(Boolean).join(' ');
-			return { itemIndex, result: ok({ ...result.value, reply: { ...reply, hint } }) };
-		}),
-	);
+	const stores = new Set([...turnOf.values()].map(({ client }) => client.sessions));
+	const told = await Promise.all([...stores].map(async (store) => [store, await store.lostKeys()] as const));
+	const lostOf = new Map(told);
+	return outcomes.map((outcome) => {
+		const { itemIndex, result } = outcome;
+		const { session, client } = turnOf.get(itemIndex) ?? {};
+		if (!result.ok || session?.kind !== 'mapped' || !client) return outcome;
+		const { reply, session: answered } = result.value;
+		const isLost = lostOf.get(client.sessions)?.has(session.key) === true;
+		const next = client.sessions.find(session.key);
+		const why = answered.id ? isLost && whyNotKept(answered.id, next, turnOrder) : NO_SESSION;
+		if (!why) return outcome;
+		const hint = [reply.hint, why].filter(Boolean).join(' ');
+		return { itemIndex, result: ok({ ...result.value, reply: { ...reply, hint } }) };
+	});
 }
 
-/** Empty where nothing has come between. */
-async function whyNotKept(
-	sessions: AgentClient['sessions'],
-	key: string,
-	answeredId: string,
-	turnOrder: TurnOrder,
-): Promise<string> {
-	const lost = await sessions.lostKeys();
-	if (!lost.has(key)) return '';
-	const now = sessions.find(key);
-	if (now === answeredId) return turnOrder === 'strict' ? OVERTAKEN : '';
-	return now ? REPLACED : REMOVED;
+/** @param nextId the session that the key has now @returns empty where it is the same, as it should be */
+function whyNotKept(answeredId: string, nextId: string, turnOrder: TurnOrder): string {
+	if (nextId === answeredId) return turnOrder === 'strict' ? OVERTAKEN : '';
+	return nextId ? REPLACED : REMOVED;
 }
 
 /** A turn whose calls are counted. */

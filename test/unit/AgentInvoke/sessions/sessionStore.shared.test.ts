@@ -1,6 +1,7 @@
 import { ResumedSessions } from '../../../../nodes/AgentInvoke/sessions/resumedSessions';
 import { SILENT_MS } from '../../../../nodes/shared/dataTable/heartbeat';
-import { SESSION_TABLE, SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
+import { SESSION_TABLE } from '../../../../nodes/AgentInvoke/sessions/sessionRows';
+import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
 import type { TurnOutcome } from '../../../../nodes/AgentInvoke/turns/runTurns';
 import { NEVER_MS } from '../../../../nodes/shared/dataTable/cells';
 import { openTable } from '../../../../nodes/shared/dataTable/table';
@@ -412,6 +413,16 @@ test('in strict order a turn costs so many operations: alone, and behind another
 	table.calls.length = 0;
 	await clock.run(Promise.all([alone, n8n.run(ask('behind'), { turnOrder: 'strict' })]));
 	expect(table.calls).toEqual(['insertThenRead', 'swap', 'swapThenRead', 'remove', 'swap']);
+});
+
+test('in strict order a key is free once its turn is over, although its session was still being written', async () => {
+	Object.assign(agent, { takesMs: (said: string) => (said === 'slow' ? 60_000 : 2_000), tellsAfterMs: 100 });
+	table = new MemoryTable(clock, () => 1, 1_500);
+	const first = worker().run([...ask('m', 'k'), ...ask('slow', 'other')], { turnOrder: 'strict' });
+	await clock.advance(500);
+	const second = worker().run(ask('of another'), { turnOrder: 'strict' });
+	await clock.run(Promise.all([first, second]));
+	expect(agent.heard.find(({ said }) => said === 'of another')?.fromMs).toBeLessThan(60_000);
 });
 
 test('in strict order those of all workers go as they lined up, and one of the dead is passed over', async () => {
