@@ -17,7 +17,7 @@ import { redactor, type Redact } from '../../shared/text/redact';
 import { openRetryMemory, type RetryMemory } from '../../shared/run/retryMemory';
 import { shortSha256 } from '../../shared/text/sha256';
 import { openRetry } from '../../shared/retry/retry';
-import { authenticatedOpen, authenticatedSend, credentialOf } from '../../shared/http/request';
+import { afterStop, authenticatedOpen, authenticatedSend, credentialOf } from '../../shared/http/request';
 import { createIdleTimeouts } from '../../shared/http/idleTimeout';
 import { readAgentAccount, type AgentAccount } from '../wire/account';
 import { createAgentApi, type AgentApi } from '../api/api';
@@ -132,8 +132,9 @@ function openClients(
 	frame: RunFrame,
 	redact: Redact,
 ): Accounts<AgentClient> {
-	const { clock, signal } = frame;
+	const { clock, over } = frame;
 	const { requestsPerSecond, concurrency } = options;
+	const signal = AbortSignal.any([over, afterStop(context)]);
 	const isTokenOfItem = accounts.varying.has('agentToken');
 	return mapAccounts(accounts, ({ account, fields }): AgentClient => {
 		const credential = credentialOf(context, CREDENTIAL, fields);

@@ -116,6 +116,8 @@ const NOT_ASKED = {
 	advice: 'Nothing was sent for it.',
 } as const;
 
+const STOPPED = 'The execution was stopped before the whole answer had come';
+
 async function takeAll(
 	context: IExecuteFunctions,
 	run: AgentRun,
@@ -128,7 +130,7 @@ async function takeAll(
 	const isDoomed = stopAtFailure && [...prepared.values()].some((item) => !item.ok);
 	const turns = agentTurns(context, run, isDoomed ? NOTHING : prepared, async (itemIndex, text) => {
 		streamed.add(itemIndex);
-		await chatStreamOf(itemIndex).write(text);
+		if (!run.signal.aborted) await chatStreamOf(itemIndex).write(text);
 	});
 	const counted = await openBudget(run, turns);
 	if (!counted.ok) return counted;
@@ -137,8 +139,14 @@ async function takeAll(
 	const received = async ({ itemIndex, result }: TurnOutcome): Promise<void> => {
 		const turn = turnOf.get(itemIndex);
 		if (turn) reportEnd(context, run, turn, result);
-		await endStream(chatStreamOf(itemIndex), result, streamed.has(itemIndex));
+		if (!run.signal.aborted) await endStream(chatStreamOf(itemIndex), result, streamed.has(itemIndex));
 	};
+	// Nobody watches a stopped execution any more, although answers of calls that were sent are still read.
+	const endStreams = (): void => {
+		for (const itemIndex of turnOf.keys()) void chatStreamOf(itemIndex).fail(STOPPED);
+	};
+	if (run.signal.aborted) endStreams();
+	else run.signal.addEventListener('abort', endStreams, { once: true });
 	const outcomes = await runTurns(turns, { ...run.options, stopAtFailure }, run, received);
 	if (run.budget?.hint) showHint(context, run.budget.hint);
 	if ([...prepared.values()].some((item) => item.ok && item.value.lacksKey))

@@ -1,5 +1,6 @@
 import type { Clock } from '../../shared/run/clock';
 import { keyText } from '../../shared/dataTable/cells';
+import type { LockAttempt } from '../../shared/dataTable/lockRows';
 import { Sightings } from '../../shared/dataTable/heartbeat';
 import type { DataTable, TableRow } from '../../shared/dataTable/table';
 import { TableLock, type Acquirer } from '../../shared/dataTable/tableLock';
@@ -78,12 +79,26 @@ export class SessionStore {
 		return this.mappings.get(key)?.sessionId ?? '';
 	}
 
+	/** Takes the place in line of a message that waits for others of this process: for `hold`, or else for `leaveLine`. */
+	lineUp(key: string): LockAttempt {
+		return this.lock.lineUp(this.wanted(key));
+	}
+
+	leaveLine(line: LockAttempt): void {
+		void this.lock.leaveLine(line);
+	}
+
 	/**
 	 * Waits for the key's turn among all that are taken in strict order, in whatever process; ends with `release`.
 	 * @returns the session; empty where a new one is to be opened
 	 */
-	async hold(key: string, waitLimit: Pick<WaitLimit, 'whyStop' | 'pause'>): Promise<Result<string>> {
+	async hold(
+		key: string,
+		waitLimit: Pick<WaitLimit, 'whyStop' | 'pause'>,
+		line?: LockAttempt,
+	): Promise<Result<string>> {
 		const still = await this.leaseStill(key);
+		if (line && (!still.ok || still.value)) this.leaveLine(line);
 		if (!still.ok) return explainTable(still);
 		if (still.value) {
 			// The row could not be given back after the turn before.
@@ -94,6 +109,7 @@ export class SessionStore {
 			...this.acquirer(key, waitLimit),
 			answer: () => undefined,
 			isOrdered: true,
+			line,
 		};
 		const acquired = await this.lock.acquire(acquirer);
 		if (!acquired.ok) return explainTable(acquired);
@@ -258,6 +274,14 @@ export class SessionStore {
 		key: string,
 		waitLimit: Pick<WaitLimit, 'whyStop' | 'pause'>,
 	): Omit<Acquirer<never>, 'answer'> {
+		return {
+			...this.wanted(key),
+			whyStop: () => waitLimit.whyStop(),
+			pause: () => waitLimit.pause(),
+		};
+	}
+
+	private wanted(key: string): Pick<Acquirer<never>, 'entryKey' | 'row'> {
 		const { agent, workflowId, executionId } = this.settings;
 		return {
 			entryKey: this.entryKey(key),
@@ -274,8 +298,6 @@ export class SessionStore {
 					expiresAtMs: nowMs + UNOPENED_LIFE_MS,
 				};
 			},
-			whyStop: () => waitLimit.whyStop(),
-			pause: () => waitLimit.pause(),
 		};
 	}
 

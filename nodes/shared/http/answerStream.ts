@@ -11,11 +11,14 @@ export interface AnswerConnection {
 	readonly open: OpenHttp;
 	readonly idleTimeouts: IdleTimeouts;
 	readonly clock: Clock;
-	/** Ends what is being read: the run is over. */
+	/** Ends what is being read. */
 	readonly signal?: AbortSignal | undefined;
 }
 
-export interface AnswerRequest extends Pick<HttpRequest, 'url' | 'json' | 'accept' | 'headers'> {
+export interface AnswerRequest extends Pick<
+	HttpRequest,
+	'url' | 'json' | 'accept' | 'headers' | 'outlivesStop'
+> {
 	/** Until the answer begins, and between two meaningful events. */
 	readonly idleMs: number;
 	/** When the whole answer must be there, by the clock's `now()`. */
