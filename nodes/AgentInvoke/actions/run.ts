@@ -3,7 +3,7 @@ import { randomUUID } from 'crypto';
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { mapAccounts, readAccounts, type Accounts, type ReadAccount } from '../../shared/platform/accounts';
-import { isStartedByChat } from '../../shared/run/chatTrigger';
+import { isStartedByChat } from '../../shared/run/startedBy';
 import { inRunFrame, type RunFrame } from '../../shared/run/frame';
 import { Sightings } from '../../shared/dataTable/heartbeat';
 import { recordLifetime, UNTIL_EXPIRY } from '../../shared/dataTable/lifetime';
