@@ -165,13 +165,17 @@ function finderOf(wanted: readonly string[]): (text: string) => Span[] {
 		return (text) => few.filter((one) => text.includes(one)).flatMap((one) => spansOf(text, one));
 	}
 	const lengths = new Map<string, Set<number>>();
+	// Texts for a map at every position would cost many times as much as the walk itself.
+	const mayBegin = new Uint8Array(BEGINNINGS);
 	for (const one of all) {
 		const beginning = one.slice(0, BEGINNING_CHARS);
 		lengths.set(beginning, (lengths.get(beginning) ?? new Set()).add(one.length));
+		mayBegin[beginningAt(one, 0)] = 1;
 	}
 	return (text) => {
 		const spans: Span[] = [];
 		for (let start = 0; start + BEGINNING_CHARS <= text.length; start++) {
+			if (mayBegin[beginningAt(text, start)] !== 1) continue;
 			for (const size of lengths.get(text.slice(start, start + BEGINNING_CHARS)) ?? []) {
 				const end = start + size;
 				if (all.has(text.slice(start, end))) spans.push({ start, end });
@@ -179,6 +183,13 @@ function finderOf(wanted: readonly string[]): (text: string) => Span[] {
 		}
 		return spans;
 	};
+}
+
+const BEGINNINGS = 2 ** 16;
+
+/** A number for the first characters; few others share it. */
+function beginningAt(text: string, at: number): number {
+	return (text.charCodeAt(at) * 7919 + text.charCodeAt(at + 1) * 127 + text.charCodeAt(at + 2)) % BEGINNINGS;
 }
 
 function spansOf(text: string, wanted: string): Span[] {
