@@ -29,10 +29,3 @@ function hasRun(select: unknown, nodeName: string): boolean {
 		return false;
 	}
 }
-
-const CHAT_TRIGGER = /(^|\.)chatTrigger$/;
-
-/** Whether a Chat Trigger started the execution: the chat then shows the `output` field of the last node. */
-export function isStartedByChat(context: Parameters<typeof isStartedBy>[0]): boolean {
-	return isStartedBy(context, CHAT_TRIGGER);
-}

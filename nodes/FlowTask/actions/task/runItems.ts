@@ -9,7 +9,7 @@ import type { ObservedJob } from '../../tasks/observer';
 import { explainWatchEnd } from '../../tasks/failures';
 import type { TaskFacts } from '../../taskLog/taskRows';
 import { emptyTexts } from '../../workflow/checks';
-import { deliver, type DeliveredTask } from '../deliver';
+import { deliver, type DeliveredTask, type Delivery } from '../deliver';
 import { openProgress } from '../progress';
 import { openTaskLog } from '../openTaskLog';
 import { inNodeRun, type NodeRun } from '../run';
