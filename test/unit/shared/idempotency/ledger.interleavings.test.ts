@@ -176,7 +176,7 @@ async function play(
 	return { sent, answers, elapsedMs: clock.elapsedMs, calls: table.calls.length };
 }
 
-const RUNS = { numRuns: 1_000 };
+const RUNS = { numRuns: 300 };
 const seeds = fc.integer({ min: 1, max: 2 ** 31 - 1 });
 
 it('is won by one of two or three, and the others wait for what it makes', async () => {
@@ -242,7 +242,7 @@ it('is sent again by one only, where the operator wants what is unknown sent aga
 				expect(answers.slice(1)).not.toContain('unknown');
 			},
 		),
-		{ numRuns: 300 },
+		{ numRuns: 150 },
 	);
 });
 
@@ -268,7 +268,7 @@ it.each(['again', 'error'] as const)(
 					expect(whileHeld).toHaveLength(1);
 				},
 			),
-			{ numRuns: 300 },
+			{ numRuns: 150 },
 		);
 	},
 	60_000,
@@ -286,7 +286,7 @@ it('is won by one where the table shows what was written a moment later', async 
 				expect(answers.toSorted()).toEqual([...Array(plans.length - 1).fill('exists'), 'mine']);
 			},
 		),
-		{ numRuns: 500 },
+		{ numRuns: 200 },
 	);
 });
 
