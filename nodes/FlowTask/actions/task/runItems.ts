@@ -5,15 +5,16 @@ import type { Failure, Result } from '../../../shared/errors/failure';
 import { showHint } from '../../../shared/run/deliver';
 import { overBudget } from '../../../shared/run/frame';
 import { outcome, runTasks, type EngineSettings, type TaskJob, type TaskOutcome } from '../../tasks/engine';
-import { allOf, type ObservedJob } from '../../tasks/observer';
+import type { ObservedJob } from '../../tasks/observer';
 import { explainWatchEnd } from '../../tasks/failures';
 import type { TaskFacts } from '../../taskLog/taskRows';
 import { emptyTexts } from '../../workflow/checks';
-import { deliver, type DeliveredTask } from '../deliver';
+import { deliver, type DeliveredTask, type Delivery } from '../deliver';
 import { openProgress } from '../progress';
 import { openRecorder } from '../openRecorder';
 import { inNodeRun, type NodeRun } from '../run';
-import type { PreparedTask, PrepareItem } from './inputs/readTask';
+import type { PrepareItem } from './inputs/readTask';
+import type { PreparedTask } from './inputs/taskMaker';
 
 /**
  * Runs the tasks of all items in one engine and delivers them. Nothing is sent before every item was read.
@@ -61,8 +62,8 @@ export async function runTasksOf(
 	const due = doomed ? [] : jobs;
 	const recorder = await openRecorder(context, run, due.length, factsOf(prepared));
 	const progress = openProgress(context, run, jobs.length);
-	const observer = allOf([recorder, progress].filter((one) => one !== undefined));
-	const outcomes = await runTasks(due, settings, { ...run, observer });
+	const observers = [recorder, progress].filter((one) => one !== undefined);
+	const outcomes = await runTasks(due, settings, { ...run, observers });
 	await progress?.end(outcomes);
 	const outcomeOf = new Map(outcomes.map((result, index) => [jobs[index], result]));
 	const tasks = prepared.map(({ itemIndex, task }): DeliveredTask => {
@@ -80,15 +81,13 @@ export async function runTasksOf(
 function factsOf(
 	prepared: ReadonlyArray<{ readonly task: Result<PreparedTask> }>,
 ): (job: ObservedJob) => TaskFacts {
-	const known = new Map<ObservedJob, TaskFacts>(
-		prepared.flatMap(({ task }) => (task.ok ? [[task.value.job, rowFacts(task.value)]] : [])),
+	const known = new Map<ObservedJob, Delivery>(
+		prepared.flatMap(({ task }) => (task.ok ? [[task.value.job, task.value.delivery]] : [])),
 	);
-	return (job) => known.get(job) ?? {};
-}
-
-function rowFacts({ delivery, prompt }: PreparedTask): TaskFacts {
-	const { workflowId: hostedWorkflow, variant } = delivery;
-	return { hostedWorkflow, variant, prompt: prompt ?? delivery.prompt };
+	return (job) => {
+		const { workflowId: hostedWorkflow, variant, prompt } = known.get(job) ?? {};
+		return { hostedWorkflow, variant, prompt };
+	};
 }
 
 function withEmptyTexts(count: number): string {
@@ -115,4 +114,4 @@ function notStarted({ itemIndex, start }: TaskJob, { clock, redact }: NodeRun): 
 }
 
 /** An item that failed has no files to deliver. */
-const UNUSED: DeliveredTask['delivery'] = { form: 'urls', binaryField: 'data', simplify: true };
+const UNUSED: Delivery = { form: 'urls', binaryField: 'data', simplify: true };
