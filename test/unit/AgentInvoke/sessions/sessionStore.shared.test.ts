@@ -3,7 +3,6 @@ import { SILENT_MS } from '../../../../nodes/shared/dataTable/heartbeat';
 import { SESSION_TABLE } from '../../../../nodes/AgentInvoke/sessions/sessionRows';
 import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
 import type { TurnOutcome } from '../../../../nodes/AgentInvoke/turns/runTurns';
-import { NEVER_MS } from '../../../../nodes/shared/dataTable/cells';
 import { openTable } from '../../../../nodes/shared/dataTable/table';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';
@@ -492,12 +491,6 @@ describe('a session that is used by its ID', () => {
 			sessions.resumedById(from, to);
 		await clock.run(sessions.flush());
 		expect(table.all()).toMatchObject([{ sessionId: 's3', turns: 3, lastExecutionId: 'e2' }]);
-	});
-
-	test('does not shorten one that lasts forever', async () => {
-		await remember(0);
-		await keep();
-		expect(table.all()).toMatchObject([{ expiresAtMs: NEVER_MS, turns: 3 }]);
 	});
 
 	test('is not that of another agent, nor of a mapping that is over', async () => {

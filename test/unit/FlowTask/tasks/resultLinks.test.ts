@@ -184,7 +184,7 @@ describe('namesFor', () => {
 					expect(new Set(names.map((name) => name.toLowerCase())).size).toBe(paths.length);
 				},
 			),
-			{ numRuns: 500 },
+			{ numRuns: 200 },
 		);
 	});
 

@@ -61,30 +61,13 @@ function refusal(result: Result<Prompt>): string {
 }
 
 describe('readKnowledge', () => {
-	it('takes nothing for nothing known', () => {
-		expect(know('', '')).toEqual({ definition: undefined, view: new Map() });
-		expect(know(undefined, undefined)).toEqual({ definition: undefined, view: new Map() });
-	});
-
-	it('refuses what is pasted and is none', () => {
-		expect(readKnowledge('{', '')).toMatchObject({
-			failure: { message: expect.stringContaining('"Workflow Definition" is not valid JSON') },
-		});
-		expect(readKnowledge('', '{')).toMatchObject({
-			failure: { message: expect.stringContaining('"Parameter View" is not valid JSON') },
-		});
-		expect(readKnowledge({ nodes: [], links: [] }, '')).toMatchObject({
-			failure: { message: expect.stringContaining('UI format') },
-		});
-	});
-
 	it('never throws', () => {
 		fc.assert(
 			fc.property(hostileSource(), hostileSource(), (definition, view) => {
 				const known = readKnowledge(definition, view);
 				if (!known.ok) expect(known.failure.kind).toBe('badInput');
 			}),
-			{ numRuns: 500 },
+			{ numRuns: 200 },
 		);
 	});
 });
@@ -366,7 +349,7 @@ describe('checkOverrides', () => {
 					}
 				}
 			}),
-			{ numRuns: 1_000 },
+			{ numRuns: 300 },
 		);
 	});
 
@@ -384,7 +367,7 @@ describe('checkOverrides', () => {
 					expect(sent).toBe(JSON.stringify(value));
 				else expect(sent).toEqual(value);
 			}),
-			{ numRuns: 1_000 },
+			{ numRuns: 300 },
 		);
 	});
 
@@ -401,7 +384,7 @@ describe('checkOverrides', () => {
 				expect(result.ok).toBe(value >= min && value <= max && !isUnclear);
 				if (result.ok) expect(result.value['3']?.inputs.a).toBe(value);
 			}),
-			{ numRuns: 500 },
+			{ numRuns: 200 },
 		);
 		const scalar = fc.oneof(
 			fc.integer({ min: 0, max: 4 }),
@@ -429,7 +412,7 @@ test('what comes from a form of any kind is checked without a throw', () => {
 			const checked = checkOverrides(prompt.value, known.value);
 			if (checked.ok) expect(isJsonObject(checked.value)).toBe(true);
 		}),
-		{ numRuns: 1_000 },
+		{ numRuns: 300 },
 	);
 });
 

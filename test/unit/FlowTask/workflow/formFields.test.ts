@@ -61,7 +61,7 @@ describe('field ids', () => {
 				// n8n takes the id for a part of a path.
 				expect(id).not.toMatch(/["[\]\s]/);
 			}),
-			{ numRuns: 1_000 },
+			{ numRuns: 300 },
 		);
 	});
 
@@ -236,7 +236,7 @@ describe('formFields', () => {
 					}
 				}
 			}),
-			{ numRuns: 1_000 },
+			{ numRuns: 300 },
 		);
 	});
 });
