@@ -311,7 +311,7 @@ test('bytes that were changed anywhere come to an end, as an answer or a failure
 			});
 			expectSound(result);
 		}),
-		{ numRuns: 1_000 },
+		{ numRuns: 4_000 },
 	);
 });
 
@@ -347,7 +347,7 @@ test('events that hold anything come to an end, as an answer or a failure', asyn
 				: JSON.stringify(events[0]?.[1] ?? null);
 			expectSound((await invoke({ pieces: [bytes(body)] })).result);
 		}),
-		{ numRuns: 300 },
+		{ numRuns: 700 },
 	);
 });
 

@@ -250,6 +250,6 @@ test('whatever is named how, a cut stream never passes as a whole one', async ()
 			const result = await answerTo(`: begin\n\n${body}`, changes, true);
 			expect(result.ok).toBe(false);
 		}),
-		{ numRuns: 200 },
+		{ numRuns: 500 },
 	);
 });

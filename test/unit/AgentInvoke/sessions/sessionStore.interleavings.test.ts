@@ -112,7 +112,7 @@ it('a key has one session, whoever asks first, and all that is said is said in i
 			expect(outcomes.flat().every((one) => one !== 'died' && one.result.ok)).toBe(true);
 			expectWhole(world, plans);
 		}),
-		{ numRuns: 60 },
+		{ numRuns: 120 },
 	);
 }, 240_000);
 
@@ -129,7 +129,7 @@ it('a key has one session, although rows are written twice where an insert was r
 			const rows = world.table.all().map(({ sessionId }) => sessionId);
 			expect(new Set(rows)).toEqual(new Set(world.agent.opened));
 		}),
-		{ numRuns: 60 },
+		{ numRuns: 120 },
 	);
 }, 240_000);
 
@@ -149,7 +149,7 @@ it('in strict order no turn meets a busy session, and those of one execution sta
 				}
 			});
 		}),
-		{ numRuns: 80 },
+		{ numRuns: 150 },
 	);
 }, 240_000);
 
@@ -166,7 +166,7 @@ it('where the table shows what was written a moment later, there is still one se
 				expectWhole(world, plans);
 			},
 		),
-		{ numRuns: 60 },
+		{ numRuns: 120 },
 	);
 }, 240_000);
 
@@ -183,7 +183,7 @@ it('a refused opening frees the key at once', async () => {
 			expect(world.clock.elapsedMs).toBeLessThan(SILENT_MS);
 			expect(world.table.all().every(({ sessionId }) => sessionId)).toBe(true);
 		}),
-		{ numRuns: 80 },
+		{ numRuns: 150 },
 	);
 }, 240_000);
 
@@ -222,7 +222,7 @@ it.each(['arrival', 'strict'] as const)(
 					expect(world.clock.elapsedMs).toBeLessThan(3 * SILENT_MS);
 				},
 			),
-			{ numRuns: 60 },
+			{ numRuns: 120 },
 		);
 	},
 	300_000,
@@ -236,7 +236,7 @@ it('a database that needs up to sixteen seconds for a statement makes it slow, a
 			expect(outcomes.flat().every((one) => one !== 'died' && one.result.ok)).toBe(true);
 			expectWhole(world, plans);
 		}),
-		{ numRuns: 60, examples: SLOW_EXAMPLES },
+		{ numRuns: 100, examples: SLOW_EXAMPLES },
 	);
 }, 240_000);
 
@@ -249,7 +249,7 @@ it('clocks that are an hour apart make no difference', async () => {
 			await play(world, plans);
 			expectWhole(world, plans);
 		}),
-		{ numRuns: 60 },
+		{ numRuns: 120 },
 	);
 }, 240_000);
 

@@ -58,7 +58,7 @@ test('wherever a text is cut, the same comes out', () => {
 				expect(split(...text.split(''))).toEqual(split(text));
 			},
 		),
-		{ numRuns: 400 },
+		{ numRuns: 2_000 },
 	);
 });
 

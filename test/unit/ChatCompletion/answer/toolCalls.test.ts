@@ -274,7 +274,7 @@ test('hostile deltas never throw', () => {
 		fc.property(fc.array(hostileDelta, { maxLength: 4 }), (deltas) => {
 			expect(Array.isArray(join(...(deltas as Json[])))).toBe(true);
 		}),
-		{ numRuns: 200 },
+		{ numRuns: 500 },
 	);
 });
 

@@ -114,7 +114,7 @@ test('JSON in prose is read as it is, and cut anywhere it is read as nothing', (
 				}
 			},
 		),
-		{ numRuns: 400 },
+		{ numRuns: 2_000 },
 	);
 });
 

@@ -121,7 +121,7 @@ test('hostile input never throws', () => {
 				if (!read.ok) expect(read.failure.message).not.toBe('');
 			},
 		),
-		{ numRuns: 300 },
+		{ numRuns: 1_000 },
 	);
 });
 

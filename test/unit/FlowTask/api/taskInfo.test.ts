@@ -129,7 +129,7 @@ describe('readTaskInfo', () => {
 					expect(count === null || Number.isFinite(count)).toBe(true);
 				}
 			}),
-			{ numRuns: 300 },
+			{ numRuns: 1_000 },
 		);
 	});
 });

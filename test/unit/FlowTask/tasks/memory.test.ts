@@ -107,7 +107,7 @@ describe('a memory', () => {
 				expect(next.recall(0, 'f')).toMatchObject({ kind: 'task', taskId: 't-1' });
 				expect(next.images.get('d')).toBe('image-1');
 			}),
-			{ numRuns: 200 },
+			{ numRuns: 500 },
 		);
 	});
 });

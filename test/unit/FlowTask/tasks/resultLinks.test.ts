@@ -184,7 +184,7 @@ describe('namesFor', () => {
 					expect(new Set(names.map((name) => name.toLowerCase())).size).toBe(paths.length);
 				},
 			),
-			{ numRuns: 200 },
+			{ numRuns: 500 },
 		);
 	});
 

@@ -264,7 +264,7 @@ describe('sleepMs', () => {
 					expect(ms).toBeLessThanOrEqual(15 * MINUTE);
 				},
 			),
-			{ numRuns: 300 },
+			{ numRuns: 1_000 },
 		);
 	});
 });

@@ -67,7 +67,7 @@ describe('readKnowledge', () => {
 				const known = readKnowledge(definition, view);
 				if (!known.ok) expect(known.failure.kind).toBe('badInput');
 			}),
-			{ numRuns: 200 },
+			{ numRuns: 500 },
 		);
 	});
 });
@@ -349,7 +349,7 @@ describe('checkOverrides', () => {
 					}
 				}
 			}),
-			{ numRuns: 300 },
+			{ numRuns: 1_000 },
 		);
 	});
 
@@ -367,7 +367,7 @@ describe('checkOverrides', () => {
 					expect(sent).toBe(JSON.stringify(value));
 				else expect(sent).toEqual(value);
 			}),
-			{ numRuns: 300 },
+			{ numRuns: 1_000 },
 		);
 	});
 
@@ -384,7 +384,7 @@ describe('checkOverrides', () => {
 				expect(result.ok).toBe(value >= min && value <= max && !isUnclear);
 				if (result.ok) expect(result.value['3']?.inputs.a).toBe(value);
 			}),
-			{ numRuns: 200 },
+			{ numRuns: 500 },
 		);
 		const scalar = fc.oneof(
 			fc.integer({ min: 0, max: 4 }),
@@ -412,7 +412,7 @@ test('what comes from a form of any kind is checked without a throw', () => {
 			const checked = checkOverrides(prompt.value, known.value);
 			if (checked.ok) expect(isJsonObject(checked.value)).toBe(true);
 		}),
-		{ numRuns: 300 },
+		{ numRuns: 1_000 },
 	);
 });
 

@@ -226,7 +226,7 @@ describe('readDefinition', () => {
 				expect(result.value.nodes.length).toBeGreaterThan(0);
 				for (const { title } of result.value.nodes) expect(title.trim()).not.toBe('');
 			}),
-			{ numRuns: 300 },
+			{ numRuns: 1_000 },
 		);
 	});
 
@@ -238,7 +238,7 @@ describe('readDefinition', () => {
 				const [ofText, ofObject] = [readDefinition(JSON.stringify(value)), readDefinition(parsed)];
 				expect(ofText).toEqual(ofObject);
 			}),
-			{ numRuns: 200 },
+			{ numRuns: 500 },
 		);
 	});
 });

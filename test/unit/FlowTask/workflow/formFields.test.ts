@@ -61,7 +61,7 @@ describe('field ids', () => {
 				// n8n takes the id for a part of a path.
 				expect(id).not.toMatch(/["[\]\s]/);
 			}),
-			{ numRuns: 300 },
+			{ numRuns: 1_000 },
 		);
 	});
 
@@ -236,7 +236,7 @@ describe('formFields', () => {
 					}
 				}
 			}),
-			{ numRuns: 300 },
+			{ numRuns: 1_000 },
 		);
 	});
 });

@@ -138,7 +138,7 @@ describe('readParameterView', () => {
 					}
 				}
 			}),
-			{ numRuns: 300 },
+			{ numRuns: 1_000 },
 		);
 	});
 });

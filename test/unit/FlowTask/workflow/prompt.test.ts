@@ -256,7 +256,7 @@ describe('promptFromJson', () => {
 				}
 				for (const changed of Object.values(result.value)) expect(Object.keys(changed)).toEqual(['inputs']);
 			}),
-			{ numRuns: 300 },
+			{ numRuns: 1_000 },
 		);
 	});
 
@@ -411,7 +411,7 @@ describe('promptFromFields', () => {
 				const result = promptFromFields(rows);
 				if (result.ok) expect(() => JSON.stringify(result.value)).not.toThrow();
 			}),
-			{ numRuns: 300 },
+			{ numRuns: 1_000 },
 		);
 	});
 });

@@ -230,7 +230,7 @@ it('never two hold a key, nobody who lives loses one, and every wait ends', asyn
 			expect(played.clock.sleepers).toBe(0);
 			expect(played.table.all().filter(({ owner }) => owner !== 'free')).toEqual([]);
 		}),
-		{ numRuns: 150 },
+		{ numRuns: 300 },
 	);
 	expect(held).toBeGreaterThan(500);
 }, 240_000);
@@ -255,7 +255,7 @@ it('in order, those of all processes hold a key as they came', async () => {
 				expect(first.map(({ process }) => process)).toEqual([...Array(world.processes).keys()]);
 			},
 		),
-		{ numRuns: 100 },
+		{ numRuns: 200 },
 	);
 }, 240_000);
 
@@ -269,7 +269,7 @@ it('the same where calls fail before or after they did their work', async () => 
 				expect(played.holds.filter(({ end }) => end !== 'written')).toEqual([]);
 			},
 		),
-		{ numRuns: 150 },
+		{ numRuns: 300 },
 	);
 }, 240_000);
 
@@ -289,7 +289,7 @@ it('a key of the dead is free after a minute of silence, whatever they were doin
 				expectToEnd(played);
 			},
 		),
-		{ numRuns: 100 },
+		{ numRuns: 200 },
 	);
 }, 240_000);
 
@@ -311,7 +311,7 @@ it('one whose signs of life hang is replaced at most, and learns it', async () =
 				expectToEnd(played);
 			},
 		),
-		{ numRuns: 100 },
+		{ numRuns: 200 },
 	);
 	expect(lost).toBeGreaterThan(0);
 }, 240_000);
@@ -325,7 +325,7 @@ it('one that nobody contests keeps its key, however long its signs hang', async 
 				expect(holds.map(({ end }) => end)).toEqual(['written', 'written']);
 			},
 		),
-		{ numRuns: 60 },
+		{ numRuns: 100 },
 	);
 }, 240_000);
 
@@ -339,6 +339,6 @@ it('rows that a person edits or deletes stop nobody, and who lost one learns it'
 				expectToEnd(played);
 			},
 		),
-		{ numRuns: 100 },
+		{ numRuns: 200 },
 	);
 }, 240_000);

@@ -77,7 +77,7 @@ describe('uniqueStems', () => {
 				expect(new Set(names.map((name) => name.toLowerCase())).size).toBe(names.length);
 				for (const name of names) expect(name).not.toMatch(/[\\/<>:"|?*\p{Cc}]|[. ]\.png$/u);
 			}),
-			{ numRuns: 150 },
+			{ numRuns: 300 },
 		);
 	});
 });

@@ -234,7 +234,7 @@ describe('safeFileName', () => {
 				expect(name.isWellFormed()).toBe(true);
 				if (extension) expect(name.endsWith(`.${extension}`)).toBe(true);
 			}),
-			{ numRuns: 200 },
+			{ numRuns: 500 },
 		);
 	});
 

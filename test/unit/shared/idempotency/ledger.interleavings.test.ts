@@ -180,7 +180,7 @@ async function play(
 	return { sent, answers, elapsedMs: clock.elapsedMs, calls: table.calls.length };
 }
 
-const RUNS = { numRuns: 300 };
+const RUNS = { numRuns: 1_000 };
 const seeds = fc.integer({ min: 1, max: 2 ** 31 - 1 });
 
 it('is won by one of two or three, and the others wait for what it makes', async () => {
@@ -246,7 +246,7 @@ it('is sent again by one only, where the operator wants what is unknown sent aga
 				expect(answers.slice(1)).not.toContain('unknown');
 			},
 		),
-		{ numRuns: 150 },
+		{ numRuns: 300 },
 	);
 });
 
@@ -272,7 +272,7 @@ it.each(['again', 'error'] as const)(
 					expect(whileHeld).toHaveLength(1);
 				},
 			),
-			{ numRuns: 150 },
+			{ numRuns: 300 },
 		);
 	},
 	60_000,
@@ -290,7 +290,7 @@ it('is won by one where the table shows what was written a moment later', async 
 				expect(answers.toSorted()).toEqual([...Array(plans.length - 1).fill('exists'), 'mine']);
 			},
 		),
-		{ numRuns: 200 },
+		{ numRuns: 500 },
 	);
 });
 

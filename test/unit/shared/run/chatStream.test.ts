@@ -162,6 +162,6 @@ test('whoever speaks when, and however slow the listener is: item after item, ea
 				expect(sent).toEqual(expected.flat());
 			},
 		),
-		{ numRuns: 80 },
+		{ numRuns: 150 },
 	);
 });
