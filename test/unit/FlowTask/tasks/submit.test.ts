@@ -144,6 +144,16 @@ describe('without a key', () => {
 		expect(scene.log).toHaveLength(2);
 	});
 
+	it('works without a record', async () => {
+		expect(await scene.open().submit(start({ idempotency: undefined }), undefined)).toMatchObject({
+			ok: true,
+		});
+		scene.answerSubmit = () => fail(UNCLEAR);
+		expect(await scene.open().submit(start({ idempotency: undefined }), undefined)).toMatchObject({
+			ok: false,
+		});
+	});
+
 	it('it is not sent again, whatever its end', async () => {
 		scene.answerSubmit = () => fail(CANCELLED);
 		expect(failureOf(await submit({ idempotency: undefined }))).toEqual(CANCELLED);
@@ -255,6 +265,17 @@ describe('with a key', () => {
 });
 
 describe('a stop', () => {
+	it.each<StopReason>(['failure', 'maxFailures', 'timeout', 'cancelled'])(
+		'(%s) before its turn: nothing is claimed, uploaded or sent',
+		async (reason) => {
+			scene.stopped = reason;
+			for (const over of [{}, { idempotency: undefined }, { images: [image('a')] }]) {
+				expect(failureOf(await submit(over)).kind).toBe('notSubmitted');
+			}
+			expect(scene.log).toEqual([]);
+		},
+	);
+
 	it('while it is claimed gives the claim back', async () => {
 		scene.answerClaim = (number) => {
 			scene.stopped = 'failure';
@@ -274,6 +295,17 @@ describe('a stop', () => {
 		};
 		expect(failureOf(await submit()).kind).toBe('notSubmitted');
 		expect(scene.log).toEqual(['claim order 1', 'submit wf by 1000', '1 released']);
+	});
+
+	it('while it is sent does not make a refusal, or no answer, something else', async () => {
+		for (const failure of [REFUSED, UNCLEAR]) {
+			scene = new Scene();
+			scene.answerSubmit = () => {
+				scene.stopped = 'timeout';
+				return fail(failure);
+			};
+			expect(failureOf(await submit()).kind).toBe(failure.kind);
+		}
 	});
 
 	it('does not lose a task that was made meanwhile', async () => {

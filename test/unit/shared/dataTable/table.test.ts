@@ -228,6 +228,22 @@ describe('the table', () => {
 		expect(n8n.operations.filter((operation) => operation === 'create')).toHaveLength(1);
 	});
 
+	it('that another execution makes at the same moment is used', async () => {
+		n8n.before = (operation) => {
+			if (operation === 'create') n8n.add('some_table');
+		};
+		expect(await open().insert([row('a')])).toEqual(DONE);
+		expect(n8n.tables).toHaveLength(1);
+		expect(n8n.tables[0]?.rows).toHaveLength(1);
+	});
+
+	it('is not one whose name merely contains its name', async () => {
+		n8n.add('some_table copy', SPEC.columns, [{ id: 1, entryKey: 'a' }]);
+		expect(await readKeys(['a'])).toEqual([]);
+		await open().insert([row('b')]);
+		expect(n8n.tables.map(({ rows }) => rows.length)).toEqual([1, 1]);
+	});
+
 	it('that was deleted and made again is found again', async () => {
 		const table = open();
 		await table.insert([row('a')]);
@@ -244,6 +260,13 @@ describe('the table', () => {
 		expect(read).toMatchObject({ ok: false, failure: { kind: 'badInput' } });
 		if (!read.ok) expect(read.failure.advice).toContain('entryKey (string), atMs (number)');
 	});
+
+	it('may have more columns, and an older n8n may not tell them', async () => {
+		n8n.add('some_table', [...SPEC.columns, { name: 'note', type: 'string' }]);
+		expect(await readKeys(['a'])).toEqual([]);
+		n8n.tables[0]!.columns = undefined;
+		expect(await readKeys(['a'])).toEqual([]);
+	});
 });
 
 describe('many values', () => {
@@ -256,6 +279,11 @@ describe('many values', () => {
 		expect(await table.remove('entryKey', keys)).toEqual(DONE);
 		expect(n8n.tables[0]?.rows).toEqual([]);
 		for (const { code } of n8n.runs) expect(code.split('"keyName"').length - 1).toBeLessThanOrEqual(500);
+	});
+
+	it('are asked for once each', async () => {
+		await open().insert([row('a')]);
+		expect(await readKeys(['a', 'a', 'a'])).toEqual(['a']);
 	});
 
 	it('with more rows than a page are asked for in halves, since pages shift', async () => {
@@ -308,12 +336,48 @@ describe('changes that are alike', () => {
 		expect(n8n.operations.filter((operation) => operation === 'update')).toHaveLength(1);
 		expect(n8n.runs.at(-1)?.items).toHaveLength(4);
 	});
+
+	it('none of them is no work, and a table that is missing is not made', async () => {
+		expect(await open().updateAlike('entryKey', [])).toEqual(DONE);
+		expect(n8n.operations).toEqual([]);
+		expect(await open().updateAlike('entryKey', [{ values: ['a'], cells: { atMs: 1 } }])).toEqual(DONE);
+		expect(n8n.tables).toEqual([]);
+	});
 });
 
 describe('compare and set', () => {
 	const swapTo = (entryKey: string, from: number, to: number) => {
 		return { where: { entryKey, atMs: from }, cells: { atMs: to } };
 	};
+
+	it('changes rows that hold all that is compared, and gives them back', async () => {
+		n8n.add(SPEC.name, SPEC.columns, [
+			{ id: 1, ...row('a', 1) },
+			{ id: 2, ...row('a', 2) },
+			{ id: 3, ...row('b', 1) },
+		]);
+		const swapped = await open().swap([swapTo('a', 1, 5), swapTo('b', 7, 8)]);
+		expect(swapped).toEqual({ ok: true, value: [{ id: 1, ...row('a', 5) }] });
+		expect(n8n.tables[0]?.rows.map(({ atMs }) => atMs)).toEqual([5, 2, 1]);
+		expect(n8n.operations).toEqual(['list', 'update']);
+	});
+
+	it('reads in the same sub-execution all rows of the keys that it compared', async () => {
+		n8n.add(SPEC.name, SPEC.columns, [
+			{ id: 1, ...row('a', 1) },
+			{ id: 2, ...row('b', 1) },
+			{ id: 3, ...row('a', 9) },
+		]);
+		const read = await open().swapThenRead([swapTo('a', 1, 5), swapTo('c', 1, 5)], 'entryKey');
+		expect(read).toEqual({
+			ok: true,
+			value: [
+				{ id: 1, ...row('a', 5) },
+				{ id: 3, ...row('a', 9) },
+			],
+		});
+		expect(n8n.operations).toEqual(['list', 'update']);
+	});
 
 	it('adds rows and reads all of their keys, and makes the table', async () => {
 		const read = await open().insertThenRead([row('a', 1), row('b', 2)], 'entryKey');
@@ -339,6 +403,12 @@ describe('compare and set', () => {
 		const read = await openTable(shifting, SPEC).insertThenRead([row('a', 1)], 'entryKey');
 		expect(read).toEqual({ ok: true, value: [{ id: 1, ...row('a', 1) }] });
 		expect(n8n.operations.slice(3)).toEqual(['insert', 'get']);
+	});
+
+	it('none of them is no work, and a table that is missing is not made', async () => {
+		expect(await open().swap([])).toEqual({ ok: true, value: [] });
+		expect(await open().swap([swapTo('a', 1, 2)])).toEqual({ ok: true, value: [] });
+		expect(n8n.operations).toEqual(['list']);
 	});
 
 	it('of several runs together gives each what it changed, also where they want the same row', async () => {
@@ -448,6 +518,14 @@ describe('failures', () => {
 		}
 	});
 
+	it('of any kind are no exceptions', async () => {
+		n8n.before = () => {
+			// eslint-disable-next-line @typescript-eslint/only-throw-error -- a host can throw anything
+			throw 'a text';
+		};
+		expect(await open().read('entryKey', ['a'])).toMatchObject({ ok: false });
+	});
+
 	it('are over when they are over', async () => {
 		const table = open();
 		n8n.before = () => {
@@ -476,6 +554,16 @@ describe('runs of one workflow', () => {
 		await run('').read('entryKey', ['a']);
 		await run('').read('entryKey', ['a']);
 		expect(n8n.operations.filter((operation) => operation === 'list')).toHaveLength(4);
+	});
+
+	it('make the table once', async () => {
+		const workflow = newWorkflow();
+		const done = await Promise.all(
+			[1, 2, 3].map(async (atMs) => await run(workflow).insert([row('a', atMs)])),
+		);
+		expect(done).toEqual([DONE, DONE, DONE]);
+		expect(n8n.operations.filter((operation) => operation === 'create')).toHaveLength(1);
+		expect(n8n.tables[0]?.rows).toHaveLength(3);
 	});
 
 	it('share sub-executions, and each gets its own rows', async () => {
@@ -523,5 +611,13 @@ describe('runs of one workflow', () => {
 		const second = await run(workflow).read('entryKey', ['a']);
 		expect(second).toMatchObject({ ok: true, value: [{ entryKey: 'a' }] });
 		await first;
+	});
+
+	it('find a table anew that was deleted and made again', async () => {
+		const workflow = newWorkflow();
+		await run(workflow).insert([row('a')]);
+		n8n.tables[0]!.id = 'another';
+		expect(await run(workflow).insert([row('b')])).toEqual(DONE);
+		expect(n8n.tables[0]?.rows).toHaveLength(2);
 	});
 });
