@@ -440,6 +440,19 @@ test('in strict order those of all workers go as they lined up, and one of the d
 	expect(agent.opened).toEqual(['s1']);
 });
 
+test('in strict order a key that several agents know makes no two workers wait for each other', async () => {
+	agent.takesMs = () => 5_000;
+	const strict = { turnOrder: 'strict' } as const;
+	const asks = ['a', 'b'].map((name) => ({ key: 'k', said: name, agent: name }));
+	const before = asks.map(async (one) => await worker().run([one], strict));
+	await clock.advance(500);
+	const runs = [worker().run(asks, strict), worker().run(asks.toReversed(), strict)];
+	await clock.run(Promise.all([...before, ...runs]));
+	expect(agent.heard).toHaveLength(6);
+	expect([agent.refusedAsBusy, clock.sleepers]).toEqual([0, 0]);
+	expect(clock.elapsedMs).toBeLessThan(60_000);
+});
+
 describe('a session that is used by its ID', () => {
 	const settings = { agent: 'a', workflowId: 'w2', executionId: 'e2', ttlMs: 720 * HOUR };
 	const keep = async (from = table.open()) => {
