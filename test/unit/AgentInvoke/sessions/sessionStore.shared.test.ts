@@ -401,6 +401,16 @@ test('in strict order a message that is not sent after all leaves the line for t
 	expect(clock.elapsedMs).toBeLessThan(25_000);
 });
 
+test('in strict order a place in line that a run has left behind holds up nobody for longer than one of the dead', async () => {
+	const broken = store('broken');
+	broken.lineUp('k');
+	await clock.advance(100);
+	await clock.run(broken.flush());
+	await clock.run(worker().run(ask('of another'), { turnOrder: 'strict' }), 2 * SILENT_MS);
+	expect(heard()).toEqual(['of another in s1']);
+	expect(clock.sleepers).toBe(0);
+});
+
 test('in strict order a turn costs so many operations: alone, and behind another one of its process', async () => {
 	await clock.run(worker().run(ask('first')));
 	const n8n = worker();
