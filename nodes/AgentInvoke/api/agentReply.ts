@@ -51,7 +51,7 @@ export function replyOf(read: WireReply): AgentReply {
 	};
 }
 
-function readFromOf({ readFrom, keys, names, unread }: WireReply): JsonObject {
+function readFromOf({ readFrom, misfits, keys, names, unread }: WireReply): JsonObject {
 	const others = ['session', 'usage', 'interrupt', 'requestId'].map(
 		(name) => [name, readFrom[name] ?? null] as const,
 	);
@@ -61,6 +61,7 @@ function readFromOf({ readFrom, keys, names, unread }: WireReply): JsonObject {
 		found: [...keys],
 		...(names.length > 0 && { events: [...names] }),
 		...(unread && { unread }),
+		...(Object.keys(misfits).length > 0 && { misfits: { ...misfits } }),
 	};
 }
 

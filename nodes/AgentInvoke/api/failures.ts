@@ -117,7 +117,7 @@ export function explainRun(failure: WireFailure, facts: RefusalFacts, isMidway: 
 		message: isEmpty
 			? `The agent's answer is empty${code && ` (${quote(redact, code)})`}. ${expected.replace(/\.$/, '')}`
 			: whatHappened(failure, quote(redact, why), isMidway),
-		advice: `It may have run, so it was not asked again. What arrived is in the error's details. Look at the agent in the console before you run the item again.${isEmpty ? '' : ` ${expected}`}`,
+		advice: `It may have run, so it was not asked again. ${answer && "What arrived is in the error's details. "}Look at the agent in the console before you run the item again.${isEmpty ? '' : ` ${expected}`}`,
 		details: {
 			mayHaveRun: true,
 			...detailsOf(failure, { redact, sessionId: failure.sessionId || facts.sessionId }),

@@ -1,16 +1,8 @@
 import { fail, ok, type Result } from '../../shared/errors/failure';
-import { excerpt, isJsonObject, type Json } from '../../shared/text/json';
+import { excerpt, isJsonObject, sentence, type Json } from '../../shared/text/json';
 import { fitsName, patternOf, type Wire } from './description';
 import { wordOf } from './expression';
-import {
-	asked,
-	saidSuccess,
-	statusIn,
-	type ReadingOf,
-	type WireInterrupt,
-	type WireState,
-	type WireStep,
-} from './reader';
+import { asked, saidSuccess, statusIn, type ReadingOf, type WireState } from './reader';
 
 /** How an answer ended. */
 export interface WireEnded {
@@ -23,26 +15,25 @@ export interface WireEnded {
 	readonly sessionId: string;
 }
 
-/** What the agent said in one turn. */
-export interface WireReply {
-	readonly text: string;
-	readonly sessionId: string;
-	readonly requestId: string;
+/** What the agent said in one turn: of all that was read, what tells of a success. */
+export interface WireReply extends Pick<
+	WireState,
+	| 'text'
+	| 'sessionId'
+	| 'requestId'
+	| 'usage'
+	| 'interrupts'
+	| 'steps'
+	| 'stepsOmitted'
+	| 'raw'
+	| 'readFrom'
+	| 'misfits'
+	| 'keys'
+	| 'names'
+	| 'unread'
+> {
 	/** How the turn ended, where the last event says so. */
 	readonly reason: string;
-	readonly usage: Json;
-	/** All that wait for an answer. */
-	readonly interrupts: readonly WireInterrupt[];
-	readonly steps: readonly WireStep[];
-	readonly stepsOmitted: number;
-	readonly raw: Json;
-	/** Which entry of the description gave what, and what came. */
-	readonly readFrom: WireState['readFrom'];
-	readonly keys: readonly string[];
-	/** Of the events of a stream. */
-	readonly names: readonly string[];
-	/** What could not be read, though nothing is missing; else empty. */
-	readonly unread: string;
 }
 
 export type RefusalMeaning = 'busy' | 'notRun' | 'sessionUnknown' | 'tokenRefused';
@@ -88,22 +79,16 @@ export function concludeAnswer(
 	const text = hide(state.text);
 	if (failure)
 		return fail({ ...failure, text, sessionId: sessionId || ended.sessionId, requestId: state.requestId });
-	const { requestId, usage, steps, stepsOmitted, raw, readFrom, keys, names, unread } = state;
-	const interrupts = state.interrupts.length === 0 && state.waits ? [asked(text)] : state.interrupts;
 	return ok({
+		...state,
 		text,
 		sessionId,
-		requestId,
-		usage,
-		interrupts,
-		steps,
-		stepsOmitted,
-		raw,
-		keys,
-		names,
-		unread,
-		reason: wordOf(wire.refusal.code?.read(raw)),
-		readFrom: state.sessionId === '' && header ? { ...readFrom, session: 'answer.sessionHeader' } : readFrom,
+		interrupts: state.interrupts.length === 0 && state.waits ? [asked(text)] : state.interrupts,
+		reason: wordOf(wire.refusal.code?.read(state.raw)),
+		readFrom:
+			state.sessionId === '' && header
+				? { ...state.readFrom, session: 'answer.sessionHeader' }
+				: state.readFrom,
 	});
 }
 
@@ -136,7 +121,7 @@ function whyNoSuccess(wire: Wire, state: WireState, ended: WireEnded, ending: st
 			kind: 'brokeOff',
 			entry: wanted,
 			why: excerpt(why),
-			expected: `the end that "${wanted}" describes`,
+			expected: 'its end',
 		});
 	}
 	if (state.incomplete !== '') {
@@ -144,7 +129,7 @@ function whyNoSuccess(wire: Wire, state: WireState, ended: WireEnded, ending: st
 			kind: 'failed',
 			entry: state.incomplete,
 			why: 'the agent says that its answer is incomplete',
-			expected: `nothing at "${state.incomplete}"`,
+			expected: 'nothing there',
 		});
 	}
 	if (state.text.trim() === '' && state.interrupts.length === 0) {
@@ -153,7 +138,7 @@ function whyNoSuccess(wire: Wire, state: WireState, ended: WireEnded, ending: st
 			kind: 'notAnAnswer',
 			entry,
 			why: 'the answer is empty',
-			expected: `a text where "${entry}" says, or an interrupt at "answer.interrupt.at"`,
+			expected: 'a text or an interrupt',
 		});
 	}
 	return undefined;
@@ -205,11 +190,12 @@ function endRules({ stream }: Wire): string {
 	return stream.rules.find((rule) => rule.end)?.place ?? 'stream.rules';
 }
 
-function whatCame({ isWholeBody, keys, names }: WireState): string {
+function whatCame({ isWholeBody, keys, names, misfits }: WireState): string {
 	if (!isWholeBody && names.length === 0) return 'No event came.';
 	const found = keys.length > 0 ? keys.join(', ') : 'nothing';
 	const events = isWholeBody ? '' : `The events were ${names.join(', ')}. `;
-	return `${events}The ${isWholeBody ? 'answer' : 'events'} contained ${found}.`;
+	const unfit = Object.entries(misfits).map(([entry, why]) => ` "${entry}" does not fit: ${sentence(why)}`);
+	return `${events}The ${isWholeBody ? 'answer' : 'events'} contained ${found}.${unfit.join('')}`;
 }
 
 function refusalOf(wire: Wire, state: WireState, { status, sessionId }: WireEnded): Why {
@@ -226,19 +212,23 @@ function refusalOf(wire: Wire, state: WireState, { status, sessionId }: WireEnde
 	const meaning = isSentence ? undefined : meaningOf(wire, code);
 	const isProof = provesRefusal(counts, meaning, fault?.entry === 'answer.envelope');
 	const sessionIsOther = state.sessionId !== '' && state.sessionId !== sessionId;
+	const more = isProof ? fieldBeyond(body, wire.refusal.only, sessionId) : undefined;
 	const mayHaveRun =
 		state.hasBegun ||
 		state.text.trim() !== '' ||
 		sessionIsOther ||
 		!isProof ||
 		tellsOfRun(wire, body, { counts, code, detail }) ||
-		!saysNoMore(body, wire.refusal.only, sessionId);
+		more !== undefined;
 	const entry = fault?.entry ?? 'the HTTP status';
 	const expected = fault ? `${fault.expected}, by "${entry}" of the description` : 'a status from 200 to 299';
+	const beyond =
+		more &&
+		` Its "${excerpt(more, 40)}" is not in "refusal.only" of the description, so the agent may have run.`;
 	return {
 		kind: mayHaveRun ? 'failed' : 'refused',
 		why: [...new Set([code, detail])].filter(Boolean).join(': '),
-		expected: `Expected: ${expected}. ${whatCame(state)}`,
+		expected: `Expected: ${expected}. ${whatCame(state)}${beyond ?? ''}`,
 		entry,
 		status: counts,
 		code,
@@ -283,12 +273,16 @@ function isWord(said: string, word: string): boolean {
 /** As much of a code as is compared. */
 const MOST_CODE_CHARS = 2_000;
 
-/** Whether a body consists of what a refusal says of itself, and of the session that the call named. */
-function saysNoMore(body: Json, only: readonly string[], sessionId: string): boolean {
-	const walk = (value: Json, mayTell: boolean): boolean => {
-		if (Array.isArray(value)) return value.every((one) => walk(one, mayTell));
-		if (!isJsonObject(value)) return mayTell || !value || wordOf(value) === sessionId;
-		return Object.entries(value).every(([key, inner]) => walk(inner, mayTell && only.includes(key)));
+/** The first field of a body that is neither what a refusal says of itself nor the session that the call named. */
+function fieldBeyond(body: Json, only: readonly string[], sessionId: string): string | undefined {
+	const walk = (value: Json, beyond: string | undefined): string | undefined => {
+		if (typeof value !== 'object' || value === null)
+			return value && wordOf(value) !== sessionId ? beyond : undefined;
+		const isKnown = (key: string): boolean => Array.isArray(value) || only.includes(key);
+		const inner = Object.entries(value).map(([key, one]) =>
+			walk(one, beyond ?? (isKnown(key) ? undefined : key)),
+		);
+		return inner.find((found) => found !== undefined);
 	};
-	return walk(body, true);
+	return walk(body, undefined);
 }

@@ -8,6 +8,8 @@ export interface Expression {
 	readonly text: string;
 	/** @returns `undefined` where nothing stands there, or where the expression does not fit what came */
 	read(from: Json): Json | undefined;
+	/** Why it does not fit what came, as a clause; empty where it does, whatever it gives. */
+	misfit(from: Json): string;
 }
 
 /** What every object has without saying so: the library would read it. */
@@ -26,7 +28,18 @@ export function compileExpression(text: string): Result<Expression, string> {
 		return fail(error instanceof Error ? excerpt(error.message, 120) : 'it is not valid JMESPath');
 	}
 	const paths = pathsIn(text);
-	return ok({ text, read: (from) => (paths ? firstAt(from, paths) : evaluate(from, text)) });
+	if (paths) return ok({ text, read: (from) => firstAt(from, paths), misfit: () => '' });
+	return ok({
+		text,
+		read: (from) => {
+			const found = evaluate(from, text);
+			return found.ok ? found.value : undefined;
+		},
+		misfit: (from) => {
+			const found = evaluate(from, text);
+			return found.ok ? '' : found.failure;
+		},
+	});
 }
 
 function namesIn(text: string): string[] {
@@ -59,14 +72,15 @@ function firstAt(from: Json, paths: readonly string[][]): Json | undefined {
 	return found ?? undefined;
 }
 
-function evaluate(from: Json, text: string): Json | undefined {
+function evaluate(from: Json, text: string): Result<Json | undefined, string> {
 	try {
 		const found: unknown = search(from, text);
-		if (found === null || found === undefined) return undefined;
-		// What an expression like `&name` gives is no JSON.
-		return hasExpression(found) ? undefined : parseJson(jsonText(found) ?? '');
-	} catch {
-		return undefined;
+		if (found === null || found === undefined) return ok(undefined);
+		if (hasExpression(found)) return fail('it gives an expression');
+		return ok(parseJson(jsonText(found) ?? ''));
+	} catch (error) {
+		// "TypeError: join() expected argument 2 to be …": what comes first is no news.
+		return fail(excerpt(String(error).replace(/^(\w+: )+/, ''), 200));
 	}
 }
 

@@ -74,6 +74,8 @@ export interface WireState {
 	readonly keys: readonly string[];
 	/** Which entry gave what. */
 	readonly readFrom: Readonly<Record<string, string>>;
+	/** Why entries that gave nothing do not fit what came. */
+	readonly misfits: Readonly<Record<string, string>>;
 	readonly raw: Json;
 }
 
@@ -102,6 +104,7 @@ export const NOTHING_READ: WireState = {
 	names: [],
 	keys: [],
 	readFrom: {},
+	misfits: {},
 	raw: null,
 };
 
@@ -112,6 +115,9 @@ export interface ReadingOf {
 }
 
 const MOST_NAMES = 20;
+const MOST_NAME_CHARS = 60;
+/** How deep a path to what came leads. */
+const MOST_LEVELS = 6;
 /** An agent that works for hours tells of many steps; these are enough to see what it does. */
 const MOST_STEPS = 1_000;
 const MOST_STEP_CHARS = 1_000_000;
@@ -150,7 +156,7 @@ function readBody({ wire, hide }: ReadingOf, state: WireState, text: string): Wi
 		return { ...whole, gap: why, raw: hide(excerpt(text)) };
 	}
 	const json = redactJson(parsed, hide);
-	const known = readShared(wire, whole, json);
+	const known = noteMisfits(wire, readShared(wire, whole, json), json);
 	if (known.fault) return withText(wire, known, json);
 	if (wire.answer.envelope && saidSuccess(json) === undefined) {
 		return { ...known, gap: '"success_response" is missing' };
@@ -212,7 +218,10 @@ function applyRule(
 	const replaced = textAt(rule.replace, data);
 	if (replaced !== '') return endIf(rule, replaceText(state, replaced, `${rule.place}.replace`));
 	const delta = textAt(rule.delta, data);
-	if (delta === '') return endIf(rule, isUnread(rule, json) ? { ...state, ...unreadAt(name) } : state);
+	if (delta === '') {
+		const noted = state.text === '' ? noteMisfit(state, `${rule.place}.delta`, rule.delta, data) : state;
+		return endIf(rule, isUnread(rule, json) ? { ...noted, ...unreadAt(name) } : noted);
+	}
 	const before = state.isDraft ? '' : state.text;
 	if (before.length + delta.length > MOST_CHARS) {
 		return { ...state, gap: `it contains more than ${MOST_CHARS} characters`, isClosed: true };
@@ -289,7 +298,7 @@ function readShared(wire: Wire, state: WireState, json: Json): WireState {
 		fault,
 		// Whatever an event says, something runs that sends events.
 		hasBegun: state.hasBegun || interrupts.length > 0 || (!state.isWholeBody && !fault && isJsonObject(json)),
-		keys: addKeys(state.keys, keysOf(data).length > 0 ? keysOf(data) : keysOf(json)),
+		keys: addKeys(state.keys, isThere(data) ? data : json),
 		readFrom: Object.keys(found).length > 0 ? { ...state.readFrom, ...found } : state.readFrom,
 		raw: isJsonObject(json) ? json : state.raw,
 	};
@@ -380,17 +389,41 @@ function textAt(at: Expression | undefined, from: Json): string {
 
 function addName(state: WireState, name: string): WireState {
 	const isKnown = state.names.includes(name) || state.names.length >= MOST_NAMES;
-	return isKnown ? state : { ...state, names: [...state.names, excerpt(name, 40)] };
+	return isKnown ? state : { ...state, names: [...state.names, excerpt(name, MOST_NAME_CHARS)] };
 }
 
-function keysOf(json: Json): string[] {
-	return isJsonObject(json) ? Object.keys(json) : [];
+/** The paths to what an object holds, as expressions name them; of a list, to its first entry. */
+function* pathsIn(json: Json, path = '', level = 0): Generator<string> {
+	const inner = typeof json === 'object' && json !== null && level < MOST_LEVELS ? Object.entries(json) : [];
+	if (inner.length === 0 && path !== '') yield path;
+	for (const [key, value] of Array.isArray(json) ? inner.slice(0, 1) : inner) {
+		const name = /^[A-Za-z_]\w*$/.test(key) ? key : JSON.stringify(key);
+		yield* pathsIn(value, Array.isArray(json) ? `${path}[0]` : `${path && `${path}.`}${name}`, level + 1);
+	}
 }
 
-function addKeys(known: readonly string[], keys: readonly string[]): readonly string[] {
+function addKeys(known: readonly string[], json: Json): readonly string[] {
 	if (known.length >= MOST_NAMES) return known;
-	const more = keys.map((key) => excerpt(key, 40)).filter((key) => !known.includes(key));
-	return more.length > 0 ? [...known, ...more].slice(0, MOST_NAMES) : known;
+	const all = new Set(known);
+	for (const path of pathsIn(json)) {
+		all.add(excerpt(path, MOST_NAME_CHARS));
+		if (all.size >= MOST_NAMES) break;
+	}
+	return all.size > known.length ? [...all] : known;
+}
+
+/** Of a stream most events fit few entries; of a whole body all should. */
+function noteMisfits(wire: Wire, state: WireState, json: Json): WireState {
+	const { text, session, usage, incomplete, error } = wire.answer;
+	const data = dataOf(wire, json);
+	const entries = Object.entries({ text, session, usage, incomplete });
+	const noted = entries.reduce((known, [name, at]) => noteMisfit(known, `answer.${name}`, at, data), state);
+	return noteMisfit(noted, 'answer.error', error, json);
+}
+
+function noteMisfit(state: WireState, entry: string, at: Expression | undefined, from: Json): WireState {
+	const why = at?.misfit(from);
+	return why ? { ...state, misfits: { ...state.misfits, [entry]: why } } : state;
 }
 
 function note(known: WireState['readFrom'], what: string, entry: string): WireState['readFrom'] {

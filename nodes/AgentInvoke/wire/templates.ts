@@ -2,7 +2,11 @@ import { JsonTemplates } from '../../shared/text/jsonTemplate';
 import { isJsonObject, type Json } from '../../shared/text/json';
 
 /** What was empty in a template stays; what became empty through absent values goes. */
-export const TEMPLATES = new JsonTemplates({ choice: 'stream', dropsEmptied: true });
+export const TEMPLATES = new JsonTemplates({
+	choice: 'stream',
+	dropsEmptied: true,
+	joining: ['files', 'results'],
+});
 
 /** The placeholders of a template, by their names. */
 export function placeholdersOf(template: Json): Set<string> {

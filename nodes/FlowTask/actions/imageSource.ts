@@ -7,7 +7,7 @@ import type { ImageInput } from '../tasks/submit';
 import type { NodeRun } from './run';
 
 /** Where an image comes from; it is read when its turn to be uploaded comes. */
-export type ImageSource = Pick<ImageInput, 'load' | 'bytes'>;
+export type ImageSource = Pick<ImageInput, 'load' | 'bytes' | 'url'>;
 
 export function imageAtUrl(
 	context: IExecuteFunctions,
@@ -16,6 +16,7 @@ export function imageAtUrl(
 	{ options: { maxFileBytes }, clients, signal }: NodeRun,
 ): ImageSource {
 	return {
+		url,
 		load: async (mostBytes) => {
 			const client = clients.of(itemIndex);
 			if (!client.ok) return client;

@@ -1,6 +1,8 @@
 import { randomUUID } from 'crypto';
 
+import { BackgroundWriter } from '../../shared/run/backgroundWriter';
 import type { Clock } from '../../shared/run/clock';
+import { growingPauseMs, type PauseGrowth } from '../../shared/run/growingPause';
 import type { DataTable, TableRow } from '../../shared/dataTable/table';
 import { ok, type Result } from '../../shared/errors/failure';
 import type { Redact } from '../../shared/text/redact';
@@ -29,9 +31,8 @@ export interface RecorderParts {
 
 /** How long the first rows wait for others: a run that is over sooner needs one write. */
 const FIRST_WRITE_MS = 1_000;
-const WRITE_INTERVAL_MS = 2_000;
-/** A write that is refused is tried again after twice as long each time, as often as this. */
-const MOST_FAILURES = 5;
+/** From the beginning of a write to the next one; longer after each that fails. */
+const INTERVALS: PauseGrowth = { firstMs: 2_000, factor: 2, longestMs: 10 * 60_000 };
 /** Most statements that change rows in one write; what is left over goes with the next one. */
 const MOST_CHANGES = 10;
 /** Changes are written less often the longer it takes: they may cost a 50th of the time. IDs never wait. */
@@ -63,16 +64,21 @@ export class TaskRecorder implements TaskObserver {
 	private readonly byTask = new Map<string, LoggedTask[]>();
 	private readonly runKey = randomUUID().slice(0, 13);
 	private rowsMade = 0;
-	private working: Promise<void> | undefined;
-	private readonly flushNow = new AbortController();
-	private failures = 0;
+	private readonly writer: BackgroundWriter;
+	private isOver = false;
 	private lastWriteMs = -Infinity;
 	private nextChangeMs = -Infinity;
 
 	constructor(
 		private readonly origin: RowOrigin,
 		private readonly parts: RecorderParts,
-	) {}
+	) {
+		this.writer = new BackgroundWriter(parts.clock, {
+			isBehind: () => [...this.entries.values()].some(isStale),
+			write: async (isLast) => await this.write(isLast),
+			pauseMs: (failures) => this.restMs(failures),
+		});
+	}
 
 	began(job: ObservedJob, { taskId, submittedAtMs, source, owner }: BegunTask): void {
 		const entry = this.open(job, taskId, source, submittedAtMs);
@@ -102,9 +108,8 @@ export class TaskRecorder implements TaskObserver {
 
 	/** Writes now what is left. @returns the failure if something could not be written */
 	async flush(): Promise<Result<undefined>> {
-		this.flushNow.abort();
-		await this.working;
-		return this.isBehind() ? await this.write(true) : ok(undefined);
+		this.isOver = true;
+		return await this.writer.flush();
 	}
 
 	private open(
@@ -131,25 +136,13 @@ export class TaskRecorder implements TaskObserver {
 		return entry;
 	}
 
-	private isBehind(): boolean {
-		return [...this.entries.values()].some(isStale);
-	}
-
 	private start(): void {
-		if (!this.flushNow.signal.aborted && this.failures < MOST_FAILURES) this.working ??= this.work();
+		if (!this.isOver) this.writer.start();
 	}
 
-	private async work(): Promise<void> {
-		const { clock } = this.parts;
-		const { signal } = this.flushNow;
-		do {
-			const restMs = this.lastWriteMs + WRITE_INTERVAL_MS * 2 ** this.failures - clock.now();
-			await clock.sleep(Math.max(FIRST_WRITE_MS, restMs), signal);
-			if (signal.aborted) break;
-			const written = await this.write(false);
-			this.failures = written.ok ? 0 : this.failures + 1;
-		} while (this.isBehind() && this.failures < MOST_FAILURES);
-		this.working = undefined;
+	private restMs(failures: number): number {
+		const nextMs = this.lastWriteMs + growingPauseMs(INTERVALS, failures + 1);
+		return Math.max(FIRST_WRITE_MS, nextMs - this.parts.clock.now());
 	}
 
 	private async write(isLast: boolean): Promise<Result<undefined>> {
@@ -161,8 +154,10 @@ export class TaskRecorder implements TaskObserver {
 		if (!inserted.ok) return inserted;
 		const beganMs = clock.now();
 		if (!isLast && beganMs < this.nextChangeMs) return inserted;
-		const replaced = isLast ? await this.replace() : inserted;
-		if (!replaced.ok) return replaced;
+		if (isLast) {
+			const replaced = await this.replace();
+			if (!replaced.ok) return replaced;
+		}
 		const changed = await this.change(isLast ? Infinity : MOST_CHANGES);
 		const endedMs = clock.now();
 		this.nextChangeMs = endedMs + (endedMs - beganMs) * REST_PER_CHANGE_MS;

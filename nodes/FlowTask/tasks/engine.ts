@@ -95,8 +95,8 @@ export interface EngineRun {
 	readonly ledger?: Ledger | undefined;
 	/** Why a job's task must not be made; asked right before it is. Left out if nothing limits them. */
 	readonly admit?: ((job: ObservedJob) => Promise<Result<undefined>>) | undefined;
-	/** Is told how the tasks go. */
-	readonly observer?: TaskObserver | undefined;
+	/** Are told how the tasks go. */
+	readonly observers?: readonly TaskObserver[];
 	/** Aborted by the engine when the run ends early; the parts that wait or transfer listen to it. */
 	readonly ending: AbortController;
 }
@@ -183,30 +183,23 @@ class TaskRun {
 	}
 
 	private openAccount(client: TaskClient): AccountWork {
-		const { api, mayFetch, owner = '' } = client;
-		const { clock, ledger, ending, download, observer } = this.run;
-		const { fileSelection, urlExpireSeconds } = this.settings;
-		const { signal } = ending;
+		const { owner = '' } = client;
+		const { clock, ledger, ending } = this.run;
 		const watcher = new TaskWatcher(client, clock, this.settings, {
 			backlog: () => this.unsubmitted,
-			onNews: (info) => observer?.news(info, owner),
+			onNews: (info) => this.tell((observer) => observer.news(info, owner)),
 		});
-		if (signal.aborted) watcher.stop();
+		if (ending.signal.aborted) watcher.stop();
 		return {
 			watcher,
 			submitter: new TaskSubmitter(client, clock, () => this.stopReason(), ledger, this.memoryBudget),
-			files: new ResultFiles({
-				api,
-				clock,
-				download,
-				mayFetch,
-				slots: this.downloads,
-				signal,
-				fileSelection,
-				urlExpireSeconds,
-			}),
+			files: new ResultFiles(client, this.run, this.settings, this.downloads),
 			owner,
 		};
+	}
+
+	private tell(tell: (observer: TaskObserver) => void): void {
+		this.run.observers?.forEach(tell);
 	}
 
 	private stopReason(): StopReason | undefined {
@@ -217,7 +210,7 @@ class TaskRun {
 	/** @param label tells the task's files from those of others */
 	async job(job: TaskJob, label: TaskLabel): Promise<TaskOutcome> {
 		const result = await this.outcomeOf(job, label);
-		this.run.observer?.ended(job, result);
+		this.tell((observer) => observer.ended(job, result));
 		if (result.failure) this.countFailure(result.failure);
 		return result;
 	}
@@ -262,7 +255,8 @@ class TaskRun {
 		const { taskId, reused, submittedAtMs, sent } = task;
 		try {
 			const source = sourceOf(job, reused);
-			this.run.observer?.began(job, { taskId, submittedAtMs, source, owner: account.owner });
+			const { owner } = account;
+			this.tell((observer) => observer.began(job, { taskId, submittedAtMs, source, owner }));
 			if (this.settings.goal === 'finished') return await this.follow(job, label, account, task);
 			job.record?.delivered?.();
 			const snapshot = { sinceMs: submittedAtMs, endedAtMs: this.run.clock.wallNow() };

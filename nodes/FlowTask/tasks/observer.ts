@@ -38,19 +38,3 @@ export interface TaskObserver {
 	news(info: TaskInfo, owner: string): void;
 	ended(job: ObservedJob, end: EndedTask): void;
 }
-
-/** Several observers as one. */
-export function allOf(observers: readonly TaskObserver[]): TaskObserver | undefined {
-	if (observers.length === 0) return undefined;
-	return {
-		began: (job, task) => {
-			for (const observer of observers) observer.began(job, task);
-		},
-		news: (info, owner) => {
-			for (const observer of observers) observer.news(info, owner);
-		},
-		ended: (job, end) => {
-			for (const observer of observers) observer.ended(job, end);
-		},
-	};
-}

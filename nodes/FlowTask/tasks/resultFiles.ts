@@ -1,7 +1,7 @@
 import type { LimitFunction } from 'p-limit';
 
 import type { Clock } from '../../shared/run/clock';
-import type { Failure, Result } from '../../shared/errors/failure';
+import { ok, type Failure, type Result } from '../../shared/errors/failure';
 import { createBatcher, type Batcher } from '../../shared/run/batcher';
 import type { CallFailure } from '../api/failures';
 import type { Download, StoredFile } from '../../shared/files/download';
@@ -12,9 +12,10 @@ import {
 	isPlainText,
 	linksOf,
 	namesFor,
+	sameFile,
 	type FileLink,
-	type FileNames,
 	type FileSelection,
+	type NamedLink,
 	type TaskLabel,
 } from './resultLinks';
 import { infoOfMany, type PolledInfos } from '../api/poll';
@@ -40,19 +41,6 @@ export interface FetchedFiles {
 	readonly failure: Failure | undefined;
 }
 
-export interface ResultFilesParts {
-	readonly api: Pick<TaskApi, 'info'>;
-	readonly clock: Clock;
-	readonly download: Download;
-	readonly mayFetch: MayFetch;
-	/** Shared by all accounts of the run. */
-	readonly slots: LimitFunction;
-	/** Ends waiting when the run ends early. */
-	readonly signal: AbortSignal;
-	readonly fileSelection: FileSelection;
-	readonly urlExpireSeconds: number;
-}
-
 /** Streams are cheap, but each holds a connection and a file handle. */
 export const DOWNLOADS_AT_ONCE = 8;
 
@@ -72,30 +60,37 @@ type Renew = (round: number) => Promise<readonly FileLink[]>;
 export class ResultFiles {
 	private readonly requestInfos: Batcher<string, Result<PolledInfos, CallFailure>>;
 
-	constructor(private readonly parts: ResultFilesParts) {
-		const { api, clock, signal, urlExpireSeconds } = parts;
+	/** @param slots shared by all accounts of the run */
+	constructor(
+		private readonly account: { readonly api: Pick<TaskApi, 'info'>; readonly mayFetch: MayFetch },
+		private readonly run: {
+			readonly clock: Clock;
+			readonly download: Download;
+			readonly ending: AbortController;
+		},
+		private readonly settings: {
+			readonly fileSelection: FileSelection;
+			readonly urlExpireSeconds: number;
+		},
+		private readonly slots: LimitFunction,
+	) {
 		this.requestInfos = createBatcher(
-			clock,
+			run.clock,
 			BATCH_RENEWALS_MS,
-			async (taskIds) => await infoOfMany(api, taskIds, urlExpireSeconds),
-			signal,
+			async (taskIds) => await infoOfMany(account.api, taskIds, settings.urlExpireSeconds),
+			run.ending.signal,
 		);
 	}
 
 	async fetch({ info, outputNodes, label }: WantedFiles): Promise<FetchedFiles> {
-		const selection = outputNodes ?? this.parts.fileSelection;
+		const selection = outputNodes ?? this.settings.fileSelection;
 		const reported = linksOf(info, selection);
 		// A node that made no file never will.
 		const isBehind = reported.length === 0 && linksOf(info, 'all').length === 0;
 		const links = isBehind ? await this.freshLinks(info.taskId, selection, LINKS_BEHIND_MS) : reported;
-		const names = namesFor(links, label);
 		const renew = this.renewals(info.taskId, selection);
-		const results = await Promise.all(
-			links.flatMap((link, index) => {
-				const name = names[index];
-				return name && !isPlainText(link.url) ? [this.fetchFile(link, name, renew)] : [];
-			}),
-		);
+		const named = namesFor(links, label).filter(({ link }) => !isPlainText(link.url));
+		const results = await Promise.all(named.map(async (one) => await this.fetchFile(one, renew)));
 		const files = results.filter((result) => result.ok).map((result) => result.value);
 		const failed = results.find((result) => !result.ok);
 		return { files, links, failure: failed?.failure };
@@ -106,8 +101,8 @@ export class ResultFiles {
 		selection: FileSelection,
 		pauseMs: number,
 	): Promise<readonly FileLink[]> {
-		const { clock, signal } = this.parts;
-		await clock.sleep(pauseMs, signal);
+		const { signal } = this.run.ending;
+		await this.run.clock.sleep(pauseMs, signal);
 		if (signal.aborted) return [];
 		const read = await this.requestInfos.add(taskId);
 		const info = read.ok ? read.value.infos.get(taskId) : undefined;
@@ -120,15 +115,15 @@ export class ResultFiles {
 			await (rounds[round] ??= this.freshLinks(taskId, selection, RENEWAL_PAUSES_MS[round] ?? 0));
 	}
 
-	private async fetchFile(link: FileLink, names: FileNames, renew: Renew): Promise<Result<ResultFile>> {
+	private async fetchFile({ link, ...names }: NamedLink, renew: Renew): Promise<Result<ResultFile>> {
+		const { mayFetch } = this.account;
 		let { url } = link;
 		for (let round = 0; ; round++) {
 			// The slot is free while links are requested, so that others can download.
-			const { slots, download, mayFetch } = this.parts;
-			const result = await slots(async () => await download({ url, ...names, mayFetch }));
-			if (result.ok) return { ok: true, value: { link, stored: result.value } };
+			const result = await this.slots(async () => await this.run.download({ url, ...names, mayFetch }));
+			if (result.ok) return ok({ link, stored: result.value });
 			if (!result.failure.expired || round >= RENEWAL_PAUSES_MS.length) return result;
-			const fresh = (await renew(round))[link.index];
+			const fresh = sameFile(link, await renew(round));
 			if (!fresh) return result;
 			({ url } = fresh);
 		}

@@ -25,16 +25,28 @@ export function linksOf(info: TaskInfo, selection: FileSelection): FileLink[] {
 		return ofNodes.map((link, index) => ({ ...link, index }));
 	}
 	const byNode = Object.entries(info.files).flatMap(([nodeId, urls]) => urls.map((url) => ({ nodeId, url })));
-	const nodes = new Map(byNode.map(({ nodeId, url }) => [url, nodeId]));
-	const nodesOfFiles = new Map(byNode.map(({ nodeId, url }) => [fileIn(url), nodeId]));
 	const chosen = new Map<string, string | null>();
 	if (byNode.length === 0 || (selection === 'finalFiles' && info.finalFiles.length > 0)) {
+		const nodes = new Map(byNode.map(({ nodeId, url }) => [url, nodeId]));
+		const sameFiles = Map.groupBy(byNode, ({ url }) => fileIn(url));
 		for (const url of info.finalFiles)
-			chosen.set(url, nodes.get(url) ?? nodesOfFiles.get(fileIn(url)) ?? null);
+			chosen.set(url, nodes.get(url) ?? onlyNode(sameFiles.get(fileIn(url))));
 	} else {
 		for (const { nodeId, url } of byNode) if (!chosen.has(url)) chosen.set(url, nodeId);
 	}
 	return [...chosen].map(([url, nodeId], index) => ({ nodeId, index, url }));
+}
+
+/** The node of files that a new signature makes look alike; `null` if several nodes made them. */
+function onlyNode(files: ReadonlyArray<Pick<FileLink, 'nodeId'>> = []): string | null {
+	const [nodeId = null, ...others] = new Set(files.map((file) => file.nodeId));
+	return others.length === 0 ? nodeId : null;
+}
+
+/** A file's link among those that were requested once more: a platform may list them in another order. */
+export function sameFile({ url, index }: FileLink, links: readonly FileLink[]): FileLink | undefined {
+	const alike = links.filter((link) => fileIn(link.url) === fileIn(url));
+	return alike.length === 1 ? alike[0] : links[index];
 }
 
 /** Whether it is a text that a node of the workflow shows, which some platforms list among the files. */
@@ -80,7 +92,7 @@ export interface TaskLabel {
  * Names for a task's files that collide neither with each other nor with those of other items, which platforms tend
  * to name alike.
  */
-export function namesFor(links: readonly FileLink[], { number, stem }: TaskLabel): FileNames[] {
+export function namesFor(links: readonly FileLink[], { number, stem }: TaskLabel): NamedLink[] {
 	const owners = new Map<string, number>();
 	const take = (raw: string, index: number): string => {
 		const plain = shortened(raw) || 'image';
@@ -92,8 +104,9 @@ export function namesFor(links: readonly FileLink[], { number, stem }: TaskLabel
 		owners.set(name.toLowerCase(), index);
 		return name;
 	};
-	return links.map(({ url }, index) => ({
-		fileName: take(nameInLink(url), index),
+	return links.map((link, index) => ({
+		link,
+		fileName: take(nameInLink(link.url), index),
 		nameBySaid: (said) => take(said.split(/[\\/]/).at(-1) ?? '', index),
 	}));
 }
@@ -103,8 +116,10 @@ function endingIn(name: string): string {
 	return /\.[A-Za-z0-9]{1,8}$/.exec(name)?.[0] ?? '.bin';
 }
 
-/** The names of a file: by its link, and if the server names it. */
-export type FileNames = Required<Pick<DownloadRequest, 'fileName' | 'nameBySaid'>>;
+/** A link and the names of its file: by the link, and if the server names it. */
+export interface NamedLink extends Required<Pick<DownloadRequest, 'fileName' | 'nameBySaid'>> {
+	readonly link: FileLink;
+}
 
 const LONG_NAME_BYTES = 160;
 const LONG_NAME_CHARS = 80;

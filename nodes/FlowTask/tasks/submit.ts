@@ -37,6 +37,8 @@ export interface ImageInput {
 	readonly load: LoadImage;
 	/** Its greatest possible size; left out if unknown before it is read. */
 	readonly bytes?: number | undefined;
+	/** Its web address, if it is fetched from there. */
+	readonly url?: string | undefined;
 }
 
 /** The item's task: made by this run, or one that its key already stands for. */

@@ -5,7 +5,7 @@ import {
 	type WorkflowDefinition,
 } from './definition';
 import type { Json } from '../../shared/text/json';
-import { inputsIn, type Prompt, type PromptInput } from './prompt';
+import { valueIn, type Prompt } from './prompt';
 import { graphOf, holderOf, isSeedName, sourceOf, type Graph, type GraphInput } from './graph';
 
 /** What a value is for, as far as the links of the workflow show it. */
@@ -33,7 +33,7 @@ const POSITIVE = anyOf('positive pos', '正面 正向 正提示 肯定 ポジ');
 
 /** The last word of a name says what it is: a "negative prompt" is a prompt, a "prompt enhancer" is none. */
 const TEXT = anyOf(
-	'prompts? texts? strings? captions? tags lyrics wildcards? descriptions? instructions? questions? query system',
+	'prompts? text strings? captions? tags lyrics wildcards? description instructions? question query system',
 	'clip xxl llama', // the encoders' texts: clip_l, t5xxl
 	'提示词 提示詞 プロンプト 文本 テキスト',
 );
@@ -56,7 +56,7 @@ const LANGUAGE_MODEL = anyOf(ASIDE, 'temperature tokens');
 const OTHER_LINK = anyOf('images? pixels latents? model clip');
 
 const FILE =
-	/^((start|end|first|last|mask|control|input|init|source|target|reference|ref|style|pose|depth|face)_)?(image|video|audio|file|mask|frame)(_?\d{1,2})?(_?(path|file|name|url|image))?$/i;
+	/^((start|end|first|last|mask|control|input|init|source|target|reference|ref|style|pose|depth|face)_)?(image|video|audio|file|mask|frame)(_?\d{1,2})?(_?(path|file|name|url))?$/i;
 const SETTINGS: ReadonlySet<string> = new Set(
 	[
 		'width height resolution aspect_ratio megapixels scale_by upscale_by batch_size',
@@ -129,20 +129,10 @@ function promptAmong(ranked: readonly RankedInput[]): GraphInput | undefined {
 
 /** What an item says the image shows: the first text that it sends, the positive ones first; empty if it sends none. */
 export function promptTextOf(prompt: Prompt, definition: WorkflowDefinition | undefined): string {
-	const ranked = rankInputs(definition ?? definitionOf(prompt));
-	const texts = [
-		...ranked.filter(({ role }) => role === 'positive'),
-		...ranked.filter(({ isOtherText }) => isOtherText),
-	];
-	const sent = new Map(inputsIn(prompt).map((input) => [keyOf(input), input.value]));
-	const shown = texts
-		.map(({ node: { nodeId }, input }) => sent.get(keyOf({ nodeId, parameter: input.name })))
-		.find((value) => typeof value === 'string' && value.trim() !== '');
-	return typeof shown === 'string' ? shown : '';
-}
-
-function keyOf({ nodeId, parameter }: Pick<PromptInput, 'nodeId' | 'parameter'>): string {
-	return JSON.stringify([nodeId, parameter]);
+	const values = rankInputs(definition ?? definitionOf(prompt))
+		.filter(({ role, isOtherText }) => role === 'positive' || isOtherText)
+		.map(({ node, input }) => valueIn(prompt, node.nodeId, input.name));
+	return values.filter((value) => typeof value === 'string').find((text) => text.trim() !== '') ?? '';
 }
 
 /** As much of a workflow as its changed inputs show: without links only names tell what a text is for. */
@@ -168,9 +158,7 @@ function compare(one: readonly number[], other: readonly number[]): number {
 function rankOf({ classType }: DefinitionNode, input: DefinitionInput): Rank {
 	const { name } = input;
 	if (EDITOR_STATE.test(name) || DISPLAY_NODE.test(wordsOf(classType))) return 'editorState';
-	if (isSeedName(name)) return 'seed';
-	if (isFileInput(input)) return 'file';
-	return isSetting(name) ? 'setting' : 'rest';
+	return rankByName(name) ?? (isFileInput(input) ? 'file' : 'rest');
 }
 
 /** Newer nodes name the inputs of a choice after it: `model.resolution`. */
@@ -273,12 +261,8 @@ function isNegativeText({ name, value }: DefinitionInput): boolean {
 	return polarityIn(wordsOf(name)) === 'negative' && (isTextName(name) || typeof value === 'string');
 }
 
-/** A captioner sees an image, too, but unlike an encoder it has no text encoder. */
 function usesLanguageModel({ inputs }: DefinitionNode): boolean {
-	const hasLink = (word: RegExp): boolean => inputs.some(({ name, isLink }) => isLink && word.test(name));
-	return (
-		inputs.some(({ name }) => LANGUAGE_MODEL.test(wordsOf(name))) || (hasLink(/image/i) && !hasLink(/clip/i))
-	);
+	return inputs.some(({ name }) => LANGUAGE_MODEL.test(wordsOf(name)));
 }
 
 /** Every text behind an input that `isStart`, in the order of the texts that lie between. */

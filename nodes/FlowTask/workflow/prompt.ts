@@ -7,10 +7,20 @@ import { convertTo, showValue } from './values';
 /** `prompt` of §4.1: node id -> the inputs changed in this request. */
 export type Prompt = Record<string, { inputs: JsonObject }>;
 
-/** The prompt with one more input set. Node ids come from outside, so none may reach an object's prototype. */
+/** The prompt with one more input set. */
 export function withInput(prompt: Prompt, nodeId: string, parameter: string, value: Json): Prompt {
-	const inputs = Object.hasOwn(prompt, nodeId) ? prompt[nodeId]?.inputs : undefined;
-	return { ...prompt, [nodeId]: { inputs: { ...inputs, [parameter]: value } } };
+	return { ...prompt, [nodeId]: { inputs: { ...inputsOf(prompt, nodeId), [parameter]: value } } };
+}
+
+/** What the prompt sets an input to, if it does. */
+export function valueIn(prompt: Prompt, nodeId: string, parameter: string): Json | undefined {
+	const inputs = inputsOf(prompt, nodeId);
+	return Object.hasOwn(inputs, parameter) ? inputs[parameter] : undefined;
+}
+
+/** Node ids come from outside, so none may reach an object's prototype. */
+function inputsOf(prompt: Prompt, nodeId: string): JsonObject {
+	return (Object.hasOwn(prompt, nodeId) && prompt[nodeId]?.inputs) || {};
 }
 
 /** One input of a node. */

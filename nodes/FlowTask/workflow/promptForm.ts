@@ -5,7 +5,7 @@ import type { WorkflowDefinition } from './definition';
 import { readFieldId, shortTitle } from './formFields';
 import { promptInputOf } from './inputRanking';
 import { membersOf } from './pasted';
-import { inputName, toJson, withInput, type Prompt } from './prompt';
+import { inputName, toJson, valueIn, withInput, type Prompt } from './prompt';
 
 /** The rows of the form as n8n keeps them, beside what it makes of them for one item. */
 export interface FormRows {
@@ -93,8 +93,7 @@ export function withPromptText(
 		);
 	}
 	const { node, input } = target;
-	const inputs = Object.hasOwn(prompt, node.nodeId) ? prompt[node.nodeId]?.inputs : undefined;
-	if (inputs && Object.hasOwn(inputs, input.name)) {
+	if (valueIn(prompt, node.nodeId, input.name) !== undefined) {
 		return failInput(
 			`"Prompt" and "Inputs to Change" both set "${input.name}" of node ${node.nodeId}`,
 			'Clear one of them. Nothing was submitted for this item.',

@@ -59,55 +59,57 @@ export function applySeed(
 	const hosted = seedsIn(plan.definition);
 	const isHosted = new Set(hosted.map(keyOf));
 	const named = inputsIn(prompt).filter((input) => isSeedName(input.parameter) || isHosted.has(keyOf(input)));
-	const own = enteredSeeds(named);
-	if (plan.mode === 'keep') return countUp(prompt, own, heldSeeds(hosted, named, plan), plan, variant);
+	const own = countable(named);
+	if (plan.mode === 'keep') {
+		const isNamed = new Set(named.map(keyOf));
+		const held = countable(hosted).filter(
+			(seed) => Number.isSafeInteger(seed.value) && !isNamed.has(keyOf(seed)),
+		);
+		if (variant.count > 1 && own.length + held.length === 0) return noVariants(variant.count, plan);
+		// What is hosted is sent only to count it up.
+		return countUp(prompt, variant.index > 0 ? [...own, ...held] : own, plan, variant);
+	}
 	const targets = readTargets(plan.targets);
 	if (!targets.ok) return targets;
-	const all = withoutRepeats(targets.value.length > 0 ? targets.value : [...named, ...hosted]);
+	const all = withoutRepeats<SeedTarget>(targets.value.length > 0 ? targets.value : [...named, ...hosted]);
 	// Random is the default: a seed that somebody entered is meant, and a workflow without one is no mistake.
 	const isByDefault = plan.mode === 'random' && targets.value.length === 0;
 	// Digits that a number cannot hold are meant as well: the checks refuse them, instead of another seed being paid for.
-	const isEntered = new Set([...own, ...named.filter(({ value }) => isDigits(value))].map(keyOf));
+	const isEntered = new Set(named.filter(({ value }) => readsAsSeed(value)).map(keyOf));
 	const chosen = all.filter((input) => !isByDefault || !isEntered.has(keyOf(input)));
-	if (isByDefault && chosen.length === 0) {
-		const isUnknown = all.length === 0 && !plan.definition;
-		const counted = countUp(prompt, own, [], plan, variant);
-		return counted.ok ? ok({ ...counted.value, isUnknown }) : counted;
-	}
-	if (chosen.length === 0) return noSeed(plan.definition);
+	if (chosen.length === 0 && !isByDefault) return noSeed(plan.definition);
+	if (chosen.length === 0 && variant.count > 1 && own.length === 0) return noVariants(variant.count, plan);
+	const counted = countUp(prompt, isByDefault ? own : [], plan, variant);
+	if (!counted.ok) return counted;
+	if (chosen.length === 0) return ok({ ...counted.value, isUnknown: all.length === 0 && !plan.definition });
 	const limits = limitsOf(chosen, plan.view);
 	const seed =
 		plan.mode === 'random'
 			? drawSeed(limits, randomSeed, variant.count, seedsAt(chosen, variant))
 			: countSeed(plan, (plan.mode === 'increment' ? before : 0) + variant.index, limits);
 	if (!seed.ok) return seed;
-	const rest =
-		isByDefault && own.length > 0 ? countUp(prompt, own, [], plan, variant) : ok({ prompt, seeds: {} });
-	if (!rest.ok) return rest;
-	return ok({
-		prompt: chosen.reduce(
-			(changed, { nodeId, parameter }) => withInput(changed, nodeId, parameter, seed.value),
-			rest.value.prompt,
-		),
-		seeds: {
-			...rest.value.seeds,
-			...Object.fromEntries(chosen.map((target) => [keyOf(target), seed.value])),
-		},
+	return ok(chosen.reduce((seeded, target) => withSeed(seeded, target, seed.value), counted.value));
+}
+
+function withSeed({ prompt, seeds }: SeededPrompt, target: SeedTarget, seed: number): SeededPrompt {
+	return {
+		prompt: withInput(prompt, target.nodeId, target.parameter, seed),
+		seeds: { ...seeds, [keyOf(target)]: seed },
+	};
+}
+
+/** Numbers, and digits as far as a number can hold them. */
+function countable(inputs: readonly PromptInput[]): FirstSeed[] {
+	return inputs.flatMap(({ nodeId, parameter, value }) => {
+		const seed = Number(value);
+		const isHeld = typeof value === 'number' || (readsAsSeed(value) && Number.isSafeInteger(seed));
+		return isHeld ? [{ nodeId, parameter, value: seed }] : [];
 	});
 }
 
-/** The seeds that an item enters, as far as a number can hold them. */
-function enteredSeeds(named: readonly PromptInput[]): FirstSeed[] {
-	return named.flatMap(({ nodeId, parameter, value }) => {
-		const seed = isDigits(value) ? Number(value) : value;
-		const isWhole = typeof value === 'number' || Number.isSafeInteger(seed);
-		return typeof seed === 'number' && isWhole ? [{ nodeId, parameter, value: seed }] : [];
-	});
-}
-
-/** A number in quotation marks, as JSON has it around an expression. */
-function isDigits(value: Json): boolean {
-	return typeof value === 'string' && /^\s*\d+\s*$/.test(value);
+/** Also a number in quotation marks, as JSON has it around an expression. */
+function readsAsSeed(value: Json): boolean {
+	return typeof value === 'number' || (typeof value === 'string' && /^\s*\d+\s*$/.test(value));
 }
 
 /** A seed that is not drawn, with the number that the first variant has. */
@@ -115,50 +117,26 @@ interface FirstSeed extends SeedTarget {
 	readonly value: number;
 }
 
-/** The hosted seeds that an item does not change, as far as they can be counted. */
-function heldSeeds(
-	hosted: readonly SeedTarget[],
-	named: readonly SeedTarget[],
-	{ definition }: SeedPlan,
-): FirstSeed[] {
-	const isNamed = new Set(named.map(keyOf));
-	return hosted.flatMap(({ nodeId, parameter }) => {
-		const node = definition?.nodes.find((one) => one.nodeId === nodeId);
-		const value = node?.inputs.find(({ name }) => name === parameter)?.value;
-		const isCounted = Number.isSafeInteger(value) && !isNamed.has(keyOf({ nodeId, parameter }));
-		return typeof value === 'number' && isCounted ? [{ nodeId, parameter, value }] : [];
-	});
-}
-
-/**
- * The first variant has the seeds as they are, each further one a higher one.
- * @param held hosted seeds, which the first variant does not send
- */
+/** The first variant has the seeds as they are, each further one a higher one. */
 function countUp(
 	prompt: Prompt,
-	entered: readonly FirstSeed[],
-	held: readonly FirstSeed[],
+	seeds: readonly FirstSeed[],
 	plan: SeedPlan,
-	{ index, count }: Variant,
+	{ index }: Variant,
 ): Result<SeededPrompt> {
-	const counted = [...entered, ...(index > 0 ? held : [])];
-	if (count > 1 && entered.length + held.length === 0) return noVariants(count, plan);
-	let changed = prompt;
-	const seeds: Record<string, number> = {};
-	for (const { nodeId, parameter, value } of counted) {
-		const target = { nodeId, parameter };
+	let counted: SeededPrompt = { prompt, seeds: {} };
+	for (const target of seeds) {
 		const { least, most, words } = limitsOf([target], plan.view);
-		const seed = value + index;
+		const seed = target.value + index;
 		if (index > 0 && (seed < least || seed > most)) {
 			return failInput(
-				`"Variants" counts the seed of ${keyOf(target)} up from ${value} to ${seed}, but ${words || `a seed is a number from ${least} to ${most}`}`,
+				`"Variants" counts the seed of ${keyOf(target)} up from ${target.value} to ${seed}, but ${words || `a seed is a number from ${least} to ${most}`}`,
 				'Enter a seed that leaves room for all variants, or remove it and set "Seed Mode" to Random. Nothing was submitted for this item.',
 			);
 		}
-		changed = withInput(changed, nodeId, parameter, seed);
-		seeds[keyOf(target)] = seed;
+		counted = withSeed(counted, target, seed);
 	}
-	return ok({ prompt: changed, seeds });
+	return ok(counted);
 }
 
 /** Equal images would each be paid for. */
@@ -182,14 +160,14 @@ function limitsOf(chosen: readonly SeedTarget[], view: ParameterView | undefined
 		const { min, max } = view?.get(target.nodeId)?.get(target.parameter) ?? {};
 		return { target, min, max };
 	});
+	const ranges = specs.flatMap(({ target, min, max }) => {
+		const range = describeSpec({ min, max });
+		return range ? [`${keyOf(target)} takes a number ${range}`] : [];
+	});
 	return {
 		least: Math.max(0, ...specs.map(({ min = 0 }) => Math.ceil(min))),
 		most: Math.min(Number.MAX_SAFE_INTEGER, ...specs.map(({ max = Infinity }) => Math.floor(max))),
-		words: specs
-			.map(({ target, min, max }) => ({ target, range: describeSpec({ min, max }) }))
-			.filter(({ range }) => range)
-			.map(({ target, range }) => `${keyOf(target)} takes a number ${range}`)
-			.join(', '),
+		words: ranges.join(', '),
 	};
 }
 
@@ -238,10 +216,7 @@ function countSeed({ mode, base }: SeedPlan, steps: number, limits: SeedLimits):
 	);
 }
 
-export interface SeedTarget {
-	readonly nodeId: string;
-	readonly parameter: string;
-}
+export type SeedTarget = Pick<PromptInput, 'nodeId' | 'parameter'>;
 
 /** `node.parameter`, as "Seed Targets" has it. */
 export function keyOf({ nodeId, parameter }: SeedTarget): string {
@@ -249,16 +224,16 @@ export function keyOf({ nodeId, parameter }: SeedTarget): string {
 }
 
 /** Every seed of a workflow that can be set; one that comes from another node is followed to where it is held. */
-export function seedsIn(definition: WorkflowDefinition | undefined): SeedTarget[] {
+export function seedsIn(definition: WorkflowDefinition | undefined): PromptInput[] {
 	if (!definition) return [];
 	const graph = graphOf(definition);
 	const seeds = definition.nodes.flatMap((node) =>
 		node.inputs
 			.filter(({ name }) => isSeedName(name))
-			.map((input) => (input.isLink ? holderOf(graph, input) : { node, input })),
+			.flatMap((input) => (input.isLink ? (holderOf(graph, input) ?? []) : { node, input })),
 	);
 	return withoutRepeats(
-		seeds.flatMap((seed) => (seed ? [{ nodeId: seed.node.nodeId, parameter: seed.input.name }] : [])),
+		seeds.map(({ node, input }) => ({ nodeId: node.nodeId, parameter: input.name, value: input.value })),
 	);
 }
 
@@ -277,7 +252,7 @@ function noSeed(definition: WorkflowDefinition | undefined): Result<never> {
 	);
 }
 
-function withoutRepeats(targets: readonly SeedTarget[]): SeedTarget[] {
+function withoutRepeats<Target extends SeedTarget>(targets: readonly Target[]): Target[] {
 	return [...new Map(targets.map((target) => [keyOf(target), target])).values()];
 }
 

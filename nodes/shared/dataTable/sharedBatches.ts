@@ -1,4 +1,4 @@
-import { systemClock } from '../run/clock';
+import { systemClock, within } from '../run/clock';
 import type { Result } from '../errors/failure';
 
 /** A batch that hangs must not hold up those behind it for longer. */
@@ -42,7 +42,7 @@ export class SharedBatches<T, R extends Result<unknown>> {
 		const { next } = this;
 		if (!next) return undefined;
 		for (const item of items) next.items.push(item);
-		return ofOthers(next.done);
+		return within(systemClock, OTHERS_WORK_WITHIN_MS, next.done, undefined);
 	}
 
 	private async begin(items: T[], work: (items: readonly T[]) => Promise<R>): Promise<R> {
@@ -62,23 +62,8 @@ export class SharedBatches<T, R extends Result<unknown>> {
 		items: readonly T[],
 		work: (items: readonly T[]) => Promise<R>,
 	): Promise<R> {
-		await within(LONGEST_WAIT_MS, before);
+		await within(systemClock, LONGEST_WAIT_MS, before, undefined);
 		this.next = undefined;
 		return await work(items);
-	}
-}
-
-/** What another execution has under way; `undefined` if that takes too long to be waited for. */
-export async function ofOthers<T>(work: Promise<T>): Promise<T | undefined> {
-	return await within(OTHERS_WORK_WITHIN_MS, work);
-}
-
-async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
-	const ended = new AbortController();
-	const late = systemClock.sleep(ms, ended.signal).then(() => undefined);
-	try {
-		return await Promise.race([work, late]);
-	} finally {
-		ended.abort();
 	}
 }

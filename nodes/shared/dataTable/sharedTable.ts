@@ -6,6 +6,8 @@ import type { CellValue, RowSwap, TableRow } from './workflow';
 
 export type TableResult<T> = Promise<Result<T, TableFailure>>;
 type Batches<T, R> = SharedBatches<T, Result<R, TableFailure>>;
+/** What a run that looks for the table does if it is missing. */
+export type IfMissing = 'create' | 'leave';
 
 /** Runs that begin use a table for so long after somebody renamed it. */
 const FOUND_HOLDS_MS = 60_000;
@@ -17,16 +19,16 @@ const MOST_SHARED = 200;
 /** What the runs of a workflow in this n8n process share about a table: where it is, and sub-executions on it. */
 export class SharedTable {
 	private found: { readonly id: string; readonly atMs: number } | undefined;
-	/** Under way. */
-	looking: TableResult<string | undefined> | undefined;
-	creating: TableResult<string | undefined> | undefined;
 	private swept: { readonly id: string; readonly atMs: number } | undefined;
-	private readonly reads = new Map<string, Batches<CellValue, readonly TableRow[]>>();
-	private readonly inserts = new Map<string, Batches<TableRow, undefined>>();
-	private readonly swaps = new Map<string, Batches<RowSwap, readonly TableRow[]>>();
-	private readonly swapsThenRead = new Map<string, Batches<RowSwap, readonly TableRow[]>>();
-	private readonly insertsThenRead = new Map<string, Batches<TableRow, readonly TableRow[]>>();
-	private readonly removals = new Map<string, Batches<CellValue, undefined>>();
+	readonly lookups: Batches<IfMissing, string | undefined> = new SharedBatches();
+	/** Each operation on a column of a table has batches of its own. */
+	readonly reads = batchesBy<CellValue, readonly TableRow[]>();
+	readonly inserts = batchesBy<TableRow, undefined>();
+	/** By the columns that all of them compare. */
+	readonly swaps = batchesBy<RowSwap, readonly TableRow[]>();
+	readonly swapsThenRead = batchesBy<RowSwap, readonly TableRow[]>();
+	readonly insertsThenRead = batchesBy<TableRow, readonly TableRow[]>();
+	readonly removals = batchesBy<CellValue, undefined>();
 
 	/** The table's id, if it was found lately. */
 	get id(): string | undefined {
@@ -50,39 +52,16 @@ export class SharedTable {
 		this.swept = { id, atMs: nowMs };
 		return true;
 	}
-
-	/** Each operation on a column has batches of its own. */
-	readsOf(id: string, column: string): Batches<CellValue, readonly TableRow[]> {
-		return of(this.reads, id, column);
-	}
-
-	insertsOf(id: string): Batches<TableRow, undefined> {
-		return of(this.inserts, id);
-	}
-
-	/** @param compared the columns that all of them compare */
-	swapsOf(id: string, compared: string): Batches<RowSwap, readonly TableRow[]> {
-		return of(this.swaps, id, compared);
-	}
-
-	swapsThenReadOf(id: string, column: string): Batches<RowSwap, readonly TableRow[]> {
-		return of(this.swapsThenRead, id, column);
-	}
-
-	insertsThenReadOf(id: string, column: string): Batches<TableRow, readonly TableRow[]> {
-		return of(this.insertsThenRead, id, column);
-	}
-
-	removalsOf(id: string, column: string): Batches<CellValue, undefined> {
-		return of(this.removals, id, column);
-	}
 }
 
-function of<T, R>(all: Map<string, Batches<T, R>>, id: string, column = ''): Batches<T, R> {
-	const place = `${id} ${column}`;
-	const known = all.get(place) ?? new SharedBatches();
-	all.set(place, known);
-	return known;
+function batchesBy<T, R>(): (id: string, column?: string) => Batches<T, R> {
+	const all = new Map<string, Batches<T, R>>();
+	return (id, column = '') => {
+		const name = `${id} ${column}`;
+		const known = all.get(name) ?? new SharedBatches();
+		all.set(name, known);
+		return known;
+	};
 }
 
 const SHARED = new Map<string, SharedTable>();

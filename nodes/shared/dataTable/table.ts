@@ -8,6 +8,7 @@ import {
 	TABLE_GONE,
 	TIMED_OUT,
 	wordsOf,
+	type TableFailure,
 } from './failures';
 import {
 	creation,
@@ -29,8 +30,7 @@ import {
 	type Work,
 } from './workflow';
 import { FOREVER, removeLots, type Lifetime } from './lifetime';
-import { ofOthers } from './sharedBatches';
-import { sharedTable, type TableResult, type SharedTable } from './sharedTable';
+import { sharedTable, type IfMissing, type SharedTable, type TableResult } from './sharedTable';
 import { systemClock } from '../run/clock';
 import { fail, ok, type Result } from '../errors/failure';
 import { isJsonObject } from '../text/json';
@@ -94,6 +94,17 @@ const READ_TRIES = 5;
 /** How often to create a table that cannot be found afterwards. */
 const CREATE_TRIES = 4;
 
+/** How a sub-execution runs. */
+interface How {
+	/** What is read after the write, in the same sub-execution; the result is then what was read. */
+	readonly reading?: Work;
+	/**
+	 * For a write after the execution's timeout: n8n passes the deadline on to what is waited for, and cancels it before
+	 * its first node. No rows are returned then.
+	 */
+	readonly doNotWaitToFinish?: boolean;
+}
+
 /**
  * Opens a table by running n8n's own node on it; nothing is asked of n8n before the first operation. Runs of the same
  * workflow share what they know of the table, and sub-executions.
@@ -106,8 +117,6 @@ export function openTable(
 ): PreparableTable {
 	return new OpenTable(context, table, lifetime, sharedTable(context.getWorkflow?.().id, table.name));
 }
-
-type IfMissing = 'create' | 'leave';
 
 class OpenTable implements PreparableTable {
 	/** Known for the rest of the run: what was begun in a table ends there. */
@@ -122,11 +131,9 @@ class OpenTable implements PreparableTable {
 
 	async read(column: string, values: readonly CellValue[]): TableResult<readonly TableRow[]> {
 		return await this.onTable('leave', [], async (id) => {
-			const reads = this.shared.readsOf(id, column);
+			const reads = this.shared.reads(id, column);
 			const read = await reads.add(values, async (all) => await this.readAll(id, column, all));
-			if (!read.ok) return read;
-			const wanted = new Set<CellValue | undefined>(values);
-			return ok(read.value.filter((row) => wanted.has(row[column])));
+			return having(column, values, read);
 		});
 	}
 
@@ -170,7 +177,7 @@ class OpenTable implements PreparableTable {
 	async insert(rows: readonly TableRow[], mayRepeat = false): TableResult<undefined> {
 		return await this.change('create', rows, async (id) => {
 			const insert = async (all: readonly TableRow[]) => await this.inParts(id, all, insertion);
-			const done = mayRepeat ? await this.shared.insertsOf(id).add(rows, insert) : await insert(rows);
+			const done = mayRepeat ? await this.shared.inserts(id).add(rows, insert) : await insert(rows);
 			this.sweep(id);
 			return done;
 		});
@@ -189,7 +196,7 @@ class OpenTable implements PreparableTable {
 		if (swaps.length === 0) return ok([]);
 		const compared = Object.keys(swaps[0]?.where ?? {}).join();
 		return await this.onTable('leave', [], async (id) => {
-			const batches = this.shared.swapsOf(id, compared);
+			const batches = this.shared.swaps(id, compared);
 			const unclear = fail(explainTableFailure(this.table, 'the write of another execution did not finish'));
 			const done = await batches.addOnce(swaps, async (all) => await this.swapAll(id, all), unclear);
 			if (done.ok) return ok(resultsOf(swaps, done.value));
@@ -199,17 +206,14 @@ class OpenTable implements PreparableTable {
 
 	/** After the execution's timeout, when nobody is told any more which of them found their rows: as if all had. */
 	private async beginSwaps(id: string, swaps: readonly RowSwap[]): TableResult<readonly TableRow[]> {
-		for (const part of partsOf(swaps, ROWS_AT_ONCE)) {
-			const begun = await this.runOn(id, swapping(part), { doNotWaitToFinish: true });
-			if (!begun.ok) return begun;
-		}
-		return ok(swaps.map(({ where, cells }) => ({ ...where, ...cells })));
+		const begun = await this.swapAll(id, swaps, { doNotWaitToFinish: true });
+		return begun.ok ? ok(swaps.map(({ where, cells }) => ({ ...where, ...cells }))) : begun;
 	}
 
-	private async swapAll(id: string, swaps: readonly RowSwap[]): TableResult<readonly TableRow[]> {
+	private async swapAll(id: string, swaps: readonly RowSwap[], how?: How): TableResult<readonly TableRow[]> {
 		const changed: TableRow[] = [];
 		for (const part of partsOf(swaps, ROWS_AT_ONCE)) {
-			const done = await this.runOn(id, swapping(part));
+			const done = await this.runOn(id, swapping(part), how);
 			if (!done.ok) return done;
 			changed.push(...done.value);
 		}
@@ -220,11 +224,9 @@ class OpenTable implements PreparableTable {
 		return await this.onTable('leave', [], async (id) => {
 			const keyOfSwap = ({ where }: RowSwap): CellValue => where[column] ?? null;
 			const done = await this.shared
-				.swapsThenReadOf(id, column)
+				.swapsThenRead(id, column)
 				.add(swaps, async (all) => await this.thenRead(id, all, swapping, column, keyOfSwap));
-			if (!done.ok) return done;
-			const wanted = new Set<CellValue | undefined>(swaps.map(keyOfSwap));
-			return ok(done.value.filter((row) => wanted.has(row[column])));
+			return having(column, swaps.map(keyOfSwap), done);
 		});
 	}
 
@@ -232,12 +234,10 @@ class OpenTable implements PreparableTable {
 		return await this.onTable('create', [], async (id) => {
 			const keyOfRow = (row: TableRow): CellValue => row[column] ?? null;
 			const done = await this.shared
-				.insertsThenReadOf(id, column)
+				.insertsThenRead(id, column)
 				.add(rows, async (all) => await this.thenRead(id, all, insertionOfCells, column, keyOfRow));
 			this.sweep(id);
-			if (!done.ok) return done;
-			const wanted = new Set<CellValue | undefined>(rows.map(keyOfRow));
-			return ok(done.value.filter((row) => wanted.has(row[column])));
+			return having(column, rows.map(keyOfRow), done);
 		});
 	}
 
@@ -269,7 +269,7 @@ class OpenTable implements PreparableTable {
 		return await this.change('leave', values, async (id) => {
 			const removal = (part: readonly CellValue[]) => selection('deleteRows', column, part);
 			return await this.shared
-				.removalsOf(id, column)
+				.removals(id, column)
 				.add(values, async (all) => await this.inParts(id, [...new Set(all)], removal));
 		});
 	}
@@ -321,37 +321,26 @@ class OpenTable implements PreparableTable {
 		}
 	}
 
-	/** Calls at the same time share one lookup; only a table that exists is remembered. */
+	/** Calls at the same time share a lookup; only a table that exists is remembered. */
 	private async find(ifMissing: IfMissing): TableResult<string | undefined> {
 		const known = (this.id ??= this.shared.id);
 		if (known !== undefined) return ok(known);
-		const found = await this.together('looking', async () => await this.lookUp());
-		const isMissing = found.ok && found.value === undefined && ifMissing === 'create';
-		const made = isMissing ? await this.together('creating', async () => await this.create()) : found;
-		if (made.ok && made.value !== undefined) this.shared.foundAs((this.id = made.value));
-		return made;
+		const { lookups } = this.shared;
+		const found = await lookups.add(
+			[ifMissing],
+			async (all) => await this.findOrCreate(all.includes('create')),
+		);
+		if (found.ok) this.id = found.value;
+		return found;
 	}
 
-	/**
-	 * Joins what another run has under way, unless it fails: the reason may be that run's own. That it finds nothing
-	 * counts only if it began later than this.
-	 */
-	private async together(
-		what: 'looking' | 'creating',
-		work: () => TableResult<string | undefined>,
-	): TableResult<string | undefined> {
-		const { shared } = this;
-		for (const beganLater of [false, true]) {
-			const underWay = shared[what];
-			if (!underWay) break;
-			const others = await ofOthers(underWay);
-			if (others?.ok && (beganLater || others.value !== undefined)) return others;
-		}
-		const own = work();
-		shared[what] = own;
-		const done = await own;
-		if (shared[what] === own) shared[what] = undefined;
-		return done;
+	private async findOrCreate(mayCreate: boolean): TableResult<string | undefined> {
+		// Those before this lookup may have found it.
+		const found = this.shared.id === undefined ? await this.lookUp() : ok(this.shared.id);
+		const isMissing = found.ok && found.value === undefined && mayCreate;
+		const made = isMissing ? await this.create() : found;
+		if (made.ok && made.value !== undefined) this.shared.foundAs(made.value);
+		return made;
 	}
 
 	private async create(): TableResult<string | undefined> {
@@ -379,22 +368,18 @@ class OpenTable implements PreparableTable {
 		return ok(typeof table.id === 'string' && /^[\w-]+$/.test(table.id) ? table.id : undefined);
 	}
 
-	/**
-	 * @param how.reading what is read after it, in the same sub-execution; the result is then what was read
-	 * @param how.doNotWaitToFinish for a write after the execution's timeout: n8n passes the deadline on to what is
-	 *   waited for, and cancels it before its first node. No rows are returned then
-	 */
 	private async runOn(
 		tableId: string,
 		{ parameters, items }: RowWork,
-		{ reading, doNotWaitToFinish }: { readonly reading?: Work; readonly doNotWaitToFinish?: boolean } = {},
+		how: How = {},
 	): TableResult<TableRow[]> {
 		const onTable = (work: Work): Work => {
 			return { resource: 'row', dataTableId: { __rl: true, mode: 'id', value: tableId }, ...work };
 		};
+		const { reading } = how;
 		const done = await this.run(onTable(parameters), items, {
-			reading: reading && onTable(reading),
-			doNotWaitToFinish,
+			...how,
+			...(reading && { reading: onTable(reading) }),
 		});
 		return done.ok ? ok(done.value.map(rowOf)) : done;
 	}
@@ -402,9 +387,8 @@ class OpenTable implements PreparableTable {
 	private async run(
 		work: Work,
 		items: readonly IDataObject[],
-		how: { readonly reading?: Work | undefined; readonly doNotWaitToFinish?: boolean | undefined } = {},
+		{ reading, doNotWaitToFinish }: How = {},
 	): TableResult<IDataObject[]> {
-		const { reading, doNotWaitToFinish } = how;
 		const code = inlineWorkflow(`${this.table.name} ${work.operation}`, work, reading);
 		const input = items.map((json, item): INodeExecutionData => ({ json, pairedItem: { item } }));
 		try {
@@ -415,6 +399,17 @@ class OpenTable implements PreparableTable {
 			return fail(explainTableFailure(this.table, wordsOf(error)));
 		}
 	}
+}
+
+/** The rows of one who asked, of those that were read for all. */
+function having(
+	column: string,
+	values: readonly CellValue[],
+	read: Result<readonly TableRow[], TableFailure>,
+): Result<readonly TableRow[], TableFailure> {
+	if (!read.ok) return read;
+	const wanted = new Set<CellValue | undefined>(values);
+	return ok(read.value.filter((row) => wanted.has(row[column])));
 }
 
 function partsOf<T>(list: readonly T[], size: number): T[][] {

@@ -5,6 +5,7 @@ import type { Clock } from '../run/clock';
 import { badInput, fail, ok, type Failure, type Result } from '../errors/failure';
 import { textOrNumber } from '../text/textOf';
 import { Heartbeat, type Sightings } from './heartbeat';
+import { batchByKey, KeyReads, STEPS_TOGETHER_MS, type KeyBatch } from './keyRows';
 import {
 	LockAttempt,
 	isWaiting,
@@ -63,10 +64,6 @@ export interface LockParts {
 	readonly sightings: Sightings;
 }
 
-const STEPS_TOGETHER_MS = 10;
-const BATCH_READS_MS = 50;
-const LONGEST_PAUSE_MS = 3_000;
-const READS_TO_REST = 6;
 /** How often the first of several reads again, while the others go, before it goes as well. */
 const STAYS = 5;
 const TRIES = 3;
@@ -89,13 +86,11 @@ const RETRY_MS = 500;
 export class TableLock {
 	private readonly run = randomUUID();
 	private attempts = 0;
-	/** How long the last read took. */
-	private readMs = 0;
 	private readonly heartbeat: Heartbeat;
-	private readonly reads: Batcher<string, Result<readonly TableRow[]>>;
-	private readonly takes: Batcher<RowSwap, Result<readonly TableRow[]>>;
-	private readonly inserts: Batcher<TableRow, Result<readonly TableRow[]>>;
-	private readonly writes: Batcher<RowSwap, Result<readonly TableRow[]>>;
+	private readonly reads: KeyReads;
+	private readonly takes: KeyBatch<RowSwap>;
+	private readonly inserts: KeyBatch<TableRow>;
+	private readonly writes: KeyBatch<RowSwap>;
 	private readonly leaves: Batcher<Leaving, Result<undefined>>;
 	/** Owners whose last write may have been done. */
 	private readonly unclear = new Set<string>();
@@ -104,20 +99,15 @@ export class TableLock {
 	private readonly givingBack = new Set<Promise<unknown>>();
 
 	constructor(private readonly parts: LockParts) {
-		const { table, clock, signal } = parts;
+		const { table, clock } = parts;
 		this.heartbeat = new Heartbeat(table, clock);
-		const read = async (keys: readonly string[]): Promise<Result<readonly TableRow[]>> => {
-			const startedMs = clock.now();
-			const rows = await table.read('entryKey', [...new Set(keys)]);
-			this.readMs = clock.now() - startedMs;
-			return rows;
-		};
+		this.reads = new KeyReads(parts);
 		const take = async (swaps: readonly RowSwap[]) => await table.swapThenRead(swaps, 'entryKey');
 		const insert = async (rows: readonly TableRow[]) => await table.insertThenRead(rows, 'entryKey');
-		this.reads = createBatcher(clock, BATCH_READS_MS, read, signal);
-		this.takes = createBatcher(clock, STEPS_TOGETHER_MS, take);
-		this.inserts = createBatcher(clock, STEPS_TOGETHER_MS, insert);
-		this.writes = createBatcher(clock, STEPS_TOGETHER_MS, async (swaps) => await table.swap(swaps));
+		const write = async (swaps: readonly RowSwap[]) => await table.swap(swaps);
+		this.takes = batchByKey(clock, STEPS_TOGETHER_MS, take, ({ where }) => where.entryKey);
+		this.inserts = batchByKey(clock, STEPS_TOGETHER_MS, insert, ({ entryKey }) => entryKey);
+		this.writes = batchByKey(clock, STEPS_TOGETHER_MS, write, ({ where }) => where.entryKey);
 		this.leaves = createBatcher(clock, STEPS_TOGETHER_MS, async (all) => await this.leave(all));
 	}
 
@@ -202,7 +192,7 @@ export class TableLock {
 			const written = await this.write(lease, { owner });
 			if (written.ok) return written;
 			// A table that takes no write may still tell.
-			const read = await this.read(lease.entryKey, RETRY_MS * tries);
+			const read = await this.reads.read(lease.entryKey, RETRY_MS * tries);
 			if (read.ok) return ok(read.value.some((row) => row.owner === owner));
 			if (tries >= TRIES || this.parts.signal.aborted) return written;
 		}
@@ -233,7 +223,7 @@ export class TableLock {
 			this.unclear.add(owner);
 			return written;
 		}
-		const isDone = rowsOf(written.value, entryKey).length > 0;
+		const isDone = written.value.length > 0;
 		if (isDone) this.unclear.delete(owner);
 		return ok(isDone);
 	}
@@ -296,7 +286,7 @@ export class TableLock {
 		this.heartbeat.start(line.owner);
 		line.hasAdded = true;
 		const added = await this.inserts.add({ ...row(), entryKey, owner: line.owner, beat: 0 });
-		return added.ok ? ok(rowsOf(added.value, entryKey)) : await this.readAgain(entryKey, 0);
+		return added.ok ? added : await this.readAgain(entryKey, 0);
 	}
 
 	/** @returns the rows after it */
@@ -317,11 +307,10 @@ export class TableLock {
 			} else if (state.kind === 'none' && (tries > 1 || attempt.mayAdd())) {
 				attempt.hasAdded = true;
 				done = await this.inserts.add({ ...row(), entryKey, ...cells });
-			} else done = await this.reads.add(entryKey, STEPS_TOGETHER_MS);
-			if (done.ok) return ok(rowsOf(done.value, entryKey));
-			if (tries >= TRIES || this.parts.signal.aborted) return done;
+			} else done = await this.reads.read(entryKey, STEPS_TOGETHER_MS);
+			if (done.ok || tries >= TRIES || this.parts.signal.aborted) return done;
 			// Whether it was done shows when it is read; a table that takes no write is not asked for ever.
-			const read = await this.read(entryKey, RETRY_MS * tries);
+			const read = await this.reads.read(entryKey, RETRY_MS * tries);
 			if (!read.ok) continue;
 			const { kind } = this.look(attempt, undefined, read.value);
 			if (kind === 'held' || kind === 'others') return read;
@@ -364,11 +353,6 @@ export class TableLock {
 		return freed;
 	}
 
-	private async read(entryKey: string, withinMs: number): Promise<Result<readonly TableRow[]>> {
-		const read = await this.reads.add(entryKey, withinMs);
-		return read.ok ? ok(rowsOf(read.value, entryKey)) : read;
-	}
-
 	/** Once rows of `owner` are gone, as they are for writes: reads may lag behind. */
 	private async readWithout(owner: string, entryKey: string): Promise<Result<readonly TableRow[]>> {
 		for (let reads = 1; ; reads++) {
@@ -381,23 +365,13 @@ export class TableLock {
 	/** Of a key that others hold. */
 	private async readAgain(entryKey: string, waits: number): Promise<Result<readonly TableRow[]>> {
 		for (let tries = 1; ; tries++) {
-			const read = await this.read(entryKey, this.pauseMs(waits + tries - 1));
+			const read = await this.reads.readLater(entryKey, waits + tries - 1);
 			if (read.ok || tries >= TRIES || this.parts.signal.aborted) return read;
 		}
 	}
 
 	private async sleep(ms: number): Promise<void> {
 		await this.parts.clock.sleep(ms, this.parts.signal);
-	}
-
-	/**
-	 * Random, so that two who met do not meet again. Longer after a while and on a slow n8n: each read is a
-	 * sub-execution, and those who only wait must not slow down those who work.
-	 */
-	private pauseMs(reads: number): number {
-		const usual = 450 * 1.25 ** Math.max(0, reads - 5);
-		const spread = Math.min(LONGEST_PAUSE_MS, Math.max(usual, this.readMs * READS_TO_REST));
-		return Math.round(50 + this.parts.random() * spread);
 	}
 }
 
@@ -415,12 +389,3 @@ const SHOWS_LATE = badInput(
 	'What was written to the Data Table did not appear there in time',
 	'Nothing was sent for this item. Check whether the database of n8n reads from a replica that lags behind.',
 );
-
-/** By key, of what a batch gave to all who were in it: each of ten thousand would look through the rows of all. */
-const BY_KEY = new WeakMap<readonly TableRow[], ReadonlyMap<unknown, readonly TableRow[]>>();
-
-function rowsOf(rows: readonly TableRow[], entryKey: string): readonly TableRow[] {
-	const byKey = BY_KEY.get(rows) ?? Map.groupBy(rows, (row) => row.entryKey);
-	BY_KEY.set(rows, byKey);
-	return byKey.get(entryKey) ?? [];
-}

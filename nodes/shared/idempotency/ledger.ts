@@ -1,12 +1,13 @@
 import type { Clock } from '../run/clock';
+import { KeyedQueue, type Slot } from '../run/keyedQueue';
 import { keyText, NEVER_MS, storable } from '../dataTable/cells';
+import { KeyReads } from '../dataTable/keyRows';
 import type { DataTable, TableRow } from '../dataTable/table';
 import { fail, ok, type Failure, type Result } from '../errors/failure';
 import { excerpt } from '../text/json';
 import { sha256 } from '../text/sha256';
 import { HeldClaim, type ClaimCells, type LedgerClaim } from './claim';
-import { Contest, type Contender, type ContestRows, type Sight } from './contest';
-import { KeyLines } from './keyLines';
+import { Contest, type Sight } from './contest';
 import { ClaimPlaces } from './places';
 import { CLAIM_FRESH_MS, silenceSeenBy, stateOf } from './rows';
 import type { Holder, IsSilent, KeyState, RowKind } from './rows';
@@ -66,6 +67,13 @@ export interface LedgerSettings {
 	readonly claimsAtOnce?: number;
 }
 
+/**
+ * Those in one n8n process who want the same key, whichever execution they belong to. Only the first contends for it with
+ * other processes; those behind learn from its claim what became of the key, without asking the table: fifty keys in four
+ * executions would otherwise cost each of them seconds of claims that come to nothing.
+ */
+export type ClaimQueue = KeyedQueue<HeldClaim>;
+
 export interface LedgerParts {
 	/** Of LEDGER_TABLE. */
 	readonly table: DataTable;
@@ -75,13 +83,11 @@ export interface LedgerParts {
 	/** Ends all waiting; what is left to write is still written. */
 	readonly signal: AbortSignal;
 	/** Of the process; left out if the run shares none with others. */
-	readonly lines?: KeyLines<HeldClaim>;
+	readonly queue?: ClaimQueue;
 }
 
 /** How long after a claim something may be sent. */
 const SEND_WITHIN_MS = 60_000;
-/** A claim that took longer to get than this leaves too little of that time. */
-const CLAIM_WITHIN_MS = 20_000;
 /** How often those in line look whether their run has ended. */
 const STOP_CHECK_MS = 1_000;
 /** However short a life was asked for, entries outlive the claims of others. */
@@ -112,15 +118,16 @@ interface Wanted extends LedgerEntry {
 	readonly entryKey: string;
 }
 
-type Seen = Sight<LedgerAnswer>;
+type Answer = Exclude<LedgerAnswer, { kind: 'mine' }> | { readonly kind: 'mine'; readonly claim: HeldClaim };
+type Seen = Sight<Answer>;
 
 class TableLedger implements Ledger {
 	private readonly writer: LedgerWriter;
+	private readonly reads: KeyReads;
 	private readonly contest: Contest;
 	private readonly isSilent: IsSilent;
 	private readonly held = new Set<HeldClaim>();
-	/** Who wants the same key in this process goes one after the other. */
-	private readonly lines: KeyLines<HeldClaim>;
+	private readonly queue: ClaimQueue;
 	private readonly places: ClaimPlaces;
 
 	constructor(
@@ -128,20 +135,11 @@ class TableLedger implements Ledger {
 		private readonly parts: LedgerParts,
 	) {
 		const { table, clock, signal } = parts;
-		const writer = new LedgerWriter(table, clock);
-		this.writer = writer;
-		this.lines = parts.lines ?? new KeyLines();
+		this.writer = new LedgerWriter(table, clock);
+		this.queue = parts.queue ?? new KeyedQueue();
 		this.isSilent = silenceSeenBy(clock);
-		const rows: ContestRows = {
-			ownerColumn: 'owner',
-			ownerPrefix: '',
-			read: async (keys) => await table.read('entryKey', keys),
-			insertThenRead: async (claims) => await writer.writeWith(claims),
-			remove: async (owners) => await table.remove('owner', owners),
-			removeLater: (owner) => writer.takeBack(owner),
-			isLate: (_owner, elapsedMs) => elapsedMs > CLAIM_WITHIN_MS,
-		};
-		this.contest = new Contest(rows, parts);
+		this.reads = new KeyReads(parts);
+		this.contest = new Contest(table, this.writer, this.reads, clock);
 		this.places = new ClaimPlaces(settings.claimsAtOnce ?? Infinity, clock, signal);
 	}
 
@@ -149,9 +147,25 @@ class TableLedger implements Ledger {
 		// The digest of the whole key, however long it is; JSON keeps scope and key apart.
 		const entryKey = sha256(JSON.stringify([this.settings.scope, entry.key]));
 		const wanted = { ...entry, entryKey };
-		// A key of a project means something else in another project: only runs of one workflow share lines.
-		const place = `${this.settings.workflowId} ${entryKey}`;
-		return await this.lines.inLine(place, async (before) => await this.inTurn(wanted, before));
+		// A key of a project means something else in another project: only runs of one workflow share a queue.
+		const slot = this.queue.enter(`${this.settings.workflowId} ${entryKey}`);
+		let claim: HeldClaim | undefined;
+		try {
+			const { clock, signal } = this.parts;
+			while (!slot.isFirst) {
+				const stop = this.whyStop(wanted);
+				if (stop) return fail(stop);
+				await slot.wait(STOP_CHECK_MS, clock, signal);
+			}
+			const seen = slot.lastWord && this.seenAs(slot.lastWord.state, wanted);
+			if (seen?.kind === 'known') return ok(seen.answer);
+			const answer = await this.contend(wanted);
+			claim = answer.ok && answer.value.kind === 'mine' ? answer.value.claim : undefined;
+			return answer;
+		} finally {
+			if (claim) void this.leaveSettled(slot, claim);
+			else slot.leave();
+		}
 	}
 
 	async flush(): Promise<Result<undefined>> {
@@ -159,43 +173,14 @@ class TableLedger implements Ledger {
 		return await this.writer.flush();
 	}
 
-	/** @returns the claim too that those behind it go by */
-	private async inTurn(
-		wanted: Wanted,
-		before: Promise<HeldClaim | undefined> | undefined,
-	): Promise<readonly [Result<LedgerAnswer>, HeldClaim | undefined]> {
-		const former = before && (await this.formerOf(wanted, before));
-		if (former) {
-			await this.waitFor(former.settled, wanted, CLAIM_FRESH_MS);
-			const seen = this.seenAs(former.state, wanted);
-			if (seen.kind === 'known') return [ok(seen.answer), former];
-		}
-		const answer = await this.contend(wanted);
-		const claim = answer.ok && answer.value.kind === 'mine' ? answer.value.claim : undefined;
-		return [answer, claim instanceof HeldClaim ? claim : undefined];
-	}
-
-	/** The claim of those before it in line, unless the run ends before that is known. */
-	private async formerOf(
-		wanted: Wanted,
-		before: Promise<HeldClaim | undefined>,
-	): Promise<HeldClaim | undefined> {
-		const over = new AbortController();
-		void before.then(() => over.abort());
-		await this.waitFor(over.signal, wanted);
-		return over.signal.aborted ? await before : undefined;
-	}
-
-	/** Waits for an event, but no longer than the run has a use for it. */
-	private async waitFor(event: AbortSignal, wanted: Wanted, mostMs = Infinity): Promise<void> {
+	/** Those behind wait until it is known what became of the claim, or until the table knows as much as this run. */
+	private async leaveSettled(slot: Slot<HeldClaim>, claim: HeldClaim): Promise<void> {
 		const { clock, signal } = this.parts;
-		const untilMs = clock.now() + mostMs;
-		while (!event.aborted && clock.now() < untilMs && !this.whyStop(wanted)) {
-			await clock.sleep(STOP_CHECK_MS, AbortSignal.any([event, signal]));
-		}
+		await clock.sleep(CLAIM_FRESH_MS, AbortSignal.any([claim.settled, signal]));
+		slot.leave(claim);
 	}
 
-	private async contend(wanted: Wanted): Promise<Result<LedgerAnswer>> {
+	private async contend(wanted: Wanted): Promise<Result<Answer>> {
 		for (let reads = 0; ; reads++) {
 			let seen = await this.readKey(wanted, reads);
 			if (seen.ok && seen.value.kind === 'free') seen = await this.claimInPlace(wanted);
@@ -207,40 +192,36 @@ class TableLedger implements Ledger {
 	private async readKey(wanted: Wanted, reads: number): Promise<Result<Seen>> {
 		const stop = this.whyStop(wanted);
 		if (stop) return fail(stop);
-		const seen = await this.contest.look(this.contender(wanted), reads);
-		return seen.ok ? seen : fail(beforeAnything(seen.failure));
+		const { entryKey } = wanted;
+		const rows = await (reads === 0 ? this.reads.read(entryKey) : this.reads.readLater(entryKey, reads));
+		return rows.ok ? ok(this.sightOf(rows.value, wanted)) : fail(beforeAnything(rows.failure));
 	}
 
-	private contender(wanted: Wanted): Contender<LedgerAnswer> {
-		return {
-			entryKey: wanted.entryKey,
-			claimRow: (owner) => this.row('claim', wanted, owner),
-			sightOf: (rows, abandoned) => this.seenAs(this.stateOf(rows, abandoned), wanted),
-			whyStop: () => this.whyStop(wanted),
-		};
-	}
-
-	/** The state that others see, for this run's abandoned attempts do not count. */
-	private stateOf(rows: readonly TableRow[], abandoned: ReadonlySet<string>): KeyState {
+	private sightOf(rows: readonly TableRow[], wanted: Wanted): Seen {
 		const isSilent = this.settings.onUnknown === 'again' ? this.isSilent : undefined;
-		return stateOf(rows, this.parts.clock.wallNow(), abandoned, isSilent);
+		const state = stateOf(rows, this.parts.clock.wallNow(), this.contest.abandoned, isSilent);
+		return this.seenAs(state, wanted);
 	}
 
 	/** Claims when there is a place, which is free again once the outcome of the claim is known. */
 	private async claimInPlace(wanted: Wanted): Promise<Result<Seen>> {
-		const { clock } = this.parts;
 		await this.places.take();
 		let claim: HeldClaim | undefined;
 		try {
 			const stop = this.whyStop(wanted);
 			if (stop) return fail(stop);
-			const sinceMs = clock.now();
-			const claimed = await this.contest.claim(this.contender(wanted));
-			if (!claimed.ok) return fail(beforeAnything(claimed.failure));
+			const sinceMs = this.parts.clock.now();
+			const won = await this.contest.claim({
+				entryKey: wanted.entryKey,
+				claimRow: (owner) => this.row('claim', wanted, owner),
+				sightOf: (rows) => this.sightOf(rows, wanted),
+				whyStop: () => this.whyStop(wanted),
+			});
+			if (!won.ok) return fail(beforeAnything(won.failure));
 			// What was seen meanwhile may be claims that come to nothing: it is read again.
-			if (claimed.value.kind !== 'won') return ok({ kind: 'pending' });
-			claim = this.hold(wanted, claimed.value.owner, sinceMs);
-			return ok({ kind: 'known', answer: { kind: 'mine', claim } });
+			if (won.value === undefined) return ok({ kind: 'pending' });
+			claim = this.hold(wanted, won.value, sinceMs);
+			return ok(known({ kind: 'mine', claim }));
 		} finally {
 			const { giveBack } = this.places;
 			if (claim) claim.settled.addEventListener('abort', giveBack, { once: true });
@@ -315,7 +296,7 @@ class TableLedger implements Ledger {
 	}
 }
 
-function known(answer: LedgerAnswer): Seen {
+function known(answer: Answer): Seen {
 	return { kind: 'known', answer };
 }
 

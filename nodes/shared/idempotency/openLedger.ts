@@ -4,16 +4,15 @@ import { UNTIL_EXPIRY } from '../dataTable/lifetime';
 import { openTable } from '../dataTable/table';
 import type { IdempotencyOptions } from '../form/idempotencyOptions';
 import type { RunFrame } from '../run/frame';
-import { createLedger, ledgerScope, type Ledger, type LedgerSettings } from './ledger';
-import type { HeldClaim } from './claim';
-import { KeyLines } from './keyLines';
+import { KeyedQueue } from '../run/keyedQueue';
+import { createLedger, ledgerScope, type ClaimQueue, type Ledger, type LedgerSettings } from './ledger';
 import { LEDGER_TABLE } from './rows';
 
 const NOT_WRITTEN =
 	'Some results could not be written to the Data Table flow_task_ledger. A later execution with the same idempotency keys may then fail, because their outcome is unknown.';
 
 /** Of this n8n process. */
-const LINES = new KeyLines<HeldClaim>();
+const QUEUE: ClaimQueue = new KeyedQueue();
 
 /**
  * The ledger of a node run, if the operator set an idempotency key.
@@ -38,7 +37,7 @@ export function openLedger(
 			random: Math.random,
 			signal,
 			// The key of a workflow that was never saved may be anybody's.
-			...(workflowId && { lines: LINES }),
+			...(workflowId && { queue: QUEUE }),
 		},
 	);
 	writeLast(async () => await ledger.flush(), NOT_WRITTEN);

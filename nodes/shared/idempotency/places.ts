@@ -8,6 +8,7 @@ const LONGEST_WAIT_MS = 1_000;
  * leaves no more claims behind than requests.
  *
  * They are given out by halves: the claims of such a wave go in one write, while the other half keeps the line busy.
+ * One by one, as p-limit gives them, they would take a sub-execution for each answer that comes in by itself.
  */
 export class ClaimPlaces {
 	private taken = 0;

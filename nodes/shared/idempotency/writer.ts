@@ -1,11 +1,13 @@
+import { BackgroundWriter } from '../run/backgroundWriter';
 import type { Clock } from '../run/clock';
+import { growingPauseMs, type PauseGrowth } from '../run/growingPause';
 import type { DataTable, TableRow } from '../dataTable/table';
-import { fail, ok, type Failure, type Result } from '../errors/failure';
+import { ok, type Result } from '../errors/failure';
 
 /** How long rows wait to be written together with others. */
 const BATCH_MS = 100;
-/** Pauses between tries: they outlast a database that is away for half a minute. */
-const PAUSES_MS = [500, 1_000, 2_000, 5_000, 10_000, 20_000];
+/** Between tries. */
+const PAUSES: PauseGrowth = { firstMs: 500, factor: 2, longestMs: 20_000 };
 
 /**
  * Writes in the background and in batches, and tries again if the database does not answer, so adding a row never
@@ -14,19 +16,23 @@ const PAUSES_MS = [500, 1_000, 2_000, 5_000, 10_000, 20_000];
 export class LedgerWriter {
 	private rows: TableRow[] = [];
 	private leaving = new Set<string>();
-	private working: Promise<void> | undefined;
-	private writing: Promise<void> | undefined;
-	private hurry = new AbortController();
-	private failure: Failure | undefined;
+	private writing: Promise<unknown> | undefined;
+	private readonly background: BackgroundWriter;
 
 	constructor(
 		private readonly table: DataTable,
-		private readonly clock: Clock,
-	) {}
+		clock: Clock,
+	) {
+		this.background = new BackgroundWriter(clock, {
+			isBehind: () => this.rows.length + this.leaving.size > 0,
+			write: async () => await (this.writing = this.writeAll()),
+			pauseMs: (failures) => (failures > 0 ? growingPauseMs(PAUSES, failures) : BATCH_MS),
+		});
+	}
 
 	add(row: TableRow): void {
 		this.rows.push(row);
-		this.start();
+		this.background.start();
 	}
 
 	/**
@@ -40,7 +46,7 @@ export class LedgerWriter {
 		const added = await this.table.insertThenRead([...before, ...rows], 'entryKey');
 		if (!added.ok && before.length > 0) {
 			this.rows = [...before, ...this.rows];
-			this.start();
+			this.background.start();
 		}
 		return added;
 	}
@@ -48,38 +54,16 @@ export class LedgerWriter {
 	/** Removes all rows of an owner. */
 	takeBack(owner: string): void {
 		this.leaving.add(owner);
-		this.start();
+		this.background.start();
 	}
 
 	/** Writes now what is left. @returns the failure if something could not be written */
 	async flush(): Promise<Result<undefined>> {
-		while (this.working) {
-			this.hurry.abort();
-			await this.working;
-		}
-		if (this.rows.length + this.leaving.size > 0) await this.writeAll();
-		return this.failure ? fail(this.failure) : ok(undefined);
-	}
-
-	private start(): void {
-		this.working ??= this.work();
-	}
-
-	private async work(): Promise<void> {
-		const { signal } = (this.hurry = new AbortController());
-		await this.clock.sleep(BATCH_MS, signal);
-		for (const pauseMs of [...PAUSES_MS, undefined]) {
-			await (this.writing = this.writeAll());
-			if (!this.failure || pauseMs === undefined || signal.aborted) break;
-			await this.clock.sleep(pauseMs, signal);
-		}
-		this.working = undefined;
-		// Rows that came while the last batch was written.
-		if (!this.failure && this.rows.length + this.leaving.size > 0) this.start();
+		return await this.background.flush();
 	}
 
 	/** Rows that cannot be written go with the next batch. */
-	private async writeAll(): Promise<void> {
+	private async writeAll(): Promise<Result<undefined>> {
 		const rows = this.rows;
 		this.rows = [];
 		const added = rows.length > 0 ? await this.table.insert(rows, true) : ok(undefined);
@@ -88,7 +72,6 @@ export class LedgerWriter {
 		this.leaving.clear();
 		const removed = leaving.length > 0 ? await this.table.remove('owner', leaving) : ok(undefined);
 		if (!removed.ok) for (const owner of leaving) this.leaving.add(owner);
-		this.failure = undefined;
-		for (const done of [removed, added]) if (!done.ok) this.failure = done.failure;
+		return added.ok ? removed : added;
 	}
 }

@@ -1,29 +1,31 @@
 import type { Clock } from './clock';
 
-/** Someone's slot in the queue of a key. */
-export interface Slot {
+/** Someone's slot in the queue of a key. `Word` is what those who leave it may tell those behind them. */
+export interface Slot<Word = unknown> {
 	/** Whether it is its turn. */
 	readonly isFirst: boolean;
 	/** Whether others stand behind it. */
 	readonly isWanted: boolean;
 	/** Whether others stood before it, and nobody of its own between them. */
 	readonly isBehindOthers: boolean;
+	/** The last word of those who stood before it. */
+	readonly lastWord: Word | undefined;
 	/** Waits for its turn, or until the time is over or `signal` is aborted: see `isFirst`. */
 	wait(ms: number, clock: Clock, signal: AbortSignal): Promise<void>;
 	/** Makes way for the next one; must be called, however the wait or the turn ended. May be called twice. */
-	leave(): void;
+	leave(word?: Word): void;
 }
 
-interface Queued {
-	readonly owner: unknown;
-	readonly called: AbortController;
+interface Queue<Word> {
+	readonly waiting: Array<{ readonly owner: unknown; readonly called: AbortController }>;
+	lastWord: Word | undefined;
 }
 
 /**
  * Queues of one n8n process, one for each key: who enters first is first. Nothing is kept of a queue that is empty.
  */
-export class KeyedQueue {
-	private readonly queues = new Map<string, Queued[]>();
+export class KeyedQueue<Word = unknown> {
+	private readonly queues = new Map<string, Queue<Word>>();
 
 	/** How many queues there are. */
 	get size(): number {
@@ -31,33 +33,38 @@ export class KeyedQueue {
 	}
 
 	/** Queues up behind those who are there. @param owner slots of the same owner are no others for each other */
-	enter(key: string, owner: unknown = Symbol(key)): Slot {
+	enter(key: string, owner: unknown = Symbol(key)): Slot<Word> {
 		const { queues } = this;
-		const queue = queues.get(key) ?? [];
+		const queue = queues.get(key) ?? { waiting: [], lastWord: undefined };
 		queues.set(key, queue);
+		const { waiting } = queue;
 		const called = new AbortController();
-		const before = queue.at(-1);
+		const before = waiting.at(-1);
 		const isBehindOthers = before !== undefined && before.owner !== owner;
-		queue.push({ owner, called });
-		const position = (): number => queue.findIndex((one) => one.called === called);
+		waiting.push({ owner, called });
+		const isFirst = (): boolean => waiting[0]?.called === called;
 		return {
 			isBehindOthers,
 			get isFirst() {
-				return queue[0]?.called === called;
+				return isFirst();
 			},
 			get isWanted() {
-				return queue.at(-1)?.owner !== owner;
+				return waiting.at(-1)?.owner !== owner;
+			},
+			get lastWord() {
+				return queue.lastWord;
 			},
 			wait: async (ms, clock, signal) => {
-				if (queue[0]?.called === called) return;
+				if (isFirst()) return;
 				await clock.sleep(ms, AbortSignal.any([called.signal, signal]));
 			},
-			leave: () => {
-				const at = position();
+			leave: (word) => {
+				const at = waiting.findIndex((one) => one.called === called);
 				if (at < 0) return;
-				queue.splice(at, 1);
-				if (queue.length === 0) queues.delete(key);
-				else if (at === 0) queue[0]?.called.abort();
+				waiting.splice(at, 1);
+				queue.lastWord = word ?? queue.lastWord;
+				if (waiting.length === 0) queues.delete(key);
+				else if (at === 0) waiting[0]?.called.abort();
 			},
 		};
 	}

@@ -22,6 +22,8 @@ export interface TemplateRules {
 	readonly choice?: string;
 	/** Whether objects and lists that held nothing but absent values go, too. */
 	readonly dropsEmptied?: boolean;
+	/** Names of lists whose entries join the list in which the placeholder stands. */
+	readonly joining?: readonly string[];
 }
 
 /** A name in a path. A hyphen belongs to it only between its letters, so that "$from-$to" holds two placeholders. */
@@ -63,12 +65,19 @@ export class JsonTemplates {
 		if (typeof template !== 'object' || template === null) return template;
 		const left = Object.entries(template).flatMap(([key, inner]: [string, Json]): Array<[string, Json]> => {
 			const value = this.fill(inner, lookup);
-			return value === undefined ? [] : [[key, value]];
+			if (value === undefined) return [];
+			const joins = Array.isArray(template) && Array.isArray(value) && this.isJoining(inner);
+			return joins ? value.map((one) => [key, one]) : [[key, value]];
 		});
 		const isEmptied = left.length === 0 && Object.keys(template).length > 0;
 		if (isEmptied && this.rules.dropsEmptied) return undefined;
 		// As own properties, whatever their names: "__proto__" is a name like any other.
 		return Array.isArray(template) ? left.map(([, value]) => value) : Object.fromEntries(left);
+	}
+
+	private isJoining(template: Json): boolean {
+		const { joining = [] } = this.rules;
+		return typeof template === 'string' && joining.some((name) => template === `$${name}`);
 	}
 
 	private fillText(text: string, lookup: Lookup): Json | undefined {

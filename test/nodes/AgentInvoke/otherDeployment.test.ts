@@ -234,7 +234,7 @@ describe.each(Object.keys(MAKES))('%s', (make) => {
 		const run = await stage.run(sayings('hi'), { options: { previewResponse: true } });
 		expect(item(run).readFrom).toMatchObject({
 			...{ answer: 'answer.text', session: 'answer.session', usage: 'answer.usage', interrupt: null },
-			found: expect.arrayContaining(['outcome', 'talk', 'cost']),
+			found: expect.arrayContaining(['outcome.blocks[0].text', 'talk.no', 'cost.tok_all']),
 		});
 		expect(stage.deployment.verdicts()).toEqual({ ran: 1 });
 	});

@@ -101,7 +101,9 @@ describe.each(dialectCases)('$name', (dialect) => {
 	test.each(FORMS)('usage is told as it comes, and counts (%s)', async (_, stream) => {
 		const options = { ...OPTIONS, recordTurns: true };
 		const [json] = out(await ask([said('count me')], { stream, simplify: true, options }));
-		expect(json).toMatchObject({ usage: dialect.usage(8, 11) });
+		const usage = dialect.usage(8, 11);
+		expect(json).toMatchObject(usage ? { usage } : { answer: '1: count me' });
+		expect('usage' in (json ?? {})).toBe(usage !== null);
 	});
 
 	test.each(['busy', 'load', 'forGood', 'token'] as const)(

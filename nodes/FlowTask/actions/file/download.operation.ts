@@ -5,7 +5,7 @@ import { failItem } from '../../../shared/errors/nodeError';
 import { badInput, fail, ok, type Result } from '../../../shared/errors/failure';
 import { parseJson } from '../../../shared/text/json';
 import { decodeLink } from '../../api/taskInfo';
-import { namesFor, type FileLink, type FileNames } from '../../tasks/resultLinks';
+import { namesFor, type NamedLink } from '../../tasks/resultLinks';
 import { fileHostRule, type MayFetch } from '../../../shared/files/fileHosts';
 import { readItem } from '../../../shared/errors/expressionError';
 import { inNodeRun, type NodeRun } from '../run';
@@ -46,9 +46,7 @@ export const download: Operation = {
 const DOWNLOADS_AT_ONCE = 8;
 
 /** One file to get. */
-interface WantedFile {
-	readonly link: FileLink;
-	readonly names: FileNames;
+interface WantedFile extends NamedLink {
 	readonly field: string;
 }
 
@@ -75,7 +73,7 @@ async function downloadItems(context: IExecuteFunctions, run: NodeRun): Promise<
 async function downloadItem(
 	run: NodeRun,
 	itemIndex: number,
-	{ link: { index, url }, names, field }: WantedFile,
+	{ link: { index, url }, field, ...names }: WantedFile,
 ): Promise<Result<INodeExecutionData>> {
 	const stored = await run.download({ url, ...names, mayFetch: hostRuleOf(run, itemIndex) });
 	if (!stored.ok) return stored;
@@ -112,11 +110,8 @@ function readWanted(context: IExecuteFunctions, itemIndex: number, itemCount: nu
 	const { urls, field } = read.value;
 	if (urls.length === 0) return [{ itemIndex, wanted: fail(NO_LINKS) }];
 	const links = urls.map((url, index) => ({ nodeId: null, index, url }));
-	const names = namesFor(links, { number: itemCount > 1 ? itemIndex + 1 : undefined });
-	return links.flatMap((link, index) => {
-		const own = names[index];
-		return own ? [{ itemIndex, wanted: ok({ link, names: own, field }) }] : [];
-	});
+	const named = namesFor(links, { number: itemCount > 1 ? itemIndex + 1 : undefined });
+	return named.map((one) => ({ itemIndex, wanted: ok({ ...one, field }) }));
 }
 
 /** Links from text with line breaks, a JSON list, a list, or the map of output nodes to links (§2.4). */

@@ -13,7 +13,7 @@ import { inNodeRun, type NodeRun } from '../run';
 import type { Operation } from '../../../shared/form/operation';
 import { optionsWith } from '../options';
 import { simplifyField, taskIdsField } from './fields';
-import { readDelivery } from './inputs/readTask';
+import { readSimplify } from './inputs/taskMaker';
 import { taskIdsOf } from './taskIds';
 
 /** Reads the current state of tasks, many ids in one call (§4.2). */
@@ -68,7 +68,7 @@ function readWanted(
 ): Result<{ readonly taskIds: readonly string[]; readonly simplify: boolean }> {
 	const ids = taskIdsOf(context, itemIndex);
 	if (!ids.ok) return ids;
-	return readItem(() => ok({ taskIds: ids.value, simplify: readDelivery(context, itemIndex).simplify }));
+	return readItem(() => ok({ taskIds: ids.value, simplify: readSimplify(context, itemIndex) }));
 }
 
 /** Why the answer does not contain the task. */

@@ -3,14 +3,14 @@ import type { IExecuteFunctions } from 'n8n-workflow';
 import { fail, ok, type Result } from '../../../shared/errors/failure';
 import { shownRequest } from '../../../shared/form/previewRequest';
 import { overBudget } from '../../../shared/run/frame';
-import { objectsIn, type JsonObject } from '../../../shared/text/json';
+import type { JsonObject } from '../../../shared/text/json';
 import { redactJson } from '../../../shared/text/redact';
-import { textOrNumber } from '../../../shared/text/textOf';
 import { submitCall } from '../../api/api';
 import type { ImageInput, SubmitStart } from '../../tasks/submit';
 import { withInput } from '../../workflow/prompt';
 import type { NodeRun } from '../run';
-import type { PreparedTask, PrepareItem } from './inputs/readTask';
+import type { PrepareItem } from './inputs/readTask';
+import type { PreparedTask } from './inputs/taskMaker';
 
 /** What is shown for an item; several for one that makes several images. */
 type Previews = ReadonlyArray<readonly [itemIndex: number, preview: Result<JsonObject>]>;
@@ -52,9 +52,8 @@ async function previewTask(
 	if (!client.ok) return client;
 	const uploads: JsonObject[] = [];
 	let { prompt } = start;
-	const sources = imageSources(context, itemIndex);
-	for (const [index, image] of start.images.entries()) {
-		const upload = await previewUpload(image, sources[index]);
+	for (const image of start.images) {
+		const upload = await previewUpload(image);
 		if (!upload.ok) return upload;
 		const { nodeId, parameter } = image;
 		const { name, shown } = upload.value;
@@ -77,23 +76,14 @@ function entriesOf(shown: JsonObject, { redact }: NodeRun): Array<[string, JsonO
 	return Object.entries(shown).map(([name, value]) => [name, redactJson(value, redact.known)]);
 }
 
-/** The rows of "Input Images" that are uploaded, in the order of the images that were read from them. */
-function imageSources(context: IExecuteFunctions, itemIndex: number): JsonObject[] {
-	const rows = objectsIn(context.getNodeParameter('imageSlots.slot', itemIndex, []));
-	return rows.filter(({ source }) => source !== 'imageId');
-}
-
 interface Upload {
 	readonly name: string;
 	readonly shown: JsonObject;
 }
 
 /** A file is read as for its upload, so that it fails as it would then; an address is not opened. */
-async function previewUpload({ load }: ImageInput, source: JsonObject | undefined): Promise<Result<Upload>> {
-	if (source?.source === 'url') {
-		const url = textOrNumber(source.url).trim();
-		return ok({ name: url, shown: { url } });
-	}
+async function previewUpload({ load, url }: ImageInput): Promise<Result<Upload>> {
+	if (url !== undefined) return ok({ name: url, shown: { url } });
 	const opened = await load(Infinity);
 	if (!opened.ok) return opened;
 	const { name, type: mimeType, size: bytes } = opened.value.file;

@@ -5,15 +5,16 @@ import type { Failure, Result } from '../../../shared/errors/failure';
 import { showHint } from '../../../shared/run/deliver';
 import { overBudget } from '../../../shared/run/frame';
 import { outcome, runTasks, type EngineSettings, type TaskJob, type TaskOutcome } from '../../tasks/engine';
-import { allOf, type ObservedJob } from '../../tasks/observer';
+import type { ObservedJob } from '../../tasks/observer';
 import { explainWatchEnd } from '../../tasks/failures';
 import type { TaskFacts } from '../../taskLog/taskRows';
 import { emptyTexts } from '../../workflow/checks';
-import { deliver, type DeliveredTask } from '../deliver';
+import { deliver, type DeliveredTask, type Delivery } from '../deliver';
 import { openProgress } from '../progress';
 import { openTaskLog } from '../openTaskLog';
 import { inNodeRun, type NodeRun } from '../run';
-import type { PreparedTask, PrepareItem } from './inputs/readTask';
+import type { PrepareItem } from './inputs/readTask';
+import type { PreparedTask } from './inputs/taskMaker';
 
 /**
  * Runs the tasks of all items in one engine and delivers them. Nothing is sent before every item was read.
@@ -63,9 +64,9 @@ export async function runTasksOf(
 	const counted = await daily?.open(due, !context.continueOnFail());
 	if (counted?.ok === false) return failRun(context, counted.failure);
 	const progress = openProgress(context, run, jobs.length);
-	const observer = allOf([daily, recorder, progress].filter((one) => one !== undefined));
+	const observers = [daily, recorder, progress].filter((one) => one !== undefined);
 	const admit = daily && (async (job: ObservedJob) => await daily.admit(job));
-	const outcomes = await runTasks(due, settings, { ...run, observer, admit });
+	const outcomes = await runTasks(due, settings, { ...run, observers, admit });
 	await progress?.end(outcomes);
 	const outcomeOf = new Map(outcomes.map((result, index) => [jobs[index], result]));
 	const tasks = prepared.map(({ itemIndex, task }): DeliveredTask => {
@@ -83,15 +84,13 @@ export async function runTasksOf(
 function factsOf(
 	prepared: ReadonlyArray<{ readonly task: Result<PreparedTask> }>,
 ): (job: ObservedJob) => TaskFacts {
-	const known = new Map<ObservedJob, TaskFacts>(
-		prepared.flatMap(({ task }) => (task.ok ? [[task.value.job, rowFacts(task.value)]] : [])),
+	const known = new Map<ObservedJob, Delivery>(
+		prepared.flatMap(({ task }) => (task.ok ? [[task.value.job, task.value.delivery]] : [])),
 	);
-	return (job) => known.get(job) ?? {};
-}
-
-function rowFacts({ delivery, prompt }: PreparedTask): TaskFacts {
-	const { workflowId: hostedWorkflow, variant } = delivery;
-	return { hostedWorkflow, variant, prompt: prompt ?? delivery.prompt };
+	return (job) => {
+		const { workflowId: hostedWorkflow, variant, prompt } = known.get(job) ?? {};
+		return { hostedWorkflow, variant, prompt };
+	};
 }
 
 function withEmptyTexts(count: number): string {
@@ -118,4 +117,4 @@ function notStarted({ itemIndex, start }: TaskJob, { clock, redact }: NodeRun): 
 }
 
 /** An item that failed has no files to deliver. */
-const UNUSED: DeliveredTask['delivery'] = { form: 'urls', binaryField: 'data', simplify: true };
+const UNUSED: Delivery = { form: 'urls', binaryField: 'data', simplify: true };

@@ -5,9 +5,8 @@ import { readItem } from '../../../shared/errors/expressionError';
 import { optionGroups } from '../options';
 import type { Operation } from '../../../shared/form/operation';
 import { outputFields, simplifyField } from './fields';
-import { readDelivery, type PrepareItem } from './inputs/readTask';
-import { fileStem, readFileName } from './inputs/fileName';
-import { readOutputNodes } from './inputs/outputNodes';
+import type { PrepareItem } from './inputs/readTask';
+import { taskMaker } from './inputs/taskMaker';
 import { readGivenTasks, taskSourceFields, type TasksOfItems } from './taskSource';
 import { runItems } from './runItems';
 import { pollAndSleep, type SeenEnds } from './wait.suspended';
@@ -81,25 +80,11 @@ async function collect(
 	const prepareItem: PrepareItem = (itemIndex, run) => {
 		const tasks = tasksOfItems[itemIndex];
 		if (!tasks?.ok) return tasks ? [tasks] : [];
-		const read = readItem(() => {
-			const outputs = readOutputNodes(context, itemIndex, run);
-			if (!outputs.ok) return outputs;
-			const delivery = { ...readDelivery(context, itemIndex), outputs: outputs.value };
-			return ok({ delivery, fileName: readFileName(context, itemIndex) });
-		});
-		if (!read.ok) return [read];
-		const { delivery, fileName } = read.value;
-		const outputNodes = delivery.outputs?.map(({ nodeId }) => nodeId);
-		return tasks.value.map((task) => {
-			const { taskId } = task;
-			const job = {
-				itemIndex,
-				wantsFiles: delivery.form !== 'urls',
-				outputNodes,
-				fileStem: fileStem(fileName, task),
-				start: { kind: 'watch', taskId, seen: ends?.get(itemIndex)?.get(taskId) } as const,
-			};
-			return ok({ job, delivery: { ...delivery, ...task } });
+		const make = readItem(() => taskMaker(context, itemIndex, run));
+		if (!make.ok) return [make];
+		return tasks.value.map(({ taskId, ...facts }) => {
+			const seen = ends?.get(itemIndex)?.get(taskId);
+			return ok(make.value({ kind: 'watch', taskId, seen }, facts));
 		});
 	};
 	return await runItems(context, 'finished', prepareItem, ends && COLLECT_MS);

@@ -6,6 +6,7 @@ import {
 	type Dialect,
 	type GivenResult,
 	type OpenAsk,
+	type Received,
 	type Refusal,
 	type TurnFacts,
 } from './dialect';
@@ -40,7 +41,7 @@ const REFUSALS: Readonly<Record<RefusalKind, readonly [status: number, code: num
 };
 const FAILURE = { code: 4013, msg: 'Model error.' };
 
-function read(body: unknown, query: unknown): AskedTurn | string {
+function read({ body, query }: Received): AskedTurn | string {
 	const session = fieldsOf(query).conversation_id ?? '';
 	const odd = oddKey(query, ['conversation_id']);
 	if (odd !== undefined || typeof session !== 'string') return `query: ${odd ?? 'conversation_id'}`;
@@ -169,7 +170,7 @@ function failedEvents(turn: TurnFacts, how: Failing): string[] {
 }
 
 const COZE: Dialect = {
-	path: '/v3/chat',
+	paths: ['/v3/chat'],
 	renewsSession: false,
 	sessionId: (number) => `7381${number}`,
 	isAnsweredByMessage: ({ kind }) => kind === 'question',

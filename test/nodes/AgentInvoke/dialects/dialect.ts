@@ -39,14 +39,24 @@ export interface Refusal {
 	readonly body: object;
 }
 
+/** A call as it came. */
+export interface Received {
+	readonly body: unknown;
+	readonly query: unknown;
+	/** Of the path. */
+	readonly params: unknown;
+	readonly headers: unknown;
+}
+
 /** How a product words what its stand-in does. */
 export interface Dialect {
-	readonly path: string;
+	/** Where it is called; what follows a colon is a parameter. */
+	readonly paths: readonly string[];
 	/** Whether each answer has an ID of its own, which the next call has to name. */
 	readonly renewsSession: boolean;
 	sessionId(number: string): string;
 	/** @returns or else what is wrong with it: nothing that the product does not know is let through */
-	read(body: unknown, query: unknown): AskedTurn | string;
+	read(received: Received): AskedTurn | string;
 	/** Whether the next message answers it. */
 	isAnsweredByMessage(ask: Ask): boolean;
 	refusal(kind: RefusalKind, detail: string): Refusal;
@@ -55,6 +65,10 @@ export interface Dialect {
 	events(turn: TurnFacts): readonly string[];
 	failedWhole(turn: TurnFacts, how: Failing): Refusal;
 	failedEvents(turn: TurnFacts, how: Failing): readonly string[];
+	/** Of each answer. */
+	headers?(turn: TurnFacts): Readonly<Record<string, string>>;
+	/** Default: that of event streams. */
+	readonly streamType?: string;
 }
 
 export type Fields = Readonly<Record<string, unknown>>;

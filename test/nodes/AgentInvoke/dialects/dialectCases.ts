@@ -2,8 +2,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import type { RefusalMeaning } from '../../../../nodes/AgentInvoke/wire/conclusion';
+import { openA2a } from './a2aServer';
 import { openCoze } from './cozeServer';
 import { openDify } from './difyServer';
+import { openJsonLines } from './jsonLinesServer';
+import { openLanggraph } from './langgraphServer';
 import type { RefusalKind } from './plan';
 import { openResponses } from './responsesServer';
 import { TOKEN, type StandIn } from './standIn';
@@ -20,15 +23,20 @@ export interface RefusalExpected {
 
 export interface DialectCase {
 	readonly name: string;
-	/** The name of the description in `docs/wires`. */
 	readonly description: string;
+	/** Where the description lies. Default: `docs/wires`. */
+	readonly folder?: string;
 	readonly invokePath: string;
 	open(): Promise<StandIn>;
 	/** Whether each answer brings another session ID. */
 	readonly renewsSession: boolean;
 	/** Whether the product answers in one piece, too; else the description always asks for a stream. */
 	readonly answersWhole: boolean;
-	usage(tokensIn: number, tokensOut: number): object;
+	/** The last message alone is the answer. */
+	readonly dropsPreamble?: boolean;
+	/** A stream comes out when it is complete. */
+	readonly holdsPieces?: boolean;
+	usage(tokensIn: number, tokensOut: number): object | null;
 	readonly refusals: Readonly<Record<RefusalKind, RefusalExpected>>;
 	/** Of an agent that ran and failed; in one piece where that is told in HTTP 200. */
 	readonly failure: { readonly code: string; readonly detail: string; readonly isWholeIn200: boolean };
@@ -41,6 +49,8 @@ export interface DialectCase {
 	/** Stands in the event without which no stream is whole. */
 	readonly endMark: string;
 }
+
+const WIRES = join(__dirname, '../../../../docs/wires');
 
 type Refusals = DialectCase['refusals'];
 
@@ -71,6 +81,16 @@ const COZE_REFUSALS = proven({
 	busy: [200, 'session_busy', 'A chat is already running in this conversation.'],
 	load: [200, 'rate_limited', 'The system has reached its limit of requests.'],
 	forGood: [200, '4006', 'Invalid bot.'],
+});
+
+const A2A_REFUSALS = proven({
+	noSuchPath: [404, '-32601', 'Method not found'],
+	malformed: [200, '-32602', 'role and messageId are required'],
+	token: [401, 'unauthorized', 'Unauthorized'],
+	sessionUnknown: [200, 'session_not_found', 'Task not found'],
+	busy: [200, 'session_busy', 'A task of this context is running'],
+	load: [200, 'rate_limited', 'Too many tasks'],
+	forGood: [200, '-32004', 'This operation is not supported'],
 });
 
 export const dialectCases: readonly DialectCase[] = [
@@ -139,11 +159,87 @@ export const dialectCases: readonly DialectCase[] = [
 		question: 'tool',
 		endMark: '"type":"response.completed"',
 	},
+	{
+		name: 'LangGraph',
+		description: 'langgraph',
+		invokePath: '/runs/stream',
+		open: openLanggraph,
+		renewsSession: false,
+		answersWhole: false,
+		dropsPreamble: true,
+		usage: (tokensIn, tokensOut) => ({ input_tokens: tokensIn, output_tokens: tokensOut }),
+		refusals: proven({
+			noSuchPath: [404, 'Not Found', 'Not Found'],
+			malformed: [422, 'assistant_id is required', 'assistant_id is required'],
+			token: [403, 'unauthorized', 'Invalid authentication'],
+			sessionUnknown: [404, 'session_not_found', 'Thread or assistant not found.'],
+			busy: [
+				...([409, 'session_busy'] as const),
+				'Thread is already running a task. Wait for it to finish or choose a different multitask strategy.',
+			],
+			load: [429, 'too_many_requests', 'Too many requests'],
+			forGood: [400, 'Assistant is not deployed', 'Assistant is not deployed'],
+		}),
+		failure: { code: '', detail: 'The graph gave up.', isWholeIn200: false },
+		takesFiles: false,
+		mostResults: 1,
+		question: 'interrupt',
+		endMark: 'event: end',
+	},
+	{
+		name: 'A2A',
+		description: 'a2a',
+		invokePath: '/a2a/agent',
+		open: openA2a,
+		renewsSession: false,
+		answersWhole: true,
+		// The protocol has none.
+		usage: () => null,
+		refusals: {
+			...A2A_REFUSALS,
+			// Nothing but a code that is not known tells them from an agent that ran and failed.
+			malformed: { ...A2A_REFUSALS.malformed, kind: 'failed', mayHaveRun: true },
+			forGood: { ...A2A_REFUSALS.forGood, kind: 'failed', mayHaveRun: true },
+		},
+		failure: { code: '', detail: 'The agent gave up.', isWholeIn200: true },
+		takesFiles: false,
+		mostResults: 1,
+		question: 'interrupt',
+		endMark: '"final":true',
+	},
+	{
+		name: 'JSON lines',
+		description: 'jsonLines',
+		folder: __dirname,
+		invokePath: '/api/chat',
+		open: openJsonLines,
+		renewsSession: false,
+		answersWhole: true,
+		holdsPieces: true,
+		usage: (tokensIn, tokensOut) => ({ in: tokensIn, out: tokensOut }),
+		refusals: proven({
+			noSuchPath: [404, '404 page not found', '404 page not found'],
+			malformed: [400, 'model is required', 'model is required'],
+			token: [401, 'unauthorized', 'unauthorized'],
+			sessionUnknown: [404, 'conversation not found', 'conversation not found'],
+			busy: [409, 'conversation busy', 'conversation busy'],
+			load: [
+				...([503, 'server busy, please try again. maximum pending requests exceeded'] as const),
+				'server busy, please try again. maximum pending requests exceeded',
+			],
+			forGood: [400, 'model requires more system memory', 'model requires more system memory'],
+		}),
+		failure: { code: '', detail: 'the model runner stopped', isWholeIn200: false },
+		takesFiles: false,
+		mostResults: 2,
+		question: 'tool',
+		endMark: '"done":true',
+	},
 ];
 
 /** With what an operator puts in. */
-export function descriptionOf({ description }: DialectCase): string {
-	const text = readFileSync(join(__dirname, '../../../../docs/wires', `${description}.json`), 'utf8');
+export function descriptionOf({ description, folder = WIRES }: DialectCase): string {
+	const text = readFileSync(join(folder, `${description}.json`), 'utf8');
 	return text.replace(/YOUR-[A-Z-]+/g, 'mine-1');
 }
 

@@ -5,6 +5,7 @@ import {
 	type AskedTurn,
 	type Dialect,
 	type OpenAsk,
+	type Received,
 	type Refusal,
 	type TurnFacts,
 } from './dialect';
@@ -36,7 +37,7 @@ const REFUSALS: Readonly<Record<RefusalKind, readonly [status: number, code: str
 };
 const FAILED = [400, 'completion_request_error', 'The model gave up.'] as const;
 
-function read(body: unknown): AskedTurn | string {
+function read({ body }: Received): AskedTurn | string {
 	const { query, inputs, user, conversation_id: id, response_mode: mode, files } = fieldsOf(body);
 	const odd = oddKey(body, KEYS);
 	if (odd !== undefined) return `${odd} is not known`;
@@ -129,7 +130,7 @@ function failedEvents(turn: TurnFacts, _how: Failing): string[] {
 }
 
 const DIFY: Dialect = {
-	path: '/v1/chat-messages',
+	paths: ['/v1/chat-messages'],
 	renewsSession: false,
 	sessionId: (number) => `00000000-0000-4000-8000-${number}`,
 	isAnsweredByMessage: () => true,

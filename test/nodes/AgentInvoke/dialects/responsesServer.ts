@@ -6,6 +6,7 @@ import {
 	type Dialect,
 	type GivenResult,
 	type OpenAsk,
+	type Received,
 	type Refusal,
 	type TurnFacts,
 } from './dialect';
@@ -37,7 +38,7 @@ const REFUSALS: Readonly<Record<RefusalKind, Wording>> = {
 };
 const FAILURE = { code: 'server_error', message: 'The model produced an error.' };
 
-function read(body: unknown): AskedTurn | string {
+function read({ body }: Received): AskedTurn | string {
 	const { model, input, previous_response_id: session = '', stream = false } = fieldsOf(body);
 	const odd = oddKey(body, KEYS);
 	if (odd !== undefined) return `Unknown parameter: '${odd}'.`;
@@ -167,7 +168,7 @@ function failedEvents(turn: TurnFacts, how: Failing): string[] {
 }
 
 const RESPONSES: Dialect = {
-	path: '/v1/responses',
+	paths: ['/v1/responses'],
 	renewsSession: true,
 	sessionId: (number) => `resp_${number}`,
 	isAnsweredByMessage: () => false,

@@ -30,6 +30,13 @@ interface Talk {
 	isBusy: boolean;
 }
 
+interface Answer {
+	readonly status: number;
+	readonly type: string;
+	readonly turn: TurnFacts;
+	readonly texts: readonly string[];
+}
+
 const PIECES = 3;
 
 /**
@@ -63,10 +70,12 @@ export class StandIn {
 		};
 		app.setNotFoundHandler(async (_request, reply) => await refuse(reply, 'noSuchPath'));
 		app.setErrorHandler(async (error, _request, reply) => await refuse(reply, 'malformed', String(error)));
-		app.post(dialect.path, async (request, reply) => {
-			await server.receive(request, reply, refuse);
-			return reply;
-		});
+		for (const path of dialect.paths) {
+			app.post(path, async (request, reply) => {
+				await server.receive(request, reply, refuse);
+				return reply;
+			});
+		}
 		server.baseUrl = await app.listen({ port: 0, host: '127.0.0.1' });
 		return server;
 	}
@@ -106,7 +115,7 @@ export class StandIn {
 		const { body, query } = request;
 		const seen: SeenRequest = { body, query, verdict: 'ran', problem: '', answer: [] };
 		this.seen.push(seen);
-		const asked = this.dialect.read(body, query);
+		const asked = this.dialect.read(request);
 		const isKnown = request.headers.authorization === `Bearer ${TOKEN}`;
 		const planned = typeof asked === 'string' ? {} : this.planOf(asked);
 		const why = isKnown ? this.whyNot(asked, planned) : ({ kind: 'token' } as const);
@@ -154,12 +163,14 @@ export class StandIn {
 		if (!isStreamed) {
 			const whole = plan.fails && this.dialect.failedWhole(turn, plan.fails);
 			const text = JSON.stringify(whole?.body ?? this.dialect.whole(turn));
-			await this.write(reply, whole?.status ?? 200, 'application/json', [text], plan, seen);
+			const head = { status: whole?.status ?? 200, type: 'application/json' };
+			await this.write(reply, { ...head, turn, texts: [text] }, plan, seen);
 			return;
 		}
 		const { fails } = plan;
 		const events = fails ? this.dialect.failedEvents(turn, fails) : this.dialect.events(turn);
-		await this.write(reply, 200, 'text/event-stream; charset=utf-8', events, plan, seen);
+		const { streamType: type = 'text/event-stream; charset=utf-8' } = this.dialect;
+		await this.write(reply, { status: 200, type, turn, texts: events }, plan, seen);
 	}
 
 	private talkOf({ session }: AskedTurn): Talk {
@@ -191,15 +202,13 @@ export class StandIn {
 
 	private async write(
 		reply: FastifyReply,
-		status: number,
-		type: string,
-		texts: readonly string[],
+		{ status, type, turn, texts }: Answer,
 		{ cut }: Plan,
 		seen: SeenRequest,
 	): Promise<void> {
 		const { raw } = reply.hijack();
 		raw.on('error', () => undefined);
-		raw.writeHead(status, { 'content-type': type });
+		raw.writeHead(status, { ...this.dialect.headers?.(turn), 'content-type': type });
 		raw.flushHeaders();
 		let left = cut?.afterBytes ?? Infinity;
 		let length = 0;

@@ -34,6 +34,7 @@ export async function ask(account: Account, turn: WireTurn, asking: Asking = {})
 	const of = { wire, hide: redactor([token]).known };
 	let state: WireState = NOTHING_READ;
 	let status = 0;
+	let headers: Record<string, string> = {};
 	let broken = '';
 	const deltas: string[] = [];
 	try {
@@ -47,6 +48,7 @@ export async function ask(account: Account, turn: WireTurn, asking: Asking = {})
 			body: JSON.stringify(asking.body ?? request.body),
 		});
 		({ status } = response);
+		headers = Object.fromEntries(response.headers);
 		const body = response.body ? Readable.fromWeb(response.body) : Readable.from([]);
 		for await (const events of readStream(body)) {
 			for (const event of events) {
@@ -58,6 +60,6 @@ export async function ask(account: Account, turn: WireTurn, asking: Asking = {})
 	} catch (error) {
 		broken = String(error);
 	}
-	const outcome = concludeAnswer(of, state, { status, headers: {}, broken, sessionId });
+	const outcome = concludeAnswer(of, state, { status, headers, broken, sessionId });
 	return { outcome, deltas, request };
 }

@@ -1,19 +1,28 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, parse } from 'node:path';
 
 import { STANDARD_WIRE } from '../../../../credentials/standardWire';
 import { wireRequest } from '../../../../nodes/AgentInvoke/wire/body';
 import { readWire } from '../../../../nodes/AgentInvoke/wire/description';
 import { compileExpression } from '../../../../nodes/AgentInvoke/wire/expression';
+import { dialectCases } from '../../../nodes/AgentInvoke/dialects/dialectCases';
 import { wireAsShipped, wireOf, wireText } from './wires';
 
-const NAMES = ['standard', 'dify', 'coze', 'responses'];
+const DOCS = join(__dirname, '../../../../docs');
+const NAMES = readdirSync(join(DOCS, 'wires')).map((file) => parse(file).name);
+const FOREIGN = NAMES.filter((name) => name !== 'standard');
+const PAGE = readFileSync(join(DOCS, 'deployments.md'), 'utf8');
 
-test.each(NAMES)('the description "%s" can be read', (name) => {
+test.each(NAMES)('the description "%s" is offered by the page, and can be read', (name) => {
+	expect(PAGE).toContain(`(wires/${name}.json)`);
 	expect(readWire(wireText(name))).toMatchObject({ ok: true });
 });
 
-test.each(['dify', 'coze', 'responses'])('"%s" differs from the standard in at most ten entries', (name) => {
+test('each has a stand-in', () => {
+	expect(dialectCases.map(({ description }) => description)).toEqual(expect.arrayContaining(FOREIGN));
+});
+
+test.each(FOREIGN)('"%s" differs from the standard in at most ten entries', (name) => {
 	const standard = entriesOf(wireText('standard'));
 	const own = entriesOf(wireText(name));
 	const others = [...own].filter(([entry, value]) => standard.get(entry) !== value);
@@ -24,6 +33,7 @@ test.each(['dify', 'coze', 'responses'])('"%s" differs from the standard in at m
 test.each([
 	['coze', '"request.message" still contains "YOUR-BOT-ID"'],
 	['responses', '"request.message" still contains "YOUR-MODEL"'],
+	['langgraph', '"request.message" still contains "YOUR-ASSISTANT"'],
 ])('"%s" is refused until it is filled in', (name, complaint) => {
 	const read = readWire(wireAsShipped(name));
 	expect(read.ok ? '' : read.failure).toBe(`${complaint}. Put your own there.`);
@@ -39,8 +49,7 @@ function entriesOf(text: string): Map<string, string> {
 }
 
 test('the page shows a description that can be used', () => {
-	const page = readFileSync(join(__dirname, '../../../../docs/deployments.md'), 'utf8');
-	const shown = [...page.matchAll(/```json\n([\s\S]*?)```/g)].map(([, text = '']) => readWire(text));
+	const shown = [...PAGE.matchAll(/```json\n([\s\S]*?)```/g)].map(([, text = '']) => readWire(text));
 	expect(shown).toMatchObject([{ ok: true }]);
 });
 
@@ -84,6 +93,17 @@ test('a bare reference to an expression and a type error give nothing', () => {
 	expect(read('a')).toBe(1);
 });
 
+test.each([
+	['&a', 'it gives an expression'],
+	["join('', b)", 'join() expected argument 2'],
+	['a[0]', ''],
+	['b', ''],
+])('%s says why it does not fit', (text, why) => {
+	const compiled = compileExpression(text);
+	const said = compiled.ok ? compiled.value.misfit({ a: 1 }) : compiled.failure;
+	expect(why === '' ? said === '' : said.startsWith(why)).toBe(true);
+});
+
 describe('a request', () => {
 	const call = { sessionId: '', stream: false, uuid: 'u-1' };
 	const message = { kind: 'message', message: 'Hi', files: [] } as const;
@@ -118,6 +138,18 @@ describe('a request', () => {
 		expect(wireRequest(wire, message, { ...call, sessionId: '7' }).body).toMatchObject({ n: 7 });
 		// Where there is no session yet, the credential's Invoke Path begins one.
 		expect(wireRequest(wire, message, { ...call, sessionId: '' })).toMatchObject({ path: '', headers: {} });
+	});
+
+	test('holds files among other parts', () => {
+		const parts = [{ text: '$message' }, '$files', { last: true }];
+		const wire = wireOf(
+			JSON.stringify({ ...MINIMAL, request: { message: { parts }, file: { uri: '$url' } } }),
+		);
+		const files = ['https://a', 'https://b'].map((url) => ({ url, name: '', mimeType: '' }));
+		expect(wireRequest(wire, { ...message, files }, call).body).toEqual({
+			parts: [{ text: 'Hi' }, { uri: 'https://a' }, { uri: 'https://b' }, { last: true }],
+		});
+		expect(wireRequest(wire, message, call).body).toEqual({ parts: [{ text: 'Hi' }, { last: true }] });
 	});
 
 	test('can hold several results as text', () => {

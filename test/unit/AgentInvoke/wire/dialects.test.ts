@@ -83,10 +83,14 @@ describe.each(dialectCases)('$name', (dialect) => {
 			const { outcome, deltas } = await tell(message('count me'), { stream });
 			const value = { text: TEXT, usage: dialect.usage(8, TEXT.length) };
 			expect(outcome).toMatchObject({ ok: true, value });
-			expect(deltas.join('')).toBe(TEXT);
-			expect(deltas.length > 1).toBe(stream || !dialect.answersWhole);
+			if (!dialect.holdsPieces) {
+				expect(deltas.join('')).toBe(TEXT);
+				expect(deltas.length > 1).toBe(stream || !dialect.answersWhole);
+			}
 			plan({ says: 'two', preamble: 'One and ' });
-			expect(await reply(message('hi'), { stream })).toMatchObject({ text: 'One and two' });
+			expect(await reply(message('hi'), { stream })).toMatchObject({
+				text: dialect.dropsPreamble ? 'two' : 'One and two',
+			});
 		});
 
 		const ofTools = Array.from({ length: dialect.mostResults }, (_, index) => index + 1);
@@ -168,12 +172,8 @@ describe.each(dialectCases)('$name', (dialect) => {
 	});
 
 	test('what the product would not take is refused', async () => {
-		expect(await failure({ body: { stream: false } })).toMatchObject({
-			kind: 'refused',
-			mayHaveRun: false,
-			status: dialect.refusals.malformed.status,
-			code: dialect.refusals.malformed.code,
-		});
+		const { detail, ...malformed } = dialect.refusals.malformed;
+		expect(await failure({ body: { stream: false } })).toMatchObject(malformed);
 		expect(await failure({ path: '/v9/elsewhere' })).toMatchObject(dialect.refusals.noSuchPath);
 		const { outcome } = await ask(account('agt_wrong'), message('hi'));
 		expect(outcome).toMatchObject({ ok: false, failure: dialect.refusals.token });
@@ -205,7 +205,9 @@ describe.each(dialectCases)('$name', (dialect) => {
 				says: 'Wait. ',
 				asks: [{ kind: 'tool', tool: 'refund', arguments: { order: 7 } }],
 			},
-			...(dialect.description === 'dify' && { 'an answer in place of another': { says: TEXT, draft: 'No' } }),
+			...(['dify', 'langgraph'].includes(dialect.description) && {
+				'an answer in place of another': { says: TEXT, draft: 'No' },
+			}),
 		};
 		const HOWS = ['broken', 'ended'] as const;
 		const cases = Object.keys(PLANS).flatMap((name) => HOWS.map((how) => [name, how] as const));
@@ -219,7 +221,7 @@ describe.each(dialectCases)('$name', (dialect) => {
 				const events = server.requests[0]?.answer ?? [];
 				const length = Buffer.byteLength(events.join(''));
 				const random = numbersFrom(17);
-				const anywhere = Array.from({ length: 200 }, () => Math.floor(random() * length));
+				const anywhere = Array.from({ length: 100 }, () => Math.floor(random() * length));
 				const mark = events.findIndex((event) => event.includes(dialect.endMark));
 				const endAt = Buffer.byteLength(events.slice(0, mark).join(''));
 				let successes = 0;

@@ -161,6 +161,26 @@ describe('no success', () => {
 		});
 	});
 
+	test('leads to what is there, and says which expressions do not fit', () => {
+		const answer = { choices: [{ message: { content: 'Hi' } }], 'a-b': { c: [] } };
+		const wire = wireOf(
+			JSON.stringify({
+				request: { message: { m: '$message' } },
+				answer: { text: "join('', choices[].text)" },
+			}),
+		);
+		expect(read(wire, [body({ ...answer, choices: null })])).toMatchObject({
+			failure: {
+				expected: expect.stringMatching(
+					/contained choices, "a-b"\.c\. "answer\.text" does not fit: join\(\) /,
+				),
+			},
+		});
+		expect(read(dify, [body(answer)])).toMatchObject({
+			failure: { expected: expect.stringContaining('contained choices[0].message.content, "a-b".c.') },
+		});
+	});
+
 	test.each([400, 422])('HTTP %i is told with the body of the deployment', (status) => {
 		const error = { code: 'invalid_param', message: 'inputs is required' };
 		expect(read(dify, [body(error)], { status })).toMatchObject({
@@ -185,7 +205,12 @@ describe('no success', () => {
 				[body({ success_response: false, data: { reason: 'session_busy', usage: { tokens: 4 } } })],
 				{ status: 409 },
 			),
-		).toMatchObject({ failure: { mayHaveRun: true } });
+		).toMatchObject({
+			failure: {
+				mayHaveRun: true,
+				expected: expect.stringContaining('Its "usage" is not in "refusal.only"'),
+			},
+		});
 	});
 });
 

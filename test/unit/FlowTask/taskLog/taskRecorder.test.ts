@@ -262,15 +262,13 @@ describe('a table that fails', () => {
 		expect(table.all()).toHaveLength(3);
 	});
 
-	test('is given up after a minute, and the end says so', async () => {
+	test('is asked a few times in twenty minutes, and the end says so', async () => {
 		table.mishap = () => 'before';
 		begin(job(0));
 		await clock.advance(600_000);
-		const calls = table.calls.length;
-		expect(calls).toBeLessThanOrEqual(6);
 		recorder.news(taskInfo('t0'), '');
 		await clock.advance(600_000);
-		expect(table.calls).toHaveLength(calls);
+		expect(table.calls.length).toBeLessThanOrEqual(10);
 		const flushed = await flush();
 		expect(flushed.ok).toBe(false);
 		expect(clock.sleepers).toBe(0);

@@ -573,6 +573,27 @@ describe('runTasks: files', () => {
 		expect(platform.looks).toHaveLength(2 + 1);
 	});
 
+	it.each<[string, paths: (isFresh: boolean) => string[]]>([
+		['in another order', (isFresh) => (isFresh ? ['b.png?', 'a.png?'] : ['a.png?', 'b.png?'])],
+		['by numbers that nothing but their order tells apart', () => ['get?id=1&', 'get?id=2&']],
+	])('downloads each file where the fresh links come %s', async (_name, pathsAt) => {
+		const made = scene();
+		const { clock, platform, run, downloads } = made;
+		let answers = 0;
+		platform.filesOf = (taskId) => {
+			const paths = pathsAt(downloads.length > 0);
+			answers++;
+			return { final_files: paths.map((path) => `https://h/${taskId}/${path}sig=${answers}`) };
+		};
+		made.downloadFails = () => (downloads.length <= 2 ? GONE : undefined);
+		const [outcome] = await clock.run(run(submitJobs(1)));
+		const fileIn = (url: string): string => url.replace(/sig=.*/, '');
+		expect(outcome?.files).toHaveLength(2);
+		for (const { link, stored } of outcome?.files ?? []) {
+			expect(fileIn(stored.binary.data)).toBe(fileIn(link.url));
+		}
+	});
+
 	it('gives up where links that were fresh three times are too old as well, and keeps the files that came', async () => {
 		const made = scene();
 		made.platform.filesOf = FILES;

@@ -63,6 +63,15 @@ describe('linksOf', () => {
 		expect(linksOf(linked, 'finalFiles').map(({ nodeId }) => nodeId)).toEqual(['9', '12']);
 	});
 
+	it('names no node where a new signature leaves nothing that tells the files of two nodes apart', () => {
+		const link = (id: number, sig: number): string => `https://h.example/get?id=${id}&sig=${sig}`;
+		const files = { '9': [link(1, 1), link(3, 1)], '12': [link(2, 1)] };
+		const signed = taskInfo('t', { status: 3, files, final_files: [link(1, 2), link(2, 2)] });
+		expect(linksOf(signed, 'finalFiles').map(({ nodeId }) => nodeId)).toEqual([null, null]);
+		const ofOne = taskInfo('t', { status: 3, files: { '9': [link(1, 1)] }, final_files: [link(1, 2)] });
+		expect(linksOf(ofOne, 'finalFiles')).toMatchObject([{ nodeId: '9' }]);
+	});
+
 	it('takes all files for final where the platform names no final ones', () => {
 		expect(linksOf(taskInfo('t', { status: 3, files: { '9': [A, B] } }), 'finalFiles')).toHaveLength(2);
 	});

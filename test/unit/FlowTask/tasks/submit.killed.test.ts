@@ -160,7 +160,7 @@ describe('an execution that nobody kills', () => {
 	it('claims in waves: a write and a look for each half of what may be under way', async () => {
 		const scene = new Scene();
 		await scene.clock.run(scene.execute(new Process()));
-		const writes = scene.table.calls.filter((call) => call === 'insert');
+		const writes = scene.table.calls.filter((call) => call === 'insertThenRead');
 		expect(scene.made).toHaveLength(ITEMS);
 		// The first submits are a little apart, and so are their claims.
 		expect(writes.length).toBeLessThanOrEqual(ITEMS / (AT_ONCE / 2) + 12);

@@ -294,6 +294,15 @@ describe('applySeed for the variants of an item', () => {
 		]);
 	});
 
+	it('counts a hosted seed up that stands in quotation marks', () => {
+		const inputs = [{ name: 'seed', value: '41', isLink: false }];
+		const nodes = [{ nodeId: '3', title: 'KSampler', classType: 'KSampler', inputs }];
+		expect(variantsOf(2, {}, plan('keep', { definition: { nodes } }))).toMatchObject([
+			{ value: { prompt: {} } },
+			{ value: { prompt: { '3': { inputs: { seed: 42 } } } } },
+		]);
+	});
+
 	it('refuses images that would all be the same, and says what to do', () => {
 		const known = plan('random', { definition: { nodes: [] } });
 		for (const unknown of [plan('keep'), plan('random'), known]) {

@@ -1,9 +1,13 @@
 import fc from 'fast-check';
 import type { Clock } from '../../../../nodes/shared/run/clock';
 import type { DataTable } from '../../../../nodes/shared/dataTable/table';
-import type { HeldClaim } from '../../../../nodes/shared/idempotency/claim';
-import { KeyLines } from '../../../../nodes/shared/idempotency/keyLines';
-import { createLedger, type Ledger, type LedgerAnswer } from '../../../../nodes/shared/idempotency/ledger';
+import { KeyedQueue } from '../../../../nodes/shared/run/keyedQueue';
+import {
+	createLedger,
+	type ClaimQueue,
+	type Ledger,
+	type LedgerAnswer,
+} from '../../../../nodes/shared/idempotency/ledger';
 import { CLAIM_FRESH_MS } from '../../../../nodes/shared/idempotency/rows';
 import { TestClock } from '../../testClock';
 import { MemoryTable } from '../memoryTable';
@@ -31,7 +35,7 @@ interface Plan {
 	/** So far its wall clock is set ahead, or back, at `setAtMs`. */
 	readonly setMs?: number;
 	readonly setAtMs?: number;
-	/** Runs of the same process share lines; one of its own if left out. */
+	/** Runs of the same process share a queue; one of its own if left out. */
 	readonly process?: number;
 	/** The process is gone at its so many-th call of the table, its effect included or not. */
 	readonly diesAt: number | undefined;
@@ -111,11 +115,11 @@ async function play(
 	const clock = new TestClock();
 	const random = lucky(seed);
 	const table = new MemoryTable(clock, random, 150);
-	const processes = new Map<number, KeyLines<HeldClaim>>();
-	const linesOf = (process: number | undefined): KeyLines<HeldClaim> => {
-		const lines = processes.get(process ?? NaN) ?? new KeyLines<HeldClaim>();
-		if (process !== undefined) processes.set(process, lines);
-		return lines;
+	const processes = new Map<number, ClaimQueue>();
+	const queueOf = (process: number | undefined): ClaimQueue => {
+		const queue = processes.get(process ?? NaN) ?? new KeyedQueue();
+		if (process !== undefined) processes.set(process, queue);
+		return queue;
 	};
 	table.repeats = () => random() < repeated;
 	table.hides = (ageMs) => clock.elapsedMs < caughtUpMs && ageMs < behindMs;
@@ -158,7 +162,7 @@ async function play(
 						death.resolve(undefined);
 					}),
 					...{ clock: mine, random, signal: new AbortController().signal },
-					lines: linesOf(plan.process),
+					queue: queueOf(plan.process),
 				};
 				const life = async () => {
 					await clock.sleep(plan.startMs);
@@ -172,7 +176,7 @@ async function play(
 		),
 	);
 	// Nothing is kept of what is over.
-	for (const lines of processes.values()) expect(lines.size).toBe(0);
+	for (const queue of processes.values()) expect(queue.size).toBe(0);
 	return { sent, answers, elapsedMs: clock.elapsedMs, calls: table.calls.length };
 }
 

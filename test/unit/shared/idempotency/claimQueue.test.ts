@@ -1,6 +1,10 @@
-import type { HeldClaim } from '../../../../nodes/shared/idempotency/claim';
-import { KeyLines } from '../../../../nodes/shared/idempotency/keyLines';
-import { createLedger, type Ledger, type LedgerAnswer } from '../../../../nodes/shared/idempotency/ledger';
+import { KeyedQueue } from '../../../../nodes/shared/run/keyedQueue';
+import {
+	createLedger,
+	type ClaimQueue,
+	type Ledger,
+	type LedgerAnswer,
+} from '../../../../nodes/shared/idempotency/ledger';
 import type { Result } from '../../../../nodes/shared/errors/failure';
 import { TestClock } from '../../testClock';
 import { MemoryTable } from '../memoryTable';
@@ -11,11 +15,11 @@ const ENTRY = { key: 'order 1', payloadHash: 'p' };
 
 let clock: TestClock;
 let table: MemoryTable;
-let lines: KeyLines<HeldClaim>;
+let queue: ClaimQueue;
 beforeEach(() => {
 	clock = new TestClock();
 	table = new MemoryTable(clock);
-	lines = new KeyLines();
+	queue = new KeyedQueue();
 });
 
 function open(signal = new AbortController().signal, workflowId = 'w1', timeoutMs = 3_600_000): Ledger {
@@ -28,7 +32,7 @@ function open(signal = new AbortController().signal, workflowId = 'w1', timeoutM
 		onUnknown: 'error',
 		deadlineMs,
 	} as const;
-	return createLedger(settings, { table: table.open(), clock, random: () => 0.5, signal, lines });
+	return createLedger(settings, { table: table.open(), clock, random: () => 0.5, signal, queue });
 }
 
 const kindOf = (answer: Result<LedgerAnswer>): string =>
@@ -50,10 +54,10 @@ it('learn its task from the one before them, without asking the table', async ()
 	for (const answer of await clock.run(Promise.all(others))) {
 		expect(answer).toMatchObject({ ok: true, value: { kind: 'exists', reference: 't1', finished: false } });
 	}
-	expect(lines.size).toBe(0);
+	expect(queue.size).toBe(0);
 });
 
-it('leave the line when they are stopped or out of time, and those behind them stay', async () => {
+it('leave the queue when they are stopped or out of time, and those behind them stay', async () => {
 	const claim = await mine(open());
 	const stop = new AbortController();
 	const stopped = open(stop.signal).claim(ENTRY);
@@ -65,7 +69,7 @@ it('leave the line when they are stopped or out of time, and those behind them s
 	expect([await stopped, await late].map(kindOf)).toEqual(['cancelled', 'notSubmitted']);
 	claim.submitted('t1');
 	expect(kindOf(await clock.run(last))).toBe('exists');
-	expect(lines.size).toBe(0);
+	expect(queue.size).toBe(0);
 });
 
 it('contend for it one after the other where nothing was sent', async () => {
@@ -86,10 +90,10 @@ it('ask the table about a run that ended without a word', async () => {
 	const second = open().claim(ENTRY);
 	await clock.run(first.flush());
 	expect(kindOf(await clock.run(second))).toBe('unknown');
-	expect(lines.size).toBe(0);
+	expect(queue.size).toBe(0);
 });
 
-it('have no line in common with other workflows, whose key may be that of another project', async () => {
+it('have no queue in common with other workflows, whose key may be that of another project', async () => {
 	await mine(open());
 	const calls = table.calls.length;
 	void open(undefined, 'w2').claim(ENTRY);

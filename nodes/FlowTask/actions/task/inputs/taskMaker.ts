@@ -1,0 +1,76 @@
+import type { IExecuteFunctions } from 'n8n-workflow';
+
+import { isTool } from '../../../../shared/errors/nodeError';
+import { ok, type Result } from '../../../../shared/errors/failure';
+import { enteredStem, slugOf } from '../../../../shared/files/fileStem';
+import { oneOf } from '../../../../shared/form/options';
+import type { TaskJob } from '../../../tasks/engine';
+import type { OutcomeFacts } from '../../../tasks/describeTask';
+import type { Delivery } from '../../deliver';
+import type { NodeRun } from '../../run';
+import { enteredText, textParameter } from '../../enteredText';
+import { readOutputNodes } from './outputNodes';
+
+/** An item's checked work, and how its outcome leaves the node. */
+export interface PreparedTask {
+	readonly job: TaskJob;
+	readonly delivery: Delivery;
+}
+
+/** Makes one task of an item. @param record left out for tasks that this run does not own */
+export type MakeTask = (
+	start: TaskJob['start'],
+	facts: OutcomeFacts,
+	record?: TaskJob['record'],
+) => PreparedTask;
+
+/** Reads how the tasks of an item leave the node. An AI agent reads text, so nothing is downloaded for it. */
+export function taskMaker(context: IExecuteFunctions, itemIndex: number, run: NodeRun): Result<MakeTask> {
+	const outputs = readOutputNodes(context, itemIndex, run);
+	if (!outputs.ok) return outputs;
+	const chosen = oneOf(
+		['urls', 'filePerItem', 'allFiles'],
+		context.getNodeParameter('output', itemIndex, ''),
+	);
+	const form = isTool(context.getNode()) ? 'urls' : chosen;
+	const delivery: Delivery = {
+		form,
+		binaryField: textParameter(context, 'binaryPropertyName', itemIndex) || 'data',
+		simplify: readSimplify(context, itemIndex),
+		includeRequest: run.options.includeRequest,
+		outputs: outputs.value,
+	};
+	const fileName = enteredText(context.getNodeParameter('options.fileName', itemIndex, ''));
+	const outputNodes = outputs.value?.map(({ nodeId }) => nodeId);
+	return ok((start, facts, record) => ({
+		job: {
+			itemIndex,
+			wantsFiles: form !== 'urls',
+			outputNodes,
+			fileStem: fileStem(fileName, itemIndex, facts),
+			start,
+			record,
+		},
+		delivery: { ...delivery, ...facts },
+	}));
+}
+
+export function readSimplify(context: IExecuteFunctions, itemIndex: number): boolean {
+	return context.getNodeParameter('simplify', itemIndex, true) !== false;
+}
+
+/**
+ * The name of a task's files without their ending: as entered, or the first words of the prompt and the item's number,
+ * with the number of the variant.
+ * @returns `undefined` for the names in the links
+ */
+function fileStem(
+	entered: string,
+	itemIndex: number,
+	{ item = itemIndex, variant, prompt = '' }: OutcomeFacts,
+): string | undefined {
+	const slug = slugOf(prompt);
+	const stem = enteredStem(entered) || (slug && `${slug}_${item + 1}`);
+	if (!stem) return undefined;
+	return variant === undefined ? stem : `${stem}_v${variant}`;
+}

@@ -1,0 +1,85 @@
+import { createBatcher, type Batcher } from '../run/batcher';
+import type { Clock } from '../run/clock';
+import { growingPauseMs, type PauseGrowth } from '../run/growingPause';
+import { ok, type Result } from '../errors/failure';
+import type { CellValue, DataTable, TableRow } from './table';
+
+/** What is done in the same moment goes in one statement. */
+export const STEPS_TOGETHER_MS = 10;
+const READS_TOGETHER_MS = 50;
+/** How far pauses spread, which grows from the sixth read on. */
+const SPREAD: PauseGrowth = { firstMs: 450, factor: 1.25, longestMs: 3_000 };
+const READS_TO_REST = 6;
+
+/** Work that ends with the rows of many keys; each of those who asked gets the rows of its own key. */
+export type KeyBatch<T> = Batcher<T, Result<readonly TableRow[]>>;
+
+/**
+ * @param entryKeyOf whose rows somebody gets: each of ten thousand would look through the rows of all
+ * @param signal ends the waiting, not the work
+ */
+export function batchByKey<T>(
+	clock: Clock,
+	usualMs: number,
+	work: (items: readonly T[]) => Promise<Result<readonly TableRow[]>>,
+	entryKeyOf: (item: T) => CellValue | undefined,
+	signal?: AbortSignal,
+): KeyBatch<T> {
+	const workOn = async (items: readonly T[]) => {
+		const rows = await work(items);
+		return rows.ok ? ok(Map.groupBy(rows.value, ({ entryKey }) => entryKey)) : rows;
+	};
+	const batches = createBatcher(clock, usualMs, workOn, signal);
+	return {
+		add: async (item, withinMs) => {
+			const rows = await batches.add(item, withinMs);
+			return rows.ok ? ok(rows.value.get(entryKeyOf(item)) ?? []) : rows;
+		},
+	};
+}
+
+export interface KeyReadsParts {
+	readonly table: Pick<DataTable, 'read'>;
+	readonly clock: Clock;
+	/** A number in [0, 1). */
+	readonly random: () => number;
+	/** Ends all waiting. */
+	readonly signal: AbortSignal;
+}
+
+/** Reads the rows of keys, for all of a run together. */
+export class KeyReads {
+	private readonly reads: KeyBatch<string>;
+	/** Of keys that are waited for: all of a run are read together, however long each has waited. */
+	private readonly laterReads: KeyBatch<string>;
+	/** How long the last read took. */
+	private readMs = 0;
+
+	constructor(private readonly parts: KeyReadsParts) {
+		const { table, clock, signal } = parts;
+		const read = async (keys: readonly string[]): Promise<Result<readonly TableRow[]>> => {
+			const startedMs = clock.now();
+			const rows = await table.read('entryKey', [...new Set(keys)]);
+			this.readMs = clock.now() - startedMs;
+			return rows;
+		};
+		const keyItself = (entryKey: string): string => entryKey;
+		this.reads = batchByKey(clock, READS_TOGETHER_MS, read, keyItself, signal);
+		this.laterReads = batchByKey(clock, READS_TOGETHER_MS, read, keyItself, signal);
+	}
+
+	async read(entryKey: string, withinMs?: number): Promise<Result<readonly TableRow[]>> {
+		return await this.reads.add(entryKey, withinMs);
+	}
+
+	/**
+	 * After a pause: random, so that two who met do not meet again. Longer after a while and on a slow n8n: each read is
+	 * a sub-execution, and those who only wait must not slow down those who work.
+	 * @param reads of this key so far
+	 */
+	async readLater(entryKey: string, reads: number): Promise<Result<readonly TableRow[]>> {
+		const usualMs = growingPauseMs(SPREAD, Math.max(1, reads - 4));
+		const spreadMs = Math.min(SPREAD.longestMs, Math.max(usualMs, this.readMs * READS_TO_REST));
+		return await this.laterReads.add(entryKey, Math.round(50 + this.parts.random() * spreadMs));
+	}
+}

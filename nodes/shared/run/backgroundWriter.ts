@@ -1,0 +1,51 @@
+import { ok, type Result } from '../errors/failure';
+import type { Clock } from './clock';
+
+/** What is written in the background, and how often. */
+export interface BackgroundWork {
+	/** Whether there is something to write. */
+	isBehind(): boolean;
+	/** Writes what there is to write by then; `isLast` where nothing may be left for later. */
+	write(isLast: boolean): Promise<Result<undefined>>;
+	/** How long to wait for more before a write, after so many in a row that failed. */
+	pauseMs(failures: number): number;
+}
+
+/** Writes what is known, one write after the other, and repeats one that failed until the flush. */
+export class BackgroundWriter {
+	private working: Promise<void> | undefined;
+	private flushNow = new AbortController();
+	private isFlushed = false;
+	private failures = 0;
+
+	constructor(
+		private readonly clock: Clock,
+		private readonly work: BackgroundWork,
+	) {}
+
+	/** To be called when there is something to write; returns at once. */
+	start(): void {
+		this.working ??= this.run();
+	}
+
+	/** Writes now what is left. @returns the failure if something could not be written */
+	async flush(): Promise<Result<undefined>> {
+		this.isFlushed = true;
+		this.flushNow.abort();
+		await this.working;
+		return this.work.isBehind() ? await this.work.write(true) : ok(undefined);
+	}
+
+	private async run(): Promise<void> {
+		const { signal } = (this.flushNow = new AbortController());
+		do {
+			await this.clock.sleep(this.work.pauseMs(this.failures), signal);
+			if (signal.aborted) break;
+			const written = await this.work.write(false);
+			this.failures = written.ok ? 0 : this.failures + 1;
+			// What comes after the flush is tried once: nobody waits for it.
+			if (!written.ok && this.isFlushed) break;
+		} while (this.work.isBehind());
+		this.working = undefined;
+	}
+}

@@ -1,0 +1,140 @@
+import { fieldsOf, isText, oddKey, type AskedTurn, type Dialect, type OpenAsk } from './dialect';
+import type { GivenResult, Received, Refusal, TurnFacts } from './dialect';
+import type { Failing, RefusalKind } from './plan';
+import { StandIn } from './standIn';
+
+/*
+ * The A2A protocol: JSON-RPC, so that nearly every refusal comes with HTTP 200 and a number. A message makes a task, whose
+ * artifacts are the answer; the context is the session; a task that wants input is gone on with by its ID.
+ */
+
+const KEYS = ['jsonrpc', 'id', 'method', 'params'];
+const MESSAGE_KEYS = ['kind', 'role', 'messageId', 'contextId', 'taskId', 'parts'];
+const RPC = { jsonrpc: '2.0', id: 'u' };
+
+const REFUSALS: Readonly<Record<RefusalKind, readonly [status: number, code: number, message: string]>> = {
+	noSuchPath: [404, -32601, 'Method not found'],
+	malformed: [200, -32602, ''],
+	token: [401, -32000, 'Unauthorized'],
+	sessionUnknown: [200, -32001, 'Task not found'],
+	busy: [200, -32050, 'A task of this context is running'],
+	load: [200, -32051, 'Too many tasks'],
+	forGood: [200, -32004, 'This operation is not supported'],
+};
+
+function read({ body }: Received): AskedTurn | string {
+	const { jsonrpc, id, method, params } = fieldsOf(body);
+	const odd = oddKey(body, KEYS) ?? oddKey(params, ['message']);
+	if (odd !== undefined) return `${odd} is not known`;
+	if (jsonrpc !== '2.0' || !isText(id)) return 'jsonrpc and id are required';
+	if (method !== 'message/send' && method !== 'message/stream') return 'method is wrong';
+	const said = readMessage(fieldsOf(params).message);
+	return typeof said === 'string' ? said : { ...said, isStreamed: method === 'message/stream' };
+}
+
+function readMessage(message: unknown): Omit<AskedTurn, 'isStreamed'> | string {
+	const { role, messageId, contextId: session = '', taskId: task, parts } = fieldsOf(message);
+	const odd = oddKey(message, MESSAGE_KEYS);
+	if (odd !== undefined) return `${odd} is not known`;
+	if (role !== 'user' || !isText(messageId)) return 'role and messageId are required';
+	if (typeof session !== 'string' || !(session === '' || /^ctx-\d+$/.test(session)))
+		return 'contextId is wrong';
+	const texts = (Array.isArray(parts) ? parts : []).map((part: unknown) => readPart(part));
+	if (texts.length === 0 || texts.includes(undefined)) return 'parts is wrong';
+	const said = texts.join('');
+	if (task === undefined) return { session, said, results: [] };
+	const results: GivenResult[] = isText(task) ? [{ id: task, output: said }] : [];
+	return results.length > 0 ? { session, said: undefined, results } : 'taskId is wrong';
+}
+
+function readPart(part: unknown): string | undefined {
+	const { kind, text, file } = fieldsOf(part);
+	if (kind === 'text') return isText(text) ? text : undefined;
+	return kind === 'file' && isText(fieldsOf(file).uri) ? '' : undefined;
+}
+
+function refusal(kind: RefusalKind, detail: string): Refusal {
+	const [status, code, message] = REFUSALS[kind];
+	return { status, body: { ...RPC, error: { code, message: message || detail } } };
+}
+
+const text = (words: string): object => ({ kind: 'text', text: words });
+
+/** A task that waits is named by what it waits for. */
+function taskIdOf({ number, asks: [ask] }: TurnFacts): string {
+	return ask?.id ?? `task-${number}`;
+}
+
+function statusOf(turn: TurnFacts): object {
+	const [ask] = turn.asks;
+	if (!ask) return { state: 'completed' };
+	return { state: 'input-required', message: { kind: 'message', role: 'agent', parts: [partOf(ask)] } };
+}
+
+function partOf(ask: OpenAsk): object {
+	if (ask.kind === 'question') return text(ask.question);
+	return { kind: 'data', data: { name: ask.tool, args: ask.arguments } };
+}
+
+function artifactsOf({ preamble, text: words }: TurnFacts): object[] {
+	const texts = [preamble, words].filter((one) => one !== '');
+	return texts.map((one, index) => ({
+		artifactId: `a${index}`,
+		parts: [text(one), { kind: 'data', data: { text: 'no word of it' } }],
+	}));
+}
+
+function task(turn: TurnFacts, status: object): object {
+	const artifacts = artifactsOf(turn);
+	const ids = { id: taskIdOf(turn), contextId: turn.session, kind: 'task' };
+	return { ...RPC, result: { ...ids, status, ...(artifacts.length > 0 && { artifacts }) } };
+}
+
+function event(turn: TurnFacts, kind: string, result: object): string {
+	const ids = { taskId: taskIdOf(turn), contextId: turn.session, kind };
+	return `data: ${JSON.stringify({ ...RPC, result: { ...ids, ...result } })}\n\n`;
+}
+
+function said(turn: TurnFacts): string[] {
+	const { preamble, pieces, session } = turn;
+	const begun = { id: taskIdOf(turn), contextId: session, kind: 'task', status: { state: 'submitted' } };
+	const thinks = { role: 'agent', parts: [text('I am thinking')] };
+	const artifact = (words: string, index: number): string =>
+		event(turn, 'artifact-update', {
+			artifact: { artifactId: 'a0', parts: [text(words), { kind: 'data', data: {} }] },
+			...{ append: index > 0, lastChunk: false },
+		});
+	return [
+		`data: ${JSON.stringify({ ...RPC, result: begun })}\n\n`,
+		event(turn, 'status-update', { status: { state: 'working', message: thinks }, final: false }),
+		...[preamble, ...pieces].filter((one) => one !== '').map(artifact),
+	];
+}
+
+function events(turn: TurnFacts): string[] {
+	return [...said(turn), event(turn, 'status-update', { status: statusOf(turn), final: true })];
+}
+
+function failure(how: Failing): object {
+	const words = how === 'error' ? 'The agent gave up.' : 'The task was canceled.';
+	const state = how === 'error' ? 'failed' : 'canceled';
+	return { state, message: { role: 'agent', parts: [text(words)] } };
+}
+
+const A2A: Dialect = {
+	paths: ['/a2a/agent'],
+	renewsSession: false,
+	sessionId: (number) => `ctx-${number}`,
+	isAnsweredByMessage: () => false,
+	whole: (turn) => task(turn, statusOf(turn)),
+	failedWhole: (turn, how) => ({ status: 200, body: task({ ...turn, asks: [] }, failure(how)) }),
+	failedEvents: (turn, how) => [
+		...said(turn),
+		event(turn, 'status-update', { status: failure(how), final: true }),
+	],
+	...{ read, refusal, events },
+};
+
+export async function openA2a(): Promise<StandIn> {
+	return await StandIn.open(A2A);
+}

@@ -1,0 +1,130 @@
+import { fieldsOf, isText, oddKey, type AskedTurn, type Dialect, type OpenAsk } from './dialect';
+import type { Received, Refusal, TurnFacts } from './dialect';
+import type { Failing, RefusalKind } from './plan';
+import { StandIn } from './standIn';
+
+/*
+ * A LangGraph server: a thread of its own path, and one that makes a thread. Streams tell of the whole state after each
+ * step, and of the pieces of a message in lists; a question stands in the state; refusals are sentences.
+ */
+
+const KEYS = ['assistant_id', 'input', 'command', 'stream_mode', 'on_completion'];
+const MODES = ['values', 'messages-tuple'];
+const THREAD = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+const REFUSALS: Readonly<Record<RefusalKind, readonly [status: number, detail: string]>> = {
+	noSuchPath: [404, 'Not Found'],
+	malformed: [422, ''],
+	token: [403, 'Invalid authentication'],
+	sessionUnknown: [404, 'Thread or assistant not found.'],
+	busy: [
+		409,
+		'Thread is already running a task. Wait for it to finish or choose a different multitask strategy.',
+	],
+	load: [429, 'Too many requests'],
+	forGood: [400, 'Assistant is not deployed'],
+};
+
+function read({ body, params }: Received): AskedTurn | string {
+	const { assistant_id: assistant, input, command, stream_mode: modes } = fieldsOf(body);
+	const { thread: session = '' } = fieldsOf(params);
+	const odd = oddKey(body, KEYS);
+	if (!isText(assistant)) return 'assistant_id is required';
+	if (odd !== undefined) return `${odd} is not known`;
+	if (typeof session !== 'string' || !(session === '' || THREAD.test(session))) return 'badly formed thread';
+	if (JSON.stringify(modes) !== JSON.stringify(MODES)) return 'stream_mode is wrong';
+	const said = command === undefined ? readInput(input) : readResume(command);
+	return said === undefined ? 'input is wrong' : { session, said, results: [], isStreamed: true };
+}
+
+function readInput(input: unknown): string | undefined {
+	const { messages } = fieldsOf(input);
+	const [message, ...others]: unknown[] = Array.isArray(messages) ? messages : [];
+	const { role, content } = fieldsOf(message);
+	return role === 'user' && isText(content) && others.length === 0 ? content : undefined;
+}
+
+function readResume(command: unknown): string | undefined {
+	const { resume } = fieldsOf(command);
+	if (resume === undefined) return undefined;
+	return typeof resume === 'string' ? resume : JSON.stringify(resume);
+}
+
+function refusal(kind: RefusalKind, detail: string): Refusal {
+	const [status, text] = REFUSALS[kind];
+	return { status, body: { detail: text || detail } };
+}
+
+const event = (name: string, data: unknown): string =>
+	`event: ${name}\r\ndata: ${JSON.stringify(data)}\r\n\r\n`;
+
+function piece(turn: TurnFacts, content: string): string {
+	const of = { langgraph_node: 'model', langgraph_step: 1, thread_id: turn.session };
+	return event('messages', [{ type: 'AIMessageChunk', id: `run-${turn.number}`, content }, of]);
+}
+
+function usageOf({ tokensIn, tokensOut }: TurnFacts): object {
+	return { input_tokens: tokensIn, output_tokens: tokensOut, total_tokens: tokensIn + tokensOut };
+}
+
+/** The state holds what was said in earlier turns, too. */
+function state(turn: TurnFacts, ...said: readonly string[]): string {
+	const before = [
+		{ type: 'human', content: 'an earlier question' },
+		{ type: 'ai', content: 'an earlier answer', usage_metadata: { input_tokens: 1, output_tokens: 1 } },
+		{ type: 'human', content: 'what was asked' },
+	];
+	const messages = said.map((content) => ({ type: 'ai', content, usage_metadata: usageOf(turn) }));
+	const asks = turn.asks.map((ask) => ({ value: valueOf(ask), id: ask.id }));
+	return event('values', {
+		messages: [...before, ...messages],
+		...(asks.length > 0 && { __interrupt__: asks }),
+	});
+}
+
+function valueOf(ask: OpenAsk): unknown {
+	if (ask.kind === 'question') return { question: ask.question };
+	return { action_request: { action: ask.tool, args: ask.arguments } };
+}
+
+function said(turn: TurnFacts): string[] {
+	const { preamble, draft, pieces, session, number } = turn;
+	return [
+		event('metadata', { run_id: `1f0${number}`, attempt: 1 }),
+		event('values', { messages: [{ type: 'human', content: 'what was asked' }] }),
+		...(preamble ? [piece(turn, preamble), state({ ...turn, asks: [] }, preamble)] : []),
+		event('messages', [{ type: 'tool', content: 'found', name: 'search' }, { thread_id: session }]),
+		// The words of another model on the way, which never get into the state.
+		...(draft ? [piece(turn, draft)] : []),
+		...pieces.map((content) => piece(turn, content)),
+		...(pieces.length === 0 ? [piece(turn, '')] : []),
+	];
+}
+
+function events(turn: TurnFacts): string[] {
+	const texts = [turn.preamble, turn.text].filter((text) => text !== '');
+	return [...said(turn), ': heartbeat\r\n\r\n', state(turn, ...texts), event('end', null)];
+}
+
+function failedEvents(turn: TurnFacts, how: Failing): string[] {
+	const data =
+		how === 'error'
+			? { error: 'RuntimeError', message: 'The graph gave up.' }
+			: { error: 'GraphRecursionError', message: 'Recursion limit of 25 reached.' };
+	return [...said(turn), event('error', data)];
+}
+
+const LANGGRAPH: Dialect = {
+	paths: ['/runs/stream', '/threads/:thread/runs/stream'],
+	renewsSession: false,
+	sessionId: (number) => `00000000-0000-4000-8000-${number}`,
+	isAnsweredByMessage: () => true,
+	// It is always asked for a stream.
+	whole: () => ({ messages: [] }),
+	failedWhole: () => ({ status: 500, body: { detail: 'Internal Server Error' } }),
+	...{ read, refusal, events, failedEvents },
+};
+
+export async function openLanggraph(): Promise<StandIn> {
+	return await StandIn.open(LANGGRAPH);
+}
