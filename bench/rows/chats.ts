@@ -1,4 +1,5 @@
 // Chats by what n8n itself brings and by our nodes: streamed answers, and a batch of questions.
+import { join } from 'node:path';
 import { asks, chatCompletion, chunksOf, inARow, modelById, webhook } from '../../test/e2e/chatWorkflows';
 import { fillTemplate, type RunningN8n, type WorkflowDocument } from '../../test/e2e/runner';
 import { atLeast, atMost, median, none, sum, told, type Figure } from '../figures';
@@ -16,11 +17,13 @@ const TOKENS = 600;
 const BEGUN_PIECES = 10;
 /** Tokens that come sooner share a piece on a busy machine, and are cheaper then. */
 const TOKEN_MS = 10;
+const QUESTION = `[words: ${TOKENS}] [chunks: ${TOKENS}] [pause: ${TOKEN_MS}]`;
 
 const QUESTIONS = 60;
 
 const CHEAPER_THAN_CORE = 1.5;
 const MODEL_CHEAPER_THAN_CORE = 1.2;
+const ABOVE_FLOOR_MICROS = 60;
 const LATER_THAN_CORE_MS = 1;
 const FASTER_THAN_CORE = 3;
 
@@ -28,6 +31,8 @@ const FASTER_THAN_CORE = 3;
 interface Way {
 	readonly name: string;
 	readonly path: string;
+	/** Whether it asks the platform, which then knows how many tokens there were. */
+	readonly asks: boolean;
 	readonly tokenMicros: number[];
 	readonly firstChunkMs: number[];
 }
@@ -54,27 +59,43 @@ export const chats: Row = {
 	name: 'chats',
 	async measure(stage) {
 		return await stage.withPlatform({}, async (platform) => {
-			const n8n = await stage.n8n();
-			const [core, model, own] = await publishWays(n8n, await accountsOf(n8n, platform));
-			for (let run = 0; run <= stage.times(RUNS); run++) {
-				for (const way of [core, model, own]) {
-					const micros = await microsPerToken(n8n, platform, way.path);
-					// The first run compiles.
-					if (run > 0) way.tokenMicros.push(micros);
+			const measureIn = async (n8n: RunningN8n): Promise<Figure[]> => {
+				const ways = await publishWays(n8n, platform);
+				const { silent, reading, core, model, own } = ways;
+				for (let run = 0; run <= stage.times(RUNS); run++) {
+					for (const way of [silent, reading, core, model, own]) {
+						const micros = await microsPerToken(n8n, platform, way);
+						// The first run compiles.
+						if (run > 0) way.tokenMicros.push(micros);
+					}
 				}
-			}
-			for (let run = 0; run <= stage.times(FIRST_CHUNK_RUNS); run++) {
-				for (const way of [core, model, own]) {
-					const delayMs = await firstChunkDelayMs(n8n, platform, way.path);
-					if (run > 0) way.firstChunkMs.push(delayMs);
+				for (let run = 0; run <= stage.times(FIRST_CHUNK_RUNS); run++) {
+					for (const way of [core, model, own]) {
+						const delayMs = await firstChunkDelayMs(n8n, platform, way.path);
+						if (run > 0) way.firstChunkMs.push(delayMs);
+					}
 				}
-			}
-			return figuresOf(core, model, own);
+				return figuresOf(ways);
+			};
+			return await stage.withFreshN8n(measureIn, {
+				N8N_CUSTOM_EXTENSIONS: join(__dirname, '..', 'floor'),
+			});
 		});
 	},
 };
 
-async function publishWays(n8n: RunningN8n, accounts: Accounts): Promise<[Way, Way, Way]> {
+interface Ways {
+	/** n8n alone: a node that sends words and asks nobody. */
+	readonly silent: Way;
+	/** n8n and its HTTP client: a node that asks the platform, reads bytes and understands none. */
+	readonly reading: Way;
+	readonly core: Way;
+	readonly model: Way;
+	readonly own: Way;
+}
+
+async function publishWays(n8n: RunningN8n, platform: BenchPlatform): Promise<Ways> {
+	const accounts = await accountsOf(n8n, platform);
 	const core = fillTemplate(readRival('agent-openai-model.json'), {
 		credentials: { openAiApi: accounts.openAi },
 	});
@@ -89,15 +110,48 @@ async function publishWays(n8n: RunningN8n, accounts: Accounts): Promise<[Way, W
 		options: {},
 	});
 	const talk = inARow('Bench chat', [webhook('bench-chat', 'streaming'), ask]);
-	const publish = async (name: string, path: string, flow: WorkflowDocument): Promise<Way> => {
+	const publish = async (
+		name: string,
+		path: string,
+		flow: WorkflowDocument,
+		asksPlatform = true,
+	): Promise<Way> => {
 		await n8n.client.activate(await n8n.client.createWorkflow(flow));
-		return { name, path, tokenMicros: [], firstChunkMs: [] };
+		return { name, path, asks: asksPlatform, tokenMicros: [], firstChunkMs: [] };
 	};
-	return [
-		await publish("AI Agent, n8n's OpenAI Chat Model", 'bench-agent-openai-model', core),
-		await publish('AI Agent, FlowPlatform Chat Model', 'bench-agent-own-model', withModel(core, ownModel)),
-		await publish('ChatCompletion', 'bench-chat', talk),
-	];
+	return {
+		silent: await publish("n8n's floor, nothing read", 'bench-silent', floor('bench-silent', {}), false),
+		reading: await publish(
+			"n8n's floor, bytes read",
+			'bench-reading',
+			floor('bench-reading', {
+				url: `${platform.apiUrl}/maas/v1/chat/completions`,
+				apiKey: platform.apiKey,
+				body: JSON.stringify({
+					model: 'plain-1',
+					messages: [{ role: 'user', content: QUESTION }],
+					stream: true,
+				}),
+			}),
+		),
+		core: await publish("AI Agent, n8n's OpenAI Chat Model", 'bench-agent-openai-model', core),
+		model: await publish(
+			'AI Agent, FlowPlatform Chat Model',
+			'bench-agent-own-model',
+			withModel(core, ownModel),
+		),
+		own: await publish('ChatCompletion', 'bench-chat', talk),
+	};
+}
+
+/** A node of bench/floor, which streams as many words at the same pace. */
+function floor(path: string, parameters: Record<string, unknown>): WorkflowDocument {
+	const node = {
+		name: 'Chat Floor',
+		type: 'CUSTOM.chatFloor',
+		parameters: { words: TOKENS, pauseMs: TOKEN_MS, ...parameters },
+	};
+	return inARow(`Bench ${path}`, [webhook(path, 'streaming'), node]);
 }
 
 /** The same agent with another model. */
@@ -131,7 +185,11 @@ async function readAnswer(
 }
 
 /** Counted while all streams run: what executions cost at their start and end is left out. */
-async function microsPerToken(n8n: RunningN8n, platform: BenchPlatform, path: string): Promise<number> {
+async function microsPerToken(
+	n8n: RunningN8n,
+	platform: BenchPlatform,
+	{ path, asks: asksPlatform }: Way,
+): Promise<number> {
 	await platform.resetBooks();
 	let characters = 0;
 	let begun = 0;
@@ -141,7 +199,7 @@ async function microsPerToken(n8n: RunningN8n, platform: BenchPlatform, path: st
 	};
 	const listen = async (): Promise<void> => {
 		let pieces = 0;
-		await readAnswer(n8n, path, `[words: ${TOKENS}] [chunks: ${TOKENS}] [pause: ${TOKEN_MS}]`, (text) => {
+		await readAnswer(n8n, path, QUESTION, (text) => {
 			characters += text.length;
 			if (++pieces === BEGUN_PIECES && ++begun === STREAMS) mark();
 		});
@@ -151,8 +209,9 @@ async function microsPerToken(n8n: RunningN8n, platform: BenchPlatform, path: st
 	await Promise.all(Array.from({ length: STREAMS }, listen));
 	const [from, to] = marks;
 	const { chats: entries } = await platform.books();
-	const sent = sum(entries.map(({ chunksSent }) => chunksSent));
-	if (!from || !to || entries.length !== STREAMS || entries.some(({ ended }) => ended !== 'done')) {
+	const sent = asksPlatform ? sum(entries.map(({ chunksSent }) => chunksSent)) : STREAMS * TOKENS;
+	const asked = asksPlatform ? STREAMS : 0;
+	if (!from || !to || entries.length !== asked || entries.some(({ ended }) => ended !== 'done')) {
 		throw new Error(`${path}: the streams did not run beside each other to their end`);
 	}
 	const tokens = ((to.characters - from.characters) / characters) * sent;
@@ -169,19 +228,27 @@ async function firstChunkDelayMs(n8n: RunningN8n, platform: BenchPlatform, path:
 	return heardAtMs - (chat?.firstChunkAt ?? Number.NaN);
 }
 
-function figuresOf(core: Way, model: Way, own: Way): Figure[] {
+function figuresOf({ silent, reading, core, model, own }: Ways): Figure[] {
 	const ratios = (left: readonly number[], right: readonly number[]): number[] =>
 		left.map((value, index) => value / (right[index] ?? Number.NaN));
 	const cheaper = ratios(core.tokenMicros, own.tokenMicros);
 	const modelCheaper = ratios(core.tokenMicros, model.tokenMicros);
 	const later = median(own.firstChunkMs) - median(core.firstChunkMs);
+	const above = own.tokenMicros.map((micros, index) => micros - (reading.tokenMicros[index] ?? Number.NaN));
 	return [
+		...[silent, reading].map(({ name, tokenMicros }) =>
+			told(median(tokenMicros), `${name}: CPU of n8n a streamed token`, ' µs', tokenMicros),
+		),
 		...[core, model, own].flatMap(({ name, tokenMicros, firstChunkMs }) => [
 			told(median(tokenMicros), `${name}: CPU of n8n a streamed token`, ' µs', tokenMicros),
 			told(median(firstChunkMs), `${name}: first chunk`, ' ms', firstChunkMs),
 		]),
 		atLeast(CHEAPER_THAN_CORE, median(cheaper), {
 			...{ what: 'AI Agent ÷ ChatCompletion: CPU a streamed token', kind: 'time', unit: ' ×', runs: cheaper },
+		}),
+		atMost(ABOVE_FLOOR_MICROS, median(above), {
+			...{ what: 'ChatCompletion less the floor that reads bytes: CPU a streamed token', kind: 'time' },
+			...{ unit: ' µs', runs: above },
 		}),
 		atMost(LATER_THAN_CORE_MS, later, {
 			...{ what: 'ChatCompletion less AI Agent: first chunk', kind: 'time', unit: ' ms' },

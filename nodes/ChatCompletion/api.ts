@@ -53,7 +53,8 @@ async function askOnce(connection: ChatConnection, call: ChatCall): Promise<Outc
 	const ended = await readAnswer(
 		connection,
 		{ url: `${baseUrl}${CHAT_PATH}`, json, accept: ACCEPT, idleMs, endByMs },
-		async (event) => await reader.take(event),
+		(event) => reader.take(event),
+		async () => await reader.tell(),
 	);
 	if (ended.kind === 'timedOut') return failed(timedOut(clock, call));
 	return ended.kind === 'read' ? await reader.outcome(ended) : classifyError(ended);

@@ -197,6 +197,7 @@ test('tools, their results and the tool choice are entered in the form', async (
 	];
 	await openChatNode({ model: modelById('plain-1'), messages: { message } });
 	// Each row shows the fields of its role only.
+	for (const name of ['toolCalls', 'toolCallId']) await editor.field(name).first().waitFor();
 	expect([await editor.field('toolCalls').count(), await editor.field('toolCallId').count()]).toEqual([1, 1]);
 
 	await editor.page.getByRole('button', { name: 'Add Tool', exact: true }).click();

@@ -2,7 +2,7 @@ import { randomUUID } from 'crypto';
 
 import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 
-import { isStartedByChat } from '../../shared/run/chatTrigger';
+import { isStartedByChat } from '../../shared/run/startedBy';
 import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
 import { excerpt, isJsonObject, jsonText } from '../../shared/text/json';
 import { pathSteps, readPath } from '../../shared/text/jsonPath';

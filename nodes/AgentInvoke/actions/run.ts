@@ -3,7 +3,7 @@ import { randomUUID } from 'crypto';
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { mapAccounts, readAccounts, type Accounts, type ReadAccount } from '../../shared/platform/accounts';
-import { isStartedByChat } from '../../shared/run/chatTrigger';
+import { isStartedByChat } from '../../shared/run/startedBy';
 import { inRunFrame, type RunFrame } from '../../shared/run/frame';
 import { Sightings } from '../../shared/dataTable/heartbeat';
 import { recordLifetime, UNTIL_EXPIRY } from '../../shared/dataTable/lifetime';
@@ -19,14 +19,15 @@ import { redactor, type Redact } from '../../shared/text/redact';
 import { openRetryMemory, type RetryMemory } from '../../shared/run/retryMemory';
 import { shortSha256 } from '../../shared/text/sha256';
 import { openRetry } from '../../shared/retry/retry';
-import { authenticatedOpen, authenticatedSend, credentialOf } from '../../shared/http/request';
+import { afterStop, authenticatedOpen, authenticatedSend, credentialOf } from '../../shared/http/request';
 import { createIdleTimeouts } from '../../shared/http/idleTimeout';
 import { readAgentAccount, type AgentAccount } from '../wire/account';
 import { createAgentApi, type AgentApi } from '../api/api';
 import { DailyBudget } from '../turnLog/dailyBudget';
 import { TURN_TABLE, TurnLog } from '../turnLog/turnLog';
 import { createInterruptLimit, type InterruptLimit } from '../turns/interruptLimit';
-import { SESSION_TABLE, SessionStore } from '../sessions/sessionStore';
+import { SESSION_TABLE } from '../sessions/sessionRows';
+import { SessionStore } from '../sessions/sessionStore';
 import { TurnOwners } from '../turnLog/owner';
 import type { SessionChoice } from '../turns/turnSession';
 import { readAgentOptions, type AgentOptions } from './options';
@@ -133,8 +134,9 @@ function openClients(
 	frame: RunFrame,
 	redact: Redact,
 ): Accounts<AgentClient> {
-	const { clock, signal } = frame;
+	const { clock, over } = frame;
 	const { requestsPerSecond, concurrency } = options;
+	const signal = AbortSignal.any([over, afterStop(context)]);
 	const isTokenOfItem = accounts.varying.has('agentToken');
 	return mapAccounts(accounts, ({ account, fields }): AgentClient => {
 		const credential = credentialOf(context, CREDENTIAL, fields);

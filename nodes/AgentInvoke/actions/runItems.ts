@@ -116,6 +116,8 @@ const NOT_ASKED = {
 	advice: 'Nothing was sent for it.',
 } as const;
 
+const STOPPED = 'The execution was stopped before the whole answer had come';
+
 async function takeAll(
 	context: IExecuteFunctions,
 	run: AgentRun,
@@ -128,7 +130,7 @@ async function takeAll(
 	const isDoomed = stopAtFailure && [...prepared.values()].some((item) => !item.ok);
 	const turns = agentTurns(context, run, isDoomed ? NOTHING : prepared, async (itemIndex, text) => {
 		streamed.add(itemIndex);
-		await chatStreamOf(itemIndex).write(text);
+		if (!run.signal.aborted) await chatStreamOf(itemIndex).write(text);
 	});
 	const counted = await openBudget(run, turns);
 	if (!counted.ok) return counted;
@@ -137,8 +139,14 @@ async function takeAll(
 	const received = async ({ itemIndex, result }: TurnOutcome): Promise<void> => {
 		const turn = turnOf.get(itemIndex);
 		if (turn) reportEnd(context, run, turn, result);
-		await endStream(chatStreamOf(itemIndex), result, streamed.has(itemIndex));
+		if (!run.signal.aborted) await endStream(chatStreamOf(itemIndex), result, streamed.has(itemIndex));
 	};
+	// Nobody watches a stopped execution any more, although answers of calls that were sent are still read.
+	const endStreams = (): void => {
+		for (const itemIndex of turnOf.keys()) void chatStreamOf(itemIndex).fail(STOPPED);
+	};
+	if (run.signal.aborted) endStreams();
+	else run.signal.addEventListener('abort', endStreams, { once: true });
 	const outcomes = await runTurns(turns, { ...run.options, stopAtFailure }, run, received);
 	if (run.budget?.hint) showHint(context, run.budget.hint);
 	if ([...prepared.values()].some((item) => item.ok && item.value.lacksKey))
@@ -188,34 +196,27 @@ async function tellSessions(
 	turnOf: ReadonlyMap<number, AgentTurn>,
 	turnOrder: TurnOrder,
 ): Promise<TurnOutcome[]> {
-	return await Promise.all(
-		outcomes.map(async (outcome): Promise<TurnOutcome> => {
-			const { itemIndex, result } = outcome;
-			const { session, client } = turnOf.get(itemIndex) ?? {};
-			if (!result.ok || session?.kind !== 'mapped' || !client) return outcome;
-			const { reply, session: answered } = result.value;
-			const told = answered.id
-				? await whyNotKept(client.sessions, session.key, answered.id, turnOrder)
-				: NO_SESSION;
-			if (!told) return outcome;
-			const hint = [reply.hint, told].filter(Boolean).join(' ');
-			return { itemIndex, result: ok({ ...result.value, reply: { ...reply, hint } }) };
-		}),
-	);
+	const stores = new Set([...turnOf.values()].map(({ client }) => client.sessions));
+	const told = await Promise.all([...stores].map(async (store) => [store, await store.lostKeys()] as const));
+	const lostOf = new Map(told);
+	return outcomes.map((outcome) => {
+		const { itemIndex, result } = outcome;
+		const { session, client } = turnOf.get(itemIndex) ?? {};
+		if (!result.ok || session?.kind !== 'mapped' || !client) return outcome;
+		const { reply, session: answered } = result.value;
+		const isLost = lostOf.get(client.sessions)?.has(session.key) === true;
+		const next = client.sessions.find(session.key);
+		const why = answered.id ? isLost && whyNotKept(answered.id, next, turnOrder) : NO_SESSION;
+		if (!why) return outcome;
+		const hint = [reply.hint, why].filter(Boolean).join(' ');
+		return { itemIndex, result: ok({ ...result.value, reply: { ...reply, hint } }) };
+	});
 }
 
-/** Empty where nothing has come between. */
-async function whyNotKept(
-	sessions: AgentClient['sessions'],
-	key: string,
-	answeredId: string,
-	turnOrder: TurnOrder,
-): Promise<string> {
-	const lost = await sessions.lostKeys();
-	if (!lost.has(key)) return '';
-	const now = sessions.find(key);
-	if (now === answeredId) return turnOrder === 'strict' ? OVERTAKEN : '';
-	return now ? REPLACED : REMOVED;
+/** @param nextId the session that the key has now @returns empty where it is the same, as it should be */
+function whyNotKept(answeredId: string, nextId: string, turnOrder: TurnOrder): string {
+	if (nextId === answeredId) return turnOrder === 'strict' ? OVERTAKEN : '';
+	return nextId ? REPLACED : REMOVED;
 }
 
 /** A turn whose calls are counted. */

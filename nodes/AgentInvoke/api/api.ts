@@ -51,12 +51,13 @@ async function invokeWithTries(
 	const { account, redact, retry } = connection;
 	const { calls } = call;
 	const repeatability = call.retryAmbiguous ? 'read' : 'write';
+	const endByMs = connection.clock.now() + call.timeoutMs;
 	const { outcome, tries } = await retry.run(
 		{
 			repeatability,
 			lane: 'work',
 			tries: call.tries,
-			endByMs: connection.clock.now() + call.timeoutMs,
+			endByMs,
 			mayRepeat: () => calls?.mayRepeat() ?? true,
 		},
 		async () => {
@@ -66,7 +67,7 @@ async function invokeWithTries(
 			return answer;
 		},
 	);
-	if (outcome.kind === 'cancelled' && !connection.signal?.aborted) return fail(notAskedInTime(call));
+	if (outcome.kind === 'cancelled' && connection.clock.now() >= endByMs) return fail(notAskedInTime(call));
 	if (outcome.kind !== 'answered') {
 		const facts = { account, redact, sessionId: call.sessionId };
 		const failure = explainCall(outcome, { repeatability, tries }, facts);
@@ -90,6 +91,8 @@ async function invokeOnce(connection: AgentConnection, call: InvokeCall): Promis
 		idleMs: Infinity,
 		endByMs: clock.now() + call.timeoutMs,
 		hasErrorEvents: true,
+		// The agent runs on after a stop, and its answer tells the session.
+		outlivesStop: true,
 	};
 	const told = tellOnce(call);
 	const ended = await readAnswer(connection, request, async (event) => {

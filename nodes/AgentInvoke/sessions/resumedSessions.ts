@@ -4,7 +4,8 @@ import type { Clock } from '../../shared/run/clock';
 import { NEVER_MS, storable } from '../../shared/dataTable/cells';
 import { ok, type Result } from '../../shared/errors/failure';
 import { textOrNumber } from '../../shared/text/textOf';
-import { COUNTING_TRIES, LAST_PAUSES_MS, type SessionSettings } from './sessionWriter';
+import type { SessionSettings } from './sessionRows';
+import { COUNTING_TRIES, LAST_PAUSES_MS } from './sessionWriter';
 
 /** What was done in a session that was used by its ID. */
 interface Resumed {

@@ -1,3 +1,4 @@
+import { keyText, NEVER_MS, storable } from '../../shared/dataTable/cells';
 import { OWNER_COLUMNS } from '../../shared/dataTable/heartbeat';
 import { CLOCKS_APART_MS } from '../../shared/dataTable/lifetime';
 import type { CellValue, TableRow, TableSpec } from '../../shared/dataTable/table';
@@ -27,9 +28,38 @@ export const SESSION_TABLE: TableSpec = {
 	],
 };
 
+export interface SessionSettings {
+	/** Which agent the sessions belong to. Never the token: a new token would lose all of them. */
+	readonly agent: string;
+	readonly workflowId: string;
+	readonly executionId: string;
+	/** How long an unused mapping lasts, in ms; 0 = forever. */
+	readonly ttlMs: number;
+}
+
 const MS_PER_HOUR = 3_600_000;
 /** When a row without a session may go: later than the longest timeout ends, by any clock. */
-export const UNOPENED_LIFE_MS = 24 * MS_PER_HOUR + CLOCKS_APART_MS;
+const UNOPENED_LIFE_MS = 24 * MS_PER_HOUR + CLOCKS_APART_MS;
+
+/** What the row of a key says, but for who holds it. @param nowMs time of day */
+export function sessionRow(
+	{ agent, workflowId, executionId, ttlMs }: SessionSettings,
+	key: string,
+	{ sessionId, turns }: { readonly sessionId: string; readonly turns: number },
+	nowMs: number,
+): TableRow {
+	const lifeMs = sessionId ? ttlMs : UNOPENED_LIFE_MS;
+	return {
+		sessionKey: keyText(key),
+		agent,
+		sessionId: storable(sessionId),
+		workflowId,
+		lastExecutionId: executionId,
+		lastUsedAt: new Date(nowMs).toISOString(),
+		turns,
+		expiresAtMs: lifeMs > 0 ? nowMs + lifeMs : NEVER_MS,
+	};
+}
 
 /** A digest of the whole key, so that long keys never collide; JSON keeps its parts apart. */
 export function sessionEntry(...parts: readonly string[]): string {

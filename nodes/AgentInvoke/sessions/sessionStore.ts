@@ -1,17 +1,17 @@
 import type { Clock } from '../../shared/run/clock';
-import { keyText } from '../../shared/dataTable/cells';
 import { Sightings } from '../../shared/dataTable/heartbeat';
-import type { DataTable, TableRow } from '../../shared/dataTable/table';
+import type { LockAttempt } from '../../shared/dataTable/lockRows';
+import type { DataTable } from '../../shared/dataTable/table';
 import { TableLock, type Acquirer } from '../../shared/dataTable/tableLock';
 import { fail, ok, type Result } from '../../shared/errors/failure';
 import { textOrNumber } from '../../shared/text/textOf';
+import { KeySession } from './keySession';
 import { ResumedSessions } from './resumedSessions';
-import { sessionEntry, sessionIn, UNOPENED_LIFE_MS, type StoredSession } from './sessionRows';
-import { isStored, SessionWriter, type KeyLease, type Mapping, type SessionSettings } from './sessionWriter';
-import type { WaitLimit } from './waitLimit';
+import { sessionEntry, sessionIn, sessionRow, type SessionSettings, type StoredSession } from './sessionRows';
+import { SessionWriter } from './sessionWriter';
 
-export { SESSION_TABLE } from './sessionRows';
-export type { SessionSettings } from './sessionWriter';
+/** How long a turn waits for a key. */
+export type Waiting = Pick<Acquirer<never>, 'whyStop' | 'pause'>;
 
 /** How a process works on the table; each has a usual value. */
 export interface StoreOptions {
@@ -23,18 +23,12 @@ export interface StoreOptions {
 	readonly sightings: Sightings;
 }
 
+const UNOPENED = { sessionId: '', turns: 0 };
+
 /** The mapped sessions of one agent in one node run. */
 export class SessionStore {
-	private readonly mappings = new Map<string, Mapping>();
-	/** What was read of keys that have no session. */
-	private readonly unopened = new Map<string, readonly TableRow[]>();
-	/** Keys whose session is being opened here, or whose turn is taken in strict order. */
-	private readonly leases = new Map<string, KeyLease>();
+	private readonly keys = new Map<string, KeySession>();
 	private readonly resumed: ResumedSessions;
-	/** Keys whose row another execution took over while it was held, or somebody deleted. */
-	private readonly lost = new Set<string>();
-	/** The write after which losses are known. */
-	private telling: Promise<unknown> | undefined;
 	private readonly writer: SessionWriter;
 	private readonly lock: TableLock;
 
@@ -48,62 +42,70 @@ export class SessionStore {
 			sightings = new Sightings(),
 		}: Partial<StoreOptions> = {},
 	) {
-		const keys = {
-			mappings: this.mappings,
-			leases: this.leases,
-			entryKey: (key: string) => this.entryKey(key),
-			lost: async (key: string) => await this.learnLoss(key),
-		};
 		this.lock = new TableLock({ table, clock, random, signal, sightings });
-		this.writer = new SessionWriter(settings, keys, table, this.lock, clock);
+		this.writer = new SessionWriter(settings, table, this.lock, clock);
 		this.resumed = new ResumedSessions(settings, table, clock);
 	}
 
 	/** Reads the sessions of these keys; before that, none is known. */
-	async load(keys: readonly string[]): Promise<Result<undefined>> {
-		if (keys.length === 0) return ok(undefined);
-		const read = await this.readKeys(keys);
+	async load(names: readonly string[]): Promise<Result<undefined>> {
+		if (names.length === 0) return ok(undefined);
+		const keys = names.map((name) => this.keyOf(name));
+		const read = await this.table.read(
+			'entryKey',
+			keys.map(({ entryKey }) => entryKey),
+		);
 		if (!read.ok) return read;
+		const rowsOf = Map.groupBy(read.value, (row) => textOrNumber(row.entryKey));
 		for (const key of keys) {
-			const rows = read.value.get(this.entryKey(key)) ?? [];
+			const rows = rowsOf.get(key.entryKey) ?? [];
 			const session = sessionIn(rows, this.clock.wallNow());
-			if (session) this.learn(key, session);
-			else this.unopened.set(key, rows);
+			if (session) key.goOnIn(session);
+			else key.unopened = rows;
 		}
 		return ok(undefined);
 	}
 
 	/** The session of a key as far as this run knows; empty if it has none. */
-	find(key: string): string {
-		return this.mappings.get(key)?.sessionId ?? '';
+	find(name: string): string {
+		return this.keyOf(name).sessionId;
+	}
+
+	/** Takes the place in line of a message that waits for others of this process: for `hold`, or else for `leaveLine`. */
+	lineUp(name: string): LockAttempt {
+		return this.lock.lineUp(this.wanted(this.keyOf(name)));
+	}
+
+	leaveLine(line: LockAttempt): void {
+		void this.lock.leaveLine(line);
 	}
 
 	/**
 	 * Waits for the key's turn among all that are taken in strict order, in whatever process; ends with `release`.
 	 * @returns the session; empty where a new one is to be opened
 	 */
-	async hold(key: string, waitLimit: Pick<WaitLimit, 'whyStop' | 'pause'>): Promise<Result<string>> {
-		const still = await this.leaseStill(key);
+	async hold(name: string, waiting: Waiting, line?: LockAttempt): Promise<Result<string>> {
+		const key = this.keyOf(name);
+		const still = await this.isHeldStill(key);
+		if (line && (!still.ok || still.value)) this.leaveLine(line);
 		if (!still.ok) return explainTable(still);
 		if (still.value) {
 			// The row could not be given back after the turn before.
-			this.leases.set(key, { ...still.value, isStrict: true });
-			return ok(this.find(key));
+			key.isStrict = true;
+			return ok(key.sessionId);
 		}
-		const acquirer: Acquirer<never> = {
-			...this.acquirer(key, waitLimit),
+		const acquired = await this.lock.acquire<never>({
+			...this.acquirer(key, waiting),
 			answer: () => undefined,
 			isOrdered: true,
-		};
-		const acquired = await this.lock.acquire(acquirer);
+			line,
+		});
 		if (!acquired.ok) return explainTable(acquired);
 		if (acquired.value.kind === 'known') return ok('');
 		const { lease } = acquired.value;
-		this.leases.set(key, { lease, isStrict: true });
-		const session = sessionIn(lease.rows, this.clock.wallNow());
-		if (session) return ok(this.learn(key, session));
-		this.mappings.delete(key);
-		return ok('');
+		key.lease = lease;
+		key.isStrict = true;
+		return ok(key.learn(lease.rows, this.clock.wallNow()));
 	}
 
 	/**
@@ -114,30 +116,30 @@ export class SessionStore {
 	 * @returns the session; empty where a new one is to be opened
 	 */
 	async obtain(
-		key: string,
-		waitLimit: Pick<WaitLimit, 'whyStop' | 'pause'>,
+		name: string,
+		waiting: Waiting,
 		{ isOld = false, voidId = '' }: { readonly isOld?: boolean; readonly voidId?: string } = {},
 	): Promise<Result<string>> {
-		const known = this.mappings.get(key);
-		const isKnown = known !== undefined && known.sessionId !== voidId;
-		const still = isKnown ? ok(this.leases.get(key)) : await this.leaseStill(key);
-		if (!still.ok) return explainTable(still);
-		if (still.value) return ok(isKnown ? known.sessionId : '');
-		if (isKnown && !(isOld && isStored(known))) return ok(known.sessionId);
-		const unopened = isOld || voidId ? undefined : this.unopened.get(key);
-		const read = unopened ? ok(unopened) : await this.readOne(key);
+		const key = this.keyOf(name);
+		const known = key.sessionId === voidId ? '' : key.sessionId;
+		const isHeld = known ? ok(key.isHeld) : await this.isHeldStill(key);
+		if (!isHeld.ok) return explainTable(isHeld);
+		if (isHeld.value || (known && !(isOld && key.isStored))) return ok(known);
+		const unopened = isOld || voidId ? undefined : key.unopened;
+		const read = unopened ? ok(unopened) : await this.table.read('entryKey', [key.entryKey]);
 		if (!read.ok) return explainTable(read);
 		const acquired = await this.lock.acquire<StoredSession>({
-			...this.acquirer(key, waitLimit),
+			...this.acquirer(key, waiting),
 			rows: read.value,
 			answer: (rows) => sessionIn(rows, this.clock.wallNow(), voidId),
 		});
 		if (!acquired.ok) return explainTable(acquired);
-		this.unopened.delete(key);
-		if (acquired.value.kind === 'known') return ok(this.learn(key, acquired.value.answer));
+		key.unopened = undefined;
+		if (acquired.value.kind === 'known') return ok(key.goOnIn(acquired.value.answer));
 		// Where somebody forgot the session that this run knew.
-		if (!voidId) this.mappings.delete(key);
-		this.leases.set(key, { lease: acquired.value.lease, isStrict: false });
+		if (!voidId) key.forget();
+		key.lease = acquired.value.lease;
+		key.isStrict = false;
 		return ok('');
 	}
 
@@ -145,25 +147,24 @@ export class SessionStore {
 	 * Gives a key a session, and writes it within a second.
 	 * @param isContinued it is another ID for the session that the key had
 	 */
-	opened(key: string, sessionId: string, isContinued = false): void {
-		const known = this.mappings.get(key);
-		if (known?.sessionId === sessionId) return;
-		const begun = { conversation: Symbol(sessionId), turns: 0, added: 0 };
-		const { conversation, turns, added } = isContinued && known ? known : begun;
-		this.mappings.set(key, { sessionId, conversation, stored: known?.stored, turns, added });
+	opened(name: string, sessionId: string, isContinued = false): void {
+		const key = this.keyOf(name);
+		if (key.sessionId === sessionId) return;
+		if (isContinued && key.session) key.session.sessionId = sessionId;
+		else key.session = { sessionId, turns: 0, added: 0 };
 		this.writer.later(key);
 	}
 
 	/** Whether a key that this run has lost goes on in another session than this one. */
-	isReplaced(key: string, sessionId: string): boolean {
-		const now = this.lost.has(key) && !this.leases.has(key) ? this.find(key) : '';
-		return now !== '' && now !== sessionId;
+	isReplaced(name: string, sessionId: string): boolean {
+		const { isLost, lease, sessionId: now } = this.keyOf(name);
+		return isLost && !lease && now !== '' && now !== sessionId;
 	}
 
 	/** Counts a turn in the key's session. */
-	used(key: string): void {
-		const mapping = this.mappings.get(key);
-		if (mapping) this.mappings.set(key, { ...mapping, added: mapping.added + 1 });
+	used(name: string): void {
+		const { session } = this.keyOf(name);
+		if (session) session.added++;
 	}
 
 	/**
@@ -178,15 +179,16 @@ export class SessionStore {
 	 * The turn of a key is over: what it held goes back, at once where nothing is to be written.
 	 * @param isWanted others of this process wait for the key, and are to find what is known of it
 	 */
-	async release(key: string, isWanted = false): Promise<void> {
-		const held = this.leases.get(key);
-		const mapping = this.mappings.get(key);
-		if (held && (!mapping || (mapping.added === 0 && isStored(mapping)))) {
-			this.leases.delete(key);
-			await this.lock.abandon(held.lease);
-		} else if (held?.isStrict) this.leases.set(key, { ...held, isStrict: false });
-		else if (held) this.writer.later(key);
-		if (isWanted || held?.isStrict) await this.writer.now([key]);
+	async release(name: string, isWanted = false): Promise<void> {
+		const key = this.keyOf(name);
+		const { lease } = key;
+		const wasStrict = lease !== undefined && key.isStrict;
+		if (lease && (!key.session || (key.session.added === 0 && key.isStored))) {
+			key.lease = undefined;
+			await this.lock.abandon(lease);
+		} else if (wasStrict) key.isStrict = false;
+		else if (lease) this.writer.later(key);
+		if (isWanted || wasStrict) await this.writer.now([key]);
 	}
 
 	/**
@@ -194,107 +196,61 @@ export class SessionStore {
 	 * nobody gave them back. Their session is now that of `find`.
 	 */
 	async lostKeys(): Promise<ReadonlySet<string>> {
-		// A write for all who ask at once; as persistent as the last one, in which a loss would be told to nobody.
-		if (this.leases.size > 0) this.telling ??= this.writer.flush(this.mappings.keys());
-		await this.telling;
-		this.telling = undefined;
-		return this.lost;
+		const keys = [...this.keys.values()];
+		// As persistent as the last write, in which a loss would be told to nobody.
+		if (keys.some(({ isHeld }) => isHeld)) await this.writer.flush(keys);
+		return new Set(keys.filter(({ isLost }) => isLost).map(({ key }) => key));
 	}
 
 	/**
 	 * Removes the mappings of these keys.
 	 * @returns the sessions that they had
 	 */
-	async forget(keys: readonly string[]): Promise<Result<ReadonlyMap<string, string>>> {
-		const loaded = await this.load(keys);
+	async forget(names: readonly string[]): Promise<Result<ReadonlyMap<string, string>>> {
+		const loaded = await this.load(names);
 		if (!loaded.ok) return loaded;
-		const entries = keys.map((key) => this.entryKey(key));
+		const entries = names.map((name) => this.keyOf(name).entryKey);
 		const removed = await this.table.remove('entryKey', entries);
-		return removed.ok ? ok(new Map(keys.map((key) => [key, this.find(key)]))) : removed;
+		return removed.ok ? ok(new Map(names.map((name) => [name, this.find(name)]))) : removed;
 	}
 
 	/** Writes what is still unwritten; must be called before the node ends. */
 	async flush(): Promise<Result<undefined>> {
-		await Promise.all([...this.leases.keys()].map(async (key) => await this.release(key)));
+		const keys = [...this.keys.values()];
+		await Promise.all(keys.map(async ({ key, lease }) => lease && (await this.release(key))));
 		const resumed = this.resumed.flush();
-		const written = await this.writer.flush(this.mappings.keys());
+		const written = await this.writer.flush(keys);
 		// What could not be written must not keep its key from others as long as this process lives. Its row stays: it may
 		// have been written after all.
-		const left = [...this.leases.values()].map(({ lease }) => ({ ...lease, isNew: false }));
+		const left = keys.flatMap(({ lease }) => (lease ? [{ ...lease, isNew: false }] : []));
 		await Promise.all(left.map(async (lease) => await this.lock.abandon(lease)));
 		const results = [written, await resumed, await this.lock.flush()];
 		return results.find(({ ok: isOk }) => !isOk) ?? ok(undefined);
 	}
 
 	/** A row whose release failed may have been given back all the same; then what is known of it is written first. */
-	private async leaseStill(key: string): Promise<Result<KeyLease | undefined>> {
-		const held = this.leases.get(key);
-		if (!held) return ok(undefined);
-		const holds = await this.lock.holds(held.lease);
+	private async isHeldStill(key: KeySession): Promise<Result<boolean>> {
+		if (!key.lease) return ok(false);
+		const holds = await this.lock.holds(key.lease);
 		if (!holds.ok) return holds;
-		if (holds.value) return ok(this.leases.get(key));
-		const written = await this.writer.now([key]);
-		return written.ok ? ok(this.leases.get(key)) : written;
+		const written = holds.value ? ok(undefined) : await this.writer.now([key]);
+		return written.ok ? ok(key.isHeld) : written;
 	}
 
-	private learn(key: string, { sessionId, stored, turns }: StoredSession): string {
-		const known = this.mappings.get(key);
-		const { conversation, added } =
-			known?.sessionId === sessionId ? known : { conversation: Symbol(sessionId), added: 0 };
-		this.mappings.set(key, { sessionId, conversation, stored, turns, added });
-		return sessionId;
+	private acquirer(key: KeySession, waiting: Waiting): Omit<Acquirer<never>, 'answer'> {
+		return { ...this.wanted(key), whyStop: () => waiting.whyStop(), pause: () => waiting.pause() };
 	}
 
-	/** What the key has now counts. */
-	private async learnLoss(key: string): Promise<void> {
-		this.lost.add(key);
-		const rows = await this.readOne(key);
-		const session = rows.ok ? sessionIn(rows.value, this.clock.wallNow()) : undefined;
-		if (session) this.learn(key, session);
-		else this.mappings.delete(key);
+	private wanted({ key, entryKey }: KeySession): Pick<Acquirer<never>, 'entryKey' | 'row'> {
+		return { entryKey, row: () => sessionRow(this.settings, key, UNOPENED, this.clock.wallNow()) };
 	}
 
-	private acquirer(
-		key: string,
-		waitLimit: Pick<WaitLimit, 'whyStop' | 'pause'>,
-	): Omit<Acquirer<never>, 'answer'> {
-		const { agent, workflowId, executionId } = this.settings;
-		return {
-			entryKey: this.entryKey(key),
-			row: () => {
-				const nowMs = this.clock.wallNow();
-				return {
-					sessionKey: keyText(key),
-					agent,
-					sessionId: '',
-					workflowId,
-					lastExecutionId: executionId,
-					lastUsedAt: new Date(nowMs).toISOString(),
-					turns: 0,
-					expiresAtMs: nowMs + UNOPENED_LIFE_MS,
-				};
-			},
-			whyStop: () => waitLimit.whyStop(),
-			pause: () => waitLimit.pause(),
-		};
-	}
-
-	private async readOne(key: string): Promise<Result<readonly TableRow[]>> {
-		const read = await this.readKeys([key]);
-		return read.ok ? ok(read.value.get(this.entryKey(key)) ?? []) : read;
-	}
-
-	/** @returns the rows of each entry */
-	private async readKeys(keys: readonly string[]): Promise<Result<ReadonlyMap<string, readonly TableRow[]>>> {
-		const read = await this.table.read(
-			'entryKey',
-			keys.map((key) => this.entryKey(key)),
-		);
-		return read.ok ? ok(Map.groupBy(read.value, (row) => textOrNumber(row.entryKey))) : read;
-	}
-
-	private entryKey(key: string): string {
-		return sessionEntry(this.settings.agent, key);
+	private keyOf(name: string): KeySession {
+		const known = this.keys.get(name);
+		if (known) return known;
+		const key = new KeySession(name, sessionEntry(this.settings.agent, name));
+		this.keys.set(name, key);
+		return key;
 	}
 }
 

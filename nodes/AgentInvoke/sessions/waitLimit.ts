@@ -36,7 +36,7 @@ export class WaitLimit {
 	}
 }
 
-export function notRun(isStopped: boolean): Failure {
+function notRun(isStopped: boolean): Failure {
 	return {
 		kind: isStopped ? 'cancelled' : 'notSubmitted',
 		message: `The agent was not asked for this item, because ${isStopped ? 'the execution was stopped' : 'another item failed'}`,

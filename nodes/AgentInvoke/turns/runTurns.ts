@@ -1,9 +1,10 @@
 import pLimit, { type LimitFunction } from 'p-limit';
 
-import { fail, type Result } from '../../shared/errors/failure';
+import type { Result } from '../../shared/errors/failure';
 import type { TurnResult } from './savedAnswer';
 import { ItemTurn, type AgentTurn, type CallSettings, type TurnRun } from './turn';
-import { notRun, WaitLimit } from '../sessions/waitLimit';
+import { WaitLimit } from '../sessions/waitLimit';
+import { TurnSession } from './turnSession';
 
 export type { AgentTurn } from './turn';
 export type { SessionChoice } from './turnSession';
@@ -34,13 +35,11 @@ export async function runTurns(
 	const { clock, signal } = run;
 	const limit = pLimit(settings.concurrency);
 	const ending = new AbortController();
-	const take = async (turn: AgentTurn): Promise<Result<TurnResult>> => {
+	const take = async (turn: AgentTurn, session: TurnSession): Promise<Result<TurnResult>> => {
 		const giveBack = await takePermit(limit);
 		try {
-			if (ending.signal.aborted || signal.aborted) return fail(notRun(signal.aborted));
-			const { timeoutMs } = settings;
-			const waitLimit = new WaitLimit(clock, timeoutMs, signal, ending.signal, giveBack);
-			const result = await new ItemTurn(turn, settings, run, waitLimit).take();
+			const waitLimit = new WaitLimit(clock, settings.timeoutMs, signal, ending.signal, giveBack);
+			const result = await new ItemTurn(turn, session, settings, run, waitLimit).take();
 			// Set while this turn still holds its permit, or the next in line would slip through.
 			if (!result.ok && settings.stopAtFailure) ending.abort();
 			return result;
@@ -48,17 +47,22 @@ export async function runTurns(
 			giveBack();
 		}
 	};
-	const takeOne = async (turn: AgentTurn): Promise<TurnOutcome> => {
-		const outcome: TurnOutcome = { itemIndex: turn.itemIndex, result: await take(turn) };
-		turn.slot?.leave();
-		await received(outcome);
-		return outcome;
-	};
-	const conversations = [...Map.groupBy(turns, conversationOf).values()].map(async (conversation) => {
-		const outcomes: TurnOutcome[] = [];
-		for (const turn of conversation) outcomes.push(await takeOne(turn));
-		return outcomes;
+	const sessions = turns.map((turn) => {
+		const session = new TurnSession(turn, clock, settings.turnOrder);
+		session.lineUp();
+		return { turn, session };
 	});
+	const conversations = [...Map.groupBy(sessions, ({ turn }) => conversationOf(turn)).values()].map(
+		async (conversation) => {
+			const outcomes: TurnOutcome[] = [];
+			for (const { turn, session } of conversation) {
+				const outcome = { itemIndex: turn.itemIndex, result: await take(turn, session) };
+				await received(outcome);
+				outcomes.push(outcome);
+			}
+			return outcomes;
+		},
+	);
 	const outcomes = await Promise.all(conversations);
 	return outcomes.flat().sort((a, b) => a.itemIndex - b.itemIndex);
 }

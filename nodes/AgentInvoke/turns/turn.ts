@@ -22,7 +22,7 @@ import type { SessionStore } from '../sessions/sessionStore';
 import { textOf } from '../../shared/text/textOf';
 import { retryBusySession } from './retryBusySession';
 import type { TurnCalls } from '../api/callLimit';
-import { TurnSession, type SessionUse, type TurnOrder } from './turnSession';
+import type { SessionUse, TurnOrder, TurnSession } from './turnSession';
 import type { WaitLimit } from '../sessions/waitLimit';
 
 /** What one item says to its agent. */
@@ -70,35 +70,37 @@ export interface TurnRun {
 /** The turn of one item, which is taken unless an earlier try or another execution has taken it already. */
 export class ItemTurn {
 	private readonly agent: string;
-	private readonly session: TurnSession;
 
 	constructor(
 		private readonly turn: AgentTurn,
+		private readonly session: TurnSession,
 		private readonly settings: CallSettings,
 		private readonly run: TurnRun,
 		private readonly waitLimit: WaitLimit,
 	) {
 		this.agent = turn.client.agent;
-		this.session = new TurnSession(turn, run.clock, settings.turnOrder);
 	}
 
 	async take(): Promise<Result<TurnResult>> {
-		const { agent, session, run, waitLimit } = this;
-		const known = await this.recall();
-		if (known) return known;
-		const tooMany = this.turn.isResume
-			? run.interruptLimit.whyNoMore({ agent, sessionId: session.id })
-			: undefined;
-		if (tooMany) return fail(tooMany);
+		const { session, waitLimit } = this;
 		try {
-			const begun = await session.begin(waitLimit);
-			if (!begun.ok) return begun;
-			// Waiting took its time, in which the run may have ended.
 			const stop = waitLimit.whyStop();
-			return stop ? fail(stop) : await this.askAtMostOnce();
+			if (stop) return fail(stop);
+			const known = await this.recall();
+			if (known) return known;
+			const begun = await this.begin();
+			return begun.ok ? await this.askAtMostOnce() : begun;
 		} finally {
 			await session.end(waitLimit.signal.aborted);
 		}
+	}
+
+	private async begin(): Promise<Result<undefined>> {
+		const { agent, session, run, waitLimit } = this;
+		const tooMany = this.turn.isResume
+			? run.interruptLimit.whyNoMore({ agent, sessionId: session.id })
+			: undefined;
+		return tooMany ? fail(tooMany) : await session.begin(waitLimit);
 	}
 
 	private async askAtMostOnce(): Promise<Result<TurnResult>> {
@@ -135,7 +137,7 @@ export class ItemTurn {
 		}
 		const startedMs = this.run.clock.now();
 		let called = await this.call(open.value, this.session.id, this.session.source);
-		const isExpired = !called.ok && called.failure.isSessionUnknown;
+		const isExpired = !called.ok && called.failure.isSessionUnknown && !this.run.signal.aborted;
 		if (isExpired && this.settings.renewExpired && !this.turn.isResume) {
 			called = await this.callRenewed(open.value);
 		}

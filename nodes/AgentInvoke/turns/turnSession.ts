@@ -2,6 +2,7 @@ import type { Clock } from '../../shared/run/clock';
 import { fail, ok, type Result } from '../../shared/errors/failure';
 import type { UsedSession } from './savedAnswer';
 import type { SessionStore } from '../sessions/sessionStore';
+import type { LockAttempt } from '../../shared/dataTable/lockRows';
 import type { Slot } from '../../shared/run/keyedQueue';
 import type { WaitLimit } from '../sessions/waitLimit';
 
@@ -31,6 +32,8 @@ export interface SessionUse {
 export class TurnSession {
 	/** Empty if the session is not mapped. */
 	readonly key: string;
+	/** In the line of all processes, where it waits behind others of this one. */
+	private line: LockAttempt | undefined;
 
 	constructor(
 		private readonly use: SessionUse,
@@ -55,6 +58,13 @@ export class TurnSession {
 		return this.use.client.sessions;
 	}
 
+	/** The message has come: in strict order it takes its place before those that come to other processes later. */
+	lineUp(): void {
+		const { key, sessions } = this;
+		const { slot } = this.use;
+		if (key && this.turnOrder === 'strict' && slot && !slot.isFirst) this.line = sessions.lineUp(key);
+	}
+
 	/**
 	 * Waits for the turn of this key, and for its session or the right to open one. Whoever holds something here waits
 	 * only for what comes later in this order, so that no two wait for each other: queue, row of the key.
@@ -70,11 +80,16 @@ export class TurnSession {
 		const stop = waitLimit.whyStop();
 		if (stop) return fail(stop);
 		if (!key) return ok(undefined);
+		const { line } = this;
+		this.line = undefined;
 		const obtained =
 			this.turnOrder === 'strict'
-				? await sessions.hold(key, waitLimit)
+				? await sessions.hold(key, waitLimit, line)
 				: await sessions.obtain(key, waitLimit, { isOld: slot?.isBehindOthers === true });
-		return obtained.ok ? ok(undefined) : obtained;
+		if (!obtained.ok) return obtained;
+		// Waiting took its time, in which the run may have ended.
+		const late = waitLimit.whyStop();
+		return late ? fail(late) : ok(undefined);
 	}
 
 	/** The platform no longer knows the session. @returns the one to go on with; empty where a new one is to be opened */
@@ -109,6 +124,7 @@ export class TurnSession {
 	async end(isStopped: boolean): Promise<void> {
 		const { key, sessions } = this;
 		const { slot } = this.use;
+		if (this.line) sessions.leaveLine(this.line);
 		const told = key ? sessions.release(key, slot?.isWanted === true) : undefined;
 		if (!isStopped) await told;
 		slot?.leave();

@@ -2,7 +2,7 @@ import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 import pLimit from 'p-limit';
 
 import { mapAccounts, type Accounts } from '../../shared/platform/accounts';
-import { isStartedByChat } from '../../shared/run/chatTrigger';
+import { isStartedByChat } from '../../shared/run/startedBy';
 import { deliverResults, hintFailed, otherAnswers, showHint } from '../../shared/run/deliver';
 import { inRunFrame, type RunFrame } from '../../shared/run/frame';
 import { reportTokens } from '../../shared/run/tokenUsage';

@@ -17,7 +17,7 @@ import { AnswerBuilder, type ChatAnswer, type ChatPiece } from './answerBuilder'
 
 /** How long an answer may take, and who gets its pieces. */
 export interface AnswerTerms {
-	/** Called and awaited for each piece of the answer, in order. */
+	/** Called and awaited for each piece of the answer, in order. What came together is one piece. */
 	readonly onPiece: (piece: ChatPiece) => Promise<void>;
 	/** The idle timeout: before the answer begins, and between two pieces that say anything. */
 	readonly idleMs: number;
@@ -45,6 +45,8 @@ export class AnswerReader {
 	private failed = false;
 	/** A chunk or body that is cut off, as far as it arrived. */
 	private gap: string | undefined;
+	/** What `onPiece` has not got yet. */
+	private untold: ChatPiece[] = [];
 
 	constructor(
 		private readonly clock: Clock,
@@ -52,7 +54,7 @@ export class AnswerReader {
 		private readonly terms: AnswerTerms,
 	) {}
 
-	async take({ name, data, isWholeBody }: StreamEvent): Promise<EventMeaning> {
+	take({ name, data, isWholeBody }: StreamEvent): EventMeaning {
 		const text = data.trim();
 		if (text === '[DONE]') {
 			this.closed = true;
@@ -61,7 +63,7 @@ export class AnswerReader {
 		const json = parseJson(text);
 		this.error = errorIn(json ?? null) ?? (name === 'error' ? errorEvent(json, text) : undefined);
 		if (this.error) return 'closed';
-		if (isJsonObject(json)) return await this.takeChunk(unwrapped(json), text.length, isWholeBody);
+		if (isJsonObject(json)) return this.takeChunk(unwrapped(json), text.length, isWholeBody);
 		// Text between the chunks ("ping") means nothing; an unreadable chunk is a gap in an answer that is billed.
 		if (text.startsWith('{')) {
 			this.started = true;
@@ -70,7 +72,12 @@ export class AnswerReader {
 		return 'nothing';
 	}
 
-	private async takeChunk(chunk: JsonObject, chars: number, isWholeBody: boolean): Promise<EventMeaning> {
+	/** Hands on what came since the last time. */
+	async tell(): Promise<void> {
+		for (const piece of this.untold.splice(0)) await this.terms.onPiece(piece);
+	}
+
+	private takeChunk(chunk: JsonObject, chars: number, isWholeBody: boolean): EventMeaning {
 		const { builder } = this;
 		const { size, isFinished } = builder;
 		this.started ||= Array.isArray(chunk.choices) && chunk.choices.some(isJsonObject);
@@ -79,7 +86,7 @@ export class AnswerReader {
 		// An error after the finish reason does not make the answer fail.
 		this.failed ||= this.error !== undefined && !isFinished;
 		this.refuseExcess(chars);
-		await this.tell(builder.add(chunk));
+		this.keep(builder.add(chunk));
 		this.refuseExcess(0);
 		if (isWholeBody) this.closed = this.spoke;
 		if (this.closed || this.error) return 'closed';
@@ -96,14 +103,24 @@ export class AnswerReader {
 		throw new BodyEnded('ERR_TOO_LARGE', excess);
 	}
 
-	private async tell(piece: ChatPiece): Promise<void> {
-		if (piece.content || piece.reasoning) await this.terms.onPiece(piece);
+	/** Of tokens that come together, a caller gets one chunk: n8n's way to it costs more than reading them. */
+	private keep(piece: ChatPiece): void {
+		if (!piece.content && !piece.reasoning) return;
+		const last = this.untold.at(-1);
+		// Within a piece, the reasoning comes before the content.
+		const isJoined = last && !(last.content && piece.reasoning);
+		if (!isJoined) this.untold.push(piece);
+		else {
+			const content = last.content + piece.content;
+			this.untold.splice(-1, 1, { content, reasoning: last.reasoning + piece.reasoning });
+		}
 	}
 
 	async outcome({ status, headers, broken }: ReadAnswer): Promise<Outcome<BilledAnswer>> {
 		const { builder, error } = this;
 		const rest = builder.end();
-		if (!broken) await this.tell(rest);
+		if (!broken) this.keep(rest);
+		await this.tell();
 		const isEnded = (this.closed && !error) || builder.isFinished;
 		const isFailed = this.failed || builder.hasFailed;
 		if (this.started && isEnded && !isFailed && this.gap === undefined) {

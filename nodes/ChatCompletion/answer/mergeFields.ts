@@ -48,9 +48,9 @@ export class FieldMerger {
 	}
 
 	add(from: JsonObject): void {
-		const others = Object.entries(from).filter(([key]) => !this.skipped.has(key));
-		if (others.length === 0) return;
-		const own = Object.fromEntries(others);
+		const isOther = (key: string): boolean => !this.skipped.has(key);
+		if (!Object.keys(from).some(isOther)) return;
+		const own = Object.fromEntries(Object.entries(from).filter(([key]) => isOther(key)));
 		this.chars += jsonText(own)?.length ?? Infinity;
 		if (this.chars <= MOST_CHARS) mergeInto(this.fields, own, this.rule);
 	}

@@ -1,3 +1,5 @@
+import { randomUUID } from 'crypto';
+
 import type { Clock } from '../run/clock';
 import { textOrNumber } from '../text/textOf';
 import type { DataTable, TableColumn, TableRow } from './table';
@@ -77,6 +79,8 @@ export class Heartbeat {
  * nobody's time of day matters, and by all executions together, however short each of them waits.
  */
 export class Sightings {
+	/** Tells owners of this process from those of others. */
+	readonly process = randomUUID();
 	private readonly firstSeenMs = new Map<string, number>();
 
 	isDead({ id, owner, beat }: TableRow, clock: Pick<Clock, 'now'>): boolean {

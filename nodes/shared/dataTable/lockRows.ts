@@ -5,7 +5,7 @@ import type { CellValue, TableRow } from './table';
 export const UNOWNED = { owner: 'free', beat: 0 } as const;
 
 /** How the owner of a row begins that only stands in line. */
-export const WAITS = 'waits ';
+const WAITS = 'waits ';
 /** How often the own new row may be missing in a row of reads before it is added again. */
 export const UNSEEN_READS = 5;
 
@@ -48,27 +48,40 @@ export function lockStateOf(
 	return row ? { kind: 'takeable', owner: row.owner ?? null, beat: row.beat ?? null } : { kind: 'none' };
 }
 
-/** How many wait in line before `owner`; all who wait, where its own row cannot be seen. */
+/**
+ * How many of other processes wait in line before the first row of this one, whose own order is that of its queue; all
+ * who wait, where no own row can be seen.
+ * @param process as it stands in the rows of those who wait, see `waitsAs`
+ */
 export function waitingBefore(
-	owner: string,
+	process: string,
 	rows: readonly TableRow[],
 	isDead: (row: TableRow) => boolean,
 ): number {
-	const own = rows.find((row) => row.owner === owner);
-	const others = rows.filter((row) => isWaiting(row) && row.owner !== owner && !isDead(row));
-	return others.filter(({ id }) => !own || Number(id) < Number(own.id)).length;
+	const isOwn = ({ owner }: TableRow): boolean => textOrNumber(owner).startsWith(waitsAs(process, ''));
+	const firstOwn = Math.min(...rows.filter(isOwn).map(({ id }) => Number(id)));
+	const others = rows.filter((row) => isWaiting(row) && !isOwn(row) && !isDead(row));
+	return others.filter(({ id }) => Number(id) < firstOwn).length;
+}
+
+/** The owner of a row that stands in line. */
+export function waitsAs(process: string, name: string): string {
+	return `${WAITS}${process} ${name}`;
 }
 
 export interface Leaving {
 	readonly owner: string;
 	readonly hasTaken: boolean;
 	readonly hasAdded: boolean;
+	/** The write of its row, which must not come after the row's removal. */
+	readonly adding?: Promise<unknown> | undefined;
 }
 
 /** What one try to get a key has written, or a place in its line. */
 export class LockAttempt implements Leaving {
 	hasTaken = false;
 	hasAdded = false;
+	adding: Promise<unknown> | undefined;
 	/** Reads in a row that did not show what was written. */
 	private unseen = 0;
 

@@ -13,7 +13,7 @@ import {
 	UNOWNED,
 	UNSEEN_READS,
 	waitingBefore,
-	WAITS,
+	waitsAs,
 	type Leaving,
 	type LockState,
 } from './lockRows';
@@ -35,6 +35,8 @@ export interface Acquirer<A> {
 	readonly rows?: readonly TableRow[] | undefined;
 	/** Stands in line behind those who have come before, in whatever process. */
 	readonly isOrdered?: boolean;
+	/** Where it stands there already. */
+	readonly line?: LockAttempt | undefined;
 }
 
 /** A key that is held; `release` or `abandon` must follow. */
@@ -81,7 +83,7 @@ const RETRY_MS = 500;
  * learns it when it releases, and writes nothing. Within one run a key must be asked for once at a time.
  *
  * Who is to keep the order of all processes and cannot have the key at once adds a row that waits: ids tell who came
- * first, and only the first one tries to take the key.
+ * first, and only the first one tries to take the key. Those of one process come one after the other by a queue of its own.
  */
 export class TableLock {
 	private readonly run = randomUUID();
@@ -114,7 +116,7 @@ export class TableLock {
 	/** Waits until the key is held, or until its rows hold the answer. */
 	async acquire<A>(acquirer: Acquirer<A>): Promise<Result<Acquired<A>>> {
 		const { entryKey } = acquirer;
-		const line = acquirer.isOrdered ? new LockAttempt(`${WAITS}${this.nextOwner()}`) : undefined;
+		const line = acquirer.line ?? (acquirer.isOrdered ? this.newLine() : undefined);
 		let rows = acquirer.rows;
 		let before = 0;
 		try {
@@ -128,14 +130,14 @@ export class TableLock {
 				if (tried.value) return ok(tried.value);
 				acquirer.pause();
 				const read = line?.mayAdd()
-					? await this.lineUp(line, acquirer)
+					? await this.enterLine(line, acquirer)
 					: await this.readAgain(entryKey, waits);
 				if (!read.ok) return read;
 				const stop = acquirer.whyStop();
 				if (stop) return fail(stop);
 				rows = read.value;
 				if (!line) continue;
-				const now = waitingBefore(line.owner, rows, this.isDead);
+				const now = waitingBefore(this.parts.sightings.process, rows, this.isDead);
 				if (now !== before) waits = 0;
 				before = now;
 			}
@@ -143,6 +145,20 @@ export class TableLock {
 			// Nobody waits for it: whoever is next in line sees who holds the key.
 			if (line) void this.giveBack(line);
 		}
+	}
+
+	/**
+	 * Stands in line ahead of `acquire`, behind others of this process. Of its places the one that tries takes the first.
+	 * @returns for `acquire`, or else for `leaveLine`
+	 */
+	lineUp(acquirer: Pick<Acquirer<never>, 'entryKey' | 'row'>): LockAttempt {
+		const line = this.newLine();
+		void this.enterLine(line, acquirer);
+		return line;
+	}
+
+	async leaveLine(line: LockAttempt): Promise<void> {
+		await this.giveBack(line);
 	}
 
 	/**
@@ -265,7 +281,7 @@ export class TableLock {
 	): LockState {
 		attempt.sees(rows);
 		line?.sees(rows);
-		if (line && rows && waitingBefore(line.owner, rows, this.isDead) > 0) {
+		if (line && rows && waitingBefore(this.parts.sightings.process, rows, this.isDead) > 0) {
 			return { kind: 'others', isFirst: false };
 		}
 		const holdable = rows?.filter((row) => !isWaiting(row));
@@ -278,14 +294,20 @@ export class TableLock {
 		return `${this.run} ${++this.attempts}`;
 	}
 
+	private newLine(): LockAttempt {
+		return new LockAttempt(waitsAs(this.parts.sightings.process, this.nextOwner()));
+	}
+
 	/** @returns the rows of the key, with the one that waits */
-	private async lineUp<A>(
+	private async enterLine(
 		line: LockAttempt,
-		{ entryKey, row }: Acquirer<A>,
+		{ entryKey, row }: Pick<Acquirer<never>, 'entryKey' | 'row'>,
 	): Promise<Result<readonly TableRow[]>> {
 		this.heartbeat.start(line.owner);
 		line.hasAdded = true;
-		const added = await this.inserts.add({ ...row(), entryKey, owner: line.owner, beat: 0 });
+		const adding = this.inserts.add({ ...row(), entryKey, owner: line.owner, beat: 0 });
+		line.adding = adding;
+		const added = await adding;
 		return added.ok ? added : await this.readAgain(entryKey, 0);
 	}
 
@@ -318,12 +340,15 @@ export class TableLock {
 	}
 
 	private async giveBack(leaving: Leaving): Promise<void> {
-		const { owner, hasTaken, hasAdded } = leaving;
+		const { owner, hasTaken, hasAdded, adding } = leaving;
 		if (!hasTaken && !hasAdded) {
 			this.heartbeat.stop(owner);
 			return;
 		}
-		const given = this.leaves.add({ owner, hasTaken, hasAdded });
+		const given = (async () => {
+			await adding;
+			await this.leaves.add({ owner, hasTaken, hasAdded });
+		})();
 		this.givingBack.add(given);
 		await given;
 		this.givingBack.delete(given);

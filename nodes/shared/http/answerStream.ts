@@ -11,11 +11,14 @@ export interface AnswerConnection {
 	readonly open: OpenHttp;
 	readonly idleTimeouts: IdleTimeouts;
 	readonly clock: Clock;
-	/** Ends what is being read: the run is over. */
+	/** Ends what is being read. */
 	readonly signal?: AbortSignal | undefined;
 }
 
-export interface AnswerRequest extends Pick<HttpRequest, 'url' | 'json' | 'accept' | 'headers'> {
+export interface AnswerRequest extends Pick<
+	HttpRequest,
+	'url' | 'json' | 'accept' | 'headers' | 'outlivesStop'
+> {
 	/** Until the answer begins, and between two meaningful events. */
 	readonly idleMs: number;
 	/** When the whole answer must be there, by the clock's `now()`. */
@@ -54,15 +57,19 @@ export type AnswerEnd = ReadAnswer | { readonly kind: 'timedOut' } | Exchange;
 /** How long a server may hold a stream open after it said why the answer ends: token counts may follow. */
 const AFTER_FINISH_MS = 3_000;
 
+/** Interprets an event; if it throws, the answer breaks off. */
+type TakeEvent = (event: StreamEvent) => EventMeaning | Promise<EventMeaning>;
+
 /**
  * Asks for an answer, and reads it event by event; a body that is not a stream is one event. Never throws.
  *
- * @param take interprets an event; if it throws, the answer breaks off
+ * @param afterSome called and awaited when events that came together were taken and more may follow
  */
 export async function readAnswer(
 	connection: AnswerConnection,
 	request: AnswerRequest,
-	take: (event: StreamEvent) => Promise<EventMeaning>,
+	take: TakeEvent,
+	afterSome?: () => Promise<void>,
 ): Promise<AnswerEnd> {
 	const { open, clock, signal } = connection;
 	const { idleMs, endByMs, hasErrorEvents, ...asked } = request;
@@ -77,7 +84,7 @@ export async function readAnswer(
 	const isGood = status >= 200 && status < 300;
 	if (!isGood && !hasErrorEvents) return await readWhole(opening, timeoutMs, signal);
 	try {
-		await follow(connection, request, reply, take);
+		await follow(connection, request, reply, take, afterSome);
 		return { kind: 'read', status, headers, broken: undefined };
 	} catch (error) {
 		const ended = exchangeOfError(error, signal);
@@ -92,7 +99,8 @@ async function follow(
 	{ idleTimeouts, clock }: AnswerConnection,
 	{ idleMs, endByMs }: AnswerRequest,
 	{ body }: OpenReply,
-	take: (event: StreamEvent) => Promise<EventMeaning>,
+	take: TakeEvent,
+	afterSome?: () => Promise<void>,
 ): Promise<void> {
 	const watched = idleTimeouts.watch(body, { idleMs, endByMs });
 	let isFinished = false;
@@ -108,6 +116,7 @@ async function follow(
 					watched.expect({ idleMs: AFTER_FINISH_MS, endByMs: lastMs });
 				}
 			}
+			await afterSome?.();
 		}
 	} finally {
 		watched.release();

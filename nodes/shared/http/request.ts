@@ -6,7 +6,7 @@ import type {
 	IHttpRequestOptions,
 } from 'n8n-workflow';
 
-import { timerMs } from '../run/clock';
+import { systemClock, timerMs } from '../run/clock';
 import { cuttable, type ByteStream } from './abortableStream';
 import {
 	certificateWasRejected,
@@ -102,13 +102,21 @@ const OUTLIVES_STOP_MS = 10_000;
 /** What ends a request when the execution is stopped: at once, or after the time that it may outlive the stop. */
 function stopSignals(context: IExecuteFunctions): (request: HttpRequest) => AbortSignal | undefined {
 	const stop = context.getExecutionCancelSignal();
+	const late = afterStop(context);
+	return ({ outlivesStop }) => (outlivesStop ? late : stop);
+}
+
+/** Aborted once the execution has been stopped for so long that no request outlives it. */
+export function afterStop(context: Pick<IExecuteFunctions, 'getExecutionCancelSignal'>): AbortSignal {
+	const stop = context.getExecutionCancelSignal();
 	const late = new AbortController();
-	const wait = (): void => {
-		AbortSignal.timeout(OUTLIVES_STOP_MS).addEventListener('abort', () => late.abort(), { once: true });
+	const wait = async (): Promise<void> => {
+		await systemClock.sleep(OUTLIVES_STOP_MS);
+		late.abort();
 	};
-	if (stop?.aborted) wait();
-	else stop?.addEventListener('abort', wait, { once: true });
-	return ({ outlivesStop }) => (outlivesStop ? late.signal : stop);
+	if (stop?.aborted) void wait();
+	else stop?.addEventListener('abort', () => void wait(), { once: true });
+	return late.signal;
 }
 
 /** Reads the body of an answer that was opened. */

@@ -43,17 +43,19 @@ export class ChatStreams {
 		const known = this.opened.get(itemIndex);
 		if (known) return known;
 		const stream = new ItemStream(
-			async (chunk) => await this.put(itemIndex, chunk),
-			async () => await this.goOn(),
+			(chunk) => this.put(itemIndex, chunk),
+			() => this.goOn(),
 			this.redact.inPieces(),
 		);
 		this.opened.set(itemIndex, stream);
 		return stream;
 	}
 
-	private async put(itemIndex: number, chunk: QueuedChunk): Promise<void> {
-		if (itemIndex === this.live) await this.sendInTurn(itemIndex, chunk);
-		else this.opened.get(itemIndex)?.kept.push(chunk);
+	/** @returns settles when the chunk is out; `undefined` where it is kept */
+	private put(itemIndex: number, chunk: QueuedChunk): Promise<void> | undefined {
+		if (itemIndex === this.live) return this.sendInTurn(itemIndex, chunk);
+		this.opened.get(itemIndex)?.kept.push(chunk);
+		return undefined;
 	}
 
 	/** An item is over: those behind it are sent, up to the first that is not. */
@@ -68,17 +70,11 @@ export class ChatStreams {
 		await Promise.all(sends);
 	}
 
-	private async sendInTurn(itemIndex: number, { kind, text }: QueuedChunk): Promise<void> {
-		const previous = this.lastSent;
-		this.lastSent = (async () => {
-			await previous;
-			try {
-				await this.send(kind, itemIndex, text);
-			} catch {
-				// The listener has gone; the answer is still in the output.
-			}
-		})();
-		await this.lastSent;
+	private sendInTurn(itemIndex: number, { kind, text }: QueuedChunk): Promise<void> {
+		// Where it fails, the listener has gone; the answer is still in the output.
+		const sent = this.lastSent.then(() => this.send(kind, itemIndex, text)).catch(() => undefined);
+		this.lastSent = sent;
+		return sent;
 	}
 }
 
@@ -86,11 +82,11 @@ class ItemStream implements ChatStream {
 	/** Chunks that wait for the items before it. */
 	readonly kept: QueuedChunk[] = [];
 	isOver = false;
-	private begun: Promise<void> | undefined;
+	private hasBegun = false;
 
 	/** @param over called when its last chunk is out */
 	constructor(
-		private readonly emit: (chunk: QueuedChunk) => Promise<void>,
+		private readonly emit: (chunk: QueuedChunk) => Promise<void> | undefined,
 		private readonly over: () => Promise<void>,
 		private readonly redacted: PieceRedactor,
 	) {}
@@ -108,9 +104,10 @@ class ItemStream implements ChatStream {
 	}
 
 	private async writeRedacted(text: string): Promise<void> {
-		this.begun ??= this.emit({ kind: 'begin', text: undefined });
-		await this.begun;
-		if (text) await this.emit({ kind: 'item', text });
+		// Chunks leave in the order in which they were put.
+		const begun = this.hasBegun ? undefined : this.emit({ kind: 'begin', text: undefined });
+		this.hasBegun = true;
+		await (text ? this.emit({ kind: 'item', text }) : begun);
 	}
 
 	private async finish(last: QueuedChunk): Promise<void> {

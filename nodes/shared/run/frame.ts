@@ -11,6 +11,8 @@ export interface RunFrame {
 	/** Aborted when the run ends; aborting it ends the run. */
 	readonly ending: AbortController;
 	readonly signal: AbortSignal;
+	/** Aborted when all is done, which after a stop is later than `signal`: what was sent is still read. */
+	readonly over: AbortSignal;
 	/** Whether the operator stopped the execution. */
 	readonly cancelled: () => boolean;
 	/** Adds a write that the run waits for when it ends. @param hint shown if the write fails */
@@ -37,6 +39,7 @@ export async function inRunFrame<T extends Opened>(
 	if (context.getInputData().length === 0) return [[]];
 	const ending = new AbortController();
 	const end = (): void => ending.abort();
+	const over = new AbortController();
 	const cancelSignal = context.getExecutionCancelSignal();
 	cancelSignal?.addEventListener('abort', end, { once: true });
 	if (cancelSignal?.aborted) end();
@@ -46,7 +49,14 @@ export async function inRunFrame<T extends Opened>(
 		lastWrites.push(async () => ((await finish(write(), cancelled())) ? undefined : hint));
 	};
 	try {
-		const opened = await open({ clock: systemClock, ending, signal: ending.signal, cancelled, writeLast });
+		const opened = await open({
+			clock: systemClock,
+			ending,
+			signal: ending.signal,
+			over: over.signal,
+			cancelled,
+			writeLast,
+		});
 		if (!opened.ok) return failRun(context, opened.failure);
 		const { clients } = opened.value;
 		// If one item has no account, nothing is sent for the others either.
@@ -57,6 +67,7 @@ export async function inRunFrame<T extends Opened>(
 		for (const hint of new Set(hints)) if (hint !== undefined) showHint(context, hint);
 		cancelSignal?.removeEventListener('abort', end);
 		end();
+		over.abort();
 	}
 }
 

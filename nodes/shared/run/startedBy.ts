@@ -1,10 +1,16 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
+type TriggerContext = Pick<IExecuteFunctions, 'getNode' | 'getParentNodes' | 'getWorkflowDataProxy'>;
+
+const CHAT_TRIGGER = /(^|\.)chatTrigger$/;
+
+/** Whether a Chat Trigger started the execution: the chat then shows the `output` field of the last node. */
+export function isStartedByChat(context: TriggerContext): boolean {
+	return isStartedBy(context, CHAT_TRIGGER);
+}
+
 /** Whether a trigger of such a type started the execution, and not merely stands in the workflow. */
-export function isStartedBy(
-	context: Pick<IExecuteFunctions, 'getNode' | 'getParentNodes' | 'getWorkflowDataProxy'>,
-	triggerType: RegExp,
-): boolean {
+export function isStartedBy(context: TriggerContext, triggerType: RegExp): boolean {
 	const triggers = context
 		.getParentNodes(context.getNode().name)
 		.filter(({ type, disabled }) => !disabled && triggerType.test(type));

@@ -71,17 +71,17 @@ export function redactor(secrets: readonly string[]): Redact {
 function redactPieces(secrets: readonly string[], hide: (text: string) => string): PieceRedactor {
 	const forms = [...new Set(secrets.flatMap(formsOf).map(unescaped))];
 	const initials = new Set(forms.map((form) => form.charAt(0)));
-	const mayGoOn = (text: string): boolean =>
-		initials.has(text.charAt(0)) && forms.some((form) => form.startsWith(text));
+	const mayGoOn = (text: string, at: number): boolean =>
+		initials.has(text.charAt(at)) && forms.some((form) => form.startsWith(text.slice(at)));
 	const mostHeldChars = forms.reduce((most, { length }) => Math.max(most, length), 0) * LONGEST_ESCAPE_CHARS;
 	const beginnings = new Set(secrets.map((secret) => base64Within(Buffer.from(secret, 'utf8'), 0)));
-	const sizes = new Set([...beginnings].map(({ length }) => length));
+	const sizes = [...new Set([...beginnings].map(({ length }) => length))];
 	let held = '';
 	return {
 		push: (piece) => {
 			const raw = held + piece;
 			// The last character of base64 may still come.
-			if ([...sizes].some((size) => size > 0 && beginnings.has(raw.slice(-size)))) {
+			if (sizes.some((size) => size > 0 && beginnings.has(raw.slice(-size)))) {
 				held = raw;
 				return '';
 			}
@@ -100,12 +100,11 @@ function redactPieces(secrets: readonly string[], hide: (text: string) => string
 }
 
 /** From where on more text may complete a secret or an escape; the text's length if nowhere. */
-function openEnd(text: string, mayGoOn: (text: string) => boolean): number {
-	const whole = text.replace(CUT_ESCAPE, '');
+function openEnd(text: string, mayGoOn: (text: string, at: number) => boolean): number {
+	const whole = ESCAPE_START.test(text) ? text.replace(CUT_ESCAPE, '') : text;
 	const plain = unescaped(whole);
-	const positions = positionsIn(whole);
 	for (let at = 0; at < plain.length; at++) {
-		if (mayGoOn(plain.slice(at))) return positions[at] ?? 0;
+		if (mayGoOn(plain, at)) return positionsIn(whole)[at] ?? 0;
 	}
 	return whole.length;
 }
@@ -161,15 +160,22 @@ const FEW = 32;
  */
 function finderOf(wanted: readonly string[]): (text: string) => Span[] {
 	const all = new Set(wanted);
-	if (all.size <= FEW) return (text) => [...all].flatMap((one) => spansOf(text, one));
+	if (all.size <= FEW) {
+		const few = [...all];
+		return (text) => few.filter((one) => text.includes(one)).flatMap((one) => spansOf(text, one));
+	}
 	const lengths = new Map<string, Set<number>>();
+	// Texts for a map at every position would cost many times as much as the walk itself.
+	const mayBegin = new Uint8Array(BEGINNINGS);
 	for (const one of all) {
 		const beginning = one.slice(0, BEGINNING_CHARS);
 		lengths.set(beginning, (lengths.get(beginning) ?? new Set()).add(one.length));
+		mayBegin[beginningAt(one, 0)] = 1;
 	}
 	return (text) => {
 		const spans: Span[] = [];
 		for (let start = 0; start + BEGINNING_CHARS <= text.length; start++) {
+			if (mayBegin[beginningAt(text, start)] !== 1) continue;
 			for (const size of lengths.get(text.slice(start, start + BEGINNING_CHARS)) ?? []) {
 				const end = start + size;
 				if (all.has(text.slice(start, end))) spans.push({ start, end });
@@ -177,6 +183,13 @@ function finderOf(wanted: readonly string[]): (text: string) => Span[] {
 		}
 		return spans;
 	};
+}
+
+const BEGINNINGS = 2 ** 16;
+
+/** A number for the first characters; few others share it. */
+function beginningAt(text: string, at: number): number {
+	return (text.charCodeAt(at) * 7919 + text.charCodeAt(at + 1) * 127 + text.charCodeAt(at + 2)) % BEGINNINGS;
 }
 
 function spansOf(text: string, wanted: string): Span[] {
@@ -202,6 +215,8 @@ function hideSpans(text: string, spans: readonly Span[]): string {
 /** How JSON, addresses, HTML and Markdown escape a character; JSON in JSON, and an address in an address, more than once. */
 const ESCAPES =
 	/\\{1,8}(?:u([0-9a-f]{4})|(?=[!-/:-@[\]^_`{-~]))|%(?:25){0,3}([0-9a-f]{2})|&(?:amp;){0,3}(?:#x0{0,4}([0-9a-f]{1,4})|#0{0,4}(\d{1,5})|(amp|lt|gt|quot|apos));/gi;
+/** Most texts have none, which is sooner seen so. */
+const ESCAPE_START = /[\\%&]/;
 /** `&amp;amp;amp;#x00000000;` */
 const LONGEST_ESCAPE_CHARS = 24;
 const CUT_ESCAPE =
@@ -215,6 +230,7 @@ const ENTITIES: ReadonlyMap<string, string> = new Map([
 ]);
 
 function unescaped(text: string): string {
+	if (!ESCAPE_START.test(text)) return text;
 	return text.replace(ESCAPES, (...groups: unknown[]) => charOf(groups.slice(1, 6)));
 }
 

@@ -176,7 +176,7 @@ test('a failure in mid stream holds what had come', async () => {
 	expect(detailsOf(run)).toMatchObject({ kind: 'agentFailed', mayHaveRun: true });
 });
 
-test('a cancel ends the node within a second, and its sessions stand in the log', async () => {
+test('ten seconds after a stop the node ends, and its sessions stand in the log', async () => {
 	const live = await stage.harness.start({
 		workflow: stage.workflow({ ...STREAM, options: { timeoutSeconds: 60, requestsPerSecond: 0 } }),
 		items: sayings('done', '[hold after: 1]', '[hold]'),
@@ -191,7 +191,9 @@ test('a cancel ends the node within a second, and its sessions stand in the log'
 	const sinceCancel = stopwatch();
 	live.cancel();
 	const run = await live.done;
-	expect(sinceCancel.stop()).toBeLessThan(1_000);
+	const endedMs = sinceCancel.stop();
+	expect(endedMs).toBeGreaterThan(9_000);
+	expect(endedMs).toBeLessThan(11_500);
 	await until(() => run.logs.some(({ message }) => message.includes('was stopped')));
 	const line = run.logs.find(({ message }) => message.includes('was stopped'))?.message;
 	expect(line).toContain(done?.sessionId);

@@ -19,7 +19,7 @@ afterAll(async () => {
 	await server.close();
 });
 
-const ITEMS = 500;
+const ITEMS = 150;
 
 async function ask(
 	answers: ReadonlyArray<{ status: number; body: Buffer | string; type?: string }>,

@@ -222,8 +222,8 @@ test('a wait that ends for want of progress says so', async () => {
 	expect(run.output('Failed')[0]?.json.error).toContain('has shown no progress for too long');
 });
 
-test('1,200 finished tasks with slow files: none is late, and the end of the wait polls nothing again', async () => {
-	const submitted = await stage.run(prompts(1_200), {
+test('300 finished tasks with slow files: none is late, and the end of the wait polls nothing again', async () => {
+	const submitted = await stage.run(prompts(300), {
 		operation: 'submit',
 		limits: { requestsPerSecond: 0 },
 	});
@@ -237,8 +237,8 @@ test('1,200 finished tasks with slow files: none is late, and the end of the wai
 		credentials: stage.credentials,
 	});
 	expect(run.output('Failed')).toEqual([]);
-	expect(run.output('Finished')).toHaveLength(1_200);
-	expect(stage.platform.books().requests.info).toBe(polls + 12);
+	expect(run.output('Finished')).toHaveLength(300);
+	expect(stage.platform.books().requests.info).toBe(polls + 3);
 }, 180_000);
 
 test('a stuck task holds no worker when its timeout has come', async () => {

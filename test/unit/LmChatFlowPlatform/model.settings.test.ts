@@ -8,19 +8,6 @@ const WISH: ReasoningWish = {
 	split: false,
 };
 
-it('sends nothing that was not asked for', () => {
-	expect(modelSettings(WISH, {})).toEqual({
-		ok: true,
-		value: {
-			model: 'vendor/family_a-v3.2',
-			additionalParams: {},
-			maxRetries: 2,
-			timeout: 600_000,
-			streamUsage: true,
-		},
-	});
-});
-
 it.each([
 	['on', 'vendor/family_a-v3.2', { enable_thinking: true }],
 	['off', 'family_c-4.6', { enable_thinking: false }],

@@ -58,10 +58,6 @@ describe('authenticate', () => {
 	])('refuses the base URL %j', async (wrong, hint) => {
 		await expect(authenticate({ apiKey: 'sk-abc', baseUrl: wrong })).rejects.toThrow(hint);
 	});
-
-	it('refuses a credential without any', async () => {
-		await expect(authenticate({ apiKey: 'sk-abc' })).rejects.toThrow('no Base URL');
-	});
 });
 
 describe('form', () => {

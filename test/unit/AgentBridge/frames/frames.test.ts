@@ -159,10 +159,4 @@ describe('replies', () => {
 	])('%j belongs: %j, is the reply: %j', (frame, ofIt, reply) => {
 		expect([belongs(frame, rule), isReply(frame, rule)]).toEqual([ofIt, reply]);
 	});
-
-	test('without a reply path the event alone decides', () => {
-		const open = { ...rule, replyPath: '', correlation: undefined };
-		expect(isReply({ type: 'interrupt' }, open)).toBe(true);
-		expect(isReply({ type: 'pong' }, open)).toBe(false);
-	});
 });

@@ -26,22 +26,6 @@ function executions(): {
 	};
 }
 
-test('one execution at a time; what comes meanwhile is the next batch, in order, none lost', async () => {
-	const { batches, deliver, endOne } = executions();
-	const queue = new IncomingQueue(LIMITS, deliver);
-	for (let frame = 0; frame < 3; frame++) queue.push(frame, 1);
-	await turn();
-	expect(batches).toEqual([[0, 1, 2]]);
-	for (let frame = 3; frame < 250; frame++) queue.push(frame, 1);
-	await turn();
-	expect(batches).toHaveLength(1);
-	await endOne();
-	await endOne();
-	await endOne();
-	expect(batches.map(({ length }) => length)).toEqual([3, 100, 100, 47]);
-	expect(batches.flat()).toEqual(Array.from({ length: 250 }, (_, frame) => frame));
-});
-
 test('whatever comes whenever: order kept, batches within their size', async () => {
 	const steps = fc.array(fc.oneof(fc.constant('push' as const), fc.constant('end' as const)), {
 		maxLength: 60,

@@ -3,17 +3,6 @@ import { TestClock } from '../../testClock';
 
 const clock = new TestClock();
 
-test('the first call of each turn has its place; repeats take what is left', () => {
-	const limit = new CallLimit(3, 2, clock);
-	const [one, two] = [limit.forTurn(), limit.forTurn()];
-	one.sent();
-	expect(one.mayRepeat()).toBe(true);
-	one.sent();
-	expect(one.mayRepeat()).toBe(false);
-	two.sent();
-	expect([one.made, two.made]).toEqual([2, 1]);
-});
-
 test('a turn that sent nothing leaves its call to others', () => {
 	const limit = new CallLimit(2, 2, clock);
 	const [one, two] = [limit.forTurn(), limit.forTurn()];

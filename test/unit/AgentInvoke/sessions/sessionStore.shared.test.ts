@@ -1,8 +1,8 @@
 import { ResumedSessions } from '../../../../nodes/AgentInvoke/sessions/resumedSessions';
 import { SILENT_MS } from '../../../../nodes/shared/dataTable/heartbeat';
-import { SESSION_TABLE, SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
+import { SESSION_TABLE } from '../../../../nodes/AgentInvoke/sessions/sessionRows';
+import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
 import type { TurnOutcome } from '../../../../nodes/AgentInvoke/turns/runTurns';
-import { NEVER_MS } from '../../../../nodes/shared/dataTable/cells';
 import { openTable } from '../../../../nodes/shared/dataTable/table';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';
@@ -362,6 +362,68 @@ test('in strict order, a turn whose row is seen late goes beside none', async ()
 	expect(heard().toSorted()).toEqual(['first in s1', 'opens in s1', 'second in s1', 'third in s1']);
 });
 
+test('in strict order a message stands before one that comes to another worker while it waits in its own', async () => {
+	agent.takesMs = () => 10_000;
+	const [one, other] = [worker(), worker()];
+	const come = async (atMs: number, n8n: WorkerProcess, said: string) => {
+		await clock.sleep(atMs);
+		return await n8n.run(ask(said), { turnOrder: 'strict' });
+	};
+	await clock.run(
+		Promise.all([
+			come(0, one, 'at 0 s'),
+			come(1_000, one, 'at 1 s'),
+			come(3_000, other, 'at 3 s'),
+			come(4_000, one, 'at 4 s'),
+		]),
+	);
+	expect(heard()).toEqual(['at 0 s in s1', 'at 1 s in s1', 'at 3 s in s1', 'at 4 s in s1']);
+	expect([agent.refusedAsBusy, one.queue.size, clock.sleepers]).toEqual([0, 0, 0]);
+	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 4, owner: 'free' }]);
+});
+
+test('in strict order a message that is not sent after all leaves the line for those of other workers', async () => {
+	agent.takesMs = () => 10_000;
+	const [one, other] = [worker(), worker()];
+	const strict = { turnOrder: 'strict' } as const;
+	const first = one.run(ask('first'), strict);
+	await clock.advance(500);
+	const impatient = one.run(ask('gives up'), { ...strict, timeoutMs: 2_000 });
+	const doomed = one.run([...ask('fails'), ...ask('not asked')], {
+		...strict,
+		timeoutMs: 3_000,
+		stopAtFailure: true,
+	});
+	await clock.advance(500);
+	await clock.run(Promise.all([first, impatient, doomed, other.run(ask('of another'), strict)]));
+	expect(heard()).toEqual(['first in s1', 'of another in s1']);
+	expect(table.all()).toMatchObject([{ turns: 2, owner: 'free' }]);
+	expect(clock.elapsedMs).toBeLessThan(25_000);
+});
+
+test('in strict order a turn costs so many operations: alone, and behind another one of its process', async () => {
+	await clock.run(worker().run(ask('first')));
+	const n8n = worker();
+	table.calls.length = 0;
+	await clock.run(n8n.run(ask('alone'), { turnOrder: 'strict' }));
+	expect(table.calls).toEqual(['swapThenRead', 'swap']);
+	const alone = n8n.run(ask('one'), { turnOrder: 'strict' });
+	await clock.advance(100);
+	table.calls.length = 0;
+	await clock.run(Promise.all([alone, n8n.run(ask('behind'), { turnOrder: 'strict' })]));
+	expect(table.calls).toEqual(['insertThenRead', 'swap', 'swapThenRead', 'remove', 'swap']);
+});
+
+test('in strict order a key is free once its turn is over, although its session was still being written', async () => {
+	Object.assign(agent, { takesMs: (said: string) => (said === 'slow' ? 60_000 : 2_000), tellsAfterMs: 100 });
+	table = new MemoryTable(clock, () => 1, 1_500);
+	const first = worker().run([...ask('m', 'k'), ...ask('slow', 'other')], { turnOrder: 'strict' });
+	await clock.advance(500);
+	const second = worker().run(ask('of another'), { turnOrder: 'strict' });
+	await clock.run(Promise.all([first, second]));
+	expect(agent.heard.find(({ said }) => said === 'of another')?.fromMs).toBeLessThan(60_000);
+});
+
 test('in strict order those of all workers go as they lined up, and one of the dead is passed over', async () => {
 	agent.takesMs = () => 2_000;
 	const workers = [worker(), worker(), worker()];
@@ -429,12 +491,6 @@ describe('a session that is used by its ID', () => {
 			sessions.resumedById(from, to);
 		await clock.run(sessions.flush());
 		expect(table.all()).toMatchObject([{ sessionId: 's3', turns: 3, lastExecutionId: 'e2' }]);
-	});
-
-	test('does not shorten one that lasts forever', async () => {
-		await remember(0);
-		await keep();
-		expect(table.all()).toMatchObject([{ expiresAtMs: NEVER_MS, turns: 3 }]);
 	});
 
 	test('is not that of another agent, nor of a mapping that is over', async () => {

@@ -1,8 +1,5 @@
-import {
-	explainTable,
-	SESSION_TABLE,
-	SessionStore,
-} from '../../../../nodes/AgentInvoke/sessions/sessionStore';
+import { SESSION_TABLE } from '../../../../nodes/AgentInvoke/sessions/sessionRows';
+import { explainTable, SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
 import type { WaitLimit } from '../../../../nodes/AgentInvoke/sessions/waitLimit';
 import { badInput, fail } from '../../../../nodes/shared/errors/failure';
 import { MemoryTable } from '../../shared/memoryTable';

@@ -139,19 +139,6 @@ describe('places in a run', () => {
 		expect((await run.refusal(due(2))).message).toContain('for this node; used or in progress: 2');
 	});
 
-	test('what did not run gives its place back', async () => {
-		const turns = [0, 1, 2, 3, 4].map((item) => due(item));
-		const run = await new Run({}).open(turns);
-		for (const turn of turns.slice(0, 2)) {
-			expect(await run.admits(turn)).toBe(true);
-			run.end(turn, { result: failure('refused') });
-		}
-		expect(await run.admits(turns[2]!)).toBe(true);
-		run.end(turns[2]!, { result: failure('timedOut', { mayHaveRun: true }) });
-		expect(await run.admits(turns[3]!)).toBe(true);
-		expect(await run.admits(turns[4]!)).toBe(false);
-	});
-
 	test('an item that has its answer needs none, nor does one that got a recorded answer', async () => {
 		const turns = [due(0), due(1), due(2), due(3)];
 		const run = await new Run({}).open(turns, [0]);
@@ -163,13 +150,6 @@ describe('places in a run', () => {
 });
 
 describe('whose turns are counted', () => {
-	test("a key's at one agent, in all nodes and workflows", async () => {
-		await takes({}, [due(0), due(1)]);
-		expect(
-			await takes({}, [due(0), due(1, key('anna'), 'other')], {}, { workflowId: 'v', nodeId: 'm' }),
-		).toEqual([...[false, true]]);
-	});
-
 	test("a node's, with all keys and agents", async () => {
 		await takes({ per: 'node' }, [due(0), due(1, key('ben'), 'other')]);
 		expect(await takes({ per: 'node' }, [due(0, key('carl'))])).toEqual([false]);
@@ -204,15 +184,6 @@ describe('whose turns are counted', () => {
 		expect(sessions.calls).toEqual(['read']);
 		const run = await new Run({}).open([due(0)]);
 		expect((await run.refusal(due(0))).message).toContain('for the key "anna"; used so far: 2');
-	});
-
-	test('where sessions cannot be read, nothing is admitted; what is only recorded is their own', async () => {
-		sessions.mishap = () => 'before';
-		const named: SessionChoice = { kind: 'explicit', id: 's1' };
-		const { budget } = new Run({});
-		expect((await clock.run(budget.open([due(0, named)], () => false))).ok).toBe(false);
-		expect(await takes({ per: 'node' }, [due(0, named)])).toEqual([true]);
-		expect(table.all()).toHaveLength(1);
 	});
 
 	test('keys that share their first 200 characters do not share a budget', async () => {
@@ -262,17 +233,6 @@ describe('days', () => {
 		await clock.advance(1_000);
 		expect(await takes({}, [due(0)], {}, zone)).toEqual([true]);
 		expect(table.all().map(({ day }) => day)).toEqual(['2030-01-01', '2030-01-01', '2030-01-02']);
-	});
-
-	test('a run that goes on past midnight reads the new day, where others have begun', async () => {
-		const run = await new Run({}).open([due(0), due(1), due(2)]);
-		expect(await run.admits(due(0))).toBe(true);
-		await clock.advance(12 * 3_600_000);
-		await takes({}, [due(0)]);
-		run.end(due(0));
-		expect(await run.admits(due(1))).toBe(true);
-		expect(await run.admits(due(2))).toBe(false);
-		expect(table.calls.filter((call) => call === 'read')).toHaveLength(3);
 	});
 });
 

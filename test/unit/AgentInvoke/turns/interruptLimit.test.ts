@@ -25,27 +25,6 @@ describe('interrupts', () => {
 		expect(createInterruptLimit(flow, 1).whyNoMore(session('t'))).toBeUndefined();
 	});
 
-	test('are those of one agent, though another numbers its sessions alike', () => {
-		const bounded = createInterruptLimit({}, 2);
-		for (let round = 0; round < 5; round++) {
-			bounded.interrupted(session('1', 'anna'), session('1', 'anna'));
-		}
-		expect(bounded.whyNoMore(session('1', 'anna'))).toBeDefined();
-		expect(bounded.whyNoMore(session('1', 'ben'))).toBeUndefined();
-		bounded.begin(session('1', 'ben'));
-		expect(bounded.whyNoMore(session('1', 'anna'))).toBeDefined();
-	});
-
-	test('go on where each answer has another session ID', () => {
-		const limit = createInterruptLimit({}, 2);
-		limit.interrupted(session('s1'), session('s1'));
-		for (let at = 1; at < 3; at++) {
-			expect(limit.whyNoMore(session(`s${at}`))).toBeUndefined();
-			limit.interrupted(session(`s${at + 1}`), session(`s${at}`));
-		}
-		expect(limit.whyNoMore(session('s3'))).toBeDefined();
-	});
-
 	test('of thousands of sessions are counted', () => {
 		const limit = createInterruptLimit({}, 2);
 		for (let at = 0; at < 20_000; at++) {

@@ -307,13 +307,6 @@ test('an item that was edited since asks anew', async () => {
 	expect(agent.calls).toHaveLength(2);
 });
 
-test('nothing is sent once the run has ended, or where the body cannot be put together', async () => {
-	expect(kinds(await take([turn(0, NEW)], {}, { signal: AbortSignal.abort() }))).toEqual(['cancelled']);
-	const unreadable = turn(0, NEW, { prepare: async () => fail(badInput('No file', 'Check it.')) });
-	expect(kinds(await take([unreadable]))).toEqual(['badInput']);
-	expect(agent.calls).toEqual([]);
-});
-
 describe('with a ledger', () => {
 	const keyed = (i: number, payload = 'p', over: Partial<Question> = {}): Question =>
 		turn(i, NEW, { idempotency: { key: 'order 7', payload: async () => ok(payload) }, ...over });

@@ -30,14 +30,6 @@ describe('of several choices the first that speaks is the answer', () => {
 	])('%s', (_name, chunks, content) => {
 		expect(answer(...chunks).content).toBe(content);
 	});
-
-	test('a document whose choices are numbered from 1', () => {
-		const message = { role: 'assistant', content: 'a' };
-		expect(answer(choices({ index: 1, message, finish_reason: 'stop' }))).toMatchObject({
-			content: 'a',
-			finishReason: 'stop',
-		});
-	});
 });
 
 test('a message behind deltas that said nothing is the answer, and behind others it says nothing new', () => {
@@ -54,24 +46,6 @@ test.each([
 	[null, false, false],
 ])('the finish reason %j', (finish_reason, isFinished, hasFailed) => {
 	expect(build(choices({ delta: { content: 'a' }, finish_reason }))).toMatchObject({ isFinished, hasFailed });
-});
-
-test('a refusal is the answer where there is no other', () => {
-	expect(answer(delta({ refusal: 'I ' }), delta({ refusal: 'cannot.' })).content).toBe('I cannot.');
-	expect(answer(delta({ refusal: 'no' }), delta({ content: 'yes' })).content).toBe('yes');
-});
-
-test('a function call of the older form is a tool call, and one beside tool calls says the same twice', () => {
-	const function_call = { name: 'f', arguments: '{"a":1}' };
-	const call = { id: '', name: 'f', arguments: { a: 1 } };
-	expect(answer(delta({ function_call })).toolCalls).toEqual([call]);
-	const tool_calls = [{ id: 'c', function: function_call }];
-	expect(answer(delta({ function_call, tool_calls })).toolCalls).toEqual([{ ...call, id: 'c' }]);
-});
-
-test('of the names of an answer the first that is not empty holds', () => {
-	const named = (id: Json, model: Json): JsonObject => ({ id, model, choices: [] });
-	expect(answer(named('', null), named('a', 5), named('b', 'm'))).toMatchObject({ id: 'a', model: '5' });
 });
 
 test('thinking whose opening tag stands in the template of the model is told from the answer', () => {

@@ -249,14 +249,6 @@ function one({ id, name, arguments: args }: typeof CALL | typeof SECOND): Piece 
 	return { id, name, args: JSON.stringify(args) };
 }
 
-test('as the interface writes them, arguments are text', () => {
-	const joiner = new ToolCallJoiner();
-	joiner.add(delta({ index: 0, id: 'c1', name: 'weather', args: { city: 'Oslo' } }));
-	expect(joiner.raw()).toEqual([
-		{ id: 'c1', type: 'function', function: { name: 'weather', arguments: '{"city":"Oslo"}' } },
-	]);
-});
-
 test('arguments that n8n could not write down stay text', () => {
 	const args = deeplyNested('object');
 	expect(join(delta({ id: 'c1', name: 'weather', args }))).toEqual([{ ...CALL, arguments: args }]);

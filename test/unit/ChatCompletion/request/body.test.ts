@@ -43,11 +43,6 @@ test('what is set is sent, zeros too', () => {
 	});
 });
 
-test('a model is needed', () => {
-	const reasoning = { model: '', choice: 'default', control: 'auto', split: false } as const;
-	expect(body({ reasoning })).toMatchObject({ ok: false, failure: { message: 'No model is chosen' } });
-});
-
 test.each(['', null, undefined, '{}', {}])('an empty extra body is none: %j', (extraBody) => {
 	expect(body({ extraBody })).toEqual({ ok: true, value: PLAIN });
 });

@@ -89,13 +89,6 @@ test('a row with several results becomes as many messages', () => {
 	});
 });
 
-test('rows without calls or results are left out', () => {
-	expect(messagesFromRows([asked, calling(), result()])).toEqual({
-		ok: true,
-		value: [{ role: 'user', content: 'Where is order 17?' }],
-	});
-});
-
 test.each<[MessageRow[], RegExp]>([
 	[[asked, result('a')], /^A tool message answers the call "a", which no assistant message before it made/],
 	[

@@ -94,18 +94,6 @@ describe('ProgressSockets', () => {
 		expect(lost).toEqual(['t']);
 	});
 
-	it('does not give up because of one task while another proves a form', () => {
-		const { open, opened, lost, sockets } = scene();
-		open('a');
-		open('b');
-		opened[1]?.open();
-		opened[1]?.say(message('b'));
-		opened[0]?.refuse();
-		opened[2]?.refuse();
-		expect(lost).toEqual(['a']);
-		expect(sockets.available).toBe(true);
-	});
-
 	it.each([
 		['nothing', undefined],
 		['what is no message of the interface', { hello: 1 }],
@@ -120,17 +108,6 @@ describe('ProgressSockets', () => {
 		opened[1]?.say(message('t'));
 		opened[1]?.drop();
 		expect([infos.length, lost]).toEqual([1, ['t']]);
-	});
-
-	it('tells of a socket that drops after it brought a frame', () => {
-		const { open, opened, lost, sockets, paths } = scene();
-		open('t');
-		opened[0]?.open();
-		opened[0]?.say(message('t'));
-		opened[0]?.drop();
-		expect(lost).toEqual(['t']);
-		expect(paths()).toEqual([FIRST]);
-		expect(sockets.available).toBe(true);
 	});
 
 	it('closes the socket that is open now, not the one that was refused', () => {

@@ -37,51 +37,6 @@ describe('readTaskInfo', () => {
 		});
 	});
 
-	it('needs no more than an id', () => {
-		expect(readTaskInfo({ flow_task_id: 't' })).toEqual({
-			taskId: 't',
-			state: 'unknown',
-			statusCode: null,
-			progress: null,
-			queueSize: null,
-			position: null,
-			errorMessage: '',
-			files: {},
-			finalFiles: [],
-			filesLeftOut: 0,
-			raw: { flow_task_id: 't' },
-		});
-	});
-
-	it.each([
-		['a number', 4, 4],
-		['a number as text', '4', 4],
-		['a number as text with blanks', ' 4 ', 4],
-		['a fraction', 37.5, 37.5],
-		['a fraction as text', '37.5', 37.5],
-		['less than zero', '-1', -1],
-		['null', null, null],
-		['empty text', '', null],
-		['a word', 'four', null],
-		['hexadecimal text', '0x4', null],
-		['text with an exponent', '4e0', null],
-		['an endless number', Infinity, null],
-		['a truth value', true, null],
-		['a list', [4], null],
-		['an object', { value: 4 }, null],
-	])('reads a count that is %s', (_name, sent, expected) => {
-		const info = readTaskInfo({
-			flow_task_id: 't',
-			status: sent,
-			queue_size: sent,
-			current_position: sent,
-			progress_num: sent,
-		});
-		expect([info?.statusCode, info?.queueSize, info?.position, info?.progress]).toEqual(
-			Array.from({ length: 4 }, () => expected),
-		);
-	});
-
 	it.each([
 		['null', null, {}],
 		['missing', undefined, {}],
@@ -92,15 +47,6 @@ describe('readTaskInfo', () => {
 		['empty links', { '9': ['', ' ', 'https://h/a.png'] }, { '9': ['https://h/a.png'] }],
 	])('reads files that are %s', (_name, files, expected) => {
 		expect(readTaskInfo({ flow_task_id: 't', status: 3, files })?.files).toEqual(expected);
-	});
-
-	it.each([
-		['null', null, []],
-		['text', 'https://h/a.png', []],
-		['a list of other things', [1, null], []],
-		['empty links', ['', 'https://h/a.png'], ['https://h/a.png']],
-	])('reads final files that are %s', (_name, final_files, expected) => {
-		expect(readTaskInfo({ flow_task_id: 't', status: 3, final_files })?.finalFiles).toEqual(expected);
 	});
 
 	it.each([

@@ -31,21 +31,6 @@ function offered(source: unknown, spec: unknown) {
 	return overrideFieldsOf(source, spec).fields.slice(1);
 }
 
-test('a row for each value input, with its range or its list', () => {
-	expect(offered(definition, view)).toMatchObject([
-		// The end of all seeds is no limit to a person.
-		{ id: '3/seed', displayName: 'seed (3), 0 or more · KSampler', type: 'number', defaultValue: 5 },
-		{ id: '3/steps', displayName: 'steps (3), from 1 to 150 · KSampler', type: 'number', defaultValue: 20 },
-		{
-			id: '3/sampler_name',
-			displayName: 'sampler_name (3) · KSampler',
-			type: 'options',
-			options: [{ value: 'euler' }, { value: 'heun' }],
-			defaultValue: 'euler',
-		},
-	]);
-});
-
 test('an empty list leaves the field free, and the value of the export is always on offer', () => {
 	const lists = (list: string[]) => JSON.stringify({ '3': { inputs: { sampler_name: { spec: { list } } } } });
 	const samplerOf = (spec: string) =>

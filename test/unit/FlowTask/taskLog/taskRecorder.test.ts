@@ -273,16 +273,6 @@ describe('a table that fails', () => {
 		expect(flushed.ok).toBe(false);
 		expect(clock.sleepers).toBe(0);
 	});
-
-	test('rows that a person deletes stay away, and the rest goes on', async () => {
-		const all = jobs(2);
-		for (const one of all) begin(one);
-		await clock.advance(1_000);
-		table.edit((row) => (row.item === 0 ? undefined : row));
-		for (const one of all) finish(one);
-		expect(await flush()).toEqual({ ok: true, value: undefined });
-		expect(table.all()).toEqual([expect.objectContaining({ item: 1, status: 'succeeded' })]);
-	});
 });
 
 test('nothing is written while nothing is known', async () => {

@@ -259,14 +259,6 @@ describe('runTasks: a batch', () => {
 		expect(kinds(outcomes)).toEqual([kind]);
 		expect(record.failed).toHaveBeenCalledTimes(times);
 	});
-
-	it('says of a submit without an answer that a task may exist', async () => {
-		const { clock, platform, run } = scene();
-		platform.submitFails = () => UNCLEAR;
-		await expect(clock.run(run(submitJobs(1)))).resolves.toMatchObject([
-			{ taskId: undefined, failure: { kind: 'unclear', details: { mayExist: true } } },
-		]);
-	});
 });
 
 describe('runTasks: failures', () => {
@@ -336,17 +328,6 @@ describe('runTasks: failures', () => {
 		platform.submitTakesMs = (number) => number * 1_000;
 		platform.submitFails = (number) => (number === 1 ? REFUSED : CANCELLED);
 		const outcomes = await clock.run(run(submitJobs(2), { stopAtFailure: true }));
-		expect(kinds(outcomes)).toEqual(['refused', 'notSubmitted']);
-		expect(outcomes[1]?.failure?.message).toContain('another item failed first');
-	});
-
-	it('tells an item whose upload was held back by the stop as not submitted, too', async () => {
-		const { clock, platform, run } = scene();
-		platform.uploadTakesMs = 5_000;
-		platform.uploadFails = () => CANCELLED;
-		platform.submitFails = () => REFUSED;
-		const jobs = [submitJob(0), submitJob(1, {}, [image('a')])];
-		const outcomes = await clock.run(run(jobs, { stopAtFailure: true }));
 		expect(kinds(outcomes)).toEqual(['refused', 'notSubmitted']);
 		expect(outcomes[1]?.failure?.message).toContain('another item failed first');
 	});

@@ -13,15 +13,6 @@ function stored(context: Context): Context {
 }
 
 describe('a memory', () => {
-	it('without anything to keep leaves no trace', () => {
-		const context: Context = {};
-		const memory = createTaskMemory(context, 0);
-		memory.record(0, 'f', {});
-		expect(memory.recall(0, 'f')).toEqual({ kind: 'new' });
-		expect(memory.images.get('d')).toBeUndefined();
-		expect(context).toEqual({});
-	});
-
 	it('knows a task in the next try, for the same item only', () => {
 		const context: Context = { others: 1 };
 		createTaskMemory(context, 0).record(3, 'f', { '3/seed': 7 }).submitted('t-1', 1_000);
@@ -67,15 +58,6 @@ describe('a memory', () => {
 		const next = createTaskMemory(stored(context), 0);
 		expect(next.recall(0, 'f')).toEqual({ kind: 'new' });
 		expect(next.recall(1, 'f')).toMatchObject({ taskId: 't-2' });
-	});
-
-	it('keeps the seeds as they were', () => {
-		const context: Context = {};
-		const seeds = { '3/seed': 7 };
-		const memory = createTaskMemory(context, 0);
-		memory.record(0, 'f', seeds).submitted('t-1', 1);
-		seeds['3/seed'] = 8;
-		expect(memory.recall(0, 'f')).toMatchObject({ seeds: { '3/seed': 7 } });
 	});
 
 	it('knows images by their bytes, and nothing that objects have by nature', () => {
@@ -131,20 +113,6 @@ describe('a memory', () => {
 });
 
 describe('the memory of a tool', () => {
-	it('knows the task of an earlier try of the same call', () => {
-		const context: Context = {};
-		const first = createToolMemory(context);
-		first.record(0, 'f', { '3.seed': 7 }).submitted('t-1', 1_000);
-		first.release();
-		expect(createToolMemory(context).recall(0, 'g')).toEqual({ kind: 'new' });
-		const task = { kind: 'task', taskId: 't-1', submittedAtMs: 1_000, seeds: { '3.seed': 7 } };
-		expect(createToolMemory(stored(context)).recall(0, 'f')).toEqual(task);
-		const second = createToolMemory(context);
-		expect(second.recall(0, 'f')).toEqual(task);
-		second.release();
-		expect(createToolMemory(context).recall(0, 'f')).toEqual(task);
-	});
-
 	it.each(['delivered', 'failed'] as const)(
 		'makes a new task for the same words after one that is %s',
 		(end) => {

@@ -35,13 +35,6 @@ const state = (over: Partial<WaitState> = {}): WaitState => ({
 });
 
 describe('notePoll', () => {
-	it('begins with the first look', () => {
-		expect(notePoll(undefined, infosOf(at(5)), ['a'], 7)).toMatchObject({
-			...{ startedAtMs: 7, changedAtMs: 7, polls: 1 },
-		});
-		expect(notePoll(undefined, new Map(), [], 7)).toMatchObject({ changedAtMs: 7, progressMark: '' });
-	});
-
 	it.each<[string, TaskInfo | undefined, TaskInfo | undefined, boolean]>([
 		['progress', at(5), at(6), true],
 		['a state', at(5), at(5, { status: 3 }), true],
@@ -60,23 +53,6 @@ describe('notePoll', () => {
 		const first = notePoll(undefined, infosOf(...(before ? [before] : [])), ['a'], 100);
 		const second = notePoll(first, infosOf(...(after ? [after] : [])), ['a'], 200);
 		expect(second).toMatchObject({ startedAtMs: 100, changedAtMs: changed ? 200 : 100, polls: 2 });
-	});
-
-	it('polls at its own tasks, in their order', () => {
-		const infos = infosOf(at(5), taskInfo('b', { progress_num: 9 }));
-		const first = notePoll(undefined, infos, ['a'], 0);
-		expect(notePoll(first, infosOf(at(5), taskInfo('b', { progress_num: 10 })), ['a'], 1).changedAtMs).toBe(
-			0,
-		);
-		expect(notePoll(undefined, infos, ['b', 'a'], 0).progressMark).not.toBe(
-			notePoll(undefined, infos, ['a', 'b'], 0).progressMark,
-		);
-	});
-
-	it('survives being stored', () => {
-		const first = notePoll(undefined, infosOf(at(5)), ['a', 'gone'], 3);
-		const stored: unknown = JSON.parse(JSON.stringify(first));
-		expect(readWait(stored)).toEqual(first);
 	});
 
 	it('reads a wait that an earlier version stored', () => {
@@ -195,20 +171,6 @@ describe('waitEnd', () => {
 		ids = ['a'],
 		settings = SETTINGS,
 	): WaitEnd | undefined => waitEnd(state(of), infos, ids, settings, nowMs);
-
-	it('ends with the last task, however it ends', () => {
-		expect(end({}, infosOf(succeeded('a')))).toBe('done');
-		for (const status of [4, 5]) expect(end({}, infosOf(taskInfo('a', { status })))).toBe('done');
-		for (const status of [1, 2, 0, 99]) expect(end({}, infosOf(taskInfo('a', { status })))).toBeUndefined();
-		expect(end({}, infosOf(succeeded('a'), taskInfo('b')), 0, ['a', 'b'])).toBeUndefined();
-		expect(end({}, infosOf(succeeded('a'), succeeded('b')), 2 * HOUR, ['a', 'b'])).toBe('done');
-	});
-
-	it('ends with the timeout, to the millisecond', () => {
-		const settings = { ...SETTINGS, noProgressMs: 0 };
-		expect(end({ startedAtMs: 5 }, infosOf(at(5)), HOUR + 4, ['a'], settings)).toBeUndefined();
-		expect(end({ startedAtMs: 5 }, infosOf(at(5)), HOUR + 5, ['a'], settings)).toBe('timedOut');
-	});
 
 	it('ends where nothing has changed for too long, unless that is borne with', () => {
 		const nowMs = 20 * MINUTE;

@@ -61,23 +61,6 @@ function refusal(result: Result<Prompt>): string {
 }
 
 describe('readKnowledge', () => {
-	it('takes nothing for nothing known', () => {
-		expect(know('', '')).toEqual({ definition: undefined, view: new Map() });
-		expect(know(undefined, undefined)).toEqual({ definition: undefined, view: new Map() });
-	});
-
-	it('refuses what is pasted and is none', () => {
-		expect(readKnowledge('{', '')).toMatchObject({
-			failure: { message: expect.stringContaining('"Workflow Definition" is not valid JSON') },
-		});
-		expect(readKnowledge('', '{')).toMatchObject({
-			failure: { message: expect.stringContaining('"Parameter View" is not valid JSON') },
-		});
-		expect(readKnowledge({ nodes: [], links: [] }, '')).toMatchObject({
-			failure: { message: expect.stringContaining('UI format') },
-		});
-	});
-
 	it('never throws', () => {
 		fc.assert(
 			fc.property(hostileSource(), hostileSource(), (definition, view) => {

@@ -105,26 +105,12 @@ describe('readParameterView', () => {
 		expect(specOf(spec)).toEqual(expected);
 	});
 
-	it.each(['list', 'options', 'values', 'enum', 'choices'])(
-		'finds a list under "%s", there or beside',
-		(key) => {
-			expect(specOf({ [key]: ['a'] })).toEqual({ list: ['a'] });
-			expect(specOf({ default: 'a' }, { [key]: ['a'] })).toEqual({ default: 'a', list: ['a'] });
-			expect(specOf({ [key]: ['a'] }, { [key]: ['b'] })).toEqual({ list: ['a'] });
-		},
-	);
-
 	it.each(['image', 'video', 'audio', 'file'])('keeps no list of the files that a loader had: %s', (name) => {
 		const spec = { default: 'old.png', list: ['old.png', 'b.png'] };
 		expect(read({ '10': { inputs: { [name]: { spec }, method: { spec } } } })).toEqual({
 			'10': { [name]: { default: 'old.png' }, method: spec },
 		});
 		expect(read({ '10': { [name]: { spec: ['old.png'] } } })).toEqual({ '10': { [name]: {} } });
-	});
-
-	it('reads a max of more digits than a number holds, from text too', () => {
-		const view = '{"3": {"inputs": {"seed": {"spec": {"min": 0, "max": 18446744073709551615}}}}}';
-		expect(read(view)).toEqual({ '3': { seed: { min: 0, max: 2 ** 64 } } });
 	});
 
 	it('takes names of prototypes as names', () => {

@@ -38,12 +38,6 @@ const noDice = (): number => {
 };
 
 describe('applySeed', () => {
-	it('leaves the prompt alone in mode "keep", and tells the seeds that are sent', () => {
-		const prompt = { '3': { inputs: { seed: 9, steps: 20 } }, '7': { inputs: { noise_seed: 'x' } } };
-		const result = applySeed(prompt, plan('keep', { definition: DEFINITION }), 4, noDice);
-		expect(result).toEqual({ ok: true, value: { prompt, seeds: { '3.seed': 9 } } });
-	});
-
 	it('sets every seed of the definition and of the overrides, but no linked one', () => {
 		const prompt = { '12': { inputs: { seed: 1 } } };
 		expect(applySeed(prompt, plan('fixed', { definition: DEFINITION }), 4, noDice)).toEqual({
@@ -76,27 +70,11 @@ describe('applySeed', () => {
 		});
 	});
 
-	it('keeps the other inputs of a node', () => {
-		const prompt = { '3': { inputs: { seed: 1, steps: 20 } } };
-		expect(applySeed(prompt, plan('fixed'), 0, noDice)).toMatchObject({
-			value: { prompt: { '3': { inputs: { seed: 42, steps: 20 } } } },
-		});
-		expect(prompt).toEqual({ '3': { inputs: { seed: 1, steps: 20 } } });
-	});
-
 	it('counts up by the item', () => {
 		const seeds = [0, 1, 2].map((index) =>
 			applySeed({}, plan('increment', { targets: '3.seed' }), index, noDice),
 		);
 		expect(seeds).toMatchObject([42, 43, 44].map((seed) => ({ value: { seeds: { '3.seed': seed } } })));
-	});
-
-	it('draws one seed for all samplers of an item', () => {
-		const dice = jest.fn(() => 4_294_967_294);
-		expect(applySeed({}, plan('random', { definition: DEFINITION }), 0, dice)).toMatchObject({
-			value: { seeds: { '3.seed': 4_294_967_294, '7.noise_seed': 4_294_967_294 } },
-		});
-		expect(dice).toHaveBeenCalledTimes(1);
 	});
 
 	const view: ParameterView = new Map([
@@ -191,13 +169,6 @@ describe('applySeed', () => {
 		});
 	});
 
-	it('refuses to count beyond what a number holds', () => {
-		const base = Number.MAX_SAFE_INTEGER - 1;
-		const at = (index: number): boolean =>
-			applySeed({}, plan('increment', { base, targets: '3.seed' }), index, noDice).ok;
-		expect([at(0), at(1), at(2)]).toEqual([true, true, false]);
-	});
-
 	it('never throws, and sends what it tells', () => {
 		const mode = fc.constantFrom<SeedMode>('fixed', 'increment', 'random');
 		fc.assert(
@@ -247,22 +218,6 @@ describe('applySeed for the variants of an item', () => {
 		expect(seedsOf(variantsOf(5, {}, few))[0]).toBe(
 			'"Variants" is 5, but there are fewer seeds: 3.seed takes a number from 5 to 8',
 		);
-	});
-
-	it.each<[SeedMode, number, number[]]>([
-		['fixed', 3, [42, 43, 44]],
-		['increment', 3, [45, 46, 47]],
-	])('counts the seed of mode "%s" up', (mode, before, seeds) => {
-		const counted = variantsOf(3, {}, plan(mode, { targets: '3.seed' }), noDice, before);
-		expect(seedsOf(counted)).toEqual(seeds.map((seed) => ({ '3.seed': seed })));
-	});
-
-	it.each<SeedMode>(['keep', 'random'])('counts a seed that was entered up in mode "%s"', (mode) => {
-		const counted = variantsOf(2, { '3': { inputs: { seed: 7 } } }, plan(mode));
-		expect(counted).toMatchObject([
-			{ value: { prompt: { '3': { inputs: { seed: 7 } } }, seeds: { '3.seed': 7 } } },
-			{ value: { prompt: { '3': { inputs: { seed: 8 } } }, seeds: { '3.seed': 8 } } },
-		]);
 	});
 
 	it.each<SeedMode>(['keep', 'random'])(

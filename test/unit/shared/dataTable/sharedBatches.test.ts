@@ -52,17 +52,6 @@ describe('a batch that hangs', () => {
 	beforeEach(() => void jest.useFakeTimers());
 	afterEach(() => void jest.useRealTimers());
 
-	it('holds up those behind it for two seconds', async () => {
-		const { under, work } = heldWork();
-		const batches = new SharedBatches<number, Result<readonly number[]>>();
-		void batches.add([1], work);
-		const second = batches.add([2], work);
-		await jest.advanceTimersByTimeAsync(2_100);
-		expect(under.map(({ items }) => items)).toEqual([[1], [2]]);
-		under[1]!.end();
-		expect(await second).toEqual(ok([2]));
-	});
-
 	it('does not keep those who joined it: they do their own', async () => {
 		const { under, work } = heldWork();
 		const batches = new SharedBatches<number, Result<readonly number[]>>();

@@ -232,7 +232,7 @@ it('never two hold a key, nobody who lives loses one, and every wait ends', asyn
 		}),
 		{ numRuns: 300 },
 	);
-	expect(held).toBeGreaterThan(1_000);
+	expect(held).toBeGreaterThan(500);
 }, 240_000);
 
 it('in order, those of all processes hold a key as they came', async () => {

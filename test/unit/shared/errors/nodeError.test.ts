@@ -135,13 +135,6 @@ describe('toErrorItem', () => {
 	});
 });
 
-it('gives an agent sentence and advice in one error too', () => {
-	expect(toNodeError(TOOL, failure('A sentence'), 0).message).toBe(
-		'A sentence. (For the operator of this workflow, not for the user: Do this.)',
-	);
-	expect(toNodeError(TOOL, { kind: 'cancelled', message: 'Stopped', advice: '' }).message).toBe('Stopped');
-});
-
 describe('throwFirst', () => {
 	const contextOf = (goesOn: boolean) =>
 		({ continueOnFail: () => goesOn, getNode: () => NODE }) as unknown as IExecuteFunctions;
@@ -168,10 +161,5 @@ describe('throwFirst', () => {
 			context: { itemIndex: 2, tasks: ['t'] },
 		});
 		expect(thrownBy(contextOf(false), failed.slice(0, 2))).toMatchObject({ message: 'Not begun' });
-	});
-
-	it('throws nothing without a failure, or with Continue On Fail', () => {
-		expect(thrownBy(contextOf(false), [])).toBeUndefined();
-		expect(thrownBy(contextOf(true), failed)).toBeUndefined();
 	});
 });

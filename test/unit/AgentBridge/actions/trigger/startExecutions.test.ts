@@ -129,18 +129,6 @@ test('an execution that began and was stopped is not begun again', async () => {
 	expect(lines).toEqual([expect.stringContaining('did not finish')]);
 });
 
-test('closed during a pause: the last try is at once', async () => {
-	const { delivery, emitted, push, clock } = scene(2);
-	push('a');
-	await turn();
-	emitted[0]?.done.reject(new Error('database is locked'));
-	await turn();
-	delivery.close();
-	await turn();
-	expect(emitted.map(({ ids }) => ids)).toEqual([['a'], ['a']]);
-	expect(clock.sleepers).toBe(0);
-});
-
 test('one frame with an ID: workflow, node and ID, for n8n has one index for the whole instance', () => {
 	expect(deduplicationKey('w1', 'n1', [{ id: 'f-1' }])).toBe('flowbridge:w1:n1:f-1');
 	const keys = [

@@ -1,0 +1,85 @@
+// What becomes of the turns of an execution that is stopped, by the books of the platform and the rows of the tables.
+import { until } from '../../until';
+import { openAgentStage, type AgentStage } from './agent.fixture';
+import { MAPPED, RECORDED, said } from './turnTable.fixture';
+import type { ItemInput } from '../harness';
+
+let stage: AgentStage;
+beforeAll(async () => {
+	stage = await openAgentStage();
+});
+afterAll(async () => {
+	await stage.close();
+});
+beforeEach(() => {
+	stage.reset();
+});
+
+async function start(items: ItemInput[], parameters: Record<string, string | boolean> = {}, options = {}) {
+	return await stage.harness.start({
+		workflow: stage.workflow({ ...MAPPED, ...parameters, options: { ...RECORDED, ...options } }),
+		items,
+		credentials: stage.credentials,
+		executeWorkflow: stage.tables.executeWorkflow,
+		mode: 'webhook',
+		streaming: true,
+	});
+}
+
+const sent = (): number => stage.platform.books().requests.invoke;
+const turns = () => stage.tables.rows('flow_agent_turns').map(({ item, outcome }) => [item, outcome]);
+const sessions = () =>
+	stage.tables
+		.rows('flow_agent_sessions')
+		.map(({ sessionKey, sessionId, owner }) => [sessionKey, sessionId, owner]);
+
+test.each([true, false])(
+	'calls that were sent are read to their end, with their sessions and turns, and no more are sent (stream: %s)',
+	async (stream) => {
+		const items = ['a', 'b', 'c', 'd'].map((key) => said('[hold] [answer: late]', key));
+		const live = await start(items, { stream }, { concurrency: 2 });
+		await until(() => stage.platform.agent.held === 2);
+		live.cancel();
+		await new Promise((resolve) => setTimeout(resolve, 2_000));
+		stage.platform.agent.release();
+		await live.done;
+		await until(() => turns().length === 2, 'the rows of the turns');
+		expect(turns()).toEqual([
+			[0, 'answered'],
+			[1, 'answered'],
+		]);
+		const opened = stage.platform.books().sessions.map(({ sessionId }) => sessionId);
+		expect(sessions().toSorted()).toEqual(['a', 'b'].map((key, at) => [key, opened[at], 'free']));
+		expect(sent()).toBe(2);
+	},
+);
+
+test('a chat is told at once, and hears no more', async () => {
+	const live = await start([said('[answer: one two three!] [chunks: 3] [hold after: 1]')], { stream: true });
+	await until(() => stage.platform.agent.held === 1 && live.said.chunks.length === 2);
+	live.cancel();
+	await until(() => live.said.chunks.at(-1)?.type === 'error');
+	const heard = live.said.chunks.length;
+	stage.platform.agent.release();
+	await live.done;
+	await until(() => turns().length === 1, 'the row of the turn');
+	expect(turns()).toEqual([[0, 'answered']]);
+	expect(live.said.chunks).toHaveLength(heard);
+});
+
+test('a refusal that comes after the stop is repeated neither in the session nor in a new one', async () => {
+	await (
+		await start([said('hi')])
+	).done;
+	const before = sent();
+	stage.platform.agent.expireSessions();
+	stage.platform.faults.add({ on: 'invoke', kind: 'slowBody', ms: 100 });
+	const live = await start([said('again')], {}, { renewExpiredSession: true, retries: 3 });
+	await until(() => sent() === before + 1);
+	live.cancel();
+	await live.done;
+	await until(() => turns().length === 2, 'the rows of the turns');
+	// Where the refusal came just before the stop, it is the renewal that was not sent.
+	expect(['refused', 'cancelled']).toContain(turns()[1]?.[1]);
+	expect(sent()).toBe(before + 1);
+});

@@ -1,0 +1,45 @@
+import type { ChatPiece } from '../../../../nodes/ChatCompletion/answer/answerBuilder';
+import { AnswerReader } from '../../../../nodes/ChatCompletion/answer/answerReader';
+import type { JsonObject } from '../../../../nodes/shared/text/json';
+import { redactor } from '../../../../nodes/shared/text/redact';
+import { TestClock } from '../../testClock';
+import { delta, finish } from '../askChat';
+
+/** @returns the pieces of events that come together */
+async function piecesOf(...chunks: JsonObject[]): Promise<ChatPiece[]> {
+	const pieces: ChatPiece[] = [];
+	const onPiece = async (piece: ChatPiece): Promise<void> => void pieces.push(await Promise.resolve(piece));
+	const terms = { onPiece, idleMs: Infinity, endByMs: Infinity };
+	const reader = new AnswerReader(new TestClock(), redactor([]), terms);
+	for (const chunk of chunks) {
+		reader.take({ name: undefined, data: JSON.stringify(chunk), isWholeBody: false });
+	}
+	await reader.tell();
+	await reader.tell();
+	return pieces;
+}
+
+test('tokens that come together are one piece', async () => {
+	expect(
+		await piecesOf(delta({ content: 'one ' }), delta({}), delta({ content: 'two' }), finish('stop')),
+	).toEqual([{ content: 'one two', reasoning: '' }]);
+});
+
+test('reasoning that comes after text stays after it', async () => {
+	const pieces = await piecesOf(
+		delta({ reasoning_content: 'hm' }),
+		delta({ content: 'one' }),
+		delta({ reasoning_content: 'so' }),
+		delta({ content: 'two' }),
+	);
+	expect(pieces).toEqual([
+		{ content: 'one', reasoning: 'hm' },
+		{ content: 'two', reasoning: 'so' },
+	]);
+});
+
+test('what came before an error in the same piece is heard', async () => {
+	expect(await piecesOf(delta({ content: 'one' }), { error: { message: 'gone' } })).toEqual([
+		{ content: 'one', reasoning: '' },
+	]);
+});
