@@ -1,8 +1,8 @@
-import { fail, failInput, ok, type Result } from '../../../shared/errors/failure';
-import { parsePasted } from '../../../shared/form/pastedJson';
-import { excerpt, isJsonObject, type Json } from '../../../shared/text/json';
-import { textOrNumber } from '../../../shared/text/textOf';
-import { isEmptyDefinition } from '../../workflow/definition';
+import { fail, failInput, ok, type Result } from '../errors/failure';
+import { parsePasted } from '../form/pastedJson';
+import { excerpt, isJsonObject, type Json } from '../text/json';
+import { textOrNumber } from '../text/textOf';
+import { isEmptyDefinition } from './definition';
 
 /** What the node knows of one hosted workflow: typed and pasted into the node, or saved in the account. */
 export interface WorkflowSource {
@@ -55,6 +55,11 @@ function readEntry(name: string, entry: Json): Result<WorkflowSource> {
 		view: entry.parameterView ?? '',
 		savedAs: name.trim(),
 	});
+}
+
+/** Whether a text can be an ID of the platform: not a sentence, and not a workflow. */
+export function canBeId(text: string): boolean {
+	return !/[\s{}"<>]/.test(text);
 }
 
 /** The list as the credential takes it. */
