@@ -573,6 +573,17 @@ describe('a table that fails', () => {
 		expect(column('kind')).toEqual(['claim', 'submitted']);
 	});
 
+	it.each(['insert', 'remove'])('once as the run ends loses nothing (%s)', async (call) => {
+		const ledger = open();
+		const held = await mine(ledger);
+		let refusals = 0;
+		table.mishap = (name) => (name === call && refusals++ === 0 ? 'before' : 'none');
+		if (call === 'insert') held.submitted('t1');
+		else held.released();
+		await flush(ledger);
+		expect(column('kind')).toEqual(call === 'insert' ? ['claim', 'submitted'] : []);
+	});
+
 	it('when a claim is taken back is asked again', async () => {
 		const other = open({ executionId: '8' });
 		(await mine(other)).released();
