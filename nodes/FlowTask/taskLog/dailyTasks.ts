@@ -25,6 +25,7 @@ const FOUND_IN = 'under "Cost and Speed"';
 export class DailyTasks implements TaskObserver {
 	private readonly limit: DailyLimit;
 	private readonly isZoneKnown: boolean;
+	private readonly owner: string;
 	private readonly submitIds = new Map<ObservedJob, string>();
 	/** Jobs that were, or are just being, submitted. */
 	private readonly admitted = new Set<ObservedJob>();
@@ -38,7 +39,8 @@ export class DailyTasks implements TaskObserver {
 		/** Of the process. */
 		accounts: DayAccounts,
 	) {
-		const { most, timeZone } = settings;
+		const { most, timeZone, node } = settings;
+		this.owner = nodeOwner(node);
 		this.isZoneKnown = isTimeZone(timeZone);
 		this.limit = new DailyLimit(
 			{
@@ -121,10 +123,10 @@ export class DailyTasks implements TaskObserver {
 	}
 
 	private countable(job: ObservedJob): Countable {
-		const { node, runId } = this.settings;
+		const { runId } = this.settings;
 		const id = this.submitIds.get(job) ?? `${runId} ${this.submitIds.size}`;
 		this.submitIds.set(job, id);
-		return { id, owner: nodeOwner(node), ownerName: 'this node' };
+		return { id, owner: this.owner, ownerName: 'this node' };
 	}
 
 	private notForAll(count: number, left: number): Failure {
