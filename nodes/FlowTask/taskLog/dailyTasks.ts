@@ -1,4 +1,4 @@
-import type { DataTable } from '../../shared/dataTable/table';
+import type { PreparableTable } from '../../shared/dataTable/table';
 import { dayAfter, dayOf, isTimeZone, nodeOwner, type NodeIds } from '../../shared/dailyLimit/calendarDay';
 import { DailyLimit, type Countable } from '../../shared/dailyLimit/dailyLimit';
 import type { DayAccounts, Used } from '../../shared/dailyLimit/dayAccounts';
@@ -34,7 +34,7 @@ export class DailyTasks implements TaskObserver {
 
 	constructor(
 		private readonly settings: DailyTaskSettings,
-		table: DataTable,
+		table: PreparableTable,
 		private readonly clock: Clock,
 		/** Of the process. */
 		accounts: DayAccounts,
