@@ -8,7 +8,7 @@ import {
 	type DefinitionNode,
 	type WorkflowDefinition,
 } from './definition';
-import { graphOf, holderOf } from './graph';
+import { graphOf, holderFinder } from './graph';
 import { inputName, inputsIn, withInput, type Prompt, type PromptInput } from './prompt';
 import { describeSpec, readParameterView, type ParameterSpec, type ParameterView } from './parameterView';
 import { rankInputs } from './inputRanking';
@@ -131,7 +131,7 @@ function findInput(nodeId: string, parameter: string, known: WorkflowKnowledge):
 
 /** Where the number of a linked input can be set instead, as the end of a sentence. */
 function heldBy(input: DefinitionInput, known: WorkflowKnowledge): string {
-	const holder = known.definition && holderOf(graphOf(known.definition), input);
+	const holder = known.definition && holderFinder(graphOf(known.definition))(input);
 	return holder ? `; set ${labelOf(holder.node.nodeId, holder.input.name, known)} instead` : '';
 }
 
