@@ -1,4 +1,4 @@
-import type { DataTable } from '../../shared/dataTable/table';
+import type { PreparableTable } from '../../shared/dataTable/table';
 import { DailyLimit, notCounted, type Countable } from '../../shared/dailyLimit/dailyLimit';
 import type { DayAccounts } from '../../shared/dailyLimit/dayAccounts';
 import { fail, ok, type Result } from '../../shared/errors/failure';
@@ -39,7 +39,7 @@ export class DailyBudget {
 
 	constructor(
 		private readonly settings: BudgetSettings,
-		table: DataTable,
+		table: PreparableTable,
 		private readonly owners: TurnOwners,
 		clock: Clock,
 		/** Of the process. */

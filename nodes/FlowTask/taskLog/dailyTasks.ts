@@ -1,4 +1,4 @@
-import type { DataTable } from '../../shared/dataTable/table';
+import type { PreparableTable } from '../../shared/dataTable/table';
 import { dayAfter, dayOf, isTimeZone, nodeOwner, type NodeIds } from '../../shared/dailyLimit/calendarDay';
 import { DailyLimit, type Countable } from '../../shared/dailyLimit/dailyLimit';
 import type { DayAccounts, Used } from '../../shared/dailyLimit/dayAccounts';
@@ -25,6 +25,7 @@ const FOUND_IN = 'under "Cost and Speed"';
 export class DailyTasks implements TaskObserver {
 	private readonly limit: DailyLimit;
 	private readonly isZoneKnown: boolean;
+	private readonly owner: string;
 	private readonly submitIds = new Map<ObservedJob, string>();
 	/** Jobs that were, or are just being, submitted. */
 	private readonly admitted = new Set<ObservedJob>();
@@ -33,12 +34,13 @@ export class DailyTasks implements TaskObserver {
 
 	constructor(
 		private readonly settings: DailyTaskSettings,
-		table: DataTable,
+		table: PreparableTable,
 		private readonly clock: Clock,
 		/** Of the process. */
 		accounts: DayAccounts,
 	) {
-		const { most, timeZone } = settings;
+		const { most, timeZone, node } = settings;
+		this.owner = nodeOwner(node);
 		this.isZoneKnown = isTimeZone(timeZone);
 		this.limit = new DailyLimit(
 			{
@@ -121,10 +123,10 @@ export class DailyTasks implements TaskObserver {
 	}
 
 	private countable(job: ObservedJob): Countable {
-		const { node, runId } = this.settings;
+		const { runId } = this.settings;
 		const id = this.submitIds.get(job) ?? `${runId} ${this.submitIds.size}`;
 		this.submitIds.set(job, id);
-		return { id, owner: nodeOwner(node), ownerName: 'this node' };
+		return { id, owner: this.owner, ownerName: 'this node' };
 	}
 
 	private notForAll(count: number, left: number): Failure {

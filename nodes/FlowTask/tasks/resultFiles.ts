@@ -53,8 +53,8 @@ const RENEWAL_PAUSES_MS = [0, 2_000, 5_000];
 /** Links of tasks that ended together expire together. */
 const BATCH_RENEWALS_MS = 250;
 
-/** Asks for the links of a task once more; its files share the result of each round. */
-type Renew = (round: number) => Promise<readonly FileLink[]>;
+/** Asks for the link of a file once more; the files of a task share the request of each round. */
+type Renew = (link: FileLink, round: number) => Promise<FileLink | undefined>;
 
 /** Downloads the result files of all tasks of one account. */
 export class ResultFiles {
@@ -88,7 +88,7 @@ export class ResultFiles {
 		// A node that made no file never will.
 		const isBehind = reported.length === 0 && linksOf(info, 'all').length === 0;
 		const links = isBehind ? await this.freshLinks(info.taskId, selection, LINKS_BEHIND_MS) : reported;
-		const renew = this.renewals(info.taskId, selection);
+		const renew = this.renewals(info.taskId, selection, links);
 		const named = namesFor(links, label).filter(({ link }) => !isPlainText(link.url));
 		const results = await Promise.all(named.map(async (one) => await this.fetchFile(one, renew)));
 		const files = results.filter((result) => result.ok).map((result) => result.value);
@@ -109,10 +109,13 @@ export class ResultFiles {
 		return info ? linksOf(info, selection) : [];
 	}
 
-	private renewals(taskId: string, selection: FileSelection): Renew {
+	/** @param links of the task, as first reported */
+	private renewals(taskId: string, selection: FileSelection, links: readonly FileLink[]): Renew {
 		const rounds: Array<Promise<readonly FileLink[]>> = [];
-		return async (round) =>
-			await (rounds[round] ??= this.freshLinks(taskId, selection, RENEWAL_PAUSES_MS[round] ?? 0));
+		return async (link, round) => {
+			rounds[round] ??= this.freshLinks(taskId, selection, RENEWAL_PAUSES_MS[round] ?? 0);
+			return sameFile(link, links, await rounds[round]);
+		};
 	}
 
 	private async fetchFile({ link, ...names }: NamedLink, renew: Renew): Promise<Result<ResultFile>> {
@@ -123,7 +126,7 @@ export class ResultFiles {
 			const result = await this.slots(async () => await this.run.download({ url, ...names, mayFetch }));
 			if (result.ok) return ok({ link, stored: result.value });
 			if (!result.failure.expired || round >= RENEWAL_PAUSES_MS.length) return result;
-			const fresh = sameFile(link, await renew(round));
+			const fresh = await renew(link, round);
 			if (!fresh) return result;
 			({ url } = fresh);
 		}

@@ -43,10 +43,26 @@ function onlyNode(files: ReadonlyArray<Pick<FileLink, 'nodeId'>> = []): string |
 	return others.length === 0 ? nodeId : null;
 }
 
-/** A file's link among those that were requested once more: a platform may list them in another order. */
-export function sameFile({ url, index }: FileLink, links: readonly FileLink[]): FileLink | undefined {
-	const alike = links.filter((link) => fileIn(link.url) === fileIn(url));
-	return alike.length === 1 ? alike[0] : links[index];
+/**
+ * A file's link among those that were requested once more, which may come in another order, twice, or not at all.
+ *
+ * @param before the links of the task as first reported, `link` among them
+ * @returns `undefined` if it may be the link of another file
+ */
+export function sameFile(
+	link: FileLink,
+	before: readonly FileLink[],
+	fresh: readonly FileLink[],
+): FileLink | undefined {
+	const alikeIn = (links: readonly FileLink[], { url }: FileLink): FileLink[] =>
+		links.filter((one) => fileIn(one.url) === fileIn(url));
+	const own = alikeIn(before, link);
+	const alike = alikeIn(fresh, link);
+	if (own.length === 1 && alike.length > 0) return alike[0];
+	// Where nothing else tells files apart, their order does.
+	if (alike.length > 0) return alike.length === own.length ? alike[own.indexOf(link)] : undefined;
+	const inPlace = fresh.length === before.length ? fresh[link.index] : undefined;
+	return inPlace && alikeIn(before, inPlace).length === 0 ? inPlace : undefined;
 }
 
 /** Whether it is a text that a node of the workflow shows, which some platforms list among the files. */

@@ -3,7 +3,7 @@ import {
 	type DefinitionInput,
 	type DefinitionNode,
 	type WorkflowDefinition,
-} from './definition';
+} from '../../shared/workflow/definition';
 
 /** The nodes of a workflow by their ids. */
 export type Graph = ReadonlyMap<string, DefinitionNode>;
@@ -36,18 +36,28 @@ const NUMBER_NAMES: ReadonlySet<string> = new Set(['value', 'int', 'integer', 'n
  * Follows a linked input, through reroutes and the like, to the value that can be set in its place.
  * @returns `undefined` where the number is calculated, or no single value is behind it
  */
-export function holderOf(graph: Graph, linked: DefinitionInput): GraphInput | undefined {
-	const seen = new Set<DefinitionNode>();
-	let node = sourceOf(graph, linked);
-	while (node && !seen.has(node)) {
-		seen.add(node);
-		const links = node.inputs.filter(({ isLink }) => isLink);
-		const input = links.length === 0 ? numberIn(node) : node.inputs.find(isOwnSeed);
-		if (input) return { node, input };
-		const [only, ...others] = links;
-		node = only && others.length === 0 && !numberIn(node) ? sourceOf(graph, only) : undefined;
-	}
-	return undefined;
+export type FindHolder = (linked: DefinitionInput) => GraphInput | undefined;
+
+/** What lies behind a node is looked for once, however many inputs lead there. */
+export function holderFinder(graph: Graph): FindHolder {
+	const known = new Map<DefinitionNode, GraphInput | undefined>();
+	return (linked) => {
+		const passed: DefinitionNode[] = [];
+		let holder: GraphInput | undefined;
+		let node = sourceOf(graph, linked);
+		while (node && !holder && !known.has(node)) {
+			known.set(node, undefined);
+			passed.push(node);
+			const links = node.inputs.filter(({ isLink }) => isLink);
+			const input = links.length === 0 ? numberIn(node) : node.inputs.find(isOwnSeed);
+			if (input) holder = { node, input };
+			const [only, ...others] = links;
+			node = only && others.length === 0 && !numberIn(node) ? sourceOf(graph, only) : undefined;
+		}
+		holder ??= node && known.get(node);
+		for (const one of passed) known.set(one, holder);
+		return holder;
+	};
 }
 
 function isOwnSeed({ name, isLink }: DefinitionInput): boolean {

@@ -1,12 +1,12 @@
+import type { Json } from '../../shared/text/json';
 import {
 	isLongInteger,
 	type DefinitionInput,
 	type DefinitionNode,
 	type WorkflowDefinition,
-} from './definition';
-import type { Json } from '../../shared/text/json';
+} from '../../shared/workflow/definition';
 import { valueIn, type Prompt } from './prompt';
-import { graphOf, holderOf, isSeedName, sourceOf, type Graph, type GraphInput } from './graph';
+import { graphOf, holderFinder, isSeedName, sourceOf, type Graph, type GraphInput } from './graph';
 
 /** What a value is for, as far as the links of the workflow show it. */
 export type InputRole = 'positive' | 'negative' | 'seed';
@@ -179,10 +179,11 @@ function rankByName(name: string): 'seed' | 'setting' | undefined {
 /** Values on a node of their own, by what they are linked to. */
 function findHolders(graph: Graph): ReadonlyMap<DefinitionInput, Rank> {
 	const found = new Map<DefinitionInput, Rank>();
+	const holderOf = holderFinder(graph);
 	for (const { inputs } of graph.values()) {
 		for (const input of inputs) {
 			const rank = rankByName(input.name);
-			const holder = rank && input.isLink ? holderOf(graph, input)?.input : undefined;
+			const holder = rank && input.isLink ? holderOf(input)?.input : undefined;
 			// The same number may be a seed here and something else there.
 			if (rank && holder && found.get(holder) !== 'seed') found.set(holder, rank);
 		}

@@ -1,9 +1,9 @@
 import { failInput, ok, type Result } from '../../shared/errors/failure';
 import type { Json } from '../../shared/text/json';
-import type { WorkflowDefinition } from './definition';
-import { graphOf, holderOf, isSeedName, sourceOf } from './graph';
+import type { WorkflowDefinition } from '../../shared/workflow/definition';
+import { describeSpec, type ParameterView } from '../../shared/workflow/parameterView';
+import { graphOf, holderFinder, isSeedName, sourceOf } from './graph';
 import { inputsIn, withInput, type Prompt, type PromptInput } from './prompt';
-import { describeSpec, type ParameterView } from './parameterView';
 
 /** How seeds are set: with the one in the export, every run would give the same image. */
 export type SeedMode = 'keep' | 'random' | 'fixed' | 'increment';
@@ -226,11 +226,11 @@ export function keyOf({ nodeId, parameter }: SeedTarget): string {
 /** Every seed of a workflow that can be set; one that comes from another node is followed to where it is held. */
 export function seedsIn(definition: WorkflowDefinition | undefined): PromptInput[] {
 	if (!definition) return [];
-	const graph = graphOf(definition);
+	const holderOf = holderFinder(graphOf(definition));
 	const seeds = definition.nodes.flatMap((node) =>
 		node.inputs
 			.filter(({ name }) => isSeedName(name))
-			.flatMap((input) => (input.isLink ? (holderOf(graph, input) ?? []) : { node, input })),
+			.flatMap((input) => (input.isLink ? (holderOf(input) ?? []) : { node, input })),
 	);
 	return withoutRepeats(
 		seeds.map(({ node, input }) => ({ nodeId: node.nodeId, parameter: input.name, value: input.value })),

@@ -1,4 +1,4 @@
-import type { DataTable, TableRow } from '../dataTable/table';
+import type { PreparableTable, TableRow } from '../dataTable/table';
 import { fail, ok, type Failure, type Result } from '../errors/failure';
 import { budgetSpent, type SpentBudget } from '../run/budgetMessages';
 import type { Clock } from '../run/clock';
@@ -20,7 +20,7 @@ export interface DailyLimitSettings {
 
 /** Where what was done is recorded. */
 export interface CountedTable {
-	readonly table: DataTable;
+	readonly table: PreparableTable;
 	readonly columns: {
 		/** Holds what `ownerDay` gives. */
 		readonly ownerDay: string;
@@ -73,6 +73,9 @@ export class DailyLimit {
 	async open(all: readonly Countable[], due: readonly Countable[]): Promise<Result<undefined>> {
 		const day = this.today();
 		for (const entry of all) this.accountOf(entry, day);
+		// Where there is no table and none can be made, the next runs would not see what this one does.
+		const prepared = await this.counted.table.prepare();
+		if (!prepared.ok) return fail(notCounted(prepared.failure, this.settings));
 		const read = await this.readAgain();
 		if (!read.ok || this.settings.unit === 'tokens') return read;
 		for (const entry of due) {

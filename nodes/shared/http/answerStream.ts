@@ -63,7 +63,8 @@ type TakeEvent = (event: StreamEvent) => EventMeaning | Promise<EventMeaning>;
 /**
  * Asks for an answer, and reads it event by event; a body that is not a stream is one event. Never throws.
  *
- * @param afterSome called and awaited when events that came together were taken and more may follow
+ * @param afterSome called and awaited when events that came together were taken and more may follow; of the first event
+ * that says something, before those that came with it
  */
 export async function readAnswer(
 	connection: AnswerConnection,
@@ -103,13 +104,18 @@ async function follow(
 	afterSome?: () => Promise<void>,
 ): Promise<void> {
 	const watched = idleTimeouts.watch(body, { idleMs, endByMs });
+	let hasBegun = false;
 	let isFinished = false;
 	try {
 		for await (const events of readStream(body)) {
 			for (const event of events) {
 				const meaning = await take(event);
 				if (meaning === 'closed') return;
-				if (meaning === 'progress') watched.received();
+				if (meaning === 'progress') {
+					watched.received();
+					if (!hasBegun) await afterSome?.();
+					hasBegun = true;
+				}
 				if (meaning === 'finished' && !isFinished) {
 					isFinished = true;
 					const lastMs = Math.min(endByMs, clock.now() + AFTER_FINISH_MS);

@@ -46,7 +46,7 @@ export function redactor(secrets: readonly string[]): Redact {
 	const known = secrets.filter((secret) => secret.length >= SHORTEST_SECRET_CHARS);
 	const findForm = finderOf(known.flatMap(formsOf));
 	const findSecret = finderOf(known);
-	const hideKnown = (text: string): string => {
+	const findKnown = (text: string): Span[] => {
 		const spans = findForm(text);
 		const plain = unescaped(text);
 		// Without escapes, all of them were found already.
@@ -57,42 +57,37 @@ export function redactor(secrets: readonly string[]): Redact {
 				spans.push({ start: positions[start] ?? 0, end: positions[end] ?? text.length });
 			}
 		}
-		return hideSpans(text, spans);
+		return joined(spans);
 	};
+	const hideKnown = (text: string): string => hideSpans(text, findKnown(text));
 	const hideAll = (text: string): string =>
 		hideKnown(text)
 			.replace(BEARER_LIKE, `Bearer ${HIDDEN}`)
 			.replace(TOKEN_LIKE, HIDDEN)
 			.replace(TOKEN_IN_QUERY, `$1${HIDDEN}`)
 			.replace(USER_IN_ADDRESS, `$1${HIDDEN}@`);
-	return Object.assign(hideAll, { known: hideKnown, inPieces: () => redactPieces(known, hideKnown) });
+	let beginnings: Beginnings | undefined;
+	const inPieces = (): PieceRedactor => redactPieces(findKnown, (beginnings ??= beginningsOf(known)));
+	return Object.assign(hideAll, { known: hideKnown, inPieces });
 }
 
-function redactPieces(secrets: readonly string[], hide: (text: string) => string): PieceRedactor {
-	const forms = [...new Set(secrets.flatMap(formsOf).map(unescaped))];
-	const initials = new Set(forms.map((form) => form.charAt(0)));
-	const mayGoOn = (text: string, at: number): boolean =>
-		initials.has(text.charAt(at)) && forms.some((form) => form.startsWith(text.slice(at)));
-	const mostHeldChars = forms.reduce((most, { length }) => Math.max(most, length), 0) * LONGEST_ESCAPE_CHARS;
-	const beginnings = new Set(secrets.map((secret) => base64Within(Buffer.from(secret, 'utf8'), 0)));
-	const sizes = [...new Set([...beginnings].map(({ length }) => length))];
+function redactPieces(find: (text: string) => Span[], beginnings: Beginnings): PieceRedactor {
 	let held = '';
 	return {
 		push: (piece) => {
-			const raw = held + piece;
-			// The last character of base64 may still come.
-			if (sizes.some((size) => size > 0 && beginnings.has(raw.slice(-size)))) {
-				held = raw;
-				return '';
-			}
-			const text = hide(raw);
-			const from = Math.max(0, text.length - mostHeldChars);
-			const start = forms.length === 0 ? text.length : from + openEnd(text.slice(from), mayGoOn);
+			const text = held + piece;
+			const spans = find(text);
+			const from = Math.max(0, text.length - beginnings.longest * LONGEST_ESCAPE_CHARS);
+			const open = from + openEnd(text.slice(from), beginnings.openIn);
+			const start = spans.find((span) => span.start < open && open < span.end)?.start ?? open;
 			held = text.slice(start);
-			return text.slice(0, start);
+			return hideSpans(
+				text.slice(0, start),
+				spans.filter(({ end }) => end <= start),
+			);
 		},
 		end: () => {
-			const rest = hide(held);
+			const rest = hideSpans(held, find(held));
 			held = '';
 			return rest;
 		},
@@ -100,13 +95,46 @@ function redactPieces(secrets: readonly string[], hide: (text: string) => string
 }
 
 /** From where on more text may complete a secret or an escape; the text's length if nowhere. */
-function openEnd(text: string, mayGoOn: (text: string, at: number) => boolean): number {
-	const whole = ESCAPE_START.test(text) ? text.replace(CUT_ESCAPE, '') : text;
-	const plain = unescaped(whole);
-	for (let at = 0; at < plain.length; at++) {
-		if (mayGoOn(plain, at)) return positionsIn(whole)[at] ?? 0;
+function openEnd(text: string, openIn: Beginnings['openIn']): number {
+	if (!ESCAPE_START.test(text)) return openIn(text);
+	const whole = text.replace(CUT_ESCAPE, '');
+	const inPlain = positionsIn(whole)[openIn(unescaped(whole))] ?? 0;
+	// What looks like an escape may belong to a secret: "100%abcd".
+	return Math.min(inPlain, openIn(text));
+}
+
+/** Tells which ends of texts are beginnings of secrets. */
+interface Beginnings {
+	/** Of the longest form of a secret, in characters. */
+	readonly longest: number;
+	/** From where on a text is the beginning of a secret that goes on; its length if nowhere. */
+	readonly openIn: (text: string) => number;
+}
+
+function beginningsOf(secrets: readonly string[]): Beginnings {
+	const written = secrets.flatMap(formsOf);
+	const forms = [...new Set(written.flatMap((form) => [form, unescaped(form)]))].sort();
+	const longest = forms.reduce((most, { length }) => Math.max(most, length), 0);
+	const initials = new Set(forms.map((form) => form.charAt(0)));
+	const goesOn = (text: string): boolean => firstAfter(forms, text)?.startsWith(text) ?? false;
+	const openIn = (text: string): number => {
+		for (let at = Math.max(0, text.length - longest); at < text.length; at++) {
+			if (initials.has(text.charAt(at)) && goesOn(text.slice(at))) return at;
+		}
+		return text.length;
+	};
+	return { longest, openIn };
+}
+
+/** The first of sorted texts that comes after another; of those that begin with it, if there are any. */
+function firstAfter(sorted: readonly string[], text: string): string | undefined {
+	let [low, high] = [0, sorted.length];
+	while (low < high) {
+		const middle = (low + high) >> 1;
+		if ((sorted[middle] ?? '') <= text) low = middle + 1;
+		else high = middle;
 	}
-	return whole.length;
+	return sorted[low];
 }
 
 /** Kinds of secrets by their beginnings (§2.7), which a service may leave out. */
@@ -200,14 +228,25 @@ function spansOf(text: string, wanted: string): Span[] {
 	return spans;
 }
 
-/** Spans that overlap are hidden as one. */
+/** The spans in their order; those that overlap become one. */
+function joined(spans: readonly Span[]): Span[] {
+	const apart: Span[] = [];
+	for (const span of spans.toSorted((one, other) => one.start - other.start)) {
+		const last = apart.at(-1);
+		if (!last || span.start >= last.end) apart.push(span);
+		else apart.splice(-1, 1, { start: last.start, end: Math.max(last.end, span.end) });
+	}
+	return apart;
+}
+
+/** @param spans in their order, none of which overlap */
 function hideSpans(text: string, spans: readonly Span[]): string {
 	if (spans.length === 0) return text;
 	let safe = '';
 	let done = 0;
-	for (const { start, end } of spans.toSorted((one, other) => one.start - other.start)) {
-		if (start >= done) safe += text.slice(done, start) + HIDDEN;
-		done = Math.max(done, end);
+	for (const { start, end } of spans) {
+		safe += text.slice(done, start) + HIDDEN;
+		done = end;
 	}
 	return safe + text.slice(done);
 }

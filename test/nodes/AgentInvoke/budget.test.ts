@@ -45,7 +45,7 @@ describe('a budget', () => {
 		);
 		expect(over.details).toMatchObject({ kind: 'notSubmitted', budget: { most: 2, used: 2 } });
 		expect(stage.platform.books().requests.invoke).toBe(3);
-		expect(operations()).toEqual(['list', 'list', 'create', 'list', 'insert']);
+		expect(operations()).toEqual(['list', 'create', 'list', 'get', 'insert']);
 		const second = await stage.run([said('4'), said('2', 'ben'), said('3', 'ben')], withBudget({}), CONTINUE);
 		expect(messages(second).map((text) => text === 'answered')).toEqual([false, true, false]);
 		expect(operations().slice(5)).toEqual(['get', 'insert']);

@@ -168,6 +168,17 @@ test.each([
 	expect(made()).toBe(before);
 });
 
+test('what could not be counted afterwards is not sent either: there is no table, and none can be made', async () => {
+	tables.before = (operation) => {
+		if (operation.startsWith('create')) throw new Error('Data store size limit exceeded');
+	};
+	const done = await run(prompts(1), limit(5));
+	expect(done.error?.description).toContain(
+		'Nothing was sent, because "Max Tasks per Day" is counted from Data Tables.',
+	);
+	expect(made()).toBe(0);
+});
+
 test('a preview counts nothing', async () => {
 	await run(prompts(1), { ...limit(1), options: { previewRequest: true } });
 	expect(tables.operations).toEqual([]);

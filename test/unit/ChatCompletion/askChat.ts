@@ -1,5 +1,5 @@
 import { createChatApi, type ChatCall } from '../../../nodes/ChatCompletion/api';
-import type { ChatAnswer } from '../../../nodes/ChatCompletion/answer/answerBuilder';
+import type { ChatAnswer, ChatPiece } from '../../../nodes/ChatCompletion/answer/answerBuilder';
 import type { Failure, Result } from '../../../nodes/shared/errors/failure';
 import type { JsonObject } from '../../../nodes/shared/text/json';
 import { redactor } from '../../../nodes/shared/text/redact';
@@ -31,6 +31,7 @@ export async function askChat({
 	const clock = new TestClock();
 	const run = new AbortController();
 	const redact = redactor([KEY]);
+	const pieces: ChatPiece[] = [];
 	let opened = 0;
 	const stream = cuttable(
 		{
@@ -58,7 +59,7 @@ export async function askChat({
 	const startMs = clock.now();
 	const call: ChatCall = {
 		body: {},
-		onPiece: async () => await Promise.resolve(),
+		onPiece: async (piece) => void pieces.push(await Promise.resolve(piece)),
 		idleMs,
 		endByMs: startMs + totalMs,
 		tries: 1,
@@ -66,7 +67,7 @@ export async function askChat({
 	const result = await clock.run(complete(call));
 	const tookMs = clock.elapsedMs;
 	run.abort();
-	return { result, tookMs, opened };
+	return { result, tookMs, opened, pieces };
 }
 
 export function answerOf(result: Result<ChatAnswer>): ChatAnswer {

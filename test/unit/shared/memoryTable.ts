@@ -1,5 +1,5 @@
 import type { Clock } from '../../../nodes/shared/run/clock';
-import type { CellValue, DataTable, RowSwap, TableRow } from '../../../nodes/shared/dataTable/table';
+import type { CellValue, PreparableTable, RowSwap, TableRow } from '../../../nodes/shared/dataTable/table';
 import { badInput, fail, ok, type Result } from '../../../nodes/shared/errors/failure';
 
 /** What a row was before it was changed. */
@@ -60,8 +60,9 @@ export class MemoryTable {
 	}
 
 	/** One execution's way to it. */
-	open(): DataTable {
+	open(): PreparableTable {
 		return {
+			prepare: async () => await Promise.resolve(ok(undefined)),
 			read: async (column, values) =>
 				await this.call('read', column, async () => this.having(column, values)),
 			insert: async (rows, mayRepeat = false) =>

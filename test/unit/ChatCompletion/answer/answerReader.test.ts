@@ -3,7 +3,7 @@ import { AnswerReader } from '../../../../nodes/ChatCompletion/answer/answerRead
 import type { JsonObject } from '../../../../nodes/shared/text/json';
 import { redactor } from '../../../../nodes/shared/text/redact';
 import { TestClock } from '../../testClock';
-import { delta, finish } from '../askChat';
+import { askChat, delta, finish, sse } from '../askChat';
 
 /** @returns the pieces of events that come together */
 async function piecesOf(...chunks: JsonObject[]): Promise<ChatPiece[]> {
@@ -42,4 +42,15 @@ test('what came before an error in the same piece is heard', async () => {
 	expect(await piecesOf(delta({ content: 'one' }), { error: { message: 'gone' } })).toEqual([
 		{ content: 'one', reasoning: '' },
 	]);
+});
+
+test('the first words of an answer do not wait for those that come with them', async () => {
+	const burst = sse(
+		delta({ role: 'assistant' }),
+		...['one ', 'two ', 'three'].map((content) => delta({ content })),
+	);
+	const { pieces } = await askChat({
+		body: () => [burst, sse(delta({ content: '!' }), finish('stop'), '[DONE]')],
+	});
+	expect(pieces.map(({ content }) => content)).toEqual(['one ', 'two three', '!']);
 });

@@ -7,6 +7,8 @@ import {
 	markName,
 	nameInLink,
 	namesFor,
+	sameFile,
+	type FileLink,
 } from '../../../../nodes/FlowTask/tasks/resultLinks';
 import { taskInfo } from '../taskInfo.builder';
 
@@ -231,4 +233,33 @@ it.each([
 	['a/b.png', false],
 ])('a text among the files: %j is %s', (entry, expected) => {
 	expect(isPlainText(entry)).toBe(expected);
+});
+
+describe('sameFile', () => {
+	/** Signed at a moment: `a.png` is another link each time. */
+	const links = (signature: number, ...paths: string[]): FileLink[] =>
+		paths.map((path, index) => ({ nodeId: null, index, url: `https://h.example/${path}sig=${signature}` }));
+
+	it.each<[string, before: string[], fresh: string[], found: Array<string | undefined>]>([
+		['in the same order', ['a?', 'b?'], ['a?', 'b?'], ['a?', 'b?']],
+		['in another order', ['a?', 'b?', 'c?'], ['c?', 'a?', 'b?'], ['a?', 'b?', 'c?']],
+		['behind another that came twice', ['a?', 'b?'], ['b?', 'b?', 'a?'], ['a?', 'b?']],
+		['twice', ['a?', 'b?'], ['b?', 'a?', 'a?'], ['a?', 'b?']],
+		['beside one that vanished', ['a?', 'b?'], ['b?'], [undefined, 'b?']],
+		[
+			'by numbers',
+			['get?id=1&', 'c?', 'get?id=2&'],
+			['c?', 'get?id=1&', 'get?id=2&'],
+			['get?id=1&', 'c?', 'get?id=2&'],
+		],
+		['by numbers, of which one vanished', ['get?id=1&', 'get?id=2&'], ['get?id=2&'], [undefined, undefined]],
+		['with other paths each time', ['x1?', 'y1?'], ['x2?', 'y2?'], ['x2?', 'y2?']],
+		['with other paths, of which one vanished', ['x1?', 'y1?'], ['y2?'], [undefined, undefined]],
+		['with another path beside one that moved', ['a?', 'x1?'], ['x2?', 'a?'], ['a?', undefined]],
+		['not at all', ['a?'], [], [undefined]],
+	])('finds a file %s', (_name, before, fresh, found) => {
+		const old = links(1, ...before);
+		const sent = found.map((path) => path && `https://h.example/${path}sig=2`);
+		expect(old.map((link) => sameFile(link, old, links(2, ...fresh))?.url)).toEqual(sent);
+	});
 });

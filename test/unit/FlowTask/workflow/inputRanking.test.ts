@@ -1,4 +1,4 @@
-import { readDefinition, type WorkflowDefinition } from '../../../../nodes/FlowTask/workflow/definition';
+import { readDefinition, type WorkflowDefinition } from '../../../../nodes/shared/workflow/definition';
 import { rankInputs } from '../../../../nodes/FlowTask/workflow/inputRanking';
 import { BUILT_EXPORTS } from '../exports.builder';
 import { TEXT_EXPORTS } from '../exports.texts';
@@ -229,15 +229,9 @@ test('links in a circle, and into nodes that are not there, end', () => {
 	expect(rankInputs(define(source))).toMatchObject([{ role: 'positive' }]);
 });
 
-/** How often nodes are looked at to rank a chain of so many samplers. */
-function looksAtChainOf(length: number): number {
-	const nodes = Array.from({ length }, (_, index) => [
-		String(index),
-		{
-			class_type: 'KSampler',
-			inputs: { positive: [String(index + 1), 0], seed: [String(index + 1), 0], a: 1 },
-		},
-	]);
+/** How often nodes are looked at to rank those of a chain, in which there are so many of each. */
+function looksAtChain(length: number, nodesAt: (at: number) => Record<string, object>): number {
+	const nodes = Array.from({ length }, (_, at) => Object.entries(nodesAt(at))).flat();
 	let looks = 0;
 	const counted = define(Object.fromEntries(nodes)).nodes.map(({ inputs, ...node }) => ({
 		...node,
@@ -250,6 +244,23 @@ function looksAtChainOf(length: number): number {
 	return looks;
 }
 
-test('ten times as many nodes are ten times the work', () => {
-	expect(looksAtChainOf(5_000)).toBeLessThan(11 * looksAtChainOf(500));
+test.each<[string, Parameters<typeof looksAtChain>[1]]>([
+	[
+		'samplers',
+		(at) => ({
+			[at]: {
+				class_type: 'KSampler',
+				inputs: { positive: [String(at + 1), 0], seed: [String(at + 1), 0], a: 1 },
+			},
+		}),
+	],
+	[
+		'reroutes, with a sampler at each',
+		(at) => ({
+			[`r${at}`]: { class_type: 'Reroute', inputs: { '': [`r${at + 1}`, 0] } },
+			[at]: { class_type: 'KSampler', inputs: { seed: [`r${at}`, 0], steps: 20 } },
+		}),
+	],
+])('ten times as many %s are ten times the work', (_name, nodesAt) => {
+	expect(looksAtChain(5_000, nodesAt)).toBeLessThan(11 * looksAtChain(500, nodesAt));
 });

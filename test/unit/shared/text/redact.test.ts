@@ -289,6 +289,20 @@ describe('a text in pieces', () => {
 		}
 	});
 
+	it.each([
+		['a secret after a percent sign', '100%', 'ab12/cd-ef='],
+		['hex after a percent sign', '100%', Buffer.from('ab12/cd-ef=').toString('hex')],
+		['a secret that begins like a shorter one', '<', 'agt_one.two'],
+	])('hides %s, wherever it is cut', (_name, before, written) => {
+		const redact = redactor(['ab12/cd-ef=', 'agt_one', 'agt_one.two']);
+		const text = `${before}${written}>`;
+		for (let at = 0; at <= text.length; at++) {
+			const pieces = redact.inPieces();
+			const shown = pieces.push(text.slice(0, at)) + pieces.push(text.slice(at)) + pieces.end();
+			expect(shown).toBe(`${before}[hidden]>`);
+		}
+	});
+
 	it('gives what the text as a whole would give, whatever it is cut into', () => {
 		const word = fc.constantFrom(
 			SECRET,
