@@ -54,21 +54,21 @@ export async function runTurns(
 	};
 	const sessions = turns.map((turn) => {
 		const session = new TurnSession(turn, clock, settings.turnOrder);
-		if (settings.linesUpAhead) session.lineUp();
 		return { turn, session };
 	});
-	const conversations = [...Map.groupBy(sessions, ({ turn }) => conversationOf(turn)).values()].map(
-		async (conversation) => {
-			const outcomes: TurnOutcome[] = [];
-			for (const { turn, session } of conversation) {
-				const outcome = { itemIndex: turn.itemIndex, result: await take(turn, session) };
-				await received(outcome);
-				outcomes.push(outcome);
-			}
-			return outcomes;
-		},
-	);
-	const outcomes = await Promise.all(conversations);
+	const takeAll = async (conversation: typeof sessions): Promise<TurnOutcome[]> => {
+		const outcomes: TurnOutcome[] = [];
+		for (const { turn, session } of conversation) {
+			const outcome = { itemIndex: turn.itemIndex, result: await take(turn, session) };
+			await received(outcome);
+			outcomes.push(outcome);
+		}
+		return outcomes;
+	};
+	const conversations = [...Map.groupBy(sessions, ({ turn }) => conversationOf(turn)).values()];
+	// Its place stands for all of them: a process goes by the first that it has.
+	if (settings.linesUpAhead) for (const conversation of conversations) conversation.at(-1)?.session.lineUp();
+	const outcomes = await Promise.all(conversations.map(takeAll));
 	return outcomes.flat().sort((a, b) => a.itemIndex - b.itemIndex);
 }
 

@@ -401,6 +401,18 @@ test('in strict order a message that is not sent after all leaves the line for t
 	expect(clock.elapsedMs).toBeLessThan(25_000);
 });
 
+test('in strict order an execution has one place for all its messages of a key, and goes on before later ones', async () => {
+	const asks = Array.from({ length: 40 }, (_, index) => ({ key: 'k', said: `m${index}` }));
+	const many = worker().run(asks, { turnOrder: 'strict' });
+	await clock.advance(500);
+	const late = worker().run(ask('late'), { turnOrder: 'strict' });
+	await clock.advance(500);
+	expect(table.all().filter(({ owner }) => String(owner).startsWith('waits '))).toHaveLength(2);
+	await clock.run(Promise.all([many, late]));
+	expect(agent.heard.map(({ said }) => said)).toEqual([...asks.map(({ said }) => said), 'late']);
+	expect(table.all()).toMatchObject([{ turns: 41, owner: 'free' }]);
+});
+
 test('in strict order a place in line that a run has left behind holds up nobody for longer than one of the dead', async () => {
 	const broken = store('broken');
 	broken.lineUp('k');
