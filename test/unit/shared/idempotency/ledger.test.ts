@@ -604,6 +604,19 @@ describe('a table that fails', () => {
 });
 
 describe('the end of a run', () => {
+	it('is not overtaken by what is said of a claim while the last rows are written', async () => {
+		table = new MemoryTable(clock, () => 1, 1_000);
+		const ledger = open();
+		const held = await mine(ledger);
+		held.renew();
+		const flushed = ledger.flush();
+		await clock.advance(20);
+		held.released();
+		await clock.run(flushed);
+		await clock.advance(10_000);
+		expect(table.all()).toEqual([]);
+	});
+
 	it('ends all waiting, and nothing is claimed', async () => {
 		await mine(open());
 		const ledger = open();
