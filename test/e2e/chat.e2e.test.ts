@@ -91,7 +91,8 @@ describe('a webhook that streams', () => {
 		for await (const chunk of chunksOf(response)) {
 			heard.push(chunk);
 			// The model says nothing more before it is released: what was heard by now was heard live.
-			if (wasReleased || !textOf(heard).endsWith('word4')) continue;
+			// A last digit with which a secret may begin is held back.
+			if (wasReleased || !/word3 word4?$/.test(textOf(heard))) continue;
 			expect(platform.books().chats).toEqual([expect.objectContaining({ endedAt: null })]);
 			expect(platform.chat.release()).toBe(1);
 			wasReleased = true;

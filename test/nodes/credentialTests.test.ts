@@ -6,7 +6,10 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import type { ICredentialDataDecryptedObject } from 'n8n-workflow';
+
 import { startPlatform, type LocalPlatform } from '../platform';
+import textToImage from '../platform/workflows/text-to-image.json';
 import { openScriptedServer, type ScriptedServer } from './ChatCompletion/scriptedServer';
 import { createHarness, type Harness } from './harness';
 
@@ -257,6 +260,107 @@ describe('flowPlatformApi: answers', () => {
 
 	test('a key of nobody is refused by the platform', async () => {
 		expect((await ask(PLATFORM, platform.apiUrl, 'sk-of-nobody')).message).toContain('refused this API key');
+	});
+});
+
+describe('flowPlatformApi: Saved Workflows', () => {
+	const testWith = async (
+		savedWorkflows: ICredentialDataDecryptedObject[string],
+		apiKey = platform.apiKey,
+		baseUrl = platform.apiUrl,
+	) => await harness.testCredential('flowPlatformApi', { baseUrl, apiKey, savedWorkflows });
+	const VIEW = { '3': { inputs: { steps: { spec: { min: 1 } } } } };
+
+	test.each([
+		['nothing', ''],
+		['an empty list', ' {} '],
+		['an ID alone', '{"Portrait": {"workflowId": "wf_8c1f0a"}}'],
+		['an ID that is a number with all its digits', '{"Portrait": {"workflowId": 12345678901234567890}}'],
+		['empty fields', '{"Portrait": {"workflowId": 7, "definition": "", "parameterView": null}}'],
+		[
+			'an export and a view, also as text',
+			JSON.stringify({
+				'🚲 夜': { workflowId: 'wf_1', definition: textToImage, parameterView: VIEW },
+				Poster: { workflowId: 'wf_2', definition: JSON.stringify(textToImage) },
+			}),
+		],
+	])('%s is confirmed', async (_what, list) => {
+		expect(await testWith(list)).toEqual({ status: 'OK', message: 'The platform accepted the key' });
+	});
+
+	const wrong = (entry: object) => JSON.stringify({ Fine: { workflowId: 'wf_1' }, Poster: entry });
+	test.each([
+		[
+			'no JSON',
+			'{"Poster": {"workflowId": "wf_1"},}',
+			'"Saved Workflows" of the account is not a JSON object: it has a comma before a closing bracket',
+			'Correct it in the credential. It looks like {"Portrait": ',
+		],
+		['a list', '[1, 2]', 'is not a JSON object. ', 'It looks like {"Portrait": '],
+		['no ID', wrong({ definition: {} }), 'has no "workflowId" for "Poster"', 'It looks like {"Portrait": '],
+		[
+			'an entry that is none',
+			'{"Poster": "wf_1"}',
+			'has no "workflowId" for "Poster"',
+			'It looks like {"Portrait": ',
+		],
+		[
+			'an ID that was rounded',
+			{ Poster: { workflowId: Number('12345678901234567890') } },
+			'In the saved workflow "Poster" of the account: "workflowId" contains 12345678901234567000, which is a number beyond',
+			"the ID that the platform's console shows, in quotation marks.",
+		],
+		[
+			'a sentence for an ID',
+			wrong({ workflowId: 'ID: wf_8c1f0a' }),
+			'In the saved workflow "Poster" of the account: "workflowId" contains "ID: wf_8c1f0a", which is not an ID',
+			"the ID that the platform's console shows, in quotation marks.",
+		],
+		[
+			"the editor's own file",
+			wrong({ workflowId: 'wf_1', definition: { nodes: [], links: [] } }),
+			'In the saved workflow "Poster" of the account: "Workflow Definition" is a workflow file',
+			'"Workflow" > "Save" replaces what is saved under the name.',
+		],
+		[
+			'a view without a spec',
+			wrong({ workflowId: 'wf_1', definition: textToImage, parameterView: '{"3": {}}' }),
+			'In the saved workflow "Poster" of the account: "Parameter View" is JSON, but contains no "spec"',
+			'"Workflow" > "Save" replaces what is saved under the name.',
+		],
+		[
+			'several wrong entries',
+			JSON.stringify({ Poster: {}, Portrait: { workflowId: 'wf_1' }, Night: {}, Day: { workflowId: '' } }),
+			'has no "workflowId" for "Poster"',
+			' Also to be corrected: "Night", "Day".',
+		],
+	])('%s is told after the good key, with what to do', async (_what, list, said, advice) => {
+		const asked = platform.books().requests.info;
+		const { status, message } = await testWith(list);
+		expect(status).toBe('Error');
+		expect(message).toMatch(/^The platform accepted the key\. /);
+		expect(message).toContain(said);
+		expect(message).toContain(advice);
+		const { requests, leaks } = platform.books();
+		expect([requests.submit, requests.info, leaks]).toEqual([0, asked + 1, []]);
+	});
+
+	test('what is wrong with key and list is told at once, and the key is never shown', async () => {
+		const list = '{"Poster": {"workflowId": "Bearer sk-of-nobody"}}';
+		const { status, message } = await testWith(list, 'sk-of-nobody');
+		expect(status).toBe('Error');
+		expect(message).toMatch(
+			/^The platform refused this API key\. .* In the saved workflow "Poster" of the account/,
+		);
+		expect(message).not.toContain('sk-of-nobody');
+	});
+
+	test('a wrong list is told although the platform cannot be asked', async () => {
+		scripted.answer = (_request, response) => response.writeHead(502).end('<html>');
+		const { message } = await testWith('{"Poster": ', 'sk-SECRETPART12', scripted.baseUrl);
+		expect(message).toMatch(
+			/could not answer \(HTTP 502\).*"Saved Workflows" of the account is not a JSON object/,
+		);
 	});
 });
 

@@ -25,6 +25,7 @@ export const ROOMS: Record<string, readonly string[]> = {
 		'retry',
 		'files',
 		'form',
+		'workflow',
 		'dataTable',
 		'dailyLimit',
 		'idempotency',

@@ -48,6 +48,16 @@ export function readFilled(
 	return fail(badInput(`"${label}" is empty for this item`, advice));
 }
 
+/** Reads each item once: an expression with the time in it would give another value to the next who asks. */
+export function oncePerItem<T>(read: (itemIndex: number) => Result<T>): (itemIndex: number) => Result<T> {
+	const known = new Map<number, Result<T>>();
+	return (itemIndex) => {
+		const value = known.get(itemIndex) ?? read(itemIndex);
+		known.set(itemIndex, value);
+		return value;
+	};
+}
+
 /** Which session an item's message belongs to. Without a key, it begins a new one. */
 export function readSession(context: IExecuteFunctions, itemIndex: number): Result<SessionChoice> {
 	const mode: unknown = context.getNodeParameter('sessionMode', itemIndex);

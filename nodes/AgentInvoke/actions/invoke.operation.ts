@@ -3,9 +3,10 @@ import type { IExecuteFunctions } from 'n8n-workflow';
 import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
 import { filesField, messageField, sessionFields, simplifyField, streamField } from './fields';
 import { previewFiles, readFileRows, uploadFiles } from './files';
-import { readIdempotency, readMessage, readSession } from './inputs';
+import { oncePerItem, readIdempotency, readMessage, readSession } from './inputs';
 import { optionsWith } from './options';
 import { inAgentRun, type AgentRun } from './run';
+import type { SessionChoice } from '../turns/turnSession';
 import type { Operation } from '../../shared/form/operation';
 import { runItems, type PreparedTurn } from './runItems';
 
@@ -45,15 +46,21 @@ export const invoke: Operation = {
 		]),
 	],
 	async execute(context) {
+		const sessionOf = oncePerItem((itemIndex) => readSession(context, itemIndex));
 		return await inAgentRun(
 			context,
-			async (run) => await runItems(context, run, (itemIndex) => prepare(context, run, itemIndex)),
-			(itemIndex) => readSession(context, itemIndex),
+			async (run) => await runItems(context, run, (itemIndex) => prepare(context, run, itemIndex, sessionOf)),
+			sessionOf,
 		);
 	},
 };
 
-function prepare(context: IExecuteFunctions, run: AgentRun, itemIndex: number): Result<PreparedTurn> {
+function prepare(
+	context: IExecuteFunctions,
+	run: AgentRun,
+	itemIndex: number,
+	sessionOf: (itemIndex: number) => Result<SessionChoice>,
+): Result<PreparedTurn> {
 	const text = readMessage(context, itemIndex);
 	if (!text.ok) return text;
 	const message = text.value;
@@ -68,7 +75,7 @@ function prepare(context: IExecuteFunctions, run: AgentRun, itemIndex: number): 
 			),
 		);
 	}
-	const session = readSession(context, itemIndex);
+	const session = sessionOf(itemIndex);
 	if (!session.ok) return session;
 	const idempotency = readIdempotency(context, itemIndex, run, [message, session.value], rows);
 	if (!idempotency.ok) return idempotency;

@@ -6,7 +6,7 @@ import type { WireTurn } from '../wire/request';
 import type { SessionChoice } from '../turns/turnSession';
 import { simplifyField, streamField } from './fields';
 import { earlierValue } from '../../shared/form/earlierValue';
-import { readIdempotency, readResult, readText } from './inputs';
+import { oncePerItem, readIdempotency, readResult, readText } from './inputs';
 import { optionsWith } from './options';
 import { inAgentRun, type AgentRun } from './run';
 import type { Operation } from '../../shared/form/operation';
@@ -101,18 +101,18 @@ export const resume: Operation = {
 		]),
 	],
 	async execute(context) {
+		const sessionOf = oncePerItem((itemIndex) => readResumed(context, itemIndex));
 		return await inAgentRun(
 			context,
-			async (run) => await runItems(context, run, (itemIndex) => prepare(context, run, itemIndex)),
-			(itemIndex) => readResumed(context, itemIndex),
+			async (run) => await runItems(context, run, (itemIndex) => prepare(context, run, itemIndex, sessionOf)),
+			sessionOf,
 		);
 	},
 };
 
-function readResumed(
-	context: IExecuteFunctions,
-	itemIndex: number,
-): Result<Extract<SessionChoice, { kind: 'explicit' }>> {
+type ResumedSession = Extract<SessionChoice, { kind: 'explicit' }>;
+
+function readResumed(context: IExecuteFunctions, itemIndex: number): Result<ResumedSession> {
 	const text = readText(context, itemIndex, 'resumeSessionId', 'Session ID');
 	if (!text.ok) return text;
 	const id = text.value.trim();
@@ -140,8 +140,13 @@ function useEarlier(expression: string): string {
 	return `The item no longer holds it, as behind a Wait node. Enter ${expression} as an expression. Nothing was sent for this item.`;
 }
 
-function prepare(context: IExecuteFunctions, run: AgentRun, itemIndex: number): Result<PreparedTurn> {
-	const session = readResumed(context, itemIndex);
+function prepare(
+	context: IExecuteFunctions,
+	run: AgentRun,
+	itemIndex: number,
+	sessionOf: (itemIndex: number) => Result<ResumedSession>,
+): Result<PreparedTurn> {
+	const session = sessionOf(itemIndex);
 	if (!session.ok) return session;
 	const interrupt = readInterruptId(context, itemIndex);
 	if (!interrupt.ok) return interrupt;

@@ -147,7 +147,9 @@ async function takeAll(
 	};
 	if (run.signal.aborted) endStreams();
 	else run.signal.addEventListener('abort', endStreams, { once: true });
-	const outcomes = await runTurns(turns, { ...run.options, stopAtFailure }, run, received);
+	// A queue is that of a credential and a key.
+	const linesUpAhead = run.clients.varying.size === 0;
+	const outcomes = await runTurns(turns, { ...run.options, stopAtFailure, linesUpAhead }, run, received);
 	if (run.budget?.hint) showHint(context, run.budget.hint);
 	if ([...prepared.values()].some((item) => item.ok && item.value.lacksKey))
 		showHint(context, NO_KEY, 'info');

@@ -48,11 +48,12 @@ async function invokeWithTries(
 	connection: AgentConnection,
 	call: InvokeCall,
 ): Promise<Result<Invoked, AgentFailure>> {
-	const { account, redact, retry } = connection;
+	const { account, clock, redact, retry } = connection;
 	const { calls } = call;
 	const repeatability = call.retryAmbiguous ? 'read' : 'write';
-	const endByMs = connection.clock.now() + call.timeoutMs;
-	const { outcome, tries } = await retry.run(
+	const endByMs = clock.now() + call.timeoutMs;
+	let unclear: Outcome<Turn> | undefined;
+	const { outcome: last, tries } = await retry.run(
 		{
 			repeatability,
 			lane: 'work',
@@ -60,14 +61,21 @@ async function invokeWithTries(
 			endByMs,
 			mayRepeat: () => calls?.mayRepeat() ?? true,
 		},
-		async () => {
+		async (): Promise<Outcome<Turn>> => {
+			// Where asking twice does no harm, its turn may come too late as well.
+			if (clock.now() >= endByMs) return { kind: 'cancelled' };
 			calls?.sent();
 			const answer = await invokeOnce(connection, call);
-			if (answer.kind === 'unclear') calls?.unclear();
+			if (answer.kind === 'unclear') {
+				calls?.unclear();
+				unclear = answer;
+			}
 			return answer;
 		},
 	);
-	if (outcome.kind === 'cancelled' && connection.clock.now() >= endByMs) return fail(notAskedInTime(call));
+	// A repeat that was not sent undoes nothing: the agent may have run before.
+	const outcome = last.kind === 'cancelled' ? (unclear ?? last) : last;
+	if (outcome.kind === 'cancelled' && clock.now() >= endByMs) return fail(notAskedInTime(call));
 	if (outcome.kind !== 'answered') {
 		const facts = { account, redact, sessionId: call.sessionId };
 		const failure = explainCall(outcome, { repeatability, tries }, facts);

@@ -18,6 +18,11 @@ export interface TurnSettings extends CallSettings {
 	readonly concurrency: number;
 	/** After a failure no further turn begins. */
 	readonly stopAtFailure: boolean;
+	/**
+	 * In strict order a message takes its place in the table while it still waits in the queue of the process; not where
+	 * that queue holds those of several agents, for then two processes could wait for each other.
+	 */
+	readonly linesUpAhead: boolean;
 }
 
 /**
@@ -49,7 +54,7 @@ export async function runTurns(
 	};
 	const sessions = turns.map((turn) => {
 		const session = new TurnSession(turn, clock, settings.turnOrder);
-		session.lineUp();
+		if (settings.linesUpAhead) session.lineUp();
 		return { turn, session };
 	});
 	const conversations = [...Map.groupBy(sessions, ({ turn }) => conversationOf(turn)).values()].map(

@@ -16,8 +16,3 @@ export function chosenText(value: unknown): string {
 export function textParameter(context: IExecuteFunctions, name: string, itemIndex: number): string {
 	return chosenText(context.getNodeParameter(name, itemIndex, ''));
 }
-
-/** Whether a text can be an ID of the platform: not a sentence, and not a workflow. */
-export function canBeId(text: string): boolean {
-	return !/[\s{}"<>]/.test(text);
-}

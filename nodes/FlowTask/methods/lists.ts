@@ -1,9 +1,10 @@
 import type { ILoadOptionsFunctions, INodeListSearchItems, INodeListSearchResult } from 'n8n-workflow';
 
-import { readDefinition, type WorkflowDefinition } from '../workflow/definition';
+import { readDefinition, type WorkflowDefinition } from '../../shared/workflow/definition';
+import { SAVED_PREFIX } from '../../shared/workflow/savedWorkflows';
+
 import { graphOf, sourceOf } from '../workflow/graph';
 import { isFileInput } from '../workflow/inputRanking';
-import { SAVED_PREFIX } from '../actions/workflow/savedWorkflows';
 import { keyOf, seedsIn } from '../workflow/seeds';
 import { savedInAccount, shownWorkflow } from './shownWorkflow';
 

@@ -2,8 +2,10 @@ import type { ILoadOptionsFunctions, ResourceMapperField, ResourceMapperFields }
 
 import { ok, type Failure, type Result } from '../../shared/errors/failure';
 import { member, objectsIn } from '../../shared/text/json';
-import { namingEntry, type WorkflowSource } from '../actions/workflow/savedWorkflows';
-import { isEmptyDefinition, readDefinition } from '../workflow/definition';
+import { isEmptyDefinition, readDefinition } from '../../shared/workflow/definition';
+import { readParameterView } from '../../shared/workflow/parameterView';
+import { membersOf } from '../../shared/workflow/pasted';
+import { namingEntry, type WorkflowSource } from '../../shared/workflow/savedWorkflows';
 import {
 	formFields,
 	isFieldType,
@@ -12,8 +14,6 @@ import {
 	type OfferedFields,
 } from '../workflow/formFields';
 import { countsOf } from '../workflow/inputRanking';
-import { readParameterView } from '../workflow/parameterView';
-import { membersOf } from '../workflow/pasted';
 import { shownWorkflow } from './shownWorkflow';
 
 /** What the editor calls while the form is open. */

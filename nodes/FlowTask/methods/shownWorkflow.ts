@@ -6,7 +6,7 @@ import {
 	readSavedWorkflows,
 	type SavedWorkflows,
 	type WorkflowSource,
-} from '../actions/workflow/savedWorkflows';
+} from '../../shared/workflow/savedWorkflows';
 import { chosenText } from '../actions/enteredText';
 
 /** What the open form knows of its workflow. */

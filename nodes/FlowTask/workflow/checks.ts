@@ -1,33 +1,12 @@
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { excerpt, type Json } from '../../shared/text/json';
-import {
-	isEmptyDefinition,
-	isLink,
-	readDefinition,
-	type DefinitionInput,
-	type DefinitionNode,
-	type WorkflowDefinition,
-} from './definition';
+import { isLink, type DefinitionInput, type DefinitionNode } from '../../shared/workflow/definition';
+import type { WorkflowKnowledge } from '../../shared/workflow/knowledge';
+import { describeSpec, type ParameterSpec } from '../../shared/workflow/parameterView';
 import { graphOf, holderFinder } from './graph';
 import { inputName, inputsIn, withInput, type Prompt, type PromptInput } from './prompt';
-import { describeSpec, readParameterView, type ParameterSpec, type ParameterView } from './parameterView';
 import { rankInputs } from './inputRanking';
 import { convertTo, kindOf, showValue, type Kind } from './values';
-
-/** What is known about a workflow before anything is sent; the definition may be missing and the view empty. */
-export interface WorkflowKnowledge {
-	readonly definition: WorkflowDefinition | undefined;
-	readonly view: ParameterView;
-}
-
-/** Reads what was pasted about the workflow. */
-export function readKnowledge(definitionSource: unknown, viewSource: unknown): Result<WorkflowKnowledge> {
-	const view = readParameterView(viewSource);
-	if (!view.ok) return view;
-	if (isEmptyDefinition(definitionSource)) return ok({ definition: undefined, view: view.value });
-	const definition = readDefinition(definitionSource);
-	return definition.ok ? ok({ definition: definition.value, view: view.value }) : definition;
-}
 
 /** Complaints shown in one error; the rest are counted. */
 const COMPLAINTS_SHOWN = 20;

@@ -1,6 +1,6 @@
 import { excerpt, isJsonObject, jsonText, type Json } from '../../shared/text/json';
-import { isLongInteger, type WorkflowDefinition } from './definition';
-import { describeSpec, type ParameterView, type Scalar } from './parameterView';
+import { isLongInteger, type WorkflowDefinition } from '../../shared/workflow/definition';
+import { describeSpec, type ParameterView, type Scalar } from '../../shared/workflow/parameterView';
 import { rankInputs, type RankedInput } from './inputRanking';
 
 /** A row that the form offers for one value input of the workflow. */

@@ -3,7 +3,7 @@ import {
 	type DefinitionInput,
 	type DefinitionNode,
 	type WorkflowDefinition,
-} from './definition';
+} from '../../shared/workflow/definition';
 
 /** The nodes of a workflow by their ids. */
 export type Graph = ReadonlyMap<string, DefinitionNode>;

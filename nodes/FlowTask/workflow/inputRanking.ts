@@ -1,10 +1,10 @@
+import type { Json } from '../../shared/text/json';
 import {
 	isLongInteger,
 	type DefinitionInput,
 	type DefinitionNode,
 	type WorkflowDefinition,
-} from './definition';
-import type { Json } from '../../shared/text/json';
+} from '../../shared/workflow/definition';
 import { valueIn, type Prompt } from './prompt';
 import { graphOf, holderFinder, isSeedName, sourceOf, type Graph, type GraphInput } from './graph';
 

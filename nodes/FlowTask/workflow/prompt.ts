@@ -1,7 +1,7 @@
 import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
 import { excerpt, jsonText, parseJson, type Json, type JsonObject } from '../../shared/text/json';
 import { lostDigits, ROUNDED, roundedNumber } from '../../shared/form/pastedJson';
-import { isLink } from './definition';
+import { isLink } from '../../shared/workflow/definition';
 import { convertTo, showValue } from './values';
 
 /** `prompt` of §4.1: node id -> the inputs changed in this request. */

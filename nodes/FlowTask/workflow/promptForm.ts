@@ -1,10 +1,10 @@
 import { badInput, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { ROUNDED, roundedNumber } from '../../shared/form/pastedJson';
 import { excerpt, isJsonObject } from '../../shared/text/json';
-import type { WorkflowDefinition } from './definition';
+import type { WorkflowDefinition } from '../../shared/workflow/definition';
+import { membersOf } from '../../shared/workflow/pasted';
 import { readFieldId, shortTitle } from './formFields';
 import { promptInputOf } from './inputRanking';
-import { membersOf } from './pasted';
 import { inputName, toJson, valueIn, withInput, type Prompt } from './prompt';
 
 /** The rows of the form as n8n keeps them, beside what it makes of them for one item. */

@@ -1,9 +1,9 @@
 import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { lostDigits, onlyOne } from '../../shared/form/pastedJson';
 import { excerpt, isJsonObject, jsonText, type Json, type JsonObject } from '../../shared/text/json';
-import { holdsEditorFile, isLink, readDefinition } from './definition';
-import { readParameterView } from './parameterView';
-import { membersOf, readPastedObject } from './pasted';
+import { holdsEditorFile, isLink, readDefinition } from '../../shared/workflow/definition';
+import { readParameterView } from '../../shared/workflow/parameterView';
+import { membersOf, readPastedObject } from '../../shared/workflow/pasted';
 import { isNeverANode, toJson, type Prompt } from './prompt';
 
 const FIELD = 'Prompt (JSON)';

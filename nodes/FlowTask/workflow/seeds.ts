@@ -1,9 +1,9 @@
 import { failInput, ok, type Result } from '../../shared/errors/failure';
 import type { Json } from '../../shared/text/json';
-import type { WorkflowDefinition } from './definition';
+import type { WorkflowDefinition } from '../../shared/workflow/definition';
+import { describeSpec, type ParameterView } from '../../shared/workflow/parameterView';
 import { graphOf, holderFinder, isSeedName, sourceOf } from './graph';
 import { inputsIn, withInput, type Prompt, type PromptInput } from './prompt';
-import { describeSpec, type ParameterView } from './parameterView';
 
 /** How seeds are set: with the one in the export, every run would give the same image. */
 export type SeedMode = 'keep' | 'random' | 'fixed' | 'increment';

@@ -1,7 +1,7 @@
 import { fail, ok, type Result } from '../../shared/errors/failure';
 import { excerpt, isJsonObject, jsonText, type Json } from '../../shared/text/json';
-import { isLongInteger } from './definition';
-import type { ParameterSpec } from './parameterView';
+import { isLongInteger } from '../../shared/workflow/definition';
+import type { ParameterSpec } from '../../shared/workflow/parameterView';
 
 /** What an input takes. `loose` is a number, or text in its place. */
 export type Kind = 'number' | 'integer' | 'boolean' | 'text' | 'list' | 'object' | 'loose' | 'any';

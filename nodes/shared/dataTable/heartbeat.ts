@@ -49,8 +49,10 @@ export class Heartbeat {
 		return this.clock.now() - (this.aliveMs.get(owner) ?? 0) > LATE_MS;
 	}
 
-	/** Once all owners have stopped: nothing is written after this has ended. */
-	async flush(): Promise<void> {
+	/** The run is over: who has not stopped by then is dead, and nothing is written after this has ended. */
+	async end(): Promise<void> {
+		this.aliveMs.clear();
+		this.idle.abort();
 		await this.lastBeat;
 	}
 

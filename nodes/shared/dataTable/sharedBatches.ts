@@ -19,11 +19,12 @@ export class SharedBatches<T, R extends Result<unknown>> {
 	 * @returns the result for the whole batch
 	 */
 	async add(items: readonly T[], work: (items: readonly T[]) => Promise<R>): Promise<R> {
+		const batch = [...items];
 		const joined = this.join(items);
-		if (!joined) return await this.begin([...items], work);
-		const result = await joined;
+		const result = await (joined ?? this.begin(batch, work));
+		const isAlone = !joined && batch.length === items.length;
 		// The reason may be another's: the timeout of its execution, or something it added.
-		return result?.ok ? result : await work(items);
+		return result && (result.ok || isAlone) ? result : await work(items);
 	}
 
 	/**

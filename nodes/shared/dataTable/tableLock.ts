@@ -228,7 +228,7 @@ export class TableLock {
 			if (tries > 1) await this.sleep(RETRY_MS * tries);
 			done = await this.leave([...this.stuck.values()]);
 		}
-		await this.heartbeat.flush();
+		await this.heartbeat.end();
 		return done;
 	}
 

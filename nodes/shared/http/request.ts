@@ -106,10 +106,16 @@ function stopSignals(context: IExecuteFunctions): (request: HttpRequest) => Abor
 	return ({ outlivesStop }) => (outlivesStop ? late : stop);
 }
 
+/** By the signal of the stop, which all runs of an execution share: a loop would leave it thousands of listeners. */
+const AFTER_STOP = new WeakMap<AbortSignal, AbortSignal>();
+
 /** Aborted once the execution has been stopped for so long that no request outlives it. */
 export function afterStop(context: Pick<IExecuteFunctions, 'getExecutionCancelSignal'>): AbortSignal {
 	const stop = context.getExecutionCancelSignal();
+	const known = stop && AFTER_STOP.get(stop);
+	if (known) return known;
 	const late = new AbortController();
+	if (stop) AFTER_STOP.set(stop, late.signal);
 	const wait = async (): Promise<void> => {
 		await systemClock.sleep(OUTLIVES_STOP_MS);
 		late.abort();

@@ -57,9 +57,10 @@ export class LedgerWriter {
 		this.background.start();
 	}
 
-	/** Writes now what is left. @returns the failure if something could not be written */
+	/** Writes now what is left, and tries once more: without it a later run takes what was paid for as unknown. */
 	async flush(): Promise<Result<undefined>> {
-		return await this.background.flush();
+		const written = await this.background.flush();
+		return written.ok ? written : await this.background.flush();
 	}
 
 	/** Rows that cannot be written go with the next batch. */

@@ -7,37 +7,52 @@ import type {
 import { adviceOnPath } from '../../../credentials/baseUrl';
 import { systemClock } from '../run/clock';
 import { excerpt, sentence } from '../text/json';
-import { readPlatformAccount } from './account';
+import { readPlatformAccount, type PlatformAccount } from './account';
 import { redactor, type Redact } from '../text/redact';
-import { sendTest, testFailed } from '../http/testRequest';
+import { sendTest, testFailed, type TestHelpers } from '../http/testRequest';
 import type { FailedOutcome } from '../http/outcome';
+import { whyListIsWrong } from '../workflow/savedWorkflows';
 import { classify } from './envelope';
 
 const PATH = '/api/maas/flow_task_api/get_task_info';
+const KEY_ACCEPTED = 'The platform accepted the key';
 const KEY_REFUSED =
 	'The platform refused this API key. It may be mistyped, revoked or belong to another account: copy it again from the console.';
 const NOT_THE_PLATFORM =
 	'Something answered at this base URL, but not the image workflow service: it may be that of the console.';
 
-/**
- * The test of the FlowPlatform credential. It asks for the state of an empty list of tasks: the only request of §4
- * that needs the key, creates nothing, costs nothing and works for any account.
- */
+/** The test of the FlowPlatform credential: of its key, and of the list that Flow Task reads from it. */
 export async function testPlatformKey(
 	this: ICredentialTestFunctions,
 	{ data = {} }: ICredentialsDecrypted,
 ): Promise<INodeCredentialTestResult> {
 	const account = readPlatformAccount(data);
 	if (!account.ok) return testFailed(`${account.failure.message}. ${account.failure.advice}`);
-	const { baseUrl, apiKey, secrets } = account.value;
+	const { secrets, savedWorkflows } = account.value;
 	const redact = redactor(secrets);
+	const ofKey = await whyKeyFails(this.helpers, account.value, redact);
+	const ofList = whyListIsWrong(savedWorkflows);
+	if (ofKey === undefined && ofList === undefined) return { status: 'OK', message: KEY_ACCEPTED };
+	// Both are told: what is wrong with the list can be mended even while the platform cannot be asked.
+	return testFailed([ofKey ?? `${KEY_ACCEPTED}.`, redact(ofList ?? '')].join(' ').trim());
+}
+
+/**
+ * Asks for the state of an empty list of tasks: the only request of §4 that needs the key, creates nothing, costs
+ * nothing and works for any account.
+ */
+async function whyKeyFails(
+	helpers: TestHelpers,
+	{ baseUrl, apiKey }: PlatformAccount,
+	redact: Redact,
+): Promise<string | undefined> {
 	const request = { url: `${baseUrl}${PATH}`, token: apiKey, json: { flow_task_ids: [] } };
-	const asked = await sendTest(this.helpers, request, redact, systemClock);
-	if (!asked.ok) return testFailed(asked.failure);
+	const asked = await sendTest(helpers, request, redact, systemClock);
+	if (!asked.ok) return asked.failure;
 	const outcome = classify(asked.value);
 	// Whatever `data` is: platforms may answer an empty list as they like.
-	if (outcome.kind === 'answered') return { status: 'OK', message: 'The platform accepted the key' };
-	return testFailed(whyNot(outcome, asked.value.status, baseUrl, redact));
+	if (outcome.kind === 'answered') return undefined;
+	return whyNot(outcome, asked.value.status, baseUrl, redact);
 }
 
 function whyNot(outcome: FailedOutcome, status: number, baseUrl: string, redact: Redact): string {

@@ -14,6 +14,7 @@ export interface BackgroundWork {
 /** Writes what is known, one write after the other, and repeats one that failed until the flush. */
 export class BackgroundWriter {
 	private working: Promise<void> | undefined;
+	private lastWrite: Promise<unknown> | undefined;
 	private flushNow = new AbortController();
 	private isFlushed = false;
 	private failures = 0;
@@ -33,7 +34,7 @@ export class BackgroundWriter {
 		this.isFlushed = true;
 		this.flushNow.abort();
 		await this.working;
-		return this.work.isBehind() ? await this.work.write(true) : ok(undefined);
+		return this.work.isBehind() ? await this.writeInTurn(true) : ok(undefined);
 	}
 
 	private async run(): Promise<void> {
@@ -41,11 +42,22 @@ export class BackgroundWriter {
 		do {
 			await this.clock.sleep(this.work.pauseMs(this.failures), signal);
 			if (signal.aborted) break;
-			const written = await this.work.write(false);
+			const written = await this.writeInTurn(false);
 			this.failures = written.ok ? 0 : this.failures + 1;
 			// What comes after the flush is tried once: nobody waits for it.
 			if (!written.ok && this.isFlushed) break;
 		} while (this.work.isBehind());
 		this.working = undefined;
+	}
+
+	/** What comes while the flush writes must not overtake it. */
+	private async writeInTurn(isLast: boolean): Promise<Result<undefined>> {
+		const before = this.lastWrite;
+		const written = (async () => {
+			await before;
+			return await this.work.write(isLast);
+		})();
+		this.lastWrite = written;
+		return await written;
 	}
 }

@@ -112,10 +112,10 @@ class ItemStream implements ChatStream {
 
 	private async finish(last: QueuedChunk): Promise<void> {
 		if (this.isOver) return;
-		await this.writeRedacted(this.redacted.end());
-		await this.emit(last);
+		// Put without a pause: a stop may end it as well, while its last words are on their way.
+		const left = [this.writeRedacted(this.redacted.end()), this.emit(last)];
 		this.isOver = true;
-		await this.over();
+		await Promise.all([...left, this.over()]);
 	}
 }
 

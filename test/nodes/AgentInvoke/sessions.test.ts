@@ -53,6 +53,11 @@ test('two items of one key are turns of one session, and so is the next executio
 	]);
 });
 
+test('a session key that is another one each time it is read is read once', async () => {
+	const run = await stage.run([said([])], { ...MAPPED, sessionKey: '={{ $json.key.push(1) }}' });
+	expect(sessionsOf(run)).toMatchObject([{ key: '1' }]);
+});
+
 test.each([1, 8])(
 	'20 items of 5 keys keep their order within each session (concurrency %d)',
 	async (concurrency) => {

@@ -79,13 +79,24 @@ test('an expression chooses as well, by name or by ID', async () => {
 test.each([
 	['another name', '{"Portrait": {"workflowId": "w"}}', /no saved workflow "Poster"/, /has: Portrait/],
 	['an empty list', '{}', /no saved workflow "Poster"/, /by its ID/],
-	['no JSON', '{"Poster": ', /"Saved Workflows" of the account is not a JSON object/, /Open the credential/],
-	['a list', '[1, 2]', /is not a JSON object/, /Open the credential/],
+	[
+		'no JSON',
+		'{"Poster": ',
+		/"Saved Workflows" of the account is not a JSON object/,
+		/Correct it in the credential/,
+	],
+	['a list', '[1, 2]', /is not a JSON object/, /Correct it in the credential/],
 	[
 		'no ID',
 		'{"Poster": {"definition": {}}}',
 		/has no "workflowId" for "Poster"/,
 		/"workflowId": "wf_8c1f0a"/,
+	],
+	[
+		'a sentence for an ID',
+		'{"Poster": {"workflowId": "ID: wf_8c1f0a"}}',
+		/^In the saved workflow "Poster" of the account: "workflowId" contains "ID: wf_8c1f0a", which is not an ID/,
+		/Correct it in the credential/,
 	],
 ])('%s is told with what to do, and nothing is sent', async (_, saved, message, advice) => {
 	const done = await run(saved, { workflowId: chosen('Poster') });

@@ -1,11 +1,8 @@
 import fc from 'fast-check';
 
-import {
-	checkOverrides,
-	readKnowledge,
-	type WorkflowKnowledge,
-} from '../../../nodes/FlowTask/workflow/checks';
-import { isLongInteger } from '../../../nodes/FlowTask/workflow/definition';
+import { checkOverrides } from '../../../nodes/FlowTask/workflow/checks';
+import { readKnowledge, type WorkflowKnowledge } from '../../../nodes/shared/workflow/knowledge';
+import { isLongInteger } from '../../../nodes/shared/workflow/definition';
 import { formFields, readFieldId } from '../../../nodes/FlowTask/workflow/formFields';
 import { promptFromFields, type OverrideField, type Prompt } from '../../../nodes/FlowTask/workflow/prompt';
 import { promptFromForm } from '../../../nodes/FlowTask/workflow/promptForm';

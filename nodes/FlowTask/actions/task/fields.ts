@@ -1,8 +1,9 @@
 import type { INodeProperties } from 'n8n-workflow';
+
+import { SAVED_PREFIX } from '../../../shared/workflow/savedWorkflows';
 import { nodeField } from '../nodeField';
 import { seedFields, seedNotice } from './seedFields';
 import { pastedFields } from '../workflow/pastedFields';
-import { SAVED_PREFIX } from '../workflow/savedWorkflows';
 
 export { simplifyField } from '../../../shared/form/simplifyField';
 

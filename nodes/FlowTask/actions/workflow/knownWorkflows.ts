@@ -1,8 +1,13 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { ok, type Result } from '../../../shared/errors/failure';
-import { readKnowledge, type WorkflowKnowledge } from '../../workflow/checks';
-import { findWorkflow, namingEntry, readSavedWorkflows, type WorkflowSource } from './savedWorkflows';
+import { readKnowledge, type WorkflowKnowledge } from '../../../shared/workflow/knowledge';
+import {
+	findWorkflow,
+	namingEntry,
+	readSavedWorkflows,
+	type WorkflowSource,
+} from '../../../shared/workflow/savedWorkflows';
 import { textParameter } from '../enteredText';
 
 /** What is known of each item's hosted workflow before anything is sent. */

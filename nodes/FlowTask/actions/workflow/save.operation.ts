@@ -6,11 +6,16 @@ import type { Operation } from '../../../shared/form/operation';
 import { refuseRounded } from '../../../shared/form/pastedJson';
 import { openPlatforms } from '../../../shared/platform/platform';
 import { excerpt } from '../../../shared/text/json';
-import { readDefinition } from '../../workflow/definition';
+import { readDefinition } from '../../../shared/workflow/definition';
+import { readParameterView } from '../../../shared/workflow/parameterView';
+import {
+	canBeId,
+	readSavedWorkflows,
+	savedWorkflowsText,
+	type WorkflowSource,
+} from '../../../shared/workflow/savedWorkflows';
 import { countsOf } from '../../workflow/inputRanking';
-import { readParameterView } from '../../workflow/parameterView';
-import { readSavedWorkflows, savedWorkflowsText, type WorkflowSource } from './savedWorkflows';
-import { canBeId, textParameter } from '../enteredText';
+import { textParameter } from '../enteredText';
 import { pastedFields } from './pastedFields';
 
 /** Puts out the account's list of saved workflows with another one: n8n lets no node write into a credential. */

@@ -213,6 +213,25 @@ test('a call that was cancelled on the way may have run, one that was refused by
 	expect(late.result).toMatchObject({ failure: { kind: 'timedOut', details: { mayHaveRun: true } } });
 });
 
+test.each([false, true])(
+	'a call whose turn comes too late was not sent (retry ambiguous failures: %s)',
+	async (retryAmbiguous) => {
+		const served = { pieces: [bytes(envelope(ANSWER))] };
+		const { result, asked } = await invoke(served, { retryAmbiguous }, {}, { beforeMs: 6_000 });
+		expect(asked).toBe(0);
+		expect(result).toMatchObject({ failure: { kind: 'notSubmitted' } });
+		expect(result).not.toHaveProperty('failure.details.mayHaveRun');
+	},
+);
+
+test('a call that got no clear answer may have run, also where a stop keeps it from being repeated', async () => {
+	const served = { pieces: [bytes('busy')], status: 502, headers: { 'retry-after': '2' } };
+	const call = { tries: 3, retryAmbiguous: true };
+	const { result, asked } = await invoke(served, call, {}, { stopAfterMs: 100 });
+	expect(asked).toBe(1);
+	expect(result).toMatchObject({ failure: { details: { mayHaveRun: true } } });
+});
+
 test.each([400, 401, 403, 404, 405])('HTTP %d without an envelope is no agent', async (status) => {
 	const { result, asked } = await invoke({ pieces: [bytes('nope')], status }, { tries: 4 });
 	expect(asked).toBe(1);

@@ -17,17 +17,26 @@ export interface Served {
 	readonly brokenBy?: Error;
 }
 
+/** What else there is. */
+interface Circumstances {
+	/** How long another request has the line before this one. */
+	readonly beforeMs?: number;
+	readonly stopAfterMs?: number;
+}
+
 /** One call, answered with these pieces; what it came to, and what was heard of it on the way. */
 export async function invoke(
 	served: Served | Opening,
 	over: Partial<InvokeCall> = {},
 	fields: Record<string, unknown> = {},
+	{ beforeMs = 0, stopAfterMs = Infinity }: Circumstances = {},
 ) {
 	const account = readAgentAccount({ agentToken: TOKEN, baseUrl: 'https://p.example', ...fields });
 	if (!account.ok) throw new Error('no account');
 	const clock = new TestClock();
 	const redact = redactor([TOKEN]);
-	const signal = new AbortController().signal;
+	const stop = new AbortController();
+	const { signal } = stop;
 	const window = new RateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock, signal);
 	const heard: string[] = [];
 	const sessions: string[] = [];
@@ -44,6 +53,8 @@ export async function invoke(
 			watch: () => ({ received: () => undefined, expect: () => undefined, release: () => undefined }),
 		},
 	});
+	void window.run('work', async () => await clock.sleep(beforeMs));
+	void clock.sleep(stopAfterMs).then(() => stop.abort());
 	const result = await clock.run(
 		api.invoke({
 			...{

@@ -401,6 +401,16 @@ test('in strict order a message that is not sent after all leaves the line for t
 	expect(clock.elapsedMs).toBeLessThan(25_000);
 });
 
+test('in strict order a place in line that a run has left behind holds up nobody for longer than one of the dead', async () => {
+	const broken = store('broken');
+	broken.lineUp('k');
+	await clock.advance(100);
+	await clock.run(broken.flush());
+	await clock.run(worker().run(ask('of another'), { turnOrder: 'strict' }), 2 * SILENT_MS);
+	expect(heard()).toEqual(['of another in s1']);
+	expect(clock.sleepers).toBe(0);
+});
+
 test('in strict order a turn costs so many operations: alone, and behind another one of its process', async () => {
 	await clock.run(worker().run(ask('first')));
 	const n8n = worker();
@@ -438,6 +448,19 @@ test('in strict order those of all workers go as they lined up, and one of the d
 	const living = agent.heard.map(({ said }) => said).filter((said) => !['m1', 'm4'].includes(said));
 	expect(living).toEqual(['m0', 'm2', 'm3', 'm5']);
 	expect(agent.opened).toEqual(['s1']);
+});
+
+test('in strict order a key that several agents know makes no two workers wait for each other', async () => {
+	agent.takesMs = () => 5_000;
+	const strict = { turnOrder: 'strict' } as const;
+	const asks = ['a', 'b'].map((name) => ({ key: 'k', said: name, agent: name }));
+	const before = asks.map(async (one) => await worker().run([one], strict));
+	await clock.advance(500);
+	const runs = [worker().run(asks, strict), worker().run(asks.toReversed(), strict)];
+	await clock.run(Promise.all([...before, ...runs]));
+	expect(agent.heard).toHaveLength(6);
+	expect([agent.refusedAsBusy, clock.sleepers]).toEqual([0, 0]);
+	expect(clock.elapsedMs).toBeLessThan(60_000);
 });
 
 describe('a session that is used by its ID', () => {

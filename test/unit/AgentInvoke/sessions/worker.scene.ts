@@ -66,6 +66,8 @@ export class OneAtATime {
 export interface Ask {
 	readonly key: string;
 	readonly said: string;
+	/** Which agent is asked, where a credential leads to several. */
+	readonly agent?: string;
 }
 
 /** One n8n process: what its executions share, its own clocks, and its end. */
@@ -122,28 +124,37 @@ export class WorkerProcess {
 		const { clock, random, sightings, queue } = this;
 		const owner = Symbol('run');
 		const slots = asks.map(({ key }) => queue.enter(key, owner));
-		const sessions = new SessionStore(
-			{ agent: 'a', workflowId: 'w', executionId: 'e', ttlMs: 0 },
-			this.mortal(this.table.open()),
-			clock,
-			{ random, sightings, signal },
-		);
+		const stores = new Map<string, SessionStore>();
+		for (const { agent = 'a' } of asks) {
+			const facts = { agent, workflowId: 'w', executionId: 'e', ttlMs: 0 };
+			const parts = { random, sightings, signal };
+			const own = stores.get(agent) ?? new SessionStore(facts, this.mortal(this.table.open()), clock, parts);
+			stores.set(agent, own);
+		}
 		const isStrict = settings.turnOrder === 'strict';
-		const loaded = await sessions.load(isStrict ? [] : asks.map(({ key }) => key));
-		if (!loaded.ok) throw new Error(loaded.failure.message);
+		for (const [name, sessions] of isStrict ? [] : stores) {
+			const keys = asks.flatMap(({ key, agent = 'a' }) => (agent === name ? [key] : []));
+			const loaded = await sessions.load(keys);
+			if (!loaded.ok) throw new Error(loaded.failure.message);
+		}
+		const clientOf = ({ agent = 'a' }: Ask) => {
+			const sessions = stores.get(agent);
+			if (!sessions) throw new Error(`There is no agent ${agent}`);
+			return { agent, sessions, api: { invoke: async (call: InvokeCall) => await this.invoke(call) } };
+		};
 		const outcomes = await runTurns(
-			asks.map(({ key, said }, itemIndex) => ({
+			asks.map((ask, itemIndex) => ({
 				...{ itemIndex, isResume: false, idempotency: undefined, fingerprint: 'f', keepRaw: false },
-				client: { agent: 'a', sessions, api: { invoke: async (call) => await this.invoke(call) } },
-				session: { kind: 'mapped', key } as const,
+				client: clientOf(ask),
+				session: { kind: 'mapped', key: ask.key } as const,
 				slot: slots[itemIndex],
-				prepare: async () => ok(() => ({ path: '', headers: {}, body: { message: said } })),
+				prepare: async () => ok(() => ({ path: '', headers: {}, body: { message: ask.said } })),
 				onDelta: async () => undefined,
 			})),
 			{
 				...{ concurrency: 8, timeoutMs: 600_000, attempts: 1, retryAmbiguous: false, renewExpired: false },
 				...{ idempotencyAnswers: 'keep' as const, stopAtFailure: false, turnOrder: 'arrival' as const },
-				...settings,
+				...{ linesUpAhead: asks.every(({ agent }) => agent === undefined), ...settings },
 			},
 			{
 				...{ clock, random, signal, ledger: undefined },
@@ -152,8 +163,10 @@ export class WorkerProcess {
 			},
 			async () => undefined,
 		);
-		const written = await sessions.flush();
-		if (!written.ok) throw new Error(written.failure.message);
+		for (const sessions of stores.values()) {
+			const written = await sessions.flush();
+			if (!written.ok) throw new Error(written.failure.message);
+		}
 		return outcomes;
 	}
 

@@ -126,6 +126,7 @@ async function take(
 		idempotencyAnswers: 'keep' as const,
 		stopAtFailure: false,
 		turnOrder: 'arrival' as const,
+		linesUpAhead: true,
 	};
 	const work = async () => {
 		const outcomes = await runTurns(

@@ -3,15 +3,11 @@ import { runInNewContext } from 'node:vm';
 
 import fc from 'fast-check';
 
-import {
-	acceptedFor,
-	checkOverrides,
-	readKnowledge,
-	type WorkflowKnowledge,
-} from '../../../../nodes/FlowTask/workflow/checks';
+import { acceptedFor, checkOverrides } from '../../../../nodes/FlowTask/workflow/checks';
 import { type Prompt } from '../../../../nodes/FlowTask/workflow/prompt';
 import { promptFromForm } from '../../../../nodes/FlowTask/workflow/promptForm';
 import { promptFromJson } from '../../../../nodes/FlowTask/workflow/promptJson';
+import { readKnowledge, type WorkflowKnowledge } from '../../../../nodes/shared/workflow/knowledge';
 import type { Result } from '../../../../nodes/shared/errors/failure';
 import { isJsonObject, type Json } from '../../../../nodes/shared/text/json';
 import { deeplyNested, hostileJson, hostileName, hostileSource } from '../hostileJson';
@@ -59,18 +55,6 @@ function refusal(result: Result<Prompt>): string {
 	expect(result.failure.kind).toBe('badInput');
 	return result.failure.message;
 }
-
-describe('readKnowledge', () => {
-	it('never throws', () => {
-		fc.assert(
-			fc.property(hostileSource(), hostileSource(), (definition, view) => {
-				const known = readKnowledge(definition, view);
-				if (!known.ok) expect(known.failure.kind).toBe('badInput');
-			}),
-			{ numRuns: 500 },
-		);
-	});
-});
 
 describe('checkOverrides', () => {
 	it.each<[string, string, Json, Json]>([

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 
 import { checkOverrides } from '../../../../nodes/FlowTask/workflow/checks';
-import { readDefinition, type WorkflowDefinition } from '../../../../nodes/FlowTask/workflow/definition';
+import { readDefinition, type WorkflowDefinition } from '../../../../nodes/shared/workflow/definition';
 import {
 	fieldId,
 	formFields,
@@ -11,7 +11,7 @@ import {
 	type FormField,
 } from '../../../../nodes/FlowTask/workflow/formFields';
 import { promptFromForm } from '../../../../nodes/FlowTask/workflow/promptForm';
-import { EMPTY_VIEW, readParameterView } from '../../../../nodes/FlowTask/workflow/parameterView';
+import { EMPTY_VIEW, readParameterView } from '../../../../nodes/shared/workflow/parameterView';
 import { parseJson, type Json } from '../../../../nodes/shared/text/json';
 import { hostileJson, hostileName } from '../hostileJson';
 

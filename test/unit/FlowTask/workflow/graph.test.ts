@@ -1,7 +1,8 @@
-import { checkOverrides, readKnowledge } from '../../../../nodes/FlowTask/workflow/checks';
+import { checkOverrides } from '../../../../nodes/FlowTask/workflow/checks';
 import { applySeed, seedsIn } from '../../../../nodes/FlowTask/workflow/seeds';
 import { imageNodesIn, outputNodesIn, seedChoicesIn } from '../../../../nodes/FlowTask/methods/lists';
-import { readDefinition, type WorkflowDefinition } from '../../../../nodes/FlowTask/workflow/definition';
+import { readKnowledge } from '../../../../nodes/shared/workflow/knowledge';
+import { readDefinition, type WorkflowDefinition } from '../../../../nodes/shared/workflow/definition';
 
 /* Values that are set on another node than the one that uses them. */
 

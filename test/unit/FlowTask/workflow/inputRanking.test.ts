@@ -1,4 +1,4 @@
-import { readDefinition, type WorkflowDefinition } from '../../../../nodes/FlowTask/workflow/definition';
+import { readDefinition, type WorkflowDefinition } from '../../../../nodes/shared/workflow/definition';
 import { rankInputs } from '../../../../nodes/FlowTask/workflow/inputRanking';
 import { BUILT_EXPORTS } from '../exports.builder';
 import { TEXT_EXPORTS } from '../exports.texts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 
-import type { WorkflowDefinition } from '../../../../nodes/FlowTask/workflow/definition';
-import type { ParameterView } from '../../../../nodes/FlowTask/workflow/parameterView';
+import type { WorkflowDefinition } from '../../../../nodes/shared/workflow/definition';
+import type { ParameterView } from '../../../../nodes/shared/workflow/parameterView';
 import { applySeed, type SeedMode, type SeedPlan } from '../../../../nodes/FlowTask/workflow/seeds';
 
 const DEFINITION: WorkflowDefinition = {

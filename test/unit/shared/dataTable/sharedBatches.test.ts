@@ -34,18 +34,20 @@ it('does the first at once, and all that come meanwhile together in the next', a
 	expect(under).toHaveLength(4);
 });
 
-it('repeats alone what failed in the batch of another', async () => {
+it('repeats alone what failed together with what others asked for, whoever opened the batch', async () => {
 	const { under, work } = heldWork();
 	const batches = new SharedBatches<number, Result<readonly number[]>>();
-	const [, leader, joined] = [1, 2, 3].map(async (item) => await batches.add([item], work));
-	under[0]!.end();
+	const [alone, leader, joined] = [1, 2, 3].map(async (item) => await batches.add([item], work));
+	under[0]!.end(false);
 	await turn();
 	under[1]!.end(false);
 	await turn();
-	expect(under[2]?.items).toEqual([3]);
-	under[2]!.end();
-	expect(await leader).toMatchObject({ ok: false });
+	expect(under.slice(2).map(({ items }) => items)).toEqual(expect.arrayContaining([[2], [3]]));
+	for (const { end } of under.slice(2)) end();
+	expect(await alone).toMatchObject({ ok: false });
+	expect(await leader).toEqual(ok([2]));
 	expect(await joined).toEqual(ok([3]));
+	expect(under).toHaveLength(4);
 });
 
 describe('a batch that hangs', () => {

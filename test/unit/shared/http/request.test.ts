@@ -1,6 +1,13 @@
+import { getEventListeners } from 'node:events';
 import { PassThrough, Readable } from 'node:stream';
 
-import { describeError, exchangeOfError, openReply, readBody } from '../../../../nodes/shared/http/request';
+import {
+	afterStop,
+	describeError,
+	exchangeOfError,
+	openReply,
+	readBody,
+} from '../../../../nodes/shared/http/request';
 import type { ByteStream } from '../../../../nodes/shared/http/abortableStream';
 
 function errorWith(message: string, extra: Record<string, unknown>): Error {
@@ -41,6 +48,15 @@ describe('openReply', () => {
 
 	it('bears with headers that are none', () => {
 		expect(openReply({ statusCode: 204, headers: null, body })?.headers).toEqual({});
+	});
+});
+
+describe('what ends requests that outlive a stop', () => {
+	it('leaves an execution one listener, however many runs and accounts it has', () => {
+		const execution = new AbortController();
+		const context = { getExecutionCancelSignal: () => execution.signal };
+		const signals = new Set(Array.from({ length: 100 }, () => afterStop(context)));
+		expect([signals.size, getEventListeners(execution.signal, 'abort').length]).toEqual([1, 1]);
 	});
 });
 

@@ -37,6 +37,8 @@ interface Plan {
 	readonly setAtMs?: number;
 	/** Runs of the same process share a queue; one of its own if left out. */
 	readonly process?: number;
+	/** Its execution is stopped then; what was sent is read to its end all the same. */
+	readonly stopMs?: number;
 	/** The process is gone at its so many-th call of the table, its effect included or not. */
 	readonly diesAt: number | undefined;
 }
@@ -125,11 +127,21 @@ async function play(
 	table.hides = (ageMs) => clock.elapsedMs < caughtUpMs && ageMs < behindMs;
 	const sent: Array<{ owner: number; heldMs: number; atMs: number; fate: Fate }> = [];
 
-	const send = async (plan: Plan, owner: number, ledger: Ledger, isDead: () => boolean) => {
+	const send = async (
+		plan: Plan,
+		owner: number,
+		ledger: Ledger,
+		signal: AbortSignal,
+		isDead: () => boolean,
+	) => {
 		const answer = await ledger.claim({ key: 'k', payloadHash: 'p' });
 		if (!answer.ok) return 'failure';
 		if (answer.value.kind !== 'mine') return answer.value.kind;
 		const { claim } = answer.value;
+		if (signal.aborted) {
+			claim.released();
+			return 'failure';
+		}
 		const heldMs = clock.now();
 		await clock.sleep(plan.sendMs);
 		if (isDead()) return undefined;
@@ -151,23 +163,26 @@ async function play(
 			plans.map(async (plan, owner) => {
 				let dead = false;
 				const death = Promise.withResolvers<undefined>();
+				const stopped = new AbortController();
 				const mine = skewed(clock, plan);
 				const settings = {
 					...{ scope: 's', workflowId: 'w', executionId: String(owner), ttlMs, onUnknown },
 					deadlineMs: mine.now() + 3_600_000,
 				};
+				const { signal } = stopped;
+				void clock.sleep(plan.stopMs ?? Infinity).then(() => stopped.abort());
 				const parts = {
 					table: mortal(table.open(), plan.diesAt, () => {
 						dead = true;
 						death.resolve(undefined);
 					}),
-					...{ clock: mine, random, signal: new AbortController().signal },
+					...{ clock: mine, random, signal },
 					queue: queueOf(plan.process),
 				};
 				const life = async () => {
 					await clock.sleep(plan.startMs);
 					const ledger = createLedger(settings, parts);
-					const kind = await send(plan, owner, ledger, () => dead);
+					const kind = await send(plan, owner, ledger, signal, () => dead);
 					await ledger.flush();
 					return kind;
 				};
@@ -192,6 +207,26 @@ it('is won by one of two or three, and the others wait for what it makes', async
 			expect(elapsedMs).toBeLessThan(15_000);
 		}),
 		RUNS,
+	);
+});
+
+it('is sent at most once by those who are stopped whenever, and by one of those who are not', async () => {
+	const stopped = fc.record({ stopMs: fc.option(fc.integer({ min: 0, max: 8_000 }), { nil: undefined }) });
+	const plan = fc.tuple(planOf(), stopped).map(([usual, { stopMs }]): Plan => {
+		return stopMs === undefined ? usual : { ...usual, stopMs };
+	});
+	await fc.assert(
+		fc.asyncProperty(fc.array(plan, { minLength: 2, maxLength: 5 }), seeds, async (plans, seed) => {
+			const { sent, answers, elapsedMs } = await play(plans, seed, 'error');
+			const isSent = plans.some(({ stopMs }) => stopMs === undefined);
+			expect(sent.length).toBeGreaterThanOrEqual(isSent ? 1 : 0);
+			expect(sent.length).toBeLessThanOrEqual(1);
+			plans.forEach(({ stopMs }, owner) => {
+				if (stopMs === undefined) expect(answers[owner]).toMatch(/^(mine|exists)$/);
+			});
+			expect(elapsedMs).toBeLessThan(30_000);
+		}),
+		{ numRuns: 500 },
 	);
 });
 

@@ -573,6 +573,17 @@ describe('a table that fails', () => {
 		expect(column('kind')).toEqual(['claim', 'submitted']);
 	});
 
+	it.each(['insert', 'remove'])('once as the run ends loses nothing (%s)', async (call) => {
+		const ledger = open();
+		const held = await mine(ledger);
+		let refusals = 0;
+		table.mishap = (name) => (name === call && refusals++ === 0 ? 'before' : 'none');
+		if (call === 'insert') held.submitted('t1');
+		else held.released();
+		await flush(ledger);
+		expect(column('kind')).toEqual(call === 'insert' ? ['claim', 'submitted'] : []);
+	});
+
 	it('when a claim is taken back is asked again', async () => {
 		const other = open({ executionId: '8' });
 		(await mine(other)).released();
@@ -593,6 +604,19 @@ describe('a table that fails', () => {
 });
 
 describe('the end of a run', () => {
+	it('is not overtaken by what is said of a claim while the last rows are written', async () => {
+		table = new MemoryTable(clock, () => 1, 1_000);
+		const ledger = open();
+		const held = await mine(ledger);
+		held.renew();
+		const flushed = ledger.flush();
+		await clock.advance(20);
+		held.released();
+		await clock.run(flushed);
+		await clock.advance(10_000);
+		expect(table.all()).toEqual([]);
+	});
+
 	it('ends all waiting, and nothing is claimed', async () => {
 		await mine(open());
 		const ledger = open();

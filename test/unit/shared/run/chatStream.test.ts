@@ -60,6 +60,14 @@ test('an item that is over before it is heard says nothing more', async () => {
 	expect(sent).toEqual(['0 begin', '0 end', '1 begin', '1 end']);
 });
 
+test('an item that is ended twice at the same time ends once', async () => {
+	const { sent, record } = recorder();
+	const outlets = new ChatStreams(record, NOTHING_HIDDEN);
+	await outlets.of(0).write('a');
+	await Promise.all([outlets.of(0).end(), outlets.of(0).fail('stopped'), outlets.of(1).fail('stopped')]);
+	expect(sent).toEqual(['0 begin', '0 item a', '0 end', '1 begin', '1 error stopped']);
+});
+
 test('an item that ends while others speak leaves each word with its item, in order', async () => {
 	const { sent, record } = recorder(async () => {
 		for (let wait = 20; wait > 0; wait--) await Promise.resolve();

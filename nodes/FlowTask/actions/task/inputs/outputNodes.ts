@@ -2,8 +2,8 @@ import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { failInput, ok, type Result } from '../../../../shared/errors/failure';
 import { excerpt, isJsonObject } from '../../../../shared/text/json';
+import type { DefinitionNode } from '../../../../shared/workflow/definition';
 import type { OutputNode } from '../../../tasks/describeTask';
-import type { DefinitionNode } from '../../../workflow/definition';
 import type { NodeRun } from '../../run';
 import { chosenText, enteredText } from '../../enteredText';
 

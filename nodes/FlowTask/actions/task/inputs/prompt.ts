@@ -3,6 +3,7 @@ import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 import { fail, failInput, ok, type Result } from '../../../../shared/errors/failure';
 import { excerpt, objectsIn } from '../../../../shared/text/json';
 import { textOrNumber } from '../../../../shared/text/textOf';
+import type { WorkflowKnowledge } from '../../../../shared/workflow/knowledge';
 import { enteredText } from '../../enteredText';
 import {
 	promptFromFields,
@@ -18,7 +19,6 @@ import {
 	type FormRows,
 } from '../../../workflow/promptForm';
 import { promptFromJson } from '../../../workflow/promptJson';
-import type { WorkflowKnowledge } from '../../../workflow/checks';
 
 const OVERRIDE_TYPES: readonly OverrideType[] = ['auto', 'string', 'number', 'boolean', 'json'];
 

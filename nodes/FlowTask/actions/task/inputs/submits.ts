@@ -5,15 +5,11 @@ import { refuseRounded } from '../../../../shared/form/pastedJson';
 import { oneOf } from '../../../../shared/form/options';
 import { excerpt } from '../../../../shared/text/json';
 import { textOrNumber } from '../../../../shared/text/textOf';
+import type { WorkflowKnowledge } from '../../../../shared/workflow/knowledge';
+import { canBeId } from '../../../../shared/workflow/savedWorkflows';
 import type { Recollection, SentSeeds } from '../../../tasks/memory';
 import type { SubmitStart } from '../../../tasks/submit';
-import {
-	acceptedFor,
-	checkImageInputs,
-	checkOverrides,
-	refuseEmptyPrompts,
-	type WorkflowKnowledge,
-} from '../../../workflow/checks';
+import { acceptedFor, checkImageInputs, checkOverrides, refuseEmptyPrompts } from '../../../workflow/checks';
 import { isSeedName } from '../../../workflow/graph';
 import { promptTextOf } from '../../../workflow/inputRanking';
 import { withInput, type Prompt } from '../../../workflow/prompt';
@@ -22,7 +18,7 @@ import type { NodeRun } from '../../run';
 import { readImageSlots, type ImageSlots } from './imageSlots';
 import { readPrompt } from './prompt';
 import type { ItemVariants } from './variants';
-import { canBeId, textParameter } from '../../enteredText';
+import { textParameter } from '../../enteredText';
 
 /** What is known of a task's inputs once they are sent. */
 export type SentFacts = Pick<Extract<Recollection, { kind: 'task' }>, 'seeds' | 'prompt'>;

@@ -1,8 +1,9 @@
-import { fail, failInput, ok, type Result } from '../../../shared/errors/failure';
-import { parsePasted } from '../../../shared/form/pastedJson';
-import { excerpt, isJsonObject, type Json } from '../../../shared/text/json';
-import { textOrNumber } from '../../../shared/text/textOf';
-import { isEmptyDefinition } from '../../workflow/definition';
+import { fail, failInput, ok, type Failure, type Result } from '../errors/failure';
+import { parsePasted, refuseRounded } from '../form/pastedJson';
+import { excerpt, isJsonObject, type Json } from '../text/json';
+import { textOrNumber } from '../text/textOf';
+import { isEmptyDefinition } from './definition';
+import { readKnowledge, type WorkflowKnowledge } from './knowledge';
 
 /** What the node knows of one hosted workflow: typed and pasted into the node, or saved in the account. */
 export interface WorkflowSource {
@@ -22,7 +23,8 @@ export type SavedWorkflows = ReadonlyMap<string, Result<WorkflowSource>>;
 export const SAVED_PREFIX = 'saved:';
 
 const FIELD = '"Saved Workflows" of the account';
-const SHAPE = '{"Portrait": {"workflowId": "wf_8c1f0a", "definition": {…}}}';
+const LOOKS_LIKE =
+	'Correct it in the credential. It looks like {"Portrait": {"workflowId": "wf_8c1f0a", "definition": {…}}}.';
 
 /** Reads the list of a credential: text or object; nothing is an empty list. */
 export function readSavedWorkflows(source: unknown): Result<SavedWorkflows> {
@@ -30,10 +32,7 @@ export function readSavedWorkflows(source: unknown): Result<SavedWorkflows> {
 	const parsed = typeof source === 'string' ? parsePasted(source) : ok(source);
 	if (!parsed.ok || !isJsonObject(parsed.value)) {
 		const reason = !parsed.ok && parsed.failure ? `: ${parsed.failure}` : '';
-		return failInput(
-			`${FIELD} is not a JSON object${reason}`,
-			`Open the credential and correct it. It looks like ${SHAPE}.`,
-		);
+		return failInput(`${FIELD} is not a JSON object${reason}`, LOOKS_LIKE);
 	}
 	return ok(
 		new Map(Object.entries(parsed.value).map(([name, entry]) => [name.trim(), readEntry(name, entry)])),
@@ -41,12 +40,17 @@ export function readSavedWorkflows(source: unknown): Result<SavedWorkflows> {
 }
 
 function readEntry(name: string, entry: Json): Result<WorkflowSource> {
-	const shown = excerpt(name, 60);
 	const workflowId = isJsonObject(entry) ? textOrNumber(entry.workflowId).trim() : '';
 	if (!isJsonObject(entry) || !workflowId) {
+		return failInput(`${FIELD} has no "workflowId" for "${excerpt(name, 60)}"`, LOOKS_LIKE);
+	}
+	const noId = `"workflowId" contains "${excerpt(workflowId, 40)}", which is not an ID`;
+	const wrong =
+		refuseRounded('workflowId', entry.workflowId)?.message ?? (canBeId(workflowId) ? undefined : noId);
+	if (wrong !== undefined) {
 		return failInput(
-			`${FIELD} has no "workflowId" for "${shown}"`,
-			`Open the credential and correct it. It looks like ${SHAPE}.`,
+			`${inEntry(name)}: ${wrong}`,
+			"Correct it in the credential: the ID that the platform's console shows, in quotation marks.",
 		);
 	}
 	return ok({
@@ -55,6 +59,11 @@ function readEntry(name: string, entry: Json): Result<WorkflowSource> {
 		view: entry.parameterView ?? '',
 		savedAs: name.trim(),
 	});
+}
+
+/** Whether a text can be an ID of the platform: not a sentence, and not a workflow. */
+export function canBeId(text: string): boolean {
+	return !/[\s{}"<>]/.test(text);
 }
 
 /** The list as the credential takes it. */
@@ -107,7 +116,29 @@ export function namingEntry<T>({ savedAs }: WorkflowSource, read: Result<T>): Re
 	if (read.ok || savedAs === undefined) return read;
 	return fail({
 		...read.failure,
-		message: `In the saved workflow "${excerpt(savedAs, 60)}" of the account: ${read.failure.message}`,
+		message: `${inEntry(savedAs)}: ${read.failure.message}`,
 		advice: `${read.failure.advice} "Workflow" > "Save" replaces what is saved under the name.`,
 	});
 }
+
+const inEntry = (name: string) => `In the saved workflow "${excerpt(name, 60)}" of the account`;
+
+/** What no run could use of a list: its first wrong entry in full, and the names of the others. */
+export function whyListIsWrong(source: unknown): string | undefined {
+	const list = readSavedWorkflows(source);
+	if (!list.ok) return inSentences(list.failure);
+	const failures = [...list.value].flatMap(([name, entry]) => {
+		const read = entry.ok ? readAsRuns(entry.value) : entry;
+		return read.ok ? [] : [{ name, failure: read.failure }];
+	});
+	const [first, ...others] = failures;
+	if (!first) return undefined;
+	const names = others.map(({ name }) => `"${excerpt(name, 40)}"`).join(', ');
+	return inSentences(first.failure) + (names && ` Also to be corrected: ${excerpt(names)}.`);
+}
+
+function readAsRuns(source: WorkflowSource): Result<WorkflowKnowledge> {
+	return namingEntry(source, readKnowledge(source.definition, source.view));
+}
+
+const inSentences = ({ message, advice }: Failure) => `${message}. ${advice}`;

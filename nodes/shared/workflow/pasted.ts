@@ -1,6 +1,6 @@
-import { failInput, ok, type Result } from '../../shared/errors/failure';
-import { onlyOne, parsePasted } from '../../shared/form/pastedJson';
-import { isJsonObject, type Json, type JsonObject } from '../../shared/text/json';
+import { failInput, ok, type Result } from '../errors/failure';
+import { onlyOne, parsePasted } from '../form/pastedJson';
+import { isJsonObject, type Json, type JsonObject } from '../text/json';
 
 /** Reads a JSON object that was pasted into a field, or that an expression gave. */
 export function readPastedObject(fieldLabel: string, source: unknown, advice: string): Result<JsonObject> {

@@ -1,5 +1,5 @@
-import { failInput, ok, type Result } from '../../shared/errors/failure';
-import { excerpt, isJsonObject, type Json, type JsonObject } from '../../shared/text/json';
+import { failInput, ok, type Result } from '../errors/failure';
+import { excerpt, isJsonObject, type Json, type JsonObject } from '../text/json';
 import { readPastedObject, unwrap } from './pasted';
 
 /** A workflow as its API-format export describes it (§2.1). */

@@ -6,9 +6,9 @@ import {
 	isLink,
 	readDefinition,
 	type WorkflowDefinition,
-} from '../../../../nodes/FlowTask/workflow/definition';
+} from '../../../../nodes/shared/workflow/definition';
 import { parseJson, type Json } from '../../../../nodes/shared/text/json';
-import { hostileJson, hostileSource } from '../hostileJson';
+import { hostileJson, hostileSource } from '../../FlowTask/hostileJson';
 
 const NODE = { class_type: 'KSampler', inputs: { seed: 5, model: ['4', 0] }, _meta: { title: 'Sampler' } };
 const EXPORT = { '3': NODE };

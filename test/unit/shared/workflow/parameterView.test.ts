@@ -4,8 +4,8 @@ import {
 	describeSpec,
 	readParameterView,
 	type ParameterSpec,
-} from '../../../../nodes/FlowTask/workflow/parameterView';
-import { hostileSource } from '../hostileJson';
+} from '../../../../nodes/shared/workflow/parameterView';
+import { hostileSource } from '../../FlowTask/hostileJson';
 
 /** The view as plain objects. */
 function read(source: unknown): Record<string, Record<string, ParameterSpec>> {

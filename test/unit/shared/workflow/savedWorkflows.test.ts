@@ -1,0 +1,41 @@
+import fc from 'fast-check';
+
+import { readKnowledge } from '../../../../nodes/shared/workflow/knowledge';
+import {
+	findWorkflow,
+	readSavedWorkflows,
+	SAVED_PREFIX,
+	whyListIsWrong,
+} from '../../../../nodes/shared/workflow/savedWorkflows';
+import { hostileJson, hostileName, hostileSource } from '../../FlowTask/hostileJson';
+
+const EXPORT = { '3': { class_type: 'KSampler', inputs: { steps: 20 } } };
+
+const entry = () =>
+	fc.record(
+		{
+			workflowId: fc.oneof(fc.constant('wf_8c1f0a'), fc.integer(), hostileJson()),
+			definition: fc.oneof(fc.constant(EXPORT), hostileSource()),
+			parameterView: fc.oneof(fc.constant({}), hostileSource()),
+		},
+		{ requiredKeys: ['workflowId'] },
+	);
+const list = () => fc.oneof(hostileSource(), fc.dictionary(hostileName(), entry(), { maxKeys: 4 }));
+
+describe('whyListIsWrong', () => {
+	it('says nothing only of a list whose every workflow a run can read, whatever is pasted', () => {
+		fc.assert(
+			fc.property(list(), fc.boolean(), (pasted, asText) => {
+				const source = asText && typeof pasted !== 'string' ? JSON.stringify(pasted) : pasted;
+				const said = whyListIsWrong(source);
+				const saved = readSavedWorkflows(source);
+				const fits = (name: string): boolean => {
+					const found = findWorkflow(`${SAVED_PREFIX}${name}`, { definition: '', view: '' }, () => saved);
+					return found.ok && readKnowledge(found.value.definition, found.value.view).ok;
+				};
+				expect(said === undefined).toBe(saved.ok && [...saved.value.keys()].every(fits));
+			}),
+			{ numRuns: 500 },
+		);
+	});
+});
