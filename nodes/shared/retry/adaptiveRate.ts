@@ -1,4 +1,5 @@
 import type { Clock } from '../run/clock';
+import { LimitBelief } from './limitBelief';
 
 /**
  * Requests queue up in two lanes: a thousand submits must not delay the poll that finds finished tasks, and where the
@@ -9,8 +10,7 @@ export type Lane = 'work' | 'watch';
 /** A request that was started, and what is known of it. */
 export interface StartedRequest {
 	readonly atMs: number;
-	/** Which rate it was started at: changes of the rate are numbered. */
-	readonly epoch: number;
+	/** Whether what became of it is known, or taken for granted. */
 	isSettled: boolean;
 	isRefused: boolean;
 }
@@ -31,23 +31,11 @@ export interface TurnWait {
 	readonly isFirstTry: boolean;
 }
 
-/** What is judged together: so many of the latest requests, and at least those of a second. */
-const WINDOW = 30;
 const SECOND_MS = 1_000;
-/** A lower rate is tried for so many requests. */
-const TRIAL = WINDOW / 2;
-/** A rate that did not bring fewer refusals is left alone for a window, then for two ... up to so many. */
-const LONGEST_HOLD_WINDOWS = 8;
-/** A lower rate stays this far below what was accepted, so that refusals stop. */
-const MARGIN = 0.85;
-/** So many more refused than accepted: the limit is far below, whatever else refuses requests. */
-const MOSTLY = 3;
-/** No lower rate can be told from chance where as many as this are refused. */
-const NOT_BY_CHANCE = 0.4;
-/** Each accepted request raises the rate by this share, and the more the longer none was refused. */
-const GROWTH = 0.004;
-/** A rate above this is no limit. */
-const UNLIMITED_PER_SECOND = 1_000;
+/** The rate of a request is measured over a second, or, where requests are rare, back to one at most so long ago. */
+const LONGEST_SPAN_MS = 2_000;
+/** The rate may rise to so many times the rate at which a request was just taken. */
+const GROWTH = 3;
 /** The first requests to an account follow each other at this distance, the next ever closer. */
 const FIRST_SPACING_MS = 50;
 /** While nothing is accepted, requests follow each other ever more slowly, from and up to this distance. */
@@ -58,31 +46,20 @@ const WATCH_ONE_IN = 15;
 /** A rate is low if its turns are this far apart. At a higher one the calls of one poll belong together. */
 const LOW_RATE_SPACING_MS = 50;
 
-/** A lower rate on trial: kept only if a smaller share of requests is refused than before. */
-interface Trial {
-	readonly rateBefore: number;
-	readonly refusedBefore: number;
-}
-
 /**
- * How fast requests of an account may follow each other (§8.1), set by what was accepted lately.
+ * How fast requests of an account may follow each other (§8.1), set by what became of those sent at other rates.
  *
- * - A refusal lowers the rate to just below what was accepted of the last requests; those under way then do not count.
- * - A lower rate is a trial. If about as many requests are refused as before, the refusals do not depend on the rate:
- *   the rate of before is back, and the next trial comes later.
- * - Each accepted request raises the rate a little.
- * - While nothing at all is accepted, the rate stays and the requests back off.
+ * - Until something is refused there is no limit but that the first requests are a little apart.
+ * - From then on the rate is the one with the best prospect by what is believed of the limit.
+ * - While nothing at all is accepted, requests back off; then a pause that is asked for holds everything back.
  */
 export class AdaptiveRate {
 	private perSecond: number;
-	private epoch = 0;
-	private trial: Trial | undefined;
-	/** Requests to start before the next trial. */
-	private hold = 0;
-	private holdWindows = 1;
-	/** Accepted since the rate was last lowered. */
-	private accepted = 0;
-	/** The latest requests, as far as they count for anything. */
+	private readonly belief = new LimitBelief();
+	private wasRefused = false;
+	/** When the latest request that is judged was started. */
+	private judgedMs: number | undefined;
+	/** The latest requests. */
 	private requests: StartedRequest[] = [];
 	private startedCount = 0;
 	private lastStartMs = -Infinity;
@@ -152,55 +129,38 @@ export class AdaptiveRate {
 
 	/** A request whose time is up is not sent, so that it takes no turn from others. */
 	private unsent(atMs: number): StartedRequest {
-		return { atMs, epoch: this.epoch, isSettled: true, isRefused: false };
+		return { atMs, isSettled: true, isRefused: false };
 	}
 
 	start(nowMs: number): StartedRequest {
 		this.lastStartMs = nowMs;
 		this.nextStartMs = Math.max(this.nextStartMs, nowMs + this.spacingMs());
 		this.startedCount++;
-		if (this.hold > 0) this.hold--;
 		const request = { ...this.unsent(nowMs), isSettled: false };
-		const keptFrom = this.requests.length - WINDOW;
-		this.requests = this.requests.filter(
-			({ atMs, epoch }, index) =>
-				index > keptFrom || nowMs - atMs < SECOND_MS || (this.trial && epoch === this.epoch),
-		);
+		// A refusal comes sooner than an answer: what is not refused within a second counts as accepted.
+		this.accept(nowMs - SECOND_MS);
+		// One more than are looked at, from which the first distance is measured.
+		const keptMs = nowMs - LONGEST_SPAN_MS - SECOND_MS;
+		while ((this.requests[1]?.atMs ?? nowMs) < keptMs) this.requests.shift();
 		this.requests.push(request);
 		return request;
 	}
 
 	/** A request got an answer that is no refusal for too many requests. */
-	answered(request: StartedRequest, nowMs: number): void {
-		request.isSettled = true;
+	answered(request: StartedRequest): void {
 		this.isRefusing = false;
 		this.backoffMs = 0;
-		this.judgeTrial(nowMs);
-		this.accepted++;
-		// A rate that nobody makes use of says nothing.
-		if (!Number.isFinite(this.perSecond) || this.lately(nowMs).startedPerSecond < this.perSecond / 2) return;
-		this.perSecond *= 1 + GROWTH * (1 + this.accepted / WINDOW);
-		if (this.perSecond > UNLIMITED_PER_SECOND) this.perSecond = Infinity;
+		if (!request.isSettled) this.judge(request);
 	}
 
 	/** A request was refused because there are too many, or told to wait so long. */
 	refused(request: StartedRequest, nowMs: number, askedMs = 0): void {
-		request.isSettled = true;
+		this.backOff(request, nowMs, askedMs);
+		this.wasRefused = true;
 		request.isRefused = true;
-		if (nowMs + askedMs > this.pausedUntilMs) {
-			this.pausedUntilMs = nowMs + askedMs;
-			this.reserveAnew();
-		}
-		this.backOff(request, nowMs);
-		this.judgeTrial(nowMs);
-		// It was under way when the rate changed: it tells nothing of the rate since.
-		if (request.epoch !== this.epoch) return;
-		const { count, sinceChange, refusedSinceChange, acceptedCount } = this.lately(nowMs);
-		const acceptedSinceChange = sinceChange - refusedSinceChange;
-		if (acceptedCount === 0 || (acceptedSinceChange === 0 && sinceChange > 2)) return;
-		const isMostly = refusedSinceChange >= acceptedSinceChange + MOSTLY;
-		const mayTry = this.trial === undefined && this.hold === 0 && count >= WINDOW;
-		if (isMostly || mayTry) this.slowDown(isMostly, nowMs);
+		// Those sent before it would have been refused by now.
+		this.accept(request.atMs);
+		this.judge(request);
 	}
 
 	private spacingMs(): number {
@@ -215,82 +175,63 @@ export class AdaptiveRate {
 		this.reserveAnew();
 	}
 
-	/** Refusals of one moment count once: a request that was under way when one came says nothing new. */
-	private backOff({ atMs }: StartedRequest, nowMs: number): void {
+	/**
+	 * Refusals of one moment count once: a request that was under way when one came says nothing new. One refusal holds
+	 * nobody else back, since it may be by chance: only if what was sent after it is refused too is the account blocked.
+	 */
+	private backOff({ atMs }: StartedRequest, nowMs: number, askedMs: number): void {
 		if (atMs < this.refusedAtMs) return;
 		if (this.isRefusing) {
 			this.backoffMs = Math.min(LONGEST_SPACING_MS, Math.max(2 * this.backoffMs, SHORTEST_BACKOFF_MS));
+			this.pausedUntilMs = Math.max(this.pausedUntilMs, nowMs + askedMs);
 			this.reserveAnew();
 		}
 		this.isRefusing = true;
 		this.refusedAtMs = nowMs;
 	}
 
-	private slowDown(isMostly: boolean, nowMs: number): void {
-		const lately = this.lately(nowMs);
-		const { sinceChange, refusedSinceChange } = lately;
-		const isKnown = Number.isFinite(this.perSecond);
-		const acceptedShare = 1 - refusedSinceChange / Math.max(sinceChange, TRIAL);
-		const usedPerSecond = isKnown ? this.perSecond : lately.startedPerSecond;
-		const isBurst = isMostly && !isKnown;
-		const acceptedPerSecond = isBurst ? lately.acceptedPerSecond : usedPerSecond * acceptedShare;
-		// Not by more than half at a time; what is told of a rate that was never reached is told by the next refusals.
-		const leastPerSecond = isKnown ? Math.max(this.perSecond / 2, 1_000 / LONGEST_SPACING_MS) : 1;
-		this.trial = isMostly
-			? undefined
-			: // Of a whole window: the first request since the change, refused by chance, is no share.
-				{ rateBefore: this.perSecond, refusedBefore: 1 - lately.acceptedCount / lately.count };
-		if (isMostly) this.holdWindows = 1;
-		this.change(Math.max(leastPerSecond, MARGIN * acceptedPerSecond));
-	}
-
-	/** Takes a lower rate back that did not help: random refusals must hardly slow anything down. */
-	private judgeTrial(nowMs: number): void {
-		const { trial } = this;
-		if (!trial) return;
-		// A refusal comes sooner than an answer: what is not refused within a second counts as accepted.
-		const tried = this.requests.filter(
-			({ epoch, isSettled, atMs }) => epoch === this.epoch && (isSettled || nowMs - atMs >= SECOND_MS),
-		);
-		if (tried.length < TRIAL) return;
-		this.trial = undefined;
-		const refused = tried.filter(({ isRefused }) => isRefused).length / tried.length;
-		if (refused <= trial.refusedBefore / 2 || refused >= NOT_BY_CHANCE) {
-			this.holdWindows = 1;
-			return;
+	/** Takes for granted that those which were started before a time and are still under way were accepted. */
+	private accept(beforeMs: number): void {
+		for (const request of this.requests) {
+			if (request.atMs >= beforeMs) return;
+			if (!request.isSettled) this.judge(request);
 		}
-		this.hold = WINDOW * this.holdWindows;
-		this.holdWindows = Math.min(LONGEST_HOLD_WINDOWS, 2 * this.holdWindows);
-		this.change(Math.max(this.perSecond, trial.rateBefore));
 	}
 
-	private change(perSecond: number): void {
-		this.perSecond = perSecond;
-		this.accepted = 0;
-		this.epoch++;
+	private judge(request: StartedRequest): void {
+		const { atMs, isRefused } = request;
+		request.isSettled = true;
+		const perSecond = this.sentPerSecond(atMs);
+		const sinceMs = Math.max(0, atMs - (this.judgedMs ?? atMs));
+		this.belief.observe(perSecond, isRefused, sinceMs / SECOND_MS);
+		this.judgedMs = Math.max(atMs, this.judgedMs ?? atMs);
+		if (!this.wasRefused) return;
+		const provenPerSecond = Number.isFinite(this.perSecond) ? this.perSecond : 1;
+		const rate = this.belief.bestRate(Math.max(provenPerSecond, GROWTH * perSecond));
+		if (rate === this.perSecond) return;
+		this.perSecond = rate;
 		this.reserveAnew();
+	}
+
+	/** How fast requests followed each other up to one. */
+	private sentPerSecond(atMs: number): number {
+		let count = 1;
+		for (const request of this.requests.toReversed()) {
+			if (request.atMs >= atMs) continue;
+			const spanMs = atMs - request.atMs;
+			// One that comes alone is as rare as it is.
+			if (spanMs >= SECOND_MS) {
+				const longestMs = count === 1 ? LONGEST_SPACING_MS : LONGEST_SPAN_MS;
+				return (count * 1_000) / Math.min(spanMs, longestMs);
+			}
+			count++;
+		}
+		return count;
 	}
 
 	private reserveAnew(): void {
 		this.version++;
 		this.nextStartMs = this.lastStartMs + this.spacingMs();
-	}
-
-	/** What became of the latest requests; those under way count as accepted. */
-	private lately(nowMs: number) {
-		const from = this.requests.length - WINDOW;
-		const latest = this.requests.filter(({ atMs }, index) => index >= from || nowMs - atMs < SECOND_MS);
-		const current = latest.filter(({ epoch }) => epoch === this.epoch);
-		const acceptedCount = latest.filter(({ isRefused }) => !isRefused).length;
-		const tookMs = Math.max(1, nowMs - (latest[0]?.atMs ?? nowMs));
-		return {
-			count: latest.length,
-			acceptedCount,
-			sinceChange: current.length,
-			refusedSinceChange: current.filter(({ isRefused }) => isRefused).length,
-			startedPerSecond: (latest.length * 1_000) / tookMs,
-			acceptedPerSecond: (acceptedCount * 1_000) / Math.max(SECOND_MS, tookMs),
-		};
 	}
 }
 

@@ -36,8 +36,8 @@ type TimedTerms = RetryTerms & { readonly sendByMs: number; readonly sendByWallM
 /** What becomes of a request after a try. */
 type Next<T> =
 	| { readonly kind: 'settled'; readonly outcome: Outcome<T> }
-	/** There were too many requests: it takes another turn. */
-	| { readonly kind: 'inTurn' }
+	/** There were too many requests: it takes another turn, once it may be sent again. */
+	| { readonly kind: 'inTurn'; readonly delayMs: number }
 	| { readonly kind: 'later'; readonly delayMs: number };
 
 /** What was tried of one request. */
@@ -105,6 +105,7 @@ export class Retry {
 			const next = this.next(terms, outcome, tries.faults);
 			if (next.kind !== 'inTurn') return next;
 			refusal = outcome;
+			if (next.delayMs > 0) await this.clock.sleep(next.delayMs, this.signal);
 		}
 	}
 
@@ -124,7 +125,7 @@ export class Retry {
 		const { adaptiveRate } = this.rateLimiter;
 		const askedMs = askedToWaitMs(outcome, this.clock.wallNow());
 		if (isTooMany(outcome) || askedMs > 0) adaptiveRate.refused(request, this.clock.now(), askedMs);
-		else adaptiveRate.answered(request, this.clock.now());
+		else adaptiveRate.answered(request);
 	}
 
 	private next<T>(terms: TimedTerms, outcome: Outcome<T>, faults: number): Next<T> {
@@ -141,7 +142,7 @@ export class Retry {
 			terms.mayRepeat?.() !== false;
 		if (!isAllowed) return { kind: 'settled', outcome };
 		if (againMs >= terms.sendByMs) return { kind: 'settled', outcome: { kind: 'cancelled' } };
-		return inTurn ? { kind: 'inTurn' } : { kind: 'later', delayMs };
+		return { kind: inTurn ? 'inTurn' : 'later', delayMs };
 	}
 
 	private triesFor({ tries }: RetryTerms, { kind }: Outcome<unknown>): number {

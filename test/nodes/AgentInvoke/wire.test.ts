@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 
 import { NODE_NAME, type HarnessRun } from '../harness';
 import { everythingSaid, sayings } from '../harness/stage';
+import { describedBy } from '../../unit/AgentInvoke/wire/wire.fixture';
 import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
 
 /** Agents whose answers nobody would write on purpose, to the byte. */
@@ -151,13 +152,23 @@ describe('uploads', () => {
 	const binary = { data: { data: Buffer.from('hello'), fileName: 'a.txt', mimeType: 'text/plain' } };
 	const files = { file: [{ source: 'binary', binaryPropertyName: 'data' }] };
 
-	async function send(): Promise<HarnessRun> {
+	async function send(wire = {}): Promise<HarnessRun> {
 		return await stage.run(
 			[{ json: { say: 'look' }, binary }],
 			{ files, options: { requestsPerSecond: 0 } },
-			{ account: { baseUrl, mediaUploadPath: '/media' }, ...CONTINUE },
+			{ account: { baseUrl, mediaUploadPath: '/media', ...wire }, ...CONTINUE },
 		);
 	}
+
+	test('an answer that names the file by an ID in place of an address: the ID is sent', async () => {
+		media = (response) => response.end(envelope({ id: 7 }));
+		const described = describedBy({
+			request: { file: { upload_file_id: '$id', name: '$name' } },
+			upload: { url: '', id: 'data.id' },
+		});
+		expect(item(await send(described)).answer).toBe('hello');
+		expect(JSON.parse(calls[0]!)).toMatchObject({ files: [{ upload_file_id: '7', name: 'a.txt' }] });
+	});
 
 	test('an address without an origin is one of the platform', async () => {
 		media = (response) => response.end(envelope({ url: '/files/a b.txt' }));

@@ -15,7 +15,7 @@ import {
 	type World,
 } from './limitedPlatform';
 
-const SEEDS = 100;
+const SEEDS = 40;
 
 interface Spread {
 	readonly median: number;
@@ -44,8 +44,8 @@ function tried(world: World, idealS: number): { readonly time: Spread; readonly 
 /** Refusals that do not depend on the rate: median and 95th percentile, × the time without them. */
 const RANDOM: ReadonlyArray<readonly [number, number, number]> = [
 	[0.05, 1.2, 1.35],
-	[0.1, 1.4, 2],
-	[0.2, 2.6, 8],
+	[0.1, 1.25, 1.6],
+	[0.2, 1.8, 3.8],
 ];
 const LINES: ReadonlyArray<readonly [string, Partial<World>]> = [
 	['60 a second', { requestsPerSecond: 60, latencyMs: [200, 300], jitterMs: 20 }],
@@ -64,8 +64,8 @@ describe.each(LINES)('a line of %s', (_, line) => {
 	test('a fifth refused at random does not slow a long run down ever more', () => {
 		const world = { ...line, items: 2_000, limit: (random: () => number) => randomly(0.2, random) };
 		const { time } = tried(world, (free * 2_000) / 300);
-		expect(time.median).toBeLessThan(2);
-		expect(time.worst).toBeLessThan(8);
+		expect(time.median).toBeLessThan(1.7);
+		expect(time.worst).toBeLessThan(5);
 	});
 });
 
@@ -90,8 +90,8 @@ describe.each(TOLD)('%s', (_, retryAfter) => {
 		(rate, latencyMs) => {
 			const world = { items: 200, limit: () => bucket(rate), retryAfter, latencyMs };
 			const { time, refused } = tried(world, (200 / rate) * WITH_POLLS);
-			expect(time.median).toBeLessThan(rate === 1 ? 1.45 : 1.25);
-			expect(refused.median).toBeLessThan(rate === 5 ? 0.2 : 0.13);
+			expect(time.median).toBeLessThan(1.25);
+			expect(refused.median).toBeLessThan(0.1);
 		},
 	);
 
@@ -105,18 +105,31 @@ describe.each(TOLD)('%s', (_, retryAfter) => {
 		['60 in any minute', 1, () => () => slidingWindow(60, 60_000)],
 	])('%s: the limit is used', (_name, rate, limit) => {
 		const { time, refused } = tried({ items: 200, limit: limit(), retryAfter }, (200 / rate) * WITH_POLLS);
-		expect(time.median).toBeLessThan(1.75);
-		expect(refused.median).toBeLessThan(0.45);
+		expect(time.median).toBeLessThan(1.6);
+		expect(refused.median).toBeLessThan(0.3);
 	});
 });
 
 test.each([
-	['2 a second, Retry-After 5 s', 2, 200, 5_000, 1.7],
-	['2 a second, Retry-After 5 s, few items', 2, 60, 5_000, 2.2],
-	['2 a second, Retry-After too short', 2, 200, 200, 1.25],
+	['1 a second, Retry-After 5 s', 1, 200, 5_000, 1.3],
+	['2 a second, Retry-After 5 s', 2, 200, 5_000, 1.2],
+	['2 a second, Retry-After 5 s, few items', 2, 60, 5_000, 1.35],
+	['5 a second, Retry-After 5 s', 5, 200, 5_000, 1.3],
+	['2 a second, Retry-After too short', 2, 200, 200, 1.2],
 ])('%s', (_, rate, items, askedMs, most) => {
 	const world = { items, limit: () => bucket(rate), retryAfter: () => askedMs };
 	expect(tried(world, items / rate).time.median).toBeLessThan(most);
+});
+
+test('a tenth refused at random, each told to wait a second, holds nobody else back', () => {
+	const world: World = {
+		items: 300,
+		requestsPerSecond: 60,
+		latencyMs: [200, 300],
+		limit: (random) => randomly(0.1, random),
+		retryAfter: () => 1_000,
+	};
+	expect(tried(world, 5).time.median).toBeLessThan(2.5);
 });
 
 test.each([1_000, 3_000])('four at once, each for %d ms', (latencyMs) => {
@@ -127,16 +140,16 @@ test.each([1_000, 3_000])('four at once, each for %d ms', (latencyMs) => {
 test('executions of a process share what is known of the account', () => {
 	const world = { items: 200, executions: 2, limit: () => bucket(5) };
 	const { time, refused } = tried(world, 400 / 5);
-	expect(time.median).toBeLessThan(1.15);
-	expect(refused.median).toBeLessThan(0.15);
+	expect(time.median).toBeLessThan(1.1);
+	expect(refused.median).toBeLessThan(0.1);
 });
 
 /** Processes know nothing of each other: each finds its share of the limit by itself. */
 test.each([
-	[2, 2, UNTOLD, 1.4],
-	[2, 5, IN_SECONDS, 1.2],
-	[4, 5, UNTOLD, 1.9],
-	[4, 10, IN_SECONDS, 1.3],
+	[2, 2, UNTOLD, 1.25],
+	[2, 5, IN_SECONDS, 1.15],
+	[4, 5, UNTOLD, 1.3],
+	[4, 10, IN_SECONDS, 1.4],
 ])('%d processes on one account, %d a second', (executions, rate, retryAfter, most) => {
 	const world: World = {
 		items: 400 / executions,
@@ -154,15 +167,15 @@ test('a platform that refuses everything for a minute is asked now and then, and
 	const limit: World['limit'] = (_, startMs) =>
 		changing(changing(bucket(10), NOTHING, startMs + 10_000), bucket(10), startMs + 70_000);
 	const { time, refused } = tried({ items: 300, limit }, 60 + 30);
-	expect(time.median).toBeLessThan(1.7);
-	expect(refused.median).toBeLessThan(0.25);
+	expect(time.median).toBeLessThan(1.25);
+	expect(refused.median).toBeLessThan(0.2);
 });
 
 test('a limit that falls to a tenth, and one that rises twentyfold', () => {
 	const falling: World['limit'] = (_, startMs) => changing(bucket(10), bucket(1), startMs + 20_000);
-	expect(tried({ items: 300, limit: falling }, 20 + 100).time.median).toBeLessThan(1.6);
+	expect(tried({ items: 300, limit: falling }, 20 + 100).time.median).toBeLessThan(1.35);
 	const rising: World['limit'] = (_, startMs) => changing(bucket(0.5), bucket(10), startMs + 60_000);
-	expect(tried({ items: 300, limit: rising }, 60 + 27).time.median).toBeLessThan(4);
+	expect(tried({ items: 300, limit: rising }, 60 + 27).time.median).toBeLessThan(1.3);
 });
 
 test('refusals of one moment count once', () => {
@@ -180,6 +193,7 @@ test('all who use an account share its rate, until nobody has used it for a minu
 	expect(adaptiveRateOf('account', 1_060_000)).toBe(rate);
 	expect(adaptiveRateOf('other', 1_060_000)).not.toBe(rate);
 	rate.refused(rate.start(1_090_000), 1_100_000, 30_000);
+	rate.refused(rate.start(1_100_000), 1_100_000, 30_000);
 	expect(adaptiveRateOf('account', 1_190_000)).toBe(rate);
 	expect(adaptiveRateOf('account', 1_251_000)).not.toBe(rate);
 });

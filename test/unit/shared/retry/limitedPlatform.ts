@@ -230,7 +230,7 @@ class Run {
 				this.underWay++;
 				this.at(this.nowMs + least + this.random() * (most - least), () => {
 					this.underWay--;
-					rate.answered(started, this.nowMs);
+					rate.answered(started);
 					done();
 				});
 				return;
@@ -239,7 +239,8 @@ class Run {
 			const askedMs = retryAfter(this.limit.nextMs(this.nowMs), this.nowMs);
 			this.at(this.nowMs + REFUSAL_MS, () => {
 				rate.refused(started, this.nowMs, askedMs);
-				again();
+				// It is not sent again before its own time; others may go on.
+				this.at(this.nowMs + askedMs, again);
 			});
 		});
 	}

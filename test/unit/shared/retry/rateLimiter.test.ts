@@ -34,10 +34,11 @@ async function many(limiter: RateLimiter, count: number, request: () => Promise<
 	await Promise.all(Array.from({ length: count }, async () => await one(limiter, 'work', request)));
 }
 
-/** A request of some other execution was refused. */
+/** Two requests of some other execution were refused, the second sent after the first one's refusal. */
 function refuse({ adaptiveRate }: RateLimiter, nowMs: number, askedMs: number): void {
-	const request = { atMs: nowMs, epoch: 0, isSettled: false, isRefused: false };
-	adaptiveRate.refused(request, nowMs, askedMs);
+	for (let count = 0; count < 2; count++) {
+		adaptiveRate.refused({ atMs: nowMs, isSettled: true, isRefused: false }, nowMs, askedMs);
+	}
 }
 
 describe('a rate limiter', () => {
@@ -120,7 +121,7 @@ describe('a rate limiter', () => {
 		refuse(limiter, clock.now(), 5_000);
 		const run = async (lane: 'work' | 'watch'): Promise<void> => await one(limiter, lane, probe.request(1));
 		await clock.run(Promise.all([run('work'), run('watch'), run('work')]));
-		expect(probe.startedMs).toEqual([5_000, 5_050, 5_500]);
+		expect(probe.startedMs).toEqual([5_000, 5_334, 5_668]);
 	});
 
 	it('holds back also what was waiting for its turn when the pause came', async () => {
@@ -137,6 +138,16 @@ describe('a rate limiter', () => {
 			.slice(2)
 			.map((startMs, index) => startMs - (probe.startedMs[index + 1] ?? 0));
 		expect(Math.min(...gaps)).toBeGreaterThanOrEqual(100);
+	});
+
+	it('holds nobody back for one refusal, which may be by chance', async () => {
+		const clock = new TestClock();
+		const probe = probeOf(clock);
+		const limiter = new RateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock);
+		const request = { atMs: clock.now(), isSettled: true, isRefused: false };
+		limiter.adaptiveRate.refused(request, clock.now(), 30_000);
+		await clock.run(one(limiter, 'work', probe.request(1)));
+		expect(probe.startedMs).toEqual([0]);
 	});
 
 	it('is not shortened by a pause that ends sooner', async () => {

@@ -1,0 +1,122 @@
+/** Limits that are thought possible, requests a second: from one in five seconds in steps of a twentieth; the last is none. */
+const LEAST = 0.2;
+const STEP = 1.05;
+const FINITE = 175;
+const LIMITS = Float64Array.from({ length: FINITE + 1 }, (_, step) =>
+	step < FINITE ? LEAST * STEP ** step : Infinity,
+);
+const LOGARITHMS = LIMITS.map((limit) => Math.log(limit));
+/** Shares of requests that are refused whatever the rate is, and how likely each is; the last is an outage. */
+const CHANCES = [
+	{ share: 0.01, odds: 0.77 },
+	{ share: 0.05, odds: 0.06 },
+	{ share: 0.1, odds: 0.06 },
+	{ share: 0.2, odds: 0.06 },
+	{ share: 0.97, odds: 0.05 },
+];
+/** How likely it is that an account has no limit, before anything is known of it and after a limit has changed. */
+const UNLIMITED_AT_FIRST = 0.95;
+const UNLIMITED_LATER = 0.2;
+/** Even far above a limit some pass: limits let a burst through. */
+const LEAST_PASSING = 0.05;
+/** Limits and chances change about once in so many seconds. */
+const CHANGES_EVERY_S = 20;
+/** A refused request costs so many times what a request saved is worth. */
+const PRICE_OF_REFUSAL = 1.6;
+
+const AT_FIRST = oddsOfLimits(UNLIMITED_AT_FIRST);
+const LATER = oddsOfLimits(UNLIMITED_LATER);
+
+function oddsOfLimits(unlimited: number): Float64Array {
+	return LIMITS.map((limit) => (limit === Infinity ? unlimited : (1 - unlimited) / FINITE));
+}
+
+/** A share that may be refused by chance, and how likely it is together with each limit. */
+interface Hypothesis {
+	readonly share: number;
+	/** How likely the share is after a change. */
+	readonly odds: number;
+	readonly oddsOfLimit: Float64Array;
+}
+
+/**
+ * What is thought of an account's limit, by Bayes' rule: how likely each limit is together with each share of requests
+ * that is refused whatever the rate is. Above a limit the surplus is refused, so refusals that a limit would explain
+ * differ at another rate; those by chance do not.
+ *
+ * Each request of an account is judged, so this has to cost microseconds: hence the loops over numbers.
+ */
+export class LimitBelief {
+	private readonly hypotheses = CHANCES.map(({ share, odds }): Hypothesis => ({
+		share,
+		odds,
+		oddsOfLimit: AT_FIRST.map((limit) => odds * limit),
+	}));
+	/** How likely each limit is, whatever is refused by chance. */
+	private limits = AT_FIRST;
+
+	/** A request was taken or refused, sent at so many a second, so many seconds after the one before it. */
+	observe(perSecond: number, isRefused: boolean, sinceS: number): void {
+		const changed = 1 - Math.exp(-sinceS / CHANGES_EVERY_S);
+		// The surplus above a limit is refused.
+		const passing = LIMITS.map((limit) =>
+			limit < perSecond ? LEAST_PASSING + (1 - LEAST_PASSING) * (limit / perSecond) : 1,
+		);
+		const limits = new Float64Array(LIMITS.length);
+		let all = 0;
+		for (const { share, odds, oddsOfLimit } of this.hypotheses) {
+			const chanceOdds = (changed / 2) * odds;
+			const limitOdds = (changed / 2) * sum(oddsOfLimit);
+			for (let step = 0; step < LIMITS.length; step++) {
+				const changedOdds = chanceOdds * (this.limits[step] ?? 0) + limitOdds * (LATER[step] ?? 0);
+				const passes = (1 - share) * (passing[step] ?? 0);
+				const before = (1 - changed) * (oddsOfLimit[step] ?? 0) + changedOdds;
+				const now = before * (isRefused ? 1 - passes : passes);
+				oddsOfLimit[step] = now;
+				limits[step] = (limits[step] ?? 0) + now;
+				all += now;
+			}
+		}
+		this.limits = limits.map((one) => one / all);
+		for (const { oddsOfLimit } of this.hypotheses) {
+			for (let step = 0; step < LIMITS.length; step++) oddsOfLimit[step] = (oddsOfLimit[step] ?? 0) / all;
+		}
+	}
+
+	/**
+	 * The rate with the best prospect: what is expected to be taken, twice as much being worth the same at any rate, less
+	 * the price of what a limit is expected to refuse.
+	 */
+	bestRate(mostPerSecond: number): number {
+		let best = Math.min(LEAST, mostPerSecond);
+		let bestProspect = -Infinity;
+		// Of the limits below the rate: their odds, and the odds times each limit and its logarithm.
+		let oddsBelow = 0;
+		let limitsBelow = 0;
+		let logsBelow = 0;
+		for (let step = 0; step < LIMITS.length; step++) {
+			const limit = LIMITS[step] ?? Infinity;
+			const isMost = limit >= mostPerSecond;
+			const rate = isMost ? mostPerSecond : limit;
+			const log = isMost ? Math.log(rate) : (LOGARITHMS[step] ?? 0);
+			const taken = logsBelow + (1 - oddsBelow) * log;
+			const prospect = taken - PRICE_OF_REFUSAL * (oddsBelow - limitsBelow / rate);
+			if (prospect > bestProspect) {
+				best = rate;
+				bestProspect = prospect;
+			}
+			if (isMost) break;
+			const odds = this.limits[step] ?? 0;
+			oddsBelow += odds;
+			limitsBelow += odds * limit;
+			logsBelow += odds * log;
+		}
+		return best;
+	}
+}
+
+function sum(numbers: Float64Array): number {
+	let total = 0;
+	for (const one of numbers) total += one;
+	return total;
+}
