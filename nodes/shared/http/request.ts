@@ -154,7 +154,8 @@ export function requestOptions(request: HttpRequest): IHttpRequestOptions {
 		returnFullResponse: true,
 		ignoreHttpStatusErrors: true,
 		disableFollowRedirect: true,
-		timeout: timerMs(timeoutMs),
+		// Zero means no timeout at all there: a request whose time is up would wait for ever.
+		timeout: Math.max(1, timerMs(timeoutMs)),
 	};
 }
 

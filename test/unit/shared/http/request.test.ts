@@ -7,6 +7,7 @@ import {
 	exchangeOfError,
 	openReply,
 	readBody,
+	requestOptions,
 } from '../../../../nodes/shared/http/request';
 import type { ByteStream } from '../../../../nodes/shared/http/abortableStream';
 
@@ -99,6 +100,11 @@ describe('readBody', () => {
 		silent.write('{"code":');
 		await expect(readBody(silent, 20, 100)).rejects.toMatchObject({ code: 'ETIMEDOUT' });
 		expect(silent.destroyed).toBe(true);
+	});
+
+	it('whose time is up does not wait for ever', () => {
+		const { timeout } = requestOptions({ method: 'GET', url: 'http://127.0.0.1/', timeoutMs: 0 });
+		expect(timeout).toBe(1);
 	});
 
 	it.each([0.4, 1_100.000_000_000_2, Infinity])('bears with a timeout of %d ms', async (timeoutMs) => {
