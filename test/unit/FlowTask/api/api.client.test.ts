@@ -158,7 +158,7 @@ describe('createClient', () => {
 		const { call, clock, sent } = setting([BUSY], { deadlineMs: 30_000 });
 		const result = await clock.run(call(WRITE));
 		expect(sent.map(({ atMs }) => atMs)).toEqual([
-			0, 40, 290, 790, 1_790, 3_790, 7_790, 12_790, 17_790, 22_790, 27_790,
+			0, 334, 584, 1_084, 2_084, 4_084, 8_084, 13_084, 18_084, 23_084, 28_084,
 		]);
 		expect(result).toMatchObject({
 			ok: false,
