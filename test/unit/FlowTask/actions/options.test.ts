@@ -1,7 +1,7 @@
-import { optionGroups } from '../../../../nodes/FlowTask/actions/options';
+import { taskOptions } from '../../../../nodes/FlowTask/actions/options';
 
 it('groups its options so that each can be looked through, and loses none', () => {
-	const groups = optionGroups().map(({ displayName, options = [] }) => ({
+	const groups = taskOptions().map(({ displayName, options = [] }) => ({
 		displayName,
 		count: options.length,
 	}));
