@@ -47,7 +47,8 @@ async function ask(questions: readonly Question[], options: INodeParameters): Pr
 			parameters: {
 				...model('any-1'),
 				messages: { message: [{ role: 'user', content: '={{ $json.say }}' }] },
-				options: { retries: 0, requestsPerSecond: 0, concurrency: 32, ...options },
+				options: { ...options },
+				limits: { retries: 0, requestsPerSecond: 0, concurrency: 32 },
 			},
 			onError: 'continueRegularOutput',
 		}),
@@ -104,7 +105,7 @@ test('a line on which nothing comes any more is closed', async () => {
 	const run = await harness.run({
 		workflow: singleNode({
 			type: 'n8n-nodes-flowtask.chatCompletion',
-			parameters: { ...model('any-1'), messagesMode: 'json', options: { idleTimeoutSeconds: 3 } },
+			parameters: { ...model('any-1'), messagesMode: 'json', limits: { idleTimeoutSeconds: 3 } },
 		}),
 		credentials: { flowPlatformApi: { apiKey: 'sk-0123456789abcdef', baseUrl: server.baseUrl } },
 	});
