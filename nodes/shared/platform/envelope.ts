@@ -72,9 +72,10 @@ export function classify(exchange: Exchange, busyTerms: BusyTerms = []): Outcome
 }
 
 /** Only without data: what holds some was carried out. */
-function saysBusy(body: Json | undefined, terms: BusyTerms): boolean {
-	if (!isJsonObject(body) || (body.data !== undefined && body.data !== null)) return false;
-	const { code } = body;
+export function saysBusy(body: Json | undefined, terms: BusyTerms): boolean {
+	if (!isJsonObject(body)) return false;
+	const { code, data } = body;
+	if (typeof data === 'object' ? Object.keys(data ?? {}).length > 0 : Boolean(data)) return false;
 	const isCode = typeof code === 'number' || typeof code === 'string';
 	if (!isCode || Number(code) === 0) return false;
 	const words = errorWords(body).toLowerCase();

@@ -52,7 +52,7 @@ export function explainUnsent(
 ): Failure {
 	const { purpose, baseUrl, redact } = facts;
 	if (outcome.kind === 'cancelled') {
-		const message = `The execution was stopped before the node could ${purpose}`;
+		const message = `The execution was stopped, or its time was up, before the node could ${purpose}`;
 		return { kind: 'cancelled', message, advice: '' };
 	}
 	if (outcome.kind === 'redirected') {

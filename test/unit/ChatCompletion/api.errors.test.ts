@@ -172,3 +172,8 @@ test('such a line before any answer is the reason that there is none', async () 
 	const { result } = await askChat({ body: () => ['error: {"code":400,"message":"no such grammar"}\n\n'] });
 	expect(failureOf(result).message).toBe('The platform refused the question: no such grammar');
 });
+
+test('a code of a busy platform under HTTP 200 is a refusal to repeat, here too', async () => {
+	const { result } = await askChat({ body: () => ['{"code":12,"msg":"Too frequent","data":null}'] });
+	expect(failureOf(result).message).toMatch(/^The platform is not accepting more requests/);
+});
