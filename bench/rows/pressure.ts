@@ -4,6 +4,7 @@ import { atMost, median, none, sum, told, type Figure } from '../figures';
 import { FLOW_TASK, flowTaskFlow, runWell } from '../flow';
 import type { BenchPlatform, Customer } from '../platform';
 import type { Row, Stage } from '../stage';
+import type { PlatformOptions } from '../../test/platform';
 import type { Books } from '../../test/platform/books';
 import type { RunningN8n, WorkflowDocument } from '../../test/e2e/runner';
 
@@ -13,11 +14,16 @@ const TASKS = 200;
 const QUICK_TASKS = 40;
 const STEP_MS = 300;
 const RUNNERS = 8;
-const MOST_REFUSED = 0.15;
-const LONGEST = 1.3;
+const MOST_REFUSED = 0.1;
+const LONGEST = 1.25;
 
 const EXECUTIONS = 20;
 const SHARED_RATE = 5;
+/** Each learns the limit by itself, as n8n processes do that share an account. */
+const STRANGERS = 5;
+const MOST_REFUSED_OF_STRANGERS = 0.3;
+/** The slower of two executions on one key, above the faster one. */
+const MOST_UNEVEN = 1.2;
 
 interface Pressed {
 	readonly books: Books;
@@ -26,35 +32,83 @@ interface Pressed {
 	readonly failed: number;
 }
 
+/** A platform, and how many tasks a second it can take from an account. */
+interface Style {
+	readonly name: string;
+	readonly options: PlatformOptions;
+	readonly rate: number;
+	readonly randomlyRefused?: number;
+	/** Wall time ÷ what the limit needs; above all others only where refusals say nothing of a limit. */
+	readonly longest?: number;
+	/** Undefined where the platform refuses at random: a figure of its own, not of the node. */
+	readonly mostRefused?: number;
+}
+
+const buckets = RATES.flatMap((rate) =>
+	[true, false].map((tellsRetryAfter): Style => ({
+		name: `at ${rate} a second, ${tellsRetryAfter ? 'with' : 'without'} Retry-After`,
+		options: { requestsPerSecond: rate, tellsRetryAfter },
+		rate,
+		mostRefused: MOST_REFUSED,
+	})),
+);
+
+const STYLES: readonly Style[] = [
+	...buckets,
+	{
+		name: 'at 2 a second in fixed windows of 1 s',
+		options: { requestsPerSecond: 2, limitCounts: 'fixedWindow' },
+		rate: 2,
+		mostRefused: MOST_REFUSED,
+	},
+	{
+		name: 'at 2 a second in sliding windows of 1 s',
+		options: { requestsPerSecond: 2, limitCounts: 'slidingWindow' },
+		rate: 2,
+		mostRefused: MOST_REFUSED,
+	},
+	{
+		name: 'at 2 a second, with a Retry-After of 5 s',
+		options: { requestsPerSecond: 2, retryAfterSeconds: 5 },
+		rate: 2,
+		mostRefused: MOST_REFUSED,
+	},
+	{
+		name: 'with 10 % of requests refused at random',
+		options: { tellsRetryAfter: false },
+		rate: (RUNNERS / STEP_MS) * 1_000,
+		randomlyRefused: 0.1,
+		longest: 1.4,
+	},
+];
+
 export const pressure: Row = {
 	name: 'pressure',
 	async measure(stage) {
 		const n8n = await stage.n8n();
 		const count = stage.isQuick ? QUICK_TASKS : TASKS;
-		const styles = RATES.flatMap((rate) =>
-			[true, false].map((tellsRetryAfter) => ({ rate, tellsRetryAfter })),
-		);
-		// Beside each other: each account has its own limit, and all of them together ask 16 times a second.
+		// Beside each other: each account has its own limit, and all of them together ask some 60 times a second.
 		const batches = await Promise.all(
-			styles.map(async (style) => await measureRate(stage, n8n, { ...style, count })),
+			STYLES.map(async (style) => await measureStyle(stage, n8n, style, count)),
 		);
-		return [...batches.flat(), ...(await measureExecutions(stage, n8n))];
+		return [
+			...batches.flat(),
+			...(await measurePair(stage, n8n, count / 2)),
+			...(await measureStrangers(stage, n8n, count / STRANGERS)),
+			...(await measureExecutions(stage, n8n)),
+		];
 	},
 };
 
-interface Style {
-	readonly rate: number;
-	readonly tellsRetryAfter: boolean;
-	readonly count: number;
-}
-
-async function measureRate(stage: Stage, n8n: RunningN8n, style: Style): Promise<Figure[]> {
-	const { rate, tellsRetryAfter, count } = style;
-	const options = { runners: RUNNERS, taskMs: STEP_MS, requestsPerSecond: rate, tellsRetryAfter };
+async function measureStyle(stage: Stage, n8n: RunningN8n, style: Style, count: number): Promise<Figure[]> {
+	const options = { runners: RUNNERS, taskMs: STEP_MS, ...style.options };
 	const { books, wallMs, failed } = await stage.withPlatform(options, async (platform) => {
+		if (style.randomlyRefused) await platform.refuseSomeRequests(style.randomlyRefused);
+		// Two accounts beside each other share the runners: where these are the limit, one at a time.
+		const manners = style.randomlyRefused ? ON_ERROR.slice(0, 1) : ON_ERROR;
 		const runs = await Promise.all(
-			ON_ERROR.map(async (onError) => {
-				const label = `pressure ${rate} ${tellsRetryAfter} ${onError}`;
+			manners.map(async (onError) => {
+				const label = `pressure ${style.name} ${onError}`;
 				const customer = await platform.newCustomer(onError);
 				return await pressed(n8n, { platform, customer, count, label, onError });
 			}),
@@ -65,18 +119,73 @@ async function measureRate(stage: Stage, n8n: RunningN8n, style: Style): Promise
 			failed: sum(runs.map((run) => run.failed)),
 		} satisfies Pressed;
 	});
-	const name = `${count} tasks at ${rate} a second, ${tellsRetryAfter ? 'with' : 'without'} Retry-After`;
-	const longestMs = (count / rate) * 1_000 + STEP_MS;
+	const name = `${count} tasks ${style.name}`;
+	const longestMs = (count / style.rate) * 1_000 + STEP_MS;
+	const refused = books.rateLimited / callsIn(books);
 	return [
-		none(failed + Math.abs(books.tasksMade - ON_ERROR.length * count), `${name}: failed, or made twice`),
-		atMost(MOST_REFUSED, books.rateLimited / callsIn(books), {
-			...{ what: `${name}: share of refused requests`, kind: 'count' },
-		}),
-		atMost(LONGEST, Math.max(...wallMs) / longestMs, {
+		none(failed + Math.abs(books.tasksMade - wallMs.length * count), `${name}: failed, or made twice`),
+		...(style.mostRefused
+			? [atMost(style.mostRefused, refused, { what: `${name}: share of refused requests`, kind: 'count' })]
+			: []),
+		atMost(style.longest ?? LONGEST, Math.max(...wallMs) / longestMs, {
 			...{ what: `${name}: wall time ÷ what the limit needs`, kind: 'time', unit: ' ×' },
 			runs: wallMs.map((ms) => ms / longestMs),
 		}),
 	];
+}
+
+/** Two executions of one account at the same time. */
+async function measurePair(stage: Stage, n8n: RunningN8n, count: number): Promise<Figure[]> {
+	const { wallMs } = await pressedTogether(stage, n8n, { name: 'pair', options: {}, runs: 2, count });
+	const what = `2 executions at once on one account, ${SHARED_RATE} a second: the slower ÷ the faster`;
+	return [atMost(MOST_UNEVEN, Math.max(...wallMs) / Math.min(...wallMs), { what, kind: 'time', unit: ' ×' })];
+}
+
+/** Keys of one account, none of which knows what the others are refused. */
+async function measureStrangers(stage: Stage, n8n: RunningN8n, count: number): Promise<Figure[]> {
+	const { books, failed } = await pressedTogether(stage, n8n, {
+		...{ name: 'strangers', options: { limitIsShared: true }, runs: STRANGERS, count },
+		ownKeys: true,
+	});
+	const name = `${STRANGERS} keys of one account, ${SHARED_RATE} a second in all`;
+	return [
+		none(failed, `${name}: tasks failed`),
+		atMost(MOST_REFUSED_OF_STRANGERS, books.rateLimited / callsIn(books), {
+			...{ what: `${name}: share of refused requests`, kind: 'count' },
+		}),
+	];
+}
+
+interface Together {
+	readonly name: string;
+	readonly options: PlatformOptions;
+	readonly runs: number;
+	/** Tasks of each run. */
+	readonly count: number;
+	readonly ownKeys?: boolean;
+}
+
+async function pressedTogether(
+	stage: Stage,
+	n8n: RunningN8n,
+	{ name, options, runs, count, ownKeys }: Together,
+): Promise<Pressed> {
+	const limits = { runners: RUNNERS, taskMs: STEP_MS, requestsPerSecond: SHARED_RATE, ...options };
+	return await stage.withPlatform(limits, async (platform) => {
+		const shared = await platform.customer();
+		const ended = await Promise.all(
+			Array.from({ length: runs }, async (_, index) => {
+				const label = `pressure ${name} ${index}`;
+				const customer = ownKeys ? await platform.newCustomer(label) : shared;
+				return await pressed(n8n, { platform, customer, count, label, onError: 'stopWorkflow' });
+			}),
+		);
+		return {
+			books: await platform.books(),
+			wallMs: ended.map(({ wallMs }) => wallMs),
+			failed: sum(ended.map(({ failed }) => failed)),
+		};
+	});
 }
 
 interface Press {
@@ -106,21 +215,13 @@ function withOnError(flow: WorkflowDocument, onError: string): WorkflowDocument 
 
 async function measureExecutions(stage: Stage, n8n: RunningN8n): Promise<Figure[]> {
 	const count = (stage.isQuick ? QUICK_TASKS : TASKS) / EXECUTIONS;
-	const options = { runners: RUNNERS, taskMs: STEP_MS, requestsPerSecond: SHARED_RATE };
-	return await stage.withPlatform(options, async (platform) => {
-		const customer = await platform.customer();
-		const runs = await Promise.all(
-			Array.from({ length: EXECUTIONS }, async (_, index) => {
-				const label = `pressure shared ${index}`;
-				return await pressed(n8n, { platform, customer, count, label, onError: 'stopWorkflow' });
-			}),
-		);
-		const books = await platform.books();
-		const name = `${EXECUTIONS} executions at once on one account, ${SHARED_RATE} a second`;
-		return [
-			none(sum(runs.map(({ failed }) => failed)), `${name}: tasks failed`),
-			told(books.rateLimited / callsIn(books), `${name}: share of refused requests`),
-			told(median(runs.map(({ wallMs }) => wallMs / 1_000)), `${name}: wall time, median`, ' s'),
-		];
+	const { books, wallMs, failed } = await pressedTogether(stage, n8n, {
+		...{ name: 'shared', options: {}, runs: EXECUTIONS, count },
 	});
+	const name = `${EXECUTIONS} executions at once on one account, ${SHARED_RATE} a second`;
+	return [
+		none(failed, `${name}: tasks failed`),
+		told(books.rateLimited / callsIn(books), `${name}: share of refused requests`),
+		told(median(wallMs.map((ms) => ms / 1_000)), `${name}: wall time, median`, ' s'),
+	];
 }
