@@ -11,6 +11,8 @@ import type { PackageRegistry } from './packageRegistry';
 import { killEveryN8n, startN8n } from './runner';
 
 const userFolder = mkdtempSync(join(tmpdir(), 'managed-package-'));
+/** An n8n's start, and a run of the tests within this one. */
+const COMPAT_DEADLINE_MS = 400_000;
 const packageRoot = join(__dirname, '..', '..');
 const CLOSED = 'Community packages are managed via environment variables';
 
@@ -43,30 +45,34 @@ it('does not let n8n start without the checksum', async () => {
 	await expect(startWith([{ name, version }])).rejects.toThrow(refusal);
 });
 
-it('is installed with the checksum, and the page installs nothing beside it', async () => {
-	const { name, version } = registry.entry;
-	const n8n = await startWith([registry.entry]);
-	expect(await loadedNodes(n8n.client, name)).toHaveLength(6);
-	expect(await n8n.client.call('GET', '/rest/community-packages')).toEqual([
-		expect.objectContaining({ packageName: name, installedVersion: version, failedLoading: false }),
-	]);
-	const another = n8n.client.call('POST', '/rest/community-packages', { name: 'n8n-nodes-another' });
-	await expect(another).rejects.toThrow(CLOSED);
+it(
+	'is installed with the checksum, and the page installs nothing beside it',
+	async () => {
+		const { name, version } = registry.entry;
+		const n8n = await startWith([registry.entry]);
+		expect(await loadedNodes(n8n.client, name)).toHaveLength(6);
+		expect(await n8n.client.call('GET', '/rest/community-packages')).toEqual([
+			expect.objectContaining({ packageName: name, installedVersion: version, failedLoading: false }),
+		]);
+		const another = n8n.client.call('POST', '/rest/community-packages', { name: 'n8n-nodes-another' });
+		await expect(another).rejects.toThrow(CLOSED);
 
-	// As with an n8n that runs elsewhere, which is left as it was.
-	const { email: FLOWTASK_N8N_EMAIL, password: FLOWTASK_N8N_PASSWORD } = n8n.login;
-	const compat = (...args: string[]) =>
-		promisify(execFile)(process.execPath, ['scripts/compat.mjs', n8n.url, ...args], {
-			cwd: packageRoot,
-			env: { ...process.env, FLOWTASK_N8N_EMAIL, FLOWTASK_N8N_PASSWORD },
-		});
-	const { stdout } = await compat('flowtask');
-	expect(stdout).toContain(`at ${n8n.url}, ${name} ${version}: 1 passed, 0 failed`);
-	for (const path of ['workflows', 'credentials'])
-		expect(await n8n.client.call('GET', `/rest/${path}`)).toEqual([]);
-	await expect(compat('suspend')).rejects.toThrow('Not with an n8n that runs elsewhere: suspend.');
-	await n8n.stop();
-});
+		// As with an n8n that runs elsewhere, which is left as it was.
+		const { email: FLOWTASK_N8N_EMAIL, password: FLOWTASK_N8N_PASSWORD } = n8n.login;
+		const compat = (...args: string[]) =>
+			promisify(execFile)(process.execPath, ['scripts/compat.mjs', n8n.url, ...args], {
+				cwd: packageRoot,
+				env: { ...process.env, FLOWTASK_N8N_EMAIL, FLOWTASK_N8N_PASSWORD },
+			});
+		const { stdout } = await compat('flowtask');
+		expect(stdout).toContain(`at ${n8n.url}, ${name} ${version}: 1 passed, 0 failed`);
+		for (const path of ['workflows', 'credentials'])
+			expect(await n8n.client.call('GET', `/rest/${path}`)).toEqual([]);
+		await expect(compat('suspend')).rejects.toThrow('Not with an n8n that runs elsewhere: suspend.');
+		await n8n.stop();
+	},
+	COMPAT_DEADLINE_MS,
+);
 
 it('is removed when it is not listed any more', async () => {
 	const n8n = await startWith([]);
