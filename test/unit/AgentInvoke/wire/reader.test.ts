@@ -62,6 +62,11 @@ describe('a success', () => {
 		expect(read(standard, [event({ delta: 'Hi' }), event(data, 'done')])).toMatchObject({ ok: true });
 	});
 
+	test.each([null, false, true, '', '  ', {}])('takes %j for no session', (id) => {
+		const answered = read(dify, [body({ answer: 'Hi', conversation_id: id })]);
+		expect(answered).toMatchObject({ ok: true, value: { sessionId: '' } });
+	});
+
 	test('takes the session from a header, and hides the token', () => {
 		const wire = { ...dify, answer: { ...dify.answer, sessionHeader: 'x-session' } };
 		const events = [body({ answer: `Hi ${TOKEN}` })];
@@ -119,18 +124,16 @@ describe('no success', () => {
 			'answer.envelope',
 		],
 		['no envelope', standard, [body({ answer: 'x' })], {}, 'answer.envelope'],
-		[
-			'incomplete',
-			responses,
-			[
-				body({
-					status: 'incomplete',
-					output: [{ type: 'message', content: [{ type: 'output_text', text: 'x' }] }],
-				}),
-			],
-			{},
-			'answer.incomplete',
-		],
+		...['incomplete', 'failed', 'in_progress', 'queued'].map(
+			(status) =>
+				[
+					status,
+					responses,
+					[body({ status, output: [{ type: 'message', content: [{ type: 'output_text', text: 'x' }] }] })],
+					{},
+					'answer.incomplete',
+				] as const,
+		),
 		['no end', standard, [text], {}, 'stream.rules[0]'],
 		['no text', standard, [body(envelope({ other: 1 }))], {}, 'answer.text'],
 		[
