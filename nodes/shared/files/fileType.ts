@@ -226,20 +226,21 @@ export function safeFileName(rawName: string, extension: string): string {
 		.replace(/^[. ]+/, '')
 		.replace(RESERVED_STEM, '$&_');
 	const ending = ENDING.exec(clean)?.[1] ?? '';
-	const safeStem = shortened(stem).replace(/[. ]+$/, '') || 'file';
+	const safeStem = shortened(stem, LONGEST_STEM_CHARS, LONGEST_STEM_BYTES) || 'file';
 	const sameEnding =
 		ending.toLowerCase() === extension || (ending.toLowerCase() === 'jpeg' && extension === 'jpg');
 	const finalEnding = !extension || sameEnding ? ending : extension;
 	return finalEnding ? `${safeStem}.${finalEnding}` : safeStem;
 }
 
-function shortened(stem: string): string {
+/** Whole characters up to a number of characters and bytes, without dots and blanks at the end. */
+export function shortened(text: string, mostChars: number, mostBytes: number): string {
 	let short = '';
 	let bytes = 0;
-	for (const char of [...stem].slice(0, LONGEST_STEM_CHARS)) {
+	for (const char of [...text].slice(0, mostChars)) {
 		bytes += Buffer.byteLength(char);
-		if (bytes > LONGEST_STEM_BYTES) break;
+		if (bytes > mostBytes) break;
 		short += char;
 	}
-	return short;
+	return short.replace(/[. ]+$/, '');
 }

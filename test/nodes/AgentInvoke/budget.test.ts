@@ -22,7 +22,7 @@ const operations = (): string[] => operationsOn(stage.tables);
 
 const withBudget = (limit: object, over: object = {}) => ({
 	...MAPPED,
-	options: {
+	limits: {
 		requestsPerSecond: 0,
 		budget: { limit: { per: 'key', unit: 'turns', most: 2, ...limit } },
 		...over,
@@ -161,7 +161,7 @@ describe('a budget', () => {
 	});
 
 	test('a preview counts nothing', async () => {
-		await stage.run([said('hi')], withBudget({}, { previewRequest: true }));
+		await stage.run([said('hi')], { ...withBudget({}), options: { previewRequest: true } });
 		expect(operations()).toEqual([]);
 	});
 

@@ -119,10 +119,13 @@ test.each([
 		/it contains more than 33554432 characters/,
 	],
 ])('%s is an answer that broke off, and says why', async (_name, body, why) => {
-	const { result, opened } = await askChat({ body });
+	const { result, opened, pieces } = await askChat({ body });
 	expect(failureOf(result).message).toMatch(/^The answer broke off after \d+ characters: /);
 	expect(failureOf(result).message).toMatch(why);
 	expect(opened).toBe(1);
+	// The limit is asked before a chunk is taken.
+	const told = pieces.reduce((sum, { content }) => sum + content.length, 0);
+	expect(told).toBeLessThanOrEqual(32 * 1024 * 1024);
 });
 
 test('a chunk that is nested too deeply is told as a part that cannot be read', async () => {

@@ -144,7 +144,7 @@ describe('classify', () => {
 		['nothing', '', 'an empty answer'],
 		['white space', ' \n', 'an empty answer'],
 		['a web page', '<!DOCTYPE html><p>Login</p>', 'a web page instead of JSON'],
-		['text', 'OK', 'an answer that is cut off or is not JSON'],
+		['text', 'OK', 'an answer that is not JSON: OK'],
 		[
 			'an envelope that is cut off',
 			'{"code":0,"data":{"prompt_i',
