@@ -98,6 +98,13 @@ describe('a success', () => {
 describe('no success', () => {
 	const text = event({ delta: 'Half' });
 	const done = event('[DONE]');
+
+	test.each(['incomplete', 'failed', 'in_progress', 'queued'])('a response that is %s', (status) => {
+		const output = [{ type: 'message', content: [{ type: 'output_text', text: 'x' }] }];
+		const entry = 'answer.incomplete';
+		expect(read(responses, [body({ status, output })])).toMatchObject({ ok: false, failure: { entry } });
+	});
+
 	test.each([
 		['a status that is no success', standard, [text, done], { status: 500 }, 'the HTTP status'],
 		[
@@ -124,16 +131,6 @@ describe('no success', () => {
 			'answer.envelope',
 		],
 		['no envelope', standard, [body({ answer: 'x' })], {}, 'answer.envelope'],
-		...['incomplete', 'failed', 'in_progress', 'queued'].map(
-			(status) =>
-				[
-					status,
-					responses,
-					[body({ status, output: [{ type: 'message', content: [{ type: 'output_text', text: 'x' }] }] })],
-					{},
-					'answer.incomplete',
-				] as const,
-		),
 		['no end', standard, [text], {}, 'stream.rules[0]'],
 		['no text', standard, [body(envelope({ other: 1 }))], {}, 'answer.text'],
 		[
