@@ -275,7 +275,7 @@ function readShared(wire: Wire, state: WireState, json: Json): WireState {
 	const { answer } = wire;
 	const data = dataOf(wire, json);
 	const fault = whatFails(wire, json);
-	const session = textAt(answer.session, data);
+	const session = idAt(answer.session, data);
 	const requestId = textAt(answer.requestId, json);
 	const usage = answer.usage?.read(data);
 	const interrupts = fault ? [] : interruptsIn(wire, data);
@@ -385,6 +385,13 @@ function fits(rule: StreamRule, name: string, data: string, json: Json): boolean
 
 function textAt(at: Expression | undefined, from: Json): string {
 	return wordOf(at?.read(from));
+}
+
+/** "No session" is written in many ways: a truth value or blanks would be kept, and sent back, as if they named one. */
+function idAt(at: Expression | undefined, from: Json): string {
+	const id = at?.read(from);
+	const word = typeof id === 'boolean' ? '' : wordOf(id);
+	return word.trim() === '' ? '' : word;
 }
 
 function addName(state: WireState, name: string): WireState {

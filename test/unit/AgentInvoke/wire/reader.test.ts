@@ -62,6 +62,11 @@ describe('a success', () => {
 		expect(read(standard, [event({ delta: 'Hi' }), event(data, 'done')])).toMatchObject({ ok: true });
 	});
 
+	test.each([null, false, true, '', '  ', {}])('takes %j for no session', (id) => {
+		const answered = read(dify, [body({ answer: 'Hi', conversation_id: id })]);
+		expect(answered).toMatchObject({ ok: true, value: { sessionId: '' } });
+	});
+
 	test('takes the session from a header, and hides the token', () => {
 		const wire = { ...dify, answer: { ...dify.answer, sessionHeader: 'x-session' } };
 		const events = [body({ answer: `Hi ${TOKEN}` })];
@@ -93,6 +98,13 @@ describe('a success', () => {
 describe('no success', () => {
 	const text = event({ delta: 'Half' });
 	const done = event('[DONE]');
+
+	test.each(['incomplete', 'failed', 'in_progress', 'queued'])('a response that is %s', (status) => {
+		const output = [{ type: 'message', content: [{ type: 'output_text', text: 'x' }] }];
+		const entry = 'answer.incomplete';
+		expect(read(responses, [body({ status, output })])).toMatchObject({ ok: false, failure: { entry } });
+	});
+
 	test.each([
 		['a status that is no success', standard, [text, done], { status: 500 }, 'the HTTP status'],
 		[
@@ -119,18 +131,6 @@ describe('no success', () => {
 			'answer.envelope',
 		],
 		['no envelope', standard, [body({ answer: 'x' })], {}, 'answer.envelope'],
-		[
-			'incomplete',
-			responses,
-			[
-				body({
-					status: 'incomplete',
-					output: [{ type: 'message', content: [{ type: 'output_text', text: 'x' }] }],
-				}),
-			],
-			{},
-			'answer.incomplete',
-		],
 		['no end', standard, [text], {}, 'stream.rules[0]'],
 		['no text', standard, [body(envelope({ other: 1 }))], {}, 'answer.text'],
 		[
