@@ -70,6 +70,11 @@ export class BenchPlatform implements PlatformAddress {
 		await this.admin('POST', 'faults/campaign', { rate, seed });
 	}
 
+	/** So many of all requests are refused for load, whatever their number. */
+	async refuseSomeRequests(probability: number): Promise<void> {
+		await this.admin('POST', 'faults', { on: 'any', kind: '429', probability });
+	}
+
 	async failNone(): Promise<void> {
 		await this.admin('DELETE', 'faults');
 	}

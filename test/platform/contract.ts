@@ -29,8 +29,21 @@ export interface PlatformOptions {
 	fileBytesPerSecond?: number;
 	/** Request-frequency limit of each API key; 0 or missing: none. */
 	requestsPerSecond?: number;
+	/**
+	 * How that limit is counted: `bucket` (default) saves up for one second; a window lets the same number through in each
+	 * stretch of `limitWindowSeconds`, by the clock or any.
+	 */
+	limitCounts?: 'bucket' | 'fixedWindow' | 'slidingWindow';
+	/** Default 1. */
+	limitWindowSeconds?: number;
+	/** So many requests of each API key under way at once; default: no limit. */
+	requestsAtOnce?: number;
+	/** All keys together have the limits of one, as the keys of an account may. */
+	limitIsShared?: boolean;
 	/** Whether a refusal for too many requests says when to come back (`Retry-After`); default true. */
 	tellsRetryAfter?: boolean;
+	/** What it says, whatever would be right; default: the seconds until one may pass. */
+	retryAfterSeconds?: number;
 	/** For everything random, faults included; default 1. */
 	seed?: number;
 	/** The key of the owner `default`, for a platform that is started again and again; it begins with `sk-`. */

@@ -101,7 +101,7 @@ export function readIdempotency(
 	const key = readFilled(
 		context,
 		itemIndex,
-		'options.idempotencyKey',
+		'limits.idempotencyKey',
 		'Idempotency Key',
 		'Without a key the agent could be asked twice. Make sure that the expression gives text or a number for each item, or remove the option. Nothing was sent for this item.',
 	);

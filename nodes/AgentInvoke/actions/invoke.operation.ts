@@ -4,7 +4,7 @@ import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
 import { filesField, messageField, sessionFields, simplifyField, streamField } from './fields';
 import { previewFiles, readFileRows, uploadFiles } from './files';
 import { oncePerItem, readIdempotency, readOrChat, readSession } from './inputs';
-import { optionsWith } from './options';
+import { agentOptions } from './options';
 import { inAgentRun, type AgentRun } from './run';
 import type { SessionChoice } from '../turns/turnSession';
 import type { Operation } from '../../shared/form/operation';
@@ -22,7 +22,7 @@ export const invoke: Operation = {
 		filesField,
 		streamField,
 		simplifyField,
-		optionsWith([
+		...agentOptions([
 			'budget',
 			'concurrency',
 			'extraBody',

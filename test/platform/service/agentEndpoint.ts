@@ -18,10 +18,12 @@ export interface AgentVisit {
 }
 
 /** Throws AgentRefusal. */
-function agentOf(parts: Parts, authorization: string | undefined): AgentInstance {
-	const { agent, token } = parts.agents.fromHeader(authorization);
-	const seconds = parts.rateLimit.secondsToWait(token);
-	if (seconds > 0) throw new AgentRefusal('rate_limited', 'Too many requests', seconds);
+function agentOf(parts: Parts, { headers }: FastifyRequest, reply: FastifyReply): AgentInstance {
+	const { agent, token } = parts.agents.fromHeader(headers.authorization);
+	const seconds = parts.rateLimit.secondsToWait(token, reply.raw);
+	if (seconds > 0) {
+		throw new AgentRefusal('rate_limited', 'Too many requests', parts.retryAfterSeconds ?? seconds);
+	}
 	return agent;
 }
 
@@ -53,7 +55,7 @@ export function agentEndpoint(
 		// Whose token is unknown is answered as the platform's first agent would.
 		let { dialect } = parts.defaultAgent;
 		try {
-			const agent = agentOf(parts, request.headers.authorization);
+			const agent = agentOf(parts, request, reply);
 			({ dialect } = agent);
 			const faults = parts.faults.draw(target, () => JSON.stringify(request.body ?? request.url));
 			const before = faults.find(({ phase }) => phase === 'before');

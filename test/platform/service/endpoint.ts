@@ -77,11 +77,14 @@ export async function admit(
 		await deliver(reply, unauthorized(request.headers.authorization, wording));
 		return undefined;
 	}
-	const seconds = rateLimit.secondsToWait(owner.apiKey);
+	const seconds = rateLimit.secondsToWait(owner.apiKey, reply.raw);
 	if (seconds > 0) {
 		books.rateLimited();
 		await readToEnd(request.raw);
-		await deliver(reply, tooMany(parts.tellsRetryAfter ? seconds : undefined, wording));
+		await deliver(
+			reply,
+			tooMany(parts.tellsRetryAfter ? (parts.retryAfterSeconds ?? seconds) : undefined, wording),
+		);
 		return undefined;
 	}
 	const drawn = faults.draw(target, () => JSON.stringify(request.body ?? request.url));

@@ -28,6 +28,8 @@ export interface Parts {
 	readonly faults: FaultBoard;
 	readonly rateLimit: RateLimit;
 	readonly tellsRetryAfter: boolean;
+	/** In place of the right one. */
+	readonly retryAfterSeconds: number | undefined;
 	readonly fileBytes: number;
 	/** All downloads go over it. */
 	readonly fileLine: Line;

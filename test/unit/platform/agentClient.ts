@@ -14,11 +14,6 @@ export interface Envelope {
 	retryAfter: string | null;
 }
 
-export interface StreamEvent {
-	event: string;
-	envelope: unknown;
-}
-
 export function readEnvelope(envelope: unknown, response?: Response): Envelope {
 	const data = field(envelope, 'data');
 	return {
@@ -32,17 +27,6 @@ export function readEnvelope(envelope: unknown, response?: Response): Envelope {
 		data,
 		retryAfter: response?.headers.get('retry-after') ?? null,
 	};
-}
-
-/** The events of a stream's text. */
-export function readEvents(text: string): StreamEvent[] {
-	return text
-		.split('\n\n')
-		.filter((block) => block.includes('data: '))
-		.map((block) => ({
-			event: /^event: (.*)$/m.exec(block)?.[1] ?? 'message',
-			envelope: JSON.parse(/^data: (.*)$/m.exec(block)?.[1] ?? 'null'),
-		}));
 }
 
 /** The plainest caller of an agent there is: no retries, no repairs. */
@@ -69,16 +53,6 @@ export class AgentClient {
 
 	async say(message: string, sessionId?: string): Promise<Envelope> {
 		return this.invoke({ message, session_id: sessionId });
-	}
-
-	async resume(interrupted: Envelope, result: unknown): Promise<Envelope> {
-		const id = field(field(interrupted.data, 'interrupt'), 'id');
-		return this.invoke({ session_id: interrupted.sessionId, interrupt_result: { id, result } });
-	}
-
-	async stream(message: string): Promise<StreamEvent[]> {
-		const response = await this.post({ message, stream: true });
-		return readEvents(await response.text());
 	}
 
 	async upload(file: Blob, name: string, part = 'file'): Promise<Envelope> {

@@ -1,7 +1,7 @@
 import { HandWoundTime, startPlatform } from '../../platform';
 import { until } from '../../until';
 import { AgentClient, readEnvelope, withAgent } from './agentClient';
-import { fateOfLeaving, field } from './client';
+import { field } from './client';
 
 describe('the envelope', () => {
 	test('tells a turn', async () => {
@@ -33,36 +33,6 @@ describe('the envelope', () => {
 				status: 400,
 				reason: 'message_required',
 			});
-		});
-	});
-
-	test('tells what the server itself cannot read', async () => {
-		await withAgent({}, async (client, platform) => {
-			const headers = { authorization: `Bearer ${platform.agentToken}`, 'content-type': 'text/xml' };
-			const response = await client.post('<message/>', { headers });
-			expect(readEnvelope(await response.json(), response)).toMatchObject({
-				outer: 200,
-				status: 415,
-				reason: 'body_invalid',
-			});
-		});
-	});
-
-	test('tells a broken or an unfit body after the token', async () => {
-		await withAgent({}, async (client, platform) => {
-			const stranger = new AgentClient(platform, 'agt_unknown');
-			const reasonOf = async (body: unknown, who = client): Promise<string> =>
-				(await who.invoke(body)).reason;
-			expect(await reasonOf('')).toBe('message_required');
-			expect(await reasonOf('{"message":')).toBe('body_invalid');
-			expect(await reasonOf({ message: 7 })).toBe('body_invalid');
-			expect(await reasonOf({ message: 'x', stream: 'yes' })).toBe('body_invalid');
-			expect(await reasonOf({ message: 'x', files: [{ name: 'no url' }] })).toBe('body_invalid');
-			expect(await reasonOf({ message: 'x', interrupt_result: {} })).toBe('body_invalid');
-			expect(await reasonOf('{"message":', stranger)).toBe('token_invalid');
-			const books = platform.books();
-			expect(books).toMatchObject({ invocations: [], sessions: [], requests: { invoke: 7 } });
-			expect(books.agentRefusals).toEqual({ message_required: 1, body_invalid: 5, token_invalid: 1 });
 		});
 	});
 });
@@ -164,90 +134,6 @@ describe('sessions', () => {
 	});
 });
 
-describe('interrupts', () => {
-	test('ask one after the other and end in an answer with the result', async () => {
-		await withAgent({}, async (client, platform) => {
-			const first = await client.say('[question: Which size?] [tool: order {"ids":[1,2]}] [answer: Done]');
-			expect(first.data).toMatchObject({
-				reason: 'interrupted',
-				answer: '',
-				interrupt: { id: expect.stringMatching(/^int_/), kind: 'question', question: 'Which size?' },
-			});
-			expect(await client.say('hm', first.sessionId)).toMatchObject({ reason: 'interrupt_pending' });
-			const second = await client.resume(first, 'large');
-			expect(second.data).toMatchObject({
-				reason: 'interrupted',
-				interrupt: { kind: 'tool', tool_name: 'order', arguments: { ids: [1, 2] } },
-			});
-			expect(await client.resume(first, 'again')).toMatchObject({ reason: 'interrupt_not_found' });
-			const last = await client.resume(second, { ok: true });
-			expect(last).toMatchObject({ reason: 'completed', answer: 'Done ({"ok":true})' });
-			expect(platform.books().invocations).toMatchObject([
-				{ outcome: 'interrupted', interruptAnswered: null },
-				{ outcome: 'interrupted', interruptAnswered: { result: 'large' }, message: null },
-				{ outcome: 'completed', interruptAnswered: { result: { ok: true } }, turn: 3 },
-			]);
-			expect(platform.books()).toMatchObject({ duplicateInvocations: 0 });
-		});
-	});
-
-	test('keep the files of the halted message, and a result can give orders', async () => {
-		await withAgent({}, async (client, platform) => {
-			const uploaded = await client.upload(new Blob(['12345'], { type: 'text/csv' }), 'list.csv');
-			const files = [{ url: field(uploaded.data, 'url') }];
-			const asked = await client.invoke({ message: '[question: All?] [describe files]', files });
-			expect(await client.resume(asked, '[refuse: full]')).toMatchObject({ reason: 'overloaded' });
-			const again = await client.resume(asked, 'yes [side effect: read] [question: Sure?]');
-			expect(again.data).toMatchObject({ interrupt: { question: 'Sure?' } });
-			expect((await client.resume(again, 'yes')).answer).toBe('list.csv (text/csv, 5 bytes) (yes)');
-			expect(platform.books()).toMatchObject({ effects: { read: 1 }, sessions: [{ turns: 3 }] });
-		});
-	});
-
-	test('are told without an answer of their own, and fail where the work fails', async () => {
-		await withAgent({}, async (client) => {
-			const asked = await client.say('[question] and [fail: no stock]');
-			expect(await client.resume(asked, 'yes')).toMatchObject({ reason: 'agent_failed', status: 500 });
-			const again = await client.say('[question: Go?]', asked.sessionId);
-			expect((await client.resume(again, 'yes')).answer).toBe('Turn 4: the result was yes');
-			expect(await client.invoke({ interrupt_result: { id: 'int_x', result: 1 } })).toMatchObject({
-				reason: 'interrupt_not_found',
-			});
-		});
-	});
-});
-
-describe('orders in the message', () => {
-	test('fail after the run or refuse before it', async () => {
-		await withAgent({}, async (client, platform) => {
-			const failed = await client.say('[side effect: paid] [fail: printer on fire]');
-			expect(failed).toMatchObject({ ok: false, status: 500, reason: 'agent_failed' });
-			expect(failed.sessionId).toMatch(/^ses_/);
-			expect(field(failed.data, 'detail')).toBe('printer on fire');
-			expect(await client.say('[refuse: full]')).toMatchObject({ status: 503, reason: 'overloaded' });
-			await client.say('[side effect: paid] [fail: printer on fire]');
-			expect(platform.books()).toMatchObject({
-				invocations: [{ outcome: 'failed', effects: ['paid'] }, { outcome: 'failed' }],
-				effects: { paid: 2 },
-				duplicateInvocations: 1,
-			});
-		});
-	});
-
-	test('take their time, and a caller that leaves stops nothing', async () => {
-		await withAgent({}, async (client, platform) => {
-			const call = async (signal: AbortSignal): Promise<Response> =>
-				client.post({ message: '[takes: 900]' }, { signal });
-			const arrived = (): boolean => platform.books().invocations.length === 1;
-			expect(await fateOfLeaving(call, arrived)).toBe('broken: AbortError');
-			await until(() => platform.books().invocations[0]?.endedAtMs !== null);
-			const [entry] = platform.books().invocations;
-			expect(entry).toMatchObject({ outcome: 'completed', answered: 'no' });
-			expect((entry?.endedAtMs ?? 0) - (entry?.startedAtMs ?? 0)).toBeGreaterThan(890);
-		});
-	});
-});
-
 test('the console makes agents and debug tokens', async () => {
 	await withAgent({}, async (_client, platform) => {
 		const admin = async (path: string, body: unknown): Promise<unknown> => {
@@ -267,5 +153,35 @@ test('the console makes agents and debug tokens', async () => {
 		expect(await admin('/nobody/release', {})).toMatchObject({ message: 'There is no agent nobody.' });
 		const agents = await (await fetch(`${platform.apiUrl}/admin/agents`)).json();
 		expect(agents).toMatchObject([{ name: 'default' }, { name: 'till', agentId }]);
+	});
+});
+
+describe('books', () => {
+	test('count what a caller repeats, in a session and without one', async () => {
+		await withAgent({}, async (client, platform) => {
+			const { sessionId } = await client.say('first');
+			await client.say('pay', sessionId);
+			await client.say('pay', sessionId);
+			await client.say('first');
+			expect(platform.books()).toMatchObject({ duplicateInvocations: 2 });
+			const books = platform.books();
+			expect(JSON.parse(JSON.stringify(books))).toEqual(books);
+			platform.resetBooks();
+			expect(platform.books()).toMatchObject({ invocations: [], sessions: [], duplicateInvocations: 0 });
+			await client.say('on', sessionId);
+			expect(platform.books().sessions).toMatchObject([{ sessionId, turns: 4 }]);
+		});
+	});
+
+	test('keep a hundred sessions apart', async () => {
+		await withAgent({}, async (client, platform) => {
+			const keys = Array.from({ length: 100 }, (_, index) => `key ${index}`);
+			const opened = await Promise.all(keys.map(async (key) => client.say(key)));
+			const recalled = await Promise.all(
+				opened.map(async ({ sessionId }) => client.say('[recall]', sessionId)),
+			);
+			expect(recalled.map(({ answer }) => answer)).toEqual(keys);
+			expect(platform.books()).toMatchObject({ duplicateInvocations: 0, concurrentPerSession: 1 });
+		});
 	});
 });

@@ -1,7 +1,6 @@
 import { BRIDGE_CLOSE, startPlatform, type BridgeChannel, type LocalPlatform } from '../../platform';
 import { until } from '../../until';
 import { BridgeClient, bearer, PROTOCOL } from './bridgeClient';
-import { sleep } from './client';
 
 let platform: LocalPlatform;
 let channel: BridgeChannel;
@@ -142,75 +141,6 @@ describe('frames', () => {
 		await connect();
 		expect(await first.ended).toMatchObject({ code: BRIDGE_CLOSE.displaced });
 		expect(channel.open).toBe(1);
-	});
-});
-
-describe('faults', () => {
-	test.each([401, 403, 503])('a handshake refused with %d', async (status) => {
-		const fault = platform.faults.add({ on: 'bridge', kind: 'socketRefuse', status, times: 1 });
-		const client = new BridgeClient(platform, [PROTOCOL, bearer(channel.token)]);
-		expect(await client.ended).toEqual({ opened: false, code: -status, reason: '' });
-		expect(fault.injected).toBe(1);
-		await connect();
-	});
-
-	test('a handshake that is reset, and one that hangs', async () => {
-		platform.faults.add({ on: 'bridge', kind: 'resetBefore', times: 1 });
-		expect((await new BridgeClient(platform, [PROTOCOL, bearer(channel.token)]).ended).code).toBe(1006);
-		platform.faults.add({ on: 'bridge', kind: 'hang' });
-		const silent = new BridgeClient(platform, [PROTOCOL, bearer(channel.token)]);
-		await sleep(100);
-		expect(silent.socket.readyState).toBe(silent.socket.CONNECTING);
-	});
-
-	test('a server that chooses another sub-protocol, or none', async () => {
-		platform.faults.add({ on: 'bridge', kind: 'wrongProtocol', times: 1 });
-		expect((await new BridgeClient(platform, [PROTOCOL, bearer(channel.token)]).ended).opened).toBe(false);
-		platform.faults.clear();
-		platform.faults.add({ on: 'bridge', kind: 'wrongProtocol', msg: bearer(channel.token) });
-		expect((await connect()).socket.protocol).toBe(bearer(channel.token));
-	});
-
-	test.each([
-		[4401, 'refused'],
-		[1008, 'policy'],
-		[1005, ''],
-	])('a close with %d right after it opened', async (code, msg) => {
-		platform.faults.add({ on: 'bridge', kind: 'socketClose', code, msg });
-		const client = new BridgeClient(platform, [PROTOCOL, bearer(channel.token)]);
-		expect(await client.ended).toEqual({ opened: true, code, reason: msg });
-		expect(platform.books().bridge.connections).toMatchObject([{ closedBy: 'platform' }]);
-	});
-
-	test('a TCP reset after some frames, by a fault and by the channel', async () => {
-		platform.faults.add({ on: 'bridge', kind: 'socketDrop', after: 2, times: 1 });
-		const client = await connect();
-		channel.pushBurst(2);
-		expect((await client.ended).code).toBe(1006);
-		expect(client.texts).toHaveLength(2);
-		const next = await connect();
-		channel.drop();
-		expect((await next.ended).code).toBe(1006);
-		await until(() => platform.books().bridge.open === 0);
-		expect(platform.books().bridge.connections.map(({ closedBy }) => closedBy)).toEqual([null, null]);
-	});
-
-	test('silence, duplicates and garbage', async () => {
-		platform.faults.add({ on: 'bridge', kind: 'socketSilent', after: 1, times: 1 });
-		const silent = await connect();
-		channel.pushBurst(3);
-		expect(await silent.heard(1)).toHaveLength(1);
-		silent.socket.close();
-		platform.faults.clear();
-		platform.faults.add({ on: 'bridge', kind: 'duplicateFrames' });
-		platform.faults.add({ on: 'bridge', kind: 'socketGarbage' });
-		await until(() => channel.open === 0);
-		const client = await connect();
-		const id = channel.push({ text: 'twice' });
-		await until(() => client.texts.length === 9);
-		expect(client.binaries).toHaveLength(1);
-		expect(client.texts.filter((text) => text.includes(id))).toHaveLength(2);
-		expect(silent.texts).toHaveLength(1);
 	});
 });
 

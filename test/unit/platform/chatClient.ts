@@ -1,6 +1,5 @@
 import { startPlatform } from '../../platform';
 import type { LocalPlatform, PlatformOptions } from '../../platform';
-import { field } from './client';
 
 export type Fields = Record<string, unknown>;
 
@@ -18,18 +17,6 @@ interface Reply {
 	choices: Choice[];
 	usage?: Fields | null;
 	error?: Fields;
-}
-
-/** What came over a stream, as it came. */
-export interface Stream {
-	/** The data of all events but `[DONE]`. */
-	readonly events: Reply[];
-	readonly comments: number;
-	readonly done: boolean;
-	/** What was left over after the last whole event. */
-	readonly tail: string;
-	/** The name of the error that broke it. */
-	readonly broken: string | undefined;
 }
 
 export const user = (content: unknown): Fields[] => [{ role: 'user', content }];
@@ -61,56 +48,6 @@ export class ChatClient {
 		const response = await this.send(order, more);
 		return { status: response.status, ...JSON.parse(await response.text()) };
 	}
-
-	/** The one choice of an answer in one piece. */
-	async choice(order: string | Fields[], more: Fields = {}): Promise<Choice> {
-		const [choice] = (await this.complete(order, more)).choices;
-		if (choice === undefined) throw new Error('no choice');
-		return choice;
-	}
-
-	async stream(order: string | Fields[], more: Fields = {}): Promise<Stream> {
-		return readStream(await this.send(order, { stream: true, ...more }));
-	}
-}
-
-/** `heard` is told of all text that came so far. */
-export async function readStream(response: Response, heard?: (text: string) => void): Promise<Stream> {
-	let text = '';
-	let broken: string | undefined;
-	const decoder = new TextDecoder();
-	try {
-		for await (const bytes of response.body ?? []) {
-			text += decoder.decode(bytes, { stream: true });
-			heard?.(text);
-		}
-	} catch (error) {
-		// Node's own errors come from outside of the sandbox that tests run in.
-		broken = String(field(error, 'name'));
-	}
-	const parts = text.split('\n\n');
-	const tail = parts.pop() ?? '';
-	const data = parts.filter((part) => part.startsWith('data: ')).map((part) => part.slice(6));
-	return {
-		events: data.filter((entry) => entry !== '[DONE]').map((entry) => JSON.parse(entry)),
-		comments: parts.filter((part) => part.startsWith(':')).length,
-		done: data.at(-1) === '[DONE]',
-		tail,
-		broken,
-	};
-}
-
-/** All deltas of a stream put together: texts joined, everything else as a list. */
-export function joined({ events }: Stream): Fields {
-	const whole: Fields = {};
-	for (const event of events) {
-		for (const [key, value] of Object.entries(event.choices[0]?.delta ?? {})) {
-			const before = whole[key] ?? '';
-			if (typeof value === 'string' && typeof before === 'string') whole[key] = before + value;
-			else whole[key] = [whole[key] ?? [], value].flat();
-		}
-	}
-	return whole;
 }
 
 export async function withChat(

@@ -175,18 +175,6 @@ export class Watch {
 	}
 }
 
-/** Makes a call, gives it up once the condition holds, and answers what became of it. */
-export async function fateOfLeaving(
-	call: (signal: AbortSignal) => Promise<Response>,
-	condition: () => boolean,
-): Promise<string> {
-	const stop = new AbortController();
-	const outcome = fate(call(stop.signal));
-	await until(condition);
-	stop.abort();
-	return outcome;
-}
-
 /** What became of a call: the HTTP status and body, or the network error. */
 export async function fate(call: Promise<Response>): Promise<string> {
 	try {

@@ -130,4 +130,42 @@ describe('submit', () => {
 		expect(limited.books().rateLimited).toBe(2);
 		await limited.close();
 	});
+
+	test.each([
+		// Two pass at 0.9 s; what passes at 1 s and 1.9 s tells the ways of counting apart.
+		{ limitCounts: 'bucket', passed: [2, 0, 2] },
+		{ limitCounts: 'fixedWindow', passed: [2, 2, 0] },
+		{ limitCounts: 'slidingWindow', passed: [2, 0, 2] },
+		{ limitCounts: 'slidingWindow', limitWindowSeconds: 2, passed: [3, 1, 0] },
+	] as const)('counts requests: %j', async ({ passed, ...limits }) => {
+		const time = new HandWoundTime();
+		const limited = await startPlatform({ requestsPerSecond: 2, ...limits, time });
+		const who = new Client(limited);
+		const seen = [];
+		for (const stepMs of [1_900 - (time.now() % 1_000), 100, 900]) {
+			time.pass(stepMs);
+			let count = 0;
+			for (let asked = 0; asked < 3; asked++) {
+				const { status } = await who.call('get_task_info', { flow_task_ids: [] });
+				if (status === 200) count++;
+			}
+			seen.push(count);
+		}
+		expect(seen).toEqual(passed);
+		await limited.close();
+	});
+
+	test('limits the requests under way of all keys together, and says what it is told to say', async () => {
+		const limited = await startPlatform({ requestsAtOnce: 1, limitIsShared: true, retryAfterSeconds: 5 });
+		const other = new Client(limited, limited.createOwner('second').apiKey);
+		const ask = async (who: Client): Promise<Response> => who.call('get_task_info', { flow_task_ids: [] });
+		limited.faults.add({ on: 'info', kind: 'slowBody', ms: 300, times: 1 });
+		// Its headers come first, its body later.
+		const slow = await ask(new Client(limited));
+		const refused = await ask(other);
+		expect([slow.status, refused.status]).toEqual([200, 429]);
+		expect(refused.headers.get('retry-after')).toBe('5');
+		await slow.text();
+		await limited.close();
+	});
 });
