@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core';
 import sharp from 'sharp';
 import type { LocalPlatform } from '../platform';
 import type { Editor } from './browser';
-import { docsPicture, drawnWidth, NodePanel } from './browser';
+import { CredentialForm, docsPicture, drawnWidth, NodePanel } from './browser';
 import { readTemplate } from './runner';
 import type { RunningN8n, SavedCredential, WorkflowDocument } from './runner';
 import { editorStage } from './stage';
@@ -36,9 +36,6 @@ const stage = editorStage('tour-flow-', {
 			apiKey: platform.apiKey,
 			baseUrl: platform.apiUrl,
 			wsBaseUrl: '',
-			savedWorkflows: JSON.stringify({
-				[SAVED]: { workflowId, definition: JSON.parse(exported) as unknown },
-			}),
 		};
 		account = await client.createCredential('flowPlatformApi', 'FlowPlatform account', platformAccount);
 		// n8n proposes the newest one, which is not the one that is to be chosen.
@@ -193,8 +190,22 @@ test(
 );
 
 test(
-	'a saved workflow makes its first image in at most 8 actions behind a trigger',
+	'what "Save" puts out is pasted into the account, and makes its first image in at most 8 actions behind a trigger',
 	async () => {
+		const save = { ...flowTask(), parameters: { resource: 'workflow', operation: 'save' } };
+		await editor.openWorkflow(await saveFlow('Save the red fox', [{}], [save]));
+		await editor.openNode('Flow Task');
+		await editor.type('savedName', SAVED);
+		await editor.type('hostedId', workflowId);
+		await editor.paste('workflowDefinition', exported);
+		await editor.executeStep();
+		const list = await editor.copyOutput();
+		await editor.dismissMessages();
+		const form = await CredentialForm.open(page, n8n.url, account);
+		await editor.paste('savedWorkflows', list);
+		await form.save();
+		await form.untilConfirmed();
+
 		const hands = new Hands();
 		await editor.openWorkflow(await saveFlow('From a saved workflow', [{}], []));
 		const panel = await editor.addBehind('Orders');

@@ -37,6 +37,9 @@ export interface DeliveredTask {
 /** Task ids that an error text shows; all of them are in the error's context. */
 const IDS_SHOWN = 5;
 
+const COLLECT_BY_ID =
+	'"Wait for Completion" with these IDs gets the images of the others. To get them at once next time, set "On Error" in the node\'s settings to continue.';
+
 /**
  * Turns the outcomes of a run into items, in order. Without Continue On Fail the first failure is thrown, with every
  * known task ID.
@@ -198,7 +201,9 @@ function throwFailed(
 		}));
 	throwFirst(context, failed, {
 		advice:
-			ids.length > 0 && outcomes.length > 1 ? [tasksOfRun, ...(isRecorded ? [collectBy(context)] : [])] : [],
+			ids.length > 0 && outcomes.length > 1
+				? [tasksOfRun, isRecorded ? collectBy(context) : COLLECT_BY_ID]
+				: [],
 		context: { tasks },
 	});
 }

@@ -1,5 +1,5 @@
 import { fail, failInput, ok, type Failure, type Result } from '../errors/failure';
-import { parsePasted, refuseRounded } from '../form/pastedJson';
+import { onlyOne, parsePasted, refuseRounded } from '../form/pastedJson';
 import { excerpt, isJsonObject, type Json } from '../text/json';
 import { textOrNumber } from '../text/textOf';
 import { isEmptyDefinition } from './definition';
@@ -30,12 +30,16 @@ const LOOKS_LIKE =
 export function readSavedWorkflows(source: unknown): Result<SavedWorkflows> {
 	if (isEmptyDefinition(source)) return ok(new Map());
 	const parsed = typeof source === 'string' ? parsePasted(source) : ok(source);
-	if (!parsed.ok || !isJsonObject(parsed.value)) {
+	const only = parsed.ok ? onlyOne(parsed.value) : undefined;
+	// n8n's copy button takes all that "Save" puts out, in which the list is text.
+	const copied = isJsonObject(only) ? only.savedWorkflows : only;
+	if (typeof copied === 'string') return readSavedWorkflows(copied);
+	if (!parsed.ok || !isJsonObject(only)) {
 		const reason = !parsed.ok && parsed.failure ? `: ${parsed.failure}` : '';
 		return failInput(`${FIELD} is not a JSON object${reason}`, LOOKS_LIKE);
 	}
 	return ok(
-		new Map(Object.entries(parsed.value).map(([name, entry]) => [name.trim(), readEntry(name, entry)])),
+		new Map(Object.entries(only).map(([name, entry]) => [name.trim(), readEntry(name, entry)])),
 	);
 }
 

@@ -20,6 +20,14 @@ export class CredentialForm {
 		return form;
 	}
 
+	/** One that is there already. */
+	static async open(page: Page, n8nUrl: string, { id }: { id: string }): Promise<CredentialForm> {
+		await page.goto(`${n8nUrl}/home/credentials/${id}`);
+		const form = new CredentialForm(page);
+		await form.dialog.waitFor();
+		return form;
+	}
+
 	get dialog(): Locator {
 		return this.page.getByTestId('credential-edit-dialog');
 	}

@@ -8,6 +8,19 @@ const LIST_IS_READ_WITHIN_MS = 1_500;
 /** Until the editor takes over what was typed or dropped; what comes sooner, such as a click on "Execute", still acts on what was there before. */
 const TAKEN_OVER_AFTER_MS = 700;
 
+/** In pixels of the window. */
+interface Box {
+	x: number;
+	y: number;
+	width: number;
+	height: number;
+}
+
+/** An element, whose types are those of a page. */
+interface Drawn {
+	getBoundingClientRect(): { toJSON(): Box };
+}
+
 /** n8n's editor as a person uses it: what is on the screen, and what hands do. Nothing here goes past the page. */
 export class Editor {
 	private constructor(
@@ -169,11 +182,25 @@ export class Editor {
 
 	/** The titles of the rows that stand in a list of inputs. */
 	async rows(): Promise<string[]> {
+		const labels = await this.rowLabels();
+		// Beside the title stand the buttons of the row that the mouse is over.
+		return (await labels.allInnerTexts()).map((text) => text.trim().split('\n', 1)[0] ?? '');
+	}
+
+	/** Where each of them is drawn. */
+	async rowBoxes(): Promise<Box[]> {
+		return await (
+			await this.rowLabels()
+		).evaluateAll((labels) =>
+			labels.map((label) => (label as unknown as Drawn).getBoundingClientRect().toJSON()),
+		);
+	}
+
+	private async rowLabels(): Promise<Locator> {
 		const container = this.page.getByTestId('mapping-fields-container');
 		const labels = container.getByTestId('input-label').filter({ hasText: '·' });
 		await labels.first().waitFor();
-		// Beside the title stand the buttons of the row that the mouse is over.
-		return (await labels.allInnerTexts()).map((text) => text.trim().split('\n', 1)[0] ?? '');
+		return labels;
 	}
 
 	/** Rows are drawn at once, and anew when n8n has read the list again. */
@@ -226,6 +253,14 @@ export class Editor {
 
 	get output(): Locator {
 		return this.page.getByTestId('output-panel');
+	}
+
+	/** All of it, by the button that n8n shows over its JSON. */
+	async copyOutput(): Promise<string> {
+		await this.output.getByText('JSON', { exact: true }).click();
+		await this.output.getByTestId('ndv-data-container').hover();
+		await this.output.getByTestId('ndv-json-actions').getByRole('button').first().click();
+		return await this.page.evaluate<string>('navigator.clipboard.readText()');
 	}
 
 	/**

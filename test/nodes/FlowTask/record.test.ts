@@ -181,8 +181,10 @@ test('tasks of an execution are waited for, all or those of a node, and nothing 
 	const { executionId } = await stopped.done;
 	const tasks = made();
 	const by = { operation: 'wait', taskSource: 'execution', executionId };
-	const waited = await run([{ json: {} }], { ...by, options: { recordTasks: 'always' } });
+	// Once, however many items name the execution.
+	const waited = await run(prompts(3), { ...by, options: { recordTasks: 'always' } });
 	expect(waited.error).toBeUndefined();
+	expect(waited.output(NODE_NAME)).toHaveLength(12);
 	expect(new Set(waited.output(NODE_NAME).map(({ json }) => text(json.taskId)))).toEqual(tasks);
 	expect(waited.output(NODE_NAME).every(({ binary }) => binary?.data)).toBe(true);
 	expect(tables.rows(TABLE).map(({ status }) => status)).toEqual(prompts(12).map(() => 'succeeded'));

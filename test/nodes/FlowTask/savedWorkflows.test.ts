@@ -144,9 +144,12 @@ describe('Save', () => {
 			Old: { workflowId: 'wf_old', parameterView: { '3': {} } },
 			Portrait: { workflowId: stage.workflowId, definition: textToImage },
 		});
-		const done = await run(list, { workflowId: chosen('Portrait'), promptText: 'a blue door' });
-		expect(done.status).toBe('success');
-		expect(stage.platform.books().tasksMade).toBe(1);
+		// The second is what n8n's button copies of the output.
+		for (const pasted of [list, JSON.stringify([item?.json], null, 2)]) {
+			const done = await run(pasted, { workflowId: chosen('Portrait'), promptText: 'a blue door' });
+			expect([done.status, done.error?.message]).toEqual(['success', undefined]);
+		}
+		expect(stage.platform.books().tasksMade).toBe(2);
 	});
 
 	test('keeps all digits of a seed', async () => {

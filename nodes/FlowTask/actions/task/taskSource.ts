@@ -100,12 +100,19 @@ async function tasksOfExecutions(table: DataTable, wanted: ReadonlyArray<Result<
 	const executionIds = wanted.flatMap((one) => (one.ok ? one.value.executionId : []));
 	const read = executionIds.length > 0 ? await table.read('executionId', executionIds) : ok([]);
 	if (!read.ok) return wanted.map(() => fail(read.failure));
+	const given = new Set<string>();
 	return wanted.map((one) => {
 		if (!one.ok) return one;
 		const { executionId, node } = one.value;
+		// Behind a list of items each of them names the same execution, which is collected once.
+		const name = JSON.stringify([executionId, node]);
+		if (given.has(name)) return ok({ tasks: [], unclear: 0 });
 		const rows = read.value.filter((row) => textOrNumber(row.executionId).trim() === executionId);
 		const recorded = recordedTasks(rows, node);
-		if (recorded.tasks.length > 0) return ok(recorded);
+		if (recorded.tasks.length > 0) {
+			given.add(name);
+			return ok(recorded);
+		}
 		const ofNode = node ? ` by the node "${excerpt(node, 60)}"` : '';
 		return failInput(
 			`The Data Table ${TASK_TABLE.name} has no tasks of execution ${excerpt(executionId, 40)}${ofNode}`,

@@ -27,7 +27,7 @@ export const save: Operation = {
 	fields: [
 		{
 			displayName:
-				'Execute this step, copy <b>savedWorkflows</b> from the output, and paste it over the "Saved Workflows" of the account. Everybody with the account then finds the workflow in the list of "Workflow".',
+				'Execute this step, choose <b>JSON</b> above the output, copy all of it by the button beside it, and paste it over the "Saved Workflows" of the account. Everybody with the account then finds the workflow in the list of "Workflow".',
 			name: 'saveNotice',
 			type: 'notice',
 			default: '',
