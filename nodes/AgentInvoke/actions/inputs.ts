@@ -9,7 +9,7 @@ import type { SessionChoice } from '../turns/turnSession';
 import { digestFiles, type FileRow } from './files';
 import type { AgentRun } from './run';
 
-/** A field that is called `label` in the form. If an expression gives an object, it is read as JSON. */
+/** Reads a text field, called `label` in the form. If an expression gives an object, it is read as JSON. */
 export function readText(
 	context: IExecuteFunctions,
 	itemIndex: number,
@@ -19,7 +19,7 @@ export function readText(
 	const value: unknown = context.getNodeParameter(name, itemIndex, '');
 	if (typeof value === 'string') return ok(value);
 	if (value === undefined || value === null) return ok('');
-	// As an ID or a key, a rounded number would be somebody else's.
+	// A rounded number would be somebody else's ID or key.
 	const rounded = refuseRounded(label, value);
 	if (rounded) return fail(rounded);
 	const text = jsonText(value);
@@ -27,7 +27,7 @@ export function readText(
 	return fail(badInput(`"${label}" is nested too deeply`, 'Pass text. Nothing was sent for this item.'));
 }
 
-/** What the agent is told: what is entered, or the message of a chat. An expression that gives nothing is neither. */
+/** The message for the agent: what was entered, or else the chat's message. Fails if an expression gives nothing. */
 export function readMessage(context: IExecuteFunctions, itemIndex: number): Result<string> {
 	const entered: unknown = context.getNodeParameter('message', itemIndex, '', { rawExpressions: true });
 	if (entered !== '') return readText(context, itemIndex, 'message', 'Message');
@@ -35,7 +35,7 @@ export function readMessage(context: IExecuteFunctions, itemIndex: number): Resu
 	return ok(textOf(chatInput));
 }
 
-/** The same for a field that must not be blank. */
+/** Like `readText`, but the field must not be blank. */
 export function readFilled(
 	context: IExecuteFunctions,
 	itemIndex: number,
@@ -48,7 +48,7 @@ export function readFilled(
 	return fail(badInput(`"${label}" is empty for this item`, advice));
 }
 
-/** Reads each item once: an expression with the time in it would give another value to the next who asks. */
+/** Reads each item only once, because an expression such as `{{ $now }}` gives another value each time. */
 export function oncePerItem<T>(read: (itemIndex: number) => Result<T>): (itemIndex: number) => Result<T> {
 	const known = new Map<number, Result<T>>();
 	return (itemIndex) => {
@@ -58,7 +58,7 @@ export function oncePerItem<T>(read: (itemIndex: number) => Result<T>): (itemInd
 	};
 }
 
-/** Which session an item's message belongs to. Without a key, it begins a new one. */
+/** Which session an item's message belongs to. Without a key, it starts a new one. */
 export function readSession(context: IExecuteFunctions, itemIndex: number): Result<SessionChoice> {
 	const mode: unknown = context.getNodeParameter('sessionMode', itemIndex);
 	if (mode === 'new') return ok({ kind: 'new' });
@@ -79,7 +79,7 @@ export function readSession(context: IExecuteFunctions, itemIndex: number): Resu
 
 /**
  * The item's idempotency key, if the option is set.
- * @param said what the key stands for, beside the extra body and the files
+ * @param said what the key stands for, besides the extra body and the files
  */
 export function readIdempotency(
 	context: IExecuteFunctions,
@@ -88,7 +88,7 @@ export function readIdempotency(
 	said: readonly unknown[],
 	files: readonly FileRow[],
 ): Result<Idempotency | undefined> {
-	// Read even without a key: if its expression fails, that must be known before anything is sent.
+	// Read even without a key, because a failing expression must be known before anything is sent.
 	const extraBody = readExtraBody(context, itemIndex);
 	if (!run.options.idempotency) return ok(undefined);
 	const key = readFilled(
@@ -118,7 +118,7 @@ export function readExtraBody(context: IExecuteFunctions, itemIndex: number): un
 	return context.getNodeParameter('options.extraBody', itemIndex, '');
 }
 
-/** The answer to an interrupt: JSON if it parses as such, else text. */
+/** The answer to an interrupt: JSON if it parses, else text. */
 export function readResult(context: IExecuteFunctions, itemIndex: number): Result<Json> {
 	const value: unknown = context.getNodeParameter('result', itemIndex, '');
 	if (typeof value === 'string') return ok(parseJson(value) ?? value);

@@ -13,7 +13,7 @@ const MS_PER_SECOND = 1_000;
 const MS_PER_HOUR = 3_600_000;
 const BYTES_PER_MB = 1024 * 1024;
 
-/** The node's options, checked; they count for the whole run. 0 = no limit or forever. */
+/** The node's checked options, which apply to the whole run. 0 = no limit or forever. */
 export type AgentOptions = Extract<ReturnType<typeof readAgentOptions>, { ok: true }>['value'];
 
 export function readAgentOptions(context: IExecuteFunctions) {
@@ -25,7 +25,7 @@ export function readAgentOptions(context: IExecuteFunctions) {
 	if (!budget.ok) return budget;
 	return ok({
 		budget: budget.value,
-		// A budget is counted from what is recorded.
+		// A budget is counted from the recorded turns.
 		recordTurns: given.recordTurns === true || budget.value !== undefined,
 		recordLifeMs: recordLifetimeMs(number('recordLifetimeDays')),
 		concurrency: Math.floor(number('concurrency')),
@@ -53,7 +53,10 @@ const MOST_FIELD = {
 	description: 'How many per day, across all executions',
 } as const;
 
-/** @returns undefined where there is none */
+/**
+ * @returns undefined if the option is not used
+ * @returns undefined where there is none
+ */
 function readBudget(given: unknown): Result<BudgetLimit | undefined> {
 	if (given === undefined || given === null) return ok(undefined);
 	const limit: unknown = isJsonObject(given) ? given.limit : undefined;
