@@ -101,10 +101,7 @@ function readSettings(
 	return filled.ok ? ok({ ...connection, authFrame: filled.value }) : filled;
 }
 
-/**
- * @returns the frame's text; undefined if there is none
- * @returns the frame's text, if there is one
- */
+/** @returns the frame's text; undefined if there is none */
 function readHeartbeat(entered: unknown): Result<string | undefined> {
 	const isBlank = typeof entered === 'string' && !entered.trim();
 	const { frame, text } = parseFrame(isBlank ? {} : (entered ?? {}));

@@ -14,10 +14,7 @@ export interface TriggerConnection {
 	handOver(text: string): Promise<Result<undefined>>;
 }
 
-/**
- * @returns `undefined` if no trigger is listening: in editor tests and for n8n's "Retry" of an execution
- * @returns `undefined` where no trigger listens: in a test in the editor, and in n8n's Retry of an execution
- */
+/** @returns `undefined` if no trigger is listening: in editor tests and for n8n's "Retry" of an execution */
 export function reachTrigger(context: IExecuteFunctions): Result<TriggerConnection | undefined> {
 	if (!isStartedBy(context, TRIGGER)) return fail(NOT_STARTED);
 	if (context.getMode() !== 'trigger') return ok(undefined);

@@ -15,10 +15,7 @@ const FULL_CLOSE = 4013;
 
 /** Is told about incoming frames and the state of the connection. */
 export interface ListenerEvents {
-	/**
-	 * @returns false if there is no room; the connection then stays closed until there is
-	 * @returns false if there is no room for it: the connection is closed until there is
-	 */
+	/** @returns false if there is no room; the connection then stays closed until there is */
 	onText(text: string): boolean;
 	onBinary(): void;
 	/** The connection is open; `failures` counts the failed tries before it. */
@@ -54,10 +51,7 @@ export class Listener {
 		await this.firstTry.promise;
 	}
 
-	/**
-	 * @returns false if no connection is open
-	 * @returns false where no connection is open at the moment
-	 */
+	/** @returns false if no connection is open */
 	send(text: string): boolean {
 		return this.open?.send(text) ?? false;
 	}

@@ -8,10 +8,7 @@ const NOT_ACTIVE = 'the workflow is no longer active';
 
 /** The connection that frames leave over. */
 export interface OutboxConnection {
-	/**
-	 * @returns false if the connection is not open
-	 * @returns false where it is not open
-	 */
+	/** @returns false if the connection is not open */
 	send(text: string): boolean;
 	/** Whether we keep the connection closed ourselves; frames then wait without being given up. */
 	isHeldOff(): boolean;
@@ -30,10 +27,7 @@ export class Outbox {
 	private watch: AbortController | undefined;
 	private isClosed = false;
 
-	/**
-	 * @param onLost is told of frames that will not be sent; `why` is a clause
-	 * @param onLost hears of frames that will not be sent; `why` is a clause
-	 */
+	/** @param onLost is told of frames that will not be sent; `why` is a clause */
 	constructor(
 		private readonly clock: Pick<Clock, 'now' | 'sleep'>,
 		private readonly connection: OutboxConnection,

@@ -131,10 +131,7 @@ export class RequestSession {
 		return undefined;
 	}
 
-	/**
-	 * @param onSent called the moment the frame is sent, before anything can come back
-	 * @param onSent called at the very moment the frame is on its way, before anything can come back
-	 */
+	/** @param onSent called the moment the frame is sent, before anything can come back */
 	private async transmit(text: string, onSent: () => void): Promise<Result<number>> {
 		for (;;) {
 			if (this.signal.aborted) return fail(CANCELLED);

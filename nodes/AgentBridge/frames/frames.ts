@@ -57,10 +57,7 @@ export interface EventFilter {
 	readonly isOpen: boolean;
 }
 
-/**
- * @param list event names separated by commas or line breaks; empty matches every frame
- * @param list event names, separated by commas or line breaks; empty: every frame
- */
+/** @param list event names separated by commas or line breaks; empty matches every frame */
 export function createEventFilter(eventPath: string, list: string): Result<EventFilter> {
 	const names = new Set(
 		list

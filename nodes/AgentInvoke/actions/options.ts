@@ -53,10 +53,7 @@ const MOST_FIELD = {
 	description: 'How many per day, across all executions',
 } as const;
 
-/**
- * @returns undefined if the option is not used
- * @returns undefined where there is none
- */
+/** @returns undefined if the option is not used */
 function readBudget(given: unknown): Result<BudgetLimit | undefined> {
 	if (given === undefined || given === null) return ok(undefined);
 	const limit: unknown = isJsonObject(given) ? given.limit : undefined;
@@ -149,11 +146,11 @@ export const AGENT_OPTIONS = defineRequestOptions({
 		type: 'options',
 		default: 'keep',
 		options: [
-			{ name: 'Keep', value: 'keep', description: 'Who repeats the key gets the answer' },
+			{ name: 'Keep', value: 'keep', description: 'Repeating the key returns the answer' },
 			{
 				name: 'Digest Only',
 				value: 'digest',
-				description: 'Who repeats the key is told that the agent has answered, and gets no words of it',
+				description: 'Repeating the key only reports that the agent has answered, without the text',
 			},
 		],
 		description:

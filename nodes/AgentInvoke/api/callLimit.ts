@@ -15,10 +15,7 @@ export interface TurnCalls {
 	mayRepeat(): boolean;
 	sent(): void;
 	unclear(): void;
-	/**
-	 * @returns the failure, with a note if the run's call limit prevented a repeat
-	 * @returns the failure, with the reason why it was not repeated where the run has no calls left
-	 */
+	/** @returns the failure, with a note if the run's call limit prevented a repeat */
 	failed<F extends Failure>(failure: F): F;
 	/** The turn is over: a reserved call that it did not need is free for others. */
 	ended(): void;

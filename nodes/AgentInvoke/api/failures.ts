@@ -28,10 +28,7 @@ export interface RefusalFacts {
 	readonly isUpload?: boolean;
 }
 
-/**
- * @returns the `details` that all refusals share
- * @returns what stands under `details` for every refusal
- */
+/** @returns the `details` that all refusals share */
 export function detailsOf(
 	{ status, code, detail, requestId }: WireFailure,
 	{ redact, sessionId }: Pick<RefusalFacts, 'redact' | 'sessionId'>,

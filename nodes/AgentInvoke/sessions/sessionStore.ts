@@ -172,7 +172,6 @@ export class SessionStore {
 	/**
 	 * Counts a turn in a session that was used by ID, which may belong to a key. @param nextId the session that the
 	 * answer names
-	 * @param nextId the session that the answer names
 	 */
 	resumedById(sessionId: string, nextId: string): void {
 		this.resumed.used(sessionId, nextId);

@@ -184,10 +184,7 @@ export function tokensOf(turn: EndedTurn): number | undefined {
 	return countTokens(reportedOf(turn).usage);
 }
 
-/**
- * @returns null if there is no usage, or if it is too long to store and useless when cut
- * @returns null where there is none, or one so long that half of it would say nothing
- */
+/** @returns null if there is no usage, or if it is too long to store and useless when cut */
 function usageText(usage: Json): string | null {
 	const text = usage === null ? undefined : jsonText(usage);
 	return text === undefined || text.length > USAGE_CHARS ? null : cellText(text, USAGE_CHARS);

@@ -12,10 +12,7 @@ export interface AgentSession {
 export interface InterruptLimit {
 	/** A message starts a new step. */
 	begin(session: AgentSession): void;
-	/**
-	 * @param asked the session in which the agent was asked; its answer may use another ID
-	 * @param asked the session in which the agent was asked, which its answer may go on with by another ID
-	 */
+	/** @param asked the session in which the agent was asked; its answer may use another ID */
 	interrupted(session: AgentSession, asked: AgentSession): void;
 	/** Why a further interrupt of this session must not be answered; undefined if it may be. */
 	whyNoMore(session: AgentSession): Failure | undefined;

@@ -91,10 +91,7 @@ export function isOfAnother(saved: JsonObject, agent: string): boolean {
 	return answeredBy !== '' && answeredBy !== agent;
 }
 
-/**
- * @returns `undefined` if it is not a saved answer: people can edit the ledger
- * @returns `undefined` if this is no saved answer: people can edit the ledger
- */
+/** @returns `undefined` if it is not a saved answer: people can edit the ledger */
 export function readSavedAnswer(saved: Json | undefined): TurnResult | undefined {
 	if (!isJsonObject(saved)) return undefined;
 	const { reply, session } = saved;

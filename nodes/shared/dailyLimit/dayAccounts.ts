@@ -35,10 +35,7 @@ export class DayAccount {
 	/** Runs that use the account. */
 	readonly runs = new Set<unknown>();
 
-	/**
-	 * @param ownerDay the account's owner and day
-	 * @param ownerDay whose account it is, and of which day
-	 */
+	/** @param ownerDay the account's owner and day */
 	constructor(readonly ownerDay: string) {}
 
 	get used(): Used {
@@ -103,10 +100,7 @@ export class DayAccounts {
 		return this.accounts.size;
 	}
 
-	/**
-	 * @param ownerDay the account's owner and day @param run must call `leave` afterwards
-	 * @param ownerDay whose account it is, and of which day @param run must `leave` it
-	 */
+	/** @param ownerDay the account's owner and day @param run must call `leave` afterwards */
 	enter(ownerDay: string, run: unknown): DayAccount {
 		const account = this.accounts.get(ownerDay) ?? new DayAccount(ownerDay);
 		this.accounts.set(ownerDay, account);

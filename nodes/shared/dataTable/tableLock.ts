@@ -232,10 +232,7 @@ export class TableLock {
 		return done;
 	}
 
-	/**
-	 * @returns whether the lease's row is as it should be
-	 * @returns whether the row of the lease is as it should be
-	 */
+	/** @returns whether the lease's row is as it should be */
 	private async write({ entryKey, owner }: Lease, cells: TableRow): Promise<Result<boolean>> {
 		const written = await this.writes.add({ where: { entryKey, owner }, cells });
 		if (!written.ok) {
@@ -301,10 +298,7 @@ export class TableLock {
 		return new LockAttempt(waitsAs(this.parts.sightings.process, this.nextOwner()));
 	}
 
-	/**
-	 * @returns the rows of the key, including the waiting one
-	 * @returns the rows of the key, with the one that waits
-	 */
+	/** @returns the rows of the key, including the waiting one */
 	private async enterLine(
 		line: LockAttempt,
 		{ entryKey, row }: Pick<Acquirer<never>, 'entryKey' | 'row'>,
@@ -317,10 +311,7 @@ export class TableLock {
 		return added.ok ? added : await this.readAgain(entryKey, 0);
 	}
 
-	/**
-	 * @returns the rows afterwards
-	 * @returns the rows after it
-	 */
+	/** @returns the rows afterwards */
 	private async step<A>(
 		attempt: LockAttempt,
 		{ entryKey, row }: Acquirer<A>,

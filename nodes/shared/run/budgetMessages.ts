@@ -25,7 +25,7 @@ export function budgetSpent(budget: SpentBudget): string {
  */
 export function unreportedTokens(count: number, what: string, option: string, remedy: string): string {
 	if (count === 0) return '';
-	return `${count} ${what} told nothing of their tokens, so "${option}" counts none for them. ${remedy}`;
+	return `${count} ${what} reported no tokens, so "${option}" counts none for them. ${remedy}`;
 }
 
 const TOTALS = ['total_tokens', 'totalTokens'];

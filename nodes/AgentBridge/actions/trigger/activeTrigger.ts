@@ -125,10 +125,7 @@ class Intake {
 		private readonly log: Log,
 	) {}
 
-	/**
-	 * @returns false if there is no room for the frame
-	 * @returns false where there is no room for the frame
-	 */
+	/** @returns false if there is no room for the frame */
 	take(text: string): boolean {
 		const received = receive(text, this.setup, this.settings);
 		if (!received.ok) {
@@ -147,10 +144,7 @@ class Intake {
 		return true;
 	}
 
-	/**
-	 * @param what completes "a frame that is"
-	 * @param what follows "a frame that is"
-	 */
+	/** @param what completes "a frame that is" */
 	skip(what: string): void {
 		if (this.skipped++ === 0) this.log('warn', `skipped a frame that is ${what}`);
 	}

@@ -58,10 +58,7 @@ export function readListenSettings(context: ITriggerFunctions, options: IDataObj
 	});
 }
 
-/**
- * @returns undefined if the option is not added
- * @returns undefined where the option is not added
- */
+/** @returns undefined if the option is not added */
 function readReply(given: unknown, idPath: string): Result<ReplySettings | undefined> {
 	if (given === undefined || given === null) return ok(undefined);
 	const asked = isJsonObject(given) ? given.frame : undefined;

@@ -46,10 +46,7 @@ class WaitForFrame {
 		private readonly settings: ListenSettings,
 	) {}
 
-	/**
-	 * @returns `undefined` if it was stopped first
-	 * @returns `undefined` if it was stopped before
-	 */
+	/** @returns `undefined` if it was stopped first */
 	async first(): Promise<Result<IncomingFrame> | undefined> {
 		const { setup, settings } = this;
 		const { signal } = this.over;

@@ -29,10 +29,7 @@ export class ExecutionStarter {
 	private readonly closing = new AbortController();
 	private readonly maxBatch: number;
 
-	/**
-	 * @param seen frames that n8n did not take are removed from it, so that they are not skipped if they come again
-	 * @param seen frames that n8n did not take are removed from it, so that they are not ignored when they come again
-	 */
+	/** @param seen frames that n8n did not take are removed from it, so that they are not skipped if they come again */
 	constructor(
 		private readonly context: ITriggerFunctions,
 		private readonly setup: Pick<BridgeSetup, 'redact' | 'clock'>,
