@@ -125,4 +125,9 @@ export default defineConfig(
 			'n8n-nodes-base/node-param-type-options-max-value-present': 'off',
 		},
 	},
+	// As strict as the lint of @n8n/node-cli, which takes no "_".
+	{
+		files: ['nodes/**/*.ts', 'credentials/**/*.ts'],
+		rules: { '@typescript-eslint/no-unused-vars': ['error', {}] },
+	},
 );

@@ -1,6 +1,7 @@
 // npm run compat -- 2.35.7: the end-to-end tests without a browser, in another version of n8n on the oldest Node that it
 // supports. The default is the newest published version; test names after the version select tests. "like-3" is the n8n
-// of the lock file with what n8n 3 has announced switched on, as far as it can be.
+// of the lock file with what n8n 3 has announced switched on, as far as it can be. An address is that of an n8n that runs
+// elsewhere with the package installed: see test/e2e/README.md.
 import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -14,6 +15,13 @@ const TESTS = ['flowtask', 'once', 'ledger', 'suspend', 'chat', 'sessions', 'wir
 
 /** Tests that need Redis and PostgreSQL, or a browser. */
 const OF_A_SERVER = ['queue', 'killed', 'chatForm'];
+
+/** What the tests left out of an n8n that runs elsewhere would do to it. */
+const NOT_ELSEWHERE = {
+	ledger: 'installs a package of its own',
+	suspend: 'kills n8n and starts it again',
+	sessions: 'starts n8n again and searches its database',
+};
 
 /** The Node versions that this package supports. */
 const OLDEST_NODE = 22;
@@ -33,6 +41,15 @@ try {
 		console.log(`▶ ${title}`);
 		await ensureChromium();
 		await test({ FLOWTASK_LIKE_N8N_3: 'true' }, title, [...TESTS, ...OF_A_SERVER]);
+	} else if (/^https?:/.test(wanted)) {
+		const url = new URL(wanted).origin;
+		const title = await lookAt(url);
+		console.log(`▶ ${title}`);
+		for (const [name, reason] of Object.entries(NOT_ELSEWHERE))
+			console.log(`  left out: ${name}, which ${reason}`);
+		console.log('  left out: what n8n says in its log');
+		const tests = TESTS.filter((name) => !(name in NOT_ELSEWHERE));
+		await test({ FLOWTASK_N8N_URL: url }, title, tests);
 	} else {
 		const { version, node } = await findVersion(wanted);
 		console.log(`▶ n8n ${version} on Node ${node}`);
@@ -50,21 +67,78 @@ try {
  * @returns {Promise<{ version: string, node: number }>}
  */
 async function findVersion(wanted) {
-	// An address or an image of a container.
-	if (/[/:]/.test(wanted)) {
-		throw new Error(
-			`"${wanted}" is no version. The tests start, stop and kill their n8n and read its folder and log, which they can do only with one that npm installs here.`,
-		);
-	}
+	if (/[/:]/.test(wanted)) throw new Error(howToRun(wanted));
 	const query = ['view', `n8n@${wanted}`, 'version', 'engines.node', '--json'];
 	const { stdout } = await npm(query, packageRoot, withNode24()).catch((error) => {
 		if (!String(error).includes('E404')) throw error;
-		throw new Error(`npm has no n8n ${wanted}. One that comes in a container only cannot be tested here.`);
+		throw new Error(`npm has no n8n ${wanted}. ${howToRun(`docker.n8n.io/n8nio/n8n:${wanted}`)}`);
 	});
 	const found = JSON.parse(stdout);
 	const { version, 'engines.node': engines } = Array.isArray(found) ? found.at(-1) : found;
 	const oldest = Number(/>=\s*(\d+)/.exec(engines)?.[1] ?? NEXT_NODE);
 	return { version, node: oldest <= OLDEST_NODE ? OLDEST_NODE : NEXT_NODE };
+}
+
+/**
+ * The tests do not start containers: whoever has Docker does, and gives the address.
+ *
+ * @param {string} image
+ * @returns {string}
+ */
+function howToRun(image) {
+	return `To test an image, start it with the package that is to be tested and create its owner:
+  docker run --rm --network host -e N8N_SSRF_ALLOWED_IP_RANGES=127.0.0.0/8 \\
+    -e N8N_COMMUNITY_PACKAGES_MANAGED_BY_ENV=true -e N8N_COMMUNITY_PACKAGES='[<the line in the notes of the release>]' \\
+    ${image}
+Then give its address and the owner's login:
+  FLOWTASK_N8N_EMAIL=… FLOWTASK_N8N_PASSWORD=… npm run compat -- http://127.0.0.1:5678`;
+}
+
+/**
+ * Logs in to an n8n that runs elsewhere, and reads which version of this package it has.
+ *
+ * @param {string} url
+ * @returns {Promise<string>} Both versions.
+ */
+async function lookAt(url) {
+	const { FLOWTASK_N8N_EMAIL: emailOrLdapLoginId, FLOWTASK_N8N_PASSWORD: password } = process.env;
+	if (!emailOrLdapLoginId || !password) {
+		throw new Error(`Set FLOWTASK_N8N_EMAIL and FLOWTASK_N8N_PASSWORD to the login of the owner of ${url}.`);
+	}
+	/**
+	 * @param {string} path
+	 * @param {RequestInit} [init]
+	 */
+	const call = async (path, init) => {
+		const response = await fetch(`${url}/rest/${path}`, init).catch((error) => {
+			throw new Error(`${url} does not answer: ${error.cause?.message ?? error.message}`);
+		});
+		const body = await response.text();
+		if (!response.ok)
+			throw new Error(`${url} answered ${path} with ${response.status}: ${body.slice(0, 500)}`);
+		return { data: JSON.parse(body).data, cookies: response.headers.getSetCookie() };
+	};
+	const body = JSON.stringify({ emailOrLdapLoginId, password });
+	const { cookies } = await call('login', {
+		method: 'POST',
+		headers: { 'content-type': 'application/json' },
+		body,
+	});
+	const headers = { cookie: cookies.map((cookie) => cookie.split(';', 1)[0]).join('; ') };
+
+	const { name, version } = JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8'));
+	const { data: packages } = await call('community-packages', { headers });
+	const found = packages.find(
+		(/** @type {{ packageName: string }} */ { packageName }) => packageName === name,
+	);
+	if (!found) throw new Error(`${url} has no ${name}: install it there first.`);
+	if (found.installedVersion !== version) {
+		throw new Error(
+			`${url} has ${name} ${found.installedVersion}, and these are the tests of ${version}: install that, or check out the tag v${found.installedVersion}.`,
+		);
+	}
+	const { data: settings } = await call('settings', { headers });
+	return `n8n ${settings.versionCli} at ${url}, ${name} ${version}`;
 }
 
 /**
@@ -121,6 +195,8 @@ async function test(settings, title, tests) {
 			child.on('close', (code) => resolve(code === 0));
 		});
 	const names = process.argv.slice(3);
+	const unfit = names.filter((name) => 'FLOWTASK_N8N_URL' in settings && !tests.includes(name));
+	if (unfit.length > 0) throw new Error(`Not with an n8n that runs elsewhere: ${unfit.join(', ')}.`);
 	const files = (names.length > 0 ? names : tests).map((name) => join('test', 'e2e', `${name}.e2e.test.ts`));
 	const { passed, failed } = await runJest(succeeds, [
 		...['--config', 'test/e2e/jest.config.js', '--runTestsByPath'],

@@ -146,7 +146,7 @@ async function liveCostFigures(n8n: RunningN8n, account: SavedCredential): Promi
 	const ask = chatCompletion(account, {
 		model: modelById('plain-1'),
 		messages: asks(`={{ $json.prompt }} [words: ${words}] [pause: ${1000 / TOKENS_PER_SECOND}]`),
-		options: { concurrency: LIVE_STREAMS },
+		limits: { concurrency: LIVE_STREAMS },
 	});
 	const served: number[] = [];
 	for (let run = 0; run <= RUNS; run++) {

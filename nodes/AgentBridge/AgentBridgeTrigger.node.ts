@@ -26,6 +26,10 @@ export class AgentBridgeTrigger implements INodeType {
 		defaults: { name: 'Agent Bridge Trigger' },
 		inputs: [],
 		outputs: [NodeConnectionTypes.Main],
+		builderHint: {
+			searchHint:
+				'An execution may get several frames, an item each. Answer with the option Reply, or with Agent Bridge in queue mode; Respond to Webhook does not work here',
+		},
 		credentials: [{ name: 'flowBridgeApi', required: true, testedBy: 'testBridgeConnection' }],
 		triggerPanel: {
 			header: 'Listen on the channel account',

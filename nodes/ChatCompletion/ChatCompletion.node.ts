@@ -25,6 +25,10 @@ export class ChatCompletion implements INodeType {
 		inputs: [NodeConnectionTypes.Main],
 		outputs: [NodeConnectionTypes.Main],
 		usableAsTool: true,
+		builderHint: {
+			searchHint:
+				'Asks a model once for each item, and takes all items at once: no loop around it. For a conversation with memory, or tools that are called by themselves, use the AI Agent with FlowPlatform Chat Model',
+		},
 		credentials: [{ name: 'flowPlatformApi', required: true, testedBy: 'testPlatformKey' }],
 		properties: [...chatFields],
 	};

@@ -5,7 +5,7 @@ import { readAnswer, type AnswerConnection } from '../shared/http/answerStream';
 import type { Exchange } from '../shared/http/exchange';
 import type { Outcome } from '../shared/http/outcome';
 import type { Retry } from '../shared/retry/retry';
-import { classify } from '../shared/platform/envelope';
+import { classify, type BusyTerms } from '../shared/platform/envelope';
 import { errorIn, explainChat, isOutOfCredit } from './failures';
 import type { ChatAnswer } from './answer/answerBuilder';
 import { AnswerReader, failed, timedOut, type AnswerTerms, type BilledAnswer } from './answer/answerReader';
@@ -23,6 +23,7 @@ export interface ChatConnection extends AnswerConnection {
 	readonly baseUrl: string;
 	readonly retry: Pick<Retry, 'run'>;
 	readonly redact: Redact;
+	readonly busyTerms?: BusyTerms | undefined;
 }
 
 /** Asks and reads the answer to its end; never throws. */
@@ -41,14 +42,17 @@ export function createChatApi(connection: ChatConnection): CompleteChat {
 		const terms = { repeatability: 'read', lane: 'work', tries: mostTries, endByMs } as const;
 		const { outcome, tries } = await connection.retry.run(terms, async () => await askOnce(connection, call));
 		if (outcome.kind === 'answered') return outcome.data;
+		if (outcome.kind === 'cancelled' && connection.clock.now() >= endByMs) {
+			return fail(timedOut(connection.clock, call));
+		}
 		const purpose = 'get an answer from the model';
 		return fail(explainChat(outcome, { purpose, repeatability: 'read', baseUrl, tries, redact }));
 	};
 }
 
 async function askOnce(connection: ChatConnection, call: ChatCall): Promise<Outcome<BilledAnswer>> {
-	const { baseUrl, clock, redact } = connection;
-	const reader = new AnswerReader(clock, redact, call);
+	const { baseUrl, clock, redact, busyTerms } = connection;
+	const reader = new AnswerReader(clock, redact, call, busyTerms);
 	const { body: json, idleMs, endByMs } = call;
 	const ended = await readAnswer(
 		connection,

@@ -51,6 +51,10 @@ export class LmChatFlowPlatform implements INodeType {
 		inputs: [],
 		outputs: [NodeConnectionTypes.AiLanguageModel],
 		outputNames: ['Model'],
+		builderHint: {
+			searchHint:
+				'Belongs to the Chat Model input of an AI Agent or chain. To ask a model without one, use Chat Completion',
+		},
 		credentials: [{ name: 'flowPlatformApi', required: true, testedBy: 'testPlatformKey' }],
 		properties: [
 			reasoningSentField,

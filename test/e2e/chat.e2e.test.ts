@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LLMock } from '@copilotkit/aimock';
 import { startPlatform, type LocalPlatform } from '../platform';
+import { TEST_HOST } from '../platform/host';
 import {
 	asks,
 	chatCompletion,
@@ -229,7 +230,7 @@ describe('the list of models', () => {
 // Nobody of this project wrote it: what it answers is somebody else's idea of the interface.
 describe('another OpenAI-compatible server', () => {
 	const KEY = 'sk-of-another-server';
-	const others = new LLMock({ host: '127.0.0.1', port: 0, auth: { apiKeys: [KEY] } });
+	const others = new LLMock({ host: TEST_HOST, port: 0, auth: { apiKeys: [KEY] } });
 
 	beforeAll(async () => {
 		await others.start();
@@ -340,7 +341,7 @@ describe('another OpenAI-compatible server', () => {
 	});
 
 	test('a key that it does not know', async () => {
-		const refused = new LLMock({ host: '127.0.0.1', port: 0, auth: { apiKeys: ['sk-of-somebody-else'] } });
+		const refused = new LLMock({ host: TEST_HOST, port: 0, auth: { apiKeys: ['sk-of-somebody-else'] } });
 		await refused.start();
 		try {
 			const stranger = await n8n.client.createCredential('flowPlatformApi', 'Stranger', {

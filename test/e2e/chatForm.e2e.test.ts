@@ -213,7 +213,7 @@ test('tools, their results and the tool choice are entered in the form', async (
 async function addOption(name: string): Promise<void> {
 	const { page } = editor;
 	const button = page.getByRole('button', { name: 'Add option', exact: true });
-	await page.getByTestId('collection-parameter-add').or(button).last().click();
+	await page.getByTestId('collection-parameter-add').or(button).first().click();
 	const entry = page.getByTestId('collection-parameter-option').filter({ hasText: name });
 	await page.getByRole('menuitem', { name, exact: true }).or(entry).filter({ visible: true }).click();
 }

@@ -1,7 +1,9 @@
 // The package as README and the compose file install it: by environment, where n8n takes no unverified package from its page.
+import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { loadedNodes } from './installedPackages';
 import { packedTarball } from './packOnce';
 import { startRegistry } from './packageRegistry';
@@ -9,6 +11,7 @@ import type { PackageRegistry } from './packageRegistry';
 import { killEveryN8n, startN8n } from './runner';
 
 const userFolder = mkdtempSync(join(tmpdir(), 'managed-package-'));
+const packageRoot = join(__dirname, '..', '..');
 const CLOSED = 'Community packages are managed via environment variables';
 
 let registry: PackageRegistry;
@@ -49,6 +52,19 @@ it('is installed with the checksum, and the page installs nothing beside it', as
 	]);
 	const another = n8n.client.call('POST', '/rest/community-packages', { name: 'n8n-nodes-another' });
 	await expect(another).rejects.toThrow(CLOSED);
+
+	// As with an n8n that runs elsewhere, which is left as it was.
+	const { email: FLOWTASK_N8N_EMAIL, password: FLOWTASK_N8N_PASSWORD } = n8n.login;
+	const compat = (...args: string[]) =>
+		promisify(execFile)(process.execPath, ['scripts/compat.mjs', n8n.url, ...args], {
+			cwd: packageRoot,
+			env: { ...process.env, FLOWTASK_N8N_EMAIL, FLOWTASK_N8N_PASSWORD },
+		});
+	const { stdout } = await compat('flowtask');
+	expect(stdout).toContain(`at ${n8n.url}, ${name} ${version}: 1 passed, 0 failed`);
+	for (const path of ['workflows', 'credentials'])
+		expect(await n8n.client.call('GET', `/rest/${path}`)).toEqual([]);
+	await expect(compat('suspend')).rejects.toThrow('Not with an n8n that runs elsewhere: suspend.');
 	await n8n.stop();
 });
 

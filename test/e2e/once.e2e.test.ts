@@ -8,7 +8,7 @@ import textToImage from '../platform/workflows/text-to-image.json';
 import { batchService, flowTask } from './batchService';
 import { ownDatabase, postgresIsThere } from './ledger/postgres';
 import { packedTarball } from './packOnce';
-import { startN8n, startWorker, type RunningN8n } from './runner';
+import { GIVEN_N8N, startN8n, startWorker, type RunningN8n } from './runner';
 
 const START_DEADLINE_MS = 300_000;
 /** Unlike that of any other run on the same Redis and PostgreSQL. */
@@ -27,7 +27,10 @@ const HOSTILE = [
 ];
 
 // A person may have neither PostgreSQL nor Redis at hand; CI has to.
-const HOSTS = ['sqlite', ...(process.env.CI || postgresIsThere() ? ['postgres and two workers'] : [])];
+const HOSTS = [
+	'one process',
+	...(!GIVEN_N8N && (process.env.CI || postgresIsThere()) ? ['postgres and two workers'] : []),
+];
 
 describe.each(HOSTS)('on %s', (host) => {
 	const userFolder = mkdtempSync(join(tmpdir(), 'flowtask-once-'));
@@ -38,9 +41,9 @@ describe.each(HOSTS)('on %s', (host) => {
 
 	beforeAll(async () => {
 		platform = await startPlatform({ runners: 50, taskMs: 100, pictures: 'prepared' });
-		const env = host === 'sqlite' ? {} : await queueMode();
+		const env = host === 'one process' ? {} : await queueMode();
 		n8n = await startN8n({ userFolder, tarball: packedTarball(), env });
-		if (host !== 'sqlite')
+		if (host !== 'one process')
 			workers.push(...(await Promise.all([1, 2].map(() => startWorker({ userFolder, env })))));
 		const account = await n8n.client.createCredential('flowPlatformApi', 'FlowPlatform account', {
 			apiKey: platform.apiKey,

@@ -251,7 +251,7 @@ test(
 	async () => {
 		const path = `${SERVICE}_once`;
 		const once = await n8n.client.createWorkflow(
-			askAgent(path, account, { options: { idempotencyKey: '={{ $json.body.key }}' } }),
+			askAgent(path, account, { limits: { idempotencyKey: '={{ $json.body.key }}' } }),
 		);
 		await n8n.client.activate(once);
 		// Makes the ledger's table: two executions that make it at once are for the ledger's own test.

@@ -53,7 +53,7 @@ const budget = (per: string, most: number) => ({
 test(
 	'a budget per key holds across executions, and each turn has its row',
 	async () => {
-		const document = askAgent('per-key', account, { options: budget('key', 3) });
+		const document = askAgent('per-key', account, { limits: budget('key', 3) });
 		for (const node of document.nodes)
 			if (node.id === 'agent') Object.assign(node, { onError: 'continueRegularOutput' });
 		await serve(document);
@@ -83,7 +83,7 @@ test(
 		const document = askAgent('per-node', account, {
 			sessionMode: 'new',
 			message: '={{ $json.says }}',
-			options: budget('node', 1_501),
+			limits: budget('node', 1_501),
 		});
 		const split = {
 			...{ id: 'split', name: 'Split', type: 'n8n-nodes-base.splitOut', typeVersion: 1, position: [110, 0] },
@@ -112,7 +112,7 @@ test(
 test(
 	'sixty executions at once send what a budget has left, and no more',
 	async () => {
-		const document = askAgent('at-once', account, { options: budget('node', 20) });
+		const document = askAgent('at-once', account, { limits: budget('node', 20) });
 		for (const node of document.nodes)
 			if (node.id === 'agent') Object.assign(node, { onError: 'continueRegularOutput' });
 		await serve(document);

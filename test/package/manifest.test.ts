@@ -117,6 +117,21 @@ describe('dist', () => {
 	});
 });
 
+it('no form shows more than twelve options in one list', () => {
+	const lists = manifest.n8n.nodes.flatMap((path) => {
+		const { displayName, properties } = describedNode(path);
+		return properties
+			.filter(({ type }) => type === 'collection')
+			.map(({ displayName: list, options = [] }) => ({
+				list: `${displayName}: ${list}`,
+				// Others appear once the option that they belong to has been added.
+				count: options.filter((option) => !('displayOptions' in option)).length,
+			}));
+	});
+	expect(lists.length).toBeGreaterThan(12);
+	expect(lists.filter(({ count }) => count > 12)).toEqual([]);
+});
+
 describe('the search of the editor', () => {
 	interface Codex {
 		readonly alias: string[];

@@ -94,3 +94,9 @@ test.each(['={{ $json.session.id }}', 'The ID. JSON or a URL', 'the sessionId of
 		expect(mistakesIn(text)).toEqual([]);
 	},
 );
+
+test.each(nodes)("%s tells n8n's workflow builder when to choose it", (path) => {
+	const [hint = ''] = textsIn(builtInstance(path), new Set(['searchHint']));
+	expect(hint.length).toBeGreaterThan(50);
+	expect(mistakesIn(hint)).toEqual([]);
+});

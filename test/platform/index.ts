@@ -15,6 +15,7 @@ import { Line } from './files/line';
 import { FileLinks } from './files/links';
 import { mediaHost } from './files/mediaHost.plugin';
 import { UploadStore } from './files/uploadStore';
+import { TEST_HOST } from './host';
 import { WorkflowHost } from './hosting/workflowHost';
 import { Owners } from './owners';
 import { ownerWithKey } from './service/admin.plugin';
@@ -49,7 +50,6 @@ export { SAMPLE_WORKFLOWS } from './samples';
 export { HandWoundTime } from './time';
 export type { TimeSource } from './time';
 
-const HOST = '127.0.0.1';
 const DAY_SECONDS = 24 * 60 * 60;
 
 /** What is told of the tasks; the progress channel listens once it is there. */
@@ -152,8 +152,8 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Loca
 	router.attach(api.server);
 	const apiSockets = trackSockets(api.server);
 	const fileSockets = trackSockets(files.server);
-	const apiUrl = await api.listen({ host: HOST, port: options.port ?? 0 });
-	const fileUrl = await files.listen({ host: HOST, port: options.filePort ?? 0 });
+	const apiUrl = await api.listen({ host: TEST_HOST, port: options.port ?? 0 });
+	const fileUrl = await files.listen({ host: TEST_HOST, port: options.filePort ?? 0 });
 	Object.assign(parts.addresses, { apiUrl, fileUrl });
 	parts.links.setOrigin(fileUrl);
 	return {

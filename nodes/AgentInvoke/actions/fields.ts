@@ -41,10 +41,13 @@ export const sessionFields: readonly INodeProperties[] = [
 		displayName: 'Session Key',
 		name: 'sessionKey',
 		type: 'string',
-		default: '={{ $json.sessionId }}',
+		// Empty for the same reason as "Message".
+		default: '',
+		placeholder: 'e.g. a customer number',
+		hint: "Empty in a chat: the chat's own session",
 		displayOptions: { show: { sessionMode: ['mapped'] } },
 		description:
-			'Identifies the conversation, e.g. a customer number or the sessionId of a chat. It is read for each item, so that two people never share a session; an item with an empty key gets a new one.',
+			'Identifies the conversation, e.g. by a customer number. It is read for each item, so that two people never share a session. If it is empty, the sessionId of a chat is used; an item without either gets a new session.',
 	},
 	{
 		displayName: 'Session ID',

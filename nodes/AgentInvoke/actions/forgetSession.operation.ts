@@ -3,9 +3,9 @@ import type { IDataObject, IExecuteFunctions, INodeExecutionData, INodePropertie
 import { itemsByAccount, mapAccounts } from '../../shared/platform/accounts';
 import { failedItems, failRun, throwFirst } from '../../shared/errors/nodeError';
 import { deliverResults } from '../../shared/run/deliver';
-import { ok, type Result } from '../../shared/errors/failure';
+import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { readItem } from '../../shared/errors/expressionError';
-import { readFilled } from './inputs';
+import { readOrChat } from './inputs';
 import { inAgentRun, type AgentRun } from './run';
 import type { Operation } from '../../shared/form/operation';
 
@@ -13,8 +13,8 @@ const field: INodeProperties = {
 	displayName: 'Session Key',
 	name: 'forgetKey',
 	type: 'string',
-	required: true,
-	default: '={{ $json.sessionId }}',
+	default: '',
+	hint: "Empty in a chat: the chat's own session",
 	description: 'The key of the session to forget. The next message with this key begins a new session.',
 };
 
@@ -34,9 +34,11 @@ async function forgetAll(context: IExecuteFunctions, run: AgentRun): Promise<INo
 	const read = context
 		.getInputData()
 		.map((_, itemIndex) =>
-			readItem(() =>
-				readFilled(context, itemIndex, 'forgetKey', 'Session Key', 'Enter the key of the session to forget.'),
-			),
+			readItem(() => {
+				const key = readOrChat(context, itemIndex, 'forgetKey', 'Session Key', 'sessionId');
+				if (!key.ok || key.value.trim()) return key;
+				return failInput('"Session Key" is empty for this item', 'Enter the key of the session to forget.');
+			}),
 		);
 	throwFirst(context, failedItems(read));
 	const itemsOf = itemsByAccount(run.clients, read.keys());

@@ -3,7 +3,6 @@ import type { IExecuteFunctions } from 'n8n-workflow';
 import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
 import { refuseRounded } from '../../shared/form/pastedJson';
 import { jsonText, parseJson, type Json } from '../../shared/text/json';
-import { textOf } from '../../shared/text/textOf';
 import type { Idempotency } from '../turns/askOnce';
 import type { SessionChoice } from '../turns/turnSession';
 import { digestFiles, type FileRow } from './files';
@@ -16,7 +15,10 @@ export function readText(
 	name: string,
 	label: string,
 ): Result<string> {
-	const value: unknown = context.getNodeParameter(name, itemIndex, '');
+	return textOrJson(context.getNodeParameter(name, itemIndex, ''), label);
+}
+
+function textOrJson(value: unknown, label: string): Result<string> {
 	if (typeof value === 'string') return ok(value);
 	if (value === undefined || value === null) return ok('');
 	// A rounded number would be somebody else's ID or key.
@@ -27,12 +29,17 @@ export function readText(
 	return fail(badInput(`"${label}" is nested too deeply`, 'Pass text. Nothing was sent for this item.'));
 }
 
-/** The message for the agent: what was entered, or else the chat's message. Fails if an expression gives nothing. */
-export function readMessage(context: IExecuteFunctions, itemIndex: number): Result<string> {
-	const entered: unknown = context.getNodeParameter('message', itemIndex, '', { rawExpressions: true });
-	if (entered !== '') return readText(context, itemIndex, 'message', 'Message');
-	const { chatInput } = context.getInputData()[itemIndex]?.json ?? {};
-	return ok(textOf(chatInput));
+/** What was entered, or else what the chat put into the item. An expression that gives nothing stays empty. */
+export function readOrChat(
+	context: IExecuteFunctions,
+	itemIndex: number,
+	name: string,
+	label: string,
+	ofChat: 'chatInput' | 'sessionId',
+): Result<string> {
+	const entered: unknown = context.getNodeParameter(name, itemIndex, '', { rawExpressions: true });
+	if (entered !== '') return readText(context, itemIndex, name, label);
+	return textOrJson(context.getInputData()[itemIndex]?.json[ofChat], label);
 }
 
 /** Like `readText`, but the field must not be blank. */
@@ -72,7 +79,7 @@ export function readSession(context: IExecuteFunctions, itemIndex: number): Resu
 		);
 		return id.ok ? ok({ kind: 'explicit', id: id.value.trim() }) : id;
 	}
-	const key = readText(context, itemIndex, 'sessionKey', 'Session Key');
+	const key = readOrChat(context, itemIndex, 'sessionKey', 'Session Key', 'sessionId');
 	if (!key.ok) return key;
 	return ok(key.value.trim() ? { kind: 'mapped', key: key.value } : { kind: 'new' });
 }
@@ -94,7 +101,7 @@ export function readIdempotency(
 	const key = readFilled(
 		context,
 		itemIndex,
-		'options.idempotencyKey',
+		'limits.idempotencyKey',
 		'Idempotency Key',
 		'Without a key the agent could be asked twice. Make sure that the expression gives text or a number for each item, or remove the option. Nothing was sent for this item.',
 	);

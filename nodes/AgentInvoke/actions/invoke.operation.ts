@@ -3,8 +3,8 @@ import type { IExecuteFunctions } from 'n8n-workflow';
 import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
 import { filesField, messageField, sessionFields, simplifyField, streamField } from './fields';
 import { previewFiles, readFileRows, uploadFiles } from './files';
-import { oncePerItem, readIdempotency, readMessage, readSession } from './inputs';
-import { optionsWith } from './options';
+import { oncePerItem, readIdempotency, readOrChat, readSession } from './inputs';
+import { agentOptions } from './options';
 import { inAgentRun, type AgentRun } from './run';
 import type { SessionChoice } from '../turns/turnSession';
 import type { Operation } from '../../shared/form/operation';
@@ -22,7 +22,7 @@ export const invoke: Operation = {
 		filesField,
 		streamField,
 		simplifyField,
-		optionsWith([
+		...agentOptions([
 			'budget',
 			'concurrency',
 			'extraBody',
@@ -61,7 +61,7 @@ function prepare(
 	itemIndex: number,
 	sessionOf: (itemIndex: number) => Result<SessionChoice>,
 ): Result<PreparedTurn> {
-	const text = readMessage(context, itemIndex);
+	const text = readOrChat(context, itemIndex, 'message', 'Message', 'chatInput');
 	if (!text.ok) return text;
 	const message = text.value;
 	const files = readFileRows(context, itemIndex);

@@ -1,9 +1,16 @@
-import type { IDataObject, IExecuteFunctions, INodeProperties } from 'n8n-workflow';
+import type { IExecuteFunctions, INodeProperties } from 'n8n-workflow';
 
 import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { idempotencyFields, idempotencyOf } from '../../shared/form/idempotencyOptions';
 import { callOptions } from '../../shared/form/callOptions';
-import { defineRequestOptions, oneOf, optionsCollection, readNumbers } from '../../shared/form/options';
+import {
+	defineRequestOptions,
+	enteredOptions,
+	oneOf,
+	optionGroups,
+	optionsCollection,
+	readNumbers,
+} from '../../shared/form/options';
 import { previewRequestField } from '../../shared/form/previewRequest';
 import { recordLifetimeMs, recordOptions } from '../../shared/form/recordOptions';
 import { isJsonObject } from '../../shared/text/json';
@@ -16,9 +23,17 @@ const BYTES_PER_MB = 1024 * 1024;
 /** The node's checked options, which apply to the whole run. 0 = no limit or forever. */
 export type AgentOptions = Extract<ReturnType<typeof readAgentOptions>, { ok: true }>['value'];
 
+/** Options that may differ per item; read with each item. */
+const PER_ITEM: ReadonlySet<string> = new Set([
+	'extraBody',
+	'idempotencyKey',
+	'previewRequest',
+	'previewResponse',
+]);
+
 export function readAgentOptions(context: IExecuteFunctions) {
-	const given: IDataObject = context.getNodeParameter('options', 0, {});
-	const read = readNumbers(given, AGENT_OPTIONS);
+	const { given, groupOf } = enteredOptions(context, 0, (name) => !PER_ITEM.has(name));
+	const read = readNumbers(given, AGENT_OPTIONS, undefined, groupOf);
 	if (!read.ok) return read;
 	const { number } = read.value;
 	const budget = readBudget(given.budget);
@@ -60,7 +75,7 @@ function readBudget(given: unknown): Result<BudgetLimit | undefined> {
 	if (!isJsonObject(limit)) {
 		return failInput(
 			'"Limit per Day" is empty',
-			'Add a limit under "Limit per Day" in the options, or remove the option. Nothing was sent.',
+			'Add a limit under "Limit per Day", or remove the option. Nothing was sent.',
 		);
 	}
 	const { per, unit } = limit;
@@ -68,7 +83,7 @@ function readBudget(given: unknown): Result<BudgetLimit | undefined> {
 	if (!isKnown) {
 		return failInput(
 			'"Limit per Day" counts per "key" or "node", in "turns" or "tokens"',
-			'Choose them under "Limit per Day" in the options. Nothing was sent.',
+			'Choose them under "Limit per Day". Nothing was sent.',
 		);
 	}
 	const most = readNumbers({ most: limit.most }, { most: MOST_FIELD });
@@ -80,6 +95,7 @@ export const AGENT_OPTIONS = defineRequestOptions({
 	budget: {
 		displayName: 'Limit per Day',
 		name: 'budget',
+		isLimit: true,
 		type: 'fixedCollection',
 		placeholder: 'Set Limit',
 		default: { limit: { per: 'key', unit: 'turns', most: MOST_FIELD.default } },
@@ -143,6 +159,7 @@ export const AGENT_OPTIONS = defineRequestOptions({
 	idempotencyAnswers: {
 		displayName: 'Idempotency Answers',
 		name: 'idempotencyAnswers',
+		isLimit: true,
 		type: 'options',
 		default: 'keep',
 		options: [
@@ -169,6 +186,7 @@ export const AGENT_OPTIONS = defineRequestOptions({
 	maxInterrupts: {
 		displayName: 'Max Interrupts',
 		name: 'maxInterrupts',
+		isLimit: true,
 		type: 'number',
 		default: 10,
 		typeOptions: { minValue: 0, maxValue: 1_000 },
@@ -179,6 +197,7 @@ export const AGENT_OPTIONS = defineRequestOptions({
 	maxInvocations: {
 		displayName: 'Max Invocations',
 		name: 'maxInvocations',
+		isLimit: true,
 		type: 'number',
 		default: 0,
 		typeOptions: { minValue: 0, maxValue: 1_000_000 },
@@ -223,6 +242,7 @@ export const AGENT_OPTIONS = defineRequestOptions({
 	retryAmbiguous: {
 		displayName: 'Retry Ambiguous Failures',
 		name: 'retryAmbiguous',
+		isLimit: true,
 		type: 'boolean',
 		default: false,
 		description: 'Whether to ask again even if the agent may have run. What it does may then happen twice.',
@@ -272,7 +292,14 @@ export const AGENT_OPTIONS = defineRequestOptions({
 	},
 });
 
-/** The "Options" collection with the given fields. */
+/** The given options. */
+export function agentOptions(
+	names: ReadonlyArray<keyof typeof AGENT_OPTIONS>,
+): [options: INodeProperties, limits: INodeProperties] {
+	return optionGroups(AGENT_OPTIONS, names);
+}
+
+/** A few options, in one group. */
 export function optionsWith(names: ReadonlyArray<keyof typeof AGENT_OPTIONS>): INodeProperties {
 	return optionsCollection(AGENT_OPTIONS, names);
 }

@@ -7,7 +7,7 @@ import type { SessionChoice } from '../turns/turnSession';
 import { simplifyField, streamField } from './fields';
 import { earlierValue } from '../../shared/form/earlierValue';
 import { oncePerItem, readIdempotency, readResult, readText } from './inputs';
-import { optionsWith } from './options';
+import { agentOptions } from './options';
 import { inAgentRun, type AgentRun } from './run';
 import type { Operation } from '../../shared/form/operation';
 import { runItems, type PreparedTurn } from './runItems';
@@ -80,7 +80,7 @@ export const resume: Operation = {
 		...fields,
 		streamField,
 		simplifyField,
-		optionsWith([
+		...agentOptions([
 			'budget',
 			'concurrency',
 			'extraBody',

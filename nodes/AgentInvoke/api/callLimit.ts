@@ -55,7 +55,7 @@ export class CallLimit {
 	}
 
 	get sentence(): string {
-		return `It was not sent again, because "Max Invocations" allows ${this.most} call(s) in one run, repeats included. Raise "Max Invocations" in the options if that is too few.`;
+		return `It was not sent again, because "Max Invocations" allows ${this.most} call(s) in one run, repeats included. Raise "Max Invocations" under "Cost and Speed" if that is too few.`;
 	}
 }
 

@@ -263,7 +263,7 @@ function explainBusy({ text, status, sparesOthers, details }: Of<'busy'>, call: 
 	return {
 		kind: 'refused',
 		message: `The agent is ${isTaking}: ${said}`,
-		advice: 'It did not run. Lower "Concurrency" in the options, or run the workflow later.',
+		advice: 'It did not run. Lower "Concurrency" under "Cost and Speed", or run the workflow later.',
 		details: status === undefined ? {} : { httpStatus: status },
 	};
 }

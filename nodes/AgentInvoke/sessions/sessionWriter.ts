@@ -171,9 +171,8 @@ export class SessionWriter {
 		const { key, row } = change;
 		const { lease, isStrict } = key;
 		if (!lease) return ok(undefined);
-		const { entryKey, ...cells } = row;
 		const isContinued = ({ sessionId }: TableRow): boolean => sessionId === row.sessionId;
-		const released = await this.lock.release(lease, cells, isContinued, isStrict);
+		const released = await this.lock.release(lease, row, isContinued, isStrict);
 		if (!released.ok) {
 			this.pending.add(key);
 			return released;

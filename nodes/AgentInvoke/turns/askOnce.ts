@@ -100,7 +100,7 @@ function noAnswer(kind: 'conflict' | 'unknown', key: string, who: string, detail
 		kind: 'unclear',
 		message: `The agent may have run for the idempotency key "${key}" in ${who}, but its answer is unknown`,
 		advice:
-			'It was not asked again, so that nothing is done twice. Check the session on the platform. To ask anyway, turn on "Retry Ambiguous Failures" in the options.',
+			'It was not asked again, so that nothing is done twice. Check the session on the platform. To ask anyway, turn on "Retry Ambiguous Failures" under "Cost and Speed".',
 		details: { ...details, mayHaveRun: true },
 	};
 }

@@ -51,7 +51,7 @@ export function createInterruptLimit(
 				kind: 'notSubmitted',
 				message: `The agent has interrupted ${count} times in this step, but "Max Interrupts" allows ${maxInterrupts}`,
 				advice:
-					'This interrupt was not answered, to keep agent and workflow from looping forever. Check what the agent asks for, or raise "Max Interrupts" in the options.',
+					'This interrupt was not answered, to keep agent and workflow from looping forever. Check what the agent asks for, or raise "Max Interrupts" under "Cost and Speed".',
 				details: { sessionId: session.sessionId, interrupts: count },
 			};
 		},

@@ -216,7 +216,7 @@ function stillUnclear(said: string): Failure {
 		kind: 'unclear',
 		message:
 			'An earlier try asked the agent for this item without getting a usable answer, so it may have run',
-		advice: `It was not asked again. Check the session on the platform, or turn on "Retry Ambiguous Failures" in the options if asking twice does no harm.${said ? ` The earlier try said: ${said}` : ''}`,
+		advice: `It was not asked again. Check the session on the platform, or turn on "Retry Ambiguous Failures" under "Cost and Speed" if asking twice does no harm.${said ? ` The earlier try said: ${said}` : ''}`,
 		details: { mayHaveRun: true },
 	};
 }

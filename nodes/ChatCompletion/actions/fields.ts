@@ -4,7 +4,7 @@ import { modelField } from '../../shared/chat/models';
 import { reasoningFormFields, reasoningSentField } from '../../shared/chat/reasoningForm';
 import { simplifyField } from '../../shared/form/simplifyField';
 import { callIdField, toolCallsField, toolsField } from './fields.tools';
-import { optionsField } from './options';
+import { optionFields } from './options';
 
 const imageFields: INodeProperties = {
 	displayName: 'Images',
@@ -203,5 +203,5 @@ export const chatFields: readonly INodeProperties[] = [
 	...reasoningFormFields,
 	toolsField,
 	...answerFields,
-	optionsField,
+	...optionFields,
 ];

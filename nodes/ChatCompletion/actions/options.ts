@@ -1,8 +1,14 @@
-import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
+import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { ok } from '../../shared/errors/failure';
 import { callOptions } from '../../shared/form/callOptions';
-import { defineRequestOptions, oneOf, optionsCollection, readNumbers } from '../../shared/form/options';
+import {
+	defineRequestOptions,
+	enteredOptions,
+	oneOf,
+	optionGroups,
+	readNumbers,
+} from '../../shared/form/options';
 import { previewRequestField } from '../../shared/form/previewRequest';
 import { textOf } from '../../shared/text/textOf';
 import { toolChoiceOptions } from './fields.tools';
@@ -20,12 +26,9 @@ export type ItemOptions = Extract<ReturnType<typeof readItemOptions>, { ok: true
 export function readRunOptions(context: IExecuteFunctions) {
 	// Only these: an error in an item's own expression must fail that item, not the run.
 	const { concurrency, requestsPerSecond, tokenBudget } = CHAT_OPTIONS;
-	const given = {
-		concurrency: context.getNodeParameter('options.concurrency', 0, ''),
-		requestsPerSecond: context.getNodeParameter('options.requestsPerSecond', 0, ''),
-		tokenBudget: context.getNodeParameter('options.tokenBudget', 0, ''),
-	};
-	const read = readNumbers(given, { concurrency, requestsPerSecond, tokenBudget });
+	const ofRun = { concurrency, requestsPerSecond, tokenBudget };
+	const { given, groupOf } = enteredOptions(context, 0, (name) => name in ofRun);
+	const read = readNumbers(given, ofRun, undefined, groupOf);
 	if (!read.ok) return read;
 	const { number } = read.value;
 	return ok({
@@ -38,8 +41,8 @@ export function readRunOptions(context: IExecuteFunctions) {
 }
 
 export function readItemOptions(context: IExecuteFunctions, itemIndex: number) {
-	const given: IDataObject = context.getNodeParameter('options', itemIndex, {});
-	const read = readNumbers(given, CHAT_OPTIONS);
+	const { given, groupOf } = enteredOptions(context, itemIndex);
+	const read = readNumbers(given, CHAT_OPTIONS, undefined, groupOf);
 	if (!read.ok) return read;
 	const { number, entered } = read.value;
 	const stops = stopTexts(given.stop);
@@ -91,6 +94,7 @@ export const CHAT_OPTIONS = defineRequestOptions({
 	idleTimeoutSeconds: {
 		displayName: 'Idle Timeout (Seconds)',
 		name: 'idleTimeoutSeconds',
+		isLimit: true,
 		type: 'number',
 		default: 300,
 		typeOptions: { minValue: 1, maxValue: 86_400 },
@@ -101,6 +105,7 @@ export const CHAT_OPTIONS = defineRequestOptions({
 	maxImageSizeMb: {
 		displayName: 'Max Image Size (MB)',
 		name: 'maxImageSizeMb',
+		isLimit: true,
 		type: 'number',
 		default: 20,
 		typeOptions: { minValue: 0.01, maxValue: 100, numberPrecision: 2 },
@@ -141,6 +146,7 @@ export const CHAT_OPTIONS = defineRequestOptions({
 	timeoutSeconds: {
 		displayName: 'Timeout (Seconds)',
 		name: 'timeoutSeconds',
+		isLimit: true,
 		type: 'number',
 		default: 600,
 		typeOptions: { minValue: 0, maxValue: 604_800 },
@@ -152,6 +158,7 @@ export const CHAT_OPTIONS = defineRequestOptions({
 	tokenBudget: {
 		displayName: 'Token Budget',
 		name: 'tokenBudget',
+		isLimit: true,
 		type: 'number',
 		default: 0,
 		typeOptions: { minValue: 0, maxValue: Number.MAX_SAFE_INTEGER },
@@ -168,4 +175,4 @@ export const CHAT_OPTIONS = defineRequestOptions({
 	}),
 });
 
-export const optionsField = optionsCollection(CHAT_OPTIONS);
+export const optionFields = optionGroups(CHAT_OPTIONS);

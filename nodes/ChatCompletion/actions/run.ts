@@ -80,9 +80,10 @@ function openChat(
 	{ requestsPerSecond, concurrency }: ChatRunOptions,
 	{ clock, signal }: RunFrame,
 ): CompleteChat {
-	const { baseUrl } = account;
+	const { baseUrl, busyTerms } = account;
 	return createChatApi({
 		baseUrl,
+		busyTerms,
 		open,
 		retry: openRetry(`chat ${accountId}`, { requestsPerSecond, concurrency }, { clock, signal }),
 		idleTimeouts: createIdleTimeouts(clock, IDLE_CHECK_MS, signal),

@@ -98,7 +98,7 @@ export class AnswerBuilder {
 
 	/** Whether the platform said that an error ended the answer. */
 	get hasFailed(): boolean {
-		return this.finishReason === FAILED;
+		return this.finishReason.toLowerCase() === FAILED;
 	}
 
 	/** Characters of text, reasoning and tool calls: grows with each meaningful piece. */

@@ -9,6 +9,7 @@ import type { Clock } from '../../shared/run/clock';
 import type { Outcome } from '../../shared/http/outcome';
 import { BodyEnded } from '../../shared/http/request';
 import type { StreamEvent } from '../../shared/http/sse';
+import { saysBusy, type BusyTerms } from '../../shared/platform/envelope';
 import { quote } from '../../shared/platform/failures';
 import { excerpt, isJsonObject, parseJson, type Json, type JsonObject } from '../../shared/text/json';
 import type { Redact } from '../../shared/text/redact';
@@ -27,6 +28,8 @@ export interface AnswerTerms {
 
 /** A whole answer, or one that broke off. Both are billed, so neither is requested again. */
 export type BilledAnswer = Result<ChatAnswer>;
+
+const TOO_MANY = 429;
 
 /** How many characters of a cut-off part go into the error. */
 const CUT_OFF_SHOWN = 2_000;
@@ -52,6 +55,7 @@ export class AnswerReader {
 		private readonly clock: Clock,
 		private readonly redact: Redact,
 		private readonly terms: AnswerTerms,
+		private readonly busyTerms: BusyTerms = [],
 	) {}
 
 	take({ name, data, isWholeBody }: StreamEvent): EventMeaning {
@@ -62,6 +66,7 @@ export class AnswerReader {
 		}
 		const json = parseJson(text);
 		this.error = errorIn(json ?? null) ?? (name === 'error' ? errorEvent(json, text) : undefined);
+		if (this.error && saysBusy(json, this.busyTerms)) this.error = { ...this.error, status: TOO_MANY };
 		if (this.error) return 'closed';
 		if (isJsonObject(json)) return this.takeChunk(unwrapped(json), text.length, isWholeBody);
 		// Text between the chunks ("ping") means nothing; an unreadable chunk is a gap in an answer that is billed.

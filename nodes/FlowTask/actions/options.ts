@@ -5,9 +5,15 @@ import { isTool } from '../../shared/errors/nodeError';
 import { readItem } from '../../shared/errors/expressionError';
 import { idempotencyFields, idempotencyOf } from '../../shared/form/idempotencyOptions';
 import { recordLifetimeMs, recordOptions } from '../../shared/form/recordOptions';
-import { defineOptions, oneOf, optionsCollection, readNumbers } from '../../shared/form/options';
+import {
+	defineOptions,
+	enteredOptions,
+	oneOf,
+	optionGroups,
+	optionsCollection,
+	readNumbers,
+} from '../../shared/form/options';
 import { previewRequestField } from '../../shared/form/previewRequest';
-import { isJsonObject } from '../../shared/text/json';
 import { nodeField } from './nodeField';
 
 const MS_PER_MINUTE = 60_000;
@@ -19,7 +25,7 @@ export type TaskRunOptions = Extract<ReturnType<typeof checkOptions>, { ok: true
 /** Reads the options; expressions may have given wrong numbers. */
 export function readRunOptions(context: IExecuteFunctions): Result<TaskRunOptions> {
 	return readItem(() => {
-		const { given, groupOf } = givenOptions(context);
+		const { given, groupOf } = enteredOptions(context, 0, (name) => !PER_ITEM.has(name));
 		// A chat is read later than the next node.
 		const forChat = isTool(context.getNode()) || given.streamProgress === true;
 		return checkOptions(forChat ? { urlExpirePeriod: CHAT_LINK_SECONDS, ...given } : given, groupOf);
@@ -37,31 +43,10 @@ const PER_ITEM: ReadonlySet<string> = new Set([
 	'previewRequest',
 ]);
 
-interface GivenOptions {
-	readonly given: Readonly<Record<string, unknown>>;
-	/** The label of the group that an option was added to: operations with a few have only one. */
-	readonly groupOf: (name: string) => string;
-}
-
-/** The options that were added; those that may differ per item are not evaluated here. */
-function givenOptions(context: IExecuteFunctions): GivenOptions {
-	const given: Record<string, unknown> = {};
-	const inLimits = new Set<string>();
-	for (const group of ['options', LIMITS]) {
-		const entered: unknown = context.getNodeParameter(group, 0, {}, { rawExpressions: true });
-		for (const [name, raw] of Object.entries(isJsonObject(entered) ? entered : {})) {
-			if (group === LIMITS) inLimits.add(name);
-			given[name] = PER_ITEM.has(name) ? raw : context.getNodeParameter(`${group}.${name}`, 0, '');
-		}
-	}
-	const groupOf = (name: string): string => (inLimits.has(name) ? LIMITS_LABEL : 'Options');
-	// Without a key there is nothing whose lifetime could be wrong.
-	if (!('idempotencyKey' in given)) given.idempotencyTtlHours = undefined;
-	return { given, groupOf };
-}
-
 function checkOptions(given: Readonly<Record<string, unknown>>, groupOf: (name: string) => string) {
-	const read = readNumbers(given, TASK_OPTIONS, undefined, groupOf);
+	// Without a key there is nothing whose lifetime could be wrong.
+	const idempotencyTtlHours = 'idempotencyKey' in given ? given.idempotencyTtlHours : undefined;
+	const read = readNumbers({ ...given, idempotencyTtlHours }, TASK_OPTIONS, undefined, groupOf);
 	if (!read.ok) return read;
 	const { number } = read.value;
 	return ok({
@@ -128,6 +113,7 @@ export const TASK_OPTIONS = defineOptions({
 	maxFailures: {
 		displayName: 'Max Failures',
 		name: 'maxFailures',
+		isLimit: true,
 		type: 'number',
 		default: 0,
 		typeOptions: { minValue: 0, maxValue: 1_000_000 },
@@ -137,6 +123,7 @@ export const TASK_OPTIONS = defineOptions({
 	maxFileSizeMb: {
 		displayName: 'Max File Size (MB)',
 		name: 'maxFileSizeMb',
+		isLimit: true,
 		type: 'number',
 		default: 200,
 		typeOptions: { minValue: 1, maxValue: 10_240 },
@@ -145,6 +132,7 @@ export const TASK_OPTIONS = defineOptions({
 	maxInFlight: {
 		displayName: 'Max Tasks in Flight',
 		name: 'maxInFlight',
+		isLimit: true,
 		type: 'number',
 		default: 500,
 		typeOptions: { minValue: 1, maxValue: 10_000 },
@@ -153,6 +141,7 @@ export const TASK_OPTIONS = defineOptions({
 	maxTasks: {
 		displayName: 'Max Tasks',
 		name: 'maxTasks',
+		isLimit: true,
 		type: 'number',
 		default: 0,
 		typeOptions: { minValue: 0, maxValue: 1_000_000 },
@@ -162,6 +151,7 @@ export const TASK_OPTIONS = defineOptions({
 	maxTasksPerDay: {
 		displayName: 'Max Tasks per Day',
 		name: 'maxTasksPerDay',
+		isLimit: true,
 		type: 'number',
 		default: 0,
 		typeOptions: { minValue: 0, maxValue: 1_000_000 },
@@ -195,6 +185,7 @@ export const TASK_OPTIONS = defineOptions({
 	onUnknownSubmit: {
 		displayName: 'If a Submit Had No Answer',
 		name: 'onUnknownSubmit',
+		isLimit: true,
 		type: 'options',
 		default: 'error',
 		options: [
@@ -243,6 +234,7 @@ export const TASK_OPTIONS = defineOptions({
 	progressChannel: {
 		displayName: 'Progress Channel',
 		name: 'progressChannel',
+		isLimit: true,
 		type: 'options',
 		default: 'auto',
 		options: [
@@ -273,6 +265,7 @@ export const TASK_OPTIONS = defineOptions({
 	requestsPerSecond: {
 		displayName: 'Requests per Second',
 		name: 'requestsPerSecond',
+		isLimit: true,
 		type: 'number',
 		default: 100,
 		typeOptions: { minValue: 0, maxValue: 10_000, numberPrecision: 2 },
@@ -307,36 +300,11 @@ export const TASK_OPTIONS = defineOptions({
 
 type OptionName = keyof typeof TASK_OPTIONS;
 
-/** The group of what a run may cost, and how fast it goes. */
-const LIMITS = 'limits';
-const LIMITS_LABEL = 'Cost and Speed';
-const IN_LIMITS: ReadonlySet<string> = new Set<OptionName>([
-	'idempotencyKey',
-	'idempotencyScope',
-	'idempotencyTtlHours',
-	'maxFailures',
-	'maxFileSizeMb',
-	'maxInFlight',
-	'maxTasks',
-	'maxTasksPerDay',
-	'onUnknownSubmit',
-	'progressChannel',
-	'requestsPerSecond',
-]);
-
-/** The options of tasks with the given names, or all, in groups that a person can look through. */
-export function optionGroups(
-	names: readonly OptionName[] = Object.values(TASK_OPTIONS).map(({ name }) => name),
+/** The options of tasks with the given names, or all. */
+export function taskOptions(
+	names?: readonly OptionName[],
 ): [options: INodeProperties, limits: INodeProperties] {
-	const limits = optionsCollection(
-		TASK_OPTIONS,
-		names.filter((name) => IN_LIMITS.has(name)),
-	);
-	const others = names.filter((name) => !IN_LIMITS.has(name));
-	return [
-		optionsCollection(TASK_OPTIONS, others),
-		{ ...limits, displayName: LIMITS_LABEL, name: LIMITS, placeholder: 'Add limit' },
-	];
+	return optionGroups(TASK_OPTIONS, names);
 }
 
 /** A few options, in one group. */

@@ -82,8 +82,7 @@ function readMessage(text: string): TaskInfo | undefined {
  */
 export function tokenHider(promptToken: string | undefined): Redact['known'] {
 	if (promptToken === undefined) return (text) => text;
-	const inJson = JSON.stringify(promptToken).slice(1, -1);
-	return redactor([promptToken, inJson]).known;
+	return redactor([promptToken]).known;
 }
 
 /** A task's report as it may be shown. Hiding may break a link, so downloads use the original ones. */

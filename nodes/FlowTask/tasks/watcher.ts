@@ -363,19 +363,18 @@ export class TaskWatcher {
 	private receive(task: WatchedTask, info: TaskInfo): void {
 		if (!this.tasks.has(task.taskId)) return;
 		const nowMs = this.clock.now();
-		task.socketSpoke = true;
+		// Task info may be a moment behind, and an end is the socket's last word, so that polling takes over.
+		task.socketSpoke = !isFinal(info.state);
 		// The task exists, whatever the platform's index says.
 		task.known = true;
 		task.missing.end();
-		if (!isFinal(info.state)) {
+		if (task.socketSpoke) {
 			if (task.note(info, nowMs, this.clock.wallNow())) this.run.onNews?.(info);
 			return;
 		}
 		if (nowMs - task.calledAtMs < SHORTEST_POLL_INTERVAL_MS) return;
 		task.calledAtMs = nowMs;
 		task.isSaidDone = true;
-		// Task info may be a moment behind, and this was the socket's last message, so polling takes over.
-		task.socketSpoke = false;
 		this.intervalMs = SHORTEST_POLL_INTERVAL_MS;
 		this.pollWantedMs ??= nowMs;
 		this.wakeUp.abort();

@@ -5,7 +5,7 @@ import type { WorkflowKnowledge } from '../../shared/workflow/knowledge';
 import { describeSpec, type ParameterSpec } from '../../shared/workflow/parameterView';
 import { graphOf, holderFinder } from './graph';
 import { inputName, inputsIn, withInput, type Prompt, type PromptInput } from './prompt';
-import { rankInputs } from './inputRanking';
+import { promptInputOf, rankInputs } from './inputRanking';
 import { convertTo, kindOf, showValue, type Kind } from './values';
 
 /** Complaints shown in one error; the rest are counted. */
@@ -150,9 +150,11 @@ export function refuseEmptyPrompts(prompt: Prompt, known: WorkflowKnowledge): Fa
 	const empty = emptyTexts(prompt);
 	if (empty.length === 0 || !known.definition) return undefined;
 	const positive = rankInputs(known.definition).filter(({ role }) => role === 'positive');
+	const only = promptInputOf(known.definition);
+	const prompts = positive.length > 0 || !only ? positive : [only];
 	const names = empty
 		.filter(({ nodeId, parameter }) =>
-			positive.some(({ node, input }) => node.nodeId === nodeId && input.name === parameter),
+			prompts.some(({ node, input }) => node.nodeId === nodeId && input.name === parameter),
 		)
 		.map(({ nodeId, parameter }) => labelOf(nodeId, parameter, known));
 	if (names.length === 0) return undefined;

@@ -18,6 +18,7 @@ export function samplingOptions(words: Readonly<Record<'maxTokens' | 'separateRe
 		includeUsage: {
 			displayName: 'Include Usage',
 			name: 'includeUsage',
+			isLimit: true,
 			type: 'boolean',
 			default: true,
 			description:

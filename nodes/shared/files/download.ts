@@ -2,7 +2,7 @@ import type { IBinaryData, IExecuteFunctions } from 'n8n-workflow';
 
 import { fetchFile, type FetchFailure, type OpenFile } from './fetchFile';
 import { ALLOW_HOST, type MayFetch } from './fileHosts';
-import { errorTextIn, fileTypeOf, pageIn, safeFileName, saysMedia, saysText } from './fileType';
+import { anyTextIn, fileTypeOf, pageIn, safeFileName, saysMedia, saysText } from './fileType';
 import type { Clock } from '../run/clock';
 import { badInput, fail, type Failure, type Result } from '../errors/failure';
 import { excerpt } from '../text/json';
@@ -113,7 +113,7 @@ const ADVICE: Readonly<Partial<Record<FetchFailure['kind'], string>>> = {
 function pageOrError(head: Uint8Array, contentType: string | undefined, name: string): string | undefined {
 	if (saysText(name)) return /\.html?$/i.test(name) ? undefined : pageIn(head);
 	if (/^text\/html\b/i.test(contentType ?? '')) return 'a web page';
-	return saysMedia(contentType, name) ? errorTextIn(head, contentType, name) : undefined;
+	return saysMedia(contentType, name) ? anyTextIn(head, contentType, name) : undefined;
 }
 
 /** A name without an ending gets that of the link. */

@@ -1,4 +1,4 @@
-import { isFileEnding, safeFileName } from './fileType';
+import { isFileEnding, safeFileName, shortened } from './fileType';
 
 /** Marks follow a stem, and storing cuts names that are longer at their end. */
 const LONGEST_STEM_CHARS = 80;
@@ -15,7 +15,7 @@ export function enteredStem(entered: string): string {
 	const named = ending && isFileEnding(ending[1] ?? '') ? entered.trim().slice(0, ending.index) : entered;
 	// A slash belongs to a title such as "Cats/Dogs"; nothing is stored in folders.
 	const flat = named.replace(/[\\/]/g, '-').trim();
-	return flat ? cut(safeFileName(flat, ''), LONGEST_STEM_CHARS) : '';
+	return flat ? shortened(safeFileName(flat, ''), LONGEST_STEM_CHARS, LONGEST_STEM_BYTES) : '';
 }
 
 /** What a prompt's weights and models are written as: `(red:1.3)`, `<lora:film:0.8>`. */
@@ -32,23 +32,13 @@ export function slugOf(text: string): string {
 		.toLowerCase()
 		.match(/[\p{L}\p{N}][\p{L}\p{M}\p{N}]*/gu);
 	const [first = '', ...others] = words ?? [];
-	let slug = cut(first, LONGEST_SLUG_CHARS);
+	let slug = shortened(first, LONGEST_SLUG_CHARS, LONGEST_STEM_BYTES);
 	for (const word of others) {
 		const longer = `${slug}-${word}`;
-		if (cut(longer, LONGEST_SLUG_CHARS) !== longer) break;
+		if (shortened(longer, LONGEST_SLUG_CHARS, LONGEST_STEM_BYTES) !== longer) break;
 		slug = longer;
 	}
 	return slug;
-}
-
-/** Whole characters up to a number of characters and bytes. */
-function cut(text: string, most: number): string {
-	let short = '';
-	for (const char of [...text].slice(0, most)) {
-		if (Buffer.byteLength(short + char) > LONGEST_STEM_BYTES) break;
-		short += char;
-	}
-	return short.replace(/[. ]+$/, '');
 }
 
 /**

@@ -169,38 +169,25 @@ export function pageIn(head: Uint8Array): string | undefined {
 }
 
 /**
- * Some hosts send errors with HTTP 200 and any content type: a web page, XML or JSON.
+ * Where only an image, a video or a sound is acceptable, any text is an error, except SVG: some hosts send errors with
+ * HTTP 200 and any content type.
  * @returns words that follow "answered with"; `undefined` for anything else
  */
-export function errorTextIn(
+export function anyTextIn(
 	head: Uint8Array,
 	contentType: string | undefined,
 	name: string,
 ): string | undefined {
 	const text = startOf(head);
 	const isPage = saidType(contentType) === 'text/html' && text.startsWith('<');
-	if (isPage) return 'a web page';
-	const page = pageIn(head);
+	const page = isPage ? 'a web page' : pageIn(head);
 	if (page) return page;
 	if (text.startsWith('{')) return 'JSON';
-	if (!text.startsWith('<')) return undefined;
-	return saysDrawing(contentType, name) && !/^(<\?xml[^>]*>\s*)?<error\b/i.test(text) ? undefined : 'XML';
-}
-
-/** The same if only an image, a video or a sound is acceptable: then any text is an error, except SVG. */
-export function anyTextIn(
-	head: Uint8Array,
-	contentType: string | undefined,
-	name: string,
-): string | undefined {
-	const errorText = errorTextIn(head, contentType, name);
-	if (errorText || saysDrawing(contentType, name)) return errorText;
-	return isText(head) && !formatOf(head) ? 'text' : undefined;
-}
-
-/** SVG, the only kind of image that is text. */
-function saysDrawing(contentType: string | undefined, name: string): boolean {
-	return saidType(contentType) === 'image/svg+xml' || endingOf(name) === 'svg';
+	if (!text.startsWith('<')) {
+		return isText(head.subarray(0, HEAD_BYTES)) && !formatOf(head) ? 'text' : undefined;
+	}
+	const isDrawing = saidType(contentType) === 'image/svg+xml' || endingOf(name) === 'svg';
+	return isDrawing && !/^(<\?xml[^>]*>\s*)?<error\b/i.test(text) ? undefined : 'XML';
 }
 
 /** The beginning of a text, after a byte order mark and blanks. */
@@ -239,20 +226,21 @@ export function safeFileName(rawName: string, extension: string): string {
 		.replace(/^[. ]+/, '')
 		.replace(RESERVED_STEM, '$&_');
 	const ending = ENDING.exec(clean)?.[1] ?? '';
-	const safeStem = shortened(stem).replace(/[. ]+$/, '') || 'file';
+	const safeStem = shortened(stem, LONGEST_STEM_CHARS, LONGEST_STEM_BYTES) || 'file';
 	const sameEnding =
 		ending.toLowerCase() === extension || (ending.toLowerCase() === 'jpeg' && extension === 'jpg');
 	const finalEnding = !extension || sameEnding ? ending : extension;
 	return finalEnding ? `${safeStem}.${finalEnding}` : safeStem;
 }
 
-function shortened(stem: string): string {
+/** Whole characters up to a number of characters and bytes, without dots and blanks at the end. */
+export function shortened(text: string, mostChars: number, mostBytes: number): string {
 	let short = '';
 	let bytes = 0;
-	for (const char of [...stem].slice(0, LONGEST_STEM_CHARS)) {
+	for (const char of [...text].slice(0, mostChars)) {
 		bytes += Buffer.byteLength(char);
-		if (bytes > LONGEST_STEM_BYTES) break;
+		if (bytes > mostBytes) break;
 		short += char;
 	}
-	return short;
+	return short.replace(/[. ]+$/, '');
 }

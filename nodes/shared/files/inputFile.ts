@@ -4,7 +4,7 @@ import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { fetchFile } from './fetchFile';
 import { ALLOW_HOST, type MayFetch } from './fileHosts';
-import { anyTextIn, fileTypeOf, HEAD_BYTES, safeFileName } from './fileType';
+import { anyTextIn, fileTypeOf, safeFileName } from './fileType';
 import { systemClock, type Clock } from '../run/clock';
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../errors/failure';
 import { excerpt } from '../text/json';
@@ -149,7 +149,7 @@ export async function fetchInputFile(
 		endByMs: (nowMs) => nowMs + FETCH_TIMEOUT_MS,
 		lastTryMs: Infinity,
 		// A login page would be uploaded, and a task that cannot read it would be paid for.
-		foundInstead: (head, contentType) => anyTextIn(head.subarray(0, HEAD_BYTES), contentType, name),
+		foundInstead: (head, contentType) => anyTextIn(head, contentType, name),
 		take: async ({ bytes, contentType = '', saidName = name }) => {
 			const pieces: Uint8Array[] = [];
 			for await (const piece of bytes) pieces.push(piece);

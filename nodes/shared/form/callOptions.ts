@@ -8,6 +8,7 @@ export function callOptions(
 		concurrency: {
 			displayName: 'Concurrency',
 			name: 'concurrency',
+			isLimit: true,
 			type: 'number',
 			default: 8,
 			typeOptions: { minValue: 1, maxValue: 200 },
@@ -25,6 +26,7 @@ export function callOptions(
 		requestsPerSecond: {
 			displayName: 'Requests per Second',
 			name: 'requestsPerSecond',
+			isLimit: true,
 			type: 'number',
 			default: 20,
 			typeOptions: { minValue: 0, maxValue: 10_000, numberPrecision: 2 },
@@ -34,6 +36,7 @@ export function callOptions(
 		retries: {
 			displayName: 'Retries',
 			name: 'retries',
+			isLimit: true,
 			type: 'number',
 			default: 3,
 			typeOptions: { minValue: 0, maxValue: 10 },

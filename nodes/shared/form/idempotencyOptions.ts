@@ -29,6 +29,7 @@ export function idempotencyFields(
 		idempotencyKey: {
 			displayName: 'Idempotency Key',
 			name: 'idempotencyKey',
+			isLimit: true,
 			type: 'string',
 			default: '',
 			placeholder: 'e.g. {{ $json.orderId }}',
@@ -38,6 +39,7 @@ export function idempotencyFields(
 		idempotencyScope: {
 			displayName: 'Idempotency Scope',
 			name: 'idempotencyScope',
+			isLimit: true,
 			type: 'options',
 			default: 'node',
 			options: [
@@ -50,6 +52,7 @@ export function idempotencyFields(
 		idempotencyTtlHours: {
 			displayName: 'Idempotency Lifetime (Hours)',
 			name: 'idempotencyTtlHours',
+			isLimit: true,
 			type: 'number',
 			default: 168,
 			typeOptions: { minValue: 0, maxValue: 87_600 },

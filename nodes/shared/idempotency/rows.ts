@@ -2,7 +2,7 @@ import type { Clock } from '../run/clock';
 import { CLOCKS_APART_MS } from '../dataTable/lifetime';
 import type { TableRow, TableSpec } from '../dataTable/table';
 import { excerpt } from '../text/json';
-import { textOrNumber } from '../text/textOf';
+import { numberOf, textOrNumber } from '../text/textOf';
 
 /*
  * The ledger's rows and what they say about a key. The ledger adds and removes rows and never changes them, but people
@@ -175,9 +175,4 @@ const LAST_MS = 8.64e15;
 function timeOf(cell: unknown): number | undefined {
 	const atMs = numberOf(cell);
 	return atMs !== undefined && atMs >= 0 && atMs <= LAST_MS ? atMs : undefined;
-}
-
-function numberOf(cell: unknown): number | undefined {
-	const number = typeof cell === 'string' && cell.trim() ? Number(cell) : cell;
-	return typeof number === 'number' && Number.isFinite(number) ? number : undefined;
 }

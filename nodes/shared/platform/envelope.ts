@@ -3,7 +3,7 @@ import * as v from 'valibot';
 import { errorWords } from '../errors/serviceMessage';
 import type { Exchange } from '../http/exchange';
 import { ofUnanswered, type Outcome } from '../http/outcome';
-import { isJsonObject, parseJson, type Json } from '../text/json';
+import { excerpt, isJsonObject, parseJson, type Json } from '../text/json';
 
 const Envelope = v.object({
 	code: v.union([v.number(), v.pipe(v.string(), v.regex(/^-?\d+$/), v.transform(Number))]),
@@ -61,7 +61,7 @@ export function classify(exchange: Exchange, busyTerms: BusyTerms = []): Outcome
 		const wordless = code === 0 || (code === null && !words);
 		// A page or a plain text is a reason, too.
 		const isSilent = words === '' && (body !== undefined || exchange.text.trim() === '');
-		const reason = isSilent ? `no reason was given (HTTP ${status})` : text;
+		const reason = isSilent ? 'no reason was given' : text;
 		return { kind: 'refused', status, code, text: reason, ...(wordless && { wordless }) };
 	}
 	// Only with words and without data: any other answer may be a gateway's, and the work may be done.
@@ -72,9 +72,10 @@ export function classify(exchange: Exchange, busyTerms: BusyTerms = []): Outcome
 }
 
 /** Only without data: what holds some was carried out. */
-function saysBusy(body: Json | undefined, terms: BusyTerms): boolean {
-	if (!isJsonObject(body) || (body.data !== undefined && body.data !== null)) return false;
-	const { code } = body;
+export function saysBusy(body: Json | undefined, terms: BusyTerms): boolean {
+	if (!isJsonObject(body)) return false;
+	const { code, data } = body;
+	if (typeof data === 'object' ? Object.keys(data ?? {}).length > 0 : Boolean(data)) return false;
 	const isCode = typeof code === 'number' || typeof code === 'string';
 	if (!isCode || Number(code) === 0) return false;
 	const words = errorWords(body).toLowerCase();
@@ -86,6 +87,8 @@ function saysBusy(body: Json | undefined, terms: BusyTerms): boolean {
 function describeBody(body: Json | undefined, text: string, contentType = ''): string {
 	if (!text.trim()) return 'an empty answer';
 	if (/html/i.test(contentType) || /^\s*</.test(text)) return 'a web page instead of JSON';
-	if (body === undefined) return 'an answer that is cut off or is not JSON';
+	// What is cut off may hold a token.
+	if (/^\s*[{["]/.test(text) && body === undefined) return 'an answer that is cut off or is not JSON';
+	if (body === undefined) return `an answer that is not JSON: ${excerpt(text)}`;
 	return 'an answer without the expected "code" field';
 }

@@ -52,7 +52,7 @@ export function explainUnsent(
 ): Failure {
 	const { purpose, baseUrl, redact } = facts;
 	if (outcome.kind === 'cancelled') {
-		const message = `The execution was stopped before the node could ${purpose}`;
+		const message = `The execution was stopped, or its time was up, before the node could ${purpose}`;
 		return { kind: 'cancelled', message, advice: '' };
 	}
 	if (outcome.kind === 'redirected') {
@@ -77,8 +77,11 @@ export function explainUnsent(
 /** How a service names a missing address, as opposed to a missing workflow or task. */
 const NO_SUCH_PATH = /\b(path|route|url|endpoint|page|cannot (get|post))\b|^(404 )?not found\W*$/i;
 
+const TOO_LARGE =
+	'The request is too large for the platform, or for a proxy before it: send smaller files or shorter texts.';
+
 function explainRefused(outcome: OutcomeOf<'refused'>, facts: CallFacts, advice: CallAdvice): Failure {
-	const { status, code, text } = outcome;
+	const { status, code, text, wordless } = outcome;
 	const { purpose, redact } = facts;
 	const details: JsonObject = { httpStatus: status, ...(code !== null && { code }) };
 	if (status === 401 || code === 401) {
@@ -108,8 +111,8 @@ function explainRefused(outcome: OutcomeOf<'refused'>, facts: CallFacts, advice:
 	}
 	return {
 		kind: 'refused',
-		message: `The platform refused to ${purpose}: ${said}`,
-		advice: advice.check,
+		message: `The platform refused to ${purpose}: ${said}${wordless ? ` (HTTP ${status})` : ''}`,
+		advice: status === 413 ? TOO_LARGE : advice.check,
 		details,
 	};
 }

@@ -11,10 +11,10 @@ export interface RetryTerms {
 	readonly lane: Lane;
 	/** In all, including the first; refusals for too many requests do not count, unless there is only one try. */
 	readonly tries: number;
-	/** A write is given up as `cancelled` rather than sent after this time. */
+	/** Work is given up as `cancelled` rather than sent after this time. */
 	readonly sendByMs?: number | undefined;
 	/**
-	 * The request's deadline: nobody waits for a turn, no further try begins and no write is sent after it. The last
+	 * The request's deadline: nobody waits for a turn, no further try begins and no work is sent after it. The last
 	 * outcome is the result. An exchange that is under way then has a timeout of its own.
 	 */
 	readonly endByMs: number;
@@ -110,10 +110,10 @@ export class Retry {
 	}
 
 	private async inTime<T>(terms: TimedTerms, exchange: () => Promise<Outcome<T>>): Promise<Outcome<T>> {
-		const { repeatability, endByMs, sendByMs, sendByWallMs } = terms;
+		const { repeatability, lane, endByMs, sendByMs, sendByWallMs } = terms;
 		const isOver = this.clock.now() >= Math.min(endByMs, sendByMs) || this.clock.wallNow() >= sendByWallMs;
-		// Its turn may come too late, when nobody waits for the result any more.
-		if (this.isStopped() || (repeatability === 'write' && isOver)) return { kind: 'cancelled' };
+		// Its turn may come too late, when nobody waits for the result any more. Polls still run: the last one tells the state.
+		if (this.isStopped() || (lane === 'work' && isOver)) return { kind: 'cancelled' };
 		const outcome = await exchange();
 		return repeatability === 'write' ? ofWrite(outcome) : outcome;
 	}

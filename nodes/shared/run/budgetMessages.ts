@@ -1,4 +1,5 @@
 import { isJsonObject } from '../text/json';
+import { numberOf } from '../text/textOf';
 
 /** A budget that is used up. */
 export interface SpentBudget {
@@ -71,6 +72,6 @@ function partsOf(usage: Readonly<Record<string, unknown>>): TokenParts | undefin
 }
 
 function countOf(value: unknown): number | undefined {
-	const count = typeof value === 'string' && value.trim() ? Number(value) : value;
-	return typeof count === 'number' && Number.isFinite(count) && count >= 0 ? count : undefined;
+	const count = numberOf(value);
+	return count !== undefined && count >= 0 ? count : undefined;
 }

@@ -162,9 +162,10 @@ export function requestFingerprints(
 	optionFields: RequestFlags,
 	notPart: readonly string[] = [],
 ): (itemIndex: number) => string {
-	const { options, ...fields } = context.getNode().parameters;
+	const { options, limits, ...fields } = context.getNode().parameters;
 	const asked = Object.entries(fields).filter(([name]) => !notPart.includes(name));
-	const fingerprintOf = fingerprinter([Object.fromEntries(asked), requestOptions(options, optionFields)]);
+	const entered = [options, limits].flatMap((group) => requestOptions(group, optionFields));
+	const fingerprintOf = fingerprinter([Object.fromEntries(asked), entered]);
 	const items = context.getInputData();
 	return (itemIndex) => fingerprintOf(items[itemIndex]?.json);
 }

@@ -45,7 +45,8 @@ const USER_IN_ADDRESS = /(:\/\/)[^\s/?#@"':]{1,1024}:[^\s/?#@"']{1,1024}@/g;
 export function redactor(secrets: readonly string[]): Redact {
 	const known = secrets.filter((secret) => secret.length >= SHORTEST_SECRET_CHARS);
 	const findForm = finderOf(known.flatMap(formsOf));
-	const findSecret = finderOf(known);
+	const plainSecrets = known.map(unescaped).filter((secret) => secret.length >= SHORTEST_SECRET_CHARS);
+	const findSecret = finderOf(plainSecrets);
 	const findKnown = (text: string): Span[] => {
 		const spans = findForm(text);
 		const plain = unescaped(text);
@@ -253,7 +254,7 @@ function hideSpans(text: string, spans: readonly Span[]): string {
 
 /** How JSON, addresses, HTML and Markdown escape a character; JSON in JSON, and an address in an address, more than once. */
 const ESCAPES =
-	/\\{1,8}(?:u([0-9a-f]{4})|(?=[!-/:-@[\]^_`{-~]))|%(?:25){0,3}([0-9a-f]{2})|&(?:amp;){0,3}(?:#x0{0,4}([0-9a-f]{1,4})|#0{0,4}(\d{1,5})|(amp|lt|gt|quot|apos));/gi;
+	/\\{1,8}(?:u([0-9a-f]{4}))?|%(?:25){0,3}([0-9a-f]{2})|&(?:amp;){0,3}(?:#x0{0,4}([0-9a-f]{1,4})|#0{0,4}(\d{1,5})|(amp|lt|gt|quot|apos));/gi;
 /** Most texts contain none of these, which is quick to check. */
 const ESCAPE_START = /[\\%&]/;
 /** `&amp;amp;amp;#x00000000;` */

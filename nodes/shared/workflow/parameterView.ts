@@ -1,5 +1,6 @@
 import { failInput, ok, type Result } from '../errors/failure';
 import { excerpt, isJsonObject, type Json, type JsonObject } from '../text/json';
+import { numberOf } from '../text/textOf';
 import { readPastedObject, unwrap } from './pasted';
 
 export type Scalar = string | number | boolean;
@@ -105,13 +106,6 @@ function readLimits(spec: JsonObject, entry: JsonObject): ParameterSpec {
 		max: numberOf(spec.max),
 		list: list && listOf(list),
 	};
-}
-
-function numberOf(value: Json | undefined): number | undefined {
-	if (typeof value === 'number') return value;
-	if (typeof value !== 'string' || !value.trim()) return undefined;
-	const number = Number(value);
-	return Number.isNaN(number) ? undefined : number;
 }
 
 const LISTED_VALUES_SHOWN = 8;

@@ -1,6 +1,7 @@
 export { failureOf, outputItems } from './executionData';
 export type { BinaryFile, Execution, Item } from './executionData';
 export { LIKE_N8N_3 } from './likeN8n3';
+export { GIVEN_N8N } from './givenN8n';
 export { freePorts, LOOPBACK } from './loopback';
 export { N8nClient, OWNER } from './n8nClient';
 export type { SavedCredential, SavedWorkflow } from './n8nClient';

@@ -38,6 +38,8 @@ const WEBHOOK_DEADLINE_MS = 15_000;
 /** The calls that n8n's own editor makes, as its owner. */
 export class N8nClient {
 	private cookie = '';
+	/** Paths of what was made here, the newest last. */
+	private readonly created: string[] = [];
 
 	constructor(
 		readonly url: string,
@@ -52,10 +54,12 @@ export class N8nClient {
 			firstName: 'Flow',
 			lastName: 'Owner',
 		});
-		if (!setup.ok) {
-			const body = { emailOrLdapLoginId: login.email, password: login.password };
-			await this.read(await this.send('POST', '/rest/login', body), 'Log in');
-		}
+		if (!setup.ok) await this.logIn(login);
+	}
+
+	async logIn({ email, password }: Login): Promise<void> {
+		const body = { emailOrLdapLoginId: email, password };
+		await this.read(await this.send('POST', '/rest/login', body), 'Log in');
 	}
 
 	/** The logged-in session, for a browser or a bare `fetch`. */
@@ -69,12 +73,25 @@ export class N8nClient {
 		data: Record<string, unknown>,
 	): Promise<SavedCredential> {
 		noteSecrets(this.userFolder, data);
-		return await this.call<SavedCredential>('POST', '/rest/credentials', { type, name, data });
+		const saved = await this.call<SavedCredential>('POST', '/rest/credentials', { type, name, data });
+		this.created.push(`/rest/credentials/${saved.id}`);
+		return saved;
 	}
 
 	async createWorkflow(workflow: WorkflowDocument): Promise<SavedWorkflow> {
 		const { name, nodes, connections, settings = {} } = workflow;
-		return await this.call<SavedWorkflow>('POST', '/rest/workflows', { name, nodes, connections, settings });
+		const body = { name, nodes, connections, settings };
+		const saved = await this.call<SavedWorkflow>('POST', '/rest/workflows', body);
+		this.created.push(`/rest/workflows/${saved.id}`);
+		return saved;
+	}
+
+	/** Removes the workflows, with their executions, and the credentials that were made here. */
+	async removeCreated(): Promise<void> {
+		for (const path of this.created.splice(0).reverse()) {
+			if (path.startsWith('/rest/workflows/')) await this.call('POST', `${path}/archive`, {});
+			await this.call('DELETE', path);
+		}
 	}
 
 	/** Publishes the workflow and waits until its triggers are live: n8n does that in the background. */

@@ -1,3 +1,4 @@
+import { GIVEN_N8N, useGivenN8n } from './givenN8n';
 import { freePorts, LOOPBACK } from './loopback';
 import { N8nClient, OWNER } from './n8nClient';
 import type { Login } from './n8nClient';
@@ -26,8 +27,10 @@ export interface RunningN8n extends N8nProcess {
 
 const START_TRIES = 3;
 
-/** Starts n8n as a person has it, with the package installed and its owner logged in. */
-export async function startN8n({ userFolder, tarball, port, env = {} }: N8nOptions): Promise<RunningN8n> {
+/** Starts n8n as a person has it, with the package installed and its owner logged in, or uses the one that is given. */
+export async function startN8n(options: N8nOptions): Promise<RunningN8n> {
+	if (GIVEN_N8N !== undefined) return await useGivenN8n(GIVEN_N8N, options);
+	const { userFolder, tarball, port, env = {} } = options;
 	if (tarball !== undefined) await installPackage(userFolder, tarball);
 	for (let tries = 1; ; tries++) {
 		const [anyPort = 0, brokerPort = 0] = await freePorts(2);

@@ -9,8 +9,10 @@ import {
 	type SingleNode,
 	type WorkflowJson,
 } from '../harness';
+import { AgentInvoke } from '../../../nodes/AgentInvoke/AgentInvoke.node';
 import { createDataTables, type DataTables } from '../harness/dataTables';
 import { openPlatform, type PlatformStage } from '../harness/stage';
+import { inGroups } from '../optionGroups';
 
 export interface AgentStage extends PlatformStage {
 	readonly credentials: { flowAgentApi: Record<string, string | boolean> };
@@ -45,7 +47,10 @@ export async function openAgentStage(options: PlatformOptions = {}): Promise<Age
 	const workflow: AgentStage['workflow'] = (parameters = {}, settings = {}) =>
 		singleNode({
 			type: 'n8n-nodes-flowtask.agentInvoke',
-			parameters: { operation: 'invoke', message: '={{ $json.say }}', sessionMode: 'new', ...parameters },
+			parameters: inGroups(
+				{ operation: 'invoke', message: '={{ $json.say }}', sessionMode: 'new', ...parameters },
+				new AgentInvoke().description,
+			),
 			...settings,
 		});
 	return {

@@ -22,7 +22,7 @@ const operations = (): string[] => operationsOn(stage.tables);
 
 const withBudget = (limit: object, over: object = {}) => ({
 	...MAPPED,
-	options: {
+	limits: {
 		requestsPerSecond: 0,
 		budget: { limit: { per: 'key', unit: 'turns', most: 2, ...limit } },
 		...over,
@@ -41,7 +41,7 @@ describe('a budget', () => {
 		]);
 		const over = first.output(NODE_NAME)[2]!.json;
 		expect(over.message).toMatch(
-			/Raise "Limit per Day" in the options of the node, or run the item again from \d{4}-\d\d-\d\d on/,
+			/Raise "Limit per Day" under "Cost and Speed", or run the item again from \d{4}-\d\d-\d\d on/,
 		);
 		expect(over.details).toMatchObject({ kind: 'notSubmitted', budget: { most: 2, used: 2 } });
 		expect(stage.platform.books().requests.invoke).toBe(3);
@@ -161,7 +161,7 @@ describe('a budget', () => {
 	});
 
 	test('a preview counts nothing', async () => {
-		await stage.run([said('hi')], withBudget({}, { previewRequest: true }));
+		await stage.run([said('hi')], { ...withBudget({}), options: { previewRequest: true } });
 		expect(operations()).toEqual([]);
 	});
 

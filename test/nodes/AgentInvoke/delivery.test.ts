@@ -83,7 +83,7 @@ describe('items', () => {
 		const run = await stage.run(items, { message: '' }, CONTINUE);
 		expect(run.output(NODE_NAME).map(({ json }) => json.answer ?? json.error)).toEqual([
 			'Turn 1: you said "from the chat"',
-			'"Message" is empty for this item',
+			'Turn 1: you said "7"',
 			'"Message" is empty for this item',
 		]);
 		const [chat] = items;

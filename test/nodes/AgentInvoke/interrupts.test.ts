@@ -171,7 +171,7 @@ test.each([
 				{
 					...node,
 					name: 'Resume',
-					parameters: { operation: 'resume', result: 'ok', options: { maxInterrupts, requestsPerSecond: 0 } },
+					parameters: { operation: 'resume', result: 'ok', limits: { maxInterrupts, requestsPerSecond: 0 } },
 				},
 			],
 			connections: {

@@ -413,11 +413,15 @@ describe('with an idempotency key', () => {
 		expect((await stage.run([asked()], KEYED)).output(NODE_NAME)[0]?.json.replayed).toBeUndefined();
 	});
 
-	test('no key, or no table: nothing is sent', async () => {
+	test('no key, no table or a full one: nothing is sent', async () => {
 		const empty = await stage.run([asked('x', '')], KEYED);
 		expect(empty.error?.message).toContain('"Idempotency Key" is empty');
 		const none = await stage.run([asked()], KEYED, { executeWorkflow: noDataTables });
 		expect(none.error?.message).toContain('no Data Tables');
+		stage.tables.before = (operation) => {
+			if (operation.startsWith('insert')) throw new Error('Data table size limit exceeded');
+		};
+		expect((await stage.run([asked()], KEYED)).error?.message).toContain('is full');
 		expect(stage.platform.books().requests.invoke).toBe(0);
 	});
 

@@ -2,7 +2,9 @@ import type { INodeParameters } from 'n8n-workflow';
 
 import { createHarness, singleNode, type Harness, type HarnessRun, type ItemInput } from '../harness';
 import { describedBy, type Changes } from '../../unit/AgentInvoke/wire/wire.fixture';
+import { AgentInvoke } from '../../../nodes/AgentInvoke/AgentInvoke.node';
 import { createDataTables, type DataTables } from '../harness/dataTables';
+import { inGroups } from '../optionGroups';
 import { BLOBS_PATH, OtherDeployment, TOKEN, TURNS_PATH } from './otherDeployment';
 import type { OtherOptions } from './otherDeployment.plan';
 
@@ -135,11 +137,14 @@ export async function openOtherStage(make = ONE_MAKE): Promise<OtherStage> {
 			await harness.run({
 				workflow: singleNode({
 					type: 'n8n-nodes-flowtask.agentInvoke',
-					parameters: {
-						...{ operation: 'invoke', message: '={{ $json.say }}', sessionMode: 'new', simplify: false },
-						options: UNHURRIED,
-						...parameters,
-					},
+					parameters: inGroups(
+						{
+							...{ operation: 'invoke', message: '={{ $json.say }}', sessionMode: 'new', simplify: false },
+							options: UNHURRIED,
+							...parameters,
+						},
+						new AgentInvoke().description,
+					),
 					onError: 'continueRegularOutput',
 				}),
 				items: [...items],

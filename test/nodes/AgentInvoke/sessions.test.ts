@@ -58,6 +58,19 @@ test('a session key that is another one each time it is read is read once', asyn
 	expect(sessionsOf(run)).toMatchObject([{ key: '1' }]);
 });
 
+test('an empty key is the session of the chat, but not where an expression gives nothing', async () => {
+	const chat = { json: { sessionId: 'chat-1', say: 'hi' } };
+	const run = await stage.run([chat, said('no chat'), chat], { sessionMode: 'mapped' });
+	expect(sessionsOf(run)).toMatchObject([
+		{ key: 'chat-1', source: 'new' },
+		{ key: '', source: 'new' },
+		{ key: 'chat-1', source: 'mapped' },
+	]);
+	expect(sessionsOf(await stage.run([chat], MAPPED))).toMatchObject([{ key: '', source: 'new' }]);
+	const forgotten = await stage.run([chat], { operation: 'forgetSession' });
+	expect(forgotten.output(NODE_NAME)[0]?.json).toMatchObject({ key: 'chat-1', forgotten: true });
+});
+
 test.each([1, 8])(
 	'20 items of 5 keys keep their order within each session (concurrency %d)',
 	async (concurrency) => {

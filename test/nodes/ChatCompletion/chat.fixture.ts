@@ -9,7 +9,9 @@ import {
 	type SingleNode,
 	type WorkflowJson,
 } from '../harness';
+import { ChatCompletion } from '../../../nodes/ChatCompletion/ChatCompletion.node';
 import { openPlatform, type PlatformStage } from '../harness/stage';
+import { inGroups } from '../optionGroups';
 
 export interface ChatStage extends PlatformStage {
 	readonly credentials: { flowPlatformApi: Record<string, string> };
@@ -33,11 +35,14 @@ export async function openChatStage(options: PlatformOptions = {}): Promise<Chat
 	const workflow: ChatStage['workflow'] = (parameters = {}, settings = {}) =>
 		singleNode({
 			type: 'n8n-nodes-flowtask.chatCompletion',
-			parameters: {
-				...model('family_a-v3.2'),
-				messages: { message: [{ role: 'user', content: '={{ $json.say }}' }] },
-				...parameters,
-			},
+			parameters: inGroups(
+				{
+					...model('family_a-v3.2'),
+					messages: { message: [{ role: 'user', content: '={{ $json.say }}' }] },
+					...parameters,
+				},
+				new ChatCompletion().description,
+			),
 			...settings,
 		});
 	return {

@@ -43,7 +43,7 @@ async function ask(
 			parameters: {
 				...model('any-1'),
 				messages: { message: [{ role: 'user', content: '={{ String($json.n) }}' }] },
-				options: { retries: 0, requestsPerSecond: 0, concurrency: 64, idleTimeoutSeconds: 5 },
+				limits: { retries: 0, requestsPerSecond: 0, concurrency: 64, idleTimeoutSeconds: 5 },
 				...parameters,
 			},
 			onError: 'continueRegularOutput',
@@ -107,7 +107,7 @@ test('without Continue On Fail the error has its class and the item', async () =
 	const run = await harness.run({
 		workflow: singleNode({
 			type: 'n8n-nodes-flowtask.chatCompletion',
-			parameters: { ...model('any-1'), messagesMode: 'json', options: { retries: 0 } },
+			parameters: { ...model('any-1'), messagesMode: 'json', limits: { retries: 0 } },
 		}),
 		credentials: { flowPlatformApi: { apiKey: 'sk-0123456789abcdef', baseUrl: server.baseUrl } },
 	});
@@ -161,7 +161,7 @@ test.each([
 	const run = await harness.run({
 		workflow: singleNode({
 			type: 'n8n-nodes-flowtask.chatCompletion',
-			parameters: { ...model('any-1'), messagesMode: 'json', options: { retries: 0, idleTimeoutSeconds: 1 } },
+			parameters: { ...model('any-1'), messagesMode: 'json', limits: { retries: 0, idleTimeoutSeconds: 1 } },
 		}),
 		credentials: { flowPlatformApi: { apiKey: 'sk-0123456789abcdef', baseUrl: server.baseUrl } },
 	});
@@ -191,7 +191,7 @@ test('an answer that is written forever ends after half an hour where no timeout
 		const run = await harness.run({
 			workflow: singleNode({
 				type: 'n8n-nodes-flowtask.chatCompletion',
-				parameters: { ...model('any-1'), messagesMode: 'json', options: { idleTimeoutSeconds: 86_400 } },
+				parameters: { ...model('any-1'), messagesMode: 'json', limits: { idleTimeoutSeconds: 86_400 } },
 			}),
 			credentials: { flowPlatformApi: { apiKey: 'sk-0123456789abcdef', baseUrl: server.baseUrl } },
 		});

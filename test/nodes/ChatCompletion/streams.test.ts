@@ -31,7 +31,7 @@ function sample({ body }: StreamForm): number[][] {
 }
 
 /** Asks them all in one execution; the answer's item says what the error would be. */
-async function ask(questions: readonly Question[], options: INodeParameters): Promise<HarnessRun> {
+async function ask(questions: readonly Question[], limits: INodeParameters): Promise<HarnessRun> {
 	server.answer = async (body, response) => {
 		const [message] = body.messages as Array<{ content: string }>;
 		const question = questions[Number(message?.content)];
@@ -47,7 +47,7 @@ async function ask(questions: readonly Question[], options: INodeParameters): Pr
 			parameters: {
 				...model('any-1'),
 				messages: { message: [{ role: 'user', content: '={{ $json.say }}' }] },
-				options: { retries: 0, requestsPerSecond: 0, concurrency: 32, ...options },
+				limits: { retries: 0, requestsPerSecond: 0, concurrency: 32, ...limits },
 			},
 			onError: 'continueRegularOutput',
 		}),
@@ -104,7 +104,7 @@ test('a line on which nothing comes any more is closed', async () => {
 	const run = await harness.run({
 		workflow: singleNode({
 			type: 'n8n-nodes-flowtask.chatCompletion',
-			parameters: { ...model('any-1'), messagesMode: 'json', options: { idleTimeoutSeconds: 3 } },
+			parameters: { ...model('any-1'), messagesMode: 'json', limits: { idleTimeoutSeconds: 3 } },
 		}),
 		credentials: { flowPlatformApi: { apiKey: 'sk-0123456789abcdef', baseUrl: server.baseUrl } },
 	});

@@ -299,9 +299,13 @@ describe('a key', () => {
 		}
 	});
 
-	test('cannot be kept where there is no table, so nothing is sent', async () => {
+	test('cannot be kept where there is no table, or a full one, so nothing is sent', async () => {
 		const none = await run([order()], {}, { executeWorkflow: noDataTables });
 		expect(none.error?.message).toContain('no Data Tables');
+		tables.before = (operation) => {
+			if (operation.startsWith('insert')) throw new Error('Data table size limit exceeded');
+		};
+		expect((await run([order()])).error?.message).toContain('is full');
 		expect(stage.platform.books().requests.submit).toBe(0);
 	});
 });

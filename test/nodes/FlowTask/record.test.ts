@@ -109,8 +109,11 @@ test('a run that is stopped before its first rows are written leaves every ID in
 
 test('the table is there before the first submit', async () => {
 	let submitsBefore: number | undefined;
-	tables.before = (operation) => {
-		if (operation.startsWith('create')) submitsBefore = stage.platform.books().requests.submit;
+	tables.before = async (operation) => {
+		if (!operation.startsWith('create')) return;
+		// It takes its time, so that a submit that does not wait for it would come first.
+		for (let turn = 0; turn < 500; turn++) await new Promise((resolve) => setImmediate(resolve));
+		submitsBefore = stage.platform.books().requests.submit;
 	};
 	await run(prompts(11), { operation: 'submit' });
 	expect(submitsBefore).toBe(0);

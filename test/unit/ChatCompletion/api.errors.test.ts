@@ -119,10 +119,13 @@ test.each([
 		/it contains more than 33554432 characters/,
 	],
 ])('%s is an answer that broke off, and says why', async (_name, body, why) => {
-	const { result, opened } = await askChat({ body });
+	const { result, opened, pieces } = await askChat({ body });
 	expect(failureOf(result).message).toMatch(/^The answer broke off after \d+ characters: /);
 	expect(failureOf(result).message).toMatch(why);
 	expect(opened).toBe(1);
+	// The limit is asked before a chunk is taken.
+	const told = pieces.reduce((sum, { content }) => sum + content.length, 0);
+	expect(told).toBeLessThanOrEqual(32 * 1024 * 1024);
 });
 
 test('a chunk that is nested too deeply is told as a part that cannot be read', async () => {
@@ -171,4 +174,9 @@ test.each([
 test('such a line before any answer is the reason that there is none', async () => {
 	const { result } = await askChat({ body: () => ['error: {"code":400,"message":"no such grammar"}\n\n'] });
 	expect(failureOf(result).message).toBe('The platform refused the question: no such grammar');
+});
+
+test('a code of a busy platform under HTTP 200 is a refusal to repeat, here too', async () => {
+	const { result } = await askChat({ body: () => ['{"code":12,"msg":"Too frequent","data":null}'] });
+	expect(failureOf(result).message).toMatch(/^The platform is not accepting more requests/);
 });

@@ -44,6 +44,7 @@ export async function askChat({
 	);
 	const complete = createChatApi({
 		baseUrl: 'http://platform',
+		busyTerms: ['too frequent'],
 		open: async () => {
 			opened++;
 			return await Promise.resolve({

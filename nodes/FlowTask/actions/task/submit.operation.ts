@@ -1,4 +1,4 @@
-import { optionGroups } from '../options';
+import { taskOptions } from '../options';
 import type { Operation } from '../../../shared/form/operation';
 import { submitForm } from './fields';
 import { submitOrPreview } from './run.operation';
@@ -11,7 +11,7 @@ export const submit: Operation = {
 	action: 'Submit task',
 	fields: [
 		...submitForm,
-		...optionGroups([
+		...taskOptions([
 			'idempotencyKey',
 			'idempotencyScope',
 			'idempotencyTtlHours',

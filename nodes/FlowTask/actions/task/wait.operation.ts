@@ -2,7 +2,7 @@ import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { ok } from '../../../shared/errors/failure';
 import { readItem } from '../../../shared/errors/expressionError';
-import { optionGroups } from '../options';
+import { taskOptions } from '../options';
 import type { Operation } from '../../../shared/form/operation';
 import { outputFields, simplifyField } from './fields';
 import type { PrepareItem } from './inputs/readTask';
@@ -49,7 +49,7 @@ export const wait: Operation = {
 		},
 		...outputFields,
 		simplifyField,
-		...optionGroups([
+		...taskOptions([
 			'fileName',
 			'files',
 			'maxFileSizeMb',

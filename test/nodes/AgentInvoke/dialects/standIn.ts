@@ -1,5 +1,6 @@
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 
+import { TEST_HOST } from '../../../platform/host';
 import { pause } from '../../../platform/time';
 import type { AskedTurn, Dialect, OpenAsk, TurnFacts } from './dialect';
 import type { Plan, RefusalKind } from './plan';
@@ -76,7 +77,7 @@ export class StandIn {
 				return reply;
 			});
 		}
-		server.baseUrl = await app.listen({ port: 0, host: '127.0.0.1' });
+		server.baseUrl = await app.listen({ port: 0, host: TEST_HOST });
 		return server;
 	}
 

@@ -42,6 +42,7 @@ test.each([
 	['stop', true, false],
 	['length', true, false],
 	['error', false, true],
+	['ERROR', false, true],
 	['null', false, false],
 	[null, false, false],
 ])('the finish reason %j', (finish_reason, isFinished, hasFailed) => {

@@ -2,7 +2,8 @@ import fc from 'fast-check';
 
 import { explainChat } from '../../../../nodes/ChatCompletion/failures';
 import { explainTaskCall as explain } from '../../../../nodes/FlowTask/api/failures';
-import type { FailedOutcome } from '../../../../nodes/shared/http/outcome';
+import { explainSubmit } from '../../../../nodes/FlowTask/tasks/failures';
+import { ofWrite, type FailedOutcome } from '../../../../nodes/shared/http/outcome';
 import { classify } from '../../../../nodes/shared/platform/envelope';
 import { explainCall } from '../../../../nodes/shared/platform/failures';
 import { redactor } from '../../../../nodes/shared/text/redact';
@@ -53,6 +54,18 @@ it.each([
 	const outcome = { kind: 'refused', status: 404, code: null, text: 'not found' } as const;
 	expect(explain(outcome, { ...facts(), baseUrl }).advice).toContain(said);
 	expect(explainChat(outcome, { ...facts(), baseUrl }).advice).toContain(said);
+});
+
+it.each([
+	[413, '<html>nginx</html>', ': a web page instead of JSON (HTTP 413)', 'send smaller files'],
+	[422, 'no such sampler', '(HTTP 422): an answer that is not JSON: no such sampler', "platform's console"],
+])('HTTP %d with a body of no form is told with it', (status, body, said, advice) => {
+	const reply = { kind: 'reply', status, headers: {}, text: body } as const;
+	const outcome = ofWrite(classify(reply));
+	if (outcome.kind === 'answered') throw new Error('It is no answer');
+	const failure = explainSubmit(explain(outcome, facts()));
+	expect(failure.message).toContain(said);
+	expect(failure.advice).toContain(advice);
 });
 
 describe('explainTaskCall', () => {

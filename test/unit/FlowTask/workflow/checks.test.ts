@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm';
 
 import fc from 'fast-check';
 
-import { acceptedFor, checkOverrides } from '../../../../nodes/FlowTask/workflow/checks';
+import { acceptedFor, checkOverrides, refuseEmptyPrompts } from '../../../../nodes/FlowTask/workflow/checks';
 import { type Prompt } from '../../../../nodes/FlowTask/workflow/prompt';
 import { promptFromForm } from '../../../../nodes/FlowTask/workflow/promptForm';
 import { promptFromJson } from '../../../../nodes/FlowTask/workflow/promptJson';
@@ -398,6 +398,12 @@ test('what comes from a form of any kind is checked without a throw', () => {
 		}),
 		{ numRuns: 1_000 },
 	);
+});
+
+test('an empty prompt is refused where it is the only text, though no link says what it is for', () => {
+	const known = know({ '1': { class_type: 'ImageService', inputs: { prompt: 'a cat', seed: 1 } } });
+	expect(refuseEmptyPrompts(one('1', 'prompt', ' '), known)?.message).toContain('The prompt is empty');
+	expect(refuseEmptyPrompts(one('1', 'prompt', 'a dog'), known)).toBeUndefined();
 });
 
 test('what an item keeps for a later refusal does not hold its workflow in memory', async () => {

@@ -156,6 +156,9 @@ describe('createDownload', () => {
 			'XML',
 		],
 		['an error object', '{"code":401}', 'application/json', 'JSON'],
+		['words under a type of pictures', 'AccessDenied: request has expired', 'image/png', 'text'],
+		['words without a type', 'Request has expired', undefined, 'text'],
+		['words for a drawing', 'Request has expired', 'image/svg+xml', 'text'],
 	])('takes %s for a link that is too old: it is no picture', async (_name, body, type, said) => {
 		const { clock, download, requests, stored } = scene(() =>
 			found([Buffer.from(body)], type === undefined ? {} : { 'content-type': type }),

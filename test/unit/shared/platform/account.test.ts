@@ -47,6 +47,13 @@ describe('readPlatformAccount', () => {
 		expect(read({ wsBaseUrl: entered })).toMatchObject({ ok: true, value: { wsBaseUrl } });
 	});
 
+	it.each([
+		['7001, Slow Down，忙\n0', ['7001', 'slow down', '忙']],
+		['', []],
+	])('reads the busy codes %j', (busyCodes, busyTerms) => {
+		expect(read({ busyCodes })).toMatchObject({ ok: true, value: { busyTerms } });
+	});
+
 	it('reads the hosts that files may come from', () => {
 		expect(read({ fileHosts: '10.0.0.5, MinIO.internal:9000' })).toMatchObject({
 			value: { fileHosts: ['10.0.0.5', 'minio.internal:9000'] },

@@ -144,7 +144,7 @@ describe('classify', () => {
 		['nothing', '', 'an empty answer'],
 		['white space', ' \n', 'an empty answer'],
 		['a web page', '<!DOCTYPE html><p>Login</p>', 'a web page instead of JSON'],
-		['text', 'OK', 'an answer that is cut off or is not JSON'],
+		['text', 'OK', 'an answer that is not JSON: OK'],
 		[
 			'an envelope that is cut off',
 			'{"code":0,"data":{"prompt_i',
@@ -271,6 +271,7 @@ describe('codes under HTTP 200', () => {
 		['the number', { code: 7001, msg: 'no' }],
 		['the number as text', { code: '7001', msg: 'no', data: null }],
 		['words of the message', { code: 12, msg: 'Requests are Too Frequent.' }],
+		['words beside data that are empty', { code: 12, msg: 'too frequent', data: {} }],
 		['words in another language', { code: 12, msg: '系统繁忙，请稍后再试' }],
 	])('%s of a busy platform is a refusal to repeat', (_name, body) => {
 		const outcome = classify(reply(200, body, { 'retry-after': '3' }), TERMS);

@@ -48,3 +48,21 @@ test('tells how many tries it took, whatever ended them', async () => {
 	});
 	expect(await clock.run(retry.run(TERMS, ask))).toEqual({ outcome: unclear, tries: 1 });
 });
+
+test.each([
+	['work', 0],
+	['watch', 1],
+] as const)('once the time is up, of the lane "%s" so many are sent: %d', async (lane, sent) => {
+	const clock = new TestClock();
+	const retry = new Retry(new RateLimiter({ requestsPerSecond: 0, concurrency: 1 }, clock), clock, () => 0);
+	const terms: RetryTerms = { repeatability: 'read', lane, tries: 3, endByMs: clock.now() + 1_000 };
+	let count = 0;
+	const hold = retry.run(terms, async () => {
+		await clock.sleep(2_000);
+		return { kind: 'answered', data: 'yes' };
+	});
+	const late = retry.run(terms, async () => await Promise.resolve({ kind: 'answered', data: ++count }));
+	await clock.run(Promise.all([hold, late]));
+	expect(count).toBe(sent);
+	expect((await late).outcome.kind).toBe(sent === 0 ? 'cancelled' : 'answered');
+});

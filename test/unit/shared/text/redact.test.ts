@@ -166,6 +166,19 @@ describe('redactor', () => {
 		expect(redactor(['$&$1$`'])('x $&$1$` y')).toBe('x [hidden] y');
 	});
 
+	it('hides a secret with a backslash where JSON, or JSON in JSON, escapes it', () => {
+		const secret = String.raw`ab\c\\d"e\-f%41`;
+		let text = secret;
+		for (let times = 0; times < 3; times++) {
+			text = JSON.stringify(`x ${text} y`);
+			const told = redactor([secret]).known(text);
+			expect(told).toMatch(/^\W*x.*\[hidden\].*y\W*$/);
+			expect(told).not.toContain('ab');
+			const pieces = redactor([secret]).inPieces();
+			expect([...text].map((char) => pieces.push(char)).join('') + pieces.end()).toBe(told);
+		}
+	});
+
 	it('does not take an empty or tiny secret for one, else every text would vanish', () => {
 		expect(redactor(['', 'abc'])('abc abc')).toBe('abc abc');
 	});

@@ -1,0 +1,32 @@
+import type { Login } from './n8nClient';
+import { N8nClient } from './n8nClient';
+import { ProcessLog } from './processLog';
+import type { N8nOptions, RunningN8n } from './startN8n';
+
+/** The n8n that runs elsewhere and that `npm run compat` was given, if any. */
+export const GIVEN_N8N = process.env.FLOWTASK_N8N_URL;
+
+/** Its owner. */
+const login: Login = {
+	email: process.env.FLOWTASK_N8N_EMAIL ?? '',
+	password: process.env.FLOWTASK_N8N_PASSWORD ?? '',
+};
+
+/** Logs in to it. Nobody can start, stop or set it from here, nor read its log. */
+export async function useGivenN8n(
+	url: string,
+	{ userFolder, tarball, env }: N8nOptions,
+): Promise<RunningN8n> {
+	if (tarball === undefined || Object.keys(env ?? {}).length > 0) {
+		throw new Error(`These tests start n8n again or set it, which the one at ${url} does not allow.`);
+	}
+	const client = new N8nClient(url, userFolder);
+	await client.logIn(login);
+	return {
+		...{ url, login, client, pid: -1, log: new ProcessLog() },
+		ended: new Promise(() => undefined),
+		hasEnded: () => false,
+		stop: () => client.removeCreated(),
+		kill: () => Promise.reject(new Error(`The n8n at ${url} cannot be killed from here.`)),
+	};
+}
