@@ -8,7 +8,7 @@ import { DEFAULT_BUSY_CODES } from './busyCodes';
 import { BASE_URL, whyAddressDoesNotFit } from './baseUrl';
 import { withBearer, wrongSecretNotices } from './tokenKinds';
 
-/** What few deployments need. */
+/** Fields that few deployments need. */
 const EXPERT_FIELDS: readonly INodeProperties[] = [
 	{
 		displayName: 'WebSocket Base URL',

@@ -1,9 +1,10 @@
-/** A field that holds the address of a platform. */
 export interface AddressField {
 	/** As in the form. */
 	readonly label: string;
 	readonly scheme: 'http' | 'ws';
-	/** The path that the node adds: this one, or another of a WebSocket, may stand in the address already. */
+	/**
+	 * The path that the node adds. The entered address may already end with it, or with the path of another WebSocket.
+	 */
 	readonly mayEndWith?: string;
 }
 
@@ -16,10 +17,10 @@ export interface AddressMisfit {
 export const BASE_URL: AddressField = { label: 'Base URL', scheme: 'http' };
 export const WS_BASE_URL: AddressField = { label: 'WebSocket Base URL', scheme: 'ws' };
 
-/** Beginnings of the paths of the interface (§4). */
+/** Prefixes of the interface's paths (§4). */
 const INTERFACE_PATH = /\/(?:api\/(?:maas|mass|agents)|maas\/v1|mass\/api|ws\/v1)(?=\/|$)/i;
 
-/** What is often copied along with an address, but may also be where a proxy has the platform. */
+/** Path endings that people often copy along, but under which a proxy may really serve the platform. */
 const USUAL_END = /(?:\/(?:api|maas|mass|agents|ws|v\d+))+(?=\/*$)/i;
 
 /** What to do about an address under which nothing was found, as a sentence. */
@@ -32,7 +33,7 @@ export function adviceOnPath(baseUrl: string): string {
 }
 
 /**
- * Why an address does not fit, or `undefined` if it does. The sentences quote nothing that was entered except an API
+ * Why an address is not usable, or `undefined` if it is. The sentences quote nothing that was entered except an API
  * path, because an address may contain a password.
  */
 export function whyAddressDoesNotFit(entered: unknown, field: AddressField): AddressMisfit | undefined {

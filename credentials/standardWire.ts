@@ -1,4 +1,4 @@
-/** §4.6 with the names that a deployment has where nobody changed them. */
+/** The wire of §4.6, with the field names that deployments use by default. */
 export const WIRE = {
 	request: {
 		path: '',
@@ -122,7 +122,7 @@ export const WIRE = {
 	upload: { part: 'file', url: 'data.url || url', id: '', expires: 'data.expires_at || expires_at' },
 };
 
-/** Also what the credential's field begins with: lists of words on one line each. */
+/** The initial value of the credential's field, with each list of words on one line. */
 export const STANDARD_WIRE = JSON.stringify(WIRE, null, '\t').replace(/\[\s+("[^[{]*?)\s+\]/g, (list) =>
 	list.replace(/\s+/g, ' '),
 );

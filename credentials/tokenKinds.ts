@@ -19,7 +19,7 @@ const NOTICE_NAMES = [
 	['FlowBridge API', 'channelNotice'],
 ] as const satisfies ReadonlyArray<readonly [TokenCredential, string]>;
 
-/** One notice for each other credential, shown while its secret is in the field `field`. */
+/** A notice for every other credential, shown while the field `field` contains one of its secrets. */
 export function wrongSecretNotices(field: string, credential: TokenCredential): INodeProperties[] {
 	return NOTICE_NAMES.filter(([other]) => other !== credential).map(([other, name]) => ({
 		displayName: `This is ${TOKEN_KINDS.find((kind) => kind.credential === other)?.is} (${codesOf(other)}). Use it in a ${other} credential. This one takes a secret that starts with ${codesOf(credential)}.`,

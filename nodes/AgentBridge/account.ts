@@ -16,18 +16,18 @@ export interface BridgeAccount {
 	readonly protocol: string | undefined;
 	/** The second sub-protocol of §5.4; undefined without the first. */
 	readonly bearer: string | undefined;
-	/** What must never be shown. */
+	/** Values that must never be shown. */
 	readonly secrets: readonly string[];
 }
 
 export const DEFAULT_PATH = '/ws/v1';
 export const DEFAULT_PROTOCOL = 'neutral.bridge.v1';
 
-/** In the credential: offer no sub-protocol. */
+/** The value of the credential's field that means "offer no sub-protocol". */
 const NO_PROTOCOL = '-';
-/** RFC 6455 takes only a token of RFC 2616 as a sub-protocol. */
+/** A sub-protocol must be a token of RFC 2616 (RFC 6455). */
 const PROTOCOL_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-/** Stands for the token in a frame template. No braces: n8n would take them for an expression. */
+/** Placeholder for the token in a frame template. It has no braces, because n8n would read them as an expression. */
 const TOKEN_PLACEHOLDER = '$token';
 
 /** Checks the fields of a `flowBridgeApi` credential. */

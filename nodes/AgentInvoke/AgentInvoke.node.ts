@@ -13,10 +13,10 @@ import { resume } from './actions/resume.operation';
 import { uploadMedia } from './actions/uploadMedia.operation';
 import { testAgentToken } from './methods/testAgentToken';
 
-/** All that the node can do; its form and its routing are both read from here. */
+/** All operations; both the form and the routing are built from this list. */
 const OPERATIONS = [forgetSession, invoke, resume, uploadMedia];
 
-/** What an agent interrupts for leaves by an output of its own, so that the flow can act and resume it. */
+/** Interrupts leave through an output of their own, so that the workflow can act on them and resume the agent. */
 const OUTPUTS = `={{ ['invoke', 'resume'].includes($parameter.operation)
 	? [{ type: '${NodeConnectionTypes.Main}', displayName: 'Response' }, { type: '${NodeConnectionTypes.Main}', displayName: 'Interrupt' }]
 	: ['${NodeConnectionTypes.Main}'] }}` as const;

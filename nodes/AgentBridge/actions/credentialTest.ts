@@ -12,7 +12,7 @@ import { openConnection, subprotocols, type BridgeEnd } from '../connection/conn
 import { whyEnded } from '../connection/failures';
 import { probeHandshake } from '../connection/probe';
 
-/** A server that accepts everyone and then closes has done so by now. */
+/** A server that accepts everyone at first and then closes the connection has done so by this time. */
 const SECOND_THOUGHTS_MS = 700;
 const ACCEPTED = 'The bridge accepted the channel account';
 const TOKEN_UNTESTED =

@@ -44,7 +44,7 @@ export const EVENT_PATH: INodeProperties = {
 	description: 'Where a frame names its event: field names separated by dots',
 };
 
-/** The longest time in seconds that a timer can hold, rounded. */
+/** The longest time a timer can hold, in seconds, rounded. */
 export const MAX_SECONDS = 2_000_000;
 
 /** What both nodes can send to keep a connection open. */

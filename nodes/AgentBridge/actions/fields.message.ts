@@ -26,7 +26,7 @@ export const REPLY_TIMEOUT = defineOptions({
 	},
 });
 
-/** How the reply is recognised; what the fields of a frame are called is not shown (§6.2). */
+/** How the reply is recognised. The field names of a frame are not documented (§6.2). */
 export const REPLY_FIELDS: readonly INodeProperties[] = [
 	{
 		displayName: 'ID to Repeat',

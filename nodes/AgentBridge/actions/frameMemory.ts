@@ -6,11 +6,11 @@ import { openRetryMemory, requestFingerprints } from '../../shared/run/retryMemo
 import { SENT_BUT } from '../connection/requestSession';
 import { REQUEST_OPTIONS } from './fields.message';
 
-/** What became of the frames of earlier tries of this node run: a retry sends the others only. */
+/** What became of the frames that earlier tries of this node run sent. A retry sends only the others. */
 export interface FrameMemory {
 	/** @returns `undefined` where the frame was not sent */
 	recall(itemIndex: number): Result<IDataObject> | undefined;
-	/** How the items of this try ended, those that were recalled too. */
+	/** Records how the items of this try ended, including those that were recalled. */
 	keep(outcomes: ReadonlyArray<Result<IDataObject>>): void;
 }
 
@@ -44,6 +44,6 @@ function entryOf(outcome: Result<IDataObject>): IDataObject | undefined {
 
 function mayHaveArrived({ kind, details }: Failure): boolean {
 	if (kind === 'unclear' || kind === 'timedOut') return true;
-	// Stopped while the reply was waited for: what had come until then is told only of frames that were sent.
+	// The run was stopped while waiting for the reply. Frames are listed only if the item's own frame was sent.
 	return kind === 'cancelled' && details?.collected !== undefined;
 }

@@ -20,7 +20,7 @@ export interface BridgeSetup extends Bridge {
 	readonly redact: Redact;
 }
 
-/** The fields of the form that are about authentication. */
+/** The form's authentication fields. */
 interface AuthFields {
 	readonly authMode: unknown;
 	readonly authFrame: unknown;
@@ -44,7 +44,7 @@ export async function openBridge(
 	return await openBridgeOf(context, account.value, redactor(account.value.secrets), auth, options);
 }
 
-/** The same for an account that was already read. */
+/** Like `openBridge`, for an account that was read before. */
 export async function openBridgeOf(
 	context: Pick<BridgeContext, 'helpers'>,
 	account: BridgeAccount,
@@ -95,13 +95,13 @@ function readSettings(
 		...(heartbeat.value && { heartbeat: { frame: heartbeat.value, everyMs } }),
 		idleMs: number('idleTimeoutSeconds') * 1000,
 	};
-	// Mutually exclusive (§5.4): nothing of the one not in use is sent.
+	// The two ways to authenticate exclude each other (§5.4): nothing of the unused one is sent.
 	if (authMode !== 'inFrame') return ok({ ...connection, bearer });
 	const filled = fillAuthFrame(authFrame, account.token);
 	return filled.ok ? ok({ ...connection, authFrame: filled.value }) : filled;
 }
 
-/** @returns the frame's text, if there is one */
+/** @returns the frame's text; undefined if there is none */
 function readHeartbeat(entered: unknown): Result<string | undefined> {
 	const isBlank = typeof entered === 'string' && !entered.trim();
 	const { frame, text } = parseFrame(isBlank ? {} : (entered ?? {}));
@@ -116,14 +116,14 @@ function readHeartbeat(entered: unknown): Result<string | undefined> {
 	);
 }
 
-/** Pasted text is sent unchanged: parsed, a long ID would lose its last digits. */
+/** Pasted text is sent unchanged: parsing it would cost a long ID its last digits. */
 export function parseFrame(value: unknown): { readonly frame: unknown; readonly text: string | undefined } {
 	return typeof value === 'string'
 		? { frame: parseJson(value), text: value.trim() }
 		: { frame: value, text: jsonText(value) };
 }
 
-/** Never throws, because a listener asks again before each connection. */
+/** Never throws, because the listener asks again before each connection. */
 async function egressRefusal(
 	helpers: BridgeContext['helpers'],
 	{ url, host }: BridgeAccount,

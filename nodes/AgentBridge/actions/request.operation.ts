@@ -46,7 +46,7 @@ export const request: Operation = {
 				reply,
 				...(event !== undefined && { event }),
 				...(answer !== undefined && { answer }),
-				// The chat shows this field of the last node.
+				// The chat shows this field of the last node's output.
 				...(fromChat && answer !== undefined && { output: answer }),
 			};
 			if (asTool) return ok(json);

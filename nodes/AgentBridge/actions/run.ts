@@ -21,7 +21,7 @@ export type ItemOutcome = Result<IDataObject>;
 /** Outcomes by the indexes of their items. */
 export type ItemOutcomes = ReadonlyMap<number, ItemOutcome>;
 
-/** The items that go over one connection: those of one account with the same authentication frame. */
+/** Items that share a connection: the same account and the same authentication frame. */
 interface Connection {
 	readonly account: BridgeAccount;
 	readonly authFrame: unknown;
@@ -35,17 +35,19 @@ interface BridgeRun extends RunFrame {
 	readonly setups: ReadonlyMap<Connection, Result<BridgeSetup>>;
 }
 
-/** Each item may have an account of its own, but no machine and no platform takes thousands of connections. */
+/**
+ * Each item may have its own account, but neither this machine nor the platform could handle thousands of connections.
+ */
 const CONNECTIONS_AT_ONCE = 32;
 
 /** What an operation does with one item over the connection of its account. */
 type WorkOnItem = (session: RequestSession, itemIndex: number) => Promise<ItemOutcome>;
-/** What is known of the outcomes of a connection in the end. */
+/** Settles the outcomes of a connection once it has closed. */
 type ConfirmOutcomes = (session: RequestSession, outcomes: ItemOutcomes) => Promise<ItemOutcomes>;
 
 /**
- * The frame of both operations: the items of each account are worked on one after the other over a connection of
- * their own, beside those of the other accounts.
+ * The shared flow of both operations. The items of one account run in sequence over one connection; accounts run in
+ * parallel.
  */
 export async function inSession(
 	context: IExecuteFunctions,
@@ -84,7 +86,7 @@ async function workOnAll(
 			const own = new Map<number, ItemOutcome>();
 			for (const itemIndex of itemIndexes) {
 				const known = memory.recall(itemIndex);
-				// The run ends with the first failure, so nothing more is sent.
+				// The first failure ends the run, so nothing more is sent.
 				const outcome = known ?? (hasFailed ? fail(NOT_SENT) : await work(session, itemIndex));
 				own.set(itemIndex, outcome);
 				if (!outcome.ok && !context.continueOnFail()) hasFailed = true;
@@ -98,13 +100,13 @@ async function workOnAll(
 	const conversations = [...setups].map(async ([{ itemIndexes }, setup]) => {
 		if (setup.ok) await limit(async () => await converse(setup.value, itemIndexes));
 	});
-	// All of them, however one ends: a connection is closed by its conversation.
+	// Waits for all conversations, even after a failure, because each one closes its own connection.
 	await Promise.allSettled(conversations);
 	await Promise.all(conversations);
 	return outcomeOf;
 }
 
-/** Reads the accounts and all that is about their connections, before anything is opened. */
+/** Reads all accounts and connection settings before anything is opened. */
 async function openBridgeRun(context: IExecuteFunctions, frame: RunFrame): Promise<Result<BridgeRun>> {
 	const accounts = await readAccounts(context, CREDENTIAL, readBridgeAccount);
 	if (!accounts.ok) return accounts;
@@ -117,7 +119,7 @@ async function openBridgeRun(context: IExecuteFunctions, frame: RunFrame): Promi
 	);
 	const setups = new Map(await Promise.all(opening));
 	const setupOf = connectionOf.map((one) => (one.ok ? (setups.get(one.value) ?? fail(NOT_SENT)) : one));
-	// The same failure for all items is about the node, and not about one of them.
+	// A failure that all items share is about the node, not about one item.
 	const [first] = setupOf;
 	if (first?.ok === false && setups.size === 1 && setupOf.every((one) => one === first)) return first;
 	return ok({ ...frame, setups, clients: { of: (itemIndex) => setupOf[itemIndex] ?? fail(NOT_SENT) } });
@@ -143,7 +145,7 @@ function connectItems(
 	);
 }
 
-/** The first item that goes over the connection decides on its heartbeat. */
+/** The first item on a connection decides which heartbeat it has. */
 async function setUp(
 	context: IExecuteFunctions,
 	{ account, authFrame, itemIndexes: [first = 0] }: Connection,
@@ -167,7 +169,7 @@ const NOT_SENT: Failure = {
 /** A frame to send. */
 export interface OutgoingFrame {
 	readonly frame: Frame;
-	/** As it is sent. */
+	/** The text exactly as it is sent. */
 	readonly text: string;
 }
 

@@ -39,7 +39,8 @@ export const send: Operation = {
 				return ok({ sent: true, frame });
 			},
 			async (session, outcomes) => {
-				// A frame has left when the other side has answered our closing, which comes behind it.
+				// The other side answers our close only after it has received everything before it, so each frame has left by
+				// then.
 				const lost = await session.close();
 				const confirm = (itemIndex: number, outcome: ItemOutcome): ItemOutcome => {
 					const failure = lost.get(connectionOf.get(itemIndex) ?? 0);
@@ -53,7 +54,7 @@ export const send: Operation = {
 	},
 };
 
-/** The connection that is not the node's own, where the option asks for it and it is there. */
+/** The trigger's connection, if the option asks for it and the trigger is reachable. */
 function triggerOf(context: IExecuteFunctions, itemIndex: number): ReturnType<typeof reachTrigger> {
 	const options: unknown = context.getNodeParameter('options', itemIndex, {});
 	const isWanted = isJsonObject(options) && options.useTriggerConnection === true;

@@ -10,11 +10,11 @@ const TRIGGER = /(^|\.)agentBridgeTrigger$/;
 
 /** Hands frames to the trigger that started the execution. */
 export interface TriggerConnection {
-	/** Resolves as soon as n8n has taken the frame; whether the trigger sends it stands in n8n's log. */
+	/** Resolves once n8n has taken the frame. Whether the trigger could send it appears only in n8n's log. */
 	handOver(text: string): Promise<Result<undefined>>;
 }
 
-/** @returns `undefined` where no trigger listens: in a test in the editor, and in n8n's Retry of an execution */
+/** @returns `undefined` if no trigger is listening: in editor tests and for n8n's "Retry" of an execution */
 export function reachTrigger(context: IExecuteFunctions): Result<TriggerConnection | undefined> {
 	if (!isStartedBy(context, TRIGGER)) return fail(NOT_STARTED);
 	if (context.getMode() !== 'trigger') return ok(undefined);

@@ -16,11 +16,11 @@ export interface BridgeSettings {
 	/** The frame that holds the token; absent with sub-protocol authentication. */
 	readonly authFrame?: string;
 	readonly heartbeat?: { readonly frame: string; readonly everyMs: number };
-	/** How long the connection may be quiet, ms; 0 = forever. */
+	/** How long the connection may be silent, in ms; 0 = forever. */
 	readonly idleMs: number;
 }
 
-/** `onOpen` comes after the frame with the token. A binary frame is none of the bridge's. */
+/** `onOpen` is called after the frame with the token was sent. The bridge sends no binary frames. */
 export type BridgeEvents = Required<SocketEvents>;
 
 /** Opens one connection to the bridge (§4.7, §5.4). */
@@ -45,7 +45,7 @@ export function openConnection(
 	return socket;
 }
 
-/** What a handshake offers. */
+/** The sub-protocols that a handshake offers. */
 export function subprotocols({ protocol, bearer }: Pick<BridgeSettings, 'bearer' | 'protocol'>): string[] {
 	return [protocol, bearer].filter((one) => one !== undefined);
 }

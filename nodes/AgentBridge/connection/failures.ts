@@ -11,7 +11,7 @@ import {
 } from './connection';
 import type { Probe } from './probe';
 
-/** Whom the sentences are about; they show nothing of the address but the host. */
+/** What the messages are about. The only part of the address they show is the host. */
 export interface Whom {
 	readonly host: string;
 	readonly protocol: string | undefined;
@@ -25,7 +25,10 @@ export interface Bridge {
 	readonly clock: Clock;
 	readonly whom: Whom;
 	readonly open: (events: BridgeEvents) => BridgeConnection;
-	/** Why n8n's guard allows no connection now, if so. Asked before each one: the host's address may change. */
+	/**
+	 * Why n8n's SSRF guard forbids a connection now; undefined if it allows it. Asked before each connection, because the
+	 * host may resolve differently.
+	 */
 	readonly refusal: () => Promise<Failure | undefined>;
 	readonly probe: () => Promise<Probe>;
 }
@@ -59,7 +62,10 @@ export async function whyEnded(
 	return explainEnd(end, whom, end.cause === 'handshake' ? await probe() : undefined);
 }
 
-/** Why there is no connection. The kind `credential` means that trying again is no use: the account is refused. */
+/**
+ * Turns the end of a connection into a failure. Kind `credential` means the account was refused, so trying again is
+ * pointless.
+ */
 export function explainEnd(end: BridgeEnd, whom: Whom, probe: Probe = { kind: 'nothing' }): Failure {
 	const { host, protocol = '' } = whom;
 	const ended = (kind: FailureKind, message: string, advice: string): Failure => ({

@@ -3,28 +3,28 @@ import { growingPauseMs, type PauseGrowth } from '../../shared/run/growingPause'
 import type { BridgeEnd, BridgeConnection } from './connection';
 import { whyEnded, type Bridge } from './failures';
 
-/** Tries go on for as long as the trigger lives. */
+/** Retries never stop while the trigger lives. */
 const PAUSES: PauseGrowth = { firstMs: 1_000, factor: 2, longestMs: 60_000 };
-/** After a connection that lived this long, the next failure counts as the first. */
+/** Once a connection has lived this long, the next failure counts as the first again. */
 const STABLE_AFTER_MS = 60_000;
 /**
- * The close code for "try again later" is 1013, but the native WebSocket lets a client send only 1000 and codes
- * from 3000 on; this is its place in the range for applications.
+ * The close code for "try again later" is 1013, but the native WebSocket lets a client send only 1000 and codes from
+ * 3000 on; this is its counterpart in the application range.
  */
 const FULL_CLOSE = 4013;
 
-/** Who hears what comes, and how the connection fares. */
+/** Is told about incoming frames and the state of the connection. */
 export interface ListenerEvents {
-	/** @returns false if there is no room for it: the connection is closed until there is */
+	/** @returns false if there is no room; the connection then stays closed until there is */
 	onText(text: string): boolean;
 	onBinary(): void;
-	/** The connection is open, after this many failures. */
+	/** The connection is open; `failures` counts the failed tries before it. */
 	onUp(failures: number): void;
-	/** The connection is lost, and is tried again after the pause. */
+	/** The connection was lost; the next try follows after the pause. */
 	onDown(failure: Failure, pauseMs: number, failures: number): void;
 	/** The platform refuses the account, so the listener stops. */
 	onRefused(failure: Failure): void;
-	/** The connection was closed for want of room. Resolves as soon as there is room again. */
+	/** The connection was closed because there is no room. Resolves as soon as there is. */
 	onFull(): Promise<void>;
 }
 
@@ -34,7 +34,7 @@ export class Listener {
 	private readonly firstTry = Promise.withResolvers<undefined>();
 	private readonly pauses: Pauses;
 	private connection: BridgeConnection | undefined;
-	/** The newest connection that is authenticated; it refuses what is sent once it has ended. */
+	/** The newest authenticated connection. Once it has ended, it rejects what is sent. */
 	private open: BridgeConnection | undefined;
 
 	constructor(
@@ -45,13 +45,13 @@ export class Listener {
 		this.pauses = new Pauses(() => bridge.clock.now(), random);
 	}
 
-	/** Begins to listen. Resolves with the outcome of the first try: open, refused, or to be tried again. */
+	/** Starts listening. Resolves with the outcome of the first try: open, refused, or to be retried. */
 	async start(): Promise<void> {
 		void this.keepOpen().finally(() => this.firstTry.resolve(undefined));
 		await this.firstTry.promise;
 	}
 
-	/** @returns false where no connection is open at the moment */
+	/** @returns false if no connection is open */
 	send(text: string): boolean {
 		return this.open?.send(text) ?? false;
 	}
@@ -85,9 +85,9 @@ export class Listener {
 		}
 	}
 
-	/** One connection, from its opening to its end. @returns why it ended */
+	/** Runs one connection from opening to end. @returns why it ended */
 	private async connect(isFirst: boolean): Promise<Failure | 'full' | 'stopped'> {
-		// The guard was asked before the first connection.
+		// The guard has already been asked about the first connection.
 		const refusal = isFirst ? undefined : await this.bridge.refusal();
 		if (refusal) return refusal;
 		if (this.isStopped()) return 'stopped';
@@ -116,18 +116,18 @@ export class Listener {
 		});
 		this.connection = current;
 		const end = await promise;
-		// A trigger may reconnect for months.
+		// A trigger may reconnect for months, so listeners must not pile up.
 		this.stopping.signal.removeEventListener('abort', stop);
 		return end;
 	}
 }
 
 /**
- * Exponential back-off with jitter: half of the pause is fixed and the other half drawn, so that many n8n instances
- * do not come back at the same moment.
+ * Exponential back-off with jitter: half of each pause is fixed, the other half random, so that many n8n instances do
+ * not reconnect at once.
  */
 export class Pauses {
-	/** Since the last stable connection. */
+	/** Failures since the last stable connection. */
 	failures = 0;
 	private openedAtMs: number | undefined;
 
@@ -140,7 +140,7 @@ export class Pauses {
 		this.openedAtMs = this.now();
 	}
 
-	/** A connection ended or could not be opened. @returns the pause before the next try, in ms */
+	/** Called when a connection ended or could not be opened. @returns the pause before the next try, in ms */
 	ended(): number {
 		if (this.openedAtMs !== undefined && this.now() - this.openedAtMs >= STABLE_AFTER_MS) this.failures = 0;
 		this.openedAtMs = undefined;

@@ -1,16 +1,16 @@
 import type { Clock } from '../../shared/run/clock';
 
-/** How long a frame waits for the connection: the longest pause between two tries, and as long again. */
+/** How long a frame waits for the connection: twice the longest pause between two tries. */
 export const KEPT_MS = 120_000;
-/** The text of all frames that wait. */
+/** Limit for the text of all waiting frames together. */
 const MAX_QUEUED_CHARS = 50_000_000;
 const NOT_ACTIVE = 'the workflow is no longer active';
 
 /** The connection that frames leave over. */
 export interface OutboxConnection {
-	/** @returns false where it is not open */
+	/** @returns false if the connection is not open */
 	send(text: string): boolean;
-	/** Whether we keep it closed ourselves: waiting for it is then no use to be given up. */
+	/** Whether we keep the connection closed ourselves; frames then wait without being given up. */
 	isHeldOff(): boolean;
 }
 
@@ -20,21 +20,21 @@ interface OutgoingText {
 	giveUpAtMs: number;
 }
 
-/** Frames on their way from executions to the trigger's connection. Each leaves once at most. */
+/** Holds outgoing frames until the trigger's connection can send them. Each is sent at most once. */
 export class Outbox {
 	private readonly queued: OutgoingText[] = [];
 	private queuedChars = 0;
 	private watch: AbortController | undefined;
 	private isClosed = false;
 
-	/** @param onLost hears of frames that will not be sent; `why` is a clause */
+	/** @param onLost is told of frames that will not be sent; `why` is a clause */
 	constructor(
 		private readonly clock: Pick<Clock, 'now' | 'sleep'>,
 		private readonly connection: OutboxConnection,
 		private readonly onLost: (names: readonly string[], why: string) => void,
 	) {}
 
-	/** Sends a frame, or keeps it until the connection is back. @param name what the log calls it */
+	/** Sends a frame now, or keeps it until the connection is back. @param name how the log names it */
 	send(text: string, name: string): void {
 		if (this.isClosed) {
 			this.onLost([name], NOT_ACTIVE);
@@ -52,7 +52,7 @@ export class Outbox {
 		void this.watchTime(this.watch.signal);
 	}
 
-	/** The connection is open: what waited leaves, in order. */
+	/** The connection is open again: sends the waiting frames in order. */
 	flush(): void {
 		for (let [first] = this.queued; first && this.connection.send(first.text); [first] = this.queued) {
 			this.queued.shift();
@@ -61,14 +61,14 @@ export class Outbox {
 		if (this.queued.length === 0) this.stopWatch();
 	}
 
-	/** Nothing leaves any more. */
+	/** Nothing is sent from now on. */
 	close(): void {
 		this.isClosed = true;
 		this.stopWatch();
 		this.lose(this.queued.length, NOT_ACTIVE);
 	}
 
-	/** Gives up frames that are late, until none waits. */
+	/** Gives up frames that have waited too long, until none is left. */
 	private async watchTime(signal: AbortSignal): Promise<void> {
 		const { clock, queued } = this;
 		for (let [first] = queued; first; [first] = queued) {
@@ -88,7 +88,7 @@ export class Outbox {
 		this.watch = undefined;
 	}
 
-	/** Gives up the oldest frames. */
+	/** Drops the oldest frames. */
 	private lose(count: number, why: string): void {
 		if (count === 0) return;
 		const lost = this.queued.splice(0, count);

@@ -4,11 +4,11 @@ import { within, type Clock } from '../../shared/run/clock';
 import { isJsonObject } from '../../shared/text/json';
 import { certificateWasRejected } from '../../shared/http/exchange';
 
-/** What a plain HTTP request finds after a failed handshake. */
+/** What a plain HTTP request reveals after a failed handshake. */
 export type Probe =
 	| { readonly kind: 'status'; readonly status: number }
 	| { readonly kind: 'unreachable'; readonly code: string }
-	/** No answer: a bridge that accepts the upgrade gives none that an HTTP client can read. */
+	/** No answer. A bridge that accepts the upgrade sends none that an HTTP client could read. */
 	| { readonly kind: 'nothing' };
 
 export interface ProbeTarget {
@@ -17,14 +17,14 @@ export interface ProbeTarget {
 	readonly protocols: readonly string[];
 }
 
-/** Only an HTTP client tells why a handshake is refused; it must not take long. */
+/** Finding out why a handshake was refused takes an extra HTTP request, which must not take long. */
 const PROBE_DEADLINE_MS = 3_000;
-/** Any 16 bytes; the answer to them is not checked, because no upgrade is wanted. */
+/** Any 16 bytes do: the answer to them is not checked, because no upgrade is wanted. */
 const HANDSHAKE_KEY = Buffer.from('flowtask-bridge!').toString('base64');
 
 type SendRequest = (options: IHttpRequestOptions) => Promise<unknown>;
 
-/** Repeats the handshake once as an HTTP request through n8n's helper, for its status. */
+/** Repeats the handshake once as an HTTP request through n8n's helper, to learn the status. */
 export async function probeHandshake(
 	target: ProbeTarget,
 	request: SendRequest,
@@ -52,20 +52,20 @@ export async function probeHandshake(
 function readStatus(response: unknown): Probe {
 	if (!isJsonObject(response) || typeof response.statusCode !== 'number') return { kind: 'nothing' };
 	const { statusCode: status } = response;
-	// The bridge accepts the upgrade now.
+	// This time the bridge accepted the upgrade.
 	return status === 101 ? { kind: 'nothing' } : { kind: 'status', status };
 }
 
-/** Codes of the HTTP client and of Node's own errors begin with ERR_. */
+/** Codes that begin with ERR_ are the HTTP client's and Node's own, not the network's. */
 function isOfNetwork(code: string): boolean {
 	return certificateWasRejected(code) || /^E(?!RR_)[A-Z_]+$/.test(code);
 }
 
-/** Node's name of a network error, which n8n puts below its own error. */
+/** Finds Node's code of a network error, which n8n wraps in its own error. */
 function readError(error: unknown): Probe {
 	for (let cause = error; typeof cause === 'object' && cause !== null;) {
 		if ('code' in cause && typeof cause.code === 'string' && isOfNetwork(cause.code)) {
-			// A connection that breaks says nothing about the bridge; one that cannot be made does.
+			// A connection that breaks says nothing about the bridge; one that cannot be opened does.
 			const isCut = cause.code === 'ECONNRESET' || cause.code === 'ECONNABORTED';
 			return isCut ? { kind: 'nothing' } : { kind: 'unreachable', code: cause.code };
 		}

@@ -8,19 +8,21 @@ export interface FrameExchange {
 	readonly reply: Frame;
 	/** The frames that came before the reply and belong to the request. */
 	readonly collected: readonly Frame[];
-	/** How many more of these came than are kept. */
+	/** How many more such frames came than are kept. */
 	readonly notCollected: number;
-	/** Until the reply came, including the opening of a connection. */
+	/** Time until the reply, in ms, including the opening of a connection. */
 	readonly elapsedMs: number;
 }
 
-/** Frames kept per request, for its item or its error. A chatty platform must not fill the memory. */
+/** Frames kept per request for its item or error, so that a chatty platform cannot fill the memory. */
 const MAX_COLLECTED = 200;
-/** Their text in a whole run: its items are held until it ends. */
+/** Limit for the text of collected frames per run, because all items are kept until the run ends. */
 const MAX_COLLECTED_CHARS = 32_000_000;
-/** New connections per run, so a platform that closes each one at once does not keep the run going forever. */
+/**
+ * Limit of new connections per run; otherwise a platform that closes each one at once would keep the run going forever.
+ */
 const MAX_CONNECTIONS = 1_000;
-/** The other side answers a close once it has received everything sent before; this is how long it may take. */
+/** How long the other side may take to answer a close, which it does once it has received everything before. */
 const CLOSE_CONFIRM_MS = 15_000;
 
 const CANCELLED: Failure = { kind: 'cancelled', message: 'The execution was stopped', advice: '' };
@@ -35,7 +37,7 @@ class CollectedFrames {
 	/** Frames that belong to something else. */
 	others = 0;
 	unreadable = 0;
-	/** What the first unreadable one is; it follows "a frame that is". */
+	/** What is wrong with the first unreadable frame; completes "a frame that is". */
 	firstUnreadable = '';
 }
 
@@ -44,7 +46,7 @@ interface Collector {
 	onFailure(failure: Failure): void;
 }
 
-/** The connection that the items of one account share in a run; the first item that needs it opens it. */
+/** The connection that all items of an account share in a run. The first item that needs it opens it. */
 export class RequestSession {
 	private readonly lost = new Map<number, Failure>();
 	private connection: BridgeConnection | undefined;
@@ -64,7 +66,7 @@ export class RequestSession {
 		return await this.transmit(text, () => undefined);
 	}
 
-	/** Sends a frame and collects others until one is the reply or the time is up. */
+	/** Sends a frame and collects others until the reply arrives or the time is up. */
 	async request(text: string, rule: ReplyRule, timeoutMs: number): Promise<Result<FrameExchange>> {
 		const { clock, whom } = this.bridge;
 		const startedMs = clock.now();
@@ -95,13 +97,13 @@ export class RequestSession {
 	}
 
 	/**
-	 * Closes the connection. @returns why connections ended other than by our closing, by number: what was sent over
-	 * them may not have arrived
+	 * Closes the connection. @returns by number, why connections ended that we did not close: frames sent over them may
+	 * be lost
 	 */
 	async close(): Promise<ReadonlyMap<number, Failure>> {
 		const number = this.connections;
 		const end = await this.connection?.close(undefined, this.signal.aborted ? undefined : CLOSE_CONFIRM_MS);
-		// 1000 and 1005 answer our own closing frame.
+		// Codes 1000 and 1005 answer our own close.
 		if (end && end.code !== 1000 && end.code !== 1005) {
 			this.lost.set(number, explainEnd(end, this.bridge.whom));
 		}
@@ -129,7 +131,7 @@ export class RequestSession {
 		return undefined;
 	}
 
-	/** @param onSent called at the very moment the frame is on its way, before anything can come back */
+	/** @param onSent called the moment the frame is sent, before anything can come back */
 	private async transmit(text: string, onSent: () => void): Promise<Result<number>> {
 		for (;;) {
 			if (this.signal.aborted) return fail(CANCELLED);
@@ -141,7 +143,7 @@ export class RequestSession {
 				onSent();
 				return ok(number);
 			}
-			// The other side is closing. Nothing was sent, so a new connection may send it.
+			// The other side is closing and nothing was sent, so a new connection may send it.
 			const end: BridgeEnd = { ...(await open.value.close()), cause: 'closed' };
 			if (this.connection === open.value) this.onEnd(number, end);
 			if (this.connections >= MAX_CONNECTIONS) this.fatal ??= explainEnd(end, this.bridge.whom);
@@ -175,7 +177,7 @@ export class RequestSession {
 		const outcome = await promise;
 		if (this.signal.aborted) return fail(CANCELLED);
 		if (!('cause' in outcome)) return ok((this.connection = outcome));
-		// The following items do not try again: each would wait as long for the same answer.
+		// Later items do not try again: each would wait just as long for the same answer.
 		this.fatal = await whyEnded(outcome, this.bridge);
 		return fail(this.fatal);
 	}
@@ -188,7 +190,7 @@ export class RequestSession {
 		this.collector?.onFailure(failure);
 	}
 
-	/** Nothing tells a late reply from the reply to the next frame, so the connection it would come over is closed. */
+	/** A late reply could be mistaken for the reply to the next frame, so its connection is closed. */
 	private async leave(): Promise<void> {
 		const left = this.connection;
 		this.connection = undefined;
@@ -205,7 +207,7 @@ function timedOut(timeoutMs: number, { host }: Whom): Failure {
 	};
 }
 
-/** The error shows what came, so that one can see why nothing of it was taken for the reply. */
+/** The error shows the received frames, so that the operator sees why none was taken for the reply. */
 function withReceived(failure: Failure, received: CollectedFrames): Failure {
 	const { collected, notCollected, others, unreadable, firstUnreadable } = received;
 	const isUnclear = failure.kind === 'unreachable';

@@ -4,13 +4,16 @@ import { isJsonObject, parseJson, type Json, type JsonObject } from '../../share
 import { pathSteps, readPath } from '../../shared/text/jsonPath';
 import { redactJson, type Redact } from '../../shared/text/redact';
 
-/** An opaque JSON object: the names of its fields are not shown (§6.2), so the operator sets paths to read it by. */
+/** An opaque JSON object. Its field names are not documented (§6.2), so the operator sets the paths. */
 export type Frame = JsonObject;
 
-/** No message is that large, and a few of them at once would fill the memory. */
+/** No real message is this large, and a few of them at once would fill the memory. */
 export const MAX_FRAME_CHARS = 16_000_000;
 
-/** Reads a frame that came, and hides the token in it: a platform may echo it. A failure follows "a frame that is". */
+/**
+ * Reads an incoming frame and hides the token in it, because a platform may echo it. A failure completes "a frame that
+ * is".
+ */
 export function readIncoming(text: string, { known }: Redact): Result<Frame, string> {
 	if (text.length > MAX_FRAME_CHARS) return fail('larger than 16 million characters');
 	const frame = parseJson(text);
@@ -18,14 +21,14 @@ export function readIncoming(text: string, { known }: Redact): Result<Frame, str
 	return fail('not a JSON object, or is nested too deeply');
 }
 
-/** The text at a path, by which ids and event names are compared. */
+/** The text at a path, for comparing IDs and event names. */
 export function readName(frame: Frame, path: string): string | undefined {
 	const value = readPath(frame, path);
 	if (typeof value === 'string') return value === '' ? undefined : value;
 	return typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined;
 }
 
-/** A copy of the frame with `value` at a path; missing objects on the way are added. */
+/** A copy of the frame with `value` at a path; missing objects on the path are created. */
 export function withValueAt(frame: Frame, path: string, value: Json): Result<Frame> {
 	const changed = put(frame, pathSteps(path), value);
 	if (changed) return ok(changed);
@@ -48,13 +51,13 @@ function put(frame: Frame, [step, ...rest]: readonly string[], value: Json): Fra
 /** Picks frames by the event they name. */
 export interface EventFilter {
 	eventOf(frame: Frame): string | undefined;
-	/** Whether the frame names one of the events; without a list every frame is taken. */
+	/** Whether the frame names one of the events. Without a list, every frame matches. */
 	takes(frame: Frame): boolean;
-	/** Whether every frame is taken. */
+	/** Whether every frame matches. */
 	readonly isOpen: boolean;
 }
 
-/** @param list event names, separated by commas or line breaks; empty: every frame */
+/** @param list event names separated by commas or line breaks; empty matches every frame */
 export function createEventFilter(eventPath: string, list: string): Result<EventFilter> {
 	const names = new Set(
 		list
@@ -81,12 +84,12 @@ export function createEventFilter(eventPath: string, list: string): Result<Event
 /** n8n stores a deduplication key in a column of 255 characters. */
 const LONGEST_ID_CHARS = 100;
 
-/** A platform's id as it may be kept: one that is too long is replaced by its SHA-256. */
+/** An ID in a form that can be stored: one that is too long is replaced by its SHA-256. */
 export function shortId(id: string): string {
 	return id.length <= LONGEST_ID_CHARS ? id : sha256(id, 'hex');
 }
 
-/** Remembers the newest ids, `limit` of them, so that memory stays bounded however long a trigger lives. */
+/** Remembers the newest `limit` IDs, so that memory stays bounded however long a trigger lives. */
 export class RecentIds {
 	private readonly ids = new Set<string>();
 
@@ -101,7 +104,7 @@ export class RecentIds {
 	}
 
 	add(id: string): void {
-		// An id that comes again is among the newest again.
+		// An ID that comes again counts as new again.
 		this.remove(id);
 		this.ids.add(shortId(id));
 		const [oldest] = this.ids;
@@ -115,14 +118,14 @@ export class RecentIds {
 
 /** How the reply to a frame is recognised. */
 export interface ReplyRule {
-	/** Where a reply repeats the correlation value; empty if it does not. */
+	/** Where a reply repeats the correlation value; empty if replies are not correlated. */
 	readonly replyPath: string;
-	/** What the sent frame has at its correlation path. */
+	/** The value at the sent frame's correlation path. */
 	readonly correlation: string | undefined;
 	readonly filter: EventFilter;
 }
 
-/** Whether nothing tells which frames belong to the sent one, so that any may. */
+/** Whether nothing tells which frames belong to the request, so any may. */
 export function isUncorrelated({ replyPath }: ReplyRule): boolean {
 	return pathSteps(replyPath).length === 0;
 }

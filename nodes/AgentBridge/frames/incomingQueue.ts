@@ -3,13 +3,13 @@ export interface QueueLimits {
 	/** Frames per execution. */
 	readonly maxBatch: number;
 	readonly maxQueued: number;
-	/** The text of all queued frames, so that a few large ones do not fill the memory. */
+	/** Limit for the text of all queued frames, so that a few large ones do not fill the memory. */
 	readonly maxQueuedChars: number;
 }
 
 /**
- * Frames on their way from the socket to n8n. n8n's `emit` neither waits nor keeps an order, so frames that come
- * while an execution runs wait, and the next execution gets them all.
+ * Queues incoming frames for n8n. n8n's `emit` neither waits nor keeps the order, so frames that arrive during an
+ * execution wait, and the next execution gets them all.
  */
 export class IncomingQueue<T> {
 	private readonly waiting: Array<{ readonly frame: T; readonly chars: number }> = [];
@@ -30,7 +30,7 @@ export class IncomingQueue<T> {
 	/** @returns false if the queue is full and the frame was not taken */
 	push(frame: T, chars: number): boolean {
 		const { maxQueued, maxQueuedChars } = this.limits;
-		// A frame larger than the limit is taken while nothing else waits, or it would come again forever.
+		// An oversized frame is taken if nothing else waits; otherwise it would be sent again forever.
 		const isTooMuch = this.queued > 0 && this.queuedChars + chars > maxQueuedChars;
 		if (this.isClosed || isTooMuch || this.queued >= maxQueued) return false;
 		this.waiting.push({ frame, chars });
@@ -39,12 +39,12 @@ export class IncomingQueue<T> {
 		return true;
 	}
 
-	/** Resolves as soon as nothing waits and nothing runs. */
+	/** Resolves once nothing waits and nothing runs. */
 	async idle(): Promise<void> {
 		await this.pumping;
 	}
 
-	/** Hands out no further batch. @returns the frames that waited */
+	/** Stops handing out batches. @returns the frames that were still waiting */
 	close(): T[] {
 		this.isClosed = true;
 		this.queuedChars = 0;
@@ -52,7 +52,7 @@ export class IncomingQueue<T> {
 	}
 
 	private async pump(): Promise<void> {
-		// What the socket had in one piece goes into one batch, instead of its first frame alone.
+		// Frames that arrived together go into one batch, instead of the first one alone.
 		await Promise.resolve();
 		while (this.queued > 0) {
 			const batch = this.waiting.splice(0, this.limits.maxBatch);

@@ -1,18 +1,18 @@
 import { isJsonObject } from '../../shared/text/json';
 
-/** No webhook's response has such a field. */
+/** A field that no ordinary webhook response has. */
 const FIELD = 'flowBridgeFrame';
 
 /**
- * What the action gives to n8n's `sendResponse`, which brings it to the trigger that started the execution, from a
- * worker of queue mode too.
+ * The value that the action passes to n8n's `sendResponse`, which delivers it to the trigger that started the
+ * execution, even from a queue-mode worker.
  * @param text the frame as it is sent
  */
 export function toHandOver(text: string): Record<string, string> {
 	return { [FIELD]: text };
 }
 
-/** The text of a frame that was handed over. n8n has responses of its own, which hold none. */
+/** The text of a handed-over frame; undefined for n8n's own responses. */
 export function readHandedOver(response: unknown): string[] {
 	const text = isJsonObject(response) ? response[FIELD] : undefined;
 	return typeof text === 'string' ? [text] : [];

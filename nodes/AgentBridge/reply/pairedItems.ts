@@ -1,6 +1,6 @@
 import type { INodeExecutionData, IPairedItemData, IRunData, ISourceData, ITaskData } from 'n8n-workflow';
 
-/** Where an item stands in the data of an execution. */
+/** The position of an item in an execution's data. */
 interface ItemPosition {
 	readonly node: string;
 	readonly run: number;
@@ -8,14 +8,14 @@ interface ItemPosition {
 	readonly item: number;
 }
 
-/** An item that the last node put out. */
+/** An item of the last node's output. */
 export interface LastItem {
 	readonly json: INodeExecutionData['json'];
-	/** The position of the trigger's item that it is paired with; absent if that is none, or several. */
+	/** The position of the trigger item it is paired with; absent if there is none or several. */
 	readonly origin: number | undefined;
 }
 
-/** What the last run of a node put out, over all of its outputs, with the trigger's items that it comes from. */
+/** The output of a node's last run, across all its outputs, with the trigger items it comes from. */
 export function lastItems(runData: IRunData, lastNode: string, trigger: string): LastItem[] {
 	const run = (runData[lastNode]?.length ?? 0) - 1;
 	const outputs = taskAt(runData, lastNode, run)?.data?.main ?? [];
@@ -46,7 +46,7 @@ export function assignFrames(
 	return origins.map((origin, position) => origin ?? (isByPosition ? position : undefined));
 }
 
-/** Follows the pairs back to the trigger. A list instead of a recursion: a workflow with a loop has thousands of runs. */
+/** Follows the pairs back to the trigger. Iterative, because a workflow with a loop has thousands of runs. */
 function originOf(runData: IRunData, from: ItemPosition, trigger: string): number | undefined {
 	const open: ItemPosition[] = [from];
 	const seen = new Set<string>();
@@ -61,7 +61,7 @@ function originOf(runData: IRunData, from: ItemPosition, trigger: string): numbe
 		if (seen.has(name)) continue;
 		seen.add(name);
 		const before = positionsBefore(runData, position);
-		// One way that leads nowhere is enough: nobody knows where it would have led.
+		// A single dead end is enough: it might have led to another item.
 		if (before.length === 0 || before.includes(undefined)) return undefined;
 		open.push(...before.filter((one) => one !== undefined));
 	}

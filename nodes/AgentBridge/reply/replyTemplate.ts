@@ -9,19 +9,19 @@ import { redactJson, type Redact } from '../../shared/text/redact';
 import { textOf } from '../../shared/text/textOf';
 import { MAX_FRAME_CHARS, readName, withValueAt, type Frame } from '../frames/frames';
 
-/** How the trigger makes a frame of what the workflow put out. */
+/** How the trigger turns the workflow's output into a frame. */
 export interface ReplySettings {
 	readonly template: Json;
-	/** Where a frame that came holds the value that its reply repeats; empty: replies are not correlated. */
+	/** Where an incoming frame has the value that its reply repeats; empty if replies are not correlated. */
 	readonly correlationPath: string;
 	/** Where the reply repeats it. */
 	readonly replyPath: string;
 }
 
-/** The value by which the platform tells to what a frame replies. */
+/** The value that tells the platform which frame a reply answers. */
 export interface Correlation {
 	readonly value: string | number | boolean;
-	/** Whether `value` holds the digits of a number beyond 2^53, which is sent as the number that it was. */
+	/** Whether `value` holds the digits of a number beyond 2^53, which is sent as a number again. */
 	readonly isLongNumber: boolean;
 }
 
@@ -29,7 +29,7 @@ export const REPLY_TEMPLATE = '{"type": "message", "text": "$json.text"}';
 
 const TEMPLATES = new JsonTemplates({ hasPaths: true });
 const KNOWN_PLACEHOLDERS: ReadonlySet<string> = new Set(['json', 'frame']);
-/** Of the operator's texts and of numbers, in sentences. */
+/** Limit for operator's texts and numbers quoted in messages. */
 const SHOWN_CHARS = 60;
 
 /** @param given the fields of the option "Reply" */
@@ -52,7 +52,7 @@ export function readReplySettings(
 			),
 		);
 	}
-	// A placeholder may well stand for an object, in which the path goes on.
+	// A placeholder may well stand for an object that contains the path.
 	const example = TEMPLATES.fill(template.value, () => ({}));
 	if (isJsonObject(example) && withValueAt(example, replyPath, '').ok) {
 		return ok({ template: template.value, correlationPath, replyPath });
@@ -89,13 +89,13 @@ function readTemplate(entered: unknown): Result<Json> {
 	);
 }
 
-/** A template such as "$json" makes the frame of the whole item. */
+/** A template such as "$json" makes the whole item the frame. */
 function isPlaceholder(template: Json | undefined): boolean {
 	return typeof template === 'string' && TEMPLATES.placeholdersIn(template).length > 0;
 }
 
 /**
- * What a reply to a frame will repeat.
+ * The value that a reply to a frame repeats.
  * @param text the frame as it came: in `frame`, a number beyond 2^53 is a text already
  */
 export function readCorrelation(text: string, frame: Frame, path: string): Correlation | undefined {
@@ -108,7 +108,7 @@ export function readCorrelation(text: string, frame: Frame, path: string): Corre
 	return { value, isLongNumber };
 }
 
-/** What a reply is made of. */
+/** The inputs of a reply. */
 export interface ReplyContent {
 	/** The last node's item. */
 	readonly item: unknown;
@@ -117,7 +117,7 @@ export interface ReplyContent {
 	readonly correlation: Correlation | undefined;
 }
 
-/** Makes the text of a reply. A failure says why there is none, as a clause. */
+/** Builds the text of a reply. A failure is a clause that says why there is none. */
 export function composeReply(
 	{ template, replyPath }: ReplySettings,
 	{ item, frame, correlation }: ReplyContent,
@@ -151,7 +151,7 @@ function writeReply(
 	if (replyPath === '') return checkText(jsonText(filled));
 	if (!correlation) return fail('the received frame has nothing at the ID to Repeat');
 	const { value, isLongNumber } = correlation;
-	// JSON.stringify cannot write such a number, so a text that stands nowhere else holds its place.
+	// JSON.stringify cannot write such a number, so a unique text holds its place.
 	const holder = isLongNumber ? randomUUID() : value;
 	const correlated = withValueAt(filled, replyPath, holder);
 	if (!correlated.ok) return fail('it has no place at the ID in Reply');
@@ -164,7 +164,7 @@ function checkText(text: string | undefined): Result<string, string> {
 	return text.length > MAX_FRAME_CHARS ? fail('it is larger than 16 million characters') : ok(text);
 }
 
-/** The first number of which nobody knows the last digits. */
+/** The first number whose last digits may have been rounded away. */
 function roundedIn(value: Json): number | undefined {
 	if (typeof value === 'number') {
 		return Number.isInteger(value) && !Number.isSafeInteger(value) ? value : undefined;

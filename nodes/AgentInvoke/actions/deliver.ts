@@ -13,18 +13,18 @@ import type { AgentRun } from './run';
 interface AnswerForm {
 	readonly redact: Redact;
 	readonly simplify: boolean;
-	/** Whether to show which entry of the description gave what. */
+	/** Whether to show which entry of the description each value came from. */
 	readonly readFrom: boolean;
 	readonly forChat: boolean;
 }
 
 export interface DeliveredTurn extends TurnOutcome {
-	/** Read before anything was sent: an expression that fails afterwards would lose what was answered. */
+	/** Read before anything is sent: an expression that fails later would lose the answer. */
 	readonly simplify: boolean;
 	readonly previewResponse: boolean;
 }
 
-/** Session ids that an error text shows. */
+/** Session IDs that an error names. */
 const IDS_SHOWN = 5;
 
 const SEVERAL_INTERRUPTS =
@@ -40,7 +40,8 @@ export function deliverTurns(
 		logCancelled(context, outcomes);
 		return [[], []];
 	}
-	// A tool has no memory of its tries, so n8n must not make another: it does after an error, and after an item with one.
+	// n8n retries a tool after an error and after an error item. A tool does not remember its tries, so it must return
+	// neither.
 	const isFinal = run.asTool && outcomes.some(({ result }) => hasAsked(result));
 	if (!isFinal) throwFailed(context, outcomes);
 	const responses: INodeExecutionData[] = [];
@@ -73,7 +74,7 @@ export function deliverTurns(
 	return run.asTool ? [responses] : [responses, interrupts];
 }
 
-/** With a second name for `arguments`, which n8n's expressions refuse to read. */
+/** Adds a second name for `arguments`, which n8n's expressions refuse to read. */
 function shown(interrupt: Interrupt): IDataObject {
 	return { ...interrupt, input: interrupt.arguments };
 }
@@ -104,12 +105,12 @@ function hasAsked(result: TurnOutcome['result']): boolean {
 	return result.ok || result.failure.details?.mayHaveRun === true;
 }
 
-/** A failure without the key `error`, by which n8n knows what it tries once more. */
+/** A failure without the key `error`, because n8n retries an item that has one. */
 function describeProblem({ kind, message, advice, details }: Failure): IDataObject {
 	return { problem: message, adviceForOperator: advice, details: { kind, ...details } };
 }
 
-/** An AI agent reads text: the answer, or what is needed to go on. */
+/** The text that an AI agent reads: the answer, or what is needed to go on. */
 function describeForAgent({ reply, session, replayed }: TurnResult, redact: Redact): IDataObject {
 	const { interrupt } = reply;
 	const answer = redact.known(reply.answer);

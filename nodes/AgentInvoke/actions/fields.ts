@@ -7,7 +7,7 @@ export const messageField: INodeProperties = {
 	name: 'message',
 	type: 'string',
 	typeOptions: { rows: 3 },
-	// Not the chat's message as an expression: a field that is dragged here would be put behind it.
+	// Not the chat's message as an expression: a field dragged here would be appended to it.
 	default: '',
 	placeholder: 'e.g. Where is my order?',
 	hint: "Empty in a chat: the person's message",

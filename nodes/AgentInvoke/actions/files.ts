@@ -9,7 +9,7 @@ import type { WireFile } from '../wire/request';
 import type { UploadedMedia } from '../api/upload';
 import type { AgentRun } from './run';
 
-/** A file as the form gives it: a web address, or a field of the item. */
+/** A row of the form: a web address, or a field of the item that contains the file. */
 export type FileRow = WireFile | { readonly field: string };
 
 export function readFileRows(context: IExecuteFunctions, itemIndex: number): Result<FileRow[]> {
@@ -37,7 +37,7 @@ export function readFileRows(context: IExecuteFunctions, itemIndex: number): Res
 	return ok(files);
 }
 
-/** What tells the files of an item from others: an address, or name, type and digest. No file is held whole for it. */
+/** What identifies the files of an item: the address, or name, type and digest. No file is read into memory whole. */
 export async function digestFiles(
 	context: IExecuteFunctions,
 	itemIndex: number,
@@ -87,7 +87,7 @@ export async function uploadField(
 	);
 }
 
-/** The files of a preview, for which nothing is uploaded. */
+/** The files as a preview shows them; nothing is uploaded. */
 export function previewFiles(rows: readonly FileRow[]): WireFile[] {
 	return rows.map((row) =>
 		'field' in row

@@ -8,7 +8,7 @@ import type { SessionChoice } from '../turns/turnSession';
 import { digestFiles, type FileRow } from './files';
 import type { AgentRun } from './run';
 
-/** A field that is called `label` in the form. If an expression gives an object, it is read as JSON. */
+/** Reads a text field, called `label` in the form. If an expression gives an object, it is read as JSON. */
 export function readText(
 	context: IExecuteFunctions,
 	itemIndex: number,
@@ -21,7 +21,7 @@ export function readText(
 function textOrJson(value: unknown, label: string): Result<string> {
 	if (typeof value === 'string') return ok(value);
 	if (value === undefined || value === null) return ok('');
-	// As an ID or a key, a rounded number would be somebody else's.
+	// A rounded number would be somebody else's ID or key.
 	const rounded = refuseRounded(label, value);
 	if (rounded) return fail(rounded);
 	const text = jsonText(value);
@@ -29,7 +29,7 @@ function textOrJson(value: unknown, label: string): Result<string> {
 	return fail(badInput(`"${label}" is nested too deeply`, 'Pass text. Nothing was sent for this item.'));
 }
 
-/** What is entered, or else what a chat gives its item. An expression that gives nothing is neither. */
+/** What was entered, or else what the chat put into the item. An expression that gives nothing stays empty. */
 export function readOrChat(
 	context: IExecuteFunctions,
 	itemIndex: number,
@@ -42,7 +42,7 @@ export function readOrChat(
 	return textOrJson(context.getInputData()[itemIndex]?.json[ofChat], label);
 }
 
-/** The same for a field that must not be blank. */
+/** Like `readText`, but the field must not be blank. */
 export function readFilled(
 	context: IExecuteFunctions,
 	itemIndex: number,
@@ -55,7 +55,7 @@ export function readFilled(
 	return fail(badInput(`"${label}" is empty for this item`, advice));
 }
 
-/** Reads each item once: an expression with the time in it would give another value to the next who asks. */
+/** Reads each item only once, because an expression such as `{{ $now }}` gives another value each time. */
 export function oncePerItem<T>(read: (itemIndex: number) => Result<T>): (itemIndex: number) => Result<T> {
 	const known = new Map<number, Result<T>>();
 	return (itemIndex) => {
@@ -65,7 +65,7 @@ export function oncePerItem<T>(read: (itemIndex: number) => Result<T>): (itemInd
 	};
 }
 
-/** Which session an item's message belongs to. Without a key, it begins a new one. */
+/** Which session an item's message belongs to. Without a key, it starts a new one. */
 export function readSession(context: IExecuteFunctions, itemIndex: number): Result<SessionChoice> {
 	const mode: unknown = context.getNodeParameter('sessionMode', itemIndex);
 	if (mode === 'new') return ok({ kind: 'new' });
@@ -86,7 +86,7 @@ export function readSession(context: IExecuteFunctions, itemIndex: number): Resu
 
 /**
  * The item's idempotency key, if the option is set.
- * @param said what the key stands for, beside the extra body and the files
+ * @param said what the key stands for, besides the extra body and the files
  */
 export function readIdempotency(
 	context: IExecuteFunctions,
@@ -95,7 +95,7 @@ export function readIdempotency(
 	said: readonly unknown[],
 	files: readonly FileRow[],
 ): Result<Idempotency | undefined> {
-	// Read even without a key: if its expression fails, that must be known before anything is sent.
+	// Read even without a key, because a failing expression must be known before anything is sent.
 	const extraBody = readExtraBody(context, itemIndex);
 	if (!run.options.idempotency) return ok(undefined);
 	const key = readFilled(
@@ -125,7 +125,7 @@ export function readExtraBody(context: IExecuteFunctions, itemIndex: number): un
 	return context.getNodeParameter('options.extraBody', itemIndex, '');
 }
 
-/** The answer to an interrupt: JSON if it parses as such, else text. */
+/** The answer to an interrupt: JSON if it parses, else text. */
 export function readResult(context: IExecuteFunctions, itemIndex: number): Result<Json> {
 	const value: unknown = context.getNodeParameter('result', itemIndex, '');
 	if (typeof value === 'string') return ok(parseJson(value) ?? value);

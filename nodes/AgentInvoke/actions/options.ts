@@ -20,7 +20,7 @@ const MS_PER_SECOND = 1_000;
 const MS_PER_HOUR = 3_600_000;
 const BYTES_PER_MB = 1024 * 1024;
 
-/** The node's options, checked; they count for the whole run. 0 = no limit or forever. */
+/** The node's checked options, which apply to the whole run. 0 = no limit or forever. */
 export type AgentOptions = Extract<ReturnType<typeof readAgentOptions>, { ok: true }>['value'];
 
 /** Options that may differ per item; read with each item. */
@@ -40,7 +40,7 @@ export function readAgentOptions(context: IExecuteFunctions) {
 	if (!budget.ok) return budget;
 	return ok({
 		budget: budget.value,
-		// A budget is counted from what is recorded.
+		// A budget is counted from the recorded turns.
 		recordTurns: given.recordTurns === true || budget.value !== undefined,
 		recordLifeMs: recordLifetimeMs(number('recordLifetimeDays')),
 		concurrency: Math.floor(number('concurrency')),
@@ -68,7 +68,7 @@ const MOST_FIELD = {
 	description: 'How many per day, across all executions',
 } as const;
 
-/** @returns undefined where there is none */
+/** @returns undefined if the option is not used */
 function readBudget(given: unknown): Result<BudgetLimit | undefined> {
 	if (given === undefined || given === null) return ok(undefined);
 	const limit: unknown = isJsonObject(given) ? given.limit : undefined;
@@ -163,11 +163,11 @@ export const AGENT_OPTIONS = defineRequestOptions({
 		type: 'options',
 		default: 'keep',
 		options: [
-			{ name: 'Keep', value: 'keep', description: 'Who repeats the key gets the answer' },
+			{ name: 'Keep', value: 'keep', description: 'Repeating the key returns the answer' },
 			{
 				name: 'Digest Only',
 				value: 'digest',
-				description: 'Who repeats the key is told that the agent has answered, and gets no words of it',
+				description: 'Repeating the key only reports that the agent has answered, without the text',
 			},
 		],
 		description:

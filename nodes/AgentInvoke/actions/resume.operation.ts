@@ -125,7 +125,7 @@ function readResumed(context: IExecuteFunctions, itemIndex: number): Result<Resu
 	);
 }
 
-/** Some agents have no IDs for interrupts; where there is one, nobody means to answer without it. */
+/** Some agents give interrupts no IDs; but if there was one, answering without it must be a mistake. */
 function readInterruptId(context: IExecuteFunctions, itemIndex: number): Result<string> {
 	const text = readText(context, itemIndex, 'interruptId', 'Interrupt ID');
 	if (!text.ok) return text;

@@ -35,7 +35,7 @@ import { enterQueue, type ItemSlots } from './slots';
 
 /** One account in a run. Limits belong to a token, so each has a rate limiter of its own. */
 export interface AgentClient {
-	/** Which agent this is: what sessions and saved answers belong to. */
+	/** Identifies the agent that sessions and saved answers belong to. */
 	readonly agent: string;
 	readonly account: AgentAccount;
 	readonly api: AgentApi;
@@ -48,14 +48,14 @@ export interface AgentRun extends RunFrame {
 	readonly clients: Accounts<AgentClient>;
 	readonly options: AgentOptions;
 	readonly redact: Redact;
-	/** Where the operator set an idempotency key. */
+	/** Present if the operator set an idempotency key. */
 	readonly ledger: Ledger | undefined;
 	readonly memory: RetryMemory;
 	readonly interruptLimit: InterruptLimit;
-	/** Of the items' sessions, in the order in which executions began. */
+	/** The items' places in the queues of their sessions, in the order in which executions began. */
 	readonly slots: ItemSlots;
 	readonly random: () => number;
-	/** Where turns are recorded. */
+	/** Present if turns are recorded. */
 	readonly turnLog: TurnLog | undefined;
 	readonly budget: DailyBudget | undefined;
 	/** Shared by all agents of the run. */
@@ -64,11 +64,11 @@ export interface AgentRun extends RunFrame {
 	readonly asTool: boolean;
 }
 
-/** Of this n8n process: its executions watch the owners of rows together. */
+/** Shared by all executions of this n8n process, which watch the owners of rows together. */
 const SIGHTINGS = new Sightings();
 
 const CREDENTIAL = 'flowAgentApi';
-/** How late an idle timeout may strike. */
+/** How late an idle timeout may be noticed. */
 const IDLE_CHECK_MS = 500;
 
 const SESSIONS_NOT_WRITTEN =
@@ -79,7 +79,7 @@ const TURNS_NOT_WRITTEN =
 const TURNS_NOT_COUNTED = `${TURNS_NOT_WRITTEN} Until the table can be written again, "Limit per Day" undercounts.`;
 
 /**
- * The frame of every operation.
+ * Runs an operation.
  * @param sessionOf whose messages an item's message follows; asked before anything is awaited
  */
 export async function inAgentRun(
@@ -156,8 +156,8 @@ function openClients(
 }
 
 /**
- * Which agent a credential leads to. Not by its token, for a new one would lose all sessions; but where each item has
- * a token of its own, nothing else tells the agents apart.
+ * Identifies the agent of a credential. Not by its token, because a new token would lose all sessions; but if each item
+ * has a token of its own, nothing else tells the agents apart.
  */
 function agentOf(
 	{ baseUrl, invokePath, secrets }: AgentAccount,
@@ -186,10 +186,10 @@ function openSessions(
 	return sessions;
 }
 
-/** Of this n8n process. */
+/** Shared by all executions of this n8n process. */
 const DAY_ACCOUNTS = new DayAccounts();
 
-/** Turn log and budget share a table, so that it is looked up once. */
+/** The turn log and the budget share a table, so it is looked up only once. */
 function openTurnLog(
 	context: IExecuteFunctions,
 	{ recordTurns, recordLifeMs, budget: limit }: AgentOptions,

@@ -25,19 +25,19 @@ import type { AgentClient, AgentRun } from './run';
 import { AGENT_OPTIONS } from './options';
 import { deliverTurns, type DeliveredTurn } from './deliver';
 
-/** What one item asks, read from the form and checked; nothing is sent yet. */
+/** What one item asks, read from the form and checked. Nothing has been sent yet. */
 export interface PreparedTurn {
 	readonly session: SessionChoice;
 	readonly isResume: boolean;
 	readonly stream: boolean;
 	readonly idempotency: AgentTurn['idempotency'];
-	/** Uploads what must be uploaded. */
+	/** Uploads the files first, if there are any. */
 	readonly turn: () => Promise<Result<WireTurn>>;
-	/** What a preview shows of it, where nothing is uploaded. */
+	/** What a preview shows; nothing is uploaded for it. */
 	readonly previewed: WireTurn;
 }
 
-/** With what is read for the output, now and not once the agent has been asked. */
+/** Includes what the output needs, because reading it after the agent was asked could fail too late. */
 interface ReadTurn extends PreparedTurn {
 	readonly client: AgentClient;
 	readonly simplify: boolean;
@@ -50,10 +50,7 @@ export type PrepareTurn = (itemIndex: number) => Result<PreparedTurn>;
 const NO_KEY =
 	'Some items have no session key, so each of them began a new session. Check "Session Key" if they should continue one.';
 
-/**
- * Reads every item first, then takes the turns of all good ones, then delivers. Nothing is sent before every item
- * was read.
- */
+/** Reads all items before anything is sent, then takes the turns of the valid ones and delivers the results. */
 export async function runItems(
 	context: IExecuteFunctions,
 	run: AgentRun,
@@ -77,9 +74,9 @@ export async function runItems(
 		const refusal = overBudget(calls, maxInvocations, `call the agent ${calls} times`, 'Max Invocations');
 		if (refusal) return failRun(context, refusal);
 	}
-	// A message that is only shown must not hold up those behind it in the queue of its session.
+	// A message that is only previewed must not hold up those behind it in the queue.
 	for (const itemIndex of previewed.keys()) run.slots.of(itemIndex)?.leave();
-	// In strict order a turn reads its session once it has the row of its key.
+	// In strict order, a turn reads its session only once it holds the row of its key.
 	const isStrict = run.options.turnOrder === 'strict';
 	const loaded = await loadSessions(run, isStrict ? previewed : new Map(prepared.entries()));
 	if (!loaded.ok) return failRun(context, loaded.failure);
@@ -95,7 +92,7 @@ export async function runItems(
 	return outputsOf(run, deliverTurns(context, taken.value, run), previews);
 }
 
-/** The outputs of the turns, with what is only shown on the first. */
+/** The outputs of the turns; previews leave through the first one. */
 function outputsOf(
 	{ asTool }: AgentRun,
 	[answers = [], ...others]: INodeExecutionData[][],
@@ -105,7 +102,7 @@ function outputsOf(
 	return asTool ? [first] : [first, others[0] ?? []];
 }
 
-/** Turns by item: of all items, or of some. */
+/** Turns by item, for all items or some of them. */
 type ItemTurns = Map<number, Result<ReadTurn>>;
 
 const NOTHING: ItemTurns = new Map();
@@ -126,7 +123,7 @@ async function takeAll(
 	const chatStreamOf = openChatStreams(context, run.redact);
 	const streamed = new Set<number>();
 	const stopAtFailure = !context.continueOnFail();
-	// Where the first failure ends the run anyway, the agent is not asked for the other items either.
+	// If the first failure ends the run anyway, the agent is not asked for the other items either.
 	const isDoomed = stopAtFailure && [...prepared.values()].some((item) => !item.ok);
 	const turns = agentTurns(context, run, isDoomed ? NOTHING : prepared, async (itemIndex, text) => {
 		streamed.add(itemIndex);
@@ -141,13 +138,13 @@ async function takeAll(
 		if (turn) reportEnd(context, run, turn, result);
 		if (!run.signal.aborted) await endStream(chatStreamOf(itemIndex), result, streamed.has(itemIndex));
 	};
-	// Nobody watches a stopped execution any more, although answers of calls that were sent are still read.
+	// Nobody watches a stopped execution any more, although answers to calls already sent are still read.
 	const endStreams = (): void => {
 		for (const itemIndex of turnOf.keys()) void chatStreamOf(itemIndex).fail(STOPPED);
 	};
 	if (run.signal.aborted) endStreams();
 	else run.signal.addEventListener('abort', endStreams, { once: true });
-	// A queue is that of a credential and a key.
+	// The queue is per credential and key.
 	const linesUpAhead = run.clients.varying.size === 0;
 	const outcomes = await runTurns(turns, { ...run.options, stopAtFailure, linesUpAhead }, run, received);
 	if (run.budget?.hint) showHint(context, run.budget.hint);
@@ -159,7 +156,7 @@ async function takeAll(
 	return ok(delivered);
 }
 
-/** Streams of items that are not asked must end all the same: what the items behind them say would wait forever. */
+/** The streams of items that are not asked must end too, or the items behind them would wait forever. */
 async function endUnasked(
 	itemCount: number,
 	prepared: ItemTurns,
@@ -192,7 +189,7 @@ const REMOVED = `${NOT_KEPT} its row in the Data Table flow_agent_sessions was r
 const OVERTAKEN =
 	'Another message of this key may have been sent at the same time: this execution was presumed dead while the agent answered.';
 
-/** Adds hints to answers whose session later messages of the key will not go on with. */
+/** Adds a hint to answers whose session later messages of the key will not continue. */
 async function tellSessions(
 	outcomes: readonly TurnOutcome[],
 	turnOf: ReadonlyMap<number, AgentTurn>,
@@ -215,7 +212,7 @@ async function tellSessions(
 	});
 }
 
-/** @param nextId the session that the key has now @returns empty where it is the same, as it should be */
+/** Why a session was not kept. @param nextId the key's session now @returns empty if it is the same, as expected */
 function whyNotKept(answeredId: string, nextId: string, turnOrder: TurnOrder): string {
 	if (nextId === answeredId) return turnOrder === 'strict' ? OVERTAKEN : '';
 	return nextId ? REPLACED : REMOVED;
@@ -224,7 +221,7 @@ function whyNotKept(answeredId: string, nextId: string, turnOrder: TurnOrder): s
 /** A turn whose calls are counted. */
 type CountedTurn = AgentTurn & { readonly calls: TurnCalls };
 
-/** Counts what the day's budget has left, where there is one; what cannot be counted is not sent. */
+/** Opens the daily budget, if there is one. If usage cannot be counted, nothing is sent. */
 async function openBudget(run: AgentRun, turns: readonly CountedTurn[]): Promise<Result<undefined>> {
 	const { budget, memory } = run;
 	if (!budget) return ok(undefined);
@@ -239,7 +236,7 @@ function dueTurn({ itemIndex, client, session }: AgentTurn): DueTurn {
 	return { itemIndex, agent: client.agent, session };
 }
 
-/** The only place where the end of a turn is reported to turn log, budget, the limit of calls and n8n's sum of tokens. */
+/** The only place that reports the end of a turn: to turn log, budget, call limit and n8n's token count. */
 function reportEnd(
 	context: IExecuteFunctions,
 	run: AgentRun,
@@ -276,7 +273,7 @@ function agentTurns(
 	);
 	return [...prepared].flatMap(([itemIndex, item]) => {
 		if (!item.ok) {
-			// Those behind it in the queue of its session must not wait for it.
+			// Turns behind it in the queue of its session must not wait for it.
 			run.slots.of(itemIndex)?.leave();
 			return [];
 		}
@@ -302,7 +299,7 @@ function agentTurns(
 	});
 }
 
-/** Writes what was not streamed, or the chat would stay empty, and ends the stream. */
+/** Writes what was not streamed yet, or the chat would stay empty, and ends the stream. */
 async function endStream(
 	chatStream: ChatStream,
 	result: TurnOutcome['result'],
@@ -316,12 +313,12 @@ async function endStream(
 	const { answer, interrupt } = reply;
 	const question = interrupt?.question === answer ? '' : (interrupt?.question ?? '');
 	const rest = [isStreamed ? '' : answer, question].filter(Boolean).join('\n\n');
-	// A recalled answer was streamed in the try that asked.
+	// A recalled answer was already streamed by the try that asked.
 	if (rest && !recalled) await chatStream.write(rest);
 	await chatStream.end();
 }
 
-/** The session is put in when the call is made: only then is it known. */
+/** The session is inserted when the call is made, because it is known only then. */
 async function requestOf(
 	context: IExecuteFunctions,
 	{ turn, stream, client }: ReadTurn,
@@ -335,7 +332,7 @@ async function requestOf(
 	});
 }
 
-/** Sessions belong to an agent, so that each has the keys of its own items to look up. */
+/** Sessions belong to an agent, so each agent looks up only the keys of its own items. */
 async function loadSessions({ clients }: AgentRun, prepared: ItemTurns): Promise<Result<undefined>> {
 	const loads = [...itemsByAccount(clients, prepared.keys())].map(async ([{ sessions }, itemIndexes]) => {
 		const keys = itemIndexes.flatMap((itemIndex) => {
@@ -386,5 +383,5 @@ function previewOf(
 	return ok(shownRequest(addressOf(client.account, request), 'agent token', request.body, request.headers));
 }
 
-/** A call has its own, so that a preview cannot know it. */
+/** Each call has a UUID of its own, which a preview cannot know. */
 const SHOWN_UUID = '<UUID of the call>';

@@ -5,19 +5,19 @@ import { readItem } from '../../shared/errors/expressionError';
 import { KeyedQueue, type Slot } from '../../shared/run/keyedQueue';
 import type { SessionChoice } from '../turns/turnSession';
 
-/** The slots of a run's items; an item whose session is its own has none. */
+/** The queue slots of a run's items. An item that has a session to itself has none. */
 export interface ItemSlots {
 	of(itemIndex: number): Slot | undefined;
-	/** Those that are left. */
+	/** Leaves all remaining slots. */
 	leaveAll(): void;
 }
 
-/** Of this n8n process: messages of a key are taken in the order in which their executions began. */
+/** Shared by this n8n process: messages of a key are sent in the order in which their executions began. */
 const QUEUE = new KeyedQueue();
 
 /**
- * Queues up for the sessions of all items, before anything is awaited. Agents are not known yet, so that the queue is
- * that of a credential and a key.
+ * Queues up for the sessions of all items before anything is awaited. Agents are not known yet, so the queue is per
+ * credential and key.
  */
 export function enterQueue(
 	context: IExecuteFunctions,

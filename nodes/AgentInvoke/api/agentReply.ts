@@ -10,18 +10,18 @@ export interface AgentReply {
 	readonly answer: string;
 	readonly sessionId: string;
 	readonly interrupt: Interrupt | undefined;
-	/** All that wait for an answer where there are several, the one above included; else empty. */
+	/** All open interrupts if there are several, including the one above; else empty. */
 	readonly interrupts: readonly Interrupt[];
 	readonly reason: string;
 	readonly requestId: string;
-	/** Token counts and the like, as they came. */
+	/** Token counts and the like, as received. */
 	readonly usage: Json;
-	/** What to know of the answer; else empty. */
+	/** What the operator should know about the answer; usually empty. */
 	readonly hint: string;
 	readonly raw: JsonObject;
-	/** The steps that a stream told of, in their order; the last entry counts those that were too many. */
+	/** The steps that a stream reported, in order. If there were too many, the last entry counts the rest. */
 	readonly events?: readonly JsonObject[];
-	/** Which entry of the description gave which value, `null` where none did, and what stood in the answer. */
+	/** Which entry of the description gave each value (`null` if none did), and what the answer contained. */
 	readonly readFrom?: JsonObject;
 }
 
@@ -42,7 +42,7 @@ export function replyOf(read: WireReply): AgentReply {
 		requestId,
 		usage,
 		hint: '',
-		// Of several the text does not say which one it is about.
+		// With several interrupts, the text does not say which one it is about.
 		interrupt: first && (isAlone ? askedIn(answer, first) : first),
 		interrupts: isAlone ? [] : interrupts,
 		raw: isJsonObject(raw) ? raw : {},
@@ -66,8 +66,8 @@ function readFromOf({ readFrom, misfits, keys, names, unread }: WireReply): Json
 }
 
 /**
- * An agent may put its question as plain text and then only say that it waits: that text is what must be answered,
- * and the interrupt alone would not tell anybody what it is about.
+ * An agent may ask its question as plain text and then only signal that it waits. The text then becomes the question,
+ * because the interrupt alone would tell nobody what it is about.
  */
 function askedIn(text: string, interrupt: Interrupt): Interrupt {
 	const asksNothing = interrupt.kind === 'question' && interrupt.question.trim() === '';

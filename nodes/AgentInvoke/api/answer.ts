@@ -8,21 +8,21 @@ import { isOwnWord, ofForeign } from '../wire/foreign';
 import { concludeAnswer, type WireFailure } from '../wire/conclusion';
 import type { ReadingOf, WireState } from '../wire/reader';
 
-/** An answer whose events were all read. */
+/** An answer whose events have all been read. */
 export interface WholeReading {
 	readonly of: ReadingOf;
 	readonly state: WireState;
-	/** The body, where it was no stream. */
+	/** The body, if it was not a stream. */
 	readonly body: string;
 	readonly ended: ReadAnswer;
 }
 
-/** What an answer came to, for whoever decides whether to ask again. */
+/** The outcome of an answer, which decides whether the agent is asked again. */
 export function outcomeOf(reading: WholeReading, call: InvokeCall, facts: RefusalFacts): Outcome<Turn> {
 	const { of, state, body, ended } = reading;
 	const { status, headers, broken } = ended;
 	const { sessionId } = call;
-	// Who waits for more after the end has waited for nothing.
+	// After a final event, waiting for more in vain is no error.
 	const isOver = state.endedBy !== '' && broken?.isTimeout === true;
 	const why = broken && !isOver ? whyBroken(broken, facts.redact) : '';
 	const concluded = concludeAnswer(of, state, { status, headers, broken: why, sessionId });

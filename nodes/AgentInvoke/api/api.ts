@@ -19,11 +19,11 @@ export interface Invoked {
 
 /** The calls of an agent instance; they never throw. */
 export interface AgentApi {
-	/** `POST …/Invoke` (§4.6), in one piece or as a stream. */
+	/** `POST …/Invoke` (§4.6), answered whole or as a stream. */
 	invoke(call: InvokeCall): Promise<Result<Invoked, AgentFailure>>;
 	/**
 	 * Uploads a file that an Invoke call names by its address (§4.8).
-	 * @param endByMs when nobody waits for it any more, by the clock's `now()`
+	 * @param endByMs when to give up, by the clock's `now()`
 	 */
 	upload(media: File, endByMs: number): Promise<Result<UploadedMedia>>;
 }
@@ -62,7 +62,7 @@ async function invokeWithTries(
 			mayRepeat: () => calls?.mayRepeat() ?? true,
 		},
 		async (): Promise<Outcome<Turn>> => {
-			// Where asking twice does no harm, its turn may come too late as well.
+			// Even if asking twice does no harm, its turn in the rate limiter may come too late.
 			if (clock.now() >= endByMs) return { kind: 'cancelled' };
 			calls?.sent();
 			const answer = await invokeOnce(connection, call);
@@ -73,7 +73,7 @@ async function invokeWithTries(
 			return answer;
 		},
 	);
-	// A repeat that was not sent undoes nothing: the agent may have run before.
+	// Cancelling a repeat changes nothing about the calls before it: the agent may have run.
 	const outcome = last.kind === 'cancelled' ? (unclear ?? last) : last;
 	if (outcome.kind === 'cancelled' && clock.now() >= endByMs) return fail(notAskedInTime(call));
 	if (outcome.kind !== 'answered') {
@@ -99,14 +99,14 @@ async function invokeOnce(connection: AgentConnection, call: InvokeCall): Promis
 		idleMs: Infinity,
 		endByMs: clock.now() + call.timeoutMs,
 		hasErrorEvents: true,
-		// The agent runs on after a stop, and its answer tells the session.
+		// The agent keeps running after a stop, and its answer names the session.
 		outlivesStop: true,
 	};
 	const told = tellOnce(call);
 	const ended = await readAnswer(connection, request, async (event) => {
 		state = readEvent(of, state, event);
 		told.onSession(state.sessionId);
-		// What came in one piece is no news on the way.
+		// A body that came whole was not streamed, so there is no progress to report.
 		if (event.isWholeBody) body = event.data;
 		else if (state.delta !== '') await call.onDelta(state.delta);
 		if ((state.isClosed && !state.endedBare) || state.fault) return 'closed';
@@ -117,7 +117,7 @@ async function invokeOnce(connection: AgentConnection, call: InvokeCall): Promis
 	return outcomeOf({ of, state, body, ended }, told, { account, redact, sessionId: call.sessionId });
 }
 
-/** A call that is told of each session once. */
+/** A call that reports each session only once. */
 function tellOnce(call: InvokeCall): InvokeCall {
 	let told = '';
 	return {

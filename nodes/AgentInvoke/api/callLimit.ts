@@ -3,34 +3,34 @@ import type { Clock } from '../../shared/run/clock';
 
 /** The requests of one item's turn. */
 export interface TurnCalls {
-	/** Sent so far, repeats included. */
+	/** Calls sent so far, including repeats. */
 	readonly made: number;
-	/** When the first was sent, by the clock's two times; undefined as long as none was. */
+	/** When the first call was sent, by both clocks; undefined before that. */
 	readonly started: { readonly nowMs: number; readonly wallMs: number } | undefined;
-	/** Whether one of them got no clear answer, so that the agent may have run whatever the last one says. */
+	/** Whether any call got no clear answer: the agent may then have run, whatever the last answer says. */
 	readonly wasUnclear: boolean;
-	/** Takes a slot for a call; the first of a turn has one. @returns the last failure where there is none left */
+	/** Reserves a call; the first one of a turn is always available. @returns the last failure if none is left */
 	begin(): Failure | undefined;
-	/** Takes a slot for a repeat, if there is one left. */
+	/** Reserves a repeat. @returns false if none is left */
 	mayRepeat(): boolean;
 	sent(): void;
 	unclear(): void;
-	/** @returns the failure, with the reason why it was not repeated where the run has no calls left */
+	/** @returns the failure, with a note if the run's call limit prevented a repeat */
 	failed<F extends Failure>(failure: F): F;
-	/** The turn is over: a call that it did not need is free for others. */
+	/** The turn is over: a reserved call that it did not need is free for others. */
 	ended(): void;
 }
 
 /**
- * How many calls a run of the node may make in all. The first call of each turn has its slot from the beginning, so
- * that repeats never use up what other items need.
+ * Limits the calls of a run. The first call of each turn is reserved from the start, so that repeats never use up what
+ * other items need.
  */
 export class CallLimit {
 	private taken: number;
 
 	/**
 	 * @param most 0 = no limit
-	 * @param turns how many turns will be taken
+	 * @param turns the number of turns in the run
 	 */
 	constructor(
 		private readonly most: number,
@@ -40,7 +40,6 @@ export class CallLimit {
 		this.taken = turns;
 	}
 
-	/** The calls of one of the turns. */
 	forTurn(): TurnCalls {
 		return new CountedCalls(this, this.clock);
 	}

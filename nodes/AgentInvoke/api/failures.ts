@@ -10,22 +10,25 @@ import type { WireFailure } from '../wire/conclusion';
 import { wordOf } from '../wire/expression';
 
 export interface AgentFailure extends Failure {
-	/** The session that was named is not known, so that a new one may be opened. */
+	/** The platform does not know the session, so a new one may be opened. */
 	readonly isSessionUnknown?: boolean;
-	/** The session is busy with another message, so that this one may be sent again: what was said, and the tries. */
+	/**
+	 * The session is busy with another message, so the call may be repeated: the platform's wording, and the tries so
+	 * far.
+	 */
 	readonly busySession?: { readonly retryAfter: string | undefined; readonly tries: number };
 }
 
 export interface RefusalFacts {
 	readonly account: AgentAccount;
-	/** Of the call; empty where it opened a session. */
+	/** The session of the call; empty if the call opened one. */
 	readonly sessionId: string;
 	readonly redact: Redact;
-	/** An upload was refused, for which no agent runs. */
+	/** Whether an upload was refused, so no agent has run. */
 	readonly isUpload?: boolean;
 }
 
-/** @returns what stands under `details` for every refusal */
+/** @returns the `details` that all refusals share */
 export function detailsOf(
 	{ status, code, detail, requestId }: WireFailure,
 	{ redact, sessionId }: Pick<RefusalFacts, 'redact' | 'sessionId'>,
@@ -39,18 +42,18 @@ export function detailsOf(
 	};
 }
 
-/** Whether the failure may well be over a little later; whether the agent ran is another question. */
+/** Whether the failure is likely to pass soon. It says nothing about whether the agent ran. */
 export function isPassing({ status, meaning }: Pick<WireFailure, 'status' | 'meaning'>): boolean {
 	return [408, 429, 499, 503].includes(status) || meaning === 'busy' || meaning === 'notRun';
 }
 
-/** A plain "not found" is about what the call named, and that is the session. */
+/** A plain "not found" is about the only thing that the call named: the session. */
 function isAboutSession({ status, meaning, code, detail }: WireFailure): boolean {
 	if (meaning !== undefined) return meaning === 'sessionUnknown';
 	return (status === 404 || status === 410) && /^\s*$|^(http.?)?(404.?)?not.?found$/i.test(code || detail);
 }
 
-/** Turns a refusal into sentences; the error codes are not shown (§7.7), so status and description decide. */
+/** Turns a refusal into messages. Error codes are not documented (§7.7), so status and description decide. */
 export function explainRefusal(failure: WireFailure, facts: RefusalFacts): AgentFailure {
 	const { account, sessionId, redact, isUpload } = facts;
 	const { status, meaning } = failure;
@@ -58,7 +61,7 @@ export function explainRefusal(failure: WireFailure, facts: RefusalFacts): Agent
 	const said = quote(redact, failure.why || NO_REASON);
 	if (!isUpload && failure.mayHaveRun) return explainRun(failure, facts, false);
 	const details = detailsOf(failure, facts);
-	// Before the token: a session that has expired may come with the status of a token that has.
+	// Checked before the token: an expired session may come with the same status as an expired token.
 	if (sessionId && isAboutSession(failure)) {
 		return {
 			kind: 'refused',
@@ -99,13 +102,13 @@ export const NO_REASON = 'no reason was given';
 
 const NOT_SAID = 'The answer does not say that the call succeeded: "success_response" must be true';
 
-/** Whether an envelope that tells of no failure does not tell of success either. */
+/** Whether an envelope reports neither failure nor success. */
 function saysNothing({ entry, status, body }: WireFailure): boolean {
 	if (entry !== 'answer.envelope' || status >= 300 || !isJsonObject(body)) return false;
 	return !/^(false|0)$/i.test(wordOf(body.success_response).trim());
 }
 
-/** The agent has run, or nobody knows: with what there is of an answer. */
+/** The agent has run, or may have; shows what arrived of the answer. */
 export function explainRun(failure: WireFailure, facts: RefusalFacts, isMidway: boolean): AgentFailure {
 	const { redact } = facts;
 	const { kind, code, why, text } = failure;
@@ -126,7 +129,7 @@ export function explainRun(failure: WireFailure, facts: RefusalFacts, isMidway: 
 	};
 }
 
-/** How much of an answer that broke off goes into the error, in characters. */
+/** How many characters of a broken-off answer go into the error. */
 const CUT_OFF_SHOWN = 100_000;
 
 function whatHappened(failure: WireFailure, said: string, isMidway: boolean): string {
@@ -139,7 +142,7 @@ function whatHappened(failure: WireFailure, said: string, isMidway: boolean): st
 
 type Sentences = readonly [message: string, advice: string];
 
-/** Only the wording depends on these words; what is done with a refusal is decided by the status and the lists. */
+/** These words decide only the wording. Status and description decide what is done about a refusal. */
 function sentencesFor(status: number, reason: string): Sentences | undefined {
 	if (status < 400 || status >= 500) return undefined;
 	if (/interrupt/i.test(reason)) {
@@ -203,7 +206,7 @@ function tokenSentences({ isDebugToken }: AgentAccount, status: number, reason: 
 	];
 }
 
-/** Sentences for a call that no envelope ended. */
+/** Explains a call that ended without an envelope. */
 export function explainCall(
 	outcome: FailedOutcome,
 	{ repeatability, tries }: Pick<CallFacts, 'repeatability' | 'tries'>,
@@ -265,7 +268,7 @@ function explainBusy({ text, status, sparesOthers, details }: Of<'busy'>, call: 
 	};
 }
 
-/** A client error without an envelope is a gateway's: of the token, of the address, or of what was sent. */
+/** A client error without an envelope comes from a gateway and is about the token, the address or the request. */
 function explainPlainRefusal(
 	{ status, text }: Of<'refused'>,
 	{ account: { baseUrl, isDebugToken }, redact, isUpload }: RefusalFacts,
@@ -284,7 +287,7 @@ function explainPlainRefusal(
 		? 'Check "Media Upload Path" in the FlowAgent credential.'
 		: `Check Invoke Path in the FlowAgent credential against the instance's API-call page. ${adviceOnPath(baseUrl)}`;
 	if (!SAY_NOT_HERE.has(status)) {
-		// Servers of another kind answer 400 to whatever they do not know.
+		// Servers of other kinds answer 400 to anything they do not know.
 		const mayBeElsewhere = status === 400;
 		return {
 			...failure,
@@ -302,7 +305,7 @@ function explainPlainRefusal(
 	};
 }
 
-/** HTTP statuses of an address or a method that a server does not have. */
+/** HTTP statuses that mean the server does not have the address or the method. */
 const SAY_NOT_HERE: ReadonlySet<number> = new Set([404, 405, 410]);
 
 const TOO_LARGE =

@@ -6,31 +6,31 @@ import type { AgentRequest } from '../wire/request';
 import type { TurnCalls } from './callLimit';
 
 export interface InvokeCall {
-	/** With the session in it, where it goes on with one. */
+	/** The request, including the session if there is one. */
 	readonly request: AgentRequest;
-	/** The session in the request; empty where a new one is opened. */
+	/** The session in the request; empty if the call opens one. */
 	readonly sessionId: string;
 	readonly timeoutMs: number;
-	/** In all where the agent cannot have run, the first included. */
+	/** Tries in all, including the first, as long as the agent cannot have run. */
 	readonly tries: number;
-	/** Whether to ask again where it may have run, too. */
+	/** Whether to ask again even if the agent may have run. */
 	readonly retryAmbiguous: boolean;
-	/** Told of each piece of the answer as it comes. */
+	/** Receives each piece of the answer as it arrives. */
 	readonly onDelta: (text: string) => Promise<void>;
-	/** Told of the session as soon as it is known. */
+	/** Called as soon as the session is known. */
 	readonly onSession: (sessionId: string) => void;
-	/** Counts the requests of a turn, and is asked before one is repeated. */
+	/** Counts the requests of a turn, and is asked before each repeat. */
 	readonly calls?: TurnCalls | undefined;
 }
 
-/** An answer that says no settles a call as much as one that says yes. */
+/** The outcome of a call. A refusal settles it just as an answer does. */
 export type Turn = Result<AgentReply, AgentFailure>;
 
 export function failed(failure: AgentFailure): Outcome<Turn> {
 	return { kind: 'answered', data: fail(failure) };
 }
 
-/** Its turn came too late: there are too many requests for the rate. */
+/** The rate limiter's turn came too late, because too many requests were waiting. */
 export function notAskedInTime({ timeoutMs }: InvokeCall): Failure {
 	return {
 		kind: 'notSubmitted',

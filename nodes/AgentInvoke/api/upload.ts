@@ -15,11 +15,11 @@ import { isThere, wordOf, type Expression } from '../wire/expression';
 import { NOTHING_READ, readEvent } from '../wire/reader';
 
 export interface UploadedMedia extends WireFile {
-	/** As the platform says it; empty where it does not. */
+	/** As given by the platform; empty if it gave none. */
 	readonly expiresAt: string;
 }
 
-/** The way to where an agent's files are uploaded. */
+/** How to reach the upload service of an agent. */
 export interface UploadConnection {
 	readonly account: AgentAccount;
 	readonly send: SendHttp;
@@ -33,7 +33,7 @@ const UPLOAD_TRIES = 4;
 
 /**
  * Uploads a file that an Invoke call names by its address (§4.8).
- * @param media sent anew by each try, from its start
+ * @param media read from the start by each try
  * @param endByMs when nobody waits for it any more, by the clock's `now()`
  */
 export async function uploadMedia(
@@ -51,7 +51,7 @@ export async function uploadMedia(
 			),
 		);
 	}
-	// Two uploads of a file do no harm: only the address of one is used.
+	// Uploading a file twice does no harm, because only one of the addresses is used.
 	const repeatability = 'read';
 	const { outcome, tries } = await connection.retry.run(
 		{ repeatability, lane: 'work', tries: UPLOAD_TRIES, endByMs },

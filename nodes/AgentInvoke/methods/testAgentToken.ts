@@ -26,8 +26,8 @@ const NOT_AN_AGENT =
 	'Something answered at this address, but not an agent instance. Check the invoke path against the API-call page of the instance.';
 
 /**
- * The test of the FlowAgent credential. It invokes without a message: the token is checked, and the agent has nothing
- * to run on, so no prompt is sent. What the description sends beside the message is sent.
+ * The test of the FlowAgent credential: an Invoke without a message. The token is checked, but the agent has nothing to
+ * run on. Anything else that the description adds is sent.
  */
 export async function testAgentToken(
 	this: ICredentialTestFunctions,
@@ -49,26 +49,26 @@ export async function testAgentToken(
 		: testFailed(refused);
 }
 
-/** Why an answer does not tell of a token that is accepted; `undefined` if it does. */
+/** Why an answer does not prove that the token is accepted; `undefined` if it does. */
 function judge({ status, headers, text }: Reply, { baseUrl, wire }: AgentAccount): string | undefined {
 	const of = { wire, hide: (said: string) => said };
 	const state = readEvent(of, NOTHING_READ, { data: text, isWholeBody: true });
 	const failure = concludeRefusal(of, state, { status, headers, broken: '', sessionId: '' });
 	if (!failure) return undefined;
-	// With an envelope the outer HTTP status says nothing (§4.6), and what answers without one is no agent.
+	// With an envelope, the outer HTTP status says nothing (§4.6); anything that answers without one is not an agent.
 	const hasForm = !wire.answer.envelope || saidSuccess(state.raw) !== undefined;
 	if (!hasForm || !isOwnWord(failure, state, of)) return withoutEnvelope(status, baseUrl);
 	const { meaning, status: counts } = failure;
 	if (counts === 403) return NO_RIGHT;
 	if (meaning === 'tokenRefused' || counts === 401) return TOKEN_REFUSED;
-	// A call without a message is refused, and that is all that HTTP alone can tell of an agent.
+	// An agent refuses a call without a message; HTTP alone can tell no more.
 	const isHttpError = status === 404 || status === 405 || status >= 500;
 	return !wire.answer.envelope && isHttpError && meaning === undefined
 		? withoutEnvelope(status, baseUrl)
 		: undefined;
 }
 
-/** A gateway before the platform refuses and fails without an envelope. */
+/** A gateway in front of the platform refuses or fails without an envelope. */
 function withoutEnvelope(status: number, baseUrl: string): string {
 	if (status === 401) return TOKEN_REFUSED;
 	if (status === 403) return NO_RIGHT;

@@ -4,29 +4,29 @@ import type { Lease } from '../../shared/dataTable/tableLock';
 import { textOrNumber } from '../../shared/text/textOf';
 import { sessionIn, type StoredCells, type StoredSession } from './sessionRows';
 
-/** A session as a run knows it; the same object where it goes on under another ID. */
+/** A session as a run knows it. It stays the same object if the session continues under another ID. */
 export interface KnownSession {
 	sessionId: string;
-	/** Turns that the row has. */
+	/** Turns counted in the row. */
 	turns: number;
-	/** Turns that it lacks. */
+	/** Turns not yet counted in the row. */
 	added: number;
 }
 
-/** What a run knows of one key, and what it holds of it. */
+/** What a run knows about one key, and the lease it may hold. */
 export class KeySession {
 	session: KnownSession | undefined;
-	/** What the row of the key has; undefined if there was none. */
+	/** What the key's row contains; undefined if there was none. */
 	stored: StoredCells | undefined;
-	/** What failed writes may have left there. */
+	/** Cells that failed writes may have left in the row. */
 	unclear: readonly StoredCells[] = [];
-	/** What was read when it had no session. */
+	/** The rows as read while the key had no session. */
 	unopened: readonly TableRow[] | undefined;
-	/** Held while its session is opened here, or its turn is taken in strict order. */
+	/** Held while this run opens the session, or during a turn in strict order. */
 	lease: Lease | undefined;
-	/** The lease is kept until the turn is over, whatever is written before. */
+	/** In strict order the lease is kept until the turn is over, even after a write. */
 	isStrict = false;
-	/** Another execution took its row over while it was held, or somebody deleted it. */
+	/** Whether another execution took over the row while it was held, or somebody deleted it. */
 	isLost = false;
 
 	constructor(
@@ -34,7 +34,7 @@ export class KeySession {
 		readonly entryKey: string,
 	) {}
 
-	/** Empty if it has none as far as the run knows. */
+	/** Empty if the key has no session as far as this run knows. */
 	get sessionId(): string {
 		return this.session?.sessionId ?? '';
 	}
@@ -43,7 +43,7 @@ export class KeySession {
 		return this.lease !== undefined;
 	}
 
-	/** Whether the table has the session that the run knows. */
+	/** Whether the table has the session that this run knows. */
 	get isStored(): boolean {
 		return (
 			this.session !== undefined &&
@@ -51,7 +51,7 @@ export class KeySession {
 		);
 	}
 
-	/** Takes over what its rows say. @param nowMs time of day @returns the session */
+	/** Takes over what the key's rows say. @param nowMs time of day @returns the session */
 	learn(rows: readonly TableRow[], nowMs: number): string {
 		const session = sessionIn(rows, nowMs);
 		return session ? this.goOnIn(session) : this.forget();

@@ -7,17 +7,17 @@ import { textOrNumber } from '../../shared/text/textOf';
 import type { SessionSettings } from './sessionRows';
 import { COUNTING_TRIES, LAST_PAUSES_MS } from './sessionWriter';
 
-/** What was done in a session that was used by its ID. */
+/** What happened in a session that was used by its ID. */
 interface Resumed {
 	readonly turns: number;
-	/** With which it goes on: that of the last answer. */
+	/** The session's ID after the last answer. */
 	readonly nextId: string;
 }
 
-/** Sessions that a run used by their ID, and that may be those of keys. */
+/** Sessions that a run used by ID, which may belong to keys. */
 export class ResumedSessions {
 	private readonly resumed = new Map<string, Resumed>();
-	/** By the session with which each of them goes on. */
+	/** Keyed by the ID under which each session continues. */
 	private readonly resumedFrom = new Map<string, string>();
 
 	constructor(
@@ -26,7 +26,6 @@ export class ResumedSessions {
 		private readonly clock: Clock,
 	) {}
 
-	/** Counts a turn. @param nextId the session that the answer names */
 	used(sessionId: string, nextId: string): void {
 		const first = this.resumedFrom.get(sessionId) ?? sessionId;
 		const { turns = 0 } = this.resumed.get(first) ?? {};
@@ -35,8 +34,8 @@ export class ResumedSessions {
 	}
 
 	/**
-	 * Keeps their mappings alive, and lets them lead to where the sessions go on. Where there are no Data Tables there is
-	 * no mapping either, so that this is no failure.
+	 * Keeps their mappings alive and updates IDs that changed. Without Data Tables there are no mappings, so that is no
+	 * failure.
 	 */
 	async flush(): Promise<Result<undefined>> {
 		if (this.resumed.size === 0) return ok(undefined);
@@ -55,18 +54,18 @@ export class ResumedSessions {
 			});
 			if (!touched.ok) return touched;
 			for (const { entryKey } of touched.value) written.add(entryKey);
-			// Where others have counted a turn since it was read; a write that was repeated may have found its own.
+			// Finds rows in which others counted a turn in the meantime. A repeated write may find its own.
 			const isMissed = rows.some(({ entryKey }) => !written.has(entryKey));
 			if (!isMissed || !isCounting || writes > 1) return ok(undefined);
 		}
 	}
 
-	/** Two agents may number their sessions alike. */
+	/** Two agents may use the same session IDs. */
 	private isOwn({ agent, expiresAtMs }: TableRow): boolean {
 		return agent === this.settings.agent && Number(expiresAtMs) > this.clock.wallNow();
 	}
 
-	/** Until it works, for a few seconds. */
+	/** Repeats the work until it succeeds, for a few seconds. */
 	private async repeated<T>(work: () => Promise<Result<T>>): Promise<Result<T>> {
 		let done = await work();
 		for (const pauseMs of LAST_PAUSES_MS) {
@@ -95,7 +94,7 @@ export class ResumedSessions {
 	}
 }
 
-/** The lifetime is an option of who opened the session: it begins anew. */
+/** The lifetime was chosen by whoever opened the session; it starts again with each use. */
 function expiryAfter({ expiresAtMs, lastUsedAt }: TableRow, nowMs: number): number {
 	const expiryMs = Number(expiresAtMs);
 	const lifeMs = expiryMs - Date.parse(textOrNumber(lastUsedAt));

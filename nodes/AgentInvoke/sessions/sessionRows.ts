@@ -6,11 +6,11 @@ import { sha256 } from '../../shared/text/sha256';
 import { textOrNumber } from '../../shared/text/textOf';
 
 /**
- * Which session of an agent belongs to which key (§1.8: keeping that mapping is up to the flow). One n8n Data Table
- * per project, which people can read and edit. If a key has several rows, the one with the lowest id counts.
+ * Which session of an agent belongs to which key (§1.8: keeping that mapping is up to the flow). One n8n Data Table per
+ * project, which people can read and edit. If a key has several rows, the one with the lowest id counts.
  *
- * Who opens the session of a key, or takes a turn in strict order, holds its row meanwhile (see `tableLock.ts`): a row
- * without a session is one that is being opened, or that waits in line.
+ * Whoever opens a key's session, or takes a turn in strict order, holds its row in the meantime (see `tableLock.ts`): a
+ * row without a session is one that is being opened, or that waits in line.
  */
 export const SESSION_TABLE: TableSpec = {
 	name: 'flow_agent_sessions',
@@ -29,7 +29,7 @@ export const SESSION_TABLE: TableSpec = {
 };
 
 export interface SessionSettings {
-	/** Which agent the sessions belong to. Never the token: a new token would lose all of them. */
+	/** Identifies the agent that the sessions belong to. Never the token, because a new token would lose all of them. */
 	readonly agent: string;
 	readonly workflowId: string;
 	readonly executionId: string;
@@ -38,10 +38,10 @@ export interface SessionSettings {
 }
 
 const MS_PER_HOUR = 3_600_000;
-/** When a row without a session may go: later than the longest timeout ends, by any clock. */
+/** How long a row without a session is kept: longer than the longest timeout, even if clocks differ. */
 const UNOPENED_LIFE_MS = 24 * MS_PER_HOUR + CLOCKS_APART_MS;
 
-/** What the row of a key says, but for who holds it. @param nowMs time of day */
+/** The cells of a key's row, without those about its owner. @param nowMs time of day */
 export function sessionRow(
 	{ agent, workflowId, executionId, ttlMs }: SessionSettings,
 	key: string,
@@ -61,18 +61,18 @@ export function sessionRow(
 	};
 }
 
-/** A digest of the whole key, so that long keys never collide; JSON keeps its parts apart. */
+/** A digest of the whole key, so that long keys never collide. JSON keeps its parts apart. */
 export function sessionEntry(...parts: readonly string[]): string {
 	return sha256(JSON.stringify(parts));
 }
 
-/** Cells of a row as they stand there. */
+/** The cells of a row as stored. */
 export interface StoredCells {
 	readonly sessionId: CellValue;
 	readonly turns: CellValue;
 }
 
-/** A session as the table has it. */
+/** A session as stored in the table. */
 export interface StoredSession {
 	readonly sessionId: string;
 	readonly stored: StoredCells;
@@ -83,7 +83,7 @@ export interface StoredSession {
  * The session that the rows of a key name; nothing here trusts a cell, since people can edit them.
  * @param rows in the order of their ids
  * @param nowMs time of day
- * @param voidId a session that does not count
+ * @param voidId a session to ignore
  */
 export function sessionIn(rows: readonly TableRow[], nowMs: number, voidId = ''): StoredSession | undefined {
 	for (const { sessionId: cell = null, turns = null, expiresAtMs } of rows) {

@@ -13,7 +13,7 @@ import { SessionWriter } from './sessionWriter';
 /** How long a turn waits for a key. */
 export type Waiting = Pick<Acquirer<never>, 'whyStop' | 'pause'>;
 
-/** How a process works on the table; each has a usual value. */
+/** How a process uses the table. Each option has a default. */
 export interface StoreOptions {
 	/** A number in [0, 1). */
 	readonly random: () => number;
@@ -25,7 +25,7 @@ export interface StoreOptions {
 
 const UNOPENED = { sessionId: '', turns: 0 };
 
-/** The mapped sessions of one agent in one node run. */
+/** The mapped sessions of one agent in one run of the node. */
 export class SessionStore {
 	private readonly keys = new Map<string, KeySession>();
 	private readonly resumed: ResumedSessions;
@@ -47,7 +47,7 @@ export class SessionStore {
 		this.resumed = new ResumedSessions(settings, table, clock);
 	}
 
-	/** Reads the sessions of these keys; before that, none is known. */
+	/** Reads the sessions of these keys; none is known before. */
 	async load(names: readonly string[]): Promise<Result<undefined>> {
 		if (names.length === 0) return ok(undefined);
 		const keys = names.map((name) => this.keyOf(name));
@@ -66,12 +66,15 @@ export class SessionStore {
 		return ok(undefined);
 	}
 
-	/** The session of a key as far as this run knows; empty if it has none. */
+	/** The session of a key as far as this run knows; empty if there is none. */
 	find(name: string): string {
 		return this.keyOf(name).sessionId;
 	}
 
-	/** Takes the place in line of a message that waits for others of this process: for `hold`, or else for `leaveLine`. */
+	/**
+	 * Reserves a position in line for a message that still waits for others of this process. Pass it to `hold` or
+	 * `leaveLine`.
+	 */
 	lineUp(name: string): LockAttempt {
 		return this.lock.lineUp(this.wanted(this.keyOf(name)));
 	}
@@ -81,7 +84,7 @@ export class SessionStore {
 	}
 
 	/**
-	 * Waits for the key's turn among all that are taken in strict order, in whatever process; ends with `release`.
+	 * Waits for the key's turn in strict order, across all processes; call `release` afterwards.
 	 * @returns the session; empty where a new one is to be opened
 	 */
 	async hold(name: string, waiting: Waiting, line?: LockAttempt): Promise<Result<string>> {
@@ -90,7 +93,7 @@ export class SessionStore {
 		if (line && (!still.ok || still.value)) this.leaveLine(line);
 		if (!still.ok) return explainTable(still);
 		if (still.value) {
-			// The row could not be given back after the turn before.
+			// The row could not be given back after the previous turn.
 			key.isStrict = true;
 			return ok(key.sessionId);
 		}
@@ -109,8 +112,7 @@ export class SessionStore {
 	}
 
 	/**
-	 * Gets the session of a key, or the right to open it, which ends with `opened` or `release`. Waits while others
-	 * open it.
+	 * Gets the session of a key, or the right to open one; then call `opened` or `release`. Waits while others open it.
 	 * @param over.isOld what was read before may have changed
 	 * @param over.voidId a session that the platform no longer knows
 	 * @returns the session; empty where a new one is to be opened
@@ -136,7 +138,7 @@ export class SessionStore {
 		if (!acquired.ok) return explainTable(acquired);
 		key.unopened = undefined;
 		if (acquired.value.kind === 'known') return ok(key.goOnIn(acquired.value.answer));
-		// Where somebody forgot the session that this run knew.
+		// Somebody may have forgotten the session that this run knew.
 		if (!voidId) key.forget();
 		key.lease = acquired.value.lease;
 		key.isStrict = false;
@@ -145,7 +147,7 @@ export class SessionStore {
 
 	/**
 	 * Gives a key a session, and writes it within a second.
-	 * @param isContinued it is another ID for the session that the key had
+	 * @param isContinued the ID is another one for the key's existing session
 	 */
 	opened(name: string, sessionId: string, isContinued = false): void {
 		const key = this.keyOf(name);
@@ -155,7 +157,7 @@ export class SessionStore {
 		this.writer.later(key);
 	}
 
-	/** Whether a key that this run has lost goes on in another session than this one. */
+	/** Whether a key that this run has lost continues in another session. */
 	isReplaced(name: string, sessionId: string): boolean {
 		const { isLost, lease, sessionId: now } = this.keyOf(name);
 		return isLost && !lease && now !== '' && now !== sessionId;
@@ -168,15 +170,15 @@ export class SessionStore {
 	}
 
 	/**
-	 * Counts a turn in a session that was used by its ID, and that may be that of a key.
-	 * @param nextId the session that the answer names
+	 * Counts a turn in a session that was used by ID, which may belong to a key. @param nextId the session that the
+	 * answer names
 	 */
 	resumedById(sessionId: string, nextId: string): void {
 		this.resumed.used(sessionId, nextId);
 	}
 
 	/**
-	 * The turn of a key is over: what it held goes back, at once where nothing is to be written.
+	 * Ends a key's turn and gives its row back, at once if there is nothing to write.
 	 * @param isWanted others of this process wait for the key, and are to find what is known of it
 	 */
 	async release(name: string, isWanted = false): Promise<void> {
@@ -192,19 +194,19 @@ export class SessionStore {
 	}
 
 	/**
-	 * Writes what is unwritten, once all turns are over, and tells which keys this run does not hold any more although
-	 * nobody gave them back. Their session is now that of `find`.
+	 * Writes what is unwritten once all turns are over. @returns the keys that this run lost to others; their session is
+	 * now that of `find`
 	 */
 	async lostKeys(): Promise<ReadonlySet<string>> {
 		const keys = [...this.keys.values()];
-		// As persistent as the last write, in which a loss would be told to nobody.
+		// Tries as hard as the last write, because a later loss could no longer be reported.
 		if (keys.some(({ isHeld }) => isHeld)) await this.writer.flush(keys);
 		return new Set(keys.filter(({ isLost }) => isLost).map(({ key }) => key));
 	}
 
 	/**
 	 * Removes the mappings of these keys.
-	 * @returns the sessions that they had
+	 * @returns the sessions they had
 	 */
 	async forget(names: readonly string[]): Promise<Result<ReadonlyMap<string, string>>> {
 		const loaded = await this.load(names);
@@ -220,7 +222,7 @@ export class SessionStore {
 		await Promise.all(keys.map(async ({ key, lease }) => lease && (await this.release(key))));
 		const resumed = this.resumed.flush();
 		const written = await this.writer.flush(keys);
-		// What could not be written must not keep its key from others as long as this process lives. Its row stays: it may
+		// If a write failed, the key must not stay locked for as long as this process lives. Its row stays, because it may
 		// have been written after all.
 		const left = keys.flatMap(({ lease }) => (lease ? [{ ...lease, isNew: false }] : []));
 		await Promise.all(left.map(async (lease) => await this.lock.abandon(lease)));
@@ -228,7 +230,7 @@ export class SessionStore {
 		return results.find(({ ok: isOk }) => !isOk) ?? ok(undefined);
 	}
 
-	/** A row whose release failed may have been given back all the same; then what is known of it is written first. */
+	/** A failed release may have succeeded in the table; then the key's data is written first. */
 	private async isHeldStill(key: KeySession): Promise<Result<boolean>> {
 		if (!key.lease) return ok(false);
 		const holds = await this.lock.holds(key.lease);
@@ -254,7 +256,7 @@ export class SessionStore {
 	}
 }
 
-/** Adds the modes that need no table, for n8n instances without Data Tables. */
+/** Adds advice for n8n instances without Data Tables: the session modes that need no table. */
 export function explainTable<T>(result: Result<T>): Result<T> {
 	if (result.ok) return result;
 	const { failure } = result;

@@ -7,27 +7,27 @@ import { createBatcher, type Batcher } from '../../shared/run/batcher';
 import type { KeySession, KnownSession } from './keySession';
 import { sessionIn, sessionRow, type SessionSettings, type StoredCells } from './sessionRows';
 
-/** A new session ID is in the table within a second. */
+/** A new session ID is written within a second. */
 const WRITE_WITHIN_MS = 500;
 
-/** After a failed write, and at the end of the run. */
+/** How long writes are repeated: after a failure, and at the end of the run. */
 const REPEAT_MS = 5_000;
 export const LAST_PAUSES_MS = [500, 1_000, 2_000];
 
-/** How often a row that others have written meanwhile is read again before its turns are no longer compared. */
+/** How often a row that others changed is read again before its turn count is no longer compared. */
 export const COUNTING_TRIES = 5;
 
-/** A row to write for a key, made with all that is known by then. */
+/** A row to write for a key, built from everything known at that time. */
 interface Change {
 	readonly key: KeySession;
 	readonly session: KnownSession;
-	/** Turns that are counted with it. */
+	/** The turns that the row counts for the first time. */
 	readonly added: number;
 	readonly stored: StoredCells | undefined;
 	readonly row: TableRow;
 }
 
-/** Writes what a run learns of sessions: in batches, and one after the other, so that the last word stays. */
+/** Writes what a run learns about sessions: in batches, one at a time, so that the latest state wins. */
 export class SessionWriter {
 	private readonly pending = new Set<KeySession>();
 	private readonly ending = new AbortController();
@@ -48,13 +48,13 @@ export class SessionWriter {
 		this.batches = createBatcher(clock, WRITE_WITHIN_MS, write, this.ending.signal);
 	}
 
-	/** Writes what is known of a key within a second. */
+	/** Schedules a write of the key within a second. */
 	later(key: KeySession): void {
 		this.pending.add(key);
 		this.writes.push(this.batches.add(key));
 	}
 
-	/** Writes what is unwritten of these keys, and what waits to be written. */
+	/** Writes these keys now, and everything that is waiting to be written. */
 	async now(keys: Iterable<KeySession>): Promise<Result<undefined>> {
 		for (const key of keys) if (key.session?.added || key.lease) this.pending.add(key);
 		const written = this.writeInTurn();
@@ -62,12 +62,12 @@ export class SessionWriter {
 		return await written;
 	}
 
-	/** Ends the waiting for more. @returns what became of all writes */
+	/** Stops waiting for more. @returns the result of all writes */
 	async flush(keys: Iterable<KeySession>): Promise<Result<undefined>> {
 		this.ending.abort();
 		await this.now(keys);
 		const written = await Promise.all(this.writes.splice(0));
-		// A failure that was repeated with success is none.
+		// A failure that was repeated successfully is none.
 		let last: Result<undefined> = written.find(({ ok: isOk }) => !isOk) ?? ok(undefined);
 		if (this.hasFailed && this.pending.size === 0) last = ok(undefined);
 		for (const pauseMs of LAST_PAUSES_MS) {
@@ -116,8 +116,8 @@ export class SessionWriter {
 	}
 
 	/**
-	 * Writes into rows that nobody holds. Of a session that another execution has replaced meanwhile nothing is to be
-	 * written; where others have counted turns in it, these are added to theirs.
+	 * Writes to rows that nobody holds. Nothing is written for a session that another execution has replaced; turns that
+	 * others counted are added up.
 	 */
 	private async change(changes: readonly Change[], tries = 1): Promise<Result<undefined>> {
 		if (changes.length === 0) return ok(undefined);
@@ -151,7 +151,7 @@ export class SessionWriter {
 		});
 	}
 
-	/** What is to be written on top of what others have counted; nothing where the key has another session by now. */
+	/** The change with the turns that others have counted added; nothing if the key has another session by now. */
 	private recount(change: Change, rows: readonly TableRow[]): Change[] {
 		const { key, session, stored } = change;
 		const found = sessionIn(rows, this.clock.wallNow());
@@ -160,13 +160,13 @@ export class SessionWriter {
 			this.settle([change], ok(undefined));
 			return [];
 		}
-		// A session that was begun anew has none of the turns of the one before it.
+		// A session that was started anew has none of the turns of the previous one.
 		if (session.turns === (Number(key.stored?.turns) || 0)) session.turns = found.turns;
 		key.stored = found.stored;
 		return [this.changeOf(key, session)];
 	}
 
-	/** Writes into the row that is held, and gives it back unless the turn goes on. */
+	/** Writes to the held row, and gives it back unless the turn continues. */
 	private async release(change: Change): Promise<Result<undefined>> {
 		const { key, row } = change;
 		const { lease, isStrict } = key;
@@ -181,13 +181,13 @@ export class SessionWriter {
 			await this.learnLoss(key);
 			return ok(undefined);
 		}
-		// Until now it would have gone with its row.
+		// Until now, the lease would have ended together with its row.
 		key.lease = isStrict ? { ...lease, isNew: false } : undefined;
 		markStored(change);
 		return ok(undefined);
 	}
 
-	/** What the key has now counts. */
+	/** Takes over the key's current session after its row was lost. */
 	private async learnLoss(key: KeySession): Promise<void> {
 		key.lease = undefined;
 		key.isLost = true;
@@ -195,7 +195,7 @@ export class SessionWriter {
 		key.learn(read.ok ? read.value : [], this.clock.wallNow());
 	}
 
-	/** What was not written is written with the next batch, with what more is known by then. */
+	/** Changes that could not be written go into the next batch, with whatever is known by then. */
 	private settle(changes: readonly Change[], done: Result<unknown>): Result<undefined> {
 		for (const change of changes) {
 			const { key, row } = change;

@@ -1,7 +1,7 @@
 import type { Clock } from '../../shared/run/clock';
 import type { Failure } from '../../shared/errors/failure';
 
-/** How long one turn waits for others, from its making on. */
+/** Limits how long a turn waits for others, counted from its creation. */
 export class WaitLimit {
 	/** By the clock's `now()`. */
 	readonly untilMs: number;
@@ -11,7 +11,7 @@ export class WaitLimit {
 	/**
 	 * @param stopped the execution was stopped
 	 * @param ending a failure has ended the run
-	 * @param pause called before it waits: others of the run go first
+	 * @param pause called before waiting, to let others of the run go first
 	 */
 	constructor(
 		private readonly clock: Clock,
@@ -24,13 +24,13 @@ export class WaitLimit {
 		this.signal = AbortSignal.any([stopped, ending]);
 	}
 
-	/** Why the turn is not to be taken any more. */
+	/** Why the turn must not be taken any more. */
 	whyStop(): Failure | undefined {
 		if (this.signal.aborted) return notRun(this.stopped.aborted);
 		return this.clock.now() < this.untilMs ? undefined : waitedInVain(this.timeoutMs);
 	}
 
-	/** The same from now on: what the turn itself took is no waiting. */
+	/** Restarts the limit, because the turn's own work does not count as waiting. */
 	again(): WaitLimit {
 		return new WaitLimit(this.clock, this.timeoutMs, this.stopped, this.ending, this.pause);
 	}

@@ -17,13 +17,13 @@ export interface BudgetLimit {
 
 export interface BudgetSettings {
 	readonly limit: BudgetLimit;
-	/** Days begin at midnight there. */
+	/** Days begin at midnight in this time zone. */
 	readonly timeZone: string;
-	/** Of this run of the node: its turns are told apart from others by it. */
+	/** Identifies this run of the node, to tell its turns from others. */
 	readonly runId: string;
 }
 
-/** A turn that is to be taken. */
+/** A turn that is about to be taken. */
 export interface DueTurn extends OwnedTurn {
 	readonly itemIndex: number;
 }
@@ -31,10 +31,10 @@ export interface DueTurn extends OwnedTurn {
 const OPTION = 'Limit per Day';
 const MESSAGE_KEY_CHARS = 80;
 
-/** Keeps the turns of a day within a budget, for a key or for the node. */
+/** Keeps the turns of a day within a budget, per key or for the node. */
 export class DailyBudget {
 	private readonly limit: DailyLimit;
-	/** Turns that may have used tokens of which nothing was reported. */
+	/** Turns that may have used tokens but reported none. */
 	private unreported = 0;
 
 	constructor(
@@ -42,7 +42,7 @@ export class DailyBudget {
 		table: PreparableTable,
 		private readonly owners: TurnOwners,
 		clock: Clock,
-		/** Of the process. */
+		/** Shared by the process. */
 		accounts: DayAccounts,
 	) {
 		const { limit, timeZone } = settings;
@@ -56,10 +56,10 @@ export class DailyBudget {
 	}
 
 	/**
-	 * Reads what was used already, and takes turns for the first items: an item that is served early because its session
-	 * is free must not take the turn of one before it.
+	 * Reads what was already used and reserves turns for the first items: an item that is served early because its
+	 * session is free must not take the turn of an earlier item.
 	 *
-	 * @param isAnswered whether an item has its answer already, from an earlier try
+	 * @param isAnswered whether an item already has its answer from an earlier try
 	 */
 	async open(
 		turns: readonly DueTurn[],
@@ -79,7 +79,7 @@ export class DailyBudget {
 		return await this.limit.admit(this.countable(turn));
 	}
 
-	/** Counts a turn that is over, and gives back one that was not taken. */
+	/** Counts a finished turn, or returns one that was not taken. */
 	ended(turn: EndedTurn): void {
 		if (!mayHaveRun(turn)) {
 			this.limit.giveBack(this.countable(turn));
@@ -90,12 +90,12 @@ export class DailyBudget {
 		this.limit.count(this.countable(turn), tokens ?? 0);
 	}
 
-	/** The run is over. @param isWritten whether the table has its turns */
+	/** Called when the run is over. @param isWritten whether the table has its turns */
 	close(isWritten: boolean): void {
 		this.limit.close(isWritten);
 	}
 
-	/** What an operator should know of turns that could not be counted; empty if there is nothing. */
+	/** What the operator should know about turns that could not be counted; usually empty. */
 	get hint(): string {
 		if (this.settings.limit.unit === 'turns') return '';
 		const remedy =

@@ -4,7 +4,7 @@ import { ok, type Result } from '../../shared/errors/failure';
 import { textOrNumber } from '../../shared/text/textOf';
 import type { SessionChoice } from '../turns/turnSession';
 
-/** Where a turn belongs. */
+/** What a turn is counted for. */
 export interface OwnedTurn {
 	readonly agent: string;
 	readonly session: SessionChoice;
@@ -12,17 +12,17 @@ export interface OwnedTurn {
 
 interface KeyOfSession {
 	readonly entryKey: string;
-	/** As people read it. */
+	/** The session key in a readable form. */
 	readonly sessionKey: string;
 }
 
 /**
- * Whose turns are whose, where they are counted per key: the key's, at one agent. A session that is named by its ID (an
- * interrupt is answered there) counts for the key that opened it, by the table of sessions, else for itself. Turns that
- * begin a session without a key are the node's, all together.
+ * Assigns turns to owners if they are counted per key. A session key at an agent is an owner. A session given by ID (as
+ * when an interrupt is answered) counts for the key that opened it, according to the table of sessions, else for
+ * itself. Turns that start a session without a key count for the node.
  */
 export class TurnOwners {
-	/** By agent and session. */
+	/** Keyed by agent and session. */
 	private readonly keys = new Map<string, KeyOfSession | undefined>();
 
 	constructor(
@@ -31,7 +31,7 @@ export class TurnOwners {
 		private readonly sessions: DataTable,
 	) {}
 
-	/** Looks up the keys of sessions that are named by their IDs; of others there is nothing to look up. */
+	/** Looks up the keys of sessions that are given by ID. */
 	async load(turns: readonly OwnedTurn[]): Promise<Result<undefined>> {
 		const missing = new Map<string, OwnedTurn & { readonly id: string }>();
 		for (const { agent, session } of turns) {
@@ -49,22 +49,22 @@ export class TurnOwners {
 		for (const row of read.value) {
 			const name = nameOf(textOrNumber(row.agent), textOrNumber(row.sessionId));
 			const entryKey = textOrNumber(row.entryKey);
-			// Two agents may number their sessions alike; of several keys the first row counts.
+			// Two agents may use the same session IDs. If several keys match, the first row is used.
 			if (!missing.has(name) || this.keys.get(name) || !entryKey) continue;
 			this.keys.set(name, { entryKey, sessionKey: textOrNumber(row.sessionKey) });
 		}
 		return ok(undefined);
 	}
 
-	/** Who has the turn, as a digest. */
+	/** The owner of a turn, as a digest. */
 	ownerOf({ agent, session }: OwnedTurn): string {
-		// As in the table of sessions, column `entryKey`.
+		// Same as the column `entryKey` in the table of sessions.
 		if (session.kind === 'mapped') return digestOf(agent, session.key);
 		if (session.kind === 'new') return this.nodeOwner;
 		return this.keys.get(nameOf(agent, session.id))?.entryKey ?? digestOf('session', agent, session.id);
 	}
 
-	/** The key of a turn as far as it is known, uncut where it was given. */
+	/** The key of a turn if known; uncut if it was given. */
 	keyOf({ agent, session }: OwnedTurn): string {
 		if (session.kind === 'mapped') return session.key;
 		return session.kind === 'new' ? '' : (this.keys.get(nameOf(agent, session.id))?.sessionKey ?? '');

@@ -10,12 +10,12 @@ import type { TurnCalls } from '../api/callLimit';
 import type { OwnedTurn, TurnOwners } from './owner';
 
 /**
- * The turns that were taken (§1.8, §1.9): one n8n Data Table per project, which people can read and edit. Rows are only
- * added; a budget is counted from them.
+ * The recorded turns (§1.8, §1.9): one n8n Data Table per project, which people can read and edit. Rows are only added,
+ * and budgets are counted from them.
  */
 export const TURN_TABLE: TableSpec = {
 	name: 'flow_agent_turns',
-	// What is looked for first stands first: n8n shows columns in this order, and few fit on a screen.
+	// n8n shows columns in this order and few fit on a screen, so the most wanted ones come first.
 	columns: [
 		{ name: 'sessionKey', type: 'string' }, // for people to read, at most 200 characters
 		{ name: 'outcome', type: 'string' }, // see TurnEnd
@@ -60,26 +60,26 @@ export interface TurnLogSettings extends NodeIds {
 	/** The node's name. */
 	readonly node: string;
 	readonly timeZone: string;
-	/** Of this run of the node. */
+	/** Identifies this run of the node. */
 	readonly runId: string;
 }
 
-/** A turn of one item, as it is over. */
+/** A finished turn of one item. */
 export interface EndedTurn extends OwnedTurn {
 	readonly itemIndex: number;
 	readonly isResume: boolean;
 	readonly result: Result<TurnResult>;
 	readonly calls: TurnCalls;
-	/** Whether the operator stopped the execution meanwhile. */
+	/** Whether the operator stopped the execution in the meantime. */
 	readonly isCancelled: boolean;
-	/** By the clock's two times. */
+	/** When it ended, by both clocks. */
 	readonly ended: { readonly nowMs: number; readonly wallMs: number };
 }
 
 const TEXT_CHARS = 300;
 const USAGE_CHARS = 2_000;
 
-/** The turns of one node run; they are written together, as the run ends. */
+/** Records the turns of a node run, and writes them together when the run ends. */
 export class TurnLog {
 	private readonly turns: EndedTurn[] = [];
 
@@ -89,17 +89,17 @@ export class TurnLog {
 		private readonly owners: TurnOwners,
 	) {}
 
-	/** Notes a turn, unless nothing was sent for it. An answer that an earlier try of this run got has its row already. */
+	/** Records a turn, unless nothing was sent for it. An answer recalled from an earlier try has its row already. */
 	add(turn: EndedTurn): void {
 		const isReplayed = turn.result.ok && turn.result.value.replayed && !turn.result.value.recalled;
 		if (turn.calls.made > 0 || isReplayed) this.turns.push(turn);
 	}
 
-	/** Writes what was noted; must be called before the node ends. */
+	/** Writes what was recorded; must be called before the node ends. */
 	async flush(): Promise<Result<undefined>> {
 		const turns = this.turns.splice(0);
 		if (turns.length === 0) return ok(undefined);
-		// Where it cannot be read, the turns of a session count for the session.
+		// If it cannot be read, the turns of a session count for the session itself.
 		await this.owners.load(turns);
 		return await this.table.insert(turns.map((turn) => this.rowOf(turn)));
 	}
@@ -136,12 +136,12 @@ export class TurnLog {
 	}
 }
 
-/** An item has one turn in a run of its node. */
+/** Unique, because an item has only one turn per run. */
 export function turnIdOf(runId: string, itemIndex: number): string {
 	return `${runId} ${itemIndex}`;
 }
 
-/** What the platform reported of a turn. */
+/** What the platform reported about a turn. */
 function reportedOf({ result, session, calls }: EndedTurn): {
 	readonly sessionId: string;
 	readonly requestId: string;
@@ -149,7 +149,7 @@ function reportedOf({ result, session, calls }: EndedTurn): {
 } {
 	if (result.ok) {
 		const { reply, session: used } = result.value;
-		// What a saved answer cost stands in the row of the execution that asked.
+		// The cost of a saved answer is in the row of the execution that asked.
 		return { sessionId: used.id, requestId: reply.requestId, usage: calls.made > 0 ? reply.usage : null };
 	}
 	const { sessionId, requestId, usage = null } = result.failure.details ?? {};
@@ -173,24 +173,24 @@ function endOf({ result, isCancelled }: EndedTurn): TurnEnd {
 	return kind === 'unreachable' ? 'unreached' : 'refused';
 }
 
-/** Whether the agent ran for a turn in this run of the node, or may have: then it counts in a budget. */
+/** Whether the agent ran for a turn in this run, or may have: the turn then counts in a budget. */
 export function mayHaveRun({ result, calls }: Pick<EndedTurn, 'result' | 'calls'>): boolean {
 	if (calls.made === 0) return false;
 	return result.ok || calls.wasUnclear || result.failure.details?.mayHaveRun === true;
 }
 
-/** The tokens of a turn as far as they were reported. */
+/** The tokens of a turn, as far as they were reported. */
 export function tokensOf(turn: EndedTurn): number | undefined {
 	return countTokens(reportedOf(turn).usage);
 }
 
-/** @returns null where there is none, or one so long that half of it would say nothing */
+/** @returns null if there is no usage, or if it is too long to store and useless when cut */
 function usageText(usage: Json): string | null {
 	const text = usage === null ? undefined : jsonText(usage);
 	return text === undefined || text.length > USAGE_CHARS ? null : cellText(text, USAGE_CHARS);
 }
 
-/** What a row of the table counts; people can edit it. */
+/** What a row counts towards a budget. People can edit the table. */
 export function countedIn({ mayHaveRun: isCounted, tokens }: TableRow): Used {
 	if (isCounted === false) return { count: 0, tokens: 0 };
 	return { count: 1, tokens: countTokens(tokens ?? null) ?? 0 };

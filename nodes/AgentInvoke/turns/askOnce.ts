@@ -9,16 +9,19 @@ import { isOfAnother, readSavedAnswer, type TurnResult } from './savedAnswer';
 
 export interface Idempotency {
 	readonly key: string;
-	/** Everything that will be sent, files by their digests; asked for when the item's turn comes. */
+	/** Everything that will be sent, with files as digests; called when the item's turn comes. */
 	readonly payload: () => Promise<Result<string>>;
 }
 
-/** Other executions take a claim without a sign of life for abandoned after some minutes; an agent may take longer. */
+/**
+ * How often a claim is renewed. Other executions take one that shows no sign of life for some minutes as abandoned, and
+ * an agent may take longer.
+ */
 const RENEW_CLAIM_MS = 60_000;
 
 /**
  * Asks the agent at most once per idempotency key, whichever execution asks; others get the saved answer.
- * @param ask tells the claim what came of it
+ * @param ask reports the outcome to the claim
  */
 export async function askOnce(
 	{ key, payload }: Idempotency,
@@ -49,7 +52,7 @@ async function keepAlive(claim: LedgerClaim, clock: Clock, ended: AbortSignal): 
 	}
 }
 
-/** The saved answer, or why there is none; the agent is not asked either way. */
+/** The saved answer, or why there is none. The agent is not asked in either case. */
 function replay(
 	key: string,
 	known: Exclude<LedgerAnswer, { kind: 'mine' }>,
@@ -60,7 +63,7 @@ function replay(
 	const details = { idempotencyKey: key, executionId };
 	if (known.kind !== 'exists') return fail(noAnswer(known.kind, key, who, details));
 	const saved = parseJson(known.reference);
-	// Neither the answer nor the session of another agent is any use to this one.
+	// Neither the answer nor the session of another agent is of any use here.
 	if (isJsonObject(saved) && isOfAnother(saved, agent)) {
 		return fail(
 			badInput(

@@ -1,28 +1,28 @@
 import type { Failure } from '../../shared/errors/failure';
 import { isJsonObject } from '../../shared/text/json';
 
-/** A session of an agent: two agents may number their sessions alike. */
+/** A session of an agent; two agents may use the same session IDs. */
 export interface AgentSession {
 	readonly agent: string;
-	/** Empty if there is none yet; then nothing is counted. */
+	/** Empty if there is no session yet; then nothing is counted. */
 	readonly sessionId: string;
 }
 
-/** How often an agent has interrupted since its last message: a bound for loops of tool and result. */
+/** Counts how often an agent has interrupted since the last message, to bound loops of tool call and result. */
 export interface InterruptLimit {
-	/** A message begins a new step. */
+	/** A message starts a new step. */
 	begin(session: AgentSession): void;
-	/** @param asked the session in which the agent was asked, which its answer may go on with by another ID */
+	/** @param asked the session in which the agent was asked; its answer may use another ID */
 	interrupted(session: AgentSession, asked: AgentSession): void;
-	/** Why another interrupt of this session is not answered; undefined if it may be. */
+	/** Why a further interrupt of this session must not be answered; undefined if it may be. */
 	whyNoMore(session: AgentSession): Failure | undefined;
 }
 
 const CONTEXT_KEY = 'flowAgentInterrupts';
 
 /**
- * @param flowContext n8n's own object that all nodes of an execution share, so that a loop over two nodes is bounded,
- * even if it waits for a person in between
+ * @param flowContext n8n's object shared by all nodes of an execution, so that even a loop over two nodes with a human
+ * in between is bounded
  * @param maxInterrupts 0 = no limit
  */
 export function createInterruptLimit(

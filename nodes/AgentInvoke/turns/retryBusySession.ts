@@ -9,7 +9,7 @@ import type { WaitLimit } from '../sessions/waitLimit';
 const PAUSES: PauseGrowth = { firstMs: 500, factor: 1.5, longestMs: 5_000 };
 
 /**
- * Calls again as long as the session is busy with another message, for which nothing was run. In between, neither a
+ * Repeats the call while the session is busy with another message; nothing has run then. Between calls, neither a
  * permit of the run nor one of the rate limiter is held.
  * @param random a number in [0, 1)
  */
@@ -35,7 +35,7 @@ export async function retryBusySession(
 	}
 }
 
-/** Longer each time, and of random length, so that those who met at a session do not come back as one. */
+/** Growing, random pauses, so that those who collided at a session do not return at the same time. */
 function pauseMs(calls: number, random: () => number): number {
 	const step = growingPauseMs(PAUSES, calls);
 	return Math.round(step / 2 + (random() * step) / 2);

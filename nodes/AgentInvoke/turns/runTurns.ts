@@ -16,19 +16,19 @@ export interface TurnOutcome {
 
 export interface TurnSettings extends CallSettings {
 	readonly concurrency: number;
-	/** After a failure no further turn begins. */
+	/** After a failure, no further turn begins. */
 	readonly stopAtFailure: boolean;
 	/**
-	 * In strict order a message takes its place in the table while it still waits in the queue of the process; not where
-	 * that queue holds those of several agents, for then two processes could wait for each other.
+	 * In strict order, a message takes its position in the table while it still waits in the queue of the process. Not if
+	 * that queue mixes several agents, because two processes could then wait for each other.
 	 */
 	readonly linesUpAhead: boolean;
 }
 
 /**
  * Takes the turns of all items. A session is one conversation, so its turns follow each other in order; different
- * sessions run at the same time. When a failure ends the run, calls under way are still waited for: their answers
- * must not be lost.
+ * sessions run at the same time. When a failure ends the run, calls under way are still awaited, so that their answers
+ * are not lost.
  * @param received called with each outcome as it comes
  */
 export async function runTurns(
@@ -45,7 +45,7 @@ export async function runTurns(
 		try {
 			const waitLimit = new WaitLimit(clock, settings.timeoutMs, signal, ending.signal, giveBack);
 			const result = await new ItemTurn(turn, session, settings, run, waitLimit).take();
-			// Set while this turn still holds its permit, or the next in line would slip through.
+			// Set while this turn still holds its permit; otherwise the next in line would slip through.
 			if (!result.ok && settings.stopAtFailure) ending.abort();
 			return result;
 		} finally {
@@ -66,15 +66,15 @@ export async function runTurns(
 		return outcomes;
 	};
 	const conversations = [...Map.groupBy(sessions, ({ turn }) => conversationOf(turn)).values()];
-	// Its place stands for all of them: a process goes by the first that it has.
+	// One position is enough for all of them, because a process uses its first one.
 	if (settings.linesUpAhead) for (const conversation of conversations) conversation.at(-1)?.session.lineUp();
 	const outcomes = await Promise.all(conversations.map(takeAll));
 	return outcomes.flat().sort((a, b) => a.itemIndex - b.itemIndex);
 }
 
 /**
- * Waits for one of the run's permits. Who has to wait for others gives it back for good: the rate limiter alone then
- * bounds its call, so that none who holds something others wait for ever waits for a permit.
+ * Waits for one of the run's permits. A turn that must wait for others gives its permit up for good, and only the rate
+ * limiter bounds its call. So nobody waits for a permit while holding something that others wait for.
  */
 async function takePermit(limit: LimitFunction): Promise<() => void> {
 	const entered = Promise.withResolvers<undefined>();
@@ -87,7 +87,7 @@ async function takePermit(limit: LimitFunction): Promise<() => void> {
 	return () => left.resolve(undefined);
 }
 
-/** What tells conversations apart; a turn in a new session is one of its own. */
+/** Identifies a conversation; a turn in a new session is one of its own. */
 function conversationOf(turn: AgentTurn): unknown {
 	const { session, client } = turn;
 	if (session.kind === 'new') return turn;

@@ -5,7 +5,7 @@ import type { AgentReply, Interrupt } from '../api/agentReply';
 
 const SOURCES = ['mapped', 'new', 'explicit', 'renewed'] as const;
 
-/** Which session an answer belongs to, and where it came from. */
+/** The session of an answer, and where the answer came from. */
 export interface UsedSession {
 	/** Empty if the item has none. */
 	readonly key: string;
@@ -18,23 +18,23 @@ export interface TurnResult {
 	readonly session: UsedSession;
 	readonly attempts: number;
 	readonly elapsedMs: number;
-	/** The saved answer of another execution. */
+	/** Whether the answer was saved by another execution. */
 	readonly replayed: boolean;
-	/** The answer that an earlier try of this node run got. */
+	/** Whether an earlier try of this node run got the answer. */
 	readonly recalled?: boolean;
-	/** Of a saved answer whose words were not kept. */
+	/** Set for a saved answer whose text was not kept. */
 	readonly answerDigest?: string;
 }
 
-/** What the ledger keeps of an answer. */
+/** How much of an answer the ledger keeps. */
 export type AnswerKeeping = 'keep' | 'digest';
 
-/** A longer answer is not kept in the ledger, which stores it in plain text. */
+/** The ledger stores answers in plain text; a longer one is not kept. */
 const LONGEST_SAVED_CHARS = 32_000;
 
 /**
  * Everything that an item shows of an answer, as JSON.
- * @param agent who answered
+ * @param agent the agent that answered
  */
 export function savedAnswerOf(result: TurnResult, agent: string, keepRaw: boolean): JsonObject {
 	const { session, attempts, elapsedMs } = result;
@@ -55,7 +55,7 @@ export function savedAnswerOf(result: TurnResult, agent: string, keepRaw: boolea
 	};
 }
 
-/** An answer for the ledger; one that is too long loses the raw answer first, which says everything twice. */
+/** An answer for the ledger. One that is too long first loses its raw form, which only repeats it. */
 export function savedAnswerText(result: TurnResult, agent: string, keeping: AnswerKeeping): string {
 	if (keeping === 'digest') {
 		const answerDigest = sha256(result.reply.answer);
@@ -68,7 +68,7 @@ export function savedAnswerText(result: TurnResult, agent: string, keeping: Answ
 	return fits ?? JSON.stringify({ agent });
 }
 
-/** That it was answered, where, and what it cost. An interrupt without its arguments must not be acted on. */
+/** Only that it was answered, where, and at what cost. An interrupt without its arguments must not be acted on. */
 function withoutWords(result: TurnResult): TurnResult {
 	const { sessionId, reason, requestId, usage } = result.reply;
 	const reply: AgentReply = {
@@ -85,13 +85,13 @@ function withoutWords(result: TurnResult): TurnResult {
 	return { ...result, reply };
 }
 
-/** Whether another agent gave the saved answer; those of older versions do not say who did. */
+/** Whether the saved answer is another agent's. Older versions did not record the agent. */
 export function isOfAnother(saved: JsonObject, agent: string): boolean {
 	const answeredBy = textOf(saved.agent);
 	return answeredBy !== '' && answeredBy !== agent;
 }
 
-/** @returns `undefined` if this is no saved answer: people can edit the ledger */
+/** @returns `undefined` if it is not a saved answer: people can edit the ledger */
 export function readSavedAnswer(saved: Json | undefined): TurnResult | undefined {
 	if (!isJsonObject(saved)) return undefined;
 	const { reply, session } = saved;

@@ -34,15 +34,15 @@ export interface AgentTurn extends SessionUse {
 		readonly api: Pick<AgentApi, 'invoke'>;
 		readonly sessions: SessionStore;
 	};
-	/** Uploads files and builds the request, but for its session; called when the item's turn comes. */
+	/** Uploads files and builds the request except for its session; called when the item's turn comes. */
 	readonly prepare: () => Promise<Result<OpenRequest>>;
 	/** Undefined if the item has no idempotency key. */
 	readonly idempotency: Idempotency | undefined;
 	readonly fingerprint: string;
-	/** Whether the item shows the raw answer, which must then be remembered too. */
+	/** Whether the item shows the raw answer, which must then be remembered as well. */
 	readonly keepRaw: boolean;
 	readonly onDelta: (text: string) => Promise<void>;
-	/** Counts the requests; without it they are neither counted nor limited. */
+	/** Counts and limits the requests, if set. */
 	readonly calls?: TurnCalls | undefined;
 }
 
@@ -55,7 +55,7 @@ export interface CallSettings {
 	readonly idempotencyAnswers: AnswerKeeping;
 }
 
-/** What the turns of a run work with. */
+/** What all turns of a run share. */
 export interface TurnRun {
 	readonly clock: Clock;
 	readonly ledger: Ledger | undefined;
@@ -63,11 +63,11 @@ export interface TurnRun {
 	readonly interruptLimit: InterruptLimit;
 	/** A number in [0, 1). */
 	readonly random: () => number;
-	/** The execution was stopped. */
+	/** Aborted when the execution is stopped. */
 	readonly signal: AbortSignal;
 }
 
-/** The turn of one item, which is taken unless an earlier try or another execution has taken it already. */
+/** The turn of one item. It is skipped if an earlier try or another execution has already taken it. */
 export class ItemTurn {
 	private readonly agent: string;
 
@@ -113,7 +113,7 @@ export class ItemTurn {
 		return once;
 	}
 
-	/** What an earlier try of this node run left; undefined if the agent is to be asked. */
+	/** The result of an earlier try of this node run; undefined if the agent is to be asked. */
 	private async recall(): Promise<Result<TurnResult> | undefined> {
 		const known = this.run.memory.recall(this.turn.itemIndex, this.turn.fingerprint);
 		const { outcome, unclear } = known ?? {};
@@ -123,13 +123,13 @@ export class ItemTurn {
 		}
 		const result = readSavedAnswer(outcome);
 		if (!result) return undefined;
-		// Even if the credential has been changed since, the agent is not asked a second time.
+		// The agent is not asked twice, even if the credential was changed in between.
 		if (!isOfAnother(outcome, this.agent)) await this.session.restore(result.session.id);
 		return ok({ ...result, recalled: true });
 	}
 
 	private async ask(claim?: LedgerClaim): Promise<Result<TurnResult>> {
-		// Only now, so that files are uploaded only if the agent is really asked.
+		// As late as this, so that files are uploaded only if the agent is really asked.
 		const open = await this.turn.prepare();
 		if (!open.ok) {
 			claim?.released();
@@ -149,7 +149,7 @@ export class ItemTurn {
 		return called;
 	}
 
-	/** In the session that another execution has renewed meanwhile, or else in a new one. */
+	/** Continues in the session that another execution renewed, or else in a new one. */
 	private async callRenewed(open: OpenRequest): ReturnType<ItemTurn['call']> {
 		const renewed = await this.session.renew(this.waitLimit.again());
 		if (!renewed.ok) return renewed;
@@ -182,7 +182,7 @@ export class ItemTurn {
 		return ok({ reply, session, attempts: invoked.value.tries });
 	}
 
-	/** The only place where the good end of a turn is reported: to claim, session, interrupt limit and memory. */
+	/** The only place that reports a successful turn: to claim, session, interrupt limit and memory. */
 	private answered(result: TurnResult, claim: LedgerClaim | undefined): TurnResult {
 		const { agent } = this;
 		const { memory, interruptLimit } = this.run;
@@ -198,7 +198,7 @@ export class ItemTurn {
 		return result;
 	}
 
-	/** The only place where the bad end of a call is reported: the agent may be asked again only if it cannot have run. */
+	/** The only place that reports a failed call. The agent may be asked again only if it cannot have run. */
 	private failed({ message, details }: AgentFailure, claim: LedgerClaim | undefined): void {
 		if (details?.mayHaveRun !== true) {
 			claim?.released();

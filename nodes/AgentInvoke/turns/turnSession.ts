@@ -13,26 +13,26 @@ export type SessionChoice =
 	| { readonly kind: 'new' };
 
 /**
- * - `arrival`: the turns of a key in one n8n process follow each other as they came
+ * - `arrival`: the turns of a key in one n8n process run in the order they arrived
  * - `strict`: those of all processes do, in the order of the table
  */
 export type TurnOrder = 'arrival' | 'strict';
 
-/** What a turn says of its session. */
+/** What a turn says about its session. */
 export interface SessionUse {
 	readonly session: SessionChoice;
 	readonly client: { readonly sessions: SessionStore };
-	/** In the queue of the process for this session; without it nobody is waited for. */
+	/** The turn's slot in the process's queue for this session; without one it waits for nobody. */
 	readonly slot?: Slot | undefined;
-	/** It answers an interrupt in a session that may be that of a key. */
+	/** Whether it answers an interrupt, in a session that may belong to a key. */
 	readonly isResume: boolean;
 }
 
-/** The session of one turn: the only place where a turn obtains it and says what became of it. */
+/** The session of one turn: the only place where a turn obtains it and reports what became of it. */
 export class TurnSession {
 	/** Empty if the session is not mapped. */
 	readonly key: string;
-	/** In the line of all processes, where it waits behind others of this one. */
+	/** The position in the line of all processes, taken while still waiting behind others of this process. */
 	private line: LockAttempt | undefined;
 
 	constructor(
@@ -43,7 +43,7 @@ export class TurnSession {
 		this.key = use.session.kind === 'mapped' ? use.session.key : '';
 	}
 
-	/** Empty if the call is to open a new session. */
+	/** Empty if the call should open a new session. */
 	get id(): string {
 		const { session } = this.use;
 		if (session.kind === 'explicit') return session.id;
@@ -58,7 +58,9 @@ export class TurnSession {
 		return this.use.client.sessions;
 	}
 
-	/** The message has come: in strict order it takes its place before those that come to other processes later. */
+	/**
+	 * The message has arrived: in strict order it takes its position before messages that reach other processes later.
+	 */
 	lineUp(): void {
 		const { key, sessions } = this;
 		const { slot } = this.use;
@@ -66,9 +68,8 @@ export class TurnSession {
 	}
 
 	/**
-	 * Waits for the turn of this key, and for its session or the right to open one. Whoever holds something here waits
-	 * only for what comes later in this order, so that no two wait for each other: queue, row of the key.
-	 * `end` must follow, however it ends.
+	 * Waits for the key's turn, and for its session or the right to open one. The order is: queue, then the key's row;
+	 * whoever holds one waits only for a later one, so no two wait for each other. Always call `end` afterwards.
 	 */
 	async begin(waitLimit: WaitLimit): Promise<Result<undefined>> {
 		const { key, sessions, clock } = this;
@@ -87,40 +88,42 @@ export class TurnSession {
 				? await sessions.hold(key, waitLimit, line)
 				: await sessions.obtain(key, waitLimit, { isOld: slot?.isBehindOthers === true });
 		if (!obtained.ok) return obtained;
-		// Waiting took its time, in which the run may have ended.
+		// The run may have ended during the wait.
 		const late = waitLimit.whyStop();
 		return late ? fail(late) : ok(undefined);
 	}
 
-	/** The platform no longer knows the session. @returns the one to go on with; empty where a new one is to be opened */
+	/**
+	 * The platform no longer knows the session. @returns the session to continue in; empty if a new one should be opened
+	 */
 	async renew(waitLimit: WaitLimit): Promise<Result<string>> {
 		if (!this.key) return ok('');
 		return await this.sessions.obtain(this.key, waitLimit, { voidId: this.id });
 	}
 
-	/** The call opened a session, or was told its ID. @param askedIn the session in which the agent was asked, if any */
+	/** The call opened a session, or learned its ID. @param askedIn the session in which the agent was asked, if any */
 	opened(id: string, askedIn = ''): void {
 		const { key, sessions } = this;
 		if (key && !sessions.isReplaced(key, askedIn)) sessions.opened(key, id, askedIn !== '');
 	}
 
-	/** A turn was taken in it. @param answeredId the session that the answer names */
+	/** Records a turn in the session. @param answeredId the session that the answer names */
 	used(answeredId: string): void {
 		const { key, sessions } = this;
 		if (key && !sessions.isReplaced(key, answeredId)) sessions.used(key);
 		else if (!key && this.use.isResume) sessions.resumedById(this.id, answeredId);
 	}
 
-	/** Takes a saved answer's session, which the table may lack if the try that asked ended early. */
+	/** Takes over a saved answer's session, which the table may lack if the try that asked ended early. */
 	async restore(id: string): Promise<void> {
 		const { key } = this;
 		if (!id || !key || this.id) return;
-		// In strict order nothing has been read of a key whose turn has not come.
+		// In strict order, nothing has been read for a key before its turn comes.
 		if (this.turnOrder === 'strict') await this.sessions.load([key]);
 		if (!this.id) this.opened(id);
 	}
 
-	/** The turn is over: the next one finds what is known of the session. @param isStopped nothing is waited for */
+	/** Ends the turn; the next one finds what is known about the session. @param isStopped do not wait for anything */
 	async end(isStopped: boolean): Promise<void> {
 		const { key, sessions } = this;
 		const { slot } = this.use;

@@ -65,7 +65,7 @@ export interface WireFailure {
 	readonly body: Json;
 }
 
-/** What all events of an answer come to. A success has to prove each of its conditions here. */
+/** Once more over the whole text, because a token may have come in two pieces. */
 export function concludeAnswer(
 	{ wire, hide }: ReadingOf,
 	state: WireState,
@@ -92,7 +92,7 @@ export function concludeAnswer(
 	});
 }
 
-/** Why a call that asks for no answer, such as an upload, did not succeed; undefined if it did. */
+/** Why a call that asks for no answer, such as an upload, failed; undefined if it succeeded. */
 export function concludeRefusal(
 	{ wire }: ReadingOf,
 	state: WireState,

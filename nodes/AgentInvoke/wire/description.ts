@@ -19,7 +19,7 @@ export interface StreamRule {
 	readonly place: string;
 	/** Names of events; a `*` stands for any characters, so each is the parts between them. Undefined where any name fits. */
 	readonly on: ReadonlyArray<readonly string[]> | undefined;
-	/** What the data has to be, as text. */
+	/** The text that the data must be equal to. */
 	readonly data: string | undefined;
 	readonly when: Expression | undefined;
 	/** A piece of the text. */

@@ -48,7 +48,7 @@ export class AnswerReader {
 	private failed = false;
 	/** A chunk or body that is cut off, as far as it arrived. */
 	private gap: string | undefined;
-	/** What `onPiece` has not got yet. */
+	/** Pieces that `onPiece` has not received yet. */
 	private untold: ChatPiece[] = [];
 
 	constructor(
@@ -77,7 +77,7 @@ export class AnswerReader {
 		return 'nothing';
 	}
 
-	/** Hands on what came since the last time. */
+	/** Passes on the pieces that arrived since the last call. */
 	async tell(): Promise<void> {
 		for (const piece of this.untold.splice(0)) await this.terms.onPiece(piece);
 	}

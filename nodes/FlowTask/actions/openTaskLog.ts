@@ -25,7 +25,7 @@ const MOST_UNRECORDED = 10;
 /** A table that takes longer to make holds up no submits. */
 const LONGEST_PREPARATION_MS = 5_000;
 
-/** Of this n8n process. */
+/** Shared by this n8n process. */
 const DAY_ACCOUNTS = new DayAccounts();
 
 /**

@@ -10,9 +10,9 @@ import type { CountCells } from './taskRows';
 
 export interface DailyTaskSettings {
 	readonly node: NodeIds;
-	/** Days begin at midnight there. */
+	/** Days begin at midnight in this time zone. */
 	readonly timeZone: string;
-	/** Of this run of the node: its submits are told apart from others by it. */
+	/** Identifies this run of the node, to tell its submits from others. */
 	readonly runId: string;
 	/** 0 = no limit; what is submitted is counted all the same. */
 	readonly most: number;
@@ -27,16 +27,16 @@ export class DailyTasks implements TaskObserver {
 	private readonly isZoneKnown: boolean;
 	private readonly owner: string;
 	private readonly submitIds = new Map<ObservedJob, string>();
-	/** Jobs that were, or are just being, submitted. */
+	/** Jobs that were submitted or are being submitted. */
 	private readonly admitted = new Set<ObservedJob>();
-	/** Of `admitted`, those that made a task. */
+	/** The jobs among `admitted` that made a task. */
 	private readonly made = new Set<ObservedJob>();
 
 	constructor(
 		private readonly settings: DailyTaskSettings,
 		table: PreparableTable,
 		private readonly clock: Clock,
-		/** Of the process. */
+		/** Shared by the process. */
 		accounts: DayAccounts,
 	) {
 		const { most, timeZone, node } = settings;
@@ -79,7 +79,7 @@ export class DailyTasks implements TaskObserver {
 		);
 		if (!opened.ok || !isAllOrNone) return opened;
 		const left = due.filter((one) => this.limit.has(one)).length;
-		// Where no place is left at all, the items say so themselves.
+		// If none is left at all, the items report it themselves.
 		if (left === 0 || left === due.length) return opened;
 		for (const one of due) this.limit.giveBack(one);
 		return fail(this.notForAll(due.length, left));

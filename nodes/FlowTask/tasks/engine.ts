@@ -95,7 +95,7 @@ export interface EngineRun {
 	readonly ledger?: Ledger | undefined;
 	/** Why a job's task must not be made; asked right before it is. Left out if nothing limits them. */
 	readonly admit?: ((job: ObservedJob) => Promise<Result<undefined>>) | undefined;
-	/** Are told how the tasks go. */
+	/** Are notified of the tasks' progress. */
 	readonly observers?: readonly TaskObserver[];
 	/** Aborted by the engine when the run ends early; the parts that wait or transfer listen to it. */
 	readonly ending: AbortController;

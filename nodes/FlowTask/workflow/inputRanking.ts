@@ -195,7 +195,7 @@ type Polarity = 'positive' | 'negative';
 
 interface RankedText {
 	readonly rank: Polarity | 'text';
-	/** Compared number by number; the larger, the less likely the text is the prompt of the main image. */
+	/** Compared number by number; the larger, the less likely the text is the main image's prompt. */
 	readonly order: readonly number[];
 }
 

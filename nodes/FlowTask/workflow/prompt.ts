@@ -89,7 +89,7 @@ function readRow(
 		: value;
 }
 
-/** Without the workflow a pair of numbers counts as a value; later checks may know better. */
+/** Without the workflow, a pair of numbers is taken as a value; later checks may know better. */
 export const isNeverANode = (): boolean => false;
 
 /** Gives a row's value its type. */

@@ -109,7 +109,7 @@ async function getText(context: ILoadOptionsFunctions, url: string): Promise<Exc
 	}
 }
 
-/** The identifiers in a list of models: `{ data: [{ id }] }`, `{ models: […] }` or a bare list. */
+/** The model IDs in a list of models: `{ data: [{ id }] }`, `{ models: […] }` or a bare list. */
 function modelIds(json: Json): string[] {
 	if (isJsonObject(json)) return modelIds(json.data ?? json.models ?? json.list ?? null);
 	if (!Array.isArray(json)) return [];

@@ -11,47 +11,47 @@ export interface DailyLimitSettings {
 	readonly most: number;
 	readonly unit: SpentBudget['unit'];
 	readonly per: 'key' | 'node';
-	/** Days begin at midnight there. */
+	/** Days begin at midnight in this time zone. */
 	readonly timeZone: string;
 	/** The label of the option, and where an operator finds it. */
 	readonly option: string;
 	readonly foundIn: string;
 }
 
-/** Where what was done is recorded. */
+/** A table that records what counts towards a limit. */
 export interface CountedTable {
 	readonly table: PreparableTable;
 	readonly columns: {
 		/** Holds what `ownerDay` gives. */
 		readonly ownerDay: string;
-		/** Is unique to a turn or task. */
+		/** Unique to a turn or task. */
 		readonly id: string;
 	};
 	readonly countedIn: (row: TableRow) => Used;
 }
 
-/** A turn or task that is to be counted. */
+/** A turn or task that counts towards a limit. */
 export interface Countable {
 	readonly id: string;
-	/** Whose it is, as a digest. */
+	/** The owner, as a digest. */
 	readonly owner: string;
-	/** Whose it is, for people. */
+	/** The owner, for people to read. */
 	readonly ownerName: string;
 }
 
-/** A read of so many accounts. */
+/** One read of the table, for a number of accounts. */
 interface Reading {
 	readonly sinceMs: number;
 	readonly size: number;
 	readonly done: Promise<Result<undefined>>;
 }
 
-/** What the table said so lately is not read again. */
+/** How long a read of the table stays valid. */
 const READ_HOLDS_MS = 1_000;
 
 /**
- * Keeps what is done in a day within a limit that all executions share. Within a process the count is exact; what other
- * processes did is in the table, which is read again when something comes.
+ * Keeps a day's work within a limit that all executions share. Within a process the count is exact. The work of other
+ * processes is in the table, which is read again whenever something new is to be counted.
  */
 export class DailyLimit {
 	private readonly entered = new Map<string, DayAccount>();
@@ -62,18 +62,18 @@ export class DailyLimit {
 		private readonly settings: DailyLimitSettings,
 		private readonly counted: CountedTable,
 		private readonly clock: Clock,
-		/** Of the process. */
+		/** Shared by the process. */
 		private readonly accounts: DayAccounts,
 	) {}
 
 	/**
-	 * Reads what was used already, and takes places for those that are `due`, in their order: one that is served early
-	 * must not take the place of one before it. Tokens are known afterwards only, so none are taken ahead.
+	 * Reads what was already used and reserves places for the `due` entries in order, so that one served early cannot
+	 * take the place of an earlier one. Tokens are known only afterwards, so none are reserved.
 	 */
 	async open(all: readonly Countable[], due: readonly Countable[]): Promise<Result<undefined>> {
 		const day = this.today();
 		for (const entry of all) this.accountOf(entry, day);
-		// Where there is no table and none can be made, the next runs would not see what this one does.
+		// Without a table, the next runs would not see what this one does.
 		const prepared = await this.counted.table.prepare();
 		if (!prepared.ok) return fail(notCounted(prepared.failure, this.settings));
 		const read = await this.readAgain();
@@ -85,12 +85,12 @@ export class DailyLimit {
 		return ok(undefined);
 	}
 
-	/** Whether it has a place. */
+	/** Whether the entry has a place. */
 	has({ id }: Countable): boolean {
 		return this.admitted.has(id);
 	}
 
-	/** Why it must not be done; asked right before it is. */
+	/** Why the work must not be done; asked right before it is. */
 	async admit(entry: Countable): Promise<Result<undefined>> {
 		const { id } = entry;
 		const day = this.today();
@@ -99,8 +99,8 @@ export class DailyLimit {
 		if (before !== account) before?.giveBack(id);
 		const read = await this.readAgain();
 		if (!read.ok) return read;
-		// Nothing is awaited from here on: no other one comes between the count and the taking.
-		// A place that was taken ahead is given back where others have used it up meanwhile.
+		// Nothing is awaited from here on, so nobody else comes between counting and taking. A reserved place is given back
+		// if others have used it up in the meantime.
 		account.giveBack(id);
 		if (!this.isFree(account)) return fail(this.isUsedUp(entry, account, day));
 		if (this.settings.unit === 'tokens') this.admitted.set(id, account);
@@ -108,22 +108,22 @@ export class DailyLimit {
 		return ok(undefined);
 	}
 
-	/** Counts what was done, or may have been. */
+	/** Counts work that was done, or may have been. */
 	count(entry: Countable, tokens: number): void {
 		this.countedAt(entry).ended(entry.id, tokens);
 	}
 
-	/** It was not done after all. */
+	/** Uncounts work that was not done after all. */
 	giveBack(entry: Countable): void {
 		this.countedAt(entry).giveBack(entry.id);
 	}
 
-	/** The account that it is counted in. */
+	/** The account that an entry is counted in. */
 	countedAt(entry: Countable): DayAccount {
 		return this.admitted.get(entry.id) ?? this.accountOf(entry, this.today());
 	}
 
-	/** The run is over. @param isWritten whether the table has what it did */
+	/** The run is over. @param isWritten whether the table has the run's entries */
 	close(isWritten: boolean): void {
 		for (const account of this.entered.values()) {
 			if (isWritten) account.written(this.admitted.keys(), this.clock.now());
@@ -155,14 +155,14 @@ export class DailyLimit {
 		return this.usedOf(account) < this.settings.most;
 	}
 
-	/** All accounts of the run in one read, unless that was done just now; who comes meanwhile waits for it. */
+	/** Reads all accounts of the run at once, unless that was just done. Callers share a read that is under way. */
 	private async readAgain(): Promise<Result<undefined>> {
 		const nowMs = this.clock.now();
 		const isFresh = [...this.entered.values()].every(({ readMs }) => nowMs - readMs < READ_HOLDS_MS);
 		if (isFresh) return ok(undefined);
 		const { reading } = this;
 		const { size } = this.entered;
-		// At midnight accounts come along that a read under way does not ask for.
+		// At midnight, new accounts appear that a read under way does not cover.
 		if (reading?.size === size && nowMs - reading.sinceMs < READ_HOLDS_MS) return await reading.done;
 		const done = this.read(nowMs);
 		this.reading = { sinceMs: nowMs, size, done };
@@ -188,7 +188,7 @@ export class DailyLimit {
 		return ok(undefined);
 	}
 
-	/** People can edit the table: a row without an ID stands for itself. */
+	/** People can edit the table; a row without an ID counts as an entry of its own. */
 	private countedRow(row: TableRow): CountedRow {
 		const { columns, countedIn } = this.counted;
 		return { ...countedIn(row), id: textOrNumber(row[columns.id]) || `row ${textOrNumber(row.id)}` };
@@ -209,7 +209,7 @@ export class DailyLimit {
 	}
 }
 
-/** What cannot be counted is not kept, so that nothing is sent. */
+/** If usage cannot be counted, the limit cannot be kept, so nothing is sent. */
 export function notCounted(failure: Failure, { option }: Pick<DailyLimitSettings, 'option'>): Failure {
 	return {
 		...failure,

@@ -1,41 +1,41 @@
-/** What is used of a day. */
+/** What has been used of a day. */
 export interface Used {
-	/** How many turns or tasks. */
+	/** The number of turns or tasks. */
 	readonly count: number;
 	readonly tokens: number;
 }
 
-/** A row of the table, as far as it counts. */
+/** What a row of the table counts for. */
 export interface CountedRow extends Used {
-	/** Of the turn or task that it stands for. */
+	/** Identifies the turn or task. */
 	readonly id: string;
 }
 
 /** A turn or task that the table may not show yet. */
 interface OwnEntry {
-	/** What it counts once it is over; under way it counts as one without tokens. */
+	/** The tokens once it is over; while under way it counts as one entry without tokens. */
 	readonly tokens: number;
-	/** By the clock's `now()`, since when the table has its row. */
+	/** Since when the table has its row, by the clock's `now()`. */
 	writtenMs: number;
 }
 
 /**
- * What one owner has used of one day: the rows of the table as they were last read, and what this process did that
- * they may lack. What is in both has the same ID there, so it counts once.
+ * What one owner has used of one day: the table's rows as last read, plus what this process did since. Entries in both
+ * have the same ID, so they count once.
  */
 export class DayAccount {
-	/** Of the rows as they were last read, without those of `own`. */
+	/** The sum of the rows as last read, without those of `own`. */
 	private others: Used = NOTHING;
 	private readonly own = new Map<string, OwnEntry>();
 	private ownTokens = 0;
-	/** Of `own`, those that are not over. */
+	/** IDs of the entries in `own` that are not over. */
 	private readonly open = new Set<string>();
-	/** By the clock's `now()`, when the last read began. */
+	/** When the last read began, by the clock's `now()`. */
 	readMs = -Infinity;
-	/** Runs that use it. */
+	/** Runs that use the account. */
 	readonly runs = new Set<unknown>();
 
-	/** @param ownerDay whose account it is, and of which day */
+	/** @param ownerDay the account's owner and day */
 	constructor(readonly ownerDay: string) {}
 
 	get used(): Used {
@@ -43,17 +43,17 @@ export class DayAccount {
 		return { count: count + this.own.size, tokens: tokens + this.ownTokens };
 	}
 
-	/** Whether some of what is used is under way, or due and sure to find room. */
+	/** Whether some of the usage is under way, or has a reserved place. */
 	get hasOpen(): boolean {
 		return this.open.size > 0;
 	}
 
-	/** Takes over what the table has, unless a later read has ended before. @param sinceMs when the read began */
+	/** Takes over the table's rows, unless a later read has already ended. @param sinceMs when the read began */
 	showRows(rows: readonly CountedRow[], sinceMs: number): void {
 		if (sinceMs < this.readMs) return;
 		this.readMs = sinceMs;
 		for (const [id, { writtenMs }] of this.own) if (writtenMs < sinceMs) this.giveBack(id);
-		// A row that is being written anew is there twice for a moment.
+		// A row that is being rewritten is there twice for a moment.
 		const distinct = new Map(rows.map((row) => [row.id, row]));
 		this.others = [...distinct.values()]
 			.filter(({ id }) => !this.own.has(id))
@@ -68,7 +68,7 @@ export class DayAccount {
 		this.open.add(id);
 	}
 
-	/** It was not done after all. */
+	/** Removes an entry that was not done after all. */
 	giveBack(id: string): void {
 		this.ownTokens -= this.own.get(id)?.tokens ?? 0;
 		this.own.delete(id);
@@ -91,7 +91,7 @@ export class DayAccount {
 
 const NOTHING: Used = { count: 0, tokens: 0 };
 
-/** The accounts that runs of one n8n process share; nothing is kept of one that no run uses. */
+/** The accounts that all runs of an n8n process share. An account that no run uses is dropped. */
 export class DayAccounts {
 	private readonly accounts = new Map<string, DayAccount>();
 
@@ -100,7 +100,7 @@ export class DayAccounts {
 		return this.accounts.size;
 	}
 
-	/** @param ownerDay whose account it is, and of which day @param run must `leave` it */
+	/** @param ownerDay the account's owner and day @param run must call `leave` afterwards */
 	enter(ownerDay: string, run: unknown): DayAccount {
 		const account = this.accounts.get(ownerDay) ?? new DayAccount(ownerDay);
 		this.accounts.set(ownerDay, account);

@@ -50,12 +50,12 @@ const CAUSES: ReadonlyArray<readonly [RegExp, string, string]> = [
 	],
 ];
 
-/** Whether this workflow can have no Data Tables, now or later. */
+/** Whether this workflow can never have Data Tables. */
 export function hasNoTables(failure: Failure): boolean {
 	return 'said' in failure && NEVER_MADE.test(textOf(failure.said));
 }
 
-/** A row's values may be in what a database says. */
+/** A database error may contain a row's values. */
 const hideTokens = redactor([]);
 
 /** @param said n8n's own words */
@@ -79,7 +79,7 @@ export function explainMissingColumns({ name }: TableSpec, missing: readonly Tab
 	return { ...badInput(`The Data Table "${name}" does not have the expected columns`, advice), said: '' };
 }
 
-/** All that an error of n8n says. */
+/** Everything that an n8n error says. */
 export function wordsOf(error: unknown): string {
 	if (!(error instanceof Error)) return String(error);
 	return 'description' in error ? `${error.message} ${textOf(error.description)}`.trim() : error.message;

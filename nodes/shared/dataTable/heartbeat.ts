@@ -4,24 +4,24 @@ import type { Clock } from '../run/clock';
 import { textOrNumber } from '../text/textOf';
 import type { DataTable, TableColumn, TableRow } from './table';
 
-/** Who holds a row, and how often its holder has given a sign of life since. */
+/** The holder of a row, and a counter that the holder increases as a sign of life. */
 export const OWNER_COLUMNS: readonly TableColumn[] = [
 	{ name: 'owner', type: 'string' },
 	{ name: 'beat', type: 'number' },
 ];
 
-/** An owner is taken for dead once somebody has watched its rows for so long without a sign of life. */
+/** An owner counts as dead once somebody has watched its rows this long without a sign of life. */
 export const SILENT_MS = 60_000;
-/** Three signs may be lost. */
+/** Up to three beats may be lost before the owner counts as dead. */
 const BEAT_MS = SILENT_MS / 4;
-/** From then on others may soon take an owner for dead. */
+/** After this long without a beat, others may soon take the owner for dead. */
 const LATE_MS = (SILENT_MS * 3) / 4;
-/** How long sightings of rows that nobody asks for are kept. */
+/** How long sightings are kept that nobody asks for. */
 const SIGHTING_LIFE_MS = 2 * 60 * 60_000;
 
-/** Gives signs of life for the owners of one run, all of them in one write. */
+/** Gives signs of life for all owners of one run, in one write. */
 export class Heartbeat {
-	/** By the clock's `now()`, when each owner last gave a sign that the table took. */
+	/** When each owner last gave a sign that the table accepted, by the clock's `now()`. */
 	private readonly aliveMs = new Map<string, number>();
 	private idle = new AbortController();
 	private lastBeat: Promise<unknown> = Promise.resolve();
@@ -32,7 +32,7 @@ export class Heartbeat {
 		private readonly clock: Clock,
 	) {}
 
-	/** Begins before the first row of the owner is written, which counts as a sign. */
+	/** Call it before the owner's first row is written; that row counts as a sign. */
 	start(owner: string): void {
 		const isFirst = this.aliveMs.size === 0;
 		this.aliveMs.set(owner, this.clock.now());
@@ -44,12 +44,12 @@ export class Heartbeat {
 		if (this.aliveMs.size === 0) this.idle.abort();
 	}
 
-	/** Whether others may have taken the owner for dead; once they may, signs that come later do not undo it. */
+	/** Whether others may have taken the owner for dead. Later signs do not undo that. */
 	isLate(owner: string): boolean {
 		return this.clock.now() - (this.aliveMs.get(owner) ?? 0) > LATE_MS;
 	}
 
-	/** The run is over: who has not stopped by then is dead, and nothing is written after this has ended. */
+	/** The run is over: owners that have not stopped count as dead, and nothing is written afterwards. */
 	async end(): Promise<void> {
 		this.aliveMs.clear();
 		this.idle.abort();
@@ -77,11 +77,11 @@ export class Heartbeat {
 }
 
 /**
- * When this process first saw the last sign of life of each owner. Silence is told by its own steady clock, so that
- * nobody's time of day matters, and by all executions together, however short each of them waits.
+ * When this process first saw each owner's latest sign of life. Silence is measured by this process's own steady clock,
+ * so that nobody's time of day matters, and shared by all executions, however briefly each one waits.
  */
 export class Sightings {
-	/** Tells owners of this process from those of others. */
+	/** Tells this process's owners from those of others. */
 	readonly process = randomUUID();
 	private readonly firstSeenMs = new Map<string, number>();
 

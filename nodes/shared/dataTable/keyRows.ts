@@ -4,18 +4,18 @@ import { growingPauseMs, type PauseGrowth } from '../run/growingPause';
 import { ok, type Result } from '../errors/failure';
 import type { CellValue, DataTable, TableRow } from './table';
 
-/** What is done in the same moment goes in one statement. */
+/** Steps that fall within this time go into one statement. */
 export const STEPS_TOGETHER_MS = 10;
 const READS_TOGETHER_MS = 50;
-/** How far pauses spread, which grows from the sixth read on. */
+/** The spread of pauses, which grows from the sixth read on. */
 const SPREAD: PauseGrowth = { firstMs: 450, factor: 1.25, longestMs: 3_000 };
 const READS_TO_REST = 6;
 
-/** Work that ends with the rows of many keys; each of those who asked gets the rows of its own key. */
+/** Work on the rows of many keys at once. Each caller gets the rows of its own key. */
 export type KeyBatch<T> = Batcher<T, Result<readonly TableRow[]>>;
 
 /**
- * @param entryKeyOf whose rows somebody gets: each of ten thousand would look through the rows of all
+ * @param entryKeyOf the key whose rows an item gets; an index, because ten thousand items must not each search all rows
  * @param signal ends the waiting, not the work
  */
 export function batchByKey<T>(
@@ -47,12 +47,12 @@ export interface KeyReadsParts {
 	readonly signal: AbortSignal;
 }
 
-/** Reads the rows of keys, for all of a run together. */
+/** Reads the rows of keys, in batches for the whole run. */
 export class KeyReads {
 	private readonly reads: KeyBatch<string>;
-	/** Of keys that are waited for: all of a run are read together, however long each has waited. */
+	/** Reads for keys that are being waited for, batched for the whole run, however long each has waited. */
 	private readonly laterReads: KeyBatch<string>;
-	/** How long the last read took. */
+	/** How long the last read took, in ms. */
 	private readMs = 0;
 
 	constructor(private readonly parts: KeyReadsParts) {
@@ -73,8 +73,8 @@ export class KeyReads {
 	}
 
 	/**
-	 * After a pause: random, so that two who met do not meet again. Longer after a while and on a slow n8n: each read is
-	 * a sub-execution, and those who only wait must not slow down those who work.
+	 * Reads after a random pause, so that two that collided do not collide again. Pauses grow with time and on a slow
+	 * n8n: each read is a sub-execution, and waiting must not slow down work.
 	 * @param reads of this key so far
 	 */
 	async readLater(entryKey: string, reads: number): Promise<Result<readonly TableRow[]>> {

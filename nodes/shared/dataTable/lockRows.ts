@@ -4,31 +4,31 @@ import type { CellValue, TableRow } from './table';
 /** What the cells of `OWNER_COLUMNS` say of a row that nobody holds. */
 export const UNOWNED = { owner: 'free', beat: 0 } as const;
 
-/** How the owner of a row begins that only stands in line. */
+/** The prefix of an owner that only stands in line. */
 const WAITS = 'waits ';
-/** How often the own new row may be missing in a row of reads before it is added again. */
+/** How many reads in a row may miss one's own new row before it is added again. */
 export const UNSEEN_READS = 5;
 
-/** Whether nobody holds the row; also one whose owner a person removed. */
+/** Whether nobody holds the row, or a person removed its owner. */
 export function isFree({ owner }: TableRow): boolean {
 	const text = textOrNumber(owner).trim();
 	return text === '' || text === UNOWNED.owner;
 }
 
-/** Whether a row stands in line for its key, and is no row that could be held. */
+/** Whether a row only stands in line for its key and cannot be held. */
 export function isWaiting({ owner }: TableRow): boolean {
 	return textOrNumber(owner).startsWith(WAITS);
 }
 
-/** What the rows of a key say to one who wants it; `isFirst` if its own row comes before those of the others. */
+/** The state of a key for one acquirer; `isFirst` if its own row precedes those of the others. */
 export type LockState =
 	| { readonly kind: 'held' | 'none' }
 	| { readonly kind: 'takeable'; readonly owner: CellValue; readonly beat: CellValue }
 	| { readonly kind: 'others'; readonly isFirst: boolean };
 
 /**
- * @param rows of the key, without those that wait; undefined where nothing was read yet
- * @param isDead whether nothing has been heard of a row's owner for so long that it may be replaced
+ * @param rows of the key, without waiting ones; undefined if nothing was read yet
+ * @param isDead whether a row's owner has been silent so long that it may be replaced
  */
 export function lockStateOf(
 	owner: string,
@@ -49,8 +49,8 @@ export function lockStateOf(
 }
 
 /**
- * How many of other processes wait in line before the first row of this one, whose own order is that of its queue; all
- * who wait, where no own row can be seen.
+ * How many rows of other processes wait before this process's first one; all of them if this process has none in sight.
+ * The order within a process is that of its queue.
  * @param process as it stands in the rows of those who wait, see `waitsAs`
  */
 export function waitingBefore(
@@ -73,16 +73,16 @@ export interface Leaving {
 	readonly owner: string;
 	readonly hasTaken: boolean;
 	readonly hasAdded: boolean;
-	/** The write of its row, which must not come after the row's removal. */
+	/** The write of its row, which must not arrive after the row's removal. */
 	readonly adding?: Promise<unknown> | undefined;
 }
 
-/** What one try to get a key has written, or a place in its line. */
+/** What one attempt to get a key has written, or its position in line. */
 export class LockAttempt implements Leaving {
 	hasTaken = false;
 	hasAdded = false;
 	adding: Promise<unknown> | undefined;
-	/** Reads in a row that did not show what was written. */
+	/** Reads in a row that did not show the attempt's own row. */
 	private unseen = 0;
 
 	constructor(readonly owner: string) {}
@@ -91,7 +91,7 @@ export class LockAttempt implements Leaving {
 		return this.unseen > 0;
 	}
 
-	/** It was not seen for so long that nobody else can be the reason. */
+	/** Whether the row was missing for so long that it must be lost. */
 	get isLost(): boolean {
 		return this.unseen >= UNSEEN_READS;
 	}
@@ -101,7 +101,7 @@ export class LockAttempt implements Leaving {
 		this.unseen = isSeen || !(this.hasTaken || this.hasAdded) ? 0 : this.unseen + 1;
 	}
 
-	/** A row that was added may not be seen yet, or somebody deleted it. */
+	/** Whether the row may be added: it may not be visible yet, or somebody deleted it. */
 	mayAdd(): boolean {
 		return !this.hasAdded || (this.unseen > 0 && this.unseen % UNSEEN_READS === 0);
 	}

@@ -1,14 +1,14 @@
 import { systemClock, within } from '../run/clock';
 import type { Result } from '../errors/failure';
 
-/** A batch that hangs must not hold up those behind it for longer. */
+/** A batch that hangs holds up those behind it at most this long. */
 const LONGEST_WAIT_MS = 2_000;
-/** Work of another execution that takes longer may have ended with that execution. */
+/** How long to wait for another execution's work; beyond that, it may have ended with its execution. */
 const OTHERS_WORK_WITHIN_MS = 15_000;
 
 /**
- * Work of one kind that many ask for. What is asked for while a batch is under way goes together in the next one: on an
- * idle n8n nobody waits, and a hundred executions at once need a few sub-executions instead of hundreds.
+ * Batches work of one kind that many callers ask for. What is asked for while a batch is under way goes into the next
+ * one, so on an idle n8n nobody waits, and a hundred executions at once need a few sub-executions instead of hundreds.
  */
 export class SharedBatches<T, R extends Result<unknown>> {
 	private underWay: Promise<unknown> | undefined;
@@ -23,12 +23,12 @@ export class SharedBatches<T, R extends Result<unknown>> {
 		const joined = this.join(items);
 		const result = await (joined ?? this.begin(batch, work));
 		const isAlone = !joined && batch.length === items.length;
-		// The reason may be another's: the timeout of its execution, or something it added.
+		// The failure may be another caller's: its execution's timeout, or an item it added.
 		return result && (result.ok || isAlone) ? result : await work(items);
 	}
 
 	/**
-	 * The same for work that must not be repeated: whoever does it a second time finds it done, as if by somebody else.
+	 * Like `add`, for work that must not be repeated: doing it a second time would find it done, as if by somebody else.
 	 * @param unclear the result where others had it under way, and nobody knows what became of it
 	 */
 	async addOnce(items: readonly T[], work: (items: readonly T[]) => Promise<R>, unclear: R): Promise<R> {
@@ -38,7 +38,7 @@ export class SharedBatches<T, R extends Result<unknown>> {
 		return result?.ok ? result : unclear;
 	}
 
-	/** Hands the items to the batch that others have opened, where there is one. */
+	/** Adds the items to the batch that others have opened, if there is one. */
 	private join(items: readonly T[]): Promise<R | undefined> | undefined {
 		const { next } = this;
 		if (!next) return undefined;

@@ -9,14 +9,14 @@ type Batches<T, R> = SharedBatches<T, Result<R, TableFailure>>;
 /** What a run that looks for the table does if it is missing. */
 export type IfMissing = 'create' | 'leave';
 
-/** Runs that begin use a table for so long after somebody renamed it. */
+/** How long new runs keep using a table that somebody renamed. */
 const FOUND_HOLDS_MS = 60_000;
-/** How long after a sweep of a table the next one begins at the earliest. */
+/** The shortest time between two sweeps of a table. */
 const BETWEEN_SWEEPS_MS = 10 * 60_000;
-/** Of how many workflows and tables something is remembered. */
+/** How many workflows and tables are remembered. */
 const MOST_SHARED = 200;
 
-/** What the runs of a workflow in this n8n process share about a table: where it is, and sub-executions on it. */
+/** What the runs of a workflow in this process share about a table: its ID, and sub-executions on it. */
 export class SharedTable {
 	private found: { readonly id: string; readonly atMs: number } | undefined;
 	private swept: { readonly id: string; readonly atMs: number } | undefined;
@@ -24,13 +24,13 @@ export class SharedTable {
 	/** Each operation on a column of a table has batches of its own. */
 	readonly reads = batchesBy<CellValue, readonly TableRow[]>();
 	readonly inserts = batchesBy<TableRow, undefined>();
-	/** By the columns that all of them compare. */
+	/** Keyed by the columns that the swaps compare. */
 	readonly swaps = batchesBy<RowSwap, readonly TableRow[]>();
 	readonly swapsThenRead = batchesBy<RowSwap, readonly TableRow[]>();
 	readonly insertsThenRead = batchesBy<TableRow, readonly TableRow[]>();
 	readonly removals = batchesBy<CellValue, undefined>();
 
-	/** The table's id, if it was found lately. */
+	/** The table's ID, if it was found lately. */
 	get id(): string | undefined {
 		const { found } = this;
 		return found && systemClock.now() - found.atMs < FOUND_HOLDS_MS ? found.id : undefined;

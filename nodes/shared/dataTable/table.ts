@@ -52,7 +52,7 @@ export interface DataTable {
 	/** Writes the cells of each change into all rows that have one of its values in `column`: cheap where many are alike. */
 	updateAlike(column: string, changes: readonly RowChange[]): Promise<Result<undefined>>;
 	/**
-	 * Writes the cells of each swap into the rows that hold all of its `where`; whoever comes second finds none.
+	 * Writes the cells of each swap into the rows that hold all of its `where`; a second, competing swap finds none.
 	 * @param swaps compare the same columns
 	 * @returns the rows that were changed, as they are now
 	 */
@@ -87,7 +87,7 @@ const ROWS_AT_ONCE = 500;
 const PAGE_ROWS = 1000;
 /** Usually fits on a page if a value has a few rows. */
 const VALUES_PER_READ = 300;
-/** n8n evaluates each as an expression, which costs about as much as a statement does. */
+/** n8n evaluates each value as an expression, which costs about as much as a statement. */
 const VALUES_PER_CHANGE = 20;
 /** How often to read if the pages keep shifting. */
 const READ_TRIES = 5;
@@ -119,7 +119,7 @@ export function openTable(
 }
 
 class OpenTable implements PreparableTable {
-	/** Known for the rest of the run: what was begun in a table ends there. */
+	/** Kept for the rest of the run, so that work begun in a table ends in it. */
 	private id: string | undefined;
 
 	constructor(
@@ -151,7 +151,7 @@ class OpenTable implements PreparableTable {
 		return ok([...rows.values()].sort((a, b) => Number(a.id) - Number(b.id)));
 	}
 
-	/** An answer of several pages may lack rows, so less is asked for. */
+	/** An answer of several pages may lack rows, so the request is split. */
 	private async readPart(
 		id: string,
 		column: string,
@@ -204,7 +204,7 @@ class OpenTable implements PreparableTable {
 		});
 	}
 
-	/** After the execution's timeout, when nobody is told any more which of them found their rows: as if all had. */
+	/** After the execution's timeout n8n no longer reports which swaps found their rows, so all are assumed to have. */
 	private async beginSwaps(id: string, swaps: readonly RowSwap[]): TableResult<readonly TableRow[]> {
 		const begun = await this.swapAll(id, swaps, { doNotWaitToFinish: true });
 		return begun.ok ? ok(swaps.map(({ where, cells }) => ({ ...where, ...cells }))) : begun;
@@ -241,7 +241,7 @@ class OpenTable implements PreparableTable {
 		});
 	}
 
-	/** Each part in one sub-execution. */
+	/** Runs each part in one sub-execution. */
 	private async thenRead<T>(
 		id: string,
 		all: readonly T[],
@@ -257,7 +257,7 @@ class OpenTable implements PreparableTable {
 			const work = { parameters, items: withKeys };
 			const done = await this.runOn(id, work, { reading: readingAfter(column, keys.length) });
 			const mayLackRows = done.ok ? done.value.length > PAGE_ROWS : PAGES_SHIFTED.test(done.failure.said);
-			// The write is done by then: only what was read is in doubt.
+			// The write is done by then; only the read is in doubt.
 			const whole = mayLackRows ? await this.readAll(id, column, keys) : done;
 			if (!whole.ok) return whole;
 			read.push(...whole.value);
@@ -298,7 +298,7 @@ class OpenTable implements PreparableTable {
 		return ok(undefined);
 	}
 
-	/** Nothing waits for it. A full table needs it most, so that it does not depend on rows being added. */
+	/** Runs in the background. A full table needs it most, so it does not depend on rows being added. */
 	private sweep(id: string): void {
 		const over = this.lifetime(systemClock.wallNow());
 		if (over && this.shared.takeSweep(id)) void removeLots(over, async (work) => await this.runOn(id, work));
@@ -335,7 +335,7 @@ class OpenTable implements PreparableTable {
 	}
 
 	private async findOrCreate(mayCreate: boolean): TableResult<string | undefined> {
-		// Those before this lookup may have found it.
+		// An earlier lookup may have found it.
 		const found = this.shared.id === undefined ? await this.lookUp() : ok(this.shared.id);
 		const isMissing = found.ok && found.value === undefined && mayCreate;
 		const made = isMissing ? await this.create() : found;
@@ -401,7 +401,7 @@ class OpenTable implements PreparableTable {
 	}
 }
 
-/** The rows of one who asked, of those that were read for all. */
+/** The rows that one caller asked for, out of those read for all callers. */
 function having(
 	column: string,
 	values: readonly CellValue[],
@@ -418,10 +418,10 @@ function partsOf<T>(list: readonly T[], size: number): T[][] {
 	return parts;
 }
 
-/** The rows that these swaps changed, of those that were changed by a batch in which others' swaps took part. */
+/** The rows that these swaps changed, out of all rows changed by a batch shared with others. */
 function resultsOf(swaps: readonly RowSwap[], rows: readonly TableRow[]): TableRow[] {
 	const [{ where } = { where: {} }] = swaps;
-	// What is compared and written by none of them still tells which swap it was.
+	// Columns that are compared but never written still tell which swap a row belongs to.
 	const written = new Set(swaps.flatMap(({ cells }) => Object.keys(cells)));
 	const lasting = Object.keys(where).filter((column) => !written.has(column));
 	const nameOf = (row: TableRow): string => JSON.stringify(lasting.map((column) => row[column] ?? null));

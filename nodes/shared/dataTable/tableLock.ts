@@ -19,40 +19,40 @@ import {
 } from './lockRows';
 import type { DataTable, RowSwap, TableRow } from './table';
 
-/** Who wants a key. `A` is what makes the lock unnecessary. */
+/** Somebody who wants a key. `A` is an answer that makes the lock unnecessary. */
 export interface Acquirer<A> {
 	/** What rows are found by, in the column `entryKey`. */
 	readonly entryKey: string;
 	/** The row to add where the key has none, without `owner` and `beat`. */
 	readonly row: () => TableRow;
-	/** What rows already answer, whoever holds them. */
+	/** The answer that the rows already give, whoever holds them. */
 	readonly answer: (rows: readonly TableRow[]) => A | undefined;
 	/** Why the key is no longer wanted. */
 	readonly whyStop: () => Failure | undefined;
-	/** Told before it waits for others. */
+	/** Called before waiting for others. */
 	readonly pause: () => void;
-	/** The rows of the key, where they were read before. */
+	/** The rows of the key, if they were read before. */
 	readonly rows?: readonly TableRow[] | undefined;
-	/** Stands in line behind those who have come before, in whatever process. */
+	/** Whether to stand in line behind those that came before, across all processes. */
 	readonly isOrdered?: boolean;
-	/** Where it stands there already. */
+	/** Its position in line, if it already has one. */
 	readonly line?: LockAttempt | undefined;
 }
 
-/** A key that is held; `release` or `abandon` must follow. */
+/** A key that is held. Call `release` or `abandon` afterwards. */
 export interface Lease {
 	readonly entryKey: string;
 	readonly owner: string;
-	/** All rows of the key as they were when it was got, without those that wait. */
+	/** All rows of the key when it was acquired, without waiting ones. */
 	readonly rows: readonly TableRow[];
-	/** Whether no row was there before. */
+	/** Whether the key had no row before. */
 	readonly isNew: boolean;
 }
 
 export type Acquired<A> =
 	{ readonly kind: 'held'; readonly lease: Lease } | { readonly kind: 'known'; readonly answer: A };
 
-/** `lost`: its holder was taken for dead, or its row was deleted; nothing was written. */
+/** `lost`: the holder was taken for dead, or its row was deleted, so nothing was written. */
 export type Released = 'written' | 'lost';
 
 export interface LockParts {
@@ -66,7 +66,7 @@ export interface LockParts {
 	readonly sightings: Sightings;
 }
 
-/** How often the first of several reads again, while the others go, before it goes as well. */
+/** How often the first of several contenders reads again while the others retreat, before it retreats as well. */
 const STAYS = 5;
 const TRIES = 3;
 const RETRY_MS = 500;
@@ -94,9 +94,9 @@ export class TableLock {
 	private readonly inserts: KeyBatch<TableRow>;
 	private readonly writes: KeyBatch<RowSwap>;
 	private readonly leaves: Batcher<Leaving, Result<undefined>>;
-	/** Owners whose last write may have been done. */
+	/** Owners whose last write may have succeeded. */
 	private readonly unclear = new Set<string>();
-	/** What could not be given back yet. */
+	/** Rows that could not be given back yet. */
 	private readonly stuck = new Map<string, Leaving>();
 	private readonly givingBack = new Set<Promise<unknown>>();
 
@@ -113,7 +113,7 @@ export class TableLock {
 		this.leaves = createBatcher(clock, STEPS_TOGETHER_MS, async (all) => await this.leave(all));
 	}
 
-	/** Waits until the key is held, or until its rows hold the answer. */
+	/** Waits until the key is held, or until its rows contain the answer. */
 	async acquire<A>(acquirer: Acquirer<A>): Promise<Result<Acquired<A>>> {
 		const { entryKey } = acquirer;
 		const line = acquirer.line ?? (acquirer.isOrdered ? this.newLine() : undefined);
@@ -142,7 +142,7 @@ export class TableLock {
 				before = now;
 			}
 		} finally {
-			// Nobody waits for it: whoever is next in line sees who holds the key.
+			// In the background: the next in line sees who holds the key.
 			if (line) void this.giveBack(line);
 		}
 	}
@@ -178,14 +178,14 @@ export class TableLock {
 		const written = await this.write(lease, { ...cells, ...(isLast && UNOWNED) });
 		if (!written.ok) return written;
 		if (!written.value) {
-			// A write that was repeated finds that the first one worked.
+			// A repeated write may find that the first one worked.
 			const mayBeWritten = this.unclear.delete(owner);
 			const seen = await this.readWithout(owner, entryKey);
 			if (!seen.ok) {
 				if (mayBeWritten) this.unclear.add(owner);
 				return seen;
 			}
-			// Where nobody could take it for dead, others have come by what it wrote.
+			// If nobody could have taken it for dead, others have moved on because of what it wrote.
 			const isInTime = !this.heartbeat.isLate(owner);
 			this.heartbeat.stop(owner);
 			const isDone = (row: TableRow): boolean => hasCells(row, cells) || (isInTime && isContinued(row));
@@ -201,13 +201,13 @@ export class TableLock {
 		return ok('written');
 	}
 
-	/** Whether the key is held still, where a release that failed may have been done. */
+	/** Whether the key is still held although a failed release may have succeeded. */
 	async holds(lease: Lease): Promise<Result<boolean>> {
 		const { owner } = lease;
 		for (let tries = 1; this.unclear.has(owner); tries++) {
 			const written = await this.write(lease, { owner });
 			if (written.ok) return written;
-			// A table that takes no write may still tell.
+			// A table that accepts no writes may still be readable.
 			const read = await this.reads.read(lease.entryKey, RETRY_MS * tries);
 			if (read.ok) return ok(read.value.some((row) => row.owner === owner));
 			if (tries >= TRIES || this.parts.signal.aborted) return written;
@@ -215,7 +215,7 @@ export class TableLock {
 		return ok(true);
 	}
 
-	/** Frees a key of which nothing new is known; a row that was added for it goes. */
+	/** Frees a key without writing anything new; a row that was added for it is removed. */
 	async abandon({ owner, isNew }: Lease): Promise<void> {
 		await this.giveBack({ owner, hasTaken: !isNew, hasAdded: isNew });
 	}
@@ -232,7 +232,7 @@ export class TableLock {
 		return done;
 	}
 
-	/** @returns whether the row of the lease is as it should be */
+	/** @returns whether the lease's row is as it should be */
 	private async write({ entryKey, owner }: Lease, cells: TableRow): Promise<Result<boolean>> {
 		const written = await this.writes.add({ where: { entryKey, owner }, cells });
 		if (!written.ok) {
@@ -258,7 +258,7 @@ export class TableLock {
 			if (answer !== undefined) return ok({ kind: 'known', answer });
 			const state = this.look(attempt, line, rows);
 			if (state.kind === 'held' && rows) {
-				// After so long a step others may have gone ahead: one more look shows most of them.
+				// After such a slow step others may have gone ahead; another read shows most of them.
 				if (isConfirmed || !this.heartbeat.isLate(attempt.owner)) {
 					this.removeDead(rows);
 					return ok({ kind: 'held', lease: leaseOf(attempt, acquirer.entryKey, rows) });
@@ -298,7 +298,7 @@ export class TableLock {
 		return new LockAttempt(waitsAs(this.parts.sightings.process, this.nextOwner()));
 	}
 
-	/** @returns the rows of the key, with the one that waits */
+	/** @returns the rows of the key, including the waiting one */
 	private async enterLine(
 		line: LockAttempt,
 		{ entryKey, row }: Pick<Acquirer<never>, 'entryKey' | 'row'>,
@@ -311,7 +311,7 @@ export class TableLock {
 		return added.ok ? added : await this.readAgain(entryKey, 0);
 	}
 
-	/** @returns the rows after it */
+	/** @returns the rows afterwards */
 	private async step<A>(
 		attempt: LockAttempt,
 		{ entryKey, row }: Acquirer<A>,
@@ -331,7 +331,7 @@ export class TableLock {
 				done = await this.inserts.add({ ...row(), entryKey, ...cells });
 			} else done = await this.reads.read(entryKey, STEPS_TOGETHER_MS);
 			if (done.ok || tries >= TRIES || this.parts.signal.aborted) return done;
-			// Whether it was done shows when it is read; a table that takes no write is not asked for ever.
+			// Only a read shows whether it was done. A table that accepts no writes is not retried forever.
 			const read = await this.reads.read(entryKey, RETRY_MS * tries);
 			if (!read.ok) continue;
 			const { kind } = this.look(attempt, undefined, read.value);
@@ -354,7 +354,7 @@ export class TableLock {
 		this.givingBack.delete(given);
 	}
 
-	/** Nobody else removes rows that stand in line for the dead, and each new process would wait for them again. */
+	/** Removes waiting rows of dead owners: nobody else does, and each new process would wait for them again. */
 	private removeDead(rows: readonly TableRow[]): void {
 		const dead = rows.filter((row) => isWaiting(row) && this.isDead(row));
 		const owners = new Set(dead.map(({ owner }) => textOrNumber(owner)));
@@ -367,7 +367,7 @@ export class TableLock {
 			this.stuck.set(one.owner, one);
 			this.heartbeat.stop(one.owner);
 		}
-		// What was taken may be the row of a session, and goes on without an owner.
+		// The row taken over may belong to a session, so it stays, without an owner.
 		const added = all.flatMap(({ owner, hasAdded, hasTaken }) => (hasAdded && !hasTaken ? [owner] : []));
 		const removed = added.length > 0 ? await table.remove('owner', added) : ok(undefined);
 		if (!removed.ok) return removed;
@@ -378,7 +378,7 @@ export class TableLock {
 		return freed;
 	}
 
-	/** Once rows of `owner` are gone, as they are for writes: reads may lag behind. */
+	/** Reads until the rows of `owner` are gone. They are gone for writes, but reads may lag behind. */
 	private async readWithout(owner: string, entryKey: string): Promise<Result<readonly TableRow[]>> {
 		for (let reads = 1; ; reads++) {
 			const read = await this.parts.table.read('entryKey', [entryKey]);
@@ -387,7 +387,7 @@ export class TableLock {
 		}
 	}
 
-	/** Of a key that others hold. */
+	/** Reads a key that others hold. */
 	private async readAgain(entryKey: string, waits: number): Promise<Result<readonly TableRow[]>> {
 		for (let tries = 1; ; tries++) {
 			const read = await this.reads.readLater(entryKey, waits + tries - 1);
@@ -404,7 +404,7 @@ function hasCells(row: TableRow, cells: TableRow): boolean {
 	return Object.entries(cells).every(([column, value]) => (row[column] ?? null) === value);
 }
 
-/** Of rows that show nobody else. */
+/** Makes a lease from rows that show nobody else. */
 function leaseOf({ owner, hasAdded }: LockAttempt, entryKey: string, all: readonly TableRow[]): Lease {
 	const rows = all.filter((row) => !isWaiting(row));
 	return { owner, entryKey, rows, isNew: hasAdded && rows.length === 1 };

@@ -164,7 +164,9 @@ export function meeting(
 	};
 }
 
-/** Parameters of a second Data Table node, which reads after the first has written; the first item holds the values. */
+/**
+ * Parameters of a second Data Table node, which reads after the first has written; the first item contains the values.
+ */
 export function readingAfter(keyName: string, count: number): Work {
 	return {
 		operation: 'get',

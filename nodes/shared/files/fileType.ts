@@ -73,7 +73,7 @@ const MORE_TYPES: ReadonlyArray<readonly [mimeType: string, extension: string, i
 	['text/plain', 'txt', 'text'],
 ];
 
-/** Every known type by its ending, and the usual ending of every type. */
+/** Every known type by its ending, and each type's usual ending. */
 const TYPE_OF: ReadonlyMap<string, string> = new Map(
 	[...MORE_TYPES, ...FORMATS].toReversed().map(([mimeType, extension]) => [extension, mimeType]),
 );

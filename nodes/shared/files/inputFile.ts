@@ -77,7 +77,7 @@ export interface FileDigest {
 	readonly sha256: string;
 }
 
-/** Of base64, in whole groups of four. */
+/** Characters of base64 per piece, in whole groups of four. */
 const PIECE_CHARS = 4 * 64 * 1024;
 
 /** Identifies a file by its content; reads it all into memory only if n8n does. */

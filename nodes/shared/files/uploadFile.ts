@@ -14,15 +14,15 @@ import {
 import { fail, ok, type Result } from '../errors/failure';
 import { sha256 } from '../text/sha256';
 
-/** A file as it is uploaded. */
+/** A file to upload. */
 export interface UploadFile {
 	/** Read from its start by each request that sends it. */
 	readonly file: File;
-	/** Of its bytes, in hex. */
+	/** The SHA-256 of its bytes, in hex. */
 	readonly sha256: string;
-	/** Memory that it takes as long as it is referred to. */
+	/** The memory it occupies until it is released, in bytes. */
 	readonly heldBytes: number;
-	/** To be called when no request needs it any more: one that broke leaves the file open where it stopped. */
+	/** Call it when no request needs the file any more; a broken request leaves it open where it stopped. */
 	close(): void;
 }
 

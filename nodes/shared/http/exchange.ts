@@ -7,7 +7,7 @@ export interface HttpRequest {
 	readonly form?: FormData;
 	/** Media types of the answer; JSON by default. */
 	readonly accept?: string;
-	/** Beside those that every request has. */
+	/** Headers besides those that every request has. */
 	readonly headers?: Readonly<Record<string, string>>;
 	/** Time until the answer's head, and once more until its body is whole. */
 	readonly timeoutMs: number;

@@ -22,7 +22,7 @@ export type FailedOutcome =
 			readonly retryAfter: string | undefined;
 			readonly text: string;
 			readonly status?: number | undefined;
-			/** Only what this request is about is busy: all others may go on, and who asks waits by itself. */
+			/** Only the subject of this request is busy: other requests may go on, and the caller does its own waiting. */
 			readonly sparesOthers?: boolean;
 			/** More facts for the error output. */
 			readonly details?: JsonObject;
@@ -33,7 +33,7 @@ export type FailedOutcome =
 			/** The service's own error code; `null` if it gave none. */
 			readonly code: number | null;
 			readonly text: string;
-			/** The status alone says no, and any gateway may have sent it. */
+			/** Only the status says no, and any gateway may have sent it. */
 			readonly wordless?: boolean;
 	  }
 	| {

@@ -22,7 +22,7 @@ export interface TestRequest {
 	readonly url: string;
 	readonly token: string;
 	readonly json: object;
-	/** Beside those that every request has. */
+	/** Headers besides those that every request has. */
 	readonly headers?: Readonly<Record<string, string>>;
 }
 

@@ -35,7 +35,7 @@ export interface SocketEvents {
 	onEnd(end: SocketEnd): void;
 }
 
-/** What is used of the native WebSocket; handed in by tests. */
+/** The part of the native WebSocket that is used; tests pass their own. */
 export type NativeSocket = Pick<WebSocket, 'protocol' | 'readyState' | 'send' | 'close' | 'addEventListener'>;
 export type Connect = (url: string, protocols: string[]) => NativeSocket;
 

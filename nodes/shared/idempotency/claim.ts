@@ -1,17 +1,17 @@
 import type { Attempt, KeyState, RowKind, RowOutcome } from './rows';
 
 /**
- * The right to do something once. Call one of `submitted`, `unanswered`, `ended` and `released`, or others take the
- * claim for one whose owner died. All return at once; what they say is written in the background.
+ * The right to do something once. Call `submitted`, `unanswered`, `ended` or `released`, or others will take the claim
+ * for one whose owner died. All return at once and write in the background.
  */
 export interface LedgerClaim {
 	/** Send nothing after this time, by the clock's `now()`: release the claim and claim again. */
 	readonly sendByMs: number;
-	/** It is done; `reference` names the result. */
+	/** The work is done; `reference` names the result. */
 	submitted(reference: string): void;
-	/** It was sent, and no answer says whether it was done. */
+	/** The request was sent, but no answer says whether it was carried out. */
 	unanswered(): void;
-	/** How it ended. `failed` frees the key. */
+	/** How the work ended; `failed` frees the key. */
 	ended(outcome: 'succeeded' | 'failed', reference?: string): void;
 	/** Nothing was sent, or it was refused: the key is free again. */
 	released(): void;
@@ -29,11 +29,11 @@ export interface ClaimEffects {
 	write(kind: RowKind, cells?: ClaimCells): void;
 	/** Removes what was written. */
 	takeBack(): void;
-	/** The attempt is given up: its rows no longer count. */
+	/** Gives up the attempt: its rows no longer count. */
 	abandon(): void;
 }
 
-/** A claim that was won, with what is known of it before it can be read in the table. */
+/** A claim that was won, and what is known of it before the table shows it. */
 export class HeldClaim implements LedgerClaim {
 	private readonly settling = new AbortController();
 	/** Aborted as soon as the outcome of the claim is known. */
@@ -78,7 +78,7 @@ export class HeldClaim implements LedgerClaim {
 		if (this.state.kind === 'pending') this.effects.write('claim');
 	}
 
-	/** Its run is over: nobody waits for its outcome any more. */
+	/** The run is over, so nobody waits for the outcome any more. */
 	letGo(): void {
 		this.settling.abort();
 	}

@@ -19,11 +19,11 @@ export type Sight<A> =
 	| { readonly kind: 'pending'; readonly firstId?: number | undefined }
 	| { readonly kind: 'free' };
 
-/** Who wants a key. */
+/** Somebody who wants a key. */
 export interface Contender {
 	readonly entryKey: string;
 	readonly claimRow: (owner: string) => TableRow;
-	/** What rows say, without those of abandoned attempts. */
+	/** What the rows say, without those of abandoned attempts. */
 	readonly sightOf: (rows: readonly TableRow[]) => Sight<unknown>;
 	/** Why the key is no longer wanted. */
 	readonly whyStop: () => Failure | undefined;
@@ -31,7 +31,7 @@ export interface Contender {
 
 /** A claim that took longer to get leaves too little of the time in which something may be sent. */
 const CLAIM_WITHIN_MS = 20_000;
-/** How often the first of several checks whether the others have gone, before it goes as well. */
+/** How often the first of several checks whether the others have retreated, before it retreats as well. */
 const READS_IN_PLACE = 5;
 
 /**
@@ -46,9 +46,9 @@ const READS_IN_PLACE = 5;
  * updates as many in 8 (SQLite) to 13 s (PostgreSQL), and a batch of tasks has hundreds of keys.
  */
 export class Contest {
-	/** Attempts of this run that came to nothing: their rows may still be there, but no longer count for it. */
+	/** This run's failed attempts. Their rows may still be there but no longer count for it. */
 	readonly abandoned = new Set<string>();
-	/** Of this run of the node, whose items may hold as many claims as there are items. */
+	/** Identifies this run of the node; it may hold as many claims as it has items. */
 	private readonly run = randomUUID();
 	private attempts = 0;
 	private readonly claims: KeyBatch<TableRow>;
@@ -69,7 +69,7 @@ export class Contest {
 	/** Adds a claim, and takes it back unless it is the only one. @returns its owner, if it is */
 	async claim(contender: Contender): Promise<Result<string | undefined>> {
 		const owner = `${this.run} ${++this.attempts}`;
-		// While it is not won, it is one of those that do not count.
+		// Until it is won, it counts as abandoned.
 		this.abandoned.add(owner);
 		const isAlone = await this.isAlone(contender, owner);
 		if (isAlone.ok && isAlone.value) {
@@ -95,12 +95,12 @@ export class Contest {
 			if (elapsedMs() > CLAIM_WITHIN_MS || whyStop()) return ok(false);
 			const own = read.value.find((row) => row.owner === owner);
 			const others = sightOf(read.value);
-			// If the own row cannot be seen, another's may be missing too.
+			// If one's own row is not visible, another's may be missing too.
 			if (!own || others.kind === 'known') return ok(false);
 			if (others.kind === 'free') return ok(true);
 			if (others.firstId === undefined || others.firstId < Number(own.id)) return ok(false);
 			if (reads >= READS_IN_PLACE) return ok(false);
-			// Those who claimed together are read together: there is nobody else to wait for.
+			// Claims made together are read together, because nobody else needs to be waited for.
 			read = await this.reads.read(entryKey, STEPS_TOGETHER_MS);
 		}
 		return read;

@@ -13,11 +13,11 @@ import { CLAIM_FRESH_MS, silenceSeenBy, stateOf } from './rows';
 import type { Holder, IsSilent, KeyState, RowKind } from './rows';
 import { LedgerWriter } from './writer';
 
-/** What must not happen twice. */
+/** Work that must not happen twice. */
 export interface LedgerEntry {
 	/** As the operator entered it. */
 	readonly key: string;
-	/** Of what is going to be sent: the same key for something else is a mistake. */
+	/** The hash of what will be sent; using the key for something else is a mistake. */
 	readonly payloadHash: string;
 	/** Asked before anything is claimed: why it is no longer wanted. */
 	readonly whyStop?: () => Failure | undefined;
@@ -37,7 +37,7 @@ export type LedgerAnswer =
 			/** Whether it is known to have succeeded; else it may still be under way. */
 			readonly finished: boolean;
 			readonly by: Holder;
-			/** Records how it ended, because its owner may be gone. */
+			/** Records how the work ended, because its owner may be gone. */
 			ended(outcome: 'succeeded' | 'failed'): void;
 	  }
 	| { readonly kind: 'conflict' | 'unknown'; readonly by: Holder };
@@ -59,7 +59,7 @@ export interface LedgerSettings {
 	readonly executionId: string;
 	/** How long entries count, ms; 0 = forever. */
 	readonly ttlMs: number;
-	/** What to do if nobody knows whether it was done. */
+	/** What to do if nobody knows whether the work was done. */
 	readonly onUnknown: 'error' | 'again';
 	/** When to stop waiting, by the clock's `now()`. */
 	readonly deadlineMs: number;
@@ -75,20 +75,20 @@ export interface LedgerSettings {
 export type ClaimQueue = KeyedQueue<HeldClaim>;
 
 export interface LedgerParts {
-	/** Of LEDGER_TABLE. */
+	/** The table of LEDGER_TABLE. */
 	readonly table: DataTable;
 	readonly clock: Clock;
 	/** A number in [0, 1). */
 	readonly random: () => number;
 	/** Ends all waiting; what is left to write is still written. */
 	readonly signal: AbortSignal;
-	/** Of the process; left out if the run shares none with others. */
+	/** Shared by the process; left out if the run shares no queue. */
 	readonly queue?: ClaimQueue;
 }
 
 /** How long after a claim something may be sent. */
 const SEND_WITHIN_MS = 60_000;
-/** How often those in line look whether their run has ended. */
+/** How often those in line check whether their run has ended. */
 const STOP_CHECK_MS = 1_000;
 /** However short a life was asked for, entries outlive the claims of others. */
 const SHORTEST_LIFE_MS = 10 * 60_000;
@@ -113,7 +113,7 @@ export function createLedger(settings: LedgerSettings, parts: LedgerParts): Ledg
 	return new TableLedger(settings, parts);
 }
 
-/** An entry, and what is looked up for it. */
+/** An entry with what is looked up for it. */
 interface Wanted extends LedgerEntry {
 	readonly entryKey: string;
 }
@@ -173,7 +173,7 @@ class TableLedger implements Ledger {
 		return await this.writer.flush();
 	}
 
-	/** Those behind wait until it is known what became of the claim, or until the table knows as much as this run. */
+	/** Those behind wait until the outcome of the claim is known, or until the table knows as much as this run. */
 	private async leaveSettled(slot: Slot<HeldClaim>, claim: HeldClaim): Promise<void> {
 		const { clock, signal } = this.parts;
 		await clock.sleep(CLAIM_FRESH_MS, AbortSignal.any([claim.settled, signal]));
@@ -218,7 +218,7 @@ class TableLedger implements Ledger {
 				whyStop: () => this.whyStop(wanted),
 			});
 			if (!won.ok) return fail(beforeAnything(won.failure));
-			// What was seen meanwhile may be claims that come to nothing: it is read again.
+			// What was seen may be claims that come to nothing, so it is read again.
 			if (won.value === undefined) return ok({ kind: 'pending' });
 			claim = this.hold(wanted, won.value, sinceMs);
 			return ok(known({ kind: 'mine', claim }));

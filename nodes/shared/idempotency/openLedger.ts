@@ -11,7 +11,7 @@ import { LEDGER_TABLE } from './rows';
 const NOT_WRITTEN =
 	'Some results could not be written to the Data Table flow_task_ledger. A later execution with the same idempotency keys may then fail, because their outcome is unknown.';
 
-/** Of this n8n process. */
+/** Shared by this n8n process. */
 const QUEUE: ClaimQueue = new KeyedQueue();
 
 /**

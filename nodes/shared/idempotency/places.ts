@@ -1,13 +1,13 @@
 import type { Clock } from '../run/clock';
 
-/** The longest that a free place waits to be given out together with others. */
+/** How long a free place waits at most to be given out together with others. */
 const LONGEST_WAIT_MS = 1_000;
 
 /**
  * Places for claims whose outcome is not known yet. With as many places as requests under way, a process that dies
  * leaves no more claims behind than requests.
  *
- * They are given out by halves: the claims of such a wave go in one write, while the other half keeps the line busy.
+ * They are given out by halves: the claims of such a batch go in one write, while the other half keeps the line busy.
  * One by one, as p-limit gives them, they would take a sub-execution for each answer that comes in by itself.
  */
 export class ClaimPlaces {

@@ -6,7 +6,7 @@ import { ok, type Result } from '../errors/failure';
 
 /** How long rows wait to be written together with others. */
 const BATCH_MS = 100;
-/** Between tries. */
+/** Pauses between tries. */
 const PAUSES: PauseGrowth = { firstMs: 500, factor: 2, longestMs: 20_000 };
 
 /**

@@ -168,7 +168,7 @@ async function varyingFields(
 	}
 }
 
-/** These are the same for all items of a run. */
+/** Expressions whose values are the same for all items of a run. */
 const OF_THE_INSTANCE = /\$(?:secrets|vars|env)\b/g;
 
 function mayVary(value: unknown): boolean {

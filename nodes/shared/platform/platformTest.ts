@@ -50,7 +50,7 @@ async function whyKeyFails(
 	const asked = await sendTest(helpers, request, redact, systemClock);
 	if (!asked.ok) return asked.failure;
 	const outcome = classify(asked.value);
-	// Whatever `data` is: platforms may answer an empty list as they like.
+	// An empty list may be answered with any `data`.
 	if (outcome.kind === 'answered') return undefined;
 	return whyNot(outcome, asked.value.status, baseUrl, redact);
 }

@@ -7,10 +7,10 @@ import { LimitBelief } from './limitBelief';
  */
 export type Lane = 'work' | 'watch';
 
-/** A request that was started, and what is known of it. */
+/** A started request, and what is known about its outcome. */
 export interface StartedRequest {
 	readonly atMs: number;
-	/** Whether what became of it is known, or taken for granted. */
+	/** Whether the outcome is known, or taken for granted. */
 	isSettled: boolean;
 	isRefused: boolean;
 }
@@ -18,30 +18,30 @@ export interface StartedRequest {
 /** A time at which a request may start. */
 export interface Reservation {
 	readonly startMs: number;
-	/** Of the rate by which it was given. */
+	/** The version of the rate that gave it. */
 	readonly version: number;
 }
 
 export interface TurnWait {
 	readonly clock: Clock;
 	readonly signal: AbortSignal | undefined;
-	/** Nobody waits beyond this time, by the clock's `now()`: whose turn comes then looks at the time. */
+	/** Nobody waits beyond this time, by the clock's `now()`; the caller then checks the time itself. */
 	readonly deadlineMs: number;
-	/** Whether the request was not sent before. */
+	/** Whether the request was never sent before. */
 	readonly isFirstTry: boolean;
 }
 
 const SECOND_MS = 1_000;
-/** The rate of a request is measured over a second, or, where requests are rare, back to one at most so long ago. */
+/** A request's rate is measured over a second, or, if requests are rare, back to one at most this long ago. */
 const LONGEST_SPAN_MS = 2_000;
-/** The rate may rise to so many times the rate at which a request was just taken. */
+/** The rate may rise to this many times the rate at which a request was last accepted. */
 const GROWTH = 3;
-/** The first requests to an account follow each other at this distance, the next ever closer. */
+/** The distance between the first requests to an account; it then shrinks. */
 const FIRST_SPACING_MS = 50;
 /** While nothing is accepted, requests follow each other ever more slowly, from and up to this distance. */
 const SHORTEST_BACKOFF_MS = 250;
 const LONGEST_SPACING_MS = 5_000;
-/** While submits wait at a low rate, a poll may take one turn in so many; elsewhere it takes every other one. */
+/** While submits wait at a low rate, a poll may take one turn in this many; otherwise every other one. */
 const WATCH_ONE_IN = 15;
 /** A rate is low if its turns are this far apart. At a higher one the calls of one poll belong together. */
 const LOW_RATE_SPACING_MS = 50;
@@ -57,14 +57,14 @@ export class AdaptiveRate {
 	private perSecond: number;
 	private readonly belief = new LimitBelief();
 	private wasRefused = false;
-	/** When the latest request that is judged was started. */
+	/** When the latest judged request was started. */
 	private judgedMs: number | undefined;
 	/** The latest requests. */
 	private requests: StartedRequest[] = [];
 	private startedCount = 0;
 	private lastStartMs = -Infinity;
 	private nextStartMs = -Infinity;
-	/** Counts what makes reservations wrong. */
+	/** Increased when existing reservations become wrong. */
 	private version = 0;
 	private lastWatchMs = -Infinity;
 	private pausedUntilMs = 0;
@@ -78,12 +78,12 @@ export class AdaptiveRate {
 		this.perSecond = mostPerSecond;
 	}
 
-	/** When it was last of use, by the clock's `now()`. */
+	/** When it was last used, by the clock's `now()`. */
 	get lastUsedMs(): number {
 		return Math.max(this.lastStartMs, this.pausedUntilMs);
 	}
 
-	/** Says that a request wants a turn. @returns takes that back */
+	/** Announces that a request wants a turn. @returns withdraws it */
 	expect(lane: Lane): () => void {
 		this.waiting[lane]++;
 		return () => {
@@ -91,7 +91,7 @@ export class AdaptiveRate {
 		};
 	}
 
-	/** Waits until a request may start, and starts it; one that waited in vain is only handed back. */
+	/** Waits until a request may start, and starts it. A request whose wait was in vain is returned unsent. */
 	async turn(lane: Lane, { clock, signal, deadlineMs, isFirstTry }: TurnWait): Promise<StartedRequest> {
 		if (isFirstTry) this.tryAnew();
 		for (;;) {
@@ -101,18 +101,18 @@ export class AdaptiveRate {
 			const waitMs = Math.min(reservation.startMs, deadlineMs) - nowMs;
 			// Rounded up: a timer of half a millisecond would come back too early, again and again.
 			if (waitMs > 0) await clock.sleep(Math.ceil(waitMs), signal);
-			// One that is given up leaves its turn to those behind it.
+			// A caller that gives up leaves its turn to those behind it.
 			if (clock.now() < reservation.startMs) this.reserveAnew();
 			else if (this.isValid(reservation)) return this.start(clock.now());
 		}
 	}
 
-	/** The next start of a lane: those who wait get theirs in the order in which they asked. */
+	/** The next start of a lane; callers are served in the order in which they asked. */
 	reserve(lane: Lane, nowMs: number): Reservation {
 		const { version } = this;
 		const spacingMs = this.spacingMs();
 		if (lane === 'watch' && this.waiting.work > 0 && spacingMs >= LOW_RATE_SPACING_MS) {
-			// The submits may be through before its share is.
+			// The submits may be done before the poll's share is.
 			const shareMs = Math.min(this.lastWatchMs + WATCH_ONE_IN * spacingMs - nowMs, spacingMs);
 			if (shareMs > 0) return { startMs: nowMs + shareMs, version: -1 };
 		}
@@ -127,7 +127,7 @@ export class AdaptiveRate {
 		return version === this.version;
 	}
 
-	/** A request whose time is up is not sent, so that it takes no turn from others. */
+	/** A request whose time is up is not sent, so it takes no turn from others. */
 	private unsent(atMs: number): StartedRequest {
 		return { atMs, isSettled: true, isRefused: false };
 	}
@@ -139,14 +139,14 @@ export class AdaptiveRate {
 		const request = { ...this.unsent(nowMs), isSettled: false };
 		// A refusal comes sooner than an answer: what is not refused within a second counts as accepted.
 		this.accept(nowMs - SECOND_MS);
-		// One more than are looked at, from which the first distance is measured.
+		// Keeps one request more than is measured, as the start of the first distance.
 		const keptMs = nowMs - LONGEST_SPAN_MS - SECOND_MS;
 		while ((this.requests[1]?.atMs ?? nowMs) < keptMs) this.requests.shift();
 		this.requests.push(request);
 		return request;
 	}
 
-	/** A request got an answer that is no refusal for too many requests. */
+	/** A request got an answer other than a refusal for too many requests. */
 	answered(request: StartedRequest): void {
 		this.isRefusing = false;
 		this.backoffMs = 0;
@@ -158,7 +158,7 @@ export class AdaptiveRate {
 		this.backOff(request, nowMs, askedMs);
 		this.wasRefused = true;
 		request.isRefused = true;
-		// Those sent before it would have been refused by now.
+		// Requests sent before it would have been refused by now.
 		this.accept(request.atMs);
 		this.judge(request);
 	}
@@ -168,7 +168,10 @@ export class AdaptiveRate {
 		return Math.min(LONGEST_SPACING_MS, Math.max(1_000 / this.perSecond, this.backoffMs, atFirstMs));
 	}
 
-	/** Who comes while nobody waits pays for no refusal of others: a short timeout would end before its turn. */
+	/**
+	 * A request that comes while nobody waits does not pay for earlier refusals: a short timeout would end before its
+	 * turn.
+	 */
 	private tryAnew(): void {
 		if (this.backoffMs === 0 || this.waiting.work + this.waiting.watch > 1) return;
 		this.backoffMs = 0;
@@ -190,7 +193,7 @@ export class AdaptiveRate {
 		this.refusedAtMs = nowMs;
 	}
 
-	/** Takes for granted that those which were started before a time and are still under way were accepted. */
+	/** Takes for granted that requests started before this time and still under way were accepted. */
 	private accept(beforeMs: number): void {
 		for (const request of this.requests) {
 			if (request.atMs >= beforeMs) return;
@@ -213,7 +216,7 @@ export class AdaptiveRate {
 		this.reserveAnew();
 	}
 
-	/** How fast requests followed each other up to one. */
+	/** How fast requests followed each other before this one. */
 	private sentPerSecond(atMs: number): number {
 		let count = 1;
 		for (const request of this.requests.toReversed()) {
@@ -235,7 +238,7 @@ export class AdaptiveRate {
 	}
 }
 
-/** After so long without a request what was learned means nothing any more. */
+/** After this long without a request, what was learned is forgotten. */
 const FORGOTTEN_AFTER_MS = 60_000;
 const RATES = new Map<string, { readonly rate: AdaptiveRate; readonly askedForMs: number }>();
 

@@ -1,4 +1,7 @@
-/** Limits that are thought possible, requests a second: from one in five seconds in steps of a twentieth; the last is none. */
+/**
+ * Limits that are considered, in requests per second: from one in five seconds in steps of a twentieth; the last means
+ * none.
+ */
 const LEAST = 0.2;
 const STEP = 1.05;
 const FINITE = 175;
@@ -6,7 +9,7 @@ const LIMITS = Float64Array.from({ length: FINITE + 1 }, (_, step) =>
 	step < FINITE ? LEAST * STEP ** step : Infinity,
 );
 const LOGARITHMS = LIMITS.map((limit) => Math.log(limit));
-/** Shares of requests that are refused whatever the rate is, and how likely each is; the last is an outage. */
+/** Shares of requests that may be refused whatever the rate, and how likely each is; the last is an outage. */
 const CHANCES = [
 	{ share: 0.01, odds: 0.77 },
 	{ share: 0.05, odds: 0.06 },
@@ -19,9 +22,9 @@ const UNLIMITED_AT_FIRST = 0.95;
 const UNLIMITED_LATER = 0.2;
 /** Even far above a limit some pass: limits let a burst through. */
 const LEAST_PASSING = 0.05;
-/** Limits and chances change about once in so many seconds. */
+/** Limits and chances change about once in this many seconds. */
 const CHANGES_EVERY_S = 20;
-/** A refused request costs so many times what a request saved is worth. */
+/** The cost of a refused request, in requests saved. */
 const PRICE_OF_REFUSAL = 1.6;
 
 const AT_FIRST = oddsOfLimits(UNLIMITED_AT_FIRST);

@@ -55,7 +55,7 @@ export class RateLimiter {
 			return await this.turns[lane](async () => {
 				await ownRate?.turn(lane, wait);
 				const request = await adaptiveRate.turn(lane, wait);
-				// It may have waited there: the next one keeps its distance from the real start.
+				// It may have waited for the shared rate, so the next one keeps its distance from the real start.
 				ownRate?.start(clock.now());
 				return request;
 			});

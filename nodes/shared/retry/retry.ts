@@ -18,7 +18,7 @@ export interface RetryTerms {
 	 * outcome is the result. An exchange that is under way then has a timeout of its own.
 	 */
 	readonly endByMs: number;
-	/** Asked last, where all else allows another try. */
+	/** Asked last, when everything else allows another try. */
 	readonly mayRepeat?: (() => boolean) | undefined;
 }
 
@@ -36,14 +36,14 @@ type TimedTerms = RetryTerms & { readonly sendByMs: number; readonly sendByWallM
 /** What becomes of a request after a try. */
 type Next<T> =
 	| { readonly kind: 'settled'; readonly outcome: Outcome<T> }
-	/** There were too many requests: it takes another turn, once it may be sent again. */
+	/** There were too many requests: takes another turn once it may be sent again. */
 	| { readonly kind: 'inTurn'; readonly delayMs: number }
 	| { readonly kind: 'later'; readonly delayMs: number };
 
 /** What was tried of one request. */
 interface Tries {
 	count: number;
-	/** Those that failed for another reason than too many requests. */
+	/** Tries that failed for another reason than too many requests. */
 	faults: number;
 }
 
@@ -95,7 +95,7 @@ export class Retry {
 		let refusal: Outcome<T> | undefined;
 		for (;;) {
 			const request = await slot.turn(Math.min(endByMs, sendByMs));
-			// It waited in vain: the refusal says why.
+			// It waited in vain; the refusal says why.
 			const isOver = this.clock.now() >= endByMs;
 			if (refusal && isOver && !this.isStopped()) return { kind: 'settled', outcome: refusal };
 			const outcome = await this.inTime(terms, exchange);
@@ -112,7 +112,7 @@ export class Retry {
 	private async inTime<T>(terms: TimedTerms, exchange: () => Promise<Outcome<T>>): Promise<Outcome<T>> {
 		const { repeatability, lane, endByMs, sendByMs, sendByWallMs } = terms;
 		const isOver = this.clock.now() >= Math.min(endByMs, sendByMs) || this.clock.wallNow() >= sendByWallMs;
-		// Its turn may come too late: nobody would wait for the result any more. Only a last look tells how things stand.
+		// Its turn may come too late, when nobody waits for the result any more. Polls still run: the last one tells the state.
 		if (this.isStopped() || (lane === 'work' && isOver)) return { kind: 'cancelled' };
 		const outcome = await exchange();
 		return repeatability === 'write' ? ofWrite(outcome) : outcome;
@@ -164,7 +164,7 @@ export function openRetry(
 	return new Retry(rateLimiter, clock, Math.random, signal);
 }
 
-/** Whether it was refused only because there are too many requests, whatever it is about. */
+/** Whether it was refused only because of too many requests, whatever they are about. */
 function isTooMany(outcome: Outcome<unknown>): boolean {
 	return outcome.kind === 'busy' && outcome.sparesOthers !== true;
 }

@@ -44,13 +44,13 @@ export class BackgroundWriter {
 			if (signal.aborted) break;
 			const written = await this.writeInTurn(false);
 			this.failures = written.ok ? 0 : this.failures + 1;
-			// What comes after the flush is tried once: nobody waits for it.
+			// Writes after the flush are tried once, because nobody waits for them.
 			if (!written.ok && this.isFlushed) break;
 		} while (this.work.isBehind());
 		this.working = undefined;
 	}
 
-	/** What comes while the flush writes must not overtake it. */
+	/** Writes that arrive during the flush must not overtake it. */
 	private async writeInTurn(isLast: boolean): Promise<Result<undefined>> {
 		const before = this.lastWrite;
 		const written = (async () => {

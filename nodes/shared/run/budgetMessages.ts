@@ -21,10 +21,12 @@ export function budgetSpent(budget: SpentBudget): string {
 	return `"${option}" allows ${allowed} ${scope}; ${ofThem}: ${taken}`;
 }
 
-/** Tokens that nobody told are not guessed: a budget counts none for them and says so. Empty if there is nothing to say. */
+/**
+ * Tokens that were not reported are not guessed: the budget counts none and says so. Empty if there is nothing to say.
+ */
 export function unreportedTokens(count: number, what: string, option: string, remedy: string): string {
 	if (count === 0) return '';
-	return `${count} ${what} told nothing of their tokens, so "${option}" counts none for them. ${remedy}`;
+	return `${count} ${what} reported no tokens, so "${option}" counts none for them. ${remedy}`;
 }
 
 const TOTALS = ['total_tokens', 'totalTokens'];

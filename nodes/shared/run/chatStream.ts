@@ -29,7 +29,7 @@ interface QueuedChunk {
  */
 export class ChatStreams {
 	private readonly opened = new Map<number, ItemStream>();
-	/** The item that is sent live. */
+	/** The index of the item that is sent live. */
 	private live = 0;
 	/** A chunk that overtakes another garbles the text. */
 	private lastSent: Promise<void> = Promise.resolve();
@@ -71,7 +71,7 @@ export class ChatStreams {
 	}
 
 	private sendInTurn(itemIndex: number, { kind, text }: QueuedChunk): Promise<void> {
-		// Where it fails, the listener has gone; the answer is still in the output.
+		// If sending fails, the listener is gone; the answer is still in the output.
 		const sent = this.lastSent.then(() => this.send(kind, itemIndex, text)).catch(() => undefined);
 		this.lastSent = sent;
 		return sent;

@@ -44,7 +44,7 @@ export function logStopped(context: IExecuteFunctions, node: string, facts: stri
 	context.logger.info(`${node} "${context.getNode().name}" was stopped; ${facts}`);
 }
 
-/** Nobody could use a longer ID. */
+/** Real IDs are never longer. */
 const ID_CHARS = 100;
 
 /** Ids for a sentence. */

@@ -11,7 +11,10 @@ export interface RunFrame {
 	/** Aborted when the run ends; aborting it ends the run. */
 	readonly ending: AbortController;
 	readonly signal: AbortSignal;
-	/** Aborted when all is done, which after a stop is later than `signal`: what was sent is still read. */
+	/**
+	 * Aborted when all work is done, which is later than `signal` after a stop, because answers to what was sent are
+	 * still read.
+	 */
 	readonly over: AbortSignal;
 	/** Whether the operator stopped the execution. */
 	readonly cancelled: () => boolean;

@@ -1,7 +1,7 @@
 /** How pauses grow while something keeps failing. */
 export interface PauseGrowth {
 	readonly firstMs: number;
-	/** By what each pause is longer than the one before it. */
+	/** The factor by which each pause is longer than the one before. */
 	readonly factor: number;
 	readonly longestMs: number;
 }

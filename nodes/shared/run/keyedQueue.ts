@@ -1,18 +1,18 @@
 import type { Clock } from './clock';
 
-/** Someone's slot in the queue of a key. `Word` is what those who leave it may tell those behind them. */
+/** A position in the queue of a key. `Word` is what those who leave may tell those behind them. */
 export interface Slot<Word = unknown> {
 	/** Whether it is its turn. */
 	readonly isFirst: boolean;
 	/** Whether others stand behind it. */
 	readonly isWanted: boolean;
-	/** Whether others stood before it, and nobody of its own between them. */
+	/** Whether others stood before it, with no slot of the same owner in between. */
 	readonly isBehindOthers: boolean;
-	/** The last word of those who stood before it. */
+	/** The last word of those that stood before it. */
 	readonly lastWord: Word | undefined;
-	/** Waits for its turn, or until the time is over or `signal` is aborted: see `isFirst`. */
+	/** Waits for its turn, until the time is over, or until `signal` is aborted; then check `isFirst`. */
 	wait(ms: number, clock: Clock, signal: AbortSignal): Promise<void>;
-	/** Makes way for the next one; must be called, however the wait or the turn ended. May be called twice. */
+	/** Makes way for the next one. Must be called however the wait or the turn ended; may be called twice. */
 	leave(word?: Word): void;
 }
 
@@ -32,7 +32,7 @@ export class KeyedQueue<Word = unknown> {
 		return this.queues.size;
 	}
 
-	/** Queues up behind those who are there. @param owner slots of the same owner are no others for each other */
+	/** Queues up behind those already there. @param owner slots of the same owner do not count as others to each other */
 	enter(key: string, owner: unknown = Symbol(key)): Slot<Word> {
 		const { queues } = this;
 		const queue = queues.get(key) ?? { waiting: [], lastWord: undefined };

@@ -120,7 +120,7 @@ export function openEntries(nodeContext: Record<string, unknown>, { node, run, p
 		},
 		/** @param value JSON */
 		set: (key: string, value: unknown): void => {
-			// Made when there is something to keep, so that runs without any leave no trace in the execution's data.
+			// Created when there is something to keep, so that runs without entries leave no trace in the execution's data.
 			let parent = nodeContext;
 			for (const step of path) {
 				const known = parent[step];

@@ -50,7 +50,7 @@ export function redactor(secrets: readonly string[]): Redact {
 	const findKnown = (text: string): Span[] => {
 		const spans = findForm(text);
 		const plain = unescaped(text);
-		// Without escapes, all of them were found already.
+		// Text without escapes needs no second search: all secrets were found already.
 		const found = plain === text ? [] : findSecret(plain);
 		if (found.length > 0) {
 			const positions = positionsIn(text);
@@ -95,7 +95,7 @@ function redactPieces(find: (text: string) => Span[], beginnings: Beginnings): P
 	};
 }
 
-/** From where on more text may complete a secret or an escape; the text's length if nowhere. */
+/** The position from which more text may complete a secret or an escape; the text's length if there is none. */
 function openEnd(text: string, openIn: Beginnings['openIn']): number {
 	if (!ESCAPE_START.test(text)) return openIn(text);
 	const whole = text.replace(CUT_ESCAPE, '');
@@ -106,9 +106,9 @@ function openEnd(text: string, openIn: Beginnings['openIn']): number {
 
 /** Tells which ends of texts are beginnings of secrets. */
 interface Beginnings {
-	/** Of the longest form of a secret, in characters. */
+	/** The length of the longest form of a secret, in characters. */
 	readonly longest: number;
-	/** From where on a text is the beginning of a secret that goes on; its length if nowhere. */
+	/** The position from which the text may be the beginning of a secret; its length if there is none. */
 	readonly openIn: (text: string) => number;
 }
 
@@ -216,7 +216,7 @@ function finderOf(wanted: readonly string[]): (text: string) => Span[] {
 
 const BEGINNINGS = 2 ** 16;
 
-/** A number for the first characters; few others share it. */
+/** A number for the first characters, which few others share. */
 function beginningAt(text: string, at: number): number {
 	return (text.charCodeAt(at) * 7919 + text.charCodeAt(at + 1) * 127 + text.charCodeAt(at + 2)) % BEGINNINGS;
 }
@@ -255,7 +255,7 @@ function hideSpans(text: string, spans: readonly Span[]): string {
 /** How JSON, addresses, HTML and Markdown escape a character; JSON in JSON, and an address in an address, more than once. */
 const ESCAPES =
 	/\\{1,8}(?:u([0-9a-f]{4}))?|%(?:25){0,3}([0-9a-f]{2})|&(?:amp;){0,3}(?:#x0{0,4}([0-9a-f]{1,4})|#0{0,4}(\d{1,5})|(amp|lt|gt|quot|apos));/gi;
-/** Most texts have none, which is sooner seen so. */
+/** Most texts contain none of these, which is quick to check. */
 const ESCAPE_START = /[\\%&]/;
 /** `&amp;amp;amp;#x00000000;` */
 const LONGEST_ESCAPE_CHARS = 24;

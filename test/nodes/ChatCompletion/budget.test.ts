@@ -128,7 +128,7 @@ test.each([
 	const options = { timeoutSeconds: 1, tokenBudget: 1_000 };
 	const run = await stage.run(sayings(say), { options }, CONTINUE);
 	expect(run.output(NODE_NAME)[0]?.json.error).toBeDefined();
-	const said = /(\d+) answer\(s\) told nothing of their tokens/.exec(hintsOf(run))?.[1];
+	const said = /(\d+) answer\(s\) reported no tokens/.exec(hintsOf(run))?.[1];
 	expect(Number(said ?? 0)).toBe(untold);
 });
 
@@ -136,5 +136,5 @@ test('without token counts nothing is guessed: all is asked, and a hint says so'
 	const options = { tokenBudget: 1, includeUsage: false };
 	const run = await stage.run(sayings(SAY, SAY), { options });
 	expect(asked()).toBe(2);
-	expect(hintsOf(run)).toMatch(/^2 answer\(s\) told nothing of their tokens, so "Token Budget" counts none/);
+	expect(hintsOf(run)).toMatch(/^2 answer\(s\) reported no tokens, so "Token Budget" counts none/);
 });

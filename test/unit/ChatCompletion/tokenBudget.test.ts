@@ -34,7 +34,7 @@ test('tokens that nobody told are not guessed, but said', () => {
 	budget.count(undefined);
 	expect(budget.refusal()).toBeUndefined();
 	expect(budget.hint).toMatch(
-		/^3 answer\(s\) told nothing of their tokens, so "Token Budget" counts none for them\. Leave the option "Include Usage" on/,
+		/^3 answer\(s\) reported no tokens, so "Token Budget" counts none for them\. Leave the option "Include Usage" on/,
 	);
 });
 

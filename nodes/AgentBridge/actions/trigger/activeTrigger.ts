@@ -11,17 +11,17 @@ import { listNames, receive, type IncomingFrame, type ListenSettings } from './i
 import { ReplySender } from './sendReplies';
 import { ExecutionStarter, type Log } from './startExecutions';
 
-/** Ids remembered to recognise frames that come twice: twice as many as may wait by default. */
+/** How many IDs are remembered to detect repeated frames: twice the default number of waiting frames. */
 const REMEMBERED_IDS = 20_000;
 
-/** The trigger of an active workflow: frames that come start executions, and their replies leave. */
+/** The trigger of an active workflow: incoming frames start executions, whose replies it sends. */
 export class ActiveTrigger implements ListenerEvents {
 	private readonly log: Log;
 	private readonly intake: Intake;
 	private readonly executions: ExecutionStarter;
 	private readonly outbox: Outbox;
 	private readonly listener: Listener;
-	/** Whether we keep the connection closed until there is room for further frames. */
+	/** Whether we keep the connection closed until there is room for more frames. */
 	private isFull = false;
 	private isActive = false;
 	private refused: Failure | undefined;
@@ -61,7 +61,7 @@ export class ActiveTrigger implements ListenerEvents {
 	}
 
 	async stop(): Promise<void> {
-		// The socket first: frames that it still received wait with the others.
+		// Close the socket first, so that frames it has already received still join the queue.
 		await this.listener.stop();
 		this.intake.summarise();
 		this.log('info', 'disconnected');
@@ -88,7 +88,7 @@ export class ActiveTrigger implements ListenerEvents {
 
 	onDown({ message }: Failure, pauseMs: number): void {
 		this.isFull = false;
-		// During an outage the same line would repeat with each try.
+		// During an outage, each try would log the same line.
 		const level = message === this.lastReason ? 'debug' : 'warn';
 		this.log(level, `${message}. Next try in ${(pauseMs / 1000).toFixed(1)} s`);
 		this.lastReason = message;
@@ -110,7 +110,10 @@ export class ActiveTrigger implements ListenerEvents {
 	}
 }
 
-/** Takes what comes over the socket. Each connection logs its first unreadable frame, and at its end their number. */
+/**
+ * Takes incoming frames. Per connection it logs the first unreadable frame, and the number of them when the connection
+ * ends.
+ */
 class Intake {
 	private skipped = 0;
 
@@ -122,7 +125,7 @@ class Intake {
 		private readonly log: Log,
 	) {}
 
-	/** @returns false where there is no room for the frame */
+	/** @returns false if there is no room for the frame */
 	take(text: string): boolean {
 		const received = receive(text, this.setup, this.settings);
 		if (!received.ok) {
@@ -136,12 +139,12 @@ class Intake {
 			return true;
 		}
 		if (!this.queue.push(received.value, text.length)) return false;
-		// Only after it was taken: a frame without room may come again.
+		// Remembered only once taken: a frame that found no room may come again.
 		if (id !== undefined) this.seen.add(id);
 		return true;
 	}
 
-	/** @param what follows "a frame that is" */
+	/** @param what completes "a frame that is" */
 	skip(what: string): void {
 		if (this.skipped++ === 0) this.log('warn', `skipped a frame that is ${what}`);
 	}

@@ -46,7 +46,7 @@ export const LISTEN_OPTIONS = defineOptions({
 		displayName: 'Reply',
 		name: 'reply',
 		type: 'fixedCollection',
-		// Replies as soon as the option is added.
+		// Filled in, so that adding the option is enough to get replies.
 		default: { frame: { template: REPLY_TEMPLATE, correlationPath: '', replyPath: 'reply_to' } },
 		placeholder: 'Add Frame',
 		description:
@@ -94,7 +94,7 @@ export const LISTEN_OPTIONS = defineOptions({
 	},
 });
 
-/** What the trigger asks for; all paths are the operator's, since the frames' fields are not shown (§6.2). */
+/** The trigger's fields. Paths are left to the operator, because the fields of frames are not documented (§6.2). */
 export const LISTEN_FIELDS: readonly INodeProperties[] = [
 	EVENT_PATH,
 	{

@@ -20,7 +20,7 @@ export interface IncomingFrame {
 	readonly event: string | undefined;
 	readonly id: string | undefined;
 	readonly receivedAt: string;
-	/** What a reply repeats; only with the option "Reply". */
+	/** The value that a reply repeats; only set if the option "Reply" is used. */
 	readonly correlation?: Correlation;
 }
 
@@ -58,7 +58,7 @@ export function readListenSettings(context: ITriggerFunctions, options: IDataObj
 	});
 }
 
-/** @returns undefined where the option is not added */
+/** @returns undefined if the option is not added */
 function readReply(given: unknown, idPath: string): Result<ReplySettings | undefined> {
 	if (given === undefined || given === null) return ok(undefined);
 	const asked = isJsonObject(given) ? given.frame : undefined;
@@ -69,7 +69,7 @@ function readReply(given: unknown, idPath: string): Result<ReplySettings | undef
 	);
 }
 
-/** A frame that came, with its event and ID. A failure follows "a frame that is". */
+/** Reads an incoming frame with its event and ID. A failure completes "a frame that is". */
 export function receive(
 	text: string,
 	{ redact }: BridgeSetup,
@@ -100,15 +100,15 @@ export function toItem({ frame, event, id, receivedAt }: IncomingFrame): INodeEx
 	};
 }
 
-/** What the log calls a frame: nothing where it has neither an ID nor a value that its reply repeats. */
+/** How the log names a frame; undefined if it has neither an ID nor a value to repeat. */
 export function nameOf({ id, correlation }: Pick<IncomingFrame, 'id' | 'correlation'>): string {
 	return id ?? String(correlation?.value ?? '');
 }
 
-/** Of names, in a line of the log. */
+/** Limit for the list of names in one log line. */
 const NAMES_SHOWN_CHARS = 1_000;
 
-/** The names of frames after a sentence about them, to find them on the platform. */
+/** A suffix for a log message that names the frames, so that they can be found on the platform. */
 export function listNames(names: readonly string[]): string {
 	const known = names.filter(Boolean);
 	return known.length > 0 ? ` (IDs: ${excerpt(known.join(', '), NAMES_SHOWN_CHARS)})` : '';

@@ -7,7 +7,7 @@ import { ActiveTrigger } from './activeTrigger';
 import { readListenSettings } from './incomingFrame';
 import { listenOnce } from './listenOnce';
 
-/** In the editor the trigger waits for one frame; in an active workflow it keeps listening. */
+/** Starts the trigger: in the editor it waits for one frame, in an active workflow it keeps listening. */
 export async function listen(context: ITriggerFunctions): Promise<ITriggerResponse> {
 	const given: unknown = context.getNodeParameter('options', {});
 	const options = isJsonObject(given) ? given : {};

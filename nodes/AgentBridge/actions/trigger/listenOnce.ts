@@ -8,11 +8,11 @@ import { whyEnded } from '../../connection/failures';
 import type { BridgeSetup } from '../openBridge';
 import { receive, toItem, type ListenSettings, type IncomingFrame } from './incomingFrame';
 
-/** In the advice. */
+/** How many events the advice names. */
 const EVENTS_SHOWN = 8;
 const EVENT_SHOWN_CHARS = 60;
 
-/** "Listen for test event": waits for the first frame that fits, or fails with what to check. */
+/** "Listen for test event": waits for the first matching frame, or fails with what to check. */
 export function listenOnce(
 	context: ITriggerFunctions,
 	setup: BridgeSetup,
@@ -23,10 +23,10 @@ export function listenOnce(
 		manualTriggerFunction: async () => {
 			const outcome = await wait.first();
 			await wait.stop();
-			// Stopped by the operator: an empty answer ends n8n's wait and shows nothing.
+			// The operator stopped the test: emitting nothing ends n8n's wait without an error.
 			if (!outcome) context.emit([]);
 			else if (outcome.ok) {
-				// "Execute step" runs the trigger alone: its own item would go out as the answer.
+				// "Execute step" runs only the trigger, so the frame itself would be sent back as the reply.
 				if (settings.reply) context.logger.info('Agent Bridge Trigger: a test in the editor sends no reply');
 				context.emit([[toItem(outcome.value)]]);
 			} else throw toNodeError(context.getNode(), outcome.failure);
@@ -35,7 +35,7 @@ export function listenOnce(
 	};
 }
 
-/** Waits on a connection of its own for one frame that fits. */
+/** Waits for one matching frame, over its own connection. */
 class WaitForFrame {
 	private readonly over = new AbortController();
 	private readonly others = new Set<string>();
@@ -46,7 +46,7 @@ class WaitForFrame {
 		private readonly settings: ListenSettings,
 	) {}
 
-	/** @returns `undefined` if it was stopped before */
+	/** @returns `undefined` if it was stopped first */
 	async first(): Promise<Result<IncomingFrame> | undefined> {
 		const { setup, settings } = this;
 		const { signal } = this.over;
@@ -73,7 +73,7 @@ class WaitForFrame {
 		await this.connection?.close();
 	}
 
-	/** What came, but did not fit: shown in the advice. */
+	/** Notes a frame that did not match, for the advice. */
 	private noteOther(what: string): void {
 		if (this.others.size < EVENTS_SHOWN) this.others.add(what);
 	}

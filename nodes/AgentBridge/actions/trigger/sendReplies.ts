@@ -9,7 +9,7 @@ import { composeReply, type ReplySettings } from '../../reply/replyTemplate';
 import type { ExecutionListener, Log } from './startExecutions';
 import { listNames, nameOf, type IncomingFrame } from './incomingFrame';
 
-/** Sends what executions put out, and what their nodes hand over, on the trigger's connection. */
+/** Sends replies over the trigger's connection: the output of executions, and the frames their nodes hand over. */
 export class ReplySender implements ExecutionListener {
 	private hasWarnedOfQueue = false;
 
@@ -32,7 +32,7 @@ export class ReplySender implements ExecutionListener {
 			if (why !== undefined) this.refuse(batch, why);
 			else this.reply(batch, run, this.settings);
 		} catch (error) {
-			// The execution has run: an error here must not look like one that did not start.
+			// The execution has run, so an error here must not be reported as one that did not start.
 			this.refuse(batch, `it could not be built: ${wordsOfError(error)}`);
 		}
 	}
@@ -76,7 +76,7 @@ export class ReplySender implements ExecutionListener {
 	}
 }
 
-/** An item of the output, and the frame that it replies to; without one where it cannot be told. */
+/** An item of the output with the frame it replies to, or without one if that is unclear. */
 interface PairedItem {
 	readonly json: LastItem['json'];
 	readonly received: IncomingFrame | undefined;
@@ -93,7 +93,7 @@ const NO_OUTPUT =
 const NOT_PAIRED =
 	'n8n cannot tell to which frames they belong. Keep the pairs of items in the workflow, or set "Max Frames per Execution" to 1';
 
-/** Why an execution has no reply at all, as a clause. */
+/** Why an execution has no reply, as a clause. */
 function whyNoReply({ status, waitTill, data }: IRun): string | undefined {
 	if (waitTill || status === 'waiting') {
 		return 'the execution waits, and n8n does not tell the trigger how it continues';

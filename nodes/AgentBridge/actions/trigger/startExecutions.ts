@@ -9,29 +9,27 @@ import { listNames, nameOf, toItem, type ListenSettings, type IncomingFrame } fr
 
 export type Log = (level: 'debug' | 'info' | 'warn' | 'error', text: string) => void;
 
-/** Hears of the executions. */
+/** Is told about the executions that frames start. */
 export interface ExecutionListener {
-	/** One ended; `undefined`: n8n had run its frame before, so there was none. Must not throw. */
+	/** An execution ended. `run` is undefined if n8n skipped it because it had already run the frame. Must not throw. */
 	ended(batch: readonly IncomingFrame[], run: IRun | undefined): void;
-	/** A node of one responded. Must not throw. */
+	/** A node of an execution sent a response. Must not throw. */
 	responded(response: unknown): void;
 }
 
-/** For a batch whose execution did not start, e.g. while n8n's database is away. */
+/** Tries per batch whose execution does not start, e.g. while n8n's database is down. */
 const MAX_TRIES = 3;
 const PAUSES: PauseGrowth = { firstMs: 2_000, factor: 4, longestMs: 8_000 };
-/** The text of all waiting frames together. Parsed, they take several times as much. */
+/** Limit for the text of all waiting frames together; parsed, they take several times as much memory. */
 const MAX_QUEUED_CHARS = 50_000_000;
 
-/** The way of frames into executions: one for each batch, and one at a time. */
+/** Turns frames into executions: one execution per batch, one batch at a time. */
 export class ExecutionStarter {
 	readonly queue: IncomingQueue<IncomingFrame>;
 	private readonly closing = new AbortController();
 	private readonly maxBatch: number;
 
-	/**
-	 * @param seen frames that n8n did not take are removed from it, so that they are not ignored when they come again
-	 */
+	/** @param seen frames that n8n did not take are removed from it, so that they are not skipped if they come again */
 	constructor(
 		private readonly context: ITriggerFunctions,
 		private readonly setup: Pick<BridgeSetup, 'redact' | 'clock'>,
@@ -45,7 +43,7 @@ export class ExecutionStarter {
 		this.queue = new IncomingQueue(limits, async (batch) => await this.deliver(batch));
 	}
 
-	/** Takes nothing more and hands all that waits to n8n at once: nobody could hand it out later. */
+	/** Stops taking frames and hands all waiting ones to n8n at once, because there will be no later chance. */
 	close(): void {
 		this.closing.abort();
 		const left = this.queue.close();
@@ -75,7 +73,7 @@ export class ExecutionStarter {
 				}
 				const pauseMs = growingPauseMs(PAUSES, tries);
 				this.log('warn', `${frames} did not start: ${why}. Next try in ${pauseMs / 1000} s`);
-				// Closing ends the pause: the next try is then the last.
+				// Closing cuts the pause short, so the next try is the last.
 				await this.setup.clock.sleep(pauseMs, this.closing.signal);
 			}
 		}
@@ -97,8 +95,8 @@ export class ExecutionStarter {
 }
 
 /**
- * What n8n takes for the promise of a response. It settles it with each response of the execution, from whichever worker,
- * and in the end with one of its own: so every call is heard, and not the first alone.
+ * Poses as the promise of a response. n8n settles it with each response of the execution, from any worker, and finally
+ * with one of its own, so every call counts, not only the first.
  */
 function responsesTo(executions: ExecutionListener): Parameters<ITriggerFunctions['emit']>[1] {
 	return {
@@ -109,9 +107,9 @@ function responsesTo(executions: ExecutionListener): Parameters<ITriggerFunction
 }
 
 /**
- * The key by which n8n runs a frame once, even across restarts. n8n has one index of them for the whole instance, so
- * workflow and node are part of it. A batch of several frames has no key: after a restart the same frames come in
- * another batch.
+ * The key by which n8n runs a frame only once, even across restarts. n8n keeps these keys in one index per instance, so
+ * the key includes workflow and node. A batch of several frames has no key, because after a restart the same frames are
+ * batched differently.
  */
 export function deduplicationKey(
 	workflowId: string,
@@ -124,8 +122,8 @@ export function deduplicationKey(
 }
 
 /**
- * Whether an execution started and may have worked on the frames. n8n does not reject for one that ends with an
- * error, only if there is none, or if it was stopped or is no longer known.
+ * Whether an execution started and may have processed the frames. n8n does not reject for an execution that ends with
+ * an error, only if none started, or if it was stopped or is no longer known.
  */
 function hasBegun(error: unknown): boolean {
 	if (error instanceof ExecutionCancelledError) return true;

@@ -212,7 +212,7 @@ describe('tokens', () => {
 		const run = await new Run(TOKENS).open([due(0), due(1)]);
 		expect(await run.admits(due(0))).toBe(true);
 		run.end(due(0), { result: answer({ units: 5 }) });
-		expect(run.budget.hint).toContain('1 turn(s) told nothing of their tokens');
+		expect(run.budget.hint).toContain('1 turn(s) reported no tokens');
 		expect(run.budget.hint).toContain('"answer.usage"');
 		run.end(due(1), { result: failure('refused') });
 		expect(run.budget.hint).toContain('1 turn(s)');
