@@ -99,6 +99,7 @@ async function invokeOnce(connection: AgentConnection, call: InvokeCall): Promis
 		idleMs: Infinity,
 		endByMs: clock.now() + call.timeoutMs,
 		hasErrorEvents: true,
+		hasLines: of.wire.stream.format === 'jsonLines',
 		// The agent keeps running after a stop, and its answer names the session.
 		outlivesStop: true,
 	};

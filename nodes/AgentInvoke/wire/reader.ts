@@ -133,16 +133,9 @@ export function readEvent(of: ReadingOf, state: WireState, event: WireEvent): Wi
 	const before = state.delta === '' ? state : { ...state, delta: '' };
 	if (before.isClosed || before.fault) return before;
 	const { format } = of.wire.stream;
-	if (event.isWholeBody && format === 'jsonLines') {
-		const lines = event.data.split('\n').filter((line) => line.trim() !== '');
-		// A single line may be an answer in one piece; it is an event where a rule says so.
-		const isEvent = lines.length > 1 || isOfRule(of.wire, event.data);
-		if (isEvent) {
-			const read = lines.reduce((known, data) => readEvent(of, known, { data, isWholeBody: false }), before);
-			return read;
-		}
-	}
-	return event.isWholeBody ? readBody(of, before, event.data) : readPart(of, before, event);
+	// A single line may be an answer in one piece; it is an event where a rule says so.
+	const isEvent = !event.isWholeBody || (format === 'jsonLines' && isOfRule(of.wire, event.data));
+	return isEvent ? readPart(of, before, event) : readBody(of, before, event.data);
 }
 
 function readBody({ wire, hide }: ReadingOf, state: WireState, text: string): WireState {

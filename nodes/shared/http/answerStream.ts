@@ -25,6 +25,8 @@ export interface AnswerRequest extends Pick<
 	readonly endByMs: number;
 	/** Errors come as events, too, so the events of any HTTP status are read. */
 	readonly hasErrorEvents?: boolean;
+	/** Each line of a body of several lines of JSON is an event. */
+	readonly hasLines?: boolean;
 }
 
 /**
@@ -98,7 +100,7 @@ export async function readAnswer(
 
 async function follow(
 	{ idleTimeouts, clock }: AnswerConnection,
-	{ idleMs, endByMs }: AnswerRequest,
+	{ idleMs, endByMs, hasLines }: AnswerRequest,
 	{ body }: OpenReply,
 	take: TakeEvent,
 	afterSome?: () => Promise<void>,
@@ -107,7 +109,7 @@ async function follow(
 	let hasBegun = false;
 	let isFinished = false;
 	try {
-		for await (const events of readStream(body)) {
+		for await (const events of readStream(body, hasLines)) {
 			for (const event of events) {
 				const meaning = await take(event);
 				if (meaning === 'closed') return;

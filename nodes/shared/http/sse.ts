@@ -1,5 +1,6 @@
 import { createParser } from 'eventsource-parser';
 
+import { parseJson } from '../text/json';
 import { BodyEnded } from './request';
 import type { ByteStream } from './abortableStream';
 
@@ -27,7 +28,8 @@ interface StreamReader {
 	end(): readonly StreamEvent[];
 }
 
-function createStreamReader(): StreamReader {
+/** @param hasLines whether each line of a body that is no event stream may be an event */
+function createStreamReader(hasLines: boolean): StreamReader {
 	let ready: StreamEvent[] = [];
 	const parser = createParser({
 		maxBufferSize: MAX_EVENT_CHARS,
@@ -38,12 +40,19 @@ function createStreamReader(): StreamReader {
 			if (field === 'error') ready.push({ name: 'error', data: value, isWholeBody: false });
 		},
 	});
-	let form: 'unknown' | 'events' | 'document' = 'unknown';
+	let form: Form = 'unknown';
 	let text = '';
 	const push = (more: string): readonly StreamEvent[] => {
 		// Leading blanks mean nothing and may go on forever: kept, they would be scanned again with every piece.
 		text += form === 'unknown' ? more.trimStart() : more;
 		if (form === 'unknown') form = formOf(text);
+		if (hasLines && form === 'document' && more.includes('\n')) form = formOfLines(text);
+		if (form === 'lines') {
+			const end = text.lastIndexOf('\n') + 1;
+			const lines = text.slice(0, end);
+			text = text.slice(end);
+			return eventsOfLines(lines);
+		}
 		if (text.length > MAX_EVENT_CHARS) throw tooLarge();
 		if (form !== 'events') return [];
 		for (let at = 0; at < text.length; at += FEED_CHARS) parser.feed(text.slice(at, at + FEED_CHARS));
@@ -54,7 +63,10 @@ function createStreamReader(): StreamReader {
 	};
 	return {
 		push,
-		end: () => (form === 'events' ? leftOpen(push) : [{ name: undefined, data: text, isWholeBody: true }]),
+		end: () => {
+			if (form === 'events') return leftOpen(push);
+			return form === 'lines' ? eventsOfLines(text) : [{ name: undefined, data: text, isWholeBody: true }];
+		},
 	};
 }
 
@@ -75,11 +87,15 @@ function leftOpen(push: StreamReader['push']): readonly StreamEvent[] {
  * closes the connection. If the body breaks off, what had arrived is yielded before the error is thrown, even half an
  * event, because that much was generated.
  *
+ * @param hasLines whether a body of several lines of JSON has an event in each
  * @throws the error that ends the body early
  */
-export async function* readStream(body: ByteStream): AsyncGenerator<readonly StreamEvent[], void, void> {
+export async function* readStream(
+	body: ByteStream,
+	hasLines = false,
+): AsyncGenerator<readonly StreamEvent[], void, void> {
 	const decoder = new TextDecoder();
-	const reader = createStreamReader();
+	const reader = createStreamReader(hasLines);
 	let bytes = 0;
 	let brokenBy: Error | undefined;
 	try {
@@ -112,10 +128,26 @@ function leftIn(reader: StreamReader): readonly StreamEvent[] {
 	}
 }
 
+type Form = 'unknown' | 'events' | 'lines' | 'document';
+
 /** @param text without blanks before it */
-function formOf(text: string): 'unknown' | 'events' | 'document' {
+function formOf(text: string): Form {
 	if (text === '') return 'unknown';
 	return '{[<"'.includes(text.charAt(0)) ? 'document' : 'events';
+}
+
+/** A line alone may be an answer in one piece, so it waits until the next begins; JSON over several lines is a document. */
+function formOfLines(text: string): Form {
+	const end = text.indexOf('\n');
+	const hasSecond = text.slice(end).trimStart() !== '';
+	return hasSecond && parseJson(text.slice(0, end)) !== undefined ? 'lines' : 'document';
+}
+
+function eventsOfLines(lines: string): StreamEvent[] {
+	return lines
+		.split('\n')
+		.filter((line) => line.trim() !== '')
+		.map((data) => ({ name: undefined, data, isWholeBody: false }));
 }
 
 function tooLarge(): BodyEnded {

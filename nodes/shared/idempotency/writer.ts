@@ -25,7 +25,10 @@ export class LedgerWriter {
 	) {
 		this.background = new BackgroundWriter(clock, {
 			isBehind: () => this.rows.length + this.leaving.size > 0,
-			write: async () => await (this.writing = this.writeAll()),
+			write: async () => {
+				await this.writing;
+				return await (this.writing = this.writeAll());
+			},
 			pauseMs: (failures) => (failures > 0 ? growingPauseMs(PAUSES, failures) : BATCH_MS),
 		});
 	}
@@ -41,12 +44,18 @@ export class LedgerWriter {
 	 */
 	async writeWith(rows: readonly TableRow[]): Promise<Result<readonly TableRow[]>> {
 		await this.writing;
+		const written = this.writeTogether(rows);
+		this.writing = written;
+		return await written;
+	}
+
+	/** The rows that wait are still to be written until the table has them: a flush waits for it. */
+	private async writeTogether(rows: readonly TableRow[]): Promise<Result<readonly TableRow[]>> {
 		const before = this.rows;
-		this.rows = [];
 		const added = await this.table.insertThenRead([...before, ...rows], 'entryKey');
-		if (!added.ok && before.length > 0) {
-			this.rows = [...before, ...this.rows];
-			this.background.start();
+		if (added.ok) {
+			const written = new Set(before);
+			this.rows = this.rows.filter((row) => !written.has(row));
 		}
 		return added;
 	}

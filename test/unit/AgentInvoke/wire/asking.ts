@@ -50,7 +50,7 @@ export async function ask(account: Account, turn: WireTurn, asking: Asking = {})
 		({ status } = response);
 		headers = Object.fromEntries(response.headers);
 		const body = response.body ? Readable.fromWeb(response.body) : Readable.from([]);
-		for await (const events of readStream(body)) {
+		for await (const events of readStream(body, of.wire.stream.format === 'jsonLines')) {
 			for (const event of events) {
 				state = readEvent(of, state, event);
 				if (state.delta !== '') deltas.push(state.delta);

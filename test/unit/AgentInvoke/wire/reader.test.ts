@@ -290,13 +290,13 @@ test('a text that the agent waits behind is the question', () => {
 	expect(read(standard, [event(envelope({ reason: 'interrupt' }), 'done')])).toMatchObject({ ok: false });
 });
 
-test('JSON lines are events, and a cut line is none', () => {
+test('JSON lines are events, and a cut line is none', async () => {
 	const wire = { ...dify, stream: { ...dify.stream, format: 'jsonLines' as const } };
 	const lines = ['{"event":"message","answer":"Hi"}', '{"event":"message_end"}'];
-	const ofLines = (data: string) => read(wire, [{ data, isWholeBody: true }]);
-	expect(ofLines(lines.join('\n'))).toMatchObject({ ok: true, value: { text: 'Hi' } });
+	const ofLines = async (data: string) => read(wire, await eventsIn(Buffer.from(data), true));
+	expect(await ofLines(lines.join('\n'))).toMatchObject({ ok: true, value: { text: 'Hi' } });
 	for (let end = 0; end < lines.join('\n').length; end++) {
-		expect(ofLines(lines.join('\n').slice(0, end))).toMatchObject({ ok: false });
+		expect(await ofLines(lines.join('\n').slice(0, end))).toMatchObject({ ok: false });
 	}
 });
 

@@ -40,9 +40,9 @@ export function read(wire: Wire, events: readonly WireEvent[], ended: Partial<Wi
 }
 
 /** As the transport reads a body that ends after these bytes. */
-export async function eventsIn(bytes: Buffer): Promise<WireEvent[]> {
+export async function eventsIn(bytes: Buffer, hasLines = false): Promise<WireEvent[]> {
 	const stream = Readable.from(bytes.length > 0 ? [bytes] : []);
 	const events: WireEvent[] = [];
-	for await (const some of readStream(stream)) events.push(...some);
+	for await (const some of readStream(stream, hasLines)) events.push(...some);
 	return events;
 }

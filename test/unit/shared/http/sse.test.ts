@@ -19,10 +19,10 @@ function bodyOf(pieces: readonly (string | Uint8Array)[], failsWith?: Error): Bo
 	};
 }
 
-async function readAll(body: ByteStream) {
+async function readAll(body: ByteStream, hasLines = false) {
 	const events: StreamEvent[] = [];
 	try {
-		for await (const some of readStream(body)) events.push(...some);
+		for await (const some of readStream(body, hasLines)) events.push(...some);
 	} catch (error) {
 		return { events, error };
 	}
@@ -56,6 +56,33 @@ test.each<[string, string[], object[]]>([
 	['nothing', [], [document('')]],
 ])('%s', async (_name, pieces, events) => {
 	expect(await readAll(bodyOf(pieces))).toEqual({ events, error: undefined });
+});
+
+test.each<[string, string[], object[]]>([
+	[
+		'several lines',
+		['{"a":1}\n\n{"b', '":2}\r\n"c"\n'],
+		[event('{"a":1}'), event('{"b":2}\r'), event('"c"')],
+	],
+	['a last line without its end', ['{"a":1}\n{"b":2}'], [event('{"a":1}'), event('{"b":2}')]],
+	['a line alone', ['{"a":1}', '\n', ' \n'], [document('{"a":1}\n \n')]],
+	['JSON over several lines', ['{\n"a":1\n', '}\n'], [document('{\n"a":1\n}\n')]],
+	['events', ['data: a\n\n'], [event('a')]],
+])('where each line may be an event: %s', async (_name, pieces, events) => {
+	expect(await readAll(bodyOf(pieces), true)).toEqual({ events, error: undefined });
+});
+
+test('a line is given as soon as it is whole', async () => {
+	const given: string[] = [];
+	async function* pieces() {
+		for (const piece of ['{"a":1}\n', '{"b":2}\n', '{"c":3}\n']) {
+			yield await Promise.resolve(Buffer.from(piece));
+			given.push('next');
+		}
+	}
+	const body = { destroy: () => undefined, [Symbol.asyncIterator]: pieces };
+	for await (const some of readStream(body, true)) given.push(...some.map(({ data }) => data));
+	expect(given).toEqual(['next', '{"a":1}', '{"b":2}', 'next', '{"c":3}', 'next']);
 });
 
 test('a character that is cut in two comes whole', async () => {
