@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import sharp from 'sharp';
 import type { LocalPlatform } from '../platform';
 import type textToImage from '../platform/workflows/text-to-image.json';
 import type { Editor } from './browser';
@@ -376,4 +377,89 @@ test('a node of another service with two prompts: the one to change comes first,
 		'cfg_scale (2) · KlingTextToVideoNode',
 		'filename_prefix (3) · SaveVideo – hosted: x',
 	]);
+});
+
+describe('the titles of the rows', () => {
+	/** What nodes of exports have; a workflow uses most of them twice, with the title that its editor gave both. */
+	const KINDS: ReadonlyArray<[string, object]> = [
+		['KSampler', { seed: 5, steps: 20, cfg: 8, sampler_name: 'euler', scheduler: 'normal', denoise: 1 }],
+		['CLIPTextEncode', { text: 'a red fox' }],
+		['CLIPTextEncodeSDXL', { width: 1024, target_width: 1024, text_g: 'a red fox', text_l: 'in the snow' }],
+		['LoraLoader', { lora_name: 'studio/fox.safetensors', strength_model: 1, strength_clip: 1 }],
+		['ControlNetApplyAdvanced', { strength: 1, start_percent: 0, end_percent: 1 }],
+		[
+			'WanVideoTeaCache',
+			{ rel_l1_thresh: 0.2, start_percent: 0.1, negative_prompt: 'blurry', use_coefficients: true },
+		],
+	];
+	const TITLES = [
+		(kind: string) => kind,
+		() => 'First pass with the settings of the summer campaign, please do not change',
+		() => '采样器 第一遍 高清修复 请勿修改 夏季活动设置',
+		() => '',
+	];
+	const IDS = [
+		(node: number) => `${node}`,
+		(node: number) => `57:${node}`,
+		(node: number) => `104:12:${node}`,
+		(node: number) => `1734501234${560 + node}`,
+		(node: number) => `sampler_stage_${node}`,
+	];
+	const EXPORTS = TITLES.flatMap((title, shift) =>
+		IDS.map((id, index) => {
+			const kinds = [0, 1, 2].map((step) => KINDS[(shift + index + step) % KINDS.length]);
+			return Object.fromEntries(
+				[...kinds, ...kinds].flatMap((kind, node) => {
+					const [class_type = '', inputs = {}] = kind ?? [];
+					return [[id(node + 1), { class_type, inputs, _meta: { title: title(class_type) } }]];
+				}),
+			);
+		}),
+	);
+
+	/** What the editor would keep once every input had been added. */
+	async function allRows(definition: object): Promise<Parameters> {
+		const { fields } = await n8n.client.call<{ fields: Array<{ id: string; type: string }> }>(
+			'POST',
+			'/rest/dynamic-node-parameters/resource-mapper-fields',
+			{
+				nodeTypeAndVersion: { name: 'n8n-nodes-flowtask.flowTask', version: 1 },
+				path: 'parameters.overrides',
+				methodName: 'getOverrideFields',
+				currentNodeParameters: { workflowDefinition: JSON.stringify(definition) },
+			},
+		);
+		const value = Object.fromEntries(fields.map(({ id, type }) => [id, type === 'jwt' ? null : '1']));
+		return {
+			...{ operation: 'run', workflowId, workflowDefinition: JSON.stringify(definition) },
+			overrides: { mappingMode: 'defineBelow', value, schema: fields, matchingColumns: [] },
+		};
+	}
+
+	test('of 20 exports differ in what is drawn of them', async () => {
+		const nodes: Record<string, Parameters> = {};
+		for (const [index, definition] of EXPORTS.entries()) nodes[`Export ${index}`] = await allRows(definition);
+		await editor.openWorkflow(await saveWorkflow('Titles', nodes));
+		await editor.page.setViewportSize({ width: 1280, height: 3000 });
+		for (const [name, { overrides }] of Object.entries(nodes)) {
+			await editor.openNode(name);
+			const boxes = await editor.rowBoxes();
+			const { schema } = overrides as { schema: unknown[] };
+			expect(boxes).toHaveLength(schema.length - 1);
+			const shot = await editor.page.screenshot({ animations: 'disabled', caret: 'hide' });
+			const drawn = await Promise.all(
+				boxes.map(async ({ x, y, width, height }) => {
+					const area = {
+						left: Math.ceil(x),
+						top: Math.round(y),
+						width: Math.floor(width),
+						height: Math.round(height),
+					};
+					return (await sharp(shot).extract(area).raw().toBuffer()).toString('base64');
+				}),
+			);
+			expect(`${name}: ${new Set(drawn).size}`).toBe(`${name}: ${boxes.length}`);
+			await editor.closeNode();
+		}
+	}, 240_000);
 });

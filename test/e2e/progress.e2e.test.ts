@@ -204,10 +204,10 @@ test(
 );
 
 test(
-	'a batch that is stopped in the editor asks no more, and leaves its task IDs in the table',
+	'a batch that is stopped in the editor asks no more, and its pictures are collected as its notice says',
 	async () => {
 		const { page } = editor;
-		const prompts = Array.from({ length: 12 }, (_, index) => `[stall] Lighthouse ${index}`);
+		const prompts = Array.from({ length: 12 }, (_, index) => `[takes:5000] Lighthouse ${index}`);
 		await editor.openWorkflow(await n8n.client.createWorkflow(batch('Stopped', prompts)));
 		await page.getByTestId('execute-workflow-button').first().click();
 		const ids = await until(() => {
@@ -219,12 +219,26 @@ test(
 		const rows = await until(async () => {
 			const all = await dataTableRows(n8n.client, 'flow_task_runs');
 			const found = all.filter(({ taskId }) => ids.includes(String(taskId)));
-			return found.length === ids.length && found;
+			const areLeft = found.some(({ error }) => String(error).includes('Nobody follows it any more'));
+			return found.length === ids.length && areLeft && found;
 		}, 'the rows');
-		expect(rows.filter(({ status }) => status === 'succeeded')).toEqual([]);
 		const asked = platform.books().requests;
 		await page.waitForTimeout(3_000);
 		expect(platform.books().requests).toEqual(asked);
+
+		await editor.openNode('Flow Task');
+		const notice = await editor.output.getByTestId('run-data-hints').innerText();
+		expect(notice).toMatch(/"Wait for Completion" collects .* Data Table flow_task_runs/);
+		await editor.openList('operation');
+		await editor.choose('Wait for Completion');
+		await editor.openList('taskSource');
+		await editor.choose('Of an Execution');
+		await editor.type('executionId', String(rows[0]?.executionId));
+		await editor.openList('output');
+		await editor.choose('One Item per File');
+		await editor.executeStep();
+		await editor.output.getByText('12 items').first().waitFor();
+		expect(platform.books().tasksMade).toBe(12);
 	},
 	TEST_DEADLINE_MS,
 );

@@ -31,15 +31,13 @@ export const forgetSession: Operation = {
 };
 
 async function forgetAll(context: IExecuteFunctions, run: AgentRun): Promise<INodeExecutionData[][]> {
-	const read = context
-		.getInputData()
-		.map((_, itemIndex) =>
-			readItem(() => {
-				const key = readOrChat(context, itemIndex, 'forgetKey', 'Session Key', 'sessionId');
-				if (!key.ok || key.value.trim()) return key;
-				return failInput('"Session Key" is empty for this item', 'Enter the key of the session to forget.');
-			}),
-		);
+	const read = context.getInputData().map((_, itemIndex) =>
+		readItem(() => {
+			const key = readOrChat(context, itemIndex, 'forgetKey', 'Session Key', 'sessionId');
+			if (!key.ok || key.value.trim()) return key;
+			return failInput('"Session Key" is empty for this item', 'Enter the key of the session to forget.');
+		}),
+	);
 	throwFirst(context, failedItems(read));
 	const itemsOf = itemsByAccount(run.clients, read.keys());
 	const forgotten = mapAccounts(run.clients, async (client) => {

@@ -48,7 +48,7 @@ export class DailyBudget {
 		const { limit, timeZone } = settings;
 		const columns = { ownerDay: limit.per === 'node' ? 'nodeDay' : 'keyDay', id: 'turnId' };
 		this.limit = new DailyLimit(
-			{ ...limit, timeZone, option: OPTION, foundIn: 'under "Cost and Speed"' },
+			{ ...limit, timeZone, option: OPTION },
 			{ table, columns, countedIn },
 			clock,
 			accounts,

@@ -19,7 +19,6 @@ export interface DailyTaskSettings {
 }
 
 const OPTION = 'Max Tasks per Day';
-const FOUND_IN = 'under "Cost and Speed"';
 
 /** Keeps the tasks that a node makes in a day within a limit, and says what their rows are counted by. */
 export class DailyTasks implements TaskObserver {
@@ -49,7 +48,6 @@ export class DailyTasks implements TaskObserver {
 				per: 'node',
 				unit: 'tasks',
 				option: OPTION,
-				foundIn: FOUND_IN,
 			},
 			{ table, columns: { ownerDay: 'nodeDay', id: 'submitId' }, countedIn },
 			clock,
@@ -134,7 +132,7 @@ export class DailyTasks implements TaskObserver {
 		const freeFrom = dayAfter(dayOf(this.clock.wallNow(), timeZone));
 		return badInput(
 			`This run would submit ${count} tasks, more than the ${left} that are left today of the ${most} that "${OPTION}" allows`,
-			`Nothing was sent, because "On Error" is set to stop. Send fewer items, raise "${OPTION}" ${FOUND_IN}, or run them again from ${freeFrom} on: the count begins anew at midnight (${timeZone}).`,
+			`Nothing was sent, because "On Error" is set to stop. Send fewer items, raise "${OPTION}" under "Cost and Speed", or run them again from ${freeFrom} on: the count begins anew at midnight (${timeZone}).`,
 			{ freeFrom },
 		);
 	}

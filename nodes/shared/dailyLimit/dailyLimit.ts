@@ -13,9 +13,8 @@ export interface DailyLimitSettings {
 	readonly per: 'key' | 'node';
 	/** Days begin at midnight in this time zone. */
 	readonly timeZone: string;
-	/** The label of the option, and where an operator finds it. */
+	/** The label of the option, which is in the group "Cost and Speed". */
 	readonly option: string;
-	readonly foundIn: string;
 }
 
 /** A table that records what counts towards a limit. */
@@ -195,7 +194,7 @@ export class DailyLimit {
 	}
 
 	private isUsedUp({ ownerName }: Countable, account: DayAccount, day: string): Failure {
-		const { option, foundIn, per, unit, most, timeZone } = this.settings;
+		const { option, per, unit, most, timeZone } = this.settings;
 		const taken = this.usedOf(account);
 		const scope = `a day for ${ownerName}`;
 		const ofThem = account.hasOpen ? 'used or in progress' : 'used so far';
@@ -203,7 +202,7 @@ export class DailyLimit {
 		return {
 			kind: 'notSubmitted',
 			message: budgetSpent({ option, most, unit, scope, taken, ofThem }),
-			advice: `Nothing was sent for this item. Raise "${option}" ${foundIn}, or run the item again from ${freeFrom} on: the count begins anew at midnight (${timeZone}).`,
+			advice: `Nothing was sent for this item. Raise "${option}" under "Cost and Speed", or run the item again from ${freeFrom} on: the count begins anew at midnight (${timeZone}).`,
 			details: { budget: { per, unit, most, used: taken, day }, freeFrom },
 		};
 	}

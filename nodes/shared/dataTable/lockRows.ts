@@ -101,7 +101,7 @@ export class LockAttempt implements Leaving {
 		this.unseen = isSeen || !(this.hasTaken || this.hasAdded) ? 0 : this.unseen + 1;
 	}
 
-	/** Whether the row may be added: it may not be visible yet, or somebody deleted it. */
+	/** Whether to add the row: a row that stays unseen for several reads was deleted, not late. */
 	mayAdd(): boolean {
 		return !this.hasAdded || (this.unseen > 0 && this.unseen % UNSEEN_READS === 0);
 	}

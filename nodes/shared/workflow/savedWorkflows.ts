@@ -38,9 +38,7 @@ export function readSavedWorkflows(source: unknown): Result<SavedWorkflows> {
 		const reason = !parsed.ok && parsed.failure ? `: ${parsed.failure}` : '';
 		return failInput(`${FIELD} is not a JSON object${reason}`, LOOKS_LIKE);
 	}
-	return ok(
-		new Map(Object.entries(only).map(([name, entry]) => [name.trim(), readEntry(name, entry)])),
-	);
+	return ok(new Map(Object.entries(only).map(([name, entry]) => [name.trim(), readEntry(name, entry)])));
 }
 
 function readEntry(name: string, entry: Json): Result<WorkflowSource> {
