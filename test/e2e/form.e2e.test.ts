@@ -104,7 +104,7 @@ test('an export that is pasted becomes rows, and what is changed in them reaches
 	await editor.search('workflowId', workflowId, 'Workflow with the ID');
 	expect(await editor.rowsNotice.innerText()).toContain('"Workflow Definition" above');
 	await editor.paste('workflowDefinition', exported);
-	await editor.untilRow('Found: 7 nodes, 13 inputs, 1 prompt');
+	await editor.untilRow('Found: 7 nodes, 13 inputs, 1 prompt; "Prompt" fills text (6)');
 	// The rows are there now; the view gives them their lists and ranges.
 	await editor.page.getByTestId('add-fields-select').waitFor();
 	await editor.paste('parameterSpec', JSON.stringify(view, null, 2));
@@ -440,7 +440,7 @@ describe('the titles of the rows', () => {
 		const nodes: Record<string, Parameters> = {};
 		for (const [index, definition] of EXPORTS.entries()) nodes[`Export ${index}`] = await allRows(definition);
 		await editor.openWorkflow(await saveWorkflow('Titles', nodes));
-		await editor.page.setViewportSize({ width: 1280, height: 3000 });
+		await editor.page.setViewportSize({ width: 1280, height: 8000 });
 		for (const [name, { overrides }] of Object.entries(nodes)) {
 			await editor.openNode(name);
 			const boxes = await editor.rowBoxes();

@@ -220,7 +220,7 @@ test(
 		await hands.act(async () => await editor.chooseCredential(account.name));
 		await hands.act(async () => await editor.search('workflowId', '', SAVED));
 		await page.getByTestId('add-fields-select').waitFor();
-		await editor.untilRow('Found: 7 nodes, 13 inputs, 1 prompt');
+		await editor.untilRow('Found: 7 nodes, 13 inputs, 1 prompt; "Prompt" fills text (6)');
 		expect(await editor.field('workflowDefinition').count()).toBe(0);
 		await hands.act(async () => await editor.type('promptText', PROMPTS[1] ?? ''));
 		await docsPicture(page, 'saved-workflow');

@@ -13,7 +13,7 @@ import {
 	type FormField,
 	type OfferedFields,
 } from '../workflow/formFields';
-import { countsOf } from '../workflow/inputRanking';
+import { countsOf, promptInputOf } from '../workflow/inputRanking';
 import { shownWorkflow } from './shownWorkflow';
 
 /** What the editor calls while the form is open. */
@@ -71,10 +71,12 @@ function readOffered(source: WorkflowSource): Result<OfferedFields & { readonly 
 	const view = readParameterView(source.view);
 	if (!view.ok) return view;
 	const { nodes, inputs, prompts } = countsOf(definition.value);
+	const promptInput = promptInputOf(definition.value);
 	const counts = [count(nodes, 'node'), count(inputs, 'input'), count(prompts, 'prompt')];
+	const filled = promptInput && `"Prompt" fills ${promptInput.input.name} (${promptInput.node.nodeId})`;
 	return ok({
 		...formFields(definition.value, view.value),
-		found: `Found: ${counts.join(', ')}`,
+		found: `Found: ${counts.join(', ')}${filled ? `; ${filled}` : ''}`,
 	});
 }
 

@@ -72,7 +72,7 @@ test.each([
 
 test.each<[string, Record<string, object>]>([
 	[
-		'2 nodes, 2 inputs, 1 prompt',
+		'2 nodes, 2 inputs, 1 prompt; "Prompt" fills text (1)',
 		{
 			'1': { class_type: 'CLIPTextEncode', inputs: { text: 'a' } },
 			'2': { class_type: 'X', inputs: { a: 1, b: ['1', 0] } },
