@@ -1,11 +1,11 @@
 import type { Clock } from '../../shared/run/clock';
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
-import { excerpt } from '../../shared/text/json';
+import { excerpt, jsonText } from '../../shared/text/json';
 import { sha256 } from '../../shared/text/sha256';
 import type { MemoryBudget } from '../../shared/files/memoryBudget';
 import type { Ledger, LedgerAnswer } from '../../shared/idempotency/ledger';
 import type { LedgerClaim } from '../../shared/idempotency/claim';
-import type { TaskApi } from '../api/api';
+import type { SubmittedTask, TaskApi } from '../api/api';
 import { LONGEST_ID_CHARS } from '../api/taskInfo';
 import { explainSubmit, notSubmitted, type StopReason } from './failures';
 import type { SubmitRecord, UploadedImages } from './memory';
@@ -73,6 +73,8 @@ const UNLIMITED: Admit = async () => await Promise.resolve(ok(undefined));
 /** Uploads what an item needs and submits it, or finds the task that stands for it. */
 export class TaskSubmitter {
 	private readonly upload: UploadImage;
+	/** What each task was made for, as a digest. */
+	private readonly made = new Map<string, string>();
 
 	/**
 	 * @param ledger left out if no item has a key
@@ -167,7 +169,8 @@ export class TaskSubmitter {
 			claim?.released();
 			return fail(stop);
 		}
-		const submitted = await this.client.api.submit(start.workflowId, prompt, claim?.sendByMs);
+		const answered = await this.client.api.submit(start.workflowId, prompt, claim?.sendByMs);
+		const submitted = answered.ok ? this.asOwn(answered.value, start.workflowId, prompt) : answered;
 		if (submitted.ok) {
 			const { taskId, promptToken } = submitted.value;
 			const submittedAtMs = this.clock.wallNow();
@@ -191,6 +194,23 @@ export class TaskSubmitter {
 		const failure = explainSubmit(this.heldBack(submitted.failure));
 		const accepted = failure.kind === 'refused' ? (start.acceptedFor?.(failure.message) ?? '') : '';
 		return fail(accepted ? { ...failure, advice: `${failure.advice} ${accepted}` } : failure);
+	}
+
+	/** A platform may know an equal request again. For other inputs, an ID that came before is another item's task. */
+	private asOwn(task: SubmittedTask, workflowId: string, prompt: Prompt): Result<SubmittedTask> {
+		const asked = sha256(jsonText([workflowId, prompt]) ?? '');
+		const before = this.made.get(task.taskId);
+		if (before === undefined || before === asked) {
+			this.made.set(task.taskId, asked);
+			return ok(task);
+		}
+		const shown = excerpt(task.taskId, 100);
+		return fail({
+			kind: 'unclear',
+			message: `The platform answered with the ID of another item's task, ${shown}`,
+			advice: '',
+			details: { answeredId: task.taskId },
+		});
 	}
 
 	/** A request that was not sent because the run stopped is not a failure of its own. */

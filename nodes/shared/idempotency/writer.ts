@@ -17,6 +17,8 @@ export class LedgerWriter {
 	private rows: TableRow[] = [];
 	private leaving = new Set<string>();
 	private writing: Promise<unknown> | undefined;
+	/** Writes of claims, which take along what waits: until they are done, it may have to be written again. */
+	private readonly entering = new Set<Promise<unknown>>();
 	private readonly background: BackgroundWriter;
 
 	constructor(
@@ -25,10 +27,7 @@ export class LedgerWriter {
 	) {
 		this.background = new BackgroundWriter(clock, {
 			isBehind: () => this.rows.length + this.leaving.size > 0,
-			write: async () => {
-				await this.writing;
-				return await (this.writing = this.writeAll());
-			},
+			write: async () => await (this.writing = this.writeAll()),
 			pauseMs: (failures) => (failures > 0 ? growingPauseMs(PAUSES, failures) : BATCH_MS),
 		});
 	}
@@ -44,18 +43,15 @@ export class LedgerWriter {
 	 */
 	async writeWith(rows: readonly TableRow[]): Promise<Result<readonly TableRow[]>> {
 		await this.writing;
-		const written = this.writeTogether(rows);
-		this.writing = written;
-		return await written;
-	}
-
-	/** The rows that wait are still to be written until the table has them: a flush waits for it. */
-	private async writeTogether(rows: readonly TableRow[]): Promise<Result<readonly TableRow[]>> {
 		const before = this.rows;
-		const added = await this.table.insertThenRead([...before, ...rows], 'entryKey');
-		if (added.ok) {
-			const written = new Set(before);
-			this.rows = this.rows.filter((row) => !written.has(row));
+		this.rows = [];
+		const write = this.table.insertThenRead([...before, ...rows], 'entryKey');
+		this.entering.add(write);
+		const added = await write;
+		this.entering.delete(write);
+		if (!added.ok && before.length > 0) {
+			this.rows = [...before, ...this.rows];
+			this.background.start();
 		}
 		return added;
 	}
@@ -68,6 +64,7 @@ export class LedgerWriter {
 
 	/** Writes now what is left, and tries once more: without it a later run takes what was paid for as unknown. */
 	async flush(): Promise<Result<undefined>> {
+		await Promise.all(this.entering);
 		const written = await this.background.flush();
 		return written.ok ? written : await this.background.flush();
 	}

@@ -129,6 +129,22 @@ function failureOf(result: Result<ItemTask>): Failure {
 }
 
 describe('without a key', () => {
+	it("an ID that the platform gave another item's task is not this item's, unless it asked the same", async () => {
+		scene.answerSubmit = async () => await Promise.resolve(ok({ taskId: 'task 1', promptToken: undefined }));
+		const submitter = scene.open(false);
+		const ask = async (steps: number) =>
+			await submitter.submit(start({ prompt: { '3': { inputs: { steps } } } }), scene.record);
+		expect(await ask(20)).toMatchObject({ ok: true, value: { taskId: 'task 1' } });
+		expect(await ask(20)).toMatchObject({ ok: true, value: { taskId: 'task 1' } });
+		expect(failureOf(await ask(30))).toMatchObject({
+			kind: 'unclear',
+			message: expect.stringContaining(
+				"ID is unknown. The platform answered with the ID of another item's task, task 1",
+			),
+			details: { mayExist: true, answeredId: 'task 1' },
+		});
+	});
+
 	it.each<[string, Partial<SubmitStart>, boolean]>([
 		['of the item', { idempotency: undefined }, true],
 		['of any item', {}, false],
