@@ -82,7 +82,7 @@ function fieldOf({ node, input, role }: RankedInput, view: ParameterView, isAlon
 	const defaultValue = defaultOf(type, value);
 	const roleName = role && isAlone ? ROLE_NAMES[role] : undefined;
 	const origin = roleName === undefined ? node.title : `${node.title} · ${name}`;
-	const label = `${roleName ?? name} (${node.nodeId})${range && `, ${range}`} · ${origin}`;
+	const label = `${roleName ?? name} (${shownId(node.nodeId)})${range && `, ${range}`} · ${origin}`;
 	return {
 		id: fieldId(node.nodeId, name),
 		displayName: `${label}${defaultValue === undefined ? hostedNote(value) : ''}`,
@@ -90,6 +90,12 @@ function fieldOf({ node, input, role }: RankedInput, view: ParameterView, isAlon
 		...(options.length > 0 && { options }),
 		...(defaultValue !== undefined && { defaultValue }),
 	};
+}
+
+/** Nodes of subgraphs and of other tools have long IDs, whose ends differ most and must not be cut off. */
+function shownId(nodeId: string): string {
+	const letters = [...nodeId];
+	return letters.length > 10 ? `${letters.slice(0, 4).join('')}…${letters.slice(-5).join('')}` : nodeId;
 }
 
 /** n8n shows nothing but the title of a row that has no default. */
