@@ -15,6 +15,8 @@ const QUICK_TASKS = 40;
 const STEP_MS = 300;
 const RUNNERS = 8;
 const MOST_REFUSED = 0.1;
+/** A short run is still learning the limit for most of its time. */
+const MOST_REFUSED_AT_FIRST = 0.15;
 const LONGEST = 1.25;
 
 const EXECUTIONS = 20;
@@ -40,8 +42,8 @@ interface Style {
 	readonly randomlyRefused?: number;
 	/** Wall time ÷ what the limit needs; above all others only where refusals say nothing of a limit. */
 	readonly longest?: number;
-	/** Undefined where the platform refuses at random: a figure of its own, not of the node. */
-	readonly mostRefused?: number;
+	/** Whether refusals follow from a limit, so that few show that the node keeps to it. */
+	readonly tellsOfLimit?: boolean;
 }
 
 const buckets = RATES.flatMap((rate) =>
@@ -49,29 +51,28 @@ const buckets = RATES.flatMap((rate) =>
 		name: `at ${rate} a second, ${tellsRetryAfter ? 'with' : 'without'} Retry-After`,
 		options: { requestsPerSecond: rate, tellsRetryAfter },
 		rate,
-		mostRefused: MOST_REFUSED,
+		tellsOfLimit: true,
 	})),
 );
 
-const STYLES: readonly Style[] = [
-	...buckets,
+const others: readonly Style[] = [
 	{
 		name: 'at 2 a second in fixed windows of 1 s',
 		options: { requestsPerSecond: 2, limitCounts: 'fixedWindow' },
 		rate: 2,
-		mostRefused: MOST_REFUSED,
+		tellsOfLimit: true,
 	},
 	{
 		name: 'at 2 a second in sliding windows of 1 s',
 		options: { requestsPerSecond: 2, limitCounts: 'slidingWindow' },
 		rate: 2,
-		mostRefused: MOST_REFUSED,
+		tellsOfLimit: true,
 	},
 	{
 		name: 'at 2 a second, with a Retry-After of 5 s',
 		options: { requestsPerSecond: 2, retryAfterSeconds: 5 },
 		rate: 2,
-		mostRefused: MOST_REFUSED,
+		tellsOfLimit: true,
 	},
 	{
 		name: 'with 10 % of requests refused at random',
@@ -87,12 +88,17 @@ export const pressure: Row = {
 	async measure(stage) {
 		const n8n = await stage.n8n();
 		const count = stage.isQuick ? QUICK_TASKS : TASKS;
-		// Beside each other: each account has its own limit, and all of them together ask some 60 times a second.
-		const batches = await Promise.all(
-			STYLES.map(async (style) => await measureStyle(stage, n8n, style, count)),
-		);
+		const measured: Figure[] = [];
+		// Beside each other, because each account has its own limit; in two rounds, because platforms that start take all
+		// the time of two cores.
+		for (const styles of [buckets, others]) {
+			const some = await Promise.all(
+				styles.map(async (style) => await measureStyle(stage, n8n, style, count)),
+			);
+			measured.push(...some.flat());
+		}
 		return [
-			...batches.flat(),
+			...measured,
 			...(await measurePair(stage, n8n, count / 2)),
 			...(await measureStrangers(stage, n8n, count / STRANGERS)),
 			...(await measureExecutions(stage, n8n)),
@@ -122,10 +128,11 @@ async function measureStyle(stage: Stage, n8n: RunningN8n, style: Style, count: 
 	const name = `${count} tasks ${style.name}`;
 	const longestMs = (count / style.rate) * 1_000 + STEP_MS;
 	const refused = books.rateLimited / callsIn(books);
+	const most = stage.isQuick ? MOST_REFUSED_AT_FIRST : MOST_REFUSED;
 	return [
 		none(failed + Math.abs(books.tasksMade - wallMs.length * count), `${name}: failed, or made twice`),
-		...(style.mostRefused
-			? [atMost(style.mostRefused, refused, { what: `${name}: share of refused requests`, kind: 'count' })]
+		...(style.tellsOfLimit
+			? [atMost(most, refused, { what: `${name}: share of refused requests`, kind: 'count' })]
 			: []),
 		atMost(style.longest ?? LONGEST, Math.max(...wallMs) / longestMs, {
 			...{ what: `${name}: wall time ÷ what the limit needs`, kind: 'time', unit: ' ×' },
@@ -148,11 +155,11 @@ async function measureStrangers(stage: Stage, n8n: RunningN8n, count: number): P
 		ownKeys: true,
 	});
 	const name = `${STRANGERS} keys of one account, ${SHARED_RATE} a second in all`;
+	const refused = books.rateLimited / callsIn(books);
+	const what = `${name}: share of refused requests`;
 	return [
 		none(failed, `${name}: tasks failed`),
-		atMost(MOST_REFUSED_OF_STRANGERS, books.rateLimited / callsIn(books), {
-			...{ what: `${name}: share of refused requests`, kind: 'count' },
-		}),
+		stage.isQuick ? told(refused, what) : atMost(MOST_REFUSED_OF_STRANGERS, refused, { what, kind: 'count' }),
 	];
 }
 
