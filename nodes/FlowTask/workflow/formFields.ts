@@ -95,7 +95,7 @@ function fieldOf({ node, input, role }: RankedInput, view: ParameterView, isAlon
 /** Nodes of subgraphs and of other tools have long IDs, whose ends differ most and must not be cut off. */
 function shownId(nodeId: string): string {
 	const letters = [...nodeId];
-	return letters.length > 10 ? `${letters.slice(0, 4).join('')}…${letters.slice(-5).join('')}` : nodeId;
+	return letters.length > 8 ? `${letters.slice(0, 2).join('')}…${letters.slice(-4).join('')}` : nodeId;
 }
 
 /** n8n shows nothing but the title of a row that has no default. */
