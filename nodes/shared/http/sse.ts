@@ -41,19 +41,29 @@ function createStreamReader(hasLines: boolean): StreamReader {
 		},
 	});
 	let form: Form = 'unknown';
+	let mayBeLines = hasLines;
 	let text = '';
 	const push = (more: string): readonly StreamEvent[] => {
 		// Leading blanks mean nothing and may go on forever: kept, they would be scanned again with every piece.
 		text += form === 'unknown' ? more.trimStart() : more;
 		if (form === 'unknown') form = formOf(text);
-		if (hasLines && form === 'document' && more.includes('\n')) form = formOfLines(text);
-		if (form === 'lines') {
+		if (mayBeLines && form === 'document' && more.includes('\n')) {
+			const end = text.indexOf('\n');
+			// A line alone may be an answer in one piece, so it waits until the next begins.
+			if (text.slice(end).trim() === '') text = text.slice(0, end + 1);
+			else {
+				mayBeLines = false;
+				// JSON over several lines is a document.
+				if (parseJson(text.slice(0, end)) !== undefined) form = 'lines';
+			}
+		}
+		if (text.length > MAX_EVENT_CHARS) throw tooLarge();
+		if (form === 'lines' && more.includes('\n')) {
 			const end = text.lastIndexOf('\n') + 1;
 			const lines = text.slice(0, end);
 			text = text.slice(end);
 			return eventsOfLines(lines);
 		}
-		if (text.length > MAX_EVENT_CHARS) throw tooLarge();
 		if (form !== 'events') return [];
 		for (let at = 0; at < text.length; at += FEED_CHARS) parser.feed(text.slice(at, at + FEED_CHARS));
 		text = '';
@@ -134,13 +144,6 @@ type Form = 'unknown' | 'events' | 'lines' | 'document';
 function formOf(text: string): Form {
 	if (text === '') return 'unknown';
 	return '{[<"'.includes(text.charAt(0)) ? 'document' : 'events';
-}
-
-/** A line alone may be an answer in one piece, so it waits until the next begins; JSON over several lines is a document. */
-function formOfLines(text: string): Form {
-	const end = text.indexOf('\n');
-	const hasSecond = text.slice(end).trimStart() !== '';
-	return hasSecond && parseJson(text.slice(0, end)) !== undefined ? 'lines' : 'document';
 }
 
 function eventsOfLines(lines: string): StreamEvent[] {

@@ -65,11 +65,19 @@ test.each<[string, string[], object[]]>([
 		[event('{"a":1}'), event('{"b":2}\r'), event('"c"')],
 	],
 	['a last line without its end', ['{"a":1}\n{"b":2}'], [event('{"a":1}'), event('{"b":2}')]],
-	['a line alone', ['{"a":1}', '\n', ' \n'], [document('{"a":1}\n \n')]],
+	['a line alone', ['{"a":1}', '\n', ' \n'], [document('{"a":1}\n')]],
 	['JSON over several lines', ['{\n"a":1\n', '}\n'], [document('{\n"a":1\n}\n')]],
 	['events', ['data: a\n\n'], [event('a')]],
 ])('where each line may be an event: %s', async (_name, pieces, events) => {
 	expect(await readAll(bodyOf(pieces), true)).toEqual({ events, error: undefined });
+});
+
+test('a line without end is too large, as an event without end is', async () => {
+	const body = bodyOf(['{}\n{', ...Array.from({ length: 40 }, () => 'x'.repeat(1024 * 1024))]);
+	expect(await readAll(body, true)).toMatchObject({
+		events: [event('{}')],
+		error: { code: 'ERR_TOO_LARGE' },
+	});
 });
 
 test('a line is given as soon as it is whole', async () => {
