@@ -171,8 +171,11 @@ export class SessionWriter {
 		const { key, row } = change;
 		const { lease, isStrict } = key;
 		if (!lease) return ok(undefined);
+		// The key is compared, not written: n8n evaluates each cell of a write.
+		const cells = { ...row };
+		delete cells.entryKey;
 		const isContinued = ({ sessionId }: TableRow): boolean => sessionId === row.sessionId;
-		const released = await this.lock.release(lease, row, isContinued, isStrict);
+		const released = await this.lock.release(lease, cells, isContinued, isStrict);
 		if (!released.ok) {
 			this.pending.add(key);
 			return released;
