@@ -4,7 +4,8 @@ import { badInput, fail, ok, type Result } from '../../shared/errors/failure';
 import { filesField, messageField, sessionFields, simplifyField, streamField } from './fields';
 import { previewFiles, readFileRows, uploadFiles } from './files';
 import { oncePerItem, readIdempotency, readOrChat, readSession } from './inputs';
-import { agentOptions } from './options';
+import { optionGroups } from '../../shared/form/options';
+import { AGENT_OPTIONS } from './options';
 import { inAgentRun, type AgentRun } from './run';
 import type { SessionChoice } from '../turns/turnSession';
 import type { Operation } from '../../shared/form/operation';
@@ -22,7 +23,7 @@ export const invoke: Operation = {
 		filesField,
 		streamField,
 		simplifyField,
-		...agentOptions([
+		...optionGroups(AGENT_OPTIONS, [
 			'budget',
 			'concurrency',
 			'extraBody',

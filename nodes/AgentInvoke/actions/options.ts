@@ -1,16 +1,9 @@
-import type { IExecuteFunctions, INodeProperties } from 'n8n-workflow';
+import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { idempotencyFields, idempotencyOf } from '../../shared/form/idempotencyOptions';
 import { callOptions } from '../../shared/form/callOptions';
-import {
-	defineRequestOptions,
-	enteredOptions,
-	oneOf,
-	optionGroups,
-	optionsCollection,
-	readNumbers,
-} from '../../shared/form/options';
+import { defineRequestOptions, enteredOptions, oneOf, readNumbers } from '../../shared/form/options';
 import { previewRequestField } from '../../shared/form/previewRequest';
 import { recordLifetimeMs, recordOptions } from '../../shared/form/recordOptions';
 import { isJsonObject } from '../../shared/text/json';
@@ -291,15 +284,3 @@ export const AGENT_OPTIONS = defineRequestOptions({
 		isPartOfRequest: false,
 	},
 });
-
-/** The given options. */
-export function agentOptions(
-	names: ReadonlyArray<keyof typeof AGENT_OPTIONS>,
-): [options: INodeProperties, limits: INodeProperties] {
-	return optionGroups(AGENT_OPTIONS, names);
-}
-
-/** A few options, in one group. */
-export function optionsWith(names: ReadonlyArray<keyof typeof AGENT_OPTIONS>): INodeProperties {
-	return optionsCollection(AGENT_OPTIONS, names);
-}

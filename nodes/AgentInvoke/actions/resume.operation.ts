@@ -7,7 +7,8 @@ import type { SessionChoice } from '../turns/turnSession';
 import { simplifyField, streamField } from './fields';
 import { earlierValue } from '../../shared/form/earlierValue';
 import { oncePerItem, readIdempotency, readResult, readText } from './inputs';
-import { agentOptions } from './options';
+import { optionGroups } from '../../shared/form/options';
+import { AGENT_OPTIONS } from './options';
 import { inAgentRun, type AgentRun } from './run';
 import type { Operation } from '../../shared/form/operation';
 import { runItems, type PreparedTurn } from './runItems';
@@ -80,7 +81,7 @@ export const resume: Operation = {
 		...fields,
 		streamField,
 		simplifyField,
-		...agentOptions([
+		...optionGroups(AGENT_OPTIONS, [
 			'budget',
 			'concurrency',
 			'extraBody',

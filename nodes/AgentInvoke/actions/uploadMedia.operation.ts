@@ -6,7 +6,8 @@ import { ok } from '../../shared/errors/failure';
 import { workItem } from '../../shared/errors/expressionError';
 import { uploadField } from './files';
 import { readText } from './inputs';
-import { optionsWith } from './options';
+import { optionsCollection } from '../../shared/form/options';
+import { AGENT_OPTIONS } from './options';
 import { inAgentRun, type AgentRun } from './run';
 import type { Operation } from '../../shared/form/operation';
 
@@ -26,7 +27,10 @@ export const uploadMedia: Operation = {
 	name: 'Upload Media',
 	description: 'Upload a file and get an address for the agent',
 	action: 'Upload media',
-	fields: [field, optionsWith(['concurrency', 'maxFileSizeMb', 'requestsPerSecond', 'timeoutSeconds'])],
+	fields: [
+		field,
+		optionsCollection(AGENT_OPTIONS, ['concurrency', 'maxFileSizeMb', 'requestsPerSecond', 'timeoutSeconds']),
+	],
 	async execute(context) {
 		return await inAgentRun(context, async (run) => await uploadAll(context, run));
 	},

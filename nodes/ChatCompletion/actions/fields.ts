@@ -4,7 +4,8 @@ import { modelField } from '../../shared/chat/models';
 import { reasoningFormFields, reasoningSentField } from '../../shared/chat/reasoningForm';
 import { simplifyField } from '../../shared/form/simplifyField';
 import { callIdField, toolCallsField, toolsField } from './fields.tools';
-import { optionFields } from './options';
+import { optionGroups } from '../../shared/form/options';
+import { CHAT_OPTIONS } from './options';
 
 const imageFields: INodeProperties = {
 	displayName: 'Images',
@@ -203,5 +204,5 @@ export const chatFields: readonly INodeProperties[] = [
 	...reasoningFormFields,
 	toolsField,
 	...answerFields,
-	...optionFields,
+	...optionGroups(CHAT_OPTIONS),
 ];

@@ -2,13 +2,7 @@ import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { ok } from '../../shared/errors/failure';
 import { callOptions } from '../../shared/form/callOptions';
-import {
-	defineRequestOptions,
-	enteredOptions,
-	oneOf,
-	optionGroups,
-	readNumbers,
-} from '../../shared/form/options';
+import { defineRequestOptions, enteredOptions, oneOf, readNumbers } from '../../shared/form/options';
 import { previewRequestField } from '../../shared/form/previewRequest';
 import { textOf } from '../../shared/text/textOf';
 import { toolChoiceOptions } from './fields.tools';
@@ -174,5 +168,3 @@ export const CHAT_OPTIONS = defineRequestOptions({
 			'Whether to send reasoning_split, so that the model keeps its thinking out of its answer. Only some models support it; the output separates the two in any case.',
 	}),
 });
-
-export const optionFields = optionGroups(CHAT_OPTIONS);

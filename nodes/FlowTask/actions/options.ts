@@ -1,18 +1,11 @@
-import type { IExecuteFunctions, INodeProperties } from 'n8n-workflow';
+import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { ok, type Result } from '../../shared/errors/failure';
 import { isTool } from '../../shared/errors/nodeError';
 import { readItem } from '../../shared/errors/expressionError';
 import { idempotencyFields, idempotencyOf } from '../../shared/form/idempotencyOptions';
 import { recordLifetimeMs, recordOptions } from '../../shared/form/recordOptions';
-import {
-	defineOptions,
-	enteredOptions,
-	oneOf,
-	optionGroups,
-	optionsCollection,
-	readNumbers,
-} from '../../shared/form/options';
+import { defineOptions, enteredOptions, oneOf, readNumbers } from '../../shared/form/options';
 import { previewRequestField } from '../../shared/form/previewRequest';
 import { nodeField } from './nodeField';
 
@@ -297,17 +290,3 @@ export const TASK_OPTIONS = defineOptions({
 		description: 'How long the links to result files in the output can be opened',
 	},
 });
-
-type OptionName = keyof typeof TASK_OPTIONS;
-
-/** The options of tasks with the given names, or all. */
-export function taskOptions(
-	names?: readonly OptionName[],
-): [options: INodeProperties, limits: INodeProperties] {
-	return optionGroups(TASK_OPTIONS, names);
-}
-
-/** A few options, in one group. */
-export function optionsWith(names: readonly OptionName[]): INodeProperties {
-	return optionsCollection(TASK_OPTIONS, names);
-}

@@ -48,6 +48,14 @@ test('without Continue On Fail the first failure ends the run, with every id tha
 	expect(run.error?.description).toContain('Tasks of this run: ');
 });
 
+test('a few tasks are in no table, so their IDs are the way to the images of the others', async () => {
+	stage.platform.faults.add({ on: 'submit', kind: 'failTask', match: 'picture 1"' });
+	const run = await stage.run(prompts(3), {});
+	expect(stage.platform.books().tasksMade).toBe(3);
+	for (const { taskId } of stage.platform.books().tasks) expect(run.error?.description).toContain(taskId);
+	expect(run.error?.description).toContain('"Wait for Completion" with these IDs gets the images');
+});
+
 test('Max Failures finishes what runs and submits no more', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'failTask', times: 3 });
 	const run = await stage.run(prompts(40), { limits: { maxInFlight: 4, maxFailures: 2 } }, CONTINUE);

@@ -10,7 +10,8 @@ import { fileHostRule, type MayFetch } from '../../../shared/files/fileHosts';
 import { readItem } from '../../../shared/errors/expressionError';
 import { inNodeRun, type NodeRun } from '../run';
 import type { Operation } from '../../../shared/form/operation';
-import { optionsWith } from '../options';
+import { optionsCollection } from '../../../shared/form/options';
+import { TASK_OPTIONS } from '../options';
 import { textParameter } from '../enteredText';
 
 /** Downloads result links (§2.4) without any credential. */
@@ -36,7 +37,7 @@ export const download: Operation = {
 			default: 'data',
 			hint: 'The name of the output binary field to put the file in',
 		},
-		optionsWith(['maxFileSizeMb']),
+		optionsCollection(TASK_OPTIONS, ['maxFileSizeMb']),
 	],
 	async execute(context) {
 		return await inNodeRun(context, async (run) => await downloadItems(context, run));

@@ -10,7 +10,8 @@ import { readItem } from '../../../shared/errors/expressionError';
 import { imageAtUrl, imageInField, type ImageSource } from '../imageSource';
 import { inNodeRun, type NodeRun } from '../run';
 import type { Operation } from '../../../shared/form/operation';
-import { optionsWith } from '../options';
+import { optionsCollection } from '../../../shared/form/options';
+import { TASK_OPTIONS } from '../options';
 import { textParameter } from '../enteredText';
 
 /** Uploads a file and returns its `image_id` (§4.3), which many tasks can use. */
@@ -50,7 +51,7 @@ export const upload: Operation = {
 			displayOptions: { show: { imageSource: ['url'] } },
 			description: 'A web address that opens without a login',
 		},
-		optionsWith(['maxFileSizeMb', 'requestsPerSecond']),
+		optionsCollection(TASK_OPTIONS, ['maxFileSizeMb', 'requestsPerSecond']),
 	],
 	async execute(context) {
 		return await inNodeRun(context, async (run) => await uploadItems(context, run));

@@ -11,7 +11,8 @@ import { describeTask, leftOutHint, rawTaskInfo } from '../../tasks/describeTask
 import { readItem } from '../../../shared/errors/expressionError';
 import { inNodeRun, type NodeRun } from '../run';
 import type { Operation } from '../../../shared/form/operation';
-import { optionsWith } from '../options';
+import { optionsCollection } from '../../../shared/form/options';
+import { TASK_OPTIONS } from '../options';
 import { simplifyField, taskIdsField } from './fields';
 import { readSimplify } from './inputs/taskMaker';
 import { taskIdsOf } from './taskIds';
@@ -22,7 +23,11 @@ export const get: Operation = {
 	name: 'Get',
 	description: 'Get the state of tasks, their progress and links, without waiting',
 	action: 'Get tasks',
-	fields: [taskIdsField, simplifyField, optionsWith(['requestsPerSecond', 'urlExpirePeriod'])],
+	fields: [
+		taskIdsField,
+		simplifyField,
+		optionsCollection(TASK_OPTIONS, ['requestsPerSecond', 'urlExpirePeriod']),
+	],
 	async execute(context) {
 		return await inNodeRun(context, async (run) => await getTasks(context, run));
 	},

@@ -5,7 +5,8 @@ import { failRun } from '../../../shared/errors/nodeError';
 import type { Operation } from '../../../shared/form/operation';
 import { readPreviewSwitches, withPreviews } from '../../../shared/form/previewRequest';
 import type { EngineSettings } from '../../tasks/engine';
-import { taskOptions } from '../options';
+import { optionGroups } from '../../../shared/form/options';
+import { TASK_OPTIONS } from '../options';
 import { inNodeRun } from '../run';
 import { outputFields, simplifyField, submitForm } from './fields';
 import { taskReader, type PrepareItem } from './inputs/readTask';
@@ -18,7 +19,7 @@ export const run: Operation = {
 	name: 'Run',
 	description: 'Run an image workflow for each item and get its images',
 	action: 'Run image workflow',
-	fields: [...submitForm, ...outputFields, simplifyField, ...taskOptions()],
+	fields: [...submitForm, ...outputFields, simplifyField, ...optionGroups(TASK_OPTIONS)],
 	async execute(context) {
 		return await submitOrPreview(context, 'finished');
 	},

@@ -1,4 +1,5 @@
-import { taskOptions } from '../options';
+import { optionGroups } from '../../../shared/form/options';
+import { TASK_OPTIONS } from '../options';
 import type { Operation } from '../../../shared/form/operation';
 import { submitForm } from './fields';
 import { submitOrPreview } from './run.operation';
@@ -11,7 +12,7 @@ export const submit: Operation = {
 	action: 'Submit task',
 	fields: [
 		...submitForm,
-		...taskOptions([
+		...optionGroups(TASK_OPTIONS, [
 			'idempotencyKey',
 			'idempotencyScope',
 			'idempotencyTtlHours',

@@ -2,7 +2,8 @@ import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { ok } from '../../../shared/errors/failure';
 import { readItem } from '../../../shared/errors/expressionError';
-import { taskOptions } from '../options';
+import { optionGroups } from '../../../shared/form/options';
+import { TASK_OPTIONS } from '../options';
 import type { Operation } from '../../../shared/form/operation';
 import { outputFields, simplifyField } from './fields';
 import type { PrepareItem } from './inputs/readTask';
@@ -49,7 +50,7 @@ export const wait: Operation = {
 		},
 		...outputFields,
 		simplifyField,
-		...taskOptions([
+		...optionGroups(TASK_OPTIONS, [
 			'fileName',
 			'files',
 			'maxFileSizeMb',
