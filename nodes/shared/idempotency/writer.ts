@@ -26,8 +26,11 @@ export class LedgerWriter {
 		clock: Clock,
 	) {
 		this.background = new BackgroundWriter(clock, {
-			isBehind: () => this.rows.length + this.leaving.size > 0,
-			write: async () => await (this.writing = this.writeAll()),
+			isBehind: () => this.rows.length + this.leaving.size + this.entering.size > 0,
+			write: async () => {
+				await Promise.all(this.entering);
+				return await (this.writing = this.writeAll());
+			},
 			pauseMs: (failures) => (failures > 0 ? growingPauseMs(PAUSES, failures) : BATCH_MS),
 		});
 	}
@@ -64,7 +67,6 @@ export class LedgerWriter {
 
 	/** Writes now what is left, and tries once more: without it a later run takes what was paid for as unknown. */
 	async flush(): Promise<Result<undefined>> {
-		await Promise.all(this.entering);
 		const written = await this.background.flush();
 		return written.ok ? written : await this.background.flush();
 	}

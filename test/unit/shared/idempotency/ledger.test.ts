@@ -60,6 +60,24 @@ async function flush(ledger: Ledger): Promise<void> {
 
 const column = (name: string): unknown[] => table.all().map((row) => row[name]);
 
+it('a flush waits for a claim whose write takes waiting rows along, and writes them if it fails', async () => {
+	table = new MemoryTable(clock, () => 1);
+	const ledger = open();
+	const first = await mine(ledger);
+	let failures = 1;
+	table.mishap = (call) => (call.startsWith('insert') && failures-- > 0 ? 'before' : 'none');
+	first.submitted('t1');
+	const second = ledger.claim({ ...ENTRY, key: 'order 2' });
+	const hasBegun = () => table.calls.filter((call) => call.startsWith('insert')).length === 2;
+	const ending = (async () => {
+		while (!hasBegun()) await clock.sleep(1);
+		return await ledger.flush();
+	})();
+	expect(await clock.run(ending)).toEqual({ ok: true, value: undefined });
+	expect(column('reference')).toContain('t1');
+	await clock.run(second);
+});
+
 describe('a key', () => {
 	it('is claimed once, and its task is there for all later ones', async () => {
 		const first = open();
