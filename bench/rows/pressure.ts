@@ -10,7 +10,8 @@ import type { RunningN8n, WorkflowDocument } from '../../test/e2e/runner';
 
 const RATES = [1, 2, 5];
 const ON_ERROR = ['stopWorkflow', 'continueRegularOutput'] as const;
-const TASKS = 200;
+/** At one a second a style takes more than two minutes. */
+const TASKS = 120;
 const QUICK_TASKS = 40;
 const STEP_MS = 300;
 const RUNNERS = 8;

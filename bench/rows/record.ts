@@ -1,7 +1,10 @@
-// What it costs to keep a row for each task in the Data Table: the same batch with Record Tasks Never and Always.
+// What the Data Tables cost: the same batch with Record Tasks Never and Always, and the operations that n8n carries out
+// for a batch.
 import { atMost, median, none, told, type Figure } from '../figures';
-import { flowTaskFlow, runWell } from '../flow';
+import { flowTaskFlow, promptFlow, runWell } from '../flow';
+import type { BenchPlatform } from '../platform';
 import type { Row, Stage } from '../stage';
+import type { RunningN8n } from '../../test/e2e/runner';
 import { dataTableRows } from '../../test/e2e/databases';
 
 const TASKS = 300;
@@ -11,10 +14,18 @@ const PAIRS = 5;
 const MOST_RATIO = 1.03;
 const TABLE = 'flow_task_runs';
 
+/** A batch whose table operations are counted, and the most that docs/scaling.md allows. */
+const COUNTED_TASKS = 1_000;
+const COUNTED = [
+	{ name: 'recorded by default', limits: {}, most: 40 },
+	{ name: 'with idempotency keys', limits: { idempotencyKey: '={{ $json.prompt }}' }, most: 350 },
+] as const;
+
 export const record: Row = {
 	name: 'record',
 	async measure(stage) {
 		const walls = { never: [] as number[], always: [] as number[] };
+		const operations: Figure[] = [];
 		const rows = await stage.withFreshN8n(async (n8n) => {
 			await stage.withPlatform({ runners: RUNNERS, taskMs: TASK_MS }, async (platform) => {
 				const customer = await platform.customer();
@@ -29,11 +40,42 @@ export const record: Row = {
 					}
 				}
 			});
-			return await dataTableRows(n8n.client, TABLE);
+			const recorded = await dataTableRows(n8n.client, TABLE);
+			operations.push(...(await countOperations(stage, n8n)));
+			return recorded;
 		});
-		return figuresOf(stage, walls, rows);
+		return [...figuresOf(stage, walls, rows), ...operations];
 	},
 };
+
+async function countOperations(stage: Stage, n8n: RunningN8n): Promise<Figure[]> {
+	return await stage.withPlatform({ runners: RUNNERS, taskMs: 100 }, async (platform) => {
+		// Creates the tables.
+		for (const { name, limits } of COUNTED) await operationsOf(n8n, platform, 11, `new ${name}`, limits);
+		const figures: Figure[] = [];
+		for (const { name, limits, most } of COUNTED) {
+			const operations = await operationsOf(n8n, platform, COUNTED_TASKS, name, limits);
+			const what = `${COUNTED_TASKS} tasks ${name}: table operations`;
+			figures.push(atMost(most, operations, { what, kind: 'count' }));
+		}
+		return figures;
+	});
+}
+
+/** Each table operation is an n8n sub-execution, which takes an execution ID: the distance to the next one counts them. */
+async function operationsOf(
+	n8n: RunningN8n,
+	platform: BenchPlatform,
+	count: number,
+	label: string,
+	limits: Record<string, unknown>,
+): Promise<number> {
+	const customer = await platform.customer();
+	const parameters = { output: 'urls', limits };
+	const run = await runWell(n8n, await flowTaskFlow({ n8n, platform, customer, count, label, parameters }));
+	const next = await runWell(n8n, promptFlow(1, `after ${label}`, []));
+	return Number(next.executionId) - Number(run.executionId) - 1;
+}
 
 function figuresOf(
 	stage: Stage,
