@@ -7,10 +7,9 @@ import { recordLifetime } from '../../shared/dataTable/lifetime';
 import { openTable } from '../../shared/dataTable/table';
 import { ok, type Failure } from '../../shared/errors/failure';
 import { showHint } from '../../shared/run/deliver';
-import type { ObservedJob } from '../tasks/observer';
 import { DailyTasks } from '../taskLog/dailyTasks';
 import { TaskRecorder } from '../taskLog/taskRecorder';
-import { TASK_TABLE, type TaskFacts } from '../taskLog/taskRows';
+import { TASK_TABLE } from '../taskLog/taskRows';
 import type { NodeRun } from './run';
 
 /** Where the tasks of a run are recorded and counted. */
@@ -36,7 +35,6 @@ export async function openTaskLog(
 	context: IExecuteFunctions,
 	run: NodeRun,
 	taskCount: number,
-	factsOf: (job: ObservedJob) => TaskFacts = () => ({}),
 ): Promise<TaskLog | undefined> {
 	const { options, clock, redact, writeLast, signal } = run;
 	if (!isRecorded(context, run, taskCount)) return undefined;
@@ -56,7 +54,7 @@ export async function openTaskLog(
 	);
 	const recorder = new TaskRecorder(
 		{ workflow, workflowId, executionId: context.getExecutionId(), node },
-		{ table, clock, redact, factsOf, countOf: (job) => daily.countOf(job) },
+		{ table, clock, redact, daily },
 	);
 	writeLast(async () => {
 		const flushed = await recorder.flush();

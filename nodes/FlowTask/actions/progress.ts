@@ -4,7 +4,7 @@ import type { Clock } from '../../shared/run/clock';
 import { openRunStream, type ChatStream } from '../../shared/run/chatStream';
 import type { Redact } from '../../shared/text/redact';
 import type { TaskOutcome } from '../tasks/engine';
-import type { BegunTask, EndedTask, ObservedJob, TaskObserver } from '../tasks/observer';
+import type { EndedTask, ObservedJob, TaskObserver } from '../tasks/observer';
 import { markdownOf, shownFiles } from '../tasks/describeTask';
 import { progressText, type JobProgress } from './progressText';
 import type { TaskInfo } from '../api/taskInfo';
@@ -28,7 +28,6 @@ export function openProgress(
 
 export class ProgressTeller implements TaskObserver {
 	private readonly jobs = new Map<ObservedJob, JobProgress>();
-	private readonly byTask = new Map<string, ObservedJob[]>();
 	private readonly over = new AbortController();
 	private readonly telling: Promise<void>;
 	private lastText = '';
@@ -42,16 +41,12 @@ export class ProgressTeller implements TaskObserver {
 		this.telling = this.tell();
 	}
 
-	began(job: ObservedJob, { taskId, owner }: BegunTask): void {
-		const name = `${owner} ${taskId}`;
+	began(job: ObservedJob): void {
 		this.jobs.set(job, {});
-		this.byTask.set(name, [...(this.byTask.get(name) ?? []), job]);
 	}
 
-	news(info: TaskInfo, owner: string): void {
-		for (const job of this.byTask.get(`${owner} ${info.taskId}`) ?? []) {
-			this.jobs.set(job, { ...this.jobs.get(job), info });
-		}
+	news(job: ObservedJob, info: TaskInfo): void {
+		this.jobs.set(job, { ...this.jobs.get(job), info });
 	}
 
 	ended(job: ObservedJob, { failure }: EndedTask): void {

@@ -9,24 +9,14 @@ import type { Redact } from '../../shared/text/redact';
 import { textOrNumber } from '../../shared/text/textOf';
 import type { BegunTask, EndedTask, ObservedJob, TaskObserver, TaskSource } from '../tasks/observer';
 import type { TaskInfo } from '../api/taskInfo';
-import {
-	cellsAfter,
-	cellsAtEnd,
-	newRow,
-	type CountCells,
-	type RowFacts,
-	type RowOrigin,
-	type TaskCells,
-	type TaskFacts,
-} from './taskRows';
+import type { DailyTasks } from './dailyTasks';
+import { cellsAfter, cellsAtEnd, newRow, type RowFacts, type RowOrigin, type TaskCells } from './taskRows';
 
 export interface RecorderParts {
 	readonly table: DataTable;
 	readonly clock: Clock;
 	readonly redact: Redact;
-	readonly factsOf: (job: ObservedJob) => TaskFacts;
-	/** What the submit of a job is counted by, if there was one. */
-	readonly countOf: (job: ObservedJob) => CountCells | undefined;
+	readonly daily: Pick<DailyTasks, 'countOf'>;
 }
 
 /** How long the first rows wait for others: a run that is over sooner needs one write. */
@@ -61,7 +51,6 @@ interface LoggedTask extends RowFacts {
  */
 export class TaskRecorder implements TaskObserver {
 	private readonly entries = new Map<ObservedJob, LoggedTask>();
-	private readonly byTask = new Map<string, LoggedTask[]>();
 	private readonly runKey = randomUUID().slice(0, 13);
 	private rowsMade = 0;
 	private readonly writer: BackgroundWriter;
@@ -80,20 +69,15 @@ export class TaskRecorder implements TaskObserver {
 		});
 	}
 
-	began(job: ObservedJob, { taskId, submittedAtMs, source, owner }: BegunTask): void {
-		const entry = this.open(job, taskId, source, submittedAtMs);
-		const name = `${owner} ${taskId}`;
-		const same = this.byTask.get(name);
-		if (same) same.push(entry);
-		else this.byTask.set(name, [entry]);
+	began(job: ObservedJob, { taskId, submittedAtMs, source }: BegunTask): void {
+		this.open(job, taskId, source, submittedAtMs);
 		this.start();
 	}
 
-	news(info: TaskInfo, owner: string): void {
-		const nowMs = this.parts.clock.wallNow();
-		for (const entry of this.byTask.get(`${owner} ${info.taskId}`) ?? []) {
-			entry.cells = cellsAfter(entry.cells, info, nowMs);
-		}
+	news(job: ObservedJob, info: TaskInfo): void {
+		const entry = this.entries.get(job);
+		if (!entry) return;
+		entry.cells = cellsAfter(entry.cells, info, this.parts.clock.wallNow());
 		this.start();
 	}
 
@@ -119,12 +103,11 @@ export class TaskRecorder implements TaskObserver {
 		submittedAtMs: number | undefined,
 	): LoggedTask {
 		const entry: LoggedTask = {
-			itemIndex: job.itemIndex,
+			job,
 			taskId,
 			source,
 			submittedAtMs,
-			...this.parts.factsOf(job),
-			counted: this.parts.countOf(job),
+			counted: this.parts.daily.countOf(job),
 			cells: source === 'made' ? { error: '' } : {},
 			kept: {},
 			written: '{}',
@@ -246,7 +229,7 @@ export class TaskRecorder implements TaskObserver {
 			.map((entries) => {
 				const values = entries.flatMap(({ rowKeys = [] }) => rowKeys);
 				const cells = entries[0] ? cellsOf(entries[0]) : {};
-				return { entries, cells, change: { values, cells: changesOf(cells) } };
+				return { entries, cells, change: { values, cells: { ...cells } } };
 			});
 		const changes = sent.map(({ change }) => change).filter(({ values }) => values.length > 0);
 		const changed = await this.parts.table.updateAlike('rowKey', changes);
@@ -289,8 +272,4 @@ function byUrgency(one: LoggedTask, other: LoggedTask): number {
 function timeIn(column: 'finishedAt' | 'startedAt', rows: readonly TableRow[]): TaskCells {
 	const time = rows.map((row) => textOrNumber(row[column])).find(Boolean);
 	return time === undefined ? {} : { [column]: time };
-}
-
-function changesOf(cells: TaskCells): TableRow {
-	return Object.fromEntries(Object.entries(cells));
 }

@@ -3,7 +3,7 @@ import type { CellValue, TableRow, TableSpec } from '../../shared/dataTable/tabl
 import type { Redact } from '../../shared/text/redact';
 import { sentence } from '../../shared/text/json';
 import { textOrNumber } from '../../shared/text/textOf';
-import type { EndedTask } from '../tasks/observer';
+import type { EndedTask, ObservedJob } from '../tasks/observer';
 import { isFinal, LONGEST_ID_CHARS, type TaskInfo } from '../api/taskInfo';
 
 /**
@@ -58,17 +58,8 @@ export interface CountCells {
 	readonly submitId: string;
 }
 
-/** What the node knows of a task that it is asked for. */
-export interface TaskFacts {
-	readonly hostedWorkflow?: string | undefined;
-	/** What the image shows, as far as it was sent. */
-	readonly prompt?: string | undefined;
-	/** Which of the item's images it is; left out if there is one. */
-	readonly variant?: number | undefined;
-}
-
-export interface RowFacts extends TaskFacts {
-	readonly itemIndex: number;
+export interface RowFacts {
+	readonly job: ObservedJob;
 	readonly taskId: string;
 	readonly submittedAtMs: number | undefined;
 	/** Empty for tasks that this run did not submit. */
@@ -81,17 +72,18 @@ const PROMPT_CHARS = 200;
 
 export function newRow(
 	{ executionId, workflow, workflowId, node }: RowOrigin,
-	{ itemIndex, taskId, submittedAtMs, counted, hostedWorkflow = '', prompt = '', variant }: RowFacts,
+	{ job, taskId, submittedAtMs, counted }: RowFacts,
 	cells: TaskCells,
 	rowKey: string,
 ): TableRow {
+	const { workflowId: hostedWorkflow = '', prompt = '', variant } = job.facts ?? {};
 	return {
 		executionId,
 		workflowId,
 		rowKey,
 		workflow: cellText(workflow, TEXT_CHARS),
 		node: cellText(node, TEXT_CHARS),
-		item: itemIndex,
+		item: job.itemIndex,
 		prompt: cellText(prompt, PROMPT_CHARS),
 		variant: variant ?? null,
 		taskId: cellText(taskId, LONGEST_ID_CHARS),

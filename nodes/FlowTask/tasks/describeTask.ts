@@ -3,6 +3,7 @@ import { excerpt, isJsonObject, parseJson, type Json, type JsonObject } from '..
 import { markdownLink } from '../../shared/text/markdown';
 import { redactJson, type Redact } from '../../shared/text/redact';
 import type { TaskOutcome } from './engine';
+import type { TaskFacts } from './observer';
 import { isPlainText, nameInLink } from './resultLinks';
 import { submitCall } from '../api/api';
 import { isFinal, MOST_FILES, type TaskInfo } from '../api/taskInfo';
@@ -18,17 +19,13 @@ export interface OutputNode {
 }
 
 /** What an item adds to the task's own report. */
-export interface OutcomeFacts {
-	readonly workflowId?: string | undefined;
+export interface OutcomeFacts extends TaskFacts {
 	/** Seeds that were sent: `node.parameter` -> value. */
 	readonly seeds?: Readonly<Record<string, number>> | undefined;
 	/** Whether the body that was sent is put out. */
 	readonly includeRequest?: boolean | undefined;
-	/** Which of the item's images it is, counted from 1; left out if there is one. */
-	readonly variant?: number | undefined;
-	/** Of a task that the table has: the item that it was submitted for, and what the image shows. */
+	/** The item that a task from the table was submitted for. */
 	readonly item?: number | undefined;
-	readonly prompt?: string | undefined;
 }
 
 /** A task's report as the node outputs it (§2.4 under names that read well in n8n). */

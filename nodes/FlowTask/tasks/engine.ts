@@ -31,8 +31,7 @@ export interface WatchStart {
 }
 
 /** One input item's work. */
-export interface TaskJob {
-	readonly itemIndex: number;
+export interface TaskJob extends ObservedJob {
 	/** Whether the files of the finished task are downloaded. */
 	readonly wantsFiles: boolean;
 	readonly start: SubmitStart | WatchStart;
@@ -140,7 +139,8 @@ interface AccountWork {
 	readonly watcher: TaskWatcher;
 	readonly submitter: TaskSubmitter;
 	readonly files: ResultFiles;
-	readonly owner: string;
+	/** The jobs of each task: several items may name the same one. */
+	readonly jobsOf: Map<string, TaskJob[]>;
 }
 
 class TaskRun {
@@ -183,18 +183,20 @@ class TaskRun {
 	}
 
 	private openAccount(client: TaskClient): AccountWork {
-		const { owner = '' } = client;
+		const jobsOf = new Map<string, TaskJob[]>();
 		const { clock, ledger, ending } = this.run;
 		const watcher = new TaskWatcher(client, clock, this.settings, {
 			backlog: () => this.unsubmitted,
-			onNews: (info) => this.tell((observer) => observer.news(info, owner)),
+			onNews: (info) => {
+				for (const job of jobsOf.get(info.taskId) ?? []) this.tell((observer) => observer.news(job, info));
+			},
 		});
 		if (ending.signal.aborted) watcher.stop();
 		return {
 			watcher,
 			submitter: new TaskSubmitter(client, clock, () => this.stopReason(), ledger, this.memoryBudget),
 			files: new ResultFiles(client, this.run, this.settings, this.downloads),
-			owner,
+			jobsOf,
 		};
 	}
 
@@ -255,8 +257,10 @@ class TaskRun {
 		const { taskId, reused, submittedAtMs, sent } = task;
 		try {
 			const source = sourceOf(job, reused);
-			const { owner } = account;
-			this.tell((observer) => observer.began(job, { taskId, submittedAtMs, source, owner }));
+			const same = account.jobsOf.get(taskId) ?? [];
+			same.push(job);
+			account.jobsOf.set(taskId, same);
+			this.tell((observer) => observer.began(job, { taskId, submittedAtMs, source }));
 			if (this.settings.goal === 'finished') return await this.follow(job, label, account, task);
 			job.record?.delivered?.();
 			const snapshot = { sinceMs: submittedAtMs, endedAtMs: this.run.clock.wallNow() };

@@ -1,20 +1,18 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { failRun } from '../../../shared/errors/nodeError';
-import type { Failure, Result } from '../../../shared/errors/failure';
+import type { Failure } from '../../../shared/errors/failure';
 import { showHint } from '../../../shared/run/deliver';
 import { overBudget } from '../../../shared/run/frame';
 import { outcome, runTasks, type EngineSettings, type TaskJob, type TaskOutcome } from '../../tasks/engine';
 import type { ObservedJob } from '../../tasks/observer';
 import { explainWatchEnd } from '../../tasks/failures';
-import type { TaskFacts } from '../../taskLog/taskRows';
 import { emptyTexts } from '../../workflow/checks';
 import { deliver, type DeliveredTask, type Delivery } from '../deliver';
 import { openProgress } from '../progress';
 import { openTaskLog } from '../openTaskLog';
 import { inNodeRun, type NodeRun } from '../run';
 import type { PrepareItem } from './inputs/readTask';
-import type { PreparedTask } from './inputs/taskMaker';
 
 /**
  * Runs the tasks of all items in one engine and delivers them. Nothing is sent before every item was read.
@@ -60,7 +58,7 @@ export async function runTasksOf(
 		lateIsFailure: options.onTimeout === 'error',
 	};
 	const due = doomed ? [] : jobs;
-	const { daily, recorder } = (await openTaskLog(context, run, due.length, factsOf(prepared))) ?? {};
+	const { daily, recorder } = (await openTaskLog(context, run, due.length)) ?? {};
 	const counted = await daily?.open(due, !context.continueOnFail());
 	if (counted?.ok === false) return failRun(context, counted.failure);
 	const progress = openProgress(context, run, jobs.length);
@@ -78,19 +76,6 @@ export async function runTasksOf(
 	if (options.progressChannel === 'websocket' && !hasSockets) run.hints.add(NO_SOCKET);
 	for (const message of run.hints) showHint(context, message, 'info');
 	return deliver(context, tasks, run, progress !== undefined, recorder !== undefined);
-}
-
-/** What the form says of a job. */
-function factsOf(
-	prepared: ReadonlyArray<{ readonly task: Result<PreparedTask> }>,
-): (job: ObservedJob) => TaskFacts {
-	const known = new Map<ObservedJob, Delivery>(
-		prepared.flatMap(({ task }) => (task.ok ? [[task.value.job, task.value.delivery]] : [])),
-	);
-	return (job) => {
-		const { workflowId: hostedWorkflow, variant, prompt } = known.get(job) ?? {};
-		return { hostedWorkflow, variant, prompt };
-	};
 }
 
 function withEmptyTexts(count: number): string {

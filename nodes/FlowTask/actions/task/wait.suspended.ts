@@ -96,16 +96,18 @@ async function pollOnce(context: IExecuteFunctions, run: NodeRun, tasksOfItems: 
 	const { recorder } = (await openTaskLog(context, run, taskCount)) ?? {};
 	const polls = await Promise.all(
 		run.clients.all.map(async (client) => {
-			const { owner } = client;
 			const itemIndexes = itemsOf.get(client) ?? [];
 			const taskIds = itemIndexes.flatMap(idsOf);
 			const name = waitName(client, taskIds);
 			const poll = await pollAccount(run, client, taskIds, waits, name);
 			for (const itemIndex of itemIndexes) {
-				for (const taskId of idsOf(itemIndex))
-					recorder?.began({ itemIndex }, { taskId, source: 'given', owner });
+				for (const taskId of idsOf(itemIndex)) {
+					const job = { itemIndex };
+					const info = poll.infos.get(taskId);
+					recorder?.began(job, { taskId, source: 'given' });
+					if (info) recorder?.news(job, info);
+				}
 			}
-			for (const info of poll.infos.values()) recorder?.news(info, owner);
 			return { name, itemIndexes, ...poll };
 		}),
 	);

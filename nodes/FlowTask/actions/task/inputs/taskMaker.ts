@@ -45,6 +45,7 @@ export function taskMaker(context: IExecuteFunctions, itemIndex: number, run: No
 	return ok((start, facts, record) => ({
 		job: {
 			itemIndex,
+			facts,
 			wantsFiles: form !== 'urls',
 			outputNodes,
 			fileStem: fileStem(fileName, itemIndex, facts),
