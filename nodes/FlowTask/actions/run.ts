@@ -18,7 +18,7 @@ import { fileHostRule } from '../../shared/files/fileHosts';
 import { allowsSocketTo } from '../../shared/http/egress';
 import { openSocket } from '../../shared/http/webSocket';
 import { openRetry } from '../../shared/retry/retry';
-import { createClient, createTaskApi } from '../api/api';
+import { createClient, ServiceApi } from '../api/api';
 import type { TaskClient } from '../tasks/engine';
 import { createTaskMemory, createToolMemory, type TaskMemory } from '../tasks/memory';
 import { ProgressSockets } from '../api/progressSocket';
@@ -145,7 +145,7 @@ async function openClients(
 		const call = createClient({ baseUrl, busyTerms, send, redact }, retry, clock, deadlineMs);
 		return {
 			baseUrl,
-			api: createTaskApi(call, redact),
+			api: new ServiceApi(call, redact),
 			mayFetch: fileHostRule(baseUrl, fileHosts),
 			sockets: socketsOf.get(platform),
 			images: owner ? imagesOf(memory.images, owner) : memory.images,

@@ -17,7 +17,7 @@ export interface TaskSnapshot {
  * - `final`: the platform is done with the task (succeeded, failed or denied)
  * - `timedOut`, `stalled`: the run's timeout, or no progress for too long
  * - `unknown`: the platform does not know the id
- * - `refused`: task info cannot be read at all, or reading it made the node fail
+ * - `refused`: task info cannot be read at all
  * - `left`: the watcher was stopped
  */
 export type WatchEnd =
@@ -48,6 +48,7 @@ export class WatchedTask {
 	private generatingAtMs: number | undefined;
 	readonly end = this.ending.promise;
 	readonly resolve = this.ending.resolve;
+	readonly reject = this.ending.reject;
 	readonly missing = new Streak();
 	readonly refused = new Streak();
 	info: TaskInfo | undefined;
@@ -90,13 +91,8 @@ export class WatchedTask {
 
 	/** @param endedAtMs time of day */
 	snapshot(endedAtMs: number): TaskSnapshot {
+		const { sinceMs, generatingAtMs, trouble } = this;
 		const info = this.info && withoutToken(this.info, this.promptToken);
-		return { ...this.times(endedAtMs), info, trouble: this.trouble };
-	}
-
-	/** The snapshot without the report, which may be unreadable. */
-	times(endedAtMs: number): TaskSnapshot {
-		const { sinceMs, generatingAtMs } = this;
-		return { sinceMs, generatingAtMs, endedAtMs };
+		return { sinceMs, generatingAtMs, endedAtMs, info, trouble };
 	}
 }

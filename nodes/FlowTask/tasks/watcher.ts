@@ -1,5 +1,4 @@
 import type { Clock } from '../../shared/run/clock';
-import { wordsOfError } from '../../shared/errors/expressionError';
 import type { CallFailure } from '../api/failures';
 import type { TaskApi } from '../api/api';
 import {
@@ -95,7 +94,7 @@ export class TaskWatcher {
 	}
 
 	/**
-	 * Watches a task to its end; never rejects. The same id may be given more than once.
+	 * Watches a task to its end; rejects only if the node has a bug. The same id may be given more than once.
 	 * @param sinceMs when it was submitted, time of day
 	 * @param known whether the platform certainly has it
 	 */
@@ -300,6 +299,15 @@ export class TaskWatcher {
 
 	private resolve(task: WatchedTask, end: WatchEnd): void {
 		task.resolve(end);
+		this.release(task);
+	}
+
+	private giveUp(task: WatchedTask, error: unknown): void {
+		task.reject(error);
+		this.release(task);
+	}
+
+	private release(task: WatchedTask): void {
 		this.tasks.delete(task.taskId);
 		if (this.tasks.size === 0) this.wakeUp.abort();
 		const { socket } = task;
@@ -318,18 +326,6 @@ export class TaskWatcher {
 		} catch (error) {
 			this.giveUp(task, error);
 		}
-	}
-
-	private giveUp(task: WatchedTask, error: unknown): void {
-		this.resolve(task, {
-			kind: 'refused',
-			failure: {
-				kind: 'unclear',
-				message: `The node failed to read the platform's answer: ${wordsOfError(error)}`,
-				advice: 'This is a bug in the node, not in your workflow. Please report it.',
-			},
-			snapshot: task.times(this.clock.wallNow()),
-		});
 	}
 
 	/** Opens the missing sockets once few enough tasks are left to make them worth it. */

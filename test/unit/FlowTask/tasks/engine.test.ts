@@ -696,3 +696,21 @@ describe('runTasks: observers', () => {
 		expect(done.map(([itemIndex]) => itemIndex)).toEqual([0, 1, 2]);
 	});
 });
+
+test('a mistake of ours does not lose the ID of a task', async () => {
+	const { clock, platform, run } = scene();
+	const info = jest.spyOn(platform, 'info').mockImplementationOnce(() => {
+		throw new RangeError('Maximum call stack size exceeded');
+	});
+	const [only] = await clock.run(run([submitJob(0)]));
+	info.mockRestore();
+	expect(only).toMatchObject({
+		taskId: 't-1',
+		failure: {
+			kind: 'unclear',
+			message: 'The node failed while it worked on task t-1: Maximum call stack size exceeded',
+			advice: expect.stringContaining('This is a bug in the node') as string,
+			details: { taskId: 't-1', status: 'unknown' },
+		},
+	});
+});

@@ -1,7 +1,7 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { failInput, ok, type Result } from '../../../../shared/errors/failure';
-import { excerpt, isJsonObject } from '../../../../shared/text/json';
+import { excerpt, objectsIn } from '../../../../shared/text/json';
 import type { DefinitionNode } from '../../../../shared/workflow/definition';
 import type { OutputNode } from '../../../tasks/describeTask';
 import type { NodeRun } from '../../run';
@@ -20,8 +20,8 @@ export function readOutputNodes(
 	itemIndex: number,
 	run: Pick<NodeRun, 'workflows'>,
 ): Result<readonly OutputNode[] | undefined> {
-	const rows: unknown = context.getNodeParameter('options.outputNodes.node', itemIndex, []);
-	const wanted = (Array.isArray(rows) ? rows : []).filter(isJsonObject).map(({ nodeId, field }) => ({
+	const rows = objectsIn(context.getNodeParameter('options.outputNodes.node', itemIndex, []));
+	const wanted = rows.map(({ nodeId, field }) => ({
 		name: chosenText(nodeId),
 		field: enteredText(field) || 'data',
 	}));
