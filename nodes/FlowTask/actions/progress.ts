@@ -10,13 +10,13 @@ import { progressText, type JobProgress } from './progressText';
 import type { TaskInfo } from '../api/taskInfo';
 import type { NodeRun } from './run';
 
-/** How soon a run says something for the first time, and how often after that. */
+/** When a run reports for the first time, and how often after that. */
 const FIRST_WORD_MS = 1_000;
 const BETWEEN_WORDS_MS = 5_000;
-/** Nobody looks at more in a chat. */
+/** More would flood the chat. */
 const MOST_IMAGES = 20;
 
-/** Says in the chat or the webhook response how far the run is, if the option is set and n8n streams. */
+/** Reports progress in the chat or the webhook response, if the option is set and n8n streams. */
 export function openProgress(
 	context: IExecuteFunctions,
 	{ options, clock, redact }: NodeRun,
@@ -53,7 +53,7 @@ export class ProgressTeller implements TaskObserver {
 		this.jobs.set(job, { ...this.jobs.get(job), failure, isOver: true });
 	}
 
-	/** Says how the run ended, and shows its images. */
+	/** Reports the end of the run, and shows its images. */
 	async end(outcomes: readonly TaskOutcome[]): Promise<void> {
 		this.over.abort();
 		await this.telling;

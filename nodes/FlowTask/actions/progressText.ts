@@ -2,7 +2,7 @@ import type { Failure } from '../../shared/errors/failure';
 import { escapeMarkdown } from '../../shared/text/markdown';
 import { isFinal, type TaskInfo } from '../api/taskInfo';
 
-/** Where a job stands; `undefined` parts are not known yet. */
+/** The state of a job, as far as it is known. */
 export interface JobProgress {
 	readonly info?: TaskInfo | undefined;
 	readonly isOver?: boolean | undefined;
@@ -10,9 +10,9 @@ export interface JobProgress {
 }
 
 /**
- * How far a run is, in one line of Markdown for people; empty while there is nothing to say.
+ * The progress of a run as one line of Markdown; empty before anything has begun.
  * @param jobs those that have begun
- * @param total all jobs of the run
+ * @param total the number of all jobs
  */
 export function progressText(jobs: readonly JobProgress[], total: number): string {
 	const [only] = jobs;

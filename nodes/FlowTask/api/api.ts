@@ -37,7 +37,6 @@ const PromptToken = v.optional(
 	null,
 );
 
-/** A call of the workflow service. */
 export interface ApiCall
 	extends Omit<RetryTerms, 'endByMs'>, Pick<HttpRequest, 'json' | 'form' | 'timeoutMs' | 'outlivesStop'> {
 	/** Path below the base URL. */
@@ -49,7 +48,6 @@ export interface ApiCall
 /** Calls the service and unwraps its envelope (§7.1); never throws. */
 export type CallApi = (call: ApiCall) => Promise<Result<Json | undefined, CallFailure>>;
 
-/** An account of the service, and the way to it. */
 export interface ServiceAccount {
 	readonly baseUrl: string;
 	readonly busyTerms: BusyTerms;
@@ -81,7 +79,7 @@ export function createClient(
 	};
 }
 
-/** A success without the id that it should carry: the task may exist and cannot be found again. */
+/** A success without the ID: the task may exist but cannot be found. */
 function withoutId(purpose: string, field: string): CallFailure {
 	return {
 		kind: 'unclear',
@@ -91,7 +89,7 @@ function withoutId(purpose: string, field: string): CallFailure {
 	};
 }
 
-/** What a submit sends, for a preview too (§4.1). */
+/** What a submit sends (§4.1). */
 export function submitCall(
 	workflowId: string,
 	prompt: Prompt,
@@ -170,7 +168,7 @@ export class ServiceApi {
 		const answer = await this.call({
 			path: `${BASE_PATH}/upload/image`,
 			purpose: 'upload the image',
-			// It makes no task, so a second copy of an image costs nothing.
+			// An upload makes no task, so a second copy costs nothing.
 			repeatability: 'read',
 			lane: 'work',
 			form,

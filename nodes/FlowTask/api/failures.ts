@@ -4,7 +4,7 @@ import type { FailedOutcome } from '../../shared/http/outcome';
 import { explainCall, type CallAdvice, type CallFacts } from '../../shared/platform/failures';
 
 export interface CallFailure extends Failure {
-	/** Whether the same call may well succeed a little later (outage, overload). */
+	/** Whether the same call may succeed later (outage, overload). */
 	readonly passing: boolean;
 }
 
@@ -24,7 +24,7 @@ const OF_READ: CallAdvice = {
 	check: 'Compare what this item asks for, and the Base URL in the credential, with what the platform says.',
 };
 
-/** Turns the outcome that ended a call of the workflow service into sentences. */
+/** Explains a failed call of the workflow service to the operator. */
 export function explainTaskCall(outcome: FailedOutcome, facts: CallFacts): CallFailure {
 	const failure = explainCall(outcome, facts, facts.repeatability === 'write' ? OF_SUBMIT : OF_READ);
 	const passing =

@@ -2,11 +2,10 @@ import type { Failure } from '../../shared/errors/failure';
 import type { TaskInfo } from '../api/taskInfo';
 import type { TaskSnapshot } from './watchedTask';
 
-/** What the node knows of a task that it asks for. */
+/** What an item says about its task. */
 export interface TaskFacts {
-	/** The hosted workflow. */
 	readonly workflowId?: string | undefined;
-	/** What the image shows, as far as it was sent. */
+	/** The image's prompt, if it was sent. */
 	readonly prompt?: string | undefined;
 	/** Which of the item's images it is, counted from 1; left out if there is one. */
 	readonly variant?: number | undefined;
@@ -41,9 +40,9 @@ export interface EndedTask {
 
 /** Is notified of the progress of a run's tasks; it must not throw, and nobody waits for it. */
 export interface TaskObserver {
-	/** The task of a job is known. */
+	/** Called as soon as a job's task is known. */
 	began(job: ObservedJob, task: BegunTask): void;
-	/** Task info, or a socket, brought something new. */
+	/** Called when a poll or a socket brings something new. */
 	news(job: ObservedJob, info: TaskInfo): void;
 	ended(job: ObservedJob, end: EndedTask): void;
 }

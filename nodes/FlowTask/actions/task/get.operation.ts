@@ -76,7 +76,6 @@ function readWanted(
 	return readItem(() => ok({ taskIds: ids.value, simplify: readSimplify(context, itemIndex) }));
 }
 
-/** Why the answer does not contain the task. */
 function explainMissing(taskId: string, refusal: Failure | undefined, { clock, redact }: NodeRun): Failure {
 	const snapshot = { endedAtMs: clock.wallNow() };
 	const unknown = explainWatchEnd(taskId, { kind: 'unknown', snapshot }, redact);

@@ -25,7 +25,7 @@ export const run: Operation = {
 	},
 };
 
-/** Submits the tasks of all items, and shows what would be submitted for those that are only previewed. */
+/** Submits the tasks of all items, except those that are only previewed. */
 export async function submitOrPreview(
 	context: IExecuteFunctions,
 	goal: EngineSettings['goal'],

@@ -16,8 +16,7 @@ import type { PrepareItem } from './inputs/readTask';
 
 /**
  * Runs the tasks of all items in one engine and delivers them. Nothing is sent before every item was read.
- *
- * @param leastMs the shortest time for the run, whatever the timeout in the options
+ * @param leastMs the minimum time for the run, even if the timeout in the options is shorter
  */
 export async function runItems(
 	context: IExecuteFunctions,
@@ -28,7 +27,7 @@ export async function runItems(
 	return await inNodeRun(context, async (run) => await runTasksOf(context, run, goal, prepareItem), leastMs);
 }
 
-/** The same within a run that was opened. */
+/** Does the same within an open run. */
 export async function runTasksOf(
 	context: IExecuteFunctions,
 	run: NodeRun,
@@ -48,7 +47,7 @@ export async function runTasksOf(
 
 	const empty = jobs.filter(({ start }) => start.kind === 'submit' && emptyTexts(start.prompt).length > 0);
 	if (empty.length > 0) run.hints.add(withEmptyTexts(empty.length));
-	// If the first failure ends the run anyway, an item that cannot be submitted keeps all others back.
+	// If the first failure ends the run anyway, nothing is sent when one item cannot be submitted.
 	const doomed = jobs.length < prepared.length && !context.continueOnFail();
 	const settings = {
 		...options,
@@ -92,7 +91,7 @@ const NOT_STARTED: Failure = {
 	details: { status: 'notSubmitted' },
 };
 
-/** A job that did not start: nothing was sent for it, or an earlier try made its task. */
+/** The outcome of a job that was not started; an earlier try may have made its task. */
 function notStarted({ itemIndex, start }: TaskJob, { clock, redact }: NodeRun): TaskOutcome {
 	if (start.kind === 'submit') return outcome(itemIndex, { failure: NOT_STARTED });
 	const { taskId, submittedAtMs: sinceMs } = start;

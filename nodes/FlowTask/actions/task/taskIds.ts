@@ -40,6 +40,6 @@ function collectIds(value: unknown): string[] {
 	const text = value.trim();
 	if (!/^[[{`]/.test(text)) return text.split(/[\s,;]+/).filter(Boolean);
 	const pasted = parsePasted(text);
-	// A list without quotation marks is accepted, too.
+	// A list without quotation marks is accepted.
 	return pasted.ok ? collectIds(pasted.value) : text.split(/[\s,;[\]"]+/).filter(Boolean);
 }

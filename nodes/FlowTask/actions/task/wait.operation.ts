@@ -12,10 +12,9 @@ import { readGivenTasks, taskSourceFields, type TasksOfItems } from './taskSourc
 import { runItems } from './runItems';
 import { pollAndSleep, type SeenEnds } from './wait.suspended';
 
-/** Time to get the files at the end of a suspended wait, when its timeout may be over. */
+/** Time to download the files after a suspended wait, whose timeout may be over by then. */
 const COLLECT_MS = 10 * 60_000;
 
-/** Waits for existing tasks of any run and gets their files. */
 export const wait: Operation = {
 	value: 'wait',
 	name: 'Wait for Completion',

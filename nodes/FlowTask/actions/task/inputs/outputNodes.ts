@@ -7,12 +7,11 @@ import type { OutputNode } from '../../../tasks/describeTask';
 import type { NodeRun } from '../../run';
 import { chosenText, enteredText } from '../../enteredText';
 
-/** How many nodes a message names. */
 const NODES_SHOWN = 10;
 
 /**
- * Reads the option "Output Nodes" of an item. With a workflow definition a node may be named by its title, and one that
- * the definition lacks is refused before anything is sent.
+ * Reads the option "Output Nodes" of an item. With a workflow definition, nodes can be given by title, and a node that
+ * is not in it is refused before anything is sent.
  * @returns `undefined` if the option is not used
  */
 export function readOutputNodes(

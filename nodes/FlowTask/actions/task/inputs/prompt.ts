@@ -22,7 +22,7 @@ import { promptFromJson } from '../../../workflow/promptJson';
 
 const OVERRIDE_TYPES: readonly OverrideType[] = ['auto', 'string', 'number', 'boolean', 'json'];
 
-/** Reads which inputs an item changes, in each of the ways to enter them. */
+/** Reads the inputs that an item changes, however they were entered. */
 export function readPrompt(
 	context: IExecuteFunctions,
 	itemIndex: number,
@@ -81,7 +81,7 @@ function readForm(context: IExecuteFunctions, itemIndex: number): Result<Prompt>
 		given: context.getNodeParameter(name, itemIndex, {}, { skipValidation: true }),
 		schema: context.getNodeParameter('overrides.schema', itemIndex, [], { rawExpressions: true }),
 	};
-	// The editor keeps a form without rows as null, which n8n cannot look through.
+	// The editor stores a form without rows as null, which n8n's parameter paths cannot pass.
 	if (rows.entered === null) return ok({});
 	const missing = refuseMissingRows(rows);
 	if (missing) return fail(missing);
