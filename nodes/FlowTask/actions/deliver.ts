@@ -171,7 +171,7 @@ function logCancelled(
 }
 
 function collectBy(context: IExecuteFunctions): string {
-	return `The Data Table flow_task_runs has them: "Wait for Completion" with "Tasks" set to Of an Execution and the number ${context.getExecutionId()} collects their images.`;
+	return `The Data Table flow_task_runs has them: "Wait for Completion" with "Tasks" set to Of an Execution and the execution ID ${context.getExecutionId()} collects their images.`;
 }
 
 function throwFailed(

@@ -82,7 +82,7 @@ export const TASK_OPTIONS = defineOptions({
 		default: '',
 		placeholder: 'e.g. {{ $json.orderId }}',
 		description:
-			'What the result files are called, without ending. Empty means the first words of the prompt and the number of the item. Files that would have the same name get a number.',
+			'The name of the result files, without extension. Empty means the first words of the prompt and the number of the item. Files that would have the same name get a number.',
 	},
 	files: {
 		displayName: 'Files',
@@ -139,7 +139,7 @@ export const TASK_OPTIONS = defineOptions({
 		default: 0,
 		typeOptions: { minValue: 0, maxValue: 1_000_000 },
 		description:
-			'The budget of one run: with more items than this nothing is submitted at all. 0 means no limit.',
+			'The budget of one run: with more tasks than this, nothing is submitted at all. 0 means no limit.',
 	},
 	maxTasksPerDay: {
 		displayName: 'Max Tasks per Day',
@@ -231,7 +231,11 @@ export const TASK_OPTIONS = defineOptions({
 		type: 'options',
 		default: 'auto',
 		options: [
-			{ name: 'Automatic', value: 'auto', description: 'Sockets while few tasks are left, else polling' },
+			{
+				name: 'Automatic',
+				value: 'auto',
+				description: 'Sockets while few tasks are left, otherwise polling',
+			},
 			{ name: 'Polling', value: 'polling', description: 'Never open a WebSocket' },
 			{
 				name: 'WebSocket',

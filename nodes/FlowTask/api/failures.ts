@@ -15,12 +15,12 @@ const OF_SUBMIT: CallAdvice = {
 	busy: BUSY,
 	rightful: 'Use a key of the account that owns the workflow.',
 	check:
-		'Compare what this item sends, such as the workflow ID and the changed inputs, with what the platform says. Nothing was made.',
+		'Compare what this item sends, such as the workflow ID and the changed inputs, with what the platform says. No task was created.',
 };
 
 const OF_READ: CallAdvice = {
 	busy: BUSY,
-	rightful: 'Use a key of an account that may do this.',
+	rightful: 'Use the key of an account that has this permission.',
 	check: 'Compare what this item asks for, and the Base URL in the credential, with what the platform says.',
 };
 

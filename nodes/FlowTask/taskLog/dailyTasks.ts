@@ -66,7 +66,7 @@ export class DailyTasks implements TaskObserver {
 		if (!this.isZoneKnown) {
 			return failInput(
 				`The time zone "${this.settings.timeZone}" of the workflow is not known, so "${OPTION}" cannot be counted`,
-				'Choose another one in the settings of the workflow. Nothing was sent.',
+				'Choose another one in the workflow settings. Nothing was sent.',
 			);
 		}
 		const isSure = ({ start }: TaskJob): boolean => start.kind === 'submit' && !start.idempotency;

@@ -114,7 +114,7 @@ export function cellsAfter(last: TaskCells, info: TaskInfo, nowMs: number): Task
 	};
 }
 
-const NOBODY_FOLLOWS = 'Nobody follows it any more: "Wait for Completion" of this execution collects it.';
+const NOBODY_FOLLOWS = 'The node no longer follows it: "Wait for Completion" for this execution collects it.';
 
 /** The cells after a task has ended or was left. */
 export function cellsAtEnd(

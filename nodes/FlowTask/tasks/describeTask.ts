@@ -106,7 +106,7 @@ export function rawTaskInfo({ raw }: TaskInfo, redact: Redact): JsonObject {
 const SHOW_IMAGES =
 	'Put the text of "markdown" into your answer exactly as it is: it shows the files. Do not change or shorten the links.';
 
-const IMAGES_SHOWN = 'The user sees the files already. Do not repeat their links.';
+const IMAGES_SHOWN = 'The user already sees the files. Do not repeat their links.';
 
 /**
  * What an AI agent reads: images that it only has to pass on, and how the task ended.

@@ -28,7 +28,7 @@ export const download: Operation = {
 			required: true,
 			default: '={{ $json.finalFiles }}',
 			placeholder: 'e.g. https://files.example.com/a.png',
-			description: 'One link, several separated by line breaks, or an expression that gives a list',
+			description: 'One link, several separated by line breaks, or an expression that returns a list',
 		},
 		{
 			displayName: 'Put Output File in Field',
@@ -96,7 +96,7 @@ function hostRuleOf({ clients }: NodeRun, itemIndex: number): MayFetch {
 
 const NO_LINKS = badInput(
 	'"File Links" is empty',
-	'Enter a link, or an expression that gives one or a list, e.g. {{ $json.finalFiles }}.',
+	'Enter a link, or an expression that returns one or a list, e.g. {{ $json.finalFiles }}.',
 );
 
 function readWanted(context: IExecuteFunctions, itemIndex: number, itemCount: number): WantedOfItem[] {

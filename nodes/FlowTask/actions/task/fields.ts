@@ -48,7 +48,7 @@ export const promptField: INodeProperties = {
 	displayOptions: { show: { overridesMode: ['form'] } },
 	hint: 'Empty keeps the prompt of the hosted workflow',
 	description:
-		'What the image shows. It is sent to the first prompt of the workflow: the row "Prompt" of "Inputs to Change" below. Needs a saved workflow, or its "Workflow Definition".',
+		'What the image shows. It is sent to the first prompt of the workflow: the row "Prompt" of "Inputs to Change" below. It needs a saved workflow or a "Workflow Definition".',
 };
 
 /**
@@ -158,7 +158,7 @@ export const overrideFields: INodeProperties[] = [
 								name: 'Automatic',
 								value: 'auto',
 								description:
-									'Numbers, true and false are recognized; anything else is text, which must not be empty',
+									'Numbers, true and false are recognized; anything else is text and must not be empty',
 							},
 							{ name: 'Boolean', value: 'boolean' },
 							{ name: 'JSON', value: 'json' },
@@ -272,7 +272,7 @@ const variantsField: INodeProperties = {
 	default: 1,
 	typeOptions: { minValue: 1, maxValue: MOST_VARIANTS, numberPrecision: 0 },
 	description:
-		'How many images each item makes, each a task of its own. With the seed mode Random each has a new seed; any other seed, and one that you enter above, counts up: seed, seed + 1, and so on.',
+		'How many images each item makes, each a task of its own. With the seed mode Random, each has a new seed. Any other seed, including one that you enter above, counts up: seed, seed + 1, and so on.',
 };
 
 /** The fields that determine what is submitted. */
@@ -330,5 +330,5 @@ export const taskIdsField: INodeProperties = {
 	required: true,
 	default: '={{ $json.taskId }}',
 	placeholder: 'e.g. 3f1c9e2a',
-	description: 'One task ID, several separated by commas, or an expression that gives a list',
+	description: 'One task ID, several separated by commas, or an expression that returns a list',
 };

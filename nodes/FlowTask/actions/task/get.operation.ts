@@ -21,7 +21,7 @@ import { taskIdsOf } from './taskIds';
 export const get: Operation = {
 	value: 'get',
 	name: 'Get',
-	description: 'Get the state of tasks, their progress and links, without waiting',
+	description: 'Get the status, progress and links of tasks without waiting',
 	action: 'Get tasks',
 	fields: [
 		taskIdsField,

@@ -101,9 +101,9 @@ function checksOf(
 	const checkedAgainst = [...definition, ...view];
 	const notes = [
 		checkedAgainst.length === 0 &&
-			'The inputs were not checked: paste "Workflow Definition" and "Parameter View" for that.',
+			'The inputs were not checked. To check them, paste "Workflow Definition" and "Parameter View".',
 		context.getNodeParameter('seedMode', itemIndex, '') === 'random' &&
-			'"Seed Mode" is Random, so the run will draw another seed.',
+			'"Seed Mode" is Random, so the run will use a different seed.',
 		uploads.length > 0 && 'Identical images are uploaded once per run.',
 		uploads.some((upload) => 'url' in upload) && 'Images behind a URL were not opened.',
 		idempotency !== undefined &&

@@ -25,7 +25,7 @@ function readTaskIds(value: unknown): Result<string[]> {
 	if (ids.length > 0) return ok(ids);
 	return failInput(
 		'"Task IDs" is empty',
-		'Enter a task ID, or an expression that gives one, e.g. {{ $json.taskId }}.',
+		'Enter a task ID, or an expression that returns one, e.g. {{ $json.taskId }}.',
 	);
 }
 

@@ -38,8 +38,7 @@ export const taskSourceFields: INodeProperties[] = [
 		default: '',
 		placeholder: 'e.g. 1042',
 		displayOptions: { show: { taskSource: ['execution'] } },
-		description:
-			'The number of the execution, as in its address and in the column executionId of flow_task_runs',
+		description: 'The ID of the execution, as in its URL and in the column executionId of flow_task_runs',
 	},
 	{
 		displayName: 'Node Name',
@@ -89,7 +88,7 @@ function readExecution(context: IExecuteFunctions, itemIndex: number): Result<Wa
 	if (executionId) return ok({ executionId, node: textParameter(context, 'executionNode', itemIndex) });
 	return failInput(
 		'"Execution ID" is empty',
-		'Enter the number of the execution whose tasks to wait for. It is in the address of the execution.',
+		'Enter the ID of the execution whose tasks to wait for. It is in the URL of the execution.',
 	);
 }
 
@@ -113,7 +112,7 @@ async function tasksOfExecutions(table: DataTable, wanted: ReadonlyArray<Result<
 		const ofNode = node ? ` by the node "${excerpt(node, 60)}"` : '';
 		return failInput(
 			`The Data Table ${TASK_TABLE.name} has no tasks of execution ${excerpt(executionId, 40)}${ofNode}`,
-			'Check the number of the execution. Tasks are recorded for runs of more than 10 tasks, or of any size if "Record Tasks" is set to Always.',
+			'Check the execution ID. Tasks are recorded for runs of more than 10 tasks, or of any size if "Record Tasks" is set to Always.',
 		);
 	});
 }

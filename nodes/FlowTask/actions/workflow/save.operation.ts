@@ -22,12 +22,12 @@ import { pastedFields } from './pastedFields';
 export const save: Operation = {
 	value: 'save',
 	name: 'Save',
-	description: 'Make the text that saves a hosted workflow in the account, to be chosen by name',
+	description: 'Generate the text that saves a hosted workflow in the account under a name',
 	action: 'Save workflow',
 	fields: [
 		{
 			displayName:
-				'Execute this step, choose <b>JSON</b> above the output, copy all of it by the button beside it, and paste it over the "Saved Workflows" of the account. Everybody with the account then finds the workflow in the list of "Workflow".',
+				'Execute this step, choose <b>JSON</b> above the output, copy all of it with the button next to it, and paste it over the "Saved Workflows" of the account. Everyone who uses the account then finds the workflow in the list of "Workflow".',
 			name: 'saveNotice',
 			type: 'notice',
 			default: '',
@@ -97,7 +97,7 @@ function readOne(context: IExecuteFunctions, itemIndex: number) {
 	if (!name || !workflowId) {
 		return failInput(
 			`"${name ? 'Workflow ID' : 'Name'}" is empty`,
-			'Enter it. If it is an expression, check that it gives a value for each item.',
+			'Enter it. If it is an expression, check that it returns a value for each item.',
 		);
 	}
 	const rounded = refuseRounded('Workflow ID', context.getNodeParameter('hostedId', itemIndex, ''));

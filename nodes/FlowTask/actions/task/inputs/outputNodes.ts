@@ -52,7 +52,7 @@ function idOf(nodes: readonly DefinitionNode[], name: string): Result<string> {
 	const shown = excerpt(name, 40);
 	if (only) {
 		return failInput(
-			`"Output Nodes" names "${shown}", and the workflow has ${titled.length} nodes with that title`,
+			`"Output Nodes" names "${shown}", but the workflow has ${titled.length} nodes with that title`,
 			`Enter the ID of one: ${titled.map(({ nodeId }) => nodeId).join(', ')}. The item was not started.`,
 		);
 	}

@@ -51,7 +51,7 @@ function readPromptText(context: IExecuteFunctions, itemIndex: number): Result<s
 	if (typeof value === 'object' && value !== null) {
 		return failInput(
 			'"Prompt" is a list or an object, not text',
-			'Correct the expression, so that it gives the text itself. Nothing was submitted for this item.',
+			'Correct the expression so that it returns the text itself. Nothing was submitted for this item.',
 		);
 	}
 	return failInput(
@@ -68,7 +68,7 @@ function readJson(context: IExecuteFunctions, itemIndex: number, workflowId: str
 	if (isBlank && typeof entered === 'string' && entered.startsWith('=')) {
 		return failInput(
 			'"Prompt (JSON)" is empty (its expression gave nothing)',
-			'Correct the expression; for an item that changes nothing, let it give {}. Nothing was submitted for this item.',
+			'Correct the expression; for an item that changes nothing, let it return {}. Nothing was submitted for this item.',
 		);
 	}
 	return promptFromJson(value, workflowId);

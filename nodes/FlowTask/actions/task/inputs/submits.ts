@@ -159,7 +159,7 @@ function readIdempotencyKey(
 	if (key.trim()) return ok(key);
 	return failInput(
 		'"Idempotency Key" is empty for this item',
-		'Without a key a second task could be paid for. Check that the expression gives text or a number for each item, or remove the option. Nothing was submitted for this item.',
+		'Without a key a second task could be paid for. Check that the expression returns text or a number for each item, or remove the option. Nothing was submitted for this item.',
 	);
 }
 
@@ -171,7 +171,7 @@ function readWorkflowId(context: IExecuteFunctions, itemIndex: number, run: Node
 	if (!workflowId.value) {
 		return failInput(
 			'"Workflow" is empty',
-			"Choose a saved workflow, or enter the ID that the platform's console shows for the hosted one. If it is an expression, check that it gives a value for this item.",
+			"Choose a saved workflow, or enter the ID that the platform's console shows for the hosted one. If it is an expression, check that it returns a value for this item.",
 		);
 	}
 	if (!canBeId(workflowId.value)) {
