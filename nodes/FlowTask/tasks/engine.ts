@@ -104,8 +104,6 @@ export interface EngineRun {
  */
 const SPOILED: ReadonlySet<FailureKind> = new Set(['taskFailed', 'taskDenied']);
 
-const FOREIGN = { promptToken: undefined, reused: false, ended: (): void => undefined } as const;
-
 /**
  * Runs all jobs of one node run at the same time: upload, submit, watch, download, each task at its own pace.
  *
@@ -238,7 +236,9 @@ class TaskRun {
 		if (!account.ok) return outcome(itemIndex, { failure: account.failure });
 		if (start.kind === 'watch') {
 			const { taskId, submittedAtMs } = start;
-			return await this.proceed(job, account.value, { ...FOREIGN, taskId, submittedAtMs });
+			const ended = (): void => undefined;
+			const task = { taskId, submittedAtMs, promptToken: undefined, reused: false, ended };
+			return await this.proceed(job, account.value, task);
 		}
 		const admit = async (): Promise<Result<undefined>> => (await this.run.admit?.(job)) ?? ok(undefined);
 		const task = await account.value.submitter.submit(start, record, admit).finally(() => {

@@ -11,24 +11,11 @@ import { emptyTexts } from '../../workflow/checks';
 import { deliver, type DeliveredTask, type Delivery } from '../deliver';
 import { openProgress } from '../progress';
 import { openTaskLog } from '../openTaskLog';
-import { inNodeRun, type NodeRun } from '../run';
+import type { NodeRun } from '../run';
 import type { PrepareItem } from './inputs/readTask';
 
-/**
- * Runs the tasks of all items in one engine and delivers them. Nothing is sent before every item was read.
- * @param leastMs the minimum time for the run, even if the timeout in the options is shorter
- */
+/** Runs the tasks of all items in one engine and delivers them. Nothing is sent before every item was read. */
 export async function runItems(
-	context: IExecuteFunctions,
-	goal: EngineSettings['goal'],
-	prepareItem: PrepareItem,
-	leastMs?: number,
-): Promise<INodeExecutionData[][]> {
-	return await inNodeRun(context, async (run) => await runTasksOf(context, run, goal, prepareItem), leastMs);
-}
-
-/** Does the same within an open run. */
-export async function runTasksOf(
 	context: IExecuteFunctions,
 	run: NodeRun,
 	goal: EngineSettings['goal'],

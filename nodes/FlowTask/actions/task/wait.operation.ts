@@ -4,6 +4,7 @@ import { ok } from '../../../shared/errors/failure';
 import { readItem } from '../../../shared/errors/expressionError';
 import { optionGroups } from '../../../shared/form/options';
 import { TASK_OPTIONS } from '../options';
+import { inNodeRun } from '../run';
 import type { Operation } from '../../../shared/form/operation';
 import { outputFields, simplifyField } from './fields';
 import type { PrepareItem } from './inputs/readTask';
@@ -87,5 +88,9 @@ async function collect(
 			return ok(make.value({ kind: 'watch', taskId, seen }, facts));
 		});
 	};
-	return await runItems(context, 'finished', prepareItem, ends && COLLECT_MS);
+	return await inNodeRun(
+		context,
+		async (run) => await runItems(context, run, 'finished', prepareItem),
+		ends && COLLECT_MS,
+	);
 }
