@@ -32,13 +32,13 @@ export class FlowTask implements INodeType {
 		usableAsTool: true,
 		builderHint: {
 			searchHint:
-				'Takes all items at once: pass the whole list to one node, without a loop around it. Run submits, waits and downloads, so no Wait node or polling is needed behind it',
+				'Takes all items at once: pass the whole list to one node, without a loop around it. Run submits, waits and downloads, so no Wait node or polling is needed after it',
 		},
 		hints: [
 			{
 				// n8n shows nothing of a node that was stopped, whatever it says then.
 				message:
-					'Tasks that were submitted keep running after a stop. "Wait for Completion" collects their images, for runs of more than 10 tasks by the Data Table flow_task_runs.',
+					'Tasks that were submitted keep running after a stop. "Wait for Completion" collects their images, for runs of more than 10 tasks from the Data Table flow_task_runs.',
 				displayCondition: "={{ $parameter.resource === 'task' && $parameter.operation === 'run' }}",
 				whenToDisplay: 'beforeExecution',
 				location: 'outputPane',

@@ -123,7 +123,7 @@ test(
 		const chat = await say(document, `${ORDER} [answer: There it is.] A fox, please.`);
 		await expectPicture(chat);
 		await chat.getByText('There it is.', { exact: true }).waitFor();
-		expect(toldTheModel()).toContain('The user sees the files already');
+		expect(toldTheModel()).toContain('The user already sees the files');
 		expect(toldTheModel()).not.toContain('![');
 		await chat.getByTestId('chat-message-typing').waitFor({ state: 'detached' });
 		const { mouse } = editor.page;
@@ -219,7 +219,7 @@ test(
 		const rows = await until(async () => {
 			const all = await dataTableRows(n8n.client, 'flow_task_runs');
 			const found = all.filter(({ taskId }) => ids.includes(String(taskId)));
-			const areLeft = found.some(({ error }) => String(error).includes('Nobody follows it any more'));
+			const areLeft = found.some(({ error }) => String(error).includes('The node no longer follows it'));
 			return found.length === ids.length && areLeft && found;
 		}, 'the rows');
 		const asked = platform.books().requests;

@@ -19,22 +19,20 @@ import {
 import { ofVariant } from './task/inputs/variants';
 import type { NodeRun } from './run';
 
-/** How an item's outcome should leave the node. */
 export interface Delivery extends OutcomeFacts {
 	readonly form: OutputForm;
 	readonly binaryField: string;
-	/** Only files of these nodes, in their own fields; left out if the option is not used. */
+	/** Output only the files of these nodes, each in its own field. */
 	readonly outputs?: readonly OutputNode[] | undefined;
 	readonly simplify: boolean;
 }
 
-/** An outcome and how it leaves the node. */
 export interface DeliveredTask {
 	readonly outcome: TaskOutcome;
 	readonly delivery: Delivery;
 }
 
-/** Task ids that an error text shows; all of them are in the error's context. */
+/** How many task IDs an error text shows; its context contains all. */
 const IDS_SHOWN = 5;
 
 const COLLECT_BY_ID =
@@ -43,8 +41,8 @@ const COLLECT_BY_ID =
 /**
  * Turns the outcomes of a run into items, in order. Without Continue On Fail the first failure is thrown, with every
  * known task ID.
- * @param isShown whether a chat shows the images already
- * @param isRecorded whether the table has the tasks
+ * @param isShown whether a chat already shows the images
+ * @param isRecorded whether the table contains the tasks
  */
 export function deliver(
 	context: IExecuteFunctions,
@@ -58,7 +56,7 @@ export function deliver(
 		logCancelled(context, outcomes, isRecorded);
 		return [[]];
 	}
-	/** Whether the task was not done in time and leaves as an item with status "timedOut". */
+	/** Whether the task is output with status "timedOut" because it was not done in time. */
 	const isLate = ({ failure }: TaskOutcome): boolean =>
 		options.onTimeout === 'returnStatus' && (failure?.kind === 'timedOut' || failure?.kind === 'stalled');
 	throwFailed(context, outcomes, isLate, isRecorded);
@@ -97,7 +95,6 @@ function hasNoFiles(outcome: TaskOutcome, { form, outputs }: Delivery): boolean 
 	return hasSucceeded(outcome) && form !== 'urls' && !outputs && outcome.files.length === 0;
 }
 
-/** A finished task, if files of certain nodes are wanted of it. */
 function withWantedNodes({ outcome, delivery }: DeliveredTask) {
 	const { form, outputs: wanted } = delivery;
 	const info = outcome.snapshot?.info;
@@ -173,9 +170,8 @@ function logCancelled(
 	);
 }
 
-/** How to get the images of an execution that has ended. */
 function collectBy(context: IExecuteFunctions): string {
-	return `The Data Table flow_task_runs has them: "Wait for Completion" with "Tasks" set to Of an Execution and the number ${context.getExecutionId()} collects their images.`;
+	return `The Data Table flow_task_runs has them: "Wait for Completion" with "Tasks" set to Of an Execution and the execution ID ${context.getExecutionId()} collects their images.`;
 }
 
 function throwFailed(

@@ -6,7 +6,7 @@ import { bytesToHold, heldFile, openBinaryField } from '../../shared/files/uploa
 import type { ImageInput } from '../tasks/submit';
 import type { NodeRun } from './run';
 
-/** Where an image comes from; it is read when its turn to be uploaded comes. */
+/** Where an image comes from; it is read just before its upload. */
 export type ImageSource = Pick<ImageInput, 'load' | 'bytes' | 'url'>;
 
 export function imageAtUrl(

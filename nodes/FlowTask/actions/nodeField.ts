@@ -1,6 +1,6 @@
 import type { INodeProperties } from 'n8n-workflow';
 
-/** How a node of the hosted workflow is chosen: from a list made of the pasted export, or by what is entered. */
+/** Chooses a node of the hosted workflow, from a list made of its export or by ID. */
 export function nodeField(
 	searchListMethod: 'searchImageNodes' | 'searchOutputNodes',
 	entered: { readonly displayName: string; readonly placeholder: string },

@@ -12,20 +12,20 @@ import { nodeField } from './nodeField';
 const MS_PER_MINUTE = 60_000;
 const BYTES_PER_MB = 1024 * 1024;
 
-/** The node's checked options, read once because they apply to the whole run. 0 = no limit or forever. */
+/** Read once, because they apply to the whole run. 0 = no limit or forever. */
 export type TaskRunOptions = Extract<ReturnType<typeof checkOptions>, { ok: true }>['value'];
 
 /** Reads the options; expressions may have given wrong numbers. */
 export function readRunOptions(context: IExecuteFunctions): Result<TaskRunOptions> {
 	return readItem(() => {
 		const { given, groupOf } = enteredOptions(context, 0, (name) => !PER_ITEM.has(name));
-		// A chat is read later than the next node.
+		// People open links in a chat later than the next node does.
 		const forChat = isTool(context.getNode()) || given.streamProgress === true;
 		return checkOptions(forChat ? { urlExpirePeriod: CHAT_LINK_SECONDS, ...given } : given, groupOf);
 	});
 }
 
-/** How long links in a chat can be opened, unless the operator says otherwise. */
+/** How long links in a chat stay valid by default. */
 const CHAT_LINK_SECONDS = 86_400;
 
 /** Options that may differ per item. An error in one for the first item must not fail the others. */
@@ -37,7 +37,7 @@ const PER_ITEM: ReadonlySet<string> = new Set([
 ]);
 
 function checkOptions(given: Readonly<Record<string, unknown>>, groupOf: (name: string) => string) {
-	// Without a key there is nothing whose lifetime could be wrong.
+	// Without a key, a wrong lifetime does not matter.
 	const idempotencyTtlHours = 'idempotencyKey' in given ? given.idempotencyTtlHours : undefined;
 	const read = readNumbers({ ...given, idempotencyTtlHours }, TASK_OPTIONS, undefined, groupOf);
 	if (!read.ok) return read;
@@ -64,7 +64,7 @@ function checkOptions(given: Readonly<Record<string, unknown>>, groupOf: (name: 
 	});
 }
 
-/** Changing one does not change the request: a retry goes on with the tasks of earlier tries. */
+/** None of them changes the request: after a change, a retry continues with the tasks of earlier tries. */
 export const TASK_OPTIONS = defineOptions({
 	...idempotencyFields(
 		{
@@ -82,7 +82,7 @@ export const TASK_OPTIONS = defineOptions({
 		default: '',
 		placeholder: 'e.g. {{ $json.orderId }}',
 		description:
-			'What the result files are called, without ending. Empty means the first words of the prompt and the number of the item. Files that would have the same name get a number.',
+			'The name of the result files, without extension. Empty means the first words of the prompt and the number of the item. Files that would have the same name get a number.',
 	},
 	files: {
 		displayName: 'Files',
@@ -139,7 +139,7 @@ export const TASK_OPTIONS = defineOptions({
 		default: 0,
 		typeOptions: { minValue: 0, maxValue: 1_000_000 },
 		description:
-			'The budget of one run: with more items than this nothing is submitted at all. 0 means no limit.',
+			'The budget of one run: with more tasks than this, nothing is submitted at all. 0 means no limit.',
 	},
 	maxTasksPerDay: {
 		displayName: 'Max Tasks per Day',
@@ -231,7 +231,11 @@ export const TASK_OPTIONS = defineOptions({
 		type: 'options',
 		default: 'auto',
 		options: [
-			{ name: 'Automatic', value: 'auto', description: 'Sockets while few tasks are left, else polling' },
+			{
+				name: 'Automatic',
+				value: 'auto',
+				description: 'Sockets while few tasks are left, otherwise polling',
+			},
 			{ name: 'Polling', value: 'polling', description: 'Never open a WebSocket' },
 			{
 				name: 'WebSocket',

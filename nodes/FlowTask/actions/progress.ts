@@ -1,22 +1,23 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
+import type { Failure } from '../../shared/errors/failure';
 import type { Clock } from '../../shared/run/clock';
 import { openRunStream, type ChatStream } from '../../shared/run/chatStream';
+import { escapeMarkdown } from '../../shared/text/markdown';
 import type { Redact } from '../../shared/text/redact';
 import type { TaskOutcome } from '../tasks/engine';
-import type { BegunTask, EndedTask, ObservedJob, TaskObserver } from '../tasks/observer';
+import type { EndedTask, ObservedJob, TaskObserver } from '../tasks/observer';
 import { markdownOf, shownFiles } from '../tasks/describeTask';
-import { progressText, type JobProgress } from './progressText';
-import type { TaskInfo } from '../api/taskInfo';
+import { isFinal, type TaskInfo } from '../api/taskInfo';
 import type { NodeRun } from './run';
 
-/** How soon a run says something for the first time, and how often after that. */
+/** When a run reports for the first time, and how often after that. */
 const FIRST_WORD_MS = 1_000;
 const BETWEEN_WORDS_MS = 5_000;
-/** Nobody looks at more in a chat. */
+/** More would flood the chat. */
 const MOST_IMAGES = 20;
 
-/** Says in the chat or the webhook response how far the run is, if the option is set and n8n streams. */
+/** Reports progress in the chat or the webhook response, if the option is set and n8n streams. */
 export function openProgress(
 	context: IExecuteFunctions,
 	{ options, clock, redact }: NodeRun,
@@ -28,7 +29,6 @@ export function openProgress(
 
 export class ProgressTeller implements TaskObserver {
 	private readonly jobs = new Map<ObservedJob, JobProgress>();
-	private readonly byTask = new Map<string, ObservedJob[]>();
 	private readonly over = new AbortController();
 	private readonly telling: Promise<void>;
 	private lastText = '';
@@ -42,23 +42,19 @@ export class ProgressTeller implements TaskObserver {
 		this.telling = this.tell();
 	}
 
-	began(job: ObservedJob, { taskId, owner }: BegunTask): void {
-		const name = `${owner} ${taskId}`;
+	began(job: ObservedJob): void {
 		this.jobs.set(job, {});
-		this.byTask.set(name, [...(this.byTask.get(name) ?? []), job]);
 	}
 
-	news(info: TaskInfo, owner: string): void {
-		for (const job of this.byTask.get(`${owner} ${info.taskId}`) ?? []) {
-			this.jobs.set(job, { ...this.jobs.get(job), info });
-		}
+	news(job: ObservedJob, info: TaskInfo): void {
+		this.jobs.set(job, { ...this.jobs.get(job), info });
 	}
 
 	ended(job: ObservedJob, { failure }: EndedTask): void {
 		this.jobs.set(job, { ...this.jobs.get(job), failure, isOver: true });
 	}
 
-	/** Says how the run ended, and shows its images. */
+	/** Reports the end of the run, and shows its images. */
 	async end(outcomes: readonly TaskOutcome[]): Promise<void> {
 		this.over.abort();
 		await this.telling;
@@ -85,4 +81,51 @@ export class ProgressTeller implements TaskObserver {
 		this.lastText = text;
 		await this.stream.write(`${text}\n\n`);
 	}
+}
+
+/** The state of a job, as far as it is known. */
+export interface JobProgress {
+	readonly info?: TaskInfo | undefined;
+	readonly isOver?: boolean | undefined;
+	readonly failure?: Failure | undefined;
+}
+
+/**
+ * The progress of a run as one line of Markdown; empty before anything has begun.
+ * @param jobs those that have begun
+ * @param total the number of all jobs
+ */
+export function progressText(jobs: readonly JobProgress[], total: number): string {
+	const [only] = jobs;
+	if (!only) return '';
+	return total === 1 ? ofOne(only) : ofMany(jobs, total);
+}
+
+function ofOne({ info, failure, isOver }: JobProgress): string {
+	if (failure) return `Failed: ${escapeMarkdown(failure.message)}`;
+	if (isOver) return 'Done';
+	if (info?.state === 'queued') return `Queued${placeIn(info)}`;
+	if (info?.state === 'generating')
+		return info.progress === null ? 'Generating' : `Generating: ${info.progress} %`;
+	return 'Submitted';
+}
+
+function placeIn({ position, queueSize }: TaskInfo): string {
+	if (position === null) return '';
+	return queueSize === null ? `, position ${position}` : `, position ${position} of ${queueSize}`;
+}
+
+function ofMany(jobs: readonly JobProgress[], total: number): string {
+	const count = (isCounted: (job: JobProgress) => boolean): number => jobs.filter(isCounted).length;
+	const isRunning = ({ isOver, info }: JobProgress): boolean => !isOver && !(info && isFinal(info.state));
+	const failed = count(({ failure }) => failure !== undefined);
+	const generating = count((job) => isRunning(job) && job.info?.state === 'generating');
+	const queued = count((job) => isRunning(job) && job.info?.state === 'queued');
+	const parts = [
+		`${count(({ isOver, failure }) => isOver === true && !failure)} of ${total} tasks done`,
+		...(failed > 0 ? [`${failed} failed`] : []),
+		...(generating > 0 ? [`${generating} generating`] : []),
+		...(queued > 0 ? [`${queued} queued`] : []),
+	];
+	return parts.join(', ');
 }

@@ -16,7 +16,7 @@ interface Resource {
 	readonly mostUsed: Operation;
 }
 
-/** All operations; the form and the routing are both built from this. */
+/** Both the form and the routing are built from this. */
 export const RESOURCES: readonly Resource[] = [
 	{ value: 'file', name: 'File', operations: [download], mostUsed: download },
 	{ value: 'image', name: 'Image', operations: [upload], mostUsed: upload },
@@ -24,7 +24,6 @@ export const RESOURCES: readonly Resource[] = [
 	{ value: 'workflow', name: 'Workflow', operations: [save], mostUsed: save },
 ];
 
-/** Runs the operation that the form names. */
 export async function route(context: IExecuteFunctions): Promise<INodeExecutionData[][]> {
 	const resource: unknown = context.getNodeParameter('resource', 0);
 	const operations = RESOURCES.find(({ value }) => value === resource)?.operations ?? [];
@@ -41,7 +40,6 @@ function isSuspendedWait(context: IExecuteFunctions): boolean {
 	return resource === 'task' && operation === 'wait' && waitMode === 'suspend';
 }
 
-/** The menu of resources, and the operations and fields of each. */
 export function resourceProperties(): INodeProperties[] {
 	const menu: INodeProperties = {
 		displayName: 'Resource',

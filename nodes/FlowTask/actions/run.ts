@@ -18,7 +18,7 @@ import { fileHostRule } from '../../shared/files/fileHosts';
 import { allowsSocketTo } from '../../shared/http/egress';
 import { openSocket } from '../../shared/http/webSocket';
 import { openRetry } from '../../shared/retry/retry';
-import { createClient, createTaskApi } from '../api/api';
+import { createClient, ServiceApi } from '../api/api';
 import type { TaskClient } from '../tasks/engine';
 import { createTaskMemory, createToolMemory, type TaskMemory } from '../tasks/memory';
 import { ProgressSockets } from '../api/progressSocket';
@@ -26,40 +26,38 @@ import type { RandomSeed } from '../workflow/seeds';
 import { readRunOptions, type TaskRunOptions } from './options';
 import { knownWorkflows, type KnownWorkflows } from './workflow/knownWorkflows';
 
-/** One account in a run. Limits belong to a key, so each has its own rate limiter, watcher and uploads. */
+/** One account of a run. Limits apply to a key, so each has its own rate limiter, watcher and uploads. */
 export interface AccountClient extends TaskClient {
 	readonly baseUrl: string;
 	readonly images: TaskMemory['images'];
 	readonly owner: string;
 }
 
-/** Everything that one run of the node works with. */
 export interface NodeRun extends RunFrame {
-	/** How each item's account is reached. */
 	readonly clients: Accounts<AccountClient>;
 	readonly redact: Redact;
 	readonly download: Download;
-	/** Set if the operator set an idempotency key. */
+	/** Left out if no idempotency key is set. */
 	readonly ledger: Ledger | undefined;
 	readonly options: TaskRunOptions;
 	/** When the run stops waiting, by the clock's `now()`. */
 	readonly deadlineMs: number;
-	/** Shown beside the output, each once. */
+	/** Shown next to the output, each once. */
 	readonly hints: Set<string>;
-	/** What an earlier try of this run has sent. */
+	/** What earlier tries of this run have sent. */
 	readonly memory: TaskMemory & { release?(): void };
 	readonly randomSeed: RandomSeed;
 	readonly workflows: KnownWorkflows;
 }
 
-/** Requests under way at once, in each lane of each account. */
+/** Concurrent requests in each lane of each account. */
 const CONCURRENCY = 16;
-/** Each of them may open a socket for each of its last tasks; the tasks of further accounts are polled. */
+/** Each of these may open a socket for each of its last tasks; the tasks of other accounts are polled. */
 const ACCOUNTS_WITH_SOCKETS = 5;
 
 /**
- * The frame of every operation.
- * @param leastMs the shortest time for the run, whatever the timeout in the options
+ * Runs every operation.
+ * @param leastMs the minimum time for the run, even if the timeout in the options is shorter
  */
 export async function inNodeRun(
 	context: IExecuteFunctions,
@@ -145,7 +143,7 @@ async function openClients(
 		const call = createClient({ baseUrl, busyTerms, send, redact }, retry, clock, deadlineMs);
 		return {
 			baseUrl,
-			api: createTaskApi(call, redact),
+			api: new ServiceApi(call, redact),
 			mayFetch: fileHostRule(baseUrl, fileHosts),
 			sockets: socketsOf.get(platform),
 			images: owner ? imagesOf(memory.images, owner) : memory.images,
@@ -154,7 +152,7 @@ async function openClients(
 	});
 }
 
-/** An image is known to the account that it was uploaded to. */
+/** An uploaded image exists only in the account that it was uploaded to. */
 function imagesOf(images: TaskMemory['images'], owner: string): TaskMemory['images'] {
 	return {
 		get: (digest) => images.get(`${owner} ${digest}`),
@@ -162,7 +160,7 @@ function imagesOf(images: TaskMemory['images'], owner: string): TaskMemory['imag
 	};
 }
 
-/** If n8n allows no socket to the platform, polling does the work. */
+/** If n8n does not allow a socket to the platform, its tasks are polled. */
 async function openProgress(
 	context: IExecuteFunctions,
 	account: PlatformAccount,
@@ -176,7 +174,7 @@ async function openProgress(
 	);
 }
 
-/** As many as requests under way, but no more than can be sent in 20 s, a third of a claim's life. */
+/** At most as many claims as can be submitted within 20 s, a third of a claim's lifetime. */
 function claimsAtOnce(requestsPerSecond: number): number {
 	const perThird = requestsPerSecond > 0 ? Math.floor(requestsPerSecond * 20) : CONCURRENCY;
 	return Math.max(1, Math.min(CONCURRENCY, perThird));

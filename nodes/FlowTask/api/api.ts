@@ -17,16 +17,6 @@ export interface SubmittedTask {
 	readonly promptToken: string | undefined;
 }
 
-/** The workflow service's calls (§4.1 to §4.3). None of them throws. */
-export interface TaskApi {
-	/** @param sendByMs not sent after this time (by the clock's `now()`), but given up as `cancelled` */
-	submit(workflowId: string, prompt: Prompt, sendByMs?: number): Promise<Result<SubmittedTask, CallFailure>>;
-	/** At most `IDS_PER_CALL` ids (`poll.ts`). Ids that the platform does not know are missing from the answer. */
-	info(taskIds: readonly string[], urlExpireSeconds: number): Promise<Result<TaskInfo[], CallFailure>>;
-	/** @param file sent anew by each try, from its start */
-	upload(file: File): Promise<Result<string, CallFailure>>;
-}
-
 const BASE_PATH = '/api/maas/flow_task_api';
 
 const SUBMIT_TIMEOUT_MS = 60_000;
@@ -47,7 +37,6 @@ const PromptToken = v.optional(
 	null,
 );
 
-/** A call of the workflow service. */
 export interface ApiCall
 	extends Omit<RetryTerms, 'endByMs'>, Pick<HttpRequest, 'json' | 'form' | 'timeoutMs' | 'outlivesStop'> {
 	/** Path below the base URL. */
@@ -59,7 +48,6 @@ export interface ApiCall
 /** Calls the service and unwraps its envelope (§7.1); never throws. */
 export type CallApi = (call: ApiCall) => Promise<Result<Json | undefined, CallFailure>>;
 
-/** An account of the service, and the way to it. */
 export interface ServiceAccount {
 	readonly baseUrl: string;
 	readonly busyTerms: BusyTerms;
@@ -67,7 +55,7 @@ export interface ServiceAccount {
 	readonly redact: Redact;
 }
 
-/** A call that is under way at the run's deadline gets so long: a task that it made would be lost. */
+/** How much longer a call may take that is under way at the run's deadline: a task that it made would be lost. */
 const DEADLINE_GRACE_MS = 10_000;
 
 /** @param deadlineMs when the run stops waiting, by the clock's `now()`: no call begins or is repeated after it */
@@ -91,7 +79,7 @@ export function createClient(
 	};
 }
 
-/** A success without the id that it should carry: the task may exist and cannot be found again. */
+/** A success without the ID: the task may exist but cannot be found. */
 function withoutId(purpose: string, field: string): CallFailure {
 	return {
 		kind: 'unclear',
@@ -101,7 +89,7 @@ function withoutId(purpose: string, field: string): CallFailure {
 	};
 }
 
-/** What a submit sends, for a preview too (§4.1). */
+/** What a submit sends (§4.1). */
 export function submitCall(
 	workflowId: string,
 	prompt: Prompt,
@@ -109,10 +97,14 @@ export function submitCall(
 	return { path: `${BASE_PATH}/prompt`, json: { workflow_id: workflowId, prompt } };
 }
 
-class ServiceApi implements TaskApi {
+/** The workflow service's calls (§4.1 to §4.3). None of them throws. */
+export type TaskApi = Pick<ServiceApi, keyof ServiceApi>;
+
+export class ServiceApi {
 	private readonly SubmitData;
 	private readonly UploadData;
 
+	/** @param redact knows the API key: an ID that contains it must not get into items, logs or the ledger */
 	constructor(
 		private readonly call: CallApi,
 		redact: Redact,
@@ -125,6 +117,7 @@ class ServiceApi implements TaskApi {
 		this.UploadData = v.object({ image_id: SafeId });
 	}
 
+	/** @param sendByMs after this time (by the clock's `now()`) it is not sent and ends as `cancelled` */
 	async submit(
 		workflowId: string,
 		prompt: Prompt,
@@ -146,6 +139,7 @@ class ServiceApi implements TaskApi {
 		return ok({ taskId: data.output.prompt_id, promptToken: data.output.prompt_token ?? undefined });
 	}
 
+	/** At most `IDS_PER_CALL` ids (`poll.ts`). Ids that the platform does not know are missing from the answer. */
 	async info(taskIds: readonly string[], urlExpireSeconds: number): Promise<Result<TaskInfo[], CallFailure>> {
 		const answer = await this.call({
 			path: `${BASE_PATH}/get_task_info`,
@@ -167,13 +161,14 @@ class ServiceApi implements TaskApi {
 		});
 	}
 
+	/** @param file sent anew by each try, from its start */
 	async upload(file: File): Promise<Result<string, CallFailure>> {
 		const form = new FormData();
 		form.append('source_file', file);
 		const answer = await this.call({
 			path: `${BASE_PATH}/upload/image`,
 			purpose: 'upload the image',
-			// It makes no task, so a second copy of an image costs nothing.
+			// An upload makes no task, so a second copy costs nothing.
 			repeatability: 'read',
 			lane: 'work',
 			form,
@@ -185,9 +180,4 @@ class ServiceApi implements TaskApi {
 		if (!data.success) return fail(withoutId('upload the image', 'image_id'));
 		return ok(data.output.image_id);
 	}
-}
-
-/** @param redact knows the API key: an ID that contains it must not get into items, logs or the ledger */
-export function createTaskApi(call: CallApi, redact: Redact): TaskApi {
-	return new ServiceApi(call, redact);
 }

@@ -4,7 +4,7 @@ import type { FailedOutcome } from '../../shared/http/outcome';
 import { explainCall, type CallAdvice, type CallFacts } from '../../shared/platform/failures';
 
 export interface CallFailure extends Failure {
-	/** Whether the same call may well succeed a little later (outage, overload). */
+	/** Whether the same call may succeed later (outage, overload). */
 	readonly passing: boolean;
 }
 
@@ -15,16 +15,16 @@ const OF_SUBMIT: CallAdvice = {
 	busy: BUSY,
 	rightful: 'Use a key of the account that owns the workflow.',
 	check:
-		'Compare what this item sends, such as the workflow ID and the changed inputs, with what the platform says. Nothing was made.',
+		'Compare what this item sends, such as the workflow ID and the changed inputs, with what the platform says. No task was created.',
 };
 
 const OF_READ: CallAdvice = {
 	busy: BUSY,
-	rightful: 'Use a key of an account that may do this.',
+	rightful: 'Use the key of an account that has this permission.',
 	check: 'Compare what this item asks for, and the Base URL in the credential, with what the platform says.',
 };
 
-/** Turns the outcome that ended a call of the workflow service into sentences. */
+/** Explains a failed call of the workflow service to the operator. */
 export function explainTaskCall(outcome: FailedOutcome, facts: CallFacts): CallFailure {
 	const failure = explainCall(outcome, facts, facts.repeatability === 'write' ? OF_SUBMIT : OF_READ);
 	const passing =

@@ -3,29 +3,26 @@ import type { CallFailure } from './failures';
 import type { TaskApi } from './api';
 import type { TaskInfo } from './taskInfo';
 
-/** How many task ids one get_task_info call asks for; the interface names no limit (§4.2). */
+/** Task IDs per get_task_info call; the interface states no limit (§4.2). */
 export const IDS_PER_CALL = 100;
 
-/** After this many refused calls without an answer the call itself is wrong, not an ID in it. */
+/** After this many refused calls without an answer, the call itself is wrong rather than an ID in it. */
 const CALLS_WITHOUT_ANSWER = 20;
-/** The same for unreadable answers: just enough to find one task among `IDS_PER_CALL`. */
+/** The same for unreadable answers: just enough calls to find one task among `IDS_PER_CALL`. */
 const UNREADABLE_WITHOUT_ANSWER = 9;
 
-/** Task ids that were asked for together, and the answer. */
 export interface PolledPiece {
 	readonly ids: readonly string[];
 	readonly answer: Result<TaskInfo[], CallFailure>;
 }
 
-/** The result of one poll of any number of tasks. */
 export interface PolledInfos {
 	/** Ids that the platform does not know are missing. */
 	readonly infos: ReadonlyMap<string, TaskInfo>;
-	/** Ids that the platform refuses to report while it reports others. */
+	/** IDs that the platform refuses to report although it reports others. */
 	readonly refused: ReadonlyMap<string, CallFailure>;
 }
 
-/** Task IDs in portions of one call each. */
 export function portionsOf(taskIds: readonly string[]): string[][] {
 	return Array.from({ length: Math.ceil(taskIds.length / IDS_PER_CALL) }, (_, index) =>
 		taskIds.slice(index * IDS_PER_CALL, (index + 1) * IDS_PER_CALL),
@@ -33,8 +30,8 @@ export function portionsOf(taskIds: readonly string[]): string[][] {
 }
 
 /**
- * Asks for one portion. If it is refused or its answer cannot be read, a single id may be the cause: the portion is
- * halved until that id is alone, so that one bad task costs no other its result.
+ * Polls one portion. If it is refused or its answer is unreadable, a single ID may be the cause: the portion is halved
+ * until that ID is alone, so that one bad task does not affect the others.
  */
 export async function askInPieces(
 	api: Pick<TaskApi, 'info'>,
@@ -61,7 +58,7 @@ export async function askInPieces(
 	return pieces;
 }
 
-/** How many calls to make in search of the id that caused a failure; 0 if no id can be the cause. */
+/** How many calls the search for the ID that caused a failure may take; 0 if no ID can be the cause. */
 function mostCallsAfter({ kind, passing, details }: CallFailure): number {
 	// The service itself said no, and not because of the key or its rights.
 	if (kind === 'refused' && !passing) return CALLS_WITHOUT_ANSWER;
@@ -73,7 +70,7 @@ function mostCallsAfter({ kind, passing, details }: CallFailure): number {
 	return isUnreadable ? UNREADABLE_WITHOUT_ANSWER : 0;
 }
 
-/** One poll of any number of tasks, without waiting for any. */
+/** Polls any number of tasks once. */
 export async function infoOfMany(
 	api: Pick<TaskApi, 'info'>,
 	taskIds: readonly string[],
@@ -100,10 +97,10 @@ export async function infoOfMany(
 export const SHORTEST_POLL_INTERVAL_MS = 1_000;
 export const LONGEST_POLL_INTERVAL_MS = 10_000;
 
-/** With this many tasks or fewer each is worth a poll of its own, and a socket. */
+/** Up to this many tasks, each is worth a poll and a socket of its own. */
 export const FEW_TASKS = 20;
 
-/** A poll of many tasks should find about this many finished for each call it takes. */
+/** How many finished tasks each call of a poll of many tasks should find. */
 const FINISHED_PER_CALL = 10;
 
 export interface PollFacts {
@@ -119,24 +116,24 @@ export interface PollFacts {
 	readonly backlog: boolean;
 	/** Whether at least one call of the poll got no answer. */
 	readonly failed: boolean;
-	/** When the last task will be done, at the rate of the last polls; Infinity if that cannot be told. */
+	/** When the last task will be done at the current rate; Infinity if the rate is unknown. */
 	readonly endsInMs: number;
 }
 
-/** So many intervals tell the rate: fewer are ruled by chance, more by what is long over. */
+/** The rate is measured over this many intervals: fewer vary too much, more react too slowly. */
 const RATE_INTERVALS = 5;
 
-/** How fast tasks finish, from the first poll on: before it none could. */
+/** How fast tasks finish, measured from the first poll. */
 export class FinishRate {
 	private readonly polls: Array<{ readonly atMs: number; readonly finished: number }> = [];
 
-	/** A poll found so many more finished. */
+	/** @param finished how many more tasks the poll found finished */
 	note(atMs: number, finished: number): void {
 		this.polls.push({ atMs, finished });
 		if (this.polls.length > RATE_INTERVALS + 1) this.polls.shift();
 	}
 
-	/** How long after the last poll the last of so many will be done. */
+	/** How long after the last poll the last of the remaining tasks will be done. */
 	endsInMs(remaining: number): number {
 		const [first, ...others] = this.polls;
 		const last = others.at(-1);
@@ -146,7 +143,7 @@ export class FinishRate {
 	}
 }
 
-/** Tasks end a little later than their rate says more often than a little sooner, and a poll too soon costs another. */
+/** Tasks often end a little later than the rate predicts, and a poll that comes too soon costs another one. */
 const END_MARGIN_MS = 100;
 
 /**
@@ -155,7 +152,7 @@ const END_MARGIN_MS = 100;
  */
 export function nextIntervalMs(previousMs: number, facts: PollFacts): number {
 	const { finished, remaining } = facts;
-	// The time until few tasks are left, at the rate of the last interval: the end of a batch must not be slept through.
+	// The time until few tasks are left, so that the node does not sleep through the end of a batch.
 	const untilFewMs =
 		finished === 0 || remaining <= FEW_TASKS ? Infinity : ((remaining - FEW_TASKS) * previousMs) / finished;
 	const wantedMs = inBounds(Math.min(stretch(previousMs, facts), untilFewMs));
@@ -166,7 +163,7 @@ function inBounds(intervalMs: number): number {
 	return Math.min(LONGEST_POLL_INTERVAL_MS, Math.max(SHORTEST_POLL_INTERVAL_MS, intervalMs));
 }
 
-/** Stretched so that a poll comes just after the last task is done, instead of up to an interval later. */
+/** Stretches the interval so that a poll comes just after the last task is done. */
 function endingWith(intervalMs: number, endsInMs: number): number {
 	const leftMs = endsInMs + END_MARGIN_MS;
 	return Number.isFinite(leftMs) ? leftMs / Math.max(1, Math.floor(leftMs / intervalMs)) : intervalMs;
@@ -175,7 +172,7 @@ function endingWith(intervalMs: number, endsInMs: number): number {
 function stretch(previousMs: number, facts: PollFacts): number {
 	if (facts.failed) return previousMs * 2;
 	if (facts.remaining <= FEW_TASKS) return facts.changed ? previousMs / 2 : previousMs * 1.25;
-	// Free slots are worth more than calls: while one goes unnoticed, no task is submitted.
+	// A free slot is worth more than a call: until it is noticed, no task is submitted.
 	if (facts.backlog && facts.finished > 0) return SHORTEST_POLL_INTERVAL_MS;
 	if (facts.finished < FINISHED_PER_CALL * facts.calls) return previousMs * 1.5;
 	if (facts.finished > 2 * FINISHED_PER_CALL * facts.calls) return previousMs / 1.5;

@@ -6,7 +6,7 @@ import { readTaskInfo, type TaskInfo } from './taskInfo';
 export interface ProgressEvents {
 	/** A message about the task; its links are valid for only ten minutes (§6.1). */
 	onInfo(info: TaskInfo): void;
-	/** The socket was refused or is gone: the task must be polled. */
+	/** The socket was refused or is lost, so the task must be polled. */
 	onLost(): void;
 }
 
@@ -19,13 +19,12 @@ export type OpenSocket = (url: string, events: SocketEvents) => { close(): unkno
 
 /** The progress WebSockets of one node run (§4.4, §5.2, §6.1). A lost one never fails a task. */
 export class ProgressSockets {
-	/** The path form that brought a frame. */
+	/** The path on which a message has arrived. */
 	private provenPath: string | undefined;
 	private refusedForGood = false;
 
 	/**
-	 * @param paths the path forms in the order to try, because deployments differ. The form that brought a frame
-	 *   is kept for the run.
+	 * @param paths tried in this order, because deployments differ; one that works is kept for the run
 	 */
 	constructor(
 		private readonly wsBaseUrl: string,
@@ -33,7 +32,7 @@ export class ProgressSockets {
 		private readonly openSocket: OpenSocket,
 	) {}
 
-	/** False once both path forms were refused: it is useless to try again in this run. */
+	/** False once both paths were refused. */
 	get available(): boolean {
 		return !this.refusedForGood;
 	}
@@ -50,7 +49,7 @@ export class ProgressSockets {
 				return;
 			}
 			current = this.openSocket(`${this.wsBaseUrl}${path}${query}`, {
-				// Opening proves nothing: a proxy accepts any path.
+				// An open socket proves nothing: proxies accept any path.
 				onOpen: () => undefined,
 				onText: (text) => {
 					const info = readMessage(text);
@@ -59,7 +58,7 @@ export class ProgressSockets {
 					if (info.taskId === taskId) events.onInfo(info);
 				},
 				onEnd: () => {
-					// A form that brought a frame is right, so it is this socket that is gone.
+					// If the path is known to work, only this socket is lost.
 					if (this.provenPath === path) events.onLost();
 					else openNext();
 				},
@@ -77,15 +76,15 @@ function readMessage(text: string): TaskInfo | undefined {
 }
 
 /**
- * Hides a task's prompt token, which opens its socket for a day (§5.2): a platform that repeats it in a link or an
- * error text must not get it into an item.
+ * Hides a task's prompt token, which opens its socket for a day (§5.2), in case the platform repeats it in a link or an
+ * error text.
  */
 export function tokenHider(promptToken: string | undefined): Redact['known'] {
 	if (promptToken === undefined) return (text) => text;
 	return redactor([promptToken]).known;
 }
 
-/** A task's report as it may be shown. Hiding may break a link, so downloads use the original ones. */
+/** A task's report without the token. Hiding may break a link, so downloads use the original ones. */
 export function withoutToken(info: TaskInfo, promptToken: string | undefined): TaskInfo {
 	if (promptToken === undefined) return info;
 	const hide = tokenHider(promptToken);

@@ -19,7 +19,7 @@ export function isFinal(state: TaskState): boolean {
 	return state === 'succeeded' || state === 'failed' || state === 'denied';
 }
 
-/** Whether a task waits in the queue at a position that the platform does not number: it may not move for long. */
+/** Whether a task is queued without a position: it may show no progress for a long time. */
 export function waitsUnnumbered({ state, position }: Pick<TaskInfo, 'state' | 'position'>): boolean {
 	return state === 'queued' && position === null;
 }
@@ -28,7 +28,7 @@ export function waitsUnnumbered({ state, position }: Pick<TaskInfo, 'state' | 'p
 export interface TaskInfo {
 	readonly taskId: string;
 	readonly state: TaskState;
-	/** The number as it came; `null` if none came. */
+	/** The original number; `null` if there was none. */
 	readonly statusCode: number | null;
 	readonly progress: number | null;
 	readonly queueSize: number | null;
@@ -39,7 +39,7 @@ export interface TaskInfo {
 	readonly finalFiles: readonly string[];
 	/** Links that were not read: beyond `MOST_FILES`, or too long. */
 	readonly filesLeftOut: number;
-	/** The element as it came. */
+	/** The original element. */
 	readonly raw: JsonObject;
 }
 
@@ -47,7 +47,7 @@ export interface TaskInfo {
 export const MOST_FILES = 1_000;
 /** Signed links are long, but no server accepts more. */
 const LONGEST_LINK_CHARS = 16_384;
-/** An engine may send its whole log. */
+/** Some engines send their whole log. */
 const LONGEST_ERROR_CHARS = 10_000;
 /** Longer than any platform's ids. */
 export const LONGEST_ID_CHARS = 1_000;
@@ -134,7 +134,7 @@ function readLinks(
 	return { links: usable.map(decodeLink).filter(Boolean), leftOut: texts.length - usable.length };
 }
 
-/** The links of all output nodes, which share one limit. */
+/** Reads the links of all output nodes, which share one limit. */
 function readFiles(files: Readonly<Record<string, readonly string[]>>): {
 	readonly byNode: TaskInfo['files'];
 	readonly leftOut: number;
@@ -156,7 +156,7 @@ function readFiles(files: Readonly<Record<string, readonly string[]>>): {
 export function readTaskInfos(data: Json | undefined): TaskInfo[] | undefined {
 	if (data !== null && !isJsonObject(data)) return undefined;
 	const list = data === null ? null : data.flow_task_info;
-	// What the platform sends if it knows none of the ids.
+	// The platform knows none of the IDs.
 	if (list === null) return [];
 	if (Array.isArray(list)) return list.map(readTaskInfo).filter((info) => info !== undefined);
 	// The WebSocket's messages hold a single object (§6.1), and some servers use that shape for both.

@@ -8,7 +8,7 @@ import { isFileInput } from '../workflow/inputRanking';
 import { keyOf, seedsIn } from '../workflow/seeds';
 import { savedInAccount, shownWorkflow } from './shownWorkflow';
 
-/** The workflows that are saved in the account. What is searched for may also be the ID of any other one. */
+/** The workflows that are saved in the account. The search text may also be the ID of any other one. */
 export async function searchWorkflows(
 	this: ILoadOptionsFunctions,
 	filter = '',
@@ -30,46 +30,25 @@ export function workflowChoices(names: readonly string[], filter: string): INode
 	return [{ name: NOTHING_SAVED, value: '' }];
 }
 
-/** The nodes of the workflow that take an image; empty without its export, and the node's ID can be entered instead. */
-export async function searchImageNodes(
-	this: ILoadOptionsFunctions,
-	filter?: string,
-): Promise<INodeListSearchResult> {
-	return await listOf(this, imageNodesIn, filter);
-}
+export const searchImageNodes = searchIn(imageNodesIn);
+export const searchSeeds = searchIn(seedChoicesIn);
+export const searchOutputNodes = searchIn(outputNodesIn);
 
-/** The seeds of the workflow. */
-export async function searchSeeds(
-	this: ILoadOptionsFunctions,
-	filter?: string,
-): Promise<INodeListSearchResult> {
-	return await listOf(this, seedChoicesIn, filter);
-}
-
-/** The nodes of the workflow that may make files. */
-export async function searchOutputNodes(
-	this: ILoadOptionsFunctions,
-	filter?: string,
-): Promise<INodeListSearchResult> {
-	return await listOf(this, outputNodesIn, filter);
-}
-
-async function listOf(
-	context: ILoadOptionsFunctions,
-	choicesIn: (definition: WorkflowDefinition) => INodeListSearchItems[],
-	filter = '',
-): Promise<INodeListSearchResult> {
-	const source = await shownWorkflow(context);
-	const definition = source.ok ? readDefinition(source.value.definition) : source;
-	const choices = definition.ok ? choicesIn(definition.value) : [];
-	return { results: choices.filter(({ name }) => contains(name, filter)) };
+/** A list of something in the workflow; without its export it is empty, and an ID can be entered instead. */
+function searchIn(choicesIn: (definition: WorkflowDefinition) => INodeListSearchItems[]) {
+	return async function (this: ILoadOptionsFunctions, filter = ''): Promise<INodeListSearchResult> {
+		const source = await shownWorkflow(this);
+		const definition = source.ok ? readDefinition(source.value.definition) : source;
+		const choices = definition.ok ? choicesIn(definition.value) : [];
+		return { results: choices.filter(({ name }) => contains(name, filter)) };
+	};
 }
 
 function contains(name: string, filter: string): boolean {
 	return name.toLowerCase().includes(filter.trim().toLowerCase());
 }
 
-/** Nodes whose input is called `image` come first, as the field "Parameter" has it. */
+/** Nodes with an input called `image` come first, because that is the default of the field "Parameter". */
 export function imageNodesIn({ nodes }: WorkflowDefinition): INodeListSearchItems[] {
 	const loaders = nodes.flatMap(({ nodeId, title, inputs }) => {
 		const files = inputs.filter(isFileInput).map(({ name }) => name);
@@ -82,10 +61,10 @@ export function imageNodesIn({ nodes }: WorkflowDefinition): INodeListSearchItem
 		.map(({ name, value }) => ({ name, value }));
 }
 
-/** What makes files by its name; some of these hand them on as well. */
+/** Names of nodes that make files; some of them also pass their files on. */
 const SAVES_FILES = /save|export|combine/i;
 
-/** Nodes that save by their name come first, then those at the ends of the graph: an export does not say what they make. */
+/** An export does not say which nodes make files: those named like it come first, then the ends of the graph. */
 export function outputNodesIn(definition: WorkflowDefinition): INodeListSearchItems[] {
 	const graph = graphOf(definition);
 	const used = new Set(

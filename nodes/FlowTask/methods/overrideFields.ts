@@ -16,7 +16,6 @@ import {
 import { countsOf, promptInputOf } from '../workflow/inputRanking';
 import { shownWorkflow } from './shownWorkflow';
 
-/** What the editor calls while the form is open. */
 export async function getOverrideFields(this: ILoadOptionsFunctions): Promise<ResourceMapperFields> {
 	const workflow = await shownWorkflow(this);
 	const rows: unknown = this.getCurrentNodeParameter('overrides');
@@ -25,10 +24,10 @@ export async function getOverrideFields(this: ILoadOptionsFunctions): Promise<Re
 }
 
 /**
- * The rows that the form offers, from what is pasted in the node or saved in the account. It never throws: n8n would show nothing then,
- * but it shows a notice in place of the rows.
- * @param rows the rows as the editor keeps them. n8n deletes what was entered in a row that is not offered any more, so
- *   they stay as long as nothing can be read
+ * The rows that the form offers, from what is pasted in the node or saved in the account. It never throws, because n8n
+ * shows a notice instead of the rows, but hides errors.
+ * @param rows the rows as the editor stores them. n8n deletes the value of a row that is no longer offered, so they are
+ *   kept as long as nothing can be read
  */
 export function overrideFieldsOf(source: WorkflowSource, rows?: unknown): ResourceMapperFields {
 	const kept = keptRows(rows);
@@ -95,20 +94,19 @@ function asRow({ options, ...field }: FormField): ResourceMapperField {
 	};
 }
 
-/** A line among the rows. n8n draws no field for this type, so nothing can be entered, and nothing of it is ever sent. */
+/** A line of text among the rows: n8n shows no input field for this type, so nothing can be entered or sent. */
 function remark(id: string, displayName: string): ResourceMapperField {
 	return { ...asRow({ id, displayName, type: 'string' }), type: 'jwt', readOnly: true };
 }
 
 /**
- * A form that was just filled shows nothing but the rows that n8n calls required. In the mode "map" it asks for no
- * value in them.
+ * Makes n8n show a row as soon as the form is loaded, by marking it as required. In the mode "map" it needs no value.
  */
 function shownAtOnce(field: ResourceMapperField): ResourceMapperField {
 	return { ...field, required: true };
 }
 
-/** The rows as the node once offered them, if any of them holds a value. */
+/** The rows that were offered before, if any of them has a value. */
 function keptRows(rows: unknown): ResourceMapperField[] {
 	if (membersOf(member(rows, 'value')).length === 0) return [];
 	return objectsIn(member(rows, 'schema')).flatMap(({ id, displayName, type, options }) => {

@@ -9,7 +9,7 @@ import {
 } from '../../shared/workflow/savedWorkflows';
 import { chosenText } from '../actions/enteredText';
 
-/** What the open form knows of its workflow. */
+/** The workflow of the open form. */
 export async function shownWorkflow(context: ILoadOptionsFunctions): Promise<Result<WorkflowSource>> {
 	const saved = await savedInAccount(context);
 	const pasted = {

@@ -14,13 +14,13 @@ export interface DailyTaskSettings {
 	readonly timeZone: string;
 	/** Identifies this run of the node, to tell its submits from others. */
 	readonly runId: string;
-	/** 0 = no limit; what is submitted is counted all the same. */
+	/** 0 = no limit; submits are still counted. */
 	readonly most: number;
 }
 
 const OPTION = 'Max Tasks per Day';
 
-/** Keeps the tasks that a node makes in a day within a limit, and says what their rows are counted by. */
+/** Limits the tasks that a node makes in a day, and provides the cells that they are counted by. */
 export class DailyTasks implements TaskObserver {
 	private readonly limit: DailyLimit;
 	private readonly isZoneKnown: boolean;
@@ -56,9 +56,9 @@ export class DailyTasks implements TaskObserver {
 	}
 
 	/**
-	 * Reads what was made already, and takes places for the first jobs that are sure to need one: a key may have its task.
-	 *
-	 * @param isAllOrNone whether the others are of no use if one of them has no place
+	 * Reads how many tasks were made already, and reserves slots for the first jobs. A job with an idempotency key may
+	 * have its task, so it gets none yet.
+	 * @param isAllOrNone whether to refuse all jobs if one of them gets no slot
 	 */
 	async open(jobs: readonly TaskJob[], isAllOrNone: boolean): Promise<Result<undefined>> {
 		const submits = jobs.filter(({ start }) => start.kind === 'submit');
@@ -66,7 +66,7 @@ export class DailyTasks implements TaskObserver {
 		if (!this.isZoneKnown) {
 			return failInput(
 				`The time zone "${this.settings.timeZone}" of the workflow is not known, so "${OPTION}" cannot be counted`,
-				'Choose another one in the settings of the workflow. Nothing was sent.',
+				'Choose another one in the workflow settings. Nothing was sent.',
 			);
 		}
 		const isSure = ({ start }: TaskJob): boolean => start.kind === 'submit' && !start.idempotency;
@@ -77,20 +77,20 @@ export class DailyTasks implements TaskObserver {
 		);
 		if (!opened.ok || !isAllOrNone) return opened;
 		const left = due.filter((one) => this.limit.has(one)).length;
-		// If none is left at all, the items report it themselves.
+		// If nothing is left at all, each item reports it.
 		if (left === 0 || left === due.length) return opened;
 		for (const one of due) this.limit.giveBack(one);
 		return fail(this.notForAll(due.length, left));
 	}
 
-	/** Why no task must be made for a job; asked right before it is. */
+	/** Called right before a job's task is made. @returns a failure if the limit is reached */
 	async admit(job: ObservedJob): Promise<Result<undefined>> {
 		const admitted = this.settings.most === 0 ? ok(undefined) : await this.limit.admit(this.countable(job));
 		if (admitted.ok) this.admitted.add(job);
 		return admitted;
 	}
 
-	/** What the row of a job is counted by; nothing if this run has submitted nothing for it. */
+	/** The cells that a job is counted by; `undefined` if this run submitted nothing for it. */
 	countOf(job: ObservedJob): CountCells | undefined {
 		if (!this.admitted.has(job)) return undefined;
 		const entry = this.countable(job);
@@ -110,7 +110,7 @@ export class DailyTasks implements TaskObserver {
 		else this.limit.giveBack(this.countable(job));
 	}
 
-	/** The run is over. @param isWritten whether the table has its submits */
+	/** Called when the run is over. @param isWritten whether the table contains its submits */
 	close(isWritten: boolean): void {
 		this.limit.close(isWritten);
 	}
@@ -138,7 +138,7 @@ export class DailyTasks implements TaskObserver {
 	}
 }
 
-/** Only submits that made a task, or may have, have a day in their rows. */
+/** Only rows of submits that made a task, or may have, contain a day. */
 function countedIn(): Used {
 	return { count: 1, tokens: 0 };
 }

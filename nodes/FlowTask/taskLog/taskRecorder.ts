@@ -9,59 +9,48 @@ import type { Redact } from '../../shared/text/redact';
 import { textOrNumber } from '../../shared/text/textOf';
 import type { BegunTask, EndedTask, ObservedJob, TaskObserver, TaskSource } from '../tasks/observer';
 import type { TaskInfo } from '../api/taskInfo';
-import {
-	cellsAfter,
-	cellsAtEnd,
-	newRow,
-	type CountCells,
-	type RowFacts,
-	type RowOrigin,
-	type TaskCells,
-	type TaskFacts,
-} from './taskRows';
+import type { DailyTasks } from './dailyTasks';
+import { cellsAfter, cellsAtEnd, newRow, type RowFacts, type RowOrigin, type TaskCells } from './taskRows';
 
 export interface RecorderParts {
 	readonly table: DataTable;
 	readonly clock: Clock;
 	readonly redact: Redact;
-	readonly factsOf: (job: ObservedJob) => TaskFacts;
-	/** What the submit of a job is counted by, if there was one. */
-	readonly countOf: (job: ObservedJob) => CountCells | undefined;
+	readonly daily: Pick<DailyTasks, 'countOf'>;
 }
 
-/** How long the first rows wait for others: a run that is over sooner needs one write. */
+/** How long the first rows wait for more: a run that ends sooner needs a single write. */
 const FIRST_WRITE_MS = 1_000;
-/** From the beginning of a write to the next one; longer after each that fails. */
+/** From the start of a write to the next one; longer after each failure. */
 const INTERVALS: PauseGrowth = { firstMs: 2_000, factor: 2, longestMs: 10 * 60_000 };
-/** Most statements that change rows in one write; what is left over goes with the next one. */
+/** Most statements that change rows in one write; the rest follows with the next one. */
 const MOST_CHANGES = 10;
-/** Changes are written less often the longer it takes: they may cost a 50th of the time. IDs never wait. */
+/** The slower the table, the rarer the changes: they may take a 50th of the time. IDs never wait. */
 const REST_PER_CHANGE_MS = 50;
-/** A statement that changes rows takes n8n 40 ms, hundreds of new rows hardly longer: from here on rows are replaced. */
+/** Rows are replaced if more changes are left: each takes n8n 40 ms, and inserting hundreds of rows hardly longer. */
 const MOST_LAST_CHANGES = 5;
 
 interface LoggedTask extends RowFacts {
 	readonly source: TaskSource;
 	cells: TaskCells;
-	/** What rows of earlier runs say already. */
+	/** Cells from rows of earlier runs. */
 	kept: TaskCells;
-	/** The cells as the table has them, as JSON. */
+	/** The cells as written to the table, as JSON. */
 	written: string;
-	/** The rows of the task; `undefined` until they were looked for. */
+	/** The task's rows; `undefined` before they were looked up. */
 	rowKeys: readonly string[] | undefined;
-	/** Whether the table has the task, as it should. */
+	/** Whether the table has the row that it should have for the task. */
 	isListed: boolean;
 	/** When it was last written, by the clock's `now()`. */
 	writtenAtMs: number;
 }
 
 /**
- * Writes a row for each task of a node run, soon after its ID is known, and keeps the rows up to date: at most one
- * write in two seconds, so that it costs a batch next to nothing. What it cannot write never fails the run.
+ * Writes a row for each task of a node run soon after its ID is known, and keeps the rows up to date, with at most one
+ * write every two seconds. A write that fails never fails the run.
  */
 export class TaskRecorder implements TaskObserver {
 	private readonly entries = new Map<ObservedJob, LoggedTask>();
-	private readonly byTask = new Map<string, LoggedTask[]>();
 	private readonly runKey = randomUUID().slice(0, 13);
 	private rowsMade = 0;
 	private readonly writer: BackgroundWriter;
@@ -80,20 +69,15 @@ export class TaskRecorder implements TaskObserver {
 		});
 	}
 
-	began(job: ObservedJob, { taskId, submittedAtMs, source, owner }: BegunTask): void {
-		const entry = this.open(job, taskId, source, submittedAtMs);
-		const name = `${owner} ${taskId}`;
-		const same = this.byTask.get(name);
-		if (same) same.push(entry);
-		else this.byTask.set(name, [entry]);
+	began(job: ObservedJob, { taskId, submittedAtMs, source }: BegunTask): void {
+		this.open(job, taskId, source, submittedAtMs);
 		this.start();
 	}
 
-	news(info: TaskInfo, owner: string): void {
-		const nowMs = this.parts.clock.wallNow();
-		for (const entry of this.byTask.get(`${owner} ${info.taskId}`) ?? []) {
-			entry.cells = cellsAfter(entry.cells, info, nowMs);
-		}
+	news(job: ObservedJob, info: TaskInfo): void {
+		const entry = this.entries.get(job);
+		if (!entry) return;
+		entry.cells = cellsAfter(entry.cells, info, this.parts.clock.wallNow());
 		this.start();
 	}
 
@@ -106,7 +90,7 @@ export class TaskRecorder implements TaskObserver {
 		this.start();
 	}
 
-	/** Writes now what is left. @returns the failure if something could not be written */
+	/** Writes the rest now. @returns a failure if something could not be written */
 	async flush(): Promise<Result<undefined>> {
 		this.isOver = true;
 		return await this.writer.flush();
@@ -119,12 +103,11 @@ export class TaskRecorder implements TaskObserver {
 		submittedAtMs: number | undefined,
 	): LoggedTask {
 		const entry: LoggedTask = {
-			itemIndex: job.itemIndex,
+			job,
 			taskId,
 			source,
 			submittedAtMs,
-			...this.parts.factsOf(job),
-			counted: this.parts.countOf(job),
+			counted: this.parts.daily.countOf(job),
 			cells: source === 'made' ? { error: '' } : {},
 			kept: {},
 			written: '{}',
@@ -164,7 +147,7 @@ export class TaskRecorder implements TaskObserver {
 		return changed;
 	}
 
-	/** Looks for the rows of tasks that were there before this run. */
+	/** Looks up the rows of tasks that existed before this run. */
 	private async find(): Promise<Result<undefined>> {
 		const unknown = [...this.entries.values()].filter(({ rowKeys }) => rowKeys === undefined);
 		if (unknown.length === 0) return ok(undefined);
@@ -177,7 +160,7 @@ export class TaskRecorder implements TaskObserver {
 			entry.rowKeys = rows.map(({ rowKey }) => textOrNumber(rowKey)).filter(Boolean);
 			entry.kept = { ...timeIn('startedAt', rows), ...timeIn('finishedAt', rows) };
 			entry.written = JSON.stringify(entry.kept);
-			// A task that was given by its ID belongs to the execution that made it.
+			// A task that was given by ID belongs to the execution that made it.
 			entry.isListed =
 				rows.some(({ executionId }) => executionId === this.origin.executionId) ||
 				(entry.source === 'given' && rows.length > 0);
@@ -194,7 +177,7 @@ export class TaskRecorder implements TaskObserver {
 		const inserted = await this.parts.table.insert(rows);
 		if (!inserted.ok) return inserted;
 		for (const { entry, cells, rowKey } of added) {
-			// Rows of other executions still have to learn what the new one says.
+			// Rows of other executions still need these cells.
 			if (entry.rowKeys?.length === 0) this.noteWritten(entry, cells);
 			entry.rowKeys = [...(entry.rowKeys ?? []), rowKey];
 			entry.isListed = true;
@@ -207,9 +190,9 @@ export class TaskRecorder implements TaskObserver {
 	}
 
 	/**
-	 * Writes the rows of this run anew where that takes fewer statements than changing them. The new ones come first, so
-	 * that no ID is missing at any time. Rows that are not seen are left to `change`: what a person has deleted stays
-	 * away, and what a database that is behind does not show yet is changed.
+	 * Replaces the rows of this run if that takes fewer statements than changing them. The new ones are inserted first, so
+	 * that no ID is ever missing. Rows that cannot be read are left to `change`: rows that a person has deleted stay
+	 * deleted, and rows that a slow database does not show yet are updated.
 	 */
 	private async replace(): Promise<Result<undefined>> {
 		const { table } = this.parts;
@@ -238,7 +221,7 @@ export class TaskRecorder implements TaskObserver {
 		return removed;
 	}
 
-	/** @param most statements; changes that are alike share them */
+	/** @param most statements; equal changes share one */
 	private async change(most: number): Promise<Result<undefined>> {
 		const stale = [...this.entries.values()].filter(isStale).sort(byUrgency);
 		const sent = alikeIn(stale)
@@ -246,7 +229,7 @@ export class TaskRecorder implements TaskObserver {
 			.map((entries) => {
 				const values = entries.flatMap(({ rowKeys = [] }) => rowKeys);
 				const cells = entries[0] ? cellsOf(entries[0]) : {};
-				return { entries, cells, change: { values, cells: changesOf(cells) } };
+				return { entries, cells, change: { values, cells: { ...cells } } };
 			});
 		const changes = sent.map(({ change }) => change).filter(({ values }) => values.length > 0);
 		const changed = await this.parts.table.updateAlike('rowKey', changes);
@@ -265,22 +248,22 @@ function cellsOf({ cells, kept }: LoggedTask): TaskCells {
 	return { ...cells, ...kept };
 }
 
-/** Whether the table lacks the task, or what is known of it. */
+/** Whether the table lacks the task or its current cells. */
 function isStale(entry: LoggedTask): boolean {
 	return !entry.isListed || JSON.stringify(cellsOf(entry)) !== entry.written;
 }
 
-/** Whether its only row is one that this run has made. */
+/** Whether its only row was written by this run. */
 function isOwn({ source, isListed, rowKeys }: LoggedTask): boolean {
 	return source === 'made' && isListed && rowKeys?.length === 1;
 }
 
-/** Entries whose rows get the same cells. */
+/** Groups entries whose rows get the same cells. */
 function alikeIn(entries: readonly LoggedTask[]): LoggedTask[][] {
 	return [...Map.groupBy(entries, (entry) => JSON.stringify(cellsOf(entry))).values()];
 }
 
-/** Ends first, then what was written longest ago. */
+/** Ended tasks first, then those written longest ago. */
 function byUrgency(one: LoggedTask, other: LoggedTask): number {
 	const isEnd = ({ cells }: LoggedTask): number => Number(Boolean(cells.finishedAt ?? cells.error));
 	return isEnd(other) - isEnd(one) || one.writtenAtMs - other.writtenAtMs;
@@ -289,8 +272,4 @@ function byUrgency(one: LoggedTask, other: LoggedTask): number {
 function timeIn(column: 'finishedAt' | 'startedAt', rows: readonly TableRow[]): TaskCells {
 	const time = rows.map((row) => textOrNumber(row[column])).find(Boolean);
 	return time === undefined ? {} : { [column]: time };
-}
-
-function changesOf(cells: TaskCells): TableRow {
-	return Object.fromEntries(Object.entries(cells));
 }

@@ -3,17 +3,17 @@ import type { CellValue, TableRow, TableSpec } from '../../shared/dataTable/tabl
 import type { Redact } from '../../shared/text/redact';
 import { sentence } from '../../shared/text/json';
 import { textOrNumber } from '../../shared/text/textOf';
-import type { EndedTask } from '../tasks/observer';
+import type { EndedTask, ObservedJob } from '../tasks/observer';
 import { isFinal, LONGEST_ID_CHARS, type TaskInfo } from '../api/taskInfo';
 
 /**
  * The tasks of node runs: one n8n Data Table per project, which people can read, edit and empty. n8n's own column
- * `updatedAt` says when a row was last written.
+ * `updatedAt` contains the time of the last write.
  */
 export const TASK_TABLE: TableSpec = {
 	name: 'flow_task_runs',
 	columns: [
-		// What people look for comes first: n8n's page shows five or six columns at once.
+		// The most useful columns come first: n8n's page shows five or six at once.
 		{ name: 'executionId', type: 'string' },
 		{ name: 'item', type: 'number' },
 		{ name: 'status', type: 'string' }, // see RowStatus
@@ -30,7 +30,7 @@ export const TASK_TABLE: TableSpec = {
 		{ name: 'finishedAt', type: 'string' },
 		{ name: 'hostedWorkflow', type: 'string' }, // of the platform, by its ID
 		{ name: 'workflowId', type: 'string' }, // of n8n
-		{ name: 'nodeDay', type: 'string' }, // digest of the node and the day; empty if the row tells of no submit
+		{ name: 'nodeDay', type: 'string' }, // digest of the node and the day; empty if this run did not submit the task
 		{ name: 'submitId', type: 'string' }, // unique to the submit, so that a limit counts it once
 		{ name: 'rowKey', type: 'string' }, // unique to the row
 	],
@@ -39,12 +39,12 @@ export const TASK_TABLE: TableSpec = {
 /** States of the platform, and two that the node adds: no report came yet, or the submit had no answer. */
 export type RowStatus = TaskInfo['state'] | 'submitted' | 'unclear';
 
-/** The cells that change while a task runs, as far as they are known. */
+/** The known cells that change while a task runs. */
 export type TaskCells = {
 	readonly [Column in 'error' | 'finishedAt' | 'progress' | 'queuePosition' | 'startedAt']?: CellValue;
 } & { readonly status?: RowStatus };
 
-/** What a row says from the beginning. */
+/** The cells that a row has from the start. */
 export interface RowOrigin {
 	readonly executionId: string;
 	readonly workflow: string;
@@ -52,23 +52,14 @@ export interface RowOrigin {
 	readonly node: string;
 }
 
-/** What a submit is counted by. */
+/** The cells that a submit is counted by. */
 export interface CountCells {
 	readonly nodeDay: string;
 	readonly submitId: string;
 }
 
-/** What the node knows of a task that it is asked for. */
-export interface TaskFacts {
-	readonly hostedWorkflow?: string | undefined;
-	/** What the image shows, as far as it was sent. */
-	readonly prompt?: string | undefined;
-	/** Which of the item's images it is; left out if there is one. */
-	readonly variant?: number | undefined;
-}
-
-export interface RowFacts extends TaskFacts {
-	readonly itemIndex: number;
+export interface RowFacts {
+	readonly job: ObservedJob;
 	readonly taskId: string;
 	readonly submittedAtMs: number | undefined;
 	/** Empty for tasks that this run did not submit. */
@@ -81,17 +72,18 @@ const PROMPT_CHARS = 200;
 
 export function newRow(
 	{ executionId, workflow, workflowId, node }: RowOrigin,
-	{ itemIndex, taskId, submittedAtMs, counted, hostedWorkflow = '', prompt = '', variant }: RowFacts,
+	{ job, taskId, submittedAtMs, counted }: RowFacts,
 	cells: TaskCells,
 	rowKey: string,
 ): TableRow {
+	const { workflowId: hostedWorkflow = '', prompt = '', variant } = job.facts ?? {};
 	return {
 		executionId,
 		workflowId,
 		rowKey,
 		workflow: cellText(workflow, TEXT_CHARS),
 		node: cellText(node, TEXT_CHARS),
-		item: itemIndex,
+		item: job.itemIndex,
 		prompt: cellText(prompt, PROMPT_CHARS),
 		variant: variant ?? null,
 		taskId: cellText(taskId, LONGEST_ID_CHARS),
@@ -104,7 +96,7 @@ export function newRow(
 	};
 }
 
-/** Whole seconds: rows of tasks that move together are then alike and can be written together. */
+/** Rounded to whole seconds, so that rows of tasks that progress together are equal and can be written together. */
 function secondOf(ms: number): string {
 	return new Date(Math.floor(ms / 1_000) * 1_000).toISOString();
 }
@@ -122,9 +114,9 @@ export function cellsAfter(last: TaskCells, info: TaskInfo, nowMs: number): Task
 	};
 }
 
-const NOBODY_FOLLOWS = 'Nobody follows it any more: "Wait for Completion" of this execution collects it.';
+const NOBODY_FOLLOWS = 'The node no longer follows it: "Wait for Completion" for this execution collects it.';
 
-/** The cells of a task that the run is done with. */
+/** The cells after a task has ended or was left. */
 export function cellsAtEnd(
 	last: TaskCells,
 	{ taskId, snapshot, failure }: EndedTask,
@@ -134,9 +126,9 @@ export function cellsAtEnd(
 	const seen = info ? cellsAfter(last, info, generatingAtMs ?? endedAtMs) : last;
 	const isOver = info !== undefined && isFinal(info.state);
 	const said = (isOver && redact(info.errorMessage)) || (failure ? redact(failure.message) : '');
-	// The ID stands in its own column, and without it such texts are alike.
+	// The ID has its own column; without it, such texts are equal.
 	const bare = taskId ? said.replaceAll(` ${taskId}`, '') : said;
-	// What the platform does not know cannot be collected either.
+	// A task that the platform does not know cannot be collected.
 	const isLeft = taskId !== undefined && !isOver && failure !== undefined && failure.kind !== 'taskUnknown';
 	const error = isLeft ? `${sentence(bare)} ${NOBODY_FOLLOWS}` : bare;
 	return {
@@ -147,7 +139,7 @@ export function cellsAtEnd(
 	};
 }
 
-/** The tasks of an execution as the table has them, in the order of their items. */
+/** The recorded tasks of an execution, in the order of their items. */
 export interface RecordedTasks {
 	readonly tasks: readonly RecordedTask[];
 	/** Submits without an answer, which may have made tasks. */
@@ -156,7 +148,7 @@ export interface RecordedTasks {
 
 export interface RecordedTask {
 	readonly taskId: string;
-	/** Of the execution that submitted it, counted from 0. */
+	/** The item of the execution that submitted it, from 0. */
 	readonly item: number;
 	readonly variant: number | undefined;
 	readonly prompt: string;

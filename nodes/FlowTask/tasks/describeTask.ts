@@ -3,35 +3,31 @@ import { excerpt, isJsonObject, parseJson, type Json, type JsonObject } from '..
 import { markdownLink } from '../../shared/text/markdown';
 import { redactJson, type Redact } from '../../shared/text/redact';
 import type { TaskOutcome } from './engine';
+import type { TaskFacts } from './observer';
 import { isPlainText, nameInLink } from './resultLinks';
 import { submitCall } from '../api/api';
 import { isFinal, MOST_FILES, type TaskInfo } from '../api/taskInfo';
 import type { TaskSnapshot } from './watchedTask';
 
-/** How result files leave the node. */
 export type OutputForm = 'filePerItem' | 'allFiles' | 'urls';
 
-/** An output node whose files are wanted, and the binary field for them. */
+/** An output node to get files of, and the binary field for them. */
 export interface OutputNode {
 	readonly nodeId: string;
 	readonly field: string;
 }
 
 /** What an item adds to the task's own report. */
-export interface OutcomeFacts {
-	readonly workflowId?: string | undefined;
+export interface OutcomeFacts extends TaskFacts {
 	/** Seeds that were sent: `node.parameter` -> value. */
 	readonly seeds?: Readonly<Record<string, number>> | undefined;
-	/** Whether the body that was sent is put out. */
+	/** Whether to output the body that was sent. */
 	readonly includeRequest?: boolean | undefined;
-	/** Which of the item's images it is, counted from 1; left out if there is one. */
-	readonly variant?: number | undefined;
-	/** Of a task that the table has: the item that it was submitted for, and what the image shows. */
+	/** The item that a task from the table was submitted for. */
 	readonly item?: number | undefined;
-	readonly prompt?: string | undefined;
 }
 
-/** A task's report as the node outputs it (§2.4 under names that read well in n8n). */
+/** A task's report as the node outputs it: §2.4 under names that suit n8n. */
 export function describeTask(info: TaskInfo, redact: Redact): JsonObject {
 	return {
 		taskId: info.taskId,
@@ -47,7 +43,7 @@ export function describeTask(info: TaskInfo, redact: Redact): JsonObject {
 	};
 }
 
-/** When things happened, as far as this run saw them. */
+/** The times that this run has seen. */
 export function describeTiming({ info, sinceMs, generatingAtMs, endedAtMs }: TaskSnapshot): JsonObject {
 	const finishedMs = info && isFinal(info.state) ? endedAtMs : undefined;
 	return {
@@ -84,13 +80,13 @@ export function describeOutcome(outcome: TaskOutcome, facts: OutcomeFacts, redac
 	return { ...describeTask(snapshot.info, redact), ...sent, timing: describeTiming(snapshot) };
 }
 
-/** The body as JSON mode accepts it, to make the image again; none for a task that this run has not made. */
+/** The body as JSON mode accepts it, to make the image again; only for a task that this run made. */
 function describeRequest({ sent }: TaskOutcome, { workflowId }: OutcomeFacts, redact: Redact): JsonObject {
 	if (sent === undefined || workflowId === undefined) return {};
 	return { request: redactJson(submitCall(workflowId, sent).json, redact.known) };
 }
 
-/** One seed is the common case; different ones are listed by node and parameter too. */
+/** Usually there is one seed; different ones are also listed by node and parameter. */
 function describeSeeds(seeds: OutcomeFacts['seeds'] = {}): JsonObject {
 	const [seed, ...others] = new Set(Object.values(seeds));
 	if (seed === undefined) return {};
@@ -106,15 +102,15 @@ export function rawTaskInfo({ raw }: TaskInfo, redact: Redact): JsonObject {
 	return isJsonObject(safe) ? safe : {};
 }
 
-/** For an agent, which would otherwise describe the link, or copy it with a mistake. */
+/** Otherwise an agent describes the link, or copies it wrong. */
 const SHOW_IMAGES =
 	'Put the text of "markdown" into your answer exactly as it is: it shows the files. Do not change or shorten the links.';
 
-const IMAGES_SHOWN = 'The user sees the files already. Do not repeat their links.';
+const IMAGES_SHOWN = 'The user already sees the files. Do not repeat their links.';
 
 /**
- * What an AI agent reads: the images in a form that it only has to pass on, and the end of the task.
- * @param isShown whether the chat shows the images already
+ * What an AI agent reads: images that it only has to pass on, and how the task ended.
+ * @param isShown whether the chat already shows the images
  */
 export function describeForAgent(
 	outcome: TaskOutcome,
@@ -135,13 +131,13 @@ export function describeForAgent(
 	};
 }
 
-/** The links that stand for a task's result. */
+/** The links to a task's result. */
 export function shownFiles({ snapshot }: Pick<TaskOutcome, 'snapshot'>, redact: Redact): string[] {
 	const { finalFiles = [], files = {} } = snapshot?.info ?? {};
 	return (finalFiles.length > 0 ? finalFiles : Object.values(files).flat()).map(redact.known);
 }
 
-/** Endings of what every browser shows as an image. */
+/** Extensions that every browser shows as images. */
 const SHOWN_AS_IMAGE = /\.(?:png|apng|jpe?g|jfif|gif|webp|avif|svg|bmp|ico)$/i;
 
 /** Links as Markdown: images are shown, other files can be opened. */
@@ -153,12 +149,12 @@ export function markdownOf(urls: readonly string[]): string {
 	return lines.join('\n');
 }
 
-/** The wanted nodes of which the platform reports no file. */
+/** The wanted nodes for which the platform reports no file. */
 export function missingOutputs(info: TaskInfo, wanted: readonly OutputNode[]): string[] {
 	return wanted.map(({ nodeId }) => nodeId).filter((nodeId) => !info.files[nodeId]?.length);
 }
 
-/** What to say about tasks without a file of each wanted node; `undefined` if there are none. */
+/** A hint about tasks that lack a file of a wanted node; `undefined` if there are none. */
 export function missingOutputsHint(
 	tasks: ReadonlyArray<{ readonly info: TaskInfo; readonly wanted: readonly OutputNode[] }>,
 ): string | undefined {
@@ -183,7 +179,7 @@ function listNodes(nodeIds: readonly string[]): string {
 		.join(', ');
 }
 
-/** What to say about tasks with links that were not read; `undefined` if there are none. */
+/** A hint about tasks with links that were not read; `undefined` if there are none. */
 export function leftOutHint(infos: ReadonlyArray<TaskInfo | undefined>): string | undefined {
 	const count = infos.filter((info) => info && info.filesLeftOut > 0).length;
 	if (count === 0) return undefined;

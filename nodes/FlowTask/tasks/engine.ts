@@ -21,7 +21,6 @@ import type { Prompt } from '../workflow/prompt';
 import { KNOWN_MISSING_MS, TaskWatcher, type WatchClient } from './watcher';
 import type { TaskSnapshot, WatchEnd } from './watchedTask';
 
-/** A task that exists already. */
 export interface WatchStart {
 	readonly kind: 'watch';
 	readonly taskId: string;
@@ -31,8 +30,7 @@ export interface WatchStart {
 }
 
 /** One input item's work. */
-export interface TaskJob {
-	readonly itemIndex: number;
+export interface TaskJob extends ObservedJob {
 	/** Whether the files of the finished task are downloaded. */
 	readonly wantsFiles: boolean;
 	readonly start: SubmitStart | WatchStart;
@@ -86,7 +84,6 @@ export interface EngineSettings {
 	readonly urlExpireSeconds: number;
 }
 
-/** What the tasks of a run work with. */
 export interface EngineRun {
 	readonly clients: Pick<Accounts<TaskClient>, 'of'>;
 	readonly clock: Clock;
@@ -107,9 +104,6 @@ export interface EngineRun {
  */
 const SPOILED: ReadonlySet<FailureKind> = new Set(['taskFailed', 'taskDenied']);
 
-/** A task that another run, or another operation, has submitted. */
-const FOREIGN = { promptToken: undefined, reused: false, ended: (): void => undefined } as const;
-
 /**
  * Runs all jobs of one node run at the same time: upload, submit, watch, download, each task at its own pace.
  *
@@ -120,16 +114,10 @@ export async function runTasks(
 	settings: EngineSettings,
 	effects: EngineRun,
 ): Promise<TaskOutcome[]> {
-	const run = new TaskRun(jobs.length, settings, effects);
+	const run = new TaskRun(jobs, settings, effects);
 	try {
 		const slots = pLimit(settings.maxInFlight);
-		const stems = uniqueStems(jobs.map(({ fileStem }) => fileStem));
-		return await Promise.all(
-			jobs.map(async (job, index) => {
-				const label = { number: jobs.length > 1 ? index + 1 : undefined, stem: stems[index] };
-				return await slots(async () => await run.job(job, label));
-			}),
-		);
+		return await Promise.all(jobs.map(async (job) => await slots(async () => await run.job(job))));
 	} finally {
 		run.close();
 	}
@@ -140,21 +128,33 @@ interface AccountWork {
 	readonly watcher: TaskWatcher;
 	readonly submitter: TaskSubmitter;
 	readonly files: ResultFiles;
-	readonly owner: string;
+	/** The jobs of each task: several items may name the same one. */
+	readonly jobsOf: Map<string, TaskJob[]>;
 }
 
 class TaskRun {
 	private readonly accounts = new Map<TaskClient, AccountWork>();
 	private readonly downloads = pLimit(DOWNLOADS_AT_ONCE);
 	private readonly memoryBudget = new MemoryBudget();
+	/** What tells the files of each job's task from those of others. */
+	private readonly labels: ReadonlyMap<TaskJob, TaskLabel>;
+	private unsubmitted: number;
 	private failures = 0;
 	private stopped: StopReason | undefined;
 
 	constructor(
-		private unsubmitted: number,
+		jobs: readonly TaskJob[],
 		private readonly settings: EngineSettings,
 		private readonly run: EngineRun,
 	) {
+		this.unsubmitted = jobs.length;
+		const stems = uniqueStems(jobs.map(({ fileStem }) => fileStem));
+		this.labels = new Map(
+			jobs.map((job, index) => [
+				job,
+				{ number: jobs.length > 1 ? index + 1 : undefined, stem: stems[index] },
+			]),
+		);
 		const { signal } = run.ending;
 		signal.addEventListener('abort', this.end, { once: true });
 		if (signal.aborted) this.end();
@@ -183,18 +183,20 @@ class TaskRun {
 	}
 
 	private openAccount(client: TaskClient): AccountWork {
-		const { owner = '' } = client;
+		const jobsOf = new Map<string, TaskJob[]>();
 		const { clock, ledger, ending } = this.run;
 		const watcher = new TaskWatcher(client, clock, this.settings, {
 			backlog: () => this.unsubmitted,
-			onNews: (info) => this.tell((observer) => observer.news(info, owner)),
+			onNews: (info) => {
+				for (const job of jobsOf.get(info.taskId) ?? []) this.tell((observer) => observer.news(job, info));
+			},
 		});
 		if (ending.signal.aborted) watcher.stop();
 		return {
 			watcher,
 			submitter: new TaskSubmitter(client, clock, () => this.stopReason(), ledger, this.memoryBudget),
 			files: new ResultFiles(client, this.run, this.settings, this.downloads),
-			owner,
+			jobsOf,
 		};
 	}
 
@@ -207,9 +209,8 @@ class TaskRun {
 		return this.stopped;
 	}
 
-	/** @param label tells the task's files from those of others */
-	async job(job: TaskJob, label: TaskLabel): Promise<TaskOutcome> {
-		const result = await this.outcomeOf(job, label);
+	async job(job: TaskJob): Promise<TaskOutcome> {
+		const result = await this.outcomeOf(job);
 		this.tell((observer) => observer.ended(job, result));
 		if (result.failure) this.countFailure(result.failure);
 		return result;
@@ -228,36 +229,35 @@ class TaskRun {
 		}
 	}
 
-	private async outcomeOf(job: TaskJob, label: TaskLabel): Promise<TaskOutcome> {
+	private async outcomeOf(job: TaskJob): Promise<TaskOutcome> {
 		const { itemIndex, start, record } = job;
 		const account = this.accountOf(itemIndex);
 		if (!account.ok || start.kind === 'watch') this.unsubmitted--;
 		if (!account.ok) return outcome(itemIndex, { failure: account.failure });
 		if (start.kind === 'watch') {
 			const { taskId, submittedAtMs } = start;
-			return await this.proceed(job, label, account.value, { ...FOREIGN, taskId, submittedAtMs });
+			const ended = (): void => undefined;
+			const task = { taskId, submittedAtMs, promptToken: undefined, reused: false, ended };
+			return await this.proceed(job, account.value, task);
 		}
 		const admit = async (): Promise<Result<undefined>> => (await this.run.admit?.(job)) ?? ok(undefined);
 		const task = await account.value.submitter.submit(start, record, admit).finally(() => {
 			this.unsubmitted--;
 		});
 		if (!task.ok) return outcome(itemIndex, { failure: task.failure });
-		return await this.proceed(job, label, account.value, task.value);
+		return await this.proceed(job, account.value, task.value);
 	}
 
 	/** A bug in the node must cost neither the task's id nor the other items' results. */
-	private async proceed(
-		job: TaskJob,
-		label: TaskLabel,
-		account: AccountWork,
-		task: ItemTask,
-	): Promise<TaskOutcome> {
+	private async proceed(job: TaskJob, account: AccountWork, task: ItemTask): Promise<TaskOutcome> {
 		const { taskId, reused, submittedAtMs, sent } = task;
 		try {
 			const source = sourceOf(job, reused);
-			const { owner } = account;
-			this.tell((observer) => observer.began(job, { taskId, submittedAtMs, source, owner }));
-			if (this.settings.goal === 'finished') return await this.follow(job, label, account, task);
+			const same = account.jobsOf.get(taskId) ?? [];
+			same.push(job);
+			account.jobsOf.set(taskId, same);
+			this.tell((observer) => observer.began(job, { taskId, submittedAtMs, source }));
+			if (this.settings.goal === 'finished') return await this.follow(job, account, task);
 			job.record?.delivered?.();
 			const snapshot = { sinceMs: submittedAtMs, endedAtMs: this.run.clock.wallNow() };
 			return outcome(job.itemIndex, { taskId, reused, snapshot, sent });
@@ -266,12 +266,8 @@ class TaskRun {
 		}
 	}
 
-	private async follow(
-		{ itemIndex, wantsFiles, outputNodes, record, start }: TaskJob,
-		label: TaskLabel,
-		account: AccountWork,
-		task: ItemTask,
-	): Promise<TaskOutcome> {
+	private async follow(job: TaskJob, account: AccountWork, task: ItemTask): Promise<TaskOutcome> {
+		const { itemIndex, wantsFiles, outputNodes, record, start } = job;
 		const { taskId, promptToken, submittedAtMs, reused, sent } = task;
 		const seen = start.kind === 'watch' ? start.seen : undefined;
 		const end = seen ?? (await account.watcher.watch(taskId, promptToken, submittedAtMs, this.isKnown(task)));
@@ -286,7 +282,7 @@ class TaskRun {
 		task.ended('succeeded');
 		record?.delivered?.();
 		if (!wantsFiles) return outcome(itemIndex, known);
-		const wanted = { info: end.info, outputNodes, label };
+		const wanted = { info: end.info, outputNodes, label: this.labels.get(job) ?? {} };
 		return outcome(itemIndex, { ...known, ...(await this.fetchFiles(account, wanted, promptToken)) });
 	}
 
@@ -296,7 +292,7 @@ class TaskRun {
 		return !reused || (!finished && this.run.clock.wallNow() - submittedAtMs < KNOWN_MISSING_MS);
 	}
 
-	/** @returns links without the prompt token, which is for the download only */
+	/** @returns links without the prompt token, which only the download needs */
 	private async fetchFiles(
 		account: AccountWork,
 		wanted: WantedFiles,
@@ -318,7 +314,7 @@ function sourceOf({ start, record }: TaskJob, reused: boolean): TaskSource {
 	return record ? 'known' : 'given';
 }
 
-/** @param recorded whether this run remembers the task as its own */
+/** @param recorded whether this run recorded the task as its own */
 function originOf(start: TaskJob['start'], reused: boolean, recorded: boolean): TaskOrigin | undefined {
 	if (start.kind === 'watch') return recorded ? { earlierTry: true } : undefined;
 	return reused && start.idempotency ? { key: start.idempotency.key } : undefined;

@@ -14,7 +14,6 @@ const WHY_NOT_SUBMITTED: Record<StopReason, string> = {
 	cancelled: 'the execution was stopped',
 };
 
-/** For an item whose turn did not come: nothing was sent or spent. */
 export function notSubmitted(reason: StopReason): Failure {
 	return {
 		kind: 'notSubmitted',
@@ -24,7 +23,7 @@ export function notSubmitted(reason: StopReason): Failure {
 	};
 }
 
-/** Says for a failed submit whether a task may exist anyway (§4.1 has no way to ask). */
+/** Adds to a failed submit whether a task may exist (§4.1 offers no way to find out). */
 export function explainSubmit(failure: Failure): Failure {
 	if (failure.kind !== 'unclear') return failure;
 	return {
@@ -36,7 +35,7 @@ export function explainSubmit(failure: Failure): Failure {
 	};
 }
 
-/** An earlier try submitted this item and got no answer. */
+/** An earlier try submitted this item but got no answer. */
 export function stillUnclear(): Failure {
 	return {
 		kind: 'unclear',
@@ -58,11 +57,11 @@ export function explainMistake(fullTaskId: string, error: unknown): Failure {
 	};
 }
 
-/** Why an item has a task that this run did not make. */
+/** How an item came to a task that this run did not make. */
 export type TaskOrigin = { readonly key: string } | { readonly key?: undefined; readonly earlierTry: true };
 
 /**
- * What a watch's end means for its item.
+ * What the end of watching means for the item.
  * @param origin left out if this run made the task, or the item names it
  * @returns `undefined` if the task succeeded
  */
@@ -87,6 +86,7 @@ export function explainWatchEnd(
 	const trouble = snapshot.trouble
 		? `. At the last attempt its state could not be read: ${snapshot.trouble}`
 		: '';
+	const lastSeen = `it was last seen as ${describeState(details)}${trouble}`;
 	const goOn = `To continue, use the "Wait for Completion" operation with task ID ${taskId}.`;
 	switch (end.kind) {
 		case 'final':
@@ -94,14 +94,14 @@ export function explainWatchEnd(
 		case 'timedOut':
 			return {
 				kind: 'timedOut',
-				message: `Task ${taskId} was not done within the timeout; ${lastSeen(details)}${trouble}`,
+				message: `Task ${taskId} was not done within the timeout; ${lastSeen}`,
 				advice: `Nothing is lost: submitted tasks keep running on the platform. ${goOn}`,
 				details,
 			};
 		case 'stalled':
 			return {
 				kind: 'stalled',
-				message: `Task ${taskId} has shown no progress for too long; ${lastSeen(details)}${trouble}`,
+				message: `Task ${taskId} has shown no progress for too long; ${lastSeen}`,
 				advice: `The task may still be running on the platform. ${goOn} "No Progress for (Minutes)" in the options sets how long the node waits.`,
 				details,
 			};
@@ -110,7 +110,7 @@ export function explainWatchEnd(
 		case 'left':
 			return {
 				kind: 'cancelled',
-				message: `Task ${taskId} was left running; ${lastSeen(details)}${trouble}`,
+				message: `Task ${taskId} was left running; ${lastSeen}`,
 				advice: goOn,
 				details,
 			};
@@ -118,14 +118,14 @@ export function explainWatchEnd(
 			return {
 				...end.failure,
 				message: `Task ${taskId} was submitted, but its state cannot be read. ${end.failure.message}`,
-				// The advice of a refusal is about submits.
+				// The advice of a refusal applies to submits.
 				advice: `${end.failure.kind === 'refused' ? '' : `${end.failure.advice} `}Nothing is lost, and running the item again would pay for a new task. ${goOn}`,
 				details: { ...end.failure.details, ...details },
 			};
 	}
 }
 
-/** An item keeps finding its lost task again, so the advice says how to make a new one. */
+/** The item would find its lost task every time, so the advice says how to make a new one. */
 function explainUnknown(taskId: string, details: JsonObject, origin: TaskOrigin | undefined): Failure {
 	const message = `The platform does not know task ${taskId}`;
 	const credential =
@@ -171,10 +171,10 @@ function explainFinal(taskId: string, state: string, said: string, details: Json
 			};
 }
 
-function lastSeen(details: JsonObject): string {
+function describeState(details: JsonObject): string {
 	const state = typeof details.status === 'string' ? details.status : 'unknown';
 	const progress = typeof details.progress === 'number' ? ` at ${details.progress} %` : '';
 	const elapsed =
 		typeof details.elapsedMs === 'number' ? ` after ${Math.round(details.elapsedMs / 1000)} seconds` : '';
-	return `it was last seen as ${state}${progress}${elapsed}`;
+	return `${state}${progress}${elapsed}`;
 }

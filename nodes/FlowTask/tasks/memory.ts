@@ -9,9 +9,8 @@ import {
 
 /** What earlier tries of this node run have sent, so that no task is paid for twice. */
 export interface TaskMemory {
-	/** What is known of an item; `fingerprint` tells whether it is still the same item. */
+	/** @param fingerprint shows whether it is still the same item */
 	recall(item: ItemKey, fingerprint: string): Recollection;
-	/** Records what becomes of an item's task. */
 	record(item: ItemKey, fingerprint: string, seeds: SentSeeds, prompt?: string): SubmitRecord;
 	/** Uploaded images by the digest of their bytes. */
 	readonly images: UploadedImages;
@@ -23,8 +22,8 @@ export type SentSeeds = Readonly<Record<string, number>>;
 /**
  * - `new`: nothing was submitted for the item
  * - `task`: its task exists
- * - `unclear`: a submit was sent and its answer never came: a task may exist
- * - `edited`: a task exists, but the node or the item was changed since
+ * - `unclear`: a submit was sent but never answered, so a task may exist
+ * - `edited`: a task exists, but the node or the item has changed since
  */
 export type Recollection =
 	| { readonly kind: 'new' }
@@ -41,13 +40,13 @@ export type Recollection =
 
 /** The engine calls it at once, before anything else can fail. */
 export interface SubmitRecord {
-	/** @param reused the task was there already, so the seeds of this run were not sent */
+	/** @param reused the task already existed, so the seeds of this run were not sent */
 	submitted(taskId: string, atMs: number, reused?: boolean): void;
-	/** The submit was sent, and no answer says what became of it. */
+	/** The submit was sent but not answered. */
 	unclear(): void;
 	/** The task failed, so a retry must make a new one. */
 	failed(): void;
-	/** The task succeeded; left out if the same item keeps its task anyway. */
+	/** The task succeeded; left out if the item keeps its task anyway. */
 	delivered?(): void;
 }
 
@@ -72,7 +71,7 @@ export function createTaskMemory(nodeContext: Record<string, unknown>, runIndex:
 	};
 }
 
-/** The memory of an agent's tool. Success removes the entry, because the same words again ask for a new task. */
+/** The memory of an agent's tool. Success removes the entry: the same words are then a request for a new task. */
 export function createToolMemory(nodeContext: Record<string, unknown>): TaskMemory & { release(): void } {
 	const memory = createToolCallMemory(nodeContext, { node: NODE, part: 'tasks' });
 	return {

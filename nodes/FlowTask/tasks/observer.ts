@@ -2,9 +2,19 @@ import type { Failure } from '../../shared/errors/failure';
 import type { TaskInfo } from '../api/taskInfo';
 import type { TaskSnapshot } from './watchedTask';
 
+/** What an item says about its task. */
+export interface TaskFacts {
+	readonly workflowId?: string | undefined;
+	/** The image's prompt, if it was sent. */
+	readonly prompt?: string | undefined;
+	/** Which of the item's images it is, counted from 1; left out if there is one. */
+	readonly variant?: number | undefined;
+}
+
 /** The work of one item; the object itself is its identity. */
 export interface ObservedJob {
 	readonly itemIndex: number;
+	readonly facts?: TaskFacts;
 }
 
 /**
@@ -20,8 +30,6 @@ export interface BegunTask {
 	readonly taskId: string;
 	readonly submittedAtMs?: number | undefined;
 	readonly source: TaskSource;
-	/** Tells accounts apart: two may have tasks with the same ID. */
-	readonly owner: string;
 }
 
 export interface EndedTask {
@@ -30,11 +38,11 @@ export interface EndedTask {
 	readonly failure: Failure | undefined;
 }
 
-/** Is told of a run's tasks as they go; it must not throw, and nobody waits for it. */
+/** Is notified of the progress of a run's tasks; it must not throw, and nobody waits for it. */
 export interface TaskObserver {
-	/** The task of a job is known. */
+	/** Called as soon as a job's task is known. */
 	began(job: ObservedJob, task: BegunTask): void;
-	/** Task info, or a socket, brought something new. */
-	news(info: TaskInfo, owner: string): void;
+	/** Called when a poll or a socket brings something new. */
+	news(job: ObservedJob, info: TaskInfo): void;
 	ended(job: ObservedJob, end: EndedTask): void;
 }

@@ -28,7 +28,7 @@ export interface ResultFile {
 /** Which files of a finished task to get. */
 export interface WantedFiles {
 	readonly info: TaskInfo;
-	/** Only those of these output nodes. */
+	/** Left out for the files of `fileSelection`. */
 	readonly outputNodes?: readonly string[] | undefined;
 	readonly label: TaskLabel;
 }
@@ -36,7 +36,7 @@ export interface WantedFiles {
 /** The files of a task; with a `failure`, those that arrived. */
 export interface FetchedFiles {
 	readonly files: readonly ResultFile[];
-	/** Every link, as first reported. */
+	/** All links as first reported. */
 	readonly links: readonly FileLink[];
 	readonly failure: Failure | undefined;
 }
@@ -47,13 +47,13 @@ export const DOWNLOADS_AT_ONCE = 8;
 /** A task may finish a moment before its links appear, so the links are requested once more. */
 const LINKS_BEHIND_MS = 1_000;
 
-/** The pauses before each request for fresh links: a platform may repeat old ones. */
+/** Pauses before each request for fresh links, because a platform may repeat old ones. */
 const RENEWAL_PAUSES_MS = [0, 2_000, 5_000];
 
 /** Links of tasks that ended together expire together. */
 const BATCH_RENEWALS_MS = 250;
 
-/** Asks for the link of a file once more; the files of a task share the request of each round. */
+/** Requests a fresh link to a file; the files of a task share one request per round. */
 type Renew = (link: FileLink, round: number) => Promise<FileLink | undefined>;
 
 /** Downloads the result files of all tasks of one account. */
@@ -85,7 +85,7 @@ export class ResultFiles {
 	async fetch({ info, outputNodes, label }: WantedFiles): Promise<FetchedFiles> {
 		const selection = outputNodes ?? this.settings.fileSelection;
 		const reported = linksOf(info, selection);
-		// A node that made no file never will.
+		// If other nodes have files, a node without one will never have any.
 		const isBehind = reported.length === 0 && linksOf(info, 'all').length === 0;
 		const links = isBehind ? await this.freshLinks(info.taskId, selection, LINKS_BEHIND_MS) : reported;
 		const renew = this.renewals(info.taskId, selection, links);

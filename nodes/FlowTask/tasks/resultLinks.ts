@@ -2,7 +2,7 @@ import type { DownloadRequest } from '../../shared/files/download';
 import { isWebAddress } from '../../shared/text/webAddress';
 import type { TaskInfo } from '../api/taskInfo';
 
-/** Which result links of a task are wanted: the final ones, those of every output node, or those of some. */
+/** Which result links of a task to get: the final ones, or those of all or some output nodes. */
 export type FileSelection = 'finalFiles' | 'all' | readonly string[];
 
 export interface FileLink {
@@ -14,8 +14,8 @@ export interface FileLink {
 }
 
 /**
- * The links to download, each once and in a steady order. If a platform reports files but no final ones (samples show
- * both as optional), all are final. A file whose node the platform does not name belongs to none.
+ * The links to download, without duplicates and in a stable order. If a platform reports files but no final ones (in the
+ * samples both are optional), all are final. A file whose node is not reported belongs to none.
  */
 export function linksOf(info: TaskInfo, selection: FileSelection): FileLink[] {
 	if (typeof selection !== 'string') {
@@ -37,16 +37,15 @@ export function linksOf(info: TaskInfo, selection: FileSelection): FileLink[] {
 	return [...chosen].map(([url, nodeId], index) => ({ nodeId, index, url }));
 }
 
-/** The node of files that a new signature makes look alike; `null` if several nodes made them. */
+/** The node of links that differ only in their signature; `null` if several nodes made them. */
 function onlyNode(files: ReadonlyArray<Pick<FileLink, 'nodeId'>> = []): string | null {
 	const [nodeId = null, ...others] = new Set(files.map((file) => file.nodeId));
 	return others.length === 0 ? nodeId : null;
 }
 
 /**
- * A file's link among those that were requested once more, which may come in another order, twice, or not at all.
- *
- * @param before the links of the task as first reported, `link` among them
+ * Finds a file's link among fresh ones, which may be in another order, repeated or missing.
+ * @param before the links of the task as first reported, including `link`
  * @returns `undefined` if it may be the link of another file
  */
 export function sameFile(
@@ -59,18 +58,18 @@ export function sameFile(
 	const own = alikeIn(before, link);
 	const alike = alikeIn(fresh, link);
 	if (own.length === 1 && alike.length > 0) return alike[0];
-	// Where nothing else tells files apart, their order does.
+	// If nothing else tells files apart, their order does.
 	if (alike.length > 0) return alike.length === own.length ? alike[own.indexOf(link)] : undefined;
 	const inPlace = fresh.length === before.length ? fresh[link.index] : undefined;
 	return inPlace && alikeIn(before, inPlace).length === 0 ? inPlace : undefined;
 }
 
-/** Whether it is a text that a node of the workflow shows, which some platforms list among the files. */
+/** Whether it is the output of a text node, which some platforms list among the files. */
 export function isPlainText(entry: string): boolean {
 	return !isWebAddress(entry) && (/\s/.test(entry.trim()) || !/[:/]/.test(entry));
 }
 
-/** The part of a link that a new signature does not change: its path and the parameters that name a file. */
+/** What a new signature does not change in a link: its path and the parameters that name the file. */
 function fileIn(url: string): string {
 	const [path = '', query = ''] = url.split('?');
 	const parameters = new URLSearchParams(query);
@@ -90,7 +89,7 @@ export function nameInLink(url: string): string {
 	}
 }
 
-/** Inserts a mark before a name's ending: `cat.png`, `2` -> `cat_2.png`. */
+/** Inserts a mark before a name's extension: `cat.png`, `2` -> `cat_2.png`. */
 export function markName(name: string, mark: string): string {
 	const dot = name.lastIndexOf('.');
 	return dot > 0 ? `${name.slice(0, dot)}_${mark}${name.slice(dot)}` : `${name}_${mark}`;
@@ -98,15 +97,15 @@ export function markName(name: string, mark: string): string {
 
 /** What tells the files of a run's tasks apart. */
 export interface TaskLabel {
-	/** Of the task or item, counted from 1; `undefined` if the run has only one. */
+	/** The task's or item's number, from 1; `undefined` if the run has only one. */
 	readonly number?: number | undefined;
 	/** The name of the task's files, unique within the run; left out for the names in their links. */
 	readonly stem?: string | undefined;
 }
 
 /**
- * Names for a task's files that collide neither with each other nor with those of other items, which platforms tend
- * to name alike.
+ * Names for a task's files that collide neither with each other nor with those of other items: platforms often use the
+ * same names.
  */
 export function namesFor(links: readonly FileLink[], { number, stem }: TaskLabel): NamedLink[] {
 	const owners = new Map<string, number>();
@@ -127,12 +126,12 @@ export function namesFor(links: readonly FileLink[], { number, stem }: TaskLabel
 	}));
 }
 
-/** A name without an ending gets one, because a dot within it would pass for the beginning of one. */
+/** A name without an extension gets one, because a dot within the stem would pass for one. */
 function endingIn(name: string): string {
 	return /\.[A-Za-z0-9]{1,8}$/.exec(name)?.[0] ?? '.bin';
 }
 
-/** A link and the names of its file: by the link, and if the server names it. */
+/** A link and the names of its file: from the link, and in case the server sends one. */
 export interface NamedLink extends Required<Pick<DownloadRequest, 'fileName' | 'nameBySaid'>> {
 	readonly link: FileLink;
 }

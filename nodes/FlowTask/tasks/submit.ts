@@ -12,13 +12,12 @@ import type { SubmitRecord, UploadedImages } from './memory';
 import { withInput, type Prompt } from '../workflow/prompt';
 import { createImageUploads, type LoadImage, type UploadImage } from './uploads';
 
-/** A task to be made. */
 export interface SubmitStart {
 	readonly kind: 'submit';
 	readonly workflowId: string;
 	readonly prompt: Prompt;
 	readonly images: readonly ImageInput[];
-	/** What is known about the inputs that the platform refused; given its message. */
+	/** What is known about the inputs that the platform refused, according to its message. */
 	readonly acceptedFor?: ((said: string) => string) | undefined;
 	/** Left out if the item has no idempotency key. */
 	readonly idempotency?: IdempotencyKey | undefined;
@@ -26,7 +25,7 @@ export interface SubmitStart {
 
 export interface IdempotencyKey {
 	readonly key: string;
-	/** What will be sent, except what differs in each run. */
+	/** What will be sent, without what differs in each run. */
 	readonly payload: string;
 }
 
@@ -35,18 +34,18 @@ export interface ImageInput {
 	readonly nodeId: string;
 	readonly parameter: string;
 	readonly load: LoadImage;
-	/** Its greatest possible size; left out if unknown before it is read. */
+	/** Its maximum size; left out if unknown before it is read. */
 	readonly bytes?: number | undefined;
 	/** Its web address, if it is fetched from there. */
 	readonly url?: string | undefined;
 }
 
-/** The item's task: made by this run, or one that its key already stands for. */
+/** The item's task: made by this run, or found by its idempotency key. */
 export interface ItemTask {
 	readonly taskId: string;
 	readonly promptToken: string | undefined;
 	readonly submittedAtMs: number | undefined;
-	/** What this run has sent; left out if it has sent nothing. */
+	/** What this run sent; left out if another run submitted the task. */
 	readonly sent?: Prompt;
 	/** Whether another execution or another item made it. */
 	readonly reused: boolean;
@@ -56,24 +55,23 @@ export interface ItemTask {
 	readonly ended: (outcome: 'succeeded' | 'failed') => void;
 }
 
-/** The account that tasks are submitted with. */
 export interface SubmitClient {
 	readonly api: Pick<TaskApi, 'submit' | 'upload'>;
 	/** Images that an earlier try of the same run uploaded to this account. */
 	readonly images?: UploadedImages | undefined;
-	/** Stands for the account among the inputs of an idempotency key; empty if all items have the same one. */
+	/** Tells the account from others in idempotency keys; empty if all items share one. */
 	readonly owner?: string | undefined;
 }
 
-/** Why a task must not be made. */
+/** May refuse a new task. */
 type Admit = () => Promise<Result<undefined>>;
 
 const UNLIMITED: Admit = async () => await Promise.resolve(ok(undefined));
 
-/** Uploads what an item needs and submits it, or finds the task that stands for it. */
+/** Uploads what an item needs and submits it, or finds the task of its idempotency key. */
 export class TaskSubmitter {
 	private readonly upload: UploadImage;
-	/** What each task was made for, as a digest. */
+	/** Digests of what each task was made for, by task ID. */
 	private readonly made = new Map<string, string>();
 
 	/**
@@ -90,7 +88,7 @@ export class TaskSubmitter {
 		this.upload = createImageUploads(client.api, client.images, memoryBudget);
 	}
 
-	/** @param admit says why no task must be made; asked before anything is sent, and once a key is known to have none */
+	/** @param admit asked before anything is sent; with a key, only once it is known to have no task */
 	async submit(
 		start: SubmitStart,
 		record: SubmitRecord | undefined,
@@ -112,7 +110,7 @@ export class TaskSubmitter {
 		return await this.sendOnce(ledger, { ...start, idempotency }, prompt, payloadHash, record, admit);
 	}
 
-	/** @returns each image by its input and digest too: an upload has another `image_id` in each run */
+	/** @returns also the digest of each image by its input, because its `image_id` differs in each run */
 	private async uploadImages(
 		start: SubmitStart,
 	): Promise<Result<{ readonly prompt: Prompt; readonly placed: string[][] }>> {
@@ -196,7 +194,7 @@ export class TaskSubmitter {
 		return fail(accepted ? { ...failure, advice: `${failure.advice} ${accepted}` } : failure);
 	}
 
-	/** A platform may know an equal request again. For other inputs, an ID that came before is another item's task. */
+	/** A platform may return the same task for an equal request. For other inputs, a known ID is another item's task. */
 	private asOwn(task: SubmittedTask, workflowId: string, prompt: Prompt): Result<SubmittedTask> {
 		const asked = sha256(jsonText([workflowId, prompt]) ?? '');
 		const before = this.made.get(task.taskId);
@@ -213,7 +211,7 @@ export class TaskSubmitter {
 		});
 	}
 
-	/** A request that was not sent because the run stopped is not a failure of its own. */
+	/** If a request was not sent because the run stopped, the reason is the stop. */
 	private heldBack(failure: Failure): Failure {
 		return (failure.kind === 'cancelled' ? this.whyStop() : undefined) ?? failure;
 	}

@@ -3,12 +3,11 @@ import * as v from 'valibot';
 import type { Result } from '../../shared/errors/failure';
 import type { CallFailure } from '../api/failures';
 import { growingPauseMs, type PauseGrowth } from '../../shared/run/growingPause';
-import { isJsonObject } from '../../shared/text/json';
 import type { PolledInfos } from '../api/poll';
 import { isFinal, waitsUnnumbered, type TaskInfo } from '../api/taskInfo';
 import type { WatchEnd } from './watchedTask';
 
-/** What a suspended wait keeps from poll to poll for one set of tasks; n8n stores it with the execution. */
+/** The state of a suspended wait for one set of tasks; n8n stores it with the execution. */
 const Wait = v.object({
 	/** When the tasks were first polled, ms since the epoch. */
 	startedAtMs: v.number(),
@@ -17,9 +16,9 @@ const Wait = v.object({
 	progressMark: v.string(),
 	/** Polls that got an answer. */
 	polls: v.number(),
-	/** For each task, in order: how many answers in a row did not show it. */
+	/** For each task, in order: how many consecutive answers lacked it. */
 	missing: v.optional(v.array(v.number())),
-	/** How many polls in a row the platform refused. */
+	/** How many consecutive polls the platform refused. */
 	refusals: v.optional(v.number()),
 	/** How many polls have failed since the timeout. */
 	lateFailures: v.optional(v.number()),
@@ -27,18 +26,17 @@ const Wait = v.object({
 
 export type WaitState = Readonly<v.InferOutput<typeof Wait>>;
 
-/** Reads a stored wait; `undefined` if there is none. Earlier versions called polls "looks" and the mark "picture". */
+/** Reads a stored wait; `undefined` if there is none. */
 export function readWait(stored: unknown): WaitState | undefined {
-	const { looks, picture, ...state } = isJsonObject(stored) ? stored : {};
-	const read = v.safeParse(Wait, { polls: looks, progressMark: picture, ...state });
+	const read = v.safeParse(Wait, stored);
 	return read.success ? read.output : undefined;
 }
 
 /**
  * Why a wait is over:
- * - `done`: all tasks are done, or have been missing for long
- * - `timedOut`: the timeout
- * - `stalled`: nothing about any task has changed for too long
+ * - `done`: each task is done, or has been missing for too long
+ * - `timedOut`: the timeout is over
+ * - `stalled`: no task has changed for too long
  */
 export type WaitEnd = 'done' | 'timedOut' | 'stalled';
 
@@ -48,7 +46,7 @@ export interface SuspendSettings {
 	readonly noProgressMs: number;
 }
 
-/** n8n may take about a minute to wake an execution, so a shorter sleep makes no sense. */
+/** n8n may take about a minute to wake an execution, so a shorter sleep is pointless. */
 export const SHORTEST_SLEEP_MS = 60_000;
 const LONGEST_SLEEP_MS = 15 * 60_000;
 const SLEEPS: PauseGrowth = { firstMs: SHORTEST_SLEEP_MS, factor: 1.25, longestMs: LONGEST_SLEEP_MS };
@@ -56,23 +54,22 @@ const SLEEPS: PauseGrowth = { firstMs: SHORTEST_SLEEP_MS, factor: 1.25, longestM
 /** A rough estimate per position in the queue: an extra poll costs little. */
 const QUEUE_POSITION_MS = 1_000;
 
-/** How many polls in a row may miss an ID before it counts as missing. */
+/** How many consecutive polls may lack an ID before its task counts as missing. */
 const POLLS_FOR_MISSING = 2;
 
-/** A gateway may refuse a poll now and then; a deleted key is refused each time. */
+/** A gateway may occasionally refuse a poll; a deleted key is refused every time. */
 const REFUSALS_TOLERATED = 2;
 
-/** The timeout may fall into an outage: after it this many polls may fail. */
+/** Polls that may fail after the timeout, because it may fall into an outage. */
 const LATE_FAILURES_TOLERATED = 3;
 
-/** The state after a poll. */
 export function notePoll(
 	last: WaitState | undefined,
 	infos: ReadonlyMap<string, TaskInfo>,
 	taskIds: readonly string[],
 	nowMs: number,
 ): WaitState {
-	// Tasks do not all vanish at once: the platform's index must be empty.
+	// Tasks do not all vanish at once, so the platform's index must be empty.
 	if (last && infos.size === 0 && taskIds.length > 1 && /[^- ]/.test(last.progressMark)) {
 		return { ...last, polls: last.polls + 1, refusals: 0 };
 	}
@@ -92,7 +89,7 @@ export function notePoll(
 	};
 }
 
-/** The state after a poll that failed, which says nothing about the tasks. */
+/** A failed poll says nothing about the tasks. */
 export function noteFailedPoll(
 	last: WaitState | undefined,
 	passing: boolean,
@@ -111,10 +108,10 @@ function isLate({ startedAtMs }: WaitState, { timeoutMs }: SuspendSettings, nowM
 	return nowMs >= startedAtMs + timeoutMs;
 }
 
-/** Whether it makes sense to poll again after a poll that failed. */
+/** Whether to poll again after a failed poll. */
 export function toleratesFailedPoll({ polls, refusals = 0, lateFailures = 0 }: WaitState): boolean {
 	if (lateFailures >= LATE_FAILURES_TOLERATED) return false;
-	// Refused from the first poll on: the address or the key is wrong.
+	// If even the first poll was refused, the address or the key is wrong.
 	return refusals === 0 || (polls > 0 && refusals <= REFUSALS_TOLERATED);
 }
 
@@ -138,9 +135,9 @@ export function waitEnd(
 }
 
 /**
- * How long to sleep before the next poll: as long as the slowest task is likely to take, judged by its progress or
- * its position in the queue, and longer with each poll. The estimate can be far off, so no sleep is longer than the wait
- * so far: an early end is seen after twice its time at most.
+ * How long to sleep before the next poll: as long as the slowest task is likely to take, judging by its progress or its
+ * position in the queue, and longer with each poll. The estimate can be far off, so no sleep is longer than the wait so
+ * far: an end is noticed after twice its time at most.
  */
 export function sleepMs(
 	state: WaitState,
@@ -162,8 +159,8 @@ export function sleepMs(
 }
 
 /**
- * How watching ended for each task of a wait that is over, by its last poll: a task is late only if it was polled
- * after the timeout, and nothing is polled again.
+ * How watching ended for each task, according to the last poll of the wait. No task counts as late before it was polled
+ * after the timeout.
  * @param wallMs time of day of that poll
  */
 export function endsOf(

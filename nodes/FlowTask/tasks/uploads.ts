@@ -7,8 +7,8 @@ import type { TaskApi } from '../api/api';
 import type { UploadedImages } from './memory';
 
 /**
- * Opens an image when its turn comes, so that a batch does not hold all its images in memory.
- * @param mostBytes if its size is not known: a larger one fails with `tooLarge`
+ * Opens an image just before its upload, so that a batch does not hold all its images in memory.
+ * @param mostBytes if its size is unknown: a larger one fails with `tooLarge`
  */
 export type LoadImage = (mostBytes: number) => Promise<Result<UploadFile>>;
 
@@ -19,8 +19,8 @@ export interface UploadedImage {
 }
 
 /**
- * Uploads an image; equal bytes are uploaded once a run.
- * @param bytes the most memory that it may take; left out if unknown before it is read
+ * Uploads an image; equal bytes are uploaded once per run.
+ * @param bytes its maximum size; left out if unknown before it is read
  */
 export type UploadImage = (load: LoadImage, bytes?: number) => Promise<Result<UploadedImage>>;
 
@@ -51,7 +51,7 @@ export function createImageUploads(
 		if (uploads.get(digest) === upload) uploads.delete(digest);
 		return uploaded;
 	};
-	/** The variants of an item share its images, which are then read once. */
+	/** The variants of an item share its images, which are read once. */
 	const loads = new WeakMap<LoadImage, Promise<Result<UploadedImage>>>();
 	return async (load, bytes) => {
 		const upload = loads.get(load) ?? limit(async () => await memoryBudget.hold(load, uploadOnce, bytes));

@@ -2,7 +2,7 @@ import type { Failure } from '../../shared/errors/failure';
 import { withoutToken, type ProgressSocket } from '../api/progressSocket';
 import type { TaskInfo } from '../api/taskInfo';
 
-/** What is known about a task: its last report, and when things happened (time of day, ms since the epoch). */
+/** A task's last report, and when things happened (time of day, ms since the epoch). */
 export interface TaskSnapshot {
 	readonly info?: TaskInfo | undefined;
 	/** Why the last poll got no answer. */
@@ -17,16 +17,16 @@ export interface TaskSnapshot {
  * - `final`: the platform is done with the task (succeeded, failed or denied)
  * - `timedOut`, `stalled`: the run's timeout, or no progress for too long
  * - `unknown`: the platform does not know the id
- * - `refused`: task info cannot be read at all, or reading it made the node fail
+ * - `refused`: task info cannot be read at all
  * - `left`: the watcher was stopped
  */
 export type WatchEnd =
-	/** `info` has the links as they came, for the download; those of the snapshot may be shown. */
+	/** `info` has the original links, for the download; those of the snapshot may be shown. */
 	| { readonly kind: 'final'; readonly info: TaskInfo; readonly snapshot: TaskSnapshot }
 	| { readonly kind: 'timedOut' | 'stalled' | 'unknown' | 'left'; readonly snapshot: TaskSnapshot }
 	| { readonly kind: 'refused'; readonly failure: Failure; readonly snapshot: TaskSnapshot };
 
-/** Polls in a row that had the same bad result. */
+/** Consecutive polls with the same bad result. */
 class Streak {
 	private polls = 0;
 	private sinceMs = 0;
@@ -35,37 +35,38 @@ class Streak {
 		this.polls = 0;
 	}
 
-	/** Counts one more poll. @returns whether the streak is now so many polls and so long */
+	/** Counts one more poll. @returns whether the streak now has at least so many polls over at least so long */
 	lasts(nowMs: number, polls: number, ms: number): boolean {
 		if (this.polls++ === 0) this.sinceMs = nowMs;
 		return this.polls >= polls && nowMs - this.sinceMs >= ms;
 	}
 }
 
-/** A task under watch. Times are the clock's `now()` unless they are shown. */
+/** A task that is being watched. Times are the clock's `now()` unless they are output. */
 export class WatchedTask {
 	private readonly ending = Promise.withResolvers<WatchEnd>();
 	private generatingAtMs: number | undefined;
 	readonly end = this.ending.promise;
 	readonly resolve = this.ending.resolve;
+	readonly reject = this.ending.reject;
 	readonly missing = new Streak();
 	readonly refused = new Streak();
 	info: TaskInfo | undefined;
 	trouble: string | undefined;
-	/** Whether it was refused while others were reported: from then on it is polled alone. */
+	/** Whether it is polled alone, because it was refused while others were reported. */
 	askedAlone = false;
 	socket: ProgressSocket | undefined;
 	socketsOpened = 0;
-	/** Whether the socket has sent anything: only then polls can be rarer. */
+	/** Whether the socket has sent anything: only then can polls be rarer. */
 	socketSpoke = false;
 	/** Whether the socket has said since the last poll that the task is done. */
 	isSaidDone = false;
-	/** When the socket last asked for a poll, so that a wrong "finished" cannot cause a flood of polls. */
+	/** When the socket last asked for a poll: a wrong "finished" must not cause a flood of polls. */
 	calledAtMs = -Infinity;
 
 	/**
 	 * @param sinceMs when it was submitted, time of day
-	 * @param known whether the platform certainly has the task: this run made it, or it was shown
+	 * @param known whether the platform certainly has the task: this run made it, or it was reported before
 	 */
 	constructor(
 		readonly taskId: string,
@@ -90,13 +91,8 @@ export class WatchedTask {
 
 	/** @param endedAtMs time of day */
 	snapshot(endedAtMs: number): TaskSnapshot {
+		const { sinceMs, generatingAtMs, trouble } = this;
 		const info = this.info && withoutToken(this.info, this.promptToken);
-		return { ...this.times(endedAtMs), info, trouble: this.trouble };
-	}
-
-	/** The snapshot without the report, which may be unreadable. */
-	times(endedAtMs: number): TaskSnapshot {
-		const { sinceMs, generatingAtMs } = this;
-		return { sinceMs, generatingAtMs, endedAtMs };
+		return { sinceMs, generatingAtMs, endedAtMs, info, trouble };
 	}
 }

@@ -1,5 +1,4 @@
 import type { Clock } from '../../shared/run/clock';
-import { wordsOfError } from '../../shared/errors/expressionError';
 import type { CallFailure } from '../api/failures';
 import type { TaskApi } from '../api/api';
 import {
@@ -23,14 +22,12 @@ export interface WatchSettings {
 	readonly urlExpireSeconds: number;
 }
 
-/** The account whose tasks are watched. */
 export interface WatchClient {
 	readonly api: Pick<TaskApi, 'info'>;
 	/** Left out if only polling is wanted. */
 	readonly sockets?: Pick<ProgressSockets, 'available' | 'open'> | undefined;
 }
 
-/** The run that a watcher belongs to. */
 export interface WatchRun {
 	/** How many items are not submitted yet. */
 	backlog(): number;
@@ -41,36 +38,36 @@ export interface WatchRun {
 /** Up to this many tasks are polled at once when a socket reports an end. */
 const TASKS_WITH_INSTANT_POLLS = 4;
 
-/** Tasks that run together end together: a poll that waits a little serves them all. */
+/** Tasks that run together end together, so a short wait lets one poll serve all of them. */
 const BATCH_SIGNALS_MS = 100;
 
-/** A poll that would find more than those few still running waits for their ends, so long after the last poll. */
+/** With more tasks still running, a poll that a socket asked for waits until this long after the last one. */
 const POLL_HELD_MS = 2_000;
 
-/** Time for the other tasks of the run to join before the first poll. */
+/** When to poll first, so that the other tasks of the run can join. */
 const FIRST_POLL_AT_OLD_MS = 50;
 const FIRST_POLL_AT_NEW_MS = 500;
 
-/** An id must be missing this often and this long before it counts as unknown: the platform's index may be behind. */
+/** How often and how long an ID must be missing before it counts as unknown: the platform's index may be behind. */
 const MISSING_POLLS = 5;
 const MISSING_MS = 10_000;
 /** The same for a task that the platform certainly has. */
 export const KNOWN_MISSING_MS = 5 * 60_000;
 
-/** Once the platform has answered, this many refusals over this time are final: gateways say 404 now and then. */
+/** Once the platform has answered, so many refusals over so long are final: gateways occasionally send a 404. */
 const REFUSED_POLLS = 3;
 const REFUSED_MS = 10_000;
 
-/** A socket that keeps dropping is given up. */
+/** A task whose sockets keep dropping is polled. */
 const SOCKETS_PER_TASK = 3;
 
-/** A poll that hangs must not hold the run beyond its timeout for longer than this. */
+/** How long a hanging poll may hold the run after its timeout. */
 const DEADLINE_GRACE_MS = 5_000;
 
 /**
  * Watches all unfinished tasks of a node run together: one poll asks for all of them, up to `IDS_PER_CALL` a
- * call. While few are left, progress sockets tell when a poll is worth it. Only task info decides: a socket that is
- * wrong, lost or silent delays a task by one polling interval at most.
+ * call. While few are left, progress sockets show when to poll. Only task info decides: a socket that is wrong, lost or
+ * silent delays a task by one polling interval at most.
  */
 export class TaskWatcher {
 	private readonly tasks = new Map<string, WatchedTask>();
@@ -80,7 +77,7 @@ export class TaskWatcher {
 	private intervalMs = SHORTEST_POLL_INTERVAL_MS;
 	private lastPollMs = 0;
 	private finishRate = new FinishRate();
-	/** Whether any poll got an answer, so the address and the key are right. */
+	/** Whether any poll was answered: then the address and the key are right. */
 	private answered = false;
 	/** When a socket first asked for a poll. */
 	private pollWantedMs: number | undefined;
@@ -95,7 +92,7 @@ export class TaskWatcher {
 	}
 
 	/**
-	 * Watches a task to its end; never rejects. The same id may be given more than once.
+	 * Watches a task to its end; rejects only if the node has a bug. The same id may be given more than once.
 	 * @param sinceMs when it was submitted, time of day
 	 * @param known whether the platform certainly has it
 	 */
@@ -125,7 +122,7 @@ export class TaskWatcher {
 		return await task.end;
 	}
 
-	/** Ends all watching: every open task is reported as `left`, sockets are closed, timers are gone. */
+	/** Reports every open task as `left`, closes sockets and ends timers. */
 	stop(): void {
 		if (this.stopping.signal.aborted) return;
 		this.stopping.abort();
@@ -227,7 +224,7 @@ export class TaskWatcher {
 			if (failure.passing) continue;
 			const longMs = task.known ? KNOWN_MISSING_MS : REFUSED_MS;
 			const isFinalRefusal = task.refused.lasts(nowMs, REFUSED_POLLS, longMs);
-			// Where a task was made, the address and the key were right, whatever the first poll says.
+			// If a task was made, the address and the key were right, even if the first poll is refused.
 			if ((this.answered || task.known) && !isFinalRefusal) continue;
 			this.resolve(task, { kind: 'refused', failure, snapshot: task.snapshot(this.clock.wallNow()) });
 		}
@@ -237,7 +234,7 @@ export class TaskWatcher {
 	private takeAll(ids: readonly string[], answer: readonly TaskInfo[]): boolean {
 		const infos = new Map(answer.map((info) => [info.taskId, info]));
 		const tasks = this.tasksOf(ids);
-		// Tasks do not all vanish at once: the platform's index must be empty.
+		// Tasks do not all vanish at once, so the platform's index must be empty.
 		const isBlank = infos.size === 0 && tasks.filter(({ known }) => known).length > 1;
 		let changed = false;
 		for (const task of tasks) {
@@ -300,6 +297,15 @@ export class TaskWatcher {
 
 	private resolve(task: WatchedTask, end: WatchEnd): void {
 		task.resolve(end);
+		this.release(task);
+	}
+
+	private giveUp(task: WatchedTask, error: unknown): void {
+		task.reject(error);
+		this.release(task);
+	}
+
+	private release(task: WatchedTask): void {
 		this.tasks.delete(task.taskId);
 		if (this.tasks.size === 0) this.wakeUp.abort();
 		const { socket } = task;
@@ -307,7 +313,7 @@ export class TaskWatcher {
 		try {
 			socket?.close();
 		} catch {
-			// A socket that cannot be closed is gone.
+			// The socket is gone already.
 		}
 	}
 
@@ -320,19 +326,7 @@ export class TaskWatcher {
 		}
 	}
 
-	private giveUp(task: WatchedTask, error: unknown): void {
-		this.resolve(task, {
-			kind: 'refused',
-			failure: {
-				kind: 'unclear',
-				message: `The node failed to read the platform's answer: ${wordsOfError(error)}`,
-				advice: 'This is a bug in the node, not in your workflow. Please report it.',
-			},
-			snapshot: task.times(this.clock.wallNow()),
-		});
-	}
-
-	/** Opens the missing sockets once few enough tasks are left to make them worth it. */
+	/** Opens missing sockets once only few tasks are left. */
 	private openSockets(): void {
 		const { sockets } = this.client;
 		if (!sockets?.available || this.tasks.size + this.run.backlog() > FEW_TASKS) return;
@@ -354,16 +348,16 @@ export class TaskWatcher {
 					},
 				});
 			} catch {
-				// Without a socket, polling does the work.
+				// Without a socket, the task is polled.
 			}
 		}
 	}
 
-	/** Takes a socket's message: progress is noted, an end is a reason to poll. */
+	/** Takes a socket's message. A reported end is only a reason to poll. */
 	private receive(task: WatchedTask, info: TaskInfo): void {
 		if (!this.tasks.has(task.taskId)) return;
 		const nowMs = this.clock.now();
-		// Task info may be a moment behind, and an end is the socket's last word, so that polling takes over.
+		// Task info may be a moment behind. After an end the socket sends nothing more, so polling takes over.
 		task.socketSpoke = !isFinal(info.state);
 		// The task exists, whatever the platform's index says.
 		task.known = true;

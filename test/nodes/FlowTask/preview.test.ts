@@ -179,7 +179,7 @@ test('a random seed and an idempotency key say what the preview cannot know', as
 		idempotencyKey: 'order 7',
 		seeds: { '3.seed': expect.any(Number) },
 		notes: [
-			'"Seed Mode" is Random, so the run will draw another seed.',
+			'"Seed Mode" is Random, so the run will use a different seed.',
 			'If the idempotency key already has a task, that task is returned; the preview does not check.',
 		],
 	});

@@ -257,8 +257,10 @@ test('a run that is stopped says where its tasks are, in the log and in their ro
 	}
 	live.cancel();
 	const { executionId, logs } = await live.done;
-	await until(() => tables.rows(TABLE).every(({ error }) => String(error).includes('Nobody follows it')));
+	await until(() =>
+		tables.rows(TABLE).every(({ error }) => String(error).includes('The node no longer follows it')),
+	);
 	expect(logs.map(({ message }) => message).join()).toContain(
-		`The Data Table flow_task_runs has them: "Wait for Completion" with "Tasks" set to Of an Execution and the number ${executionId}`,
+		`The Data Table flow_task_runs has them: "Wait for Completion" with "Tasks" set to Of an Execution and the execution ID ${executionId}`,
 	);
 });

@@ -28,7 +28,7 @@ export const download: Operation = {
 			required: true,
 			default: '={{ $json.finalFiles }}',
 			placeholder: 'e.g. https://files.example.com/a.png',
-			description: 'One link, several separated by line breaks, or an expression that gives a list',
+			description: 'One link, several separated by line breaks, or an expression that returns a list',
 		},
 		{
 			displayName: 'Put Output File in Field',
@@ -46,14 +46,13 @@ export const download: Operation = {
 
 const DOWNLOADS_AT_ONCE = 8;
 
-/** One file to get. */
 interface WantedFile extends NamedLink {
 	readonly field: string;
 }
 
 interface WantedOfItem {
 	readonly itemIndex: number;
-	/** A failure if the item has none. */
+	/** A failure if the item has no links. */
 	readonly wanted: Result<WantedFile>;
 }
 
@@ -87,7 +86,7 @@ async function downloadItem(
 	});
 }
 
-/** A link needs no key, so an item whose account cannot be used may fetch what every other account may. */
+/** A link needs no key: an item whose account is unusable may fetch whatever all other accounts may. */
 function hostRuleOf({ clients }: NodeRun, itemIndex: number): MayFetch {
 	const client = clients.of(itemIndex);
 	if (client.ok) return client.value.mayFetch;
@@ -97,7 +96,7 @@ function hostRuleOf({ clients }: NodeRun, itemIndex: number): MayFetch {
 
 const NO_LINKS = badInput(
 	'"File Links" is empty',
-	'Enter a link, or an expression that gives one or a list, e.g. {{ $json.finalFiles }}.',
+	'Enter a link, or an expression that returns one or a list, e.g. {{ $json.finalFiles }}.',
 );
 
 function readWanted(context: IExecuteFunctions, itemIndex: number, itemCount: number): WantedOfItem[] {
@@ -115,7 +114,7 @@ function readWanted(context: IExecuteFunctions, itemIndex: number, itemCount: nu
 	return named.map((one) => ({ itemIndex, wanted: ok({ ...one, field }) }));
 }
 
-/** Links from text with line breaks, a JSON list, a list, or the map of output nodes to links (§2.4). */
+/** Collects links from text with line breaks, JSON, a list, or the map of output nodes to links (§2.4). */
 function collectLinks(value: unknown): string[] {
 	if (Array.isArray(value)) return value.flatMap(collectLinks);
 	if (typeof value === 'object' && value !== null) return Object.values(value).flatMap(collectLinks);

@@ -32,12 +32,12 @@ export const workflowField: INodeProperties = {
 	description: 'The hosted workflow: one that is saved in the account, or any other one by its ID',
 };
 
-/** What is pasted is not needed for a workflow that is saved in the account. */
+/** A workflow that is saved in the account needs no pasted definition. */
 const NOT_SAVED: INodeProperties['displayOptions'] = {
 	hide: { workflowId: [{ _cnd: { startsWith: SAVED_PREFIX } }] },
 };
 
-/** A row of the form has one line only, and most change nothing else. */
+/** A field of its own, because a row of the form has a single line, and most users change nothing else. */
 export const promptField: INodeProperties = {
 	displayName: 'Prompt',
 	name: 'promptText',
@@ -48,13 +48,13 @@ export const promptField: INodeProperties = {
 	displayOptions: { show: { overridesMode: ['form'] } },
 	hint: 'Empty keeps the prompt of the hosted workflow',
 	description:
-		'What the image shows. It is sent to the first prompt of the workflow: the row "Prompt" of "Inputs to Change" below. Needs a saved workflow, or its "Workflow Definition".',
+		'What the image shows. It is sent to the first prompt of the workflow: the row "Prompt" of "Inputs to Change" below. It needs a saved workflow or a "Workflow Definition".',
 };
 
 /**
- * n8n reads the rows of the form again whenever this changes, and drops what was entered in rows that are gone. So it
- * follows the choice of a saved workflow. What is pasted may be half a text: it follows that while no row holds a value,
- * and fails on purpose as soon as one does, so that n8n leaves the rows alone.
+ * n8n reloads the rows of the form whenever this changes, and drops what was entered in rows that are gone. It
+ * changes when a saved workflow is chosen. Pasted text may be incomplete, so it changes with that only while all rows
+ * are empty; once a row has a value, the expression fails on purpose, and n8n leaves the rows alone.
  */
 const FORM_SOURCE = `={{ [String($parameter.workflowId?.value ?? '').startsWith('${SAVED_PREFIX}') ? $parameter.workflowId.value : Object.keys($parameter.overrides?.value ?? {}).length > 0 ? $jmespath() : JSON.stringify([$parameter.workflowDefinition, $parameter.parameterSpec])] }}`;
 
@@ -93,7 +93,7 @@ export const overrideFields: INodeProperties[] = [
 		default: { mappingMode: 'defineBelow', value: null },
 		displayOptions: { show: { overridesMode: ['form'] } },
 		typeOptions: {
-			// Not by its name alone: n8n would then ask for no rows at all while the expression fails.
+			// With the bare name, n8n would not load any rows while the expression fails.
 			loadOptionsDependsOn: ['formSource[0]'],
 			resourceMapper: {
 				resourceMapperMethod: 'getOverrideFields',
@@ -158,7 +158,7 @@ export const overrideFields: INodeProperties[] = [
 								name: 'Automatic',
 								value: 'auto',
 								description:
-									'Numbers, true and false are recognized; anything else is text, which must not be empty',
+									'Numbers, true and false are recognized; anything else is text and must not be empty',
 							},
 							{ name: 'Boolean', value: 'boolean' },
 							{ name: 'JSON', value: 'json' },
@@ -184,7 +184,6 @@ export const overrideFields: INodeProperties[] = [
 	},
 ];
 
-/** In the order in which they are filled in. */
 const imageSlotValues: INodeProperties[] = [
 	nodeField(
 		'searchImageNodes',
@@ -242,8 +241,8 @@ const imageSlotValues: INodeProperties[] = [
 ];
 
 /**
- * Always shown, though many workflows take no image: n8n drops what a hidden field holds before the node sees it, so an
- * image for the wrong workflow would be left out, and paid for, without a word.
+ * Always shown, although many workflows take no image: n8n drops the values of hidden fields before the node sees them,
+ * so a task would be submitted, and paid for, without its image.
  */
 export const imageSlotFields: INodeProperties = {
 	displayName: 'Input Images',
@@ -265,7 +264,7 @@ export const imageSlotFields: INodeProperties = {
 
 export const MOST_VARIANTS = 16;
 
-/** Not among the fields that decide what is submitted: with more variants, the tasks of the first ones stay. */
+/** Not in `SUBMITTED_FIELDS`: after a change, a retry keeps the tasks of the first variants. */
 const variantsField: INodeProperties = {
 	displayName: 'Variants',
 	name: 'variants',
@@ -273,10 +272,10 @@ const variantsField: INodeProperties = {
 	default: 1,
 	typeOptions: { minValue: 1, maxValue: MOST_VARIANTS, numberPrecision: 0 },
 	description:
-		'How many images each item makes, each a task of its own. With the seed mode Random each has a new seed; any other seed, and one that you enter above, counts up: seed, seed + 1, and so on.',
+		'How many images each item makes, each a task of its own. With the seed mode Random, each has a new seed. Any other seed, including one that you enter above, counts up: seed, seed + 1, and so on.',
 };
 
-/** The fields that decide what is submitted. */
+/** The fields that determine what is submitted. */
 export const SUBMITTED_FIELDS: readonly INodeProperties[] = [
 	workflowField,
 	promptField,
@@ -285,7 +284,6 @@ export const SUBMITTED_FIELDS: readonly INodeProperties[] = [
 	...seedFields,
 ];
 
-/** The form of operations that submit. */
 export const submitForm: readonly INodeProperties[] = [
 	workflowField,
 	promptField,
@@ -332,5 +330,5 @@ export const taskIdsField: INodeProperties = {
 	required: true,
 	default: '={{ $json.taskId }}',
 	placeholder: 'e.g. 3f1c9e2a',
-	description: 'One task ID, several separated by commas, or an expression that gives a list',
+	description: 'One task ID, several separated by commas, or an expression that returns a list',
 };

@@ -21,7 +21,7 @@ import { taskIdsOf } from './taskIds';
 export const get: Operation = {
 	value: 'get',
 	name: 'Get',
-	description: 'Get the state of tasks, their progress and links, without waiting',
+	description: 'Get the status, progress and links of tasks without waiting',
 	action: 'Get tasks',
 	fields: [
 		taskIdsField,
@@ -76,7 +76,6 @@ function readWanted(
 	return readItem(() => ok({ taskIds: ids.value, simplify: readSimplify(context, itemIndex) }));
 }
 
-/** Why the answer does not contain the task. */
 function explainMissing(taskId: string, refusal: Failure | undefined, { clock, redact }: NodeRun): Failure {
 	const snapshot = { endedAtMs: clock.wallNow() };
 	const unknown = explainWatchEnd(taskId, { kind: 'unknown', snapshot }, redact);

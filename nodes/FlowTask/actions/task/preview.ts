@@ -12,10 +12,10 @@ import type { NodeRun } from '../run';
 import type { PrepareItem } from './inputs/readTask';
 import type { PreparedTask } from './inputs/taskMaker';
 
-/** What is shown for an item; several for one that makes several images. */
+/** One entry for each task of an item. */
 type Previews = ReadonlyArray<readonly [itemIndex: number, preview: Result<JsonObject>]>;
 
-/** One item after the other: images are read into memory. */
+/** Reads one item after the other, because images are held in memory. */
 export async function previewTasks(
 	context: IExecuteFunctions,
 	run: NodeRun,
@@ -69,11 +69,7 @@ async function previewTask(
 		...(start.idempotency && { idempotencyKey: start.idempotency.key }),
 		...checksOf(context, run, itemIndex, start, uploads),
 	};
-	return ok(Object.fromEntries(entriesOf(shown, run)));
-}
-
-function entriesOf(shown: JsonObject, { redact }: NodeRun): Array<[string, JsonObject[string]]> {
-	return Object.entries(shown).map(([name, value]) => [name, redactJson(value, redact.known)]);
+	return ok(redactJson(shown, run.redact.known));
 }
 
 interface Upload {
@@ -81,7 +77,7 @@ interface Upload {
 	readonly shown: JsonObject;
 }
 
-/** A file is read as for its upload, so that it fails as it would then; an address is not opened. */
+/** Reads a file as its upload would, so that it fails in the same way. A URL is not opened. */
 async function previewUpload({ load, url }: ImageInput): Promise<Result<Upload>> {
 	if (url !== undefined) return ok({ name: url, shown: { url } });
 	const opened = await load(Infinity);
@@ -91,7 +87,7 @@ async function previewUpload({ load, url }: ImageInput): Promise<Result<Upload>>
 	return ok({ name, shown: { fileName: name, mimeType, bytes } });
 }
 
-/** What the inputs were checked against, and what a preview cannot tell. */
+/** What the inputs were checked against, and what the preview does not show. */
 function checksOf(
 	context: IExecuteFunctions,
 	run: NodeRun,
@@ -105,9 +101,9 @@ function checksOf(
 	const checkedAgainst = [...definition, ...view];
 	const notes = [
 		checkedAgainst.length === 0 &&
-			'The inputs were not checked: paste "Workflow Definition" and "Parameter View" for that.',
+			'The inputs were not checked. To check them, paste "Workflow Definition" and "Parameter View".',
 		context.getNodeParameter('seedMode', itemIndex, '') === 'random' &&
-			'"Seed Mode" is Random, so the run will draw another seed.',
+			'"Seed Mode" is Random, so the run will use a different seed.',
 		uploads.length > 0 && 'Identical images are uploaded once per run.',
 		uploads.some((upload) => 'url' in upload) && 'Images behind a URL were not opened.',
 		idempotency !== undefined &&

@@ -11,7 +11,7 @@ import { inNodeRun } from '../run';
 import { outputFields, simplifyField, submitForm } from './fields';
 import { taskReader, type PrepareItem } from './inputs/readTask';
 import { previewTasks } from './preview';
-import { runTasksOf } from './runItems';
+import { runItems } from './runItems';
 
 /** Upload, submit, wait and download for all input items together (§1.2, §4.1 to §4.3). */
 export const run: Operation = {
@@ -25,7 +25,7 @@ export const run: Operation = {
 	},
 };
 
-/** Submits the tasks of all items, and shows what would be submitted for those that are only previewed. */
+/** Submits the tasks of all items, except those that are only previewed. */
 export async function submitOrPreview(
 	context: IExecuteFunctions,
 	goal: EngineSettings['goal'],
@@ -43,7 +43,7 @@ export async function submitOrPreview(
 			if (wanted?.ok === false) return [wanted];
 			return isShown(itemIndex) ? [] : readTasks(itemIndex, run);
 		};
-		const [items = []] = await runTasksOf(context, run, goal, prepareItem);
+		const [items = []] = await runItems(context, run, goal, prepareItem);
 		return [withPreviews(items, previews.value)];
 	});
 }

@@ -1,37 +1,21 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { failRun } from '../../../shared/errors/nodeError';
-import type { Failure, Result } from '../../../shared/errors/failure';
+import type { Failure } from '../../../shared/errors/failure';
 import { showHint } from '../../../shared/run/deliver';
 import { overBudget } from '../../../shared/run/frame';
 import { outcome, runTasks, type EngineSettings, type TaskJob, type TaskOutcome } from '../../tasks/engine';
 import type { ObservedJob } from '../../tasks/observer';
 import { explainWatchEnd } from '../../tasks/failures';
-import type { TaskFacts } from '../../taskLog/taskRows';
 import { emptyTexts } from '../../workflow/checks';
 import { deliver, type DeliveredTask, type Delivery } from '../deliver';
 import { openProgress } from '../progress';
 import { openTaskLog } from '../openTaskLog';
-import { inNodeRun, type NodeRun } from '../run';
+import type { NodeRun } from '../run';
 import type { PrepareItem } from './inputs/readTask';
-import type { PreparedTask } from './inputs/taskMaker';
 
-/**
- * Runs the tasks of all items in one engine and delivers them. Nothing is sent before every item was read.
- *
- * @param leastMs the shortest time for the run, whatever the timeout in the options
- */
+/** Runs the tasks of all items in one engine and delivers them. Nothing is sent before every item was read. */
 export async function runItems(
-	context: IExecuteFunctions,
-	goal: EngineSettings['goal'],
-	prepareItem: PrepareItem,
-	leastMs?: number,
-): Promise<INodeExecutionData[][]> {
-	return await inNodeRun(context, async (run) => await runTasksOf(context, run, goal, prepareItem), leastMs);
-}
-
-/** The same within a run that was opened. */
-export async function runTasksOf(
 	context: IExecuteFunctions,
 	run: NodeRun,
 	goal: EngineSettings['goal'],
@@ -50,7 +34,7 @@ export async function runTasksOf(
 
 	const empty = jobs.filter(({ start }) => start.kind === 'submit' && emptyTexts(start.prompt).length > 0);
 	if (empty.length > 0) run.hints.add(withEmptyTexts(empty.length));
-	// If the first failure ends the run anyway, an item that cannot be submitted keeps all others back.
+	// If the first failure ends the run anyway, nothing is sent when one item cannot be submitted.
 	const doomed = jobs.length < prepared.length && !context.continueOnFail();
 	const settings = {
 		...options,
@@ -60,7 +44,7 @@ export async function runTasksOf(
 		lateIsFailure: options.onTimeout === 'error',
 	};
 	const due = doomed ? [] : jobs;
-	const { daily, recorder } = (await openTaskLog(context, run, due.length, factsOf(prepared))) ?? {};
+	const { daily, recorder } = (await openTaskLog(context, run, due.length)) ?? {};
 	const counted = await daily?.open(due, !context.continueOnFail());
 	if (counted?.ok === false) return failRun(context, counted.failure);
 	const progress = openProgress(context, run, jobs.length);
@@ -80,19 +64,6 @@ export async function runTasksOf(
 	return deliver(context, tasks, run, progress !== undefined, recorder !== undefined);
 }
 
-/** What the form says of a job. */
-function factsOf(
-	prepared: ReadonlyArray<{ readonly task: Result<PreparedTask> }>,
-): (job: ObservedJob) => TaskFacts {
-	const known = new Map<ObservedJob, Delivery>(
-		prepared.flatMap(({ task }) => (task.ok ? [[task.value.job, task.value.delivery]] : [])),
-	);
-	return (job) => {
-		const { workflowId: hostedWorkflow, variant, prompt } = known.get(job) ?? {};
-		return { hostedWorkflow, variant, prompt };
-	};
-}
-
 function withEmptyTexts(count: number): string {
 	return `${count} task(s) were sent with an empty text in place of the hosted one. To keep the hosted text, remove this input from the node.`;
 }
@@ -107,7 +78,7 @@ const NOT_STARTED: Failure = {
 	details: { status: 'notSubmitted' },
 };
 
-/** A job that did not start: nothing was sent for it, or an earlier try made its task. */
+/** The outcome of a job that was not started; an earlier try may have made its task. */
 function notStarted({ itemIndex, start }: TaskJob, { clock, redact }: NodeRun): TaskOutcome {
 	if (start.kind === 'submit') return outcome(itemIndex, { failure: NOT_STARTED });
 	const { taskId, submittedAtMs: sinceMs } = start;

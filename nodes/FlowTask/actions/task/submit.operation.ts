@@ -4,7 +4,6 @@ import type { Operation } from '../../../shared/form/operation';
 import { submitForm } from './fields';
 import { submitOrPreview } from './run.operation';
 
-/** Submits and returns at once with the task id (§4.1). */
 export const submit: Operation = {
 	value: 'submit',
 	name: 'Submit',

@@ -25,7 +25,7 @@ function readTaskIds(value: unknown): Result<string[]> {
 	if (ids.length > 0) return ok(ids);
 	return failInput(
 		'"Task IDs" is empty',
-		'Enter a task ID, or an expression that gives one, e.g. {{ $json.taskId }}.',
+		'Enter a task ID, or an expression that returns one, e.g. {{ $json.taskId }}.',
 	);
 }
 
@@ -40,6 +40,6 @@ function collectIds(value: unknown): string[] {
 	const text = value.trim();
 	if (!/^[[{`]/.test(text)) return text.split(/[\s,;]+/).filter(Boolean);
 	const pasted = parsePasted(text);
-	// A list without quotation marks is accepted, too.
+	// A list without quotation marks is accepted.
 	return pasted.ok ? collectIds(pasted.value) : text.split(/[\s,;[\]"]+/).filter(Boolean);
 }

@@ -7,10 +7,10 @@ import { showHint } from '../../../shared/run/deliver';
 import { excerpt } from '../../../shared/text/json';
 import { textOrNumber } from '../../../shared/text/textOf';
 import { recordedTasks, TASK_TABLE, type RecordedTask } from '../../taskLog/taskRows';
+import { textParameter } from '../enteredText';
 import { taskIdsField } from './fields';
 import { taskIdsOf } from './taskIds';
 
-/** Which tasks to wait for: by their IDs, or those that the table has of an execution. */
 export const taskSourceFields: INodeProperties[] = [
 	{
 		displayName: 'Tasks',
@@ -38,8 +38,7 @@ export const taskSourceFields: INodeProperties[] = [
 		default: '',
 		placeholder: 'e.g. 1042',
 		displayOptions: { show: { taskSource: ['execution'] } },
-		description:
-			'The number of the execution, as in its address and in the column executionId of flow_task_runs',
+		description: 'The ID of the execution, as in its URL and in the column executionId of flow_task_runs',
 	},
 	{
 		displayName: 'Node Name',
@@ -52,13 +51,12 @@ export const taskSourceFields: INodeProperties[] = [
 	},
 ];
 
-/** A task that an item names, or that the table has of an execution. */
+/** A task that an item names, or that the table lists for an execution. */
 export type GivenTask = Pick<RecordedTask, 'taskId'> & Partial<RecordedTask>;
 
-/** The tasks of each item. */
 export type TasksOfItems = ReadonlyArray<Result<readonly GivenTask[]>>;
 
-/** Reads the tasks of all items: from the form, or from the table, which is asked once. */
+/** Reads the tasks of all items, from the form or by one read of the table. */
 export async function readGivenTasks(context: IExecuteFunctions): Promise<TasksOfItems> {
 	const items = context.getInputData();
 	if (context.getNodeParameter('taskSource', 0, 'ids') !== 'execution') {
@@ -86,13 +84,11 @@ interface WantedExecution {
 }
 
 function readExecution(context: IExecuteFunctions, itemIndex: number): Result<WantedExecution> {
-	const parameter = (name: string): string =>
-		textOrNumber(context.getNodeParameter(name, itemIndex, '')).trim();
-	const executionId = parameter('executionId');
-	if (executionId) return ok({ executionId, node: parameter('executionNode') });
+	const executionId = textParameter(context, 'executionId', itemIndex);
+	if (executionId) return ok({ executionId, node: textParameter(context, 'executionNode', itemIndex) });
 	return failInput(
 		'"Execution ID" is empty',
-		'Enter the number of the execution whose tasks to wait for. It is in the address of the execution.',
+		'Enter the ID of the execution whose tasks to wait for. It is in the URL of the execution.',
 	);
 }
 
@@ -104,7 +100,7 @@ async function tasksOfExecutions(table: DataTable, wanted: ReadonlyArray<Result<
 	return wanted.map((one) => {
 		if (!one.ok) return one;
 		const { executionId, node } = one.value;
-		// Behind a list of items each of them names the same execution, which is collected once.
+		// With several input items, each names the same execution, which is collected once.
 		const name = JSON.stringify([executionId, node]);
 		if (given.has(name)) return ok({ tasks: [], unclear: 0 });
 		const rows = read.value.filter((row) => textOrNumber(row.executionId).trim() === executionId);
@@ -116,7 +112,7 @@ async function tasksOfExecutions(table: DataTable, wanted: ReadonlyArray<Result<
 		const ofNode = node ? ` by the node "${excerpt(node, 60)}"` : '';
 		return failInput(
 			`The Data Table ${TASK_TABLE.name} has no tasks of execution ${excerpt(executionId, 40)}${ofNode}`,
-			'Check the number of the execution. Tasks are recorded for runs of more than 10 tasks, or of any size if "Record Tasks" is set to Always.',
+			'Check the execution ID. Tasks are recorded for runs of more than 10 tasks, or of any size if "Record Tasks" is set to Always.',
 		);
 	});
 }

@@ -4,6 +4,7 @@ import { ok } from '../../../shared/errors/failure';
 import { readItem } from '../../../shared/errors/expressionError';
 import { optionGroups } from '../../../shared/form/options';
 import { TASK_OPTIONS } from '../options';
+import { inNodeRun } from '../run';
 import type { Operation } from '../../../shared/form/operation';
 import { outputFields, simplifyField } from './fields';
 import type { PrepareItem } from './inputs/readTask';
@@ -12,10 +13,9 @@ import { readGivenTasks, taskSourceFields, type TasksOfItems } from './taskSourc
 import { runItems } from './runItems';
 import { pollAndSleep, type SeenEnds } from './wait.suspended';
 
-/** Time to get the files at the end of a suspended wait, when its timeout may be over. */
+/** Time to download the files after a suspended wait, whose timeout may be over by then. */
 const COLLECT_MS = 10 * 60_000;
 
-/** Waits for existing tasks of any run and gets their files. */
 export const wait: Operation = {
 	value: 'wait',
 	name: 'Wait for Completion',
@@ -88,5 +88,9 @@ async function collect(
 			return ok(make.value({ kind: 'watch', taskId, seen }, facts));
 		});
 	};
-	return await runItems(context, 'finished', prepareItem, ends && COLLECT_MS);
+	return await inNodeRun(
+		context,
+		async (run) => await runItems(context, run, 'finished', prepareItem),
+		ends && COLLECT_MS,
+	);
 }

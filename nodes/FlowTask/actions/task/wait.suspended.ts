@@ -68,7 +68,7 @@ function refuseUnwired(context: IExecuteFunctions): ReturnType<typeof badInput> 
 /**
  * Whether the first output leads back to the node. n8n's list of child nodes never contains the node itself, so the
  * connections are read from internals of the context.
- * @returns `undefined` if there are none; the wiring is then assumed to be right
+ * @returns `undefined` if those are missing; the wiring is then assumed to be right
  */
 function leadsBack(context: IExecuteFunctions): boolean | undefined {
 	const { name } = context.getNode();
@@ -84,7 +84,7 @@ function leadsBack(context: IExecuteFunctions): boolean | undefined {
 /** The result of a poll: how watching ended, or when to poll again, ms since the epoch. */
 type Poll = { readonly ends: SeenEnds } | { readonly ends?: undefined; readonly wakeAtMs: number };
 
-/** The wait ends when all accounts are done; until then all are polled. */
+/** The wait ends when the tasks of all accounts are done; until then all are polled. */
 async function pollOnce(context: IExecuteFunctions, run: NodeRun, tasksOfItems: TasksOfItems): Promise<Poll> {
 	const itemsOf = itemsByAccount(run.clients, context.getInputData().keys());
 	const waits = waitsIn(context.getContext('node'));
@@ -96,16 +96,18 @@ async function pollOnce(context: IExecuteFunctions, run: NodeRun, tasksOfItems: 
 	const { recorder } = (await openTaskLog(context, run, taskCount)) ?? {};
 	const polls = await Promise.all(
 		run.clients.all.map(async (client) => {
-			const { owner } = client;
 			const itemIndexes = itemsOf.get(client) ?? [];
 			const taskIds = itemIndexes.flatMap(idsOf);
 			const name = waitName(client, taskIds);
 			const poll = await pollAccount(run, client, taskIds, waits, name);
 			for (const itemIndex of itemIndexes) {
-				for (const taskId of idsOf(itemIndex))
-					recorder?.began({ itemIndex }, { taskId, source: 'given', owner });
+				for (const taskId of idsOf(itemIndex)) {
+					const job = { itemIndex };
+					const info = poll.infos.get(taskId);
+					recorder?.began(job, { taskId, source: 'given' });
+					if (info) recorder?.news(job, info);
+				}
 			}
-			for (const info of poll.infos.values()) recorder?.news(info, owner);
 			return { name, itemIndexes, ...poll };
 		}),
 	);
@@ -130,7 +132,6 @@ interface AccountPoll {
 	readonly wakeAtMs?: number;
 }
 
-/** A poll of the tasks of one account. */
 async function pollAccount(
 	run: NodeRun,
 	client: AccountClient,
@@ -155,7 +156,7 @@ async function pollAccount(
 		: { infos, wakeAtMs: nowMs + sleepMs(state, infos, settings, nowMs) };
 }
 
-/** The waits that n8n stores with the execution; they outlive the sleep. */
+/** The waits that n8n stores with the execution. */
 function waitsIn(nodeContext: Record<string, unknown>): Record<string, unknown> {
 	const known = nodeContext[CONTEXT_KEY];
 	if (isJsonObject(known)) return known;

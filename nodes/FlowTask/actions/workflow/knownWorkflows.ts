@@ -10,15 +10,15 @@ import {
 } from '../../../shared/workflow/savedWorkflows';
 import { textParameter } from '../enteredText';
 
-/** What is known of each item's hosted workflow before anything is sent. */
+/** Each item's hosted workflow, as far as the account or the form describes it. */
 export interface KnownWorkflows {
 	readonly workflowId: (context: IExecuteFunctions, itemIndex: number) => Result<string>;
 	readonly knowledge: (context: IExecuteFunctions, itemIndex: number) => Result<WorkflowKnowledge>;
 }
 
 /**
- * Reads a list or an export once for all items with the same: it can be a megabyte.
- * @param savedOf what the account of an item has in *Saved Workflows*
+ * Reads a list or an export, which can be a megabyte, once for all items that share it.
+ * @param savedOf the *Saved Workflows* of an item's account
  */
 export function knownWorkflows(savedOf: (itemIndex: number) => unknown): KnownWorkflows {
 	const readSaved = remembering((list: unknown) => readSavedWorkflows(list));
@@ -45,7 +45,7 @@ export function knownWorkflows(savedOf: (itemIndex: number) => unknown): KnownWo
 	};
 }
 
-/** Items choose among a few workflows; of so many it is remembered what was read. */
+/** Items rarely use more workflows than this. */
 const MOST_REMEMBERED = 32;
 
 function remembering<Sources extends unknown[], T>(

@@ -1,6 +1,6 @@
 import type { INodeProperties } from 'n8n-workflow';
 
-/** What is known of the workflow: pasted once, and read by the form and the checks. */
+/** Describe the workflow for the form and the checks. */
 export const pastedFields: INodeProperties[] = [
 	{
 		displayName: 'Workflow Definition',

@@ -18,16 +18,16 @@ import { countsOf } from '../../workflow/inputRanking';
 import { textParameter } from '../enteredText';
 import { pastedFields } from './pastedFields';
 
-/** Puts out the account's list of saved workflows with another one: n8n lets no node write into a credential. */
+/** Outputs the account's list of saved workflows with a new entry, because n8n lets no node write to a credential. */
 export const save: Operation = {
 	value: 'save',
 	name: 'Save',
-	description: 'Make the text that saves a hosted workflow in the account, to be chosen by name',
+	description: 'Generate the text that saves a hosted workflow in the account under a name',
 	action: 'Save workflow',
 	fields: [
 		{
 			displayName:
-				'Execute this step, choose <b>JSON</b> above the output, copy all of it by the button beside it, and paste it over the "Saved Workflows" of the account. Everybody with the account then finds the workflow in the list of "Workflow".',
+				'Execute this step, choose <b>JSON</b> above the output, copy all of it with the button next to it, and paste it over the "Saved Workflows" of the account. Everyone who uses the account then finds the workflow in the list of "Workflow".',
 			name: 'saveNotice',
 			type: 'notice',
 			default: '',
@@ -58,7 +58,7 @@ export const save: Operation = {
 	},
 };
 
-/** What the account has; a list with a wrong entry is not written anew, because the entry would be lost. */
+/** Reads the account's list. One with a wrong entry is refused, because a new list would lose that entry. */
 async function readSaved(context: IExecuteFunctions): Promise<Result<Map<string, WorkflowSource>>> {
 	const platforms = await openPlatforms(context);
 	if (!platforms.ok) return platforms;
@@ -74,7 +74,7 @@ async function readSaved(context: IExecuteFunctions): Promise<Result<Map<string,
 	return ok(saved);
 }
 
-/** One item with the whole list, whatever the number of items, because it is pasted as a whole. */
+/** Outputs a single item, because the list is pasted as a whole. */
 function saveAll(context: IExecuteFunctions, saved: Map<string, WorkflowSource>): INodeExecutionData {
 	const items = [...context.getInputData().keys()];
 	const added = [];
@@ -97,7 +97,7 @@ function readOne(context: IExecuteFunctions, itemIndex: number) {
 	if (!name || !workflowId) {
 		return failInput(
 			`"${name ? 'Workflow ID' : 'Name'}" is empty`,
-			'Enter it. If it is an expression, check that it gives a value for each item.',
+			'Enter it. If it is an expression, check that it returns a value for each item.',
 		);
 	}
 	const rounded = refuseRounded('Workflow ID', context.getNodeParameter('hostedId', itemIndex, ''));

@@ -1,4 +1,4 @@
-import { createTaskApi } from '../../../../nodes/FlowTask/api/api';
+import { ServiceApi } from '../../../../nodes/FlowTask/api/api';
 import { ok } from '../../../../nodes/shared/errors/failure';
 import type { Json } from '../../../../nodes/shared/text/json';
 import { redactor } from '../../../../nodes/shared/text/redact';
@@ -6,8 +6,8 @@ import { redactor } from '../../../../nodes/shared/text/redact';
 const KEY = 'sk-0123456789abcdef';
 const IMAGE = new File([new Uint8Array([1])], 'a.png', { type: 'image/png' });
 
-const answering = (data: Json): ReturnType<typeof createTaskApi> =>
-	createTaskApi(async () => await Promise.resolve(ok(data)), redactor([KEY]));
+const answering = (data: Json): ServiceApi =>
+	new ServiceApi(async () => await Promise.resolve(ok(data)), redactor([KEY]));
 
 describe('ids in answers', () => {
 	it.each<[Json, string]>([

@@ -143,7 +143,7 @@ describe('explainTaskCall', () => {
 	it('advises a read in other words than a submit, or in those of the caller', () => {
 		const refused = (status: number) => ({ kind: 'refused', status, code: null, text: 'a hiccup' }) as const;
 		expect(explain(refused(422), facts('write')).advice).toContain('workflow ID');
-		expect(explain(refused(422), facts('read')).advice).not.toMatch(/workflow|Nothing was made/);
+		expect(explain(refused(422), facts('read')).advice).not.toMatch(/workflow|No task was created/);
 		expect(explain(refused(403), facts('read')).advice).not.toContain('workflow');
 		const own = { busy: 'Ask Cat.', rightful: 'Ask Ann.', check: 'Ask Bob.' };
 		expect(explainCall(refused(422), facts(), own).advice).toBe('Ask Bob.');

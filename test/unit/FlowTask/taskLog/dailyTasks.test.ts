@@ -52,8 +52,7 @@ class Run {
 				table: opened,
 				clock,
 				redact: redactor([]),
-				factsOf: () => ({}),
-				countOf: (job) => this.daily.countOf(job),
+				daily: this.daily,
 			},
 		);
 	}
@@ -68,7 +67,7 @@ class Run {
 
 	began(job: TaskJob, source: TaskSource = 'made'): void {
 		const taskId = `${this.runId} t${job.itemIndex}`;
-		const begun = { taskId, source, owner: '', submittedAtMs: clock.wallNow() };
+		const begun = { taskId, source, submittedAtMs: clock.wallNow() };
 		for (const observer of [this.daily, this.recorder]) observer.began(job, begun);
 	}
 

@@ -1,6 +1,6 @@
 import { badInput } from '../../../../nodes/shared/errors/failure';
 import { redactor } from '../../../../nodes/shared/text/redact';
-import type { TaskSource } from '../../../../nodes/FlowTask/tasks/observer';
+import type { ObservedJob, TaskSource } from '../../../../nodes/FlowTask/tasks/observer';
 import { TaskRecorder } from '../../../../nodes/FlowTask/taskLog/taskRecorder';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock, turn } from '../../testClock';
@@ -21,21 +21,23 @@ function open(executionId: string): TaskRecorder {
 		table: table.open(),
 		clock,
 		redact: redactor(['sk-secret']),
-		factsOf: () => ({ hostedWorkflow: 'wf_1', prompt: 'a red fox' }),
-		countOf: () => undefined,
+		daily: { countOf: () => undefined },
 	};
 	return new TaskRecorder(place, parts);
 }
 
-const job = (itemIndex: number) => ({ itemIndex });
+const job = (itemIndex: number): ObservedJob => ({
+	itemIndex,
+	facts: { workflowId: 'wf_1', prompt: 'a red fox' },
+});
 const jobs = (count: number) => Array.from({ length: count }, (_, index) => job(index));
 
-function begin(one: { itemIndex: number }, source: TaskSource = 'made', by = recorder): void {
+function begin(one: ObservedJob, source: TaskSource = 'made', by = recorder): void {
 	const taskId = `t${one.itemIndex}`;
-	by.began(one, { taskId, source, owner: '', submittedAtMs: clock.wallNow() });
+	by.began(one, { taskId, source, submittedAtMs: clock.wallNow() });
 }
 
-function finish(one: { itemIndex: number }, by = recorder): void {
+function finish(one: ObservedJob, by = recorder): void {
 	const info = succeeded(`t${one.itemIndex}`);
 	by.ended(one, { taskId: info.taskId, snapshot: { info, endedAtMs: clock.wallNow() }, failure: undefined });
 }
@@ -60,8 +62,8 @@ test('however many tasks change, there is one write in two seconds, of an insert
 	const all = jobs(100);
 	for (let second = 0; second < 20; second++) {
 		for (const one of all.slice(second * 5, second * 5 + 5)) begin(one);
-		for (const { itemIndex } of all.slice(0, second * 5)) {
-			recorder.news(taskInfo(`t${itemIndex}`, { progress_num: second }), '');
+		for (const one of all.slice(0, second * 5)) {
+			recorder.news(one, taskInfo(`t${one.itemIndex}`, { progress_num: second }));
 		}
 		await clock.advance(1_000);
 	}
@@ -76,10 +78,10 @@ test('however many tasks change, there is one write in two seconds, of an insert
 test('rows follow their tasks to the end', async () => {
 	const one = job(0);
 	begin(one);
-	recorder.news(taskInfo('t0', { status: 1, current_position: 4 }), '');
+	recorder.news(one, taskInfo('t0', { status: 1, current_position: 4 }));
 	await clock.advance(1_000);
 	expect(table.all()[0]).toMatchObject({ status: 'queued', queuePosition: 4, progress: 0, error: '' });
-	recorder.news(taskInfo('t0', { progress_num: 35 }), '');
+	recorder.news(one, taskInfo('t0', { progress_num: 35 }));
 	await clock.advance(4_000);
 	expect(table.all()[0]).toMatchObject({
 		...{ status: 'generating', queuePosition: null, progress: 35, startedAt: '2030-01-01T12:00:01.000Z' },
@@ -91,13 +93,6 @@ test('rows follow their tasks to the end', async () => {
 		...{ status: 'succeeded', progress: 100, finishedAt: '2030-01-01T12:00:05.000Z', error: '' },
 	});
 	expect(clock.sleepers).toBe(0);
-});
-
-test('news of another account with the same ID changes nothing', async () => {
-	begin(job(0));
-	recorder.news(taskInfo('t0'), 'another');
-	await clock.advance(1_000);
-	expect(table.all()[0]?.status).toBe('submitted');
 });
 
 test('what is left is written at the end, ends of many tasks in few statements', async () => {
@@ -191,7 +186,7 @@ test('a failure says why, without the ID and without a key', async () => {
 	expect(table.all()[0]).toMatchObject({
 		status: 'submitted',
 		error:
-			'Task was not done; [hidden]. Nobody follows it any more: "Wait for Completion" of this execution collects it.',
+			'Task was not done; [hidden]. The node no longer follows it: "Wait for Completion" for this execution collects it.',
 	});
 });
 
@@ -216,8 +211,9 @@ test('a submit without an answer has a row, because it may have created a task',
 
 describe('a task that was there before', () => {
 	beforeEach(async () => {
-		begin(job(0));
-		recorder.news(taskInfo('t0', { progress_num: 10 }), '');
+		const one = job(0);
+		begin(one);
+		recorder.news(one, taskInfo('t0', { progress_num: 10 }));
 		await clock.advance(10_000);
 	});
 
@@ -264,9 +260,10 @@ describe('a table that fails', () => {
 
 	test('is asked a few times in twenty minutes, and the end says so', async () => {
 		table.mishap = () => 'before';
-		begin(job(0));
+		const one = job(0);
+		begin(one);
 		await clock.advance(600_000);
-		recorder.news(taskInfo('t0'), '');
+		recorder.news(one, taskInfo('t0'));
 		await clock.advance(600_000);
 		expect(table.calls.length).toBeLessThanOrEqual(10);
 		const flushed = await flush();

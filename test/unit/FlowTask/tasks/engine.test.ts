@@ -2,10 +2,12 @@ import fc from 'fast-check';
 
 import {
 	runTasks,
+	type EngineRun,
 	type EngineSettings,
 	type TaskJob,
 	type TaskOutcome,
 } from '../../../../nodes/FlowTask/tasks/engine';
+import type { TaskObserver } from '../../../../nodes/FlowTask/tasks/observer';
 import type { ImageInput } from '../../../../nodes/FlowTask/tasks/submit';
 import { ok, fail, type Result } from '../../../../nodes/shared/errors/failure';
 import { redactor } from '../../../../nodes/shared/text/redact';
@@ -29,7 +31,11 @@ interface Scene {
 	readonly downloads: DownloadRequest[];
 	downloadFails: (request: DownloadRequest) => DownloadFailure | undefined;
 	downloadTakesMs: number;
-	run(jobs: readonly TaskJob[], settings?: Partial<EngineSettings>): Promise<TaskOutcome[]>;
+	run(
+		jobs: readonly TaskJob[],
+		settings?: Partial<EngineSettings>,
+		more?: Partial<EngineRun>,
+	): Promise<TaskOutcome[]>;
 }
 
 function scene(): Scene {
@@ -52,7 +58,7 @@ function scene(): Scene {
 		downloads,
 		downloadFails: () => undefined,
 		downloadTakesMs: 0,
-		run: async (jobs, settings = {}) =>
+		run: async (jobs, settings = {}, more = {}) =>
 			await runTasks(
 				jobs,
 				{
@@ -67,7 +73,7 @@ function scene(): Scene {
 					urlExpireSeconds: 3_600,
 					...settings,
 				},
-				{ clients: { of: () => ok(client) }, clock, redact: redactor([]), download, ending },
+				{ clients: { of: () => ok(client) }, clock, redact: redactor([]), download, ending, ...more },
 			),
 	};
 	return made;
@@ -664,5 +670,47 @@ describe('runTasks: files', () => {
 		expect(before).toBeLessThanOrEqual(8);
 		expect(made.downloads).toHaveLength(20);
 		expect(made.clock.elapsedMs).toBeGreaterThanOrEqual(3_000);
+	});
+});
+
+describe('runTasks: observers', () => {
+	it("get a task's news for each job that waits for it, and never for another account's task of the same ID", async () => {
+		const { clock, platform, run } = scene();
+		const other = new ScriptedPlatform(clock);
+		platform.add('t', course(3_000));
+		other.add('t', course(60_000));
+		const own = { api: platform, mayFetch: () => true };
+		const others = { api: other, mayFetch: () => true };
+		const of = (itemIndex: number) => ok(itemIndex === 2 ? others : own);
+		const jobs = [0, 1, 2].map((itemIndex): TaskJob => {
+			return { itemIndex, wantsFiles: false, start: { kind: 'watch', taskId: 't' } };
+		});
+		const news: Array<[number, string]> = [];
+		const observer: TaskObserver = {
+			began: () => undefined,
+			news: (job, { state }) => void news.push([job.itemIndex, state]),
+			ended: () => undefined,
+		};
+		await clock.run(run(jobs, {}, { clients: { of }, observers: [observer] }));
+		const done = news.filter(([, state]) => state === 'succeeded');
+		expect(done.map(([itemIndex]) => itemIndex)).toEqual([0, 1, 2]);
+	});
+});
+
+test('a mistake of ours does not lose the ID of a task', async () => {
+	const { clock, platform, run } = scene();
+	const info = jest.spyOn(platform, 'info').mockImplementationOnce(() => {
+		throw new RangeError('Maximum call stack size exceeded');
+	});
+	const [only] = await clock.run(run([submitJob(0)]));
+	info.mockRestore();
+	expect(only).toMatchObject({
+		taskId: 't-1',
+		failure: {
+			kind: 'unclear',
+			message: 'The node failed while it worked on task t-1: Maximum call stack size exceeded',
+			advice: expect.stringContaining('This is a bug in the node') as string,
+			details: { taskId: 't-1', status: 'unknown' },
+		},
 	});
 });

@@ -1,4 +1,4 @@
-import { createClient, createTaskApi, type ServiceAccount } from '../../../../nodes/FlowTask/api/api';
+import { createClient, ServiceApi, type ServiceAccount } from '../../../../nodes/FlowTask/api/api';
 import { TaskSubmitter, type SubmitStart } from '../../../../nodes/FlowTask/tasks/submit';
 import type { Clock } from '../../../../nodes/shared/run/clock';
 import type { DataTable } from '../../../../nodes/shared/dataTable/table';
@@ -99,7 +99,7 @@ class Scene {
 			},
 			{ table: process.table(this.table.open()), clock, random: this.random, signal },
 		);
-		const api = createTaskApi(call, redactor([]));
+		const api = new ServiceApi(call, redactor([]));
 		const submitter = new TaskSubmitter({ api }, clock, () => undefined, ledger);
 		const outcomes = await Promise.all(
 			Array.from({ length: ITEMS }, async (_, index) => {

@@ -12,13 +12,13 @@ import { chosenText, enteredText } from '../../enteredText';
 
 export interface ImageSlots {
 	readonly images: readonly ImageInput[];
-	/** Images that need no upload. An ID from the platform is sent unchecked: a list in the view may be older. */
+	/** Images that need no upload. Their IDs are not checked, because a list in the parameter view may be outdated. */
 	readonly imageIds: readonly ImageIdInput[];
 }
 
 type ImageIdInput = Pick<ImageInput, 'nodeId' | 'parameter'> & { readonly imageId: string };
 
-/** Reads "Input Images". Nothing is fetched or uploaded yet. */
+/** Reads "Input Images" without fetching or uploading anything. */
 export function readImageSlots(
 	context: IExecuteFunctions,
 	itemIndex: number,

@@ -1,18 +1,17 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { failInput, ok, type Result } from '../../../../shared/errors/failure';
-import { excerpt, isJsonObject } from '../../../../shared/text/json';
+import { excerpt, objectsIn } from '../../../../shared/text/json';
 import type { DefinitionNode } from '../../../../shared/workflow/definition';
 import type { OutputNode } from '../../../tasks/describeTask';
 import type { NodeRun } from '../../run';
 import { chosenText, enteredText } from '../../enteredText';
 
-/** How many nodes a message names. */
 const NODES_SHOWN = 10;
 
 /**
- * Reads the option "Output Nodes" of an item. With a workflow definition a node may be named by its title, and one that
- * the definition lacks is refused before anything is sent.
+ * Reads the option "Output Nodes" of an item. With a workflow definition, nodes can be given by title, and a node that
+ * is not in it is refused before anything is sent.
  * @returns `undefined` if the option is not used
  */
 export function readOutputNodes(
@@ -20,8 +19,8 @@ export function readOutputNodes(
 	itemIndex: number,
 	run: Pick<NodeRun, 'workflows'>,
 ): Result<readonly OutputNode[] | undefined> {
-	const rows: unknown = context.getNodeParameter('options.outputNodes.node', itemIndex, []);
-	const wanted = (Array.isArray(rows) ? rows : []).filter(isJsonObject).map(({ nodeId, field }) => ({
+	const rows = objectsIn(context.getNodeParameter('options.outputNodes.node', itemIndex, []));
+	const wanted = rows.map(({ nodeId, field }) => ({
 		name: chosenText(nodeId),
 		field: enteredText(field) || 'data',
 	}));
@@ -53,7 +52,7 @@ function idOf(nodes: readonly DefinitionNode[], name: string): Result<string> {
 	const shown = excerpt(name, 40);
 	if (only) {
 		return failInput(
-			`"Output Nodes" names "${shown}", and the workflow has ${titled.length} nodes with that title`,
+			`"Output Nodes" names "${shown}", but the workflow has ${titled.length} nodes with that title`,
 			`Enter the ID of one: ${titled.map(({ nodeId }) => nodeId).join(', ')}. The item was not started.`,
 		);
 	}

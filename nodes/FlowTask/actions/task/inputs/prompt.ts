@@ -22,7 +22,7 @@ import { promptFromJson } from '../../../workflow/promptJson';
 
 const OVERRIDE_TYPES: readonly OverrideType[] = ['auto', 'string', 'number', 'boolean', 'json'];
 
-/** Reads which inputs an item changes, in each of the ways to enter them. */
+/** Reads the inputs that an item changes, however they were entered. */
 export function readPrompt(
 	context: IExecuteFunctions,
 	itemIndex: number,
@@ -51,7 +51,7 @@ function readPromptText(context: IExecuteFunctions, itemIndex: number): Result<s
 	if (typeof value === 'object' && value !== null) {
 		return failInput(
 			'"Prompt" is a list or an object, not text',
-			'Correct the expression, so that it gives the text itself. Nothing was submitted for this item.',
+			'Correct the expression so that it returns the text itself. Nothing was submitted for this item.',
 		);
 	}
 	return failInput(
@@ -68,7 +68,7 @@ function readJson(context: IExecuteFunctions, itemIndex: number, workflowId: str
 	if (isBlank && typeof entered === 'string' && entered.startsWith('=')) {
 		return failInput(
 			'"Prompt (JSON)" is empty (its expression gave nothing)',
-			'Correct the expression; for an item that changes nothing, let it give {}. Nothing was submitted for this item.',
+			'Correct the expression; for an item that changes nothing, let it return {}. Nothing was submitted for this item.',
 		);
 	}
 	return promptFromJson(value, workflowId);
@@ -81,7 +81,7 @@ function readForm(context: IExecuteFunctions, itemIndex: number): Result<Prompt>
 		given: context.getNodeParameter(name, itemIndex, {}, { skipValidation: true }),
 		schema: context.getNodeParameter('overrides.schema', itemIndex, [], { rawExpressions: true }),
 	};
-	// The editor keeps a form without rows as null, which n8n cannot look through.
+	// The editor stores a form without rows as null, which n8n's parameter paths cannot pass.
 	if (rows.entered === null) return ok({});
 	const missing = refuseMissingRows(rows);
 	if (missing) return fail(missing);

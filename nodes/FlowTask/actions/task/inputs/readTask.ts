@@ -17,7 +17,7 @@ import { chosenText } from '../../enteredText';
 /** Reads the tasks of one input item: one to submit, or several to wait for. */
 export type PrepareItem = (itemIndex: number, run: NodeRun) => Array<Result<PreparedTask>>;
 
-/** The reader of a run's items for operations that submit: a task for each image that an item makes. */
+/** Reads items for the operations that submit, with a task for each image of an item. */
 export function taskReader(context: IExecuteFunctions): PrepareItem {
 	const fingerprintOf = fingerprinter(submittedParameters(context));
 	const variantsOf = readVariants(context);
@@ -31,21 +31,21 @@ export function taskReader(context: IExecuteFunctions): PrepareItem {
 }
 
 /**
- * The parameters that decide what is submitted, as they were entered, with the defaults of the visible ones.
- * Options are left out, so that a retry with, say, a longer timeout goes on with the tasks that exist.
+ * The parameters that determine what is submitted, as entered, with the defaults of the visible ones.
+ * Options are left out, so that a retry with, say, a longer timeout continues with the existing tasks.
  */
 function submittedParameters(context: IExecuteFunctions): unknown {
 	const node = context.getNode();
 	const fields = [...SUBMITTED_FIELDS];
 	const parameters = NodeHelpers.getNodeParameters(fields, node.parameters, true, false, node, null);
-	// The editor refreshes the rows' schema whenever it likes.
+	// The rows' schema is left out, because the editor refreshes it at any time.
 	const values = member(parameters?.overrides, 'value') ?? null;
 	return { ...parameters, workflowId: chosenText(parameters?.workflowId), overrides: values };
 }
 
 /**
- * Reads and checks the tasks of one item; nothing is sent before all items of the run are read. If an earlier try made
- * a task, it goes on with that one, even if the expressions now give something else.
+ * Reads and checks the tasks of one item. If an earlier try made a task, it continues with that one, even if the
+ * expressions now return something else.
  */
 function prepareTasks(
 	context: IExecuteFunctions,
@@ -81,7 +81,7 @@ function prepareTasks(
 		const submit = submits.ok ? submits.value[index] : undefined;
 		return submit ? [ok(taskOf(index, submit.start, submit))] : [];
 	});
-	// What is wrong with the item is said once, whatever the number of its images.
+	// What is wrong with the item is reported once, not for each image.
 	return submits.ok ? tasks : [...tasks, submits];
 }
 

@@ -20,10 +20,8 @@ import { readPrompt } from './prompt';
 import type { ItemVariants } from './variants';
 import { textParameter } from '../../enteredText';
 
-/** What is known of a task's inputs once they are sent. */
 export type SentFacts = Pick<Extract<Recollection, { kind: 'task' }>, 'seeds' | 'prompt'>;
 
-/** A task to be made. */
 export interface Submit extends SentFacts {
 	readonly start: SubmitStart;
 }
@@ -31,7 +29,7 @@ export interface Submit extends SentFacts {
 const SEED_KEPT =
 	'"Seed Mode" is Random, but the node does not know the seeds of the workflow, so the hosted seed was kept: the same inputs give the same image. Paste the export into "Workflow Definition", enter the names under "Seed Targets", or choose Keep.';
 
-/** What the form says of an item, before its seeds are set. */
+/** An item's inputs before seeds are set. */
 interface ItemInputs extends ImageSlots {
 	readonly workflowId: string;
 	readonly prompt: Prompt;
@@ -41,8 +39,8 @@ interface ItemInputs extends ImageSlots {
 }
 
 /**
- * Reads what will be sent for an item, one request for each of its images.
- * @param made by image: the seeds of those that an earlier try made, which are not sent again
+ * Reads what will be sent for an item, one request per image.
+ * @param made the seeds of each image that an earlier try made and that is not sent again
  */
 export function readSubmits(
 	context: IExecuteFunctions,
@@ -107,7 +105,7 @@ function readInputs(context: IExecuteFunctions, itemIndex: number, run: NodeRun)
 	});
 }
 
-/** Checks one request against what is known of the workflow. */
+/** Checks one request against the known workflow. */
 function submitOf(inputs: ItemInputs, seeded: SeededPrompt, index: number): Result<Submit> {
 	const { workflowId, images, imageIds, plan, key, known } = inputs;
 	const checked = checkSeeded(seeded, known);
@@ -122,7 +120,7 @@ function submitOf(inputs: ItemInputs, seeded: SeededPrompt, index: number): Resu
 			? undefined
 			: {
 					key: index > 0 ? `${key} (variant ${index + 1})` : key,
-					// A random seed and the ID of an uploaded image differ each time, so they do not count.
+					// Without random seeds and IDs of uploaded images, which differ each time.
 					payload: JSON.stringify([inputs.prompt, plan, ...further]),
 				};
 	return ok({
@@ -161,7 +159,7 @@ function readIdempotencyKey(
 	if (key.trim()) return ok(key);
 	return failInput(
 		'"Idempotency Key" is empty for this item',
-		'Without a key a second task could be paid for. Check that the expression gives text or a number for each item, or remove the option. Nothing was submitted for this item.',
+		'Without a key a second task could be paid for. Check that the expression returns text or a number for each item, or remove the option. Nothing was submitted for this item.',
 	);
 }
 
@@ -173,7 +171,7 @@ function readWorkflowId(context: IExecuteFunctions, itemIndex: number, run: Node
 	if (!workflowId.value) {
 		return failInput(
 			'"Workflow" is empty',
-			"Choose a saved workflow, or enter the ID that the platform's console shows for the hosted one. If it is an expression, check that it gives a value for this item.",
+			"Choose a saved workflow, or enter the ID that the platform's console shows for the hosted one. If it is an expression, check that it returns a value for this item.",
 		);
 	}
 	if (!canBeId(workflowId.value)) {
@@ -185,7 +183,7 @@ function readWorkflowId(context: IExecuteFunctions, itemIndex: number, run: Node
 	return workflowId;
 }
 
-/** An empty expression is not a seed, but as a number it would be 0. */
+/** `Number` would turn an empty expression into the seed 0. */
 function seedOf(value: unknown): number {
 	return typeof value === 'number' || (typeof value === 'string' && value.trim()) ? Number(value) : NaN;
 }

@@ -11,20 +11,20 @@ import type { NodeRun } from '../../run';
 import { enteredText, textParameter } from '../../enteredText';
 import { readOutputNodes } from './outputNodes';
 
-/** An item's checked work, and how its outcome leaves the node. */
+/** A checked task of an item, and how its outcome is output. */
 export interface PreparedTask {
 	readonly job: TaskJob;
 	readonly delivery: Delivery;
 }
 
-/** Makes one task of an item. @param record left out for tasks that this run does not own */
+/** @param record left out for tasks that this run does not own */
 export type MakeTask = (
 	start: TaskJob['start'],
 	facts: OutcomeFacts,
 	record?: TaskJob['record'],
 ) => PreparedTask;
 
-/** Reads how the tasks of an item leave the node. An AI agent reads text, so nothing is downloaded for it. */
+/** Reads how the tasks of an item are output. An AI agent reads text, so nothing is downloaded for it. */
 export function taskMaker(context: IExecuteFunctions, itemIndex: number, run: NodeRun): Result<MakeTask> {
 	const outputs = readOutputNodes(context, itemIndex, run);
 	if (!outputs.ok) return outputs;
@@ -45,6 +45,7 @@ export function taskMaker(context: IExecuteFunctions, itemIndex: number, run: No
 	return ok((start, facts, record) => ({
 		job: {
 			itemIndex,
+			facts,
 			wantsFiles: form !== 'urls',
 			outputNodes,
 			fileStem: fileStem(fileName, itemIndex, facts),
@@ -60,9 +61,9 @@ export function readSimplify(context: IExecuteFunctions, itemIndex: number): boo
 }
 
 /**
- * The name of a task's files without their ending: as entered, or the first words of the prompt and the item's number,
- * with the number of the variant.
- * @returns `undefined` for the names in the links
+ * The name of a task's files without extension: as entered, or made of the first words of the prompt and the item's
+ * number; then the number of the variant.
+ * @returns `undefined` if the names in the links are used
  */
 function fileStem(
 	entered: string,

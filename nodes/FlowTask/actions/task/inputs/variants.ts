@@ -4,13 +4,13 @@ import { readItem } from '../../../../shared/errors/expressionError';
 import { failInput, ok, type Failure, type Result } from '../../../../shared/errors/failure';
 import { MOST_VARIANTS } from '../fields';
 
-/** How many images an item makes, and how many the items before it make. */
+/** How many images an item makes, and how many all items before it. */
 export interface ItemVariants {
 	readonly count: number;
 	readonly before: number;
 }
 
-/** Reads "Variants" of all items, because seeds that count up go through all images. */
+/** Reads "Variants" of all items at once, because incremented seeds run through all images. */
 export function readVariants(context: IExecuteFunctions): (itemIndex: number) => Result<ItemVariants> {
 	let before = 0;
 	const items = context.getInputData().map((_, itemIndex): Result<ItemVariants> => {
@@ -38,12 +38,11 @@ export function numberOf(index: number, { count }: ItemVariants): number | undef
 	return count > 1 ? index + 1 : undefined;
 }
 
-/** What remembers an image apart from the item's others; the first one is the item's. */
+/** Identifies an image of an item; the first one keeps the item's own key. */
 export function variantKey<Of extends number | string>(of: Of, index: number): Of | string {
 	return index === 0 ? of : `${of}.${index + 1}`;
 }
 
-/** A failure that says which of the item's images it is about. */
 export function ofVariant(failure: Failure, variant: number | undefined): Failure {
 	return variant === undefined ? failure : { ...failure, details: { ...failure.details, variant } };
 }

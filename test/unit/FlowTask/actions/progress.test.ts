@@ -1,5 +1,5 @@
 import { badInput } from '../../../../nodes/shared/errors/failure';
-import { progressText, type JobProgress } from '../../../../nodes/FlowTask/actions/progressText';
+import { progressText, type JobProgress } from '../../../../nodes/FlowTask/actions/progress';
 import { succeeded, taskInfo } from '../taskInfo.builder';
 
 const queued = taskInfo('t', { status: 1, current_position: 3, queue_size: 12 });
