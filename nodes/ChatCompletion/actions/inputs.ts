@@ -118,7 +118,7 @@ function readToolPart(row: IDataObject, role: string): Result<ToolPart, string> 
 	const field = role === 'tool' ? 'toolCallId' : 'toolCalls';
 	const isLost = field in row && (row[field] ?? null) === null;
 	if (isLost)
-		return fail(`has no "${role === 'tool' ? 'Call ID' : 'Tool Calls'}": the expression gave nothing`);
+		return fail(`has no "${role === 'tool' ? 'Call ID' : 'Tool Calls'}": the expression returned nothing`);
 	if (role === 'tool') {
 		const results = readToolResults(row.toolCallId, row.content);
 		return results.ok ? ok({ results: results.value, content: '' }) : results;
@@ -129,7 +129,7 @@ function readToolPart(row: IDataObject, role: string): Result<ToolPart, string> 
 	return ok({ toolCalls: calls.value, ...(calls.value.length > 0 && !row.content && { content: '' }) });
 }
 
-/** A missing field is the form's empty default; `null` is an expression that gave nothing. */
+/** A missing field is the form's empty default; `null` is an expression that returned nothing. */
 function contentOf(row: IDataObject): string | null {
 	return 'content' in row && (row.content ?? null) === null ? null : sentText(row.content);
 }

@@ -22,7 +22,7 @@ export interface ImagePart {
 /** A message as the form gives it. */
 export interface MessageRow {
 	readonly role: string;
-	/** `null` if an expression gave nothing: a mistake, unlike text that is empty on purpose. */
+	/** `null` if an expression returned nothing: a mistake, unlike text that is empty on purpose. */
 	readonly content: string | null;
 	readonly images: readonly ImagePart[];
 	/** The calls that an assistant made, in the interface's shape. */
@@ -65,7 +65,7 @@ function isFilled({ content, images, toolCalls = [], results = [] }: MessageRow)
 
 function noText(index: number, role: string): Failure {
 	return badInput(
-		`Message ${index + 1} (${excerpt(role, 40)}) has no text: its expression gave nothing for this item`,
+		`Message ${index + 1} (${excerpt(role, 40)}) has no text: its expression returned nothing for this item`,
 		"Check the expression in its content. If the text is optional, {{ $json.text ?? '' }} leaves the message out.",
 	);
 }

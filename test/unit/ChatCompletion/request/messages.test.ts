@@ -40,7 +40,7 @@ test.each([
 			{ role: 'system', content: 'Be brief', images: [] },
 			{ role: 'user', content: null, images: [] },
 		],
-		/^Message 2 \(user\) has no text: its expression gave nothing/,
+		/^Message 2 \(user\) has no text: its expression returned nothing/,
 	],
 	[
 		[
