@@ -1,6 +1,6 @@
 import { partsOf, textIn } from '../../shared/chat/contentParts';
 import { isJsonObject, objectsIn, type Json, type JsonObject } from '../../shared/text/json';
-import { FieldMerger, mergeUsage } from './mergeFields';
+import { FieldMerger, joinTexts, mergeUsage, takeLatest } from './mergeFields';
 import { ReasoningCollector } from './reasoning';
 import { splitAtLoneClosing, ThinkSplitter, type SplitText } from './thinkTags';
 import { MOST_TOOL_CALLS, ToolCallJoiner, type ToolCall } from './toolCalls';
@@ -34,13 +34,13 @@ export interface ChatAnswer {
 /** What a chunk adds to the stream. */
 export type ChatPiece = SplitText;
 
-/** The finish reason of an answer that broke off at the model. */
+/** The finish reason of an answer that failed at the model. */
 const FAILED = 'error';
 
-/** The same as for one event. */
+/** Also the limit of one event. */
 const MOST_CHARS = 32 * 1024 * 1024;
 
-/** The same in each chunk; the first non-empty one is taken. */
+/** Repeated in each chunk; the first non-empty value is used. */
 const NAMES = ['id', 'model', 'created', 'system_fingerprint'] as const;
 const READ_IN_CHUNK: ReadonlySet<string> = new Set([...NAMES, 'object', 'choices', 'usage']);
 const READ_IN_CHOICE: ReadonlySet<string> = new Set(['index', 'delta', 'message', 'text', 'finish_reason']);
@@ -57,9 +57,9 @@ export class AnswerBuilder {
 	private readonly toolCalls = new ToolCallJoiner();
 	private readonly names: JsonObject = {};
 	private readonly usage: JsonObject = {};
-	private readonly ofChunk = new FieldMerger(READ_IN_CHUNK, false);
-	private readonly ofChoice = new FieldMerger(READ_IN_CHOICE, false);
-	private readonly ofDelta = new FieldMerger(READ_IN_DELTA, true);
+	private readonly ofChunk = new FieldMerger(READ_IN_CHUNK, takeLatest);
+	private readonly ofChoice = new FieldMerger(READ_IN_CHOICE, takeLatest);
+	private readonly ofDelta = new FieldMerger(READ_IN_DELTA, joinTexts);
 	private textSize = 0;
 	private content = '';
 	private refusal = '';
@@ -69,7 +69,7 @@ export class AnswerBuilder {
 	private answering: Json | undefined;
 	private whole: JsonObject | undefined;
 
-	/** A chunk without choices or delta may still add, say, usage. */
+	/** A chunk without choices or delta may still add other fields, such as usage. */
 	add(chunk: JsonObject): ChatPiece {
 		for (const key of NAMES) {
 			const value = chunk[key] ?? '';
@@ -96,7 +96,7 @@ export class AnswerBuilder {
 		return this.finishReason !== '' && !this.hasFailed;
 	}
 
-	/** Whether the platform said that an error ended the answer. */
+	/** Whether the finish reason is an error. */
 	get hasFailed(): boolean {
 		return this.finishReason.toLowerCase() === FAILED;
 	}
@@ -143,7 +143,7 @@ export class AnswerBuilder {
 		};
 	}
 
-	/** Of several choices, the first one to arrive is the answer. */
+	/** If there are several choices, the first one to arrive is the answer. */
 	private answeringChoice(choices: Json | undefined): JsonObject | undefined {
 		const objects = objectsIn(choices);
 		if (!objects[0]) return undefined;
@@ -179,7 +179,7 @@ export class AnswerBuilder {
 		this.textSize += parts.content.length + refused.length;
 		this.content += split.content;
 		this.refusal += refused;
-		// The older form of a tool call; servers that send both repeat themselves.
+		// `function_call` is the older form; servers that send both send the same call twice.
 		this.toolCalls.add(message.tool_calls ?? message.function_call);
 		return { content: split.content, reasoning: news.join('') };
 	}

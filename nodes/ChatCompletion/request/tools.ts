@@ -1,6 +1,6 @@
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { excerpt, isJsonObject, parseRounded, type JsonObject } from '../../shared/text/json';
-import { refuseRoundedBound, refuseSchema } from '../json/schema';
+import { refuseSchema } from '../json/schema';
 
 /** A tool that the model may call, as the form gives it. */
 export interface ToolRow {
@@ -59,7 +59,7 @@ function noSuchTool(wanted: string, names: readonly string[]): Failure {
 	return badInput(message, `Enter the name of one of the tools: ${excerpt(names.join(', '), 400)}.`);
 }
 
-/** Arguments are always an object, so a schema of anything else, or a whole tool pasted there, is a mistake. */
+/** Arguments are always an object, so any other schema is a mistake, and so is a whole tool pasted here. */
 function readParameters(value: unknown, tool: string): Result<JsonObject> {
 	const given = typeof value === 'string' ? value.trim() : value;
 	const entered = (given ?? '') === '' ? {} : given;
@@ -79,13 +79,12 @@ function readParameters(value: unknown, tool: string): Result<JsonObject> {
 			advice,
 		);
 	}
-	const refusal =
-		refuseSchema(`${tool}: "Parameters"`, parsed) ?? refuseRoundedBound(`${tool}: "Parameters"`, value);
-	// Some servers insist on both.
+	const refusal = refuseSchema(`${tool}: "Parameters"`, parsed, value);
+	// Some servers require both `type` and `properties`.
 	return refusal ? fail(refusal) : ok({ ...parsed, type, properties: parsed.properties ?? {} });
 }
 
-/** One of them is in every schema that says anything about an object. */
+/** Every schema that restricts an object has one of these. */
 const SCHEMA_KEYWORDS: ReadonlySet<string> = new Set([
 	...['properties', 'additionalProperties', 'patternProperties', 'required'],
 	...['$ref', 'allOf', 'anyOf', 'oneOf'],
