@@ -23,8 +23,8 @@ import { MODEL_OPTIONS, modelSettings } from './model.settings';
 import { makeAnswersReadable } from './readableAnswers';
 
 /**
- * What an agent does not get. n8n's SDK could take a model of our own instead of its OpenAI client; that path drops
- * reasoning from streams altogether, and joins parallel tool calls of a stream into one.
+ * Says what an agent does not get. n8n's SDK also accepts a custom model instead of its OpenAI client, but that path
+ * drops all reasoning from streams and joins parallel tool calls of a stream into one.
  */
 const reasoningKeptNotice: INodeProperties = {
 	displayName:
@@ -67,7 +67,6 @@ export class LmChatFlowPlatform implements INodeType {
 
 	methods = { listSearch: { searchModels }, credentialTest: { testPlatformKey } };
 
-	/** Supplies the model to the agent or chain that this node is connected to. */
 	async supplyData(this: ISupplyDataFunctions, itemIndex: number): Promise<SupplyData> {
 		const given: IDataObject = this.getNodeParameter('options', itemIndex, {});
 		const wish = readWish(
@@ -95,7 +94,7 @@ export class LmChatFlowPlatform implements INodeType {
 	}
 }
 
-/** Only when a model is asked for, so that the other nodes load on an n8n that has no SDK for AI nodes. */
+/** Imported only when a model is needed, so that the other nodes load in an n8n without an SDK for AI nodes. */
 async function loadSdk(): Promise<Result<typeof AiNodeSdk>> {
 	try {
 		return ok(await import('@n8n/ai-node-sdk'));

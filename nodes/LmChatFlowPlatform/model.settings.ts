@@ -40,10 +40,10 @@ export const MODEL_OPTIONS = defineOptions({
 	}),
 });
 
-/** Fields that the agent decides. */
+/** Fields that this node or the agent sets. */
 const RESERVED: ReadonlySet<string> = new Set(['model', 'messages', 'stream', 'tools', 'tool_choice']);
 
-/** The settings of the model except its address, or which value of the form is wrong. */
+/** The settings of the model except its address, or what is wrong in the form. */
 export function modelSettings(wish: ReasoningWish, options: Readonly<Record<string, unknown>>) {
 	const reasoning = reasoningFields(wish);
 	if (!reasoning.ok) return reasoning;

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from '../../shared/text/json';
 import { openRetryMemory, requestFingerprints } from '../../shared/run/retryMemory';
 import { CHAT_OPTIONS } from './options';
 
-/** Answers of earlier tries of this node run: a retry asks and pays only for the others. */
+/** Answers of earlier tries of this node run, which a retry does not ask and pay for again. */
 export type AnswerMemory = ReturnType<typeof openAnswerMemory>;
 
 export function openAnswerMemory(context: IExecuteFunctions) {

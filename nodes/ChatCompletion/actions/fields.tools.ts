@@ -2,7 +2,6 @@ import type { INodeProperties } from 'n8n-workflow';
 
 import { defineRequestOptions } from '../../shared/form/options';
 
-/** What an assistant row shows beside its text. */
 export const toolCallsField: INodeProperties = {
 	displayName: 'Tool Calls',
 	name: 'toolCalls',
@@ -14,7 +13,6 @@ export const toolCallsField: INodeProperties = {
 		'The tools that the model called in this message: the field toolCalls of an earlier answer. Leave empty for a message of text.',
 };
 
-/** What a tool row shows before its text. */
 export const callIdField: INodeProperties = {
 	displayName: 'Call ID',
 	name: 'toolCallId',
@@ -26,7 +24,6 @@ export const callIdField: INodeProperties = {
 		'The ID of the tool call that the content answers. For a list of IDs, enter a list of as many results, such as the Aggregate node returns.',
 };
 
-/** The tools that the model may call. */
 export const toolsField: INodeProperties = {
 	displayName: 'Tools',
 	name: 'tools',
@@ -73,7 +70,7 @@ export const toolsField: INodeProperties = {
 		'Tools that the model may call. It only asks: the calls are in toolCalls of the output, and the workflow does the work.',
 };
 
-/** Whether the model may or must call a tool: options, because most tools need neither. */
+/** Among the options, because most tools need neither. */
 export const toolChoiceOptions = defineRequestOptions({
 	toolChoice: {
 		displayName: 'Tool Choice',

@@ -12,7 +12,6 @@ import { readToolCalls, readToolResults } from '../request/toolMessages';
 import { toolFields } from '../request/tools';
 import { readItemOptions, type ItemOptions } from './options';
 
-/** One item's question, read from the form and checked. */
 export interface PreparedQuestion {
 	readonly body: JsonObject;
 	readonly format: AnswerFormat;
@@ -24,7 +23,7 @@ export interface PreparedQuestion {
 /** Formats that most vision models accept. */
 const IMAGE_TYPES: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/webp', 'image/gif']);
 
-/** Reads and checks what one item asks; nothing is sent yet. */
+/** Reads and checks the question of one item; nothing is sent yet. */
 export async function prepareQuestion(
 	context: IExecuteFunctions,
 	itemIndex: number,

@@ -1,18 +1,9 @@
-import { partsOf, textIn } from '../../shared/chat/contentParts';
+import { partsOf, textIn, type ContentParts } from '../../shared/chat/contentParts';
 import { isJsonObject, objectsIn, type Json, type JsonObject } from '../../shared/text/json';
 import { FieldMerger, joinTexts, mergeUsage, takeLatest } from './mergeFields';
 import { ReasoningCollector } from './reasoning';
-import { splitAtLoneClosing, ThinkSplitter, type SplitText } from './thinkTags';
+import { splitAtLoneClosing, ThinkSplitter } from './thinkTags';
 import { MOST_TOOL_CALLS, ToolCallJoiner, type ToolCall } from './toolCalls';
-
-/** Token counts, as far as the platform sends them. */
-export interface ChatUsage {
-	readonly promptTokens?: number;
-	readonly completionTokens?: number;
-	readonly totalTokens?: number;
-	readonly reasoningTokens?: number;
-	readonly cachedTokens?: number;
-}
 
 /** A chat answer, streamed or not. */
 export interface ChatAnswer {
@@ -23,7 +14,8 @@ export interface ChatAnswer {
 	readonly reasoning: string;
 	/** `stop`, `length`, `tool_calls`, …; empty if the platform sent none. */
 	readonly finishReason: string;
-	readonly usage: ChatUsage;
+	/** `promptTokens`, `totalTokens` …, as far as the platform sends them. */
+	readonly usage: Readonly<Record<string, number>>;
 	readonly toolCalls: readonly ToolCall[];
 	/** An error that the platform sent after the answer was finished; usually empty. */
 	readonly laterError: string;
@@ -32,7 +24,7 @@ export interface ChatAnswer {
 }
 
 /** What a chunk adds to the stream. */
-export type ChatPiece = SplitText;
+export type ChatPiece = ContentParts;
 
 /** The finish reason of an answer that failed at the model. */
 const FAILED = 'error';
@@ -197,7 +189,7 @@ function usagesIn(chunk: JsonObject, choice: JsonObject | undefined): JsonObject
 	return holders.map((holder) => holder.usage).filter(isJsonObject);
 }
 
-function readUsage(usage: JsonObject): ChatUsage {
+function readUsage(usage: JsonObject): ChatAnswer['usage'] {
 	const completion = isJsonObject(usage.completion_tokens_details) ? usage.completion_tokens_details : {};
 	const prompt = isJsonObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {};
 	const counts = {
@@ -207,5 +199,6 @@ function readUsage(usage: JsonObject): ChatUsage {
 		reasoningTokens: completion.reasoning_tokens ?? usage.reasoning_tokens,
 		cachedTokens: prompt.cached_tokens,
 	};
-	return Object.fromEntries(Object.entries(counts).filter(([, count]) => typeof count === 'number'));
+	const isSent = (entry: [string, unknown]): entry is [string, number] => typeof entry[1] === 'number';
+	return Object.fromEntries(Object.entries(counts).filter(isSent));
 }

@@ -1,3 +1,5 @@
+import type { ContentParts } from '../../shared/chat/contentParts';
+
 /** Some models put their reasoning into `content`, between these (§2.6, last line). */
 const TAG_PAIRS = [
 	['<think>', '</think>'],
@@ -7,11 +9,6 @@ const TAG_PAIRS = [
 ] as const;
 
 const LONGEST_TAG = Math.max(...TAG_PAIRS.flat().map((tag) => tag.length));
-
-export interface SplitText {
-	readonly content: string;
-	readonly reasoning: string;
-}
 
 /**
  * Splits think blocks off the beginning of text that comes in pieces of any size. Only at the beginning, because an
@@ -27,7 +24,7 @@ export class ThinkSplitter {
 	private sawBlock = false;
 	private isAnswer = false;
 
-	push(text: string, isEnd = false): SplitText {
+	push(text: string, isEnd = false): ContentParts {
 		if (this.isAnswer) return { content: text, reasoning: '' };
 		this.held += text;
 		let reasoning = '';
@@ -40,7 +37,7 @@ export class ThinkSplitter {
 	}
 
 	/** Returns what was held back because it might have become a tag. */
-	end(): SplitText {
+	end(): ContentParts {
 		return this.push('', true);
 	}
 
@@ -90,7 +87,7 @@ function partialTail(text: string, tag: string): number {
  * Splits text that has only a closing tag, on a line of its own, because the opening one is part of the model's
  * template.
  */
-export function splitAtLoneClosing(text: string): SplitText | undefined {
+export function splitAtLoneClosing(text: string): ContentParts | undefined {
 	const match = /(?:^|\n)[ \t]*<\/think(?:ing)?>[ \t]*(?:\r?\n|$)/i.exec(text);
 	// With an opening tag before it, the answer is about think tags.
 	if (!match || /<think(?:ing)?>/i.test(text.slice(0, match.index))) return undefined;

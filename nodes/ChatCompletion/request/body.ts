@@ -4,12 +4,11 @@ import { definedFields, type Json, type JsonObject } from '../../shared/text/jso
 import { reasoningFields, type ReasoningWish } from '../../shared/chat/reasoning';
 import { responseFormat, type AnswerFormat } from '../json/schema';
 
-/** What one item asks the model. */
 export interface ChatQuestion {
 	readonly messages: readonly Json[];
 	readonly reasoning: ReasoningWish;
 	readonly stream: boolean;
-	/** Whether token counts are asked for at the end of a stream. */
+	/** Whether to request token counts at the end of a stream. */
 	readonly includeUsage: boolean;
 	readonly format: AnswerFormat;
 	/** By the interface's names; undefined ones are not sent. */

@@ -2,7 +2,7 @@ import { badInput, fail, failInput, ok, type Failure, type Result } from '../../
 import { excerpt, isJsonObject, parseRounded, type JsonObject } from '../../shared/text/json';
 import { refuseSchema } from '../json/schema';
 
-/** A tool that the model may call, as the form gives it. */
+/** A tool of the form. */
 export interface ToolRow {
 	readonly name: string;
 	readonly description: string;
@@ -10,7 +10,7 @@ export interface ToolRow {
 	readonly parameters: unknown;
 }
 
-/** What the model does with the tools; `auto` leaves it to the model. */
+/** `auto` leaves it to the model. */
 export type ToolChoice = 'auto' | 'none' | 'required' | 'tool';
 
 const NAME_CHARS = 80;
