@@ -19,10 +19,10 @@ const SENT_BY_TABLE: Readonly<Record<'on' | 'off', Readonly<Record<ReasoningCont
 
 const CHOICES = ['on', 'off'] as const;
 
-/** The editor works it out, and the notices below depend on it, e.g. `on:enable_thinking`. */
+/** Computed by the editor, e.g. `on:enable_thinking`; selects one of the notices below. */
 const SENT = 'reasoningSent';
 
-/** JavaScript that gives the control of a model by its ID; an expression is known only at run time. */
+/** JavaScript that finds a model's control by its ID; empty for an expression, whose value is known only at run time. */
 function controlOfModel(model: string): string {
 	const known = CONTROLS.flatMap((control) => {
 		const rows = REASONING_MODELS.filter((row) => row.control === control);
@@ -32,10 +32,10 @@ function controlOfModel(model: string): string {
 }
 
 /**
- * The editor evaluates this hidden field; an execution does not. Display conditions with regular expressions would be
- * evaluated by n8n for each execution too, under a time limit that fails it on a busy machine, and they show every
- * notice where the model is an expression. It must be the first field of a node: the editor resolves those before it
- * together with it, and if one fails for lack of input data (`{{ $json.name }}`), this one fails, too.
+ * The editor evaluates this hidden field; an execution does not. n8n would evaluate display conditions with regular
+ * expressions in each execution too, with a time limit that fails it on a busy machine, and would show every notice if
+ * the model is an expression. It must be the first field of a node: the editor resolves the fields before it together
+ * with it, and if one of them lacks input data (`{{ $json.name }}`), this one fails, too.
  */
 export const reasoningSentField: INodeProperties = {
 	displayName: 'Reasoning Sent',
@@ -55,7 +55,7 @@ function notice(choice: (typeof CHOICES)[number], control: string, text: string)
 	};
 }
 
-/** What will be sent for the chosen model: one of these notices is shown. */
+/** One of these is shown: it says what will be sent to the chosen model. */
 function sentNotices(): INodeProperties[] {
 	return CHOICES.flatMap((choice) => [
 		...CONTROLS.map((control) => notice(choice, control, SENT_BY_TABLE[choice][control])),
@@ -67,7 +67,7 @@ function sentNotices(): INodeProperties[] {
 	]);
 }
 
-/** The reasoning switch of §3.2 as both chat nodes show it; the names are read by `reasoningFields`. */
+/** The reasoning switch of §3.2 for both chat nodes; read by `readWish`. */
 export const reasoningFormFields: readonly INodeProperties[] = [
 	{
 		displayName: 'Reasoning',

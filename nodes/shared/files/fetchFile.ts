@@ -27,27 +27,27 @@ export interface FileFetch<T> {
 	readonly idleMs: number;
 	/** When a body that begins at `nowMs` must have ended. */
 	readonly endByMs: (nowMs: number) => number;
-	/** Nothing is tried again from then on. */
+	/** When to stop trying again. */
 	readonly lastTryMs: number;
 	/**
-	 * What came instead of a file, in words that follow "answered with". Asked before a byte is read, and with the
-	 * first bytes.
+	 * Names what came instead of a file, in words that follow "answered with". Called before a byte is read, and again
+	 * with the first bytes.
 	 */
 	readonly foundInstead: (head: Uint8Array, contentType: string | undefined) => string | undefined;
 	/** Takes the file; if it throws, the file is fetched again. */
 	readonly take: (file: OpenFile) => Promise<T>;
 }
 
-/** A file that is coming in. */
+/** A file whose first bytes have arrived. */
 export interface OpenFile {
 	readonly contentType: string | undefined;
 	/** The name that the server gives the file. */
 	readonly saidName: string | undefined;
 	/** The first bytes; `bytes` begins with them. */
 	readonly head: Uint8Array;
-	/** Throws if the connection breaks, goes silent or brings more than `maxBytes`. */
+	/** Throws if the connection breaks or goes silent, or if there are more than `maxBytes`. */
 	readonly bytes: AsyncGenerator<Uint8Array>;
-	/** Bytes that were read from `bytes`. */
+	/** The number of bytes read from `bytes`. */
 	readonly received: () => number;
 	/** The stream that n8n returned. */
 	readonly stream: ByteStream;
@@ -55,30 +55,30 @@ export interface OpenFile {
 
 /**
  * - `passing`: an outage, too many requests or a broken connection, even at the last try
- * - `expired`: the host refuses or sends something else: the link may be too old, or want a login
+ * - `expired`: the host refused or sent something else: the link may have expired, or need a login
  * - `tooLarge`: it has more than `maxBytes`
- * - `forbidden`: the link, or a redirect, leads to a host that may not be asked
+ * - `forbidden`: the link, or a redirect, leads to a host that must not be reached
  * - `final`: anything else that another try would not change
  */
 export interface FetchFailure {
 	readonly kind: 'passing' | 'expired' | 'tooLarge' | 'forbidden' | 'final';
-	/** Follows "could not be read:"; text from outside. */
+	/** Text from outside; follows "could not be read:". */
 	readonly reason: string;
 	readonly retryAfter?: string | undefined;
 }
 
 const TRIES = 4;
-/** As many as browsers follow, about. */
+/** About as many as browsers follow. */
 const MOST_REDIRECTS = 20;
 const REDIRECT_STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const IDLE_CHECK_MS = 5_000;
-/** What a file host says when a signed link is too old, or the file was cleaned up. */
+/** Statuses of file hosts for signed links that have expired, and for files that were deleted. */
 const EXPIRED_STATUSES: ReadonlySet<number> = new Set([400, 401, 403, 404, 410]);
 const TOO_LARGE: FetchFailure = { kind: 'tooLarge', reason: 'it is too large' };
 
 /**
- * Fetches a file without any credential: a link carries its own signature, and its host is another origin (§2.4). A
- * read may be repeated, so a broken connection costs only a try. Never throws.
+ * Fetches a file without any credential: a link has its own signature, and its host is another origin (§2.4). Reads may
+ * be repeated. Never throws.
  */
 export async function fetchFile<T>(fetch: FileFetch<T>): Promise<Result<T, FetchFailure>> {
 	const { clock, random, signal } = fetch;
@@ -153,7 +153,7 @@ async function requestFile<T>(
 	}
 }
 
-/** The whole address that an answer redirects to. */
+/** The absolute address that an answer redirects to. */
 function redirectIn({ status, headers }: OpenReply, from: string): string | undefined {
 	const { location } = headers;
 	return location && REDIRECT_STATUSES.has(status) ? URL.parse(location, from)?.href : undefined;
@@ -183,7 +183,7 @@ function refuseReply({ status, headers }: OpenReply, maxBytes: number): FetchFai
 	return Number(headers['content-length']) > maxBytes ? TOO_LARGE : undefined;
 }
 
-/** Some hosts say only in the body that a link is too old, or that they want a login. */
+/** Some hosts say only in the body that a link has expired, or that they need a login. */
 function refuseContent<T>(
 	{ foundInstead }: FileFetch<T>,
 	{ headers }: OpenReply,

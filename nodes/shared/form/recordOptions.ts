@@ -2,7 +2,6 @@ import { defineRequestOptions } from './options';
 
 const MS_PER_DAY = 86_400_000;
 
-/** How long rows of a table of records are kept; what changes is the table. */
 export function recordOptions(tableName: string) {
 	return defineRequestOptions({
 		recordLifetimeDays: {
