@@ -189,15 +189,11 @@ function drawSeed(
 		for (const one of taken.sort((left, right) => left - right)) if (one <= seed) seed++;
 		return ok(seed);
 	}
-	if (least <= most) {
-		return failInput(
-			`"Variants" is ${count}, but there are fewer seeds: ${words}`,
-			'Make fewer variants. Nothing was submitted for this item.',
-		);
-	}
 	return failInput(
-		`"Seed Mode" finds no seed that fits all of its inputs: ${words}`,
-		'List under "Seed Targets" only inputs that accept the same seed. Nothing was submitted for this item.',
+		least <= most
+			? `"Variants" is ${count}, but there are fewer seeds: ${words}`
+			: `"Seed Mode" finds no seed that fits all of its inputs: ${words}`,
+		'Make fewer variants, or list under "Seed Targets" only inputs that accept the same seed. Nothing was submitted for this item.',
 	);
 }
 

@@ -2,7 +2,7 @@ import type { IBinaryData, IExecuteFunctions } from 'n8n-workflow';
 
 import { fetchFile, type FetchFailure, type OpenFile } from './fetchFile';
 import { ALLOW_HOST, type MayFetch } from './fileHosts';
-import { anyTextIn, fileTypeOf, pageIn, safeFileName, saysMedia, saysText } from './fileType';
+import { anyTextIn, ENDING, fileTypeOf, pageIn, safeFileName, saysMedia, saysText } from './fileType';
 import type { Clock } from '../run/clock';
 import { badInput, fail, type Failure, type Result } from '../errors/failure';
 import { excerpt } from '../text/json';
@@ -33,7 +33,6 @@ export interface DownloadRequest {
 /** Streams a file from a link into n8n's binary store; never throws. */
 export type Download = (request: DownloadRequest) => Promise<Result<StoredFile, DownloadFailure>>;
 
-/** What a download needs of n8n. */
 export interface DownloadContext {
 	readonly helpers: Pick<IExecuteFunctions['helpers'], 'httpRequest' | 'prepareBinaryData'>;
 }
@@ -119,11 +118,7 @@ function pageOrError(head: Uint8Array, contentType: string | undefined, name: st
 /** A name without an extension gets that of the link. */
 function nameOf({ saidName }: OpenFile, fileName: string, nameBySaid: DownloadRequest['nameBySaid']): string {
 	if (!saidName || !nameBySaid) return fileName;
-	return nameBySaid(
-		/\.[A-Za-z0-9]{1,8}$/.test(saidName)
-			? saidName
-			: saidName + (/\.[A-Za-z0-9]{1,8}$/.exec(fileName)?.[0] ?? ''),
-	);
+	return nameBySaid(ENDING.test(saidName) ? saidName : saidName + (ENDING.exec(fileName)?.[0] ?? ''));
 }
 
 async function store(

@@ -1,4 +1,4 @@
-import { isFileEnding, safeFileName, shortened } from './fileType';
+import { ENDING, isFileEnding, safeFileName, shortened } from './fileType';
 
 /** Marks are added after a stem, and storing cuts longer names at the end. */
 const LONGEST_STEM_CHARS = 80;
@@ -10,7 +10,7 @@ const LONGEST_SLUG_CHARS = 48;
  * @returns empty if nothing is left
  */
 export function enteredStem(entered: string): string {
-	const ending = /\.([A-Za-z0-9]{1,8})$/.exec(entered.trim());
+	const ending = ENDING.exec(entered.trim());
 	const named = ending && isFileEnding(ending[1] ?? '') ? entered.trim().slice(0, ending.index) : entered;
 	// A slash is part of a title such as "Cats/Dogs"; nothing is stored in folders.
 	const flat = named.replace(/[\\/]/g, '-').trim();

@@ -106,7 +106,8 @@ export const HEAD_BYTES = 256;
 /** Enough to reach the first element of an SVG. */
 const START_BYTES = 4_096;
 
-const ENDING = /\.([A-Za-z0-9]{1,8})$/;
+/** The extension of a name, after its dot. */
+export const ENDING = /\.([A-Za-z0-9]{1,8})$/;
 
 /** The type of a file: by its bytes, then by what the server said, then by the name's extension. */
 export function fileTypeOf(head: Uint8Array, contentType: string | undefined, name: string): FileType {

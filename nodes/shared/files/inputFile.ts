@@ -64,26 +64,18 @@ export function refuseMissingFile(
 	);
 }
 
-interface DigestContext {
-	readonly helpers: Pick<IExecuteFunctions['helpers'], 'assertBinaryData' | 'getBinaryStream'>;
-}
-
-/** A file of an input item: its name and type as stored by n8n, and the SHA-256 of its bytes, base64url. */
-export interface FileDigest {
-	readonly name: string;
-	readonly type: string;
-	readonly sha256: string;
-}
-
 /** Characters of base64 per piece, in whole groups of four. */
 const PIECE_CHARS = 4 * 64 * 1024;
 
-/** Identifies a file by its content, without reading it into memory as a whole. */
+/**
+ * Identifies a file by its content, without reading it into memory as a whole.
+ * @returns its name and type as stored by n8n, and the SHA-256 of its bytes, base64url
+ */
 export async function digestBinaryField(
-	{ helpers }: DigestContext,
+	{ helpers }: { helpers: Pick<IExecuteFunctions['helpers'], 'assertBinaryData' | 'getBinaryStream'> },
 	itemIndex: number,
 	field: string,
-): Promise<Result<FileDigest>> {
+): Promise<Result<Record<'name' | 'type' | 'sha256', string>>> {
 	try {
 		const { id, data, fileName = '', mimeType } = helpers.assertBinaryData(itemIndex, field);
 		const hash = createHash('sha256');
