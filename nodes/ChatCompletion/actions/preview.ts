@@ -1,7 +1,7 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { shownPreview, shownRequest } from '../../shared/form/previewRequest';
-import { ok, type Result } from '../../shared/errors/failure';
+import { ok } from '../../shared/errors/failure';
 import { workItem } from '../../shared/errors/expressionError';
 import type { Accounts } from '../../shared/platform/accounts';
 import type { JsonObject } from '../../shared/text/json';
@@ -9,31 +9,22 @@ import { redactJson, type Redact } from '../../shared/text/redact';
 import { CHAT_PATH } from '../api';
 import { prepareQuestion } from './inputs';
 
-interface PreviewRun {
-	readonly clients: Accounts<{ readonly baseUrl: string }>;
-	readonly redact: Redact;
-}
-
 /** Takes the place of an answer: what would be sent for the item, or why nothing would be. */
 export async function previewQuestion(
 	context: IExecuteFunctions,
-	run: PreviewRun,
+	clients: Accounts<{ readonly baseUrl: string }>,
+	redact: Redact,
 	itemIndex: number,
 ): Promise<JsonObject> {
-	return shownPreview(await workItem(async () => await requestOf(context, run, itemIndex)));
-}
-
-async function requestOf(
-	context: IExecuteFunctions,
-	{ clients, redact }: PreviewRun,
-	itemIndex: number,
-): Promise<Result<JsonObject>> {
-	const client = clients.of(itemIndex);
-	if (!client.ok) return client;
-	const question = await prepareQuestion(context, itemIndex);
-	if (!question.ok) return question;
-	const body = redactJson(question.value.body, (text) => redact.known(withoutFile(text)));
-	return ok(shownRequest(`${client.value.baseUrl}${CHAT_PATH}`, 'API key', body));
+	const preview = await workItem<JsonObject>(async () => {
+		const client = clients.of(itemIndex);
+		if (!client.ok) return client;
+		const question = await prepareQuestion(context, itemIndex);
+		if (!question.ok) return question;
+		const body = redactJson(question.value.body, (text) => redact.known(withoutFile(text)));
+		return ok(shownRequest(`${client.value.baseUrl}${CHAT_PATH}`, 'API key', body));
+	});
+	return shownPreview(preview);
 }
 
 /** Shows a file by its type and size: as text, it would be megabytes. */

@@ -5,10 +5,11 @@ import { mapAccounts, type Accounts } from '../../shared/platform/accounts';
 import { isStartedByChat } from '../../shared/run/startedBy';
 import { deliverResults, hintFailed, otherAnswers, showHint } from '../../shared/run/deliver';
 import { inRunFrame, type RunFrame } from '../../shared/run/frame';
+import { openRetryMemory, requestFingerprints } from '../../shared/run/retryMemory';
 import { reportTokens } from '../../shared/run/tokenUsage';
 import { isTool } from '../../shared/errors/nodeError';
 import { fail, ok, type Failure, type Result } from '../../shared/errors/failure';
-import type { JsonObject } from '../../shared/text/json';
+import { isJsonObject, type JsonObject } from '../../shared/text/json';
 import { openChatStreams, type ChatStream } from '../../shared/run/chatStream';
 import { openPlatforms } from '../../shared/platform/platform';
 import type { Redact } from '../../shared/text/redact';
@@ -20,10 +21,9 @@ import { createChatApi, type CompleteChat } from '../api';
 import { describeAnswer } from './deliver';
 import type { ChatPiece } from '../answer/answerBuilder';
 import { TokenBudget } from '../tokenBudget';
-import { openAnswerMemory, type AnswerMemory } from './answerMemory';
 import { prepareQuestion } from './inputs';
 import { previewQuestion } from './preview';
-import { readRunOptions } from './options';
+import { CHAT_OPTIONS, readRunOptions } from './options';
 
 /** How often idle timeouts are checked. */
 const IDLE_CHECK_MS = 500;
@@ -35,7 +35,7 @@ interface ChatRun extends RunFrame {
 	readonly redact: Redact;
 	readonly concurrency: number;
 	readonly forChat: boolean;
-	readonly memory: AnswerMemory;
+	readonly memory: ReturnType<typeof openAnswerMemory>;
 	readonly budget: TokenBudget;
 }
 
@@ -80,6 +80,21 @@ async function openChatRun(context: IExecuteFunctions, frame: RunFrame): Promise
 	});
 }
 
+/** Answers of earlier tries of this node run, which a retry does not ask and pay for again. */
+function openAnswerMemory(context: IExecuteFunctions) {
+	const memory = openRetryMemory(context, 'flowChatRuns', 'answers');
+	const fingerprintOf = requestFingerprints(context, CHAT_OPTIONS);
+	return {
+		recall: (itemIndex: number): JsonObject | undefined => {
+			const { answer } = memory.recall(itemIndex, fingerprintOf(itemIndex)) ?? {};
+			return isJsonObject(answer) ? answer : undefined;
+		},
+		keep: (itemIndex: number, answer: JsonObject): void =>
+			memory.keep(itemIndex, fingerprintOf(itemIndex), { answer }),
+		clear: (): void => memory.clear(),
+	};
+}
+
 async function answerAll(context: IExecuteFunctions, run: ChatRun): Promise<INodeExecutionData[]> {
 	const chatStreamOf = openChatStreams(context, run.redact);
 	const limit = pLimit(run.concurrency);
@@ -92,7 +107,8 @@ async function answerAll(context: IExecuteFunctions, run: ChatRun): Promise<INod
 			const answer = await limit(async () => {
 				const isPreview = switches[itemIndex] ?? ok(false);
 				if (hasFailed || run.signal.aborted) return fail(NOT_ASKED);
-				if (isPreview.ok && isPreview.value) return ok(await previewQuestion(context, run, itemIndex));
+				if (isPreview.ok && isPreview.value)
+					return ok(await previewQuestion(context, run.clients, run.redact, itemIndex));
 				const given = isPreview.ok ? await answerItem(context, run, itemIndex, chatStream) : isPreview;
 				// Nothing more is asked. Answers in progress are paid for, so they are read to their end for a retry.
 				if (!given.ok && !context.continueOnFail()) hasFailed = true;

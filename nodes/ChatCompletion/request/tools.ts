@@ -20,7 +20,13 @@ const NAME_CHARS = 80;
  * @param wanted the name of the tool that must be called, if the choice is `tool`
  */
 export function toolFields(rows: readonly ToolRow[], choice: ToolChoice, wanted: string): Result<JsonObject> {
-	if (rows.length === 0) return choice === 'auto' ? ok({}) : fail(noTools());
+	if (rows.length === 0) {
+		if (choice === 'auto') return ok({});
+		return failInput(
+			'"Tool Choice" is set, but the node has no tools',
+			'Add a tool under "Tools", or remove the option. If "Extra Body" has the tools, put "tool_choice" there, too.',
+		);
+	}
 	const tools: JsonObject[] = [];
 	const names = new Set<string>();
 	for (const [index, row] of rows.entries()) {
@@ -43,13 +49,6 @@ export function toolFields(rows: readonly ToolRow[], choice: ToolChoice, wanted:
 	if (choice !== 'tool') return ok({ tools, tool_choice: choice });
 	if (!names.has(wanted)) return fail(noSuchTool(wanted, [...names]));
 	return ok({ tools, tool_choice: { type: 'function', function: { name: wanted } } });
-}
-
-function noTools(): Failure {
-	return badInput(
-		'"Tool Choice" is set, but the node has no tools',
-		'Add a tool under "Tools", or remove the option. If "Extra Body" has the tools, it takes "tool_choice", too.',
-	);
 }
 
 function noSuchTool(wanted: string, names: readonly string[]): Failure {

@@ -2,22 +2,30 @@ import type { INodeProperties } from 'n8n-workflow';
 
 import { CONTROLS, patternOf, REASONING_MODELS, type ReasoningControl } from './reasoning';
 
-const SENT_BY_TABLE: Readonly<Record<'on' | 'off', Readonly<Record<ReasoningControl, string>>>> = {
+const CHOICES = ['on', 'off'] as const;
+
+const UNKNOWN =
+	'The node does not know how to switch the reasoning of this model. Choose its switch under "Reasoning Control".';
+
+/** What is sent, by choice and control. */
+const NOTICES: Readonly<
+	Record<(typeof CHOICES)[number], Readonly<Record<ReasoningControl | 'unknown', string>>>
+> = {
 	on: {
 		enable_thinking: 'Sends <code>enable_thinking: true</code> to this model.',
 		thinking: 'Sends <code>thinking: { "type": "enabled" }</code> to this model.',
 		always: 'Nothing is sent: this model always reasons.',
 		none: 'This model has no reasoning switch. Choose Default.',
+		unknown: UNKNOWN,
 	},
 	off: {
 		enable_thinking: 'Sends <code>enable_thinking: false</code> to this model.',
 		thinking: "This model's reasoning can be switched on, but not off. Choose Default or another model.",
 		always: 'This model always reasons: it cannot be switched off. Choose Default or another model.',
 		none: 'This model has no reasoning switch. Choose Default.',
+		unknown: UNKNOWN,
 	},
 };
-
-const CHOICES = ['on', 'off'] as const;
 
 /** Computed by the editor, e.g. `on:enable_thinking`; selects one of the notices below. */
 const SENT = 'reasoningSent';
@@ -45,27 +53,18 @@ export const reasoningSentField: INodeProperties = {
 	default: `={{ [${CHOICES.map((choice) => `'${choice}'`).join(', ')}].includes($rawParameter.reasoning) ? $rawParameter.reasoning + ':' + (($rawParameter.reasoningControl ?? 'auto') === 'auto' ? (${controlOfModel('$rawParameter.model')}) : $rawParameter.reasoningControl) : '' }}`,
 };
 
-function notice(choice: (typeof CHOICES)[number], control: string, text: string): INodeProperties {
-	return {
-		displayName: text,
-		name: `${choice}_${control}Notice`,
-		type: 'notice',
-		default: '',
-		displayOptions: { show: { [SENT]: [`${choice}:${control}`] } },
-	};
-}
-
 /** One of these is shown: it says what will be sent to the chosen model. */
-function sentNotices(): INodeProperties[] {
-	return CHOICES.flatMap((choice) => [
-		...CONTROLS.map((control) => notice(choice, control, SENT_BY_TABLE[choice][control])),
-		notice(
-			choice,
-			'unknown',
-			'The node does not know how to switch the reasoning of this model. Choose its switch under "Reasoning Control".',
-		),
-	]);
-}
+const sentNotices = CHOICES.flatMap((choice) =>
+	Object.entries(NOTICES[choice]).map(([control, text]): INodeProperties => {
+		return {
+			displayName: text,
+			name: `${choice}_${control}Notice`,
+			type: 'notice',
+			default: '',
+			displayOptions: { show: { [SENT]: [`${choice}:${control}`] } },
+		};
+	}),
+);
 
 /** The reasoning switch of §3.2 for both chat nodes; read by `readWish`. */
 export const reasoningFormFields: readonly INodeProperties[] = [
@@ -105,5 +104,5 @@ export const reasoningFormFields: readonly INodeProperties[] = [
 		],
 		description: 'Which switch the model has. Automatic recognizes the models of the platform.',
 	},
-	...sentNotices(),
+	...sentNotices,
 ];
