@@ -28,7 +28,7 @@ import { makeAnswersReadable } from './readableAnswers';
  */
 const reasoningKeptNotice: INodeProperties = {
 	displayName:
-		'An agent gets the answer. n8n passes on reasoning that comes as <code>reasoning_content</code> and drops it from other fields. Reasoning that a model writes into its answer, between <code>&lt;think&gt;</code> tags, stays there; the option <i>Separate Reasoning</i> prevents that for models that take it. The Chat Completion node keeps reasoning in every form.',
+		'An agent gets the answer. n8n passes on reasoning that comes as <code>reasoning_content</code> and drops it from other fields. Reasoning that a model writes into its answer, between <code>&lt;think&gt;</code> tags, stays there; the option <i>Separate Reasoning</i> prevents that for models that support it. The Chat Completion node keeps reasoning in every form.',
 	name: 'reasoningKeptNotice',
 	type: 'notice',
 	default: '',
@@ -73,21 +73,20 @@ export class LmChatFlowPlatform implements INodeType {
 			(name, fallback) => this.getNodeParameter(name, itemIndex, fallback),
 			given.reasoningSplit === true,
 		);
-		const settings = modelSettings(wish, given);
-		if (!settings.ok) throw toNodeError(this.getNode(), settings.failure, itemIndex);
-		const fields = await readCredential(this, 'flowPlatformApi', itemIndex);
-		if (!fields.ok) throw toNodeError(this.getNode(), fields.failure, itemIndex);
-		const account = readPlatformAccount(fields.value);
-		if (!account.ok) throw toNodeError(this.getNode(), account.failure, itemIndex);
-		const sdk = await loadSdk();
-		if (!sdk.ok) throw toNodeError(this.getNode(), sdk.failure, itemIndex);
-		const { baseUrl, apiKey } = account.value;
-		const supplied = sdk.value.supplyModel(this, {
+		const valueOf = <T>(result: Result<T>): T => {
+			if (!result.ok) throw toNodeError(this.getNode(), result.failure, itemIndex);
+			return result.value;
+		};
+		const settings = valueOf(modelSettings(wish, given));
+		const fields = valueOf(await readCredential(this, 'flowPlatformApi', itemIndex));
+		const { baseUrl, apiKey } = valueOf(readPlatformAccount(fields));
+		const sdk = valueOf(await loadSdk());
+		const supplied = sdk.supplyModel(this, {
 			type: 'openai',
 			baseUrl: `${baseUrl}${CHAT_BASE}`,
 			apiKey,
 			useResponsesApi: false,
-			...settings.value,
+			...settings,
 		});
 		makeAnswersReadable(supplied.response);
 		return supplied;

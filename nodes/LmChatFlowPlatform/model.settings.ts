@@ -36,7 +36,7 @@ export const MODEL_OPTIONS = defineOptions({
 		maxTokens:
 			'Maximum number of tokens in an answer, thinking included. Not sent unless this option is added.',
 		separateReasoning:
-			'Whether to send reasoning_split, so that the model keeps its thinking out of its answer. Only some models take it.',
+			'Whether to send reasoning_split, so that the model keeps its thinking out of its answer. Only some models support it.',
 	}),
 });
 

@@ -10,7 +10,7 @@ export const toolCallsField: INodeProperties = {
 	placeholder: "e.g. {{ $('Ask').item.json.toolCalls }}",
 	displayOptions: { show: { role: ['assistant'] } },
 	description:
-		'The tools that the model called in this message: the field toolCalls of an earlier answer. Leave empty for a message of text.',
+		'The tools that the model called in this message: the field toolCalls of an earlier answer. Leave empty for a text message.',
 };
 
 export const callIdField: INodeProperties = {
@@ -21,7 +21,7 @@ export const callIdField: INodeProperties = {
 	placeholder: 'e.g. call_8f1c',
 	displayOptions: { show: { role: ['tool'] } },
 	description:
-		'The ID of the tool call that the content answers. For a list of IDs, enter a list of as many results, such as the Aggregate node returns.',
+		'The ID of the tool call that the content answers. For a list of IDs, enter a list of results of the same length, such as the Aggregate node returns.',
 };
 
 export const toolsField: INodeProperties = {
@@ -43,7 +43,7 @@ export const toolsField: INodeProperties = {
 					required: true,
 					default: '',
 					placeholder: 'e.g. get_order',
-					description: 'What the model calls the tool by: letters, digits and underscores',
+					description: 'The name by which the model calls the tool: letters, digits and underscores',
 				},
 				{
 					displayName: 'Description',
@@ -60,8 +60,7 @@ export const toolsField: INodeProperties = {
 					type: 'json',
 					typeOptions: { rows: 5 },
 					default: '{\n  "type": "object",\n  "properties": {},\n  "required": []\n}',
-					description:
-						'What the model must give the tool, e.g. under "properties": "order_id": { "type": "string" }',
+					description: 'The arguments of the tool, e.g. under "properties": "order_id": { "type": "string" }',
 				},
 			],
 		},

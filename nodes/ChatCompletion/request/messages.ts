@@ -74,8 +74,8 @@ function noQuestion(rows: readonly MessageRow[]): Failure {
 	const row = rows[empty];
 	return badInput(
 		row
-			? `Nothing is asked: message ${empty + 1} (${excerpt(row.role, 40)}) is empty for this item, so only the system message is left`
-			: 'Nothing is asked: there is only a system message',
+			? `There is no question: message ${empty + 1} (${excerpt(row.role, 40)}) is empty for this item, so only the system message is left`
+			: 'There is no question, only a system message',
 		'Add a message with the role User and enter its text, or check the expression in it.',
 	);
 }

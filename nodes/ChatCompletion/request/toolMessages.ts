@@ -54,7 +54,7 @@ export function readToolResults(callId: unknown, content: unknown): Result<ToolR
 	const results: ToolResult[] = [];
 	for (const [index, id] of ids.entries()) {
 		const text = textOrNumber(id);
-		if (!text) return fail(`has an empty "Call ID" in place ${index + 1}`);
+		if (!text) return fail(`has an empty "Call ID" at position ${index + 1}`);
 		const given = contents[index] ?? undefined;
 		if (given === undefined) return fail(`has no result for the call "${excerpt(text, ID_CHARS)}"`);
 		results.push({ callId: text, content: typeof given === 'string' ? given : (jsonText(given) ?? '') });

@@ -161,7 +161,7 @@ function forbidden(url: string, isRedirect: boolean): FetchFailure {
 	const what = isRedirect ? `it redirects to ${host}` : `${host} is the address`;
 	return {
 		kind: 'forbidden',
-		reason: `${what}, and links from outside must not reach into the network of this n8n`,
+		reason: `${what}, and links from outside must not reach into n8n's own network`,
 	};
 }
 
